@@ -1,0 +1,125 @@
+"""The command line: ``python -m lnlib replay mnist``, ``data mnist``, ``bench``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command and return its exit status.
+
+    Args:
+        arguments: As typed after ``python -m lnlib``; ``None`` takes the process's own.
+
+    Returns:
+        0 when done, 1 for a wrong value or a failed download, 130 after Ctrl-C.
+    """
+    parser = argparse.ArgumentParser(prog="python -m lnlib", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    _add_replay(commands)
+    data = commands.add_parser("data", help="download and verify a data set, or name where it is")
+    data.add_argument("name", choices=["digits", "mnist"])
+    commands.add_parser("bench", help="measure speed beside what you would pick instead")
+    chosen = parser.parse_args(arguments)
+    try:
+        return {"replay": _replay, "data": _data, "bench": _bench}[chosen.command](chosen)
+    except (ValueError, OSError, RuntimeError) as error:
+        print(f"lnlib {chosen.command}: {error}", file=sys.stderr)
+        return 1
+
+
+def _add_replay(commands: argparse._SubParsersAction) -> None:
+    replay = commands.add_parser("replay", help="run an experiment of the paper again")
+    experiments = replay.add_subparsers(dest="experiment", required=True)
+    mnist = experiments.add_parser(
+        "mnist",
+        help="section 6.6, figure 6: batches of 128 and of 4",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    mnist.add_argument(
+        "--norm",
+        nargs="+",
+        default=["layer", "batch", "none"],
+        choices=["none", "batch", "layer", "weight"],
+    )
+    mnist.add_argument("--batch-size", nargs="+", type=int, default=[4, 128])
+    mnist.add_argument("--epochs", type=int, default=5)
+    mnist.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    mnist.add_argument("--data", default="mnist", choices=["mnist", "digits"])
+    mnist.add_argument("--learning-rate", type=float, default=1e-3)
+    mnist.add_argument(
+        "--momentum", type=float, default=0.1, help="of batch norm's running averages"
+    )
+    mnist.add_argument("--initialization", default="uniform", choices=["uniform", "he"])
+    mnist.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
+    mnist.add_argument("--threads", type=int, help="of the CPU; PyTorch's own choice if not given")
+    mnist.add_argument("--out", type=Path, default=Path("runs"), help="folder of the records")
+    mnist.add_argument("--again", action="store_true", help="repeat what is already recorded")
+
+
+def _replay(chosen: argparse.Namespace) -> int:
+    import torch
+
+    from lnlib.replay import mnist
+
+    if chosen.threads is not None:
+        if chosen.threads < 1:
+            raise ValueError(f"--threads must be at least 1, got {chosen.threads}")
+        torch.set_num_threads(chosen.threads)
+    settings = [
+        mnist.Settings(
+            norm=norm,
+            batch_size=batch_size,
+            epochs=chosen.epochs,
+            data=chosen.data,
+            learning_rate=chosen.learning_rate,
+            momentum=chosen.momentum,
+            initialization=chosen.initialization,
+        )
+        for batch_size in chosen.batch_size
+        for norm in chosen.norm
+    ]
+    try:
+        mnist.record_all(
+            settings, chosen.seeds, out=chosen.out, device=chosen.device, again=chosen.again
+        )
+    except KeyboardInterrupt:
+        print(
+            "\nStopped. Whole epochs are kept: the same command goes on from there.",
+            file=sys.stderr,
+        )
+        return 130
+    return 0
+
+
+def _data(chosen: argparse.Namespace) -> int:
+    from lnlib import data
+
+    if chosen.name == "mnist":
+        from lnlib.data import mnist
+
+        print(f"MNIST lies in {mnist.fetch()}")
+    loaded = data.load(chosen.name)
+    print(
+        f"{loaded.name}: {len(loaded.x_train):,} training and {len(loaded.x_test):,} test cases of "
+        f"{loaded.x_train.shape[1]} features, SHA-256 {loaded.sha256}"
+    )
+    return 0
+
+
+def _bench(chosen: argparse.Namespace) -> int:
+    try:
+        from bench.__main__ import main as bench
+    except ModuleNotFoundError as error:
+        if error.name not in ("bench", "bench.__main__"):
+            raise
+        raise ValueError(
+            "the benchmarks are not part of the installed package; run this from a clone's root"
+        ) from error
+    return bench()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,109 @@
+"""One HTTP transfer into a file that may already hold its beginning: resumable and bounded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import requests
+
+
+class TransferError(Exception):
+    """The server did not deliver; what arrived is good as far as it goes."""
+
+
+def receive(
+    url: str, part: Path, *, max_bytes: int, timeout: tuple[float, float], label: str
+) -> None:
+    """Append to a file what it lacks, or write it anew if the server sends from the start.
+
+    A progress bar runs if stderr is a terminal.
+
+    Args:
+        url: Address of the whole. Redirects lead to http and https only, from https only to https.
+        part: The file. After a break it holds what arrived.
+        max_bytes: Refuse to let the file grow beyond this.
+        timeout: In seconds, to connect and between two pieces.
+        label: What the bar says.
+
+    Raises:
+        TransferError: If the server cannot be reached, has no such file, breaks off or stalls.
+        ValueError: If it offers other bytes than the ones asked for, or too many.
+        OSError: If ``part`` cannot be written.
+    """
+    import requests
+    import urllib3
+    from tqdm import tqdm
+
+    start = part.stat().st_size if part.exists() else 0
+    # identity: a .gz must arrive as it is, or its length and its ranges mean nothing.
+    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
+    try:
+        with (
+            _session(url) as session,
+            session.get(url, headers=headers, stream=True, timeout=timeout) as response,
+        ):
+            start = _start(response, start)
+            if start is None:
+                return
+            response.raw.enforce_content_length = True  # urllib3 < 2 takes half a file for a whole
+            left = response.raw.length_remaining  # None if the server does not say
+            if start + (left or 0) > max_bytes:
+                raise ValueError(f"announces {start + left:,} bytes, at most {max_bytes:,} can be")
+            with (
+                part.open("ab" if start else "wb") as sink,
+                tqdm(
+                    total=left and start + left,
+                    initial=start,
+                    desc=label,
+                    unit="B",
+                    unit_scale=True,
+                    disable=None,
+                ) as bar,
+            ):
+                for chunk in response.raw.stream(1 << 14, decode_content=False):
+                    if sink.tell() + len(chunk) > max_bytes:
+                        raise ValueError(
+                            f"sends more than {max_bytes:,} bytes, the most there can be"
+                        )
+                    sink.write(chunk)
+                    bar.update(len(chunk))
+    except requests.exceptions.InvalidSchema as error:
+        raise TransferError(
+            f"redirects away from http and https, or from https: {error}"
+        ) from error
+    except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
+        raise TransferError(_root(error)) from error
+
+
+def _session(url: str) -> requests.Session:
+    import requests
+
+    session = requests.Session()
+    session.max_redirects = 5
+    if url.startswith("https:"):
+        del session.adapters["http://"]  # no redirect leaves https
+    return session
+
+
+def _start(response: requests.Response, asked: int) -> int | None:
+    """Return the offset of the answer's first byte, or ``None`` if nothing is left to send."""
+    offered = response.headers.get("Content-Range", "")
+    match response.status_code:
+        case 200:
+            return 0
+        case 206 if offered.startswith(f"bytes {asked}-"):
+            return asked
+        case 416 if offered == f"bytes */{asked}":
+            return None
+        case 206 | 416:
+            raise ValueError(f"was asked for the bytes from {asked:,} on, offers {offered!r}")
+    raise TransferError(f"HTTP {response.status_code} {response.reason}")
+
+
+def _root(error: BaseException) -> str:
+    """Say what is at the bottom of the layers that urllib3 and requests put on an error."""
+    while deeper := error.__cause__ or error.__context__:
+        error = deeper
+    return str(error) or type(error).__name__

@@ -1,0 +1,356 @@
+"""Section 6.6, figure 6: permutation-invariant MNIST with batches of 128 and of 4.
+
+A 784-1000-1000-10 network with ReLU, trained by Adam on 55,000 cases. Batch norm stands on all
+layers, the logits included, with the unbiased variance at batch size 4; layer norm stands on the
+hidden layers alone. What the paper leaves open is a field of :class:`Settings`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+from tqdm import tqdm
+
+from lnlib.data import Dataset, load
+from lnlib.nn import LayerNorm
+from lnlib.nn.baselines import BatchNorm, WeightNormLinear
+from lnlib.replay import record
+from lnlib.replay.train import resolve_device, train
+
+NORMS = ("none", "batch", "layer", "weight")
+PAPER = {"section": "6.6", "figure": "6"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Everything that is chosen before a run.
+
+    The paper gives the network, the optimizer's name, the number of training cases, the batch
+    sizes, and where each norm stands. The rest is ours.
+
+    Args:
+        norm: ``none``, ``batch``, ``layer``, or beyond the paper ``weight``.
+        batch_size: 128 and 4 in the paper. A last, smaller batch of an epoch is left out.
+        epochs: Passes over the training cases.
+        data: ``mnist``, or ``digits`` for the small set that comes with scikit-learn.
+        hidden: Widths of the hidden layers.
+        train_cases: The first so many training cases (55,000 in the paper), at most all.
+        learning_rate: Adam's; the paper does not give it.
+        adam_betas: Adam's decay rates, at the defaults of Adam's paper.
+        adam_eps: Adam's epsilon, likewise.
+        eps: Inside the root of batch and layer norm; the paper's equations have none.
+        variance: Batch norm's in training: ``biased``, ``unbiased``, or ``paper``, which is
+            unbiased below batch size 128 ("for the smaller batch-size").
+        momentum: Weight of the newest batch in batch norm's running averages.
+        initialization: Of the weights: ``uniform`` in +-1/sqrt(fan in), as PyTorch does, or
+            ``he``, normal with deviation sqrt(2/fan in). Biases start at 0, gains at 1.
+        measured_cases: Training cases on which the test-time NLL is measured, the first so many.
+        first_epoch_points: How often to measure within the first epoch.
+    """
+
+    norm: str = "layer"
+    batch_size: int = 128
+    epochs: int = 5
+    data: str = "mnist"
+    hidden: tuple[int, ...] = (1000, 1000)
+    train_cases: int = 55_000
+    learning_rate: float = 1e-3
+    adam_betas: tuple[float, float] = (0.9, 0.999)
+    adam_eps: float = 1e-8
+    eps: float = 1e-5
+    variance: str = "paper"
+    momentum: float = 0.1
+    initialization: str = "uniform"
+    measured_cases: int = 10_000
+    first_epoch_points: int = 20
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be run."""
+        for name, choices in (
+            ("norm", NORMS),
+            ("variance", ("paper", "biased", "unbiased")),
+            ("initialization", ("uniform", "he")),
+        ):
+            if getattr(self, name) not in choices:
+                raise ValueError(
+                    f"Settings: {name} must be one of {', '.join(choices)}, "
+                    f"got {getattr(self, name)!r}"
+                )
+        for name in (
+            "batch_size",
+            "epochs",
+            "train_cases",
+            "measured_cases",
+            "first_epoch_points",
+        ):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(f"Settings: {name} must be a whole number from 1, got {value!r}")
+        if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
+            raise ValueError(
+                f"Settings: learning_rate must be a positive number, got {self.learning_rate!r}"
+            )
+        if self.norm == "batch" and self.batch_size < 2:
+            raise ValueError(
+                "Settings: batch norm needs batch_size of at least 2, got 1; its variance is 0 "
+                "there (layer norm has no such limit)"
+            )
+
+    @property
+    def unbiased(self) -> bool:
+        """Whether batch norm divides by B - 1 in training."""
+        return self.variance == "unbiased" or (self.variance == "paper" and self.batch_size < 128)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the settings as JSON values."""
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in vars(self).items()}
+
+
+def network(
+    settings: Settings, inputs: int, classes: int, *, generator: torch.Generator
+) -> nn.Sequential:
+    """Build the network of section 6.6.
+
+    Args:
+        settings: Norm, widths, initialization.
+        inputs: Features of a case, 784 for MNIST.
+        classes: 10.
+        generator: Draws the weight matrices, in order; nothing else is random.
+
+    Returns:
+        Modules that map ``(B, inputs)`` to logits ``(B, classes)``.
+    """
+    sizes = [inputs, *settings.hidden, classes]
+    layers: list[nn.Module] = []
+    for depth, (fan_in, width) in enumerate(pairwise(sizes)):
+        is_logits = depth == len(sizes) - 2
+        if settings.norm == "weight":
+            layers.append(linear := WeightNormLinear(fan_in, width))
+        else:
+            # A bias before a norm that removes the mean would have no effect; eq. 5 has it after.
+            normalized = settings.norm == "batch" or (settings.norm == "layer" and not is_logits)
+            layers.append(linear := nn.Linear(fan_in, width, bias=not normalized))
+            if normalized and settings.norm == "batch":
+                layers.append(
+                    BatchNorm(width, settings.eps, settings.momentum, unbiased=settings.unbiased)
+                )
+            elif normalized:
+                layers.append(LayerNorm(width, settings.eps))
+        if not is_logits:
+            layers.append(nn.ReLU())
+        with torch.no_grad():
+            if settings.initialization == "he":
+                linear.weight.normal_(0, math.sqrt(2 / fan_in), generator=generator)
+            else:
+                bound = 1 / math.sqrt(fan_in)
+                linear.weight.uniform_(-bound, bound, generator=generator)
+            if linear.bias is not None:
+                linear.bias.zero_()
+    return nn.Sequential(*layers)
+
+
+class Replay:
+    """One run of section 6.6: one norm, one batch size, one seed. Feed it to ``train``.
+
+    The seed draws the weights and the order of the cases, and neither depends on the norm: runs
+    of one seed differ in the norm alone.
+
+    Args:
+        settings: What is chosen.
+        data: Training and test cases.
+        seed: From 0.
+        device: Where model and data live.
+
+    Raises:
+        ValueError: If there are fewer training cases than ``batch_size``.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        data: Dataset,
+        *,
+        seed: int = 0,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        device = torch.device(device)
+        self.chosen, self.settings, self.seed = settings, settings.as_dict(), seed
+        cases = min(settings.train_cases, len(data.x_train))
+        if cases < settings.batch_size:
+            raise ValueError(
+                f"Replay: batch_size {settings.batch_size} needs as many training cases, "
+                f"{data.name} gives {cases}; choose a smaller batch_size"
+            )
+        self.x, self.x_test = (
+            torch.from_numpy(x).to(device) for x in (data.x_train[:cases], data.x_test)
+        )
+        self.y, self.y_test = (
+            torch.from_numpy(y).to(device) for y in (data.y_train[:cases], data.y_test)
+        )
+        self.updates_per_epoch = cases // settings.batch_size
+        generator = torch.Generator().manual_seed(seed)  # on the CPU: one W for all devices
+        classes = int(data.y_train.max()) + 1
+        self.model = network(settings, self.x.shape[1], classes, generator=generator).to(device)
+        self.optimizer = torch.optim.Adam(
+            self.model.parameters(),
+            lr=settings.learning_rate,
+            betas=settings.adam_betas,
+            eps=settings.adam_eps,
+            fused=True,  # one pass over the parameters: twice as fast as the default on a CPU
+        )
+
+    def batches(self, epoch: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """Yield ``x (B, D)`` and ``y (B,)``, each case at most once an epoch."""
+        order = np.random.default_rng([self.seed, epoch]).permutation(len(self.x))
+        order = torch.from_numpy(order).to(self.x.device)
+        size = self.chosen.batch_size
+        for chosen in order[: self.updates_per_epoch * size].split(size):
+            yield self.x[chosen], self.y[chosen]
+
+    def loss(self, batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+        """Return the batch's mean negative log likelihood, in nats."""
+        x, y = batch
+        return F.cross_entropy(self.model(x), y)
+
+    def measure(self) -> dict[str, float]:
+        """Measure training NLL (nats), test NLL (nats) and test error (a fraction).
+
+        The training NLL is on the first ``measured_cases`` cases with the model as it is at test
+        time: batch norm uses its running averages here.
+        """
+        n = self.chosen.measured_cases
+        train_nll, _ = self._evaluate(self.x[:n], self.y[:n])
+        test_nll, test_error = self._evaluate(self.x_test, self.y_test)
+        return {"train_nll": train_nll, "test_nll": test_nll, "test_error": test_error}
+
+    def _evaluate(self, x: torch.Tensor, y: torch.Tensor) -> tuple[float, float]:
+        nll, wrong = 0.0, 0
+        for part, labels in zip(x.split(2000), y.split(2000), strict=True):
+            logits = self.model(part)
+            nll += F.cross_entropy(logits, labels, reduction="sum").double()
+            wrong += (logits.argmax(1) != labels).sum()
+        return float(nll) / len(x), int(wrong) / len(x)
+
+
+def record_all(
+    settings: list[Settings],
+    seeds: list[int],
+    *,
+    out: Path,
+    device: str = "auto",
+    again: bool = False,
+) -> list[Path]:
+    """Run every pair of settings and seed that has no record yet, with a bar and checkpoints.
+
+    A checkpoint of each run under way lies in ``out/.checkpoints`` until its record is written;
+    a call after a break goes on from there.
+
+    Args:
+        settings: One for each cell of the figure.
+        seeds: Seeds for each of them.
+        out: Folder of the records.
+        device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
+        again: Run again what is already recorded.
+
+    Returns:
+        The records' paths, one for each run, new or not.
+    """
+    where = resolve_device(device)
+    runs = [
+        (chosen, seed, out / f"{_name(chosen, seed)}.json") for seed in seeds for chosen in settings
+    ]
+    todo = []
+    for run in runs:
+        if again or not run[2].exists():
+            todo.append(run)
+        elif (kept := record.read(run[2]))["settings"] != run[0].as_dict():
+            differs = {
+                k: f"{kept['settings'].get(k)}, asked {v}"
+                for k, v in run[0].as_dict().items()
+                if kept["settings"].get(k) != v
+            }
+            raise ValueError(
+                f"{run[2]} is recorded with other settings ({differs}); "
+                "add --again to replace it, or choose another --out"
+            )
+    if len(todo) < len(runs):
+        print(f"{len(runs) - len(todo)} of {len(runs)} runs are recorded already in {out}.")
+    if not todo:
+        return [path for *_, path in runs]
+    data = load(todo[0][0].data)
+    print(f"{len(todo)} runs on {record.device_name(where)}; records go to {out}.")
+    total = sum(
+        s.epochs * (min(s.train_cases, len(data.x_train)) // s.batch_size) for s, *_ in todo
+    )
+    with tqdm(total=total, unit="update", smoothing=0.05, dynamic_ncols=True) as bar:
+        for chosen, seed, path in todo:
+            bar.set_description(f"{chosen.norm}, batch {chosen.batch_size}, seed {seed}")
+            checkpoint = out / ".checkpoints" / f"{path.stem}.pt"
+            replay = Replay(chosen, data, seed=seed, device=where)
+            points = []
+            for point in train(
+                replay,
+                epochs=chosen.epochs,
+                first_epoch_points=chosen.first_epoch_points,
+                checkpoint=checkpoint,
+                on_update=bar.update,
+            ):
+                points.append(point)
+                bar.set_postfix_str(
+                    f"epoch {point['epoch']:.2f}, test error {point['test_error']:.2%}"
+                )
+            record.write(_record(replay, data, points, where, out), path)
+            checkpoint.unlink(missing_ok=True)
+    return [path for *_, path in runs]
+
+
+def _name(settings: Settings, seed: int) -> str:
+    # What sets this run apart from the figure's own goes into the name, so that both can be kept.
+    base = Settings(norm=settings.norm, batch_size=settings.batch_size, epochs=settings.epochs)
+    extra = [
+        f"{key.replace('_', '-')}-{value}"
+        for key, value in settings.as_dict().items()
+        if value != base.as_dict()[key]
+    ]
+    return "-".join(["mnist", settings.norm, f"b{settings.batch_size}", *extra, f"seed{seed}"])
+
+
+def _record(
+    replay: Replay, data: Dataset, points: list[dict[str, float]], device: torch.device, out: Path
+) -> dict[str, Any]:
+    chosen = replay.chosen
+    flags = "".join(
+        f" --{name.replace('_', '-')} {getattr(chosen, name)}"
+        for name in ("data", "learning_rate", "momentum", "initialization")
+        if getattr(chosen, name) != getattr(Settings(), name)
+    )
+    command = (
+        f"python -m lnlib replay mnist --norm {chosen.norm} --batch-size {chosen.batch_size} "
+        f"--epochs {chosen.epochs} --seeds {replay.seed}{flags} --out {out}"
+    )
+    return {
+        "format": record.FORMAT,
+        "experiment": "mnist",
+        "paper": PAPER,
+        "settings": chosen.as_dict(),
+        "seed": replay.seed,
+        "data": {
+            "name": data.name,
+            "sha256": data.sha256,
+            "train_cases": len(replay.x),
+            "test_cases": len(replay.x_test),
+        },
+        "curves": record.curves(points, x="epoch"),
+        "provenance": record.provenance(
+            device=device, wall_s=points[-1]["wall_s"], command=command
+        ),
+    }

@@ -1,1 +1,11 @@
-from torch.nn import LayerNorm  # noqa: F401
+"""Layer normalization as PyTorch modules, drop-in for those of ``torch.nn``."""
+
+from importlib.util import find_spec
+
+# Asked before the import, so that a PyTorch that is there but broken still says what broke.
+if find_spec("torch") is None:
+    raise ImportError('lnlib.nn needs PyTorch; install it with: pip install "lnlib[nn]"')
+
+from lnlib.nn.norm import LayerNorm
+
+__all__ = ["LayerNorm"]

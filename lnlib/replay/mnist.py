@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -239,6 +239,35 @@ class Replay:
             nll += F.cross_entropy(logits, labels, reduction="sum").double()
             wrong += (logits.argmax(1) != labels).sum()
         return float(nll) / len(x), int(wrong) / len(x)
+
+
+def race(
+    norms: Sequence[str], data: Dataset, *, seed: int = 0, device: str = "auto", **settings: Any
+) -> Iterator[dict[str, dict[str, float]]]:
+    """Train one network for each norm, side by side, and yield where they stand.
+
+    Args:
+        norms: For example ``("layer", "batch", "none")``.
+        data: Training and test cases.
+        seed: The same for all: one W, one order of the cases.
+        device: As for :func:`record_all`.
+        **settings: Other fields of :class:`Settings`.
+
+    Yields:
+        From norm to a point of :func:`lnlib.replay.train.train`, all at the same epoch.
+    """
+    where = resolve_device(device)
+    chosen = [Settings(norm=norm, data=data.name, **settings) for norm in norms]
+    runs = [
+        train(
+            Replay(s, data, seed=seed, device=where),
+            epochs=s.epochs,
+            first_epoch_points=s.first_epoch_points,
+        )
+        for s in chosen
+    ]
+    for points in zip(*runs, strict=True):
+        yield dict(zip(norms, points, strict=True))
 
 
 def record_all(

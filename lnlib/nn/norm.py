@@ -1,0 +1,222 @@
+"""Layer normalization in PyTorch, three times: in plain operations, by hand, and fused.
+
+The three compute the same and read in a row: :func:`plain` leaves the gradient to autograd,
+:class:`Function` derives it, ``F.layer_norm`` does both in one kernel each.
+:class:`LayerNorm` takes any of them by name.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+def plain(
+    input: Tensor,
+    normalized_shape: tuple[int, ...],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Compute eqs. 15-16 of Ba, Kiros & Hinton (2016) as they stand; autograd does the rest.
+
+    Args:
+        input: Shape ``(*, *normalized_shape)``. float16 and bfloat16 are computed in float32.
+        normalized_shape: The trailing axes that share a mean and a variance.
+        weight: The gain, shape ``normalized_shape``. ``None`` means ones.
+        bias: Shape ``normalized_shape``. ``None`` means zeros.
+        eps: In squared units of ``input``.
+
+    Returns:
+        Tensor of the shape and dtype of ``input``.
+    """
+    input = _check(input, normalized_shape, weight, bias)
+    x_hat, _ = _standardize(input, len(normalized_shape), eps)
+    return _affine(x_hat, weight, bias).to(input.dtype)
+
+
+def function(
+    input: Tensor,
+    normalized_shape: tuple[int, ...],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Compute what :func:`plain` does, with the gradient of :class:`Function`.
+
+    Args:
+        input: As for :func:`plain`.
+        normalized_shape: As for :func:`plain`.
+        weight: As for :func:`plain`.
+        bias: As for :func:`plain`.
+        eps: As for :func:`plain`.
+
+    Returns:
+        Tensor of the shape and dtype of ``input``.
+    """
+    input = _check(input, normalized_shape, weight, bias)
+    return Function.apply(input, weight, bias, len(normalized_shape), eps)
+
+
+class Function(torch.autograd.Function):
+    """Layer normalization over the last ``ndim`` axes, with its gradient by hand.
+
+    ::
+
+        dx_hat = weight * dy
+        dx     = (dx_hat - mean(dx_hat) - x_hat * mean(dx_hat * x_hat)) / std
+        dweight = sum(dy * x_hat)        dbias = sum(dy)
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(
+        input: Tensor, weight: Tensor | None, bias: Tensor | None, ndim: int, eps: float
+    ) -> Tensor:
+        """Return the normalized input, as :func:`plain` does."""
+        x_hat, _ = _standardize(input, ndim, eps)
+        return _affine(x_hat, weight, bias).to(input.dtype)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output) -> None:
+        """Keep the inputs alone."""
+        input, weight, bias, ctx.ndim, ctx.eps = inputs
+        ctx.save_for_backward(input, weight, bias)
+
+    @staticmethod
+    def backward(ctx, dy: Tensor) -> tuple[Tensor | None, ...]:
+        """Return the gradients in ``input``, ``weight`` and ``bias``."""
+        input, weight, bias = ctx.saved_tensors
+        # Computed again from the input: kept from forward, they would be constants to the
+        # second derivative.
+        x_hat, std = _standardize(input, ctx.ndim, ctx.eps)
+        dy = _wide(dy)
+        dx = dweight = dbias = None
+        if ctx.needs_input_grad[0]:
+            axes = tuple(range(-ctx.ndim, 0))
+            dx_hat = dy if weight is None else weight * dy
+            shift = dx_hat.mean(axes, keepdim=True)
+            slope = (dx_hat * x_hat).mean(axes, keepdim=True)
+            dx = ((dx_hat - shift - slope * x_hat) / std).to(input.dtype)
+        if ctx.needs_input_grad[1]:
+            dweight = (dy * x_hat).sum_to_size(weight.shape).to(weight.dtype)
+        if ctx.needs_input_grad[2]:
+            dbias = dy.sum_to_size(bias.shape).to(bias.dtype)
+        return dx, dweight, dbias, None, None
+
+
+def _standardize(input: Tensor, ndim: int, eps: float) -> tuple[Tensor, Tensor]:
+    """Return ``x_hat = (x - mean) / std`` and ``std = sqrt(var + eps)``, in at least float32."""
+    axes = tuple(range(-ndim, 0))
+    x = _wide(input)
+    centered = x - x.mean(axes, keepdim=True)
+    std = (centered.square().mean(axes, keepdim=True) + eps).sqrt()
+    return centered / std, std
+
+
+def _affine(x_hat: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+    y = x_hat if weight is None else x_hat * weight
+    return y if bias is None else y + bias
+
+
+def _wide(x: Tensor) -> Tensor:
+    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+
+
+def _check(
+    input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None
+) -> Tensor:
+    """Refuse what ``F.layer_norm`` refuses; return the input in the dtype it would return."""
+    if not isinstance(input, Tensor):
+        raise TypeError(
+            f"LayerNorm: input must be a Tensor, got {type(input).__name__}; try torch.tensor(...)"
+        )
+    ndim = len(normalized_shape)
+    if ndim == 0 or tuple(input.shape[-ndim:]) != tuple(normalized_shape):
+        raise RuntimeError(
+            f"LayerNorm: input must end in normalized_shape={list(normalized_shape)}, which has at "
+            f"least one axis, got {list(input.shape)}; normalized_shape is what shares a mean"
+        )
+    # Autocast on CUDA runs layer_norm in float32 and returns float32; on CPU it leaves it alone.
+    if input.is_cuda and torch.is_autocast_enabled("cuda"):
+        return _wide(input)
+    for p in (weight, bias):
+        if p is not None and p.dtype not in (input.dtype, _wide(input[:0]).dtype):
+            raise RuntimeError(
+                f"LayerNorm: weight and bias must be {input.dtype} as the input, or float32 for "
+                f"an input of 16 bits, got {p.dtype}; try module.to(input.dtype)"
+            )
+    if not input.is_floating_point():
+        raise NotImplementedError(
+            f"LayerNorm: input must hold floats, got {input.dtype}; try input.float()"
+        )
+    return input
+
+
+IMPLEMENTATIONS = {"plain": plain, "function": function, "fused": F.layer_norm}
+
+
+class LayerNorm(nn.LayerNorm):
+    """Normalize each example over its own features; drop-in for ``torch.nn.LayerNorm``.
+
+    ::
+
+        y = weight * (x - mean) / sqrt(var + eps) + bias
+
+    Ba, Kiros & Hinton (2016), eqs. 15-16. ``mean`` and the biased ``var`` run over the last
+    axes, those of ``normalized_shape``; nothing is kept between calls, so ``eval()`` changes
+    nothing. A subclass of ``torch.nn.LayerNorm`` with the same parameters and ``state_dict``,
+    that can show its arithmetic.
+
+    Args:
+        normalized_shape: The trailing axes of the input, an int for one.
+        eps: In squared units of the input.
+        elementwise_affine: Whether there are ``weight`` (the gain) and ``bias``.
+        bias: Whether there is ``bias``, given ``elementwise_affine``.
+        device: Of the parameters.
+        dtype: Of the parameters. A float16 or bfloat16 input may meet float32 parameters.
+        implementation: ``"plain"``, ``"function"`` or ``"fused"``: plain operations, the
+            gradient by hand, or PyTorch's kernels.
+
+    Shape:
+        Input and output: ``(*, *normalized_shape)``.
+
+    Raises:
+        ValueError: If ``implementation`` is none of the three.
+
+    Example:
+        >>> norm = LayerNorm(4, eps=0, implementation="plain")
+        >>> norm(torch.tensor([[1.0, 2.0, 3.0, 4.0]]))
+        tensor([[-1.3416, -0.4472,  0.4472,  1.3416]], grad_fn=<AddBackward0>)
+    """
+
+    def __init__(
+        self,
+        normalized_shape: int | list[int] | torch.Size,
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        *,
+        implementation: str = "fused",
+    ) -> None:
+        if implementation not in IMPLEMENTATIONS:
+            raise ValueError(
+                f"LayerNorm: implementation must be one of {', '.join(IMPLEMENTATIONS)}, "
+                f"got {implementation!r}; the fast one is 'fused'"
+            )
+        super().__init__(normalized_shape, eps, elementwise_affine, bias, device, dtype)
+        self.implementation = implementation
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the normalized ``input``."""
+        layer_norm = IMPLEMENTATIONS[self.implementation]
+        return layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        """Return what ``torch.nn.LayerNorm`` prints, and the implementation unless fused."""
+        text = super().extra_repr()
+        if self.implementation != "fused":
+            text += f", implementation={self.implementation!r}"
+        return text

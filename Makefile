@@ -1,0 +1,50 @@
+# Each target sets up what it needs in .venv; `make help` lists them.
+VENV ?= .venv
+export VENV
+PY = $(VENV)/bin/python
+HTML = _build/html/index.html
+
+.PHONY: help book test live bench replay notebooks screenshots lint clean
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+book: ## build the book and print the page to open
+	@tools/setup.sh book
+	@$(VENV)/bin/jupyter-book build book --config _config.yml --toc _toc.yml --path-output . \
+		-W -n --keep-going --quiet
+	@echo "The book is built. Open: $(CURDIR)/$(HTML)"
+
+test: book ## check everything: notebooks, library, pages in Chromium
+	@tools/setup.sh test
+	@$(PY) -m pytest --nbval --nbval-current-env --nbval-cell-timeout 120 book
+	@$(PY) -m pytest
+
+live: ## open the chapters in JupyterLab
+	@tools/setup.sh live
+	@$(VENV)/bin/jupyter lab book/start.ipynb
+
+bench: ## measure speed beside what you would pick instead
+	@tools/setup.sh test
+	@$(PY) -m lnlib bench
+
+replay: ## record the book's runs again (hours on a CPU); interrupted, it goes on where it was
+	@tools/setup.sh nn
+	@$(PY) -m lnlib replay mnist --norm none batch layer weight --batch-size 128 4 --epochs 5 \
+		--seeds 0 1 2 --out book/runs
+
+notebooks: ## run the chapters and store their text outputs, after an edit
+	@tools/setup.sh test
+	@$(PY) tools/notebooks.py book/*.ipynb
+
+screenshots: book ## take pictures of every page: light, dark, wide, phone
+	@tools/setup.sh test
+	@$(PY) tools/screenshots.py
+
+lint: ## check style
+	@tools/setup.sh dev
+	@$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check .
+
+clean: ## remove what was built, not .venv
+	rm -rf _build

@@ -1,0 +1,184 @@
+"""The house: what may import what, one list of dependencies, commands that say what is missing."""
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+import lnlib
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+# What each room of lnlib may import from the others; anything else points upwards.
+MAY_IMPORT = {
+    "norm": set(),
+    "cells": set(),
+    "invariance": {"norm", "cells", "data"},
+    "fisher": {"norm", "cells", "data"},
+    "nn": set(),
+    "data": set(),
+    "replay": {"nn", "data", "norm", "cells"},
+    "_page": {"explore"},  # one room in two files
+    "explore": {"_page"},
+    "quiz": {"_page"},
+    "figures": {"explore", "norm", "cells", "invariance", "fisher"},
+}
+NUMPY_ALONE = ("norm", "cells")
+
+
+def rooms():
+    for path in sorted((ROOT / "lnlib").rglob("*.py")):
+        parts = path.relative_to(ROOT / "lnlib").with_suffix("").parts
+        if parts[0] not in ("__init__", "__main__"):
+            yield pytest.param(parts[0], path, id="/".join(parts))
+
+
+def imported(path):
+    """Every module a file imports, at its top or within a function."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize(("room", "path"), list(rooms()))
+def test_imports_run_downwards_only(room, path):
+    assert room in MAY_IMPORT, f"{room} has no place in the house yet: say what it may import"
+    for name in imported(path):
+        first, *rest = name.split(".")
+        if first == "lnlib" and rest and rest[0] in MAY_IMPORT:
+            assert rest[0] == room or rest[0] in MAY_IMPORT[room], f"{path} imports {name}"
+        if room in NUMPY_ALONE:
+            assert first in {*sys.stdlib_module_names, "numpy", "lnlib"}, f"{path} imports {name}"
+        if room not in ("nn", "replay"):
+            assert first != "torch", f"{path} imports {name}"
+
+
+def loaded_by(statement):
+    code = f"import sys; {statement}; print(*sorted({{m.split('.')[0] for m in sys.modules}}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_import_lnlib_loads_numpy_and_nothing_heavier():
+    third_party = (
+        loaded_by("import lnlib") - loaded_by("import numpy") - set(sys.stdlib_module_names)
+    )
+    assert {name for name in third_party if not name.startswith("_")} == {"lnlib"}
+
+
+def test_reading_records_needs_no_torch():
+    assert "torch" not in loaded_by("from lnlib.replay import record")
+
+
+def test_the_version_is_the_same_everywhere():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert lnlib.__version__ == PROJECT["version"] == citation["version"]
+
+
+def requirements():
+    """From package name to its range, over all extras."""
+    extras = PROJECT["optional-dependencies"]
+    assert set(extras) == {"nn", "book", "live", "test", "dev"}
+    lines = PROJECT["dependencies"] + [r for extra in extras.values() for r in extra]
+    return dict(split(line) for line in lines if not line.startswith("lnlib["))
+
+
+def split(line):
+    return re.fullmatch(r"([A-Za-z0-9_.-]+)(.*)", line).groups()
+
+
+def test_environment_yml_has_the_dependencies_of_pyproject():
+    listed = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
+    (from_pip,) = (entry["pip"] for entry in listed if isinstance(entry, dict))
+    lines = [entry for entry in listed if isinstance(entry, str)] + from_pip
+    found = dict(split(line) for line in lines if not line.startswith("--editable"))
+    assert found.pop("python") == PROJECT["requires-python"]
+    del found["pip"]
+    found["torch"] = found.pop("pytorch")
+    assert found == requirements()
+
+
+def test_constraints_pin_every_dependency():
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pinned = {}
+    for line in lines:
+        if line and not line.startswith("#"):
+            name, version = re.fullmatch(r"([A-Za-z0-9_.-]+)==(\S+)", line).groups()
+            pinned[re.sub(r"[-_.]+", "-", name).lower()] = version
+    assert {re.sub(r"[-_.]+", "-", name).lower() for name in requirements()} <= set(pinned)
+    assert pinned["torch"] == "2.13.0"
+
+
+def test_make_help_lists_every_target():
+    makefile = (ROOT / "Makefile").read_text()
+    targets = set(re.search(r"^\.PHONY: (.*)$", makefile, re.M)[1].split())
+    done = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert {line.split()[1] for line in done.stdout.splitlines()} == targets
+    assert {"book", "test", "live", "bench", "help", "replay"} <= targets
+
+
+def test_ci_does_what_the_readme_says():
+    script, readme = (ROOT / ".ci/run").read_text(), (ROOT / "README.md").read_text()
+    for command in ("make test", "make book"):
+        assert command in script
+        assert command in readme
+    assert len(readme.splitlines()) < 120
+    workflow = yaml.safe_load((ROOT / ".github/workflows/book.yml").read_text())
+    assert {"run": ".ci/run"} in workflow["jobs"]["check"]["steps"]
+
+
+@pytest.fixture
+def bare(tmp_path):
+    """A folder with the project's lists and a PATH with the system's small tools alone."""
+    for name in ("pyproject.toml", "constraints.txt", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tmp_path)
+    shutil.copytree(ROOT / "tools", tmp_path / "tools")
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("sh", "cat", "cksum", "df", "awk", "tail", "grep", "rm", "mkdir"):
+        (tools / name).symlink_to(shutil.which(name))
+
+    def setup(**env):
+        clean = {"PATH": str(tools), "HOME": str(tmp_path)} | env
+        return subprocess.run(
+            ["tools/setup.sh", "nn"], cwd=tmp_path, env=clean, capture_output=True, text=True
+        )
+
+    return setup
+
+
+def test_a_machine_without_python_is_told_so_in_one_sentence(bare):
+    done = bare()
+    assert done.returncode == 1
+    assert re.fullmatch(r"setup: no Python 3.11 or newer was found; [^\n]+\n", done.stderr)
+
+
+def test_a_full_disk_is_told_so_before_anything_is_made(bare, tmp_path):
+    done = bare(PYTHON=sys.executable, NEED_GB="99999999")
+    assert done.returncode == 1
+    assert re.fullmatch(r"setup: \d+ GB are free .* make room and try again\n", done.stderr)
+    assert not (tmp_path / ".venv").exists()
+
+
+def test_a_missing_network_is_told_so_and_leaves_no_stamp(bare, tmp_path):
+    done = bare(
+        PYTHON=sys.executable,
+        PIP_INDEX_URL="http://127.0.0.1:9/simple",  # nobody listens there
+        PIP_RETRIES="0",
+        PIP_CONFIG_FILE=os.devnull,
+        PIP_NO_CACHE_DIR="1",
+    )
+    assert done.returncode == 1
+    assert "is there a network?" in done.stderr.splitlines()[-1]
+    assert not list((tmp_path / ".venv").glob(".installed-*"))

@@ -1,0 +1,54 @@
+"""Run chapters as a reader would and store what strict nbval compares: text, nothing else.
+
+Usage: python tools/notebooks.py book/*.ipynb
+
+Keeps stream and text/plain outputs and execution counts; drops HTML, pictures, widget state and
+timings, so that two runs give the same bytes and a diff can be read.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+
+
+def main(paths: list[str]) -> None:
+    """Run and store each notebook."""
+    os.environ.pop("LNLIB_STATIC", None)  # the live outputs, not the built book's
+    for path in paths:
+        notebook = nbformat.read(path, as_version=4)
+        NotebookClient(
+            notebook,
+            timeout=300,
+            kernel_name="python3",
+            resources={"metadata": {"path": Path(path).parent}},
+        ).execute()
+        nbformat.write(text_only(notebook), path)
+        print(f"ran {path}")
+
+
+def text_only(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Strip what cannot be compared, in place, and return the notebook."""
+    notebook.metadata = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
+    for number, cell in enumerate(notebook.cells):
+        cell.id = f"cell-{number:02d}"
+        if cell.cell_type != "code":
+            continue
+        cell.metadata.pop("execution", None)
+        for output in cell.outputs:
+            if "data" in output:
+                output.data = {k: v for k, v in output.data.items() if k == "text/plain"}
+                output.metadata = {}
+        cell.outputs = [o for o in cell.outputs if o.output_type == "stream" or o.get("data")]
+    return notebook
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,47 @@
+"""Take a picture of every page of the built book: light and dark, wide and on a phone.
+
+Usage: python tools/screenshots.py [PAGE ...]     into _build/screenshots/
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import yaml
+from playwright.sync_api import sync_playwright
+
+ROOT = Path(__file__).parent.parent
+WIDTHS = (1300, 390)
+
+
+def main(pages: list[str]) -> None:
+    """Photograph the given pages, or every page of the table of contents."""
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
+    pages = pages or [toc["root"], *(chapter["file"] for chapter in toc.get("chapters", []))]
+    out = ROOT / "_build" / "screenshots"
+    out.mkdir(parents=True, exist_ok=True)
+    browser_path = shutil.which("chromium") or shutil.which("google-chrome")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
+        for page_name in pages:
+            for theme in ("light", "dark"):
+                for width in WIDTHS:
+                    page = browser.new_page(
+                        viewport={"width": width, "height": 900}, color_scheme=theme
+                    )
+                    page.goto((ROOT / "_build" / "html" / f"{page_name}.html").as_uri())
+                    for explorer in page.locator(".ln-explorer").all():  # drawn when first seen
+                        explorer.scroll_into_view_if_needed()
+                        page.wait_for_timeout(800)
+                    page.evaluate("scrollTo(0, 0)")
+                    path = out / f"{page_name}-{theme}-{width}.png"
+                    page.screenshot(path=path, full_page=True)
+                    page.close()
+                    print(path.relative_to(ROOT))
+        browser.close()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

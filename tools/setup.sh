@@ -1,0 +1,43 @@
+#!/bin/sh
+# Make .venv with what the given extra needs: `tools/setup.sh book`. A second run re-uses it.
+# Each thing that can be missing on a fresh machine ends in one sentence.
+set -u
+extra=${1:?usage: tools/setup.sh EXTRA}
+venv=${VENV:-.venv}
+stop() { echo "setup: $*" >&2; exit 1; }
+
+stamp="$venv/.installed-$extra"
+want=$(cat pyproject.toml constraints.txt | cksum)
+[ -f "$stamp" ] && [ "$(cat "$stamp")" = "$want" ] && exit 0
+
+if [ ! -x "$venv/bin/python" ]; then
+    python=
+    for name in ${PYTHON:-python3 python3.14 python3.13 python3.12 python3.11 python}; do
+        if command -v "$name" >/dev/null 2>&1 &&
+            "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            python=$name
+            break
+        fi
+    done
+    [ -n "$python" ] || stop "no Python 3.11 or newer was found; install one from python.org or your system's packages, or name it: make book PYTHON=/path/to/python3"
+    free=$(df -Pk . | awk 'NR == 2 { print int($4 / 1048576) }')
+    [ "$free" -ge "${NEED_GB:-4}" ] || stop "$free GB are free on this disk and about ${NEED_GB:-4} are needed; make room and try again"
+    "$python" -m venv "$venv" || { rm -rf "$venv"; stop "Python could not make $venv; on Debian and Ubuntu, install the package python3-venv"; }
+fi
+
+echo "Setting up $venv for '$extra' (a few minutes the first time) ..."
+log="$venv/setup.log"
+if ! "$venv/bin/python" -m pip install --disable-pip-version-check --quiet \
+    --constraint constraints.txt --editable ".[$extra]" >"$log" 2>&1; then
+    tail -n 15 "$log" >&2
+    if grep -qi "no space left" "$log"; then
+        stop "the disk is full; make room and try again"
+    elif grep -qiE "connection|resolve|network|timed out|no matching distribution|retries" "$log"; then
+        stop "the packages could not be downloaded; is there a network? The lines above and $log say more"
+    fi
+    stop "the packages could not be installed; the lines above and $log say why"
+fi
+# Every kernel would warn at its start that it speaks plain TCP; it listens on this machine alone.
+mkdir -p "$venv/etc/ipython"
+echo 'c.IPKernelApp.log_level = "ERROR"' >"$venv/etc/ipython/ipython_kernel_config.py"
+echo "$want" >"$stamp"

@@ -77,7 +77,7 @@ def test_what_does_not_fit_is_named(bad, said):
 
 
 def test_a_newer_format_says_to_update():
-    with pytest.raises(record.BadRecord, match="written in format 2.* update lnlib"):
+    with pytest.raises(record.BadRecord, match=r"written in format 2.* update lnlib"):
         record.check(changed("format", to=2))
 
 

@@ -110,7 +110,7 @@ def test_a_checkpoint_of_other_settings_is_refused(digits, tmp_path):
 def test_a_damaged_checkpoint_says_what_to_do(digits, tmp_path, content):
     file = tmp_path / "run.pt"
     file.write_bytes(content)
-    with pytest.raises(ValueError, match="cannot be read .* delete it to start this run over"):
+    with pytest.raises(ValueError, match=r"cannot be read .* delete it to start this run over"):
         next(run(digits, checkpoint=file))
 
 

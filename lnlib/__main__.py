@@ -21,6 +21,7 @@ def main(arguments: list[str] | None = None) -> int:
     _add_replay(commands)
     data = commands.add_parser("data", help="download and verify a data set, or name where it is")
     data.add_argument("name", choices=["digits", "mnist"])
+    data.add_argument("--folder", type=Path, help="where MNIST is, or is to be downloaded to")
     commands.add_parser("bench", help="measure speed beside what you would pick instead")
     chosen = parser.parse_args(arguments)
     try:
@@ -100,8 +101,10 @@ def _data(chosen: argparse.Namespace) -> int:
     if chosen.name == "mnist":
         from lnlib.data import mnist
 
-        print(f"MNIST lies in {mnist.fetch()}")
-    loaded = data.load(chosen.name)
+        print(f"MNIST lies in {mnist.fetch(chosen.folder)}")
+        loaded = mnist.load(chosen.folder)
+    else:
+        loaded = data.load(chosen.name)
     print(
         f"{loaded.name}: {len(loaded.x_train):,} training and {len(loaded.x_test):,} test cases of "
         f"{loaded.x_train.shape[1]} features, SHA-256 {loaded.sha256}"

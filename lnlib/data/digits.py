@@ -16,8 +16,8 @@ def load() -> Dataset:
     """Load 8 x 8 images of digits, 1,437 for training and 360 for testing.
 
     The split needs no random numbers: sorted by label (stable), every fifth case is for testing, so
-    every class gives a fifth of its cases. Every fifth of the file's own order would not (48 threes,
-    26 twos), since the file counts 0, 1, 2, ... for long stretches. Both parts keep that order.
+    every class gives a fifth of its cases. Every fifth in the file's own order would give 48 threes
+    and 26 twos, since the file counts 0, 1, 2, ... for long stretches. Both parts keep that order.
     The same people wrote both parts: test accuracy says nothing about a new writer.
 
     Returns:

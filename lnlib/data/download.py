@@ -3,6 +3,8 @@
 What arrives lies beside its destination as ``<name>.part`` and is moved there in one step once it
 is verified: a reader never sees half a file, and after a break the rest is fetched. Of two
 processes that ask at once, a lock lets one download and the other find the file.
+``pooch.retrieve`` does not serve here: it checks the compressed bytes, which differ from mirror to
+mirror, knows one address a file, and begins again after every break.
 """
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ def receive(
 ) -> None:
     """Append to a file what it lacks, or write it anew if the server sends from the start.
 
-    A progress bar runs if stderr is a terminal.
+    Whether the whole is right is for the caller to check. A progress bar runs if stderr is a
+    terminal.
 
     Args:
         url: Address of the whole. Redirects lead to http and https only, from https only to https.
@@ -29,7 +30,7 @@ def receive(
 
     Raises:
         TransferError: If the server cannot be reached, has no such file, breaks off or stalls.
-        ValueError: If it offers other bytes than the ones asked for, or too many.
+        ValueError: If it offers more than ``max_bytes``.
         OSError: If ``part`` cannot be written.
     """
     import requests
@@ -44,13 +45,15 @@ def receive(
             _session(url) as session,
             session.get(url, headers=headers, stream=True, timeout=timeout) as response,
         ):
-            start = _start(response, start)
-            if start is None:
-                return
-            response.raw.enforce_content_length = True  # urllib3 < 2 takes half a file for a whole
+            if response.status_code == 416 and start:
+                return  # the file has all there is, or is no beginning of it
+            if response.status_code not in (200, 206):
+                raise TransferError(f"HTTP {response.status_code} {response.reason}")
+            if response.status_code == 200:
+                start = 0
             left = response.raw.length_remaining  # None if the server does not say
             if start + (left or 0) > max_bytes:
-                raise ValueError(f"announces {start + left:,} bytes, at most {max_bytes:,} can be")
+                raise ValueError(f"announces {start + left:,} bytes, more than {max_bytes:,}")
             with (
                 part.open("ab" if start else "wb") as sink,
                 tqdm(
@@ -64,15 +67,11 @@ def receive(
             ):
                 for chunk in response.raw.stream(1 << 14, decode_content=False):
                     if sink.tell() + len(chunk) > max_bytes:
-                        raise ValueError(
-                            f"sends more than {max_bytes:,} bytes, the most there can be"
-                        )
+                        raise ValueError(f"sends more than {max_bytes:,} bytes")
                     sink.write(chunk)
                     bar.update(len(chunk))
     except requests.exceptions.InvalidSchema as error:
-        raise TransferError(
-            f"redirects away from http and https, or from https: {error}"
-        ) from error
+        raise TransferError(f"redirects out of http and https, or of https: {error}") from error
     except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
         raise TransferError(_root(error)) from error
 
@@ -85,21 +84,6 @@ def _session(url: str) -> requests.Session:
     if url.startswith("https:"):
         del session.adapters["http://"]  # no redirect leaves https
     return session
-
-
-def _start(response: requests.Response, asked: int) -> int | None:
-    """Return the offset of the answer's first byte, or ``None`` if nothing is left to send."""
-    offered = response.headers.get("Content-Range", "")
-    match response.status_code:
-        case 200:
-            return 0
-        case 206 if offered.startswith(f"bytes {asked}-"):
-            return asked
-        case 416 if offered == f"bytes */{asked}":
-            return None
-        case 206 | 416:
-            raise ValueError(f"was asked for the bytes from {asked:,} on, offers {offered!r}")
-    raise TransferError(f"HTTP {response.status_code} {response.reason}")
 
 
 def _root(error: BaseException) -> str:

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+
+import pytest
+
+from lnlib import data
+
+
+def test_load_takes_a_data_set_by_its_name():
+    loaded = data.load("digits")
+
+    assert isinstance(loaded, data.Dataset)
+    assert loaded.name == "digits"
+
+
+@pytest.mark.parametrize("name", ["cifar", "MNIST", "", "idx", None, ["mnist"]], ids=str)
+def test_load_names_the_choices_for_an_unknown_name(name):
+    with pytest.raises(ValueError, match="name must be one of digits, mnist; got"):
+        data.load(name)
+
+
+def test_dataset_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError, match="cannot assign to field 'sha256'"):
+        data.load("digits").sha256 = ""
+
+
+def test_importing_the_data_sets_loads_nothing_heavy():
+    program = (
+        "import sys, lnlib.data.digits, lnlib.data.mnist;"
+        "print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    ).stdout.split()
+
+    assert "numpy" in loaded
+    assert not {"sklearn", "pooch", "requests", "urllib3", "filelock", "tqdm", "torch"} & {*loaded}

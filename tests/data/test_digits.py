@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pytest
+from sklearn import datasets
+
+from lnlib.data import digits
+
+
+@pytest.fixture(scope="module")
+def loaded():
+    return digits.load()
+
+
+def test_digits_has_float32_features_from_0_to_1_and_int64_classes(loaded):
+    for x, y in ((loaded.x_train, loaded.y_train), (loaded.x_test, loaded.y_test)):
+        assert (x.dtype, y.dtype) == (np.float32, np.int64)
+        assert (x.min(), x.max()) == (0, 1)
+        assert set(y) == set(range(10))
+    assert loaded.x_train.shape == (1437, 64)
+    assert loaded.x_test.shape == (360, 64)
+    assert loaded.name == "digits"
+
+
+def test_digits_splits_every_case_once(loaded):
+    source = datasets.load_digits()
+    rows = [(*x, y) for x, y in zip(source.data / 16, source.target, strict=True)]
+    train = [(*x, y) for x, y in zip(loaded.x_train, loaded.y_train, strict=True)]
+    test = [(*x, y) for x, y in zip(loaded.x_test, loaded.y_test, strict=True)]
+
+    assert sorted(train + test) == sorted(rows)
+
+
+def test_digits_tests_every_fifth_case_of_each_class(loaded):
+    # Independent of the sort: walk through the classes and count on from one to the next.
+    source = datasets.load_digits()
+    count, test = 0, []
+    for label in range(10):
+        for case in np.flatnonzero(source.target == label):
+            if count % 5 == 0:
+                test.append(case)
+            count += 1
+
+    np.testing.assert_array_equal(loaded.x_test * 16, source.data[sorted(test)])
+    share = np.bincount(loaded.y_test) / np.bincount(source.target)
+    assert np.abs(share - 0.2).max() < 0.005
+
+
+def test_digits_sha256_is_of_the_pixels_then_the_labels(loaded):
+    source = datasets.load_digits()
+    content = bytes(int(v) for v in source.data.ravel()) + bytes(int(v) for v in source.target)
+
+    assert loaded.sha256 == hashlib.sha256(content).hexdigest()
+
+
+def test_digits_refuses_other_digits_than_the_books(monkeypatch):
+    x, y = datasets.load_digits(return_X_y=True)
+    x[3, 10] += 1
+    monkeypatch.setattr(datasets, "load_digits", lambda return_X_y: (x, y))
+    with pytest.raises(ValueError, match=r"digits: SHA-256 must be 87ff0c9e.*this scikit-learn"):
+        digits.load()

@@ -1,8 +1,8 @@
 """Layer normalization in PyTorch, three times: in plain operations, by hand, and fused.
 
-The three compute the same and read in a row: :func:`plain` leaves the gradient to autograd,
-:class:`Function` derives it, ``F.layer_norm`` does both in one kernel each.
-:class:`LayerNorm` takes any of them by name.
+:class:`LayerNorm` takes any of the three by name. They compute the same:
+:func:`layer_norm_plain` leaves the gradient to autograd, :class:`LayerNormFunction` spells it out,
+and ``F.layer_norm`` has a kernel for either direction.
 """
 
 import torch
@@ -10,61 +10,55 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 
-def plain(
+def layer_norm_plain(
     input: Tensor,
     normalized_shape: tuple[int, ...],
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Compute eqs. 15-16 of Ba, Kiros & Hinton (2016) as they stand; autograd does the rest.
+    """Compute eqs. 15-16 of Ba, Kiros & Hinton (2016) in plain operations; autograd follows.
 
     Args:
         input: Shape ``(*, *normalized_shape)``. float16 and bfloat16 are computed in float32.
-        normalized_shape: The trailing axes that share a mean and a variance.
+        normalized_shape: The last axes, those that share a mean and a variance.
         weight: The gain, shape ``normalized_shape``. ``None`` means ones.
         bias: Shape ``normalized_shape``. ``None`` means zeros.
         eps: In squared units of ``input``.
 
     Returns:
-        Tensor of the shape and dtype of ``input``.
+        Tensor of the shape and dtype of ``input``; float32 under autocast on CUDA.
+
+    Raises:
+        RuntimeError: As ``F.layer_norm``, if a shape or dtype does not fit.
     """
     input = _check(input, normalized_shape, weight, bias)
     x_hat, _ = _standardize(input, len(normalized_shape), eps)
     return _affine(x_hat, weight, bias).to(input.dtype)
 
 
-def function(
+def layer_norm_function(
     input: Tensor,
     normalized_shape: tuple[int, ...],
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Compute what :func:`plain` does, with the gradient of :class:`Function`.
-
-    Args:
-        input: As for :func:`plain`.
-        normalized_shape: As for :func:`plain`.
-        weight: As for :func:`plain`.
-        bias: As for :func:`plain`.
-        eps: As for :func:`plain`.
-
-    Returns:
-        Tensor of the shape and dtype of ``input``.
-    """
+    """Compute what :func:`layer_norm_plain` does, with the gradient written by hand."""
     input = _check(input, normalized_shape, weight, bias)
-    return Function.apply(input, weight, bias, len(normalized_shape), eps)
+    return LayerNormFunction.apply(input, weight, bias, len(normalized_shape), eps)
 
 
-class Function(torch.autograd.Function):
-    """Layer normalization over the last ``ndim`` axes, with its gradient by hand.
+class LayerNormFunction(torch.autograd.Function):
+    """Layer normalization over the last ``ndim`` axes and its gradient.
 
     ::
 
-        dx_hat = weight * dy
-        dx     = (dx_hat - mean(dx_hat) - x_hat * mean(dx_hat * x_hat)) / std
+        dx_hat  = weight * dy
+        dx      = (dx_hat - mean(dx_hat) - x_hat * mean(dx_hat * x_hat)) / std
         dweight = sum(dy * x_hat)        dbias = sum(dy)
+
+    It can be differentiated twice and under ``vmap``, but not in forward mode.
     """
 
     generate_vmap_rule = True
@@ -73,13 +67,13 @@ class Function(torch.autograd.Function):
     def forward(
         input: Tensor, weight: Tensor | None, bias: Tensor | None, ndim: int, eps: float
     ) -> Tensor:
-        """Return the normalized input, as :func:`plain` does."""
+        """Return what :func:`layer_norm_plain` returns."""
         x_hat, _ = _standardize(input, ndim, eps)
         return _affine(x_hat, weight, bias).to(input.dtype)
 
     @staticmethod
     def setup_context(ctx, inputs, output) -> None:
-        """Keep the inputs alone."""
+        """Keep what the gradient needs: the inputs alone."""
         input, weight, bias, ctx.ndim, ctx.eps = inputs
         ctx.save_for_backward(input, weight, bias)
 
@@ -87,20 +81,18 @@ class Function(torch.autograd.Function):
     def backward(ctx, dy: Tensor) -> tuple[Tensor | None, ...]:
         """Return the gradients in ``input``, ``weight`` and ``bias``."""
         input, weight, bias = ctx.saved_tensors
-        # Computed again from the input: kept from forward, they would be constants to the
-        # second derivative.
+        # Computed again: kept from forward, they would be constants in a second derivative.
         x_hat, std = _standardize(input, ctx.ndim, ctx.eps)
         dy = _wide(dy)
-        dx = dweight = dbias = None
-        if ctx.needs_input_grad[0]:
-            axes = tuple(range(-ctx.ndim, 0))
-            dx_hat = dy if weight is None else weight * dy
-            shift = dx_hat.mean(axes, keepdim=True)
-            slope = (dx_hat * x_hat).mean(axes, keepdim=True)
-            dx = ((dx_hat - shift - slope * x_hat) / std).to(input.dtype)
-        if ctx.needs_input_grad[1]:
+        axes = tuple(range(-ctx.ndim, 0))
+        dx_hat = dy if weight is None else weight * dy
+        shift = dx_hat.mean(axes, keepdim=True)
+        slope = (dx_hat * x_hat).mean(axes, keepdim=True)
+        dx = ((dx_hat - shift - slope * x_hat) / std).to(input.dtype)
+        dweight = dbias = None
+        if weight is not None:
             dweight = (dy * x_hat).sum_to_size(weight.shape).to(weight.dtype)
-        if ctx.needs_input_grad[2]:
+        if bias is not None:
             dbias = dy.sum_to_size(bias.shape).to(bias.dtype)
         return dx, dweight, dbias, None, None
 
@@ -120,13 +112,17 @@ def _affine(x_hat: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor
 
 
 def _wide(x: Tensor) -> Tensor:
-    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+    return x.to(_wide_dtype(x))
+
+
+def _wide_dtype(x: Tensor) -> torch.dtype:
+    return torch.float32 if x.dtype in (torch.float16, torch.bfloat16) else x.dtype
 
 
 def _check(
     input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None
 ) -> Tensor:
-    """Refuse what ``F.layer_norm`` refuses; return the input in the dtype it would return."""
+    """Refuse what ``F.layer_norm`` refuses; return the input in the dtype of the output."""
     if not isinstance(input, Tensor):
         raise TypeError(
             f"LayerNorm: input must be a Tensor, got {type(input).__name__}; try torch.tensor(...)"
@@ -134,17 +130,17 @@ def _check(
     ndim = len(normalized_shape)
     if ndim == 0 or tuple(input.shape[-ndim:]) != tuple(normalized_shape):
         raise RuntimeError(
-            f"LayerNorm: input must end in normalized_shape={list(normalized_shape)}, which has at "
-            f"least one axis, got {list(input.shape)}; normalized_shape is what shares a mean"
+            f"LayerNorm: input must end in normalized_shape {list(normalized_shape)}, which needs "
+            f"an axis or more, got {list(input.shape)}; name the sizes of the input's last axes"
         )
-    # Autocast on CUDA runs layer_norm in float32 and returns float32; on CPU it leaves it alone.
+    # Under autocast layer_norm returns float32 on CUDA; on CPU autocast leaves it alone.
     if input.is_cuda and torch.is_autocast_enabled("cuda"):
         return _wide(input)
-    for p in (weight, bias):
-        if p is not None and p.dtype not in (input.dtype, _wide(input[:0]).dtype):
+    for parameter in (weight, bias):
+        if parameter is not None and parameter.dtype not in (input.dtype, _wide_dtype(input)):
             raise RuntimeError(
-                f"LayerNorm: weight and bias must be {input.dtype} as the input, or float32 for "
-                f"an input of 16 bits, got {p.dtype}; try module.to(input.dtype)"
+                f"LayerNorm: weight and bias must be of the input's {input.dtype}, or float32 "
+                f"for 16 bits, got {parameter.dtype}; try module.to(input.dtype)"
             )
     if not input.is_floating_point():
         raise NotImplementedError(
@@ -153,7 +149,11 @@ def _check(
     return input
 
 
-IMPLEMENTATIONS = {"plain": plain, "function": function, "fused": F.layer_norm}
+IMPLEMENTATIONS = {
+    "plain": layer_norm_plain,
+    "function": layer_norm_function,
+    "fused": F.layer_norm,
+}
 
 
 class LayerNorm(nn.LayerNorm):
@@ -186,8 +186,8 @@ class LayerNorm(nn.LayerNorm):
 
     Example:
         >>> norm = LayerNorm(4, eps=0, implementation="plain")
-        >>> norm(torch.tensor([[1.0, 2.0, 3.0, 4.0]]))
-        tensor([[-1.3416, -0.4472,  0.4472,  1.3416]], grad_fn=<AddBackward0>)
+        >>> norm(torch.tensor([[1.0, 2.0, 3.0, 4.0]])).detach()
+        tensor([[-1.3416, -0.4472,  0.4472,  1.3416]])
     """
 
     def __init__(

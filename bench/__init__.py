@@ -1,0 +1,1 @@
+"""What must be fast, measured beside what a user would pick instead."""

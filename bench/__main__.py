@@ -1,0 +1,33 @@
+"""Measure everything in this folder, print it, and keep it in ``_build/bench.json``.
+
+Usage: python -m lnlib bench   (or: make bench)
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from bench import norm
+from lnlib.replay import record
+
+MODULES = {"norm": norm}
+
+
+def main() -> int:
+    """Run every benchmark; each prints its own table."""
+    kept = {"provenance": None}
+    for name, module in MODULES.items():
+        print(f"\n{name}: {module.__doc__.splitlines()[0]}")
+        kept[name] = module.main()
+    kept["provenance"] = record.provenance(device="cpu", wall_s=0, command="python -m lnlib bench")
+    out = Path("_build/bench.json")
+    out.parent.mkdir(exist_ok=True)
+    out.write_text(json.dumps(kept, indent=1) + "\n")
+    print(f"\nKept in {out}.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

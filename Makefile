@@ -31,7 +31,7 @@ bench: ## measure speed beside what you would pick instead
 
 replay: ## record the book's runs again (hours on a CPU); interrupted, it goes on where it was
 	@tools/setup.sh nn
-	@$(PY) -m lnlib replay mnist --norm none batch layer weight --batch-size 128 4 --epochs 5 \
+	@$(PY) -m lnlib replay mnist --norm none batch layer --batch-size 128 4 --epochs 5 \
 		--seeds 0 1 2 --out book/runs
 
 notebooks: ## run the chapters and store their text outputs, after an edit

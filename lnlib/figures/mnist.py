@@ -18,7 +18,7 @@ PANELS = [
     ("test_error", 4, "Test error, batch size 4"),
 ]
 # One range for both batch sizes: side by side they can be compared by eye.
-RANGE = {"train_nll": (0.008, 2.6), "test_error": (1.5, 95)}
+RANGE = {"train_nll": (0.008, 2.6), "test_error": (1.2, 95)}
 RACE_RANGE = {"train_nll": (0.001, 3), "test_error": (1, 95)}
 UNITS = {"train_nll": "nats", "test_error": "%"}
 

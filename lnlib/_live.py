@@ -1,0 +1,289 @@
+"""The live life of an explorer: ipywidgets, and plotly's FigureWidget where anywidget is there."""
+
+from __future__ import annotations
+
+import html
+import json
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from lnlib import _page
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+    from lnlib.explore import Control, Explorer, LiveRun
+
+PLOTLY = "application/vnd.plotly.v1+json"
+
+# Mid-tones: each has a contrast above 3 with a white page and with a dark one.
+COLORS = {
+    "blue": "#2f7fc4",
+    "orange": "#cb6120",
+    "green": "#2e8b57",
+    "purple": "#9660c8",
+    "red": "#d1495b",
+    "gray": "#7a828c",
+}
+
+# Python does not know the theme of the notebook: this gray reads on light and on dark, and the
+# style sheet puts the notebook's own text color in its place where there is one.
+INK = "rgb(120, 126, 133)"
+STYLE = f"""<style>
+.ln-live text[style*="fill: {INK}"] {{ fill: var(--jp-content-font-color1,
+  var(--vscode-editor-foreground, var(--colab-primary-text-color, {INK}))) !important }}
+.ln-live .js-plotly-plot {{ width: 100%; min-width: 0 }}
+</style>"""
+# A FigureWidget is drawn before it is in the page, 700 pixels wide, and looks at its room again
+# only when the window changes. This says so whenever the card does.
+FITTER = """
+export default { render({ el }) {
+  let waiting = 0;
+  const say = () => { waiting = 0; dispatchEvent(new Event("resize")); };
+  const fit = () => { waiting ||= setTimeout(say, 50); };
+  setTimeout(() => new ResizeObserver(fit).observe(el.closest(".ln-live") ?? el));
+} }
+"""
+
+
+def template() -> dict:
+    """Transparent grounds, gray ink, colors that fade to the page at 0, whatever its color."""
+    line = "rgba(128, 134, 141, 0.3)"
+    axis = {
+        "gridcolor": line,
+        "linecolor": line,
+        "zerolinecolor": line,
+        "ticks": "outside",
+        "ticklen": 4,
+        "tickcolor": line,
+        "automargin": True,
+        "fixedrange": True,
+        "title": {"standoff": 8},
+    }
+    blue, orange = "rgba(38, 120, 200, {})".format, "rgba(221, 107, 32, {})".format
+    bar = {"thickness": 10, "outlinewidth": 0, "ticklen": 3}
+    heat = {"autocolorscale": True, "colorbar": bar, "textfont": {"color": INK}}
+    return {
+        "data": {"heatmap": [heat], "contour": [heat]},
+        "layout": {
+            "paper_bgcolor": "rgba(0,0,0,0)",
+            "plot_bgcolor": "rgba(0,0,0,0)",
+            "font": {"color": INK, "size": 12},
+            "margin": {"l": 12, "r": 16, "t": 12, "b": 12},
+            "colorway": list(COLORS.values()),
+            "colorscale": {
+                "diverging": [
+                    [0, blue(0.65)],
+                    [0.5, blue(0)],
+                    [0.5, orange(0)],
+                    [1, orange(0.65)],
+                ],
+                "sequential": [[0, blue(0)], [1, blue(0.65)]],
+                "sequentialminus": [[0, blue(0.65)], [1, blue(0)]],
+            },
+            "coloraxis": {"autocolorscale": True, "colorbar": bar},
+            "legend": {"orientation": "h", "yanchor": "bottom", "y": 1, "x": 0},
+            "hoverlabel": {"bgcolor": "rgb(50, 56, 64)", "font": {"color": "white"}},
+            "dragmode": False,
+            "xaxis": axis,
+            "yaxis": axis,
+        },
+    }
+
+
+def fitter() -> list:
+    """Build the invisible widget that keeps figures as wide as their panels."""
+    try:
+        import anywidget
+    except ImportError:
+        return []
+
+    class Fitter(anywidget.AnyWidget):
+        _esm = FITTER
+
+    return [Fitter()]
+
+
+def explorer_widget(explorer: Explorer) -> Any:
+    """Build the widget of an explorer."""
+    controls, rows = control_widgets(explorer.controls)
+    canvas = Canvas(explorer.title, rows, explorer.columns)
+
+    def update(_=None):
+        params = {name: control.value for name, control in controls.items()}
+        canvas.show(lambda: explorer.figures(**params), lambda: explorer.describe(**params))
+
+    for control in controls.values():
+        control.observe(update, "value")
+    update()
+    return canvas.box
+
+
+def run_widget(run: LiveRun) -> Any:
+    """Build the widget of a run: what its buttons do, and which can be pressed when."""
+    import ipywidgets as widgets
+
+    controls, rows = control_widgets(run.controls)
+
+    def start():
+        run.start(**{name: control.value for name, control in controls.items()})
+
+    actions = {  # what the button does, its icon, what it says, and the states it works in
+        "Start": (start, "play", "Run with these settings", {"ready"}),
+        "Stop": (run.stop, "stop", "Stop after the next result; keep everything", {"running"}),
+        "Resume": (run.resume, "step-forward", "Go on where it stopped", {"stopped"}),
+        "Start over": (run.reset, "undo", "Forget the results", {"stopped", "done", "failed"}),
+    }
+    buttons = {
+        name: widgets.Button(description=name, icon=icon, tooltip=tooltip)
+        for name, (_, icon, tooltip, _) in actions.items()
+    }
+    canvas = Canvas(run.title, [*rows, widgets.HBox([*buttons.values()], layout=wrapped())])
+
+    def text():
+        said = run.describe(run.results, **run.settings) if run.results else ""
+        note = {
+            "ready": "Press Start to run it here.",
+            "running": "Stopping after the next result." if run.stopping else "Running.",
+            "stopped": "Stopped: Resume goes on from here.",
+            "done": "Done.",
+            "failed": f"The run failed ({named(run.error)}). What it had computed stays; Start "
+            "over lets you choose other settings.",
+        }
+        return f"{said} {note[run.state]}".strip()
+
+    lock = threading.Lock()  # the run and a click may both have news
+
+    def watch():
+        with lock:
+            for name, (_, _, _, states) in actions.items():
+                buttons[name].disabled = run.state not in states or run.stopping
+            for control in controls.values():
+                control.disabled = run.state != "ready"
+            canvas.show(run.figures, text)
+
+    def press(button):
+        actions[button.description][0]()
+        watch()
+
+    for button in buttons.values():
+        button.on_click(press)
+    run.watch = watch
+    watch()
+    return canvas.box
+
+
+def control_widgets(controls: Mapping[str, Control]) -> tuple[dict, list]:
+    """Build a widget for each control, and the rows that hold them."""
+    import ipywidgets as widgets
+
+    made, rows = {}, []
+    for name, c in controls.items():
+        common = {
+            "description": c.label,
+            "style": {"description_width": "initial"},
+            "layout": widgets.Layout(width="min(100%, 26rem)"),
+        }
+        if c.live:
+            low, high, step = c.live
+            whole = all(float(x).is_integer() for x in (*c.live, c.values[c.start]))
+            kind = widgets.IntSlider if whole else widgets.FloatSlider
+            made[name] = kind(value=c.values[c.start], min=low, max=high, step=step, **common)
+        else:
+            kind = widgets.SelectionSlider if c.kind == "slider" else widgets.Dropdown
+            options = list(zip(c.texts, c.values, strict=True))
+            made[name] = kind(options=options, index=c.start, **common)
+        row = [made[name]]
+        if c.play and not c.live:
+            play = widgets.Play(
+                value=c.start, max=len(c.values) - 1, interval=400, show_repeat=False
+            )
+            widgets.jslink((play, "value"), (made[name], "index"))
+            row.insert(0, play)
+        rows.append(widgets.HBox(row, layout=wrapped()))
+    return made, rows
+
+
+def wrapped() -> Any:
+    """Lay out side by side, on further lines where it is narrow."""
+    import ipywidgets as widgets
+
+    return widgets.Layout(flex_flow="row wrap", width="100%")
+
+
+def named(error: Exception | None) -> str:
+    """Say an error in a sentence."""
+    return f"{type(error).__name__}: {error}"
+
+
+def columns(count: int) -> int:
+    """Choose how many panels stand side by side."""
+    return 2 if count == 4 else min(count, 3)
+
+
+class Canvas:
+    """Title, rows of controls, panels and sentence, one below the other."""
+
+    def __init__(self, title: str, rows: list, columns: int | None = None):
+        import ipywidgets as widgets
+
+        head = widgets.HTML(f"{STYLE}<b>{html.escape(title)}</b>")
+        self.text = widgets.HTML()
+        self.columns = columns
+        self.panels = widgets.Box(layout=wrapped())
+        self.box = widgets.VBox([head, *rows, self.panels, self.text, *fitter()])
+        self.box.add_class("ln-live")
+
+    def show(self, figures: Callable[[], list[Figure]], text: Callable[[], str]) -> None:
+        """Draw; an error is said where the sentence stands, and the last figure stays."""
+        try:
+            self.put(figures())
+            said = text()
+        except Exception as error:
+            said = f"This could not be drawn ({named(error)}). Choose another value."
+        self.text.value = f'<p role="status" aria-live="polite">{html.escape(said)}</p>'
+
+    def put(self, figures: list[Figure]) -> None:
+        """Put each figure into its panel."""
+        import ipywidgets as widgets
+
+        side_by_side = self.columns or columns(len(figures)) or 1
+        if len(figures) != len(self.panels.children):
+            flex = f"1 1 {100 / side_by_side - 2:.0f}%"  # with room for the gaps
+            room = {"flex": flex, "min_width": "min(100%, 240px)", "overflow": "hidden"}
+            self.panels.children = [
+                widgets.VBox([widgets.HTML()], layout=widgets.Layout(**room)) for _ in figures
+            ]
+        for panel, figure in zip(self.panels.children, figures, strict=True):
+            fill(panel, figure, 900 // side_by_side)
+
+
+def fill(panel: Any, figure: Figure, width: int) -> None:
+    """Change the figure in a panel, or put a new one there if it is built differently."""
+    import ipywidgets as widgets
+    import plotly.graph_objects as go
+
+    parts = _page.panel(figure)
+    figure = go.Figure(parts["data"], parts["layout"] | {"template": template()})
+    title, *old = panel.children
+    title.value = html.escape(parts["title"])
+    types = [trace.type for trace in figure.data]
+    if old and isinstance(old[0], go.FigureWidget) and [t.type for t in old[0].data] == types:
+        with old[0].batch_update():
+            for then, now in zip(
+                [*old[0].data, old[0].layout], [*figure.data, figure.layout], strict=True
+            ):
+                new = now.to_plotly_json()
+                gone = set(then.to_plotly_json()) - set(new) - {"uid"}
+                then.update(dict.fromkeys(gone) | new, overwrite=True)
+        return
+    try:
+        fresh = go.FigureWidget(figure)
+        fresh._config = {"displayModeBar": False, "responsive": True}
+    except ImportError:  # no anywidget: what plotly would display, in a box, at a fixed width
+        figure.layout.width = width
+        data = {PLOTLY: json.loads(figure.to_json())} | figure._repr_mimebundle_()
+        output = {"output_type": "display_data", "data": data, "metadata": {}}
+        fresh = widgets.Output(outputs=(output,))
+    panel.children = [title, fresh]

@@ -1,0 +1,196 @@
+"""The static life of an explorer: every state computed once, packed small, written as HTML.
+
+``book/_static/explorer.js`` is the other half: it unpacks what :func:`pack` packed.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import html
+import itertools
+import json
+import math
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+    from lnlib.explore import Control
+
+DIGITS = 4
+SHARED = 24  # shorter pieces of JSON are cheaper repeated than referred to
+_ids = itertools.count(1)
+
+
+def plain(value: Any, digits: int = DIGITS) -> Any:
+    """Turn NumPy and plotly values into JSON values with few digits.
+
+    Args:
+        value: Numbers, strings, arrays, and lists and dicts of them.
+        digits: Significant digits kept of a float. Integers stay whole.
+
+    Returns:
+        The same, as lists, dicts, int, float, str, bool and None (for NaN and infinities).
+
+    Example:
+        >>> import numpy as np
+        >>> plain({"y": np.array([1 / 3, 2.0, np.nan]), "n": 60000})
+        {'y': [0.3333, 2, None], 'n': 60000}
+    """
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {k: plain(v, digits) for k, v in value.items() if v is not None}
+    if isinstance(value, list | tuple):
+        return [plain(v, digits) for v in value]
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return None
+        value = float(f"{value:.{digits}g}")
+        return int(value) if value.is_integer() and abs(value) < 1e15 else value
+    return value
+
+
+def panel(figure: Figure) -> dict:
+    """Take a figure apart: its title is text of the page, which wraps; plotly's would not."""
+    layout = figure.layout.to_plotly_json()
+    title = layout.pop("title", {}).get("text") or ""
+    return {"title": title, "data": [t.to_plotly_json() for t in figure.data], "layout": layout}
+
+
+def dumps(value: Any) -> str:
+    """Write JSON without a needless byte."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def share(states: list) -> dict:
+    """Store once what occurs more than once.
+
+    Args:
+        states: JSON values, as :func:`plain` leaves them.
+
+    Returns:
+        ``{"pool": [...], "states": [...]}`` where a part that repeats is ``{"$": i}``,
+        standing for ``pool[i]``, in ``states`` and in ``pool`` alike.
+
+    Example:
+        >>> x = ["the same long list of words", "in every state"]
+        >>> share([{"x": x, "t": 1}, {"x": x, "t": 2}])["states"]
+        [{'x': {'$': 0}, 't': 1}, {'x': {'$': 0}, 't': 2}]
+    """
+    seen: Counter[str] = Counter()
+    pool: list = []
+    place: dict[str, int] = {}
+
+    def parts(value):
+        return value.values() if isinstance(value, dict) else value
+
+    def branches(value):  # a row of numbers is shared whole or not at all
+        return isinstance(value, dict) or any(isinstance(v, dict | list) for v in value)
+
+    def count(value):
+        if isinstance(value, dict | list) and len(key := dumps(value)) >= SHARED:
+            seen[key] += 1
+            if seen[key] == 1 and branches(value):
+                for part in parts(value):
+                    count(part)
+
+    def walk(value):
+        if isinstance(value, dict):
+            return {k: emit(v) for k, v in value.items()}
+        return [emit(v) for v in value] if branches(value) else value
+
+    def emit(value):
+        if not isinstance(value, dict | list):
+            return value
+        if len(key := dumps(value)) < SHARED or seen[key] < 2:
+            return walk(value)
+        if key not in place:
+            place[key] = len(pool)
+            pool.append(None)  # taken before the parts, so that they come after
+            pool[place[key]] = walk(value)
+        return {"$": place[key]}
+
+    for state in states:
+        count(state)
+    return {"pool": pool, "states": [emit(state) for state in states]}
+
+
+def pack(states: list) -> str:
+    """Share, write as JSON, gzip, and encode as base64; the same bytes at every build."""
+    raw = dumps(share(states)).encode()
+    return base64.b64encode(gzip.compress(raw, 9, mtime=0)).decode()
+
+
+def page(
+    title: str,
+    alt: str | None,
+    controls: dict[str, Control],
+    states: list[dict],
+    columns: int,
+) -> str:
+    """Write one explorer as HTML that needs no kernel and no network.
+
+    Args:
+        title: What the card is headed with.
+        alt: What the figure shows, in every state. ``None`` leaves it to title and sentence.
+        controls: By name, in the order in which ``states`` runs through them (last fastest).
+        states: ``{"panels": [...], "text": sentence}``, one a state, each as :func:`panel` does.
+        columns: Panels side by side where the page is wide enough.
+
+    Returns:
+        One ``<div>``, with ids of its own.
+    """
+    uid = f"explorer-{next(_ids)}"
+    esc = html.escape
+    sizes = [len(c.values) for c in controls.values()]
+    start = 0
+    for c in controls.values():
+        start = start * len(c.values) + c.start
+    rows = "".join(_row(f"{uid}-{name}", c) for name, c in controls.items())
+    # The room of each panel is kept free until it is drawn.
+    panels = "".join(
+        f'<div><p class="ln-panel-title">{esc(panel["title"])}</p>'
+        f'<div class="ln-panel" style="min-height:{panel["layout"]["height"]}px"></div></div>'
+        for panel in states[start]["panels"]
+    )
+    return (
+        f'<div class="ln-explorer" id="{uid}" role="group" aria-labelledby="{uid}-title"'
+        f' data-sizes="{sizes}">'
+        f'<p class="ln-title" id="{uid}-title">{esc(title)}</p>'
+        + (f'<div class="ln-controls">{rows}</div>' if rows else "")
+        + f'<div class="ln-panels" role="img" aria-label="{esc(alt or title)}"'
+        f' aria-describedby="{uid}-text" style="--ln-columns:{columns}">{panels}</div>'
+        f'<p class="ln-text" id="{uid}-text" role="status" aria-live="polite">'
+        f"{esc(states[start]['text'])}</p>"
+        '<noscript><p class="ln-note">The figure and its controls need JavaScript (and nothing'
+        " else: no network). The sentence says what it shows at the start.</p></noscript>"
+        f'<script type="text/plain" class="ln-data">{pack(states)}</script></div>'
+    )
+
+
+def _row(uid: str, control: Control) -> str:
+    """Write one labelled control."""
+    esc, texts, start = html.escape, control.texts, control.start
+    label = f'<label for="{uid}">{esc(control.label)}</label>'
+    if control.kind == "choice":
+        options = "".join(
+            f'<option value="{i}"{" selected" if i == start else ""}>{esc(text)}</option>'
+            for i, text in enumerate(texts)
+        )
+        field = f'<select id="{uid}" autocomplete="off">{options}</select>'
+    else:
+        field = (
+            f'<input type="range" id="{uid}" min="0" max="{len(texts) - 1}" value="{start}"'
+            f' aria-valuetext="{esc(texts[start])}" data-texts="{esc(json.dumps(texts))}"'
+            ' autocomplete="off">'
+            f'<span class="ln-value" aria-hidden="true">{esc(texts[start])}</span>'
+        )
+        if control.play:
+            field = (
+                f'<button type="button" class="ln-play" aria-label="Play: {esc(control.label)}">'
+                f"▶</button>{field}"
+            )
+    return f'<div class="ln-control">{label}<div class="ln-field">{field}</div></div>'

@@ -1,0 +1,141 @@
+"""Sphinx extension: a book that answers without a network, a kernel or a silent hole.
+
+- Notebooks run with ``LNLIB_STATIC=1``, so that explorers come out as HTML; their results are
+  cached under a hash of everything they read, not of the notebook alone.
+- MathJax and plotly.js are copied from the installed packages.
+- What the reader would miss is a warning: a dead widget, an image without a text. (myst-nb warns of
+  an output it cannot show, such as a bare plotly figure. ``-W`` makes a failed build of a warning,
+  and the next build looks again.)
+- Small faults of the theme are set right.
+"""
+
+import hashlib
+import html
+import importlib.util
+import os
+import shutil
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.util import logging
+
+LOGGER = logging.getLogger(__name__)
+WIDGET = "application/vnd.jupyter.widget-view+json"
+FONTS = "output/chtml/fonts/woff-v2"
+
+
+def prepare(app, config):
+    """Set what kernels inherit, and name the cache after what notebooks read."""
+    os.environ["LNLIB_STATIC"] = "1"
+    # Jupyter Book passes --toc on as typed, Sphinx would look for it in book/.
+    config.external_toc_path = str(Path(config.external_toc_path).resolve())
+    read = [*package("lnlib").rglob("*.py"), *Path(app.srcdir, "runs").rglob("*.json")]
+    digest = hashlib.sha256(b"LNLIB_STATIC=1")
+    for path in sorted(read):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    name = f".jupyter_cache-{digest.hexdigest()[:12]}"
+    config.nb_execution_cache_path = str(Path(app.outdir).parent / name)
+
+
+def forget_old_caches(app):
+    """Keep only the cache of the sources as they are."""
+    now = Path(app.config.nb_execution_cache_path)
+    for path in now.parent.glob(".jupyter_cache-*"):
+        if path != now:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def package(name):
+    """Find the folder of an installed package without importing it."""
+    spec = importlib.util.find_spec(name)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(f"The book needs {name}: pip install -e '.[book]'")
+    return Path(spec.origin).parent
+
+
+def copy_vendored(app):
+    """Copy MathJax (one script and its fonts, 1.6 MB of 24) and plotly.js into the book."""
+    if app.builder.format != "html":
+        return
+    static = Path(app.outdir) / "_static"
+    mathjax = package("sphinx-mathjax-offline") / "static" / "mathjax"
+    plotly = package("plotly") / "package_data" / "plotly.min.js"
+    for source, target in (
+        (mathjax / "tex-chtml.js", "mathjax/tex-chtml.js"),
+        (plotly, "plotly/plotly.min.js"),
+        *((font, f"mathjax/{FONTS}/{font.name}") for font in (mathjax / FONTS).glob("*.woff")),
+    ):
+        (static / target).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(source, static / target)
+
+
+def write_index(app):
+    """Let index.html, which people open first, lead to the first page."""
+    if app.builder.name == "html":
+        first, title = f"{app.config.root_doc}.html", html.escape(app.config.html_title)
+        Path(app.outdir, "index.html").write_text(
+            f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
+            f'<meta http-equiv="refresh" content="0; url={first}">'
+            f'<p><a href="{first}">{title}</a></p></html>\n',
+            encoding="utf-8",
+        )
+
+
+def check_images(app, doctree):
+    """Warn of an image that says nothing to those who do not see it."""
+    for image in doctree.findall(nodes.image):
+        if not image.get("alt", "").strip():
+            LOGGER.warning(
+                "image %s has no alt text (Markdown: ![what it shows](…); a cell: metadata "
+                "mystnb.image.alt)",
+                image.get("uri", ""),
+                location=image,
+            )
+
+
+def check_widgets(app, doctree):
+    """Warn of a widget, which is dead without a kernel and asks the network for its code."""
+    for node in doctree.findall(nodes.container):
+        if node.get("mime_type") == WIDGET:
+            LOGGER.warning(
+                "a widget is dead in the book; make it an lnlib.explore.Explorer", location=node
+            )
+
+
+def finish_page(app, pagename, templatename, context, doctree):
+    """Set right what the theme gets wrong in this page's head."""
+    seen = set()  # Sphinx before 8.3 lists inline scripts twice
+    for script in list(context.get("script_files", [])):
+        body = getattr(script, "attributes", {}).get("body")
+        if body in seen:
+            context["script_files"].remove(script)
+        elif body:
+            seen.add(body)
+    # The bibliography: a role that is deprecated, and not allowed inside the list's.
+    context["body"] = context.get("body", "").replace('role="doc-biblioentry"', 'role="listitem"')
+    if doctree is not None:
+        first = next((p.astext() for p in doctree.findall(nodes.paragraph)), "")
+        said = html.escape(" ".join(first.split())[:160])
+        context["metatags"] = (
+            context.get("metatags", "") + f'<meta name="description" content="{said}">'
+        )
+
+
+def stay_failed(app, exception):
+    """Forget what was read after a warning, or the next -W build would pass it in silence."""
+    if exception is None and app._warncount:
+        Path(app.doctreedir, "environment.pickle").unlink(missing_ok=True)
+
+
+def setup(app):
+    """Connect the parts."""
+    app.add_config_value("comments_config", {}, "html")  # Jupyter Book always sets it
+    app.connect("config-inited", prepare, priority=100)
+    app.connect("builder-inited", forget_old_caches)
+    app.connect("builder-inited", copy_vendored)
+    app.connect("builder-inited", write_index)
+    app.connect("doctree-read", check_images)
+    app.connect("doctree-read", check_widgets)
+    app.connect("html-page-context", finish_page, priority=900)
+    app.connect("build-finished", stay_failed)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

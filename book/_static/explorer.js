@@ -1,0 +1,166 @@
+/* The page's half of lnlib.explore: unpack the states, redraw when a control moves.
+   No kernel, no network; works from file://. Every number was computed in Python. */
+(() => {
+  "use strict";
+  const HOME = document.currentScript.src.replace(/[^/]*$/, "");
+  const STEP = 400; // ms between two states while playing
+
+  let plotly; // one script tag, when the first explorer comes near
+  const loadPlotly = () => (plotly ??= new Promise((done, fail) => {
+    const script = document.createElement("script");
+    script.src = HOME + "plotly/plotly.min.js";
+    script.onload = () => done(window.Plotly);
+    script.onerror = () => fail(new Error("the file " + script.src + " is missing"));
+    document.head.append(script);
+  }));
+
+  async function unpack(base64) {
+    if (!window.DecompressionStream) throw new Error("this browser is too old (before 2023)");
+    const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return JSON.parse(await new Response(stream).text());
+  }
+
+  /* {"$": i} stands for pool[i]; arrays of numbers are shared between states, never copied */
+  function resolver(pool) {
+    const known = [];
+    const resolve = (v) => {
+      if (Array.isArray(v)) return v.some((x) => x && typeof x === "object") ? v.map(resolve) : v;
+      if (!v || typeof v !== "object") return v;
+      if ("$" in v) return (known[v.$] ??= resolve(pool[v.$]));
+      return Object.fromEntries(Object.entries(v).map(([k, x]) => [k, resolve(x)]));
+    };
+    return resolve;
+  }
+
+  /* The look comes from the page's CSS variables, so that light and dark are one switch. */
+  function template() {
+    const css = getComputedStyle(document.documentElement);
+    const v = (name) => css.getPropertyValue(name).trim();
+    const [text, line, paper] = [v("--pst-color-text-base"), v("--ln-line"), v("--ln-card")];
+    const [low, high] = [v("--ln-low"), v("--ln-high")];
+    const bar = { thickness: 10, outlinewidth: 0, ticklen: 3 };
+    const heat = { autocolorscale: true, colorbar: bar, textfont: { color: v("--ln-ink") } };
+    const axis = { gridcolor: line, linecolor: line, zerolinecolor: line, tickcolor: line,
+      ticks: "outside", ticklen: 4, automargin: true, fixedrange: true, title: { standoff: 8 } };
+    return {
+      data: { heatmap: [heat], contour: [heat] },
+      layout: {
+        paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", dragmode: false,
+        font: { color: text, family: getComputedStyle(document.body).fontFamily, size: 12 },
+        margin: { l: 12, r: 16, t: 12, b: 12 },
+        colorway: v("--ln-colors").split(",").map((c) => c.trim()),
+        colorscale: {
+          diverging: [[0, low], [0.5, paper], [1, high]],
+          sequential: [[0, paper], [1, low]], sequentialminus: [[0, low], [1, paper]],
+        },
+        coloraxis: { autocolorscale: true, colorbar: bar },
+        legend: { orientation: "h", yanchor: "bottom", y: 1, x: 0 },
+        hoverlabel: { bgcolor: v("--pst-color-surface"), bordercolor: line, font: { color: text } },
+        xaxis: axis, yaxis: axis,
+      },
+    };
+  }
+
+  const drawers = new WeakMap(); // of the explorers that have started
+  async function start(root) {
+    if (root.dataset.ready) return;
+    root.dataset.ready = "loading";
+    const sizes = JSON.parse(root.dataset.sizes);
+    const inputs = [...root.querySelectorAll("input, select")];
+    const panels = [...root.querySelectorAll(".ln-panel")];
+    const titles = [...root.querySelectorAll(".ln-panel-title")];
+    const text = root.querySelector(".ln-text");
+    const [Plotly, book] = await Promise.all([
+      loadPlotly(), unpack(root.querySelector(".ln-data").textContent)]);
+    const resolve = resolver(book.pool);
+
+    async function draw() {
+      const i = inputs.reduce((n, el, k) => n * sizes[k] + Number(el.value), 0);
+      const state = resolve(book.states[i]);
+      if (text.textContent !== state.text) text.textContent = state.text;
+      const look = template();
+      await Promise.all(state.panels.map(({ title, data, layout }, k) => {
+        titles[k].textContent = title;
+        return Plotly.react(panels[k], data.map((trace) => ({ ...trace })),
+          { ...structuredClone(layout), template: look },
+          { responsive: true, displayModeBar: false, doubleClick: false });
+      }));
+      root.dataset.state = i;
+    }
+    let waiting = false;
+    const later = () => {
+      if (waiting) return;
+      waiting = true;
+      requestAnimationFrame(() => { waiting = false; draw().catch(failed(root)); });
+    };
+    const moved = (el) => {
+      if (el.type === "range") {
+        const said = JSON.parse(el.dataset.texts)[el.value];
+        el.setAttribute("aria-valuetext", said);
+        el.nextElementSibling.textContent = said;
+      }
+      later();
+    };
+    for (const el of inputs) el.addEventListener("input", () => moved(el));
+    for (const button of root.querySelectorAll(".ln-play")) player(button, text, moved);
+    new MutationObserver(later).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    drawers.set(root, draw);
+    await draw();
+    root.dataset.ready = "yes";
+  }
+
+  /* A button that steps its slider to the end; the sentence is not read out meanwhile. */
+  function player(button, text, moved) {
+    const slider = button.nextElementSibling, name = button.getAttribute("aria-label").slice(6);
+    let timer = 0;
+    const stop = () => {
+      clearInterval(timer);
+      timer = 0;
+      button.textContent = "▶";
+      button.setAttribute("aria-label", "Play: " + name);
+      text.setAttribute("aria-live", "polite");
+    };
+    const to = (value) => { slider.value = value; moved(slider); };
+    button.addEventListener("click", () => {
+      if (timer) return stop();
+      if (slider.value === slider.max) to(0);
+      text.setAttribute("aria-live", "off");
+      button.textContent = "❚❚";
+      button.setAttribute("aria-label", "Pause: " + name);
+      timer = setInterval(() => {
+        to(Number(slider.value) + 1);
+        if (slider.value === slider.max) stop();
+      }, STEP);
+    });
+    slider.addEventListener("input", () => timer && stop());
+  }
+
+  /* Instead of an empty box: why there is no figure, and what it would show at the start. */
+  const sentences = new WeakMap();
+  const failed = (root) => (error) => {
+    root.dataset.ready = "failed";
+    for (const part of root.querySelectorAll(".ln-controls, .ln-panels")) part.hidden = true;
+    root.querySelector(".ln-text").textContent = sentences.get(root)
+      + " (This is the start. The figure cannot be shown here: " + error.message + ".)";
+  };
+
+  function find() {
+    const html = document.documentElement;
+    const roots = [...document.querySelectorAll(".ln-explorer")];
+    roots.forEach((root) => sentences.set(root, root.querySelector(".ln-text").textContent));
+    const go = (root) => start(root).catch(failed(root));
+    const near = new IntersectionObserver((entries) => entries.forEach((e) => {
+      if (e.isIntersecting) { near.unobserve(e.target); go(e.target); }
+    }), { rootMargin: "400px" });
+    roots.forEach((root) => near.observe(root));
+    let theme; // paper is white
+    addEventListener("beforeprint", () => {
+      theme = html.dataset.theme;
+      html.dataset.theme = "light";
+      roots.forEach((root) => (drawers.get(root) ?? go)(root));
+    });
+    addEventListener("afterprint", () => { html.dataset.theme = theme; });
+  }
+  document.readyState === "loading" ? addEventListener("DOMContentLoaded", find) : find();
+})();

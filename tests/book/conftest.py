@@ -1,0 +1,191 @@
+"""What the page tests share: the built book, a browser, a visit that notes every complaint."""
+
+import base64
+import gzip
+import json
+import re
+import shutil
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+READY = "e => ['yes', 'failed'].includes(e.dataset.ready)"
+PATIENCE = 60_000  # ms; a limit against hanging, not a measure of speed
+
+
+def pages(toc=ROOT / "_toc.yml"):
+    """Every page the table of contents names, in its order."""
+
+    def files(entry):
+        if isinstance(entry, list):
+            return [name for item in entry for name in files(item)]
+        if not isinstance(entry, dict):
+            return []
+        own = [entry[key] for key in ("root", "file") if key in entry]
+        return own + [
+            name for key in ("parts", "chapters", "sections") for name in files(entry.get(key))
+        ]
+
+    return files(yaml.safe_load(toc.read_text("utf-8")))
+
+
+def pytest_generate_tests(metafunc):
+    if "chapter" in metafunc.fixturenames:
+        metafunc.parametrize("chapter", pages(), scope="session")
+
+
+@pytest.fixture(scope="session")
+def built_book():
+    """The folder of the built book."""
+    html = ROOT / "_build" / "html"
+    if not (html / "index.html").exists():
+        pytest.fail(f"There is no book in {html}: run `make book` first.")
+    return html
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """A browser of the system, driven by Playwright."""
+    from playwright.sync_api import sync_playwright
+
+    names = ("chromium", "chromium-browser", "google-chrome")
+    found = next(filter(None, map(shutil.which, names)), None)
+    if found is None:
+        pytest.fail(f"None of {names} found: apt-get install chromium (or brew install chromium).")
+    flags = [
+        "--no-sandbox",  # it refuses to start as root, as in CI, without
+        "--disable-gpu",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        "--no-first-run",
+    ]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=flags)
+        yield browser
+        browser.close()
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, *args):
+        pass
+
+
+class QuietServer(ThreadingHTTPServer):
+    def handle_error(self, *args):
+        """A browser that closes a page does not wait for its files."""
+
+
+@pytest.fixture(scope="session")
+def http(built_book):
+    """Where a local server serves the book."""
+    handler = partial(QuietHandler, directory=str(built_book))
+    with QuietServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(params=["file", "http"], scope="session")
+def site(request, built_book):
+    """Where the book is read from: a folder, or a server."""
+    return built_book.as_uri() if request.param == "file" else request.getfixturevalue("http")
+
+
+@dataclass
+class Visit:
+    """An open page, and what went wrong on it."""
+
+    page: object
+    outside: list = field(default_factory=list)
+    complaints: list = field(default_factory=list)
+
+    def explorers(self):
+        """Scroll to every explorer and wait until it is drawn."""
+        roots = self.page.query_selector_all(".ln-explorer")
+        for root in roots:
+            root.scroll_into_view_if_needed()
+            self.page.wait_for_function(READY, arg=root)
+        return roots
+
+
+@pytest.fixture(scope="session")
+def visit(chromium):
+    """``with visit(site, name, …) as v``: open a page and note what it asks and says.
+
+    ``query`` follows the address, ``before`` sees the page before it is loaded, ``until`` is the
+    event that is waited for, and what else is named goes to the browser's context.
+    """
+
+    @contextmanager
+    def open_page(site, name, query="", before=None, until="load", **options):
+        context = chromium.new_context(**({"viewport": {"width": 1300, "height": 900}} | options))
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        v = Visit(page)
+        page.on("request", lambda r: is_inside(r.url, site) or v.outside.append(r.url))
+        page.on("requestfailed", lambda r: v.complaints.append(f"failed: {r.url}"))
+        page.on("response", lambda r: r.status < 400 or v.complaints.append(f"{r.status}: {r.url}"))
+        page.on("websocket", lambda w: v.outside.append(w.url))
+        page.on("pageerror", lambda e: v.complaints.append(f"error: {e}"))
+        page.on(
+            "console",
+            lambda m: m.type in ("error", "warning") and v.complaints.append(f"{m.type}: {m.text}"),
+        )
+        context.route(
+            lambda url: url.startswith("http") and not is_inside(url, site),
+            lambda route: route.abort(),
+        )
+        try:
+            if before:
+                before(page)
+            page.goto(f"{site}/{name}.html{query}", wait_until=until)
+            yield v
+        finally:
+            context.close()
+
+    return open_page
+
+
+def is_inside(url, site):
+    return url.startswith((site + "/", "data:", "blob:"))
+
+
+@pytest.fixture(scope="session")
+def payloads(built_book):
+    """``payloads(page)``: the states of each explorer on it, read without a browser."""
+
+    def read(name):
+        source = (built_book / f"{name}.html").read_text("utf-8")
+        return [unpack(data) for data in re.findall(r'class="ln-data">([^<]*)</script>', source)]
+
+    return read
+
+
+@pytest.fixture(scope="session")
+def explored(payloads):
+    """A page that has an explorer with controls."""
+    return next(name for name in pages() if any(len(states) > 1 for states in payloads(name)))
+
+
+def unpack(data):
+    """The page's decoder once more, in Python."""
+    packed = json.loads(gzip.decompress(base64.b64decode(data)))
+
+    def whole(value):
+        if isinstance(value, dict):
+            if "$" in value:
+                return whole(packed["pool"][value["$"]])
+            return {k: whole(v) for k, v in value.items()}
+        return [whole(v) for v in value] if isinstance(value, list) else value
+
+    return whole(packed["states"])

@@ -1,0 +1,260 @@
+"""Every page of the built book, in a real browser, from a folder and from a server."""
+
+import json
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+PHONE = {"width": 390, "height": 844}
+SIZE_LIMIT = 300_000  # bytes of one page's HTML
+AXE = {"rules": {"label-content-name-mismatch": {"enabled": True}}}  # off by default
+INK = "e => getComputedStyle(e.querySelector('.main-svg text')).fill"  # as a figure's text has it
+
+
+def test_page_draws_asks_no_network_and_never_complains(visit, site, chapter, payloads):
+    with visit(site, chapter) as v:
+        for root, states in zip(v.explorers(), payloads(chapter), strict=True):
+            assert root.get_attribute("data-ready") == "yes", root.inner_text()
+            assert_drawn(root, states)
+        assert v.outside == []
+        assert v.complaints == []
+
+
+@pytest.fixture(scope="session")
+def opened(visit, built_book, chapter):
+    """One visit that several tests look at."""
+    with visit(built_book.as_uri(), chapter) as v:
+        v.explorers()
+        yield v
+
+
+def test_every_control_answers_and_draws_its_state(opened, payloads, chapter):
+    for root, states in zip(opened.explorers(), payloads(chapter), strict=True):
+        for control in root.query_selector_all("input, select"):
+            start = seen(root)
+            before, changed = control.input_value(), False
+            for value in stops(control):
+                move(opened.page, root, control, value)
+                assert_drawn(root, states)
+                changed |= seen(root) != start
+            label = root.evaluate("(r, c) => c.labels[0].textContent", control)
+            assert changed, f"{label!r} changes neither figure nor sentence"
+            move(opened.page, root, control, int(before))
+
+
+def test_every_play_button_runs_to_the_end(opened, payloads, chapter):
+    for root, states in zip(opened.explorers(), payloads(chapter), strict=True):
+        for button in root.query_selector_all(".ln-play"):
+            slider = root.evaluate_handle("(r, b) => b.nextElementSibling", button).as_element()
+            last = int(slider.get_attribute("max"))
+            move(opened.page, root, slider, max(last - 2, 0))
+            button.click()
+            opened.page.wait_for_function(
+                "([r, b, s]) => s.value === s.max && b.textContent === '▶'"
+                " && r.querySelector('.ln-text').ariaLive === 'polite'",
+                arg=[root, button, slider],
+            )
+            opened.page.wait_for_function(
+                "([r, i]) => r.dataset.state == i", arg=[root, index(root)]
+            )
+            assert_drawn(root, states)
+
+
+def test_formulas_are_typeset(opened):
+    page = opened.page
+    if not page.query_selector(".math"):
+        pytest.skip("no formula on this page")
+    page.wait_for_function("window.MathJax?.startup?.promise")
+    page.evaluate("MathJax.startup.promise")
+    wrong = "mjx-merror, [data-mjx-error], mjx-container [style*='color: red']"  # unknown macro
+    assert [e.text_content() for e in page.query_selector_all(wrong)] == []
+    assert len(page.query_selector_all("mjx-container")) >= len(page.query_selector_all(".math"))
+    prose = page.evaluate(
+        "() => { const a = document.querySelector('article').cloneNode(true);"
+        "a.querySelectorAll('pre, code, script, mjx-container').forEach(e => e.remove());"
+        "return a.textContent }"
+    )
+    assert not [sign for sign in ("$", r"\(", r"\[", r"\begin") if sign in prose]
+
+
+def test_images_and_figures_speak(opened):
+    silent = opened.page.evaluate(
+        "() => [...document.querySelectorAll('article img, article [role=img], article svg')]"
+        ".filter(e => !e.closest('[aria-hidden=true], [role=img] *, button, summary'))"
+        ".filter(e => !(e.alt || e.ariaLabel || '').trim()).map(e => e.outerHTML.slice(0, 200))"
+    )
+    assert silent == []
+
+
+def test_page_is_small(built_book, chapter):
+    assert (built_book / f"{chapter}.html").stat().st_size < SIZE_LIMIT
+
+
+def test_page_reads_without_javascript(visit, built_book, payloads, chapter):
+    with visit(built_book.as_uri(), chapter, java_script_enabled=False) as v:
+        assert v.page.locator("article h1").first.is_visible()
+        roots = v.page.locator(".ln-explorer").all()
+        for root, states in zip(roots, payloads(chapter), strict=True):
+            sentence = root.locator(".ln-text")
+            assert sentence.is_visible()
+            assert sentence.inner_text() in [state["text"] for state in states]
+            assert root.locator("noscript").is_visible()
+            assert not root.locator(".ln-panels").is_visible()
+        assert v.outside == []
+
+
+def test_phone_scrolls_down_and_never_sideways(visit, built_book, chapter):
+    with visit(built_book.as_uri(), chapter, viewport=PHONE) as v:
+        v.explorers()
+        v.page.evaluate("scrollTo(1000, 0)")
+        wide = v.page.evaluate(
+            "() => [...document.querySelectorAll('body *')].filter("
+            "e => e.getBoundingClientRect().right > innerWidth + 1).slice(0, 5)"
+            ".map(e => e.outerHTML.slice(0, 120))"
+        )
+        assert v.page.evaluate("scrollX") == 0, wide
+        assert v.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], wide
+
+
+@pytest.mark.parametrize("width", [1300, 390])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing(visit, built_book, chapter, theme, width):
+    options = {"color_scheme": theme, "viewport": {"width": width, "height": 900}}
+    with visit(built_book.as_uri(), chapter, **options) as v:
+        v.explorers()
+        assert v.page.evaluate("document.documentElement.dataset.theme") == theme
+        found = Axe().run(v.page, options=AXE).response["violations"]
+    assert [(f["id"], [node["html"] for node in f["nodes"]][:3]) for f in found] == []
+
+
+def test_figures_follow_the_theme(visit, built_book, chapter):
+    with visit(built_book.as_uri(), chapter, color_scheme="light") as v:
+        roots = v.explorers()
+        light = [root.evaluate(INK) for root in roots]
+        for button in v.page.query_selector_all(".theme-switch-button")[:1]:
+            while v.page.evaluate("document.documentElement.dataset.theme") != "dark":
+                button.click()
+        for root, before in zip(roots, light, strict=True):
+            v.page.wait_for_function(f"([e, before]) => ({INK})(e) !== before", arg=[root, before])
+
+
+def test_old_browser_is_told_why_there_is_no_figure(visit, built_book, explored, payloads):
+    def make_old(page):
+        page.add_init_script("delete window.DecompressionStream")
+
+    with visit(built_book.as_uri(), explored, before=make_old) as v:
+        assert_says_why(v, payloads(explored)[0], "this browser is too old")
+
+
+def test_missing_plotly_is_told(visit, http, explored, payloads):
+    def lose_plotly(page):
+        page.route("**/plotly.min.js", lambda route: route.abort())
+
+    with visit(http, explored, before=lose_plotly) as v:
+        assert_says_why(v, payloads(explored)[0], "plotly.min.js is missing")
+
+
+def assert_says_why(v, states, reason):
+    root = v.explorers()[0]
+    said = root.query_selector(".ln-text").inner_text()
+    assert root.get_attribute("data-ready") == "failed"
+    assert said.startswith(states[index(root)]["text"])
+    assert reason in said
+    assert not root.query_selector(".ln-panels").is_visible()
+
+
+def test_print_is_light_and_without_controls(visit, built_book, explored):
+    with visit(built_book.as_uri(), explored, color_scheme="dark") as v:
+        root = v.explorers()[0]
+        v.page.emulate_media(media="print")
+        dark = root.evaluate(INK)
+        v.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert root.evaluate(INK) != dark
+        assert root.query_selector(".ln-panels").is_visible()
+        assert not root.query_selector(".ln-controls").is_visible()
+        v.page.evaluate("dispatchEvent(new Event('afterprint'))")
+        assert v.page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_card_keeps_its_height_when_the_figure_comes(visit, http, explored):
+    height, held = "e => e.getBoundingClientRect().height", []
+
+    def hold_plotly(page):
+        page.route("**/plotly.min.js", lambda route: held.append(route))
+
+    with visit(http, explored, before=hold_plotly, until="domcontentloaded") as v:
+        root = v.page.query_selector(".ln-explorer")
+        root.scroll_into_view_if_needed()
+        while not held:
+            v.page.wait_for_timeout(10)
+        before = root.evaluate(height)
+        held[0].continue_()
+        v.explorers()
+        assert abs(root.evaluate(height) - before) <= 1
+
+
+def test_search_finds_a_page(visit, site):
+    with visit(site, "search", "?q=normalization") as v:
+        v.page.wait_for_selector("#search-results li a")
+        assert (v.outside, v.complaints) == ([], [])
+
+
+def test_index_leads_to_the_first_page(visit, site):
+    with visit(site, "index") as v:
+        v.page.wait_for_url("**/start.html")
+        v.page.wait_for_load_state()
+        assert v.page.locator("article h1").first.is_visible()
+        assert (v.outside, v.complaints) == ([], [])
+
+
+# Hands and eyes.
+
+
+def sizes(root):
+    return json.loads(root.get_attribute("data-sizes"))
+
+
+def index(root):
+    """The state the controls ask for, the last control running fastest."""
+    number = 0
+    for size, control in zip(sizes(root), root.query_selector_all("input, select"), strict=True):
+        number = number * size + int(control.input_value())
+    return number
+
+
+def stops(control):
+    """First, middle and last position."""
+    last = control.evaluate("e => e.options ? e.options.length - 1 : Number(e.max)")
+    return sorted({0, last // 2, last})
+
+
+def move(page, root, control, value):
+    """Move a control as a reader does: keys on a slider, a choice in a list."""
+    if control.evaluate("e => e.tagName") == "SELECT":
+        control.select_option(index=value)
+    else:
+        control.focus()
+        while (now := int(control.input_value())) != value:
+            page.keyboard.press("ArrowRight" if now < value else "ArrowLeft")
+    page.wait_for_function("([r, i]) => r.dataset.state == i", arg=[root, index(root)])
+
+
+def seen(root):
+    """The sentence, and every mark as it stands in the figure."""
+    return root.evaluate(
+        "r => [r.querySelector('.ln-text').textContent, ...[...r.querySelectorAll('.main-svg')]"
+        ".map(s => s.innerHTML.replace(/(clip|legend|topdefs-|defs-)[0-9a-f]{6}\\w*/g, ''))]"
+    )
+
+
+def assert_drawn(root, states):
+    """What plotly holds is what Python computed for this position of the controls."""
+    state = states[index(root)]
+    assert root.query_selector(".ln-text").inner_text() == state["text"]
+    drawn = root.evaluate("r => [...r.querySelectorAll('.ln-panel')].map(p => p.data)")
+    assert drawn == [panel["data"] for panel in state["panels"]]
+    marks = root.evaluate(
+        "r => [...r.querySelectorAll('.ln-panel')].map(p => p.querySelectorAll("
+        "'.trace, .hm, .point, .shapelayer path, .annotation').length)"
+    )
+    assert all(marks), "a panel is empty"

@@ -194,3 +194,34 @@ def _row(uid: str, control: Control) -> str:
                 f"▶</button>{field}"
             )
     return f'<div class="ln-control">{label}<div class="ln-field">{field}</div></div>'
+
+
+def table(columns: list[str], rows: list[list[str]], caption: str, marks: dict[str, str]) -> str:
+    """Write a table that scrolls inside itself.
+
+    Args:
+        columns: Headings.
+        rows: Cells; the first of a row is its heading.
+        caption: What the table shows.
+        marks: From a cell's text to the class of a verdict.
+
+    Returns:
+        One ``<div>``; it takes the focus, so that the arrow keys scroll it.
+    """
+    esc = html.escape
+
+    def cell(text):
+        mark = marks.get(text)
+        inner = f'<span class="verdict {mark}">{esc(text)}</span>' if mark else esc(text)
+        return f"<td>{inner}</td>"
+
+    head = "".join(f'<th scope="col">{esc(column)}</th>' for column in columns)
+    body = "".join(
+        f'<tr><th scope="row">{esc(first)}</th>{"".join(map(cell, rest))}</tr>'
+        for first, *rest in rows
+    )
+    return (
+        f'<div class="ln-table" tabindex="0" role="region" aria-label="{esc(caption)}"><table>'
+        f"<caption>{esc(caption)}</caption><thead><tr>{head}</tr></thead>"
+        f"<tbody>{body}</tbody></table></div>"
+    )

@@ -14,7 +14,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,19 @@ from lnlib import _live, _page
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["COLORS", "Control", "Explorer", "LiveRun", "choice", "show", "slider"]
+__all__ = [
+    "COLORS",
+    "FAILS",
+    "HOLDS",
+    "MIXED",
+    "Control",
+    "Explorer",
+    "LiveRun",
+    "Table",
+    "choice",
+    "show",
+    "slider",
+]
 
 HEIGHT = 320  # pixels, of a panel that does not say
 REDRAW = 0.2  # seconds between two redraws of a running run
@@ -448,6 +460,60 @@ class LiveRun:
         return _bundle(self)
 
 
+#: Verdicts: the words, and a sign for each, so that color is never alone.
+HOLDS, MIXED, FAILS = "✓ holds", "≈ mixed", "✗ does not hold"
+MARKS = {HOLDS: "holds", MIXED: "mixed", FAILS: "fails"}
+
+
+class Table:
+    """A small table that reads well as text and as HTML.
+
+    Args:
+        columns: Headings.
+        rows: Cells, as text; the first of a row is its heading.
+        caption: What the table shows, in one sentence.
+
+    Raises:
+        ValueError: If a row is not as long as ``columns``.
+
+    Example:
+        >>> Table(["norm", "means"], [["batch", "6"], ["layer", "4"]], "Means of a (4, 6) table.")
+        Means of a (4, 6) table.
+        norm   means
+        batch  6
+        layer  4
+    """
+
+    def __init__(self, columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str):
+        for row in rows:
+            if len(row) != len(columns):
+                raise ValueError(f"Table: a row must have {len(columns)} cells, got {list(row)}")
+        self.columns, self.rows, self.caption = list(columns), [list(r) for r in rows], caption
+
+    def __repr__(self) -> str:
+        """Return aligned text."""
+        lines = [self.columns, *self.rows]
+        widths = [max(len(line[i]) for line in lines) for i in range(len(self.columns))]
+        text = [
+            "  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip()
+            for line in lines
+        ]
+        return "\n".join([self.caption, *text])
+
+    def to_html(self) -> str:
+        """Write the table as HTML that scrolls inside itself."""
+        return _page.table(self.columns, self.rows, self.caption, MARKS)
+
+    def widget(self) -> Any:
+        """Build the live widget: the same HTML."""
+        import ipywidgets
+
+        return ipywidgets.HTML(self.to_html())
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
+        return _bundle(self)
+
+
 def _check_accepts(owner: str, functions: dict[str, Callable], names: list[str], *args: str):
     for role, function in functions.items():
         try:
@@ -484,7 +550,7 @@ def _summary(head: str, controls: Mapping[str, Control], sentence: str) -> str:
     return "\n".join([*lines, sentence])
 
 
-def _bundle(thing: Explorer | LiveRun) -> dict:
+def _bundle(thing: Explorer | LiveRun | Table) -> dict:
     out = {"text/plain": repr(thing)}
     if os.environ.get("LNLIB_STATIC") == "1":
         return out | {"text/html": thing.to_html()}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
-from lnlib.figures import FAILS, HOLDS, MIXED, NORMS, Table
+from lnlib.explore import FAILS, HOLDS, MIXED, Table
+from lnlib.figures import NORMS
 
 Record = dict[str, Any]
 PANELS = [
@@ -138,7 +139,6 @@ def _panel(
             name=label,
             line={"color": color, "dash": dash, "width": 2.5},
             hovertemplate=f"{label}, epoch %{{x:.3g}}: %{{y:.3g}} {UNITS[name]}<extra></extra>",
-            showlegend=name == "train_nll",
         )
     for norm in norms:
         label, color, _ = NORMS[norm]
@@ -194,41 +194,39 @@ def claims(runs: Runs) -> Table:
 
     rows = []
     for size in (128, 4):
-        faster = np.r_[
-            nll("layer", size, 1) < nll("batch", size, 1), nll("layer", size) < nll("batch", size)
-        ]
+        faster = [nll("layer", size, e) < nll("batch", size, e) for e in (1, end)]
         rows.append(
             [
                 f"Layer norm trains faster than batch norm on all layers, batch size {size}",
+                _verdict(np.concatenate(faster)),
                 f"training NLL after 1 epoch {nll('layer', size, 1).mean():.3f} against "
                 f"{nll('batch', size, 1).mean():.3f}, after {end:g} epochs "
                 f"{nll('layer', size).mean():.3f} against {nll('batch', size).mean():.3f}",
-                _verdict(faster),
             ]
         )
     change = {norm: error(norm, 4) - error(norm, 128) for norm in ("layer", "batch")}
     rows.append(
         [
             "Layer norm is robust to the batch size",
+            _verdict(abs(change["layer"]) < abs(change["batch"])),
             "test error from batch size 128 to 4: "
             + ", ".join(
                 f"{NORMS[norm][0]} {error(norm, 128).mean():.2f} to {error(norm, 4).mean():.2f} %"
-                for norm in ("layer", "batch")
+                for norm in change
             ),
-            _verdict(abs(change["layer"]) < abs(change["batch"])),
         ]
     )
     for size in (128, 4):
         rows.append(
             [
                 f"Beyond the text: layer norm has the lower test error, batch size {size}",
+                _verdict(error("layer", size) < error("batch", size)),
                 f"test error after {end:g} epochs {error('layer', size).mean():.2f} against "
                 f"{error('batch', size).mean():.2f} %",
-                _verdict(error("layer", size) < error("batch", size)),
             ]
         )
     return Table(
-        ["Claim", "Here", "Verdict"],
+        ["Claim", "Verdict", "Here"],
         rows,
         f"The claims of section 6.6, judged by {len(runs.seeds)} seeds.",
     )
@@ -243,37 +241,29 @@ def origin(runs: Runs) -> Table:
     rows = []
     for size in reversed(runs.batch_sizes):
         for norm in runs.norms:
-            kept = [
-                r
-                for r in runs.records
-                if (r["settings"]["norm"], r["settings"]["batch_size"]) == (norm, size)
-            ]
-            made = [r["provenance"] for r in kept]
+            cell = {"norm": norm, "batch_size": size}
+            kept = [r for r in runs.records if cell.items() <= r["settings"].items()]
+            minutes = np.mean([r["provenance"]["wall_s"] for r in kept]) / 60
             rows.append(
                 [
                     f"{NORMS[norm][0]}, batch size {size}",
                     ", ".join(str(r["seed"]) for r in kept),
-                    _said({f"{r['settings']['epochs']}" for r in kept}),
-                    f"{np.mean([m['wall_s'] for m in made]) / 60:.1f} min",
-                    _said(
-                        {
-                            f"{m['device']}, {m['threads']} thread{'s' * (m['threads'] > 1)}"
-                            for m in made
-                        }
-                    ),
-                    _said({m["date"][:10] for m in made}),
-                    _said({f"torch {m['torch']}" for m in made}),
+                    _said(f"{r['settings']['epochs']}" for r in kept),
+                    f"{minutes:.1f} min",
                 ]
             )
+    made = [r["provenance"] for r in runs.records]
+    devices = _said(f"{m['device']}, {m['threads']} thread{'s' * (m['threads'] > 1)}" for m in made)
     return Table(
-        ["Runs", "Seeds", "Epochs", "Time a run", "Device", "Date", "Version"],
+        ["Runs", "Seeds", "Epochs", "Time a run"],
         rows,
-        "Where the curves come from.",
+        f"Made on {devices}; PyTorch {_said(m['torch'] for m in made)}; "
+        f"{_said(m['date'][:10] for m in made)}.",
     )
 
 
-def _said(values: set[str]) -> str:
-    return ", ".join(sorted(values))
+def _said(values: Iterable[str]) -> str:
+    return ", ".join(sorted(set(values)))
 
 
 def draw_race(results: Sequence[dict[str, dict[str, float]]], **settings: Any) -> list[go.Figure]:
@@ -299,7 +289,6 @@ def _race(results: Sequence[dict], name: str, title: str, factor: float) -> go.F
             line={"color": color, "dash": dash, "width": 2.5},
             marker={"size": 4},
             hovertemplate=f"{label}, epoch %{{x:.3g}}: %{{y:.3g}} {UNITS[name]}<extra></extra>",
-            showlegend=name == "train_nll",
         )
     figure.update_layout(
         title=title,

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from lnlib.figures import Table, start
+from lnlib.explore import Table
+from lnlib.figures import start
 
 
 def by_formula(x, axis):
@@ -32,4 +33,4 @@ def test_a_table_with_a_missing_cell_is_refused():
 
 
 def test_a_table_escapes_what_it_shows():
-    assert "<b>" not in Table(["a"], [["<b>"]], "<b>")._repr_html_()
+    assert "<b>" not in Table(["a"], [["<b>"]], "<b>").to_html()

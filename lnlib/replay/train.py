@@ -123,7 +123,8 @@ def train(
         total, since, last_seen = None, 0, 0
         for update, batch in enumerate(experiment.batches(epoch), start=1):
             loss = experiment.loss(batch)
-            experiment.optimizer.zero_grad(set_to_none=True)
+            # Zeroed where they lie: gradients may be views of one tensor.
+            experiment.optimizer.zero_grad(set_to_none=False)
             loss.backward()
             experiment.optimizer.step()
             # Summed where it lies: reading a number here would stop a GPU at every update.

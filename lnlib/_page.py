@@ -210,14 +210,14 @@ def table(columns: list[str], rows: list[list[str]], caption: str, marks: dict[s
     """
     esc = html.escape
 
-    def cell(text):
+    def cell(column, text):  # on a phone a row is a list, and the column's name stands before
         mark = marks.get(text)
         inner = f'<span class="verdict {mark}">{esc(text)}</span>' if mark else esc(text)
-        return f"<td>{inner}</td>"
+        return f'<td data-column="{esc(column)}">{inner}</td>'
 
     head = "".join(f'<th scope="col">{esc(column)}</th>' for column in columns)
     body = "".join(
-        f'<tr><th scope="row">{esc(first)}</th>{"".join(map(cell, rest))}</tr>'
+        f'<tr><th scope="row">{esc(first)}</th>{"".join(map(cell, columns[1:], rest))}</tr>'
         for first, *rest in rows
     )
     return (

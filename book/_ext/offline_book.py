@@ -102,6 +102,14 @@ def check_widgets(app, doctree):
             )
 
 
+MENDED = [
+    # The bibliography: a role that is deprecated, and not allowed inside the list's.
+    ('role="doc-biblioentry"', 'role="listitem"'),
+    # A folded cell: a name that is not the text on it ("Show code cell source").
+    ('<summary aria-label="Toggle hidden content">', "<summary>"),
+]
+
+
 def finish_page(app, pagename, templatename, context, doctree):
     """Set right what the theme gets wrong in this page's head."""
     seen = set()  # Sphinx before 8.3 lists inline scripts twice
@@ -111,8 +119,8 @@ def finish_page(app, pagename, templatename, context, doctree):
             context["script_files"].remove(script)
         elif body:
             seen.add(body)
-    # The bibliography: a role that is deprecated, and not allowed inside the list's.
-    context["body"] = context.get("body", "").replace('role="doc-biblioentry"', 'role="listitem"')
+    for wrong, right in MENDED:
+        context["body"] = context.get("body", "").replace(wrong, right)
     if doctree is not None:
         first = next((p.astext() for p in doctree.findall(nodes.paragraph)), "")
         said = html.escape(" ".join(first.split())[:160])

@@ -36,12 +36,16 @@ STYLE = f"""<style>
 .ln-live .js-plotly-plot {{ width: 100%; min-width: 0 }}
 </style>"""
 # A FigureWidget is drawn before it is in the page, 700 pixels wide, and looks at its room again
-# only when the window changes. This says so whenever the card does.
+# only when the window changes. This says so whenever the card does, and again for figures that
+# take their time to start.
 FITTER = """
 export default { render({ el }) {
-  let waiting = 0;
-  const say = () => { waiting = 0; dispatchEvent(new Event("resize")); };
-  const fit = () => { waiting ||= setTimeout(say, 50); };
+  let waiting = [];
+  const say = () => dispatchEvent(new Event("resize"));
+  const fit = () => {
+    waiting.forEach(clearTimeout);
+    waiting = [50, 400, 1500, 4000].map((ms) => setTimeout(say, ms));
+  };
   setTimeout(() => new ResizeObserver(fit).observe(el.closest(".ln-live") ?? el));
 } }
 """

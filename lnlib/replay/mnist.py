@@ -188,7 +188,7 @@ class Replay:
         device: Where model and data live.
 
     Raises:
-        ValueError: If there are fewer training cases than ``batch_size``.
+        ValueError: If there are fewer training cases than ``batch_size``, or ``seed`` is negative.
     """
 
     def __init__(
@@ -199,6 +199,8 @@ class Replay:
         seed: int = 0,
         device: torch.device | str = "cpu",
     ) -> None:
+        if seed < 0:
+            raise ValueError(f"Replay: seed must be a whole number from 0, got {seed}")
         device = torch.device(device)
         self.chosen, self.settings, self.seed = settings, settings.as_dict(), seed
         cases = min(settings.train_cases, len(data.x_train))

@@ -196,3 +196,8 @@ def test_one_flat_tensor_trains_as_one_tensor_a_parameter_does(norm, digits):
     for flat, own in zip(replay.model.parameters(), plain.model.parameters(), strict=True):
         # The fused and the plain optimizer round differently: 1e-6 seen after 50 steps.
         torch.testing.assert_close(flat, own, rtol=1e-4, atol=1e-5)
+
+
+def test_replay_refuses_a_negative_seed(digits):
+    with pytest.raises(ValueError, match="seed must be a whole number from 0, got -1"):
+        Replay(Settings(), digits, seed=-1)

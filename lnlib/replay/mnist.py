@@ -28,6 +28,8 @@ from lnlib.replay.train import resolve_device, train
 
 NORMS = ("none", "batch", "layer", "weight")
 PAPER = {"section": "6.6", "figure": "6"}
+# The paper's widths, and narrower ones for a data set of a fortieth of the size.
+HIDDEN = {"mnist": (1000, 1000), "digits": (200, 200)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Settings:
         batch_size: 128 and 4 in the paper. A last, smaller batch of an epoch is left out.
         epochs: Passes over the training cases.
         data: ``mnist``, or ``digits`` for the small set that comes with scikit-learn.
-        hidden: Widths of the hidden layers.
+        hidden: Widths of the hidden layers; the command line takes :data:`HIDDEN` by data set.
         train_cases: The first so many training cases (55,000 in the paper), at most all.
         learning_rate: Adam's; the paper does not give it.
         adam_betas: Adam's decay rates, at the defaults of Adam's paper.
@@ -363,13 +365,16 @@ def record_all(
 
 def _name(settings: Settings, seed: int) -> str:
     # What sets this run apart from the figure's own goes into the name, so that both can be kept.
-    base = Settings(norm=settings.norm, batch_size=settings.batch_size, epochs=settings.epochs)
+    given = {k: getattr(settings, k) for k in ("norm", "batch_size", "epochs", "data")}
+    base = Settings(**given, hidden=HIDDEN[settings.data])
     extra = [
         f"{key.replace('_', '-')}-{value}"
         for key, value in settings.as_dict().items()
         if value != base.as_dict()[key]
     ]
-    return "-".join(["mnist", settings.norm, f"b{settings.batch_size}", *extra, f"seed{seed}"])
+    data = [settings.data] if settings.data != "mnist" else []
+    cell = [settings.norm, f"b{settings.batch_size}"]
+    return "-".join(["mnist", *data, *cell, *extra, f"seed{seed}"])
 
 
 def _record(

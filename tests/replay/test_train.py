@@ -154,9 +154,12 @@ def command(out, *more):
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["kill", "ctrl-c"])
 def test_the_command_broken_off_by_a_signal_ends_in_the_record_of_an_unbroken_run(tmp_path, how):
-    subprocess.run(command(tmp_path / "whole"), check=True, capture_output=True)
+    long = ["--epochs", "12"]  # so that the signal arrives before the end
+    subprocess.run(command(tmp_path / "whole", *long), check=True, capture_output=True)
     broken = tmp_path / "broken"
-    process = subprocess.Popen(command(broken), stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        command(broken, *long), stderr=subprocess.PIPE, stdout=subprocess.PIPE
+    )
     deadline = time.monotonic() + 120
     while not list(broken.glob(".checkpoints/*.pt")):
         assert process.poll() is None, process.communicate()
@@ -168,7 +171,7 @@ def test_the_command_broken_off_by_a_signal_ends_in_the_record_of_an_unbroken_ru
     if how == signal.SIGINT:
         assert process.returncode == 130
         assert b"the same command goes on from there" in said
-    subprocess.run(command(broken), check=True, capture_output=True)
+    subprocess.run(command(broken, *long), check=True, capture_output=True)
     (name,) = [p.name for p in (tmp_path / "whole").glob("*.json")]
     whole, resumed = (record.read(tmp_path / where / name) for where in ("whole", "broken"))
     for kept in (whole, resumed):

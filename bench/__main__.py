@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 
 from bench import norm
@@ -17,11 +18,13 @@ MODULES = {"norm": norm}
 
 def main() -> int:
     """Run every benchmark; each prints its own table."""
-    kept = {"provenance": None}
+    kept, start = {}, time.perf_counter()
     for name, module in MODULES.items():
         print(f"\n{name}: {module.__doc__.splitlines()[0]}")
         kept[name] = module.main()
-    kept["provenance"] = record.provenance(device="cpu", wall_s=0, command="python -m lnlib bench")
+    kept["provenance"] = record.provenance(
+        device="cpu", wall_s=time.perf_counter() - start, command="python -m lnlib bench"
+    )
     out = Path("_build/bench.json")
     out.parent.mkdir(exist_ok=True)
     out.write_text(json.dumps(kept, indent=1) + "\n")

@@ -32,6 +32,7 @@ def main(pages: list[str]) -> None:
                         viewport={"width": width, "height": 900}, color_scheme=theme
                     )
                     page.goto((ROOT / "_build" / "html" / f"{page_name}.html").as_uri())
+                    page.wait_for_timeout(800)  # the theme fades in
                     for explorer in page.locator(".ln-explorer").all():  # drawn when first seen
                         explorer.scroll_into_view_if_needed()
                         page.wait_for_timeout(800)

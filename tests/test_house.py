@@ -21,6 +21,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 MAY_IMPORT = {
     "norm": set(),
     "cells": set(),
+    "numerics": {"norm"},
     "invariance": {"norm", "cells", "data"},
     "fisher": {"norm", "cells", "data"},
     "nn": set(),
@@ -30,10 +31,12 @@ MAY_IMPORT = {
     "explore": {"_page", "_live"},
     "_page": {"explore"},
     "_live": {"explore", "_page"},
-    "quiz": {"_page"},
-    "figures": {"explore", "norm", "cells", "invariance", "fisher"},
+    "quiz": {"explore", "_page", "_live"},
+    "sheet": {"explore", "_page", "_live", "norm"},
+    "exercises": {"norm", "cells", "numerics", "invariance", "fisher"},
+    "figures": {"explore", "norm", "cells", "numerics", "invariance", "fisher"},
 }
-NUMPY_ALONE = ("norm", "cells")
+NUMPY_ALONE = ("norm", "cells", "numerics", "exercises")
 
 
 def rooms():

@@ -236,7 +236,16 @@ class Canvas:
         self.text = widgets.HTML()
         self.columns = columns
         self.panels = widgets.Box(layout=wrapped())
-        self.box = widgets.VBox([head, *rows, self.panels, self.text, *fitter()])
+        self.asked = widgets.ToggleButton(
+            description="The numbers behind the figure",
+            icon="table",
+            layout=widgets.Layout(width="max-content"),
+        )
+        self.numbers = widgets.HTML(layout=widgets.Layout(max_height="22rem", overflow="auto"))
+        self.asked.observe(lambda _: self.tabulate(), "value")
+        self.figures: list[Figure] = []
+        parts = [head, *rows, self.panels, self.text, self.asked, self.numbers, *fitter()]
+        self.box = widgets.VBox(parts)
         self.box.add_class("ln-live")
 
     def show(self, figures: Callable[[], list[Figure]], text: Callable[[], str]) -> None:
@@ -248,10 +257,19 @@ class Canvas:
             said = f"This could not be drawn ({named(error)}). Choose another value."
         self.text.value = f'<p role="status" aria-live="polite">{html.escape(said)}</p>'
 
+    def tabulate(self) -> None:
+        """Write the numbers behind the panels as tables, if the reader asks for them."""
+        self.numbers.value = ""
+        if self.asked.value:
+            tables = _page.numbers([_page.panel(figure) for figure in self.figures])
+            self.numbers.value = "".join(map(_page.grid, tables))
+
     def put(self, figures: list[Figure]) -> None:
         """Put each figure into its panel."""
         import ipywidgets as widgets
 
+        self.figures = figures
+        self.tabulate()
         side_by_side = self.columns or columns(len(figures)) or 1
         if len(figures) != len(self.panels.children):
             flex = f"1 1 {100 / side_by_side - 2:.0f}%"  # with room for the gaps

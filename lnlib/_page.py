@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lnlib.explore import Control
 
 DIGITS = 4
+ARROWS = " ←→↑↓"  # which way an axis runs; in a table of its numbers it runs no way
 SHARED = 24  # shorter pieces of JSON are cheaper repeated than referred to
 _ids = itertools.count(1)
 
@@ -58,6 +59,82 @@ def panel(figure: Figure) -> dict:
     layout = figure.layout.to_plotly_json()
     title = layout.pop("title", {}).get("text") or ""
     return {"title": title, "data": [t.to_plotly_json() for t in figure.data], "layout": layout}
+
+
+def numbers(panels: list[dict]) -> list[dict]:
+    """Tabulate what the panels draw, for those who want to read or copy the numbers.
+
+    A heat map is a table of its own; lines and bars at the same places are columns of one. A
+    trace without a name that does not answer to the pointer is an ornament and left out.
+
+    Args:
+        panels: As :func:`panel` leaves them.
+
+    Returns:
+        ``{"caption": ..., "columns": [...], "rows": [[...], ...]}`` for each table.
+
+    Example:
+        >>> bars = [{"x": ["a", "b"], "y": [1, 2], "name": "n"}]
+        >>> numbers([{"title": "T", "data": bars, "layout": {}}])
+        [{'caption': 'T', 'columns': ['x', 'n'], 'rows': [['a', 1], ['b', 2]]}]
+    """
+    tables: list[dict] = []
+    for shown in plain(panels):
+        keys: list[Any] = []
+        for trace in shown["data"]:
+            along, across = ("y", "x") if trace.get("orientation") == "h" else ("x", "y")
+            values = trace.get("z", trace.get(across))
+            ornament = trace.get("hoverinfo") == "skip" and "name" not in trace
+            if not values or ornament:
+                continue
+            if "z" in trace:
+                x, y = trace.get("x", range(len(values[0]))), trace.get("y", range(len(values)))
+                corner = f"{_axis(shown, trace, 'y')} \\ {_axis(shown, trace, 'x')}"
+                rows = [[place, *row] for place, row in zip(y, values, strict=True)]
+                caption = trace.get("name", shown["title"])
+                tables.append({"caption": caption, "columns": [corner, *x], "rows": rows})
+                keys.append(None)
+                continue
+            at = trace.get(along, list(range(len(values))))
+            name = trace.get("name", _axis(shown, trace, across))
+            if at in keys:
+                table = tables[keys.index(at) - len(keys)]
+                table["columns"].append(name)
+                for row, value in zip(table["rows"], values, strict=True):
+                    row.append(value)
+            else:
+                rows = [list(pair) for pair in zip(at, values, strict=True)]
+                columns = [_axis(shown, trace, along), name]
+                tables.append({"caption": shown["title"], "columns": columns, "rows": rows})
+                keys.append(at)
+    return tables
+
+
+def _axis(panel: dict, trace: dict, letter: str) -> str:
+    """Name an axis by its title, or else by its letter."""
+    axis = trace.get(f"{letter}axis", letter).replace(letter, f"{letter}axis", 1)
+    return panel["layout"].get(axis, {}).get("title", {}).get("text", letter).strip(ARROWS)
+
+
+def grid(table: dict) -> str:
+    """Write a table of :func:`numbers` as HTML.
+
+    Args:
+        table: ``caption``, ``columns`` and ``rows``.
+
+    Returns:
+        One ``<table>``; a number that is missing or not finite is a dash.
+    """
+
+    def cells(tag, values):
+        said = ("–" if v is None else html.escape(str(v)) for v in values)
+        return "".join(f"<{tag}>{text}</{tag.split()[0]}>" for text in said)
+
+    caption = f"<caption>{html.escape(table['caption'])}</caption>" if table["caption"] else ""
+    head = cells('th scope="col"', table["columns"])
+    rows = (cells('th scope="row"', row[:1]) + cells("td", row[1:]) for row in table["rows"])
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def dumps(value: Any) -> str:
@@ -165,6 +242,9 @@ def page(
         f' aria-describedby="{uid}-text" style="--ln-columns:{columns}">{panels}</div>'
         f'<p class="ln-text" id="{uid}-text" role="status" aria-live="polite">'
         f"{esc(states[start]['text'])}</p>"
+        '<details class="ln-numbers"><summary>The numbers behind the figure</summary>'
+        '<div class="ln-table" tabindex="0" role="region"'
+        f' aria-label="The numbers behind: {esc(title)}"></div></details>'
         '<noscript><p class="ln-note">The figure and its controls need JavaScript (and nothing'
         " else: no network). The sentence says what it shows at the start.</p></noscript>"
         f'<script type="text/plain" class="ln-data">{pack(states)}</script></div>'

@@ -202,6 +202,50 @@ def test_show_is_an_explorer_with_one_state():
     assert repr(shown) == "Bars\nTwo bars."
 
 
+# The numbers behind a figure.
+
+
+def test_numbers_are_those_drawn_lines_at_the_same_places_in_one_table():
+    figures = explorer().figures(n=3, scale=-2.0)
+    heat, curves = _page.numbers([_page.panel(figure) for figure in figures])
+    assert heat["caption"] == "3 rows"
+    assert np.shape(heat["rows"]) == (3, 8)
+    np.testing.assert_allclose(np.array(heat["rows"])[:, 1:], -2 * TABLE[:3], rtol=1e-3)
+    assert curves["columns"] == ["x", "y", "y"]
+    np.testing.assert_allclose(np.array(curves["rows"])[:, 1], X**3, rtol=1e-3)
+    np.testing.assert_allclose(np.array(curves["rows"])[:, 2], -2 * np.sin(X), rtol=1e-3)
+
+
+def test_numbers_name_axes_and_traces_and_leave_ornaments_out():
+    figure = go.Figure(
+        [
+            go.Bar(x=[1.0, np.nan], y=["a", "b"], orientation="h", name="share"),
+            go.Scatter(x=[0, 1], y=[2, 3], hoverinfo="skip"),
+            go.Scatter(x=[5], y=[7], xaxis="x2"),
+        ],
+        layout={"yaxis": {"title": "norm"}, "xaxis2": {"title": "steps"}},
+    )
+    tables = _page.numbers([_page.panel(figure)])
+    assert [t["columns"] for t in tables] == [["norm", "share"], ["steps", "norm"]]
+    assert [t["rows"] for t in tables] == [[["a", 1], ["b", None]], [[5, 7]]]
+    assert "<td>–</td>" in _page.grid(tables[0])
+    assert "<b>" not in _page.grid({"caption": "<b>", "columns": ["<b>"], "rows": [["<b>"]]})
+
+
+def test_live_numbers_come_on_request_and_follow_the_control():
+    box = explorer().widget()
+    (asked,) = parts(box, ipywidgets.ToggleButton)
+    tables = parts(box, ipywidgets.HTML)[-1]
+    assert tables.value == ""
+    asked.value = True
+    before = tables.value
+    assert before.count("<table>") == 2
+    parts(box, ipywidgets.SelectionSlider)[0].value = 5
+    assert tables.value.count("<tr>") == before.count("<tr>") + 2
+    asked.value = False
+    assert tables.value == ""
+
+
 # Text.
 
 
@@ -324,7 +368,8 @@ def parts(box, kind):
 
 
 def sentence(box):
-    return parts(box, ipywidgets.HTML)[-1].value
+    (said,) = [text.value for text in parts(box, ipywidgets.HTML) if 'role="status"' in text.value]
+    return said
 
 
 def test_moving_a_control_redraws_and_describes():

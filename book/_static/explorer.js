@@ -71,6 +71,7 @@
     const panels = [...root.querySelectorAll(".ln-panel")];
     const titles = [...root.querySelectorAll(".ln-panel-title")];
     const text = root.querySelector(".ln-text");
+    const numbers = root.querySelector(".ln-numbers");
     const [Plotly, book] = await Promise.all([
       loadPlotly(), unpack(root.querySelector(".ln-data").textContent)]);
     const resolve = resolver(book.pool);
@@ -86,6 +87,7 @@
           { ...structuredClone(layout), template: look },
           { responsive: true, displayModeBar: false, doubleClick: false });
       }));
+      if (numbers.open) tabulate(numbers.lastElementChild, state.panels);
       root.dataset.state = i;
     }
     let waiting = false;
@@ -104,26 +106,83 @@
     };
     for (const el of inputs) el.addEventListener("input", () => moved(el));
     for (const button of root.querySelectorAll(".ln-play")) player(button, text, moved);
+    numbers.addEventListener("toggle", later);
     new MutationObserver(later).observe(document.documentElement, { attributeFilter: ["data-theme"] });
     drawers.set(root, draw);
     await draw();
     root.dataset.ready = "yes";
   }
 
-  /* A button that steps its slider to the end; the sentence is not read out meanwhile. */
+  /* The numbers behind the panels as tables; the twin of lnlib._page.numbers. */
+  function numbersOf({ title, data, layout }) {
+    const tables = [];
+    const label = (t, axis) => layout[(t[axis + "axis"] ?? axis).replace(/^([xy])/, "$1axis")]
+      ?.title?.text?.replace(/^[ ←→↑↓]+|[ ←→↑↓]+$/g, "") ?? axis;
+    for (const t of data) {
+      const upright = t.orientation !== "h";
+      const [along, across] = upright ? ["x", "y"] : ["y", "x"];
+      const values = t.z ?? t[across];
+      if (!values?.length || (t.hoverinfo === "skip" && !("name" in t))) continue;
+      if (t.z) {
+        const x = t.x ?? t.z[0].map((_, j) => j), y = t.y ?? t.z.map((_, i) => i);
+        const corner = `${label(t, "y")} \\ ${label(t, "x")}`;
+        tables.push({ caption: t.name ?? title, columns: [corner, ...x],
+          rows: t.z.map((row, i) => [y[i], ...row]) });
+        continue;
+      }
+      const at = t[along] ?? values.map((_, i) => i), name = t.name ?? label(t, across);
+      const key = JSON.stringify(at), same = tables.find((table) => table.key === key);
+      if (same) {
+        same.columns.push(name);
+        same.rows.forEach((row, i) => row.push(values[i]));
+      } else {
+        tables.push({ key, caption: title, columns: [label(t, along), name],
+          rows: values.map((v, i) => [at[i], v]) });
+      }
+    }
+    return tables;
+  }
+  function tabulate(room, panels) {
+    const made = (tag, text, attributes = {}) =>
+      Object.assign(document.createElement(tag), { textContent: text ?? "", ...attributes });
+    room.replaceChildren(...panels.flatMap(numbersOf).map(({ caption, columns, rows }) => {
+      const table = made("table"), head = made("tr"), body = made("tbody");
+      head.append(...columns.map((c) => made("th", c, { scope: "col" })));
+      body.append(...rows.map(([first, ...rest]) => {
+        const row = made("tr");
+        row.append(made("th", first, { scope: "row" }), ...rest.map((v) => made("td", v ?? "–")));
+        return row;
+      }));
+      const thead = made("thead");
+      thead.append(head);
+      table.append(...(caption ? [made("caption", caption)] : []), thead, body);
+      return table;
+    }));
+  }
+
+  /* A button that steps its slider to the end; the sentence is not read out meanwhile.
+     Where the reader asks for less motion, a press is one step. */
+  const calm = matchMedia("(prefers-reduced-motion: reduce)");
   function player(button, text, moved) {
     const slider = button.nextElementSibling, name = button.getAttribute("aria-label").slice(6);
     let timer = 0;
+    const nameIt = () => {
+      if (timer) return;
+      button.textContent = calm.matches ? "❯" : "▶";
+      button.setAttribute("aria-label", (calm.matches ? "Next: " : "Play: ") + name);
+    };
+    calm.addEventListener("change", nameIt);
+    nameIt();
     const stop = () => {
       clearInterval(timer);
       timer = 0;
-      button.textContent = "▶";
-      button.setAttribute("aria-label", "Play: " + name);
+      nameIt();
       text.setAttribute("aria-live", "polite");
     };
     const to = (value) => { slider.value = value; moved(slider); };
     button.addEventListener("click", () => {
       if (timer) return stop();
+      if (calm.matches) return to(slider.value === slider.max ? 0 : Number(slider.value) + 1);
       if (slider.value === slider.max) to(0);
       text.setAttribute("aria-live", "off");
       button.textContent = "❚❚";
@@ -154,6 +213,13 @@
       if (e.isIntersecting) { near.unobserve(e.target); go(e.target); }
     }), { rootMargin: "400px" });
     roots.forEach((root) => near.observe(root));
+    // Those further down when there is time, so that scrolling and paper find them drawn.
+    const idle = window.requestIdleCallback ?? ((f) => setTimeout(f, 200));
+    const rest = () => {
+      const root = roots.find((r) => !r.dataset.ready);
+      if (root) go(root).finally(() => idle(rest));
+    };
+    addEventListener("load", () => setTimeout(() => idle(rest), 1500));
     let theme; // paper is white
     addEventListener("beforeprint", () => {
       theme = html.dataset.theme;

@@ -123,20 +123,23 @@ def _panel(
     for norm in norms:
         label, color, dash = NORMS[norm]
         curves = runs.curves(norm, size, name)
-        low, high = curves.min(0), curves.max(0)
-        figure.add_scatter(
-            x=np.r_[epochs, epochs[::-1]],
-            y=np.r_[high, low[::-1]],
-            fill="toself",
-            fillcolor=_fade(color),
-            line={"width": 0},
-            hoverinfo="skip",
-            showlegend=False,
-        )
+        for place, values in (("lowest", curves.min(0)), ("highest", curves.max(0))):
+            figure.add_scatter(
+                x=epochs,
+                y=values,
+                name=f"{label}, {place} seed",
+                fill="tonexty" if place == "highest" else None,
+                fillcolor=_fade(color),
+                mode="lines",
+                line={"width": 0},
+                hoverinfo="skip",
+                showlegend=False,
+            )
         figure.add_scatter(
             x=epochs,
             y=curves.mean(0),
             name=label,
+            mode="lines",
             line={"color": color, "dash": dash, "width": 2.5},
             hovertemplate=f"{label}, epoch %{{x:.3g}}: %{{y:.3g}} {UNITS[name]}<extra></extra>",
         )

@@ -1,9 +1,12 @@
 """Every page of the built book, in a real browser, from a folder and from a server."""
 
 import json
+import random
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+
+from lnlib import _page
 
 PHONE = {"width": 390, "height": 844}
 SIZE_LIMIT = 300_000  # bytes of one page's HTML
@@ -40,6 +43,55 @@ def test_every_control_answers_and_draws_its_state(opened, payloads, chapter):
             label = root.evaluate("(r, c) => c.labels[0].textContent", control)
             assert changed, f"{label!r} changes neither figure nor sentence"
             move(opened.page, root, control, int(before))
+
+
+def test_random_states_are_drawn_as_python_computed_them(opened, payloads, chapter):
+    rng = random.Random(chapter)
+    for root, states in zip(opened.explorers(), payloads(chapter), strict=True):
+        controls = root.query_selector_all("input, select")
+        for _ in range(8 if controls else 0):
+            for control in controls:
+                jump(control, rng.randint(0, stops(control)[-1]))
+            wait_drawn(opened.page, root)
+            assert_drawn(root, states)
+
+
+def test_numbers_behind_a_figure_are_those_it_draws(opened, payloads, chapter):
+    for root, states in zip(opened.explorers(), payloads(chapter), strict=True):
+        summary = root.query_selector(".ln-numbers > summary")
+        summary.focus()
+        opened.page.keyboard.press("Enter")
+        controls = root.query_selector_all("input, select")
+        for place in (0, -1):
+            for control in controls:
+                jump(control, stops(control)[place])
+            wait_drawn(opened.page, root)
+            opened.page.wait_for_function(
+                "r => r.querySelector('.ln-numbers table tbody td')", arg=root
+            )
+            shown = root.evaluate(
+                "r => [...r.querySelectorAll('.ln-numbers table')].map(t => ({"
+                "caption: t.caption?.textContent ?? '',"
+                "rows: [...t.rows].map(row => [...row.cells].map(c => c.textContent))}))"
+            )
+            tables = _page.numbers(states[index(root)]["panels"])
+            assert [t["caption"] for t in shown] == [t["caption"] for t in tables]
+            for found, table in zip(shown, tables, strict=True):
+                expected = [table["columns"], *table["rows"]]
+                assert [list(map(said, row)) for row in found["rows"]] == [
+                    list(map(said, row)) for row in expected
+                ]
+        summary.click()
+
+
+def said(cell):
+    """A cell as a number where it is one: two languages write 1e-7 in two ways."""
+    if cell is None:
+        return "–"
+    try:
+        return float(cell)
+    except ValueError:
+        return str(cell)
 
 
 def test_every_play_button_runs_to_the_end(opened, payloads, chapter):
@@ -138,6 +190,31 @@ def test_figures_follow_the_theme(visit, built_book, chapter):
             v.page.wait_for_function(f"([e, before]) => ({INK})(e) !== before", arg=[root, before])
 
 
+def test_less_motion_means_one_step_a_press(visit, built_book, payloads, explored):
+    with visit(built_book.as_uri(), explored, reduced_motion="reduce") as v:
+        for root in v.explorers():
+            for button in root.query_selector_all(".ln-play"):
+                slider = root.evaluate_handle("(r, b) => b.nextElementSibling", button).as_element()
+                assert button.get_attribute("aria-label").startswith("Next: ")
+                move(v.page, root, slider, 0)
+                button.click()
+                v.page.wait_for_timeout(900)  # longer than two steps of a player
+                assert int(slider.input_value()) == 1
+        moving = v.page.evaluate(
+            "() => [...document.querySelectorAll('body *')].filter(e => e.checkVisibility() &&"
+            " parseFloat(getComputedStyle(e).transitionDuration) > 0).length"
+        )
+        assert moving == 0
+
+
+def test_explorers_out_of_sight_are_drawn_too_when_there_is_time(visit, built_book, chapter):
+    with visit(built_book.as_uri(), chapter) as v:
+        v.page.wait_for_function(
+            "() => [...document.querySelectorAll('.ln-explorer')]"
+            ".every(e => e.dataset.ready === 'yes')"
+        )
+
+
 def test_old_browser_is_told_why_there_is_no_figure(visit, built_book, explored, payloads):
     def make_old(page):
         page.add_init_script("delete window.DecompressionStream")
@@ -228,6 +305,18 @@ def stops(control):
     return sorted({0, last // 2, last})
 
 
+def jump(control, value):
+    """Put a control where a drag would leave it."""
+    if control.evaluate("e => e.tagName") == "SELECT":
+        control.select_option(index=value)
+    else:
+        control.evaluate("(e, v) => { e.value = v; e.dispatchEvent(new Event('input')) }", value)
+
+
+def wait_drawn(page, root):
+    page.wait_for_function("([r, i]) => r.dataset.state == i", arg=[root, index(root)])
+
+
 def move(page, root, control, value):
     """Move a control as a reader does: keys on a slider, a choice in a list."""
     if control.evaluate("e => e.tagName") == "SELECT":
@@ -236,7 +325,7 @@ def move(page, root, control, value):
         control.focus()
         while (now := int(control.input_value())) != value:
             page.keyboard.press("ArrowRight" if now < value else "ArrowLeft")
-    page.wait_for_function("([r, i]) => r.dataset.state == i", arg=[root, index(root)])
+    wait_drawn(page, root)
 
 
 def seen(root):

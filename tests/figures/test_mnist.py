@@ -46,9 +46,12 @@ def lines(figure):
 def test_a_line_is_the_mean_of_the_seeds_and_its_band_their_range(runs):
     figure = mnist.draw(runs, 2.0, ["layer", "batch"], 2.0)[3]  # test error at batch size 4
     assert lines(figure)["batch norm"].y[-1] == pytest.approx(100 * (0.06 + 0.001))
-    band = figure.data[0]
-    assert band.y[len(EPOCHS) - 1] == pytest.approx(100 * 0.022)
-    assert band.y[len(EPOCHS)] == pytest.approx(100 * 0.020)
+    band = lines(figure)
+    assert band["layer norm, highest seed"].y[-1] == pytest.approx(100 * 0.022)
+    assert band["layer norm, lowest seed"].y[-1] == pytest.approx(100 * 0.020)
+    names = [trace.name for trace in figure.data[:2]]
+    assert names == ["layer norm, lowest seed", "layer norm, highest seed"]
+    assert [trace.fill for trace in figure.data[:2]] == [None, "tonexty"]  # from low to high
 
 
 def test_the_cursor_reads_the_last_point_before_it(runs):

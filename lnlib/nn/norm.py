@@ -182,7 +182,7 @@ class LayerNorm(nn.LayerNorm):
         Input and output: ``(*, *normalized_shape)``.
 
     Raises:
-        ValueError: If ``implementation`` is none of the three.
+        ValueError: If ``implementation`` is none of the three, or ``normalized_shape`` holds a 0.
 
     Example:
         >>> norm = LayerNorm(4, eps=0, implementation="plain")
@@ -207,6 +207,11 @@ class LayerNorm(nn.LayerNorm):
                 f"got {implementation!r}; the fast one is 'fused'"
             )
         super().__init__(normalized_shape, eps, elementwise_affine, bias, device, dtype)
+        if 0 in self.normalized_shape:
+            raise ValueError(
+                "LayerNorm: normalized_shape must have at least one feature to take a mean of, "
+                f"got {tuple(self.normalized_shape)}; give the width of the layer"
+            )
         self.implementation = implementation
 
     def forward(self, input: Tensor) -> Tensor:

@@ -98,6 +98,11 @@ class Settings:
             value = getattr(self, name)
             if not isinstance(value, int) or value < 1:
                 raise ValueError(f"Settings: {name} must be a whole number from 1, got {value!r}")
+        if not all(isinstance(width, int) and width >= 1 for width in self.hidden):
+            raise ValueError(
+                "Settings: hidden must be widths from 1, one for each hidden layer, such as "
+                f"(100, 100), got {self.hidden!r}"
+            )
         if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
             raise ValueError(
                 f"Settings: learning_rate must be a positive number, got {self.learning_rate!r}"

@@ -322,6 +322,12 @@ def test_a_mistake_raises_what_torch_raises(implementation, options, make_input,
     assert raised.type is expected
 
 
+@pytest.mark.parametrize("normalized_shape", [0, (3, 0)], ids=str)
+def test_a_width_of_zero_is_refused_where_it_is_given(normalized_shape):
+    with pytest.raises(ValueError, match="at least one feature .* give the width of the layer"):
+        LayerNorm(normalized_shape)
+
+
 @pytest.mark.parametrize("normalized_shape", ["ab", 4.0, -4], ids=str)
 def test_a_wrong_normalized_shape_raises_what_torch_raises(normalized_shape):
     expected = call(nn.LayerNorm, normalized_shape)

@@ -162,6 +162,7 @@ def test_weight_norm_equals_the_formula():
     [
         ({"norm": "group"}, "norm must be one of none, batch, layer, weight, got 'group'"),
         ({"batch_size": 0}, "batch_size must be a whole number from 1, got 0"),
+        ({"hidden": (100, 0)}, r"hidden must be widths from 1, .*, got \(100, 0\)"),
         ({"epochs": 1.5}, "epochs must be a whole number from 1, got 1.5"),
         ({"learning_rate": float("nan")}, "learning_rate must be a positive number, got nan"),
         ({"norm": "batch", "batch_size": 1}, "batch norm needs batch_size of at least 2"),

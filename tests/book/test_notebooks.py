@@ -1,5 +1,6 @@
 """Chapters as stored: the template kept, text outputs alone, a check behind every claim."""
 
+import ast
 import json
 import re
 import sys
@@ -7,7 +8,6 @@ from pathlib import Path
 
 import nbformat
 import pytest
-import yaml
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -35,8 +35,8 @@ def prose(notebook):
 
 
 def test_the_table_of_contents_has_every_chapter():
-    toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
-    files = [toc["root"], *(entry["file"] for entry in toc["chapters"])]
+    toc = (ROOT / "_toc.yml").read_text()
+    files = re.findall(r"(?:root|file): (\S+)", toc)
     assert {path.stem for path in CHAPTERS} <= set(files)
 
 
@@ -55,12 +55,26 @@ def test_the_template_is_kept(notebook):
     assert titles[-4:] == SECTIONS
     assert len(re.findall(r"^# ", prose(notebook), re.M)) == 1
     assert re.search(r"minutes", notebook.cells[0].source), "say how long it takes"
-    assert 3 <= len(re.findall(r"^\*\*\d+\. ", prose(notebook), re.M)) <= 5, "3 to 5 questions"
+
+
+def test_the_questions_are_three_to_five_of_every_kind(notebook):
+    quizzes = [
+        node
+        for cell in code(notebook)
+        for node in ast.walk(ast.parse(cell.source))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Quiz"
+    ]
+    kinds = [question.func.id for quiz in quizzes for question in quiz.args]
+    assert 3 <= len(kinds) <= 5
+    assert set(kinds) == {"choose", "number", "order"}
 
 
 def test_a_chapter_is_short(notebook):
-    assert len(notebook.cells) <= 45
-    words = re.sub(r"<[^>]+>|\$\$.*?\$\$|`{3,}.*", " ", prose(notebook), flags=re.S).split()
+    inside = [cell for room in exercises(notebook).values() for part in room for cell in part]
+    cells = [cell for cell in notebook.cells if not any(cell is other for other in inside)]
+    assert len(cells) <= 45
+    text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    words = re.sub(r"<[^>]+>|\$\$.*?\$\$|`{3,}.*", " ", text, flags=re.S).split()
     assert len(words) < 2200
 
 
@@ -69,6 +83,8 @@ def test_cells_are_short(notebook):
         lines = [line for line in cell.source.splitlines() if line.strip()]
         # An explorer's call may list its controls; anything else longer belongs in lnlib.
         limit = 20 if re.search(r"Explorer\(|LiveRun\(", cell.source) or hidden(cell) else 12
+        if cell.source.startswith("Quiz("):  # prose in Python's brackets
+            limit = 120
         assert len(lines) <= limit, cell.source
 
 
@@ -87,17 +103,43 @@ def test_every_section_that_prints_has_a_hidden_check(notebook):
     assert left == [], "these sections show results that no hidden cell asserts"
 
 
-def test_every_exercise_has_a_solution_that_runs(notebook):
-    text = prose(notebook)
-    exercises = re.findall(r"{exercise-start}\n:label: (\S+)", text)
-    assert len(exercises) >= 2
-    assert sorted(re.findall(r"{solution-start} (\S+)\n", text)) == sorted(exercises)
-    inside, solutions = False, 0
+def exercises(notebook):
+    """From label to the cells of the exercise and those of its solution."""
+    found, room = {}, None
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            inside = "{solution-start}" in cell.source
-        solutions += inside and cell.cell_type == "code"
-    assert solutions >= len(exercises)
+            for line in cell.source.splitlines():
+                if label := re.fullmatch(r":label: (\S+)", line):
+                    room = found.setdefault(label[1], ([], []))[0]
+                elif label := re.search(r"{solution-start} (\S+)$", line):
+                    room = found[label[1]][1]
+                elif line.startswith("## "):
+                    room = None
+        if room is not None:
+            room.append(cell)
+    return found
+
+
+def test_exercises_are_four_with_graded_hints(notebook):
+    found = exercises(notebook)
+    assert len(found) >= 4
+    for label, (task, _) in found.items():
+        text = "\n".join(cell.source for cell in task if cell.cell_type == "markdown")
+        assert re.findall(r"<summary>Hint (\d)</summary>", text)[:2] == ["1", "2"], label
+
+
+def test_the_starter_fails_the_checker_and_the_solution_passes_it(notebook):
+    for label, (task, solution) in exercises(notebook).items():
+        (starter,) = (cell for cell in task if cell.cell_type == "code")
+        assert "exercises.check(" in starter.source, label
+        assert printed(starter).startswith("Not yet"), label
+        checked = [c for c in solution if c.cell_type == "code" and "exercises.check(" in c.source]
+        assert checked, label
+        assert all("Right." in printed(cell) for cell in checked), label
+
+
+def printed(cell):
+    return "".join(output.get("text", "") for output in cell.outputs)
 
 
 def test_no_machine_is_named(notebook):

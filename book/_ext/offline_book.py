@@ -22,6 +22,7 @@ from sphinx.util import logging
 LOGGER = logging.getLogger(__name__)
 WIDGET = "application/vnd.jupyter.widget-view+json"
 FONTS = "output/chtml/fonts/woff-v2"
+MACROS = "input/tex/extensions"
 
 
 def prepare(app, config):
@@ -54,16 +55,19 @@ def package(name):
 
 
 def copy_vendored(app):
-    """Copy MathJax (one script and its fonts, 1.6 MB of 24) and plotly.js into the book."""
+    """Copy MathJax (one script, its fonts and macros, 2.2 MB of 24) and plotly.js into the book."""
     if app.builder.format != "html":
         return
     static = Path(app.outdir) / "_static"
     mathjax = package("sphinx-mathjax-offline") / "static" / "mathjax"
     plotly = package("plotly") / "package_data" / "plotly.min.js"
+    # Fonts, and what MathJax loads when a formula first asks for it, such as \boldsymbol.
+    found = [*(mathjax / FONTS).glob("*.woff"), *(mathjax / MACROS).glob("*.js")]
+    parts = [path.relative_to(mathjax) for path in found]
     for source, target in (
         (mathjax / "tex-chtml.js", "mathjax/tex-chtml.js"),
         (plotly, "plotly/plotly.min.js"),
-        *((font, f"mathjax/{FONTS}/{font.name}") for font in (mathjax / FONTS).glob("*.woff")),
+        *((mathjax / part, f"mathjax/{part}") for part in parts),
     ):
         (static / target).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(source, static / target)

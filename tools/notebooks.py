@@ -42,8 +42,9 @@ def text_only(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
         if cell.cell_type != "code":
             continue
         cell.metadata.pop("execution", None)
-        if cell.source.startswith("Quiz("):  # or JupyterLab shows the answers above the questions
+        if cell.source.startswith("Quiz("):  # or the answers stand above the questions
             cell.metadata["jupyter"] = {"source_hidden": True}
+            cell.metadata["tags"] = ["remove-input"]
         for output in cell.outputs:
             if "data" in output:
                 output.data = {k: v for k, v in output.data.items() if k == "text/plain"}

@@ -9,6 +9,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
+import lnlib.exercises
+
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 from notebooks import text_only  # noqa: E402
@@ -136,6 +138,18 @@ def test_the_starter_fails_the_checker_and_the_solution_passes_it(notebook):
         checked = [c for c in solution if c.cell_type == "code" and "exercises.check(" in c.source]
         assert checked, label
         assert all("Right." in printed(cell) for cell in checked), label
+
+
+def test_every_exercise_of_the_library_is_set_in_one_chapter():
+    source = "\n".join(
+        cell.source for path in CHAPTERS for cell in code(nbformat.read(path, as_version=4))
+    )
+    asked = re.findall(r"exercises\.check\(\s*\"([^\"]+)\"", source)
+    assert {name: asked.count(name) for name in lnlib.exercises.names()} == dict.fromkeys(
+        lnlib.exercises.names(),
+        2,  # the starter and the solution
+    )
+    assert set(asked) == set(lnlib.exercises.names())
 
 
 def printed(cell):

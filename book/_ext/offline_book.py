@@ -14,6 +14,7 @@ import html
 import importlib.util
 import os
 import shutil
+from importlib.metadata import version
 from pathlib import Path
 
 from docutils import nodes
@@ -31,7 +32,8 @@ def prepare(app, config):
     # Jupyter Book passes --toc on as typed, Sphinx would look for it in book/.
     config.external_toc_path = str(Path(config.external_toc_path).resolve())
     read = [*package("lnlib").rglob("*.py"), *Path(app.srcdir, "runs").rglob("*.json")]
-    digest = hashlib.sha256(b"LNLIB_STATIC=1")
+    computed_by = [f"{name} {version(name)}" for name in ("numpy", "torch", "plotly")]
+    digest = hashlib.sha256(" ".join(["LNLIB_STATIC=1", *computed_by]).encode())
     for path in sorted(read):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     name = f".jupyter_cache-{digest.hexdigest()[:12]}"

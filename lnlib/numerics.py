@@ -1,0 +1,223 @@
+"""Layer norm as others compute it, and its variance as a machine computes it.
+
+:func:`variant` has the four switches in which implementations differ; :data:`RECIPES` says who
+sets them how.
+
+:data:`METHODS` are four ways to the mean and variance of eqs. 3 and 16 of Ba, Kiros & Hinton
+(2016), arXiv:1607.06450. They agree where arithmetic is exact, and differ in floating point::
+
+    naive      mean(x^2) - mean(x)^2                      one pass
+    Welford    a running mean, a running sum of squares   one pass, Welford (1962)
+    two-pass   mean((x - mean(x))^2)                      two passes
+    shifted    two-pass on x - x[0]                       two passes, as lnlib.layer_norm
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+#: Which numbers of a sample (T, C) share one mean: NumPy's axis.
+AXES = {"features": -1, "batch": 0, "sample": None}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How one implementation sets the switches of :func:`variant`.
+
+    Args:
+        who: Whose it is.
+        source: Where it says so.
+        axis, ddof, eps, place: As in :func:`variant`.
+    """
+
+    who: str
+    source: str
+    axis: str = "features"
+    ddof: int = 0
+    eps: float = 0.0
+    place: str = "inside"
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """Normalize ``x`` as this implementation does, before gain and bias."""
+        return variant(x, axis=self.axis, ddof=self.ddof, eps=self.eps, place=self.place)
+
+
+RECIPES = (
+    Recipe("the paper", "eqs. 15 and 16"),
+    Recipe("Flax", "flax.linen.LayerNorm", eps=1e-6),
+    Recipe("PyTorch", "torch.nn.LayerNorm", eps=1e-5),
+    Recipe("the authors' Theano code", "ryankiros/layer-norm", eps=1e-5),
+    Recipe("BERT", "Hugging Face, BertLayerNorm", eps=1e-12),
+    Recipe("Keras", "keras.layers", eps=1e-3),
+    Recipe("the authors' Lua code", "ryankiros/layer-norm", eps=1e-5, place="outside"),
+    Recipe(
+        "the Annotated Transformer",
+        "harvardnlp on GitHub",
+        ddof=1,
+        eps=1e-6,
+        place="outside",
+    ),
+    Recipe("TensorFlow 1", "tf.contrib.layers", axis="sample", eps=1e-12),
+    Recipe("PyTorch's batch norm", "torch.nn.BatchNorm1d", axis="batch", eps=1e-5),
+)
+
+
+def variant(
+    x: np.ndarray,
+    *,
+    axis: str = "features",
+    ddof: int = 0,
+    eps: float = 0.0,
+    place: str = "inside",
+) -> np.ndarray:
+    """Normalize one sample with every choice open that the literature leaves open.
+
+    ::
+
+        inside:  (x - mean) / sqrt(var + eps)        outside: (x - mean) / (sqrt(var) + eps)
+
+    Args:
+        x: One sample, shape ``(T, C)``: T positions or examples, C features.
+        axis: What shares one mean: ``"features"``, the C numbers of a row; ``"batch"``, the T
+            numbers of a column; ``"sample"``, all T times C.
+        ddof: The variance divides by n - ddof; the paper has 0.
+        eps: Squared units of ``x`` inside the root, units of ``x`` outside.
+        place: ``"inside"`` or ``"outside"`` the root.
+
+    Returns:
+        Array of the shape of ``x``.
+
+    Raises:
+        ValueError: If ``axis`` or ``place`` is unknown, or one mean has ``ddof`` numbers or fewer.
+
+    Example:
+        >>> variant(np.array([[1.0, 0.0, 0.0, 0.0]]), ddof=1, eps=1e-6, place="outside").round(3)
+        array([[ 1.5, -0.5, -0.5, -0.5]])
+    """
+    if axis not in AXES:
+        raise ValueError(f"variant: axis must be one of {', '.join(AXES)}, got {axis!r}")
+    if place not in ("inside", "outside"):
+        raise ValueError(f"variant: place must be inside or outside, got {place!r}")
+    over = AXES[axis]
+    n = x.size if over is None else x.shape[over]
+    if n <= ddof:
+        raise ValueError(
+            f"variant: a mean over {n} number{'s' * (n != 1)} has no variance with ddof={ddof}; "
+            "use ddof=0 or more numbers"
+        )
+    centered = x - x.mean(axis=over, keepdims=True)
+    var = x.var(axis=over, ddof=ddof, keepdims=True)
+    return centered / (np.sqrt(var + eps) if place == "inside" else np.sqrt(var) + eps)
+
+
+# In the dtype of x, one number after the other.
+
+
+def naive(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``x - mean`` and ``mean(x^2) - mean^2``.
+
+    Two numbers of the size of mean^2 are subtracted, each rounded before: what is left is the
+    variance only while ``mean < std / sqrt(u)`` (:func:`breaking_offset`). It can be negative.
+
+    Args:
+        x: Shape ``(..., H)``, float16, float32 or float64. The H numbers are added up from left to
+            right, and every intermediate result is rounded to this dtype.
+
+    Returns:
+        The centered numbers ``(..., H)`` and their variance ``(...)``, same dtype. Infinity or NaN
+        where a sum overflows; no warning.
+    """
+    with np.errstate(all="ignore"):
+        mean = _mean(x)
+        return x - mean[..., None], _mean(x * x) - mean * mean
+
+
+def two_pass(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``x - mean`` and ``mean((x - mean)^2)``; see :func:`naive`."""
+    with np.errstate(all="ignore"):
+        centered = x - _mean(x)[..., None]
+        return centered, _mean(centered * centered)
+
+
+def welford(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``x - mean`` and the variance in one pass; see :func:`naive`.
+
+    After k numbers, ``mean`` is theirs and ``squares`` the sum of squares about it; neither grows
+    with an offset as sums do. Welford (1962), doi:10.1080/00401706.1962.10490022.
+    """
+    with np.errstate(all="ignore"):
+        mean = squares = np.zeros(x.shape[:-1], x.dtype)
+        for k in range(x.shape[-1]):
+            step = x[..., k] - mean
+            mean = mean + step / x.dtype.type(k + 1)
+            squares = squares + step * (x[..., k] - mean)
+        return x - mean[..., None], squares / x.dtype.type(x.shape[-1])
+
+
+def shifted(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return what :func:`two_pass` makes of ``x - x[0]``.
+
+    The difference of two floats within a factor of two of each other is exact: a common offset
+    costs no digit.
+    """
+    with np.errstate(all="ignore"):
+        return two_pass(x - x[..., :1])
+
+
+#: By name; the first breaks first.
+METHODS: dict[str, Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]] = {
+    "naive": naive,
+    "Welford": welford,
+    "two-pass": two_pass,
+    "shifted": shifted,
+}
+
+
+def layer_norm(x: np.ndarray, method: str, *, eps: float = 1e-5) -> np.ndarray:
+    """Normalize the last axis by one of :data:`METHODS`, in the dtype of ``x`` throughout.
+
+    Args:
+        x: Shape ``(..., H)``, float16, float32 or float64.
+        method: A key of :data:`METHODS`.
+        eps: Inside the root, in squared units of ``x``.
+
+    Returns:
+        Array of the shape and dtype of ``x``; NaN where the variance came out below ``-eps``.
+
+    Example:
+        >>> x = np.array([40000, 40001, 40002, 40003], dtype=np.float32)
+        >>> print(layer_norm(x, "naive"), layer_norm(x, "Welford").round(3))
+        [nan nan nan nan] [-1.342 -0.447  0.447  1.342]
+    """
+    centered, var = METHODS[method](x)
+    with np.errstate(all="ignore"):
+        return centered / np.sqrt(var + x.dtype.type(eps))[..., None]
+
+
+def breaking_offset(dtype: type | np.dtype, std: float = 1.0) -> float:
+    """Return the mean at which :func:`naive` has no correct digit left.
+
+    ::
+
+        u * mean^2 = std^2        mean = std / sqrt(u)
+
+    Args:
+        dtype: A NumPy float; its unit roundoff u is half of ``np.finfo(dtype).eps``.
+        std: Deviation of the numbers.
+
+    Example:
+        >>> breaking_offset(np.float32)
+        4096.0
+    """
+    return float(std / np.sqrt(float(np.finfo(dtype).eps) / 2))
+
+
+def _mean(x: np.ndarray) -> np.ndarray:
+    """Return the mean over the last axis, added up from left to right."""
+    total = np.zeros(x.shape[:-1], x.dtype)
+    for k in range(x.shape[-1]):
+        total = total + x[..., k]  # NumPy's own mean adds in pairs, and float16 in float32
+    return total / x.dtype.type(x.shape[-1])

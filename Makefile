@@ -25,7 +25,7 @@ live: ## open the chapters in JupyterLab
 	@tools/setup.sh live
 	@$(VENV)/bin/jupyter lab book/start.ipynb
 
-bench: ## measure speed beside what you would pick instead
+bench: ## measure speed beside what you would pick instead; the pages too, if they are built
 	@tools/setup.sh test
 	@$(PY) -m lnlib bench
 

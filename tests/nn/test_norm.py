@@ -324,7 +324,7 @@ def test_a_mistake_raises_what_torch_raises(implementation, options, make_input,
 
 @pytest.mark.parametrize("normalized_shape", [0, (3, 0)], ids=str)
 def test_a_width_of_zero_is_refused_where_it_is_given(normalized_shape):
-    with pytest.raises(ValueError, match="at least one feature .* give the width of the layer"):
+    with pytest.raises(ValueError, match=r"at least one feature .* give the width of the layer"):
         LayerNorm(normalized_shape)
 
 

@@ -96,6 +96,9 @@ def numbers(panels: list[dict]) -> list[dict]:
                 keys.append(None)
                 continue
             at = trace.get(along, list(range(len(values))))
+            # A point at no place only breaks the line.
+            values = [v for place, v in zip(at, values, strict=True) if place is not None]
+            at = [place for place in at if place is not None]
             name = trace.get("name", _axis(shown, trace, across))
             if at in keys:
                 table = tables[keys.index(at) - len(keys)]

@@ -221,13 +221,13 @@ def test_numbers_name_axes_and_traces_and_leave_ornaments_out():
         [
             go.Bar(x=[1.0, np.nan], y=["a", "b"], orientation="h", name="share"),
             go.Scatter(x=[0, 1], y=[2, 3], hoverinfo="skip"),
-            go.Scatter(x=[5], y=[7], xaxis="x2"),
+            go.Scatter(x=[5, None, 6], y=[7, None, 8], xaxis="x2"),
         ],
         layout={"yaxis": {"title": "norm"}, "xaxis2": {"title": "steps"}},
     )
     tables = _page.numbers([_page.panel(figure)])
     assert [t["columns"] for t in tables] == [["norm", "share"], ["steps", "norm"]]
-    assert [t["rows"] for t in tables] == [[["a", 1], ["b", None]], [[5, 7]]]
+    assert [t["rows"] for t in tables] == [[["a", 1], ["b", None]], [[5, 7], [6, 8]]]
     assert "<td>–</td>" in _page.grid(tables[0])
     assert "<b>" not in _page.grid({"caption": "<b>", "columns": ["<b>"], "rows": [["<b>"]]})
 

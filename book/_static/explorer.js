@@ -130,14 +130,16 @@
           rows: t.z.map((row, i) => [y[i], ...row]) });
         continue;
       }
-      const at = t[along] ?? values.map((_, i) => i), name = t.name ?? label(t, across);
+      const places = t[along] ?? values.map((_, i) => i), name = t.name ?? label(t, across);
+      const here = (_, i) => places[i] !== null; // a point at no place only breaks the line
+      const at = places.filter(here), heights = values.filter(here);
       const key = JSON.stringify(at), same = tables.find((table) => table.key === key);
       if (same) {
         same.columns.push(name);
-        same.rows.forEach((row, i) => row.push(values[i]));
+        same.rows.forEach((row, i) => row.push(heights[i]));
       } else {
         tables.push({ key, caption: title, columns: [label(t, along), name],
-          rows: values.map((v, i) => [at[i], v]) });
+          rows: heights.map((v, i) => [at[i], v]) });
       }
     }
     return tables;

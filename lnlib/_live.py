@@ -168,7 +168,9 @@ def run_widget(run: LiveRun) -> Any:
             canvas.show(run.figures, text)
 
     def press(button):
-        actions[button.description][0]()
+        action, _, _, states = actions[button.description]
+        if run.state in states:  # a second press may come before the page hears of the first
+            action()
         watch()
 
     for button in buttons.values():

@@ -528,8 +528,8 @@ def describe_company(kind: str, norm: str, **place: int) -> str:
     chosen = numbers[tuple(place[axis] - 1 for axis in tensor.axes)]
     return (
         f"For {tensor.shape}: {'' if rule.centers else 'no mean, but '}{count} {what}s, each over "
-        f"{each} number{'s' * (each > 1)}. The framed cell uses {what} {chosen}, and so does "
-        f"{others}."
+        f"{each} number{'s' * (each > 1)}. The framed cell uses {what} {chosen}, as "
+        f"{'do' if others.startswith('channels') else 'does'} {others}."
         if others
         else f"For {tensor.shape}: {count} means, each over 1 number. The framed cell uses "
         f"{what} {chosen}, and no other cell does: it is its own mean, and becomes 0."

@@ -72,7 +72,7 @@ ARRIVING = {
     "a mixture": "mixture",
     "one unit": "unit",
     "the same to all": "ones",
-    "along the output": "output",
+    "along the normalized input": "output",
 }
 
 
@@ -113,9 +113,9 @@ def draw_gradient(a: np.ndarray, arriving: str, scale: float) -> list[go.Figure]
     removed.add_bar(
         x=_units(a),
         y=parts["radial"],
-        name="along the output",
+        name="along the normalized input",
         marker={"color": PURPLE},
-        hovertemplate="unit %{x}: %{y:.3f}<extra>along the output</extra>",
+        hovertemplate="unit %{x}: %{y:.3f}<extra>along the normalized input</extra>",
     )
     removed.update_layout(
         barmode="group",
@@ -138,7 +138,7 @@ def describe_gradient(a: np.ndarray, arriving: str, scale: float) -> str:
         return f"Of a gradient of length {d:.2f} nothing is left: it only shifts or scales."
     return (
         f"Of a gradient of length {d:.2f}, the parts of length {mean:.2f} along the ones and "
-        f"{radial:.2f} along the output are removed; the rest, divided by σ = "
+        f"{radial:.2f} along the normalized input are removed; the rest, divided by σ = "
         f"{(scale * a).std():.2f}, has length {dx:.3f}."
     )
 
@@ -194,7 +194,8 @@ def recipes() -> Table:
     return Table(
         ["Who", "Where", "Divides by", "0.0948, 0.1644", "First of 1, 0, 0, 0"],
         rows,
-        "One name, seven answers: what two rows become, before gain and bias. "
+        "What becomes of two rows, before gain and bias: one name, many answers. The last line is "
+        "batch norm, for comparison. "
         "s is the deviation over n − 1.",
     )
 

@@ -87,7 +87,7 @@ def draw(runs: Runs, epoch: float, norms: Sequence[str], until: float) -> list[g
 
     Args:
         runs: The recorded runs.
-        epoch: Where the cursor stands.
+        epoch: Where the cursor stands; it stops at ``until``.
         norms: Which norms to show.
         until: The last epoch of the horizontal axis.
 
@@ -95,12 +95,13 @@ def draw(runs: Runs, epoch: float, norms: Sequence[str], until: float) -> list[g
         Four panels. A line is the mean of the seeds, its band reaches from the lowest to the
         highest.
     """
+    epoch = min(epoch, until)
     return [_panel(runs, name, size, title, epoch, norms, until) for name, size, title in PANELS]
 
 
 def describe(runs: Runs, epoch: float, norms: Sequence[str], until: float) -> str:
     """Say where each norm stands at the cursor, mean of the seeds."""
-    sentences = []
+    epoch, sentences = min(epoch, until), []
     for size in (128, 4):
         parts = [
             f"{NORMS[n][0]} {runs.at(epoch, n, size, 'train_nll').mean():.3f} nats and "

@@ -86,7 +86,7 @@ def test_the_sentence_counts_means_and_names_the_company():
     place = {"example": 2, "step": 3, "channel": 5}
     assert axes.describe_company("sequence", "layer norm", **place) == (
         "For (2, 4, 6): 8 means, each over 6 numbers. The framed cell uses mean 7, "
-        "and so does every channel at step 3 of example 2."
+        "as does every channel at step 3 of example 2."
     )
     groups = axes.describe_company("sequence", "group norm, 2 groups", **place)
     assert "4 means, each over 12 numbers" in groups

@@ -65,6 +65,7 @@ def test_the_sentence_says_the_numbers_at_the_cursor(runs):
     assert "at batch size 128, layer norm 0.060 nats and 2.10 %" in said
     assert said.startswith("Training NLL and test error after 2 epochs")
     assert "after 1 epoch:" in mnist.describe(runs, 1.0, ["layer"], 2.0)
+    assert "after 1 epoch:" in mnist.describe(runs, 2.0, ["layer"], 1.0)  # the axis ends there
 
 
 def test_panels_are_those_of_the_paper_and_share_their_ranges(runs):

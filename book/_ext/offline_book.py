@@ -66,13 +66,24 @@ def copy_vendored(app):
     # Fonts, and what MathJax loads when a formula first asks for it, such as \boldsymbol.
     found = [*(mathjax / FONTS).glob("*.woff"), *(mathjax / MACROS).glob("*.js")]
     parts = [path.relative_to(mathjax) for path in found]
-    for source, target in (
-        (mathjax / "tex-chtml.js", "mathjax/tex-chtml.js"),
-        (plotly, "plotly/plotly.min.js"),
-        *((mathjax / part, f"mathjax/{part}") for part in parts),
-    ):
-        (static / target).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(source, static / target)
+    for part in (Path("tex-chtml.js"), *parts):
+        (static / "mathjax" / part).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(mathjax / part, static / "mathjax" / part)
+    (static / "plotly").mkdir(parents=True, exist_ok=True)
+    bare = unwrapped(plotly.read_text("utf-8"))
+    (static / "plotly" / "plotly.min.js").write_text(bare, "utf-8")
+
+
+def unwrapped(code):
+    """Take from plotly.js the wrapper for module loaders, which a script tag does not need.
+
+    Within a function, which may never be called, the browser only skims its 5 MB in the
+    background, and reads them again while the page waits.
+    """
+    head, start, rest = code.partition('"use strict";var Plotly=')
+    body, end, _ = rest.rpartition("return Plotly;")
+    notice = head.partition("*/")[0] + "*/\n"
+    return notice + start + body if start and end else code
 
 
 def write_index(app):
@@ -125,6 +136,8 @@ def finish_page(app, pagename, templatename, context, doctree):
             context["script_files"].remove(script)
         elif body:
             seen.add(body)
+    if 'class="ln-explorer"' in context.get("body", ""):
+        hasten(context)
     for wrong, right in MENDED:
         context["body"] = context.get("body", "").replace(wrong, right)
     if doctree is not None:
@@ -133,6 +146,20 @@ def finish_page(app, pagename, templatename, context, doctree):
         context["metatags"] = (
             context.get("metatags", "") + f'<meta name="description" content="{said}">'
         )
+
+
+def hasten(context):
+    """Let the first figure come soon: plotly.js is asked for at once, MathJax is held back.
+
+    ``explorer.js`` starts MathJax when the figures in reach are drawn.
+    """
+    plotly = context["pathto"]("_static/plotly/plotly.min.js", 1)
+    preload = f'<link rel="preload" as="script" href="{plotly}">'
+    context["metatags"] = context.get("metatags", "") + preload
+    for script in context.get("script_files", []):
+        if "mathjax/" in str(getattr(script, "filename", "")):
+            script.attributes.pop("defer", None)
+            script.attributes["type"] = "text/later"
 
 
 def stay_failed(app, exception):

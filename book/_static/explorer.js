@@ -4,6 +4,7 @@
   "use strict";
   const HOME = document.currentScript.src.replace(/[^/]*$/, "");
   const STEP = 400; // ms between two states while playing
+  const REACH = 400; // pixels beyond the window in which a figure is drawn
 
   let plotly; // one script tag, when the first explorer comes near
   const loadPlotly = () => (plotly ??= new Promise((done, fail) => {
@@ -206,6 +207,15 @@
       + " (This is the start. The figure cannot be shown here: " + error.message + ".)";
   };
 
+  /* MathJax, held back in the page's head, keeps the browser as busy as a first figure. */
+  function typeset() {
+    for (const held of document.querySelectorAll("script[type='text/later']")) {
+      const script = document.createElement("script");
+      script.src = held.src;
+      held.replaceWith(script);
+    }
+  }
+
   function find() {
     const html = document.documentElement;
     const roots = [...document.querySelectorAll(".ln-explorer")];
@@ -213,8 +223,19 @@
     const go = (root) => start(root).catch(failed(root));
     const near = new IntersectionObserver((entries) => entries.forEach((e) => {
       if (e.isIntersecting) { near.unobserve(e.target); go(e.target); }
-    }), { rootMargin: "400px" });
-    roots.forEach((root) => near.observe(root));
+    }), { rootMargin: REACH + "px" });
+    // The observer first speaks when the page has come to rest, and the first figure is awaited:
+    // at the top of the page, or where a link into it leads.
+    const there = document.getElementById(location.hash.slice(1));
+    const from = there ? there.getBoundingClientRect().top : 0;
+    const inReach = (root) => {
+      const { top, bottom } = root.getBoundingClientRect();
+      const seen = bottom > top; // not in a part that is folded away
+      return seen && top - from < innerHeight + REACH && bottom - from > -REACH;
+    };
+    const first = roots.filter(inReach);
+    roots.forEach((root) => first.includes(root) || near.observe(root));
+    Promise.all(first.map(go)).then(() => requestAnimationFrame(() => setTimeout(typeset)));
     // Those further down when there is time, so that scrolling and paper find them drawn.
     const idle = window.requestIdleCallback ?? ((f) => setTimeout(f, 200));
     const rest = () => {
@@ -230,5 +251,7 @@
     });
     addEventListener("afterprint", () => { html.dataset.theme = theme; });
   }
-  document.readyState === "loading" ? addEventListener("DOMContentLoaded", find) : find();
+  // DOMContentLoaded would wait for every deferred script.
+  if (document.readyState !== "loading") find();
+  else document.addEventListener("readystatechange", find, { once: true });
 })();

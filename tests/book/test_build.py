@@ -1,5 +1,6 @@
 """The build fails where a reader would miss something; each fault is planted in a tiny book."""
 
+import importlib.util
 import os
 import re
 import shutil
@@ -10,6 +11,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from plotly.offline import get_plotlyjs
 
 import lnlib
 
@@ -179,3 +181,41 @@ def test_edit_of_the_library_or_of_a_record_runs_the_pages_again(book, tmp_path)
     (runs / "run.json").write_text("2")
     assert book.build(**path).returncode == 0
     assert "record 2" in book.html("answer")
+
+
+@pytest.fixture
+def extension():
+    path = ROOT / "book" / "_ext" / "offline_book.py"
+    spec = importlib.util.spec_from_file_location("offline_book", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_plotly_loses_its_wrapper_and_keeps_its_license_and_its_name(extension):
+    whole = get_plotlyjs()
+    bare = extension.unwrapped(whole)
+    notice = whole[: whole.index("*/") + 2]
+    assert "Licensed under the MIT license" in notice
+    assert bare.startswith(f'{notice}\n"use strict";var Plotly=')
+    assert bare.rstrip().endswith("window.Plotly = Plotly;")
+    assert 0 < len(whole) - len(bare) < 400
+
+
+def test_plotly_of_an_unknown_make_stays_as_it_is(extension):
+    for code in ("var Plotly = {};", '"use strict";var Plotly=1;'):
+        assert extension.unwrapped(code) == code
+
+
+def test_page_with_a_figure_asks_for_plotly_at_once_and_for_mathjax_later(book):
+    formula = "\n\n$$ x $$"
+    book.add("figure", f"# Figure{formula}", SHOWN)
+    book.add("prose", f"# Prose{formula}", "print('text')")
+    assert book.build().returncode == 0
+    preload = '<link rel="preload" as="script" href="_static/plotly/plotly.min.js">'
+    held = re.compile(r'<script type="text/later" src="_static/mathjax/tex-chtml.js[^"]*">')
+    plain = re.compile(r'<script defer="defer" src="_static/mathjax/tex-chtml.js[^"]*">')
+    for name, has_figure in (("figure", True), ("prose", False)):
+        source = book.html(name)
+        assert (preload in source, bool(held.search(source))) == (has_figure, has_figure)
+        assert bool(plain.search(source)) != has_figure

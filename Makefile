@@ -19,7 +19,7 @@ book: ## build the book and print the page to open
 test: book ## check everything: notebooks, library, pages in Chromium
 	@tools/setup.sh test
 	@$(PY) -m pytest --nbval --nbval-current-env --nbval-cell-timeout 120 book
-	@$(PY) -m pytest
+	@$(PY) -m pytest -n 2 --dist loadfile
 
 live: ## open the chapters in JupyterLab
 	@tools/setup.sh live

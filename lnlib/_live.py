@@ -1,7 +1,9 @@
-"""The live life of an explorer: ipywidgets, and plotly's FigureWidget where anywidget is there."""
+"""The live life of an explorer: ipywidgets, and plotly.js in the page where anywidget is there."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import html
 import json
 import threading
@@ -35,19 +37,47 @@ STYLE = f"""<style>
   var(--vscode-editor-foreground, var(--colab-primary-text-color, {INK}))) !important }}
 .ln-live .js-plotly-plot {{ width: 100%; min-width: 0 }}
 </style>"""
-# A FigureWidget is drawn before it is in the page, 700 pixels wide, and looks at its room again
-# only when the window changes. This says so whenever the card does, and again for figures that
-# take their time to start.
-FITTER = """
-export default { render({ el }) {
-  let waiting = [];
-  const say = () => dispatchEvent(new Event("resize"));
-  const fit = () => {
-    waiting.forEach(clearTimeout);
-    waiting = [50, 400, 1500, 4000].map((ms) => setTimeout(say, ms));
-  };
-  setTimeout(() => new ResizeObserver(fit).observe(el.closest(".ln-live") ?? el));
-} }
+# Not plotly's FigureWidget: each of those brings plotly.js (5 MB) anew, and anywidget never tells
+# one of a change again if it takes more than 2 seconds to start. Here an invisible widget brings
+# plotly.js once; the panels start at once, wait for it, and are told whole figures.
+PLOT = """
+const plotly = (globalThis.lnlibPlotly ??= {});
+plotly.ready ??= new Promise((done, fail) => Object.assign(plotly, { done, fail }));
+export default {
+  initialize({ model }) {
+    const code = model.get("code");
+    if (!code?.byteLength || plotly.asked) return;
+    plotly.asked = true;
+    const url = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
+    import(url).then(() => plotly.done(globalThis.Plotly), plotly.fail);
+  },
+  render({ model, el }) {
+    if (!model.get("figure")) return;
+    const told = () => JSON.parse(model.get("figure"));
+    const plot = document.createElement("div");
+    plot.style.minHeight = told().layout.height + "px";
+    el.append(plot);
+    let leave = () => { leave = null; };
+    plotly.ready.then((Plotly) => {
+      if (!leave) return;
+      const draw = () => {
+        const { data, layout } = told();
+        return Plotly.react(plot, data, layout, { displayModeBar: false, doubleClick: false });
+      };
+      // It is drawn before it has a place in the page, and takes its room when it gets one.
+      const fit = () => plot.offsetWidth && Plotly.Plots.resize(plot);
+      const room = new ResizeObserver(fit);
+      draw().then(() => room.observe(el));
+      model.on("change:figure", draw);
+      leave = () => {
+        room.disconnect();
+        model.off("change:figure", draw);
+        Plotly.purge(plot);
+      };
+    }).catch((error) => { plot.textContent = "The figure cannot be shown here: " + error; });
+    return () => leave();
+  },
+};
 """
 
 
@@ -96,17 +126,29 @@ def template() -> dict:
     }
 
 
-def fitter() -> list:
-    """Build the invisible widget that keeps figures as wide as their panels."""
-    try:
-        import anywidget
-    except ImportError:
-        return []
+def plot_widget(figure: str = "", code: bytes = b"") -> Any:
+    """Build the widget that shows a figure, given as JSON, or the one that brings plotly.js.
 
-    class Fitter(anywidget.AnyWidget):
-        _esm = FITTER
+    Raises:
+        ImportError: If anywidget is missing.
+    """
+    import anywidget
+    import traitlets
 
-    return [Fitter()]
+    class Plot(anywidget.AnyWidget):
+        _esm = PLOT
+        figure = traitlets.Unicode().tag(sync=True)
+        code = traitlets.Bytes().tag(sync=True)
+
+    return Plot(figure=figure, code=code)
+
+
+@functools.cache
+def library() -> Any:
+    """Build the invisible widget that brings plotly.js into the page, once a kernel."""
+    from plotly.offline import get_plotlyjs
+
+    return plot_widget(code=get_plotlyjs().encode())
 
 
 def explorer_widget(explorer: Explorer) -> Any:
@@ -246,7 +288,9 @@ class Canvas:
         self.numbers = widgets.HTML(layout=widgets.Layout(max_height="22rem", overflow="auto"))
         self.asked.observe(lambda _: self.tabulate(), "value")
         self.figures: list[Figure] = []
-        parts = [head, *rows, self.panels, self.text, self.asked, self.numbers, *fitter()]
+        parts = [head, *rows, self.panels, self.text, self.asked, self.numbers]
+        with contextlib.suppress(ImportError):  # the panels do without anywidget
+            parts.append(library())
         self.box = widgets.VBox(parts)
         self.box.add_class("ln-live")
 
@@ -284,29 +328,22 @@ class Canvas:
 
 
 def fill(panel: Any, figure: Figure, width: int) -> None:
-    """Change the figure in a panel, or put a new one there if it is built differently."""
+    """Change the figure in a panel, or put the first one there."""
     import ipywidgets as widgets
     import plotly.graph_objects as go
 
     parts = _page.panel(figure)
-    figure = go.Figure(parts["data"], parts["layout"] | {"template": template()})
     title, *old = panel.children
     title.value = html.escape(parts["title"])
-    types = [trace.type for trace in figure.data]
-    if old and isinstance(old[0], go.FigureWidget) and [t.type for t in old[0].data] == types:
-        with old[0].batch_update():
-            for then, now in zip(
-                [*old[0].data, old[0].layout], [*figure.data, figure.layout], strict=True
-            ):
-                new = now.to_plotly_json()
-                gone = set(then.to_plotly_json()) - set(new) - {"uid"}
-                then.update(dict.fromkeys(gone) | new, overwrite=True)
-        return
+    shown = {"data": parts["data"], "layout": parts["layout"] | {"template": template()}}
+    told = _page.dumps(_page.plain(shown, digits=17))  # 17 tell every float from the next
     try:
-        fresh = go.FigureWidget(figure)
-        fresh._config = {"displayModeBar": False, "responsive": True}
+        if old and hasattr(old[0], "figure"):
+            old[0].figure = told
+            return
+        fresh = plot_widget(told)
     except ImportError:  # no anywidget: what plotly would display, in a box, at a fixed width
-        figure.layout.width = width
+        figure = go.Figure(parts["data"], shown["layout"] | {"width": width})
         data = {PLOTLY: json.loads(figure.to_json())} | figure._repr_mimebundle_()
         output = {"output_type": "display_data", "data": data, "metadata": {}}
         fresh = widgets.Output(outputs=(output,))

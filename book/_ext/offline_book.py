@@ -149,13 +149,10 @@ def finish_page(app, pagename, templatename, context, doctree):
 
 
 def hasten(context):
-    """Let the first figure come soon: plotly.js is asked for at once, MathJax is held back.
+    """Let the first figure come soon: MathJax, as busy as plotly.js, is held back.
 
     ``explorer.js`` starts MathJax when the figures in reach are drawn.
     """
-    plotly = context["pathto"]("_static/plotly/plotly.min.js", 1)
-    preload = f'<link rel="preload" as="script" href="{plotly}">'
-    context["metatags"] = context.get("metatags", "") + preload
     for script in context.get("script_files", []):
         if "mathjax/" in str(getattr(script, "filename", "")):
             script.attributes.pop("defer", None)

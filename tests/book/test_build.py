@@ -207,15 +207,14 @@ def test_plotly_of_an_unknown_make_stays_as_it_is(extension):
         assert extension.unwrapped(code) == code
 
 
-def test_page_with_a_figure_asks_for_plotly_at_once_and_for_mathjax_later(book):
+def test_page_with_a_figure_asks_for_mathjax_later(book):
     formula = "\n\n$$ x $$"
     book.add("figure", f"# Figure{formula}", SHOWN)
     book.add("prose", f"# Prose{formula}", "print('text')")
     assert book.build().returncode == 0
-    preload = '<link rel="preload" as="script" href="_static/plotly/plotly.min.js">'
     held = re.compile(r'<script type="text/later" src="_static/mathjax/tex-chtml.js[^"]*">')
     plain = re.compile(r'<script defer="defer" src="_static/mathjax/tex-chtml.js[^"]*">')
     for name, has_figure in (("figure", True), ("prose", False)):
         source = book.html(name)
-        assert (preload in source, bool(held.search(source))) == (has_figure, has_figure)
+        assert bool(held.search(source)) == has_figure
         assert bool(plain.search(source)) != has_figure

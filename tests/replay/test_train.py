@@ -154,7 +154,7 @@ def command(out, *more):
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["kill", "ctrl-c"])
 def test_the_command_broken_off_by_a_signal_ends_in_the_record_of_an_unbroken_run(tmp_path, how):
-    long = ["--epochs", "12"]  # so that the signal arrives before the end
+    long = ["--epochs", "40"]  # so that the signal arrives before the end
     subprocess.run(command(tmp_path / "whole", *long), check=True, capture_output=True)
     broken = tmp_path / "broken"
     process = subprocess.Popen(

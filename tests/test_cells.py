@@ -1,0 +1,429 @@
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from lnlib import cells
+from lnlib.cells import RecurrentBatchNorm, gru_step, lstm_step, rnn_step
+
+# float64: identities, then finite differences (h = 1e-6, errors measured below 2e-9).
+EXACT, DIFFERENCE = 1e-12, 1e-7
+
+B, I, H = 5, 3, 4  # noqa: E741
+FORMS = {
+    "rnn": ["plain", "paper", "parts", "batch"],
+    "lstm": ["plain", "paper", "carried", "per_gate", "draw", "batch"],
+    "gru": ["plain", "paper", "batch"],
+}
+EACH = [(cell, form) for cell, forms in FORMS.items() for form in forms]
+GATES = {"rnn": 1, "lstm": 4, "gru": 3}
+each = pytest.mark.parametrize(("cell", "form"), EACH, ids=lambda v: v)
+
+
+def places(cell, form):
+    """From place to number of gates it spans, as the equations say: 0 for the width of the cell."""
+    if form == "plain":
+        return {}
+    if cell == "gru":
+        return {"i": 2, "h": 2, "in": 1, "hn": 1}
+    table = {
+        ("rnn", "paper"): "s",
+        ("rnn", "parts"): "ih",
+        ("rnn", "batch"): "ih",
+        ("lstm", "per_gate"): "sc",
+        ("lstm", "draw"): "c",
+    }
+    return {p: 1 if p == "c" else GATES[cell] for p in table.get((cell, form), "ihc")}
+
+
+def make(cell, form, seed=0, scale=1.0):
+    """Parameters with gains away from 1 and biases away from 0, an input and a state."""
+    rng = np.random.default_rng(seed)
+    G = GATES[cell] * H
+    params = {"W_ih": rng.normal(size=(G, I)), "W_hh": rng.normal(size=(G, H))}
+    if form not in ("paper", "batch") or cell == "lstm":
+        params["b"] = rng.normal(size=G)
+    if (cell, form) == ("rnn", "batch"):
+        params["b"] = rng.normal(size=G)
+    for place, span in places(cell, form).items():
+        params[f"gain_{place}"] = rng.uniform(0.5, 2, size=span * H)
+        params[f"bias_{place}"] = rng.normal(size=span * H)
+    x, h, c = rng.normal(size=(B, I)), rng.normal(size=(B, H)), rng.normal(size=(B, H))
+    return params, scale * x, h, c
+
+
+def step(cell, form, params, x, h, c, **options):
+    """Return the state as one array."""
+    if cell == "lstm":
+        return np.concatenate(lstm_step(x, (h, c), params, form=form, **options), axis=1)
+    return {"rnn": rnn_step, "gru": gru_step}[cell](x, h, params, form=form, **options)
+
+
+def back(cell, form, params, x, h, c, d, **options):
+    """Return the gradient in each argument by name, from that in what ``step`` returns."""
+    if cell == "lstm":
+        split = d[:, :H], d[:, H:]
+        dx, (dh, dc), dparams = cells.lstm_step_backward(
+            split, x, (h, c), params, form=form, **options
+        )
+        return {"x": dx, "h": dh, "c": dc} | dparams
+    backward = {"rnn": cells.rnn_step_backward, "gru": cells.gru_step_backward}[cell]
+    dx, dh, dparams = backward(d, x, h, params, form=form, **options)
+    return {"x": dx, "h": dh} | dparams
+
+
+def sigmoid(a):
+    return 1 / (1 + np.exp(-a))
+
+
+def LN(z, gain, bias, eps=1e-5):
+    """Eqs. 15-16, a row at a time."""
+    rows = [(row - row.mean()) / np.sqrt(((row - row.mean()) ** 2).mean() + eps) for row in z]
+    return gain * np.array(rows) + bias
+
+
+# Against the equations, copied.
+
+
+def test_rnn_is_eq_4():
+    p, x, h, _ = make("rnn", "paper")
+    a = x @ p["W_ih"].T + h @ p["W_hh"].T
+    expected = np.tanh(LN(a, p["gain_s"], p["bias_s"]))
+    np.testing.assert_allclose(rnn_step(x, h, p), expected, rtol=EXACT)
+
+
+@pytest.mark.parametrize("form", ["paper", "carried", "per_gate", "draw"])
+def test_lstm_is_eqs_20_to_22_and_29_to_31(form):
+    p, x, h, c = make("lstm", form)
+    a_x, a_h = x @ p["W_ih"].T, h @ p["W_hh"].T
+    if form == "draw":
+        a = a_x + a_h + p["b"]
+    elif form == "per_gate":
+        s = a_x + a_h + p["b"]
+        a = [
+            LN(s[:, k], p["gain_s"][k], p["bias_s"][k])
+            for k in (slice(g * H, g * H + H) for g in range(4))
+        ]
+        a = np.concatenate(a, axis=1)
+    else:
+        a = LN(a_h, p["gain_h"], p["bias_h"]) + LN(a_x, p["gain_i"], p["bias_i"]) + p["b"]
+    i, f, g, o = (a[:, k * H : k * H + H] for k in range(4))
+    new = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+    normalized = LN(new, p["gain_c"], p["bias_c"])
+    expected = sigmoid(o) * np.tanh(normalized), normalized if form == "carried" else new
+    np.testing.assert_allclose(lstm_step(x, (h, c), p, form=form), expected, rtol=1e-11)
+
+
+def test_gru_is_eqs_26_to_28():
+    p, x, h, _ = make("gru", "paper")
+    a_x, a_h = x @ p["W_ih"].T, h @ p["W_hh"].T
+    rz = LN(a_h[:, : 2 * H], p["gain_h"], p["bias_h"]) + LN(
+        a_x[:, : 2 * H], p["gain_i"], p["bias_i"]
+    )
+    r, z = rz[:, :H], rz[:, H:]
+    candidate = np.tanh(
+        LN(a_x[:, 2 * H :], p["gain_in"], p["bias_in"])
+        + sigmoid(r) * LN(a_h[:, 2 * H :], p["gain_hn"], p["bias_hn"])
+    )
+    expected = (1 - sigmoid(z)) * h + sigmoid(z) * candidate
+    np.testing.assert_allclose(gru_step(x, h, p), expected, rtol=1e-11)
+
+
+# Against PyTorch.
+
+
+@pytest.mark.parametrize(("cell", "kind"), [("rnn", nn.RNNCell), ("lstm", nn.LSTMCell)])
+def test_plain_cells_are_those_of_torch(cell, kind):
+    p, x, h, c = make(cell, "plain")
+    theirs = kind(I, H, dtype=torch.float64)
+    load(theirs, p["W_ih"], p["W_hh"], p["b"])
+    state = tuple(map(torch.from_numpy, (h, c)))
+    out = theirs(torch.from_numpy(x), state if cell == "lstm" else state[0])
+    expected = torch.cat(out, 1) if cell == "lstm" else out
+    actual = step(cell, "plain", p, x, h, c)
+    np.testing.assert_allclose(actual, expected.detach().numpy(), rtol=1e-11, atol=1e-14)
+
+
+def test_plain_gru_is_that_of_torch_with_the_sign_of_z_turned():
+    p, x, h, c = make("gru", "plain")
+    theirs = nn.GRUCell(I, H, dtype=torch.float64)
+    sign = np.repeat([1.0, -1.0, 1.0], H)
+    load(theirs, sign[:, None] * p["W_ih"], sign[:, None] * p["W_hh"], sign * p["b"])
+    expected = theirs(torch.from_numpy(x), torch.from_numpy(h)).detach().numpy()
+    np.testing.assert_allclose(step("gru", "plain", p, x, h, c), expected, rtol=1e-11, atol=1e-14)
+
+
+def load(module, W_ih, W_hh, b):
+    with torch.no_grad():
+        for name, a in {
+            "weight_ih": W_ih,
+            "weight_hh": W_hh,
+            "bias_ih": b,
+            "bias_hh": 0 * b,
+        }.items():
+            getattr(module, name).copy_(torch.from_numpy(a))
+
+
+# The way back.
+
+
+@each
+@pytest.mark.parametrize("given", [True, False], ids=["all parameters", "weights alone"])
+def test_gradients_match_central_differences(cell, form, given):
+    params, x, h, c = make(cell, form)
+    if not given:
+        params = {name: params[name] for name in ("W_ih", "W_hh")}
+    arguments = {"x": x, "h": h, "c": c} if cell == "lstm" else {"x": x, "h": h}
+    d = np.random.default_rng(1).normal(size=step(cell, form, params, x, h, c).shape)
+    gradients = back(cell, form, params, x, h, c, d)
+    assert gradients.keys() == {**arguments, **params}.keys()
+    for name, a in {**arguments, **params}.items():
+        np.testing.assert_allclose(
+            gradients[name],
+            differences(lambda: (d * step(cell, form, params, x, h, c)).sum(), a),
+            rtol=DIFFERENCE,
+            atol=DIFFERENCE,
+            err_msg=name,
+        )
+
+
+def differences(loss, a, width=1e-6):
+    """Differentiate ``loss()`` in each number of ``a``, which is moved in place and put back."""
+    gradient = np.empty_like(a)
+    for k in np.ndindex(a.shape):
+        kept = a[k]
+        a[k] = kept + width
+        above = loss()
+        a[k] = kept - width
+        gradient[k] = (above - loss()) / (2 * width)
+        a[k] = kept
+    return gradient
+
+
+@pytest.mark.parametrize("nonlinearity", ["tanh", "relu", "identity"])
+def test_rnn_gradients_follow_the_nonlinearity(nonlinearity):
+    params, x, h, c = make("rnn", "paper")
+    d = np.random.default_rng(1).normal(size=(B, H))
+    gradients = back("rnn", "paper", params, x, h, c, d, nonlinearity=nonlinearity)
+    expected = differences(
+        lambda: (d * rnn_step(x, h, params, nonlinearity=nonlinearity)).sum(), params["W_hh"]
+    )
+    np.testing.assert_allclose(gradients["W_hh"], expected, rtol=DIFFERENCE, atol=DIFFERENCE)
+
+
+@pytest.mark.parametrize("cell", list(FORMS))
+def test_gradients_through_given_statistics_match_differences(cell):
+    params, x, h, c = make(cell, "batch")
+    statistics = RecurrentBatchNorm()
+    step(cell, "batch", params, *(1.5 * a for a in (x, h, c)), batch_norm=statistics.at(0))
+    at = statistics.at(0, training=False)
+    d = np.random.default_rng(1).normal(size=step(cell, "batch", params, x, h, c).shape)
+    gradients = back(cell, "batch", params, x, h, c, d, batch_norm=at)
+    expected = differences(
+        lambda: (d * step(cell, "batch", params, x, h, c, batch_norm=at)).sum(), h
+    )
+    np.testing.assert_allclose(gradients["h"], expected, rtol=DIFFERENCE, atol=DIFFERENCE)
+
+
+@each
+def test_arguments_stay_as_they_are(cell, form):
+    params, x, h, c = make(cell, form)
+    before = [a.copy() for a in (x, h, c, *params.values())]
+    out = step(cell, form, params, x, h, c)
+    back(cell, form, params, x, h, c, np.ones_like(out))
+    for a, kept in zip((x, h, c, *params.values()), before, strict=True):
+        np.testing.assert_array_equal(a, kept)
+
+
+# What the norms do.
+
+
+def test_rescaling_all_weights_of_the_sum_changes_nothing_in_eq_4():
+    p, x, h, _ = make("rnn", "paper")
+    scaled = p | {"W_ih": 7 * p["W_ih"], "W_hh": 7 * p["W_hh"]}
+    np.testing.assert_allclose(
+        rnn_step(x, h, scaled, eps=0), rnn_step(x, h, p, eps=0), rtol=EXACT, atol=EXACT
+    )
+    alone = p | {"W_hh": 7 * p["W_hh"]}
+    assert np.abs(rnn_step(x, h, alone, eps=0) - rnn_step(x, h, p, eps=0)).max() > 0.1
+
+
+@pytest.mark.parametrize(("cell", "form"), [("rnn", "parts"), ("lstm", "paper"), ("gru", "paper")])
+@pytest.mark.parametrize("weight", ["W_ih", "W_hh"])
+def test_normalized_parts_remove_the_scale_of_either_weight(cell, form, weight):
+    # In a GRU the candidate has norms of its own.
+    factor = np.repeat([7.0, 7.0, 3.0], H)[:, None] if cell == "gru" else 7.0
+    p, x, h, c = make(cell, form)
+    scaled = p | {weight: factor * p[weight]}
+    np.testing.assert_allclose(
+        step(cell, form, scaled, x, h, c, eps=0),
+        step(cell, form, p, x, h, c, eps=0),
+        rtol=1e-11,
+        atol=1e-11,
+    )
+
+
+def test_the_three_lstms_part_although_their_weights_are_the_same():
+    p, x, h, c = make("lstm", "paper")
+    sums = {"W_ih", "W_hh"}
+    bare = {name: a for name, a in p.items() if name in sums}
+    end = {}
+    for form in ("paper", "carried", "per_gate"):
+        state = h, c
+        for _ in range(3):
+            state = lstm_step(x, state, bare, form=form)
+        end[form] = state[0]
+    assert np.abs(end["paper"] - end["carried"]).max() > 0.1
+    assert np.abs(end["paper"] - end["per_gate"]).max() > 0.1
+
+
+def test_gain_0_makes_the_output_a_constant_and_kills_the_gradient_of_the_weights():
+    p, x, h, c = make("lstm", "paper")
+    dead = p | {f"gain_{place}": 0 * p[f"gain_{place}"] for place in "ihc"}
+    out = lstm_step(x, (h, c), dead)[0]
+    assert np.ptp(out - lstm_step(2 * x, (-h, c), dead)[0]) == 0
+    gradients = back("lstm", "paper", dead, x, h, c, np.ones((B, 2 * H)))
+    assert not gradients["W_ih"].any()
+    assert not gradients["W_hh"].any()
+
+
+def test_no_example_sees_another_under_layer_norm():
+    for cell, form in [("rnn", "paper"), ("lstm", "paper"), ("gru", "paper")]:
+        p, x, h, c = make(cell, form)
+        other = x.copy()
+        other[1:] += 3
+        np.testing.assert_array_equal(
+            step(cell, form, p, other, h, c)[0], step(cell, form, p, x, h, c)[0]
+        )
+
+
+# Batch norm through time.
+
+
+def sequence(steps, seed=2):
+    return np.random.default_rng(seed).normal(size=(steps, 64, I)) + np.arange(steps)[:, None, None]
+
+
+def run(xs, params, statistics, training):
+    h, hs = np.zeros((xs.shape[1], H)), []
+    for t, x in enumerate(xs):
+        h = rnn_step(x, h, params, form="batch", batch_norm=statistics.at(t, training=training))
+        hs.append(h)
+    return hs
+
+
+def test_training_normalizes_by_the_batch_and_keeps_its_statistics():
+    p, *_ = make("rnn", "batch")
+    x, statistics = sequence(1)[0], RecurrentBatchNorm()
+    z = x @ p["W_ih"].T
+    h = rnn_step(x, np.zeros((64, H)), p, form="batch", batch_norm=statistics.at(0))
+    theirs = torch.nn.functional.batch_norm(
+        torch.from_numpy(z), None, None, *map(torch.from_numpy, (p["gain_i"], p["bias_i"])), True
+    ).numpy()
+    np.testing.assert_allclose(h, np.tanh(theirs + p["bias_h"] + p["b"]), rtol=1e-10)
+    np.testing.assert_allclose(statistics.mean("i", 0), z.mean(0))
+    np.testing.assert_allclose(statistics.var("i", 0), z.var(0, ddof=1))
+
+
+def test_averages_move_by_momentum_and_backward_leaves_them():
+    p, x, h, _ = make("rnn", "batch")
+    statistics = RecurrentBatchNorm(momentum=0.25)
+    for scale in (1, 3):
+        at = statistics.at(0)
+        rnn_step(scale * x, h, p, form="batch", batch_norm=at)
+        cells.rnn_step_backward(h, scale * x, h, p, form="batch", batch_norm=at)
+    mean = (x @ p["W_ih"].T).mean(0)
+    np.testing.assert_allclose(statistics.mean("i", 0), 0.75 * mean + 0.25 * 3 * mean)
+
+
+def test_each_step_has_statistics_of_its_own_unless_they_are_shared():
+    p, *_ = make("rnn", "batch")
+    xs = sequence(4)
+    own, shared = RecurrentBatchNorm(), RecurrentBatchNorm(shared=True)
+    run(xs, p, own, True)
+    run(xs, p, shared, True)
+    assert (own.steps, shared.steps) == (4, 1)
+    assert np.abs(own.mean("i", 0) - own.mean("i", 3)).max() > 1
+    np.testing.assert_array_equal(shared.mean("i", 0), shared.mean("i", 3))
+
+
+def test_beyond_the_longest_training_sequence_the_last_statistics_stand_in():
+    p, *_ = make("rnn", "batch")
+    statistics = RecurrentBatchNorm()
+    run(sequence(4), p, statistics, True)
+    xs = sequence(6, seed=3)
+    hs = run(xs, p, statistics, False)
+    at = statistics.at(3, training=False)
+    expected = rnn_step(xs[5], hs[4], p, form="batch", batch_norm=at)
+    np.testing.assert_array_equal(hs[5], expected)
+    assert statistics.steps == 4
+
+
+def test_at_test_time_a_sequence_stands_alone():
+    p, *_ = make("rnn", "batch")
+    statistics = RecurrentBatchNorm()
+    run(sequence(4), p, statistics, True)
+    xs = sequence(4, seed=3)
+    alone = run(xs[:, :1], p, statistics, False)[-1]
+    np.testing.assert_allclose(alone, run(xs, p, statistics, False)[-1][:1], rtol=EXACT)
+
+
+def test_a_batch_of_one_has_no_variance_to_keep():
+    p, x, h, _ = make("rnn", "batch")
+    with pytest.raises(ValueError, match="use a larger batch"):
+        rnn_step(x[:1], h[:1], p, form="batch", batch_norm=RecurrentBatchNorm().at(0))
+
+
+# Mistakes.
+
+MISTAKES = {
+    "form": (lambda p, x, h: rnn_step(x, h, p, form="gru"), "form must be one of.*'gru'"),
+    "nonlinearity": (lambda p, x, h: rnn_step(x, h, p, nonlinearity="selu"), "nonlinearity.*selu"),
+    "name": (
+        lambda p, x, h: rnn_step(x, h, p | {"gain_sum": p["gain_s"]}),
+        "'gain_sum'; did you mean 'gain_s'",
+    ),
+    "b in eq. 4": (lambda p, x, h: rnn_step(x, h, p | {"b": p["bias_s"]}), "got 'b'"),
+    "no W_hh": (lambda p, x, h: rnn_step(x, h, {"W_ih": p["W_ih"]}), "must hold W_hh"),
+    "gates": (
+        lambda p, x, h: lstm_step(x, (h, h), {k: p[k] for k in ("W_ih", "W_hh")}),
+        r"\(4 H, I\)",
+    ),
+    "x": (lambda p, x, h: rnn_step(x[0], h, p), r"x must be of shape \(B, 3\), got \(3,\)"),
+    "h": (lambda p, x, h: rnn_step(x, h[:2], p), r"h must be of shape \(5, 4\), got \(2, 4\)"),
+    "gain": (
+        lambda p, x, h: rnn_step(x, h, p | {"gain_s": np.ones(3)}),
+        r"gain_s must be of shape \(4,\), got \(3,\)",
+    ),
+    "eps": (lambda p, x, h: rnn_step(x, h, p, eps=-1), "eps must be >= 0"),
+    "statistics": (
+        lambda p, x, h: rnn_step(x, h, p, batch_norm=RecurrentBatchNorm().at(0)),
+        "batch_norm belongs to form 'batch'",
+    ),
+    "momentum": (lambda p, x, h: RecurrentBatchNorm(momentum=0), "momentum.*got 0"),
+    "skipped step": (lambda p, x, h: RecurrentBatchNorm().at(1), "train on the steps in order"),
+    "no training": (lambda p, x, h: RecurrentBatchNorm().at(0, training=False), "0 steps with"),
+}
+
+
+@pytest.mark.parametrize(("wrong", "match"), MISTAKES.values(), ids=MISTAKES)
+def test_a_wrong_value_is_named(wrong, match):
+    params, x, h, _ = make("rnn", "paper")
+    with pytest.raises(ValueError, match=match):
+        wrong(params, x, h)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        (lambda p, x, h: rnn_step(x.tolist(), h, p), "x must be a NumPy array of floats, got list"),
+        (lambda p, x, h: rnn_step(x, h, p | {"W_hh": np.eye(4, dtype=int)}), "W_hh.*got int64"),
+        (lambda p, x, h: lstm_step(x, h, p), r"state must be a pair of arrays \(h, c\)"),
+        (lambda p, x, h: rnn_step(x, h, list(p)), "params must be a dict"),
+    ],
+    ids=["list", "ints", "no pair", "no dict"],
+)
+def test_a_wrong_type_is_named(wrong, match):
+    params, x, h, _ = make("rnn", "paper")
+    with pytest.raises(TypeError, match=match):
+        wrong(params, x, h)

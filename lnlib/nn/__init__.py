@@ -7,5 +7,25 @@ if find_spec("torch") is None:
     raise ImportError('lnlib.nn needs PyTorch; install it with: pip install "lnlib[nn]"')
 
 from lnlib.nn.norm import LayerNorm
+from lnlib.nn.rnn import (
+    LayerNormGRU,
+    LayerNormGRUCell,
+    LayerNormLSTM,
+    LayerNormLSTMCell,
+    LayerNormRNN,
+    LayerNormRNNCell,
+    from_fastrnns,
+    to_fastrnns,
+)
 
-__all__ = ["LayerNorm"]
+__all__ = [
+    "LayerNorm",
+    "LayerNormGRU",
+    "LayerNormGRUCell",
+    "LayerNormLSTM",
+    "LayerNormLSTMCell",
+    "LayerNormRNN",
+    "LayerNormRNNCell",
+    "from_fastrnns",
+    "to_fastrnns",
+]

@@ -282,6 +282,7 @@ class Canvas:
         self.panels = widgets.Box(layout=wrapped())
         self.asked = widgets.ToggleButton(
             description="The numbers behind the figure",
+            tooltip="Show the numbers as a table",
             icon="table",
             layout=widgets.Layout(width="max-content"),
         )

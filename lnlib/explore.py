@@ -239,7 +239,7 @@ class Explorer:
         return _summary(self.title + size, self.controls, self.describe(**self.start))
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
-        return _bundle(self)
+        return bundle(self)
 
 
 def show(
@@ -457,7 +457,7 @@ class LiveRun:
         return _summary(self.title, self.controls, "A run to start, watch, stop and resume.")
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
-        return _bundle(self)
+        return bundle(self)
 
 
 #: Verdicts: the words, and a sign for each, so that color is never alone.
@@ -511,7 +511,7 @@ class Table:
         return ipywidgets.HTML(self.to_html())
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
-        return _bundle(self)
+        return bundle(self)
 
 
 def _check_accepts(owner: str, functions: dict[str, Callable], names: list[str], *args: str):
@@ -550,13 +550,25 @@ def _summary(head: str, controls: Mapping[str, Control], sentence: str) -> str:
     return "\n".join([*lines, sentence])
 
 
-def _bundle(thing: Explorer | LiveRun | Table) -> dict:
+def bundle(
+    thing: Any,
+    missing: str = "\n(For the figure and its controls: pip install ipywidgets anywidget)",
+) -> dict:
+    """Return what Jupyter displays of a thing with ``to_html`` and ``widget``.
+
+    Args:
+        thing: What is displayed; its ``repr`` stands in where nothing else can.
+        missing: Follows the text where ipywidgets is missing.
+
+    Returns:
+        From MIME type to content: HTML while a book is built, else the widget.
+    """
     out = {"text/plain": repr(thing)}
     if os.environ.get("LNLIB_STATIC") == "1":
         return out | {"text/html": thing.to_html()}
     try:
         import ipywidgets  # noqa: F401
     except ImportError:
-        out["text/plain"] += "\n(For the figure and its controls: pip install ipywidgets anywidget)"
+        out["text/plain"] += missing
         return out
     return thing.widget()._repr_mimebundle_() | out

@@ -12,12 +12,13 @@ import hashlib
 import html
 import itertools
 import math
-import os
 import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from lnlib.explore import bundle
 
 __all__ = ["Choose", "Number", "Order", "Quiz", "choose", "number", "order"]
 
@@ -499,15 +500,7 @@ class Quiz:
         return "\n".join(lines)
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
-        out = {"text/plain": repr(self)}
-        if os.environ.get("LNLIB_STATIC") == "1":
-            return out | {"text/html": self.to_html()}
-        try:
-            import ipywidgets  # noqa: F401
-        except ImportError:
-            out["text/plain"] += "\n\n(To answer here: pip install ipywidgets)"
-            return out
-        return self.widget()._repr_mimebundle_() | out
+        return bundle(self, missing="\n\n(To answer here: pip install ipywidgets)")
 
 
 # Texts.

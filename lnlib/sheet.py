@@ -21,7 +21,7 @@ import numpy as np
 
 from lnlib import _live, _page
 from lnlib import norm as norms
-from lnlib.explore import _bundle
+from lnlib.explore import bundle
 
 __all__ = ["Sheet"]
 
@@ -746,7 +746,7 @@ class Sheet:
         return "\n".join(lines)
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
-        return _bundle(self)
+        return bundle(self)
 
 
 def _floats(name: str, values: Any) -> np.ndarray:

@@ -10,7 +10,6 @@ import nbformat
 import plotly.graph_objects as go
 import pytest
 import torch
-from plotly import missing_anywidget
 
 from lnlib.explore import Explorer, LiveRun, choice, slider
 
@@ -46,7 +45,6 @@ def live(monkeypatch):
 def no_anywidget(monkeypatch):
     """An environment without anywidget, whatever was imported before."""
     monkeypatch.setitem(sys.modules, "anywidget", None)
-    monkeypatch.setattr(go, "FigureWidget", missing_anywidget.FigureWidget)
 
 
 def parts(box, kind):

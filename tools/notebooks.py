@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import nbformat
@@ -49,8 +50,20 @@ def text_only(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
             if "data" in output:
                 output.data = {k: v for k, v in output.data.items() if k == "text/plain"}
                 output.metadata = {}
-        cell.outputs = [o for o in cell.outputs if o.output_type == "stream" or o.get("data")]
+        cell.outputs = merged(o for o in cell.outputs if o.output_type == "stream" or o.get("data"))
     return notebook
+
+
+def merged(outputs: Iterable[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
+    """Join what was printed in a row: where the kernel cuts it is chance."""
+    kept: list[nbformat.NotebookNode] = []
+    for output in outputs:
+        last = kept[-1] if kept else None
+        if last and output.output_type == last.output_type == "stream" and output.name == last.name:
+            last.text += output.text
+        else:
+            kept.append(output)
+    return kept
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 if find_spec("torch") is None:
     raise ImportError('lnlib.nn needs PyTorch; install it with: pip install "lnlib[nn]"')
 
+from lnlib.nn.convert import from_fastrnns, to_fastrnns
 from lnlib.nn.norm import LayerNorm
 from lnlib.nn.rnn import (
     LayerNormGRU,
@@ -14,8 +15,6 @@ from lnlib.nn.rnn import (
     LayerNormLSTMCell,
     LayerNormRNN,
     LayerNormRNNCell,
-    from_fastrnns,
-    to_fastrnns,
 )
 
 __all__ = [

@@ -1,0 +1,224 @@
+import numpy as np
+import pytest
+
+from lnlib import invariance, layer_norm
+from lnlib.data import load
+from lnlib.invariance import NORMS, TABLE_1, TRANSFORMS, measure, network, output, transform
+
+# eps = 0, float64: invariant cells changed by at most 1.3e-13, the others by at least 0.06.
+SAME, CHANGED = 1e-12, 1e-2
+
+CELLS = [(norm, name) for norm in TABLE_1 for name in TABLE_1[norm]]
+each_cell = pytest.mark.parametrize(("norm", "name"), CELLS, ids=lambda v: v)
+
+
+def random_data(rng):
+    return rng.normal(size=(16, 8))
+
+
+def adversarial_data(rng):
+    """Features of scales from 0.01 to 100, each far from 0 and tied to the next; a case near 0."""
+    X = rng.normal(size=(16, 8))
+    X[:, 1:] += 0.9 * X[:, :-1]
+    X = (X + 5) * np.logspace(-2, 2, 8)
+    X[-1] *= 1e-3
+    return X
+
+
+def digits(rng):
+    return load("digits").x_train[:64].astype(float)
+
+
+DATA = {"random": random_data, "adversarial": adversarial_data, "digits": digits}
+each_data = pytest.mark.parametrize("data", DATA.values(), ids=DATA)
+
+
+# The paper's table.
+
+
+def test_the_table_is_the_papers():
+    rows = {
+        "weight_matrix_rescaling": "yes yes yes",
+        "weight_matrix_recentering": "no no yes",
+        "weight_vector_rescaling": "yes yes no",
+        "dataset_rescaling": "yes no yes",
+        "dataset_recentering": "yes no no",
+        "single_case_rescaling": "no no yes",
+    }
+    found = {
+        name: " ".join(
+            "yes" if TABLE_1[norm][name] else "no" for norm in ("batch", "weight", "layer")
+        )
+        for name in rows
+    }
+    assert found == rows
+    assert tuple(rows) == TRANSFORMS[:6]
+    assert tuple(TABLE_1) == NORMS[:3]
+
+
+@each_cell
+@each_data
+@pytest.mark.parametrize("strength", [0.1, 3.0, 10.0])
+def test_every_cell_of_table_1_holds(norm, name, data, strength):
+    rng = np.random.default_rng(0)
+    X = data(rng)
+    change = measure(
+        norm, name, X=X, layers=network([X.shape[1], 12], rng), strength=strength, rng=rng
+    )
+    if TABLE_1[norm][name]:
+        assert change < SAME
+    else:
+        assert change > CHANGED
+
+
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+@each_cell
+def test_the_table_holds_for_a_network_of_three_layers(norm, name, activation):
+    rng = np.random.default_rng(1)
+    layers = network([8, 12, 16, 4], rng, norm=norm)
+    change = measure(norm, name, layers=layers, activation=activation, rng=rng)
+
+    assert (change < SAME) if TABLE_1[norm][name] else (change > CHANGED)
+
+
+# Beyond it.
+
+BEYOND = {
+    "none": set(),
+    "rms": {"weight_matrix_rescaling", "dataset_rescaling", "single_case_rescaling"},
+    "group": {
+        "weight_matrix_rescaling",
+        "weight_matrix_recentering",
+        "dataset_rescaling",
+        "single_case_rescaling",
+    },
+}
+BEYOND["instance"] = BEYOND["group"]
+
+
+@pytest.mark.parametrize("norm", BEYOND)
+@pytest.mark.parametrize("name", TRANSFORMS[:6])
+def test_norms_beyond_the_paper_have_a_row_too(norm, name):
+    change = measure(norm, name)
+    assert (change < SAME) if name in BEYOND[norm] else (change > CHANGED)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_a_negative_factor_changes_every_norm(norm):
+    assert measure(norm, "negative_rescaling") > CHANGED
+
+
+def test_a_negative_factor_turns_the_sign_of_layer_norm():
+    rng = np.random.default_rng(0)
+    X, layers = rng.normal(size=(5, 8)), network([8, 12], rng)
+    changed_X, changed, _ = transform("negative_rescaling", X, layers)
+    (layer,) = layers
+    before, after = (
+        (output("layer", x, ls) - layer.bias) / layer.gain
+        for x, ls in ((X, layers), (changed_X, changed))
+    )
+    np.testing.assert_allclose(after, -before, rtol=1e-10)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_only_batch_norm_removes_a_bias_and_a_shifted_feature(norm):
+    for name in ("input_bias", "feature_shift"):
+        change = measure(norm, name)
+        assert (change < SAME) if norm == "batch" else (change > CHANGED)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_the_order_of_units_matters_to_norms_with_groups_alone(norm):
+    change = measure(norm, "unit_permutation")
+    assert (change > CHANGED) if norm in ("group", "instance") else (change < SAME)
+
+
+def test_permuting_hidden_units_changes_no_output_of_a_network():
+    rng = np.random.default_rng(0)
+    layers = network([8, 12, 4], rng)
+    assert measure("layer", "unit_permutation", layers=layers, activation="relu") < SAME
+
+
+def test_a_bias_before_the_norm_breaks_the_invariance_to_the_scale_of_a_case():
+    rng = np.random.default_rng(0)
+    X, layers = rng.normal(size=(5, 8)), network([8, 12], rng)
+    _, biased, _ = transform("input_bias", X, layers, strength=1.0)
+    assert measure("layer", "single_case_rescaling", X=X, layers=layers) < SAME
+    assert measure("layer", "single_case_rescaling", X=X, layers=biased) > 0.1
+
+
+@pytest.mark.parametrize("name", ["weight_matrix_rescaling", "dataset_rescaling"])
+def test_eps_ends_the_invariance_to_scale(name):
+    small = {"strength": 0.01, "activation": "identity"}
+    assert measure("layer", name, **small) < SAME
+    changes = [measure("layer", name, eps=eps, **small) for eps in (1e-8, 1e-5, 1e-3)]
+    assert changes == sorted(changes)
+    assert changes[0] > SAME
+
+
+def test_adding_2_to_every_pixel_changes_a_layer_normalized_network():
+    X = digits(None)
+    layers = network([64, 12], np.random.default_rng(0))
+    assert measure("layer", "dataset_recentering", X=X, layers=layers, strength=2.0) > 0.1
+    assert measure("batch", "dataset_recentering", X=X, layers=layers, strength=2.0) < SAME
+
+
+# The pieces.
+
+
+def test_one_layer_is_layer_norm_of_the_summed_inputs():
+    rng = np.random.default_rng(0)
+    X, (layer,) = rng.normal(size=(5, 8)), network([8, 12], rng)
+    expected = np.tanh(layer_norm(X @ layer.W.T, layer.gain, layer.bias, eps=1e-3))
+    actual = output("layer", X, (layer,), eps=1e-3, activation="tanh")
+    np.testing.assert_array_equal(actual, expected)
+
+
+def test_weight_norm_is_that_of_the_library():
+    rng = np.random.default_rng(0)
+    X, (layer,) = rng.normal(size=(5, 8)), network([8, 12], rng)
+    np.testing.assert_allclose(
+        output("weight", X, (layer,)),
+        invariance.norms.weight_norm(X, layer.W, layer.gain, layer.bias),
+        rtol=1e-12,
+    )
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_a_transformation_changes_something_and_leaves_its_arguments(name):
+    rng = np.random.default_rng(0)
+    X, layers = rng.normal(size=(5, 8)), network([8, 12], rng)
+    kept_X, kept_W = X.copy(), layers[0].W.copy()
+    changed_X, (changed,), _ = transform(name, X, layers)
+    np.testing.assert_array_equal(X, kept_X)
+    np.testing.assert_array_equal(layers[0].W, kept_W)
+    assert (
+        not np.array_equal(changed_X, X)
+        or not np.array_equal(changed.W, layers[0].W)
+        or changed.input_bias is not None
+    )
+
+
+MISTAKES = {
+    "norm": (lambda: measure("spectral", "dataset_rescaling"), "norm must be one of batch"),
+    "name": (lambda: measure("layer", "scaling"), "name must be one of weight_matrix"),
+    "factor": (
+        lambda: measure("layer", "dataset_rescaling", strength=-1),
+        "must be above 0, got -1; .*negative_rescaling",
+    ),
+    "activation": (
+        lambda: measure("layer", "dataset_rescaling", activation="gelu"),
+        "activation must be one of identity",
+    ),
+    "sizes": (lambda: network([8], np.random.default_rng(0)), "at least two numbers"),
+    "groups": (
+        lambda: network([8, 6], np.random.default_rng(0), norm="group"),
+        "a multiple of 4 units, got 6",
+    ),
+}
+
+
+@pytest.mark.parametrize(("wrong", "match"), MISTAKES.values(), ids=MISTAKES)
+def test_a_wrong_value_is_named(wrong, match):
+    with pytest.raises(ValueError, match=match):
+        wrong()

@@ -1,0 +1,327 @@
+import numpy as np
+import pytest
+import torch
+
+from lnlib.fisher import FAMILIES, GLM, NORMS
+
+# float64 at eps = 0. Against automatic differentiation, measured 4e-15.
+EXACT = 1e-12
+H, D, N = 3, 4, 40
+
+each_norm = pytest.mark.parametrize("norm", NORMS)
+each_family = pytest.mark.parametrize("family", list(FAMILIES))
+
+
+def make(norm="layer", family="bernoulli", seed=0, **options):
+    rng = np.random.default_rng(seed)
+    W, b = rng.normal(size=(H, D)), 0.5 * rng.normal(size=H)
+    g = None if norm == "none" else rng.uniform(0.5, 1.5, size=H)
+    if norm == "none":
+        W = W / 3  # a Poisson mean that stays in bounds
+    return GLM(W, b, g, norm=norm, family=family, **options)
+
+
+def cases(seed=1):
+    return np.random.default_rng(seed).normal(size=(N, D)) + 0.5
+
+
+def torch_natural(model, theta, X):
+    """The model written again, for automatic differentiation."""
+    parts = theta.reshape(H, -1)
+    W, b = parts[:, :D], parts[:, D]
+    a = X @ W.T
+    if model.norm == "none":
+        return a + b
+    g = parts[:, D + 1]
+    if model.norm == "weight":
+        return g * a / W.norm(dim=1) + b
+    axis = 0 if model.norm == "batch" else 1
+    x_hat = (a - a.mean(axis, keepdim=True)) / a.std(axis, correction=0, keepdim=True)
+    return g * x_hat + b
+
+
+def distribution(model, s):
+    s = torch.as_tensor(s)
+    if model.family == "gaussian":
+        return torch.distributions.Normal(s, model.phi**0.5)
+    if model.family == "bernoulli":
+        return torch.distributions.Bernoulli(logits=s)
+    if model.family == "poisson":
+        return torch.distributions.Poisson(s.exp())
+    return torch.distributions.Categorical(logits=s)
+
+
+def jacobian(model, X):
+    theta = torch.from_numpy(model.theta)
+    return torch.autograd.functional.jacobian(
+        lambda theta: torch_natural(model, theta, torch.from_numpy(X)), theta
+    ).numpy()  # (N, H, P)
+
+
+def covariance(model, X):
+    """``Cov[y | x]`` from the distributions of PyTorch, ``(N, H, H)``."""
+    law = distribution(model, model.natural(X))
+    if model.family == "categorical":
+        p = law.probs.numpy()
+        return np.stack([np.diag(row) - np.outer(row, row) for row in p])
+    return np.stack([np.diag(row) for row in law.variance.numpy()])
+
+
+# Eq. 9.
+
+
+@each_norm
+@each_family
+def test_exact_is_the_matrix_from_automatic_differentiation(norm, family):
+    model, X = make(norm, family), cases()
+    J = jacobian(model, X)
+    expected = np.einsum("nip,nij,njq->pq", J, covariance(model, X), J) / N / model.phi**2
+    np.testing.assert_allclose(model.fisher(X), expected, rtol=EXACT, atol=EXACT)
+
+
+def test_phi_divides_the_matrix_of_a_gaussian():
+    X = cases()
+    one, four = (make("layer", "gaussian", phi=phi) for phi in (1.0, 4.0))
+    np.testing.assert_allclose(four.fisher(X), one.fisher(X) / 4, rtol=EXACT, atol=EXACT)
+    np.testing.assert_allclose(
+        four.fisher(X, kind="paper"), one.fisher(X, kind="paper") / 4, rtol=EXACT, atol=EXACT
+    )
+
+
+@each_norm
+@each_family
+def test_a_product_is_that_of_the_matrix(norm, family):
+    model, X = make(norm, family), cases()
+    J = jacobian(model, X)
+    v = np.random.default_rng(2).normal(size=model.size)
+    F = np.einsum("nip,nij,njq->pq", J, covariance(model, X), J) / N
+    np.testing.assert_allclose(model.fisher_product(X, v), F @ v, rtol=1e-11, atol=1e-13)
+
+
+@each_norm
+@each_family
+def test_drawn_labels_give_the_matrix_within_five_standard_errors(norm, family):
+    model, X = make(norm, family), cases()
+    F, error = model.sampled_fisher(X, samples=400, rng=np.random.default_rng(3))
+    off = np.abs(F - model.fisher(X)) / np.maximum(error, 1e-12)
+    assert off.max() < 5  # of 324 numbers or fewer
+    assert np.median(off) > 0.2  # the error is no excuse: it is as large as what is missing
+
+
+def test_the_labels_of_the_data_give_another_matrix():
+    model, X = make("layer", "bernoulli"), cases()
+    F = model.fisher(X)
+    labels = np.zeros((N, H))
+    empirical = model.fisher(X, kind="empirical", y=labels)
+    assert np.linalg.norm(empirical - F) > 0.3 * np.linalg.norm(F)
+    law = distribution(model, torch_natural(model, theta := leaf(model), torch.from_numpy(X)))
+    log_likelihood = law.log_prob(torch.from_numpy(labels)).sum(1)
+    scores = np.stack(
+        [torch.autograd.grad(row, theta, retain_graph=True)[0].numpy() for row in log_likelihood]
+    )
+    np.testing.assert_allclose(empirical, scores.T @ scores / N, rtol=1e-10, atol=EXACT)
+
+
+def leaf(model):
+    return torch.from_numpy(model.theta).requires_grad_()
+
+
+# Eqs. 12-14.
+
+
+@each_family
+@pytest.mark.parametrize("norm", ["none", "batch", "weight"])
+def test_eqs_12_and_13_are_exact_without_layer_norm(norm, family):
+    model, X = make(norm, family), cases()
+    np.testing.assert_allclose(
+        model.fisher(X, kind="paper"), model.fisher(X), rtol=1e-10, atol=1e-13
+    )
+
+
+def test_eq_12_is_the_kronecker_product_of_covariance_and_data():
+    model, X = make("none", "categorical"), cases()
+    expected = np.zeros((model.size, model.size))
+    for x, cov in zip(X, covariance(model, X), strict=True):
+        x1 = np.append(x, 1)
+        expected += np.kron(cov, np.outer(x1, x1)) / N
+    np.testing.assert_allclose(model.fisher(X, kind="paper"), expected, rtol=1e-10, atol=EXACT)
+
+
+def test_eq_13_misses_what_ties_the_units_under_layer_norm():
+    model, X = make("layer", "bernoulli"), cases()
+    exact, paper = model.fisher(X), model.fisher(X, kind="paper")
+    assert 0.1 < np.linalg.norm(paper - exact) / np.linalg.norm(exact) < 1
+    # Of a block, the weights alone are off: the gains and biases of a unit are its own.
+    keep = np.tile([False] * D + [True, True], H)
+    np.testing.assert_allclose(paper[np.ix_(keep, keep)], exact[np.ix_(keep, keep)], rtol=1e-10)
+
+
+def test_eq_13_block_as_a_loop_over_the_printed_formula():
+    model, X = make("weight", "categorical"), cases()
+    paper = model.fisher(X, kind="paper").reshape(H, D + 2, H, D + 2)
+    i, j = 0, 2
+    a, std = X @ model.W.T, np.linalg.norm(model.W, axis=1)
+    block = np.zeros((D + 2, D + 2))
+    for x, row, cov in zip(X, a, covariance(model, X), strict=True):
+        chi = [x - row[k] / std[k] * model.W[k] / std[k] for k in range(H)]
+        left, right = (
+            np.concatenate([model.g[k] / std[k] * chi[k], [1.0], [row[k] / std[k]]]) for k in (i, j)
+        )
+        block += cov[i, j] * np.outer(left, right) / N
+    np.testing.assert_allclose(paper[i, :, j], block, rtol=1e-10, atol=EXACT)
+
+
+# Section 5.2.2: the implicit learning rate.
+
+
+def test_doubling_a_weight_vector_under_batch_norm_quarters_its_block_and_halves_the_others():
+    X, model = cases(), make("batch")
+    W = model.W.copy()
+    W[0] *= 2
+    doubled = GLM(W, model.b, model.g, norm="batch", family="bernoulli")
+    np.testing.assert_allclose(doubled.mean(X), model.mean(X), rtol=EXACT)
+    F, G = (m.fisher(X).reshape(H, D + 2, H, D + 2)[:, :D, :, :D] for m in (model, doubled))
+    np.testing.assert_allclose(G[0, :, 0], F[0, :, 0] / 4, rtol=1e-10, atol=1e-14)
+    np.testing.assert_allclose(G[0, :, 1], F[0, :, 1] / 2, rtol=1e-10, atol=1e-14)
+    np.testing.assert_allclose(G[1, :, 1], F[1, :, 1], rtol=1e-10, atol=1e-14)
+    step = model._join(np.eye(H)[:, :1] * np.ones(D), np.zeros(H), np.zeros(H))
+    assert doubled.quadratic(X, step) == pytest.approx(model.quadratic(X, step) / 4)  # ds: half
+
+
+@pytest.mark.parametrize("norm", ["batch", "weight"])
+def test_there_is_no_curvature_along_a_weight_vector(norm):
+    X, model = cases(), make(norm)
+    along = np.zeros_like(model.W)
+    along[0] = model.W[0]
+    step = model._join(along, np.zeros(H), np.zeros(H))
+    assert model.quadratic(X, step) < 1e-25
+    assert model.kl(X, step) < 1e-14
+
+
+def test_under_layer_norm_there_is_none_along_all_of_W_but_along_one_vector():
+    X, model = cases(), make("layer")
+    zero = np.zeros(H)
+    assert model.quadratic(X, model._join(model.W, zero, zero)) < 1e-25
+    one = np.zeros_like(model.W)
+    one[0] = model.W[0]
+    assert model.quadratic(X, model._join(one, zero, zero)) > 1e-3
+
+
+# Eq. 8.
+
+
+@each_norm
+@each_family
+def test_kl_is_that_of_the_distributions(norm, family):
+    model, X = make(norm, family), cases()
+    delta = 0.1 * np.random.default_rng(2).normal(size=model.size)
+    here, there = (distribution(m, m.natural(X)) for m in (model, model.moved(delta)))
+    kl = torch.distributions.kl_divergence(here, there)
+    expected = (kl.sum(1) if kl.ndim == 2 else kl).mean().item()
+    assert model.kl(X, delta) == pytest.approx(expected, rel=1e-9)
+
+
+@each_norm
+@each_family
+def test_the_remainder_of_eq_8_is_of_third_order(norm, family):
+    model, X = make(norm, family), cases()
+    delta = np.random.default_rng(2).normal(size=model.size)
+    off = [
+        abs(model.kl(X, step * delta) - model.quadratic(X, step * delta)) for step in (2e-2, 1e-2)
+    ]
+    if (norm, family) == ("none", "gaussian"):
+        assert max(off) < 1e-14  # the form is all there is
+    else:
+        assert off[0] / off[1] == pytest.approx(8, rel=0.3)
+
+
+def test_kl_of_a_gaussian_scales_with_phi():
+    X, delta = cases(), np.full(make("layer").size, 0.1)
+    one, four = (make("layer", "gaussian", phi=phi) for phi in (1.0, 4.0))
+    assert four.kl(X, delta) == pytest.approx(one.kl(X, delta) / 4)
+
+
+# Eqs. 32-35.
+
+
+@each_norm
+@each_family
+def test_the_metric_along_the_gains_is_the_printed_one_but_for_eq_32(norm, family):
+    model, X = make(norm, family), cases()
+    step = np.array([0.3, -0.2, 0.5])
+    exact, paper = (model.gain_metric(X, step, kind) for kind in ("exact", "paper"))
+    if norm == "batch" and family != "gaussian":
+        assert abs(paper - exact) > 1e-3 * exact
+    else:
+        assert paper == pytest.approx(exact, rel=1e-10)
+
+
+def test_the_metric_along_the_gains_ignores_the_scale_of_the_input_under_a_norm_of_the_data():
+    step = np.array([0.3, -0.2, 0.5])
+    for norm in ("batch", "layer"):
+        model = make(norm)
+        assert model.gain_metric(10 * cases(), step) == pytest.approx(
+            model.gain_metric(cases(), step)
+        )
+    plain = make("none", "gaussian")
+    assert plain.gain_metric(10 * cases(), step) == pytest.approx(
+        100 * plain.gain_metric(cases(), step)
+    )
+
+
+# The vector of parameters.
+
+
+@each_norm
+def test_parameters_stand_unit_by_unit(norm):
+    model = make(norm)
+    rows = model.theta.reshape(H, -1)
+    np.testing.assert_array_equal(rows[:, :D], model.W)
+    np.testing.assert_array_equal(rows[:, D], model.b)
+    if norm != "none":
+        np.testing.assert_array_equal(rows[:, D + 1], model.g)
+    delta = np.arange(model.size) * 0.01
+    np.testing.assert_allclose(model.moved(delta).theta, model.theta + delta)
+
+
+def test_eps_stands_inside_the_root():
+    model, X = make("layer", eps=0.5), cases()
+    a = X @ model.W.T
+    centered = a - a.mean(1, keepdims=True)
+    expected = model.g * centered / np.sqrt((centered**2).mean(1, keepdims=True) + 0.5) + model.b
+    np.testing.assert_allclose(model.natural(X), expected, rtol=EXACT)
+    v, h = np.random.default_rng(0).normal(size=model.size), 1e-6
+    slope = (model.moved(h * v).natural(X) - model.moved(-h * v).natural(X)) / (2 * h)
+    F_v = model._back(X, model._of.slope(model.natural(X)) * slope) / N
+    np.testing.assert_allclose(model.fisher_product(X, v), F_v, rtol=1e-6, atol=1e-8)
+
+
+W, b = np.ones((H, D)), np.zeros(H)
+MISTAKES = {
+    "norm": (lambda: GLM(W, b, norm="rms", family="gaussian"), "norm must be one of none"),
+    "family": (lambda: GLM(W, b, norm="none", family="gamma"), "family must be one of gauss"),
+    "W": (lambda: GLM(W[0], b, norm="none", family="gaussian"), r"W must be of shape \(H, D\)"),
+    "b": (lambda: GLM(W, b[:2], norm="none", family="gaussian"), r"b must be of shape \(3,\)"),
+    "g": (lambda: GLM(W, b, b, norm="none", family="gaussian"), "g must be None without a norm"),
+    "phi": (
+        lambda: GLM(W, b, norm="none", family="poisson", phi=2.0),
+        "1 unless the family is gaussian, got 2.0",
+    ),
+    "eps": (lambda: GLM(W, b, norm="none", family="gaussian", eps=-1.0), "eps must be >= 0"),
+    "X": (lambda: make().natural(np.ones((5, 3))), r"X must be of shape \(N, 4\)"),
+    "v": (lambda: make().fisher_product(cases(), np.ones(5)), r"of shape \(18,\), got \(5,\)"),
+    "kind": (lambda: make().fisher(cases(), kind="true"), "kind must be one of exact"),
+    "labels": (lambda: make().fisher(cases(), kind="empirical"), "needs the labels y"),
+    "shape of y": (
+        lambda: make().fisher(cases(), kind="empirical", y=np.ones(N)),
+        r"y must be of shape \(40, 3\), got \(40,\)",
+    ),
+    "delta_g": (lambda: make().gain_metric(cases(), np.ones(2)), r"delta_g must be of shape"),
+    "kind of metric": (lambda: make().gain_metric(cases(), b, "sampled"), "exact or paper"),
+}
+
+
+@pytest.mark.parametrize(("wrong", "match"), MISTAKES.values(), ids=MISTAKES)
+def test_a_wrong_value_is_named(wrong, match):
+    with pytest.raises(ValueError, match=match):
+        wrong()

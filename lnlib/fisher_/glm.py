@@ -1,0 +1,479 @@
+"""The Fisher information of normalized generalized linear models: section 5.2 of the paper.
+
+H outputs share an input ``x``; unit i sees ``s_i = g_i (a_i - mean_i) / std_i + b_i`` with the
+summed input ``a_i = w_i . x``, and its label follows an exponential family with the natural
+parameter ``s_i``. Ba, Kiros & Hinton (2016), eqs. 8-14 and 32-35. Four matrices go by one name:
+
+============  ==================================================================================
+``exact``     eq. 9: the expectation over the labels that the model itself gives
+``paper``     eqs. 12-14 as printed: equal to it under batch norm, weight norm and no norm; under
+              layer norm not, since there every unit's output moves with every ``w_j``
+``sampled``   labels drawn from the model: right on average
+``empirical`` the labels of the data: another matrix
+============  ==================================================================================
+
+Expectations over ``x`` are means over the cases of ``X``; batch norm takes its statistics from
+the same cases.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from lnlib import norm as norms
+
+NORMS = ("none", "batch", "weight", "layer")
+KINDS = ("exact", "paper", "sampled", "empirical")
+
+
+def _softplus(s: np.ndarray) -> np.ndarray:
+    return np.logaddexp(0, s)
+
+
+def _sigmoid(s: np.ndarray) -> np.ndarray:
+    return (1 + np.tanh(s / 2)) / 2
+
+
+def _softmax(s: np.ndarray) -> np.ndarray:
+    e = np.exp(s - s.max(1, keepdims=True))
+    return e / e.sum(1, keepdims=True)
+
+
+def _logsumexp(s: np.ndarray) -> np.ndarray:
+    top = s.max(1, keepdims=True)
+    return top + np.log(np.exp(s - top).sum(1, keepdims=True))
+
+
+class Family(NamedTuple):
+    """An exponential family, eq. 10, in terms of its natural parameter ``s`` of shape (N, H).
+
+    Attributes:
+        eta: The cumulant function, which the paper writes η, of shape (N, H); for the categorical
+            family (N, 1), since its outputs are one distribution.
+        mean: Expectation of the label, the derivative of ``eta``: the transfer function f.
+        slope: Derivative of ``mean``, so that the variance is ``phi * slope``; for the categorical
+            family, of its diagonal part.
+        draw: Draws labels from ``mean`` and ``phi``.
+    """
+
+    eta: Callable[[np.ndarray], np.ndarray]
+    mean: Callable[[np.ndarray], np.ndarray]
+    slope: Callable[[np.ndarray], np.ndarray]
+    draw: Callable[[np.random.Generator, np.ndarray, float], np.ndarray]
+
+
+FAMILIES = {
+    "gaussian": Family(
+        lambda s: s**2 / 2,
+        lambda s: s,
+        np.ones_like,
+        lambda rng, mean, phi: rng.normal(mean, np.sqrt(phi)),
+    ),
+    "bernoulli": Family(
+        _softplus,
+        _sigmoid,
+        lambda s: _sigmoid(s) * _sigmoid(-s),
+        lambda rng, mean, phi: rng.binomial(1, mean).astype(float),
+    ),
+    "poisson": Family(np.exp, np.exp, np.exp, lambda rng, mean, phi: rng.poisson(mean) * 1.0),
+    "categorical": Family(
+        _logsumexp,
+        _softmax,
+        _softmax,
+        lambda rng, mean, phi: (
+            (mean.cumsum(1) > rng.random((len(mean), 1))).argmax(1)[:, None]
+            == np.arange(mean.shape[1])
+        ).astype(float),
+    ),
+}
+
+
+class GLM:
+    """H generalized linear models of one input, with normalized summed inputs.
+
+    Parameters stand in the order of the paper's ``vec([W, b, g]ᵀ)``: for each unit its D weights,
+    its bias, its gain. Without a norm there is no gain.
+
+    Args:
+        W: Weights, shape ``(H, D)``.
+        b: Biases, shape ``(H,)``.
+        g: Gains, shape ``(H,)``; ``None`` means ones, and must stand for norm ``none``.
+        norm: ``none``, ``batch``, ``weight`` or ``layer``.
+        family: ``gaussian``, ``bernoulli``, ``poisson``, or ``categorical``, whose H outputs are
+            the logits of one label.
+        phi: Scales the variance of the Gaussian; 1 for the other families, as they are defined.
+        eps: Inside the root of batch and layer norm. The paper has none.
+
+    Raises:
+        ValueError: If a shape or a name is wrong.
+
+    Example:
+        >>> model = GLM(np.array([[1.0, 2.0]]), np.zeros(1), norm="none", family="gaussian")
+        >>> model.fisher(np.array([[1.0, 3.0]]))
+        array([[1., 3., 1.],
+               [3., 9., 3.],
+               [1., 3., 1.]])
+    """
+
+    def __init__(
+        self,
+        W: np.ndarray,
+        b: np.ndarray,
+        g: np.ndarray | None = None,
+        *,
+        norm: str,
+        family: str,
+        phi: float = 1.0,
+        eps: float = 0.0,
+    ) -> None:
+        for name, value, choices in (("norm", norm, NORMS), ("family", family, tuple(FAMILIES))):
+            if value not in choices:
+                raise ValueError(f"GLM: {name} must be one of {', '.join(choices)}; got {value!r}")
+        W, b = np.asarray(W, float), np.asarray(b, float)
+        if W.ndim != 2 or 0 in W.shape:
+            raise ValueError(
+                f"GLM: W must be of shape (H, D), a row for each unit, got {W.shape}; "
+                "W[None] for one unit"
+            )
+        if norm == "none" and g is not None:
+            raise ValueError(
+                "GLM: g must be None without a norm, got gains; a factor of the summed input is "
+                "no parameter beside W there"
+            )
+        g = np.ones(len(W)) if g is None else np.asarray(g, float)
+        for name, a in (("b", b), ("g", g)):
+            if a.shape != W.shape[:1]:
+                raise ValueError(
+                    f"GLM: {name} must be of shape {W.shape[:1]}, got {a.shape}; one for each unit"
+                )
+        if not phi > 0 or (phi != 1 and family != "gaussian"):
+            raise ValueError(
+                f"GLM: phi must be above 0, and 1 unless the family is gaussian, got {phi} for "
+                f"{family}; the other families have no scale of their own"
+            )
+        if not eps >= 0:
+            raise ValueError(f"GLM: eps must be >= 0, got {eps}; the paper has none, 0")
+        self.W, self.b, self.g = W, b, g
+        self.norm, self.family, self.phi, self.eps = norm, family, phi, eps
+        self._of = FAMILIES[family]
+
+    @property
+    def size(self) -> int:
+        """The number of parameters: H (D + 2), and H (D + 1) without a norm."""
+        H, D = self.W.shape
+        return H * (D + 1 + (self.norm != "none"))
+
+    @property
+    def theta(self) -> np.ndarray:
+        """The parameters as one vector."""
+        columns = [self.W, self.b[:, None]] + [self.g[:, None]] * (self.norm != "none")
+        return np.concatenate(columns, axis=1).ravel()
+
+    def moved(self, delta: np.ndarray) -> "GLM":
+        """Return the model with the parameters ``theta + delta``."""
+        dW, db, dg = self._split(delta)
+        return GLM(
+            self.W + dW,
+            self.b + db,
+            None if dg is None else self.g + dg,
+            norm=self.norm,
+            family=self.family,
+            phi=self.phi,
+            eps=self.eps,
+        )
+
+    def natural(self, X: np.ndarray) -> np.ndarray:
+        """Return ``s``, what the family sees of each case, ``(N, H)``.
+
+        Args:
+            X: Cases, shape ``(N, D)``.
+        """
+        return self._forward(self._cases(X))[0]
+
+    def mean(self, X: np.ndarray) -> np.ndarray:
+        """Return the expected labels, ``(N, H)``; eq. 11."""
+        return self._of.mean(self.natural(X))
+
+    # Distances.
+
+    def kl(self, X: np.ndarray, delta: np.ndarray) -> float:
+        """Return how far the model moves when its parameters move: the left side of eq. 8.
+
+        ::
+
+            mean over x of KL( P(y | x; theta) || P(y | x; theta + delta) ), in nats
+
+        Args:
+            X: Cases, shape ``(N, D)``.
+            delta: A step in the parameters, shape ``(size,)``.
+        """
+        s, moved = self.natural(X), self.moved(delta).natural(X)
+        parts = (s - moved) * self._of.mean(s)
+        # eta has one column where the outputs are one distribution.
+        return float((parts.sum(1) - (self._of.eta(s) - self._of.eta(moved)).sum(1)).mean()) / (
+            self.phi
+        )
+
+    def quadratic(self, X: np.ndarray, delta: np.ndarray) -> float:
+        """Return ``½ deltaᵀ F delta``, the right side of eq. 8, without the matrix."""
+        return float(delta @ self.fisher_product(X, delta)) / 2
+
+    # The matrix.
+
+    def fisher(
+        self,
+        X: np.ndarray,
+        kind: str = "exact",
+        *,
+        y: np.ndarray | None = None,
+        samples: int = 1,
+        rng: np.random.Generator | None = None,
+    ) -> np.ndarray:
+        """Return the Fisher information matrix, ``(size, size)``.
+
+        Args:
+            X: Cases, shape ``(N, D)``.
+            kind: ``exact``, ``paper``, ``sampled`` or ``empirical``; see the top of this module.
+            y: Labels for ``empirical``, shape ``(N, H)``; one-hot for the categorical family.
+            samples: Labels to draw for each case, for ``sampled``.
+            rng: Draws them; seed 0 if ``None``.
+
+        Raises:
+            ValueError: If ``kind`` is unknown, or ``empirical`` has no labels.
+
+        Example:
+            >>> rng = np.random.default_rng(0)
+            >>> X, W, b = rng.normal(size=(50, 4)), rng.normal(size=(3, 4)), np.zeros(3)
+            >>> batch, layer = (
+            ...     GLM(W, b, norm=norm, family="bernoulli") for norm in ("batch", "layer")
+            ... )
+            >>> bool(np.allclose(batch.fisher(X), batch.fisher(X, kind="paper")))
+            True
+            >>> bool(np.allclose(layer.fisher(X), layer.fisher(X, kind="paper")))
+            False
+        """
+        X = self._cases(X)
+        if kind not in KINDS:
+            raise ValueError(f"fisher: kind must be one of {', '.join(KINDS)}; got {kind!r}")
+        if kind == "exact":
+            return np.stack([self.fisher_product(X, e) for e in np.eye(self.size)])
+        if kind == "paper":
+            return self._paper(X)
+        if kind == "sampled":
+            return self.sampled_fisher(X, samples=samples, rng=rng)[0]
+        if y is None:
+            raise ValueError(
+                "fisher: kind 'empirical' needs the labels y of the data, got None; kind 'sampled' "
+                "draws them from the model"
+            )
+        y = np.asarray(y, float)
+        if y.shape != (len(X), len(self.W)):
+            raise ValueError(
+                f"fisher: y must be of shape {(len(X), len(self.W))}, got {y.shape}; a column for "
+                "each unit, one-hot for the categorical family"
+            )
+        scores = self._scores(X, y)
+        return scores.T @ scores / len(X)
+
+    def sampled_fisher(
+        self, X: np.ndarray, *, samples: int = 1, rng: np.random.Generator | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the matrix from drawn labels, and the standard error of each of its numbers.
+
+        Args:
+            X: Cases, shape ``(N, D)``.
+            samples: Labels to draw for each case, at least 1; the error needs 2.
+            rng: Draws them; seed 0 if ``None``.
+
+        Returns:
+            Two arrays ``(size, size)``. The error is that of the drawing alone, the cases being
+            given; NaN for one sample.
+        """
+        X = self._cases(X)
+        rng = np.random.default_rng(0) if rng is None else rng
+        mean = self.mean(X)
+        total, squares = np.zeros((2, self.size, self.size))
+        for _ in range(samples):
+            scores = self._scores(X, self._of.draw(rng, mean, self.phi))
+            F = scores.T @ scores / len(X)
+            total += F
+            squares += F**2
+        F = total / samples
+        if samples < 2:
+            return F, np.full_like(F, np.nan)
+        var = np.maximum(squares / samples - F**2, 0) * samples / (samples - 1)
+        return F, np.sqrt(var / samples)
+
+    def fisher_product(self, X: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return ``F v`` for the exact matrix, without forming it; eq. 9.
+
+        ::
+
+            F v = mean over x of  Jᵀ Cov[y | x] J v / phi²        J = ds / dtheta
+
+        Args:
+            X: Cases, shape ``(N, D)``.
+            v: Shape ``(size,)``.
+
+        Returns:
+            Shape ``(size,)``. Time and memory are those of a few products of ``X`` with ``W``.
+        """
+        X = self._cases(X)
+        s, *_ = forward = self._forward(X)
+        ds = self._along(X, v, forward)
+        p = self._of.slope(s)
+        u = p * ds  # Cov[y | x] ds / phi
+        if self.family == "categorical":
+            u -= p * u.sum(1, keepdims=True)
+        return self._back(X, u / self.phi) / len(X)
+
+    def gain_metric(self, X: np.ndarray, delta_g: np.ndarray, kind: str = "exact") -> float:
+        """Return ds² for a step in the gains alone: eqs. 32-34, and 35 for the plain model.
+
+        Without a norm there are no gains; as in eq. 35, the step then goes along the unit vectors
+        ``w_i / ||w_i||``.
+
+        Args:
+            X: Cases, shape ``(N, D)``.
+            delta_g: The step, shape ``(H,)``.
+            kind: ``exact``, from eq. 9, or ``paper``, the formulas as printed. Eq. 32, of batch
+                norm, has no factors ``((a - mean) / std)²`` there: it is exact only where
+                ``Cov[y | x]`` does not depend on ``a``.
+
+        Returns:
+            ``½ deltaᵀ F delta``.
+        """
+        X = self._cases(X)
+        delta_g = np.asarray(delta_g, float)
+        if delta_g.shape != self.b.shape:
+            raise ValueError(
+                f"gain_metric: delta_g must be of shape {self.b.shape}, got {delta_g.shape}; "
+                "one for each unit"
+            )
+        if kind == "exact":
+            zero = np.zeros_like(self.b)
+            if self.norm == "none":
+                units = self.W / np.linalg.norm(self.W, axis=1, keepdims=True)
+                return self.quadratic(X, self._join(delta_g[:, None] * units, zero, None))
+            return self.quadratic(X, self._join(np.zeros_like(self.W), zero, delta_g))
+        if kind != "paper":
+            raise ValueError(f"gain_metric: kind must be exact or paper; got {kind!r}")
+        s, x_hat, _ = self._forward(X)
+        if self.norm == "none":
+            x_hat = X @ self.W.T / np.linalg.norm(self.W, axis=1)
+        if self.norm == "batch":  # as printed
+            x_hat = np.ones_like(s)
+        along = x_hat * delta_g
+        return float(np.einsum("ni,nij,nj->", along, self._covariance(s), along)) / (
+            2 * self.phi**2 * len(X)
+        )
+
+    # Inside.
+
+    def _cases(self, X: np.ndarray) -> np.ndarray:
+        X = np.asarray(X, float)
+        if X.ndim != 2 or X.shape[1] != self.W.shape[1] or not len(X):
+            raise ValueError(
+                f"GLM: X must be of shape (N, {self.W.shape[1]}) with N >= 1, got {X.shape}; "
+                "a case a row"
+            )
+        return X
+
+    def _split(self, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Return the parts of a vector in parameter space that belong to W, b and g."""
+        v = np.asarray(v, float)
+        if v.shape != (self.size,):
+            raise ValueError(
+                f"GLM: a step in the parameters must be of shape ({self.size},), got {v.shape}; "
+                "for each unit its weights, its bias and, with a norm, its gain"
+            )
+        D = self.W.shape[1]
+        v = v.reshape(len(self.W), -1)
+        return v[:, :D], v[:, D], None if self.norm == "none" else v[:, D + 1]
+
+    def _join(self, dW: np.ndarray, db: np.ndarray, dg: np.ndarray | None) -> np.ndarray:
+        columns = [dW, db[:, None]] + ([] if dg is None else [dg[:, None]])
+        return np.concatenate(columns, axis=1).ravel()
+
+    def _forward(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return ``s``, ``(a - mean) / std`` and ``std``."""
+        a = X @ self.W.T
+        if self.norm == "none":
+            return a + self.b, a, np.ones(1)
+        if self.norm == "weight":
+            std = np.linalg.norm(self.W, axis=1)
+            x_hat = a / std
+        else:
+            axis = 0 if self.norm == "batch" else 1
+            centered = a - a.mean(axis, keepdims=True)
+            std = np.sqrt(np.square(centered).mean(axis, keepdims=True) + self.eps)
+            x_hat = centered / std
+        return self.g * x_hat + self.b, x_hat, std
+
+    def _along(self, X: np.ndarray, v: np.ndarray, forward: tuple[np.ndarray, ...]) -> np.ndarray:
+        """Return the derivative of ``s`` along ``v``: ``J v``, ``(N, H)``."""
+        dW, db, dg = self._split(v)
+        _, x_hat, std = forward
+        da = X @ dW.T
+        if self.norm == "none":
+            return da + db
+        if self.norm == "weight":
+            d_hat = (da - x_hat * (self.W * dW).sum(1) / std) / std
+        else:
+            axis = 0 if self.norm == "batch" else 1
+            shift = da.mean(axis, keepdims=True)
+            d_hat = (da - shift - x_hat * (x_hat * da).mean(axis, keepdims=True)) / std
+        return self.g * d_hat + dg * x_hat + db
+
+    def _back(self, X: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """Return the sum over the cases of ``Jᵀ u``, by the gradients of :mod:`lnlib.norm`."""
+        if self.norm == "none":
+            return self._join(u.T @ X, u.sum(0), None)
+        if self.norm == "weight":
+            _, dW, dg, db = norms.weight_norm_backward(u, X, self.W, self.g)
+            return self._join(dW, db, dg)
+        backward = norms.batch_norm_backward if self.norm == "batch" else norms.layer_norm_backward
+        da, dg, db = backward(u, X @ self.W.T, self.g, eps=self.eps)
+        return self._join(da.T @ X, db, dg)
+
+    def _scores(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return the gradient of each case's log likelihood, ``(N, size)``."""
+        s, *_ = forward = self._forward(X)
+        error = (y - self._of.mean(s)) / self.phi
+        J = np.stack([self._along(X, e, forward) for e in np.eye(self.size)])  # (size, N, H)
+        return np.einsum("pnh,nh->np", J, error)
+
+    def _covariance(self, s: np.ndarray) -> np.ndarray:
+        """Return ``Cov[y | x]`` of each case, ``(N, H, H)``."""
+        p = self.phi * self._of.slope(s)
+        cov = p[:, :, None] * np.eye(s.shape[1])
+        return cov - p[:, :, None] * p[:, None, :] if self.family == "categorical" else cov
+
+    def _paper(self, X: np.ndarray) -> np.ndarray:
+        """Compute eq. 12, or eqs. 13-14, as printed."""
+        (N, D), H = X.shape, len(self.W)
+        s, x_hat, std = self._forward(X)
+        if self.norm == "none":
+            rows = np.broadcast_to(np.concatenate([X, np.ones((N, 1))], 1)[:, None], (N, H, D + 1))
+        else:
+            chi = X[:, None] - self._chi_terms(X, x_hat, std)  # eq. 14, (N, H, D)
+            std = np.broadcast_to(std, s.shape)[:, :, None]
+            rows = np.concatenate(
+                [self.g[:, None] / std * chi, np.ones((N, H, 1)), x_hat[:, :, None]], axis=2
+            )
+        F = np.einsum("nij,nip,njq->ipjq", self._covariance(s), rows, rows, optimize=True)
+        return F.reshape(self.size, self.size) / (N * self.phi**2)
+
+    def _chi_terms(self, X: np.ndarray, x_hat: np.ndarray, std: np.ndarray) -> np.ndarray:
+        """Return ``∂mean_i/∂w_i + (a_i - mean_i) / std_i ∂std_i/∂w_i``, ``(N, H, D)``."""
+        if self.norm == "weight":
+            d_mean, d_std = 0.0, self.W / std[:, None]
+        elif self.norm == "batch":
+            d_mean = X.mean(0)
+            d_std = x_hat.T @ (X - d_mean) / len(X)  # (H, D)
+        else:
+            H = len(self.W)
+            d_mean = X[:, None] / H
+            d_std = x_hat[:, :, None] * X[:, None] / H
+        return d_mean + x_hat[:, :, None] * d_std

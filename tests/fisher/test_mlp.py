@@ -1,0 +1,159 @@
+import tracemalloc
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from lnlib.fisher import GLM, MLP, Dense, largest_eigenvalues, trace
+
+each_norm = pytest.mark.parametrize("normalized", [True, False], ids=["layer norm", "plain"])
+
+
+def make(normalized=True, sizes=(7, 6, 5, 3), seed=0, dtype=float):
+    rng = np.random.default_rng(seed)
+    layers = []
+    for D, H in zip(sizes[:-1], sizes[1:], strict=True):
+        gain = rng.uniform(0.5, 1.5, size=H) if normalized and H != sizes[-1] else None
+        layers.append(Dense(rng.normal(size=(H, D)) / np.sqrt(D), 0.1 * rng.normal(size=H), gain))
+    return MLP(
+        [Dense(*(None if a is None else a.astype(dtype) for a in vars(d).values())) for d in layers]
+    )
+
+
+def torch_logits(model, theta, x):
+    """The network written again, for automatic differentiation."""
+    start = 0
+    for layer in model.layers:
+        parts = []
+        for a in layer.arrays:
+            parts.append(theta[start : start + a.size].view(a.shape))
+            start += a.size
+        W, bias, *gain = parts
+        x = F.linear(x, W)
+        x = F.layer_norm(x, (len(W),), gain[0], bias, model.eps) if gain else x + bias
+        if layer is not model.layers[-1]:
+            x = x.relu()
+    return x
+
+
+def matrix(model, X):
+    """Eq. 9 from the Jacobian of automatic differentiation."""
+    theta = torch.from_numpy(np.concatenate([a.ravel() for d in model.layers for a in d.arrays]))
+    J = torch.autograd.functional.jacobian(
+        lambda theta: torch_logits(model, theta, torch.from_numpy(X)), theta
+    )
+    p = torch_logits(model, theta, torch.from_numpy(X)).softmax(1)
+    cov = torch.diag_embed(p) - p[:, :, None] * p[:, None, :]
+    return torch.einsum("nip,nij,njq->pq", J, cov, J).numpy() / len(X)
+
+
+@each_norm
+def test_a_product_is_that_of_the_matrix_from_automatic_differentiation(normalized):
+    model, rng = make(normalized), np.random.default_rng(1)
+    X, v = rng.normal(size=(20, 7)), rng.normal(size=model.size)
+    np.testing.assert_allclose(
+        model.fisher_product(X, v), matrix(model, X) @ v, rtol=1e-10, atol=1e-13
+    )
+
+
+@each_norm
+def test_logits_are_those_of_torch(normalized):
+    model, X = make(normalized), np.random.default_rng(1).normal(size=(20, 7))
+    theta = torch.from_numpy(np.concatenate([a.ravel() for d in model.layers for a in d.arrays]))
+    expected = torch_logits(model, theta, torch.from_numpy(X)).numpy()
+    np.testing.assert_allclose(model.logits(X), expected, rtol=1e-10, atol=1e-13)
+
+
+def test_logits_alone_are_a_categorical_glm():
+    rng = np.random.default_rng(0)
+    W, b, X = rng.normal(size=(3, 4)), rng.normal(size=3), rng.normal(size=(20, 4))
+    F_glm = GLM(W, b, norm="none", family="categorical").fisher(X).reshape(3, 5, 3, 5)
+    v = rng.normal(size=15)
+    dW, db = v[:12].reshape(3, 4), v[12:]
+    expected = np.einsum("ipjq,jq->ip", F_glm, np.concatenate([dW, db[:, None]], 1))
+    product = MLP([Dense(W, b)]).fisher_product(X, v)
+    np.testing.assert_allclose(product[:12].reshape(3, 4), expected[:, :4], rtol=1e-10)
+    np.testing.assert_allclose(product[12:], expected[:, 4], rtol=1e-10, atol=1e-15)
+
+
+def test_more_cases_than_a_chunk_are_averaged():
+    model, rng = make(), np.random.default_rng(1)
+    X, v = rng.normal(size=(1234, 7)), rng.normal(size=model.size)
+    parts = [model.fisher_product(X[a:b], v) * (b - a) for a, b in ((0, 600), (600, 1234))]
+    np.testing.assert_allclose(model.fisher_product(X, v), sum(parts) / 1234, rtol=1e-10)
+
+
+def test_memory_does_not_grow_with_the_number_of_cases():
+    model, rng = make(sizes=(20, 64, 64, 10)), np.random.default_rng(1)
+    v, peaks = rng.normal(size=model.size), []
+    for N in (1000, 10_000):
+        X = rng.normal(size=(N, 20))
+        tracemalloc.start()
+        model.fisher_product(X, v)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.1 * peaks[0]
+
+
+def test_float32_stays_float32_and_close():
+    rng = np.random.default_rng(1)
+    X, exact = rng.normal(size=(20, 7)), make()
+    v = rng.normal(size=exact.size)
+    product = make(dtype=np.float32).fisher_product(X, v)
+    assert product.dtype == np.float32
+    np.testing.assert_allclose(product, exact.fisher_product(X, v), rtol=1e-3, atol=1e-5)
+
+
+@each_norm
+def test_eigenvalues_and_trace_are_those_of_the_matrix(normalized):
+    model, X = make(normalized), np.random.default_rng(1).normal(size=(20, 7))
+    full = matrix(model, X)
+
+    def product(v):
+        return model.fisher_product(X, v)
+
+    found = largest_eigenvalues(product, model.size, 4)
+    np.testing.assert_allclose(found, np.linalg.eigvalsh(full)[::-1][:4], rtol=1e-3)
+    estimate, error = trace(product, model.size, 200)
+    assert abs(estimate - np.trace(full)) < 4 * error
+    assert error < 0.2 * np.trace(full)
+
+
+def test_layer_norm_leaves_no_curvature_along_the_weights_below_it():
+    model, X = make(), np.random.default_rng(1).normal(size=(20, 7))
+    model.eps = 0.0
+    v = np.zeros(model.size)
+    W = model.layers[0].W
+    v[: W.size] = W.ravel()
+    assert abs(v @ model.fisher_product(X, v)) < 1e-20
+    plain = make(normalized=False)
+    assert v[: W.size] @ plain.fisher_product(X, v_of(plain))[: W.size] > 1e-3
+
+
+def v_of(model):
+    v = np.zeros(model.size)
+    W = model.layers[0].W
+    v[: W.size] = W.ravel()
+    return v
+
+
+ones = np.ones
+MISTAKES = {
+    "gain of logits": (lambda: MLP([Dense(ones((3, 4)), ones(3), ones(3))]), "without gain"),
+    "widths": (
+        lambda: MLP([Dense(ones((3, 4)), ones(3)), Dense(ones((2, 4)), ones(2))]),
+        r"W of layer 1 must be of shape \(H, 3\), got \(2, 4\)",
+    ),
+    "bias": (lambda: MLP([Dense(ones((3, 4)), ones(4))]), r"bias and gain of layer 0 .*\(3,\)"),
+    "v": (lambda: make().fisher_product(ones((5, 7)), ones(3)), r"v must be of shape \(\d+,\)"),
+    "X": (lambda: make().logits(ones((5, 6))), r"of shape \(N, 7\) with N >= 1, got \(5, 6\)"),
+    "count": (lambda: largest_eigenvalues(lambda v: v, 4, 4), "count must be from 1 to 3, got 4"),
+    "samples": (lambda: trace(lambda v: v, 4, 1), "samples must be at least 2, got 1"),
+}
+
+
+@pytest.mark.parametrize(("wrong", "match"), MISTAKES.values(), ids=MISTAKES)
+def test_a_wrong_value_is_named(wrong, match):
+    with pytest.raises(ValueError, match=match):
+        wrong()

@@ -1,4 +1,5 @@
 import tracemalloc
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -13,8 +14,8 @@ each_norm = pytest.mark.parametrize("normalized", [True, False], ids=["layer nor
 def make(normalized=True, sizes=(7, 6, 5, 3), seed=0, dtype=float):
     rng = np.random.default_rng(seed)
     layers = []
-    for D, H in zip(sizes[:-1], sizes[1:], strict=True):
-        gain = rng.uniform(0.5, 1.5, size=H) if normalized and H != sizes[-1] else None
+    for D, H in pairwise(sizes):
+        gain = rng.uniform(0.5, 1.5, size=H) if normalized and sizes[-1] != H else None
         layers.append(Dense(rng.normal(size=(H, D)) / np.sqrt(D), 0.1 * rng.normal(size=H), gain))
     return MLP(
         [Dense(*(None if a is None else a.astype(dtype) for a in vars(d).values())) for d in layers]

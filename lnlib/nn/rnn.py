@@ -26,7 +26,9 @@ from lnlib.nn.norm import LayerNorm
 State = Tensor | tuple[Tensor, Tensor]
 
 # Options beyond torch.nn's and their defaults, which a repr leaves out.
-_OURS = {"form": "paper", "eps": 1e-5, "gain": 1.0, "recurrent_init": "uniform"}
+_OURS = {
+    "form": "paper", "eps": 1e-5, "gain": 1.0, "bias_init": "zeros", "recurrent_init": "uniform",
+}  # fmt: skip
 
 
 class _Recurrent(nn.Module):
@@ -42,7 +44,7 @@ class _Recurrent(nn.Module):
 
     def _set_up(
         self, input_size: int, hidden_size: int, form: str, eps: float, gain: float,
-        recurrent_init: str, implementation: str,
+        bias_init: str, recurrent_init: str, implementation: str,
     ) -> None:  # fmt: skip
         """Check and keep what both kinds of module are told."""
         name = type(self).__name__
@@ -56,6 +58,7 @@ class _Recurrent(nn.Module):
                 raise ValueError(f"{name}: {argument} must be at least 1, got {size}")
         for argument, value, choices in (
             ("form", form, self.forms),
+            ("bias_init", bias_init, ("zeros", "uniform")),
             ("recurrent_init", recurrent_init, ("uniform", "orthogonal")),
             ("implementation", implementation, kernels.IMPLEMENTATIONS),
         ):
@@ -67,7 +70,8 @@ class _Recurrent(nn.Module):
             raise ValueError(f"{name}: eps must be >= 0, got {eps}; the usual one is 1e-5")
         self.input_size, self.hidden_size = input_size, hidden_size
         self.form, self.eps, self.gain = form, eps, gain
-        self.recurrent_init, self.implementation = recurrent_init, implementation
+        self.bias_init, self.recurrent_init = bias_init, recurrent_init
+        self.implementation = implementation
 
     def _add(self, suffix: str, inputs: int, bias: bool, **where) -> None:
         """Register the parameters of one layer in one direction."""
@@ -89,16 +93,18 @@ class _Recurrent(nn.Module):
             self.add_module(f"layernorm_{name}{suffix}", norm)
 
     def reset_parameters(self) -> None:
-        """Draw the weights as ``torch.nn`` does; gains become ``gain``, biases 0."""
+        """Draw the weights as ``torch.nn`` does; gains become ``gain``, biases 0 unless drawn."""
         bound = 1 / math.sqrt(self.hidden_size)
         for name, parameter in self.named_parameters():
             if name.startswith("weight_hh") and self.recurrent_init == "orthogonal":
                 for gate in parameter.data.chunk(self.gates):
                     nn.init.orthogonal_(gate)
-            elif name.startswith("weight_"):
+            elif name.endswith(".weight"):
+                nn.init.constant_(parameter, self.gain)
+            elif name.startswith("weight_") or self.bias_init == "uniform":
                 nn.init.uniform_(parameter, -bound, bound)
             else:
-                nn.init.constant_(parameter, self.gain if name.endswith(".weight") else 0)
+                nn.init.zeros_(parameter)
 
     def _run(
         self,
@@ -177,12 +183,15 @@ class _Sequence(_Recurrent):
         form: str = "paper",
         eps: float = 1e-5,
         gain: float = 1.0,
+        bias_init: str = "zeros",
         recurrent_init: str = "uniform",
         implementation: str = "auto",
     ) -> None:
         super().__init__()
         name = type(self).__name__
-        self._set_up(input_size, hidden_size, form, eps, gain, recurrent_init, implementation)
+        self._set_up(
+            input_size, hidden_size, form, eps, gain, bias_init, recurrent_init, implementation
+        )
         if (
             isinstance(dropout, bool)
             or not isinstance(dropout, numbers.Number)
@@ -351,10 +360,11 @@ class _OneStep(_Recurrent):
         form: str = "paper",
         eps: float = 1e-5,
         gain: float = 1.0,
+        bias_init: str = "zeros",
         recurrent_init: str = "uniform",
     ) -> None:
         super().__init__()
-        self._set_up(input_size, hidden_size, form, eps, gain, recurrent_init, "plain")
+        self._set_up(input_size, hidden_size, form, eps, gain, bias_init, recurrent_init, "plain")
         self._add("", input_size, bias, device=device, dtype=dtype)
         self.reset_parameters()
 
@@ -474,6 +484,10 @@ class LayerNormLSTM(_LSTM, _Sequence):
 
     With one set of weights they compute different things.
 
+    Sequences that begin with blank inputs, all 0, such as images from their first row: where biases
+    and state are 0 too, every norm sees equal numbers. Its slope there is ``1 / sqrt(eps)``, by
+    which the gradient of the biases grows at each such step. ``bias_init="uniform"`` cures it.
+
     Args:
         input_size: Features of the input.
         hidden_size: H.
@@ -486,7 +500,9 @@ class LayerNormLSTM(_LSTM, _Sequence):
         dtype: Of the parameters.
         form: One of the four.
         eps: Inside the root of every norm, in squared units of the summed inputs.
-        gain: What every gain starts at. Biases start at 0.
+        gain: What every gain starts at.
+        bias_init: ``"zeros"``, as the paper, or ``"uniform"``, all that is added drawn as
+            ``torch.nn`` draws its biases: see below.
         recurrent_init: ``"uniform"``, as ``torch.nn``, or ``"orthogonal"``, gate by gate, as the
             authors' code.
         implementation: Who computes: see :mod:`lnlib.nn.kernels`.
@@ -531,6 +547,8 @@ class LayerNormGRU(_GRU, _Sequence):
     opens the gate to the new; in ``torch.nn.GRU`` it opens it to the old, so weights that are
     moved between the two change the sign of z's rows.
 
+    Sequences that begin with blank inputs need ``bias_init="uniform"``: see :class:`LayerNormLSTM`.
+
     Args:
         input_size: Features of the input.
         hidden_size: H.
@@ -543,7 +561,9 @@ class LayerNormGRU(_GRU, _Sequence):
         dtype: Of the parameters.
         form: ``"paper"``.
         eps: Inside the root of every norm, in squared units of the summed inputs.
-        gain: What every gain starts at. Biases start at 0.
+        gain: What every gain starts at.
+        bias_init: ``"zeros"``, as the paper, or ``"uniform"``, all that is added drawn as
+            ``torch.nn`` draws its biases: see below.
         recurrent_init: ``"uniform"`` or ``"orthogonal"``, gate by gate.
         implementation: Who computes: see :mod:`lnlib.nn.kernels`.
 
@@ -574,6 +594,8 @@ class LayerNormRNN(_RNN, _Sequence):
     Ba, Kiros & Hinton (2016). With ``form="parts"`` the two parts are normalized and then added,
     ``tanh(LN_i(W_ih x) + LN_h(W_hh h) + b)``, as eq. 20 does for an LSTM: another network.
 
+    Sequences that begin with blank inputs need ``bias_init="uniform"``: see :class:`LayerNormLSTM`.
+
     Args:
         input_size: Features of the input.
         hidden_size: H.
@@ -587,7 +609,9 @@ class LayerNormRNN(_RNN, _Sequence):
         dtype: Of the parameters.
         form: ``"paper"`` or ``"parts"``.
         eps: Inside the root of every norm, in squared units of the summed inputs.
-        gain: What every gain starts at. Biases start at 0.
+        gain: What every gain starts at.
+        bias_init: ``"zeros"``, as the paper, or ``"uniform"``, all that is added drawn as
+            ``torch.nn`` draws its biases: see below.
         recurrent_init: ``"uniform"`` or ``"orthogonal"``.
         implementation: Who computes: see :mod:`lnlib.nn.kernels`.
 
@@ -633,6 +657,7 @@ class LayerNormLSTMCell(_LSTM, _OneStep):
         form: As for :class:`LayerNormLSTM`, and so are the rest.
         eps: Inside the root of every norm.
         gain: What every gain starts at.
+        bias_init: ``"zeros"`` or ``"uniform"``.
         recurrent_init: ``"uniform"`` or ``"orthogonal"``.
 
     Example:
@@ -654,6 +679,7 @@ class LayerNormGRUCell(_GRU, _OneStep):
         form: ``"paper"``.
         eps: Inside the root of every norm.
         gain: What every gain starts at.
+        bias_init: ``"zeros"`` or ``"uniform"``.
         recurrent_init: ``"uniform"`` or ``"orthogonal"``.
 
     Example:
@@ -675,6 +701,7 @@ class LayerNormRNNCell(_RNN, _OneStep):
         form: ``"paper"`` or ``"parts"``.
         eps: Inside the root of every norm.
         gain: What every gain starts at.
+        bias_init: ``"zeros"`` or ``"uniform"``.
         recurrent_init: ``"uniform"`` or ``"orthogonal"``.
 
     Example:

@@ -373,7 +373,7 @@ def test_the_same_mistake_raises_the_same_error(pair, mistake):
 @each_kind
 @pytest.mark.parametrize("mistake", PACKED.values(), ids=PACKED)
 def test_a_packed_sequence_is_checked_too(kind, mistake):
-    with pytest.raises(RuntimeError, match="must be.*got"):
+    with pytest.raises(RuntimeError, match=r"must be.*got"):
         mistake(KINDS[kind](IN, H))
 
 
@@ -399,6 +399,7 @@ def test_what_torch_refuses_to_build_is_refused(pair, args, options):
     ("options", "match"),
     [
         ({"form": "theano"}, "form must be one of paper"),
+        ({"bias_init": "ones"}, "bias_init must be one of zeros, uniform"),
         ({"recurrent_init": "zeros"}, "recurrent_init must be one of uniform, orthogonal"),
         ({"implementation": "fast"}, "implementation must be one of auto"),
         ({"eps": -1.0}, "eps must be >= 0, got -1.0"),
@@ -458,6 +459,32 @@ def test_gains_start_at_1_and_biases_at_0(kind):
         else:
             assert p.abs().max() <= H**-0.5, name
             assert p.std() > 0.1, name
+
+
+@each_kind
+def test_biases_can_be_drawn_as_torch_draws_its_own(kind):
+    module = KINDS[kind](IN, H, bias_init="uniform")
+    drawn = [p for name, p in module.named_parameters() if "bias" in name]
+    assert drawn
+    for p in drawn:
+        assert 0 < p.abs().max() <= H**-0.5
+        assert p.std() > 0
+    gains = [p for name, p in module.named_parameters() if "layernorm" in name and p.ndim == 1]
+    assert any(torch.equal(p, torch.ones_like(p)) for p in gains)
+
+
+@each_kind
+def test_blank_first_inputs_blow_the_gradient_up_unless_biases_are_drawn(kind):
+    x = draw(10, B, IN)
+    x[:6] = 0  # as the first rows of an image
+    norms = {}
+    for bias_init in ("zeros", "uniform"):
+        torch.manual_seed(0)
+        module = KINDS[kind](IN, 64, bias_init=bias_init, dtype=torch.float64)
+        module(x)[0][-1].sum().backward()
+        norms[bias_init] = torch.cat([p.grad.flatten() for p in module.parameters()]).norm()
+    assert norms["zeros"] > 1e3 * norms["uniform"]
+    assert norms["uniform"] < 1e3
 
 
 def test_the_gain_can_start_elsewhere():

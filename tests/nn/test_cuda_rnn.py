@@ -1,0 +1,649 @@
+"""The CUDA path: its walk over time on every machine, kernels and graphs where there is a GPU."""
+
+import contextlib
+import threading
+from collections import OrderedDict
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch import nn
+from torch.autograd import gradcheck
+from torch.nn.utils.rnn import pack_padded_sequence
+from torch.testing import assert_close
+
+from lnlib.nn import LayerNormGRU, LayerNormLSTM, LayerNormRNN
+from lnlib.nn.kernels import cuda, cuda_steps, plain, triton_kernels
+
+KINDS = [
+    *(("lstm", {"form": form}) for form in ("paper", "carried", "per_gate", "draw")),
+    ("gru", {}),
+    *(
+        ("rnn", {"form": form, "nonlinearity": f})
+        for form in ("paper", "parts")
+        for f in ("tanh", "relu")
+    ),
+]
+IDS = ["-".join((kind, *options.values())) for kind, options in KINDS]
+PARTS = {"lstm": 4, "gru": 3, "rnn": 1}
+NORMS = {"lstm": (4, 1), "gru": (2, 1), "rnn": (1,)}
+EQUAL, UNEQUAL = [3] * 21, [4, 4, 4, 3, 3, 1]
+
+each_kind = pytest.mark.parametrize(("kind", "options"), KINDS, ids=IDS)
+each_direction = pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reverse"])
+each_length = pytest.mark.parametrize("sizes", [EQUAL, UNEQUAL], ids=["equal", "unequal"])
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")
+
+# Measured in float64 over 21 steps: results 2e-14, gradients 5e-13.
+EXACT = {"rtol": 1e-10, "atol": 1e-11}
+
+
+class Case:
+    """Arguments of a recurrence, and the leaves among them."""
+
+    def __init__(self, kind, options, sizes, H=5, dtype=torch.float64, device="cpu", seed=0):
+        generator = torch.Generator().manual_seed(seed)
+
+        def draw(*shape, scale=1.0, shift=0.0):
+            drawn = torch.randn(shape, generator=generator, dtype=torch.float64) * scale + shift
+            return drawn.to(device, dtype).requires_grad_()
+
+        parts, B = PARTS[kind], sizes[0]
+        self.kind, self.options, self.sizes = kind, dict(options), sizes
+        self.inputs = draw(sum(sizes), parts * H)
+        self.state = [draw(B, H) for _ in range(2 if kind == "lstm" else 1)]
+        self.weight = draw(parts * H, H, scale=H**-0.5, shift=0.1)
+        self.norms = [(draw(n * H, scale=0.5, shift=1), draw(n * H)) for n in NORMS[kind]]
+        if options.get("form") == "draw":
+            self.norms[0] = None
+
+    @property
+    def leaves(self):
+        norms = [p for norm in self.norms if norm for p in norm if p is not None]
+        return [self.inputs, *self.state, self.weight, *norms]
+
+    def run(self, module, **more):
+        call = getattr(module, self.kind)
+        tensors = (*self.state, self.weight, *self.norms)
+        return call(self.inputs, self.sizes, *tensors, **self.options, **more)
+
+    def grads(self, results, **more):
+        # Weighted, so that no output's gradient is like another's.
+        loss = sum((r * r.detach().cos()).sum() for r in results)
+        return torch.autograd.grad(loss, self.leaves, **more)
+
+
+def check(case, tolerance=EXACT, **more):
+    """Hold results and every gradient to the plain loop's."""
+    expected, actual = case.run(plain, **more), case.run(cuda, **more)
+    assert_close(actual, expected, **tolerance)
+    assert_close(case.grads(actual), case.grads(expected), **tolerance)
+
+
+@pytest.fixture(params=["single steps", "chunks"])
+def walk(request, monkeypatch):
+    """How the steps are taken on a CPU: one by one, or over the memory that graphs would have."""
+    made = {}
+
+    def walker(spec, x, running, w):
+        if request.param == "single steps":
+            return cuda._Walker(spec, cuda_steps)
+        key = (spec, x.shape[1:], x.dtype, w.weight.dtype, running is None)
+        return made.setdefault(key, cuda._Graphs(spec, cuda_steps, record=False))
+
+    monkeypatch.setattr(cuda, "_walker", walker)
+
+
+# The walk over time, with steps in PyTorch operations.
+
+
+@each_kind
+@each_direction
+@each_length
+def test_results_and_gradients_are_those_of_the_plain_loop(walk, kind, options, reverse, sizes):
+    check(Case(kind, options, sizes), reverse=reverse)
+
+
+@each_kind
+def test_gradients_agree_with_central_differences(walk, kind, options):
+    case = Case(kind, options, [3, 3, 2], H=3)
+
+    def run(*_):
+        return case.run(cuda)
+
+    assert gradcheck(run, case.leaves, eps=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("T", [1, 4, 63, 64, 65, 200])
+def test_any_length_is_made_up_of_chunks(walk, T):
+    check(Case("gru", {}, [2] * T, H=3), {"rtol": 1e-7, "atol": 1e-8})
+
+
+def test_chunks_cover_every_step_once_and_are_few():
+    for T in range(1, 300):
+        cuts = cuda._cut(T, cuda.CHUNKS)
+        assert [t for start, n in cuts for t in range(start, start + n)] == list(range(T))
+        assert len(cuts) <= T // 64 + 3 * 3
+
+
+def test_a_shape_too_large_for_long_chunks_runs_in_short_ones(walk, monkeypatch):
+    monkeypatch.setattr(cuda, "CHUNK_BYTES", 5 * 3 * 20 * 8)
+    check(Case("lstm", {"form": "paper"}, EQUAL))
+
+
+@pytest.mark.parametrize("eps", [1e-5, 0.1])
+@each_kind
+def test_eps_stands_inside_the_root(walk, kind, options, eps):
+    check(Case(kind, options, [3] * 4), eps=eps)
+
+
+@each_kind
+def test_a_norm_may_do_without_gain_and_bias(walk, kind, options):
+    case = Case(kind, options, [3] * 4)
+    case.norms = [norm and (None, norm[1]) for norm in case.norms]
+    check(case)
+    case.norms = [norm and (None, None) for norm in case.norms]
+    check(case)
+
+
+def test_one_memory_serves_weights_that_change(walk):
+    check(Case("lstm", {"form": "paper"}, EQUAL, seed=1))
+    check(Case("lstm", {"form": "paper"}, EQUAL, seed=2))
+    check(Case("lstm", {"form": "paper"}, [3] * 70, seed=3), {"rtol": 1e-6, "atol": 1e-7})
+
+
+@each_kind
+def test_two_forward_passes_may_come_before_two_backward_passes(walk, kind, options):
+    first, second = Case(kind, options, EQUAL, seed=1), Case(kind, options, EQUAL, seed=2)
+    expected = [case.grads(case.run(plain)) for case in (first, second)]
+    results = [case.run(cuda) for case in (first, second)]
+    assert_close([first.grads(results[0]), second.grads(results[1])], expected, **EXACT)
+
+
+@each_kind
+def test_a_backward_pass_may_be_repeated(walk, kind, options):
+    case = Case(kind, options, EQUAL)
+    results = case.run(cuda)
+    once = case.grads(results, retain_graph=True)
+    assert_close(case.grads(results), once, rtol=0, atol=0)
+
+
+def test_only_the_gradients_asked_for_are_there(walk):
+    case = Case("lstm", {"form": "paper"}, EQUAL)
+    for p in case.leaves:
+        p.requires_grad_(False)
+    case.state[1].requires_grad_()
+    (expected,) = torch.autograd.grad(case.run(plain)[0].sum(), case.state[1])
+    (actual,) = torch.autograd.grad(case.run(cuda)[0].sum(), case.state[1])
+    assert_close(actual, expected, **EXACT)
+
+
+@each_kind
+@each_length
+def test_without_gradients_the_results_are_the_same_bits(walk, kind, options, sizes):
+    case = Case(kind, options, sizes)
+    expected = case.run(cuda)
+    with torch.no_grad():
+        assert_close(case.run(cuda), expected, rtol=0, atol=0)
+
+
+def test_inference_mode_does_not_spoil_the_training_after_it(walk):
+    case = Case("lstm", {"form": "paper"}, EQUAL)
+    with torch.inference_mode():
+        results = case.run(cuda)
+    assert results[0].is_inference()
+    check(case)
+
+
+def test_results_may_be_changed_in_place_before_the_backward_pass(walk):
+    case = Case("gru", {}, EQUAL)
+    slopes = {}
+    for module in (plain, cuda):
+        outputs, h = case.run(module)
+        outputs.mul_(2)
+        h.sin_()
+        slopes[module] = torch.autograd.grad(outputs.square().sum() + h.sum(), case.leaves)
+    assert_close(slopes[cuda], slopes[plain], **EXACT)
+
+
+def test_last_states_can_be_cut_from_their_history_in_place(walk):
+    outputs, h, c = Case("lstm", {"form": "paper"}, EQUAL).run(cuda)
+    kept = outputs.detach().clone()
+    h.detach_().zero_()
+    c.detach_().zero_()
+    assert_close(outputs.detach(), kept, rtol=0, atol=0)
+
+
+def test_a_second_derivative_raises_instead_of_being_wrong(walk):
+    case = Case("lstm", {"form": "paper"}, EQUAL)
+    squares = case.run(cuda)[0].square().sum()
+    slopes = torch.autograd.grad(squares, case.leaves, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        slopes[0].sum().backward()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@each_kind
+def test_short_dtypes_round_results_and_gradients_but_not_more(walk, kind, options, dtype):
+    check_short(kind, options, dtype, "cpu")
+
+
+def check_short(kind, options, dtype, device):
+    short = Case(kind, options, [3] * 6, H=16, dtype=dtype, device=device)
+    exact = Case(kind, options, [3] * 6, H=16, device=device)
+    with torch.no_grad():
+        for a, b in zip(exact.leaves, short.leaves, strict=True):
+            a.copy_(b)
+    actual, expected = short.run(cuda), exact.run(plain)
+    assert all(r.dtype == dtype for r in actual)
+    # In roundings of the largest number, measured 5 in the results and 8 in the gradients. That of
+    # a relu jumps where rounding moves a unit across 0.
+    rounding = torch.finfo(dtype).eps
+    for a, e in zip(actual, expected, strict=True):
+        assert (a.double() - e).abs().max() < 16 * rounding * e.abs().max()
+    if options.get("nonlinearity") == "relu":
+        return
+    loss = sum(r.double().sum() for r in actual), sum(r.sum() for r in expected)
+    grads = torch.autograd.grad(loss[0], short.leaves), torch.autograd.grad(loss[1], exact.leaves)
+    for a, e in zip(*grads, strict=True):
+        assert a.dtype == dtype
+        assert (a.double() - e).abs().max() < 24 * rounding * e.abs().max()
+
+
+def creep(device, dtype):
+    """A cell of 1 that grows by sigmoid(-8) tanh(1), 2.6e-4, in each of 100 steps."""
+    H, T = 4, 100
+    gates = torch.tensor([-8.0, 30.0, 1.0, 0.0]).repeat_interleave(H).expand(T, -1)
+    h, c = torch.zeros(1, H), torch.ones(1, H)
+    tensors = [t.to(device, dtype) for t in (gates, h, c, torch.zeros(4 * H, H))]
+    _, _, c = cuda.lstm(tensors[0], [1] * T, *tensors[1:], None, (None, None), form="draw")
+    return c
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_the_cell_is_carried_in_float32(walk, dtype):
+    # Carried in float16 or bfloat16 it would stay 1, half a step of which is at least 4.9e-4.
+    expected = torch.full((1, 4), 1 + 100 * 0.000255364)
+    assert_close(creep("cpu", dtype).float(), expected, rtol=torch.finfo(dtype).eps, atol=0)
+
+
+def test_autocast_takes_the_products_short_and_returns_the_dtype_of_the_weights(walk):
+    case = Case("lstm", {"form": "paper"}, [3] * 6, dtype=torch.float32)
+    expected = case.run(plain)
+    with torch.autocast("cpu", torch.bfloat16):
+        actual = case.run(cuda)
+    grads = case.grads(actual)
+    assert all(t.dtype == torch.float32 for t in (*actual, *grads))
+    difference = (actual[0] - expected[0]).abs().max().item()
+    assert 1e-4 < difference < 8 * torch.finfo(torch.bfloat16).eps
+
+
+def test_units_that_ended_hand_their_state_and_its_gradient_through(walk):
+    case = Case("lstm", {"form": "paper"}, [2, 1, 1])
+    outputs, h, _ = case.run(cuda)
+    assert_close(h[1], outputs[1], rtol=0, atol=0)
+    (slope,) = torch.autograd.grad(h[1].sum(), case.inputs)
+    assert slope[1].abs().sum() > 0
+    assert_close(slope[[0, 2, 3]], torch.zeros(3, slope.shape[1], dtype=torch.float64))
+
+
+def test_tensors_on_a_cpu_are_not_supported():
+    assert not cuda.supports(torch.ones(3, 4))
+
+
+def test_without_a_working_triton_the_steps_are_pytorch_operations(monkeypatch):
+    def fail():
+        raise RuntimeError("no C compiler")
+
+    monkeypatch.setattr(triton_kernels, "try_out", fail)
+    assert cuda._steps.__wrapped__() is cuda_steps
+
+
+# What keeps the books of the graphs.
+
+
+def test_a_shape_has_graphs_from_its_second_sight_and_the_oldest_gives_way(monkeypatch):
+    monkeypatch.setattr(cuda, "_seen", set())
+    monkeypatch.setattr(cuda, "_graphs", OrderedDict())
+    monkeypatch.setattr(cuda, "SHAPES", 2)
+    made = iter(range(10))
+    sights = [cuda._recall(key, lambda: f"graphs {next(made)}") for key in "aabbaccab"]
+    first, second, third, fourth = (f"graphs {n}" for n in range(4))
+    # c, the third of two, makes b give way, which was used before a.
+    assert sights == [None, first, None, second, first, None, third, first, fourth]
+
+
+class Recording:
+    """Stands in for a CUDA graph: what was done while recording is done again by ``replay``."""
+
+    now = None
+
+    def __init__(self):
+        self.work, self.replays = [], 0
+
+    def replay(self):
+        self.replays += 1
+        for work in self.work:
+            work()
+
+
+@pytest.fixture
+def recordings(monkeypatch):
+    """Let graphs be recorded on a CPU; steps taken meanwhile do not happen, as on a GPU."""
+    made = []
+
+    def graph():
+        made.append(Recording())
+        return made[-1]
+
+    @contextlib.contextmanager
+    def record(recording, pool, stream, capture_error_mode):
+        Recording.now = recording
+        yield
+        Recording.now = None
+
+    take = cuda._Graphs._steps_of
+
+    def steps_of(self, name, n):
+        if Recording.now is None:
+            take(self, name, n)
+        else:
+            Recording.now.work.append(lambda: take(self, name, n))
+
+    stream = SimpleNamespace(wait_stream=lambda other: None)
+    monkeypatch.setattr(cuda._Graphs, "_steps_of", steps_of)
+    monkeypatch.setattr(cuda, "_device", lambda device: SimpleNamespace(stream=stream))
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", graph)
+    monkeypatch.setattr(torch.cuda, "graph", record)
+    monkeypatch.setattr(torch.cuda, "stream", lambda stream: contextlib.nullcontext())
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device=None: stream)
+    monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: None)
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
+    made_for = {}
+
+    def walker(spec, x, running, w):
+        key = (spec, x.shape[1:], running is None)
+        if key not in made_for:
+            made_for[key] = cuda._Graphs(spec, cuda_steps)
+        return made_for[key]
+
+    monkeypatch.setattr(cuda, "_walker", walker)
+    return made
+
+
+@each_kind
+@each_length
+def test_recorded_steps_are_replayed_for_every_later_sequence(recordings, kind, options, sizes):
+    for seed, reverse in enumerate([False, True]):
+        check(Case(kind, options, sizes, seed=seed), reverse=reverse)
+    chunks = {n for _, n in cuda._cut(len(sizes), cuda.CHUNKS)}
+    assert len(recordings) == 2 * len(chunks)
+    assert all(r.replays >= 2 for r in recordings)
+    with torch.no_grad():
+        Case(kind, options, sizes).run(cuda)
+    assert len(recordings) == 2 * len(chunks)
+
+
+def test_inference_records_no_backward_pass(recordings):
+    case = Case("gru", {}, [3] * 16)
+    with torch.no_grad():
+        case.run(cuda)
+    assert len(recordings) == 1
+    check(case)
+    assert len(recordings) == 2
+
+
+def test_where_recording_fails_it_warns_once_and_goes_without(recordings, monkeypatch):
+    def refuse(*args, **options):
+        raise RuntimeError("not on this driver")
+
+    monkeypatch.setattr(torch.cuda, "graph", refuse)
+    case = Case("gru", {}, [3] * 16)
+    with pytest.warns(RuntimeWarning, match="not on this driver"):
+        case.run(cuda)
+    check(case)
+
+
+# Kernels and graphs, on a GPU.
+
+
+@pytest.fixture
+def fresh():
+    """No graphs before, none after."""
+    cuda.clear_graphs()
+    yield
+    cuda.clear_graphs()
+
+
+# float32: sums in another order than the plain loop's; T is too short for the chaos of recurrence.
+SINGLE = {"rtol": 1e-3, "atol": 1e-4}
+
+
+def on_gpu(kind, options, sizes, dtype=torch.float64, H=24, seed=0):
+    return Case(kind, options, sizes, H=H, dtype=dtype, device="cuda", seed=seed)
+
+
+@needs_gpu
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@each_kind
+@each_direction
+@each_length
+def test_gpu_agrees_at_first_sight_when_recording_and_when_replaying(
+    fresh, kind, options, reverse, sizes, dtype
+):
+    for seed in range(4):  # the weights change, the graphs do not
+        case = on_gpu(kind, options, sizes, dtype, seed=seed)
+        check(case, EXACT if dtype == torch.float64 else SINGLE, reverse=reverse)
+    (graphs,) = cuda._graphs.values()
+    assert graphs.record
+    assert {name for name, _ in graphs.graphs} == {"forward", "backward"}
+
+
+@needs_gpu
+@pytest.mark.parametrize("H", [1, 7, 400, 1024, 5000])
+def test_gpu_takes_any_width(fresh, H):
+    for _ in range(2):
+        check(on_gpu("lstm", {"form": "paper"}, [2] * 5, H=H))
+
+
+@needs_gpu
+@each_kind
+def test_gpu_gradients_agree_with_central_differences(fresh, kind, options):
+    case = on_gpu(kind, options, [3, 3, 3, 2], H=3)
+    assert gradcheck(lambda *_: case.run(cuda), case.leaves, eps=1e-5, atol=1e-7)
+
+
+@needs_gpu
+@pytest.mark.parametrize("T", [1, 4, 63, 64, 65, 200])
+def test_gpu_makes_up_any_length_of_graphs(fresh, T):
+    for _ in range(3):
+        check(on_gpu("gru", {}, [2] * T, H=8), {"rtol": 1e-6, "atol": 1e-7})
+
+
+@needs_gpu
+@each_kind
+def test_gpu_two_forward_passes_may_come_before_two_backward_passes(fresh, kind, options):
+    cases = [on_gpu(kind, options, EQUAL, seed=seed) for seed in range(2)]
+    expected = [case.grads(case.run(plain)) for case in cases]
+    for _ in range(3):
+        results = [case.run(cuda) for case in cases]
+        actual = [case.grads(r) for case, r in zip(cases, results, strict=True)]
+        assert_close(actual, expected, **EXACT)
+
+
+@needs_gpu
+def test_gpu_backward_pass_may_be_repeated(fresh):
+    case = on_gpu("lstm", {"form": "paper"}, EQUAL)
+    for _ in range(3):
+        results = case.run(cuda)
+        once = case.grads(results, retain_graph=True)
+        assert_close(case.grads(results), once, rtol=0, atol=0)
+
+
+@needs_gpu
+def test_gpu_inference_mode_does_not_spoil_the_training_after_it(fresh):
+    case = on_gpu("lstm", {"form": "paper"}, EQUAL)
+    for _ in range(3):
+        with torch.inference_mode():
+            results = case.run(cuda)
+        assert_close(results, case.run(plain), **EXACT)
+    check(case)
+
+
+@needs_gpu
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@each_kind
+def test_gpu_short_dtypes_round_results_and_gradients_but_not_more(fresh, kind, options, dtype):
+    for _ in range(3):
+        check_short(kind, options, dtype, "cuda")
+
+
+@needs_gpu
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_gpu_carries_the_cell_in_float32(fresh, dtype):
+    expected = torch.full((1, 4), 1 + 100 * 0.000255364)
+    for _ in range(3):
+        actual = creep("cuda", dtype).float().cpu()
+        assert_close(actual, expected, rtol=torch.finfo(dtype).eps, atol=0)
+
+
+@needs_gpu
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("kind", [LayerNormRNN, LayerNormLSTM, LayerNormGRU])
+def test_gpu_trains_under_autocast(fresh, kind, dtype):
+    module = kind(6, 16, device="cuda")
+    x = torch.randn(12, 3, 6, device="cuda")
+    module.implementation = "plain"
+    expected = module(x)[0]
+    module.implementation = "cuda"
+    for _ in range(3):
+        module.zero_grad()
+        with torch.autocast("cuda", dtype):
+            output = module(x)[0]
+        output.float().square().sum().backward()
+        assert (output - expected).abs().max() < 0.2
+        assert all(p.grad.dtype == torch.float32 for p in module.parameters())
+        assert all(p.grad.isfinite().all() for p in module.parameters())
+
+
+@needs_gpu
+def test_gpu_works_on_a_stream_of_the_callers(fresh):
+    case = on_gpu("lstm", {"form": "paper"}, [8] * 70, H=256)
+    with torch.no_grad():
+        expected = case.run(plain)[0][:64]
+    streams = [torch.cuda.Stream() for _ in range(3)]
+    torch.cuda.synchronize()
+    results = []
+    for _ in range(4):
+        for stream in streams:
+            with torch.cuda.stream(stream), torch.no_grad():
+                results.append(case.run(cuda)[0][:64])
+    torch.cuda.synchronize()
+    for result in results:
+        assert_close(result, expected, **EXACT)
+
+
+@needs_gpu
+def test_gpu_threads_share_the_graphs(fresh):
+    cases = [on_gpu("gru", {}, EQUAL, seed=seed) for seed in range(4)]
+    expected = [case.grads(case.run(plain)) for case in cases]
+    for _ in range(2):
+        cases[0].run(cuda)  # recorded before the threads begin
+    actual = [None] * len(cases)
+
+    def work(k):
+        for _ in range(5):
+            actual[k] = cases[k].grads(cases[k].run(cuda))
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(len(cases))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert_close(actual, expected, **EXACT)
+
+
+@needs_gpu
+def test_gpu_runs_within_a_graph_that_the_caller_records(fresh):
+    case = on_gpu("lstm", {"form": "paper"}, EQUAL)
+    x = case.inputs.detach().clone()
+    with torch.no_grad():
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(3):
+                case.run(cuda)
+        torch.cuda.current_stream().wait_stream(stream)
+        case.inputs = x
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            results = case.run(cuda)
+        x.copy_(torch.randn_like(x))
+        graph.replay()
+        assert_close(results, case.run(plain), **EXACT)
+
+
+@needs_gpu
+def test_gpu_keeps_the_graphs_of_few_shapes(fresh):
+    for B in range(1, cuda.SHAPES + 4):
+        for _ in range(2):
+            check(on_gpu("rnn", {"form": "paper"}, [B] * 5))
+    assert len(cuda._graphs) == cuda.SHAPES
+
+
+@needs_gpu
+def test_gpu_without_graphs_warns_and_is_right(fresh, monkeypatch):
+    def refuse(*args, **options):
+        raise RuntimeError("not on this driver")
+
+    monkeypatch.setattr(torch.cuda, "graph", refuse)
+    case = on_gpu("lstm", {"form": "paper"}, EQUAL)
+    case.run(cuda)
+    with pytest.warns(RuntimeWarning, match="not on this driver"):
+        case.run(cuda)
+    check(case)
+
+
+@needs_gpu
+@pytest.mark.parametrize("kind", [LayerNormRNN, LayerNormLSTM, LayerNormGRU])
+def test_gpu_modules_agree_on_packed_sequences_in_both_directions(fresh, kind):
+    options = {"num_layers": 2, "bidirectional": True, "device": "cuda", "dtype": torch.float64}
+    module = kind(6, 16, **options)
+    x = torch.randn(20, 3, 6, device="cuda", dtype=torch.float64)
+    packed = pack_padded_sequence(x, torch.tensor([7, 20, 13]), enforce_sorted=False)
+    results = {}
+    for implementation in ("plain", "cuda", "cuda", "cuda"):
+        module.implementation = implementation
+        module.zero_grad()
+        output = module(packed)[0].data
+        output.square().sum().backward()
+        results.setdefault(implementation, []).append(
+            [output.detach(), *(p.grad.clone() for p in module.parameters())]
+        )
+    for again in results["cuda"]:
+        assert_close(again, results["plain"][0], **EXACT)
+
+
+@needs_gpu
+def test_gpu_uses_triton_where_it_works(fresh):
+    pytest.importorskip("triton", reason="needs triton")
+    assert cuda._steps() is not cuda_steps
+
+
+@needs_gpu
+def test_gpu_learns_as_the_plain_loop_does(fresh):
+    losses = {}
+    for implementation in ("plain", "cuda"):
+        torch.manual_seed(0)
+        module = LayerNormLSTM(4, 16, device="cuda", dtype=torch.float64)
+        module.implementation = implementation
+        read = nn.Linear(16, 4, device="cuda", dtype=torch.float64)
+        optimizer = torch.optim.SGD([*module.parameters(), *read.parameters()], 0.1)
+        x = torch.randn(21, 8, 4, device="cuda", dtype=torch.float64)
+        for _ in range(10):
+            loss = (read(module(x[:-1])[0]) - x[1:]).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.setdefault(implementation, []).append(loss.detach())
+    assert_close(losses["cuda"], losses["plain"], rtol=1e-8, atol=1e-8)

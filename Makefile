@@ -3,6 +3,9 @@ VENV ?= .venv
 export VENV
 PY = $(VENV)/bin/python
 HTML = _build/html/index.html
+# Small matrices: more threads than one only wait for each other.
+SEQUENCE = $(PY) -m lnlib replay sequence --threads 1 --out book/runs
+RATES = 0.0003 0.001 0.003 0.01 0.03
 
 .PHONY: help book test live bench replay notebooks screenshots lint clean
 .DEFAULT_GOAL := help
@@ -33,6 +36,12 @@ replay: ## record the book's runs again (hours on a CPU); interrupted, it goes o
 	@tools/setup.sh nn
 	@$(PY) -m lnlib replay mnist --norm none batch layer --batch-size 128 4 --epochs 5 \
 		--seeds 0 1 2 --out book/runs
+	@$(SEQUENCE) --step row --seeds 0 1 2 3 4
+	@$(SEQUENCE) --step pixel --seeds 0 1 2
+	@$(SEQUENCE) --cell lstm --norm layer --gain 0.1 0 --seeds 0 1 2
+	@$(SEQUENCE) --step pixel --cell lstm --norm layer --form per_gate --seeds 0 1 2
+	@$(SEQUENCE) --step row --held-out --learning-rate $(RATES) --seeds 0 1 2
+	@$(SEQUENCE) --step pixel --held-out --learning-rate $(RATES) --seeds 0
 
 notebooks: ## run the chapters and store their text outputs, after an edit
 	@tools/setup.sh test

@@ -1,10 +1,12 @@
-"""The command line: ``python -m lnlib replay mnist``, ``data mnist``, ``bench``."""
+"""The command line: ``python -m lnlib replay mnist``, ``replay sequence``, ``data``, ``bench``."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -59,21 +61,80 @@ def _add_replay(commands: argparse._SubParsersAction) -> None:
         "--momentum", type=float, default=0.1, help="of batch norm's running averages"
     )
     mnist.add_argument("--initialization", default="uniform", choices=["uniform", "he"])
-    mnist.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
-    mnist.add_argument("--threads", type=int, help="of the CPU; PyTorch's own choice if not given")
-    mnist.add_argument("--out", type=Path, default=Path("runs"), help="folder of the records")
-    mnist.add_argument("--again", action="store_true", help="repeat what is already recorded")
+    _add_common(mnist)
+    _add_sequence(experiments)
+
+
+def _add_common(experiment: argparse.ArgumentParser) -> None:
+    experiment.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
+    experiment.add_argument(
+        "--threads", type=int, help="of the CPU; PyTorch's own choice if not given"
+    )
+    experiment.add_argument("--out", type=Path, default=Path("runs"), help="folder of the records")
+    experiment.add_argument("--again", action="store_true", help="repeat what is already recorded")
+
+
+def _add_sequence(experiments: argparse._SubParsersAction) -> None:
+    sequence = experiments.add_parser(
+        "sequence",
+        help="digits read a row or a pixel a step by an LSTM, a GRU, a simple network",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = sequence.add_argument
+    cells = ["lstm", "gru", "rnn"]
+    add("--cell", nargs="+", default=cells, choices=cells)
+    add("--norm", nargs="+", default=["none", "layer"], choices=["none", "layer"])
+    add("--step", nargs="+", default=["row"], choices=["row", "pixel"])
+    add("--data", default="digits", choices=["digits", "mnist"])
+    add("--epochs", type=int, default=30)
+    add("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4])
+    add(
+        "--learning-rate",
+        nargs="+",
+        type=float,
+        help="several are several runs; if not given, the tuned one of each cell, norm and step",
+    )
+    add("--gain", nargs="+", type=float, default=[1.0], help="initial gain of layer norm")
+    add("--form", default="paper", choices=["paper", "carried", "per_gate", "draw", "parts"])
+    add("--hidden", type=int, default=64)
+    add("--batch-size", type=int, default=32)
+    add("--recurrent-init", default="uniform", choices=["uniform", "orthogonal"])
+    add("--bias-init", default="zeros", choices=["zeros", "uniform"])
+    add("--clip", type=_number_or_none, default=1.0, help="longest gradient, or none")
+    add(
+        "--held-out",
+        action="store_true",
+        help="measure on a fifth of the training cases in place of the test cases",
+    )
+    _add_common(sequence)
+
+
+def _number_or_none(text: str) -> float | None:
+    return None if text == "none" else float(text)
 
 
 def _replay(chosen: argparse.Namespace) -> int:
     import torch
 
-    from lnlib.replay import mnist
-
     if chosen.threads is not None:
         if chosen.threads < 1:
             raise ValueError(f"--threads must be at least 1, got {chosen.threads}")
         torch.set_num_threads(chosen.threads)
+    record_all, settings = {"mnist": _mnist, "sequence": _sequence}[chosen.experiment](chosen)
+    try:
+        record_all(settings, chosen.seeds, out=chosen.out, device=chosen.device, again=chosen.again)
+    except KeyboardInterrupt:
+        print(
+            "\nStopped. Whole epochs are kept: the same command goes on from there.",
+            file=sys.stderr,
+        )
+        return 130
+    return 0
+
+
+def _mnist(chosen: argparse.Namespace) -> tuple[Callable[..., list[Path]], list[Any]]:
+    from lnlib.replay import mnist
+
     settings = [
         mnist.Settings(
             norm=norm,
@@ -88,17 +149,29 @@ def _replay(chosen: argparse.Namespace) -> int:
         for batch_size in chosen.batch_size
         for norm in chosen.norm
     ]
-    try:
-        mnist.record_all(
-            settings, chosen.seeds, out=chosen.out, device=chosen.device, again=chosen.again
+    return mnist.record_all, settings
+
+
+def _sequence(chosen: argparse.Namespace) -> tuple[Callable[..., list[Path]], list[Any]]:
+    from lnlib.replay import sequence
+
+    settings = [
+        sequence.Settings(
+            cell=cell,
+            norm=norm,
+            step=step,
+            data=chosen.data,
+            epochs=chosen.epochs,
+            learning_rate=learning_rate,
+            **{name: getattr(chosen, name) for name in sequence.OPTIONS} | {"gain": gain},
         )
-    except KeyboardInterrupt:
-        print(
-            "\nStopped. Whole epochs are kept: the same command goes on from there.",
-            file=sys.stderr,
-        )
-        return 130
-    return 0
+        for step in chosen.step
+        for cell in chosen.cell
+        for norm in chosen.norm
+        for learning_rate in chosen.learning_rate or [None]
+        for gain in chosen.gain
+    ]
+    return sequence.record_all, settings
 
 
 def _data(chosen: argparse.Namespace) -> int:

@@ -14,17 +14,20 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import nn
-from tqdm import tqdm
 
-from lnlib.data import Dataset, load
+from lnlib.data import Dataset
 from lnlib.nn import LayerNorm
 from lnlib.nn.baselines import BatchNorm, WeightNormLinear
-from lnlib.replay import record
-from lnlib.replay.train import resolve_device, train
+from lnlib.replay.train import (
+    Classification,
+    Recipe,
+    record_runs,
+    resolve_device,
+    train,
+    unusual,
+)
 
 NORMS = ("none", "batch", "layer", "weight")
 PAPER = {"section": "6.6", "figure": "6"}
@@ -182,7 +185,7 @@ def _flatten(model: nn.Module) -> nn.Parameter:
     return flat
 
 
-class Replay:
+class Replay(Classification):
     """One run of section 6.6: one norm, one batch size, one seed. Feed it to ``train``.
 
     The seed draws the weights and the order of the cases, and neither depends on the norm: runs
@@ -206,26 +209,10 @@ class Replay:
         seed: int = 0,
         device: torch.device | str = "cpu",
     ) -> None:
-        if seed < 0:
-            raise ValueError(f"Replay: seed must be a whole number from 0, got {seed}")
-        device = torch.device(device)
-        self.chosen, self.settings, self.seed = settings, settings.as_dict(), seed
-        cases = min(settings.train_cases, len(data.x_train))
-        if cases < settings.batch_size:
-            raise ValueError(
-                f"Replay: batch_size {settings.batch_size} needs as many training cases, "
-                f"{data.name} gives {cases}; choose a smaller batch_size"
-            )
-        self.x, self.x_test = (
-            torch.from_numpy(x).to(device) for x in (data.x_train[:cases], data.x_test)
-        )
-        self.y, self.y_test = (
-            torch.from_numpy(y).to(device) for y in (data.y_train[:cases], data.y_test)
-        )
-        self.updates_per_epoch = cases // settings.batch_size
+        super().__init__(settings, data, seed=seed, device=device)
         generator = torch.Generator().manual_seed(seed)  # on the CPU: one W for all devices
-        classes = int(data.y_train.max()) + 1
-        self.model = network(settings, self.x.shape[1], classes, generator=generator).to(device)
+        model = network(settings, self.x.shape[1], self.classes, generator=generator)
+        self.model = model.to(device)
         self.optimizer = torch.optim.Adam(
             [_flatten(self.model)],
             lr=settings.learning_rate,
@@ -233,38 +220,6 @@ class Replay:
             eps=settings.adam_eps,
             fused=True,  # one pass over the parameters: twice as fast as the default on a CPU
         )
-
-    def batches(self, epoch: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Yield ``x (B, D)`` and ``y (B,)``, each case at most once an epoch."""
-        order = np.random.default_rng([self.seed, epoch]).permutation(len(self.x))
-        order = torch.from_numpy(order).to(self.x.device)
-        size = self.chosen.batch_size
-        for chosen in order[: self.updates_per_epoch * size].split(size):
-            yield self.x[chosen], self.y[chosen]
-
-    def loss(self, batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
-        """Return the batch's mean negative log likelihood, in nats."""
-        x, y = batch
-        return F.cross_entropy(self.model(x), y)
-
-    def measure(self) -> dict[str, float]:
-        """Measure training NLL (nats), test NLL (nats) and test error (a fraction).
-
-        The training NLL is on the first ``measured_cases`` training cases with the model as it is
-        at test time: batch norm uses its running averages here.
-        """
-        n = min(self.chosen.measured_cases, len(self.x_test))
-        train_nll, _ = self._evaluate(self.x[:n], self.y[:n])
-        test_nll, test_error = self._evaluate(self.x_test, self.y_test)
-        return {"train_nll": train_nll, "test_nll": test_nll, "test_error": test_error}
-
-    def _evaluate(self, x: torch.Tensor, y: torch.Tensor) -> tuple[float, float]:
-        nll, wrong = 0.0, 0
-        for part, labels in zip(x.split(2000), y.split(2000), strict=True):
-            logits = self.model(part)
-            nll += F.cross_entropy(logits, labels, reduction="sum").double()
-            wrong += (logits.argmax(1) != labels).sum()
-        return float(nll) / len(x), int(wrong) / len(x)
 
 
 def race(
@@ -319,96 +274,34 @@ def record_all(
     Returns:
         The records' paths, one for each run, new or not.
     """
-    where = resolve_device(device)
-    runs = [
-        (chosen, seed, out / f"{_name(chosen, seed)}.json") for seed in seeds for chosen in settings
-    ]
-    todo = []
-    for run in runs:
-        if again or not run[2].exists():
-            todo.append(run)
-        elif (kept := record.read(run[2]))["settings"] != run[0].as_dict():
-            differs = {
-                k: f"{kept['settings'].get(k)}, asked {v}"
-                for k, v in run[0].as_dict().items()
-                if kept["settings"].get(k) != v
-            }
-            raise ValueError(
-                f"{run[2]} is recorded with other settings ({differs}); "
-                "add --again to replace it, or choose another --out"
-            )
-    if len(todo) < len(runs):
-        print(f"{len(runs) - len(todo)} of {len(runs)} runs are recorded already in {out}.")
-    if not todo:
-        return [path for *_, path in runs]
-    data = load(todo[0][0].data)
-    print(f"{len(todo)} runs on {record.device_name(where)}; records go to {out}.")
-    total = sum(
-        s.epochs * (min(s.train_cases, len(data.x_train)) // s.batch_size) for s, *_ in todo
-    )
-    with tqdm(total=total, unit="update", smoothing=0.05, dynamic_ncols=True) as bar:
-        for chosen, seed, path in todo:
-            bar.set_description(f"{chosen.norm}, batch {chosen.batch_size}, seed {seed}")
-            checkpoint = out / ".checkpoints" / f"{path.stem}.pt"
-            replay = Replay(chosen, data, seed=seed, device=where)
-            points = []
-            for point in train(
-                replay,
-                epochs=chosen.epochs,
-                first_epoch_points=chosen.first_epoch_points,
-                checkpoint=checkpoint,
-                on_update=bar.update,
-            ):
-                points.append(point)
-                bar.set_postfix_str(
-                    f"epoch {point['epoch']:.2f}, test error {point['test_error']:.2%}"
-                )
-            record.write(_record(replay, data, points, where, out), path)
-            checkpoint.unlink(missing_ok=True)
-    return [path for *_, path in runs]
+    return record_runs(_RECIPE, settings, seeds, out=out, device=device, again=again)
 
 
 def _name(settings: Settings, seed: int) -> str:
-    # What sets this run apart from the figure's own goes into the name, so that both can be kept.
     given = {k: getattr(settings, k) for k in ("norm", "batch_size", "epochs", "data")}
     base = Settings(**given, hidden=HIDDEN[settings.data])
-    extra = [
-        f"{key.replace('_', '-')}-{value}"
-        for key, value in settings.as_dict().items()
-        if value != base.as_dict()[key]
-    ]
     data = [settings.data] if settings.data != "mnist" else []
     cell = [settings.norm, f"b{settings.batch_size}"]
-    return "-".join(["mnist", *data, *cell, *extra, f"seed{seed}"])
+    return "-".join(["mnist", *data, *cell, *unusual(settings, base), f"seed{seed}"])
 
 
-def _record(
-    replay: Replay, data: Dataset, points: list[dict[str, float]], device: torch.device, out: Path
-) -> dict[str, Any]:
-    chosen = replay.chosen
+def _command(settings: Settings, seed: int) -> str:
     flags = "".join(
-        f" --{name.replace('_', '-')} {getattr(chosen, name)}"
+        f" --{name.replace('_', '-')} {getattr(settings, name)}"
         for name in ("data", "learning_rate", "momentum", "initialization")
-        if getattr(chosen, name) != getattr(Settings(), name)
+        if getattr(settings, name) != getattr(Settings(), name)
     )
-    command = (
-        f"python -m lnlib replay mnist --norm {chosen.norm} --batch-size {chosen.batch_size} "
-        f"--epochs {chosen.epochs} --seeds {replay.seed}{flags} --out {out}"
+    return (
+        f"python -m lnlib replay mnist --norm {settings.norm} --batch-size {settings.batch_size} "
+        f"--epochs {settings.epochs} --seeds {seed}{flags}"
     )
-    return {
-        "format": record.FORMAT,
-        "experiment": "mnist",
-        "paper": PAPER,
-        "settings": chosen.as_dict(),
-        "seed": replay.seed,
-        "data": {
-            "name": data.name,
-            "sha256": data.sha256,
-            "train_cases": len(replay.x),
-            "test_cases": len(replay.x_test),
-        },
-        "curves": record.curves(points, x="epoch"),
-        "provenance": record.provenance(
-            device=device, wall_s=points[-1]["wall_s"], command=command
-        ),
-    }
+
+
+_RECIPE = Recipe(
+    experiment="mnist",
+    paper=PAPER,
+    replay=Replay,
+    name=_name,
+    label=lambda settings: f"{settings.norm}, batch {settings.batch_size}",
+    command=_command,
+)

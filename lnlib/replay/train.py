@@ -1,7 +1,12 @@
-"""The one training loop: it measures as it goes, checkpoints each epoch and resumes from there."""
+"""The one training loop: it measures as it goes, checkpoints each epoch and resumes from there.
+
+:func:`train` runs one experiment, :func:`record_runs` as many as are asked for, each to its record.
+:class:`Classification` is what experiments share that put cases into classes.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 import time
@@ -9,8 +14,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import nn
+from tqdm import tqdm
+
+from lnlib.data import Dataset, load
+from lnlib.replay import record
 
 
 class Experiment(Protocol):
@@ -34,6 +45,102 @@ class Experiment(Protocol):
 
 class Diverged(RuntimeError):
     """The loss stopped being a number."""
+
+
+class Settings(Protocol):
+    """What a classification reads of everything that was chosen."""
+
+    data: str
+    batch_size: int
+    epochs: int
+    train_cases: int
+    measured_cases: int
+    first_epoch_points: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all settings as JSON values."""
+
+
+class Classification:
+    """An :class:`Experiment` on cases and their classes; a subclass adds ``model``, ``optimizer``.
+
+    The order of the cases depends on the seed and the epoch alone.
+
+    Args:
+        settings: What is chosen.
+        data: Training and test cases.
+        seed: From 0.
+        device: Where model and data live.
+
+    Raises:
+        ValueError: If there are fewer training cases than ``batch_size``, or ``seed`` is negative.
+    """
+
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+
+    def __init__(
+        self,
+        settings: Settings,
+        data: Dataset,
+        *,
+        seed: int = 0,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        if seed < 0:
+            raise ValueError(f"Replay: seed must be a whole number from 0, got {seed}")
+        device = torch.device(device)
+        self.chosen, self.settings, self.seed = settings, settings.as_dict(), seed
+        data = self.split(settings, data)
+        cases = len(data.x_train)
+        if cases < settings.batch_size:
+            raise ValueError(
+                f"Replay: batch_size {settings.batch_size} needs as many training cases, "
+                f"{data.name} gives {cases}; choose a smaller batch_size"
+            )
+        self.x, self.x_test = (torch.from_numpy(x).to(device) for x in (data.x_train, data.x_test))
+        self.y, self.y_test = (torch.from_numpy(y).to(device) for y in (data.y_train, data.y_test))
+        self.classes = int(data.y_train.max()) + 1
+        self.updates_per_epoch = cases // settings.batch_size
+
+    @staticmethod
+    def split(settings: Any, data: Dataset) -> Dataset:
+        """Return the cases to train on and those to measure on: here the first ``train_cases``."""
+        n = settings.train_cases
+        return dataclasses.replace(data, x_train=data.x_train[:n], y_train=data.y_train[:n])
+
+    def batches(self, epoch: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """Yield ``x (B, D)`` and ``y (B,)``, each case at most once an epoch."""
+        order = np.random.default_rng([self.seed, epoch]).permutation(len(self.x))
+        order = torch.from_numpy(order).to(self.x.device)
+        size = self.chosen.batch_size
+        for chosen in order[: self.updates_per_epoch * size].split(size):
+            yield self.x[chosen], self.y[chosen]
+
+    def loss(self, batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+        """Return the batch's mean negative log likelihood, in nats."""
+        x, y = batch
+        return F.cross_entropy(self.model(x), y)
+
+    def measure(self) -> dict[str, float]:
+        """Measure training NLL (nats), test NLL (nats) and test error (a fraction).
+
+        The training NLL is on the first ``measured_cases`` training cases, and no more than there
+        are test cases, with the model as it is at test time: batch norm uses its running averages
+        here.
+        """
+        n = min(self.chosen.measured_cases, len(self.x_test))
+        train_nll, _ = self._evaluate(self.x[:n], self.y[:n])
+        test_nll, test_error = self._evaluate(self.x_test, self.y_test)
+        return {"train_nll": train_nll, "test_nll": test_nll, "test_error": test_error}
+
+    def _evaluate(self, x: torch.Tensor, y: torch.Tensor) -> tuple[float, float]:
+        nll, wrong = 0.0, 0
+        for part, labels in zip(x.split(2000), y.split(2000), strict=True):
+            logits = self.model(part)
+            nll += F.cross_entropy(logits, labels, reduction="sum").double()
+            wrong += (logits.argmax(1) != labels).sum()
+        return float(nll) / len(x), int(wrong) / len(x)
 
 
 def resolve_device(name: str) -> torch.device:
@@ -187,3 +294,145 @@ def _identity(experiment: Experiment) -> dict[str, Any]:
     # The number of epochs is how far to go, not what is trained: a longer run may go on.
     chosen = {k: v for k, v in experiment.settings.items() if k != "epochs"}
     return chosen | {"seed": experiment.seed}
+
+
+@dataclasses.dataclass(frozen=True)
+class Recipe:
+    """What :func:`record_runs` needs to know of an experiment.
+
+    Args:
+        experiment: Its name, as the records carry it.
+        paper: Where the paper has it, or what it is about: at least the ``section``.
+        replay: Makes one run of it.
+        name: From settings and seed to the name of the record, without ``.json``.
+        label: From settings to a few words on the progress bar.
+        command: From settings and seed to the command line that repeats the run.
+    """
+
+    experiment: str
+    paper: dict[str, str]
+    replay: type[Classification]
+    name: Callable[[Any, int], str]
+    label: Callable[[Any], str]
+    command: Callable[[Any, int], str]
+
+
+def unusual(settings: Settings, base: Settings) -> list[str]:
+    """Say where ``settings`` are not ``base``, in words for a file's name.
+
+    What sets a run apart from the book's own goes into its name, so that both can be kept.
+    """
+    usual = base.as_dict()
+    return [
+        f"{key.replace('_', '-')}-{value}"
+        for key, value in settings.as_dict().items()
+        if value != usual[key]
+    ]
+
+
+def record_runs(
+    recipe: Recipe,
+    settings: list[Any],
+    seeds: list[int],
+    *,
+    out: Path,
+    device: str = "auto",
+    again: bool = False,
+) -> list[Path]:
+    """Run every pair of settings and seed that has no record yet, with a bar and checkpoints.
+
+    A checkpoint of each run under way lies in ``out/.checkpoints`` until its record is written;
+    a call after a break goes on from there.
+
+    Args:
+        recipe: The experiment.
+        settings: One for each kind of run, all on the same data.
+        seeds: Seeds for each of them.
+        out: Folder of the records.
+        device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
+        again: Run again what is already recorded.
+
+    Returns:
+        The records' paths, one for each run, new or not.
+
+    Raises:
+        ValueError: If a record of the same name has other settings, and ``again`` is not given.
+    """
+    where = resolve_device(device)
+    runs = [
+        (chosen, seed, out / f"{recipe.name(chosen, seed)}.json")
+        for seed in seeds
+        for chosen in settings
+    ]
+    todo = []
+    for run in runs:
+        if again or not run[2].exists():
+            todo.append(run)
+        elif (kept := record.read(run[2]))["settings"] != run[0].as_dict():
+            differs = {
+                k: f"{kept['settings'].get(k)}, asked {v}"
+                for k, v in run[0].as_dict().items()
+                if kept["settings"].get(k) != v
+            }
+            raise ValueError(
+                f"{run[2]} is recorded with other settings ({differs}); "
+                "add --again to replace it, or choose another --out"
+            )
+    if len(todo) < len(runs):
+        print(f"{len(runs) - len(todo)} of {len(runs)} runs are recorded already in {out}.")
+    if not todo:
+        return [path for *_, path in runs]
+    data = load(todo[0][0].data)
+    print(f"{len(todo)} runs on {record.device_name(where)}; records go to {out}.")
+    total = sum(
+        s.epochs * (len(recipe.replay.split(s, data).x_train) // s.batch_size) for s, *_ in todo
+    )
+    with tqdm(total=total, unit="update", smoothing=0.05, dynamic_ncols=True) as bar:
+        for chosen, seed, path in todo:
+            bar.set_description(f"{recipe.label(chosen)}, seed {seed}")
+            checkpoint = out / ".checkpoints" / f"{path.stem}.pt"
+            replay = recipe.replay(chosen, data, seed=seed, device=where)
+            points = []
+            for point in train(
+                replay,
+                epochs=chosen.epochs,
+                first_epoch_points=chosen.first_epoch_points,
+                checkpoint=checkpoint,
+                on_update=bar.update,
+            ):
+                points.append(point)
+                bar.set_postfix_str(
+                    f"epoch {point['epoch']:.2f}, test error {point['test_error']:.2%}"
+                )
+            record.write(_record(recipe, replay, data, points, where, out), path)
+            checkpoint.unlink(missing_ok=True)
+    return [path for *_, path in runs]
+
+
+def _record(
+    recipe: Recipe,
+    replay: Classification,
+    data: Dataset,
+    points: list[dict[str, float]],
+    device: torch.device,
+    out: Path,
+) -> dict[str, Any]:
+    return {
+        "format": record.FORMAT,
+        "experiment": recipe.experiment,
+        "paper": recipe.paper,
+        "settings": replay.settings,
+        "seed": replay.seed,
+        "data": {
+            "name": data.name,
+            "sha256": data.sha256,
+            "train_cases": len(replay.x),
+            "test_cases": len(replay.x_test),
+        },
+        "curves": record.curves(points, x="epoch"),
+        "provenance": record.provenance(
+            device=device,
+            wall_s=points[-1]["wall_s"],
+            command=f"{recipe.command(replay.chosen, replay.seed)} --out {out}",
+        ),
+    }

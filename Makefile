@@ -21,7 +21,7 @@ book: ## build the book and print the page to open
 
 test: book ## check everything: notebooks, library, pages in Chromium
 	@tools/setup.sh test
-	@$(PY) -m pytest --nbval --nbval-current-env --nbval-cell-timeout 120 book
+	@$(PY) -m pytest --nbval --nbval-current-env --nbval-cell-timeout 120 -n 2 --dist loadfile book
 	@$(PY) -m pytest -n 2 --dist loadfile
 
 live: ## open the chapters in JupyterLab

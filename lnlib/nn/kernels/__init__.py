@@ -1,26 +1,90 @@
 """The recurrences of :mod:`lnlib.nn.rnn`, once readable and several times fast.
 
-============  =====================================================================================
+============  ===================================================================================
 ``plain``     a loop of PyTorch operations, autograd behind it: any device, any derivative
-``function``  the loop with its gradient by hand: nothing but PyTorch, several times faster
-``compiled``  C++, built on the first use where a compiler is found: CPU
-``cuda``      CUDA, without a step of Python per time step
+``function``  the loop with its gradient by hand; needs nothing but PyTorch
+``compiled``  C++ for the CPU, built on the first use where a compiler is found
+``cuda``      CUDA, without a step of Python for each time step
 ``auto``      ``cuda`` for tensors on a GPU, ``function`` elsewhere
-============  =====================================================================================
+============  ===================================================================================
 
-A path that is not available here, or does not support what it is given, gives way to ``function``
-without a word; :func:`available` says which there are.
+They compute the same; rounding differs. A path that is not available here, or does not support
+what it is given, gives way without a word: to ``function``, and within ``torch.func`` transforms,
+forward-mode differentiation and ``torch.compile`` to ``plain``. :func:`available` says which there
+are. Only ``plain`` can be differentiated twice; the others then raise an error.
 """
 
 from __future__ import annotations
 
-from torch import Tensor
+from importlib import import_module
 
-from lnlib.nn.kernels import plain
+import torch
+from torch import Tensor
+from torch.autograd import forward_ad
+
+from lnlib.nn.kernels import function, plain
 
 IMPLEMENTATIONS = ("auto", "plain", "function", "compiled", "cuda")
 
 
-def run(implementation: str, kind: str, *args, **options) -> tuple[Tensor, ...]:
-    """Run ``kind``, one of ``lstm``, ``gru`` and ``rnn``, by the named implementation."""
-    return getattr(plain, kind)(*args, **options)
+def available() -> dict[str, bool]:
+    """Return for each implementation whether it can run on this machine.
+
+    Asking builds the ``compiled`` one, if a compiler is found and it was not built before: some
+    seconds. ``lnlib.nn.kernels.compiled.reason()`` says why it is missing.
+
+    Example:
+        >>> available()["function"]
+        True
+    """
+    return {"plain": True, "function": True} | {
+        name: _optional(name).available() for name in ("compiled", "cuda")
+    }
+
+
+def run(
+    implementation: str, kind: str, inputs: Tensor, batch_sizes: list[int], *args, **options
+) -> tuple[Tensor, ...]:
+    """Run a recurrence by the named implementation, or by the one that stands in for it.
+
+    Args:
+        implementation: One of :data:`IMPLEMENTATIONS`.
+        kind: ``lstm``, ``gru`` or ``rnn``.
+        inputs: As for the function of that name in :mod:`.plain`, and so are the rest.
+        batch_sizes: Sequences that are still running, for each step.
+        *args: The state, the recurrent weights, the norms.
+        **options: ``form``, ``nonlinearity``, ``eps``, ``reverse``.
+
+    Returns:
+        The outputs, and the last state.
+    """
+    module = _choose(implementation, inputs, [a for a in args if isinstance(a, Tensor)])
+    return getattr(module, kind)(inputs, batch_sizes, *args, **options)
+
+
+def _choose(implementation: str, inputs: Tensor, others: list[Tensor]):
+    if implementation == "plain" or _is_transformed(inputs, others):
+        return plain
+    if implementation == "auto":
+        implementation = "cuda" if inputs.is_cuda else "function"
+    if implementation in ("compiled", "cuda"):
+        module = _optional(implementation)
+        if module.supports(inputs, *others) and module.available():
+            return module
+    return function
+
+
+def _optional(name: str):
+    # Loaded when asked for: most readers never do.
+    return import_module(f"lnlib.nn.kernels.{name}")
+
+
+def _is_transformed(inputs: Tensor, others: list[Tensor]) -> bool:
+    """Return whether more is asked than numbers and a gradient."""
+    if inputs.is_meta or torch.compiler.is_compiling():
+        return True
+    if torch._C._are_functorch_transforms_active():
+        return True
+    if forward_ad._current_level < 0:
+        return False
+    return any(forward_ad.unpack_dual(t).tangent is not None for t in (inputs, *others))

@@ -34,10 +34,10 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from lnlib.nn.kernels import cuda_steps
 from lnlib.nn.kernels.cuda_steps import Spec, Weights
+from lnlib.nn.kernels.function import once_differentiable
 from lnlib.nn.kernels.plain import Norm
 
 Named = dict[str, Tensor]
@@ -165,10 +165,13 @@ def _run(
     w = Weights(weight.to(dtype).contiguous(), gain, bias, gain_c, bias_c)
     c = None if c is None else c.to(wide)
     tensors = (x, h.to(dtype), c, *w)
-    keep = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
+    wanted = [t for t in tensors if t is not None and t.requires_grad]
+    keep = torch.is_grad_enabled() and bool(wanted)
+    # Empty, with the history of all: through it a second derivative finds its refusal.
+    history = torch.cat([t.reshape(-1)[:0].to(wide) for t in wanted]) if keep else None
     with torch.cuda.device_of(x), torch.autocast(x.device.type, enabled=False):
         walk = _walker(spec, x, running, w)
-        outputs, *last = _Sequence.apply(spec, walk, keep, running, *tensors)
+        outputs, *last = _Sequence.apply(spec, walk, keep, running, history, *tensors)
     outputs = (outputs.flip(0) if reverse else outputs).flatten(0, 1)
     outputs = outputs if rows is None else outputs.index_select(0, rows)
     return tuple(t.to(result) for t in (outputs, *last))
@@ -187,7 +190,7 @@ class _Sequence(torch.autograd.Function):
     """The walk over time and back, with what the steps have in common taken out of the loops."""
 
     @staticmethod
-    def forward(ctx, spec, walk, keep, running, x, h, c, *weights):
+    def forward(ctx, spec, walk, keep, running, history, x, h, c, *weights):
         w = Weights(*weights)
         (T, B, _), H, dtype, wide = x.shape, h.shape[1], w.weight.dtype, w.gain.dtype
         states = {"h": x.new_empty(T + 1, B, H, dtype=dtype)}
@@ -209,15 +212,15 @@ class _Sequence(torch.autograd.Function):
         if keep:
             ctx.spec, ctx.walk, ctx.x_dtype = spec, walk, x.dtype
             ctx.names = tuple(states), tuple(saved)
-            ctx.save_for_backward(running, *weights, *states.values(), *saved.values())
+            ctx.save_for_backward(running, history, *weights, *states.values(), *saved.values())
         # Copies: what the caller does to them leaves alone what is kept for the backward pass.
         return states["h"][1:].clone(), *(state[T].clone() for state in states.values())
 
     @staticmethod
     @once_differentiable
     def backward(ctx, d_out, *d_last):
-        spec, needs = ctx.spec, ctx.needs_input_grad[4:]
-        running, *tensors = ctx.saved_tensors
+        spec, needs = ctx.spec, ctx.needs_input_grad[5:]
+        running, _, *tensors = ctx.saved_tensors
         w, tensors = Weights(*tensors[:5]), iter(tensors[5:])
         states, saved = (dict(zip(names, tensors, strict=False)) for names in ctx.names)
         h, x_hat = states["h"][:-1], saved["x_hat"]
@@ -245,7 +248,7 @@ class _Sequence(torch.autograd.Function):
                 if needs[6] or needs[7]:
                     d = grads["d_cell"]
                     dgain_c, dbias_c = (d * saved["cell_hat"]).sum((0, 1)), d.sum((0, 1))
-        return (*[None] * 4, dx, d_states[0], dc, dw, dgain, dbias, dgain_c, dbias_c)
+        return (*[None] * 5, dx, d_states[0], dc, dw, dgain, dbias, dgain_c, dbias_c)
 
 
 class _Walker:

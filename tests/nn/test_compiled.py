@@ -1,0 +1,440 @@
+"""The C++ recurrences against the plain loop, and their absence where they cannot be built."""
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from lnlib.nn.kernels import compiled, plain
+
+# Measured: at most 4e-13 of 1 + |expected| over all cases below.
+FLOAT64 = {"rtol": 1e-10, "atol": 1e-10}
+
+FORMS = [
+    *(("lstm", {"form": form}) for form in ("paper", "carried", "per_gate", "draw")),
+    ("gru", {}),
+    *(
+        ("rnn", {"form": form, "nonlinearity": nonlinearity})
+        for form in ("paper", "parts")
+        for nonlinearity in ("tanh", "relu")
+    ),
+]
+each_form = pytest.mark.parametrize(
+    ("kind", "options"), FORMS, ids=["-".join((kind, *o.values())) for kind, o in FORMS]
+)
+SIZES = {
+    "one": [1] * 7,
+    "three": [3] * 7,
+    "seventeen": [17] * 7,
+    "ending": [17, 9, 9, 4, 1, 1, 1],
+}
+
+
+@pytest.fixture
+def built():
+    if not compiled.available():
+        pytest.skip(f"no compiled library here: {compiled.reason()}")
+
+
+def numbers(generator, *shape):
+    return torch.randn(shape, generator=generator, dtype=torch.float64)
+
+
+def arguments(kind, options, H, sizes, dtype=torch.float64, seed=0):
+    """Return inputs, state, weight, and the norms with gain != 1 and bias != 0."""
+    generator = torch.Generator().manual_seed(seed)
+    gates = {"lstm": 4, "gru": 3, "rnn": 1}[kind]
+    B = sizes[0]
+    state = [0.5 * numbers(generator, B, H) for _ in range(2 if kind == "lstm" else 1)]
+    tensors = [numbers(generator, sum(sizes), gates * H), *state]
+    tensors.append(numbers(generator, gates * H, H) / H**0.5)
+    widths = {"lstm": (4 * H, H), "gru": (2 * H, H), "rnn": (H,)}[kind]
+    norms = [[1 + 0.3 * numbers(generator, n), 0.2 * numbers(generator, n)] for n in widths]
+    tensors = [t.to(dtype).requires_grad_() for t in tensors]
+    norms = [[p.to(dtype).requires_grad_() for p in norm] for norm in norms]
+    if options.get("form") == "draw":
+        norms[0] = None
+    return tensors, norms
+
+
+def call(module, kind, options, tensors, sizes, norms, **more):
+    inputs, *state, weight = tensors
+    return getattr(module, kind)(inputs, sizes, *state, weight, *norms, **options, **more)
+
+
+def everything(module, kind, options, tensors, sizes, norms, **more):
+    """Return the outputs, the last states, and every gradient of a projection of all of them."""
+    outputs = call(module, kind, options, tensors, sizes, norms, **more)
+    generator = torch.Generator().manual_seed(9)
+    projected = sum((y * numbers(generator, *y.shape).to(y.dtype)).sum() for y in outputs)
+    given = [*tensors, *(p for norm in norms if norm for p in norm if p is not None)]
+    return [*outputs, *torch.autograd.grad(projected, given)]
+
+
+@each_form
+@pytest.mark.parametrize("reverse", [False, True], ids=["forwards", "backwards"])
+@pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
+@pytest.mark.parametrize("H", [1, 5, 33])
+def test_outputs_and_gradients_are_those_of_the_plain_loop(
+    built, monkeypatch, kind, options, reverse, sizes, H
+):
+    monkeypatch.setattr(compiled, "CHUNK", 20)  # several chunks in every case but one
+    tensors, norms = arguments(kind, options, H, sizes)
+    ours, theirs = (
+        everything(module, kind, options, tensors, sizes, norms, reverse=reverse, eps=1e-3)
+        for module in (compiled, plain)
+    )
+    assert_close(ours, theirs, **FLOAT64)
+
+
+@each_form
+def test_float32_is_as_close_as_its_digits_allow(built, kind, options):
+    # A few steps: two orders of summation part exponentially with time.
+    tensors, norms = arguments(kind, options, 40, [6] * 5)
+    single = (
+        [t.detach().float() for t in tensors],
+        [norm and [p.detach().float() for p in norm] for norm in norms],
+    )
+    ours = call(compiled, kind, options, single[0], [6] * 5, single[1])
+    theirs = call(plain, kind, options, tensors, [6] * 5, norms)
+    assert_close(list(ours), [y.float() for y in theirs])
+
+
+@each_form
+def test_float32_gradients_are_those_of_the_plain_loop(built, kind, options):
+    tensors, norms = arguments(kind, options, 40, [6] * 5, torch.float32)
+    ours, theirs = (
+        everything(module, kind, options, tensors, [6] * 5, norms) for module in (compiled, plain)
+    )
+    # Sums over all steps: measured 1e-5 of the largest entry.
+    for a, b in zip(ours, theirs, strict=True):
+        assert_close(a, b, rtol=1e-4, atol=1e-4 * float(b.detach().abs().max()))
+
+
+@each_form
+def test_gradients_agree_with_finite_differences(built, kind, options):
+    tensors, norms = arguments(kind, options, 3, [2, 2, 1])
+    flat = [*tensors, *(p for norm in norms if norm for p in norm)]
+
+    def run(*flat):
+        rest = list(flat[len(tensors) :])
+        given = [norm and [rest.pop(0), rest.pop(0)] for norm in norms]
+        return call(compiled, kind, options, flat[: len(tensors)], [2, 2, 1], given)
+
+    assert torch.autograd.gradcheck(run, flat)
+
+
+@each_form
+@pytest.mark.parametrize("missing", [(0,), (1,), (0, 1)], ids=["gain", "bias", "both"])
+def test_a_missing_gain_or_bias_means_ones_or_zeros(built, kind, options, missing):
+    tensors, norms = arguments(kind, options, 5, [3] * 4)
+    norms = [norm and [None if k in missing else p for k, p in enumerate(norm)] for norm in norms]
+    ours, theirs = (
+        everything(module, kind, options, tensors, [3] * 4, norms) for module in (compiled, plain)
+    )
+    assert_close(ours, theirs, **FLOAT64)
+
+
+def test_a_gru_may_miss_the_gain_of_one_norm_alone(built):
+    tensors, norms = arguments("gru", {}, 5, [3] * 4)
+    norms[0][0] = norms[1][1] = None
+    ours, theirs = (
+        everything(module, "gru", {}, tensors, [3] * 4, norms) for module in (compiled, plain)
+    )
+    assert_close(ours, theirs, **FLOAT64)
+
+
+@pytest.fixture
+def threads():
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+@each_form
+@pytest.mark.parametrize("count", [2, 3])
+def test_several_threads_give_what_one_does(built, monkeypatch, threads, kind, options, count):
+    monkeypatch.setattr(compiled, "WORK", 1)
+    tensors, norms = arguments(kind, options, 70, SIZES["ending"])
+    threads(1)
+    one = everything(compiled, kind, options, tensors, SIZES["ending"], norms)
+    threads(count)
+    assert compiled._threads(70 * 70) == count
+    several = everything(compiled, kind, options, tensors, SIZES["ending"], norms)
+    assert_close(several, one, rtol=1e-11, atol=1e-11)  # the order of summation differs
+
+
+def test_several_callers_at_once_get_what_each_gets_alone(built, monkeypatch, threads):
+    monkeypatch.setattr(compiled, "WORK", 1)
+    threads(2)
+
+    def run(seed):
+        tensors, norms = arguments("lstm", {}, 40, [5] * 20, seed=seed)
+        return everything(compiled, "lstm", {}, tensors, [5] * 20, norms)
+
+    alone = [run(seed) for seed in range(8)]
+    with ThreadPoolExecutor(4) as pool:
+        assert_close(list(pool.map(run, range(8))), alone, rtol=1e-11, atol=1e-11)
+
+
+def test_one_large_shape_crosses_every_block_of_the_product(built):
+    # More columns, rows and terms than a block, and a rest of each.
+    sizes = [19, 19]
+    tensors, norms = arguments("lstm", {}, 307, sizes)
+    ours, theirs = (
+        everything(module, "lstm", {}, tensors, sizes, norms) for module in (compiled, plain)
+    )
+    assert_close(ours, theirs, **FLOAT64)
+
+
+def test_tanh_and_sigmoid_are_right_to_float32(built):
+    x = torch.cat((torch.linspace(-86, 86, 40001), torch.logspace(-30, 0, 4001)))
+    x = torch.cat((x, -x))
+    B = len(x)
+    zero = torch.zeros(B, 1)
+    none = (None, None)
+    weight = torch.zeros(3, 1)
+    y, _ = compiled.rnn(x[:, None], [B], zero, weight[:1], none, form="parts")
+    # Measured: 1.6e-7 and 1.4e-7.
+    assert_close(y[:, 0].double(), x.double().tanh(), rtol=3e-7, atol=0)
+    # r = s(0), the candidate is tanh(50) = 1, so that h = s(z).
+    inputs = torch.stack((0 * x, x, 0 * x + 50), 1)
+    y, _ = compiled.gru(inputs, [B], zero, weight, none, none)
+    assert_close(y[:, 0].double(), x.double().sigmoid(), rtol=3e-7, atol=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("extreme", [1e4, -1e4, float("inf"), float("-inf")])
+def test_gates_saturate_without_nan(built, dtype, extreme):
+    inputs = torch.full((1, 3), extreme, dtype=dtype)
+    zero, none = torch.zeros(1, 1, dtype=dtype), (None, None)
+    y, _ = compiled.gru(inputs, [1], zero, zero.expand(3, 1), none, none)
+    # Not exactly 0 in float32: exp is cut off at 87, where s is 1e-38.
+    assert y.item() == pytest.approx(float(extreme > 0), abs=1e-37)
+
+
+@each_form
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_nan_spoils_its_own_sequence_from_its_step_on_and_no_other(built, kind, options, dtype):
+    tensors, norms = arguments(kind, options, 20, [3] * 4, dtype)
+    with torch.no_grad():
+        tensors[0][2 * 3 + 1] = float("nan")  # step 2 of sequence 1
+    outputs = call(compiled, kind, options, tensors, [3] * 4, norms)[0].view(4, 3, 20)
+    spoiled = torch.zeros(4, 3, dtype=torch.bool)
+    spoiled[2:, 1] = True
+    assert torch.equal(outputs.isnan().all(2), spoiled)
+    assert torch.equal(outputs.isnan().any(2), spoiled)
+
+
+def test_tensors_need_not_be_contiguous(built):
+    tensors, norms = arguments("lstm", {}, 6, [3] * 4)
+    strided = [t.detach().t().contiguous().t().requires_grad_() for t in tensors]
+    wide = [
+        [torch.stack((p.detach(), p.detach()), 1)[:, 0].requires_grad_() for p in norm]
+        for norm in norms
+    ]
+    assert not any(t.is_contiguous() for t in (*strided, *wide[0], *wide[1]))
+    assert_close(
+        everything(compiled, "lstm", {}, strided, [3] * 4, wide),
+        everything(compiled, "lstm", {}, tensors, [3] * 4, norms),
+    )
+
+
+@each_form
+def test_without_a_gradient_the_numbers_are_the_same(built, kind, options):
+    tensors, norms = arguments(kind, options, 33, SIZES["ending"])
+    recorded = call(compiled, kind, options, tensors, SIZES["ending"], norms)
+    with torch.no_grad():
+        quick = call(compiled, kind, options, tensors, SIZES["ending"], norms)
+    assert all(y.requires_grad for y in recorded)
+    assert not any(y.requires_grad for y in quick)
+    for a, b in zip(recorded, quick, strict=True):
+        assert torch.equal(a, b)
+
+
+def test_arguments_stay_as_they_are_and_a_graph_may_be_walked_twice(built):
+    tensors, norms = arguments("lstm", {}, 5, [3] * 4)
+    before = [t.detach().clone() for t in tensors]
+    y = call(compiled, "lstm", {}, tensors, [3] * 4, norms)[0].square().sum()
+    first, second = (torch.autograd.grad(y, tensors, retain_graph=True) for _ in range(2))
+    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(tensors, before, strict=True))
+
+
+def test_a_gradient_that_is_not_wanted_is_not_given(built):
+    tensors, norms = arguments("lstm", {}, 5, [3] * 4)
+    expected = everything(compiled, "lstm", {}, tensors, [3] * 4, norms)[3]  # of the inputs
+    for p in (*tensors[1:], *norms[0], *norms[1]):
+        p.requires_grad_(False)
+    outputs = call(compiled, "lstm", {}, tensors, [3] * 4, norms)
+    generator = torch.Generator().manual_seed(9)
+    sum((y * numbers(generator, *y.shape)).sum() for y in outputs).backward()
+    assert_close(tensors[0].grad, expected)
+    assert tensors[3].grad is None
+
+
+# PyTorch's own decorator is silent behind a sum.
+@pytest.mark.parametrize("loss", [torch.Tensor.sum, lambda y: y.square().sum()])
+def test_a_second_derivative_is_refused(built, loss):
+    tensors, norms = arguments("gru", {}, 5, [3] * 4)
+    y = loss(call(compiled, "gru", {}, tensors, [3] * 4, norms)[0])
+    (slope,) = torch.autograd.grad(y, tensors[0], create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        slope.sum().backward()
+
+
+def test_only_float32_and_float64_on_the_cpu_are_supported():
+    x = torch.ones(2)
+    assert compiled.supports(x, x)
+    assert compiled.supports(x.double(), x.double())
+    assert not compiled.supports(x.half(), x.half())
+    assert not compiled.supports(x, x.double())
+    assert not compiled.supports(x, x.to("meta"))
+    assert not compiled.supports(x, x.to_sparse())
+
+
+# Where it cannot be built. These hold on every machine.
+
+
+@pytest.fixture
+def unbuilt(monkeypatch, tmp_path):
+    """A machine on which nothing has been tried yet."""
+    monkeypatch.setattr(compiled, "_result", None)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("LNLIB_COMPILED", raising=False)
+    monkeypatch.delenv("CXX", raising=False)
+    return monkeypatch
+
+
+def switched_off(monkeypatch, _):
+    monkeypatch.setenv("LNLIB_COMPILED", "0")
+
+
+def no_compiler(monkeypatch, _):
+    monkeypatch.setenv("PATH", "")
+
+
+def compiler_that_fails(monkeypatch, _):
+    monkeypatch.setenv("CXX", "/bin/false")
+
+
+def compiler_that_is_not_there(monkeypatch, _):
+    monkeypatch.setenv("CXX", "no-such-compiler -O1")
+
+
+def broken_source(monkeypatch, folder):
+    (folder / "broken.cpp").write_text("int f( {")
+    monkeypatch.setattr(compiled, "SOURCE", folder / "broken.cpp")
+
+
+def no_source(monkeypatch, folder):
+    monkeypatch.setattr(compiled, "SOURCE", folder / "absent.cpp")
+
+
+def other_system(monkeypatch, _):
+    monkeypatch.setattr(compiled.sys, "platform", "win32")
+
+
+def wrong_numbers(monkeypatch, _):
+    monkeypatch.setattr(compiled, "_find_or_build", lambda _: (None, ""))
+    monkeypatch.setattr(compiled, "_share_threads", lambda _: None)
+    monkeypatch.setattr(compiled, "lstm", lambda *a, **k: [2 * y for y in plain.lstm(*a, **k)])
+
+
+@pytest.mark.parametrize(
+    ("obstacle", "why"),
+    [
+        (switched_off, "LNLIB_COMPILED=0"),
+        (no_compiler, "no C[+][+] compiler found"),
+        (compiler_that_fails, "/bin/false ended with status 1"),
+        (compiler_that_is_not_there, "no-such-compiler"),
+        (broken_source, "the build failed"),
+        (no_source, "absent.cpp"),
+        (other_system, "win32"),
+        (wrong_numbers, "the build failed|no C[+][+] compiler"),
+    ],
+    ids=lambda p: getattr(p, "__name__", ""),
+)
+def test_an_obstacle_is_told_when_asked_and_never_shown(unbuilt, tmp_path, capfd, obstacle, why):
+    obstacle(unbuilt, tmp_path)
+    assert compiled.available() is False
+    assert "\n" not in compiled.reason()
+    tensors, norms = arguments("rnn", {}, 3, [2])
+    with pytest.raises(RuntimeError, match=why):
+        call(compiled, "rnn", {}, tensors, [2], norms)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_failed_build_is_not_tried_again(unbuilt, tmp_path):
+    compiler_that_fails(unbuilt, tmp_path)
+    assert not compiled.available()
+    unbuilt.setattr(compiled, "_compiler", lambda: pytest.fail("tried again"))
+    assert not compiled.available()
+
+
+def test_a_cache_folder_that_cannot_be_written_is_no_obstacle(built, unbuilt, tmp_path):
+    (tmp_path / "file").write_text("")
+    unbuilt.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert compiled.available()
+    assert "cannot be written" in compiled.reason()
+
+
+def test_a_damaged_library_in_the_cache_is_built_again(built, unbuilt, tmp_path):
+    whole = Path(compiled._load()[1].split(" in ")[1])
+    # In another folder: a system knows by its path what it has loaded, and does not look again.
+    damaged = tmp_path / "other" / "lnlib" / whole.name
+    damaged.parent.mkdir(parents=True)
+    damaged.write_bytes(b"\x7fELF")
+    unbuilt.setattr(compiled, "_result", None)
+    unbuilt.setenv("XDG_CACHE_HOME", str(tmp_path / "other"))
+    assert compiled.available()
+    assert damaged.stat().st_size == whole.stat().st_size
+
+
+def python(code, **environment):
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        env=os.environ | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_two_processes_may_build_at_once(built, tmp_path):
+    code = "from lnlib.nn.kernels import compiled as c; print(c.available(), c.reason())"
+    two = [python(code, XDG_CACHE_HOME=str(tmp_path)) for _ in range(2)]
+    results = [p.communicate(timeout=300) for p in two]
+    (library,) = (tmp_path / "lnlib").iterdir()
+    for out, err in results:
+        assert out.startswith("True built with ")
+        assert Path(out.split(" in ")[1].strip()) == library
+        assert err == ""
+
+
+def test_a_forked_process_computes_the_same_and_does_not_hang(built):
+    code = """
+import os, torch
+from lnlib.nn.kernels import compiled
+compiled.WORK = 1
+torch.set_num_threads(2)
+x = torch.linspace(-1, 1, 6 * 4 * 80, dtype=torch.float64).reshape(24, 80)
+h, w = torch.zeros(4, 20, dtype=torch.float64), torch.eye(20, dtype=torch.float64).repeat(4, 1)
+run = lambda: compiled.lstm(x, [4] * 6, h, h, w, (None, None), (None, None))[0]
+before = run()
+child = os.fork()
+if child == 0:
+    os._exit(0 if torch.equal(run(), before) else 1)
+print(os.waitpid(child, 0)[1], torch.equal(run(), before))
+"""
+    process = python(code)
+    try:
+        out, err = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    assert out == "0 True\n", err

@@ -11,10 +11,10 @@ import sys
 import time
 from pathlib import Path
 
-from bench import norm, pages, rnn
+from bench import fisher, norm, pages, rnn
 from lnlib.replay import record
 
-MODULES = {"norm": norm, "rnn": rnn, "pages": pages}
+MODULES = {"norm": norm, "rnn": rnn, "fisher": fisher, "pages": pages}
 
 
 def main() -> int:

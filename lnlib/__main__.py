@@ -1,4 +1,4 @@
-"""The command line: ``python -m lnlib replay mnist``, ``replay sequence``, ``data``, ``bench``."""
+"""The command line: ``python -m lnlib replay mnist|sequence|weights``, ``data``, ``bench``."""
 
 from __future__ import annotations
 
@@ -63,6 +63,7 @@ def _add_replay(commands: argparse._SubParsersAction) -> None:
     mnist.add_argument("--initialization", default="uniform", choices=["uniform", "he"])
     _add_common(mnist)
     _add_sequence(experiments)
+    _add_weights(experiments)
 
 
 def _add_common(experiment: argparse.ArgumentParser) -> None:
@@ -109,6 +110,28 @@ def _add_sequence(experiments: argparse._SubParsersAction) -> None:
     _add_common(sequence)
 
 
+def _add_weights(experiments: argparse._SubParsersAction) -> None:
+    weights = experiments.add_parser(
+        "weights",
+        help="section 5.2.2: how long the weights grow, and how far an update turns them",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = weights.add_argument
+    norms, optimizers = ["none", "layer", "batch"], ["sgd", "adam"]
+    add("--norm", nargs="+", default=norms, choices=norms)
+    add("--optimizer", nargs="+", default=optimizers, choices=optimizers)
+    add(
+        "--scale",
+        nargs="+",
+        type=float,
+        help="the hidden weights start so many times as long; if not given, the book's own",
+    )
+    add("--learning-rate", type=float, help="if not given, 0.1 for sgd and 0.003 for adam")
+    add("--epochs", type=int, default=20)
+    add("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    _add_common(weights)
+
+
 def _number_or_none(text: str) -> float | None:
     return None if text == "none" else float(text)
 
@@ -120,7 +143,9 @@ def _replay(chosen: argparse.Namespace) -> int:
         if chosen.threads < 1:
             raise ValueError(f"--threads must be at least 1, got {chosen.threads}")
         torch.set_num_threads(chosen.threads)
-    record_all, settings = {"mnist": _mnist, "sequence": _sequence}[chosen.experiment](chosen)
+    record_all, settings = {"mnist": _mnist, "sequence": _sequence, "weights": _weights}[
+        chosen.experiment
+    ](chosen)
     try:
         record_all(settings, chosen.seeds, out=chosen.out, device=chosen.device, again=chosen.again)
     except KeyboardInterrupt:
@@ -172,6 +197,24 @@ def _sequence(chosen: argparse.Namespace) -> tuple[Callable[..., list[Path]], li
         for gain in chosen.gain
     ]
     return sequence.record_all, settings
+
+
+def _weights(chosen: argparse.Namespace) -> tuple[Callable[..., list[Path]], list[Any]]:
+    from lnlib.replay import weights
+
+    settings = [
+        weights.Settings(
+            norm=norm,
+            optimizer=optimizer,
+            scale=scale,
+            epochs=chosen.epochs,
+            learning_rate=chosen.learning_rate,
+        )
+        for optimizer in chosen.optimizer
+        for scale in chosen.scale or weights.SCALES[optimizer]
+        for norm in chosen.norm
+    ]
+    return weights.record_all, settings
 
 
 def _data(chosen: argparse.Namespace) -> int:

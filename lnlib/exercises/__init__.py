@@ -46,7 +46,18 @@ import numpy as np
 
 from lnlib.exercises import _words
 
-TOPICS = ("start", "axes", "layer_norm", "mnist")
+TOPICS = (
+    "start",
+    "axes",
+    "layer_norm",
+    "mnist",
+    "state",
+    "gates",
+    "invariance",
+    "distance",
+    "puzzles",
+    "weights",
+)
 
 
 def check(name: str, answer: object) -> None:

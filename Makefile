@@ -36,6 +36,7 @@ replay: ## record the book's runs again (hours on a CPU); interrupted, it goes o
 	@tools/setup.sh nn
 	@$(PY) -m lnlib replay mnist --norm none batch layer --batch-size 128 4 --epochs 5 \
 		--seeds 0 1 2 --out book/runs
+	@$(PY) -m lnlib replay weights --threads 1 --out book/runs
 	@$(SEQUENCE) --step row --seeds 0 1 2 3 4
 	@$(SEQUENCE) --step pixel --seeds 0 1 2
 	@$(SEQUENCE) --cell lstm --norm layer --gain 0.1 0 --seeds 0 1 2

@@ -47,7 +47,7 @@ TUNED = {
     ("gru", "none", "row"): 1e-2,
     ("gru", "layer", "row"): 1e-2,
     ("rnn", "none", "row"): 3e-3,
-    ("rnn", "layer", "row"): 1e-3,
+    ("rnn", "layer", "row"): 1e-2,
     ("lstm", "none", "pixel"): 1e-2,
     ("lstm", "layer", "pixel"): 1e-2,
     ("gru", "none", "pixel"): 1e-2,

@@ -1,3 +1,5 @@
+import os
+
 import numpy as np
 import pytest
 
@@ -69,6 +71,15 @@ def test_every_cell_of_table_1_holds(norm, name, data, strength):
         assert change < SAME
     else:
         assert change > CHANGED
+
+
+@pytest.mark.skipif("LNLIB_DATA" not in os.environ, reason="LNLIB_DATA names no folder of MNIST")
+@each_cell
+@pytest.mark.parametrize("strength", [0.1, 3.0])
+def test_every_cell_holds_on_mnist(norm, name, strength):
+    X, rng = load("mnist").x_train[:64].astype(float), np.random.default_rng(0)
+    change = measure(norm, name, X=X, layers=network([784, 12], rng), strength=strength, rng=rng)
+    assert (change < SAME) if TABLE_1[norm][name] else (change > CHANGED)
 
 
 @pytest.mark.parametrize("activation", ["tanh", "relu"])

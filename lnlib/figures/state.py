@@ -420,7 +420,8 @@ def describe_padding(norm: str, value: float) -> str:
         first = int(np.argmax(moved)) + 1
         return (
             f"Padding of {value:g} changes states by up to {largest:.2f}, from step {first} on: "
-            f"after step {first - 1} the first sequence has ended, and its padding shares the mean."
+            f"after step {first - 1} the shortest sequence has ended, and its padding shares "
+            "the mean."
         )
     alone = int(np.argmax([rows(t) == 1 for t in range(max(LENGTHS))])) + 1
     size = np.abs(padded_run(norm, value)[0, alone - 1 :]).max()

@@ -140,7 +140,7 @@ def describe_step(scale: float, whose: str) -> str:
     ]
     return (
         f"With {name} times {scale:g}, the same step moves the outputs: {'; '.join(said)}. In "
-        "brackets: how far the scaling itself had moved them."
+        "parentheses: how far the scaling itself had moved them."
     )
 
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lnlib.fisher.glm import _softmax
+
 CHUNK = 500  # cases at a time: what is held does not grow with their number
 
 
@@ -277,8 +279,3 @@ def trace(
         z = rng.choice([-1.0, 1.0], size=size)
         found.append(z @ product(z))
     return float(np.mean(found)), float(np.std(found, ddof=1) / np.sqrt(samples))
-
-
-def _softmax(s: np.ndarray) -> np.ndarray:
-    e = np.exp(s - s.max(1, keepdims=True))
-    return e / e.sum(1, keepdims=True)

@@ -26,7 +26,7 @@ from lnlib.replay.train import (
     Recipe,
     record_runs,
     resolve_device,
-    train,
+    train_together,
     unusual,
 )
 
@@ -340,17 +340,10 @@ def race(
         From norm to a point of :func:`lnlib.replay.train.train`, all at the same epoch.
     """
     where = resolve_device(device)
-    chosen = [Settings(norm=norm, data=data.name, **settings) for norm in norms]
-    runs = [
-        train(
-            Replay(s, data, seed=seed, device=where),
-            epochs=s.epochs,
-            first_epoch_points=s.first_epoch_points,
-        )
-        for s in chosen
-    ]
-    for points in zip(*runs, strict=True):
-        yield dict(zip(norms, points, strict=True))
+    chosen = {norm: Settings(norm=norm, data=data.name, **settings) for norm in norms}
+    yield from train_together(
+        {norm: Replay(s, data, seed=seed, device=where) for norm, s in chosen.items()}
+    )
 
 
 def record_all(

@@ -10,7 +10,7 @@ import dataclasses
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -294,6 +294,22 @@ def _identity(experiment: Experiment) -> dict[str, Any]:
     # The number of epochs is how far to go, not what is trained: a longer run may go on.
     chosen = {k: v for k, v in experiment.settings.items() if k != "epochs"}
     return chosen | {"seed": experiment.seed}
+
+
+def train_together(
+    replays: Mapping[str, Classification],
+) -> Iterator[dict[str, dict[str, float]]]:
+    """Train side by side and yield where all stand, from name to a point of :func:`train`."""
+    runs = [
+        train(
+            replay,
+            epochs=replay.chosen.epochs,
+            first_epoch_points=replay.chosen.first_epoch_points,
+        )
+        for replay in replays.values()
+    ]
+    for points in zip(*runs, strict=True):
+        yield dict(zip(replays, points, strict=True))
 
 
 @dataclasses.dataclass(frozen=True)

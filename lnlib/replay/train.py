@@ -36,8 +36,8 @@ class Experiment(Protocol):
     def batches(self, epoch: int) -> Iterator[Any]:
         """Yield the epoch's batches in an order that depends on the seed and the epoch alone."""
 
-    def loss(self, batch: Any) -> torch.Tensor:
-        """Return the mean negative log likelihood of one batch, in nats."""
+    def update(self, batch: Any) -> torch.Tensor:
+        """Take one step of the optimizer; return the batch's mean NLL before it, in nats."""
 
     def measure(self) -> dict[str, float]:
         """Measure the model as it is at test time."""
@@ -121,6 +121,15 @@ class Classification:
         """Return the batch's mean negative log likelihood, in nats."""
         x, y = batch
         return F.cross_entropy(self.model(x), y)
+
+    def update(self, batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+        """Take one step of the optimizer; return the batch's mean NLL before it, in nats."""
+        loss = self.loss(batch)
+        # Zeroed where they lie: gradients may be views of one tensor.
+        self.optimizer.zero_grad(set_to_none=False)
+        loss.backward()
+        self.optimizer.step()
+        return loss.detach()
 
     def measure(self) -> dict[str, float]:
         """Measure training NLL (nats), test NLL (nats) and test error (a fraction).
@@ -229,13 +238,9 @@ def train(
         stops = measuring_points(per_epoch, first_epoch_points) if epoch == 0 else [per_epoch]
         total, since, last_seen = None, 0, 0
         for update, batch in enumerate(experiment.batches(epoch), start=1):
-            loss = experiment.loss(batch)
-            # Zeroed where they lie: gradients may be views of one tensor.
-            experiment.optimizer.zero_grad(set_to_none=False)
-            loss.backward()
-            experiment.optimizer.step()
+            loss = experiment.update(batch)
             # Summed where it lies: reading a number here would stop a GPU at every update.
-            total, since = loss.detach().double() + (0 if total is None else total), since + 1
+            total, since = loss.double() + (0 if total is None else total), since + 1
             if on_update and (update - last_seen >= 50 or update == per_epoch):
                 on_update(update - last_seen)
                 last_seen = update

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -56,11 +57,17 @@ def _add_replay(commands: argparse._SubParsersAction) -> None:
         choices=["mnist", "digits"],
         help="digits: scikit-learn's, with narrower layers, within a minute",
     )
-    mnist.add_argument("--learning-rate", type=float, default=1e-3)
+    mnist.add_argument("--learning-rate", nargs="+", type=float, default=[1e-3])
     mnist.add_argument(
         "--momentum", type=float, default=0.1, help="of batch norm's running averages"
     )
     mnist.add_argument("--initialization", default="uniform", choices=["uniform", "he"])
+    mnist.add_argument(
+        "--step",
+        default="auto",
+        choices=["auto", "plain", "manual", "compiled", "graph"],
+        help="how an update is computed; auto is the fastest here",
+    )
     _add_common(mnist)
     _add_sequence(experiments)
     _add_weights(experiments)
@@ -167,14 +174,16 @@ def _mnist(chosen: argparse.Namespace) -> tuple[Callable[..., list[Path]], list[
             epochs=chosen.epochs,
             data=chosen.data,
             hidden=mnist.HIDDEN[chosen.data],
-            learning_rate=chosen.learning_rate,
+            learning_rate=learning_rate,
             momentum=chosen.momentum,
             initialization=chosen.initialization,
         )
+        for learning_rate in chosen.learning_rate
         for batch_size in chosen.batch_size
         for norm in chosen.norm
+        if (norm, batch_size) != ("batch", 1) or len(chosen.norm) == 1
     ]
-    return mnist.record_all, settings
+    return functools.partial(mnist.record_all, step=chosen.step), settings
 
 
 def _sequence(chosen: argparse.Namespace) -> tuple[Callable[..., list[Path]], list[Any]]:

@@ -32,6 +32,7 @@ class Experiment(Protocol):
     updates_per_epoch: int
     settings: dict[str, Any]  # everything that was chosen, JSON values alone
     seed: int
+    step: str  # how an update is computed
 
     def batches(self, epoch: int) -> Iterator[Any]:
         """Yield the epoch's batches in an order that depends on the seed and the epoch alone."""
@@ -78,6 +79,7 @@ class Classification:
 
     model: nn.Module
     optimizer: torch.optim.Optimizer
+    step = "plain"
 
     def __init__(
         self,
@@ -298,7 +300,7 @@ def _load(path: Path, experiment: Experiment) -> tuple[list[dict[str, float]], i
 def _identity(experiment: Experiment) -> dict[str, Any]:
     # The number of epochs is how far to go, not what is trained: a longer run may go on.
     chosen = {k: v for k, v in experiment.settings.items() if k != "epochs"}
-    return chosen | {"seed": experiment.seed}
+    return chosen | {"seed": experiment.seed, "step": experiment.step}
 
 
 def train_together(
@@ -359,6 +361,7 @@ def record_runs(
     out: Path,
     device: str = "auto",
     again: bool = False,
+    **options: Any,
 ) -> list[Path]:
     """Run every pair of settings and seed that has no record yet, with a bar and checkpoints.
 
@@ -372,6 +375,7 @@ def record_runs(
         out: Folder of the records.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
         again: Run again what is already recorded.
+        **options: For ``recipe.replay``, beside seed and device.
 
     Returns:
         The records' paths, one for each run, new or not.
@@ -412,7 +416,7 @@ def record_runs(
         for chosen, seed, path in todo:
             bar.set_description(f"{recipe.label(chosen)}, seed {seed}")
             checkpoint = out / ".checkpoints" / f"{path.stem}.pt"
-            replay = recipe.replay(chosen, data, seed=seed, device=where)
+            replay = recipe.replay(chosen, data, seed=seed, device=where, **options)
             points = []
             for point in train(
                 replay,
@@ -455,5 +459,6 @@ def _record(
             device=device,
             wall_s=points[-1]["wall_s"],
             command=f"{recipe.command(replay.chosen, replay.seed)} --out {out}",
-        ),
+        )
+        | {"step": replay.step},
     }

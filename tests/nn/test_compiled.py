@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from lnlib.nn.kernels import compiled, plain
+from lnlib.nn.kernels import build, compiled, plain
 
 # Measured: at most 4e-13 of 1 + |expected| over all cases below.
 FLOAT64 = {"rtol": 1e-10, "atol": 1e-10}
@@ -301,10 +301,14 @@ def test_only_float32_and_float64_on_the_cpu_are_supported():
 # Where it cannot be built. These hold on every machine.
 
 
+def fresh():
+    return build.Library(compiled.SOURCE, compiled._check)
+
+
 @pytest.fixture
 def unbuilt(monkeypatch, tmp_path):
     """A machine on which nothing has been tried yet."""
-    monkeypatch.setattr(compiled, "_result", None)
+    monkeypatch.setattr(compiled, "_library", fresh())
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("LNLIB_COMPILED", raising=False)
     monkeypatch.delenv("CXX", raising=False)
@@ -329,20 +333,20 @@ def compiler_that_is_not_there(monkeypatch, _):
 
 def broken_source(monkeypatch, folder):
     (folder / "broken.cpp").write_text("int f( {")
-    monkeypatch.setattr(compiled, "SOURCE", folder / "broken.cpp")
+    monkeypatch.setattr(compiled._library, "source", folder / "broken.cpp")
 
 
 def no_source(monkeypatch, folder):
-    monkeypatch.setattr(compiled, "SOURCE", folder / "absent.cpp")
+    monkeypatch.setattr(compiled._library, "source", folder / "absent.cpp")
 
 
 def other_system(monkeypatch, _):
-    monkeypatch.setattr(compiled.sys, "platform", "win32")
+    monkeypatch.setattr(build.sys, "platform", "win32")
 
 
 def wrong_numbers(monkeypatch, _):
-    monkeypatch.setattr(compiled, "_find_or_build", lambda _: (None, ""))
-    monkeypatch.setattr(compiled, "_share_threads", lambda _: None)
+    monkeypatch.setattr(compiled._library, "_find_or_build", lambda _: (None, ""))
+    monkeypatch.setattr(build, "_share_threads", lambda _: None)
     monkeypatch.setattr(compiled, "lstm", lambda *a, **k: [2 * y for y in plain.lstm(*a, **k)])
 
 
@@ -373,7 +377,7 @@ def test_an_obstacle_is_told_when_asked_and_never_shown(unbuilt, tmp_path, capfd
 def test_a_failed_build_is_not_tried_again(unbuilt, tmp_path):
     compiler_that_fails(unbuilt, tmp_path)
     assert not compiled.available()
-    unbuilt.setattr(compiled, "_compiler", lambda: pytest.fail("tried again"))
+    unbuilt.setattr(build, "_compiler", lambda: pytest.fail("tried again"))
     assert not compiled.available()
 
 
@@ -390,7 +394,7 @@ def test_a_damaged_library_in_the_cache_is_built_again(built, unbuilt, tmp_path)
     damaged = tmp_path / "other" / "lnlib" / whole.name
     damaged.parent.mkdir(parents=True)
     damaged.write_bytes(b"\x7fELF")
-    unbuilt.setattr(compiled, "_result", None)
+    unbuilt.setattr(compiled, "_library", fresh())
     unbuilt.setenv("XDG_CACHE_HOME", str(tmp_path / "other"))
     assert compiled.available()
     assert damaged.stat().st_size == whole.stat().st_size

@@ -1,7 +1,7 @@
 // The recurrences of plain.py and their gradients for the CPU, float and double.
 //
-// Built by compiled.py on the first use, with any C++17 compiler; no header but the standard
-// library's. Python owns the memory, and no error leaves this file.
+// Built by compiled.py on the first use, with any C++17 compiler; no header but threads.h and the
+// standard library's. Python owns the memory, and no error leaves this file.
 //
 // A step is a product and then a loop over rows. Two ideas make it fast:
 //
@@ -12,13 +12,12 @@
 //
 // Vectors are the compiler's own (GCC and Clang), as wide as the target's registers.
 
-#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <system_error>
-#include <thread>
 #include <type_traits>
+
+#include "threads.h"
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
@@ -31,7 +30,6 @@ constexpr int BYTES = 16, ROWS = 4;
 #endif
 constexpr int64_t PANEL = 3;       // vectors of columns of a block
 constexpr int64_t DEPTH = 1024;    // terms of a sum at a time: rows that are read again stay cached
-constexpr int MAX_THREADS = 256;   // as in compiled.py
 
 enum Kind : int64_t { LSTM, GRU, RNN };
 enum Form : int64_t { PAPER, CARRIED, PER_GATE, DRAW, PARTS };
@@ -61,76 +59,6 @@ struct Call {
     void *dhidden, *h_before;         // (rows, G H), (rows, H): their product is dweight
     void *dgain, *dbias, *dgain_c, *dbias_c;  // (threads, G H) twice, (threads, H) twice
     void *scratch;                    // (threads, G H)
-};
-
-// Threads, for one call: nothing is left behind that a fork or a second caller could meet.
-
-class Barrier {
-    std::atomic<int> waiting{0}, round{0};
-
-public:
-    std::atomic<int> threads{1};
-    void wait() {
-        int now = round.load(std::memory_order_relaxed);
-        if (waiting.fetch_add(1, std::memory_order_acq_rel) == threads - 1) {
-            waiting.store(0, std::memory_order_relaxed);
-            round.store(now + 1, std::memory_order_release);
-            return;
-        }
-        for (int spins = 0; round.load(std::memory_order_acquire) == now; ++spins) {
-            if (spins > 2000) std::this_thread::yield();  // others may need this core
-#if defined(__x86_64__) || defined(__i386__)
-            else __builtin_ia32_pause();
-#endif
-        }
-    }
-};
-
-// PyTorch's OpenMP, where compiled.py finds it. Its idle threads spin for some milliseconds after
-// each operation; threads of our own would have to share the cores with them.
-typedef void (*Launch)(void (*)(void *), void *, unsigned, unsigned);
-Launch launch = nullptr;           // GOMP_parallel
-int (*team_size)() = nullptr;      // omp_get_num_threads
-
-template <class F> void parallel(int64_t threads, F body) {
-    struct Job {
-        F &body;
-        Barrier barrier;
-        std::atomic<int> next, started;
-    } job{body, {}, {0}, {0}};
-    if (threads == 1) {
-        job.barrier.threads = 1;
-        return body(0, job.barrier);
-    }
-    if (launch) {
-        launch([](void *p) {
-            Job &job = *static_cast<Job *>(p);
-            job.barrier.threads.store(team_size());  // perhaps fewer than asked for
-            job.body(job.next.fetch_add(1), job.barrier);
-        }, &job, threads, 0);
-        return;
-    }
-    std::thread others[MAX_THREADS];
-    int n = 1;
-    try {
-        for (; n < threads && n < MAX_THREADS; ++n)
-            others[n] = std::thread([&job, n] {
-                while (!job.started.load(std::memory_order_acquire)) std::this_thread::yield();
-                job.body(n, job.barrier);
-            });
-    } catch (const std::system_error &) {
-    }  // the system gives no more threads: go on with those we have
-    job.barrier.threads = n;
-    job.started.store(1, std::memory_order_release);
-    body(0, job.barrier);
-    for (int k = 1; k < n; ++k) others[k].join();
-}
-
-// The part of `n` things that thread `me` of `threads` owns.
-struct Part {
-    int64_t begin, end;
-    Part(int64_t n, int64_t me, int64_t threads)
-        : begin(n * me / threads), end(n * (me + 1) / threads) {}
 };
 
 template <class T> struct Recurrence {
@@ -591,7 +519,6 @@ template <class T> struct Recurrence {
 };
 
 extern "C" {
-void lnlib_use(Launch l, int (*t)()) { launch = l; team_size = t; }
 int64_t lnlib_lanes(int64_t bytes) { return BYTES / bytes; }
 void lnlib_forward_4(const Call *call) { Recurrence<float>{*call}.run_forward(); }
 void lnlib_forward_8(const Call *call) { Recurrence<double>{*call}.run_forward(); }

@@ -4,25 +4,12 @@ Signatures, forms and results are those of :mod:`.plain`, where they are documen
 ``compiled.cpp``, runs the loop over time, forward and backward, for float32 and float64. The
 gradient of ``weight_hh``, a sum over all steps, is PyTorch's own product of a chunk of steps.
 
-What it needs is one command, ``$CXX``, ``g++``, ``clang++`` or ``c++``, and some seconds, once: the
-library stays in the user's cache folder (``$XDG_CACHE_HOME/lnlib``, or ``~/.cache/lnlib``), under a
-name that depends on the source, the flags, the compiler and the processor. It is checked against
-:mod:`.plain` before its first use. ``LNLIB_COMPILED=0`` in the environment switches it off. Nothing
-happens on import.
+:mod:`.build` says what it needs; it is checked against :mod:`.plain` before its first use.
 """
 
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import os
-import platform
-import shlex
-import shutil
-import subprocess
-import sys
-import tempfile
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -30,15 +17,13 @@ import torch
 from torch import Tensor
 
 from lnlib.nn.kernels import plain
+from lnlib.nn.kernels.build import MAX_THREADS, Library
 from lnlib.nn.kernels.function import once_differentiable
 from lnlib.nn.kernels.plain import Norm
 
 SOURCE = Path(__file__).with_suffix(".cpp")
-FLAGS = ("-std=c++17", "-O3", "-march=native", "-shared", "-fPIC", "-pthread")
-TIMEOUT = 300  # seconds for the compiler
 CHUNK = 1024  # rows of the backward pass at a time: what it leaves stays in the cache
 WORK = 2**18  # multiplications a step for each thread: with less it waits longer than it works
-MAX_THREADS = 256  # as in compiled.cpp
 
 
 def available() -> bool:
@@ -254,136 +239,6 @@ def _run(direction: str, size: int, **fields) -> None:
     getattr(_load()[0], f"lnlib_{direction}_{size}")(ctypes.byref(_Call(**values)))
 
 
-# Building the library.
-
-_lock = threading.RLock()
-_result: tuple[ctypes.CDLL | None, str] | None = None
-_candidate: tuple[ctypes.CDLL, str] | None = None
-
-
-def _load() -> tuple[ctypes.CDLL | None, str]:
-    """Return the library or ``None``, and a sentence about it; the same ever after."""
-    global _result
-    if _result is None:
-        with _lock:
-            if _candidate is not None:  # the check below is calling
-                return _candidate
-            if _result is None:
-                _result = _try_to_load()
-    return _result
-
-
-def _try_to_load() -> tuple[ctypes.CDLL | None, str]:
-    global _candidate
-    if os.environ.get("LNLIB_COMPILED", "1") == "0":
-        return None, "switched off by LNLIB_COMPILED=0 in the environment"
-    if sys.platform not in ("linux", "darwin"):
-        return None, f"not built on {sys.platform}, only on Linux and macOS"
-    try:
-        compiler = _compiler()
-        if compiler is None:
-            return None, "no C++ compiler found: install g++ or clang++, or set CXX"
-        library, where = _find_or_build(compiler)
-        _share_threads(library)
-        _candidate = library, f"built with {compiler[0]}, in {where}"
-        _check()
-        return _candidate
-    except Exception as error:  # whatever it is, the other implementations remain
-        return None, f"the build failed ({type(error).__name__}): {error}"
-    finally:
-        _candidate = None
-
-
-def _compiler() -> list[str] | None:
-    """Return the command: ``$CXX`` if that is set, else the first that is found."""
-    if os.environ.get("CXX"):
-        return shlex.split(os.environ["CXX"])
-    found = (shutil.which(name) for name in ("g++", "clang++", "c++"))
-    return next(([path] for path in found if path), None)
-
-
-def _find_or_build(compiler: list[str]) -> tuple[ctypes.CDLL, str]:
-    """Return the library and where it lies."""
-    key = (SOURCE.read_bytes(), FLAGS, _output([*compiler, "--version"]), _processor())
-    name = f"compiled-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}.so"
-    path = _cache_folder() / name
-    try:
-        return ctypes.CDLL(str(path)), str(path)
-    except OSError:
-        pass  # not there yet, or damaged
-    # Two processes may build at once: each in a folder of its own, then in one move to its place.
-    with tempfile.TemporaryDirectory() as folder:
-        made = Path(folder) / name
-        _compile(compiler, str(made))
-        try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            part = path.with_suffix(f".{os.getpid()}")
-            shutil.copyfile(made, part)
-            os.replace(part, path)
-        except OSError:
-            return ctypes.CDLL(str(made)), f"memory alone, as {path.parent} cannot be written"
-    return ctypes.CDLL(str(path)), str(path)
-
-
-def _cache_folder() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "lnlib"
-
-
-def _processor() -> str:
-    """Return what -march=native depends on: a home folder may be shared by several machines."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    said = [line for line in lines if line.startswith(("model name", "flags", "Features"))]
-    return platform.machine() + platform.processor() + "".join(sorted(set(said)))
-
-
-def _compile(compiler: list[str], to: str) -> None:
-    """Write the shared library; without ``-march=native`` where the compiler does not know it."""
-    try:
-        _output([*compiler, *FLAGS, str(SOURCE), "-o", to])
-    except RuntimeError:
-        flags = [f for f in FLAGS if f != "-march=native"]
-        _output([*compiler, *flags, str(SOURCE), "-o", to])
-
-
-def _output(command: list[str]) -> str:
-    done = subprocess.run(
-        command,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=TIMEOUT,
-        check=False,
-    )
-    if done.returncode:
-        said = next((line for line in done.stderr.splitlines() if "error" in line), "")
-        raise RuntimeError(f"{command[0]} ended with status {done.returncode} {said}".strip())
-    return done.stdout
-
-
-def _share_threads(library: ctypes.CDLL) -> None:
-    """Let the library compute on the threads of PyTorch's own OpenMP, where that is GCC's."""
-    library.lnlib_use.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
-    try:
-        lines = Path("/proc/self/maps").read_text().splitlines()
-    except OSError:
-        return
-    home = str(Path(torch.__file__).parent)  # torch/lib or, beside it, torch.libs
-    paths = {line.split(maxsplit=5)[5] for line in lines if "libgomp" in line}
-    for path in sorted(paths):
-        if path.startswith(home):
-            gomp = ctypes.CDLL(path)  # loaded already: this is the same one
-            names = ("GOMP_parallel", "omp_get_num_threads")
-            library.lnlib_use(*(ctypes.cast(gomp[n], ctypes.c_void_p).value for n in names))
-            # A fork leaves the threads behind, and GCC's OpenMP would wait for them for ever.
-            os.register_at_fork(after_in_child=lambda: library.lnlib_use(None, None))
-            return
-
-
 def _check() -> None:
     """Raise ``RuntimeError`` unless a small LSTM comes out as in :mod:`.plain`."""
     steps, B, H = 3, 5, 19
@@ -405,3 +260,10 @@ def _check() -> None:
         for ours, theirs in zip(*results, strict=True):
             if not torch.allclose(ours, theirs, rtol=tolerance, atol=tolerance):
                 raise RuntimeError("the numbers differ from those of the plain loop")
+
+
+_library = Library(SOURCE, _check)
+
+
+def _load() -> tuple[ctypes.CDLL | None, str]:
+    return _library.load()

@@ -1,0 +1,81 @@
+// Threads for one call into a library: nothing is left behind that a fork or a second caller could
+// meet. build.py hands over PyTorch's OpenMP, where it finds it.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <system_error>
+#include <thread>
+
+constexpr int MAX_THREADS = 256;  // as in build.py
+
+class Barrier {
+    std::atomic<int> waiting{0}, round{0};
+
+public:
+    std::atomic<int> threads{1};
+    void wait() {
+        int now = round.load(std::memory_order_relaxed);
+        if (waiting.fetch_add(1, std::memory_order_acq_rel) == threads - 1) {
+            waiting.store(0, std::memory_order_relaxed);
+            round.store(now + 1, std::memory_order_release);
+            return;
+        }
+        for (int spins = 0; round.load(std::memory_order_acquire) == now; ++spins) {
+            if (spins > 2000) std::this_thread::yield();  // others may need this core
+#if defined(__x86_64__) || defined(__i386__)
+            else __builtin_ia32_pause();
+#endif
+        }
+    }
+};
+
+// PyTorch's OpenMP, where build.py finds it. Its idle threads spin for some milliseconds after
+// each operation; threads of our own would have to share the cores with them.
+typedef void (*Launch)(void (*)(void *), void *, unsigned, unsigned);
+Launch launch = nullptr;           // GOMP_parallel
+int (*team_size)() = nullptr;      // omp_get_num_threads
+
+template <class F> void parallel(int64_t threads, F body) {
+    struct Job {
+        F &body;
+        Barrier barrier;
+        std::atomic<int> next, started;
+    } job{body, {}, {0}, {0}};
+    if (threads == 1) {
+        job.barrier.threads = 1;
+        return body(0, job.barrier);
+    }
+    if (launch) {
+        launch([](void *p) {
+            Job &job = *static_cast<Job *>(p);
+            job.barrier.threads.store(team_size());  // perhaps fewer than asked for
+            job.body(job.next.fetch_add(1), job.barrier);
+        }, &job, threads, 0);
+        return;
+    }
+    std::thread others[MAX_THREADS];
+    int n = 1;
+    try {
+        for (; n < threads && n < MAX_THREADS; ++n)
+            others[n] = std::thread([&job, n] {
+                while (!job.started.load(std::memory_order_acquire)) std::this_thread::yield();
+                job.body(n, job.barrier);
+            });
+    } catch (const std::system_error &) {
+    }  // the system gives no more threads: go on with those we have
+    job.barrier.threads = n;
+    job.started.store(1, std::memory_order_release);
+    body(0, job.barrier);
+    for (int k = 1; k < n; ++k) others[k].join();
+}
+
+// The part of `n` things that thread `me` of `threads` owns.
+struct Part {
+    int64_t begin, end;
+    Part(int64_t n, int64_t me, int64_t threads)
+        : begin(n * me / threads), end(n * (me + 1) / threads) {}
+};
+
+extern "C" void lnlib_use(Launch l, int (*t)()) { launch = l; team_size = t; }

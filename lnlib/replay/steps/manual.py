@@ -1,0 +1,197 @@
+"""The training step with its gradient written by hand, for one network or several side by side.
+
+Autograd keeps a graph, zeroes the gradients and adds to them; at batch size 4 that costs more than
+the products do. Here each gradient is written once, straight to its place. Tensors have a leading
+axis S, the networks: 1 for a single run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from lnlib.nn import LayerNorm
+from lnlib.nn.baselines import BatchNorm, WeightNormLinear
+
+
+def make(replay: Any) -> Callable[[Tensor, Tensor], Tensor]:
+    """Return the step of one run: from ``x (B, D)`` and ``y (B,)`` to the mean NLL before it.
+
+    Args:
+        replay: A :class:`lnlib.replay.mnist.Replay`, its parameters in one flat tensor.
+    """
+    (flat,) = replay.optimizer.param_groups[0]["params"]
+    networks = Networks([replay.model], flat.data[None], flat.grad[None])
+
+    def step(x: Tensor, y: Tensor) -> Tensor:
+        (loss,) = networks(x[None], y[None])
+        replay.optimizer.step()
+        return loss
+
+    return step
+
+
+class Networks:
+    """S networks of section 6.6, equal but for their parameters: loss and gradient in one call.
+
+    Args:
+        models: As :func:`lnlib.replay.mnist.network` builds them. Their running averages become
+            views of one tensor.
+        flat: All parameters, ``(S, P)``; row s in the order of ``models[s].parameters()``.
+        grad: Where the gradients go, ``(S, P)``. What was there is overwritten.
+
+    Raises:
+        TypeError: If a model has a module that this file has no gradient for.
+    """
+
+    def __init__(self, models: Sequence[nn.Sequential], flat: Tensor, grad: Tensor) -> None:
+        start = 0
+
+        def take(shape: torch.Size) -> tuple[Tensor, Tensor]:
+            nonlocal start
+            part = slice(start, start := start + shape.numel())
+            return tuple(t[:, part].view(len(models), *shape) for t in (flat, grad))
+
+        self.layers = []
+        for modules in zip(*models, strict=True):
+            kind = type(modules[0])
+            if kind in (nn.Linear, WeightNormLinear):
+                layer = _Linear if kind is nn.Linear else _WeightNormLinear
+            elif kind in (BatchNorm, LayerNorm):
+                layer = _Norm
+            elif kind is nn.ReLU:
+                layer = _ReLU
+            else:
+                raise TypeError(
+                    f"Networks: no gradient by hand for {kind.__name__}; take the step 'plain'"
+                )
+            self.layers.append(layer(modules, take))
+
+    @torch.no_grad()
+    def __call__(self, x: Tensor, y: Tensor) -> Tensor:
+        """Write the gradients and return the mean NLL in nats, ``(S,)``.
+
+        Args:
+            x: Cases, ``(S, B, D)``.
+            y: Classes, ``(S, B)``, int64.
+        """
+        for layer in self.layers:
+            x = layer.forward(x)
+        log_p, y = x.log_softmax(2), y[..., None]  # (S, B, C)
+        # d NLL / d logits = p - [the class], over B: the loss is the batch's mean.
+        d = log_p.exp()
+        d.scatter_(2, y, d.gather(2, y) - 1).div_(y.shape[1])
+        for layer in reversed(self.layers):
+            d = layer.backward(d, first=layer is self.layers[0])
+        return -log_p.gather(2, y).mean((1, 2))
+
+
+class _Linear:
+    """a = x W' + b; dW = da' x, db = sum(da), dx = da W."""
+
+    def __init__(self, modules: Sequence[nn.Linear], take: Callable) -> None:
+        self.W, self.dW = take(modules[0].weight.shape)  # (S, H, D)
+        self.has_bias = modules[0].bias is not None
+        if self.has_bias:
+            self.b, self.db = take(modules[0].bias.shape)  # (S, H)
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.x, turned = x, self.W.transpose(1, 2)
+        return torch.baddbmm(self.b[:, None], x, turned) if self.has_bias else x.bmm(turned)
+
+    def backward(self, d: Tensor, *, first: bool) -> Tensor | None:
+        torch.bmm(d.transpose(1, 2), self.x, out=self.dW)
+        if self.has_bias:
+            torch.sum(d, 1, out=self.db)
+        return None if first else d.bmm(self.W)
+
+
+class _WeightNormLinear:
+    """a = gain (x W') / ||w|| + bias; W' turns with d gain, w along itself stays."""
+
+    def __init__(self, modules: Sequence[WeightNormLinear], take: Callable) -> None:
+        self.W, self.dW = take(modules[0].weight.shape)  # (S, H, D)
+        self.gain, self.dgain = take(modules[0].gain.shape)  # (S, H)
+        self.bias, self.dbias = take(modules[0].bias.shape)
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.norm = torch.linalg.vector_norm(self.W, dim=2)
+        self.x, self.a = x, x.bmm(self.W.transpose(1, 2))
+        self.scale = self.gain / self.norm
+        return torch.addcmul(self.bias[:, None], self.a, self.scale[:, None])
+
+    def backward(self, d: Tensor, *, first: bool) -> Tensor | None:
+        torch.sum(d, 1, out=self.dbias)
+        torch.div((d * self.a).sum(1), self.norm, out=self.dgain)
+        d = d * self.scale[:, None]
+        torch.bmm(d.transpose(1, 2), self.x, out=self.dW)
+        # ||w|| falls with w along itself: d(1/||w||)/dw = -w / ||w||^3.
+        self.dW.addcmul_(self.W, (self.dgain * self.scale / self.norm)[:, :, None], value=-1)
+        return None if first else d.bmm(self.W)
+
+
+class _Norm:
+    """Layer norm (over the last axis) and batch norm in training (over the batch)."""
+
+    def __init__(self, modules: Sequence[BatchNorm | LayerNorm], take: Callable) -> None:
+        norm = modules[0]
+        self.gain, self.dgain = take(norm.weight.shape)  # (S, H)
+        self.bias, self.dbias = take(norm.bias.shape)
+        self.eps, self.axis, self.correction = norm.eps, 2, 0
+        self.over_batch = isinstance(norm, BatchNorm)
+        if self.over_batch:
+            self.axis, self.correction, self.momentum = 1, int(norm.unbiased), norm.momentum
+            self.mean, self.var = (
+                stack([getattr(m, name) for m in modules]) for name in ("running_mean", "running_var")
+            )
+
+    def forward(self, a: Tensor) -> Tensor:
+        mean = a.mean(self.axis, keepdim=True)
+        x_hat = a - mean
+        # Not torch.var_mean, which is slow on a CPU: a seventh of a step of four cases.
+        total, n = (x_hat * x_hat).sum(self.axis, keepdim=True), a.shape[self.axis]
+        self.rstd = (total / (n - self.correction)).add_(self.eps).rsqrt_()
+        self.x_hat = x_hat.mul_(self.rstd)
+        if self.over_batch:  # the running variance is unbiased in either case, as in PyTorch
+            for running, new in ((self.mean, mean), (self.var, total / (n - 1))):
+                running.mul_(1 - self.momentum).add_(new[:, 0], alpha=self.momentum)
+        return torch.addcmul(self.bias[:, None], self.x_hat, self.gain[:, None])
+
+    def backward(self, d: Tensor, *, first: bool) -> Tensor:
+        torch.sum(d, 1, out=self.dbias)
+        torch.sum(d * self.x_hat, 1, out=self.dgain)
+        n = d.shape[self.axis]
+        if self.over_batch:
+            # The gain is constant along the axis, and the sums are there already.
+            scale, total, along = self.gain[:, None], self.dbias[:, None], self.dgain[:, None]
+        else:
+            d, scale = d * self.gain[:, None], 1
+            total, along = d.sum(2, keepdim=True), (d * self.x_hat).sum(2, keepdim=True)
+        # The unbiased variance divides by n - 1, and so does its derivative.
+        dx = (d - total / n).addcmul_(self.x_hat, along / (n - self.correction), value=-1)
+        return dx.mul_(scale * self.rstd)
+
+
+class _ReLU:
+    """y = max(x, 0)."""
+
+    def __init__(self, modules: Sequence[nn.ReLU], take: Callable) -> None:
+        pass
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.y = x.relu_()
+        return self.y
+
+    def backward(self, d: Tensor, *, first: bool) -> Tensor:
+        return d.mul_(self.y.sign())
+
+
+def stack(tensors: Sequence[Tensor]) -> Tensor:
+    """Lay tensors of one shape into one with a leading axis, of which they become views."""
+    together = torch.stack([t.data for t in tensors])
+    for tensor, part in zip(tensors, together, strict=True):
+        tensor.data = part
+    return together

@@ -69,6 +69,7 @@ def _add_replay(commands: argparse._SubParsersAction) -> None:
         help="how an update is computed; auto is the fastest here",
     )
     _add_common(mnist)
+    _add_noise(experiments)
     _add_sequence(experiments)
     _add_weights(experiments)
 
@@ -80,6 +81,22 @@ def _add_common(experiment: argparse.ArgumentParser) -> None:
     )
     experiment.add_argument("--out", type=Path, default=Path("runs"), help="folder of the records")
     experiment.add_argument("--again", action="store_true", help="repeat what is already recorded")
+
+
+def _add_noise(experiments: argparse._SubParsersAction) -> None:
+    noise = experiments.add_parser(
+        "noise",
+        help="section 6.6 from inside: what each norm sees in four cases, and the gradient's noise",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = noise.add_argument
+    norms = ["batch", "layer", "none"]
+    add("--norm", nargs="+", default=norms, choices=norms)
+    add("--batch-size", type=int, default=4)
+    add("--epochs", type=int, default=3)
+    add("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    add("--data", default="mnist", choices=["mnist", "digits"])
+    _add_common(noise)
 
 
 def _add_sequence(experiments: argparse._SubParsersAction) -> None:
@@ -150,9 +167,12 @@ def _replay(chosen: argparse.Namespace) -> int:
         if chosen.threads < 1:
             raise ValueError(f"--threads must be at least 1, got {chosen.threads}")
         torch.set_num_threads(chosen.threads)
-    record_all, settings = {"mnist": _mnist, "sequence": _sequence, "weights": _weights}[
-        chosen.experiment
-    ](chosen)
+    record_all, settings = {
+        "mnist": _mnist,
+        "noise": _noise,
+        "sequence": _sequence,
+        "weights": _weights,
+    }[chosen.experiment](chosen)
     try:
         record_all(settings, chosen.seeds, out=chosen.out, device=chosen.device, again=chosen.again)
     except KeyboardInterrupt:
@@ -184,6 +204,22 @@ def _mnist(chosen: argparse.Namespace) -> tuple[Callable[..., list[Path]], list[
         if (norm, batch_size) != ("batch", 1) or len(chosen.norm) == 1
     ]
     return functools.partial(mnist.record_all, step=chosen.step), settings
+
+
+def _noise(chosen: argparse.Namespace) -> tuple[Callable[..., list[Path]], list[Any]]:
+    from lnlib.replay import mnist, noise
+
+    settings = [
+        noise.Settings(
+            norm=norm,
+            batch_size=chosen.batch_size,
+            epochs=chosen.epochs,
+            data=chosen.data,
+            hidden=mnist.HIDDEN[chosen.data],
+        )
+        for norm in chosen.norm
+    ]
+    return noise.record_all, settings
 
 
 def _sequence(chosen: argparse.Namespace) -> tuple[Callable[..., list[Path]], list[Any]]:

@@ -1,0 +1,244 @@
+"""The step in a CUDA graph, for several seeds side by side.
+
+At batch size 4 a GPU waits for the next small kernel most of the time. Here 50 updates are one
+launch: the cases, their order and the place in it lie on the device, losses are summed there, and
+each kernel works for all seeds at once. The arithmetic is that of ``manual.py`` and of PyTorch's
+Adam; without capture it runs on a CPU too, where the tests hold it against the plain step.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from lnlib.replay.steps.manual import Networks, stack
+
+LAUNCH = 50  # updates in one graph
+SEEDS = 16  # with more, a step is bound by memory already
+SEED_BYTES = 2**29  # what a seed needs at most, before its data are shared: half a GiB
+
+
+def seeds_together(device: torch.device) -> int:
+    """Return how many seeds to train side by side: what fits on a GPU, up to 16; on a CPU 1.
+
+    On a CPU several networks spill the cache: 0.6 of the speed of one after the other.
+    """
+    if device.type != "cuda":
+        return 1
+    free, _ = torch.cuda.mem_get_info(device)
+    return max(1, min(SEEDS, free // SEED_BYTES))
+
+
+def make(replay: Any) -> Callable[[Tensor, Tensor], Tensor]:
+    """Return the step of one run: from ``x (B, D)`` and ``y (B,)`` to the mean NLL before it.
+
+    ``replay.advance``, which :func:`lnlib.replay.train.train` calls, is the graph from here on; a
+    single step, asked for by itself, is not worth one.
+
+    Args:
+        replay: A :class:`lnlib.replay.mnist.Replay`.
+    """
+    Together([replay])
+    return lambda x, y: replay.together.update(x[None], y[None])[0]
+
+
+class Together:
+    """Runs that differ in the seed alone, advancing in one batched model.
+
+    Their parameters, moments and running averages become views of common tensors, and each one's
+    ``advance`` moves all. So their loops must be driven in turn, from one measuring point to the
+    next, as ``zip`` does; measures, points and checkpoints stay each run's own, and a checkpoint
+    fits a single run.
+
+    Args:
+        replays: Of equal settings, on one device and on the same data.
+
+    Raises:
+        ValueError: If settings or data differ.
+    """
+
+    def __init__(self, replays: Sequence[Any]) -> None:
+        first = replays[0]
+        for other in replays[1:]:
+            if other.settings != first.settings:
+                raise ValueError(
+                    "Together: runs side by side must differ in the seed alone, got "
+                    f"{first.settings} and {other.settings}"
+                )
+            if not (torch.equal(other.x, first.x) and torch.equal(other.y, first.y)):
+                raise ValueError("Together: runs side by side must have the same training cases")
+            for name in ("x", "y", "x_test", "y_test"):
+                setattr(other, name, getattr(first, name))  # the device keeps one copy
+        self.replays = list(replays)
+        self.x, self.y = first.x, first.y
+        self._own = [r.optimizer.param_groups[0]["params"][0] for r in replays]  # (P,) each
+        self.flat, self.grad = stack(self._own), stack([p.grad for p in self._own])  # (S, P)
+        for replay, own in zip(replays, self._own, strict=True):
+            start = 0
+            for p in replay.model.parameters():
+                part = slice(start, start := start + p.numel())
+                p.data, p.grad = own.data[part].view_as(p), own.grad[part].view_as(p)
+        self.networks = Networks([r.model for r in replays], self.flat, self.grad)
+        group = first.optimizer.param_groups[0]
+        self.flat.grad, on_gpu = self.grad, self.flat.is_cuda
+        self.adam = torch.optim.Adam(
+            [self.flat], group["lr"], group["betas"], group["eps"], fused=True, capturable=on_gpu
+        )
+        self.adam.state[self.flat] = {
+            "step": self.flat.new_zeros((), dtype=torch.float32),
+            "exp_avg": torch.zeros_like(self.flat),
+            "exp_avg_sq": torch.zeros_like(self.flat),
+        }
+        self._views: list[dict[str, Tensor]] = [{} for _ in replays]
+        # Where a graph reads and writes: these stay in place.
+        shape = (first.updates_per_epoch, len(replays), first.chosen.batch_size)
+        self.order = self.y.new_zeros(shape, dtype=torch.int64)
+        self.place = self.order.new_zeros(1)
+        self.total = self.flat.new_zeros(len(replays), dtype=torch.float64)
+        self._capturing, self._warm, self._graphs = on_gpu, False, {}
+        # The stretch of updates last taken, who has asked for it, and its losses.
+        self._stretch, self._asked, self._losses = None, set(range(len(replays))), self.total
+        for seed, replay in enumerate(replays):
+            replay.together, replay.advance = self, functools.partial(self.advance, seed)
+
+    def advance(self, seed: int, epoch: int, first: int, last: int) -> Iterator[tuple[int, Tensor]]:
+        """Take updates ``first + 1`` to ``last`` of an epoch for all; yield 50 at a time for one.
+
+        The first run that asks for a stretch of updates has them taken; the others are given their
+        sums.
+
+        Args:
+            seed: Which of the runs asks, from 0.
+            epoch: From 0.
+            first: Updates of the epoch that are done.
+            last: Updates of the epoch that will be.
+
+        Raises:
+            RuntimeError: If a run goes ahead before the others have come to where it is.
+        """
+        stretch = (epoch, first, last)
+        if stretch == self._stretch and seed not in self._asked:
+            self._asked.add(seed)
+            yield last - first, self._losses[seed]
+            return
+        if len(self._asked) < len(self.replays):
+            raise RuntimeError(
+                f"seeds side by side must be driven in turn: {stretch} (epoch, from, to update) "
+                f"was asked for before all had come to {self._stretch}; zip their loops, and put "
+                "those together whose checkpoints have the same epoch"
+            )
+        self._stretch, self._asked = stretch, {seed}
+        self._losses = torch.zeros_like(self.total)
+        self._gather()
+        if first == 0:
+            orders = [torch.from_numpy(r.order(epoch)) for r in self.replays]
+            self.order.copy_(torch.stack([o.view(len(self.order), -1) for o in orders], dim=1))
+        self.place.fill_(first)
+        while first < last:
+            count = min(LAUNCH, last - first)
+            self._take(count)
+            losses = self.total.clone()
+            self.total.zero_()
+            self._losses += losses
+            yield count, losses[seed]
+            first += count
+
+    def update(self, x: Tensor, y: Tensor) -> Tensor:
+        """Take one step on given cases, uncaptured; return each run's mean NLL before it, ``(S,)``.
+
+        Args:
+            x: Cases, ``(S, B, D)``.
+            y: Classes, ``(S, B)``.
+        """
+        if len(x) != len(self.replays):
+            raise ValueError(
+                f"Together: {len(self.replays)} runs advance side by side, got cases for {len(x)}"
+            )
+        self._gather()
+        losses = self.networks(x, y)
+        self.adam.step()
+        return losses
+
+    def _gather(self) -> None:
+        """Take the moments of each run's Adam in, unless they are views of ours already.
+
+        They are not at the start, and after a checkpoint has been loaded.
+        """
+        rates = {r.optimizer.param_groups[0]["lr"] for r in self.replays}
+        if rates != {self.adam.param_groups[0]["lr"]}:
+            if len(rates) > 1:
+                raise ValueError(f"Together: one learning rate for all runs, got {sorted(rates)}")
+            (self.adam.param_groups[0]["lr"],) = rates
+            self._graphs.clear()  # they have the old one
+        states = [r.optimizer.state[p] for r, p in zip(self.replays, self._own, strict=True)]
+        if all(
+            state.get("exp_avg") is view.get("exp_avg", state)
+            for state, view in zip(states, self._views, strict=True)
+        ):
+            return
+        steps = {float(state.get("step", 0)) for state in states}
+        if len(steps) > 1:
+            raise ValueError(
+                "Together: runs side by side must have taken equally many updates, got "
+                f"{sorted(int(step) for step in steps)}"
+            )
+        ours = self.adam.state[self.flat]
+        ours["step"].fill_(*steps)
+        for name in ("exp_avg", "exp_avg_sq"):
+            for row, state in zip(ours[name], states, strict=True):
+                row.copy_(state[name]) if state else row.zero_()
+        for seed, state in enumerate(states):
+            moments = {name: ours[name][seed] for name in ("exp_avg", "exp_avg_sq")}
+            state.update({"step": ours["step"]} | moments)
+            self._views[seed] = moments
+
+    def _take(self, updates: int) -> None:
+        """Take the next updates: in one launch, or where that is not to be had, one by one."""
+        for size in (LAUNCH, 1):
+            while updates >= size:
+                self._launch(size)
+                updates -= size
+
+    def _launch(self, size: int) -> None:
+        # The first updates are taken without a graph: libraries set themselves up in them.
+        if self._capturing and self._warm and size not in self._graphs:
+            try:
+                self._graphs[size] = self._capture(size)
+            except RuntimeError as error:
+                self._capturing = False
+                warnings.warn(
+                    f"the CUDA graph could not be captured ({error}); the training goes on "
+                    "without it, with the same numbers, more slowly",
+                    stacklevel=2,
+                )
+        if self._capturing and self._warm:
+            self._graphs[size]()
+        else:
+            for _ in range(size):
+                self._next()
+            self._warm = True
+
+    def _capture(self, size: int) -> Callable[[], None]:
+        graph = torch.cuda.CUDAGraph()
+        # Other threads, such as a live page's, may go on using the GPU.
+        with (
+            torch.cuda.device(self.flat.device),
+            torch.cuda.graph(graph, capture_error_mode="thread_local"),
+        ):
+            for _ in range(size):
+                self._next()
+        return graph.replay
+
+    def _next(self) -> None:
+        """Take one update: the cases at ``place`` in ``order``. No number leaves the device."""
+        cases = self.order.index_select(0, self.place).flatten()  # (S B,)
+        shape = self.order.shape[1:]  # (S, B)
+        x = self.x.index_select(0, cases).view(*shape, -1)
+        self.total += self.networks(x, self.y.index_select(0, cases).view(shape))
+        self.adam.step()
+        self.place += 1

@@ -3,6 +3,9 @@ VENV ?= .venv
 export VENV
 PY = $(VENV)/bin/python
 HTML = _build/html/index.html
+# A GPU's records, longer and with more seeds, lie beside the book's own.
+RUNS ?= $(if $(shell command -v nvidia-smi),gpu-runs,book/runs)
+MNIST = $(PY) -m lnlib replay mnist --out $(RUNS)
 # Small matrices: more threads than one only wait for each other.
 SEQUENCE = $(PY) -m lnlib replay sequence --threads 1 --out book/runs
 RATES = 0.0003 0.001 0.003 0.01 0.03
@@ -30,12 +33,14 @@ live: ## open the chapters in JupyterLab
 
 bench: ## measure speed beside what you would pick instead; the pages too, if they are built
 	@tools/setup.sh test
-	@$(PY) -m lnlib bench
+	@$(PY) -m lnlib bench $(if $(KEEP),--keep)
 
 replay: ## record the book's runs again (hours on a CPU); interrupted, it goes on where it was
 	@tools/setup.sh nn
-	@$(PY) -m lnlib replay mnist --norm none batch layer --batch-size 128 4 --epochs 5 \
-		--seeds 0 1 2 --out book/runs
+	@$(MNIST) --norm none batch layer weight --batch-size 128 4
+	@$(MNIST) --batch-size 4 --learning-rate 0.0001 0.0003 0.003 --epochs 1 --seeds 0 1
+	@$(MNIST) --batch-size 1 2 8 16 32 64 256 --epochs 1 --seeds 0 1
+	@$(PY) -m lnlib replay noise --seeds 0 1 2 --threads 1 --out $(RUNS)
 	@$(PY) -m lnlib replay weights --threads 1 --out book/runs
 	@$(SEQUENCE) --step row --seeds 0 1 2 3 4
 	@$(SEQUENCE) --step pixel --seeds 0 1 2

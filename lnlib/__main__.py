@@ -1,9 +1,11 @@
-"""The command line: ``python -m lnlib replay mnist|sequence|weights``, ``data``, ``bench``."""
+"""The commands: ``python -m lnlib replay mnist|noise|sequence|weights``, ``data``, ``bench``."""
 
 from __future__ import annotations
 
 import argparse
 import functools
+import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -25,7 +27,12 @@ def main(arguments: list[str] | None = None) -> int:
     data = commands.add_parser("data", help="download and verify a data set, or name where it is")
     data.add_argument("name", choices=["digits", "mnist"])
     data.add_argument("--folder", type=Path, help="where MNIST is, or is to be downloaded to")
-    commands.add_parser("bench", help="measure speed beside what you would pick instead")
+    bench = commands.add_parser("bench", help="measure speed beside what you would pick instead")
+    bench.add_argument(
+        "--keep",
+        action="store_true",
+        help="put the rows into book/runs/bench.json too, beside those of other devices",
+    )
     chosen = parser.parse_args(arguments)
     try:
         return {"replay": _replay, "data": _data, "bench": _bench}[chosen.command](chosen)
@@ -49,8 +56,12 @@ def _add_replay(commands: argparse._SubParsersAction) -> None:
         choices=["none", "batch", "layer", "weight"],
     )
     mnist.add_argument("--batch-size", nargs="+", type=int, default=[4, 128])
-    mnist.add_argument("--epochs", type=int, default=5)
-    mnist.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    mnist.add_argument(
+        "--epochs", type=int, help="if not given, 60 on a GPU, as in the paper, and 20 on a CPU"
+    )
+    mnist.add_argument(
+        "--seeds", nargs="+", type=int, help="if not given, 0 to 9 on a GPU and 0 to 2 on a CPU"
+    )
     mnist.add_argument(
         "--data",
         default="mnist",
@@ -173,25 +184,37 @@ def _replay(chosen: argparse.Namespace) -> int:
         "sequence": _sequence,
         "weights": _weights,
     }[chosen.experiment](chosen)
+    rank = os.environ.get("RANK")
+    if rank is not None:  # torchrun ends its ranks with SIGTERM, some after Ctrl-C as well
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         record_all(settings, chosen.seeds, out=chosen.out, device=chosen.device, again=chosen.again)
     except KeyboardInterrupt:
-        print(
-            "\nStopped. Whole epochs are kept: the same command goes on from there.",
-            file=sys.stderr,
-        )
+        if rank is not None:
+            for again in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(again, signal.SIG_IGN)
+        if rank in (None, "0"):
+            print(
+                "\nStopped. Whole epochs are kept: the same command goes on from there.",
+                file=sys.stderr,
+            )
         return 130
     return 0
 
 
 def _mnist(chosen: argparse.Namespace) -> tuple[Callable[..., list[Path]], list[Any]]:
     from lnlib.replay import mnist
+    from lnlib.replay.train import resolve_device
 
+    on_gpu = resolve_device(chosen.device).type == "cuda"
+    if chosen.seeds is None:
+        chosen.seeds = list(range(10 if on_gpu else 3))
+    epochs = (60 if on_gpu else 20) if chosen.epochs is None else chosen.epochs
     settings = [
         mnist.Settings(
             norm=norm,
             batch_size=batch_size,
-            epochs=chosen.epochs,
+            epochs=epochs,
             data=chosen.data,
             hidden=mnist.HIDDEN[chosen.data],
             learning_rate=learning_rate,
@@ -288,7 +311,7 @@ def _bench(chosen: argparse.Namespace) -> int:
         raise ValueError(
             "the benchmarks are not part of the installed package; run this from a clone's root"
         ) from error
-    return bench()
+    return bench(keep=chosen.keep)
 
 
 if __name__ == "__main__":

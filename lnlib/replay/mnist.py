@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,14 +20,7 @@ from lnlib.data import Dataset
 from lnlib.nn import LayerNorm
 from lnlib.nn.baselines import BatchNorm, WeightNormLinear
 from lnlib.replay import steps
-from lnlib.replay.train import (
-    Classification,
-    Recipe,
-    record_runs,
-    resolve_device,
-    train_together,
-    unusual,
-)
+from lnlib.replay.train import Classification, Recipe, record_runs, unusual
 
 NORMS = ("none", "batch", "layer", "weight")
 PAPER = {"section": "6.6", "figure": "6"}
@@ -215,28 +207,6 @@ class Replay(Classification):
     def update(self, batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
         """Take one step of the optimizer; return the batch's mean NLL before it, in nats."""
         return super().update(batch) if self._take is None else self._take(*batch)
-
-
-def race(
-    norms: Sequence[str], data: Dataset, *, seed: int = 0, device: str = "auto", **settings: Any
-) -> Iterator[dict[str, dict[str, float]]]:
-    """Train one network for each norm, side by side, and yield where they stand.
-
-    Args:
-        norms: For example ``("layer", "batch", "none")``.
-        data: Training and test cases.
-        seed: The same for all: one W, one order of the cases.
-        device: As for :func:`record_all`.
-        **settings: Other fields of :class:`Settings`.
-
-    Yields:
-        From norm to a point of :func:`lnlib.replay.train.train`, all at the same epoch.
-    """
-    where = resolve_device(device)
-    chosen = {norm: Settings(norm=norm, data=data.name, **settings) for norm in norms}
-    yield from train_together(
-        {norm: Replay(s, data, seed=seed, device=where) for norm, s in chosen.items()}
-    )
 
 
 def record_all(

@@ -7,9 +7,14 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
+import functools
+import glob
+import itertools
 import math
 import os
 import time
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,7 +26,8 @@ from torch import nn
 from tqdm import tqdm
 
 from lnlib.data import Dataset, load
-from lnlib.replay import record
+from lnlib.replay import ranks, record
+from lnlib.replay.steps import graph
 
 
 class Experiment(Protocol):
@@ -39,6 +45,12 @@ class Experiment(Protocol):
 
     def update(self, batch: Any) -> torch.Tensor:
         """Take one step of the optimizer; return the batch's mean NLL before it, in nats."""
+
+    def advance(self, epoch: int, first: int, last: int) -> Iterator[tuple[int, torch.Tensor]]:
+        """Take updates ``first + 1`` to ``last`` of an epoch; yield a few at a time.
+
+        Yields how many were taken, and the sum of their batches' mean NLL in float64.
+        """
 
     def measure(self) -> dict[str, float]:
         """Measure the model as it is at test time."""
@@ -113,11 +125,14 @@ class Classification:
 
     def batches(self, epoch: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """Yield ``x (B, D)`` and ``y (B,)``, each case at most once an epoch."""
-        order = np.random.default_rng([self.seed, epoch]).permutation(len(self.x))
-        order = torch.from_numpy(order).to(self.x.device)
-        size = self.chosen.batch_size
-        for chosen in order[: self.updates_per_epoch * size].split(size):
+        order = torch.from_numpy(self.order(epoch)).to(self.x.device)
+        for chosen in order.split(self.chosen.batch_size):
             yield self.x[chosen], self.y[chosen]
+
+    def order(self, epoch: int) -> np.ndarray:
+        """Return the cases of an epoch's full batches, in their order."""
+        order = np.random.default_rng([self.seed, epoch]).permutation(len(self.x))
+        return order[: self.updates_per_epoch * self.chosen.batch_size]
 
     def loss(self, batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
         """Return the batch's mean negative log likelihood, in nats."""
@@ -132,6 +147,18 @@ class Classification:
         loss.backward()
         self.optimizer.step()
         return loss.detach()
+
+    def advance(self, epoch: int, first: int, last: int) -> Iterator[tuple[int, torch.Tensor]]:
+        """Take updates ``first + 1`` to ``last`` of an epoch, in turn; yield 50 at a time."""
+        if first == 0:
+            self._batches = self.batches(epoch)
+        while first < last:
+            count, total = min(50, last - first), 0
+            for batch in itertools.islice(self._batches, count):
+                # Summed where it lies: reading a number here would stop a GPU at every update.
+                total = self.update(batch).double() + total
+            yield count, total
+            first += count
 
     def measure(self) -> dict[str, float]:
         """Measure training NLL (nats), test NLL (nats) and test error (a fraction).
@@ -238,26 +265,23 @@ def train(
     per_epoch = experiment.updates_per_epoch
     for epoch in range(done, epochs):
         stops = measuring_points(per_epoch, first_epoch_points) if epoch == 0 else [per_epoch]
-        total, since, last_seen = None, 0, 0
-        for update, batch in enumerate(experiment.batches(epoch), start=1):
-            loss = experiment.update(batch)
-            # Summed where it lies: reading a number here would stop a GPU at every update.
-            total, since = loss.double() + (0 if total is None else total), since + 1
-            if on_update and (update - last_seen >= 50 or update == per_epoch):
-                on_update(update - last_seen)
-                last_seen = update
-            if update in stops:
-                batch_nll = float(total) / since
-                if not math.isfinite(batch_nll):
-                    raise Diverged(
-                        f"the training loss is {batch_nll} after update {update} of epoch "
-                        f"{epoch + 1}; a smaller learning rate is the likely cure"
-                    )
-                total, since = None, 0
-                measured = point(epoch + update / per_epoch, batch_nll)
-                if update == per_epoch and checkpoint is not None:
-                    _save(checkpoint, experiment, points, epoch + 1, points[-1]["wall_s"])
-                yield measured
+        first = 0
+        for last in stops:
+            total = 0
+            for count, losses in experiment.advance(epoch, first, last):
+                total = losses + total
+                if on_update:
+                    on_update(count)
+            batch_nll = float(total) / (last - first)
+            if not math.isfinite(batch_nll):
+                raise Diverged(
+                    f"the training loss is {batch_nll} after update {last} of epoch "
+                    f"{epoch + 1}; a smaller learning rate is the likely cure"
+                )
+            first, measured = last, point(epoch + last / per_epoch, batch_nll)
+            if last == per_epoch and checkpoint is not None:
+                _save(checkpoint, experiment, points, epoch + 1, points[-1]["wall_s"])
+            yield measured
 
 
 def _save(path: Path, experiment: Experiment, points: list, done: int, wall: float) -> None:
@@ -266,8 +290,8 @@ def _save(path: Path, experiment: Experiment, points: list, done: int, wall: flo
     torch.save(
         {
             "settings": _identity(experiment),
-            "model": experiment.model.state_dict(),
-            "optimizer": experiment.optimizer.state_dict(),
+            "model": _copied(experiment.model.state_dict()),
+            "optimizer": _copied(experiment.optimizer.state_dict()),
             "points": points,
             "done": done,
             "wall_s": wall,
@@ -275,6 +299,13 @@ def _save(path: Path, experiment: Experiment, points: list, done: int, wall: flo
         partial,
     )
     os.replace(partial, path)
+
+
+def _copied(state: Any) -> Any:
+    # A view is saved with all that it is a view of: the parameters of every seed side by side.
+    if isinstance(state, dict):
+        return {key: _copied(value) for key, value in state.items()}
+    return state.clone() if isinstance(state, torch.Tensor) else state
 
 
 def _load(path: Path, experiment: Experiment) -> tuple[list[dict[str, float]], int, float]:
@@ -366,7 +397,8 @@ def record_runs(
     """Run every pair of settings and seed that has no record yet, with a bar and checkpoints.
 
     A checkpoint of each run under way lies in ``out/.checkpoints`` until its record is written;
-    a call after a break goes on from there.
+    a call after a break goes on from there. Several processes that ``torchrun`` has started share
+    the runs: see :mod:`lnlib.replay.ranks`.
 
     Args:
         recipe: The experiment.
@@ -383,55 +415,160 @@ def record_runs(
     Raises:
         ValueError: If a record of the same name has other settings, and ``again`` is not given.
     """
-    where = resolve_device(device)
+    team = ranks.join(resolve_device(device))
     runs = [
         (chosen, seed, out / f"{recipe.name(chosen, seed)}.json")
         for seed in seeds
         for chosen in settings
     ]
-    todo = []
-    for run in runs:
-        if again or not run[2].exists():
-            todo.append(run)
-        elif (kept := record.read(run[2]))["settings"] != run[0].as_dict():
-            differs = {
-                k: f"{kept['settings'].get(k)}, asked {v}"
-                for k, v in run[0].as_dict().items()
-                if kept["settings"].get(k) != v
-            }
-            raise ValueError(
-                f"{run[2]} is recorded with other settings ({differs}); "
-                "add --again to replace it, or choose another --out"
-            )
-    if len(todo) < len(runs):
+    loaded = functools.cache(lambda: load(settings[0].data))
+    asked = zlib.crc32(repr([run[:2] for run in runs]).encode())
+
+    def decide() -> list[int]:
+        for *_, path in runs:
+            _drop_outlived(path)
+        due = [again or not _is_recorded(*run) for run in runs]
+        if any(due):
+            loaded()  # before other ranks do: it may have to be downloaded
+        # Seeds that a GPU trains side by side must be equally far.
+        most = _side_by_side(team.device, **options)
+        epochs = (_epochs_kept(path) if most > 1 else 0 for *_, path in runs)
+        stands = [1 + done if is_due else 0 for is_due, done in zip(due, epochs, strict=True)]
+        return [asked, most, *stands]
+
+    asked_first, most, *stands = team.agree(decide, 2 + len(runs))
+    if asked != asked_first:
+        raise ValueError(
+            f"rank {team.rank} was asked for other runs than rank 0; start all ranks with one "
+            "command, and name --epochs and --seeds if not every machine has a GPU"
+        )
+    todo = [run for run, stand in zip(runs, stands, strict=True) if stand]
+    if len(todo) < len(runs) and team.rank == 0:
         print(f"{len(runs) - len(todo)} of {len(runs)} runs are recorded already in {out}.")
     if not todo:
         return [path for *_, path in runs]
-    data = load(todo[0][0].data)
-    print(f"{len(todo)} runs on {record.device_name(where)}; records go to {out}.")
-    total = sum(
-        s.epochs * (len(recipe.replay.split(s, data).x_train) // s.batch_size) for s, *_ in todo
-    )
-    with tqdm(total=total, unit="update", smoothing=0.05, dynamic_ncols=True) as bar:
-        for chosen, seed, path in todo:
-            bar.set_description(f"{recipe.label(chosen)}, seed {seed}")
-            checkpoint = out / ".checkpoints" / f"{path.stem}.pt"
-            replay = recipe.replay(chosen, data, seed=seed, device=where, **options)
-            points = []
-            for point in train(
+    data = loaded()
+
+    def updates(unit: ranks.Unit) -> int:
+        return sum(
+            s.epochs * (len(recipe.replay.split(s, data).x_train) // s.batch_size) for s, *_ in unit
+        )
+
+    def train_unit(unit: ranks.Unit, count: ranks.Count) -> Iterator[tuple[Path, dict[str, Any]]]:
+        chosen, seeds = unit[0][0], " ".join(str(seed) for _, seed, _ in unit)
+        bar.set_description(f"{team.label}{recipe.label(chosen)}, seed {seeds}")
+        replays = [
+            recipe.replay(chosen, data, seed=seed, device=team.device, **options)
+            for _, seed, _ in unit
+        ]
+        if len(unit) > 1:
+            graph.Together(replays)
+        loops = [
+            train(
                 replay,
                 epochs=chosen.epochs,
                 first_epoch_points=chosen.first_epoch_points,
-                checkpoint=checkpoint,
-                on_update=bar.update,
-            ):
-                points.append(point)
-                bar.set_postfix_str(
-                    f"epoch {point['epoch']:.2f}, test error {point['test_error']:.2%}"
-                )
-            record.write(_record(recipe, replay, data, points, where, out), path)
-            checkpoint.unlink(missing_ok=True)
+                checkpoint=_checkpoint(path),
+                on_update=count,
+            )
+            for replay, (*_, path) in zip(replays, unit, strict=True)
+        ]
+        curves = []
+        for points in zip(*loops, strict=True):
+            curves.append(points)
+            bar.set_postfix_str(
+                f"epoch {points[0]['epoch']:.2f}, test error {points[0]['test_error']:.2%}"
+            )
+        for replay, points, (*_, path) in zip(
+            replays, zip(*curves, strict=True), unit, strict=True
+        ):
+            yield path, _record(recipe, replay, data, list(points), team.device, out, len(unit))
+
+    most = min(most, math.ceil(len(todo) / team.size))  # work for all ranks
+    units = _units(todo, [stand for stand in stands if stand], most)
+    if team.size > 1:
+        units.sort(key=updates, reverse=True)  # the longest first, so that all end together
+    if team.rank == 0:
+        alone = _without_gpu(recipe, todo) if device == "auto" else ""
+        print(f"{len(todo)} runs on {team}; records go to {out}.{alone}")
+    with tqdm(
+        total=updates(todo),
+        unit="update",
+        smoothing=0.05,
+        dynamic_ncols=True,
+        disable=team.rank > 0,
+    ) as bar:
+        team.work(units, train_unit, _drop_checkpoint, bar)
     return [path for *_, path in runs]
+
+
+def _side_by_side(device: torch.device, step: str = "plain", **_: Any) -> int:
+    """Return how many seeds to train in one batched model: several in a CUDA graph alone."""
+    captured = device.type == "cuda" and step in ("auto", "graph")
+    return graph.seeds_together(device) if captured else 1
+
+
+def _units(todo: ranks.Unit, stands: list[int], most: int) -> list[ranks.Unit]:
+    """Put runs together that differ in the seed alone and are equally far, at most so many."""
+    alike: dict[Any, ranks.Unit] = {}
+    for (chosen, seed, path), stand in zip(todo, stands, strict=True):
+        alike.setdefault((chosen, stand) if most > 1 else path, []).append((chosen, seed, path))
+    return [runs[k : k + most] for runs in alike.values() for k in range(0, len(runs), most)]
+
+
+def _epochs_kept(path: Path) -> int:
+    try:
+        return torch.load(_checkpoint(path), map_location="cpu", weights_only=True)["done"]
+    except Exception:  # none, or a damaged one: the run itself will say so
+        return 0
+
+
+def _is_recorded(chosen: Any, seed: int, path: Path) -> bool:
+    """Say whether a run has its record, and refuse a record of other settings."""
+    if not path.exists():
+        return False
+    kept, asked = record.read(path)["settings"], chosen.as_dict()
+    if kept != asked:
+        differs = {k: f"{kept.get(k)}, asked {v}" for k, v in asked.items() if kept.get(k) != v}
+        raise ValueError(
+            f"{path} is recorded with other settings ({differs}); "
+            "add --again to replace it, or choose another --out"
+        )
+    return True
+
+
+def _checkpoint(path: Path) -> Path:
+    return path.parent / ".checkpoints" / f"{path.stem}.pt"
+
+
+def _drop_checkpoint(path: Path) -> None:
+    # With what a process left that was killed while it saved.
+    for file in _checkpoint(path).parent.glob(f"{glob.escape(path.stem)}.pt*"):
+        file.unlink(missing_ok=True)
+
+
+def _drop_outlived(path: Path) -> None:
+    # A process can end after it has written the record and before it has dropped the checkpoint.
+    kept = _checkpoint(path)
+    both = path.exists() and kept.exists()
+    if both and kept.stat().st_mtime <= path.stat().st_mtime:
+        _drop_checkpoint(path)
+
+
+def _without_gpu(recipe: Recipe, todo: ranks.Unit) -> str:
+    """Say that there is no GPU, and how long the runs took when the book's were made on a CPU."""
+    if torch.cuda.is_available():
+        return ""
+    seconds = 0.0
+    for chosen, *_ in todo:
+        path = record.folder() / f"{recipe.name(chosen, 0)}.json"
+        kept = record.read(path) if path.exists() else None
+        usual = chosen.as_dict() | {"epochs": kept and kept["settings"]["epochs"]}
+        if not kept or kept["settings"] != usual or "CPU" not in kept["provenance"]["device"]:
+            return " No GPU was found: the bar says within a minute how long the CPU takes."
+        seconds += kept["provenance"]["wall_s"] / usual["epochs"] * chosen.epochs
+    long = datetime.timedelta(seconds=math.ceil(seconds))
+    return f" No GPU was found: at the speed of the book's own CPU runs they take {long} (h:mm:ss)."
 
 
 def _record(
@@ -441,7 +578,10 @@ def _record(
     points: list[dict[str, float]],
     device: torch.device,
     out: Path,
+    together: int,
 ) -> dict[str, Any]:
+    # The wall time of runs that were trained together is that of them all.
+    shared = {"seeds_together": together} if together > 1 else {}
     return {
         "format": record.FORMAT,
         "experiment": recipe.experiment,
@@ -460,5 +600,6 @@ def _record(
             wall_s=points[-1]["wall_s"],
             command=f"{recipe.command(replay.chosen, replay.seed)} --out {out}",
         )
-        | {"step": replay.step},
+        | {"step": replay.step}
+        | shared,
     }

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.optim.adam import adam
 
 from lnlib.replay.steps.manual import Networks, stack
 
@@ -84,23 +85,16 @@ class Together:
                 part = slice(start, start := start + p.numel())
                 p.data, p.grad = own.data[part].view_as(p), own.grad[part].view_as(p)
         self.networks = Networks([r.model for r in replays], self.flat, self.grad)
-        group = first.optimizer.param_groups[0]
-        self.flat.grad, on_gpu = self.grad, self.flat.is_cuda
-        self.adam = torch.optim.Adam(
-            [self.flat], group["lr"], group["betas"], group["eps"], fused=True, capturable=on_gpu
-        )
-        self.adam.state[self.flat] = {
-            "step": self.flat.new_zeros((), dtype=torch.float32),
-            "exp_avg": torch.zeros_like(self.flat),
-            "exp_avg_sq": torch.zeros_like(self.flat),
-        }
+        self.group = dict(first.optimizer.param_groups[0])  # Adam's settings
+        self.moments = {n: torch.zeros_like(self.flat) for n in ("exp_avg", "exp_avg_sq")}
+        self.step = self.flat.new_zeros((), dtype=torch.float32)  # updates, as Adam keeps them
         self._views: list[dict[str, Tensor]] = [{} for _ in replays]
         # Where a graph reads and writes: these stay in place.
         shape = (first.updates_per_epoch, len(replays), first.chosen.batch_size)
         self.order = self.y.new_zeros(shape, dtype=torch.int64)
         self.place = self.order.new_zeros(1)
         self.total = self.flat.new_zeros(len(replays), dtype=torch.float64)
-        self._capturing, self._warm, self._graphs = on_gpu, False, {}
+        self._capturing, self._warm, self._graphs = self.flat.is_cuda, False, {}
         # The stretch of updates last taken, who has asked for it, and its losses.
         self._stretch, self._asked, self._losses = None, set(range(len(replays))), self.total
         for seed, replay in enumerate(replays):
@@ -161,7 +155,7 @@ class Together:
             )
         self._gather()
         losses = self.networks(x, y)
-        self.adam.step()
+        self._adam()
         return losses
 
     def _gather(self) -> None:
@@ -170,10 +164,10 @@ class Together:
         They are not at the start, and after a checkpoint has been loaded.
         """
         rates = {r.optimizer.param_groups[0]["lr"] for r in self.replays}
-        if rates != {self.adam.param_groups[0]["lr"]}:
-            if len(rates) > 1:
-                raise ValueError(f"Together: one learning rate for all runs, got {sorted(rates)}")
-            (self.adam.param_groups[0]["lr"],) = rates
+        if len(rates) > 1:
+            raise ValueError(f"Together: one learning rate for all runs, got {sorted(rates)}")
+        if rates != {self.group["lr"]}:
+            (self.group["lr"],) = rates
             self._graphs.clear()  # they have the old one
         states = [r.optimizer.state[p] for r, p in zip(self.replays, self._own, strict=True)]
         if all(
@@ -187,15 +181,13 @@ class Together:
                 "Together: runs side by side must have taken equally many updates, got "
                 f"{sorted(int(step) for step in steps)}"
             )
-        ours = self.adam.state[self.flat]
-        ours["step"].fill_(*steps)
-        for name in ("exp_avg", "exp_avg_sq"):
-            for row, state in zip(ours[name], states, strict=True):
+        self.step.fill_(*steps)
+        for name, ours in self.moments.items():
+            for row, state in zip(ours, states, strict=True):
                 row.copy_(state[name]) if state else row.zero_()
         for seed, state in enumerate(states):
-            moments = {name: ours[name][seed] for name in ("exp_avg", "exp_avg_sq")}
-            state.update({"step": ours["step"]} | moments)
-            self._views[seed] = moments
+            self._views[seed] = {name: ours[seed] for name, ours in self.moments.items()}
+            state.update({"step": self.step} | self._views[seed])
 
     def _take(self, updates: int) -> None:
         """Take the next updates: in one launch, or where that is not to be had, one by one."""
@@ -224,11 +216,12 @@ class Together:
             self._warm = True
 
     def _capture(self, size: int) -> Callable[[], None]:
-        graph = torch.cuda.CUDAGraph()
+        graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream(self.flat.device)
         # Other threads, such as a live page's, may go on using the GPU.
+        mode = "thread_local"
         with (
             torch.cuda.device(self.flat.device),
-            torch.cuda.graph(graph, capture_error_mode="thread_local"),
+            torch.cuda.graph(graph, stream=stream, capture_error_mode=mode),
         ):
             for _ in range(size):
                 self._next()
@@ -240,5 +233,14 @@ class Together:
         shape = self.order.shape[1:]  # (S, B)
         x = self.x.index_select(0, cases).view(*shape, -1)
         self.total += self.networks(x, self.y.index_select(0, cases).view(shape))
-        self.adam.step()
+        self._adam()
         self.place += 1
+
+    def _adam(self) -> None:
+        # Not an optimizer's step(), which minds whether it is captured. All runs share the count.
+        adam(
+            [self.flat], [self.grad], *([m] for m in self.moments.values()), [], [self.step],
+            fused=True, amsgrad=False, maximize=False, weight_decay=0,
+            lr=self.group["lr"], eps=self.group["eps"],
+            beta1=self.group["betas"][0], beta2=self.group["betas"][1],
+        )  # fmt: skip

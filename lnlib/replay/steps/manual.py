@@ -75,7 +75,8 @@ class Networks:
         def take(shape: torch.Size) -> tuple[Tensor, Tensor]:
             nonlocal start
             part = slice(start, start := start + shape.numel())
-            return tuple(t[:, part].view(len(models), *shape) for t in (flat, grad))
+            rows = shape if len(shape) == 2 else (1, *shape)  # vectors stand for all cases
+            return tuple(t[:, part].view(len(models), *rows) for t in (flat, grad))
 
         self.layers = []
         for modules in zip(*models, strict=True):
@@ -117,16 +118,16 @@ class _Linear:
         self.W, self.dW = take(modules[0].weight.shape)  # (S, H, D)
         self.has_bias = modules[0].bias is not None
         if self.has_bias:
-            self.b, self.db = take(modules[0].bias.shape)  # (S, H)
+            self.b, self.db = take(modules[0].bias.shape)  # (S, 1, H)
 
     def forward(self, x: Tensor) -> Tensor:
         self.x, turned = x, self.W.transpose(1, 2)
-        return torch.baddbmm(self.b[:, None], x, turned) if self.has_bias else x.bmm(turned)
+        return torch.baddbmm(self.b, x, turned) if self.has_bias else x.bmm(turned)
 
     def backward(self, d: Tensor, *, first: bool) -> Tensor | None:
         torch.bmm(d.transpose(1, 2), self.x, out=self.dW)
         if self.has_bias:
-            torch.sum(d, 1, out=self.db)
+            torch.sum(d, 1, keepdim=True, out=self.db)
         return None if first else d.bmm(self.W)
 
 
@@ -135,22 +136,23 @@ class _WeightNormLinear:
 
     def __init__(self, modules: Sequence[WeightNormLinear], take: Callable) -> None:
         self.W, self.dW = take(modules[0].weight.shape)  # (S, H, D)
-        self.gain, self.dgain = take(modules[0].gain.shape)  # (S, H)
+        self.gain, self.dgain = take(modules[0].gain.shape)  # (S, 1, H)
         self.bias, self.dbias = take(modules[0].bias.shape)
 
     def forward(self, x: Tensor) -> Tensor:
-        self.norm = torch.linalg.vector_norm(self.W, dim=2)
+        self.norm = torch.linalg.vector_norm(self.W, dim=2)[:, None]
         self.x, self.a = x, x.bmm(self.W.transpose(1, 2))
         self.scale = self.gain / self.norm
-        return torch.addcmul(self.bias[:, None], self.a, self.scale[:, None])
+        return torch.addcmul(self.bias, self.a, self.scale)
 
     def backward(self, d: Tensor, *, first: bool) -> Tensor | None:
-        torch.sum(d, 1, out=self.dbias)
-        torch.div((d * self.a).sum(1), self.norm, out=self.dgain)
-        d = d * self.scale[:, None]
+        torch.sum(d, 1, keepdim=True, out=self.dbias)
+        torch.div((d * self.a).sum(1, keepdim=True), self.norm, out=self.dgain)
+        d = d * self.scale
         torch.bmm(d.transpose(1, 2), self.x, out=self.dW)
         # d(1 / ||w||) / dw = -w / ||w||^3 takes the part along w away.
-        self.dW.addcmul_(self.W, (self.dgain * self.scale / self.norm)[:, :, None], value=-1)
+        along = self.dgain * self.scale / self.norm
+        self.dW.addcmul_(self.W, along.transpose(1, 2), value=-1)
         return None if first else d.bmm(self.W)
 
 
@@ -163,14 +165,14 @@ class _Norm:
 
     def __init__(self, modules: Sequence[BatchNorm | LayerNorm], take: Callable) -> None:
         norm = modules[0]
-        self.gain, self.dgain = take(norm.weight.shape)  # (S, H)
+        self.gain, self.dgain = take(norm.weight.shape)  # (S, 1, H)
         self.bias, self.dbias = take(norm.bias.shape)
         self.eps, self.axis, self.correction = norm.eps, 2, 0
         self.over_batch = isinstance(norm, BatchNorm)
         if self.over_batch:
             self.axis, self.correction, self.momentum = 1, int(norm.unbiased), norm.momentum
-            self.mean = stack([m.running_mean for m in modules])
-            self.var = stack([m.running_var for m in modules])
+            self.mean = stack([m.running_mean for m in modules])[:, None]
+            self.var = stack([m.running_var for m in modules])[:, None]
 
     def forward(self, a: Tensor) -> Tensor:
         n = a.shape[self.axis]
@@ -183,22 +185,22 @@ class _Norm:
         self.rstd = (total / (n - self.correction)).add_(self.eps).rsqrt_()
         self.x_hat = x_hat.mul_(self.rstd)
         if self.over_batch:  # the running variance is unbiased in either case, as in PyTorch
-            for running, new in ((self.mean, mean), (self.var, total / (n - 1))):
-                running.mul_(1 - self.momentum).add_(new[:, 0], alpha=self.momentum)
-        return torch.addcmul(self.bias[:, None], self.x_hat, self.gain[:, None])
+            self.mean.lerp_(mean, self.momentum)
+            self.var.lerp_(total / (n - 1), self.momentum)
+        return torch.addcmul(self.bias, self.x_hat, self.gain)
 
     def backward(self, d: Tensor, *, first: bool) -> Tensor:
-        torch.sum(d, 1, out=self.dbias)
-        torch.sum(d * self.x_hat, 1, out=self.dgain)
-        n = d.shape[self.axis]
+        torch.sum(d, 1, keepdim=True, out=self.dbias)
+        torch.sum(d * self.x_hat, 1, keepdim=True, out=self.dgain)
         if self.over_batch:
             # The gain is constant along the axis, and the sums are there already.
-            scale, total, along = self.gain[:, None], self.dbias[:, None], self.dgain[:, None]
+            scale, total, along = self.gain * self.rstd, self.dbias, self.dgain
         else:
-            d, scale = d * self.gain[:, None], 1
+            d, scale = d * self.gain, self.rstd
             total, along = d.sum(2, keepdim=True), (d * self.x_hat).sum(2, keepdim=True)
-        dx = (d - total / n).addcmul_(self.x_hat, along / (n - self.correction), value=-1)
-        return dx.mul_(scale * self.rstd)
+        n = d.shape[self.axis]
+        dx = torch.sub(d, total, alpha=1 / n)
+        return dx.addcmul_(self.x_hat, along, value=-1 / (n - self.correction)).mul_(scale)
 
 
 class _ReLU:

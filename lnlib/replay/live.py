@@ -1,0 +1,148 @@
+"""What a reader starts: norms and seeds that train side by side, and the time of a step here."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+
+from lnlib.data import Dataset, load
+from lnlib.replay import mnist, steps
+from lnlib.replay.record import device_name
+from lnlib.replay.train import resolve_device, train_together
+
+EPOCHS = 3
+#: Of the race on a CPU, where it is to end within a minute; a GPU trains the paper's network.
+SMALL = {"data": "digits", "hidden": (100, 100)}
+
+
+def devices() -> dict[str, str]:
+    """Return the devices of this machine, from what a person calls them to PyTorch's name.
+
+    Example:
+        >>> list(devices().values())[-1]
+        'cpu'
+    """
+    gpus = range(torch.cuda.device_count())
+    found = {f"{device_name(f'cuda:{i}')} ({i})": f"cuda:{i}" for i in gpus}
+    return found | {"the processor": "cpu"}
+
+
+def race(
+    norms: Sequence[str],
+    seeds: int = 1,
+    batch_size: int = 4,
+    device: str = "auto",
+    *,
+    epochs: int = EPOCHS,
+    learning_rate: float = 1e-3,
+) -> Iterator[dict[str, list[dict[str, float]]]]:
+    """Train networks side by side, one for each norm and seed, and yield where they stand.
+
+    Runs of one seed share the weights they start from and the order of the cases. On a GPU it is
+    section 6.6's network on MNIST; on a CPU a small one on digits, which ends within a minute.
+
+    Args:
+        norms: For example ``("layer", "batch", "none")``.
+        seeds: How many, from 0 on.
+        batch_size: Cases a step.
+        device: As for :func:`lnlib.replay.mnist.record_all`.
+        epochs: Passes over the training cases.
+        learning_rate: Adam's.
+
+    Yields:
+        From norm to one point of :func:`lnlib.replay.train.train` for each seed, all at one epoch.
+    """
+    where = resolve_device(device)
+    task = {} if where.type == "cuda" else SMALL
+    data = load(task.get("data", "mnist"))
+    chosen = {
+        norm: mnist.Settings(
+            norm=norm,
+            batch_size=batch_size,
+            epochs=epochs,
+            learning_rate=learning_rate,
+            first_epoch_points=6,
+            **task,
+        )
+        for norm in norms
+    }
+    step = "manual" if where.type == "cpu" else "auto"  # what is small needs no compiler
+    replays = {
+        (norm, seed): mnist.Replay(settings, data, seed=seed, device=where, step=step)
+        for norm, settings in chosen.items()
+        for seed in range(seeds)
+    }
+    for points in train_together(replays):
+        yield {norm: [points[norm, seed] for seed in range(seeds)] for norm in norms}
+
+
+def time_steps(
+    norm: str = "layer",
+    batch_size: int = 4,
+    device: str = "auto",
+    *,
+    rounds: int = 8,
+    updates: int = 20,
+    hidden: tuple[int, ...] = mnist.HIDDEN["mnist"],
+) -> Iterator[dict[str, float]]:
+    """Time a step of section 6.6's network in every way that this machine has.
+
+    The ways take turns, so that what else the machine does hits all of them. The images are made
+    up: what they show takes no time.
+
+    Args:
+        norm: As in :class:`lnlib.replay.mnist.Settings`.
+        batch_size: Cases a step.
+        device: As for :func:`race`.
+        rounds: Turns for each way.
+        updates: Steps in a turn.
+        hidden: Widths of the hidden layers.
+
+    Yields:
+        After each round, from a way's name to the median of its turns in milliseconds a step, and
+        ``floor``: a copy of as many numbers as there are parameters and moments of Adam, which
+        every step must at least read and write.
+    """
+    where = resolve_device(device)
+    rng = np.random.default_rng(0)
+    x = rng.random((max(256, batch_size), 784), dtype=np.float32)
+    y = rng.integers(0, 10, len(x))
+    made_up = Dataset("made-up images", x, y, x[:1], y[:1], "")
+    settings = mnist.Settings(norm=norm, batch_size=batch_size, hidden=hidden)
+    ways = {}
+    for name in steps.NAMES:
+        try:
+            ways[name] = mnist.Replay(settings, made_up, device=where, step=name)
+        except ValueError:  # not on this device, or no compiler
+            continue
+    size = sum(p.numel() for p in ways["plain"].model.parameters())
+    source = torch.zeros(3 * size, device=where)
+    target = torch.zeros_like(source)
+    turns: dict[str, list[float]] = {name: [] for name in (*ways, "floor")}
+    for replay in ways.values():
+        replay.model.train()
+        _turn(where, updates, _update, replay)  # the first one sets up what the others find
+    for _ in range(rounds):
+        for name, replay in ways.items():
+            turns[name].append(_turn(where, updates, _update, replay))
+        turns["floor"].append(_turn(where, updates, target.copy_, source))
+        yield {name: statistics.median(taken) for name, taken in turns.items()}
+
+
+def _update(replay: mnist.Replay) -> None:
+    size = replay.chosen.batch_size
+    replay.update((replay.x[:size], replay.y[:size]))
+
+
+def _turn(where: torch.device, updates: int, function, *args) -> float:
+    """Milliseconds a call; the GPU has finished before the clock is read."""
+    clock = time.perf_counter()
+    for _ in range(updates):
+        function(*args)
+    if where.type == "cuda":
+        torch.cuda.synchronize(where)
+    return 1e3 * (time.perf_counter() - clock) / updates

@@ -1,39 +1,100 @@
-"""Measure everything in this folder, print it, and keep it in ``_build/bench.json``.
+"""Measure everything in this folder, print one table, and store it in ``_build/bench.json``.
 
-Usage: python -m lnlib bench   (or: make bench)
+Usage: python -m lnlib bench [--keep]   (or: make bench, make bench KEEP=1)
+       python -m bench norm rnn         measures some of it and stores nothing
+
+With ``--keep`` the rows go into ``book/runs/bench.json`` too, which the book shows: in the place of
+those of the same device, beside those of others.
 """
 
 from __future__ import annotations
 
-import json
+import argparse
 import os
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
-from bench import fisher, norm, pages, rnn
+import torch
+from threadpoolctl import threadpool_limits
+
+from bench import exchange, fisher, mnist, norm, pages, rnn, table
 from lnlib.replay import record
 
-MODULES = {"norm": norm, "rnn": rnn, "fisher": fisher, "pages": pages}
+MODULES = {
+    "norm": norm,
+    "rnn": rnn,
+    "fisher": fisher,
+    "mnist": mnist,
+    "exchange": exchange,
+    "pages": pages,
+}
+OUT = Path("_build/bench.json")
 
 
-def main() -> int:
-    """Run every benchmark; each prints its own table."""
-    kept, start, load = {}, time.perf_counter(), os.getloadavg()
-    for name, module in MODULES.items():
-        print(f"\n{name}: {module.__doc__.splitlines()[0]}")
-        kept[name] = module.main()
-    kept["provenance"] = record.provenance(
-        device="cpu", wall_s=time.perf_counter() - start, command="python -m lnlib bench"
+def measure(names: list[str], device: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Run benchmarks on one device, print their rows, and return them and their provenance."""
+    rows, start, load = [], time.perf_counter(), os.getloadavg()
+    for name in names:
+        begin = time.perf_counter()
+        with threadpool_limits(torch.get_num_threads(), "blas"):
+            found = MODULES[name].rows(device)
+        if not found:  # some are the processor's alone
+            continue
+        print(f"\n{name}: {MODULES[name].__doc__.splitlines()[0]}")
+        table.show(found)
+        print(f"{time.perf_counter() - begin:.0f} s", flush=True)
+        rows += found
+    made = record.provenance(
+        device=device, wall_s=time.perf_counter() - start, command="python -m lnlib bench"
     )
     # Others at work on the machine are in the figures: of the last minute, before and after.
-    kept["provenance"]["load"] = [load[0], os.getloadavg()[0]]
-    out = Path("_build/bench.json")
-    out.parent.mkdir(exist_ok=True)
-    out.write_text(json.dumps(kept, indent=1) + "\n")
-    print(f"\nLoad of the machine: {load[0]:.1f} before. Kept in {out}.")
+    made["load"] = [round(load[0], 2), round(os.getloadavg()[0], 2)]
+    made["cpus"] = os.cpu_count()
+    return rows, made
+
+
+def main(names: list[str] | None = None, *, keep: bool = False) -> int:
+    """Measure, print and, if all was measured, store.
+
+    Args:
+        names: Some of :data:`MODULES`; ``None`` means all.
+        keep: Put the rows into the book's table, too.
+    """
+    if keep and names:
+        raise ValueError("bench: --keep stores the whole table; name no benchmarks with it")
+    old = table.read(table.KEEP) if keep and table.KEEP.exists() else None  # before the work
+    new: dict[str, Any] = {"format": table.FORMAT, "rows": [], "provenance": {}}
+    for device in ("cpu", "cuda")[: 1 + torch.cuda.is_available()]:
+        rows, made = measure(names or list(MODULES), device)
+        new["rows"] += rows
+        if rows:
+            new["provenance"][rows[0]["device"]] = made
+            print(f"\n{rows[0]['device']}. Load of the machine: {made['load'][0]} before.")
+    if names:
+        return 0
+    table.write(new, OUT)
+    print(f"Stored in {OUT}.")
+    if keep:
+        for device in old["provenance"] if old else []:
+            what = "replaces" if device in new["provenance"] else "leaves"
+            date = old["provenance"][device]["date"]
+            print(f"{table.KEEP.name}: {what} the rows of {device}, measured {date}.")
+        table.write(table.merge(old, new) if old else new, table.KEEP)
+        print(f"Kept in {table.KEEP}.")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(MODULES))
+    parser.add_argument("--keep", action="store_true", help="into book/runs/bench.json, too")
+    chosen = parser.parse_args()
+    if unknown := set(chosen.names) - set(MODULES):
+        parser.error(f"the benchmarks are {', '.join(MODULES)}, got {', '.join(sorted(unknown))}")
+    try:
+        sys.exit(main(chosen.names or None, keep=chosen.keep))
+    except (ValueError, RuntimeError) as error:
+        print(f"bench: {error}", file=sys.stderr)
+        sys.exit(1)

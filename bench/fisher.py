@@ -1,27 +1,23 @@
-"""Measure ``MLP.fisher_product`` beside one gradient and curvlinops: ``python -m bench.fisher``.
+"""``MLP.fisher_product`` beside PyTorch's forward and backward differentiation, and curvlinops.
 
-784-1000-1000-10 with layer norm, 1,000 cases, float32, two threads, candidates in turn within one
-process, medians. The gradient is PyTorch's, of the mean loss of the same network and cases; it is
-no competitor, but what a product is counted in. curvlinops, where it is installed, multiplies with
-its GGN, which for softmax and cross entropy is the exact Fisher matrix. Each product is also
-checked against PyTorch's in float64.
+784-1000-1000-10 with layer norm, 1,000 cases, float32. The floor is one gradient of the mean loss
+of the same network and cases: no competitor, but what a product is counted in. curvlinops, where
+it is installed, multiplies with its GGN, which for softmax and cross entropy is the exact Fisher
+matrix. Each product is also checked against PyTorch's in float64: ``error`` is the relative one.
 """
 
 from __future__ import annotations
 
-import os
-import random
-import time
 from collections.abc import Callable
 from itertools import pairwise
-from statistics import median
+from typing import Any
 
 import numpy as np
 import torch
-from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 from torch.func import functional_call, jvp, vjp
 
+from bench.table import medians, row
 from lnlib.fisher import MLP, Dense
 
 SIZES = (784, 1000, 1000, 10)
@@ -88,20 +84,6 @@ def theirs(net: nn.Sequential, X: Tensor, y: Tensor, v: list[Tensor]) -> Callabl
     return lambda: operator @ v
 
 
-def medians(candidates: dict[str, Callable], seconds: float = 20.0) -> dict[str, float]:
-    """Run the candidates in turn, at least 5 times; return the median of each in ms."""
-    times: dict[str, list[float]] = {name: [] for name in candidates}
-    turn = list(candidates)
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end or len(times["lnlib"]) < 5:
-        random.shuffle(turn)  # who comes after whom decides what is in the cache
-        for name in turn:
-            start = time.perf_counter()
-            candidates[name]()
-            times[name].append(1e3 * (time.perf_counter() - start))
-    return {name: median(t) for name, t in times.items()}
-
-
 def flat(product: list[Tensor]) -> np.ndarray:
     """Return what :func:`split` took apart as one vector of :class:`MLP`."""
     parts = []
@@ -111,8 +93,10 @@ def flat(product: list[Tensor]) -> np.ndarray:
     return torch.cat([part.ravel() for part in parts]).numpy()
 
 
-def run() -> list[dict]:
-    """Return two rows, times and errors, with a number for each candidate."""
+def rows(device: str) -> list[dict[str, Any]]:
+    """Return a row beside each competitor; NumPy's product is the processor's."""
+    if device != "cpu":
+        return []
     rng = np.random.default_rng(0)
     net, X = make(), rng.random((CASES, SIZES[0]), dtype=np.float32)
     y, t_X = torch.from_numpy(rng.integers(SIZES[-1], size=CASES)), torch.from_numpy(X)
@@ -120,41 +104,29 @@ def run() -> list[dict]:
     v = rng.standard_normal(model.size, dtype=np.float32)
     t_v = split(net, v)
     products = {
-        "lnlib": lambda: model.fisher_product(X, v),
-        "autodiff": lambda: flat(autodiff(net, t_X, t_v)),
+        "lnlib.fisher.MLP": lambda: model.fisher_product(X, v),
+        "PyTorch, jvp and vjp": lambda: flat(autodiff(net, t_X, t_v)),
     }
     if other := theirs(net, t_X, y, t_v):
         products["curvlinops"] = lambda: flat(other())
     double = make().double()
     exact = flat(autodiff(double, t_X.double(), split(double, v.astype(float))))
-    errors = {
+    error = {
         name: float(np.linalg.norm(product() - exact) / np.linalg.norm(exact))
         for name, product in products.items()
     }
-    times = medians({"gradient": lambda: gradient(net, t_X, y), **products})
-    return [{"what": "time, ms", **times}, {"what": "relative error", **errors}]
-
-
-def main() -> list[dict]:
-    threads, load = torch.get_num_threads(), os.getloadavg()[0]
-    torch.set_num_threads(min(2, os.cpu_count() or 1))
-    try:
-        with threadpool_limits(2, "blas"):
-            rows = run()
-    finally:
-        torch.set_num_threads(threads)
-    names = [name for name in ("lnlib", "gradient", "autodiff", "curvlinops") if name in rows[0]]
-    print(f"{'':16}" + "".join(f"{name:>12}" for name in names), end="")
-    print("".join(f"{'/ ' + name:>13}" for name in names[1:]))
-    for row in rows:
-        numbers = [row.get(name) for name in names]
-        cells = [f"{n:12.4g}" if n else f"{'':12}" for n in numbers]
-        if row is rows[0]:
-            cells += [f"{numbers[0] / n:13.2f}" for n in numbers[1:]]
-        print(f"{row['what']:16}" + "".join(cells))
-    print(f"Load of the machine: {load:.1f} before, {os.getloadavg()[0]:.1f} after.")
-    return rows
-
-
-if __name__ == "__main__":
-    main()
+    ms = medians({"gradient": lambda: gradient(net, t_X, y), **products}, 8.0)
+    own, *others = products
+    return [
+        row(
+            "Fisher product, 1.8 million parameters",
+            f"{CASES} cases",
+            own,
+            ms[own],
+            instead=(name, ms[name]),
+            floor=("one gradient", ms["gradient"]),
+            error=error[own],
+            instead_error=error[name],
+        )
+        for name in others
+    ]

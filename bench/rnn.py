@@ -1,33 +1,34 @@
-"""Measure the layer-normalized recurrences beside PyTorch's own: ``python -m bench.rnn [A B C]``.
+"""The layer-normalized recurrences beside PyTorch's own without a norm.
 
-float32, two threads on a CPU, candidates in turn within one process, medians, of the modules as a
-user calls them: ``nn.LSTM`` and ``nn.GRU`` without layer norm, the loop over ``gx[t]`` that most
-people write, and each implementation that this machine has. Peak memory is that of one forward
-and backward pass above what the module and its data take, each in a process of its own.
+Of the modules as a user calls them: the loop over ``gx[t]`` that most people write, and each
+implementation that this machine has, beside ``nn.LSTM``, ``nn.GRU`` and ``nn.RNN``. The floor is
+the bare matrix products, one a time step and one for all inputs. Peak memory, of the LSTM at the
+first shape, is that of a forward and backward pass above what the module and its data take, each
+in a process of its own.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import random
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
-from statistics import median
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lnlib.nn import LayerNormGRU, LayerNormLSTM, kernels
+from bench.table import medians, row
+from lnlib.nn import LayerNormGRU, LayerNormLSTM, LayerNormRNN, kernels
 
-SHAPES = {"A": (500, 8, 400), "B": (100, 64, 256), "C": (30, 128, 1024)}  # T, B, H
-TORCH = {"LSTM": nn.LSTM, "GRU": nn.GRU}
-OURS = {"LSTM": LayerNormLSTM, "GRU": LayerNormGRU}
-NUMBERS = ["torch", "indexed", *kernels.IMPLEMENTATIONS[1:]]
+SHAPES = [(500, 8, 400), (100, 64, 256), (10, 128, 1024)]  # T, B, H; the input is H wide too
+TORCH = {"LSTM": nn.LSTM, "GRU": nn.GRU, "RNN": nn.RNN}
+OURS = {"LSTM": LayerNormLSTM, "GRU": LayerNormGRU, "RNN": LayerNormRNN}
+GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+PASSES = ("forward", "forward + backward")
+LOOP = "loop over gx[t]"
 
 
 def indexed_lstm(m: LayerNormLSTM, x: Tensor) -> Tensor:
@@ -61,98 +62,99 @@ def indexed_gru(m: LayerNormGRU, x: Tensor) -> Tensor:
 INDEXED = {"LSTM": indexed_lstm, "GRU": indexed_gru}
 
 
-def device() -> torch.device:
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-
-
-def names() -> list[str]:
-    """Return the candidates of this machine; the first is what the others are measured against."""
-    elsewhere = "compiled" if device().type == "cuda" else "cuda"
+def paths(kind: str, device: str) -> list[str]:
+    """Return what is measured on this machine; the loop for LSTM and GRU."""
+    elsewhere = "compiled" if device == "cuda" else "cuda"
     there = [name for name, is_there in kernels.available().items() if is_there]
-    return ["torch", "indexed", *(name for name in there if name != elsewhere)]
+    return [LOOP] * (kind in INDEXED) + [name for name in there if name != elsewhere]
 
 
-def make(kind: str, name: str, hidden: int) -> tuple[nn.Module, Callable[[Tensor], Tensor]]:
-    """Return a module of the candidate, and its outputs as a function of the inputs."""
-    if name == "torch":
-        module = TORCH[kind](hidden, hidden, device=device())
+def make(kind: str, path: str, hidden: int, device: str) -> tuple[nn.Module, Callable]:
+    """Return a module, and its outputs as a function of the inputs."""
+    if path == "torch":
+        module = TORCH[kind](hidden, hidden, device=device)
         return module, lambda x: module(x)[0]
-    implementation = "plain" if name == "indexed" else name
-    module = OURS[kind](hidden, hidden, device=device(), implementation=implementation)
-    if name == "indexed":
+    implementation = "plain" if path == LOOP else path
+    module = OURS[kind](hidden, hidden, device=device, implementation=implementation)
+    if path == LOOP:
         return module, lambda x: INDEXED[kind](module, x)
     return module, lambda x: module(x)[0]
 
 
-def passes(kind: str, name: str, hidden: int) -> tuple[Callable, Callable]:
+def passes(kind: str, path: str, x: Tensor) -> dict[str, Callable]:
     """Return the forward pass alone, and forward and backward."""
-    module, outputs = make(kind, name, hidden)
+    module, outputs = make(kind, path, x.shape[-1], x.device.type)
 
-    def forward(x: Tensor) -> None:
+    def forward() -> None:
         with torch.no_grad():
             outputs(x)
 
-    def forward_and_backward(x: Tensor) -> None:
+    def both() -> None:
         module.zero_grad(set_to_none=True)
         outputs(x).sum().backward()
 
-    return forward, forward_and_backward
+    return dict(zip(PASSES, (forward, both), strict=True))
 
 
-def milliseconds(call: Callable, x: Tensor) -> float:
-    if x.is_cuda:
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        call(x)
-        end.record()
-        end.synchronize()
-        return start.elapsed_time(end)
-    begin = time.perf_counter()
-    call(x)
-    return 1e3 * (time.perf_counter() - begin)
+def products(kind: str, x: Tensor) -> dict[str, Callable]:
+    """Return the matrix products that no path can do without, and nothing else."""
+    T, B, H = x.shape
+    W, wide = x.new_zeros(GATES[kind] * H, H), x.new_zeros(B, GATES[kind] * H)
+    every = x.new_zeros(T * B, GATES[kind] * H)
+    all_x, h, dh = x.view(T * B, H), x[0].clone(), x.new_zeros(B, H)
+
+    def forward() -> None:
+        torch.mm(all_x, W.t(), out=every)
+        for _ in range(T):
+            torch.mm(h, W.t(), out=wide)
+
+    def both() -> None:
+        forward()
+        for _ in range(T):
+            torch.mm(wide, W, out=dh)
+        for _ in range(2):  # of W_x and of W_h
+            torch.mm(every.t(), all_x)
+
+    return dict(zip(PASSES, (forward, both), strict=True))
 
 
-def medians(candidates: dict[str, Callable], x: Tensor, seconds: float) -> dict[str, float]:
-    """Run the candidates in turn, at least 3 times; return the median of each in ms."""
-    times: dict[str, list[float]] = {name: [] for name in candidates}
-    turn = list(candidates)
-    for name in turn:
-        candidates[name](x)  # the first call builds, packs and tunes
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end or len(times["torch"]) < 3:
-        random.shuffle(turn)  # who comes after whom decides what is in the cache
-        for name in turn:
-            times[name].append(milliseconds(candidates[name], x))
-    return {name: median(t) for name, t in times.items()}
+def speed(kind: str, shape: tuple[int, int, int], device: str) -> list[dict[str, Any]]:
+    """Return the rows of one recurrence at one shape."""
+    x = torch.randn(*shape, device=device)
+    names = paths(kind, device)
+    calls = {name: passes(kind, name, x) for name in ["torch", *names]}
+    calls["floor"] = products(kind, x)
+    found = []
+    for which in PASSES:
+        ms = medians({name: c[which] for name, c in calls.items()}, 1.5, device, least=3)
+        for name in names:
+            found.append(
+                row(
+                    f"LN-{kind} {which}",
+                    "×".join(map(str, shape)),
+                    name if name == LOOP else f"lnlib.nn, {name}",
+                    ms[name],
+                    instead=(f"torch.nn.{kind}, no norm", ms["torch"]),
+                    floor=("bare products", ms["floor"]),
+                    device=device,
+                )
+            )
+    return found
 
 
-def speed(shape: str, seconds: float = 6.0) -> list[dict]:
-    T, B, H = SHAPES[shape]
-    x = torch.randn(T, B, H, device=device())
-    rows = []
-    for kind in TORCH:
-        calls = {name: passes(kind, name, H) for name in names()}
-        for k, what in enumerate(("forward", "forward + backward")):
-            candidates = {name: call[k] for name, call in calls.items()}
-            numbers = medians(candidates, x, seconds)
-            rows.append({"what": f"{kind} {what}, ms", "shape": shape, **numbers})
-    return rows
-
-
-def peak(name: str, shape: str) -> float:
+def peak(path: str, device: str) -> float:
     """Return what an LSTM's forward and backward pass add to the memory of this process, in MiB."""
-    T, B, H = SHAPES[shape]
-    x = torch.randn(T, B, H, device=device())
-    _, call = passes("LSTM", name, H)
-    call(x[:2].clone())  # what the libraries take once
-    if x.is_cuda:
+    x = torch.randn(*SHAPES[0], device=device)
+    passes("LSTM", path, x[:2].clone())["forward + backward"]()  # what the libraries take once
+    call = passes("LSTM", path, x)["forward + backward"]
+    if device == "cuda":
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
-        call(x)
+        call()
         return (torch.cuda.max_memory_allocated() - before) / 2**20
     Path("/proc/self/clear_refs").write_text("5")  # the peak is now what is in use
     before = _memory("VmRSS")
-    call(x)
+    call()
     return (_memory("VmHWM") - before) / 2**10
 
 
@@ -162,44 +164,25 @@ def _memory(field: str) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith(field))
 
 
-def memory(shape: str) -> list[dict]:
-    if device().type == "cpu" and not Path("/proc/self/clear_refs").exists():
-        return []  # only Linux says
-    numbers = {}
-    for name in names():
-        code = f"from bench import rnn; print(rnn.peak({name!r}, {shape!r}))"
+def memory(found: list[dict[str, Any]], device: str) -> None:
+    """Add the peak memory to the rows it was measured for."""
+    if device == "cpu" and not Path("/proc/self/clear_refs").exists():
+        return  # only Linux says
+    taken = {}
+    for name in ["torch", *paths("LSTM", device)]:
+        code = f"from bench import rnn; print(rnn.peak({name!r}, {device!r}))"
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-        numbers[name] = json.loads(run.stdout)
-    return [{"what": "LSTM peak memory, MiB", "shape": shape, **numbers}]
+        taken[name if name in ("torch", LOOP) else f"lnlib.nn, {name}"] = json.loads(run.stdout)
+    shape = "×".join(map(str, SHAPES[0]))
+    for r in found:
+        if (r["what"], r["shape"]) == ("LN-LSTM forward + backward", shape):
+            r["peak_mib"] = round(taken[r["path"]], 1)
+            r["instead_peak_mib"] = round(taken["torch"], 1)
 
 
-def run(shapes: list[str] | None = None) -> list[dict]:
-    """Return a row for each table line: what, shape, and a number for each candidate."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(min(2, os.cpu_count() or 1))
-    try:
-        return [row for shape in shapes or SHAPES for row in speed(shape) + memory(shape)]
-    finally:
-        torch.set_num_threads(threads)
-
-
-def main(shapes: list[str] | None = None) -> list[dict]:
-    load = os.getloadavg()[0]
-    rows = run(shapes)
-    present = [name for name in NUMBERS if any(name in row for row in rows)]
-    print(f"{'':{28 + 12 + 10 * len(present)}}  ratio to torch")
-    print(f"{'':28}{'T×B×H':12}" + "".join(f"{name:>10}" for name in (*present, *present[1:])))
-    for row in rows:
-        numbers = [row[name] for name in present]
-        cells = [f"{n:10.4g}" for n in numbers] + [f"{n / numbers[0]:10.2f}" for n in numbers[1:]]
-        shape = "×".join(map(str, SHAPES[row["shape"]]))
-        print(f"{row['what']:28}{shape:12}" + "".join(cells))
-    print(f"Load of the machine: {load:.1f} before, {os.getloadavg()[0]:.1f} after.")
-    return rows
-
-
-if __name__ == "__main__":
-    unknown = set(sys.argv[1:]) - set(SHAPES)
-    if unknown:
-        sys.exit(f"bench.rnn: the shapes are {', '.join(SHAPES)}, got {', '.join(unknown)}")
-    main(sys.argv[1:])
+def rows(device: str) -> list[dict[str, Any]]:
+    """Return the rows of one device: the LSTM at every shape, the others at the first."""
+    found = [r for shape in SHAPES for r in speed("LSTM", shape, device)]
+    found += [r for kind in ("GRU", "RNN") for r in speed(kind, SHAPES[0], device)]
+    memory(found, device)
+    return found

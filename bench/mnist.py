@@ -1,0 +1,163 @@
+"""A training step of section 6.6's network: the plain loop, and what takes its place.
+
+The cases are drawn, so that nothing has to be downloaded: a pixel at distance r from the middle is
+on with probability 0.6 exp(-(r/7.4)^3), close to MNIST's own law, where many pixels are hardly
+ever on. That matters: the weights of such a pixel get no gradient, Adam's first moment of them
+decays into denormal numbers, and processors are slow with those. So the step is measured from the
+start, and once more after 2,000 updates, in a process of its own. The floor is one pass that reads
+and writes as many numbers as the parameters and both moments are: what Adam has to do.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from bench.table import medians, milliseconds, row
+from lnlib.data import Dataset
+from lnlib.replay import mnist
+from lnlib.replay.steps import NAMES, choose
+from lnlib.replay.steps.graph import Together
+
+NORMS = ("none", "layer", "batch")
+BATCHES = (4, 128)
+UPDATES = 2000
+# Updates within one measurement; a CUDA graph holds 50.
+BLOCK = {("cpu", 4): 20, ("cpu", 128): 3, ("cuda", 4): 500, ("cuda", 128): 50}
+SEEDS = 16  # side by side on a GPU
+CASES = 10_000
+
+
+def cases() -> Dataset:
+    """Draw cases of MNIST's shape and sparsity."""
+    rng = np.random.default_rng(0)
+    r = np.hypot(*(np.mgrid[:28, :28] - 13.5)).ravel()
+    on = rng.random((CASES, 784), dtype=np.float32) < 0.6 * np.exp(-((r / 7.4) ** 3))
+    x = (on * rng.random((CASES, 784), dtype=np.float32)).astype(np.float32)
+    y = rng.integers(10, size=CASES)
+    return Dataset("mnist", x, y, x[:100], y[:100], sha256="0" * 64)
+
+
+def stepper(
+    norm: str, batch_size: int, step: str, data: Dataset, device: str, seeds: int = 1
+) -> Callable:
+    """Return a call that makes ``BLOCK[device, batch_size]`` updates of each seed."""
+    settings = mnist.Settings(norm=norm, batch_size=batch_size, train_cases=CASES)
+    alone = step if seeds == 1 else "plain"
+    replays = [
+        mnist.Replay(settings, data, seed=seed, device=device, step=alone) for seed in range(seeds)
+    ]
+    if seeds > 1:
+        Together(replays)
+    updates = BLOCK[device, batch_size]
+    epoch = first = 0
+
+    def call() -> None:
+        nonlocal epoch, first
+        if first + updates > replays[0].updates_per_epoch:
+            epoch, first = epoch + 1, 0
+        for replay in replays:
+            for _ in replay.advance(epoch, first, first + updates):
+                pass
+        first += updates
+
+    return call
+
+
+def there(device: str) -> list[str]:
+    """Return the steps that this machine has; the plain one first."""
+    found = []
+    for step in NAMES:
+        try:
+            found.append(choose(step, 4, torch.device(device)))
+        except ValueError:  # not on this device, or no compiler
+            continue
+    return found
+
+
+def floor(device: str) -> Callable:
+    """Return a pass over as many numbers as the parameters and both moments are."""
+    network = mnist.network(mnist.Settings(norm="none"), 784, 10, generator=torch.Generator())
+    count = sum(p.numel() for p in network.parameters())
+    numbers = torch.ones(3 * count, device=device)
+    return lambda: numbers.mul_(1.0)
+
+
+def late(norm: str, step: str, flush: bool) -> float:
+    """Return ms a step of 4 cases after 2,000 updates, in a process that has done nothing else.
+
+    Args:
+        norm: Of the network.
+        step: Which step.
+        flush: Take denormal numbers for 0; threads inherit it, so it has to be said first.
+    """
+    torch.set_flush_denormal(flush)
+    call, block = stepper(norm, 4, step, cases(), "cpu"), BLOCK["cpu", 4]
+    for _ in range(UPDATES // block):
+        call()
+    return float(np.median([milliseconds(call) / block for _ in range(10)]))
+
+
+def _late(norm: str, step: str, flush: bool = False) -> float:
+    code = f"from bench import mnist; print(mnist.late({norm!r}, {step!r}, {flush}))"
+    folder = Path(__file__).parents[1]
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, cwd=folder)
+    return json.loads(run.stdout)
+
+
+def rows(device: str) -> list[dict[str, Any]]:
+    """Return the rows of one device."""
+    data = cases()
+    steps, found, lowest = there(device), [], 0.0
+    below = "θ and moments, rewritten"
+    for batch_size in BATCHES:
+        block = BLOCK[device, batch_size]
+        pairs = list(itertools.product(NORMS, steps))  # all in turn: the norms are compared, too
+        calls = {p: stepper(p[0], batch_size, p[1], data, device) for p in pairs}
+        if device == "cuda":
+            together = f"graph, {SEEDS} seeds, each"
+            pairs += [(norm, together) for norm in NORMS]
+            calls |= {
+                p: stepper(p[0], batch_size, "graph", data, device, SEEDS)
+                for p in pairs[-len(NORMS) :]
+            }
+        ms = {p: t / block for p, t in medians(calls, 6.0, device).items()}
+        if device == "cuda":
+            ms |= {(norm, together): ms[norm, together] / SEEDS for norm in NORMS}
+        least = medians({"floor": floor(device)}, 0.5, device, times=10)["floor"]
+        lowest = lowest or least
+        for norm, step in pairs:
+            found.append(
+                row(
+                    f"MNIST step, {norm}",
+                    f"batch size {batch_size}",
+                    step,
+                    ms[norm, step],
+                    instead=None if step == "plain" else ("plain", ms[norm, "plain"]),
+                    floor=(below, least),
+                    device=device,
+                )
+            )
+    if device != "cpu":
+        return found
+    flushed = _late("layer", "plain", flush=True)
+    for step in steps:
+        found.append(
+            row(
+                "MNIST step 2,000, layer",
+                "batch size 4",
+                step,
+                _late("layer", step),
+                instead=("plain, denormals as 0", flushed),
+                floor=(below, lowest),
+            )
+        )
+    return found

@@ -1,0 +1,232 @@
+"""The bench: what its table says and keeps, and that what it times computes what it should."""
+
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from bench import __main__ as bench
+from bench import exchange, norm, pages, rnn, table
+from lnlib.nn import LayerNormGRU, LayerNormLSTM
+
+EXACT = 1e-12
+
+
+def row(what="a", device="CPU: one", **of):
+    base = table.row(what, "2×3", "ours", 2.0, instead=("theirs", 4.0), floor=("copy", 1.0))
+    return base | {"device": device} | of
+
+
+def made(*rows):
+    return {
+        "format": table.FORMAT,
+        "rows": list(rows),
+        "provenance": {r["device"]: {"date": "2026-01-01"} for r in rows},
+    }
+
+
+# The table.
+
+
+def test_the_book_has_a_table_of_this_format_with_every_part():
+    kept = table.read(table.KEEP)
+    whats = {r["what"] for r in kept["rows"] if r["device"].startswith("CPU")}
+    assert whats >= {"machine", "LayerNorm forward", "RMSNorm forward + backward"}
+    assert whats >= {"LN-LSTM forward + backward", "LN-GRU forward", "MNIST step, layer"}
+    assert whats >= {"BatchNorm over 2 processes", "all-reduce over 2 processes"}
+    for r in kept["rows"]:
+        if r["instead_ms"]:
+            assert r["ratio"] == pytest.approx(r["ms"] / r["instead_ms"], rel=2e-3), r
+
+
+def test_a_row_has_the_ratio_and_the_name_of_the_device():
+    r = table.row("a", "2×3", "ours", 2.0, instead=("theirs", 4.0), floor=("copy", 1.0), bytes=7)
+    assert (r["ratio"], r["instead"], r["floor"], r["bytes"]) == (0.5, "theirs", "copy", 7)
+    assert r["device"].startswith("CPU: ")
+    assert table.row("a", "2×3", "ours", 2.0)["ratio"] is None
+
+
+def test_a_table_is_read_as_it_was_written(tmp_path):
+    kept = made(row(), row("µ", instead=None, instead_ms=None, ratio=None))
+    table.write(kept, tmp_path / "new" / "bench.json")
+    assert table.read(tmp_path / "new" / "bench.json") == kept
+    assert [p.name for p in (tmp_path / "new").iterdir()] == ["bench.json"]
+
+
+@pytest.mark.parametrize(
+    ("kept", "says"),
+    [
+        ([], "got 'list'"),
+        (made(row()) | {"format": 2}, "format 1, got 2"),
+        ({"format": 1, "rows": [], "provenance": {}}, "expected rows"),
+        (made(row(ms=None)), "row 0 does not say"),
+        (made(row(), row(ms=0.0)), "row 1 does not say"),
+        (made(row(ratio="0.5")), "row 0 does not say"),
+        (made(row()) | {"provenance": {}}, "provenance is missing"),
+    ],
+)
+def test_a_table_that_does_not_fit_is_refused_and_not_written(kept, says, tmp_path):
+    with pytest.raises(ValueError, match=says):
+        table.check(kept, "bench.json")
+    if isinstance(kept, dict):
+        with pytest.raises(ValueError, match=says):
+            table.write(kept, tmp_path / "bench.json")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_damaged_file_is_named(tmp_path):
+    (tmp_path / "bench.json").write_text("{")
+    with pytest.raises(ValueError, match=r"bench.json: not a JSON file"):
+        table.read(tmp_path / "bench.json")
+
+
+def test_a_device_replaces_its_own_rows_and_no_others():
+    old = made(row("a"), row("gone"), row("a", device="GPU: G"))
+    merged = table.merge(old, made(row("a", ms=3.0), row("b")))
+    assert [(r["what"], r["device"], r["ms"]) for r in merged["rows"]] == [
+        ("a", "GPU: G", 2.0),
+        ("a", "CPU: one", 3.0),
+        ("b", "CPU: one", 2.0),
+    ]
+    assert set(merged["provenance"]) == {"CPU: one", "GPU: G"}
+
+
+def test_every_candidate_runs_once_before_it_counts_and_as_often_as_the_others():
+    calls = {"a": 0, "b": 0}
+
+    def count(name):
+        calls[name] += 1
+
+    found = table.medians({n: lambda n=n: count(n) for n in calls}, 0.0, least=4, times=3)
+    assert calls == {"a": 1 + 4 * 3, "b": 1 + 4 * 3}
+    assert min(found.values()) > 0
+
+
+# The command.
+
+
+class Fake:
+    """A part that takes no time."""
+
+    __doc__ = "A part."
+
+    @staticmethod
+    def rows(device):
+        return [row("a", device=f"{device.upper()}: here")]
+
+
+@pytest.fixture
+def here(monkeypatch, tmp_path):
+    monkeypatch.setattr(bench, "MODULES", {"fake": Fake})
+    monkeypatch.setattr(bench, "OUT", tmp_path / "_build" / "bench.json")
+    monkeypatch.setattr(table, "KEEP", tmp_path / "bench.json")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    return tmp_path
+
+
+def test_the_command_stores_and_keeps_what_it_measured(here, capsys):
+    assert bench.main() == 0
+    assert table.read(here / "_build" / "bench.json")["rows"][0]["what"] == "a"
+    assert not (here / "bench.json").exists()
+    table.write(
+        made(row("z", device="GPU: G"), row("old", device="CPU: here")), here / "bench.json"
+    )
+    assert bench.main(keep=True) == 0
+    kept = table.read(here / "bench.json")
+    assert [(r["what"], r["device"]) for r in kept["rows"]] == [("z", "GPU: G"), ("a", "CPU: here")]
+    said = capsys.readouterr().out
+    assert "replaces the rows of CPU: here, measured 2026-01-01" in said
+    assert "leaves the rows of GPU: G" in said
+    assert {"load", "cpus", "torch"} <= set(kept["provenance"]["CPU: here"])
+
+
+def test_a_damaged_table_is_said_before_anything_is_measured(here, monkeypatch):
+    (here / "bench.json").write_text("{")
+    monkeypatch.setattr(Fake, "rows", staticmethod(lambda device: pytest.fail("measured")))
+    with pytest.raises(ValueError, match="not a JSON file"):
+        bench.main(keep=True)
+
+
+def test_a_part_is_measured_and_not_stored(here):
+    assert bench.main(["fake"]) == 0
+    assert not (here / "_build").exists()
+    with pytest.raises(ValueError, match="stores the whole table"):
+        bench.main(["fake"], keep=True)
+
+
+def test_the_table_reads_as_text(capsys):
+    table.show([row(), row("µ", instead=None, floor=None, floor_ms=None, ratio=None)])
+    head, first, second = capsys.readouterr().out.splitlines()
+    assert head.split()[:4] == ["what", "shape", "path", "ms"]
+    assert first.split()[:-1] == ["a", "2×3", "ours", "2", "theirs", "0.5", "copy", "2.00"]
+    assert second.split()[4:8] == ["–"] * 4
+
+
+def test_pages_that_are_not_built_are_said_and_skipped(tmp_path, capsys):
+    assert pages.rows("cpu", tmp_path) == []
+    assert "Not measured: this needs" in capsys.readouterr().out
+
+
+# What is timed is right.
+
+
+@pytest.mark.parametrize("kind", norm.AXIS)
+def test_the_typed_formulas_are_those_of_the_library(kind):
+    rng = np.random.default_rng(0)
+    dy, x = rng.normal(2, 3, size=(2, 7, 5))
+    gain, bias = rng.normal(size=(2, 5))
+    given = (gain,) if kind == "RMSNorm" else (gain, bias)
+    forward, backward = norm.OURS[kind]
+    np.testing.assert_allclose(norm.obvious(kind, x, gain, bias), forward(x, *given), atol=EXACT)
+    typed = norm.obvious_backward(kind, dy, x, gain)
+    for a, b in zip(backward(dy, x, gain), typed, strict=False):
+        np.testing.assert_allclose(a, b, atol=EXACT)
+
+
+@pytest.mark.parametrize(("kind", "module"), [("LSTM", LayerNormLSTM), ("GRU", LayerNormGRU)])
+def test_the_loop_that_most_people_write_computes_the_same(kind, module):
+    torch.manual_seed(0)
+    cell = module(4, 4, implementation="plain").double()
+    with torch.no_grad():
+        for p in cell.parameters():
+            p.normal_()
+    x = torch.randn(5, 3, 4, dtype=torch.float64)
+    torch.testing.assert_close(rnn.INDEXED[kind](cell, x), cell(x)[0], rtol=0, atol=EXACT)
+
+
+def test_alone_the_synchronized_norm_is_batch_norm():
+    x, dy = torch.randn(2, 9, 4, dtype=torch.float64)
+    weight, bias = torch.randn(2, 4, dtype=torch.float64)
+    leaves = [t.clone().requires_grad_() for t in (x, weight, bias)]
+    y = exchange.Synchronized.apply(*leaves, False)
+    ours = torch.autograd.grad(y, leaves, dy)
+    expected = F.batch_norm(leaves[0], None, None, *leaves[1:], training=True, eps=exchange.EPS)
+    torch.testing.assert_close(y, expected, rtol=0, atol=EXACT)
+    for a, b in zip(ours, torch.autograd.grad(expected, leaves, dy), strict=True):
+        torch.testing.assert_close(a, b, rtol=0, atol=1e-11)
+
+
+def test_two_processes_agree_with_one():
+    found = exchange.measure(rounds=1)
+    assert 0 < found["error"] < EXACT
+    assert {f"exchange {w}" for w in exchange.WIDTHS} <= set(found)
+
+
+def test_a_process_that_fails_is_said(monkeypatch):
+    monkeypatch.setattr(exchange.sys, "executable", shutil.which("false"))
+    with pytest.raises(RuntimeError, match="a process failed"):
+        exchange.measure(rounds=1)
+
+
+def test_the_bytes_are_those_that_are_exchanged(monkeypatch):
+    sent = []
+    monkeypatch.setattr(exchange, "gather", lambda own: sent.append(own) or torch.stack([own] * 2))
+    monkeypatch.setattr(exchange.dist, "all_reduce", lambda both: sent.append(both))
+    calls = exchange.calls(100)
+    calls["exchange"]()
+    assert sum(t.numel() * t.element_size() for t in sent) == exchange.sent_bytes(100)
+    sent.clear()
+    calls["alone"](), calls["layer"]()
+    assert sent == []

@@ -28,6 +28,7 @@ __all__ = [
     "FAILS",
     "HOLDS",
     "MIXED",
+    "OPEN",
     "Control",
     "Explorer",
     "LiveRun",
@@ -462,7 +463,8 @@ class LiveRun:
 
 #: Verdicts: the words, and a sign for each, so that color is never alone.
 HOLDS, MIXED, FAILS = "✓ holds", "≈ mixed", "✗ does not hold"
-MARKS = {HOLDS: "holds", MIXED: "mixed", FAILS: "fails"}
+OPEN = "≈ open"
+MARKS = {HOLDS: "holds", MIXED: "mixed", OPEN: "mixed", FAILS: "fails"}
 
 
 class Table:

@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "norm": set(),
     "cells": {"norm"},
     "numerics": {"norm"},
+    "compare": set(),
     "invariance": {"norm", "cells", "data"},
     "fisher": {"norm", "cells", "data"},
     "nn": set(),
@@ -33,10 +34,10 @@ MAY_IMPORT = {
     "_live": {"explore", "_page"},
     "quiz": {"explore", "_page", "_live"},
     "sheet": {"explore", "_page", "_live", "norm"},
-    "exercises": {"norm", "cells", "numerics", "invariance", "fisher"},
-    "figures": {"explore", "norm", "cells", "numerics", "invariance", "fisher"},
+    "exercises": {"norm", "cells", "numerics", "compare", "invariance", "fisher"},
+    "figures": {"explore", "norm", "cells", "numerics", "compare", "invariance", "fisher"},
 }
-NUMPY_ALONE = ("norm", "cells", "numerics", "exercises")
+NUMPY_ALONE = ("norm", "cells", "numerics", "compare", "exercises")
 
 
 def rooms():

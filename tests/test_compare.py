@@ -1,0 +1,70 @@
+"""The paired bootstrap: every resample listed where few, an interval that is what it says."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from lnlib import compare
+from lnlib.compare import interval
+
+
+def listed(differences, level):
+    """Every resample by three nested loops, each quantile by counting."""
+    means = sorted((a + b + c) / 3 for a in differences for b in differences for c in differences)
+    tail = (1 - level) / 2
+
+    def quantile(p):
+        return next(m for k, m in enumerate(means, start=1) if k / len(means) >= p)
+
+    return quantile(tail), quantile(1 - tail)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.95])
+def test_three_differences_are_resampled_in_all_27_ways(level):
+    differences = np.array([0.3, -1.2, 7.0])
+    assert interval(differences, level=level) == pytest.approx(listed(differences, level))
+
+
+def test_at_95_percent_three_differences_give_their_range():
+    assert interval(np.array([2.0, -1.0, 0.5])) == (-1.0, 2.0)
+
+
+def test_the_interval_of_three_misses_the_middle_in_one_case_of_four():
+    draws = np.random.default_rng(0).normal(size=(2000, 3))
+    missed = [not low <= 0 <= high for low, high in map(interval, draws)]
+    assert abs(np.mean(missed) - 0.25) < 0.03  # 3 standard errors
+
+
+@pytest.mark.parametrize("n", [5, 12])
+def test_the_interval_is_that_of_scipy(n):
+    differences = np.random.default_rng(n).exponential(size=n)
+    found = stats.bootstrap(
+        (differences,), np.mean, n_resamples=50_000, method="percentile", rng=0
+    ).confidence_interval
+    assert interval(differences) == pytest.approx(tuple(found), abs=0.02)
+
+
+def test_listing_and_drawing_agree(monkeypatch):
+    differences = np.random.default_rng(3).normal(size=6)
+    exact = interval(differences)
+    monkeypatch.setattr(compare, "EXACT", 0)
+    assert interval(differences) == pytest.approx(exact, abs=0.03)
+
+
+def test_the_order_of_the_seeds_and_the_unit_do_not_matter():
+    differences = np.array([0.1, 0.7, 0.2, 0.4])
+    assert interval(differences[::-1]) == interval(differences)
+    assert interval(100 * differences - 3) == pytest.approx(
+        [100 * v - 3 for v in interval(differences)]
+    )
+
+
+@pytest.mark.parametrize("differences", [[1.0], [[1.0, 2.0]], [1.0, np.nan]])
+def test_too_little_is_refused(differences):
+    with pytest.raises(ValueError, match="differences must be two or more finite numbers"):
+        interval(np.array(differences))
+
+
+def test_an_impossible_level_is_refused():
+    with pytest.raises(ValueError, match=r"level must lie between 0 and 1, such as 0.95, got 95"):
+        interval(np.array([1.0, 2.0]), level=95)

@@ -57,6 +57,7 @@ TOPICS = (
     "distance",
     "puzzles",
     "weights",
+    "costs",
 )
 
 

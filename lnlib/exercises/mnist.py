@@ -1,9 +1,12 @@
 """The exercises of the chapter ``train_with_four``: batches, seeds and running averages."""
 
+import itertools
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
+from lnlib.compare import interval
 from lnlib.exercises import Function, Measured
 from lnlib.norm import update_running
 
@@ -16,22 +19,26 @@ def _factor(batch_size: int) -> float:
     return math.sqrt(batch_size / (batch_size - 1))
 
 
-def _verdict(a: np.ndarray, b: np.ndarray) -> str:
-    below = a < b
-    return "holds" if below.all() else "mixed" if below.any() else "does not hold"
+def _quantiles(means: Iterable[float], low: float = 0.025, **how: str) -> tuple[float, float]:
+    found = np.quantile(list(means), [low, 1 - low], **({"method": "inverted_cdf"} | how))
+    return float(found[0]), float(found[1])
 
 
-def _seeds(rng: np.random.Generator) -> list[tuple]:
-    start = rng.normal(size=10)  # what a pair of runs shares
+def _resampled(d: np.ndarray) -> list[float]:
+    return [float(np.mean(drawn)) for drawn in itertools.product(d, repeat=len(d))]
+
+
+def _unpaired(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
+    means = np.subtract.outer(_resampled(a), _resampled(b))
+    return _quantiles(means.ravel())
+
+
+def _pairs(rng: np.random.Generator) -> list[tuple]:
+    start = rng.normal(size=4)  # what a pair of runs shares
     return [
-        (np.array([0.1, 0.5]), np.array([0.2, 0.6])),
-        (np.array([0.1, 0.5]), np.array([0.2, 0.4])),
-        (np.array([0.3, 0.5]), np.array([0.2, 0.4])),
-        (np.array([0.1, 0.3]), np.array([0.2, 0.3])),  # equal is not below
-        (np.array([0.2, 0.3]), np.array([0.2, 0.3])),
-        (start, start + 0.1),
-        (start, start - 0.1),
-        (np.append(start, 0.0), np.append(start + 0.1, -5.0)),
+        (np.array([0.1, 0.5, 0.3]), np.array([0.2, 0.8, 0.5])),
+        (start, start + 0.1 * rng.normal(size=4)),
+        (rng.normal(size=3), rng.normal(size=3)),
     ]
 
 
@@ -82,27 +89,25 @@ EXERCISES = {
             ),
         },
     ),
-    "verdict": Function(
-        _verdict,
-        cases=_seeds,
-        right="Pairs of one seed are compared, and no average hides a seed that disagrees.",
+    "interval": Function(
+        lambda a, b: interval(a - b),
+        cases=_pairs,
+        right="Pairs of one seed are compared, and what a seed does to both drops out.",
+        returns=("low", "high"),
         wrong={
-            "you compare the means; one seed can carry a mean alone. Compare seed by seed.": (
-                lambda a, b: "holds" if a.mean() < b.mean() else "does not hold"
+            "you resample a and b apart; two runs of one seed share weights and order, so "
+            "resample the differences a - b.": _unpaired,
+            "those are the quantiles at 5 % and 95 %, with 90 % of the means between them.": (
+                lambda a, b: _quantiles(_resampled(a - b), 0.05)
             ),
-            "you compare every run of A with every run of B; two runs of one seed share weights "
-            "and order, so compare a[i] with b[i].": lambda a, b: (
-                "holds" if a.max() < b.min() else "mixed" if a.min() < b.max() else "does not hold"
+            "a resample of n is drawn with replacement: `product`, not `permutations`, or every "
+            "mean is the same.": lambda a, b: (float((a - b).mean()), float((a - b).mean())),
+            "that is the range of the differences; it is the interval for three seeds alone.": (
+                lambda a, b: (float((a - b).min()), float((a - b).max()))
             ),
-            'where some seeds agree and others do not, the verdict is "mixed".': lambda a, b: (
-                "holds" if (a < b).all() else "does not hold"
-            ),
-            "equal is not below; where A = B the seed does not agree.": lambda a, b: (
-                "holds" if (a <= b).all() else "mixed" if (a <= b).any() else "does not hold"
-            ),
-            "you ask whether A is above B; the claim says below.": lambda a, b: (
-                "holds" if (a > b).all() else "mixed" if (a > b).any() else "does not hold"
-            ),
+            '`np.quantile` put a number between two means; `method="inverted_cdf"` takes one '
+            "that was drawn.": lambda a, b: _quantiles(_resampled(a - b), method="linear"),
+            "that is b - a; the claim says that a is below.": lambda a, b: interval(b - a),
         },
     ),
     "running-averages": Function(

@@ -1,85 +1,204 @@
-"""Train with four examples at a time: figure 6 of the paper, from recorded runs."""
+"""Train with four examples at a time: figure 6 of the paper, from recorded runs, and its claims."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
 
-from lnlib.explore import FAILS, HOLDS, MIXED, Table
+from lnlib.compare import interval
+from lnlib.explore import COLORS, FAILS, HOLDS, OPEN, Table
 from lnlib.figures import NORMS
 
 Record = dict[str, Any]
+RATE = 1e-3  # Adam's default, of the runs of figure 6
+SIZES = (128, 4)  # of figure 6
 PANELS = [
     ("train_nll", 128, "Training NLL, batch size 128"),
     ("train_nll", 4, "Training NLL, batch size 4"),
     ("test_error", 128, "Test error, batch size 128"),
     ("test_error", 4, "Test error, batch size 4"),
 ]
-# One range for both batch sizes: side by side they can be compared by eye.
-RANGE = {"train_nll": (0.008, 2.6), "test_error": (1.2, 95)}
-RACE_RANGE = {"train_nll": (0.001, 3), "test_error": (1, 95)}
-UNITS = {"train_nll": "nats", "test_error": "%"}
+NAMES = {"train_nll": "Training NLL", "test_nll": "Test NLL", "test_error": "Test error"}
+UNITS = {"train_nll": "nats", "test_nll": "nats", "test_error": "%"}
+TICKS = {
+    "nats": [1e-6, 1e-5, 1e-4, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3],
+    "%": [0.5, 1, 1.5, 2, 3, 5, 10, 20, 50],
+}
+#: How a batch size looks where norms are compared: color, dash.
+SIZE_LOOKS = {128: (COLORS["purple"], "dash"), 4: (COLORS["red"], "solid")}
+
+
+class Cell(NamedTuple):
+    """What is the same in the runs of a cell; only the seed differs."""
+
+    norm: str
+    batch_size: int
+    rate: float = RATE
+
+    def __str__(self) -> str:
+        """Say it as a person would."""
+        return f"{NORMS[self.norm][0]}, batch size {self.batch_size}, learning rate {self.rate:g}"
 
 
 class Runs:
     """Recorded runs of section 6.6, one curve a seed, ready to be drawn and compared.
 
     Args:
-        records: As :func:`lnlib.replay.record.read_all` returns them: the norms, batch sizes and
-            seeds of the figure, measured at the same epochs.
+        records: As :func:`lnlib.replay.record.read_all` returns them, of any norms, batch sizes,
+            learning rates and seeds; the runs of one cell measured at the same epochs.
 
     Raises:
-        ValueError: If there are no records, or runs of one batch size were measured at different
-            epochs.
+        ValueError: If there are no records, the runs of one cell were measured at different
+            epochs, or a seed is there twice.
     """
 
     def __init__(self, records: Sequence[Record]):
         if not records:
             raise ValueError("Runs: no records were given; record them with: make replay")
-        cells: dict[tuple[str, int], list[Record]] = {}
-        for r in sorted(records, key=lambda r: r["seed"]):
-            cells.setdefault((r["settings"]["norm"], r["settings"]["batch_size"]), []).append(r)
-        self.records = list(records)
-        self.norms = [n for n in NORMS if any(norm == n for norm, _ in cells)]
-        self.batch_sizes = sorted({size for _, size in cells})
-        self.seeds = sorted({r["seed"] for r in records})
-        self._curves: dict[tuple[str, int, str], np.ndarray] = {}
-        self._epochs: dict[int, np.ndarray] = {}
-        for (norm, size), runs in cells.items():
-            for run in runs:
-                epochs = np.array(run["curves"]["epoch"])
-                if not np.array_equal(self._epochs.setdefault(size, epochs), epochs):
-                    raise ValueError(
-                        f"Runs: runs at batch size {size} were measured at different epochs; "
-                        "record them with the same --epochs"
-                    )
-            for name in ("train_nll", "test_nll", "test_error", "batch_nll"):
-                # null stands for "not measured"
-                values = [[np.nan if v is None else v for v in run["curves"][name]] for run in runs]
-                self._curves[norm, size, name] = np.array(values) * (
-                    100 if name == "test_error" else 1
+        self.records = sorted(records, key=lambda r: r["seed"])
+        self.cells: dict[Cell, list[Record]] = {}
+        for r in self.records:
+            s = r["settings"]
+            cell = Cell(s["norm"], s["batch_size"], s["learning_rate"])
+            self.cells.setdefault(cell, []).append(r)
+        for cell, runs in self.cells.items():
+            if len({r["seed"] for r in runs}) < len(runs):
+                raise ValueError(f"Runs: {cell}: a seed is there twice; choose by more settings")
+            if any(r["curves"]["epoch"] != runs[0]["curves"]["epoch"] for r in runs):
+                raise ValueError(
+                    f"Runs: {cell}: runs were measured at different epochs; record them with the "
+                    "same --epochs"
                 )
 
-    def epochs(self, batch_size: int) -> np.ndarray:
-        """Return the epochs (points,) at which the runs were measured, 0 first."""
-        return self._epochs[batch_size]
+    @property
+    def norms(self) -> list[str]:
+        """The norms of figure 6: those recorded at both of its batch sizes."""
+        return [n for n in NORMS if all(Cell(n, size) in self.cells for size in SIZES)]
 
-    def curves(self, norm: str, batch_size: int, name: str) -> np.ndarray:
-        """Return curves ``(seeds, points)``: NLL in nats, test error in percent."""
-        return self._curves[norm, batch_size, name]
+    @property
+    def rates(self) -> list[float]:
+        """The learning rates at which every norm of the sweep ran with batches of 4."""
+        found = sorted({c.rate for c in self.cells if c.batch_size == 4})
+        return [r for r in found if all(Cell(n, 4, r) in self.cells for n in self.swept)]
 
-    def at(self, epoch: float, norm: str, batch_size: int, name: str) -> np.ndarray:
+    @property
+    def swept(self) -> list[str]:
+        """The norms that ran with more than one learning rate at batch size 4."""
+        return [n for n in NORMS if len({c.rate for c in self._at_four(n)}) > 1]
+
+    def _at_four(self, norm: str) -> list[Cell]:
+        return [c for c in self.cells if (c.norm, c.batch_size) == (norm, 4)]
+
+    @property
+    def sweep(self) -> Runs:
+        """The runs with batches of 4 at every learning rate, with the seeds that all of them have.
+
+        Raises:
+            ValueError: If there is one learning rate alone.
+        """
+        if not self.swept:
+            raise ValueError(
+                "Runs: no sweep over learning rates was given; record it with: python -m lnlib "
+                "replay mnist --norm layer batch --batch-size 4 --learning-rate RATE RATE …"
+            )
+        return self.among(Cell(n, 4, r) for n in self.swept for r in self.rates)
+
+    @property
+    def over_sizes(self) -> Runs:
+        """The runs of norms with more than two batch sizes, with the seeds that all of them have.
+
+        Raises:
+            ValueError: If there are two batch sizes at most.
+        """
+        cells = [c for c in self.cells if c.rate == RATE and len(self.sizes(c.norm)) > 2]
+        if not cells:
+            raise ValueError(
+                "Runs: no other batch sizes than those of figure 6 were given; record them with: "
+                "python -m lnlib replay mnist --norm layer batch --batch-size 2 8 16 …"
+            )
+        return self.among(cells)
+
+    def sizes(self, norm: str | None = None) -> list[int]:
+        """Return the batch sizes recorded at the usual learning rate, by one norm or by any."""
+        found = {c.batch_size for c in self.cells if c.rate == RATE and norm in (None, c.norm)}
+        return sorted(found)
+
+    def seeds(self, cell: Cell) -> list[int]:
+        """Return the seeds of a cell, in the order of the rows of its curves."""
+        return [r["seed"] for r in self._runs(cell)]
+
+    def epochs(self, cell: Cell) -> np.ndarray:
+        """Return the epochs (points,) at which a cell was measured, 0 first."""
+        return np.array(self._runs(cell)[0]["curves"]["epoch"])
+
+    def curves(self, cell: Cell, name: str) -> np.ndarray:
+        """Return curves ``(seeds, points)``: NLL in nats, test error in percent.
+
+        NaN stands for what was not measured.
+        """
+        curves = np.array([r["curves"][name] for r in self._runs(cell)], dtype=float)
+        return curves * (100 if name == "test_error" else 1)
+
+    def at(
+        self, epoch: float, norm: str, batch_size: int, name: str, rate: float = RATE
+    ) -> np.ndarray:
         """Return the values ``(seeds,)`` at the last point measured up to ``epoch``."""
-        point = np.searchsorted(self.epochs(batch_size), epoch + 1e-3, side="right") - 1
-        return self.curves(norm, batch_size, name)[:, point]
+        cell = Cell(norm, batch_size, rate)
+        point = np.searchsorted(self.epochs(cell), epoch + 1e-3, side="right") - 1
+        return self.curves(cell, name)[:, point]
+
+    def difference(self, epoch: float, one: Cell, other: Cell, name: str) -> np.ndarray:
+        """Return ``one`` minus ``other`` at an epoch, one number for each seed that both have."""
+
+        def of(cell: Cell) -> dict[int, float]:
+            values = self.at(epoch, cell.norm, cell.batch_size, name, cell.rate)
+            return dict(zip(self.seeds(cell), values, strict=True))
+
+        a, b = of(one), of(other)
+        return np.array([a[seed] - b[seed] for seed in a if seed in b])
+
+    def among(self, cells: Iterable[Cell]) -> Runs:
+        """Return these cells alone, with the seeds that all of them have."""
+        cells = list(cells)
+        seeds = set.intersection(*(set(self.seeds(cell)) for cell in cells))
+        if not seeds:
+            raise ValueError(
+                f"Runs: {', '.join(map(str, cells))} share no seed; record one for all"
+            )
+        return Runs([r for c in cells for r in self._runs(c) if r["seed"] in seeds])
+
+    def common(self) -> np.ndarray:
+        """Return the epochs at which all cells were measured."""
+        shared, *others = (self.epochs(cell).round(4) for cell in self.cells)
+        for epochs in others:
+            shared = np.intersect1d(shared, epochs)
+        return shared
 
     @property
     def last(self) -> float:
-        """The last epoch."""
-        return float(min(epochs[-1] for epochs in self._epochs.values()))
+        """The last epoch of figure 6."""
+        return float(min(self.epochs(Cell(n, size))[-1] for n in self.norms for size in SIZES))
+
+    def _runs(self, cell: Cell) -> list[Record]:
+        if cell not in self.cells:
+            raise ValueError(
+                f"Runs: no run of {cell} was given; record it with: python -m lnlib replay mnist "
+                f"--norm {cell.norm} --batch-size {cell.batch_size} --learning-rate {cell.rate:g}"
+            )
+        return self.cells[cell]
+
+
+# Figure 6.
+
+
+def stops(runs: Runs) -> list[float]:
+    """Return where the cursor stops: five times in the first epoch, then after each."""
+    epochs = runs.among(Cell(norm, 4) for norm in runs.norms).common()
+    first = epochs[(epochs > 0) & (epochs < 1)]
+    return [0.0, *first[4::5].tolist(), *epochs[epochs >= 1].tolist()]
 
 
 def draw(runs: Runs, epoch: float, norms: Sequence[str], until: float) -> list[go.Figure]:
@@ -102,9 +221,9 @@ def draw(runs: Runs, epoch: float, norms: Sequence[str], until: float) -> list[g
 def describe(runs: Runs, epoch: float, norms: Sequence[str], until: float) -> str:
     """Say where each norm stands at the cursor, mean of the seeds."""
     epoch, sentences = min(epoch, until), []
-    for size in (128, 4):
+    for size in SIZES:
         parts = [
-            f"{NORMS[n][0]} {runs.at(epoch, n, size, 'train_nll').mean():.3f} nats and "
+            f"{NORMS[n][0]} {_nats(runs.at(epoch, n, size, 'train_nll').mean())} nats and "
             f"{runs.at(epoch, n, size, 'test_error').mean():.2f} %"
             for n in norms
         ]
@@ -112,68 +231,98 @@ def describe(runs: Runs, epoch: float, norms: Sequence[str], until: float) -> st
     return f"Training NLL and test error after {_epoch(epoch)}: {', and '.join(sentences)}."
 
 
+def _nats(value: float) -> str:
+    return f"{value:.3f}" if value >= 0.01 else f"{value:.5f}"
+
+
 def _epoch(epoch: float) -> str:
-    return f"{epoch:.3g} epoch{'s' * (epoch != 1)}"
+    return f"{epoch:.3g} epoch{'' if epoch == 1 else 's'}"
 
 
 def _panel(
     runs: Runs, name: str, size: int, title: str, epoch: float, norms: Sequence[str], until: float
 ) -> go.Figure:
     figure = go.Figure()
-    epochs = runs.epochs(size)
     for norm in norms:
-        label, color, dash = NORMS[norm]
-        curves = runs.curves(norm, size, name)
-        for place, values in (("lowest", curves.min(0)), ("highest", curves.max(0))):
-            figure.add_scatter(
-                x=epochs,
-                y=values,
-                name=f"{label}, {place} seed",
-                fill="tonexty" if place == "highest" else None,
-                fillcolor=_fade(color),
-                mode="lines",
-                line={"width": 0},
-                hoverinfo="skip",
-                showlegend=False,
-            )
-        figure.add_scatter(
-            x=epochs,
-            y=curves.mean(0),
-            name=label,
-            mode="lines",
-            line={"color": color, "dash": dash, "width": 2.5},
-            hovertemplate=f"{label}, epoch %{{x:.3g}}: %{{y:.3g}} {UNITS[name]}<extra></extra>",
+        cell = Cell(norm, size)
+        values = _range(runs.curves(cell, name))
+        _band(
+            figure,
+            runs.epochs(cell),
+            values,
+            NORMS[norm],
+            f"epoch %{{x:.3g}}: %{{y:.3g}} {UNITS[name]}",
         )
     for norm in norms:
-        label, color, _ = NORMS[norm]
         figure.add_scatter(
             x=[epoch],
             y=[runs.at(epoch, norm, size, name).mean()],
             mode="markers",
-            marker={"color": color, "size": 10},
+            marker={"color": NORMS[norm][1], "size": 10},
             hoverinfo="skip",
             showlegend=False,
         )
+    # One range for both batch sizes: side by side they can be compared by eye.
+    shown = [runs.curves(Cell(n, s), name) for n in runs.norms for s in SIZES]
     figure.update_layout(
         title=title,
         height=300,
         xaxis={"title": "epochs", "range": [-0.02 * until, 1.02 * until]},
-        yaxis={"type": "log", "title": UNITS[name], **_ticks(name, *RANGE[name])},
+        yaxis=_log(name, shown),
+        legend={"traceorder": "normal"},  # a band that is filled would turn it round
         shapes=[{"type": "line", "x0": epoch, "x1": epoch, "yref": "paper", "y0": 0, "y1": 1,
-                 "line": {"width": 1, "dash": "dot", "color": "#808890"}}],
+                 "line": {"width": 1, "dash": "dot", "color": COLORS["gray"]}}],
     )  # fmt: skip
     return figure
 
 
-def _ticks(name: str, low: float, high: float) -> dict[str, Any]:
-    ticks = {
-        "train_nll": [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1],
-        "test_error": [1, 2, 3, 5, 10, 20, 50],
-    }[name]
+def _range(curves: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the lowest, the mean and the highest of the seeds, the first axis."""
+    return curves.min(0), curves.mean(0), curves.max(0)
+
+
+def _band(
+    figure: go.Figure,
+    x: Sequence[float],
+    values: tuple[np.ndarray, np.ndarray, np.ndarray],
+    look: tuple[str, str, str],
+    hover: str,
+    mode: str = "lines",
+) -> None:
+    """Add a line and its band: ``values`` are its lower edge, the line, its upper edge."""
+    label, color, dash = look
+    for edge, y in (("lower", values[0]), ("upper", values[2])):
+        figure.add_scatter(
+            x=x,
+            y=y,
+            name=f"{label}, {edge} edge",
+            fill="tonexty" if edge == "upper" else None,
+            fillcolor=_fade(color),
+            mode="lines",
+            line={"width": 0},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    figure.add_scatter(
+        x=x,
+        y=values[1],
+        name=label,
+        mode=mode,
+        line={"color": color, "dash": dash, "width": 2.5},
+        marker={"size": 7},
+        hovertemplate=f"{hover}<extra>{label}</extra>",
+    )
+
+
+def _log(name: str, shown: Sequence[np.ndarray]) -> dict[str, Any]:
+    low, high = min(np.nanmin(c) for c in shown), max(np.nanmax(c) for c in shown)
+    ticks = TICKS[UNITS[name]]
     return {
+        "type": "log",
+        "title": UNITS[name],
         "tickvals": ticks,
-        "ticktext": [f"{t:g}" for t in ticks],
-        "range": [np.log10(low), np.log10(high)],
+        "ticktext": [f"{t:.6f}".rstrip("0").rstrip(".") for t in ticks],
+        "range": [np.log10(low / 1.15), np.log10(high * 1.15)],
     }
 
 
@@ -182,135 +331,341 @@ def _fade(color: str) -> str:
     return f"rgba({red},{green},{blue},0.2)"
 
 
-def claims(runs: Runs) -> Table:
-    """Judge what section 6.6 says by the recorded runs.
-
-    A claim compares two numbers of each seed. It holds if it does in every seed, fails if it does
-    in none, and is mixed otherwise.
-    """
-    end = runs.last
-
-    def nll(norm: str, size: int, epoch: float = end) -> np.ndarray:
-        return runs.at(epoch, norm, size, "train_nll")
-
-    def error(norm: str, size: int) -> np.ndarray:
-        return runs.at(end, norm, size, "test_error")
-
-    rows = []
-    for size in (128, 4):
-        faster = [nll("layer", size, e) < nll("batch", size, e) for e in (1, end)]
-        rows.append(
-            [
-                f"Layer norm trains faster than batch norm on all layers, batch size {size}",
-                _verdict(np.concatenate(faster)),
-                f"training NLL after 1 epoch {nll('layer', size, 1).mean():.3f} against "
-                f"{nll('batch', size, 1).mean():.3f}, after {end:g} epochs "
-                f"{nll('layer', size).mean():.3f} against {nll('batch', size).mean():.3f}",
-            ]
-        )
-    change = {norm: error(norm, 4) - error(norm, 128) for norm in ("layer", "batch")}
-    rows.append(
-        [
-            "Layer norm is robust to the batch size",
-            _verdict(abs(change["layer"]) < abs(change["batch"])),
-            "test error from batch size 128 to 4: "
-            + ", ".join(
-                f"{NORMS[norm][0]} {error(norm, 128).mean():.2f} to {error(norm, 4).mean():.2f} %"
-                for norm in change
-            ),
-        ]
-    )
-    for size in (128, 4):
-        rows.append(
-            [
-                f"Beyond the text: layer norm has the lower test error, batch size {size}",
-                _verdict(error("layer", size) < error("batch", size)),
-                f"test error after {end:g} epochs {error('layer', size).mean():.2f} against "
-                f"{error('batch', size).mean():.2f} %",
-            ]
-        )
-    return Table(
-        ["Claim", "Verdict", "Here"],
-        rows,
-        f"The claims of section 6.6, and two more, judged by {len(runs.seeds)} seeds.",
-    )
+# The claims, judged.
 
 
-def _verdict(holds: np.ndarray) -> str:
-    return HOLDS if holds.all() else MIXED if holds.any() else FAILS
-
-
-def origin(runs: Runs) -> Table:
-    """Say what made the records: one row for each norm and batch size."""
-    rows = []
-    for size in reversed(runs.batch_sizes):
-        for norm in runs.norms:
-            cell = {"norm": norm, "batch_size": size}
-            kept = [r for r in runs.records if cell.items() <= r["settings"].items()]
-            minutes = np.mean([r["provenance"]["wall_s"] for r in kept]) / 60
-            rows.append(
-                [
-                    f"{NORMS[norm][0]}, batch size {size}",
-                    ", ".join(str(r["seed"]) for r in kept),
-                    _said(f"{r['settings']['epochs']}" for r in kept),
-                    f"{minutes:.1f} min",
-                ]
-            )
-    made = [r["provenance"] for r in runs.records]
-    devices = _said(f"{m['device']}, {m['threads']} thread{'s' * (m['threads'] > 1)}" for m in made)
-    return Table(
-        ["Runs", "Seeds", "Epochs", "Time a run"],
-        rows,
-        f"Made on {devices}; PyTorch {_said(m['torch'] for m in made)}; "
-        f"{_said(m['date'][:10] for m in made)}.",
-    )
-
-
-def _said(values: Iterable[str]) -> str:
-    return ", ".join(sorted(set(values)))
-
-
-def draw_race(results: Sequence[dict[str, dict[str, float]]], **settings: Any) -> list[go.Figure]:
-    """Draw norms that train side by side: training NLL and test error so far.
+def verdict(differences: np.ndarray) -> str:
+    """Judge by the 95 % bootstrap interval of a mean whether it lies below 0.
 
     Args:
-        results: As :func:`lnlib.replay.mnist.race` yields them, at least one.
-        **settings: As given to it; they do not change the picture.
+        differences: One a seed, below 0 where the claim is true.
+
+    Returns:
+        ``HOLDS`` if the whole interval lies below 0, ``FAILS`` if it lies above, else ``OPEN``;
+        one seed leaves everything open.
     """
-    panels = [("train_nll", "Training NLL", 1.0), ("test_error", "Test error", 100.0)]
-    return [_race(results, name, title, factor) for name, title, factor in panels]
+    if len(differences) < 2:
+        return OPEN
+    low, high = interval(differences)
+    return HOLDS if high < 0 else FAILS if low > 0 else OPEN
 
 
-def _race(results: Sequence[dict], name: str, title: str, factor: float) -> go.Figure:
+def claims(runs: Runs) -> Table:
+    """Judge what section 6.6 says by the recorded runs: layer norm against batch norm.
+
+    Each claim is a difference that is below 0 in a run where it is true.
+    """
+    runs = runs.among(Cell(norm, size) for norm in ("layer", "batch") for size in SIZES)
+    end = runs.last
+
+    def below(text: str, size: int, name: str, epoch: float = end) -> list[str]:
+        cells = Cell("layer", size), Cell("batch", size)
+        layer, batch = (runs.at(epoch, norm, size, name).mean() for norm in ("layer", "batch"))
+        d = runs.difference(epoch, *cells, name)
+        digits = _digits(name)
+        return [text, verdict(d), _said(d, name), f"{layer:.{digits}f} against {batch:.{digits}f}"]
+
+    def steadier(text: str, name: str) -> list[str]:
+        change = {
+            norm: runs.difference(end, Cell(norm, 4), Cell(norm, 128), name)
+            for norm in ("layer", "batch")
+        }
+        d = abs(change["layer"]) - abs(change["batch"])
+        by = (_signed(change[norm].mean(), _digits(name)) for norm in change)
+        return [text, verdict(d), _said(d, name), "changes {} and {}".format(*by)]
+
+    after = f"after {_epoch(end)}"
+    rows = [
+        below("Batches of 4: lower training NLL after 1 epoch", 4, "train_nll", 1),
+        below(f"Batches of 4: lower training NLL {after}", 4, "train_nll"),
+        below(f"Batches of 4: lower test error {after}", 4, "test_error"),
+        steadier("From 128 to 4 the training NLL changes less", "train_nll"),
+        steadier("From 128 to 4 the test error changes less", "test_error"),
+        below("Batches of 128: lower training NLL after 1 epoch", 128, "train_nll", 1),
+        below(f"Batches of 128: lower training NLL {after}", 128, "train_nll"),
+        below(f"Batches of 128: lower test error {after}", 128, "test_error"),
+    ]
+    return Table(
+        ["Layer norm against batch norm", "Verdict", "Mean difference, 95 % interval", "Means"],
+        rows,
+        f"The claims of section 6.6 on {_seeds(runs)}, paired: layer norm minus batch norm, "
+        "NLL in nats, test error in percentage points.",
+    )
+
+
+def _seeds(runs: Runs) -> str:
+    count = len({r["seed"] for r in runs.records})
+    return f"{count} seed{'s' * (count != 1)}"
+
+
+def _digits(name: str) -> int:
+    return 2 if name == "test_error" else 4
+
+
+def _signed(value: float, digits: int) -> str:
+    return f"{value:+.{digits}f}".replace("-", "−")
+
+
+def _said(differences: np.ndarray, name: str) -> str:
+    """Say a mean and its interval: −0.08 [−0.09, −0.07]."""
+    mean = _signed(differences.mean(), _digits(name))
+    if len(differences) < 2:
+        return f"{mean} [one seed]"
+    low, high = (_signed(v, _digits(name)) for v in interval(differences))
+    return f"{mean} [{low},\u00a0{high}]"  # a line does not break within
+
+
+def pairs(runs: Runs) -> dict[str, tuple[str, str]]:
+    """Return which norms can be compared: from what a reader sees to the two norms."""
+    wanted = [("layer", "batch"), ("layer", "none"), ("layer", "weight"), ("batch", "none")]
+    return {
+        f"{NORMS[a][0]} − {NORMS[b][0]}": (a, b)
+        for a, b in wanted
+        if a in runs.norms and b in runs.norms
+    }
+
+
+def draw_difference(runs: Runs, pair: tuple[str, str]) -> list[go.Figure]:
+    """Draw the mean difference of two norms over the epochs, with its bootstrap interval.
+
+    Args:
+        runs: The recorded runs.
+        pair: The first norm minus the second, seed by seed.
+    """
+    return [_difference(runs, pair, name) for name in ("train_nll", "test_error")]
+
+
+def _difference(runs: Runs, pair: tuple[str, str], name: str) -> go.Figure:
     figure = go.Figure()
-    for norm in results[-1]:
-        label, color, dash = NORMS[norm]
-        figure.add_scatter(
-            x=[r[norm]["epoch"] for r in results],
-            y=[r[norm][name] * factor for r in results],
-            mode="lines+markers",
-            name=label,
-            line={"color": color, "dash": dash, "width": 2.5},
-            marker={"size": 4},
-            hovertemplate=f"{label}, epoch %{{x:.3g}}: %{{y:.3g}} {UNITS[name]}<extra></extra>",
-        )
+    unit = "points" if name == "test_error" else "nats"
+    reach = 0.0
+    for size, (color, dash) in SIZE_LOOKS.items():
+        cells = [Cell(norm, size) for norm in pair]
+        epochs = runs.among(cells).common()
+        epochs = epochs[epochs >= 1]
+        differences = [runs.difference(epoch, *cells, name) for epoch in epochs]
+        low, high = np.array([interval(d) for d in differences]).T
+        reach = max(reach, *abs(low), *abs(high))
+        mean = np.array([d.mean() for d in differences])
+        look = (f"batches of {size}", color, dash)
+        _band(figure, epochs, (low, mean, high), look, f"epoch %{{x:.3g}}: %{{y:.3g}} {unit}")
     figure.update_layout(
-        title=title,
+        title=f"{NAMES[name]}, difference in {unit}",
         height=300,
-        xaxis={"title": "epochs", "range": [-0.2, 10.2]},
-        yaxis={"type": "log", "title": UNITS[name], **_ticks(name, *RACE_RANGE[name])},
+        xaxis={"title": "epochs", "range": [0, 1.02 * runs.last], "zeroline": False},
+        yaxis={"range": [-1.1 * reach, 1.1 * reach]},
+        legend={"traceorder": "normal"},
+        shapes=[{"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": 0, "y1": 0,
+                 "line": {"width": 1.5, "color": COLORS["gray"]}}],
+    )  # fmt: skip
+    return figure
+
+
+def describe_difference(runs: Runs, pair: tuple[str, str]) -> str:
+    """Say the difference at the end, its interval, and who has the lower number."""
+    one, other = (NORMS[norm][0] for norm in pair)
+    sentences = [f"{one[0].upper()}{one[1:]} minus {other} after {_epoch(runs.last)}"]
+    for size in SIZES:
+        cells = [Cell(norm, size) for norm in pair]
+        said = []
+        for name, what in (("train_nll", "training NLL"), ("test_error", "test error")):
+            d = runs.difference(runs.last, *cells, name)
+            lower = {HOLDS: f"{one} lower", FAILS: f"{other} lower", OPEN: "open"}[verdict(d)]
+            said.append(f"{what} {_said(d, name)}, {lower}")
+        sentences.append(f"Batches of {size}: {'; '.join(said)}")
+    return f"{'. '.join(sentences)}."
+
+
+# The learning rate.
+
+
+def rate_stops(runs: Runs) -> list[float]:
+    """Return the epochs at which the whole sweep was measured, from a quarter of the first on."""
+    epochs = runs.sweep.common()
+    first = epochs[(epochs > 0) & (epochs < 1)]
+    return [*first[4::5].tolist(), *epochs[epochs >= 1].tolist()]
+
+
+def draw_rates(runs: Runs, epoch: float) -> list[go.Figure]:
+    """Draw training NLL and test error at batch size 4 over the learning rate."""
+    return [_over_rates(runs, epoch, name) for name in ("train_nll", "test_error")]
+
+
+def _over_rates(runs: Runs, epoch: float, name: str) -> go.Figure:
+    figure, runs = go.Figure(), runs.sweep
+    rates = runs.rates
+    for norm in runs.swept:
+        values = [_range(runs.at(epoch, norm, 4, name, r)) for r in rates]
+        hover = f"learning rate %{{x:g}}: %{{y:.3g}} {UNITS[name]}"
+        _band(figure, rates, np.transpose(values), NORMS[norm], hover, "lines+markers")
+    stops = rate_stops(runs)
+    shown = [runs.at(e, n, 4, name, r) for e in stops for n in runs.swept for r in rates]
+    figure.update_layout(
+        title=f"{NAMES[name]}, batch size 4",
+        height=320,
+        xaxis={
+            "type": "log",
+            "title": "learning rate",
+            "tickvals": rates,
+            "ticktext": [f"{r:g}" for r in rates],
+            "range": [np.log10(rates[0]) - 0.1, np.log10(rates[-1]) + 0.1],
+        },
+        yaxis=_log(name, shown),
+        legend={"traceorder": "normal"},
     )
     return figure
 
 
-def describe_race(results: Sequence[dict[str, dict[str, float]]], **settings: Any) -> str:
-    """Say where each norm stands."""
-    if not results:
-        return "Press Start to train the networks side by side; Stop keeps what was reached."
-    last = results[-1]
-    parts = [
-        f"{NORMS[norm][0]} {point['train_nll']:.3f} nats, {point['test_error']:.1%} wrong"
-        for norm, point in last.items()
-    ]
-    epoch = next(iter(last.values()))["epoch"]
-    return f"After {_epoch(epoch)}: {'; '.join(parts)}."
+def describe_rates(runs: Runs, epoch: float) -> str:
+    """Say at which learning rate each norm is best."""
+    said, runs = [], runs.sweep
+    for norm in runs.swept:
+        rate = best_rate(runs, norm, epoch)
+        nll, error = (
+            runs.at(epoch, norm, 4, name, rate).mean() for name in ("train_nll", "test_error")
+        )
+        said.append(f"{NORMS[norm][0]} at {rate:g} ({_nats(nll)} nats, {error:.2f} %)")
+    return f"After {_epoch(epoch)} the training NLL is lowest with {'; '.join(said)}."
+
+
+def best_rate(runs: Runs, norm: str, epoch: float) -> float:
+    """Return the learning rate of the lowest mean training NLL at batch size 4.
+
+    The choice looks at training cases alone, never at the test cases it is then judged by.
+    """
+    return min(runs.rates, key=lambda r: runs.at(epoch, norm, 4, "train_nll", r).mean())
+
+
+def rates(runs: Runs) -> Table:
+    """Judge layer norm against batch norm at each learning rate, and at each norm's own best."""
+    runs = runs.sweep
+    end = rate_stops(runs)[-1]
+    best = [best_rate(runs, norm, end) for norm in ("layer", "batch")]
+    lines = [(f"{r:g}", (r, r)) for r in runs.rates]
+    lines.append((f"each its best: {best[0]:g} and {best[1]:g}", tuple(best)))
+    rows = []
+    for text, (of_layer, of_batch) in lines:
+        row = [text]
+        for name in ("train_nll", "test_error"):
+            cells = Cell("layer", 4, of_layer), Cell("batch", 4, of_batch)
+            d = runs.difference(end, *cells, name)
+            row += [verdict(d), _said(d, name)]
+        rows.append(row)
+    return Table(
+        [
+            "Learning rate",
+            "Lower training NLL",
+            "Difference, nats",
+            "Lower test error",
+            "Difference, points",
+        ],
+        rows,
+        f"Layer norm minus batch norm with batches of 4 after {_epoch(end)}: mean difference of "
+        f"{_seeds(runs)} and its 95 % interval. The best rate is that of the lowest training NLL.",
+    )
+
+
+# The batch size.
+
+
+def draw_sizes(runs: Runs, nll: str) -> list[go.Figure]:
+    """Draw NLL and test error over the batch size, all at equal numbers of cases seen.
+
+    Args:
+        runs: The recorded runs; they are read at the last epoch that all of them have.
+        nll: ``"train_nll"`` or ``"test_nll"``.
+    """
+    return [_over_sizes(runs.over_sizes, name) for name in (nll, "test_error")]
+
+
+def _over_sizes(runs: Runs, name: str) -> go.Figure:
+    figure, sizes, epoch = go.Figure(), runs.sizes(), runs.common()[-1]
+    for norm in (n for n in NORMS if runs.sizes(n)):
+        x = runs.sizes(norm)
+        values = [_range(runs.at(epoch, norm, s, name)) for s in x]
+        hover = f"batch size %{{x}}: %{{y:.3g}} {UNITS[name]}"
+        _band(figure, x, np.transpose(values), NORMS[norm], hover, "lines+markers")
+    names = ["test_error"] if name == "test_error" else ["train_nll", "test_nll"]
+    shown = [runs.at(epoch, c.norm, c.batch_size, n) for c in runs.cells for n in names]
+    figure.update_layout(
+        title=NAMES[name],
+        height=340,
+        xaxis={
+            "type": "log",
+            "title": "batch size",
+            "tickvals": sizes,
+            "ticktext": [str(s) for s in sizes],
+            "range": [np.log10(sizes[0]) - 0.1, np.log10(sizes[-1]) + 0.1],
+        },
+        yaxis=_log(name, shown),
+        legend={"traceorder": "normal"},
+    )
+    return figure
+
+
+def describe_sizes(runs: Runs, nll: str) -> str:
+    """Say at which batch size each norm errs least and most, and where its NLL is lowest."""
+    said, runs = [], runs.over_sizes
+    epoch = runs.common()[-1]
+    for norm in (n for n in NORMS if runs.sizes(n)):
+        errors, nlls = (
+            {s: runs.at(epoch, norm, s, name).mean() for s in runs.sizes(norm)}
+            for name in ("test_error", nll)
+        )
+        least, most = min(errors, key=errors.get), max(errors, key=errors.get)
+        low = min(nlls, key=nlls.get)
+        said.append(
+            f"{NORMS[norm][0]} errs least at {least} ({errors[least]:.2f} %), most at {most} "
+            f"({errors[most]:.2f} %), its {NAMES[nll].replace('T', 't')} is lowest at {low} "
+            f"({_nats(nlls[low])} nats)"
+        )
+    return f"After {_epoch(epoch)}: {'; '.join(said)}."
+
+
+# What made the records.
+
+
+def origin(runs: Runs) -> Table:
+    """Say what made the records: one row for each part of the chapter."""
+
+    def part(cell: Cell) -> str:
+        if cell.rate != RATE:
+            return "Learning rates"
+        return "Figure 6" if cell.batch_size in SIZES else "Batch sizes"
+
+    rows = []
+    for name in ("Figure 6", "Learning rates", "Batch sizes"):
+        cells = [c for c in runs.cells if part(c) == name]
+        kept = [r for c in cells for r in runs.cells[c]]
+        if not kept:
+            continue
+        hours = sum(r["provenance"]["wall_s"] for r in kept) / 3600
+        rows.append(
+            [
+                name,
+                f"{len(kept)}",
+                _list(NORMS[n][0] for n in NORMS if any(c.norm == n for c in cells)),
+                _list(f"{s}" for s in sorted({c.batch_size for c in cells})),
+                _list(f"{r:g}" for r in sorted({c.rate for c in cells})),
+                _list(f"{s}" for s in sorted({r["seed"] for r in kept})),
+                _list(f"{e}" for e in sorted({r["settings"]["epochs"] for r in kept})),
+                f"{hours:.1f} h",
+            ]
+        )
+    made = [r["provenance"] for r in runs.records]
+    threads = (f"{m['device']}, {m['threads']} thread{'s' * (m['threads'] > 1)}" for m in made)
+    return Table(
+        ["Part", "Runs", "Norms", "Batch sizes", "Rates", "Seeds", "Epochs", "Time in all"],
+        rows,
+        f"Made on {_list(sorted(set(threads)))}; training step {_list(_steps(made))}; PyTorch "
+        f"{_list(sorted({m['torch'] for m in made}))}; "
+        f"{_list(sorted({m['date'][:10] for m in made}))}.",
+    )
+
+
+def _steps(made: Iterable[dict[str, Any]]) -> list[str]:
+    return sorted({m.get("step", "plain") for m in made})
+
+
+def _list(values: Iterable[str]) -> str:
+    return ", ".join(values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import torch
@@ -109,7 +109,7 @@ def time_steps(
     """
     where = resolve_device(device)
     rng = np.random.default_rng(0)
-    x = rng.random((max(256, batch_size), 784), dtype=np.float32)
+    x = rng.random((updates * batch_size, 784), dtype=np.float32)  # a turn is an epoch
     y = rng.integers(0, 10, len(x))
     made_up = Dataset("made-up images", x, y, x[:1], y[:1], "")
     settings = mnist.Settings(norm=norm, batch_size=batch_size, hidden=hidden)
@@ -123,26 +123,24 @@ def time_steps(
     source = torch.zeros(3 * size, device=where)
     target = torch.zeros_like(source)
     turns: dict[str, list[float]] = {name: [] for name in (*ways, "floor")}
-    for replay in ways.values():
-        replay.model.train()
-        _turn(where, updates, _update, replay)  # the first one sets up what the others find
-    for _ in range(rounds):
+    for turn in range(1 + rounds):
         for name, replay in ways.items():
-            turns[name].append(_turn(where, updates, _update, replay))
-        turns["floor"].append(_turn(where, updates, target.copy_, source))
-        yield {name: statistics.median(taken) for name, taken in turns.items()}
+            replay.model.train()
+            turns[name].append(_time(where, updates, _epoch, replay, turn))
+        turns["floor"].append(_time(where, 1, target.copy_, source))
+        if turn > 0:  # the first one sets up what the others find
+            yield {name: statistics.median(taken[1:]) for name, taken in turns.items()}
 
 
-def _update(replay: mnist.Replay) -> None:
-    size = replay.chosen.batch_size
-    replay.update((replay.x[:size], replay.y[:size]))
+def _epoch(replay: mnist.Replay, epoch: int) -> None:
+    for _ in replay.advance(epoch, 0, replay.updates_per_epoch):
+        pass
 
 
-def _turn(where: torch.device, updates: int, function, *args) -> float:
-    """Milliseconds a call; the GPU has finished before the clock is read."""
+def _time(where: torch.device, parts: int, call: Callable[..., object], *args: object) -> float:
+    """Milliseconds of one of a call's equal parts; a GPU has finished when the clock is read."""
     clock = time.perf_counter()
-    for _ in range(updates):
-        function(*args)
+    call(*args)
     if where.type == "cuda":
         torch.cuda.synchronize(where)
-    return 1e3 * (time.perf_counter() - clock) / updates
+    return 1e3 * (time.perf_counter() - clock) / parts

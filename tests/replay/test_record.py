@@ -116,6 +116,8 @@ def test_every_record_of_the_book_fits_and_stays_small():
     paths = sorted(record.folder().glob("*.json"))
     assert paths, "book/runs is empty"
     for path in paths:
+        if path.name == "bench.json":  # no run, and another format: see tests/test_bench.py
+            continue
         kept = record.read(path)
         assert path.stem.startswith(kept["experiment"])
         assert not kept["provenance"]["commit"].endswith("dirty"), path
@@ -123,7 +125,8 @@ def test_every_record_of_the_book_fits_and_stays_small():
 
 
 def test_the_book_has_the_runs_of_figure_6():
-    kept = record.read_all("mnist", data="mnist", learning_rate=1e-3, momentum=0.1)
+    all_ = record.read_all("mnist", data="mnist", learning_rate=1e-3, momentum=0.1)
+    kept = [r for r in all_ if r["settings"]["batch_size"] in (4, 128)]
     cells = {(r["settings"]["norm"], r["settings"]["batch_size"], r["seed"]) for r in kept}
     assert cells >= {
         (n, b, s) for n in ("none", "batch", "layer") for b in (4, 128) for s in range(3)

@@ -4,7 +4,8 @@ export VENV
 PY = $(VENV)/bin/python
 HTML = _build/html/index.html
 # A GPU's records, longer and with more seeds, lie beside the book's own.
-RUNS ?= $(if $(shell command -v nvidia-smi),gpu-runs,book/runs)
+GPU := $(shell command -v nvidia-smi)
+RUNS ?= $(if $(GPU),gpu-runs,book/runs)
 MNIST = $(PY) -m lnlib replay mnist --out $(RUNS)
 # Small matrices: more threads than one only wait for each other.
 SEQUENCE = $(PY) -m lnlib replay sequence --threads 1 --out book/runs
@@ -37,10 +38,10 @@ bench: ## measure speed beside what you would pick instead; the pages too, if th
 
 replay: ## record the book's runs again (hours on a CPU); interrupted, it goes on where it was
 	@tools/setup.sh nn
-	@$(MNIST) --norm none batch layer weight --batch-size 128 4
+	@$(MNIST) --batch-size 128 4 $(if $(GPU),--norm layer batch none weight,--epochs 5)
 	@$(MNIST) --batch-size 4 --learning-rate 0.0001 0.0003 0.003 --epochs 1 --seeds 0 1
-	@$(MNIST) --batch-size 1 2 8 16 32 64 256 --epochs 1 --seeds 0 1
-	@$(PY) -m lnlib replay noise --seeds 0 1 2 --threads 1 --out $(RUNS)
+	@$(MNIST) --batch-size 1 2 8 16 32 64 256 --epochs 1 --seeds 0
+	@$(PY) -m lnlib replay noise --seeds 0 --threads 1 --out $(RUNS)
 	@$(PY) -m lnlib replay weights --threads 1 --out book/runs
 	@$(SEQUENCE) --step row --seeds 0 1 2 3 4
 	@$(SEQUENCE) --step pixel --seeds 0 1 2

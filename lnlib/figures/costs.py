@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnlib.explore import COLORS, Table
-from lnlib.figures import NORMS
+from lnlib.figures import NORMS, cursor
 
 PASSES = ("forward", "backward")
 #: The norms of this chapter: label, color, dash.
@@ -443,7 +443,7 @@ def draw_roofline(
             "ticktext": [f"{w:,}" for w in WIDTHS],
         },
         yaxis=_decades(-2, 4.3),
-        shapes=[_cursor(H)],
+        shapes=[cursor(H)],
     )
     return [roof, shares]
 
@@ -639,14 +639,14 @@ def draw_devices(networks: dict[str, tuple[float, float]], network: str, H: int,
         height=340,
         xaxis=axis,
         yaxis=_decades(-2.3, 4),
-        shapes=[_cursor(devices)],
+        shapes=[cursor(devices)],
     )
     sizes.update_layout(
         title="What each device receives forward, MB",
         height=340,
         xaxis=axis,
         yaxis=_decades(-3.3, 2.5),
-        shapes=[_cursor(devices)],
+        shapes=[cursor(devices)],
     )
     return [times, sizes]
 
@@ -680,16 +680,4 @@ def _decades(low: float, high: float) -> dict:
         "tickvals": [10.0**p for p in powers],
         "ticktext": [f"{10**p:,}" if p >= 0 else f"{10.0**p:.{-p}f}" for p in powers],
         "zeroline": False,
-    }
-
-
-def _cursor(x: float) -> dict:
-    return {
-        "type": "line",
-        "x0": x,
-        "x1": x,
-        "y0": 0,
-        "y1": 1,
-        "yref": "paper",
-        "line": {"color": COLORS["gray"], "width": 1.5},
     }

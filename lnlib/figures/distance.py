@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnlib.explore import COLORS
-from lnlib.figures import NORMS
+from lnlib.figures import NORMS, cursor
 from lnlib.fisher import GLM
 
 UNITS, INPUTS, CASES = 3, 4, 40
@@ -122,7 +122,7 @@ def draw_line(norm: str, family: str, along: str, step: float) -> list[go.Figure
             "range": [-0.05, 1] if still else [-0.04 * pairs.max(), 1.05 * pairs.max()],
             "zeroline": False,
         },
-        shapes=[_cursor(step)],
+        shapes=[cursor(step)],
     )
     apart = [remainder(norm, family, along, float(t)) for t in _LENGTHS]
     ends = np.array([moved(norm, family, along, float(t)) for t in _LENGTHS])
@@ -156,7 +156,7 @@ def draw_line(norm: str, family: str, along: str, step: float) -> list[go.Figure
             "ticktext": [power(p) for p in powers],
             "zeroline": False,
         },
-        shapes=[_cursor(step)],
+        shapes=[cursor(step)],
     )
     if still:
         sizes.add_annotation(
@@ -506,7 +506,7 @@ def draw_labels(truth: str, draws: int) -> list[go.Figure]:
             "ticktext": ["1%", "10%", "100%"],
             "zeroline": False,
         },
-        shapes=[_cursor(draws)],
+        shapes=[cursor(draws)],
     )
     numbers.update_layout(
         title="Number by number",
@@ -657,15 +657,3 @@ def estimates(
 def power(exponent: int) -> str:
     """Write a power of ten."""
     return "1" if exponent == 0 else f"10{str(exponent).translate(SUPERSCRIPT)}"
-
-
-def _cursor(x: float) -> dict:
-    return {
-        "type": "line",
-        "x0": x,
-        "x1": x,
-        "y0": 0,
-        "y1": 1,
-        "yref": "paper",
-        "line": {"color": COLORS["gray"], "width": 1.5},
-    }

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from lnlib import cells
 from lnlib.explore import COLORS, FAILS, HOLDS, MIXED, Table
-from lnlib.figures import NORMS
+from lnlib.figures import NORMS, fade
 from lnlib.norm import layer_norm
 
 Params = Mapping[str, np.ndarray]
@@ -643,7 +643,7 @@ def _learned(learned: Learned, name: str, epoch: float, cell: str, step: str) ->
                 y=values,
                 name=f"{label}, {place} seed",
                 fill="tonexty" if place == "highest" else None,
-                fillcolor=_fade(color),
+                fillcolor=fade(color),
                 mode="lines",
                 line={"width": 0},
                 hoverinfo="skip",
@@ -692,11 +692,6 @@ def _axes(figure: go.Figure, name: str, until: float) -> None:
             "range": [np.log10(v) for v in RANGES[name]],
         },
     )
-
-
-def _fade(color: str) -> str:
-    red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgba({red},{green},{blue},0.2)"
 
 
 def describe_learned(learned: Learned, epoch: float, cell: str, step: str) -> str:

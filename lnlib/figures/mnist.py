@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from lnlib.compare import interval
 from lnlib.explore import COLORS, FAILS, HOLDS, OPEN, Table
-from lnlib.figures import NORMS
+from lnlib.figures import NORMS, fade
 
 Record = dict[str, Any]
 RATE = 1e-3  # Adam's default, of the runs of figure 6
@@ -297,7 +297,7 @@ def _band(
             y=y,
             name=f"{label}, {edge} edge",
             fill="tonexty" if edge == "upper" else None,
-            fillcolor=_fade(color),
+            fillcolor=fade(color),
             mode="lines",
             line={"width": 0},
             hoverinfo="skip",
@@ -324,11 +324,6 @@ def _log(name: str, shown: Sequence[np.ndarray]) -> dict[str, Any]:
         "ticktext": [f"{t:.6f}".rstrip("0").rstrip(".") for t in ticks],
         "range": [np.log10(low / 1.15), np.log10(high * 1.15)],
     }
-
-
-def _fade(color: str) -> str:
-    red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgba({red},{green},{blue},0.2)"
 
 
 # The claims, judged.

@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnlib.explore import COLORS, Table
-from lnlib.figures import NORMS
+from lnlib.figures import NORMS, fade
 
 #: Where a norm stands: what the reader sees, and (norm, its number).
 PLACES = {
@@ -310,7 +310,7 @@ def _race(results: Sequence[dict[str, list[dict]]], name: str) -> go.Figure:
                 x=epochs + epochs[::-1],
                 y=[*values.max(1), *values.min(1)[::-1]],
                 fill="toself",
-                fillcolor=_fade(color),
+                fillcolor=fade(color),
                 mode="lines",
                 line={"width": 0},
                 hoverinfo="skip",
@@ -337,11 +337,6 @@ def _race(results: Sequence[dict[str, list[dict]]], name: str) -> go.Figure:
         },
     )
     return figure
-
-
-def _fade(color: str) -> str:
-    red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgba({red},{green},{blue},0.2)"
 
 
 def describe_race(results: Sequence[dict[str, list[dict]]], **settings: Any) -> str:

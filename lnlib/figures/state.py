@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from lnlib import cells, norm
 from lnlib.explore import COLORS
-from lnlib.figures import NORMS
+from lnlib.figures import NORMS, cursor
 
 HIDDEN, INPUTS, SEQUENCES, STEPS = 32, 8, 16, 200
 
@@ -256,7 +256,7 @@ def draw_rescaled(delta: float, matrix: str, eps: float) -> list[go.Figure]:
             "zeroline": False,
         },
         yaxis={"title": "change", "range": [-0.06, 2.06]},
-        shapes=[_cursor(delta)],
+        shapes=[cursor(delta)],
     )
     units.update_layout(
         title=f"{_FOLLOWED} units of one sequence",
@@ -282,18 +282,6 @@ def describe_rescaled(delta: float, matrix: str, eps: float) -> str:
 
 def _change(value: float) -> str:
     return "0.00" if value < 1e-12 else say(value)
-
-
-def _cursor(x: float) -> dict:
-    return {
-        "type": "line",
-        "x0": x,
-        "x1": x,
-        "y0": 0,
-        "y1": 1,
-        "yref": "paper",
-        "line": {"color": COLORS["gray"], "width": 1.5},
-    }
 
 
 # Padding.
@@ -538,7 +526,7 @@ def draw_longer(trained: int, inputs: str) -> list[go.Figure]:
             height=380,
             xaxis={"title": "step", "range": [0, LONG + 1], "zeroline": False},
             yaxis={"range": [0, top]},
-            shapes=[_cursor(trained + 0.5)],
+            shapes=[cursor(trained + 0.5)],
             annotations=[
                 {"x": trained + 0.5, "y": 1, "yref": "paper", "yanchor": "top", "xanchor": "left",
                  "xshift": 4, "text": "training ends", "showarrow": False}

@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnlib.explore import COLORS
-from lnlib.figures import NORMS
+from lnlib.figures import NORMS, cursor
 from lnlib.fisher import GLM
 
 CASES, INPUTS, UNITS = 64, 6, 4
@@ -105,7 +105,7 @@ def draw_step(scale: float, whose: str) -> list[go.Figure]:
         figure.update_layout(
             height=340,
             xaxis=_doubling("weights multiplied by"),
-            shapes=[_cursor(scale)],
+            shapes=[cursor(scale)],
         )
     steps.update_layout(
         title="Change of the outputs by the same step",
@@ -499,16 +499,4 @@ def _decades(low: float, high: float) -> dict:
         "tickvals": (10.0**powers).tolist(),
         "ticktext": [f"{10.0**p:.{max(0, int(-p))}f}" for p in powers],
         "zeroline": False,
-    }
-
-
-def _cursor(x: float) -> dict:
-    return {
-        "type": "line",
-        "x0": x,
-        "x1": x,
-        "y0": 0,
-        "y1": 1,
-        "yref": "paper",
-        "line": {"color": COLORS["gray"], "width": 1.5},
     }

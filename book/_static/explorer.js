@@ -216,6 +216,16 @@
     }
   }
 
+  /* A formula wider than its place scrolls, and the keyboard has to reach it. */
+  function focusable(entries) {
+    for (const { target } of entries) {
+      for (const box of [target, ...target.querySelectorAll("mjx-container")]) {
+        if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+        else box.removeAttribute("tabindex");
+      }
+    }
+  }
+
   function find() {
     const html = document.documentElement;
     const roots = [...document.querySelectorAll(".ln-explorer")];
@@ -243,6 +253,8 @@
       if (root) go(root).finally(() => idle(rest));
     };
     addEventListener("load", () => setTimeout(() => idle(rest), 1500));
+    const sized = new ResizeObserver(focusable);
+    document.querySelectorAll("div.math").forEach((formula) => sized.observe(formula));
     let theme; // paper is white
     addEventListener("beforeprint", () => {
       theme = html.dataset.theme;

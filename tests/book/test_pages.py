@@ -129,6 +129,20 @@ def test_formulas_are_typeset(opened):
     assert not [sign for sign in ("$", r"\(", r"\[", r"\begin") if sign in prose]
 
 
+def test_the_keyboard_reaches_a_formula_that_scrolls(visit, built_book):
+    scrolls = (
+        "() => [...document.querySelectorAll('div.math, div.math mjx-container')]"
+        ".filter(e => e.scrollWidth > e.clientWidth).map(e => e.tabIndex)"
+    )
+    with visit(built_book.as_uri(), "one_example") as v:
+        v.page.wait_for_selector("div.math mjx-container")
+        assert v.page.evaluate(scrolls) == []
+        assert not v.page.query_selector("div.math[tabindex], div.math [tabindex]")
+        v.page.add_style_tag(content="div.math { width: 120px }")
+        v.page.wait_for_selector("div.math [tabindex='0']")
+        assert set(v.page.evaluate(scrolls)) == {0}
+
+
 def test_images_and_figures_speak(opened):
     silent = opened.page.evaluate(
         "() => [...document.querySelectorAll('article img, article [role=img], article svg')]"

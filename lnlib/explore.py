@@ -273,7 +273,7 @@ class LiveRun:
 
     With a kernel it runs in a thread, so the notebook stays responsive; it stops between two
     results and loses none. In the built book it has been run to its end with every choice of
-    settings, and a slider with a play button runs through the results.
+    settings, and a slider with a play button runs through the results, if there are several.
 
     Args:
         run: ``run(**settings)``, a generator function; yields one result after the other.
@@ -284,7 +284,9 @@ class LiveRun:
         describe: ``describe(results, **settings)``; the one sentence.
         alt: As in :class:`Explorer`.
         progress: Label of the slider through the results.
-        frames: Most positions of that slider.
+        frames: Most positions of that slider; with 1 the end alone is shown.
+        recorded: ``recorded(**settings)``, results for the built book in place of those of ``run``,
+            where they depend on the machine, such as times.
 
     Attributes:
         state: ``"ready"``, ``"running"``, ``"stopped"``, ``"done"`` or ``"failed"``.
@@ -323,13 +325,15 @@ class LiveRun:
         alt: str | None = None,
         progress: str = "Results",
         frames: int = 20,
+        recorded: Callable[..., Sequence[Any]] | None = None,
     ):
+        self.recorded = recorded or run
         self.run, self.draw, self.describe = run, draw, describe
         self.controls = dict(controls or {})
         self.title, self.alt = title, alt
         self.progress, self.frames = progress, frames
         names = list(self.controls)
-        _check_accepts("LiveRun", {"run": run}, names)
+        _check_accepts("LiveRun", {"run": run, "recorded": self.recorded}, names)
         _check_accepts("LiveRun", {"draw": draw, "describe": describe}, names, "results")
         self.watch: Callable[[], None] = lambda: None  # called when there is something new
         self._halt = threading.Event()
@@ -409,10 +413,10 @@ class LiveRun:
         return _figures("LiveRun", self.title, self.draw(self.results, **self.settings))
 
     def replay(self) -> Explorer:
-        """Run every choice of settings to its end; an explorer with a slider through the results.
+        """Run every choice of settings to its end, or take what is recorded, as an explorer.
 
         Raises:
-            ValueError: If a run yields nothing.
+            ValueError: If a run yields nothing, or nothing is recorded.
         """
 
         def settings(places):
@@ -425,21 +429,24 @@ class LiveRun:
         }
         runs = {}
         for places in itertools.product(*(c.values for c in grid.values())):
-            runs[places] = list(self.run(**settings(dict(zip(grid, places, strict=True)))))
+            runs[places] = list(self.recorded(**settings(dict(zip(grid, places, strict=True)))))
             if not runs[places]:
                 raise ValueError(f"LiveRun: run of {self.title!r} must yield at least one result.")
 
+        longest = max(map(len, runs.values()))
+
         def at(function):
-            return lambda _shown, **places: function(
+            return lambda _shown=longest, **places: function(
                 runs[tuple(places.values())][:_shown], **settings(places)
             )
 
-        longest = max(map(len, runs.values()))
         frames = min(self.frames, longest)
         shown = sorted({math.ceil(longest * i / frames) for i in range(1, frames + 1)})
+        if len(shown) > 1:
+            grid["_shown"] = slider(self.progress, shown, start=longest, play=True)
         return Explorer(
             at(self.draw),
-            grid | {"_shown": slider(self.progress, shown, start=longest, play=True)},
+            grid,
             title=self.title,
             describe=at(self.describe),
             alt=self.alt,

@@ -313,6 +313,7 @@ def test_without_ipywidgets_the_text_says_what_to_install(monkeypatch):
             lambda: LiveRun(count, lambda n: 0, RUN, title="", describe=describe_run),
             r"LiveRun: draw must accept \(results, n\)",
         ),
+        (lambda: gated(recorded=lambda: [1]), r"LiveRun: recorded must accept \(n\)"),
     ],
 )
 def test_refusal_names_what_is_wrong(make, message):
@@ -499,9 +500,9 @@ class Gate:
         assert self.arrived.acquire(timeout=PATIENCE)
 
 
-def gated(n_passes=0, run=None):
+def gated(n_passes=0, run=None, **more):
     gate = Gate(n_passes)
-    live = LiveRun(run or gate.run, draw_run, RUN, title="Count", describe=describe_run)
+    live = LiveRun(run or gate.run, draw_run, RUN, title="Count", describe=describe_run, **more)
     return gate, live
 
 
@@ -645,6 +646,21 @@ def test_book_replays_every_setting_at_twenty_positions_at_most():
             state = next(states)
             assert state["panels"][0]["data"][0]["y"] == list(range(min(n, shown)))
             assert state["text"] == f"{min(n, shown)} of {n}."
+
+
+def test_book_shows_no_slider_for_one_result():
+    live = LiveRun(count, draw_run, RUN, title="Count", describe=describe_run, frames=1)
+    assert list(live.replay().controls) == ["n"]
+    assert [state["text"] for state in payload(live)] == ["3 of 3.", "50 of 50."]
+
+
+def test_book_shows_what_is_recorded_and_a_kernel_what_it_computes():
+    gate, live = gated(n_passes=3, recorded=lambda n: [n])
+    assert [state["text"] for state in payload(live)] == ["1 of 3.", "1 of 50."]
+    assert gate.began == 0
+    live.start()
+    live.wait(PATIENCE)
+    assert (gate.began, live.results) == (1, [0, 1, 2])
 
 
 def test_book_refuses_a_run_that_yields_nothing():

@@ -405,6 +405,19 @@ def describe_steps(results: Sequence[dict[str, float]], **settings: Any) -> str:
     return f"Medians: {', '.join(said)}; the floor is {ms['floor']:.2g} ms."
 
 
+def stored_steps(bench: dict[str, Any], batch_size: int) -> list[dict[str, float]]:
+    """Read a step's times out of the stored benchmark, as ``time_steps`` yields them.
+
+    Args:
+        bench: The table of ``book/runs/bench.json``.
+        batch_size: Cases a step, 4 or 128.
+    """
+    shape = f"batch size {batch_size}"
+    rows = [r for r in bench["rows"] if (r["what"], r["shape"]) == ("MNIST step, layer", shape)]
+    rows = [row for row in rows if row["device"] == rows[0]["device"]]
+    return [{row["path"]: row["ms"] for row in rows} | {"floor": rows[0]["floor_ms"]}]
+
+
 def step_table(bench: dict[str, Any], batch_size: int = 4) -> Table:
     """Tabulate what the stored benchmark says of a step.
 

@@ -196,6 +196,7 @@ def test_the_stored_steps_are_those_of_the_batch_size():
         row("MNIST step 2,000, layer", 4, "plain", 4.0, None),
         row("LayerNorm", 4, "plain", 1.0, None),
     ]
+    assert noise.stored_steps({"rows": rows}, 4) == [{"plain": 2.0, "compiled": 1.0, "floor": 0.5}]
     table = noise.step_table({"rows": rows})
     assert table.rows == [
         ["layer norm, plain loop", "2.00 ms", "–", "4.0", "CPU: x, 2 threads"],

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from lnlib import cells
 from lnlib.explore import COLORS, FAILS, HOLDS, MIXED, Table
-from lnlib.figures import NORMS, fade
+from lnlib.figures import NORMS, band, cursor, spread
 from lnlib.norm import layer_norm
 
 Params = Mapping[str, np.ndarray]
@@ -635,28 +635,9 @@ def draw_learned(learned: Learned, epoch: float, cell: str, step: str) -> list[g
 def _learned(learned: Learned, name: str, epoch: float, cell: str, step: str) -> go.Figure:
     figure, epochs = go.Figure(), learned.epochs(cell, step)
     for norm in RACED:
-        label, color, dash = NORMS[norm]
         curves = np.maximum(learned.curves(cell, step, norm, name), RANGES[name][0])
-        for place, values in (("lowest", curves.min(0)), ("highest", curves.max(0))):
-            figure.add_scatter(
-                x=epochs,
-                y=values,
-                name=f"{label}, {place} seed",
-                fill="tonexty" if place == "highest" else None,
-                fillcolor=fade(color),
-                mode="lines",
-                line={"width": 0},
-                hoverinfo="skip",
-                showlegend=False,
-            )
-        figure.add_scatter(
-            x=epochs,
-            y=curves.mean(0),
-            name=label,
-            mode="lines",
-            line={"color": color, "dash": dash, "width": 2.5},
-            hovertemplate=f"{label}, epoch %{{x:.3g}}: %{{y:.3g}} {UNITS[name]}<extra></extra>",
-        )
+        hover = f"epoch %{{x:.3g}}: %{{y:.3g}} {UNITS[name]}"
+        band(figure, epochs, spread(curves), NORMS[norm], hover)
     epoch = min(epoch, float(epochs[-1]))
     for norm in RACED:
         mean = learned.at(epoch, cell, step, norm, name).mean()
@@ -669,13 +650,7 @@ def _learned(learned: Learned, name: str, epoch: float, cell: str, step: str) ->
             showlegend=False,
         )
     _axes(figure, name, float(epochs[-1]))
-    figure.update_layout(
-        legend={"traceorder": "normal"},  # a band that is filled would turn it round
-        shapes=[
-            {"type": "line", "x0": epoch, "x1": epoch, "yref": "paper", "y0": 0, "y1": 1,
-             "line": {"width": 1, "dash": "dot", "color": GRAY}}
-        ]
-    )  # fmt: skip
+    figure.update_layout(shapes=[cursor(epoch)])
     return figure
 
 

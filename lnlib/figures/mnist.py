@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from lnlib.compare import interval
 from lnlib.explore import COLORS, FAILS, HOLDS, OPEN, Table
-from lnlib.figures import NORMS, fade
+from lnlib.figures import NORMS, band, cursor, spread
 
 Record = dict[str, Any]
 RATE = 1e-3  # Adam's default, of the runs of figure 6
@@ -245,14 +245,9 @@ def _panel(
     figure = go.Figure()
     for norm in norms:
         cell = Cell(norm, size)
-        values = _range(runs.curves(cell, name))
-        _band(
-            figure,
-            runs.epochs(cell),
-            values,
-            NORMS[norm],
-            f"epoch %{{x:.3g}}: %{{y:.3g}} {UNITS[name]}",
-        )
+        values = spread(runs.curves(cell, name))
+        hover = f"epoch %{{x:.3g}}: %{{y:.3g}} {UNITS[name]}"
+        band(figure, runs.epochs(cell), values, NORMS[norm], hover)
     for norm in norms:
         figure.add_scatter(
             x=[epoch],
@@ -269,49 +264,9 @@ def _panel(
         height=300,
         xaxis={"title": "epochs", "range": [-0.02 * until, 1.02 * until]},
         yaxis=_log(name, shown),
-        legend={"traceorder": "normal"},  # a band that is filled would turn it round
-        shapes=[{"type": "line", "x0": epoch, "x1": epoch, "yref": "paper", "y0": 0, "y1": 1,
-                 "line": {"width": 1, "dash": "dot", "color": COLORS["gray"]}}],
-    )  # fmt: skip
-    return figure
-
-
-def _range(curves: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the lowest, the mean and the highest of the seeds, the first axis."""
-    return curves.min(0), curves.mean(0), curves.max(0)
-
-
-def _band(
-    figure: go.Figure,
-    x: Sequence[float],
-    values: tuple[np.ndarray, np.ndarray, np.ndarray],
-    look: tuple[str, str, str],
-    hover: str,
-    mode: str = "lines",
-) -> None:
-    """Add a line and its band: ``values`` are its lower edge, the line, its upper edge."""
-    label, color, dash = look
-    for edge, y in (("lower", values[0]), ("upper", values[2])):
-        figure.add_scatter(
-            x=x,
-            y=y,
-            name=f"{label}, {edge} edge",
-            fill="tonexty" if edge == "upper" else None,
-            fillcolor=fade(color),
-            mode="lines",
-            line={"width": 0},
-            hoverinfo="skip",
-            showlegend=False,
-        )
-    figure.add_scatter(
-        x=x,
-        y=values[1],
-        name=label,
-        mode=mode,
-        line={"color": color, "dash": dash, "width": 2.5},
-        marker={"size": 7},
-        hovertemplate=f"{hover}<extra>{label}</extra>",
+        shapes=[cursor(epoch)],
     )
+    return figure
 
 
 def _log(name: str, shown: Sequence[np.ndarray]) -> dict[str, Any]:
@@ -443,13 +398,12 @@ def _difference(runs: Runs, pair: tuple[str, str], name: str) -> go.Figure:
         reach = max(reach, *abs(low), *abs(high))
         mean = np.array([d.mean() for d in differences])
         look = (f"batches of {size}", color, dash)
-        _band(figure, epochs, (low, mean, high), look, f"epoch %{{x:.3g}}: %{{y:.3g}} {unit}")
+        band(figure, epochs, (low, mean, high), look, f"epoch %{{x:.3g}}: %{{y:.3g}} {unit}")
     figure.update_layout(
         title=f"{NAMES[name]}, difference in {unit}",
         height=300,
         xaxis={"title": "epochs", "range": [0, 1.02 * runs.last], "zeroline": False},
         yaxis={"range": [-1.1 * reach, 1.1 * reach]},
-        legend={"traceorder": "normal"},
         shapes=[{"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": 0, "y1": 0,
                  "line": {"width": 1.5, "color": COLORS["gray"]}}],
     )  # fmt: skip
@@ -490,9 +444,9 @@ def _over_rates(runs: Runs, epoch: float, name: str) -> go.Figure:
     figure, runs = go.Figure(), runs.sweep
     rates = runs.rates
     for norm in runs.swept:
-        values = [_range(runs.at(epoch, norm, 4, name, r)) for r in rates]
+        values = [spread(runs.at(epoch, norm, 4, name, r)) for r in rates]
         hover = f"learning rate %{{x:g}}: %{{y:.3g}} {UNITS[name]}"
-        _band(figure, rates, np.transpose(values), NORMS[norm], hover, "lines+markers")
+        band(figure, rates, np.transpose(values), NORMS[norm], hover, "lines+markers")
     stops = rate_stops(runs)
     shown = [runs.at(e, n, 4, name, r) for e in stops for n in runs.swept for r in rates]
     figure.update_layout(
@@ -506,7 +460,6 @@ def _over_rates(runs: Runs, epoch: float, name: str) -> go.Figure:
             "range": [np.log10(rates[0]) - 0.1, np.log10(rates[-1]) + 0.1],
         },
         yaxis=_log(name, shown),
-        legend={"traceorder": "normal"},
     )
     return figure
 
@@ -577,9 +530,9 @@ def _over_sizes(runs: Runs, name: str) -> go.Figure:
     figure, sizes, epoch = go.Figure(), runs.sizes(), runs.common()[-1]
     for norm in (n for n in NORMS if runs.sizes(n)):
         x = runs.sizes(norm)
-        values = [_range(runs.at(epoch, norm, s, name)) for s in x]
+        values = [spread(runs.at(epoch, norm, s, name)) for s in x]
         hover = f"batch size %{{x}}: %{{y:.3g}} {UNITS[name]}"
-        _band(figure, x, np.transpose(values), NORMS[norm], hover, "lines+markers")
+        band(figure, x, np.transpose(values), NORMS[norm], hover, "lines+markers")
     names = ["test_error"] if name == "test_error" else ["train_nll", "test_nll"]
     shown = [runs.at(epoch, c.norm, c.batch_size, n) for c in runs.cells for n in names]
     figure.update_layout(
@@ -593,7 +546,6 @@ def _over_sizes(runs: Runs, name: str) -> go.Figure:
             "range": [np.log10(sizes[0]) - 0.1, np.log10(sizes[-1]) + 0.1],
         },
         yaxis=_log(name, shown),
-        legend={"traceorder": "normal"},
     )
     return figure
 

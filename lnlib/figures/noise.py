@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnlib.explore import COLORS, Table
-from lnlib.figures import NORMS, fade
+from lnlib.figures import NORMS, band, grouped, spread
 
 #: Where a norm stands: what the reader sees, and (norm, its number).
 PLACES = {
@@ -39,16 +39,8 @@ class Runs:
     """
 
     def __init__(self, records: Sequence[dict[str, Any]]):
-        if not records:
-            raise ValueError(
-                "Runs: no records were given; record them with: python -m lnlib replay noise"
-            )
-        self.epochs = np.array(records[0]["curves"]["epoch"])
-        self._runs: dict[str, list[dict[str, Any]]] = {}
-        for r in sorted(records, key=lambda r: r["seed"]):
-            if r["curves"]["epoch"] != records[0]["curves"]["epoch"]:
-                raise ValueError("Runs: runs must be measured at the same epochs; record them anew")
-            self._runs.setdefault(r["settings"]["norm"], []).append(r)
+        self.epochs, groups = grouped(records, ["norm"], "python -m lnlib replay noise")
+        self._runs = {norm: runs for (norm,), runs in groups.items()}
         self.norms = [norm for norm in NORMS if norm in self._runs]
         self.seeds = len(self._runs[self.norms[0]])
 
@@ -302,29 +294,10 @@ def _race(results: Sequence[dict[str, list[dict]]], name: str) -> go.Figure:
     title, factor, (low, high), ticks = _RACE[name]
     figure = go.Figure()
     for norm in results[-1]:
-        label, color, dash = NORMS[norm]
         epochs = [r[norm][0]["epoch"] for r in results]
-        values = factor * np.array([[p[name] for p in r[norm]] for r in results])
-        if values.shape[1] > 1:
-            figure.add_scatter(
-                x=epochs + epochs[::-1],
-                y=[*values.max(1), *values.min(1)[::-1]],
-                fill="toself",
-                fillcolor=fade(color),
-                mode="lines",
-                line={"width": 0},
-                hoverinfo="skip",
-                showlegend=False,
-            )
-        figure.add_scatter(
-            x=epochs,
-            y=values.mean(1),
-            mode="lines+markers",
-            name=label,
-            line={"color": color, "dash": dash, "width": 2.5},
-            marker={"size": 4, "color": color},
-            hovertemplate=f"epoch %{{x:.3g}}: %{{y:.3g}}<extra>{label}</extra>",
-        )
+        values = factor * np.array([[p[name] for p in r[norm]] for r in results]).T
+        look = "epoch %{x:.3g}: %{y:.3g}"
+        band(figure, epochs, spread(values), NORMS[norm], look, "lines+markers")
     figure.update_layout(
         title=title,
         height=300,

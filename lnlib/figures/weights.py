@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnlib.explore import COLORS
-from lnlib.figures import NORMS, cursor
+from lnlib.figures import NORMS, cursor, grouped
 from lnlib.fisher import GLM
 
 CASES, INPUTS, UNITS = 64, 6, 4
@@ -297,18 +297,9 @@ class Runs:
     """
 
     def __init__(self, records: Sequence[dict[str, Any]]):
-        if not records:
-            raise ValueError(
-                "Runs: no records were given; record them with: python -m lnlib replay weights"
-            )
-        self.epochs = np.array(records[0]["curves"]["epoch"])
-        self._runs: dict[tuple, list[dict[str, Any]]] = {}
-        for r in sorted(records, key=lambda r: r["seed"]):
-            if r["curves"]["epoch"] != records[0]["curves"]["epoch"]:
-                raise ValueError("Runs: runs must be measured at the same epochs; record them anew")
-            chosen = r["settings"]
-            key = chosen["norm"], chosen["optimizer"], chosen["scale"]
-            self._runs.setdefault(key, []).append(r)
+        self.epochs, self._runs = grouped(
+            records, ["norm", "optimizer", "scale"], "python -m lnlib replay weights"
+        )
 
     def curves(self, name: str, norm: str, optimizer: str = "sgd", scale: float = 1) -> np.ndarray:
         """Return curves ``(seeds, points)``; NaN where nothing was measured.

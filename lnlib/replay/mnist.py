@@ -8,6 +8,7 @@ hidden layers alone. What the paper leaves open is a field of :class:`Settings`.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from itertools import pairwise
 from pathlib import Path
@@ -237,12 +238,13 @@ def record_all(
     return record_runs(_RECIPE, settings, seeds, out=out, device=device, again=again, step=step)
 
 
-def _name(settings: Settings, seed: int) -> str:
+def run_name(experiment: str, settings: Settings, seed: int) -> str:
+    """Name a run by its cell and by what is not as usual in its settings."""
     given = {k: getattr(settings, k) for k in ("norm", "batch_size", "epochs", "data")}
-    base = Settings(**given, hidden=HIDDEN[settings.data])
+    base = type(settings)(**given, hidden=HIDDEN[settings.data])
     data = [settings.data] if settings.data != "mnist" else []
     cell = [settings.norm, f"b{settings.batch_size}"]
-    return "-".join(["mnist", *data, *cell, *unusual(settings, base), f"seed{seed}"])
+    return "-".join([experiment, *data, *cell, *unusual(settings, base), f"seed{seed}"])
 
 
 def _command(settings: Settings, seed: int) -> str:
@@ -261,7 +263,7 @@ _RECIPE = Recipe(
     experiment="mnist",
     paper=PAPER,
     replay=Replay,
-    name=_name,
+    name=functools.partial(run_name, "mnist"),
     label=lambda settings: f"{settings.norm}, batch {settings.batch_size}",
     command=_command,
 )

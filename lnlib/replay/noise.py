@@ -8,6 +8,7 @@ moves with its company, how noisy the gradient is, and what the running averages
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +22,7 @@ from torch import nn
 from lnlib.nn import LayerNorm
 from lnlib.nn.baselines import BatchNorm
 from lnlib.replay import mnist
-from lnlib.replay.train import Recipe, record_runs, unusual
+from lnlib.replay.train import Recipe, record_runs
 
 NORMS = ("batch", "layer", "none")
 PAPER = {"section": "6.6", "task": "ours, not the paper's"}
@@ -289,14 +290,6 @@ def record_all(
     return record_runs(_RECIPE, settings, seeds, out=out, device=device, again=again, step=step)
 
 
-def _name(settings: Settings, seed: int) -> str:
-    given = {k: getattr(settings, k) for k in ("norm", "batch_size", "epochs", "data")}
-    base = Settings(**given, hidden=mnist.HIDDEN[settings.data])
-    data = [settings.data] if settings.data != "mnist" else []
-    cell = [settings.norm, f"b{settings.batch_size}"]
-    return "-".join(["noise", *data, *cell, *unusual(settings, base), f"seed{seed}"])
-
-
 def _command(settings: Settings, seed: int) -> str:
     data = f" --data {settings.data}" if settings.data != "mnist" else ""
     return (
@@ -309,7 +302,7 @@ _RECIPE = Recipe(
     experiment="noise",
     paper=PAPER,
     replay=Replay,
-    name=_name,
+    name=functools.partial(mnist.run_name, "noise"),
     label=lambda settings: f"noise, {settings.norm}, batch {settings.batch_size}",
     command=_command,
 )

@@ -268,9 +268,9 @@ def test_a_line_is_the_mean_of_the_seeds_and_its_band_their_range(learned):
     nll, error = gates.draw_learned(learned, 2.0, "gru", "row")
     drawn = lines(error)
     assert drawn["layer norm"].y[-1] == pytest.approx(2.1)
-    assert drawn["layer norm, highest seed"].y[-1] == pytest.approx(2.2)
-    assert drawn["layer norm, lowest seed"].y[-1] == pytest.approx(2.0)
-    assert drawn["layer norm, highest seed"].fill == "tonexty"
+    assert drawn["layer norm, upper edge"].y[-1] == pytest.approx(2.2)
+    assert drawn["layer norm, lower edge"].y[-1] == pytest.approx(2.0)
+    assert drawn["layer norm, upper edge"].fill == "tonexty"
     assert lines(nll)["no norm"].y[-1] == pytest.approx(0.09)
 
 

@@ -156,10 +156,11 @@ def test_the_race_draws_the_mean_of_the_seeds_in_a_band_from_low_to_high():
         {"layer": points(1.0, [0.5, 0.7], [0.1, 0.2])},
     ]
     nll, error = noise.draw_race(results, batch_size=4)
-    band, line = error.data
-    np.testing.assert_allclose(line.y, [85, 15])
-    np.testing.assert_allclose(band.y, [90, 20, 10, 80])
-    assert list(band.x) == [0, 1, 1, 0]
+    drawn = traces(error)
+    np.testing.assert_allclose(drawn["layer norm"].y, [85, 15])
+    np.testing.assert_allclose(drawn["layer norm, lower edge"].y, [80, 10])
+    np.testing.assert_allclose(drawn["layer norm, upper edge"].y, [90, 20])
+    assert drawn["layer norm, upper edge"].fill == "tonexty"
     np.testing.assert_allclose(traces(nll)["layer norm"].y, [2.4, 0.6])
     said = noise.describe_race(results, batch_size=4)
     assert said == "After 1 epoch, 2 seeds: layer norm 0.600 nats, 15.0% wrong."

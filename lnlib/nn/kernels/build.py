@@ -24,7 +24,7 @@ from pathlib import Path
 
 import torch
 
-HEADER = Path(__file__).with_name("threads.h")
+HEADERS = Path(__file__).parent
 FLAGS = ("-std=c++17", "-O3", "-fno-math-errno", "-march=native", "-shared", "-fPIC", "-pthread")
 TIMEOUT = 300  # seconds for the compiler
 MAX_THREADS = 256  # as in threads.h
@@ -34,7 +34,7 @@ class Library:
     """A library that is built, loaded and checked when it is first asked for.
 
     Args:
-        source: One C++ file; it may include ``threads.h``.
+        source: One C++ file; it may include ``threads.h`` and ``vectors.h``.
         check: Called once with the library in place, through :meth:`load`; raises if its numbers
             are wrong.
     """
@@ -76,7 +76,7 @@ class Library:
 
     def _find_or_build(self, compiler: list[str]) -> tuple[ctypes.CDLL, str]:
         """Return the library and where it lies."""
-        sources = [path.read_bytes() for path in (self.source, HEADER)]
+        sources = [path.read_bytes() for path in (self.source, *sorted(HEADERS.glob("*.h")))]
         key = (*sources, FLAGS, _output([*compiler, "--version"]), _processor())
         digest = hashlib.sha256(repr(key).encode()).hexdigest()[:16]
         name = f"{self.source.stem}-{digest}.so"
@@ -125,7 +125,7 @@ def _processor() -> str:
 
 def _compile(compiler: list[str], source: Path, to: str) -> None:
     """Write the shared library; without ``-march=native`` where the compiler does not know it."""
-    what = (f"-I{HEADER.parent}", str(source), "-o", to)
+    what = (f"-I{HEADERS}", str(source), "-o", to)
     try:
         _output([*compiler, *FLAGS, *what])
     except RuntimeError:

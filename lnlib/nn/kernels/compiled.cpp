@@ -1,7 +1,7 @@
 // The recurrences of plain.py and their gradients for the CPU, float and double.
 //
-// Built by compiled.py on the first use, with any C++17 compiler; no header but threads.h and the
-// standard library's. Python owns the memory, and no error leaves this file.
+// Built by compiled.py on the first use, with any C++17 compiler; no headers but those beside it and
+// the standard library's. Python owns the memory, and no error leaves this file.
 //
 // A step is a product and then a loop over rows. Two ideas make it fast:
 //
@@ -9,8 +9,6 @@
 //   in which the product reads them. So they stay in the cache of its core.
 // - What follows the product (norms, gates, cell; backward their gradients) passes once over a row
 //   while the row is in the cache. Each thread takes some of the rows.
-//
-// Vectors are the compiler's own (GCC and Clang), as wide as the target's registers.
 
 #include <cmath>
 #include <cstdint>
@@ -18,15 +16,12 @@
 #include <type_traits>
 
 #include "threads.h"
+#include "vectors.h"
 
 #if defined(__AVX512F__)
-#include <immintrin.h>
-constexpr int BYTES = 64, ROWS = 8;  // of a vector; of a block of the product, whose 8 x 3 sums
-                                     // stay in registers
-#elif defined(__AVX__)
-constexpr int BYTES = 32, ROWS = 4;
+constexpr int ROWS = 8;  // of a block of the product, whose 8 x 3 sums stay in registers
 #else
-constexpr int BYTES = 16, ROWS = 4;
+constexpr int ROWS = 4;
 #endif
 constexpr int64_t PANEL = 3;       // vectors of columns of a block
 constexpr int64_t DEPTH = 1024;    // terms of a sum at a time: rows that are read again stay cached
@@ -61,47 +56,12 @@ struct Call {
     void *scratch;                    // (threads, G H)
 };
 
-template <class T> struct Recurrence {
-    typedef T Vec __attribute__((vector_size(BYTES)));
-    static constexpr int64_t L = BYTES / sizeof(T);
-
-    // A row, vector by vector: whole ones, then what is left, filled up with zeros.
-
-    struct Whole {
-        Vec load(const T *p) const {
-            Vec v;
-            memcpy(&v, p, BYTES);
-            return v;
-        }
-        void store(T *p, Vec v) const { memcpy(p, &v, BYTES); }
-        Vec only(Vec v) const { return v; }
-    };
-    struct Rest {
-        int64_t n;
-        Vec load(const T *p) const {
-            Vec v = {};
-            memcpy(&v, p, n * sizeof(T));
-            return v;
-        }
-        void store(T *p, Vec v) const { memcpy(p, &v, n * sizeof(T)); }
-        Vec only(Vec v) const {
-            Vec kept = {};
-            memcpy(&kept, &v, n * sizeof(T));
-            return kept;
-        }
-    };
-
-    template <class F> static inline void each(int64_t n, F f) {
-        int64_t j = 0;
-        for (; j + L <= n; j += L) f(j, Whole());
-        if (j < n) f(j, Rest{n - j});
-    }
-
-    static T add_up(Vec v) {
-        T sum = 0;
-        for (int k = 0; k < L; ++k) sum += v[k];
-        return sum;
-    }
+template <class T> struct Recurrence : Vectors<T> {
+    using Base = Vectors<T>;
+    using typename Base::Rest;
+    using typename Base::Vec;
+    using typename Base::Whole;
+    using Base::add_up, Base::each, Base::L;
 
     // Four sums at a time: one alone waits for each addition.
     template <class F> static inline T total(int64_t n, F f) {
@@ -520,8 +480,8 @@ template <class T> struct Recurrence {
 
 extern "C" {
 int64_t lnlib_lanes(int64_t bytes) { return BYTES / bytes; }
-void lnlib_forward_4(const Call *call) { Recurrence<float>{*call}.run_forward(); }
-void lnlib_forward_8(const Call *call) { Recurrence<double>{*call}.run_forward(); }
-void lnlib_backward_4(const Call *call) { Recurrence<float>{*call}.run_backward(); }
-void lnlib_backward_8(const Call *call) { Recurrence<double>{*call}.run_backward(); }
+void lnlib_forward_4(const Call *call) { Recurrence<float>{{}, *call}.run_forward(); }
+void lnlib_forward_8(const Call *call) { Recurrence<double>{{}, *call}.run_forward(); }
+void lnlib_backward_4(const Call *call) { Recurrence<float>{{}, *call}.run_backward(); }
+void lnlib_backward_8(const Call *call) { Recurrence<double>{{}, *call}.run_backward(); }
 }

@@ -1,16 +1,14 @@
 // One training step of the network of section 6.6 for the CPU, float and double: forward, backward,
 // and Adam, without ever writing down the gradient of a weight matrix.
 //
-// Built by compiled.py on the first use, with any C++17 compiler; no header but threads.h and the
-// standard library's. Python owns the memory, and no error leaves this file.
+// Built by compiled.py on the first use, with any C++17 compiler; no headers but those of lnlib's
+// kernels and the standard library's. Python owns the memory, and no error leaves this file.
 //
 // With a few cases a step, time goes into moving the weights and Adam's two moments between the
 // cache and the core. So each is read once and written once a step, when the last layer that needs
 // the old weight has been through: a block of rows of W gives its part of the gradient of the layer
 // below, gets its own gradient, a sum over the cases, and is updated. Each thread owns some units
 // of each layer.
-//
-// Vectors are the compiler's own (GCC and Clang), as wide as the target's registers.
 
 #include <algorithm>
 #include <cmath>
@@ -19,17 +17,8 @@
 #include <type_traits>
 
 #include "threads.h"
+#include "vectors.h"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-#if defined(__AVX512F__)
-constexpr int BYTES = 64;  // of a vector
-#elif defined(__AVX__)
-constexpr int BYTES = 32;
-#else
-constexpr int BYTES = 16;
-#endif
 constexpr int64_t R = 4;        // rows of a weight matrix at a time
 constexpr int64_t C = 4;        // cases at a time, forward: R x C sums stay in registers
 
@@ -70,54 +59,10 @@ public:
 #endif
 };
 
-template <class T> struct Step {
-    typedef T Vec __attribute__((vector_size(BYTES)));
-    static constexpr int64_t L = BYTES / sizeof(T);
-
-    // A row, vector by vector: whole ones, then what is left, filled up with zeros.
-
-    struct Whole {
-        Vec load(const T *p) const {
-            Vec v;
-            memcpy(&v, p, BYTES);
-            return v;
-        }
-        void store(T *p, Vec v) const { memcpy(p, &v, BYTES); }
-    };
-    struct Rest {
-        int64_t n;
-#if defined(__AVX512F__)
-        Vec load(const T *p) const {
-            unsigned mask = (1u << n) - 1;
-            if constexpr (sizeof(T) == 4) return (Vec)_mm512_maskz_loadu_ps(mask, p);
-            else return (Vec)_mm512_maskz_loadu_pd(mask, p);
-        }
-        void store(T *p, Vec v) const {
-            unsigned mask = (1u << n) - 1;
-            if constexpr (sizeof(T) == 4) _mm512_mask_storeu_ps(p, mask, (__m512)v);
-            else _mm512_mask_storeu_pd(p, mask, (__m512d)v);
-        }
-#else
-        Vec load(const T *p) const {
-            Vec v = {};
-            for (int64_t k = 0; k < n; ++k) v[k] = p[k];
-            return v;
-        }
-        void store(T *p, Vec v) const {
-            for (int64_t k = 0; k < n; ++k) p[k] = v[k];
-        }
-#endif
-    };
-    template <class F> static inline void each(int64_t begin, int64_t end, F f) {
-        int64_t i = begin;
-        for (; i + L <= end; i += L) f(i, Whole());
-        if (i < end) f(i, Rest{end - i});
-    }
-    static T add_up(Vec v) {
-        T sum = 0;
-        for (int k = 0; k < L; ++k) sum += v[k];
-        return sum;
-    }
+template <class T> struct Step : Vectors<T> {
+    using Base = Vectors<T>;
+    using typename Base::Vec;
+    using Base::add_up, Base::each, Base::L;
 
     // Adam.
 
@@ -424,14 +369,14 @@ template <class T> struct Step {
 };
 
 template <class T> void step(const Call &call) {
-    Step<T> step{call};
+    Step<T> step{{}, call};
     step.lay_out();
     parallel(call.threads, [&](int64_t me, Barrier &barrier) { step.run(me, barrier); });
 }
 
 extern "C" {
-int64_t lnlib_work_4(const Call *call) { return Step<float>{*call}.lay_out(); }
-int64_t lnlib_work_8(const Call *call) { return Step<double>{*call}.lay_out(); }
+int64_t lnlib_work_4(const Call *call) { return Step<float>{{}, *call}.lay_out(); }
+int64_t lnlib_work_8(const Call *call) { return Step<double>{{}, *call}.lay_out(); }
 void lnlib_step_4(const Call *call) { step<float>(*call); }
 void lnlib_step_8(const Call *call) { step<double>(*call); }
 }

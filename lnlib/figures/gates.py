@@ -505,10 +505,7 @@ def _slopes(started: Started, gain: float, bias: float) -> go.Figure:
             "type": "log", "range": [-4.3, 1.9], "tickvals": [FLOOR, 1e-2, 1, 10],
             "ticktext": ["0", "0.01", "1", "10"],
         },
-        shapes=[
-            {"type": "line", "x0": here, "x1": here, "yref": "paper", "y0": 0, "y1": 1,
-             "line": {"color": GRAY, "width": 1, "dash": "dot"}}
-        ],
+        shapes=[cursor(here)],
     )  # fmt: skip
     return figure
 

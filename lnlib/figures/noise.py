@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnlib.explore import COLORS, Table
-from lnlib.figures import NORMS, band, grouped, spread
+from lnlib.figures import NORMS, band, cursor, grouped, spread
 
 #: Where a norm stands: what the reader sees, and (norm, its number).
 PLACES = {
@@ -136,7 +136,7 @@ def _misses(runs: Runs, point: int, norm: str, number: int) -> go.Figure:
         height=340,
         xaxis={"title": "epoch", "range": [-0.03 * runs.epochs[-1], 1.03 * runs.epochs[-1]]},
         yaxis={"range": [-0.03, 1], "zeroline": False},
-        shapes=[_cursor(runs.epochs[point])],
+        shapes=[cursor(runs.epochs[point])],
     )
     return figure
 
@@ -259,18 +259,6 @@ def describe_mismatch(runs: Runs) -> str:
     return f"After {_epochs(runs.epochs[-1])}, batches of 4: {'; '.join(said)}."
 
 
-def _cursor(x: float) -> dict[str, Any]:
-    return {
-        "type": "line",
-        "x0": x,
-        "x1": x,
-        "y0": 0,
-        "y1": 1,
-        "yref": "paper",
-        "line": {"color": COLORS["gray"], "width": 1, "dash": "dot"},
-    }
-
-
 # Side by side.
 
 RACE_EPOCHS = 3  # as lnlib.replay.live has it
@@ -355,6 +343,7 @@ def draw_steps(results: Sequence[dict[str, float]], **settings: Any) -> go.Figur
         name="ms a step",
         marker={"color": [STEPS[name][1] for name in names]},
         text=[f"{ms[name]:.2g}" for name in names],
+        textposition="outside",
         hovertemplate="%{y}: %{x:.3g} ms<extra></extra>",
     )
     figure.update_layout(

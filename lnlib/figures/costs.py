@@ -415,12 +415,12 @@ def draw_roofline(
             mode="markers",
             name=label,
             marker={"color": color, "size": 12, "symbol": marks[name]},
-            hovertemplate=f"%{{x}} flop/byte, %{{y}} %<extra>{label}</extra>",
+            hovertemplate=f"%{{x}} operations a byte, %{{y}} %<extra>{label}</extra>",
         )
     roof.update_layout(
         title="Speed, in % of the machine's best",
         height=360,
-        xaxis={"title": "flop per byte moved"} | _decades(-0.7, 3.6),
+        xaxis={"title": "operations for each byte moved"} | _decades(-0.7, 3.6),
         yaxis=_decades(-1.7, 2.2),
     )
     for norm, (label, color, dash) in LOOKS.items():
@@ -460,7 +460,7 @@ def describe_roofline(
     percent = 100 * share(m, "layer", which, N, H)
     least = f"{_time(1e3 * seconds(m, work))}, {_number(percent)} %"
     return (
-        f"On {machine}, {N:,} × {H:,}, {which}: layer norm does {work[0] / work[1]:.2f} flop for "
+        f"On {machine}, {N:,} × {H:,}, {which}: layer norm does {work[0] / work[1]:.2f} operations for "
         f"each byte, the machine could do {m['other'] / m['bytes']:.0f}; the product does "
         f"{_number(intense)} and waits for {bound}. Layer norm takes at least {least} of the "
         "product's time."

@@ -305,7 +305,7 @@ def test_every_control_changes_the_figure_and_the_sentence(bench, i):
 def test_the_sentences_say_what_happens(bench):
     machines = figures.machines(bench)
     said = figures.describe_roofline(machines, "H100, bfloat16", "forward", 32_768, 1024)
-    assert "layer norm does 1.75 flop for each byte, the machine could do 20" in said
+    assert "layer norm does 1.75 operations for each byte, the machine could do 20" in said
     assert said.endswith("58 % of the product's time.")
     said = figures.describe_devices({"n": (5e-6, 50e9)}, "n", 1000, 1000)
     assert "waits 15 ms a step in a ring, 262 µs by doubling" in said

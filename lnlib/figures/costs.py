@@ -460,10 +460,10 @@ def describe_roofline(
     percent = 100 * share(m, "layer", which, N, H)
     least = f"{_time(1e3 * seconds(m, work))}, {_number(percent)} %"
     return (
-        f"On {machine}, {N:,} × {H:,}, {which}: layer norm does {work[0] / work[1]:.2f} operations for "
-        f"each byte, the machine could do {m['other'] / m['bytes']:.0f}; the product does "
-        f"{_number(intense)} and waits for {bound}. Layer norm takes at least {least} of the "
-        "product's time."
+        f"On {machine}, {N:,} × {H:,}, {which}: layer norm does {work[0] / work[1]:.2f} "
+        f"operations for each byte, the machine could do {m['other'] / m['bytes']:.0f}; the "
+        f"product does {_number(intense)} and waits for {bound}. Layer norm takes at least "
+        f"{least} of the product's time."
     )
 
 

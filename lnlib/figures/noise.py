@@ -322,7 +322,7 @@ STEPS = {
     "manual": ("gradient by hand", COLORS["blue"]),
     "compiled": ("compiled", COLORS["green"]),
     "graph": ("CUDA graph", COLORS["purple"]),
-    "floor": ("floor: a copy", COLORS["orange"]),
+    "floor": ("floor: one pass", COLORS["orange"]),
 }
 
 
@@ -347,7 +347,7 @@ def draw_steps(results: Sequence[dict[str, float]], **settings: Any) -> go.Figur
         hovertemplate="%{y}: %{x:.3g} ms<extra></extra>",
     )
     figure.update_layout(
-        title="Milliseconds a step, here and now",
+        title="Milliseconds a step",
         height=60 + 46 * len(names),
         xaxis={"range": [0, 1.2 * max(ms.values())], "title": "ms"},
     )
@@ -402,6 +402,6 @@ def step_table(bench: dict[str, Any], batch_size: int = 4) -> Table:
     return Table(
         ["Step", "Time", "Of the plain loop", "Times the floor", "On"],
         rows,
-        f"A step at batch size {batch_size}, as stored by the benchmark; the floor copies "
-        "parameters and both moments of Adam once.",
+        f"A step at batch size {batch_size}, as stored by the benchmark; the floor reads and "
+        "writes parameters and both moments of Adam once.",
     )

@@ -176,7 +176,7 @@ def test_steps_are_bars_beside_the_floor():
     results = [{"plain": 9.0, "floor": 9.0}, {"plain": 3.0, "compiled": 1.0, "floor": 0.5}]
     figure = noise.draw_steps(results, batch_size=4)
     (bars,) = figure.data
-    assert list(bars.y) == ["floor: a copy", "compiled", "plain loop"]
+    assert list(bars.y) == ["floor: one pass", "compiled", "plain loop"]
     assert list(bars.x) == [0.5, 1.0, 3.0]
     said = noise.describe_steps(results)
     assert "plain loop 3 ms (6.0 times the floor), compiled 1 ms (2.0 times the floor)" in said

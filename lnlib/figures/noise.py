@@ -58,6 +58,12 @@ class Runs:
         )
 
 
+def stops(runs: Runs) -> list[int]:
+    """Return which points a slider shows: some within the first epoch, then fewer and fewer."""
+    wanted = {*runs.epochs[runs.epochs < 1][::2].tolist(), 1, 2, 3, 5, 10, runs.epochs[-1]}
+    return [point for point, epoch in enumerate(runs.epochs.tolist()) if epoch in wanted]
+
+
 # What four cases say.
 
 

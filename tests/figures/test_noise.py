@@ -57,6 +57,12 @@ def test_curves_are_a_row_a_seed_and_errors_in_percent(records, runs):
     np.testing.assert_allclose(runs.curves("true_error", "batch"), 100 * np.array(expected))
 
 
+def test_a_slider_stops_less_often_later(runs):
+    assert noise.stops(runs) == [0, 2]
+    runs.epochs = np.array([0, 0.25, 0.5, 0.75, *range(1, 21)])
+    assert runs.epochs[noise.stops(runs)].tolist() == [0, 0.5, 1, 2, 3, 5, 10, 20]
+
+
 @pytest.mark.parametrize("place", noise.PLACES.values())
 def test_the_cloud_is_that_of_seed_0_at_the_point(records, runs, place):
     norm, number = place

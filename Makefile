@@ -41,7 +41,7 @@ replay: ## record the book's runs again (hours on a CPU); interrupted, it goes o
 	@$(MNIST) --norm layer batch none weight --batch-size 128 4
 	@$(MNIST) --batch-size 4 --learning-rate 0.0001 0.0003 0.003 --epochs 1 --seeds 0 1
 	@$(MNIST) --batch-size 1 2 8 16 32 64 256 --epochs 1 --seeds 0
-	@$(PY) -m lnlib replay noise --seeds 0 --threads 1 --out $(RUNS)
+	@$(PY) -m lnlib replay noise --epochs 20 --seeds 0 --threads 1 --out $(RUNS)
 	@$(PY) -m lnlib replay weights --threads 1 --out book/runs
 	@$(SEQUENCE) --step row --seeds 0 1 2 3 4
 	@$(SEQUENCE) --step pixel --seeds 0 1 2

@@ -301,7 +301,7 @@ def verdict(differences: np.ndarray) -> str:
 
 
 def claims(runs: Runs) -> Table:
-    """Judge what section 6.6 says by the recorded runs: layer norm against batch norm.
+    """Judge what is said of figure 6 by the recorded runs: layer norm against batch norm.
 
     Each claim is a difference that is below 0 in a run where it is true.
     """
@@ -316,13 +316,13 @@ def claims(runs: Runs) -> Table:
         return [text, verdict(d), _said(d, name), f"{layer:.{digits}f} against {batch:.{digits}f}"]
 
     def steadier(text: str, name: str) -> list[str]:
-        change = {
-            norm: runs.difference(end, Cell(norm, 4), Cell(norm, 128), name)
+        layer, batch = (
+            abs(runs.difference(end, Cell(norm, 4), Cell(norm, 128), name))
             for norm in ("layer", "batch")
-        }
-        d = abs(change["layer"]) - abs(change["batch"])
-        by = (_signed(change[norm].mean(), _digits(name)) for norm in change)
-        return [text, verdict(d), _said(d, name), "changes {} and {}".format(*by)]
+        )
+        d, digits = layer - batch, _digits(name)
+        by = f"by {layer.mean():.{digits}f} against {batch.mean():.{digits}f}"
+        return [text, verdict(d), _said(d, name), by]
 
     after = f"after {_epoch(end)}"
     rows = [
@@ -338,7 +338,7 @@ def claims(runs: Runs) -> Table:
     return Table(
         ["Layer norm against batch norm", "Verdict", "Mean difference, 95 % interval", "Means"],
         rows,
-        f"The claims of section 6.6 on {_seeds(runs)}, paired: layer norm minus batch norm, "
+        f"Claims about figure 6 on {_seeds(runs)}, paired: layer norm minus batch norm, "
         "NLL in nats, test error in percentage points.",
     )
 

@@ -39,8 +39,8 @@ bench: ## measure speed beside what you would pick instead; the pages too, if th
 replay: ## record the book's runs again (hours on a CPU); interrupted, it goes on where it was
 	@tools/setup.sh nn
 	@$(MNIST) --norm layer batch none weight --batch-size 128 4
-	@$(MNIST) --batch-size 4 --learning-rate 0.0001 0.0003 0.003 --epochs 1 --seeds 0 1
-	@$(MNIST) --batch-size 1 2 8 16 32 64 256 --epochs 1 --seeds 0
+	@$(MNIST) --batch-size 4 --learning-rate 0.0001 0.0003 0.003 --epochs 1 --seeds 0 1 2
+	@$(MNIST) --batch-size 1 2 8 16 32 64 256 --epochs 1 --seeds 0 1 2
 	@$(PY) -m lnlib replay noise --epochs 20 --seeds 0 --threads 1 --out $(RUNS)
 	@$(PY) -m lnlib replay weights --threads 1 --out book/runs
 	@$(SEQUENCE) --step row --seeds 0 1 2 3 4

@@ -41,6 +41,13 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
 
 
+def _seed(typed: str) -> int:
+    """Refuse a wrong seed before data are asked for or other seeds run for hours."""
+    if typed.isascii() and typed.isdigit():
+        return int(typed)
+    raise argparse.ArgumentTypeError(f"a seed must be a whole number from 0, got {typed!r}")
+
+
 def _add_replay(commands: argparse._SubParsersAction) -> None:
     replay = commands.add_parser("replay", help="run an experiment of the paper again")
     experiments = replay.add_subparsers(dest="experiment", required=True)
@@ -60,7 +67,7 @@ def _add_replay(commands: argparse._SubParsersAction) -> None:
         "--epochs", type=int, help="if not given, 60 on a GPU, as in the paper, and 20 on a CPU"
     )
     mnist.add_argument(
-        "--seeds", nargs="+", type=int, help="if not given, 0 to 9 on a GPU and 0 to 2 on a CPU"
+        "--seeds", nargs="+", type=_seed, help="if not given, 0 to 9 on a GPU and 0 to 2 on a CPU"
     )
     mnist.add_argument(
         "--data",
@@ -105,7 +112,7 @@ def _add_noise(experiments: argparse._SubParsersAction) -> None:
     add("--norm", nargs="+", default=norms, choices=norms)
     add("--batch-size", type=int, default=4)
     add("--epochs", type=int, default=3)
-    add("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    add("--seeds", nargs="+", type=_seed, default=[0, 1, 2])
     add("--data", default="mnist", choices=["mnist", "digits"])
     _add_common(noise)
 
@@ -123,7 +130,7 @@ def _add_sequence(experiments: argparse._SubParsersAction) -> None:
     add("--step", nargs="+", default=["row"], choices=["row", "pixel"])
     add("--data", default="digits", choices=["digits", "mnist"])
     add("--epochs", type=int, default=30)
-    add("--seeds", nargs="+", type=int, default=[0, 1, 2, 3, 4])
+    add("--seeds", nargs="+", type=_seed, default=[0, 1, 2, 3, 4])
     add(
         "--learning-rate",
         nargs="+",
@@ -163,7 +170,7 @@ def _add_weights(experiments: argparse._SubParsersAction) -> None:
     )
     add("--learning-rate", type=float, help="if not given, 0.1 for sgd and 0.003 for adam")
     add("--epochs", type=int, default=20)
-    add("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    add("--seeds", nargs="+", type=_seed, default=[0, 1, 2])
     _add_common(weights)
 
 

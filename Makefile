@@ -7,7 +7,9 @@ HTML = _build/html/index.html
 GPU := $(shell command -v nvidia-smi)
 RUNS ?= $(if $(GPU),gpu-runs,book/runs)
 MNIST = $(PY) -m lnlib replay mnist --out $(RUNS)
-# Small matrices: more threads than one only wait for each other.
+# As many processes as cores, each with one thread: more only wait for each other.
+PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist loadfile
+# Small matrices: here, too, a second thread only waits.
 SEQUENCE = $(PY) -m lnlib replay sequence --threads 1 --out book/runs
 RATES = 0.0003 0.001 0.003 0.01 0.03
 
@@ -25,8 +27,8 @@ book: ## build the book and print the page to open
 
 test: book ## check everything: notebooks, library, pages in Chromium
 	@tools/setup.sh test
-	@$(PY) -m pytest --nbval --nbval-current-env --nbval-cell-timeout 120 -n 2 --dist loadfile book
-	@$(PY) -m pytest -n 2 --dist loadfile
+	@$(PYTEST) --nbval --nbval-current-env --nbval-cell-timeout 120 book
+	@$(PYTEST)
 
 live: ## open the chapters in JupyterLab
 	@tools/setup.sh live

@@ -150,7 +150,8 @@ def test_a_batch_of_one_is_said_to_return_the_bias():
 def test_what_is_written_reads_back_as_the_number_rounded(v):
     assert sheet._number(sheet._plain(v)) == v
     shown, figure = sheet._number(sheet._shown(v)), sheet._number(sheet._figure(v, 6))
-    assert abs(shown - v) <= (5.1e-3 * abs(v) if abs(v) >= 1e5 else 5.1e-4 * max(1, abs(v)))
+    half = {10: 5.1e-4, 100: 5.1e-3, 1000: 5.1e-2, 1e5: 0.51}  # of the last digit, up to a size
+    assert abs(shown - v) <= next((half[size] for size in half if abs(v) < size), 5.1e-3 * abs(v))
     assert figure == pytest.approx(v, rel=5.1e-6, abs=1e-310)
 
 

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 import lnlib
 from lnlib.explore import COLORS, Table
-from lnlib.figures import NORMS
+from lnlib.figures import NORMS, cursor
 
 #: Four examples (rows) of six features (columns): the table of the chapter.
 TABLE = np.array(
@@ -168,15 +168,7 @@ def _output_axis() -> dict:
 
 
 def _cursor(x: float) -> dict:
-    return {
-        "type": "line",
-        "x0": x,
-        "x1": x,
-        "y0": 0,
-        "y1": 1,
-        "yref": "paper",
-        "line": {"color": COLORS["purple"], "width": 2},
-    }
+    return cursor(x) | {"line": {"color": COLORS["purple"], "width": 2}}
 
 
 # Training and test time.

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 import lnlib
 from lnlib import numerics
 from lnlib.explore import COLORS, Table
+from lnlib.figures import cursor
 
 BLUE, ORANGE, GREEN = COLORS["blue"], COLORS["orange"], COLORS["green"]
 PURPLE, RED, GRAY = COLORS["purple"], COLORS["red"], COLORS["gray"]
@@ -518,8 +519,7 @@ def _level(figure: go.Figure, H: int, y: float, name: str) -> None:
 
 
 def _rule(x: float, color: str, dash: str) -> dict[str, Any]:
-    line = {"width": 1.5, "dash": dash, "color": color}
-    return {"type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": 1, "line": line}
+    return cursor(x) | {"line": {"width": 1.5, "dash": dash, "color": color}}
 
 
 def _table(x: np.ndarray, title: str, digits: int, limit: float) -> go.Figure:

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from lnlib import norm
 from lnlib.explore import COLORS, Table
+from lnlib.figures import cursor
 
 # The list.
 
@@ -117,10 +118,7 @@ def draw_eps(size: float, eps: float) -> list[go.Figure]:
             "zeroline": False,
         },
         yaxis={"range": [-0.04, 1.12], "dtick": 0.25},
-        shapes=[
-            {"type": "line", "x0": size, "x1": size, "y0": 0, "y1": 1, "yref": "paper",
-             "line": {"color": COLORS["gray"], "width": 1.5}}
-        ],
+        shapes=[cursor(size)],
     )  # fmt: skip
     units.update_layout(
         title=f"Six units, σ = {power(size)} before",

@@ -8,7 +8,6 @@ axe violations in light and dark, and the requests to anywhere else.
 """
 
 import gzip
-import shutil
 import threading
 from contextlib import contextmanager
 from functools import partial
@@ -169,22 +168,22 @@ def rows(device, folder=HTML) -> list[dict]:
         return []
     try:
         from playwright.sync_api import sync_playwright
+
+        from tools.browser import NoBrowserError, launch
     except ImportError:
         print("Not measured: this needs playwright (make test installs it)")
         return []
-    names = ("chromium", "chromium-browser", "google-chrome")
-    found = next(filter(None, map(shutil.which, names)), None)
-    missing = None if found else "Chromium or Chrome (apt-get install chromium)"
     if not (folder / "index.html").exists():
-        missing = f"the built book in {folder}; build it with: make book"
-    if missing:
-        print(f"Not measured: this needs {missing}")
+        print(f"Not measured: this needs the built book in {folder}; build it with: make book")
         return []
     other = {"index", "search", "genindex"}
     paths = sorted(path for path in folder.glob("*.html") if path.stem not in other)
-    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
     with served(folder) as site, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=flags)
+        try:
+            browser, _ = launch(playwright)
+        except NoBrowserError as error:
+            print(f"Not measured: {error}")
+            return []
         every = [r for path in paths for r in measure(browser, site, path)]
         browser.close()
     return every

@@ -6,11 +6,12 @@ Usage: python tools/screenshots.py [PAGE ...]     into _build/screenshots/
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
+
+from tools.browser import launch
 
 ROOT = Path(__file__).parent.parent
 WIDTHS = (1300, 390)
@@ -22,9 +23,8 @@ def main(pages: list[str]) -> None:
     pages = pages or re.findall(r"(?:root|file): (\S+)", toc)
     out = ROOT / "_build" / "screenshots"
     out.mkdir(parents=True, exist_ok=True)
-    browser_path = shutil.which("chromium") or shutil.which("google-chrome")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
+        browser, _ = launch(playwright)
         for page_name in pages:
             for theme in ("light", "dark"):
                 for width in WIDTHS:

@@ -4,7 +4,6 @@ import base64
 import gzip
 import json
 import re
-import shutil
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +13,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from playwright.sync_api import sync_playwright
+
+from tools import browser
 
 ROOT = Path(__file__).parents[2]
 READY = "e => ['yes', 'failed'].includes(e.dataset.ready)"
@@ -52,25 +54,14 @@ def built_book():
 
 @pytest.fixture(scope="session")
 def chromium():
-    """A browser of the system, driven by Playwright."""
-    from playwright.sync_api import sync_playwright
-
-    names = ("chromium", "chromium-browser", "google-chrome")
-    found = next(filter(None, map(shutil.which, names)), None)
-    if found is None:
-        pytest.fail(f"None of {names} found: apt-get install chromium (or brew install chromium).")
-    flags = [
-        "--no-sandbox",  # it refuses to start as root, as in CI, without
-        "--disable-gpu",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        "--no-first-run",
-    ]
+    """A browser, driven by Playwright: `make test` has seen to it that there is one."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=flags)
-        yield browser
-        browser.close()
+        try:
+            started, _ = browser.launch(playwright)
+        except browser.NoBrowserError as error:
+            pytest.fail(str(error))
+        yield started
+        started.close()
 
 
 class QuietHandler(SimpleHTTPRequestHandler):

@@ -1,0 +1,158 @@
+"""Which browser the pages are opened in: the system's, else Playwright's own, else one sentence.
+
+A fake Playwright stands in: it starts a file that says "works", and its installer does as told.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tools import browser
+
+ROOT = Path(__file__).parents[1]
+SYNC_API = """
+import os
+from pathlib import Path
+
+class Error(Exception): ...
+class Browser:
+    version = "1.0"
+    def close(self): print("closed")
+class Playwright:
+    chromium = property(lambda self: self)
+    def __enter__(self): return self
+    def __exit__(self, *args): ...
+    def launch(self, *, executable_path, args, timeout):
+        path = Path(executable_path or os.environ["OWN"])
+        if not path.exists() or path.read_bytes() != b"works":
+            raise Error(f"{path} does not start")
+        return Browser()
+sync_playwright = Playwright
+"""
+MAIN = """
+import os, sys, time
+print(*sys.argv[1:], file=open(os.environ["OWN"] + ".asked", "a"))
+exec(os.environ["INSTALLER"])
+"""
+WORKS = 'open(os.environ["OWN"], "w").write("works")'
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """A machine with nothing on its PATH; ``install`` says what Playwright's installer does."""
+    package = tmp_path / "fake" / "playwright"
+    package.mkdir(parents=True)
+    for name, text in {"__init__": "", "sync_api": SYNC_API, "__main__": MAIN}.items():
+        (package / f"{name}.py").write_text(text)
+    (tmp_path / "bin").mkdir()
+
+    def look(installer=WORKS, **env):
+        known = {"PATH": "bin", "HOME": "home", "OWN": "own", "PYTHONPATH": "fake"}
+        done = subprocess.run(
+            [sys.executable, ROOT / "tools" / "browser.py"],
+            cwd=tmp_path,
+            env=known | {"INSTALLER": installer} | env,
+            capture_output=True,
+            text=True,
+        )
+        asked = tmp_path / "own.asked"
+        return done, asked.read_text() if asked.exists() else None
+
+    return look
+
+
+def put(path, text="works"):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+@pytest.mark.parametrize("name", browser.NAMES)
+def test_a_browser_of_the_system_is_used_and_nothing_installed(machine, tmp_path, name):
+    put(tmp_path / "bin" / name)
+    done, asked = machine()
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"The pages are opened in bin/{name}, version 1.0.\nclosed\n"
+    assert asked is None
+
+
+def test_a_file_that_does_not_start_is_passed_over(machine, tmp_path):
+    put(tmp_path / "bin" / "chromium-browser", "to install it, run: snap install chromium")
+    put(tmp_path / "bin" / "microsoft-edge")
+    assert "opened in bin/microsoft-edge," in machine()[0].stdout
+
+
+def test_without_a_browser_playwrights_own_is_installed_and_used(machine):
+    done, asked = machine()
+    assert done.returncode == 0, done.stderr
+    assert "The pages are opened in Playwright's own, version 1.0." in done.stdout
+    assert asked == "install --only-shell chromium\n"
+    _, asked = machine()
+    assert asked == "install --only-shell chromium\n"  # once
+
+
+@pytest.mark.parametrize(
+    ("installer", "why"),
+    [
+        (
+            "print('Downloading'); print('Error: no such host'); print('  at x'); sys.exit(1)",
+            "could not be installed (Error: no such host)",
+        ),
+        ("sys.exit(3)", "could not be installed (no reason given)"),
+        ("pass", "was installed and does not start (sudo playwright install-deps chromium"),
+    ],
+    ids=["no network", "silent", "system libraries missing"],
+)
+def test_without_any_one_sentence_says_what_to_do(machine, installer, why):
+    done, _ = machine(installer)
+    assert done.returncode == 1
+    assert re.fullmatch(r"browser: no Chromium[^\n]*: install one [^\n]+\n", done.stderr)
+    assert f"Playwright's own {why}" in done.stderr
+    assert "LNLIB_BROWSER=" in done.stderr
+
+
+def test_an_installer_that_hangs_is_ended_with_its_children(monkeypatch, tmp_path):
+    os.mkfifo(tmp_path / "held")
+    reader = os.open(tmp_path / "held", os.O_RDONLY | os.O_NONBLOCK)
+    put(tmp_path / "python", f"#!/bin/sh\nsleep 60 >{tmp_path}/held & sleep 60\n")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setattr(browser, "DOWNLOAD_S", 1)
+    assert browser.install() == "could not be downloaded within 1 s"
+    end = time.monotonic() + 30
+    while held(reader):
+        assert time.monotonic() < end, "a child of the installer is still there"
+        time.sleep(0.01)
+
+
+def held(reader):
+    """Whether anyone has the other end of a pipe open."""
+    try:
+        return os.read(reader, 1) != b""
+    except BlockingIOError:
+        return True
+
+
+def test_the_browser_that_is_named_is_used_alone(machine, tmp_path):
+    put(tmp_path / "bin" / "chromium")
+    put(tmp_path / "mine")
+    assert "opened in mine," in machine(LNLIB_BROWSER="mine")[0].stdout
+    put(tmp_path / "mine", "is a text")
+    done, asked = machine(LNLIB_BROWSER="mine")
+    assert (done.returncode, asked) == (1, None)
+    assert re.fullmatch(r"browser: LNLIB_BROWSER=mine does not start [^\n]+\n", done.stderr)
+
+
+@pytest.mark.parametrize("base", ["", "home/me"], ids=["for all", "of the user"])
+@pytest.mark.parametrize("place", browser.PLACES)
+def test_a_browser_off_the_path_is_found(monkeypatch, tmp_path, base, place):
+    monkeypatch.setenv("PATH", "")
+    put(tmp_path / base / place)
+    found = list(browser.found(tmp_path, tmp_path / "home" / "me"))
+    assert found == [str(tmp_path / base / place)]
+    (tmp_path / base / place).chmod(0o644)
+    assert list(browser.found(tmp_path, tmp_path / "home" / "me")) == []

@@ -1,0 +1,1 @@
+"""What the Makefile calls, and what it shares with the tests and the bench."""

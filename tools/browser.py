@@ -1,0 +1,141 @@
+"""Find a browser for the pages: the system's Chromium, Chrome or Edge, else Playwright's own.
+
+Usage: python tools/browser.py     says which one it is; where there is none, installs Playwright's
+
+``LNLIB_BROWSER=/path/to/one`` names the one to use. A browser counts when it starts, not when its
+file is there: Ubuntu's ``chromium-browser`` may only say how to install one.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from playwright.sync_api import Browser, Error, Playwright, sync_playwright
+
+NAMES = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "microsoft-edge",
+    "microsoft-edge-stable",
+    "chromium-headless-shell",
+)
+# Where a browser may lie that is not on the PATH: from the root, or from the home folder.
+PLACES = (
+    "Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "Applications/Chromium.app/Contents/MacOS/Chromium",
+    "Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge",
+    "snap/bin/chromium",
+    "opt/google/chrome/chrome",
+    "opt/microsoft/msedge/msedge",
+    "var/lib/flatpak/exports/bin/org.chromium.Chromium",
+    "var/lib/flatpak/exports/bin/com.google.Chrome",
+    ".local/share/flatpak/exports/bin/org.chromium.Chromium",
+    ".local/share/flatpak/exports/bin/com.google.Chrome",
+)
+FLAGS = [
+    "--no-sandbox",  # it refuses to start as root, as in CI, without
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+START_S, DOWNLOAD_S = 60, 900  # limits against hanging, not measures of speed
+
+
+class NoBrowserError(RuntimeError):
+    """No browser starts; the message is one sentence that says what to do."""
+
+
+def found(root: Path = Path("/"), home: Path | None = None) -> Iterator[str]:
+    """Yield every browser of the system, on the PATH and off it."""
+    yield from filter(None, map(shutil.which, NAMES))
+    for base in (root, home or Path.home()):
+        yield from (str(base / place) for place in PLACES if os.access(base / place, os.X_OK))
+
+
+def launch(playwright: Playwright) -> tuple[Browser, str]:
+    """Start the first browser that starts, and say where it is."""
+    named = os.environ.get("LNLIB_BROWSER")
+    for path in [named] if named else [*found(), None]:  # None: Playwright's own
+        try:
+            browser = playwright.chromium.launch(
+                executable_path=path, args=FLAGS, timeout=1000 * START_S
+            )
+            return browser, path or "Playwright's own"
+        except Error:
+            continue
+    if named:
+        raise NoBrowserError(
+            f"LNLIB_BROWSER={named} does not start as a browser: name a Chromium, Chrome or Edge, "
+            "or unset it"
+        )
+    raise NoBrowserError(
+        "no Chromium, Chrome or Edge starts here: install one (apt-get install chromium, "
+        "brew install --cask chromium) or name it with LNLIB_BROWSER=/path/to/it"
+    )
+
+
+def install() -> str:
+    """Install Playwright's own browser into its cache; return what went wrong, if anything did."""
+    command = [sys.executable, "-m", "playwright", "install", "--only-shell", "chromium"]
+    env = {"PLAYWRIGHT_DOWNLOAD_CONNECTION_TIMEOUT": "10000"} | os.environ  # ms
+    with subprocess.Popen(
+        command,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            said, _ = process.communicate(timeout=DOWNLOAD_S)
+        except BaseException as error:  # Ctrl-C, too, ends those that download
+            os.killpg(process.pid, signal.SIGKILL)
+            if isinstance(error, subprocess.TimeoutExpired):
+                return f"could not be downloaded within {DOWNLOAD_S} s"
+            raise
+    if process.returncode:
+        lines = [line.strip() for line in said.splitlines() if line.strip()] or ["no reason given"]
+        reason = next((line for line in lines if line.startswith("Error")), lines[-1])
+        return f"could not be installed ({reason})"
+    return ""
+
+
+def main() -> None:
+    """Say which browser there is; where there is none, install Playwright's own."""
+    with sync_playwright() as playwright:
+        try:
+            browser, where = launch(playwright)
+        except NoBrowserError as error:
+            if os.environ.get("LNLIB_BROWSER"):
+                raise
+            print(
+                "No browser was found: installing Playwright's own (about 100 MB) ...", flush=True
+            )
+            wrong = install()
+            try:
+                browser, where = launch(playwright)
+            except NoBrowserError:
+                wrong = wrong or (
+                    "was installed and does not start (sudo playwright install-deps chromium "
+                    "brings the libraries it needs)"
+                )
+                raise NoBrowserError(f"{error}; Playwright's own {wrong}") from None
+        print(f"The pages are opened in {where}, version {browser.version}.")
+        browser.close()
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except NoBrowserError as error:
+        sys.exit(f"browser: {error}")

@@ -319,7 +319,8 @@ def test_a_mistake_raises_what_torch_raises(implementation, options, make_input,
     module = LayerNorm(**options, implementation=implementation)
     with pytest.raises(expected, match=match) as raised:
         module(make_input())
-    assert raised.type is expected
+    # Where PyTorch now says NotImplementedError, 2.7 said RuntimeError, which it is a kind of.
+    assert raised.type in (expected, NotImplementedError)
 
 
 @pytest.mark.parametrize("normalized_shape", [0, (3, 0)], ids=str)

@@ -192,12 +192,10 @@ def compile_kernel(name, form, H, dtype, masked, chip, relu=False):
         for n in kernel.arg_names
         if n not in constants
     }
-    source = ASTSource(
-        fn=kernel,
-        signature={n: pointers.get(n, "constexpr") for n in kernel.arg_names},
-        constexprs=constants,
-    )
-    options = {"num_warps": triton_kernels._warps(block)}
+    # By position: Triton 3.2 has another name for the constants.
+    signature = {n: pointers.get(n, "constexpr") for n in kernel.arg_names}
+    source = ASTSource(kernel, signature, constants)
+    options = triton_kernels._compiled_with(block)
     return triton.compile(source, target=GPUTarget("cuda", chip, 32), options=options)
 
 

@@ -13,11 +13,11 @@ PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist loadfile
 SEQUENCE = $(PY) -m lnlib replay sequence --threads 1 --out book/runs
 RATES = 0.0003 0.001 0.003 0.01 0.03
 
-.PHONY: help book test live bench replay notebooks screenshots lint clean
+.PHONY: help book browser test test-versions live bench replay notebooks screenshots lint clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 book: ## build the book and print the page to open
 	@tools/setup.sh book
@@ -25,10 +25,17 @@ book: ## build the book and print the page to open
 		-W -n --keep-going --quiet
 	@echo "The book is built. Open: $(CURDIR)/$(HTML)"
 
-test: book ## check everything: notebooks, library, pages in Chromium
+browser: ## find Chromium, Chrome or Edge for the pages; without any, install Playwright's own
 	@tools/setup.sh test
+	@$(PY) tools/browser.py
+
+test: browser book ## check everything: notebooks, library, pages in a browser
 	@$(PYTEST) --nbval --nbval-current-env --nbval-cell-timeout 120 book
 	@$(PYTEST)
+
+# PYTHON=3.13 and RESOLUTION=lowest choose.
+test-versions: ## the same with the lowest and with the newest versions that pyproject.toml allows
+	@tools/versions.sh $(RESOLUTION)
 
 live: ## open the chapters in JupyterLab
 	@tools/setup.sh live
@@ -56,8 +63,7 @@ notebooks: ## run the chapters and store their text outputs, after an edit
 	@tools/setup.sh test
 	@$(PY) tools/notebooks.py book/*.ipynb
 
-screenshots: book ## take pictures of every page: light, dark, wide, phone
-	@tools/setup.sh test
+screenshots: browser book ## take pictures of every page: light, dark, wide, phone
 	@$(PY) tools/screenshots.py
 
 lint: ## check style

@@ -146,6 +146,64 @@ def test_ci_does_what_the_readme_says():
     assert {"run": ".ci/run"} in workflow["jobs"]["check"]["steps"]
 
 
+def test_make_test_looks_for_a_browser_before_it_builds_or_tests():
+    command = ["make", "--no-print-directory", "--dry-run", "test"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    steps = ["setup.sh test", "tools/browser.py", "jupyter-book build", "pytest"]
+    assert sorted(steps, key=done.stdout.index) == steps
+
+
+def test_the_ends_of_the_ranges_are_tested_on_every_python():
+    workflow = yaml.safe_load((ROOT / ".github/workflows/versions.yml").read_text())
+    assert {"schedule", "workflow_dispatch"} <= set(workflow[True])  # YAML reads "on" so
+    job = workflow["jobs"]["versions"]
+    matrix = job["strategy"]["matrix"]
+    assert matrix["resolution"] == ["lowest", "newest"]
+    assert f">={matrix['python'][0]}" == PROJECT["requires-python"]
+    found = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
+    assert matrix["python"] == found
+    picked = "RESOLUTION=${{ matrix.resolution }} PYTHON=${{ matrix.python }}"
+    assert job["steps"][-1]["run"] == f"make test-versions {picked}"
+
+
+@pytest.mark.parametrize(
+    ("named", "ends", "failed"),
+    [
+        ([], ["lowest", "newest"], " lowest"),
+        (["newest"], ["newest"], ""),
+        (["lowest"], ["lowest"], " lowest"),
+    ],
+    ids=["both", "newest", "lowest"],
+)
+def test_each_end_has_an_environment_made_anew_and_what_fails_is_named(
+    tmp_path, named, ends, failed
+):
+    (tmp_path / "make").write_text("""#!/bin/sh
+        echo "$@" >>asked
+        mkdir -p "${2#VENV=}/new" _build/html
+        case "$*" in *lowest*) exit 2 ;; esac
+    """)
+    (tmp_path / "make").chmod(0o755)
+    for left in (".venv-lowest/old", ".venv-newest/old", "_build/kept"):
+        (tmp_path / left).mkdir(parents=True)
+    done = subprocess.run(
+        [ROOT / "tools" / "versions.sh", *named],
+        cwd=tmp_path,
+        env=os.environ | {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+    )
+    asked = [f"test VENV=.venv-{end} RESOLUTION={end}" for end in ends]
+    assert (tmp_path / "asked").read_text().splitlines() == asked
+    for end in ("lowest", "newest"):
+        held = [path.name for path in (tmp_path / f".venv-{end}").iterdir()]
+        assert held == (["new"] if end in ends else ["old"])
+    assert [path.name for path in (tmp_path / "_build").iterdir()] == ["kept"]
+    assert done.returncode == bool(failed)
+    said = f"versions: the tests failed with these versions:{failed}\n" if failed else ""
+    assert done.stderr == said
+
+
 @pytest.fixture
 def bare(tmp_path):
     """A folder with the project's lists and a PATH with the system's small tools alone."""
@@ -154,13 +212,13 @@ def bare(tmp_path):
     shutil.copytree(ROOT / "tools", tmp_path / "tools")
     tools = tmp_path / "bin"
     tools.mkdir()
-    for name in ("sh", "cat", "cksum", "df", "awk", "tail", "grep", "rm", "mkdir"):
+    for name in ("sh", "cat", "cksum", "cp", "df", "awk", "tail", "grep", "rm", "mkdir"):
         (tools / name).symlink_to(shutil.which(name))
 
-    def setup(**env):
+    def setup(extra="nn", **env):
         clean = {"PATH": str(tools), "HOME": str(tmp_path)} | env
         return subprocess.run(
-            ["tools/setup.sh", "nn"], cwd=tmp_path, env=clean, capture_output=True, text=True
+            ["tools/setup.sh", extra], cwd=tmp_path, env=clean, capture_output=True, text=True
         )
 
     return setup
@@ -190,3 +248,67 @@ def test_a_missing_network_is_told_so_and_leaves_no_stamp(bare, tmp_path):
     assert done.returncode == 1
     assert "is there a network?" in done.stderr.splitlines()[-1]
     assert not list((tmp_path / ".venv").glob(".installed-*"))
+
+
+@pytest.fixture
+def asked(bare, tmp_path):
+    """What a set-up asks for, of a Python 3.13 that only notes it."""
+    (tmp_path / "bin" / "python3.13").write_text("""#!/bin/sh
+        echo "${0##*/} $*" >>asked
+        [ "$2" != venv ] || { mkdir -p "$3/bin"; cp "$0" "$3/bin/python"; cp "$0" "$3/bin/uv"; }
+    """)
+    (tmp_path / "bin" / "python3.13").chmod(0o755)
+
+    def ask(extra, **env):
+        (tmp_path / "asked").write_text("")
+        done = bare(extra, **env)
+        assert done.returncode == 0, done.stderr
+        return (tmp_path / "asked").read_text().splitlines()
+
+    return ask
+
+
+def test_a_python_may_be_named_by_its_version(asked):
+    assert asked("nn", PYTHON="3.13")[1] == "python3.13 -m venv .venv"
+
+
+@pytest.mark.parametrize(
+    ("env", "words"),
+    [
+        ({}, "python -m pip --constraint constraints.txt"),
+        ({"RESOLUTION": "lowest"}, "uv --resolution lowest-direct --only-binary :all:"),
+        ({"RESOLUTION": "newest"}, "uv --resolution highest --only-binary :all:"),
+    ],
+    ids=["pinned", "lowest", "newest"],
+)
+def test_the_versions_are_the_pinned_ones_or_an_end_of_the_ranges(asked, env, words):
+    last = asked("nn", **env)[-1].split()
+    assert set(words.split()) <= set(last)
+    assert last[-2:] == ["--editable", ".[nn]"]
+    assert ("constraints.txt" in last) == (not env)
+    assert asked("nn", **env) == []  # once
+    assert asked("nn", RESOLUTION="lowest" if env != {"RESOLUTION": "lowest"} else "newest")
+
+
+def test_another_end_is_refused(bare):
+    done = bare(RESOLUTION="oldest")
+    assert done.returncode == 1
+    assert done.stderr == "setup: RESOLUTION must be lowest or newest, got 'oldest'\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [("dev", "test"), ("test", "dev"), ("book", "nn"), ("live", "nn")]
+    + [("test", then) for then in ("book", "live", "nn")],
+)
+def test_what_a_wider_extra_brought_is_not_installed_again(asked, first, then):
+    assert asked(first)
+    assert asked(then) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "then"), [("nn", "book"), ("nn", "live"), ("book", "live"), ("live", "test")]
+)
+def test_what_a_narrower_extra_left_out_is_installed(asked, first, then):
+    assert asked(first)
+    assert asked(then)[-1].endswith(f"--editable .[{then}]")

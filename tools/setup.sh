@@ -1,17 +1,33 @@
 #!/bin/sh
 # Make .venv with what the given extra needs: `tools/setup.sh book`. A second run re-uses it.
+# With RESOLUTION=lowest or newest: not the versions of constraints.txt but those at the ends of
+# the ranges in pyproject.toml.
 # Each thing that can be missing on a fresh machine ends in one sentence.
 set -u
 extra=${1:?usage: tools/setup.sh EXTRA}
 venv=${VENV:-.venv}
 stop() { echo "setup: $*" >&2; exit 1; }
 
-stamp="$venv/.installed-$extra"
-want=$(cat pyproject.toml constraints.txt | cksum)
-[ -f "$stamp" ] && [ "$(cat "$stamp")" = "$want" ] && exit 0
+case ${RESOLUTION:=pinned} in
+    pinned) ends= ;;
+    lowest) ends=lowest-direct ;;
+    newest) ends=highest ;;
+    *) stop "RESOLUTION must be lowest or newest, got '$RESOLUTION'" ;;
+esac
+case $extra in # the extras that bring this one, too
+    dev | test) wider="dev test" ;;
+    book | live) wider="$extra dev test" ;;
+    *) wider="$extra book live dev test" ;;
+esac
+want="$RESOLUTION $(cat pyproject.toml constraints.txt | cksum)"
+for name in $wider; do
+    stamp="$venv/.installed-$name"
+    [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$want" ] && exit 0
+done
 
 if [ ! -x "$venv/bin/python" ]; then
     python=
+    case ${PYTHON:-} in [0-9]*) PYTHON=python$PYTHON ;; esac
     for name in ${PYTHON:-python3 python3.14 python3.13 python3.12 python3.11 python}; do
         if command -v "$name" >/dev/null 2>&1 &&
             "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
@@ -27,8 +43,16 @@ fi
 
 echo "Setting up $venv for '$extra' (a few minutes the first time) ..."
 log="$venv/setup.log"
-if ! "$venv/bin/python" -m pip install --disable-pip-version-check --quiet \
-    --constraint constraints.txt --editable ".[$extra]" >"$log" 2>&1; then
+pip() { "$venv/bin/python" -m pip install --disable-pip-version-check --quiet "$@"; }
+packages() {
+    if [ -z "$ends" ]; then
+        pip --constraint constraints.txt --editable ".[$extra]"
+    else
+        pip uv && "$venv/bin/uv" pip install --quiet --python "$venv/bin/python" \
+            --resolution "$ends" --only-binary :all: --editable ".[$extra]"
+    fi
+}
+if ! packages >"$log" 2>&1; then
     tail -n 15 "$log" >&2
     if grep -qi "no space left" "$log"; then
         stop "the disk is full; make room and try again"
@@ -40,4 +64,4 @@ fi
 # Every kernel would warn at its start that it speaks plain TCP; it listens on this machine alone.
 mkdir -p "$venv/etc/ipython"
 echo 'c.IPKernelApp.log_level = "ERROR"' >"$venv/etc/ipython/ipython_kernel_config.py"
-echo "$want" >"$stamp"
+echo "$want" >"$venv/.installed-$extra"

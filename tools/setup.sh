@@ -35,7 +35,7 @@ if [ ! -x "$venv/bin/python" ]; then
             break
         fi
     done
-    [ -n "$python" ] || stop "no Python 3.11 or newer was found; install one from python.org or your system's packages, or name it: make book PYTHON=/path/to/python3"
+    [ -n "$python" ] || stop "no Python 3.11 or newer was found${PYTHON:+ as $PYTHON}; install one from python.org or your system's packages, or name it: make book PYTHON=/path/to/python3"
     free=$(df -Pk . | awk 'NR == 2 { print int($4 / 1048576) }')
     [ "$free" -ge "${NEED_GB:-4}" ] || stop "$free GB are free on this disk and about ${NEED_GB:-4} are needed; make room and try again"
     "$python" -m venv "$venv" || { rm -rf "$venv"; stop "Python could not make $venv; on Debian and Ubuntu, install the package python3-venv"; }

@@ -8,7 +8,7 @@ GPU := $(shell command -v nvidia-smi)
 RUNS ?= $(if $(GPU),gpu-runs,book/runs)
 MNIST = $(PY) -m lnlib replay mnist --out $(RUNS)
 # As many processes as cores, each with one thread: more only wait for each other.
-PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest -n 2 --dist loadfile
+PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest -n 2
 # Small matrices: here, too, a second thread only waits.
 SEQUENCE = $(PY) -m lnlib replay sequence --threads 1 --out book/runs
 RATES = 0.0003 0.001 0.003 0.01 0.03
@@ -29,9 +29,10 @@ browser: ## find Chromium, Chrome or Edge for the pages; without any, install Pl
 	@tools/setup.sh test
 	@$(PY) tools/browser.py
 
+# A notebook stays whole; of the tests, whoever has none left takes half of the other's.
 test: browser book ## check everything: notebooks, library, pages in a browser
-	@$(PYTEST) --nbval --nbval-current-env --nbval-cell-timeout 120 book
-	@$(PYTEST)
+	@$(PYTEST) --dist loadfile --nbval --nbval-current-env --nbval-cell-timeout 120 book
+	@$(PYTEST) --dist worksteal
 
 # PYTHON=3.13 and RESOLUTION=lowest choose.
 test-versions: ## the same with the lowest and with the newest versions that pyproject.toml allows

@@ -20,7 +20,6 @@ The exercises of a chapter are a dict ``EXERCISES`` in a module of their own, na
         ),
         "unbiased-at-four": Value(
             1.1547,
-            within=1e-3,
             wrong={1.3333: "that is the ratio of the variances; the outputs change by its root."},
             right="It is √(4/3).",
             otherwise="compare the two deviations of the same four numbers.",
@@ -221,17 +220,28 @@ class Value:
 
     Args:
         answer: The right one.
-        within: Absolute tolerance.
         right: What the reader has now seen, in a sentence or two.
-        wrong: From a wrong number (a tuple, for an array) to the misconception behind it.
+        wrong: From a wrong number (a tuple, for an array) to the misconception behind it. Of
+            several that an answer is within the tolerance of, the nearest explains it.
         otherwise: What to look at, said of every other answer.
+        within: Absolute tolerance, for an answer that is measured or read off. ``None``: 0.01 for
+            whole numbers, else a thousandth of the smallest number.
     """
 
     answer: float | Sequence[Any] | np.ndarray
-    within: float
     right: str
     wrong: Mapping[Any, str] = field(default_factory=dict)
     otherwise: str = "look at the question again."
+    within: float | None = None
+
+    @property
+    def tolerance(self) -> float:
+        """How far off a number may be."""
+        if self.within is not None:
+            return self.within
+        numbers = np.abs(np.asarray(self.answer, float))
+        whole = np.array_equal(numbers, np.round(numbers))
+        return 0.01 if whole else 1e-3 * float(numbers[numbers > 0].min())
 
     def fault(self, answer: object) -> str | None:
         """Return what is wrong with the answer, ``None`` if nothing is."""
@@ -239,9 +249,15 @@ class Value:
         if problem := _words.unlike(expected, answer, "the answer"):
             return problem
         got = _words.numbers(answer).reshape(expected.shape)
-        for value, sentence in [(expected, None), *self.wrong.items()]:
-            if np.all(np.abs(got - np.asarray(value, float)) <= self.within):
-                return sentence
+
+        def off(value):
+            return np.abs(got - np.asarray(value, float)).max()
+
+        if off(self.answer) <= self.tolerance:
+            return None
+        nearest = min(self.wrong, key=off, default=None)
+        if nearest is not None and off(nearest) <= self.tolerance:
+            return self.wrong[nearest]
         return f"{_words.short(got)} is not it; {self.otherwise}"
 
 

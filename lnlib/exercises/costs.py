@@ -64,7 +64,6 @@ def _ring_cases(rng):
 EXERCISES = {
     "operations-of-rms-norm": Value(
         64 * (4 * 1000 + 3),
-        within=0.5,
         right="Four a number, and three a case: eps, root and reciprocal.",
         wrong={
             64 * (7 * 1000 + 3): "that is layer norm's; RMS norm has no mean to take off and no "
@@ -102,7 +101,6 @@ EXERCISES = {
     ),
     "width-of-a-tenth": Value(
         800,
-        within=1,
         right="Beyond it the product hides the norm; on tensor cores this width is far larger.",
         wrong={
             80: "at this width the norm takes as long as the product.",

@@ -97,7 +97,6 @@ EXERCISES = {
     ),
     "flat-directions": Value(
         (5, 9),
-        within=0.4,
         right="One for each unit under batch norm; under layer norm D, and one for the scale.",
         wrong={
             (5, 1): "one direction scales all weights. Table 1 has a second invariance of layer "
@@ -113,7 +112,6 @@ EXERCISES = {
     ),
     "labels-for-one-percent": Value(
         4000,
-        within=0.5,
         right="Twenty times the precision costs four hundred times the labels.",
         wrong={
             200: "that is in proportion; the error falls with the root of the number of labels.",

@@ -163,7 +163,6 @@ EXERCISES = {
     ),
     "gain-of-zero": Value(
         _logistic(2) * np.tanh(1),
-        within=5e-4,
         wrong={
             _logistic(1) * np.tanh(1): "the output gate gets two biases: one from each norm in "
             "eq. 20.",

@@ -106,7 +106,6 @@ EXERCISES = {
     ),
     "negative-delta": Value(
         -0.8,
-        within=1e-6,
         wrong={
             0.8: "that is eq. 7 as printed; the new deviation is |δ|σ, not δσ.",
             -1.6: "the size of δ cancels; only its sign stays.",

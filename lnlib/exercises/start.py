@@ -50,7 +50,6 @@ def _undo(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 EXERCISES = {
     "two-units": Value(
         ((-1.0, 1.0), (1.0, -1.0), (-1.0, 1.0)),
-        within=0.005,
         right="Of two units only their order is left.",
         wrong={
             ((-1, 1), (-1, 1), (-1, 1)): "in the second row the first number is the larger one, "
@@ -67,7 +66,6 @@ EXERCISES = {
     ),
     "small-inputs": Value(
         1e-11,
-        within=1e-13,
         right="eps is in squared units of the input: 1,000 times smaller, 1,000,000 times less.",
         wrong={
             1e-8: "the variance is in squared units, and eps is added to the variance: what "

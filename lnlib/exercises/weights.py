@@ -112,7 +112,6 @@ EXERCISES = {
     ),
     "same-run": Value(
         0.5,
-        within=1e-6,
         right="25 times the rate: the gradient is a fifth, and the step has to be five times as "
         "long.",
         wrong={

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from lnlib import exercises
-from lnlib.exercises import Function, Measured, Text, Value
+from lnlib.exercises import Function, Measured, Text, Value, _words
 
 NAMES = exercises.names()
 
@@ -209,6 +209,117 @@ def test_the_right_answer_on_the_variance_says_true_factors(size):
     assert f"{exercise.reference(size):.3f}" in exercise.right
 
 
+# How far off an answer may be.
+
+
+def test_every_exercise_knows_a_misconception():
+    assert [name for name in NAMES if not exercises.find(name).wrong] == []
+
+
+def far(a, b):
+    """How far apart two answers are, and at least one more than rounding."""
+    apart = np.abs(np.asarray(a, float) - np.asarray(b, float)).max()
+    assert apart > 0
+    return apart
+
+
+@pytest.mark.parametrize("name", of(Value))
+def test_a_tolerance_is_less_than_half_the_way_to_a_misconception_and_a_twentieth(name):
+    exercise = exercises.find(name)
+    answer = np.abs(np.asarray(exercise.answer, float))
+    nearest = min(far(exercise.answer, wrong) for wrong in exercise.wrong)
+    assert 0 < exercise.tolerance < nearest / 2
+    assert exercise.tolerance <= answer[answer > 0].min() / 20
+
+
+@pytest.mark.parametrize("name", of(Value))
+def test_each_number_of_an_answer_may_be_off_by_the_tolerance_and_no_more(name):
+    exercise = exercises.find(name)
+    answer = np.asarray(exercise.answer, float)
+    for unit in np.eye(answer.size).reshape(-1, *answer.shape):
+        for sign in (-1, 1):
+            moved = answer + sign * 0.9 * exercise.tolerance * unit
+            assert exercise.fault(moved) is None
+            assert exercise.fault(answer + sign * 1.1 * exercise.tolerance * unit)
+            if np.array_equal(answer, answer.round()):
+                assert exercise.fault(answer + sign * unit)
+
+
+@pytest.mark.parametrize(("name", "wrong", "sentence"), misconceptions(Value))
+def test_a_number_half_the_way_to_a_misconception_is_not_right(name, wrong, sentence):
+    exercise = exercises.find(name)
+    answer, wrong = np.asarray(exercise.answer, float), np.asarray(wrong, float)
+    assert exercise.fault((answer + wrong) / 2)
+
+
+def between(a, b):
+    """The numbers half the way from one result to another, where they stand in the same places."""
+    if isinstance(a, tuple):
+        same = isinstance(b, tuple) and len(a) == len(b)
+        return tuple(map(between, a, b)) if same else a
+    return (np.asarray(a) + b) / 2 if np.shape(a) == np.shape(b) else a
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "sentence"),
+    [case for case in misconceptions(Function) if case.values[0] in NUMERIC],
+)
+def test_a_function_half_the_way_to_a_misconception_is_not_right(name, wrong, sentence):
+    exercise = exercises.find(name)
+    rights, wrongs = exercise.run(exercise.reference), exercise.run(wrong)
+    results = [
+        right.result if run.error else between(right.result, run.result)
+        for right, run in zip(rights, wrongs, strict=True)
+    ]
+    if all(_words.agree(new, right.result, 0) for new, right in zip(results, rights, strict=True)):
+        pytest.skip("it has another shape, or fails, wherever it differs")
+    left = iter(results)
+    assert exercise.fault(lambda *args: next(left))
+
+
+@pytest.mark.parametrize("name", NUMERIC)
+def test_a_result_may_be_off_by_rounding_and_no_more(name):
+    exercise = exercises.find(name)
+    assert exercise.tolerance <= 1e-5
+    for sign in (-1, 1):
+        near = sign * 0.5 * exercise.tolerance
+        assert exercise.fault(spoiled(exercise.reference, lambda y, near=near: y * (1 + near))) is (
+            None
+        )
+        off = sign * 2.5e-5
+        spoil = spoiled(exercise.reference, lambda y, off=off: y + off * (1 + np.abs(y)))
+        assert exercise.fault(spoil)
+
+
+@pytest.mark.parametrize("name", NUMERIC)
+def test_a_whole_number_plus_or_less_one_is_not_right(name):
+    exercise = exercises.find(name)
+    for sign in (-1, 1):
+        assert exercise.fault(spoiled(exercise.reference, lambda y, sign=sign: y + sign))
+
+
+@pytest.mark.parametrize(
+    ("answer", "tolerance"),
+    [(44, 0.01), ((5, 9), 0.01), (-1.0, 0.01), (0.5, 5e-4), ((0, -0.25, 4), 2.5e-4)],
+)
+def test_a_tolerance_follows_from_the_answer(answer, tolerance):
+    assert Value(answer, "It is.").tolerance == tolerance
+    assert Value(answer, "It is.", within=0.3).tolerance == 0.3
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"), [(8.1, "eight."), (8.9, "nine."), (9.6, "ten."), (11.6, "far.")]
+)
+def test_the_nearest_known_wrong_number_explains(answer, said):
+    wrong = {10: "ten.", 8: "eight.", 9: "nine."}  # each within the tolerance of its neighbors
+    exercise = Value(4, "It is.", wrong, within=1.5, otherwise="far.")
+    assert exercise.fault(answer).endswith(said)
+    assert exercise.fault(5.4) is None
+    assert exercise.fault(6.4).endswith("is not it; far.")
+    pairs = Value((4, 0), "It is.", {(8, 0): "eight.", (9, 9): "nine."}, within=1.5)
+    assert pairs.fault((8.9, 1.2)) == "eight."
+
+
 # The engine.
 
 
@@ -404,7 +515,7 @@ def test_a_simulation_is_right_within_its_tolerance():
     ],
 )
 def test_a_number_hears_what_is_wrong(answer, said):
-    exercise = Value(1.1547, 1e-3, "It is.", {1.3333: "the variances."}, otherwise="think.")
+    exercise = Value(1.1547, "It is.", {1.3333: "the variances."}, otherwise="think.")
     fault = exercise.fault(answer)
     assert fault is None if said is None else said in fault
 
@@ -455,7 +566,7 @@ def test_a_name_that_is_none_hears_the_close_ones():
 
 
 def test_a_name_is_given_once(monkeypatch):
-    double = types.SimpleNamespace(EXERCISES={"two-units": Value(1, 0, "It is.")})
+    double = types.SimpleNamespace(EXERCISES={"two-units": Value(1, "It is.")})
     monkeypatch.setitem(sys.modules, "lnlib.exercises.double", double)
     monkeypatch.setattr(exercises, "TOPICS", ("start", "double"))
     exercises._all.cache_clear()

@@ -587,7 +587,7 @@ def scored(first: Mapping[int, bool], count: int) -> str:
 
 # Numbers as people type them; quiz.js does the same, and a test compares the two.
 
-PLAIN = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.I)
+PLAIN = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]+)?", re.I)
 GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3}|[ \u00a0\u2009\u202f][0-9]{3})+(\.[0-9]*)?")
 COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+(e[+-]?[0-9]+)?", re.I)
 

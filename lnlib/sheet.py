@@ -149,7 +149,7 @@ def _number(text: str) -> float:
 
     def part(word):
         word = word.strip()
-        whole = re.fullmatch(r"[+-]?([0-9]+[.,]?[0-9]*|[.,][0-9]+)([eE][+-]?[0-9]+)?", word)
+        whole = re.fullmatch(r"[+-]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)([eE][+-]?[0-9]+)?", word)
         return float(word.replace(",", ".")) if whole else float("nan")
 
     parts = [part(word) for word in re.sub("[−–]", "-", text).split("/")]

@@ -379,6 +379,22 @@ def test_live_paste_new_and_start(widget):
     assert_shows(widget, norm.layer_norm(TABLE))
 
 
+@pytest.mark.parametrize(
+    ("shape", "cut"),
+    [((16, 8), False), ((17, 8), True), ((16, 9), True), ((2, 9), True), ((20, 10), True)],
+)
+def test_live_paste_says_what_is_left_out_of_rows_or_of_columns(widget, shape, cut):
+    (box,) = widget.find(ipywidgets.Textarea)
+    x = np.arange(float(np.prod(shape))).reshape(shape)
+    box.value = "\n".join("\t".join(map(str, row)) for row in x)
+    widget.control("Use these numbers").click()
+    said = [w.value for w in widget.find(ipywidgets.HTML)][-1]
+    B, F = min(shape[0], 16), min(shape[1], 8)
+    assert f"Pasted {B} by {F} numbers" in said
+    assert ("What is beyond 16 examples or 8 features was left out." in said) == cut
+    assert [float(f) for f in widget.fields] == x[:16, :8].ravel().tolist()
+
+
 def test_live_cell_can_be_chosen(widget):
     widget.control("Chosen example").value = 4
     widget.control("Chosen feature").value = 1

@@ -27,7 +27,7 @@
   }
   function read(text) {
     const found = [];
-    if (/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)) found.push(Number(text));
+    if (/^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(text)) found.push(Number(text));
     if (/^[+-]?[1-9]\d{0,2}(,\d{3}|[ \u00a0\u2009\u202f]\d{3})+(\.\d*)?$/.test(text))
       found.push(Number(text.replace(/[,\s]/g, "")));
     if (/^[+-]?\d*,\d+(e[+-]?\d+)?$/i.test(text)) found.push(Number(text.replace(",", ".")));
@@ -106,8 +106,8 @@
         parts: [list, said],
         read: () => [...list.children].map((row) => row.dataset.place).join(" "),
         write(answer) {
-          const wanted = answer ? answer.split(" ") : rows.map((row) => row.dataset.place);
-          list.append(...wanted.map((at) => rows.find((row) => row.dataset.place === at)));
+          const wanted = answer.split(" ").map((at) => rows.find((row) => row.dataset.place === at));
+          list.append(...rows, ...wanted.filter(Boolean));
           settle();
         },
         judge(answer) {
@@ -120,26 +120,33 @@
   };
 
   /* What this browser keeps of a quiz: [key of the question, [last answer, right at first]].
-     A question that has changed has another key: its old answer is gone at the next save. */
+     What cannot be that is left out, alone. A question that has changed has another key: its old
+     answer is gone at the next save. */
+  const usable = (entry) => Array.isArray(entry) && Array.isArray(entry[1])
+    && typeof entry[1][0] === "string" && typeof entry[1][1] === "boolean";
   function store(name) {
-    let works = true;
-    const tried = (action) => { try { return action(); } catch { works = false; } };
-    const save = (map) => tried(() => (map.size
+    const works = (action) => { try { action(); return true; } catch { return false; } };
+    const save = (map) => works(() => (map.size
       ? localStorage.setItem(name, JSON.stringify([...map])) : localStorage.removeItem(name)));
-    const text = tried(() => {
+    let text, kept = [];
+    const open = works(() => {
       localStorage.setItem("ln-quiz", ""); // full or forbidden: better known now
       localStorage.removeItem("ln-quiz");
-      return localStorage.getItem(name);
+      text = localStorage.getItem(name);
     });
-    try { return { works, save, kept: new Map(JSON.parse(text)) }; } catch { /* not ours */ }
-    return { works, save, kept: new Map() };
+    works(() => { kept = JSON.parse(text).filter(usable); });
+    return { kept: new Map(kept), open, save: (map) => open && save(map) };
   }
 
   function start(quiz, n) {
-    const { kept, save, works } = store(`ln-quiz ${location.pathname} ${n}`);
+    const { kept, open, save } = store(`ln-quiz ${location.pathname} ${n}`);
     const answers = new Map(), questions = [...quiz.querySelectorAll(".ln-question")];
     const score = make("p", { class: "ln-score" });
-    const note = make("p", { class: "ln-kept", role: "status" }, works ? KEPT : LOST);
+    const note = make("p", { class: "ln-kept", role: "status" }, open ? KEPT : LOST);
+    const keep = (said) => {
+      const news = save(answers) ? said : LOST; // full by now, perhaps
+      if (note.textContent !== news) note.textContent = news;
+    };
     const count = () => {
       const first = [...answers.values()].filter(([, right]) => right).length;
       score.textContent =
@@ -165,16 +172,17 @@
         const answer = input.read(), why = input.judge(answer), verdict = show(why);
         if (!why) return said.append(input.nothing);
         answers.set(key, [answer, answers.get(key)?.[1] ?? verdict === "right"]);
-        save(answers);
+        keep(KEPT);
         count();
       });
 
-      const [answer, first] = kept.get(key) ?? [], why = answer && input.judge(answer);
+      const [answer, first] = kept.get(key) ?? [""];
+      input.write(answer);
+      const why = answer && input.read() === answer && input.judge(answer);
       if (why) {
-        input.write(answer);
         show(why);
         answers.set(key, [answer, first]);
-      }
+      } else input.write(""); // what this question cannot have been answered
       question.append(form);
       return () => { input.write(""); show(); };
     });
@@ -182,10 +190,9 @@
     const forget = make("button", { type: "button", class: "ln-forget" }, "Forget my answers");
     forget.addEventListener("click", () => {
       answers.clear();
-      save(answers);
+      keep("Your answers are forgotten.");
       forgetters.forEach((clear) => clear());
       count();
-      note.textContent = "Your answers are forgotten.";
     });
     count();
     quiz.append(make("div", { class: "ln-foot" }, score, forget, note));

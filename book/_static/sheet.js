@@ -53,7 +53,7 @@
   /* -- reading and writing numbers, as in lnlib/sheet.py -- */
   function number(text) {
     const parts = text.replace(/[−–]/g, "-").split("/").map((word) => {
-      const whole = /^[+-]?([0-9]+[.,]?[0-9]*|[.,][0-9]+)(e[+-]?[0-9]+)?$/i.test(word.trim());
+      const whole = /^[+-]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)(e[+-]?[0-9]+)?$/i.test(word.trim());
       return whole ? Number(word.trim().replace(",", ".")) : NaN;
     });
     if (parts.length === 1) return parts[0];

@@ -226,6 +226,45 @@ def test_the_page_reads_and_judges_numbers_as_python_does(page):
     }
 
 
+CLOSE = number(
+    "Near which?",
+    0,
+    within=1,
+    why="Zero.",
+    wrong={3: "Three.", 2: "Two.", 2.6: "Most of three."},  # each within the others' tolerance
+    otherwise="Neither.",
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("1", "Zero."),
+        ("1.01", "Two."),
+        ("2.29", "Two."),
+        ("2.31", "Most of three."),
+        ("2.79", "Most of three."),
+        ("2.81", "Three."),
+        ("4", "Three."),
+        ("4.01", "Neither."),
+        ("2,990", "Three."),  # 2.99, for 2990 is near nothing
+        ("3/2", "Two."),
+    ],
+)
+def test_the_nearest_known_wrong_number_explains_here_and_in_python(reader, write, text, why):
+    assert CLOSE.judge(text) == (why == "Zero.", why)
+    with reader() as page:
+        page.goto(write(Quiz(CLOSE)))
+        page.get_by_role("textbox").fill(text)
+        assert check(page, 0) == spoken(CLOSE, text)
+
+
+def test_a_long_text_that_is_no_number_is_read_at_once(page):
+    assert LAST.judge(LONG) is None
+    page.get_by_role("textbox").fill(LONG)
+    assert check(page, 1) == NO_NUMBER
+
+
 def test_a_text_that_is_no_number_gets_a_sentence_and_does_not_count(page):
     field = page.get_by_role("textbox")
     field.fill("<b>much</b>")
@@ -421,7 +460,43 @@ def test_where_nothing_can_be_kept_it_works_and_says_so(reader, write, fault):
         assert score(page) == "0 of 3 answered, 0 right at the first try."
 
 
-@pytest.mark.parametrize("kept", ["{", "null", "3", '{"a": 1}', '[["k", null]]', '"text"'])
+@pytest.mark.parametrize("room", [0, 60], ids=["from the start", "later"])
+def test_a_storage_that_is_full_by_now_is_told_and_what_it_held_is_still_shown(page, room):
+    page.evaluate(
+        "room => { const set = Storage.prototype.setItem; Storage.prototype.setItem ="
+        "function (name, text) { if (text.length > room) throw new DOMException("
+        "'full', 'QuotaExceededError'); set.call(this, name, text); } }",
+        room,
+    )
+    page.get_by_role("radio").nth(1).check()
+    assert check(page, 0) == spoken(MEANS, 1)
+    assert page.locator(".ln-kept").inner_text() == (KEPT if room else LOST)
+    answer_all(page)
+    assert page.locator(".ln-kept").inner_text() == LOST
+    assert score(page) == "3 of 3 answered, 2 right at the first try."
+    page.get_by_role("button", name="Forget").click()
+    assert page.locator(".ln-kept").inner_text() == "Your answers are forgotten."
+    check(page, 2)
+    assert page.locator(".ln-kept").inner_text() == (KEPT if room else LOST)
+
+
+LONG = "1" * 100_000 + "x"
+WHOLES = [
+    "",
+    "{",
+    "null",
+    "3",
+    "true",
+    '"text"',
+    "{}",
+    '{"a": 1}',
+    '{"filter": 1}',
+    "[[[[]]]]",
+    LONG,
+]
+
+
+@pytest.mark.parametrize("kept", WHOLES, ids=lambda kept: kept[:12])
 def test_what_is_not_ours_in_the_storage_does_no_harm(page, kept):
     page.evaluate("kept => localStorage.setItem(`ln-quiz ${location.pathname} 0`, kept)", kept)
     reload(page)
@@ -429,6 +504,54 @@ def test_what_is_not_ours_in_the_storage_does_no_harm(page, kept):
     answer_all(page)
     reload(page)
     assert score(page) == "3 of 3 answered, 1 right at the first try."
+
+
+# What an entry may hold in place of [answer, right at first]: another version, another hand.
+VALUES = [None, 3, True, "0", [], {}, {"answer": "0"}, ["0"], [0, True], ["0", "yes"], ["0", None]]
+VALUES += [[None, True], [["0"], True], [{"toString": 1}, False], [[["0", True]], True], ["", True]]
+# Texts that no question here can have been answered with.
+TEXTS = ["-1", "3", "00", "0 ", " 0", "a", "__proto__", "constructor", "map", "length", "0.0"]
+TEXTS += ["0 1", "0 1 2 2", "0 0 0", "0 1 3", "0,1,2", '0"], *', "1\n2", "\u0000", "1/0", LONG]
+
+
+def quizzes(page):
+    """Of each quiz on the page: what its questions hold, what is said of each, the score."""
+    return page.locator(".ln-quiz").evaluate_all(
+        "qs => qs.map(q => { const all = name => [...q.querySelectorAll(name)];"
+        "return { held: [all('[type=radio]').findIndex(e => e.checked),"
+        "q.querySelector('[type=text]').value, all('.ln-sort > li').map(e => e.dataset.place)],"
+        "said: all('.ln-said').map(e => e.textContent),"
+        "score: q.querySelector('.ln-score')?.textContent } })"
+    )
+
+
+@pytest.mark.parametrize("place", range(3), ids=["choose", "number", "order"])
+def test_an_entry_that_cannot_be_used_is_dropped_alone(page, write, place):
+    (fresh,) = quizzes(page)
+    answer_all(page)
+    (answered,) = quizzes(page)
+    ((name, kept),) = page.evaluate("Object.entries(localStorage)")
+    key, *_ = json.loads(kept)[place]
+    others = [entry for entry in json.loads(kept) if entry[0] != key]
+    numbers = ["-1", "3", "00", "0.0"] if place == 1 else []
+    wrong = [*VALUES, *([text, True] for text in TEXTS if text not in numbers)]
+    entries = [[key, value] for value in wrong]
+    entries += [None, 3, "text", [], [key], {}, [[key], ["0", True]], ["__proto__", ["0", True]]]
+
+    write(*[Quiz(MEANS, LAST, STEPS)] * len(entries))  # a quiz for each
+    stored = [[name[:-1] + str(i), json.dumps([e, *others])] for i, e in enumerate(entries)]
+    page.evaluate("all => all.forEach(([k, v]) => localStorage.setItem(k, v))", stored)
+    reload(page)
+    for entry, shown in zip(entries, quizzes(page), strict=True):
+        what = str(entry)[:80]
+        for part in ("held", "said"):
+            wanted = [*answered[part][:place], fresh[part][place], *answered[part][place + 1 :]]
+            assert shown[part] == wanted, what
+        assert shown["score"].startswith("2 of 3 answered, "), what
+    page.get_by_role("radio").nth(1).check()  # of the first of them
+    check(page, 0)
+    reload(page)
+    assert said(page, 0) == spoken(MEANS, 1)
 
 
 # Without JavaScript, on paper, for everyone.

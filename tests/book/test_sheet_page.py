@@ -557,6 +557,27 @@ def test_what_is_beyond_the_limits_is_left_out_and_said(reader):
     assert reader.said("note").endswith("was left out.")
 
 
+@pytest.mark.parametrize(
+    ("shape", "at", "cut"),
+    [
+        ((16, 8), None, False),
+        ((17, 8), None, True),
+        ((16, 9), None, True),
+        ((2, 9), None, True),
+        ((2, 2), (14, 6), False),
+        ((3, 2), (14, 6), True),
+        ((2, 3), (14, 6), True),
+    ],
+)
+def test_a_cut_is_said_of_rows_alone_and_of_columns_alone(reader, shape, at, cut):
+    text = write(np.ones(shape))
+    reader.paste_at(*at, text) if at else reader.paste(text)
+    said = reader.said("note")
+    B, F = (min(size, 2 if at else most) for size, most in zip(shape, (16, 8), strict=True))
+    assert said.startswith(f"Pasted {B} by {F} numbers")
+    assert said.endswith("What is beyond 16 examples or 8 features was left out.") == cut
+
+
 def test_pasting_nothing_changes_nothing_and_says_so(reader):
     reader.paste(" \n ")
     assert np.array_equal(np.array(reader.texts(), float), TABLE)

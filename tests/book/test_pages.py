@@ -379,3 +379,28 @@ def assert_drawn(root, states):
         "'.trace, .hm, .point, .shapelayer path, .annotation').length)"
     )
     assert all(marks), "a panel is empty"
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        "localStorage.mode = localStorage.theme = 'banana'",
+        "localStorage.mode = '<img>'; localStorage.theme = '__proto__';"
+        "localStorage.pst_banner_pref = '{'; sessionStorage['sidebar-scroll-top'] = 'x'",
+        "Storage.prototype.setItem = () => { throw new DOMException('full') }",
+        "for (const name of ['localStorage', 'sessionStorage']) Object.defineProperty("
+        "window, name, { get() { throw new DOMException('no') } })",
+    ],
+    ids=["no theme", "nonsense", "full", "forbidden"],
+)
+def test_a_page_works_whatever_the_storage_holds_of_its_look(visit, built_book, explored, state):
+    with visit(
+        built_book.as_uri(),
+        explored,
+        before=lambda page: page.add_init_script(state),
+        color_scheme="dark",
+    ) as v:
+        v.page.wait_for_function("document.documentElement.dataset.theme === 'dark'")
+        assert {e.get_attribute("data-ready") for e in v.explorers()} == {"yes"}
+        assert v.page.locator(".ln-quiz[data-ready]").count() == 1
+        v.page.wait_for_selector("mjx-container", state="attached")

@@ -571,7 +571,11 @@ def test_what_is_beyond_the_limits_is_left_out_and_said(reader):
 )
 def test_a_cut_is_said_of_rows_alone_and_of_columns_alone(reader, shape, at, cut):
     text = write(np.ones(shape))
-    reader.paste_at(*at, text) if at else reader.paste(text)
+    if at:
+        reader.paste(write(np.zeros((16, 8))))
+        reader.paste_at(*at, text)
+    else:
+        reader.paste(text)
     said = reader.said("note")
     B, F = (min(size, 2 if at else most) for size, most in zip(shape, (16, 8), strict=True))
     assert said.startswith(f"Pasted {B} by {F} numbers")

@@ -519,7 +519,8 @@ def quizzes(page):
     return page.locator(".ln-quiz").evaluate_all(
         "qs => qs.map(q => { const all = name => [...q.querySelectorAll(name)];"
         "return { held: [all('[type=radio]').findIndex(e => e.checked),"
-        "q.querySelector('[type=text]').value, all('.ln-sort > li').map(e => e.dataset.place)],"
+        "q.querySelector('[type=text]').value, "
+        "[...q.querySelector('.ln-sort').childNodes].map(e => e.dataset?.place ?? e.textContent)],"
         "said: all('.ln-said').map(e => e.textContent),"
         "score: q.querySelector('.ln-score')?.textContent } })"
     )

@@ -23,8 +23,8 @@ True of all of them:
 
 - Arguments are NumPy arrays of floats, and stay as they are. A list or an integer array raises
   ``TypeError``; a wrong shape, an empty feature axis or a negative ``eps`` raises ``ValueError``.
-- A result has the dtype that NumPy promotes the arguments to. float16 is computed in float32,
-  and the gradients of the parameters, sums over a whole batch, in float64.
+- A result has the dtype that NumPy promotes the arguments to. float16 is computed in float32;
+  means, variances and the gradients of the parameters, which are sums, are added up in float64.
 - Equal numbers have variance 0: ``y = bias`` if ``eps > 0``. For ``eps=0`` the formula reads
   0 / 0, and the answer is NumPy's: NaN with a ``RuntimeWarning``.
 - NaN or infinity in ``x`` spoils the outputs that share its statistics, and no others.
@@ -38,19 +38,35 @@ import numpy as np
 # What they share: statistics over the last axis, and the way back through them.
 
 
-def _moments(x: np.ndarray, ddof: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``x - mean`` and ``var`` over the last axis, in at least float32."""
-    n = x.shape[-1]
-    # Less its first number, a row of equal numbers is exactly 0, and a mean of 1e4 costs no digits.
-    centered = np.subtract(x, x[..., :1], dtype=np.result_type(x, np.float32))
-    centered -= centered.sum(-1, keepdims=True) / n
+def _moments(
+    x: np.ndarray, ddof: int = 0, out: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return ``x - mean``, ``mean`` and ``var`` over the last axis, in at least float32.
+
+    Not ``x`` less one of its numbers first: an outlier would cost all the others their digits.
+    """
+    n, dtype = x.shape[-1], np.result_type(x, np.float32)
+    if dtype == np.float32:  # float64 has digits to spare: the mean of equal numbers is theirs
+        exact = np.einsum("...i->...", x, dtype=float)[..., None] / n
+        mean = exact.astype(dtype)
+        centered = np.subtract(x, mean, out=out, dtype=dtype)
+        rest = (exact - mean).astype(dtype)  # at a mean of 1e4, what rounding it took matters
+    else:
+        first = x[..., :1]  # less it, equal numbers are exactly 0
+        mean = first + (x - first).sum(-1, keepdims=True) / n
+        centered = np.subtract(x, mean, out=out)
+        rest = centered.sum(-1, keepdims=True) / n
+    centered -= rest
     # Not E[x^2] - E[x]^2: in float32 it cancels once |mean| >> std.
-    return centered, np.square(centered).sum(-1, keepdims=True) / (n - ddof)
+    var = np.square(centered).sum(-1, keepdims=True, dtype=float) / (n - ddof)
+    return centered, mean + rest, var.astype(dtype)
 
 
-def _standardize(x: np.ndarray, eps: float, ddof: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def _standardize(
+    x: np.ndarray, eps: float, ddof: int = 0, out: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Return ``x_hat = (x - mean) / std`` and ``std = sqrt(var + eps)`` over the last axis."""
-    x_hat, var = _moments(x, ddof)
+    x_hat, _, var = _moments(x, ddof, out)
     std = np.sqrt(var + eps)
     x_hat /= std
     return x_hat, std
@@ -60,10 +76,14 @@ def _standardize_backward(
     dx_hat: np.ndarray, x_hat: np.ndarray, std: np.ndarray, ddof: int = 0
 ) -> np.ndarray:
     """Return ``dx`` from ``dx_hat``: directly, through ``mean``, and through ``var``."""
-    n = x_hat.shape[-1]
-    shift = dx_hat.sum(-1, keepdims=True) / n
-    slope = (dx_hat * x_hat).sum(-1, keepdims=True) / (n - ddof)
-    return (dx_hat - shift - slope * x_hat) / std
+    n, dtype = x_hat.shape[-1], np.result_type(dx_hat, x_hat)
+    shift = dx_hat.sum(-1, keepdims=True, dtype=float) / n
+    along = dx_hat * x_hat
+    slope = along.sum(-1, keepdims=True, dtype=float) / (n - ddof)
+    dx = np.subtract(dx_hat, shift.astype(dtype))
+    dx -= np.multiply(slope.astype(dtype), x_hat, out=along)
+    dx /= std
+    return dx
 
 
 def _affine(x_hat: np.ndarray, gain: np.ndarray | None, bias: np.ndarray | None) -> np.ndarray:
@@ -126,11 +146,11 @@ def layer_norm(
     dtype = _check_floats("layer_norm", eps, x=x, gain=gain, bias=bias)
     H = _check_features("layer_norm", x, gain=gain, bias=bias)
     x_rows = x.reshape(-1, H)
-    y = np.empty(x_rows.shape, dtype)
+    y = np.empty(x_rows.shape, np.result_type(dtype, np.float32))
     for rows in _blocks(x_rows):
-        x_hat, _ = _standardize(x_rows[rows], eps)
-        y[rows] = _affine(x_hat, gain, bias)
-    return y.reshape(x.shape)
+        x_hat, _ = _standardize(x_rows[rows], eps, out=y[rows])
+        _affine(x_hat, gain, bias)
+    return y.reshape(x.shape).astype(dtype, copy=False)
 
 
 def layer_norm_backward(
@@ -280,11 +300,12 @@ def group_norm(
     dtype = _check_floats("group_norm", eps, x=x, gain=gain, bias=bias)
     N, C, S = _check_channels("group_norm", x, gain=gain, bias=bias)
     _check_groups("group_norm", groups, C)
-    x_groups, y = x.reshape(N, groups, C // groups * S), np.empty((N, C, S), dtype)
+    x_groups = x.reshape(N, groups, C // groups * S)
+    y = np.empty(x_groups.shape, np.result_type(dtype, np.float32))
     for examples in _blocks(x_groups):
-        x_hat, _ = _standardize(x_groups[examples], eps)
-        y[examples] = _affine(x_hat.reshape(-1, C, S), _column(gain), _column(bias))
-    return y.reshape(x.shape)
+        x_hat, _ = _standardize(x_groups[examples], eps, out=y[examples])
+        _affine(x_hat.reshape(-1, C, S), _column(gain), _column(bias))
+    return y.reshape(x.shape).astype(dtype, copy=False)
 
 
 def group_norm_backward(
@@ -480,8 +501,8 @@ def batch_statistics(x: np.ndarray, *, ddof: int = 0) -> tuple[np.ndarray, np.nd
     _check_channels("batch_statistics", x)
     rows = _features_first(x)
     _check_cases("batch_statistics", rows.shape[1], ddof)
-    centered, var = _moments(rows, ddof)
-    return rows[:, 0] - centered[:, 0], var[:, 0]
+    _, mean, var = _moments(rows, ddof)
+    return mean[:, 0], var[:, 0]
 
 
 def update_running(running: np.ndarray, batch: np.ndarray, momentum: float = 0.1) -> np.ndarray:
@@ -622,7 +643,8 @@ def weight_norm_backward(
     v = W / norm  # (H, D)
     x_hat, dx_hat = x_rows @ v.T, d if gain is None else gain * d  # (examples, H)
     dx = (dx_hat @ v).reshape(x.shape)
-    dW = (dx_hat.T @ x_rows - _column((dx_hat * x_hat).sum(0)) * v) / norm
+    along = (dx_hat * x_hat).sum(0, dtype=float)
+    dW = (dx_hat.T.astype(float) @ x_rows - _column(along) * v) / norm
     dgain, dbias = (d * x_hat).sum(0, dtype=float), d.sum(0, dtype=float)
     return dx.astype(dtype), dW.astype(dtype), dgain.astype(dtype), dbias.astype(dtype)
 

@@ -235,6 +235,87 @@ def test_arguments_stay_as_they_are(cell, form):
         np.testing.assert_array_equal(a, kept)
 
 
+# Every setting at an odd value, against the same formulas with PyTorch's norms.
+
+
+def torch_step(cell, form, p, x, h, c, f=torch.tanh, eps=0.3, given=None):
+    """Take a step by the equations; ``given`` are the statistics of batch norm by place."""
+    F = torch.nn.functional
+
+    def norm(place, z):
+        if place not in places(cell, form):
+            return z
+        gain, bias = p[f"gain_{place}"], p[f"bias_{place}"]
+        if form == "batch":
+            mean, var = given[place] if given else (None, None)
+            return F.batch_norm(z, mean, var, gain, bias, training=given is None, eps=eps)
+        if place == "s" and cell == "lstm":
+            return F.group_norm(z, 4, gain, bias, eps)
+        return F.layer_norm(z, z.shape[-1:], gain, bias, eps)
+
+    a_x, a_h, b = x @ p["W_ih"].T, h @ p["W_hh"].T, p.get("b", torch.zeros(GATES[cell] * H))
+    if cell == "rnn":
+        return f(norm("s", a_x + a_h) if form == "paper" else norm("i", a_x) + norm("h", a_h) + b)
+    if cell == "lstm":
+        gates = norm("i", a_x) + norm("h", a_h) + b
+        i, f, g, o = (norm("s", gates) if form == "per_gate" else gates).chunk(4, 1)
+        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+        normalized = norm("c", c)
+        carried = normalized if form == "carried" else c
+        return torch.cat([o.sigmoid() * normalized.tanh(), carried], 1)
+    k = 2 * H
+    r, z = (norm("i", a_x[:, :k]) + norm("h", a_h[:, :k]) + b[:k]).sigmoid().chunk(2, 1)
+    n = (norm("in", a_x[:, k:]) + b[k:] + r * norm("hn", a_h[:, k:])).tanh()
+    return (1 - z) * h + z * n
+
+
+ODD = [(cell, form, {}) for cell, form in EACH] + [
+    ("rnn", form, {"nonlinearity": name})
+    for form in FORMS["rnn"]
+    for name in ("relu", "identity", "tanh")
+]
+
+
+@pytest.mark.parametrize(
+    ("cell", "form", "options"),
+    ODD,
+    ids=lambda v: v if isinstance(v, str) else "-".join(v.values()),
+)
+@pytest.mark.parametrize("at_test", [False, True], ids=["", "given statistics"])
+def test_every_setting_matters_and_is_right(cell, form, options, at_test):
+    params, x, h, c = make(cell, form)
+    given, kept = None, {"eps": 0.3}
+    if at_test:
+        if form != "batch":
+            return
+        statistics = RecurrentBatchNorm(momentum=0.3)
+        for scale in (0.5, 2):
+            start = (scale * x, h + scale, c + scale)
+            step(cell, form, params, *start, batch_norm=statistics.at(0), **kept)
+        kept["batch_norm"] = statistics.at(0, training=False)
+        given = {
+            place: tuple(torch.from_numpy(s(place, 0)) for s in (statistics.mean, statistics.var))
+            for place in places(cell, form)
+        }
+    names = ["x", "h", "c"][: 3 if cell == "lstm" else 2]
+    leaves = {
+        name: torch.tensor(a, requires_grad=True)
+        for name, a in (dict(zip(names, (x, h, c), strict=False)) | params).items()
+    }
+    f = {"relu": torch.relu, "identity": lambda a: a}.get(options.get("nonlinearity"), torch.tanh)
+    p = {name: leaves[name] for name in params}
+    out = torch_step(cell, form, p, leaves["x"], leaves["h"], leaves.get("c"), f, given=given)
+    d = np.random.default_rng(1).normal(size=out.shape)
+    out.backward(torch.from_numpy(d))
+    actual = step(cell, form, params, x, h, c, **options, **kept)
+    np.testing.assert_allclose(actual, out.detach().numpy(), rtol=1e-10, atol=1e-12)
+    gradients = back(cell, form, params, x, h, c, d, **options, **kept)
+    for name, leaf in leaves.items():
+        np.testing.assert_allclose(
+            gradients[name], leaf.grad.numpy(), rtol=1e-9, atol=1e-11, err_msg=name
+        )
+
+
 # What the norms do.
 
 
@@ -336,6 +417,48 @@ def test_averages_move_by_momentum_and_backward_leaves_them():
     np.testing.assert_allclose(statistics.mean("i", 0), 0.75 * mean + 0.25 * 3 * mean)
 
 
+@pytest.mark.parametrize("cell", list(FORMS))
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_backward_step_moves_no_average_of_any_norm(cell, shared):
+    params, x, h, c = make(cell, "batch")
+    statistics = RecurrentBatchNorm(shared=shared, momentum=0.3)
+    for t in range(2):
+        out = step(cell, "batch", params, x + t, h, c, batch_norm=statistics.at(t))
+    before = {
+        (place, t): (statistics.mean(place, t).copy(), statistics.var(place, t).copy())
+        for place in places(cell, "batch")
+        for t in range(2)
+    }
+    for t in range(2):
+        back(cell, "batch", params, 3 * x, h + 1, c, out, batch_norm=statistics.at(t))
+    back(cell, "batch", params, x, h, c, out, batch_norm=statistics.at(statistics.steps))
+    assert statistics.steps == (1 if shared else 2)
+    for (place, t), (mean, var) in before.items():
+        np.testing.assert_array_equal(statistics.mean(place, t), mean)
+        np.testing.assert_array_equal(statistics.var(place, t), var)
+
+
+@pytest.mark.parametrize("cell", list(FORMS))
+@pytest.mark.parametrize("momentum", [0.3, 1])
+def test_averages_of_every_norm_are_those_of_the_formula(cell, momentum):
+    params, x, h, c = make(cell, "batch")
+    statistics = RecurrentBatchNorm(momentum=momentum)
+    for scale in (1, 3):
+        step(cell, "batch", params, scale * x, h, c, batch_norm=statistics.at(0))
+    k = {"rnn": H, "lstm": 4 * H, "gru": 2 * H}[cell]
+    first, second = ((scale * x @ params["W_ih"].T)[:, :k] for scale in (1, 3))
+    for of, kept in ((lambda z: z.mean(0), statistics.mean), (VAR, statistics.var)):
+        expected = (1 - momentum) * of(first) + momentum * of(second)
+        np.testing.assert_allclose(kept("i", 0), expected, rtol=1e-12)
+    np.testing.assert_allclose(
+        statistics.var("h", 0), VAR((h @ params["W_hh"].T)[:, :k]), rtol=1e-12
+    )
+
+
+def VAR(z):
+    return z.var(0, ddof=1)
+
+
 def test_each_step_has_statistics_of_its_own_unless_they_are_shared():
     p, *_ = make("rnn", "batch")
     xs = sequence(4)
@@ -401,6 +524,8 @@ MISTAKES = {
         "batch_norm belongs to form 'batch'",
     ),
     "momentum": (lambda p, x, h: RecurrentBatchNorm(momentum=0), "momentum.*got 0"),
+    "large momentum": (lambda p, x, h: RecurrentBatchNorm(momentum=1.5), "momentum.*got 1.5"),
+    "negative step": (lambda p, x, h: RecurrentBatchNorm().at(-1), "must be from 0 to 0"),
     "skipped step": (lambda p, x, h: RecurrentBatchNorm().at(1), "train on the steps in order"),
     "no training": (lambda p, x, h: RecurrentBatchNorm().at(0, training=False), "0 steps with"),
 }

@@ -1,7 +1,10 @@
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
+import torch.nn.functional as F
 
 from lnlib import invariance, layer_norm
 from lnlib.data import load
@@ -183,6 +186,99 @@ def test_one_layer_is_layer_norm_of_the_summed_inputs():
     expected = np.tanh(layer_norm(X @ layer.W.T, layer.gain, layer.bias, eps=1e-3))
     actual = output("layer", X, (layer,), eps=1e-3, activation="tanh")
     np.testing.assert_array_equal(actual, expected)
+
+
+@pytest.mark.parametrize("activation", ["identity", "tanh", "relu"])
+@pytest.mark.parametrize("norm", NORMS)
+def test_every_norm_and_activation_is_that_of_torch(norm, activation):
+    rng = np.random.default_rng(0)
+    layers = network([8, 12, 4], rng, norm=norm)
+    layers = (replace(layers[0], input_bias=rng.normal(size=12)), layers[1])
+    X = rng.normal(size=(5, 8))
+    h, eps = torch.from_numpy(X), 0.3
+    for layer in layers:
+        W, gain, bias = map(torch.from_numpy, (layer.W, layer.gain, layer.bias))
+        a = h @ W.T + (0 if layer.input_bias is None else torch.from_numpy(layer.input_bias))
+        if norm == "batch":
+            a = F.batch_norm(a, None, None, gain, bias, training=True, eps=eps)
+        elif norm == "layer":
+            a = F.layer_norm(a, a.shape[1:], gain, bias, eps)
+        elif norm == "rms":
+            a = F.rms_norm(a, a.shape[1:], gain, eps) + bias
+        elif norm == "group":
+            a = F.group_norm(a, 2, gain, bias, eps)
+        elif norm == "instance":
+            a = F.instance_norm(a.view(5, -1, 4), None, None, gain, bias, eps=eps).view(5, -1)
+        else:
+            a = gain * a / (W.norm(dim=1) if norm == "weight" else 1) + bias
+        h = {"identity": lambda a: a, "tanh": torch.tanh, "relu": torch.relu}[activation](a)
+    actual = output(norm, X, layers, eps=eps, activation=activation)
+    np.testing.assert_allclose(actual, h.numpy(), rtol=1e-11, atol=1e-13)
+
+
+CHANGES = {  # what each does to data X, weights W and the bias before the norm, at strength s
+    "weight_matrix_rescaling": lambda X, W, s: (X, s * W),
+    "weight_matrix_recentering": lambda X, W, s: (X, W + s),
+    "weight_vector_rescaling": lambda X, W, s: (X, np.r_[s * W[:1], W[1:]]),
+    "dataset_rescaling": lambda X, W, s: (s * X, W),
+    "dataset_recentering": lambda X, W, s: (X + s, W),
+    "single_case_rescaling": lambda X, W, s: (np.r_[s * X[:1], X[1:]], W),
+    "negative_rescaling": lambda X, W, s: (X, -s * W),
+    "input_bias": lambda X, W, s: (X, W),
+    "feature_shift": lambda X, W, s: (np.c_[X[:, 0] + s, X[:, 1:]], W),
+    "unit_permutation": lambda X, W, s: (X, W[np.random.default_rng(5).permutation(12)]),
+}
+
+
+@pytest.mark.parametrize("strength", [0.7, None])
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_a_transformation_is_the_formula(name, strength):
+    rng = np.random.default_rng(0)
+    X, layers = rng.normal(size=(5, 8)), network([8, 12, 4], rng)
+    s = 3.0 if strength is None else strength
+    actual_X, (first, second), order = transform(
+        name, X, layers, strength=strength, rng=np.random.default_rng(5)
+    )
+    expected_X, expected_W = CHANGES[name](X, layers[0].W, s)
+    np.testing.assert_allclose(actual_X, expected_X, rtol=1e-15)
+    np.testing.assert_allclose(first.W, expected_W, rtol=1e-15)
+    if name == "input_bias":
+        expected = s * np.random.default_rng(5).normal(size=12)
+        np.testing.assert_allclose(first.input_bias, expected, rtol=1e-15)
+    else:
+        assert first.input_bias is None
+    permuted = np.random.default_rng(5).permutation(12)
+    np.testing.assert_array_equal(order, permuted if name == "unit_permutation" else np.arange(12))
+    np.testing.assert_array_equal(first.gain, layers[0].gain[order])
+    np.testing.assert_array_equal(first.bias, layers[0].bias[order])
+    np.testing.assert_array_equal(second.W, layers[1].W[:, order])
+
+
+@pytest.mark.parametrize("activation", ["identity", "tanh", "relu"])
+def test_what_is_measured_is_the_largest_change_of_an_output(activation):
+    rng = np.random.default_rng(3)
+    X, layers = rng.normal(size=(5, 8)), network([8, 12], rng)
+    changed_X, changed, _ = transform("feature_shift", X, layers, strength=0.7)
+    kept = {"eps": 0.3, "activation": activation}
+    before, after = output("layer", X, layers, **kept), output("layer", changed_X, changed, **kept)
+    expected = max(abs(b - a) for b, a in zip(before.ravel(), after.ravel(), strict=True))
+    given = {"X": X, "layers": layers, "strength": 0.7}
+    assert measure("layer", "feature_shift", **given, **kept) == expected
+    # What is not given is drawn by rng: data, then layers.
+    drawn = np.random.default_rng(7)
+    given = {"X": drawn.normal(size=(16, 8)), "layers": network([8, 12], drawn)}
+    same = measure("layer", "feature_shift", rng=np.random.default_rng(7), **kept)
+    assert same == measure("layer", "feature_shift", **given, **kept)
+
+
+def test_a_network_is_drawn_as_said():
+    (layer,) = network([400, 1000], np.random.default_rng(0))
+    # 400,000 normal numbers, five standard errors.
+    assert abs(layer.W.std() * 20 - 1) < 5 / np.sqrt(2 * 400_000)
+    assert 0.5 <= layer.gain.min() < 0.51 < 1.49 < layer.gain.max() <= 1.5
+    assert abs(layer.bias.std() - 1) < 5 / np.sqrt(2000)
+    (channels,) = network([3, 12], np.random.default_rng(0), norm="instance")
+    assert channels.gain.shape == channels.bias.shape == (3,)
 
 
 def test_weight_norm_is_that_of_the_library():

@@ -200,6 +200,59 @@ def test_float32_at_mean_1e4_is_as_accurate_as_torch(norm, shape, seed):
         assert error(ours, exact) <= FLOAT32_RATIO * error(theirs, exact)
 
 
+# Every feature, beside outliers too: the root mean square of its error over all rows, against
+# float64, for features of like output. Not the largest error of a row: an outlier's own hides it.
+OUTLIERS = {"none": [], "first": [0], "middle": [32], "last": [-1], "several": [0, 32, -1, 7]}
+ARRANGED = {  # from rows that share a mean to an input, and an output back to rows
+    "layer": (lambda rows: rows, lambda y, n: y),
+    "group": (lambda rows: rows.reshape(-1, 4, rows.shape[1] // 2), lambda y, n: y.reshape(-1, n)),
+    "instance": (lambda rows: rows.reshape(-1, 4, rows.shape[1]), lambda y, n: y.reshape(-1, n)),
+    "batch": (lambda rows: np.ascontiguousarray(rows.T), lambda y, n: y.T),
+}
+
+
+def by_two_passes(x, dy):
+    """Return ``y`` and ``dx`` of rows, in their dtype."""
+    centered = x - x.mean(-1, keepdims=True)
+    std = np.sqrt(np.square(centered).mean(-1, keepdims=True) + x.dtype.type(EPS))
+    y = centered / std
+    slope = (dy * y).mean(-1, keepdims=True)
+    return y, (dy - dy.mean(-1, keepdims=True) - slope * y) / std
+
+
+@pytest.mark.parametrize("name", ARRANGED)
+@pytest.mark.parametrize("width", [64, 512, 4096])
+@pytest.mark.parametrize("mean", [0, 1, -30, 1e4, -1e4], ids="{:g}".format)
+@pytest.mark.parametrize(
+    ("outliers", "size"),
+    [(place, size) for place in OUTLIERS for size in ([100, 1e4] if OUTLIERS[place] else [0])],
+    ids=lambda v: v if isinstance(v, str) else f"{v:g}",
+)
+def test_float32_is_as_accurate_in_every_feature(name, width, mean, outliers, size):
+    rng = np.random.default_rng(0)
+    x, dy = rng.standard_normal((2, {64: 400, 512: 120, 4096: 40}[width], width))
+    x[:, OUTLIERS[outliers]] += size
+    x, dy = (x + mean).astype(np.float32), dy.astype(np.float32)
+    exact = by_two_passes(x.astype(float), dy.astype(float))
+    put, back = ARRANGED[name]
+    ones = np.ones(put(x).shape[NORMS[name].axis], np.float32)
+    theirs, (their_dx, *_) = run_oracle(NORMS[name], put(dy), put(x), ones, 0 * ones)
+    ours = NORMS[name].forward(put(x), None, None), NORMS[name].backward(put(dy), put(x), None)[0]
+    # Features whose outputs are alike, 10 to the power of -2 to 1; the smallest are one lot.
+    lot = np.clip(np.floor(np.log10(np.abs(exact[0]))), -2, 1)
+    for which, (a, b, c, e) in enumerate(
+        zip(ours, (theirs, their_dx), by_two_passes(x, dy), exact, strict=True)
+    ):
+        for k in np.unique(lot):
+            if (lot == k).sum() < 200:
+                continue
+            mine, torchs, twos = (
+                np.sqrt(np.square(v.astype(float) - e)[lot == k].mean())
+                for v in (back(a, width), back(b, width), c)
+            )
+            assert mine <= FLOAT32_RATIO * min(torchs, twos), (which, k)
+
+
 # Against the formula and finite differences.
 
 
@@ -468,6 +521,16 @@ def test_equal_numbers_give_the_bias(norm, dtype):
 
 
 @each_shift_invariant
+@pytest.mark.parametrize("value", [0.1, 1 / 3, 1e4, -1e-20, 1e-42, 3e38, -3e38])
+@pytest.mark.parametrize("n", [7, 4099])
+def test_equal_numbers_of_any_size_are_exactly_0(norm, value, n):
+    x = np.full((n, 2, 3) if norm.axis == 1 else (2, n), value, np.float32)
+    if norm in (NORMS["group"], NORMS["instance"]):
+        x = np.ascontiguousarray(x.swapaxes(0, 2))
+    assert not norm.forward(x, None, None).any()
+
+
+@each_shift_invariant
 def test_equal_numbers_give_a_finite_gradient(norm):
     x = np.full((6, 2, 3), 0.1)
     dy = np.random.default_rng(0).standard_normal(x.shape)
@@ -586,6 +649,165 @@ def test_float16_is_as_close_as_float16_can_be(forward, backward):
     exact = backward(dy.astype(float), x.astype(float), gain)
     for actual, wanted in zip(backward(dy, x, gain.astype(np.float16)), exact, strict=True):
         assert_allclose(actual, wanted, rtol=2**-10, atol=2**-10)
+
+
+# In float32, 2**24 + 1 is 2**24: added up there, nothing is left of the ones.
+LARGE_THEN_ONES = np.array([2.0**24] + [1.0] * 64 + [-(2.0**24)], np.float32)
+SIGNS = np.array([1, -1] * 33, np.float32)  # normalized, they stay as they are
+
+
+@pytest.mark.parametrize("name", ["layer", "rms", "group", "instance", "batch", "weight"])
+def test_gradients_of_the_parameters_are_added_up_in_float64(name):
+    ones = np.ones((66, 2), np.float32)
+    if name == "batch":
+        x_hat = np.stack([SIGNS, SIGNS], 1)
+    elif name == "weight":
+        x_hat = ones
+    else:
+        x_hat = SIGNS[:2] * ones
+    dbias_dy, dgain_dy = LARGE_THEN_ONES[:, None] * ones, LARGE_THEN_ONES[:, None] * x_hat
+    if name == "instance":  # (66, 1, 2): one channel, two positions
+        x, back = x_hat[:, None], lambda dy: lnlib.instance_norm_backward(dy[:, None], x, eps=0)
+        expected = [128.0]
+    elif name == "weight":
+        W = np.eye(2, dtype=np.float32)
+        back = lambda dy: lnlib.weight_norm_backward(dy, ones, W)[1:]  # noqa: E731
+        expected = [64.0, 64.0]
+        off_diagonal = back(dgain_dy)[0][[0, 1], [1, 0]]
+        assert_array_equal(off_diagonal, expected)
+    else:
+        call = {
+            "layer": lnlib.layer_norm_backward,
+            "rms": lambda *a, eps: (*lnlib.rms_norm_backward(*a, eps=eps), np.array(expected)),
+            "group": lambda dy, x, eps: lnlib.group_norm_backward(dy, x, 1, eps=eps),
+            "batch": lnlib.batch_norm_backward,
+        }[name]
+        back = lambda dy: call(dy, x_hat, eps=0)  # noqa: E731
+        expected = [64.0, 64.0]
+    assert_array_equal(back(dgain_dy)[-2], expected)
+    assert_array_equal(back(dbias_dy)[-1], expected)
+
+
+@pytest.mark.parametrize("layout", ["two axes", "images"])
+def test_statistics_are_added_up_in_float64(layout):
+    x = np.stack([LARGE_THEN_ONES, LARGE_THEN_ONES[::-1]], 1)
+    x = x if layout == "two axes" else x.reshape(11, 6, 2).transpose(0, 2, 1).copy()
+    assert_allclose(lnlib.batch_statistics(x)[0], [64 / 66] * 2, rtol=1e-7)
+    # Squares: 2**24 and ones.
+    x = np.sign(x) * np.sqrt(np.abs(x))
+    exact = x.astype(float).var((0,) if x.ndim == 2 else (0, 2), ddof=1)
+    assert_allclose(lnlib.batch_statistics(x, ddof=1)[1], exact, rtol=1e-7)
+
+
+def test_statistics_of_float16_are_float32():
+    x = np.array([[60000, 1], [60000, 3], [59968, 1]], np.float16)
+    mean, var = lnlib.batch_statistics(x, ddof=1)
+    assert mean.dtype == var.dtype == np.float32
+    assert_allclose(mean, x.astype(float).mean(0), rtol=1e-7)
+    assert_allclose(var, x.astype(float).var(0, ddof=1), rtol=1e-6)
+
+
+def test_weight_norm_of_float16_neither_overflows_nor_rounds_on_the_way():
+    rng = np.random.default_rng(0)
+    x, W = (rng.uniform(50, 100, size).astype(np.float16) for size in ((3, 256), (2, 256)))
+    exact = lnlib.weight_norm(x.astype(float), W.astype(float))
+    assert np.square(W.astype(float)).sum() > 65504
+    assert_allclose(lnlib.weight_norm(x, W), exact, rtol=2**-11)  # half a unit in the last place
+
+
+def test_given_statistics_of_float16_are_used_in_float32():
+    x = np.array([[40000, 1.0], [-20000, 2.0]], np.float16)
+    given = {"mean": np.array([-40000, 1.5], np.float16), "var": np.array([60000, 0.1], np.float16)}
+    wide = {name: a.astype(float) for name, a in given.items()}
+    exact = lnlib.batch_norm(x.astype(float), eps=0.3, **wide)
+    assert_allclose(lnlib.batch_norm(x, eps=0.3, **given), exact, rtol=2**-11)
+    exact = lnlib.batch_norm_backward(x / 1e4, x.astype(float), eps=0.3, **wide)
+    actual = lnlib.batch_norm_backward((x / 1e4).astype(np.float16), x, eps=0.3, **given)
+    for a, b in zip(actual, exact, strict=True):
+        assert_allclose(a, b, rtol=2**-9)
+
+
+@pytest.mark.parametrize("momentum", [0, 0.3, 1])
+def test_momentum_runs_from_0_to_1_with_both_ends(momentum):
+    running, batch = np.array([1.0, -2.0]), np.array([5.0, 7.0])
+    expected = [(1 - momentum) * 1 + momentum * 5, (1 - momentum) * -2 + momentum * 7]
+    assert_allclose(lnlib.update_running(running, batch, momentum), expected, rtol=1e-15)
+
+
+# Every setting at an odd value, against PyTorch's arithmetic written out.
+
+
+def written_out(x, axes, gain_axis, eps, ddof=0, centered=True, mean=None, var=None):
+    """Return ``x_hat`` over ``axes``."""
+    if mean is None:
+        mean = x.mean(axes, keepdim=True) if centered else torch.zeros(())
+        n = math.prod(x.shape[a] for a in axes)
+        var = ((x - mean) ** 2).sum(axes, keepdim=True) / (n - ddof)
+    return (x - mean) / torch.sqrt(var + eps)
+
+
+ODD = {  # forward and backward with odd settings, x_hat, shape
+    "layer": (
+        lambda x, g, b: lnlib.layer_norm(x, g, b, eps=0.3),
+        lambda dy, x, g: lnlib.layer_norm_backward(dy, x, g, eps=0.3),
+        lambda x: written_out(x, [-1], -1, 0.3),
+        (5, 6),
+        -1,
+    ),
+    "rms": (
+        lambda x, g, b: lnlib.rms_norm(x, g, eps=0.3) + b,
+        lambda dy, x, g: (*lnlib.rms_norm_backward(dy, x, g, eps=0.3), dy.sum(0)),
+        lambda x: written_out(x, [-1], -1, 0.3, centered=False),
+        (5, 6),
+        -1,
+    ),
+    "group": (
+        lambda x, g, b: lnlib.group_norm(x, 3, g, b, eps=0.3),
+        lambda dy, x, g: lnlib.group_norm_backward(dy, x, 3, g, eps=0.3),
+        lambda x: written_out(x.reshape(5, 3, 2, 4), [2, 3], 1, 0.3).reshape(5, 6, 4),
+        (5, 6, 4),
+        1,
+    ),
+    "instance": (
+        lambda x, g, b: lnlib.instance_norm(x, g, b, eps=0.3),
+        lambda dy, x, g: lnlib.instance_norm_backward(dy, x, g, eps=0.3),
+        lambda x: written_out(x, [2], 1, 0.3),
+        (5, 6, 4),
+        1,
+    ),
+    "batch": (
+        lambda x, g, b: lnlib.batch_norm(x, g, b, eps=0.3, ddof=2),
+        lambda dy, x, g: lnlib.batch_norm_backward(dy, x, g, eps=0.3, ddof=2),
+        lambda x: written_out(x, [0, 2], 1, 0.3, ddof=2),
+        (5, 6, 4),
+        1,
+    ),
+    "batch, given": (
+        lambda x, g, b: lnlib.batch_norm(x, g, b, eps=0.3, mean=SIX, var=SIX**2),
+        lambda dy, x, g: lnlib.batch_norm_backward(dy, x, g, eps=0.3, mean=SIX, var=SIX**2),
+        lambda x: written_out(
+            x, [0], 1, 0.3, mean=torch.from_numpy(SIX), var=torch.from_numpy(SIX**2)
+        ),
+        (5, 6),
+        1,
+    ),
+}
+SIX = np.linspace(0.1, 2, 6)
+
+
+@pytest.mark.parametrize(("forward", "backward", "x_hat", "shape", "axis"), ODD.values(), ids=ODD)
+def test_every_setting_matters_and_is_right(forward, backward, x_hat, shape, axis):
+    rng = np.random.default_rng(0)
+    x, dy = rng.normal(size=(2, *shape))
+    gain, bias = rng.normal(size=(2, 6))
+    leaves = [torch.tensor(a, requires_grad=True) for a in (x, gain, bias)]
+    column = [1] * len(shape)
+    column[axis] = 6
+    y = x_hat(leaves[0]) * leaves[1].view(column) + leaves[2].view(column)
+    y.backward(torch.from_numpy(dy))
+    assert_close(forward(x, gain, bias), y.detach().numpy(), FORWARD)
+    for actual, leaf in zip(backward(dy, x, gain), leaves, strict=True):
+        assert_close(actual, leaf.grad.numpy(), BACKWARD)
 
 
 @each_function

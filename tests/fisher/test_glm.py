@@ -108,6 +108,128 @@ def test_drawn_labels_give_the_matrix_within_five_standard_errors(norm, family):
     assert np.median(off) > 0.2  # the error is no excuse: it is as large as what is missing
 
 
+@each_norm
+@pytest.mark.parametrize("phi", [0.3, 4.0])
+def test_every_kind_of_matrix_is_right_at_a_dispersion_that_is_not_1(norm, phi):
+    model, X = make(norm, "gaussian", phi=phi), cases()
+    J = jacobian(model, X)
+    exact = np.einsum("nip,niq->pq", J, J) / N / phi  # Cov[y | x] = phi, divided by phi²
+    np.testing.assert_allclose(model.fisher(X), exact, rtol=EXACT, atol=EXACT)
+    F, error = model.sampled_fisher(X, samples=400, rng=np.random.default_rng(3))
+    off = np.abs(F - exact) / np.maximum(error, 1e-12)
+    assert off.max() < 5
+    assert np.median(off) > 0.2
+    y = np.random.default_rng(4).normal(size=(N, H))
+    scores = np.einsum("nip,ni->np", J, (y - model.natural(X)) / phi)
+    np.testing.assert_allclose(
+        model.fisher(X, "empirical", y=y), scores.T @ scores / N, rtol=1e-10, atol=EXACT
+    )
+    delta = 0.1 * np.random.default_rng(2).normal(size=model.size)
+    assert model.quadratic(X, delta) == pytest.approx(delta @ exact @ delta / 2, rel=1e-10)
+    moved = model.moved(delta)
+    kl = np.square(model.natural(X) - moved.natural(X)).sum(1).mean() / 2 / phi
+    assert model.kl(X, delta) == pytest.approx(kl, rel=1e-9)
+    assert moved.phi == phi
+    step = np.array([0.3, -0.2, 0.5])
+    for kind in ("exact", "paper"):
+        one = make(norm, "gaussian").gain_metric(X, step, kind) / phi
+        assert model.gain_metric(X, step, kind) == pytest.approx(one, rel=1e-10)
+
+
+# Draws of one label, and five standard errors of what they show.
+DRAWS = 40_000
+
+
+@pytest.mark.parametrize(
+    ("family", "mean", "phi", "law"),
+    [
+        *(
+            ("gaussian", [m], phi, torch.distributions.Normal(m, phi**0.5))
+            for m, phi in ((-1.5, 0.3), (2.0, 4.0))
+        ),
+        *(("bernoulli", [p], 1.0, torch.distributions.Bernoulli(p)) for p in (0.1, 0.5, 0.8)),
+        *(("poisson", [m], 1.0, torch.distributions.Poisson(m)) for m in (0.2, 1.0, 6.0)),
+    ],
+    ids=lambda v: v if isinstance(v, str) else None,
+)
+def test_labels_are_drawn_from_the_law_of_the_family(family, mean, phi, law):
+    y = FAMILIES[family].draw(np.random.default_rng(0), np.tile(mean, (DRAWS, 1)), phi)
+    assert (y.shape, y.dtype) == ((DRAWS, 1), float)
+    # The law's own mean, variance and frequencies: below each of five thresholds.
+    mean, var = law.mean.item(), law.variance.item()
+    assert abs(y.mean() - mean) < 5 * np.sqrt(var / DRAWS)
+    squares = np.square(y - mean)
+    assert abs(squares.mean() - var) < 5 * squares.std() / np.sqrt(DRAWS) + 1e-12
+    for t in mean + np.sqrt(var) * np.array([-1.5, -0.7, 0.1, 0.9, 2.0]):
+        if family == "gaussian":
+            p = law.cdf(torch.tensor(t)).item()
+        else:
+            p = sum(
+                law.log_prob(torch.tensor(float(k))).exp().item()
+                for k in range(2 if family == "bernoulli" else 60)
+                if k <= t
+            )
+        # Half a count more: a threshold with probability 0 or 1.
+        assert abs((y <= t).mean() - p) < 5 * np.sqrt(p * (1 - p) / DRAWS + 1e-12) + 0.5 / DRAWS
+    # One label tells nothing of the next.
+    assert abs(np.corrcoef(y[1:, 0], y[:-1, 0])[0, 1]) < 5 / np.sqrt(DRAWS)
+
+
+def test_a_categorical_label_is_one_hot_with_the_given_probabilities():
+    p = np.array([0.1, 0.6, 0.05, 0.25])
+    y = FAMILIES["categorical"].draw(np.random.default_rng(0), np.tile(p, (DRAWS, 1)), 1.0)
+    assert np.isin(y, [0, 1]).all()
+    assert (y.sum(1) == 1).all()
+    assert (np.abs(y.mean(0) - p) < 5 * np.sqrt(p * (1 - p) / DRAWS)).all()
+
+
+def test_units_and_cases_have_labels_of_their_own():
+    for family in ("gaussian", "bernoulli", "poisson"):
+        y = FAMILIES[family].draw(np.random.default_rng(0), np.full((DRAWS, 2), 0.4), 1.0)
+        assert abs(np.corrcoef(y.T)[0, 1]) < 5 / np.sqrt(DRAWS)
+
+
+def test_the_standard_error_is_that_of_the_samples():
+    model, X = make("none", "bernoulli"), cases()
+    one = [
+        model.fisher(X, "sampled", rng=rng) for rng in [np.random.default_rng(3)] for _ in "1234"
+    ]
+    F, error = model.sampled_fisher(X, samples=4, rng=np.random.default_rng(3))
+    np.testing.assert_allclose(F, np.mean(one, 0), rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(error, np.std(one, 0, ddof=1) / 2, rtol=1e-6, atol=1e-8)
+    same = model.fisher(X, "sampled", samples=4, rng=np.random.default_rng(3))
+    np.testing.assert_array_equal(same, F)
+    assert np.isnan(model.sampled_fisher(X)[1]).all()
+    np.testing.assert_array_equal(
+        model.sampled_fisher(X)[0], model.sampled_fisher(X, rng=np.random.default_rng(0))[0]
+    )
+
+
+@pytest.mark.parametrize("norm", ["batch", "layer"])
+@each_family
+def test_eps_is_in_every_kind_of_matrix(norm, family):
+    model, X = make(norm, family, eps=0.3), cases()
+    theta = torch.from_numpy(model.theta)
+    axis = 0 if norm == "batch" else 1
+
+    def natural(theta):
+        parts = theta.reshape(H, -1)
+        a = torch.from_numpy(X) @ parts[:, :D].T
+        std = (a.var(axis, correction=0, keepdim=True) + 0.3).sqrt()
+        return parts[:, D + 1] * (a - a.mean(axis, keepdim=True)) / std + parts[:, D]
+
+    J = torch.autograd.functional.jacobian(natural, theta).numpy()
+    np.testing.assert_allclose(model.natural(X), natural(theta).numpy(), rtol=EXACT)
+    expected = np.einsum("nip,nij,njq->pq", J, covariance(model, X), J) / N
+    np.testing.assert_allclose(model.fisher(X), expected, rtol=1e-10, atol=EXACT)
+    if norm == "batch":
+        np.testing.assert_allclose(model.fisher(X, "paper"), expected, rtol=1e-10, atol=EXACT)
+    scores = np.einsum("nip,ni->np", J, np.ones((N, H)) - model.mean(X))
+    found = model.fisher(X, "empirical", y=np.ones((N, H)))
+    np.testing.assert_allclose(found, scores.T @ scores / N, rtol=1e-10, atol=EXACT)
+    assert model.moved(np.zeros(model.size)).eps == 0.3
+
+
 def test_the_labels_of_the_data_give_another_matrix():
     model, X = make("layer", "bernoulli"), cases()
     F = model.fisher(X)

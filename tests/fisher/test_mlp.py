@@ -66,6 +66,45 @@ def test_logits_are_those_of_torch(normalized):
     np.testing.assert_allclose(model.logits(X), expected, rtol=1e-10, atol=1e-13)
 
 
+def test_eps_is_in_the_logits_and_in_the_product():
+    plain, rng = make(), np.random.default_rng(1)
+    model, X = MLP(plain.layers, eps=0.3), rng.normal(size=(20, 7))
+    theta = torch.from_numpy(np.concatenate([a.ravel() for d in model.layers for a in d.arrays]))
+    assert model.eps == 0.3
+    expected = torch_logits(model, theta, torch.from_numpy(X)).numpy()
+    np.testing.assert_allclose(model.logits(X), expected, rtol=1e-10, atol=1e-13)
+    v = rng.normal(size=model.size)
+    np.testing.assert_allclose(
+        model.fisher_product(X, v), matrix(model, X) @ v, rtol=1e-10, atol=1e-13
+    )
+
+
+def test_trace_and_eigenvalues_take_their_settings():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(30, 30))
+    A = A @ A.T
+    calls = []
+
+    def product(v):
+        calls.append(v.copy())
+        return A @ v
+
+    found = trace(product, 30, 7, rng=np.random.default_rng(5))
+    signs = np.random.default_rng(5).choice([-1.0, 1.0], size=(7, 30))
+    values = np.einsum("ki,ij,kj->k", signs, A, signs)
+    assert found == pytest.approx((values.mean(), values.std(ddof=1) / np.sqrt(7)), rel=1e-12)
+    assert len(calls) == 7
+    calls.clear()
+    fine = largest_eigenvalues(product, 30, 3, rng=np.random.default_rng(5), tolerance=1e-12)
+    np.testing.assert_allclose(fine, np.linalg.eigvalsh(A)[::-1][:3], rtol=1e-10)
+    start = np.random.default_rng(5).normal(size=30)
+    np.testing.assert_allclose(calls[0], start * (calls[0][0] / start[0]), rtol=1e-10)
+    many = len(calls)
+    calls.clear()
+    largest_eigenvalues(product, 30, 3, rng=np.random.default_rng(5), tolerance=0.3)
+    assert len(calls) < many
+
+
 def test_logits_alone_are_a_categorical_glm():
     rng = np.random.default_rng(0)
     W, b, X = rng.normal(size=(3, 4)), rng.normal(size=3), rng.normal(size=(20, 4))

@@ -9,7 +9,9 @@ sets them how.
     naive      mean(x^2) - mean(x)^2                      one pass
     Welford    a running mean, a running sum of squares   one pass, Welford (1962)
     two-pass   mean((x - mean(x))^2)                      two passes
-    shifted    two-pass on x - x[0]                       two passes, as lnlib.layer_norm
+    shifted    two-pass on x - x[0]                       two passes
+
+None is what ``lnlib.layer_norm`` does, which adds up in float64 whatever the numbers are.
 """
 
 from __future__ import annotations
@@ -136,7 +138,11 @@ def naive(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def two_pass(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``x - mean`` and ``mean((x - mean)^2)``; see :func:`naive`."""
+    """Return ``x - mean`` and ``mean((x - mean)^2)``; see :func:`naive`.
+
+    The rounding of the mean, in proportion to an offset, enters squared: once it is what errs,
+    ten times the offset costs two digits.
+    """
     with np.errstate(all="ignore"):
         centered = x - _mean(x)[..., None]
         return centered, _mean(centered * centered)
@@ -161,7 +167,7 @@ def shifted(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return what :func:`two_pass` makes of ``x - x[0]``.
 
     The difference of two floats within a factor of two of each other is exact: a common offset
-    costs no digit.
+    costs no digit. But where ``x[0]`` is an outlier, all other numbers are rounded to its digits.
     """
     with np.errstate(all="ignore"):
         return two_pass(x - x[..., :1])

@@ -1,16 +1,14 @@
-"""The C++ recurrences against the plain loop, and their absence where they cannot be built."""
+"""The C++ recurrences against the plain loop."""
 
-import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 import torch
 from torch.testing import assert_close
 
-from lnlib.nn.kernels import build, compiled, plain
+from lnlib.nn.kernels import compiled, plain
 
 # Measured: at most 4e-13 of 1 + |expected| over all cases below.
 FLOAT64 = {"rtol": 1e-10, "atol": 1e-10}
@@ -298,127 +296,13 @@ def test_only_float32_and_float64_on_the_cpu_are_supported():
     assert not compiled.supports(x, x.to_sparse())
 
 
-# Where it cannot be built. These hold on every machine.
-
-
-def fresh():
-    return build.Library(compiled.SOURCE, compiled._check)
-
-
-@pytest.fixture
-def unbuilt(monkeypatch, tmp_path):
-    """A machine on which nothing has been tried yet."""
-    monkeypatch.setattr(compiled, "_library", fresh())
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.delenv("LNLIB_COMPILED", raising=False)
-    monkeypatch.delenv("CXX", raising=False)
-    return monkeypatch
-
-
-def switched_off(monkeypatch, _):
-    monkeypatch.setenv("LNLIB_COMPILED", "0")
-
-
-def no_compiler(monkeypatch, _):
-    monkeypatch.setenv("PATH", "")
-
-
-def compiler_that_fails(monkeypatch, _):
-    monkeypatch.setenv("CXX", "/bin/false")
-
-
-def compiler_that_is_not_there(monkeypatch, _):
-    monkeypatch.setenv("CXX", "no-such-compiler -O1")
-
-
-def broken_source(monkeypatch, folder):
-    (folder / "broken.cpp").write_text("int f( {")
-    monkeypatch.setattr(compiled._library, "source", folder / "broken.cpp")
-
-
-def no_source(monkeypatch, folder):
-    monkeypatch.setattr(compiled._library, "source", folder / "absent.cpp")
-
-
-def other_system(monkeypatch, _):
-    monkeypatch.setattr(build.sys, "platform", "win32")
-
-
-def wrong_numbers(monkeypatch, _):
-    monkeypatch.setattr(compiled._library, "_find_or_build", lambda _: (None, ""))
-    monkeypatch.setattr(build, "_share_threads", lambda _: None)
-    monkeypatch.setattr(compiled, "lstm", lambda *a, **k: [2 * y for y in plain.lstm(*a, **k)])
-
-
-@pytest.mark.parametrize(
-    ("obstacle", "why"),
-    [
-        (switched_off, "LNLIB_COMPILED=0"),
-        (no_compiler, "no C[+][+] compiler found"),
-        (compiler_that_fails, "/bin/false ended with status 1"),
-        (compiler_that_is_not_there, "no-such-compiler"),
-        (broken_source, "the build failed"),
-        (no_source, "absent.cpp"),
-        (other_system, "win32"),
-        (wrong_numbers, "the build failed|no C[+][+] compiler"),
-    ],
-    ids=lambda p: getattr(p, "__name__", ""),
-)
-def test_an_obstacle_is_told_when_asked_and_never_shown(unbuilt, tmp_path, capfd, obstacle, why):
-    obstacle(unbuilt, tmp_path)
-    assert compiled.available() is False
-    assert "\n" not in compiled.reason()
-    tensors, norms = arguments("rnn", {}, 3, [2])
-    with pytest.raises(RuntimeError, match=why):
-        call(compiled, "rnn", {}, tensors, [2], norms)
-    assert capfd.readouterr() == ("", "")
-
-
-def test_a_failed_build_is_not_tried_again(unbuilt, tmp_path):
-    compiler_that_fails(unbuilt, tmp_path)
-    assert not compiled.available()
-    unbuilt.setattr(build, "_compiler", lambda: pytest.fail("tried again"))
-    assert not compiled.available()
-
-
-def test_a_cache_folder_that_cannot_be_written_is_no_obstacle(built, unbuilt, tmp_path):
-    (tmp_path / "file").write_text("")
-    unbuilt.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert compiled.available()
-    assert "cannot be written" in compiled.reason()
-
-
-def test_a_damaged_library_in_the_cache_is_built_again(built, unbuilt, tmp_path):
-    whole = Path(compiled._load()[1].split(" in ")[1])
-    # In another folder: a system knows by its path what it has loaded, and does not look again.
-    damaged = tmp_path / "other" / "lnlib" / whole.name
-    damaged.parent.mkdir(parents=True)
-    damaged.write_bytes(b"\x7fELF")
-    unbuilt.setattr(compiled, "_library", fresh())
-    unbuilt.setenv("XDG_CACHE_HOME", str(tmp_path / "other"))
-    assert compiled.available()
-    assert damaged.stat().st_size == whole.stat().st_size
-
-
-def python(code, **environment):
+def python(code):
     return subprocess.Popen(
         [sys.executable, "-c", code],
-        env=os.environ | environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-
-
-def test_two_processes_may_build_at_once(built, tmp_path):
-    code = "from lnlib.nn.kernels import compiled as c; print(c.available(), c.reason())"
-    two = [python(code, XDG_CACHE_HOME=str(tmp_path)) for _ in range(2)]
-    results = [p.communicate(timeout=300) for p in two]
-    (library,) = (tmp_path / "lnlib").iterdir()
-    for out, err in results:
-        assert out.startswith("True built with ")
-        assert Path(out.split(" in ")[1].strip()) == library
-        assert err == ""
 
 
 def test_a_forked_process_computes_the_same_and_does_not_hang(built):

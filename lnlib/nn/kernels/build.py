@@ -2,31 +2,40 @@
 
 What it needs is one command, ``$CXX``, ``g++``, ``clang++`` or ``c++``, and some seconds, once: the
 library stays in the user's cache folder (``$XDG_CACHE_HOME/lnlib``, or ``~/.cache/lnlib``), under a
-name that depends on the source, the flags, the compiler and the processor. It is checked against
-what it stands in for before its first use. ``LNLIB_COMPILED=0`` in the environment switches it off.
-Nothing happens on import.
+name that depends on the source, the flags, the compiler and the processor, and that ends in the
+hash of the file. It is loaded from there only if the hash is right and if folder and file belong to
+the user and can be written by nobody else; and it is checked against what it stands in for before
+its first use. A line on stderr says when it is built. ``LNLIB_COMPILED=0`` in the environment
+switches it off. Nothing happens on import.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import hashlib
 import os
 import platform
 import shlex
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import torch
+from filelock import FileLock
 
 HEADERS = Path(__file__).parent
 FLAGS = ("-std=c++17", "-O3", "-fno-math-errno", "-march=native", "-shared", "-fPIC", "-pthread")
 TIMEOUT = 300  # seconds for the compiler
+PATIENCE = 300  # seconds to wait for another process that builds
+STALE = 60  # seconds: what a dead process was writing before that is swept
 MAX_THREADS = 256  # as in threads.h
 
 
@@ -35,28 +44,29 @@ class Library:
 
     Args:
         source: One C++ file; it may include ``threads.h`` and ``vectors.h``.
-        check: Called once with the library in place, through :meth:`load`; raises if its numbers
-            are wrong.
+        check: Called once with the library in place, through :meth:`load`, in a thread of its own;
+            raises if its numbers are wrong.
     """
 
     def __init__(self, source: Path, check: Callable[[], None]) -> None:
         self.source, self.check = source, check
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         self._result: tuple[ctypes.CDLL | None, str] | None = None
         self._candidate: tuple[ctypes.CDLL, str] | None = None
+        self._checker: int | None = None
 
     def load(self) -> tuple[ctypes.CDLL | None, str]:
         """Return the library or ``None``, and a sentence about it; the same ever after."""
+        if self._candidate is not None and threading.get_ident() == self._checker:
+            return self._candidate
         if self._result is None:
             with self._lock:
-                if self._candidate is not None:  # the check is calling
-                    return self._candidate
                 if self._result is None:
                     self._result = self._try_to_load()
         return self._result
 
     def _try_to_load(self) -> tuple[ctypes.CDLL | None, str]:
-        if os.environ.get("LNLIB_COMPILED", "1") == "0":
+        if is_switched_off():
             return None, "switched off by LNLIB_COMPILED=0 in the environment"
         if sys.platform not in ("linux", "darwin"):
             return None, f"not built on {sys.platform}, only on Linux and macOS"
@@ -67,50 +77,201 @@ class Library:
             library, where = self._find_or_build(compiler)
             _share_threads(library)
             self._candidate = library, f"built with {compiler[0]}, in {where}"
-            self.check()
+            # The first call may come from within autocast, inference mode, a checkpoint or hooks on
+            # what autograd keeps. All these are a thread's own: a new one has none of them.
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(self._check_in_this_thread).result()
             return self._candidate
         except Exception as error:  # whatever it is, the other implementations remain
-            return None, f"the build failed ({type(error).__name__}): {error}"
+            return None, f"the build failed ({type(error).__name__}): {error}".replace("\n", " ")
         finally:
-            self._candidate = None
+            self._candidate = self._checker = None
+
+    def _check_in_this_thread(self) -> None:
+        self._checker = threading.get_ident()
+        self.check()
 
     def _find_or_build(self, compiler: list[str]) -> tuple[ctypes.CDLL, str]:
         """Return the library and where it lies."""
         sources = [path.read_bytes() for path in (self.source, *sorted(HEADERS.glob("*.h")))]
         key = (*sources, FLAGS, _output([*compiler, "--version"]), _processor())
         digest = hashlib.sha256(repr(key).encode()).hexdigest()[:16]
-        name = f"{self.source.stem}-{digest}.so"
-        path = _cache_folder() / name
+        name = f"{self.source.stem}-{digest}"
+        folder, content = _cache_folder(), None
         try:
-            return ctypes.CDLL(str(path)), str(path)
-        except OSError:
-            pass  # not there yet, or damaged
-        # Two processes may build at once: each in a folder of its own, then in one move to its
-        # place.
-        with tempfile.TemporaryDirectory() as folder:
-            made = Path(folder) / name
-            _compile(compiler, self.source, str(made))
-            try:
-                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                part = path.with_suffix(f".{os.getpid()}")
-                shutil.copyfile(made, part)
-                os.replace(part, path)
-            except OSError:
-                return ctypes.CDLL(str(made)), f"memory alone, as {path.parent} cannot be written"
-        return ctypes.CDLL(str(path)), str(path)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if complaint := _complaint(os.stat(folder)):
+                raise PermissionError(f"it {complaint}")
+            _sweep(folder)
+            if found := _find(folder, name):
+                return found
+            with _alone(folder / f"{name}.lock"):
+                # Whoever was waited for has built it.
+                if found := _find(folder, name, mend=True):
+                    return found
+                content = self._build(compiler)
+                return _keep(folder, name, content)
+        except OSError as error:
+            why = error.strerror or error
+        say(f"{folder} cannot be used, {why}: a private folder takes its place, for this process")
+        with tempfile.TemporaryDirectory() as private:
+            library, _ = _keep(Path(private), name, content or self._build(compiler))
+        return library, f"memory alone, as {folder} cannot be used, {why}"
+
+    def _build(self, compiler: list[str]) -> bytes:
+        """Return the content of the library."""
+        what = f"building {self.source.name} with {compiler[0]} for this processor"
+        say(f"{what}, once; it takes some seconds ...")
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                made = Path(folder) / "made.so"
+                _compile(compiler, self.source, str(made))
+                return made.read_bytes()
+        except OSError as error:  # not one of the cache folder
+            raise RuntimeError(str(error)) from error
+
+
+def is_switched_off() -> bool:
+    """Return whether the user wants none of this."""
+    return os.environ.get("LNLIB_COMPILED", "1") == "0"
+
+
+def say(text: str) -> None:
+    """Tell the user: one line on stderr, where there is one."""
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError, ValueError):  # gone, or closed
+            print(f"lnlib: {text}", file=sys.stderr, flush=True)
+
+
+# The cache folder. Whoever can write a library can write its hash as well, so that the hash is
+# against damage, owner and permissions are against others.
+
+
+def _cache_folder() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "lnlib"
+
+
+def _complaint(found: os.stat_result) -> str:
+    """Return why a folder or file is not to be trusted; nothing, if it is."""
+    if found.st_uid != os.geteuid():
+        return f"belongs to another user, {found.st_uid}"
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return "can be written by others; chmod go-w would mend that"
+    return ""
+
+
+def _find(folder: Path, name: str, mend: bool = False) -> tuple[ctypes.CDLL, str] | None:
+    """Return the library, if the folder has a whole one of the user's own, and its path.
+
+    Args:
+        folder: Where to look.
+        name: What its name begins with; the rest is the hash.
+        mend: Remove one that cannot be used, and say why.
+    """
+    for path in sorted(folder.glob(f"{name}-*.so")):
+        file, complaint = -1, ""
+        try:
+            # Not through a link, and without waiting for what is no file.
+            file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            found = os.fstat(file)
+            if not stat.S_ISREG(found.st_mode):
+                complaint = "is no file"
+            elif not (complaint := _complaint(found)):
+                with open(file, "rb", closefd=False) as content:
+                    digest = _hash(content.read())
+                complaint = "" if path.stem == f"{name}-{digest}" else "is damaged"
+        except OSError as error:
+            complaint = "is a link" if path.is_symlink() else f"cannot be read, {error.strerror}"
+        if not complaint:
+            return _open(file, path), str(path)
+        if file >= 0:
+            os.close(file)
+        if mend:
+            say(f"{path} {complaint}: it is not loaded but built again")
+            path.unlink(missing_ok=True)
+    return None
+
+
+def _open(file: int, path: Path) -> ctypes.CDLL:
+    """Load what was just read, and not what its path may name by now.
+
+    The file stays open: the system knows by its name what it has loaded, and the number is in it.
+    """
+    link = f"/proc/self/fd/{file}"
+    return ctypes.CDLL(link if os.path.exists(link) else str(path))
+
+
+def _keep(folder: Path, name: str, content: bytes) -> tuple[ctypes.CDLL, str]:
+    """Write a library, in one move, and load it from there."""
+    path = folder / f"{name}-{_hash(content)}.so"
+    part = path.with_suffix(f".{os.getpid()}.part")
+    try:
+        part.unlink(missing_ok=True)
+        file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(file, "wb") as to:
+            to.write(content)
+            to.flush()
+            os.fsync(file)
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+    found = _find(folder, name)
+    if found is None:
+        raise OSError(f"{path} cannot be read back as it was written")
+    return found
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:32]
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what processes that have died were writing."""
+    for part in folder.glob("*.part"):
+        with contextlib.suppress(OSError):
+            if time.time() - part.lstat().st_mtime > STALE and not _writer_lives(part):
+                part.unlink()
+
+
+def _writer_lives(part: Path) -> bool:
+    try:
+        os.kill(int(part.stem.rpartition(".")[2]), 0)
+    except PermissionError:  # another user's
+        return True
+    except (ValueError, OverflowError, ProcessLookupError):
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Hold a lock within, so that of several processes one builds and the others wait for it."""
+    lock = FileLock(path, timeout=PATIENCE)
+    # Where there are no locks, or the other one hangs, two build, and the last one's stays.
+    with contextlib.suppress(OSError, NotImplementedError):
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+# The compiler.
 
 
 def _compiler() -> list[str] | None:
     """Return the command: ``$CXX`` if that is set, else the first that is found."""
     if os.environ.get("CXX"):
         return shlex.split(os.environ["CXX"])
-    found = (shutil.which(name) for name in ("g++", "clang++", "c++"))
-    return next(([path] for path in found if path), None)
-
-
-def _cache_folder() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "lnlib"
+    found = next((path for name in ("g++", "clang++", "c++") if (path := shutil.which(name))), None)
+    # On macOS the names are always there; without the tools behind them they open a dialog.
+    if sys.platform == "darwin" and found and found.startswith("/usr/bin/"):
+        try:
+            _output(["xcode-select", "-p"])
+        except (OSError, RuntimeError):
+            return None
+    return [found] if found else None
 
 
 def _processor() -> str:

@@ -1,0 +1,485 @@
+"""A library in C++: built once, kept where nobody else can write, never loaded when damaged."""
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from lnlib.nn.kernels import build, compiled, plain
+
+SOURCE = 'extern "C" void lnlib_use(void*, void*) {}\nextern "C" int answer() { return %d; }\n'
+OURS, FOREIGN = 42, 13
+
+
+@pytest.fixture
+def machine(monkeypatch, tmp_path):
+    """A machine with a compiler that counts, and an empty cache folder."""
+    compiler = build._compiler()
+    if compiler is None:
+        pytest.skip("no C++ compiler here")
+    script = tmp_path / "cxx"
+    log = f'case "$*" in *made.so*) echo >>{tmp_path}/log; sleep ${{SLOW:-0}};; esac'
+    script.write_text(f'#!/bin/sh\n{log}\nexec {" ".join(compiler)} "$@"\n')
+    script.chmod(0o700)
+    (tmp_path / "tiny.cpp").write_text(SOURCE % OURS)
+    monkeypatch.setenv("CXX", str(script))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("LNLIB_COMPILED", raising=False)
+    return tmp_path
+
+
+def load(machine):
+    """Return the answer, as a new process would get it, and where the library lies."""
+    library, why = build.Library(machine / "tiny.cpp", lambda: None).load()
+    assert library is not None, why
+    return library.answer(), why
+
+
+def builds(machine):
+    return len((machine / "log").read_text().splitlines())
+
+
+def kept(machine):
+    (path,) = (machine / "cache" / "lnlib").glob("*.so")
+    return path
+
+
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:32]
+
+
+@pytest.fixture
+def foreign(machine):
+    """A cache folder with another library, whose hash is right, in the place of ours."""
+    load(machine)
+    path = kept(machine)
+    (machine / "foreign.cpp").write_text(SOURCE % FOREIGN)
+    made = machine / "foreign.so"
+    build._compile([os.environ["CXX"]], machine / "foreign.cpp", str(made))
+    made.chmod(0o600)
+    key = path.stem.rpartition("-")[0]
+    path.unlink()
+    return made.rename(path.with_name(f"{key}-{digest(made)}.so"))
+
+
+def test_it_is_built_once_with_one_line_and_then_loaded_without_a_word(machine, capfd):
+    answer, where = load(machine)
+    out, err = capfd.readouterr()
+    assert answer == OURS
+    assert where == f"built with {machine}/cxx, in {kept(machine)}"
+    assert (out, err) == (
+        "",
+        f"lnlib: building tiny.cpp with {machine}/cxx for this processor, once; "
+        "it takes some seconds ...\n",
+    )
+    assert load(machine) == (answer, where)
+    assert capfd.readouterr() == ("", "")
+    assert builds(machine) == 1
+
+
+def test_nobody_else_can_write_what_is_kept_whatever_the_umask(machine):
+    before = os.umask(0)
+    try:
+        load(machine)
+    finally:
+        os.umask(before)
+    path = kept(machine)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+
+
+def truncated(path):
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def emptied(path):
+    os.truncate(path, 0)
+
+
+def flipped(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 3] ^= 1
+    path.write_bytes(content)
+
+
+def longer(path):
+    path.write_bytes(path.read_bytes() + b"\0")
+
+
+def of_another_name(path):
+    path.rename(path.with_name(f"{path.stem.rpartition('-')[0]}-{'0' * 32}.so"))
+
+
+@pytest.mark.parametrize("damage", [truncated, emptied, flipped, longer, of_another_name])
+def test_a_damaged_library_is_not_loaded_but_built_again(machine, capfd, damage):
+    load(machine)
+    damage(kept(machine))
+    damaged = kept(machine)
+    capfd.readouterr()
+    assert load(machine)[0] == OURS
+    said = capfd.readouterr().err.splitlines()
+    assert said[0] == f"lnlib: {damaged} is damaged: it is not loaded but built again"
+    assert len(said) == 2
+    assert kept(machine).stem.endswith(digest(kept(machine)))
+    assert load(machine)[0] == OURS
+    assert builds(machine) == 2
+
+
+def test_a_library_without_its_hash_is_not_loaded(foreign, machine):
+    foreign.rename(foreign.with_name(foreign.stem.rpartition("-")[0] + ".so"))
+    assert load(machine)[0] == OURS
+
+
+def test_a_library_of_the_user_alone_is_loaded(foreign, machine):
+    # The hash is against damage: it is owner and permissions that the next tests change.
+    assert load(machine)[0] == FOREIGN
+
+
+def owned_by_another(path, monkeypatch):
+    real, ino = os.fstat, path.stat().st_ino
+
+    def fstat(file):
+        found = real(file)
+        if found.st_ino != ino:
+            return found
+        return os.stat_result((*found[:4], found.st_uid + 1, *found[5:]))
+
+    monkeypatch.setattr(os, "fstat", fstat)
+
+
+def written_by_the_group(path, _):
+    path.chmod(0o660)
+
+
+def written_by_all(path, _):
+    path.chmod(0o602)
+
+
+def a_link(path, _):
+    elsewhere = path.parent.parent / "elsewhere.so"
+    path.rename(elsewhere)
+    path.symlink_to(elsewhere)
+
+
+def a_fifo(path, _):
+    path.unlink()
+    os.mkfifo(path, 0o600)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (owned_by_another, "belongs to another user"),
+        (written_by_the_group, "can be written by others"),
+        (written_by_all, "can be written by others"),
+        (a_link, "is a link"),
+        (a_fifo, "is no file"),
+    ],
+)
+def test_a_file_that_others_may_have_written_is_not_loaded(
+    foreign, machine, monkeypatch, capfd, change, says
+):
+    change(foreign, monkeypatch)
+    capfd.readouterr()
+    assert load(machine)[0] == OURS
+    said = capfd.readouterr().err.splitlines()
+    assert said[0].startswith(f"lnlib: {foreign} {says}")
+    assert said[0].endswith("it is not loaded but built again")
+    assert len(said) == 2
+    assert kept(machine) != foreign
+    assert load(machine)[0] == OURS
+    assert capfd.readouterr().err == ""
+
+
+def folder_of_another(folder, monkeypatch):
+    real = os.stat
+
+    def foreign_stat(path, **options):
+        found = real(path, **options)
+        if path != folder:
+            return found
+        return os.stat_result((*found[:4], found.st_uid + 1, *found[5:]))
+
+    monkeypatch.setattr(os, "stat", foreign_stat)
+
+
+def folder_of_the_group(folder, _):
+    folder.chmod(0o770)
+
+
+def folder_of_all(folder, _):
+    folder.chmod(0o702)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (folder_of_another, "it belongs to another user"),
+        (folder_of_the_group, "it can be written by others"),
+        (folder_of_all, "it can be written by others"),
+    ],
+)
+def test_from_a_folder_that_others_can_write_nothing_is_loaded(
+    foreign, machine, monkeypatch, capfd, change, says
+):
+    folder = foreign.parent
+    before = sorted(folder.iterdir())
+    change(folder, monkeypatch)
+    capfd.readouterr()
+    answer, where = load(machine)
+    said = capfd.readouterr().err.splitlines()
+    assert answer == OURS
+    assert said[0].startswith(f"lnlib: {folder} cannot be used, {says}")
+    assert said[0].endswith("a private folder takes its place, for this process")
+    assert len(said) == 2
+    assert f"memory alone, as {folder} cannot be used, {says}" in where
+    assert sorted(folder.iterdir()) == before
+
+
+def test_a_link_to_a_folder_of_the_user_alone_is_followed(machine):
+    (machine / "disk").mkdir(mode=0o700)
+    (machine / "cache").mkdir()
+    (machine / "cache" / "lnlib").symlink_to(machine / "disk")
+    assert load(machine)[0] == OURS
+    assert list((machine / "disk").glob("*.so"))
+
+
+def test_a_folder_that_cannot_be_made_is_no_obstacle(machine, capfd):
+    (machine / "cache").write_text("")
+    answer, where = load(machine)
+    assert answer == OURS
+    assert "cannot be used, Not a directory" in where
+    assert len(capfd.readouterr().err.splitlines()) == 2
+    assert builds(machine) == 1
+
+
+def test_a_full_disk_is_said_and_leaves_nothing_behind(machine, monkeypatch, capfd):
+    real, calls = os.fsync, []
+
+    def full(file):
+        calls.append(file)
+        if len(calls) == 1:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(file)
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert load(machine)[0] == OURS
+    assert "cannot be used, No space left on device" in capfd.readouterr().err
+    assert builds(machine) == 1
+    assert not [p for p in (machine / "cache" / "lnlib").iterdir() if p.suffix != ".lock"]
+
+
+def test_what_dead_processes_were_writing_is_swept(machine):
+    folder = machine / "cache" / "lnlib"
+    folder.mkdir(parents=True, mode=0o700)
+    done = subprocess.Popen(["true"])
+    done.wait()
+    dead, alive = done.pid, os.getpid()
+    old = [folder / f"a-0.{pid}.part" for pid in (dead, alive, "no-pid", 10**30)]
+    for path in old:
+        path.write_text("")
+        os.utime(path, (1e9, 1e9))
+    young = folder / f"b-0.{dead}.part"
+    young.write_text("")
+    load(machine)
+    assert set(folder.glob("*.part")) == {old[1], young}
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="loaded by its path")
+def test_what_is_loaded_is_what_was_hashed(foreign, machine, monkeypatch):
+    foreign.rename(foreign.parent.parent / "swap.so")
+    load(machine)
+    real = build._open
+
+    def swapped(file, path):
+        os.replace(foreign.parent.parent / "swap.so", path)
+        return real(file, path)
+
+    monkeypatch.setattr(build, "_open", swapped)
+    assert load(machine)[0] == OURS
+
+
+# Processes.
+
+
+def test_of_processes_started_together_one_builds_and_the_others_wait(machine):
+    code = (
+        "import sys; from pathlib import Path; from lnlib.nn.kernels import build;"
+        "library, why = build.Library(Path(sys.argv[1]), lambda: None).load();"
+        "print(library and library.answer(), why)"
+    )
+    together = [
+        subprocess.Popen(
+            [sys.executable, "-W", "error", "-c", code, str(machine / "tiny.cpp")],
+            env=os.environ | {"SLOW": "3"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    results = [p.communicate(timeout=120) for p in together]
+    for out, _ in results:
+        assert out == f"{OURS} built with {machine}/cxx, in {kept(machine)}\n"
+    assert builds(machine) == 1
+    assert sorted(len(err.splitlines()) for _, err in results) == [0, 1]
+
+
+def test_a_lock_that_is_never_released_is_not_waited_for_without_end(machine, monkeypatch):
+    load(machine)
+    kept(machine).unlink()
+    (lock,) = (machine / "cache" / "lnlib").glob("*.lock")
+    monkeypatch.setattr(build, "PATIENCE", 0.1)
+    with open(lock, "w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert load(machine)[0] == OURS
+    assert kept(machine).exists()
+
+
+def test_without_locks_it_is_built_all_the_same(machine, monkeypatch):
+    def refuse(*args, **options):
+        raise NotImplementedError
+
+    monkeypatch.setattr(build.FileLock, "acquire", refuse)
+    assert load(machine)[0] == OURS
+    assert kept(machine).exists()
+
+
+# The check.
+
+
+@pytest.mark.parametrize(
+    "within",
+    [
+        torch.inference_mode,
+        torch.no_grad,
+        lambda: torch.autocast("cpu"),
+        lambda: torch.device("meta"),
+        lambda: torch.autograd.graph.saved_tensors_hooks(pytest.fail, pytest.fail),
+    ],
+    ids=["inference", "no_grad", "autocast", "device", "hooks"],
+)
+def test_the_check_does_not_mind_what_the_first_caller_is_doing(monkeypatch, within):
+    if not compiled.available():
+        pytest.skip(f"no compiled library here: {compiled.reason()}")
+    monkeypatch.setattr(compiled, "_library", build.Library(compiled.SOURCE, compiled._check))
+    with within():
+        assert compiled.available(), compiled.reason()
+
+
+def test_a_check_that_fails_is_said(machine):
+    def check():
+        raise RuntimeError("the numbers\ndiffer")
+
+    library, why = build.Library(machine / "tiny.cpp", check).load()
+    assert library is None
+    assert why == "the build failed (RuntimeError): the numbers differ"
+
+
+# Where it cannot be built. These hold on every machine.
+
+
+@pytest.fixture
+def unbuilt(monkeypatch, tmp_path):
+    """A machine on which nothing has been tried yet."""
+    monkeypatch.setattr(compiled, "_library", build.Library(compiled.SOURCE, compiled._check))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("LNLIB_COMPILED", raising=False)
+    monkeypatch.delenv("CXX", raising=False)
+    return monkeypatch
+
+
+def switched_off(monkeypatch, _):
+    monkeypatch.setenv("LNLIB_COMPILED", "0")
+
+
+def no_compiler(monkeypatch, _):
+    monkeypatch.setenv("PATH", "")
+
+
+def no_tools_on_a_mac(monkeypatch, _):
+    monkeypatch.setattr(build.sys, "platform", "darwin")
+    monkeypatch.setattr(build.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(build, "_find", lambda *_: pytest.fail("opened a dialog"))
+    monkeypatch.setenv("PATH", "")  # xcode-select
+
+
+def compiler_that_fails(monkeypatch, _):
+    monkeypatch.setenv("CXX", "/bin/false")
+
+
+def compiler_that_is_not_there(monkeypatch, _):
+    monkeypatch.setenv("CXX", "no-such-compiler -O1")
+
+
+def compiler_that_writes_nothing(monkeypatch, _):
+    monkeypatch.setenv("CXX", "/bin/true")
+
+
+def broken_source(monkeypatch, folder):
+    (folder / "broken.cpp").write_text("int f( {")
+    monkeypatch.setattr(compiled._library, "source", folder / "broken.cpp")
+
+
+def no_source(monkeypatch, folder):
+    monkeypatch.setattr(compiled._library, "source", folder / "absent.cpp")
+
+
+def other_system(monkeypatch, _):
+    monkeypatch.setattr(build.sys, "platform", "win32")
+
+
+def wrong_numbers(monkeypatch, _):
+    monkeypatch.setattr(compiled._library, "_find_or_build", lambda _: (None, ""))
+    monkeypatch.setattr(build, "_share_threads", lambda _: None)
+    monkeypatch.setattr(compiled, "lstm", lambda *a, **k: [2 * y for y in plain.lstm(*a, **k)])
+
+
+@pytest.mark.parametrize(
+    ("obstacle", "why"),
+    [
+        (switched_off, "LNLIB_COMPILED=0"),
+        (no_compiler, "no C[+][+] compiler found"),
+        (no_tools_on_a_mac, "no C[+][+] compiler found"),
+        (compiler_that_fails, "/bin/false ended with status 1"),
+        (compiler_that_is_not_there, "no-such-compiler"),
+        (compiler_that_writes_nothing, "the build failed"),
+        (broken_source, "the build failed|no C[+][+] compiler"),
+        (no_source, "absent.cpp|no C[+][+] compiler"),
+        (other_system, "win32"),
+        (wrong_numbers, "the build failed|no C[+][+] compiler"),
+    ],
+    ids=lambda p: getattr(p, "__name__", ""),
+)
+def test_an_obstacle_is_told_when_asked(unbuilt, tmp_path, capfd, obstacle, why):
+    obstacle(unbuilt, tmp_path)
+    assert compiled.available() is False
+    assert "\n" not in compiled.reason()
+    zeros = torch.zeros(2, 3)
+    with pytest.raises(RuntimeError, match=why):
+        compiled.rnn(zeros, [2], zeros, torch.zeros(3, 3), (None, None))
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) <= 1  # that it is being built
+
+
+def test_a_failed_build_is_not_tried_again(unbuilt, tmp_path):
+    compiler_that_fails(unbuilt, tmp_path)
+    assert not compiled.available()
+    unbuilt.setattr(build, "_compiler", lambda: pytest.fail("tried again"))
+    assert not compiled.available()
+
+
+def test_without_a_stderr_nothing_is_said(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", None)
+    build.say("to nobody")
+    with contextlib.closing(open(os.devnull, "w")) as closed:
+        monkeypatch.setattr(sys, "stderr", closed)
+    build.say("to nobody")

@@ -44,6 +44,7 @@ def measure(names: list[str], device: str) -> tuple[list[dict[str, Any]], dict[s
             continue
         print(f"\n{name}: {MODULES[name].__doc__.splitlines()[0]}")
         table.show(found)
+        table.check_floors(found, name)  # before the rest is measured
         print(f"{time.perf_counter() - begin:.0f} s", flush=True)
         rows += found
     made = record.provenance(

@@ -131,7 +131,7 @@ def calls(width: int) -> dict[str, Callable[[], Any]]:
 
 
 def work(rank: int, folder: Path, rounds: int = ROUNDS) -> dict[str, Any]:
-    """Be one of the processes; return the error and the medians, in ms."""
+    """Be one of the processes; return the error and the times, in ms."""
     dist.init_process_group(
         "gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=PROCESSES
     )
@@ -152,7 +152,9 @@ def work(rank: int, folder: Path, rounds: int = ROUNDS) -> dict[str, Any]:
             if i:  # the first call connects
                 taken[key].append(ms)
     dist.destroy_process_group()
-    return found | {f"{name} {width}": median(ms) for (name, width), ms in taken.items()}
+    for (name, width), ms in taken.items():  # a floor is what can be, the others what is usual
+        found[f"{name} {width}"] = min(ms) if name == "collectives" else median(ms)
+    return found
 
 
 def measure(rounds: int = ROUNDS) -> dict[str, Any]:

@@ -115,7 +115,7 @@ def rows(device: str) -> list[dict[str, Any]]:
         name: float(np.linalg.norm(product() - exact) / np.linalg.norm(exact))
         for name, product in products.items()
     }
-    ms = medians({"gradient": lambda: gradient(net, t_X, y), **products}, 8.0)
+    ms = medians(products, 8.0, floors=[lambda: gradient(net, t_X, y)])
     own, *others = products
     return [
         row(
@@ -124,7 +124,7 @@ def rows(device: str) -> list[dict[str, Any]]:
             own,
             ms[own],
             instead=(name, ms[name]),
-            floor=("one gradient", ms["gradient"]),
+            floor=("one gradient", ms["floor"]),
             error=error[own],
             instead_error=error[name],
         )

@@ -2,14 +2,18 @@
 
 In NumPy, one thread: ``lnlib``'s functions beside the formula as most people type it. In PyTorch:
 ``lnlib.nn``'s modules beside those of ``torch.nn``, and the formula in plain operations beside the
-one kernel. The floor is a copy that moves as many bytes as the norm has to: x to y forward; with
-the backward also dy and x to dx, 5 arrays in all. Batch norm's is the same: who could keep the
-whole batch at hand would read it once.
+one kernel. All of one shape and pass are measured in turn, and with them the floor: the fastest of
+several ways to move as many bytes as the norm has to, x to y forward; with the backward also dy and
+x to dx, 5 arrays in all. Batch norm's is the same: who could keep the whole batch at hand would
+read it once. The machine's own two numbers are best times, too: how fast it moves 2 arrays (of a
+shape that memory or an outer cache holds, and of one that an inner cache holds), and how fast it
+multiplies.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,6 +39,8 @@ MODULES: dict[str, tuple[str, Callable, str, Callable]] = {
     "BatchNorm": ("lnlib.nn.baselines", BatchNorm, "torch.nn.BatchNorm1d", nn.BatchNorm1d),
 }
 PASSES = ("forward", "forward + backward")
+TYPED = "NumPy, as typed"
+SECONDS = 3.0  # for all of one shape and pass
 
 
 def obvious(kind: str, x, gain, bias):
@@ -58,63 +64,87 @@ def obvious_backward(kind: str, dy, x, gain):
     return (dx_hat - shift - slope * x_hat) / std, (dy * x_hat).sum(0), dy.sum(0)
 
 
-def in_numpy(kind: str, shape: tuple[int, int]) -> list[dict[str, Any]]:
+def movers(shape: tuple[int, int], device: str) -> dict[str, list[Callable[[], Any]]]:
+    """Return ways to move the arrays of each pass, and nothing else."""
+    x, y, dy, dx = (torch.ones(*shape, device=device) for _ in range(4))
+
+    def forward_then_backward() -> None:
+        y.copy_(x)
+        torch.add(dy, x, out=dx)
+
+    def ways(source: Tensor, target: Tensor) -> list[Callable[[], Any]]:
+        found = [
+            lambda: target.copy_(source),
+            lambda: torch.add(source, 1.0, out=target),
+            lambda: source.mul_(1.0),
+        ]
+        if device == "cpu":
+            a, b = source.numpy(), target.numpy()
+            found += [lambda: np.copyto(b, a), lambda: np.multiply(a, 1, out=a)]
+        return found
+
+    five = (torch.ones(5, x.numel() // 2, device=device) for _ in range(2))
+    return dict(zip(PASSES, (ways(x, y), [*ways(*five), forward_then_backward]), strict=True))
+
+
+def in_numpy(shape: tuple[int, int]) -> list[dict[str, Any]]:
     """Return the rows of NumPy: forward, and both passes."""
     rng = np.random.default_rng(0)
     dy, x = rng.standard_normal((2, *shape), dtype=np.float32)
     gain, bias = rng.standard_normal((2, shape[-1]), dtype=np.float32)
-    given = (gain,) if kind == "RMSNorm" else (gain, bias)
-    forward, backward = OURS[kind]
-    out, five = np.zeros_like(x), np.zeros((5, x.size // 2), np.float32)
 
-    def both():
-        forward(x, *given)
-        backward(dy, x, gain)
+    def pair(kind: str) -> dict[str, tuple[Callable, Callable]]:
+        forward, backward = OURS[kind]
+        given = (gain,) if kind == "RMSNorm" else (gain, bias)
 
-    def both_obvious():
-        obvious(kind, x, gain, bias)
-        obvious_backward(kind, dy, x, gain)
+        def both():
+            forward(x, *given)
+            backward(dy, x, gain)
 
-    halves = np.zeros_like(five)
-    calls = {
-        "forward": (
-            lambda: forward(x, *given),
-            lambda: obvious(kind, x, gain, bias),
-            lambda: np.copyto(out, x),
-        ),
-        "forward + backward": (both, both_obvious, lambda: np.copyto(halves, five)),
-    }
-    return [
-        _row(
-            kind, which, shape, f"lnlib.{forward.__name__}", "NumPy, as typed", calls[which], "cpu"
-        )
-        for which in PASSES
-    ]
+        def both_obvious():
+            obvious(kind, x, gain, bias)
+            obvious_backward(kind, dy, x, gain)
+
+        ones = (lambda: forward(x, *given), lambda: obvious(kind, x, gain, bias))
+        return dict(zip(PASSES, (ones, (both, both_obvious)), strict=True))
+
+    pairs, floors = {kind: pair(kind) for kind in AXIS}, movers(shape, "cpu")
+    found = []
+    for which in PASSES:
+        paths = {}
+        for kind in AXIS:
+            ours, typed = pairs[kind][which]
+            paths |= {(kind, f"lnlib.{OURS[kind][0].__name__}"): ours, (kind, TYPED): typed}
+        found += _rows(which, shape, paths, {kind: TYPED for kind in AXIS}, floors[which], "cpu")[0]
+    return found
 
 
-def in_torch(kind: str, shape: tuple[int, int], device: str) -> list[dict[str, Any]]:
-    """Return the rows of PyTorch: our module, where there is one, and the plain formula."""
+def in_torch(shape: tuple[int, int], device: str) -> list[dict[str, Any]]:
+    """Return the rows of PyTorch: our module, where there is one, and the plain formula.
+
+    First the machine's: the floor of the forward pass is how fast it copies.
+    """
     generator = torch.Generator().manual_seed(0)
     x, dy = (torch.randn(*shape, generator=generator).to(device) for _ in range(2))
-    five = torch.zeros(5, x.numel() // 2, device=device)
-    halves, out = torch.zeros_like(five), torch.empty_like(x)
-    floors = [lambda: out.copy_(x), lambda: halves.copy_(five)]
-    theirs = nn.RMSNorm(shape[-1], eps=EPS) if kind == "RMSNorm" else MODULES[kind][3](shape[-1])
-    theirs = theirs.to(device)
-    name = f"torch.nn.{type(theirs).__name__}"
-
-    def plain(x: Tensor) -> Tensor:
-        return obvious(kind, x, theirs.weight, getattr(theirs, "bias", None))
-
-    paths: dict[str, Callable[[Tensor], Tensor]] = {"PyTorch, op by op": plain}
-    if kind in MODULES:
-        paths[MODULES[kind][0]] = MODULES[kind][1](shape[-1]).to(device)
-    rows = []
-    for path, call in paths.items():
-        for which, floor in zip(PASSES, floors, strict=True):
-            candidates = (_pass(which, call, x, dy), _pass(which, theirs, x, dy), floor)
-            rows.append(_row(kind, which, shape, path, name, candidates, device))
-    return rows
+    calls: dict[tuple[str, str], Callable[[Tensor], Tensor]] = {}
+    instead = {}
+    for kind in AXIS:
+        theirs = MODULES[kind][3](shape[-1]) if kind in MODULES else nn.RMSNorm(shape[-1], eps=EPS)
+        theirs = theirs.to(device)
+        gain, bias = theirs.weight, getattr(theirs, "bias", None)
+        instead[kind] = f"torch.nn.{type(theirs).__name__}"
+        calls[kind, "PyTorch, op by op"] = partial(obvious, kind, gain=gain, bias=bias)
+        calls[kind, instead[kind]] = theirs
+        if kind in MODULES:
+            calls[kind, MODULES[kind][0]] = MODULES[kind][1](shape[-1]).to(device)
+    floors = movers(shape, device)
+    found, lowest = [], []
+    for which in PASSES:
+        paths = {name: _pass(which, call, x, dy) for name, call in calls.items()}
+        rows, floor = _rows(which, shape, paths, instead, floors[which], device)
+        found, lowest = found + rows, [*lowest, floor]
+    copy = _machine("copy", _text(shape), lowest[0], device, bytes=2 * 4 * x.numel())
+    return [copy, *found]
 
 
 def _pass(which: str, call: Callable[[Tensor], Tensor], x: Tensor, dy: Tensor) -> Callable:
@@ -134,37 +164,55 @@ def _pass(which: str, call: Callable[[Tensor], Tensor], x: Tensor, dy: Tensor) -
     return both
 
 
-def _row(kind, which, shape, path, instead, calls, device) -> dict[str, Any]:
-    names = ("path", "instead", "floor")
-    ms = medians(dict(zip(names, calls, strict=True)), 0.8, device)
-    return row(
-        f"{kind} {which}",
-        "×".join(map(str, shape)),
-        path,
-        ms["path"],
-        instead=(instead, ms["instead"]),
-        floor=("copy, 2 arrays" if which == "forward" else "copy, 5 arrays", ms["floor"]),
-        device=device,
-    )
+def _rows(
+    which: str,
+    shape: tuple[int, int],
+    paths: dict[tuple[str, str], Callable],
+    instead: dict[str, str],
+    floors: list[Callable],
+    device: str,
+) -> tuple[list[dict[str, Any]], float]:
+    """Measure all in turn; return a row of each path, beside its kind's other, and the floor."""
+    ms = medians(paths, SECONDS, device, floors=floors)
+    floor = "2 arrays, moved" if which == "forward" else "5 arrays, moved"
+    found = [
+        row(
+            f"{kind} {which}",
+            _text(shape),
+            path,
+            ms[kind, path],
+            instead=(instead[kind], ms[kind, instead[kind]]),
+            floor=(floor, ms["floor"]),
+            device=device,
+        )
+        for kind, path in paths
+        if path != instead[kind]
+    ]
+    return found, ms["floor"]
 
 
-def machine(device: str) -> list[dict[str, Any]]:
-    """Return the machine's own two numbers: how fast it copies, and how fast it multiplies."""
-    x = torch.ones(4096, 1024, device=device)
-    y, W, z = torch.empty_like(x), torch.ones(1024, 1024, device=device), torch.empty_like(x)
-    ms = medians({"copy": lambda: y.copy_(x), "mm": lambda: torch.mm(x, W, out=z)}, 1.0, device)
-    facts = {"copy": {"bytes": 2 * 4 * x.numel()}, "mm": {"flops": 2 * 4096 * 1024**2}}
-    said = {"copy": ("copy", "4096×1024"), "mm": ("matrix product", "4096×1024×1024")}
-    return [row("machine", said[k][1], said[k][0], ms[k], device=device, **facts[k]) for k in said]
+def _text(shape: tuple[int, ...]) -> str:
+    return "×".join(map(str, shape))
+
+
+def _machine(path: str, shape: str, ms: float, device: str, **facts: int) -> dict[str, Any]:
+    return row("machine", shape, path, ms, device=device, **facts)
+
+
+def product(device: str) -> dict[str, Any]:
+    """Return how fast the machine multiplies."""
+    x, W = torch.ones(4096, 1024, device=device), torch.ones(1024, 1024, device=device)
+    z = torch.empty_like(x)
+    ms = medians({}, 1.0, device, floors=[lambda: torch.mm(x, W, out=z)])["floor"]
+    return _machine("matrix product", "4096×1024×1024", ms, device, flops=2 * 4096 * 1024**2)
 
 
 def rows(device: str) -> list[dict[str, Any]]:
     """Return the rows of one device; NumPy's are the processor's."""
-    found = machine(device)
+    found = [product(device)]
     for shape in SHAPES:
-        for kind in AXIS:
-            if device == "cpu":
-                with threads(1), threadpool_limits(1, "blas"):
-                    found += in_numpy(kind, shape)
-            found += in_torch(kind, shape, device)
+        if device == "cpu":
+            with threads(1), threadpool_limits(1, "blas"):
+                found += in_numpy(shape)
+        found += in_torch(shape, device)
     return found

@@ -1,34 +1,47 @@
 """The layer-normalized recurrences beside PyTorch's own without a norm.
 
-Of the modules as a user calls them: the loop over ``gx[t]`` that most people write, and each
-implementation that this machine has, beside ``nn.LSTM``, ``nn.GRU`` and ``nn.RNN``. The floor is
-the bare matrix products, one a time step and one for all inputs. Peak memory, of the LSTM at the
-first shape, is that of a forward and backward pass above what the module and its data take, each
-in a process of its own.
+The modules as a user calls them, at every shape, with one thread and with two, beside ``nn.LSTM``,
+``nn.GRU`` and ``nn.RNN``: training (forward and backward) and inference (without a gradient, in
+``eval``). What can be chosen instead stands beside them at a shape or two: the loop over ``gx[t]``
+that most people write, and each implementation by its name. The floor is the bare matrix products,
+in the faster of two ways: one a time step and one for all inputs, or all of a kind at once. Peak
+memory, of the LSTM at the first shape, is that of a forward and backward pass above what the module
+and its data take, each in a process of its own.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch.nn.functional as F
+from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
-from bench.table import medians, row
+from bench.table import medians, row, threads
 from lnlib.nn import LayerNormGRU, LayerNormLSTM, LayerNormRNN, kernels
 
-SHAPES = [(500, 8, 400), (100, 64, 256), (10, 128, 1024)]  # T, B, H; the input is H wide too
+Shape = tuple[int, int, int, int]  # T, B, H, inputs
+SHAPES: list[Shape] = [
+    (500, 8, 400, 400), (100, 64, 256, 256), (30, 128, 1024, 1024),
+    (300, 8, 128, 3), (300, 8, 128, 128), (64, 64, 128, 128), (12, 128, 256, 256),
+]  # fmt: skip
+COMPARED = {"LSTM": (0, 2), "GRU": (0,), "RNN": (0,)}  # where every path is measured
+THREADS = (1, 2)
 TORCH = {"LSTM": nn.LSTM, "GRU": nn.GRU, "RNN": nn.RNN}
 OURS = {"LSTM": LayerNormLSTM, "GRU": LayerNormGRU, "RNN": LayerNormRNN}
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 PASSES = ("forward", "forward + backward")
 LOOP = "loop over gx[t]"
+CALLED = "as called"
+SECONDS = 1.0  # for all of one recurrence, shape and pass
 
 
 def indexed_lstm(m: LayerNormLSTM, x: Tensor) -> Tensor:
@@ -63,76 +76,101 @@ INDEXED = {"LSTM": indexed_lstm, "GRU": indexed_gru}
 
 
 def paths(kind: str, device: str) -> list[str]:
-    """Return what is measured on this machine; the loop for LSTM and GRU."""
+    """Return what is measured on this machine beside the default; the loop for LSTM and GRU."""
     elsewhere = "compiled" if device == "cuda" else "cuda"
     there = [name for name, is_there in kernels.available().items() if is_there]
     return [LOOP] * (kind in INDEXED) + [name for name in there if name != elsewhere]
 
 
-def make(kind: str, path: str, hidden: int, device: str) -> tuple[nn.Module, Callable]:
+def label(path: str) -> str:
+    return path if path in ("torch", LOOP) else f"lnlib.nn, {path}"
+
+
+def text(shape: Shape) -> str:
+    """Write a shape as T×B×H, and the inputs where they are not H."""
+    *sizes, inputs = shape
+    return "×".join(map(str, sizes)) + (f", {inputs} inputs" if inputs != sizes[-1] else "")
+
+
+def make(kind: str, path: str, inputs: int, hidden: int, device: str) -> tuple[nn.Module, Callable]:
     """Return a module, and its outputs as a function of the inputs."""
     if path == "torch":
-        module = TORCH[kind](hidden, hidden, device=device)
+        module = TORCH[kind](inputs, hidden, device=device)
         return module, lambda x: module(x)[0]
-    implementation = "plain" if path == LOOP else path
-    module = OURS[kind](hidden, hidden, device=device, implementation=implementation)
+    options = {LOOP: {"implementation": "plain"}, CALLED: {}}.get(path, {"implementation": path})
+    module = OURS[kind](inputs, hidden, device=device, **options)
     if path == LOOP:
         return module, lambda x: INDEXED[kind](module, x)
     return module, lambda x: module(x)[0]
 
 
-def passes(kind: str, path: str, x: Tensor) -> dict[str, Callable]:
-    """Return the forward pass alone, and forward and backward."""
-    module, outputs = make(kind, path, x.shape[-1], x.device.type)
+def passes(kind: str, path: str, x: Tensor, hidden: int) -> dict[str, Callable]:
+    """Return the forward pass alone, as in inference, and forward and backward."""
+    module, outputs = make(kind, path, x.shape[-1], hidden, x.device.type)
 
     def forward() -> None:
+        module.eval()
         with torch.no_grad():
             outputs(x)
 
     def both() -> None:
+        module.train()
         module.zero_grad(set_to_none=True)
         outputs(x).sum().backward()
 
     return dict(zip(PASSES, (forward, both), strict=True))
 
 
-def products(kind: str, x: Tensor) -> dict[str, Callable]:
-    """Return the matrix products that no path can do without, and nothing else."""
-    T, B, H = x.shape
-    W, wide = x.new_zeros(GATES[kind] * H, H), x.new_zeros(B, GATES[kind] * H)
-    every = x.new_zeros(T * B, GATES[kind] * H)
-    all_x, h, dh = x.view(T * B, H), x[0].clone(), x.new_zeros(B, H)
+def products(kind: str, x: Tensor, hidden: int) -> dict[str, list[Callable]]:
+    """Return the matrix products that no path can do without, and nothing else, in two ways.
 
-    def forward() -> None:
-        torch.mm(all_x, W.t(), out=every)
+    All steps at once do as many operations in larger products; a recurrence cannot, but no product
+    a step is faster.
+    """
+    T, B, D = x.shape
+    GH, N = GATES[kind] * hidden, T * B
+    W_ih, W_hh = x.new_zeros(GH, D), x.new_zeros(GH, hidden)
+    all_x, all_h, every = x.view(N, D), x.new_zeros(N, hidden), x.new_zeros(N, GH)
+    h, wide, dh = all_h[:B].clone(), every[:B].clone(), x.new_zeros(B, hidden)
+
+    def forward(at_once: bool) -> None:
+        torch.mm(all_x, W_ih.t(), out=every)
+        if at_once:
+            torch.mm(all_h, W_hh.t(), out=every)
+            return
         for _ in range(T):
-            torch.mm(h, W.t(), out=wide)
+            torch.mm(h, W_hh.t(), out=wide)
 
-    def both() -> None:
-        forward()
-        for _ in range(T):
-            torch.mm(wide, W, out=dh)
-        for _ in range(2):  # of W_x and of W_h
-            torch.mm(every.t(), all_x)
+    def both(at_once: bool) -> None:
+        forward(at_once)
+        if at_once:
+            torch.mm(every, W_hh, out=all_h)
+        else:
+            for _ in range(T):
+                torch.mm(wide, W_hh, out=dh)
+        for inputs in (all_x, all_h):  # the gradients of W_ih and of W_hh
+            torch.mm(every.t(), inputs)
 
-    return dict(zip(PASSES, (forward, both), strict=True))
+    ways = [[partial(call, at_once) for at_once in (False, True)] for call in (forward, both)]
+    return dict(zip(PASSES, ways, strict=True))
 
 
-def speed(kind: str, shape: tuple[int, int, int], device: str) -> list[dict[str, Any]]:
-    """Return the rows of one recurrence at one shape."""
-    x = torch.randn(*shape, device=device)
-    names = paths(kind, device)
-    calls = {name: passes(kind, name, x) for name in ["torch", *names]}
-    calls["floor"] = products(kind, x)
+def speed(kind: str, shape: Shape, names: list[str], device: str) -> list[dict[str, Any]]:
+    """Return the rows of some paths of one recurrence at one shape."""
+    T, B, H, inputs = shape
+    x = torch.randn(T, B, inputs, device=device)
+    calls = {name: passes(kind, name, x, H) for name in ["torch", *names]}
+    floors = products(kind, x, H)
     found = []
     for which in PASSES:
-        ms = medians({name: c[which] for name, c in calls.items()}, 1.5, device, least=3)
+        candidates = {name: c[which] for name, c in calls.items()}
+        ms = medians(candidates, SECONDS, device, least=3, floors=floors[which])
         for name in names:
             found.append(
                 row(
                     f"LN-{kind} {which}",
-                    "×".join(map(str, shape)),
-                    name if name == LOOP else f"lnlib.nn, {name}",
+                    text(shape),
+                    label(name),
                     ms[name],
                     instead=(f"torch.nn.{kind}, no norm", ms["torch"]),
                     floor=("bare products", ms["floor"]),
@@ -144,9 +182,10 @@ def speed(kind: str, shape: tuple[int, int, int], device: str) -> list[dict[str,
 
 def peak(path: str, device: str) -> float:
     """Return what an LSTM's forward and backward pass add to the memory of this process, in MiB."""
-    x = torch.randn(*SHAPES[0], device=device)
-    passes("LSTM", path, x[:2].clone())["forward + backward"]()  # what the libraries take once
-    call = passes("LSTM", path, x)["forward + backward"]
+    T, B, H, inputs = SHAPES[0]
+    x = torch.randn(T, B, inputs, device=device)
+    passes("LSTM", path, x[:2].clone(), H)[PASSES[1]]()  # what the libraries take once
+    call = passes("LSTM", path, x, H)[PASSES[1]]
     if device == "cuda":
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
@@ -169,20 +208,28 @@ def memory(found: list[dict[str, Any]], device: str) -> None:
     if device == "cpu" and not Path("/proc/self/clear_refs").exists():
         return  # only Linux says
     taken = {}
-    for name in ["torch", *paths("LSTM", device)]:
+    for name in ["torch", CALLED, *paths("LSTM", device)]:
         code = f"from bench import rnn; print(rnn.peak({name!r}, {device!r}))"
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-        taken[name if name in ("torch", LOOP) else f"lnlib.nn, {name}"] = json.loads(run.stdout)
-    shape = "×".join(map(str, SHAPES[0]))
+        taken[label(name)] = json.loads(run.stdout)
+    # Those processes have as many threads as this one.
+    measured = (f"LN-LSTM {PASSES[1]}", text(SHAPES[0]), torch.get_num_threads())
     for r in found:
-        if (r["what"], r["shape"]) == ("LN-LSTM forward + backward", shape):
+        if (r["what"], r["shape"], r["threads"]) == measured:
             r["peak_mib"] = round(taken[r["path"]], 1)
             r["instead_peak_mib"] = round(taken["torch"], 1)
 
 
 def rows(device: str) -> list[dict[str, Any]]:
-    """Return the rows of one device: the LSTM at every shape, the others at the first."""
-    found = [r for shape in SHAPES for r in speed("LSTM", shape, device)]
-    found += [r for kind in ("GRU", "RNN") for r in speed(kind, SHAPES[0], device)]
+    """Return the rows of one device: what is called everywhere, all paths where they compare."""
+    found = []
+    own = torch.get_num_threads()
+    counts = (own,) if device == "cuda" else sorted({*THREADS, own})
+    for kind, count in itertools.product(OURS, counts):
+        for i, shape in enumerate(SHAPES):
+            compared = count == own and i in COMPARED[kind]
+            names = [CALLED, *(paths(kind, device) if compared else [])]
+            with threads(count), threadpool_limits(count, "blas"):
+                found += speed(kind, shape, names, device)
     memory(found, device)
     return found

@@ -10,7 +10,7 @@ import json
 import os
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -43,6 +43,7 @@ def medians(
     device: str = "cpu",
     least: int = 5,
     times: int = 1,
+    floors: Sequence[Callable[[], Any]] = (),
 ) -> dict[Any, float]:
     """Run the candidates in turn, each once before it counts; return medians.
 
@@ -52,20 +53,26 @@ def medians(
         device: On ``cuda`` the time is that between two CUDA events.
         least: How often each runs, however long it takes.
         times: Calls within one measurement, for what is too short for the clock.
+        floors: Ways to do what no candidate can do without, run in turn with them.
 
     Returns:
-        From name to ms a call.
+        From name to ms a call; with floors, under ``floor``, the shortest time of any of them. Not
+        a median: a floor is what the machine can do, if nothing comes in between.
     """
-    taken: dict[Any, list[float]] = {name: [] for name in candidates}
-    turn = list(candidates)
+    calls = candidates | {("floor", i): call for i, call in enumerate(floors)}
+    taken: dict[Any, list[float]] = {name: [] for name in calls}
+    turn = list(calls)
     for name in turn:
-        candidates[name]()  # the first call builds, packs and tunes
+        calls[name]()  # the first call builds, packs and tunes
     end = time.perf_counter() + seconds
     while time.perf_counter() < end or min(map(len, taken.values())) < least:
         random.shuffle(turn)  # who comes after whom decides what is in the cache
         for name in turn:
-            taken[name].append(milliseconds(candidates[name], device, times))
-    return {name: median(t) for name, t in taken.items()}
+            taken[name].append(milliseconds(calls[name], device, times))
+    found = {name: median(taken[name]) for name in candidates}
+    if floors:
+        found["floor"] = min(min(taken["floor", i]) for i in range(len(floors)))
+    return found
 
 
 def milliseconds(call: Callable[[], Any], device: str = "cpu", times: int = 1) -> float:
@@ -103,7 +110,7 @@ def row(
         path: The path measured.
         ms: How long it takes.
         instead: What a user would pick instead, and how long that takes.
-        floor: What it cannot be faster than, and how long that takes.
+        floor: What it cannot be faster than, and how long that takes at its fastest.
         device: ``cpu`` or ``cuda``; the row has its name.
         **more: Further facts, such as ``threads`` (if not PyTorch's), errors or bytes.
     """
@@ -155,6 +162,27 @@ def check(kept: Any, name: str) -> None:
             raise ValueError(f"{name}: row {i} is of {r['device']!r}, whose provenance is missing")
 
 
+def check_floors(rows: list[dict[str, Any]], name: str) -> None:
+    """Refuse rows that are faster than what they cannot be faster than.
+
+    A table that is read need not pass: those of before are shown as they are.
+
+    Args:
+        rows: As :func:`row` makes them.
+        name: What to call them.
+
+    Raises:
+        ValueError: In one sentence, of the first such row.
+    """
+    for r in rows:
+        if r["floor_ms"] is not None and r["ms"] < r["floor_ms"]:
+            raise ValueError(
+                f"{name}: {r['what']}, {r['shape']}, {r['path']} takes {r['ms']} ms and its floor, "
+                f"{r['floor']}, {r['floor_ms']} ms, which is none then; give the floor a faster "
+                "way to be measured"
+            )
+
+
 def merge(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     """Put the rows of the new table beside those that the old one has of other devices."""
     devices = set(new["provenance"])
@@ -179,6 +207,7 @@ def read(path: Path) -> dict[str, Any]:
 def write(kept: dict[str, Any], path: Path) -> None:
     """Check a table and write it in one atomic step, one line a row."""
     check(kept, path.name)
+    check_floors(kept["rows"], path.name)
     rows = ",\n".join(f"  {json.dumps(r, ensure_ascii=False)}" for r in kept["rows"])
     made = json.dumps(kept["provenance"], ensure_ascii=False, indent=1)
     path.parent.mkdir(parents=True, exist_ok=True)

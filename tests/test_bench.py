@@ -1,14 +1,17 @@
 """The bench: what its table says and keeps, and that what it times computes what it should."""
 
+import itertools
 import shutil
 
 import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
+from torch.utils.flop_counter import FlopCounterMode
 
 from bench import __main__ as bench
 from bench import exchange, norm, pages, rnn, table
+from lnlib.figures import costs
 from lnlib.nn import LayerNormGRU, LayerNormLSTM
 
 EXACT = 1e-12
@@ -39,6 +42,30 @@ def test_the_book_has_a_table_of_this_format_with_every_part():
     for r in kept["rows"]:
         if r["instead_ms"]:
             assert r["ratio"] == pytest.approx(r["ms"] / r["instead_ms"], rel=2e-3), r
+
+
+def test_the_book_has_what_a_user_calls_at_every_shape_with_one_thread_and_with_two():
+    rows = [r for r in table.read(table.KEEP)["rows"] if r["device"].startswith("CPU")]
+    for kind, which in itertools.product(rnn.OURS, rnn.PASSES):
+        called = [r for r in rows if (r["what"], r["path"]) == (f"LN-{kind} {which}", costs.CALLED)]
+        found = {(r["shape"], r["threads"]) for r in called}
+        assert found >= set(itertools.product(map(rnn.text, rnn.SHAPES), rnn.THREADS)), kind
+
+
+def test_nothing_in_the_book_is_faster_than_its_floor_or_than_the_roofline():
+    rows = table.read(table.KEEP)["rows"]
+    table.check_floors(rows, "the book's")
+    for r in rows:
+        if r["floor_ms"] and r["instead_ms"] and r["floor"] != "the collectives alone":
+            assert r["instead_ms"] >= r["floor_ms"], r
+    kept = costs.Bench(table.read(table.KEEP))
+    machine = costs.machines(kept)["this CPU, float32"]
+    for kind, shape in itertools.product(("LayerNorm", "RMSNorm"), norm.SHAPES):
+        here = costs.at_size(machine, *shape)
+        for which, arrays in zip(norm.PASSES, (2, 5), strict=True):
+            least = 1e3 * 4 * arrays * shape[0] * shape[1] / here["bytes"]
+            for r in kept.pick(f"{kind} {which}", shape="×".join(map(str, shape))):
+                assert min(r["ms"], r["instead_ms"]) >= least, r
 
 
 def test_a_row_has_the_ratio_and_the_name_of_the_device():
@@ -104,6 +131,32 @@ def test_every_candidate_runs_once_before_it_counts_and_as_often_as_the_others()
     assert min(found.values()) > 0
 
 
+def test_a_floor_is_the_fastest_of_its_ways_in_any_turn(monkeypatch):
+    taken = {"a": [5.0, 1.0, 9.0], "slow": [7.0, 8.0, 9.0], "fast": [6.0, 2.0, 4.0]}
+    left = {name: iter(t) for name, t in taken.items()}
+    current = []
+    monkeypatch.setattr(table, "milliseconds", lambda call, *_: call() or next(left[current[-1]]))
+
+    def call(name):
+        return lambda: current.append(name)
+
+    floors = [call("slow"), call("fast")]
+    found = table.medians({"a": call("a")}, 0.0, least=3, floors=floors)
+    assert found == {"a": 5.0, "floor": 2.0}
+    # In turn: each once before it counts, then once a round.
+    rounds = [set(current[i : i + 3]) for i in range(0, len(current), 3)]
+    assert rounds == [set(taken)] * 4
+
+
+def test_a_row_that_is_faster_than_its_floor_is_refused_on_writing_and_read(tmp_path):
+    kept = made(row(), row("fast", ms=0.999))
+    with pytest.raises(ValueError, match=r"bench.json: fast, 2×3, ours takes 0\.999 ms and its"):
+        table.write(kept, tmp_path / "bench.json")
+    assert not list(tmp_path.iterdir())
+    table.check(kept, "bench.json")  # as it may be in a table of before
+    table.write(made(row(ms=1.0), row(floor=None, floor_ms=None)), tmp_path / "bench.json")
+
+
 # The command.
 
 
@@ -156,6 +209,14 @@ def test_a_part_is_measured_and_not_stored(here):
         bench.main(["fake"], keep=True)
 
 
+def test_a_part_with_such_a_row_stops_before_the_next_is_measured(here, monkeypatch):
+    second = type("Second", (Fake,), {"rows": staticmethod(lambda device: pytest.fail("next"))})
+    monkeypatch.setattr(Fake, "rows", staticmethod(lambda device: [row(floor_ms=2.5)]))
+    monkeypatch.setattr(bench, "MODULES", {"fake": Fake, "second": second})
+    with pytest.raises(ValueError, match=r"fake: a, 2×3, ours takes 2\.0 ms and its floor"):
+        bench.main()
+
+
 def test_the_table_reads_as_text(capsys):
     table.show([row(), row("µ", instead=None, floor=None, floor_ms=None, ratio=None)])
     head, first, second = capsys.readouterr().out.splitlines()
@@ -194,6 +255,70 @@ def test_the_loop_that_most_people_write_computes_the_same(kind, module):
             p.normal_()
     x = torch.randn(5, 3, 4, dtype=torch.float64)
     torch.testing.assert_close(rnn.INDEXED[kind](cell, x), cell(x)[0], rtol=0, atol=EXACT)
+
+
+def test_what_a_user_calls_is_measured_at_every_shape_and_the_rest_where_it_compares(monkeypatch):
+    calls = []
+
+    def speed(kind, shape, names, device):
+        calls.append((kind, shape, torch.get_num_threads(), names))
+        return []
+
+    monkeypatch.setattr(rnn, "speed", speed)
+    monkeypatch.setattr(rnn, "memory", lambda *_: None)
+    with table.threads(2):
+        rnn.rows("cpu")
+    assert {c[:3] for c in calls} == set(itertools.product(rnn.OURS, rnn.SHAPES, (1, 2)))
+    assert all(names[0] == "as called" for *_, names in calls)
+    compared = {c[:3]: c[3][1:] for c in calls if c[3][1:]}
+    assert set(compared) == {
+        *(("LSTM", rnn.SHAPES[i], 2) for i in (0, 2)),
+        *((kind, rnn.SHAPES[0], 2) for kind in ("GRU", "RNN")),
+    }
+    assert compared["LSTM", rnn.SHAPES[0], 2][:3] == [rnn.LOOP, "plain", "function"]
+
+
+@pytest.mark.parametrize("kind", rnn.OURS)
+def test_the_rows_of_a_recurrence_name_path_shape_and_threads(kind, monkeypatch):
+    monkeypatch.setattr(rnn, "SECONDS", 0.0)
+    with table.threads(1):
+        found = rnn.speed(kind, (3, 2, 5, 4), [rnn.CALLED, "function"], "cpu")
+    assert [(r["what"], r["path"]) for r in found] == [
+        (f"LN-{kind} {which}", f"lnlib.nn, {path}")
+        for which in ("forward", "forward + backward")
+        for path in ("as called", "function")
+    ]
+    for r in found:
+        assert (r["shape"], r["threads"]) == ("3×2×5, 4 inputs", 1)
+        assert (r["instead"], r["floor"]) == (f"torch.nn.{kind}, no norm", "bare products")
+
+
+def test_as_called_is_the_module_with_no_choice_made_training_and_not():
+    module, outputs = rnn.make("GRU", rnn.CALLED, 4, 5, "cpu")
+    assert repr(module) == repr(LayerNormGRU(4, 5))
+    assert module.implementation == "auto"
+    assert module.weight_ih_l0.shape == (15, 4)
+    assert outputs(torch.ones(3, 2, 4)).shape == (3, 2, 5)
+
+
+@pytest.mark.parametrize("kind", rnn.OURS)
+def test_the_bare_products_are_those_of_the_module_in_either_way(kind):
+    T, B, H, inputs = 6, 3, 5, 4
+    x = torch.randn(T, B, inputs)
+    plain, outputs = rnn.make(kind, "plain", inputs, H, "cpu")
+    step = 2 * B * rnn.GATES[kind] * H * H  # backward the first step's state needs no gradient
+
+    def count(call):
+        with FlopCounterMode(display=False) as counter:
+            call()
+        return counter.get_total_flops()
+
+    forward = count(lambda: outputs(x))
+    both = count(lambda: outputs(x).sum().backward())
+    ways = rnn.products(kind, x, H)
+    assert [count(way) for way in ways["forward"]] == [forward] * 2
+    assert [count(way) for way in ways["forward + backward"]] == [both + step] * 2
+    assert plain.weight_hh_l0.grad is not None
 
 
 def test_alone_the_synchronized_norm_is_batch_norm():

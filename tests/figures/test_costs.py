@@ -104,9 +104,47 @@ def test_the_share_is_that_of_bytes_over_operations_for_many_cases():
 
 def test_the_machine_is_the_measured_one(bench):
     machine = figures.machines(bench)["this CPU, float32"]
-    copy, product = (bench.one("machine", path=p) for p in ("copy", "matrix product"))
+    copy = bench.one("machine", path="copy", shape="4096×1024")
+    product = bench.one("machine", path="matrix product")
     assert machine["bytes"] == pytest.approx(2 * 4 * 4096 * 1024 / copy["ms"] * 1e3)
     assert machine["product"] == pytest.approx(2 * 4096 * 1024**2 / product["ms"] * 1e3)
+
+
+def machine_rows(*copies):
+    rows = [row("machine", path="copy", bytes=b, ms=ms) for b, ms in copies]
+    return figures.Bench(table(row("machine", path="matrix product", flops=1e9), *rows))
+
+
+def test_arrays_that_a_cache_holds_move_as_fast_as_those_that_were_measured_there():
+    large, small = (8 * 4096 * 1024, 1.0), (8 * 128 * 1000, 0.01)
+    for copies in ((large, small), (small, large)):
+        machine = figures.machines(machine_rows(*copies))["this CPU, float32"]
+        assert machine["bytes"] == pytest.approx(large[0] * 1e3)
+        for shape, (moved, ms) in {
+            (128, 1000): small,
+            (4096, 1023): small,  # between the two: a least time has to be one
+            (4096, 1024): large,
+            (32768, 4096): large,
+        }.items():
+            found = figures.at_size(machine, *shape)["bytes"]
+            assert found == pytest.approx(moved / ms * 1e3), shape
+    gpu = figures.machines(machine_rows(large, small))["H100, float32"]
+    assert figures.at_size(gpu, 1, 1)["bytes"] == 3.35e12
+
+
+def test_share_and_sentence_know_the_cache():
+    copies = (8 * 4096 * 1024, 1.0), (8 * 128 * 1000, 0.01)
+    machines = figures.machines(machine_rows(*copies))
+    machine = machines["this CPU, float32"]
+    moved = figures.bytes_moved("layer", "forward", 32, 1024)
+    cached = copies[1][0] / copies[1][1] * 1e3  # bytes a second
+    expected = figures.seconds(machine | {"bytes": cached}, (0, moved))
+    product = figures.linear("forward", 32, 1024, 4)
+    assert figures.share(machine, "layer", "forward", 32, 1024) == pytest.approx(
+        expected / max(product[0] / machine["product"], product[1] / cached)
+    )
+    said = figures.describe_roofline(machines, "this CPU, float32", "forward", 32, 1024)
+    assert f"takes at least {figures._time(1e3 * expected)}" in said
 
 
 def test_no_point_stands_above_the_roof(bench):
@@ -185,12 +223,61 @@ def test_norms_stand_over_a_copy_and_over_the_plain_formula():
 def test_the_bars_are_the_rows(bench):
     for task in figures.tasks(bench).values():
         figure = figures.draw_recurrence(bench, task, "forward")
-        rows = bench.pick(f"LN-{task[0]} forward", shape=task[1])
+        rows = bench.pick(f"LN-{task[0]} forward", shape=task[1], threads=bench.threads)
         np.testing.assert_allclose(
             figure.data[0].y, [r["ms"] / r["instead_ms"] for r in rows], 2e-3
         )
         floor = rows[0]["floor_ms"] / rows[0]["instead_ms"]
         np.testing.assert_allclose(figure.data[2].y, floor, rtol=2e-3)
+
+
+def recurrences():
+    """Rows as two shapes, two thread counts and two paths leave them."""
+    found = []
+    for cell, which in itertools.product(("LSTM", "RNN"), ("forward", "forward + backward")):
+        for shape, path, threads in (
+            ("9×2×4", "as called", 1),
+            ("9×2×4", "as called", 2),
+            ("9×2×4", "plain", 2),
+            ("300×8×128, 3 inputs", "as called", 1),
+            ("300×8×128, 3 inputs", "as called", 2),
+        ):
+            of = {"shape": shape, "path": f"lnlib.nn, {path}", "threads": threads}
+            ratio = 0.25 * (1 + len(found))
+            found.append(row(f"LN-{cell} {which}", **of, ms=ratio * 4, ratio=ratio))
+    kept = table(*found)
+    kept["provenance"]["CPU: one"]["threads"] = 2
+    return figures.Bench(kept)
+
+
+def test_a_choice_is_offered_where_paths_compare_and_of_the_machines_own_threads():
+    bench = recurrences()
+    assert figures.tasks(bench) == {
+        "LSTM, 9 steps, H 4": ("LSTM", "9×2×4"),
+        "RNN, 9 steps, H 4": ("RNN", "9×2×4"),
+    }
+    figure = figures.draw_recurrence(bench, ("LSTM", "9×2×4"), "forward + backward")
+    assert list(figure.data[0].y) == [0.25 * 7, 0.25 * 8]
+    assert [name.split("<br><b>")[0] for name in figure.data[0].x] == [
+        "as<br>called",
+        "unbound<br>loop",
+    ]
+    said = figures.describe_recurrence(bench, ("LSTM", "9×2×4"), "forward + backward")
+    assert "forward + backward, 9×2×4: as called 7 ms (1.75 times); unbound loop 8 ms" in said
+
+
+def test_what_a_user_calls_stands_in_one_table():
+    head, *rows = repr(figures.called(recurrences())).splitlines()[1:]
+    assert head.split("  ")[0] == "shape"
+    assert [part.strip() for part in head.split("  ") if part][2:] == [
+        "LSTM, 1 thread", "LSTM, 2 threads", "RNN, 1 thread", "RNN, 2 threads",
+    ]  # fmt: skip
+    assert [" ".join(r.split()) for r in rows] == [
+        "9×2×4 training 1.50 1.75 4.00 4.25",
+        "9×2×4 inference 0.25 0.50 2.75 3.00",
+        "300×8×128, 3 inputs training 2.25 2.50 4.75 5.00",
+        "300×8×128, 3 inputs inference 1.00 1.25 3.50 3.75",
+    ]
 
 
 # Devices.

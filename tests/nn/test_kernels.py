@@ -1,15 +1,19 @@
 """Who computes: the path that was asked for, or the one that stands in for it."""
 
 import os
+import runpy
 import subprocess
 import sys
+import warnings
 
 import pytest
 import torch
+from torch._subclasses import FakeTensorMode
 from torch.testing import assert_close
+from torch.utils.flop_counter import FlopCounterMode
 
 from lnlib.nn import LayerNormGRU, LayerNormLSTM, LayerNormRNN, kernels
-from lnlib.nn.kernels import function, plain
+from lnlib.nn.kernels import build, compiled, function, plain
 
 each_kind = pytest.mark.parametrize(
     "kind", [LayerNormRNN, LayerNormLSTM, LayerNormGRU], ids=lambda k: k.__name__
@@ -29,7 +33,7 @@ def x(*shape):
 def asked(monkeypatch):
     """The names of the paths that computed something, in order."""
     names = []
-    for module in (plain, function):
+    for module in (plain, function, compiled):
         real, path = module.lstm, module.__name__.split(".")[-1]
 
         def spy(*args, real=real, path=path, **options):
@@ -40,6 +44,24 @@ def asked(monkeypatch):
     return names
 
 
+@pytest.fixture
+def built():
+    if not compiled.available():
+        pytest.skip(f"no compiled library here: {compiled.reason()}")
+
+
+@pytest.fixture
+def unbuilt(monkeypatch, tmp_path):
+    """A process in which nothing has been tried yet, and whose compiler fails."""
+    monkeypatch.setattr(compiled, "_library", build.Library(compiled.SOURCE, compiled._check))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("CXX", "/bin/false")
+    monkeypatch.delenv("LNLIB_COMPILED", raising=False)
+    kernels._give_way.cache_clear()
+    yield monkeypatch
+    kernels._give_way.cache_clear()
+
+
 def test_every_path_is_listed_and_two_are_always_there():
     there = kernels.available()
     assert set(there) == set(kernels.IMPLEMENTATIONS) - {"auto"}
@@ -47,12 +69,27 @@ def test_every_path_is_listed_and_two_are_always_there():
     assert there["cuda"] == torch.cuda.is_available()
 
 
-@pytest.mark.parametrize(
-    ("implementation", "path"), [("auto", "function"), ("function", "function"), ("plain", "plain")]
-)
-def test_the_name_chooses_who_computes(asked, implementation, path):
+@pytest.mark.parametrize("implementation", ["plain", "function", "compiled"])
+def test_the_name_chooses_who_computes(built, asked, implementation):
     make(implementation=implementation)(x(4, 2, 3))
-    assert asked == [path]
+    assert asked == [implementation]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_whoever_just_calls_it_gets_the_compiled_path(built, asked, dtype):
+    module = make().to(dtype)
+    module(x(4, 2, 3).to(dtype))[0].sum().backward()
+    module.eval()
+    with torch.no_grad():
+        module(x(4, 2, 3).to(dtype))
+    assert asked == ["compiled", "compiled"]
+
+
+@pytest.mark.parametrize("implementation", ["auto", "compiled"])
+def test_sixteen_bits_give_way_without_a_word(unbuilt, asked, capfd, implementation):
+    make(implementation=implementation).bfloat16()(x(4, 2, 3).bfloat16())
+    assert asked == ["function"]
+    assert capfd.readouterr() == ("", "")
 
 
 def test_cuda_gives_way_for_tensors_on_a_cpu(asked):
@@ -60,22 +97,95 @@ def test_cuda_gives_way_for_tensors_on_a_cpu(asked):
     assert asked == ["function"]
 
 
-def test_without_a_compiler_the_compiled_path_gives_way_without_a_word():
+@pytest.mark.parametrize("implementation", ["auto", "compiled"])
+def test_what_cannot_be_built_gives_way_with_one_line(unbuilt, asked, capfd, implementation):
+    for _ in range(2):
+        y = make(implementation=implementation)(x(4, 2, 3))[0]
+        y.sum().backward()
+    assert asked == ["function", "function"]
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.splitlines() == [
+        f"lnlib: no compiled recurrences, slower ones take their place: {compiled.reason()}"
+    ]
+    assert "/bin/false ended with status 1" in err
+
+
+@pytest.mark.parametrize("implementation", ["auto", "compiled"])
+def test_what_is_switched_off_gives_way_without_a_word(unbuilt, asked, capfd, implementation):
+    unbuilt.setenv("LNLIB_COMPILED", "0")
+    make(implementation=implementation)(x(4, 2, 3))
+    assert asked == ["function"]
+    assert not kernels.available()["compiled"]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_importing_and_making_builds_nothing_and_the_first_call_does_with_one_line(built, tmp_path):
     code = (
-        "import torch; from lnlib.nn import LayerNormLSTM, kernels;"
-        "m = LayerNormLSTM(3, 5, implementation='compiled');"
-        "m(torch.ones(4, 2, 3))[0].sum().backward();"
-        "print(kernels.available()['compiled'], m.weight_hh_l0.grad.shape)"
+        "import os, sys, torch; from lnlib.nn import LayerNormLSTM;"
+        "m = LayerNormLSTM(3, 5); print(os.listdir(sys.argv[1]), flush=True);"
+        "[m(torch.ones(4, 2, 3))[0].sum().backward() for _ in range(2)];"
+        "print(len([f for f in os.listdir(sys.argv[1] + '/lnlib') if f.endswith('.so')]))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | {"LNLIB_COMPILED": "0"},
+        [sys.executable, "-W", "error", "-c", code, str(tmp_path)],
+        env=os.environ | {"XDG_CACHE_HOME": str(tmp_path)},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert done.stdout == "False torch.Size([20, 5])\n"
-    assert done.stderr == ""
+    assert done.stdout == "[]\n1\n"
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith("lnlib: building compiled.cpp with ")
+
+
+@pytest.mark.parametrize("compiler", ["works", "fails"])
+def test_the_module_can_be_run_to_build_beforehand(request, capfd, compiler):
+    request.getfixturevalue({"works": "built", "fails": "unbuilt"}[compiler])
+    with pytest.raises(SystemExit) as end:
+        runpy.run_module("lnlib.nn.kernels", run_name="__main__")
+    assert end.value.code == (compiler == "fails")
+    assert capfd.readouterr() == (f"lnlib: compiled recurrences: {compiled.reason()}\n", "")
+
+
+# Whatever looks at the operations, and not at the numbers alone, has to see them.
+
+
+def test_a_trace_holds_the_operations(built, asked):
+    module = make().requires_grad_(False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch's own, of its way to trace
+        traced = torch.jit.trace(lambda a: module(a)[0], x(4, 2, 3))
+    assert asked[0] == "plain"  # then PyTorch compares, untraced
+    other = x(8, 2, 3)[4:]
+    assert_close(traced(other), module(other)[0])
+
+
+def test_a_mode_sees_the_operations(built, asked):
+    counter = FlopCounterMode(display=False)
+    with counter:
+        make()(x(4, 2, 3))
+    assert asked == ["plain"]
+    # 2 (3 + 5) 4 · 5 for each of the 4 steps of 2 sequences.
+    assert counter.get_total_flops() == 2 * 8 * 20 * 4 * 2
+
+
+def test_tensors_without_numbers_give_shapes(built, asked):
+    mode = FakeTensorMode()
+    fake = mode.from_tensor(x(4, 2, 3))
+    module = make(implementation="compiled")
+    parameters = {n: mode.from_tensor(p.detach()) for n, p in module.named_parameters()}
+    assert torch.func.functional_call(module, parameters, (fake,))[0].shape == (4, 2, 5)
+    assert asked == ["plain"]
+
+
+def test_numbers_that_are_negated_on_reading_are_right(built):
+    module = make()
+    h, c = x(2, 2, 5)[:, None].unbind(0)
+    lazy = tuple(torch._neg_view(-s) for s in (h, c))
+    assert lazy[0].is_neg()
+    assert torch.equal(lazy[0], h)
+    assert_close(module(x(4, 2, 3), lazy)[0], module(x(4, 2, 3), (h, c))[0])
 
 
 @each_kind

@@ -11,6 +11,8 @@ MNIST = $(PY) -m lnlib replay mnist --out $(RUNS)
 PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest -n 2
 # Small matrices: here, too, a second thread only waits.
 SEQUENCE = $(PY) -m lnlib replay sequence --threads 1 --out book/runs
+# Built beforehand, or left out, so that no cell's output says that it is being built.
+READY = $(PY) -m lnlib.nn.kernels >/dev/null || export LNLIB_COMPILED=0
 RATES = 0.0003 0.001 0.003 0.01 0.03
 
 .PHONY: help book browser test test-versions live bench replay notebooks screenshots lint clean
@@ -21,7 +23,7 @@ help: ## list the targets
 
 book: ## build the book and print the page to open
 	@tools/setup.sh book
-	@$(VENV)/bin/jupyter-book build book --config _config.yml --toc _toc.yml --path-output . \
+	@$(READY); $(VENV)/bin/jupyter-book build book --config _config.yml --toc _toc.yml --path-output . \
 		-W -n --keep-going --quiet
 	@echo "The book is built. Open: $(CURDIR)/$(HTML)"
 
@@ -31,7 +33,7 @@ browser: ## find Chromium, Chrome or Edge for the pages; without any, install Pl
 
 # A notebook stays whole; of the tests, whoever has none left takes half of the other's.
 test: browser book ## check everything: notebooks, library, pages in a browser
-	@$(PYTEST) --dist loadfile --nbval --nbval-current-env --nbval-cell-timeout 120 book
+	@$(READY); $(PYTEST) --dist loadfile --nbval --nbval-current-env --nbval-cell-timeout 120 book
 	@$(PYTEST) --dist worksteal
 
 # PYTHON=3.13 and RESOLUTION=lowest choose.
@@ -62,7 +64,7 @@ replay: ## record the book's runs again (hours on a CPU); interrupted, it goes o
 
 notebooks: ## run the chapters and store their text outputs, after an edit
 	@tools/setup.sh test
-	@$(PY) tools/notebooks.py book/*.ipynb
+	@$(READY); $(PY) tools/notebooks.py book/*.ipynb
 
 screenshots: browser book ## take pictures of every page: light, dark, wide, phone
 	@$(PY) tools/screenshots.py

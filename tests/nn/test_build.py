@@ -260,6 +260,20 @@ def test_a_folder_that_cannot_be_made_is_no_obstacle(machine, capfd):
     assert builds(machine) == 1
 
 
+def test_a_disk_from_which_nothing_may_be_run_is_no_obstacle(machine, monkeypatch, capfd):
+    real = build._open
+
+    def refuse(file, path):
+        if path.is_relative_to(machine / "cache"):
+            raise OSError("failed to map segment from shared object")
+        return real(file, path)
+
+    monkeypatch.setattr(build, "_open", refuse)
+    assert load(machine)[0] == OURS
+    assert "cannot be used, failed to map segment" in capfd.readouterr().err
+    assert builds(machine) == 1
+
+
 def test_a_full_disk_is_said_and_leaves_nothing_behind(machine, monkeypatch, capfd):
     real, calls = os.fsync, []
 
@@ -372,6 +386,15 @@ def test_the_check_does_not_mind_what_the_first_caller_is_doing(monkeypatch, wit
     monkeypatch.setattr(compiled, "_library", build.Library(compiled.SOURCE, compiled._check))
     with within():
         assert compiled.available(), compiled.reason()
+
+
+def test_the_check_leaves_the_users_random_numbers_alone(machine):
+    torch.manual_seed(3)
+    expected = torch.rand(4)
+    torch.manual_seed(3)
+    library, _ = build.Library(machine / "tiny.cpp", lambda: torch.rand(9)).load()
+    assert library is not None
+    assert torch.equal(torch.rand(4), expected)
 
 
 def test_a_check_that_fails_is_said(machine):

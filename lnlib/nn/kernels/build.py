@@ -89,7 +89,8 @@ class Library:
 
     def _check_in_this_thread(self) -> None:
         self._checker = threading.get_ident()
-        self.check()
+        with torch.random.fork_rng(devices=[]):  # a seed's numbers are the user's
+            self.check()
 
     def _find_or_build(self, compiler: list[str]) -> tuple[ctypes.CDLL, str]:
         """Return the library and where it lies."""

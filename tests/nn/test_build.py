@@ -143,11 +143,11 @@ def test_a_library_of_the_user_alone_is_loaded(foreign, machine):
 
 
 def owned_by_another(path, monkeypatch):
-    real, ino = os.fstat, path.stat().st_ino
+    real, this = os.fstat, path.stat()
 
     def fstat(file):
         found = real(file)
-        if found.st_ino != ino:
+        if (found.st_ino, found.st_mtime_ns) != (this.st_ino, this.st_mtime_ns):
             return found
         return os.stat_result((*found[:4], found.st_uid + 1, *found[5:]))
 
@@ -272,6 +272,15 @@ def test_a_disk_from_which_nothing_may_be_run_is_no_obstacle(machine, monkeypatc
     assert load(machine)[0] == OURS
     assert "cannot be used, failed to map segment" in capfd.readouterr().err
     assert builds(machine) == 1
+
+
+def test_a_user_without_a_home_is_no_obstacle(machine, monkeypatch):
+    def homeless():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", homeless)
+    assert load(machine)[0] == OURS
 
 
 def test_a_full_disk_is_said_and_leaves_nothing_behind(machine, monkeypatch, capfd):

@@ -149,8 +149,12 @@ def say(text: str) -> None:
 
 
 def _cache_folder() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "lnlib"
+    if base := os.environ.get("XDG_CACHE_HOME"):
+        return Path(base) / "lnlib"
+    try:
+        return Path.home() / ".cache" / "lnlib"
+    except RuntimeError:  # a user without a home: no folder can be made there
+        return Path(os.devnull) / "lnlib"
 
 
 def _complaint(found: os.stat_result) -> str:

@@ -1,7 +1,9 @@
 """The CUDA path: its walk over time on every machine, kernels and graphs where there is a GPU."""
 
 import contextlib
+import functools
 import threading
+import warnings
 from collections import OrderedDict
 from types import SimpleNamespace
 
@@ -293,12 +295,191 @@ def test_tensors_on_a_cpu_are_not_supported():
     assert not cuda.supports(torch.ones(3, 4))
 
 
-def test_without_a_working_triton_the_steps_are_pytorch_operations(monkeypatch):
-    def fail():
-        raise RuntimeError("no C compiler")
+# Who takes the steps: the kernels, once they were seen to be right.
 
-    monkeypatch.setattr(triton_kernels, "try_out", fail)
-    assert cuda._steps.__wrapped__() is cuda_steps
+
+class OnGpu(torch.Tensor):
+    """A tensor that says it is on a GPU, so that the choices made there are made here."""
+
+    is_cuda = True
+
+
+def everything(case, module, **more):
+    """Results and gradients of a case; on the CUDA path as if it lay on a GPU."""
+    if module is cuda:
+        case.inputs = case.inputs.detach().as_subclass(OnGpu).requires_grad_()
+    results = case.run(module, **more)
+    return [t.detach().as_subclass(torch.Tensor) for t in (*results, *case.grads(results))]
+
+
+class Planted:
+    """Stands in for the Triton kernels: the steps in PyTorch operations, with a fault."""
+
+    def __init__(self, monkeypatch, fault=None):
+        self.calls = []
+        monkeypatch.setattr(triton_kernels, "triton", object())
+        for kind in PARTS:
+            for direction in ("forward", "backward"):
+                name = f"{kind}_{direction}"
+                step = functools.partial(self.step, name, fault)
+                monkeypatch.setattr(triton_kernels, name, step)
+
+    def step(self, name, fault, spec, w, **tensors):
+        self.calls.append(name)
+        if fault:
+            spec, w = fault(name, spec, w, tensors) or (spec, w)
+        getattr(cuda_steps, name)(spec, w, **tensors)
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    """Nothing known about any device, nobody recording, and no graphs."""
+    monkeypatch.setattr(cuda, "_checked", {})
+    monkeypatch.setattr(cuda, "_refused", set())
+    monkeypatch.setattr(cuda, "_warned", set())
+    monkeypatch.setattr(cuda, "_recall", lambda key, make: None)
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
+
+
+@each_kind
+@each_length
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_kernels_that_are_right_are_compared_once_and_used(
+    gpu, monkeypatch, kind, options, sizes, dtype
+):
+    planted = Planted(monkeypatch)
+    case = Case(kind, options, sizes[:9], dtype=dtype)
+    everything(case, cuda)
+    once = [f"{kind}_forward", f"{kind}_backward"]
+    steps = [once[0]] * len(case.sizes) + [once[1]] * len(case.sizes)
+    assert planted.calls == once + steps
+    everything(case, cuda)
+    assert planted.calls == once + 2 * steps
+
+
+def raises(name, spec, w, tensors):
+    raise ValueError("no such chip")
+
+
+def another_eps(name, spec, w, tensors):
+    return spec._replace(eps=2 * spec.eps), w
+
+
+def no_bias(name, spec, w, tensors):
+    return spec, w._replace(bias=torch.zeros_like(w.bias))
+
+
+def not_a_number(name, spec, w, tensors):
+    tensors["product" if "forward" in name else "dh"].fill_(torch.nan)
+
+
+def ended_rows_go_on(name, spec, w, tensors):
+    tensors["running"] = None
+
+
+def backward_forgets_what_came(name, spec, w, tensors):
+    if "backward" in name:
+        tensors["dh"].zero_()
+
+
+FAULTS = [raises, another_eps, no_bias, not_a_number, ended_rows_go_on, backward_forgets_what_came]
+
+
+@each_kind
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.__name__)
+def test_a_kernel_that_is_wrong_warns_once_and_is_not_used(gpu, monkeypatch, kind, options, fault):
+    if fault is no_bias and options.get("form") == "draw":
+        pytest.skip("has no such bias")
+    planted = Planted(monkeypatch, fault)
+    case = Case(kind, options, UNEQUAL)
+    reason = "ValueError: no such chip" if fault is raises else rf"{kind}_\w+ of Spec.* differs"
+    with pytest.warns(
+        RuntimeWarning, match=f"Triton kernels do not work on cpu, and PyTorch op.*{reason}"
+    ):
+        actual = everything(case, cuda, eps=0.3)
+    assert_close(actual, everything(case, plain, eps=0.3), **EXACT)
+    del planted.calls[:]
+    # Silent from here on: a warning would be an error.
+    assert_close(everything(case, cuda), everything(case, plain), **EXACT)
+    assert_close(
+        everything(Case("gru", {}, EQUAL), cuda), everything(Case("gru", {}, EQUAL), plain), **EXACT
+    )
+    assert planted.calls == []
+
+
+def test_without_triton_it_warns_and_is_right(gpu, monkeypatch):
+    monkeypatch.setattr(triton_kernels, "triton", None)
+    case = Case("lstm", {"form": "paper"}, UNEQUAL)
+    with pytest.warns(RuntimeWarning, match="ImportError: triton is not installed"):
+        actual = everything(case, cuda)
+    assert_close(actual, everything(case, plain), **EXACT)
+
+
+def test_one_device_without_working_kernels_leaves_them_to_another(gpu, monkeypatch):
+    Planted(monkeypatch)
+    case = Case("gru", {}, EQUAL)
+    cuda._refused.add(torch.device("cuda", 1))
+    spec, H = cuda_steps.Spec("gru", "paper", "tanh", 1e-5), 5
+    w = cuda_steps.Weights(case.weight, torch.ones(3 * H), torch.zeros(3 * H), None, None)
+    x = case.inputs.detach().unflatten(0, (-1, 3))
+    assert cuda._steps(spec, x, None, w) is triton_kernels
+    there = SimpleNamespace(device=torch.device("cuda", 1), dtype=x.dtype)
+    assert cuda._steps(spec, there, None, w) is cuda_steps
+
+
+def test_a_kernel_that_fails_to_start_in_a_sequence_is_replaced_there(gpu, monkeypatch):
+    def fault(name, spec, w, tensors):
+        if planted.calls.count(name) > 4:  # compiled anew for memory that lies otherwise, say
+            raise ValueError("out of registers")
+
+    planted = Planted(monkeypatch, fault)
+    case = Case("lstm", {"form": "paper"}, EQUAL)
+    with pytest.warns(RuntimeWarning, match="ValueError: out of registers") as warned:
+        actual = everything(case, cuda)
+    assert len(warned) == 1
+    assert_close(actual, everything(case, plain), **EXACT)
+    assert cuda._refused == {torch.device("cpu")}
+
+
+def test_a_full_gpu_says_nothing_about_the_kernels(gpu, monkeypatch):
+    def fault(name, spec, w, tensors):
+        raise torch.cuda.OutOfMemoryError("full")
+
+    Planted(monkeypatch, fault)
+    with pytest.raises(torch.cuda.OutOfMemoryError, match="full"):
+        everything(Case("gru", {}, EQUAL), cuda)
+    assert not cuda._refused
+    planted = Planted(monkeypatch)
+    everything(Case("gru", {}, EQUAL), cuda)
+    assert planted.calls
+
+
+def test_while_the_caller_records_no_kernel_is_tried_out(gpu, monkeypatch):
+    planted = Planted(monkeypatch)
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
+    case = Case("gru", {}, [3] * 3)
+    assert_close(everything(case, cuda), everything(case, plain), **EXACT)
+    assert planted.calls == []
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
+    everything(case, cuda)
+    assert planted.calls
+
+
+def test_too_wide_a_row_is_not_for_the_kernels(gpu, monkeypatch):
+    planted = Planted(monkeypatch)
+    monkeypatch.setattr(cuda, "WIDEST", 4)
+    everything(Case("gru", {}, [3] * 3, H=5), cuda)
+    assert planted.calls == []
+
+
+def test_warnings_that_are_errors_do_not_make_the_next_result_wrong(gpu, monkeypatch):
+    Planted(monkeypatch, raises)
+    case = Case("gru", {}, EQUAL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(RuntimeWarning, match="no such chip"):
+            everything(case, cuda)
+        assert_close(everything(case, cuda), everything(case, plain), **EXACT)
 
 
 # What keeps the books of the graphs.
@@ -321,7 +502,10 @@ class Recording:
     now = None
 
     def __init__(self):
-        self.work, self.replays = [], 0
+        self.work, self.replays, self.was_reset = [], 0, False
+
+    def reset(self):
+        self.was_reset = True
 
     def replay(self):
         self.replays += 1
@@ -341,8 +525,10 @@ def recordings(monkeypatch):
     @contextlib.contextmanager
     def record(recording, pool, stream, capture_error_mode):
         Recording.now = recording
-        yield
-        Recording.now = None
+        try:
+            yield
+        finally:
+            Recording.now = None
 
     take = cuda._Graphs._steps_of
 
@@ -370,6 +556,8 @@ def recordings(monkeypatch):
         return made_for[key]
 
     monkeypatch.setattr(cuda, "_walker", walker)
+    monkeypatch.setattr(cuda, "_warned", set())
+    monkeypatch.setattr(cuda, "_failed", [])
     return made
 
 
@@ -395,15 +583,108 @@ def test_inference_records_no_backward_pass(recordings):
     assert len(recordings) == 2
 
 
-def test_where_recording_fails_it_warns_once_and_goes_without(recordings, monkeypatch):
-    def refuse(*args, **options):
-        raise RuntimeError("not on this driver")
+class Generator:
+    """As that of a GPU: a recording that fails leaves it recording."""
 
-    monkeypatch.setattr(torch.cuda, "graph", refuse)
+    def __init__(self, offset=0, recording=False):
+        self.offset, self.recording = offset, recording
+
+    def clone_state(self):
+        return Generator(self.offset)
+
+    def graphsafe_set_state(self, other):
+        self.offset, self.recording = other.offset, other.recording
+
+
+class CompilationError(Exception):
+    """Of Triton: no RuntimeError."""
+
+
+@pytest.mark.parametrize("where", ["beginning", "steps", "end", "steps and end"])
+@pytest.mark.parametrize("error", [RuntimeError, CompilationError])
+def test_where_recording_fails_it_warns_once_and_goes_without(
+    recordings, monkeypatch, where, error
+):
+    generator, ended = Generator(offset=8), []
+
+    @contextlib.contextmanager
+    def record(graph, *args, **options):
+        generator.recording = True
+        if where == "beginning":
+            raise error("not on this driver")
+        Recording.now = graph
+        yield
+        Recording.now = None
+        if "end" in where:
+            raise RuntimeError("not on this driver" if where == "end" else "a previous error")
+        generator.recording = False
+
+    take = cuda._Graphs._steps_of
+
+    def steps_of(self, name, n):
+        if Recording.now is not None and "steps" in where:
+            raise error("not on this driver")
+        take(self, name, n)
+
+    monkeypatch.setattr(torch.cuda, "graph", record)
+    monkeypatch.setattr(torch.cuda, "default_generators", {None: generator})
+    monkeypatch.setattr(
+        torch._C, "_cuda_endAllocateToPool", lambda *args: ended.append(args), raising=False
+    )
+    monkeypatch.setattr(cuda._Graphs, "_steps_of", steps_of)
     case = Case("gru", {}, [3] * 16)
-    with pytest.warns(RuntimeWarning, match="not on this driver"):
+    name = "RuntimeError" if where == "end" else error.__name__
+    with pytest.warns(RuntimeWarning, match=f"graphs could not .*{name}: not on this driver"):
         case.run(cuda)
     check(case)
+    check(Case("rnn", {"form": "paper"}, [3] * 16))  # another graph, no other warning
+    assert (generator.offset, generator.recording) == (8, False)
+    stuck = where != "steps"
+    assert len(ended) == 2 * stuck
+    assert all(graph.was_reset == stuck for graph in recordings)
+
+
+def test_where_the_steps_themselves_fail_before_a_recording_it_goes_without(
+    recordings, monkeypatch
+):
+    take, failures = cuda._Graphs._steps_of, iter([RuntimeError("no room for a workspace")])
+
+    def steps_of(self, name, n):
+        for error in failures:
+            raise error
+        take(self, name, n)
+
+    monkeypatch.setattr(cuda._Graphs, "_steps_of", steps_of)
+    case = Case("gru", {}, [3] * 16)
+    with pytest.warns(RuntimeWarning, match="no room for a workspace"):
+        case.run(cuda)
+    check(case)
+    assert recordings == []
+
+
+def test_after_a_recording_that_fails_the_stream_is_the_callers(recordings, monkeypatch):
+    streams = ["the caller's"]
+
+    @contextlib.contextmanager
+    def on(stream):
+        before, streams[0] = streams[0], stream
+        try:
+            yield
+        finally:
+            streams[0] = before
+
+    @contextlib.contextmanager
+    def record(graph, pool, stream, **options):
+        streams[0] = "the graph's"
+        yield
+        raise RuntimeError("ended before it went back")
+
+    monkeypatch.setattr(torch.cuda, "stream", on)
+    monkeypatch.setattr(torch.cuda, "graph", record)
+    monkeypatch.setattr(torch.cuda, "default_generators", {None: Generator()})
+    with pytest.warns(RuntimeWarning, match="ended before it went back"):
+        Case("gru", {}, [3] * 16).run(cuda)
+    assert streams == ["the caller's"]
 
 
 # Kernels and graphs, on a GPU.
@@ -411,8 +692,9 @@ def test_where_recording_fails_it_warns_once_and_goes_without(recordings, monkey
 
 @pytest.fixture
 def fresh():
-    """No graphs before, none after."""
+    """No graphs before, none after; whatever was said is said again."""
     cuda.clear_graphs()
+    cuda._warned.clear()
     yield
     cuda.clear_graphs()
 
@@ -629,7 +911,9 @@ def test_gpu_modules_agree_on_packed_sequences_in_both_directions(fresh, kind):
 @needs_gpu
 def test_gpu_uses_triton_where_it_works(fresh):
     pytest.importorskip("triton", reason="needs triton")
-    assert cuda._steps() is not cuda_steps
+    on_gpu("lstm", {"form": "paper"}, EQUAL).run(cuda)
+    assert triton_kernels in cuda._checked.values()
+    assert not cuda._refused
 
 
 @needs_gpu

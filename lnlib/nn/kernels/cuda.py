@@ -13,8 +13,9 @@ started together. The gradient of ``W_h`` is one product after the loop.
   started one by one.
 - Sequences of different lengths run as one rectangle, in which a row that has ended keeps its
   state.
-- The kernels are in :mod:`.triton_kernels`; where Triton does not work, PyTorch operations take
-  their place in the graphs.
+- The kernels are in :mod:`.triton_kernels`. Each is compared with :mod:`.cuda_steps` before its
+  first use on a GPU; where one fails or differs, PyTorch operations take their place in the graphs,
+  and where no graph can be recorded, the steps are started one by one. A warning says so, once.
 
 float16 and bfloat16: statistics, gates and the cell are computed in float32, and the cell is
 carried in float32; the products, ``h`` and what is kept for the backward pass have the short dtype.
@@ -24,11 +25,12 @@ Autocast does the same to float32 weights.
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import ModuleType
 from typing import NamedTuple
 
@@ -116,17 +118,91 @@ def rnn(
     return _run(spec, inputs, batch_sizes, h, None, weight_hh, [norm], None, reverse)
 
 
-@functools.cache
-def _steps() -> ModuleType:
-    """Return the steps as Triton kernels, or in PyTorch operations where Triton does not work."""
-    try:
-        from lnlib.nn.kernels import triton_kernels
-
-        triton_kernels.try_out()
-    except Exception:
-        # Not installed, or no C compiler for its launcher, or a GPU or driver it does not know.
+def _steps(spec: Spec, x: Tensor, running: Tensor | None, w: Weights) -> ModuleType:
+    """Return who takes the steps: the Triton kernels, or PyTorch operations in their place."""
+    width, device = w.weight.shape[1], x.device
+    if width > WIDEST or device in _refused:
         return cuda_steps
-    return triton_kernels
+    # What a kernel is compiled for.
+    variant = (device, spec, width, x.dtype, w.weight.dtype, w.gain.dtype, running is None)
+    if variant not in _checked:
+        if torch.cuda.is_current_stream_capturing():
+            return cuda_steps  # to try a kernel out would spoil what the caller records
+        try:
+            from lnlib.nn.kernels import triton_kernels
+
+            _check(triton_kernels, spec, x, running, w)
+        except torch.cuda.OutOfMemoryError:
+            raise  # it says nothing about the kernels
+        except Exception as error:
+            # No Triton, no C compiler for its launcher, a GPU it does not know, wrong numbers.
+            return _refuse(device, error)
+        _checked[variant] = triton_kernels
+    return _checked[variant]
+
+
+def _check(steps: ModuleType, spec: Spec, x: Tensor, running: Tensor | None, w: Weights) -> None:
+    """Raise ``RuntimeError`` unless the kernels do to three rows what :mod:`.cuda_steps` does."""
+    if steps.triton is None:
+        raise ImportError("triton is not installed")
+    rows, H, dtype, wide = 3, w.weight.shape[1], w.weight.dtype, w.gain.dtype
+    widths = dict.fromkeys(("x", "product", "x_hat", "gates", "d_gates", "d_product"), x.shape[-1])
+    widths["rstd"] = spec.statistics
+    dtypes = {"x": x.dtype} | dict.fromkeys(cuda_steps.WIDE, wide)
+
+    def numbers(k: int, n: int, dtype: torch.dtype, rows: int = rows) -> Tensor:
+        # Without a random generator, whose state is not ours to change.
+        count = torch.arange(rows * n, dtype=torch.float64, device=x.device)
+        return (0.7 * count + k).sin().to(dtype).view(rows, n)
+
+    # The weight is not read, its width is.
+    gains = (t if t is None else numbers(k, len(t), wide, 1)[0] for k, t in enumerate(w[1:]))
+    few = Weights(w.weight, *gains)
+    live = None if running is None else running.new_tensor(rows - 1)
+    for name in (f"{spec.kind}_forward", f"{spec.kind}_backward"):
+        plain, fused = getattr(cuda_steps, name), getattr(steps, name)
+        names = list(inspect.signature(plain).parameters)[2:-1]  # of tensors with a row a sequence
+        both = []
+        for step in (plain, fused):
+            tensors = {
+                n: numbers(k, widths.get(n, H), dtypes.get(n, dtype)) for k, n in enumerate(names)
+            }
+            if "d_product" in tensors and not spec.norms:  # as in the walk
+                tensors["d_product"] = tensors["d_gates"]
+            step(spec, few, running=live, **tensors)
+            both.append(tensors)
+        for n in names:
+            expected, actual = (tensors[n].double() for tensors in both)
+            largest = expected.nan_to_num(0, 0, 0).abs().max().item()
+            allowed = torch.finfo(both[0][n].dtype).eps ** 0.5 * largest  # half of the digits
+            if not torch.allclose(actual, expected, rtol=0, atol=allowed, equal_nan=True):
+                worst = (actual - expected).abs().max().item()
+                raise RuntimeError(
+                    f"{name} of {spec} differs from the plain step by {worst:.2g} in {n}"
+                )
+
+
+def _refuse(device: torch.device, error: Exception) -> ModuleType:
+    """Say why Triton's kernels are not used on a device from now on; return what is."""
+    _refused.add(device)
+    _warn(
+        f"lnlib: the Triton kernels do not work on {device}, and PyTorch operations take their "
+        f"place, slower and as right: {type(error).__name__}: {error}"
+    )
+    return cuda_steps
+
+
+def _warn(message: str) -> None:
+    """Say it once."""
+    if message not in _warned:
+        _warned.add(message)
+        warnings.warn(message, RuntimeWarning, stacklevel=3)
+
+
+# Variants of a step that are right, devices on which one was not, and what was said about it.
+_checked: dict[Hashable, ModuleType] = {}
+_refused: set[torch.device] = set()
+_warned: set[str] = set()
 
 
 def _run(
@@ -195,14 +271,13 @@ class _Sequence(torch.autograd.Function):
         (T, B, _), H, dtype, wide = x.shape, h.shape[1], w.weight.dtype, w.gain.dtype
         states = {"h": x.new_empty(T + 1, B, H, dtype=dtype)}
         states["h"][0] = h
-        widths = {"x_hat": (x.shape[2], dtype), "rstd": (max(1, len(spec.norms)), wide)}
+        widths = {"x_hat": (x.shape[2], dtype), "rstd": (spec.statistics, wide)}
         if spec.kind != "rnn":
             widths["gates"] = (x.shape[2], dtype)
         if c is not None:
             states["c"] = x.new_empty(T + 1, B, H, dtype=wide)
             states["c"][0] = c
             widths["cell_hat"] = (H, wide)
-            widths["rstd"] = (len(spec.norms) + 1, wide)
         # Without a backward pass every step writes over the one before.
         saved = {
             name: x.new_empty(T if keep else 1, B, n, dtype=d).expand(T, -1, -1)
@@ -267,7 +342,6 @@ class _Walker:
         keep: bool,
     ) -> None:
         """Fill ``states`` (T + 1 of each, the first given) and ``saved`` (T of each)."""
-        step = getattr(self.steps, f"{self.spec.kind}_forward")
         weight_t = w.weight.t()
         for t in range(len(x)):
             now = {name: tensor[t] for name, tensor in saved.items()}
@@ -275,7 +349,7 @@ class _Walker:
             torch.mm(states["h"][t], weight_t, out=product)
             for name, state in states.items():
                 now |= {f"{name}_prev": state[t], name: state[t + 1]}
-            step(self.spec, w, x=x[t], product=product, running=_at(running, t), **now)
+            self._step("forward", w, x=x[t], product=product, running=_at(running, t), **now)
 
     def backward(
         self,
@@ -288,7 +362,6 @@ class _Walker:
         grads: Named,
     ) -> None:
         """Fill ``grads`` (T of each); ``d_states`` is of the last states, then of the first."""
-        step = getattr(self.steps, f"{self.spec.kind}_backward")
         d_state = dict(zip(("dh", "dc"), d_states, strict=False))
         for t in reversed(range(len(d_out))):
             now = {name: tensor[t] for name, tensor in (saved | grads).items()}
@@ -298,8 +371,19 @@ class _Walker:
                 now["h_prev"] = states["h"][t]
             else:
                 now["h"] = states["h"][t + 1]
-            step(self.spec, w, d_out=d_out[t], running=_at(running, t), **d_state, **now)
+            self._step("backward", w, d_out=d_out[t], running=_at(running, t), **d_state, **now)
             d_states[0].addmm_(now["d_product"], w.weight)
+
+    def _step(self, direction: str, w: Weights, **tensors: Tensor | None) -> None:
+        name = f"{self.spec.kind}_{direction}"
+        try:
+            getattr(self.steps, name)(self.spec, w, **tensors)
+        except Exception as error:
+            # A kernel that cannot be started has changed nothing yet.
+            if self.steps is cuda_steps:
+                raise
+            self.steps = _refuse(w.weight.device, error)
+            getattr(cuda_steps, name)(self.spec, w, **tensors)
 
 
 class _Graphs(_Walker):
@@ -414,26 +498,34 @@ class _Graphs(_Walker):
         """Record ``n`` steps once; what they compute meanwhile is written over afterwards."""
         if not self.record or (name, n) in self.graphs:
             return
-        device = self.x.device
-        stream, graph = _device(device).stream, torch.cuda.CUDAGraph()
-        stream.wait_stream(torch.cuda.current_stream(device))
-        try:
-            # Kernels are compiled and libraries opened now: neither may happen while recording.
-            with torch.cuda.stream(stream):
+        device, graph, failed = self.x.device, None, []
+        here, stream = torch.cuda.current_stream(device), _device(device).stream
+        stream.wait_stream(here)
+        # Around it all: where a recording fails, PyTorch does not go back to the caller's stream.
+        with torch.cuda.stream(stream):
+            try:
+                # Kernels are compiled and libraries opened now: neither may happen while recording.
                 self._steps_of(name, n)
-            # Other threads, which load data say, may go on with what recording forbids this one.
-            with torch.cuda.graph(graph, self.pool, stream, capture_error_mode="thread_local"):
-                self._steps_of(name, n)
-        except RuntimeError as error:
+                graph = torch.cuda.CUDAGraph()
+                # Other threads, which load data say, may go on with what recording forbids this.
+                with torch.cuda.graph(graph, self.pool, stream, capture_error_mode="thread_local"):
+                    try:
+                        self._steps_of(name, n)
+                    except Exception as error:  # the cause, before what the end says of it
+                        failed.append(error)
+            except Exception as error:
+                failed.append(error)
+                if graph is not None:
+                    _give_up(graph, self.pool, device)
+        if failed:
             self.record = False
-            warnings.warn(
-                f"lnlib: CUDA graphs could not be recorded, and are done without: {error}",
-                RuntimeWarning,
-                stacklevel=2,
+            _warn(
+                f"lnlib: CUDA graphs could not be recorded on {device}, and are done without, "
+                f"slower and as right: {type(failed[0]).__name__}: {failed[0]}"
             )
         else:
             self.graphs[name, n] = graph
-        torch.cuda.current_stream(device).wait_stream(stream)
+        here.wait_stream(stream)
 
     def _play(self, name: str, n: int) -> None:
         graph = self.graphs.get((name, n))
@@ -454,12 +546,9 @@ def _walker(spec: Spec, x: Tensor, running: Tensor | None, w: Weights) -> _Walke
     """Choose graphs for a shape that has come before, single steps for one that has not."""
     if not x.is_cuda:
         return _Walker(spec, cuda_steps)
-    recording = torch.cuda.is_current_stream_capturing()
-    # Trying Triton out while the caller records would spoil the recording.
-    untried = recording and not _steps.cache_info().currsize
-    steps = cuda_steps if untried or w.weight.shape[1] > WIDEST else _steps()
+    steps = _steps(spec, x, running, w)
     single = _Walker(spec, steps)
-    if recording or len(x) < CHUNKS[-2]:
+    if torch.cuda.is_current_stream_capturing() or len(x) < CHUNKS[-2]:
         return single
     matmul = torch.backends.cuda.matmul
     precision = (
@@ -470,6 +559,18 @@ def _walker(spec: Spec, x: Tensor, running: Tensor | None, w: Weights) -> _Walke
     dtypes = (x.dtype, w.weight.dtype, w.gain.dtype)
     key = (spec, x.device, x.shape[1:], dtypes, running is None, precision)
     return _recall(key, lambda: _Graphs(spec, steps)) or single
+
+
+def _give_up(graph: torch.cuda.CUDAGraph, pool, device: torch.device) -> None:
+    """Undo what a recording that failed leaves behind: PyTorch does so where one succeeds."""
+    graph.reset()
+    _failed.append(graph)  # the allocator may go on asking it what it records
+    with suppress(AttributeError, RuntimeError):  # by another name in PyTorch 2.4; already done
+        torch._C._cuda_endAllocateToPool(device.index, pool)
+    # The generator would refuse to draw: it believes that it is being recorded. Its clone has the
+    # same seed and place, and does not.
+    generator = torch.cuda.default_generators[device.index]
+    generator.graphsafe_set_state(generator.clone_state())
 
 
 def _recall(key: Hashable, make: Callable[[], _Graphs]) -> _Graphs | None:
@@ -506,6 +607,7 @@ class _Device(NamedTuple):
 _lock = threading.Lock()
 _seen: set[Hashable] = set()
 _graphs: OrderedDict[Hashable, _Graphs] = OrderedDict()
+_failed: list[torch.cuda.CUDAGraph] = []
 
 
 @functools.cache

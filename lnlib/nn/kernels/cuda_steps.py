@@ -17,6 +17,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+# What is in the dtype of the arithmetic, however short that of the inputs and weights is.
+WIDE = ("rstd", "c", "c_prev", "cell_hat", "dc", "d_cell")
+
 
 class Spec(NamedTuple):
     """What is computed: ``lstm``, ``gru`` or ``rnn``, and its variant."""
@@ -39,6 +42,11 @@ class Spec(NamedTuple):
         if self.kind == "rnn":
             return (1,)
         return {"draw": (), "per_gate": (1, 1, 1, 1)}.get(self.form, (4,))
+
+    @property
+    def statistics(self) -> int:
+        """How many norms there are in all: columns of ``rstd``."""
+        return len(self.norms) + (self.kind == "lstm")
 
     @property
     def of_sum(self) -> bool:

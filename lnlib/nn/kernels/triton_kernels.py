@@ -7,7 +7,6 @@ writes every number once. All arithmetic is in the dtype of ``rstd``, float32 or
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 from lnlib.nn.kernels.cuda_steps import Spec, Weights
@@ -79,15 +78,6 @@ def rnn_backward(spec, w, d_out, dh, x_hat, h, rstd, d_gates, d_product, running
     """Write the gradients of one step; in ``dh`` what does not come back through the product."""
     pointers = (d_out, dh, x_hat, h, rstd, d_gates, d_product, w.gain)
     _launch(_rnn_backward, spec, w, pointers, running, RELU=spec.nonlinearity == "relu")
-
-
-def try_out() -> None:
-    """Run a kernel on the current GPU; raise whatever error stands in the way."""
-    if triton is None:
-        raise ImportError("triton is not installed")
-    row = torch.zeros(1, 16, device="cuda")
-    spec, w = Spec("rnn", "parts", "tanh", 1e-5), Weights(row.expand(16, 16), row, row, None, None)
-    rnn_forward(spec, w, row, row.clone(), row, row.clone(), row[:, :1].clone(), None)
 
 
 def _launch(

@@ -64,7 +64,8 @@ def run(
     Returns:
         The outputs, and the last state.
     """
-    module = _choose(implementation, inputs, [a for a in args if isinstance(a, Tensor)])
+    given = [t for a in args for t in (a if isinstance(a, (tuple, list)) else (a,))]
+    module = _choose(implementation, inputs, [t for t in given if isinstance(t, Tensor)])
     return getattr(module, kind)(inputs, batch_sizes, *args, **options)
 
 

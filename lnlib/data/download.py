@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lnlib._files import cannot_write, is_full, printable
 from lnlib.data.idx import read_content
 from lnlib.data.transfer import TransferError, receive
 
@@ -102,17 +103,18 @@ def download(
                 try:
                     content = _from_mirror(url, part, file, timeout)
                 except (TransferError, ValueError) as error:
-                    problems.append(f"\n  {url}: {error}")
+                    problems.append(f"\n  {url}: {printable(str(error))}")
                     continue
                 with part.open("rb") as stream:
                     suffix = ".gz" if stream.read(2) == b"\x1f\x8b" else ""
+                    os.fsync(stream.fileno())
                 os.replace(part, folder / f"{file.name}{suffix}")
                 return content
     except OSError as error:
-        raise OSError(
-            f"cannot write {file.name} to {folder}: {error.strerror or error}; make room or mend "
-            "the permissions, or let LNLIB_DATA name a folder that has the files"
-        ) from error
+        if is_full(error):
+            part.unlink(missing_ok=True)
+        told = cannot_write(folder / file.name, error, file.size)
+        raise OSError(f"{told}; or let LNLIB_DATA name a folder that has the files") from error
     raise OSError(
         f"cannot download {file.name}:{''.join(problems)}\n"
         "Try again later, it goes on from what has arrived. Or get the files by other means, "

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
+from lnlib import _files
+
 MAX_BYTES = 1 << 28  # five times the largest file of MNIST
 
 
@@ -50,11 +52,13 @@ def read_content(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> byte
         The uncompressed bytes.
 
     Raises:
-        ValueError: If there are more than ``max_bytes``, or the gzip stream is damaged.
+        ValueError: If it is no file but a pipe, say, holds more than ``max_bytes``, or the gzip
+            stream is damaged.
         OSError: If it cannot be opened.
     """
-    content = bytearray()
-    with Path(path).open("rb") as file:
+    content, path = bytearray(), Path(path)
+    _files.check_regular(path)  # a pipe would be waited for
+    with path.open("rb") as file:
         gzipped = file.read(2) == b"\x1f\x8b"
         file.seek(0)
         stream = gzip.GzipFile(fileobj=file) if gzipped else file

@@ -12,7 +12,8 @@ A rank takes the longest run that nobody has taken, trains it and sends its reco
 trains as well. A run's checkpoint goes only when its record is on disk. So a rank that is lost
 loses no more than the epoch it was in: the next call hands its run out again, and it goes on from
 the checkpoint (``torchrun --max-restarts 3`` makes that call by itself). A run that fails is named
-at the end; the others are finished first.
+at the end; the others are finished first. A rank that has lost rank 0, or the ``torchrun`` that
+started it, ends within seconds.
 
 Who has taken what is known to the launch alone, so that nothing of a former one can be in the way.
 ``--out`` is best a folder that all machines share. Where each has its own, all records are on the
@@ -25,9 +26,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import itertools
 import json
 import os
+import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -42,6 +46,7 @@ from tqdm import tqdm
 from lnlib.replay import record
 
 BEAT = 1.0  # seconds between two signs of life of a rank, and between two looks of rank 0
+GRACE = 5.0  # seconds that a rank without its launcher has to end by itself
 SILENCE = 60.0  # seconds without a sign of life after which a rank is given up
 _JOIN = timedelta(minutes=10)
 _calls = itertools.count()
@@ -91,11 +96,34 @@ def join(device: torch.device) -> Alone | Ranks:
     needed = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # torchrun sets them
     if not all(os.environ.get(name) for name in needed) or os.environ["WORLD_SIZE"] == "1":
         return Alone(device)
+    if "TORCHELASTIC_RUN_ID" in os.environ:  # other launchers may leave their ranks to themselves
+        _end_with(os.getppid())
     if device.type == "cuda" and device.index is None:
         local = int(os.environ.get("LOCAL_RANK", 0))
         device = torch.device("cuda", local % torch.cuda.device_count())
     store, rank, size = next(dist.rendezvous("env://", timeout=_JOIN))
     return Ranks(device, dist.PrefixStore(f"lnlib/{next(_calls)}", store), rank, size)
+
+
+@functools.cache
+def _end_with(launcher: int) -> None:
+    """End this process soon after the one that started it: a launcher that is killed cannot."""
+    threading.Thread(target=_watch, args=(launcher,), daemon=True).start()
+
+
+def _watch(launcher: int) -> None:
+    while os.getppid() == launcher:
+        time.sleep(BEAT)
+    with contextlib.suppress(OSError):  # where the text went may be gone as well
+        print(
+            f"\nrank {os.environ.get('RANK')}: the launcher is gone. Whole epochs are kept: the "
+            "same command goes on from there.",
+            file=sys.stderr,
+            flush=True,
+        )
+    os.kill(os.getpid(), signal.SIGTERM)  # as the launcher would have done
+    time.sleep(GRACE)
+    os._exit(1)
 
 
 class Ranks:
@@ -126,6 +154,7 @@ class Ranks:
         self._looked, self._said = 0.0, {}
         # Of the others: updates done, letters sent, and those that rank 0 has not taken yet.
         self._updates, self._sent, self._waiting = 0, 0, {}
+        self._lost: dist.DistError | None = None  # why rank 0 cannot be reached
         self.label = f"rank {rank} of {size}: "
         if rank > 0:
             store.set(f"alive/{rank}", "0 0")
@@ -194,6 +223,8 @@ class Ranks:
             self._settle(written)
 
         def count(updates: int) -> None:
+            if self._lost:  # not when the run is done, which may take hours
+                raise self._lost
             self._updates += updates
             bar.update(updates)
             if self.rank == 0 and time.monotonic() - self._looked > BEAT:
@@ -237,8 +268,9 @@ class Ranks:
         for beat in itertools.count(1):
             try:
                 self.store.set(f"alive/{self.rank}", f"{self._updates} {beat}")
-            except dist.DistError:
-                return  # the main thread will find out
+            except dist.DistError as error:
+                self._lost = error
+                return
             if over.wait(BEAT):
                 return
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import datetime
 import json
 import math
-import os
 import platform
 import subprocess
 from pathlib import Path
@@ -18,6 +17,7 @@ import jsonschema
 import numpy as np
 
 import lnlib
+from lnlib import _files
 
 FORMAT = 1
 _text = {"type": "string", "minLength": 1}
@@ -137,14 +137,12 @@ def write(record: dict[str, Any], path: Path) -> None:
 
     Raises:
         BadRecord: If it does not fit the schema; nothing is written then.
+        OSError: If it cannot be written, as where the disk is full.
     """
     check(record, path.name)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.part")
     # One line a key: a diff can be read, and a curve stays on its line.
     body = ",\n".join(f" {json.dumps(key)}: {_dump(value)}" for key, value in record.items())
-    partial.write_text(f"{{\n{body}\n}}\n", encoding="utf-8")
-    os.replace(partial, path)
+    _files.write(path, f"{{\n{body}\n}}\n".encode())
 
 
 def _dump(value: Any) -> str:

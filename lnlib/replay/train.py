@@ -10,9 +10,11 @@ import dataclasses
 import datetime
 import functools
 import glob
+import hashlib
+import io
 import itertools
 import math
-import os
+import sys
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -25,6 +27,7 @@ import torch.nn.functional as F
 from torch import nn
 from tqdm import tqdm
 
+from lnlib import _files
 from lnlib.data import Dataset, load
 from lnlib.replay import ranks, record
 from lnlib.replay.steps import graph
@@ -58,6 +61,10 @@ class Experiment(Protocol):
 
 class Diverged(RuntimeError):
     """The loss stopped being a number."""
+
+
+class BadCheckpoint(ValueError):
+    """A checkpoint that this run cannot go on from."""
 
 
 class Settings(Protocol):
@@ -216,19 +223,22 @@ def train(
     epochs: int,
     first_epoch_points: int = 20,
     checkpoint: Path | None = None,
+    again: bool = False,
     on_update: Callable[[int], None] | None = None,
 ) -> Iterator[dict[str, float]]:
     """Train, and yield what is measured: before the first update, within epoch 1, after each epoch.
 
     With ``checkpoint`` the state is saved after each epoch, in one atomic step. A call that finds
     the file goes on from there: it first yields what had been measured, then continues, and the
-    whole is the curve of an unbroken run, bit for bit on one CPU and number of threads.
+    whole is the curve of an unbroken run, bit for bit on one CPU and number of threads. A checksum
+    of its content is verified before anything of it is used.
 
     Args:
         experiment: Model, optimizer, batches and measures.
         epochs: How many passes in all, counted from the very start.
         first_epoch_points: How often to measure within the first epoch.
         checkpoint: The file to resume from and save to. ``None`` keeps nothing.
+        again: Drop a checkpoint that this run cannot go on from, and start over.
         on_update: Called with the number of updates since its last call.
 
     Yields:
@@ -238,14 +248,23 @@ def train(
 
     Raises:
         Diverged: If the loss is no longer finite.
-        ValueError: If the checkpoint belongs to other settings or cannot be read.
+        BadCheckpoint: If the checkpoint is damaged, lacks a part, or belongs to other settings or
+            another seed, and ``again`` is not given.
+        OSError: If it cannot be written, as where the disk is full.
     """
     experiment.model.train()
     points, done, wall = [], 0, 0.0
     if checkpoint is not None and checkpoint.exists():
-        points, done, wall = _load(checkpoint, experiment)
-        if on_update:
-            on_update(done * experiment.updates_per_epoch)
+        try:
+            points, done, wall = _load(checkpoint, experiment)
+        except BadCheckpoint as error:
+            if not again:
+                raise BadCheckpoint(f"{error}; add --again to start this run over") from error
+            tqdm.write(f"{error}; this run starts over", file=sys.stderr)
+            checkpoint.unlink()
+        points = [point for point in points if point["epoch"] <= epochs]  # it may be further
+        if done and on_update:
+            on_update(min(done, epochs) * experiment.updates_per_epoch)
     yield from points
     clock = time.perf_counter()
 
@@ -284,21 +303,28 @@ def train(
             yield measured
 
 
+_CHECKPOINTS = ".checkpoints"  # a folder beside the records
+_SEAL = b"lnlib checkpoint, SHA-256 %s of what follows\n"
+
+
 def _save(path: Path, experiment: Experiment, points: list, done: int, wall: float) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.part")
+    content = io.BytesIO()
     torch.save(
         {
-            "settings": _identity(experiment),
+            **_identity(experiment),
             "model": _copied(experiment.model.state_dict()),
-            "optimizer": _copied(experiment.optimizer.state_dict()),
+            "optimizer": _copied(experiment.optimizer.state_dict()["state"]),
             "points": points,
             "done": done,
             "wall_s": wall,
         },
-        partial,
+        content,
     )
-    os.replace(partial, path)
+    _files.write(path, _sealed(content.getvalue()))
+
+
+def _sealed(content: bytes) -> bytes:
+    return _SEAL % hashlib.sha256(content).hexdigest().encode() + content
 
 
 def _copied(state: Any) -> Any:
@@ -308,30 +334,86 @@ def _copied(state: Any) -> Any:
     return state.clone() if isinstance(state, torch.Tensor) else state
 
 
-def _load(path: Path, experiment: Experiment) -> tuple[list[dict[str, float]], int, float]:
-    device = next(experiment.model.parameters()).device
+def _read(path: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
+    """Return what a checkpoint holds, if it is whole and as it was written."""
     try:
-        state = torch.load(path, map_location=device, weights_only=True)
-        settings = state["settings"]
+        _files.check_regular(path)
+        sealed = path.read_bytes()
+        content = sealed[len(_SEAL % bytes(64)) :]
+        if sealed.startswith(b"PK\3\4"):
+            raise ValueError("it is of an older lnlib, without a checksum")
+        if sealed != _sealed(content):
+            raise ValueError("it is damaged, or no checkpoint: its checksum is another")
+        state = torch.load(io.BytesIO(content), map_location=device, weights_only=True)
+        if not isinstance(state, dict):
+            raise ValueError(f"it holds a {type(state).__name__}, not the parts of a run")
+        return state
     except Exception as error:  # a torn or foreign file can fail in a dozen ways
-        raise ValueError(
-            f"the checkpoint {path} cannot be read ({type(error).__name__}); "
-            "delete it to start this run over"
+        raise BadCheckpoint(
+            f"the checkpoint {path} cannot be used: {_files.printable(str(error))}"
         ) from error
-    if settings != _identity(experiment):
-        raise ValueError(
-            f"the checkpoint {path} belongs to other settings: {settings}, "
-            f"not {_identity(experiment)}; delete it or choose another folder"
-        )
+
+
+def _load(path: Path, experiment: Experiment) -> tuple[list[dict[str, float]], int, float]:
+    state = _read(path, next(experiment.model.parameters()).device)
+    for part, asked in _identity(experiment).items():
+        if (kept := state.get(part)) != asked:
+            raise BadCheckpoint(
+                f"the checkpoint {path} belongs to other settings: {part} {kept}, not {asked}"
+            )
+    if wrong := _misfit(state, experiment):
+        raise BadCheckpoint(f"the checkpoint {path} cannot be used: {wrong}")
     experiment.model.load_state_dict(state["model"])
-    experiment.optimizer.load_state_dict(state["optimizer"])
+    # What Adam was told is of the settings: only its moments are of the file.
+    told = experiment.optimizer.state_dict()["param_groups"]
+    experiment.optimizer.load_state_dict({"state": state["optimizer"], "param_groups": told})
     return state["points"], state["done"], state["wall_s"]
 
 
+def _misfit(state: dict[str, Any], experiment: Experiment) -> str:
+    """Say which parts are missing or do not fit the run; nothing if all is well."""
+    optimizer, kept = experiment.optimizer, state.get("points")
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    if not isinstance(optimizer, torch.optim.Adam):
+        parameters = []  # plain gradient descent keeps nothing
+    step = torch.zeros((), dtype=torch.float32)
+    point = dict.fromkeys(("epoch", "batch_nll", "wall_s"), 0.0)
+    wanted = {
+        "model": experiment.model.state_dict(),
+        "optimizer": {
+            k: {"step": step, "exp_avg": p, "exp_avg_sq": p} for k, p in enumerate(parameters)
+        },
+        "points": [point | dict.fromkeys(p, 0.0) for p in kept] if _are_points(kept) else [point],
+        "done": 1,
+        "wall_s": 0.0,
+    }
+    wrong = [name for name, value in wanted.items() if _form(state.get(name)) != _form(value)]
+    return ", ".join(
+        f"its part {name!r} {'does not fit' if name in state else 'is missing'}" for name in wrong
+    )
+
+
+def _form(value: Any) -> Any:
+    """Return what must agree before anything is loaded: names, types, shapes."""
+    if isinstance(value, dict):
+        return {key: _form(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_form(part) for part in value]
+    return (value.shape, value.dtype) if isinstance(value, torch.Tensor) else type(value)
+
+
+def _are_points(kept: Any) -> bool:
+    return isinstance(kept, list) and len(kept) > 0 and all(isinstance(p, dict) for p in kept)
+
+
 def _identity(experiment: Experiment) -> dict[str, Any]:
+    settings = _trained(experiment.settings)
+    return {"settings": settings, "seed": experiment.seed, "step": experiment.step}
+
+
+def _trained(settings: dict[str, Any]) -> dict[str, Any]:
     # The number of epochs is how far to go, not what is trained: a longer run may go on.
-    chosen = {k: v for k, v in experiment.settings.items() if k != "epochs"}
-    return chosen | {"seed": experiment.seed, "step": experiment.step}
+    return {k: v for k, v in settings.items() if k != "epochs"}
 
 
 def train_together(
@@ -406,7 +488,7 @@ def record_runs(
         seeds: Seeds for each of them.
         out: Folder of the records.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
-        again: Run again what is already recorded.
+        again: Run again what is already recorded, and drop checkpoints that cannot be used.
         **options: For ``recipe.replay``, beside seed and device.
 
     Returns:
@@ -425,6 +507,8 @@ def record_runs(
     asked = zlib.crc32(repr([run[:2] for run in runs]).encode())
 
     def decide() -> list[int]:
+        _files.sweep(out, "*.json")
+        _files.sweep(out / _CHECKPOINTS, "*.pt")
         for *_, path in runs:
             _drop_outlived(path)
         due = [again or not _is_recorded(*run) for run in runs]
@@ -432,7 +516,7 @@ def record_runs(
             loaded()  # before other ranks do: it may have to be downloaded
         # Seeds that a GPU trains side by side must be equally far.
         most = _side_by_side(team.device, **options)
-        epochs = (_epochs_kept(path) if most > 1 else 0 for *_, path in runs)
+        epochs = (_epochs_kept(*run) if most > 1 else 0 for run in runs)
         stands = [1 + done if is_due else 0 for is_due, done in zip(due, epochs, strict=True)]
         return [asked, most, *stands]
 
@@ -469,6 +553,7 @@ def record_runs(
                 epochs=chosen.epochs,
                 first_epoch_points=chosen.first_epoch_points,
                 checkpoint=_checkpoint(path),
+                again=again,
                 on_update=count,
             )
             for replay, (*_, path) in zip(replays, unit, strict=True)
@@ -516,11 +601,13 @@ def _units(todo: ranks.Unit, stands: list[int], most: int) -> list[ranks.Unit]:
     return [runs[k : k + most] for runs in alike.values() for k in range(0, len(runs), most)]
 
 
-def _epochs_kept(path: Path) -> int:
+def _epochs_kept(chosen: Any, seed: int, path: Path) -> int:
     try:
-        return torch.load(_checkpoint(path), map_location="cpu", weights_only=True)["done"]
-    except Exception:  # none, or a damaged one: the run itself will say so
+        state = _read(_checkpoint(path))
+    except BadCheckpoint:  # or there is none: the run itself will say so
         return 0
+    own = (state.get("settings"), state.get("seed")) == (_trained(chosen.as_dict()), seed)
+    return state["done"] if own and isinstance(state.get("done"), int) else 0
 
 
 def _is_recorded(chosen: Any, seed: int, path: Path) -> bool:
@@ -538,7 +625,7 @@ def _is_recorded(chosen: Any, seed: int, path: Path) -> bool:
 
 
 def _checkpoint(path: Path) -> Path:
-    return path.parent / ".checkpoints" / f"{path.stem}.pt"
+    return path.parent / _CHECKPOINTS / f"{path.stem}.pt"
 
 
 def _drop_checkpoint(path: Path) -> None:

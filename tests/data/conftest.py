@@ -185,6 +185,14 @@ class Answers:
         mirror.write(handler, mirror.body)
 
     @staticmethod
+    def garbage(mirror, handler):
+        handler.wfile.write(b"\x1b[2J\x1b]0;owned\x07\x9b31m\r" * 2000 + b"\r\n\r\n")
+
+    @staticmethod
+    def garbled_reason(mirror, handler):
+        handler.wfile.write(b"HTTP/1.1 404 \x1b[31mgone\x07\r\nContent-Length: 0\r\n\r\n")
+
+    @staticmethod
     def redirecting(mirror, handler, *, to):
         mirror.head(handler, 302, Location=to)
 

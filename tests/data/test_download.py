@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import gzip
 import hashlib
 import io
@@ -307,17 +308,53 @@ def test_download_resumes_after_its_process_was_killed(tmp_path, file, serve):
     assert again.ranges == [f"bytes={kept}-"]
 
 
+FULL = (
+    r"cannot write .*noise: No space left on device; 100,000 bytes are needed and [\d,]+ are free; "
+    "make room, .*; or let LNLIB_DATA name a folder"
+)
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device /dev/full")
-def test_download_says_that_the_disk_is_full(tmp_path, file, serve):
+def test_download_says_that_the_disk_is_full_and_leaves_nothing(tmp_path, file, serve):
     (tmp_path / "noise.part").symlink_to("/dev/full")
-    with pytest.raises(OSError, match=r"cannot write noise to .*: No space left on device; make"):
+    with pytest.raises(OSError, match=FULL):
         get(file, tmp_path, serve("well"))
+    assert names(tmp_path) == set()
+
+
+def test_download_is_on_the_disk_before_it_gets_its_name(tmp_path, file, serve, monkeypatch):
+    fsync = os.fsync
+
+    def full(opened):
+        assert names(tmp_path) == {"noise.part"}
+        fsync(opened)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=FULL):
+        get(file, tmp_path, serve("well"))
+    assert names(tmp_path) == set()
 
 
 def test_download_says_that_it_cannot_make_the_folder(tmp_path, file, serve):
     (tmp_path / "file").touch()
-    with pytest.raises(OSError, match=r"cannot write noise to .*folder: Not a directory; make"):
+    with pytest.raises(OSError, match=r"cannot write .*folder/noise: Not a directory; mend that"):
         get(file, tmp_path / "file" / "folder", serve("well"))
+
+
+@pytest.mark.parametrize("does", ["garbage", "garbled_reason"])
+def test_download_shows_no_control_character_of_a_server(tmp_path, file, serve, does):
+    with pytest.raises(OSError, match=r"cannot download noise:\n.*\\x1b\[") as raised:
+        get(file, tmp_path, serve(does))
+    assert all(line.isprintable() for line in str(raised.value).split("\n"))
+    assert len(str(raised.value)) < 1000
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder"])
+def test_find_does_not_wait_for_what_is_no_file(tmp_path, kind):
+    {"pipe": os.mkfifo, "folder": os.mkdir}[kind](tmp_path / "noise")
+    with pytest.raises(ValueError, match=f"noise: must be a file, is a {kind}"):
+        find(RemoteFile("noise", 3, "0" * 64), tmp_path)
 
 
 def test_download_prints_nothing_where_no_terminal_is(tmp_path, file, serve, capfd):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import math
+import os
 import struct
 import tracemalloc
 
@@ -99,6 +100,12 @@ def test_read_idx_takes_only_as_many_dimensions_as_numpy_has(write, ndim):
     content = struct.pack(">BBBB", 0, 0, 8, ndim) + b"\0\0\0\x01" * ndim + b"x"
     with pytest.raises(ValueError, match=f"must have 1 to 32 dimensions, the header says {ndim}"):
         read_idx(write(content))
+
+
+def test_read_idx_does_not_wait_for_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="pipe: must be a file, is a pipe"):
+        read_idx(tmp_path / "pipe")
 
 
 def test_read_idx_leaves_a_missing_file_to_the_system(tmp_path):

@@ -22,6 +22,7 @@ from lnlib.replay.steps import graph
 from lnlib.replay.train import Diverged
 
 CPU = torch.device("cpu")
+PATIENCE = 60  # seconds: far more than threads of one process need
 RECORD = {
     "format": 1,
     "experiment": "mnist",
@@ -64,21 +65,50 @@ class Game:
 
     def start(self, rank):
         bar = tqdm(disable=True)
-        thread = threading.Thread(
-            target=self.teams[rank].work, args=(self.units, self.train, self.on_disk, bar)
-        )
-        thread.start()
-        return thread
+        work = self.teams[rank].work
+        return Bounded(work, self.units, self.train, self.on_disk, bar)
 
     def play(self, *others):
         """Let rank 0 work, and ``others`` beside it, to the end."""
         threads = [self.start(rank) for rank in others]
         try:
-            self.teams[0].work(self.units, self.train, self.on_disk, self.bar)
+            work = self.teams[0].work
+            Bounded(work, self.units, self.train, self.on_disk, self.bar).join()
         except RuntimeError as error:
             self.said = str(error)
         for thread in threads:
             thread.join()
+
+
+class Bounded:
+    """A call in a thread that is waited for, but not for ever."""
+
+    def __init__(self, call, *args):
+        self.error = None
+
+        def run():
+            try:
+                call(*args)
+            except BaseException as error:
+                self.error = error
+
+        self.thread = threading.Thread(target=run, daemon=True)
+        self.thread.start()
+
+    def join(self):
+        """Wait for the call's end; raise what it raised."""
+        self.thread.join(PATIENCE)
+        assert not self.thread.is_alive(), f"still at work after {PATIENCE} s"
+        if self.error is not None:
+            raise self.error
+
+
+def until(true):
+    """Wait until something is true, but not for ever."""
+    deadline = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < deadline, f"not true after {PATIENCE} s"
+        time.sleep(0.01)
 
 
 def names(folder):
@@ -138,8 +168,7 @@ def test_a_rank_that_falls_silent_is_given_up_and_its_run_named(tmp_path):
 def test_a_rank_keeps_its_checkpoint_until_rank_0_has_written(tmp_path):
     game = Game(tmp_path, runs=1, size=2)
     other = game.start(1)
-    while not game.store.check(["letter/1/0"]):
-        time.sleep(0.01)
+    until(lambda: game.store.check(["letter/1/0"]))
     time.sleep(3 * ranks.BEAT / 10)  # it looks for an answer, and there is none
     assert game.trained == ["run-0.json"]
     assert not game.written
@@ -171,6 +200,48 @@ def test_a_disk_that_is_full_stops_rank_0_at_once(tmp_path, monkeypatch):
         game.play()
     assert game.trained == ["run-0.json"]
     assert not game.written
+
+
+def test_a_rank_that_has_lost_rank_0_ends_in_the_middle_of_its_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(ranks, "BEAT", 0.01)
+    game, broken = Game(tmp_path, runs=1, size=2), []
+
+    class Gone:
+        """The store of rank 0, and from some time on a connection that is lost."""
+
+        def __getattr__(self, name):
+            if broken:
+                raise dist.DistNetworkError("connection reset by peer")
+            return getattr(game.store, name)
+
+    game.teams[1].store = Gone()
+
+    def endless(unit, count):
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            count(1)
+            broken.append(True)
+            time.sleep(0.01)
+        yield unit[0][2], RECORD
+
+    game.train = endless
+    with pytest.raises(RuntimeError, match=r"rank 1 can no longer reach rank 0.*goes on from the"):
+        game.start(1).join()
+    assert len(broken) < 1000, "it trained to the end of the run"
+
+
+@pytest.mark.parametrize("ends", [True, False], ids=["by itself", "not by itself"])
+def test_a_rank_whose_launcher_is_gone_is_told_to_end_and_then_ended(monkeypatch, capsys, ends):
+    parents, done = iter([7, 7, 1]), []
+    monkeypatch.setattr(ranks.os, "getppid", lambda: next(parents))
+    monkeypatch.setattr(ranks.os, "kill", lambda *what: done.append(what))
+    monkeypatch.setattr(ranks.os, "_exit", done.append)
+    monkeypatch.setattr(ranks.time, "sleep", done.append)
+    monkeypatch.setenv("RANK", "3")
+    ranks._watch(7)
+    assert done == [ranks.BEAT] * 2 + [(os.getpid(), signal.SIGTERM), ranks.GRACE, 1]
+    assert 2 * ranks.BEAT + ranks.GRACE < 10
+    assert "rank 3: the launcher is gone. Whole epochs are kept" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("variables", [{}, {"WORLD_SIZE": "1"}, {"RANK": "1", "WORLD_SIZE": "2"}])
@@ -259,7 +330,11 @@ def start():
     for process in started:
         process.terminate()  # torchrun then ends its ranks
         if not process.stdout.closed:
-            process.communicate()
+            try:
+                process.communicate(timeout=60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate(timeout=60)
 
 
 @pytest.fixture
@@ -318,6 +393,35 @@ def test_a_rank_that_is_killed_loses_nothing_and_the_next_call_completes(
     assert "100%" in bar
     assert not quiet
     assert "update" not in noise, "a second bar"
+
+
+def test_ranks_end_soon_after_the_launcher_that_was_killed(tmp_path, start):
+    # Runs of hours: nothing else ends them.
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    runs = [*RUNS[:-1], "--epochs", "100000", "--out", tmp_path]
+    torchrun = start(*launch, "-m", "lnlib", *runs)
+    wait_for(lambda: len(checkpoints(tmp_path)) == 2, torchrun)
+    ranks_ = children(torchrun.pid)
+    assert len(ranks_) == 2
+    torchrun.kill()
+    killed = time.monotonic()
+    try:
+        while any(map(lives, ranks_)):
+            assert time.monotonic() < killed + PATIENCE
+            time.sleep(0.05)
+    finally:
+        for pid in filter(lives, ranks_):
+            os.kill(pid, signal.SIGKILL)
+    _, said = torchrun.communicate(timeout=LONG)
+    assert said.count("the launcher is gone. Whole epochs are kept") >= 1
+    assert len(checkpoints(tmp_path)) == 2
+
+
+def lives(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def test_when_the_writer_is_killed_the_next_call_completes_the_records(

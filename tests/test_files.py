@@ -1,0 +1,148 @@
+"""Files written whole or not at all."""
+
+import errno
+import os
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from lnlib import _files
+
+ENDED = 2**22 + 1  # beyond the largest process number of Linux
+
+
+def test_write_replaces_a_file_and_leaves_nothing_else(tmp_path):
+    for content in (b"old", b"new" * 10_000, b""):
+        _files.write(tmp_path / "deep" / "file", content)
+        assert (tmp_path / "deep" / "file").read_bytes() == content
+    assert os.listdir(tmp_path / "deep") == ["file"]
+
+
+def test_the_content_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatch):
+    path, done = tmp_path / "file", []
+    fsync, replace = os.fsync, os.replace
+
+    def seen(file):
+        done.append(("fsync", os.fstat(file).st_size, path.exists()))
+        fsync(file)
+
+    def named(part, to):
+        done.append(("rename", os.path.getsize(part), to))
+        replace(part, to)
+
+    monkeypatch.setattr(os, "fsync", seen)
+    monkeypatch.setattr(os, "replace", named)
+    _files.write(path, b"12345")
+    assert done == [("fsync", 5, False), ("rename", 5, path)]
+
+
+@pytest.mark.parametrize("where", ["fsync", "replace"])
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EIO])
+def test_a_write_that_fails_keeps_the_old_file_and_says_what_is_needed(
+    tmp_path, monkeypatch, where, number
+):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+
+    def fails(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, where, fails)
+    full = number in (errno.ENOSPC, errno.EDQUOT)
+    says = r"12,345 bytes are needed and [\d,]+ are free; make room" if full else "mend that, or"
+    with pytest.raises(
+        OSError, match=f"cannot write {path}: {os.strerror(number)}; {says}"
+    ) as told:
+        _files.write(path, bytes(12_345))
+    assert told.value.errno == number
+    assert "\n" not in str(told.value)
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_that_the_system_does_not_let_grow_leaves_no_part(tmp_path):
+    # A limit of the system's own, in a process that it holds for.
+    code = f"""
+import resource
+from pathlib import Path
+from lnlib import _files
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, -1))
+_files.write(Path({str(tmp_path / "file")!r}), bytes(5000))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "file: File too large; 5,000 bytes are needed" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_break_in_the_middle_leaves_no_part(tmp_path, monkeypatch):
+    def stopped(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        _files.write(tmp_path / "file", b"new")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_a_file_is_told(tmp_path):
+    (tmp_path / "runs").touch()
+    with pytest.raises(OSError, match=r"runs/file: (Not a directory|File exists); mend that"):
+        _files.write(tmp_path / "runs" / "file", b"new")
+
+
+@pytest.mark.parametrize(
+    ("name", "seconds", "goes"),
+    [
+        (f"a.json.{ENDED}.part", 3600, True),
+        (f"a.json.{ENDED}.part", 10, False),  # on another machine it may be at work
+        (f"a.json.{os.getpid()}.part", 3600, False),
+        (f"a.json.{os.getpid()}.part", 90_000, True),  # the number has another process by now
+        ("a.json.1.part", 3600, False),  # not ours to ask
+        (f"a.json.{10**30}.part", 3600, True),
+        (f"a.pt.{ENDED}.part", 3600, False),
+        ("a.json.part", 90_000, False),
+        ("a.json.x.part", 90_000, False),
+        (f"a.json.{ENDED}", 90_000, False),
+        ("a.json", 90_000, False),
+    ],
+)
+def test_sweep_takes_what_an_ended_process_left(tmp_path, name, seconds, goes):
+    left = tmp_path / name
+    left.touch()
+    os.utime(left, (time.time() - seconds,) * 2)
+    _files.sweep(tmp_path, "*.json")
+    _files.sweep(tmp_path / "not there", "*.json")
+    assert left.exists() != goes
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket", "device", "folder"])
+def test_what_is_no_file_is_refused_by_name(tmp_path, kind, monkeypatch):
+    path = tmp_path / "x"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "socket":
+        monkeypatch.chdir(tmp_path)  # a long path is too long for one
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind("x")
+    elif kind == "device":
+        path.symlink_to(os.devnull)
+    else:
+        path.mkdir()
+    with pytest.raises(ValueError, match=f"{path}: must be a file, is a {kind}"):
+        _files.check_regular(path)
+
+
+def test_a_link_to_a_file_is_a_file(tmp_path):
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    _files.check_regular(tmp_path / "link")
+
+
+def test_what_is_quoted_can_be_shown_and_is_not_long():
+    every = "".join(map(chr, [*range(0x3000), 0xD800, 0x202E, 0x1F600]))
+    assert _files.printable(every, 10**6).isprintable()
+    assert _files.printable("größe 100 µs") == "größe 100 µs"
+    assert len(_files.printable("x" * 10**6)) <= 501

@@ -589,7 +589,7 @@ def record_runs(
 
 def _side_by_side(device: torch.device, step: str = "plain", **_: Any) -> int:
     """Return how many seeds to train in one batched model: several in a CUDA graph alone."""
-    captured = device.type == "cuda" and step in ("auto", "graph")
+    captured = device.type == "cuda" and step in ("auto", "graph") and not graph.problem(device)
     return graph.seeds_together(device) if captured else 1
 
 

@@ -1,9 +1,11 @@
 """Seeds side by side: held against separate plain runs on a CPU; the graph itself needs a GPU."""
 
 import math
+import re
 
 import pytest
 import torch
+from torch.optim.adam import adam
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from lnlib import data
@@ -11,6 +13,7 @@ from lnlib.replay import steps
 from lnlib.replay.mnist import NORMS, Replay, Settings
 from lnlib.replay.steps import graph
 from lnlib.replay.train import Classification, train
+from lnlib.replay.train import _side_by_side as side_by_side
 
 gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")
 SMALL = {"data": "digits", "hidden": (20, 12), "batch_size": 4, "first_epoch_points": 3}
@@ -204,17 +207,150 @@ def test_a_loss_that_is_not_finite_stops_the_group(digits):
         drive(group)
 
 
-def test_a_capture_that_fails_is_told_once_and_changes_no_number(digits, monkeypatch):
+class TritonError(Exception):
+    """As compilers raise it: no RuntimeError."""
+
+
+@pytest.mark.parametrize("taken", [0, 1, 7], ids="after {} updates".format)
+@pytest.mark.parametrize("error", [RuntimeError, TritonError, AttributeError, MemoryError])
+@pytest.mark.parametrize("norm", ["layer", "batch"])
+def test_a_capture_that_fails_is_told_once_and_changes_no_number(
+    digits, monkeypatch, norm, error, taken
+):
     def fails(self, size):
-        raise RuntimeError("operation not permitted")
+        for _ in range(taken):
+            self._next()
+        raise error("operation not permitted")
 
     monkeypatch.setattr(graph.Together, "_capture", fails)
-    (plain,), (ours,) = seeds(digits, 1), seeds(digits, 1)
-    graph.Together([ours])._capturing = True
-    with pytest.warns(UserWarning, match=r"could not be captured \(operation not") as warned:
-        found = drive([ours])
+    plain, ours = (seeds(digits, 2, norm=norm, batch_size=16) for _ in range(2))
+    graph.Together(ours)._capturing = True
+    said = rf"could not be captured \({error.__name__}: operation not .* goes on without it"
+    with pytest.warns(UserWarning, match=said) as warned:
+        found = drive(ours)
     assert len(warned) == 1
+    assert_same(found, drive(plain))
+    for replay, other in zip(ours, plain, strict=True):
+        assert_same_state(replay, other)
+
+
+def test_a_second_capture_that_fails_takes_the_first_one_back(digits, monkeypatch):
+    def one_alone(self, size):
+        if size == 1:
+            raise TritonError("no")
+        return lambda: [self._next() for _ in range(size)]
+
+    monkeypatch.setattr(graph.Together, "_capture", one_alone)
+    (plain,), (ours,) = seeds(digits, 1), seeds(digits, 1)
+    together = graph.Together([ours])
+    together._capturing = True
+    with pytest.warns(UserWarning, match="could not be captured"):
+        found = drive([ours])
+    assert not together._graphs
     assert_same(found, drive([plain]))
+
+
+def test_a_capture_that_fails_leaves_the_generator_as_it_was(digits, monkeypatch):
+    class Generator:
+        """A device's generator, which a capture takes hold of."""
+
+        state = "free"
+
+        def clone_state(self):
+            return self.state
+
+        def graphsafe_set_state(self, state):
+            self.state = state
+
+    def fails(self, size):
+        generator.state = "captured"
+        raise TritonError("no")
+
+    generator = Generator()
+    monkeypatch.setattr(graph, "_generator", lambda device: generator)
+    monkeypatch.setattr(graph.Together, "_capture", fails)
+    (ours,) = seeds(digits, 1)
+    graph.Together([ours])._capturing = True
+    with pytest.warns(UserWarning, match="could not be captured"):
+        drive([ours], epochs=1)
+    assert generator.state == "free"
+
+
+# Before the first use on a device.
+
+
+@pytest.fixture
+def unasked():
+    """Forget what was found out about devices, before and after."""
+    found_out = graph.problem
+    found_out.cache_clear()
+    yield
+    found_out.cache_clear()
+
+
+def test_on_a_device_that_computes_right_there_is_no_problem(unasked):
+    assert graph.problem(torch.device("cpu")) == ""
+
+
+def forgets_eps(*args, eps, **options):
+    adam(*args, eps=1e-8, **options)
+
+
+def forgets_a_moment(params, grads, first, second, *rest, **options):
+    kept = second[0].clone()
+    adam(params, grads, first, second, *rest, **options)
+    second[0].copy_(kept)
+
+
+def fails_to_build(*_, **__):
+    raise TritonError("no kernel image")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        (forgets_eps, r"RuntimeError: the numbers differ"),
+        (forgets_a_moment, r"RuntimeError: the numbers differ"),
+        (fails_to_build, r"TritonError: no kernel image"),
+    ],
+)
+def test_a_fused_step_with_wrong_numbers_is_not_used(monkeypatch, unasked, wrong, why):
+    monkeypatch.setattr(graph, "adam", wrong)
+    said = graph.problem(torch.device("cpu"))
+    assert re.fullmatch(rf"its check failed on cpu \({why}.*\)", said)
+    on_gpu = torch.device("cuda:0")
+    monkeypatch.setattr(graph, "problem", lambda device: said)
+    monkeypatch.setattr(graph, "seeds_together", lambda device: 16)
+    with pytest.warns(UserWarning, match=r"'graph' is not used, as its check failed.*'plain'"):
+        assert steps.choose("auto", 4, on_gpu) == "plain"
+    with pytest.raises(ValueError, match=r"'graph' is not at hand: its check .* take step='plain'"):
+        steps.choose("graph", 4, on_gpu)
+    assert side_by_side(on_gpu, step="auto") == 1
+
+
+def test_a_replay_that_was_captured_wrong_is_not_used(monkeypatch, unasked):
+    """A graph that leaves out an update, as a capture on another stream would."""
+
+    def capture(self, size):
+        return lambda: [self._next() for _ in range(size - (size > 1))]
+
+    made = graph.Together.__init__
+
+    def captures(self, *args, **options):
+        made(self, *args, **options)
+        self._capturing = True
+
+    monkeypatch.setattr(graph.Together, "__init__", captures)
+    monkeypatch.setattr(graph.Together, "_capture", capture)
+    assert "the numbers differ" in graph.problem(torch.device("cpu"))
+
+
+def test_seeds_go_side_by_side_where_the_graph_is_right(monkeypatch):
+    monkeypatch.setattr(graph, "problem", lambda device: "")
+    monkeypatch.setattr(graph, "seeds_together", lambda device: 16)
+    on_gpu = torch.device("cuda:0")
+    found = [side_by_side(on_gpu, step=step) for step in ("auto", "graph", "manual")]
+    assert [*found, side_by_side(torch.device("cpu"), step="auto")] == [16, 16, 1, 1]
 
 
 def test_the_launches_make_up_the_updates(digits, monkeypatch):
@@ -297,6 +433,31 @@ def test_a_group_on_a_gpu_goes_on_from_its_checkpoints(digits, tmp_path):
         found = drive(group, epochs=epochs, checkpoints=tmp_path)
     graph.Together(unbroken := seeds(digits, **settings))
     assert_same(found, drive(unbroken), 1e-9)
+
+
+@gpu
+def test_a_capture_that_fails_on_a_gpu_leaves_it_usable(digits, monkeypatch):
+    def reads(self):
+        before(self)
+        if torch.cuda.is_current_stream_capturing():
+            self.total.sum().item()  # what no capture allows
+
+    before = graph.Together._next
+    monkeypatch.setattr(graph.Together, "_next", reads)
+    (ours,), (plain,) = seeds(digits, 1, device="cuda"), seeds(digits, 1)
+    graph.Together([ours])
+    stream = torch.cuda.current_stream()
+    with pytest.warns(UserWarning, match="could not be captured"):
+        found = drive([ours], epochs=1)
+    assert_same(found, drive([plain], epochs=1), 1e-6)
+    assert torch.cuda.current_stream() == stream
+    assert not torch.cuda.is_current_stream_capturing()
+    assert torch.rand(3, device="cuda").isfinite().all()
+
+
+@gpu
+def test_a_gpu_has_no_problem_with_the_graph(unasked):
+    assert graph.problem(torch.device("cuda")) == ""
 
 
 @gpu

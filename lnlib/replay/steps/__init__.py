@@ -15,6 +15,7 @@ own are views, and keep Adam's state where ``torch.optim.Adam`` does: a checkpoi
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -56,8 +57,17 @@ def choose(name: str, batch_size: int, device: torch.device) -> str:
     if name not in ("auto", *NAMES):
         raise ValueError(f"step must be one of auto, {', '.join(NAMES)}, got {name!r}")
     on_gpu = device.type == "cuda"
-    if name == "auto" and on_gpu:
-        return "graph"
+    if on_gpu and name in ("auto", "graph"):
+        if not (why := _module("graph").problem(device)):
+            return "graph"
+        if name == "graph":
+            raise ValueError(f"step 'graph' is not at hand: {why}; take step='plain'")
+        warnings.warn(
+            f"the step 'graph' is not used, as {why}; the training takes the step 'plain', more "
+            "slowly",
+            stacklevel=2,
+        )
+        return "plain"
     if name == "auto":
         return "compiled" if batch_size <= FEW and _module("compiled").available() else "manual"
     if name == "graph" and not on_gpu:

@@ -6,21 +6,18 @@ the plain step before its first use.
 
 from __future__ import annotations
 
-import copy
 import ctypes
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lnlib.nn import LayerNorm
 from lnlib.nn.baselines import BatchNorm, WeightNormLinear
 from lnlib.nn.kernels.build import MAX_THREADS, Library
-from lnlib.replay.steps import flatten
+from lnlib.replay.steps import check
 
 SOURCE = Path(__file__).with_name("step.cpp")
 MAX_LAYERS = 16  # as in step.cpp
@@ -168,35 +165,12 @@ def _layers(model: nn.Sequential, flat: Tensor) -> ctypes.Array[_Layer]:
 
 def _check() -> None:
     """Raise ``RuntimeError`` unless a few steps of small networks come out as the plain ones."""
-    for dtype, tolerance in ((torch.float32, 1e-4), (torch.float64, 1e-10)):
-        for norm in (None, BatchNorm(19), LayerNorm(19), WeightNormLinear(12, 19)):
-            ours, plain = (_small(norm, dtype) for _ in range(2))
-            step = make(ours)
-            # Numbers without a random generator, whose state is not ours to change.
-            x, y = torch.arange(60).sin().to(dtype).view(5, 12), torch.arange(5) % 3
-            for _ in range(3):
-                loss = F.cross_entropy(plain.model(x), y)
-                plain.optimizer.zero_grad(set_to_none=False)
-                loss.backward()
-                plain.optimizer.step()
-                if not torch.allclose(step(x, y), loss, rtol=tolerance, atol=tolerance):
-                    raise RuntimeError("the numbers differ from those of the plain step")
 
+    def prepare(run: Any) -> check.Take:
+        step = make(run)
+        return lambda first, last: sum(step(*check.batch(run, k)) for k in range(first, last))
 
-def _small(norm: nn.Module | None, dtype: torch.dtype) -> Any:
-    """Return a replay with as much as :func:`make` asks for."""
-    first = norm if isinstance(norm, WeightNormLinear) else nn.Linear(12, 19, bias=norm is None)
-    model = nn.Sequential(first, nn.ReLU(), nn.Linear(19, 3))
-    if isinstance(norm, BatchNorm | LayerNorm):
-        model.insert(1, norm)
-    model = copy.deepcopy(model).to(dtype)
-    for p in model.parameters():
-        p.data = torch.arange(p.numel()).cos().to(dtype).view_as(p)
-    return SimpleNamespace(
-        model=model,
-        optimizer=torch.optim.Adam([flatten(model)], fused=True),
-        chosen=SimpleNamespace(eps=1e-5, momentum=0.1, unbiased=False),
-    )
+    check.check(prepare)
 
 
 _library = Library(SOURCE, _check)

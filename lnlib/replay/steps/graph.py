@@ -3,7 +3,8 @@
 At batch size 4 a GPU waits for the next small kernel most of the time. Here 50 updates are one
 launch: the cases, their order and the place in it lie on the device, losses are summed there, and
 each kernel works for all seeds at once. The arithmetic is that of ``manual.py`` and of PyTorch's
-Adam; without capture it runs on a CPU too, where the tests hold it against the plain step.
+Adam; without capture it runs on a CPU too, where the tests hold it against the plain step. On a GPU
+it is held against that once, before its first use: see :func:`problem`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import torch
 from torch import Tensor
 from torch.optim.adam import adam
 
+from lnlib.replay.steps import check
 from lnlib.replay.steps.manual import Networks, stack
 
 LAUNCH = 50  # updates in one graph
@@ -33,6 +35,28 @@ def seeds_together(device: torch.device) -> int:
         return 1
     free, _ = torch.cuda.mem_get_info(device)
     return max(1, min(SEEDS, free // SEED_BYTES))
+
+
+@functools.cache
+def problem(device: torch.device) -> str:
+    """Say why this step is not to be used on a device; nothing if its numbers are the plain ones.
+
+    A few updates of small networks, in a graph where there are graphs, once for each device.
+    """
+
+    def prepare(run: Any) -> check.Take:
+        Together([run], launch=3)
+        return lambda first, last: sum(losses for _, losses in run.advance(0, first, last))
+
+    # Wide in float32, where a GPU may have been told to round its products to ten bits.
+    tolerances = ((torch.float32, 1e-2), (torch.float64, 1e-10))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a graph that cannot be captured is told later on
+            check.check(prepare, device=device, tolerances=tolerances)
+    except Exception as error:  # whatever it is, the plain step remains
+        return f"its check failed on {device} ({type(error).__name__}: {error})"
+    return ""
 
 
 def make(replay: Any) -> Callable[[Tensor, Tensor], Tensor]:
@@ -58,13 +82,14 @@ class Together:
 
     Args:
         replays: Of equal settings, on one device and on the same data.
+        launch: Updates in one graph.
 
     Raises:
         ValueError: If settings or data differ.
     """
 
-    def __init__(self, replays: Sequence[Any]) -> None:
-        first = replays[0]
+    def __init__(self, replays: Sequence[Any], *, launch: int = LAUNCH) -> None:
+        self.launch, first = launch, replays[0]
         for other in replays[1:]:
             if other.settings != first.settings:
                 raise ValueError(
@@ -134,7 +159,7 @@ class Together:
             self.order.copy_(torch.stack([o.view(len(self.order), -1) for o in orders], dim=1))
         self.place.fill_(first)
         while first < last:
-            count = min(LAUNCH, last - first)
+            count = min(self.launch, last - first)
             self._take(count)
             losses = self.total.clone()
             self.total.zero_()
@@ -191,7 +216,7 @@ class Together:
 
     def _take(self, updates: int) -> None:
         """Take the next updates: in one launch, or where that is not to be had, one by one."""
-        for size in (LAUNCH, 1):
+        for size in (self.launch, 1):
             while updates >= size:
                 self._launch(size)
                 updates -= size
@@ -199,15 +224,7 @@ class Together:
     def _launch(self, size: int) -> None:
         # The first updates are taken without a graph: libraries set themselves up in them.
         if self._capturing and self._warm and size not in self._graphs:
-            try:
-                self._graphs[size] = self._capture(size)
-            except RuntimeError as error:
-                self._capturing = False
-                warnings.warn(
-                    f"the CUDA graph could not be captured ({error}); the training goes on "
-                    "without it, with the same numbers, more slowly",
-                    stacklevel=2,
-                )
+            self._try_to_capture(size)
         if self._capturing and self._warm:
             self._graphs[size]()
         else:
@@ -215,12 +232,35 @@ class Together:
                 self._next()
             self._warm = True
 
+    def _try_to_capture(self, size: int) -> None:
+        """Capture so many updates; if that fails, say so, with everything as it was before."""
+        buffers = (b for replay in self.replays for b in replay.model.buffers())
+        state = [self.flat, *self.moments.values(), self.step, self.place, self.total, *buffers]
+        kept, random = [t.clone() for t in state], _generator(self.flat.device)
+        drawn = random and random.clone_state()
+        try:
+            self._graphs[size] = self._capture(size)
+        except Exception as error:  # not PyTorch's alone
+            self._capturing = False
+            self._graphs.clear()
+            for tensor, value in zip(state, kept, strict=True):
+                tensor.copy_(value)
+            if random:  # it may believe that it is being captured
+                random.graphsafe_set_state(drawn)
+            warnings.warn(
+                f"the CUDA graph could not be captured ({type(error).__name__}: {error}); the "
+                "training goes on without it, with the same numbers, more slowly",
+                stacklevel=2,
+            )
+
     def _capture(self, size: int) -> Callable[[], None]:
         graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream(self.flat.device)
         # Other threads, such as a live page's, may go on using the GPU.
         mode = "thread_local"
         with (
             torch.cuda.device(self.flat.device),
+            # What sets the stream back where a capture fails at its end.
+            torch.cuda.stream(torch.cuda.current_stream(self.flat.device)),
             torch.cuda.graph(graph, stream=stream, capture_error_mode=mode),
         ):
             for _ in range(size):
@@ -244,3 +284,11 @@ class Together:
             lr=self.group["lr"], eps=self.group["eps"],
             beta1=self.group["betas"][0], beta2=self.group["betas"][1],
         )  # fmt: skip
+
+
+def _generator(device: torch.device) -> torch.Generator | None:
+    """Return the generator that a capture on this device takes hold of, though we draw nothing."""
+    if device.type != "cuda":
+        return None
+    index = torch.cuda.current_device() if device.index is None else device.index
+    return torch.cuda.default_generators[index]

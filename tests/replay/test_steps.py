@@ -1,6 +1,7 @@
 """The fast steps of the MNIST replay against the plain one."""
 
 import math
+import os
 from itertools import pairwise
 
 import numpy as np
@@ -10,6 +11,7 @@ from torch.testing import assert_close
 
 from lnlib import data
 from lnlib.data import Dataset
+from lnlib.nn.kernels import build
 from lnlib.replay import mnist, steps
 from lnlib.replay.mnist import Replay, Settings
 from lnlib.replay.steps import compiled, graph
@@ -315,6 +317,15 @@ def test_a_step_that_cannot_run_here_is_refused(monkeypatch, name, device, why):
     monkeypatch.setattr(compiled, "reason", lambda: "no compiler")
     with pytest.raises(ValueError, match=why.replace("'", ".")):
         steps.choose(name, 4, torch.device(device))
+
+
+@pytest.mark.skipif(
+    os.environ.get("LNLIB_COMPILED") == "0" or build._compiler() is None,
+    reason="there is no compiler, or it is not to be used",
+)
+def test_where_a_compiler_is_found_the_compiled_step_is_at_hand():
+    # Or a fault in its source would only have the other tests skipped.
+    assert compiled.available(), compiled.reason()
 
 
 def test_without_the_library_the_step_says_so(monkeypatch, digits):

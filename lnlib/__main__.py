@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import argparse
-import functools
+import dataclasses
+import inspect
+import itertools
 import os
+import re
 import signal
 import sys
-from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
+
+from lnlib.replay import settings
+
+EXPERIMENTS = {
+    "mnist": "section 6.6, figure 6: batches of 128 and of 4",
+    "noise": "section 6.6 from inside: what each norm sees in four cases, the gradient's noise",
+    "sequence": "digits read a row or a pixel a step by an LSTM, a GRU, a simple network",
+    "weights": "section 5.2.2: how long the weights grow, and how far an update turns them",
+}
+MOST_THREADS = 1024  # far more end in a crash of the library that starts them
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -21,181 +34,206 @@ def main(arguments: list[str] | None = None) -> int:
     Returns:
         0 when done, 1 for a wrong value or a failed download, 130 after Ctrl-C.
     """
-    parser = argparse.ArgumentParser(prog="python -m lnlib", description=__doc__)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    chosen = _parser(arguments).parse_args(arguments)
+    try:
+        return {"replay": _replay, "data": _data, "bench": _bench}[chosen.command](chosen)
+    except (ValueError, OSError, RuntimeError) as error:
+        print(f"lnlib {chosen.command}: {_as_typed(str(error))}", file=sys.stderr)
+        return 1
+
+
+class Asked(NamedTuple):
+    """What a command line asks for: the runs of an experiment, and how."""
+
+    experiment: str
+    settings: list[Any]
+    seeds: list[int]
+    options: dict[str, Any]  # of the experiment's record_all
+    threads: int | None
+
+
+def asked(arguments: list[str]) -> Asked:
+    """Return what ``replay`` would run, and run nothing.
+
+    Args:
+        arguments: As for :func:`main`.
+
+    Raises:
+        ValueError: If a setting cannot be what it is given.
+    """
+    return _asked(_parser(arguments).parse_args(arguments))
+
+
+class _Parser(argparse.ArgumentParser):
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        # -1e-3 and -inf are numbers, too: the settings say what is wrong with them.
+        self._negative_number_matcher = re.compile(r"-(\.?\d|inf|nan)")
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong in one sentence; twenty flags would hide it."""
+        self.exit(2, f"{self.prog.replace('python -m ', '')}: {message}; see {self.prog} --help\n")
+
+
+def _parser(arguments: list[str]) -> argparse.ArgumentParser:
+    parser = _Parser(prog="python -m lnlib", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    _add_replay(commands)
+    replay = commands.add_parser("replay", help="run an experiment of the paper again")
+    if "replay" in arguments:  # an experiment's settings lie beside what needs PyTorch
+        experiments = replay.add_subparsers(dest="experiment", required=True)
+        for name in EXPERIMENTS:
+            _add_experiment(experiments, name)
     data = commands.add_parser("data", help="download and verify a data set, or name where it is")
     data.add_argument("name", choices=["digits", "mnist"])
-    data.add_argument("--folder", type=Path, help="where MNIST is, or is to be downloaded to")
+    data.add_argument("--folder", help="where MNIST is, or is to be downloaded to")
     bench = commands.add_parser("bench", help="measure speed beside what you would pick instead")
     bench.add_argument(
         "--keep",
         action="store_true",
         help="put the rows into book/runs/bench.json too, beside those of other devices",
     )
-    chosen = parser.parse_args(arguments)
-    try:
-        return {"replay": _replay, "data": _data, "bench": _bench}[chosen.command](chosen)
-    except (ValueError, OSError, RuntimeError) as error:
-        print(f"lnlib {chosen.command}: {error}", file=sys.stderr)
-        return 1
+    return parser
 
 
-def _seed(typed: str) -> int:
+def _add_experiment(experiments: argparse._SubParsersAction, name: str) -> None:
+    """Add an experiment with a flag for each of its settings and for where and how it runs."""
+    from lnlib.replay import steps
+
+    module = import_module(f"lnlib.replay.{name}")
+    about = module.__doc__.partition("\n")[0]
+    parser = experiments.add_parser(name, help=EXPERIMENTS[name], description=about)
+    manual = _manual(module.Settings)
+    for field in dataclasses.fields(module.Settings):
+        usual = module.SEVERAL.get(field.name, field.default)
+        if (name, field.name) == ("mnist", "epochs"):
+            usual = "60 on a GPU, as in the paper, and 20 on a CPU"
+        default = "" if usual in (None, (), (None,)) else f" (default: {_shown(usual)})"
+        how: dict[str, Any] = {"help": f"{manual[field.name]}{default}".replace("%", "%%")}
+        if field.type == "bool":
+            how["action"] = "store_true"
+        else:
+            how["type"] = str if field.type == "str" else settings.typed
+            how["metavar"] = field.name.split("_")[-1].upper()
+        if field.name in module.SEVERAL or field.type.startswith("tuple"):
+            how["nargs"] = "+"
+        if field.name == "data":
+            how["choices"] = ["digits", "mnist"]
+        parser.add_argument(settings.flag(field.name), default=argparse.SUPPRESS, **how)
+    add = parser.add_argument
+    seeds = "0 to 9 on a GPU, 0 to 2 on a CPU" if name == "mnist" else f"0 to {module.SEEDS - 1}"
+    add("--seeds", nargs="+", type=_seed, help=f"a run of each setting for each (default: {seeds})")
+    if name in ("mnist", "noise"):
+        add(
+            "--step",
+            default="auto",
+            choices=["auto", *steps.NAMES],
+            help="how an update is computed (default: auto, the fastest here)",
+        )
+    add("--device", default="auto", help="auto, cpu, cuda or cuda:N (default: auto)")
+    add("--threads", type=settings.typed, help="of the CPU (default: PyTorch's own choice)")
+    add("--out", default="runs", help="folder of the records (default: runs)")
+    add("--again", action="store_true", help="repeat what is already recorded")
+
+
+def _manual(kind: type) -> dict[str, str]:
+    """Return what the docstring of a dataclass, and those it is built on, say of each field."""
+    found: dict[str, str] = {}
+    for cls in reversed(kind.__mro__):
+        arguments = inspect.cleandoc(cls.__doc__ or "").partition("Args:")[2]
+        for entry in re.finditer(r"^    (\w+): (.*(?:\n     .*)*)", arguments, re.M):
+            text = " ".join(entry[2].split())
+            found[entry[1]] = re.sub(r":\w+:`([^`]*)`", r"\1", text).replace("``", "")
+    return found
+
+
+def _shown(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _seed(text: str) -> int:
     """Refuse a wrong seed before data are asked for or other seeds run for hours."""
-    if typed.isascii() and typed.isdigit():
-        return int(typed)
-    raise argparse.ArgumentTypeError(f"a seed must be a whole number from 0, got {typed!r}")
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"a seed must be a whole number from 0, got {text!r}")
+    if len(text) > 18:
+        raise argparse.ArgumentTypeError(f"a seed must have at most 18 digits, got {text!r}")
+    return int(text)
 
 
-def _add_replay(commands: argparse._SubParsersAction) -> None:
-    replay = commands.add_parser("replay", help="run an experiment of the paper again")
-    experiments = replay.add_subparsers(dest="experiment", required=True)
-    mnist = experiments.add_parser(
-        "mnist",
-        help="section 6.6, figure 6: batches of 128 and of 4",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
-    mnist.add_argument(
-        "--norm",
-        nargs="+",
-        default=["layer", "batch", "none"],
-        choices=["none", "batch", "layer", "weight"],
-    )
-    mnist.add_argument("--batch-size", nargs="+", type=int, default=[4, 128])
-    mnist.add_argument(
-        "--epochs", type=int, help="if not given, 60 on a GPU, as in the paper, and 20 on a CPU"
-    )
-    mnist.add_argument(
-        "--seeds", nargs="+", type=_seed, help="if not given, 0 to 9 on a GPU and 0 to 2 on a CPU"
-    )
-    mnist.add_argument(
-        "--data",
-        default="mnist",
-        choices=["mnist", "digits"],
-        help="digits: scikit-learn's, with narrower layers, within a minute",
-    )
-    mnist.add_argument("--learning-rate", nargs="+", type=float, default=[1e-3])
-    mnist.add_argument(
-        "--momentum", type=float, default=0.1, help="of batch norm's running averages"
-    )
-    mnist.add_argument("--initialization", default="uniform", choices=["uniform", "he"])
-    mnist.add_argument(
-        "--step",
-        default="auto",
-        choices=["auto", "plain", "manual", "compiled", "graph"],
-        help="how an update is computed; auto is the fastest here",
-    )
-    _add_common(mnist)
-    _add_noise(experiments)
-    _add_sequence(experiments)
-    _add_weights(experiments)
+def _asked(chosen: argparse.Namespace) -> Asked:
+    name = chosen.experiment
+    module = import_module(f"lnlib.replay.{name}")
+    fields = [field.name for field in dataclasses.fields(module.Settings)]
+    given = {k: v for k, v in vars(chosen).items() if k in fields}
+    named, seeds = list(given), chosen.seeds
+    if name == "mnist" and (seeds is None or "epochs" not in given):
+        from lnlib.replay.train import resolve_device
+
+        on_gpu = resolve_device(chosen.device).type == "cuda"
+        seeds = list(range(10 if on_gpu else 3)) if seeds is None else seeds
+        given.setdefault("epochs", 60 if on_gpu else 20)
+    if seeds is None:
+        seeds = list(range(module.SEEDS))
+    settings.check_different("--seeds", seeds)
+    for several in module.SEVERAL:
+        settings.check_different(settings.flag(several), given.get(several, []))
+    if chosen.threads is not None and not (
+        isinstance(chosen.threads, int) and 1 <= chosen.threads <= MOST_THREADS
+    ):
+        raise ValueError(
+            f"--threads must be a whole number from 1 to {MOST_THREADS}, got {chosen.threads!r}"
+        )
+    if not chosen.out:
+        raise ValueError("--out must be a folder, got an empty name; '.' is this folder")
+    runs = _runs(name, module, given)
+    for field in named:
+        if all(field in run.unused for run in runs):
+            raise ValueError(f"{settings.flag(field)} has no effect on these runs; leave it out")
+    options = {"out": Path(chosen.out), "device": chosen.device, "again": chosen.again}
+    if name in ("mnist", "noise"):
+        options["step"] = chosen.step
+    return Asked(name, runs, seeds, options, chosen.threads)
 
 
-def _add_common(experiment: argparse.ArgumentParser) -> None:
-    experiment.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N")
-    experiment.add_argument(
-        "--threads", type=int, help="of the CPU; PyTorch's own choice if not given"
-    )
-    experiment.add_argument("--out", type=Path, default=Path("runs"), help="folder of the records")
-    experiment.add_argument("--again", action="store_true", help="repeat what is already recorded")
+def _runs(name: str, module: Any, given: dict[str, Any]) -> list[Any]:
+    """Return the settings of all runs: each value of a setting with each value of the others."""
+    several = {k: given.get(k, usual) for k, usual in module.SEVERAL.items()}
+    grids = [several]
+    if name == "weights" and "scale" not in given:
+        grids = [
+            several | {"optimizer": [optimizer], "scale": module.SCALES.get(optimizer, [1.0])}
+            for optimizer in several["optimizer"]
+        ]
+    runs = [
+        given | dict(zip(grid, values, strict=True))
+        for grid in grids
+        for values in itertools.product(*grid.values())
+    ]
+    if name == "mnist" and len(several["norm"]) > 1:  # batch norm of one case is nothing to ask for
+        runs = [run for run in runs if (run["norm"], run["batch_size"]) != ("batch", 1)]
+    return [module.Settings(**run) for run in runs]
 
 
-def _add_noise(experiments: argparse._SubParsersAction) -> None:
-    noise = experiments.add_parser(
-        "noise",
-        help="section 6.6 from inside: what each norm sees in four cases, and the gradient's noise",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
-    add = noise.add_argument
-    norms = ["batch", "layer", "none"]
-    add("--norm", nargs="+", default=norms, choices=norms)
-    add("--batch-size", type=int, default=4)
-    add("--epochs", type=int, default=3)
-    add("--seeds", nargs="+", type=_seed, default=[0, 1, 2])
-    add("--data", default="mnist", choices=["mnist", "digits"])
-    _add_common(noise)
-
-
-def _add_sequence(experiments: argparse._SubParsersAction) -> None:
-    sequence = experiments.add_parser(
-        "sequence",
-        help="digits read a row or a pixel a step by an LSTM, a GRU, a simple network",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
-    add = sequence.add_argument
-    cells = ["lstm", "gru", "rnn"]
-    add("--cell", nargs="+", default=cells, choices=cells)
-    add("--norm", nargs="+", default=["none", "layer"], choices=["none", "layer"])
-    add("--step", nargs="+", default=["row"], choices=["row", "pixel"])
-    add("--data", default="digits", choices=["digits", "mnist"])
-    add("--epochs", type=int, default=30)
-    add("--seeds", nargs="+", type=_seed, default=[0, 1, 2, 3, 4])
-    add(
-        "--learning-rate",
-        nargs="+",
-        type=float,
-        help="several are several runs; if not given, the tuned one of each cell, norm and step",
-    )
-    add("--gain", nargs="+", type=float, default=[1.0], help="initial gain of layer norm")
-    add("--form", default="paper", choices=["paper", "carried", "per_gate", "draw", "parts"])
-    add("--hidden", type=int, default=64)
-    add("--batch-size", type=int, default=32)
-    add("--recurrent-init", default="uniform", choices=["uniform", "orthogonal"])
-    add("--bias-init", default="zeros", choices=["zeros", "uniform"])
-    add("--clip", type=_number_or_none, default=1.0, help="longest gradient, or none")
-    add(
-        "--held-out",
-        action="store_true",
-        help="measure on a fifth of the training cases in place of the test cases",
-    )
-    _add_common(sequence)
-
-
-def _add_weights(experiments: argparse._SubParsersAction) -> None:
-    weights = experiments.add_parser(
-        "weights",
-        help="section 5.2.2: how long the weights grow, and how far an update turns them",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-    )
-    add = weights.add_argument
-    norms, optimizers = ["none", "layer", "batch"], ["sgd", "adam"]
-    add("--norm", nargs="+", default=norms, choices=norms)
-    add("--optimizer", nargs="+", default=optimizers, choices=optimizers)
-    add(
-        "--scale",
-        nargs="+",
-        type=float,
-        help="the hidden weights start so many times as long; if not given, the book's own",
-    )
-    add("--learning-rate", type=float, help="if not given, 0.1 for sgd and 0.003 for adam")
-    add("--epochs", type=int, default=20)
-    add("--seeds", nargs="+", type=_seed, default=[0, 1, 2])
-    _add_common(weights)
-
-
-def _number_or_none(text: str) -> float | None:
-    return None if text == "none" else float(text)
+def _as_typed(sentence: str) -> str:
+    """Name a setting as the command line does, where a sentence begins with it."""
+    begins = r"(?:Settings: |Replay: |record_runs: |(?=device |step ))(\w+)"
+    if found := re.match(begins, sentence):
+        return settings.flag(found[1]) + sentence[found.end() :]
+    return sentence
 
 
 def _replay(chosen: argparse.Namespace) -> int:
+    wanted = _asked(chosen)
     import torch
 
-    if chosen.threads is not None:
-        if chosen.threads < 1:
-            raise ValueError(f"--threads must be at least 1, got {chosen.threads}")
-        torch.set_num_threads(chosen.threads)
-    record_all, settings = {
-        "mnist": _mnist,
-        "noise": _noise,
-        "sequence": _sequence,
-        "weights": _weights,
-    }[chosen.experiment](chosen)
+    if wanted.threads is not None:
+        torch.set_num_threads(wanted.threads)
+    record_all = import_module(f"lnlib.replay.{wanted.experiment}").record_all
     rank = os.environ.get("RANK")
     if rank is not None:  # torchrun ends its ranks with SIGTERM, some after Ctrl-C as well
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        record_all(settings, chosen.seeds, out=chosen.out, device=chosen.device, again=chosen.again)
+        record_all(wanted.settings, wanted.seeds, **wanted.options)
     except KeyboardInterrupt:
         if rank is not None:
             for again in (signal.SIGINT, signal.SIGTERM):
@@ -209,92 +247,23 @@ def _replay(chosen: argparse.Namespace) -> int:
     return 0
 
 
-def _mnist(chosen: argparse.Namespace) -> tuple[Callable[..., list[Path]], list[Any]]:
-    from lnlib.replay import mnist
-    from lnlib.replay.train import resolve_device
-
-    on_gpu = resolve_device(chosen.device).type == "cuda"
-    if chosen.seeds is None:
-        chosen.seeds = list(range(10 if on_gpu else 3))
-    epochs = (60 if on_gpu else 20) if chosen.epochs is None else chosen.epochs
-    settings = [
-        mnist.Settings(
-            norm=norm,
-            batch_size=batch_size,
-            epochs=epochs,
-            data=chosen.data,
-            hidden=mnist.HIDDEN[chosen.data],
-            learning_rate=learning_rate,
-            momentum=chosen.momentum,
-            initialization=chosen.initialization,
-        )
-        for learning_rate in chosen.learning_rate
-        for batch_size in chosen.batch_size
-        for norm in chosen.norm
-        if (norm, batch_size) != ("batch", 1) or len(chosen.norm) == 1
-    ]
-    return functools.partial(mnist.record_all, step=chosen.step), settings
-
-
-def _noise(chosen: argparse.Namespace) -> tuple[Callable[..., list[Path]], list[Any]]:
-    from lnlib.replay import mnist, noise
-
-    settings = [
-        noise.Settings(
-            norm=norm,
-            batch_size=chosen.batch_size,
-            epochs=chosen.epochs,
-            data=chosen.data,
-            hidden=mnist.HIDDEN[chosen.data],
-        )
-        for norm in chosen.norm
-    ]
-    return noise.record_all, settings
-
-
-def _sequence(chosen: argparse.Namespace) -> tuple[Callable[..., list[Path]], list[Any]]:
-    from lnlib.replay import sequence
-
-    settings = [
-        sequence.Settings(
-            cell=cell,
-            norm=norm,
-            step=step,
-            data=chosen.data,
-            epochs=chosen.epochs,
-            learning_rate=learning_rate,
-            **{name: getattr(chosen, name) for name in sequence.OPTIONS} | {"gain": gain},
-        )
-        for step in chosen.step
-        for cell in chosen.cell
-        for norm in chosen.norm
-        for learning_rate in chosen.learning_rate or [None]
-        for gain in chosen.gain
-    ]
-    return sequence.record_all, settings
-
-
-def _weights(chosen: argparse.Namespace) -> tuple[Callable[..., list[Path]], list[Any]]:
-    from lnlib.replay import weights
-
-    settings = [
-        weights.Settings(
-            norm=norm,
-            optimizer=optimizer,
-            scale=scale,
-            epochs=chosen.epochs,
-            learning_rate=chosen.learning_rate,
-        )
-        for optimizer in chosen.optimizer
-        for scale in chosen.scale or weights.SCALES[optimizer]
-        for norm in chosen.norm
-    ]
-    return weights.record_all, settings
-
-
 def _data(chosen: argparse.Namespace) -> int:
     from lnlib import data
 
+    if chosen.folder is not None and chosen.name != "mnist":
+        raise ValueError(
+            f"--folder is where MNIST lies, and {chosen.name} come with scikit-learn; leave it out"
+        )
+    if chosen.folder is not None:
+        try:
+            if not chosen.folder:
+                raise FileNotFoundError(None, "an empty name; '.' is this folder")
+            Path(chosen.folder).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            why = "it is no folder" if isinstance(error, FileExistsError) else error.strerror
+            raise ValueError(
+                f"--folder must be a folder, got {chosen.folder!r} ({why}); name another"
+            ) from error
     if chosen.name == "mnist":
         from lnlib.data import mnist
 

@@ -12,7 +12,6 @@ import functools
 import math
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import nn
@@ -21,6 +20,8 @@ from lnlib.data import Dataset
 from lnlib.nn import LayerNorm
 from lnlib.nn.baselines import BatchNorm, WeightNormLinear
 from lnlib.replay import steps
+from lnlib.replay.settings import Settings as Base
+from lnlib.replay.settings import command
 from lnlib.replay.train import Classification, Recipe, record_runs, unusual
 
 NORMS = ("none", "batch", "layer", "weight")
@@ -28,9 +29,12 @@ PAPER = {"section": "6.6", "figure": "6"}
 # The paper's widths, and narrower ones for a data set of a fortieth of the size.
 HIDDEN = {"mnist": (1000, 1000), "digits": (200, 200)}
 
+# What the command line runs if a flag is not given; of these, several values are several runs.
+SEVERAL = {"learning_rate": (1e-3,), "batch_size": (4, 128), "norm": ("layer", "batch", "none")}
+
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
+class Settings(Base):
     """Everything that is chosen before a run.
 
     The paper gives the network, the optimizer's name, the number of training cases, the batch
@@ -41,7 +45,8 @@ class Settings:
         batch_size: 128 and 4 in the paper. A last, smaller batch of an epoch is left out.
         epochs: Passes over the training cases.
         data: ``mnist``, or ``digits`` for the small set that comes with scikit-learn.
-        hidden: Widths of the hidden layers; the command line takes :data:`HIDDEN` by data set.
+        hidden: Widths of the hidden layers. ``None`` takes those that :data:`HIDDEN` has for the
+            data set.
         train_cases: The first so many training cases (55,000 in the paper), at most all.
         learning_rate: Adam's; the paper does not give it.
         adam_betas: Adam's decay rates, at the defaults of Adam's paper.
@@ -61,7 +66,7 @@ class Settings:
     batch_size: int = 128
     epochs: int = 5
     data: str = "mnist"
-    hidden: tuple[int, ...] = HIDDEN["mnist"]
+    hidden: tuple[int, ...] | None = None
     train_cases: int = 55_000
     learning_rate: float = 1e-3
     adam_betas: tuple[float, float] = (0.9, 0.999)
@@ -75,49 +80,36 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run."""
-        for name, choices in (
-            ("norm", NORMS),
-            ("variance", ("paper", "biased", "unbiased")),
-            ("initialization", ("uniform", "he")),
-        ):
-            if getattr(self, name) not in choices:
-                raise ValueError(
-                    f"Settings: {name} must be one of {', '.join(choices)}, "
-                    f"got {getattr(self, name)!r}"
-                )
-        for name in (
-            "batch_size",
-            "epochs",
-            "train_cases",
-            "measured_cases",
-            "first_epoch_points",
-        ):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
-                raise ValueError(f"Settings: {name} must be a whole number from 1, got {value!r}")
-        if not all(isinstance(width, int) and width >= 1 for width in self.hidden):
-            raise ValueError(
-                "Settings: hidden must be widths from 1, one for each hidden layer, such as "
-                f"(100, 100), got {self.hidden!r}"
-            )
-        if not (math.isfinite(self.learning_rate) and self.learning_rate > 0):
-            raise ValueError(
-                f"Settings: learning_rate must be a positive number, got {self.learning_rate!r}"
-            )
+        if self.hidden is None:
+            usual = HIDDEN.get(self.data, HIDDEN["mnist"])
+            object.__setattr__(self, "hidden", usual)
+        self._one_of(
+            norm=NORMS,
+            variance=("paper", "biased", "unbiased"),
+            initialization=("uniform", "he"),
+        )
+        self._whole("batch_size", "epochs", "train_cases", "measured_cases", "first_epoch_points")
+        self._widths("hidden")
+        self._positive("learning_rate")
+        self._betas("adam_betas")
+        self._not_negative("adam_eps", "eps")
+        self._number("momentum", "a number from 0 to 1", lambda value: 0 <= value <= 1)
         if self.norm == "batch" and self.batch_size < 2:
             raise ValueError(
-                "Settings: batch norm needs batch_size of at least 2, got 1; its variance is 0 "
-                "there (layer norm has no such limit)"
+                "Settings: batch_size must be at least 2 where norm is batch, got 1; the variance "
+                "of one case is 0 (layer norm has no such limit)"
             )
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """Names of the settings that have no effect in this run."""
+        of_batch = () if self.norm == "batch" else ("variance", "momentum")
+        return of_batch if self.norm in ("batch", "layer") else (*of_batch, "eps")
 
     @property
     def unbiased(self) -> bool:
         """Whether batch norm divides by B - 1 in training."""
         return self.variance == "unbiased" or (self.variance == "paper" and self.batch_size < 128)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the settings as JSON values."""
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in vars(self).items()}
 
 
 def network(
@@ -241,22 +233,17 @@ def record_all(
 def run_name(experiment: str, settings: Settings, seed: int) -> str:
     """Name a run by its cell and by what is not as usual in its settings."""
     given = {k: getattr(settings, k) for k in ("norm", "batch_size", "epochs", "data")}
-    base = type(settings)(**given, hidden=HIDDEN[settings.data])
+    base = type(settings)(**given)
     data = [settings.data] if settings.data != "mnist" else []
     cell = [settings.norm, f"b{settings.batch_size}"]
     return "-".join([experiment, *data, *cell, *unusual(settings, base), f"seed{seed}"])
 
 
-def _command(settings: Settings, seed: int) -> str:
-    flags = "".join(
-        f" --{name.replace('_', '-')} {getattr(settings, name)}"
-        for name in ("data", "learning_rate", "momentum", "initialization")
-        if getattr(settings, name) != getattr(Settings(), name)
-    )
-    return (
-        f"python -m lnlib replay mnist --norm {settings.norm} --batch-size {settings.batch_size} "
-        f"--epochs {settings.epochs} --seeds {seed}{flags}"
-    )
+def run_command(experiment: str, replay: Replay) -> list[str]:
+    """Return the words that repeat a run, but for where it runs and where its record goes."""
+    always = ("norm", "batch_size", "epochs")
+    said = command(experiment, replay.chosen, replay.seed, *always)
+    return [*said, "--step", replay.step]
 
 
 _RECIPE = Recipe(
@@ -265,5 +252,5 @@ _RECIPE = Recipe(
     replay=Replay,
     name=functools.partial(run_name, "mnist"),
     label=lambda settings: f"{settings.norm}, batch {settings.batch_size}",
-    command=_command,
+    command=functools.partial(run_command, "mnist"),
 )

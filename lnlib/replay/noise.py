@@ -25,6 +25,9 @@ from lnlib.replay import mnist
 from lnlib.replay.train import Recipe, record_runs
 
 NORMS = ("batch", "layer", "none")
+# What the command line runs if a flag is not given; of these, several values are several runs.
+SEVERAL = {"norm": NORMS}
+SEEDS = 3
 PAPER = {"section": "6.6", "task": "ours, not the paper's"}
 CLOUD = 40  # batches of one unit, or cases under layer norm, that a record keeps
 COMPANY = (400, 8)  # cases, and batches in which each of them is seen
@@ -50,14 +53,15 @@ class Settings(mnist.Settings):
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run."""
-        if self.norm not in NORMS:
-            raise ValueError(f"Settings: norm must be one of {', '.join(NORMS)}, got {self.norm!r}")
-        if not isinstance(self.gradient_batches, int) or self.gradient_batches < 2:
-            raise ValueError(
-                "Settings: gradient_batches must be a whole number from 2, a variance needs two; "
-                f"got {self.gradient_batches!r}"
-            )
+        self._one_of(norm=NORMS)
+        self._whole("gradient_batches", least=2)  # a variance needs two
+        self._whole("statistics_cases")
         super().__post_init__()
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """Names of the settings that have no effect in this run."""
+        return (*super().unused, *(["statistics_cases"] if self.norm == "none" else []))
 
 
 class Seen(NamedTuple):
@@ -115,6 +119,8 @@ class Replay(mnist.Replay):
 
     Args: as :class:`lnlib.replay.mnist.Replay`.
     """
+
+    unmeasured = ("gradient_noise", "gradient_length")
 
     def measure(self) -> dict[str, float]:
         """Measure NLL and test error, and the noise; ``l`` is a norm's number, from 1.
@@ -290,19 +296,11 @@ def record_all(
     return record_runs(_RECIPE, settings, seeds, out=out, device=device, again=again, step=step)
 
 
-def _command(settings: Settings, seed: int) -> str:
-    data = f" --data {settings.data}" if settings.data != "mnist" else ""
-    return (
-        f"python -m lnlib replay noise --norm {settings.norm} --batch-size {settings.batch_size} "
-        f"--epochs {settings.epochs} --seeds {seed}{data}"
-    )
-
-
 _RECIPE = Recipe(
     experiment="noise",
     paper=PAPER,
     replay=Replay,
     name=functools.partial(mnist.run_name, "noise"),
     label=lambda settings: f"noise, {settings.norm}, batch {settings.batch_size}",
-    command=_command,
+    command=functools.partial(mnist.run_command, "noise"),
 )

@@ -89,17 +89,24 @@ def check(record: dict[str, Any], name: str = "record") -> None:
             f"{name}: written in format {record['format']}, but this lnlib {lnlib.__version__} "
             f"reads up to {FORMAT}; update lnlib"
         )
+    if wrong := _wrong(record):
+        raise BadRecord(f"{name}: {wrong}")
+
+
+def _wrong(record: Any) -> str:
     error = jsonschema.exceptions.best_match(
         jsonschema.Draft202012Validator(SCHEMA).iter_errors(record)
     )
     if error is not None:
-        raise BadRecord(f"{name}: {error.json_path} does not fit: {error.message[:200]}")
+        return f"{error.json_path} does not fit: {error.message[:200]}"
     curves = {k: v for k, v in record["curves"].items() if k != "x"}
     if record["curves"]["x"] not in curves:
-        raise BadRecord(f"{name}: the axis {record['curves']['x']!r} is not among the curves")
+        return f"the axis {record['curves']['x']!r} is not among the curves"
     if len({len(curve) for curve in curves.values()}) != 1:
         lengths = {k: len(v) for k, v in curves.items()}
-        raise BadRecord(f"{name}: curves must be of one length, got {lengths}")
+        return f"curves must be of one length, got {lengths}"
+    endless = [k for k, v in curves.items() if math.inf in v or -math.inf in v]
+    return f"curves must be finite, got inf in {', '.join(endless)}" if endless else ""
 
 
 def read(path: Path | str) -> dict[str, Any]:
@@ -108,28 +115,72 @@ def read(path: Path | str) -> dict[str, Any]:
     Raises:
         BadRecord: If the file is damaged, foreign, or of a newer format.
     """
+    return _checked(_read_json(path), path)
+
+
+_CURE = "record the run again with --again, or delete the file"
+
+
+def _read_json(path: Path | str) -> Any:
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is no number of JSON")
+
     try:
-        record = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise BadRecord(f"{path}: not a JSON file ({error}); record the run again") from error
-    check(record, str(path))
-    return record
+        if not Path(path).is_file():  # a pipe would be waited for
+            raise FileNotFoundError(None, "there is no such file")
+        content = Path(path).read_text(encoding="utf-8")
+        return json.loads(content, parse_constant=refuse)
+    except RecursionError:
+        why = "it is nested too deeply"
+    except OSError as error:
+        why = error.strerror
+    except ValueError as error:  # a whole number can be too long for Python, too
+        why = str(error)
+    raise BadRecord(f"{path}: not a JSON file that can be read ({why}); {_CURE}")
+
+
+def _checked(content: Any, path: Path | str) -> dict[str, Any]:
+    try:
+        check(content, str(path))
+    except RecursionError:  # while it says what is wrong
+        raise BadRecord(f"{path}: it is nested too deeply; {_CURE}") from None
+    except BadRecord as error:
+        cure = "" if "update lnlib" in str(error) else f"; {_CURE}"
+        raise BadRecord(f"{error}{cure}") from None
+    return content
 
 
 def read_all(experiment: str, where: Path | None = None, **settings: Any) -> list[dict[str, Any]]:
     """Read the records of one experiment whose settings have the given values.
 
     Args:
-        experiment: For example ``mnist``.
+        experiment: For example ``mnist``; what a record says of itself counts, not its file's name.
         where: The folder; the book's own by default.
-        **settings: For example ``norm="layer", batch_size=4``.
+        **settings: For example ``norm="layer", batch_size=4``. A record that lacks one of them is
+            left out.
 
     Returns:
         Records in the order of their file names; an empty list where there is none.
+
+    Raises:
+        BadRecord: If one of the experiment's records is damaged; all of them are named.
     """
-    paths = sorted(Path(where or folder()).glob(f"{experiment}-*.json"))
-    records = [read(path) for path in paths]
-    return [r for r in records if all(r["settings"].get(k) == v for k, v in settings.items())]
+    asked = {k: list(v) if isinstance(v, tuple) else v for k, v in settings.items()}
+    records, bad = [], []
+    for path in sorted(Path(where or folder()).glob("*.json")):
+        ours = path.name.startswith(f"{experiment}-")  # all that a damaged file says
+        try:
+            content = _read_json(path)
+            if isinstance(content, dict) and "experiment" in content:
+                ours = content["experiment"] == experiment
+            if ours:
+                records.append(_checked(content, path))
+        except BadRecord as error:
+            if ours:
+                bad.append(str(error))
+    if bad:
+        raise BadRecord("\n".join(bad))
+    return [r for r in records if asked.items() <= r["settings"].items()]
 
 
 def write(record: dict[str, Any], path: Path) -> None:
@@ -143,6 +194,30 @@ def write(record: dict[str, Any], path: Path) -> None:
     # One line a key: a diff can be read, and a curve stays on its line.
     body = ",\n".join(f" {json.dumps(key)}: {_dump(value)}" for key, value in record.items())
     _files.write(path, f"{{\n{body}\n}}\n".encode())
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a file that could not be written, before what it is to hold takes hours to make.
+
+    Raises:
+        ValueError: If its folder cannot be made, or no such file be written there.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _partial(path).touch()
+        _partial(path).unlink()
+        if path.is_dir():
+            raise IsADirectoryError(None, "a folder of this name is there")
+    except OSError as error:
+        why = "it is no folder" if isinstance(error, FileExistsError) else error.strerror
+        raise ValueError(
+            f"record_runs: out must be a folder where {path.name} can be written, got "
+            f"{path.parent} ({why}); choose another"
+        ) from error
+
+
+def _partial(path: Path) -> Path:
+    return path.with_name(f"{path.name}.{os.getpid()}.part")
 
 
 def _dump(value: Any) -> str:

@@ -21,6 +21,8 @@ from torch import nn
 
 from lnlib.data import Dataset
 from lnlib.nn import LayerNormGRU, LayerNormLSTM, LayerNormRNN
+from lnlib.replay.settings import Settings as Base
+from lnlib.replay.settings import command
 from lnlib.replay.train import (
     Classification,
     Recipe,
@@ -38,6 +40,15 @@ FORMS = {
     "gru": ("paper",),
     "rnn": ("paper", "parts"),
 }
+# What the command line runs if a flag is not given; of these, several values are several runs.
+SEVERAL = {
+    "step": ("row",),
+    "cell": CELLS,
+    "norm": NORMS,
+    "learning_rate": (None,),
+    "gain": (1.0,),
+}
+SEEDS = 5
 PAPER = {"section": "4", "equations": "4, 17-28", "task": "ours, not the paper's"}
 # Cell, norm, step: chosen on training cases held out, without a look at the test cases. No other
 # rate of the recorded sweep has a clearly lower NLL there, as the mean of the last five epochs.
@@ -61,7 +72,7 @@ _GATES = {"lstm": 4, "gru": 3, "rnn": 1}
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
+class Settings(Base):
     """Everything that is chosen before a run.
 
     Args:
@@ -120,49 +131,45 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run, and look up the learning rate that is not given."""
-        for name, choices in (
-            ("cell", CELLS),
-            ("norm", NORMS),
-            ("step", STEPS),
-            ("data", ("digits", "mnist")),
-            ("recurrent_init", ("uniform", "orthogonal")),
-            ("bias_init", ("zeros", "uniform")),
-            ("form", FORMS.get(self.cell, ())),
-        ):
-            if getattr(self, name) not in choices:
-                of = f" for {self.cell}" if name == "form" else ""
-                raise ValueError(
-                    f"Settings: {name} must be one of {', '.join(choices)}{of}, "
-                    f"got {getattr(self, name)!r}"
-                )
-        for name in (
+        self._one_of(cell=CELLS)
+        self._one_of(
+            norm=NORMS,
+            step=STEPS,
+            data=("digits", "mnist"),
+            recurrent_init=("uniform", "orthogonal"),
+            bias_init=("zeros", "uniform"),
+        )
+        known = FORMS[self.cell]
+        self._must("form", f"one of {', '.join(known)} for {self.cell}", self.form in known)
+        self._must("held_out", "True or False", isinstance(self.held_out, bool))
+        self._whole(
             "hidden",
             "epochs",
             "batch_size",
             "train_cases",
             "measured_cases",
             "first_epoch_points",
-        ):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
-                raise ValueError(f"Settings: {name} must be a whole number from 1, got {value!r}")
+        )
         if self.learning_rate is None:
             tuned = TUNED[self.cell, self.norm, self.step]
             object.__setattr__(self, "learning_rate", tuned)
-        for name in ("learning_rate", "clip"):
-            value = getattr(self, name)
-            if value is not None and not (math.isfinite(value) and value > 0):
-                raise ValueError(f"Settings: {name} must be a positive number, got {value!r}")
-        if not math.isfinite(self.gain):
-            raise ValueError(f"Settings: gain must be a finite number, got {self.gain!r}")
-        if self.norm == "none" and (self.gain != 1 or self.form != "paper"):
-            raise ValueError(
-                "Settings: gain and form are layer norm's; choose norm='layer' or leave them out"
+        self._positive("learning_rate")
+        if self.clip is not None:
+            self._number("clip", "a positive number, or none", lambda value: value > 0)
+        self._number("gain", "a finite number", lambda value: True)
+        self._betas("adam_betas")
+        self._not_negative("adam_eps", "eps")
+        for name, usual in (("gain", 1.0), ("form", "paper")) if self.norm == "none" else ():
+            self._must(
+                name,
+                "left out where norm is none, it is layer norm's",
+                getattr(self, name) == usual,
             )
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the settings as JSON values."""
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in vars(self).items()}
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """Names of the settings that have no effect in this run."""
+        return () if self.norm == "layer" else ("eps",)
 
 
 class Reader(nn.Module):
@@ -383,31 +390,10 @@ def _name(settings: Settings, seed: int) -> str:
     return "-".join(["sequence", *data, *kind, *extra, f"seed{seed}"])
 
 
-def _command(settings: Settings, seed: int) -> str:
-    base, flags = _base(settings), ""
-    for name in OPTIONS:
-        value = getattr(settings, name)
-        if value != getattr(base, name):
-            flags += f" --{name.replace('_', '-')}"
-            flags += "" if value is True else f" {value}".lower()
-    return (
-        f"python -m lnlib replay sequence --cell {settings.cell} --norm {settings.norm} "
-        f"--step {settings.step} --data {settings.data} --epochs {settings.epochs} "
-        f"--learning-rate {settings.learning_rate} --seeds {seed}{flags}"
-    )
+def _command(replay: Replay) -> list[str]:
+    always = ("cell", "norm", "step", "data", "epochs", "learning_rate")
+    return command("sequence", replay.chosen, replay.seed, *always)
 
-
-# What the command line can set beside cell, norm, step, data, epochs, learning rate and seeds.
-OPTIONS = (
-    "gain",
-    "form",
-    "hidden",
-    "batch_size",
-    "recurrent_init",
-    "bias_init",
-    "clip",
-    "held_out",
-)
 
 _RECIPE = Recipe(
     experiment="sequence",

@@ -14,6 +14,8 @@ import hashlib
 import io
 import itertools
 import math
+import re
+import shlex
 import sys
 import time
 import zlib
@@ -30,6 +32,7 @@ from tqdm import tqdm
 from lnlib import _files
 from lnlib.data import Dataset, load
 from lnlib.replay import ranks, record
+from lnlib.replay.settings import check_runs, words
 from lnlib.replay.steps import graph
 
 
@@ -42,6 +45,7 @@ class Experiment(Protocol):
     settings: dict[str, Any]  # everything that was chosen, JSON values alone
     seed: int
     step: str  # how an update is computed
+    unmeasured: tuple[str, ...]  # what can be NaN, for "not measured", in the midst of training
 
     def batches(self, epoch: int) -> Iterator[Any]:
         """Yield the epoch's batches in an order that depends on the seed and the epoch alone."""
@@ -99,6 +103,7 @@ class Classification:
     model: nn.Module
     optimizer: torch.optim.Optimizer
     step = "plain"
+    unmeasured: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -113,21 +118,25 @@ class Classification:
         device = torch.device(device)
         self.chosen, self.settings, self.seed = settings, settings.as_dict(), seed
         data = self.split(settings, data)
-        cases = len(data.x_train)
+        self.x, self.x_test = (torch.from_numpy(x).to(device) for x in (data.x_train, data.x_test))
+        self.y, self.y_test = (torch.from_numpy(y).to(device) for y in (data.y_train, data.y_test))
+        self.classes = int(data.y_train.max()) + 1
+        self.updates_per_epoch = len(data.x_train) // settings.batch_size
+
+    @staticmethod
+    def split(settings: Any, data: Dataset) -> Dataset:
+        """Return the cases to train on and those to measure on: here the first ``train_cases``.
+
+        Raises:
+            ValueError: If there are fewer training cases than ``batch_size``.
+        """
+        n = settings.train_cases
+        cases = len(data.x_train[:n])
         if cases < settings.batch_size:
             raise ValueError(
                 f"Replay: batch_size {settings.batch_size} needs as many training cases, "
                 f"{data.name} gives {cases}; choose a smaller batch_size"
             )
-        self.x, self.x_test = (torch.from_numpy(x).to(device) for x in (data.x_train, data.x_test))
-        self.y, self.y_test = (torch.from_numpy(y).to(device) for y in (data.y_train, data.y_test))
-        self.classes = int(data.y_train.max()) + 1
-        self.updates_per_epoch = cases // settings.batch_size
-
-    @staticmethod
-    def split(settings: Any, data: Dataset) -> Dataset:
-        """Return the cases to train on and those to measure on: here the first ``train_cases``."""
-        n = settings.train_cases
         return dataclasses.replace(data, x_train=data.x_train[:n], y_train=data.y_train[:n])
 
     def batches(self, epoch: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
@@ -196,13 +205,17 @@ def resolve_device(name: str) -> torch.device:
     """
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError as error:
-        raise ValueError(f"device must be auto, cpu, cuda or cuda:N, got {name!r}") from error
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise ValueError(f"device {name!r} was asked for, but PyTorch sees no GPU; use auto or cpu")
-    return device
+    known = re.fullmatch(r"cpu|cuda(?::(0|[1-9]\d?))?", name)
+    if known is None:
+        raise ValueError(f"device must be auto, cpu, cuda or cuda:N, got {name!r}")
+    if name != "cpu":
+        gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if int(known[1] or 0) >= gpus:
+            raise ValueError(
+                f"device {name!r} was asked for, but PyTorch sees {gpus or 'no'} "
+                f"GPU{'s' * (gpus > 1)}; use auto or cpu"
+            )
+    return torch.device(name)
 
 
 def measuring_points(updates_per_epoch: int, points: int) -> list[int]:
@@ -273,6 +286,18 @@ def train(
         with torch.inference_mode():
             measured = experiment.measure()
         experiment.model.train()
+        wrong = [
+            f"{name} is {value}"
+            for name, value in measured.items()
+            # Before the first update NaN says that there is nothing to average yet.
+            if math.isinf(value)
+            or (math.isnan(value) and points and name not in experiment.unmeasured)
+        ]
+        if wrong:
+            raise Diverged(
+                f"after {epoch:.4g} epochs {', '.join(wrong)}; a smaller learning rate is the "
+                "likely cure"
+            )
         points.append(
             {"epoch": epoch, "batch_nll": batch_nll, "wall_s": wall + time.perf_counter() - clock}
             | measured
@@ -442,7 +467,8 @@ class Recipe:
         replay: Makes one run of it.
         name: From settings and seed to the name of the record, without ``.json``.
         label: From settings to a few words on the progress bar.
-        command: From settings and seed to the command line that repeats the run.
+        command: From a run to the words that repeat it, but for where it runs and where its record
+            goes.
     """
 
     experiment: str
@@ -450,7 +476,7 @@ class Recipe:
     replay: type[Classification]
     name: Callable[[Any, int], str]
     label: Callable[[Any], str]
-    command: Callable[[Any, int], str]
+    command: Callable[[Any], list[str]]
 
 
 def unusual(settings: Settings, base: Settings) -> list[str]:
@@ -495,8 +521,11 @@ def record_runs(
         The records' paths, one for each run, new or not.
 
     Raises:
-        ValueError: If a record of the same name has other settings, and ``again`` is not given.
+        ValueError: If a record of the same name has other settings, and ``again`` is not given; if
+            runs cannot be asked for together or their records cannot be written; and at the end,
+            when all other runs are recorded, if a record is damaged.
     """
+    check_runs(settings, seeds)
     team = ranks.join(resolve_device(device))
     runs = [
         (chosen, seed, out / f"{recipe.name(chosen, seed)}.json")
@@ -506,12 +535,29 @@ def record_runs(
     loaded = functools.cache(lambda: load(settings[0].data))
     asked = zlib.crc32(repr([run[:2] for run in runs]).encode())
 
+    damaged: list[str] = []
+
+    def is_due(*run: Any) -> bool:
+        try:
+            return not _is_recorded(*run)
+        except record.BadRecord as error:  # no reason to keep the others waiting
+            damaged.append(str(error))
+            return False
+
+    def paths() -> list[Path]:
+        if damaged:
+            raise record.BadRecord("\n".join(damaged))
+        return [path for *_, path in runs]
+
     def decide() -> list[int]:
         _files.sweep(out, "*.json")
         _files.sweep(out / _CHECKPOINTS, "*.pt")
         for *_, path in runs:
             _drop_outlived(path)
-        due = [again or not _is_recorded(*run) for run in runs]
+        due = [again or is_due(*run) for run in runs]
+        for *_, path in itertools.compress(runs, due):
+            record.check_writable(path)
+            record.check_writable(_checkpoint(path))
         if any(due):
             loaded()  # before other ranks do: it may have to be downloaded
         # Seeds that a GPU trains side by side must be equally far.
@@ -527,10 +573,12 @@ def record_runs(
             "command, and name --epochs and --seeds if not every machine has a GPU"
         )
     todo = [run for run, stand in zip(runs, stands, strict=True) if stand]
-    if len(todo) < len(runs) and team.rank == 0:
-        print(f"{len(runs) - len(todo)} of {len(runs)} runs are recorded already in {out}.")
+    if (done := len(runs) - len(todo) - len(damaged)) and team.rank == 0:
+        print(f"{done} of {len(runs)} runs are recorded already in {out}.")
     if not todo:
-        return [path for *_, path in runs]
+        return paths()
+    for sentence in damaged:
+        print(sentence, file=sys.stderr)
     data = loaded()
 
     def updates(unit: ranks.Unit) -> int:
@@ -584,7 +632,7 @@ def record_runs(
         disable=team.rank > 0,
     ) as bar:
         team.work(units, train_unit, _drop_checkpoint, bar)
-    return [path for *_, path in runs]
+    return paths()
 
 
 def _side_by_side(device: torch.device, step: str = "plain", **_: Any) -> int:
@@ -612,9 +660,10 @@ def _epochs_kept(chosen: Any, seed: int, path: Path) -> int:
 
 def _is_recorded(chosen: Any, seed: int, path: Path) -> bool:
     """Say whether a run has its record, and refuse a record of other settings."""
-    if not path.exists():
+    if not os.path.exists(path):  # unlike Path.exists, False where a name is too long
         return False
-    kept, asked = record.read(path)["settings"], chosen.as_dict()
+    found = record.read(path)
+    kept, asked = found["settings"] | {"seed": found["seed"]}, chosen.as_dict() | {"seed": seed}
     if kept != asked:
         differs = {k: f"{kept.get(k)}, asked {v}" for k, v in asked.items() if kept.get(k) != v}
         raise ValueError(
@@ -637,7 +686,7 @@ def _drop_checkpoint(path: Path) -> None:
 def _drop_outlived(path: Path) -> None:
     # A process can end after it has written the record and before it has dropped the checkpoint.
     kept = _checkpoint(path)
-    both = path.exists() and kept.exists()
+    both = os.path.exists(path) and os.path.exists(kept)
     if both and kept.stat().st_mtime <= path.stat().st_mtime:
         _drop_checkpoint(path)
 
@@ -649,7 +698,10 @@ def _without_gpu(recipe: Recipe, todo: ranks.Unit) -> str:
     seconds = 0.0
     for chosen, *_ in todo:
         path = record.folder() / f"{recipe.name(chosen, 0)}.json"
-        kept = record.read(path) if path.exists() else None
+        try:
+            kept = record.read(path)
+        except record.BadRecord:
+            kept = None
         usual = chosen.as_dict() | {"epochs": kept and kept["settings"]["epochs"]}
         if not kept or kept["settings"] != usual or "CPU" not in kept["provenance"]["device"]:
             return " No GPU was found: the bar says within a minute how long the CPU takes."
@@ -685,7 +737,14 @@ def _record(
         "provenance": record.provenance(
             device=device,
             wall_s=points[-1]["wall_s"],
-            command=f"{recipe.command(replay.chosen, replay.seed)} --out {out}",
+            command=shlex.join(
+                [
+                    *recipe.command(replay),
+                    *words("device", str(device)),
+                    *words("threads", torch.get_num_threads()),
+                    *words("out", str(out)),
+                ]
+            ),
         )
         | {"step": replay.step}
         | shared,

@@ -16,6 +16,7 @@ from torch import nn
 
 from lnlib.data import Dataset
 from lnlib.replay import mnist
+from lnlib.replay.settings import command
 from lnlib.replay.train import Recipe, record_runs, unusual
 
 NORMS = ("none", "layer", "batch")
@@ -23,6 +24,9 @@ OPTIMIZERS = ("sgd", "adam")
 RATES = {"sgd": 0.1, "adam": 3e-3}
 # At the start, in the book: other lengths with plain gradient descent alone.
 SCALES = {"sgd": (1.0, 0.25, 4.0, 16.0), "adam": (1.0,)}
+# What the command line runs if a flag is not given; of these, several values are several runs.
+SEVERAL = {"optimizer": OPTIMIZERS, "scale": (), "norm": NORMS}  # scale: SCALES
+SEEDS = 3
 PAPER = {"section": "5.2.2", "task": "ours, not the paper's"}
 
 
@@ -48,17 +52,16 @@ class Settings(mnist.Settings):
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run, and look up the learning rate that is not given."""
-        for name, choices in (("norm", NORMS), ("optimizer", OPTIMIZERS)):
-            if getattr(self, name) not in choices:
-                raise ValueError(
-                    f"Settings: {name} must be one of {', '.join(choices)}, "
-                    f"got {getattr(self, name)!r}"
-                )
+        self._one_of(norm=NORMS, optimizer=OPTIMIZERS)
         if self.learning_rate is None:
             object.__setattr__(self, "learning_rate", RATES[self.optimizer])
-        if not (math.isfinite(self.scale) and self.scale > 0):
-            raise ValueError(f"Settings: scale must be a positive number, got {self.scale!r}")
+        self._positive("scale")
         super().__post_init__()
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """Names of the settings that have no effect in this run."""
+        return (*super().unused, *(["adam_betas", "adam_eps"] if self.optimizer == "sgd" else []))
 
 
 class Replay(mnist.Replay):
@@ -163,16 +166,14 @@ def record_all(
 
 def _name(settings: Settings, seed: int) -> str:
     given = {k: getattr(settings, k) for k in ("norm", "optimizer", "scale", "epochs")}
-    kind = [settings.norm, settings.optimizer, f"x{settings.scale:g}"]
+    scale = f"x{settings.scale}".removesuffix(".0")
+    kind = [settings.norm, settings.optimizer, scale]
     return "-".join(["weights", *kind, *unusual(settings, Settings(**given)), f"seed{seed}"])
 
 
-def _command(settings: Settings, seed: int) -> str:
-    return (
-        f"python -m lnlib replay weights --norm {settings.norm} --optimizer {settings.optimizer} "
-        f"--scale {settings.scale:g} --learning-rate {settings.learning_rate:g} "
-        f"--epochs {settings.epochs} --seeds {seed}"
-    )
+def _command(replay: Replay) -> list[str]:
+    always = ("norm", "optimizer", "scale", "learning_rate", "epochs")
+    return command("weights", replay.chosen, replay.seed, *always)
 
 
 _RECIPE = Recipe(

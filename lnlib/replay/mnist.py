@@ -22,7 +22,7 @@ from lnlib.nn.baselines import BatchNorm, WeightNormLinear
 from lnlib.replay import steps
 from lnlib.replay.settings import Settings as Base
 from lnlib.replay.settings import command
-from lnlib.replay.train import Classification, Recipe, record_runs, unusual
+from lnlib.replay.train import Classification, Recipe, record_runs, resolve_device, unusual
 
 NORMS = ("none", "batch", "layer", "weight")
 PAPER = {"section": "6.6", "figure": "6"}
@@ -227,7 +227,14 @@ def record_all(
     Returns:
         The records' paths, one for each run, new or not.
     """
+    check_step(step, device)
     return record_runs(_RECIPE, settings, seeds, out=out, device=device, again=again, step=step)
+
+
+def check_step(step: str, device: str) -> None:
+    """Refuse a step that cannot run here before data are asked for."""
+    if step != "auto":  # auto would start a compiler, even where all is recorded
+        steps.choose(step, 1, resolve_device(device))
 
 
 def run_name(experiment: str, settings: Settings, seed: int) -> str:

@@ -293,6 +293,7 @@ def record_all(
     Returns:
         The records' paths, one for each run, new or not.
     """
+    mnist.check_step(step, device)
     return record_runs(_RECIPE, settings, seeds, out=out, device=device, again=again, step=step)
 
 

@@ -106,7 +106,8 @@ class Replay(mnist.Replay):
         return torch.stack([w.detach().double().norm() for w in self._weights])
 
     def _before(self, *_: object) -> None:
-        self._old = [w.detach().double() for w in self._weights]
+        # A copy in double precision as well, where .double() would return the weights themselves.
+        self._old = [w.detach().to(torch.float64, copy=True) for w in self._weights]
 
     @torch.no_grad()
     def _after(self, *_: object) -> None:

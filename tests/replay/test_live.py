@@ -30,10 +30,13 @@ def without_time(points):
     return [{k: v for k, v in p.items() if k != "wall_s" and v == v} for p in points]
 
 
-def test_a_race_is_the_runs_of_its_norms_and_seeds(small):
-    raced = list(live.race(("layer", "batch"), 2, 32, "cpu", epochs=2))
+@pytest.mark.parametrize("given", [{}, {"learning_rate": 0.02}], ids=str)
+def test_a_race_is_the_runs_of_its_norms_and_seeds(small, given):
+    raced = list(live.race(("layer", "batch"), 2, 32, "cpu", epochs=2, **given))
     for norm in ("layer", "batch"):
-        settings = mnist.Settings(norm=norm, batch_size=32, epochs=2, first_epoch_points=6, **SMALL)
+        settings = mnist.Settings(
+            norm=norm, batch_size=32, epochs=2, first_epoch_points=6, **SMALL, **given
+        )
         for seed in (0, 1):
             alone = mnist.Replay(settings, data.load("digits"), seed=seed, step="manual")
             expected = list(train.train(alone, epochs=2, first_epoch_points=6))

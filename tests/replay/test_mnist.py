@@ -1,5 +1,7 @@
 """Section 6.6: the network, its norms, its settings."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +10,7 @@ from torch import nn
 from lnlib import data
 from lnlib.nn import LayerNorm
 from lnlib.nn.baselines import BatchNorm, WeightNormLinear
-from lnlib.replay.mnist import NORMS, Replay, Settings, network
+from lnlib.replay.mnist import HIDDEN, NORMS, Replay, Settings, network
 from lnlib.replay.train import train
 
 
@@ -76,6 +78,9 @@ def test_batches_cover_each_case_once_and_depend_on_seed_and_epoch_alone(digits)
         return torch.cat([x for x, _ in replay.batches(epoch)]).tolist()
 
     once = order(0, 0)
+    # Seeds share no order, in whatever epoch.
+    orders = {(seed, epoch): tuple(order(seed, epoch)) for seed in range(3) for epoch in range(3)}
+    assert len(set(orders.values())) == 9
     assert len(set(once)) == len(once) == len(digits.x_train) // 4 * 4
     assert once == order(0, 0, "batch") != order(0, 1)
     assert once != order(1, 0)
@@ -161,12 +166,26 @@ def test_weight_norm_equals_the_formula():
     ("wrong", "said"),
     [
         ({"norm": "group"}, "norm must be one of none, batch, layer, weight, got 'group'"),
-        ({"batch_size": 0}, "batch_size must be a whole number from 1, got 0"),
+        ({"batch_size": 0}, "batch_size must be a whole number from 1 to 1,000,000,000, got 0"),
         ({"hidden": (100, 0)}, r"hidden must be widths from 1, .*, got \(100, 0\)"),
-        ({"epochs": 1.5}, "epochs must be a whole number from 1, got 1.5"),
+        ({"epochs": 1.5}, "epochs must be a whole number from 1 to 1,000,000,000, got 1.5"),
         ({"learning_rate": float("nan")}, "learning_rate must be a positive number, got nan"),
-        ({"norm": "batch", "batch_size": 1}, "batch norm needs batch_size of at least 2"),
-        ({"variance": "n-1"}, "variance must be one of paper, biased, unbiased"),
+        (
+            {"norm": "batch", "batch_size": 1},
+            "batch_size must be at least 2 where norm is batch, got 1",
+        ),
+        ({"variance": "n-1"}, "variance must be one of paper, biased, unbiased, got 'n-1'"),
+        ({"batch_size": True}, "batch_size must be a whole number from 1 .*, got True"),
+        ({"hidden": ()}, r"hidden must be widths from 1, one for each .*, got \(\)"),
+        ({"hidden": 100}, "hidden must be widths from 1, .*, got 100"),
+        ({"adam_betas": (0.9, 1.0)}, r"adam_betas must be two numbers from 0 .*, got \(0.9, 1.0\)"),
+        ({"adam_betas": (0.9,)}, r"adam_betas must be two numbers from 0 .*, got \(0.9,\)"),
+        ({"adam_eps": -1e-9}, "adam_eps must be a number from 0, got -1e-09"),
+        ({"eps": float("inf")}, "eps must be a number from 0, got inf"),
+        ({"momentum": -1}, "momentum must be a number from 0 to 1, got -1"),
+        ({"momentum": 2.0}, "momentum must be a number from 0 to 1, got 2.0"),
+        ({"learning_rate": 10**400}, "learning_rate must be a positive number, got 1000"),
+        ({"learning_rate": "0.1"}, "learning_rate must be a positive number, got '0.1'"),
     ],
 )
 def test_settings_refuse_what_cannot_be_run(wrong, said):
@@ -202,3 +221,17 @@ def test_one_flat_tensor_trains_as_one_tensor_a_parameter_does(norm, digits):
 def test_replay_refuses_a_negative_seed(digits):
     with pytest.raises(ValueError, match="seed must be a whole number from 0, got -1"):
         Replay(Settings(), digits, seed=-1)
+
+
+def test_equal_settings_are_one_run_however_they_are_written():
+    written = Settings(hidden=[8, 4], learning_rate=1, adam_betas=[0, 0.5], eps=-0.0)
+    assert written == Settings(hidden=(8, 4), learning_rate=1.0, adam_betas=(0.0, 0.5), eps=0.0)
+    assert hash(written) == hash(Settings(**written.as_dict()))
+    expected = '{"hidden": [8, 4], "learning_rate": 1.0, "adam_betas": [0.0, 0.5], "eps": 0.0}'
+    kept = {k: written.as_dict()[k] for k in ("hidden", "learning_rate", "adam_betas", "eps")}
+    assert json.dumps(kept) == expected
+
+
+def test_the_widths_that_are_not_given_are_those_of_the_data_set():
+    assert Settings(data="digits").hidden == HIDDEN["digits"] != Settings().hidden
+    assert Settings().hidden == HIDDEN["mnist"] == (1000, 1000)

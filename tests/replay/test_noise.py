@@ -216,8 +216,9 @@ def test_it_trains_as_the_replay_of_figure_6_does(digits, norm):
     ("wrong", "said"),
     [
         ({"norm": "weight"}, "norm must be one of batch, layer, none, got 'weight'"),
-        ({"gradient_batches": 1}, "gradient_batches must be a whole number from 2"),
-        ({"batch_size": 1}, "batch norm needs batch_size of at least 2"),
+        ({"gradient_batches": 1}, "gradient_batches must be a whole number from 2 .*, got 1"),
+        ({"statistics_cases": 0}, "statistics_cases must be a whole number from 1 .*, got 0"),
+        ({"batch_size": 1}, "batch_size must be at least 2 where norm is batch, got 1"),
     ],
 )
 def test_settings_that_cannot_be_run_are_refused(wrong, said):

@@ -150,7 +150,7 @@ def test_records_are_written_named_and_not_repeated(tmp_path, capsys):
     assert all(path.name.startswith("weights-layer-sgd-x") for path in paths)
     found = record.read_all("weights", tmp_path, scale=4.0)
     assert len(found) == 1
-    assert "--scale 4 " in found[0]["provenance"]["command"]
+    assert "--scale 4.0 " in found[0]["provenance"]["command"]
     assert {"length_1", "square_2", "turn_1"} <= set(found[0]["curves"])
     capsys.readouterr()
     weights.record_all(chosen, [0], out=tmp_path, device="cpu")

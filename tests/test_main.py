@@ -51,7 +51,7 @@ def refused(arguments, capsys):
     said = capsys.readouterr()
     assert status in (1, 2)
     assert said.out == ""
-    assert re.fullmatch(r"lnlib [^\n]+\n", said.err), said.err
+    assert re.fullmatch(r"lnlib[ :][^\n]+\n", said.err), said.err
     return said.err
 
 
@@ -336,7 +336,7 @@ def table():
             yield experiment, name, values
 
 
-@pytest.mark.parametrize(("experiment", "name", "values"), table())
+@pytest.mark.parametrize(("experiment", "name", "values"), list(table()))
 def test_a_wrong_value_is_refused_by_the_name_of_its_flag(
     experiment, name, values, tmp_path, capsys, monkeypatch
 ):
@@ -377,6 +377,7 @@ def test_a_wrong_value_is_refused_by_the_name_of_its_flag(
         ("sequence --gain 1 1.0", "--gain must differ, got 1.0 twice; give it once"),
         ("weights --scale 2 2", "--scale must differ, got 2 twice; give it once"),
         ("mnist --step graph --device cpu", "--step 'graph' needs a CUDA device, got cpu"),
+        ("noise --step graph --device cpu", "--step 'graph' needs a CUDA device, got cpu"),
         ("mnist --device cuda", "--device 'cuda' was asked for, but PyTorch sees no GPU"),
         ("mnist --epochs", "argument --epochs: expected one argument; see python -m lnlib replay"),
         ("weights --step plain", "unrecognized arguments: --step plain; see python -m lnlib"),
@@ -425,7 +426,7 @@ def impossible(kind, tmp_path):
     elif kind == "a name too long":
         return tmp_path / ("x" * 300), "File name too long"
     elif kind == "not allowed":
-        return Path("/proc/no"), "No such file|denied|not permitted"
+        return Path("/proc/no"), "No such file or directory|Permission denied"
     return tmp_path / "out", "it is no folder"
 
 
@@ -505,10 +506,8 @@ def test_a_measured_value_that_is_not_finite_leaves_no_record(tmp_path, capsys):
 
 def test_the_time_left_is_that_of_as_many_epochs(tmp_path, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    (path,) = record.folder().glob("weights-layer-sgd-x1-seed0.json")
     monkeypatch.setattr(record, "folder", lambda: tmp_path)
-    (path,) = (record.Path(record.__file__).parents[2] / "book" / "runs").glob(
-        "weights-layer-sgd-x1-seed0.json"
-    )
     kept = record.read(path)
     assert kept["settings"]["epochs"] == 20
     kept["provenance"]["wall_s"] = 100.0
@@ -531,6 +530,11 @@ def test_the_time_left_is_that_of_as_many_epochs(tmp_path, monkeypatch):
         ([{}], [0, "1"], "seeds must be whole numbers from 0 .* got '1'"),
         ([{}], [3, 3], "seeds must differ, got 3 twice"),
         ([{}, {}], [0], "settings must differ, got Settings"),
+        (
+            [{}, {"epochs": 3}],
+            [0],
+            "records must differ, got 'weights-layer-sgd-x1-seed0.json' twice",
+        ),
         ([{}, {"data": "mnist"}], [0], "settings must share one data set, got digits, mnist"),
     ],
 )

@@ -32,7 +32,7 @@ from tqdm import tqdm
 from lnlib import _files
 from lnlib.data import Dataset, load
 from lnlib.replay import ranks, record
-from lnlib.replay.settings import check_runs, words
+from lnlib.replay.settings import check_different, check_runs, words
 from lnlib.replay.steps import graph
 
 
@@ -532,6 +532,7 @@ def record_runs(
         for seed in seeds
         for chosen in settings
     ]
+    check_different("record_runs: records", [path.name for *_, path in runs])
     loaded = functools.cache(lambda: load(settings[0].data))
     asked = zlib.crc32(repr([run[:2] for run in runs]).encode())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import inspect
 import itertools
 import os
@@ -51,6 +52,7 @@ class Asked(NamedTuple):
     seeds: list[int]
     options: dict[str, Any]  # of the experiment's record_all
     threads: int | None
+    idle: list[str]  # flags that change none of the runs
 
 
 def asked(arguments: list[str]) -> Asked:
@@ -136,6 +138,7 @@ def _add_experiment(experiments: argparse._SubParsersAction, name: str) -> None:
     add("--again", action="store_true", help="repeat what is already recorded")
 
 
+@functools.cache
 def _manual(kind: type) -> dict[str, str]:
     """Return what the docstring of a dataclass, and those it is built on, say of each field."""
     found: dict[str, str] = {}
@@ -186,13 +189,11 @@ def _asked(chosen: argparse.Namespace) -> Asked:
     if not chosen.out:
         raise ValueError("--out must be a folder, got an empty name; '.' is this folder")
     runs = _runs(name, module, given)
-    for field in named:
-        if all(field in run.unused for run in runs):
-            raise ValueError(f"{settings.flag(field)} has no effect on these runs; leave it out")
+    idle = [settings.flag(k) for k in named if all(k in run.unused for run in runs)]
     options = {"out": Path(chosen.out), "device": chosen.device, "again": chosen.again}
     if name in ("mnist", "noise"):
         options["step"] = chosen.step
-    return Asked(name, runs, seeds, options, chosen.threads)
+    return Asked(name, runs, seeds, options, chosen.threads, idle)
 
 
 def _runs(name: str, module: Any, given: dict[str, Any]) -> list[Any]:
@@ -224,6 +225,8 @@ def _as_typed(sentence: str) -> str:
 
 def _replay(chosen: argparse.Namespace) -> int:
     wanted = _asked(chosen)
+    for flag in wanted.idle:
+        print(f"lnlib replay: {flag} has no effect on these runs", file=sys.stderr)
     import torch
 
     if wanted.threads is not None:

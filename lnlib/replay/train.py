@@ -14,6 +14,7 @@ import hashlib
 import io
 import itertools
 import math
+import os
 import re
 import shlex
 import sys

@@ -284,10 +284,11 @@ def test_a_text_that_is_no_number_gets_a_sentence_and_does_not_count(page):
 
 def test_a_phone_offers_digits_and_a_minus_where_one_may_be_needed(reader, write):
     cold = number("How cold?", 3, why=".", otherwise=".", wrong={-3: "The sign."})
+    below = number("How far below?", -3, why=".", otherwise=".", wrong={3: "The sign."})
     with reader() as page:
-        page.goto(write(Quiz(LAST, cold)))
+        page.goto(write(Quiz(LAST, cold, below)))
         modes = page.get_by_role("textbox").evaluate_all("es => es.map(e => e.inputMode)")
-    assert modes == ["decimal", "text"]
+    assert modes == ["decimal", "text", "text"]
 
 
 def test_items_start_as_python_mixed_them_and_every_order_is_judged_as_python_does(page):

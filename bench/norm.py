@@ -27,6 +27,7 @@ from lnlib.nn import LayerNorm
 from lnlib.nn.baselines import BatchNorm
 
 SHAPES = [(4096, 1024), (128, 1000)]
+BETWEEN = (1024, 1024)  # the machine's copy, at one size more
 EPS = 1e-5
 AXIS = {"LayerNorm": -1, "BatchNorm": 0, "RMSNorm": -1}
 OURS = {
@@ -209,7 +210,9 @@ def product(device: str) -> dict[str, Any]:
 
 def rows(device: str) -> list[dict[str, Any]]:
     """Return the rows of one device; NumPy's are the processor's."""
-    found = [product(device)]
+    copy = medians({}, 0.5, device, floors=movers(BETWEEN, device)[PASSES[0]])["floor"]
+    facts = {"bytes": 2 * 4 * BETWEEN[0] * BETWEEN[1]}
+    found = [product(device), _machine("copy", _text(BETWEEN), copy, device, **facts)]
     for shape in SHAPES:
         if device == "cpu":
             with threads(1), threadpool_limits(1, "blas"):

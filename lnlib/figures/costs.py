@@ -341,18 +341,17 @@ _FINE = 2 ** np.arange(5, 14.1, 1)
 def machines(bench: Bench) -> dict[str, dict[str, Any]]:
     """Return machines: operations a second in products and elsewhere, bytes a second and a number.
 
-    The processor's are measured: a large product, and the fastest way to move two arrays. Arrays
-    that an inner cache holds move faster, so that there is a second number of bytes, for as many
-    as were moved or fewer. Those of the H100 (SXM) are NVIDIA's: 67 Tflop/s in float32, 989 in
-    bfloat16 on the tensor cores, which can do products alone, and 3.35 TB/s.
+    The processor's are measured: a large product, and the fastest way to move two arrays, which is
+    faster where a cache holds them, so that each measured size has a number of its own. Those of
+    the H100 (SXM) are NVIDIA's: 67 Tflop/s in float32, 989 in bfloat16 on the tensor cores, which
+    can do products alone, and 3.35 TB/s.
     """
     product = bench.one("machine", path="matrix product")
     rate = product["flops"] / product["ms"] * 1e3
     copies = sorted(bench.pick("machine", path="copy"), key=lambda r: r["bytes"])
     speeds = [r["bytes"] / r["ms"] * 1e3 for r in copies]
     here = {"product": rate, "other": rate, "bytes": speeds[-1], "size": 4}
-    # Between two measured sizes the faster one: a least time has to be one.
-    here["cached"] = (copies[-1]["bytes"], max(speeds))
+    here["copies"] = [(r["bytes"], speed) for r, speed in zip(copies, speeds, strict=True)]
     h100 = {"product": 67e12, "other": 67e12, "bytes": 3.35e12, "size": 4}
     return {
         "this CPU, float32": here,
@@ -363,8 +362,11 @@ def machines(bench: Bench) -> dict[str, dict[str, Any]]:
 
 def at_size(machine: dict[str, Any], N: int, H: int) -> dict[str, Any]:
     """Return the machine as arrays of N × H numbers find it: faster, if a cache holds them."""
-    limit, speed = machine.get("cached", (0, machine["bytes"]))
-    return machine | {"bytes": speed} if 2 * machine["size"] * N * H < limit else machine
+    if "copies" not in machine:
+        return machine
+    # Between two measured sizes as fast as the smaller: a least time has to be one.
+    below = sum(size <= 2 * machine["size"] * N * H for size, _ in machine["copies"])
+    return machine | {"bytes": max(speed for _, speed in machine["copies"][max(0, below - 1) :])}
 
 
 def linear(which: str, N: int, H: int, size: int) -> tuple[float, float]:

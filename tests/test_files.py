@@ -118,6 +118,19 @@ def test_sweep_takes_what_an_ended_process_left(tmp_path, name, seconds, goes):
     assert left.exists() != goes
 
 
+def test_sweep_leaves_the_part_of_another_users_process(tmp_path, monkeypatch):
+    def not_ours(process, signal):
+        assert signal == 0, "the question must not end it"
+        raise PermissionError
+
+    monkeypatch.setattr(os, "kill", not_ours)
+    left = tmp_path / "a.json.7.part"
+    left.touch()
+    os.utime(left, (time.time() - 3600,) * 2)
+    _files.sweep(tmp_path, "*.json")
+    assert left.exists()
+
+
 @pytest.mark.parametrize("kind", ["pipe", "socket", "device", "folder"])
 def test_what_is_no_file_is_refused_by_name(tmp_path, kind, monkeypatch):
     path = tmp_path / "x"

@@ -191,6 +191,11 @@ def test_a_foreign_file_is_refused_and_again_starts_over(digits, tmp_path, capsy
     file = tmp_path / "run.pt"
     file.write_bytes(content)
     refuse(digits, file, "is damaged, or no checkpoint")
+    broken = tiny(digits, file, again=True)
+    next(broken)
+    broken.close()
+    assert not file.exists(), "the next call would meet it once more"
+    file.write_bytes(content)
     assert_again_starts_over(digits, file, capsys, epochs=1)
 
 
@@ -363,6 +368,21 @@ def test_a_full_disk_keeps_the_former_checkpoint_and_says_what_is_needed(
         list(tiny(digits, file))
     assert file.read_bytes() == saved[0]
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_full_disk_keeps_the_former_record_and_says_what_is_needed(tmp_path, monkeypatch):
+    chosen = [Settings(norm="none", epochs=1, **SMALL)]
+    (path,) = mnist.record_all(chosen, [0], out=tmp_path, device="cpu", step="plain")
+    kept, before = record.read(path), path.read_bytes()
+
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=rf"cannot write .*seed0.json: .*{len(before):,} bytes are"):
+        record.write(kept, path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.glob("*.part")) == []
 
 
 def test_what_a_killed_process_left_is_swept_at_the_next_start(tmp_path):

@@ -25,7 +25,7 @@ from lnlib.replay.settings import words
 
 SHORT = {  # a run of a tenth of a second
     "mnist": "--data digits --norm batch --batch-size 400 --hidden 8 --step plain",
-    "noise": "--data digits --norm batch --batch-size 400 --hidden 8 --step plain",
+    "noise": "--data digits --norm batch --batch-size 300 --hidden 8 --step plain",
     "sequence": "--cell rnn --norm layer --batch-size 400 --hidden 8",
     "weights": "--norm layer --optimizer sgd --scale 1 --batch-size 400 --hidden 8",
 }
@@ -489,6 +489,7 @@ def test_a_damaged_record_keeps_its_own_run_alone_waiting(tmp_path, capsys):
     first, second = sorted(tmp_path.glob("*.json"))
     first.write_text('{"format": 1, "exp')
     second.unlink()
+    capsys.readouterr()
     assert main(both) == 1
     said = capsys.readouterr().err
     assert second.exists()

@@ -30,6 +30,7 @@ True of all of them:
 - NaN or infinity in ``x`` spoils the outputs that share its statistics, and no others.
 """
 
+import functools
 import math
 from collections.abc import Iterator
 
@@ -58,8 +59,20 @@ def _moments(
         rest = centered.sum(-1, keepdims=True) / n
     centered -= rest
     # Not E[x^2] - E[x]^2: in float32 it cancels once |mean| >> std.
-    var = np.square(centered).sum(-1, keepdims=True, dtype=float) / (n - ddof)
-    return centered, mean + rest, var.astype(dtype)
+    return centered, mean + rest, _dot(centered, centered) / (n - ddof)
+
+
+def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the sum of products over the last axis, its parts added up in float64."""
+    # Along the memory vecdot keeps many sums at a time; across it, einsum keeps one a part.
+    along = a.strides[-1] == a.itemsize
+    dot = np.vecdot if along else functools.partial(np.einsum, "...i,...i->...")
+    part = 128 if along else 16
+    whole = a.shape[-1] // part * part
+    cut = (*a.shape[:-1], -1, part)
+    parts = dot(a[..., :whole].reshape(cut), b[..., :whole].reshape(cut))
+    total = parts.sum(-1, dtype=float) + dot(a[..., whole:], b[..., whole:])
+    return total[..., None]
 
 
 def _standardize(
@@ -67,7 +80,7 @@ def _standardize(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return ``x_hat = (x - mean) / std`` and ``std = sqrt(var + eps)`` over the last axis."""
     x_hat, _, var = _moments(x, ddof, out)
-    std = np.sqrt(var + eps)
+    std = np.sqrt(var + eps).astype(x_hat.dtype)
     x_hat /= std
     return x_hat, std
 
@@ -77,11 +90,10 @@ def _standardize_backward(
 ) -> np.ndarray:
     """Return ``dx`` from ``dx_hat``: directly, through ``mean``, and through ``var``."""
     n, dtype = x_hat.shape[-1], np.result_type(dx_hat, x_hat)
-    shift = dx_hat.sum(-1, keepdims=True, dtype=float) / n
-    along = dx_hat * x_hat
-    slope = along.sum(-1, keepdims=True, dtype=float) / (n - ddof)
-    dx = np.subtract(dx_hat, shift.astype(dtype))
-    dx -= np.multiply(slope.astype(dtype), x_hat, out=along)
+    shift = dx_hat.sum(-1, keepdims=True) / n
+    slope = (_dot(dx_hat, x_hat) / (n - ddof)).astype(dtype)
+    dx = dx_hat - shift
+    dx -= slope * x_hat
     dx /= std
     return dx
 
@@ -502,7 +514,7 @@ def batch_statistics(x: np.ndarray, *, ddof: int = 0) -> tuple[np.ndarray, np.nd
     rows = _features_first(x)
     _check_cases("batch_statistics", rows.shape[1], ddof)
     _, mean, var = _moments(rows, ddof)
-    return mean[:, 0], var[:, 0]
+    return mean[:, 0], var[:, 0].astype(mean.dtype)
 
 
 def update_running(running: np.ndarray, batch: np.ndarray, momentum: float = 0.1) -> np.ndarray:

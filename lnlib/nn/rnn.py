@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from lnlib.nn import kernels
+from lnlib.nn.kernels.plain import Product
 from lnlib.nn.norm import LayerNorm
 
 State = Tensor | tuple[Tensor, Tensor]
@@ -126,22 +127,14 @@ class _Recurrent(nn.Module):
             for name in self.forms[self.form][0]
             for norm in [getattr(self, f"layernorm_{name}{suffix}")]
         }
-        inputs = self._inputs(data, weights["weight_ih"], b, norms)
+        product = Product(
+            weights["weight_ih"], b, tuple(norms[name] for name in ("i", "in") if name in norms)
+        )
         return kernels.run(
-            self.implementation, self.kind, inputs, batch_sizes, *state, weights["weight_hh"],
+            self.implementation, self.kind, data, batch_sizes, *state, weights["weight_hh"],
             *self._recurrent_norms(norms), **self._recurrent_options(), eps=self.eps,
-            reverse=reverse,
+            reverse=reverse, product=product,
         )  # fmt: skip
-
-    def _inputs(self, data, weight, b, norms) -> Tensor:
-        """Return the part that needs no loop, of all steps at once, ``(N, gates * H)``."""
-        inputs = F.linear(data, weight)
-        if "i" not in norms:
-            return inputs if b is None else inputs + b
-        gain, bias = norms["i"]
-        if b is not None:  # eq. 20 has b outside; there is no need for a second pass to add it
-            bias = bias + b
-        return F.layer_norm(inputs, inputs.shape[-1:], gain, bias, self.eps)
 
     def _recurrent_norms(self, norms) -> list:
         raise NotImplementedError
@@ -434,17 +427,6 @@ class _LSTM(_Recurrent):
 class _GRU(_Recurrent):
     kind, gates = "gru", 3
     forms: ClassVar = {"paper": ({"i": 2, "h": 2, "in": 1, "hn": 1}, False)}
-
-    def _inputs(self, data, weight, b, norms) -> Tensor:
-        k = 2 * self.hidden_size  # of r and z together; eqs. 26 and 27 normalize the rest alone
-        parts = (("i", weight[:k]), ("in", weight[k:]))
-        return torch.cat(
-            [
-                F.layer_norm(F.linear(data, w), (len(w),), *norms[name], self.eps)
-                for name, w in parts
-            ],
-            1,
-        )
 
     def _recurrent_norms(self, norms) -> list:
         return [norms["h"], norms["hn"]]

@@ -49,24 +49,38 @@ def available() -> dict[str, bool]:
 
 
 def run(
-    implementation: str, kind: str, inputs: Tensor, batch_sizes: list[int], *args, **options
+    implementation: str,
+    kind: str,
+    data: Tensor,
+    batch_sizes: list[int],
+    *args,
+    product: plain.Product,
+    eps: float,
+    **options,
 ) -> tuple[Tensor, ...]:
     """Run a recurrence by the named implementation, or by the one that stands in for it.
 
     Args:
         implementation: One of :data:`IMPLEMENTATIONS`.
         kind: ``lstm``, ``gru`` or ``rnn``.
-        inputs: As for the function of that name in :mod:`.plain`, and so are the rest.
-        batch_sizes: Sequences that are still running, for each step.
+        data: What the inputs are made of by ``product``, ``(N, features)``.
+        batch_sizes: As for the function of that name in :mod:`.plain`, and so are the rest.
         *args: The state, the recurrent weights, the norms.
-        **options: ``form``, ``nonlinearity``, ``eps``, ``reverse``.
+        product: The part that needs no loop.
+        eps: Inside the root of every norm.
+        **options: ``form``, ``nonlinearity``, ``reverse``.
 
     Returns:
         The outputs, and the last state.
     """
-    given = [t for a in args for t in (a if isinstance(a, (tuple, list)) else (a,))]
-    module = _choose(implementation, inputs, [t for t in given if isinstance(t, Tensor)])
-    return getattr(module, kind)(inputs, batch_sizes, *args, **options)
+    parts = (*args, *product.norms, product)
+    given = [t for a in parts for t in (a if isinstance(a, (tuple, list)) else (a,))]
+    module = _choose(implementation, data, [t for t in given if isinstance(t, Tensor)])
+    if getattr(module, "TAKES_DATA", False):
+        options["product"] = product
+    else:
+        data = product.inputs(data, eps)
+    return getattr(module, kind)(data, batch_sizes, *args, eps=eps, **options)
 
 
 def _choose(implementation: str, inputs: Tensor, others: list[Tensor]):

@@ -23,38 +23,45 @@ constexpr int ROWS = 8;  // of a block of the product, whose 8 x 3 sums stay in 
 #else
 constexpr int ROWS = 4;
 #endif
-constexpr int64_t PANEL = 3;       // vectors of columns of a block
-constexpr int64_t DEPTH = 1024;    // terms of a sum at a time: rows that are read again stay cached
+constexpr int64_t PANEL = 3;    // vectors of columns of a block
+constexpr int64_t DEPTH = 128;  // terms of a sum at a time: their weights stay in the first cache
+constexpr int64_t GROUP = 4;    // rows that are taken together: one waits while another is summed up
 
 enum Kind : int64_t { LSTM, GRU, RNN };
 enum Form : int64_t { PAPER, CARRIED, PER_GATE, DRAW, PARTS };
 
 // The names are those of plain.py; compiled.py mirrors the order. G is the number of gates, N the
-// rows of the packed sequences. Where `keep` is 0 the rows marked with * are those of one step.
+// rows of the packed sequences. A call takes the steps from `first` to before `last`; in what is
+// marked with + the rows are counted from the first of these steps. Where `keep` is 0 the rows of
+// what is marked with * are those of one step.
 struct Call {
-    int64_t kind, form, relu, H, G, steps, first, last, threads, reverse, keep, pack;
-    double eps;
+    int64_t kind, form, relu, norm_x, H, G, steps, first, last, threads, reverse, keep, pack;
     const int64_t *sizes;
-    const void *inputs;               // (N, G H)
+    const void *inputs;               // (+, G H): W_x x, still to be normalized if norm_x is 1
     void *outputs;                    // (N, H)
     const void *h0, *c0;              // (B, H)
-    void *h, *c;                      // (B, H): before the call h0 and c0, after it the last states
+    void *h, *c;                      // (B, H): before a call the states, and after it
     const void *weight;               // (G H, H)
     void *packed;                     // weight, in the order of the product
-    const void *gain, *bias;          // (G H): of the norms of the hidden part or of the sum
+    const void *gain;                 // (G H): of the norms of the hidden part or of the sum
+    const void *bias;                 // (G H): of all norms together; GRU's (4 H), as x's of n is last
+    const void *gain_x;               // (G H): of the norms of the inputs
     const void *gain_c, *bias_c;      // (H)
-    void *summed;                     // (B, G H, padded): W_h h
-    void *x_hat, *gates, *cells;      // (N*, G H) normalized, (N*, G H) activated, (N*, H) raw c
-    void *stats;                      // (N*, 6): rstd of up to four norms, mean and rstd of c
-    // Backward, for the steps from `first` to before `last`; their rows are counted from 0 in
-    // dhidden and h_before.
-    const void *dy;                   // (N, H)
+    void *summed;                     // (N*, G H, padded): W_h h, or where that is used, the sum
+    void *cells;                      // (N, H): raw c
+    void *stats;                      // (N*, STATS)
+    void *scratch;                    // (threads, 5 H)
+    // Backward.
+    const void *dy;                   // (+, H)
     void *dh, *dc;                    // (B, H, padded), (B, H)
-    void *dinputs;                    // (N, G H)
-    void *dhidden, *h_before;         // (rows, G H), (rows, H): their product is dweight
-    void *dgain, *dbias, *dgain_c, *dbias_c;  // (threads, G H) twice, (threads, H) twice
-    void *scratch;                    // (threads, G H)
+    void *dinputs;                    // (+, G H)
+    void *dhidden, *h_before;         // (+, G H), (+, H): their product is dweight
+    void *dgain, *dbias, *dgain_x, *dgain_c, *dbias_c;  // of one thread; the next is `stride` on
+    int64_t stride;
 };
+
+// Of a row, mean and rstd of: up to four norms of the hidden part, two of the inputs, c.
+constexpr int64_t OF_X = 8, OF_C = 12, STATS = 14;
 
 template <class T> struct Recurrence : Vectors<T> {
     using Base = Vectors<T>;
@@ -79,6 +86,10 @@ template <class T> struct Recurrence : Vectors<T> {
     static Vec splat(T x) { return Vec{} + x; }
     static Vec clamp(Vec x, T bound) {
         Vec low = splat(-bound), high = splat(bound);
+#if defined(__AVX512F__)
+        if constexpr (std::is_same_v<T, float>)  // of two, the second where one is NaN
+            return (Vec)_mm512_min_ps((__m512)high, _mm512_max_ps((__m512)low, (__m512)x));
+#endif
         x = x < low ? low : x;
         return x > high ? high : x;
     }
@@ -88,9 +99,7 @@ template <class T> struct Recurrence : Vectors<T> {
         if constexpr (std::is_same_v<T, float>) {
             // An estimate of 1 / b to 14 bits and a step of Newton's: half the time of a division.
             Vec r = (Vec)_mm512_rcp14_ps((__m512)b);
-            r = r * (splat(2) - b * r);
-            Vec q = a * r;
-            return q + r * (a - b * q);
+            return a * (r + r * (1 - b * r));
         }
 #endif
         return a / b;
@@ -169,16 +178,16 @@ template <class T> struct Recurrence : Vectors<T> {
     static void product(int64_t M, int64_t K, const T *a, int64_t lda, const T *packed,
                         Part columns, T *out, int64_t ldo, bool add) {
         int64_t blocks = (M + ROWS - 1) / ROWS;
-        for (int64_t k = 0; k < K; k += DEPTH)
-            for (int64_t v = columns.begin; v < columns.end; v += PANEL) {
-                int64_t w = columns.end - v < PANEL ? columns.end - v : PANEL;
+        for (int64_t v = columns.begin; v < columns.end; v += PANEL) {
+            int64_t w = columns.end - v < PANEL ? columns.end - v : PANEL;
+            for (int64_t k = 0; k < K; k += DEPTH)
                 for (int64_t b = 0; b < blocks; ++b) {
                     Part rows(M, b, blocks);
                     choose<ROWS>(rows.end - rows.begin, w, K - k < DEPTH ? K - k : DEPTH,
                                  a + rows.begin * lda + k, lda, packed + v * L * K + k * w * L,
                                  out + rows.begin * ldo + v * L, ldo, add || k > 0);
                 }
-            }
+        }
     }
 
     // Panel after panel, (K, 3 vectors) each. The weight of term k and column j is at
@@ -197,12 +206,13 @@ template <class T> struct Recurrence : Vectors<T> {
         }
     }
 
-    // The norm of n numbers, eqs. 15-16, and its gradient.
-
-    static T mean_of(const T *a, int64_t n) {
-        return total(n, [&](int64_t j, auto in) { return in.load(a + j); }) / n;
+    // The statistics of n numbers, eq. 16: mean and 1 / sqrt(var + eps).
+    void moments(const T *a, int64_t n, T *stats) const {
+        T mean = total(n, [&](int64_t j, auto in) { return in.load(a + j); }) / n;
+        stats[0] = mean;
+        stats[1] = rstd_of(a, mean, n);
     }
-    static T rstd_of(const T *a, T mean, int64_t n, double eps) {
+    T rstd_of(const T *a, T mean, int64_t n) const {
         // Not E[x^2] - E[x]^2: it cancels once |mean| >> std.
         T squares = total(n, [&](int64_t j, auto in) {
             Vec d = in.only(in.load(a + j) - mean);
@@ -211,34 +221,10 @@ template <class T> struct Recurrence : Vectors<T> {
         return T(1 / std::sqrt(squares / n + eps));
     }
 
-    // Return rstd; x_hat may be a.
-    static T standardize(const T *a, T *x_hat, int64_t n, double eps) {
-        T mean = mean_of(a, n), rstd = rstd_of(a, mean, n, eps);
-        each(n, [&](int64_t j, auto in) { in.store(x_hat + j, (in.load(a + j) - mean) * rstd); });
-        return rstd;
-    }
-
-    // dx from dy; dgain and dbias grow. dx may be dy.
-    static void norm_backward(const T *dy, const T *x_hat, T rstd, const T *gain, int64_t n,
-                              T *dx, T *dgain, T *dbias) {
-        Vec shifts = {}, slopes = {};
-        each(n, [&](int64_t j, auto in) {
-            Vec d = in.load(dy + j), x = in.load(x_hat + j), dx = d * in.load(gain + j);
-            in.store(dgain + j, in.load(dgain + j) + d * x);
-            in.store(dbias + j, in.load(dbias + j) + d);
-            shifts += dx;
-            slopes += dx * x;
-        });
-        T shift = add_up(shifts) / n, slope = add_up(slopes) / n;
-        each(n, [&](int64_t j, auto in) {
-            Vec d = in.load(dy + j) * in.load(gain + j);
-            in.store(dx + j, (d - shift - in.load(x_hat + j) * slope) * rstd);
-        });
-    }
-
     // What a call's threads share.
 
     const Call &call;
+    const double eps;  // inside the root
     const int64_t H = call.H, GH = call.G * call.H;
 
     template <class P> static T *at(P *p, int64_t index) {
@@ -246,19 +232,24 @@ template <class T> struct Recurrence : Vectors<T> {
     }
     static int64_t padded(int64_t n) { return (n + L - 1) / L * L; }
 
-    // The norms of a row of the G H summed inputs: how many, and where each begins.
+    // The norms of a row of the G H summed inputs: how many, and which is that of a gate.
     int64_t norms() const {
         if (call.form == DRAW) return 0;
         if (call.form == PER_GATE) return 4;
         return call.kind == GRU ? 2 : 1;
     }
+    int64_t norm_of(int64_t gate) const {
+        if (call.form == PER_GATE) return gate;
+        return call.kind == GRU && gate == 2;
+    }
     int64_t begin(int64_t norm) const {
         if (norm == norms()) return GH;
         return norm * (call.kind == GRU ? 2 * H : H);
     }
-    // Whether the inputs are added before the norm, and not after it.
+    // Whether the inputs are added before the norm, or without one, and not after it.
     bool sum_first() const {
-        return call.form == PER_GATE || (call.kind == RNN && call.form == PAPER);
+        return call.form == PER_GATE || call.form == DRAW ||
+               (call.kind == RNN && call.form == PAPER);
     }
 
     // Where the state lies that row r of step t began with, in a buffer of all steps.
@@ -269,30 +260,37 @@ template <class T> struct Recurrence : Vectors<T> {
         return at(states, (row + (call.reverse ? call.sizes[t] : -call.sizes[from])) * H);
     }
 
-    // Ask for a part of the next row, one of all steps, while this one is computed.
-    void fetch(const T *next) const {
-        for (int64_t k = 0; k < call.G; ++k) __builtin_prefetch(next + k * H);
+    // Walk over the steps: body(t, running sequences, their first row, first row of the call).
+    template <class F> void walk(bool last_first, F body) const {
+        int64_t start = 0, rows = 0;
+        for (int64_t t = 0; t < call.first; ++t) start += call.sizes[t];
+        for (int64_t t = call.first; t < call.last; ++t) rows += call.sizes[t];
+        int64_t row = last_first ? start + rows : start;
+        for (int64_t k = 0; k < call.last - call.first; ++k) {
+            int64_t t = last_first ? call.last - 1 - k : call.first + k;
+            if (last_first) row -= call.sizes[t];
+            body(t, call.sizes[t], row, start);
+            if (!last_first) row += call.sizes[t];
+        }
     }
 
     void run_forward() const {
         parallel(call.threads, [&](int64_t me, Barrier &barrier) {
             Part columns(padded(GH) / L, me, barrier.threads);
-            pack(H, GH, at(call.weight, 0), 1, H, at(call.packed, 0), columns);
-            int64_t row = 0;
-            if (call.reverse)
-                for (int64_t t = 0; t < call.steps; ++t) row += call.sizes[t];
-            for (int64_t k = 0; k < call.steps; ++k) {
-                int64_t t = call.reverse ? call.steps - 1 - k : k;
-                int64_t running = call.sizes[t];
-                if (call.reverse) row -= running;
+            if (call.pack) pack(H, GH, at(call.weight, 0), 1, H, at(call.packed, 0), columns);
+            walk(call.reverse, [&](int64_t, int64_t running, int64_t row, int64_t start) {
+                int64_t kept = call.keep ? row : 0;
                 product(running, H, at(call.h, 0), H, at(call.packed, 0), columns,
-                        at(call.summed, 0), padded(GH), false);
+                        at(call.summed, kept * padded(GH)), padded(GH), false);
                 barrier.wait();
                 Part rows(running, me, barrier.threads);
-                for (int64_t r = rows.begin; r < rows.end; ++r) forward(row + r, r);
+                for (int64_t r = rows.begin; r < rows.end; r += GROUP) {
+                    int64_t end = r + GROUP < rows.end ? r + GROUP : rows.end;
+                    Rows group{r, end, row, row - start, kept, me};
+                    if (sum_first()) forward<false>(group); else forward<true>(group);
+                }
                 barrier.wait();
-                if (!call.reverse) row += running;
-            }
+            });
         });
     }
 
@@ -300,179 +298,308 @@ template <class T> struct Recurrence : Vectors<T> {
         parallel(call.threads, [&](int64_t me, Barrier &barrier) {
             Part columns(padded(H) / L, me, barrier.threads);
             if (call.pack) pack(GH, H, at(call.weight, 0), H, 1, at(call.packed, 0), columns);
-            int64_t start = 0, rows_here = 0;
-            for (int64_t t = 0; t < call.first; ++t) start += call.sizes[t];
-            for (int64_t t = call.first; t < call.last; ++t) rows_here += call.sizes[t];
-            int64_t row = call.reverse ? start : start + rows_here;
-            for (int64_t k = 0; k < call.last - call.first; ++k) {
-                int64_t t = call.reverse ? call.first + k : call.last - 1 - k;
-                int64_t running = call.sizes[t];
-                if (!call.reverse) row -= running;
+            walk(!call.reverse, [&](int64_t t, int64_t running, int64_t row, int64_t start) {
                 Part rows(running, me, barrier.threads);
-                for (int64_t r = rows.begin; r < rows.end; ++r)
-                    backward(t, row + r, r, row + r - start, me);
+                for (int64_t r = rows.begin; r < rows.end; ++r) {
+                    if (sum_first()) backward<false>(t, row + r, r, row + r - start, me);
+                    else backward<true>(t, row + r, r, row + r - start, me);
+                }
                 barrier.wait();
                 product(running, GH, at(call.dhidden, (row - start) * GH), GH, at(call.packed, 0),
                         columns, at(call.dh, 0), padded(H), call.kind == GRU);
                 barrier.wait();
-                if (call.reverse) row += running;
-            }
+            });
         });
     }
 
-    // One row of one step.
+    // Rows of one step from r to before end: row 0 is `row` of all, `local` of the call, `kept` of
+    // what is marked with *.
+    struct Rows {
+        int64_t r, end, row, local, kept, me;
+    };
 
-    void forward(int64_t row, int64_t r) const {
-        int64_t kept = call.keep ? row : r;
-        const T *x = at(call.inputs, row * GH);
-        const T *gain = at(call.gain, 0), *bias = at(call.bias, 0);
-        T *a = at(call.summed, r * padded(GH)), *x_hat = at(call.x_hat, kept * GH);
-        T *h = at(call.h, r * H), *y = at(call.outputs, row * H), *stats = at(call.stats, kept * 6);
-        if (sum_first())
+    // A row of summed inputs as the gates see it. X says whether the inputs have a part of their
+    // own, with a norm or without; else they are in `summed`.
+    template <bool X> struct Summed {
+        const T *a, *x, *gain, *gain_x, *bias;
+        int64_t H;
+        T stats[4][4];  // for each gate: mean and rstd of the hidden part, and of the inputs
+
+        Summed(const Recurrence &of, int64_t kept, int64_t local)
+            : a(at(of.call.summed, kept * padded(of.GH))), x(at(of.call.inputs, local * of.GH)),
+              gain(at(of.call.gain, 0)), gain_x(at(of.call.gain_x, 0)), bias(at(of.call.bias, 0)),
+              H(of.H) {
+            const T *found = at(of.call.stats, kept * STATS);
+            for (int64_t gate = 0; gate < of.call.G; ++gate) {
+                int64_t norm = of.norm_of(gate);
+                memcpy(stats[gate], found + 2 * norm, 2 * sizeof(T));
+                if (X) memcpy(stats[gate] + 2, found + OF_X + 2 * norm, 2 * sizeof(T));
+            }
+        }
+        template <class In> Vec hidden(int64_t gate, int64_t j, In in) const {
+            return (in.load(a + gate * H + j) - stats[gate][0]) * stats[gate][1];
+        }
+        template <class In> Vec inputs(int64_t gate, int64_t j, In in) const {
+            return (in.load(x + gate * H + j) - stats[gate][2]) * stats[gate][3];
+        }
+        template <class In> Vec gained(Vec x_hat, int64_t gate, int64_t j, In in) const {
+            return x_hat * in.load(gain + gate * H + j) + in.load(bias + gate * H + j);
+        }
+        template <class In> Vec both(Vec hidden, Vec inputs, int64_t gate, int64_t j, In in) const {
+            Vec sum = gained(hidden, gate, j, in);
+            return X ? sum + inputs * in.load(gain_x + gate * H + j) : sum;
+        }
+        template <class In> Vec gate(int64_t gate, int64_t j, In in) const {
+            return both(hidden(gate, j, in), X ? inputs(gate, j, in) : Vec{}, gate, j, in);
+        }
+    };
+
+    Vec activate(Vec x) const {
+        if (!call.relu) return tanh(x);
+        return x < 0 ? Vec{} : x;
+    }
+
+    // Find the statistics of a row.
+    template <bool X> void prepare(int64_t kept, int64_t local) const {
+        T *a = at(call.summed, kept * padded(GH)), *stats = at(call.stats, kept * STATS);
+        const T *x = at(call.inputs, local * GH);
+        if (!X)
             each(GH, [&](int64_t j, auto in) { in.store(a + j, in.load(a + j) + in.load(x + j)); });
-        if (norms() == 0) x_hat = a;
+        if (norms() == 0)
+            for (int64_t k = 0; k < 4; ++k) stats[2 * k] = 0, stats[2 * k + 1] = 1;
         for (int64_t k = 0; k < norms(); ++k) {
-            int64_t j = begin(k);
-            stats[k] = standardize(a + j, x_hat + j, begin(k + 1) - j, call.eps);
+            int64_t j = begin(k), n = begin(k + 1) - j;
+            moments(a + j, n, stats + 2 * k);
+            if (!X) continue;
+            if (call.norm_x) moments(x + j, n, stats + OF_X + 2 * k);
+            else stats[OF_X + 2 * k] = 0, stats[OF_X + 2 * k + 1] = 1;
         }
-        auto normalized = [&](int64_t j, auto in) {
-            return in.load(x_hat + j) * in.load(gain + j) + in.load(bias + j);
-        };
-        auto gate = [&](int64_t j, auto in) {
-            if (call.form == DRAW) return in.load(x + j) + in.load(a + j);
-            return sum_first() ? normalized(j, in) : in.load(x + j) + normalized(j, in);
-        };
-        if (call.kind == RNN) {
+    }
+
+    template <bool X> void forward(const Rows &rows) const {
+        for (int64_t r = rows.r; r < rows.end; ++r) prepare<X>(rows.kept + r, rows.local + r);
+        if (call.kind == LSTM) return lstm_forward<X>(rows);
+        for (int64_t r = rows.r; r < rows.end; ++r) {
+            Summed<X> s(*this, rows.kept + r, rows.local + r);
+            T *h = at(call.h, r * H), *y = at(call.outputs, (rows.row + r) * H);
             each(H, [&](int64_t j, auto in) {
-                Vec n = gate(j, in);
-                if (call.relu) n = n < 0 ? Vec{} : n; else n = tanh(n);
-                in.store(h + j, n);
-                in.store(y + j, n);
-            });
-            return;
-        }
-        T *gates = at(call.gates, kept * GH);
-        if (call.kind == GRU) {
-            each(H, [&](int64_t j, auto in) {
-                fetch(x + GH + j);
-                Vec R = sigmoid(gate(j, in)), z = sigmoid(gate(H + j, in));
-                Vec n = tanh(in.load(x + 2 * H + j) + R * normalized(2 * H + j, in));
-                Vec before = in.load(h + j), after = before + z * (n - before);
-                in.store(gates + j, R);
-                in.store(gates + H + j, z);
-                in.store(gates + 2 * H + j, n);
+                Vec after;
+                if (call.kind == RNN) {
+                    after = activate(s.gate(0, j, in));
+                } else {
+                    Vec R = sigmoid(s.gate(0, j, in)), z = sigmoid(s.gate(1, j, in));
+                    Vec n = tanh(candidate(s, R, s.hidden(2, j, in), j, in)), h_j = in.load(h + j);
+                    after = h_j + z * (n - h_j);
+                }
                 in.store(h + j, after);
                 in.store(y + j, after);
             });
-            return;
         }
-        T *c = at(call.c, r * H), *cell = at(call.cells, kept * H);
-        const T *gain_c = at(call.gain_c, 0), *bias_c = at(call.bias_c, 0);
-        each(H, [&](int64_t j, auto in) {
-            fetch(x + GH + j);
-            Vec i = sigmoid(gate(j, in)), f = sigmoid(gate(H + j, in));
-            Vec g = tanh(gate(2 * H + j, in)), o = sigmoid(gate(3 * H + j, in));
-            Vec next = f * in.load(c + j) + i * g;
-            in.store(gates + j, i);
-            in.store(gates + H + j, f);
-            in.store(gates + 2 * H + j, g);
-            in.store(gates + 3 * H + j, o);
-            in.store(cell + j, next);
-        });
-        T mean = mean_of(cell, H), rstd = rstd_of(cell, mean, H, call.eps);
-        stats[4] = mean;
-        stats[5] = rstd;
-        each(H, [&](int64_t j, auto in) {
-            Vec raw = in.load(cell + j);
-            Vec n = (raw - mean) * rstd * in.load(gain_c + j) + in.load(bias_c + j);
-            in.store(c + j, call.form == CARRIED ? n : raw);
-            Vec out = in.load(gates + 3 * H + j) * tanh(n);
-            in.store(h + j, out);
-            in.store(y + j, out);
-        });
     }
 
+    // What the n of a GRU is the tanh of, eq. 27.
+    template <bool X, class In>
+    Vec candidate(const Summed<X> &s, Vec R, Vec hidden, int64_t j, In in) const {
+        int64_t k = 2 * H + j;
+        Vec inputs = s.inputs(2, j, in) * in.load(s.gain_x + k) + in.load(s.bias + 3 * H + j);
+        return inputs + R * s.gained(hidden, 2, j, in);
+    }
+
+    template <bool X> void lstm_forward(const Rows &rows) const {
+        const T *gain_c = at(call.gain_c, 0), *bias_c = at(call.bias_c, 0);
+        // Where the gates' backward pass needs none, the cell is the state itself.
+        auto cell_of = [&](int64_t r) {
+            return call.keep ? at(call.cells, (rows.row + r) * H) : at(call.c, r * H);
+        };
+        auto o_of = [&](int64_t r) {
+            return at(call.scratch, (rows.me * (GROUP + 1) + r - rows.r) * H);
+        };
+        T means[GROUP], rstds[GROUP];
+        for (int64_t r = rows.r; r < rows.end; ++r) {
+            Summed<X> s(*this, rows.kept + r, rows.local + r);
+            T *cell = cell_of(r), *c = at(call.c, r * H), *opened = o_of(r);
+            Vec sum = {};
+            each(H, [&](int64_t j, auto in) {
+                Vec i = sigmoid(s.gate(0, j, in)), f = sigmoid(s.gate(1, j, in));
+                Vec g = tanh(s.gate(2, j, in)), o = sigmoid(s.gate(3, j, in));
+                Vec next = f * in.load(c + j) + i * g;
+                in.store(cell + j, next);
+                in.store(opened + j, o);
+                sum += in.only(next);
+            });
+            means[r - rows.r] = add_up(sum) / H;
+        }
+        for (int64_t r = rows.r; r < rows.end; ++r)
+            rstds[r - rows.r] = rstd_of(cell_of(r), means[r - rows.r], H);
+        for (int64_t r = rows.r; r < rows.end; ++r) {
+            T mean = means[r - rows.r], rstd = rstds[r - rows.r];
+            T *stats = at(call.stats, (rows.kept + r) * STATS + OF_C);
+            stats[0] = mean;
+            stats[1] = rstd;
+            const T *cell = cell_of(r), *opened = o_of(r);
+            T *c = at(call.c, r * H), *h = at(call.h, r * H);
+            T *y = at(call.outputs, (rows.row + r) * H);
+            each(H, [&](int64_t j, auto in) {
+                Vec raw = in.load(cell + j);
+                Vec n = (raw - mean) * rstd * in.load(gain_c + j) + in.load(bias_c + j);
+                in.store(c + j, call.form == CARRIED ? n : raw);
+                Vec out = in.load(opened + j) * tanh(n);
+                in.store(h + j, out);
+                in.store(y + j, out);
+            });
+        }
+    }
+
+    // The gradient of a row's norms, taken in gate by gate and then given out.
+    //
+    //     dx = (dx_hat - mean(dx_hat) - x_hat mean(dx_hat x_hat)) rstd,   dx_hat = gain dy
+    template <bool X> struct Gradient {
+        const Recurrence &of;
+        const Summed<X> &s;
+        T *d, *dgain, *dgain_x, *dbias;
+        Vec sums[4][4] = {};  // for each norm: of dx_hat and of dx_hat x_hat, hidden and inputs
+
+        Gradient(const Recurrence &of, const Summed<X> &s, int64_t me)
+            : of(of), s(s), d(at(of.call.scratch, me * 5 * of.H)),
+              dgain(at(of.call.dgain, me * of.call.stride)),
+              dgain_x(at(of.call.dgain_x, me * of.call.stride)),
+              dbias(at(of.call.dbias, me * of.call.stride)) {}
+
+        template <class In> static void grow(T *p, Vec by, In in) {
+            in.store(p, in.load(p) + by);
+        }
+        // dy of the hidden part and of the inputs.
+        template <class In>
+        void take(Vec dy, Vec dy_x, Vec hidden, Vec inputs, int64_t norm, int64_t k, In in) {
+            Vec dx = dy * in.load(s.gain + k);
+            in.store(d + k, dy);
+            grow(dgain + k, dy * hidden, in);
+            grow(dbias + k, dy, in);
+            sums[norm][0] += dx;
+            sums[norm][1] += dx * hidden;
+            if (!X) return;
+            dx = dy_x * in.load(s.gain_x + k);
+            grow(dgain_x + k, dy_x * inputs, in);
+            sums[norm][2] += dx;
+            sums[norm][3] += dx * inputs;
+        }
+        void give(T *dhidden, T *dinputs) const {
+            for (int64_t norm = 0; norm < (of.norms() ? of.norms() : 1); ++norm) {
+                int64_t begin = of.norms() ? of.begin(norm) : 0;
+                int64_t end = of.norms() ? of.begin(norm + 1) : of.GH, n = end - begin;
+                T shift[4];
+                for (int k = 0; k < 4; ++k) shift[k] = add_up(sums[norm][k]) / n;
+                if (!of.norms()) shift[0] = shift[1] = 0;
+                if (!of.call.norm_x) shift[2] = shift[3] = 0;
+                const int64_t gate = begin / of.H;
+                const T *stats = s.stats[gate];
+                // The n of a GRU has another dy on the side of the inputs, and it comes last.
+                const T *d_x = of.call.kind == GRU && norm == 1 ? d + of.H : d;
+                each(begin, end, [&](int64_t k, auto in) {
+                    Vec x_hat = (in.load(s.a + k) - stats[0]) * stats[1];
+                    Vec dx = in.load(d + k) * in.load(s.gain + k);
+                    dx = (dx - shift[0] - x_hat * shift[1]) * stats[1];
+                    in.store(dhidden + k, dx);
+                    if (X) {
+                        x_hat = (in.load(s.x + k) - stats[2]) * stats[3];
+                        dx = in.load(d_x + k) * in.load(s.gain_x + k);
+                        dx = (dx - shift[2] - x_hat * shift[3]) * stats[3];
+                    }
+                    in.store(dinputs + k, dx);
+                });
+            }
+        }
+    };
+
+    template <bool X>
     void backward(int64_t t, int64_t row, int64_t r, int64_t local, int64_t me) const {
-        const T *dy = at(call.dy, row * H), *x_hat = at(call.x_hat, row * GH);
-        const T *stats = at(call.stats, row * 6);
-        const T *gain = at(call.gain, 0), *bias = at(call.bias, 0);
-        const T *h = before(call.outputs, call.h0, t, row, r);
-        T *dh = at(call.dh, r * padded(H)), *dx = at(call.dinputs, row * GH);
-        T *dhidden = at(call.dhidden, local * GH);
+        const T *dy = at(call.dy, local * H), *h = before(call.outputs, call.h0, t, row, r);
+        T *dh = at(call.dh, r * padded(H));
         memcpy(at(call.h_before, local * H), h, H * sizeof(T));
-        // The gradient of the gates is that of the inputs, unless the norm is still to come.
-        T *dgates = sum_first() ? dhidden : dx;
-        const T *dnorm = dgates;
+        Summed<X> s(*this, row, local);
+        Gradient<X> gradient(*this, s, me);
         if (call.kind == RNN) {
             const T *y = at(call.outputs, row * H);
             each(H, [&](int64_t j, auto in) {
                 Vec n = in.load(y + j), d = in.load(dh + j) + in.load(dy + j);
                 if (call.relu) d = n > 0 ? d : n * 0; else d *= 1 - n * n;
-                in.store(dgates + j, d);
+                Vec inputs = X ? s.inputs(0, j, in) : Vec{};
+                gradient.take(d, d, s.hidden(0, j, in), inputs, 0, j, in);
             });
         } else if (call.kind == GRU) {
-            const T *gates = at(call.gates, row * GH);
-            T *dn = at(call.scratch, me * GH);  // of the norms: as the gates', but for n
-            dnorm = dn;
             each(H, [&](int64_t j, auto in) {
-                int64_t k = 2 * H + j;
-                Vec R = in.load(gates + j), z = in.load(gates + H + j), n = in.load(gates + k);
-                Vec normalized = in.load(x_hat + k) * in.load(gain + k) + in.load(bias + k);
+                Vec hidden[3], inputs[3];
+                for (int k = 0; k < 3; ++k)
+                    hidden[k] = s.hidden(k, j, in), inputs[k] = s.inputs(k, j, in);
+                Vec R = sigmoid(s.both(hidden[0], inputs[0], 0, j, in));
+                Vec z = sigmoid(s.both(hidden[1], inputs[1], 1, j, in));
+                Vec n = tanh(candidate(s, R, hidden[2], j, in));
                 Vec d = in.load(dh + j) + in.load(dy + j);
                 Vec d_n = d * z * (1 - n * n), d_z = d * (n - in.load(h + j)) * z * (1 - z);
-                Vec d_r = d_n * normalized * R * (1 - R);
-                in.store(dx + j, d_r);
-                in.store(dx + H + j, d_z);
-                in.store(dx + k, d_n);
-                in.store(dn + j, d_r);
-                in.store(dn + H + j, d_z);
-                in.store(dn + k, d_n * R);
+                Vec d_r = d_n * s.gained(hidden[2], 2, j, in) * R * (1 - R);
+                gradient.take(d_r, d_r, hidden[0], inputs[0], 0, j, in);
+                gradient.take(d_z, d_z, hidden[1], inputs[1], 0, H + j, in);
+                gradient.take(d_n * R, d_n, hidden[2], inputs[2], 1, 2 * H + j, in);
+                in.store(gradient.d + 3 * H + j, d_n);
+                gradient.grow(gradient.dbias + 3 * H + j, d_n, in);
                 in.store(dh + j, d * (1 - z));  // the product is added to it
             });
         } else {
-            lstm_gates_backward(t, row, r, me, dgates);
+            lstm_backward(t, row, r, me, gradient, dy);
         }
-        if (norms() == 0) memcpy(dhidden, dgates, GH * sizeof(T));
-        for (int64_t k = 0; k < norms(); ++k) {
-            int64_t j = begin(k);
-            norm_backward(dnorm + j, x_hat + j, stats[k], gain + j, begin(k + 1) - j, dhidden + j,
-                          at(call.dgain, me * GH + j), at(call.dbias, me * GH + j));
-        }
-        if (sum_first()) memcpy(dx, dhidden, GH * sizeof(T));
+        gradient.give(at(call.dhidden, local * GH), at(call.dinputs, local * GH));
     }
 
-    void lstm_gates_backward(int64_t t, int64_t row, int64_t r, int64_t me, T *dgates) const {
-        const T *gates = at(call.gates, row * GH), *cell = at(call.cells, row * H);
-        const T *c = before(call.cells, call.c0, t, row, r), *gain_c = at(call.gain_c, 0);
-        const T *bias_c = at(call.bias_c, 0), *dy = at(call.dy, row * H);
+    template <bool X>
+    void lstm_backward(int64_t t, int64_t row, int64_t r, int64_t me, Gradient<X> &gradient,
+                       const T *dy) const {
+        const Summed<X> &s = gradient.s;
+        const T *cell = at(call.cells, row * H), *c = before(call.cells, call.c0, t, row, r);
+        const T *gain_c = at(call.gain_c, 0), *bias_c = at(call.bias_c, 0);
         const T *dh = at(call.dh, r * padded(H));
-        T *dc = at(call.dc, r * H), *x_hat = at(call.scratch, me * GH), *d_c = x_hat + H;
-        const T mean = at(call.stats, row * 6)[4], rstd = at(call.stats, row * 6)[5];
-        bool carried = call.form == CARRIED;
+        T *dc = at(call.dc, r * H), *d_c = gradient.d + 4 * H;
+        T *dgain_c = at(call.dgain_c, me * call.stride), *dbias_c = at(call.dbias_c, me * call.stride);
+        const T *stats = at(call.stats, row * STATS + OF_C), mean = stats[0], rstd = stats[1];
+        const bool carried = call.form == CARRIED, per_gate = call.form == PER_GATE;
+        Vec shifts = {}, slopes = {};
         each(H, [&](int64_t j, auto in) {
-            Vec x = (in.load(cell + j) - mean) * rstd, o = in.load(gates + 3 * H + j);
-            Vec y = tanh(x * in.load(gain_c + j) + in.load(bias_c + j));
+            Vec hidden = s.hidden(3, j, in), inputs = X ? s.inputs(3, j, in) : Vec{};
+            Vec o = sigmoid(s.both(hidden, inputs, 3, j, in));
+            Vec x = (in.load(cell + j) - mean) * rstd, gain = in.load(gain_c + j);
+            Vec y = tanh(x * gain + in.load(bias_c + j));
             Vec d = in.load(dh + j) + in.load(dy + j), d_y = d * o * (1 - y * y);
-            in.store(dgates + 3 * H + j, d * y * o * (1 - o));
-            in.store(d_c + j, carried ? d_y + in.load(dc + j) : d_y);
-            in.store(x_hat + j, x);
+            if (carried) d_y += in.load(dc + j);
+            Vec d_o = d * y * o * (1 - o);
+            gradient.take(d_o, d_o, hidden, inputs, per_gate ? 3 : 0, 3 * H + j, in);
+            gradient.grow(dgain_c + j, d_y * x, in);
+            gradient.grow(dbias_c + j, d_y, in);
+            d_y *= gain;
+            in.store(d_c + j, d_y);
+            shifts += d_y;
+            slopes += d_y * x;
         });
-        norm_backward(d_c, x_hat, rstd, gain_c, H, d_c, at(call.dgain_c, me * H),
-                      at(call.dbias_c, me * H));
+        const T shift = add_up(shifts) / H, slope = add_up(slopes) / H;
         // Of the cell before, only the raw one is kept: normalize it again where that was carried.
         bool again = carried && c != at(call.c0, r * H);
-        const T *stats = again ? at(call.stats, (c - at(call.cells, 0)) / H * 6) : nullptr;
+        const T *of_c = again ? at(call.stats, (c - at(call.cells, 0)) / H * STATS + OF_C) : nullptr;
         each(H, [&](int64_t j, auto in) {
-            Vec i = in.load(gates + j), f = in.load(gates + H + j), g = in.load(gates + 2 * H + j);
-            Vec d = in.load(d_c + j), c_before = in.load(c + j);
+            Vec x = (in.load(cell + j) - mean) * rstd;
+            Vec d = (in.load(d_c + j) - shift - x * slope) * rstd, c_before = in.load(c + j);
             if (!carried) d += in.load(dc + j);
             if (again) {
-                Vec x = (c_before - stats[4]) * stats[5];
+                Vec x = (c_before - of_c[0]) * of_c[1];
                 c_before = x * in.load(gain_c + j) + in.load(bias_c + j);
             }
-            in.store(dgates + j, d * g * i * (1 - i));
-            in.store(dgates + H + j, d * c_before * f * (1 - f));
-            in.store(dgates + 2 * H + j, d * i * (1 - g * g));
+            Vec hidden[3], inputs[3] = {}, gates[3];
+            for (int k = 0; k < 3; ++k) {
+                hidden[k] = s.hidden(k, j, in);
+                if (X) inputs[k] = s.inputs(k, j, in);
+                gates[k] = s.both(hidden[k], inputs[k], k, j, in);
+            }
+            Vec i = sigmoid(gates[0]), f = sigmoid(gates[1]), g = tanh(gates[2]);
+            Vec ds[3] = {d * g * i * (1 - i), d * c_before * f * (1 - f), d * i * (1 - g * g)};
+            for (int k = 0; k < 3; ++k)
+                gradient.take(ds[k], ds[k], hidden[k], inputs[k], per_gate ? k : 0, k * H + j, in);
             in.store(dc + j, d * f);
         });
     }
@@ -480,8 +607,16 @@ template <class T> struct Recurrence : Vectors<T> {
 
 extern "C" {
 int64_t lnlib_lanes(int64_t bytes) { return BYTES / bytes; }
-void lnlib_forward_4(const Call *call) { Recurrence<float>{{}, *call}.run_forward(); }
-void lnlib_forward_8(const Call *call) { Recurrence<double>{{}, *call}.run_forward(); }
-void lnlib_backward_4(const Call *call) { Recurrence<float>{{}, *call}.run_backward(); }
-void lnlib_backward_8(const Call *call) { Recurrence<double>{{}, *call}.run_backward(); }
+void lnlib_forward_4(const Call *call, double eps) {
+    Recurrence<float>{{}, *call, eps}.run_forward();
+}
+void lnlib_forward_8(const Call *call, double eps) {
+    Recurrence<double>{{}, *call, eps}.run_forward();
+}
+void lnlib_backward_4(const Call *call, double eps) {
+    Recurrence<float>{{}, *call, eps}.run_backward();
+}
+void lnlib_backward_8(const Call *call, double eps) {
+    Recurrence<double>{{}, *call, eps}.run_backward();
+}
 }

@@ -10,8 +10,10 @@ gradient of ``weight_hh``, a sum over all steps, is PyTorch's own product of a c
 from __future__ import annotations
 
 import ctypes
+from array import array
 from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -19,7 +21,7 @@ from torch import Tensor
 from lnlib.nn.kernels import plain
 from lnlib.nn.kernels.build import MAX_THREADS, Library
 from lnlib.nn.kernels.function import once_differentiable
-from lnlib.nn.kernels.plain import Norm
+from lnlib.nn.kernels.plain import Norm, Product
 
 SOURCE = Path(__file__).with_suffix(".cpp")
 CHUNK = 1024  # rows of the backward pass at a time: what it leaves stays in the cache
@@ -65,10 +67,11 @@ def lstm(
     form: str = "paper",
     eps: float = 1e-5,
     reverse: bool = False,
+    product: Product | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return what :func:`.plain.lstm` does."""
-    tensors = (inputs, h, c, weight_hh, *(norm_h or (None, None)), *norm_c)
-    return _apply(tensors, batch_sizes, eps, reverse, "lstm", form)
+    tensors = (inputs, h, c, weight_hh)
+    return _apply(tensors, product, [norm_h], norm_c, batch_sizes, eps, reverse, "lstm", form)
 
 
 def gru(
@@ -81,18 +84,11 @@ def gru(
     *,
     eps: float = 1e-5,
     reverse: bool = False,
+    product: Product | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Return what :func:`.plain.gru` does."""
-    H = h.shape[1]
-    # The library takes one gain and one bias of all 3H.
-    gain, bias = (
-        None
-        if a is b is None
-        else torch.cat((_or_fill(a, 2 * H, inputs, fill), _or_fill(b, H, inputs, fill)))
-        for a, b, fill in zip(norm_h, norm_hn, (1, 0), strict=True)
-    )
-    tensors = (inputs, h, None, weight_hh, gain, bias, None, None)
-    return _apply(tensors, batch_sizes, eps, reverse, "gru", "paper")
+    tensors, norms = (inputs, h, None, weight_hh), [norm_h, norm_hn]
+    return _apply(tensors, product, norms, None, batch_sizes, eps, reverse, "gru", "paper")
 
 
 def rnn(
@@ -106,103 +102,215 @@ def rnn(
     nonlinearity: str = "tanh",
     eps: float = 1e-5,
     reverse: bool = False,
+    product: Product | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Return what :func:`.plain.rnn` does."""
-    tensors = (inputs, h, None, weight_hh, *norm, None, None)
-    kind = {"tanh": "rnn", "relu": "relu"}[nonlinearity]
-    return _apply(tensors, batch_sizes, eps, reverse, kind, form)
+    tensors, kind = (inputs, h, None, weight_hh), {"tanh": "rnn", "relu": "relu"}[nonlinearity]
+    return _apply(tensors, product, [norm], None, batch_sizes, eps, reverse, kind, form)
 
 
-def _apply(tensors, batch_sizes, eps, reverse, kind, form) -> tuple[Tensor, ...]:
+def _apply(
+    tensors, product, norms, norm_c, batch_sizes, eps, reverse, kind, form
+) -> tuple[Tensor, ...]:
     """Call the function, and say whether to prepare a gradient: inside it cannot be known."""
     library, why = _load()
     if library is None:
         raise RuntimeError(f"compiled: {why}; take implementation='function'")
-    keep = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
-    return _Recurrence.apply(*tensors, list(batch_sizes), eps, reverse, kind, form, keep)
+    weight, b, norms_x = product or (None, None, ())
+    # Always as many: two norms of the inputs and two of the hidden part, of which only a GRU has
+    # both, and that of the cell.
+    pairs = (*norms_x, *_NONE[len(norms_x) :], *norms, *_NONE[len(norms) :], norm_c)
+    given = (*tensors, weight, b, *(p for pair in pairs for p in pair or (None, None)))
+    keep = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in given)
+    return _Recurrence.apply(
+        *given, array("q", batch_sizes), eps, reverse, kind, form, bool(norms_x), keep
+    )
+
+
+_NONE = (None, None)
+_CONTIGUOUS = torch.contiguous_format
+STATS = 14  # as in compiled.cpp
+TAKES_DATA = True  # with a ``product``, and not the inputs that it makes
 
 
 class _Recurrence(torch.autograd.Function):
     """Any of the three: what a kind lacks is ``None``."""
 
     @staticmethod
-    def forward(ctx, inputs, h, c, weight, gain, bias, gain_c, bias_c, *settings):
-        sizes, eps, reverse, kind, form, keep = settings
-        (B, H), N, GH = h.shape, len(inputs), len(weight)
-        rows = N if keep else B
+    def forward(ctx, data, h, c, weight, weight_x, b, *rest):
+        params, settings = rest[:10], rest[10:]
+        sizes, eps, reverse, kind, form, norm_x, keep = settings
+        (B, H), N, GH = h.shape, len(data), len(weight)
         is_lstm = kind == "lstm"
-        h, c = h.contiguous(), h.new_empty(0) if c is None else c.contiguous()
-        call = {
+        gain, bias, gain_x, gain_c, bias_c = _parameters(kind, h, GH, b if norm_x else None, params)
+        h, weight = h.contiguous(), weight.contiguous()
+        c = c.contiguous() if is_lstm else None
+        h_n, c_n = (None if s is None else s.clone(memory_format=_CONTIGUOUS) for s in (h, c))
+        rows, wide, threads = N if keep else B, _padded(GH, h), _threads(B * H * GH)
+        tensors = {
+            **{"h0": h, "c0": c, "weight": weight, "outputs": h.new_empty(N, H)},
+            **{"gain": gain, "bias": bias, "gain_x": gain_x, "gain_c": gain_c, "bias_c": bias_c},
+            "summed": h.new_empty(rows, wide),
+            "cells": h.new_empty(N, H) if is_lstm and keep else None,
+            "stats": h.new_empty(rows, STATS),
+        }
+        numbers = {
             "kind": {"lstm": 0, "gru": 1}.get(kind, 2),
             "form": ("paper", "carried", "per_gate", "draw", "parts").index(form),
-            "relu": kind == "relu",
-            **{"H": H, "G": GH // H, "steps": len(sizes), "reverse": reverse, "eps": eps},
-            "sizes": torch.tensor(sizes, dtype=torch.int64),
-            **{"h0": h, "c0": c, "weight": weight.contiguous()},
-            "gain": _or_fill(gain, GH, h, 1),
-            "bias": _or_fill(bias, GH, h, 0),
-            "gain_c": _or_fill(gain_c, H, h, 1),
-            "bias_c": _or_fill(bias_c, H, h, 0),
-            "outputs": h.new_empty(N, H),
-            "x_hat": h.new_empty(0 if form == "draw" else rows, GH),
-            "gates": h.new_empty(0 if GH == H else rows, GH),
-            "cells": h.new_empty(rows if is_lstm else 0, H),
-            "stats": h.new_empty(rows, 6),
+            **{"relu": kind == "relu", "norm_x": norm_x, "H": H, "G": GH // H},
+            **{"steps": len(sizes), "sizes": sizes.buffer_info()[0], "reverse": reverse},
+            **{"threads": threads, "keep": keep},
         }
-        h_n, c_n = (s.clone(memory_format=torch.contiguous_format) for s in (h, c))
-        work = {
-            **{"threads": _threads(B * H * GH), "keep": keep, "h": h_n, "c": c_n},
-            "inputs": inputs.contiguous(),
-            "packed": h.new_empty(_padded(GH, h), H),
-            "summed": h.new_empty(B, _padded(GH, h)),
-        }
-        _run("forward", h.element_size(), **call, **work)
+        call = _Call(h, eps, **numbers, **tensors)
+        packed, scratch = h.new_empty(wide, H), h.new_empty(threads, 5 * H)
+        call.set(h=h_n, c=c_n, packed=packed, scratch=scratch)
+        chunks = _chunks(sizes)
+        if weight_x is None:
+            inputs = data = data.contiguous()
+        elif keep and not (_sums_first(kind, form) or _is_narrow(weight_x, H)):
+            inputs = h.new_empty(N, GH)
+        else:
+            inputs, part = None, h.new_empty(chunks[0][-1], GH)
+        for k, (first, last, start, end) in enumerate(chunks[::-1] if reverse else chunks):
+            x = part[: end - start] if inputs is None else inputs[start:end]
+            if weight_x is not None:
+                _multiply(data[start:end], weight_x, None if norm_x else b, x)
+            call.run("forward", inputs=x, first=first, last=last, pack=k == 0)
         if keep:
-            tensors = {name: v for name, v in call.items() if isinstance(v, Tensor)}
-            ctx.names, ctx.settings = list(tensors), settings
-            ctx.numbers = {name: v for name, v in call.items() if name not in tensors}
-            ctx.given = [p is not None for p in (gain, bias, gain_c, bias_c)]
-            ctx.save_for_backward(*tensors.values())
-        return (call["outputs"], h_n, c_n) if is_lstm else (call["outputs"], h_n)
+            ctx.set_materialize_grads(False)
+            ctx.settings, ctx.numbers, ctx.names = settings, numbers, list(tensors)
+            ctx.given = [p is not None for p in (b, *params)]
+            if _sums_first(kind, form):
+                inputs = None  # the sums are what the backward pass needs
+            ctx.save_for_backward(data, inputs, weight_x, b, *tensors.values())
+        outputs = tensors["outputs"]
+        return (outputs, h_n, c_n) if is_lstm else (outputs, h_n)
 
     @staticmethod
     @once_differentiable
     def backward(ctx, dy, dh_n, dc_n=None):
-        sizes, _, reverse, *_ = ctx.settings
-        call = ctx.numbers | dict(zip(ctx.names, ctx.saved_tensors, strict=True))
-        h, weight = call["h0"], call["weight"]
-        (B, H), GH, threads = h.shape, len(weight), _threads(weight.numel() * len(h))
-        dinputs = h.new_empty(len(dy), GH)
-        dh = h.new_empty(B, _padded(H, h))
-        dh[:, :H] = dh_n
-        dc = None if dc_n is None else dc_n.clone(memory_format=torch.contiguous_format)
-        dparams = {
-            **dict(zip(("dgain", "dbias"), h.new_zeros(2, threads, GH), strict=True)),
-            **dict(zip(("dgain_c", "dbias_c"), h.new_zeros(2, threads, H), strict=True)),
-        }
-        dweight = torch.zeros_like(weight) if ctx.needs_input_grad[3] else None
-        length = max(1, CHUNK // B)
-        dhidden, h_before = (h.new_empty(min(length, len(sizes)) * B, n) for n in (GH, H))
-        call |= dparams | {
-            **{"threads": threads, "dy": dy.contiguous(), "dh": dh, "dc": dc, "dinputs": dinputs},
-            **{"dhidden": dhidden, "h_before": h_before},
-            "packed": h.new_empty(_padded(H, h), GH),
-            "scratch": h.new_empty(threads, GH),
-        }
-        starts = range(0, len(sizes), length)
-        for k, first in enumerate(starts if reverse else starts[::-1]):
-            last = min(first + length, len(sizes))
+        sizes, eps, reverse, kind, form, norm_x, _ = ctx.settings
+        data, inputs, weight_x, b, *tensors = ctx.saved_tensors
+        tensors = dict(zip(ctx.names, tensors, strict=True))
+        h, weight, threads = tensors["h0"], tensors["weight"], ctx.numbers["threads"]
+        (B, H), GH = h.shape, len(weight)
+        needs_data, _, _, needs_weight, needs_weight_x, needs_b = ctx.needs_input_grad[:6]
+        chunks = _chunks(sizes)
+        rows = chunks[0][-1]
+
+        dh = h.new_zeros(B, _padded(H, h))
+        if dh_n is not None:
+            dh[:, :H] = dh_n
+        dc = None
+        if kind == "lstm":
+            dc = torch.zeros_like(h) if dc_n is None else dc_n.clone(memory_format=_CONTIGUOUS)
+        dhidden, h_before = h.new_empty(rows, GH), h.new_empty(rows, H)
+        dinputs = h.new_empty(len(data) if weight_x is None else rows, GH)
+        dweight = torch.empty_like(weight) if needs_weight else None
+        ddata = dinputs if weight_x is None else h.new_empty(data.shape) if needs_data else None
+        dweight_x = h.new_empty(weight_x.shape) if needs_weight_x else None
+        db = h.new_zeros(GH) if needs_b and not norm_x else None
+        widths = {"dgain": GH, "dbias": GH + H, "dgain_x": GH, "dgain_c": H, "dbias_c": H}
+        dparams = h.new_zeros(threads, sum(widths.values()))
+        sums = dict(zip(widths, dparams[0].split(list(widths.values())), strict=True))
+        again = inputs is None and not _sums_first(kind, form)
+        part = h.new_empty(rows, GH) if again else None
+
+        call = _Call(h, eps, **ctx.numbers, **tensors)
+        packed, scratch = h.new_empty(_padded(H, h), GH), h.new_empty(threads, 5 * H)
+        call.set(dh=dh, dc=dc, dhidden=dhidden, h_before=h_before, packed=packed, scratch=scratch)
+        call.set(**sums, stride=dparams.shape[1])
+        for k, (first, last, start, end) in enumerate(chunks if reverse else chunks[::-1]):
+            n = end - start
+            x = inputs[start:end] if inputs is not None else part[:n] if again else None
+            if again:
+                _multiply(data[start:end], weight_x, None if norm_x else b, x)
+            dx = dinputs[start:end] if weight_x is None else dinputs[:n]
+            # Often one number that was spread: only a chunk of it is written out.
+            d = h.new_zeros(n, H) if dy is None else dy[start:end].contiguous()
             # The weights are packed once, for the first chunk.
-            _run("backward", h.element_size(), **call, first=first, last=last, pack=k == 0)
+            call.run("backward", inputs=x, dy=d, dinputs=dx, first=first, last=last, pack=k == 0)
             if dweight is not None:
-                rows = sum(sizes[first:last])
-                dweight.addmm_(dhidden[:rows].t(), h_before[:rows])
-        sums = (d.sum(0) if g else None for d, g in zip(dparams.values(), ctx.given, strict=True))
-        return dinputs, dh[:, :H], dc, dweight, *sums, *[None] * 6
+                _gather(dhidden[:n], h_before[:n], dweight, k)
+            if dweight_x is not None:
+                _gather(dx, data[start:end], dweight_x, k)
+            if db is not None:
+                db += dx.sum(0)
+            if weight_x is not None and ddata is not None:
+                torch.mm(dx, weight_x, out=ddata[start:end])
+        if threads > 1:
+            dparams[0] += dparams[1:].sum(0)
+        dparams = _gradients(kind, H, GH, db, **sums)
+        given = (d if g else None for d, g in zip(dparams, ctx.given, strict=True))
+        return ddata, dh[:, :H], dc, dweight, dweight_x, *given, *[None] * 7
 
 
-def _or_fill(p: Tensor | None, n: int, like: Tensor, fill: float) -> Tensor:
-    return like.new_full((n,), fill) if p is None else p.contiguous()
+def _multiply(data: Tensor, weight: Tensor, b: Tensor | None, out: Tensor) -> None:
+    if b is None:
+        torch.mm(data, weight.t(), out=out)
+    else:
+        torch.addmm(b, data, weight.t(), out=out)
+
+
+def _gather(dy: Tensor, x: Tensor, dweight: Tensor, k: int) -> None:
+    """Put chunk ``k`` into the gradient of the weight of ``y = W x``."""
+    if k == 0:
+        torch.mm(dy.t(), x, out=dweight)
+    else:
+        dweight.addmm_(dy.t(), x)
+
+
+def _chunks(sizes: Sequence[int]) -> list[tuple[int, int, int, int]]:
+    """Return steps ``first`` to before ``last`` and their rows; the first chunk has the most."""
+    length, chunks, start = max(1, CHUNK // sizes[0]), [], 0
+    for first in range(0, len(sizes), length):
+        steps = sizes[first : first + length]
+        chunks.append((first, first + len(steps), start, start + sum(steps)))
+        start += sum(steps)
+    return chunks
+
+
+def _sums_first(kind: str, form: str) -> bool:
+    """Return whether inputs and hidden part are added before a norm, or without one."""
+    return form in ("per_gate", "draw") or (kind in ("rnn", "relu") and form == "paper")
+
+
+def _is_narrow(weight_x: Tensor, H: int) -> bool:
+    """Return whether ``W x`` is so little work that it is done again, and not kept."""
+    return 4 * weight_x.shape[1] <= H
+
+
+def _parameters(
+    kind: str, h: Tensor, GH: int, b: Tensor | None, params: Sequence[Tensor | None]
+) -> tuple[Tensor | None, ...]:
+    """Return what the library takes: one gain for all norms of a part, one bias for all parts."""
+    gain_x, bias_x, gain_nx, bias_nx, gain, bias, gain_n, bias_n, gain_c, bias_c = params
+    H = h.shape[1]
+    added = [p for p in (bias, bias_x, b) if p is not None]
+    bias = sum(added[1:], added[0]) if added else None
+
+    def row(fill: float, *parts: tuple[Tensor | None, int]) -> Tensor:
+        filled = [h.new_full((n,), fill) if p is None else p for p, n in parts]
+        return torch.cat(filled) if len(filled) > 1 else filled[0].contiguous()
+
+    if kind == "gru":
+        gain, gain_x = row(1, (gain, 2 * H), (gain_n, H)), row(1, (gain_x, 2 * H), (gain_nx, H))
+        return gain, row(0, (bias, 2 * H), (bias_n, H), (bias_nx, H)), gain_x, None, None
+    ours = row(1, (gain, GH)), row(0, (bias, GH)), row(1, (gain_x, GH))
+    return *ours, *((row(1, (gain_c, H)), row(0, (bias_c, H))) if kind == "lstm" else _NONE)
+
+
+def _gradients(kind, H, GH, db, dgain, dbias, dgain_x, dgain_c, dbias_c) -> list[Tensor | None]:
+    """Return the gradients of ``b`` and of the parameters, each a tensor of its own."""
+    if kind == "gru":
+        k = 2 * H
+        return [
+            *(None, dgain_x[:k], dbias[:k].clone(), dgain_x[k:], dbias[GH:]),
+            *(dgain[:k], dbias[:k], dgain[k:], dbias[k:GH], None, None),
+        ]
+    dbias = dbias[:GH]
+    db = dbias.clone() if db is None else db
+    return [db, dgain_x, dbias.clone(), None, None, dgain, dbias, None, None, dgain_c, dbias_c]
 
 
 def _padded(n: int, like: Tensor) -> int:
@@ -216,27 +324,36 @@ def _threads(work: int) -> int:
     return max(1, min(torch.get_num_threads(), work // WORK, MAX_THREADS))
 
 
-# The call: the fields of ``Call`` in compiled.cpp, in its order.
-
-_NUMBERS = "kind form relu H G steps first last threads reverse keep pack"
-_POINTERS = (
-    "sizes inputs outputs h0 c0 h c weight packed gain bias gain_c bias_c summed x_hat gates cells "
-    "stats dy dh dc dinputs dhidden h_before dgain dbias dgain_c dbias_c scratch"
+_FIELDS = (
+    "kind form relu norm_x H G steps first last threads reverse keep pack "
+    "sizes inputs outputs h0 c0 h c weight packed gain bias gain_x gain_c bias_c summed cells "
+    "stats scratch dy dh dc dinputs dhidden h_before dgain dbias dgain_x dgain_c dbias_c stride"
 )
 
 
-class _Call(ctypes.Structure):
-    _fields_ = [
-        *((name, ctypes.c_int64) for name in _NUMBERS.split()),
-        ("eps", ctypes.c_double),
-        *((name, ctypes.c_void_p) for name in _POINTERS.split()),
-    ]
+class _Call:
+    """``Call`` in compiled.cpp: its fields in their order, all of 64 bits."""
 
+    _places: ClassVar[dict[str, int]] = {name: k for k, name in enumerate(_FIELDS.split())}
 
-def _run(direction: str, size: int, **fields) -> None:
-    """Call the library. ctypes lets go of Python's lock, so that several threads can be in it."""
-    values = {k: v.data_ptr() if isinstance(v, Tensor) else v for k, v in fields.items()}
-    getattr(_load()[0], f"lnlib_{direction}_{size}")(ctypes.byref(_Call(**values)))
+    def __init__(self, like: Tensor, eps: float, **fields) -> None:
+        self.size, self.eps = like.element_size(), ctypes.c_double(eps)
+        self.values = array("q", [0]) * len(self._places)
+        self.set(**fields)
+
+    def set(self, **fields) -> None:
+        """Fill in fields; whoever gives a tensor keeps it."""
+        for name, value in fields.items():
+            if value is not None:
+                self.values[self._places[name]] = (
+                    value.data_ptr() if isinstance(value, Tensor) else value
+                )
+
+    def run(self, direction: str, **fields) -> None:
+        """Call the library. ctypes lets go of Python's lock: several threads can be in it."""
+        self.set(**fields)
+        address = ctypes.c_void_p(self.values.buffer_info()[0])
+        getattr(_load()[0], f"lnlib_{direction}_{self.size}")(address, self.eps)
 
 
 def _check() -> None:

@@ -18,12 +18,42 @@ What they share:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 Norm = tuple[Tensor | None, Tensor | None]
+
+
+class Product(NamedTuple):
+    """What the data are taken through before the loop: ``LN(weight x) + bias``.
+
+    There is no norm, one, or two for a GRU: that of r and z, and that of n.
+    """
+
+    weight: Tensor
+    bias: Tensor | None
+    norms: tuple[Norm, ...]
+
+    def inputs(self, data: Tensor, eps: float) -> Tensor:
+        """Return what the functions of this module take."""
+        weight, b, norms = self
+        if not norms:
+            return F.linear(data, weight, b)
+        if len(norms) == 1:
+            gain, bias = norms[0]
+            if b is not None:  # eq. 20 has b outside; there is no need for a second pass to add it
+                bias = b if bias is None else bias + b
+            norms = ((gain, bias),)
+        # Eqs. 26 and 27 normalize r and z together, and n alone.
+        weights = weight.tensor_split([len(weight) * 2 // 3]) if len(norms) == 2 else (weight,)
+        parts = [
+            F.layer_norm(F.linear(data, w), (len(w),), *norm, eps)
+            for w, norm in zip(weights, norms, strict=True)
+        ]
+        return torch.cat(parts, 1) if len(parts) > 1 else parts[0]
 
 
 def lstm(

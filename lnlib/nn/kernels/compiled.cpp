@@ -24,7 +24,8 @@ constexpr int ROWS = 8;  // of a block of the product, whose 8 x 3 sums stay in 
 constexpr int ROWS = 4;
 #endif
 constexpr int64_t PANEL = 3;    // vectors of columns of a block
-constexpr int64_t DEPTH = 128;  // terms of a sum at a time: their weights stay in the first cache
+constexpr int64_t NEAR = 128;   // terms of a sum at a time: their weights stay in the first cache,
+constexpr int64_t FAR = 1024;   // and the rows with so many in the second
 constexpr int64_t GROUP = 4;    // rows that are taken together: one waits while another is summed up
 
 enum Kind : int64_t { LSTM, GRU, RNN };
@@ -153,6 +154,8 @@ template <class T> struct Recurrence : Vectors<T> {
                       bool add) {
         Vec sum[M][W];
         Whole in;
+        for (int m = 0; m < M; ++m)  // fetched while the sums are made
+            for (int v = 0; v < W; ++v) __builtin_prefetch(out + m * ldo + v * L, 1);
         for (int m = 0; m < M; ++m)
             for (int v = 0; v < W; ++v) sum[m][v] = add ? in.load(out + m * ldo + v * L) : Vec{};
         for (int64_t k = 0; k < K; ++k, w += W * L) {
@@ -178,16 +181,23 @@ template <class T> struct Recurrence : Vectors<T> {
     static void product(int64_t M, int64_t K, const T *a, int64_t lda, const T *packed,
                         Part columns, T *out, int64_t ldo, bool add) {
         int64_t blocks = (M + ROWS - 1) / ROWS;
-        for (int64_t v = columns.begin; v < columns.end; v += PANEL) {
-            int64_t w = columns.end - v < PANEL ? columns.end - v : PANEL;
-            for (int64_t k = 0; k < K; k += DEPTH)
-                for (int64_t b = 0; b < blocks; ++b) {
-                    Part rows(M, b, blocks);
-                    choose<ROWS>(rows.end - rows.begin, w, K - k < DEPTH ? K - k : DEPTH,
-                                 a + rows.begin * lda + k, lda, packed + v * L * K + k * w * L,
-                                 out + rows.begin * ldo + v * L, ldo, add || k > 0);
+        for (int64_t far = 0; far < K; far += FAR)
+            for (int64_t v = columns.begin; v < columns.end; v += PANEL) {
+                int64_t w = columns.end - v < PANEL ? columns.end - v : PANEL;
+                for (int64_t k = far; k < K && k < far + FAR; k += NEAR) {
+                    int64_t depth = K - k < NEAR ? K - k : NEAR;
+                    const T *weights = packed + (v * K + k * w) * L, *next = weights + depth * w * L;
+                    for (int64_t b = 0; b < blocks; ++b) {
+                        Part rows(M, b, blocks), ahead(depth * w, b, blocks);
+                        // Where several blocks share weights, each asks for some of the next.
+                        for (int64_t i = ahead.begin; i < ahead.end && blocks > 3; ++i)
+                            __builtin_prefetch(next + i * L, 0, 2);
+                        choose<ROWS>(rows.end - rows.begin, w, depth, a + rows.begin * lda + k,
+                                     lda, weights, out + rows.begin * ldo + v * L, ldo,
+                                     add || k > 0);
+                    }
                 }
-        }
+            }
     }
 
     // Panel after panel, (K, 3 vectors) each. The weight of term k and column j is at
@@ -300,9 +310,12 @@ template <class T> struct Recurrence : Vectors<T> {
             if (call.pack) pack(GH, H, at(call.weight, 0), H, 1, at(call.packed, 0), columns);
             walk(!call.reverse, [&](int64_t t, int64_t running, int64_t row, int64_t start) {
                 Part rows(running, me, barrier.threads);
+                // The step before has at least as many rows, but for the other direction.
+                int64_t leap = (call.reverse ? running : -running) - (rows.end - rows.begin) + 1;
                 for (int64_t r = rows.begin; r < rows.end; ++r) {
-                    if (sum_first()) backward<false>(t, row + r, r, row + r - start, me);
-                    else backward<true>(t, row + r, r, row + r - start, me);
+                    int64_t next = r + 1 < rows.end ? 1 : leap;
+                    if (sum_first()) backward<false>(t, row + r, r, row + r - start, me, next);
+                    else backward<true>(t, row + r, r, row + r - start, me, next);
                 }
                 barrier.wait();
                 product(running, GH, at(call.dhidden, (row - start) * GH), GH, at(call.packed, 0),
@@ -321,12 +334,19 @@ template <class T> struct Recurrence : Vectors<T> {
     // A row of summed inputs as the gates see it. X says whether the inputs have a part of their
     // own, with a norm or without; else they are in `summed`.
     template <bool X> struct Summed {
+        const Recurrence &of;
         const T *a, *x, *gain, *gain_x, *bias;
-        int64_t H;
+        const int64_t H;
         T stats[4][4];  // for each gate: mean and rstd of the hidden part, and of the inputs
 
+        // Ask for what another row has of a gate, while this row is computed.
+        void fetch(int64_t rows, int64_t gate, int64_t j) const {
+            __builtin_prefetch(a + rows * padded(of.GH) + gate * H + j);
+            if (X) __builtin_prefetch(x + rows * of.GH + gate * H + j);
+        }
+
         Summed(const Recurrence &of, int64_t kept, int64_t local)
-            : a(at(of.call.summed, kept * padded(of.GH))), x(at(of.call.inputs, local * of.GH)),
+            : of(of), a(at(of.call.summed, kept * padded(of.GH))), x(at(of.call.inputs, local * of.GH)),
               gain(at(of.call.gain, 0)), gain_x(at(of.call.gain_x, 0)), bias(at(of.call.bias, 0)),
               H(of.H) {
             const T *found = at(of.call.stats, kept * STATS);
@@ -511,8 +531,10 @@ template <class T> struct Recurrence : Vectors<T> {
         }
     };
 
+    // One row. `next` is how many rows on the one lies that comes after it.
     template <bool X>
-    void backward(int64_t t, int64_t row, int64_t r, int64_t local, int64_t me) const {
+    void backward(int64_t t, int64_t row, int64_t r, int64_t local, int64_t me,
+                  int64_t next) const {
         const T *dy = at(call.dy, local * H), *h = before(call.outputs, call.h0, t, row, r);
         T *dh = at(call.dh, r * padded(H));
         memcpy(at(call.h_before, local * H), h, H * sizeof(T));
@@ -521,6 +543,7 @@ template <class T> struct Recurrence : Vectors<T> {
         if (call.kind == RNN) {
             const T *y = at(call.outputs, row * H);
             each(H, [&](int64_t j, auto in) {
+                s.fetch(next, 0, j);
                 Vec n = in.load(y + j), d = in.load(dh + j) + in.load(dy + j);
                 if (call.relu) d = n > 0 ? d : n * 0; else d *= 1 - n * n;
                 Vec inputs = X ? s.inputs(0, j, in) : Vec{};
@@ -529,8 +552,10 @@ template <class T> struct Recurrence : Vectors<T> {
         } else if (call.kind == GRU) {
             each(H, [&](int64_t j, auto in) {
                 Vec hidden[3], inputs[3];
-                for (int k = 0; k < 3; ++k)
+                for (int k = 0; k < 3; ++k) {
+                    s.fetch(next, k, j);
                     hidden[k] = s.hidden(k, j, in), inputs[k] = s.inputs(k, j, in);
+                }
                 Vec R = sigmoid(s.both(hidden[0], inputs[0], 0, j, in));
                 Vec z = sigmoid(s.both(hidden[1], inputs[1], 1, j, in));
                 Vec n = tanh(candidate(s, R, hidden[2], j, in));
@@ -545,14 +570,14 @@ template <class T> struct Recurrence : Vectors<T> {
                 in.store(dh + j, d * (1 - z));  // the product is added to it
             });
         } else {
-            lstm_backward(t, row, r, me, gradient, dy);
+            lstm_backward(t, row, r, me, gradient, dy, next);
         }
         gradient.give(at(call.dhidden, local * GH), at(call.dinputs, local * GH));
     }
 
     template <bool X>
     void lstm_backward(int64_t t, int64_t row, int64_t r, int64_t me, Gradient<X> &gradient,
-                       const T *dy) const {
+                       const T *dy, int64_t next) const {
         const Summed<X> &s = gradient.s;
         const T *cell = at(call.cells, row * H), *c = before(call.cells, call.c0, t, row, r);
         const T *gain_c = at(call.gain_c, 0), *bias_c = at(call.bias_c, 0);
@@ -563,6 +588,8 @@ template <class T> struct Recurrence : Vectors<T> {
         const bool carried = call.form == CARRIED, per_gate = call.form == PER_GATE;
         Vec shifts = {}, slopes = {};
         each(H, [&](int64_t j, auto in) {
+            s.fetch(next, 3, j);
+            __builtin_prefetch(cell + next * H + j);
             Vec hidden = s.hidden(3, j, in), inputs = X ? s.inputs(3, j, in) : Vec{};
             Vec o = sigmoid(s.both(hidden, inputs, 3, j, in));
             Vec x = (in.load(cell + j) - mean) * rstd, gain = in.load(gain_c + j);
@@ -592,6 +619,7 @@ template <class T> struct Recurrence : Vectors<T> {
             }
             Vec hidden[3], inputs[3] = {}, gates[3];
             for (int k = 0; k < 3; ++k) {
+                s.fetch(next, k, j);
                 hidden[k] = s.hidden(k, j, in);
                 if (X) inputs[k] = s.inputs(k, j, in);
                 gates[k] = s.both(hidden[k], inputs[k], k, j, in);

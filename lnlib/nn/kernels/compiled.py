@@ -122,9 +122,10 @@ def _apply(
     pairs = (*norms_x, *_NONE[len(norms_x) :], *norms, *_NONE[len(norms) :], norm_c)
     given = (*tensors, weight, b, *(p for pair in pairs for p in pair or (None, None)))
     keep = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in given)
-    return _Recurrence.apply(
-        *given, array("q", batch_sizes), eps, reverse, kind, form, bool(norms_x), keep
-    )
+    settings = (array("q", batch_sizes), eps, reverse, kind, form, bool(norms_x), keep)
+    if keep:
+        return _Recurrence.apply(*given, *settings)
+    return _Recurrence.forward(None, *given, *settings)
 
 
 _NONE = (None, None)
@@ -142,7 +143,9 @@ class _Recurrence(torch.autograd.Function):
         sizes, eps, reverse, kind, form, norm_x, keep = settings
         (B, H), N, GH = h.shape, len(data), len(weight)
         is_lstm = kind == "lstm"
-        gain, bias, gain_x, gain_c, bias_c = _parameters(kind, h, GH, b if norm_x else None, params)
+        gain, bias, gain_x, gain_c, bias_c = _parameters(
+            kind, form, h, GH, b if norm_x else None, params
+        )
         h, weight = h.contiguous(), weight.contiguous()
         c = c.contiguous() if is_lstm else None
         h_n, c_n = (None if s is None else s.clone(memory_format=_CONTIGUOUS) for s in (h, c))
@@ -281,7 +284,7 @@ def _is_narrow(weight_x: Tensor, H: int) -> bool:
 
 
 def _parameters(
-    kind: str, h: Tensor, GH: int, b: Tensor | None, params: Sequence[Tensor | None]
+    kind: str, form: str, h: Tensor, GH: int, b: Tensor | None, params: Sequence[Tensor | None]
 ) -> tuple[Tensor | None, ...]:
     """Return what the library takes: one gain for all norms of a part, one bias for all parts."""
     gain_x, bias_x, gain_nx, bias_nx, gain, bias, gain_n, bias_n, gain_c, bias_c = params
@@ -296,7 +299,8 @@ def _parameters(
     if kind == "gru":
         gain, gain_x = row(1, (gain, 2 * H), (gain_n, H)), row(1, (gain_x, 2 * H), (gain_nx, H))
         return gain, row(0, (bias, 2 * H), (bias_n, H), (bias_nx, H)), gain_x, None, None
-    ours = row(1, (gain, GH)), row(0, (bias, GH)), row(1, (gain_x, GH))
+    gain_x = None if _sums_first(kind, form) else row(1, (gain_x, GH))
+    ours = row(1, (gain, GH)), row(0, (bias, GH)), gain_x
     return *ours, *((row(1, (gain_c, H)), row(0, (bias_c, H))) if kind == "lstm" else _NONE)
 
 

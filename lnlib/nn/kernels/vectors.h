@@ -71,9 +71,17 @@ template <class T> struct Vectors {
     }
     template <class F> static inline void each(int64_t n, F f) { each(0, n, f); }
 
+    // Half to half, as far as it goes: one after the other, each addition waits for the one before.
     static T add_up(Vec v) {
-        T sum = 0;
-        for (int k = 0; k < L; ++k) sum += v[k];
-        return sum;
+#if defined(__AVX512F__)
+        if constexpr (sizeof(T) == 4) return _mm512_reduce_add_ps((__m512)v);
+        else return _mm512_reduce_add_pd((__m512d)v);
+#else
+        T sums[L];
+        memcpy(sums, &v, BYTES);
+        for (int n = L / 2; n; n /= 2)
+            for (int k = 0; k < n; ++k) sums[k] += sums[k + n];
+        return sums[0];
+#endif
     }
 };

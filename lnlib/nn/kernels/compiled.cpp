@@ -14,6 +14,9 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 
 #include "threads.h"
 #include "vectors.h"
@@ -26,19 +29,25 @@ constexpr int ROWS = 4;
 constexpr int64_t PANEL = 3;    // vectors of columns of a block
 constexpr int64_t NEAR = 128;   // terms of a sum at a time: their weights stay in the first cache,
 constexpr int64_t FAR = 1024;   // and the rows with so many in the second
+constexpr int64_t SPAN = 64;    // rows of the inputs at a time
 constexpr int64_t GROUP = 4;    // rows that are taken together: one waits while another is summed up
 
 enum Kind : int64_t { LSTM, GRU, RNN };
 enum Form : int64_t { PAPER, CARRIED, PER_GATE, DRAW, PARTS };
 
 // The names are those of plain.py; compiled.py mirrors the order. G is the number of gates, N the
-// rows of the packed sequences. A call takes the steps from `first` to before `last`; in what is
-// marked with + the rows are counted from the first of these steps. Where `keep` is 0 the rows of
-// what is marked with * are those of one step.
+// rows of the packed sequences, I the features of the data. A call takes the steps from `first` to
+// before `last`; in what is marked with + the rows are counted from the first of these steps. Where
+// `keep` is 0 the rows of what is marked with * are those of one step.
 struct Call {
-    int64_t kind, form, relu, norm_x, H, G, steps, first, last, threads, reverse, keep, pack;
+    int64_t kind, form, relu, norm_x, H, G, I, steps, first, last, threads, reverse, keep, pack;
     const int64_t *sizes;
-    const void *inputs;               // (+, G H): W_x x, still to be normalized if norm_x is 1
+    // The inputs W_x x, still to be normalized if norm_x is 1: (N, inputs_stride), or where
+    // span > 0, room for so many of these rows. `multiply` says whether they are still to be made.
+    const void *inputs;
+    int64_t inputs_stride, span, multiply;
+    const void *data, *weight_x;      // (N, I), (G H, I)
+    void *packed_x;                   // weight_x, in the order of the product
     void *outputs;                    // (N, H)
     const void *h0, *c0;              // (B, H)
     void *h, *c;                      // (B, H): before a call the states, and after it
@@ -46,6 +55,7 @@ struct Call {
     void *packed;                     // weight, in the order of the product
     const void *gain;                 // (G H): of the norms of the hidden part or of the sum
     const void *bias;                 // (G H): of all norms together; GRU's (4 H), as x's of n is last
+    const void *b;                    // (G H): beside inputs that are added first
     const void *gain_x;               // (G H): of the norms of the inputs
     const void *gain_c, *bias_c;      // (H)
     void *summed;                     // (N*, G H, padded): W_h h, or where that is used, the sum
@@ -64,23 +74,21 @@ struct Call {
 // Of a row, mean and rstd of: up to four norms of the hidden part, two of the inputs, c.
 constexpr int64_t OF_X = 8, OF_C = 12, STATS = 14;
 
+// Large buffers that nobody has touched yet: fewer pages to look up, and to get from the system.
+inline void in_large_pages(void *p, int64_t bytes) {
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+    const uintptr_t page = 2 << 20, begin = (uintptr_t(p) + page - 1) / page * page;
+    const uintptr_t end = (uintptr_t(p) + bytes) / page * page;
+    if (begin < end) madvise(reinterpret_cast<void *>(begin), end - begin, MADV_HUGEPAGE);
+#endif
+}
+
 template <class T> struct Recurrence : Vectors<T> {
     using Base = Vectors<T>;
     using typename Base::Rest;
     using typename Base::Vec;
     using typename Base::Whole;
     using Base::add_up, Base::each, Base::L;
-
-    // Four sums at a time: one alone waits for each addition.
-    template <class F> static inline T total(int64_t n, F f) {
-        Vec s[4] = {};
-        int64_t j = 0;
-        for (; j + 4 * L <= n; j += 4 * L)
-            for (int k = 0; k < 4; ++k) s[k] += f(j + k * L, Whole());
-        for (; j + L <= n; j += L) s[0] += f(j, Whole());
-        if (j < n) s[1] += f(j, Rest{n - j});
-        return add_up((s[0] + s[1]) + (s[2] + s[3]));
-    }
 
     // sigmoid and tanh, to about one unit in the last place. NaN stays NaN: it fails every test.
 
@@ -216,19 +224,33 @@ template <class T> struct Recurrence : Vectors<T> {
         }
     }
 
-    // The statistics of n numbers, eq. 16: mean and 1 / sqrt(var + eps).
-    void moments(const T *a, int64_t n, T *stats) const {
-        T mean = total(n, [&](int64_t j, auto in) { return in.load(a + j); }) / n;
-        stats[0] = mean;
-        stats[1] = rstd_of(a, mean, n);
+    // Sum up f(row, j) for up to GROUP rows at once: of one sum alone each addition waits.
+    template <class F> static void totals(int64_t rows, int64_t n, T *sums, F f) {
+        Vec s[GROUP] = {};
+        each(n, [&](int64_t j, auto in) {
+            for (int64_t r = 0; r < GROUP; ++r) s[r] += f(r < rows ? r : 0, j, in);
+        });
+        for (int64_t r = 0; r < rows; ++r) sums[r] = add_up(s[r]);
     }
-    T rstd_of(const T *a, T mean, int64_t n) const {
+
+    // The statistics of rows of n numbers, eq. 16: mean and 1 / sqrt(var + eps).
+    void moments(const T *a, int64_t stride, int64_t rows, int64_t n, T *stats) const {
+        T sums[GROUP];
+        totals(rows, n, sums, [&](int64_t r, int64_t j, auto in) {
+            return in.load(a + r * stride + j);
+        });
+        for (int64_t r = 0; r < rows; ++r) stats[r * STATS] = sums[r] / n;
+        rstds(a, stride, rows, n, stats);
+    }
+    void rstds(const T *a, int64_t stride, int64_t rows, int64_t n, T *stats) const {
         // Not E[x^2] - E[x]^2: it cancels once |mean| >> std.
-        T squares = total(n, [&](int64_t j, auto in) {
-            Vec d = in.only(in.load(a + j) - mean);
+        T sums[GROUP];
+        totals(rows, n, sums, [&](int64_t r, int64_t j, auto in) {
+            Vec d = in.only(in.load(a + r * stride + j) - stats[r * STATS]);
             return d * d;
         });
-        return T(1 / std::sqrt(squares / n + eps));
+        for (int64_t r = 0; r < rows; ++r)
+            stats[r * STATS + 1] = T(1 / std::sqrt(sums[r] / n + eps));
     }
 
     // What a call's threads share.
@@ -270,33 +292,73 @@ template <class T> struct Recurrence : Vectors<T> {
         return at(states, (row + (call.reverse ? call.sizes[t] : -call.sizes[from])) * H);
     }
 
-    // Walk over the steps: body(t, running sequences, their first row, first row of the call).
+    // Walk over the steps: body(t, running sequences, their first row).
     template <class F> void walk(bool last_first, F body) const {
-        int64_t start = 0, rows = 0;
-        for (int64_t t = 0; t < call.first; ++t) start += call.sizes[t];
-        for (int64_t t = call.first; t < call.last; ++t) rows += call.sizes[t];
-        int64_t row = last_first ? start + rows : start;
+        int64_t row = begin_of(last_first ? call.last : call.first);
         for (int64_t k = 0; k < call.last - call.first; ++k) {
             int64_t t = last_first ? call.last - 1 - k : call.first + k;
             if (last_first) row -= call.sizes[t];
-            body(t, call.sizes[t], row, start);
+            body(t, call.sizes[t], row);
             if (!last_first) row += call.sizes[t];
         }
     }
+    int64_t begin_of(int64_t step) const {
+        int64_t row = 0;
+        for (int64_t t = 0; t < step; ++t) row += call.sizes[t];
+        return row;
+    }
+
+    // The rows of the inputs that are there. One thread makes some columns of them.
+    struct Inputs {
+        const Recurrence &of;
+        Part columns;
+        bool last_first;
+        int64_t begin = 0, end = 0;  // rows
+
+        // Have those of step t, which begins at `row`, and where there is room, of the next steps.
+        void need(int64_t t, int64_t row) {
+            const Call &call = of.call;
+            if (!call.span && !call.multiply) end = INT64_MAX;
+            if (row >= begin && row < end) return;
+            int64_t running = call.sizes[t], rows = running;
+            int64_t room = call.span ? call.span : (running > SPAN ? running : SPAN);
+            for (;;) {
+                t += last_first ? -1 : 1;
+                if (t < call.first || t >= call.last || rows + call.sizes[t] > room) break;
+                rows += call.sizes[t];
+            }
+            begin = last_first ? row + running - rows : row;
+            end = begin + rows;
+            product(rows, call.I, at(call.data, begin * call.I), call.I, at(call.packed_x, 0),
+                    columns, at(call.inputs, place(begin) * call.inputs_stride),
+                    call.inputs_stride, false);
+        }
+        int64_t place(int64_t row) const { return of.call.span ? row - begin : row; }
+    };
+
+    void pack_inputs(Part columns) const {
+        if (call.pack && call.multiply)
+            pack(call.I, GH, at(call.weight_x, 0), 1, call.I, at(call.packed_x, 0), columns);
+    }
 
     void run_forward() const {
+        if (call.pack) in_large_pages(call.packed, padded(GH) * H * sizeof(T));
+        if (call.keep) in_large_pages(call.summed, begin_of(call.steps) * padded(GH) * sizeof(T));
         parallel(call.threads, [&](int64_t me, Barrier &barrier) {
             Part columns(padded(GH) / L, me, barrier.threads);
             if (call.pack) pack(H, GH, at(call.weight, 0), 1, H, at(call.packed, 0), columns);
-            walk(call.reverse, [&](int64_t, int64_t running, int64_t row, int64_t start) {
+            pack_inputs(columns);
+            Inputs inputs{*this, columns, call.reverse != 0};
+            walk(call.reverse, [&](int64_t t, int64_t running, int64_t row) {
                 int64_t kept = call.keep ? row : 0;
+                inputs.need(t, row);
                 product(running, H, at(call.h, 0), H, at(call.packed, 0), columns,
                         at(call.summed, kept * padded(GH)), padded(GH), false);
                 barrier.wait();
                 Part rows(running, me, barrier.threads);
                 for (int64_t r = rows.begin; r < rows.end; r += GROUP) {
                     int64_t end = r + GROUP < rows.end ? r + GROUP : rows.end;
-                    Rows group{r, end, row, row - start, kept, me};
+                    Rows group{r, end, row, inputs.place(row), kept, me};
                     if (sum_first()) forward<false>(group); else forward<true>(group);
                 }
                 barrier.wait();
@@ -305,17 +367,28 @@ template <class T> struct Recurrence : Vectors<T> {
     }
 
     void run_backward() const {
+        if (call.pack) in_large_pages(call.packed, padded(H) * GH * sizeof(T));
         parallel(call.threads, [&](int64_t me, Barrier &barrier) {
             Part columns(padded(H) / L, me, barrier.threads);
+            Part wide(padded(GH) / L, me, barrier.threads);
             if (call.pack) pack(GH, H, at(call.weight, 0), H, 1, at(call.packed, 0), columns);
-            walk(!call.reverse, [&](int64_t t, int64_t running, int64_t row, int64_t start) {
+            pack_inputs(wide);
+            int64_t start = begin_of(call.first);
+            Inputs inputs{*this, wide, !call.reverse};
+            walk(!call.reverse, [&](int64_t t, int64_t running, int64_t row) {
+                if (!sum_first()) {
+                    int64_t end = inputs.end, begin = inputs.begin;
+                    inputs.need(t, row);
+                    if (call.multiply && (end != inputs.end || begin != inputs.begin))
+                        barrier.wait();
+                }
                 Part rows(running, me, barrier.threads);
                 // The step before has at least as many rows, but for the other direction.
                 int64_t leap = (call.reverse ? running : -running) - (rows.end - rows.begin) + 1;
                 for (int64_t r = rows.begin; r < rows.end; ++r) {
-                    int64_t next = r + 1 < rows.end ? 1 : leap;
-                    if (sum_first()) backward<false>(t, row + r, r, row + r - start, me, next);
-                    else backward<true>(t, row + r, r, row + r - start, me, next);
+                    Row one{t, row + r, r, row + r - start, inputs.place(row) + r, me,
+                            r + 1 < rows.end ? 1 : leap};
+                    if (sum_first()) backward<false>(one); else backward<true>(one);
                 }
                 barrier.wait();
                 product(running, GH, at(call.dhidden, (row - start) * GH), GH, at(call.packed, 0),
@@ -325,10 +398,15 @@ template <class T> struct Recurrence : Vectors<T> {
         });
     }
 
-    // Rows of one step from r to before end: row 0 is `row` of all, `local` of the call, `kept` of
-    // what is marked with *.
+    // Rows of one step from r to before end: row 0 is `row` of all, `input` of the inputs, `kept`
+    // of what is marked with *.
     struct Rows {
-        int64_t r, end, row, local, kept, me;
+        int64_t r, end, row, input, kept, me;
+    };
+    // Row r of step t: `row` of all, `local` of those of the call, `input` of the inputs; the one
+    // that comes next lies `next` rows on.
+    struct Row {
+        int64_t t, row, r, local, input, me, next;
     };
 
     // A row of summed inputs as the gates see it. X says whether the inputs have a part of their
@@ -342,11 +420,12 @@ template <class T> struct Recurrence : Vectors<T> {
         // Ask for what another row has of a gate, while this row is computed.
         void fetch(int64_t rows, int64_t gate, int64_t j) const {
             __builtin_prefetch(a + rows * padded(of.GH) + gate * H + j);
-            if (X) __builtin_prefetch(x + rows * of.GH + gate * H + j);
+            if (X) __builtin_prefetch(x + rows * of.call.inputs_stride + gate * H + j);
         }
 
-        Summed(const Recurrence &of, int64_t kept, int64_t local)
-            : of(of), a(at(of.call.summed, kept * padded(of.GH))), x(at(of.call.inputs, local * of.GH)),
+        Summed(const Recurrence &of, int64_t kept, int64_t input)
+            : of(of), a(at(of.call.summed, kept * padded(of.GH))), 
+              x(at(of.call.inputs, input * of.call.inputs_stride)),
               gain(at(of.call.gain, 0)), gain_x(at(of.call.gain_x, 0)), bias(at(of.call.bias, 0)),
               H(of.H) {
             const T *found = at(of.call.stats, kept * STATS);
@@ -379,28 +458,31 @@ template <class T> struct Recurrence : Vectors<T> {
         return x < 0 ? Vec{} : x;
     }
 
-    // Find the statistics of a row.
-    template <bool X> void prepare(int64_t kept, int64_t local) const {
-        T *a = at(call.summed, kept * padded(GH)), *stats = at(call.stats, kept * STATS);
-        const T *x = at(call.inputs, local * GH);
-        if (!X)
-            each(GH, [&](int64_t j, auto in) { in.store(a + j, in.load(a + j) + in.load(x + j)); });
-        if (norms() == 0)
-            for (int64_t k = 0; k < 4; ++k) stats[2 * k] = 0, stats[2 * k + 1] = 1;
+    // Find the statistics of the rows.
+    template <bool X> void prepare(const Rows &rows) const {
+        int64_t n = rows.end - rows.r, wide = padded(GH), stride = call.inputs_stride;
+        T *a = at(call.summed, (rows.kept + rows.r) * wide);
+        T *stats = at(call.stats, (rows.kept + rows.r) * STATS);
+        const T *x = at(call.inputs, (rows.input + rows.r) * stride), *b = at(call.b, 0);
+        for (int64_t r = 0; r < n && !X; ++r)
+            each(GH, [&](int64_t j, auto in) {
+                T *sum = a + r * wide + j;
+                in.store(sum, in.load(sum) + (in.load(x + r * stride + j) + in.load(b + j)));
+            });
+        for (int64_t r = 0; r < n; ++r)
+            for (int64_t k = 0; k < OF_C; ++k) stats[r * STATS + k] = k % 2;  // as without a norm
         for (int64_t k = 0; k < norms(); ++k) {
-            int64_t j = begin(k), n = begin(k + 1) - j;
-            moments(a + j, n, stats + 2 * k);
-            if (!X) continue;
-            if (call.norm_x) moments(x + j, n, stats + OF_X + 2 * k);
-            else stats[OF_X + 2 * k] = 0, stats[OF_X + 2 * k + 1] = 1;
+            int64_t j = begin(k), length = begin(k + 1) - j;
+            moments(a + j, wide, n, length, stats + 2 * k);
+            if (X && call.norm_x) moments(x + j, stride, n, length, stats + OF_X + 2 * k);
         }
     }
 
     template <bool X> void forward(const Rows &rows) const {
-        for (int64_t r = rows.r; r < rows.end; ++r) prepare<X>(rows.kept + r, rows.local + r);
+        prepare<X>(rows);
         if (call.kind == LSTM) return lstm_forward<X>(rows);
         for (int64_t r = rows.r; r < rows.end; ++r) {
-            Summed<X> s(*this, rows.kept + r, rows.local + r);
+            Summed<X> s(*this, rows.kept + r, rows.input + r);
             T *h = at(call.h, r * H), *y = at(call.outputs, (rows.row + r) * H);
             each(H, [&](int64_t j, auto in) {
                 Vec after;
@@ -434,9 +516,9 @@ template <class T> struct Recurrence : Vectors<T> {
         auto o_of = [&](int64_t r) {
             return at(call.scratch, (rows.me * (GROUP + 1) + r - rows.r) * H);
         };
-        T means[GROUP], rstds[GROUP];
+        T *stats = at(call.stats, (rows.kept + rows.r) * STATS + OF_C);
         for (int64_t r = rows.r; r < rows.end; ++r) {
-            Summed<X> s(*this, rows.kept + r, rows.local + r);
+            Summed<X> s(*this, rows.kept + r, rows.input + r);
             T *cell = cell_of(r), *c = at(call.c, r * H), *opened = o_of(r);
             Vec sum = {};
             each(H, [&](int64_t j, auto in) {
@@ -447,15 +529,11 @@ template <class T> struct Recurrence : Vectors<T> {
                 in.store(opened + j, o);
                 sum += in.only(next);
             });
-            means[r - rows.r] = add_up(sum) / H;
+            stats[(r - rows.r) * STATS] = add_up(sum) / H;
         }
-        for (int64_t r = rows.r; r < rows.end; ++r)
-            rstds[r - rows.r] = rstd_of(cell_of(r), means[r - rows.r], H);
-        for (int64_t r = rows.r; r < rows.end; ++r) {
-            T mean = means[r - rows.r], rstd = rstds[r - rows.r];
-            T *stats = at(call.stats, (rows.kept + r) * STATS + OF_C);
-            stats[0] = mean;
-            stats[1] = rstd;
+        rstds(cell_of(rows.r), H, rows.end - rows.r, H, stats);
+        for (int64_t r = rows.r; r < rows.end; ++r, stats += STATS) {
+            T mean = stats[0], rstd = stats[1];
             const T *cell = cell_of(r), *opened = o_of(r);
             T *c = at(call.c, r * H), *h = at(call.h, r * H);
             T *y = at(call.outputs, (rows.row + r) * H);
@@ -531,15 +609,13 @@ template <class T> struct Recurrence : Vectors<T> {
         }
     };
 
-    // One row. `next` is how many rows on the one lies that comes after it.
-    template <bool X>
-    void backward(int64_t t, int64_t row, int64_t r, int64_t local, int64_t me,
-                  int64_t next) const {
-        const T *dy = at(call.dy, local * H), *h = before(call.outputs, call.h0, t, row, r);
+    template <bool X> void backward(const Row &one) const {
+        const int64_t row = one.row, r = one.r, local = one.local, next = one.next;
+        const T *dy = at(call.dy, local * H), *h = before(call.outputs, call.h0, one.t, row, r);
         T *dh = at(call.dh, r * padded(H));
         memcpy(at(call.h_before, local * H), h, H * sizeof(T));
-        Summed<X> s(*this, row, local);
-        Gradient<X> gradient(*this, s, me);
+        Summed<X> s(*this, row, one.input);
+        Gradient<X> gradient(*this, s, one.me);
         if (call.kind == RNN) {
             const T *y = at(call.outputs, row * H);
             each(H, [&](int64_t j, auto in) {
@@ -570,16 +646,16 @@ template <class T> struct Recurrence : Vectors<T> {
                 in.store(dh + j, d * (1 - z));  // the product is added to it
             });
         } else {
-            lstm_backward(t, row, r, me, gradient, dy, next);
+            lstm_backward(one, gradient, dy);
         }
         gradient.give(at(call.dhidden, local * GH), at(call.dinputs, local * GH));
     }
 
     template <bool X>
-    void lstm_backward(int64_t t, int64_t row, int64_t r, int64_t me, Gradient<X> &gradient,
-                       const T *dy, int64_t next) const {
+    void lstm_backward(const Row &one, Gradient<X> &gradient, const T *dy) const {
+        const int64_t row = one.row, r = one.r, me = one.me, next = one.next;
         const Summed<X> &s = gradient.s;
-        const T *cell = at(call.cells, row * H), *c = before(call.cells, call.c0, t, row, r);
+        const T *cell = at(call.cells, row * H), *c = before(call.cells, call.c0, one.t, row, r);
         const T *gain_c = at(call.gain_c, 0), *bias_c = at(call.bias_c, 0);
         const T *dh = at(call.dh, r * padded(H));
         T *dc = at(call.dc, r * H), *d_c = gradient.d + 4 * H;

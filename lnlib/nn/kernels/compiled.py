@@ -131,6 +131,7 @@ def _apply(
 _NONE = (None, None)
 _CONTIGUOUS = torch.contiguous_format
 STATS = 14  # as in compiled.cpp
+SPAN = 64  # as in compiled.cpp
 TAKES_DATA = True  # with a ``product``, and not the inputs that it makes
 
 
@@ -146,7 +147,7 @@ class _Recurrence(torch.autograd.Function):
         gain, bias, gain_x, gain_c, bias_c = _parameters(
             kind, form, h, GH, b if norm_x else None, params
         )
-        h, weight = h.contiguous(), weight.contiguous()
+        h, weight, data = h.contiguous(), weight.contiguous(), data.contiguous()
         c = c.contiguous() if is_lstm else None
         h_n, c_n = (None if s is None else s.clone(memory_format=_CONTIGUOUS) for s in (h, c))
         rows, wide, threads = N if keep else B, _padded(GH, h), _threads(B * H * GH)
@@ -166,26 +167,30 @@ class _Recurrence(torch.autograd.Function):
         }
         call = _Call(h, eps, **numbers, **tensors)
         packed, scratch = h.new_empty(wide, H), h.new_empty(threads, 5 * H)
-        call.set(h=h_n, c=c_n, packed=packed, scratch=scratch)
-        chunks = _chunks(sizes)
+        call.set(h=h_n, c=c_n, packed=packed, scratch=scratch, last=len(sizes), pack=True)
+        sums_first = _sums_first(kind, form)
+        if sums_first:
+            beside = h.new_zeros(GH) if b is None else b.contiguous()
+            call.set(b=beside)
         if weight_x is None:
-            inputs = data = data.contiguous()
-        elif keep and not (_sums_first(kind, form) or _is_narrow(weight_x, H)):
-            inputs = h.new_empty(N, GH)
+            inputs = data
+            call.set(inputs=data, inputs_stride=GH)
         else:
-            inputs, part = None, h.new_empty(chunks[0][-1], GH)
-        for k, (first, last, start, end) in enumerate(chunks[::-1] if reverse else chunks):
-            x = part[: end - start] if inputs is None else inputs[start:end]
-            if weight_x is not None:
-                _multiply(data[start:end], weight_x, None if norm_x else b, x)
-            call.run("forward", inputs=x, first=first, last=last, pack=k == 0)
+            # Kept for the backward pass, unless it needs none or they are made again soon.
+            whole = keep and not (sums_first or _is_narrow(weight_x, H))
+            span = 0 if whole else max(B, SPAN)
+            made = h.new_empty(N if whole else span, wide)
+            inputs = made if whole else None
+            weight_x = weight_x.contiguous()
+            packed_x = _multiply(call, data, weight_x, made, span)  # noqa: F841 (kept alive)
+        call.run("forward")
         if keep:
             ctx.set_materialize_grads(False)
             ctx.settings, ctx.numbers, ctx.names = settings, numbers, list(tensors)
             ctx.given = [p is not None for p in (b, *params)]
-            if _sums_first(kind, form):
+            if sums_first:
                 inputs = None  # the sums are what the backward pass needs
-            ctx.save_for_backward(data, inputs, weight_x, b, *tensors.values())
+            ctx.save_for_backward(data, inputs, weight_x, *tensors.values())
         outputs = tensors["outputs"]
         return (outputs, h_n, c_n) if is_lstm else (outputs, h_n)
 
@@ -193,7 +198,7 @@ class _Recurrence(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, dy, dh_n, dc_n=None):
         sizes, eps, reverse, kind, form, norm_x, _ = ctx.settings
-        data, inputs, weight_x, b, *tensors = ctx.saved_tensors
+        data, inputs, weight_x, *tensors = ctx.saved_tensors
         tensors = dict(zip(ctx.names, tensors, strict=True))
         h, weight, threads = tensors["h0"], tensors["weight"], ctx.numbers["threads"]
         (B, H), GH = h.shape, len(weight)
@@ -217,22 +222,24 @@ class _Recurrence(torch.autograd.Function):
         dparams = h.new_zeros(threads, sum(widths.values()))
         sums = dict(zip(widths, dparams[0].split(list(widths.values())), strict=True))
         again = inputs is None and not _sums_first(kind, form)
-        part = h.new_empty(rows, GH) if again else None
 
         call = _Call(h, eps, **ctx.numbers, **tensors)
         packed, scratch = h.new_empty(_padded(H, h), GH), h.new_empty(threads, 5 * H)
         call.set(dh=dh, dc=dc, dhidden=dhidden, h_before=h_before, packed=packed, scratch=scratch)
         call.set(**sums, stride=dparams.shape[1])
+        if again:
+            span = max(B, SPAN)
+            made = h.new_empty(span, _padded(GH, h))
+            packed_x = _multiply(call, data, weight_x, made, span)  # noqa: F841 (kept alive)
+        elif inputs is not None:
+            call.set(inputs=inputs, inputs_stride=inputs.shape[1])
         for k, (first, last, start, end) in enumerate(chunks if reverse else chunks[::-1]):
             n = end - start
-            x = inputs[start:end] if inputs is not None else part[:n] if again else None
-            if again:
-                _multiply(data[start:end], weight_x, None if norm_x else b, x)
             dx = dinputs[start:end] if weight_x is None else dinputs[:n]
             # Often one number that was spread: only a chunk of it is written out.
             d = h.new_zeros(n, H) if dy is None else dy[start:end].contiguous()
             # The weights are packed once, for the first chunk.
-            call.run("backward", inputs=x, dy=d, dinputs=dx, first=first, last=last, pack=k == 0)
+            call.run("backward", dy=d, dinputs=dx, first=first, last=last, pack=k == 0)
             if dweight is not None:
                 _gather(dhidden[:n], h_before[:n], dweight, k)
             if dweight_x is not None:
@@ -248,11 +255,12 @@ class _Recurrence(torch.autograd.Function):
         return ddata, dh[:, :H], dc, dweight, dweight_x, *given, *[None] * 7
 
 
-def _multiply(data: Tensor, weight: Tensor, b: Tensor | None, out: Tensor) -> None:
-    if b is None:
-        torch.mm(data, weight.t(), out=out)
-    else:
-        torch.addmm(b, data, weight.t(), out=out)
+def _multiply(call: _Call, data: Tensor, weight: Tensor, to: Tensor, span: int) -> Tensor:
+    """Have the library make the inputs, ``span`` rows at a time; return what is to stay alive."""
+    packed = to.new_empty(to.shape[1], weight.shape[1])
+    call.set(multiply=True, data=data, I=weight.shape[1], weight_x=weight, packed_x=packed)
+    call.set(inputs=to, inputs_stride=to.shape[1], span=span)
+    return packed
 
 
 def _gather(dy: Tensor, x: Tensor, dweight: Tensor, k: int) -> None:
@@ -329,9 +337,10 @@ def _threads(work: int) -> int:
 
 
 _FIELDS = (
-    "kind form relu norm_x H G steps first last threads reverse keep pack "
-    "sizes inputs outputs h0 c0 h c weight packed gain bias gain_x gain_c bias_c summed cells "
-    "stats scratch dy dh dc dinputs dhidden h_before dgain dbias dgain_x dgain_c dbias_c stride"
+    "kind form relu norm_x H G I steps first last threads reverse keep pack sizes inputs "
+    "inputs_stride span multiply data weight_x packed_x outputs h0 c0 h c weight packed gain bias "
+    "b gain_x gain_c bias_c summed cells stats scratch dy dh dc dinputs dhidden h_before dgain "
+    "dbias dgain_x dgain_c dbias_c stride"
 )
 
 

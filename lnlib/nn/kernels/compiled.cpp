@@ -412,22 +412,21 @@ template <class T> struct Recurrence : Vectors<T> {
     // A row of summed inputs as the gates see it. X says whether the inputs have a part of their
     // own, with a norm or without; else they are in `summed`.
     template <bool X> struct Summed {
-        const Recurrence &of;
         const T *a, *x, *gain, *gain_x, *bias;
-        const int64_t H;
+        int64_t H, stride, stride_x;
         T stats[4][4];  // for each gate: mean and rstd of the hidden part, and of the inputs
 
         // Ask for what another row has of a gate, while this row is computed.
         void fetch(int64_t rows, int64_t gate, int64_t j) const {
-            __builtin_prefetch(a + rows * padded(of.GH) + gate * H + j);
-            if (X) __builtin_prefetch(x + rows * of.call.inputs_stride + gate * H + j);
+            __builtin_prefetch(a + rows * stride + gate * H + j);
+            if (X) __builtin_prefetch(x + rows * stride_x + gate * H + j);
         }
 
         Summed(const Recurrence &of, int64_t kept, int64_t input)
-            : of(of), a(at(of.call.summed, kept * padded(of.GH))), 
+            : a(at(of.call.summed, kept * padded(of.GH))), 
               x(at(of.call.inputs, input * of.call.inputs_stride)),
               gain(at(of.call.gain, 0)), gain_x(at(of.call.gain_x, 0)), bias(at(of.call.bias, 0)),
-              H(of.H) {
+              H(of.H), stride(padded(of.GH)), stride_x(of.call.inputs_stride) {
             const T *found = at(of.call.stats, kept * STATS);
             for (int64_t gate = 0; gate < of.call.G; ++gate) {
                 int64_t norm = of.norm_of(gate);
@@ -484,7 +483,7 @@ template <class T> struct Recurrence : Vectors<T> {
         for (int64_t r = rows.r; r < rows.end; ++r) {
             Summed<X> s(*this, rows.kept + r, rows.input + r);
             T *h = at(call.h, r * H), *y = at(call.outputs, (rows.row + r) * H);
-            each(H, [&](int64_t j, auto in) {
+            each(H, [=](int64_t j, auto in) {
                 Vec after;
                 if (call.kind == RNN) {
                     after = activate(s.gate(0, j, in));
@@ -521,7 +520,7 @@ template <class T> struct Recurrence : Vectors<T> {
             Summed<X> s(*this, rows.kept + r, rows.input + r);
             T *cell = cell_of(r), *c = at(call.c, r * H), *opened = o_of(r);
             Vec sum = {};
-            each(H, [&](int64_t j, auto in) {
+            each(H, [=, &sum](int64_t j, auto in) {
                 Vec i = sigmoid(s.gate(0, j, in)), f = sigmoid(s.gate(1, j, in));
                 Vec g = tanh(s.gate(2, j, in)), o = sigmoid(s.gate(3, j, in));
                 Vec next = f * in.load(c + j) + i * g;
@@ -537,10 +536,11 @@ template <class T> struct Recurrence : Vectors<T> {
             const T *cell = cell_of(r), *opened = o_of(r);
             T *c = at(call.c, r * H), *h = at(call.h, r * H);
             T *y = at(call.outputs, (rows.row + r) * H);
-            each(H, [&](int64_t j, auto in) {
+            const bool carried = call.form == CARRIED;
+            each(H, [=](int64_t j, auto in) {
                 Vec raw = in.load(cell + j);
                 Vec n = (raw - mean) * rstd * in.load(gain_c + j) + in.load(bias_c + j);
-                in.store(c + j, call.form == CARRIED ? n : raw);
+                in.store(c + j, carried ? n : raw);
                 Vec out = in.load(opened + j) * tanh(n);
                 in.store(h + j, out);
                 in.store(y + j, out);
@@ -551,131 +551,144 @@ template <class T> struct Recurrence : Vectors<T> {
     // The gradient of a row's norms, taken in gate by gate and then given out.
     //
     //     dx = (dx_hat - mean(dx_hat) - x_hat mean(dx_hat x_hat)) rstd,   dx_hat = gain dy
+    //
+    // Loops have copies of this, so that no store can be one to what they read from it.
+
+    struct Sums {
+        Vec dx, slope, dx_x, slope_x;  // of dx_hat and of dx_hat x_hat; of the inputs the same
+    };
+    struct Hats {
+        Vec hidden, inputs;  // x_hat of both
+    };
     template <bool X> struct Gradient {
-        const Recurrence &of;
-        const Summed<X> &s;
+        Summed<X> s;
         T *d, *dgain, *dgain_x, *dbias;
-        Vec sums[4][4] = {};  // for each norm: of dx_hat and of dx_hat x_hat, hidden and inputs
 
-        Gradient(const Recurrence &of, const Summed<X> &s, int64_t me)
-            : of(of), s(s), d(at(of.call.scratch, me * 5 * of.H)),
-              dgain(at(of.call.dgain, me * of.call.stride)),
-              dgain_x(at(of.call.dgain_x, me * of.call.stride)),
-              dbias(at(of.call.dbias, me * of.call.stride)) {}
+        Gradient(const Recurrence &of, const Row &row)
+            : s(of, row.row, row.input), d(at(of.call.scratch, row.me * 5 * of.H)),
+              dgain(at(of.call.dgain, row.me * of.call.stride)),
+              dgain_x(at(of.call.dgain_x, row.me * of.call.stride)),
+              dbias(at(of.call.dbias, row.me * of.call.stride)) {}
 
-        template <class In> static void grow(T *p, Vec by, In in) {
-            in.store(p, in.load(p) + by);
+        template <class In> static void grow(T *p, Vec by, In in) { in.store(p, in.load(p) + by); }
+
+        template <class In> Hats parts(int64_t gate, int64_t j, In in) const {
+            return {s.hidden(gate, j, in), X ? s.inputs(gate, j, in) : Vec{}};
         }
-        // dy of the hidden part and of the inputs.
+        // dy of the hidden part and of the inputs, at place k.
         template <class In>
-        void take(Vec dy, Vec dy_x, Vec hidden, Vec inputs, int64_t norm, int64_t k, In in) {
+        void take(Vec dy, Vec dy_x, Hats x_hat, Sums &sums, int64_t k, In in) const {
             Vec dx = dy * in.load(s.gain + k);
             in.store(d + k, dy);
-            grow(dgain + k, dy * hidden, in);
+            grow(dgain + k, dy * x_hat.hidden, in);
             grow(dbias + k, dy, in);
-            sums[norm][0] += dx;
-            sums[norm][1] += dx * hidden;
+            sums.dx += dx;
+            sums.slope += dx * x_hat.hidden;
             if (!X) return;
             dx = dy_x * in.load(s.gain_x + k);
-            grow(dgain_x + k, dy_x * inputs, in);
-            sums[norm][2] += dx;
-            sums[norm][3] += dx * inputs;
+            grow(dgain_x + k, dy_x * x_hat.inputs, in);
+            sums.dx_x += dx;
+            sums.slope_x += dx * x_hat.inputs;
         }
-        void give(T *dhidden, T *dinputs) const {
-            for (int64_t norm = 0; norm < (of.norms() ? of.norms() : 1); ++norm) {
-                int64_t begin = of.norms() ? of.begin(norm) : 0;
-                int64_t end = of.norms() ? of.begin(norm + 1) : of.GH, n = end - begin;
-                T shift[4];
-                for (int k = 0; k < 4; ++k) shift[k] = add_up(sums[norm][k]) / n;
-                if (!of.norms()) shift[0] = shift[1] = 0;
-                if (!of.call.norm_x) shift[2] = shift[3] = 0;
-                const int64_t gate = begin / of.H;
-                const T *stats = s.stats[gate];
-                // The n of a GRU has another dy on the side of the inputs, and it comes last.
-                const T *d_x = of.call.kind == GRU && norm == 1 ? d + of.H : d;
-                each(begin, end, [&](int64_t k, auto in) {
-                    Vec x_hat = (in.load(s.a + k) - stats[0]) * stats[1];
-                    Vec dx = in.load(d + k) * in.load(s.gain + k);
-                    dx = (dx - shift[0] - x_hat * shift[1]) * stats[1];
-                    in.store(dhidden + k, dx);
-                    if (X) {
-                        x_hat = (in.load(s.x + k) - stats[2]) * stats[3];
-                        dx = in.load(d_x + k) * in.load(s.gain_x + k);
-                        dx = (dx - shift[2] - x_hat * shift[3]) * stats[3];
-                    }
-                    in.store(dinputs + k, dx);
-                });
-            }
+        void give(const Recurrence &of, int64_t norm, const Sums &sums, const Row &row) const {
+            int64_t begin = of.norms() ? of.begin(norm) : 0;
+            int64_t end = of.norms() ? of.begin(norm + 1) : of.GH, n = end - begin;
+            const bool here = of.norms() > 0, there = of.call.norm_x != 0;
+            const T shift = here ? add_up(sums.dx) / n : 0, slope = here ? add_up(sums.slope) / n : 0;
+            const T shift_x = there ? add_up(sums.dx_x) / n : 0;
+            const T slope_x = there ? add_up(sums.slope_x) / n : 0;
+            const T *stats = s.stats[begin / of.H];
+            const T mean = stats[0], rstd = stats[1], mean_x = stats[2], rstd_x = stats[3];
+            // The n of a GRU has another dy on the side of the inputs, and it comes last.
+            const T *d_x = of.call.kind == GRU && norm == 1 ? d + of.H : d;
+            T *dhidden = at(of.call.dhidden, row.local * of.GH);
+            T *dinputs = at(of.call.dinputs, row.local * of.GH);
+            each(begin, end, [=, *this](int64_t k, auto in) {
+                Vec x_hat = (in.load(s.a + k) - mean) * rstd;
+                Vec dx = in.load(d + k) * in.load(s.gain + k);
+                dx = (dx - shift - x_hat * slope) * rstd;
+                in.store(dhidden + k, dx);
+                if (X) {
+                    x_hat = (in.load(s.x + k) - mean_x) * rstd_x;
+                    dx = in.load(d_x + k) * in.load(s.gain_x + k);
+                    dx = (dx - shift_x - x_hat * slope_x) * rstd_x;
+                }
+                in.store(dinputs + k, dx);
+            });
         }
     };
 
     template <bool X> void backward(const Row &one) const {
-        const int64_t row = one.row, r = one.r, local = one.local, next = one.next;
-        const T *dy = at(call.dy, local * H), *h = before(call.outputs, call.h0, one.t, row, r);
-        T *dh = at(call.dh, r * padded(H));
-        memcpy(at(call.h_before, local * H), h, H * sizeof(T));
-        Summed<X> s(*this, row, one.input);
-        Gradient<X> gradient(*this, s, one.me);
+        const T *dy = at(call.dy, one.local * H);
+        const T *h = before(call.outputs, call.h0, one.t, one.row, one.r);
+        T *dh = at(call.dh, one.r * padded(H));
+        memcpy(at(call.h_before, one.local * H), h, H * sizeof(T));
+        const Gradient<X> of(*this, one);
+        Sums first = {}, second = {};
+        const int64_t next = one.next, H = this->H;
         if (call.kind == RNN) {
-            const T *y = at(call.outputs, row * H);
-            each(H, [&](int64_t j, auto in) {
-                s.fetch(next, 0, j);
+            const T *y = at(call.outputs, one.row * H);
+            const bool relu = call.relu;
+            each(H, [=, &first](int64_t j, auto in) {
+                of.s.fetch(next, 0, j);
                 Vec n = in.load(y + j), d = in.load(dh + j) + in.load(dy + j);
-                if (call.relu) d = n > 0 ? d : n * 0; else d *= 1 - n * n;
-                Vec inputs = X ? s.inputs(0, j, in) : Vec{};
-                gradient.take(d, d, s.hidden(0, j, in), inputs, 0, j, in);
+                if (relu) d = n > 0 ? d : n * 0; else d *= 1 - n * n;
+                of.take(d, d, of.parts(0, j, in), first, j, in);
             });
         } else if (call.kind == GRU) {
-            each(H, [&](int64_t j, auto in) {
-                Vec hidden[3], inputs[3];
-                for (int k = 0; k < 3; ++k) {
-                    s.fetch(next, k, j);
-                    hidden[k] = s.hidden(k, j, in), inputs[k] = s.inputs(k, j, in);
-                }
-                Vec R = sigmoid(s.both(hidden[0], inputs[0], 0, j, in));
-                Vec z = sigmoid(s.both(hidden[1], inputs[1], 1, j, in));
-                Vec n = tanh(candidate(s, R, hidden[2], j, in));
+            each(H, [=, &first, &second](int64_t j, auto in) {
+                for (int k = 0; k < 3; ++k) of.s.fetch(next, k, j);
+                Hats xr = of.parts(0, j, in), xz = of.parts(1, j, in), xn = of.parts(2, j, in);
+                Vec R = sigmoid(of.s.both(xr.hidden, xr.inputs, 0, j, in));
+                Vec z = sigmoid(of.s.both(xz.hidden, xz.inputs, 1, j, in));
+                Vec n = tanh(candidate(of.s, R, xn.hidden, j, in));
                 Vec d = in.load(dh + j) + in.load(dy + j);
                 Vec d_n = d * z * (1 - n * n), d_z = d * (n - in.load(h + j)) * z * (1 - z);
-                Vec d_r = d_n * s.gained(hidden[2], 2, j, in) * R * (1 - R);
-                gradient.take(d_r, d_r, hidden[0], inputs[0], 0, j, in);
-                gradient.take(d_z, d_z, hidden[1], inputs[1], 0, H + j, in);
-                gradient.take(d_n * R, d_n, hidden[2], inputs[2], 1, 2 * H + j, in);
-                in.store(gradient.d + 3 * H + j, d_n);
-                gradient.grow(gradient.dbias + 3 * H + j, d_n, in);
+                Vec d_r = d_n * of.s.gained(xn.hidden, 2, j, in) * R * (1 - R);
+                of.take(d_r, d_r, xr, first, j, in);
+                of.take(d_z, d_z, xz, first, H + j, in);
+                of.take(d_n * R, d_n, xn, second, 2 * H + j, in);
+                in.store(of.d + 3 * H + j, d_n);
+                of.grow(of.dbias + 3 * H + j, d_n, in);
                 in.store(dh + j, d * (1 - z));  // the product is added to it
             });
+            of.give(*this, 1, second, one);
+        } else if (call.form == PER_GATE) {
+            return lstm_backward<X, true>(one, of);
         } else {
-            lstm_backward(one, gradient, dy);
+            return lstm_backward<X, false>(one, of);
         }
-        gradient.give(at(call.dhidden, local * GH), at(call.dinputs, local * GH));
+        of.give(*this, 0, first, one);
     }
 
-    template <bool X>
-    void lstm_backward(const Row &one, Gradient<X> &gradient, const T *dy) const {
-        const int64_t row = one.row, r = one.r, me = one.me, next = one.next;
-        const Summed<X> &s = gradient.s;
-        const T *cell = at(call.cells, row * H), *c = before(call.cells, call.c0, one.t, row, r);
+    template <bool X, bool EACH>
+    void lstm_backward(const Row &one, const Gradient<X> &gradient) const {
+        const Gradient<X> of = gradient;
+        const int64_t next = one.next, H = this->H;
+        const T *cell = at(call.cells, one.row * H), *dy = at(call.dy, one.local * H);
+        const T *c = before(call.cells, call.c0, one.t, one.row, one.r);
         const T *gain_c = at(call.gain_c, 0), *bias_c = at(call.bias_c, 0);
-        const T *dh = at(call.dh, r * padded(H));
-        T *dc = at(call.dc, r * H), *d_c = gradient.d + 4 * H;
-        T *dgain_c = at(call.dgain_c, me * call.stride), *dbias_c = at(call.dbias_c, me * call.stride);
-        const T *stats = at(call.stats, row * STATS + OF_C), mean = stats[0], rstd = stats[1];
-        const bool carried = call.form == CARRIED, per_gate = call.form == PER_GATE;
+        const T *dh = at(call.dh, one.r * padded(H));
+        T *dc = at(call.dc, one.r * H), *d_c = of.d + 4 * H;
+        T *dgain_c = at(call.dgain_c, one.me * call.stride);
+        T *dbias_c = at(call.dbias_c, one.me * call.stride);
+        const T *stats = at(call.stats, one.row * STATS + OF_C), mean = stats[0], rstd = stats[1];
+        const bool carried = call.form == CARRIED;
+        Sums of_i = {}, of_f = {}, of_g = {}, of_o = {};  // of_i is that of all in one norm
         Vec shifts = {}, slopes = {};
-        each(H, [&](int64_t j, auto in) {
-            s.fetch(next, 3, j);
+        each(H, [=, &shifts, &slopes, &of_i, &of_o](int64_t j, auto in) {
+            of.s.fetch(next, 3, j);
             __builtin_prefetch(cell + next * H + j);
-            Vec hidden = s.hidden(3, j, in), inputs = X ? s.inputs(3, j, in) : Vec{};
-            Vec o = sigmoid(s.both(hidden, inputs, 3, j, in));
+            Hats x_o = of.parts(3, j, in);
+            Vec o = sigmoid(of.s.both(x_o.hidden, x_o.inputs, 3, j, in));
             Vec x = (in.load(cell + j) - mean) * rstd, gain = in.load(gain_c + j);
             Vec y = tanh(x * gain + in.load(bias_c + j));
             Vec d = in.load(dh + j) + in.load(dy + j), d_y = d * o * (1 - y * y);
             if (carried) d_y += in.load(dc + j);
             Vec d_o = d * y * o * (1 - o);
-            gradient.take(d_o, d_o, hidden, inputs, per_gate ? 3 : 0, 3 * H + j, in);
-            gradient.grow(dgain_c + j, d_y * x, in);
-            gradient.grow(dbias_c + j, d_y, in);
+            of.take(d_o, d_o, x_o, EACH ? of_o : of_i, 3 * H + j, in);
+            of.grow(dgain_c + j, d_y * x, in);
+            of.grow(dbias_c + j, d_y, in);
             d_y *= gain;
             in.store(d_c + j, d_y);
             shifts += d_y;
@@ -683,29 +696,33 @@ template <class T> struct Recurrence : Vectors<T> {
         });
         const T shift = add_up(shifts) / H, slope = add_up(slopes) / H;
         // Of the cell before, only the raw one is kept: normalize it again where that was carried.
-        bool again = carried && c != at(call.c0, r * H);
+        const bool again = carried && c != at(call.c0, one.r * H);
         const T *of_c = again ? at(call.stats, (c - at(call.cells, 0)) / H * STATS + OF_C) : nullptr;
-        each(H, [&](int64_t j, auto in) {
+        const T mean_c = again ? of_c[0] : 0, rstd_c = again ? of_c[1] : 0;
+        each(H, [=, &of_i, &of_f, &of_g](int64_t j, auto in) {
             Vec x = (in.load(cell + j) - mean) * rstd;
             Vec d = (in.load(d_c + j) - shift - x * slope) * rstd, c_before = in.load(c + j);
             if (!carried) d += in.load(dc + j);
             if (again) {
-                Vec x = (c_before - of_c[0]) * of_c[1];
+                Vec x = (c_before - mean_c) * rstd_c;
                 c_before = x * in.load(gain_c + j) + in.load(bias_c + j);
             }
-            Vec hidden[3], inputs[3] = {}, gates[3];
-            for (int k = 0; k < 3; ++k) {
-                s.fetch(next, k, j);
-                hidden[k] = s.hidden(k, j, in);
-                if (X) inputs[k] = s.inputs(k, j, in);
-                gates[k] = s.both(hidden[k], inputs[k], k, j, in);
-            }
-            Vec i = sigmoid(gates[0]), f = sigmoid(gates[1]), g = tanh(gates[2]);
-            Vec ds[3] = {d * g * i * (1 - i), d * c_before * f * (1 - f), d * i * (1 - g * g)};
-            for (int k = 0; k < 3; ++k)
-                gradient.take(ds[k], ds[k], hidden[k], inputs[k], per_gate ? k : 0, k * H + j, in);
+            for (int k = 0; k < 3; ++k) of.s.fetch(next, k, j);
+            Hats x_i = of.parts(0, j, in), x_f = of.parts(1, j, in), x_g = of.parts(2, j, in);
+            Vec i = sigmoid(of.s.both(x_i.hidden, x_i.inputs, 0, j, in));
+            Vec f = sigmoid(of.s.both(x_f.hidden, x_f.inputs, 1, j, in));
+            Vec g = tanh(of.s.both(x_g.hidden, x_g.inputs, 2, j, in));
+            Vec d_i = d * g * i * (1 - i), d_f = d * c_before * f * (1 - f), d_g = d * i * (1 - g * g);
+            of.take(d_i, d_i, x_i, of_i, j, in);
+            of.take(d_f, d_f, x_f, EACH ? of_f : of_i, H + j, in);
+            of.take(d_g, d_g, x_g, EACH ? of_g : of_i, 2 * H + j, in);
             in.store(dc + j, d * f);
         });
+        of.give(*this, 0, of_i, one);
+        if (!EACH) return;
+        of.give(*this, 1, of_f, one);
+        of.give(*this, 2, of_g, one);
+        of.give(*this, 3, of_o, one);
     }
 };
 

@@ -189,6 +189,8 @@ template <class T> struct Recurrence : Vectors<T> {
     static void product(int64_t M, int64_t K, const T *a, int64_t lda, const T *packed,
                         Part columns, T *out, int64_t ldo, bool add) {
         int64_t blocks = (M + ROWS - 1) / ROWS;
+        // Where several blocks share weights from beyond the second cache, each asks for some.
+        bool ask = blocks > 3 && K * (columns.end - columns.begin) * BYTES > 1 << 20;
         for (int64_t far = 0; far < K; far += FAR)
             for (int64_t v = columns.begin; v < columns.end; v += PANEL) {
                 int64_t w = columns.end - v < PANEL ? columns.end - v : PANEL;
@@ -197,8 +199,7 @@ template <class T> struct Recurrence : Vectors<T> {
                     const T *weights = packed + (v * K + k * w) * L, *next = weights + depth * w * L;
                     for (int64_t b = 0; b < blocks; ++b) {
                         Part rows(M, b, blocks), ahead(depth * w, b, blocks);
-                        // Where several blocks share weights, each asks for some of the next.
-                        for (int64_t i = ahead.begin; i < ahead.end && blocks > 3; ++i)
+                        for (int64_t i = ahead.begin; i < ahead.end && ask; ++i)
                             __builtin_prefetch(next + i * L, 0, 2);
                         choose<ROWS>(rows.end - rows.begin, w, depth, a + rows.begin * lda + k,
                                      lda, weights, out + rows.begin * ldo + v * L, ldo,

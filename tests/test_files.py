@@ -98,8 +98,8 @@ def test_a_folder_that_is_a_file_is_told(tmp_path):
     [
         (f"a.json.{ENDED}.part", 3600, True),
         (f"a.json.{ENDED}.part", 10, False),  # on another machine it may be at work
-        (f"a.json.{os.getpid()}.part", 3600, False),
-        (f"a.json.{os.getpid()}.part", 90_000, True),  # the number has another process by now
+        ("a.json.OWN.part", 3600, False),
+        ("a.json.OWN.part", 90_000, True),  # the number has another process by now
         ("a.json.1.part", 3600, False),  # not ours to ask
         (f"a.json.{10**30}.part", 3600, True),
         (f"a.pt.{ENDED}.part", 3600, False),
@@ -110,7 +110,7 @@ def test_a_folder_that_is_a_file_is_told(tmp_path):
     ],
 )
 def test_sweep_takes_what_an_ended_process_left(tmp_path, name, seconds, goes):
-    left = tmp_path / name
+    left = tmp_path / name.replace("OWN", str(os.getpid()))  # xdist compares the ids
     left.touch()
     os.utime(left, (time.time() - seconds,) * 2)
     _files.sweep(tmp_path, "*.json")

@@ -35,6 +35,7 @@ MAY_IMPORT = {
     "_live": {"explore", "_page"},
     "quiz": {"explore", "_page", "_live"},
     "sheet": {"explore", "_page", "_live", "norm"},
+    "playground": {"explore"},
     "exercises": {"norm", "cells", "numerics", "compare", "invariance", "fisher"},
     "figures": {"explore", "norm", "cells", "numerics", "compare", "invariance", "fisher"},
 }

@@ -2,7 +2,8 @@
 
 - Notebooks run with ``LNLIB_STATIC=1``, so that explorers come out as HTML; their results are
   cached under a hash of everything they read, not of the notebook alone.
-- MathJax and plotly.js are copied from the installed packages.
+- MathJax and plotly.js are copied from the installed packages; the playground's scripts are put
+  together, and the digits that it learns exported.
 - What the reader would miss is a warning: a dead widget, an image without a text. (myst-nb warns of
   an output it cannot show, such as a bare plotly figure. ``-W`` makes a failed build of a warning,
   and the next build looks again.)
@@ -12,6 +13,7 @@
 import hashlib
 import html
 import importlib.util
+import json
 import os
 import shutil
 from importlib.metadata import version
@@ -20,10 +22,13 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.util import logging
 
+from lnlib import playground
+
 LOGGER = logging.getLogger(__name__)
 WIDGET = "application/vnd.jupyter.widget-view+json"
 FONTS = "output/chtml/fonts/woff-v2"
 MACROS = "input/tex/extensions"
+WIDE = "&quot;small&quot;: false"  # a playground with all its controls
 
 
 def prepare(app, config):
@@ -72,6 +77,16 @@ def copy_vendored(app):
     (static / "plotly").mkdir(parents=True, exist_ok=True)
     bare = unwrapped(plotly.read_text("utf-8"))
     (static / "plotly" / "plotly.min.js").write_text(bare, "utf-8")
+    write_playground(static / "playground")
+
+
+def write_playground(folder):
+    """Write the playground's scripts as one, its style, and the digits it learns."""
+    folder.mkdir(parents=True, exist_ok=True)
+    code = playground.source() + (playground.HERE / "book.js").read_text("utf-8")
+    (folder / "playground.js").write_text(code, "utf-8")
+    shutil.copy2(playground.HERE / "playground.css", folder)
+    (folder / "digits.js").write_text(f"lnDigits({json.dumps(playground.digits())});\n", "utf-8")
 
 
 def unwrapped(code):
@@ -138,6 +153,12 @@ def finish_page(app, pagename, templatename, context, doctree):
             seen.add(body)
     if 'class="ln-explorer"' in context.get("body", ""):
         hasten(context)
+    if 'class="ln-playground"' in context.get("body", ""):
+        app.add_css_file("playground/playground.css")
+        app.add_js_file("playground/playground.js", loading_method="defer")
+    if WIDE in context.get("body", ""):
+        # The whole width is the figure's: the list of sections beside it would take a quarter.
+        context["meta"] = (context.get("meta") or {}) | {"html_theme.sidebar_secondary.remove": ""}
     for wrong, right in MENDED:
         context["body"] = context.get("body", "").replace(wrong, right)
     if doctree is not None:

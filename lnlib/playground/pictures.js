@@ -1,0 +1,237 @@
+/* The pictures, on canvases. Colors come from the page's CSS variables; `look` has them by name. */
+const lnPictures = (() => {
+  "use strict";
+  const REACH = 2.2; // of the plane's map, as in worker.js
+
+  function sheet(canvas, height) {
+    const width = canvas.clientWidth, ratio = window.devicePixelRatio || 1;
+    const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
+    if (canvas.width !== w || canvas.height !== h) {
+      canvas.width = w;
+      canvas.height = h;
+      canvas.style.height = height + "px";
+    }
+    const pen = canvas.getContext("2d");
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    pen.clearRect(0, 0, width, height);
+    pen.font = "12px system-ui, sans-serif";
+    return [pen, width];
+  }
+
+  function write(pen, text, x, y, color, align = "left") {
+    pen.fillStyle = color;
+    pen.textAlign = align;
+    pen.fillText(text, x, y);
+  }
+
+  function box(pen, x, y, width, height, color, alpha = 1) {
+    pen.globalAlpha = alpha;
+    pen.fillStyle = color;
+    pen.fillRect(x, y, width, height);
+    pen.globalAlpha = 1;
+  }
+
+  const superscript = (v) => "10" + String(v).replace(/./g,
+    (d) => ({ "-": "⁻" })[d] || "⁰¹²³⁴⁵⁶⁷⁸⁹"[d]);
+  const log = (v) => (v > 0 ? Math.log10(v) : v === 0 ? -99 : NaN);
+  const percent = (v) => Math.round(100 * v) + " %";
+
+  /* One example in all layers: a column a layer, a cell a unit, orange above 0, blue below. */
+  function heat(pen, look, net, x, y, width, height, scale) {
+    const { depth, units, heat: values } = net, w = width / depth, h = height / units;
+    box(pen, x, y, width, height, look.zero);
+    for (let l = 0; l < depth; l++) {
+      for (let u = 0; u < units; u++) {
+        const v = values[l * units + u] / scale;
+        box(pen, x + l * w, y + u * h, w + 0.3, h + 0.3, v < 0 ? look.low : look.high,
+          v === v ? Math.min(1, Math.abs(v)) : 0);
+      }
+    }
+    for (let l = 1; l < depth; l++) box(pen, x + l * w - 0.5, y, 1, height, look.card);
+  }
+
+  function digit(pen, look, input, x, y, side, { mean, deviation }) {
+    box(pen, x, y, side, side, look.zero);
+    input.forEach((v, i) => {
+      const ink = (v * deviation + mean) / 16;
+      box(pen, x + ((i % 8) * side) / 8, y + (Math.floor(i / 8) * side) / 8, side / 8 + 0.3,
+        side / 8 + 0.3, look.ink, Math.max(0, Math.min(1, ink)));
+    });
+  }
+
+  /* What the network says of every point, the held-out points, and the one that is followed. */
+  function plane(pen, look, view, net, x, y, side) {
+    const at = (v) => ((v + REACH) / (2 * REACH)) * side;
+    box(pen, x, y, side, side, look.zero);
+    if (net.map) {
+      const n = Math.sqrt(net.map.length), cell = side / n;
+      net.map.forEach((c, i) => {
+        if (c >= 0) {
+          box(pen, x + (i % n) * cell, y + Math.floor(i / n) * cell, cell + 0.4, cell + 0.4,
+            look.classes[c], 0.4);
+        }
+      });
+    }
+    view.points?.y.forEach((c, i) => {
+      const px = x + at(view.points.x[2 * i]), py = y + side - at(view.points.x[2 * i + 1]);
+      box(pen, px - 1.2, py - 1.2, 2.4, 2.4, look.classes[c]);
+      box(pen, px - 1.2, py - 1.2, 2.4, 2.4, look.ink, 0.35);
+    });
+    pen.strokeStyle = look.ink;
+    pen.lineWidth = 2;
+    pen.beginPath();
+    pen.arc(x + at(view.input[0]), y + side - at(view.input[1]), 5, 0, 7);
+    pen.stroke();
+  }
+
+  /* The answer: a bar a class, the right one in the network's color. */
+  function rows(pen, look, net, view, color, x, y, width, height) {
+    const row = height / net.chances.length;
+    net.chances.forEach((p, i) => {
+      const right = i === view.label, top = y + i * row;
+      write(pen, i, x + 7, top + 0.78 * row, right ? look.ink : look.soft, "right");
+      box(pen, x + 12, top + 1, width - 12, row - 3, look.zero);
+      if (p === p) {
+        box(pen, x + 12, top + 1, Math.max(1, (width - 12) * p), row - 3, right ? color : look.soft);
+      }
+    });
+  }
+  function columns(pen, look, net, view, color, x, y, width, height) {
+    const step = width / net.chances.length, tall = height - 14;
+    net.chances.forEach((p, i) => {
+      const right = i === view.label, left = x + i * step;
+      box(pen, left, y, step - 2, tall, look.zero);
+      if (p === p) box(pen, left, y + tall * (1 - p), step - 2, tall * p, right ? color : look.soft);
+      write(pen, i, left + step / 2 - 1, y + height - 1, right ? look.ink : look.soft, "center");
+    });
+  }
+
+  /* A strip under the heat map: one value a layer. */
+  function strip(pen, look, color, values, x, y, width, height, { low, high, ticks, name }, labels) {
+    const at = (v) => y + height * (1 - (v - low) / (high - low)), step = width / values.length;
+    const base = at(0);
+    box(pen, x, y, width, height, look.zero);
+    for (const t of ticks) {
+      box(pen, x, at(t) - 0.5, width, 1, t === 0 && low < 0 ? look.soft : look.line);
+      if (labels) write(pen, name(t), x - 6, at(t) + 4, look.soft, "right");
+    }
+    values.forEach((v, l) => {
+      const left = x + l * step + 0.5, wide = Math.max(1, step - 1);
+      if (v !== v || v === Infinity) return box(pen, left, y, wide, height, look.high, 0.4);
+      const top = Math.min(y + height, Math.max(y, at(v)));
+      box(pen, left, Math.min(top, base), wide, Math.abs(top - base), color, 0.3);
+      box(pen, left, Math.min(y + height - 3, Math.max(y, top - 1.5)), wide, 3, color);
+    });
+  }
+
+  const LOG = { low: -6, high: 3, ticks: [-6, -3, 0, 3], name: superscript };
+  const LARGE = 42, LITTLE = 22; // heights of strips
+  const SHARE = { low: 0, high: 1, ticks: [0, 1], name: percent };
+
+  /* A network: the example, its way through the layers, the answer, and under each layer what is
+     measured there. `view` is what worker.js told, with `digits` (of the pixels) or points. */
+  function network(canvas, look, view, k, { small, color, activation }) {
+    const net = view.nets[k], narrow = canvas.clientWidth < 380, onPlane = !view.digits;
+    const tall = small || narrow ? 118 : 110;
+    const side = narrow ? (onPlane ? 116 : 60) : onPlane ? tall : 72;
+    const below = narrow ? side + 8 : 0;
+    const strips = small ? 0 : 4 * 18 + 2 * (LARGE + LITTLE) + 18;
+    const [pen, width] = sheet(canvas, 18 + tall + below + strips);
+    const left = narrow ? 0 : side + (small ? 12 : Math.max(12, 44 - side + 28));
+    const right = narrow ? 0 : 64, wide = width - left - right;
+    const thing = onPlane ? "point" : "digit";
+    let y = 18;
+    write(pen, `${narrow ? "A" : "One held-out"} ${thing}, layer by layer`, left, y - 6, look.ink);
+    heat(pen, look, net, left, y, wide, tall, activation === "tanh" ? 1 : 2);
+    const draw = (x, top) => onPlane ? plane(pen, look, view, net, x, top, side)
+      : digit(pen, look, view.input, x, top, side, view.digits);
+    if (narrow) {
+      y += tall + 8;
+      draw(0, y);
+      columns(pen, look, net, view, color, side + 10, y, width - side - 10, side);
+      y += side;
+    } else {
+      draw(0, y + (tall - side) / 2);
+      rows(pen, look, net, view, color, left + wide + 8, y, right - 8, tall);
+      y += tall;
+    }
+    if (small) return;
+    const add = (title, values, scale, height) => {
+      y += 18;
+      write(pen, title, left, y - 4, look.ink);
+      strip(pen, look, color, values, left, y, wide, height, scale, !narrow);
+      y += height;
+    };
+    const { activity } = net, idle = activation === "tanh" ? "Saturated units" : "Dead units";
+    add("Size of the activations", activity.map((a) => log(a.size)), LOG, LARGE);
+    add(`What depends on the ${thing}`, activity.map((a) => a.apart), SHARE, LITTLE);
+    add(idle, activity.map((a) => a.dead), SHARE, LITTLE);
+    add("Length of the gradient", net.slopes.slice(0, net.depth).map(log), LOG, LARGE);
+    write(pen, "layer 1", left, y + 14, look.soft);
+    if (net.depth > 1) write(pen, net.depth, left + wide, y + 14, look.soft, "right");
+  }
+
+  /* Two curves by update, labelled at their ends. */
+  function curves(canvas, look, { updates, losses, errors, colors, dashed, small }) {
+    const narrow = canvas.clientWidth < 560, plots = small ? 1 : 2;
+    const stacked = narrow && plots > 1;
+    const tall = small ? 78 : 96, height = stacked ? 2 * (tall + 46) : tall + 42;
+    const [pen, width] = sheet(canvas, height), end = Math.max(200, updates);
+    const wide = (width - plots * 62) / (stacked ? 1 : plots) + (stacked ? 62 : 0);
+    function plot(i, title, top, ticks, name, series) {
+      const x = 42 + (stacked ? 0 : i * (wide + 62)), y = 20 + (stacked ? i * (tall + 46) : 0);
+      write(pen, title, x, y - 7, look.ink);
+      for (const t of ticks) {
+        const at = y + tall * (1 - t / top);
+        box(pen, x, at - 0.5, wide, 1, look.line);
+        write(pen, name(t), x - 6, at + 4, look.soft, "right");
+      }
+      write(pen, "0", x, y + tall + 15, look.soft);
+      write(pen, `${end.toLocaleString("en")} updates`, x + wide, y + tall + 15, look.soft, "right");
+      const ends = series.map((points, k) => {
+        let last = null, on = false;
+        pen.strokeStyle = colors[k];
+        pen.lineWidth = 2;
+        pen.lineJoin = "round";
+        pen.setLineDash(dashed && k ? [6, 3] : []);
+        pen.beginPath();
+        for (const [u, v] of points) {
+          if (v !== v) { on = false; continue; }
+          const at = [x + (wide * u) / end, y + tall * (1 - Math.min(top, v) / top)];
+          if (on) pen.lineTo(...at); else pen.moveTo(...at);
+          [on, last] = [true, at];
+        }
+        pen.stroke();
+        pen.setLineDash([]);
+        return last;
+      });
+      const [a, b] = ends;
+      if (a && b && Math.abs(a[1] - b[1]) < 14) { // labels that would cover each other
+        const middle = (a[1] + b[1]) / 2, up = a[1] <= b[1] ? -7 : 7;
+        [a[1], b[1]] = [middle + up, middle - up];
+      }
+      pen.font = "650 13px system-ui, sans-serif";
+      ends.forEach((at, k) => at && write(pen, "AB"[k], at[0] + 5, at[1] + 4.5, colors[k]));
+      pen.font = "12px system-ui, sans-serif";
+    }
+    const error = ["Error on held-out examples", 1, [0, 0.5, 1], percent, errors];
+    if (!small) {
+      plot(0, "Loss on the training batches, smoothed (nats)", 3, [0, 1, 2, 3], String,
+        losses.map(smooth));
+    }
+    plot(small ? 0 : 1, ...error);
+  }
+
+  function smooth(values) {
+    const points = [], every = Math.ceil(values.length / 300);
+    let mean = values[0], weight = 0;
+    values.forEach((v, i) => {
+      weight = 0.9 * weight + 0.1;
+      if (v === v) mean = mean === mean ? mean + (0.1 / weight) * (v - mean) : v;
+      if (i % every === 0 || i === values.length - 1) points.push([i + 1, v === v ? mean : NaN]);
+    });
+    return points;
+  }
+
+  return { network, curves, REACH };
+})();

@@ -1,0 +1,509 @@
+/* The controls, the state and its address, the pace: what holds the playground together. */
+const lnPlayground = (() => {
+  "use strict";
+  const MEASURE = 250; // ms between two measurements on the held-out examples while it runs
+  const SPEAK = 3000; // ms between two sentences of the status while it runs
+  const GOAL = 0.2; // an error below it: the network has learned
+  const EXPLODED = 100; // the size of the last hidden layer
+  const FADED = 1 / 20; // its size, in that of the first
+  const ALIKE = 0.1; // the share of it that tells examples apart
+
+  const same = (...values) => Object.fromEntries(values.map((v) => [v, String(v)]));
+  const SWITCH = { no: "no", yes: "yes" };
+  const NORMS = { none: "no norm", layer: "layer norm", batch: "batch norm", rms: "RMS norm" };
+  /* name: label, values and their texts, where to start */
+  const SETTINGS = {
+    data: ["Data", { digits: "digits", spiral: "spiral", rings: "rings", moons: "moons" }, "digits"],
+    depth: ["Hidden layers", same(...Array.from({ length: 30 }, (_, i) => i + 1)), "10"],
+    width: ["Units a layer", same(8, 16, 24, 32, 48, 64), "32"],
+    activation: ["Activation",
+      { relu: "ReLU", tanh: "tanh", gelu: "GELU", identity: "identity" }, "tanh"],
+    norm: ["Norm", NORMS, "layer"],
+    place: ["Norm’s place", { before: "before activation", after: "after activation" }, "before"],
+    bias: ["Bias before norm", SWITCH, "no"],
+    residual: ["Residual", SWITCH, "no"],
+    size: ["First weights", {
+      0.1: "0.1 × He’s", 0.25: "¼ × He’s", 0.41: "PyTorch’s, 0.41", 0.5: "½ × He’s",
+      0.71: "0.71 × He’s", 1: "He’s", 1.4: "1.4 × He’s", 2: "2 × He’s", 4: "4 × He’s",
+    }, "0.41"],
+    batch: ["Batch size", same(1, 2, 4, 8, 16, 32, 64, 128), "16"],
+    optimizer: ["Optimizer", { sgd: "SGD", adam: "Adam" }, "sgd"],
+    rate: ["Learning rate", same(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1), "0.01"],
+    seed: ["Seed", same(1, 2, 3, 4, 5, 6, 7, 8, 9), "1"],
+  };
+  const SHARED = ["data", "seed"]; // what both networks always have in common
+  const NUMBERS = ["depth", "width", "size", "batch", "rate", "seed"];
+  const PACES = {
+    10: "10 updates a second", 30: "30 updates a second", 100: "100 updates a second",
+    0: "as fast as it can",
+  };
+  const START = {
+    ...Object.fromEntries(Object.entries(SETTINGS).map(([key, [, , value]]) => [key, value])),
+    differs: "norm", a: "none", b: "layer", pace: "100", example: "3",
+  };
+  let made = 0;
+
+  const element = (html) => {
+    const holder = document.createElement("template");
+    holder.innerHTML = html.trim();
+    return holder.content.firstElementChild;
+  };
+  const options = (values) => Object.entries(values)
+    .sort(([p], [q]) => (Number(p) || 0) - (Number(q) || 0)) // an object puts 1 before 0.1
+    .map(([v, text]) => `<option value="${v}">${text}</option>`).join("");
+  const choices = (key) => key === "differs"
+    ? Object.fromEntries(Object.keys(SETTINGS).filter((k) => !SHARED.includes(k))
+      .map((k) => [k, SETTINGS[k][0]]))
+    : key === "pace" ? PACES : SETTINGS[key][1];
+
+  /* Keep what is known and allowed; whatever else was typed into an address is left out. */
+  function allowed(given, before) {
+    const state = { ...before };
+    const take = (key, values) => {
+      const value = String(given[key] ?? "");
+      if (Object.hasOwn(values, value)) state[key] = value;
+    };
+    for (const key of [...Object.keys(SETTINGS), "differs", "pace"]) take(key, choices(key));
+    for (const arm of ["a", "b"]) {
+      take(arm, SETTINGS[state.differs][1]);
+      if (!Object.hasOwn(SETTINGS[state.differs][1], state[arm])) {
+        state[arm] = state[state.differs];
+      }
+    }
+    if (/^[0-9]{1,4}$/.test(given.example ?? "")) state.example = String(Number(given.example));
+    return state;
+  }
+
+  /* From the address: what was chosen, and `at`, how far it had been trained. */
+  function read() {
+    const [name, ...rest] = location.hash.slice(1).split("&");
+    return name === "play" ? Object.fromEntries(new URLSearchParams(rest.join("&"))) : null;
+  }
+  const place = (given) => (/^[0-9]{1,5}$/.test(given?.at ?? "") ? Number(given.at) : 0);
+
+  function arm(state, k) {
+    const chosen = { ...state, [state.differs]: state["ab"[k]] };
+    const found = {};
+    for (const key of Object.keys(SETTINGS)) {
+      found[key] = NUMBERS.includes(key) ? Number(chosen[key]) : chosen[key];
+    }
+    found.residual = chosen.residual === "yes";
+    found.bias = chosen.bias === "yes";
+    return found;
+  }
+
+  const number = (v) => {
+    if (v < 1e-99) return "0";
+    const power = Math.floor(Math.log10(v));
+    const raised = String(power).replace(/./g, (d) => ({ "-": "⁻" })[d] || "⁰¹²³⁴⁵⁶⁷⁸⁹"[d]);
+    return power < -2 || power > 3 ? `${(v / 10 ** power).toFixed(0)} × 10${raised}`
+      : String(Number(v.toPrecision(2)));
+  };
+  const percent = (v) => `${Math.round(100 * v)} %`;
+
+  return (root, { small = false, settings = {}, live = false, digits }) => {
+    made++;
+    const $ = (name) => root.querySelector(`[data-part="${name}"]`);
+    const addressed = !live && !small && made === 1; // one on a page has the address
+    const given = addressed ? read() : null;
+    let state = allowed(given ?? {}, allowed(settings, START));
+
+    // The page.
+    const select = (key, label, extra = "") => `<label class="lnp-setting"><span>${label}</span>`
+      + `<select data-key="${key}" autocomplete="off"${extra}></select></label>`;
+    const card = (k) => `<section class="lnp-net" data-part="net-${k}" aria-label="Network `
+      + `${"AB"[k]}"><div class="lnp-top"><b class="lnp-letter">${"AB"[k]}</b>`
+      + select("ab"[k], "", ` aria-label="Network ${"AB"[k]}"`)
+      + `<p class="lnp-score"><strong data-part="error-${k}">–</strong> <span>held-out error</span>`
+      + `</p></div><canvas data-part="canvas-${k}" role="img" aria-label=""></canvas>`
+      + `<p class="lnp-says" data-part="says-${k}"></p></section>`;
+    const shared = Object.keys(SETTINGS).map((key) => select(key, SETTINGS[key][0])).join("");
+    root.append(element(`<div class="lnp${small ? " lnp-small" : ""}">
+      <div class="lnp-bar">
+        <button type="button" class="lnp-go" data-part="go">Start</button>
+        <button type="button" data-part="step">Step</button>
+        <button type="button" data-part="reset">Reset</button>
+        <span class="lnp-count"><b data-part="count">0</b> updates</span>
+        ${small ? "" : select("pace", "", ' aria-label="Pace"')}
+        ${small || live ? "" : `<button type="button" data-part="copy">Copy link</button>
+        <input class="lnp-link" data-part="link" readonly hidden aria-label="Link to this state">`}
+      </div>
+      ${small ? "" : `<div class="lnp-challenges" role="group" aria-label="Challenges">
+        <span>Predict:</span> ${LN_CHALLENGES.map((c, i) => `<button type="button" data-challenge="${i}"
+          aria-pressed="false">${c.name}</button>`).join("")}</div>
+      <div class="lnp-ask" data-part="ask" hidden></div>
+      <details class="lnp-more" data-part="more"><summary>Settings</summary>
+        <div class="lnp-settings">${shared}</div>
+      </details>
+      <div class="lnp-follow">${select("differs", "A and B differ in")}
+        <span class="lnp-example"><span data-part="follow"></span>
+        <button type="button" data-part="before" aria-label="Follow the example before">‹</button>
+        <button type="button" data-part="after" aria-label="Follow the next example">›</button>
+        <button type="button" data-part="hardest">B’s hardest</button></span></div>`}
+      <div class="lnp-pair">${card(0)}${card(1)}</div>
+      <canvas class="lnp-curves" data-part="curves" role="img" aria-label=""></canvas>
+      <p class="lnp-status" data-part="status" role="status" aria-live="polite"></p>
+      ${small ? `<p class="lnp-note"><a data-part="all" href="playground.html">More layers, other
+        norms, ten challenges: the whole playground</a></p>` : `
+      <div class="lnp-foot">
+        <details data-part="code"><summary>Show the code</summary>
+          <p>The same in PyTorch, for <select data-part="which" aria-label="Code of network"
+            autocomplete="off"><option value="0">A</option><option value="1" selected>B</option>
+          </select>:</p><pre tabindex="0"><code data-part="program"></code></pre></details>
+        <details data-part="numbers"><summary>The numbers behind the pictures</summary>
+          <div class="lnp-table" data-part="table" tabindex="0" role="region"
+            aria-label="The numbers behind the pictures"></div></details>
+      </div>`}
+    </div>`));
+    root.dataset.ready = "yes";
+
+    // The networks, in a Worker.
+    let ask, worker = null;
+    try {
+      const code = `const engine = (${lnEngine})();\n`
+        + `const answer = (${lnWorker})(engine, (m) => postMessage(m));\n`
+        + "onmessage = (e) => answer(e.data);";
+      const url = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
+      worker = new Worker(url);
+      worker.onmessage = (e) => received(e.data);
+      ask = (message) => worker.postMessage(message);
+    } catch { // a browser that forbids it: in the page, a little at a time
+      const answer = lnWorker(lnEngine(), (m) => setTimeout(() => received(m)));
+      ask = (message) => setTimeout(() => answer(message));
+    }
+
+    // What the run has come to.
+    const calm = matchMedia("(prefers-reduced-motion: reduce)");
+    let id = 0, running = false, waiting = false, closed = false, stop = 0, challenge = null;
+    let view, losses, errors, updates, began, due, measured, spoken, told, asked;
+
+    function reset(until = 0) {
+      id++;
+      [updates, measured, spoken, told, stop] = [0, 0, 0, "", until];
+      [view, losses, errors] = [null, [[], []], [[], []]];
+      play(until > 0);
+      waiting = true;
+      const message = {
+        id, arms: [arm(state, 0), arm(state, 1)], data: state.data, seed: Number(state.seed),
+        example: Number(state.example),
+      };
+      const mine = id;
+      ready(state.data).then(() => mine === id && !closed && ask({ make: message }));
+      show();
+    }
+    let sent = false; // the digits, once
+    const ready = async (data) => {
+      if (data !== "digits" || sent) return;
+      const loaded = await digits();
+      if (!sent) ask({ digits: loaded });
+      sent = true;
+    };
+
+    function received(m) {
+      if (closed || m.id !== id) return;
+      if ("example" in m) {
+        state.example = String(m.example);
+        return save();
+      }
+      waiting = false;
+      const old = view;
+      updates = m.updates;
+      m.losses.forEach((l, k) => losses[k].push(...l));
+      m.nets.forEach((net, k) => {
+        const { depth, width } = arm(state, k);
+        Object.assign(net, { depth, units: width });
+        // What is lost stays as it last was.
+        if (m.lost[k] && old) m.nets[k] = { ...old.nets[k], error: net.error };
+        m.nets[k].map ??= old?.nets[k].map;
+        if (net.error !== undefined) errors[k].push([updates, m.lost[k] ? 1 : net.error]);
+      });
+      m.points ??= old?.points ?? null;
+      if (state.data === "digits") m.digits = { mean: 4.884, deviation: 6.017 };
+      view = m;
+      dirty = true;
+      if (stop && updates >= stop) {
+        stop = 0;
+        play(false);
+        finish();
+      } else if (!running) save(); // an answer that was on its way when the reader paused
+    }
+
+    let dirty = true, drawn = 0;
+    function frame(now) {
+      if (closed) return;
+      if (running && !waiting) {
+        const pace = Number(state.pace), fast = !pace || (stop && !challenge); // to an address's place
+        let n = fast ? 200 : Math.min(200, Math.floor(((now - began) * pace) / 1000) - due);
+        if (stop) n = Math.min(n, stop - updates);
+        if (n > 0) {
+          if (fast || n === 200) [began, due] = [now, 0]; else due += n;
+          const full = now - measured > MEASURE || (stop && updates + n >= stop);
+          if (full) measured = now;
+          waiting = true;
+          ask({ train: n, full });
+        }
+      }
+      if (dirty && view && (!calm.matches || !running || now - drawn > 500)) {
+        draw(now);
+        [dirty, drawn] = [false, now];
+      }
+      requestAnimationFrame(frame);
+    }
+
+    function play(on) {
+      running = on;
+      [began, due] = [performance.now(), 0];
+      $("go").textContent = on ? "Pause" : "Start";
+      root.dataset.running = on ? "yes" : "no";
+      if (on) return;
+      save();
+      [spoken, dirty] = [0, true];
+    }
+
+    // What is to be seen, in words.
+    const what = () => (state.data === "digits" ? "digit" : "point");
+    const named = (k) => SETTINGS[state.differs][1][state["ab"[k]]];
+    const label = (k) => state.differs === "norm" ? named(k)
+      : `${SETTINGS[state.differs][0].toLowerCase()} ${named(k)}`;
+    function diagnosis(k) {
+      const net = view.nets[k], { depth } = net, last = net.activity[depth - 1];
+      if (view.lost[k]) return `Lost at update ${view.lost[k]}: the loss left all bounds.`;
+      const sizes = `size ${number(net.activity[0].size)} in layer 1, ${number(last.size)} in layer `
+        + `${depth}.`;
+      if (last.size > EXPLODED) return `The signal explodes: ${sizes}`;
+      if (last.size < FADED * net.activity[0].size) return `The signal fades: ${sizes}`;
+      const share = last.apart < 0.01 ? "under 1 %" : percent(last.apart);
+      return last.apart < ALIKE
+        ? `Layer ${depth} looks the same for every ${what()}: ${share} of it depends on the ${what()}.`
+        : `The signal arrives: ${share} of layer ${depth} depends on the ${what()}.`;
+    }
+    const error = (k) => errors[k].at(-1)?.[1];
+    function status() {
+      const after = updates === 1 ? "1 update" : `${updates.toLocaleString("en")} updates`;
+      const each = [0, 1].map((k) => `${"AB"[k]}, ${label(k)}, is wrong on ${percent(error(k))} of `
+        + `the held-out ${what()}s. ${diagnosis(k)}`);
+      return `After ${after}: ${each.join(" ")}`;
+    }
+
+    // The pictures.
+    function look() {
+      const css = getComputedStyle(root), v = (name) => css.getPropertyValue(`--lnp-${name}`).trim();
+      const names = ["card", "line", "ink", "soft", "zero", "low", "high", "none", "layer", "batch",
+        "rms", "one", "two", "three"];
+      const found = Object.fromEntries(names.map((name) => [name, v(name)]));
+      return { ...found, classes: [found.one, found.two, found.three] };
+    }
+    const norm = (k) => arm(state, k).norm;
+    function draw(now) {
+      const colors = look(), own = [0, 1].map((k) => colors[norm(k)]);
+      for (const k of [0, 1]) {
+        const canvas = $(`canvas-${k}`), net = view.nets[k];
+        root.querySelector(`[data-part="net-${k}"]`).style.setProperty("--lnp-mine", own[k]);
+        lnPictures.network(canvas, colors, view, k,
+          { small, color: own[k], activation: arm(state, k).activation });
+        $(`error-${k}`).textContent = error(k) === undefined ? "–" : percent(error(k));
+        $(`says-${k}`).textContent = diagnosis(k);
+        canvas.setAttribute("aria-label",
+          `Network ${"AB"[k]}, ${label(k)}: one held-out ${what()} in its ${net.depth} layers. `
+          + "The sentences say what is to be seen.");
+      }
+      lnPictures.curves($("curves"), colors,
+        { updates, losses, errors, colors: own, dashed: own[0] === own[1], small });
+      $("curves").setAttribute("aria-label", "Loss and held-out error of A and B by update");
+      $("count").textContent = updates.toLocaleString("en");
+      if (!small) {
+        $("follow").textContent = `Followed: held-out ${what()} ${Number(state.example) + 1}`;
+      }
+      if (!running || now - spoken > SPEAK) {
+        spoken = now;
+        const said = status();
+        if (said !== told) $("status").textContent = told = said;
+        if (!running && $("numbers")?.open) table();
+      }
+    }
+    function table() {
+      const rows = view.nets.flatMap((net, k) => net.activity.map((a, l) => [
+        "AB"[k], l + 1, number(a.size), percent(a.apart), percent(a.dead), number(net.slopes[l])]));
+      const idle = arm(state, 0).activation === "tanh" ? "saturated units" : "dead units";
+      const head = ["network", "layer", "size", `depends on the ${what()}`, idle, "gradient"];
+      $("table").replaceChildren(element(`<table><caption>After ${updates} updates</caption><thead>
+        <tr>${head.map((h) => `<th scope="col">${h}</th>`).join("")}</tr></thead><tbody>
+        ${rows.map((r) => `<tr>${r.map((v) => `<td>${v}</td>`).join("")}</tr>`).join("")}
+        </tbody></table>`));
+    }
+
+    // Controls and the address.
+    function show() {
+      for (const field of root.querySelectorAll("[data-key]")) {
+        const { key } = field.dataset, values = choices(key === "a" || key === "b" ? state.differs : key);
+        const html = options(values);
+        if (field.dataset.html !== html) field.innerHTML = field.dataset.html = html;
+        field.value = state[key];
+        field.closest("label").hidden = key === state.differs;
+        field.disabled = idle(key);
+        field.title = field.disabled ? "It would change nothing: no norm here, or one that takes it away again" : "";
+      }
+      for (const k of [0, 1]) {
+        const field = root.querySelector(`[data-key="${"ab"[k]}"]`);
+        field.setAttribute("aria-label", `Network ${"AB"[k]}: ${SETTINGS[state.differs][0]}`);
+      }
+      if (!small) program();
+    }
+    /* What would change nothing: there is no norm, none behind the summed inputs, or batch norm,
+       which takes a bias before it away again. */
+    function idle(key) {
+      if (key !== "bias" && key !== "place") return false;
+      return [0, 1].every((k) => {
+        const { norm, place } = arm(state, k);
+        return norm === "none" || (key === "bias" && (place === "after" || norm === "batch"));
+      });
+    }
+    function address() {
+      const changed = Object.entries(state).filter(([key, value]) => value !== START[key]);
+      if (updates) changed.push(["at", updates]);
+      return changed.length ? `#play&${new URLSearchParams(changed)}` : "";
+    }
+    function save() {
+      if (small) $("all").href = `playground.html${address() || "#play"}`;
+      else if (addressed && (address() || location.hash.startsWith("#play"))) {
+        try { history.replaceState(null, "", address() || "#play"); } catch { /* some forbid it on file:// */ }
+      }
+    }
+    function program() {
+      const k = Number($("which").value);
+      $("program").textContent = lnProgram(arm(state, k), updates || 500);
+    }
+    function change(given) {
+      state = allowed(given, state);
+      reset();
+    }
+
+    // Challenges: predict, run, read.
+    function choose(i) {
+      const c = LN_CHALLENGES[i];
+      challenge = { ...c, i };
+      state = allowed(c.settings, { ...START, pace: state.pace });
+      reset();
+      for (const button of root.querySelectorAll("[data-challenge]")) {
+        button.setAttribute("aria-pressed", String(Number(button.dataset.challenge) === i));
+      }
+      const outcomes = ["only A", "only B", "both", "neither"];
+      $("ask").hidden = false;
+      $("ask").replaceChildren(element(`<div><p><b>${c.name}.</b> A: ${label(0)}. B: ${label(1)}.
+        After ${c.updates.toLocaleString("en")} updates, which will be wrong on fewer than
+        ${percent(GOAL)} of the held-out ${what()}s?</p><p class="lnp-outcomes">
+        ${outcomes.map((o) => `<button type="button" data-outcome="${o}">${o}</button>`).join("")}
+        </p></div>`));
+    }
+    function predict(outcome) {
+      challenge.predicted = outcome;
+      for (const button of $("ask").querySelectorAll("button")) {
+        button.setAttribute("aria-pressed", String(button.dataset.outcome === outcome));
+      }
+      if (updates) reset();
+      stop = challenge.updates;
+      play(true);
+    }
+    function finish() {
+      if (!challenge?.predicted) return;
+      const [a, b] = [0, 1].map((k) => error(k) < GOAL);
+      const outcome = a && b ? "both" : a ? "only A" : b ? "only B" : "neither";
+      const right = outcome === challenge.predicted;
+      $("ask").append(element(`<p class="lnp-why" role="status"><b>${right ? "As you predicted"
+        : `You predicted ${challenge.predicted}`}: ${outcome}.</b> A is wrong on
+        ${percent(error(0))}, B on ${percent(error(1))}. ${challenge.why}</p>`));
+      challenge = { ...challenge, predicted: null };
+    }
+    function leaveChallenge() {
+      challenge = null;
+      $("ask").hidden = true;
+      for (const button of root.querySelectorAll("[data-challenge]")) {
+        button.setAttribute("aria-pressed", "false");
+      }
+    }
+
+    const on = (name, act) => $(name)?.addEventListener("click", act);
+    on("go", () => {
+      if (!running && challenge?.predicted && updates < challenge.updates) stop = challenge.updates;
+      play(!running);
+    });
+    on("step", () => {
+      play(false);
+      if (waiting || !view) return;
+      waiting = true;
+      ask({ train: 1, full: true });
+    });
+    on("reset", () => reset());
+    for (const [name, move] of [["before", -1], ["after", 1]]) {
+      on(name, () => ask({ example: Number(state.example) + move }));
+    }
+    on("hardest", () => ask({ example: "hardest" }));
+    on("copy", async () => {
+      save();
+      const link = location.href.split("#")[0] + (address() || "#play");
+      $("link").value = link;
+      try {
+        await navigator.clipboard.writeText(link);
+        $("copy").textContent = "Copied";
+        setTimeout(() => { $("copy").textContent = "Copy link"; }, 2000);
+      } catch { // not allowed here: the reader copies it
+        $("link").hidden = false;
+        $("link").select();
+      }
+    });
+    root.addEventListener("change", ({ target }) => {
+      const { key, part } = target.dataset;
+      if (part === "which") return program();
+      if (!key) return;
+      if (key === "pace") {
+        state.pace = target.value;
+        [began, due] = [performance.now(), 0];
+        return save();
+      }
+      if (!small) leaveChallenge();
+      if (key === "differs") { // both start from what was shared; the shared one returns
+        const other = { ...state, differs: target.value, [state.differs]: state.b };
+        const values = Object.keys(SETTINGS[target.value][1]), now = state[target.value];
+        other.a = now;
+        other.b = values.find((v) => v !== now && (target.value !== "norm" || v === "layer"))
+          ?? values.find((v) => v !== now);
+        return change(other);
+      }
+      change({ [key]: target.value });
+    });
+    root.addEventListener("click", ({ target }) => {
+      if (target.dataset.challenge) choose(Number(target.dataset.challenge));
+      else if (target.dataset.outcome) predict(target.dataset.outcome);
+    });
+    root.addEventListener("toggle", ({ target }) => {
+      if (target.dataset.part === "numbers" && target.open && view) table();
+      if (target.dataset.part === "code" && target.open) program();
+    }, true);
+
+    const redraw = () => { dirty = true; };
+    const themes = new MutationObserver(redraw);
+    themes.observe(document.documentElement, { attributeFilter: ["data-theme", "class"] });
+    themes.observe(document.body, { attributeFilter: ["data-jp-theme-light", "class"] });
+    const room = new ResizeObserver(redraw);
+    room.observe(root);
+    const moved = () => {
+      const typed = addressed ? read() : null;
+      if (!typed) return;
+      state = allowed(typed, START);
+      leaveChallenge();
+      reset(place(typed));
+    };
+    addEventListener("hashchange", moved);
+    if (!small && matchMedia("(min-width: 641px)").matches) $("more").open = true;
+
+    reset(place(given));
+    requestAnimationFrame(frame);
+    return () => { // a notebook takes its output away
+      closed = true;
+      worker?.terminate();
+      themes.disconnect();
+      room.disconnect();
+      removeEventListener("hashchange", moved);
+    };
+  };
+})();

@@ -76,7 +76,10 @@ def sweep(folder: Path, pattern: str) -> None:
         folder: Where to look; it need not be there.
         pattern: Of the files' names, ``*.json`` say.
     """
-    for part in folder.glob(f"{pattern}.*.part"):
+    parts: list[Path] = []
+    with contextlib.suppress(OSError):  # whoever writes there will say what is wrong with it
+        parts = list(folder.glob(f"{pattern}.*.part"))
+    for part in parts:
         process = part.name.split(".")[-2]
         with contextlib.suppress(OSError):
             idle = time.time() - part.stat().st_mtime

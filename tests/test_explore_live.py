@@ -13,7 +13,8 @@ import torch
 
 from lnlib.explore import Explorer, LiveRun, choice, slider
 
-CHAPTERS = sorted((Path(__file__).parents[1] / "book").glob("*.ipynb"))
+BOOK = Path(__file__).parents[1] / "book"
+CHAPTERS = [path for path in sorted(BOOK.glob("*.ipynb")) if path.stem != "playground"]
 PLOTLY = "application/vnd.plotly.v1+json"
 VIEW = "application/vnd.jupyter.widget-view+json"
 PATIENCE = 60  # seconds; against hanging, not a measure of speed

@@ -65,6 +65,10 @@ def elsewhere(wheel, tmp_path_factory):
     env = os.environ | {"PYTHONPATH": found, "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     for name in ("LNLIB_STATIC", "LNLIB_DATA"):
         env.pop(name, None)
+    # With the sources that the wheel has; and no cell says that it is being built.
+    build = [sys.executable, "-m", "lnlib.nn.kernels"]
+    if subprocess.run(build, env=env, cwd=folder, capture_output=True).returncode:
+        env["LNLIB_COMPILED"] = "0"
     return folder, env
 
 

@@ -30,10 +30,12 @@
         centered = a.map((v) => v - mean);
       } else if (own) {
         if (norm !== "RMS norm") {
-          // Less its first number, equal numbers are exactly 0, and a mean of 1e4 costs no digits.
-          const less = a.map((v) => v - a[0]), shift = sum(less) / a.length;
-          mean = a[0] + shift;
-          centered = less.map((v) => v - shift);
+          // As lnlib.norm in float64: less the first number, equal numbers are exactly 0; what
+          // rounding took from the mean is subtracted as well.
+          const first = a[0] + sum(a.map((v) => v - a[0])) / a.length;
+          const less = a.map((v) => v - first), rest = sum(less) / a.length;
+          mean = first + rest;
+          centered = less.map((v) => v - rest);
         }
         std = Math.sqrt(sum(centered.map((v) => v * v)) / a.length + eps);
       }

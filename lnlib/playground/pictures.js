@@ -233,5 +233,5 @@ const lnPictures = (() => {
     return points;
   }
 
-  return { network, curves, REACH };
+  return { network, curves };
 })();

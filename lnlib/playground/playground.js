@@ -175,7 +175,7 @@ const lnPlayground = (() => {
     // What the run has come to.
     const calm = matchMedia("(prefers-reduced-motion: reduce)");
     let id = 0, running = false, waiting = false, closed = false, stop = 0, challenge = null;
-    let view, losses, errors, updates, began, due, measured, spoken, told, asked;
+    let view, losses, errors, updates, began, due, measured, spoken, told;
 
     function reset(until = 0) {
       id++;

@@ -175,11 +175,13 @@ const lnPlayground = (() => {
     // What the run has come to.
     const calm = matchMedia("(prefers-reduced-motion: reduce)");
     let id = 0, running = false, waiting = false, closed = false, stop = 0, challenge = null;
+    let owed = 0; // steps asked for while an answer was on its way
     let view, losses, errors, updates, began, due, measured, spoken, told;
 
     function reset(until = 0) {
       id++;
-      [updates, measured, spoken, told, stop] = [0, 0, 0, "", until];
+      [updates, owed, measured, spoken, told, stop] = [0, 0, 0, 0, "", until];
+      $("count").textContent = "0";
       [view, losses, errors] = [null, [[], []], [[], []]];
       play(until > 0);
       waiting = true;
@@ -215,7 +217,9 @@ const lnPlayground = (() => {
         // What is lost stays as it last was.
         if (m.lost[k] && old) m.nets[k] = { ...old.nets[k], error: net.error };
         m.nets[k].map ??= old?.nets[k].map;
-        if (net.error !== undefined) errors[k].push([updates, m.lost[k] ? 1 : net.error]);
+        if (net.error !== undefined && errors[k].at(-1)?.[0] !== updates) {
+          errors[k].push([updates, m.lost[k] ? 1 : net.error]);
+        }
       });
       m.points ??= old?.points ?? null;
       if (state.data === "digits") m.digits = { mean: 4.884, deviation: 6.017 };
@@ -243,6 +247,11 @@ const lnPlayground = (() => {
           ask({ train: n, full });
         }
       }
+      if (!running && !waiting && view && (owed || !view.full)) { // at rest, all is measured
+        waiting = true;
+        ask(owed ? { train: 1, full: true } : { measure: true });
+        owed = Math.max(0, owed - 1);
+      }
       if (dirty && view && (!calm.matches || !running || now - drawn > 500)) {
         draw(now);
         [dirty, drawn] = [false, now];
@@ -255,7 +264,10 @@ const lnPlayground = (() => {
       [began, due] = [performance.now(), 0];
       $("go").textContent = on ? "Pause" : "Start";
       root.dataset.running = on ? "yes" : "no";
-      if (on) return;
+      if (on) {
+        owed = 0;
+        return;
+      }
       save();
       [spoken, dirty] = [0, true];
     }
@@ -314,7 +326,7 @@ const lnPlayground = (() => {
       if (!small) {
         $("follow").textContent = `Followed: held-out ${what()} ${Number(state.example) + 1}`;
       }
-      if (!running || now - spoken > SPEAK) {
+      if (view.full && (!running || now - spoken > SPEAK)) {
         spoken = now;
         const said = status();
         if (said !== told) $("status").textContent = told = said;
@@ -429,9 +441,7 @@ const lnPlayground = (() => {
     });
     on("step", () => {
       play(false);
-      if (waiting || !view) return;
-      waiting = true;
-      ask({ train: 1, full: true });
+      owed++;
     });
     on("reset", () => reset());
     for (const [name, move] of [["before", -1], ["after", 1]]) {

@@ -113,6 +113,7 @@ const lnWorker = (engine, post) => {
     if (message.digits) digits = message.digits;
     if (message.make) make(message.make);
     else if (message.train) train(message.train, message.full);
+    else if (message.measure) answer([[], []], true, false);
     else if ("example" in message) {
       const count = run.set.test.y.length;
       run.example = message.example === "hardest" ? hardest() : (message.example + count) % count;

@@ -13,12 +13,17 @@ from pathlib import Path
 
 import pytest
 import yaml
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
 from tools import browser
 
 ROOT = Path(__file__).parents[2]
 READY = "e => ['yes', 'failed'].includes(e.dataset.ready)"
+AXE = {
+    "rules": {"label-content-name-mismatch": {"enabled": True}},  # off by default
+    "resultTypes": ["violations"],  # all are looked for, and these alone reported at length
+}
 PATIENCE = 60_000  # ms; a limit against hanging, not a measure of speed
 
 
@@ -149,6 +154,21 @@ def visit(chromium):
 
 def is_inside(url, site):
     return url.startswith((site + "/", "data:", "blob:"))
+
+
+@pytest.fixture(scope="session")
+def violations():
+    """``violations(page)``: each rule of axe that the page breaks, and where.
+
+    With ``colors`` only what another theme can change is looked at.
+    """
+
+    def found(page, colors=False):
+        options = {"runOnly": {"type": "tag", "values": ["cat.color"]}} if colors else {}
+        broken = Axe().run(page, options=AXE | options).response["violations"]
+        return [(rule["id"], [node["html"] for node in rule["nodes"]][:3]) for rule in broken]
+
+    return found
 
 
 @pytest.fixture(scope="session")

@@ -25,8 +25,9 @@ CASES = [
     {"norm": "layer", "activation": "gelu", "bias": True, "data": "spiral"},
     {"norm": "layer", "activation": "identity", "place": "after", "data": "rings"},
     {"norm": "layer", "activation": "relu", "place": "after", "residual": True},
-    {"norm": "batch", "activation": "relu"},
-    {"norm": "batch", "activation": "tanh", "optimizer": "adam", "bias": True, "batch": 12},
+    # A bias that batch norm takes away again has rounding for a gradient, which Adam enlarges.
+    {"norm": "batch", "activation": "relu", "bias": True},
+    {"norm": "batch", "activation": "tanh", "optimizer": "adam", "batch": 12},
     {"norm": "batch", "activation": "gelu", "place": "after", "residual": True, "data": "moons"},
     {"norm": "rms", "activation": "relu", "optimizer": "adam", "place": "after"},
     {"norm": "rms", "activation": "tanh", "residual": True, "width": 24},
@@ -230,6 +231,15 @@ def updates(page):
     return int(part(page, "count").inner_text().replace(",", ""))
 
 
+AT = """(n) => document.querySelector(".ln-playground [data-part=status]").textContent
+  .startsWith(`After ${n} update`)"""
+AT_REST = """() => {
+  const root = document.querySelector(".ln-playground"), at = (name) =>
+    root.querySelector(`[data-part=${name}]`).textContent;
+  return root.dataset.running === "no" && at("status").startsWith(`After ${at("count")} update`);
+}"""
+
+
 def until(page, count):
     """Run until so many updates are taken, and pause."""
     button(page, "Start").click()
@@ -239,7 +249,7 @@ def until(page, count):
         arg=count,
     )
     button(page, "Pause").click()
-    page.wait_for_timeout(100)  # an answer may be under way
+    page.wait_for_function(AT_REST)  # an answer may be under way
 
 
 def status(page):
@@ -279,14 +289,10 @@ def test_step_takes_one_update_and_reset_takes_all_back(play):
         before = status(page)
         for count in (1, 2):
             button(page, "Step").click()
-            page.wait_for_function(
-                "n => document.querySelector('[data-part=count]').textContent === String(n)",
-                arg=count,
-            )
+            page.wait_for_function(AT, arg=count)
         assert status(page) != before
         button(page, "Reset").click()
-        page.wait_for_function("document.querySelector('[data-part=count]').textContent === '0'")
-        page.wait_for_function(ANSWERED)
+        page.wait_for_function(AT, arg=0)
         assert status(page) == before
 
 
@@ -330,7 +336,6 @@ def test_every_setting_changes_the_run(play):
 
         def now():
             page.wait_for_function("document.querySelectorAll('[data-part=table] td').length > 0")
-            page.wait_for_timeout(150)
             return table.inner_text() + status(page)
 
         seen.add(now())
@@ -340,13 +345,9 @@ def test_every_setting_changes_the_run(play):
             "rate": "0.1", "seed": "4",
         }.items():  # fmt: skip
             choose(page, key, value)
-            for _ in range(2):
-                count = updates(page)
+            for _ in range(2):  # the second while the first is on its way
                 button(page, "Step").click()
-                page.wait_for_function(
-                    "n => document.querySelector('[data-part=count]').textContent !== String(n)",
-                    arg=count,
-                )
+            page.wait_for_function(AT, arg=2)
             found = now()
             assert found not in seen, key
             seen.add(found)
@@ -397,7 +398,9 @@ def test_the_example_that_is_followed_can_be_chosen(play):
             "document.querySelector('[data-part=follow]').textContent.endsWith('digit 5')"
         )
         button(page, "B’s hardest").click()
-        page.wait_for_function("location.hash.includes('example=')")
+        page.wait_for_function(
+            "/example=\\d/.test(location.hash) && !/example=4/.test(location.hash)"
+        )
         assert "example=4&" not in page.url + "&"
 
 

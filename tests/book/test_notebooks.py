@@ -62,8 +62,7 @@ def test_the_template_is_kept(lesson):
     titles = re.findall(r"^## (.+)$", prose(lesson), re.M)
     assert titles[-4:] == SECTIONS
     assert len(re.findall(r"^# ", prose(lesson), re.M)) == 1
-    head = prose(lesson).partition("\n## ")[0]
-    assert re.search(r"minutes", head), "say how long it takes"
+    assert re.match(r"# [A-Z][^:]+: \w", prose(lesson)), "Verb, then object: topic"
 
 
 def test_the_questions_are_three_to_five_of_every_kind(lesson):
@@ -85,6 +84,75 @@ def test_a_chapter_is_short(lesson):
     text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
     words = re.sub(r"<[^>]+>|\$\$.*?\$\$|`{3,}.*", " ", text, flags=re.S).split()
     assert len(words) < 2200
+
+
+WORDS = 1300  # of prose on the main line: what is not folded away and no exercise
+# Numbers that name a place or a year claim nothing; a digit alone is mostly a count of words.
+PLACES = (
+    r"(?:[Ee]qs?\.|\b[Ss]ections?|\b[Ff]igures?|\b[Tt]ables?|\b[Cc]hapters?|\b[Hh]int|arXiv:)"
+    r"\s*\d[\d.]*(?:(?:,| to| and| or|–|-|−)\s*\d[\d.]*)*"
+)
+NUMBER = r"(?<![\w.^/-])[−-]?\d[\d,]*(?:\.\d+)?(?:e[−-]?\d+)?"
+
+
+def main_line(notebook):
+    """The markdown that every reader passes: no exercise, nothing folded."""
+    inside = [cell for room in exercises(notebook).values() for part in room for cell in part]
+    text = "\n".join(
+        cell.source
+        for cell in notebook.cells
+        if cell.cell_type == "markdown" and not any(cell is other for other in inside)
+    )
+    return re.sub(r"<details.*?</details>|`{3,}.*?`{3,}", " ", text, flags=re.S)
+
+
+def words(text):
+    """Words of prose, without formulas, tables' rules, code and markup."""
+    text = re.sub(
+        r"\$\$.*?\$\$|\$[^$]*\$|\]\([^)]*\)|{[a-z:]+}`[^`]*`|<[^>]+>", " ", text, flags=re.S
+    )
+    return re.findall(r"[^\W\d_][\w'’-]*", text)
+
+
+def numbers(text):
+    """Every number in a text, as a float, without its sign."""
+    found = set()
+    for number in re.findall(NUMBER, text.replace("_", "")):
+        plain = number.lstrip("−-").rstrip(",").replace(",", "").replace("−", "-")
+        found.add(abs(float(plain)))
+    return found
+
+
+def test_the_main_line_is_short(lesson):
+    assert len(words(main_line(lesson))) <= WORDS
+
+
+def test_every_number_in_the_prose_is_computed_in_its_section(lesson):
+    claimed, known, section = {}, {}, ""
+    for cell in lesson.cells:
+        if cell.cell_type == "code":
+            known.setdefault(section, set()).update(numbers(cell.source))
+            for output in cell.outputs:
+                text = output.get("text") or output.get("data", {}).get("text/plain", "")
+                known[section] |= numbers("".join(text))
+            continue
+        for part in re.split(r"^(?=## )", cell.source, flags=re.M):
+            if title := re.match(r"## (.+)", part):
+                section = title[1]
+            text = re.sub(r"^#.*$|^:label:.*$", " ", part, flags=re.M)
+            text = re.sub(
+                r"\$\$.*?\$\$|\$[^$]*\$|`+[^`]*`+|\]\([^)]*\)|<[^>]+>", " ", text, flags=re.S
+            )
+            text = re.sub(PLACES, " ", re.sub(r"\b[PM]\d+\b", " ", text))
+            claimed.setdefault(section, set()).update(n for n in numbers(text) if n > 9 or n % 1)
+    # The summary says again what the sections showed.
+    everything = set().union(*known.values())
+    missing = {
+        section: sorted(left)
+        for section, found in claimed.items()
+        if (left := found - (known.get(section) or everything))
+    }
+    assert missing == {}
 
 
 def test_cells_are_short(notebook):

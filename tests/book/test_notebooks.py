@@ -12,8 +12,9 @@ import pytest
 import lnlib.exercises
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "book" / "_ext")]
 from notebooks import text_only  # noqa: E402
+from tracks import main_line, measures, minutes, read_tracks, words  # noqa: E402
 
 CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
 LESSONS = [path for path in CHAPTERS if path.stem != "playground"]  # with questions and exercises
@@ -42,10 +43,30 @@ def prose(notebook):
     return "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
 
 
-def test_the_table_of_contents_has_every_chapter():
-    toc = (ROOT / "_toc.yml").read_text()
-    files = re.findall(r"(?:root|file): (\S+)", toc)
-    assert {path.stem for path in CHAPTERS} <= set(files)
+def test_every_chapter_is_in_one_track():
+    placed = [name for _, track in read_tracks(ROOT / "_toc.yml") for name in track]
+    assert len(placed) == len(set(placed))
+    assert {path.stem for path in CHAPTERS} <= set(placed)
+
+
+@pytest.mark.parametrize(
+    ("name", "least", "most"), [("Use it", 20, 60), ("Understand it", 60, 150)]
+)
+def test_a_track_takes_about_the_time_that_it_promises(name, least, most):
+    (track,) = (chapters for track, chapters in read_tracks(ROOT / "_toc.yml") if track == name)
+    counted = [measures(nbformat.read(ROOT / f"book/{c}.ipynb", as_version=4)) for c in track]
+    assert least <= sum(minutes(m)[0] for m in counted) <= most
+    everyone = all(m["words"] > 300 and m["explorers"] > 0 for m in counted)
+    assert everyone, "every chapter has something to read and something to move"
+
+
+def test_minutes_count_words_explorers_questions_and_exercises():
+    few = {"words": 900, "explorers": 0, "questions": 0, "exercises": 0}
+    assert minutes(few) == (5, 0)
+    assert minutes(few | {"words": 1800}) == (10, 0)
+    assert minutes(few | {"explorers": 9})[0] > 10
+    assert minutes(few | {"questions": 8})[0] > 5
+    assert minutes(few | {"exercises": 4}) == (5, 20)
 
 
 def test_only_text_is_stored_and_every_cell_ran_in_order(notebook):
@@ -93,25 +114,6 @@ PLACES = (
     r"\s*\d[\d.]*(?:(?:,| to| and| or|–|-|−)\s*\d[\d.]*)*"
 )
 NUMBER = r"(?<![\w.^/-])[−-]?\d[\d,]*(?:\.\d+)?(?:e[−-]?\d+)?"
-
-
-def main_line(notebook):
-    """The markdown that every reader passes: no exercise, nothing folded."""
-    inside = [cell for room in exercises(notebook).values() for part in room for cell in part]
-    text = "\n".join(
-        cell.source
-        for cell in notebook.cells
-        if cell.cell_type == "markdown" and not any(cell is other for other in inside)
-    )
-    return re.sub(r"<details.*?</details>|`{3,}.*?`{3,}", " ", text, flags=re.S)
-
-
-def words(text):
-    """Words of prose, without formulas, tables' rules, code and markup."""
-    text = re.sub(
-        r"\$\$.*?\$\$|\$[^$]*\$|\]\([^)]*\)|{[a-z:]+}`[^`]*`|<[^>]+>", " ", text, flags=re.S
-    )
-    return re.findall(r"[^\W\d_][\w'’-]*", text)
 
 
 def numbers(text):

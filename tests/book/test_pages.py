@@ -14,21 +14,29 @@ SIZE_LIMIT = 300_000  # bytes of one page's HTML
 INK = "e => getComputedStyle(e.querySelector('.main-svg text')).fill"  # as a figure's text has it
 
 
-def test_page_draws_asks_no_network_and_never_complains(visit, site, chapter, payloads):
-    with visit(site, chapter) as v:
-        for root, states in zip(v.explorers(), payloads(chapter), strict=True):
-            assert root.get_attribute("data-ready") == "yes", root.inner_text()
-            assert_drawn(root, states)
-        assert v.outside == []
-        assert v.complaints == []
-
-
 @pytest.fixture(scope="session")
 def opened(visit, built_book, chapter):
     """One visit that several tests look at."""
     with visit(built_book.as_uri(), chapter) as v:
         v.explorers()
         yield v
+
+
+def draws_and_never_complains(v, payloads):
+    for root, states in zip(v.explorers(), payloads, strict=True):
+        assert root.get_attribute("data-ready") == "yes", root.inner_text()
+        assert_drawn(root, states)
+    assert v.outside == []
+    assert v.complaints == []
+
+
+def test_page_draws_asks_no_network_and_never_complains(opened, chapter, payloads):
+    draws_and_never_complains(opened, payloads(chapter))
+
+
+def test_page_from_a_server_does_so_too(visit, http, chapter, payloads):
+    with visit(http, chapter) as v:
+        draws_and_never_complains(v, payloads(chapter))
 
 
 def test_every_control_answers_and_draws_its_state(opened, payloads, chapter):
@@ -49,7 +57,7 @@ def test_random_states_are_drawn_as_python_computed_them(opened, payloads, chapt
     rng = random.Random(chapter)
     for root, states in zip(opened.explorers(), payloads(chapter), strict=True):
         controls = root.query_selector_all("input, select")
-        for _ in range(6 if controls else 0):
+        for _ in range(3 if controls else 0):
             for control in controls:
                 jump(control, rng.randint(0, stops(control)[-1]))
             wait_drawn(opened.page, root)

@@ -1,0 +1,98 @@
+"""Sphinx extension: the line under a chapter's title that says where one is and how long it takes.
+
+The tracks are the parts of ``_toc.yml`` whose chapters are notebooks; a page that is no notebook
+has no line. The minutes are counted, not guessed: words of the main line, explorers to move,
+questions to answer, and exercises, at the paces of :data:`PACE`.
+"""
+
+import html
+import json
+import re
+from pathlib import Path
+
+import yaml
+
+# Words a minute for a second-language reader; then minutes an item.
+PACE = {"words": 180, "explorers": 1.0, "questions": 0.75, "exercises": 5.0}
+SHOW = '<button type="button" class="ln-show-code" aria-pressed="false" hidden>Show code</button>'
+
+
+def main_line(notebook):
+    """Return the markdown that every reader passes: no exercise, nothing folded."""
+    kept, exercising = [], False
+    for cell in notebook["cells"]:
+        text = "".join(cell["source"])
+        if cell["cell_type"] != "markdown":
+            continue
+        for part in re.split(r"^(?=## )", text, flags=re.M):
+            if part.startswith("## "):
+                exercising = part.startswith("## Exercises")
+            if not exercising:
+                kept.append(part)
+    return re.sub(r"<details.*?</details>|`{3,}.*?`{3,}", " ", "\n".join(kept), flags=re.S)
+
+
+def words(text):
+    """Return the words of a text, without formulas, links' targets, roles and tags."""
+    markup = r"\$\$.*?\$\$|\$[^$]*\$|\]\([^)]*\)|{[a-z:]+}`[^`]*`|<[^>]+>"
+    return re.findall(r"[^\W\d_][\w'’-]*", re.sub(markup, " ", text, flags=re.S))
+
+
+def measures(notebook):
+    """Count what takes a reader's time: words, explorers, questions, exercises."""
+    cells = [(cell["cell_type"], "".join(cell["source"])) for cell in notebook["cells"]]
+    code = "\n".join(source for kind, source in cells if kind == "code")
+    prose = "\n".join(source for kind, source in cells if kind == "markdown")
+    return {
+        "words": len(words(main_line(notebook))),
+        "explorers": len(re.findall(r"^(?:Explorer|LiveRun|Playground|\w*[Ss]heet)\(", code, re.M)),
+        "questions": len(re.findall(r"^    (?:choose|number|order)\(", code, re.M)),
+        "exercises": len(re.findall(r"{exercise-start}", prose)),
+    }
+
+
+def minutes(counted):
+    """Return the minutes to read and play, and those for the exercises, to the next five."""
+    reading = counted["words"] / PACE["words"]
+    reading += sum(PACE[name] * counted[name] for name in ("explorers", "questions"))
+    working = PACE["exercises"] * counted["exercises"]
+    return tuple(max(5, 5 * round(m / 5)) if m else 0 for m in (reading, working))
+
+
+def read_tracks(toc):
+    """Return the tracks in their order: name, then the chapters' names."""
+    toc = yaml.safe_load(Path(toc).read_text("utf-8"))
+    parts = [
+        (part["caption"], [entry["file"] for entry in part["chapters"]]) for part in toc["parts"]
+    ]
+    first, *others = parts
+    return [(first[0], [toc["root"], *first[1]]), *others]  # the root is the first one's first
+
+
+def line(track, place, of, counted):
+    """Put a chapter's place and its times into one line of HTML."""
+    reading, working = minutes(counted)
+    said = [f"<b>{html.escape(track)}</b>", f"{place} of {of}", f"{reading} minutes"]
+    if working:
+        said.append(f"{working} more for the {counted['exercises']} exercises")
+    return f'<p class="ln-where">{" · ".join(said)} {SHOW}</p>'
+
+
+def add_line(app, pagename, templatename, context, doctree):
+    """Write the line under the title of a chapter."""
+    source = Path(app.srcdir, f"{pagename}.ipynb")
+    if doctree is None or not source.exists():
+        return
+    notebook = json.loads(source.read_text("utf-8"))
+    for track, chapters in read_tracks(app.config.external_toc_path):
+        chapters = [name for name in chapters if Path(app.srcdir, f"{name}.ipynb").exists()]
+        if pagename in chapters:
+            place = chapters.index(pagename) + 1
+            said = line(track, place, len(chapters), measures(notebook))
+            context["body"] = context["body"].replace("</h1>", f"</h1>\n{said}", 1)
+
+
+def setup(app):
+    """Connect the line."""
+    app.connect("html-page-context", add_line)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

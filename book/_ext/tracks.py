@@ -75,7 +75,7 @@ def line(track, place, of, counted):
     said = [f"<b>{html.escape(track)}</b>", f"{place} of {of}", f"{reading} minutes"]
     if working:
         said.append(f"{working} more for the {counted['exercises']} exercises")
-    return f'<p class="ln-where">{" · ".join(said)} {SHOW}</p>'
+    return f'<p class="ln-where"><span>{" · ".join(said)}</span> {SHOW}</p>'
 
 
 def add_line(app, pagename, templatename, context, doctree):

@@ -63,6 +63,52 @@
     };
   }
 
+  /* The address names each explorer that was moved, the last one first, with its controls:
+     #explorer-2&scale=10&explorer-1&batch_size=4. */
+  const PAUSE = 300; // ms after the last move: browsers refuse an address that changes too often
+  const named = (el) => el.id.replace(/^explorer-\d+-/, "");
+  const texts = (el) => el.options ? [...el.options].map((o) => o.textContent)
+    : JSON.parse(el.dataset.texts);
+  const controls = (root) => [...root.querySelectorAll(".ln-controls :is(input, select)")];
+  const chosen = (el) => (el.options ? el.selectedIndex : Number(el.value));
+  const usual = (el) => el.options
+    ? Math.max(0, [...el.options].findIndex((o) => o.defaultSelected)) : Number(el.defaultValue);
+  function addressed() {
+    const found = new Map();
+    let own;
+    for (const [key, value] of new URLSearchParams(location.hash.slice(1))) {
+      if (/^explorer-\d+$/.test(key)) found.set(key, own = new Map());
+      else own?.set(key, value);
+    }
+    return found;
+  }
+  /* Put the controls where the address has them; what it has wrong stays as it is. */
+  function restore(root, moved) {
+    const wanted = addressed().get(root.id);
+    for (const el of wanted ? controls(root) : []) {
+      const at = texts(el).indexOf(wanted.get(named(el)));
+      if (at < 0 || at === chosen(el)) continue;
+      if (el.options) el.selectedIndex = at; else el.value = at;
+      moved(el);
+    }
+  }
+  let saving = 0;
+  function remember(root) {
+    clearTimeout(saving);
+    saving = setTimeout(() => {
+      const before = addressed(), all = [...document.querySelectorAll(".ln-explorer")];
+      const order = new Set([root.id, ...before.keys(), ...all.map((r) => r.id)]);
+      const said = [...order].map((id) => all.find((r) => r.id === id)).flatMap((r) => {
+        const off = r ? controls(r).filter((el) => chosen(el) !== usual(el)) : [];
+        const values = off.map((el) => `${named(el)}=${encodeURIComponent(texts(el)[chosen(el)])}`);
+        return off.length ? [r.id, ...values] : [];
+      });
+      if (!said.length && !before.size) return;
+      const address = said.length ? `#${said.join("&")}` : location.href.split("#")[0];
+      try { history.replaceState(history.state, "", address); } catch { /* some forbid it */ }
+    }, PAUSE);
+  }
+
   const drawers = new WeakMap(); // of the explorers that have started
   async function start(root) {
     if (root.dataset.ready) return;
@@ -97,15 +143,24 @@
       waiting = true;
       requestAnimationFrame(() => { waiting = false; draw().catch(failed(root)); });
     };
+    const say = (el) => {
+      if (el.type !== "range") return;
+      const said = texts(el)[el.value];
+      el.setAttribute("aria-valuetext", said);
+      el.nextElementSibling.textContent = said;
+    };
     const moved = (el) => {
-      if (el.type === "range") {
-        const said = JSON.parse(el.dataset.texts)[el.value];
-        el.setAttribute("aria-valuetext", said);
-        el.nextElementSibling.textContent = said;
-      }
+      say(el);
       later();
     };
-    for (const el of inputs) el.addEventListener("input", () => moved(el));
+    for (const el of inputs) {
+      el.addEventListener("input", () => {
+        moved(el);
+        remember(root);
+      });
+    }
+    restore(root, say);
+    addEventListener("hashchange", () => restore(root, moved));
     for (const button of root.querySelectorAll(".ln-play")) player(button, text, moved);
     numbers.addEventListener("toggle", later);
     new MutationObserver(later).observe(document.documentElement, { attributeFilter: ["data-theme"] });
@@ -182,7 +237,11 @@
       nameIt();
       text.setAttribute("aria-live", "polite");
     };
-    const to = (value) => { slider.value = value; moved(slider); };
+    const to = (value) => {
+      slider.value = value;
+      moved(slider);
+      remember(slider.closest(".ln-explorer"));
+    };
     button.addEventListener("click", () => {
       if (timer) return stop();
       if (calm.matches) return to(slider.value === slider.max ? 0 : Number(slider.value) + 1);
@@ -236,7 +295,8 @@
     }), { rootMargin: REACH + "px" });
     // The observer first speaks when the page has come to rest, and the first figure is awaited:
     // at the top of the page, or where a link into it leads.
-    const there = document.getElementById(location.hash.slice(1));
+    const there = document.getElementById(location.hash.slice(1).split("&")[0]);
+    if (there?.matches(".ln-explorer")) there.scrollIntoView();
     const from = there ? there.getBoundingClientRect().top : 0;
     const inReach = (root) => {
       const { top, bottom } = root.getBoundingClientRect();

@@ -224,6 +224,33 @@ def test_figures_follow_the_theme(visit, built_book, chapter):
             v.page.wait_for_function(f"([e, before]) => ({INK})(e) !== before", arg=[root, before])
 
 
+@pytest.mark.parametrize("name", ["start", "one_example", "train_with_four"])
+def test_the_address_has_every_moved_control_and_brings_it_back(visit, built_book, name, payloads):
+    with visit(built_book.as_uri(), name) as v:
+        roots = [r for r in v.explorers() if r.query_selector(".ln-controls :is(input, select)")]
+        for root in roots[:2]:
+            for control in root.query_selector_all(".ln-controls :is(input, select)"):
+                last = stops(control)[-1]
+                jump(control, 0 if int(chosen_of(control)) == last else last)
+            wait_drawn(v.page, root)
+        moved = sum(len(root.query_selector_all("input, select")) for root in roots[:2])
+        v.page.wait_for_function("n => (location.hash.match(/=/g) ?? []).length === n", arg=moved)
+        there = [(root.get_attribute("id"), index(root)) for root in roots[:2]]
+        address = v.page.evaluate("location.hash")
+    with visit(built_book.as_uri(), name, address + "&nonsense=%F0&explorer-99&x=1") as v:
+        v.explorers()
+        for id_, state in there:
+            root = v.page.query_selector(f"#{id_}")
+            wait_drawn(v.page, root)
+            assert index(root) == state
+            assert_drawn(root, payloads(name)[int(id_.split("-")[1]) - 1])
+        assert not v.complaints
+
+
+def chosen_of(control):
+    return control.evaluate("e => e.options ? e.selectedIndex : Number(e.value)")
+
+
 def test_less_motion_means_one_step_a_press(visit, built_book, payloads, explored):
     with visit(built_book.as_uri(), explored, reduced_motion="reduce") as v:
         for root in v.explorers():

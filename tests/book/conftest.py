@@ -164,7 +164,7 @@ def violations():
     """
 
     def found(page, colors=False):
-        options = {"runOnly": {"type": "tag", "values": ["cat.color"]}} if colors else {}
+        options = {"runOnly": ["color-contrast", "link-in-text-block"]} if colors else {}
         broken = Axe().run(page, options=AXE | options).response["violations"]
         return [(rule["id"], [node["html"] for node in rule["nodes"]][:3]) for rule in broken]
 

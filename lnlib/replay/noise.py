@@ -12,7 +12,7 @@ import functools
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -118,9 +118,27 @@ class Replay(mnist.Replay):
     """One run of section 6.6 that measures its own noise. Feed it to ``train``.
 
     Args: as :class:`lnlib.replay.mnist.Replay`.
+
+    Raises:
+        ValueError: As there, and if a measurement has no whole batch to take.
     """
 
     unmeasured = ("gradient_noise", "gradient_length")
+
+    def __init__(self, settings: Settings, *args: Any, **kwargs: Any) -> None:
+        super().__init__(settings, *args, **kwargs)
+        room = {"half of the training cases": len(self.x) // 2}
+        if settings.norm == "batch":
+            room["the test cases"] = len(self.x_test)
+            room["statistics_cases"] = settings.statistics_cases
+        if settings.norm != "none":
+            room["the cases that come in other batches"] = COMPANY[0]
+        what = min(room, key=room.get)
+        if settings.batch_size > room[what]:
+            raise ValueError(
+                f"noise: batch_size must be at most {room[what]:,} ({what}), or a measurement has "
+                f"no whole batch, got {settings.batch_size:,}; choose smaller batches"
+            )
 
     def measure(self) -> dict[str, float]:
         """Measure NLL and test error, and the noise; ``l`` is a norm's number, from 1.

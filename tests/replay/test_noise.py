@@ -238,3 +238,26 @@ def test_records_are_written_named_and_not_repeated(tmp_path, capsys):
     capsys.readouterr()
     noise.record_all(chosen, [0], out=tmp_path, device="cpu")
     assert "3 of 3 runs are recorded already" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"batch_size": 361}, "at most 360 .the test cases., .* got 361"),
+        ({"batch_size": 50, "statistics_cases": 40}, "at most 40 .statistics_cases., .* got 50"),
+        ({"batch_size": 401, "norm": "layer"}, "at most 400 .the cases that come in other batches"),
+        ({"batch_size": 800, "norm": "none"}, "at most 718 .half of the training cases., .* 800"),
+    ],
+)
+def test_a_batch_too_large_for_a_measurement_is_refused(digits, wrong, said):
+    with pytest.raises(ValueError, match=said):
+        Replay(Settings(**SMALL | {"hidden": (8, 8)} | wrong), digits)
+
+
+def test_the_largest_batches_are_measured_to_the_end(digits):
+    for norm, size in (("batch", 360), ("layer", 400), ("none", 718)):
+        chosen = SMALL | {"hidden": (8, 8), "norm": norm, "batch_size": size}
+        replay = Replay(Settings(**chosen), digits)
+        with torch.inference_mode():
+            found = replay.measure()
+        assert np.isfinite([v for k, v in found.items() if not k.startswith("gradient")]).all()

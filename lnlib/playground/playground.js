@@ -2,6 +2,7 @@
 const lnPlayground = (() => {
   "use strict";
   const MEASURE = 250; // ms between two measurements on the held-out examples while it runs
+  const BUDGET = 60, SHORT = 20; // ms of training for one answer: in a Worker, in the page itself
   const SPEAK = 3000; // ms between two sentences of the status while it runs
   const GOAL = 0.2; // an error below it: the network has learned
   const EXPLODED = 100; // the size of the last hidden layer
@@ -230,28 +231,33 @@ const lnPlayground = (() => {
         play(false);
         finish();
       } else if (!running) save(); // an answer that was on its way when the reader paused
+      else if (unpaced()) next(performance.now()); // the Worker goes on while this is drawn
     }
 
     let dirty = true, drawn = 0;
-    function frame(now) {
-      if (closed) return;
-      if (running && !waiting) {
-        const pace = Number(state.pace), fast = !pace || (stop && !challenge); // to an address's place
+    /* Ask for what is due: updates while it runs, else a step or a measurement. */
+    function next(now) {
+      if (waiting) return;
+      if (running) {
+        const pace = Number(state.pace), fast = unpaced();
         let n = fast ? 200 : Math.min(200, Math.floor(((now - began) * pace) / 1000) - due);
         if (stop) n = Math.min(n, stop - updates);
-        if (n > 0) {
-          if (fast || n === 200) [began, due] = [now, 0]; else due += n;
-          const full = now - measured > MEASURE || (stop && updates + n >= stop);
-          if (full) measured = now;
-          waiting = true;
-          ask({ train: n, full });
-        }
-      }
-      if (!running && !waiting && view && (owed || !view.full)) { // at rest, all is measured
+        if (n <= 0) return;
+        if (fast || n === 200) [began, due] = [now, 0]; else due += n;
+        const full = now - measured > MEASURE || (stop && updates + n >= stop);
+        if (full) measured = now;
+        waiting = true;
+        ask({ train: n, full, budget: worker ? BUDGET : SHORT });
+      } else if (view && (owed || !view.full)) { // at rest, all is measured
         waiting = true;
         ask(owed ? { train: 1, full: true } : { measure: true });
         owed = Math.max(0, owed - 1);
       }
+    }
+    const unpaced = () => !Number(state.pace) || (stop && !challenge); // to an address's place
+    function frame(now) {
+      if (closed) return;
+      next(now);
       if (dirty && view && (!calm.matches || !running || now - drawn > 500)) {
         draw(now);
         [dirty, drawn] = [false, now];

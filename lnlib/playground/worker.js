@@ -3,7 +3,6 @@
 const lnWorker = (engine, post) => {
   "use strict";
   const PROBE = 64; // held-out examples whose activations are measured
-  const BUDGET = 20; // ms of training for one answer: the page stays free even without a Worker
   const MAP = 40, REACH = 2.2; // points a side of the plane's map, and how far it reaches
   const LOST = 1e12; // a loss beyond it
   let digits = null, run = null;
@@ -36,8 +35,8 @@ const lnWorker = (engine, post) => {
     answer([[], []], true, true);
   }
 
-  function train(updates, full) {
-    const end = performance.now() + BUDGET, losses = [[], []];
+  function train(updates, full, budget) {
+    const end = performance.now() + (budget ?? 0), losses = [[], []];
     let taken = 0;
     do {
       run.updates++;
@@ -112,7 +111,7 @@ const lnWorker = (engine, post) => {
   return (message) => {
     if (message.digits) digits = message.digits;
     if (message.make) make(message.make);
-    else if (message.train) train(message.train, message.full);
+    else if (message.train) train(message.train, message.full, message.budget);
     else if (message.measure) answer([[], []], true, false);
     else if ("example" in message) {
       const count = run.set.test.y.length;

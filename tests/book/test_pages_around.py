@@ -536,3 +536,15 @@ def test_no_formula_of_the_paper_is_cut_off_on_a_phone(visit, built_book):
         )
         assert cut == []
         assert v.complaints == []
+
+
+def test_a_shared_link_has_a_title_a_description_and_a_picture(built_book, chapter):
+    source = (built_book / f"{chapter}.html").read_text("utf-8")
+    found = dict(re.findall(r'<meta property="(og:[a-z:]+)" content="([^"]+)">', source))
+    (heading,) = re.findall(r"<title>(.+?)(?: —.*)?</title>", source)
+    assert found["og:title"] == heading.strip()
+    assert 40 <= len(found["og:description"]) <= 160
+    assert f'<meta name="description" content="{found["og:description"]}">' in source
+    picture = built_book / found["og:image"]
+    assert picture.read_bytes()[1:4] == b"PNG"
+    assert picture.stat().st_size < 150_000

@@ -1,0 +1,42 @@
+"""Take the picture that goes with a shared link: the start page's two networks after 400 updates.
+
+Usage: python tools/share.py     from the built book, into book/_static/share.png
+"""
+
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+from tools.browser import launch
+
+ROOT = Path(__file__).parent.parent
+SIZE = {"width": 1200, "height": 630}  # as those who show links expect it
+STYLE = """
+.ln-playground { position: fixed !important; inset: 0; z-index: 9999; margin: 0 !important;
+  padding: 75px 60px 0; overflow: hidden; background: #fff; }
+.ln-playground::before { content: "Layer Normalization, Computed"; display: block;
+  margin-bottom: 24px; color: #14181e; font: 700 46px system-ui, sans-serif; }
+.lnp-bar, .lnp-note, .lnp-status, .lnp-curves { display: none !important; }
+.lnp-pair { zoom: 1.3; }
+"""
+COUNT = "Number(document.querySelector('[data-part=count]').textContent) >= 400"
+
+
+def main() -> None:
+    """Let both train, and photograph them."""
+    with sync_playwright() as playwright:
+        browser, _ = launch(playwright)
+        page = browser.new_page(viewport=SIZE, color_scheme="light")
+        page.goto((ROOT / "_build" / "html" / "start.html").as_uri())
+        page.add_style_tag(content=STYLE)
+        go = "document.querySelector('[data-part=go]').click()"
+        page.evaluate(go)
+        page.wait_for_function(COUNT)
+        page.evaluate(go)
+        page.wait_for_timeout(1000)  # until what is at rest is drawn
+        page.screenshot(path=ROOT / "book" / "_static" / "share.png")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -18,10 +18,10 @@ from typing import Any, NamedTuple, NoReturn
 from lnlib.replay import settings
 
 EXPERIMENTS = {
-    "mnist": "section 6.6, figure 6: batches of 128 and of 4",
-    "noise": "section 6.6 from inside: what each norm sees in four cases, the gradient's noise",
-    "sequence": "digits read a row or a pixel a step by an LSTM, a GRU, a simple network",
-    "weights": "section 5.2.2: how long the weights grow, and how far an update turns them",
+    "mnist": "the paper's section 6.6, figure 6: batches of 128 and of 4",
+    "noise": "ours, inside section 6.6: what each norm sees in four cases, the gradient's noise",
+    "sequence": "ours: digits read a row or a pixel a step by an LSTM, a GRU, a simple network",
+    "weights": "ours, on section 5.2.2: how long the weights grow, how far an update turns them",
 }
 MOST_THREADS = 1024  # far more end in a crash of the library that starts them
 
@@ -81,7 +81,7 @@ class _Parser(argparse.ArgumentParser):
 def _parser(arguments: list[str]) -> argparse.ArgumentParser:
     parser = _Parser(prog="python -m lnlib", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    replay = commands.add_parser("replay", help="run an experiment of the paper again")
+    replay = commands.add_parser("replay", help="run section 6.6 again, or an experiment of ours")
     if "replay" in arguments:  # an experiment's settings lie beside what needs PyTorch
         experiments = replay.add_subparsers(dest="experiment", required=True)
         for name in EXPERIMENTS:
@@ -132,7 +132,11 @@ def _add_experiment(experiments: argparse._SubParsersAction, name: str) -> None:
             choices=["auto", *steps.NAMES],
             help="how an update is computed (default: auto, the fastest here)",
         )
-    add("--device", default="auto", help="auto, cpu, cuda or cuda:N (default: auto)")
+    add(
+        "--device",
+        default="auto",
+        help="auto, cpu, cuda or cuda:N (default: auto); no GPU has run it yet",
+    )
     add("--threads", type=settings.typed, help="of the CPU (default: PyTorch's own choice)")
     add("--out", default="runs", help="folder of the records (default: runs)")
     add("--again", action="store_true", help="repeat what is already recorded")

@@ -1,4 +1,4 @@
-"""Normalize one example at a time: steps, gradient, who computes what, floats, the sphere."""
+"""Normalize one example: steps, gradient, who computes what, floats, the sphere."""
 
 from __future__ import annotations
 

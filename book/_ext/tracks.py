@@ -62,11 +62,11 @@ def minutes(counted):
 def read_tracks(toc):
     """Return the tracks in their order: name, then the chapters' names."""
     toc = yaml.safe_load(Path(toc).read_text("utf-8"))
-    parts = [
-        (part["caption"], [entry["file"] for entry in part["chapters"]]) for part in toc["parts"]
-    ]
-    first, *others = parts
-    return [(first[0], [toc["root"], *first[1]]), *others]  # the root is the first one's first
+    parts = [part for part in toc.get("parts", []) if "caption" in part]
+    found = [(part["caption"], [entry["file"] for entry in part["chapters"]]) for part in parts]
+    if found:
+        found[0][1].insert(0, toc["root"])  # the first page is the first track's
+    return found
 
 
 def line(track, place, of, counted):

@@ -588,7 +588,7 @@ def test_paper_has_hints_and_solutions_open_and_no_bars_of_source(visit, built_b
         )
         v.page.emulate_media(media="print")
         v.page.evaluate("dispatchEvent(new Event('beforeprint'))")
-        hints = v.page.evaluate(shown, "article details p")
+        hints = v.page.evaluate(shown, ".exercise details p")
         assert hints
         assert all(hints)
         assert all(v.page.evaluate(shown, "article .solution p"))

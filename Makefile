@@ -13,6 +13,7 @@ PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest -n 2
 SEQUENCE = $(PY) -m lnlib replay sequence --threads 1 --out book/runs
 # Built beforehand, or left out, so that no cell's output says that it is being built.
 READY = $(PY) -m lnlib.nn.kernels >/dev/null || export LNLIB_COMPILED=0
+TEN = 0 1 2 3 4 5 6 7 8 9
 RATES = 0.0003 0.001 0.003 0.01 0.03
 
 .PHONY: help book browser test test-versions live bench replay notebooks screenshots lint clean
@@ -55,10 +56,9 @@ replay: ## record the book's runs again (hours on a CPU); interrupted, it goes o
 	@$(MNIST) --batch-size 1 2 8 16 32 64 256 --epochs 1 --seeds 0 1 2
 	@$(PY) -m lnlib replay noise --epochs 20 --seeds 0 --threads 1 --out $(RUNS)
 	@$(PY) -m lnlib replay weights --threads 1 --out book/runs
-	@$(SEQUENCE) --step row --seeds 0 1 2 3 4
-	@$(SEQUENCE) --step pixel --seeds 0 1 2
-	@$(SEQUENCE) --cell lstm --norm layer --gain 0.1 0 --seeds 0 1 2
-	@$(SEQUENCE) --step pixel --cell lstm --norm layer --form per_gate --seeds 0 1 2
+	@$(SEQUENCE) --step row pixel --seeds $(TEN)
+	@$(SEQUENCE) --cell lstm --norm layer --gain 0.1 0 --seeds $(TEN)
+	@$(SEQUENCE) --step pixel --cell lstm --norm layer --form per_gate --seeds $(TEN)
 	@$(SEQUENCE) --step row --held-out --learning-rate $(RATES) --seeds 0 1 2
 	@$(SEQUENCE) --step pixel --held-out --learning-rate $(RATES) --seeds 0
 

@@ -336,7 +336,8 @@ def ending(runs: Runs) -> Table:
             row = [f"{size}, {NORMS[norm][0]}"]
             for name, digits in (("test_error", 2), ("test_nll", 3), ("train_nll", 4)):
                 values = runs.at(runs.last, norm, size, name)
-                row.append(" ".join(f"{v:.{digits}f}" for v in _mean_and_range(values)))
+                mean, low, high = (f"{v:.{digits}f}" for v in _mean_and_range(values))
+                row.append(f"{mean} ({low}–{high})")
                 if name == "test_nll":
                     continue
                 d = runs.difference(runs.last, Cell("layer", size), Cell(norm, size), name)
@@ -352,7 +353,7 @@ def ending(runs: Runs) -> Table:
             "Layer norm's is lower",
         ],
         rows,
-        f"After {_epoch(runs.last)}, {_seeds(runs)} each: the mean, the lowest and the highest.",
+        f"After {_epoch(runs.last)}, {_seeds(runs)} each: the mean, and from the lowest to the highest.",
     )
 
 

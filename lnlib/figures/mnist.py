@@ -353,7 +353,7 @@ def ending(runs: Runs) -> Table:
             "Layer norm's is lower",
         ],
         rows,
-        f"After {_epoch(runs.last)}, {_seeds(runs)} each: the mean, and from the lowest to the highest.",
+        f"After {_epoch(runs.last)}, {_seeds(runs)} each: mean, and from lowest to highest.",
     )
 
 

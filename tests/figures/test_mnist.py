@@ -159,8 +159,8 @@ def test_where_every_norm_ends_is_said_with_its_range(runs):
     assert first[:2] == ["128, layer norm", "2.10 (2.00–2.20)"]
     assert first[2] == first[5] == "–"
     assert second == [
-        "128, batch norm", "3.10 (3.00–3.20)", HOLDS, "0.200 (0.200–0.200)", "0.0900 (0.0900–0.0900)",
-        HOLDS,
+        "128, batch norm", "3.10 (3.00–3.20)", HOLDS,
+        "0.200 (0.200–0.200)", "0.0900 (0.0900–0.0900)", HOLDS,
     ]  # fmt: skip
     assert last[0] == "4, batch norm"
 

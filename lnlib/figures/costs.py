@@ -579,7 +579,10 @@ def draw_recurrence(bench: Bench, task: tuple[str, str], which: str) -> go.Figur
         customdata=[_time(r["ms"]) for r in rows],
         hovertemplate="%{x}: %{y} times, %{customdata}<extra></extra>",
     )
-    for value, name, dash in ((1.0, "no norm", "solid"), (floor, "the products alone", "dot")):
+    for value, name, dash in (
+        (1.0, "torch.nn, no norm", "solid"),
+        (floor, "the products alone", "dot"),
+    ):
         figure.add_scatter(
             x=names,
             y=_short([value] * len(names)),

@@ -4,9 +4,12 @@ The modules as a user calls them, at every shape, with one thread and with two, 
 ``nn.GRU`` and ``nn.RNN``: training (forward and backward) and inference (without a gradient, in
 ``eval``). What can be chosen instead stands beside them at a shape or two: the loop over ``gx[t]``
 that most people write, and each implementation by its name. The floor is the bare matrix products,
-in the faster of two ways: one a time step and one for all inputs, or all of a kind at once. Peak
-memory, of the LSTM at the first shape, is that of a forward and backward pass above what the module
-and its data take, each in a process of its own.
+in the faster of two ways: one a time step and one for all inputs, or all of a kind at once.
+
+What the norms themselves take is read off the same loop with them and without: two Python loops of
+an LSTM, and the compiled ones. The compiled RNN has its one norm or none; the compiled LSTM has all
+or, as DRAW's, that of the cell alone. Peak memory, of the LSTM at the first shape, is that of a
+forward and backward pass above what the module and its data take, each in a process of its own.
 """
 
 from __future__ import annotations
@@ -27,6 +30,8 @@ from torch import Tensor, nn
 
 from bench.table import medians, row, threads
 from lnlib.nn import LayerNormGRU, LayerNormLSTM, LayerNormRNN, kernels
+from lnlib.nn.kernels import compiled
+from lnlib.nn.kernels.plain import Product
 
 Shape = tuple[int, int, int, int]  # T, B, H, inputs
 SHAPES: list[Shape] = [
@@ -44,8 +49,9 @@ CALLED = "as called"
 SECONDS = 1.0  # for all of one recurrence, shape and pass
 
 
-def indexed_lstm(m: LayerNormLSTM, x: Tensor) -> Tensor:
+def indexed_lstm(m: LayerNormLSTM, x: Tensor, unbind: bool = False) -> Tensor:
     gx = m.layernorm_i_l0(F.linear(x, m.weight_ih_l0)) + m.bias_l0
+    gx = gx.unbind(0) if unbind else gx
     h = c = x.new_zeros(x.shape[1], m.hidden_size)
     outputs = []
     for t in range(len(x)):
@@ -106,19 +112,23 @@ def make(kind: str, path: str, inputs: int, hidden: int, device: str) -> tuple[n
 
 def passes(kind: str, path: str, x: Tensor, hidden: int) -> dict[str, Callable]:
     """Return the forward pass alone, as in inference, and forward and backward."""
-    module, outputs = make(kind, path, x.shape[-1], hidden, x.device.type)
+    return both(x, *make(kind, path, x.shape[-1], hidden, x.device.type))
+
+
+def both(x: Tensor, module: nn.Module, outputs: Callable) -> dict[str, Callable]:
+    """Return a module's two passes over ``x``."""
 
     def forward() -> None:
         module.eval()
         with torch.no_grad():
             outputs(x)
 
-    def both() -> None:
+    def forward_and_backward() -> None:
         module.train()
         module.zero_grad(set_to_none=True)
         outputs(x).sum().backward()
 
-    return dict(zip(PASSES, (forward, both), strict=True))
+    return dict(zip(PASSES, (forward, forward_and_backward), strict=True))
 
 
 def products(kind: str, x: Tensor, hidden: int) -> dict[str, list[Callable]]:
@@ -180,6 +190,71 @@ def speed(kind: str, shape: Shape, names: list[str], device: str) -> list[dict[s
     return found
 
 
+def norm_free_rnn(m: nn.RNN, x: Tensor) -> Tensor:
+    """Run the compiled loop of an RNN without its norm: what torch.nn.RNN computes."""
+    T, B, D = x.shape
+    product = Product(m.weight_ih_l0, m.bias_ih_l0 + m.bias_hh_l0, ())
+    state = x.new_zeros(B, m.hidden_size)
+    loop = {"form": "draw", "product": product}
+    out, _ = compiled.rnn(x.view(-1, D), [B] * T, state, m.weight_hh_l0, (None, None), **loop)
+    return out.view(T, B, -1)
+
+
+def with_and_without(H: int) -> dict[tuple[str, str], list[tuple[nn.Module, Callable]]]:
+    """Return the same loops with their norms and without, as modules and their outputs.
+
+    Args:
+        H: Units, and inputs.
+
+    Returns:
+        From recurrence and path to both, the second in the other's place.
+    """
+
+    def lstm(norms: bool) -> LayerNormLSTM:
+        module = LayerNormLSTM(H, H)
+        for name in ("i", "h", "c"):
+            if not norms:
+                setattr(module, f"layernorm_{name}_l0", nn.Identity())
+        return module
+
+    def looped(unbind: bool) -> list[tuple[nn.Module, Callable]]:
+        return [(m, partial(indexed_lstm, m, unbind=unbind)) for m in (lstm(True), lstm(False))]
+
+    found = {("LSTM", LOOP): looped(False), ("LSTM", "loop over gx.unbind(0)"): looped(True)}
+    if compiled.available():
+        chosen = {"implementation": "compiled"}
+        modules = [OURS["LSTM"](H, H, form=form, **chosen) for form in ("paper", "draw")]
+        modules.append(OURS["RNN"](H, H, **chosen))
+        *lstms, ours = [(m, lambda x, m=m: m(x)[0]) for m in modules]
+        bare = nn.RNN(H, H)
+        found["LSTM", label("compiled")] = lstms
+        found["RNN", label("compiled")] = [ours, (bare, partial(norm_free_rnn, bare))]
+    return found
+
+
+def norms_alone(shape: Shape) -> list[dict[str, Any]]:
+    """Return the rows of what the norms take on a CPU, each loop beside itself without them."""
+    T, B, H, _ = shape
+    x, found = torch.randn(T, B, H), []
+    calls = {k: [both(x, *pair) for pair in pairs] for k, pairs in with_and_without(H).items()}
+    for which in PASSES:
+        turn = {(k, i): calls[k][i][which] for k in calls for i in range(2)}
+        ms = medians(turn, SECONDS, least=3)
+        for kind, path in calls:
+            compiled_lstm = (kind, path) == ("LSTM", label("compiled"))
+            left = "the cell's norm alone" if compiled_lstm else "no norm"
+            found.append(
+                row(
+                    f"norms of an {kind}, {which}",
+                    text(shape),
+                    path,
+                    ms[(kind, path), 0],
+                    instead=(f"the same loop, {left}", ms[(kind, path), 1]),
+                )
+            )
+    return found
+
+
 def peak(path: str, device: str) -> float:
     """Return what an LSTM's forward and backward pass add to the memory of this process, in MiB."""
     T, B, H, inputs = SHAPES[0]
@@ -231,5 +306,8 @@ def rows(device: str) -> list[dict[str, Any]]:
             names = [CALLED, *(paths(kind, device) if compared else [])]
             with threads(count), threadpool_limits(count, "blas"):
                 found += speed(kind, shape, names, device)
+    if device == "cpu":
+        for i in COMPARED["LSTM"]:
+            found += norms_alone(SHAPES[i])
     memory(found, device)
     return found

@@ -1,7 +1,8 @@
-"""Two methods, the same seeds: how sure is the mean difference?
+"""Two methods, the same seeds: is one lower, or is it undecided?
 
 Runs of one seed share their initial weights and the order of their cases, so differences are
-taken pair by pair, and what a seed does to both drops out.
+taken pair by pair, and what a seed does to both drops out. Every verdict of the book on recorded
+runs is :func:`verdict`'s.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ import numpy as np
 
 DRAWS = 20_000
 EXACT = 6  # up to 6 differences all resamples are listed, 46,656 of them
+#: Equally good methods differ in one direction in 2 of 2^n cases: below 5 % from six seeds on.
+ENOUGH = 6
+HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "undecided"
 
 
 def interval(
@@ -24,10 +28,9 @@ def interval(
         resample n of the n differences with replacement, take the mean; again and again
         low, high = the (1 - level)/2 and (1 + level)/2 quantiles of these means
 
-    Up to six differences every resample is listed once, n^n of them, and nothing is random. With
-    three the interval is exactly from the lowest difference to the highest: all three draws hit
-    the lowest in 1 of 27 resamples, more than the 2.5 % that would be cut off. It then misses the
-    middle of a symmetric distribution in 1 case of 4, whatever ``level`` says.
+    Up to six differences every resample is listed once, n^n of them, and nothing is random. Of few
+    differences it promises more than it keeps: drawn from a normal distribution, ten of them give
+    an interval that holds the true mean in about 90 % of cases, three in 75 %.
 
     Args:
         differences: One a seed, shape ``(n,)``, in any unit.
@@ -64,3 +67,55 @@ def interval(
     # No interpolation: a quantile is a mean that was drawn.
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], method="inverted_cdf")
     return float(low), float(high)
+
+
+def bounds(differences: np.ndarray) -> tuple[float, float]:
+    """Return the lowest and the highest of a few differences, the 95 % interval of more.
+
+    Fewer than six differences have no 95 % interval: were both methods equally good, all of them
+    would lie on one side of 0 too often.
+
+    Args:
+        differences: One a seed, shape ``(n,)``, in any unit.
+
+    Returns:
+        ``(low, high)`` in the unit of ``differences``.
+
+    Example:
+        >>> bounds(np.array([-3.0, -1.0, -2.0]))
+        (-3.0, -1.0)
+    """
+    d = np.asarray(differences, dtype=float)
+    if len(d) >= ENOUGH:
+        return interval(d)
+    return float(d.min()), float(d.max())
+
+
+def bounds_name(n: int) -> str:
+    """Return what :func:`bounds` gives for ``n`` differences, in words.
+
+    Example:
+        >>> bounds_name(3), bounds_name(10)
+        ('lowest to highest', '95 % interval')
+    """
+    return "95 % interval" if n >= ENOUGH else "lowest to highest"
+
+
+def verdict(differences: np.ndarray) -> str:
+    """Judge by paired differences, below 0 where a claim is true, whether it holds.
+
+    Args:
+        differences: One a seed, shape ``(n,)``, in any unit.
+
+    Returns:
+        ``HOLDS`` if both :func:`bounds` lie below 0, ``FAILS`` if both lie above, else
+        ``UNDECIDED``; one seed leaves everything undecided.
+
+    Example:
+        >>> verdict(np.array([-3.0, -1.0, -2.0])), verdict(np.array([-3.0, 0.5, -2.0]))
+        ('holds', 'undecided')
+    """
+    if len(differences) < 2:
+        return UNDECIDED
+    low, high = bounds(differences)
+    return HOLDS if high < 0 else FAILS if low > 0 else UNDECIDED

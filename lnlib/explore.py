@@ -470,7 +470,7 @@ class LiveRun:
 
 #: Verdicts: the words, and a sign for each, so that color is never alone.
 HOLDS, MIXED, FAILS = "✓ holds", "≈ mixed", "✗ does not hold"
-OPEN = "≈ open"
+OPEN = "≈ undecided"  # lnlib.compare.verdict says when
 MARKS = {HOLDS: "holds", MIXED: "mixed", OPEN: "mixed", FAILS: "fails"}
 
 

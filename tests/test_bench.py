@@ -13,6 +13,7 @@ from bench import __main__ as bench
 from bench import exchange, norm, pages, rnn, table
 from lnlib.figures import costs
 from lnlib.nn import LayerNormGRU, LayerNormLSTM
+from lnlib.nn.kernels import compiled
 
 EXACT = 1e-12
 
@@ -266,9 +267,12 @@ def test_what_a_user_calls_is_measured_at_every_shape_and_the_rest_where_it_comp
 
     monkeypatch.setattr(rnn, "speed", speed)
     monkeypatch.setattr(rnn, "memory", lambda *_: None)
+    monkeypatch.setattr(rnn, "norms_alone", lambda shape: alone.append(shape) or [])
+    alone = []
     with table.threads(2):
         rnn.rows("cpu")
     assert {c[:3] for c in calls} == set(itertools.product(rnn.OURS, rnn.SHAPES, (1, 2)))
+    assert alone == [rnn.SHAPES[0], rnn.SHAPES[2]]
     assert all(names[0] == "as called" for *_, names in calls)
     compared = {c[:3]: c[3][1:] for c in calls if c[3][1:]}
     assert set(compared) == {
@@ -291,6 +295,37 @@ def test_the_rows_of_a_recurrence_name_path_shape_and_threads(kind, monkeypatch)
     for r in found:
         assert (r["shape"], r["threads"]) == ("3×2×5, 4 inputs", 1)
         assert (r["instead"], r["floor"]) == (f"torch.nn.{kind}, no norm", "bare products")
+
+
+def test_a_loop_stands_beside_itself_without_its_norms(monkeypatch):
+    monkeypatch.setattr(rnn, "SECONDS", 0.0)
+    found = rnn.norms_alone((3, 2, 5, 5))
+    assert {r["what"].partition(", ")[2] for r in found} == set(rnn.PASSES)
+    left = {(r["what"].partition(",")[0], r["path"]): r["instead"] for r in found}
+    assert left["norms of an LSTM", rnn.LOOP] == "the same loop, no norm"
+    if compiled.available():
+        assert left["norms of an RNN", "lnlib.nn, compiled"] == "the same loop, no norm"
+        assert left["norms of an LSTM", "lnlib.nn, compiled"].endswith("the cell's norm alone")
+
+
+def test_without_its_norms_a_loop_computes_what_torch_does():
+    x = torch.randn(5, 3, 4)
+    loops = rnn.with_and_without(4)
+    for (kind, path), ((ours, with_), (bare, without)) in loops.items():
+        assert not torch.allclose(with_(x), without(x)), (kind, path)
+        if (kind, path) == ("LSTM", "lnlib.nn, compiled"):
+            assert (ours.form, bare.form) == ("paper", "draw")
+            continue
+        if kind == "RNN":
+            torch.testing.assert_close(without(x), bare(x)[0])
+            continue
+        theirs = torch.nn.LSTM(4, 4)
+        with torch.no_grad():
+            theirs.weight_ih_l0.copy_(bare.weight_ih_l0)
+            theirs.weight_hh_l0.copy_(bare.weight_hh_l0)
+            theirs.bias_ih_l0.copy_(bare.bias_l0)
+            theirs.bias_hh_l0.zero_()
+        torch.testing.assert_close(without(x), theirs(x)[0])
 
 
 def test_as_called_is_the_module_with_no_choice_made_training_and_not():

@@ -72,3 +72,40 @@ def test_too_little_is_refused(differences):
 def test_an_impossible_level_is_refused():
     with pytest.raises(ValueError, match=r"level must lie between 0 and 1, such as 0.95, got 95"):
         interval(np.array([1.0, 2.0]), level=95)
+
+
+def test_few_seeds_have_their_range_and_six_an_interval():
+    d = np.array([0.3, -1.2, 7.0, 1.0, 2.0])
+    assert compare.bounds(d) == (-1.2, 7.0)
+    assert compare.bounds_name(5) == "lowest to highest"
+    more = np.append(d, 4.0)
+    assert compare.bounds(more) == interval(more) != (more.min(), more.max())
+    assert compare.bounds_name(6) == "95 % interval"
+
+
+def test_six_seeds_are_the_first_that_chance_seldom_puts_on_one_side():
+    n = compare.ENOUGH
+    assert 2 * 0.5**n < 0.05 < 2 * 0.5 ** (n - 1)
+
+
+@pytest.mark.parametrize(
+    ("differences", "said"),
+    [
+        ([-3.0, -1.0, -2.0], compare.HOLDS),
+        ([3.0, 1.0, 2.0], compare.FAILS),
+        ([-3.0, 0.1, -2.0], compare.UNDECIDED),
+        ([-3.0, 0.0, -2.0], compare.UNDECIDED),  # equal is not below
+        ([-3.0], compare.UNDECIDED),
+        ([-1.0] * 4 + [0.5], compare.UNDECIDED),  # one of five disagrees
+        ([-1.0] * 9 + [0.5], compare.HOLDS),  # many seeds may outweigh one
+    ],
+)
+def test_a_claim_holds_if_its_bounds_lie_below_0(differences, said):
+    assert compare.verdict(np.array(differences)) == said
+
+
+@pytest.mark.parametrize(("n", "share"), [(3, 0.75), (10, 0.9)])
+def test_an_interval_of_few_normal_differences_holds_the_mean_less_often_than_it_says(n, share):
+    rng = np.random.default_rng(0)
+    inside = [lo < 0 < hi for lo, hi in (interval(rng.normal(size=n)) for _ in range(500))]
+    assert np.mean(inside) == pytest.approx(share, abs=0.04)  # three standard errors

@@ -102,7 +102,7 @@ EXERCISES = {
             ),
             "a resample of n is drawn with replacement: `product`, not `permutations`, or every "
             "mean is the same.": lambda a, b: (float((a - b).mean()), float((a - b).mean())),
-            "that is the range of the differences; it is the interval for three seeds alone.": (
+            "that is the range of the differences; of more than three the means reach less far.": (
                 lambda a, b: (float((a - b).min()), float((a - b).max()))
             ),
             '`np.quantile` put a number between two means; `method="inverted_cdf"` takes one '

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from lnlib.explore import COLORS
+from lnlib import compare
+from lnlib.explore import COLORS, FAILS, HOLDS, OPEN
 
 #: How each norm looks in every figure of the book: label, color, dash. Never color alone.
 NORMS = {
@@ -17,6 +18,14 @@ NORMS = {
     "none": ("no norm", COLORS["gray"], "dot"),
     "weight": ("weight norm", COLORS["green"], "dashdot"),
 }
+
+
+BADGES = {compare.HOLDS: HOLDS, compare.FAILS: FAILS, compare.UNDECIDED: OPEN}
+
+
+def verdict(differences: np.ndarray) -> str:
+    """Return the badge for what :func:`lnlib.compare.verdict` says."""
+    return BADGES[compare.verdict(differences)]
 
 
 def fade(color: str) -> str:

@@ -280,6 +280,31 @@ def steps(bench: Bench, batch_size: int) -> Table:
     return Table(["step", *labels], rows, f"One training step, {shape}.")
 
 
+def same_loop(bench: Bench) -> Table:
+    """Return what norms cost: each loop, or step, beside itself without them.
+
+    One compiled loop keeps the cell's norm: its row says so.
+    """
+    rows = []
+    for kind, which in ((k, w) for k in CELLS for w in ("forward", "forward + backward")):
+        for r in bench.pick(f"norms of an {kind}, {which}"):
+            path = PATH_NAMES.get(r["path"], r["path"])
+            without = r["instead"].removeprefix("the same loop, ")
+            rows.append([f"{kind} {r['shape']}, {path}", which, without, r["ms"], r["instead_ms"]])
+    for size in (4, 128):
+        shape = f"batch size {size}"
+        for r in bench.pick("MNIST step, layer", shape=shape):
+            none = bench.one("MNIST step, none", shape=shape, path=r["path"])
+            rows.append(
+                [f"MNIST step, {shape}, {r['path']}", "step", "no norm", r["ms"], none["ms"]]
+            )
+    return Table(
+        ["the same loop", "pass", "beside", "with norms", "without", "times"],
+        [[*r[:3], _time(r[3]), _time(r[4]), _times(r[3] / r[4])] for r in rows],
+        f"Layer norm beside the same code without it, {bench.device}.",
+    )
+
+
 def norms(bench: Bench, shape: str) -> Table:
     """Return what each norm takes in PyTorch and NumPy, over its floor and over other ways.
 
@@ -487,6 +512,7 @@ CELLS = ("LSTM", "GRU", "RNN")
 CALLED = "lnlib.nn, as called"
 PATH_NAMES = {
     "loop over gx[t]": "indexed loop",
+    "loop over gx.unbind(0)": "unbound loop",
     "lnlib.nn, plain": "unbound loop",
     "lnlib.nn, function": "by hand",
     "lnlib.nn, compiled": "compiled",
@@ -553,7 +579,10 @@ def draw_recurrence(bench: Bench, task: tuple[str, str], which: str) -> go.Figur
         customdata=[_time(r["ms"]) for r in rows],
         hovertemplate="%{x}: %{y} times, %{customdata}<extra></extra>",
     )
-    for value, name, dash in ((1.0, "no norm", "solid"), (floor, "the products alone", "dot")):
+    for value, name, dash in (
+        (1.0, "torch.nn, no norm", "solid"),
+        (floor, "the products alone", "dot"),
+    ):
         figure.add_scatter(
             x=names,
             y=_short([value] * len(names)),

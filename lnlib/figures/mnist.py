@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from lnlib.compare import interval
+from lnlib.compare import bounds, bounds_name
 from lnlib.explore import COLORS, FAILS, HOLDS, OPEN, Table
-from lnlib.figures import NORMS, band, cursor, spread
+from lnlib.figures import NORMS, band, cursor, spread, verdict
 
 Record = dict[str, Any]
 RATE = 1e-3  # Adam's default, of the runs of figure 6
@@ -284,22 +284,6 @@ def _log(name: str, shown: Sequence[np.ndarray]) -> dict[str, Any]:
 # The claims, judged.
 
 
-def verdict(differences: np.ndarray) -> str:
-    """Judge by the 95 % bootstrap interval of a mean whether it lies below 0.
-
-    Args:
-        differences: One a seed, below 0 where the claim is true.
-
-    Returns:
-        ``HOLDS`` if the whole interval lies below 0, ``FAILS`` if it lies above, else ``OPEN``;
-        one seed leaves everything open.
-    """
-    if len(differences) < 2:
-        return OPEN
-    low, high = interval(differences)
-    return HOLDS if high < 0 else FAILS if low > 0 else OPEN
-
-
 def claims(runs: Runs) -> Table:
     """Judge what is said of figure 6 by the recorded runs: layer norm against batch norm.
 
@@ -336,16 +320,58 @@ def claims(runs: Runs) -> Table:
         below(f"Batches of 128: lower test error {after}", 128, "test_error"),
     ]
     return Table(
-        ["Layer norm against batch norm", "Verdict", "Mean difference, 95 % interval", "Means"],
+        ["Layer norm against batch norm", "Verdict", f"Mean difference, {_bounds(runs)}", "Means"],
         rows,
         f"Claims about figure 6 on {_seeds(runs)}, paired: layer norm minus batch norm, "
         "NLL in nats, test error in percentage points.",
     )
 
 
+def ending(runs: Runs) -> Table:
+    """Tabulate where every norm ends at both batch sizes, and judge layer norm against each."""
+    runs = runs.among(Cell(norm, size) for size in SIZES for norm in runs.norms)
+    rows = []
+    for size in SIZES:
+        for norm in runs.norms:
+            row = [f"{size}, {NORMS[norm][0]}"]
+            for name, digits in (("test_error", 2), ("test_nll", 3), ("train_nll", 4)):
+                values = runs.at(runs.last, norm, size, name)
+                mean, low, high = (f"{v:.{digits}f}" for v in _mean_and_range(values))
+                row.append(f"{mean} ({low}–{high})")
+                if name == "test_nll":
+                    continue
+                d = runs.difference(runs.last, Cell("layer", size), Cell(norm, size), name)
+                row.append("–" if norm == "layer" else verdict(d))
+            rows.append(row)
+    return Table(
+        [
+            "Batches of",
+            "Test error, %",
+            "Layer norm errs less",
+            "Test NLL",
+            "Training NLL",
+            "Layer norm's is lower",
+        ],
+        rows,
+        f"After {_epoch(runs.last)}, {_seeds(runs)} each: mean, and from lowest to highest.",
+    )
+
+
+def _mean_and_range(values: np.ndarray) -> tuple[float, float, float]:
+    return values.mean(), values.min(), values.max()
+
+
+def _seed_count(runs: Runs) -> int:
+    return len({r["seed"] for r in runs.records})
+
+
 def _seeds(runs: Runs) -> str:
-    count = len({r["seed"] for r in runs.records})
+    count = _seed_count(runs)
     return f"{count} seed{'s' * (count != 1)}"
+
+
+def _bounds(runs: Runs) -> str:
+    return bounds_name(_seed_count(runs))
 
 
 def _digits(name: str) -> int:
@@ -357,11 +383,11 @@ def _signed(value: float, digits: int) -> str:
 
 
 def _said(differences: np.ndarray, name: str) -> str:
-    """Say a mean and its interval: −0.08 [−0.09, −0.07]."""
+    """Say a mean and its bounds: −0.08 [−0.09, −0.07]."""
     mean = _signed(differences.mean(), _digits(name))
     if len(differences) < 2:
         return f"{mean} [one seed]"
-    low, high = (_signed(v, _digits(name)) for v in interval(differences))
+    low, high = (_signed(v, _digits(name)) for v in bounds(differences))
     return f"{mean} [{low},\u00a0{high}]"  # a line does not break within
 
 
@@ -376,7 +402,7 @@ def pairs(runs: Runs) -> dict[str, tuple[str, str]]:
 
 
 def draw_difference(runs: Runs, pair: tuple[str, str]) -> list[go.Figure]:
-    """Draw the mean difference of two norms over the epochs, with its bootstrap interval.
+    """Draw the mean difference of two norms over the epochs, within its bounds.
 
     Args:
         runs: The recorded runs.
@@ -394,7 +420,7 @@ def _difference(runs: Runs, pair: tuple[str, str], name: str) -> go.Figure:
         epochs = runs.among(cells).common()
         epochs = epochs[epochs >= 1]
         differences = [runs.difference(epoch, *cells, name) for epoch in epochs]
-        low, high = np.array([interval(d) for d in differences]).T
+        low, high = np.array([bounds(d) for d in differences]).T
         reach = max(reach, *abs(low), *abs(high))
         mean = np.array([d.mean() for d in differences])
         look = (f"batches of {size}", color, dash)
@@ -411,7 +437,7 @@ def _difference(runs: Runs, pair: tuple[str, str], name: str) -> go.Figure:
 
 
 def describe_difference(runs: Runs, pair: tuple[str, str]) -> str:
-    """Say the difference at the end, its interval, and who has the lower number."""
+    """Say the difference at the end, its bounds, and who has the lower number."""
     one, other = (NORMS[norm][0] for norm in pair)
     sentences = [f"{one[0].upper()}{one[1:]} minus {other} after {_epoch(runs.last)}"]
     for size in SIZES:
@@ -419,7 +445,7 @@ def describe_difference(runs: Runs, pair: tuple[str, str]) -> str:
         said = []
         for name, what in (("train_nll", "training NLL"), ("test_error", "test error")):
             d = runs.difference(runs.last, *cells, name)
-            lower = {HOLDS: f"{one} lower", FAILS: f"{other} lower", OPEN: "open"}[verdict(d)]
+            lower = {HOLDS: f"{one} lower", FAILS: f"{other} lower", OPEN: "undecided"}[verdict(d)]
             said.append(f"{what} {_said(d, name)}, {lower}")
         sentences.append(f"Batches of {size}: {'; '.join(said)}")
     return f"{'. '.join(sentences)}."
@@ -485,31 +511,32 @@ def best_rate(runs: Runs, norm: str, epoch: float) -> float:
 
 
 def rates(runs: Runs) -> Table:
-    """Judge layer norm against batch norm at each learning rate, and at each norm's own best."""
+    """Judge layer norm at each learning rate, and with each norm at its own best."""
     runs = runs.sweep
     end = rate_stops(runs)[-1]
-    best = [best_rate(runs, norm, end) for norm in ("layer", "batch")]
-    lines = [(f"{r:g}", (r, r)) for r in runs.rates]
-    lines.append((f"each its best: {best[0]:g} and {best[1]:g}", tuple(best)))
+    lines = [(f"batch norm, both at {r:g}", "batch", (r, r)) for r in runs.rates]
+    for norm in (n for n in ("batch", "none") if n in runs.swept):
+        best = tuple(best_rate(runs, n, end) for n in ("layer", norm))
+        lines.append((f"{NORMS[norm][0]}, each at its best: {best[0]:g}, {best[1]:g}", norm, best))
     rows = []
-    for text, (of_layer, of_batch) in lines:
+    for text, norm, (of_layer, of_other) in lines:
         row = [text]
         for name in ("train_nll", "test_error"):
-            cells = Cell("layer", 4, of_layer), Cell("batch", 4, of_batch)
+            cells = Cell("layer", 4, of_layer), Cell(norm, 4, of_other)
             d = runs.difference(end, *cells, name)
             row += [verdict(d), _said(d, name)]
         rows.append(row)
     return Table(
         [
-            "Learning rate",
+            "Layer norm against",
             "Lower training NLL",
             "Difference, nats",
             "Lower test error",
             "Difference, points",
         ],
         rows,
-        f"Layer norm minus batch norm with batches of 4 after {_epoch(end)}: mean difference of "
-        f"{_seeds(runs)} and its 95 % interval. The best rate is that of the lowest training NLL.",
+        f"With batches of 4 after {_epoch(end)}: mean difference of {_seeds(runs)}, "
+        f"{_bounds(runs)}. The best rate is that of the lowest training NLL.",
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from lnlib.explore import COLORS, Table
+from lnlib.explore import COLORS
 from lnlib.figures import NORMS, band, cursor, grouped, spread
 
 #: Where a norm stands: what the reader sees, and (norm, its number).
@@ -384,30 +384,3 @@ def stored_steps(bench: dict[str, Any], batch_size: int) -> list[dict[str, float
     rows = [r for r in bench["rows"] if (r["what"], r["shape"]) == ("MNIST step, layer", shape)]
     rows = [row for row in rows if row["device"] == rows[0]["device"]]
     return [{row["path"]: row["ms"] for row in rows} | {"floor": rows[0]["floor_ms"]}]
-
-
-def step_table(bench: dict[str, Any], batch_size: int = 4) -> Table:
-    """Tabulate what the stored benchmark says of a step.
-
-    Args:
-        bench: The table of ``book/runs/bench.json``.
-        batch_size: Cases a step.
-    """
-    rows = [
-        [
-            f"{NORMS[norm][0]}, {STEPS[row['path']][0]}",
-            f"{row['ms']:.2f} ms",
-            "–" if row["instead_ms"] is None else f"{row['ms'] / row['instead_ms']:.2f}",
-            f"{row['ms'] / row['floor_ms']:.1f}",
-            f"{row['device']}, {row['threads']} thread{'s' * (row['threads'] != 1)}",
-        ]
-        for norm in ("none", "layer", "batch")
-        for row in bench["rows"]
-        if row["what"] == f"MNIST step, {norm}" and row["shape"] == f"batch size {batch_size}"
-    ]
-    return Table(
-        ["Step", "Time", "Of the plain loop", "Times the floor", "On"],
-        rows,
-        f"A step at batch size {batch_size}, as stored by the benchmark; the floor reads and "
-        "writes parameters and both moments of Adam once.",
-    )

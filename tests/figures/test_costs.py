@@ -210,6 +210,18 @@ def test_the_tables_of_the_chapter_hold_the_rows_times():
     assert said[5].split()[-2:] == ["4", "ms"]
 
 
+def test_a_norm_costs_what_the_same_loop_takes_more():
+    rows = [
+        row("norms of an RNN, forward", path="lnlib.nn, compiled", ms=6.0, instead_ms=5.0,
+            instead="the same loop, no norm"),
+        row("MNIST step, layer", path="plain", shape="batch size 4", ms=3.0),
+        row("MNIST step, none", path="plain", shape="batch size 4", ms=2.0),
+    ]  # fmt: skip
+    first, second = figures.same_loop(figures.Bench(table(*rows))).rows
+    assert first == ["RNN 2×3, compiled", "forward", "no norm", "6 ms", "5 ms", "1.20"]
+    assert second[3:] == ["3 ms", "2 ms", "1.50"]
+
+
 def test_norms_stand_over_a_copy_and_over_the_plain_formula():
     rows = [
         row(f"{kind} {which}", path="PyTorch, op by op", instead="torch.nn", ms=12.0, ratio=3.0)

@@ -5,8 +5,9 @@ import copy
 import numpy as np
 import pytest
 
+from lnlib.compare import interval
 from lnlib.explore import FAILS, HOLDS, OPEN
-from lnlib.figures import mnist
+from lnlib.figures import mnist, verdict
 from lnlib.figures.mnist import Cell
 
 EPOCHS = [0.0, 0.5, 1.0, 2.0]
@@ -96,29 +97,17 @@ def test_the_cursor_stops_after_every_epoch(runs):
     assert mnist.stops(runs) == [0.0, 1.0, 2.0]
 
 
-@pytest.mark.parametrize(
-    ("differences", "said"),
-    [
-        ([-3.0, -1.0, -2.0], HOLDS),
-        ([3.0, 1.0, 2.0], FAILS),
-        ([-3.0, 0.1, -2.0], OPEN),
-        ([-3.0, 0.0, -2.0], OPEN),  # equal is not below
-        ([-3.0], OPEN),
-    ],
-)
-def test_a_claim_holds_if_its_whole_interval_lies_below_0(differences, said):
-    assert mnist.verdict(np.array(differences)) == said
-
-
-def test_many_seeds_may_outweigh_one_that_disagrees():
-    assert mnist.verdict(np.array([-1.0] * 9 + [0.5])) == HOLDS
+def test_a_badge_says_what_the_verdict_is():
+    assert verdict(np.array([-3.0, -1.0, -2.0])) == HOLDS
+    assert verdict(np.array([3.0, 1.0, 2.0])) == FAILS
+    assert verdict(np.array([-3.0, 0.1, -2.0])) == OPEN == "≈ undecided"
 
 
 def verdicts(kept):
     return [row[1] for row in mnist.claims(mnist.Runs(kept)).rows]
 
 
-def test_claims_hold_fail_or_stay_open_as_the_seeds_say():
+def test_claims_hold_fail_or_are_undecided_as_the_seeds_say():
     # Layer norm is better everywhere and does not move; batch norm doubles its error.
     assert verdicts(records()) == [HOLDS] * 8
     # Layer norm is worse at 128, and at 4 where batch norm's error is 0.02.
@@ -134,18 +123,46 @@ def test_claims_hold_fail_or_stay_open_as_the_seeds_say():
     assert verdicts(mixed) == [HOLDS] * 4 + [OPEN] + [HOLDS] * 2 + [OPEN]
 
 
-def test_a_row_of_the_claims_says_difference_interval_and_means():
+def test_a_row_of_the_claims_says_difference_bounds_and_means():
     kept = records()
     for r in kept:
         if r["settings"]["norm"] == "layer":
             r["curves"]["train_nll"][-1] += 0.01 * r["seed"]
-    row = mnist.claims(mnist.Runs(kept)).rows[1]
+    table = mnist.claims(mnist.Runs(kept))
+    assert table.columns[2] == "Mean difference, lowest to highest"  # three seeds
+    row = table.rows[1]
     assert row == [
         "Batches of 4: lower training NLL after 2 epochs",
         HOLDS,
         "−0.1100 [−0.1200,\u00a0−0.1000]",
         "0.0700 against 0.1800",
     ]
+
+
+def test_from_six_seeds_on_the_bounds_are_an_interval():
+    kept = [
+        run(norm, size, seed, nll=nll + 0.001 * seed * (norm == "batch"), error=nll)
+        for size in (128, 4)
+        for norm, nll in (("layer", 0.02), ("batch", 0.04))
+        for seed in range(6)
+    ]
+    table = mnist.claims(mnist.Runs(kept))
+    assert table.columns[2] == "Mean difference, 95 % interval"
+    assert "on 6 seeds" in table.caption
+    low, high = interval(-0.02 - 0.001 * np.arange(6))
+    assert table.rows[1][2] == f"−0.0225 [−{-low:.4f},\u00a0−{-high:.4f}]"
+    assert low > -0.025  # not the lowest
+
+
+def test_where_every_norm_ends_is_said_with_its_range(runs):
+    first, second, *_, last = mnist.ending(runs).rows
+    assert first[:2] == ["128, layer norm", "2.10 (2.00–2.20)"]
+    assert first[2] == first[5] == "–"
+    assert second == [
+        "128, batch norm", "3.10 (3.00–3.20)", HOLDS,
+        "0.200 (0.200–0.200)", "0.0900 (0.0900–0.0900)", HOLDS,
+    ]  # fmt: skip
+    assert last[0] == "4, batch norm"
 
 
 def test_a_difference_is_taken_seed_by_seed_over_the_seeds_that_both_have():
@@ -157,7 +174,7 @@ def test_a_difference_is_taken_seed_by_seed_over_the_seeds_that_both_have():
     assert found.tolist() == [0 - 3, 2 - 5]
 
 
-def test_the_difference_is_drawn_with_its_interval_and_said(runs):
+def test_the_difference_is_drawn_with_its_bounds_and_said(runs):
     assert mnist.pairs(runs) == {"layer norm − batch norm": ("layer", "batch")}
     nll, error = mnist.draw_difference(runs, ("layer", "batch"))
     assert lines(nll)["batches of 4"].y[-1] == pytest.approx(0.06 - 0.18)
@@ -192,7 +209,8 @@ def test_the_sweep_finds_rates_norms_and_the_best_of_each(all_runs):
 def test_a_verdict_moves_with_the_learning_rate(all_runs):
     table = mnist.rates(all_runs)
     assert [row[0] for row in table.rows] == [
-        "0.0001", "0.001", "0.01", "each its best: 0.001 and 0.0001",
+        "batch norm, both at 0.0001", "batch norm, both at 0.001", "batch norm, both at 0.01",
+        "batch norm, each at its best: 0.001, 0.0001",
     ]  # fmt: skip
     assert [row[1] for row in table.rows] == [FAILS, HOLDS, HOLDS, FAILS]
     assert [row[3] for row in table.rows] == [FAILS, HOLDS, HOLDS, HOLDS]

@@ -490,7 +490,7 @@ class Readers:
                 y=[self.error(kind, change, amount) for amount in amounts],
                 mode="lines+markers",
                 name=label,
-                line={"color": color, "dash": dash, "width": 2},
+                line={"color": color, "dash": dash, "width": 5 if kind == "batch" else 2},
                 marker={"size": 5},
                 hovertemplate=f"{label}: %{{y:.1f}}%<extra></extra>",
             )
@@ -515,15 +515,18 @@ class Readers:
         shown = np.clip(altered(self.X[1], change, amount), 0, 1).reshape(8, 8)
         figure = go.Figure(
             go.Heatmap(
-                z=shown,
-                coloraxis="coloraxis",
+                z=shown,  # as a camera shows it in both themes: 0 is black, more is whiter
+                zmin=0,
+                zmax=1,
+                colorscale=[[0, "rgb(20, 20, 20)"], [1, "rgb(255, 255, 255)"]],
+                autocolorscale=False,
+                showscale=False,
                 hovertemplate="%{z:.2f}<extra></extra>",
             )
         )
         figure.update_layout(
-            title="One test image, cut at 0 and 1",
+            title="A test image, cut at black and white",
             height=400,
-            coloraxis={"cmin": 0, "cmax": 1, "showscale": False},
             xaxis={"visible": False, "constrain": "domain"},
             yaxis={"visible": False, "autorange": "reversed", "scaleanchor": "x"},
         )

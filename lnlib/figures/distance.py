@@ -221,6 +221,27 @@ def missed(exact: np.ndarray, paper: np.ndarray, units: int, *, own: bool = Fals
     return float(np.linalg.norm((exact - paper) * mask) / np.linalg.norm(exact * mask))
 
 
+@cache
+def spread(norm: str, family: str, *, draws: int = 100, own: bool = False) -> np.ndarray:
+    """Return :func:`share` of other models of the same size, each with cases of its own.
+
+    Args:
+        norm: Of the models.
+        family: Of the models.
+        draws: How many; weights, biases, gains and cases are drawn as for :func:`glm`.
+        own: In the blocks of one unit with itself alone.
+    """
+    found = []
+    for seed in range(draws):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(CASES, INPUTS)) + 0.5
+        W, b = rng.normal(size=(UNITS, INPUTS)) / 2, 0.5 * rng.normal(size=UNITS)
+        g = None if norm == "none" else rng.uniform(0.5, 1.5, size=UNITS)
+        model = GLM(W, b, g, norm=norm, family=family)
+        found.append(missed(model.fisher(X), model.fisher(X, "paper"), UNITS, own=own))
+    return np.array(found)
+
+
 def draw_matrix(norm: str, family: str, kind: str) -> list[go.Figure]:
     """Draw a matrix with its blocks, and the eigenvalues of the exact and the printed one."""
     F = matrix(norm, family, kind)

@@ -30,6 +30,18 @@ NAMES = {
     "feature_shift": "one feature shifted",
     "unit_permutation": "units reordered",
 }
+#: The same in a menu, where a long name would be cut.
+MENU = {
+    "weight_matrix_rescaling": "weight matrix × s",
+    "weight_matrix_recentering": "weight matrix + s",
+    "weight_vector_rescaling": "weight vector × s",
+    "dataset_rescaling": "dataset × s",
+    "dataset_recentering": "dataset + s",
+    "single_case_rescaling": "single case × s",
+    "negative_rescaling": "weight matrix × −s",
+    "input_bias": "bias before the norm",
+    "feature_shift": "one feature + s",
+}
 LABELS = {
     "batch": "batch norm",
     "weight": "weight norm",
@@ -48,23 +60,17 @@ def options(names: dict[str, str], keys: tuple[str, ...]) -> dict[str, str]:
 
 # One small layer.
 
-CASES, FEATURES, UNITS = 5, 4, 5
+CASES, FEATURES, UNITS = 4, 3, 4
 STRENGTHS = (0.5, 2.0, 3.0)
-LOOKS = list(
-    zip(
-        (BLUE, ORANGE, GREEN, PURPLE, RED),
-        ("circle", "diamond", "square", "triangle-up", "x"),
-        strict=True,
-    )
-)
+HEIGHT = 360
 #: Whose lines a norm forgets: those of a case or those of a unit.
 COMMON = {"batch": "unit", "weight": "unit", "none": "unit", "layer": "case", "rms": "case"}
 
 
 @cache
 def small() -> tuple[np.ndarray, invariance.Layer]:
-    """Return five cases of four features, and a layer of five units without gain and bias."""
-    rng = np.random.default_rng(159)
+    """Return four cases of three features, and a layer of four units without gain and bias."""
+    rng = np.random.default_rng(381)
     X = rng.normal(size=(CASES, FEATURES)) + 0.5
     W = rng.normal(size=(UNITS, FEATURES))
     return X.round(1), invariance.Layer(W.round(1), np.ones(UNITS), np.zeros(UNITS))
@@ -96,16 +102,18 @@ def draw_change(
     a, new_a, y, new_y = before_and_after(name, transformation, strength)
     *_, far_a, _, far_y = before_and_after(name, transformation, max(STRENGTHS))
     common = COMMON[name]
-    outputs = (
-        _against(y, new_y, far_y, common, "Outputs: on the dotted line, nothing changed")
-        if reveal
-        else _unknown()
-    )
-    title = f"Summed inputs, one color for each {common}"
+    stays = np.abs(new_y - y).max() < ROUNDING
     return [
         _changed(transformation, strength),
-        _against(a, new_a, far_a, common, title),
-        outputs,
+        _against(a, new_a, far_a, common, f"Summed inputs, a line for each {common}", PURPLE),
+        _against(
+            y,
+            new_y if reveal else None,
+            far_y,
+            common,
+            "Outputs: on the dots, unchanged" if reveal else "Outputs: what is your prediction?",
+            BLUE if stays else ORANGE,
+        ),
     ]
 
 
@@ -154,7 +162,7 @@ def _changed(transformation: str, strength: float) -> go.Figure:
     )
     figure.update_layout(
         title="Weights, then data; in the frame: what changed",
-        height=330,
+        height=HEIGHT,
         coloraxis={"cmin": -4, "cmax": 4, "cmid": 0, "showscale": False},
         xaxis={
             "tickvals": list(range(z.shape[1])),
@@ -189,59 +197,72 @@ def _cell(value: float) -> str:
 
 
 def _against(
-    before: np.ndarray, after: np.ndarray, far: np.ndarray, common: str, title: str
+    before: np.ndarray,
+    after: np.ndarray | None,
+    far: np.ndarray,
+    common: str,
+    title: str,
+    color: str,
 ) -> go.Figure:
-    """Draw after over before: a line through the points of each case, or of each unit."""
-    wide = 1.12 * np.abs(before).max()
-    high = max(wide, 1.12 * np.abs(far).max(), 1.12 * np.abs(after).max())
-    figure = go.Figure()
-    figure.add_scatter(
-        x=[-wide, wide],
-        y=[-wide, wide],
-        mode="lines",
-        line={"color": GRAY, "dash": "dot", "width": 2},
-        hoverinfo="skip",
-    )
-    pairs = (before, after) if common == "case" else (before.T, after.T)
-    for i, (x, y) in enumerate(zip(*pairs, strict=True)):
-        color, symbol = LOOKS[i]
-        at = np.argsort(x)
+    """Draw after over before, a lane with its line for each case, or for each unit.
+
+    Args:
+        before: Shape ``(cases, units)``.
+        after: As ``before``; ``None`` leaves the lanes empty, with a question mark.
+        far: ``after`` at the greatest strength, for the axes.
+        common: ``case`` or ``unit``.
+        title: Of the panel.
+        color: Of lines and points.
+    """
+    known = before if after is None else after
+    wide = 1.15 * np.abs(before).max()
+    high = 1.15 * max(np.abs(before).max(), np.abs(far).max(), np.abs(known).max())
+    if common == "unit":
+        before, known = before.T, known.T
+    figure, lanes = go.Figure(), len(before)
+    for i, (x, y) in enumerate(zip(before, known, strict=True)):
+        at, axis = np.argsort(x), "y" if i == 0 else f"y{i + 1}"
         figure.add_scatter(
-            x=x[at],
-            y=y[at],
-            mode="lines+markers",
-            name=f"{common} {i + 1}",
-            line={"color": color, "width": 1.5},
-            marker={"color": color, "symbol": symbol, "size": 8},
-            hovertemplate=f"{common} {i + 1}: %{{x:.2f}} → %{{y:.2f}}<extra></extra>",
+            x=[-wide, wide],
+            y=[-wide, wide],
+            yaxis=axis,
+            mode="lines",
+            line={"color": GRAY, "dash": "dot", "width": 2},
+            hoverinfo="skip",
+        )
+        if after is not None:
+            figure.add_scatter(
+                x=x[at],
+                y=y[at],
+                yaxis=axis,
+                mode="lines+markers",
+                name=f"{common} {i + 1}",
+                line={"color": color, "width": 2},
+                marker={"color": color, "size": 8},
+                hovertemplate=f"{common} {i + 1}: %{{x:.2f}} → %{{y:.2f}}<extra></extra>",
+            )
+        top = 1 - i / lanes
+        figure.update_layout(
+            {
+                f"yaxis{'' if i == 0 else i + 1}": {
+                    "domain": [top - 0.92 / lanes, top],
+                    "range": [-high, high],
+                    "tickvals": [0],
+                    "ticktext": [f"{common} {i + 1}"],
+                    "zeroline": False,
+                }
+            }
         )
     figure.update_layout(
         title=title,
-        height=330,
+        height=HEIGHT,
         showlegend=False,
-        xaxis={"title": "before", "range": [-wide, wide]},
-        yaxis={"title": "after", "range": [-high, high]},
+        xaxis={"title": "before", "range": [-wide, wide], "anchor": f"y{lanes}"},
     )
-    return figure
-
-
-def _unknown() -> go.Figure:
-    figure = go.Figure()
-    figure.add_scatter(
-        x=[-1, 1],
-        y=[-1, 1],
-        mode="lines",
-        line={"color": GRAY, "dash": "dot", "width": 2},
-        hoverinfo="skip",
-    )
-    figure.update_layout(
-        title="Outputs: what is your prediction?",
-        height=330,
-        showlegend=False,
-        xaxis={"title": "before", "range": [-1, 1], "showticklabels": False},
-        yaxis={"title": "after", "range": [-1, 1], "showticklabels": False},
-        annotations=[{"x": -0.4, "y": 0.4, "text": "?", "showarrow": False, "font": {"size": 64}}],
-    )
+    if after is None:
+        figure.add_annotation(
+            text="?", xref="paper", yref="paper", x=0.5, y=0.5, showarrow=False, font={"size": 64}
+        )
     return figure
 
 
@@ -259,7 +280,7 @@ SHORT = {
     "dataset_recentering": "data + s",
     "single_case_rescaling": "case · s",
     "negative_rescaling": "W · (−s)",
-    "input_bias": "a + noise",
+    "input_bias": "a + b",
     "feature_shift": "x₁ + s",
     "unit_permutation": "reordered",
 }
@@ -469,7 +490,7 @@ class Readers:
                 y=[self.error(kind, change, amount) for amount in amounts],
                 mode="lines+markers",
                 name=label,
-                line={"color": color, "dash": dash, "width": 2},
+                line={"color": color, "dash": dash, "width": 5 if kind == "batch" else 2},
                 marker={"size": 5},
                 hovertemplate=f"{label}: %{{y:.1f}}%<extra></extra>",
             )
@@ -494,15 +515,18 @@ class Readers:
         shown = np.clip(altered(self.X[1], change, amount), 0, 1).reshape(8, 8)
         figure = go.Figure(
             go.Heatmap(
-                z=shown,
-                coloraxis="coloraxis",
+                z=shown,  # as a camera shows it in both themes: 0 is black, more is whiter
+                zmin=0,
+                zmax=1,
+                colorscale=[[0, "rgb(20, 20, 20)"], [1, "rgb(255, 255, 255)"]],
+                autocolorscale=False,
+                showscale=False,
                 hovertemplate="%{z:.2f}<extra></extra>",
             )
         )
         figure.update_layout(
-            title="One test image, cut at 0 and 1",
+            title="A test image, cut at black and white",
             height=400,
-            coloraxis={"cmin": 0, "cmax": 1, "showscale": False},
             xaxis={"visible": False, "constrain": "domain"},
             yaxis={"visible": False, "autorange": "reversed", "scaleanchor": "x"},
         )

@@ -22,7 +22,7 @@ PUZZLES = (
     ("5 A constant", "eq. 16, Theano, Lua", "yes, for small inputs"),
     ("6 Sum or parts", "eq. 4, eq. 20", "yes"),
     ("7 A bias twice", "eq. 20, Theano", "yes, to load weights"),
-    ("8 State or cell", "section 6.4, eq. 31", "yes"),
+    ("8 State or cell", "appendix, eq. 31", "yes"),
     ("9 Minus four", "Lua, within itself", "no"),
     ("10 All of them?", "section 5.1, table 1", "yes, to choose a norm"),
     ("11 The same output?", "section 5.2.2, table 1", "yes, to choose a norm"),
@@ -33,6 +33,7 @@ PUZZLES = (
     ("16 For any norm", "eq. 13, eq. 9", "for theory"),
     ("17 Two curves", "figure 6, its retellings", "yes, to compare norms"),
     ("18 No time lost", "section 6.3, other programs", "yes, to plan a run"),
+    ("19 Two lengths", "section 6.5, figure 5", "yes, to repeat it"),
 )
 
 
@@ -41,7 +42,7 @@ def overview() -> Table:
     return Table(
         ["puzzle", "who disagrees", "does it matter?"],
         PUZZLES,
-        "Eighteen puzzles, and whether they matter to who runs the code.",
+        "Nineteen puzzles, and whether they matter to who runs the code.",
     )
 
 

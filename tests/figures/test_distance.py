@@ -264,3 +264,13 @@ def test_every_control_moves_something(draw, describe, controls):
         for value in control.values[1:]:
             params = explorer.start | {name: value}
             assert [f.to_json() for f in explorer.figures(**params)] != start, (name, value)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_spread_is_over_models_of_which_eq_13_is_exact_but_under_layer_norm(family):
+    for norm in ("none", "batch", "weight"):
+        assert figures.spread(norm, family, draws=5).max() < EXACT
+    found = figures.spread("layer", family, draws=30)
+    assert len(set(found)) == 30
+    assert 0.15 < found.min() < np.median(found) < found.max() < 1
+    assert (figures.spread("layer", family, draws=30, own=True) < found).mean() > 0.9

@@ -61,13 +61,28 @@ def test_points_lie_on_the_dotted_line_where_the_table_says_invariant(norm, name
     assert said.endswith(f"Table 1 says: {'Invariant' if TABLE_1[norm][name] else 'No'}.")
 
 
-def test_a_color_is_a_case_for_layer_norm_and_a_unit_for_batch_norm():
+def test_a_lane_is_a_case_for_layer_norm_and_a_unit_for_batch_norm():
     a, new_a, *_ = figures.before_and_after("layer", "dataset_rescaling", 2.0)
-    case = figures.draw_change("layer", "dataset_rescaling", 2.0)[1].data[2]
-    unit = figures.draw_change("batch", "dataset_rescaling", 2.0)[1].data[2]
+    case = figures.draw_change("layer", "dataset_rescaling", 2.0)[1].data[3]
+    unit = figures.draw_change("batch", "dataset_rescaling", 2.0)[1].data[3]
     assert (case.name, unit.name) == ("case 2", "unit 2")
     np.testing.assert_allclose(case.x, np.sort(a[1]))
     np.testing.assert_allclose(unit.y, np.sort(new_a[:, 1]))
+
+
+@pytest.mark.parametrize("name", figures.COMMON)
+def test_no_line_shares_a_lane_and_each_lane_says_whose_it_is(name):
+    for panel in figures.draw_change(name, "dataset_rescaling", 2.0)[1:]:
+        lanes = {t.yaxis: t.name for t in panel.data if t.name}
+        common = figures.COMMON[name]
+        assert list(lanes.values()) == [f"{common} {i}" for i in range(1, 5)]
+        for axis, said in lanes.items():
+            assert panel.layout[axis.replace("y", "yaxis")].ticktext == (said,)
+
+
+def test_the_menus_have_short_names_of_the_same_changes():
+    assert list(figures.MENU) == list(TRANSFORMS[:9])
+    assert max(map(len, figures.MENU.values())) <= 20  # as many as a third of a card shows
 
 
 def test_what_has_changed_is_framed():
@@ -75,12 +90,12 @@ def test_what_has_changed_is_framed():
         (shape,) = figures.draw_change("layer", name, 2.0)[0].layout.shapes
         return [round(v) for v in (shape.x0, shape.x1, shape.y0, shape.y1)]
 
-    assert frame("weight_matrix_rescaling") == [0, 3, 0, 4]
-    assert frame("weight_vector_rescaling") == [0, 3, 0, 0]
-    assert frame("dataset_recentering") == [0, 3, 6, 10]
-    assert frame("single_case_rescaling") == [0, 3, 6, 6]
-    assert frame("feature_shift") == [0, 0, 6, 10]
-    assert frame("input_bias") == [4, 4, 0, 4]
+    assert frame("weight_matrix_rescaling") == [0, 2, 0, 3]
+    assert frame("weight_vector_rescaling") == [0, 2, 0, 0]
+    assert frame("dataset_recentering") == [0, 2, 5, 8]
+    assert frame("single_case_rescaling") == [0, 2, 5, 5]
+    assert frame("feature_shift") == [0, 0, 5, 8]
+    assert frame("input_bias") == [3, 3, 0, 3]
 
 
 def test_a_factor_of_1_can_be_drawn_and_frames_nothing():
@@ -97,7 +112,7 @@ def test_no_cell_reads_minus_nought():
 
 def test_the_outputs_are_hidden_until_they_are_asked_for():
     hidden = figures.draw_change("layer", "dataset_rescaling", 2.0, reveal=False)[2]
-    assert len(hidden.data) == 1  # the dotted line
+    assert all(trace.name is None for trace in hidden.data)  # the dotted lines
     assert hidden.layout.annotations[0].text == "?"
     said = figures.describe_change("layer", "dataset_rescaling", 2.0, reveal=False)
     assert said.endswith("Predict, then reveal.")

@@ -22,8 +22,9 @@ def lines(figure):
 
 def test_every_puzzle_is_in_the_table_once():
     rows = figures.overview().rows
-    assert [row[0].split()[0] for row in rows] == [str(n) for n in range(1, 19)]
-    assert len({row[0].split(maxsplit=1)[1] for row in rows}) == 18
+    assert [row[0].split()[0] for row in rows] == [str(n) for n in range(1, 20)]
+    assert len({row[0].split(maxsplit=1)[1] for row in rows}) == 19
+    assert figures.overview().caption.startswith("Nineteen")
 
 
 # Eps.

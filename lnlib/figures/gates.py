@@ -10,8 +10,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnlib import cells
-from lnlib.explore import COLORS, FAILS, HOLDS, MIXED, Table
-from lnlib.figures import NORMS, band, cursor, spread
+from lnlib.explore import COLORS, Table
+from lnlib.figures import NORMS, band, cursor, spread, verdict
 from lnlib.norm import layer_norm
 
 Params = Mapping[str, np.ndarray]
@@ -34,6 +34,27 @@ FORMS = {
     "carried": ("normalized cell carried on", ORANGE, "dash"),
     "per_gate": ("each gate alone", PURPLE, "dot"),
 }
+
+
+def parameters(
+    gates: int, places: Mapping[str, int], inputs: int, H: int, rng: np.random.Generator
+) -> dict[str, np.ndarray]:
+    """Draw the parameters of a cell: weights as if fresh, gains and biases as if learned.
+
+    Args:
+        gates: Blocks of ``H`` rows in each weight matrix.
+        places: From a norm's place to how many gates it spans.
+        inputs: Features that one step reads.
+        H: Number of units.
+        rng: Draws them.
+    """
+    p = {
+        "W_ih": rng.normal(size=(gates * H, inputs)) / np.sqrt(inputs),
+        "W_hh": rng.normal(size=(gates * H, H)) / np.sqrt(H),
+    }
+    for place, n in places.items():
+        p[f"gain_{place}"], p[f"bias_{place}"] = rng.normal([[1], [0]], 0.2, size=(2, n * H))
+    return p
 
 
 def summed_inputs(x: np.ndarray, h: np.ndarray, params: Params, form: str) -> np.ndarray:
@@ -377,7 +398,7 @@ def _gap(value: float) -> str:
 # The gain at the start.
 
 GAINS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
-BIASES = {"0": 0.0, "1, read literally": 1.0}
+BIASES = {"0": 0.0, "1": 1.0}
 
 
 class Started:
@@ -684,8 +705,7 @@ def _epochs(epoch: float) -> str:
 def verdicts(learned: Learned, early: float) -> Table:
     """Judge, cell by cell, whether layer norm learns faster and whether it ends better.
 
-    A verdict compares the two runs of each seed: it holds if layer norm's number is the lower one
-    in every seed, fails if in none, and is mixed otherwise.
+    A verdict compares the two runs of each seed; :func:`lnlib.compare.verdict` gives it.
 
     Args:
         learned: The recorded runs.
@@ -702,7 +722,7 @@ def verdicts(learned: Learned, early: float) -> Table:
         for name, epoch, digits in (("train_nll", early, 3), ("test_error", end, 1)):
             layer, none = learned.pairs(epoch, cell, step, norm, name)
             row += [
-                _verdict(layer < none),
+                verdict(layer - none),
                 f"{layer.mean():.{digits}f} against {none.mean():.{digits}f} {UNITS[name]}",
             ]
         rows.append(row)
@@ -719,10 +739,6 @@ def verdicts(learned: Learned, early: float) -> Table:
         f"Layer norm against none, judged by {' or '.join(map(str, seeds))} seeds a line. The "
         "numbers, training NLL and test error, are the seeds' means.",
     )
-
-
-def _verdict(holds: np.ndarray) -> str:
-    return HOLDS if holds.all() else MIXED if holds.any() else FAILS
 
 
 def draw_race(results: Sequence[dict[str, dict[str, float]]], **settings: Any) -> list[go.Figure]:

@@ -1,4 +1,4 @@
-"""Carry a state through time: sizes, gradients, scales, padding and long sequences, in numbers."""
+"""Carry a state: sizes, gradients, scales, padding and long sequences, in numbers."""
 
 from __future__ import annotations
 

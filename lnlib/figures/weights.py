@@ -1,4 +1,4 @@
-"""Slow down with long weights: steps, Fisher blocks, recorded runs and the metric of the gains."""
+"""Slow down with big weights: steps, Fisher blocks, recorded runs and the metric of the gains."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from lnlib.explore import COLORS
-from lnlib.figures import NORMS, cursor, grouped
+from lnlib.compare import bounds, bounds_name
+from lnlib.explore import COLORS, Table
+from lnlib.figures import NORMS, band, cursor, grouped, spread
 from lnlib.fisher import GLM
 
 CASES, INPUTS, UNITS = 64, 6, 4
@@ -301,6 +302,12 @@ class Runs:
             records, ["norm", "optimizer", "scale"], "python -m lnlib replay weights"
         )
 
+    @property
+    def said(self) -> str:
+        """Say what is shown of the seeds, and how many there are."""
+        counts = sorted({len(runs) for runs in self._runs.values()})
+        return f"Means of {' or '.join(map(str, counts))} seeds."
+
     def curves(self, name: str, norm: str, optimizer: str = "sgd", scale: float = 1) -> np.ndarray:
         """Return curves ``(seeds, points)``; NaN where nothing was measured.
 
@@ -318,7 +325,10 @@ class Runs:
 
 
 def draw_training(runs: Runs, optimizer: str, layer: int) -> list[go.Figure]:
-    """Draw the length of W over the epochs, and how far an update turns it."""
+    """Draw the length of W over the epochs, and how far an update turns it.
+
+    A line is the mean of the seeds; the turn has a band from the lowest to the highest.
+    """
     lengths, turns = go.Figure(), go.Figure()
     for norm in RUN_NORMS:
         label, color, _ = NORMS[norm]
@@ -334,8 +344,8 @@ def draw_training(runs: Runs, optimizer: str, layer: int) -> list[go.Figure]:
             hovertemplate=f"right angles: %{{y:.2f}}<extra>{label}</extra>",
         )
         _line(lengths, runs.epochs, length, NORMS[norm], "epoch %{x:.3g}: %{y:.2f}")
-        turn = runs.curves(f"turn_{layer}", norm, optimizer).mean(0)
-        _line(turns, runs.epochs[1:], turn[1:], NORMS[norm], "epoch %{x:.3g}: %{y:.3g}°")
+        turn = runs.curves(f"turn_{layer}", norm, optimizer)[:, 1:]
+        _band(turns, runs.epochs[1:], turn, NORMS[norm], "epoch %{x:.3g}: %{y:.3g}°")
     lengths.update_layout(
         title=f"Length of W in hidden layer {layer}; circles: if all at right angles",
         height=340,
@@ -365,18 +375,21 @@ def describe_training(runs: Runs, optimizer: str, layer: int) -> str:
         falls.append(f"{rate[-1] / rate[0]:.0%}")
     return (
         f"In 20 epochs the weights grow: {'; '.join(said)}. The rate over the squared length falls "
-        f"to {falls[0]}, {falls[1]} and {falls[2]}. Means of three seeds."
+        f"to {falls[0]}, {falls[1]} and {falls[2]}. {runs.said}"
     )
 
 
 def draw_starts(runs: Runs, norm: str) -> list[go.Figure]:
-    """Draw length and training NLL over the epochs, for four lengths at the start."""
+    """Draw length and training NLL over the epochs, for four lengths at the start.
+
+    A line is the mean of the seeds; the NLL has a band from the lowest to the highest.
+    """
     lengths, losses = go.Figure(), go.Figure()
     for scale, look in _START_LOOKS.items():
         length = runs.curves("length_2", norm, "sgd", scale).mean(0)
-        loss = runs.curves("train_nll", norm, "sgd", scale).mean(0)
+        loss = runs.curves("train_nll", norm, "sgd", scale)
         _line(lengths, runs.epochs, length, look, "epoch %{x:.3g}: %{y:.3g}")
-        _line(losses, runs.epochs, loss, look, "epoch %{x:.3g}: %{y:.3g} nats")
+        _band(losses, runs.epochs, loss, look, "epoch %{x:.3g}: %{y:.3g} nats")
     lengths.update_layout(
         title="Length of W in hidden layer 2",
         height=340,
@@ -387,7 +400,7 @@ def draw_starts(runs: Runs, norm: str) -> list[go.Figure]:
         title="Training NLL, nats",
         height=340,
         xaxis={"title": "epoch", "range": [-0.4, 20.4]},
-        yaxis=_decades(-2.6, 2.3),
+        yaxis=_decades(-2.6, 2.6),
     )
     return [lengths, losses]
 
@@ -399,7 +412,40 @@ def describe_starts(runs: Runs, norm: str) -> str:
         length = runs.curves("length_2", norm, "sgd", scale).mean(0)
         loss = runs.curves("train_nll", norm, "sgd", scale).mean(0)
         said.append(f"{label}, from {length[0]:.3g} to {length[-1]:.3g} and to {loss[-1]:.2g} nats")
-    return f"Weights that start, with {NORMS[norm][0]}: {'; '.join(said)}. Means of three seeds."
+    return f"Weights that start, with {NORMS[norm][0]}: {'; '.join(said)}. {runs.said}"
+
+
+def against_drawn(runs: Runs, norm: str, scale: float) -> tuple[float, float, float]:
+    """Compare the training NLL at the end with that of weights as drawn, seed by seed.
+
+    Args:
+        runs: The recorded runs, at least two seeds.
+        norm: Of the runs.
+        scale: Factor of the weights at the start.
+
+    Returns:
+        The geometric mean of the ratios and its :func:`lnlib.compare.bounds`.
+    """
+    changed, drawn = (runs.curves("train_nll", norm, "sgd", s)[:, -1] for s in (scale, 1.0))
+    logs = np.log(changed / drawn)
+    low, high = bounds(logs)
+    return float(np.exp(logs.mean())), float(np.exp(low)), float(np.exp(high))
+
+
+def recovered(runs: Runs) -> Table:
+    """Tabulate how much higher the loss ends from a start that is too short or too long."""
+    rows = []
+    for scale, (label, *_) in _START_LOOKS.items():
+        if scale != 1:
+            found = (against_drawn(runs, norm, scale) for norm in RUN_NORMS)
+            rows.append([label, *(f"{m:.2f} [{low:.2f}, {high:.2f}]" for m, low, high in found)])
+    seeds = len(runs.curves("epoch", RUN_NORMS[0]))
+    return Table(
+        ["Weights start", *(NORMS[norm][0] for norm in RUN_NORMS)],
+        rows,
+        "Training NLL at the end, over that of weights as drawn. Geometric "
+        f"{runs.said[0].lower()}{runs.said[1:-1]}, {bounds_name(seeds)}.",
+    )
 
 
 def _line(figure: go.Figure, x: np.ndarray, y: np.ndarray, look: tuple, hover: str) -> None:
@@ -412,6 +458,11 @@ def _line(figure: go.Figure, x: np.ndarray, y: np.ndarray, look: tuple, hover: s
         line={"color": color, "dash": dash, "width": 2.5},
         hovertemplate=f"{hover}<extra>{label}</extra>",
     )
+
+
+def _band(figure: go.Figure, x: np.ndarray, curves: np.ndarray, look: tuple, hover: str) -> None:
+    values = [np.array([float(f"{v:.4g}") for v in line]) for line in spread(curves)]
+    band(figure, x, values, look, hover)
 
 
 # The metric of the gains.

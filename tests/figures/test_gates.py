@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from lnlib import cells
-from lnlib.explore import FAILS, HOLDS, MIXED
+from lnlib.explore import FAILS, HOLDS, OPEN
 from lnlib.figures import gates
 
 H, INPUTS = 6, 4
@@ -227,6 +227,20 @@ def test_the_start_is_drawn_and_said_as_computed(started):
     assert gates.describe_start(started, 1.0, 1.0) != said
 
 
+def test_parameters_are_fresh_weights_and_learned_norms():
+    p = gates.parameters(3, {"i": 2, "in": 1}, 8, 500, np.random.default_rng(0))
+    shapes = {name: value.shape for name, value in p.items()}
+    assert shapes == {
+        "W_ih": (1500, 8), "W_hh": (1500, 500), "gain_i": (1000,), "bias_i": (1000,),
+        "gain_in": (500,), "bias_in": (500,),
+    }  # fmt: skip
+    assert p["W_ih"].var() * 8 == pytest.approx(1, rel=0.05)
+    assert p["W_hh"].var() * 500 == pytest.approx(1, rel=0.05)
+    assert p["gain_i"].mean() == pytest.approx(1, abs=0.03)
+    assert p["bias_i"].mean() == pytest.approx(0, abs=0.03)
+    assert p["gain_i"].std() == pytest.approx(0.2, rel=0.1)
+
+
 # Records.
 
 EPOCHS = [0.0, 0.5, 1.0, 2.0]
@@ -295,7 +309,7 @@ def test_the_sentence_says_the_means_at_the_cursor(learned):
     assert "after 1 epoch:" in gates.describe_learned(learned, 1.0, "lstm", "pixel")
 
 
-def test_verdicts_hold_fail_or_mix_as_the_seeds_say():
+def test_verdicts_hold_fail_or_stay_undecided_as_the_seeds_say():
     def column(kept, place):
         return {row[place] for row in gates.verdicts(gates.Learned(kept), 1.0).rows}
 
@@ -307,7 +321,7 @@ def test_verdicts_hold_fail_or_mix_as_the_seeds_say():
         if r["seed"] == 1 and r["settings"]["norm"] == "layer":
             r["curves"]["test_error"][-1] = 0.5
     assert column(mixed, 1) == {HOLDS}
-    assert column(mixed, 3) == {MIXED}
+    assert column(mixed, 3) == {OPEN}
     table = gates.verdicts(gates.Learned(records()), 1.0)
     assert table.rows[3] == [
         "LSTM, pixels", HOLDS, "0.120 against 0.180 nats", HOLDS, "2.1 against 3.1 %"

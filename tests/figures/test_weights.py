@@ -128,7 +128,8 @@ def test_the_circle_holds_the_whole_way():
 
 def test_the_rate_is_the_learning_rate_over_the_squared_length(runs):
     length = runs.curves("length_1", "layer", "adam")
-    assert length.shape == (3, len(runs.epochs))
+    kept = record.read_all("weights", norm="layer", optimizer="adam")
+    assert length.shape == (len(kept), len(runs.epochs))
     np.testing.assert_allclose(runs.curves("rate_1", "layer", "adam"), 0.003 / length**2)
 
 
@@ -150,9 +151,52 @@ def test_the_training_lines_are_the_means_of_the_seeds(runs, optimizer, layer):
 def test_the_starts_differ_in_the_length_at_epoch_0(runs):
     for norm in figures.RUN_NORMS:
         lengths, losses = map(lines, figures.draw_starts(runs, norm))
+        losses = {name: line for name, line in losses.items() if "edge" not in name}
         first = [line[0] for line in lengths.values()]
         np.testing.assert_allclose(np.array(first) / first[0], [1, 4, 16, 64], rtol=1e-3)
         assert len({tuple(line) for line in losses.values()}) == 4
+
+
+def run(norm, scale, seed, last, optimizer="sgd"):
+    settings = {"norm": norm, "optimizer": optimizer, "scale": scale, "learning_rate": 0.1}
+    curves = {"epoch": [0.0, 1.0], "train_nll": [2.3, last], "length_2": [scale, scale]}
+    return {"settings": settings, "seed": seed, "curves": curves}
+
+
+def few(seeds):
+    """Short starts end at 2 and 8 times the loss of their own seed, in turn."""
+    return figures.Runs(
+        [
+            run(norm, scale, seed, (seed + 1) * (1 if scale == 1 else (2, 8)[seed % 2]))
+            for norm in figures.RUN_NORMS
+            for scale in figures.STARTS
+            for seed in range(seeds)
+        ]
+    )
+
+
+def test_a_start_is_compared_seed_by_seed_with_its_geometric_mean():
+    mean, low, high = figures.against_drawn(few(4), "layer", 0.25)
+    assert (mean, low, high) == pytest.approx((4, 2, 8))  # few seeds: lowest to highest
+    _, low, high = figures.against_drawn(few(8), "layer", 0.25)
+    assert 2 < low < 4 < high < 8
+    table = figures.recovered(few(4))
+    assert table.rows[0] == ["a quarter", *["4.00 [2.00, 8.00]"] * 3]
+    assert [row[0] for row in table.rows] == ["a quarter", "4 times", "16 times"]
+    assert table.caption.endswith("Geometric means of 4 seeds, lowest to highest.")
+
+
+def test_the_sentences_count_the_seeds_that_are_recorded():
+    assert figures.describe_starts(few(4), "none").endswith("Means of 4 seeds.")
+    assert few(2).said == "Means of 2 seeds."
+
+
+def test_the_loss_has_a_band_from_its_lowest_seed_to_its_highest():
+    _, losses = figures.draw_starts(few(2), "batch")
+    drawn = lines(losses)
+    assert drawn["a quarter, lower edge"][-1] == 2
+    assert drawn["a quarter, upper edge"][-1] == 16
+    assert drawn["a quarter"][-1] == 9
 
 
 def test_runs_refuses_nothing_and_unequal_epochs():
@@ -281,7 +325,7 @@ def test_the_sentences_say_what_happens(runs):
     assert figures.describe_circle(1, 0.3).startswith(
         "From length 1 at rate 0.3: the first step turns the weights by 16.7 degrees"
     )
-    assert "layer norm from 4.61 to 5.62 (right angles: 5.62)" in figures.describe_training(
+    assert "layer norm from 4.62 to 5.65 (right angles: 5.65)" in figures.describe_training(
         runs, "sgd", 1
     )
     assert "16 times, from 73.9 to 73.9" in figures.describe_starts(runs, "layer")

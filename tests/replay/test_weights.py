@@ -163,8 +163,9 @@ def test_the_books_records_are_all_there_and_repeat():
         (r["settings"]["norm"], r["settings"]["optimizer"], r["settings"]["scale"], r["seed"])
         for r in found
     }
-    starts = itertools.product(NORMS, ("sgd",), (0.25, 1.0, 4.0, 16.0), range(3))
-    assert keys == {*starts, *itertools.product(NORMS, ("adam",), (1.0,), range(3))}
+    seeds = range(weights.SEEDS)
+    starts = itertools.product(NORMS, ("sgd",), (0.25, 1.0, 4.0, 16.0), seeds)
+    assert keys == {*starts, *itertools.product(NORMS, ("adam",), (1.0,), seeds)}
     assert len(found) == len(keys)
     (kept,) = (r for r in record.read_all("weights", norm="layer", optimizer="adam")
                if r["seed"] == 1)  # fmt: skip

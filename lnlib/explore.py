@@ -27,7 +27,6 @@ __all__ = [
     "COLORS",
     "FAILS",
     "HOLDS",
-    "MIXED",
     "OPEN",
     "Control",
     "Explorer",
@@ -469,9 +468,9 @@ class LiveRun:
 
 
 #: Verdicts: the words, and a sign for each, so that color is never alone.
-HOLDS, MIXED, FAILS = "✓ holds", "≈ mixed", "✗ does not hold"
+HOLDS, FAILS = "✓ holds", "✗ does not hold"
 OPEN = "≈ undecided"  # lnlib.compare.verdict says when
-MARKS = {HOLDS: "holds", MIXED: "mixed", OPEN: "mixed", FAILS: "fails"}
+MARKS = {HOLDS: "holds", OPEN: "mixed", FAILS: "fails"}
 
 
 class Table:

@@ -522,10 +522,14 @@ def test_equal_numbers_give_the_bias(norm, dtype):
 
 
 @each_shift_invariant
-@pytest.mark.parametrize("value", [0.1, 1 / 3, 1e4, -1e-20, 1e-42, 3e38, -3e38])
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [(np.float32, v) for v in (0.1, 1 / 3, 1e4, -1e-20, 1e-42, 3e38, -3e38)]
+    + [(np.float64, v) for v in (1e-310, 1.5e308, -1.5e308)],  # the sum would be infinite
+)
 @pytest.mark.parametrize("n", [7, 4099])
-def test_equal_numbers_of_any_size_are_exactly_0(norm, value, n):
-    x = np.full((n, 2, 3) if norm.axis == 1 else (2, n), value, np.float32)
+def test_equal_numbers_of_any_size_are_exactly_0(norm, dtype, value, n):
+    x = np.full((n, 2, 3) if norm.axis == 1 else (2, n), value, dtype)
     if norm in (NORMS["group"], NORMS["instance"]):
         x = np.ascontiguousarray(x.swapaxes(0, 2))
     assert not norm.forward(x, None, None).any()
@@ -716,16 +720,17 @@ def test_weight_norm_of_float16_neither_overflows_nor_rounds_on_the_way():
     assert_allclose(lnlib.weight_norm(x, W), exact, rtol=2**-11)  # half a unit in the last place
 
 
-def test_given_statistics_of_float16_are_used_in_float32():
+@pytest.mark.parametrize("eps", [0.3, 60.0])  # 65,504 + 60 is no float16
+def test_given_statistics_of_float16_are_used_in_float32(eps):
     x = np.array([[40000, 1.0], [-20000, 2.0]], np.float16)
-    given = {"mean": np.array([-40000, 1.5], np.float16), "var": np.array([60000, 0.1], np.float16)}
+    given = {"mean": np.array([-40000, 1.5], np.float16), "var": np.array([65504, 0.1], np.float16)}
     wide = {name: a.astype(float) for name, a in given.items()}
-    exact = lnlib.batch_norm(x.astype(float), eps=0.3, **wide)
-    assert_allclose(lnlib.batch_norm(x, eps=0.3, **given), exact, rtol=2**-11)
-    exact = lnlib.batch_norm_backward(x / 1e4, x.astype(float), eps=0.3, **wide)
-    actual = lnlib.batch_norm_backward((x / 1e4).astype(np.float16), x, eps=0.3, **given)
+    exact = lnlib.batch_norm(x.astype(float), eps=eps, **wide)
+    assert_allclose(lnlib.batch_norm(x, eps=eps, **given), exact, rtol=2**-11)
+    exact = lnlib.batch_norm_backward(x / 1e4, x.astype(float), eps=eps, **wide)
+    actual = lnlib.batch_norm_backward((x / 1e4).astype(np.float16), x, eps=eps, **given)
     for a, b in zip(actual, exact, strict=True):
-        assert_allclose(a, b, rtol=2**-9)
+        assert_allclose(a, b, rtol=2**-9, atol=2**-24)  # the smallest float16
 
 
 @pytest.mark.parametrize("momentum", [0, 0.3, 1])

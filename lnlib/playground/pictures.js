@@ -173,13 +173,14 @@ const lnPictures = (() => {
 
   /* Two curves by update, labelled at their ends. */
   function curves(canvas, look, { updates, losses, errors, colors, dashed, small }) {
+    const LEFT = 46; // room for the ticks' names
     const narrow = canvas.clientWidth < 560, plots = small ? 1 : 2;
     const stacked = narrow && plots > 1;
     const tall = small ? 78 : 96, height = stacked ? 2 * (tall + 46) : tall + 42;
     const [pen, width] = sheet(canvas, height), end = Math.max(200, updates);
-    const wide = (width - plots * 62) / (stacked ? 1 : plots) + (stacked ? 62 : 0);
+    const wide = (width - plots * (LEFT + 20)) / (stacked ? 1 : plots) + (stacked ? LEFT + 20 : 0);
     function plot(i, title, top, ticks, name, series) {
-      const x = 42 + (stacked ? 0 : i * (wide + 62)), y = 20 + (stacked ? i * (tall + 46) : 0);
+      const x = LEFT + (stacked ? 0 : i * (wide + LEFT + 20)), y = 20 + (stacked ? i * (tall + 46) : 0);
       write(pen, title, x, y - 7, look.ink);
       for (const t of ticks) {
         const at = y + tall * (1 - t / top);

@@ -956,3 +956,15 @@ def test_a_mistake_says_what_was_expected_and_how_to_fix_it(mistake, error, matc
     with pytest.raises(error, match=match) as raised:
         mistake()
     assert re.match(r"\w+: \w+( and \w+)? must .*, got .*; \w+", str(raised.value))
+
+
+def test_an_example_larger_than_a_part_of_the_work_is_normalized_whole():
+    x = np.random.default_rng(0).normal(3, 2, (2, 2, 70_000))  # more than 2**17 numbers each
+    dy = np.random.default_rng(1).normal(size=x.shape)
+    y = lnlib.group_norm(x, 1, eps=0.2)
+    dx = lnlib.group_norm_backward(dy, x, 1, eps=0.2)[0]
+    rows, row_dy = torch.tensor(x, requires_grad=True), torch.tensor(dy)
+    exact = torch.nn.functional.group_norm(rows, 1, eps=0.2)
+    exact.backward(row_dy)
+    assert_allclose(y, exact.detach(), atol=1e-12)
+    assert_allclose(dx, rows.grad, atol=1e-12)

@@ -34,8 +34,12 @@ def test_page_draws_asks_no_network_and_never_complains(opened, chapter, payload
     draws_and_never_complains(opened, payloads(chapter))
 
 
-def test_page_from_a_server_does_so_too(visit, http, chapter, payloads):
+def test_page_from_a_server_draws_itself_unscrolled_too(visit, http, chapter, payloads):
     with visit(http, chapter) as v:
+        v.page.wait_for_function(
+            "() => [...document.querySelectorAll('.ln-explorer')]"
+            ".every(e => e.dataset.ready === 'yes')"
+        )
         draws_and_never_complains(v, payloads(chapter))
 
 
@@ -177,14 +181,21 @@ def test_page_reads_without_javascript(visit, built_book, payloads, chapter):
         assert v.outside == []
 
 
-def test_phone_scrolls_down_and_never_sideways(visit, built_book, chapter):
+@pytest.fixture(scope="session")
+def phone(visit, built_book, chapter):
+    """The same page on a phone."""
     with visit(built_book.as_uri(), chapter, viewport=PHONE) as v:
         v.explorers()
-        stays_narrow(v.page, PHONE["width"])
-        v.page.add_style_tag(content="input[type='range'] { width: 12em }")  # as Firefox has it
-        for width in (PHONE["width"], 360, 320):
-            v.page.set_viewport_size({"width": width, "height": PHONE["height"]})
-            stays_narrow(v.page, width)
+        yield v
+
+
+def test_phone_scrolls_down_and_never_sideways(phone):
+    stays_narrow(phone.page, PHONE["width"])
+    as_firefox_has_it = phone.page.add_style_tag(content="input[type='range'] { width: 12em }")
+    for width in (360, 320, PHONE["width"]):
+        phone.page.set_viewport_size({"width": width, "height": PHONE["height"]})
+        stays_narrow(phone.page, width)
+    as_firefox_has_it.evaluate("e => e.remove()")
 
 
 def stays_narrow(page, width):
@@ -202,15 +213,15 @@ def stays_narrow(page, width):
     assert page.evaluate(wide) <= width, beyond
 
 
-@pytest.mark.parametrize("width", [1300, 390])
-def test_axe_finds_nothing_in_light_and_dark(visit, built_book, violations, chapter, width):
-    with visit(built_book.as_uri(), chapter, viewport={"width": width, "height": 900}) as v:
-        v.explorers()
-        for theme in ("light", "dark"):
-            v.page.emulate_media(color_scheme=theme)
-            v.page.wait_for_function("t => document.documentElement.dataset.theme === t", arg=theme)
-            v.page.wait_for_timeout(500)  # the theme fades in
-            assert (theme, violations(v.page, colors=theme == "dark")) == (theme, [])
+@pytest.mark.parametrize("window", ["opened", "phone"])
+def test_axe_finds_nothing_in_light_and_dark(request, violations, chapter, window):
+    page = request.getfixturevalue(window).page
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        page.wait_for_function("t => document.documentElement.dataset.theme === t", arg=theme)
+        page.wait_for_timeout(500)  # the theme fades in
+        assert (theme, violations(page, colors=theme == "dark")) == (theme, [])
+    page.emulate_media(color_scheme="light")
 
 
 def test_figures_follow_the_theme(visit, built_book, chapter):
@@ -266,14 +277,6 @@ def test_less_motion_means_one_step_a_press(visit, built_book, payloads, explore
             " parseFloat(getComputedStyle(e).transitionDuration) > 0).length"
         )
         assert moving == 0
-
-
-def test_explorers_out_of_sight_are_drawn_too_when_there_is_time(visit, built_book, chapter):
-    with visit(built_book.as_uri(), chapter) as v:
-        v.page.wait_for_function(
-            "() => [...document.querySelectorAll('.ln-explorer')]"
-            ".every(e => e.dataset.ready === 'yes')"
-        )
 
 
 def test_old_browser_is_told_why_there_is_no_figure(visit, built_book, explored, payloads):

@@ -273,7 +273,7 @@ def test_the_start_page_shows_it_first_and_makes_its_point(play, width, height):
             box = part(page, name).bounding_box()
             assert box["y"] > 0
             assert box["y"] + box["height"] < height
-        code = page.locator(".cell_input").first.bounding_box()
+        code = page.locator(".cell_input:visible").first.bounding_box()
         assert code["y"] > height
         until(page, 400)  # four of the five seconds
         a, b = wrong(page)

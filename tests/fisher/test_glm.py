@@ -447,3 +447,9 @@ MISTAKES = {
 def test_a_wrong_value_is_named(wrong, match):
     with pytest.raises(ValueError, match=match):
         wrong()
+
+
+@pytest.mark.parametrize("phi", [0.0, -1.0, np.nan])
+def test_a_dispersion_that_is_not_above_0_is_refused(phi):
+    with pytest.raises(ValueError, match="phi must be above 0"):
+        GLM(np.eye(2), np.zeros(2), norm="layer", family="gaussian", phi=phi)

@@ -183,11 +183,9 @@ def playground(browser, site):
         count = "Number(document.querySelector('[data-part=count]').textContent.replace(',', ''))"
         page.wait_for_timeout(1000)  # until the browser has compiled what it does often
         at = f"() => [performance.now(), {count}]"
-        (begin, before), _, (end, after) = (
-            page.evaluate(at),
-            page.wait_for_timeout(1000 * PLAY_S),
-            page.evaluate(at),
-        )
+        begin, before = page.evaluate(at)
+        page.wait_for_timeout(1000 * PLAY_S)
+        end, after = page.evaluate(at)
         longest = page.evaluate("Math.max(0, ...lnLong)")
     what = "update of the playground"
     ms = (end - begin) / (after - before)

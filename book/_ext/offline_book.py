@@ -165,17 +165,18 @@ def finish_page(app, pagename, templatename, context, doctree):
     if doctree is not None:
         first = next((p.astext() for p in doctree.findall(nodes.paragraph)), "")
         context["metatags"] = context.get("metatags", "") + shared(
+            site=app.config.html_title,
             title=context.get("title", ""),
             said=" ".join(first.split())[:160],
             picture=f"{app.config.html_baseurl or context['pathto']('', 1)}_static/share.png",
         )
 
 
-def shared(title, said, picture):
+def shared(site, title, said, picture):
     """Return the tags that a search engine reads, and whoever shows a link to the page."""
     properties = {
         "og:type": "article",
-        "og:site_name": "Layer Normalization, Computed",
+        "og:site_name": site,
         "og:title": html.unescape(re.sub("<[^>]+>", "", title)),
         "og:description": said,
         "og:image": picture,

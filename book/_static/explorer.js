@@ -70,7 +70,6 @@
   const texts = (el) => el.options ? [...el.options].map((o) => o.textContent)
     : JSON.parse(el.dataset.texts);
   const controls = (root) => [...root.querySelectorAll(".ln-controls :is(input, select)")];
-  const chosen = (el) => (el.options ? el.selectedIndex : Number(el.value));
   const usual = (el) => el.options
     ? Math.max(0, [...el.options].findIndex((o) => o.defaultSelected)) : Number(el.defaultValue);
   function addressed() {
@@ -87,8 +86,8 @@
     const wanted = addressed().get(root.id);
     for (const el of wanted ? controls(root) : []) {
       const at = texts(el).indexOf(wanted.get(named(el)));
-      if (at < 0 || at === chosen(el)) continue;
-      if (el.options) el.selectedIndex = at; else el.value = at;
+      if (at < 0 || at === Number(el.value)) continue;
+      el.value = at;
       moved(el);
     }
   }
@@ -99,8 +98,8 @@
       const before = addressed(), all = [...document.querySelectorAll(".ln-explorer")];
       const order = new Set([root.id, ...before.keys(), ...all.map((r) => r.id)]);
       const said = [...order].map((id) => all.find((r) => r.id === id)).flatMap((r) => {
-        const off = r ? controls(r).filter((el) => chosen(el) !== usual(el)) : [];
-        const values = off.map((el) => `${named(el)}=${encodeURIComponent(texts(el)[chosen(el)])}`);
+        const off = r ? controls(r).filter((el) => Number(el.value) !== usual(el)) : [];
+        const values = off.map((el) => `${named(el)}=${encodeURIComponent(texts(el)[Number(el.value)])}`);
         return off.length ? [r.id, ...values] : [];
       });
       if (!said.length && !before.size) return;
@@ -114,7 +113,7 @@
     if (root.dataset.ready) return;
     root.dataset.ready = "loading";
     const sizes = JSON.parse(root.dataset.sizes);
-    const inputs = [...root.querySelectorAll("input, select")];
+    const inputs = controls(root);
     const panels = [...root.querySelectorAll(".ln-panel")];
     const titles = [...root.querySelectorAll(".ln-panel-title")];
     const text = root.querySelector(".ln-text");

@@ -242,7 +242,7 @@ def test_the_address_has_every_moved_control_and_brings_it_back(visit, built_boo
         for root in roots[:2]:
             for control in root.query_selector_all(".ln-controls :is(input, select)"):
                 last = stops(control)[-1]
-                jump(control, 0 if int(chosen_of(control)) == last else last)
+                jump(control, 0 if int(control.input_value()) == last else last)
             wait_drawn(v.page, root)
         moved = sum(len(root.query_selector_all("input, select")) for root in roots[:2])
         v.page.wait_for_function("n => (location.hash.match(/=/g) ?? []).length === n", arg=moved)
@@ -256,10 +256,6 @@ def test_the_address_has_every_moved_control_and_brings_it_back(visit, built_boo
             assert index(root) == state
             assert_drawn(root, payloads(name)[int(id_.split("-")[1]) - 1])
         assert not v.complaints
-
-
-def chosen_of(control):
-    return control.evaluate("e => e.options ? e.selectedIndex : Number(e.value)")
 
 
 def test_less_motion_means_one_step_a_press(visit, built_book, payloads, explored):

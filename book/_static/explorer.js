@@ -41,7 +41,7 @@
     const [text, line, paper] = [v("--pst-color-text-base"), v("--ln-line"), v("--ln-card")];
     const [low, high] = [v("--ln-low"), v("--ln-high")];
     const bar = { thickness: 10, outlinewidth: 0, ticklen: 3 };
-    const heat = { autocolorscale: true, colorbar: bar, textfont: { color: v("--ln-ink") } };
+    const heat = { autocolorscale: true, colorbar: bar, textfont: { color: v("--ln-number") } };
     const axis = { gridcolor: line, linecolor: line, zerolinecolor: line, tickcolor: line,
       ticks: "outside", ticklen: 4, automargin: true, fixedrange: true, title: { standoff: 8 } };
     return {
@@ -50,7 +50,7 @@
         paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", dragmode: false,
         font: { color: text, family: getComputedStyle(document.body).fontFamily, size: 12 },
         margin: { l: 12, r: 16, t: 12, b: 12 },
-        colorway: v("--ln-colors").split(",").map((c) => c.trim()),
+        colorway: ["first", "second", "third", "fourth"].map((thing) => v("--ln-" + thing)),
         colorscale: {
           diverging: [[0, low], [0.5, paper], [1, high]],
           sequential: [[0, paper], [1, low]], sequentialminus: [[0, low], [1, paper]],
@@ -61,6 +61,15 @@
         xaxis: axis, yaxis: axis,
       },
     };
+  }
+
+  /* A figure comes in the colors of a light page; a dark one has another for each. */
+  function dyed(panel) {
+    const pairs = getComputedStyle(document.documentElement).getPropertyValue("--ln-swap");
+    const dyes = new Map([...pairs.matchAll(/([^\s"=]+)=([^\s"]+)/g)].map(([, a, b]) => [a, b]));
+    if (!dyes.size) return panel;
+    return JSON.parse(JSON.stringify(panel).replace(/#[0-9a-f]{6}\b|rgba\([^)]*\)/g,
+      (color) => dyes.get(color) ?? color));
   }
 
   /* The address names each explorer that was moved, the last one first, with its controls:
@@ -127,7 +136,7 @@
       const state = resolve(book.states[i]);
       if (text.textContent !== state.text) text.textContent = state.text;
       const look = template();
-      await Promise.all(state.panels.map(({ title, data, layout }, k) => {
+      await Promise.all(state.panels.map(dyed).map(({ title, data, layout }, k) => {
         titles[k].textContent = title;
         return Plotly.react(panels[k], data.map((trace) => ({ ...trace })),
           { ...structuredClone(layout), template: look },

@@ -8,48 +8,48 @@ dark page draws its :data:`DARK` one in its place (``--ln-swap``, read by the pa
 
 from __future__ import annotations
 
-__all__ = ["CARD", "COLORS", "DARK", "SOFT", "css", "mix", "soft", "swap"]
+__all__ = ["CARD", "COLORS", "DARK", "css", "fade", "mix", "swap"]
 
 #: What a thing is called, its color on a light card, and on a dark one.
 _THINGS = {
     # norms
-    "none": ("#54565e", "#b8bbc2"),
-    "layer": ("#2a7fd0", "#59abf2"),
-    "batch": ("#c3540c", "#f37f2a"),
-    "weight": ("#268956", "#3db36f"),
-    "rms": ("#8a3db8", "#b27df5"),
-    "group": ("#a08604", "#e8c84e"),
-    "instance": ("#d637a3", "#ef5ea8"),
+    "none": ("#474a52", "#b9bbc2"),
+    "layer": ("#1f72c4", "#59abf2"),
+    "batch": ("#bd4f08", "#f37f2a"),
+    "weight": ("#1b8353", "#13be75"),
+    "rms": ("#70279b", "#aa64f9"),
+    "group": ("#7e7325", "#f0d943"),
+    "instance": ("#b6219c", "#dd58af"),
     # gates, and the cell between two steps
-    "gate-i": ("#0a7571", "#8bdcee"),
-    "gate-f": ("#93291f", "#dd8078"),
-    "gate-g": ("#4636b4", "#a59bfb"),
-    "gate-o": ("#6d8e1c", "#b4c24e"),
-    "gate-r": ("#895d42", "#c79354"),
+    "gate-i": ("#0b5f66", "#8bdcee"),
+    "gate-f": ("#860a16", "#ca7171"),
+    "gate-g": ("#513acb", "#9893f6"),
+    "gate-o": ("#46800c", "#adc943"),
+    "gate-r": ("#9f6345", "#c3823c"),
     "gate-z": ("#1c55a2", "#bdcfff"),
-    "gate-n": ("#7d1f70", "#d97fd2"),
-    "cell": ("#0f4f38", "#b0f0c0"),
+    "gate-n": ("#90136d", "#d57be2"),
+    "cell": ("#15423a", "#cffec2"),
     # optimizers
-    "sgd": ("#9d6b2f", "#e4b16b"),
-    "adam": ("#1782aa", "#45c1ef"),
+    "sgd": ("#895927", "#eec173"),
+    "adam": ("#116999", "#14c6f6"),
     # above and below zero
     "positive": ("#cf3548", "#ff6670"),
-    "negative": ("#0e8f98", "#2bb5b8"),
+    "negative": ("#0b7c85", "#2bb5b8"),
     # a norm in another form: batch norm in use, layer norm in other places than the chapter's
-    "kept": ("#6b3312", "#fdb4a0"),
-    "variant": ("#0b3d75", "#90c4ff"),
+    "kept": ("#893b02", "#ffc8b3"),
+    "variant": ("#192f5f", "#89c4fa"),
     # things that have no color of their own, in the order in which a figure has them
-    "first": ("#396684", "#7da7ac"),
-    "second": ("#7a5220", "#e3cead"),
-    "third": ("#6a4877", "#ebc0f0"),
-    "fourth": ("#637742", "#adb57a"),
+    "first": ("#31566f", "#87b2b1"),
+    "second": ("#6e3215", "#e2dea9"),
+    "third": ("#603756", "#f2bffe"),
+    "fourth": ("#55723f", "#bdaf62"),
     # what others are held against; what is followed; a frame
-    "gray": ("#858991", "#7a8187"),
+    "gray": ("#696f77", "#82888e"),
     "ink": ("#1c232c", "#e7ecf2"),
     # what a verdict says, as text
-    "holds": ("#14683c", "#63c894"),
-    "fails": ("#a3262b", "#ff9a9c"),
-    "open": ("#7a5200", "#e3b85c"),
+    "holds": ("#1c6445", "#74ae7e"),
+    "fails": ("#af1f3a", "#f6a9b3"),
+    "open": ("#6c4c09", "#e7a326"),
 }
 #: From a thing to the color that a figure is given, the one of the light page.
 COLORS = {thing: light for thing, (light, _) in _THINGS.items()}
@@ -60,7 +60,6 @@ CARD = ("#fafbfc", "#1a1f27")
 LINE = ("#dfe3e8", "#39424f")
 NUMBER = ("#14181e", "#ffffff")  # in the cells of a heat map
 HEAT = 0.6  # share of a heat map's last color in its fullest cell, so that its number can be read
-SOFT = 0.2  # share of a band's color
 DARK_PAGE = (  # the book, JupyterLab, VS Code, Colab
     'html[data-theme="dark"]',
     'body[data-jp-theme-light="false"]',
@@ -79,15 +78,22 @@ def mix(color: str, ground: str, share: float) -> str:
     return "#" + "".join(f"{round(share * a + (1 - share) * b):02x}" for a, b in pairs)
 
 
-def soft(color: str) -> str:
-    """Return ``#rrggbb`` as a color that lets four fifths of what is behind it through."""
-    return f"rgba({','.join(map(str, _parts(color)))},{SOFT})"
+def fade(color: str, share: float = 0.2) -> str:
+    """Return ``#rrggbb`` as a color that lets through what is behind it."""
+    return f"{_open(color)},{share:g})"
+
+
+def _open(color: str) -> str:
+    return f"rgba({','.join(map(str, _parts(color)))}"
 
 
 def swap() -> dict[str, str]:
-    """Return from each color that a figure may have to what a dark page draws in its place."""
+    """Return from each color that a figure may have to what a dark page draws in its place.
+
+    Of a faded color (:func:`fade`) this is the beginning: all but its share.
+    """
     pairs = {COLORS[thing]: DARK[thing] for thing in COLORS}
-    return pairs | {soft(light): soft(dark) for light, dark in pairs.items()}
+    return pairs | {_open(light): _open(dark) for light, dark in pairs.items()}
 
 
 def css() -> str:

@@ -53,7 +53,7 @@
         colorway: ["first", "second", "third", "fourth"].map((thing) => v("--ln-" + thing)),
         colorscale: {
           diverging: [[0, low], [0.5, paper], [1, high]],
-          sequential: [[0, paper], [1, low]], sequentialminus: [[0, low], [1, paper]],
+          sequential: [[0, paper], [1, high]], sequentialminus: [[0, low], [1, paper]],
         },
         coloraxis: { autocolorscale: true, colorbar: bar },
         legend: { orientation: "h", yanchor: "bottom", y: 1, x: 0 },
@@ -68,7 +68,7 @@
     const pairs = getComputedStyle(document.documentElement).getPropertyValue("--ln-swap");
     const dyes = new Map([...pairs.matchAll(/([^\s"=]+)=([^\s"]+)/g)].map(([, a, b]) => [a, b]));
     if (!dyes.size) return panel;
-    return JSON.parse(JSON.stringify(panel).replace(/#[0-9a-f]{6}\b|rgba\([^)]*\)/g,
+    return JSON.parse(JSON.stringify(panel).replace(/#[0-9a-f]{6}\b|rgba\([\d,]+(?=,)/g,
       (color) => dyes.get(color) ?? color));
   }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,16 +10,24 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnlib import compare
-from lnlib.explore import COLORS, FAILS, HOLDS, OPEN
+from lnlib.colors import COLORS, fade
+from lnlib.explore import FAILS, HEIGHT, HOLDS, OPEN
 
 #: How each norm looks in every figure of the book: label, color, dash. Never color alone.
 NORMS = {
-    "layer": ("layer norm", COLORS["blue"], "solid"),
-    "batch": ("batch norm", COLORS["orange"], "dash"),
-    "none": ("no norm", COLORS["gray"], "dot"),
-    "weight": ("weight norm", COLORS["green"], "dashdot"),
+    "layer": ("layer norm", COLORS["layer"], "solid"),
+    "batch": ("batch norm", COLORS["batch"], "dash"),
+    "none": ("no norm", COLORS["none"], "dot"),
+    "weight": ("weight norm", COLORS["weight"], "dashdot"),
 }
-
+RMS = ("RMS norm", COLORS["rms"], "longdash")
+#: The gates of an LSTM in the order of the rows of W: how each looks. Never color alone.
+GATES = {
+    "i": ("input gate i", COLORS["gate-i"], "circle"),
+    "f": ("forget gate f", COLORS["gate-f"], "square"),
+    "g": ("candidate g", COLORS["gate-g"], "diamond"),
+    "o": ("output gate o", COLORS["gate-o"], "triangle-up"),
+}
 
 BADGES = {compare.HOLDS: HOLDS, compare.FAILS: FAILS, compare.UNDECIDED: OPEN}
 
@@ -28,10 +37,9 @@ def verdict(differences: np.ndarray) -> str:
     return BADGES[compare.verdict(differences)]
 
 
-def fade(color: str) -> str:
-    """Return ``#rrggbb`` as a color that lets four fifths of what is behind it through."""
-    red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgba({red},{green},{blue},0.2)"
+def signs(values: np.ndarray) -> list[str]:
+    """Return the color of each number: above zero, or below."""
+    return [COLORS["negative" if value < 0 else "positive"] for value in values]
 
 
 def band(
@@ -108,6 +116,92 @@ def grouped(
             raise ValueError("Runs: runs must be measured at the same epochs; record them anew")
         groups.setdefault(tuple(r["settings"][name] for name in names), []).append(r)
     return np.array(epochs), groups
+
+
+LETTER, LINE, GAP = 6.8, 15, 8  # pixels: width of a letter, height of a line, from line to label
+WIDEST = 14  # letters: on a phone a wider label would take the room of the lines
+AROUND = 66  # pixels of a panel's height that are not the lines'
+
+
+def label_ends(figure: go.Figure) -> go.Figure:
+    """Write the name of each line at its last point, in its color, in place of the legend.
+
+    Names that would cover each other move apart. Where one is too wide the legend stays.
+
+    Args:
+        figure: A panel whose axes and height are set.
+
+    Returns:
+        The panel.
+    """
+    lines = [
+        trace
+        for trace in figure.data
+        if "lines" in (trace.mode or "")
+        and trace.name
+        and trace.fill != "toself"
+        and trace.showlegend is not False
+        and np.isfinite(np.asarray(trace.y, dtype=float)).any()
+    ]
+    names = [_two_lines(trace.name) for trace in lines]
+    widest = max((len(part) for name in names for part in name.split("<br>")), default=0)
+    if not lines or widest > WIDEST:
+        return figure
+    x, y = (_ends(figure, lines, letter) for letter in "xy")
+    low, high = figure.layout.yaxis.range or (min(y), max(y))
+    room = (figure.layout.height or HEIGHT) - AROUND
+    here = (np.clip((y - low) / (high - low), 0, 1) * room).tolist()
+    tall = [LINE * (1 + name.count("<br>")) for name in names]
+    for k, moved in enumerate(_apart(here, tall, room)):
+        figure.add_annotation(
+            x=x[k],
+            y=min(max(y[k], min(low, high)), max(low, high)),
+            text=names[k],
+            showarrow=False,
+            xanchor="left",
+            xshift=GAP,
+            yshift=round(moved - here[k]),
+            align="left",
+            font={"color": lines[k].line.color},
+        )
+    for trace in lines:
+        trace.showlegend = False
+    others = any(trace.name and trace.showlegend is not False for trace in figure.data)
+    figure.update_layout(showlegend=others, margin={"r": round(GAP + 4 + LETTER * widest)})
+    return figure
+
+
+def _two_lines(name: str) -> str:
+    """Break a long name where its halves are most alike."""
+    breaks = [k for k, letter in enumerate(name) if letter == " "]
+    if len(name) <= WIDEST or not breaks:
+        return name
+    k = min(breaks, key=lambda k: abs(2 * k + 1 - len(name)))
+    return f"{name[:k]}<br>{name[k + 1 :]}"
+
+
+def _ends(figure: go.Figure, lines: Sequence[Any], letter: str) -> np.ndarray:
+    """Return where the lines end, as their axis counts it."""
+    found = []
+    for trace in lines:
+        x, y = (np.asarray(values, dtype=float) for values in (trace.x, trace.y))
+        last = np.flatnonzero(np.isfinite(x) & np.isfinite(y))[-1]
+        found.append((x if letter == "x" else y)[last])
+    return np.log10(found) if figure.layout[f"{letter}axis"].type == "log" else np.array(found)
+
+
+def _apart(here: Sequence[float], tall: Sequence[float], room: float) -> list[float]:
+    """Move labels as little as possible until none covers another."""
+    order, places = np.argsort(here, kind="stable"), list(here)
+    for _ in range(100):
+        for below, above in itertools.pairwise(order):
+            over = (tall[below] + tall[above]) / 2 - (places[above] - places[below])
+            if over > 0:
+                places[below] -= over / 2
+                places[above] += over / 2
+        for k in order:
+            places[k] = min(max(places[k], 0), room)
+    return places
 
 
 def cursor(x: float) -> dict[str, Any]:

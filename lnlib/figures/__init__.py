@@ -118,8 +118,8 @@ def grouped(
     return np.array(epochs), groups
 
 
-LETTER, LINE, GAP = 6.8, 15, 8  # pixels: width of a letter, height of a line, from line to label
-WIDEST = 14  # letters: on a phone a wider label would take the room of the lines
+LETTER, LINE, GAP = 6.2, 15, 8  # pixels: width of a letter, height of a line, from line to label
+WIDEST = 16  # letters: on a phone a wider label would take the room of the lines
 AROUND = 66  # pixels of a panel's height that are not the lines'
 
 
@@ -129,7 +129,7 @@ def label_ends(figure: go.Figure) -> go.Figure:
     Names that would cover each other move apart. Where one is too wide the legend stays.
 
     Args:
-        figure: A panel whose axes and height are set.
+        figure: A panel that is complete.
 
     Returns:
         The panel.
@@ -137,7 +137,8 @@ def label_ends(figure: go.Figure) -> go.Figure:
     lines = [
         trace
         for trace in figure.data
-        if "lines" in (trace.mode or "")
+        if trace.type == "scatter"
+        and "lines" in (trace.mode or "")
         and trace.name
         and trace.fill != "toself"
         and trace.showlegend is not False
@@ -148,7 +149,7 @@ def label_ends(figure: go.Figure) -> go.Figure:
     if not lines or widest > WIDEST:
         return figure
     x, y = (_ends(figure, lines, letter) for letter in "xy")
-    low, high = figure.layout.yaxis.range or (min(y), max(y))
+    _, (low, high) = (_range(figure, letter) for letter in "xy")
     room = (figure.layout.height or HEIGHT) - AROUND
     here = (np.clip((y - low) / (high - low), 0, 1) * room).tolist()
     tall = [LINE * (1 + name.count("<br>")) for name in names]
@@ -172,12 +173,27 @@ def label_ends(figure: go.Figure) -> go.Figure:
 
 
 def _two_lines(name: str) -> str:
-    """Break a long name where its halves are most alike."""
+    """Break a long name after a comma, or else where its halves are most alike."""
     breaks = [k for k, letter in enumerate(name) if letter == " "]
     if len(name) <= WIDEST or not breaks:
         return name
-    k = min(breaks, key=lambda k: abs(2 * k + 1 - len(name)))
+    k = min(breaks, key=lambda k: (name[k - 1] != ",", abs(2 * k + 1 - len(name))))
     return f"{name[:k]}<br>{name[k + 1 :]}"
+
+
+def _range(figure: go.Figure, letter: str) -> tuple[float, float]:
+    """Return how far an axis reaches; plotly's own choice would make room for the labels there."""
+    axis = figure.layout[f"{letter}axis"]
+    if axis.range is None:
+        every = np.concatenate([np.asarray(trace[letter], dtype=float) for trace in figure.data])
+        known = every[np.isfinite(every)]
+        if axis.type == "log":
+            known = np.log10(known[known > 0])
+        low, high = known.min(), known.max()
+        pad = 0.04 * (high - low)
+        ends = (low - pad, high + pad)
+        axis.range, axis.autorange = ends[:: -1 if axis.autorange == "reversed" else 1], None
+    return axis.range
 
 
 def _ends(figure: go.Figure, lines: Sequence[Any], letter: str) -> np.ndarray:
@@ -190,17 +206,21 @@ def _ends(figure: go.Figure, lines: Sequence[Any], letter: str) -> np.ndarray:
     return np.log10(found) if figure.layout[f"{letter}axis"].type == "log" else np.array(found)
 
 
-def _apart(here: Sequence[float], tall: Sequence[float], room: float) -> list[float]:
-    """Move labels as little as possible until none covers another."""
-    order, places = np.argsort(here, kind="stable"), list(here)
-    for _ in range(100):
-        for below, above in itertools.pairwise(order):
-            over = (tall[below] + tall[above]) / 2 - (places[above] - places[below])
-            if over > 0:
-                places[below] -= over / 2
-                places[above] += over / 2
-        for k in order:
-            places[k] = min(max(places[k], 0), room)
+def _apart(here: Sequence[float], tall: Sequence[float], room: float) -> np.ndarray:
+    """Move labels as little as possible until none covers another or leaves the room."""
+    order = np.argsort(here, kind="stable")
+    gaps = [(tall[a] + tall[b]) / 2 for a, b in itertools.pairwise(order)]
+    stacked = np.cumsum([0, *gaps])  # where they stand if each touches the next
+    groups: list[tuple[float, int]] = []  # of labels that touch: how far up, how many
+    for k, at in zip(order, stacked, strict=True):
+        groups.append((here[k] - at, 1))
+        while len(groups) > 1 and groups[-2][0] > groups[-1][0]:
+            (one, n), (other, m) = groups[-2:]
+            groups[-2:] = [((n * one + m * other) / (n + m), n + m)]
+    moved = np.concatenate([np.full(n, at) for at, n in groups])
+    places = np.empty(len(order))
+    low, high = tall[order[0]] / 2, room - stacked[-1] - tall[order[-1]] / 2
+    places[order] = stacked + np.clip(moved, low, max(low, high))
     return places
 
 

@@ -576,16 +576,16 @@ def draw_recurrence(bench: Bench, task: tuple[str, str], which: str) -> go.Figur
         customdata=[_time(r["ms"]) for r in rows],
         hovertemplate="%{x}: %{y} times, %{customdata}<extra></extra>",
     )
-    for value, name, dash in (
-        (1.0, "torch.nn, no norm", "solid"),
-        (floor, "the products alone", "dot"),
+    for value, name, thing, dash in (
+        (1.0, "torch.nn, no norm", "none", "dot"),
+        (floor, "the products alone", "ink", "dash"),
     ):
         figure.add_scatter(
             x=names,
             y=_short([value] * len(names)),
             mode="lines",
             name=name,
-            line={"color": COLORS["gray"], "dash": dash, "width": 2.5},
+            line={"color": COLORS[thing], "dash": dash, "width": 2.5},
             hovertemplate=f"%{{y}} times<extra>{name}</extra>",
         )
     both = [r for w in ("forward", "forward + backward") for r in bench.pick(f"LN-{cell} {w}")]

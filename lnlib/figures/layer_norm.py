@@ -12,7 +12,7 @@ import lnlib
 from lnlib import numerics
 from lnlib.colors import COLORS, fade
 from lnlib.explore import Table
-from lnlib.figures import cursor, signs
+from lnlib.figures import cursor, label_ends, signs
 
 # Step by step.
 
@@ -306,7 +306,7 @@ def draw_floats(exponent: float, dtype: str, width: int) -> list[go.Figure]:
              "font": {"color": COLORS["ink"]}}
         ],
     )  # fmt: skip
-    return [errors, _outputs(exponent, dtype, width)]
+    return [label_ends(errors), _outputs(exponent, dtype, width)]
 
 
 def _outputs(exponent: float, dtype: str, width: int) -> go.Figure:
@@ -531,7 +531,7 @@ def _table(x: np.ndarray, title: str, digits: int, limit: float) -> go.Figure:
             z=x,
             x=_units(x.T),
             y=_units(x),
-            text=[[f"{v + 0.0:.{digits}f}" for v in row] for row in x.round(digits)],
+            text=[[_say(v, digits) for v in row] for row in x],
             texttemplate="%{text}",
             coloraxis="coloraxis",
             hovertemplate="row %{y}, feature %{x}: %{text}<extra></extra>",

@@ -488,8 +488,8 @@ def _size(a: np.ndarray) -> np.ndarray:
 
 
 _KINDS = {
-    "each step": ("batch norm, each step its own", NORMS["batch"][1], "solid"),
-    "shared": ("batch norm, one for all steps", COLORS["kept"], "dash"),
+    "each step": ("batch norm, by step", NORMS["batch"][1], "dash"),
+    "shared": ("batch norm, shared", COLORS["kept"], "longdash"),
     "layer": NORMS["layer"],
 }
 

@@ -177,11 +177,13 @@ def draw_spread(x: np.ndarray, h: np.ndarray, params: Params, factor: float) -> 
     """Draw the spread of each gate under no norm, the joint norm and a norm for each gate."""
     found = np.array([spreads(x, h, params, factor, form) for form in SPREADS])
     figure = go.Figure()
-    for (name, color, _), values in zip(GATES.values(), found.T, strict=True):
+    for (gate, (name, color, _)), values in zip(GATES.items(), found.T, strict=True):
         figure.add_bar(
             x=list(SPREADS.values()),
             y=values,
             name=name,
+            text=[gate] * len(SPREADS),
+            textposition="outside",
             marker={"color": color},
             hovertemplate=f"{name}: %{{y:.2f}}<extra>%{{x}}</extra>",
         )

@@ -65,7 +65,8 @@ def test_a_long_name_takes_two_lines_and_one_that_is_longer_leaves_the_legend():
     found = labels(panel(["batch norm, in use", "averages of all batches"]))
     assert set(found) == {"batch norm,<br>in use", "averages of<br>all batches"}
     figure = panel([f"{'x' * (WIDEST + 1)} y", "short"])
-    assert not figure.layout.annotations and figure.layout.showlegend is None
+    assert not figure.layout.annotations
+    assert figure.layout.showlegend is None
 
 
 def test_the_axes_reach_as_far_as_the_lines_whatever_the_names():

@@ -29,6 +29,13 @@ LOGGER = logging.getLogger(__name__)
 WIDGET = "application/vnd.jupyter.widget-view+json"
 FONTS = "output/chtml/fonts/woff-v2"
 MACROS = "input/tex/extensions"
+# Names, brackets and space have the color of the code around them; the tags are a fifth of a page.
+PLAIN = re.compile(r'<span class="(?:n|p|w)">([^<]*)</span>')
+EXPLORER = re.compile(
+    r'(?P<before><div class="ln-explorer" id="(?P<id>[^"]+)".*?<script type="text/plain"'
+    r' class="ln-data")>(?P<states>[^<]+)',
+    re.DOTALL,
+)
 WIDE = "&quot;small&quot;: false"  # a playground with all its controls
 
 
@@ -154,6 +161,7 @@ def finish_page(app, pagename, templatename, context, doctree):
             seen.add(body)
     if 'class="ln-explorer"' in context.get("body", ""):
         hasten(context)
+        context["body"] = apart(context["body"], Path(app.outdir, "_static", "states"), pagename)
     if 'class="ln-playground"' in context.get("body", ""):
         app.add_css_file("playground/playground.css")
         app.add_js_file("playground/playground.js", loading_method="defer")
@@ -162,6 +170,7 @@ def finish_page(app, pagename, templatename, context, doctree):
         context["meta"] = (context.get("meta") or {}) | {"html_theme.sidebar_secondary.remove": ""}
     for wrong, right in MENDED:
         context["body"] = context.get("body", "").replace(wrong, right)
+    context["body"] = PLAIN.sub(r"\1", context["body"])
     if doctree is not None:
         first = next((p.astext() for p in doctree.findall(nodes.paragraph)), "")
         context["metatags"] = context.get("metatags", "") + shared(
@@ -187,6 +196,20 @@ def shared(site, title, said, picture):
     for name, value in properties.items():
         tags.append(f'<meta property="{name}" content="{html.escape(value)}">')
     return "\n".join(tags)
+
+
+def apart(body, folder, pagename):
+    """Put the states of a page's explorers into files of their own, read when they are needed."""
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def write(found):
+        explorer, states = found["id"], found["states"]
+        name = f"{pagename}-{explorer}.js"
+        (folder / name).write_text(f'lnStates("{explorer}","{states}");\n', "utf-8")
+        version = hashlib.sha256(states.encode()).hexdigest()[:8]  # else a browser keeps the old
+        return f'{found["before"]} data-file="states/{name}?v={version}">'
+
+    return EXPLORER.sub(write, body)
 
 
 def hasten(context):

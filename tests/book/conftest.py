@@ -177,7 +177,9 @@ def payloads(built_book):
 
     def read(name):
         source = (built_book / f"{name}.html").read_text("utf-8")
-        return [unpack(data) for data in re.findall(r'class="ln-data">([^<]*)</script>', source)]
+        files = re.findall(r'class="ln-data" data-file="([^"?]*)\?v=', source)
+        written = [(built_book / "_static" / file).read_text("utf-8") for file in files]
+        return [unpack(text.split('"')[3]) for text in written]
 
     return read
 

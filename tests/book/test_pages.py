@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 from playwright.sync_api import TimeoutError
 
-from lnlib import _page
+from lnlib import _page, _still
 
 PHONE = {"width": 390, "height": 844}
 SIZE_LIMIT = 300_000  # bytes of one page's HTML
@@ -17,7 +17,7 @@ INK = "e => getComputedStyle(e.querySelector('.main-svg text')).fill"  # as a fi
 @pytest.fixture(scope="session")
 def opened(visit, built_book, chapter):
     """One visit that several tests look at."""
-    with visit(built_book.as_uri(), chapter) as v:
+    with visit(built_book.as_uri(), chapter, reduced_motion="reduce") as v:
         v.explorers()
         yield v
 
@@ -45,6 +45,7 @@ def test_page_from_a_server_draws_itself_unscrolled_too(visit, http, chapter, pa
 
 def test_every_control_answers_and_draws_its_state(opened, payloads, chapter):
     for root, states in zip(opened.explorers(), payloads(chapter), strict=True):
+        tall = root.bounding_box()["height"]
         for control in root.query_selector_all("input, select"):
             start = seen(root)
             before, changed = control.input_value(), False
@@ -52,6 +53,7 @@ def test_every_control_answers_and_draws_its_state(opened, payloads, chapter):
                 move(opened.page, root, control, value)
                 assert_drawn(root, states)
                 changed |= seen(root) != start
+                assert root.bounding_box()["height"] == tall, "what is below would jump"
             label = root.evaluate("(r, c) => c.labels[0].textContent", control)
             assert changed, f"{label!r} changes neither figure nor sentence"
             move(opened.page, root, control, int(before))
@@ -96,6 +98,28 @@ def test_numbers_behind_a_figure_are_those_it_draws(opened, payloads, chapter):
         summary.click()
 
 
+def test_a_figure_moves_to_the_next_unless_less_motion_is_asked_for(visit, built_book, payloads):
+    """A choice is drawn in several frames; the figures in between are neither of the two."""
+    watch = """(root, wanted) => {
+      const frames = [];
+      new MutationObserver(() => frames.push(JSON.stringify(
+        [...root.querySelectorAll(".ln-panel")].map((p) => p.data.map((t) => t.y)))))
+        .observe(root, { attributeFilter: ["data-frame"] });
+      root.lnFrames = frames;
+    }"""
+    for motion, several in (("no-preference", True), ("reduce", False)):
+        with visit(built_book.as_uri(), "start", reduced_motion=motion) as v:
+            root = v.explorers()[0]
+            wait_drawn(v.page, root)
+            root.evaluate(watch)
+            jump(root.query_selector("input"), 0)
+            wait_drawn(v.page, root)
+            v.page.wait_for_timeout(50)
+            frames = root.evaluate("r => r.lnFrames")
+            assert (len(set(frames)) > 1) == several
+            assert_drawn(root, payloads("start")[0])
+
+
 def said(cell):
     """A cell as a number where it is one: two languages write 1e-7 in two ways."""
     if cell is None:
@@ -107,6 +131,7 @@ def said(cell):
 
 
 def test_every_play_button_runs_to_the_end(opened, payloads, chapter):
+    opened.page.emulate_media(reduced_motion="no-preference")
     for root, states in zip(opened.explorers(), payloads(chapter), strict=True):
         for button in root.query_selector_all(".ln-play"):
             slider = root.evaluate_handle("(r, b) => b.nextElementSibling", button).as_element()
@@ -122,6 +147,7 @@ def test_every_play_button_runs_to_the_end(opened, payloads, chapter):
                 "([r, i]) => r.dataset.state == i", arg=[root, index(root)]
             )
             assert_drawn(root, states)
+    opened.page.emulate_media(reduced_motion="reduce")
 
 
 def test_formulas_are_typeset(opened):
@@ -177,16 +203,47 @@ def test_page_reads_without_javascript(visit, built_book, payloads, chapter):
             assert sentence.is_visible()
             assert sentence.inner_text() in [state["text"] for state in states]
             assert root.locator("noscript").is_visible()
-            assert not root.locator(".ln-panels").is_visible()
+            for panel in root.locator(".ln-panel").all():
+                assert panel.locator(".ln-still div > svg").bounding_box()["width"] > 100
+                assert panel.locator(".ln-still div > svg > :not(.ln-grid)").count()
         assert v.outside == []
+
+
+def test_a_still_has_the_axes_that_plotly_gives_the_figure(opened, payloads, chapter):
+    for root, states in zip(opened.explorers(), payloads(chapter), strict=True):
+        for panel, shown in zip(
+            states[index(root)]["panels"], root.query_selector_all(".ln-panel"), strict=True
+        ):
+            for letter, axis in _still.axes(panel).items():
+                low, high = shown.evaluate("(e, a) => e._fullLayout[a].range", letter)
+                room = (
+                    0.13 * abs(high - low)
+                    if "scaleanchor" not in panel["layout"].get("yaxis", {})
+                    else 1e9
+                )
+                assert abs(axis.low - low) < room, (letter, axis.low, low)
+                assert abs(axis.high - high) < room, (letter, axis.high, high)
 
 
 @pytest.fixture(scope="session")
 def phone(visit, built_book, chapter):
     """The same page on a phone."""
-    with visit(built_book.as_uri(), chapter, viewport=PHONE) as v:
+    with visit(built_book.as_uri(), chapter, viewport=PHONE, reduced_motion="reduce") as v:
         v.explorers()
         yield v
+
+
+def test_a_card_on_a_phone_keeps_its_height(phone, payloads, chapter):
+    rng = random.Random(chapter)
+    for root in phone.explorers():
+        tall, controls = root.bounding_box()["height"], root.query_selector_all("input, select")
+        for _ in range(4 if controls else 0):
+            for control in controls:
+                jump(control, rng.choice(stops(control)))
+            wait_drawn(phone.page, root)
+            assert root.bounding_box()["height"] == tall, root.query_selector(
+                ".ln-text"
+            ).inner_text()
 
 
 def test_phone_scrolls_down_and_never_sideways(phone):
@@ -297,7 +354,9 @@ def assert_says_why(v, states, reason):
     assert root.get_attribute("data-ready") == "failed"
     assert said.startswith(states[index(root)]["text"])
     assert reason in said
-    assert not root.query_selector(".ln-panels").is_visible()
+    assert not root.query_selector(".ln-controls").is_visible()
+    assert all(still.is_visible() for still in root.query_selector_all(".ln-still"))
+    assert root.query_selector(".ln-still svg")
 
 
 def test_print_is_light_and_without_controls(visit, built_book, explored):
@@ -311,6 +370,33 @@ def test_print_is_light_and_without_controls(visit, built_book, explored):
         assert not root.query_selector(".ln-controls").is_visible()
         v.page.evaluate("dispatchEvent(new Event('afterprint'))")
         assert v.page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_answers_stand_at_the_end_of_a_printed_chapter(visit, built_book):
+    """Hints open where they are; afterwards the page is as it was."""
+    with visit(built_book.as_uri(), "one_example") as v:
+        article = v.page.locator("article.bd-article")
+        v.explorers()
+        v.page.wait_for_selector("mjx-container")
+        count = "() => [...document.querySelectorAll('article *')].length"
+        before, order = v.page.evaluate(count), article.inner_text()
+        v.page.emulate_media(media="print")
+        v.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        end = article.locator("section:last-of-type > .ln-answers, :scope > section > .ln-answers")
+        assert end.count() == 1
+        assert end.evaluate("e => !e.nextElementSibling")
+        assert end.locator("li").count() == v.page.locator(".ln-question").count() > 0
+        assert end.locator(".solution").count() == v.page.locator(".exercise").count() > 0
+        assert (
+            article.locator("[data-right]").filter(visible=True).count()
+            == end.locator("li").count()
+        )
+        assert v.page.locator(".ln-question [data-right]").filter(visible=True).count() == 0
+        hidden = article.locator("details:not(.above-input, .ln-numbers, .ln-answer)")
+        assert all(one.get_attribute("open") is not None for one in hidden.all())
+        v.page.evaluate("dispatchEvent(new Event('afterprint'))")
+        v.page.emulate_media(media="screen")
+        assert (v.page.evaluate(count), article.inner_text()) == (before, order)
 
 
 def test_card_keeps_its_height_when_the_figure_comes(visit, http, explored):

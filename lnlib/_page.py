@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 DIGITS = 4
 ARROWS = " ←→↑↓"  # which way an axis runs; in a table of its numbers it runs no way
 LONGEST = 3  # texts: the longest by letters need not be the longest by lines
+PHONE, LINE, TITLE = 760, 50, 28  # pixels: of a screen, below its head; of a control; of a title
+LEAST = 140  # pixels, of a panel on a phone
 SHARED = 24  # shorter pieces of JSON are cheaper repeated than referred to
 _ids = itertools.count(1)
 
@@ -233,12 +235,14 @@ def page(
     for c in controls.values():
         start = start * len(c.values) + c.start
     rows = "".join(_row(f"{uid}-{name}", c) for name, c in controls.items())
+    heights = [
+        max(state["panels"][k]["layout"]["height"] for state in states)
+        for k in range(len(states[start]["panels"]))
+    ]
     panels = "".join(
         f'<div><div class="ln-room"><p class="ln-panel-title">{esc(panel["title"])}</p>'
         f"{room([state['panels'][k]['title'] for state in states])}</div>"
-        f'<div class="ln-panel" style="min-height:'
-        f'{max(state["panels"][k]["layout"]["height"] for state in states)}px">{still(panel)}'
-        "</div></div>"
+        f'<div class="ln-panel" style="--h:{heights[k]}">{still(panel)}</div></div>'
         for k, panel in enumerate(states[start]["panels"])
     )
     return (
@@ -247,7 +251,8 @@ def page(
         f'<p class="ln-title" id="{uid}-title">{esc(title)}</p>'
         + (f'<div class="ln-controls">{rows}</div>' if rows else "")
         + f'<div class="ln-panels" role="img" aria-label="{esc(alt or title)}"'
-        f' aria-describedby="{uid}-text" style="--ln-columns:{columns}">{panels}</div>'
+        f' aria-describedby="{uid}-text" style="--ln-columns:{columns};'
+        f'--ln-shrink:{shrink(heights, len(controls)):.3g}">{panels}</div>'
         f'<div class="ln-room"><p class="ln-text" id="{uid}-text" role="status" aria-live="polite">'
         f"{esc(states[start]['text'])}</p>{room([state['text'] for state in states])}</div>"
         '<details class="ln-numbers"><summary>The numbers behind the figure</summary>'
@@ -257,6 +262,24 @@ def page(
         " The figure is as it is at the start.</p></noscript>"
         f'<script type="text/plain" class="ln-data">{pack(states)}</script></div>'
     )
+
+
+def shrink(heights: list[int], controls: int) -> float:
+    """Return what a phone leaves of the panels' heights, that all stand below their controls.
+
+    Args:
+        heights: Of the panels, in pixels.
+        controls: How many there are; a line each.
+
+    Returns:
+        A factor, at most 1.
+
+    Example:
+        >>> shrink([320, 320, 320], controls=2), shrink([320], controls=1)
+        (0.6, 1.0)
+    """
+    left = PHONE - LINE * controls - TITLE * len(heights)
+    return min(1.0, max(left, LEAST * len(heights)) / sum(heights))
 
 
 def room(texts: list[str]) -> str:

@@ -188,7 +188,7 @@ def test_panel_keeps_the_room_of_its_highest_state():
     rooms = Cards(Explorer(tall, CONTROLS, title="", describe=describe).to_html()).find(
         "div", **{"class": "ln-panel"}
     )
-    assert [room["style"] for room in rooms] == ["min-height:500px", "min-height:320px"]
+    assert [room["style"] for room in rooms] == ["--h:500", "--h:320"]
 
 
 def test_page_carries_no_template_of_plotly():

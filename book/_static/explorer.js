@@ -146,6 +146,8 @@
     const [Plotly, book] = await Promise.all([loadPlotly(), packed(root).then(unpack)]);
     const resolve = resolver(book.pool);
 
+    const shrunk = () => Number(getComputedStyle(panels[0]).getPropertyValue("--ln-now"));
+    let drawnAt = 1;
     let shown = null, round = 0, asked = 0; // what is drawn, the redraw under way, the last move
     async function draw() {
       const mine = ++round, begin = performance.now();
@@ -154,6 +156,7 @@
       if (text.textContent !== said) text.textContent = said;
       if (numbers.open) tabulate(numbers.lastElementChild, goal);
       const look = template(), from = shown;
+      drawnAt = shrunk();
       const still = calm.matches || !from || begin - asked < MORPH;
       asked = begin;
       for (let part = still ? 1 : 0; ;) {
@@ -162,7 +165,7 @@
           titles[k].textContent = title;
           panels[k].querySelector(".ln-still")?.remove();
           return Plotly.react(panels[k], data.map((trace) => ({ ...trace })),
-            { ...structuredClone(layout), template: look },
+            { ...structuredClone(layout), height: layout.height * drawnAt, template: look },
             { responsive: true, displayModeBar: false, doubleClick: false });
         }));
         root.dataset.frame = Number(root.dataset.frame ?? 0) + 1;
@@ -200,6 +203,7 @@
     for (const button of root.querySelectorAll(".ln-play")) player(button, text, moved);
     numbers.addEventListener("toggle", later);
     new MutationObserver(later).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    new ResizeObserver(() => shrunk() !== drawnAt && later()).observe(root);
     drawers.set(root, draw);
     await draw();
     root.dataset.ready = "yes";

@@ -181,6 +181,22 @@ def test_the_keyboard_reaches_a_formula_that_scrolls(visit, built_book):
         assert set(v.page.evaluate(scrolls)) == {0}
 
 
+def test_no_code_is_wider_than_its_box(opened):
+    wide = opened.page.evaluate("""() => {
+      const shut = [...document.querySelectorAll("article details:not([open])")];
+      const off = [...document.querySelectorAll("article .toggle-hidden")];
+      for (const e of shut) e.open = true;
+      for (const e of off) e.classList.remove("toggle-hidden");
+      const code = document.querySelectorAll("article :is(.highlight, .cell_output) pre");
+      const wide = [...code].filter((e) => e.scrollWidth > e.clientWidth + 1);
+      const said = wide.map((e) => e.textContent);
+      for (const e of shut) e.open = false;
+      for (const e of off) e.classList.add("toggle-hidden");
+      return said;
+    }""")
+    assert wide == []
+
+
 def test_images_and_figures_speak(opened):
     silent = opened.page.evaluate(
         "() => [...document.querySelectorAll('article img, article [role=img], article svg')]"
@@ -231,6 +247,16 @@ def phone(visit, built_book, chapter):
     with visit(built_book.as_uri(), chapter, viewport=PHONE, reduced_motion="reduce") as v:
         v.explorers()
         yield v
+
+
+def test_a_control_and_all_that_it_compares_are_on_one_screen_of_a_phone(phone):
+    head = phone.page.locator(".bd-header-article").bounding_box()["height"]
+    for root in phone.explorers():
+        if controls := root.query_selector(".ln-controls"):
+            top = controls.bounding_box()["y"]
+            panels = root.query_selector(".ln-panels").bounding_box()
+            tall = panels["y"] + panels["height"] - top
+            assert tall <= PHONE["height"] - head, root.query_selector(".ln-title").inner_text()
 
 
 def test_a_card_on_a_phone_keeps_its_height(phone, payloads, chapter):

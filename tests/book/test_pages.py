@@ -34,13 +34,8 @@ def test_page_draws_asks_no_network_and_never_complains(opened, chapter, payload
     draws_and_never_complains(opened, payloads(chapter))
 
 
-def test_page_from_a_server_draws_itself_unscrolled_too(visit, http, chapter, payloads):
-    with visit(http, chapter) as v:
-        v.page.wait_for_function(
-            "() => [...document.querySelectorAll('.ln-explorer')]"
-            ".every(e => e.dataset.ready === 'yes')"
-        )
-        draws_and_never_complains(v, payloads(chapter))
+def test_page_from_a_server_draws_itself_unscrolled_too(phone, chapter, payloads):
+    draws_and_never_complains(phone, payloads(chapter))
 
 
 def test_every_control_answers_and_draws_its_state(opened, payloads, chapter):
@@ -242,10 +237,13 @@ def test_a_still_has_the_axes_that_plotly_gives_the_figure(opened, payloads, cha
 
 
 @pytest.fixture(scope="session")
-def phone(visit, built_book, chapter):
-    """The same page on a phone."""
-    with visit(built_book.as_uri(), chapter, viewport=PHONE, reduced_motion="reduce") as v:
-        v.explorers()
+def phone(visit, http, chapter):
+    """The same page on a phone, from a server; nobody has scrolled before it was drawn."""
+    with visit(http, chapter, viewport=PHONE, reduced_motion="reduce") as v:
+        v.page.wait_for_function(
+            "() => [...document.querySelectorAll('.ln-explorer')]"
+            ".every(e => e.dataset.ready === 'yes')"
+        )
         yield v
 
 
@@ -307,15 +305,25 @@ def test_axe_finds_nothing_in_light_and_dark(request, violations, chapter, windo
     page.emulate_media(color_scheme="light")
 
 
-def test_figures_follow_the_theme(visit, built_book, chapter):
-    with visit(built_book.as_uri(), chapter, color_scheme="light") as v:
-        roots = v.explorers()
-        light = [root.evaluate(INK) for root in roots]
-        for button in v.page.query_selector_all(".theme-switch-button")[:1]:
-            while v.page.evaluate("document.documentElement.dataset.theme") != "dark":
-                button.click()
-        for root, before in zip(roots, light, strict=True):
-            v.page.wait_for_function(f"([e, before]) => ({INK})(e) !== before", arg=[root, before])
+def test_figures_follow_the_theme(opened):
+    roots = opened.explorers()
+    light = [root.evaluate(INK) for root in roots]
+    opened.page.emulate_media(color_scheme="dark")
+    for root, before in zip(roots, light, strict=True):
+        opened.page.wait_for_function(f"([e, before]) => ({INK})(e) !== before", arg=[root, before])
+    opened.page.emulate_media(color_scheme="light")
+    for root, before in zip(roots, light, strict=True):
+        opened.page.wait_for_function(f"([e, before]) => ({INK})(e) === before", arg=[root, before])
+
+
+def test_figures_follow_the_button_that_chooses_a_theme(visit, built_book, explored):
+    with visit(built_book.as_uri(), explored, color_scheme="light") as v:
+        root = v.explorers()[0]
+        light = root.evaluate(INK)
+        button = v.page.locator(".theme-switch-button").first
+        while v.page.evaluate("document.documentElement.dataset.theme") != "dark":
+            button.click()
+        v.page.wait_for_function(f"([e, before]) => ({INK})(e) !== before", arg=[root, light])
 
 
 @pytest.mark.parametrize("name", ["start", "one_example", "train_with_four"])

@@ -138,15 +138,10 @@ def control_times(page, roots):
     return times
 
 
-def violations(page):
-    from axe_playwright_python.sync_playwright import Axe
-
-    rules = {"rules": {"label-content-name-mismatch": {"enabled": True}}}
-    return len(Axe().run(page, options=rules).response["violations"])
-
-
 def measure(browser, site, path):
     """Return the rows of one page; none without an explorer."""
+    from tools.axe import violations
+
     raw = path.read_bytes()
     facts = {
         "html_kb": round(len(raw) / 1000),
@@ -157,7 +152,7 @@ def measure(browser, site, path):
     for theme in ("light", "dark"):
         with opened(browser, site, path.name, color_scheme=theme) as (page, asked):
             roots = drawn(page)
-            facts[f"axe_{theme}"] = violations(page)
+            facts[f"axe_{theme}"] = len(violations(page))
             if theme == "light" and roots:
                 anchor = roots[0].get_attribute("id")
                 times = control_times(page, roots)

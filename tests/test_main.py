@@ -21,7 +21,7 @@ from hypothesis import settings as tries
 from hypothesis import strategies as st
 
 from bench import __main__ as bench
-from lnlib.__main__ import EXPERIMENTS, asked, main
+from lnlib.__main__ import EXPERIMENTS, _manual, asked, main
 from lnlib.data import Dataset, load
 from lnlib.data import mnist as mnist_data
 from lnlib.replay import record, sequence, train, weights
@@ -725,6 +725,27 @@ def test_the_help_says_what_is_run_if_nothing_is_given(capsys):
     assert "(default: layer batch none)" in said
     assert "Weight of the newest batch in batch norm's running averages. (default: 0.1)" in said
     assert "(default: 60 on a GPU, as in the paper, and 20 on a CPU)" in said
+
+
+def test_the_help_of_a_setting_is_that_of_the_class_which_says_it_last():
+    class Base:
+        """Settings.
+
+        Args:
+            size: Of :class:`Base`,
+                in two lines.
+            other: Kept.
+        """
+
+    class Further(Base):
+        """More.
+
+        Args:
+            size: Of ``Further``.
+        """
+
+    assert _manual(Base) == {"size": "Of Base, in two lines.", "other": "Kept."}
+    assert _manual(Further) == {"size": "Of Further.", "other": "Kept."}
 
 
 def test_the_process_ends_with_the_status_of_the_command(tmp_path):

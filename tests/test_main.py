@@ -181,6 +181,13 @@ def test_the_recorded_command_asks_for_the_run_and_nothing_else(experiment, draw
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_the_command_of_the_usual_settings_asks_for_them(experiment):
+    chosen, how = module(experiment).Settings(), {"step": "plain", "device": "cpu", "threads": 1}
+    command = recorded_command(experiment, chosen, 0, out=Path("runs"), **how)
+    assert asked(shlex.split(command)[3:]).settings == [chosen]
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_every_record_of_the_book_has_the_name_and_the_command_of_its_settings(experiment):
     paths = sorted(record.folder().glob(f"{experiment}-*.json"))
     assert paths

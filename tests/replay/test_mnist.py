@@ -104,6 +104,21 @@ def test_how_and_where_goes_on_to_the_runs_after_the_step_was_tried(monkeypatch,
     assert len(called) == 1  # to choose would start a compiler, even where all is recorded
 
 
+def test_the_step_that_was_asked_for_takes_the_updates(monkeypatch, digits):
+    made = []
+
+    def make(name, replay):
+        made.append((name, replay))
+        return lambda x, y: (name, x, y)
+
+    monkeypatch.setattr(steps, "make", make)
+    replay = Replay(Settings(hidden=(8,)), digits, step="manual")
+    assert replay.update((1, 2)) == ("manual", 1, 2)
+    assert made == [("manual", replay)]
+    Replay(Settings(hidden=(8,)), digits, step="plain")
+    assert len(made) == 1
+
+
 def test_a_step_is_chosen_for_the_batch_size(monkeypatch, digits):
     called = []
     monkeypatch.setattr(steps, "choose", lambda *given: called.append(given) or "plain")

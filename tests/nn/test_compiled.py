@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from lnlib.nn.kernels import compiled, plain
+from lnlib.nn.kernels import build, compiled, plain
+from lnlib.replay.steps import compiled as step
 
 # Measured: at most 4e-13 of 1 + |expected| over all cases below.
 FLOAT64 = {"rtol": 1e-10, "atol": 1e-10}
@@ -37,6 +38,15 @@ SIZES = {
 def built():
     if not compiled.available():
         pytest.skip(f"no compiled library here: {compiled.reason()}")
+
+
+@pytest.mark.skipif(
+    build._compiler() is None or build.is_switched_off(), reason="no C++ compiler, or unwanted"
+)
+@pytest.mark.parametrize("library", [compiled, step], ids=["recurrences", "step"])
+def test_where_there_is_a_compiler_there_is_the_library(library):
+    # Whatever else tests it skips where it is missing.
+    assert library.available(), library.reason()
 
 
 def numbers(generator, *shape):

@@ -179,16 +179,16 @@ def test_tensors_without_numbers_give_shapes(built, asked):
     assert asked == ["plain"]
 
 
-def run(inputs, h, weight, gain):
+def run(inputs, h, weight, gain, weight_x=None):
     """A simple network, by the compiled path if that can."""
-    product, norm = plain.Product(x(5, 5).to(inputs.dtype), None, ()), (gain, None)
-    given = inputs, [2] * 4, h, weight, norm
+    product = plain.Product(x(5, 5) if weight_x is None else weight_x, None, ())
+    given = inputs, [2] * 4, h, weight, (gain, None)
     return kernels.run("compiled", "rnn", *given, product=product, eps=1e-5)[0]
 
 
-@pytest.mark.parametrize("which", range(4), ids=["inputs", "state", "weight", "gain"])
+@pytest.mark.parametrize("which", range(5), ids=["inputs", "state", "weight", "gain", "product"])
 def test_numbers_that_are_negated_on_reading_are_right(built, which):
-    given = [x(8, 5), x(2, 5), x(5, 5), x(5)]
+    given = [x(8, 5), x(2, 5), x(5, 5), x(5), x(5, 5)]
     lazy = list(given)
     lazy[which] = torch._neg_view(-given[which])
     assert lazy[which].is_neg()

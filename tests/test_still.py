@@ -90,6 +90,12 @@ def test_a_heat_map_has_a_shade_for_each_size_and_sign():
     assert cells == [[0, 0], [0, SIDE / 2], [SIDE / 2, SIDE / 2]]
 
 
+def test_a_scale_of_its_own_is_mixed_from_its_nearest_colors():
+    figure = go.Figure(go.Heatmap(z=[[0, 1, 3]], zmin=0, zmax=4, colorscale=["#000000", "#ffffff"]))
+    found = re.findall(r"#ffffff (\d+)%,#000000", drawn(figure))
+    assert found == ["0", "25", "75"]
+
+
 def test_the_numbers_of_a_heat_map_stand_in_its_cells():
     figure = go.Figure(go.Heatmap(z=[[1, 2]], text=[["one", "<2>"]], texttemplate="%{text}"))
     said = re.findall(r'ln-in" style="left:([\d.]+)%;top:([\d.]+)%">([^<]*)', drawn(figure))

@@ -243,7 +243,7 @@ def draw_rescaled(delta: float, matrix: str, eps: float) -> list[go.Figure]:
             marker={"color": color, "symbol": symbol, "size": 8, "opacity": 0.8},
             hovertemplate=f"%{{x:.2f}} becomes %{{y:.2f}}<extra>{label}</extra>",
         )
-    exponents = np.arange(-3, 4)
+    exponents = np.arange(-2, 3, 2)
     changes.update_layout(
         title=f"Largest change of the state after {SCALED_STEPS} steps",
         height=340,

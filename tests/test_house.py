@@ -36,8 +36,18 @@ MAY_IMPORT = {
     "quiz": {"explore", "_page", "_live"},
     "sheet": {"explore", "_page", "_live", "norm"},
     "playground": {"explore"},
+    "diagrams": {"explore"},
     "exercises": {"norm", "cells", "numerics", "compare", "invariance", "fisher"},
-    "figures": {"explore", "norm", "cells", "numerics", "compare", "invariance", "fisher"},
+    "figures": {
+        "explore",
+        "diagrams",
+        "norm",
+        "cells",
+        "numerics",
+        "compare",
+        "invariance",
+        "fisher",
+    },
 }
 NUMPY_ALONE = ("norm", "cells", "numerics", "compare", "exercises")
 

@@ -95,7 +95,8 @@ def sentence(name: str) -> str:
     others = "do not matter" if alone else "matter"
     return (
         f"{name}: {'' if norm.centers else 'no mean, but '}the {what} of {numbers.size // means} "
-        f"numbers, those of {norm.company}; other examples {others}. {means} {what}s in all."
+        f"numbers, those of {norm.company}; other examples {others}. "
+        f"{means}{' means' * norm.centers} in all."
     ).replace("those of position", "those at position")
 
 

@@ -75,16 +75,10 @@ function lnDiagram(root) {
       .map((line) => [line.dataset.part, line.innerHTML.replace(/^<span.*?<\/span>/, "")]));
     root.classList.add("lnd-live");
     for (const svg of root.querySelectorAll("svg")) {
-      svg.setAttribute("role", "listbox");
-      svg.querySelector("title").remove(); // the browser would show it as a tip over every box
       const boxes = [...svg.querySelectorAll(".box[data-part]")];
-      for (const rest of svg.querySelectorAll(".box:not([data-part])")) {
-        rest.setAttribute("aria-hidden", "true");
-      }
       function show(box) {
         for (const other of boxes) {
           other.classList.toggle("on", other === box);
-          other.setAttribute("aria-selected", other === box);
           other.setAttribute("tabindex", other === (box ?? boxes[0]) ? 0 : -1);
         }
         for (const wire of svg.querySelectorAll(".wire")) {
@@ -93,7 +87,6 @@ function lnDiagram(root) {
         said.innerHTML = box ? lines.get(box.dataset.part) : whole;
       }
       boxes.forEach((box, k) => {
-        box.setAttribute("role", "option");
         box.addEventListener("pointerenter", () => show(box));
         box.addEventListener("focus", () => show(box));
         box.addEventListener("click", () => box.focus());
@@ -105,7 +98,9 @@ function lnDiagram(root) {
           boxes[Math.min(Math.max(to, 0), boxes.length - 1)].focus();
         });
       });
-      svg.addEventListener("pointerleave", () => show(boxes.find((box) => box === document.activeElement)));
+      svg.addEventListener("pointerleave", () => {
+        show(boxes.find((box) => box === document.activeElement));
+      });
       svg.addEventListener("focusout", (event) => svg.contains(event.relatedTarget) || show());
       show();
     }

@@ -90,13 +90,11 @@ class Flow:
             passed by.
         wires: In the order in which they are drawn.
         said: What the whole is, in a sentence.
-        sizes: How many numbers run along a wire: column, row, and what is written there.
     """
 
     boxes: Mapping[str, Box]
     wires: Sequence[Wire]
     said: str
-    sizes: Sequence[tuple[float, float, str]] = ()
 
     def body(self) -> str:
         """Return both drawings, of which one is shown, the sentence, and every box in a line."""
@@ -107,9 +105,9 @@ class Flow:
         return (
             f'<div class="lnd-wide">{self.draw()}</div>'
             f'<div class="lnd-tall">{self.draw(portrait=True)}</div>'
-            f'<p class="lnd-said" role="status">{marked(self.said)}</p>'
+            f'<div class="lnd-lines"><p class="lnd-said" role="status">{marked(self.said)}</p>'
+            f'<ol class="lnd-parts">{lines}</ol></div>'
             '<p class="lnd-hint">What a box does: point at it, or press Tab and the arrow keys.</p>'
-            f'<ol class="lnd-parts">{lines}</ol>'
         )
 
     def draw(self, *, portrait: bool = False) -> str:
@@ -128,13 +126,12 @@ class Flow:
         ]
         width, height = map(max, zip(*edges, strict=True))
         wires = "".join(self._wire(w, place) for w in self.wires)
-        sizes = "".join(_size(place(column, row), text) for column, row, text in self.sizes)
         boxes = "".join(self._box(name, box, place) for name, box in self.boxes.items())
-        said = html.escape(spoken(self.said))
+        role = "group" if any(b.says for b in self.boxes.values()) else "img"
         return (
-            f'<svg viewBox="0 0 {width:g} {height:g}" style="--wide: {width:g}px" role="img"'
-            f' aria-label="{said}"><title>{said}</title>'
-            f'<g class="wires" aria-hidden="true">{wires}{sizes}</g>{boxes}</svg>'
+            f'<svg viewBox="0 0 {width:g} {height:g}" style="--wide: {width:g}px" role="{role}"'
+            f' aria-label="{html.escape(spoken(self.said))}">'
+            f'<g class="wires" aria-hidden="true">{wires}</g>{boxes}</svg>'
         )
 
     def _wire(self, w: Wire, place) -> str:
@@ -189,8 +186,10 @@ class Flow:
         words = f'<text x="{x:g}" y="{y - up:g}">{label}</text>'
         if box.note:
             words += f'<text class="note" x="{x:g}" y="{y + 11:g}">{spans(box.note)}</text>'
-        part = f' data-part="{name}" aria-label="{html.escape(spoken(box.says))}"'
-        return f'<g class="box {box.kind}"{part if box.says else ""}{tone}>{shape}{words}</g>'
+        part = ' aria-hidden="true"'
+        if box.says:
+            part = f' data-part="{name}" role="img" aria-label="{html.escape(spoken(box.says))}"'
+        return f'<g class="box {box.kind}"{part}{tone}>{shape}{words}</g>'
 
 
 def _landscape(column: float, row: float) -> Point:
@@ -218,10 +217,6 @@ def _head(before: Point, tip: Point, size: float) -> tuple[str, Point]:
     left = (x - dx + 0.55 * dy, y - dy - 0.55 * dx)
     right = (x - dx - 0.55 * dy, y - dy + 0.55 * dx)
     return polygon([left, tip, right]), (x - 0.7 * dx, y - 0.7 * dy)
-
-
-def _size(point: Point, text: str) -> str:
-    return f'<text class="size" x="{point[0]:g}" y="{point[1]:g}">{spans(text)}</text>'
 
 
 def _tag(box: Box) -> str:

@@ -249,6 +249,30 @@ def test_without_javascript_and_in_print_every_norm_and_every_line_is_there(brow
     assert bare.locator(".lnd-large").is_hidden()
 
 
+@pytest.mark.parametrize("theme", ["true", "false"], ids=["light", "dark"])
+def test_a_live_notebook_gets_the_same_from_the_widget(browse, theme):
+    page = browse()
+    (widget,) = diagrams.cube().widget().children
+    page.evaluate(
+        """async ([code, style, html, theme]) => {
+          document.querySelector("style").remove(); // the book's own
+          document.body.innerHTML = `<style>${style}</style><main></main>`;
+          document.body.dataset.jpThemeLight = theme;
+          const url = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
+          const model = { get: () => html }, el = document.querySelector("main");
+          (await import(url)).default.render({ model, el });
+        }""",
+        [widget._esm, widget._css, widget.html, theme],
+    )
+    root = page.locator(".lnd-cube")
+    root.locator(".lnd-large").focus()
+    page.keyboard.press("ArrowDown")
+    holds(root.evaluate(LIT), "Layer norm", (1, 2, 2))
+    ground = root.evaluate("e => getComputedStyle(e).backgroundColor.match(/\\d+/g).map(Number)")
+    assert (max(ground) < 60) == (theme == "false")
+    assert page.complaints == []
+
+
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
 def test_axe_finds_nothing_in_both_themes(browse, violations, size):
     page = browse(viewport=size)

@@ -254,7 +254,8 @@ def body() -> str:
         f' tabindex="0" aria-label="{label}" aria-describedby="{{id}}-said">'
         f"{drawing(start, large=True)}</div>"
         f'<p class="lnd-said" id="{{id}}-said" role="status">{html.escape(describe())}</p>'
-        '<p class="lnd-hint">Choose a norm; point at a cell, or press Tab and the arrow keys.</p>'
+        '<p class="lnd-hint">Choose a norm; point at a cell or tap it, or press Tab and the '
+        "arrow keys.</p>"
         f'<script type="application/json" class="lnd-data">'
         f"{json.dumps(data, separators=(',', ':'))}</script>"
     )

@@ -107,7 +107,8 @@ class Flow:
             f'<div class="lnd-tall">{self.draw(portrait=True)}</div>'
             f'<div class="lnd-lines"><p class="lnd-said" role="status">{marked(self.said)}</p>'
             f'<ol class="lnd-parts">{lines}</ol></div>'
-            '<p class="lnd-hint">What a box does: point at it, or press Tab and the arrow keys.</p>'
+            '<p class="lnd-hint">What a box does: point at it or tap it, or press Tab and the '
+            "arrow keys.</p>"
         )
 
     def draw(self, *, portrait: bool = False) -> str:

@@ -325,25 +325,23 @@ def heat(trace: dict, scale: dict, x: Axis, y: Axis) -> str:
     shades = defaultdict(str)
     at = [[axis.number(v) for v in places(trace, axis.letter)] for axis in (x, y)]
     half = [gap(numbers) / 2 for numbers in at]
-    hollow = [trace.get(f"{letter}gap", 0) / 2 for letter in "xy"]
+    # A pixel is about two units of a panel's square.
+    thin, flat = (trace.get(f"{letter}gap", 0) / SIDE for letter in "xy")
+    own = trace.get("colorscale", scale.get("colorscale"))
     for down, row in zip(at[1], trace["z"], strict=True):
         for across, value in zip(at[0], row, strict=True):
             if value is None:
                 continue
-            corner = [x.at(across - half[0]), y.at(down - half[1])]
-            corner += [x.at(across + half[0]), y.at(down + half[1])]
-            # A pixel is about two units of a panel's square.
-            shrunk = [sign * room * 2 / SIDE for sign, room in zip((1, -1), hollow, strict=True)]
-            left, right = sorted((corner[0], corner[2]))
-            top, bottom = sorted((corner[1], corner[3]))
-            inner = (left + shrunk[0], top - shrunk[1], right - shrunk[0], bottom + shrunk[1])
-            shades[shade(value, low, high, trace)] += box(*inner)
+            left, right = sorted(x.at(across + side * half[0]) for side in (-1, 1))
+            top, bottom = sorted(y.at(down + side * half[1]) for side in (-1, 1))
+            inside = box(left + thin, top + flat, right - thin, bottom - flat)
+            shades[shade(value, low, high, own)] += inside
     return "".join(f'<path d="{d}" fill="{ink}"/>' for ink, d in shades.items())
 
 
-def shade(value: float, low: float, high: float, trace: dict) -> str:
+def shade(value: float, low: float, high: float, scale: Any) -> str:
     """Return the color of a cell: toward one end below zero, toward the other above."""
-    if isinstance(scale := trace.get("colorscale"), list):
+    if isinstance(scale, list):
         share = 0 if high == low else min(1, max(0, (value - low) / (high - low)))
         k = next(k for k in range(1, len(scale)) if share <= scale[k][0])
         (start, one), (stop, other) = scale[k - 1 : k + 1]

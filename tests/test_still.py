@@ -81,7 +81,7 @@ def test_bars_begin_at_zero_and_lie_where_they_are_told_to():
 
 def test_a_heat_map_has_a_shade_for_each_size_and_sign():
     figure = go.Figure(go.Heatmap(z=[[-2, 0], [2, None]], coloraxis="coloraxis"))
-    figure.update_layout(coloraxis={"colorscale": "RdBu", "cmid": 0, "cmin": -2, "cmax": 2})
+    figure.update_layout(coloraxis={"cmid": 0, "cmin": -2, "cmax": 2})
     source = drawn(figure)
     assert "var(--ln-low) 100%" in source
     assert "var(--ln-high) 100%" in source

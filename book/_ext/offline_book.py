@@ -2,8 +2,9 @@
 
 - Notebooks run with ``LNLIB_STATIC=1``, so that explorers come out as HTML; their results are
   cached under a hash of everything they read, not of the notebook alone.
-- MathJax and plotly.js are copied from the installed packages; the playground's scripts are put
-  together, and the digits that it learns exported; the colors come from ``lnlib.colors``.
+- MathJax and plotly.js are copied from the installed packages, the colors and the diagrams' script
+  and look from lnlib; the playground's scripts are put together, and the digits that it learns
+  exported.
 - What the reader would miss is a warning: a dead widget, an image without a text. (myst-nb warns of
   an output it cannot show, such as a bare plotly figure. ``-W`` makes a failed build of a warning,
   and the next build looks again.)
@@ -23,7 +24,7 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.util import logging
 
-from lnlib import colors, playground
+from lnlib import colors, diagrams, playground
 
 LOGGER = logging.getLogger(__name__)
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -88,6 +89,7 @@ def copy_vendored(app):
     write_playground(static / "playground")
     (static / "colors.css").write_text(colors.css(), "utf-8")
     app.add_css_file("colors.css")
+    write_diagrams(static / "diagrams")
 
 
 def write_playground(folder):
@@ -97,6 +99,14 @@ def write_playground(folder):
     (folder / "playground.js").write_text(code, "utf-8")
     shutil.copy2(playground.HERE / "playground.css", folder)
     (folder / "digits.js").write_text(f"lnDigits({json.dumps(playground.digits())});\n", "utf-8")
+
+
+def write_diagrams(folder):
+    """Write what lets the diagrams answer, and their look."""
+    folder.mkdir(parents=True, exist_ok=True)
+    code = (diagrams.HERE / "diagrams.js").read_text("utf-8") + diagrams.START
+    (folder / "diagrams.js").write_text(code, "utf-8")
+    shutil.copy2(diagrams.HERE / "diagrams.css", folder)
 
 
 def unwrapped(code):
@@ -167,6 +177,9 @@ def finish_page(app, pagename, templatename, context, doctree):
     if 'class="ln-playground"' in context.get("body", ""):
         app.add_css_file("playground/playground.css")
         app.add_js_file("playground/playground.js", loading_method="defer")
+    if 'class="ln-diagram ' in context.get("body", ""):
+        app.add_css_file("diagrams/diagrams.css")
+        app.add_js_file("diagrams/diagrams.js", loading_method="defer")
     if WIDE in context.get("body", ""):
         # The whole width is the figure's: the list of sections beside it would take a quarter.
         context["meta"] = (context.get("meta") or {}) | {"html_theme.sidebar_secondary.remove": ""}

@@ -158,11 +158,12 @@ def test_a_cell_shows_the_change_of_torchs_layer_norm(images):
     assert figure.data[0].text[i][j] == f"{change:.1f}"
 
 
-def test_blue_is_unchanged_and_orange_changed(images):
+def test_a_cell_is_filled_where_an_output_changes(images):
     (cells,) = figures.draw_table(images, "random", "one layer", 0.0, 3.0).data
     for row, texts in zip(cells.z, cells.text, strict=True):
         for z, text in zip(row, texts, strict=True):
-            assert (z < 0) == (text == "0")
+            assert z >= 0
+            assert (z == 0) == (text == "0")
 
 
 def test_eps_breaks_six_cells(images):

@@ -112,7 +112,7 @@ def test_the_table_shows_what_is_computed():
         lnlib.batch_norm(figures.SAMPLES["0.0948, 0.1644"]),
         atol=EXACT,
     )
-    assert shown.text[0][0] == f"{shown.z[0][0]:.5f}"
+    assert shown.text[0][0] == f"{shown.z[0][0]:.5f}".replace("-", "−")
 
 
 def test_the_table_of_recipes_says_formula_and_numbers():

@@ -14,6 +14,8 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from lnlib._still import still
+
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 
 DIGITS = 4
 ARROWS = " ←→↑↓"  # which way an axis runs; in a table of its numbers it runs no way
+LONGEST = 3  # texts: the longest by letters need not be the longest by lines
+PHONE, LINE, TITLE = 760, 50, 28  # pixels: of a screen, below its head; of a control; of a title
+LEAST = 140  # pixels, of a panel on a phone
 SHARED = 24  # shorter pieces of JSON are cheaper repeated than referred to
 _ids = itertools.count(1)
 
@@ -230,11 +235,15 @@ def page(
     for c in controls.values():
         start = start * len(c.values) + c.start
     rows = "".join(_row(f"{uid}-{name}", c) for name, c in controls.items())
-    # The room of each panel is kept free until it is drawn.
+    heights = [
+        max(state["panels"][k]["layout"]["height"] for state in states)
+        for k in range(len(states[start]["panels"]))
+    ]
     panels = "".join(
-        f'<div><p class="ln-panel-title">{esc(panel["title"])}</p>'
-        f'<div class="ln-panel" style="min-height:{panel["layout"]["height"]}px"></div></div>'
-        for panel in states[start]["panels"]
+        f'<div><div class="ln-room"><p class="ln-panel-title">{esc(panel["title"])}</p>'
+        f"{room([state['panels'][k]['title'] for state in states])}</div>"
+        f'<div class="ln-panel" style="--h:{heights[k]}">{still(panel)}</div></div>'
+        for k, panel in enumerate(states[start]["panels"])
     )
     return (
         f'<div class="ln-explorer" id="{uid}" role="group" aria-labelledby="{uid}-title"'
@@ -242,16 +251,48 @@ def page(
         f'<p class="ln-title" id="{uid}-title">{esc(title)}</p>'
         + (f'<div class="ln-controls">{rows}</div>' if rows else "")
         + f'<div class="ln-panels" role="img" aria-label="{esc(alt or title)}"'
-        f' aria-describedby="{uid}-text" style="--ln-columns:{columns}">{panels}</div>'
-        f'<p class="ln-text" id="{uid}-text" role="status" aria-live="polite">'
-        f"{esc(states[start]['text'])}</p>"
+        f' aria-describedby="{uid}-text" style="--ln-columns:{columns};'
+        f'--ln-shrink:{shrink(heights, len(controls)):.3g}">{panels}</div>'
+        f'<div class="ln-room"><p class="ln-text" id="{uid}-text" role="status" aria-live="polite">'
+        f"{esc(states[start]['text'])}</p>{room([state['text'] for state in states])}</div>"
         '<details class="ln-numbers"><summary>The numbers behind the figure</summary>'
         '<div class="ln-table" tabindex="0" role="region"'
         f' aria-label="The numbers behind: {esc(title)}"></div></details>'
-        '<noscript><p class="ln-note">The figure and its controls need JavaScript (and nothing'
-        " else: no network). The sentence says what it shows at the start.</p></noscript>"
+        '<noscript><p class="ln-note">The controls need JavaScript (and nothing else: no network).'
+        " The figure is as it is at the start.</p></noscript>"
         f'<script type="text/plain" class="ln-data">{pack(states)}</script></div>'
     )
+
+
+def shrink(heights: list[int], controls: int) -> float:
+    """Return what a phone leaves of the panels' heights, that all stand below their controls.
+
+    Args:
+        heights: Of the panels, in pixels.
+        controls: How many there are; a line each.
+
+    Returns:
+        A factor, at most 1.
+
+    Example:
+        >>> shrink([320, 320, 320], controls=2), shrink([320], controls=1)
+        (0.6, 1.0)
+    """
+    left = PHONE - LINE * controls - TITLE * len(heights)
+    return min(1.0, max(left, LEAST * len(heights)) / sum(heights))
+
+
+def room(texts: list[str]) -> str:
+    """Keep the room of the longest of the texts that a place will hold, whatever the width.
+
+    Args:
+        texts: One a state.
+
+    Returns:
+        An unseen ``<span>`` for each of the longest, which the style sheet lays behind the place.
+    """
+    longest = sorted(set(texts), key=len)[-LONGEST:]
+    return "".join(f'<span data-text="{html.escape(t)}"></span>' for t in longest if len(texts) > 1)
 
 
 def _row(uid: str, control: Control) -> str:

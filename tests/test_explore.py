@@ -181,14 +181,14 @@ def test_card_escapes_what_the_author_wrote():
     assert {"<b>&", describe(3, 1.0)} <= set(Cards(source).texts)
 
 
-def test_panel_room_is_kept_before_it_is_drawn():
+def test_panel_keeps_the_room_of_its_highest_state():
     def tall(n, scale):
         return [go.Figure(layout={"height": 100 * n}), go.Figure()]
 
     rooms = Cards(Explorer(tall, CONTROLS, title="", describe=describe).to_html()).find(
         "div", **{"class": "ln-panel"}
     )
-    assert [room["style"] for room in rooms] == ["min-height:300px", "min-height:320px"]
+    assert [room["style"] for room in rooms] == ["--h:500", "--h:320"]
 
 
 def test_page_carries_no_template_of_plotly():

@@ -1,6 +1,7 @@
-"""Take the picture that goes with a shared link: the start page's two networks after 400 updates.
+"""Take the two pictures of the start page after 400 updates of its networks.
 
-Usage: python tools/share.py     from the built book, into book/_static/share.png
+Usage: python -m tools.share     from the built book, into book/_static/share.png, which goes with
+                                 a shared link, and .github/book.png, which the README shows
 """
 
 from pathlib import Path
@@ -10,7 +11,8 @@ from playwright.sync_api import sync_playwright
 from tools.browser import launch
 
 ROOT = Path(__file__).parent.parent
-SIZE = {"width": 1200, "height": 630}  # as those who show links expect it
+SHARED = {"width": 1200, "height": 630}  # as those who show links expect it
+README = {"width": 1300, "height": 860}
 STYLE = """
 .ln-playground { position: fixed !important; inset: 0; z-index: 9999; margin: 0 !important;
   padding: 75px 60px 0; overflow: hidden; background: #fff; }
@@ -23,17 +25,20 @@ COUNT = "Number(document.querySelector('[data-part=count]').textContent) >= 400"
 
 
 def main() -> None:
-    """Let both train, and photograph them."""
+    """Let both train, and photograph them alone and on their page."""
     with sync_playwright() as playwright:
         browser, _ = launch(playwright)
-        page = browser.new_page(viewport=SIZE, color_scheme="light")
+        page = browser.new_page(viewport=README, color_scheme="light")
         page.goto((ROOT / "_build" / "html" / "start.html").as_uri())
-        page.add_style_tag(content=STYLE)
         go = "document.querySelector('[data-part=go]').click()"
         page.evaluate(go)
         page.wait_for_function(COUNT)
         page.evaluate(go)
         page.wait_for_timeout(1000)  # until what is at rest is drawn
+        page.screenshot(path=ROOT / ".github" / "book.png")
+        page.set_viewport_size(SHARED)
+        page.add_style_tag(content=STYLE)
+        page.wait_for_timeout(1000)
         page.screenshot(path=ROOT / "book" / "_static" / "share.png")
         browser.close()
 

@@ -2,8 +2,9 @@
 
 - Notebooks run with ``LNLIB_STATIC=1``, so that explorers come out as HTML; their results are
   cached under a hash of everything they read, not of the notebook alone.
-- MathJax and plotly.js are copied from the installed packages; the playground's scripts are put
-  together, and the digits that it learns exported; the colors come from ``lnlib.colors``.
+- MathJax and plotly.js are copied from the installed packages, the colors and the diagrams' script
+  and look from lnlib; the playground's scripts are put together, and the digits that it learns
+  exported.
 - What the reader would miss is a warning: a dead widget, an image without a text. (myst-nb warns of
   an output it cannot show, such as a bare plotly figure. ``-W`` makes a failed build of a warning,
   and the next build looks again.)
@@ -23,12 +24,19 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.util import logging
 
-from lnlib import colors, playground
+from lnlib import colors, diagrams, playground
 
 LOGGER = logging.getLogger(__name__)
 WIDGET = "application/vnd.jupyter.widget-view+json"
 FONTS = "output/chtml/fonts/woff-v2"
 MACROS = "input/tex/extensions"
+# Names, brackets and space have the color of the code around them; the tags are a fifth of a page.
+PLAIN = re.compile(r'<span class="(?:n|p|w)">([^<]*)</span>')
+EXPLORER = re.compile(
+    r'(?P<before><div class="ln-explorer" id="(?P<id>[^"]+)".*?<script type="text/plain"'
+    r' class="ln-data")>(?P<states>[^<]+)',
+    re.DOTALL,
+)
 WIDE = "&quot;small&quot;: false"  # a playground with all its controls
 
 
@@ -81,6 +89,7 @@ def copy_vendored(app):
     write_playground(static / "playground")
     (static / "colors.css").write_text(colors.css(), "utf-8")
     app.add_css_file("colors.css")
+    write_diagrams(static / "diagrams")
 
 
 def write_playground(folder):
@@ -90,6 +99,14 @@ def write_playground(folder):
     (folder / "playground.js").write_text(code, "utf-8")
     shutil.copy2(playground.HERE / "playground.css", folder)
     (folder / "digits.js").write_text(f"lnDigits({json.dumps(playground.digits())});\n", "utf-8")
+
+
+def write_diagrams(folder):
+    """Write what lets the diagrams answer, and their look."""
+    folder.mkdir(parents=True, exist_ok=True)
+    code = (diagrams.HERE / "diagrams.js").read_text("utf-8") + diagrams.START
+    (folder / "diagrams.js").write_text(code, "utf-8")
+    shutil.copy2(diagrams.HERE / "diagrams.css", folder)
 
 
 def unwrapped(code):
@@ -156,14 +173,19 @@ def finish_page(app, pagename, templatename, context, doctree):
             seen.add(body)
     if 'class="ln-explorer"' in context.get("body", ""):
         hasten(context)
+        context["body"] = apart(context["body"], Path(app.outdir, "_static", "states"), pagename)
     if 'class="ln-playground"' in context.get("body", ""):
         app.add_css_file("playground/playground.css")
         app.add_js_file("playground/playground.js", loading_method="defer")
+    if 'class="ln-diagram ' in context.get("body", ""):
+        app.add_css_file("diagrams/diagrams.css")
+        app.add_js_file("diagrams/diagrams.js", loading_method="defer")
     if WIDE in context.get("body", ""):
         # The whole width is the figure's: the list of sections beside it would take a quarter.
         context["meta"] = (context.get("meta") or {}) | {"html_theme.sidebar_secondary.remove": ""}
     for wrong, right in MENDED:
         context["body"] = context.get("body", "").replace(wrong, right)
+    context["body"] = PLAIN.sub(r"\1", context["body"])
     if doctree is not None:
         first = next((p.astext() for p in doctree.findall(nodes.paragraph)), "")
         context["metatags"] = context.get("metatags", "") + shared(
@@ -189,6 +211,20 @@ def shared(site, title, said, picture):
     for name, value in properties.items():
         tags.append(f'<meta property="{name}" content="{html.escape(value)}">')
     return "\n".join(tags)
+
+
+def apart(body, folder, pagename):
+    """Put the states of a page's explorers into files of their own, read when they are needed."""
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def write(found):
+        explorer, states = found["id"], found["states"]
+        name = f"{pagename}-{explorer}.js"
+        (folder / name).write_text(f'lnStates("{explorer}","{states}");\n', "utf-8")
+        version = hashlib.sha256(states.encode()).hexdigest()[:8]  # else a browser keeps the old
+        return f'{found["before"]} data-file="states/{name}?v={version}">'
+
+    return EXPLORER.sub(write, body)
 
 
 def hasten(context):

@@ -3,17 +3,30 @@
 (() => {
   "use strict";
   const HOME = document.currentScript.src.replace(/[^/]*$/, "");
+  const calm = matchMedia("(prefers-reduced-motion: reduce)");
   const STEP = 400; // ms between two states while playing
+  const MORPH = 200; // ms in which a figure becomes the next
   const REACH = 400; // pixels beyond the window in which a figure is drawn
 
-  let plotly; // one script tag, when the first explorer comes near
-  const loadPlotly = () => (plotly ??= new Promise((done, fail) => {
+  const load = (name) => new Promise((done, fail) => {
     const script = document.createElement("script");
-    script.src = HOME + "plotly/plotly.min.js";
-    script.onload = () => done(window.Plotly);
+    script.src = HOME + name;
+    script.onload = done;
     script.onerror = () => fail(new Error("the file " + script.src + " is missing"));
     document.head.append(script);
-  }));
+  });
+  let plotly; // one script tag, when the first explorer comes near
+  const loadPlotly = () => (plotly ??= load("plotly/plotly.min.js").then(() => window.Plotly));
+
+  /* An explorer's states lie in a file of their own; in a notebook's export, in the page. */
+  const arrived = {};
+  window.lnStates = (explorer, packed) => { arrived[explorer] = packed; };
+  async function packed(root) {
+    const { dataset, textContent } = root.querySelector(".ln-data");
+    if (!dataset.file) return textContent;
+    await load(dataset.file);
+    return arrived[root.id];
+  }
 
   async function unpack(base64) {
     if (!window.DecompressionStream) throw new Error("this browser is too old (before 2023)");
@@ -117,6 +130,18 @@
     }, PAUSE);
   }
 
+  /* A figure on its way to another: numbers move, the rest is the other's at once. */
+  function between(from, to, part) {
+    if (from === to) return to;
+    if (typeof from === "number" && typeof to === "number") return from + (to - from) * part;
+    if (!from || !to || typeof from !== "object" || typeof to !== "object") return to;
+    if (Array.isArray(to)) {
+      const alike = Array.isArray(from) && from.length === to.length;
+      return alike ? to.map((value, i) => between(from[i], value, part)) : to;
+    }
+    return Object.fromEntries(Object.entries(to).map(([k, v]) => [k, between(from[k], v, part)]));
+  }
+
   const drawers = new WeakMap(); // of the explorers that have started
   async function start(root) {
     if (root.dataset.ready) return;
@@ -127,23 +152,38 @@
     const titles = [...root.querySelectorAll(".ln-panel-title")];
     const text = root.querySelector(".ln-text");
     const numbers = root.querySelector(".ln-numbers");
-    const [Plotly, book] = await Promise.all([
-      loadPlotly(), unpack(root.querySelector(".ln-data").textContent)]);
+    const [Plotly, book] = await Promise.all([loadPlotly(), packed(root).then(unpack)]);
     const resolve = resolver(book.pool);
 
+    const shrunk = () => Number(getComputedStyle(panels[0]).getPropertyValue("--ln-now"));
+    let drawnAt = 1;
+    let shown = null, round = 0, asked = 0; // what is drawn, the redraw under way, the last move
     async function draw() {
+      const mine = ++round, begin = performance.now();
       const i = inputs.reduce((n, el, k) => n * sizes[k] + Number(el.value), 0);
-      const state = resolve(book.states[i]);
-      if (text.textContent !== state.text) text.textContent = state.text;
-      const look = template();
-      await Promise.all(state.panels.map(dyed).map(({ title, data, layout }, k) => {
-        titles[k].textContent = title;
-        return Plotly.react(panels[k], data.map((trace) => ({ ...trace })),
-          { ...structuredClone(layout), template: look },
-          { responsive: true, displayModeBar: false, doubleClick: false });
-      }));
-      if (numbers.open) tabulate(numbers.lastElementChild, state.panels);
-      root.dataset.state = i;
+      const { text: said, panels: goal } = resolve(book.states[i]);
+      if (text.textContent !== said) text.textContent = said;
+      if (numbers.open) tabulate(numbers.lastElementChild, goal);
+      const look = template(), from = shown;
+      drawnAt = shrunk();
+      const still = calm.matches || !from || begin - asked < MORPH;
+      asked = begin;
+      for (let part = still ? 1 : 0; ;) {
+        shown = part < 1 ? between(from, goal, part * (2 - part)) : goal;
+        await Promise.all(shown.map(dyed).map(({ title, data, layout }, k) => {
+          titles[k].textContent = title;
+          panels[k].querySelector(".ln-still")?.remove();
+          return Plotly.react(panels[k], data.map((trace) => ({ ...trace })),
+            { ...structuredClone(layout), height: layout.height * drawnAt, template: look },
+            { responsive: true, displayModeBar: false, doubleClick: false });
+        }));
+        root.dataset.frame = Number(root.dataset.frame ?? 0) + 1;
+        if (part === 1 || mine !== round) break;
+        await new Promise(requestAnimationFrame);
+        if (mine !== round) return;
+        part = Math.min(1, (performance.now() - begin) / MORPH);
+      }
+      if (mine === round) root.dataset.state = i;
     }
     let waiting = false;
     const later = () => {
@@ -172,6 +212,7 @@
     for (const button of root.querySelectorAll(".ln-play")) player(button, text, moved);
     numbers.addEventListener("toggle", later);
     new MutationObserver(later).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    new ResizeObserver(() => shrunk() !== drawnAt && later()).observe(root);
     drawers.set(root, draw);
     await draw();
     root.dataset.ready = "yes";
@@ -228,7 +269,6 @@
 
   /* A button that steps its slider to the end; the sentence is not read out meanwhile.
      Where the reader asks for less motion, a press is one step. */
-  const calm = matchMedia("(prefers-reduced-motion: reduce)");
   function player(button, text, moved) {
     const slider = button.nextElementSibling, name = button.getAttribute("aria-label").slice(6);
     let timer = 0;
@@ -265,13 +305,14 @@
     slider.addEventListener("input", () => timer && stop());
   }
 
-  /* Instead of an empty box: why there is no figure, and what it would show at the start. */
+  /* Why nothing moves; the still, if it is there, and the sentence are those of the start. */
   const sentences = new WeakMap();
   const failed = (root) => (error) => {
     root.dataset.ready = "failed";
-    for (const part of root.querySelectorAll(".ln-controls, .ln-panels")) part.hidden = true;
+    root.querySelector(".ln-controls")?.setAttribute("hidden", "");
+    root.querySelector(".ln-panels").hidden = !root.querySelector(".ln-still");
     root.querySelector(".ln-text").textContent = sentences.get(root)
-      + " (This is the start. The figure cannot be shown here: " + error.message + ".)";
+      + " (This is the start. The controls cannot work here: " + error.message + ".)";
   };
 
   /* MathJax, held back in the page's head, keeps the browser as busy as a first figure. */

@@ -6,6 +6,44 @@
   const read = () => { try { return localStorage.getItem(KEY); } catch { return null; } };
   const keep = (value) => { try { localStorage.setItem(KEY, value); } catch { /* forbidden */ } };
 
+  /* What a chapter asks is answered on its last page; returns what undoes it. */
+  function answersAtTheEnd() {
+    const last = document.querySelector("article.bd-article > section");
+    const quizzes = [...document.querySelectorAll("article .ln-quiz")];
+    const solutions = [...document.querySelectorAll("article .solution")];
+    if (!last || !(quizzes.length + solutions.length)) return () => {};
+    const made = (tag, text = "") =>
+      Object.assign(document.createElement(tag), { textContent: text });
+    const end = made("section");
+    end.className = "ln-answers";
+    end.append(made("h2", "Answers"));
+    for (const quiz of quizzes) {
+      const list = made("ol");
+      for (const question of quiz.querySelectorAll(".ln-question")) {
+        const item = made("li");
+        for (const answer of question.querySelectorAll(".ln-answer")) {
+          const [summary, ...rest] = [...answer.children].map((part) => part.cloneNode(true));
+          const option = made("p");
+          option.append(...(question.dataset.kind === "choose" ? summary.childNodes : []));
+          item.append(option, ...rest);
+        }
+        list.append(item);
+      }
+      end.append(list);
+    }
+    const places = solutions.map((solution) => {
+      const place = document.createComment("");
+      solution.replaceWith(place);
+      return place;
+    });
+    end.append(...solutions);
+    last.append(end);
+    return () => {
+      places.forEach((place, i) => place.replaceWith(solutions[i]));
+      end.remove();
+    };
+  }
+
   function start() {
     const cells = document.querySelectorAll("details.above-input");
     const button = document.querySelector(".ln-show-code");
@@ -24,9 +62,10 @@
       });
       show(read() === "yes");
     }
-    // On paper nothing can be opened.
-    let closed = [];
+    // On paper nothing can be opened, and an answer beside its question spoils it.
+    let closed = [], back = () => {};
     addEventListener("beforeprint", () => {
+      back = answersAtTheEnd();
       closed = [...document.querySelectorAll(
         "article details:not([open], .above-input, .ln-numbers, [data-part])")];
       for (const one of closed) one.open = true;
@@ -35,6 +74,7 @@
       }
     });
     addEventListener("afterprint", () => {
+      back();
       for (const one of closed) one.open = false;
       for (const one of document.querySelectorAll("article .ln-was-hidden")) {
         one.classList.replace("ln-was-hidden", "toggle-hidden");

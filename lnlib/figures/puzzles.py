@@ -43,7 +43,7 @@ def overview() -> Table:
     return Table(
         ["puzzle", "who disagrees", "does it matter?"],
         PUZZLES,
-        "Nineteen puzzles, and whether they matter to who runs the code.",
+        "Nineteen puzzles, and whether they matter to anyone who runs the code.",
     )
 
 

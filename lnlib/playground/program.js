@@ -84,7 +84,8 @@ const lnProgram = (() => {
       "    loss.backward()",
       "    optimizer.step()",
       "net.eval()",
-      'print("held-out error", (net(x[train:]).argmax(1) != y[train:]).double().mean().item())',
+      "wrong = net(x[train:]).argmax(1) != y[train:]",
+      'print("held-out error", wrong.double().mean().item())',
       "",
     ].join("\n");
   }

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 from playwright.sync_api import TimeoutError
 
-from lnlib import _page
+from lnlib import _page, _still
 
 PHONE = {"width": 390, "height": 844}
 SIZE_LIMIT = 300_000  # bytes of one page's HTML
@@ -17,7 +17,7 @@ INK = "e => getComputedStyle(e.querySelector('.main-svg text')).fill"  # as a fi
 @pytest.fixture(scope="session")
 def opened(visit, built_book, chapter):
     """One visit that several tests look at."""
-    with visit(built_book.as_uri(), chapter) as v:
+    with visit(built_book.as_uri(), chapter, reduced_motion="reduce") as v:
         v.explorers()
         yield v
 
@@ -34,17 +34,13 @@ def test_page_draws_asks_no_network_and_never_complains(opened, chapter, payload
     draws_and_never_complains(opened, payloads(chapter))
 
 
-def test_page_from_a_server_draws_itself_unscrolled_too(visit, http, chapter, payloads):
-    with visit(http, chapter) as v:
-        v.page.wait_for_function(
-            "() => [...document.querySelectorAll('.ln-explorer')]"
-            ".every(e => e.dataset.ready === 'yes')"
-        )
-        draws_and_never_complains(v, payloads(chapter))
+def test_page_from_a_server_draws_itself_unscrolled_too(phone, chapter, payloads):
+    draws_and_never_complains(phone, payloads(chapter))
 
 
 def test_every_control_answers_and_draws_its_state(opened, payloads, chapter):
     for root, states in zip(opened.explorers(), payloads(chapter), strict=True):
+        tall = root.bounding_box()["height"]
         for control in root.query_selector_all("input, select"):
             start = seen(root)
             before, changed = control.input_value(), False
@@ -52,6 +48,7 @@ def test_every_control_answers_and_draws_its_state(opened, payloads, chapter):
                 move(opened.page, root, control, value)
                 assert_drawn(root, states)
                 changed |= seen(root) != start
+                assert root.bounding_box()["height"] == tall, "what is below would jump"
             label = root.evaluate("(r, c) => c.labels[0].textContent", control)
             assert changed, f"{label!r} changes neither figure nor sentence"
             move(opened.page, root, control, int(before))
@@ -96,6 +93,28 @@ def test_numbers_behind_a_figure_are_those_it_draws(opened, payloads, chapter):
         summary.click()
 
 
+def test_a_figure_moves_to_the_next_unless_less_motion_is_asked_for(visit, built_book, payloads):
+    """A choice is drawn in several frames; the figures in between are neither of the two."""
+    watch = """(root, wanted) => {
+      const frames = [];
+      new MutationObserver(() => frames.push(JSON.stringify(
+        [...root.querySelectorAll(".ln-panel")].map((p) => p.data.map((t) => t.y)))))
+        .observe(root, { attributeFilter: ["data-frame"] });
+      root.lnFrames = frames;
+    }"""
+    for motion, several in (("no-preference", True), ("reduce", False)):
+        with visit(built_book.as_uri(), "start", reduced_motion=motion) as v:
+            root = v.explorers()[0]
+            wait_drawn(v.page, root)
+            root.evaluate(watch)
+            jump(root.query_selector("input"), 0)
+            wait_drawn(v.page, root)
+            v.page.wait_for_timeout(50)
+            frames = root.evaluate("r => r.lnFrames")
+            assert (len(set(frames)) > 1) == several
+            assert_drawn(root, payloads("start")[0])
+
+
 def said(cell):
     """A cell as a number where it is one: two languages write 1e-7 in two ways."""
     if cell is None:
@@ -107,6 +126,7 @@ def said(cell):
 
 
 def test_every_play_button_runs_to_the_end(opened, payloads, chapter):
+    opened.page.emulate_media(reduced_motion="no-preference")
     for root, states in zip(opened.explorers(), payloads(chapter), strict=True):
         for button in root.query_selector_all(".ln-play"):
             slider = root.evaluate_handle("(r, b) => b.nextElementSibling", button).as_element()
@@ -122,6 +142,7 @@ def test_every_play_button_runs_to_the_end(opened, payloads, chapter):
                 "([r, i]) => r.dataset.state == i", arg=[root, index(root)]
             )
             assert_drawn(root, states)
+    opened.page.emulate_media(reduced_motion="reduce")
 
 
 def test_formulas_are_typeset(opened):
@@ -155,6 +176,22 @@ def test_the_keyboard_reaches_a_formula_that_scrolls(visit, built_book):
         assert set(v.page.evaluate(scrolls)) == {0}
 
 
+def test_no_code_is_wider_than_its_box(opened):
+    wide = opened.page.evaluate("""() => {
+      const shut = [...document.querySelectorAll("article details:not([open])")];
+      const off = [...document.querySelectorAll("article .toggle-hidden")];
+      for (const e of shut) e.open = true;
+      for (const e of off) e.classList.remove("toggle-hidden");
+      const code = document.querySelectorAll("article :is(.highlight, .cell_output) pre");
+      const wide = [...code].filter((e) => e.scrollWidth > e.clientWidth + 1);
+      const said = wide.map((e) => e.textContent);
+      for (const e of shut) e.open = false;
+      for (const e of off) e.classList.add("toggle-hidden");
+      return said;
+    }""")
+    assert wide == []
+
+
 def test_images_and_figures_speak(opened):
     silent = opened.page.evaluate(
         "() => [...document.querySelectorAll('article img, article [role=img], article svg')]"
@@ -177,16 +214,60 @@ def test_page_reads_without_javascript(visit, built_book, payloads, chapter):
             assert sentence.is_visible()
             assert sentence.inner_text() in [state["text"] for state in states]
             assert root.locator("noscript").is_visible()
-            assert not root.locator(".ln-panels").is_visible()
+            for panel in root.locator(".ln-panel").all():
+                assert panel.locator(".ln-still div > svg").bounding_box()["width"] > 100
+                assert panel.locator(".ln-still div > svg > :not(.ln-grid)").count()
         assert v.outside == []
 
 
+def test_a_still_has_the_axes_that_plotly_gives_the_figure(opened, payloads, chapter):
+    for root, states in zip(opened.explorers(), payloads(chapter), strict=True):
+        for panel, shown in zip(
+            states[index(root)]["panels"], root.query_selector_all(".ln-panel"), strict=True
+        ):
+            for letter, axis in _still.axes(panel).items():
+                low, high = shown.evaluate("(e, a) => e._fullLayout[a].range", letter)
+                room = (
+                    0.13 * abs(high - low)
+                    if "scaleanchor" not in panel["layout"].get("yaxis", {})
+                    else 1e9
+                )
+                assert abs(axis.low - low) < room, (letter, axis.low, low)
+                assert abs(axis.high - high) < room, (letter, axis.high, high)
+
+
 @pytest.fixture(scope="session")
-def phone(visit, built_book, chapter):
-    """The same page on a phone."""
-    with visit(built_book.as_uri(), chapter, viewport=PHONE) as v:
-        v.explorers()
+def phone(visit, http, chapter):
+    """The same page on a phone, from a server; nobody has scrolled before it was drawn."""
+    with visit(http, chapter, viewport=PHONE, reduced_motion="reduce") as v:
+        v.page.wait_for_function(
+            "() => [...document.querySelectorAll('.ln-explorer')]"
+            ".every(e => e.dataset.ready === 'yes')"
+        )
         yield v
+
+
+def test_a_control_and_all_that_it_compares_are_on_one_screen_of_a_phone(phone):
+    head = phone.page.locator(".bd-header-article").bounding_box()["height"]
+    for root in phone.explorers():
+        if controls := root.query_selector(".ln-controls"):
+            top = controls.bounding_box()["y"]
+            panels = root.query_selector(".ln-panels").bounding_box()
+            tall = panels["y"] + panels["height"] - top
+            assert tall <= PHONE["height"] - head, root.query_selector(".ln-title").inner_text()
+
+
+def test_a_card_on_a_phone_keeps_its_height(phone, payloads, chapter):
+    rng = random.Random(chapter)
+    for root in phone.explorers():
+        tall, controls = root.bounding_box()["height"], root.query_selector_all("input, select")
+        for _ in range(4 if controls else 0):
+            for control in controls:
+                jump(control, rng.choice(stops(control)))
+            wait_drawn(phone.page, root)
+            assert root.bounding_box()["height"] == tall, root.query_selector(
+                ".ln-text"
+            ).inner_text()
 
 
 def test_phone_scrolls_down_and_never_sideways(phone):
@@ -224,15 +305,39 @@ def test_axe_finds_nothing_in_light_and_dark(request, violations, chapter, windo
     page.emulate_media(color_scheme="light")
 
 
-def test_figures_follow_the_theme(visit, built_book, chapter):
-    with visit(built_book.as_uri(), chapter, color_scheme="light") as v:
-        roots = v.explorers()
-        light = [root.evaluate(INK) for root in roots]
-        for button in v.page.query_selector_all(".theme-switch-button")[:1]:
-            while v.page.evaluate("document.documentElement.dataset.theme") != "dark":
-                button.click()
-        for root, before in zip(roots, light, strict=True):
-            v.page.wait_for_function(f"([e, before]) => ({INK})(e) !== before", arg=[root, before])
+PLANTED = """<!doctype html><html lang="en"><title>t</title><main><h1>h</h1><img src="data:,">
+<button aria-label="Go">Stop</button><p style="color: #999; background: #fff">pale</p></main>"""
+
+
+def test_axe_finds_what_is_planted(chromium, violations):
+    page = chromium.new_page()
+    page.set_content(PLANTED)
+    wrong = dict(violations(page))
+    assert set(wrong) == {"image-alt", "label-content-name-mismatch", "color-contrast"}
+    assert wrong["image-alt"] == ['<img src="data:,">']
+    assert [rule for rule, _ in violations(page, colors=True)] == ["color-contrast"]
+    page.close()
+
+
+def test_figures_follow_the_theme(opened):
+    roots = opened.explorers()
+    light = [root.evaluate(INK) for root in roots]
+    opened.page.emulate_media(color_scheme="dark")
+    for root, before in zip(roots, light, strict=True):
+        opened.page.wait_for_function(f"([e, before]) => ({INK})(e) !== before", arg=[root, before])
+    opened.page.emulate_media(color_scheme="light")
+    for root, before in zip(roots, light, strict=True):
+        opened.page.wait_for_function(f"([e, before]) => ({INK})(e) === before", arg=[root, before])
+
+
+def test_figures_follow_the_button_that_chooses_a_theme(visit, built_book, explored):
+    with visit(built_book.as_uri(), explored, color_scheme="light") as v:
+        root = v.explorers()[0]
+        light = root.evaluate(INK)
+        button = v.page.locator(".theme-switch-button").first
+        while v.page.evaluate("document.documentElement.dataset.theme") != "dark":
+            button.click()
+        v.page.wait_for_function(f"([e, before]) => ({INK})(e) !== before", arg=[root, light])
 
 
 @pytest.mark.parametrize("name", ["start", "one_example", "train_with_four"])
@@ -297,7 +402,9 @@ def assert_says_why(v, states, reason):
     assert root.get_attribute("data-ready") == "failed"
     assert said.startswith(states[index(root)]["text"])
     assert reason in said
-    assert not root.query_selector(".ln-panels").is_visible()
+    assert not root.query_selector(".ln-controls").is_visible()
+    assert all(still.is_visible() for still in root.query_selector_all(".ln-still"))
+    assert root.query_selector(".ln-still svg")
 
 
 def test_print_is_light_and_without_controls(visit, built_book, explored):
@@ -311,6 +418,33 @@ def test_print_is_light_and_without_controls(visit, built_book, explored):
         assert not root.query_selector(".ln-controls").is_visible()
         v.page.evaluate("dispatchEvent(new Event('afterprint'))")
         assert v.page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_answers_stand_at_the_end_of_a_printed_chapter(visit, built_book):
+    """Hints open where they are; afterwards the page is as it was."""
+    with visit(built_book.as_uri(), "one_example") as v:
+        article = v.page.locator("article.bd-article")
+        v.explorers()
+        v.page.wait_for_selector("mjx-container")
+        count = "() => [...document.querySelectorAll('article *')].length"
+        before, order = v.page.evaluate(count), article.inner_text()
+        v.page.emulate_media(media="print")
+        v.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        end = article.locator("section:last-of-type > .ln-answers, :scope > section > .ln-answers")
+        assert end.count() == 1
+        assert end.evaluate("e => !e.nextElementSibling")
+        assert end.locator("li").count() == v.page.locator(".ln-question").count() > 0
+        assert end.locator(".solution").count() == v.page.locator(".exercise").count() > 0
+        assert (
+            article.locator("[data-right]").filter(visible=True).count()
+            == end.locator("li").count()
+        )
+        assert v.page.locator(".ln-question [data-right]").filter(visible=True).count() == 0
+        hidden = article.locator("details:not(.above-input, .ln-numbers, .ln-answer)")
+        assert all(one.get_attribute("open") is not None for one in hidden.all())
+        v.page.evaluate("dispatchEvent(new Event('afterprint'))")
+        v.page.emulate_media(media="screen")
+        assert (v.page.evaluate(count), article.inner_text()) == (before, order)
 
 
 def test_card_keeps_its_height_when_the_figure_comes(visit, http, explored):

@@ -199,13 +199,10 @@ def test_no_other_file_has_a_color_of_its_own():
 
 
 def test_every_variable_that_a_style_asks_for_is_there():
-    style = colors.css()
-    known = set(re.findall(r"(--ln-[\w-]+):", style))
-    for path in sources():
-        text = path.read_text("utf-8")
-        own = set(re.findall(r"(--ln-[\w-]+):", text)) | {"--ln-columns"}  # of each explorer
-        asked = set(re.findall(r"var\((--ln-[\w-]+)\)", text))
-        assert asked <= known | own, path
+    texts = {path: path.read_text("utf-8") for path in sources()}
+    known = set(re.findall(r"(--ln-[\w-]+):", " ".join([colors.css(), *texts.values()])))
+    for path, text in texts.items():
+        assert set(re.findall(r"var\((--ln-[\w-]+)\)", text)) <= known, path
 
 
 def test_a_dark_page_has_another_color_for_each_and_for_its_faded_form():

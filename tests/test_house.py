@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "quiz": {"explore", "_page", "_live", "colors"},
     "sheet": {"explore", "_page", "_live", "colors", "norm"},
     "playground": {"explore", "colors"},
-    "diagrams": {"explore"},
+    "diagrams": {"explore", "colors"},
     "exercises": {"norm", "cells", "numerics", "compare", "invariance", "fisher"},
     "figures": {
         "explore",

@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lnlib import colors
 from lnlib.diagrams import cells, cubes, residuals
 from lnlib.diagrams.svg import spoken
 from lnlib.explore import bundle
@@ -61,8 +62,7 @@ class Diagram:
         try:
             shown = _widget_class()(html=self.to_html())
         except ImportError:  # it does not answer, but everything is there
-            style = (HERE / "diagrams.css").read_text("utf-8")
-            shown = ipywidgets.HTML(f"<style>{style}</style>{self.to_html()}")
+            shown = ipywidgets.HTML(f"<style>{_style()}</style>{self.to_html()}")
         return ipywidgets.VBox([shown])
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
@@ -70,6 +70,10 @@ class Diagram:
 
     def __repr__(self) -> str:
         return f"{self.title}. {spoken(self.said)}"
+
+
+def _style() -> str:
+    return colors.css() + (HERE / "diagrams.css").read_text("utf-8")
 
 
 @functools.cache
@@ -84,7 +88,7 @@ def _widget_class() -> type:
             "  lnDiagram(el.firstElementChild);\n"
             "} };\n"
         )
-        _css = (HERE / "diagrams.css").read_text("utf-8")
+        _css = _style()
         html = traitlets.Unicode().tag(sync=True)
 
     return Widget

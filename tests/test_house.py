@@ -36,6 +36,7 @@ MAY_IMPORT = {
     "quiz": {"explore", "_page", "_live"},
     "sheet": {"explore", "_page", "_live", "norm"},
     "playground": {"explore"},
+    "sphere": {"explore"},
     "exercises": {"norm", "cells", "numerics", "compare", "invariance", "fisher"},
     "figures": {"explore", "norm", "cells", "numerics", "compare", "invariance", "fisher"},
 }

@@ -167,6 +167,8 @@
     new MutationObserver(later).observe(document.documentElement, { attributeFilter: ["data-theme"] });
     drawers.set(root, draw);
     await draw();
+    window.lnGrips?.(panels, inputs, (at) =>
+      resolve(book.states[at.reduce((n, v, k) => n * sizes[k] + v, 0)]));
     root.dataset.ready = "yes";
   }
 

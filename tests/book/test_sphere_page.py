@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import lnlib
-from lnlib.sphere import ALT, HERE, cloud, source
+from lnlib.sphere import ALT, HERE, Sphere, cloud, source
 from tools.sphere import STARTS, markup
 
 EXACT = 1e-12
@@ -119,6 +119,29 @@ def test_the_picture_without_javascript_is_the_one_of_the_start(scripts, name):
     assert re.sub(number, "#", kept) == re.sub(number, "#", drawn), "run tools/sphere.py"
     values = (np.array(re.findall(number, text), dtype=float) for text in (kept, drawn))
     np.testing.assert_allclose(*values, atol=0.11, err_msg="run tools/sphere.py")
+
+
+def test_the_notebook_s_widget_draws_the_same_picture(chromium):
+    (widget,) = Sphere(gradient=True).widget().children
+    page = chromium.new_page(reduced_motion="reduce")
+    found = page.evaluate(
+        """async ([code, options]) => {
+          const url = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
+          const { default: widget } = await import(url), el = document.createElement("div");
+          document.body.append(el);
+          const leave = widget.render({ model: { get: () => options }, el });
+          const [svg, said] = ["svg", "[role=status]"].map((part) => el.querySelector(part));
+          const address = location.hash;
+          leave();
+          return [svg.outerHTML, said.textContent, address]; }""",
+        [widget._esm, widget.options],
+    )
+    page.close()
+    kept = " ".join((HERE / "gradient.html").read_text("utf-8").split())
+    svg, said, address = (" ".join(part.split()) for part in found)
+    assert svg.count("<path") == kept.count("<path")
+    assert said in kept
+    assert address == ""
 
 
 # On its page.

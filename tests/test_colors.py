@@ -172,7 +172,10 @@ def test_every_variable_that_a_style_asks_for_is_there():
     known = set(re.findall(r"(--ln-[\w-]+):", style))
     for path in sources():
         text = path.read_text("utf-8")
-        own = set(re.findall(r"(--ln-[\w-]+):", text)) | {"--ln-columns"}  # of each explorer
+        own = set(re.findall(r"(--ln-[\w-]+):", text)) | {
+            "--ln-columns",
+            "--ln-shrink",
+        }  # of each explorer
         asked = set(re.findall(r"var\((--ln-[\w-]+)\)", text))
         assert asked <= known | own, path
 

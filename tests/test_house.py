@@ -38,7 +38,8 @@ MAY_IMPORT = {
     "quiz": {"explore", "_page", "_live", "colors"},
     "sheet": {"explore", "_page", "_live", "colors", "norm"},
     "playground": {"explore", "colors"},
-    "diagrams": {"explore"},
+    "diagrams": {"explore", "colors"},
+    "sphere": {"explore", "colors"},
     "exercises": {"norm", "cells", "numerics", "compare", "invariance", "fisher"},
     "figures": {
         "explore",

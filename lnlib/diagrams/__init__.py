@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lnlib import colors
 from lnlib.diagrams import cells, cubes, residuals
 from lnlib.diagrams.svg import spoken
 from lnlib.explore import bundle
@@ -61,7 +62,7 @@ class Diagram:
         try:
             shown = _widget_class()(html=self.to_html())
         except ImportError:  # it does not answer, but everything is there
-            style = (HERE / "diagrams.css").read_text("utf-8")
+            style = colors.css() + (HERE / "diagrams.css").read_text("utf-8")
             shown = ipywidgets.HTML(f"<style>{style}</style>{self.to_html()}")
         return ipywidgets.VBox([shown])
 
@@ -84,7 +85,7 @@ def _widget_class() -> type:
             "  lnDiagram(el.firstElementChild);\n"
             "} };\n"
         )
-        _css = (HERE / "diagrams.css").read_text("utf-8")
+        _css = colors.css() + (HERE / "diagrams.css").read_text("utf-8")
         html = traitlets.Unicode().tag(sync=True)
 
     return Widget

@@ -342,10 +342,11 @@ def test_a_live_diagram_brings_its_script_and_its_look(name):
     assert widget.html.startswith('<div class="ln-diagram ')
     assert "lnDiagram" in widget._esm
     assert ".ln-diagram" in widget._css
+    assert "--ln-layer: " in widget._css
 
 
 def test_every_tone_of_a_diagram_is_in_its_style_sheet():
     style = (diagrams.HERE / "diagrams.css").read_text("utf-8")
     for name in ALL:
         for tone in re.findall(r"var\(--([\w-]+)\)", ALL[name]().to_html()):
-            assert f"--{tone}: var(--ln-{tone}, " in style, tone
+            assert f"--{tone}: var(--ln-{tone})" in style, tone

@@ -62,8 +62,7 @@ class Diagram:
         try:
             shown = _widget_class()(html=self.to_html())
         except ImportError:  # it does not answer, but everything is there
-            style = colors.css() + (HERE / "diagrams.css").read_text("utf-8")
-            shown = ipywidgets.HTML(f"<style>{style}</style>{self.to_html()}")
+            shown = ipywidgets.HTML(f"<style>{_style()}</style>{self.to_html()}")
         return ipywidgets.VBox([shown])
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
@@ -71,6 +70,10 @@ class Diagram:
 
     def __repr__(self) -> str:
         return f"{self.title}. {spoken(self.said)}"
+
+
+def _style() -> str:
+    return colors.css() + (HERE / "diagrams.css").read_text("utf-8")
 
 
 @functools.cache
@@ -85,7 +88,7 @@ def _widget_class() -> type:
             "  lnDiagram(el.firstElementChild);\n"
             "} };\n"
         )
-        _css = colors.css() + (HERE / "diagrams.css").read_text("utf-8")
+        _css = _style()
         html = traitlets.Unicode().tag(sync=True)
 
     return Widget

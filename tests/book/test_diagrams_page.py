@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lnlib import diagrams
+from lnlib import colors, diagrams
 from lnlib.diagrams import cells, cubes
 from lnlib.diagrams.svg import spoken
 
@@ -37,6 +37,7 @@ LOOK = [
 def page_of_all():
     """Every diagram, as the book has it around an output, 780 pixels on a desk."""
     look = re.sub(r"@import [^;]*;", "", "".join(path.read_text("utf-8") for path in LOOK))
+    look += colors.css()
     shown = [diagrams.cube(), diagrams.lstm(), diagrams.gru(), diagrams.residual(("attention",))]
     outputs = "".join(
         '<div class="cell_output" style="padding: 0"><div class="output text_html">'

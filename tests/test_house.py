@@ -39,6 +39,7 @@ MAY_IMPORT = {
     "sheet": {"explore", "_page", "_live", "colors", "norm"},
     "playground": {"explore", "colors"},
     "diagrams": {"explore", "colors"},
+    "sphere": {"explore", "colors"},
     "exercises": {"norm", "cells", "numerics", "compare", "invariance", "fisher"},
     "figures": {
         "explore",

@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from lnlib.replay import settings
+from lnlib.runs import settings
 
 EXPERIMENTS = {
     "mnist": "the paper's section 6.6, figure 6: batches of 128 and of 4",
@@ -100,9 +100,9 @@ def _parser(arguments: list[str]) -> argparse.ArgumentParser:
 
 def _add_experiment(experiments: argparse._SubParsersAction, name: str) -> None:
     """Add an experiment with a flag for each of its settings and for where and how it runs."""
-    from lnlib.replay import steps
+    from lnlib.experiments.mnist import steps
 
-    module = import_module(f"lnlib.replay.{name}")
+    module = import_module(f"lnlib.experiments.{name}.run")
     about = module.__doc__.partition("\n")[0]
     parser = experiments.add_parser(name, help=EXPERIMENTS[name], description=about)
     manual = _manual(module.Settings)
@@ -169,12 +169,12 @@ def _seed(text: str) -> int:
 
 def _asked(chosen: argparse.Namespace) -> Asked:
     name = chosen.experiment
-    module = import_module(f"lnlib.replay.{name}")
+    module = import_module(f"lnlib.experiments.{name}.run")
     fields = [field.name for field in dataclasses.fields(module.Settings)]
     given = {k: v for k, v in vars(chosen).items() if k in fields}
     named, seeds = list(given), chosen.seeds
     if name == "mnist" and (seeds is None or "epochs" not in given):
-        from lnlib.replay.train import resolve_device
+        from lnlib.runs.train import resolve_device
 
         on_gpu = resolve_device(chosen.device).type == "cuda"
         seeds = list(range(10 if on_gpu else 3)) if seeds is None else seeds
@@ -235,7 +235,7 @@ def _replay(chosen: argparse.Namespace) -> int:
 
     if wanted.threads is not None:
         torch.set_num_threads(wanted.threads)
-    record_all = import_module(f"lnlib.replay.{wanted.experiment}").record_all
+    record_all = import_module(f"lnlib.experiments.{wanted.experiment}.run").record_all
     rank = os.environ.get("RANK")
     if rank is not None:  # torchrun ends its ranks with SIGTERM, some after Ctrl-C as well
         signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -28,7 +28,8 @@ MAY_IMPORT = {
     "fisher": {"norm", "cells", "data"},
     "nn": set(),
     "data": {"_files"},
-    "replay": {"_files", "nn", "data", "norm", "cells"},
+    "runs": {"_files", "nn", "data", "norm", "cells", "experiments"},
+    "experiments": {"_files", "nn", "data", "norm", "cells", "runs"},
     # One room in three files.
     "explore": {"_page", "_live"},
     "_page": {"explore"},
@@ -68,7 +69,7 @@ def test_imports_run_downwards_only(room, path):
             assert rest[0] == room or rest[0] in MAY_IMPORT[room], f"{path} imports {name}"
         if room in NUMPY_ALONE:
             assert first in {*sys.stdlib_module_names, "numpy", "lnlib"}, f"{path} imports {name}"
-        if room not in ("nn", "replay"):
+        if room not in ("nn", "runs", "experiments"):
             assert first != "torch", f"{path} imports {name}"
 
 
@@ -86,7 +87,7 @@ def test_import_lnlib_loads_numpy_and_nothing_heavier():
 
 
 def test_reading_records_needs_no_torch():
-    assert "torch" not in loaded_by("from lnlib.replay import record")
+    assert "torch" not in loaded_by("from lnlib.runs import record")
 
 
 def test_the_version_is_the_same_everywhere():

@@ -20,8 +20,10 @@ from hypothesis import strategies as st
 
 from lnlib.__main__ import EXPERIMENTS, asked, main
 from lnlib.data import mnist as mnist_data
-from lnlib.replay import record, sequence, train, weights
-from lnlib.replay.settings import words
+from lnlib.experiments.sequence import run as sequence
+from lnlib.experiments.weights import run as weights
+from lnlib.runs import record, train
+from lnlib.runs.settings import words
 
 SHORT = {  # a run of a tenth of a second
     "mnist": "--data digits --norm batch --batch-size 400 --hidden 8 --step plain",
@@ -32,7 +34,7 @@ SHORT = {  # a run of a tenth of a second
 
 
 def module(experiment):
-    return importlib.import_module(f"lnlib.replay.{experiment}")
+    return importlib.import_module(f"lnlib.experiments.{experiment}.run")
 
 
 def short(experiment, out, *more):

@@ -46,7 +46,7 @@ def test_wheel_holds_the_library_and_the_records_and_nothing_else(wheel):
         for path in (ROOT / "lnlib").rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    records = {f"lnlib/runs/{path.name}" for path in (ROOT / "book" / "runs").glob("*.json")}
+    records = {f"lnlib/recorded/{path.name}" for path in (ROOT / "book" / "runs").glob("*.json")}
     assert len(records) >= 18
     assert held == library | records
 

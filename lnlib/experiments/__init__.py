@@ -1,0 +1,1 @@
+"""The paper's experiments and ours, run again: one folder an experiment."""

@@ -1,0 +1,1 @@
+"""Sequential digits: a recurrent network reads an image step by step and then says which digit."""

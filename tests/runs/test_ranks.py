@@ -1,0 +1,542 @@
+"""Ranks: who trains what, who writes, what is left when one of them is lost."""
+
+import io
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+from tqdm import tqdm
+
+from lnlib.__main__ import main
+from lnlib.experiments.mnist import run as mnist
+from lnlib.experiments.mnist.steps import graph
+from lnlib.runs import ranks, record, train
+from lnlib.runs.train import Diverged
+
+CPU = torch.device("cpu")
+PATIENCE = 60  # seconds: far more than threads of one process need
+RECORD = {
+    "format": 1,
+    "experiment": "mnist",
+    "paper": {"section": "6.6"},
+    "settings": {"norm": "layer"},
+    "seed": 0,
+    "data": {"name": "digits", "sha256": "0" * 64, "train_cases": 10, "test_cases": 10},
+    "curves": {"x": "epoch", "epoch": [0.0]},
+    "provenance": dict.fromkeys(("lnlib", "commit", "python", "torch", "numpy", "command"), "any")
+    | {"device": "CPU", "threads": 1, "date": "2026-11-20T12:00:00+00:00", "wall_s": 1.0},
+}
+
+
+class Game:
+    """Several ranks in threads of one process, their store in its memory, their work pretended."""
+
+    def __init__(self, folder, *, runs, size, together=1, silence=60, fails=()):
+        paths = [folder / f"run-{n}.json" for n in range(runs)]
+        units = [paths[n : n + together] for n in range(0, runs, together)]
+        self.units = [[(None, 0, path) for path in unit] for unit in units]
+        self.store, self.fails = dist.HashStore(), fails
+        self.teams = [
+            ranks.Ranks(CPU, self.store, rank, size, silence=silence) for rank in range(size)
+        ]
+        self.bar = tqdm(file=io.StringIO())
+        self.trained, self.written, self.said = [], [], None
+
+    def train(self, unit, count):
+        for *_, path in unit:
+            self.trained.append(path.name)
+            time.sleep(0.01)
+            count(10)
+            if path.stem in self.fails:
+                raise Diverged("the training loss is nan")
+            yield path, RECORD
+
+    def on_disk(self, path):
+        assert path.exists(), "the checkpoint would go before the record is there"
+        self.written.append(path.name)
+
+    def start(self, rank):
+        bar = tqdm(disable=True)
+        work = self.teams[rank].work
+        return Bounded(work, self.units, self.train, self.on_disk, bar)
+
+    def play(self, *others):
+        """Let rank 0 work, and ``others`` beside it, to the end."""
+        threads = [self.start(rank) for rank in others]
+        try:
+            work = self.teams[0].work
+            Bounded(work, self.units, self.train, self.on_disk, self.bar).join()
+        except RuntimeError as error:
+            self.said = str(error)
+        for thread in threads:
+            thread.join()
+
+
+class Bounded:
+    """A call in a thread that is waited for, but not for ever."""
+
+    def __init__(self, call, *args):
+        self.error = None
+
+        def run():
+            try:
+                call(*args)
+            except BaseException as error:
+                self.error = error
+
+        self.thread = threading.Thread(target=run, daemon=True)
+        self.thread.start()
+
+    def join(self):
+        """Wait for the call's end; raise what it raised."""
+        self.thread.join(PATIENCE)
+        assert not self.thread.is_alive(), f"still at work after {PATIENCE} s"
+        if self.error is not None:
+            raise self.error
+
+
+def until(true):
+    """Wait until something is true, but not for ever."""
+    deadline = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < deadline, f"not true after {PATIENCE} s"
+        time.sleep(0.01)
+
+
+def names(folder):
+    return sorted(path.name for path in folder.glob("*.json"))
+
+
+@pytest.mark.parametrize("together", [1, 2])
+def test_every_run_is_trained_once_and_recorded_once(tmp_path, together):
+    game = Game(tmp_path, runs=12, size=4, together=together)
+    game.play(1, 2, 3)
+    assert sorted(game.trained) == sorted(game.written) == names(tmp_path)
+    assert len(names(tmp_path)) == 12
+    assert game.said is None
+    assert game.bar.n == 120, "the bar counts the updates of all ranks"
+
+
+def test_ranks_that_find_no_work_leave(tmp_path):
+    game = Game(tmp_path, runs=1, size=3)
+    game.play(1, 2)
+    assert names(tmp_path) == ["run-0.json"]
+    assert game.said is None
+
+
+def test_a_run_that_fails_is_named_when_the_others_are_done(tmp_path):
+    game = Game(tmp_path, runs=6, size=2, fails=("run-1", "run-4"))
+    game.play(1)
+    assert names(tmp_path) == [f"run-{n}.json" for n in (0, 2, 3, 5)]
+    assert sorted(game.written) == names(tmp_path), "the checkpoint of a failed run stays"
+    assert "2 of 6 runs have no record yet" in game.said
+    for name in ("run-1", "run-4"):
+        assert f"{name}: the training loss is nan" in game.said
+
+
+@pytest.mark.parametrize("team", ["ranks", "alone"])
+def test_runs_that_fail_together_are_trained_one_by_one(tmp_path, team):
+    game = Game(tmp_path, runs=4, size=2, together=4, fails=("run-2",))
+    if team == "ranks":
+        game.play(1)
+        assert names(tmp_path) == [f"run-{n}.json" for n in (0, 1, 3)]
+        assert "1 of 4 runs have no record yet:\n  run-2: the training loss" in game.said
+    else:  # stops at the run that fails
+        with pytest.raises(Diverged):
+            ranks.Alone(CPU).work(game.units, game.train, game.on_disk, game.bar)
+        assert names(tmp_path) == ["run-0.json", "run-1.json"]
+    assert sorted(game.written) == names(tmp_path)
+
+
+def test_a_rank_that_falls_silent_is_given_up_and_its_run_named(tmp_path):
+    game = Game(tmp_path, runs=4, size=2, silence=0.3)
+    game.store.add("taken", 1)  # rank 1 takes the first run, and is never heard of again
+    game.play()
+    assert names(tmp_path) == [f"run-{n}.json" for n in (1, 2, 3)]
+    assert "1 of 4 runs have no record yet" in game.said
+    assert "run-0: its rank was lost" in game.said
+
+
+def test_a_rank_keeps_its_checkpoint_until_rank_0_has_written(tmp_path):
+    game = Game(tmp_path, runs=1, size=2)
+    other = game.start(1)
+    until(lambda: game.store.check(["letter/1/0"]))
+    time.sleep(3 * ranks.BEAT / 10)  # it looks for an answer, and there is none
+    assert game.trained == ["run-0.json"]
+    assert not game.written
+    game.play()
+    other.join()
+    assert game.written == ["run-0.json"]
+
+
+def test_a_record_that_does_not_fit_is_the_fault_of_its_run_alone(tmp_path):
+    game = Game(tmp_path, runs=2, size=2)
+
+    def train(unit, count):
+        ((*_, path),) = unit
+        yield path, RECORD | ({"seed": -1} if path.stem == "run-0" else {})
+
+    game.train = train
+    game.play(1)
+    assert names(tmp_path) == ["run-1.json"]
+    assert re.search("run-0: run-0.json: .*seed does not fit", game.said)
+
+
+def test_a_disk_that_is_full_stops_rank_0_at_once(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(record, "write", full)
+    game = Game(tmp_path, runs=2, size=1)
+    with pytest.raises(OSError, match="No space left"):
+        game.play()
+    assert game.trained == ["run-0.json"]
+    assert not game.written
+
+
+def test_a_rank_that_has_lost_rank_0_ends_in_the_middle_of_its_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(ranks, "BEAT", 0.01)
+    game, broken = Game(tmp_path, runs=1, size=2), []
+
+    class Gone:
+        """The store of rank 0, and from some time on a connection that is lost."""
+
+        def __getattr__(self, name):
+            if broken:
+                raise dist.DistNetworkError("connection reset by peer")
+            return getattr(game.store, name)
+
+    game.teams[1].store = Gone()
+
+    def endless(unit, count):
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            count(1)
+            broken.append(True)
+            time.sleep(0.01)
+        yield unit[0][2], RECORD
+
+    game.train = endless
+    with pytest.raises(RuntimeError, match=r"rank 1 can no longer reach rank 0.*goes on from the"):
+        game.start(1).join()
+    assert len(broken) < 1000, "it trained to the end of the run"
+
+
+@pytest.mark.parametrize("ends", [True, False], ids=["by itself", "not by itself"])
+def test_a_rank_whose_launcher_is_gone_is_told_to_end_and_then_ended(monkeypatch, capsys, ends):
+    parents, done = iter([7, 7, 1]), []
+    monkeypatch.setattr(ranks.os, "getppid", lambda: next(parents))
+    monkeypatch.setattr(ranks.os, "kill", lambda *what: done.append(what))
+    monkeypatch.setattr(ranks.os, "_exit", done.append)
+    monkeypatch.setattr(ranks.time, "sleep", done.append)
+    monkeypatch.setenv("RANK", "3")
+    ranks._watch(7)
+    assert done == [ranks.BEAT] * 2 + [(os.getpid(), signal.SIGTERM), ranks.GRACE, 1]
+    assert 2 * ranks.BEAT + ranks.GRACE < 10
+    assert "rank 3: the launcher is gone. Whole epochs are kept" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("variables", [{}, {"WORLD_SIZE": "1"}, {"RANK": "1", "WORLD_SIZE": "2"}])
+def test_a_process_that_no_launcher_has_started_is_alone(monkeypatch, variables):
+    # Some clusters set a few of these for every process.
+    complete = {"RANK": "0", "MASTER_ADDR": "localhost", "MASTER_PORT": "1"}
+    for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    if variables.get("WORLD_SIZE") == "1":
+        variables = complete | variables
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert isinstance(ranks.join(CPU), ranks.Alone)
+
+
+# From here on: real processes. Both ranks are at work before either goes on, and each measurement
+# takes a moment longer, so that a signal meets runs under way without any work for the processor.
+SLOW = """
+import os, sys, time
+from pathlib import Path
+from lnlib.__main__ import main
+from lnlib.experiments.mnist import run as mnist
+
+measure, out = mnist.Replay.measure, Path(sys.argv[-1])
+
+def slow(self):
+    out.with_name(f"at-work-{os.environ['RANK']}").touch()
+    while len(list(out.parent.glob("at-work-*"))) < 2:
+        time.sleep(0.01)
+    time.sleep(0.1)
+    return measure(self)
+
+mnist.Replay.measure = slow
+raise SystemExit(main(sys.argv[1:]))
+"""
+LONG = 600  # seconds: a busy machine takes half a minute to import torch
+RUNS = ["replay", "mnist", "--data", "digits", "--batch-size", "16", "--epochs", "4"]
+RUNS += ["--norm", "layer", "batch", "none", "--seeds", "0", "--threads", "1"]
+RUNS += ["--device", "cpu", "--step", "plain", "--out"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory):
+    """The records of one process."""
+    out = tmp_path_factory.mktemp("unbroken")
+    assert main([*RUNS, str(out)]) == 0
+    return curves(out)
+
+
+def curves(out):
+    kept = {path.name: record.read(path) for path in out.glob("*.json")}
+    for run in kept.values():
+        del run["curves"]["wall_s"], run["provenance"]
+    return kept
+
+
+def checkpoints(out):
+    return list(out.glob(".checkpoints/*.pt"))
+
+
+@pytest.fixture
+def start():
+    """Start a command; what still runs at the end of the test is killed."""
+    started = []
+
+    def one(*command, **variables):
+        process = subprocess.Popen(
+            [sys.executable, *map(str, command)],
+            env=os.environ | {"OMP_NUM_THREADS": "1"} | variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield one
+    for process in started:
+        process.terminate()  # torchrun then ends its ranks
+        if not process.stdout.closed:
+            try:
+                process.communicate(timeout=60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate(timeout=60)
+
+
+@pytest.fixture
+def start_two(start):
+    """Start two ranks as a cluster's own launcher would: nobody ends one when the other dies."""
+
+    def two(*command):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = str(free.getsockname()[1])
+        shared = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        return [start(*command, RANK=rank, LOCAL_RANK=rank, **shared) for rank in "01"]
+
+    return two
+
+
+def wait_for(true, *processes):
+    deadline = time.monotonic() + LONG
+    while not true():
+        assert time.monotonic() < deadline
+        assert all(p.poll() is None for p in processes), [p.communicate() for p in processes]
+        time.sleep(0.01)
+
+
+def children(pid):
+    return [int(c) for c in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def environment(pid):
+    pairs = Path(f"/proc/{pid}/environ").read_text().rstrip("\0").split("\0")
+    return dict(pair.split("=", 1) for pair in pairs)
+
+
+def test_a_rank_that_is_killed_loses_nothing_and_the_next_call_completes(
+    tmp_path, unbroken, start, start_two
+):
+    script, out = tmp_path / "slow.py", tmp_path / "out"
+    script.write_text(SLOW)
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    torchrun = start(*launch, script, *RUNS, out)
+    wait_for(lambda: len(checkpoints(out)) == 2, torchrun)
+    (victim,) = (pid for pid in children(torchrun.pid) if environment(pid).get("RANK") == "1")
+    os.kill(victim, signal.SIGKILL)
+    _, said = torchrun.communicate(timeout=LONG)
+    assert torchrun.returncode != 0
+    assert said.count("the same command goes on from there") == 1
+    recorded = len(curves(out))
+    assert recorded < 3, "it ended before it was broken off"
+
+    first, second = start_two("-m", "lnlib", *RUNS, out)
+    (said, bar), (quiet, noise) = first.communicate(timeout=LONG), second.communicate(timeout=LONG)
+    assert (first.returncode, second.returncode) == (0, 0), (bar, noise)
+    assert curves(out) == unbroken
+    assert not list(out.glob(".checkpoints/*"))
+    assert f"{3 - recorded} runs on 2 ranks, rank 0 on CPU" in said
+    assert "100%" in bar
+    assert not quiet
+    assert "update" not in noise, "a second bar"
+
+
+def test_ranks_end_soon_after_the_launcher_that_was_killed(tmp_path, start):
+    # Runs of hours: nothing else ends them.
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    runs = [*RUNS[:-1], "--epochs", "100000", "--out", tmp_path]
+    torchrun = start(*launch, "-m", "lnlib", *runs)
+    wait_for(lambda: len(checkpoints(tmp_path)) == 2, torchrun)
+    ranks_ = children(torchrun.pid)
+    assert len(ranks_) == 2
+    torchrun.kill()
+    killed = time.monotonic()
+    try:
+        while any(map(lives, ranks_)):
+            assert time.monotonic() < killed + PATIENCE
+            time.sleep(0.05)
+    finally:
+        for pid in filter(lives, ranks_):
+            os.kill(pid, signal.SIGKILL)
+    _, said = torchrun.communicate(timeout=LONG)
+    assert said.count("the launcher is gone. Whole epochs are kept") >= 1
+    assert len(checkpoints(tmp_path)) == 2
+
+
+def lives(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_when_the_writer_is_killed_the_next_call_completes_the_records(
+    tmp_path, unbroken, start_two
+):
+    script, out = tmp_path / "slow.py", tmp_path / "out"
+    script.write_text(SLOW)
+    writer, other = start_two(script, *RUNS, out)
+    wait_for(lambda: len(checkpoints(out)) == 2, writer, other)
+    writer.kill()
+    _, said = other.communicate(timeout=LONG)
+    assert other.returncode == 1
+    assert "rank 1 can no longer reach rank 0" in said
+    assert len(curves(out)) < 3, "it ended before it was broken off"
+    assert main([*RUNS, str(out)]) == 0
+    assert curves(out) == unbroken
+    assert not list(out.glob(".checkpoints/*"))
+
+
+def weights(out, *more):
+    one = ["--norm", "layer", "--optimizer", "sgd", "--scale", "1", "--epochs", "1", "--seeds", "0"]
+    return main(["replay", "weights", *one, "--threads", "1", "--out", str(out), *more])
+
+
+def test_a_checkpoint_that_its_record_has_outlived_is_dropped(tmp_path, capsys):
+    # As a rank leaves it that is killed after rank 0 has written, before it is told so.
+    assert weights(tmp_path) == 0
+    (path,) = tmp_path.glob("*.json")
+    left = tmp_path / ".checkpoints" / f"{path.stem}.pt"
+    left.write_bytes(b"old")
+    os.utime(left, (1, 1))
+    assert weights(tmp_path) == 0
+    assert "1 of 1 runs are recorded already" in capsys.readouterr().out
+    assert not left.exists()
+    left.write_bytes(b"of a repetition that was broken off")
+    assert weights(tmp_path) == 0
+    assert left.exists()
+
+
+@pytest.mark.parametrize("experiment", ["mnist", "noise", "sequence", "weights"])
+@pytest.mark.parametrize("seed", ["-1", "1.5"])
+def test_a_wrong_seed_is_refused_before_the_others_run(tmp_path, capsys, experiment, seed):
+    with pytest.raises(SystemExit):
+        main(["replay", experiment, "--seeds", "0", seed, "--out", str(tmp_path)])
+    assert f"a seed must be a whole number from 0, got '{seed}'" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ([], "at the speed of the book's own CPU runs they take 0:00:01 (h:mm:ss)"),
+        (["--learning-rate", "0.05"], "the bar says within a minute how long the CPU takes"),
+        (["--device", "cpu"], None),  # it was asked for
+    ],
+)
+def test_what_it_means_that_there_is_no_gpu_is_said_once(tmp_path, capsys, monkeypatch, more, says):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert weights(tmp_path, *more) == 0
+    said = capsys.readouterr().out
+    assert said.count("No GPU was found: ") == (says is not None)
+    assert says is None or says in said
+
+
+@pytest.mark.parametrize(
+    ("later", "groups"),
+    [(0, [2, 2]), (1, [2])],
+    ids=["between two epochs", "when one has saved an epoch more"],
+)
+def test_seeds_trained_together_break_off_and_resume_as_they_would_alone(
+    tmp_path, monkeypatch, later, groups
+):
+    chosen = [mnist.Settings(norm="batch", epochs=3, data="digits", hidden=(16, 16))]
+    seeds, alone, out = [0, 1, 2], tmp_path / "alone", tmp_path / "together"
+    options = {"device": "cpu", "step": "plain"}
+    mnist.record_all(chosen, seeds, out=alone, **options)
+    expected, sizes, measured = curves(alone), [], []
+    points = len(next(iter(expected.values()))["curves"]["epoch"])
+    together, measure = graph.Together, mnist.Replay.measure
+
+    def spied(replays):
+        sizes.append(len(replays))
+        return together(replays)
+
+    def broken(self):
+        if len(measured) == 2 * (points - 2) + later:  # in turn, and epochs 2 and 3 are one each
+            raise KeyboardInterrupt
+        measured.append(self.seed)
+        return measure(self)
+
+    monkeypatch.setattr(train, "_side_by_side", lambda *_, **__: 2)
+    monkeypatch.setattr(graph, "Together", spied)
+    monkeypatch.setattr(mnist.Replay, "measure", broken)
+    with pytest.raises(KeyboardInterrupt):
+        mnist.record_all(chosen, seeds, out=out, **options)
+    monkeypatch.setattr(mnist.Replay, "measure", measure)
+    assert len(checkpoints(out)) == 2
+    assert not curves(out)
+    mnist.record_all(chosen, seeds, out=out, **options)
+    assert sizes == groups
+    found = curves(out)
+    assert found.keys() == expected.keys()
+    for name, whole in expected.items():
+        for curve in ("train_nll", "test_nll", "test_error"):  # float32, another order of sums
+            assert found[name]["curves"][curve] == pytest.approx(whole["curves"][curve], rel=1e-3)
+    assert not list(out.glob(".checkpoints/*"))
+
+
+def test_a_rank_that_was_asked_for_other_runs_refuses(tmp_path, monkeypatch):
+    class Misled(ranks.Alone):
+        def agree(self, decide, n):
+            asked, *rest = decide()
+            return [asked + 1, *rest]
+
+    monkeypatch.setattr(ranks, "join", Misled)
+    with pytest.raises(ValueError, match="asked for other runs than rank 0; start all ranks with"):
+        mnist.record_all([mnist.Settings(data="digits")], [0], out=tmp_path, device="cpu")

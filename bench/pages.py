@@ -149,15 +149,10 @@ def control_times(page, roots):
     return times
 
 
-def violations(page):
-    from axe_playwright_python.sync_playwright import Axe
-
-    rules = {"rules": {"label-content-name-mismatch": {"enabled": True}}}
-    return len(Axe().run(page, options=rules).response["violations"])
-
-
 def measure(browser, site, path):
     """Return the rows of one page; none without an explorer."""
+    from tools.axe import violations
+
     raw = path.read_bytes()
     facts = {
         "html_kb": round(len(raw) / 1000),
@@ -169,7 +164,7 @@ def measure(browser, site, path):
         asked_for = {"color_scheme": theme, "reduced_motion": "reduce"}
         with opened(browser, site, path.name, **asked_for) as (page, asked):
             roots = drawn(page)
-            facts[f"axe_{theme}"] = violations(page)
+            facts[f"axe_{theme}"] = len(violations(page))
             if theme == "light" and roots:
                 anchor = roots[0].get_attribute("id")
                 times = control_times(page, roots)

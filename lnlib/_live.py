@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lnlib import _page
+from lnlib import _page, colors
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -18,16 +18,6 @@ if TYPE_CHECKING:
     from lnlib.explore import Control, Explorer, LiveRun
 
 PLOTLY = "application/vnd.plotly.v1+json"
-
-# Mid-tones: each has a contrast above 3 with a white page and with a dark one.
-COLORS = {
-    "blue": "#2f7fc4",
-    "orange": "#cb6120",
-    "green": "#2e8b57",
-    "purple": "#9660c8",
-    "red": "#d1495b",
-    "gray": "#7a828c",
-}
 
 # Python does not know the theme of the notebook: this gray reads on light and on dark, and the
 # style sheet puts the notebook's own text color in its place where there is one.
@@ -40,7 +30,15 @@ STYLE = f"""<style>
 # Not plotly's FigureWidget: each of those brings plotly.js (5 MB) anew, and anywidget never tells
 # one of a change again if it takes more than 2 seconds to start. Here an invisible widget brings
 # plotly.js once; the panels start at once, wait for it, and are told whole figures.
-PLOT = """
+# A figure comes in the colors of a light page; a dark one has another for each.
+PLOT = (
+    f"""
+const DYES = new Map(Object.entries({json.dumps(colors.swap())}));
+const DARK = {json.dumps(", ".join(colors.DARK_PAGE))};
+"""
+    + """
+const dyed = (text) => !document.querySelector(DARK) ? text
+  : text.replace(/#[0-9a-f]{6}\\b|rgba\\([\\d,]+(?=,)/g, (color) => DYES.get(color) ?? color);
 const plotly = (globalThis.lnlibPlotly ??= {});
 plotly.ready ??= new Promise((done, fail) => Object.assign(plotly, { done, fail }));
 export default {
@@ -53,7 +51,7 @@ export default {
   },
   render({ model, el }) {
     if (!model.get("figure")) return;
-    const told = () => JSON.parse(model.get("figure"));
+    const told = () => JSON.parse(dyed(model.get("figure")));
     const plot = document.createElement("div");
     plot.style.minHeight = told().layout.height + "px";
     el.append(plot);
@@ -67,10 +65,13 @@ export default {
       // It is drawn before it has a place in the page, and takes its room when it gets one.
       const fit = () => plot.offsetWidth && Plotly.Plots.resize(plot);
       const room = new ResizeObserver(fit);
+      const theme = new MutationObserver(draw);
+      theme.observe(document.body, { attributeFilter: ["data-jp-theme-light"] });
       draw().then(() => room.observe(el));
       model.on("change:figure", draw);
       leave = () => {
         room.disconnect();
+        theme.disconnect();
         model.off("change:figure", draw);
         Plotly.purge(plot);
       };
@@ -79,6 +80,7 @@ export default {
   },
 };
 """
+)
 
 
 def template() -> dict:
@@ -95,7 +97,10 @@ def template() -> dict:
         "fixedrange": True,
         "title": {"standoff": 8},
     }
-    blue, orange = "rgba(38, 120, 200, {})".format, "rgba(221, 107, 32, {})".format
+    (low, none_low), (high, none_high) = (
+        [colors.fade(colors.COLORS[thing], share) for share in (0.65, 0)]
+        for thing in ("negative", "positive")
+    )
     bar = {"thickness": 10, "outlinewidth": 0, "ticklen": 3}
     heat = {"autocolorscale": True, "colorbar": bar, "textfont": {"color": INK}}
     return {
@@ -105,16 +110,11 @@ def template() -> dict:
             "plot_bgcolor": "rgba(0,0,0,0)",
             "font": {"color": INK, "size": 12},
             "margin": {"l": 12, "r": 16, "t": 12, "b": 12},
-            "colorway": list(COLORS.values()),
+            "colorway": [colors.COLORS[thing] for thing in ("first", "second", "third", "fourth")],
             "colorscale": {
-                "diverging": [
-                    [0, blue(0.65)],
-                    [0.5, blue(0)],
-                    [0.5, orange(0)],
-                    [1, orange(0.65)],
-                ],
-                "sequential": [[0, blue(0)], [1, blue(0.65)]],
-                "sequentialminus": [[0, blue(0.65)], [1, blue(0)]],
+                "diverging": [[0, low], [0.5, none_low], [0.5, none_high], [1, high]],
+                "sequential": [[0, none_high], [1, high]],
+                "sequentialminus": [[0, low], [1, none_low]],
             },
             "coloraxis": {"autocolorscale": True, "colorbar": bar},
             "legend": {"orientation": "h", "yanchor": "bottom", "y": 1, "x": 0},
@@ -344,7 +344,8 @@ def fill(panel: Any, figure: Figure, width: int) -> None:
             return
         fresh = plot_widget(told)
     except ImportError:  # no anywidget: what plotly would display, in a box, at a fixed width
-        figure = go.Figure(parts["data"], shown["layout"] | {"width": width})
+        paper = {"width": width, "paper_bgcolor": colors.CARD[0]}  # light in every theme
+        figure = go.Figure(parts["data"], shown["layout"] | paper)
         data = {PLOTLY: json.loads(figure.to_json())} | figure._repr_mimebundle_()
         output = {"output_type": "display_data", "data": data, "metadata": {}}
         fresh = widgets.Output(outputs=(output,))

@@ -11,14 +11,19 @@ from __future__ import annotations
 import html
 import itertools
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from lnlib.colors import COLORS, fade
+
 SIDE = 1000  # units of a panel's square
 LETTER = 6.4  # pixels, of a tick's label
 DASHES = {"dot": "2 4", "dash": "8 5", "dashdot": "8 4 2 4"}
-INK = "var(--pst-color-text-muted)"
+INK = "var(--ln-gray)"
+_NAMES = {color: f"var(--ln-{thing})" for thing, color in COLORS.items()}
+_FADED = {fade(color).rpartition(",")[0]: name for color, name in _NAMES.items()}
 SHADES = 20  # of a heat map, on each side of its middle
 ROOM = 0.2  # between bars, of a place
 
@@ -142,14 +147,16 @@ def still(panel: dict) -> str:
         "l": 12 + LETTER * (widest + 1.5) + 18 * titled[1],
         "t" if x.layout.get("side") == "top" else "b": 12 + 22 * (x in seen) + 18 * titled[0],
     }
+    room |= layout.get("margin", {})
     style = ";".join(f"--{side}:{pixels:.0f}px" for side, pixels in room.items())
     if "scaleanchor" in y.layout:
         style += f";--ratio:{abs((x.high - x.low) / (y.high - y.low)):.4g}"
-    return (
+    drawing = (
         f'<div class="ln-still" style="{style}" aria-hidden="true">{legend(traces, layout)}'
         f'<div><div><svg viewBox="0 0 {SIDE} {SIDE}" preserveAspectRatio="none">'
         f"{''.join(drawn)}</svg>{''.join(notes)}</div></div></div>"
     )
+    return re.sub(r"#[0-9a-f]{6}\b|rgba\([^)]*\)", dyed, drawing)
 
 
 def axes(panel: dict) -> dict[str, Axis]:
@@ -217,6 +224,14 @@ def labels(axis: Axis) -> list[str]:
     said = [f'<i class="{kind}" style="{edge}:{s:.1%}">{text(t)}</i>' for s, t in axis.ticks()]
     title = axis.layout.get("title", {}).get("text")
     return [*said, f'<b class="{kind}">{text(title)}</b>'] if title else said
+
+
+def dyed(found: re.Match) -> str:
+    """Return a color of the book's by its name, which has another value on a dark page."""
+    solid, _, share = found[0].rpartition(",")
+    if solid in _FADED:
+        return f"color-mix(in srgb,{_FADED[solid]} {float(share[:-1]):.0%},transparent)"
+    return _NAMES.get(found[0], found[0])
 
 
 def text(value: Any) -> str:
@@ -386,9 +401,9 @@ def note(given: dict, x: Axis, y: Axis) -> str:
     rise = {"bottom": "-100%", "top": "0"}.get(given.get("yanchor", "middle"), "-50%")
     font = given.get("font", {})
     ink = f";color:{font['color']}" if "color" in font else ""
-    shift = f";margin-left:{given['xshift']}px" if "xshift" in given else ""
+    shift = f";margin:{-given.get('yshift', 0)}px 0 0 {given.get('xshift', 0)}px"
     return (
-        f'<i class="ln-note-in" style="left:{across:.1%};top:{down:.1%};'
+        f'<i style="left:{across:.1%};top:{down:.1%};'
         f'transform:translate({side},{rise}){ink}{shift}">{text(given["text"])}</i>'
     )
 

@@ -367,7 +367,7 @@ def gru_step_backward(
 def _gru(norms: "_Norms", from_x: np.ndarray, from_h: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return r, z, n and the hidden state's part of the candidate."""
     k = from_h.shape[1] // 3 * 2
-    b = np.broadcast_to(norms.b, from_x.shape[1:])
+    b = norms.b + np.zeros(from_x.shape[1], from_x.dtype)
     r, z = np.split(
         _sigmoid(norms("i", from_x[:, :k]) + norms("h", from_h[:, :k]) + b[:k]), 2, axis=1
     )
@@ -448,7 +448,7 @@ class RecurrentBatchNorm:
         return self._kept[self._known(t)][place][1]
 
     def _known(self, t: int) -> int:
-        return 0 if self.shared else min(t, self.steps - 1)
+        return min(t, self.steps - 1)  # 0 where they are shared
 
     def _update(self, place: str, t: int, z: np.ndarray) -> None:
         mean, var = norm.batch_statistics(z, ddof=1)

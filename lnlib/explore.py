@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lnlib import _live, _page
+from lnlib.colors import COLORS
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -39,8 +40,6 @@ __all__ = [
 
 HEIGHT = 320  # pixels, of a panel that does not say
 REDRAW = 0.2  # seconds between two redraws of a running run
-
-COLORS = _live.COLORS
 
 
 @dataclass(frozen=True)
@@ -154,9 +153,9 @@ class Explorer:
     Args:
         draw: Called with the value of each control by its name; returns one plotly figure or a
             list of them (panels side by side, stacked on a phone). It sets no template and no
-            background: the page does, for light and dark. Colors of its own should be mid-tones
-            (:data:`COLORS`). ``layout.title`` is set as plain text above the panel, which is
-            ``layout.height`` pixels high (320 if unset).
+            background: the page does, for light and dark. Its colors are those of :data:`COLORS`;
+            a dark page draws others in their place. ``layout.title`` is set as plain text above the
+            panel, which is ``layout.height`` pixels high (320 if unset).
         controls: From parameter name to :func:`slider` or :func:`choice`. Empty for a figure.
         title: Heads the card.
         describe: Called like ``draw``; returns the one sentence that says what the figure shows.

@@ -231,7 +231,8 @@ def transform(
         X[:, 0] += s
     first = replace(first, W=W)
     if name == "input_bias":
-        first = replace(first, input_bias=s * rng.normal(size=H))
+        before = 0 if first.input_bias is None else first.input_bias
+        first = replace(first, input_bias=before + s * rng.normal(size=H))
     elif name == "unit_permutation":
         first, rest, order = _permuted(first, rest, rng)
     return X, (first, *rest), order
@@ -306,10 +307,12 @@ def _normalized(norm: str, a: np.ndarray, layer: Layer, eps: float) -> np.ndarra
 def _permuted(
     first: Layer, rest: Sequence[Layer], rng: np.random.Generator
 ) -> tuple[Layer, list[Layer], np.ndarray]:
-    """Put the units, with gain and bias, in another order; the next layer follows them."""
+    """Put the units, with what is theirs, in another order; the next layer follows them."""
     H = len(first.W)
     order = rng.permutation(H)
     own = {} if len(first.gain) < H else {"gain": first.gain[order], "bias": first.bias[order]}
+    if first.input_bias is not None:
+        own["input_bias"] = first.input_bias[order]
     rest = [replace(rest[0], W=rest[0].W[:, order]), *rest[1:]] if rest else []
     return replace(first, W=first.W[order], **own), rest, order
 

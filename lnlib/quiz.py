@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lnlib import colors
 from lnlib.explore import bundle
 
 __all__ = ["Choose", "Number", "Order", "Quiz", "choose", "number", "order"]
@@ -481,10 +482,11 @@ class Quiz:
             head = widgets.HTML(f"<p><b>{i}.</b> {markup(asked.text)}</p>")
             return widgets.VBox([head, *controls, check, said])
 
-        head = [widgets.HTML(f"<b>{markup(self.title)}</b>")] if self.title else []
+        title = f"<b>{markup(self.title)}</b>" if self.title else ""
+        head = widgets.HTML(f"<style>{colors.css()}</style>{title}")
         rows = [question(i, asked) for i, asked in enumerate(self.questions, 1)]
         score.value = scored(first, len(rows))
-        box = widgets.VBox([*head, *rows, score])
+        box = widgets.VBox([head, *rows, score])
         box.add_class("ln-quiz-live")
         return box
 
@@ -573,9 +575,9 @@ def digest(*parts: Any) -> str:
 def feedback(right: bool | None, why: str) -> str:
     """Write what the live widget says; ``None`` is no verdict."""
     verdict = {True: f"<b>{RIGHT}</b> ", False: f"<b>{NOT_YET}</b> ", None: ""}[right]
-    color = {True: "#2e8b57", False: "#d1495b", None: "#7a828c"}[right]
+    color = {True: "holds", False: "fails", None: "gray"}[right]
     return (
-        f'<p role="status" aria-live="polite" style="border-left: 4px solid {color};'
+        f'<p role="status" aria-live="polite" style="border-left: 4px solid var(--ln-{color});'
         f' padding-left: 0.6em; line-height: 1.5">{verdict}{markup(why)}</p>'
     )
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from lnlib import _live, _page
+from lnlib import _live, _page, colors
 from lnlib import norm as norms
 from lnlib.explore import bundle
 
@@ -831,14 +831,17 @@ def _aligned(*tables: list[list[str]]) -> list[str]:
 
 # The live life.
 
-STYLE = """<style>
+STYLE = (
+    f"<style>{colors.css()}"
+    + """
 .ln-sheet-live table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 .ln-sheet-live .sheet-scroll { display: inline-block; max-width: 100%; overflow-x: auto;
   margin-right: 2rem; vertical-align: top; }
 .ln-sheet-live caption { text-align: left; font-weight: 600; }
 .ln-sheet-live :is(td, th) { height: 2.6em; min-width: 3.4em; padding: 0 0.4em; text-align: right;
   line-height: 1.2;
-  box-shadow: inset var(--l, 0px) var(--t, 0px) #2f7fc4, inset var(--r, 0px) var(--b, 0px) #2f7fc4;
+  box-shadow: inset var(--l, 0px) var(--t, 0px) var(--norm),
+    inset var(--r, 0px) var(--b, 0px) var(--norm);
   background: color-mix(in srgb, var(--tone, transparent) var(--share, 0%), transparent); }
 .ln-sheet-live .company { font-weight: 600; }
 .ln-sheet-live .chosen { text-decoration: underline; }
@@ -850,8 +853,8 @@ STYLE = """<style>
 .ln-sheet-live .sheet-margin.mine b { font-weight: 700; }
 .ln-sheet-live .sheet-sr { position: absolute; clip-path: inset(50%); width: 1px; height: 1px;
   overflow: hidden; white-space: nowrap; }
-.ln-sheet-live { --ln-low: rgba(38, 120, 200, 0.65); --ln-high: rgba(221, 107, 32, 0.65); }
 </style>"""
+)
 
 
 def _draw(rng: np.random.Generator, B: int, F: int) -> list[list[str]]:
@@ -969,9 +972,11 @@ def _widget(sheet: Sheet) -> Any:
 
     def show(state):
         reading, esc = sheet.read(state), html.escape
+        thing = state.norm.split()[0].lower()
         warning = f"<p>⚠ {esc(reading.warning)}</p>" if reading.warning else ""
         return (
-            f'{STYLE}<div class="ln-sheet-live">{sheet._tables(state, reading)}'
+            f'{STYLE}<div class="ln-sheet-live" style="--norm: var(--ln-{thing})">'
+            f"{sheet._tables(state, reading)}"
             f"<p>{esc(WORDS['about'][state.norm])}</p>"
             f'<div role="status" aria-live="polite"><p>{esc(reading.text)}</p>{warning}</div>'
             f"<p>{esc(reading.work)}</p></div>"

@@ -21,6 +21,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 MAY_IMPORT = {
     "_files": set(),
     "norm": set(),
+    "colors": set(),
     "cells": {"norm"},
     "numerics": {"norm"},
     "compare": set(),
@@ -31,14 +32,23 @@ MAY_IMPORT = {
     "runs": {"_files", "nn", "data", "norm", "cells", "experiments"},
     "experiments": {"_files", "nn", "data", "norm", "cells", "runs"},
     # One room in three files.
-    "explore": {"_page", "_live"},
+    "explore": {"_page", "_live", "colors"},
     "_page": {"explore"},
-    "_live": {"explore", "_page"},
-    "quiz": {"explore", "_page", "_live"},
-    "sheet": {"explore", "_page", "_live", "norm"},
-    "playground": {"explore"},
+    "_live": {"explore", "_page", "colors"},
+    "quiz": {"explore", "_page", "_live", "colors"},
+    "sheet": {"explore", "_page", "_live", "colors", "norm"},
+    "playground": {"explore", "colors"},
     "exercises": {"norm", "cells", "numerics", "compare", "invariance", "fisher"},
-    "figures": {"explore", "norm", "cells", "numerics", "compare", "invariance", "fisher"},
+    "figures": {
+        "explore",
+        "colors",
+        "norm",
+        "cells",
+        "numerics",
+        "compare",
+        "invariance",
+        "fisher",
+    },
 }
 NUMPY_ALONE = ("norm", "cells", "numerics", "compare", "exercises")
 

@@ -61,6 +61,12 @@ def test_the_table_is_the_papers():
     assert tuple(TABLE_1) == NORMS[:3]
 
 
+@pytest.mark.parametrize("table", [TABLE_1, TABLE_1["layer"]], ids=["rows", "cells"])
+def test_nobody_changes_the_papers_table(table):
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        table["layer"] = True
+
+
 @each_cell
 @each_data
 @pytest.mark.parametrize("strength", [0.1, 3.0, 10.0])
@@ -76,11 +82,17 @@ def test_every_cell_of_table_1_holds(norm, name, data, strength):
         assert change > CHANGED
 
 
-@pytest.mark.skipif("LNLIB_DATA" not in os.environ, reason="LNLIB_DATA names no folder of MNIST")
+@pytest.fixture(scope="module")
+def mnist():
+    if "LNLIB_DATA" not in os.environ:
+        pytest.skip("LNLIB_DATA names no folder of MNIST")
+    return load("mnist").x_train[:64].astype(float)
+
+
 @each_cell
 @pytest.mark.parametrize("strength", [0.1, 3.0])
-def test_every_cell_holds_on_mnist(norm, name, strength):
-    X, rng = load("mnist").x_train[:64].astype(float), np.random.default_rng(0)
+def test_every_cell_holds_on_mnist(mnist, norm, name, strength):
+    X, rng = mnist, np.random.default_rng(0)
     change = measure(norm, name, X=X, layers=network([784, 12], rng), strength=strength, rng=rng)
     assert (change < SAME) if TABLE_1[norm][name] else (change > CHANGED)
 
@@ -264,11 +276,44 @@ def test_what_is_measured_is_the_largest_change_of_an_output(activation):
     expected = max(abs(b - a) for b, a in zip(before.ravel(), after.ravel(), strict=True))
     given = {"X": X, "layers": layers, "strength": 0.7}
     assert measure("layer", "feature_shift", **given, **kept) == expected
-    # What is not given is drawn by rng: data, then layers.
-    drawn = np.random.default_rng(7)
-    given = {"X": drawn.normal(size=(16, 8)), "layers": network([8, 12], drawn)}
-    same = measure("layer", "feature_shift", rng=np.random.default_rng(7), **kept)
-    assert same == measure("layer", "feature_shift", **given, **kept)
+
+
+@pytest.mark.parametrize("seed", [7, None])
+@pytest.mark.parametrize("name", ["input_bias", "unit_permutation"])
+@pytest.mark.parametrize("given", [{}, {"X"}, {"layers"}], ids=str)
+def test_what_is_not_given_is_drawn_in_order_and_from_seed_0_without_a_generator(given, name, seed):
+    here = np.random.default_rng(1)
+    X, layers = here.normal(size=(5, 9)), network([9, 12], here, norm="group")
+    rng = np.random.default_rng(seed or 0)
+    # Data, layers, then what the transformation draws.
+    if "X" not in given:
+        X = rng.normal(size=(16, 9 if "layers" in given else 8))
+    if "layers" not in given:
+        layers = network([X.shape[1], 12], rng, norm="group")
+    changed_X, changed, order = transform(name, X, layers, rng=rng)
+    before, after = output("group", X, layers), output("group", changed_X, changed)
+    typed = {k: v for k, v in {"X": X, "layers": layers}.items() if k in given}
+    drawn = None if seed is None else np.random.default_rng(seed)
+    actual = measure("group", name, rng=drawn, **typed)
+    assert actual == np.abs(after - before[:, order]).max() > CHANGED
+    if seed is None and given == {"layers"}:
+        (alone,), _ = transform(name, X, layers)[1:]
+        (same,), _ = transform(name, X, layers, rng=np.random.default_rng(0))[1:]
+        np.testing.assert_array_equal(alone.W, same.W)
+        assert alone.input_bias is same.input_bias is None or np.array_equal(
+            alone.input_bias, same.input_bias
+        )
+
+
+def test_a_bias_before_the_norm_is_added_to_one_that_is_there_and_goes_with_its_unit():
+    rng = np.random.default_rng(0)
+    X, (layer,) = rng.normal(size=(5, 8)), network([8, 12], rng)
+    layers = (replace(layer, input_bias=rng.normal(size=12)),)
+    _, (twice,), _ = transform("input_bias", X, layers, strength=0.5, rng=np.random.default_rng(5))
+    expected = layers[0].input_bias + 0.5 * np.random.default_rng(5).normal(size=12)
+    np.testing.assert_allclose(twice.input_bias, expected, rtol=1e-15)
+    assert measure("layer", "unit_permutation", X=X, layers=layers) < SAME
+    assert measure("batch", "input_bias", X=X, layers=layers) < SAME
 
 
 def test_a_network_is_drawn_as_said():
@@ -307,7 +352,11 @@ def test_a_transformation_changes_something_and_leaves_its_arguments(name):
 
 
 MISTAKES = {
-    "norm": (lambda: measure("spectral", "dataset_rescaling"), "norm must be one of batch"),
+    "norm": (lambda: measure("spectral", "dataset_rescaling"), "^measure: norm must be one of b"),
+    "norm of a network": (
+        lambda: network([8, 12], np.random.default_rng(0), norm="spectral"),
+        "^network: norm must be one of batch.*; got 'spectral'",
+    ),
     "name": (lambda: measure("layer", "scaling"), "name must be one of weight_matrix"),
     "factor": (
         lambda: measure("layer", "dataset_rescaling", strength=-1),
@@ -318,6 +367,7 @@ MISTAKES = {
         "activation must be one of identity",
     ),
     "sizes": (lambda: network([8], np.random.default_rng(0)), "at least two numbers"),
+    "no units": (lambda: network([8, 0], np.random.default_rng(0)), r"from 1, got \[8, 0\]"),
     "groups": (
         lambda: network([8, 6], np.random.default_rng(0), norm="group"),
         "a multiple of 4 units, got 6",

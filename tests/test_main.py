@@ -7,18 +7,22 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import types
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import settings as tries
 from hypothesis import strategies as st
 
-from lnlib.__main__ import EXPERIMENTS, asked, main
+from bench import __main__ as bench
+from lnlib.__main__ import EXPERIMENTS, _manual, asked, main
+from lnlib.data import Dataset, load
 from lnlib.data import mnist as mnist_data
 from lnlib.experiments.sequence import run as sequence
 from lnlib.experiments.weights import run as weights
@@ -51,7 +55,7 @@ def refused(arguments, capsys):
     except SystemExit as end:
         status = end.code
     said = capsys.readouterr()
-    assert status in (1, 2)
+    assert status == (2 if "; see python -m lnlib" in said.err else 1)
     assert said.out == ""
     assert re.fullmatch(r"lnlib[ :][^\n]+\n", said.err), said.err
     return said.err
@@ -179,6 +183,13 @@ def test_the_recorded_command_asks_for_the_run_and_nothing_else(experiment, draw
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_the_command_of_the_usual_settings_asks_for_them(experiment):
+    chosen, how = module(experiment).Settings(), {"step": "plain", "device": "cpu", "threads": 1}
+    command = recorded_command(experiment, chosen, 0, out=Path("runs"), **how)
+    assert asked(shlex.split(command)[3:]).settings == [chosen]
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_every_record_of_the_book_has_the_name_and_the_command_of_its_settings(experiment):
     paths = sorted(record.folder().glob(f"{experiment}-*.json"))
     assert paths
@@ -233,8 +244,15 @@ def test_a_gpu_runs_the_whole_of_figure_6(monkeypatch):
     found = asked(["replay", "mnist"])
     assert {s.epochs for s in found.settings} == {60}
     assert found.seeds == list(range(10))
-    found = asked(["replay", "mnist", "--epochs", "2", "--seeds", "7"])
-    assert ({s.epochs for s in found.settings}, found.seeds) == ({2}, [7])
+    for typed, epochs, seeds in [
+        ("--epochs 2 --seeds 7", 2, [7]),
+        ("--epochs 2", 2, list(range(10))),
+        ("--seeds 7", 60, [7]),
+        ("--device cpu", 20, [0, 1, 2]),
+        ("--device cpu --seeds 7", 20, [7]),
+    ]:
+        found = asked(["replay", "mnist", *typed.split()])
+        assert ({s.epochs for s in found.settings}, found.seeds) == ({epochs}, seeds)
 
 
 def test_several_values_are_several_runs():
@@ -247,6 +265,11 @@ def test_several_values_are_several_runs():
         for size, norm in ((1, "layer"), (8, "batch"), (8, "layer"))
     ]
     assert {s.momentum for s in found} == {0.3}
+    typed = "replay weights --optimizer adam sgd --scale 2 3 --norm layer"
+    found = asked(typed.split()).settings
+    assert [(s.optimizer, s.scale) for s in found] == [
+        ("adam", 2.0), ("adam", 3.0), ("sgd", 2.0), ("sgd", 3.0),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
@@ -320,7 +343,7 @@ WRONG = {
     "adam_betas": ["0.9", "0.9 1", "-0.1 0.9", "0.9 nan", "0.9 0.9 0.9", "a b", ""],
 }
 EVERYWHERE = {
-    "seeds": ["-1", "1.5", "nan", "one", "", "9" * 30, "0 0", "00 0"],
+    "seeds": ["-1", "1.5", "nan", "one", "", "9" * 30, "1" + "0" * 18, "²", "0 0", "00 0"],
     "device": ["nonsense", "", "cuda:-1", "cuda:x", "meta", "cpu:1", "cuda:99"],
     "threads": ["0", "-1", "1.5", "nan", "all", "", "1000000000"],
     "out": [""],
@@ -592,6 +615,96 @@ def test_other_commands_refuse_what_they_cannot_do(command, said, capsys, tmp_pa
     assert Path("FILE").read_text() == "mine"
 
 
+def test_a_download_that_fails_is_said_in_one_sentence(capsys, monkeypatch):
+    def fetch(folder):
+        raise OSError("no mirror of MNIST delivers")
+
+    monkeypatch.setattr(mnist_data, "fetch", fetch)
+    assert refused(["data", "mnist"], capsys) == "lnlib data: no mirror of MNIST delivers\n"
+
+
+@pytest.mark.parametrize("folder", [None, "new/below", "there"])
+def test_data_says_what_there_is_and_where(folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("there").mkdir()
+    x = np.zeros((3, 2), np.float32)
+    made = Dataset("mnist", x, np.zeros(3, np.int64), x[:1], np.zeros(1, np.int64), "5" * 64)
+    asked_for = []
+    monkeypatch.setattr(mnist_data, "fetch", lambda f: asked_for.append(f) or f or "the cache")
+    monkeypatch.setattr(mnist_data, "load", lambda f: asked_for.append(f) or made)
+    assert main(["data", "mnist", *(["--folder", folder] if folder else [])]) == 0
+    assert asked_for == [folder, folder]
+    assert capsys.readouterr().out == (
+        f"MNIST lies in {folder or 'the cache'}\n"
+        f"mnist: 3 training and 1 test cases of 2 features, SHA-256 {'5' * 64}\n"
+    )
+    assert folder is None or Path(folder).is_dir()
+
+
+def test_data_digits_says_its_size(capsys):
+    assert main(["data", "digits"]) == 0
+    said = capsys.readouterr().out
+    digits = load("digits")
+    assert said.startswith("digits: 1,437 training and 360 test cases of 64 features, SHA-256 ")
+    assert said.endswith(f"{digits.sha256}\n")
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_bench_measures_and_keeps_what_it_is_told_to(monkeypatch, keep):
+    told = []
+    monkeypatch.setattr(bench, "main", lambda **options: told.append(options) or 7)
+    assert main(["bench", *["--keep"] * keep]) == 7
+    assert told == [{"keep": keep}]
+
+
+def test_bench_needs_a_clone_and_names_no_other_reason(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "bench.__main__", None)
+    said = refused(["bench"], capsys)
+    assert said.endswith("not part of the installed package; run this from a clone's root\n")
+    broken = types.ModuleType("bench.__main__")
+    broken.__getattr__ = lambda name: importlib.import_module("no_such_module")
+    monkeypatch.setitem(sys.modules, "bench.__main__", broken)
+    with pytest.raises(ModuleNotFoundError, match="no_such_module"):
+        main(["bench"])
+
+
+# Ctrl-C, alone and as a rank of several.
+
+
+@pytest.fixture
+def interrupted(monkeypatch):
+    """Return what the signals are set to, in order, in a command that is stopped by Ctrl-C."""
+    handled = []
+
+    def stop(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(weights, "record_all", stop)
+    monkeypatch.setattr(signal, "signal", lambda *pair: handled.append(pair))
+    monkeypatch.delenv("RANK", raising=False)
+    return handled
+
+
+END, STOP = signal.SIGTERM, signal.SIGINT
+
+
+@pytest.mark.parametrize("rank", [None, "0", "1"])
+def test_ctrl_c_ends_with_130_and_one_rank_says_what_is_kept(
+    interrupted, rank, monkeypatch, capsys
+):
+    if rank is not None:
+        monkeypatch.setenv("RANK", rank)
+    assert main(["replay", "weights", "--device", "cpu"]) == 130
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert ("Whole epochs are kept: the same command goes on from there" in said.err) == (
+        rank != "1"
+    )
+    # A rank is ended with SIGTERM, and by then is not to be stopped on its way out.
+    ignored = [(STOP, signal.SIG_IGN), (END, signal.SIG_IGN)]
+    assert interrupted == ([(END, signal.default_int_handler), *ignored] if rank else [])
+
+
 @pytest.mark.parametrize(
     "arguments", [["--help"], ["data", "--help"], ["bench", "--help"]], ids=str
 )
@@ -611,6 +724,7 @@ def test_the_help_of_an_experiment_tells_of_every_setting(experiment, capsys):
     for field in dataclasses.fields(module(experiment).Settings):
         flag = words(field.name, True)[0]
         assert re.search(rf"^  {flag}\b.*(\n {{24}}|  )\S", said, re.M), flag
+    assert not re.search(r"\(default:\s+(None)?\)", said)
 
 
 def test_the_help_says_what_is_run_if_nothing_is_given(capsys):
@@ -620,6 +734,27 @@ def test_the_help_says_what_is_run_if_nothing_is_given(capsys):
     assert "(default: layer batch none)" in said
     assert "Weight of the newest batch in batch norm's running averages. (default: 0.1)" in said
     assert "(default: 60 on a GPU, as in the paper, and 20 on a CPU)" in said
+
+
+def test_the_help_of_a_setting_is_that_of_the_class_which_says_it_last():
+    class Base:
+        """Settings.
+
+        Args:
+            size: Of :class:`Base`,
+                in two lines.
+            other: Kept.
+        """
+
+    class Further(Base):
+        """More.
+
+        Args:
+            size: Of ``Further``.
+        """
+
+    assert _manual(Base) == {"size": "Of Base, in two lines.", "other": "Kept."}
+    assert _manual(Further) == {"size": "Of Further.", "other": "Kept."}
 
 
 def test_the_process_ends_with_the_status_of_the_command(tmp_path):

@@ -3,7 +3,7 @@
 - Notebooks run with ``LNLIB_STATIC=1``, so that explorers come out as HTML; their results are
   cached under a hash of everything they read, not of the notebook alone.
 - MathJax and plotly.js are copied from the installed packages; the playground's scripts are put
-  together, and the digits that it learns exported.
+  together, and the digits that it learns exported; the colors come from ``lnlib.colors``.
 - What the reader would miss is a warning: a dead widget, an image without a text. (myst-nb warns of
   an output it cannot show, such as a bare plotly figure. ``-W`` makes a failed build of a warning,
   and the next build looks again.)
@@ -23,7 +23,7 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.util import logging
 
-from lnlib import playground
+from lnlib import colors, playground
 
 LOGGER = logging.getLogger(__name__)
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -86,6 +86,8 @@ def copy_vendored(app):
     bare = unwrapped(plotly.read_text("utf-8"))
     (static / "plotly" / "plotly.min.js").write_text(bare, "utf-8")
     write_playground(static / "playground")
+    (static / "colors.css").write_text(colors.css(), "utf-8")
+    app.add_css_file("colors.css")
 
 
 def write_playground(folder):

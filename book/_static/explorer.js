@@ -54,7 +54,7 @@
     const [text, line, paper] = [v("--pst-color-text-base"), v("--ln-line"), v("--ln-card")];
     const [low, high] = [v("--ln-low"), v("--ln-high")];
     const bar = { thickness: 10, outlinewidth: 0, ticklen: 3 };
-    const heat = { autocolorscale: true, colorbar: bar, textfont: { color: v("--ln-ink") } };
+    const heat = { autocolorscale: true, colorbar: bar, textfont: { color: v("--ln-number") } };
     const axis = { gridcolor: line, linecolor: line, zerolinecolor: line, tickcolor: line,
       ticks: "outside", ticklen: 4, automargin: true, fixedrange: true, title: { standoff: 8 } };
     return {
@@ -63,10 +63,10 @@
         paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", dragmode: false,
         font: { color: text, family: getComputedStyle(document.body).fontFamily, size: 12 },
         margin: { l: 12, r: 16, t: 12, b: 12 },
-        colorway: v("--ln-colors").split(",").map((c) => c.trim()),
+        colorway: ["first", "second", "third", "fourth"].map((thing) => v("--ln-" + thing)),
         colorscale: {
           diverging: [[0, low], [0.5, paper], [1, high]],
-          sequential: [[0, paper], [1, low]], sequentialminus: [[0, low], [1, paper]],
+          sequential: [[0, paper], [1, high]], sequentialminus: [[0, low], [1, paper]],
         },
         coloraxis: { autocolorscale: true, colorbar: bar },
         legend: { orientation: "h", yanchor: "bottom", y: 1, x: 0 },
@@ -74,6 +74,15 @@
         xaxis: axis, yaxis: axis,
       },
     };
+  }
+
+  /* A figure comes in the colors of a light page; a dark one has another for each. */
+  function dyed(panel) {
+    const pairs = getComputedStyle(document.documentElement).getPropertyValue("--ln-swap");
+    const dyes = new Map([...pairs.matchAll(/([^\s"=]+)=([^\s"]+)/g)].map(([, a, b]) => [a, b]));
+    if (!dyes.size) return panel;
+    return JSON.parse(JSON.stringify(panel).replace(/#[0-9a-f]{6}\b|rgba\([\d,]+(?=,)/g,
+      (color) => dyes.get(color) ?? color));
   }
 
   /* The address names each explorer that was moved, the last one first, with its controls:
@@ -161,7 +170,7 @@
       asked = begin;
       for (let part = still ? 1 : 0; ;) {
         shown = part < 1 ? between(from, goal, part * (2 - part)) : goal;
-        await Promise.all(shown.map(({ title, data, layout }, k) => {
+        await Promise.all(shown.map(dyed).map(({ title, data, layout }, k) => {
           titles[k].textContent = title;
           panels[k].querySelector(".ln-still")?.remove();
           return Plotly.react(panels[k], data.map((trace) => ({ ...trace })),

@@ -122,7 +122,7 @@ EXERCISES = {
             ).max(),
             "the first example was replaced as well; keep row 0 of x above rows 1, 2, … of "
             "others.": lambda norm, x, others: np.abs(norm(x)[0] - norm(others)[0]).max(),
-            "this leaves the first example alone; here it is to be in other company.": (
+            "this leaves the first example alone; here it is to have other neighbors.": (
                 lambda norm, x, others: np.abs(norm(x)[0] - norm(x[:1])[0]).max()
             ),
             "a number may also fall; take the largest change without its sign.": (
@@ -147,7 +147,7 @@ EXERCISES = {
             (rng.normal(2.0, 3.0, size=(5, 5)),),
             (rng.normal(-1.0, 0.1, size=(8, 3)),),
         ],
-        right="Batch norm loses nothing that its gain and bias could not give back.",
+        right="Of this batch, batch norm loses nothing that its gain and bias could not give back.",
         returns=("gain", "bias"),
         wrong={
             "gain and bias are the other way round: the gain multiplies first, then the bias is "

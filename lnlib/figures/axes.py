@@ -9,8 +9,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 import lnlib
-from lnlib.explore import COLORS, Table
-from lnlib.figures import NORMS, cursor
+from lnlib.colors import COLORS, fade
+from lnlib.explore import Table
+from lnlib.figures import NORMS, cursor, label_ends
 
 #: Four examples (rows) of six features (columns): the table of the chapter.
 TABLE = np.array(
@@ -105,7 +106,7 @@ def draw_batch_size(batch_size: int) -> list[go.Figure]:
         x=np.r_[sizes, sizes[::-1]],
         y=np.r_[high, low[::-1]].round(2),
         fill="toself",
-        fillcolor="rgba(203, 97, 32, 0.25)",
+        fillcolor=fade(BATCH),
         mode="lines",
         line={"width": 1, "color": BATCH},
         name="batch norm",
@@ -117,9 +118,9 @@ def draw_batch_size(batch_size: int) -> list[go.Figure]:
         title="Nine of ten batches, at every size",
         xaxis={"title": "batch size", "range": [0.5, sizes[-1] + 0.5], "zeroline": False},
         yaxis=_output_axis(),
-        shapes=[_cursor(batch_size)],
+        shapes=[cursor(batch_size)],
     )
-    return [points, bands]
+    return [label_ends(points), label_ends(bands)]
 
 
 def describe_batch_size(batch_size: int) -> str:
@@ -165,10 +166,6 @@ def _all_data(figure: go.Figure, x: np.ndarray, value: float) -> None:
 
 def _output_axis() -> dict:
     return {"title": "output", "range": [-2.2, 2.2], "dtick": 1}
-
-
-def _cursor(x: float) -> dict:
-    return cursor(x) | {"line": {"color": COLORS["purple"], "width": 2}}
 
 
 # Training and test time.
@@ -241,7 +238,7 @@ def draw_running(momentum: float, batch_size: int, seen: int) -> list[go.Figure]
         title=f"Output for the {FOLLOWED} of example 1",
         yaxis={"title": "output", "range": [-4.5, 12.5]},
     )
-    return [mean, output]
+    return [label_ends(mean), label_ends(output)]
 
 
 def _running_panel(each: np.ndarray, running: np.ndarray, whole: float, seen: int) -> go.Figure:
@@ -260,7 +257,7 @@ def _running_panel(each: np.ndarray, running: np.ndarray, whole: float, seen: in
         y=running.round(2),
         mode="lines",
         name="at test time",
-        line={"color": COLORS["purple"], "width": 2.5},
+        line={"color": COLORS["kept"], "width": 2.5},
         hovertemplate="after batch %{x}: %{y:.2f}<extra>at test time</extra>",
     )
     _all_data(figure, steps, whole)
@@ -269,13 +266,13 @@ def _running_panel(each: np.ndarray, running: np.ndarray, whole: float, seen: in
         y=[running[seen]],
         mode="markers",
         showlegend=False,
-        marker={"color": COLORS["purple"], "size": 11},
+        marker={"color": COLORS["kept"], "size": 11},
         hoverinfo="skip",
     )
     figure.update_layout(
         height=340,
         xaxis={"title": "batches seen", "range": [-2, STREAM + 2], "zeroline": False},
-        shapes=[_cursor(seen)],
+        shapes=[cursor(seen)],
     )
     return figure
 
@@ -317,7 +314,7 @@ def draw_groups(groups: int, shift: float) -> list[go.Figure]:
             go.Bar(
                 x=np.arange(1, len(CHANNELS) + 1),
                 y=values.round(3),
-                marker={"color": _stripes(groups if k < 2 else 1)},
+                marker=_stripes(groups) if k < 2 else {"color": COLORS["rms"]},
                 hovertemplate="channel %{x}: %{y:.2f}<extra></extra>",
                 showlegend=False,
             )
@@ -328,7 +325,7 @@ def draw_groups(groups: int, shift: float) -> list[go.Figure]:
                 x=np.column_stack([edges, edges + size, np.full(groups, np.nan)]).ravel(),
                 y=np.column_stack([means, means, np.full(groups, np.nan)]).ravel(),
                 mode="lines",
-                line={"color": COLORS["purple"], "width": 3},
+                line={"color": COLORS["ink"], "width": 3},
                 hovertemplate="mean %{y:.2f}<extra></extra>",
                 showlegend=False,
             )
@@ -364,10 +361,15 @@ def describe_groups(groups: int, shift: float) -> str:
     )
 
 
-def _stripes(groups: int) -> list[str]:
-    """Color neighboring groups differently."""
+def _stripes(groups: int) -> dict:
+    """Hatch every second group."""
     size = len(CHANNELS) // groups
-    return [COLORS["blue"] if i // size % 2 == 0 else COLORS["green"] for i in range(12)]
+    hatched = ["/" if i // size % 2 else "" for i in range(len(CHANNELS))]
+    ground = fade(COLORS["group"], 0.3)
+    return {
+        "color": COLORS["group"],
+        "pattern": {"shape": hatched, "size": 6, "bgcolor": ground},
+    }
 
 
 # Tensors: which cells share one mean.
@@ -492,11 +494,12 @@ def draw_company(kind: str, norm: str, **place: int) -> list[go.Figure]:
     tensor = TENSORS[kind]
     numbers = company(kind, norm)
     chosen = tuple(place[axis] - 1 for axis in tensor.axes)
-    filled = np.where(numbers == numbers[chosen], 1.0, -0.3)  # the others tinted, as blocks
+    filled = np.where(numbers == numbers[chosen], 1.0, 0.0)
     if kind == "table":
-        return [_cells(numbers, filled, chosen, tensor.axes, "Which mean each number uses")]
+        figures = [_cells(numbers, filled, chosen, tensor.axes, "Which mean each number uses")]
+        return [_tinted(figure, norm) for figure in figures]
     draw = _cells if kind == "sequence" else _blocks
-    return [
+    figures = [
         draw(
             numbers[i],
             filled[i],
@@ -506,6 +509,15 @@ def draw_company(kind: str, norm: str, **place: int) -> list[go.Figure]:
         )
         for i in range(tensor.shape[0])
     ]
+    return [_tinted(figure, norm) for figure in figures]
+
+
+def _tinted(figure: go.Figure, norm: str) -> go.Figure:
+    """Fill what shares a mean in the color of the norm, the rest with a little gray."""
+    lit = COLORS[norm.split()[0].lower()]
+    scale = [[0, fade(COLORS["gray"], 0.15)], [1, fade(lit, 0.5)]]
+    figure.update_layout(coloraxis={"colorscale": scale, "autocolorscale": False})
+    return figure
 
 
 def describe_company(kind: str, norm: str, **place: int) -> str:
@@ -604,7 +616,7 @@ def _heatmap(
     )
     figure.update_layout(
         title=title,
-        coloraxis={"cmin": -1.3, "cmax": 1.3, "cmid": 0, "showscale": False},
+        coloraxis={"cmin": 0, "cmax": 1, "showscale": False},
     )
     return figure
 
@@ -613,7 +625,7 @@ def _frame(figure: go.Figure, x: float, y: float) -> None:
     figure.update_layout(
         shapes=[
             {"type": "rect", "x0": x - 0.48, "x1": x + 0.48, "y0": y - 0.48, "y1": y + 0.48,
-             "line": {"width": 3, "color": COLORS["purple"]}}
+             "line": {"width": 3, "color": COLORS["ink"]}}
         ]
     )  # fmt: skip
 

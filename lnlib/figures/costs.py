@@ -9,16 +9,13 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from lnlib.explore import COLORS, Table
-from lnlib.figures import NORMS, cursor
+from lnlib.colors import COLORS
+from lnlib.explore import Table
+from lnlib.figures import NORMS, RMS, cursor, label_ends
 
 PASSES = ("forward", "backward")
 #: The norms of this chapter: label, color, dash.
-LOOKS = {
-    "layer": NORMS["layer"],
-    "batch": NORMS["batch"],
-    "rms": ("RMS norm", COLORS["purple"], "dashdot"),
-}
+LOOKS = {"layer": NORMS["layer"], "batch": NORMS["batch"], "rms": RMS}
 
 # Arithmetic: the formulas, written once as they are computed, for any kind of number.
 
@@ -446,7 +443,7 @@ def draw_roofline(
     } | {"product": linear(which, N, H, int(m["size"]))}
     marks = {"layer": "circle", "batch": "square", "rms": "diamond", "product": "star"}
     for name, work in points.items():
-        label, color = LOOKS[name][:2] if name in LOOKS else ("product", COLORS["green"])
+        label, color = LOOKS[name][:2] if name in LOOKS else ("product", COLORS["ink"])
         reached = work[0] / seconds(m, work, "other" if name in LOOKS else "product")
         roof.add_scatter(
             x=_short([work[0] / work[1]]),
@@ -484,7 +481,7 @@ def draw_roofline(
         yaxis=_decades(-2, 4.3),
         shapes=[cursor(H)],
     )
-    return [roof, shares]
+    return [roof, label_ends(shares)]
 
 
 def describe_roofline(
@@ -575,20 +572,20 @@ def draw_recurrence(bench: Bench, task: tuple[str, str], which: str) -> go.Figur
         x=names,
         y=_short([r["ratio"] for r in rows]),
         name="with layer norm",
-        marker={"color": COLORS["blue"]},
+        marker={"color": COLORS["layer"]},
         customdata=[_time(r["ms"]) for r in rows],
         hovertemplate="%{x}: %{y} times, %{customdata}<extra></extra>",
     )
-    for value, name, dash in (
-        (1.0, "torch.nn, no norm", "solid"),
-        (floor, "the products alone", "dot"),
+    for value, name, thing, dash in (
+        (1.0, "torch.nn, no norm", "none", "dot"),
+        (floor, "the products alone", "ink", "dash"),
     ):
         figure.add_scatter(
             x=names,
             y=_short([value] * len(names)),
             mode="lines",
             name=name,
-            line={"color": COLORS["gray"], "dash": dash, "width": 2.5},
+            line={"color": COLORS[thing], "dash": dash, "width": 2.5},
             hovertemplate=f"%{{y}} times<extra>{name}</extra>",
         )
     both = [r for w in ("forward", "forward + backward") for r in bench.pick(f"LN-{cell} {w}")]
@@ -661,8 +658,8 @@ def exchange_time(devices: int, H: int, network: tuple[float, float], way: str) 
 
 
 WAYS = {
-    "ring": ("in a ring", COLORS["orange"], "solid"),
-    "doubling": ("doubling", COLORS["purple"], "dash"),
+    "ring": ("in a ring", COLORS["batch"], "dash"),
+    "doubling": ("doubling", COLORS["kept"], "solid"),
 }
 
 
@@ -694,7 +691,7 @@ def draw_devices(networks: dict[str, tuple[float, float]], network: str, H: int,
         y=_short([(P - 1) * messages(H)[0] / 1e6 for P in at]),
         mode="lines",
         name="batch norm",
-        line={"color": COLORS["orange"], "width": 2.5},
+        line={"color": COLORS["batch"], "dash": "dash", "width": 2.5},
         hovertemplate="%{x} devices: %{y} MB<extra>batch norm</extra>",
     )
     axis = {
@@ -718,7 +715,7 @@ def draw_devices(networks: dict[str, tuple[float, float]], network: str, H: int,
         yaxis=_decades(-3.3, 2.5),
         shapes=[cursor(devices)],
     )
-    return [times, sizes]
+    return [label_ends(times), label_ends(sizes)]
 
 
 def describe_devices(

@@ -8,8 +8,8 @@ from functools import cache
 import numpy as np
 import plotly.graph_objects as go
 
-from lnlib.explore import COLORS
-from lnlib.figures import NORMS, cursor
+from lnlib.colors import COLORS, fade
+from lnlib.figures import NORMS, cursor, label_ends
 from lnlib.fisher import GLM
 
 UNITS, INPUTS, CASES = 3, 4, 40
@@ -95,7 +95,7 @@ def draw_line(norm: str, family: str, along: str, step: float) -> list[go.Figure
     """Draw both sides of eq. 8 along a line, and their sizes and difference over the step."""
     line, sizes = go.Figure(), go.Figure()
     pairs = np.array([moved(norm, family, along, float(t)) for t in _LINE])
-    looks = (("divergence", "blue", "solid"), ("quadratic form", "orange", "dash"))
+    looks = (("divergence", "first", "solid"), ("quadratic form", "second", "dash"))
     for k, (label, color, dash) in enumerate(looks):
         line.add_scatter(
             x=_LINE,
@@ -126,7 +126,7 @@ def draw_line(norm: str, family: str, along: str, step: float) -> list[go.Figure
     )
     apart = [remainder(norm, family, along, float(t)) for t in _LENGTHS]
     ends = np.array([moved(norm, family, along, float(t)) for t in _LENGTHS])
-    curves = (*zip(looks, ends.T, strict=True), (("their difference", "purple", "dot"), apart))
+    curves = (*zip(looks, ends.T, strict=True), (("their difference", "third", "dot"), apart))
     for (label, color, dash), values in curves:
         shown = np.array([float(f"{v:.3g}") if v > ZERO else np.nan for v in values])
         sizes.add_scatter(
@@ -162,7 +162,7 @@ def draw_line(norm: str, family: str, along: str, step: float) -> list[go.Figure
         sizes.add_annotation(
             text="0 at every step", xref="paper", yref="paper", x=0.5, y=0.5, showarrow=False
         )
-    return [line, sizes]
+    return [label_ends(line), label_ends(sizes)]
 
 
 def describe_line(norm: str, family: str, along: str, step: float) -> str:
@@ -288,8 +288,8 @@ def draw_matrix(norm: str, family: str, kind: str) -> list[go.Figure]:
     )
     spectrum = go.Figure()
     for which, label, color, symbol in (
-        ("paper", "as printed", "orange", "x"),
-        ("exact", "exact", "blue", "circle-open"),
+        ("paper", "as printed", "second", "x"),
+        ("exact", "exact", "first", "circle-open"),
     ):
         values = np.linalg.eigvalsh(matrix(norm, family, which))[::-1]
         left = values > ZERO * values[0]
@@ -368,8 +368,8 @@ def draw_widths(family: str) -> go.Figure:
     """Draw what eq. 13 misses over the number of units."""
     figure, found = go.Figure(), width_shares(family)
     looks = (
-        ("whole matrix", "blue", "solid", "circle"),
-        ("blocks on the diagonal", "orange", "dash", "square"),
+        ("whole matrix", "first", "solid", "circle"),
+        ("blocks on the diagonal", "second", "dash", "square"),
     )
     for (label, color, dash, symbol), values in zip(looks, found, strict=True):
         figure.add_scatter(
@@ -408,7 +408,7 @@ def draw_widths(family: str) -> go.Figure:
             "zeroline": False,
         },
     )
-    return figure
+    return label_ends(figure)
 
 
 def describe_widths(family: str) -> str:
@@ -489,8 +489,8 @@ def draw_labels(truth: str, draws: int) -> list[go.Figure]:
         showlegend=False,
     )
     for label, color, symbol, found in (
-        ("empirical", "orange", "x", lambda n: empirical(truth, n)),
-        ("sampled", "blue", "circle", lambda n: sampled(n)[0]),
+        ("empirical", "fourth", "x", lambda n: empirical(truth, n)),
+        ("sampled", "third", "circle", lambda n: sampled(n)[0]),
     ):
         errors.add_scatter(
             x=SAMPLES,
@@ -535,7 +535,7 @@ def draw_labels(truth: str, draws: int) -> list[go.Figure]:
         xaxis={"title": "exact", "range": [-size, size], "zeroline": False},
         yaxis={"title": "from labels", "range": [-size, size], "zeroline": False},
     )
-    return [errors, numbers]
+    return [label_ends(errors), numbers]
 
 
 def describe_labels(truth: str, draws: int) -> str:
@@ -569,7 +569,7 @@ def draw_trace(found: list[float], exact: float) -> go.Figure:
         y=[float(f"{v:.4g}") for v in (*low, *high[::-1])],
         mode="lines",
         fill="toself",
-        fillcolor="rgba(47, 127, 196, 0.2)",
+        fillcolor=fade(COLORS["third"]),
         line={"width": 0},
         name="two standard errors",
         hoverinfo="skip",
@@ -579,7 +579,7 @@ def draw_trace(found: list[float], exact: float) -> go.Figure:
         y=[float(f"{v:.4g}") for v in mean],
         mode="lines",
         name="estimate",
-        line={"color": COLORS["blue"], "width": 2.5},
+        line={"color": COLORS["third"], "width": 2.5},
         hovertemplate="%{x} vectors: %{y:.4g}<extra></extra>",
     )
     figure.add_scatter(
@@ -587,7 +587,7 @@ def draw_trace(found: list[float], exact: float) -> go.Figure:
         y=[exact] * 2,
         mode="lines",
         name="exact",
-        line={"color": COLORS["orange"], "dash": "dash", "width": 2},
+        line={"color": COLORS["first"], "dash": "dash", "width": 2},
         hovertemplate=f"{exact:.4g}<extra>exact</extra>",
     )
     figure.update_layout(
@@ -597,7 +597,7 @@ def draw_trace(found: list[float], exact: float) -> go.Figure:
                "zeroline": False},
         yaxis={"range": [0.55 * exact, 1.45 * exact], "zeroline": False},
     )  # fmt: skip
-    return figure
+    return label_ends(figure)
 
 
 def describe_trace(found: list[float], exact: float) -> str:
@@ -644,7 +644,7 @@ def draw_spectra(spectra: Mapping[str, Mapping[int, np.ndarray]], step: int) -> 
             "zeroline": False,
         },
     )
-    return figure
+    return label_ends(figure)
 
 
 def describe_spectra(spectra: Mapping[str, Mapping[int, np.ndarray]], step: int) -> str:

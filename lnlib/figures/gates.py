@@ -10,29 +10,19 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnlib import cells
-from lnlib.explore import COLORS, Table
-from lnlib.figures import NORMS, band, cursor, spread, verdict
+from lnlib.colors import COLORS
+from lnlib.explore import Table
+from lnlib.figures import GATES, NORMS, band, cursor, label_ends, signs, spread, verdict
 from lnlib.norm import layer_norm
 
 Params = Mapping[str, np.ndarray]
 State = tuple[np.ndarray, np.ndarray]
 
-BLUE, ORANGE, GREEN = COLORS["blue"], COLORS["orange"], COLORS["green"]
-PURPLE, GRAY = COLORS["purple"], COLORS["gray"]
-
-#: The gates in the order of the rows of W: how each looks. Never color alone.
-GATES = {
-    "i": ("input gate i", BLUE, "circle"),
-    "f": ("forget gate f", ORANGE, "square"),
-    "g": ("candidate g", PURPLE, "diamond"),
-    "o": ("output gate o", GREEN, "triangle-up"),
-}
-
 #: Forms of :func:`lnlib.cells.lstm_step` that go by the name of LN-LSTM.
 FORMS = {
-    "paper": ("the paper's", BLUE, "solid"),
-    "carried": ("normalized cell carried on", ORANGE, "dash"),
-    "per_gate": ("each gate alone", PURPLE, "dot"),
+    "paper": ("the paper's", COLORS["layer"], "solid"),
+    "carried": ("normalized cell carried on", COLORS["first"], "dash"),
+    "per_gate": ("each gate alone", COLORS["second"], "dot"),
 }
 
 
@@ -136,7 +126,7 @@ def _curves(gates: np.ndarray, title: str) -> go.Figure:
     a = np.linspace(-EDGE, EDGE, 65)
     for y in ((1 + np.tanh(a / 2)) / 2, np.tanh(a)):
         figure.add_scatter(
-            x=a, y=y, mode="lines", line={"color": GRAY, "width": 1}, hoverinfo="skip",
+            x=a, y=y, mode="lines", line={"color": COLORS["gray"], "width": 1}, hoverinfo="skip",
             showlegend=False,
         )  # fmt: skip
     for (name, color, symbol), row, y in zip(GATES.values(), gates, _squash(gates), strict=True):
@@ -187,11 +177,13 @@ def draw_spread(x: np.ndarray, h: np.ndarray, params: Params, factor: float) -> 
     """Draw the spread of each gate under no norm, the joint norm and a norm for each gate."""
     found = np.array([spreads(x, h, params, factor, form) for form in SPREADS])
     figure = go.Figure()
-    for (name, color, _), values in zip(GATES.values(), found.T, strict=True):
+    for (gate, (name, color, _)), values in zip(GATES.items(), found.T, strict=True):
         figure.add_bar(
             x=list(SPREADS.values()),
             y=values,
             name=name,
+            text=[gate] * len(SPREADS),
+            textposition="outside",
             marker={"color": color},
             hovertemplate=f"{name}: %{{y:.2f}}<extra>%{{x}}</extra>",
         )
@@ -286,7 +278,7 @@ def draw_apart(H: int, gain: float, start: str) -> list[go.Figure]:
         xaxis={"title": "step", "range": [0, 21]},
         yaxis={"title": "h", "range": [-1, 1]},
     )
-    return [gap, unit]
+    return [label_ends(gap), label_ends(unit)]
 
 
 def describe_apart(H: int, gain: float, start: str) -> str:
@@ -480,7 +472,7 @@ def _out(h: np.ndarray) -> go.Figure:
     figure.add_bar(
         x=np.arange(1, len(h) + 1),
         y=h,
-        marker={"color": GREEN},
+        marker={"color": signs(h)},
         hovertemplate="unit %{x}: %{y:.3f}<extra></extra>",
     )
     figure.update_layout(
@@ -501,8 +493,8 @@ def _slopes(started: Started, gain: float, bias: float) -> go.Figure:
     # 0 has no logarithm: it stands as far left of 0.01 as 0.1 stands right of 0.03.
     places = [np.log10(g) if g else -2.5 for g in GAINS]
     for name, color, dash, symbol in (
-        ("W_ih", BLUE, "solid", "circle"),
-        ("W_hh", ORANGE, "dash", "square"),
+        ("W_ih", COLORS["first"], "solid", "circle"),
+        ("W_hh", COLORS["second"], "dash", "square"),
     ):
         sizes = [np.linalg.norm(started.at(g, bias)[name]) for g in GAINS]
         figure.add_scatter(
@@ -528,7 +520,7 @@ def _slopes(started: Started, gain: float, bias: float) -> go.Figure:
         },
         shapes=[cursor(here)],
     )  # fmt: skip
-    return figure
+    return label_ends(figure)
 
 
 def describe_start(started: Started, gain: float, bias: float) -> str:
@@ -669,7 +661,7 @@ def _learned(learned: Learned, name: str, epoch: float, cell: str, step: str) ->
         )
     _axes(figure, name, float(epochs[-1]))
     figure.update_layout(shapes=[cursor(epoch)])
-    return figure
+    return label_ends(figure)
 
 
 def _axes(figure: go.Figure, name: str, until: float) -> None:
@@ -763,7 +755,7 @@ def draw_race(results: Sequence[dict[str, dict[str, float]]], **settings: Any) -
                 hovertemplate=f"{label}, epoch %{{x:.3g}}: %{{y:.3g}} {UNITS[name]}<extra></extra>",
             )
         _axes(figure, name, RACE_EPOCHS)
-        figures.append(figure)
+        figures.append(label_ends(figure))
     return figures
 
 

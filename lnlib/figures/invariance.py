@@ -8,11 +8,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnlib import invariance, norm
-from lnlib.explore import COLORS, FAILS, HOLDS, Table
-from lnlib.figures import NORMS
-
-BLUE, ORANGE, GREEN = COLORS["blue"], COLORS["orange"], COLORS["green"]
-PURPLE, RED, GRAY = COLORS["purple"], COLORS["red"], COLORS["gray"]
+from lnlib.colors import COLORS
+from lnlib.explore import FAILS, HOLDS, Table
+from lnlib.figures import NORMS, cursor, label_ends
 
 #: Below this a change is rounding: the exact invariances stay under 1e-12.
 ROUNDING = 1e-9
@@ -105,14 +103,14 @@ def draw_change(
     stays = np.abs(new_y - y).max() < ROUNDING
     return [
         _changed(transformation, strength),
-        _against(a, new_a, far_a, common, f"Summed inputs, a line for each {common}", PURPLE),
+        _against(a, new_a, far_a, common, f"Summed inputs, a line for each {common}", "first"),
         _against(
             y,
             new_y if reveal else None,
             far_y,
             common,
             "Outputs: on the dots, unchanged" if reveal else "Outputs: what is your prediction?",
-            BLUE if stays else ORANGE,
+            "holds" if stays else "fails",
         ),
     ]
 
@@ -186,7 +184,7 @@ def _changed(transformation: str, strength: float) -> go.Figure:
             x1=columns[-1] + 0.49,
             y0=rows[0] - 0.49,
             y1=rows[-1] + 0.49,
-            line={"width": 3, "color": PURPLE},
+            line={"width": 3, "color": COLORS["ink"]},
         )
     return figure
 
@@ -202,7 +200,7 @@ def _against(
     far: np.ndarray,
     common: str,
     title: str,
-    color: str,
+    thing: str,
 ) -> go.Figure:
     """Draw after over before, a lane with its line for each case, or for each unit.
 
@@ -212,7 +210,7 @@ def _against(
         far: ``after`` at the greatest strength, for the axes.
         common: ``case`` or ``unit``.
         title: Of the panel.
-        color: Of lines and points.
+        thing: Whose color lines and points have.
     """
     known = before if after is None else after
     wide = 1.15 * np.abs(before).max()
@@ -227,7 +225,7 @@ def _against(
             y=[-wide, wide],
             yaxis=axis,
             mode="lines",
-            line={"color": GRAY, "dash": "dot", "width": 2},
+            line={"color": COLORS["gray"], "dash": "dot", "width": 2},
             hoverinfo="skip",
         )
         if after is not None:
@@ -237,8 +235,8 @@ def _against(
                 yaxis=axis,
                 mode="lines+markers",
                 name=f"{common} {i + 1}",
-                line={"color": color, "width": 2},
-                marker={"color": color, "size": 8},
+                line={"color": COLORS[thing], "width": 2},
+                marker={"color": COLORS[thing], "size": 8},
                 hovertemplate=f"{common} {i + 1}: %{{x:.2f}} → %{{y:.2f}}<extra></extra>",
             )
         top = 1 - i / lanes
@@ -333,8 +331,8 @@ def _found(kind: str, depth: str, eps: float, strength: float, digits: bytes) ->
 def draw_table(digits: np.ndarray, data: str, depth: str, eps: float, strength: float) -> go.Figure:
     """Draw the largest change of the output: transformations down, norms across."""
     found = _found(data, depth, eps, strength, digits.tobytes())
-    same = found < ROUNDING
-    z = np.where(same, -0.7, np.clip(1 + np.log10(np.maximum(found, ROUNDING)) / 9, 0.15, 0.8))
+    size = np.clip(1 + np.log10(np.maximum(found, ROUNDING)) / 9, 0.15, 0.8)
+    z = np.where(found < ROUNDING, 0, size)
     figure = go.Figure(
         go.Heatmap(
             x=list(range(7)),
@@ -370,7 +368,7 @@ def draw_table(digits: np.ndarray, data: str, depth: str, eps: float, strength: 
         },
         shapes=[
             {"type": "rect", "x0": -0.5, "x1": 2.5, "y0": -0.5, "y1": 5.5,
-             "line": {"width": 3, "color": PURPLE}}
+             "line": {"width": 3, "color": COLORS["ink"]}}
         ],
     )  # fmt: skip
     return figure
@@ -409,9 +407,9 @@ def verdicts() -> Table:
 READERS = {
     "none": NORMS["none"],
     "batch": NORMS["batch"],
-    "kept": ("batch norm, in use", RED, "dashdot"),
+    "kept": ("batch norm, in use", COLORS["kept"], "longdash"),
     "layer": NORMS["layer"],
-    "equal": ("layer norm, equal sums", PURPLE, "dashdot"),
+    "equal": ("layer norm, equal sums", COLORS["variant"], "dashdot"),
 }
 AMOUNTS = {
     "contrast": (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0),
@@ -483,6 +481,7 @@ class Readers:
     def draw(self, change: str, place: int) -> list[go.Figure]:
         """Draw one digit, and the test error of each network over all amounts."""
         amounts = AMOUNTS[change]
+        ticks = [0, (len(amounts) - 1) // 2, len(amounts) - 1]
         figure = go.Figure()
         for kind, (label, color, dash) in READERS.items():
             figure.add_scatter(
@@ -499,17 +498,14 @@ class Readers:
             height=400,
             xaxis={
                 "title": change,
-                "tickvals": list(range(len(amounts))),
-                "ticktext": [amount_text(change, i) for i in range(len(amounts))],
+                "tickvals": ticks,
+                "ticktext": [amount_text(change, i) for i in ticks],
                 "zeroline": False,
             },
             yaxis={"range": [0, 100], "ticksuffix": "%"},
-            shapes=[
-                {"type": "line", "x0": place, "x1": place, "y0": 0, "y1": 1, "yref": "paper",
-                 "line": {"color": GRAY, "width": 2}}
-            ],
-        )  # fmt: skip
-        return [self._digit(change, amounts[place]), figure]
+            shapes=[cursor(place)],
+        )
+        return [self._digit(change, amounts[place]), label_ends(figure)]
 
     def _digit(self, change: str, amount: float) -> go.Figure:
         shown = np.clip(altered(self.X[1], change, amount), 0, 1).reshape(8, 8)
@@ -580,13 +576,14 @@ def draw_scale(a: np.ndarray, bias: np.ndarray, scale: float, before: bool) -> l
         scale: The factor of the right panel.
         before: Whether there is a bias before the norm.
     """
-    looks = {"0": (BLUE, "solid", "circle"), "1e-5": (ORANGE, "dash", "diamond"),
-             "1e-3": (RED, "dot", "square")}  # fmt: skip
+    things = ("first", "solid", "circle-open"), ("second", "dash", "diamond"), ("third", "dot", "x")
+    looks = dict(zip(EPS, things, strict=True))
     b = bias if before else 0.0
     curve, outputs = go.Figure(), go.Figure()
     at = np.arange(1, len(a) + 1)
     for label, eps in EPS.items():
-        color, dash, symbol = looks[label]
+        thing, dash, symbol = looks[label]
+        color = COLORS[thing]
         start = scaled(a, 1.0, eps, b)
         curve.add_scatter(
             x=_CURVE,
@@ -615,18 +612,15 @@ def draw_scale(a: np.ndarray, bias: np.ndarray, scale: float, before: bool) -> l
             "ticktext": ["10⁻³", "0.01", "0.1", "1", "10", "100", "10³"],
         },
         yaxis={"range": [-0.1, 4]},
-        shapes=[
-            {"type": "line", "x0": scale, "x1": scale, "y0": 0, "y1": 1, "yref": "paper",
-             "line": {"color": GRAY, "width": 2}}
-        ],
-    )  # fmt: skip
+        shapes=[cursor(scale)],
+    )
     outputs.update_layout(
         title=f"Outputs at factor {scale_text(scale)}",
         height=340,
         xaxis={"title": "unit", "tick0": 1, "dtick": 3, "range": [0.4, len(a) + 0.6]},
         yaxis={"range": [-2.6, 2.6]},
     )
-    return [curve, outputs]
+    return [label_ends(curve), outputs]
 
 
 def describe_scale(a: np.ndarray, bias: np.ndarray, scale: float, before: bool) -> str:

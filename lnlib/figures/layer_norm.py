@@ -10,11 +10,9 @@ import plotly.graph_objects as go
 
 import lnlib
 from lnlib import numerics
-from lnlib.explore import COLORS, Table
-from lnlib.figures import cursor
-
-BLUE, ORANGE, GREEN = COLORS["blue"], COLORS["orange"], COLORS["green"]
-PURPLE, RED, GRAY = COLORS["purple"], COLORS["red"], COLORS["gray"]
+from lnlib.colors import COLORS, fade
+from lnlib.explore import Table
+from lnlib.figures import cursor, label_ends, signs
 
 # Step by step.
 
@@ -38,17 +36,17 @@ def draw_steps(
 ) -> list[go.Figure]:
     """Draw the summed inputs of one example, and the same after a step."""
     x, y = steps(a, gain, bias, step, shift, scale)
-    before = _bars(x, "Summed inputs, μ and σ", BLUE, 17)
+    before = _bars(x, "Summed inputs, μ and σ", 17)
     _level(before, len(x), x.mean(), "mean μ")
     before.update_layout(
         shapes=[
             {"type": "rect", "x0": 0.4, "x1": len(x) + 0.6, "layer": "below",
              "y0": x.mean() - x.std(), "y1": x.mean() + x.std(),
-             "fillcolor": _fade(ORANGE), "line": {"width": 0}}
+             "fillcolor": fade(COLORS["gray"]), "line": {"width": 0}}
         ]
     )  # fmt: skip
     titles = {1: "Minus the mean", 2: "Over σ", 3: "With gain and bias"}
-    return [before, _bars(y, titles[step], GREEN, 17 if step == 1 else 3.2)]
+    return [before, _bars(y, titles[step], 17 if step == 1 else 3.2)]
 
 
 def describe_steps(
@@ -110,12 +108,13 @@ def draw_gradient(a: np.ndarray, arriving: str, scale: float) -> list[go.Figure]
     # As high as needed at the smallest scale, where most is passed on.
     most = np.abs(gradient(a, arriving, 0.5)["dx"]).max()
     most = most if most > 1e-9 else 0.5
-    removed = _bars(parts["mean"], "Removed", ORANGE, limit, name="along (1, …, 1)")
+    removed = _bars(parts["mean"], "Removed", limit, name="along (1, …, 1)")
+    removed.data[0].marker.color = COLORS["first"]
     removed.add_bar(
         x=_units(a),
         y=parts["radial"],
         name="along the normalized input",
-        marker={"color": PURPLE},
+        marker={"color": COLORS["second"]},
         hovertemplate="unit %{x}: %{y:.3f}<extra>along the normalized input</extra>",
     )
     removed.update_layout(
@@ -125,9 +124,9 @@ def draw_gradient(a: np.ndarray, arriving: str, scale: float) -> list[go.Figure]
         legend={"orientation": "v", "x": 0.02, "y": 0.01, "yanchor": "bottom"},
     )
     return [
-        _bars(parts["d"], "Arrives from above", BLUE, limit),
+        _bars(parts["d"], "Arrives from above", limit),
         removed,
-        _bars(parts["dx"], "Passed on: the rest, over σ", GREEN, 1.15 * most),
+        _bars(parts["dx"], "Passed on: the rest, over σ", 1.15 * most),
     ]
 
 
@@ -218,10 +217,10 @@ DRAWS = 20
 WIDTHS = (16, 256)
 DTYPES = {"float32": np.float32, "float16": np.float16}
 LOOKS = {
-    "naive": (RED, "solid", "x"),
-    "Welford": (PURPLE, "dot", "diamond"),
-    "two-pass": (ORANGE, "dash", "square"),
-    "shifted": (BLUE, "solid", "circle"),
+    "naive": (COLORS["second"], "solid", "x"),
+    "Welford": (COLORS["third"], "dot", "diamond"),
+    "two-pass": (COLORS["fourth"], "dash", "square"),
+    "shifted": (COLORS["first"], "solid", "circle"),
 }
 
 
@@ -300,14 +299,14 @@ def draw_floats(exponent: float, dtype: str, width: int) -> list[go.Figure]:
             "tickvals": [1e-8, 1e-6, 1e-4, 1e-2, 1, LOST],
             "ticktext": ["10⁻⁸", "10⁻⁶", "10⁻⁴", "0.01", "1", "∞, NaN"],
         },
-        shapes=[_rule(10.0**exponent, GRAY, "solid"), _rule(limit, RED, "dot")],
+        shapes=[_rule(10.0**exponent, COLORS["gray"], "solid"), _rule(limit, COLORS["ink"], "dot")],
         annotations=[
             {"x": np.log10(limit), "y": 0.02, "yref": "paper", "yanchor": "bottom",
              "xanchor": "left", "xshift": 3, "text": "σ/√u", "showarrow": False,
-             "font": {"color": RED}}
+             "font": {"color": COLORS["ink"]}}
         ],
     )  # fmt: skip
-    return [errors, _outputs(exponent, dtype, width)]
+    return [label_ends(errors), _outputs(exponent, dtype, width)]
 
 
 def _outputs(exponent: float, dtype: str, width: int) -> go.Figure:
@@ -315,9 +314,13 @@ def _outputs(exponent: float, dtype: str, width: int) -> go.Figure:
     exact = _exact(x)[:8]
     figure = go.Figure()
     figure.add_scatter(
-        x=[-3, 3], y=[-3, 3], mode="lines", line={"color": GRAY, "width": 1}, hoverinfo="skip",
+        x=[-3, 3],
+        y=[-3, 3],
+        mode="lines",
+        line={"color": COLORS["gray"], "width": 1},
+        hoverinfo="skip",
         showlegend=False,
-    )  # fmt: skip
+    )
     for name, (color, _, symbol) in LOOKS.items():
         y = numerics.layer_norm(x, name)[:8].astype(np.float64)
         figure.add_scatter(
@@ -457,12 +460,12 @@ def _points(
         y=circle[:, j],
         mode="lines",
         name=line,
-        line={"color": GRAY, "dash": "dot", "width": 2},
+        line={"color": COLORS["gray"], "dash": "dot", "width": 2},
         hoverinfo="skip",
     )
     for points, name, color, symbol in (
-        (free, "examples", BLUE, "circle"),
-        (kin, "one vector", ORANGE, "diamond"),
+        (free, "examples", COLORS["first"], "circle"),
+        (kin, "one vector", COLORS["second"], "diamond"),
     ):
         figure.add_scatter(
             x=points[:, i],
@@ -488,13 +491,13 @@ def _units(a: np.ndarray) -> np.ndarray:
     return np.arange(1, len(a) + 1)
 
 
-def _bars(y: np.ndarray, title: str, color: str, limit: float, name: str = "value") -> go.Figure:
+def _bars(y: np.ndarray, title: str, limit: float, name: str = "value") -> go.Figure:
     figure = go.Figure()
     figure.add_bar(
         x=_units(y),
         y=y,
         name=name,
-        marker={"color": color},
+        marker={"color": signs(y)},
         hovertemplate="unit %{x}: %{y:.3f}<extra></extra>",
     )
     figure.update_layout(
@@ -513,7 +516,7 @@ def _level(figure: go.Figure, H: int, y: float, name: str) -> None:
         y=[y, y],
         mode="lines",
         name=name,
-        line={"color": ORANGE, "dash": "dash", "width": 2},
+        line={"color": COLORS["ink"], "dash": "dash", "width": 2},
         hovertemplate=f"{name}: %{{y:.3f}}<extra></extra>",
     )
 
@@ -528,7 +531,7 @@ def _table(x: np.ndarray, title: str, digits: int, limit: float) -> go.Figure:
             z=x,
             x=_units(x.T),
             y=_units(x),
-            text=[[f"{v + 0.0:.{digits}f}" for v in row] for row in x.round(digits)],
+            text=[[_say(v, digits) for v in row] for row in x],
             texttemplate="%{text}",
             coloraxis="coloraxis",
             hovertemplate="row %{y}, feature %{x}: %{text}<extra></extra>",
@@ -545,15 +548,10 @@ def _table(x: np.ndarray, title: str, digits: int, limit: float) -> go.Figure:
         yaxis={"range": [len(x) + 0.52, 0.45], "tickvals": [], "title": "← positions", **bare},
         shapes=[
             {"type": "rect", "x0": 0.5, "x1": x.shape[1] + 0.5, "y0": 0.5, "y1": 1.5,
-             "line": {"width": 2.5, "color": PURPLE}}
+             "line": {"width": 2.5, "color": COLORS["ink"]}}
         ],
     )  # fmt: skip
     return figure
-
-
-def _fade(color: str) -> str:
-    red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgba({red},{green},{blue},0.18)"
 
 
 def _say(value: float, digits: int = 2) -> str:

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
+from lnlib.colors import COLORS
 from lnlib.compare import bounds, bounds_name
-from lnlib.explore import COLORS, FAILS, HOLDS, OPEN, Table
-from lnlib.figures import NORMS, band, cursor, spread, verdict
+from lnlib.explore import FAILS, HOLDS, OPEN, Table
+from lnlib.figures import NORMS, band, cursor, label_ends, spread, verdict
 
 Record = dict[str, Any]
 RATE = 1e-3  # Adam's default, of the runs of figure 6
@@ -28,7 +29,7 @@ TICKS = {
     "%": [0.5, 1, 1.5, 2, 3, 5, 10, 20, 50],
 }
 #: How a batch size looks where norms are compared: color, dash.
-SIZE_LOOKS = {128: (COLORS["purple"], "dash"), 4: (COLORS["red"], "solid")}
+SIZE_LOOKS = {128: (COLORS["first"], "dash"), 4: (COLORS["second"], "solid")}
 
 
 class Cell(NamedTuple):
@@ -266,7 +267,7 @@ def _panel(
         yaxis=_log(name, shown),
         shapes=[cursor(epoch)],
     )
-    return figure
+    return label_ends(figure)
 
 
 def _log(name: str, shown: Sequence[np.ndarray]) -> dict[str, Any]:
@@ -433,7 +434,7 @@ def _difference(runs: Runs, pair: tuple[str, str], name: str) -> go.Figure:
         shapes=[{"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": 0, "y1": 0,
                  "line": {"width": 1.5, "color": COLORS["gray"]}}],
     )  # fmt: skip
-    return figure
+    return label_ends(figure)
 
 
 def describe_difference(runs: Runs, pair: tuple[str, str]) -> str:
@@ -487,7 +488,7 @@ def _over_rates(runs: Runs, epoch: float, name: str) -> go.Figure:
         },
         yaxis=_log(name, shown),
     )
-    return figure
+    return label_ends(figure)
 
 
 def describe_rates(runs: Runs, epoch: float) -> str:
@@ -574,7 +575,7 @@ def _over_sizes(runs: Runs, name: str) -> go.Figure:
         },
         yaxis=_log(name, shown),
     )
-    return figure
+    return label_ends(figure)
 
 
 def describe_sizes(runs: Runs, nll: str) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from lnlib.explore import COLORS
-from lnlib.figures import NORMS, band, cursor, grouped, spread
+from lnlib.colors import COLORS
+from lnlib.figures import NORMS, band, cursor, grouped, label_ends, spread
 
 #: Where a norm stands: what the reader sees, and (norm, its number).
 PLACES = {
@@ -21,9 +21,9 @@ PLACES = {
 }
 #: Statistics with which one and the same network is tested: label, color, dash.
 STATISTICS = {
-    "batches": ("each batch's own", COLORS["orange"], "dash"),
-    "test": ("running averages", COLORS["purple"], "solid"),
-    "averages": ("averages of all batches", COLORS["green"], "dashdot"),
+    "batches": ("each batch's own", COLORS["batch"], "dash"),
+    "test": ("running averages", COLORS["kept"], "solid"),
+    "averages": ("averages of all batches", COLORS["third"], "dashdot"),
     "true": ("all cases as one batch", COLORS["gray"], "dot"),
 }
 
@@ -107,7 +107,7 @@ def _cloud(runs: Runs, point: int, norm: str, number: int) -> go.Figure:
             y=kept[1:],
             mode="markers",
             name="running averages",
-            marker={"color": COLORS["purple"], "size": 12, "symbol": "diamond"},
+            marker={"color": COLORS["kept"], "size": 12, "symbol": "diamond"},
             hovertemplate="mean %{x:.2f}, deviation %{y:.2f}<extra>running averages</extra>",
         )
     title = "One unit: mean and deviation" if norm == "batch" else "Mean and deviation over units"
@@ -125,8 +125,8 @@ def _misses(runs: Runs, point: int, norm: str, number: int) -> go.Figure:
     lines = {f"moves_{number}": ("a case, in other batches", NORMS[norm][1], "solid")}
     if norm == "batch":
         lines |= {
-            f"miss_{number}": ("a batch's mean", COLORS["red"], "dash"),
-            f"kept_miss_{number}": ("the running mean", COLORS["purple"], "dot"),
+            f"miss_{number}": ("a batch's mean", COLORS["first"], "dash"),
+            f"kept_miss_{number}": ("the running mean", COLORS["kept"], "dot"),
         }
     for name, (label, color, dash) in lines.items():
         figure.add_scatter(
@@ -144,7 +144,7 @@ def _misses(runs: Runs, point: int, norm: str, number: int) -> go.Figure:
         yaxis={"range": [-0.03, 1], "zeroline": False},
         shapes=[cursor(runs.epochs[point])],
     )
-    return figure
+    return label_ends(figure)
 
 
 def describe_statistics(runs: Runs, point: int, place: tuple[str, int]) -> str:
@@ -210,7 +210,7 @@ def draw_gradient(runs: Runs, against: str) -> go.Figure:
         xaxis=axes[against] | {"zeroline": False},
         yaxis={"type": "log", "tickvals": [1, 3, 10, 30, 100, 300, 1000, 3000]},
     )
-    return figure
+    return label_ends(figure)
 
 
 def describe_gradient(runs: Runs, against: str) -> str:
@@ -252,7 +252,7 @@ def draw_mismatch(runs: Runs) -> list[go.Figure]:
             xaxis={"title": "epoch", "zeroline": False},
             yaxis={"type": "log", "tickvals": ticks, "ticktext": [f"{t:g}" for t in ticks]},
         )
-        panels.append(figure)
+        panels.append(label_ends(figure))
     return panels
 
 
@@ -303,7 +303,7 @@ def _race(results: Sequence[dict[str, list[dict]]], name: str) -> go.Figure:
             "ticktext": [f"{t:g}" for t in ticks],
         },
     )
-    return figure
+    return label_ends(figure)
 
 
 def describe_race(results: Sequence[dict[str, list[dict]]], **settings: Any) -> str:
@@ -322,13 +322,13 @@ def describe_race(results: Sequence[dict[str, list[dict]]], **settings: Any) -> 
 
 # The time of a step.
 
-#: Ways to take a step: what the reader sees, color. The floor moves the same bytes and no more.
+#: Ways to take a step: what the reader sees. The floor moves the same bytes and no more.
 STEPS = {
-    "plain": ("plain loop", COLORS["gray"]),
-    "manual": ("gradient by hand", COLORS["blue"]),
-    "compiled": ("compiled", COLORS["green"]),
-    "graph": ("CUDA graph", COLORS["purple"]),
-    "floor": ("floor: one pass", COLORS["orange"]),
+    "plain": "plain loop",
+    "manual": "gradient by hand",
+    "compiled": "compiled",
+    "graph": "CUDA graph",
+    "floor": "floor: one pass",
 }
 
 
@@ -343,11 +343,11 @@ def draw_steps(results: Sequence[dict[str, float]], **settings: Any) -> go.Figur
     names = [name for name in STEPS if name in ms][::-1]  # plotly draws from below
     figure = go.Figure()
     figure.add_bar(
-        y=[STEPS[name][0] for name in names],
+        y=[STEPS[name] for name in names],
         x=[ms[name] for name in names],
         orientation="h",
         name="ms a step",
-        marker={"color": [STEPS[name][1] for name in names]},
+        marker={"color": [COLORS["gray" if name == "floor" else "layer"] for name in names]},
         text=[f"{ms[name]:.2g}" for name in names],
         textposition="outside",
         hovertemplate="%{y}: %{x:.3g} ms<extra></extra>",
@@ -366,7 +366,7 @@ def describe_steps(results: Sequence[dict[str, float]], **settings: Any) -> str:
         return "Press Start to time a step on this machine."
     ms = results[-1]
     said = [
-        f"{STEPS[name][0]} {ms[name]:.2g} ms ({ms[name] / ms['floor']:.1f} times the floor)"
+        f"{STEPS[name]} {ms[name]:.2g} ms ({ms[name] / ms['floor']:.1f} times the floor)"
         for name in STEPS
         if name in ms and name != "floor"
     ]

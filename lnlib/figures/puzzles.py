@@ -8,8 +8,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnlib import norm
-from lnlib.explore import COLORS, Table
-from lnlib.figures import cursor
+from lnlib.colors import COLORS
+from lnlib.explore import Table
+from lnlib.figures import GATES, cursor, label_ends
 
 # The list.
 
@@ -42,7 +43,7 @@ def overview() -> Table:
     return Table(
         ["puzzle", "who disagrees", "does it matter?"],
         PUZZLES,
-        "Nineteen puzzles, and whether they matter to who runs the code.",
+        "Nineteen puzzles, and whether they matter to anyone who runs the code.",
     )
 
 
@@ -51,8 +52,8 @@ def overview() -> Table:
 #: From the form to label, color, dash, symbol.
 PLACES = {
     "paper": ("no eps (paper)", COLORS["gray"], "dot", "x"),
-    "theano": ("inside (Theano)", COLORS["blue"], "solid", "circle"),
-    "lua": ("outside (Lua)", COLORS["orange"], "dash", "diamond"),
+    "theano": ("inside (Theano)", COLORS["first"], "solid", "circle"),
+    "lua": ("outside (Lua)", COLORS["second"], "dash", "diamond"),
 }
 SIZES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 UNITS = 6
@@ -127,7 +128,7 @@ def draw_eps(size: float, eps: float) -> list[go.Figure]:
         xaxis={"title": "unit", "dtick": 1, "range": [0.5, UNITS + 0.5]},
         yaxis={"range": [-2.3, 2.3], "dtick": 1},
     )
-    return [curves, units]
+    return [label_ends(curves), units]
 
 
 def describe_eps(size: float, eps: float) -> str:
@@ -154,21 +155,9 @@ def power(value: float) -> str:
 HIDDEN, INPUTS, CASES = 16, 8, 8
 FACTORS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 BIASES = (0.0, 0.25, 0.5, 1.0)
-GATES = dict(
-    zip(
-        ("input i", "forget f", "candidate g", "output o"),
-        (
-            (COLORS["blue"], "circle"),
-            (COLORS["orange"], "diamond"),
-            (COLORS["green"], "square"),
-            (COLORS["purple"], "triangle-up"),
-        ),
-        strict=True,
-    )
-)
 LOOKS = {
-    "paper": ("eq. 20: b once", COLORS["blue"], "solid"),
-    "theano": ("Theano: b twice", COLORS["orange"], "dash"),
+    "paper": ("eq. 20: b once", COLORS["gray"], "solid"),
+    "theano": ("Theano: b twice", COLORS["first"], "dash"),
 }
 
 
@@ -226,7 +215,7 @@ def draw_bias(bias: float) -> list[go.Figure]:
         showlegend=False,
     )
     once, twice = (np.split(summed(form, bias)[0], 4) for form in LOOKS)
-    for (label, (color, symbol)), a, b in zip(GATES.items(), once, twice, strict=True):
+    for (label, color, symbol), a, b in zip(GATES.values(), once, twice, strict=True):
         gates.add_scatter(
             x=a.round(3),
             y=b.round(3),
@@ -264,7 +253,7 @@ def draw_bias(bias: float) -> list[go.Figure]:
         },
         yaxis={"title": "change", "range": [-0.05, 1.3], "dtick": 0.25},
     )
-    return [gates, changes]
+    return [gates, label_ends(changes)]
 
 
 def describe_bias(bias: float) -> str:

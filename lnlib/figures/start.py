@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 import lnlib
-from lnlib.explore import COLORS
+from lnlib.colors import COLORS
 
 #: Summed inputs of eight examples (rows) to six hidden units (columns).
 TABLE = np.array(
@@ -98,7 +98,7 @@ def _table(x: np.ndarray, title: str, limit: float) -> go.Figure:
         },
         shapes=[
             {"type": "rect", "x0": 0.5, "x1": x.shape[1] + 0.5, "y0": 0.5, "y1": 1.5,
-             "line": {"width": 2.5, "color": COLORS["purple"]}}
+             "line": {"width": 2.5, "color": COLORS["ink"]}}
         ],
     )  # fmt: skip
     return figure

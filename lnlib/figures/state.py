@@ -9,8 +9,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnlib import cells, norm
-from lnlib.explore import COLORS
-from lnlib.figures import NORMS, cursor
+from lnlib.colors import COLORS
+from lnlib.figures import NORMS, cursor, label_ends
 
 HIDDEN, INPUTS, SEQUENCES, STEPS = 32, 8, 16, 200
 
@@ -18,7 +18,7 @@ HIDDEN, INPUTS, SEQUENCES, STEPS = 32, 8, 16, 200
 LOOKS = {
     "plain": NORMS["none"],
     "paper": ("layer norm, sum", *NORMS["layer"][1:]),
-    "parts": ("layer norm, parts", COLORS["purple"], "dashdot"),
+    "parts": ("layer norm, parts", COLORS["variant"], "dashdot"),
     "batch": NORMS["batch"],
 }
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -108,7 +108,7 @@ def draw_forward(scale: float, nonlinearity: str, inputs: str) -> go.Figure:
         run = carry(form, scale, nonlinearity, inputs)
         _curve(figure, form, _SHOWN, run.summed[_SHOWN - 1], "step")
     _logarithmic(figure, "step", "Root mean square of the summed inputs")
-    return figure
+    return label_ends(figure)
 
 
 def describe_forward(scale: float, nonlinearity: str, inputs: str) -> str:
@@ -130,7 +130,7 @@ def draw_backward(scale: float, nonlinearity: str, inputs: str, gain: float) -> 
         run = carry(form, scale, nonlinearity, inputs, 1.0 if form == "plain" else gain)
         _curve(figure, form, back, run.gradient[back], "steps back")
     _logarithmic(figure, "steps back from the last", "Length of the gradient, 1 at the last state")
-    return figure
+    return label_ends(figure)
 
 
 def describe_backward(scale: float, nonlinearity: str, inputs: str, gain: float) -> str:
@@ -264,7 +264,7 @@ def draw_rescaled(delta: float, matrix: str, eps: float) -> list[go.Figure]:
         xaxis={"title": "state before", "range": [-1.08, 1.08], "dtick": 0.5},
         yaxis={"title": "state after", "range": [-1.08, 1.08], "dtick": 0.5},
     )
-    return [changes, units]
+    return [label_ends(changes), units]
 
 
 def describe_rescaled(delta: float, matrix: str, eps: float) -> str:
@@ -376,7 +376,7 @@ def draw_padding(norm: str, value: float) -> list[go.Figure]:
     real = np.array([1 if norm == "layer" else rows(t) for t in range(len(steps))])
     filled = len(LENGTHS) - real if norm == "counted" else np.zeros_like(real)
     company = go.Figure()
-    for counts, name, color in ((real, "sequences", "blue"), (filled, "padding", "orange")):
+    for counts, name, color in ((real, "sequences", "first"), (filled, "padding", "gray")):
         company.add_bar(
             x=steps,
             y=counts,
@@ -488,8 +488,8 @@ def _size(a: np.ndarray) -> np.ndarray:
 
 
 _KINDS = {
-    "each step": ("batch norm, each step its own", NORMS["batch"][1], "solid"),
-    "shared": ("batch norm, one for all steps", COLORS["purple"], "dash"),
+    "each step": ("batch norm, by step", NORMS["batch"][1], "dash"),
+    "shared": ("batch norm, shared", COLORS["kept"], "longdash"),
     "layer": NORMS["layer"],
 }
 
@@ -532,7 +532,7 @@ def draw_longer(trained: int, inputs: str) -> list[go.Figure]:
                  "xshift": 4, "text": "training ends", "showarrow": False}
             ],
         )  # fmt: skip
-    return [kept, size]
+    return [label_ends(kept), label_ends(size)]
 
 
 def describe_longer(trained: int, inputs: str) -> str:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from lnlib.colors import COLORS
 from lnlib.compare import bounds, bounds_name
-from lnlib.explore import COLORS, Table
-from lnlib.figures import NORMS, band, cursor, grouped, spread
+from lnlib.explore import Table
+from lnlib.figures import NORMS, band, cursor, grouped, label_ends, spread
 from lnlib.fisher import GLM
 
 CASES, INPUTS, UNITS = 64, 6, 4
@@ -121,7 +122,7 @@ def draw_step(scale: float, whose: str) -> list[go.Figure]:
         title="Change of the outputs by the scaling itself",
         yaxis={"range": [-0.1, _TOP], "zeroline": False},
     )
-    return [steps, scalings]
+    return [label_ends(steps), label_ends(scalings)]
 
 
 def _shown(value: float) -> float | None:
@@ -230,7 +231,7 @@ def draw_circle(length: float, rate: float) -> list[go.Figure]:
             y=[0, float(tips[i, 1].round(3))],
             mode="lines",
             name=("start", "end")[i > 0],
-            line={"color": COLORS["orange" if i else "gray"], "width": 3},
+            line={"color": COLORS["ink" if i else "gray"], "width": 3},
             hoverinfo="skip",
         )
     way.add_scatter(
@@ -238,8 +239,8 @@ def draw_circle(length: float, rate: float) -> list[go.Figure]:
         y=tips[:, 1].round(3),
         mode="lines+markers",
         name="steps",
-        line={"color": COLORS["blue"], "width": 2.5},
-        marker={"color": COLORS["blue"], "size": 7},
+        line={"color": COLORS["first"], "width": 2.5},
+        marker={"color": COLORS["first"], "size": 7},
         customdata=lengths.round(3),
         hovertemplate="length %{customdata}<extra>tip of the weights</extra>",
     )
@@ -253,7 +254,7 @@ def draw_circle(length: float, rate: float) -> list[go.Figure]:
         x=list(range(1, TURNS + 1)),
         y=turns.round(2),
         name="turn",
-        marker={"color": COLORS["blue"]},
+        marker={"color": COLORS["first"]},
         hovertemplate="step %{x}: %{y}°<extra></extra>",
     )
     angles.update_layout(
@@ -280,10 +281,10 @@ RUN_NORMS = ("layer", "batch", "none")
 OPTIMIZERS = {"SGD": "sgd", "Adam": "adam"}
 STARTS = (0.25, 1.0, 4.0, 16.0)
 _START_LOOKS = {
-    0.25: ("a quarter", COLORS["purple"], "dot"),
-    1.0: ("as drawn", COLORS["blue"], "solid"),
-    4.0: ("4 times", COLORS["orange"], "dash"),
-    16.0: ("16 times", COLORS["green"], "dashdot"),
+    0.25: ("a quarter", COLORS["third"], "dot"),
+    1.0: ("as drawn", COLORS["first"], "solid"),
+    4.0: ("4 times", COLORS["second"], "dash"),
+    16.0: ("16 times", COLORS["fourth"], "dashdot"),
 }
 
 
@@ -358,7 +359,7 @@ def draw_training(runs: Runs, optimizer: str, layer: int) -> list[go.Figure]:
         xaxis={"title": "epoch", "range": [-0.4, 20.4]},
         yaxis=_decades(-2.2, 0.9),
     )
-    return [lengths, turns]
+    return [label_ends(lengths), label_ends(turns)]
 
 
 def describe_training(runs: Runs, optimizer: str, layer: int) -> str:
@@ -402,7 +403,7 @@ def draw_starts(runs: Runs, norm: str) -> list[go.Figure]:
         xaxis={"title": "epoch", "range": [-0.4, 20.4]},
         yaxis=_decades(-2.6, 2.6),
     )
-    return [lengths, losses]
+    return [label_ends(lengths), label_ends(losses)]
 
 
 def describe_starts(runs: Runs, norm: str) -> str:
@@ -503,7 +504,7 @@ def draw_gain(family: str, scaled: str, kind: str) -> go.Figure:
         xaxis=_doubling(f"{scaled} multiplied by"),
         yaxis=_decades(-5.4, 0),
     )
-    return figure
+    return label_ends(figure)
 
 
 def describe_gain(family: str, scaled: str, kind: str) -> str:

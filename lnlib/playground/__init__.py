@@ -23,6 +23,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from lnlib import colors
 from lnlib.explore import bundle
 
 __all__ = ["Playground", "digits", "source"]
@@ -110,7 +111,7 @@ def _widget_class() -> type:
             '  return lnPlayground(root, { ...model.get("options"), live: true, digits });\n'
             "} };\n"
         )
-        _css = (HERE / "playground.css").read_text("utf-8")
+        _css = colors.css() + (HERE / "playground.css").read_text("utf-8")
         options = traitlets.Dict().tag(sync=True)
 
     return Widget

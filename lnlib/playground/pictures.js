@@ -36,14 +36,14 @@ const lnPictures = (() => {
   const log = (v) => (v > 0 ? Math.log10(v) : v === 0 ? -99 : NaN);
   const percent = (v) => Math.round(100 * v) + " %";
 
-  /* One example in all layers: a column a layer, a cell a unit, orange above 0, blue below. */
+  /* One example in all layers: a column a layer, a cell a unit, by its sign. */
   function heat(pen, look, net, x, y, width, height, scale) {
     const { depth, units, heat: values } = net, w = width / depth, h = height / units;
     box(pen, x, y, width, height, look.zero);
     for (let l = 0; l < depth; l++) {
       for (let u = 0; u < units; u++) {
         const v = values[l * units + u] / scale;
-        box(pen, x + l * w, y + u * h, w + 0.3, h + 0.3, v < 0 ? look.low : look.high,
+        box(pen, x + l * w, y + u * h, w + 0.3, h + 0.3, v < 0 ? look.negative : look.positive,
           v === v ? Math.min(1, Math.abs(v)) : 0);
       }
     }
@@ -117,7 +117,7 @@ const lnPictures = (() => {
     }
     values.forEach((v, l) => {
       const left = x + l * step + 0.5, wide = Math.max(1, step - 1);
-      if (v !== v || v === Infinity) return box(pen, left, y, wide, height, look.high, 0.4);
+      if (v !== v || v === Infinity) return box(pen, left, y, wide, height, look.positive, 0.4);
       const top = Math.min(y + height, Math.max(y, at(v)));
       box(pen, left, Math.min(top, base), wide, Math.abs(top - base), color, 0.3);
       box(pen, left, Math.min(y + height - 3, Math.max(y, top - 1.5)), wide, 3, color);

@@ -305,20 +305,23 @@ const lnPlayground = (() => {
 
     // The pictures.
     function look() {
-      const css = getComputedStyle(root), v = (name) => css.getPropertyValue(`--lnp-${name}`).trim();
-      const names = ["card", "line", "ink", "soft", "zero", "low", "high", "none", "layer", "batch",
-        "rms", "one", "two", "three"];
-      const found = Object.fromEntries(names.map((name) => [name, v(name)]));
-      return { ...found, classes: [found.one, found.two, found.three] };
+      const css = getComputedStyle(root), v = (name) => css.getPropertyValue(name).trim();
+      const own = ["ink", "soft", "zero"], book = ["card", "line", "negative", "positive",
+        "none", "layer", "batch", "rms", "sgd", "adam", "first", "second", "third"];
+      const found = Object.fromEntries([...own.map((name) => [name, v(`--lnp-${name}`)]),
+        ...book.map((name) => [name, v(`--ln-${name}`)])]);
+      return { ...found, classes: [found.first, found.second, found.third] };
     }
-    const norm = (k) => arm(state, k).norm;
     function draw(now) {
-      const colors = look(), own = [0, 1].map((k) => colors[norm(k)]);
+      const colors = look(), arms = [0, 1].map((k) => arm(state, k));
+      const differ = (name) => arms[0][name] !== arms[1][name];
+      const thing = !differ("norm") && differ("optimizer") ? "optimizer" : "norm";
+      const own = arms.map((settings) => colors[settings[thing]]);
       for (const k of [0, 1]) {
         const canvas = $(`canvas-${k}`), net = view.nets[k];
         root.querySelector(`[data-part="net-${k}"]`).style.setProperty("--lnp-mine", own[k]);
         lnPictures.network(canvas, colors, view, k,
-          { small, color: own[k], activation: arm(state, k).activation });
+          { small, color: own[k], activation: arms[k].activation });
         $(`error-${k}`).textContent = error(k) === undefined ? "–" : percent(error(k));
         $(`says-${k}`).textContent = diagnosis(k);
         canvas.setAttribute("aria-label",

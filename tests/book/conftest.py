@@ -13,17 +13,12 @@ from pathlib import Path
 
 import pytest
 import yaml
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
-from tools import browser
+from tools import axe, browser
 
 ROOT = Path(__file__).parents[2]
 READY = "e => ['yes', 'failed'].includes(e.dataset.ready)"
-AXE = {
-    "rules": {"label-content-name-mismatch": {"enabled": True}},  # off by default
-    "resultTypes": ["violations"],  # all are looked for, and these alone reported at length
-}
 PATIENCE = 60_000  # ms; a limit against hanging, not a measure of speed
 
 
@@ -158,17 +153,8 @@ def is_inside(url, site):
 
 @pytest.fixture(scope="session")
 def violations():
-    """``violations(page)``: each rule of axe that the page breaks, and where.
-
-    With ``colors`` only what another theme can change is looked at.
-    """
-
-    def found(page, colors=False):
-        options = {"runOnly": ["color-contrast", "link-in-text-block"]} if colors else {}
-        broken = Axe().run(page, options=AXE | options).response["violations"]
-        return [(rule["id"], [node["html"] for node in rule["nodes"]][:3]) for rule in broken]
-
-    return found
+    """``violations(page)``: each rule of axe that the page breaks, and where."""
+    return axe.violations
 
 
 @pytest.fixture(scope="session")

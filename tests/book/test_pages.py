@@ -305,6 +305,20 @@ def test_axe_finds_nothing_in_light_and_dark(request, violations, chapter, windo
     page.emulate_media(color_scheme="light")
 
 
+PLANTED = """<!doctype html><html lang="en"><title>t</title><main><h1>h</h1><img src="data:,">
+<button aria-label="Go">Stop</button><p style="color: #999; background: #fff">pale</p></main>"""
+
+
+def test_axe_finds_what_is_planted(chromium, violations):
+    page = chromium.new_page()
+    page.set_content(PLANTED)
+    wrong = dict(violations(page))
+    assert set(wrong) == {"image-alt", "label-content-name-mismatch", "color-contrast"}
+    assert wrong["image-alt"] == ['<img src="data:,">']
+    assert [rule for rule, _ in violations(page, colors=True)] == ["color-contrast"]
+    page.close()
+
+
 def test_figures_follow_the_theme(opened):
     roots = opened.explorers()
     light = [root.evaluate(INK) for root in roots]

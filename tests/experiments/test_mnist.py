@@ -8,6 +8,8 @@ import torch
 from torch import nn
 
 from lnlib import data
+from lnlib.experiments.mnist import run as mnist
+from lnlib.experiments.mnist import steps
 from lnlib.experiments.mnist.run import HIDDEN, NORMS, Replay, Settings, network
 from lnlib.nn import LayerNorm
 from lnlib.nn.baselines import BatchNorm, WeightNormLinear
@@ -58,6 +60,74 @@ def test_batch_norm_is_unbiased_at_the_smaller_batch_size_only(batch_size, unbia
     assert {m.unbiased for m in model if isinstance(m, BatchNorm)} == {unbiased}
 
 
+@pytest.mark.parametrize(
+    ("variance", "batch_size", "unbiased"),
+    [
+        *(("paper", 2, True), ("paper", 127, True), ("paper", 128, False), ("paper", 500, False)),
+        *(("biased", 4, False), ("biased", 128, False)),
+        *(("unbiased", 4, True), ("unbiased", 128, True)),
+    ],
+)
+def test_the_variance_is_that_asked_for_or_the_papers(variance, batch_size, unbiased):
+    assert Settings(norm="batch", variance=variance, batch_size=batch_size).unbiased is unbiased
+
+
+def test_what_has_no_effect_is_named():
+    unused = {norm: Settings(norm=norm).unused for norm in NORMS}
+    of_batch = ("variance", "momentum")
+    assert unused == {
+        "none": (*of_batch, "eps"), "batch": (), "layer": of_batch, "weight": (*of_batch, "eps"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("momentum", [0, 1])
+def test_running_averages_may_stay_or_be_the_newest_batch(momentum):
+    assert Settings(norm="batch", momentum=momentum).momentum == momentum
+
+
+def test_a_run_is_of_figure_6_and_is_called_by_its_cell():
+    assert mnist._RECIPE.paper == {"section": "6.6", "figure": "6"}
+    assert mnist._RECIPE.label(Settings(norm="weight", batch_size=7)) == "weight, batch 7"
+
+
+def test_how_and_where_goes_on_to_the_runs_after_the_step_was_tried(monkeypatch, tmp_path):
+    called = []
+    monkeypatch.setattr(mnist, "resolve_device", "resolved {}".format)
+    monkeypatch.setattr(steps, "choose", lambda *given: called.append(given))
+    monkeypatch.setattr(mnist, "record_runs", lambda *given, **how: called.append((given, how)))
+    how = {"out": tmp_path, "device": "cuda:1", "again": True, "step": "graph"}
+    mnist.record_all([Settings()], [3], **how)
+    assert called == [
+        ("graph", 1, "resolved cuda:1"), ((mnist._RECIPE, [Settings()], [3]), how),
+    ]  # fmt: skip
+    del called[:]
+    mnist.record_all([Settings()], [3], **how | {"step": "auto"})
+    assert len(called) == 1  # to choose would start a compiler, even where all is recorded
+
+
+def test_the_step_that_was_asked_for_takes_the_updates(monkeypatch, digits):
+    made = []
+
+    def make(name, replay):
+        made.append((name, replay))
+        return lambda x, y: (name, x, y)
+
+    monkeypatch.setattr(steps, "make", make)
+    replay = Replay(Settings(hidden=(8,)), digits, step="manual")
+    assert replay.update((1, 2)) == ("manual", 1, 2)
+    assert made == [("manual", replay)]
+    Replay(Settings(hidden=(8,)), digits, step="plain")
+    assert len(made) == 1
+
+
+def test_a_step_is_chosen_for_the_batch_size(monkeypatch, digits):
+    called = []
+    monkeypatch.setattr(steps, "choose", lambda *given: called.append(given) or "plain")
+    replay = Replay(Settings(batch_size=7, hidden=(8,)), digits, step="auto")
+    assert called == [("auto", 7, torch.device("cpu"))]
+    assert replay.step == "plain"
+
+
 @pytest.mark.parametrize("norm", NORMS)
 def test_runs_of_one_seed_start_from_one_W_whatever_the_norm(norm):
     first, other = build("none")[0].weight, build(norm)[0].weight
@@ -65,10 +135,29 @@ def test_runs_of_one_seed_start_from_one_W_whatever_the_norm(norm):
 
 
 @pytest.mark.parametrize("initialization", ["uniform", "he"])
-def test_initialization_has_the_spread_it_says(initialization):
-    weight = build("none", initialization=initialization)[2].weight
-    expected = {"uniform": 1 / np.sqrt(3 * 1000), "he": np.sqrt(2 / 1000)}[initialization]
+@pytest.mark.parametrize(("layer", "fan_in"), [(0, 784), (2, 1000)])
+def test_initialization_has_the_spread_it_says(initialization, layer, fan_in):
+    weight = build("none", initialization=initialization, hidden=(1000, 500))[layer].weight
+    expected = {"uniform": 1 / np.sqrt(3 * fan_in), "he": np.sqrt(2 / fan_in)}[initialization]
     assert weight.std().item() == pytest.approx(expected, rel=0.01)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_biases_start_at_0_and_gains_at_1(norm):
+    for name, p in build(norm, hidden=(8, 4)).named_parameters():
+        layer = name.split(".")[1]
+        if layer == "bias":
+            assert not p.any(), name
+        elif layer == "gain" or p.ndim == 1:
+            assert (p == 1).all(), name
+
+
+def test_a_seed_draws_the_weights(digits):
+    def first(seed):
+        return Replay(Settings(hidden=(8,)), digits, seed=seed).model[0].weight
+
+    assert torch.equal(first(3), first(3))
+    assert not torch.isclose(first(3), first(4)).any()
 
 
 def test_batches_cover_each_case_once_and_depend_on_seed_and_epoch_alone(digits):

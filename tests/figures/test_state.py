@@ -260,7 +260,7 @@ def test_the_panels_show_what_is_kept_and_what_comes_out():
     kept, size = figures.draw_longer(20, "walk")
     run = figures.longer(20, "walk")
     np.testing.assert_array_equal(lines(kept)["test data"], run.data.round(3))
-    name = "batch norm, one for all steps"
+    name = "batch norm, shared"
     np.testing.assert_array_equal(lines(kept)[name], run.kept["shared"].round(3))
     np.testing.assert_array_equal(lines(size)[name], run.size["shared"].round(3))
     assert kept.layout.shapes[0].x0 == 20.5

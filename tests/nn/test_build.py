@@ -84,6 +84,110 @@ def test_it_is_built_once_with_one_line_and_then_loaded_without_a_word(machine, 
     assert builds(machine) == 1
 
 
+def another_source(machine, _):
+    (machine / "tiny.cpp").write_text(SOURCE % OURS + "// new\n")
+
+
+def another_header(machine, monkeypatch):
+    (machine / "new.h").write_text("")
+    monkeypatch.setattr(build, "HEADERS", machine)
+
+
+def other_flags(_, monkeypatch):
+    monkeypatch.setattr(build, "FLAGS", (*build.FLAGS, "-DNEW"))
+
+
+def another_compiler(machine, _):
+    script = machine / "cxx"
+    version = 'case "$*" in --version) echo 99.9; exit;; esac'
+    script.write_text(script.read_text().replace("#!/bin/sh\n", f"#!/bin/sh\n{version}\n"))
+
+
+def another_processor(_, monkeypatch):
+    monkeypatch.setattr(build, "_processor", lambda: "another")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [another_source, another_header, other_flags, another_compiler, another_processor],
+)
+def test_what_it_depends_on_is_in_its_name(machine, monkeypatch, change):
+    load(machine)
+    change(machine, monkeypatch)
+    assert load(machine)[0] == OURS
+    assert builds(machine) == 2
+    assert len(list((machine / "cache" / "lnlib").glob("*.so"))) == 2  # the other is kept
+
+
+def test_the_processor_is_named_by_what_its_code_depends_on(monkeypatch):
+    said = "processor : 7\nmodel name : fast\nMHz : 3000\nflags : avx2 fma\nFeatures : sve\n"
+    monkeypatch.setattr(Path, "read_text", lambda path: said)
+    name = build._processor()
+    assert all(part in name for part in ("model name : fast", "flags : avx2 fma", "Features : sve"))
+    assert not any(part in name for part in ("MHz", "7"))
+
+
+def test_options_may_follow_the_compilers_name(machine, monkeypatch):
+    (machine / "tiny.cpp").write_text(SOURCE.replace("%d", "ANSWER"))
+    (machine / "with space").symlink_to(machine / "cxx")
+    monkeypatch.setenv("CXX", f"'{machine}/with space' -DANSWER=7")
+    assert load(machine)[0] == 7
+
+
+@pytest.mark.parametrize("there", [["g++", "clang++", "c++"], ["clang++", "c++"], ["c++"], []])
+def test_the_first_compiler_that_is_found_is_taken(tmp_path, monkeypatch, there):
+    for name in there:
+        (tmp_path / name).write_text("")
+        (tmp_path / name).chmod(0o700)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for unset in (lambda: monkeypatch.delenv("CXX", raising=False), lambda: setenv(monkeypatch)):
+        unset()
+        assert build._compiler() == ([str(tmp_path / there[0])] if there else None)
+
+
+def setenv(monkeypatch):
+    monkeypatch.setenv("CXX", "")
+
+
+def test_a_compiler_that_does_not_know_the_processor_builds_without_it(machine):
+    script = machine / "cxx"
+    refuse = 'case "$*" in *-march=native*) echo "error: no such arch" >&2; exit 1;; esac'
+    script.write_text(script.read_text().replace("#!/bin/sh\n", f"#!/bin/sh\n{refuse}\n"))
+    assert load(machine)[0] == OURS
+
+
+def test_a_compiler_that_hangs_is_not_waited_for_without_end(machine, monkeypatch):
+    (machine / "cxx").write_text("#!/bin/sh\nexec sleep 60\n")
+    monkeypatch.setattr(build, "TIMEOUT", 0.2)
+    library, why = build.Library(machine / "tiny.cpp", lambda: None).load()
+    assert library is None
+    assert "TimeoutExpired" in why
+
+
+def test_what_the_compiler_says_is_the_reason(machine):
+    (machine / "tiny.cpp").write_text("int f( {\n")
+    library, why = build.Library(machine / "tiny.cpp", lambda: None).load()
+    assert library is None
+    assert "tiny.cpp:1" in why
+    assert "error" in why
+    assert "\n" not in why
+
+
+@pytest.mark.parametrize(("base", "expected"), [("x/y", "x/y/lnlib"), ("", "home/.cache/lnlib")])
+def test_it_lies_in_the_users_cache_folder(monkeypatch, tmp_path, base, expected):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / base) if base else "")
+    assert build._cache_folder() == tmp_path / expected
+
+
+@pytest.mark.parametrize(("value", "off"), [("0", True), ("1", False), ("", False), (None, False)])
+def test_it_is_switched_off_by_0_alone(monkeypatch, value, off):
+    monkeypatch.delenv("LNLIB_COMPILED", raising=False)
+    if value is not None:
+        monkeypatch.setenv("LNLIB_COMPILED", value)
+    assert build.is_switched_off() is off
+
+
 def test_nobody_else_can_write_what_is_kept_whatever_the_umask(machine):
     before = os.umask(0)
     try:
@@ -313,6 +417,31 @@ def test_what_dead_processes_were_writing_is_swept(machine):
     young.write_text("")
     load(machine)
     assert set(folder.glob("*.part")) == {old[1], young}
+
+
+def test_what_a_process_of_another_user_is_writing_is_not_swept(tmp_path, monkeypatch):
+    part = tmp_path / "a-0.77.part"
+    part.write_text("")
+    os.utime(part, (1e9, 1e9))
+
+    def kill(pid, signal):
+        assert (pid, signal) == (77, 0)
+        raise PermissionError
+
+    monkeypatch.setattr(os, "kill", kill)
+    build._sweep(tmp_path)
+    assert part.exists()
+
+
+def test_a_part_of_its_own_that_was_left_is_written_over(machine):
+    load(machine)
+    folder, content = kept(machine).parent, kept(machine).read_bytes()
+    kept(machine).unlink()
+    left = folder / f"other-{hashlib.sha256(content).hexdigest()[:32]}.{os.getpid()}.part"
+    left.write_text("left")
+    library, _ = build._keep(folder, "other", content)
+    assert library.answer() == OURS
+    assert not left.exists()
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="loaded by its path")

@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from lnlib.nn.kernels import compiled, plain
+from lnlib.experiments.mnist.steps import compiled as step
+from lnlib.nn.kernels import build, compiled, plain
 
 # Measured: at most 4e-13 of 1 + |expected| over all cases below.
 FLOAT64 = {"rtol": 1e-10, "atol": 1e-10}
@@ -37,6 +38,15 @@ SIZES = {
 def built():
     if not compiled.available():
         pytest.skip(f"no compiled library here: {compiled.reason()}")
+
+
+@pytest.mark.skipif(
+    build._compiler() is None or build.is_switched_off(), reason="no C++ compiler, or unwanted"
+)
+@pytest.mark.parametrize("library", [compiled, step], ids=["recurrences", "step"])
+def test_where_there_is_a_compiler_there_is_the_library(library):
+    # Whatever else tests it skips where it is missing.
+    assert library.available(), library.reason()
 
 
 def numbers(generator, *shape):
@@ -165,6 +175,14 @@ def test_several_threads_give_what_one_does(built, monkeypatch, threads, kind, o
     assert compiled._threads(70 * 70) == count
     several = everything(compiled, kind, options, tensors, SIZES["ending"], norms)
     assert_close(several, one, rtol=1e-11, atol=1e-11)  # the order of summation differs
+
+
+def test_no_more_threads_are_taken_than_there_is_work_for(monkeypatch, threads):
+    monkeypatch.setattr(compiled, "WORK", 100)
+    threads(3)
+    assert [compiled._threads(work) for work in (0, 99, 199, 200, 300, 10**9)] == [1, 1, 1, 2, 3, 3]
+    monkeypatch.setattr(compiled, "MAX_THREADS", 2)
+    assert compiled._threads(10**9) == 2
 
 
 def test_several_callers_at_once_get_what_each_gets_alone(built, monkeypatch, threads):
@@ -348,6 +366,56 @@ def test_tensors_need_not_be_contiguous(built):
 
 
 @each_form
+def test_data_weights_and_biases_of_the_inputs_need_not_be_contiguous(built, kind, options):
+    tensors, norms = arguments(kind, options, 6, [3] * 4)
+    tensors[0] = numbers(torch.Generator().manual_seed(5), 12, 4)
+    product = products(kind, options, 6, 4)
+    spread = [t.detach().t().contiguous().t() for t in (tensors[0], product.weight)]
+    b = product.bias if product.bias is None else torch.stack((product.bias,) * 2, 1)[:, 0]
+    assert not any(t.is_contiguous() for t in (*spread, b) if t is not None)
+    given = (spread[0], *tensors[1:]), [3] * 4, norms
+    ours = with_product(
+        compiled, kind, options, *given, product._replace(weight=spread[1], bias=b), eps=1e-3
+    )
+    theirs = with_product(plain, kind, options, tensors, [3] * 4, norms, product, eps=1e-3)
+    assert_close(ours, theirs, **FLOAT64)
+
+
+def one_number(y):
+    return torch.full((), 1.7, dtype=y.dtype).expand_as(y)
+
+
+def a_transpose(y):
+    return numbers(torch.Generator().manual_seed(9), *y.shape[::-1]).t()
+
+
+@each_form
+@pytest.mark.parametrize("dy", [one_number, a_transpose])
+def test_gradients_that_come_in_may_lie_as_they_like_and_stay_as_they_are(
+    built, monkeypatch, kind, options, dy
+):
+    monkeypatch.setattr(compiled, "CHUNK", 20)
+    tensors, norms = arguments(kind, options, 6, SIZES["ending"])
+    both = []
+    for module in (compiled, plain):
+        outputs = call(module, kind, options, tensors, SIZES["ending"], norms)
+        dys = [dy(y) for y in outputs]
+        both.append(torch.autograd.grad(outputs, tensors, dys))
+        assert_close(dys, [dy(y) for y in outputs], rtol=0, atol=0)
+    assert_close(*both, **FLOAT64)
+
+
+@each_form
+def test_last_states_can_be_changed_and_the_outputs_stay(built, kind, options):
+    tensors, norms = arguments(kind, options, 6, [3] * 4)
+    outputs, *last = call(compiled, kind, options, tensors, [3] * 4, norms)
+    before = outputs.detach().clone()
+    for state in last:
+        state.detach().zero_()
+    assert_close(outputs.detach(), before, rtol=0, atol=0)
+
+
+@each_form
 def test_without_a_gradient_the_numbers_are_the_same(built, kind, options):
     tensors, norms = arguments(kind, options, 33, SIZES["ending"])
     recorded = call(compiled, kind, options, tensors, SIZES["ending"], norms)
@@ -388,6 +456,33 @@ def test_a_second_derivative_is_refused(built, loss):
     (slope,) = torch.autograd.grad(y, tensors[0], create_graph=True)
     with pytest.raises(RuntimeError, match="once_differentiable"):
         slope.sum().backward()
+
+
+def wrong_in_float32(y):
+    return y * 1.001 if y.dtype == torch.float32 else y
+
+
+def wrong_in_float64(y):
+    return y + 1e-6 if y.dtype == torch.float64 else y
+
+
+def wrong_in_the_gradient(y):
+    return y + 0.01 * (y - y.detach())
+
+
+def not_a_number(y):
+    return y * torch.nan
+
+
+@pytest.mark.parametrize(
+    "fault", [wrong_in_float32, wrong_in_float64, wrong_in_the_gradient, not_a_number]
+)
+def test_the_check_before_the_first_use_finds_a_fault(monkeypatch, fault):
+    monkeypatch.setattr(compiled, "lstm", lambda *args: plain.lstm(*args))
+    compiled._check()
+    monkeypatch.setattr(compiled, "lstm", lambda *a: tuple(fault(y) for y in plain.lstm(*a)))
+    with pytest.raises(RuntimeError, match="differ from those of the plain loop"):
+        compiled._check()
 
 
 def test_only_float32_and_float64_on_the_cpu_are_supported():

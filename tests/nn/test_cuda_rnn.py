@@ -291,8 +291,43 @@ def test_units_that_ended_hand_their_state_and_its_gradient_through(walk):
     assert_close(slope[[0, 2, 3]], torch.zeros(3, slope.shape[1], dtype=torch.float64))
 
 
+def test_autocast_leaves_float64_as_it_is(walk):
+    case = Case("lstm", {"form": "paper"}, [3] * 6)
+    with torch.autocast("cpu", torch.bfloat16):
+        check(case)
+
+
+@pytest.mark.parametrize(
+    ("room", "chunks"), [(64, [64, 16, 4, 1]), (63, [16, 4, 1]), (4, [4, 1]), (0.5, [1])]
+)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float64])
+def test_a_chunk_has_as_many_steps_as_there_is_room_for(monkeypatch, room, chunks, dtype):
+    case = Case("lstm", {"form": "paper"}, EQUAL, dtype=dtype)
+    monkeypatch.setattr(cuda, "CHUNK_BYTES", int(room * 3 * 20 * dtype.itemsize))
+    made = []
+
+    def walker(spec, x, running, w):
+        made.append(cuda._Graphs(spec, cuda_steps, record=False))
+        return made[-1]
+
+    monkeypatch.setattr(cuda, "_walker", walker)
+    case.run(cuda)
+    assert made[0].chunks == chunks
+
+
 def test_tensors_on_a_cpu_are_not_supported():
     assert not cuda.supports(torch.ones(3, 4))
+
+
+def test_floats_on_one_gpu_are_supported_and_nothing_else():
+    x = torch.ones(3, 4).as_subclass(OnGpu)
+    assert cuda.supports(x, x)
+    for dtype in (torch.float16, torch.bfloat16, torch.float64):
+        assert cuda.supports(x.to(dtype), x)
+    for dtype in (torch.int64, torch.complex64, torch.bool):
+        assert not cuda.supports(x.to(dtype), x)
+    assert not cuda.supports(x[:0], x)
+    assert not cuda.supports(x, x, torch.ones(3, device="meta"))
 
 
 # Who takes the steps: the kernels, once they were seen to be right.
@@ -377,12 +412,25 @@ def ended_rows_go_on(name, spec, w, tensors):
     tensors["running"] = None
 
 
+def a_thousandth_too_much_comes_back(name, spec, w, tensors):
+    if "backward" in name:
+        tensors["dh"].mul_(1.001)
+
+
 def backward_forgets_what_came(name, spec, w, tensors):
     if "backward" in name:
         tensors["dh"].zero_()
 
 
-FAULTS = [raises, another_eps, no_bias, not_a_number, ended_rows_go_on, backward_forgets_what_came]
+FAULTS = [
+    raises,
+    another_eps,
+    no_bias,
+    not_a_number,
+    ended_rows_go_on,
+    backward_forgets_what_came,
+    a_thousandth_too_much_comes_back,
+]
 
 
 @each_kind
@@ -496,6 +544,69 @@ def test_a_shape_has_graphs_from_its_second_sight_and_the_oldest_gives_way(monke
     assert sights == [None, first, None, second, first, None, third, first, fourth]
 
 
+def test_what_was_seen_is_forgotten_with_the_graphs_and_before_it_is_too_much(monkeypatch):
+    monkeypatch.setattr(cuda, "_seen", set())
+    monkeypatch.setattr(cuda, "_graphs", OrderedDict())
+    for key in range(2500):
+        assert cuda._recall(key, list) is None
+        assert len(cuda._seen) <= 1000
+    assert cuda._recall(2499, list) == []
+    cuda.clear_graphs()
+    assert cuda._recall(2499, list) is None
+    assert not cuda._graphs
+
+
+@pytest.fixture
+def keys(monkeypatch):
+    """``keys(...)``: by what the graphs of a sequence are found; ``None`` if it has none."""
+    found = []
+    monkeypatch.setattr(cuda, "_steps", lambda *given: cuda_steps)
+    monkeypatch.setattr(cuda, "_recall", lambda key, make: found.append(key))
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
+
+    def key(T=16, B=3, H=5, dtype=torch.float32, wide=torch.float32, eps=1e-5, ended=False):
+        x = torch.ones(T, B, 3 * H, dtype=dtype).as_subclass(OnGpu)
+        weight, gain = torch.ones(3 * H, H, dtype=dtype), torch.ones(3 * H, dtype=wide)
+        w = cuda_steps.Weights(weight, gain, gain, None, None)
+        spec = cuda_steps.Spec("gru", "paper", "tanh", eps)
+        del found[:]
+        running = torch.ones(T, dtype=torch.int32) if ended else None
+        walker = cuda._walker(spec, x, running, w)
+        assert type(walker) is cuda._Walker
+        assert walker.steps is cuda_steps
+        return found[0] if found else None
+
+    return key
+
+
+def test_graphs_are_found_by_all_that_they_depend_on(keys, monkeypatch):
+    changes = [
+        {},
+        *({"B": 4}, {"H": 6}, {"eps": 0.1}, {"ended": True}),
+        *({"dtype": torch.float16}, {"wide": torch.float64}),
+    ]
+    matmul = SimpleNamespace(
+        allow_tf32=True,
+        allow_fp16_reduced_precision_reduction=True,
+        allow_bf16_reduced_precision_reduction=True,
+    )
+    monkeypatch.setattr(torch.backends.cuda, "matmul", matmul)
+    found = [keys(**change) for change in changes]
+    for name in vars(matmul):
+        setattr(matmul, name, False)
+        found.append(keys())
+        setattr(matmul, name, True)
+    assert len(set(found)) == len(changes) + len(vars(matmul))
+    assert keys(T=99) == keys(T=16) is not None
+
+
+def test_few_steps_and_what_the_caller_records_have_no_graphs(keys, monkeypatch):
+    assert keys(T=4) is not None
+    assert keys(T=3) is None
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
+    assert keys(T=99) is None
+
+
 class Recording:
     """Stands in for a CUDA graph: what was done while recording is done again by ``replay``."""
 
@@ -524,6 +635,7 @@ def recordings(monkeypatch):
 
     @contextlib.contextmanager
     def record(recording, pool, stream, capture_error_mode):
+        assert capture_error_mode == "thread_local"  # other threads may go on
         Recording.now = recording
         try:
             yield
@@ -572,6 +684,16 @@ def test_recorded_steps_are_replayed_for_every_later_sequence(recordings, kind, 
     with torch.no_grad():
         Case(kind, options, sizes).run(cuda)
     assert len(recordings) == 2 * len(chunks)
+
+
+def test_a_backward_pass_that_the_caller_records_plays_no_graph(recordings, monkeypatch):
+    case = Case("gru", {}, [3] * 16)
+    check(case)
+    results, expected = case.run(cuda), case.grads(case.run(plain))
+    before = [r.replays for r in recordings]
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
+    assert_close(case.grads(results), expected, **EXACT)
+    assert [r.replays for r in recordings] == before
 
 
 def test_inference_records_no_backward_pass(recordings):

@@ -151,6 +151,46 @@ def test_the_gradients_that_come_in_stay_as_they_are(kind, options):
     assert_close(dys, before, rtol=0, atol=0)
 
 
+def one_number(y):
+    return torch.full((), 1.7, dtype=y.dtype).expand_as(y)
+
+
+def a_transpose(y):
+    return draw(*y.shape[::-1], seed=9).t()
+
+
+@each_case
+@pytest.mark.parametrize("dy", [one_number, a_transpose])
+def test_gradients_that_come_in_may_lie_as_they_like(kind, options, dy):
+    tensors = make(kind, options, PACKED)
+    both = []
+    for module in (function, plain):
+        results = call(module, kind, options, PACKED, tensors)
+        both.append(torch.autograd.grad(results, [*tensors.values()], [dy(r) for r in results]))
+    assert_close(*both, **EXACT)
+
+
+@each_case
+@each_direction
+@each_length
+def test_last_states_can_be_changed_and_the_outputs_stay(kind, options, reverse, sizes):
+    tensors = make(kind, options, sizes)
+    outputs, *last = call(function, kind, options, sizes, tensors, reverse=reverse)
+    before = outputs.detach().clone()
+    for state in last:
+        state.detach().zero_()
+    assert_close(outputs.detach(), before, rtol=0, atol=0)
+
+
+@each_case
+def test_inputs_of_fewer_bits_than_the_weights_are_taken_to_theirs(kind, options):
+    tensors = {n: t.detach().float() for n, t in make(kind, options, PACKED).items()}
+    short = tensors["inputs"].half()
+    mixed = call(function, kind, options, PACKED, tensors | {"inputs": short})
+    wide = call(function, kind, options, PACKED, tensors | {"inputs": short.float()})
+    assert_close(mixed, wide, rtol=0, atol=0)
+
+
 @each_case
 @pytest.mark.parametrize(
     ("of", "wrt"), [("inputs", "weight_hh"), ("weight_hh", "inputs"), ("h", "h")]

@@ -179,18 +179,32 @@ def test_tensors_without_numbers_give_shapes(built, asked):
     assert asked == ["plain"]
 
 
-def test_numbers_that_are_negated_on_reading_are_right(built):
-    inputs, h, weight = x(8, 5), x(2, 5), x(5, 5)
-    lazy = torch._neg_view(-inputs)
-    assert lazy.is_neg()
-    product = plain.Product(x(5, 5), None, ())
-    ours, theirs = (
-        kernels.run(
-            "compiled", "rnn", a, [2] * 4, h, weight, (None, None), product=product, eps=1e-5
-        )[0]
-        for a in (lazy, inputs)
-    )
-    assert_close(ours, theirs)
+def run(inputs, h, weight, gain, weight_x=None):
+    """A simple network, by the compiled path if that can."""
+    product = plain.Product(x(5, 5) if weight_x is None else weight_x, None, ())
+    given = inputs, [2] * 4, h, weight, (gain, None)
+    return kernels.run("compiled", "rnn", *given, product=product, eps=1e-5)[0]
+
+
+@pytest.mark.parametrize("which", range(5), ids=["inputs", "state", "weight", "gain", "product"])
+def test_numbers_that_are_negated_on_reading_are_right(built, which):
+    given = [x(8, 5), x(2, 5), x(5, 5), x(5), x(5, 5)]
+    lazy = list(given)
+    lazy[which] = torch._neg_view(-given[which])
+    assert lazy[which].is_neg()
+    assert_close(run(*lazy), run(*given))
+
+
+@pytest.mark.parametrize("which", range(1, 4), ids=["state", "weight", "gain"])
+def test_one_tensor_of_another_dtype_gives_way_to_a_path_that_takes_it(built, monkeypatch, which):
+    monkeypatch.setattr(compiled, "rnn", lambda *a, **k: pytest.fail("not for these"))
+    given = [x(8, 5), x(2, 5), x(5, 5), x(5)]
+    mixed = list(given)
+    mixed[which] = given[which].float()
+    y = run(*mixed)
+    assert y.dtype == torch.float64
+    given[which] = mixed[which].double()
+    assert_close(y, function.rnn(given[0] @ x(5, 5).T, [2] * 4, *given[1:3], (given[3], None))[0])
 
 
 @each_kind

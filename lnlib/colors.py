@@ -1,0 +1,115 @@
+"""Every color of the book: what it stands for, on a light page and on a dark one.
+
+A color belongs to one thing, in every figure, diagram and table. Recorded against live, or one
+form of a norm against another, is told by the line's style, and no color stands alone: beside it
+there is a dash, a marker or a label. A figure is drawn with the light color (:data:`COLORS`); a
+dark page draws its :data:`DARK` one in its place (``--ln-swap``, read by the page's scripts).
+"""
+
+from __future__ import annotations
+
+__all__ = ["CARD", "COLORS", "DARK", "css", "fade", "mix", "swap"]
+
+#: What a thing is called, its color on a light card, and on a dark one.
+_THINGS = {
+    # norms
+    "none": ("#474a52", "#b9bbc2"),
+    "layer": ("#1f72c4", "#59abf2"),
+    "batch": ("#bd4f08", "#f37f2a"),
+    "weight": ("#1b8353", "#13be75"),
+    "rms": ("#70279b", "#aa64f9"),
+    "group": ("#7e7325", "#f0d943"),
+    "instance": ("#b6219c", "#dd58af"),
+    # gates, and the cell between two steps
+    "gate-i": ("#0b5f66", "#8bdcee"),
+    "gate-f": ("#860a16", "#ca7171"),
+    "gate-g": ("#513acb", "#9893f6"),
+    "gate-o": ("#46800c", "#adc943"),
+    "gate-r": ("#9f6345", "#c3823c"),
+    "gate-z": ("#1c55a2", "#bdcfff"),
+    "gate-n": ("#90136d", "#d57be2"),
+    "cell": ("#15423a", "#cffec2"),
+    # optimizers
+    "sgd": ("#895927", "#eec173"),
+    "adam": ("#116999", "#14c6f6"),
+    # above and below zero
+    "positive": ("#cf3548", "#ff6670"),
+    "negative": ("#0b7c85", "#2bb5b8"),
+    # a norm in another form: batch norm in use, layer norm in other places than the chapter's
+    "kept": ("#893b02", "#ffc8b3"),
+    "variant": ("#192f5f", "#89c4fa"),
+    # things that have no color of their own, in the order in which a figure has them
+    "first": ("#31566f", "#87b2b1"),
+    "second": ("#6e3215", "#e2dea9"),
+    "third": ("#603756", "#f2bffe"),
+    "fourth": ("#55723f", "#bdaf62"),
+    # what others are held against; what is followed; a frame
+    "gray": ("#696f77", "#82888e"),
+    "ink": ("#1c232c", "#e7ecf2"),
+    # what a verdict says, as text
+    "holds": ("#1c6445", "#74ae7e"),
+    "fails": ("#af1f3a", "#f6a9b3"),
+    "open": ("#6c4c09", "#e7a326"),
+}
+#: From a thing to the color that a figure is given, the one of the light page.
+COLORS = {thing: light for thing, (light, _) in _THINGS.items()}
+#: From a thing to what a dark page draws.
+DARK = {thing: dark for thing, (_, dark) in _THINGS.items()}
+
+CARD = ("#fafbfc", "#1a1f27")
+LINE = ("#dfe3e8", "#39424f")
+NUMBER = ("#14181e", "#ffffff")  # in the cells of a heat map
+HEAT = 0.6  # share of a heat map's last color in its fullest cell, so that its number can be read
+DARK_PAGE = (  # the book, JupyterLab, VS Code, Colab
+    'html[data-theme="dark"]',
+    'body[data-jp-theme-light="false"]',
+    "body.vscode-dark",
+    "html[theme=dark]",
+)
+
+
+def _parts(color: str) -> tuple[int, ...]:
+    return tuple(int(color[i : i + 2], 16) for i in (1, 3, 5))
+
+
+def mix(color: str, ground: str, share: float) -> str:
+    """Return ``#rrggbb``: a share of a color on a ground, both ``#rrggbb``."""
+    pairs = zip(_parts(color), _parts(ground), strict=True)
+    return "#" + "".join(f"{round(share * a + (1 - share) * b):02x}" for a, b in pairs)
+
+
+def fade(color: str, share: float = 0.2) -> str:
+    """Return ``#rrggbb`` as a color that lets through what is behind it."""
+    return f"{_open(color)},{share:g})"
+
+
+def _open(color: str) -> str:
+    return f"rgba({','.join(map(str, _parts(color)))}"
+
+
+def swap() -> dict[str, str]:
+    """Return from each color that a figure may have to what a dark page draws in its place.
+
+    Of a faded color (:func:`fade`) this is the beginning: all but its share.
+    """
+    pairs = {COLORS[thing]: DARK[thing] for thing in COLORS}
+    return pairs | {_open(light): _open(dark) for light, dark in pairs.items()}
+
+
+def css() -> str:
+    """Return a style sheet with every color as ``--ln-<thing>``, on light pages and on dark."""
+    light, dark = (
+        {"card": CARD[k], "line": LINE[k], "number": NUMBER[k]}
+        | things
+        | {"low": mix(things["negative"], CARD[k], HEAT)}
+        | {"high": mix(things["positive"], CARD[k], HEAT)}
+        for k, things in enumerate((COLORS, DARK))
+    )
+    light["swap"] = '""'
+    dark["swap"] = f'"{" ".join(f"{old}={new}" for old, new in swap().items())}"'
+
+    def block(selector: str, names: dict[str, str]) -> str:
+        lines = "".join(f"  --ln-{name}: {value};\n" for name, value in names.items())
+        return f"{selector} {{\n{lines}}}\n"
+
+    return block(":root", light) + block(", ".join(DARK_PAGE), dark)

@@ -1,0 +1,96 @@
+"""The colors and the lines' names as a reader sees them: both themes, a wide page and a phone."""
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import plotly
+import plotly.graph_objects as go
+import pytest
+
+from lnlib import colors
+from lnlib.explore import show
+from lnlib.figures import NORMS, band, label_ends
+
+STATIC = Path(__file__).parents[2] / "book" / "_static"
+PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>A page</title>
+<meta name="viewport" content="width=device-width"><link rel="stylesheet" href="colors.css">
+<link rel="stylesheet" href="custom.css"><script src="explorer.js" defer></script>
+<body class="bd-article">{}</body></html>"""
+PATIENCE = 60_000  # ms; a limit against hanging, not a measure of speed
+STROKES = "all => all.map(e => getComputedStyle(e).stroke)"
+BOXES = """root => [...root.querySelectorAll(".annotation-text")].map((e) => {
+  const { left, right, top, bottom } = e.getBoundingClientRect();
+  return [left, right, top, bottom];
+})"""
+
+
+def panel():
+    """Four lines that end close to each other, one of them in a band."""
+    figure, x = go.Figure(), np.arange(20)
+    for k, look in enumerate(NORMS.values()):
+        y = 1 + np.exp(-x / (k + 2))
+        low = y - 0.1 * (k == 0)
+        band(figure, x, (low, y, y + 0.1 * (k == 0)), look, "%{y}")
+    figure.update_layout(height=300, yaxis={"range": [0, 3]})
+    return label_ends(figure)
+
+
+@pytest.fixture(scope="module")
+def page(chromium, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("page")
+    (folder / "plotly").mkdir()
+    script = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+    (folder / "plotly" / "plotly.min.js").symlink_to(script)
+    for name in ("custom.css", "explorer.js"):
+        (folder / name).symlink_to(STATIC / name)
+    (folder / "colors.css").write_text(colors.css(), "utf-8")
+    shown = show([panel(), panel()], title="T", describe="D").to_html()
+    (folder / "page.html").write_text(PAGE.format(shown), "utf-8")
+    page = chromium.new_page(viewport={"width": 1000, "height": 700})
+    page.set_default_timeout(PATIENCE)
+    page.goto((folder / "page.html").as_uri())
+    page.wait_for_selector(".ln-explorer[data-ready=yes]")
+    yield page
+    page.close()
+
+
+def rgb(color):
+    return f"rgb({', '.join(str(int(color[i : i + 2], 16)) for i in (1, 3, 5))})"
+
+
+@pytest.mark.parametrize(("theme", "things"), [("dark", colors.DARK), ("light", colors.COLORS)])
+def test_a_figure_has_the_colors_of_the_pages_theme(page, theme, things):
+    page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+    layer = rgb(things["layer"])
+    page.wait_for_function(
+        "color => [...document.querySelectorAll('.js-line')]"
+        ".some(e => getComputedStyle(e).stroke === color)",
+        arg=layer,
+    )
+    panel = page.locator(".ln-panel").first
+    strokes = set(panel.locator(".js-line").evaluate_all(STROKES))
+    assert {rgb(things[norm]) for norm in NORMS} <= strokes
+    fills = panel.locator(".js-fill").evaluate_all("all => all.map(e => getComputedStyle(e).fill)")
+    assert layer in {fill.replace("rgba", "rgb") for fill in fills}
+    names = panel.locator(".annotation-text").evaluate_all(
+        "all => all.map(e => [e.textContent, getComputedStyle(e).fill])"
+    )
+    assert dict(names) == {NORMS[norm][0]: rgb(things[norm]) for norm in NORMS}
+
+
+@pytest.mark.parametrize("width", [390, 1000])
+def test_the_names_of_lines_fit_and_cover_neither_each_other_nor_half_the_panel(page, width):
+    page.set_viewport_size({"width": width, "height": 700})
+    page.wait_for_function(f"document.querySelector('.ln-panel svg').clientWidth < {width}")
+    for panel in page.locator(".ln-panel").all():
+        around = panel.bounding_box()
+        boxes = sorted(panel.evaluate(BOXES), key=lambda box: box[2])
+        assert len(boxes) == len(NORMS)
+        for left, right, top, bottom in boxes:
+            assert left > around["x"] + around["width"] / 2
+            assert right <= around["x"] + around["width"] + 0.5
+            assert around["y"] <= top
+            assert bottom <= around["y"] + around["height"]
+        for (*_, bottom), (_, _, top, _) in itertools.pairwise(boxes):
+            assert bottom <= top + 1  # a pixel: letters do not fill their line

@@ -1,0 +1,24 @@
+"""What axe, the accessibility checker, finds on a page that is open in a browser."""
+
+from __future__ import annotations
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
+
+OPTIONS = {
+    "rules": {"label-content-name-mismatch": {"enabled": True}},  # off by default
+    "resultTypes": ["violations"],  # all are looked for, and these alone reported at length
+}
+COLORS = {"runOnly": ["color-contrast", "link-in-text-block"]}
+
+
+def violations(page: Page, *, colors: bool = False) -> list[tuple[str, list[str]]]:
+    """Return each rule that the page breaks, and the first places where.
+
+    Args:
+        page: As it is now.
+        colors: Look at nothing but what another theme can change.
+    """
+    options = OPTIONS | (COLORS if colors else {})
+    broken = Axe().run(page, options=options).response["violations"]
+    return [(rule["id"], [node["html"] for node in rule["nodes"]][:3]) for rule in broken]

@@ -54,7 +54,7 @@ def stepper(
     settings = mnist.Settings(norm=norm, batch_size=batch_size, train_cases=CASES)
     alone = step if seeds == 1 else "plain"
     replays = [
-        mnist.Replay(settings, data, seed=seed, device=device, step=alone) for seed in range(seeds)
+        mnist.Run(settings, data, seed=seed, device=device, step=alone) for seed in range(seeds)
     ]
     if seeds > 1:
         Together(replays)

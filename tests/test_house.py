@@ -29,8 +29,8 @@ MAY_IMPORT = {
     "fisher": {"norm", "cells", "data"},
     "nn": set(),
     "data": {"_files"},
-    "runs": {"_files", "nn", "data", "norm", "cells", "experiments"},
-    "experiments": {"_files", "nn", "data", "norm", "cells", "runs"},
+    "runs": {"_files"},
+    "experiments": {"nn", "data", "runs"},
     # One room in three files.
     "explore": {"_page", "_live", "colors"},
     "_page": {"explore"},

@@ -21,12 +21,14 @@ from hypothesis import settings as tries
 from hypothesis import strategies as st
 
 from bench import __main__ as bench
-from lnlib.__main__ import EXPERIMENTS, _manual, asked, main
+from lnlib import data, experiments
+from lnlib.__main__ import asked, main
 from lnlib.data import Dataset, load
 from lnlib.data import mnist as mnist_data
 from lnlib.experiments.sequence import run as sequence
 from lnlib.experiments.weights import run as weights
-from lnlib.runs import record, train
+from lnlib.runs import record, schedule
+from lnlib.runs.schedule import record_runs
 from lnlib.runs.settings import words
 
 SHORT = {  # a run of a tenth of a second
@@ -37,8 +39,11 @@ SHORT = {  # a run of a tenth of a second
 }
 
 
-def module(experiment):
-    return importlib.import_module(f"lnlib.experiments.{experiment}.run")
+EXPERIMENTS = experiments.names()
+
+
+def kind(experiment):
+    return experiments.find(experiment).settings
 
 
 def short(experiment, out, *more):
@@ -120,7 +125,7 @@ NAMES = st.text("runs -='\"$\\/.~#\n\té∞", min_size=1, max_size=12)
 @st.composite
 def runs(draw, experiment):
     """Any settings that can be run: each field as usual or not."""
-    fields = [field.name for field in dataclasses.fields(module(experiment).Settings)]
+    fields = [field.name for field in dataclasses.fields(kind(experiment))]
     chosen = draw(st.sets(st.sampled_from(fields)))
     values = {name: draw(ANY[experiment][name]) for name in fields if name in chosen}
     if experiment == "sequence":
@@ -128,23 +133,22 @@ def runs(draw, experiment):
             values = {k: v for k, v in values.items() if k not in ("gain", "form")}
         elif values.get("form", "paper") not in sequence.FORMS[values.get("cell", "lstm")]:
             del values["form"]
-    return module(experiment).Settings(**values)
+    return kind(experiment)(**values)
 
 
 def recorded_command(experiment, chosen, seed, *, step, device, threads, out):
     """The command that a record of this run would name."""
-    cases = range(3)
-    replay = types.SimpleNamespace(
-        chosen=chosen, settings=chosen.as_dict(), seed=seed, step=step, x=cases, x_test=cases
+    described = experiments.find(experiment)
+    run = types.SimpleNamespace(
+        experiment=described, settings=chosen, seed=seed, step=step, cases={"train": 3}
     )
-    data = types.SimpleNamespace(name="digits", sha256="0" * 64)
+    made = types.SimpleNamespace(name="digits", sha256="0" * 64)
     points = [{"epoch": 0.0, "wall_s": 1.0}]
     before = torch.get_num_threads, record.device_name, record._commit
     try:
         torch.get_num_threads = lambda: threads
         record.device_name, record._commit = str, lambda: "abc"
-        recipe = module(experiment)._RECIPE
-        kept = train._record(recipe, replay, data, points, torch.device(device), out, 1)
+        kept = schedule._record(run, made, points, torch.device(device), out)
     finally:
         torch.get_num_threads, record.device_name, record._commit = before
     record.check(kept)
@@ -153,7 +157,7 @@ def recorded_command(experiment, chosen, seed, *, step, device, threads, out):
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_any_settings_can_be_drawn(experiment):
-    fields = {field.name for field in dataclasses.fields(module(experiment).Settings)}
+    fields = {field.name for field in dataclasses.fields(kind(experiment))}
     assert set(ANY[experiment]) == fields
 
 
@@ -184,23 +188,22 @@ def test_the_recorded_command_asks_for_the_run_and_nothing_else(experiment, draw
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_the_command_of_the_usual_settings_asks_for_them(experiment):
-    chosen, how = module(experiment).Settings(), {"step": "plain", "device": "cpu", "threads": 1}
+    chosen, how = kind(experiment)(), {"step": "plain", "device": "cpu", "threads": 1}
     command = recorded_command(experiment, chosen, 0, out=Path("runs"), **how)
     assert asked(shlex.split(command)[3:]).settings == [chosen]
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_every_record_of_the_book_has_the_name_and_the_command_of_its_settings(experiment):
-    paths = sorted(record.folder().glob(f"{experiment}-*.json"))
+    paths = sorted(record.folder().glob(f"{experiment}/*.json"))
+    described = experiments.find(experiment)
     assert paths
     for path in paths:
         kept = json.loads(path.read_text())
-        chosen = module(experiment).Settings(**kept["settings"])
+        chosen = kind(experiment)(**kept["settings"])
         assert chosen.as_dict() == kept["settings"]
-        recipe = module(experiment)._RECIPE
-        assert recipe.name(chosen, kept["seed"]) == path.stem
-        replay = types.SimpleNamespace(chosen=chosen, seed=kept["seed"], step="manual")
-        new = asked(recipe.command(replay)[3:])
+        assert described.stem(chosen, kept["seed"]) == path.stem
+        new = asked(described.command(chosen, kept["seed"], "manual")[3:])
         old = asked(shlex.split(kept["provenance"]["command"])[3:])
         assert new.settings == old.settings == [chosen]
         assert new.seeds == old.seeds == [kept["seed"]]
@@ -208,7 +211,7 @@ def test_every_record_of_the_book_has_the_name_and_the_command_of_its_settings(e
 
 def test_two_settings_never_share_a_record():
     near = [weights.Settings(scale=1.0), weights.Settings(scale=1.0 + 2**-40)]
-    assert len({weights._RECIPE.name(chosen, 0) for chosen in near}) == 2
+    assert len({weights.EXPERIMENT.stem(chosen, 0) for chosen in near}) == 2
 
 
 # What is run.
@@ -276,7 +279,7 @@ def test_several_values_are_several_runs():
 def test_a_run_is_repeated_with_again_alone(tmp_path, capsys, experiment):
     command = short(experiment, tmp_path)
     assert main(command) == 0
-    (path,) = tmp_path.glob("*.json")
+    (path,) = tmp_path.glob("*/*.json")
     kept = json.loads(path.read_text())
     path.write_text(json.dumps(kept | {"mark": 1}))
     assert main(command) == 0
@@ -296,7 +299,7 @@ def test_the_command_of_a_record_makes_the_record(tmp_path, experiment):
     before = torch.get_num_threads()
     try:
         assert main(short(experiment, tmp_path / "with 'space", *odd[experiment].split())) == 0
-        (path,) = tmp_path.glob("*/*.json")
+        (path,) = tmp_path.glob("*/*/*.json")
         first = json.loads(path.read_text())
         path.unlink()
         assert main(shlex.split(first["provenance"]["command"])[3:]) == 0
@@ -353,7 +356,7 @@ STEPS = ["turbo", ""]
 
 def table():
     for experiment in EXPERIMENTS:
-        names = [field.name for field in dataclasses.fields(module(experiment).Settings)]
+        names = [field.name for field in dataclasses.fields(kind(experiment))]
         wrong = {name: WRONG[name] for name in names if name != "held_out"} | EVERYWHERE
         if experiment in ("mnist", "noise"):
             wrong["step"] = STEPS
@@ -368,7 +371,7 @@ def test_a_wrong_value_is_refused_by_the_name_of_its_flag(
     experiment, name, values, tmp_path, capsys, monkeypatch
 ):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(train, "load", lambda name: pytest.fail("data were asked for"))
+    monkeypatch.setattr(data, "load", lambda name: pytest.fail("data were asked for"))
     monkeypatch.chdir(tmp_path)
     flag = words(name, 0)[0]
     norm = ["--norm", "batch"] if experiment in ("mnist", "noise", "weights") else []
@@ -408,7 +411,7 @@ def test_a_wrong_value_is_refused_by_the_name_of_its_flag(
 )
 def test_what_does_not_fit_together_is_refused(command, said, capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(train, "load", lambda name: pytest.fail("data were asked for"))
+    monkeypatch.setattr(data, "load", lambda name: pytest.fail("data were asked for"))
     monkeypatch.chdir(tmp_path)
     assert said in refused(["replay", *command.split()], capsys)
     assert list(tmp_path.rglob("*.json")) == []
@@ -437,7 +440,7 @@ def test_what_is_told_does_not_stop_the_run(tmp_path, capsys):
     assert main(short("mnist", tmp_path, "--norm", "layer", "--momentum", "0.2")) == 0
     said = capsys.readouterr().err
     assert said.startswith("lnlib replay: --momentum has no effect on these runs\n")
-    assert len(list(tmp_path.glob("*.json"))) == 1
+    assert len(list(tmp_path.glob("*/*.json"))) == 1
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
@@ -448,21 +451,22 @@ def test_a_batch_larger_than_the_data_is_refused_before_other_runs_train(
     assert main([*short(experiment, tmp_path), "--batch-size", *sizes]) == 1
     said = capsys.readouterr().err
     assert "--batch-size 5000 needs as many training cases, digits gives 1437; choose a" in said
-    assert list(tmp_path.glob("*.json")) == []
+    assert list(tmp_path.glob("*/*.json")) == []
 
 
 def impossible(kind, tmp_path):
     """A place where no record can be written."""
     if kind == "a file":
         (tmp_path / "out").write_text("mine")
+        return tmp_path / "out", "Not a directory"
     elif kind == "below a file":
         (tmp_path / "file").write_text("mine")
         return tmp_path / "file" / "out", r"Not a directory"
     elif kind == "a link to nothing":
         (tmp_path / "out").symlink_to(tmp_path / "gone" / "away")
     elif kind == "no folder of checkpoints":
-        (tmp_path / "out").mkdir()
-        (tmp_path / "out" / ".checkpoints").write_text("mine")
+        (tmp_path / "out" / "mnist").mkdir(parents=True)
+        (tmp_path / "out" / "mnist" / ".checkpoints").write_text("mine")
     elif kind == "a name too long":
         return tmp_path / ("x" * 300), "File name too long"
     elif kind == "not allowed":
@@ -481,7 +485,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_trained(
     if kind == "not allowed" and not Path("/proc/self").exists():
         pytest.skip("needs Linux")
     out, why = impossible(kind, tmp_path)
-    monkeypatch.setattr(train, "load", lambda name: pytest.fail("data were asked for"))
+    monkeypatch.setattr(data, "load", lambda name: pytest.fail("data were asked for"))
     said = refused(short("mnist", out), capsys)
     assert re.search(rf"--out must be a folder where \S+ can be written, got .*\(({why})\)", said)
     assert "choose another" in said
@@ -491,7 +495,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_trained(
 def test_a_record_whose_name_is_too_long_is_refused_before_it_is_trained(
     tmp_path, capsys, monkeypatch
 ):
-    monkeypatch.setattr(train, "load", lambda name: pytest.fail("data were asked for"))
+    monkeypatch.setattr(data, "load", lambda name: pytest.fail("data were asked for"))
     deep = ["--hidden", *["1000"] * 60]
     said = refused(short("mnist", tmp_path, *deep), capsys)
     assert "File name too long" in said
@@ -511,7 +515,7 @@ def test_recorded_runs_are_found_in_a_folder_that_cannot_be_written(tmp_path, mo
 def test_a_damaged_record_keeps_its_own_run_alone_waiting(tmp_path, capsys):
     both = [*short("weights", tmp_path), "--seeds", "0", "1"]
     assert main(both) == 0
-    first, second = sorted(tmp_path.glob("*.json"))
+    first, second = sorted(tmp_path.glob("*/*.json"))
     first.write_text('{"format": 1, "exp')
     second.unlink()
     capsys.readouterr()
@@ -530,7 +534,7 @@ def test_a_damaged_record_keeps_its_own_run_alone_waiting(tmp_path, capsys):
 
 def test_a_record_of_another_seed_is_no_record_of_the_run(tmp_path, capsys):
     assert main(short("weights", tmp_path)) == 0
-    (path,) = tmp_path.glob("*.json")
+    (path,) = tmp_path.glob("*/*.json")
     path.write_text(path.read_text().replace('"seed": 0', '"seed": 7'))
     assert main(short("weights", tmp_path)) == 1
     assert "recorded with other settings ({'seed': '7, asked 0'})" in capsys.readouterr().err
@@ -542,22 +546,22 @@ def test_a_measured_value_that_is_not_finite_leaves_no_record(tmp_path, capsys):
     assert main([*command, "--batch-size", "1437"]) == 1
     said = capsys.readouterr().err.splitlines()[-1]
     assert re.search(r"after 1 epochs .*train_nll is (inf|nan).*a smaller learning rate", said)
-    assert list(tmp_path.glob("*.json")) == []
+    assert list(tmp_path.glob("*/*.json")) == []
 
 
 def test_the_time_left_is_that_of_as_many_epochs(tmp_path, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    (path,) = record.folder().glob("weights-layer-sgd-x1-seed0.json")
+    (path,) = record.folder().glob("weights/weights-layer-sgd-x1-seed0.json")
     monkeypatch.setattr(record, "folder", lambda: tmp_path)
-    kept = record.read(path)
+    kept = json.loads(path.read_text())
     assert kept["settings"]["epochs"] == 20
     kept["provenance"]["wall_s"] = 100.0
-    record.write(kept, tmp_path / path.name)
+    (tmp_path / path.name).write_text(json.dumps(kept))
     runs = [(weights.Settings(epochs=epochs), 5, path) for epochs in (10, 60)]
     # 20 epochs took 100 s, so 10 take 50 s and 60 take 300 s.
-    assert "they take 0:05:50 (h:mm:ss)" in train._without_gpu(weights._RECIPE, runs)
+    assert "they take 0:05:50 (h:mm:ss)" in schedule._without_gpu(weights.EXPERIMENT, runs)
     (tmp_path / path.name).write_text("{")
-    assert "the bar says within a minute" in train._without_gpu(weights._RECIPE, runs)
+    assert "the bar says within a minute" in schedule._without_gpu(weights.EXPERIMENT, runs)
 
 
 # Python callers.
@@ -582,7 +586,7 @@ def test_the_time_left_is_that_of_as_many_epochs(tmp_path, monkeypatch):
 def test_runs_that_cannot_be_asked_for_together_are_refused(settings, seeds, said, tmp_path):
     chosen = [weights.Settings(**s) for s in settings]
     with pytest.raises(ValueError, match=said):
-        weights.record_all(chosen, seeds, out=tmp_path, device="cpu")
+        record_runs(weights.EXPERIMENT, chosen, seeds, out=tmp_path, device="cpu")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -679,7 +683,7 @@ def interrupted(monkeypatch):
     def stop(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(weights, "record_all", stop)
+    monkeypatch.setattr(schedule, "record_runs", stop)
     monkeypatch.setattr(signal, "signal", lambda *pair: handled.append(pair))
     monkeypatch.delenv("RANK", raising=False)
     return handled
@@ -706,14 +710,17 @@ def test_ctrl_c_ends_with_130_and_one_rank_says_what_is_kept(
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["data", "--help"], ["bench", "--help"]], ids=str
+    "arguments",
+    [[], ["data"], ["bench"], ["replay"], *(["replay", name] for name in [*EXPERIMENTS, "book"])],
+    ids=" ".join,
 )
 def test_help_needs_no_torch(arguments):
-    code = f"import sys; from lnlib.__main__ import main\ntry: main({arguments})\n"
+    code = f"import sys; from lnlib.__main__ import main\ntry: main({[*arguments, '--help']})\n"
     code += "except SystemExit: print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "usage: python -m lnlib" in done.stdout
-    assert "torch" not in done.stdout.split()
+    heavy = {"torch", "sklearn", "scipy", "jsonschema", "tqdm", "plotly", "pooch", "requests"}
+    assert not heavy & set(done.stdout.split())
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
@@ -721,7 +728,7 @@ def test_the_help_of_an_experiment_tells_of_every_setting(experiment, capsys):
     with pytest.raises(SystemExit, match="0"):
         main(["replay", experiment, "--help"])
     said = capsys.readouterr().out
-    for field in dataclasses.fields(module(experiment).Settings):
+    for field in dataclasses.fields(kind(experiment)):
         flag = words(field.name, True)[0]
         assert re.search(rf"^  {flag}\b.*(\n {{24}}|  )\S", said, re.M), flag
     assert not re.search(r"\(default:\s+(None)?\)", said)
@@ -731,30 +738,10 @@ def test_the_help_says_what_is_run_if_nothing_is_given(capsys):
     with pytest.raises(SystemExit, match="0"):
         main(["replay", "mnist", "--help"])
     said = " ".join(capsys.readouterr().out.split())
-    assert "(default: layer batch none)" in said
+    assert "(one of none, batch, layer, weight; default: layer batch none)" in said
     assert "Weight of the newest batch in batch norm's running averages. (default: 0.1)" in said
-    assert "(default: 60 on a GPU, as in the paper, and 20 on a CPU)" in said
-
-
-def test_the_help_of_a_setting_is_that_of_the_class_which_says_it_last():
-    class Base:
-        """Settings.
-
-        Args:
-            size: Of :class:`Base`,
-                in two lines.
-            other: Kept.
-        """
-
-    class Further(Base):
-        """More.
-
-        Args:
-            size: Of ``Further``.
-        """
-
-    assert _manual(Base) == {"size": "Of Base, in two lines.", "other": "Kept."}
-    assert _manual(Further) == {"size": "Of Further.", "other": "Kept."}
+    assert "(default: 60 on a GPU and 20 on a CPU)" in said
+    assert "(default: 0 to 9 on a GPU, 0 to 2 on a CPU)" in said
 
 
 def test_the_process_ends_with_the_status_of_the_command(tmp_path):

@@ -64,8 +64,9 @@ def test_wheel_holds_the_library_and_the_records_and_nothing_else(wheel):
         for path in (ROOT / "lnlib").rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    paths = (ROOT / "book" / "runs").glob("*.json")
-    records = {f"lnlib/recorded/{path.name}": path.read_bytes() for path in paths}
+    runs = ROOT / "book" / "runs"
+    paths = [*runs.rglob("*.json"), *runs.rglob("*.npz")]
+    records = {f"lnlib/recorded/{p.relative_to(runs).as_posix()}": p.read_bytes() for p in paths}
     assert len(records) >= 18
     assert held.keys() == library.keys() | records.keys()
     assert held == library | records

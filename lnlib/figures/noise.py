@@ -51,11 +51,8 @@ class Runs:
 
     def cloud(self, norm: str, number: int, point: int) -> np.ndarray:
         """Return mean and deviation ``(40, 2)`` of seed 0: of a unit in batches, or of cases."""
-        curves = self._runs[norm][0]["curves"]
-        names = sorted(name for name in curves if name.startswith(f"mean_{number}_"))
-        return np.array(
-            [[curves[n][point], curves[n.replace("mean", "std")][point]] for n in names]
-        )
+        arrays = self._runs[norm][0]["arrays"]
+        return np.stack([arrays[f"{name}_{number}"][point] for name in ("mean", "std")], axis=1)
 
 
 def stops(runs: Runs) -> list[int]:

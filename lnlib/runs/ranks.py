@@ -304,7 +304,7 @@ class Ranks:
     def _open(self, letter: str) -> None:
         said = json.loads(letter)
         if "record" in said:
-            record.write(said["record"], self._paths[said["run"]])
+            record.write(record.unpack(said["record"]), self._paths[said["run"]])
         self._said[said["run"]] = said.get("failed")
 
     def _complain(self) -> None:
@@ -351,7 +351,7 @@ def _letters(unit: Unit, train: Train, count: Count) -> Iterator[tuple[Path | No
     try:
         for path, kept in train(unit, count):
             record.check(kept, path.name)
-            letter = json.dumps({"run": path.stem, "record": kept}, allow_nan=False)
+            letter = json.dumps({"run": path.stem, "record": record.pack(kept)}, allow_nan=False)
             left = [run for run in left if run[2] != path]
             yield path, letter
     except dist.DistError:  # no fault of the run

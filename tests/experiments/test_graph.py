@@ -9,11 +9,11 @@ from torch.optim.adam import adam
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from lnlib import data
+from lnlib.experiments._classification import Classification
 from lnlib.experiments.mnist import steps
-from lnlib.experiments.mnist.run import NORMS, Replay, Settings
+from lnlib.experiments.mnist.run import NORMS, Run, Settings
 from lnlib.experiments.mnist.steps import graph
-from lnlib.runs.train import Classification, train
-from lnlib.runs.train import _side_by_side as side_by_side
+from lnlib.runs.train import train
 
 gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")
 SMALL = {"data": "digits", "hidden": (20, 12), "batch_size": 4, "first_epoch_points": 3}
@@ -27,7 +27,7 @@ def digits():
 def seeds(digits, n=3, *, dtype=torch.float64, step="plain", device="cpu", **settings):
     """Return runs of one kind, seeds 0 to n - 1, all in ``dtype``."""
     chosen = Settings(**(SMALL | settings))
-    replays = [Replay(chosen, digits, seed=s, step=step, device=device) for s in range(n)]
+    replays = [Run(chosen, digits, seed=s, step=step, device=device) for s in range(n)]
     for replay in replays:
         replay.model.to(dtype)
         replay.x, replay.x_test = replay.x.to(dtype), replay.x_test.to(dtype)
@@ -325,7 +325,7 @@ def test_a_fused_step_with_wrong_numbers_is_not_used(monkeypatch, unasked, wrong
         assert steps.choose("auto", 4, on_gpu) == "plain"
     with pytest.raises(ValueError, match=r"'graph' is not at hand: its check .* take step='plain'"):
         steps.choose("graph", 4, on_gpu)
-    assert side_by_side(on_gpu, step="auto") == 1
+    assert Run.side_by_side(on_gpu, step="auto") == 1
 
 
 def test_a_replay_that_was_captured_wrong_is_not_used(monkeypatch, unasked):
@@ -349,8 +349,8 @@ def test_seeds_go_side_by_side_where_the_graph_is_right(monkeypatch):
     monkeypatch.setattr(graph, "problem", lambda device: "")
     monkeypatch.setattr(graph, "seeds_together", lambda device: 16)
     on_gpu = torch.device("cuda:0")
-    found = [side_by_side(on_gpu, step=step) for step in ("auto", "graph", "manual")]
-    assert [*found, side_by_side(torch.device("cpu"), step="auto")] == [16, 16, 1, 1]
+    found = [Run.side_by_side(on_gpu, step=step) for step in ("auto", "graph", "manual")]
+    assert [*found, Run.side_by_side(torch.device("cpu"), step="auto")] == [16, 16, 1, 1]
 
 
 def test_the_launches_make_up_the_updates(digits, monkeypatch):
@@ -462,7 +462,7 @@ def test_a_gpu_has_no_problem_with_the_graph(unasked):
 
 @gpu
 def test_a_run_on_a_gpu_takes_the_graph_by_itself(digits):
-    replay = Replay(Settings(**SMALL), digits, device="cuda", step="auto")
+    replay = Run(Settings(**SMALL), digits, device="cuda", step="auto")
     assert replay.step == "graph"
     points = list(train(replay, epochs=2))
     assert math.isfinite(points[-1]["batch_nll"])

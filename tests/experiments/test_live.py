@@ -40,7 +40,7 @@ def test_a_race_is_the_runs_of_its_norms_and_seeds(small, given):
             norm=norm, batch_size=32, epochs=2, first_epoch_points=6, **SMALL, **given
         )
         for seed in (0, 1):
-            alone = mnist.Replay(settings, data.load("digits"), seed=seed, step="manual")
+            alone = mnist.Run(settings, data.load("digits"), seed=seed, step="manual")
             expected = list(train.train(alone, epochs=2, first_epoch_points=6))
             assert without_time(r[norm][seed] for r in raced) == without_time(expected)
 

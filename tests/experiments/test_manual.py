@@ -7,11 +7,11 @@ import torch
 from torch import nn
 
 from lnlib import data
+from lnlib.experiments._classification import Classification
 from lnlib.experiments.mnist import steps
-from lnlib.experiments.mnist.run import NORMS, Replay, Settings
+from lnlib.experiments.mnist.run import NORMS, Run, Settings
 from lnlib.experiments.mnist.steps import manual
 from lnlib.nn.baselines import WeightNormLinear
-from lnlib.runs.train import Classification
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def digits():
 def run(digits, dtype=torch.float64, *, seed=0, spread=0.3, **settings):
     """Return a run with gains other than 1, biases other than 0, data not in float32 alone."""
     chosen = Settings(**({"data": "digits", "hidden": (20, 12), "batch_size": 4} | settings))
-    replay = Replay(chosen, digits, seed=seed, step="plain")
+    replay = Run(chosen, digits, seed=seed, step="plain")
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for p in replay.model.parameters():
@@ -164,6 +164,6 @@ def test_weight_norm_has_a_gradient_at_a_right_angle_to_its_weight(digits):
     for layer in replay.model:
         if isinstance(layer, WeightNormLinear):
             # The update has come between: against the weight that the gradient was taken at.
-            before = layer.weight + layer.weight.grad.sign() * replay.chosen.learning_rate
+            before = layer.weight + layer.weight.grad.sign() * replay.settings.learning_rate
             along = (before * layer.weight.grad).sum(1).abs().max()
             assert along < 1e-5 * layer.weight.grad.norm()

@@ -10,7 +10,7 @@ from torch import nn
 from lnlib import data
 from lnlib.experiments.mnist import run as mnist
 from lnlib.experiments.mnist import steps
-from lnlib.experiments.mnist.run import HIDDEN, NORMS, Replay, Settings, network
+from lnlib.experiments.mnist.run import HIDDEN, NORMS, Run, Settings, network
 from lnlib.nn import LayerNorm
 from lnlib.nn.baselines import BatchNorm, WeightNormLinear
 from lnlib.runs.train import train
@@ -86,22 +86,19 @@ def test_running_averages_may_stay_or_be_the_newest_batch(momentum):
 
 
 def test_a_run_is_of_figure_6_and_is_called_by_its_cell():
-    assert mnist._RECIPE.paper == {"section": "6.6", "figure": "6"}
-    assert mnist._RECIPE.label(Settings(norm="weight", batch_size=7)) == "weight, batch 7"
+    assert mnist.EXPERIMENT.paper == {"section": "6.6", "figure": "6"}
+    assert mnist.EXPERIMENT.label.format(**vars(Settings(norm="weight", batch_size=7))) == (
+        "weight, batch 7"
+    )
 
 
-def test_how_and_where_goes_on_to_the_runs_after_the_step_was_tried(monkeypatch, tmp_path):
+def test_a_step_is_tried_before_anything_else_is_asked_for(monkeypatch):
     called = []
     monkeypatch.setattr(mnist, "resolve_device", "resolved {}".format)
     monkeypatch.setattr(steps, "choose", lambda *given: called.append(given))
-    monkeypatch.setattr(mnist, "record_runs", lambda *given, **how: called.append((given, how)))
-    how = {"out": tmp_path, "device": "cuda:1", "again": True, "step": "graph"}
-    mnist.record_all([Settings()], [3], **how)
-    assert called == [
-        ("graph", 1, "resolved cuda:1"), ((mnist._RECIPE, [Settings()], [3]), how),
-    ]  # fmt: skip
-    del called[:]
-    mnist.record_all([Settings()], [3], **how | {"step": "auto"})
+    Run.check([Settings()], "cuda:1", step="graph")
+    assert called == [("graph", 1, "resolved cuda:1")]
+    Run.check([Settings()], "cuda:1", step="auto")
     assert len(called) == 1  # to choose would start a compiler, even where all is recorded
 
 
@@ -113,17 +110,17 @@ def test_the_step_that_was_asked_for_takes_the_updates(monkeypatch, digits):
         return lambda x, y: (name, x, y)
 
     monkeypatch.setattr(steps, "make", make)
-    replay = Replay(Settings(hidden=(8,)), digits, step="manual")
+    replay = Run(Settings(hidden=(8,)), digits, step="manual")
     assert replay.update((1, 2)) == ("manual", 1, 2)
     assert made == [("manual", replay)]
-    Replay(Settings(hidden=(8,)), digits, step="plain")
+    Run(Settings(hidden=(8,)), digits, step="plain")
     assert len(made) == 1
 
 
 def test_a_step_is_chosen_for_the_batch_size(monkeypatch, digits):
     called = []
     monkeypatch.setattr(steps, "choose", lambda *given: called.append(given) or "plain")
-    replay = Replay(Settings(batch_size=7, hidden=(8,)), digits, step="auto")
+    replay = Run(Settings(batch_size=7, hidden=(8,)), digits, step="auto")
     assert called == [("auto", 7, torch.device("cpu"))]
     assert replay.step == "plain"
 
@@ -154,7 +151,7 @@ def test_biases_start_at_0_and_gains_at_1(norm):
 
 def test_a_seed_draws_the_weights(digits):
     def first(seed):
-        return Replay(Settings(hidden=(8,)), digits, seed=seed).model[0].weight
+        return Run(Settings(hidden=(8,)), digits, seed=seed).model[0].weight
 
     assert torch.equal(first(3), first(3))
     assert not torch.isclose(first(3), first(4)).any()
@@ -162,7 +159,7 @@ def test_a_seed_draws_the_weights(digits):
 
 def test_batches_cover_each_case_once_and_depend_on_seed_and_epoch_alone(digits):
     def order(seed, epoch, norm="layer"):
-        replay = Replay(Settings(norm=norm, batch_size=4, hidden=(8,)), digits, seed=seed)
+        replay = Run(Settings(norm=norm, batch_size=4, hidden=(8,)), digits, seed=seed)
         replay.x = torch.arange(len(replay.x))
         return torch.cat([x for x, _ in replay.batches(epoch)]).tolist()
 
@@ -179,7 +176,7 @@ def test_replay_trains_on_the_first_55000_cases_and_pairs_labels_with_their_case
     x = np.linspace(0, 1, 56_000, dtype=np.float32)[:, None]
     y = (np.arange(56_000) % 10).astype(np.int64)
     fake = data.Dataset("fake", x, y, x[:10], y[:10], "0" * 64)
-    replay = Replay(Settings(hidden=(4,)), fake)
+    replay = Run(Settings(hidden=(4,)), fake)
     assert len(replay.x) == 55_000
     assert replay.updates_per_epoch == 429
     inputs, labels = next(replay.batches(0))
@@ -188,7 +185,7 @@ def test_replay_trains_on_the_first_55000_cases_and_pairs_labels_with_their_case
 
 
 def test_measure_is_the_mean_nll_and_the_share_of_wrong_test_cases(digits):
-    replay = Replay(Settings(norm="none", hidden=(16,), measured_cases=300), digits)
+    replay = Run(Settings(norm="none", hidden=(16,), measured_cases=300), digits)
     replay.model.eval()
     with torch.inference_mode():
         measured = replay.measure()
@@ -202,7 +199,7 @@ def test_measure_is_the_mean_nll_and_the_share_of_wrong_test_cases(digits):
 @pytest.mark.parametrize("norm", NORMS)
 def test_training_on_digits_learns(norm, digits):
     settings = Settings(norm=norm, batch_size=32, epochs=2, data="digits", hidden=(64, 64))
-    points = list(train(Replay(settings, digits), epochs=2, first_epoch_points=2))
+    points = list(train(Run(settings, digits), epochs=2, first_epoch_points=2))
     # Chance is 90 % wrong.
     assert points[0]["test_error"] > 0.7
     assert points[-1]["test_error"] < 0.25
@@ -284,13 +281,13 @@ def test_settings_refuse_what_cannot_be_run(wrong, said):
 
 def test_replay_refuses_a_batch_larger_than_the_data(digits):
     with pytest.raises(ValueError, match="batch_size 5000 needs as many training cases"):
-        Replay(Settings(batch_size=5000), digits)
+        Run(Settings(batch_size=5000), digits)
 
 
 @pytest.mark.parametrize("norm", NORMS)
 def test_one_flat_tensor_trains_as_one_tensor_a_parameter_does(norm, digits):
     settings = Settings(norm=norm, batch_size=4, data="digits", hidden=(32, 32))
-    replay, plain = Replay(settings, digits), Replay(settings, digits)
+    replay, plain = Run(settings, digits), Run(settings, digits)
     for p in plain.model.parameters():
         p.data, p.grad = p.data.clone(), None
     adam = torch.optim.Adam(plain.model.parameters(), lr=settings.learning_rate)
@@ -309,7 +306,7 @@ def test_one_flat_tensor_trains_as_one_tensor_a_parameter_does(norm, digits):
 
 def test_replay_refuses_a_negative_seed(digits):
     with pytest.raises(ValueError, match="seed must be a whole number from 0, got -1"):
-        Replay(Settings(), digits, seed=-1)
+        Run(Settings(), digits, seed=-1)
 
 
 def test_equal_settings_are_one_run_however_they_are_written():

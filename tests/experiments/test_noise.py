@@ -11,9 +11,10 @@ from torch import nn
 from lnlib import data
 from lnlib.experiments.mnist import run as mnist
 from lnlib.experiments.noise import run as noise
-from lnlib.experiments.noise.run import CLOUD, COMPANY, NORMS, Replay, Settings, forward
+from lnlib.experiments.noise.run import CLOUD, COMPANY, NORMS, Run, Settings, forward
 from lnlib.nn.baselines import BatchNorm
 from lnlib.runs import record
+from lnlib.runs.schedule import record_runs
 from lnlib.runs.train import train
 
 SMALL = {"data": "digits", "hidden": (24, 12), "epochs": 1, "first_epoch_points": 2}
@@ -35,7 +36,7 @@ def one_thread():
 
 def trained(digits, norm, updates=60, **settings):
     """A replay a few updates on: gains, biases and running averages are no longer at the start."""
-    replay = Replay(Settings(norm=norm, **(SMALL | settings)), digits)
+    replay = Run(Settings(norm=norm, **(SMALL | settings)), digits)
     replay.model.train()
     for _, batch in zip(range(updates), replay.batches(0), strict=False):
         replay.update(batch)
@@ -127,8 +128,8 @@ def test_batch_norms_statistics_are_those_of_a_loop(digits, variance):
     assert found["kept_mean_1"] == pytest.approx(kept[0], rel=1e-3)
     deviations = a.std(1, ddof=int(variance == "unbiased"))[:, 0] / std[0]
     for k in (0, CLOUD - 1):
-        assert found[f"mean_1_{k:02}"] == pytest.approx(miss[k, 0], abs=6e-4)
-        assert found[f"std_1_{k:02}"] == pytest.approx(deviations[k], abs=6e-4)
+        assert found["mean_1"][k] == pytest.approx(miss[k, 0], abs=6e-4)
+        assert found["std_1"][k] == pytest.approx(deviations[k], abs=6e-4)
     kept_std = np.sqrt(replay.model[1].running_var[0].item()) / std[0]
     assert found["kept_std_1"] == pytest.approx(kept_std, rel=1e-4)
 
@@ -179,8 +180,8 @@ def test_layer_norms_statistics_are_those_of_each_case(digits):
     mean, std = a.mean(1), a.std(1)
     for k in (0, CLOUD - 1):
         expected = (mean[k] - mean.mean()) / std.mean()
-        assert found[f"mean_1_{k:02}"] == pytest.approx(expected, abs=6e-4)
-        assert found[f"std_1_{k:02}"] == pytest.approx(std[k] / std.mean(), abs=6e-4)
+        assert found["mean_1"][k] == pytest.approx(expected, abs=6e-4)
+        assert found["std_1"][k] == pytest.approx(std[k] / std.mean(), abs=6e-4)
 
 
 def test_a_case_moves_with_its_batch_under_batch_norm_alone(digits):
@@ -207,8 +208,8 @@ def test_how_far_a_case_moves_is_that_of_a_loop(digits):
 
 @pytest.mark.parametrize("norm", NORMS)
 def test_it_trains_as_the_replay_of_figure_6_does(digits, norm):
-    ours = Replay(Settings(norm=norm, **SMALL), digits)
-    theirs = mnist.Replay(mnist.Settings(norm=norm, batch_size=4, **SMALL), digits)
+    ours = Run(Settings(norm=norm, **SMALL), digits)
+    theirs = mnist.Run(mnist.Settings(norm=norm, batch_size=4, **SMALL), digits)
     runs = [list(train(r, epochs=1, first_epoch_points=2)) for r in (ours, theirs)]
     for a, b in zip(*runs, strict=True):
         assert all(a[name] == b[name] for name in ("train_nll", "test_nll", "test_error"))
@@ -230,15 +231,19 @@ def test_settings_that_cannot_be_run_are_refused(wrong, said):
 
 def test_records_are_written_named_and_not_repeated(tmp_path, capsys):
     chosen = [Settings(norm=norm, **SMALL) for norm in NORMS]
-    paths = noise.record_all(chosen, [0], out=tmp_path, device="cpu")
+    paths = record_runs(noise.EXPERIMENT, chosen, [0], out=tmp_path, device="cpu")
     assert [p.name for p in paths] == [
         f"noise-digits-{norm}-b4-hidden-[24, 12]-first-epoch-points-2-seed0.json" for norm in NORMS
     ]
     (kept,) = record.read_all("noise", tmp_path, norm="batch")
-    assert {"gradient_noise", "miss_3", "moves_1", "true_nll", "mean_2_39"} <= set(kept["curves"])
+    assert {"gradient_noise", "miss_3", "moves_1", "true_nll"} <= set(kept["curves"])
+    points = len(kept["curves"]["epoch"])
+    assert {name: kept["arrays"][name].shape for name in kept["arrays"]} == {
+        f"{what}_{layer}": (points, CLOUD) for what in ("mean", "std") for layer in (1, 2, 3)
+    }
     assert "replay noise --norm batch --batch-size 4" in kept["provenance"]["command"]
     capsys.readouterr()
-    noise.record_all(chosen, [0], out=tmp_path, device="cpu")
+    record_runs(noise.EXPERIMENT, chosen, [0], out=tmp_path, device="cpu")
     assert "3 of 3 runs are recorded already" in capsys.readouterr().out
 
 
@@ -253,13 +258,13 @@ def test_records_are_written_named_and_not_repeated(tmp_path, capsys):
 )
 def test_a_batch_too_large_for_a_measurement_is_refused(digits, wrong, said):
     with pytest.raises(ValueError, match=said):
-        Replay(Settings(**SMALL | {"hidden": (8, 8)} | wrong), digits)
+        Run(Settings(**SMALL | {"hidden": (8, 8)} | wrong), digits)
 
 
 def test_the_largest_batches_are_measured_to_the_end(digits):
     for norm, size in (("batch", 360), ("layer", 400), ("none", 718)):
         chosen = SMALL | {"hidden": (8, 8), "norm": norm, "batch_size": size}
-        replay = Replay(Settings(**chosen), digits)
+        replay = Run(Settings(**chosen), digits)
         with torch.inference_mode():
             found = replay.measure()
-        assert np.isfinite([v for k, v in found.items() if not k.startswith("gradient")]).all()
+        assert all(np.isfinite(v).all() for k, v in found.items() if not k.startswith("gradient"))

@@ -10,8 +10,9 @@ import torch
 
 from lnlib import data
 from lnlib.experiments.sequence import run as sequence
-from lnlib.experiments.sequence.run import CELLS, NORMS, STEPS, TUNED, Replay, Settings, network
+from lnlib.experiments.sequence.run import CELLS, NORMS, STEPS, TUNED, Run, Settings, network
 from lnlib.runs import record
+from lnlib.runs.schedule import record_runs
 from lnlib.runs.train import train
 
 SMALL = {"hidden": 12, "batch_size": 48, "first_epoch_points": 2}
@@ -45,7 +46,7 @@ def without_time(points):
 
 def run(digits, *, epochs=2, checkpoint=None, seed=0, **settings):
     chosen = Settings(epochs=epochs, **(SMALL | settings))
-    replay = Replay(chosen, digits, seed=seed)
+    replay = Run(chosen, digits, seed=seed)
     return train(replay, epochs=epochs, first_epoch_points=2, checkpoint=checkpoint)
 
 
@@ -61,7 +62,7 @@ def run(digits, *, epochs=2, checkpoint=None, seed=0, **settings):
         ({"bias_init": "ones"}, "bias_init must be one of zeros, uniform, got 'ones'"),
         ({"hidden": 0}, "hidden must be a whole number from 1 to 1,000,000,000, got 0"),
         ({"epochs": 1.5}, "epochs must be a whole number from 1 to 1,000,000,000, got 1.5"),
-        ({"learning_rate": -1.0}, "learning_rate must be a positive number, got -1.0"),
+        ({"learning_rate": -1.0}, "learning_rate must be a positive number, or none, got -1.0"),
         ({"clip": math.nan}, "clip must be a positive number, or none, got nan"),
         ({"gain": math.inf}, "gain must be a finite number, got inf"),
         ({"norm": "none", "gain": 0.1}, "gain must be left out where norm is none, .*, got 0.1"),
@@ -194,7 +195,7 @@ def numpy_update(x, y, W, U, V, *, clip, rate):
 @pytest.mark.parametrize("clip", [0.05, 10.0], ids=["shortened", "as it is"])
 def test_one_update_without_norm_is_the_one_worked_out_by_hand(digits, clip):
     chosen = Settings(cell="rnn", norm="none", clip=clip, learning_rate=1e-3)
-    replay = Replay(chosen, digits)
+    replay = Run(chosen, digits)
     replay.model.double()
     replay.x = replay.x.double()
 
@@ -219,7 +220,7 @@ def test_one_update_without_norm_is_the_one_worked_out_by_hand(digits, clip):
 
 
 def test_the_measured_gradient_norm_is_the_mean_before_clipping(digits):
-    replay = Replay(Settings(clip=1e-3, **SMALL), digits)
+    replay = Run(Settings(clip=1e-3, **SMALL), digits)
 
     def measured():
         with torch.inference_mode():
@@ -237,7 +238,7 @@ def test_the_measured_gradient_norm_is_the_mean_before_clipping(digits):
 
 
 def test_held_out_cases_are_training_cases_that_are_not_trained_on(digits):
-    replay = Replay(Settings(held_out=True, **SMALL), digits)
+    replay = Run(Settings(held_out=True, **SMALL), digits)
     np.testing.assert_array_equal(replay.x_test, digits.x_train[4::5])
     np.testing.assert_array_equal(replay.y_test, digits.y_train[4::5])
     assert len(replay.x) + len(replay.x_test) == len(digits.x_train)
@@ -274,7 +275,7 @@ def test_training_on_rows_learns(digits, cell, norm):
 
 def test_blank_inputs_from_zero_biases_explode_the_first_gradient_and_drawn_biases_do_not(digits):
     def first_gradient(bias_init):
-        replay = Replay(Settings(step="pixel", bias_init=bias_init), digits)
+        replay = Run(Settings(step="pixel", bias_init=bias_init), digits)
         replay.loss(next(replay.batches(0))).backward()
         replay.optimizer.step()
         return replay._norms[0].item()
@@ -285,7 +286,7 @@ def test_blank_inputs_from_zero_biases_explode_the_first_gradient_and_drawn_bias
 
 
 def test_a_gain_of_zero_gives_W_no_gradient(digits):
-    replay = Replay(Settings(gain=0.0, **SMALL), digits)
+    replay = Run(Settings(gain=0.0, **SMALL), digits)
     replay.loss(next(replay.batches(0))).backward()
     assert not replay.model.recurrent.weight_ih_l0.grad.any()
     assert not replay.model.recurrent.weight_hh_l0.grad.any()
@@ -304,7 +305,7 @@ def test_a_record_fits_the_schema_and_its_command_repeats_it(tmp_path):
         cell="rnn", epochs=1, gain=0.5, form="parts", clip=None, held_out=True, **SMALL
     )
     short = Settings(**{k: v for k, v in vars(chosen).items() if k != "first_epoch_points"})
-    (path,) = sequence.record_all([short], [3], out=tmp_path / "first", device="cpu")
+    (path,) = record_runs(sequence.EXPERIMENT, [short], [3], out=tmp_path / "first", device="cpu")
     assert path.name == (
         "sequence-rnn-layer-row-hidden-12-batch-size-48-gain-0.5-form-parts-clip-None-"
         "held-out-True-seed3.json"
@@ -312,14 +313,14 @@ def test_a_record_fits_the_schema_and_its_command_repeats_it(tmp_path):
     first = record.read(path)
     assert first["experiment"] == "sequence"
     assert first["settings"] == short.as_dict()
-    assert first["data"]["train_cases"] + first["data"]["test_cases"] == 1437
+    assert sum(first["data"]["cases"].values()) == 1437
     assert {"train_nll", "test_nll", "test_error", "gradient_norm"} < set(first["curves"])
     command = first["provenance"]["command"].split()
     assert command[:2] == ["python", "-m"]
     command[command.index("--out") + 1] = str(tmp_path / "second")
     threads = ["--device", "cpu", "--threads", "1"]
     subprocess.run([sys.executable, *command[1:], *threads], check=True, capture_output=True)
-    second = record.read(tmp_path / "second" / path.name)
+    second = record.read(tmp_path / "second" / "sequence" / path.name)
     for kept in (first, second):
         del kept["curves"]["wall_s"], kept["provenance"]
     assert first == second
@@ -334,7 +335,7 @@ def test_the_command_records_each_cell_norm_and_learning_rate_once(tmp_path, cap
         "--seeds", "1", "--device", "cpu", "--out", str(tmp_path),
     ]  # fmt: skip
     assert main(command) == 0
-    assert sorted(path.name for path in tmp_path.glob("*.json")) == [
+    assert sorted(path.name for path in tmp_path.glob("*/*.json")) == [
         f"sequence-{cell}-none-row-hidden-8-batch-size-400-learning-rate-{rate}-seed1.json"
         for cell in ("gru", "rnn")
         for rate in ("0.02", "0.5")
@@ -365,7 +366,7 @@ def test_the_book_has_the_runs_of_sequential_digits():
     for r in runs:
         s = r["settings"]
         assert s["learning_rate"] == TUNED[s["cell"], s["norm"], s["step"]]
-        assert (r["data"]["train_cases"], r["data"]["test_cases"]) == (1437, 360)
+        assert r["data"]["cases"] == {"train": 1437, "test": 360}
     other = kept(held_out=False, form="per_gate", step="pixel", cell="lstm")
     assert len(other) >= 3
     low = [r for gain in (0.0, 0.1) for r in kept(held_out=False, gain=gain, cell="lstm")]

@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 import torch
 
+from lnlib import data as data_sets
 from lnlib.data import Dataset
 from lnlib.experiments.mnist import run as mnist
 from lnlib.experiments.noise import run as noise
 from lnlib.experiments.sequence import run as sequence
 from lnlib.experiments.weights import run as weights
 from lnlib.runs import record, train
+from lnlib.runs.schedule import record_runs
 
 EXPERIMENTS = {"mnist": mnist, "noise": noise, "sequence": sequence, "weights": weights}
 SMALL = {"batch_size": 4, "epochs": 1, "first_epoch_points": 2}
@@ -321,7 +323,7 @@ class ByHand:
 
 
 def run(experiment, s, data=TINY, seed=3):
-    replay = EXPERIMENTS[experiment].Replay(s, data, seed=seed)
+    replay = EXPERIMENTS[experiment].Run(s, data, seed=seed)
     points = train.train(replay, epochs=s.epochs, first_epoch_points=s.first_epoch_points)
     return [{k: v for k, v in p.items() if k != "wall_s"} for p in points]
 
@@ -427,11 +429,12 @@ def test_an_odd_setting_acts_as_its_definition_says(experiment, needs, odd):
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_the_data_set_is_the_one_that_is_named(experiment, tmp_path, monkeypatch):
     both = {"digits": TINY, "mnist": cases("mnist", 2)}
-    monkeypatch.setattr(train, "load", both.get)
+    monkeypatch.setattr(data_sets, "load", both.get)
     expected = {}
     for name, data in both.items():
         chosen = EXPERIMENTS[experiment].Settings(**BASE[experiment] | {"data": name})
-        (path,) = EXPERIMENTS[experiment].record_all([chosen], [3], out=tmp_path, device="cpu")
+        described = EXPERIMENTS[experiment].EXPERIMENT
+        (path,) = record_runs(described, [chosen], [3], out=tmp_path, device="cpu")
         kept = record.read(path)
         assert kept["data"]["name"] == kept["settings"]["data"] == name
         expected[name] = ByHand(experiment, chosen, data, 3).points()

@@ -13,9 +13,10 @@ from lnlib import data
 from lnlib.data import Dataset
 from lnlib.experiments.mnist import run as mnist
 from lnlib.experiments.mnist import steps
-from lnlib.experiments.mnist.run import Replay, Settings
+from lnlib.experiments.mnist.run import Run, Settings
 from lnlib.experiments.mnist.steps import compiled, graph
 from lnlib.nn.kernels import build
+from lnlib.runs.schedule import record_runs
 from lnlib.runs.train import Diverged, train
 
 FAST = ("manual", "compiled")
@@ -55,7 +56,7 @@ def threads():
 
 def pair(step, digits, dtype=torch.float64, **settings):
     """The plain replay and one that takes another step, both in ``dtype``."""
-    both = [Replay(Settings(**SMALL | settings), digits) for _ in range(2)]
+    both = [Run(Settings(**SMALL | settings), digits) for _ in range(2)]
     for replay in both:
         convert(replay, dtype)
     both[1]._take = steps.make(step, both[1])
@@ -195,7 +196,7 @@ def test_every_setting_reaches_every_step(
     odd = ODD | {"norm": norm, "variance": variance}
     odd |= {"initialization": initialization, "hidden": hidden}
     chosen = Settings(**odd, data="digits")
-    replays = [Replay(chosen, digits, seed=seed) for seed in range(2)]
+    replays = [Run(chosen, digits, seed=seed) for seed in range(2)]
     for replay in replays:
         convert(replay, dtype)
     ours, exact = replays[1], ByFormula(odd, 1)
@@ -223,9 +224,9 @@ def test_every_setting_reaches_every_step(
 @pytest.mark.parametrize("step", ["plain", *FAST])
 def test_losses_stay_with_double_precision_at_the_size_of_the_paper(images, step, norm):
     needs(step)
-    settings = {"norm": norm, "batch_size": 4, "data": "images", "hidden": (1000, 1000)}
+    settings = {"norm": norm, "batch_size": 4, "data": "mnist", "hidden": (1000, 1000)}
     exact, _ = pair("manual", images, **settings)
-    ours = Replay(Settings(**settings), images, step=step)
+    ours = Run(Settings(**settings), images, step=step)
     for k, (x, y) in zip(range(20), exact.batches(0), strict=False):
         # Batch norm of four cases amplifies rounding, of the plain step too, beyond any bound
         # within these steps: there each step starts from where the exact run is.
@@ -257,7 +258,7 @@ def test_a_run_that_stopped_goes_on_bit_for_bit(digits, fast, tmp_path, norm):
     settings = Settings(norm=norm, batch_size=32, epochs=2, first_epoch_points=2, **SMALL)
 
     def run(epochs, checkpoint=None):
-        replay = Replay(settings, digits, step=fast)
+        replay = Run(settings, digits, step=fast)
         points = list(train(replay, epochs=epochs, first_epoch_points=2, checkpoint=checkpoint))
         return [{k: v for k, v in p.items() if k != "wall_s"} for p in points]
 
@@ -267,9 +268,9 @@ def test_a_run_that_stopped_goes_on_bit_for_bit(digits, fast, tmp_path, norm):
 
 def test_a_checkpoint_of_another_step_is_refused(digits, fast, tmp_path):
     settings = Settings(batch_size=128, epochs=1, **SMALL)
-    list(train(Replay(settings, digits), epochs=1, checkpoint=tmp_path / "c.pt"))
+    list(train(Run(settings, digits), epochs=1, checkpoint=tmp_path / "c.pt"))
     with pytest.raises(ValueError, match="belongs to other settings"):
-        list(train(Replay(settings, digits, step=fast), epochs=2, checkpoint=tmp_path / "c.pt"))
+        list(train(Run(settings, digits, step=fast), epochs=2, checkpoint=tmp_path / "c.pt"))
 
 
 def test_what_is_no_number_is_told(digits, fast):
@@ -281,7 +282,7 @@ def test_what_is_no_number_is_told(digits, fast):
 
 def test_tiny_moments_become_zero_and_others_still_compute_with_theirs(images):
     needs("compiled")
-    replay = Replay(Settings(batch_size=4, data="images"), images, step="compiled")
+    replay = Run(Settings(batch_size=4, data="mnist"), images, step="compiled")
     batch = next(replay.batches(0))
     replay.update(batch)
     moments(replay)["exp_avg"].fill_(1e-39)  # a denormal number
@@ -333,9 +334,9 @@ def test_without_the_library_the_step_says_so(monkeypatch, digits):
     gone = compiled.Library(compiled.SOURCE, compiled._check)
     monkeypatch.setattr(compiled, "_library", gone)
     monkeypatch.setenv("LNLIB_COMPILED", "0")
-    assert Replay(Settings(**SMALL), digits, step="auto").step == "manual"
+    assert Run(Settings(**SMALL), digits, step="auto").step == "manual"
     with pytest.raises(ValueError, match="LNLIB_COMPILED=0"):
-        Replay(Settings(**SMALL), digits, step="compiled")
+        Run(Settings(**SMALL), digits, step="compiled")
 
 
 def test_a_library_with_wrong_numbers_is_not_used(monkeypatch, tmp_path):
@@ -358,5 +359,5 @@ def test_a_library_with_wrong_numbers_is_not_used(monkeypatch, tmp_path):
 def test_the_record_names_the_step(step, tmp_path):
     needs(step)
     chosen = Settings(batch_size=256, epochs=1, first_epoch_points=1, **SMALL)
-    (path,) = mnist.record_all([chosen], [0], out=tmp_path, device="cpu", step=step)
+    (path,) = record_runs(mnist.EXPERIMENT, [chosen], [0], out=tmp_path, device="cpu", step=step)
     assert f'"step": "{step}"' in path.read_text()

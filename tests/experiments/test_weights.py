@@ -11,8 +11,9 @@ from torch import nn
 from lnlib import data
 from lnlib.experiments.mnist import run as mnist
 from lnlib.experiments.weights import run as weights
-from lnlib.experiments.weights.run import NORMS, OPTIMIZERS, RATES, Replay, Settings
+from lnlib.experiments.weights.run import NORMS, OPTIMIZERS, RATES, Run, Settings
 from lnlib.runs import record
+from lnlib.runs.schedule import record_runs
 from lnlib.runs.train import train
 
 SMALL = {"hidden": (12, 12), "batch_size": 48, "first_epoch_points": 2, "epochs": 2}
@@ -34,7 +35,7 @@ def one_thread():
 
 def run(digits, *, checkpoint=None, seed=0, **settings):
     chosen = Settings(**(SMALL | settings))
-    replay = Replay(chosen, digits, seed=seed)
+    replay = Run(chosen, digits, seed=seed)
     return train(replay, epochs=chosen.epochs, first_epoch_points=2, checkpoint=checkpoint)
 
 
@@ -69,8 +70,8 @@ def test_each_optimizer_has_a_rate_of_its_own(optimizer):
 @pytest.mark.parametrize("norm", NORMS)
 def test_the_scale_multiplies_the_hidden_weights_and_nothing_else(digits, norm):
     chosen = [Settings(norm=norm, scale=s) for s in (1.0, 4.0)]
-    plain, longer = (Replay(s, digits).model.state_dict() for s in chosen)
-    hidden = {f"{i}.weight" for i, m in enumerate(Replay(chosen[0], digits).model)
+    plain, longer = (Run(s, digits).model.state_dict() for s in chosen)
+    hidden = {f"{i}.weight" for i, m in enumerate(Run(chosen[0], digits).model)
               if isinstance(m, nn.Linear)}  # fmt: skip
     hidden.remove(max(hidden, key=lambda name: int(name.split(".")[0])))
     for name in plain:
@@ -79,8 +80,8 @@ def test_the_scale_multiplies_the_hidden_weights_and_nothing_else(digits, norm):
 
 
 def test_a_seed_gives_the_weights_of_the_mnist_experiment(digits):
-    ours = Replay(Settings(**SMALL), digits).model.state_dict()
-    theirs = mnist.Replay(
+    ours = Run(Settings(**SMALL), digits).model.state_dict()
+    theirs = mnist.Run(
         mnist.Settings(data="digits", batch_size=48, hidden=(12, 12)), digits
     ).model.state_dict()
     for name, value in theirs.items():
@@ -90,7 +91,7 @@ def test_a_seed_gives_the_weights_of_the_mnist_experiment(digits):
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_lengths_turns_and_squares_are_those_of_a_loop_in_numpy(digits, optimizer):
     chosen = Settings(**(SMALL | {"optimizer": optimizer, "epochs": 1, "norm": "layer"}))
-    replay = Replay(chosen, digits)
+    replay = Run(chosen, digits)
     torch.manual_seed(1)
     w1, g1, b1, w2, g2, b2, w3, b3 = ours = [
         p.detach().clone().requires_grad_() for p in replay.model.parameters()
@@ -147,7 +148,7 @@ def test_a_run_that_was_broken_off_goes_on_bit_for_bit(digits, optimizer, tmp_pa
 
 def test_records_are_written_named_and_not_repeated(tmp_path, capsys):
     chosen = [Settings(**(SMALL | {"epochs": 1, "scale": s})) for s in (1.0, 4.0)]
-    paths = weights.record_all(chosen, [0], out=tmp_path, device="cpu")
+    paths = record_runs(weights.EXPERIMENT, chosen, [0], out=tmp_path, device="cpu")
     assert len({path.name for path in paths}) == 2
     assert all(path.name.startswith("weights-layer-sgd-x") for path in paths)
     found = record.read_all("weights", tmp_path, scale=4.0)
@@ -155,7 +156,7 @@ def test_records_are_written_named_and_not_repeated(tmp_path, capsys):
     assert "--scale 4.0 " in found[0]["provenance"]["command"]
     assert {"length_1", "square_2", "turn_1"} <= set(found[0]["curves"])
     capsys.readouterr()
-    weights.record_all(chosen, [0], out=tmp_path, device="cpu")
+    record_runs(weights.EXPERIMENT, chosen, [0], out=tmp_path, device="cpu")
     assert "2 of 2 runs are recorded already" in capsys.readouterr().out
 
 
@@ -165,14 +166,14 @@ def test_the_books_records_are_all_there_and_repeat():
         (r["settings"]["norm"], r["settings"]["optimizer"], r["settings"]["scale"], r["seed"])
         for r in found
     }
-    seeds = range(weights.SEEDS)
+    seeds = range(10)
     starts = itertools.product(NORMS, ("sgd",), (0.25, 1.0, 4.0, 16.0), seeds)
     assert keys == {*starts, *itertools.product(NORMS, ("adam",), (1.0,), seeds)}
     assert len(found) == len(keys)
     (kept,) = (r for r in record.read_all("weights", norm="layer", optimizer="adam")
                if r["seed"] == 1)  # fmt: skip
     chosen = Settings(norm="layer", optimizer="adam")
-    replay = Replay(chosen, data.load("digits"), seed=1)
+    replay = Run(chosen, data.load("digits"), seed=1)
     points = list(train(replay, epochs=1, first_epoch_points=chosen.first_epoch_points))
     for name in ("length_1", "square_2", "train_nll"):
         np.testing.assert_allclose(

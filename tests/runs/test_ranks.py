@@ -11,6 +11,7 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
@@ -19,19 +20,22 @@ from tqdm import tqdm
 from lnlib.__main__ import main
 from lnlib.experiments.mnist import run as mnist
 from lnlib.experiments.mnist.steps import graph
-from lnlib.runs import ranks, record, train
+from lnlib.runs import checkpoint, ranks, record
+from lnlib.runs.schedule import record_runs
 from lnlib.runs.train import Diverged
 
 CPU = torch.device("cpu")
 PATIENCE = 60  # seconds: far more than threads of one process need
 RECORD = {
-    "format": 1,
+    "format": 2,
     "experiment": "mnist",
     "paper": {"section": "6.6"},
     "settings": {"norm": "layer"},
     "seed": 0,
-    "data": {"name": "digits", "sha256": "0" * 64, "train_cases": 10, "test_cases": 10},
+    "data": {"name": "digits", "sha256": "0" * 64, "cases": {"train": 10}},
     "curves": {"x": "epoch", "epoch": [0.0]},
+    "arrays": {"kept": np.array([[1.5, -2.0]], np.float32)},
+    "units": {"epoch": "epochs", "kept": "m"},
     "provenance": dict.fromkeys(("lnlib", "commit", "python", "torch", "numpy", "command"), "any")
     | {"device": "CPU", "threads": 1, "date": "2026-11-20T12:00:00+00:00", "wall_s": 1.0},
 }
@@ -266,7 +270,7 @@ from pathlib import Path
 from lnlib.__main__ import main
 from lnlib.experiments.mnist import run as mnist
 
-measure, out = mnist.Replay.measure, Path(sys.argv[-1])
+measure, out = mnist.Run.measure, Path(sys.argv[-1])
 
 def slow(self):
     out.with_name(f"at-work-{os.environ['RANK']}").touch()
@@ -275,7 +279,7 @@ def slow(self):
     time.sleep(0.1)
     return measure(self)
 
-mnist.Replay.measure = slow
+mnist.Run.measure = slow
 raise SystemExit(main(sys.argv[1:]))
 """
 LONG = 600  # seconds: a busy machine takes half a minute to import torch
@@ -301,14 +305,14 @@ def unbroken(tmp_path_factory):
 
 
 def curves(out):
-    kept = {path.name: record.read(path) for path in out.glob("*.json")}
+    kept = {path.name: record.read(path) for path in out.glob("*/*.json")}
     for run in kept.values():
         del run["curves"]["wall_s"], run["provenance"]
     return kept
 
 
 def checkpoints(out):
-    return list(out.glob(".checkpoints/*.pt"))
+    return list(out.glob("*/.checkpoints/*.pt"))
 
 
 @pytest.fixture
@@ -389,7 +393,7 @@ def test_a_rank_that_is_killed_loses_nothing_and_the_next_call_completes(
     (said, bar), (quiet, noise) = first.communicate(timeout=LONG), second.communicate(timeout=LONG)
     assert (first.returncode, second.returncode) == (0, 0), (bar, noise)
     assert curves(out) == unbroken
-    assert not list(out.glob(".checkpoints/*"))
+    assert not list(out.glob("*/.checkpoints/*"))
     assert f"{3 - recorded} runs on 2 ranks, rank 0 on CPU" in said
     assert "100%" in bar
     assert not quiet
@@ -439,7 +443,7 @@ def test_when_the_writer_is_killed_the_next_call_completes_the_records(
     assert len(curves(out)) < 3, "it ended before it was broken off"
     assert main([*RUNS, str(out)]) == 0
     assert curves(out) == unbroken
-    assert not list(out.glob(".checkpoints/*"))
+    assert not list(out.glob("*/.checkpoints/*"))
 
 
 def weights(out, *more):
@@ -450,8 +454,8 @@ def weights(out, *more):
 def test_a_checkpoint_that_its_record_has_outlived_is_dropped(tmp_path, capsys):
     # As a rank leaves it that is killed after rank 0 has written, before it is told so.
     assert weights(tmp_path) == 0
-    (path,) = tmp_path.glob("*.json")
-    left = tmp_path / ".checkpoints" / f"{path.stem}.pt"
+    (path,) = tmp_path.glob("*/*.json")
+    left = checkpoint.place(path)
     left.write_bytes(b"old")
     os.utime(left, (1, 1))
     assert weights(tmp_path) == 0
@@ -498,10 +502,10 @@ def test_seeds_trained_together_break_off_and_resume_as_they_would_alone(
     chosen = [mnist.Settings(norm="batch", epochs=3, data="digits", hidden=(16, 16))]
     seeds, alone, out = [0, 1, 2], tmp_path / "alone", tmp_path / "together"
     options = {"device": "cpu", "step": "plain"}
-    mnist.record_all(chosen, seeds, out=alone, **options)
+    record_runs(mnist.EXPERIMENT, chosen, seeds, out=alone, **options)
     expected, sizes, measured = curves(alone), [], []
     points = len(next(iter(expected.values()))["curves"]["epoch"])
-    together, measure = graph.Together, mnist.Replay.measure
+    together, measure = graph.Together, mnist.Run.measure
 
     def spied(replays):
         sizes.append(len(replays))
@@ -513,22 +517,22 @@ def test_seeds_trained_together_break_off_and_resume_as_they_would_alone(
         measured.append(self.seed)
         return measure(self)
 
-    monkeypatch.setattr(train, "_side_by_side", lambda *_, **__: 2)
+    monkeypatch.setattr(mnist.Run, "side_by_side", lambda *_, **__: 2)
     monkeypatch.setattr(graph, "Together", spied)
-    monkeypatch.setattr(mnist.Replay, "measure", broken)
+    monkeypatch.setattr(mnist.Run, "measure", broken)
     with pytest.raises(KeyboardInterrupt):
-        mnist.record_all(chosen, seeds, out=out, **options)
-    monkeypatch.setattr(mnist.Replay, "measure", measure)
+        record_runs(mnist.EXPERIMENT, chosen, seeds, out=out, **options)
+    monkeypatch.setattr(mnist.Run, "measure", measure)
     assert len(checkpoints(out)) == 2
     assert not curves(out)
-    mnist.record_all(chosen, seeds, out=out, **options)
+    record_runs(mnist.EXPERIMENT, chosen, seeds, out=out, **options)
     assert sizes == groups
     found = curves(out)
     assert found.keys() == expected.keys()
     for name, whole in expected.items():
         for curve in ("train_nll", "test_nll", "test_error"):  # float32, another order of sums
             assert found[name]["curves"][curve] == pytest.approx(whole["curves"][curve], rel=1e-3)
-    assert not list(out.glob(".checkpoints/*"))
+    assert not list(out.glob("*/.checkpoints/*"))
 
 
 def test_a_rank_that_was_asked_for_other_runs_refuses(tmp_path, monkeypatch):
@@ -539,4 +543,6 @@ def test_a_rank_that_was_asked_for_other_runs_refuses(tmp_path, monkeypatch):
 
     monkeypatch.setattr(ranks, "join", Misled)
     with pytest.raises(ValueError, match="asked for other runs than rank 0; start all ranks with"):
-        mnist.record_all([mnist.Settings(data="digits")], [0], out=tmp_path, device="cpu")
+        record_runs(
+            mnist.EXPERIMENT, [mnist.Settings(data="digits")], [0], out=tmp_path, device="cpu"
+        )

@@ -1,12 +1,17 @@
 """Records: what is refused, what survives a round trip, what the book's own say."""
 
 import copy
+import hashlib
+import io
 import json
 import os
+import random
 import shutil
 import subprocess
+import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import lnlib
@@ -14,13 +19,15 @@ from lnlib.experiments.mnist import run as mnist
 from lnlib.runs import record
 
 GOOD = {
-    "format": 1,
+    "format": 2,
     "experiment": "mnist",
     "paper": {"section": "6.6", "figure": "6"},
     "settings": {"norm": "layer", "batch_size": 4},
     "seed": 0,
-    "data": {"name": "mnist", "sha256": "0" * 64, "train_cases": 55_000, "test_cases": 10_000},
+    "data": {"name": "mnist", "sha256": "0" * 64, "cases": {"train": 55_000, "test": 10_000}},
     "curves": {"x": "epoch", "epoch": [0.0, 1.0], "train_nll": [2.3, None]},
+    "arrays": {},
+    "units": {"epoch": "epochs", "train_nll": "nats"},
     "provenance": {
         "lnlib": "0.1.0",
         "commit": "abc",
@@ -54,7 +61,7 @@ def test_a_record_survives_writing_and_reading(tmp_path):
     assert record.read(tmp_path / "deep" / "run.json") == GOOD
 
 
-@pytest.mark.parametrize("key", ["experiment", "settings", "seed", "data", "curves", "provenance"])
+@pytest.mark.parametrize("key", sorted(GOOD.keys() - {"format"}))
 def test_a_missing_part_is_refused_by_name(key):
     with pytest.raises(record.BadRecord, match=f"'{key}' is a required property"):
         record.check(changed(key))
@@ -75,6 +82,14 @@ def test_a_missing_provenance_is_refused_by_name(key):
         (changed("curves", "x", to="step"), "the axis 'step' is not among the curves"),
         (changed("curves", "train_nll", to=["low", 1]), r"curves.train_nll\[0\] does not fit"),
         ([1, 2], "does not fit"),
+        (changed("data", "cases", to={}), r"\$.data.cases does not fit"),
+        (changed("data", "cases", to={"train": -1}), r"\$.data.cases.train does not fit"),
+        (changed("units", "train_nll"), "units must name epoch, train_nll, got epoch"),
+        (changed("units", to=GOOD["units"] | {"nothing": "m"}), "units must name .*, nothing"),
+        (changed("arrays", to={"a": np.zeros((3, 1))}), r"a row for each of the 2 points, got .*3"),
+        (changed("arrays", to={"epoch": np.zeros((2, 1))}), "got epoch of both"),
+        (changed("arrays", to={"../a": np.zeros((2, 1))}), r"\$.arrays does not fit"),
+        (changed("arrays", to={"a": np.array([None, 1])}), r"\$.arrays.a.dtype does not fit"),
     ],
 )
 def test_what_does_not_fit_is_named(bad, said):
@@ -83,8 +98,8 @@ def test_what_does_not_fit_is_named(bad, said):
 
 
 def test_a_newer_format_says_to_update():
-    with pytest.raises(record.BadRecord, match=r"written in format 2.* update lnlib"):
-        record.check(changed("format", to=2))
+    with pytest.raises(record.BadRecord, match=r"written in format 3.* update lnlib"):
+        record.check(changed("format", to=3))
 
 
 @pytest.mark.parametrize(
@@ -93,7 +108,7 @@ def test_a_newer_format_says_to_update():
         b"",
         b"{",
         b"\xff\xfe",
-        b'{"format": 1, "exp',
+        b'{"format": 2, "exp',
         b"[" * 100_000,
         b'{"seed":' * 100_000,
         b'{"seed": NaN}',
@@ -201,7 +216,7 @@ def test_an_endless_number_is_refused(tmp_path):
 
 
 def test_a_newer_record_is_not_to_be_deleted(tmp_path):
-    (tmp_path / "mnist-x.json").write_text(json.dumps(changed("format", to=2)))
+    (tmp_path / "mnist-x.json").write_text(json.dumps(changed("format", to=3)))
     with pytest.raises(record.BadRecord, match=r"update lnlib$"):
         record.read_all("mnist", tmp_path)
 
@@ -269,16 +284,152 @@ def test_curves_keep_five_digits_and_say_null_for_not_measured():
     }
 
 
+# Arrays, beside the file.
+
+KEPT = {
+    "strokes": np.arange(12, dtype=">i2").reshape(2, 3, 2)[:, ::-1],
+    "file": np.array([[np.nan], [1.5]], np.float16),
+    "seen": np.array([[True], [False]]),
+}
+
+
+def with_arrays():
+    units = GOOD["units"] | dict.fromkeys(KEPT, "m")
+    return copy.deepcopy(GOOD) | {"arrays": dict(KEPT), "units": units}
+
+
+def same(found, expected):
+    np.testing.assert_equal(found["arrays"], expected["arrays"])
+    assert found | {"arrays": {}} == expected | {"arrays": {}}
+    return True
+
+
+def test_arrays_survive_writing_and_reading_and_another_machine(tmp_path):
+    path = tmp_path / "run-0.5.json"
+    record.write(with_arrays(), path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["run-0.5.json", "run-0.5.npz"]
+    assert same(record.read(path), with_arrays())
+    told = json.loads(path.read_text())["arrays"]["strokes"]
+    assert told == {
+        "shape": [2, 3, 2], "dtype": "int16",
+        "sha256": hashlib.sha256(KEPT["strokes"].astype("<i2").tobytes()).hexdigest(),
+    }  # fmt: skip
+    sent = json.loads(json.dumps(record.pack(with_arrays()), allow_nan=False))
+    assert same(record.unpack(sent), with_arrays())
+    assert record.unpack(record.pack(GOOD)) == GOOD
+
+
+def test_the_same_arrays_are_the_same_file(tmp_path, monkeypatch):
+    record.write(with_arrays(), tmp_path / "a.json")
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    record.write(with_arrays(), tmp_path / "b.json")
+    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (lambda path: path.unlink(), r"the arrays cannot be read \(.*No such file"),
+        (lambda path: path.write_bytes(b""), r"the arrays cannot be read \("),
+        (lambda path: path.write_bytes(path.read_bytes()[:-30]), r"the arrays cannot be read \("),
+        (
+            lambda path: np.savez(path, strokes=KEPT["strokes"]),
+            r"the arrays cannot be read \(.*file",
+        ),
+        (lambda path: held(path, strokes=KEPT["strokes"] + 1), "strokes is not the array that"),
+        (lambda path: held(path, seen=KEPT["seen"] + 0), "seen is not the array that run.json"),
+        (lambda path: held(path, seen=np.array([[None]])), r"the arrays cannot be read \(.*pickle"),
+    ],
+    ids=["gone", "empty", "cut", "lacks one", "other values", "other type", "an object"],
+)
+def test_arrays_that_are_not_those_of_the_record_are_refused(tmp_path, harm, said):
+    record.write(with_arrays(), tmp_path / "run.json")
+    harm(tmp_path / "run.npz")
+    with pytest.raises(record.BadRecord, match=rf"run.npz: {said}.*; record the run again with"):
+        record.read(tmp_path / "run.json")
+
+
+def test_of_200_flipped_bits_in_the_arrays_none_is_accepted_that_matters(tmp_path):
+    record.write(with_arrays(), tmp_path / "run.json")
+    content, rng = (tmp_path / "run.npz").read_bytes(), random.Random(0)
+    refused = 0
+    for _ in range(200):
+        flipped, bit = bytearray(content), rng.randrange(8 * len(content))
+        flipped[bit // 8] ^= 1 << bit % 8
+        (tmp_path / "run.npz").write_bytes(flipped)
+        try:
+            # Dates and the like of the archive may be other ones: the arrays may not.
+            assert same(record.read(tmp_path / "run.json"), with_arrays())
+        except record.BadRecord:
+            refused += 1
+    assert refused > 60
+
+
+def held(path, **other):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as file:
+        for name, value in (KEPT | other).items():
+            with file.open(f"{name}.npy", "w") as part:
+                np.lib.format.write_array(part, value)
+    path.write_bytes(content.getvalue())
+
+
+# Format 1, and where records lay then.
+
+
+def of_format_1():
+    old = {k: copy.deepcopy(v) for k, v in GOOD.items() if k not in ("arrays", "units")}
+    old["data"] = {"name": "mnist", "sha256": "0" * 64, "train_cases": 7, "test_cases": 5}
+    old["curves"] |= {"length_1": [3.0, 4.0], "length_10": [5.0, 6.0]}
+    for k in range(3):
+        old["curves"] |= {f"mean_2_0{k}": [k + 0.5, None if k else 9.0]}
+    return old | {"format": 1}
+
+
+def test_a_record_of_format_1_is_read_with_what_it_lacks(tmp_path):
+    path = tmp_path / "old.json"
+    path.write_text(json.dumps(of_format_1()))
+    found = record.read(path)
+    assert found["data"]["cases"] == {"train": 7, "test": 5}
+    assert set(found["curves"]) == {"x", "epoch", "train_nll", "length_1", "length_10"}
+    expected = {"mean_2": [[0.5, 1.5, 2.5], [9.0, np.nan, np.nan]]}
+    np.testing.assert_equal(found["arrays"], expected)
+    with pytest.raises(record.BadRecord, match="written in format 2, got 1; record the run anew"):
+        record.write(found, tmp_path / "new.json")
+
+
+def test_a_record_of_format_1_is_checked_as_such():
+    for part in ("train_cases", "test_cases"):
+        bad = of_format_1()
+        del bad["data"][part]
+        with pytest.raises(record.BadRecord, match=f"'{part}' is a required property"):
+            record.check(bad)
+    with pytest.raises(record.BadRecord, match=r"\$.format does not fit: 2 was expected"):
+        record.check(GOOD | {"format": 0})
+
+
+def test_records_lie_in_a_folder_an_experiment_and_older_ones_are_found_beside_it(tmp_path):
+    new = tmp_path / "mnist" / "mnist-a.json"
+    assert record.place(tmp_path, "mnist", "mnist-a") == new
+    record.write(GOOD, tmp_path / "mnist-a.json")
+    assert record.place(tmp_path, "mnist", "mnist-a") == tmp_path / "mnist-a.json"
+    record.write(changed("seed", to=4), tmp_path / "mnist" / "mnist-b.json")
+    assert [r["seed"] for r in record.read_all("mnist", tmp_path)] == [0, 4]
+    record.write(GOOD, new)
+    assert record.place(tmp_path, "mnist", "mnist-a") == new
+
+
 def test_every_record_of_the_book_fits_and_stays_small():
-    paths = sorted(record.folder().glob("*.json"))
+    paths = sorted(record.folder().glob("*/*.json"))
     assert paths, "book/runs is empty"
     for path in paths:
-        if path.name == "bench.json":  # no run, and another format: see tests/test_bench.py
-            continue
         kept = record.read(path)
+        assert path.parent.name == kept["experiment"]
         assert path.stem.startswith(kept["experiment"])
         assert not kept["provenance"]["commit"].endswith("dirty"), path
-    assert sum(path.stat().st_size for path in paths) < 20e6
+    held = [p for p in record.folder().rglob("*") if p.is_file()]
+    assert {p for p in held if p.parent == record.folder()} == {record.folder() / "bench.json"}
+    assert sum(p.stat().st_size for p in held) < 20e6
 
 
 def test_the_book_has_the_runs_of_figure_6():
@@ -289,4 +440,4 @@ def test_the_book_has_the_runs_of_figure_6():
     # The content of the four files, as their source publishes it.
     assert len({r["data"]["sha256"] for r in kept}) == 1
     assert all(r["settings"]["epochs"] >= 20 for r in kept)
-    assert json.dumps([r["data"]["train_cases"] for r in kept]) == json.dumps([55_000] * len(kept))
+    assert all(r["data"]["cases"]["train"] == 55_000 for r in kept)

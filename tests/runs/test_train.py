@@ -4,6 +4,7 @@ import dataclasses
 import errno
 import io
 import itertools
+import json
 import math
 import os
 import random
@@ -17,10 +18,11 @@ import torch
 
 from lnlib import data
 from lnlib.experiments.mnist import run as mnist
-from lnlib.experiments.mnist.run import Replay, Settings
+from lnlib.experiments.mnist.run import Run, Settings
 from lnlib.experiments.weights import run as weights
-from lnlib.runs import record
+from lnlib.runs import checkpoint, record, schedule
 from lnlib.runs import train as loop
+from lnlib.runs.schedule import record_runs
 from lnlib.runs.train import (
     BadCheckpoint,
     Diverged,
@@ -46,7 +48,7 @@ def without_time(points):
 
 def run(digits, *, epochs=3, checkpoint=None, again=False, norm="batch", seed=0, **settings):
     chosen = Settings(norm=norm, epochs=epochs, **(SMALL | settings))
-    replay = Replay(chosen, digits, seed=seed)
+    replay = Run(chosen, digits, seed=seed)
     return train(replay, epochs=epochs, first_epoch_points=4, checkpoint=checkpoint, again=again)
 
 
@@ -71,7 +73,7 @@ def test_points_run_from_the_start_to_the_last_epoch(digits):
 
 def test_batch_nll_is_the_mean_loss_since_the_last_point(digits):
     chosen = Settings(norm="none", epochs=1, **SMALL)
-    replay, seen = Replay(chosen, digits), []
+    replay, seen = Run(chosen, digits), []
     loss = replay.loss
 
     def spy(batch):
@@ -90,7 +92,7 @@ def test_one_seed_gives_one_curve_and_another_seed_another(digits):
 
 def test_no_two_seeds_share_the_order_of_an_epoch(digits):
     chosen = Settings(norm="none", **SMALL)
-    replays = [Replay(chosen, digits, seed=seed) for seed in range(6)]
+    replays = [Run(chosen, digits, seed=seed) for seed in range(6)]
     orders = {tuple(replay.order(epoch)) for replay in replays for epoch in range(6)}
     assert len(orders) == 36
 
@@ -167,7 +169,7 @@ def assert_again_starts_over(digits, file, capsys, **more):
 
 def test_of_200_flipped_bits_in_a_checkpoint_none_is_accepted(digits, tmp_path, saved):
     file, (content, _) = tmp_path / "run.pt", saved
-    replay = Replay(Settings(norm="batch", **SMALL | {"hidden": (4,), "batch_size": 128}), digits)
+    replay = Run(Settings(norm="batch", **SMALL | {"hidden": (4,), "batch_size": 128}), digits)
     rng = random.Random(0)
     # All of the first line, and anywhere.
     bits = [8 * k + rng.randrange(8) for k in range(0, 110, 2)]
@@ -177,9 +179,9 @@ def test_of_200_flipped_bits_in_a_checkpoint_none_is_accepted(digits, tmp_path, 
         flipped[bit // 8] ^= 1 << bit % 8
         file.write_bytes(flipped)
         with pytest.raises(BadCheckpoint, match="its checksum is another"):
-            loop._load(file, replay)
+            checkpoint.load(file, replay)
     file.write_bytes(content)
-    assert loop._load(file, replay)[1] == 1
+    assert checkpoint.load(file, replay)[1] == 1
 
 
 @pytest.mark.parametrize("kept", [0, 1, 20, 100, 5000, -1])
@@ -217,11 +219,11 @@ def test_what_is_no_file_is_not_waited_for(digits, tmp_path, kind, says):
 
 def changed(content, change):
     """A checkpoint with another content and a checksum that fits it."""
-    state = torch.load(io.BytesIO(content[len(loop._SEAL % bytes(64)) :]), weights_only=True)
+    state = torch.load(io.BytesIO(content[len(checkpoint.SEAL % bytes(64)) :]), weights_only=True)
     state = change(state) or state
     out = io.BytesIO()
     torch.save(state, out)
-    return loop._sealed(out.getvalue())
+    return checkpoint.sealed(out.getvalue())
 
 
 def without(part):
@@ -302,7 +304,7 @@ def test_a_good_checkpoint_is_gone_on_from_with_again_too(digits, tmp_path, save
 def test_what_adam_was_told_is_of_the_settings_not_of_the_checkpoint(digits, tmp_path, saved):
     (tmp_path / "run.pt").write_bytes(saved[0])
     chosen = Settings(norm="batch", **SMALL | {"hidden": (4,), "batch_size": 128})
-    replay = Replay(chosen, digits)
+    replay = Run(chosen, digits)
     replay.optimizer.param_groups[0]["lr"] = 0.5
     next(train(replay, epochs=2, checkpoint=tmp_path / "run.pt"))
     assert replay.optimizer.param_groups[0]["lr"] == 0.5
@@ -315,24 +317,24 @@ def test_epochs_are_counted_of_a_verified_checkpoint_of_the_run_alone(tmp_path, 
     path, seed = tmp_path / "run.json", more.pop("seed", 0)
     own = seed == 0 and not more
     chosen = dataclasses.replace(chosen, epochs=9, **more)
-    assert loop._epochs_kept(chosen, seed, path) == 0
-    kept = loop._checkpoint(path)
+    assert checkpoint.epochs_kept(chosen, seed, path) == 0
+    kept = checkpoint.place(path)
     kept.parent.mkdir()
     kept.write_bytes(saved[0])
-    assert loop._epochs_kept(chosen, seed, path) == (1 if own else 0)
+    assert checkpoint.epochs_kept(chosen, seed, path) == (1 if own else 0)
     kept.write_bytes(saved[0][:-1] + b"\1")
-    assert loop._epochs_kept(chosen, seed, path) == 0
+    assert checkpoint.epochs_kept(chosen, seed, path) == 0
 
 
 def test_again_on_the_command_line_of_runs_drops_a_bad_checkpoint(tmp_path, capsys):
     chosen = [Settings(norm="none", epochs=1, **SMALL)]
     options = {"out": tmp_path, "device": "cpu", "step": "plain"}
-    (tmp_path / ".checkpoints").mkdir()
-    bad = tmp_path / ".checkpoints" / f"{mnist.run_name('mnist', chosen[0], 0)}.pt"
+    bad = tmp_path / "mnist" / ".checkpoints" / f"{mnist.EXPERIMENT.stem(chosen[0], 0)}.pt"
+    bad.parent.mkdir(parents=True)
     bad.write_bytes(b"bad")
     with pytest.raises(BadCheckpoint, match=r"seed0.pt cannot be used: .*; add --again to"):
-        mnist.record_all(chosen, [0], **options)
-    (path,) = mnist.record_all(chosen, [0], again=True, **options)
+        record_runs(mnist.EXPERIMENT, chosen, [0], **options)
+    (path,) = record_runs(mnist.EXPERIMENT, chosen, [0], again=True, **options)
     assert record.read(path)["seed"] == 0
     assert "this run starts over" in capsys.readouterr().err
     assert not list(bad.parent.iterdir())
@@ -341,13 +343,13 @@ def test_again_on_the_command_line_of_runs_drops_a_bad_checkpoint(tmp_path, caps
 def test_again_repeats_what_is_recorded_and_without_it_nothing_is_run(tmp_path, capsys):
     chosen = [Settings(norm="none", epochs=1, **SMALL)]
     options = {"out": tmp_path, "device": "cpu", "step": "plain"}
-    (path,) = mnist.record_all(chosen, [0], **options)
+    (path,) = record_runs(mnist.EXPERIMENT, chosen, [0], **options)
     marked = record.read(path)
     marked["curves"]["wall_s"][0] = 1e6
     record.write(marked, path)
-    mnist.record_all(chosen, [0], **options)
+    record_runs(mnist.EXPERIMENT, chosen, [0], **options)
     assert record.read(path) == marked
-    mnist.record_all(chosen, [0], again=True, **options)
+    record_runs(mnist.EXPERIMENT, chosen, [0], again=True, **options)
     assert record.read(path)["curves"]["wall_s"][0] < 1e6
 
 
@@ -374,7 +376,7 @@ def test_a_full_disk_keeps_the_former_checkpoint_and_says_what_is_needed(
 
 def test_a_full_disk_keeps_the_former_record_and_says_what_is_needed(tmp_path, monkeypatch):
     chosen = [Settings(norm="none", epochs=1, **SMALL)]
-    (path,) = mnist.record_all(chosen, [0], out=tmp_path, device="cpu", step="plain")
+    (path,) = record_runs(mnist.EXPERIMENT, chosen, [0], out=tmp_path, device="cpu", step="plain")
     kept, before = record.read(path), path.read_bytes()
 
     def full(_):
@@ -388,14 +390,14 @@ def test_a_full_disk_keeps_the_former_record_and_says_what_is_needed(tmp_path, m
 
 
 def test_what_a_killed_process_left_is_swept_at_the_next_start(tmp_path):
-    folder, ended = tmp_path / ".checkpoints", 2**22 + 1  # beyond the largest process number
-    folder.mkdir()
-    left = [tmp_path / f"a.json.{ended}.part", folder / f"a.pt.{ended}.part"]
+    folder, ended = tmp_path / "mnist", 2**22 + 1  # beyond the largest process number
+    (folder / ".checkpoints").mkdir(parents=True)
+    left = [folder / f"{name}.{ended}.part" for name in ("a.json", "a.npz", ".checkpoints/a.pt")]
     for part in left:
         part.write_bytes(b"half")
         os.utime(part, (1, 1))
     chosen = [Settings(norm="none", epochs=1, **SMALL)]
-    mnist.record_all(chosen, [0], out=tmp_path, device="cpu", step="plain")
+    record_runs(mnist.EXPERIMENT, chosen, [0], out=tmp_path, device="cpu", step="plain")
     assert not any(part.exists() for part in left)
 
 
@@ -426,9 +428,9 @@ class Bar:
 
 @pytest.mark.parametrize("epochs", [1, 3])
 def test_the_bar_is_as_long_as_all_updates_of_all_epochs(tmp_path, monkeypatch, epochs):
-    monkeypatch.setattr(loop, "tqdm", Bar)
+    monkeypatch.setattr(schedule, "tqdm", Bar)
     chosen = [Settings(norm=n, epochs=epochs, **SMALL) for n in ("none", "layer")]
-    mnist.record_all(chosen, [0, 1], out=tmp_path, device="cpu", step="plain")
+    record_runs(mnist.EXPERIMENT, chosen, [0, 1], out=tmp_path, device="cpu", step="plain")
     # 1,437 cases, 16 at a time, the last batch left out; two kinds of run, two seeds.
     assert Bar.last.total == 4 * epochs * (1437 // 16)
     assert Bar.last.n == Bar.last.total
@@ -440,14 +442,15 @@ def test_the_time_that_runs_will_take_goes_with_their_epochs(
 ):
     # The book's own took an hour for 20 epochs.
     chosen = weights.Settings(norm="layer", optimizer="sgd", epochs=20)
-    name, book = weights._name(chosen, 0), record.folder()
-    kept = record.read(book / f"{name}.json")
+    name = f"weights/{weights.EXPERIMENT.stem(chosen, 0)}.json"
+    kept = json.loads((record.folder() / name).read_text())
     kept["provenance"]["wall_s"] = 3600.0
-    record.write(kept, tmp_path / f"{name}.json")
+    (tmp_path / "weights").mkdir()
+    (tmp_path / name).write_text(json.dumps(kept))
     monkeypatch.setattr(record, "folder", lambda: tmp_path)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     asked = dataclasses.replace(chosen, epochs=epochs)
-    said = loop._without_gpu(weights._RECIPE, [(asked, seed, None) for seed in (0, 1)])
+    said = schedule._without_gpu(weights.EXPERIMENT, [(asked, seed, None) for seed in (0, 1)])
     assert f"they take {long} (h:mm:ss)" in said
 
 
@@ -465,7 +468,7 @@ def test_on_update_counts_every_update_once(digits, tmp_path):
         def add(n):
             counted[-1] += n
 
-        replay = Replay(chosen, digits)
+        replay = Run(chosen, digits)
         list(train(replay, epochs=epochs, checkpoint=file, on_update=add))
     per_epoch = replay.updates_per_epoch
     # The second call counts the first epoch as done, so that a bar over both starts half full.
@@ -501,28 +504,30 @@ def test_the_command_broken_off_by_a_signal_ends_in_the_record_of_an_unbroken_ru
     )
     signal.signal(signal.SIGINT, heard)
     deadline = time.monotonic() + 120
-    while not list(broken.glob(".checkpoints/*.pt")):
+    while not list(broken.glob("*/.checkpoints/*.pt")):
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
         time.sleep(0.01)
     process.send_signal(how)
     _, said = process.communicate(timeout=60)
-    assert not list(broken.glob("*.json")), "it ended before it was broken off"
+    assert not list(broken.glob("*/*.json")), "it ended before it was broken off"
     if how == signal.SIGINT:
         assert process.returncode == 130
         assert b"the same command goes on from there" in said
     subprocess.run(command(broken, *long), check=True, capture_output=True)
-    (name,) = [p.name for p in (tmp_path / "whole").glob("*.json")]
-    whole, resumed = (record.read(tmp_path / where / name) for where in ("whole", "broken"))
+    (name,) = [p.name for p in (tmp_path / "whole").glob("*/*.json")]
+    whole, resumed = (
+        record.read(tmp_path / where / "mnist" / name) for where in ("whole", "broken")
+    )
     for kept in (whole, resumed):
         del kept["curves"]["wall_s"], kept["provenance"]
     assert whole == resumed
-    assert not list(broken.glob(".checkpoints/*")), "a checkpoint was left behind"
+    assert not list(broken.glob("*/.checkpoints/*")), "a checkpoint was left behind"
 
 
 def test_a_recorded_run_is_not_run_again(tmp_path):
     subprocess.run(command(tmp_path), check=True, capture_output=True)
-    (path,) = tmp_path.glob("*.json")
+    (path,) = tmp_path.glob("*/*.json")
     before = path.read_bytes(), os.stat(path).st_mtime_ns
     done = subprocess.run(command(tmp_path), check=True, capture_output=True, text=True)
     assert "1 of 1 runs are recorded already" in done.stdout
@@ -536,4 +541,4 @@ def test_a_record_of_other_settings_is_not_overwritten(tmp_path):
     assert done.returncode == 1
     assert "recorded with other settings" in done.stderr
     assert "add --again to replace it" in done.stderr
-    assert math.isclose(record.read(next(tmp_path.glob("*.json")))["settings"]["epochs"], 3)
+    assert math.isclose(record.read(next(tmp_path.glob("*/*.json")))["settings"]["epochs"], 3)

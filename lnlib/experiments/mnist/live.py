@@ -50,7 +50,7 @@ def race(
         norms: For example ``("layer", "batch", "none")``.
         seeds: How many, from 0 on.
         batch_size: Cases a step.
-        device: As for :func:`lnlib.experiments.mnist.run.record_all`.
+        device: As for :func:`lnlib.runs.schedule.record_runs`.
         epochs: Passes over the training cases.
         learning_rate: Adam's.
 
@@ -73,7 +73,7 @@ def race(
     }
     step = "manual" if where.type == "cpu" else "auto"  # what is small needs no compiler
     replays = {
-        (norm, seed): mnist.Replay(settings, data, seed=seed, device=where, step=step)
+        (norm, seed): mnist.Run(settings, data, seed=seed, device=where, step=step)
         for norm, settings in chosen.items()
         for seed in range(seeds)
     }
@@ -117,7 +117,7 @@ def time_steps(
     ways = {}
     for name in steps.NAMES:
         try:
-            ways[name] = mnist.Replay(settings, made_up, device=where, step=name)
+            ways[name] = mnist.Run(settings, made_up, device=where, step=name)
         except ValueError:  # not on this device, or no compiler
             continue
     size = sum(p.numel() for p in ways["plain"].model.parameters())
@@ -132,7 +132,7 @@ def time_steps(
             yield {name: statistics.median(taken[1:]) for name, taken in turns.items()}
 
 
-def _epoch(replay: mnist.Replay, epoch: int) -> None:
+def _epoch(replay: mnist.Run, epoch: int) -> None:
     for _ in replay.advance(epoch, 0, replay.updates_per_epoch):
         pass
 

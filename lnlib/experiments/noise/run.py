@@ -1,17 +1,9 @@
-"""Section 6.6 watched from inside: what each norm computes from four cases, and what it should.
-
-The paper has no experiment on it. While a network of section 6.6 trains, :class:`Replay` measures
-the statistics that batch norm takes from its batches beside those of all cases, how far one case
-moves with its company, how noisy the gradient is, and what the running averages are worth.
-"""
+"""What the norms of a network of section 6.6 see while it trains, measured."""
 
 from __future__ import annotations
 
-import dataclasses
-import functools
 import math
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,48 +12,14 @@ import torch.nn.functional as F
 from torch import nn
 
 from lnlib.experiments.mnist import run as mnist
+from lnlib.experiments.noise import EXPERIMENT, NORMS, Settings
 from lnlib.nn import LayerNorm
 from lnlib.nn.baselines import BatchNorm
-from lnlib.runs.train import Recipe, record_runs
 
-NORMS = ("batch", "layer", "none")
-# What the command line runs if a flag is not given; of these, several values are several runs.
-SEVERAL = {"norm": NORMS}
-SEEDS = 3
-PAPER = {"section": "6.6", "task": "ours, not the paper's"}
+__all__ = ["NORMS", "Run", "Seen", "Settings", "forward"]
+
 CLOUD = 40  # batches of one unit, or cases under layer norm, that a record keeps
 COMPANY = (400, 8)  # cases, and batches in which each of them is seen
-
-
-@dataclasses.dataclass(frozen=True)
-class Settings(mnist.Settings):
-    """Everything that is chosen before a run; what is not named here is as in section 6.6.
-
-    Args:
-        gradient_batches: Batches from which mean and variance of the gradient are taken, all of
-            different cases; fewer if the data end before.
-        statistics_cases: Training cases over which the statistics of summed inputs are taken;
-            fewer if the data end before.
-    """
-
-    norm: str = "batch"
-    batch_size: int = 4
-    epochs: int = 3
-    first_epoch_points: int = 9
-    gradient_batches: int = 1000
-    statistics_cases: int = 10_000
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot be run."""
-        self._one_of(norm=NORMS)
-        self._whole("gradient_batches", least=2)  # a variance needs two
-        self._whole("statistics_cases")
-        super().__post_init__()
-
-    @property
-    def unused(self) -> tuple[str, ...]:
-        """Names of the settings that have no effect in this run."""
-        return (*super().unused, *(["statistics_cases"] if self.norm == "none" else []))
 
 
 class Seen(NamedTuple):
@@ -114,15 +72,16 @@ def forward(
     return x, seen
 
 
-class Replay(mnist.Replay):
+class Run(mnist.Run):
     """One run of section 6.6 that measures its own noise. Feed it to ``train``.
 
-    Args: as :class:`lnlib.experiments.mnist.run.Replay`.
+    Args: as :class:`lnlib.experiments.mnist.run.Run`.
 
     Raises:
         ValueError: As there, and if a measurement has no whole batch to take.
     """
 
+    experiment = EXPERIMENT
     unmeasured = ("gradient_noise", "gradient_length")
 
     def __init__(self, settings: Settings, *args: Any, **kwargs: Any) -> None:
@@ -140,12 +99,12 @@ class Replay(mnist.Replay):
                 f"no whole batch, got {settings.batch_size:,}; choose smaller batches"
             )
 
-    def measure(self) -> dict[str, float]:
+    def measure(self) -> dict[str, Any]:
         """Measure NLL and test error, and the noise; ``l`` is a norm's number, from 1.
 
         Of batch norm, in deviations of the same summed inputs over many batches:
 
-        - ``mean_l_k``, ``std_l_k``: mean minus true mean, and deviation, that batch ``k`` gives
+        - ``mean_l``, ``std_l``: mean minus true mean, and deviation, that each of 40 batches gives
           the first unit; ``kept_mean_l``, ``kept_std_l`` what the running averages give it;
         - ``miss_l``, ``kept_miss_l``: root mean square of that difference of the means, over all
           units and all batches of an epoch, and of the running average;
@@ -154,17 +113,17 @@ class Replay(mnist.Replay):
           the average statistics of all training batches, which the running averages are after;
           ``true_nll``, ``true_error``: by the statistics of all training cases as one batch.
 
-        Of layer norm ``mean_l_k``, ``std_l_k`` are mean and deviation over the units of case
-        ``k``, the first minus its average over the cases, both in units of the deviations' average.
+        Of layer norm ``mean_l``, ``std_l`` are mean and deviation over the units of each of 40
+        cases, the first minus its average over the cases, both in units of the deviations' average.
 
         Of both ``moves_l``: how far one normalized number moves, root mean square, when its case
         comes in another batch. Of all norms ``gradient_noise``: see :meth:`gradient_noise`.
         """
         found = super().measure()
         found["gradient_noise"], found["gradient_length"] = self.gradient_noise()
-        if self.chosen.norm == "batch":
+        if self.settings.norm == "batch":
             found |= self._batch_statistics()
-        elif self.chosen.norm == "layer":
+        elif self.settings.norm == "layer":
             found |= self._case_statistics()
         return found | self._moves()
 
@@ -208,14 +167,14 @@ class Replay(mnist.Replay):
         return torch.from_numpy(order).to(self.x.device)
 
     def _probes(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        size = self.chosen.batch_size
-        n = min(self.chosen.gradient_batches, self.updates_per_epoch)
+        size = self.settings.batch_size
+        n = min(self.settings.gradient_batches, self.updates_per_epoch)
         for chosen in self._order()[: n * size].split(size):
             yield self.x[chosen], self.y[chosen]
 
-    def _batch_statistics(self) -> dict[str, float]:
-        size, found, averages = self.chosen.batch_size, {}, []
-        cases = min(self.chosen.statistics_cases, len(self.x)) // size * size
+    def _batch_statistics(self) -> dict[str, Any]:
+        size, found, averages = self.settings.batch_size, {}, []
+        cases = min(self.settings.statistics_cases, len(self.x)) // size * size
         x = self.x[self._order()[:cases]]
         # Some batches at a time: what lies in the cache is soon read again.
         parts = [forward(self.model, part, batch_size=size)[1] for part in x.split(500 * size)]
@@ -235,8 +194,8 @@ class Replay(mnist.Replay):
         true = [(s.mean.flatten(), s.var.flatten()) for s in seen]
         return found | self._with_other_statistics(averages, true)
 
-    def _case_statistics(self) -> dict[str, float]:
-        x, found = self.x[self._order()[: self.chosen.statistics_cases]], {}
+    def _case_statistics(self) -> dict[str, Any]:
+        x, found = self.x[self._order()[: self.settings.statistics_cases]], {}
         parts = [forward(self.model, part)[1] for part in x.split(2000)]
         for i, seen in enumerate(zip(*parts, strict=True), 1):
             mean, var = (torch.cat([s[k] for s in seen])[:, 0] for k in (1, 2))  # (cases,)
@@ -245,7 +204,7 @@ class Replay(mnist.Replay):
         return found
 
     def _with_other_statistics(self, averages: list, true: list) -> dict[str, float]:
-        size, found = self.chosen.batch_size, {}
+        size, found = self.settings.batch_size, {}
         n = len(self.x_test) // size * size
         for name, chosen in (
             ("batches", {"batch_size": size}),
@@ -259,7 +218,7 @@ class Replay(mnist.Replay):
 
     def _moves(self) -> dict[str, float]:
         cases, batches = COMPANY
-        size = self.chosen.batch_size
+        size = self.settings.batch_size
         cases = min(cases, len(self.x)) // size * size
         x = self.x[self._order()[:cases]]
         seen_as: list[list[torch.Tensor]] = []
@@ -268,7 +227,7 @@ class Replay(mnist.Replay):
             _, seen = forward(self.model, x[order.to(x.device)], batch_size=size)
             back = order.argsort().to(x.device)
             seen_as.append(
-                [s.normalized(self.chosen.eps).flatten(0, -2)[back] for s in seen]  # (cases, H)
+                [s.normalized(self.settings.eps).flatten(0, -2)[back] for s in seen]  # (cases, H)
             )
         return {
             f"moves_{i}": float(torch.stack(layer).var(0, correction=1).mean().sqrt())
@@ -280,46 +239,7 @@ def _rms(values: torch.Tensor) -> float:
     return float(values.double().square().mean().sqrt())
 
 
-def _cloud(layer: int, means: torch.Tensor, stds: torch.Tensor) -> dict[str, float]:
+def _cloud(layer: int, means: torch.Tensor, stds: torch.Tensor) -> dict[str, np.ndarray]:
     # Three decimals are enough to draw.
-    return {f"mean_{layer}_{k:02}": round(m, 3) for k, m in enumerate(means.tolist())} | {
-        f"std_{layer}_{k:02}": round(s, 3) for k, s in enumerate(stds.tolist())
-    }
-
-
-def record_all(
-    settings: list[Settings],
-    seeds: list[int],
-    *,
-    out: Path,
-    device: str = "auto",
-    again: bool = False,
-    step: str = "auto",
-) -> list[Path]:
-    """Run every pair of settings and seed that has no record yet, with a bar and checkpoints.
-
-    See :func:`lnlib.runs.train.record_runs`.
-
-    Args:
-        settings: One for each norm.
-        seeds: Seeds for each of them.
-        out: Folder of the records.
-        device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
-        again: Run again what is already recorded.
-        step: As for :class:`lnlib.experiments.mnist.run.Replay`.
-
-    Returns:
-        The records' paths, one for each run, new or not.
-    """
-    mnist.check_step(step, device)
-    return record_runs(_RECIPE, settings, seeds, out=out, device=device, again=again, step=step)
-
-
-_RECIPE = Recipe(
-    experiment="noise",
-    paper=PAPER,
-    replay=Replay,
-    name=functools.partial(mnist.run_name, "noise"),
-    label=lambda settings: f"noise, {settings.norm}, batch {settings.batch_size}",
-    command=functools.partial(mnist.run_command, "noise"),
-)
+    found = {f"mean_{layer}": means, f"std_{layer}": stds}
+    return {name: value.float().cpu().numpy().round(3) for name, value in found.items()}

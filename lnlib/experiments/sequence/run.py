@@ -1,175 +1,26 @@
-"""Sequential digits: a recurrent network reads an image step by step and then says which digit.
-
-The task is ours, not the paper's: small enough to train in front of a reader, on data that is
-always there. The paper's own recurrent experiments (sections 6.1-6.5) take days on a GPU. What is
-compared is the paper's: LSTM, GRU and simple network (eqs. 17-19, 23-25, 4 without the norm) with
-and without layer normalization (eqs. 20-22, 26-28, 4).
-
-``row`` reads a row of pixels a step, 8 steps for ``digits``; ``pixel`` one pixel a step, 64 steps.
-"""
+"""Recurrent networks that read digits, with and without layer norm, and one run of one."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
 from lnlib.data import Dataset
+from lnlib.experiments._classification import Classification
+from lnlib.experiments.sequence import CELLS, EXPERIMENT, FORMS, NORMS, STEPS, TUNED, Settings
 from lnlib.nn import LayerNormGRU, LayerNormLSTM, LayerNormRNN
-from lnlib.runs.settings import Settings as Base
-from lnlib.runs.settings import command
-from lnlib.runs.train import (
-    Classification,
-    Recipe,
-    record_runs,
-    resolve_device,
-    train_together,
-    unusual,
-)
+from lnlib.runs.train import resolve_device, train_together
 
-CELLS = ("lstm", "gru", "rnn")
-NORMS = ("none", "layer")
-STEPS = ("row", "pixel")
-FORMS = {
-    "lstm": ("paper", "carried", "per_gate", "draw"),
-    "gru": ("paper",),
-    "rnn": ("paper", "parts"),
-}
-# What the command line runs if a flag is not given; of these, several values are several runs.
-SEVERAL = {
-    "step": ("row",),
-    "cell": CELLS,
-    "norm": NORMS,
-    "learning_rate": (None,),
-    "gain": (1.0,),
-}
-SEEDS = 5
-PAPER = {"section": "4", "equations": "4, 17-28", "task": "ours, not the paper's"}
-# Cell, norm, step: chosen on training cases held out, without a look at the test cases. No other
-# rate of the recorded sweep has a clearly lower NLL there, as the mean of the last five epochs.
-TUNED = {
-    ("lstm", "none", "row"): 1e-2,
-    ("lstm", "layer", "row"): 1e-2,
-    ("gru", "none", "row"): 1e-2,
-    ("gru", "layer", "row"): 1e-2,
-    ("rnn", "none", "row"): 3e-3,
-    ("rnn", "layer", "row"): 1e-2,
-    ("lstm", "none", "pixel"): 1e-2,
-    ("lstm", "layer", "pixel"): 1e-2,
-    ("gru", "none", "pixel"): 1e-2,
-    ("gru", "layer", "pixel"): 3e-3,
-    ("rnn", "none", "pixel"): 3e-3,
-    ("rnn", "layer", "pixel"): 1e-3,
-}
+__all__ = ["CELLS", "FORMS", "NORMS", "STEPS", "TUNED", "Run", "Settings", "network", "race"]
+
 _PLAIN = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
 _NORMALIZED = {"lstm": LayerNormLSTM, "gru": LayerNormGRU, "rnn": LayerNormRNN}
 _GATES = {"lstm": 4, "gru": 3, "rnn": 1}
-
-
-@dataclasses.dataclass(frozen=True)
-class Settings(Base):
-    """Everything that is chosen before a run.
-
-    Args:
-        cell: ``lstm``, ``gru`` or ``rnn``, the simple network with tanh.
-        norm: ``none``, which is ``torch.nn``'s, or ``layer``.
-        step: What one time step reads: a ``row`` of pixels, or a ``pixel``, row after row.
-        data: ``digits``, or ``mnist``, whose images begin with blank rows: see ``bias_init``.
-        hidden: Units of the one recurrent layer.
-        epochs: Passes over the training cases.
-        batch_size: A last, smaller batch of an epoch is left out.
-        learning_rate: Adam's. ``None`` takes the one that :data:`TUNED` has for this cell, norm and
-            step, so that each is compared at its own best.
-        gain: What the gains of layer norm start at. The paper says 1 in section 6; its appendix,
-            read literally, 0.
-        form: Of layer norm, as for :mod:`lnlib.nn`.
-        recurrent_init: Of ``weight_hh``: ``uniform`` in +-1/sqrt(hidden), as PyTorch does, or
-            ``orthogonal``, each gate's square by itself.
-        bias_init: Of the summed inputs' bias (eq. 20's b; a norm's own where there is no other):
-            ``zeros``, or ``uniform`` in +-1/sqrt(hidden). All others start at 0. From a zero state,
-            zero biases and blank inputs every norm sees equal numbers, where its slope is
-            1/sqrt(eps): over several such steps the first gradient explodes. ``clip`` tames that
-            for digits; for MNIST it overflows, and layer norm needs ``uniform``.
-        clip: Longest gradient, as a Euclidean norm over all parameters; a longer one is shortened
-            to it. ``None`` never shortens.
-        adam_betas: Adam's decay rates.
-        adam_eps: Adam's epsilon.
-        eps: Inside the root of layer norm; the paper's equations have none.
-        train_cases: The first so many training cases, at most all.
-        held_out: Keep every fifth training case out and measure on these in place of the test
-            cases: to choose settings without a look at the test cases.
-        measured_cases: Training cases on which the training NLL is measured: the first so many,
-            and no more than there are cases to test on.
-        first_epoch_points: How often to measure within the first epoch.
-    """
-
-    cell: str = "lstm"
-    norm: str = "layer"
-    step: str = "row"
-    data: str = "digits"
-    hidden: int = 64
-    epochs: int = 30
-    batch_size: int = 32
-    learning_rate: float | None = None
-    gain: float = 1.0
-    form: str = "paper"
-    recurrent_init: str = "uniform"
-    bias_init: str = "zeros"
-    clip: float | None = 1.0
-    adam_betas: tuple[float, float] = (0.9, 0.999)
-    adam_eps: float = 1e-8
-    eps: float = 1e-5
-    train_cases: int = 55_000
-    held_out: bool = False
-    measured_cases: int = 10_000
-    first_epoch_points: int = 5
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot be run, and look up the learning rate that is not given."""
-        self._one_of(cell=CELLS)
-        self._one_of(
-            norm=NORMS,
-            step=STEPS,
-            data=("digits", "mnist"),
-            recurrent_init=("uniform", "orthogonal"),
-            bias_init=("zeros", "uniform"),
-        )
-        known = FORMS[self.cell]
-        self._must("form", f"one of {', '.join(known)} for {self.cell}", self.form in known)
-        self._must("held_out", "True or False", isinstance(self.held_out, bool))
-        self._whole(
-            "hidden",
-            "epochs",
-            "batch_size",
-            "train_cases",
-            "measured_cases",
-            "first_epoch_points",
-        )
-        if self.learning_rate is None:
-            tuned = TUNED[self.cell, self.norm, self.step]
-            object.__setattr__(self, "learning_rate", tuned)
-        self._positive("learning_rate")
-        if self.clip is not None:
-            self._number("clip", "a positive number, or none", lambda value: value > 0)
-        self._number("gain", "a finite number", lambda value: True)
-        self._betas("adam_betas")
-        self._not_negative("adam_eps", "eps")
-        for name, usual in (("gain", 1.0), ("form", "paper")) if self.norm == "none" else ():
-            self._must(
-                name,
-                "left out where norm is none, it is layer norm's",
-                getattr(self, name) == usual,
-            )
-
-    @property
-    def unused(self) -> tuple[str, ...]:
-        """Names of the settings that have no effect in this run."""
-        return () if self.norm == "layer" else ("eps",)
 
 
 class Reader(nn.Module):
@@ -263,7 +114,7 @@ def _biases(recurrent: nn.Module) -> list[torch.Tensor]:
     return [getattr(recurrent, name).bias for name in norms if hasattr(recurrent, name)]
 
 
-class Replay(Classification):
+class Run(Classification):
     """One run: one cell, one norm, one seed. Feed it to ``train``.
 
     The seed draws the weights and the order of the cases, and neither depends on the norm: runs of
@@ -278,6 +129,8 @@ class Replay(Classification):
     Raises:
         ValueError: If there are fewer training cases than ``batch_size``, or ``seed`` is negative.
     """
+
+    experiment = EXPERIMENT
 
     def __init__(
         self,
@@ -316,7 +169,7 @@ class Replay(Classification):
         return Classification.split(settings, data)
 
     def _clip(self, *_: Any) -> None:
-        longest = math.inf if self.chosen.clip is None else self.chosen.clip
+        longest = math.inf if self.settings.clip is None else self.settings.clip
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), longest)
         self._norms.append(norm)
 
@@ -340,7 +193,7 @@ def race(
         norms: For example ``("layer", "none")``.
         data: Training and test cases.
         seed: The same for all: one W, one order of the cases.
-        device: As for :func:`record_all`.
+        device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
         **settings: Other fields of :class:`Settings`.
 
     Yields:
@@ -349,57 +202,5 @@ def race(
     where = resolve_device(device)
     chosen = {norm: Settings(norm=norm, data=data.name, **settings) for norm in norms}
     yield from train_together(
-        {norm: Replay(s, data, seed=seed, device=where) for norm, s in chosen.items()}
+        {norm: Run(s, data, seed=seed, device=where) for norm, s in chosen.items()}
     )
-
-
-def record_all(
-    settings: list[Settings],
-    seeds: list[int],
-    *,
-    out: Path,
-    device: str = "auto",
-    again: bool = False,
-) -> list[Path]:
-    """Run every pair of settings and seed that has no record yet, with a bar and checkpoints.
-
-    See :func:`lnlib.runs.train.record_runs`.
-
-    Args:
-        settings: One for each cell, norm, step and so on.
-        seeds: Seeds for each of them.
-        out: Folder of the records.
-        device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
-        again: Run again what is already recorded.
-
-    Returns:
-        The records' paths, one for each run, new or not.
-    """
-    return record_runs(_RECIPE, settings, seeds, out=out, device=device, again=again)
-
-
-def _base(settings: Settings) -> Settings:
-    given = {k: getattr(settings, k) for k in ("cell", "norm", "step", "data", "epochs")}
-    return Settings(**given)
-
-
-def _name(settings: Settings, seed: int) -> str:
-    data = [settings.data] if settings.data != "digits" else []
-    kind = [settings.cell, settings.norm, settings.step]
-    extra = unusual(settings, _base(settings))
-    return "-".join(["sequence", *data, *kind, *extra, f"seed{seed}"])
-
-
-def _command(replay: Replay) -> list[str]:
-    always = ("cell", "norm", "step", "data", "epochs", "learning_rate")
-    return command("sequence", replay.chosen, replay.seed, *always)
-
-
-_RECIPE = Recipe(
-    experiment="sequence",
-    paper=PAPER,
-    replay=Replay,
-    name=_name,
-    label=lambda s: f"{s.cell}, {s.norm}, {s.step}",
-    command=_command,
-)

@@ -1,70 +1,20 @@
-"""Section 5.2.2, watched: how long the weights grow in training, and how far an update turns them.
-
-The paper argues that a norm makes long weights hard to turn, an "implicit learning rate", and has
-no experiment on it. The task and the numbers here are ours: the network of section 6.6 with
-narrower layers, on digits, trained by plain gradient descent and by Adam.
-"""
+"""A network of section 6.6 that keeps track of its weights: their length, and how far they turn."""
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from pathlib import Path
 
 import torch
 from torch import nn
 
 from lnlib.data import Dataset
 from lnlib.experiments.mnist import run as mnist
-from lnlib.runs.settings import command
-from lnlib.runs.train import Recipe, record_runs, unusual
+from lnlib.experiments.weights import EXPERIMENT, NORMS, OPTIMIZERS, RATES, Settings
 
-NORMS = ("none", "layer", "batch")
-OPTIMIZERS = ("sgd", "adam")
-RATES = {"sgd": 0.1, "adam": 3e-3}
-# At the start, in the book: other lengths with plain gradient descent alone.
-SCALES = {"sgd": (1.0, 0.25, 4.0, 16.0), "adam": (1.0,)}
-# What the command line runs if a flag is not given; of these, several values are several runs.
-SEVERAL = {"optimizer": OPTIMIZERS, "scale": (), "norm": NORMS}  # scale: SCALES
-SEEDS = 10
-PAPER = {"section": "5.2.2", "task": "ours, not the paper's"}
+__all__ = ["NORMS", "OPTIMIZERS", "RATES", "Run", "Settings"]
 
 
-@dataclasses.dataclass(frozen=True)
-class Settings(mnist.Settings):
-    """Everything that is chosen before a run; what is not named here is as in section 6.6.
-
-    Args:
-        optimizer: ``sgd``, plain gradient descent, or ``adam``.
-        scale: The weights of the hidden layers start this many times as long. With a norm, and but
-            for ``eps``, the network then computes the same.
-        learning_rate: ``None`` takes the one that :data:`RATES` has for the optimizer.
-    """
-
-    batch_size: int = 32
-    epochs: int = 20
-    data: str = "digits"
-    hidden: tuple[int, ...] = (64, 64)
-    learning_rate: float | None = None
-    first_epoch_points: int = 5
-    optimizer: str = "sgd"
-    scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot be run, and look up the learning rate that is not given."""
-        self._one_of(norm=NORMS, optimizer=OPTIMIZERS)
-        if self.learning_rate is None:
-            object.__setattr__(self, "learning_rate", RATES[self.optimizer])
-        self._positive("scale")
-        super().__post_init__()
-
-    @property
-    def unused(self) -> tuple[str, ...]:
-        """Names of the settings that have no effect in this run."""
-        return (*super().unused, *(["adam_betas", "adam_eps"] if self.optimizer == "sgd" else []))
-
-
-class Replay(mnist.Replay):
+class Run(mnist.Run):
     """One run: one norm, one optimizer, one scale, one seed. Feed it to ``train``.
 
     The seed draws the weights and the order of the cases, which depend on nothing else.
@@ -78,6 +28,8 @@ class Replay(mnist.Replay):
     Raises:
         ValueError: If there are fewer training cases than ``batch_size``, or ``seed`` is negative.
     """
+
+    experiment = EXPERIMENT
 
     def __init__(
         self,
@@ -138,50 +90,3 @@ class Replay(mnist.Replay):
             found[f"square_{i + 1}"] = float(square[i])
             found[f"turn_{i + 1}"] = float(mean[i])
         return super().measure() | found
-
-
-def record_all(
-    settings: list[Settings],
-    seeds: list[int],
-    *,
-    out: Path,
-    device: str = "auto",
-    again: bool = False,
-) -> list[Path]:
-    """Run every pair of settings and seed that has no record yet, with a bar and checkpoints.
-
-    See :func:`lnlib.runs.train.record_runs`.
-
-    Args:
-        settings: One for each norm, optimizer, scale and so on.
-        seeds: Seeds for each of them.
-        out: Folder of the records.
-        device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
-        again: Run again what is already recorded.
-
-    Returns:
-        The records' paths, one for each run, new or not.
-    """
-    return record_runs(_RECIPE, settings, seeds, out=out, device=device, again=again)
-
-
-def _name(settings: Settings, seed: int) -> str:
-    given = {k: getattr(settings, k) for k in ("norm", "optimizer", "scale", "epochs")}
-    scale = f"x{settings.scale}".removesuffix(".0")
-    kind = [settings.norm, settings.optimizer, scale]
-    return "-".join(["weights", *kind, *unusual(settings, Settings(**given)), f"seed{seed}"])
-
-
-def _command(replay: Replay) -> list[str]:
-    always = ("norm", "optimizer", "scale", "learning_rate", "epochs")
-    return command("weights", replay.chosen, replay.seed, *always)
-
-
-_RECIPE = Recipe(
-    experiment="weights",
-    paper=PAPER,
-    replay=Replay,
-    name=_name,
-    label=lambda s: f"{s.norm}, {s.optimizer}, weights times {s.scale:g}",
-    command=_command,
-)

@@ -68,8 +68,7 @@ def small(norm: nn.Module | None, dtype: torch.dtype, device: torch.device | str
         optimizer=torch.optim.Adam(
             [flatten(model)], lr=1e-2, betas=(0.8, 0.95), eps=1e-3, fused=True
         ),
-        chosen=SimpleNamespace(eps=1e-2, momentum=0.3, unbiased=False, batch_size=CASES),
-        settings={},
+        settings=SimpleNamespace(eps=1e-2, momentum=0.3, unbiased=False, batch_size=CASES),
         x=x,
         y=y,
         x_test=x,

@@ -71,7 +71,7 @@ def make(replay: Any) -> Callable[[Tensor, Tensor], Tensor]:
 
     Args:
         replay: With ``model``, ``optimizer`` (one Adam over one flat parameter, of which the
-            model's own are views) and ``chosen``, the settings.
+            model's own are views) and ``settings``.
 
     Raises:
         RuntimeError: If the library is not there.
@@ -85,13 +85,13 @@ def make(replay: Any) -> Callable[[Tensor, Tensor], Tensor]:
     run, work_size = (getattr(library, f"lnlib_{name}_{size}") for name in ("step", "work"))
     work_size.restype = ctypes.c_int64
     layers = _layers(replay.model, flat)
-    chosen, work, loss = replay.chosen, flat.new_empty(0), flat.new_empty(())
+    settings, work, loss = replay.settings, flat.new_empty(0), flat.new_empty(())
     call = _Call(
         layers=len(layers),
         layer=layers,
-        unbiased=chosen.unbiased,
-        eps=chosen.eps,
-        momentum=chosen.momentum,
+        unbiased=settings.unbiased,
+        eps=settings.eps,
+        momentum=settings.momentum,
         beta1=group["betas"][0],
         beta2=group["betas"][1],
         adam_eps=group["eps"],

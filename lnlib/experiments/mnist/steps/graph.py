@@ -66,7 +66,7 @@ def make(replay: Any) -> Callable[[Tensor, Tensor], Tensor]:
     single step, asked for by itself, is not worth one.
 
     Args:
-        replay: A :class:`lnlib.experiments.mnist.run.Replay`.
+        replay: A :class:`lnlib.experiments.mnist.run.Run`.
     """
     Together([replay])
     return lambda x, y: replay.together.update(x[None], y[None])[0]
@@ -115,7 +115,7 @@ class Together:
         self.step = self.flat.new_zeros((), dtype=torch.float32)  # updates, as Adam keeps them
         self._views: list[dict[str, Tensor]] = [{} for _ in replays]
         # Where a graph reads and writes: these stay in place.
-        shape = (first.updates_per_epoch, len(replays), first.chosen.batch_size)
+        shape = (first.updates_per_epoch, len(replays), first.settings.batch_size)
         self.order = self.y.new_zeros(shape, dtype=torch.int64)
         self.place = self.order.new_zeros(1)
         self.total = self.flat.new_zeros(len(replays), dtype=torch.float64)

@@ -267,7 +267,7 @@ def line(trace: dict, points: list[Point], edge: list[Point]) -> str:
         around = points + edge[::-1] if trace["fill"] == "tonexty" else points
         out.append(f'<path d="{path(around)}Z" fill="{trace.get("fillcolor", color)}"/>')
     if "lines" in mode and width:
-        dash = DASHES.get(style.get("dash", "solid"))
+        dash = dashes(style)
         dashed = f' stroke-dasharray="{dash}"' if dash else ""
         out.append(f'<path d="{path(points)}" stroke="{color}" stroke-width="{width}"{dashed}/>')
     if "markers" in mode:
@@ -281,6 +281,12 @@ def line(trace: dict, points: list[Point], edge: list[Point]) -> str:
         out += [f'<path d="{d}" stroke="{ink}" stroke-width="{size}"/>' for ink, d in dots.items()]
     faded = trace.get("opacity", trace.get("marker", {}).get("opacity", 1))
     return f'<g opacity="{faded}">{"".join(out)}</g>' if faded != 1 else "".join(out)
+
+
+def dashes(style: dict) -> str:
+    """Return how a line is broken, in pixels; empty where it is not."""
+    name = style.get("dash", "solid")
+    return DASHES.get(name) or " ".join(re.findall(r"\d+", name))
 
 
 def box(left: float, top: float, right: float, bottom: float) -> str:
@@ -319,28 +325,28 @@ def heat(trace: dict, scale: dict, x: Axis, y: Axis) -> str:
     shades = defaultdict(str)
     at = [[axis.number(v) for v in places(trace, axis.letter)] for axis in (x, y)]
     half = [gap(numbers) / 2 for numbers in at]
-    hollow = [trace.get(f"{letter}gap", 0) / 2 for letter in "xy"]
+    # A pixel is about two units of a panel's square.
+    thin, flat = (trace.get(f"{letter}gap", 0) / SIDE for letter in "xy")
+    own = trace.get("colorscale", scale.get("colorscale"))
     for down, row in zip(at[1], trace["z"], strict=True):
         for across, value in zip(at[0], row, strict=True):
             if value is None:
                 continue
-            corner = [x.at(across - half[0]), y.at(down - half[1])]
-            corner += [x.at(across + half[0]), y.at(down + half[1])]
-            # A pixel is about two units of a panel's square.
-            shrunk = [sign * room * 2 / SIDE for sign, room in zip((1, -1), hollow, strict=True)]
-            left, right = sorted((corner[0], corner[2]))
-            top, bottom = sorted((corner[1], corner[3]))
-            inner = (left + shrunk[0], top - shrunk[1], right - shrunk[0], bottom + shrunk[1])
-            shades[shade(value, low, high, trace)] += box(*inner)
+            left, right = sorted(x.at(across + side * half[0]) for side in (-1, 1))
+            top, bottom = sorted(y.at(down + side * half[1]) for side in (-1, 1))
+            inside = box(left + thin, top + flat, right - thin, bottom - flat)
+            shades[shade(value, low, high, own)] += inside
     return "".join(f'<path d="{d}" fill="{ink}"/>' for ink, d in shades.items())
 
 
-def shade(value: float, low: float, high: float, trace: dict) -> str:
+def shade(value: float, low: float, high: float, scale: Any) -> str:
     """Return the color of a cell: toward one end below zero, toward the other above."""
-    if isinstance(scale := trace.get("colorscale"), list):
+    if isinstance(scale, list):
         share = 0 if high == low else min(1, max(0, (value - low) / (high - low)))
-        here = max(k for k, (place, _) in enumerate(scale) if place <= share + 1e-9)
-        return scale[here][1]
+        k = next(k for k in range(1, len(scale)) if share <= scale[k][0])
+        (start, one), (stop, other) = scale[k - 1 : k + 1]
+        part = round(SHADES * (share - start) / (stop - start)) / SHADES
+        return f"color-mix(in srgb,{other} {part:.0%},{one})"
     end = max(abs(low), abs(high)) or 1
     part = round(SHADES * min(1, abs(value) / end)) / SHADES
     toward = "--ln-high" if value > 0 and low < 0 else "--ln-low"
@@ -384,7 +390,7 @@ def shape(given: dict, x: Axis, y: Axis) -> str:
         place(n, a) for n, a in (("x0", x), ("x1", x), ("y0", y), ("y1", y))
     )
     style = given.get("line", {})
-    dash = DASHES.get(style.get("dash", "solid"))
+    dash = dashes(style)
     dashed = f' stroke-dasharray="{dash}"' if dash else ""
     stroke = f'stroke="{style.get("color", INK)}" stroke-width="{style.get("width", 2)}"{dashed}'
     if given["type"] == "line":
@@ -401,6 +407,8 @@ def note(given: dict, x: Axis, y: Axis) -> str:
     rise = {"bottom": "-100%", "top": "0"}.get(given.get("yanchor", "middle"), "-50%")
     font = given.get("font", {})
     ink = f";color:{font['color']}" if "color" in font else ""
+    ink += f";font-size:{font['size']}px" if "size" in font else ""
+    ink += f";text-align:{given['align']}" if "align" in given else ""
     shift = f";margin:{-given.get('yshift', 0)}px 0 0 {given.get('xshift', 0)}px"
     return (
         f'<i style="left:{across:.1%};top:{down:.1%};'
@@ -423,7 +431,7 @@ def legend(traces: list[dict], layout: dict) -> str:
         if trace["type"] == "bar" or trace.get("mode") == "markers":
             mark = f'<path d="M15 6h0" stroke="{ink}" stroke-width="10"/>'
         else:
-            dash = DASHES.get(style.get("dash", "solid"))
+            dash = dashes(style)
             dashed = f' stroke-dasharray="{dash}"' if dash else ""
             mark = f'<path d="M0 6H30" stroke="{ink}" stroke-width="2.5"{dashed}/>'
         name = text(trace.get("name", ""))

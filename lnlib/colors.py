@@ -37,7 +37,7 @@ _THINGS = {
     "negative": ("#0b7c85", "#2bb5b8"),
     # a norm in another form: batch norm in use, layer norm in other places than the chapter's
     "kept": ("#893b02", "#ffc8b3"),
-    "variant": ("#192f5f", "#89c4fa"),
+    "variant": ("#192f5f", "#c2e4ff"),
     # things that have no color of their own, in the order in which a figure has them
     "first": ("#31566f", "#87b2b1"),
     "second": ("#6e3215", "#e2dea9"),

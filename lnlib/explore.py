@@ -34,6 +34,7 @@ __all__ = [
     "LiveRun",
     "Table",
     "choice",
+    "round_numbers",
     "show",
     "slider",
 ]
@@ -109,6 +110,27 @@ def slider(
         )
     write = text.format if isinstance(text, str) else text
     return Control("slider", label, values, tuple(map(write, values)), first, play, live)
+
+
+def round_numbers(low: float, high: float, *also: float) -> list[float]:
+    """List round numbers, ten in a decade, for a slider over factors.
+
+    Args:
+        low: Nothing below it.
+        high: Nothing above it.
+        *also: Numbers that the list must have, round or not.
+
+    Returns:
+        1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6 and 8 times powers of ten, and ``also``, in order.
+
+    Example:
+        >>> round_numbers(0.5, 2, 0.75)
+        [0.5, 0.6, 0.75, 0.8, 1.0, 1.2, 1.5, 2.0]
+    """
+    digits = (10, 12, 15, 20, 25, 30, 40, 50, 60, 80)
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    found = {float(f"{d}e{power - 1}") for power in powers for d in digits}
+    return sorted({v for v in found if low <= v <= high} | set(map(float, also)))
 
 
 def choice(

@@ -1,17 +1,22 @@
 """The colors of the book: seen on both themes, told from each other, and owned by one module."""
 
+import importlib
 import itertools
+import pkgutil
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import lnlib.figures
 from lnlib import colors
 from lnlib.colors import CARD, COLORS, DARK, NUMBER
 from lnlib.figures import GATES, NORMS, RMS
 
 ROOT = Path(__file__).parent.parent
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
+STYLES = (*DASHES, "circle", "square", "diamond", "triangle-up", "x", "circle-open")
 THEMES = {"light": (COLORS, CARD[0], NUMBER[0]), "dark": (DARK, CARD[1], NUMBER[1])}
 
 
@@ -115,6 +120,32 @@ def test_what_stands_in_one_figure_is_told_apart(theme, things):
             assert apart(of[one], of[other], eyes) >= 0.03, (one, other, eyes)
 
 
+def words(row, known):
+    """Those strings of a row that are known."""
+    parts = row if isinstance(row, tuple) else ()
+    return [part for part in parts if isinstance(part, str) and part in known]
+
+
+def looks():
+    """Every table of looks in the modules of the figures: color and style, row by row."""
+    files = (f"lnlib.figures.{file.name}" for file in pkgutil.iter_modules(lnlib.figures.__path__))
+    tables = {}
+    for name in ("lnlib.figures", *files):
+        for called, table in vars(importlib.import_module(name)).items():
+            rows = list(table.values()) if isinstance(table, dict) else []
+            if len(rows) > 1 and all(words(row, COLORS.values()) for row in rows):
+                tables.setdefault(id(table), pytest.param(rows, id=f"{name}.{called}"))
+    return tables.values()
+
+
+@pytest.mark.parametrize("rows", list(looks()))
+def test_looks_that_stand_together_have_colors_of_the_module_and_differ(rows):
+    for one, other in itertools.combinations(rows, 2):
+        (a,), (b,) = (words(row, COLORS.values()) for row in (one, other))
+        seen = min(apart(a, b, eyes) for eyes in EYES)
+        assert seen >= 0.06 or words(one, STYLES) != words(other, STYLES), (one, other)
+
+
 def test_no_norm_and_no_gate_is_told_by_its_color_alone():
     looks = [*NORMS.values(), RMS]
     assert len({dash for _, _, dash in looks}) == len(looks)
@@ -168,13 +199,10 @@ def test_no_other_file_has_a_color_of_its_own():
 
 
 def test_every_variable_that_a_style_asks_for_is_there():
-    style = colors.css()
-    known = set(re.findall(r"(--ln-[\w-]+):", style))
-    for path in sources():
-        text = path.read_text("utf-8")
-        own = set(re.findall(r"(--ln-[\w-]+):", text)) | {"--ln-columns"}  # of each explorer
-        asked = set(re.findall(r"var\((--ln-[\w-]+)\)", text))
-        assert asked <= known | own, path
+    texts = {path: path.read_text("utf-8") for path in sources()}
+    known = set(re.findall(r"(--ln-[\w-]+):", " ".join([colors.css(), *texts.values()])))
+    for path, text in texts.items():
+        assert set(re.findall(r"var\((--ln-[\w-]+)\)", text)) <= known, path
 
 
 def test_a_dark_page_has_another_color_for_each_and_for_its_faded_form():

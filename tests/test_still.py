@@ -81,13 +81,19 @@ def test_bars_begin_at_zero_and_lie_where_they_are_told_to():
 
 def test_a_heat_map_has_a_shade_for_each_size_and_sign():
     figure = go.Figure(go.Heatmap(z=[[-2, 0], [2, None]], coloraxis="coloraxis"))
-    figure.update_layout(coloraxis={"colorscale": "RdBu", "cmid": 0, "cmin": -2, "cmax": 2})
+    figure.update_layout(coloraxis={"cmid": 0, "cmin": -2, "cmax": 2})
     source = drawn(figure)
     assert "var(--ln-low) 100%" in source
     assert "var(--ln-high) 100%" in source
     assert len(paths(source)) == 3
     cells = sorted(numbers[:2] for numbers in paths(source))
     assert cells == [[0, 0], [0, SIDE / 2], [SIDE / 2, SIDE / 2]]
+
+
+def test_a_scale_of_its_own_is_mixed_from_its_nearest_colors():
+    figure = go.Figure(go.Heatmap(z=[[0, 1, 3]], zmin=0, zmax=4, colorscale=["#000000", "#ffffff"]))
+    found = re.findall(r"#ffffff (\d+)%,#000000", drawn(figure))
+    assert found == ["0", "25", "75"]
 
 
 def test_the_numbers_of_a_heat_map_stand_in_its_cells():

@@ -19,13 +19,13 @@ from pathlib import Path
 from playwright.sync_api import Browser, Error, Playwright, sync_playwright
 
 NAMES = (
+    "chromium-headless-shell",  # Chromium without a window: the fastest
     "chromium",
     "chromium-browser",
     "google-chrome",
     "google-chrome-stable",
     "microsoft-edge",
     "microsoft-edge-stable",
-    "chromium-headless-shell",
 )
 # Where a browser may lie that is not on the PATH: from the root, or from the home folder.
 PLACES = (

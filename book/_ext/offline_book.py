@@ -2,8 +2,9 @@
 
 - Notebooks run with ``LNLIB_STATIC=1``, so that explorers come out as HTML; their results are
   cached under a hash of everything they read, not of the notebook alone.
-- MathJax and plotly.js are copied from the installed packages; the playground's scripts are put
-  together, and the digits that it learns exported; the colors come from ``lnlib.colors``.
+- MathJax and plotly.js are copied from the installed packages, the colors and the diagrams' script
+  and look from lnlib; the scripts of the playground and the sphere are put together, and the digits
+  exported.
 - What the reader would miss is a warning: a dead widget, an image without a text. (myst-nb warns of
   an output it cannot show, such as a bare plotly figure. ``-W`` makes a failed build of a warning,
   and the next build looks again.)
@@ -23,7 +24,7 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.util import logging
 
-from lnlib import colors, playground
+from lnlib import colors, diagrams, playground, sphere
 
 LOGGER = logging.getLogger(__name__)
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -85,18 +86,29 @@ def copy_vendored(app):
     (static / "plotly").mkdir(parents=True, exist_ok=True)
     bare = unwrapped(plotly.read_text("utf-8"))
     (static / "plotly" / "plotly.min.js").write_text(bare, "utf-8")
-    write_playground(static / "playground")
+    for widget in (playground, sphere):
+        write_widget(static / widget.HERE.name, widget)
+    digits = f"lnDigits({json.dumps(playground.digits())});\n"
+    (static / "playground" / "digits.js").write_text(digits, "utf-8")
     (static / "colors.css").write_text(colors.css(), "utf-8")
     app.add_css_file("colors.css")
+    write_diagrams(static / "diagrams")
 
 
-def write_playground(folder):
-    """Write the playground's scripts as one, its style, and the digits it learns."""
+def write_widget(folder, widget):
+    """Write the widget's scripts as one, and its style."""
     folder.mkdir(parents=True, exist_ok=True)
-    code = playground.source() + (playground.HERE / "book.js").read_text("utf-8")
-    (folder / "playground.js").write_text(code, "utf-8")
-    shutil.copy2(playground.HERE / "playground.css", folder)
-    (folder / "digits.js").write_text(f"lnDigits({json.dumps(playground.digits())});\n", "utf-8")
+    code = widget.source() + (widget.HERE / "book.js").read_text("utf-8")
+    (folder / f"{folder.name}.js").write_text(code, "utf-8")
+    shutil.copy2(widget.HERE / f"{folder.name}.css", folder)
+
+
+def write_diagrams(folder):
+    """Write what lets the diagrams answer, and their look."""
+    folder.mkdir(parents=True, exist_ok=True)
+    code = (diagrams.HERE / "diagrams.js").read_text("utf-8") + diagrams.START
+    (folder / "diagrams.js").write_text(code, "utf-8")
+    shutil.copy2(diagrams.HERE / "diagrams.css", folder)
 
 
 def unwrapped(code):
@@ -164,9 +176,13 @@ def finish_page(app, pagename, templatename, context, doctree):
     if 'class="ln-explorer"' in context.get("body", ""):
         hasten(context)
         context["body"] = apart(context["body"], Path(app.outdir, "_static", "states"), pagename)
-    if 'class="ln-playground"' in context.get("body", ""):
-        app.add_css_file("playground/playground.css")
-        app.add_js_file("playground/playground.js", loading_method="defer")
+    for name in ("playground", "sphere"):
+        if f'class="ln-{name}"' in context.get("body", ""):
+            app.add_css_file(f"{name}/{name}.css")
+            app.add_js_file(f"{name}/{name}.js", loading_method="defer")
+    if 'class="ln-diagram ' in context.get("body", ""):
+        app.add_css_file("diagrams/diagrams.css")
+        app.add_js_file("diagrams/diagrams.js", loading_method="defer")
     if WIDE in context.get("body", ""):
         # The whole width is the figure's: the list of sections beside it would take a quarter.
         context["meta"] = (context.get("meta") or {}) | {"html_theme.sidebar_secondary.remove": ""}

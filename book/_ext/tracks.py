@@ -45,7 +45,9 @@ def measures(notebook):
     prose = "\n".join(source for kind, source in cells if kind == "markdown")
     return {
         "words": len(words(main_line(notebook))),
-        "explorers": len(re.findall(r"^(?:Explorer|LiveRun|Playground|\w*[Ss]heet)\(", code, re.M)),
+        "explorers": len(
+            re.findall(r"^(?:Explorer|LiveRun|Playground|Sphere|\w*[Ss]heet)\(", code, re.M)
+        ),
         "questions": len(re.findall(r"^    (?:choose|number|order)\(", code, re.M)),
         "exercises": len(re.findall(r"{exercise-start}", prose)),
     }

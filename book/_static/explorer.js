@@ -98,7 +98,7 @@
     const found = new Map();
     let own;
     for (const [key, value] of new URLSearchParams(location.hash.slice(1))) {
-      if (/^explorer-\d+$/.test(key)) found.set(key, own = new Map());
+      if (/^(explorer-\d+|sphere(-\d+)?)$/.test(key)) found.set(key, own = new Map());
       else own?.set(key, value);
     }
     return found;
@@ -119,7 +119,9 @@
     saving = setTimeout(() => {
       const before = addressed(), all = [...document.querySelectorAll(".ln-explorer")];
       const order = new Set([root.id, ...before.keys(), ...all.map((r) => r.id)]);
-      const said = [...order].map((id) => all.find((r) => r.id === id)).flatMap((r) => {
+      const said = [...order].flatMap((id) => {
+        const r = all.find((one) => one.id === id), other = id.startsWith("sphere");
+        if (other) return [id, ...[...before.get(id)].map(([k, v]) => `${k}=${v}`)];
         const off = r ? controls(r).filter((el) => Number(el.value) !== usual(el)) : [];
         const values = off.map((el) => `${named(el)}=${encodeURIComponent(texts(el)[Number(el.value)])}`);
         return off.length ? [r.id, ...values] : [];
@@ -215,6 +217,8 @@
     new ResizeObserver(() => shrunk() !== drawnAt && later()).observe(root);
     drawers.set(root, draw);
     await draw();
+    window.lnGrips?.(panels, inputs, (at) =>
+      resolve(book.states[at.reduce((n, v, k) => n * sizes[k] + v, 0)]));
     root.dataset.ready = "yes";
   }
 

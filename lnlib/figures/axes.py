@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 import lnlib
 from lnlib.colors import COLORS, fade
+from lnlib.diagrams import cubes
 from lnlib.explore import Table
 from lnlib.figures import NORMS, cursor, label_ends
 
@@ -437,22 +438,6 @@ TENSORS = {
             ),
         },
     ),
-    "images": Tensor(
-        (2, 4, 2, 3),
-        ("example", "channel", "row", "column"),
-        1,
-        {
-            "layer norm": Rule((1, 2, 3), "all of example {example}"),
-            "layer norm over channels": Rule(
-                (1,), "every channel of this pixel of example {example}"
-            ),
-            "batch norm": Rule((0, 2, 3), "channel {channel}, all pixels, of every example"),
-            "group norm, 2 groups": Rule(
-                (2, 3), "channels {first} and {last}, all pixels, of example {example}", groups=2
-            ),
-            "instance norm": Rule((2, 3), "channel {channel}, all pixels, of example {example}"),
-        },
-    ),
 }
 
 
@@ -468,15 +453,8 @@ def company(kind: str, norm: str) -> np.ndarray:
         Integers from 1 up, of the tensor's shape; equal where cells share their statistics.
     """
     tensor = TENSORS[kind]
-    rule, places = tensor.rules[norm], np.indices(tensor.shape)
-    keys = [key for axis, key in enumerate(places) if axis not in rule.over]
-    if rule.groups:  # the channel's group in place of the channel
-        keys[tensor.channels - len([axis for axis in rule.over if axis < tensor.channels])] = (
-            places[tensor.channels] * rule.groups // tensor.shape[tensor.channels]
-        )
-    flat = np.stack(keys).reshape(len(keys), -1)
-    _, numbers = np.unique(flat, axis=1, return_inverse=True)
-    return numbers.reshape(tensor.shape) + 1
+    rule = tensor.rules[norm]
+    return cubes.company(tensor.shape, rule.over, channels=tensor.channels, groups=rule.groups)
 
 
 def draw_company(kind: str, norm: str, **place: int) -> list[go.Figure]:
@@ -498,9 +476,8 @@ def draw_company(kind: str, norm: str, **place: int) -> list[go.Figure]:
     if kind == "table":
         figures = [_cells(numbers, filled, chosen, tensor.axes, "Which mean each number uses")]
         return [_tinted(figure, norm) for figure in figures]
-    draw = _cells if kind == "sequence" else _blocks
     figures = [
-        draw(
+        _cells(
             numbers[i],
             filled[i],
             chosen[1:] if i == chosen[0] else None,
@@ -559,40 +536,6 @@ def _cells(
     )  # fmt: skip
     if chosen:
         _frame(figure, chosen[1] + 1, chosen[0] + 1)
-    return figure
-
-
-def _blocks(
-    numbers: np.ndarray,
-    filled: np.ndarray,
-    chosen: tuple[int, ...] | None,
-    axes: tuple[str, ...],
-    title: str,
-) -> go.Figure:
-    """Draw a slice of three axes: a block a channel, two blocks a line."""
-    channels, rows, columns = numbers.shape
-    places = {
-        (c, r, k): (c // 2 * (rows + 1) + r, c % 2 * (columns + 1) + k)
-        for c, r, k in np.ndindex(numbers.shape)
-    }
-    shape = (channels // 2 * (rows + 1) - 1, 2 * (columns + 1) - 1)
-    shown, inside = np.full(shape, None), np.full(shape, None)
-    for cell, at in places.items():
-        shown[at], inside[at] = int(numbers[cell]), filled[cell]
-    figure = _heatmap(np.arange(shape[1]), np.arange(shape[0]), shown, inside, title)
-    figure.update_layout(
-        height=48 * shape[0] + 50,
-        xaxis={"visible": False},
-        yaxis={"visible": False, "range": [shape[0] - 0.5, -1.1]},
-        annotations=[
-            {"text": f"{axes[0]} {c + 1}", "showarrow": False, "yanchor": "bottom",
-             "x": places[c, 0, 0][1] + (columns - 1) / 2, "y": places[c, 0, 0][0] - 0.5}
-            for c in range(channels)
-        ],
-    )  # fmt: skip
-    if chosen:
-        row, column = places[chosen]
-        _frame(figure, column, row)
     return figure
 
 

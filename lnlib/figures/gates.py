@@ -390,7 +390,6 @@ def _gap(value: float) -> str:
 # The gain at the start.
 
 GAINS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
-BIASES = {"0": 0.0, "1": 1.0}
 
 
 class Started:

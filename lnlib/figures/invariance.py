@@ -60,6 +60,8 @@ def options(names: dict[str, str], keys: tuple[str, ...]) -> dict[str, str]:
 
 CASES, FEATURES, UNITS = 4, 3, 4
 STRENGTHS = (0.5, 2.0, 3.0)
+#: Where the sliders stop; not at 1, where nothing changes.
+TRIED = tuple(s / 4 for s in (1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12))
 HEIGHT = 360
 #: Whose lines a norm forgets: those of a case or those of a unit.
 COMMON = {"batch": "unit", "weight": "unit", "none": "unit", "layer": "case", "rms": "case"}
@@ -415,6 +417,8 @@ AMOUNTS = {
     "contrast": (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0),
     "brightness": (-1.0, -0.5, -0.25, 0.0, 0.5, 1.0, 2.0),
 }
+#: Places among them where the slider stops.
+PLACES = tuple(i / 4 for i in range(25))
 
 
 def features(kind: str, X: np.ndarray, W: np.ndarray, kept: np.ndarray) -> np.ndarray:
@@ -478,19 +482,18 @@ class Readers:
             self._errors[key] = 100 * float((found != self.y).mean())
         return self._errors[key]
 
-    def draw(self, change: str, place: int) -> list[go.Figure]:
+    def draw(self, change: str, place: float) -> list[go.Figure]:
         """Draw one digit, and the test error of each network over all amounts."""
         amounts = AMOUNTS[change]
         ticks = [0, (len(amounts) - 1) // 2, len(amounts) - 1]
         figure = go.Figure()
         for kind, (label, color, dash) in READERS.items():
             figure.add_scatter(
-                x=list(range(len(amounts))),
-                y=[self.error(kind, change, amount) for amount in amounts],
-                mode="lines+markers",
+                x=PLACES,
+                y=[self.error(kind, change, amount_at(change, p)) for p in PLACES],
+                mode="lines",
                 name=label,
                 line={"color": color, "dash": dash, "width": 5 if kind == "batch" else 2},
-                marker={"size": 5},
                 hovertemplate=f"{label}: %{{y:.1f}}%<extra></extra>",
             )
         figure.update_layout(
@@ -505,7 +508,7 @@ class Readers:
             yaxis={"range": [0, 100], "ticksuffix": "%"},
             shapes=[cursor(place)],
         )
-        return [self._digit(change, amounts[place]), label_ends(figure)]
+        return [self._digit(change, amount_at(change, place)), label_ends(figure)]
 
     def _digit(self, change: str, amount: float) -> go.Figure:
         shown = np.clip(altered(self.X[1], change, amount), 0, 1).reshape(8, 8)
@@ -528,26 +531,34 @@ class Readers:
         )
         return figure
 
-    def describe(self, change: str, place: int) -> str:
+    def describe(self, change: str, place: float) -> str:
         """Say the test errors."""
         said = [
-            f"{READERS[kind][0]} {self.error(kind, change, AMOUNTS[change][place]):.1f}%"
+            f"{READERS[kind][0]} {self.error(kind, change, amount_at(change, place)):.1f}%"
             for kind in READERS
         ]
         return f"At {change} {amount_text(change, place)}, misread: {', '.join(said)}."
 
 
-def amount_text(change: str, place: int) -> str:
+def amount_at(change: str, place: float) -> float:
+    """Return the amount at a place, between two amounts too: a contrast in the same ratio."""
+    amounts, at = np.array(AMOUNTS[change]), np.arange(len(AMOUNTS[change]))
+    if change == "contrast" and place % 1:
+        return float(np.exp(np.interp(place, at, np.log(amounts))))
+    return float(np.interp(place, at, amounts))
+
+
+def amount_text(change: str, place: float) -> str:
     """Write an amount as its axis does."""
-    amount = AMOUNTS[change][place]
+    amount = amount_at(change, place)
     if change == "contrast":
-        return f"×{amount:g}"
-    return f"{amount:+g}".replace("-", "−") if amount else "0"
+        return f"×{amount:.3g}"
+    return f"{amount:+.3g}".replace("-", "−") if amount else "0"
 
 
-def place_text(place: int) -> str:
+def place_text(place: float) -> str:
     """Write a place among the amounts: 0 is the image as it came."""
-    return f"{place - 3:+d}".replace("-", "−") if place != 3 else "0"
+    return f"{place - 3:+g}".replace("-", "−") if place != 3 else "0"
 
 
 # Where it ends: eps, and a bias before the norm.

@@ -1,4 +1,4 @@
-"""Normalize one example: steps, gradient, who computes what, floats, the sphere."""
+"""Normalize one example: steps, who computes what, floats."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 import lnlib
 from lnlib import numerics
 from lnlib.colors import COLORS, fade
-from lnlib.explore import Table
+from lnlib.explore import Table, round_numbers
 from lnlib.figures import cursor, label_ends, signs
 
 # Step by step.
@@ -64,85 +64,6 @@ def describe_steps(
     )
 
 
-# The gradient.
-
-#: Which gradient arrives at the normalized numbers.
-ARRIVING = {
-    "a mixture": "mixture",
-    "one unit": "unit",
-    "the same to all": "ones",
-    "along the normalized input": "output",
-}
-
-
-def gradient(a: np.ndarray, arriving: str, scale: float) -> dict[str, np.ndarray]:
-    """Take the gradient through layer norm apart, at ``scale * a``.
-
-    Args:
-        a: Summed inputs, shape ``(H,)``.
-        arriving: A value of :data:`ARRIVING`: ``(0, 0, 1, 0, ...)``, ones, the output itself, or
-            some of the last two and noise.
-        scale: Factor on ``a``.
-
-    Returns:
-        ``d``, what arrives; ``mean``, its part along the ones; ``radial``, its part along the
-        output; ``dx``, what is left, over the deviation. Each of shape ``(H,)``; eps is 0.
-    """
-    x = scale * a
-    x_hat = (x - x.mean()) / x.std()
-    noise = np.random.default_rng(1).normal(size=len(a))
-    d = {
-        "mixture": 0.5 + 0.6 * x_hat + 0.4 * noise,
-        "unit": np.eye(len(a))[2],
-        "ones": np.ones(len(a)),
-        "output": x_hat,
-    }[arriving]
-    mean, radial = np.full(len(a), d.mean()), x_hat * (d * x_hat).mean()
-    return {"d": d, "mean": mean, "radial": radial, "dx": (d - mean - radial) / x.std()}
-
-
-def draw_gradient(a: np.ndarray, arriving: str, scale: float) -> list[go.Figure]:
-    """Draw what arrives, the two parts that are removed, and what goes on to the weights."""
-    parts = gradient(a, arriving, scale)
-    limit = {"mixture": 2.2, "output": 2.4}.get(arriving, 1.2)
-    # As high as needed at the smallest scale, where most is passed on.
-    most = np.abs(gradient(a, arriving, 0.5)["dx"]).max()
-    most = most if most > 1e-9 else 0.5
-    removed = _bars(parts["mean"], "Removed", limit, name="along (1, …, 1)")
-    removed.data[0].marker.color = COLORS["first"]
-    removed.add_bar(
-        x=_units(a),
-        y=parts["radial"],
-        name="along the normalized input",
-        marker={"color": COLORS["second"]},
-        hovertemplate="unit %{x}: %{y:.3f}<extra>along the normalized input</extra>",
-    )
-    removed.update_layout(
-        barmode="group",
-        showlegend=True,
-        # Inside, where no bar is: the three panels keep one height.
-        legend={"orientation": "v", "x": 0.02, "y": 0.01, "yanchor": "bottom"},
-    )
-    return [
-        _bars(parts["d"], "Arrives from above", limit),
-        removed,
-        _bars(parts["dx"], "Passed on: the rest, over σ", 1.15 * most),
-    ]
-
-
-def describe_gradient(a: np.ndarray, arriving: str, scale: float) -> str:
-    """Say the lengths, and the two sums that vanish."""
-    parts = gradient(a, arriving, scale)
-    d, mean, radial, dx = (np.linalg.norm(parts[k]) for k in ("d", "mean", "radial", "dx"))
-    if dx < 1e-12:
-        return f"Of a gradient of length {d:.2f} nothing is left: it only shifts or scales."
-    return (
-        f"Of a gradient of length {d:.2f}, the parts of length {mean:.2f} along the ones and "
-        f"{radial:.2f} along the normalized input are removed; the rest, divided by σ = "
-        f"{(scale * a).std():.2f}, has length {dx:.3f}."
-    )
-
-
 # Who computes what.
 
 #: The row that people asked about, and two rows of our own below it: one sample (T, C) each.
@@ -150,7 +71,12 @@ SAMPLES = {
     "0.0948, 0.1644": np.array([[0.09484422, 0.16441762], [0.3, 0.1], [0.2, 0.6]]),
     "1, 0, 0, 0": np.array([[1.0, 0, 0, 0], [0, 2, 1, 0], [3, 1, 1, 2]]),
 }
-EPS = (0.0, 1e-12, 1e-6, 1e-5, 1e-3, 1e-2)
+EPS = (0.0, 1e-12, 1e-10, 1e-8, 1e-7, *round_numbers(1e-6, 1e-2))
+
+
+def eps_text(eps: float) -> str:
+    """Write an eps: 0, 1e-5, 0.002."""
+    return f"{eps:g}".replace("e-0", "e-")
 
 
 def draw_variant(sample: str, axis: str, ddof: int, place: str, eps: float) -> list[go.Figure]:
@@ -372,118 +298,6 @@ def reported() -> dict[str, np.ndarray]:
     }
 
 
-# The sphere.
-
-_N = np.array([[1, -1, 0], [1, 1, -2], [1, 1, 1]]) / np.sqrt([[2.0], [6.0], [3.0]])
-GAIN, BIAS = np.array([1.4, 0.5, 1.0]), np.array([0.5, 0.0, 0.8])
-STAGES = np.arange(13) / 4
-
-
-def stage_text(stage: float) -> str:
-    """Name a stage."""
-    names = ("input", "− μ", "÷ σ", "g, b")
-    return names[round(stage)] if stage % 1 == 0 else f"→ {names[int(stage) + 1]}"
-
-
-@functools.cache
-def _cloud() -> tuple[np.ndarray, np.ndarray]:
-    """Sixteen points in three dimensions, and five that are one vector, shifted and scaled."""
-    rng = np.random.default_rng(2)
-    free = rng.normal(size=(16, 3)) * 0.85 + [0.4, -0.1, 0.5]
-    one = np.array([1.0, -0.7, 0.3])
-    kin = np.array([0.4, 0.7, 1.0, 1.4, 1.7])[:, None] * one
-    return free, kin + np.array([0.9, -0.6, 0.2, -1.0, 0.5])[:, None]
-
-
-def sphere(stage: float, eps: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return both groups of points and the circle, on their way through layer norm, each (n, 3).
-
-    Args:
-        stage: 0 is the input; at 1 the mean is gone, at 2 the deviation, at 3 gain and bias are in.
-        eps: Inside the root.
-    """
-    turn = np.linspace(0, 2 * np.pi, 49)[:, None]
-    circle = np.sqrt(3) * (np.cos(turn) * _N[0] + np.sin(turn) * _N[1])
-    free, kin = (_through(x, stage, eps) for x in _cloud())
-    return free, kin, _affine(circle, np.clip(stage - 2, 0, 1))
-
-
-def _through(x: np.ndarray, stage: float, eps: float) -> np.ndarray:
-    first, second, third = (np.clip(stage - k, 0, 1) for k in range(3))
-    mean = x.mean(-1, keepdims=True)
-    std = np.sqrt(x.var(-1, keepdims=True) + eps)
-    return _affine((x - first * mean) * (1 - second + second / std), third)
-
-
-def _affine(y: np.ndarray, part: float) -> np.ndarray:
-    return (1 - part) * y + part * (GAIN * y + BIAS)
-
-
-def draw_sphere(stage: float, eps: float) -> list[go.Figure]:
-    """Draw the points seen along (1, 1, 1), and from the side."""
-    free, kin, circle = (points @ _N.T for points in sphere(stage, eps))
-    ring, flat = ("radius √3", "sum 0") if stage <= 2 else ("ellipse", "ellipse")
-    return [
-        _points(free, kin, circle, (0, 1), "Seen along (1, 1, 1)", "up", ring),
-        _points(free, kin, circle, (0, 2), "Seen from the side", "along (1, 1, 1)", flat),
-    ]
-
-
-def describe_sphere(stage: float, eps: float) -> str:
-    """Say how far the points are from the plane, from the origin, and five from each other."""
-    free, kin, _ = sphere(stage, eps)
-    points = np.vstack([free, kin])
-    off = np.abs(points.sum(-1)).max() / np.sqrt(3)
-    low, high = np.sort(np.linalg.norm(points, axis=-1))[[0, -1]]
-    apart = np.linalg.norm(kin - kin[:1], axis=-1).max()
-    where = "All points lie in the plane where the sum is 0"
-    if off >= 0.005:
-        where = f"The points are up to {off:.2f} from the plane where the sum is 0"
-    far = f"{low:.2f}" if f"{low:.2f}" == f"{high:.2f}" else f"{low:.2f} to {high:.2f}"
-    five = f"are up to {apart:.2f} apart" if apart >= 0.005 else "have become one point"
-    return f"{where}, {far} from the origin; the five orange ones {five}."
-
-
-def _points(
-    free: np.ndarray,
-    kin: np.ndarray,
-    circle: np.ndarray,
-    axes: tuple[int, int],
-    title: str,
-    up: str,
-    line: str,
-) -> go.Figure:
-    i, j = axes
-    figure = go.Figure()
-    figure.add_scatter(
-        x=circle[:, i],
-        y=circle[:, j],
-        mode="lines",
-        name=line,
-        line={"color": COLORS["gray"], "dash": "dot", "width": 2},
-        hoverinfo="skip",
-    )
-    for points, name, color, symbol in (
-        (free, "examples", COLORS["first"], "circle"),
-        (kin, "one vector", COLORS["second"], "diamond"),
-    ):
-        figure.add_scatter(
-            x=points[:, i],
-            y=points[:, j],
-            mode="markers",
-            name=name,
-            marker={"color": color, "symbol": symbol, "size": 8, "opacity": 0.85},
-            hovertemplate="%{x:.2f}, %{y:.2f}<extra></extra>",
-        )
-    figure.update_layout(
-        title=title,
-        height=360,
-        xaxis={"title": "across", "range": [-2.8, 2.8], "dtick": 1},
-        yaxis={"title": up, "range": [-2.8, 2.8], "dtick": 1, "scaleanchor": "x"},
-    )
-    return figure
-
-
 # What they share.
 
 
@@ -491,12 +305,12 @@ def _units(a: np.ndarray) -> np.ndarray:
     return np.arange(1, len(a) + 1)
 
 
-def _bars(y: np.ndarray, title: str, limit: float, name: str = "value") -> go.Figure:
+def _bars(y: np.ndarray, title: str, limit: float) -> go.Figure:
     figure = go.Figure()
     figure.add_bar(
         x=_units(y),
         y=y,
-        name=name,
+        name="value",
         marker={"color": signs(y)},
         hovertemplate="unit %{x}: %{y:.3f}<extra></extra>",
     )

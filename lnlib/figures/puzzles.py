@@ -142,12 +142,11 @@ def describe_eps(size: float, eps: float) -> str:
 
 def power(value: float) -> str:
     """Write a number as a power of ten where it is a small one."""
-    exponent = np.log10(value)
-    if not np.isclose(exponent, round(exponent)):
-        return f"{value:.1e}"
-    if round(exponent) in (0, -1):
-        return f"{value:g}"
-    return "10" + str(round(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    digits, exponent = f"{value:.1e}".split("e")
+    if int(exponent) >= -1:
+        return f"{value:.2g}"
+    raised = "10" + str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return raised if digits == "1.0" else f"{float(digits):g}·{raised}"
 
 
 # A bias that acts twice.

@@ -60,8 +60,12 @@ def describe(batch_size: int, scale: float) -> str:
 
 
 def _list(row: np.ndarray) -> str:
+    return "(" + ", ".join(map(_one, row)) + ")"
+
+
+def _one(value: float) -> str:
     # Rounding first turns -0.00 into 0.00.
-    return "(" + ", ".join(f"{v + 0.0:.1f}" for v in row.round(1)) + ")"
+    return f"{round(value, 1) + 0.0:.1f}".replace("-", "−")
 
 
 def _table(x: np.ndarray, title: str, limit: float) -> go.Figure:
@@ -71,7 +75,9 @@ def _table(x: np.ndarray, title: str, limit: float) -> go.Figure:
             x=np.arange(1, x.shape[1] + 1),
             y=np.arange(1, len(x) + 1),
             coloraxis="coloraxis",
-            texttemplate="%{z:.1f}",
+            # Not plotly's rounding, which makes −0.0 of −0.04.
+            text=[[_one(v) for v in row] for row in x],
+            texttemplate="%{text}",
             hovertemplate="example %{y}, unit %{x}: %{z:.3f}<extra></extra>",
             xgap=2,
             ygap=2,

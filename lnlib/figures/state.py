@@ -152,7 +152,8 @@ def _curve(figure: go.Figure, form: str, x: np.ndarray, y: np.ndarray, along: st
     label, color, dash = LOOKS[form]
     figure.add_scatter(
         x=x,
-        y=np.where(y > 0, y, np.nan),  # below the smallest float there is nothing to draw
+        # Three digits over 24 powers of ten; below the smallest float there is nothing to draw.
+        y=[float(f"{v:.3g}") if v > 0 else np.nan for v in y],
         mode="lines",
         name=label,
         line={"color": color, "dash": dash, "width": 2.5},
@@ -243,7 +244,7 @@ def draw_rescaled(delta: float, matrix: str, eps: float) -> list[go.Figure]:
             marker={"color": color, "symbol": symbol, "size": 8, "opacity": 0.8},
             hovertemplate=f"%{{x:.2f}} becomes %{{y:.2f}}<extra>{label}</extra>",
         )
-    exponents = np.arange(-3, 4)
+    exponents = np.arange(-2, 3, 2)
     changes.update_layout(
         title=f"Largest change of the state after {SCALED_STEPS} steps",
         height=340,

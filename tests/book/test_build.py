@@ -14,6 +14,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from plotly.offline import get_plotlyjs
 
 import lnlib
+from lnlib import colors
 
 ROOT = Path(__file__).parents[2]
 TOC = "format: jb-book\nroot: start\nchapters:\n{chapters}"
@@ -86,7 +87,11 @@ def test_sound_book_builds_without_a_warning_and_again_in_no_time(book):
     assert done.returncode == 0, done.stdout
     assert "WARNING" not in done.stdout.replace("[IPKernelApp] WARNING", "")
     assert 'class="ln-explorer"' in book.html("sound")
-    assert (book.folder / "_build" / "html" / "_static" / "plotly" / "plotly.min.js").exists()
+    static = book.folder / "_build" / "html" / "_static"
+    assert (static / "plotly" / "plotly.min.js").exists()
+    for name in ("sound", "start"):  # every page has the book's colors, once
+        assert len(re.findall(r'href="_static/colors\.css', book.html(name))) == 1
+    assert (static / "colors.css").read_text("utf-8") == colors.css()
     again = book.build()
     assert again.returncode == 0
     assert "Executing" not in again.stdout

@@ -1,6 +1,7 @@
 """The colors and the lines' names as a reader sees them: both themes, a wide page and a phone."""
 
 import itertools
+import json
 from pathlib import Path
 
 import numpy as np
@@ -8,17 +9,22 @@ import plotly
 import plotly.graph_objects as go
 import pytest
 
-from lnlib import colors
+from lnlib import _live, _page, colors
 from lnlib.explore import show
 from lnlib.figures import NORMS, band, label_ends
+from lnlib.sheet import NORMS as SHEET_NORMS
+from lnlib.sheet import Sheet
 
 STATIC = Path(__file__).parents[2] / "book" / "_static"
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>A page</title>
 <meta name="viewport" content="width=device-width"><link rel="stylesheet" href="colors.css">
-<link rel="stylesheet" href="custom.css"><script src="explorer.js" defer></script>
+<link rel="stylesheet" href="custom.css"><link rel="stylesheet" href="sheet.css">
+<script src="explorer.js" defer></script><script src="sheet.js" defer></script>
 <body class="bd-article">{}</body></html>"""
 PATIENCE = 60_000  # ms; a limit against hanging, not a measure of speed
 STROKES = "all => all.map(e => getComputedStyle(e).stroke)"
+DRAWN = """color => [...document.querySelectorAll('.js-line')]
+  .some(e => getComputedStyle(e).stroke === color)"""
 BOXES = """root => [...root.querySelectorAll(".annotation-text")].map((e) => {
   const { left, right, top, bottom } = e.getBoundingClientRect();
   return [left, right, top, bottom];
@@ -42,15 +48,38 @@ def page(chromium, tmp_path_factory):
     (folder / "plotly").mkdir()
     script = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
     (folder / "plotly" / "plotly.min.js").symlink_to(script)
-    for name in ("custom.css", "explorer.js"):
+    for name in ("custom.css", "explorer.js", "sheet.css", "sheet.js"):
         (folder / name).symlink_to(STATIC / name)
     (folder / "colors.css").write_text(colors.css(), "utf-8")
     shown = show([panel(), panel()], title="T", describe="D").to_html()
+    shown += Sheet(np.eye(3), title="T", running=(np.ones(3), np.ones(3))).to_html()
     (folder / "page.html").write_text(PAGE.format(shown), "utf-8")
     page = chromium.new_page(viewport={"width": 1000, "height": 700})
     page.set_default_timeout(PATIENCE)
     page.goto((folder / "page.html").as_uri())
     page.wait_for_selector(".ln-explorer[data-ready=yes]")
+    yield page
+    page.close()
+
+
+@pytest.fixture
+def live(chromium):
+    """A notebook's page with the widget of a figure, as anywidget would have it."""
+    parts = _page.panel(panel())
+    layout = parts["layout"] | {"template": _live.template()}
+    figure = json.dumps(_page.plain({"data": parts["data"], "layout": layout}))
+    widget = _live.PLOT.replace("export default", "const widget =")
+    page = chromium.new_page()
+    page.set_default_timeout(PATIENCE)
+    page.set_content("<body data-jp-theme-light='false'><div></div></body>")
+    page.add_script_tag(path=Path(plotly.__file__).parent / "package_data" / "plotly.min.js")
+    page.add_script_tag(
+        type="module",
+        content=f"""{widget}
+const model = {{ get: () => {json.dumps(figure)}, on() {{}}, off() {{}} }};
+plotly.done(window.Plotly);
+widget.render({{ model, el: document.querySelector("div") }});""",
+    )
     yield page
     page.close()
 
@@ -63,11 +92,7 @@ def rgb(color):
 def test_a_figure_has_the_colors_of_the_pages_theme(page, theme, things):
     page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
     layer = rgb(things["layer"])
-    page.wait_for_function(
-        "color => [...document.querySelectorAll('.js-line')]"
-        ".some(e => getComputedStyle(e).stroke === color)",
-        arg=layer,
-    )
+    page.wait_for_function(DRAWN, arg=layer)
     panel = page.locator(".ln-panel").first
     strokes = set(panel.locator(".js-line").evaluate_all(STROKES))
     assert {rgb(things[norm]) for norm in NORMS} <= strokes
@@ -77,6 +102,21 @@ def test_a_figure_has_the_colors_of_the_pages_theme(page, theme, things):
         "all => all.map(e => [e.textContent, getComputedStyle(e).fill])"
     )
     assert dict(names) == {NORMS[norm][0]: rgb(things[norm]) for norm in NORMS}
+
+
+def test_a_live_figure_has_the_colors_of_the_notebooks_theme(live):
+    live.wait_for_function(DRAWN, arg=rgb(colors.DARK["layer"]))
+    live.evaluate("document.body.dataset.jpThemeLight = 'true'")
+    live.wait_for_function(DRAWN, arg=rgb(colors.COLORS["layer"]))
+
+
+def test_what_shares_a_mean_in_the_sheet_is_framed_in_the_color_of_the_norm(page):
+    page.evaluate("document.documentElement.dataset.theme = 'light'")
+    edge = "e => getComputedStyle(e).getPropertyValue('--edge')"
+    for norm in SHEET_NORMS:
+        page.locator(".ln-sheet select").first.select_option(norm)
+        cell = page.locator(".ln-sheet td.chosen").first
+        assert cell.evaluate(edge) == colors.COLORS[norm.split()[0].lower()]
 
 
 @pytest.mark.parametrize("width", [390, 1000])

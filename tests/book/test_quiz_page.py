@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from lnlib import colors
 from lnlib.quiz import NOT_YET, RIGHT, Quiz, bare, choose, number, order
 
 STATIC = Path(__file__).parents[2] / "book" / "_static"
@@ -63,6 +64,7 @@ def write(tmp_path, monkeypatch):
     monkeypatch.setenv("LNLIB_STATIC", "1")
 
     style = "".join((STATIC / name).read_text("utf-8") for name in ("custom.css", "quiz.css"))
+    style += colors.css()
     script = (STATIC / "quiz.js").read_text("utf-8")
 
     def to_file(*quizzes, plain=False):

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lnlib import norm, sheet
+from lnlib import colors, norm, sheet
 from lnlib.sheet import EPS, NORMS, TEST_TIME, Sheet, State
 
 ROOT = Path(__file__).parents[2]
@@ -49,6 +49,7 @@ LOOK = [
 def html_of(*sheets, theme="light", script=True):
     """A page as the book has it around an output, 760 pixels for a card on a desk."""
     look = re.sub(r"@import [^;]*;", "", "".join(path.read_text("utf-8") for path in LOOK))
+    look += colors.css()
     cards = "".join(
         '<div class="cell_output" style="padding: 0"><div class="output text_html">'
         f"{s.to_html()}</div></div>"

@@ -5,6 +5,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from lnlib.diagrams import cubes
 from lnlib.figures import axes
 
 
@@ -40,13 +41,6 @@ TORCH = {
     ("sequence", "group norm, 2 groups"): channels_second(group_norm),
     ("sequence", "instance norm"): channels_second(F.instance_norm),
     ("sequence", "RMS norm"): lambda x: F.rms_norm(x, (6,)),
-    ("images", "layer norm"): layer_norm(4, 2, 3),
-    ("images", "layer norm over channels"): lambda x: F.layer_norm(x.movedim(1, -1), (4,)).movedim(
-        -1, 1
-    ),
-    ("images", "batch norm"): batch_norm,
-    ("images", "group norm, 2 groups"): group_norm,
-    ("images", "instance norm"): F.instance_norm,
 }
 CASES = [pytest.param(*case, id=" ".join(case)) for case in TORCH]
 
@@ -223,12 +217,14 @@ def test_the_sentence_on_groups_says_what_a_shift_does():
     assert "from 0.61 to 1.43" in axes.describe_groups(3, 10)
 
 
-@pytest.mark.parametrize("kind", ["table", "images"])
 @pytest.mark.parametrize("norm", axes.MEANS)
-def test_the_table_of_norms_counts_what_the_figures_count(kind, norm):
-    tensor = axes.TENSORS[kind]
-    name = next((name for name in tensor.rules if name.startswith(norm)), "layer norm")
+def test_the_table_of_norms_counts_what_the_table_and_the_cube_count(norm):
     said = {row[0]: row[2] for row in axes.summary().rows}[norm]
     formula = said.removeprefix("none; ").removesuffix(" mean squares").replace("×", "*")
-    sizes = {"N": tensor.shape[0], "C": tensor.shape[tensor.channels], "groups": 2}
-    assert eval(formula, sizes) == axes.company(kind, name).max()
+    (N, C), rules = axes.TENSORS["table"].shape, axes.TENSORS["table"].rules
+    name = next(name for name in rules if name.startswith(norm))
+    assert eval(formula, {"N": N, "C": C, "groups": 2}) == axes.company("table", name).max()
+    if norm != "RMS norm":  # in the cube, position by position
+        name = next(name for name in cubes.NORMS if name.lower().startswith(norm))
+        sizes = dict(zip("NC", cubes.SHAPE, strict=False)) | {"groups": 2}
+        assert eval(formula, sizes) == cubes.sets(name).max()

@@ -158,11 +158,12 @@ def test_a_cell_shows_the_change_of_torchs_layer_norm(images):
     assert figure.data[0].text[i][j] == f"{change:.1f}"
 
 
-def test_blue_is_unchanged_and_orange_changed(images):
+def test_a_cell_is_filled_where_an_output_changes(images):
     (cells,) = figures.draw_table(images, "random", "one layer", 0.0, 3.0).data
     for row, texts in zip(cells.z, cells.text, strict=True):
         for z, text in zip(row, texts, strict=True):
-            assert (z < 0) == (text == "0")
+            assert z >= 0
+            assert (z == 0) == (text == "0")
 
 
 def test_eps_breaks_six_cells(images):
@@ -233,14 +234,25 @@ def test_the_middle_of_both_axes_is_the_image_as_it_came(readers):
     for change, amounts in figures.AMOUNTS.items():
         assert len(amounts) == 7
         np.testing.assert_array_equal(figures.altered(readers.X, change, amounts[3]), readers.X)
-    assert [figures.place_text(i) for i in (0, 3, 6)] == ["−3", "0", "+3"]
+    assert [figures.place_text(i) for i in (0, 3, 4.25, 6)] == ["−3", "0", "+1.25", "+3"]
+
+
+def test_between_two_amounts_the_contrast_grows_in_one_ratio_and_brightness_in_one_step():
+    steps = np.linspace(4, 5, 5)
+    contrast = np.array([figures.amount_at("contrast", p) for p in steps])
+    brightness = np.array([figures.amount_at("brightness", p) for p in steps])
+    np.testing.assert_allclose(contrast[1:] / contrast[:-1], 2**0.25)
+    np.testing.assert_allclose(np.diff(brightness), 0.125)
+    for change, amounts in figures.AMOUNTS.items():
+        assert [figures.amount_at(change, i) for i in range(7)] == list(amounts)
+    assert figures.amount_text("contrast", 4.5) == "×2.83"
 
 
 def test_curves_and_sentence_say_the_errors(readers):
     image, curves = readers.draw("brightness", 6)
     wrong = readers.predict("layer", readers.X + 2) != readers.y
     line = next(t for t in curves.data if t.name == "layer norm")
-    assert line.y[6] == pytest.approx(100 * wrong.mean())
+    assert line.y[-1] == pytest.approx(100 * wrong.mean())
     said = readers.describe("brightness", 6)
     assert said.startswith("At brightness +2, misread: no norm ")
     assert f"layer norm {100 * wrong.mean():.1f}%" in said

@@ -1,0 +1,121 @@
+"""What the diagrams are drawn with: numbers, lines with round corners, and a little mathematics."""
+
+from __future__ import annotations
+
+import html
+import itertools
+import re
+from collections.abc import Callable, Sequence
+
+Point = tuple[float, float]
+
+SUB = re.compile(r"_\{([^}]*)\}|_(\w)")
+LETTER = re.compile(r"(?<![A-Za-z])[A-Za-z](?![A-Za-z])")  # alone it is a variable
+
+
+def short(value: float) -> str:
+    """Write a coordinate with one decimal at most."""
+    return f"{round(value, 1) + 0.0:g}"
+
+
+def at(point: Point) -> str:
+    """Write a point of a path."""
+    return " ".join(map(short, point))
+
+
+def polygon(points: Sequence[Point]) -> str:
+    """Return the path of a closed shape.
+
+    Example:
+        >>> polygon([(0, 0), (4, 0), (4, 2.25)])
+        'M0 0l4 0 0 2.2z'
+    """
+    steps = [(x - u, y - v) for (u, v), (x, y) in itertools.pairwise(points)]
+    return f"M{at(points[0])}l{' '.join(map(at, steps))}z"
+
+
+def wire(points: Sequence[Point], radius: float = 9) -> str:
+    """Return the path of a line along the axes, its corners rounded.
+
+    Example:
+        >>> wire([(0, 0), (20, 0), (20, 30)], radius=5)
+        'M0 0L15 0Q20 0 20 5L20 30'
+    """
+    path = [f"M{at(points[0])}"]
+    for before, corner, after in zip(points, points[1:], points[2:], strict=False):
+        path.append(f"L{at(_towards(corner, before, radius))}")
+        path.append(f"Q{at(corner)} {at(_towards(corner, after, radius))}")
+    return "".join([*path, f"L{at(points[-1])}"])
+
+
+def _towards(start: Point, end: Point, distance: float) -> Point:
+    """Go from a point towards another, half of the way at most."""
+    (x, y), (u, v) = start, end
+    length = abs(u - x) + abs(v - y)  # along an axis
+    share = min(distance / length, 0.5) if length else 0
+    return x + share * (u - x), y + share * (v - y)
+
+
+def _words(text: str, letter: Callable[[str], str], sub: Callable[[str], str]) -> str:
+    """Write mathematics: single letters are variables, ``_x`` and ``_{t-1}`` are subscripts."""
+    parts, end = [], 0
+
+    def plain(piece: str) -> str:
+        ends = [0, *(i for m in LETTER.finditer(piece) for i in m.span()), len(piece)]
+        pieces = [html.escape(piece[i:j]) for i, j in itertools.pairwise(ends)]
+        return "".join(letter(p) if k % 2 else p for k, p in enumerate(pieces))
+
+    for found in SUB.finditer(text):
+        parts += [plain(text[end : found.start()]), sub(html.escape(found[1] or found[2]))]
+        end = found.end()
+    return "".join([*parts, plain(text[end:])])
+
+
+def spans(text: str) -> str:
+    """Write mathematics within a ``<text>``.
+
+    Example:
+        >>> spans("W_h")
+        '<tspan class="v">W</tspan><tspan class="s v" dy="0.3em">h</tspan>'
+    """
+    done = _words(
+        text,
+        lambda letter: f'<tspan class="v">{letter}</tspan>',
+        lambda sub: f'<tspan class="{_slope(sub)}" dy="0.3em">{sub}</tspan>\0',
+    )
+    # What follows a subscript goes back up, by 0.3 of the smaller letter.
+    done = re.sub(r"\0<tspan", '<tspan dy="-0.22em"', done)
+    return re.sub(r"\0([^<]+)", r'<tspan dy="-0.22em">\1</tspan>', done).replace("\0", "")
+
+
+def _slope(sub: str) -> str:
+    """Let a subscript slope that is a variable."""
+    return "s v" if LETTER.match(sub) else "s"
+
+
+def marked(text: str) -> str:
+    """Write a sentence as HTML; what stands between dollars is mathematics.
+
+    Example:
+        >>> marked("The norm of $W_x x_t$, alone")
+        'The norm of <i>W</i><sub><i>x</i></sub> <i>x</i><sub><i>t</i></sub>, alone'
+    """
+    pieces = text.split("$")
+    return "".join(
+        _words(p, "<i>{}</i>".format, _sub) if k % 2 else html.escape(p)
+        for k, p in enumerate(pieces)
+    )
+
+
+def _sub(sub: str) -> str:
+    return f"<sub>{f'<i>{sub}</i>' if LETTER.match(sub) else sub}</sub>"
+
+
+def spoken(text: str) -> str:
+    """Write a sentence as it is read aloud: without dollars and signs for subscripts.
+
+    Example:
+        >>> spoken("The norm of $W_x x_{t−1}$")
+        'The norm of W x x t−1'
+    """
+    return SUB.sub(lambda found: f" {found[1] or found[2]}", text.replace("$", ""))

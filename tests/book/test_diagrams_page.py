@@ -1,0 +1,308 @@
+"""The diagrams in a real browser: what they light and say is what Python does.
+
+The page is made here from the style sheets of the theme and of the book; it needs no built book.
+"""
+
+import importlib.util
+import itertools
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lnlib import colors, diagrams
+from lnlib.diagrams import cells, cubes
+from lnlib.diagrams.svg import spoken
+
+STATIC = Path(__file__).parents[2] / "book" / "_static"
+PHONE, DESK = {"width": 390, "height": 844}, {"width": 1300, "height": 900}
+
+
+def package(name, path):
+    return Path(importlib.util.find_spec(name).origin).parent / path
+
+
+LOOK = [
+    package("pydata_sphinx_theme", "theme/pydata_sphinx_theme/static/styles/theme.css"),
+    package(
+        "pydata_sphinx_theme", "theme/pydata_sphinx_theme/static/styles/pydata-sphinx-theme.css"
+    ),
+    package("sphinx_book_theme", "theme/sphinx_book_theme/static/styles/sphinx-book-theme.css"),
+    STATIC / "custom.css",
+    diagrams.HERE / "diagrams.css",
+]
+
+
+def page_of_all():
+    """Every diagram, as the book has it around an output, 780 pixels on a desk."""
+    look = re.sub(r"@import [^;]*;", "", "".join(path.read_text("utf-8") for path in LOOK))
+    look += colors.css()
+    shown = [diagrams.cube(), diagrams.lstm(), diagrams.gru(), diagrams.residual(("attention",))]
+    outputs = "".join(
+        '<div class="cell_output" style="padding: 0"><div class="output text_html">'
+        f"{d.to_html()}</div></div>"
+        for d in shown
+    )
+    code = (diagrams.HERE / "diagrams.js").read_text("utf-8") + diagrams.START
+    block = 'style="display: block; max-width: none; padding: 0"'
+    return (
+        '<!doctype html><html lang="en" data-theme="light"><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<title>Diagrams</title><link rel="icon" href="data:,"><style>{look}</style><body {block}>'
+        f'<main class="bd-main" {block}><article class="bd-article" style="max-width: 780px; '
+        'padding: 16px; margin: auto; box-sizing: content-box"><h1>Diagrams</h1>'
+        f"{outputs}</article></main><script>{code}</script></body></html>"
+    )
+
+
+@pytest.fixture(scope="module")
+def browse(chromium, tmp_path_factory):
+    path = tmp_path_factory.mktemp("diagrams") / "page.html"
+    path.write_text(page_of_all(), "utf-8")
+    contexts = []
+
+    def open_page(**options):
+        contexts.append(chromium.new_context(**({"viewport": DESK} | options)))
+        page = contexts[-1].new_page()
+        page.complaints = []
+        page.on("pageerror", lambda e: page.complaints.append(str(e)))
+        page.on("console", lambda m: page.complaints.append(m.text))
+        page.goto(path.as_uri())
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture(scope="module")
+def page(browse):
+    """One page for all the tests of this file; at the end it has not complained."""
+    opened = browse()
+    yield opened
+    assert opened.complaints == []
+
+
+LIT = """root => {
+  const cells = [...root.querySelectorAll('.lnd-large g .lnd-cell')];
+  const lit = at => {
+    const d = at.querySelector('.lit').getAttribute('d');
+    return cells.map(cell => d.includes(cell.getAttribute('d')));
+  };
+  return { said: root.querySelector('.lnd-said').textContent, large: lit(root.querySelector(
+    '.lnd-large')), norms: [...root.querySelectorAll('.lnd-norm')].map(lit),
+    mark: cells.findIndex(cell => cell.getAttribute('d')
+      === root.querySelector('.lnd-large .mark').getAttribute('d')),
+    says: [...root.querySelectorAll('.lnd-says')].map(e => e.textContent) };
+}"""
+
+
+def by_place(drawn):
+    """From the order in which cells are drawn, the last example first, to the cube."""
+    return np.array(drawn).reshape(cubes.SHAPE)[::-1]
+
+
+def holds(seen, name, cell):
+    sets = {norm: cubes.sets(norm) for norm in cubes.NORMS}
+    assert seen["said"] == cubes.describe(name, cell)
+    assert np.array_equal(by_place(seen["large"]), sets[name] == sets[name][cell])
+    for lit, says, (norm, numbers) in zip(seen["norms"], seen["says"], sets.items(), strict=True):
+        assert np.array_equal(by_place(lit), numbers == numbers[cell])
+        assert f"{norm}: {says}" == cubes.describe(norm, cell)
+    assert by_place(np.arange(96) == seen["mark"])[cell]
+
+
+def test_every_cell_under_the_pointer_lights_its_company_and_says_it(page):
+    root = page.locator(".lnd-cube")
+    names = list(cubes.NORMS)
+    drawn = [(3 - k // 24, k // 4 % 6, k % 4) for k in range(96)]
+    for k in (*range(0, 96, 5), 95):
+        root.locator(".lnd-norm").nth(k % 6).click()
+        cell = root.locator(".lnd-large g .lnd-cell").nth(k)
+        x, y = cell.evaluate(  # the middle of its front
+            "e => { const n = e.getAttribute('d').match(/-?[\\d.]+/g).slice(0, 6).map(Number);"
+            "const m = e.ownerSVGElement.getScreenCTM();"
+            "const p = new DOMPoint(n[0] + n[4] / 2, n[1] + (n[3] + n[5]) / 2)"
+            ".matrixTransform(m); return [p.x, p.y] }"
+        )
+        page.mouse.move(x, y)
+        holds(root.evaluate(LIT), names[k % 6], drawn[k])
+
+
+def test_the_arrow_keys_walk_over_the_cube_and_over_the_norms(page):
+    root = page.locator(".lnd-cube")
+    root.locator(".lnd-norm").first.click()
+    page.mouse.move(0, 0)
+    root.locator(".lnd-large").focus()
+    for _ in range(3):
+        page.keyboard.press("PageUp")  # no further than the first
+    for key, times in (("ArrowLeft", 30), ("ArrowUp", 5)):
+        for _ in range(times):
+            page.keyboard.press(key)
+    walked = [("ArrowRight", (0, 1, 0)), ("ArrowDown", (0, 1, 1)), ("PageDown", (1, 1, 1))]
+    walked += [("ArrowLeft", (1, 0, 1)), ("ArrowLeft", (0, 5, 1)), ("ArrowRight", (1, 0, 1))]
+    for key, cell in walked:
+        page.keyboard.press(key)
+        holds(root.evaluate(LIT), "Batch norm", cell)
+    root.locator("input").first.focus()
+    for name in list(cubes.NORMS)[1:]:
+        page.keyboard.press("ArrowRight")
+        holds(root.evaluate(LIT), name, (1, 0, 1))
+
+
+def test_a_beam_joins_the_examples_that_share_a_mean(page):
+    root = page.locator(".lnd-cube")
+    for k, name in enumerate(cubes.NORMS):
+        root.locator(".lnd-norm").nth(k).click()
+        beams = root.evaluate(
+            "r => [...r.querySelectorAll('.lnd-large .beam')].map(b => b.getAttribute('d'))"
+        )
+        channel = int(re.search(r"channel (\d)", cubes.describe("Batch norm", (1, 0, 1)))[1]) - 1
+        joined = [cubes.beam(i, channel) for i in (2, 1, 0)]
+        assert beams == (joined if name == "Batch norm" else ["", "", ""])
+
+
+FLOWS = {"LSTM": (0, cells.LSTM), "GRU": (1, cells.GRU)}
+
+
+@pytest.mark.parametrize("name", FLOWS)
+def test_the_arrow_keys_read_every_box_and_to_leave_shows_the_whole(page, name):
+    place, flow = FLOWS[name]
+    root = page.locator(".lnd-flow").nth(place)
+    said = root.locator(".lnd-said")
+    assert said.inner_text() == text(flow.said)
+    root.locator(".lnd-wide [tabindex='0']").focus()
+    lines = [box.says for box in flow.boxes.values() if box.says]
+    for line in lines:
+        assert said.inner_text() == text(line)
+        active = page.evaluate("document.activeElement.getAttribute('aria-label')")
+        assert active == spoken(line)
+        page.keyboard.press("ArrowRight")
+    assert said.inner_text() == text(lines[-1])  # no further
+    page.keyboard.press("Home")
+    assert said.inner_text() == text(lines[0])
+    page.evaluate("document.activeElement.blur()")
+    assert said.inner_text() == text(flow.said)
+
+
+def text(line):
+    """A sentence as the page shows it: subscripts are letters like the others."""
+    return re.sub(r"_\{?(t−1|\w)\}?", r"\1", line.replace("$", ""))
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+def test_every_box_under_the_pointer_is_said_and_lit_with_the_wires_into_it(browse, size):
+    page = browse(viewport=size)
+    for place, flow in FLOWS.values():
+        root = page.locator(".lnd-flow").nth(place)
+        drawn = root.locator(".lnd-wide" if size == DESK else ".lnd-tall")
+        for name, box in itertools.islice(flow.boxes.items(), 0, None, 3):
+            if box.says:
+                drawn.locator(f"[data-part='{name}']").hover()
+                assert root.locator(".lnd-said").inner_text() == text(box.says)
+                into = sum(wire.target == name for wire in flow.wires)
+                assert drawn.locator(".wire.on").count() == into
+                assert drawn.locator(".box.on").count() == 1
+    assert page.complaints == []
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+def test_nothing_is_cut_or_too_small_and_no_card_moves_when_the_sentence_changes(browse, size):
+    page = browse(viewport=size)
+    assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+    small = page.evaluate(
+        "() => [...document.querySelectorAll('.lnd-flow svg text, .lnd-residual svg text,"
+        " .lnd-large text')].filter(e => e.checkVisibility()).map(e => [e.textContent,"
+        "parseFloat(getComputedStyle(e).fontSize) * Math.sqrt("
+        "e.getScreenCTM().a ** 2 + e.getScreenCTM().b ** 2)]).filter(p => p[1] < 10)"
+    )
+    assert small == []
+    out = page.evaluate(
+        "() => [...document.querySelectorAll('.ln-diagram svg')].filter(e => e.checkVisibility())"
+        ".flatMap(svg => { const frame = svg.closest('.ln-diagram').getBoundingClientRect();"
+        "return [...svg.querySelectorAll('text, rect')].map(e => e.getBoundingClientRect())"
+        ".filter(r => r.width).filter(r => r.left < frame.left || r.right > frame.right"
+        " || r.bottom > frame.bottom) })"
+    )
+    assert out == []
+    heights = set()
+    flow = page.locator(".lnd-flow").first
+    for box in (
+        flow.locator(".lnd-wide" if size == DESK else ".lnd-tall").locator("[data-part]").all()
+    ):
+        box.hover()
+        heights.add(flow.bounding_box()["height"])
+    cube = page.locator(".lnd-cube")
+    norms = {
+        label.click() or cube.bounding_box()["height"] for label in cube.locator("label").all()
+    }
+    assert (len(heights), len(norms)) == (1, 1)
+
+
+def test_without_javascript_and_in_print_every_norm_and_every_line_is_there(browse):
+    bare, printed = browse(java_script_enabled=False), browse()
+    printed.emulate_media(media="print")
+    for page in (bare, printed):
+        assert page.locator(".lnd-says:visible").count() == len(cubes.NORMS)
+        lines = [b for flow in (cells.LSTM, cells.GRU) for b in flow.boxes.values() if b.says]
+        assert page.locator(".lnd-parts li:visible").count() == len(lines)
+    assert bare.locator(".lnd-large").is_hidden()
+
+
+@pytest.mark.parametrize("theme", ["true", "false"], ids=["light", "dark"])
+def test_a_live_notebook_gets_the_same_from_the_widget(browse, theme):
+    page = browse()
+    (widget,) = diagrams.cube().widget().children
+    page.evaluate(
+        """async ([code, style, html, theme]) => {
+          document.querySelector("style").remove(); // the book's own
+          document.body.innerHTML = `<style>${style}</style><main></main>`;
+          document.body.dataset.jpThemeLight = theme;
+          const url = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
+          const model = { get: () => html }, el = document.querySelector("main");
+          (await import(url)).default.render({ model, el });
+        }""",
+        [widget._esm, widget._css, widget.html, theme],
+    )
+    root = page.locator(".lnd-cube")
+    root.locator(".lnd-large").focus()
+    page.keyboard.press("ArrowDown")
+    holds(root.evaluate(LIT), "Layer norm", (1, 2, 2))
+    ground = root.evaluate("e => getComputedStyle(e).backgroundColor.match(/\\d+/g).map(Number)")
+    assert (max(ground) < 60) == (theme == "false")
+    assert page.complaints == []
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+def test_axe_finds_nothing_in_both_themes(browse, violations, size):
+    page = browse(viewport=size)
+    assert violations(page) == []
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    assert violations(page, colors=True) == []
+
+
+def test_what_is_lit_stands_out_from_what_is_not_in_both_themes(page):
+    """A contrast of at least 3 to the card, for every norm and every gate."""
+    for theme in ("light", "dark"):
+        page.evaluate("t => { document.documentElement.dataset.theme = t }", theme)
+        found = page.evaluate(
+            """() => { const box = document.querySelector('.ln-diagram');
+            const probe = box.appendChild(document.createElement('span'));
+            const color = value => { probe.style.color = value;
+              return getComputedStyle(probe).color.match(/[\\d.]+/g).slice(0, 3).map(Number); };
+            const names = 'layer batch rms group instance cell gate-i gate-f gate-g gate-o gate-r '
+              + 'gate-z gate-n'; const found = { card: color('var(--card)') };
+            for (const name of names.split(' ')) found[name] = color(`var(--${name})`);
+            probe.remove(); return found }"""
+        )
+        card = luminance(found.pop("card"))
+        for name, color in found.items():
+            low, high = sorted((card, luminance(color)))
+            assert (high + 0.05) / (low + 0.05) >= 3, (theme, name, color)
+    page.evaluate("document.documentElement.dataset.theme = 'light'")
+
+
+def luminance(color):
+    linear = [(c / 255 + 0.055) ** 2.4 / 1.055**2.4 if c > 10 else c / 255 / 12.92 for c in color]
+    return np.dot(linear, (0.2126, 0.7152, 0.0722))

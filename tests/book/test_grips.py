@@ -1,0 +1,79 @@
+"""The grip of a line that follows a slider: what a pointer does to it."""
+
+import pytest
+
+PAGE = "big_weights"  # its first explorer has a line in each of two panels, and one slider
+
+
+@pytest.fixture
+def first(visit, built_book):
+    """The page's first explorer, drawn."""
+    with visit(built_book.as_uri(), PAGE) as v:
+        root = v.page.locator("#explorer-1")
+        root.scroll_into_view_if_needed()
+        v.page.wait_for_function("document.querySelector('#explorer-1').dataset.ready === 'yes'")
+        yield root
+        assert not v.complaints
+
+
+LINE = """(e) => { // where the line itself is drawn
+  const line = e.querySelector(".shapelayer path").getBoundingClientRect();
+  return line.x + line.width / 2;
+}"""
+
+
+def middle(grip):
+    box = grip.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def drawn(root):
+    """Wait until the state that the slider has is drawn."""
+    root.page.wait_for_function(
+        """() => { const root = document.querySelector("#explorer-1");
+        const sizes = JSON.parse(root.dataset.sizes);
+        const fields = [...root.querySelectorAll(".ln-controls :is(input, select)")];
+        const at = fields.reduce((n, e, k) => n * sizes[k] + Number(e.value), 0);
+        return Number(root.dataset.state) === at; }"""
+    )
+
+
+def test_a_grip_is_on_its_line_wherever_the_slider_is(first):
+    slider = first.locator("input[type=range]")
+    for key in ("Home", "End", "ArrowLeft"):
+        slider.press(key)
+        drawn(first)
+        for panel in first.locator(".ln-panel").all():
+            assert middle(panel.locator(".ln-grip"))[0] == pytest.approx(
+                panel.evaluate(LINE), abs=1
+            )
+
+
+def test_who_drags_the_line_moves_the_slider(first):
+    slider, page = first.locator("input[type=range]"), first.page
+    slider.press("Home")
+    drawn(first)
+    grip = first.locator(".ln-grip").nth(1)
+    x, y = middle(grip)
+    width = first.locator(".ln-panel").nth(1).bounding_box()["width"]
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 0.3 * width, y + 5, steps=6)
+    page.mouse.up()
+    drawn(first)
+    last = int(slider.get_attribute("max"))
+    assert 0.15 * last < int(slider.input_value()) < 0.7 * last
+    assert middle(grip)[0] == pytest.approx(x + 0.3 * width, abs=0.6 * width / last)
+    at = slider.input_value()
+    page.mouse.move(x, y)  # let go
+    drawn(first)
+    assert slider.input_value() == at
+    page.wait_for_function("location.hash.startsWith('#explorer-1&scale=')")
+
+
+def test_a_panel_without_such_a_line_has_no_grip(first):
+    other = first.page.locator("#explorer-2")
+    other.scroll_into_view_if_needed()
+    first.page.wait_for_function("document.querySelector('#explorer-2').dataset.ready === 'yes'")
+    assert other.locator(".ln-grip").count() == 0
+    assert first.locator(".ln-grip").count() == 2

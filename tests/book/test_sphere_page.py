@@ -1,0 +1,383 @@
+"""The sphere in a browser: its arithmetic beside lnlib's, its hands, its controls, its state."""
+
+import html
+import math
+import re
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+import lnlib
+from lnlib.sphere import ALT, HERE, Sphere, cloud, source
+from tools.sphere import STARTS, markup
+
+EXACT = 1e-12
+CHAPTER = "one_example"
+STATE = {
+    "a1": 1.8, "a2": 0.2, "a3": 1, "eps": 0, "stage": 2, "d1": 1, "d2": -0.6, "d3": 1.4,
+    "turn": -25, "tilt": 24, "cloud": False, "gradient": False,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def scripts(chromium):
+    """A page that has the scripts and nothing else."""
+    page = chromium.new_page()
+    names = ("lnSpace", "lnScene", "lnSphere")
+    page.add_script_tag(content=source() + "".join(f"\nwindow.{n} = {n};" for n in names))
+    yield page
+    page.close()
+
+
+def test_the_page_computes_what_lnlib_does(scripts):
+    rng = np.random.default_rng(0)
+    a, d, gain, bias = rng.uniform(-2, 2, size=(4, 400, 3))
+    a[:100] = 1.5 + 1e-3 * a[:100]  # hardly any spread
+    eps = rng.choice([1e-5, 0.01, 0.3, 0.5], size=400) * (rng.random(400) < 0.6)
+    found = scripts.evaluate(
+        """(cases) => cases.map(([a, d, gain, bias, eps]) => {
+          const { mean, sigma, hat } = lnSpace.normalize(a, eps);
+          const y = lnSpace.affine(hat, gain, bias), { dx } = lnSpace.backward(d, a, eps);
+          return [[mean, sigma, 0], y, dx]; })""",
+        [[v.tolist() for v in case] for case in zip(a, d, gain, bias, eps, strict=True)],
+    )
+    for i, (moments, y, dx) in enumerate(found):
+        e = float(eps[i])
+        assert moments[:2] == pytest.approx([a[i].mean(), a[i].std()], abs=EXACT)
+        assert y == pytest.approx(lnlib.layer_norm(a[i], gain[i], bias[i], eps=e), abs=EXACT)
+        # relative where 1 / sigma makes it large
+        expected = lnlib.layer_norm_backward(d[i], a[i], eps=e)[0]
+        assert dx == pytest.approx(expected, rel=EXACT, abs=EXACT * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("eps", [0, 0.25])
+def test_equal_numbers_have_deviation_0_and_it_is_said(scripts, eps):
+    state = STATE | {"a1": 0.1, "a2": 0.1, "a3": 0.1, "eps": eps}
+    drawn, said, numbers = scripts.evaluate(
+        "(s) => [lnScene.draw(s, []), lnScene.say(s), lnScene.numbers(s)]", state
+    )
+    assert "NaN" not in drawn + said
+    assert said.startswith("The three numbers are equal: σ = 0.")
+    assert ("0 / 0" in said) == (eps == 0)
+    assert numbers[2][2:5] == (["–"] * 3 if eps == 0 else ["0.00"] * 3)
+
+
+def test_the_camera_turns_and_does_not_bend(scripts):
+    for turn, tilt in ((0, 0), (-25, 24), (130, 90), (-180, 61)):
+        seen = scripts.evaluate("([t, e]) => lnSpace.camera(t, e)", [turn, tilt])
+        axes = np.array([seen["right"], seen["up"]])
+        assert axes @ axes.T == pytest.approx(np.eye(2), abs=EXACT)
+        assert axes @ np.ones(3) == pytest.approx([0, np.cos(np.radians(tilt)) * 3**0.5], abs=EXACT)
+
+
+def circles(drawn, look):
+    found = re.findall(rf'class="lns-{look}" cx="([^"]*)" cy="([^"]*)"', drawn)
+    return np.array(found, dtype=float)
+
+
+def test_fifty_examples_lie_on_the_circle_and_short_of_it_with_eps(scripts):
+    radius = scripts.evaluate("lnScene.UNIT") * 3**0.5
+    for eps in (0, 0.5):
+        state = STATE | {"cloud": True, "tilt": 90, "eps": eps}
+        drawn = scripts.evaluate("([s, c]) => lnScene.draw(s, c)", [state, cloud()])
+        middle = circles(drawn, "ball")[0]
+        far = np.linalg.norm(circles(drawn, "one") - middle, axis=1)
+        assert len(far) == 50
+        sigma = np.array(cloud()).std(-1)
+        assert far == pytest.approx(radius * sigma / np.sqrt(sigma**2 + eps), abs=0.2)
+
+
+def test_stages_are_the_steps_of_layer_norm(scripts):
+    a, eps = np.array([1.8, 0.2, 1.0]), 0.2
+    gain, bias = (np.array(scripts.evaluate(f"lnScene.{name}")) for name in ("GAIN", "BIAS"))
+    hat = lnlib.layer_norm(a, eps=eps)
+    for stage, expected in enumerate((a, a - a.mean(), hat, gain * hat + bias)):
+        found = scripts.evaluate("([a, s, e]) => lnScene.at(a, s, e)", [a.tolist(), stage, eps])
+        assert found == pytest.approx(expected, abs=EXACT)
+
+
+def test_the_sentence_says_the_numbers(scripts):
+    def say(**given):
+        return scripts.evaluate("(s) => lnScene.say(s)", STATE | given).replace("\u00a0", " ")
+
+    assert "the mean, μ = 1.00; in and out, the deviation, σ = 0.65." in say()
+    a, d = np.array([1.8, 0.2, 1.0]), np.array([1, -0.6, 1.4])
+    short = 3**0.5 - np.linalg.norm(lnlib.layer_norm(a, eps=0.2))
+    assert f"With eps = 0.20 the point stops {short:.2f} short of the circle" in say(eps=0.2)
+    dx = np.linalg.norm(lnlib.layer_norm_backward(d, a, eps=0)[0])
+    ones, along = 3**0.5 * d.mean(), d @ lnlib.layer_norm(a, eps=0) / 3**0.5
+    said = say(gradient=True)
+    assert f"{ones:.2f} along (1, 1, 1) and {along:.2f} along â" in said
+    assert f"dx, of length {dx:.2f}: it points along the circle." in said
+    assert "nothing is left" in say(gradient=True, d1=1, d2=1, d3=1)
+
+
+@pytest.mark.parametrize("name", STARTS)
+def test_the_picture_without_javascript_is_the_one_of_the_start(scripts, name):
+    kept, drawn = (HERE / f"{name}.html").read_text("utf-8").strip(), markup(scripts, STARTS[name])
+    number = r"-?\d+\.?\d*"  # the last digit may round another way elsewhere
+    assert re.sub(number, "#", kept) == re.sub(number, "#", drawn), "run tools/sphere.py"
+    values = (np.array(re.findall(number, text), dtype=float) for text in (kept, drawn))
+    np.testing.assert_allclose(*values, atol=0.11, err_msg="run tools/sphere.py")
+
+
+def test_the_notebook_s_widget_draws_the_same_picture(chromium):
+    (widget,) = Sphere(gradient=True).widget().children
+    page = chromium.new_page(reduced_motion="reduce")
+    found = page.evaluate(
+        """async ([code, options]) => {
+          const url = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
+          const { default: widget } = await import(url), el = document.createElement("div");
+          document.body.append(el);
+          const leave = widget.render({ model: { get: () => options }, el });
+          const [svg, said] = ["svg", "[role=status]"].map((part) => el.querySelector(part));
+          el.querySelector("[data-act=above]").click();
+          await new Promise((done) => setTimeout(done, 500)); // an address would be written by now
+          const address = location.hash;
+          leave();
+          return [svg.outerHTML, said.textContent, address]; }""",
+        [widget._esm, widget.options],
+    )
+    page.close()
+    kept = " ".join(html.unescape((HERE / "gradient.html").read_text("utf-8")).split())
+    svg, said, address = (" ".join(part.split()) for part in found)
+    assert svg.count("<path") == kept.count("<path")
+    assert said in kept
+    assert address == ""
+
+
+# On its page.
+
+
+@pytest.fixture
+def sphere(visit, built_book):
+    """``with sphere(query) as page``: the chapter at its first sphere; it stands still."""
+
+    @contextmanager
+    def opened(query="", **options):
+        still = {"reduced_motion": "reduce"} | options
+        with visit(built_book.as_uri(), CHAPTER, query, **still) as v:
+            root = v.page.locator("#sphere")
+            v.page.wait_for_function("document.querySelector('#sphere').dataset.ready === 'yes'")
+            root.scroll_into_view_if_needed()
+            yield v.page
+            assert not v.complaints
+            assert not v.outside
+
+    return opened
+
+
+def field(page, key):
+    return page.locator(f"#sphere [data-key='{key}']")
+
+
+def put(page, key, value):
+    field(page, key).evaluate("(e, v) => { e.value = v; e.dispatchEvent(new Event('input', "
+                              "{bubbles: true})); }", value)  # fmt: skip
+    rest(page)
+
+
+def press(page, name):
+    page.locator("#sphere").get_by_role("button", name=name, exact=True).click()
+    rest(page)
+
+
+def rest(page):
+    """Wait until what was asked for is drawn and nothing moves."""
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => "
+                  "requestAnimationFrame(done)))")  # fmt: skip
+    page.wait_for_function("document.querySelector('#sphere').dataset.still === 'true'")
+
+
+def row(page, name):
+    cells = page.locator("#sphere tr", has=page.get_by_role("rowheader", name=name, exact=True))
+    return [float(c.replace("−", "-")) for c in cells.locator("td").all_inner_texts()[:3]]
+
+
+def status(page):
+    return page.locator("#sphere [role=status]").inner_text().replace("\u00a0", " ")
+
+
+def drag(page, grab, dx, dy):
+    # Over its middle may lie another hand: the event goes where a finger on it would.
+    box = page.locator(f"#sphere [data-grab='{grab}']").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + dx, y + dy, steps=4)
+    page.mouse.up()
+    rest(page)
+
+
+def test_a_goes_up_and_down_and_the_output_stays(sphere):
+    with sphere() as page:
+        a, hat = row(page, "a"), row(page, "â")
+        drag(page, "a", 0, 60)
+        moved = np.subtract(row(page, "a"), a)
+        assert moved[0] < -0.3
+        assert np.ptp(moved) < 0.02
+        assert row(page, "â") == hat
+
+
+def test_its_foot_goes_in_and_out_along_the_plane(sphere):
+    with sphere("#sphere&a1=1.3&a2=0.3&a3=0.5") as page:
+        before, hat, mean = row(page, "a − μ"), row(page, "â"), sum(row(page, "a"))
+        box = page.locator("#sphere svg").bounding_box()
+        grab = page.locator("#sphere [data-grab=shadow]").bounding_box()
+        middle = [box["x"] + box["width"] / 2, box["y"] + box["height"] * 198 / 385]
+        at = [grab["x"] + grab["width"] / 2, grab["y"] + grab["height"] / 2]
+        drag(page, "shadow", *(0.5 * np.subtract(at, middle)))
+        assert row(page, "a − μ") == pytest.approx(1.5 * np.array(before), abs=0.03)
+        assert row(page, "â") == pytest.approx(hat, abs=0.03)
+        assert sum(row(page, "a")) == pytest.approx(mean, abs=0.02)
+
+
+def test_the_ground_turns_it_and_so_do_the_arrow_keys(sphere):
+    with sphere() as page:
+        a, turn = row(page, "a"), float(field(page, "turn").input_value())
+        box = page.locator("#sphere svg").bounding_box()
+        page.mouse.move(box["x"] + 30, box["y"] + box["height"] - 30)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 130, box["y"] + box["height"] - 30, steps=3)
+        page.mouse.up()
+        rest(page)
+        assert abs(float(field(page, "turn").input_value()) - turn) > 20
+        page.locator("#sphere .lns-stage").focus()
+        tilt = float(field(page, "tilt").input_value())
+        page.keyboard.press("ArrowUp")
+        rest(page)
+        assert float(field(page, "tilt").input_value()) == pytest.approx(tilt + 5)
+        assert row(page, "a") == a
+
+
+def test_the_numbers_follow_every_control(sphere):
+    with sphere() as page:
+        put(page, "a1", -1.5)
+        put(page, "eps", 0.25)
+        expected = lnlib.layer_norm(np.array([-1.5, 0.2, 1]), eps=0.25)
+        assert row(page, "â") == pytest.approx(expected, abs=0.006)
+        press(page, "All equal")
+        assert "σ = 0" in status(page)
+        press(page, "Start again")
+        press(page, "Gradient")
+        put(page, "d3", -1)
+        a, d = np.array([1.8, 0.2, 1]), np.array([1, -0.6, -1])
+        expected = lnlib.layer_norm_backward(d, a, eps=0)[0]
+        assert row(page, "dx") == pytest.approx(expected, abs=0.006)
+        assert page.locator("#sphere svg .lns-dx").count() == 2
+
+
+def test_the_address_has_what_was_moved_and_brings_it_back(sphere):
+    with sphere() as page:
+        put(page, "a2", -1.23)
+        put(page, "stage", 3)
+        page.locator("#sphere [type=checkbox]").check()
+        press(page, "From above")
+        page.wait_for_function("location.hash.includes('tilt')")
+        said, numbers, address = status(page), row(page, "y"), page.evaluate("location.hash")
+    assert address == "#sphere&a2=-1.23&stage=3&tilt=90&cloud=yes"
+    with sphere(address) as page:
+        assert (status(page), row(page, "y")) == (said, numbers)
+        assert page.locator("#sphere .lns-one").count() == 50
+
+
+def test_it_shares_the_address_with_the_explorers(sphere):
+    with sphere("#sphere&a1=-1") as page:
+        explorer = page.locator("#explorer-1")
+        explorer.scroll_into_view_if_needed()
+        page.wait_for_function("document.querySelector('#explorer-1').dataset.ready === 'yes'")
+        explorer.locator("input[type=range]").first.press("End")
+        page.wait_for_function("location.hash.startsWith('#explorer-1&')")
+        assert page.evaluate("location.hash").endswith("&sphere&a1=-1")
+        put(page, "a1", 0.5)
+        page.wait_for_function("location.hash.startsWith('#sphere&a1=0.5&explorer-1&')")
+
+
+@pytest.mark.parametrize(
+    "typed", ["#sphere&a1=99&eps=-1&stage=&cloud=1", "#sphere&a1=NaN&__proto__=1&=%E0%A4%A", "#x"]
+)
+def test_a_wrong_address_is_left_out_where_it_is_wrong(sphere, typed):
+    with sphere() as page:
+        usual = status(page)
+    with sphere(typed) as page:
+        assert status(page) == usual
+
+
+def test_the_card_keeps_its_height(sphere):
+    height = "document.querySelector('#sphere').getBoundingClientRect().height"
+    for width in (1300, 390):
+        with sphere(viewport={"width": width, "height": 844}) as page:
+            before = page.evaluate(height)
+            for name in ("Gradient", "Forward", "Shift a", "Scale a", "All equal"):
+                press(page, name)
+                assert page.evaluate(height) == pytest.approx(before, abs=0.5), (width, name)
+            for stage in (0, 0.5, 3):
+                put(page, "stage", stage)
+                assert page.evaluate(height) == pytest.approx(before, abs=0.5), (width, stage)
+
+
+TURN = "Number(document.querySelector('#sphere [data-key=turn]').value)"
+
+
+def test_it_turns_at_first_until_it_is_touched(sphere):
+    with sphere(reduced_motion="no-preference") as page:
+        page.wait_for_function(f"{TURN} !== -25")
+        page.locator("#sphere .lns-stage").press("Shift")
+        rest(page)
+        assert page.evaluate(TURN) < -25
+
+
+def test_less_motion_means_no_turn_and_one_stage_a_press(sphere):
+    with sphere() as page:
+        page.wait_for_timeout(300)
+        assert page.evaluate(TURN) == -25
+        stages = []
+        for _ in range(3):
+            press(page, "Next: Stage")
+            stages.append(float(field(page, "stage").input_value()))
+        assert stages == [3, 0, 1]
+
+
+def test_play_runs_through_the_stages(sphere):
+    with sphere("#sphere&stage=2.8", reduced_motion="no-preference") as page:
+        page.locator("#sphere").get_by_role("button", name="Play: Stage").click()
+        page.wait_for_function(
+            "document.querySelector('#sphere [data-key=stage]').value === '3'"
+            " && document.querySelector('#sphere').dataset.still === 'true'"
+        )
+        assert "ellipse" in status(page)
+
+
+def test_axe_finds_nothing_at_the_last_stage(visit, built_book, violations):
+    with visit(built_book.as_uri(), CHAPTER, "#sphere&stage=3&cloud=yes") as v:
+        v.page.wait_for_selector("#sphere[data-ready=yes] .lns-one")
+        assert violations(v.page) == []
+
+
+def test_without_javascript_the_picture_and_its_sentence_remain(visit, built_book):
+    with visit(built_book.as_uri(), CHAPTER, java_script_enabled=False) as v:
+        root = v.page.locator("#sphere")
+        assert root.locator("svg .lns-ring").first.is_visible()
+        assert "Two directions are lost" in root.inner_text()
+        assert "JavaScript" in root.inner_text()
+        assert not root.locator("input").first.is_visible()
+        assert root.get_by_role("img", name=ALT).is_visible()
+
+
+def test_on_paper_the_picture_stays_and_the_controls_go(sphere):
+    with sphere() as page:
+        page.emulate_media(media="print")
+        assert page.locator("#sphere svg").is_visible()
+        assert not page.locator("#sphere input").first.is_visible()
+
+
+def test_a_finger_on_the_point_does_not_scroll(sphere):
+    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True}
+    with sphere(**phone) as page:
+        box = page.locator("#sphere [data-grab=a]").bounding_box()
+        assert math.isclose(box["width"], box["height"], rel_tol=0.05)
+        assert box["width"] >= 24  # the least that a finger hits
+        action = "e => getComputedStyle(e).touchAction"
+        assert page.locator("#sphere [data-grab=a]").evaluate(action) == "none"
+        assert page.locator("#sphere .lns-stage").evaluate(action) == "pan-y"

@@ -117,7 +117,7 @@ def _add_experiment(
         told = f" ({'; '.join(facts)})" if facts else ""
         how: dict[str, Any] = {"help": f"{manual[name]}{told}".replace("%", "%%")}
         if kind.what == "True or False":
-            how["action"] = "store_true"
+            how["action"] = argparse.BooleanOptionalAction
         else:
             how["type"] = str if kind.choices else settings.typed
             how["metavar"] = name.split("_")[-1].upper()
@@ -216,7 +216,7 @@ def _as_typed(sentence: str) -> str:
 
 def _replay(chosen: argparse.Namespace) -> int:
     wanted = list(_asked(chosen))
-    for flag in wanted[0].idle:
+    for flag in (flag for asked in wanted for flag in asked.idle):
         print(f"lnlib replay: {flag} has no effect on these runs", file=sys.stderr)
     import torch
 

@@ -87,6 +87,18 @@ def test_imports_run_downwards_only(room, path):
             assert first != "torch", f"{path} imports {name}"
 
 
+@pytest.mark.parametrize("path", [*(ROOT / "lnlib" / "runs").glob("*.py")], ids=lambda p: p.stem)
+def test_the_engine_speaks_of_no_experiment_and_of_no_kind_of_task(path):
+    said = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        said |= {getattr(node, field, None) for field in ("id", "attr", "arg", "name")}
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            said.add(node.value)
+    experiments = {p.name for p in (ROOT / "lnlib" / "experiments").iterdir()}
+    tasks = {"x_train", "y_train", "x_test", "classes", "cross_entropy", "accuracy", "batch_nll"}
+    assert not said & (experiments | tasks | {"train_nll", "test_nll", "test_error", "norm"})
+
+
 def loaded_by(statement):
     code = f"import sys; {statement}; print(*sorted({{m.split('.')[0] for m in sys.modules}}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

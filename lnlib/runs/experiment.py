@@ -100,6 +100,8 @@ class Experiment:
                 f"Experiment {self.name}: settings must have all fields that are spoken of, "
                 f"{', '.join(missing)} are missing"
             )
+        if not isinstance(self.usual.get("seeds"), int):
+            raise ValueError(f"Experiment {self.name}: usual must say how many seeds there are")
         if self.steps and "step" in named:
             raise ValueError(
                 f"Experiment {self.name}: no setting may be called step where --step chooses "

@@ -238,8 +238,8 @@ def words(name: str, value: Any) -> list[str]:
         >>> words("gain", -1e-5), words("hidden", (20, 10)), words("held_out", True)
         (['--gain=-1e-05'], ['--hidden', '20', '10'], ['--held-out'])
     """
-    if value is True:
-        return [flag(name)]
+    if isinstance(value, bool):
+        return [flag(name) if value else flag(f"no_{name}")]
     # repr of a float is the shortest text that reads back as the same number.
     texts = ["none" if v is None else str(v) for v in (value if type(value) is tuple else [value])]
     if texts[0].startswith("-"):  # or it would look like a flag

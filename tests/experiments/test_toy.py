@@ -20,7 +20,7 @@ from lnlib.runs import checkpoint, record, schedule
 from lnlib.runs.train import train
 
 TOYS = Path(__file__).parent / "toys"
-ODD = ["--start", "drawn", "--learning-rate", "0.03", "--decay", "0.2", "--mirrored"]
+ODD = ["--start", "drawn", "--learning-rate", "0.03", "--decay", "0.2", "--no-mirrored"]
 ODD += ["--pairs-per-update", "5", "--first-epoch-points", "3", "--data", "far"]
 # As `python -m lnlib`, where the toy's file lies among the experiments.
 RUNNER = f"""
@@ -64,7 +64,7 @@ def by_hand(epochs, seed, *, momentum, data, rate=0.03, decay=0.2, size=5):
         order = np.random.default_rng([seed, epoch]).permutation(len(x))
         for k in range(updates):
             batch = order[k * size : (k + 1) * size]
-            error = x[batch] @ W.T - y[batch]  # the mirrored pair has the same, with its sign
+            error = x[batch] @ W.T - y[batch]
             losses.append((error**2).sum(1).mean())
             g = 2 * error.T @ x[batch] / size + decay * W
             v = momentum * v + g if epoch + k else g
@@ -101,7 +101,7 @@ def test_it_is_run_recorded_and_read_as_it_describes_itself(tmp_path, capsys, to
     assert "drawn, momentum 0.5, seed 1" in said.err
     path = the_record(tmp_path)
     assert path.name == (
-        "retrieval-far-drawn-m0.5-learning-rate-0.03-decay-0.2-mirrored-True-"
+        "retrieval-far-drawn-m0.5-learning-rate-0.03-decay-0.2-mirrored-False-"
         "pairs-per-update-5-first-epoch-points-3-seed1.json"
     )
     (kept,) = record.read_all("retrieval", tmp_path, momentum=0.5)
@@ -179,7 +179,7 @@ def test_its_help_has_a_sentence_for_each_flag_and_loads_no_torch():
         "A toy: notes find the pictures that they were taken of.",
         "Pairs near to a linear map, or far from one. (one of near, far; default: near)",
         "Weight of the former step, 0 % to 100 %. (default: 0.0 0.5)",
-        "--mirrored Train on the negatives of all pairs, too.",
+        "--mirrored, --no-mirrored Train on the negatives of all pairs, too.",
         "--decay DECAY Of the weights; None has none.",
         "Passes over the pairs. (default: 2)",
         "a run of each setting for each (default: 0 to 1)",

@@ -144,6 +144,7 @@ def test_a_setting_without_a_sentence_is_refused():
         ({"grids": (Grid((0,), {"lr": 1}),)}, "spoken of, lr are missing"),
         ({"settings": base.Settings, "key": "", "several": {}}, "data, epochs, first_epoch_points"),
         ({"head": "nll"}, "head must be one of the measures, got 'nll'"),
+        ({"usual": {"epochs": 2}}, "usual must say how many seeds there are"),
     ],
 )
 def test_a_description_that_cannot_work_is_refused(changes, said):

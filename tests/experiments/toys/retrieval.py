@@ -40,7 +40,7 @@ class Settings(base.Settings):
     learning_rate: Positive = 0.05
     momentum: Fraction = 0.5
     decay: Positive | None = None
-    mirrored: bool = False
+    mirrored: bool = True
     pairs_per_update: Count = 4
     epochs: Count = 3
     first_epoch_points: Count = 2

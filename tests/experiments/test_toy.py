@@ -214,10 +214,10 @@ def test_a_process_that_is_killed_loses_no_epoch(tmp_path):
     # Each epoch takes a moment longer, so that the signal comes before the end.
     script.write_text(
         "import time\nfrom lnlib.runs import checkpoint\nsave = checkpoint.save\n"
-        "def slow(*args):\n    save(*args)\n    time.sleep(0.2)\n"
+        "def slow(*args):\n    save(*args)\n    time.sleep(1)\n"
         f"checkpoint.save = slow\n{RUNNER}\nraise SystemExit(main(sys.argv[1:]))\n"
     )
-    typed = [*ODD, "--momentum", "0.5", "--epochs", "300", "--seeds", "1", "--threads", "1"]
+    typed = [*ODD, "--momentum", "0.5", "--epochs", "60", "--seeds", "1", "--threads", "1"]
     out = tmp_path / "out"
     command = [sys.executable, str(script), "replay", "retrieval", *typed, "--out", str(out)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE)

@@ -6,15 +6,10 @@ HTML = _build/html/index.html
 # A GPU's records, longer and with more seeds, lie beside the book's own.
 GPU := $(shell command -v nvidia-smi)
 RUNS ?= $(if $(GPU),gpu-runs,book/runs)
-MNIST = $(PY) -m lnlib replay mnist --out $(RUNS)
 # As many processes as cores, each with one thread: more only wait for each other.
 PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest -n 2
-# Small matrices: here, too, a second thread only waits.
-SEQUENCE = $(PY) -m lnlib replay sequence --threads 1 --out book/runs
 # Built beforehand, or left out, so that no cell's output says that it is being built.
 READY = $(PY) -m lnlib.nn.kernels >/dev/null || export LNLIB_COMPILED=0
-TEN = 0 1 2 3 4 5 6 7 8 9
-RATES = 0.0003 0.001 0.003 0.01 0.03
 
 .PHONY: help book browser test test-versions live bench replay notebooks screenshots lint clean
 .DEFAULT_GOAL := help
@@ -51,16 +46,7 @@ bench: ## measure speed beside what you would pick instead; the pages too, if th
 
 replay: ## record the book's runs again (hours on a CPU); interrupted, it goes on where it was
 	@tools/setup.sh nn
-	@$(MNIST) --norm layer batch none weight --batch-size 128 4
-	@$(MNIST) --batch-size 4 --learning-rate 0.0001 0.0003 0.003 --epochs 1 --seeds 0 1 2
-	@$(MNIST) --batch-size 1 2 8 16 32 64 256 --epochs 1 --seeds 0 1 2
-	@$(PY) -m lnlib replay noise --epochs 20 --seeds 0 --threads 1 --out $(RUNS)
-	@$(PY) -m lnlib replay weights --threads 1 --out book/runs
-	@$(SEQUENCE) --step row pixel --seeds $(TEN)
-	@$(SEQUENCE) --cell lstm --norm layer --gain 0.1 0 --seeds $(TEN)
-	@$(SEQUENCE) --step pixel --cell lstm --norm layer --form per_gate --seeds $(TEN)
-	@$(SEQUENCE) --step row --held-out --learning-rate $(RATES) --seeds 0 1 2
-	@$(SEQUENCE) --step pixel --held-out --learning-rate $(RATES) --seeds 0
+	@$(PY) -m lnlib replay book --out $(RUNS)
 
 notebooks: ## run the chapters and store their text outputs, after an edit
 	@tools/setup.sh test

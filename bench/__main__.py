@@ -20,7 +20,7 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from bench import exchange, fisher, mnist, norm, pages, rnn, table
-from lnlib.replay import record
+from lnlib.runs import record
 
 MODULES = {
     "norm": norm,

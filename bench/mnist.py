@@ -24,9 +24,9 @@ import torch
 
 from bench.table import medians, row
 from lnlib.data import Dataset
-from lnlib.replay import mnist
-from lnlib.replay.steps import NAMES, choose
-from lnlib.replay.steps.graph import Together
+from lnlib.experiments.mnist import run as mnist
+from lnlib.experiments.mnist.steps import NAMES, choose
+from lnlib.experiments.mnist.steps.graph import Together
 
 NORMS = ("none", "layer", "batch")
 BATCHES = (4, 128)
@@ -54,7 +54,7 @@ def stepper(
     settings = mnist.Settings(norm=norm, batch_size=batch_size, train_cases=CASES)
     alone = step if seeds == 1 else "plain"
     replays = [
-        mnist.Replay(settings, data, seed=seed, device=device, step=alone) for seed in range(seeds)
+        mnist.Run(settings, data, seed=seed, device=device, step=alone) for seed in range(seeds)
     ]
     if seeds > 1:
         Together(replays)

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from lnlib.replay import record
+from lnlib.runs import record
 
 FORMAT = 1
 TEXTS = ("what", "shape", "path", "instead", "floor", "device")  # instead, floor may be null

@@ -1,28 +1,22 @@
-"""The commands: ``python -m lnlib replay mnist|noise|sequence|weights``, ``data``, ``bench``."""
+"""The commands: ``python -m lnlib replay``, one for each experiment, ``data``, ``bench``."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
-import functools
-import inspect
-import itertools
 import os
 import re
 import signal
 import sys
-from importlib import import_module
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from lnlib.replay import settings
+from lnlib import experiments
+from lnlib.runs import settings
+from lnlib.runs.experiment import Experiment
 
-EXPERIMENTS = {
-    "mnist": "the paper's section 6.6, figure 6: batches of 128 and of 4",
-    "noise": "ours, inside section 6.6: what each norm sees in four cases, the gradient's noise",
-    "sequence": "ours: digits read a row or a pixel a step by an LSTM, a GRU, a simple network",
-    "weights": "ours, on section 5.2.2: how long the weights grow, how far an update turns them",
-}
+BOOK = "book"  # in place of an experiment: all the runs that the book has
 MOST_THREADS = 1024  # far more end in a crash of the library that starts them
 
 
@@ -49,8 +43,8 @@ class Asked(NamedTuple):
 
     experiment: str
     settings: list[Any]
-    seeds: list[int]
-    options: dict[str, Any]  # of the experiment's record_all
+    seeds: Sequence[int]
+    options: dict[str, Any]  # for record_runs
     threads: int | None
     idle: list[str]  # flags that change none of the runs
 
@@ -64,7 +58,8 @@ def asked(arguments: list[str]) -> Asked:
     Raises:
         ValueError: If a setting cannot be what it is given.
     """
-    return _asked(_parser(arguments).parse_args(arguments))
+    (wanted,) = _asked(_parser(arguments).parse_args(arguments))
+    return wanted
 
 
 class _Parser(argparse.ArgumentParser):
@@ -82,10 +77,12 @@ def _parser(arguments: list[str]) -> argparse.ArgumentParser:
     parser = _Parser(prog="python -m lnlib", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     replay = commands.add_parser("replay", help="run section 6.6 again, or an experiment of ours")
-    if "replay" in arguments:  # an experiment's settings lie beside what needs PyTorch
-        experiments = replay.add_subparsers(dest="experiment", required=True)
-        for name in EXPERIMENTS:
-            _add_experiment(experiments, name)
+    if "replay" in arguments:
+        kinds = replay.add_subparsers(dest="experiment", required=True)
+        for name in experiments.names():
+            _add_experiment(kinds, experiments.find(name), whole=name in arguments)
+        what = "all the runs that the book has, and none that is recorded in --out"
+        _add_place(kinds.add_parser(BOOK, help=what, description=f"Record {what}."))
     data = commands.add_parser("data", help="download and verify a data set, or name where it is")
     data.add_argument("name", choices=["digits", "mnist"])
     data.add_argument("--folder", help="where MNIST is, or is to be downloaded to")
@@ -98,40 +95,52 @@ def _parser(arguments: list[str]) -> argparse.ArgumentParser:
     return parser
 
 
-def _add_experiment(experiments: argparse._SubParsersAction, name: str) -> None:
+def _add_experiment(
+    kinds: argparse._SubParsersAction, experiment: Experiment, *, whole: bool
+) -> None:
     """Add an experiment with a flag for each of its settings and for where and how it runs."""
-    from lnlib.replay import steps
-
-    module = import_module(f"lnlib.replay.{name}")
-    about = module.__doc__.partition("\n")[0]
-    parser = experiments.add_parser(name, help=EXPERIMENTS[name], description=about)
-    manual = _manual(module.Settings)
-    for field in dataclasses.fields(module.Settings):
-        usual = module.SEVERAL.get(field.name, field.default)
-        if (name, field.name) == ("mnist", "epochs"):
-            usual = "60 on a GPU, as in the paper, and 20 on a CPU"
-        default = "" if usual in (None, (), (None,)) else f" (default: {_shown(usual)})"
-        how: dict[str, Any] = {"help": f"{manual[field.name]}{default}".replace("%", "%%")}
-        if field.type == "bool":
-            how["action"] = "store_true"
+    about = sys.modules[experiment.settings.__module__].__doc__ or experiment.about
+    parser = kinds.add_parser(
+        experiment.name, help=experiment.about, description=about.partition("\n")[0]
+    )
+    if not whole:  # it was not asked for: its flags would be read by nobody
+        return
+    usual = {field.name: field.default for field in dataclasses.fields(experiment.settings)}
+    usual |= {k: v for k, v in experiment.several.items() if not callable(v)} | experiment.usual
+    manual = settings.manual(experiment.settings)
+    for name, kind in settings.kinds(experiment.settings).items():
+        facts = [f"one of {', '.join(kind.choices)}"] if kind.choices else []
+        if name in experiment.on_gpu:
+            facts.append(f"default: {experiment.on_gpu[name]} on a GPU and {usual[name]} on a CPU")
+        elif usual[name] not in (None, (), (None,), False):
+            facts.append(f"default: {_shown(usual[name])}")
+        told = f" ({'; '.join(facts)})" if facts else ""
+        how: dict[str, Any] = {"help": f"{manual[name]}{told}".replace("%", "%%")}
+        if kind.what == "True or False":
+            how["action"] = argparse.BooleanOptionalAction
         else:
-            how["type"] = str if field.type == "str" else settings.typed
-            how["metavar"] = field.name.split("_")[-1].upper()
-        if field.name in module.SEVERAL or field.type.startswith("tuple"):
+            how["type"] = str if kind.choices else settings.typed
+            how["metavar"] = name.split("_")[-1].upper()
+        if name in experiment.several or kind.several:
             how["nargs"] = "+"
-        if field.name == "data":
-            how["choices"] = ["digits", "mnist"]
-        parser.add_argument(settings.flag(field.name), default=argparse.SUPPRESS, **how)
+        parser.add_argument(settings.flag(name), default=argparse.SUPPRESS, **how)
     add = parser.add_argument
-    seeds = "0 to 9 on a GPU, 0 to 2 on a CPU" if name == "mnist" else f"0 to {module.SEEDS - 1}"
+    seeds = f"0 to {experiment.usual['seeds'] - 1}"
+    if "seeds" in experiment.on_gpu:
+        seeds = f"0 to {experiment.on_gpu['seeds'] - 1} on a GPU, {seeds} on a CPU"
     add("--seeds", nargs="+", type=_seed, help=f"a run of each setting for each (default: {seeds})")
-    if name in ("mnist", "noise"):
+    if experiment.steps:
         add(
             "--step",
             default="auto",
-            choices=["auto", *steps.NAMES],
+            choices=["auto", *experiment.steps],
             help="how an update is computed (default: auto, the fastest here)",
         )
+    _add_place(parser)
+
+
+def _add_place(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     add(
         "--device",
         default="auto",
@@ -140,18 +149,6 @@ def _add_experiment(experiments: argparse._SubParsersAction, name: str) -> None:
     add("--threads", type=settings.typed, help="of the CPU (default: PyTorch's own choice)")
     add("--out", default="runs", help="folder of the records (default: runs)")
     add("--again", action="store_true", help="repeat what is already recorded")
-
-
-@functools.cache
-def _manual(kind: type) -> dict[str, str]:
-    """Return what the docstring of a dataclass, and those it is built on, say of each field."""
-    found: dict[str, str] = {}
-    for cls in reversed(kind.__mro__):
-        arguments = inspect.cleandoc(cls.__doc__ or "").partition("Args:")[2]
-        for entry in re.finditer(r"^    (\w+): (.*(?:\n     .*)*)", arguments, re.M):
-            text = " ".join(entry[2].split())
-            found[entry[1]] = re.sub(r":\w+:`([^`]*)`", r"\1", text).replace("``", "")
-    return found
 
 
 def _shown(value: Any) -> str:
@@ -167,23 +164,8 @@ def _seed(text: str) -> int:
     return int(text)
 
 
-def _asked(chosen: argparse.Namespace) -> Asked:
-    name = chosen.experiment
-    module = import_module(f"lnlib.replay.{name}")
-    fields = [field.name for field in dataclasses.fields(module.Settings)]
-    given = {k: v for k, v in vars(chosen).items() if k in fields}
-    named, seeds = list(given), chosen.seeds
-    if name == "mnist" and (seeds is None or "epochs" not in given):
-        from lnlib.replay.train import resolve_device
-
-        on_gpu = resolve_device(chosen.device).type == "cuda"
-        seeds = list(range(10 if on_gpu else 3)) if seeds is None else seeds
-        given.setdefault("epochs", 60 if on_gpu else 20)
-    if seeds is None:
-        seeds = list(range(module.SEEDS))
-    settings.check_different("--seeds", seeds)
-    for several in module.SEVERAL:
-        settings.check_different(settings.flag(several), given.get(several, []))
+def _asked(chosen: argparse.Namespace) -> Iterator[Asked]:
+    """Yield what a command line asks for: an experiment, or those of the book, a grid each."""
     if chosen.threads is not None and not (
         isinstance(chosen.threads, int) and 1 <= chosen.threads <= MOST_THREADS
     ):
@@ -192,55 +174,63 @@ def _asked(chosen: argparse.Namespace) -> Asked:
         )
     if not chosen.out:
         raise ValueError("--out must be a folder, got an empty name; '.' is this folder")
-    runs = _runs(name, module, given)
-    idle = [settings.flag(k) for k in named if all(k in run.unused for run in runs)]
     options = {"out": Path(chosen.out), "device": chosen.device, "again": chosen.again}
-    if name in ("mnist", "noise"):
+    if chosen.experiment == BOOK:
+        on_gpu = _is_gpu(chosen.device)
+        for experiment in map(experiments.find, experiments.names()):
+            for runs, seeds in experiment.book(on_gpu=on_gpu):
+                threads = chosen.threads or experiment.threads
+                yield Asked(experiment.name, runs, seeds, options, threads, [])
+        return
+    experiment = experiments.find(chosen.experiment)
+    named = settings.kinds(experiment.settings)
+    given = {k: v for k, v in vars(chosen).items() if k in named}
+    seeds = chosen.seeds
+    asked_for = given.keys() | ({"seeds"} if seeds is not None else set())
+    on_gpu = bool(experiment.on_gpu.keys() - asked_for) and _is_gpu(chosen.device)
+    if seeds is None:
+        seeds = list(range({**experiment.usual, **(experiment.on_gpu if on_gpu else {})}["seeds"]))
+    settings.check_different("--seeds", seeds)
+    for several in experiment.several:
+        settings.check_different(settings.flag(several), given.get(several, []))
+    runs = experiment.settings_of(given, on_gpu=on_gpu)
+    idle = [settings.flag(k) for k in given if all(k in run.unused for run in runs)]
+    if experiment.steps:
         options["step"] = chosen.step
-    return Asked(name, runs, seeds, options, chosen.threads, idle)
+    yield Asked(experiment.name, runs, seeds, options, chosen.threads, idle)
 
 
-def _runs(name: str, module: Any, given: dict[str, Any]) -> list[Any]:
-    """Return the settings of all runs: each value of a setting with each value of the others."""
-    several = {k: given.get(k, usual) for k, usual in module.SEVERAL.items()}
-    grids = [several]
-    if name == "weights" and "scale" not in given:
-        grids = [
-            several | {"optimizer": [optimizer], "scale": module.SCALES.get(optimizer, [1.0])}
-            for optimizer in several["optimizer"]
-        ]
-    runs = [
-        given | dict(zip(grid, values, strict=True))
-        for grid in grids
-        for values in itertools.product(*grid.values())
-    ]
-    if name == "mnist" and len(several["norm"]) > 1:  # batch norm of one case is nothing to ask for
-        runs = [run for run in runs if (run["norm"], run["batch_size"]) != ("batch", 1)]
-    return [module.Settings(**run) for run in runs]
+def _is_gpu(device: str) -> bool:
+    from lnlib.runs.train import resolve_device
+
+    return resolve_device(device).type == "cuda"
 
 
 def _as_typed(sentence: str) -> str:
     """Name a setting as the command line does, where a sentence begins with it."""
-    begins = r"(?:Settings: |Replay: |record_runs: |(?=device |step ))(\w+)"
+    begins = r"(?:Settings: |Run: |record_runs: |(?=device |step ))(\w+)"
     if found := re.match(begins, sentence):
         return settings.flag(found[1]) + sentence[found.end() :]
     return sentence
 
 
 def _replay(chosen: argparse.Namespace) -> int:
-    wanted = _asked(chosen)
-    for flag in wanted.idle:
+    wanted = list(_asked(chosen))
+    for flag in (flag for asked in wanted for flag in asked.idle):
         print(f"lnlib replay: {flag} has no effect on these runs", file=sys.stderr)
     import torch
 
-    if wanted.threads is not None:
-        torch.set_num_threads(wanted.threads)
-    record_all = import_module(f"lnlib.replay.{wanted.experiment}").record_all
+    from lnlib.runs.schedule import record_runs
+
     rank = os.environ.get("RANK")
     if rank is not None:  # torchrun ends its ranks with SIGTERM, some after Ctrl-C as well
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        record_all(wanted.settings, wanted.seeds, **wanted.options)
+        own = torch.get_num_threads()
+        for asked in wanted:
+            torch.set_num_threads(asked.threads or own)
+            experiment = experiments.find(asked.experiment)
+            record_runs(experiment, asked.settings, asked.seeds, **asked.options)
     except KeyboardInterrupt:
         if rank is not None:
             for again in (signal.SIGINT, signal.SIGTERM):

@@ -29,7 +29,8 @@ MAY_IMPORT = {
     "fisher": {"norm", "cells", "data"},
     "nn": set(),
     "data": {"_files"},
-    "replay": {"_files", "nn", "data", "norm", "cells"},
+    "runs": {"_files"},
+    "experiments": {"nn", "data", "runs"},
     # One room in three files.
     "explore": {"_page", "_live", "colors"},
     "_page": {"explore", "_still"},
@@ -82,8 +83,20 @@ def test_imports_run_downwards_only(room, path):
             assert rest[0] == room or rest[0] in MAY_IMPORT[room], f"{path} imports {name}"
         if room in NUMPY_ALONE:
             assert first in {*sys.stdlib_module_names, "numpy", "lnlib"}, f"{path} imports {name}"
-        if room not in ("nn", "replay"):
+        if room not in ("nn", "runs", "experiments"):
             assert first != "torch", f"{path} imports {name}"
+
+
+@pytest.mark.parametrize("path", [*(ROOT / "lnlib" / "runs").glob("*.py")], ids=lambda p: p.stem)
+def test_the_engine_speaks_of_no_experiment_and_of_no_kind_of_task(path):
+    said = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        said |= {getattr(node, field, None) for field in ("id", "attr", "arg", "name")}
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            said.add(node.value)
+    experiments = {p.name for p in (ROOT / "lnlib" / "experiments").iterdir()}
+    tasks = {"x_train", "y_train", "x_test", "classes", "cross_entropy", "accuracy", "batch_nll"}
+    assert not said & (experiments | tasks | {"train_nll", "test_nll", "test_error", "norm"})
 
 
 def loaded_by(statement):
@@ -100,7 +113,7 @@ def test_import_lnlib_loads_numpy_and_nothing_heavier():
 
 
 def test_reading_records_needs_no_torch():
-    assert "torch" not in loaded_by("from lnlib.replay import record")
+    assert "torch" not in loaded_by("from lnlib.runs import record")
 
 
 def test_the_version_is_the_same_everywhere():

@@ -28,8 +28,9 @@ PLACED = {
     "lnlib.nn.kernels.build": "HEADERS / 'threads.h'",
     "lnlib.nn.kernels.compiled": "SOURCE",
     "lnlib.playground": "HERE / 'book.js'",
-    "lnlib.replay.record": "folder() / 'bench.json'",
-    "lnlib.replay.steps.compiled": "SOURCE",
+    "lnlib.experiments": "import_module('pathlib').Path(lnlib.experiments.__path__[0], 'mnist')",
+    "lnlib.runs.record": "folder() / 'bench.json'",
+    "lnlib.experiments.mnist.steps.compiled": "SOURCE",
 }
 # The kernel may read nothing of the clone (but its environment, which may lie within).
 GUARD = """
@@ -64,8 +65,9 @@ def test_wheel_holds_the_library_and_the_records_and_nothing_else(wheel):
         for path in (ROOT / "lnlib").rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    paths = (ROOT / "book" / "runs").glob("*.json")
-    records = {f"lnlib/runs/{path.name}": path.read_bytes() for path in paths}
+    runs = ROOT / "book" / "runs"
+    paths = [*runs.rglob("*.json"), *runs.rglob("*.npz")]
+    records = {f"lnlib/recorded/{p.relative_to(runs).as_posix()}": p.read_bytes() for p in paths}
     assert len(records) >= 18
     assert held.keys() == library.keys() | records.keys()
     assert held == library | records
@@ -132,7 +134,10 @@ def test_all_that_a_chapter_imports_and_the_library_finds_is_that_of_the_wheel(e
     found = [node for chapter in CHAPTERS for cell in cells(chapter) for node in ast.walk(cell)]
     imports = {ast.unparse(n) for n in found if isinstance(n, ast.Import | ast.ImportFrom)}
     assert len(imports) > 20
-    code = [*sorted(imports), "import sys, lnlib.replay.steps.compiled, lnlib.nn.kernels.compiled"]
+    code = [
+        *sorted(imports),
+        "import sys, lnlib.experiments.mnist.steps.compiled, lnlib.nn.kernels.compiled",
+    ]
     code += [f"print((sys.modules[{m!r}].{place}).resolve(True))" for m, place in PLACED.items()]
     code += ["print(*(m.__file__ for n, m in sys.modules.items() if n.startswith('lnlib')))"]
     done = subprocess.run(

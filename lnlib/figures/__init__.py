@@ -98,7 +98,7 @@ def grouped(
     """Group runs by settings, sorted by seed.
 
     Args:
-        records: As :func:`lnlib.replay.record.read_all` returns them.
+        records: As :func:`lnlib.runs.record.read_all` returns them.
         names: Of the settings.
         command: That records such runs.
 

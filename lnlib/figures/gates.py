@@ -559,7 +559,7 @@ class Learned:
     biases, are named by that, such as ``gain 0.1``.
 
     Args:
-        records: As :func:`lnlib.replay.record.read_all` returns them. Of one cell, step and norm
+        records: As :func:`lnlib.runs.record.read_all` returns them. Of one cell, step and norm
             all must be measured at the same epochs and differ in the seed alone.
 
     Raises:
@@ -736,7 +736,7 @@ def draw_race(results: Sequence[dict[str, dict[str, float]]], **settings: Any) -
     """Draw two networks that train side by side: training NLL and test error so far.
 
     Args:
-        results: As :func:`lnlib.replay.sequence.race` yields them, at least one.
+        results: As :func:`lnlib.experiments.sequence.run.race` yields them, at least one.
         **settings: As given to it; they do not change the picture.
     """
     figures = []

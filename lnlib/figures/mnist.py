@@ -48,7 +48,7 @@ class Runs:
     """Recorded runs of section 6.6, one curve a seed, ready to be drawn and compared.
 
     Args:
-        records: As :func:`lnlib.replay.record.read_all` returns them, of any norms, batch sizes,
+        records: As :func:`lnlib.runs.record.read_all` returns them, of any norms, batch sizes,
             learning rates and seeds; the runs of one cell measured at the same epochs.
 
     Raises:

@@ -29,10 +29,10 @@ STATISTICS = {
 
 
 class Runs:
-    """Recorded runs of ``lnlib.replay.noise``, one curve a seed.
+    """Recorded runs of ``lnlib.experiments.noise.run``, one curve a seed.
 
     Args:
-        records: As :func:`lnlib.replay.record.read_all` returns them, measured at equal epochs.
+        records: As :func:`lnlib.runs.record.read_all` returns them, measured at equal epochs.
 
     Raises:
         ValueError: If there are no records, or they were measured at different epochs.
@@ -51,11 +51,8 @@ class Runs:
 
     def cloud(self, norm: str, number: int, point: int) -> np.ndarray:
         """Return mean and deviation ``(40, 2)`` of seed 0: of a unit in batches, or of cases."""
-        curves = self._runs[norm][0]["curves"]
-        names = sorted(name for name in curves if name.startswith(f"mean_{number}_"))
-        return np.array(
-            [[curves[n][point], curves[n.replace("mean", "std")][point]] for n in names]
-        )
+        arrays = self._runs[norm][0]["arrays"]
+        return np.stack([arrays[f"{name}_{number}"][point] for name in ("mean", "std")], axis=1)
 
 
 def stops(runs: Runs) -> list[int]:
@@ -267,7 +264,7 @@ def describe_mismatch(runs: Runs) -> str:
 
 # Side by side.
 
-RACE_EPOCHS = 3  # as lnlib.replay.live has it
+RACE_EPOCHS = 3  # as lnlib.experiments.mnist.live has it
 _RACE = {
     "train_nll": ("Training NLL, nats", 1, (0.001, 3), [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1]),
     "test_error": ("Test error, %", 100, (1, 95), [1, 2, 3, 5, 10, 20, 50]),
@@ -278,7 +275,7 @@ def draw_race(results: Sequence[dict[str, list[dict]]], **settings: Any) -> list
     """Draw norms that train side by side: the mean of the seeds, in a band from low to high.
 
     Args:
-        results: As :func:`lnlib.replay.live.race` yields them, at least one.
+        results: As :func:`lnlib.experiments.mnist.live.race` yields them, at least one.
         **settings: As given to it; they do not change the picture.
     """
     return [_race(results, name) for name in _RACE]
@@ -336,7 +333,7 @@ def draw_steps(results: Sequence[dict[str, float]], **settings: Any) -> go.Figur
     """Draw milliseconds a step, each way a bar, the floor last.
 
     Args:
-        results: As :func:`lnlib.replay.live.time_steps` yields them, at least one.
+        results: As :func:`lnlib.experiments.mnist.live.time_steps` yields them, at least one.
         **settings: As given to it; they do not change the picture.
     """
     ms = results[-1]

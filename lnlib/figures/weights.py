@@ -289,10 +289,10 @@ _START_LOOKS = {
 
 
 class Runs:
-    """Recorded runs of ``lnlib.replay.weights``, ready to be drawn and compared.
+    """Recorded runs of ``lnlib.experiments.weights.run``, ready to be drawn and compared.
 
     Args:
-        records: As :func:`lnlib.replay.record.read_all` returns them, measured at equal epochs.
+        records: As :func:`lnlib.runs.record.read_all` returns them, measured at equal epochs.
 
     Raises:
         ValueError: If there are no records, or they were measured at different epochs.

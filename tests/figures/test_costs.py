@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from lnlib.explore import Explorer, choice, slider
 from lnlib.figures import costs as figures
-from lnlib.replay import record
+from lnlib.runs import record
 
 EXACT = 1e-12
 

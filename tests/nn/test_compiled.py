@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+from lnlib.experiments.mnist.steps import compiled as step
 from lnlib.nn.kernels import build, compiled, plain
-from lnlib.replay.steps import compiled as step
 
 # Measured: at most 4e-13 of 1 + |expected| over all cases below.
 FLOAT64 = {"rtol": 1e-10, "atol": 1e-10}

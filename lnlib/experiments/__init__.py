@@ -1,0 +1,34 @@
+"""The paper's experiments and ours: one module each, which says of itself all that runs it.
+
+A module here that has an ``EXPERIMENT`` is one; adding its file is all there is to do. The first
+lines of a folder say what is run and need no torch; ``run.py`` in it is what trains.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+
+from lnlib.runs.experiment import Experiment
+
+
+def names() -> list[str]:
+    """Return the names of all experiments.
+
+    Example:
+        >>> "mnist" in names()
+        True
+    """
+    found = (module.name for module in pkgutil.iter_modules(__path__))
+    return sorted(name for name in found if not name.startswith("_"))
+
+
+def find(name: str) -> Experiment:
+    """Return an experiment by its name.
+
+    Raises:
+        ValueError: If there is none of this name.
+    """
+    if name not in names():
+        raise ValueError(f"find: name must be one of {', '.join(names())}, got {name!r}")
+    return import_module(f"{__name__}.{name}").EXPERIMENT

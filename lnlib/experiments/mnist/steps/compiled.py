@@ -1,0 +1,176 @@
+"""One step in C++ for the CPU: forward, backward and Adam in one pass over the memory.
+
+The source is ``step.cpp``; :mod:`lnlib.nn.kernels.build` says what it needs. It is checked against
+the plain step before its first use.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from lnlib.experiments.mnist.steps import check
+from lnlib.nn import LayerNorm
+from lnlib.nn.baselines import BatchNorm, WeightNormLinear
+from lnlib.nn.kernels.build import MAX_THREADS, Library
+
+SOURCE = Path(__file__).with_name("step.cpp")
+MAX_LAYERS = 16  # as in step.cpp
+WORK = 2**15  # weights for each thread: with fewer it waits longer than it works
+NORMS = ("none", "batch", "layer", "weight")  # in the order of step.cpp
+
+
+class _Layer(ctypes.Structure):
+    _fields_ = [
+        *(
+            (name, ctypes.c_int64)
+            for name in ["inputs", "outputs", "norm", "weight", "gain", "bias"]
+        ),
+        *((name, ctypes.c_void_p) for name in ("running_mean", "running_var")),
+    ]
+
+
+class _Call(ctypes.Structure):
+    _fields_ = [
+        *((name, ctypes.c_int64) for name in ["layers", "cases", "threads", "update", "unbiased"]),
+        *((n, ctypes.c_double) for n in ["eps", "momentum", "rate", "beta1", "beta2", "adam_eps"]),
+        ("layer", ctypes.POINTER(_Layer)),
+        *(
+            (n, ctypes.c_void_p)
+            for n in ["parameters", "first", "second", "x", "labels", "loss", "work"]
+        ),
+    ]
+
+
+def available() -> bool:
+    """Return whether the library is there, after building it if that has not been tried."""
+    return _library.load()[0] is not None
+
+
+def reason() -> str:
+    """Return one sentence: where the library lies, or why there is none."""
+    return _library.load()[1]
+
+
+def supports(model: nn.Module) -> bool:
+    """Return whether the model is on the CPU, in float32 or float64, and not too deep."""
+    p = next(model.parameters())
+    depth = sum(isinstance(m, nn.Linear | WeightNormLinear) for m in model)
+    return (
+        p.device.type == "cpu" and p.dtype in (torch.float32, torch.float64) and depth <= MAX_LAYERS
+    )
+
+
+def make(replay: Any) -> Callable[[Tensor, Tensor], Tensor]:
+    """Return the step of a replay: from ``x (B, D)`` and ``y (B,)`` to the mean NLL, in nats.
+
+    Args:
+        replay: With ``model``, ``optimizer`` (one Adam over one flat parameter, of which the
+            model's own are views) and ``settings``.
+
+    Raises:
+        RuntimeError: If the library is not there.
+    """
+    library, why = _library.load()
+    if library is None:
+        raise RuntimeError(f"compiled: {why}; take step='manual'")
+    group = replay.optimizer.param_groups[0]
+    (flat,) = group["params"]
+    size = flat.element_size()
+    run, work_size = (getattr(library, f"lnlib_{name}_{size}") for name in ("step", "work"))
+    work_size.restype = ctypes.c_int64
+    layers = _layers(replay.model, flat)
+    settings, work, loss = replay.settings, flat.new_empty(0), flat.new_empty(())
+    call = _Call(
+        layers=len(layers),
+        layer=layers,
+        unbiased=settings.unbiased,
+        eps=settings.eps,
+        momentum=settings.momentum,
+        beta1=group["betas"][0],
+        beta2=group["betas"][1],
+        adam_eps=group["eps"],
+        parameters=flat.data_ptr(),
+        loss=loss.data_ptr(),
+    )
+    before = None
+
+    def step(x: Tensor, y: Tensor) -> Tensor:
+        nonlocal work, before
+        state = moments(replay.optimizer)
+        state["step"] += 1
+        x, y = x.contiguous(), y.contiguous()
+        call.update, call.cases = int(state["step"]), len(x)
+        call.rate = replay.optimizer.param_groups[0]["lr"]  # a checkpoint replaces the group
+        call.first, call.second = state["exp_avg"].data_ptr(), state["exp_avg_sq"].data_ptr()
+        call.x, call.labels = x.data_ptr(), y.data_ptr()
+        call.threads = max(1, min(torch.get_num_threads(), flat.numel() // WORK, MAX_THREADS))
+        if before != (now := (call.cases, call.threads)):
+            before, work = now, flat.new_zeros(work_size(ctypes.byref(call)))
+            call.work = work.data_ptr()
+        run(ctypes.byref(call))
+        return loss.clone()
+
+    return step
+
+
+def moments(optimizer: torch.optim.Adam) -> dict[str, Tensor]:
+    """Return Adam's state of the flat parameter; zeros, as Adam makes them, before its first step.
+
+    A checkpoint replaces the tensors: ask each time.
+    """
+    (flat,) = optimizer.param_groups[0]["params"]
+    state = optimizer.state[flat]
+    if not state:
+        state["step"] = torch.zeros((), dtype=torch.float32)
+        state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(flat), torch.zeros_like(flat)
+    return state
+
+
+def _layers(model: nn.Sequential, flat: Tensor) -> ctypes.Array[_Layer]:
+    """Describe the model's layers, each parameter by its place in the flat one."""
+
+    def place(p: Tensor) -> int:
+        return (p.data_ptr() - flat.data_ptr()) // flat.element_size()
+
+    found = []
+    for module in model:
+        if isinstance(module, nn.Linear | WeightNormLinear):
+            weighted = isinstance(module, WeightNormLinear)
+            layer = _Layer(
+                inputs=module.weight.shape[1],
+                outputs=module.weight.shape[0],
+                norm=NORMS.index("weight" if weighted else "none"),
+                weight=place(module.weight),
+            )
+            if module.bias is not None:
+                layer.bias = place(module.bias)
+            if weighted:
+                layer.gain = place(module.gain)
+            found.append(layer)
+        elif isinstance(module, LayerNorm | BatchNorm):
+            batch = isinstance(module, BatchNorm)
+            layer.norm = NORMS.index("batch" if batch else "layer")
+            layer.gain, layer.bias = place(module.weight), place(module.bias)
+            if batch:
+                layer.running_mean = module.running_mean.data_ptr()
+                layer.running_var = module.running_var.data_ptr()
+    return (_Layer * len(found))(*found)
+
+
+def _check() -> None:
+    """Raise ``RuntimeError`` unless a few steps of small networks come out as the plain ones."""
+
+    def prepare(run: Any) -> check.Take:
+        step = make(run)
+        return lambda first, last: sum(step(*check.batch(run, k)) for k in range(first, last))
+
+    check.check(prepare)
+
+
+_library = Library(SOURCE, _check)

@@ -1,0 +1,203 @@
+"""What a run under way keeps: sealed, so that a damaged file is never gone on from.
+
+Checkpoints lie in a folder beside the records, and go when the record is written.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import io
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from lnlib import _files
+from lnlib.runs.run import Run
+from lnlib.runs.settings import Settings
+
+FOLDER = ".checkpoints"
+SEAL = b"lnlib checkpoint, SHA-256 %s of what follows\n"
+
+
+class BadCheckpoint(ValueError):
+    """A checkpoint that this run cannot go on from."""
+
+
+def place(record: Path) -> Path:
+    """Return where the checkpoint of a run lies, from where its record will."""
+    return record.parent / FOLDER / f"{record.stem}.pt"
+
+
+def save(path: Path, run: Run, points: list[dict[str, Any]], done: int, wall: float) -> None:
+    """Write the state of a run after ``done`` epochs and ``wall`` seconds, in one atomic step."""
+    content = io.BytesIO()
+    torch.save(
+        {
+            **_identity(run),
+            "model": _copied(run.model.state_dict()),
+            "optimizer": _copied(run.optimizer.state_dict()["state"]),
+            "points": [_each(point, np.ndarray, torch.from_numpy) for point in points],
+            "done": done,
+            "wall_s": wall,
+        },
+        content,
+    )
+    _files.write(path, sealed(content.getvalue()))
+
+
+def sealed(content: bytes) -> bytes:
+    """Return the content behind its checksum."""
+    return SEAL % hashlib.sha256(content).hexdigest().encode() + content
+
+
+def _copied(state: Any) -> Any:
+    # A view is saved with all that it is a view of: the parameters of every seed side by side.
+    if isinstance(state, dict):
+        return {key: _copied(value) for key, value in state.items()}
+    return state.clone() if isinstance(state, torch.Tensor) else state
+
+
+def _each(point: dict[str, Any], kind: type, turn: Any) -> dict[str, Any]:
+    return {k: turn(v) if isinstance(v, kind) else v for k, v in point.items()}
+
+
+def read(path: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
+    """Return what a checkpoint holds, if it is whole and as it was written.
+
+    Raises:
+        BadCheckpoint: If it is not.
+    """
+    try:
+        _files.check_regular(path)
+        found = path.read_bytes()
+        content = found[len(SEAL % bytes(64)) :]
+        if found.startswith(b"PK\3\4"):
+            raise ValueError("it is of an older lnlib, without a checksum")
+        if found != sealed(content):
+            raise ValueError("it is damaged, or no checkpoint: its checksum is another")
+        state = torch.load(io.BytesIO(content), map_location=device, weights_only=True)
+        if not isinstance(state, dict):
+            raise ValueError(f"it holds a {type(state).__name__}, not the parts of a run")
+        return state
+    except Exception as error:  # a torn or foreign file can fail in a dozen ways
+        raise BadCheckpoint(
+            f"the checkpoint {path} cannot be used: {_files.printable(str(error))}"
+        ) from error
+
+
+def load(path: Path, run: Run) -> tuple[list[dict[str, Any]], int, float]:
+    """Put a run where a checkpoint has left it.
+
+    Returns:
+        What had been measured, the epochs done, and the seconds spent.
+
+    Raises:
+        BadCheckpoint: If it is damaged, lacks a part, or is of another run.
+    """
+    state = read(path, next(run.model.parameters()).device)
+    for part, asked in _identity(run).items():
+        if (kept := state.get(part)) != asked:
+            raise BadCheckpoint(
+                f"the checkpoint {path} belongs to other settings: {part} {kept}, not {asked}"
+            )
+    if wrong := _misfit(state, run):
+        raise BadCheckpoint(f"the checkpoint {path} cannot be used: {wrong}")
+    run.model.load_state_dict(state["model"])
+    # What the optimizer was told is of the settings: only its moments are of the file.
+    told = run.optimizer.state_dict()["param_groups"]
+    run.optimizer.load_state_dict({"state": state["optimizer"], "param_groups": told})
+    points = [_each(p, torch.Tensor, lambda v: v.cpu().numpy()) for p in state["points"]]
+    return points, state["done"], state["wall_s"]
+
+
+def _misfit(state: dict[str, Any], run: Run) -> str:
+    """Say which parts are missing or do not fit the run; nothing if all is well."""
+    kept = state.get("points")
+    point = dict.fromkeys(("epoch", run.experiment.loss[0], "wall_s"), 0.0)
+    wanted = {
+        "model": run.model.state_dict(),
+        "optimizer": _moments(run.optimizer, state.get("optimizer")),
+        "points": [point | _like(kept[0], p) for p in kept] if _are_points(kept) else [point],
+        "done": 1,
+        "wall_s": 0.0,
+    }
+    wrong = [name for name, value in wanted.items() if _form(state.get(name)) != _form(value)]
+    return ", ".join(
+        f"its part {name!r} {'does not fit' if name in state else 'is missing'}" for name in wrong
+    )
+
+
+def _moments(optimizer: torch.optim.Optimizer, kept: Any) -> dict[int, dict[str, Any]]:
+    """Return a state that an optimizer can have: Adam's own, or each part like a parameter."""
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    if isinstance(optimizer, torch.optim.Adam):
+        step = torch.zeros((), dtype=torch.float32)
+        return {k: {"step": step, "exp_avg": p, "exp_avg_sq": p} for k, p in enumerate(parameters)}
+    kept = kept if isinstance(kept, dict) else {}
+    return {
+        k: {
+            name: value if not isinstance(value, torch.Tensor) or value.dim() == 0 else p
+            for name, value in kept[k].items()
+        }
+        for k, p in enumerate(parameters)
+        if isinstance(kept.get(k), dict)  # plain gradient descent keeps nothing
+    }
+
+
+def _like(first: dict[str, Any], point: dict[str, Any]) -> dict[str, Any]:
+    # An array has one shape at all points.
+    return {k: v if isinstance(v := first.get(k), torch.Tensor) else 0.0 for k in point}
+
+
+def _form(value: Any) -> Any:
+    """Return what must agree before anything is loaded: names, types, shapes."""
+    if isinstance(value, dict):
+        return {key: _form(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_form(part) for part in value]
+    return (value.shape, value.dtype) if isinstance(value, torch.Tensor) else type(value)
+
+
+def _are_points(kept: Any) -> bool:
+    return isinstance(kept, list) and len(kept) > 0 and all(isinstance(p, dict) for p in kept)
+
+
+def _identity(run: Run) -> dict[str, Any]:
+    return {"settings": _trained(run.settings), "seed": run.seed, "step": run.step}
+
+
+def _trained(settings: Settings) -> dict[str, Any]:
+    # The number of epochs is how far to go, not what is trained: a longer run may go on.
+    return {k: v for k, v in settings.as_dict().items() if k != "epochs"}
+
+
+def epochs_kept(settings: Settings, seed: int, record: Path) -> int:
+    """Return how far the checkpoint of a run is; 0 if there is none that can be used."""
+    try:
+        state = read(place(record))
+    except BadCheckpoint:  # or there is none: the run itself will say so
+        return 0
+    own = (state.get("settings"), state.get("seed")) == (_trained(settings), seed)
+    return state["done"] if own and isinstance(state.get("done"), int) else 0
+
+
+def drop(record: Path) -> None:
+    """Remove a run's checkpoint, with what a process left that was killed while it saved."""
+    path = place(record)
+    for file in path.parent.glob(f"{glob.escape(record.stem)}.pt*"):
+        file.unlink(missing_ok=True)
+
+
+def drop_outlived(record: Path) -> None:
+    """Remove a checkpoint whose run is recorded.
+
+    A process can end after it has written the record and before it has dropped the checkpoint.
+    """
+    kept = place(record)
+    both = os.path.exists(record) and os.path.exists(kept)
+    if both and kept.stat().st_mtime <= record.stat().st_mtime:
+        drop(record)

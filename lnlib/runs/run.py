@@ -1,0 +1,118 @@
+"""One run of an experiment, as the loop sees it: a model, an optimizer, batches, measures."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from lnlib.runs.experiment import Experiment
+from lnlib.runs.settings import Settings
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+
+
+class Run:
+    """One run: some settings, one seed. An experiment's own adds what is not here.
+
+    That is ``experiment``, ``model`` and ``optimizer``, :meth:`updates`, :meth:`batches`,
+    :meth:`loss`, :meth:`measure` and :attr:`cases`. A run is resumed at the end of an epoch, bit
+    for bit: what else moves in training than the model's parameters and buffers and the optimizer's
+    state must follow from settings, seed and epoch alone.
+
+    Args:
+        settings: What is chosen.
+        data: As the experiment's ``load`` returns it.
+        seed: From 0.
+        device: Where the model lives.
+
+    Raises:
+        ValueError: If the seed is negative, or the settings do not go with the data.
+    """
+
+    experiment: ClassVar[Experiment]
+    model: torch.nn.Module
+    optimizer: torch.optim.Optimizer
+    step = "plain"  # how an update is computed
+    unmeasured: tuple[
+        str, ...
+    ] = ()  # what can be NaN, for "not measured", in the midst of training
+
+    def __init__(
+        self, settings: Any, data: Any, *, seed: int = 0, device: torch.device | str = "cpu"
+    ) -> None:
+        if seed < 0:
+            raise ValueError(f"Run: seed must be a whole number from 0, got {seed}")
+        self.settings, self.seed = settings, seed
+        self.updates_per_epoch = self.updates(settings, data)
+
+    @classmethod
+    def updates(cls, settings: Any, data: Any) -> int:
+        """Return the number of updates in an epoch.
+
+        Raises:
+            ValueError: If the settings do not go with the data.
+        """
+        raise NotImplementedError(f"{cls.__name__}: say how many updates an epoch has")
+
+    @property
+    def cases(self) -> Mapping[str, int]:
+        """How many cases of each sort the data have, for the record."""
+        raise NotImplementedError(f"{type(self).__name__}: say how many cases there are")
+
+    def batches(self, epoch: int) -> Iterator[Any]:
+        """Yield the epoch's batches in an order that depends on the seed and the epoch alone."""
+        raise NotImplementedError(f"{type(self).__name__}: say what a batch is")
+
+    def loss(self, batch: Any) -> torch.Tensor:
+        """Return the batch's mean loss, from which the gradient is taken."""
+        raise NotImplementedError(f"{type(self).__name__}: say what is to become small")
+
+    def measure(self) -> Mapping[str, float | np.ndarray | torch.Tensor]:
+        """Measure the model as it is at test time: numbers, and arrays worth keeping.
+
+        Called in ``eval()`` and without gradients. NaN says that there is nothing to measure yet.
+        An array has one shape at all times.
+        """
+        raise NotImplementedError(f"{type(self).__name__}: say what is measured")
+
+    def update(self, batch: Any) -> torch.Tensor:
+        """Take one step of the optimizer; return the batch's mean loss before it."""
+        loss = self.loss(batch)
+        # Zeroed where they lie: gradients may be views of one tensor.
+        self.optimizer.zero_grad(set_to_none=False)
+        loss.backward()
+        self.optimizer.step()
+        return loss.detach()
+
+    def advance(self, epoch: int, first: int, last: int) -> Iterator[tuple[int, torch.Tensor]]:
+        """Take updates ``first + 1`` to ``last`` of an epoch; yield 50 at a time.
+
+        Yields how many were taken, and the sum of their batches' mean loss in float64.
+        """
+        if first == 0:
+            self._batches = self.batches(epoch)
+        while first < last:
+            count, total = min(50, last - first), 0
+            for batch in itertools.islice(self._batches, count):
+                # Summed where it lies: reading a number here would stop a GPU at every update.
+                total = self.update(batch).double() + total
+            yield count, total
+            first += count
+
+    # Where an experiment has faster ways to compute an update.
+
+    @classmethod
+    def check(cls, settings: Sequence[Settings], device: str, **options: Any) -> None:
+        """Refuse what cannot run here before data are asked for."""
+
+    @classmethod
+    def side_by_side(cls, device: torch.device, **options: Any) -> int:
+        """Return how many seeds to train in one batched model."""
+        return 1
+
+    @classmethod
+    def lay_together(cls, runs: Sequence[Run]) -> None:
+        """Let runs that differ in the seed alone advance in one batched model."""

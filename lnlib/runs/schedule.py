@@ -1,0 +1,250 @@
+"""Many runs, each to its record: over settings and seeds, by one process or by several ranks."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import itertools
+import math
+import os
+import shlex
+import sys
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from tqdm import tqdm
+
+from lnlib import _files
+from lnlib.runs import checkpoint, ranks, record
+from lnlib.runs.experiment import Experiment
+from lnlib.runs.run import Run
+from lnlib.runs.settings import Settings, check_different, check_runs, words
+from lnlib.runs.train import Point, resolve_device, train
+
+
+def record_runs(
+    experiment: Experiment,
+    settings: Sequence[Settings],
+    seeds: Sequence[int],
+    *,
+    out: Path,
+    device: str = "auto",
+    again: bool = False,
+    **options: Any,
+) -> list[Path]:
+    """Run every pair of settings and seed that has no record yet, with a bar and checkpoints.
+
+    A checkpoint of each run under way lies in ``.checkpoints`` beside its record until that is
+    written; a call after a break goes on from there. Several processes that ``torchrun`` has
+    started share the runs: see :mod:`lnlib.runs.ranks`.
+
+    Args:
+        experiment: What is run.
+        settings: One for each kind of run, all on the same data.
+        seeds: Seeds for each of them.
+        out: Folder of the records; each experiment has one of its own in it.
+        device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
+        again: Run again what is already recorded, and drop checkpoints that cannot be used.
+        **options: For the run, beside seed and device: ``step``, where an experiment has several,
+            by default the fastest here.
+
+    Returns:
+        The records' paths, one for each run, new or not.
+
+    Raises:
+        ValueError: If a record of the same name has other settings, and ``again`` is not given; if
+            runs cannot be asked for together or their records cannot be written; and at the end,
+            when all other runs are recorded, if a record is damaged.
+    """
+    kind = experiment.run()
+    if experiment.steps:
+        options = {"step": "auto"} | options
+    kind.check(settings, device, **options)
+    check_runs(settings, seeds)
+    team = ranks.join(resolve_device(device))
+    runs = [
+        (one, seed, record.place(out, experiment.name, experiment.stem(one, seed)))
+        for seed in seeds
+        for one in settings
+    ]
+    check_different("record_runs: records", [path.name for *_, path in runs])
+    loaded = functools.cache(lambda: experiment.load(settings[0]))
+    asked = zlib.crc32(repr([run[:2] for run in runs]).encode())
+
+    damaged: list[str] = []
+
+    def is_due(*run: Any) -> bool:
+        try:
+            return not _is_recorded(*run)
+        except record.BadRecord as error:  # no reason to keep the others waiting
+            damaged.append(str(error))
+            return False
+
+    def paths() -> list[Path]:
+        if damaged:
+            raise record.BadRecord("\n".join(damaged))
+        return [path for *_, path in runs]
+
+    def decide() -> list[int]:
+        for folder in {path.parent for *_, path in runs}:
+            for pattern in ("*.json", "*.npz"):
+                _files.sweep(folder, pattern)
+            _files.sweep(folder / checkpoint.FOLDER, "*.pt")
+        for *_, path in runs:
+            checkpoint.drop_outlived(path)
+        due = [again or is_due(*run) for run in runs]
+        for *_, path in itertools.compress(runs, due):
+            record.check_writable(path)
+            record.check_writable(checkpoint.place(path))
+        if any(due):
+            loaded()  # before other ranks do: it may have to be downloaded
+        # Seeds that a GPU trains side by side must be equally far.
+        most = kind.side_by_side(team.device, **options)
+        epochs = (checkpoint.epochs_kept(*run) if most > 1 else 0 for run in runs)
+        stands = [1 + done if is_due else 0 for is_due, done in zip(due, epochs, strict=True)]
+        return [asked, most, *stands]
+
+    asked_first, most, *stands = team.agree(decide, 2 + len(runs))
+    if asked != asked_first:
+        raise ValueError(
+            f"rank {team.rank} was asked for other runs than rank 0; start all ranks with one "
+            "command, and name --epochs and --seeds if not every machine has a GPU"
+        )
+    todo = [run for run, stand in zip(runs, stands, strict=True) if stand]
+    if (done := len(runs) - len(todo) - len(damaged)) and team.rank == 0:
+        print(f"{done} of {len(runs)} runs are recorded already in {out}.")
+    if not todo:
+        return paths()
+    for sentence in damaged:
+        print(sentence, file=sys.stderr)
+    data = loaded()
+
+    def updates(unit: ranks.Unit) -> int:
+        return sum(one.epochs * kind.updates(one, data) for one, *_ in unit)
+
+    def train_unit(unit: ranks.Unit, count: ranks.Count) -> Iterator[tuple[Path, dict[str, Any]]]:
+        one, seeds = unit[0][0], " ".join(str(seed) for _, seed, _ in unit)
+        label = experiment.label.format(**vars(one))
+        bar.set_description(f"{team.label}{label}, seed {seeds}")
+        group = [kind(one, data, seed=seed, device=team.device, **options) for _, seed, _ in unit]
+        if len(unit) > 1:
+            kind.lay_together(group)
+        loops = [
+            train(
+                run,
+                epochs=one.epochs,
+                first_epoch_points=one.first_epoch_points,
+                checkpoint=checkpoint.place(path),
+                again=again,
+                on_update=count,
+            )
+            for run, (*_, path) in zip(group, unit, strict=True)
+        ]
+        curves = []
+        for points in zip(*loops, strict=True):
+            curves.append(points)
+            bar.set_postfix_str(_head(experiment, points[0]))
+        for run, points, (*_, path) in zip(group, zip(*curves, strict=True), unit, strict=True):
+            yield path, _record(run, data, list(points), team.device, out, len(unit))
+
+    most = min(most, math.ceil(len(todo) / team.size))  # work for all ranks
+    units = _units(todo, [stand for stand in stands if stand], most)
+    if team.size > 1:
+        units.sort(key=updates, reverse=True)  # the longest first, so that all end together
+    if team.rank == 0:
+        alone = _without_gpu(experiment, todo) if device == "auto" else ""
+        print(f"{len(todo)} runs on {team}; records go to {out}.{alone}")
+    with tqdm(
+        total=updates(todo),
+        unit="update",
+        smoothing=0.05,
+        dynamic_ncols=True,
+        disable=team.rank > 0,
+    ) as bar:
+        team.work(units, train_unit, checkpoint.drop, bar)
+    return paths()
+
+
+def _head(experiment: Experiment, point: Point) -> str:
+    """Say where a run stands: its epoch, and the measure that the experiment puts first."""
+    name, value = experiment.head, point[experiment.head]
+    unit = experiment.unit(name)
+    shown = f"{value:.2%}" if unit == "fraction" else f"{value:.4g} {unit}"
+    return f"epoch {point['epoch']:.2f}, {name.replace('_', ' ')} {shown}"
+
+
+def _units(todo: ranks.Unit, stands: list[int], most: int) -> list[ranks.Unit]:
+    """Put runs together that differ in the seed alone and are equally far, at most so many."""
+    alike: dict[Any, ranks.Unit] = {}
+    for (one, seed, path), stand in zip(todo, stands, strict=True):
+        alike.setdefault((one, stand) if most > 1 else path, []).append((one, seed, path))
+    return [runs[k : k + most] for runs in alike.values() for k in range(0, len(runs), most)]
+
+
+def _is_recorded(settings: Settings, seed: int, path: Path) -> bool:
+    """Say whether a run has its record, and refuse a record of other settings."""
+    if not os.path.exists(path):  # unlike Path.exists, False where a name is too long
+        return False
+    found = record.read(path)
+    kept, asked = found["settings"] | {"seed": found["seed"]}, settings.as_dict() | {"seed": seed}
+    if kept != asked:
+        differs = {k: f"{kept.get(k)}, asked {v}" for k, v in asked.items() if kept.get(k) != v}
+        raise ValueError(
+            f"{path} is recorded with other settings ({differs}); "
+            "add --again to replace it, or choose another --out"
+        )
+    return True
+
+
+def _without_gpu(experiment: Experiment, todo: ranks.Unit) -> str:
+    """Say that there is no GPU, and how long the runs took when the book's were made on a CPU."""
+    if torch.cuda.is_available():
+        return ""
+    seconds = 0.0
+    for one, *_ in todo:
+        path = record.place(record.folder(), experiment.name, experiment.stem(one, 0))
+        try:
+            kept = record.read(path)
+        except record.BadRecord:
+            kept = None
+        usual = one.as_dict() | {"epochs": kept and kept["settings"]["epochs"]}
+        if not kept or kept["settings"] != usual or "CPU" not in kept["provenance"]["device"]:
+            return " No GPU was found: the bar says within a minute how long the CPU takes."
+        seconds += kept["provenance"]["wall_s"] / usual["epochs"] * one.epochs
+    long = datetime.timedelta(seconds=math.ceil(seconds))
+    return f" No GPU was found: at the speed of the book's own CPU runs they take {long} (h:mm:ss)."
+
+
+def _record(
+    run: Run,
+    data: Any,
+    points: list[Point],
+    device: torch.device,
+    out: Path,
+    together: int = 1,
+) -> dict[str, Any]:
+    experiment = run.experiment
+    # The wall time of runs that were trained together is that of them all.
+    shared = {"seeds_together": together} if together > 1 else {}
+    where = [
+        *words("device", str(device)),
+        *words("threads", torch.get_num_threads()),
+        *words("out", str(out)),
+    ]
+    command = shlex.join([*experiment.command(run.settings, run.seed, run.step), *where])
+    made = record.provenance(device=device, wall_s=points[-1]["wall_s"], command=command)
+    return {
+        "format": record.FORMAT,
+        "experiment": experiment.name,
+        "paper": dict(experiment.paper),
+        "settings": run.settings.as_dict(),
+        "seed": run.seed,
+        "data": {"name": data.name, "sha256": data.sha256, "cases": dict(run.cases)},
+        "curves": record.curves(points, x="epoch"),
+        "arrays": record.arrays(points),
+        "units": {name: experiment.unit(name) for name in points[0]},
+        "provenance": made | {"step": run.step} | shared,
+    }

@@ -1,0 +1,44 @@
+"""Records as a table: a row for each kind of run, over its seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+
+def table(
+    records: Sequence[dict[str, Any]], by: Sequence[str], measures: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return how runs end: for each kind, how many seeds it has and what they measure.
+
+    Args:
+        records: As :func:`lnlib.runs.record.read_all` returns them.
+        by: Settings that make runs of one kind.
+        measures: Names of curves.
+
+    Returns:
+        Rows in the order in which their kinds come first, with the settings ``by``, ``seeds`` and,
+        for each measure, ``(mean, lowest, highest)`` at the last point.
+
+    Raises:
+        ValueError: If a kind has two runs of one seed: then ``by`` lacks what sets them apart.
+    """
+    kinds: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for one in records:
+        kinds.setdefault(tuple(str(one["settings"][name]) for name in by), []).append(one)
+    rows = []
+    for kind, runs in kinds.items():
+        seeds = [run["seed"] for run in runs]
+        if len(set(seeds)) < len(seeds):
+            raise ValueError(
+                f"table: runs of one kind must differ in the seed, got {', '.join(kind)} with "
+                f"seeds {sorted(seeds)}; name in `by` what else differs"
+            )
+        row = {name: runs[0]["settings"][name] for name in by} | {"seeds": len(seeds)}
+        for name in measures:
+            ends = np.array([run["curves"][name][-1] for run in runs], float)
+            row[name] = (float(ends.mean()), float(ends.min()), float(ends.max()))
+        rows.append(row)
+    return rows

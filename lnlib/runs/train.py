@@ -1,0 +1,188 @@
+"""The one training loop: it measures as it goes, checkpoints each epoch and resumes from there."""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+import time
+from collections.abc import Callable, Container, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from tqdm import tqdm
+
+from lnlib.runs import checkpoint as checkpoints
+from lnlib.runs.checkpoint import BadCheckpoint
+from lnlib.runs.run import Run
+
+Point = dict[str, Any]  # what is measured at one time: numbers, and arrays
+
+
+class Diverged(RuntimeError):
+    """The loss stopped being a number."""
+
+
+def resolve_device(name: str) -> torch.device:
+    """Turn ``auto`` into the GPU where there is one, and refuse a device that is not there.
+
+    Raises:
+        ValueError: If the device is unknown or not available on this machine.
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    known = re.fullmatch(r"cpu|cuda(?::(0|[1-9]\d?))?", name)
+    if known is None:
+        raise ValueError(f"device must be auto, cpu, cuda or cuda:N, got {name!r}")
+    if name != "cpu":
+        gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if int(known[1] or 0) >= gpus:
+            raise ValueError(
+                f"device {name!r} was asked for, but PyTorch sees {gpus or 'no'} "
+                f"GPU{'s' * (gpus > 1)}; use auto or cpu"
+            )
+    return torch.device(name)
+
+
+def measuring_points(updates_per_epoch: int, points: int) -> list[int]:
+    """Return after which updates of the first epoch to measure: dense at the start, its end last.
+
+    Point k of K comes after the fraction (k / K)^2 of the epoch.
+    """
+    if points < 1:
+        raise ValueError(f"measuring_points: points must be at least 1, got {points}")
+    return sorted(
+        {max(1, round(updates_per_epoch * (k / points) ** 2)) for k in range(1, points + 1)}
+    )
+
+
+def train(
+    run: Run,
+    *,
+    epochs: int,
+    first_epoch_points: int = 20,
+    checkpoint: Path | None = None,
+    again: bool = False,
+    on_update: Callable[[int], None] | None = None,
+) -> Iterator[Point]:
+    """Train, and yield what is measured: before the first update, within epoch 1, after each epoch.
+
+    With ``checkpoint`` the state is saved after each epoch, in one atomic step. A call that finds
+    the file goes on from there: it first yields what had been measured, then continues, and the
+    whole is the curve of an unbroken run, bit for bit on one CPU and number of threads. A checksum
+    of its content is verified before anything of it is used.
+
+    Args:
+        run: Model, optimizer, batches and measures.
+        epochs: How many passes in all, counted from the very start.
+        first_epoch_points: How often to measure within the first epoch.
+        checkpoint: The file to resume from and save to. ``None`` keeps nothing.
+        again: Drop a checkpoint that this run cannot go on from, and start over.
+        on_update: Called with the number of updates since its last call.
+
+    Yields:
+        ``epoch`` (a fraction within the first), the mean training loss since the last point, as
+        the optimizer saw it, under the experiment's own name (NaN at the start), ``wall_s``
+        (seconds spent, resumed parts included) and what ``run.measure()`` returns.
+
+    Raises:
+        Diverged: If the loss is no longer finite.
+        BadCheckpoint: If the checkpoint is damaged, lacks a part, or belongs to other settings or
+            another seed, and ``again`` is not given.
+        OSError: If it cannot be written, as where the disk is full.
+    """
+    run.model.train()
+    points, done, wall = [], 0, 0.0
+    if checkpoint is not None and checkpoint.exists():
+        try:
+            points, done, wall = checkpoints.load(checkpoint, run)
+        except BadCheckpoint as error:
+            if not again:
+                raise BadCheckpoint(f"{error}; add --again to start this run over") from error
+            tqdm.write(f"{error}; this run starts over", file=sys.stderr)
+            checkpoint.unlink()
+        points = [point for point in points if point["epoch"] <= epochs]  # it may be further
+        if done and on_update:
+            on_update(min(done, epochs) * run.updates_per_epoch)
+    yield from points
+    clock = time.perf_counter()
+
+    def point(epoch: float, loss: float) -> Point:
+        measured = _measure(run)
+        # Before the first update NaN says that there is nothing to average yet.
+        if wrong := _wrong(measured, measured if points else (), run.unmeasured):
+            raise Diverged(
+                f"after {epoch:.4g} epochs {wrong}; a smaller learning rate is the likely cure"
+            )
+        spent = wall + time.perf_counter() - clock
+        points.append({"epoch": epoch, run.experiment.loss[0]: loss, "wall_s": spent} | measured)
+        return points[-1]
+
+    if not points:
+        yield point(0.0, math.nan)
+    per_epoch = run.updates_per_epoch
+    for epoch in range(done, epochs):
+        stops = measuring_points(per_epoch, first_epoch_points) if epoch == 0 else [per_epoch]
+        first = 0
+        for last in stops:
+            total = 0
+            for count, losses in run.advance(epoch, first, last):
+                total = losses + total
+                if on_update:
+                    on_update(count)
+            loss = float(total) / (last - first)
+            if not math.isfinite(loss):
+                raise Diverged(
+                    f"the training loss is {loss} after update {last} of epoch "
+                    f"{epoch + 1}; a smaller learning rate is the likely cure"
+                )
+            first, measured = last, point(epoch + last / per_epoch, loss)
+            if last == per_epoch and checkpoint is not None:
+                checkpoints.save(checkpoint, run, points, epoch + 1, points[-1]["wall_s"])
+            yield measured
+
+
+def _measure(run: Run) -> Point:
+    """Return what a run measures, as numbers and NumPy arrays that the experiment speaks of."""
+    run.model.eval()
+    with torch.inference_mode():
+        measured = run.measure()
+    run.model.train()
+    if strange := [name for name in measured if run.experiment.unit(name) is None]:
+        raise TypeError(
+            f"experiment {run.experiment.name}: what is measured must be among its measures and "
+            f"arrays, got {', '.join(strange)}"
+        )
+    return {name: _plain(value) for name, value in measured.items()}
+
+
+def _plain(value: Any) -> float | np.ndarray:
+    value = value.cpu().numpy() if isinstance(value, torch.Tensor) else value
+    return np.array(value) if np.ndim(value) else float(value)
+
+
+def _wrong(measured: Point, strict: Container[str], unmeasured: Container[str]) -> str:
+    """Say which measures are not finite; NaN may stand for "not measured"."""
+    wrong = []
+    for name, value in measured.items():
+        may_be_nan = name not in strict or name in unmeasured
+        bad = np.isinf(value) if may_be_nan else ~np.isfinite(value)
+        if np.any(bad):
+            wrong.append(f"{name} is {np.asarray(value)[np.asarray(bad)].flat[0]}")
+    return ", ".join(wrong)
+
+
+def train_together(runs: Mapping[Any, Run]) -> Iterator[dict[Any, Point]]:
+    """Train side by side and yield where all stand, from name to a point of :func:`train`."""
+    loops = [
+        train(
+            run,
+            epochs=run.settings.epochs,
+            first_epoch_points=run.settings.first_epoch_points,
+        )
+        for run in runs.values()
+    ]
+    for points in zip(*loops, strict=True):
+        yield dict(zip(runs, points, strict=True))

@@ -1,0 +1,102 @@
+"""What experiments say of themselves: their grids are the book's runs, their names are found."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from lnlib import experiments
+from lnlib.__main__ import BOOK, asked, main
+from lnlib.runs import record, schedule, settings
+
+NAMES = experiments.names()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_book_has_the_runs_of_the_grids_and_no_other(name):
+    experiment = experiments.find(name)
+    wanted = [
+        (experiment.stem(one, seed), one.as_dict() | {"seed": seed})
+        for runs, seeds in experiment.book()
+        for one in runs
+        for seed in seeds
+    ]
+    kept = {}
+    for path in (record.folder() / name).glob("*.json"):
+        found = json.loads(path.read_text())
+        kept[path.stem] = found["settings"] | {"seed": found["seed"]}
+    assert len(wanted) == len(dict(wanted)), "two grids ask for one run"
+    assert dict(wanted) == kept
+
+
+def test_the_folders_of_the_book_are_those_of_experiments():
+    assert sorted(p.name for p in record.folder().iterdir() if p.is_dir()) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_experiment_says_what_it_is(name):
+    experiment = experiments.find(name)
+    assert experiment.name == name != BOOK
+    assert {"section"} <= experiment.paper.keys()
+    assert set(settings.manual(experiment.settings)) == set(settings.kinds(experiment.settings))
+    assert experiment.run().experiment is experiment
+    assert all(text.endswith(".") for text in settings.manual(experiment.settings).values())
+
+
+def test_another_name_is_refused():
+    with pytest.raises(ValueError, match=r"name must be one of mnist, .*, got 'draw'"):
+        experiments.find("draw")
+
+
+@pytest.fixture
+def recorded(monkeypatch):
+    """What would be recorded: experiment, settings, seeds, threads, and how."""
+    calls = []
+
+    def note(experiment, runs, seeds, **how):
+        calls.append((experiment.name, runs, list(seeds), torch.get_num_threads(), how))
+
+    before = torch.get_num_threads()
+    monkeypatch.setattr(schedule, "record_runs", note)
+    yield calls
+    torch.set_num_threads(before)
+
+
+def test_the_book_is_recorded_a_grid_at_a_time(recorded, tmp_path):
+    assert main(["replay", BOOK, "--device", "cpu", "--out", str(tmp_path), "--again"]) == 0
+    how = {"out": tmp_path, "device": "cpu", "again": True}
+    grids = [(e.name, runs, list(seeds)) for e in map(experiments.find, NAMES)
+             for runs, seeds in e.book()]  # fmt: skip
+    assert [call[:3] for call in recorded] == grids
+    assert all(call[4] == how for call in recorded)
+    assert {call[3] for call in recorded if call[0] != "mnist"} == {1}
+    del recorded[:]
+    assert main(["replay", BOOK, "--device", "cpu", "--threads", "2"]) == 0
+    assert {call[3] for call in recorded} == {2}
+
+
+def test_on_a_gpu_the_book_is_recorded_longer_and_small_networks_are_left_out(
+    recorded, monkeypatch
+):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    assert main(["replay", BOOK]) == 0
+    assert {call[0] for call in recorded} == {"mnist", "noise"}
+    figure_6, *_ = recorded
+    assert {one.epochs for one in figure_6[1]} == {60}
+    assert figure_6[2] == list(range(10))
+
+
+def test_a_grid_is_what_would_be_typed(tmp_path):
+    typed = "sequence --step row --held-out --learning-rate 3e-4 1e-3 3e-3 1e-2 3e-2 --seeds 0 1 2"
+    found = asked(["replay", *typed.split(), "--out", str(tmp_path)])
+    grids = list(experiments.find("sequence").book())
+    assert (found.settings, found.seeds) in [(runs, list(seeds)) for runs, seeds in grids]
+
+
+def test_make_replay_records_the_book():
+    makefile = (Path(__file__).parents[2] / "Makefile").read_text()
+    recipe = makefile.split("\nreplay:")[1].split("\n\n")[0]
+    assert "-m lnlib replay book --out $(RUNS)" in recipe
+    assert recipe.count("-m lnlib") == 1

@@ -1,0 +1,108 @@
+"""What a reader starts: a race that stops and resumes without losing a step, a step's time."""
+
+import pytest
+import torch
+
+from lnlib import data
+from lnlib.experiments.mnist import live
+from lnlib.experiments.mnist import run as mnist
+from lnlib.explore import LiveRun, choice
+from lnlib.figures import noise
+from lnlib.runs import train
+
+SMALL = {"data": "digits", "hidden": (8, 8)}
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Small products gain nothing from threads, and the tests run side by side."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def small(monkeypatch):
+    monkeypatch.setattr(live, "SMALL", SMALL)
+
+
+def without_time(points):
+    # What is NaN before the first update is not equal to itself.
+    return [{k: v for k, v in p.items() if k != "wall_s" and v == v} for p in points]
+
+
+@pytest.mark.parametrize("given", [{}, {"learning_rate": 0.02}], ids=str)
+def test_a_race_is_the_runs_of_its_norms_and_seeds(small, given):
+    raced = list(live.race(("layer", "batch"), 2, 32, "cpu", epochs=2, **given))
+    for norm in ("layer", "batch"):
+        settings = mnist.Settings(
+            norm=norm, batch_size=32, epochs=2, first_epoch_points=6, **SMALL, **given
+        )
+        for seed in (0, 1):
+            alone = mnist.Run(settings, data.load("digits"), seed=seed, step="manual")
+            expected = list(train.train(alone, epochs=2, first_epoch_points=6))
+            assert without_time(r[norm][seed] for r in raced) == without_time(expected)
+
+
+def test_a_race_that_is_stopped_and_resumed_is_the_unbroken_one(small):
+    def run(norms):
+        for result in live.race(norms, 2, 64, "cpu", epochs=3):
+            run.seen += 1
+            if run.seen == 4:
+                reader.stop()  # as the button does, in the middle
+            yield result
+
+    run.seen = 0
+    reader = LiveRun(
+        run,
+        lambda results, norms: [],
+        {"norms": choice("Norms", {"both": ("layer", "batch")})},
+        title="A race",
+        describe=lambda results, norms: "",
+    )
+    reader.start()
+    reader.wait()
+    assert (reader.state, len(reader.results)) == ("stopped", 4)
+    reader.resume()
+    reader.wait()
+    assert reader.state == "done"
+    whole = list(live.race(("layer", "batch"), 2, 64, "cpu", epochs=3))
+    for norm in ("layer", "batch"):
+        for seed in (0, 1):
+            broken = [r[norm][seed] for r in reader.results]
+            assert without_time(broken) == without_time(r[norm][seed] for r in whole)
+
+
+def test_the_race_is_drawn_to_its_end():
+    assert noise.RACE_EPOCHS == live.EPOCHS
+
+
+def test_the_processor_is_always_among_the_devices():
+    found = live.devices()
+    assert found["the processor"] == "cpu"
+    assert len(found) == 1 + torch.cuda.device_count()
+
+
+def test_a_gpu_is_found_and_named():
+    if not torch.cuda.is_available():
+        pytest.skip("needs a CUDA GPU")
+    name, device = next(iter(live.devices().items()))
+    assert torch.cuda.get_device_name(0) in name
+    assert device == "cuda:0"
+
+
+def test_a_gpu_that_is_not_there_is_refused():
+    if torch.cuda.is_available():
+        pytest.skip("needs a machine without a GPU")
+    with pytest.raises(ValueError, match="PyTorch sees no GPU"):
+        next(live.race(("layer",), device="cuda"))
+
+
+def test_each_way_of_a_step_is_timed_beside_the_floor():
+    results = list(live.time_steps("batch", 4, "cpu", rounds=3, updates=1, hidden=(8,)))
+    assert len(results) == 3
+    for ms in results:
+        assert {"plain", "manual", "floor"} <= set(ms)
+        assert "graph" not in ms  # needs a GPU
+        assert all(value > 0 for value in ms.values())

@@ -1,0 +1,270 @@
+"""Noise in training: every measure against a loop of one's own, and the records."""
+
+import copy
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from lnlib import data
+from lnlib.experiments.mnist import run as mnist
+from lnlib.experiments.noise import run as noise
+from lnlib.experiments.noise.run import CLOUD, COMPANY, NORMS, Run, Settings, forward
+from lnlib.nn.baselines import BatchNorm
+from lnlib.runs import record
+from lnlib.runs.schedule import record_runs
+from lnlib.runs.train import train
+
+SMALL = {"data": "digits", "hidden": (24, 12), "epochs": 1, "first_epoch_points": 2}
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return data.load("digits")
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Small products gain nothing from threads, and the tests run side by side."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def trained(digits, norm, updates=60, **settings):
+    """A replay a few updates on: gains, biases and running averages are no longer at the start."""
+    replay = Run(Settings(norm=norm, **(SMALL | settings)), digits)
+    replay.model.train()
+    for _, batch in zip(range(updates), replay.batches(0), strict=False):
+        replay.update(batch)
+    replay.model.eval()
+    return replay
+
+
+def measured(replay):
+    with torch.inference_mode():
+        return replay.measure()
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_many_batches_at_once_are_one_batch_after_the_other(digits, norm):
+    replay = trained(digits, norm)
+    model = copy.deepcopy(replay.model).double().train()
+    x = replay.x[:20].double()
+    logits, _ = forward(model, x, batch_size=4)
+    expected = torch.cat([model(part) for part in x.split(4)])
+    torch.testing.assert_close(logits, expected, rtol=0, atol=1e-12)
+
+
+def test_given_statistics_are_those_of_batch_norm_at_test_time(digits):
+    model = trained(digits, "batch").model.double()
+    norms = [m for m in model if isinstance(m, BatchNorm)]
+    given = [(m.running_mean, m.running_var) for m in norms]
+    x = torch.from_numpy(digits.x_test).double()
+    torch.testing.assert_close(forward(model, x, given=given)[0], model(x), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_measuring_changes_nothing(digits, norm):
+    replay, twin = trained(digits, norm), trained(digits, norm)
+    measured(replay)
+    assert not replay.model.training
+    for ours, theirs in zip(
+        replay.model.state_dict().values(), twin.model.state_dict().values(), strict=True
+    ):
+        assert torch.equal(ours, theirs)
+    batch = next(replay.batches(1))
+    replay.model.train(), twin.model.train()
+    assert torch.equal(replay.update(batch), twin.update(batch))
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_gradient_noise_is_the_variance_over_the_squared_mean(digits, norm):
+    replay = trained(digits, norm, gradient_batches=50)
+    ratio, length = replay.gradient_noise()
+    model, rows = copy.deepcopy(replay.model).double().train(), []
+    for x, y in replay._probes():
+        model.zero_grad()
+        nn.functional.cross_entropy(model(x.double()), y).backward()
+        rows.append(torch.cat([p.grad.flatten() for p in model.parameters()]))
+    assert len(rows) == 50
+    g = torch.stack(rows)
+    variance = g.var(0, correction=1).sum()
+    signal = g.mean(0).square().sum() - variance / len(g)  # unbiased
+    # float32 against float64; measured 1e-6.
+    assert ratio == pytest.approx((variance / signal).item(), rel=1e-4)
+    assert length == pytest.approx(signal.sqrt().item(), rel=1e-4)
+
+
+def test_gradient_noise_that_hides_the_gradient_is_not_a_number(digits):
+    replay = trained(digits, "none", updates=0, gradient_batches=2)
+    x, y = replay.x[:4], replay.y[:4]
+    # The same cases with the labels of others: the two gradients point apart.
+    with torch.no_grad():
+        for p in replay.model.parameters():
+            p.zero_()
+    opposite = [(x, torch.zeros_like(y)), (x, torch.ones_like(y))]
+    replay._probes = lambda: iter(opposite)
+    assert all(math.isnan(value) for value in replay.gradient_noise())
+
+
+@pytest.mark.parametrize("variance", ["biased", "unbiased"])
+def test_batch_norms_statistics_are_those_of_a_loop(digits, variance):
+    replay = trained(digits, "batch", variance=variance, statistics_cases=402)
+    found = measured(replay)
+    first = replay.model[0].weight.detach().double().numpy()
+    cases = replay._order()[:400].numpy()  # whole batches of 4
+    a = (digits.x_train[cases].astype(float) @ first.T).reshape(-1, 4, 24)
+    mean, std = a.mean((0, 1)), a.std((0, 1))
+    miss = (a.mean(1) - mean) / std
+    # float32 against float64; the cloud keeps three decimals.
+    assert found["miss_1"] == pytest.approx(np.sqrt((miss**2).mean()), rel=1e-4)
+    running = replay.model[1].running_mean.double().numpy()
+    kept = (running - mean) / std
+    assert found["kept_miss_1"] == pytest.approx(np.sqrt((kept**2).mean()), rel=1e-4)
+    assert found["kept_mean_1"] == pytest.approx(kept[0], rel=1e-3)
+    deviations = a.std(1, ddof=int(variance == "unbiased"))[:, 0] / std[0]
+    for k in (0, CLOUD - 1):
+        assert found["mean_1"][k] == pytest.approx(miss[k, 0], abs=6e-4)
+        assert found["std_1"][k] == pytest.approx(deviations[k], abs=6e-4)
+    kept_std = np.sqrt(replay.model[1].running_var[0].item()) / std[0]
+    assert found["kept_std_1"] == pytest.approx(kept_std, rel=1e-4)
+
+
+def test_a_batch_of_four_misses_the_first_mean_by_half_a_deviation(digits):
+    assert measured(trained(digits, "batch"))["miss_1"] == pytest.approx(0.5, abs=0.02)
+
+
+def with_statistics(replay, kind):
+    """Test NLL and error with batch norm's statistics set by PyTorch's own module."""
+    model = copy.deepcopy(replay.model).double()
+    norms = [m for m in model if isinstance(m, BatchNorm)]
+    x, y = replay.x_test.double(), replay.y_test
+    train = replay.x[replay._order()[:1436]].double()
+    if kind == "batches":
+        n = len(x) // 4 * 4
+        x, y = x[:n], y[:n]
+        logits = torch.cat([model.train()(part) for part in x.split(4)])
+    else:
+        for m in norms:  # a cumulative average: batch k gets the weight 1/k
+            m.running_mean.zero_(), m.running_var.zero_()
+        parts = train.split(4) if kind == "averages" else [train]
+        for k, part in enumerate(parts, start=1):
+            for m in norms:
+                m.momentum = 1 / k
+                m.unbiased = m.unbiased and kind == "averages"
+            model.train()(part)
+        logits = model.eval()(x)
+    nll = nn.functional.cross_entropy(logits, y).item()
+    return nll, (logits.argmax(1) != y).double().mean().item()
+
+
+@pytest.mark.parametrize("kind", ["batches", "averages", "true"])
+def test_the_error_with_other_statistics_is_that_of_modules_that_have_them(digits, kind):
+    replay = trained(digits, "batch")
+    found = measured(replay)
+    nll, error = with_statistics(replay, kind)
+    # Over all cases at once the biased and the unbiased variance differ by 1/1436.
+    assert found[f"{kind}_nll"] == pytest.approx(nll, rel=1e-3)
+    assert found[f"{kind}_error"] == pytest.approx(error, abs=0.003)
+
+
+def test_layer_norms_statistics_are_those_of_each_case(digits):
+    replay = trained(digits, "layer")
+    found = measured(replay)
+    first = replay.model[0].weight.detach().double().numpy()
+    a = digits.x_train[replay._order().numpy()].astype(float) @ first.T
+    mean, std = a.mean(1), a.std(1)
+    for k in (0, CLOUD - 1):
+        expected = (mean[k] - mean.mean()) / std.mean()
+        assert found["mean_1"][k] == pytest.approx(expected, abs=6e-4)
+        assert found["std_1"][k] == pytest.approx(std[k] / std.mean(), abs=6e-4)
+
+
+def test_a_case_moves_with_its_batch_under_batch_norm_alone(digits):
+    moved = measured(trained(digits, "batch"))
+    assert all(moved[f"moves_{i}"] > 0.3 for i in (1, 2, 3))
+    still = measured(trained(digits, "layer"))
+    assert all(still[f"moves_{i}"] < 1e-5 for i in (1, 2))  # rounding
+    assert not any(name.startswith("moves") for name in measured(trained(digits, "none")))
+
+
+def test_how_far_a_case_moves_is_that_of_a_loop(digits):
+    replay = trained(digits, "batch")
+    cases, batches = COMPANY
+    a = (replay.x[replay._order()[:cases]] @ replay.model[0].weight.T).detach().double().numpy()
+    seen = np.full((batches, *a.shape), np.nan)
+    for k in range(batches):
+        order = np.random.default_rng([0, k]).permutation(cases)
+        for four in order.reshape(-1, 4):
+            x = a[four]
+            seen[k, four] = (x - x.mean(0)) / np.sqrt(x.var(0, ddof=1) + 1e-5)
+    expected = np.sqrt(seen.var(0, ddof=1).mean())
+    assert measured(replay)["moves_1"] == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_it_trains_as_the_replay_of_figure_6_does(digits, norm):
+    ours = Run(Settings(norm=norm, **SMALL), digits)
+    theirs = mnist.Run(mnist.Settings(norm=norm, batch_size=4, **SMALL), digits)
+    runs = [list(train(r, epochs=1, first_epoch_points=2)) for r in (ours, theirs)]
+    for a, b in zip(*runs, strict=True):
+        assert all(a[name] == b[name] for name in ("train_nll", "test_nll", "test_error"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"norm": "weight"}, "norm must be one of batch, layer, none, got 'weight'"),
+        ({"gradient_batches": 1}, "gradient_batches must be a whole number from 2 .*, got 1"),
+        ({"statistics_cases": 0}, "statistics_cases must be a whole number from 1 .*, got 0"),
+        ({"batch_size": 1}, "batch_size must be at least 2 where norm is batch, got 1"),
+    ],
+)
+def test_settings_that_cannot_be_run_are_refused(wrong, said):
+    with pytest.raises(ValueError, match=said):
+        Settings(**wrong)
+
+
+def test_records_are_written_named_and_not_repeated(tmp_path, capsys):
+    chosen = [Settings(norm=norm, **SMALL) for norm in NORMS]
+    paths = record_runs(noise.EXPERIMENT, chosen, [0], out=tmp_path, device="cpu")
+    assert [p.name for p in paths] == [
+        f"noise-digits-{norm}-b4-hidden-[24, 12]-first-epoch-points-2-seed0.json" for norm in NORMS
+    ]
+    (kept,) = record.read_all("noise", tmp_path, norm="batch")
+    assert {"gradient_noise", "miss_3", "moves_1", "true_nll"} <= set(kept["curves"])
+    points = len(kept["curves"]["epoch"])
+    assert {name: kept["arrays"][name].shape for name in kept["arrays"]} == {
+        f"{what}_{layer}": (points, CLOUD) for what in ("mean", "std") for layer in (1, 2, 3)
+    }
+    assert "replay noise --norm batch --batch-size 4" in kept["provenance"]["command"]
+    capsys.readouterr()
+    record_runs(noise.EXPERIMENT, chosen, [0], out=tmp_path, device="cpu")
+    assert "3 of 3 runs are recorded already" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"batch_size": 361}, "at most 360 .the test cases., .* got 361"),
+        ({"batch_size": 50, "statistics_cases": 40}, "at most 40 .statistics_cases., .* got 50"),
+        ({"batch_size": 401, "norm": "layer"}, "at most 400 .the cases that come in other batches"),
+        ({"batch_size": 800, "norm": "none"}, "at most 718 .half of the training cases., .* 800"),
+    ],
+)
+def test_a_batch_too_large_for_a_measurement_is_refused(digits, wrong, said):
+    with pytest.raises(ValueError, match=said):
+        Run(Settings(**SMALL | {"hidden": (8, 8)} | wrong), digits)
+
+
+def test_the_largest_batches_are_measured_to_the_end(digits):
+    for norm, size in (("batch", 360), ("layer", 400), ("none", 718)):
+        chosen = SMALL | {"hidden": (8, 8), "norm": norm, "batch_size": size}
+        replay = Run(Settings(**chosen), digits)
+        with torch.inference_mode():
+            found = replay.measure()
+        assert all(np.isfinite(v).all() for k, v in found.items() if not k.startswith("gradient"))

@@ -1,0 +1,444 @@
+"""Every setting of every experiment acts as its definition says: runs held against plain loops.
+
+The loops are float64, from the equations: weights, order of the cases, forward pass, Adam, clipping
+and measures. A new field of a ``Settings`` fails here until it has its odd value.
+"""
+
+import dataclasses
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from lnlib import data as data_sets
+from lnlib.data import Dataset
+from lnlib.experiments.mnist import run as mnist
+from lnlib.experiments.noise import run as noise
+from lnlib.experiments.sequence import run as sequence
+from lnlib.experiments.weights import run as weights
+from lnlib.runs import record, train
+from lnlib.runs.schedule import record_runs
+
+EXPERIMENTS = {"mnist": mnist, "noise": noise, "sequence": sequence, "weights": weights}
+SMALL = {"batch_size": 4, "epochs": 1, "first_epoch_points": 2}
+
+
+def cases(name, seed, train=41, test=11, width=9):
+    rng = np.random.default_rng(seed)
+    x, y = rng.random((train + test, width)), rng.integers(0, 3, train + test)
+    y[:3] = 0, 1, 2
+    return Dataset(name, x[:train], y[:train], x[train:], y[train:], "0" * 64)
+
+
+TINY = cases("digits", 1)
+
+
+@pytest.fixture(autouse=True)
+def double():
+    """Networks and their updates in float64, on one thread."""
+    before = torch.get_default_dtype(), torch.get_num_threads()
+    torch.set_default_dtype(torch.float64)
+    torch.set_num_threads(1)
+    yield
+    torch.set_default_dtype(before[0])
+    torch.set_num_threads(before[1])
+
+
+def normalized(a, dim, eps, divisor=0):
+    mean = a.mean(dim, keepdim=True)
+    var = (a - mean).square().sum(dim, keepdim=True) / (a.shape[dim] - divisor)
+    return (a - mean) / (var + eps).sqrt()
+
+
+class Layers:
+    """Section 6.6 by hand: ``params`` in the order in which they are drawn."""
+
+    def __init__(self, s, features, classes, generator):
+        self.s, self.layers, self.params = s, [], []
+        sizes = [features, *s.hidden, classes]
+        for depth, (fan_in, width) in enumerate(itertools.pairwise(sizes)):
+            W = torch.empty(width, fan_in)
+            if s.initialization == "he":
+                W.normal_(0, math.sqrt(2 / fan_in), generator=generator)
+            else:
+                W.uniform_(-(fan_in**-0.5), fan_in**-0.5, generator=generator)
+            last = depth == len(sizes) - 2
+            if not last:
+                W *= getattr(s, "scale", 1.0)
+            norm = "none" if s.norm == "layer" and last else s.norm
+            own = [W, torch.ones(width), torch.zeros(width)]  # weight, gain, bias
+            self.layers.append([norm, own, torch.zeros(width), torch.ones(width)])
+            self.params += own
+        for p in self.params:
+            p.requires_grad_()
+
+    def __call__(self, x, training=False, move=True):
+        s = self.s
+        for depth, layer in enumerate(self.layers):
+            norm, (W, gain, bias), mean, var = layer
+            a = x @ W.T
+            if norm == "weight":
+                a = gain * a / W.square().sum(1).sqrt() + bias
+            elif norm == "none":
+                a = a + bias
+            elif norm == "layer":
+                a = gain * normalized(a, 1, s.eps) + bias
+            elif training:
+                unbiased = s.variance == "unbiased" or (
+                    s.variance == "paper" and s.batch_size < 128
+                )
+                if move:
+                    m, B = s.momentum, len(a)
+                    seen = (a - a.mean(0)).square().sum(0) / (B - 1)
+                    layer[2] = ((1 - m) * mean + m * a.mean(0)).detach()
+                    layer[3] = ((1 - m) * var + m * seen).detach()
+                a = gain * normalized(a, 0, s.eps, int(unbiased)) + bias
+            else:
+                a = gain * (a - mean) / (var + s.eps).sqrt() + bias
+            x = a if depth == len(self.layers) - 1 else torch.where(a > 0, a, 0)
+        return x
+
+
+class Cells:
+    """Sequential digits by hand, with and without the norms of eqs. 4, 20-22, 26-28."""
+
+    def __init__(self, s, features, classes, generator):
+        self.s, H = s, s.hidden
+        self.reads = 1 if s.step == "pixel" else math.isqrt(features)
+        gates, bound = {"lstm": 4, "gru": 3, "rnn": 1}[s.cell], H**-0.5
+        W, U = torch.empty(gates * H, self.reads), torch.empty(gates * H, H)
+        head = torch.empty(classes, H)
+        W.uniform_(-bound, bound, generator=generator)
+        if s.recurrent_init == "uniform":
+            U.uniform_(-bound, bound, generator=generator)
+        else:
+            for square in U.split(H):
+                torch.nn.init.orthogonal_(square, generator=generator)
+        head.uniform_(-bound, bound, generator=generator)
+        drawn = torch.zeros(gates * H)
+        if s.bias_init == "uniform":
+            drawn.uniform_(-bound, bound, generator=generator)
+        if s.norm == "none" and s.cell == "gru":  # z keeps what the paper's replaces
+            for p in (W, U, drawn):
+                p[H : 2 * H] *= -1
+        # What each norm spans; "b" is a bias beside them.
+        kinds = {
+            ("lstm", "paper"): {"i": 4 * H, "h": 4 * H, "c": H, "b": 4 * H},
+            ("lstm", "per_gate"): {"s": 4 * H, "c": H, "b": 4 * H},
+            ("gru", "paper"): {"i": 2 * H, "h": 2 * H, "in": H, "hn": H},
+            ("rnn", "paper"): {"s": H},
+            ("rnn", "parts"): {"i": H, "h": H, "b": H},
+        }[s.cell, s.form]
+        self.p = {"W": W, "U": U, "head": head, "head_b": torch.zeros(classes)}
+        if s.norm == "none":
+            self.p |= {"b_ih": drawn, "b_hh": torch.zeros(gates * H)}
+        else:
+            for name, width in kinds.items():
+                if name != "b":
+                    self.p[f"gain_{name}"] = torch.full((width,), float(s.gain))
+                    self.p[f"bias_{name}"] = torch.zeros(width)
+            if "b" in kinds:
+                self.p["b"] = drawn
+            elif s.cell == "gru":
+                self.p |= {"bias_i": drawn[: 2 * H].clone(), "bias_in": drawn[2 * H :].clone()}
+            else:
+                self.p["bias_s"] = drawn
+        self.params = [p.requires_grad_() for p in self.p.values()]
+
+    def norm(self, name, a, parts=1):
+        rows = [normalized(part, 1, self.s.eps) for part in a.chunk(parts, 1)]
+        return self.p[f"gain_{name}"] * torch.cat(rows, 1) + self.p[f"bias_{name}"]
+
+    def __call__(self, x, training=False):
+        s, p, H = self.s, self.p, self.s.hidden
+        h = c = torch.zeros(len(x), H)
+        for read in x.split(self.reads, 1):
+            wx, uh = read @ p["W"].T, h @ p["U"].T
+            if s.norm == "none":
+                wx, uh = wx + p["b_ih"], uh + p["b_hh"]
+            if s.cell == "rnn":
+                if s.norm == "none":
+                    a = wx + uh
+                elif s.form == "paper":
+                    a = self.norm("s", wx + uh)
+                else:
+                    a = self.norm("i", wx) + self.norm("h", uh) + p["b"]
+                h = a.tanh()
+            elif s.cell == "lstm":
+                if s.norm == "none":
+                    a = wx + uh
+                elif s.form == "paper":
+                    a = self.norm("i", wx) + self.norm("h", uh) + p["b"]
+                else:
+                    a = self.norm("s", wx + uh + p["b"], parts=4)
+                i, f, g, o = a.chunk(4, 1)
+                c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+                h = o.sigmoid() * (c if s.norm == "none" else self.norm("c", c)).tanh()
+            elif s.norm == "none":
+                (rz, n), (urz, un) = wx.split([2 * H, H], 1), uh.split([2 * H, H], 1)
+                r, z = (rz + urz).sigmoid().chunk(2, 1)
+                h = (1 - z) * (n + r * un).tanh() + z * h
+            else:
+                a = self.norm("i", wx[:, : 2 * H]) + self.norm("h", uh[:, : 2 * H])
+                r, z = a.sigmoid().chunk(2, 1)
+                n = self.norm("in", wx[:, 2 * H :]) + r * self.norm("hn", uh[:, 2 * H :])
+                h = (1 - z) * h + z * n.tanh()
+        return h @ p["head"].T + p["head_b"]
+
+
+def nll_of(logits, y):
+    return -(logits.log_softmax(1)[torch.arange(len(y)), y])
+
+
+class ByHand:
+    """A run from its definition: ``points()`` is what ``train`` yields, but for the time."""
+
+    def __init__(self, experiment, s, data, seed):
+        self.experiment, self.s, self.seed = experiment, s, seed
+        x, y, x_test, y_test = (
+            torch.from_numpy(a) for a in (data.x_train, data.y_train, data.x_test, data.y_test)
+        )
+        if getattr(s, "held_out", False):
+            out = torch.arange(len(x)) % 5 == 4
+            x, y, x_test, y_test = x[~out], y[~out], x[out], y[out]
+        self.x, self.y, self.x_test, self.y_test = (
+            x[: s.train_cases],
+            y[: s.train_cases],
+            x_test,
+            y_test,
+        )
+        make = Cells if experiment == "sequence" else Layers
+        generator = torch.Generator().manual_seed(seed)
+        self.net = make(s, x.shape[1], int(data.y_train.max()) + 1, generator)
+        self.moments = [[torch.zeros_like(p), torch.zeros_like(p)] for p in self.net.params]
+        self.t, self.norms, self.turns = 0, [], []
+        self.hidden = [layer[1][0] for layer in getattr(self.net, "layers", [])][:-1]
+        self.walked = [float(W.detach().square().sum()) for W in self.hidden]
+
+    def update(self, x, y):
+        s, loss = self.s, nll_of(self.net(x, True), y).mean()
+        grads = torch.autograd.grad(loss, self.net.params, allow_unused=True)
+        grads = [
+            torch.zeros_like(p) if g is None else g
+            for p, g in zip(self.net.params, grads, strict=True)
+        ]
+        self.norms.append(math.sqrt(sum(float(g.square().sum()) for g in grads)))
+        if getattr(s, "clip", None) is not None:
+            grads = [g * min(1.0, s.clip / (self.norms[-1] + 1e-6)) for g in grads]
+        old = [W.detach().clone() for W in self.hidden]
+        self.t += 1
+        with torch.no_grad():
+            for p, g, moments in zip(self.net.params, grads, self.moments, strict=True):
+                if getattr(s, "optimizer", "adam") == "sgd":
+                    p -= s.learning_rate * g
+                    continue
+                for k, (beta, new) in enumerate(zip(s.adam_betas, (g, g * g), strict=True)):
+                    moments[k] = beta * moments[k] + (1 - beta) * new
+                m, v = (moments[k] / (1 - s.adam_betas[k] ** self.t) for k in (0, 1))
+                p -= s.learning_rate * m / (v.sqrt() + s.adam_eps)
+        turns = []
+        for k, (a, W) in enumerate(zip(old, self.hidden, strict=True)):
+            b = W.detach()
+            self.walked[k] += float((b - a).square().sum())
+            cosine = float((a * b).sum() / (a.norm() * b.norm()))
+            turns.append(math.degrees(math.acos(min(1.0, cosine))))
+        self.turns.append(turns)
+        return float(loss.detach())
+
+    def measure(self):
+        n = min(self.s.measured_cases, len(self.x_test))
+        with torch.no_grad():
+            logits = self.net(self.x_test)
+            found = {
+                "train_nll": float(nll_of(self.net(self.x[:n]), self.y[:n]).mean()),
+                "test_nll": float(nll_of(logits, self.y_test).mean()),
+                "test_error": float((logits.argmax(1) != self.y_test).double().mean()),
+            }
+        if self.experiment == "sequence":
+            found["gradient_norm"] = float(np.mean(self.norms)) if self.norms else math.nan
+        if self.experiment == "weights":
+            turns = np.mean(self.turns, 0) if self.turns else [math.nan] * len(self.hidden)
+            for k, W in enumerate(self.hidden):
+                found[f"length_{k + 1}"] = float(W.detach().square().sum().sqrt())
+                found[f"square_{k + 1}"] = math.sqrt(self.walked[k])
+                found[f"turn_{k + 1}"] = turns[k]
+        if self.experiment == "noise":
+            found |= self.noise()
+        self.norms, self.turns = [], []
+        return found
+
+    def noise(self):
+        s, B = self.s, self.s.batch_size
+        order = np.random.default_rng([self.seed, 0, 1]).permutation(len(self.x))
+        batches = order[: min(s.gradient_batches, len(self.x) // B) * B].reshape(-1, B)
+        rows = []
+        for batch in batches:
+            loss = nll_of(self.net(self.x[batch], True, move=False), self.y[batch]).mean()
+            grads = torch.autograd.grad(loss, self.net.params, allow_unused=True)
+            rows.append(torch.cat([g.flatten() for g in grads if g is not None]))
+        g = torch.stack(rows)
+        variance = g.var(0, correction=1).sum()
+        signal = float(g.mean(0).square().sum() - variance / len(g))
+        found = {"gradient_noise": math.nan, "gradient_length": math.nan}
+        if signal > 0:
+            found = {
+                "gradient_noise": float(variance) / signal,
+                "gradient_length": math.sqrt(signal),
+            }
+        if s.norm == "batch":
+            W = self.hidden[0].detach()
+            cases = min(s.statistics_cases, len(self.x)) // B * B
+            a = (self.x[order[:cases]] @ W.T).reshape(-1, B, len(W))
+            std = a.flatten(0, 1).std(0, correction=0)
+            found["miss_1"] = float(((a.mean(1) - a.mean((0, 1))) / std).square().mean().sqrt())
+            known = order[: len(self.x) // B * B]
+            a, seen = self.x[known] @ W.T, []
+            for k in range(noise.COMPANY[1]):
+                moved = np.random.default_rng([self.seed, k]).permutation(len(known))
+                place = torch.empty_like(a)
+                for four in moved.reshape(-1, B):
+                    place[four] = normalized(a[four], 0, s.eps, int(s.variance != "biased"))
+                seen.append(place)
+            found["moves_1"] = float(torch.stack(seen).var(0, correction=1).mean().sqrt())
+        return found
+
+    def points(self):
+        per_epoch, found = len(self.x) // self.s.batch_size, [{"epoch": 0.0, "batch_nll": math.nan}]
+        found[0] |= self.measure()
+        for epoch in range(self.s.epochs):
+            K = self.s.first_epoch_points if epoch == 0 else 1
+            stops = sorted({max(1, round(per_epoch * (k / K) ** 2)) for k in range(1, K + 1)})
+            order = np.random.default_rng([self.seed, epoch]).permutation(len(self.x))
+            losses = []
+            for u in range(per_epoch):
+                batch = order[u * self.s.batch_size : (u + 1) * self.s.batch_size]
+                losses.append(self.update(self.x[batch], self.y[batch]))
+                if u + 1 in stops:
+                    point = {"epoch": epoch + (u + 1) / per_epoch, "batch_nll": np.mean(losses)}
+                    found.append(point | self.measure())
+                    losses = []
+        return found
+
+
+def run(experiment, s, data=TINY, seed=3):
+    replay = EXPERIMENTS[experiment].Run(s, data, seed=seed)
+    points = train.train(replay, epochs=s.epochs, first_epoch_points=s.first_epoch_points)
+    return [{k: v for k, v in p.items() if k != "wall_s"} for p in points]
+
+
+def like(found, expected, **close):
+    """Say whether all that was worked out by hand was measured, NaN where nothing is to be."""
+    return len(found) == len(expected) and all(
+        name in f and f[name] == pytest.approx(value, nan_ok=True, **close)
+        for f, e in zip(found, expected, strict=True)
+        for name, value in e.items()
+    )
+
+
+LAYERS = {"hidden": (6, 5), "data": "digits", "learning_rate": 0.02}
+ADAM = {"learning_rate": 0.05, "adam_betas": (0.6, 0.8), "adam_eps": 0.02}
+COUNTED = {
+    "batch_size": 3,
+    "epochs": 2,
+    "train_cases": 22,
+    "measured_cases": 3,
+    "first_epoch_points": 3,
+}
+OF_LAYERS = {**COUNTED, **ADAM, "hidden": (4, 7, 3), "initialization": "he"}
+OF_BATCH = {"eps": 0.3, "variance": "biased", "momentum": 0.37}
+# Each odd value with what it needs to act; a field may have several.
+ODD = {
+    "mnist": [
+        *(({"norm": "layer"}, {name: odd}) for name, odd in OF_LAYERS.items()),
+        *(({"norm": "batch"}, {name: odd}) for name, odd in OF_BATCH.items()),
+        *(({"norm": "layer"}, {"norm": norm}) for norm in ("none", "batch", "weight")),
+        ({"norm": "layer"}, {"eps": 0.3}),
+        ({"norm": "batch", "variance": "biased"}, {"variance": "unbiased"}),
+    ],
+    "noise": [
+        *(({"norm": "layer"}, {name: odd}) for name, odd in OF_LAYERS.items()),
+        *(({"norm": "batch"}, {name: odd}) for name, odd in OF_BATCH.items()),
+        *(({"norm": "batch"}, {"norm": norm}) for norm in ("none", "layer")),
+        ({"norm": "batch"}, {"batch_size": 5}),
+        ({"norm": "batch"}, {"statistics_cases": 21}),
+        ({"norm": "layer"}, {"gradient_batches": 3}),
+    ],
+    "sequence": [
+        *(({}, {name: odd}) for name, odd in {**COUNTED, **ADAM}.items()),
+        ({}, {"cell": "gru"}),
+        ({}, {"cell": "lstm"}),
+        ({"cell": "gru", "norm": "none"}, {"bias_init": "uniform"}),
+        ({"cell": "lstm", "norm": "none"}, {"recurrent_init": "orthogonal"}),
+        ({"cell": "lstm"}, {"form": "per_gate"}),
+        ({}, {"norm": "none"}),
+        ({}, {"step": "pixel"}),
+        ({}, {"hidden": 7}),
+        ({}, {"gain": 0.3}),
+        ({}, {"form": "parts"}),
+        ({}, {"recurrent_init": "orthogonal"}),
+        ({}, {"bias_init": "uniform"}),
+        ({}, {"clip": 0.05}),
+        ({"clip": 0.05}, {"clip": None}),
+        ({}, {"eps": 0.3}),
+        ({}, {"held_out": True}),
+    ],
+    "weights": [
+        *(({"optimizer": "adam"}, {name: odd}) for name, odd in OF_LAYERS.items()),
+        *(({"norm": "batch"}, {name: odd}) for name, odd in OF_BATCH.items()),
+        ({"norm": "layer"}, {"eps": 0.3}),
+        ({"norm": "layer"}, {"norm": "none"}),
+        ({"norm": "layer"}, {"norm": "batch"}),
+        ({}, {"optimizer": "adam"}),
+        ({}, {"learning_rate": 0.3}),
+        ({"norm": "layer"}, {"scale": 2.5}),
+        ({"norm": "none"}, {"scale": 0.7}),
+    ],
+}
+BASE = {
+    "mnist": SMALL | LAYERS,
+    "noise": SMALL | LAYERS | {"statistics_cases": 40, "gradient_batches": 9},
+    "sequence": SMALL
+    | {"cell": "rnn", "hidden": 5, "learning_rate": 0.02, "clip": 1.0, "bias_init": "zeros"},
+    "weights": SMALL | LAYERS | {"norm": "layer", "optimizer": "sgd"},
+}
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_every_setting_has_an_odd_value_here(experiment):
+    fields = {field.name for field in dataclasses.fields(EXPERIMENTS[experiment].Settings)}
+    assert {name for _, odd in ODD[experiment] for name in odd} | {"data"} == fields
+
+
+@pytest.mark.parametrize(
+    ("experiment", "needs", "odd"),
+    [(experiment, *pair) for experiment, pairs in ODD.items() for pair in pairs],
+    ids=str,
+)
+def test_an_odd_setting_acts_as_its_definition_says(experiment, needs, odd):
+    kind = EXPERIMENTS[experiment].Settings
+    chosen, usual = kind(**BASE[experiment] | needs | odd), kind(**BASE[experiment] | needs)
+    assert chosen != usual
+    found, expected = run(experiment, chosen), ByHand(experiment, chosen, TINY, 3).points()
+    # Double precision; a turn by way of the arc cosine loses half of it.
+    assert like(found, expected, rel=1e-6, abs=1e-9)
+    assert not like(found, ByHand(experiment, usual, TINY, 3).points(), rel=1e-3, abs=1e-6)
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_the_data_set_is_the_one_that_is_named(experiment, tmp_path, monkeypatch):
+    both = {"digits": TINY, "mnist": cases("mnist", 2)}
+    monkeypatch.setattr(data_sets, "load", both.get)
+    expected = {}
+    for name, data in both.items():
+        chosen = EXPERIMENTS[experiment].Settings(**BASE[experiment] | {"data": name})
+        described = EXPERIMENTS[experiment].EXPERIMENT
+        (path,) = record_runs(described, [chosen], [3], out=tmp_path, device="cpu")
+        kept = record.read(path)
+        assert kept["data"]["name"] == kept["settings"]["data"] == name
+        expected[name] = ByHand(experiment, chosen, data, 3).points()
+        # Five digits are kept.
+        by_hand = [p["test_nll"] for p in expected[name]]
+        assert kept["curves"]["test_nll"] == pytest.approx(by_hand, rel=1e-4)
+    assert not like(expected["mnist"], expected["digits"], rel=1e-3)

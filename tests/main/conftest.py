@@ -1,0 +1,44 @@
+"""What is typed, short enough to be run in a test, and how it is refused."""
+
+import re
+
+import pytest
+
+from lnlib.__main__ import main
+
+SHORT = {  # a run of a tenth of a second
+    "mnist": "--data digits --norm batch --batch-size 400 --hidden 8 --step plain",
+    "noise": "--data digits --norm batch --batch-size 300 --hidden 8 --step plain",
+    "sequence": "--cell rnn --norm layer --batch-size 400 --hidden 8",
+    "weights": "--norm layer --optimizer sgd --scale 1 --batch-size 400 --hidden 8",
+}
+
+
+@pytest.fixture
+def short():
+    """From an experiment and a folder to the command of a short run."""
+
+    def typed(experiment, out, *more):
+        always = f"replay {experiment} {SHORT[experiment]} --epochs 1 --seeds 0 --device cpu"
+        one = "--threads 1 --first-epoch-points 1"
+        return [*always.split(), *one.split(), "--out", str(out), *more]
+
+    return typed
+
+
+@pytest.fixture
+def refused(capsys):
+    """Run what is to be refused; return the one sentence that it says."""
+
+    def said_of(arguments):
+        try:
+            status = main(arguments)
+        except SystemExit as end:
+            status = end.code
+        said = capsys.readouterr()
+        assert status == (2 if "; see python -m lnlib" in said.err else 1)
+        assert said.out == ""
+        assert re.fullmatch(r"lnlib[ :][^\n]+\n", said.err), said.err
+        return said.err
+
+    return said_of

@@ -1,0 +1,272 @@
+"""What is typed, what is run, and the command in a record."""
+
+import dataclasses
+import functools
+import json
+import shlex
+import types
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import settings as tries
+from hypothesis import strategies as st
+
+from lnlib import experiments
+from lnlib.__main__ import asked, main
+from lnlib.experiments.sequence import run as sequence
+from lnlib.experiments.weights import run as weights
+from lnlib.runs import record, schedule
+
+EXPERIMENTS = experiments.names()
+
+
+def kind(experiment):
+    return experiments.find(experiment).settings
+
+
+# Settings -> command -> settings.
+
+real = functools.partial(st.floats, allow_nan=False, allow_infinity=False)
+count = st.integers(1, 10**9)
+positive = real(min_value=0, exclude_min=True)
+not_negative = real(min_value=0)
+decay = real(min_value=0, max_value=1, exclude_max=True)
+LAYERS = {
+    "norm": st.sampled_from(["none", "batch", "layer", "weight"]),
+    "batch_size": st.integers(2, 10**9),
+    "epochs": count,
+    "data": st.sampled_from(["mnist", "digits"]),
+    "hidden": st.lists(count, min_size=1, max_size=4).map(tuple),
+    "train_cases": count,
+    "learning_rate": positive,
+    "adam_betas": st.tuples(decay, decay),
+    "adam_eps": not_negative,
+    "eps": not_negative,
+    "variance": st.sampled_from(["paper", "biased", "unbiased"]),
+    "momentum": real(min_value=0, max_value=1),
+    "initialization": st.sampled_from(["uniform", "he"]),
+    "measured_cases": count,
+    "first_epoch_points": count,
+}
+THREE = {"norm": st.sampled_from(["none", "batch", "layer"])}
+ANY = {
+    "mnist": LAYERS,
+    "noise": LAYERS
+    | THREE
+    | {"gradient_batches": st.integers(2, 10**9), "statistics_cases": count},
+    "weights": LAYERS | THREE | {"optimizer": st.sampled_from(["sgd", "adam"]), "scale": positive},
+    "sequence": {
+        "cell": st.sampled_from(sequence.CELLS),
+        "norm": st.sampled_from(["none", "layer"]),
+        "step": st.sampled_from(["row", "pixel"]),
+        "data": st.sampled_from(["digits", "mnist"]),
+        "hidden": count,
+        "learning_rate": st.none() | positive,
+        "gain": real(),
+        "form": st.sampled_from(["paper", "carried", "per_gate", "draw", "parts"]),
+        "recurrent_init": st.sampled_from(["uniform", "orthogonal"]),
+        "bias_init": st.sampled_from(["zeros", "uniform"]),
+        "clip": st.none() | positive,
+        "held_out": st.booleans(),
+    }
+    | {
+        name: LAYERS[name]
+        for name in LAYERS.keys() - {"norm", "data", "hidden", "learning_rate"}
+        if name not in ("variance", "momentum", "initialization")
+    },
+}
+
+
+NAMES = st.text("runs -='\"$\\/.~#\n\té∞", min_size=1, max_size=12)
+
+
+@st.composite
+def runs(draw, experiment):
+    """Any settings that can be run: each field as usual or not."""
+    fields = [field.name for field in dataclasses.fields(kind(experiment))]
+    chosen = draw(st.sets(st.sampled_from(fields)))
+    values = {name: draw(ANY[experiment][name]) for name in fields if name in chosen}
+    if experiment == "sequence":
+        if values.get("norm") == "none":
+            values = {k: v for k, v in values.items() if k not in ("gain", "form")}
+        elif values.get("form", "paper") not in sequence.FORMS[values.get("cell", "lstm")]:
+            del values["form"]
+    return kind(experiment)(**values)
+
+
+def recorded_command(experiment, chosen, seed, *, step, device, threads, out):
+    """The command that a record of this run would name."""
+    described = experiments.find(experiment)
+    run = types.SimpleNamespace(
+        experiment=described, settings=chosen, seed=seed, step=step, cases={"train": 3}
+    )
+    made = types.SimpleNamespace(name="digits", sha256="0" * 64)
+    points = [{"epoch": 0.0, "wall_s": 1.0}]
+    before = torch.get_num_threads, record.device_name, record._commit
+    try:
+        torch.get_num_threads = lambda: threads
+        record.device_name, record._commit = str, lambda: "abc"
+        kept = schedule._record(run, made, points, torch.device(device), out)
+    finally:
+        torch.get_num_threads, record.device_name, record._commit = before
+    record.check(kept)
+    return json.loads(json.dumps(kept))["provenance"]["command"]
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_any_settings_can_be_drawn(experiment):
+    fields = {field.name for field in dataclasses.fields(kind(experiment))}
+    assert set(ANY[experiment]) == fields
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+@tries(deadline=None, max_examples=60)
+@given(drawn=st.data())
+def test_the_recorded_command_asks_for_the_run_and_nothing_else(experiment, drawn):
+    chosen = drawn.draw(runs(experiment))
+    seed = drawn.draw(st.integers(0, 10**18 - 1))
+    how = {
+        "step": drawn.draw(st.sampled_from(["plain", "manual", "compiled", "graph"])),
+        "device": drawn.draw(st.sampled_from(["cpu", "cuda", "cuda:1"])),
+        "threads": drawn.draw(st.integers(1, 1024)),
+        "out": Path(drawn.draw(NAMES)),
+    }
+    start, *typed = shlex.split(recorded_command(experiment, chosen, seed, **how))
+    assert [start, *typed[:2]] == ["python", "-m", "lnlib"]
+    read = asked(typed[2:])
+    assert read.experiment == experiment
+    assert read.settings == [chosen]
+    assert read.settings[0].as_dict() == chosen.as_dict()
+    assert read.seeds == [seed]
+    assert read.threads == how.pop("threads")
+    if experiment not in ("mnist", "noise"):
+        del how["step"]
+    assert read.options == how | {"again": False}
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_the_command_of_the_usual_settings_asks_for_them(experiment):
+    chosen, how = kind(experiment)(), {"step": "plain", "device": "cpu", "threads": 1}
+    command = recorded_command(experiment, chosen, 0, out=Path("runs"), **how)
+    assert asked(shlex.split(command)[3:]).settings == [chosen]
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_every_record_of_the_book_has_the_name_and_the_command_of_its_settings(experiment):
+    paths = sorted(record.folder().glob(f"{experiment}/*.json"))
+    described = experiments.find(experiment)
+    assert paths
+    for path in paths:
+        kept = json.loads(path.read_text())
+        chosen = kind(experiment)(**kept["settings"])
+        assert chosen.as_dict() == kept["settings"]
+        assert described.stem(chosen, kept["seed"]) == path.stem
+        new = asked(described.command(chosen, kept["seed"], "manual")[3:])
+        old = asked(shlex.split(kept["provenance"]["command"])[3:])
+        assert new.settings == old.settings == [chosen]
+        assert new.seeds == old.seeds == [kept["seed"]]
+
+
+def test_two_settings_never_share_a_record():
+    near = [weights.Settings(scale=1.0), weights.Settings(scale=1.0 + 2**-40)]
+    assert len({weights.EXPERIMENT.stem(chosen, 0) for chosen in near}) == 2
+
+
+# What is run.
+
+
+def test_what_is_not_given_is_the_books_runs(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    found = asked(["replay", "mnist"])
+    assert [(s.batch_size, s.norm, s.epochs) for s in found.settings] == [
+        (size, norm, 20) for size in (4, 128) for norm in ("layer", "batch", "none")
+    ]
+    assert (found.seeds, found.threads) == ([0, 1, 2], None)
+    assert found.options == {
+        "out": Path("runs"), "device": "auto", "again": False, "step": "auto",
+    }  # fmt: skip
+    assert asked(["replay", "mnist", "--data", "digits"]).settings[0].hidden == (200, 200)
+    assert [s.norm for s in asked(["replay", "noise"]).settings] == ["batch", "layer", "none"]
+    found = asked(["replay", "sequence"])
+    assert [(s.cell, s.norm) for s in found.settings] == [
+        (cell, norm) for cell in sequence.CELLS for norm in ("none", "layer")
+    ]
+    assert found.seeds == [0, 1, 2, 3, 4]
+    found = asked(["replay", "weights"]).settings
+    assert [(s.optimizer, s.scale) for s in found[::3]] == [
+        ("sgd", 1.0), ("sgd", 0.25), ("sgd", 4.0), ("sgd", 16.0), ("adam", 1.0),
+    ]  # fmt: skip
+    assert len(found) == 15
+
+
+def test_a_gpu_runs_the_whole_of_figure_6(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    found = asked(["replay", "mnist"])
+    assert {s.epochs for s in found.settings} == {60}
+    assert found.seeds == list(range(10))
+    for typed, epochs, seeds in [
+        ("--epochs 2 --seeds 7", 2, [7]),
+        ("--epochs 2", 2, list(range(10))),
+        ("--seeds 7", 60, [7]),
+        ("--device cpu", 20, [0, 1, 2]),
+        ("--device cpu --seeds 7", 20, [7]),
+    ]:
+        found = asked(["replay", "mnist", *typed.split()])
+        assert ({s.epochs for s in found.settings}, found.seeds) == ({epochs}, seeds)
+
+
+def test_several_values_are_several_runs():
+    typed = "replay mnist --norm batch layer --batch-size 1 8 --learning-rate 0.1 1e-2 --epochs 1"
+    found = asked([*typed.split(), "--momentum", "0.3"]).settings
+    # One case has no variance: batch norm of it is left out where there are other norms.
+    assert [(s.learning_rate, s.batch_size, s.norm) for s in found] == [
+        (rate, size, norm)
+        for rate in (0.1, 0.01)
+        for size, norm in ((1, "layer"), (8, "batch"), (8, "layer"))
+    ]
+    assert {s.momentum for s in found} == {0.3}
+    typed = "replay weights --optimizer adam sgd --scale 2 3 --norm layer"
+    found = asked(typed.split()).settings
+    assert [(s.optimizer, s.scale) for s in found] == [
+        ("adam", 2.0), ("adam", 3.0), ("sgd", 2.0), ("sgd", 3.0),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_a_run_is_repeated_with_again_alone(tmp_path, capsys, experiment, short):
+    command = short(experiment, tmp_path)
+    assert main(command) == 0
+    (path,) = tmp_path.glob("*/*.json")
+    kept = json.loads(path.read_text())
+    path.write_text(json.dumps(kept | {"mark": 1}))
+    assert main(command) == 0
+    assert "1 of 1 runs are recorded already" in capsys.readouterr().out
+    assert "mark" in json.loads(path.read_text())
+    assert main([*command, "--again"]) == 0
+    again = json.loads(path.read_text())
+    assert "mark" not in again
+    del kept["curves"]["wall_s"], again["curves"]["wall_s"]
+    assert again["curves"] == kept["curves"]
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_the_command_of_a_record_makes_the_record(tmp_path, experiment, short):
+    odd = {"mnist": "--momentum 0.3 --eps 0.1", "noise": "--gradient-batches 2 --variance biased",
+           "sequence": "--gain -1e-2 --clip none", "weights": "--learning-rate 0.3"}  # fmt: skip
+    before = torch.get_num_threads()
+    try:
+        assert main(short(experiment, tmp_path / "with 'space", *odd[experiment].split())) == 0
+        (path,) = tmp_path.glob("*/*/*.json")
+        first = json.loads(path.read_text())
+        path.unlink()
+        assert main(shlex.split(first["provenance"]["command"])[3:]) == 0
+    finally:
+        torch.set_num_threads(before)
+    second = json.loads(path.read_text())
+    assert second["provenance"]["command"] == first["provenance"]["command"]
+    for kept in (first, second):
+        del kept["curves"]["wall_s"], kept["provenance"]
+    assert first == second

@@ -1,0 +1,189 @@
+"""The other commands, Ctrl-C, and help."""
+
+import dataclasses
+import importlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench import __main__ as bench
+from lnlib import experiments
+from lnlib.__main__ import main
+from lnlib.data import Dataset, load
+from lnlib.data import mnist as mnist_data
+from lnlib.runs import schedule
+from lnlib.runs.settings import words
+
+EXPERIMENTS = experiments.names()
+
+
+def kind(experiment):
+    return experiments.find(experiment).settings
+
+
+# The other commands.
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (["data", "digits", "--folder", "x"], "--folder is where MNIST lies, and digits come with"),
+        (["data", "mnist", "--folder", ""], "--folder must be a folder, got '' (an empty name"),
+        (["data", "mnist", "--folder", "FILE"], "(it is no folder); name another"),
+        (["data", "mnist", "--folder", "FILE/below"], "(Not a directory); name another"),
+        (["data", "mnist", "--folder", "LINK"], "(it is no folder); name another"),
+        (["data", "mnist", "--folder", "x" * 300], "(File name too long); name another"),
+        (["data", "letters"], "argument name: invalid choice: 'letters' (choose from"),
+        (["data"], "the following arguments are required: name; see python -m lnlib data --help"),
+        (["bench", "norm"], "unrecognized arguments: norm"),
+        (["bench", "--keep", "1"], "unrecognized arguments: 1"),
+        (["train"], "invalid choice: 'train' (choose from"),
+        ([], "the following arguments are required: command; see python -m lnlib --help"),
+    ],
+)
+def test_other_commands_refuse_what_they_cannot_do(command, said, tmp_path, monkeypatch, refused):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(mnist_data, "fetch", lambda folder: pytest.fail("MNIST was asked for"))
+    Path("FILE").write_text("mine")
+    Path("LINK").symlink_to("gone")
+    assert said in refused(command)
+    assert Path("FILE").read_text() == "mine"
+
+
+def test_a_download_that_fails_is_said_in_one_sentence(monkeypatch, refused):
+    def fetch(folder):
+        raise OSError("no mirror of MNIST delivers")
+
+    monkeypatch.setattr(mnist_data, "fetch", fetch)
+    assert refused(["data", "mnist"]) == "lnlib data: no mirror of MNIST delivers\n"
+
+
+@pytest.mark.parametrize("folder", [None, "new/below", "there"])
+def test_data_says_what_there_is_and_where(folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("there").mkdir()
+    x = np.zeros((3, 2), np.float32)
+    made = Dataset("mnist", x, np.zeros(3, np.int64), x[:1], np.zeros(1, np.int64), "5" * 64)
+    asked_for = []
+    monkeypatch.setattr(mnist_data, "fetch", lambda f: asked_for.append(f) or f or "the cache")
+    monkeypatch.setattr(mnist_data, "load", lambda f: asked_for.append(f) or made)
+    assert main(["data", "mnist", *(["--folder", folder] if folder else [])]) == 0
+    assert asked_for == [folder, folder]
+    assert capsys.readouterr().out == (
+        f"MNIST lies in {folder or 'the cache'}\n"
+        f"mnist: 3 training and 1 test cases of 2 features, SHA-256 {'5' * 64}\n"
+    )
+    assert folder is None or Path(folder).is_dir()
+
+
+def test_data_digits_says_its_size(capsys):
+    assert main(["data", "digits"]) == 0
+    said = capsys.readouterr().out
+    digits = load("digits")
+    assert said.startswith("digits: 1,437 training and 360 test cases of 64 features, SHA-256 ")
+    assert said.endswith(f"{digits.sha256}\n")
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_bench_measures_and_keeps_what_it_is_told_to(monkeypatch, keep):
+    told = []
+    monkeypatch.setattr(bench, "main", lambda **options: told.append(options) or 7)
+    assert main(["bench", *["--keep"] * keep]) == 7
+    assert told == [{"keep": keep}]
+
+
+def test_bench_needs_a_clone_and_names_no_other_reason(monkeypatch, refused):
+    monkeypatch.setitem(sys.modules, "bench.__main__", None)
+    said = refused(["bench"])
+    assert said.endswith("not part of the installed package; run this from a clone's root\n")
+    broken = types.ModuleType("bench.__main__")
+    broken.__getattr__ = lambda name: importlib.import_module("no_such_module")
+    monkeypatch.setitem(sys.modules, "bench.__main__", broken)
+    with pytest.raises(ModuleNotFoundError, match="no_such_module"):
+        main(["bench"])
+
+
+# Ctrl-C, alone and as a rank of several.
+
+
+@pytest.fixture
+def interrupted(monkeypatch):
+    """Return what the signals are set to, in order, in a command that is stopped by Ctrl-C."""
+    handled = []
+
+    def stop(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(schedule, "record_runs", stop)
+    monkeypatch.setattr(signal, "signal", lambda *pair: handled.append(pair))
+    monkeypatch.delenv("RANK", raising=False)
+    return handled
+
+
+END, STOP = signal.SIGTERM, signal.SIGINT
+
+
+@pytest.mark.parametrize("rank", [None, "0", "1"])
+def test_ctrl_c_ends_with_130_and_one_rank_says_what_is_kept(
+    interrupted, rank, monkeypatch, capsys
+):
+    if rank is not None:
+        monkeypatch.setenv("RANK", rank)
+    assert main(["replay", "weights", "--device", "cpu"]) == 130
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert ("Whole epochs are kept: the same command goes on from there" in said.err) == (
+        rank != "1"
+    )
+    # A rank is ended with SIGTERM, and by then is not to be stopped on its way out.
+    ignored = [(STOP, signal.SIG_IGN), (END, signal.SIG_IGN)]
+    assert interrupted == ([(END, signal.default_int_handler), *ignored] if rank else [])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["data"], ["bench"], ["replay"], *(["replay", name] for name in [*EXPERIMENTS, "book"])],
+    ids=" ".join,
+)
+def test_help_needs_no_torch(arguments):
+    code = f"import sys; from lnlib.__main__ import main\ntry: main({[*arguments, '--help']})\n"
+    code += "except SystemExit: print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "usage: python -m lnlib" in done.stdout
+    heavy = {"torch", "sklearn", "scipy", "jsonschema", "tqdm", "plotly", "pooch", "requests"}
+    assert not heavy & set(done.stdout.split())
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_the_help_of_an_experiment_tells_of_every_setting(experiment, capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["replay", experiment, "--help"])
+    said = capsys.readouterr().out
+    for field in dataclasses.fields(kind(experiment)):
+        flag = words(field.name, True)[0]
+        assert re.search(rf"^  {flag}\b.*(\n {{24}}|  )\S", said, re.M), flag
+    assert not re.search(r"\(default:\s+(None)?\)", said)
+
+
+def test_the_help_says_what_is_run_if_nothing_is_given(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["replay", "mnist", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "(one of none, batch, layer, weight; default: layer batch none)" in said
+    assert "Weight of the newest batch in batch norm's running averages. (default: 0.1)" in said
+    assert "(default: 60 on a GPU and 20 on a CPU)" in said
+    assert "(default: 0 to 9 on a GPU, 0 to 2 on a CPU)" in said
+
+
+def test_the_process_ends_with_the_status_of_the_command(tmp_path):
+    command = [sys.executable, "-m", "lnlib", "replay", "mnist", "--momentum", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=os.environ)
+    assert done.returncode == 1
+    assert done.stderr == "lnlib replay: --momentum must be a number from 0 to 1, got 2\n"

@@ -1,0 +1,302 @@
+"""What is refused: at once, in one sentence, by the name of its flag. Records that are damaged."""
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from lnlib import data, experiments
+from lnlib.__main__ import asked, main
+from lnlib.experiments.weights import run as weights
+from lnlib.runs import record, schedule
+from lnlib.runs.schedule import record_runs
+from lnlib.runs.settings import words
+
+EXPERIMENTS = experiments.names()
+
+
+def kind(experiment):
+    return experiments.find(experiment).settings
+
+
+# What is refused, at once and in one sentence.
+
+WRONG_COUNT = ["0", "-1", "1.5", "nan", "inf", "many", "", "1e30", "9" * 5000]
+WRONG_POSITIVE = ["0", "-1", "-1e-3", "nan", "inf", "-inf", "small", "", "1e999"]
+WRONG_FROM_0 = ["-1", "-1e-30", "nan", "inf", "small", ""]
+WRONG = {
+    "norm": ["group", "", "LAYER"],
+    "cell": ["qrnn", ""],
+    "step": ["column", ""],
+    "form": ["batch", ""],
+    "variance": ["n-1", ""],
+    "initialization": ["zeros", ""],
+    "recurrent_init": ["he", ""],
+    "bias_init": ["ones", ""],
+    "optimizer": ["lbfgs", ""],
+    "data": ["letters", ""],
+    "batch_size": WRONG_COUNT,
+    "epochs": WRONG_COUNT,
+    "train_cases": WRONG_COUNT,
+    "measured_cases": WRONG_COUNT,
+    "first_epoch_points": WRONG_COUNT,
+    "statistics_cases": WRONG_COUNT,
+    "gradient_batches": [*WRONG_COUNT, "1"],
+    "hidden": [*WRONG_COUNT],
+    "learning_rate": WRONG_POSITIVE,
+    "scale": [*WRONG_POSITIVE, "none"],
+    "clip": WRONG_POSITIVE,
+    "gain": ["nan", "inf", "-inf", "one", "", "none"],
+    "adam_eps": WRONG_FROM_0,
+    "eps": WRONG_FROM_0,
+    "momentum": [*WRONG_FROM_0, "2", "1.0000001", "none"],
+    "adam_betas": ["0.9", "0.9 1", "-0.1 0.9", "0.9 nan", "0.9 0.9 0.9", "a b", ""],
+}
+EVERYWHERE = {
+    "seeds": ["-1", "1.5", "nan", "one", "", "9" * 30, "1" + "0" * 18, "²", "0 0", "00 0"],
+    "device": ["nonsense", "", "cuda:-1", "cuda:x", "meta", "cpu:1", "cuda:99"],
+    "threads": ["0", "-1", "1.5", "nan", "all", "", "1000000000"],
+    "out": [""],
+}
+STEPS = ["turbo", ""]
+
+
+def table():
+    for experiment in EXPERIMENTS:
+        names = [field.name for field in dataclasses.fields(kind(experiment))]
+        wrong = {name: WRONG[name] for name in names if name != "held_out"} | EVERYWHERE
+        if experiment in ("mnist", "noise"):
+            wrong["step"] = STEPS
+        if experiment == "sequence":
+            wrong["hidden"] = WRONG_COUNT
+        for name, values in wrong.items():
+            yield experiment, name, values
+
+
+@pytest.mark.parametrize(("experiment", "name", "values"), list(table()))
+def test_a_wrong_value_is_refused_by_the_name_of_its_flag(
+    experiment, name, values, tmp_path, monkeypatch, refused
+):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(data, "load", lambda name: pytest.fail("data were asked for"))
+    monkeypatch.chdir(tmp_path)
+    flag = words(name, 0)[0]
+    norm = ["--norm", "batch"] if experiment in ("mnist", "noise", "weights") else []
+    for value in values:
+        given = value.split() or [value]
+        said = refused(["replay", experiment, *norm, flag, *given])
+        assert flag in said
+        assert len(said) < 10_000 if len(value) > 1000 else len(said) < 400
+        assert re.search(r"must|must differ|expected|at most|was asked for|invalid choice", said)
+        assert re.search(r"got |invalid choice: |PyTorch sees", said), said
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("sequence --norm none --gain 0.1", "--gain must be left out where norm is none"),
+        ("sequence --norm none --form draw", "--form must be left out where norm is none"),
+        ("sequence --cell gru --norm layer --form draw", "--form must be one of paper for gru"),
+        (
+            "mnist --norm batch --batch-size 1",
+            "--batch-size must be at least 2 where norm is batch",
+        ),
+        ("mnist --norm layer layer", "--norm must differ, got 'layer' twice; give it once"),
+        ("mnist --learning-rate 1e-3 0.001", "--learning-rate must differ, got 0.001 twice"),
+        ("sequence --gain 1 1.0", "--gain must differ, got 1.0 twice; give it once"),
+        ("weights --scale 2 2", "--scale must differ, got 2 twice; give it once"),
+        ("mnist --step graph --device cpu", "--step 'graph' needs a CUDA device, got cpu"),
+        ("noise --step graph --device cpu", "--step 'graph' needs a CUDA device, got cpu"),
+        ("mnist --device cuda", "--device 'cuda' was asked for, but PyTorch sees no GPU"),
+        ("mnist --epochs", "argument --epochs: expected one argument; see python -m lnlib replay"),
+        ("weights --step plain", "unrecognized arguments: --step plain; see python -m lnlib"),
+        ("mnist --nonsense", "unrecognized arguments: --nonsense"),
+        ("draw", "invalid choice: 'draw' (choose from"),
+        ("", "the following arguments are required: experiment"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(command, said, monkeypatch, tmp_path, refused):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(data, "load", lambda name: pytest.fail("data were asked for"))
+    monkeypatch.chdir(tmp_path)
+    assert said in refused(["replay", *command.split()])
+    assert list(tmp_path.rglob("*.json")) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "idle"),
+    [
+        ("mnist --norm layer --momentum 0.2", ["--momentum"]),
+        ("mnist --norm layer batch --momentum 0.2", []),
+        ("mnist --norm none weight --eps 1e-3", ["--eps"]),
+        ("mnist --norm none layer --eps 1e-3", []),
+        ("mnist --norm none --variance biased", ["--variance"]),
+        ("noise --norm none --statistics-cases 9", ["--statistics-cases"]),
+        ("noise --norm none layer --statistics-cases 9", []),
+        ("weights --optimizer sgd --adam-eps 1e-3 --scale 2", ["--adam-eps"]),
+        ("weights --adam-betas 0.5 0.9 --adam-eps 1e-3", []),
+        ("sequence --norm none --eps 1e-3", ["--eps"]),
+    ],
+)
+def test_a_setting_that_changes_none_of_the_runs_is_told(command, idle):
+    assert asked(["replay", *command.split(), "--epochs", "1", "--seeds", "0"]).idle == idle
+
+
+def test_what_is_told_does_not_stop_the_run(tmp_path, capsys, short):
+    assert main(short("mnist", tmp_path, "--norm", "layer", "--momentum", "0.2")) == 0
+    said = capsys.readouterr().err
+    assert said.startswith("lnlib replay: --momentum has no effect on these runs\n")
+    assert len(list(tmp_path.glob("*/*.json"))) == 1
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_a_batch_larger_than_the_data_is_refused_before_other_runs_train(
+    experiment, tmp_path, capsys, short
+):
+    sizes = ["400", "5000"] if experiment == "mnist" else ["5000"]
+    assert main([*short(experiment, tmp_path), "--batch-size", *sizes]) == 1
+    said = capsys.readouterr().err
+    assert "--batch-size 5000 needs as many training cases, digits gives 1437; choose a" in said
+    assert list(tmp_path.glob("*/*.json")) == []
+
+
+def impossible(kind, tmp_path):
+    """A place where no record can be written."""
+    if kind == "a file":
+        (tmp_path / "out").write_text("mine")
+        return tmp_path / "out", "Not a directory"
+    elif kind == "below a file":
+        (tmp_path / "file").write_text("mine")
+        return tmp_path / "file" / "out", r"Not a directory"
+    elif kind == "a link to nothing":
+        (tmp_path / "out").symlink_to(tmp_path / "gone" / "away")
+    elif kind == "no folder of checkpoints":
+        (tmp_path / "out" / "mnist").mkdir(parents=True)
+        (tmp_path / "out" / "mnist" / ".checkpoints").write_text("mine")
+    elif kind == "a name too long":
+        return tmp_path / ("x" * 300), "File name too long"
+    elif kind == "not allowed":
+        return Path("/proc/no"), "No such file or directory|Permission denied"
+    return tmp_path / "out", "it is no folder"
+
+
+KINDS = ["a file", "below a file", "a link to nothing", "no folder of checkpoints",
+         "a name too long", "not allowed"]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_trained(
+    kind, tmp_path, monkeypatch, short, refused
+):
+    if kind == "not allowed" and not Path("/proc/self").exists():
+        pytest.skip("needs Linux")
+    out, why = impossible(kind, tmp_path)
+    monkeypatch.setattr(data, "load", lambda name: pytest.fail("data were asked for"))
+    said = refused(short("mnist", out))
+    assert re.search(rf"--out must be a folder where \S+ can be written, got .*\(({why})\)", said)
+    assert "choose another" in said
+    assert list(tmp_path.rglob("*.part")) == []
+
+
+def test_a_record_whose_name_is_too_long_is_refused_before_it_is_trained(
+    tmp_path, monkeypatch, short, refused
+):
+    monkeypatch.setattr(data, "load", lambda name: pytest.fail("data were asked for"))
+    deep = ["--hidden", *["1000"] * 60]
+    said = refused(short("mnist", tmp_path, *deep))
+    assert "File name too long" in said
+
+
+def test_recorded_runs_are_found_in_a_folder_that_cannot_be_written(
+    tmp_path, monkeypatch, capsys, short
+):
+    command = short("mnist", tmp_path)
+    assert main(command) == 0
+    monkeypatch.setattr(record, "check_writable", lambda path: pytest.fail("nothing is written"))
+    assert main(command) == 0
+    assert "1 of 1 runs are recorded already" in capsys.readouterr().out
+
+
+# A damaged record.
+
+
+def test_a_damaged_record_keeps_its_own_run_alone_waiting(tmp_path, capsys, short):
+    both = [*short("weights", tmp_path), "--seeds", "0", "1"]
+    assert main(both) == 0
+    first, second = sorted(tmp_path.glob("*/*.json"))
+    first.write_text('{"format": 1, "exp')
+    second.unlink()
+    capsys.readouterr()
+    assert main(both) == 1
+    said = capsys.readouterr().err
+    assert second.exists()
+    assert first.read_text() == '{"format": 1, "exp'
+    last = said.splitlines()[-1]
+    assert last.startswith(f"lnlib replay: {first}: not a JSON file that can be read")
+    assert last.endswith("record the run again with --again, or delete the file")
+    # Said before the other run begins, too.
+    assert said.index(str(first)) < said.index("seed 1")
+    assert main([*both, "--again"]) == 0
+    assert record.read(first)["seed"] == 0
+
+
+def test_a_record_of_another_seed_is_no_record_of_the_run(tmp_path, capsys, short):
+    assert main(short("weights", tmp_path)) == 0
+    (path,) = tmp_path.glob("*/*.json")
+    path.write_text(path.read_text().replace('"seed": 0', '"seed": 7'))
+    assert main(short("weights", tmp_path)) == 1
+    assert "recorded with other settings ({'seed': '7, asked 0'})" in capsys.readouterr().err
+
+
+def test_a_measured_value_that_is_not_finite_leaves_no_record(tmp_path, capsys, short):
+    # One update of this size: the loss before it was finite, what is measured after it is not.
+    command = short("weights", tmp_path, "--norm", "none", "--learning-rate", "1e30")
+    assert main([*command, "--batch-size", "1437"]) == 1
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert re.search(r"after 1 epochs .*train_nll is (inf|nan).*a smaller learning rate", said)
+    assert list(tmp_path.glob("*/*.json")) == []
+
+
+def test_the_time_left_is_that_of_as_many_epochs(tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    (path,) = record.folder().glob("weights/weights-layer-sgd-x1-seed0.json")
+    monkeypatch.setattr(record, "folder", lambda: tmp_path)
+    kept = json.loads(path.read_text())
+    assert kept["settings"]["epochs"] == 20
+    kept["provenance"]["wall_s"] = 100.0
+    (tmp_path / path.name).write_text(json.dumps(kept))
+    runs = [(weights.Settings(epochs=epochs), 5, path) for epochs in (10, 60)]
+    # 20 epochs took 100 s, so 10 take 50 s and 60 take 300 s.
+    assert "they take 0:05:50 (h:mm:ss)" in schedule._without_gpu(weights.EXPERIMENT, runs)
+    (tmp_path / path.name).write_text("{")
+    assert "the bar says within a minute" in schedule._without_gpu(weights.EXPERIMENT, runs)
+
+
+# Python callers.
+
+
+@pytest.mark.parametrize(
+    ("settings", "seeds", "said"),
+    [
+        ([{}], [0, -1], "seeds must be whole numbers from 0 to 2\\*\\*63 - 1, got -1"),
+        ([{}], [2**63], "seeds must be whole numbers from 0"),
+        ([{}], [0, "1"], "seeds must be whole numbers from 0 .* got '1'"),
+        ([{}], [3, 3], "seeds must differ, got 3 twice"),
+        ([{}, {}], [0], "settings must differ, got Settings"),
+        (
+            [{}, {"epochs": 3}],
+            [0],
+            "records must differ, got 'weights-layer-sgd-x1-seed0.json' twice",
+        ),
+        ([{}, {"data": "mnist"}], [0], "settings must share one data set, got digits, mnist"),
+    ],
+)
+def test_runs_that_cannot_be_asked_for_together_are_refused(settings, seeds, said, tmp_path):
+    chosen = [weights.Settings(**s) for s in settings]
+    with pytest.raises(ValueError, match=said):
+        record_runs(weights.EXPERIMENT, chosen, seeds, out=tmp_path, device="cpu")
+    assert list(tmp_path.iterdir()) == []

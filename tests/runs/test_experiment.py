@@ -1,0 +1,215 @@
+"""Types and sentences of settings are their one source; what cannot work is refused."""
+
+import dataclasses
+import math
+from typing import Annotated, Literal
+
+import pytest
+
+from lnlib.runs import settings as base
+from lnlib.runs.experiment import Experiment, Grid
+from lnlib.runs.settings import Betas, Count, Finite, Fraction, NotNegative, Positive, Widths, kind
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(base.Settings):
+    """What is chosen.
+
+    Args:
+        data: One of two,
+            the first of which is there, as :func:`len` is.
+        width: Of it, 5 %.
+        rate: ``None`` is looked up.
+        wide: Or not.
+        epochs: How many.
+        first_epoch_points: How often.
+    """
+
+    data: Literal["here", "there"] = "here"
+    width: Count = 3
+    rate: Positive | None = None
+    wide: bool = False
+    epochs: Count = 1
+    first_epoch_points: Count = 1
+
+    def __post_init__(self):
+        super().__post_init__()
+        self._default("rate", 0.5)
+
+
+@dataclasses.dataclass(frozen=True)
+class Further(Settings):
+    """More.
+
+    Args:
+        width: Of a further one.
+    """
+
+    width: Annotated[int, base.whole(2)] = 4
+
+
+def described(**changes):
+    return Experiment(**{
+        "name": "made", "about": "made up", "paper": {"section": "0"}, "settings": Settings,
+        "key": "w{width}-{rate}", "label": "{width}", "load": None, "run": None,
+        "loss": ("error", "m"), "measures": {"gap": "m", "layer_#": "s"}, "head": "gap",
+        "several": {"width": (3, 4), "rate": lambda run: (run["width"] / 2,)},
+    } | changes)  # fmt: skip
+
+
+RIGHT = {
+    Count: [(1, 1), (10**9, 10**9)],
+    Annotated[int, base.whole(2)]: [(2, 2)],
+    Positive: [(2, 2.0), (1e-300, 1e-300)],
+    NotNegative: [(0, 0.0), (-0.0, 0.0)],
+    Fraction: [(0, 0.0), (1, 1.0)],
+    Finite: [(-3, -3.0)],
+    Betas: [([0, 0.5], (0.0, 0.5))],
+    Widths: [([8, 4], (8, 4)), ((1,), (1,))],
+    Widths | None: [(None, None), ([2], (2,))],
+    Positive | None: [(None, None), (3, 3.0)],
+    Literal["a", "b"]: [("b", "b")],
+    Literal["a", "b"] | None: [(None, None), ("a", "a")],
+    bool: [(True, True)],
+}
+WRONG = {
+    Count: [0, -1, 1.0, True, "1", 10**9 + 1, None],
+    Annotated[int, base.whole(2)]: [1],
+    Positive: [0, -0.0, math.nan, math.inf, "1", True, 10**400, None],
+    NotNegative: [-1e-300, math.nan],
+    Fraction: [1.0000001, -1e-9, math.nan],
+    Finite: [math.inf, -math.inf, math.nan, "0"],
+    Betas: [(0.9,), (0.9, 1.0), (0.9, 0.9, 0.9), 0.9, ("a", 0.5)],
+    Widths: [(), (0,), (1.0,), 5, (True,)],
+    Widths | None: [()],
+    Positive | None: [0, "none"],
+    Literal["a", "b"]: ["c", "", None, ["a"], 1],
+    bool: [1, 0, "True", None],
+}
+
+
+@pytest.mark.parametrize("of", RIGHT, ids=lambda of: kind(of).what)
+def test_a_type_says_which_values_are_right_and_what_they_are_kept_as(of):
+    for value, made in RIGHT[of]:
+        assert kind(of).right(value)
+        assert repr(kind(of).made(value)) == repr(made)
+    assert not any(kind(of).right(value) for value in WRONG.get(of, ()))
+
+
+@pytest.mark.parametrize("of", [int, float, str, tuple[int, ...], int | str, list])
+def test_a_type_that_says_too_little_is_refused(of):
+    with pytest.raises(TypeError, match=r"must be a Literal, bool, or one of .* such as Count"):
+        kind(of)
+
+
+def test_a_wrong_value_is_named_with_what_it_must_be():
+    with pytest.raises(ValueError, match=r"rate must be a positive number, or none, got 0"):
+        Settings(rate=0)
+    with pytest.raises(ValueError, match=r"width must be a whole number from 2 to .*, got 1"):
+        Further(width=1)
+    assert Settings(width=1, rate=2).as_dict() == {
+        "data": "here", "width": 1, "rate": 2.0, "wide": False, "epochs": 1,
+        "first_epoch_points": 1,
+    }  # fmt: skip
+
+
+def test_the_sentence_of_a_setting_is_that_of_the_class_which_says_it_last():
+    assert base.manual(Settings)["data"] == "One of two, the first of which is there, as len is."
+    assert base.manual(Settings)["rate"] == "None is looked up."
+    assert base.manual(Further) == base.manual(Settings) | {"width": "Of a further one."}
+
+
+def test_a_setting_without_a_sentence_is_refused():
+    @dataclasses.dataclass(frozen=True)
+    class Silent(Settings):
+        """No word.
+
+        Args:
+            other: Of something else.
+        """
+
+        depth: Count = 1
+
+    with pytest.raises(TypeError, match=r"Silent must have a sentence .*, it has none for depth$"):
+        base.manual(Silent)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"key": "{norm}"}, "settings must have all fields that are spoken of, norm are missing"),
+        ({"several": {"size": (1,)}}, "all fields that are spoken of, size are missing"),
+        ({"usual": {"seeds": 2, "lr": 1}}, "spoken of, lr are missing"),
+        ({"on_gpu": {"steps": 2}}, "spoken of, steps are missing"),
+        ({"grids": (Grid((0,), {"lr": 1}),)}, "spoken of, lr are missing"),
+        ({"settings": base.Settings, "key": "", "several": {}}, "data, epochs, first_epoch_points"),
+        ({"head": "nll"}, "head must be one of the measures, got 'nll'"),
+        ({"usual": {"epochs": 2}}, "usual must say how many seeds there are"),
+    ],
+)
+def test_a_description_that_cannot_work_is_refused(changes, said):
+    with pytest.raises(ValueError, match=f"Experiment made: .*{said}"):
+        described(**changes)
+
+
+def test_no_setting_is_called_as_the_option_is():
+    @dataclasses.dataclass(frozen=True)
+    class Stepping(Settings):
+        """One more.
+
+        Args:
+            step: A stride.
+        """
+
+        step: Count = 1
+
+    described(settings=Stepping)
+    with pytest.raises(ValueError, match="no setting may be called step where --step chooses"):
+        described(settings=Stepping, steps=("plain", "fast"))
+
+
+def test_a_number_of_a_layer_has_the_unit_of_all():
+    names = ("gap", "error", "epoch", "wall_s", "layer_3", "layer_12", "layer", "gap_3")
+    found = {name: described().unit(name) for name in names}
+    assert found == {
+        "gap": "m", "error": "m", "epoch": "epochs", "wall_s": "s", "layer_3": "s",
+        "layer_12": "s", "layer": None, "gap_3": None,
+    }  # fmt: skip
+
+
+def test_a_record_is_named_by_its_key_and_by_what_is_odd():
+    made = described()
+    assert made.stem(Settings(width=2, rate=3), 7) == "made-w2-3-seed7"
+    odd = Settings(width=2, rate=0.5, data="there", wide=True, epochs=9, first_epoch_points=4)
+    assert made.stem(odd, 0) == "made-there-w2-0.5-wide-True-first-epoch-points-4-seed0"
+
+
+def test_a_value_may_depend_on_those_before_unless_it_is_given():
+    made = described(pointless=lambda run, runs: run["width"] == 4 and len(runs) > 1)
+    assert [(s.width, s.rate) for s in made.settings_of({})] == [(3, 1.5)]
+    assert [(s.width, s.rate) for s in made.settings_of({"width": (4,)})] == [(4, 2.0)]
+    found = made.settings_of({"width": (5, 6), "rate": (0.1, 0.2), "wide": True})
+    assert [(s.width, s.rate) for s in found] == [(5, 0.1), (5, 0.2), (6, 0.1), (6, 0.2)]
+    assert all(s.wide for s in found)
+
+
+def test_a_gpu_has_what_is_usual_there():
+    made = described(usual={"epochs": 2, "seeds": 1}, on_gpu={"epochs": 8, "seeds": 4})
+    assert {s.epochs for s in made.settings_of({})} == {2}
+    assert {s.epochs for s in made.settings_of({}, on_gpu=True)} == {8}
+    assert {s.epochs for s in made.settings_of({"epochs": 3}, on_gpu=True)} == {3}
+    grids = (Grid((0, 1), {"width": (3,)}), Grid((5,), {"wide": True}, on_gpu={"seeds": (6, 7)}))
+    made = described(grids=grids)
+    assert [(len(runs), seeds) for runs, seeds in made.book()] == [(1, (0, 1)), (2, (5,))]
+    assert [(len(runs), seeds) for runs, seeds in made.book(on_gpu=True)] == [(2, (6, 7))]
+
+
+def test_a_command_says_what_the_command_line_would_choose_otherwise():
+    made = described(key="{data}", usual={"first_epoch_points": 9, "seeds": 2})
+    typed = "--data here --width 3 --rate 0.5 --epochs 1 --first-epoch-points 1 --seeds 6"
+    start = ["python", "-m", "lnlib", "replay", "made"]
+    assert made.command(Settings(), 6) == [*start, *typed.split()]
+    odd = made.command(Settings(wide=True), 6)
+    assert "--wide" in odd
+    stepping = described(steps=("plain", "fast"))
+    assert stepping.command(Settings(), 0, "fast")[-2:] == ["--step", "fast"]

@@ -1,0 +1,304 @@
+"""Ranks as real processes: killed, left alone, and trained side by side."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from lnlib.__main__ import main
+from lnlib.experiments.mnist import run as mnist
+from lnlib.experiments.mnist.steps import graph
+from lnlib.runs import checkpoint, ranks, record
+from lnlib.runs.schedule import record_runs
+
+PATIENCE = 60  # seconds: far more than a signal needs
+# Both ranks are at work before either goes on, and each measurement takes a moment longer, so that
+# a signal meets runs under way without any work for the processor.
+SLOW = """
+import os, sys, time
+from pathlib import Path
+from lnlib.__main__ import main
+from lnlib.experiments.mnist import run as mnist
+
+measure, out = mnist.Run.measure, Path(sys.argv[-1])
+
+def slow(self):
+    out.with_name(f"at-work-{os.environ['RANK']}").touch()
+    while len(list(out.parent.glob("at-work-*"))) < 2:
+        time.sleep(0.01)
+    time.sleep(0.1)
+    return measure(self)
+
+mnist.Run.measure = slow
+raise SystemExit(main(sys.argv[1:]))
+"""
+LONG = 600  # seconds: a busy machine takes half a minute to import torch
+RUNS = ["replay", "mnist", "--data", "digits", "--batch-size", "16", "--epochs", "4"]
+RUNS += ["--norm", "layer", "batch", "none", "--seeds", "0", "--threads", "1"]
+RUNS += ["--device", "cpu", "--step", "plain", "--out"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory):
+    """The records of one process."""
+    out = tmp_path_factory.mktemp("unbroken")
+    assert main([*RUNS, str(out)]) == 0
+    return curves(out)
+
+
+def curves(out):
+    kept = {path.name: record.read(path) for path in out.glob("*/*.json")}
+    for run in kept.values():
+        del run["curves"]["wall_s"], run["provenance"]
+    return kept
+
+
+def checkpoints(out):
+    return list(out.glob("*/.checkpoints/*.pt"))
+
+
+@pytest.fixture
+def start():
+    """Start a command; what still runs at the end of the test is killed."""
+    started = []
+
+    def one(*command, **variables):
+        process = subprocess.Popen(
+            [sys.executable, *map(str, command)],
+            env=os.environ | {"OMP_NUM_THREADS": "1"} | variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield one
+    for process in started:
+        process.terminate()  # torchrun then ends its ranks
+        if not process.stdout.closed:
+            try:
+                process.communicate(timeout=60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate(timeout=60)
+
+
+@pytest.fixture
+def start_two(start):
+    """Start two ranks as a cluster's own launcher would: nobody ends one when the other dies."""
+
+    def two(*command):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = str(free.getsockname()[1])
+        shared = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        return [start(*command, RANK=rank, LOCAL_RANK=rank, **shared) for rank in "01"]
+
+    return two
+
+
+def wait_for(true, *processes):
+    deadline = time.monotonic() + LONG
+    while not true():
+        assert time.monotonic() < deadline
+        assert all(p.poll() is None for p in processes), [p.communicate() for p in processes]
+        time.sleep(0.01)
+
+
+def children(pid):
+    return [int(c) for c in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def environment(pid):
+    pairs = Path(f"/proc/{pid}/environ").read_text().rstrip("\0").split("\0")
+    return dict(pair.split("=", 1) for pair in pairs)
+
+
+def test_a_rank_that_is_killed_loses_nothing_and_the_next_call_completes(
+    tmp_path, unbroken, start, start_two
+):
+    script, out = tmp_path / "slow.py", tmp_path / "out"
+    script.write_text(SLOW)
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    torchrun = start(*launch, script, *RUNS, out)
+    wait_for(lambda: len(checkpoints(out)) == 2, torchrun)
+    (victim,) = (pid for pid in children(torchrun.pid) if environment(pid).get("RANK") == "1")
+    os.kill(victim, signal.SIGKILL)
+    _, said = torchrun.communicate(timeout=LONG)
+    assert torchrun.returncode != 0
+    assert said.count("the same command goes on from there") == 1
+    recorded = len(curves(out))
+    assert recorded < 3, "it ended before it was broken off"
+
+    first, second = start_two("-m", "lnlib", *RUNS, out)
+    (said, bar), (quiet, noise) = first.communicate(timeout=LONG), second.communicate(timeout=LONG)
+    assert (first.returncode, second.returncode) == (0, 0), (bar, noise)
+    assert curves(out) == unbroken
+    assert not list(out.glob("*/.checkpoints/*"))
+    assert f"{3 - recorded} runs on 2 ranks, rank 0 on CPU" in said
+    assert "100%" in bar
+    assert not quiet
+    assert "update" not in noise, "a second bar"
+
+
+def test_ranks_end_soon_after_the_launcher_that_was_killed(tmp_path, start):
+    # Runs of hours: nothing else ends them.
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    runs = [*RUNS[:-1], "--epochs", "100000", "--out", tmp_path]
+    torchrun = start(*launch, "-m", "lnlib", *runs)
+    wait_for(lambda: len(checkpoints(tmp_path)) == 2, torchrun)
+    ranks_ = children(torchrun.pid)
+    assert len(ranks_) == 2
+    torchrun.kill()
+    killed = time.monotonic()
+    try:
+        while any(map(lives, ranks_)):
+            assert time.monotonic() < killed + PATIENCE
+            time.sleep(0.05)
+    finally:
+        for pid in filter(lives, ranks_):
+            os.kill(pid, signal.SIGKILL)
+    _, said = torchrun.communicate(timeout=LONG)
+    assert said.count("the launcher is gone. Whole epochs are kept") >= 1
+    assert len(checkpoints(tmp_path)) == 2
+
+
+def lives(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_when_the_writer_is_killed_the_next_call_completes_the_records(
+    tmp_path, unbroken, start_two
+):
+    script, out = tmp_path / "slow.py", tmp_path / "out"
+    script.write_text(SLOW)
+    writer, other = start_two(script, *RUNS, out)
+    wait_for(lambda: len(checkpoints(out)) == 2, writer, other)
+    writer.kill()
+    _, said = other.communicate(timeout=LONG)
+    assert other.returncode == 1
+    assert "rank 1 can no longer reach rank 0" in said
+    assert len(curves(out)) < 3, "it ended before it was broken off"
+    assert main([*RUNS, str(out)]) == 0
+    assert curves(out) == unbroken
+    assert not list(out.glob("*/.checkpoints/*"))
+
+
+def weights(out, *more):
+    one = ["--norm", "layer", "--optimizer", "sgd", "--scale", "1", "--epochs", "1", "--seeds", "0"]
+    return main(["replay", "weights", *one, "--threads", "1", "--out", str(out), *more])
+
+
+def test_a_checkpoint_that_its_record_has_outlived_is_dropped(tmp_path, capsys):
+    # As a rank leaves it that is killed after rank 0 has written, before it is told so.
+    assert weights(tmp_path) == 0
+    (path,) = tmp_path.glob("*/*.json")
+    left = checkpoint.place(path)
+    left.write_bytes(b"old")
+    os.utime(left, (1, 1))
+    assert weights(tmp_path) == 0
+    assert "1 of 1 runs are recorded already" in capsys.readouterr().out
+    assert not left.exists()
+    left.write_bytes(b"of a repetition that was broken off")
+    assert weights(tmp_path) == 0
+    assert left.exists()
+
+
+@pytest.mark.parametrize("experiment", ["mnist", "noise", "sequence", "weights"])
+@pytest.mark.parametrize("seed", ["-1", "1.5"])
+def test_a_wrong_seed_is_refused_before_the_others_run(tmp_path, capsys, experiment, seed):
+    with pytest.raises(SystemExit):
+        main(["replay", experiment, "--seeds", "0", seed, "--out", str(tmp_path)])
+    assert f"a seed must be a whole number from 0, got '{seed}'" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ([], "at the speed of the book's own CPU runs they take 0:00:01 (h:mm:ss)"),
+        (["--learning-rate", "0.05"], "the bar says within a minute how long the CPU takes"),
+        (["--device", "cpu"], None),  # it was asked for
+    ],
+)
+def test_what_it_means_that_there_is_no_gpu_is_said_once(tmp_path, capsys, monkeypatch, more, says):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert weights(tmp_path, *more) == 0
+    said = capsys.readouterr().out
+    assert said.count("No GPU was found: ") == (says is not None)
+    assert says is None or says in said
+
+
+@pytest.mark.parametrize(
+    ("later", "groups"),
+    [(0, [2, 2]), (1, [2])],
+    ids=["between two epochs", "when one has saved an epoch more"],
+)
+def test_seeds_trained_together_break_off_and_resume_as_they_would_alone(
+    tmp_path, monkeypatch, later, groups
+):
+    chosen = [mnist.Settings(norm="batch", epochs=3, data="digits", hidden=(16, 16))]
+    seeds, alone, out = [0, 1, 2], tmp_path / "alone", tmp_path / "together"
+    options = {"device": "cpu", "step": "plain"}
+    record_runs(mnist.EXPERIMENT, chosen, seeds, out=alone, **options)
+    expected, sizes, measured = curves(alone), [], []
+    points = len(next(iter(expected.values()))["curves"]["epoch"])
+    together, measure = graph.Together, mnist.Run.measure
+
+    def spied(replays):
+        sizes.append(len(replays))
+        return together(replays)
+
+    def broken(self):
+        if len(measured) == 2 * (points - 2) + later:  # in turn, and epochs 2 and 3 are one each
+            raise KeyboardInterrupt
+        measured.append(self.seed)
+        return measure(self)
+
+    monkeypatch.setattr(mnist.Run, "side_by_side", lambda *_, **__: 2)
+    monkeypatch.setattr(graph, "Together", spied)
+    monkeypatch.setattr(mnist.Run, "measure", broken)
+    with pytest.raises(KeyboardInterrupt):
+        record_runs(mnist.EXPERIMENT, chosen, seeds, out=out, **options)
+    monkeypatch.setattr(mnist.Run, "measure", measure)
+    assert len(checkpoints(out)) == 2
+    assert not curves(out)
+    record_runs(mnist.EXPERIMENT, chosen, seeds, out=out, **options)
+    assert sizes == groups
+    found = curves(out)
+    assert found.keys() == expected.keys()
+    for name, whole in expected.items():
+        for curve in ("train_nll", "test_nll", "test_error"):  # float32, another order of sums
+            assert found[name]["curves"][curve] == pytest.approx(whole["curves"][curve], rel=1e-3)
+    assert not list(out.glob("*/.checkpoints/*"))
+
+
+def test_a_rank_that_was_asked_for_other_runs_refuses(tmp_path, monkeypatch):
+    class Misled(ranks.Alone):
+        def agree(self, decide, n):
+            asked, *rest = decide()
+            return [asked + 1, *rest]
+
+    monkeypatch.setattr(ranks, "join", Misled)
+    with pytest.raises(ValueError, match="asked for other runs than rank 0; start all ranks with"):
+        record_runs(
+            mnist.EXPERIMENT, [mnist.Settings(data="digits")], [0], out=tmp_path, device="cpu"
+        )

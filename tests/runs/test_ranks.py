@@ -1,0 +1,254 @@
+"""Ranks: who trains what, who writes, what is left when one of them is lost."""
+
+import io
+import os
+import re
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+import torch
+import torch.distributed as dist
+from tqdm import tqdm
+
+from lnlib.runs import ranks, record
+from lnlib.runs.train import Diverged
+
+CPU = torch.device("cpu")
+PATIENCE = 60  # seconds: far more than threads of one process need
+RECORD = {
+    "format": 2,
+    "experiment": "mnist",
+    "paper": {"section": "6.6"},
+    "settings": {"norm": "layer"},
+    "seed": 0,
+    "data": {"name": "digits", "sha256": "0" * 64, "cases": {"train": 10}},
+    "curves": {"x": "epoch", "epoch": [0.0]},
+    "arrays": {"kept": np.array([[1.5, -2.0]], np.float32)},
+    "units": {"epoch": "epochs", "kept": "m"},
+    "provenance": dict.fromkeys(("lnlib", "commit", "python", "torch", "numpy", "command"), "any")
+    | {"device": "CPU", "threads": 1, "date": "2026-11-20T12:00:00+00:00", "wall_s": 1.0},
+}
+
+
+class Game:
+    """Several ranks in threads of one process, their store in its memory, their work pretended."""
+
+    def __init__(self, folder, *, runs, size, together=1, silence=60, fails=()):
+        paths = [folder / f"run-{n}.json" for n in range(runs)]
+        units = [paths[n : n + together] for n in range(0, runs, together)]
+        self.units = [[(None, 0, path) for path in unit] for unit in units]
+        self.store, self.fails = dist.HashStore(), fails
+        self.teams = [
+            ranks.Ranks(CPU, self.store, rank, size, silence=silence) for rank in range(size)
+        ]
+        self.bar = tqdm(file=io.StringIO())
+        self.trained, self.written, self.said = [], [], None
+
+    def train(self, unit, count):
+        for *_, path in unit:
+            self.trained.append(path.name)
+            time.sleep(0.01)
+            count(10)
+            if path.stem in self.fails:
+                raise Diverged("the training loss is nan")
+            yield path, RECORD
+
+    def on_disk(self, path):
+        assert path.exists(), "the checkpoint would go before the record is there"
+        self.written.append(path.name)
+
+    def start(self, rank):
+        bar = tqdm(disable=True)
+        work = self.teams[rank].work
+        return Bounded(work, self.units, self.train, self.on_disk, bar)
+
+    def play(self, *others):
+        """Let rank 0 work, and ``others`` beside it, to the end."""
+        threads = [self.start(rank) for rank in others]
+        try:
+            work = self.teams[0].work
+            Bounded(work, self.units, self.train, self.on_disk, self.bar).join()
+        except RuntimeError as error:
+            self.said = str(error)
+        for thread in threads:
+            thread.join()
+
+
+class Bounded:
+    """A call in a thread that is waited for, but not for ever."""
+
+    def __init__(self, call, *args):
+        self.error = None
+
+        def run():
+            try:
+                call(*args)
+            except BaseException as error:
+                self.error = error
+
+        self.thread = threading.Thread(target=run, daemon=True)
+        self.thread.start()
+
+    def join(self):
+        """Wait for the call's end; raise what it raised."""
+        self.thread.join(PATIENCE)
+        assert not self.thread.is_alive(), f"still at work after {PATIENCE} s"
+        if self.error is not None:
+            raise self.error
+
+
+def until(true):
+    """Wait until something is true, but not for ever."""
+    deadline = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < deadline, f"not true after {PATIENCE} s"
+        time.sleep(0.01)
+
+
+def names(folder):
+    return sorted(path.name for path in folder.glob("*.json"))
+
+
+@pytest.mark.parametrize("together", [1, 2])
+def test_every_run_is_trained_once_and_recorded_once(tmp_path, together):
+    game = Game(tmp_path, runs=12, size=4, together=together)
+    game.play(1, 2, 3)
+    assert sorted(game.trained) == sorted(game.written) == names(tmp_path)
+    assert len(names(tmp_path)) == 12
+    assert game.said is None
+    assert game.bar.n == 120, "the bar counts the updates of all ranks"
+
+
+def test_ranks_that_find_no_work_leave(tmp_path):
+    game = Game(tmp_path, runs=1, size=3)
+    game.play(1, 2)
+    assert names(tmp_path) == ["run-0.json"]
+    assert game.said is None
+
+
+def test_a_run_that_fails_is_named_when_the_others_are_done(tmp_path):
+    game = Game(tmp_path, runs=6, size=2, fails=("run-1", "run-4"))
+    game.play(1)
+    assert names(tmp_path) == [f"run-{n}.json" for n in (0, 2, 3, 5)]
+    assert sorted(game.written) == names(tmp_path), "the checkpoint of a failed run stays"
+    assert "2 of 6 runs have no record yet" in game.said
+    for name in ("run-1", "run-4"):
+        assert f"{name}: the training loss is nan" in game.said
+
+
+@pytest.mark.parametrize("team", ["ranks", "alone"])
+def test_runs_that_fail_together_are_trained_one_by_one(tmp_path, team):
+    game = Game(tmp_path, runs=4, size=2, together=4, fails=("run-2",))
+    if team == "ranks":
+        game.play(1)
+        assert names(tmp_path) == [f"run-{n}.json" for n in (0, 1, 3)]
+        assert "1 of 4 runs have no record yet:\n  run-2: the training loss" in game.said
+    else:  # stops at the run that fails
+        with pytest.raises(Diverged):
+            ranks.Alone(CPU).work(game.units, game.train, game.on_disk, game.bar)
+        assert names(tmp_path) == ["run-0.json", "run-1.json"]
+    assert sorted(game.written) == names(tmp_path)
+
+
+def test_a_rank_that_falls_silent_is_given_up_and_its_run_named(tmp_path):
+    game = Game(tmp_path, runs=4, size=2, silence=0.3)
+    game.store.add("taken", 1)  # rank 1 takes the first run, and is never heard of again
+    game.play()
+    assert names(tmp_path) == [f"run-{n}.json" for n in (1, 2, 3)]
+    assert "1 of 4 runs have no record yet" in game.said
+    assert "run-0: its rank was lost" in game.said
+
+
+def test_a_rank_keeps_its_checkpoint_until_rank_0_has_written(tmp_path):
+    game = Game(tmp_path, runs=1, size=2)
+    other = game.start(1)
+    until(lambda: game.store.check(["letter/1/0"]))
+    time.sleep(3 * ranks.BEAT / 10)  # it looks for an answer, and there is none
+    assert game.trained == ["run-0.json"]
+    assert not game.written
+    game.play()
+    other.join()
+    assert game.written == ["run-0.json"]
+
+
+def test_a_record_that_does_not_fit_is_the_fault_of_its_run_alone(tmp_path):
+    game = Game(tmp_path, runs=2, size=2)
+
+    def train(unit, count):
+        ((*_, path),) = unit
+        yield path, RECORD | ({"seed": -1} if path.stem == "run-0" else {})
+
+    game.train = train
+    game.play(1)
+    assert names(tmp_path) == ["run-1.json"]
+    assert re.search("run-0: run-0.json: .*seed does not fit", game.said)
+
+
+def test_a_disk_that_is_full_stops_rank_0_at_once(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(record, "write", full)
+    game = Game(tmp_path, runs=2, size=1)
+    with pytest.raises(OSError, match="No space left"):
+        game.play()
+    assert game.trained == ["run-0.json"]
+    assert not game.written
+
+
+def test_a_rank_that_has_lost_rank_0_ends_in_the_middle_of_its_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(ranks, "BEAT", 0.01)
+    game, broken = Game(tmp_path, runs=1, size=2), []
+
+    class Gone:
+        """The store of rank 0, and from some time on a connection that is lost."""
+
+        def __getattr__(self, name):
+            if broken:
+                raise dist.DistNetworkError("connection reset by peer")
+            return getattr(game.store, name)
+
+    game.teams[1].store = Gone()
+
+    def endless(unit, count):
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            count(1)
+            broken.append(True)
+            time.sleep(0.01)
+        yield unit[0][2], RECORD
+
+    game.train = endless
+    with pytest.raises(RuntimeError, match=r"rank 1 can no longer reach rank 0.*goes on from the"):
+        game.start(1).join()
+    assert len(broken) < 1000, "it trained to the end of the run"
+
+
+@pytest.mark.parametrize("ends", [True, False], ids=["by itself", "not by itself"])
+def test_a_rank_whose_launcher_is_gone_is_told_to_end_and_then_ended(monkeypatch, capsys, ends):
+    parents, done = iter([7, 7, 1]), []
+    monkeypatch.setattr(ranks.os, "getppid", lambda: next(parents))
+    monkeypatch.setattr(ranks.os, "kill", lambda *what: done.append(what))
+    monkeypatch.setattr(ranks.os, "_exit", done.append)
+    monkeypatch.setattr(ranks.time, "sleep", done.append)
+    monkeypatch.setenv("RANK", "3")
+    ranks._watch(7)
+    assert done == [ranks.BEAT] * 2 + [(os.getpid(), signal.SIGTERM), ranks.GRACE, 1]
+    assert 2 * ranks.BEAT + ranks.GRACE < 10
+    assert "rank 3: the launcher is gone. Whole epochs are kept" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("variables", [{}, {"WORLD_SIZE": "1"}, {"RANK": "1", "WORLD_SIZE": "2"}])
+def test_a_process_that_no_launcher_has_started_is_alone(monkeypatch, variables):
+    # Some clusters set a few of these for every process.
+    complete = {"RANK": "0", "MASTER_ADDR": "localhost", "MASTER_PORT": "1"}
+    for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    if variables.get("WORLD_SIZE") == "1":
+        variables = complete | variables
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert isinstance(ranks.join(CPU), ranks.Alone)

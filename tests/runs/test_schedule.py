@@ -1,0 +1,185 @@
+"""Many runs: what is run again, what the bar and the first line promise, what a signal leaves."""
+
+import dataclasses
+import errno
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+
+from lnlib.experiments.mnist import run as mnist
+from lnlib.experiments.mnist.run import Settings
+from lnlib.experiments.weights import run as weights
+from lnlib.runs import record, schedule
+from lnlib.runs.schedule import record_runs
+from lnlib.runs.train import (
+    BadCheckpoint,
+)
+
+SMALL = {"batch_size": 16, "data": "digits", "hidden": (24,)}
+
+
+def test_again_on_the_command_line_of_runs_drops_a_bad_checkpoint(tmp_path, capsys):
+    chosen = [Settings(norm="none", epochs=1, **SMALL)]
+    options = {"out": tmp_path, "device": "cpu", "step": "plain"}
+    bad = tmp_path / "mnist" / ".checkpoints" / f"{mnist.EXPERIMENT.stem(chosen[0], 0)}.pt"
+    bad.parent.mkdir(parents=True)
+    bad.write_bytes(b"bad")
+    with pytest.raises(BadCheckpoint, match=r"seed0.pt cannot be used: .*; add --again to"):
+        record_runs(mnist.EXPERIMENT, chosen, [0], **options)
+    (path,) = record_runs(mnist.EXPERIMENT, chosen, [0], again=True, **options)
+    assert record.read(path)["seed"] == 0
+    assert "this run starts over" in capsys.readouterr().err
+    assert not list(bad.parent.iterdir())
+
+
+def test_again_repeats_what_is_recorded_and_without_it_nothing_is_run(tmp_path, capsys):
+    chosen = [Settings(norm="none", epochs=1, **SMALL)]
+    options = {"out": tmp_path, "device": "cpu", "step": "plain"}
+    (path,) = record_runs(mnist.EXPERIMENT, chosen, [0], **options)
+    marked = record.read(path)
+    marked["curves"]["wall_s"][0] = 1e6
+    record.write(marked, path)
+    record_runs(mnist.EXPERIMENT, chosen, [0], **options)
+    assert record.read(path) == marked
+    record_runs(mnist.EXPERIMENT, chosen, [0], again=True, **options)
+    assert record.read(path)["curves"]["wall_s"][0] < 1e6
+
+
+def test_a_full_disk_keeps_the_former_record_and_says_what_is_needed(tmp_path, monkeypatch):
+    chosen = [Settings(norm="none", epochs=1, **SMALL)]
+    (path,) = record_runs(mnist.EXPERIMENT, chosen, [0], out=tmp_path, device="cpu", step="plain")
+    kept, before = record.read(path), path.read_bytes()
+
+    def full(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=rf"cannot write .*seed0.json: .*{len(before):,} bytes are"):
+        record.write(kept, path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.glob("*.part")) == []
+
+
+def test_what_a_killed_process_left_is_swept_at_the_next_start(tmp_path):
+    folder, ended = tmp_path / "mnist", 2**22 + 1  # beyond the largest process number
+    (folder / ".checkpoints").mkdir(parents=True)
+    left = [folder / f"{name}.{ended}.part" for name in ("a.json", "a.npz", ".checkpoints/a.pt")]
+    for part in left:
+        part.write_bytes(b"half")
+        os.utime(part, (1, 1))
+    chosen = [Settings(norm="none", epochs=1, **SMALL)]
+    record_runs(mnist.EXPERIMENT, chosen, [0], out=tmp_path, device="cpu", step="plain")
+    assert not any(part.exists() for part in left)
+
+
+class Bar:
+    """Stands in for tqdm, and remembers its numbers."""
+
+    def __init__(self, *, total, **_):
+        self.total, self.n = total, 0
+        Bar.last = self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def update(self, n):
+        self.n += n
+
+    def set_description(self, _):
+        pass
+
+    set_postfix_str = set_description
+
+
+@pytest.mark.parametrize("epochs", [1, 3])
+def test_the_bar_is_as_long_as_all_updates_of_all_epochs(tmp_path, monkeypatch, epochs):
+    monkeypatch.setattr(schedule, "tqdm", Bar)
+    chosen = [Settings(norm=n, epochs=epochs, **SMALL) for n in ("none", "layer")]
+    record_runs(mnist.EXPERIMENT, chosen, [0, 1], out=tmp_path, device="cpu", step="plain")
+    # 1,437 cases, 16 at a time, the last batch left out; two kinds of run, two seeds.
+    assert Bar.last.total == 4 * epochs * (1437 // 16)
+    assert Bar.last.n == Bar.last.total
+
+
+@pytest.mark.parametrize(("epochs", "long"), [(20, "2:00:00"), (5, "0:30:00"), (40, "4:00:00")])
+def test_the_time_that_runs_will_take_goes_with_their_epochs(tmp_path, monkeypatch, epochs, long):
+    # The book's own took an hour for 20 epochs.
+    chosen = weights.Settings(norm="layer", optimizer="sgd", epochs=20)
+    name = f"weights/{weights.EXPERIMENT.stem(chosen, 0)}.json"
+    kept = json.loads((record.folder() / name).read_text())
+    kept["provenance"]["wall_s"] = 3600.0
+    (tmp_path / "weights").mkdir()
+    (tmp_path / name).write_text(json.dumps(kept))
+    monkeypatch.setattr(record, "folder", lambda: tmp_path)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    asked = dataclasses.replace(chosen, epochs=epochs)
+    said = schedule._without_gpu(weights.EXPERIMENT, [(asked, seed, None) for seed in (0, 1)])
+    assert f"they take {long} (h:mm:ss)" in said
+
+
+def command(out, *more):
+    flags = ["--norm", "layer", "--batch-size", "4", "--epochs", "3", "--seeds", "0", *more]
+    start = [sys.executable, "-m", "lnlib", "replay", "mnist", "--data", "digits", "--threads", "1"]
+    return [*start, *flags, "--out", str(out)]
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["kill", "ctrl-c"])
+def test_the_command_broken_off_by_a_signal_ends_in_the_record_of_an_unbroken_run(tmp_path, how):
+    long = ["--epochs", "40"]  # so that the signal arrives before the end
+    subprocess.run(command(tmp_path / "whole", *long), check=True, capture_output=True)
+    broken = tmp_path / "broken"
+    # Whoever started the tests may ignore Ctrl-C, and the process would inherit that.
+    heard = signal.signal(signal.SIGINT, signal.default_int_handler)
+    process = subprocess.Popen(
+        command(broken, *long), stderr=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    signal.signal(signal.SIGINT, heard)
+    deadline = time.monotonic() + 120
+    while not list(broken.glob("*/.checkpoints/*.pt")):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(how)
+    _, said = process.communicate(timeout=60)
+    assert not list(broken.glob("*/*.json")), "it ended before it was broken off"
+    if how == signal.SIGINT:
+        assert process.returncode == 130
+        assert b"the same command goes on from there" in said
+    subprocess.run(command(broken, *long), check=True, capture_output=True)
+    (name,) = [p.name for p in (tmp_path / "whole").glob("*/*.json")]
+    whole, resumed = (
+        record.read(tmp_path / where / "mnist" / name) for where in ("whole", "broken")
+    )
+    for kept in (whole, resumed):
+        del kept["curves"]["wall_s"], kept["provenance"]
+    assert whole == resumed
+    assert not list(broken.glob("*/.checkpoints/*")), "a checkpoint was left behind"
+
+
+def test_a_recorded_run_is_not_run_again(tmp_path):
+    subprocess.run(command(tmp_path), check=True, capture_output=True)
+    (path,) = tmp_path.glob("*/*.json")
+    before = path.read_bytes(), os.stat(path).st_mtime_ns
+    done = subprocess.run(command(tmp_path), check=True, capture_output=True, text=True)
+    assert "1 of 1 runs are recorded already" in done.stdout
+    assert (path.read_bytes(), os.stat(path).st_mtime_ns) == before
+
+
+def test_a_record_of_other_settings_is_not_overwritten(tmp_path):
+    subprocess.run(command(tmp_path), check=True, capture_output=True)
+    more = [*command(tmp_path), "--epochs", "4"]
+    done = subprocess.run(more, check=False, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "recorded with other settings" in done.stderr
+    assert "add --again to replace it" in done.stderr
+    assert math.isclose(record.read(next(tmp_path.glob("*/*.json")))["settings"]["epochs"], 3)

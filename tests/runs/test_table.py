@@ -1,0 +1,37 @@
+"""The table of records: what is one kind of run, and what its seeds come to."""
+
+import pytest
+
+from lnlib.runs import record
+from lnlib.runs.table import table
+
+
+def run(norm, seed, *ends, **settings):
+    curves = {"loss": [9.0, ends[0]], "rank": [99, ends[1]]}
+    return {"settings": {"norm": norm} | settings, "seed": seed, "curves": curves}
+
+
+def test_a_row_has_the_mean_and_the_range_of_its_seeds_at_the_end():
+    runs = [run("layer", 0, 1.0, 4), run("none", 0, 5.0, None), run("layer", 3, 2.0, 10)]
+    first, second = table(runs, ["norm"], ["rank", "loss"])
+    assert first == {"norm": "layer", "seeds": 2, "rank": (7, 4, 10), "loss": (1.5, 1.0, 2.0)}
+    assert (second["norm"], second["seeds"], second["loss"]) == ("none", 1, (5.0, 5.0, 5.0))
+    assert all(value != value for value in second["rank"])  # not measured
+
+
+def test_a_kind_may_be_made_of_a_list():
+    runs = [run("layer", 0, 1.0, 1, hidden=h) for h in ([4, 4], [8])]
+    assert [row["hidden"] for row in table(runs, ["norm", "hidden"], [])] == [[4, 4], [8]]
+    with pytest.raises(ValueError, match=r"got layer with seeds \[0, 0\]; name in `by` what else"):
+        table(runs, ["norm"], ["loss"])
+
+
+def test_the_records_of_the_book_make_a_table():
+    kept = record.read_all("weights")
+    rows = table(kept, ["norm", "optimizer", "scale"], ["train_nll", "turn_2"])
+    assert len(rows) == 15
+    assert {row["seeds"] for row in rows} == {10}
+    (row,) = (r for r in rows if (r["norm"], r["optimizer"]) == ("layer", "adam"))
+    of = {name: row[name] for name in ("norm", "optimizer", "scale")}
+    ends = [r["curves"]["turn_2"][-1] for r in kept if of.items() <= r["settings"].items()]
+    assert row["turn_2"] == pytest.approx((sum(ends) / 10, min(ends), max(ends)))

@@ -1,0 +1,370 @@
+"""The loop: where it measures, what it keeps, how it goes on after a break."""
+
+import dataclasses
+import errno
+import io
+import itertools
+import os
+import random
+
+import pytest
+import torch
+
+from lnlib import data
+from lnlib.experiments.mnist.run import Run, Settings
+from lnlib.runs import checkpoint
+from lnlib.runs import train as loop
+from lnlib.runs.train import (
+    BadCheckpoint,
+    Diverged,
+    measuring_points,
+    resolve_device,
+    train,
+)
+
+SMALL = {"batch_size": 16, "data": "digits", "hidden": (24,)}
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return data.load("digits")
+
+
+def without_time(points):
+    # batch_nll is NaN before the first update, and NaN is not equal to itself.
+    return [
+        {k: None if v != v else v for k, v in point.items() if k != "wall_s"} for point in points
+    ]
+
+
+def run(digits, *, epochs=3, checkpoint=None, again=False, norm="batch", seed=0, **settings):
+    chosen = Settings(norm=norm, epochs=epochs, **(SMALL | settings))
+    replay = Run(chosen, digits, seed=seed)
+    return train(replay, epochs=epochs, first_epoch_points=4, checkpoint=checkpoint, again=again)
+
+
+def test_measuring_points_are_dense_at_the_start_and_end_with_the_epoch():
+    points = measuring_points(13_750, 20)
+    assert points[0] == round(13_750 / 400)
+    assert points[-1] == 13_750
+    assert len(points) == 20
+    assert points == sorted(set(points))
+
+
+def test_measuring_points_of_a_tiny_epoch_fall_together():
+    assert measuring_points(3, 20) == [1, 2, 3]
+
+
+def test_points_run_from_the_start_to_the_last_epoch(digits):
+    epochs = [p["epoch"] for p in run(digits)]
+    assert epochs[0] == 0
+    assert epochs[-3:] == [1, 2, 3]
+    assert len(epochs) == 1 + 4 + 2
+
+
+def test_batch_nll_is_the_mean_loss_since_the_last_point(digits):
+    chosen = Settings(norm="none", epochs=1, **SMALL)
+    replay, seen = Run(chosen, digits), []
+    loss = replay.loss
+
+    def spy(batch):
+        seen.append(loss(batch))
+        return seen[-1]
+
+    replay.loss = spy
+    points = list(train(replay, epochs=1, first_epoch_points=1))
+    assert points[1]["batch_nll"] == pytest.approx(torch.stack(seen).double().mean().item())
+
+
+def test_one_seed_gives_one_curve_and_another_seed_another(digits):
+    assert without_time(run(digits)) == without_time(run(digits))
+    assert without_time(run(digits)) != without_time(run(digits, seed=1))
+
+
+def test_no_two_seeds_share_the_order_of_an_epoch(digits):
+    chosen = Settings(norm="none", **SMALL)
+    replays = [Run(chosen, digits, seed=seed) for seed in range(6)]
+    orders = {tuple(replay.order(epoch)) for replay in replays for epoch in range(6)}
+    assert len(orders) == 36
+
+
+@pytest.mark.parametrize("norm", ["none", "batch", "layer", "weight"])
+@pytest.mark.parametrize("stop_after", [2, 5, 6])  # within epoch 1, after epoch 1, after epoch 2
+def test_a_run_broken_off_goes_on_to_the_identical_curve(digits, tmp_path, norm, stop_after):
+    whole = without_time(run(digits, norm=norm))
+    file = tmp_path / "run.pt"
+    broken = run(digits, norm=norm, checkpoint=file)
+    for _ in range(stop_after):
+        next(broken)
+    broken.close()
+    assert without_time(run(digits, norm=norm, checkpoint=file)) == whole
+
+
+def test_a_finished_run_can_be_lengthened(digits, tmp_path):
+    file = tmp_path / "run.pt"
+    list(run(digits, epochs=1, checkpoint=file))
+    assert without_time(run(digits, epochs=3, checkpoint=file)) == without_time(run(digits))
+
+
+def test_a_checkpoint_that_is_further_than_asked_gives_the_points_asked_for(digits, tmp_path):
+    file = tmp_path / "run.pt"
+    list(run(digits, epochs=3, checkpoint=file))
+    assert without_time(run(digits, epochs=2, checkpoint=file)) == without_time(
+        run(digits, epochs=2)
+    )
+
+
+def test_wall_time_adds_up_over_a_break(digits, tmp_path, monkeypatch):
+    file = tmp_path / "run.pt"
+
+    def times(epochs):
+        ticks = itertools.count(100)  # a second each time that the clock is read
+        monkeypatch.setattr(loop.time, "perf_counter", lambda: next(ticks))
+        return [p["wall_s"] for p in run(digits, epochs=epochs, checkpoint=file)]
+
+    assert times(1) == [1, 2, 3, 4, 5]
+    assert times(3) == [1, 2, 3, 4, 5, 6, 7]
+
+
+# What a checkpoint must be before it is used.
+
+
+@pytest.fixture(scope="module")
+def saved(digits, tmp_path_factory):
+    """A checkpoint after an epoch, small, and the points that it holds."""
+    file = tmp_path_factory.mktemp("saved") / "run.pt"
+    points = without_time(tiny(digits, file, epochs=1))
+    return file.read_bytes(), points
+
+
+def tiny(digits, file, **more):
+    return run(digits, checkpoint=file, **({"hidden": (4,), "batch_size": 128} | more))
+
+
+def refuse(digits, file, says, **more):
+    """Assert that the file is refused with one sentence, and that ``again`` starts over."""
+    with pytest.raises(BadCheckpoint, match=says) as raised:
+        next(tiny(digits, file, **more))
+    said = str(raised.value)
+    assert said.startswith(f"the checkpoint {file} ")
+    assert said.endswith("; add --again to start this run over")
+    assert "\n" not in said
+
+
+def assert_again_starts_over(digits, file, capsys, **more):
+    expected = without_time(tiny(digits, None, **more))
+    assert without_time(tiny(digits, file, again=True, **more)) == expected
+    assert f"the checkpoint {file} " in capsys.readouterr().err
+    assert without_time(tiny(digits, file, **more)) == expected, "the new one is not good"
+
+
+def test_of_200_flipped_bits_in_a_checkpoint_none_is_accepted(digits, tmp_path, saved):
+    file, (content, _) = tmp_path / "run.pt", saved
+    replay = Run(Settings(norm="batch", **SMALL | {"hidden": (4,), "batch_size": 128}), digits)
+    rng = random.Random(0)
+    # All of the first line, and anywhere.
+    bits = [8 * k + rng.randrange(8) for k in range(0, 110, 2)]
+    bits += [rng.randrange(8 * len(content)) for _ in range(145)]
+    for bit in bits:
+        flipped = bytearray(content)
+        flipped[bit // 8] ^= 1 << bit % 8
+        file.write_bytes(flipped)
+        with pytest.raises(BadCheckpoint, match="its checksum is another"):
+            checkpoint.load(file, replay)
+    file.write_bytes(content)
+    assert checkpoint.load(file, replay)[1] == 1
+
+
+@pytest.mark.parametrize("kept", [0, 1, 20, 100, 5000, -1])
+def test_a_checkpoint_cut_short_is_refused(digits, tmp_path, saved, kept):
+    (tmp_path / "run.pt").write_bytes(saved[0][:kept])
+    refuse(digits, tmp_path / "run.pt", "its checksum is another")
+
+
+@pytest.mark.parametrize("content", [b"not a checkpoint", b"\x1b[2J" * 100])
+def test_a_foreign_file_is_refused_and_again_starts_over(digits, tmp_path, capsys, content):
+    file = tmp_path / "run.pt"
+    file.write_bytes(content)
+    refuse(digits, file, "is damaged, or no checkpoint")
+    broken = tiny(digits, file, again=True)
+    next(broken)
+    broken.close()
+    assert not file.exists(), "the next call would meet it once more"
+    file.write_bytes(content)
+    assert_again_starts_over(digits, file, capsys, epochs=1)
+
+
+def test_a_checkpoint_without_a_checksum_says_that_it_is_old(digits, tmp_path, capsys):
+    file = tmp_path / "run.pt"
+    torch.save({"settings": {}, "model": {}}, file)
+    refuse(digits, file, "is of an older lnlib, without a checksum")
+    assert_again_starts_over(digits, file, capsys, epochs=1)
+
+
+@pytest.mark.parametrize(("kind", "says"), [("pipe", "is a pipe"), ("folder", "is a folder")])
+def test_what_is_no_file_is_not_waited_for(digits, tmp_path, kind, says):
+    file = tmp_path / "run.pt"
+    {"pipe": os.mkfifo, "folder": os.mkdir}[kind](file)
+    refuse(digits, file, says)
+
+
+def changed(content, change):
+    """A checkpoint with another content and a checksum that fits it."""
+    state = torch.load(io.BytesIO(content[len(checkpoint.SEAL % bytes(64)) :]), weights_only=True)
+    state = change(state) or state
+    out = io.BytesIO()
+    torch.save(state, out)
+    return checkpoint.sealed(out.getvalue())
+
+
+def without(part):
+    return lambda state: {k: v for k, v in state.items() if k != part}
+
+
+def put(value, *path):
+    def change(state):
+        *parents, last = path
+        for key in parents:
+            state = state[key]
+        state[last] = value
+
+    return change
+
+
+def gone(*path):
+    def change(state):
+        *parents, last = path
+        for key in parents:
+            state = state[key]
+        del state[last]
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        *(
+            (without(part), f"its part '{part}' is missing")
+            for part in ("model", "optimizer", "points", "done", "wall_s")
+        ),
+        *((without(part), f"other settings: {part} None") for part in ("settings", "seed", "step")),
+        (put("1", "done"), "its part 'done' does not fit"),
+        (put([], "points"), "its part 'points' does not fit"),
+        (gone("points", 0, "epoch"), "its part 'points' does not fit"),
+        (put("low", "points", 1, "test_nll"), "its part 'points' does not fit"),
+        (gone("model", "0.weight"), "its part 'model' does not fit"),
+        (put(torch.zeros(4, 63), "model", "0.weight"), "its part 'model' does not fit"),
+        (put(torch.zeros(4).double(), "model", "1.running_var"), "'model' does not fit"),
+        (put({}, "optimizer"), "its part 'optimizer' does not fit"),
+        (gone("optimizer", 0, "exp_avg_sq"), "its part 'optimizer' does not fit"),
+        (put(torch.zeros(3), "optimizer", 0, "exp_avg"), "its part 'optimizer' does not fit"),
+        (put(torch.zeros(1), "optimizer", 0, "step"), "its part 'optimizer' does not fit"),
+        (lambda _: [1, 2], "it holds a list, not the parts of a run"),
+    ],
+)
+def test_a_checkpoint_that_lacks_a_part_or_has_another_form_is_refused(
+    digits, tmp_path, saved, change, says
+):
+    (tmp_path / "run.pt").write_bytes(changed(saved[0], change))
+    refuse(digits, tmp_path / "run.pt", says)
+
+
+@pytest.mark.parametrize(
+    ("other", "says"),
+    [
+        ({"learning_rate": 0.01}, "other settings: settings .*'learning_rate': 0.001"),
+        ({"momentum": 0.3}, "other settings: settings .*'momentum': 0.1"),
+        ({"seed": 1}, "other settings: seed 0, not 1"),
+    ],
+)
+def test_a_checkpoint_of_another_run_is_refused(digits, tmp_path, saved, capsys, other, says):
+    file = tmp_path / "run.pt"
+    file.write_bytes(saved[0])
+    refuse(digits, file, says, **other)
+    assert_again_starts_over(digits, file, capsys, epochs=1, **other)
+
+
+def test_a_good_checkpoint_is_gone_on_from_with_again_too(digits, tmp_path, saved):
+    # A repetition that was broken off is not begun once more.
+    (tmp_path / "run.pt").write_bytes(changed(saved[0], put(0.125, "points", 0, "test_nll")))
+    first = next(tiny(digits, tmp_path / "run.pt", again=True))
+    assert first["test_nll"] == 0.125
+
+
+def test_what_adam_was_told_is_of_the_settings_not_of_the_checkpoint(digits, tmp_path, saved):
+    (tmp_path / "run.pt").write_bytes(saved[0])
+    chosen = Settings(norm="batch", **SMALL | {"hidden": (4,), "batch_size": 128})
+    replay = Run(chosen, digits)
+    replay.optimizer.param_groups[0]["lr"] = 0.5
+    next(train(replay, epochs=2, checkpoint=tmp_path / "run.pt"))
+    assert replay.optimizer.param_groups[0]["lr"] == 0.5
+    assert replay.optimizer.state_dict()["state"][0]["step"] == replay.updates_per_epoch
+
+
+@pytest.mark.parametrize("more", [{"seed": 1}, {"learning_rate": 0.5}, {}])
+def test_epochs_are_counted_of_a_verified_checkpoint_of_the_run_alone(tmp_path, saved, more):
+    chosen = Settings(norm="batch", **SMALL | {"hidden": (4,), "batch_size": 128})
+    path, seed = tmp_path / "run.json", more.pop("seed", 0)
+    own = seed == 0 and not more
+    chosen = dataclasses.replace(chosen, epochs=9, **more)
+    assert checkpoint.epochs_kept(chosen, seed, path) == 0
+    kept = checkpoint.place(path)
+    kept.parent.mkdir()
+    kept.write_bytes(saved[0])
+    assert checkpoint.epochs_kept(chosen, seed, path) == (1 if own else 0)
+    kept.write_bytes(saved[0][:-1] + b"\1")
+    assert checkpoint.epochs_kept(chosen, seed, path) == 0
+
+
+# Disks that are full.
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_keeps_the_former_checkpoint_and_says_what_is_needed(
+    digits, tmp_path, saved, monkeypatch, number
+):
+    file = tmp_path / "run.pt"
+    file.write_bytes(saved[0])
+
+    def full(_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", full)
+    size = f"{len(saved[0]):,}"[:-4]  # but for some hundred bytes
+    with pytest.raises(OSError, match=rf"cannot write {file}: .*{size},\d+ bytes are needed"):
+        list(tiny(digits, file))
+    assert file.read_bytes() == saved[0]
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_loss_that_is_not_finite_stops_the_run(digits):
+    with pytest.raises(Diverged, match="a smaller learning rate is the likely cure"):
+        list(run(digits, norm="none", learning_rate=1e20))
+
+
+def test_on_update_counts_every_update_once(digits, tmp_path):
+    chosen = Settings(norm="layer", epochs=2, **SMALL)
+    file, counted = tmp_path / "run.pt", []
+    for epochs in (1, 2):
+        counted.append(0)
+
+        def add(n):
+            counted[-1] += n
+
+        replay = Run(chosen, digits)
+        list(train(replay, epochs=epochs, checkpoint=file, on_update=add))
+    per_epoch = replay.updates_per_epoch
+    # The second call counts the first epoch as done, so that a bar over both starts half full.
+    assert counted == [per_epoch, 2 * per_epoch]
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
+def test_asking_for_a_gpu_that_is_not_there_says_so():
+    with pytest.raises(ValueError, match="PyTorch sees no GPU"):
+        resolve_device("cuda")
+
+
+def test_an_unknown_device_is_refused():
+    with pytest.raises(ValueError, match="device must be auto, cpu, cuda"):
+        resolve_device("gpu please")

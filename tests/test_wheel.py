@@ -28,6 +28,8 @@ PLACED = {
     "lnlib.nn.kernels.build": "HEADERS / 'threads.h'",
     "lnlib.nn.kernels.compiled": "SOURCE",
     "lnlib.playground": "HERE / 'book.js'",
+    "lnlib.sphere": "HERE / 'book.js'",
+    "lnlib.diagrams": "HERE / 'diagrams.js'",
     "lnlib.experiments": "import_module('pathlib').Path(lnlib.experiments.__path__[0], 'mnist')",
     "lnlib.runs.record": "folder() / 'bench.json'",
     "lnlib.experiments.mnist.steps.compiled": "SOURCE",

@@ -98,7 +98,7 @@ def test_a_figure_moves_to_the_next_unless_less_motion_is_asked_for(visit, built
     watch = """(root, wanted) => {
       const frames = [];
       new MutationObserver(() => frames.push(JSON.stringify(
-        [...root.querySelectorAll(".ln-panel")].map((p) => p.data.map((t) => t.y)))))
+        [...root.querySelectorAll(".ln-panel")].map((p) => p.data.map((t) => t.z)))))
         .observe(root, { attributeFilter: ["data-frame"] });
       root.lnFrames = frames;
     }"""
@@ -107,7 +107,8 @@ def test_a_figure_moves_to_the_next_unless_less_motion_is_asked_for(visit, built
             root = v.explorers()[0]
             wait_drawn(v.page, root)
             root.evaluate(watch)
-            jump(root.query_selector("input"), 0)
+            factor = root.query_selector_all("input")[1]
+            jump(factor, stops(factor)[-1])
             wait_drawn(v.page, root)
             v.page.wait_for_timeout(50)
             frames = root.evaluate("r => r.lnFrames")

@@ -163,7 +163,7 @@
     async function draw() {
       const mine = ++round, begin = performance.now();
       const i = inputs.reduce((n, el, k) => n * sizes[k] + Number(el.value), 0);
-      const { text: said, panels: goal } = resolve(book.states[i]);
+      const state = resolve(book.states[i]), said = state.text, goal = state.panels.map(dyed);
       if (text.textContent !== said) text.textContent = said;
       if (numbers.open) tabulate(numbers.lastElementChild, goal);
       const look = template(), from = shown;
@@ -172,7 +172,7 @@
       asked = begin;
       for (let part = still ? 1 : 0; ;) {
         shown = part < 1 ? between(from, goal, part * (2 - part)) : goal;
-        await Promise.all(shown.map(dyed).map(({ title, data, layout }, k) => {
+        await Promise.all(shown.map(({ title, data, layout }, k) => {
           titles[k].textContent = title;
           panels[k].querySelector(".ln-still")?.remove();
           return Plotly.react(panels[k], data.map((trace) => ({ ...trace })),

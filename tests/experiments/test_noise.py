@@ -8,7 +8,6 @@ import pytest
 import torch
 from torch import nn
 
-from lnlib import data
 from lnlib.experiments.mnist import run as mnist
 from lnlib.experiments.noise import run as noise
 from lnlib.experiments.noise.run import CLOUD, COMPANY, NORMS, Run, Settings, forward
@@ -20,18 +19,7 @@ from lnlib.runs.train import train
 SMALL = {"data": "digits", "hidden": (24, 12), "epochs": 1, "first_epoch_points": 2}
 
 
-@pytest.fixture(scope="module")
-def digits():
-    return data.load("digits")
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Small products gain nothing from threads, and the tests run side by side."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def trained(digits, norm, updates=60, **settings):

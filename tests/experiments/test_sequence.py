@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from lnlib import data
 from lnlib.experiments.sequence import run as sequence
 from lnlib.experiments.sequence.run import CELLS, NORMS, STEPS, TUNED, Run, Settings, network
 from lnlib.runs import record
@@ -18,18 +17,7 @@ from lnlib.runs.train import train
 SMALL = {"hidden": 12, "batch_size": 48, "first_epoch_points": 2}
 
 
-@pytest.fixture(scope="module")
-def digits():
-    return data.load("digits")
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Small products gain nothing from threads, and the tests run side by side."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def build(cell="lstm", norm="none", seed=0, features=64, **settings):

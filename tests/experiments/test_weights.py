@@ -19,18 +19,7 @@ from lnlib.runs.train import train
 SMALL = {"hidden": (12, 12), "batch_size": 48, "first_epoch_points": 2, "epochs": 2}
 
 
-@pytest.fixture(scope="module")
-def digits():
-    return data.load("digits")
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Small products gain nothing from threads, and the tests run side by side."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def run(digits, *, checkpoint=None, seed=0, **settings):

@@ -29,7 +29,7 @@ browser: ## find Chromium, Chrome or Edge for the pages; without any, install Pl
 
 # A notebook stays whole; of the tests, whoever has none left takes half of the other's.
 test: browser book ## check everything: notebooks, library, pages in a browser
-	@$(READY); $(PYTEST) --dist loadfile --nbval --nbval-current-env --nbval-cell-timeout 120 book
+	@$(READY); $(PYTEST) --dist loadfile --nbval --nbval-current-env --nbval-cell-timeout 120 book/*.ipynb
 	@$(PYTEST) --dist worksteal
 
 # PYTHON=3.13 and RESOLUTION=lowest choose.

@@ -11,7 +11,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from bench import __main__ as bench
 from bench import exchange, norm, pages, rnn, table
-from lnlib.figures import costs
+from lnbook.what_a_norm_costs import figures
 from lnlib.nn import LayerNormGRU, LayerNormLSTM
 from lnlib.nn.kernels import compiled
 
@@ -48,7 +48,9 @@ def test_the_book_has_a_table_of_this_format_with_every_part():
 def test_the_book_has_what_a_user_calls_at_every_shape_with_one_thread_and_with_two():
     rows = [r for r in table.read(table.KEEP)["rows"] if r["device"].startswith("CPU")]
     for kind, which in itertools.product(rnn.OURS, rnn.PASSES):
-        called = [r for r in rows if (r["what"], r["path"]) == (f"LN-{kind} {which}", costs.CALLED)]
+        called = [
+            r for r in rows if (r["what"], r["path"]) == (f"LN-{kind} {which}", figures.CALLED)
+        ]
         found = {(r["shape"], r["threads"]) for r in called}
         assert found >= set(itertools.product(map(rnn.text, rnn.SHAPES), rnn.THREADS)), kind
 
@@ -59,10 +61,10 @@ def test_nothing_in_the_book_is_faster_than_its_floor_or_than_the_roofline():
     for r in rows:
         if r["floor_ms"] and r["instead_ms"] and r["floor"] != "the collectives alone":
             assert r["instead_ms"] >= r["floor_ms"], r
-    kept = costs.Bench(table.read(table.KEEP))
-    machine = costs.machines(kept)["this CPU, float32"]
+    kept = figures.Bench(table.read(table.KEEP))
+    machine = figures.machines(kept)["this CPU, float32"]
     for kind, shape in itertools.product(("LayerNorm", "RMSNorm"), norm.SHAPES):
-        here = costs.at_size(machine, *shape)
+        here = figures.at_size(machine, *shape)
         for which, arrays in zip(norm.PASSES, (2, 5), strict=True):
             least = 1e3 * 4 * arrays * shape[0] * shape[1] / here["bytes"]
             for r in kept.pick(f"{kind} {which}", shape="×".join(map(str, shape))):

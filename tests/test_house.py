@@ -21,7 +21,6 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 MAY_IMPORT = {
     "_files": set(),
     "norm": set(),
-    "colors": set(),
     "cells": {"norm"},
     "numerics": {"norm"},
     "compare": set(),
@@ -31,37 +30,19 @@ MAY_IMPORT = {
     "data": {"_files"},
     "runs": {"_files"},
     "experiments": {"nn", "data", "runs"},
-    # One room in three files.
-    "explore": {"_page", "_live", "colors"},
-    "_page": {"explore", "_still"},
-    "_still": {"colors"},
-    "_live": {"explore", "_page", "colors"},
-    "quiz": {"explore", "_page", "_live", "colors"},
-    "sheet": {"explore", "_page", "_live", "colors", "norm"},
-    "playground": {"explore", "colors"},
-    "diagrams": {"explore", "colors"},
-    "sphere": {"explore", "colors"},
-    "exercises": {"norm", "cells", "numerics", "compare", "invariance", "fisher"},
-    "figures": {
-        "explore",
-        "colors",
-        "diagrams",
-        "norm",
-        "cells",
-        "numerics",
-        "compare",
-        "invariance",
-        "fisher",
-    },
 }
-NUMPY_ALONE = ("norm", "cells", "numerics", "compare", "exercises")
+NUMPY_ALONE = ("norm", "cells", "numerics", "compare")
+TRAINS = ("nn", "runs", "experiments")  # and may import torch
+CHAPTERS = sorted(path.stem for path in (ROOT / "book").glob("*.ipynb"))
 
 
 def rooms():
-    for path in sorted((ROOT / "lnlib").rglob("*.py")):
-        parts = path.relative_to(ROOT / "lnlib").with_suffix("").parts
-        if parts[0] not in ("__init__", "__main__"):
-            yield pytest.param(parts[0], path, id="/".join(parts))
+    """Every file of lnlib and lnbook, with the room it stands in."""
+    for package in (ROOT / "lnlib", ROOT / "book" / "lnbook"):
+        for path in sorted(package.rglob("*.py")):
+            parts = path.relative_to(package).with_suffix("").parts
+            if parts[0] not in ("__init__", "__main__"):
+                yield pytest.param(package.name, parts[0], path, id="/".join(parts))
 
 
 def imported(path):
@@ -74,17 +55,34 @@ def imported(path):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-@pytest.mark.parametrize(("room", "path"), list(rooms()))
-def test_imports_run_downwards_only(room, path):
-    assert room in MAY_IMPORT, f"{room} has no place in the house yet: say what it may import"
+def may(package, room, path):
+    """Which rooms of which package a file may import."""
+    if package == "lnlib":
+        assert room in MAY_IMPORT, f"{room} has no place in the house yet: say what it may import"
+        return {"lnlib": MAY_IMPORT[room] | {room}, "lnbook": set()}
+    computes = set(MAY_IMPORT) - {"nn", "data", "runs", "experiments"}
+    if room == "show":
+        return {"lnlib": {"norm", "compare"}, "lnbook": {"show"}}
+    if path.stem in ("exercises", "_words"):
+        return {"lnlib": computes, "lnbook": {"exercises", "_words"}}
+    assert room in CHAPTERS, f"{path}: a folder of lnbook is show or named as a notebook"
+    return {"lnlib": computes, "lnbook": {"show", room}}
+
+
+@pytest.mark.parametrize(("package", "room", "path"), list(rooms()))
+def test_imports_run_downwards_only(package, room, path):
+    rooms = may(package, room, path)
     for name in imported(path):
         first, *rest = name.split(".")
-        if first == "lnlib" and rest and rest[0] in MAY_IMPORT:
-            assert rest[0] == room or rest[0] in MAY_IMPORT[room], f"{path} imports {name}"
-        if room in NUMPY_ALONE:
-            assert first in {*sys.stdlib_module_names, "numpy", "lnlib"}, f"{path} imports {name}"
-        if room not in ("nn", "runs", "experiments"):
+        if rest and first in rooms and (first == "lnbook" or rest[0] in MAY_IMPORT):
+            assert rest[0] in rooms[first], f"{path} imports {name}"
+        if room in NUMPY_ALONE or path.stem == "exercises":
+            known = {*sys.stdlib_module_names, "numpy", "lnlib", "lnbook"}
+            assert first in known, f"{path} imports {name}"
+        if room not in TRAINS:
             assert first != "torch", f"{path} imports {name}"
+        if package == "lnlib":
+            assert first not in ("plotly", "ipywidgets"), f"{path} imports {name}"
 
 
 @pytest.mark.parametrize("path", [*(ROOT / "lnlib" / "runs").glob("*.py")], ids=lambda p: p.stem)
@@ -124,7 +122,7 @@ def test_the_version_is_the_same_everywhere():
 def requirements():
     """From package name to its range, over all extras."""
     extras = PROJECT["optional-dependencies"]
-    assert set(extras) == {"nn", "book", "live", "test", "dev"}
+    assert set(extras) == {"nn", "pages", "book", "live", "test", "dev"}
     lines = PROJECT["dependencies"] + [r for extra in extras.values() for r in extra]
     return dict(split(line) for line in lines if not line.startswith("lnlib["))
 

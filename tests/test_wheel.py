@@ -21,15 +21,17 @@ from nbformat.v4 import new_code_cell
 from lnlib.nn.kernels import build, compiled
 
 ROOT = Path(__file__).parents[1]
+PACKAGES = (ROOT / "lnlib", ROOT / "book" / "lnbook")
 CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
 WHOLE = ["start", "gate_by_gate", "what_a_norm_costs"]
 # The modules that find a file by their own place, and such a file.
 PLACED = {
     "lnlib.nn.kernels.build": "HEADERS / 'threads.h'",
     "lnlib.nn.kernels.compiled": "SOURCE",
-    "lnlib.playground": "HERE / 'book.js'",
-    "lnlib.sphere": "HERE / 'book.js'",
-    "lnlib.diagrams": "HERE / 'diagrams.js'",
+    "lnbook.show.playground": "HERE / 'book.js'",
+    "lnbook.show.sphere": "HERE / 'book.js'",
+    "lnbook.show.diagrams": "HERE / 'diagrams.js'",
+    "lnbook.exercises": "HERE / 'start' / 'exercises.py'",
     "lnlib.experiments": "import_module('pathlib').Path(lnlib.experiments.__path__[0], 'mnist')",
     "lnlib.runs.record": "folder() / 'bench.json'",
     "lnlib.experiments.mnist.steps.compiled": "SOURCE",
@@ -63,8 +65,9 @@ def test_wheel_holds_the_library_and_the_records_and_nothing_else(wheel):
     with zipfile.ZipFile(wheel) as archive:
         held = {n: archive.read(n) for n in archive.namelist() if ".dist-info/" not in n}
     library = {
-        path.relative_to(ROOT).as_posix(): path.read_bytes()
-        for path in (ROOT / "lnlib").rglob("*")
+        path.relative_to(package.parent).as_posix(): path.read_bytes()
+        for package in PACKAGES
+        for path in package.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
     runs = ROOT / "book" / "runs"
@@ -141,20 +144,21 @@ def test_all_that_a_chapter_imports_and_the_library_finds_is_that_of_the_wheel(e
         "import sys, lnlib.experiments.mnist.steps.compiled, lnlib.nn.kernels.compiled",
     ]
     code += [f"print((sys.modules[{m!r}].{place}).resolve(True))" for m, place in PLACED.items()]
-    code += ["print(*(m.__file__ for n, m in sys.modules.items() if n.startswith('lnlib')))"]
+    code += ["print(*(m.__file__ for n, m in sys.modules.items() if n[:5] in ('lnlib', 'lnboo')))"]
     done = subprocess.run(
         [sys.executable, "-c", "\n".join(code)], cwd=folder, env=env, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr[-3000:]
     paths = done.stdout.split()
     assert len(paths) > 50
-    assert {path for path in paths if not path.startswith(f"{folder}/installed/lnlib/")} == set()
+    assert [path for path in paths if not path.startswith(f"{folder}/installed/ln")] == []
 
 
 def test_no_module_and_no_chapter_finds_a_file_by_its_place_that_is_not_tried_here():
     placed = {
-        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-        for path in (ROOT / "lnlib").rglob("*.py")
+        ".".join(path.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__")
+        for package in PACKAGES
+        for path in package.rglob("*.py")
         if re.search(r"__file__|__path__|importlib\.resources|pkgutil", path.read_text("utf-8"))
     }
     assert placed == set(PLACED)

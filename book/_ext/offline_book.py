@@ -3,8 +3,8 @@
 - Notebooks run with ``LNLIB_STATIC=1``, so that explorers come out as HTML; their results are
   cached under a hash of everything they read, not of the notebook alone.
 - MathJax and plotly.js are copied from the installed packages, the colors and the diagrams' script
-  and look from lnlib; the scripts of the playground and the sphere are put together, and the digits
-  exported.
+  and look from lnbook; the scripts of the playground and the sphere are put together, and the
+  digits exported.
 - What the reader would miss is a warning: a dead widget, an image without a text. (myst-nb warns of
   an output it cannot show, such as a bare plotly figure. ``-W`` makes a failed build of a warning,
   and the next build looks again.)
@@ -24,7 +24,7 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.util import logging
 
-from lnlib import colors, diagrams, playground, sphere
+from lnbook.show import colors, diagrams, playground, sphere
 
 LOGGER = logging.getLogger(__name__)
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -45,7 +45,8 @@ def prepare(app, config):
     os.environ["LNLIB_STATIC"] = "1"
     # Jupyter Book passes --toc on as typed, Sphinx would look for it in book/.
     config.external_toc_path = str(Path(config.external_toc_path).resolve())
-    read = [*package("lnlib").rglob("*.py"), *Path(app.srcdir, "runs").rglob("*.json")]
+    code = [path for name in ("lnlib", "lnbook") for path in package(name).rglob("*.py")]
+    read = [*code, *Path(app.srcdir, "runs").rglob("*.json")]
     computed_by = [f"{name} {version(name)}" for name in ("numpy", "torch", "plotly")]
     digest = hashlib.sha256(" ".join(["LNLIB_STATIC=1", *computed_by]).encode())
     for path in sorted(read):
@@ -152,7 +153,8 @@ def check_widgets(app, doctree):
     for node in doctree.findall(nodes.container):
         if node.get("mime_type") == WIDGET:
             LOGGER.warning(
-                "a widget is dead in the book; make it an lnlib.explore.Explorer", location=node
+                "a widget is dead in the book; make it an lnbook.show.explore.Explorer",
+                location=node,
             )
 
 

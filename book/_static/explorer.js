@@ -1,4 +1,4 @@
-/* The page's half of lnlib.explore: unpack the states, redraw when a control moves.
+/* The page's half of lnbook.show.explore: unpack the states, redraw when a control moves.
    No kernel, no network; works from file://. Every number was computed in Python. */
 (() => {
   "use strict";
@@ -222,7 +222,7 @@
     root.dataset.ready = "yes";
   }
 
-  /* The numbers behind the panels as tables; the twin of lnlib._page.numbers. */
+  /* The numbers behind the panels as tables; the twin of lnbook.show._page.numbers. */
   function numbersOf({ title, data, layout }) {
     const tables = [];
     const label = (t, axis) => layout[(t[axis + "axis"] ?? axis).replace(/^([xy])/, "$1axis")]

@@ -1,4 +1,4 @@
-/* The page's half of lnlib.quiz: forms in place of answers that open. Every word of an explanation
+/* The page's half of lnbook.show.quiz: forms in place of answers that open. Every word of an explanation
    stands in the page already. No kernel, no network; works from file://.
    Answers are kept in this browser's localStorage, where there is one. */
 (() => {
@@ -15,7 +15,7 @@
   };
   const copies = (element) => element.cloneNode(true).childNodes; // text and its marks, no name
 
-  /* Numbers as people type them: lnlib.quiz.readings does the same. "1,155" has two readings. */
+  /* Numbers as people type them: lnbook.show.quiz.readings does the same. "1,155" has two readings. */
   function readings(text, unit = "") {
     text = text.trim().replace(/[−–]/g, "-");
     if (unit && text.toLowerCase().endsWith(unit.toLowerCase()))

@@ -1,4 +1,4 @@
-/* The page's half of lnlib.sheet: a table into which the reader types, normalized as they type.
+/* The page's half of lnbook.show.sheet: a table into which the reader types, normalized as they type.
    The only arithmetic in the book that is not Python's: `normalize`, compared with lnlib.norm by
    the tests. Words come from Python. No network; works from file://; nothing is kept. */
 (() => {
@@ -52,7 +52,7 @@
     return out;
   }
 
-  /* -- reading and writing numbers, as in lnlib/sheet.py -- */
+  /* -- reading and writing numbers, as in lnbook/show/sheet.py -- */
   function number(text) {
     const parts = text.replace(/[−–]/g, "-").split("/").map((word) => {
       const whole = /^[+-]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)(e[+-]?[0-9]+)?$/i.test(word.trim());

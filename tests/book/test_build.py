@@ -13,8 +13,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from plotly.offline import get_plotlyjs
 
-import lnlib
-from lnlib import colors
+import lnbook
+from lnbook.show import colors
 
 ROOT = Path(__file__).parents[2]
 TOC = "format: jb-book\nroot: start\nchapters:\n{chapters}"
@@ -76,7 +76,7 @@ def book(tmp_path):
 
 
 SHOWN = (
-    "import plotly.graph_objects as go\nfrom lnlib.explore import show\n"
+    "import plotly.graph_objects as go\nfrom lnbook.show.explore import show\n"
     "show(go.Figure(go.Bar(y=[1, 2])), title='Bars', describe='Two bars.')"
 )
 
@@ -165,22 +165,22 @@ def test_image_with_a_text_is_no_fault(book):
 
 
 def test_edit_of_the_library_or_of_a_record_runs_the_pages_again(book, tmp_path):
-    library = tmp_path / "elsewhere" / "lnlib"
-    shutil.copytree(Path(lnlib.__file__).parent, library)
-    path = {"PYTHONPATH": str(library.parent)}
-    (library / "explore.py").write_text((library / "explore.py").read_text() + "\nANSWER = 41\n")
+    library = tmp_path / "elsewhere" / "lnbook"
+    shutil.copytree(Path(lnbook.__file__).parent, library)
+    path, explore = {"PYTHONPATH": str(library.parent)}, library / "show" / "explore.py"
+    explore.write_text(explore.read_text() + "\nANSWER = 41\n")
     runs = tmp_path / "book" / "runs"
     runs.mkdir()
     (runs / "run.json").write_text("1")
     book.add(
         "answer",
         "# Answer",
-        "from lnlib.explore import ANSWER\nprint(f'answer {ANSWER}')",
+        "from lnbook.show.explore import ANSWER\nprint(f'answer {ANSWER}')",
         "print('record', open('runs/run.json').read())",
     )
     assert book.build(**path).returncode == 0
     assert "answer 41" in book.html("answer")
-    (library / "explore.py").write_text((library / "explore.py").read_text() + "\nANSWER = 42\n")
+    explore.write_text(explore.read_text() + "\nANSWER = 42\n")
     assert book.build(**path).returncode == 0
     assert "answer 42" in book.html("answer")
     (runs / "run.json").write_text("2")

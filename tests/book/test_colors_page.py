@@ -9,11 +9,11 @@ import plotly
 import plotly.graph_objects as go
 import pytest
 
-from lnlib import _live, _page, colors
-from lnlib.explore import show
-from lnlib.figures import NORMS, band, label_ends
-from lnlib.sheet import NORMS as SHEET_NORMS
-from lnlib.sheet import Sheet
+from lnbook.show import _live, _page, colors
+from lnbook.show.explore import show
+from lnbook.show.plots import NORMS, band, label_ends
+from lnbook.show.sheet import NORMS as SHEET_NORMS
+from lnbook.show.sheet import Sheet
 
 STATIC = Path(__file__).parents[2] / "book" / "_static"
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>A page</title>

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lnlib import colors, diagrams
-from lnlib.diagrams import cells, cubes
-from lnlib.diagrams.svg import spoken
+from lnbook.show import colors, diagrams
+from lnbook.show.diagrams import cells, cubes
+from lnbook.show.diagrams.svg import spoken
 
 STATIC = Path(__file__).parents[2] / "book" / "_static"
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1300, "height": 900}

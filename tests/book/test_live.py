@@ -19,8 +19,9 @@ import psutil  # comes with ipykernel
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from lnlib.figures import axes, start
-from lnlib.sheet import Sheet
+from lnbook.choose_the_axis import figures as axes
+from lnbook.show.sheet import Sheet
+from lnbook.start import figures
 
 BOOK = Path(__file__).parents[2] / "book"
 PATIENCE = 60  # seconds; a limit against hanging, not a measure of speed
@@ -35,7 +36,7 @@ SETTINGS = {  # what asks the network, in JupyterLab as it comes
 }
 RUN = """
 import time
-from lnlib.explore import LiveRun, choice, show
+from lnbook.show.explore import LiveRun, choice, show
 import plotly.graph_objects as go
 
 def run(n):
@@ -161,16 +162,16 @@ def test_chapter_runs_and_its_figure_answers_in_jupyterlab(run_all):
     with run_all(BOOK / "start.ipynb") as page:
         card = page.locator(".ln-live").first
         sentence = card.get_by_role("status")
-        sentence.get_by_text(start.describe(8, 1.0), exact=True).wait_for()
+        sentence.get_by_text(figures.describe(8, 1.0), exact=True).wait_for()
         assert_drawn(card, "z", tables(8, 1.0))
 
         size, factor = card.get_by_role("slider").all()
         size.press("ArrowLeft")
-        sentence.get_by_text(start.describe(7, 1.0), exact=True).wait_for()
+        sentence.get_by_text(figures.describe(7, 1.0), exact=True).wait_for()
         assert_drawn(card, "z", tables(7, 1.0))
 
         factor.press("End")
-        sentence.get_by_text(start.describe(7, 10.0), exact=True).wait_for()
+        sentence.get_by_text(figures.describe(7, 10.0), exact=True).wait_for()
         assert_drawn(card, "z", tables(7, 10.0))
         errors = page.locator(".jp-OutputArea-output[data-mime-type*=error], .jp-mod-error")
         assert errors.all_inner_texts() == []
@@ -188,7 +189,7 @@ def assert_drawn(card, axis, wanted):
 
 
 def tables(batch_size, scale):
-    return [figure.data[0].z for figure in start.draw(batch_size, scale)]
+    return [figure.data[0].z for figure in figures.draw(batch_size, scale)]
 
 
 def test_number_typed_into_a_chapters_table_is_computed_and_a_word_is_told(run_all):

@@ -9,7 +9,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-import lnlib.exercises
+import lnbook.exercises
 
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "book" / "_ext")]
@@ -215,8 +215,8 @@ def test_every_exercise_of_the_library_is_set_in_one_chapter():
         cell.source for path in CHAPTERS for cell in code(nbformat.read(path, as_version=4))
     )
     asked = re.findall(r"exercises\.check\(\s*\"([^\"]+)\"", source)
-    assert all(asked.count(name) >= 2 for name in lnlib.exercises.names())  # starter, solution
-    assert set(asked) == set(lnlib.exercises.names())
+    assert all(asked.count(name) >= 2 for name in lnbook.exercises.names())  # starter, solution
+    assert set(asked) == set(lnbook.exercises.names())
 
 
 def printed(cell):

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 from playwright.sync_api import TimeoutError
 
-from lnlib import _page, _still
+from lnbook.show import _page, _still
 
 PHONE = {"width": 390, "height": 844}
 SIZE_LIMIT = 300_000  # bytes of one page's HTML

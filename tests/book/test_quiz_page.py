@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lnlib import colors
-from lnlib.quiz import NOT_YET, RIGHT, Quiz, bare, choose, number, order
+from lnbook.show import colors
+from lnbook.show.quiz import NOT_YET, RIGHT, Quiz, bare, choose, number, order
 
 STATIC = Path(__file__).parents[2] / "book" / "_static"
 PATIENCE = 60_000  # ms; a limit against hanging, not a measure of speed

@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lnlib import colors, norm, sheet
-from lnlib.sheet import EPS, NORMS, TEST_TIME, Sheet, State
+from lnbook.show import colors, sheet
+from lnbook.show.sheet import EPS, NORMS, TEST_TIME, Sheet, State
+from lnlib import norm
 
 ROOT = Path(__file__).parents[2]
 STATIC = ROOT / "book" / "_static"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import lnlib
-from lnlib.sphere import ALT, HERE, Sphere, cloud, source
+from lnbook.show.sphere import ALT, HERE, Sphere, cloud, source
 from tools.sphere import STARTS, markup
 
 EXACT = 1e-12

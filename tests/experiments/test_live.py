@@ -3,11 +3,11 @@
 import pytest
 import torch
 
+from lnbook.show.explore import LiveRun, choice
+from lnbook.train_with_four import noise
 from lnlib import data
 from lnlib.experiments.mnist import live
 from lnlib.experiments.mnist import run as mnist
-from lnlib.explore import LiveRun, choice
-from lnlib.figures import noise
 from lnlib.runs import train
 
 SMALL = {"data": "digits", "hidden": (8, 8)}

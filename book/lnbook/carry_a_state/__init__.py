@@ -1,0 +1,1 @@
+"""Chapter carry_a_state.ipynb: Carry a state: layer norm in recurrent networks."""

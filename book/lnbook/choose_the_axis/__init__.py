@@ -1,0 +1,1 @@
+"""Chapter choose_the_axis.ipynb: Choose the axis: batch, layer, group and instance norm."""

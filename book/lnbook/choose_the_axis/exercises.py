@@ -1,0 +1,210 @@
+"""The exercises of the chapter on axes."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from lnbook.exercises import Function, Value
+from lnlib import norm
+
+EPS = 1e-5
+
+
+# normalize
+
+
+def normalize(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    """Normalize ``x`` with statistics that run over ``axes``."""
+    mean = x.mean(axis=axes, keepdims=True)
+    return (x - mean) / np.sqrt(x.var(axis=axes, keepdims=True) + EPS)
+
+
+def _tensors(rng: np.random.Generator) -> Iterator[tuple]:
+    # Some are small against eps, some lie far from 0.
+    yield np.array([[1.0, 2.0, 6.0], [10.0, 50.0, 30.0]]), (1,)
+    yield 0.01 * rng.normal(size=(4, 6)), (0,)
+    yield 100 + rng.normal(size=(2, 4, 6)), (2,)
+    yield rng.normal(size=(2, 4, 6)), (0, 1)
+    yield 3 + rng.normal(size=(2, 4, 2, 3)), (1, 2, 3)
+
+
+def _rest(x: np.ndarray, axes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(axis for axis in range(x.ndim) if axis not in axes)
+
+
+def _scaled(x: np.ndarray, axes: tuple[int, ...], how: str) -> np.ndarray:
+    centered = x - x.mean(axis=axes, keepdims=True)
+    var = x.var(axis=axes, keepdims=True)
+    if how == "no eps":
+        return centered / np.sqrt(var)
+    if how == "eps outside":
+        return centered / (np.sqrt(var) + EPS)
+    if how == "variance":
+        return centered / (var + EPS)
+    return centered / np.sqrt(x.var(axis=axes, ddof=1, keepdims=True) + EPS)
+
+
+# which-norm
+
+
+def which_norm(x: np.ndarray, y: np.ndarray) -> str:
+    """Tell which norm made ``y`` from the table ``x``: "batch", "layer" or "rms"."""
+    made = {
+        "batch": norm.batch_norm(x),
+        "layer": norm.layer_norm(x),
+        "rms": norm.rms_norm(x),
+    }
+    return min(made, key=lambda name: np.abs(made[name] - y).max())
+
+
+def _tables(rng: np.random.Generator) -> Iterator[tuple]:
+    for shape, shift in (((4, 6), 10.0), ((8, 3), -2.0), ((5, 5), 5.0), ((3, 8), 1.0)):
+        x = shift + rng.normal(size=shape)
+        for function in (norm.layer_norm, norm.batch_norm, norm.rms_norm):
+            yield x, function(x)
+
+
+def _by_means(x: np.ndarray, y: np.ndarray, first: str, last: str) -> str:
+    """Tell by the means alone, columns as ``first`` and rows as ``last``."""
+    if np.allclose(y.mean(axis=0), 0, atol=1e-6):
+        return first
+    return last if np.allclose(y.mean(axis=1), 0, atol=1e-6) else "rms"
+
+
+def _by_rows(x: np.ndarray, y: np.ndarray) -> str:
+    """Tell by the mean square of the rows, which layer norm and RMS norm both make 1."""
+    return "layer" if np.allclose(np.square(y).mean(axis=1), 1, atol=0.1) else "batch"
+
+
+# padding-safe
+
+
+def masked_norm(x: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Normalize each example of ``(batch, time, channel)`` over its real steps; 0 elsewhere."""
+    y = np.zeros_like(x)
+    for i, n in enumerate(lengths):
+        y[i, :n] = normalize(x[i, :n], (0, 1))
+    return y
+
+
+def _padded(rng: np.random.Generator) -> Iterator[tuple]:
+    yield np.array([[[1.0, 3.0], [0.0, 0.0]]]), np.array([1])
+    for shape, lengths in (((2, 5, 3), (5, 2)), ((3, 4, 6), (1, 3, 4))):
+        x = 2 + rng.normal(size=shape)
+        for i, n in enumerate(lengths):
+            x[i, n:] = 0
+        yield x, np.array(lengths)
+    filled = 2 + rng.normal(size=(2, 4, 3))
+    filled[0, 2:] = 7.0  # padding need not be 0
+    yield filled, np.array([2, 4])
+
+
+def _unmasked(x: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    return normalize(x, (1, 2))
+
+
+def _masked_after(x: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    return _unmasked(x, lengths) * _mask(x, lengths)
+
+
+def _left_in_place(x: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    return np.where(_mask(x, lengths), masked_norm(x, lengths), x)
+
+
+def _step_by_step(x: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    return normalize(x, (2,)) * _mask(x, lengths)
+
+
+def _whole_batch(x: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    real = x[_mask(x, lengths)[..., 0]]
+    return (x - real.mean()) / np.sqrt(real.var() + EPS) * _mask(x, lengths)
+
+
+def _mask(x: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    return (np.arange(x.shape[1]) < np.asarray(lengths)[:, None])[..., None]
+
+
+EXERCISES = {
+    "count-the-means": Value(
+        (512, 32, 256),
+        wrong={
+            (8, 32, 256): "the first is too few: layer norm has a mean for each step of each "
+            "example, not one for the whole example.",
+            (32, 512, 256): "layer and batch norm are the other way round.",
+            (512, 2048, 256): "the second is too many: one mean a step would be batch norm with "
+            "statistics of its own for each step; here a channel's mean runs over the steps too.",
+            (512, 32, 2048): "the third is too many: instance norm runs over the steps.",
+            (512, 32, 8): "the third is too few: instance norm keeps the channels apart.",
+            (32, 512, 64): "these are the numbers that share a mean; divide the size of the "
+            "tensor by each.",
+        },
+        right="Each is the product of the axes that stay: 8 × 64, 32 and 8 × 32.",
+        otherwise="for each norm, multiply the lengths of the axes it does not average over.",
+    ),
+    "forget-the-start": Value(
+        44,
+        wrong={
+            10: "after 10 batches a third of the start is still left: 0.9**10 is 0.35. "
+            "1 / momentum is a time scale, not an end.",
+            43: "0.9**43 is still 0.0108, a little over 1 %.",
+            45: "one batch earlier is enough: 0.9**44 is 0.0097.",
+            22: "after 22 batches 10 % are left: 0.9**22 is 0.098. Twice as many leave 1 %.",
+            2: "0.1**2 is 1 %, but each batch leaves 0.9 of the old value, not 0.1.",
+        },
+        right="0.9**44 is 0.0097, the first power below 0.01. "
+        "A test-time output before that still remembers a mean that no data had.",
+        otherwise="each batch multiplies what is left of the start by 0.9; "
+        "find the first power below 0.01.",
+    ),
+    "normalize": Function(
+        normalize,
+        cases=_tensors,
+        wrong={
+            "the statistics run over the axes that are not in `axes`; it names those that are "
+            "averaged away.": lambda x, axes: normalize(x, _rest(x, axes)),
+            "`eps` is missing; it belongs under the root.": lambda x, axes: _scaled(
+                x, axes, "no eps"
+            ),
+            "`eps` stands beside the root; it belongs under it.": lambda x, axes: _scaled(
+                x, axes, "eps outside"
+            ),
+            "this divides by the variance; take its root.": lambda x, axes: _scaled(
+                x, axes, "variance"
+            ),
+            "the variance is divided by n - 1; the norms of the paper and of PyTorch divide by n "
+            "(`ddof=0`).": lambda x, axes: _scaled(x, axes, "unbiased"),
+            "these are the last axis's statistics, whatever `axes` says.": lambda x, axes: (
+                normalize(x, (x.ndim - 1,))
+            ),
+        },
+        right="One function for them all: only `axes` tells batch, layer and instance norm apart.",
+    ),
+    "which-norm": Function(
+        which_norm,
+        cases=_tables,
+        wrong={
+            "batch and layer are the other way round: a mean over `axis=0` is a column's, one "
+            "feature over all examples.": lambda x, y: _by_means(x, y, "layer", "batch"),
+            "RMS norm is never found: its rows have mean square 1 as layer norm's do, but not "
+            "mean 0.": _by_rows,
+        },
+        right="A mean of 0 in the columns, in the rows or in neither gives the norm away.",
+    ),
+    "padding-safe": Function(
+        masked_norm,
+        cases=_padded,
+        wrong={
+            "the padding still counts in the mean and the variance; `lengths` is not used.": (
+                _unmasked
+            ),
+            "the padding is set to 0 at the end, but it has already counted in the mean and the "
+            "variance.": _masked_after,
+            "the padding must come out as 0, and here it is as it went in.": _left_in_place,
+            "this is one mean a step; the exercise wants one for all real steps of an example.": (
+                _step_by_step
+            ),
+            "this is one mean for the whole batch; each example has its own.": _whole_batch,
+        },
+        right="Neither the number of padded steps nor what stands in them reaches the real ones.",
+    ),
+}

@@ -1,0 +1,1 @@
+"""Chapter gate_by_gate.ipynb: Normalize gate by gate: LSTM and GRU."""

@@ -1,0 +1,1 @@
+"""Chapter measure_distance.ipynb: Measure distance between models: the Fisher metric."""

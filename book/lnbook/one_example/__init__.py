@@ -1,0 +1,1 @@
+"""Chapter one_example.ipynb: Normalize one example: layer norm from scratch."""

@@ -1,0 +1,1 @@
+"""Explorers, live runs, sheets, quizzes, the playground: what every chapter may show."""

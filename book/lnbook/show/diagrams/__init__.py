@@ -1,0 +1,156 @@
+"""Diagrams drawn by us, where a picture says more than a formula: inline SVG, made by Python.
+
+=================  ===========================================================================
+``cube()``         who shares a mean in a tensor (batch, channel, position), norm by norm
+``lstm() gru()``   one step of a layer-normalized cell, each norm where it sits
+``residual()``     a residual block, with the norm before, behind, or both
+=================  ===========================================================================
+
+``svg.py`` has what they are drawn with, ``flow.py`` boxes and wires; ``diagrams.css`` the look, in
+the colors of the book; ``diagrams.js`` answers to pointer and keyboard. Without it all of a
+diagram is there at once, as it is in print.
+"""
+
+from __future__ import annotations
+
+import functools
+import html
+import itertools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lnbook.show import colors
+from lnbook.show.diagrams import cells, cubes, residuals
+from lnbook.show.diagrams.svg import spoken
+from lnbook.show.explore import bundle
+
+__all__ = ["Diagram", "cube", "gru", "lstm", "residual"]
+
+HERE = Path(__file__).parent
+#: What the built book runs behind ``diagrams.js``.
+START = 'document.querySelectorAll(".ln-diagram").forEach(lnDiagram);\n'
+_ids = itertools.count(1)
+
+
+class Diagram:
+    """A picture that explains itself, the same in a notebook and in the built book.
+
+    Args:
+        kind: A class of ``diagrams.css``, by which ``diagrams.js`` knows it.
+        title: Heads the card.
+        body: HTML of what stands in it; ``{id}`` is replaced by an id of its own.
+        said: One sentence; the text of the diagram.
+    """
+
+    def __init__(self, kind: str, title: str, body: str, said: str) -> None:
+        self.kind, self.title, self.body, self.said = kind, title, body, said
+
+    def to_html(self) -> str:
+        """Return one ``<div>``."""
+        uid = f"diagram-{next(_ids)}"
+        return (
+            f'<div class="ln-diagram {self.kind}" id="{uid}" role="group"'
+            f' aria-labelledby="{uid}-title"><p class="lnd-title" id="{uid}-title">'
+            f"{html.escape(self.title)}</p>{self.body.replace('{id}', uid)}</div>"
+        )
+
+    def widget(self) -> Any:
+        """Return the widget of a live notebook."""
+        import ipywidgets
+
+        try:
+            shown = _widget_class()(html=self.to_html())
+        except ImportError:  # it does not answer, but everything is there
+            shown = ipywidgets.HTML(f"<style>{_style()}</style>{self.to_html()}")
+        return ipywidgets.VBox([shown])
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
+        return bundle(self)
+
+    def __repr__(self) -> str:
+        return f"{self.title}. {spoken(self.said)}"
+
+
+def _style() -> str:
+    return colors.css() + (HERE / "diagrams.css").read_text("utf-8")
+
+
+@functools.cache
+def _widget_class() -> type:
+    import anywidget
+    import traitlets
+
+    class Widget(anywidget.AnyWidget):
+        _esm = (HERE / "diagrams.js").read_text("utf-8") + (
+            "\nexport default { render({ model, el }) {\n"
+            '  el.innerHTML = model.get("html");\n'
+            "  lnDiagram(el.firstElementChild);\n"
+            "} };\n"
+        )
+        _css = _style()
+        html = traitlets.Unicode().tag(sync=True)
+
+    return Widget
+
+
+def cube() -> Diagram:
+    """Draw a tensor (batch, channel, position) and, norm by norm, who shares a mean.
+
+    Example:
+        >>> cube()
+        Who shares a mean with whom. Layer norm: the mean of 24 numbers, those of example 2; other
+        examples do not matter. 4 means in all.
+    """
+    return Diagram("lnd-cube", "Who shares a mean with whom", cubes.body(), cubes.describe())
+
+
+def lstm() -> Diagram:
+    """Draw one step of the paper's layer-normalized LSTM, eqs. 20-22."""
+    return Diagram(
+        "lnd-flow",
+        "One step of the layer-normalized LSTM, eqs. 20-22",
+        cells.LSTM.body(),
+        cells.LSTM.said,
+    )
+
+
+def gru() -> Diagram:
+    """Draw one step of the paper's layer-normalized GRU, eqs. 26-28."""
+    return Diagram(
+        "lnd-flow",
+        "One step of the layer-normalized GRU, eqs. 26-28",
+        cells.GRU.body(),
+        cells.GRU.said,
+    )
+
+
+def residual(
+    block: Sequence[str] = ("block",),
+    *,
+    norm: str = "LN",
+    forms: Sequence[str] | Mapping[str, str] = ("pre", "post", "sandwich"),
+    title: str = "Where the norm stands in a residual block",
+) -> Diagram:
+    """Draw residual blocks side by side; the wire that passes the block by is lit.
+
+    Args:
+        block: The boxes of the block, from the first to the last, such as ``("attention",)`` or
+            ``("linear", "ReLU")``.
+        norm: What is written on the norm.
+        forms: Of ``pre`` (norm, block, sum), ``post`` (block, sum, norm), ``sandwich`` (norm,
+            block, norm, sum) and ``inner`` (the norm behind the first box of the block); or from
+            these to a heading.
+        title: Heads the card.
+
+    Raises:
+        ValueError: If a form is unknown, or ``inner`` has a block of one box.
+
+    Example:
+        >>> residual(("attention",), forms=("pre", "post"))
+        Where the norm stands in a residual block. No norm stands on the lit wire: Pre-norm. A norm
+        stands on it: Post-norm.
+    """
+    titles = forms if isinstance(forms, Mapping) else dict.fromkeys(forms)
+    panels = residuals.panels(block, norm, titles)
+    return Diagram("lnd-residual", title, residuals.body(panels), residuals.describe(panels))

@@ -1,0 +1,1 @@
+"""Chapter start.ipynb: Start here: what layer norm does."""

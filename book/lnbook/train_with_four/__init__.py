@@ -1,0 +1,1 @@
+"""Chapter train_with_four.ipynb: Train with four examples: MNIST."""

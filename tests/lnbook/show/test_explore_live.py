@@ -1,0 +1,182 @@
+"""Every chapter's widgets, without a browser: whole, without anywidget, without ipywidgets."""
+
+import ast
+import sys
+import threading
+from pathlib import Path
+
+import ipywidgets
+import nbformat
+import plotly.graph_objects as go
+import pytest
+import torch
+
+from lnbook.show.explore import Explorer, LiveRun, choice, slider
+
+BOOK = Path(__file__).parents[3] / "book"
+CHAPTERS = [path for path in sorted(BOOK.glob("*.ipynb")) if path.stem != "playground"]
+PLOTLY = "application/vnd.plotly.v1+json"
+VIEW = "application/vnd.jupyter.widget-view+json"
+PATIENCE = 60  # seconds; against hanging, not a measure of speed
+
+
+@pytest.fixture(scope="module", params=CHAPTERS, ids=lambda path: path.stem)
+def shown(request):
+    """What the cells of a chapter display, run as IPython runs them."""
+    space, found, threads = {"__name__": "__main__"}, [], torch.get_num_threads()
+    for cell in nbformat.read(request.param, as_version=4).cells:
+        if cell.cell_type == "code":
+            tree = ast.parse(cell.source)
+            last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+            exec(compile(tree, request.param.name, "exec"), space)
+            if last:
+                value = eval(compile(ast.Expression(last.value), request.param.name, "eval"), space)
+                found += [value] * hasattr(value, "widget")
+    torch.set_num_threads(threads)
+    assert any(isinstance(thing, Explorer) for thing in found)
+    return found
+
+
+@pytest.fixture(autouse=True)
+def live(monkeypatch):
+    monkeypatch.delenv("LNLIB_STATIC", raising=False)
+
+
+@pytest.fixture
+def no_anywidget(monkeypatch):
+    """An environment without anywidget, whatever was imported before."""
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+
+
+def parts(box, kind):
+    found = [box] if isinstance(box, kind) else []
+    for child in getattr(box, "children", ()):
+        found += parts(child, kind)
+    return found
+
+
+def says(box, words):
+    # In a widget the words are HTML.
+    words = words.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    texts = [text.value for text in parts(box, ipywidgets.HTML) if 'role="status"' in text.value]
+    return any(words in text.replace("&#x27;", "'").replace("&quot;", '"') for text in texts)
+
+
+def test_everything_displayed_is_a_widget_with_the_text_beside_it(shown):
+    for thing in shown:
+        bundle = thing._repr_mimebundle_()
+        assert set(bundle) == {VIEW, "text/plain"}
+        assert bundle["text/plain"] == repr(thing)
+
+
+def test_without_anywidget_every_explorer_shows_what_plotly_displays(shown, no_anywidget):
+    for thing in shown:
+        box = thing.widget()
+        if isinstance(thing, Explorer):
+            outputs = [output.outputs[0]["data"] for output in parts(box, ipywidgets.Output)]
+            types = [[trace["type"] for trace in data[PLOTLY]["data"]] for data in outputs]
+            figures = thing.figures(**thing.start)
+            assert types == [[trace.type for trace in figure.data] for figure in figures]
+            assert says(box, thing.describe(**thing.start))
+
+
+def test_every_control_moves_the_figure_or_the_sentence_without_anywidget(shown, no_anywidget):
+    def seen(box):
+        return [text.value for text in parts(box, ipywidgets.HTML)] + [
+            output.outputs for output in parts(box, ipywidgets.Output)
+        ]
+
+    for thing in shown:
+        if not isinstance(thing, Explorer):
+            continue
+        for number, control in enumerate(thing.controls.values()):
+            box = thing.widget()
+            kinds = (ipywidgets.Dropdown, ipywidgets.SelectionSlider)
+            kinds += (ipywidgets.FloatSlider, ipywidgets.IntSlider)
+            moved, start = parts(box, kinds)[number], seen(box)
+            if control.live:
+                moved.value = control.live[1 if control.live[1] != moved.value else 0]
+            else:
+                moved.index = 0 if control.start else len(control.values) - 1
+            assert seen(box) != start, f"{thing.title}: {control.label} changes nothing"
+            assert not says(box, "could not be drawn")
+
+
+def test_without_ipywidgets_every_chapter_shows_text_and_says_what_to_install(shown, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    for thing in shown:
+        bundle = thing._repr_mimebundle_()
+        assert set(bundle) == {"text/plain"}
+        assert bundle["text/plain"].startswith(repr(thing))
+        if isinstance(thing, Explorer | LiveRun):
+            assert "pip install ipywidgets anywidget" in bundle["text/plain"]
+
+
+# What a reader can do wrong.
+
+
+def button(box, name):
+    return next(b for b in parts(box, ipywidgets.Button) if b.description == name)
+
+
+def test_start_pressed_twice_starts_one_run():
+    passes, began = threading.Semaphore(0), []
+
+    def run(n):
+        began.append(n)
+        for i in range(n):
+            assert passes.acquire(timeout=PATIENCE)
+            yield i
+
+    live = LiveRun(
+        run,
+        lambda results, n: go.Figure(go.Scatter(y=results)),
+        {"n": choice("n", [2])},
+        title="Count",
+        describe=lambda results, n: "",
+    )
+    start = button(live.widget(), "Start")
+    start.click()
+    passes.release()  # or a second run would wait for the first one's next result
+    start.click()  # the page may send this before it hears that the button is off
+    passes.release(2)
+    live.wait(PATIENCE)
+    assert (began, live.state, live.results) == ([2], "done", [0, 1])
+
+
+def test_setting_changed_in_a_run_is_the_next_runs():
+    gate = threading.Event()
+
+    def run(n):
+        assert gate.wait(PATIENCE)
+        yield n
+
+    live = LiveRun(
+        run,
+        lambda results, n: go.Figure(go.Scatter(y=results)),
+        {"n": choice("n", [2, 3])},
+        title="Count",
+        describe=lambda results, n: f"This is {n}.",
+    )
+    box = live.widget()
+    button(box, "Start").click()
+    (setting,) = parts(box, ipywidgets.Dropdown)
+    assert setting.disabled
+    setting.value = 3
+    gate.set()
+    live.wait(PATIENCE)
+    assert says(box, "This is 2.")
+    assert live.results == [2]
+
+
+def test_number_written_beside_a_slider_stays_within_it():
+    box = Explorer(
+        lambda x: go.Figure(go.Bar(y=[x])),
+        {"x": slider("x", [1.0], live=(0.5, 2, 0.5))},
+        title="T",
+        describe=lambda x: f"It is {x}.",
+    ).widget()
+    (control,) = parts(box, ipywidgets.FloatSlider)
+    for written, kept in ((99, 2), (-99, 0.5)):
+        control.value = written
+        assert says(box, f"It is {kept}")

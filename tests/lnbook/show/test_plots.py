@@ -1,0 +1,95 @@
+"""The names of lines at their ends."""
+
+import itertools
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lnbook.show.plots import LINE, WIDEST, _apart, label_ends
+
+
+def panel(names, ends=None, **layout):
+    figure = go.Figure()
+    for k, name in enumerate(names):
+        end = k if ends is None else ends[k]
+        line = {"color": f"#00000{k}"}
+        figure.add_scatter(x=[1, 10], y=[1, end], name=name, mode="lines", line=line)
+    figure.update_layout(height=300, **layout)
+    return label_ends(figure)
+
+
+def labels(figure):
+    return {label.text: label for label in figure.layout.annotations}
+
+
+def test_a_name_stands_where_its_line_ends_in_its_color_and_the_legend_goes():
+    found = labels(figure := panel(["one", "two"], [3, 9]))
+    assert {name: (at.x, at.y, at.font.color) for name, at in found.items()} == {
+        "one": (10, 3, "#000000"),
+        "two": (10, 9, "#000001"),
+    }
+    assert figure.layout.showlegend is False
+
+
+def test_on_a_logarithmic_axis_a_name_stands_at_the_power():
+    found = labels(panel(["one"], [100], yaxis={"type": "log", "range": [0, 3]}))
+    assert found["one"].y == 2
+
+
+def test_a_line_that_breaks_off_carries_its_name_where_it_does():
+    figure = go.Figure()
+    figure.add_scatter(x=[1, 2, 3], y=[5, 6, None], name="short", mode="lines")
+    figure.add_scatter(x=[1, 2, 3], y=[None] * 3, name="nothing", mode="lines")
+    found = labels(label_ends(figure))
+    assert {name: (at.x, at.y) for name, at in found.items()} == {"short": (2, 6)}
+
+
+def test_a_name_of_a_line_that_leaves_the_panel_stays_at_its_edge():
+    found = labels(panel(["one", "two"], [50, -50], yaxis={"range": [0, 9]}))
+    assert (found["one"].y, found["two"].y) == (9, 0)
+
+
+def test_points_keep_their_legend_beside_named_lines():
+    figure = go.Figure()
+    figure.add_scatter(x=[1, 2], y=[1, 2], name="line", mode="lines")
+    figure.add_scatter(x=[1, 2], y=[1, 2], name="points", mode="markers")
+    label_ends(figure)
+    assert figure.layout.showlegend is True
+    assert [trace.showlegend for trace in figure.data] == [False, None]
+
+
+def test_a_long_name_takes_two_lines_and_one_that_is_longer_leaves_the_legend():
+    found = labels(panel(["batch norm, in use", "averages of all batches"]))
+    assert set(found) == {"batch norm,<br>in use", "averages of<br>all batches"}
+    figure = panel([f"{'x' * (WIDEST + 1)} y", "short"])
+    assert not figure.layout.annotations
+    assert figure.layout.showlegend is None
+
+
+def test_the_axes_reach_as_far_as_the_lines_whatever_the_names():
+    figure = panel(["one", "two"], [3, 9])
+    assert figure.layout.xaxis.range == pytest.approx((0.64, 10.36))
+    assert figure.layout.yaxis.range == pytest.approx((0.68, 9.32))
+    figure = panel(["one"], [3], xaxis={"autorange": "reversed"})
+    assert figure.layout.xaxis.range == pytest.approx((10.36, 0.64))
+
+
+@given(st.lists(st.floats(0, 300), min_size=1, max_size=6), st.integers(0, 2**6))
+def test_names_never_cover_each_other_and_stay_in_the_panel(here, broken):
+    tall = [LINE * (1 + (broken >> k & 1)) for k in range(len(here))]
+    places = _apart(here, tall, 300)
+    order = np.argsort(here, kind="stable")
+    for one, other in itertools.pairwise(order):
+        assert places[other] - places[one] >= (tall[one] + tall[other]) / 2 - 1e-9
+    for at, size in zip(places, tall, strict=True):
+        assert size / 2 - 1e-9 <= at <= 300 - size / 2 + 1e-9
+
+
+@given(st.lists(st.integers(1, 10), min_size=1, max_size=6))
+def test_names_that_have_room_stay_where_they_are(steps):
+    here = LINE + np.cumsum(steps) * 1.0 * LINE
+    room = here[-1] + LINE
+    np.testing.assert_allclose(_apart(here, [LINE] * len(here), room), here)

@@ -1,0 +1,147 @@
+"""Read the paper against its code: what is drawn is what PyTorch computes from the formulas."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from lnbook.read_the_paper import figures
+from lnbook.show.explore import Explorer
+
+EXACT = 1e-12
+
+
+def lines(figure):
+    return {trace.name: np.array(trace.y, dtype=float) for trace in figure.data if trace.name}
+
+
+# The list.
+
+
+def test_every_puzzle_is_in_the_table_once():
+    rows = figures.overview().rows
+    assert [row[0].split()[0] for row in rows] == [str(n) for n in range(1, 20)]
+    assert len({row[0].split(maxsplit=1)[1] for row in rows}) == 19
+    assert figures.overview().caption.startswith("Nineteen")
+
+
+# Eps.
+
+
+@pytest.mark.parametrize("eps", [1e-8, 1e-5, 1e-3])
+@pytest.mark.parametrize("size", figures.SIZES)
+def test_eps_inside_the_root_is_that_of_pytorch(size, eps):
+    x = size * np.random.default_rng(0).normal(size=(3, 6))
+    ours = figures.place_eps(x, "theano", eps)
+    theirs = F.layer_norm(torch.tensor(x), (6,), eps=eps).numpy()
+    np.testing.assert_allclose(ours, theirs, atol=EXACT)
+
+
+@pytest.mark.parametrize("place", figures.PLACES)
+@pytest.mark.parametrize("size", figures.SIZES)
+def test_the_curve_is_the_deviation_of_what_the_norm_puts_out(place, size):
+    x = np.random.default_rng(1).normal(size=50)
+    x = size * (x - x.mean()) / x.std() + 3 * size
+    y = figures.place_eps(x, place, 1e-5)
+    assert figures.size_after(size, place, 1e-5) == pytest.approx(y.std(), rel=1e-6)
+
+
+def test_eps_outside_is_a_loop_over_rows():
+    x = 1e-4 * np.random.default_rng(2).normal(size=(4, 5))
+    for row, y in zip(x, figures.place_eps(x, "lua", 1e-5), strict=True):
+        mean = sum(row) / 5
+        std = (sum((v - mean) ** 2 for v in row) / 5) ** 0.5
+        np.testing.assert_allclose(y, (row - mean) / (std + 1e-5), rtol=1e-9)
+
+
+# The bias.
+
+
+def in_torch(form, bias, factor):
+    """One step in PyTorch from the formulas, at the same numbers."""
+    x, h, c, W_ih, W_hh, b = (torch.tensor(array) for array in figures._cell())
+    b = bias * b
+
+    def norm(a):
+        return F.layer_norm(a, a.shape[-1:], eps=0)
+
+    part = F.linear(factor * x, W_ih, b if form == "theano" else None)
+    gates = norm(part) + norm(F.linear(h, W_hh)) + b
+    i, f, g, o = gates.chunk(4, dim=1)
+    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+    return gates.numpy(), (o.sigmoid() * norm(c).tanh()).numpy()
+
+
+@pytest.mark.parametrize("form", figures.LOOKS)
+@pytest.mark.parametrize(("bias", "factor"), [(0.0, 1.0), (0.5, 0.1), (1.0, 10.0)])
+def test_gates_and_outputs_are_those_of_pytorch(form, bias, factor):
+    gates, out = in_torch(form, bias, factor)
+    np.testing.assert_allclose(figures.summed(form, bias, factor), gates, atol=1e-10)
+    np.testing.assert_allclose(figures.output(form, bias, factor), out, atol=1e-10)
+
+
+def test_the_bias_once_forgets_the_scale_of_the_input_and_twice_does_not():
+    for bias, factor in itertools.product(figures.BIASES, figures.FACTORS):
+        assert figures.change("paper", bias, factor) < 1e-12
+        moved = figures.change("theano", bias, factor)
+        assert (moved > 1e-3) == (bias > 0 and factor != 1)
+
+
+@pytest.mark.parametrize("bias", [*figures.BIASES, 0.35])
+def test_all_that_is_drawn_is_within_the_axes(bias):
+    gates, changes = figures.draw_bias(bias)
+    for figure in (gates, changes):
+        low, high = figure.layout.yaxis.range
+        for y in lines(figure).values():
+            assert low < y.min() <= y.max() < high
+    low, high = gates.layout.xaxis.range
+    assert all(low < min(t.x) <= max(t.x) < high for t in gates.data if t.name)
+
+
+# What is said.
+
+
+def test_the_sentences_have_the_numbers_of_the_figures():
+    said = figures.describe_eps(1e-3, 1e-5)
+    assert "0.302 if eps is inside" in said
+    assert "0.990 if outside" in said
+    assert "the same" in figures.describe_bias(0.0)
+    gap = np.abs(in_torch("theano", 0.5, 1.0)[0][0] - in_torch("paper", 0.5, 1.0)[0][0]).max()
+    moved = np.abs(in_torch("theano", 0.5, 0.1)[1] - in_torch("theano", 0.5, 1.0)[1]).max()
+    assert f"up to {gap:.2f}" in figures.describe_bias(0.5)
+    assert f"by {moved:.2f} with b twice" in figures.describe_bias(0.5)
+
+
+CONTROLS = {
+    "eps": {"size": [1e-3, 1e-5], "eps": [1e-5, 1e-3]},
+    "bias": {"bias": [0.5, 1.0]},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "control"), [(name, control) for name, all_ in CONTROLS.items() for control in all_]
+)
+def test_every_control_moves_every_panel_and_the_sentence(name, control):
+    draw, describe = (getattr(figures, f"{verb}_{name}") for verb in ("draw", "describe"))
+    start = {key: values[0] for key, values in CONTROLS[name].items()}
+    moved = start | {control: CONTROLS[name][control][1]}
+    for before, after in zip(draw(**start), draw(**moved), strict=True):
+        assert before.to_json() != after.to_json()
+    assert describe(**start) != describe(**moved)
+
+
+@pytest.mark.parametrize("name", CONTROLS)
+def test_what_is_drawn_fits_a_page_and_is_said(name):
+    draw, describe = (getattr(figures, f"{verb}_{name}") for verb in ("draw", "describe"))
+    for values in itertools.product(*CONTROLS[name].values()):
+        params = dict(zip(CONTROLS[name], values, strict=True))
+        shown = Explorer(
+            lambda: draw(**params),  # noqa: B023
+            title=name,
+            describe=lambda: describe(**params),  # noqa: B023
+        )
+        assert len(shown.to_html()) < 40_000
+        assert describe(**params).endswith(".")
+        assert not any(word in describe(**params) for word in ("nan", "inf", "e-", "e+"))

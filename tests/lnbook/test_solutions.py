@@ -1,0 +1,88 @@
+"""Solutions and starters of the chapters, run against the checker with what they need of theirs."""
+
+import ast
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from lnbook import exercises
+
+CHAPTERS = sorted((Path(__file__).parents[2] / "book").glob("*.ipynb"))
+CHECK = re.compile(r"exercises\.check\(\s*\"([^\"]+)\"")
+
+
+def code(path):
+    """Each code cell's source, and whether it stands in a solution."""
+    inside, found = False, []
+    for cell in nbformat.read(path, as_version=4).cells:
+        if cell.cell_type == "code":
+            found.append((cell.source, inside))
+        for end in re.findall(r"{solution-(start|end)}", cell.source):
+            inside = end == "start"
+    return found
+
+
+CELLS = {path.stem: code(path) for path in CHAPTERS}
+CHECKS = {
+    (name, solved): (chapter, i)
+    for chapter, cells in CELLS.items()
+    for i, (source, solved) in reversed(list(enumerate(cells)))
+    for name in CHECK.findall(source)
+}
+
+
+def names(source):
+    """What a cell sets and what it reads."""
+    sets, reads = set(), set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Name):
+            (reads if isinstance(node.ctx, ast.Load) else sets).add(node.id)
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            sets.add(node.name)
+        elif isinstance(node, ast.alias):
+            sets.add((node.asname or node.name).split(".")[0])
+    return sets, reads
+
+
+def needed(chapter, last):
+    """The cells of a chapter that one of them needs, itself the last."""
+    cells = [source for source, _ in CELLS[chapter]]
+    chosen, wanted = [cells[last]], names(cells[last])[1]
+    for source in reversed(cells[:last]):
+        sets, reads = names(source)
+        if sets & wanted:
+            chosen.insert(0, source)
+            wanted = wanted - sets | reads
+    return chosen
+
+
+def said(name, solved, capsys):
+    """What the cell with the check of an exercise prints."""
+    place, room = {}, CHECKS[name, solved]
+    for source in needed(*room):
+        capsys.readouterr()
+        exec(compile(source, "cell", "exec"), place)
+    return [line for line in capsys.readouterr().out.splitlines() if line.startswith(STARTS)]
+
+
+STARTS = ("Right. ", "Not yet: ")
+
+
+def test_every_exercise_has_a_starter_and_a_solution():
+    assert sorted(CHECKS) == sorted(
+        (name, solved) for name in exercises.names() for solved in (0, 1)
+    )
+
+
+@pytest.mark.parametrize("name", exercises.names())
+def test_the_solution_is_right(name, capsys):
+    assert said(name, True, capsys) == [f"Right. {exercises.find(name).right}"]
+
+
+@pytest.mark.parametrize("name", exercises.names())
+def test_the_starter_is_a_starter_still(name, capsys):
+    (line,) = said(name, False, capsys)
+    assert line.startswith("Not yet: ")
+    assert "`...`" in line

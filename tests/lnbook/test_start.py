@@ -1,0 +1,36 @@
+"""Start here: the table under both norms."""
+
+import numpy as np
+import pytest
+
+from lnbook.show.explore import Table
+from lnbook.start import figures
+
+
+def by_formula(x, axis):
+    mean = x.mean(axis=axis, keepdims=True)
+    return (x - mean) / np.sqrt(((x - mean) ** 2).mean(axis=axis, keepdims=True) + 1e-5)
+
+
+@pytest.mark.parametrize("batch_size", range(1, 9))
+def test_what_is_drawn_follows_the_formula(batch_size):
+    x = figures.TABLE[:batch_size] * np.r_[10.0, np.ones(7)][:batch_size, None]
+    drawn = [figure.data[0].z for figure in figures.draw(batch_size, 10.0)]
+    for found, expected in zip(drawn, (x, by_formula(x, 0), by_formula(x, 1)), strict=True):
+        np.testing.assert_allclose(np.array(found, dtype=float), expected, rtol=0, atol=1e-12)
+
+
+def test_the_sentence_names_the_company():
+    assert "with nothing beside it" in figures.describe(1, 1.0)
+    assert "with 1 other beside it" in figures.describe(2, 1.0)
+    assert "with 3 others beside it" in figures.describe(4, 1.0)
+    assert "-0.0" not in figures.describe(2, 1.0)
+
+
+def test_a_table_with_a_missing_cell_is_refused():
+    with pytest.raises(ValueError, match="a row must have 2 cells, got \\['only'\\]"):
+        Table(["a", "b"], [["only"]], "caption")
+
+
+def test_a_table_escapes_what_it_shows():
+    assert "<b>" not in Table(["a"], [["<b>"]], "<b>").to_html()

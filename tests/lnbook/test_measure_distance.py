@@ -209,12 +209,14 @@ def test_a_trace_is_drawn_with_its_error():
     assert mean[-1] == pytest.approx(np.mean(found))
     assert errors[-1] == pytest.approx(np.std(found, ddof=1) / np.sqrt(50))
     assert abs(mean[-1] - np.trace(A)) < 4 * errors[-1]
-    drawn = lines(figures.draw_trace(found, np.trace(A)))
+    drawn = lines(figures.draw_trace({"layer": A}, found, "layer"))
     assert drawn["estimate"][-1] == pytest.approx(mean[-1], rel=1e-3)
-    said = figures.describe_trace(found, np.trace(A))
+    said = figures.describe_trace({"layer": A}, found, "layer")
     assert f"give {mean[-1]:.1f} with a standard error of {errors[-1]:.1f}" in said
-    assert "One vector" in figures.describe_trace(found[:1], np.trace(A))
-    assert figures.draw_trace(found[:1], np.trace(A)).data[1].y == (float(f"{found[0]:.4g}"),)
+    assert "One vector" in figures.describe_trace({"layer": A}, found[:1], "layer")
+    assert figures.draw_trace({"layer": A}, found[:1], "layer").data[1].y == (
+        float(f"{found[0]:.4g}"),
+    )
 
 
 def test_spectra_are_drawn_and_described():

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 
 from lnbook.show.colors import COLORS
 from lnbook.show.explore import Table
+from lnbook.show.picture import Picture
 from lnbook.show.plots import NORMS, band, cursor, grouped, label_ends, spread
 from lnlib.compare import bounds, bounds_name
 from lnlib.fisher import GLM
@@ -146,6 +147,14 @@ def describe_step(scale: float, whose: str) -> str:
     )
 
 
+SAME_STEP = Picture(
+    draw_step,
+    describe_step,
+    alt="Two line plots over the scale of the weights for four norms. Left, how far one and the "
+    "same step moves the outputs; right, how far the scaling itself had moved them.",
+)
+
+
 def _did(value: float) -> str:
     return "0" if value < 1e-12 else f"{value:.2f}"
 
@@ -275,6 +284,14 @@ def describe_circle(length: float, rate: float) -> str:
     )
 
 
+CIRCLE = Picture(
+    draw_circle,
+    describe_circle,
+    alt="Left, the tip of a weight vector in a plane: each step stands at a right angle to the "
+    "vector, so the tip leaves its circle. Right, the angle of each step.",
+)
+
+
 # Recorded runs.
 
 RUN_NORMS = ("layer", "batch", "none")
@@ -380,6 +397,15 @@ def describe_training(runs: Runs, optimizer: str, layer: int) -> str:
     )
 
 
+TRAINING = Picture(
+    draw_training,
+    describe_training,
+    alt="Two line plots over 20 epochs with layer norm, batch norm and no norm. Left, the length "
+    "of the weights, with circles where right angles would put it; right, the mean angle by which "
+    "an update turns them, in a band over the seeds.",
+)
+
+
 def draw_starts(runs: Runs, norm: str) -> list[go.Figure]:
     """Draw length and training NLL over the epochs, for four lengths at the start.
 
@@ -414,6 +440,15 @@ def describe_starts(runs: Runs, norm: str) -> str:
         loss = runs.curves("train_nll", norm, "sgd", scale).mean(0)
         said.append(f"{label}, from {length[0]:.3g} to {length[-1]:.3g} and to {loss[-1]:.2g} nats")
     return f"Weights that start, with {NORMS[norm][0]}: {'; '.join(said)}. {runs.said}"
+
+
+FOUR_LENGTHS = Picture(
+    draw_starts,
+    describe_starts,
+    alt="Two line plots over 20 epochs for weights that start a quarter, 1, 4 and 16 times as "
+    "long. Left, the length of the weights in layer 2; right, the training loss, in a "
+    "band over the seeds.",
+)
 
 
 def against_drawn(runs: Runs, norm: str, scale: float) -> tuple[float, float, float]:
@@ -514,6 +549,14 @@ def describe_gain(family: str, scaled: str, kind: str) -> str:
         low, mid, high = (gain(norm, family, s, scaled, kind) for s in (0.125, 1.0, 8.0))
         said.append(f"{NORMS[norm][0]} {_say(low)}, {_say(mid)} and {_say(high)}")
     return f"ds² at an eighth, once and eight times {scaled}: {'; '.join(said)}."
+
+
+GAIN = Picture(
+    draw_gain,
+    describe_gain,
+    alt="On logarithmic axes, the metric of one step in the gains over the scale of the inputs or "
+    "of the weights, for four norms; batch norm and layer norm are flat.",
+)
 
 
 def _say(value: float) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.show.colors import COLORS
+from lnbook.show.picture import Picture
 from lnbook.show.plots import NORMS, cursor, label_ends
 from lnlib import cells, norm
 
@@ -123,6 +124,14 @@ def describe_forward(scale: float, nonlinearity: str, inputs: str) -> str:
     )
 
 
+FORWARD = Picture(
+    draw_forward,
+    describe_forward,
+    alt="One logarithmic line plot over 200 steps: the size of the summed inputs with no norm, "
+    "with layer norm and with batch norm.",
+)
+
+
 def draw_backward(scale: float, nonlinearity: str, inputs: str, gain: float) -> go.Figure:
     """Draw the length of the gradient over the steps it has come back."""
     figure, back = go.Figure(), np.r_[0, _SHOWN[:-1]]
@@ -146,6 +155,14 @@ def describe_backward(scale: float, nonlinearity: str, inputs: str, gain: float)
         f"{left['paper']} with layer norm of the sum (eq. 4), {left['parts']} with layer norm of "
         f"the parts and {left['batch']} with batch norm."
     )
+
+
+BACKWARD = Picture(
+    draw_backward,
+    describe_backward,
+    alt="One logarithmic line plot over the steps back from the last state: the length of its "
+    "gradient with no norm, with layer norm of the sum and of the parts, and with batch norm.",
+)
 
 
 def _curve(figure: go.Figure, form: str, x: np.ndarray, y: np.ndarray, along: str) -> None:
@@ -279,6 +296,15 @@ def describe_rescaled(delta: float, matrix: str, eps: float) -> str:
         f"With {whose} multiplied by {delta:g}, some state changes by {plain} with no norm, by "
         f"{paper} with layer norm of the sum and by {parts} with layer norm of the parts."
     )
+
+
+RESCALED = Picture(
+    draw_rescaled,
+    describe_rescaled,
+    alt="Left, the largest change of the state over the factor of the weights, for no norm, layer "
+    "norm of the sum and of the parts. Right, sixteen units after over before; what lies on the "
+    "diagonal has not changed.",
+)
 
 
 def _change(value: float) -> str:
@@ -420,6 +446,14 @@ def describe_padding(norm: str, value: float) -> str:
     )
 
 
+PADDING = Picture(
+    draw_padding,
+    describe_padding,
+    alt="Left, a table of five sequences by eight steps: by how much each state differs from what "
+    "it is without padding. Right, bars: how many rows share a mean at each step.",
+)
+
+
 # Longer than any sequence in training.
 
 LONG, TRAINED_ON, BATCHES = 60, 64, 30
@@ -545,6 +579,14 @@ def describe_longer(trained: int, inputs: str) -> str:
         f"{last['each step']} at step {LONG} with statistics for each step, {first['shared']} and "
         f"{last['shared']} with shared ones; layer norm {first['layer']} and {last['layer']}."
     )
+
+
+LONGER = Picture(
+    draw_longer,
+    describe_longer,
+    alt="Left, the deviation of the input's part over 60 steps: of the test data, as kept for each "
+    "step, and as shared by all. Right, the size after the norm, which should be 1.",
+)
 
 
 # Words.

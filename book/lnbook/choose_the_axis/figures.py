@@ -12,6 +12,7 @@ import lnlib
 from lnbook.show.colors import COLORS, fade
 from lnbook.show.diagrams import cubes
 from lnbook.show.explore import Table
+from lnbook.show.picture import Picture
 from lnbook.show.plots import NORMS, cursor, label_ends
 
 #: Four examples (rows) of six features (columns): the table of the chapter.
@@ -134,6 +135,15 @@ def describe_batch_size(batch_size: int) -> str:
         f"In nine of ten batches of {batch_size}, batch norm makes {FOLLOWED} something from "
         f"{_number(low)} to {_number(high)}. {always}"
     )
+
+
+BATCH_SIZE = Picture(
+    draw_batch_size,
+    describe_batch_size,
+    alt="Left: the output for one number in 20 random batches, scattered points for batch norm "
+    "and a flat line for layer norm. Right: the band that holds nine of ten outputs of batch "
+    "norm, over the batch size, and layer norm's flat line.",
+)
 
 
 def whole_population() -> float:
@@ -293,6 +303,14 @@ def describe_running(momentum: float, batch_size: int, seen: int) -> str:
     )
 
 
+RUNNING = Picture(
+    draw_running,
+    describe_running,
+    alt="Two panels over the batches seen: the mean of a feature, and the output for one number. "
+    "Points use each batch's own statistics, a line the running ones, a dotted line all data.",
+)
+
+
 # One example: groups of channels, and the root mean square.
 
 CHANNELS = np.array([-3.0, -1.5, -2.0, -2.5, 0.5, 1.0, 0.0, 2.5, 3.0, 5.0, 4.0, 6.5])
@@ -360,6 +378,14 @@ def describe_groups(groups: int, shift: float) -> str:
         f"Mean{'s' * (groups > 1)}: {means}. {change}; RMS norm's output runs from "
         f"{_number(rms.min())} to {_number(rms.max())}."
     )
+
+
+GROUPS = Picture(
+    draw_groups,
+    describe_groups,
+    alt="Three bar charts over twelve channels: the input with a line at the mean of each group, "
+    "its group norm, and its RMS norm. Every second group is hatched.",
+)
 
 
 def _stripes(groups: int) -> dict:
@@ -515,6 +541,14 @@ def describe_company(kind: str, norm: str, **place: int) -> str:
         else f"For {tensor.shape}: {count} means, each over 1 number. The framed cell uses "
         f"{what} {chosen}, and no other cell does: it is its own mean, and becomes 0."
     )
+
+
+COMPANY = Picture(
+    draw_company,
+    describe_company,
+    alt="Two tables, one an example, time steps by channels. Each cell holds the number of the "
+    "mean it uses; the cells that share the framed cell's mean are filled.",
+)
 
 
 def _cells(

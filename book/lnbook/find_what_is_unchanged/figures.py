@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from lnbook.show.colors import COLORS
 from lnbook.show.explore import FAILS, HOLDS, Table
+from lnbook.show.picture import Picture
 from lnbook.show.plots import NORMS, cursor, label_ends
 from lnlib import invariance, norm
 
@@ -131,6 +132,15 @@ def describe_change(name: str, transformation: str, strength: float, reveal: boo
         said = "Invariant" if invariance.TABLE_1[name][transformation] else "No"
         table = f". Table 1 says: {said}"
     return f"{head}, {verdict}{table}."
+
+
+CHANGE = Picture(
+    draw_change,
+    describe_change,
+    alt="A table of weights and data with a frame around what has changed. Beside it, in a lane "
+    "for each case or each unit, the summed inputs after over before, and the outputs after over "
+    "before or a question mark.",
+)
 
 
 def _changed(transformation: str, strength: float) -> go.Figure:
@@ -389,6 +399,14 @@ def describe_table(digits: np.ndarray, data: str, depth: str, eps: float, streng
     )
 
 
+TABLE = Picture(
+    draw_table,
+    describe_table,
+    alt="A table of ten transformations by seven norms. Each cell holds the largest change of an "
+    "output and is red, the fuller the larger, where that is not 0.",
+)
+
+
 def verdicts() -> Table:
     """Tabulate the verdicts of Table 1, each as measured on random data."""
     found = changes(sample("random"), (12,), 0.0, 3.0)
@@ -540,6 +558,14 @@ class Readers:
         return f"At {change} {amount_text(change, place)}, misread: {', '.join(said)}."
 
 
+CONTRAST = Picture(
+    Readers.draw,
+    Readers.describe,
+    alt="Left, a handwritten digit at the chosen contrast or brightness. Right, the test errors "
+    "of five networks over all contrasts or brightnesses.",
+)
+
+
 def amount_at(change: str, place: float) -> float:
     """Return the amount at a place, between two amounts too: a contrast in the same ratio."""
     amounts, at = np.array(AMOUNTS[change]), np.arange(len(AMOUNTS[change]))
@@ -643,6 +669,14 @@ def describe_scale(a: np.ndarray, bias: np.ndarray, scale: float, before: bool) 
     ]
     where = "a bias before the norm" if before else "no bias before the norm"
     return f"At factor {scale_text(scale)}, {where}, outputs change by up to {', '.join(said)}."
+
+
+SCALE = Picture(
+    draw_scale,
+    describe_scale,
+    alt="Left, the largest change of an output over the factor, one curve for each eps. Right, "
+    "the outputs of twelve units at the chosen factor.",
+)
 
 
 # Words.

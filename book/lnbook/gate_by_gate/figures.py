@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 
 from lnbook.show.colors import COLORS
 from lnbook.show.explore import Table
+from lnbook.show.picture import Picture
 from lnbook.show.plots import GATES, NORMS, band, cursor, label_ends, signs, spread, verdict
 from lnlib import cells
 from lnlib.norm import layer_norm
@@ -91,6 +92,14 @@ def describe_squash(x: np.ndarray, h: np.ndarray, params: Params, scale: float) 
         f"With all weights times {scale:g}, {plain:.0%} of the gates lie on the flat parts of "
         f"their curves without a norm, {paper:.0%} with layer norm."
     )
+
+
+SQUASH = Picture(
+    draw_squash,
+    describe_squash,
+    alt="Two panels with the same two S-shaped curves and 64 points on them, a symbol a gate: "
+    "without a norm they move outward with the scale, with layer norm they stay.",
+)
 
 
 def shares(x: np.ndarray, h: np.ndarray, params: Params, scale: float) -> list[float]:
@@ -204,6 +213,14 @@ def describe_spread(x: np.ndarray, h: np.ndarray, params: Params, factor: float)
     )
 
 
+SPREAD = Picture(
+    draw_spread,
+    describe_spread,
+    alt="Three groups of four bars, the spread of each gate: without a norm, under the joint norm "
+    "of the paper, and with a norm for each gate, where all bars are 1.",
+)
+
+
 # How far the versions part.
 
 STEPS, INPUTS = 50, 16
@@ -288,6 +305,14 @@ def describe_apart(H: int, gain: float, start: str) -> str:
         gap = apart(H, gain, start, form)
         said.append(f"{FORMS[form][0]} {gap[0]:.2f} and {gap.max():.2f}")
     return f"From the paper's outputs, at step 1 and at most in 50 steps: {'; '.join(said)}."
+
+
+APART = Picture(
+    draw_apart,
+    describe_apart,
+    alt="Left: over fifty steps, how far the outputs of two versions are from the paper's. "
+    "Right: one unit of all three over twenty steps.",
+)
 
 
 def versions() -> Table:
@@ -536,6 +561,14 @@ def describe_start(started: Started, gain: float, bias: float) -> str:
     )
 
 
+START = Picture(
+    draw_start,
+    describe_start,
+    alt="Left: the four gates of sixteen units. Middle: the outputs. Right: the length of the "
+    "gradient of the two weight matrices, over the gain.",
+)
+
+
 def _length(value: float) -> str:
     return "0" if value == 0 else f"{value:.2g}"
 
@@ -689,6 +722,14 @@ def describe_learned(learned: Learned, epoch: float, cell: str, step: str) -> st
     return f"Training NLL and test error after {_epochs(epoch)}: {'; '.join(said)}."
 
 
+LEARNED = Picture(
+    draw_learned,
+    describe_learned,
+    alt="Two panels of curves over epochs, training NLL and test error, with layer norm and "
+    "without, the range of the seeds as a band.",
+)
+
+
 def _epochs(epoch: float) -> str:
     return f"{epoch:.3g} epoch{'s' * (epoch != 1)}"
 
@@ -772,3 +813,11 @@ def describe_race(results: Sequence[dict[str, dict[str, float]]], **settings: An
         for norm, point in last.items()
     ]
     return f"After {_epochs(next(iter(last.values()))['epoch'])}: {'; '.join(parts)}."
+
+
+RACE = Picture(
+    draw_race,
+    describe_race,
+    alt="Two panels of curves over epochs, training NLL and test error, one with layer norm and "
+    "one without.",
+)

@@ -9,6 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.show.colors import COLORS, fade
+from lnbook.show.picture import Picture
 from lnbook.show.plots import NORMS, cursor, label_ends
 from lnlib.fisher import GLM
 
@@ -183,6 +184,14 @@ def describe_line(norm: str, family: str, along: str, step: float) -> str:
     return f"{said}. Half the step divides their difference by {apart / half:.1f}."
 
 
+LINE = Picture(
+    draw_line,
+    describe_line,
+    alt="Left, the divergence and the quadratic form along a line in parameter space. Right, both "
+    "and their difference for steps from 0.0125 to 0.8, on logarithmic axes.",
+)
+
+
 # The matrix.
 
 SHOWN = {"exact, eq. 9": "exact", "as printed, eq. 13": "paper", "exact − printed": "difference"}
@@ -341,6 +350,14 @@ def describe_matrix(norm: str, family: str, kind: str) -> str:
     )
 
 
+MATRIX = Picture(
+    draw_matrix,
+    describe_matrix,
+    alt="Left, a heat map of the Fisher matrix of three units, in nine blocks. Right, the "
+    "eigenvalues of the exact and of the printed matrix; those that are 0 lie on the lowest line.",
+)
+
+
 # Width.
 
 WIDTHS = (3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
@@ -419,6 +436,15 @@ def describe_widths(family: str) -> str:
         f"{every[-1]:.0%} of the matrix, and from {own[0]:.0%} to {own[-1]:.0%} of its blocks on "
         "the diagonal."
     )
+
+
+WIDER = Picture(
+    draw_widths,
+    describe_widths,
+    alt="On logarithmic axes, the share of the exact Fisher matrix that eq. 13 misses, for 3 to "
+    "64 units: of the whole matrix, near a line of 1 over root H, and of its diagonal blocks, "
+    "steeper.",
+)
 
 
 # Labels.
@@ -547,6 +573,14 @@ def describe_labels(truth: str, draws: int) -> str:
     )
 
 
+LABELS = Picture(
+    draw_labels,
+    describe_labels,
+    alt="Left, the distance of the sampled and the empirical matrix from the exact one, over the "
+    "number of labels for each case. Right, their numbers against the exact ones.",
+)
+
+
 # Products alone.
 
 
@@ -558,8 +592,15 @@ def running(found: list[float]) -> tuple[np.ndarray, np.ndarray]:
     return mean, spread / np.sqrt(n)
 
 
-def draw_trace(found: list[float], exact: float) -> go.Figure:
-    """Draw the estimate of a trace as vectors come in, with two standard errors about it."""
+def draw_trace(matrices: Mapping[str, np.ndarray], found: list[float], norm: str) -> go.Figure:
+    """Draw the estimate of a trace as vectors come in, with two standard errors about it.
+
+    Args:
+        matrices: From norm to the matrix itself.
+        found: Estimates, one a vector.
+        norm: Of the network whose trace it is.
+    """
+    exact = np.trace(matrices[norm])
     mean, errors = running(found)
     n = np.arange(1, len(found) + 1)
     figure = go.Figure()
@@ -600,8 +641,9 @@ def draw_trace(found: list[float], exact: float) -> go.Figure:
     return label_ends(figure)
 
 
-def describe_trace(found: list[float], exact: float) -> str:
+def describe_trace(matrices: Mapping[str, np.ndarray], found: list[float], norm: str) -> str:
     """Say the estimate, its standard error and the trace itself."""
+    exact = np.trace(matrices[norm])
     mean, errors = running(found)
     if len(found) < 2:
         return f"One vector gives {mean[-1]:.1f}; the trace is {exact:.1f}."
@@ -609,6 +651,14 @@ def describe_trace(found: list[float], exact: float) -> str:
         f"{len(found)} vectors give {mean[-1]:.1f} with a standard error of {errors[-1]:.1f}; the "
         f"trace is {exact:.1f}."
     )
+
+
+TRACE = Picture(
+    draw_trace,
+    describe_trace,
+    alt="The estimate of the trace over the number of random vectors, with a band of two standard "
+    "errors, and the exact trace as a line.",
+)
 
 
 def draw_spectra(spectra: Mapping[str, Mapping[int, np.ndarray]], step: int) -> go.Figure:
@@ -653,6 +703,14 @@ def describe_spectra(spectra: Mapping[str, Mapping[int, np.ndarray]], step: int)
         f"{found[step][0]:.2g} with {NORMS[norm][0]}" for norm, found in spectra.items()
     )
     return f"After {step} steps of training the largest eigenvalue is {said}."
+
+
+SPECTRA = Picture(
+    draw_spectra,
+    describe_spectra,
+    alt="The twelve largest eigenvalues of the Fisher matrix of two networks, with layer norm and "
+    "with no norm, on a logarithmic axis.",
+)
 
 
 def estimates(

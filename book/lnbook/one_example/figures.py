@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 import lnlib
 from lnbook.show.colors import COLORS, fade
 from lnbook.show.explore import Table, round_numbers
+from lnbook.show.picture import Picture
 from lnbook.show.plots import cursor, label_ends, signs
 from lnlib import numerics
 
@@ -64,6 +65,14 @@ def describe_steps(
     )
 
 
+THREE_STEPS = Picture(
+    draw_steps,
+    describe_steps,
+    alt="Two bar charts over twelve units: the summed inputs with their mean as a line and their "
+    "deviation as a band, and the same numbers after one to three steps.",
+)
+
+
 # Who computes what.
 
 #: The row that people asked about, and two rows of our own below it: one sample (T, C) each.
@@ -100,6 +109,13 @@ def describe_variant(sample: str, axis: str, ddof: int, place: str, eps: float) 
     if found:
         by = f", as {_and(found)} compute{'s' * (len(found) == 1)} it"
     return f"The first row becomes ({row}){by}."
+
+
+VARIANT = Picture(
+    draw_variant,
+    describe_variant,
+    alt="Two small tables: a sample of three rows, and the same after normalization.",
+)
 
 
 def recipes() -> Table:
@@ -286,6 +302,14 @@ def describe_floats(exponent: float, dtype: str, width: int) -> str:
         for name, e in errors.items()
     ]
     return f"{where}, the deviation is wrong by up to: {', '.join(parts)}."
+
+
+FLOATS = Picture(
+    draw_floats,
+    describe_floats,
+    alt="Left, the relative error of the deviation over the offset, one curve a method, on "
+    "logarithmic axes. Right, computed outputs over right outputs of one vector.",
+)
 
 
 def reported() -> dict[str, np.ndarray]:

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from lnbook.show.colors import COLORS
 from lnbook.show.explore import Table
+from lnbook.show.picture import Picture
 from lnbook.show.plots import GATES, cursor, label_ends
 from lnlib import norm
 
@@ -140,6 +141,15 @@ def describe_eps(size: float, eps: float) -> str:
     )
 
 
+EPS = Picture(
+    draw_eps,
+    describe_eps,
+    alt="Left, the deviation after the norm over the deviation before, on a logarithmic axis: 1 "
+    "without eps, an S-shaped curve with eps inside the root, another further left with eps "
+    "outside. Right, six units after each of the three norms.",
+)
+
+
 def power(value: float) -> str:
     """Write a number as a power of ten where it is a small one."""
     digits, exponent = f"{value:.1e}".split("e")
@@ -265,3 +275,12 @@ def describe_bias(bias: float) -> str:
         f"With b of size {bias:g}, these gates differ by up to {apart:.2f}; a tenth of the input "
         f"moves some output by {once:.2f} with b once and by {twice:.2f} with b twice."
     )
+
+
+BIAS = Picture(
+    draw_bias,
+    describe_bias,
+    alt="Left, the summed inputs of 64 gates, with b once across and with b twice upwards: on the "
+    "diagonal at b = 0, off it otherwise. Right, the change of the output over a factor of the "
+    "input: 0 with b once, a valley around factor 1 with b twice.",
+)

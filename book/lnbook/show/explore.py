@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from lnbook.show import _live, _page
 from lnbook.show.colors import COLORS
+from lnbook.show.picture import Picture
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -32,6 +33,7 @@ __all__ = [
     "Control",
     "Explorer",
     "LiveRun",
+    "Picture",
     "Table",
     "choice",
     "round_numbers",
@@ -173,15 +175,17 @@ class Explorer:
     HTML that holds every state; as text it is the title, the grid and the sentence at the start.
 
     Args:
-        draw: Called with the value of each control by its name; returns one plotly figure or a
-            list of them (panels side by side, stacked on a phone). It sets no template and no
+        draw: A :class:`Picture`; or, with ``describe`` and ``alt``, its drawing alone, called with
+            the value of each control by its name, which returns one plotly figure or a list of
+            them (panels side by side, stacked on a phone). It sets no template and no
             background: the page does, for light and dark. Its colors are those of :data:`COLORS`;
             a dark page draws others in their place. ``layout.title`` is set as plain text above the
             panel, which is ``layout.height`` pixels high (320 if unset).
         controls: From parameter name to :func:`slider` or :func:`choice`. Empty for a figure.
         title: Heads the card.
-        describe: Called like ``draw``; returns the one sentence that says what the figure shows.
-        alt: What the figure shows in every state, for those who do not see it.
+        describe: Called like ``draw``; returns the one sentence that says what the figure shows. A
+            picture brings it.
+        alt: What the figure shows in every state, for those who do not see it. Likewise.
         columns: Panels side by side on a wide page. ``None`` chooses: up to 3, 2 for four.
         limit: Most states the built book may hold.
 
@@ -192,25 +196,27 @@ class Explorer:
 
     def __init__(
         self,
-        draw: Callable[..., Figure | list[Figure]],
+        draw: Picture | Callable[..., Figure | list[Figure]],
         controls: Mapping[str, Control] | None = None,
         *,
         title: str,
-        describe: Callable[..., str],
+        describe: Callable[..., str] | None = None,
         alt: str | None = None,
         columns: int | None = None,
         limit: int = 5000,
     ):
-        self.draw, self.describe = draw, describe
+        picture = _picture("Explorer", draw, describe, alt)
+        self.draw, self.describe, self.alt = picture.draw, picture.describe, picture.alt
         self.controls = dict(controls or {})
-        self.title, self.alt, self.columns = title, alt, columns
+        self.title, self.columns = title, columns
         self.n_states = math.prod(len(c.values) for c in self.controls.values())
         if self.n_states > limit:
             raise ValueError(
                 f"Explorer: controls of {title!r} make {self.n_states} states, limit is {limit}; "
                 "use coarser grids (a slider with live= stays fine where there is a kernel)."
             )
-        _check_accepts("Explorer", {"draw": draw, "describe": describe}, list(self.controls))
+        functions = {"draw": self.draw, "describe": self.describe}
+        _check_accepts("Explorer", functions, list(self.controls))
 
     @property
     def start(self) -> dict[str, Any]:
@@ -297,12 +303,12 @@ class LiveRun:
 
     Args:
         run: ``run(**settings)``, a generator function; yields one result after the other.
-        draw: ``draw(results, **settings)``, from the list of results so far (at least one) to
-            figures, as in :class:`Explorer`.
+        draw: A :class:`Picture`, or ``draw(results, **settings)``, from the list of results so far
+            (at least one) to figures, as in :class:`Explorer`.
         controls: The settings, as in :class:`Explorer`; fixed while it runs.
         title: Heads the card.
-        describe: ``describe(results, **settings)``; the one sentence.
-        alt: As in :class:`Explorer`.
+        describe: ``describe(results, **settings)``; the one sentence. A picture brings it.
+        alt: As in :class:`Explorer`. Likewise.
         progress: Label of the slider through the results.
         frames: Most positions of that slider; with 1 the end alone is shown.
         recorded: ``recorded(**settings)``, results for the built book in place of those of ``run``,
@@ -337,24 +343,26 @@ class LiveRun:
     def __init__(
         self,
         run: Callable[..., Iterator[Any]],
-        draw: Callable[..., Figure | list[Figure]],
+        draw: Picture | Callable[..., Figure | list[Figure]],
         controls: Mapping[str, Control] | None = None,
         *,
         title: str,
-        describe: Callable[..., str],
+        describe: Callable[..., str] | None = None,
         alt: str | None = None,
         progress: str = "Results",
         frames: int = 20,
         recorded: Callable[..., Sequence[Any]] | None = None,
     ):
         self.recorded = recorded or run
-        self.run, self.draw, self.describe = run, draw, describe
+        picture = _picture("LiveRun", draw, describe, alt)
+        self.run, self.draw, self.describe = run, picture.draw, picture.describe
         self.controls = dict(controls or {})
-        self.title, self.alt = title, alt
+        self.title, self.alt = title, picture.alt
         self.progress, self.frames = progress, frames
         names = list(self.controls)
         _check_accepts("LiveRun", {"run": run, "recorded": self.recorded}, names)
-        _check_accepts("LiveRun", {"draw": draw, "describe": describe}, names, "results")
+        functions = {"draw": self.draw, "describe": self.describe}
+        _check_accepts("LiveRun", functions, names, "results")
         self.watch: Callable[[], None] = lambda: None  # called when there is something new
         self._halt = threading.Event()
         self._thread: threading.Thread | None = None
@@ -552,6 +560,21 @@ def _check_accepts(owner: str, functions: dict[str, Callable], names: list[str],
                 f"{owner}: {role} must accept ({', '.join([*args, *names])}), the names of the "
                 f"controls; {error}."
             ) from None
+
+
+def _picture(
+    owner: str, draw: Any, describe: Callable[..., str] | None, alt: str | None
+) -> Picture:
+    """Check that a drawing has its sentence, once."""
+    if isinstance(draw, Picture) and describe is alt is None:
+        return draw
+    if isinstance(draw, Picture) or describe is None:
+        raise ValueError(
+            f"{owner}: draw must be a Picture, which has its sentence and its alt text, or a "
+            "function with describe= beside it; got "
+            + ("a Picture and another sentence or alt text." if describe or alt else "no sentence.")
+        )
+    return Picture(draw, describe, alt)
 
 
 def _figures(owner: str, title: str, drawn: Any) -> list[Figure]:

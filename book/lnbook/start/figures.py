@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 
 import lnlib
 from lnbook.show.colors import COLORS
+from lnbook.show.picture import Picture
 
 #: Summed inputs of eight examples (rows) to six hidden units (columns).
 TABLE = np.array(
@@ -57,6 +58,14 @@ def describe(batch_size: int, scale: float) -> str:
         f"Example 1 is {before}, with {company}. "
         f"Batch norm makes it {batch}; layer norm makes it {layer}."
     )
+
+
+TWO_NORMS = Picture(
+    draw,
+    describe,
+    alt="Three tables of numbers, examples by hidden units: the summed inputs, the same after "
+    "batch norm, and after layer norm. The first example is framed.",
+)
 
 
 def _list(row: np.ndarray) -> str:

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from lnbook.show.colors import COLORS
 from lnbook.show.explore import FAILS, HOLDS, OPEN, Table
+from lnbook.show.picture import Picture
 from lnbook.show.plots import NORMS, band, cursor, label_ends, spread, verdict
 from lnlib.compare import bounds, bounds_name
 
@@ -232,6 +233,14 @@ def describe(runs: Runs, epoch: float, norms: Sequence[str], until: float) -> st
     return f"Training NLL and test error after {_epoch(epoch)}: {', and '.join(sentences)}."
 
 
+FIGURE_6 = Picture(
+    draw,
+    describe,
+    alt="Four panels of curves over epochs: training NLL above, test error below, batch size 128 "
+    "on the left, batch size 4 on the right, one curve a norm.",
+)
+
+
 def _nats(value: float) -> str:
     return f"{value:.3f}" if value >= 0.01 else f"{value:.5f}"
 
@@ -452,6 +461,14 @@ def describe_difference(runs: Runs, pair: tuple[str, str]) -> str:
     return f"{'. '.join(sentences)}."
 
 
+DIFFERENCE = Picture(
+    draw_difference,
+    describe_difference,
+    alt="Two panels over epochs, training NLL and test error: the mean difference of two norms "
+    "within its bounds, a line for batches of 128 and one for batches of 4, and a line at 0.",
+)
+
+
 # The learning rate.
 
 
@@ -501,6 +518,13 @@ def describe_rates(runs: Runs, epoch: float) -> str:
         )
         said.append(f"{NORMS[norm][0]} at {rate:g} ({_nats(nll)} nats, {error:.2f} %)")
     return f"After {_epoch(epoch)} the training NLL is lowest with {'; '.join(said)}."
+
+
+RATES = Picture(
+    draw_rates,
+    describe_rates,
+    alt="Two panels over the learning rate, training NLL and test error, one curve a norm.",
+)
 
 
 def best_rate(runs: Runs, norm: str, epoch: float) -> float:
@@ -596,6 +620,14 @@ def describe_sizes(runs: Runs, nll: str) -> str:
             f"({_nats(nlls[low])} nats)"
         )
     return f"After {_epoch(epoch)}: {'; '.join(said)}."
+
+
+BATCH_SIZES = Picture(
+    draw_sizes,
+    describe_sizes,
+    alt="Two panels over the batch size from 1 to 256, NLL and test error, one curve a norm; "
+    "batch norm's begins at 2.",
+)
 
 
 # What made the records.

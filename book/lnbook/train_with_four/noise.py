@@ -9,6 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.show.colors import COLORS
+from lnbook.show.picture import Picture
 from lnbook.show.plots import NORMS, band, cursor, grouped, label_ends, spread
 
 #: Where a norm stands: what the reader sees, and (norm, its number).
@@ -164,6 +165,14 @@ def describe_statistics(runs: Runs, point: int, place: tuple[str, int]) -> str:
     )
 
 
+SEEN = Picture(
+    draw_statistics,
+    describe_statistics,
+    alt="Left, a cloud of dots, mean against deviation, around a cross. Right, lines over epochs: "
+    "how far means are off, and how far a case moves.",
+)
+
+
 def _epochs(epochs: float) -> str:
     return f"{epochs:.2g} epoch" + ("s" if epochs != 1 else "")
 
@@ -223,6 +232,13 @@ def describe_gradient(runs: Runs, against: str) -> str:
     return f"{when}, batches of 4: {'; '.join(said)}. They end {', '.join(nll)} nats."
 
 
+GRADIENT = Picture(
+    draw_gradient,
+    describe_gradient,
+    alt="One line a norm: batches of 4 until noise is as long as the gradient.",
+)
+
+
 # One network, four kinds of statistics.
 
 
@@ -260,6 +276,13 @@ def describe_mismatch(runs: Runs) -> str:
         nll, error = (runs.curves(f"{kind}_{name}", "batch")[:, -1] for name in ("nll", "error"))
         said.append(f"{label} {nll.mean():.3f} nats and {error.mean():.2f} %")
     return f"After {_epochs(runs.epochs[-1])}, batches of 4: {'; '.join(said)}."
+
+
+MISMATCH = Picture(
+    draw_mismatch,
+    describe_mismatch,
+    alt="Two panels over epochs, test NLL and test error: one line for each kind of statistics.",
+)
 
 
 # Side by side.
@@ -317,6 +340,13 @@ def describe_race(results: Sequence[dict[str, list[dict]]], **settings: Any) -> 
     return f"After {_epochs(points[0]['epoch'])}, {seeds}: {'; '.join(parts)}."
 
 
+RACE = Picture(
+    draw_race,
+    describe_race,
+    alt="Two panels of curves over epochs, training NLL and test error, one curve a norm.",
+)
+
+
 # The time of a step.
 
 #: Ways to take a step: what the reader sees. The floor moves the same bytes and no more.
@@ -368,6 +398,13 @@ def describe_steps(results: Sequence[dict[str, float]], **settings: Any) -> str:
         if name in ms and name != "floor"
     ]
     return f"Medians: {', '.join(said)}; the floor is {ms['floor']:.2g} ms."
+
+
+STEP_TIME = Picture(
+    draw_steps,
+    describe_steps,
+    alt="Bars: milliseconds a step for each way to compute it, and the floor.",
+)
 
 
 def stored_steps(bench: dict[str, Any], batch_size: int) -> list[dict[str, float]]:

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 
 from lnbook.show.colors import COLORS
 from lnbook.show.explore import Table
+from lnbook.show.picture import Picture
 from lnbook.show.plots import NORMS, RMS, cursor, label_ends
 
 PASSES = ("forward", "backward")
@@ -503,6 +504,16 @@ def describe_roofline(
     )
 
 
+ROOFLINE = Picture(
+    draw_roofline,
+    describe_roofline,
+    alt="Left, on logarithmic axes, the speed that a machine allows over operations per byte: a "
+    "slope, then a flat top; the three norms stand low on the slope, the matrix product further "
+    "right. Right, the time of each norm in percent of the product's, falling with the width, "
+    "save where the arrays outgrow a cache.",
+)
+
+
 # Recurrences.
 
 CELLS = ("LSTM", "GRU", "RNN")
@@ -607,6 +618,14 @@ def describe_recurrence(bench: Bench, task: tuple[str, str], which: str) -> str:
         f"LN-{cell}, {which}, {shape}: {'; '.join(said)}. torch.nn.{cell} without a norm: "
         f"{_time(rows[0]['instead_ms'])}; the bare products: {_time(rows[0]['floor_ms'])}."
     )
+
+
+RECURRENCE = Picture(
+    draw_recurrence,
+    describe_recurrence,
+    alt="Bars: the time of each implementation of a layer-normalized recurrence over that of "
+    "PyTorch's own without a norm. The indexed loop is by far the highest on long sequences.",
+)
 
 
 # Words between devices.
@@ -730,6 +749,14 @@ def describe_devices(
         f"ring, {doubling} by doubling, and each device receives {size} forward. Layer norm sends "
         "nothing."
     )
+
+
+ON_DEVICES = Picture(
+    draw_devices,
+    describe_devices,
+    alt="On logarithmic axes over the number of devices: left, how long one batch norm waits in a "
+    "step, in a ring and by doubling; right, the bytes that each device receives.",
+)
 
 
 # Axes.

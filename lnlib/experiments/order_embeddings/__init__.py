@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Literal, get_args
 
-from lnlib.data import coco_val2017_layout
+from lnlib import data
 from lnlib.runs import settings as base
 from lnlib.runs.experiment import Experiment, Grid
 from lnlib.runs.settings import Betas, Count, Finite, NotNegative, Positive
@@ -99,7 +99,7 @@ EXPERIMENT = Experiment(
     settings=Settings,
     key="{norm}-rate{learning_rate}",
     label="{norm}, rate {learning_rate:g}",
-    load=lambda settings: coco_val2017_layout.load(),
+    load=lambda settings: data.load(settings.data),
     run=_run,
     loss=("ranking_loss", "squared length"),
     measures={

@@ -249,7 +249,7 @@ class Run(run.Run):
         images = len(data.images["train"])
         if images < settings.batch_size:
             raise ValueError(
-                f"Run: batch_size {settings.batch_size} needs as many images for training, "
+                f"Run: batch_size {settings.batch_size} needs as many training images, "
                 f"{data.name} gives {images}; choose a smaller batch_size"
             )
         return CAPTIONS * (images // settings.batch_size)

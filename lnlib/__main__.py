@@ -1,4 +1,4 @@
-"""The commands: ``python -m lnlib replay``, one for each experiment, ``data``, ``bench``."""
+"""The commands: ``python -m lnlib replay``, ``table``, ``data``, ``bench``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def main(arguments: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     chosen = _parser(arguments).parse_args(arguments)
     try:
-        return {"replay": _replay, "data": _data, "bench": _bench}[chosen.command](chosen)
+        commands = {"replay": _replay, "table": _table, "data": _data, "bench": _bench}
+        return commands[chosen.command](chosen)
     except (ValueError, OSError, RuntimeError) as error:
         print(f"lnlib {chosen.command}: {_as_typed(str(error))}", file=sys.stderr)
         return 1
@@ -85,6 +86,9 @@ def _parser(arguments: list[str]) -> argparse.ArgumentParser:
             _add_experiment(kinds, experiments.find(name), whole=name in arguments)
         what = "all the runs that the book has, and none that is recorded in --out"
         _add_place(kinds.add_parser(BOOK, help=what, description=f"Record {what}."))
+    table = commands.add_parser("table", help="say what recorded runs come to")
+    table.add_argument("experiment", choices=experiments.names())
+    table.add_argument("--runs", help="folder of the records (default: the book's own)")
     data = commands.add_parser("data", help="download and verify a data set, or name where it is")
     data.add_argument("name", choices=NAMES)
     data.add_argument("--folder", help="where it is, or is to be downloaded to")
@@ -243,6 +247,20 @@ def _replay(chosen: argparse.Namespace) -> int:
                 file=sys.stderr,
             )
         return 130
+    return 0
+
+
+def _table(chosen: argparse.Namespace) -> int:
+    from lnlib.runs import record, table
+
+    where = record.folder() if chosen.runs is None else Path(chosen.runs)
+    records = record.read_all(chosen.experiment, where)
+    if not records:
+        raise ValueError(
+            f"--runs must be a folder with records of {chosen.experiment}, got {str(where)!r} "
+            f"without; python -m lnlib replay {chosen.experiment} makes them"
+        )
+    print(table.text(experiments.find(chosen.experiment), records))
     return 0
 
 

@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "nn": set(),
     "data": {"_files"},
     "runs": {"_files"},
-    "experiments": {"nn", "data", "runs"},
+    "experiments": {"nn", "data", "runs", "compare"},
     # One room in three files.
     "explore": {"_page", "_live", "colors"},
     "_page": {"explore", "_still"},

@@ -12,9 +12,11 @@ where they are, not as the features of a trained network. So recalls are not tho
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Literal, get_args
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from lnlib import data
+from lnlib.data.coco_val2017_layout import CAPTIONS
 from lnlib.runs import settings as base
 from lnlib.runs.experiment import Experiment, Grid
 from lnlib.runs.settings import Betas, Count, Finite, NotNegative, Positive
@@ -85,6 +87,18 @@ class Settings(base.Settings):
         return () if self.norm == "layer" else ("eps",)
 
 
+def updates_per_epoch(images: int, batch_size: int) -> int:
+    """Return how many full batches of pairs there are, when each image comes with each caption."""
+    return CAPTIONS * (images // batch_size)
+
+
+def _table(records: Sequence[dict[str, Any]]) -> str:
+    """Return the tables of the records."""
+    from lnlib.experiments.order_embeddings.results import text
+
+    return text(records)
+
+
 def _run() -> type[Run]:
     """Return the class of the runs."""
     from lnlib.experiments.order_embeddings.run import Run
@@ -113,4 +127,5 @@ EXPERIMENT = Experiment(
     usual={"seeds": 5},
     grids=(Grid(range(5), {"learning_rate": RATES}),),
     threads=1,
+    table=_table,
 )

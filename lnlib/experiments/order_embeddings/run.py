@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_sequence
 
 from lnlib.data.coco_val2017_layout import CAPTIONS, Layouts, features
-from lnlib.experiments.order_embeddings import CUTS, EXPERIMENT, Settings
+from lnlib.experiments.order_embeddings import CUTS, EXPERIMENT, Settings, updates_per_epoch
 from lnlib.nn import LayerNormGRU
 from lnlib.runs import run
 
@@ -252,7 +252,7 @@ class Run(run.Run):
                 f"Run: batch_size {settings.batch_size} needs as many training images, "
                 f"{data.name} gives {images}; choose a smaller batch_size"
             )
-        return CAPTIONS * (images // settings.batch_size)
+        return updates_per_epoch(images, settings.batch_size)
 
     @property
     def cases(self) -> dict[str, int]:

@@ -151,9 +151,10 @@ def text(records: Sequence[Record]) -> str:
         )
         lines.append(f"  {norm:<6} {'  '.join(each)}")
     spread = compare.bounds_name(len(seeds))
+    count = f"{len(seeds)} seed{'s' * (len(seeds) > 1)}"
     lines += [
         "",
-        f"Test images, where validation was best, {len(seeds)} seeds, at the rates marked (*):",
+        f"Test images, where validation was best, at the rates marked (*), by {count}:",
         f"  {'':<28} {'none':>6} {'layer':>6}  {'layer - none':<12} ({spread})",
     ]
     for row in rows(records):

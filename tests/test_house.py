@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "nn": set(),
     "data": {"_files"},
     "runs": {"_files"},
-    "experiments": {"nn", "data", "runs"},
+    "experiments": {"nn", "data", "runs", "compare"},
 }
 NUMPY_ALONE = ("norm", "cells", "transformer", "numerics", "compare")
 TRAINS = ("nn", "runs", "experiments")  # and may import torch

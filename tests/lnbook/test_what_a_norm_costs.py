@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lnbook.show.explore import Explorer, choice, slider
-from lnbook.what_a_norm_costs import devices, figures, recurrence, roofline
+from lnbook.what_a_norm_costs import devices, figures, recurrence, roofline, steps
 from lnbook.what_a_norm_costs.written import duration
 from lnlib.analysis import costs
 from lnlib.runs import record
@@ -200,6 +200,34 @@ def test_what_a_user_calls_stands_in_one_table():
         "300×8×128, 3 inputs training 2.25 2.50 4.75 5.00",
         "300×8×128, 3 inputs inference 1.00 1.25 3.50 3.75",
     ]
+
+
+# The time of a step.
+
+
+def test_steps_are_bars_beside_the_floor():
+    results = [{"plain": 9.0, "floor": 9.0}, {"plain": 3.0, "compiled": 1.0, "floor": 0.5}]
+    figure = steps.draw_steps(results, batch_size=4)
+    (bars,) = figure.data
+    assert list(bars.y) == ["floor: one pass", "compiled", "plain loop"]
+    assert list(bars.x) == [0.5, 1.0, 3.0]
+    said = steps.describe_steps(results)
+    assert "plain loop 3 ms (6.0 times the floor), compiled 1 ms (2.0 times the floor)" in said
+    assert "Press Start" in steps.describe_steps([])
+
+
+def test_the_stored_steps_are_those_of_the_batch_size_on_the_first_device():
+    size = {"shape": "batch size 4", "floor_ms": 0.5}
+    rows = [
+        row("MNIST step, layer", **size, path="plain", ms=2.0),
+        row("MNIST step, layer", **size, path="compiled", ms=1.0),
+        row("MNIST step, layer", **size, path="graph", ms=0.1, device="GPU: G"),
+        row("MNIST step, layer", **size | {"shape": "batch size 128"}, path="plain", ms=9.0),
+        row("MNIST step 2,000, layer", **size, path="plain", ms=4.0),
+        row("LayerNorm", **size, path="plain", ms=1.0),
+    ]
+    stored = steps.stored_steps(table(*rows), 4)
+    assert stored == [{"plain": 2.0, "compiled": 1.0, "floor": 0.5}]
 
 
 # Devices.

@@ -11,7 +11,7 @@ from lnbook.what_a_norm_costs.recurrence import (
     tasks,
 )
 from lnbook.what_a_norm_costs.roofline import CASES, ROOFLINE, WIDTHS, counts, norms
-from lnbook.what_a_norm_costs.steps import steps
+from lnbook.what_a_norm_costs.steps import STEP_TIME, steps, stored_steps
 
 __all__ = [
     "CALLED",
@@ -22,6 +22,7 @@ __all__ = [
     "ON_DEVICES",
     "RECURRENCE",
     "ROOFLINE",
+    "STEP_TIME",
     "WIDTHS",
     "Bench",
     "called",
@@ -32,5 +33,6 @@ __all__ = [
     "norms",
     "same_loop",
     "steps",
+    "stored_steps",
     "tasks",
 ]

@@ -8,7 +8,9 @@ norm leaves out mean and bias.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from operator import add, mul, sub, truediv
 from typing import Any
 
 import numpy as np
@@ -61,13 +63,9 @@ def backward(
         gain: Shape ``(H,)``.
     """
     if norm == "rms":
-        x_hat = x * rstd
-        d = dy * gain
-        return (
-            (d - x_hat * (d * x_hat).mean(1, keepdims=True)) * rstd,
-            (dy * x_hat).sum(0),
-            None,
-        )
+        x_hat, d = x * rstd, dy * gain
+        dx = (d - x_hat * (d * x_hat).mean(1, keepdims=True)) * rstd
+        return dx, (dy * x_hat).sum(0), None
     x_hat = (x - mean) * rstd
     dgain, dbias = (dy * x_hat).sum(0), dy.sum(0)
     if norm == "batch":  # its two means are the parameters' gradients: no sums of their own
@@ -78,39 +76,28 @@ def backward(
     return (d - shift - x_hat * slope) * rstd, dgain, dbias
 
 
+def _counting(operation: Callable[..., float]) -> Callable[..., Counted]:
+    def count_one(*numbers: Any) -> Counted:
+        Counted.made += 1
+        return Counted(operation(*map(float, numbers)))
+
+    return count_one
+
+
 class Counted:
     """A number that counts the operations made with it and its kind, each as one."""
 
     made = 0
 
     def __init__(self, value: float):
-        self.value = float(value)
-
-    def _do(self, value: float) -> Counted:
-        Counted.made += 1
-        return Counted(value)
-
-    def __add__(self, other: Any) -> Counted:
-        return self._do(self.value + float(other))
-
-    def __sub__(self, other: Any) -> Counted:
-        return self._do(self.value - float(other))
-
-    def __mul__(self, other: Any) -> Counted:
-        return self._do(self.value * float(other))
-
-    def __truediv__(self, other: Any) -> Counted:
-        return self._do(self.value / float(other))
-
-    def __rtruediv__(self, other: Any) -> Counted:
-        return self._do(float(other) / self.value)
+        self.value = value
 
     def __float__(self) -> float:
-        return self.value
+        return float(self.value)
 
-    def sqrt(self) -> Counted:
-        """Return the root; NumPy asks for it by this name."""
-        return self._do(math.sqrt(self.value))
+    __add__, __sub__, __mul__, __truediv__ = map(_counting, (add, sub, mul, truediv))
+    __rtruediv__ = _counting(lambda own, other: other / own)
+    sqrt = _counting(math.sqrt)  # NumPy asks for it by this name
 
 
 def count(norm: str, which: str, N: int, H: int) -> int:

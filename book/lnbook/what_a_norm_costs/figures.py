@@ -14,25 +14,7 @@ from lnbook.what_a_norm_costs.roofline import CASES, ROOFLINE, WIDTHS, counts, n
 from lnbook.what_a_norm_costs.steps import STEP_TIME, steps, stored_steps
 
 __all__ = [
-    "CALLED",
-    "CASES",
-    "CELLS",
-    "DEVICES",
-    "EXCHANGE_WIDTHS",
-    "ON_DEVICES",
-    "RECURRENCE",
-    "ROOFLINE",
-    "STEP_TIME",
-    "WIDTHS",
-    "Bench",
-    "called",
-    "counts",
-    "exchanges",
-    "machines",
-    "networks",
-    "norms",
-    "same_loop",
-    "steps",
-    "stored_steps",
-    "tasks",
-]
+    "CALLED", "CASES", "CELLS", "DEVICES", "EXCHANGE_WIDTHS", "ON_DEVICES", "RECURRENCE",
+    "ROOFLINE", "STEP_TIME", "WIDTHS", "Bench", "called", "counts", "exchanges", "machines",
+    "networks", "norms", "same_loop", "steps", "stored_steps", "tasks",
+]  # fmt: skip

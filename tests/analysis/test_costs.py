@@ -53,7 +53,7 @@ def test_a_number_counts_each_operation_once():
     costs.Counted.made = 0
     values = np.array([costs.Counted(v) for v in (1.0, 2.0, 3.0)])
     assert float(values.mean()) == 2  # two additions, a division
-    assert float(1 / np.sqrt(values[0] * 4.0 - 3.0)) == 1  # four more
+    assert float(1 / np.sqrt(values[1] * 3.0 - 2.0)) == 0.5  # four more
     assert costs.Counted.made == 7
 
 

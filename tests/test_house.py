@@ -27,6 +27,7 @@ MAY_IMPORT = {
     "invariance": {"norm", "cells", "data"},
     "fisher": {"norm", "cells", "data"},
     "transformer": {"norm"},
+    "analysis": {"norm", "cells", "numerics", "compare", "invariance", "fisher", "data"},
     "nn": set(),
     "data": {"_files"},
     "runs": {"_files"},

@@ -27,6 +27,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from lnlib import forms
 from lnlib import norm as norms
 
 _PAPERS = (
@@ -52,7 +53,7 @@ TABLE_1 = MappingProxyType(
 )
 
 #: The norms that can be measured, the paper's first.
-NORMS = ("batch", "weight", "layer", "none", "rms", "group", "instance")
+NORMS = tuple(forms.NORMS)
 
 #: The transformations, the paper's first.
 TRANSFORMS = (

@@ -21,17 +21,18 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 MAY_IMPORT = {
     "_files": set(),
     "norm": set(),
-    "cells": {"norm"},
+    "forms": set(),
+    "cells": {"norm", "forms"},
     "numerics": {"norm"},
     "compare": set(),
-    "invariance": {"norm", "cells", "data"},
-    "fisher": {"norm", "cells", "data"},
-    "nn": set(),
+    "invariance": {"norm", "forms"},
+    "fisher": {"norm", "forms"},
+    "nn": {"forms"},
     "data": {"_files"},
     "runs": {"_files"},
-    "experiments": {"nn", "data", "runs"},
+    "experiments": {"forms", "nn", "data", "runs"},
 }
-NUMPY_ALONE = ("norm", "cells", "numerics", "compare")
+NUMPY_ALONE = ("norm", "forms", "cells", "numerics", "compare")
 TRAINS = ("nn", "runs", "experiments")  # and may import torch
 CHAPTERS = sorted(path.stem for path in (ROOT / "book").glob("*.ipynb"))
 

@@ -21,9 +21,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lnlib import forms
 from lnlib import norm as norms
 
-NORMS = ("none", "batch", "weight", "layer")
+NORMS = ("none", *(name for name, norm in forms.NORMS.items() if norm.paper))
 KINDS = ("exact", "paper", "sampled", "empirical")
 
 

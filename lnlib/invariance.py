@@ -117,7 +117,7 @@ def network(
         )
     layers = []
     for D, H in pairwise(sizes):
-        if norm in ("group", "instance") and H % 4:
+        if forms.NORMS[norm].over == "group" and H % 4:
             raise ValueError(
                 f"network: {norm} norm needs a multiple of 4 units, got {H}; they are channels of "
                 "4 positions, and two groups"

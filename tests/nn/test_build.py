@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from lnlib.nn.kernels import build, compiled, plain
+from lnlib.nn.kernels.spec import Spec
 
 SOURCE = 'extern "C" void lnlib_use(void*, void*) {}\nextern "C" int answer() { return %d; }\n'
 OURS, FOREIGN = 42, 13
@@ -600,7 +601,7 @@ def other_system(monkeypatch, _):
 def wrong_numbers(monkeypatch, _):
     monkeypatch.setattr(compiled._library, "_find_or_build", lambda _: (None, ""))
     monkeypatch.setattr(build, "_share_threads", lambda _: None)
-    monkeypatch.setattr(compiled, "lstm", lambda *a, **k: [2 * y for y in plain.lstm(*a, **k)])
+    monkeypatch.setattr(compiled, "run", lambda *a: [2 * y for y in plain.run(*a)])
 
 
 @pytest.mark.parametrize(
@@ -620,12 +621,13 @@ def wrong_numbers(monkeypatch, _):
     ids=lambda p: getattr(p, "__name__", ""),
 )
 def test_an_obstacle_is_told_when_asked(unbuilt, tmp_path, capfd, obstacle, why):
+    run = compiled.run
     obstacle(unbuilt, tmp_path)
     assert compiled.available() is False
     assert "\n" not in compiled.reason()
     zeros = torch.zeros(2, 3)
     with pytest.raises(RuntimeError, match=why):
-        compiled.rnn(zeros, [2], zeros, torch.zeros(3, 3), (None, None))
+        run(Spec("rnn"), zeros, [2], [zeros], torch.zeros(3, 3), [(None, None)])
     out, err = capfd.readouterr()
     assert out == ""
     assert len(err.splitlines()) <= 1  # that it is being built

@@ -10,6 +10,7 @@ from torch.testing import assert_close
 
 from lnlib.experiments.mnist.steps import compiled as step
 from lnlib.nn.kernels import build, compiled, plain
+from lnlib.nn.kernels.spec import Spec
 
 # Measured: at most 4e-13 of 1 + |expected| over all cases below.
 FLOAT64 = {"rtol": 1e-10, "atol": 1e-10}
@@ -70,9 +71,11 @@ def arguments(kind, options, H, sizes, dtype=torch.float64, seed=0):
     return tensors, norms
 
 
-def call(module, kind, options, tensors, sizes, norms, **more):
+def call(module, kind, options, tensors, sizes, norms, product=None, **more):
     inputs, *state, weight = tensors
-    return getattr(module, kind)(inputs, sizes, *state, weight, *norms, **options, **more)
+    spec, norms = Spec(kind, **options, **more), [norm for norm in norms if norm]
+    given = {} if product is None else {"product": product}
+    return module.run(spec, inputs, sizes, state, weight, norms, **given)
 
 
 def everything(module, kind, options, tensors, sizes, norms, **more):
@@ -319,12 +322,12 @@ def test_tanh_and_sigmoid_are_right_to_float32(built):
     zero = torch.zeros(B, 1)
     none = (None, None)
     weight = torch.zeros(3, 1)
-    y, _ = compiled.rnn(x[:, None], [B], zero, weight[:1], none, form="parts")
+    y, _ = compiled.run(Spec("rnn", "parts"), x[:, None], [B], [zero], weight[:1], [none])
     # Measured: 1.6e-7 and 1.4e-7.
     assert_close(y[:, 0].double(), x.double().tanh(), rtol=3e-7, atol=0)
     # r = s(0), the candidate is tanh(50) = 1, so that h = s(z).
     inputs = torch.stack((0 * x, x, 0 * x + 50), 1)
-    y, _ = compiled.gru(inputs, [B], zero, weight, none, none)
+    y, _ = compiled.run(Spec("gru"), inputs, [B], [zero], weight, [none, none])
     assert_close(y[:, 0].double(), x.double().sigmoid(), rtol=3e-7, atol=0)
 
 
@@ -333,7 +336,7 @@ def test_tanh_and_sigmoid_are_right_to_float32(built):
 def test_gates_saturate_without_nan(built, dtype, extreme):
     inputs = torch.full((1, 3), extreme, dtype=dtype)
     zero, none = torch.zeros(1, 1, dtype=dtype), (None, None)
-    y, _ = compiled.gru(inputs, [1], zero, zero.expand(3, 1), none, none)
+    y, _ = compiled.run(Spec("gru"), inputs, [1], [zero], zero.expand(3, 1), [none, none])
     # Not exactly 0 in float32: exp is cut off at 87, where s is 1e-38.
     assert y.item() == pytest.approx(float(extreme > 0), abs=1e-37)
 
@@ -478,9 +481,9 @@ def not_a_number(y):
     "fault", [wrong_in_float32, wrong_in_float64, wrong_in_the_gradient, not_a_number]
 )
 def test_the_check_before_the_first_use_finds_a_fault(monkeypatch, fault):
-    monkeypatch.setattr(compiled, "lstm", lambda *args: plain.lstm(*args))
+    monkeypatch.setattr(compiled, "run", plain.run)
     compiled._check()
-    monkeypatch.setattr(compiled, "lstm", lambda *a: tuple(fault(y) for y in plain.lstm(*a)))
+    monkeypatch.setattr(compiled, "run", lambda *a: tuple(fault(y) for y in plain.run(*a)))
     with pytest.raises(RuntimeError, match="differ from those of the plain loop"):
         compiled._check()
 
@@ -508,11 +511,12 @@ def test_a_forked_process_computes_the_same_and_does_not_hang(built):
     code = """
 import os, torch
 from lnlib.nn.kernels import compiled
+from lnlib.nn.kernels.spec import Spec
 compiled.WORK = 1
 torch.set_num_threads(2)
 x = torch.linspace(-1, 1, 6 * 4 * 80, dtype=torch.float64).reshape(24, 80)
 h, w = torch.zeros(4, 20, dtype=torch.float64), torch.eye(20, dtype=torch.float64).repeat(4, 1)
-run = lambda: compiled.lstm(x, [4] * 6, h, h, w, (None, None), (None, None))[0]
+run = lambda: compiled.run(Spec("lstm"), x, [4] * 6, [h, h], w, [(None, None)] * 2)[0]
 before = run()
 child = os.fork()
 if child == 0:

@@ -5,6 +5,7 @@ import functools
 import threading
 import warnings
 from collections import OrderedDict
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -15,7 +16,8 @@ from torch.nn.utils.rnn import pack_padded_sequence
 from torch.testing import assert_close
 
 from lnlib.nn import LayerNormGRU, LayerNormLSTM, LayerNormRNN
-from lnlib.nn.kernels import cuda, cuda_steps, plain, triton_kernels
+from lnlib.nn.kernels import cuda, cuda_graphs, cuda_steps, cuda_trial, plain, triton_kernels
+from lnlib.nn.kernels.spec import Spec
 
 KINDS = [
     *(("lstm", {"form": form}) for form in ("paper", "carried", "per_gate", "draw")),
@@ -57,17 +59,16 @@ class Case:
         self.weight = draw(parts * H, H, scale=H**-0.5, shift=0.1)
         self.norms = [(draw(n * H, scale=0.5, shift=1), draw(n * H)) for n in NORMS[kind]]
         if options.get("form") == "draw":
-            self.norms[0] = None
+            del self.norms[0]
 
     @property
     def leaves(self):
-        norms = [p for norm in self.norms if norm for p in norm if p is not None]
+        norms = [p for norm in self.norms for p in norm if p is not None]
         return [self.inputs, *self.state, self.weight, *norms]
 
     def run(self, module, **more):
-        call = getattr(module, self.kind)
-        tensors = (*self.state, self.weight, *self.norms)
-        return call(self.inputs, self.sizes, *tensors, **self.options, **more)
+        spec = Spec(self.kind, **self.options, **more)
+        return module.run(spec, self.inputs, self.sizes, self.state, self.weight, self.norms)
 
     def grads(self, results, **more):
         # Weighted, so that no output's gradient is like another's.
@@ -89,11 +90,11 @@ def walk(request, monkeypatch):
 
     def walker(spec, x, running, w):
         if request.param == "single steps":
-            return cuda._Walker(spec, cuda_steps)
+            return cuda_graphs._Walker(spec, cuda_steps)
         key = (spec, x.shape[1:], x.dtype, w.weight.dtype, running is None)
-        return made.setdefault(key, cuda._Graphs(spec, cuda_steps, record=False))
+        return made.setdefault(key, cuda_graphs._Graphs(spec, cuda_steps, record=False))
 
-    monkeypatch.setattr(cuda, "_walker", walker)
+    monkeypatch.setattr(cuda_graphs, "_walker", walker)
 
 
 # The walk over time, with steps in PyTorch operations.
@@ -123,13 +124,13 @@ def test_any_length_is_made_up_of_chunks(walk, T):
 
 def test_chunks_cover_every_step_once_and_are_few():
     for T in range(1, 300):
-        cuts = cuda._cut(T, cuda.CHUNKS)
+        cuts = cuda_graphs._cut(T, cuda_graphs.CHUNKS)
         assert [t for start, n in cuts for t in range(start, start + n)] == list(range(T))
         assert len(cuts) <= T // 64 + 3 * 3
 
 
 def test_a_shape_too_large_for_long_chunks_runs_in_short_ones(walk, monkeypatch):
-    monkeypatch.setattr(cuda, "CHUNK_BYTES", 5 * 3 * 20 * 8)
+    monkeypatch.setattr(cuda_graphs, "CHUNK_BYTES", 5 * 3 * 20 * 8)
     check(Case("lstm", {"form": "paper"}, EQUAL))
 
 
@@ -142,9 +143,9 @@ def test_eps_stands_inside_the_root(walk, kind, options, eps):
 @each_kind
 def test_a_norm_may_do_without_gain_and_bias(walk, kind, options):
     case = Case(kind, options, [3] * 4)
-    case.norms = [norm and (None, norm[1]) for norm in case.norms]
+    case.norms = [(None, norm[1]) for norm in case.norms]
     check(case)
-    case.norms = [norm and (None, None) for norm in case.norms]
+    case.norms = [(None, None) for norm in case.norms]
     check(case)
 
 
@@ -259,8 +260,8 @@ def creep(device, dtype):
     H, T = 4, 100
     gates = torch.tensor([-8.0, 30.0, 1.0, 0.0]).repeat_interleave(H).expand(T, -1)
     h, c = torch.zeros(1, H), torch.ones(1, H)
-    tensors = [t.to(device, dtype) for t in (gates, h, c, torch.zeros(4 * H, H))]
-    _, _, c = cuda.lstm(tensors[0], [1] * T, *tensors[1:], None, (None, None), form="draw")
+    gates, *state, weight = (t.to(device, dtype) for t in (gates, h, c, torch.zeros(4 * H, H)))
+    _, _, c = cuda.run(Spec("lstm", "draw"), gates, [1] * T, state, weight, [(None, None)])
     return c
 
 
@@ -303,14 +304,14 @@ def test_autocast_leaves_float64_as_it_is(walk):
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float64])
 def test_a_chunk_has_as_many_steps_as_there_is_room_for(monkeypatch, room, chunks, dtype):
     case = Case("lstm", {"form": "paper"}, EQUAL, dtype=dtype)
-    monkeypatch.setattr(cuda, "CHUNK_BYTES", int(room * 3 * 20 * dtype.itemsize))
+    monkeypatch.setattr(cuda_graphs, "CHUNK_BYTES", int(room * 3 * 20 * dtype.itemsize))
     made = []
 
     def walker(spec, x, running, w):
-        made.append(cuda._Graphs(spec, cuda_steps, record=False))
+        made.append(cuda_graphs._Graphs(spec, cuda_steps, record=False))
         return made[-1]
 
-    monkeypatch.setattr(cuda, "_walker", walker)
+    monkeypatch.setattr(cuda_graphs, "_walker", walker)
     case.run(cuda)
     assert made[0].chunks == chunks
 
@@ -369,10 +370,10 @@ class Planted:
 @pytest.fixture
 def gpu(monkeypatch):
     """Nothing known about any device, nobody recording, and no graphs."""
-    monkeypatch.setattr(cuda, "_checked", {})
-    monkeypatch.setattr(cuda, "_refused", set())
-    monkeypatch.setattr(cuda, "_warned", set())
-    monkeypatch.setattr(cuda, "_recall", lambda key, make: None)
+    monkeypatch.setattr(cuda_trial, "_checked", {})
+    monkeypatch.setattr(cuda_trial, "_refused", set())
+    monkeypatch.setattr(cuda_trial, "_warned", set())
+    monkeypatch.setattr(cuda_graphs, "_recall", lambda key, make: None)
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
 
 
@@ -397,7 +398,7 @@ def raises(name, spec, w, tensors):
 
 
 def another_eps(name, spec, w, tensors):
-    return spec._replace(eps=2 * spec.eps), w
+    return replace(spec, eps=2 * spec.eps), w
 
 
 def no_bias(name, spec, w, tensors):
@@ -466,13 +467,13 @@ def test_without_triton_it_warns_and_is_right(gpu, monkeypatch):
 def test_one_device_without_working_kernels_leaves_them_to_another(gpu, monkeypatch):
     Planted(monkeypatch)
     case = Case("gru", {}, EQUAL)
-    cuda._refused.add(torch.device("cuda", 1))
-    spec, H = cuda_steps.Spec("gru", "paper", "tanh", 1e-5), 5
+    cuda_trial._refused.add(torch.device("cuda", 1))
+    spec, H = Spec("gru", "paper", "tanh", 1e-5), 5
     w = cuda_steps.Weights(case.weight, torch.ones(3 * H), torch.zeros(3 * H), None, None)
     x = case.inputs.detach().unflatten(0, (-1, 3))
-    assert cuda._steps(spec, x, None, w) is triton_kernels
+    assert cuda_trial._steps(spec, x, None, w) is triton_kernels
     there = SimpleNamespace(device=torch.device("cuda", 1), dtype=x.dtype)
-    assert cuda._steps(spec, there, None, w) is cuda_steps
+    assert cuda_trial._steps(spec, there, None, w) is cuda_steps
 
 
 def test_a_kernel_that_fails_to_start_in_a_sequence_is_replaced_there(gpu, monkeypatch):
@@ -486,7 +487,7 @@ def test_a_kernel_that_fails_to_start_in_a_sequence_is_replaced_there(gpu, monke
         actual = everything(case, cuda)
     assert len(warned) == 1
     assert_close(actual, everything(case, plain), **EXACT)
-    assert cuda._refused == {torch.device("cpu")}
+    assert cuda_trial._refused == {torch.device("cpu")}
 
 
 def test_a_full_gpu_says_nothing_about_the_kernels(gpu, monkeypatch):
@@ -496,7 +497,7 @@ def test_a_full_gpu_says_nothing_about_the_kernels(gpu, monkeypatch):
     Planted(monkeypatch, fault)
     with pytest.raises(torch.cuda.OutOfMemoryError, match="full"):
         everything(Case("gru", {}, EQUAL), cuda)
-    assert not cuda._refused
+    assert not cuda_trial._refused
     planted = Planted(monkeypatch)
     everything(Case("gru", {}, EQUAL), cuda)
     assert planted.calls
@@ -515,7 +516,7 @@ def test_while_the_caller_records_no_kernel_is_tried_out(gpu, monkeypatch):
 
 def test_too_wide_a_row_is_not_for_the_kernels(gpu, monkeypatch):
     planted = Planted(monkeypatch)
-    monkeypatch.setattr(cuda, "WIDEST", 4)
+    monkeypatch.setattr(cuda_trial, "WIDEST", 4)
     everything(Case("gru", {}, [3] * 3, H=5), cuda)
     assert planted.calls == []
 
@@ -534,45 +535,45 @@ def test_warnings_that_are_errors_do_not_make_the_next_result_wrong(gpu, monkeyp
 
 
 def test_a_shape_has_graphs_from_its_second_sight_and_the_oldest_gives_way(monkeypatch):
-    monkeypatch.setattr(cuda, "_seen", set())
-    monkeypatch.setattr(cuda, "_graphs", OrderedDict())
-    monkeypatch.setattr(cuda, "SHAPES", 2)
+    monkeypatch.setattr(cuda_graphs, "_seen", set())
+    monkeypatch.setattr(cuda_graphs, "_graphs", OrderedDict())
+    monkeypatch.setattr(cuda_graphs, "SHAPES", 2)
     made = iter(range(10))
-    sights = [cuda._recall(key, lambda: f"graphs {next(made)}") for key in "aabbaccab"]
+    sights = [cuda_graphs._recall(key, lambda: f"graphs {next(made)}") for key in "aabbaccab"]
     first, second, third, fourth = (f"graphs {n}" for n in range(4))
     # c, the third of two, makes b give way, which was used before a.
     assert sights == [None, first, None, second, first, None, third, first, fourth]
 
 
 def test_what_was_seen_is_forgotten_with_the_graphs_and_before_it_is_too_much(monkeypatch):
-    monkeypatch.setattr(cuda, "_seen", set())
-    monkeypatch.setattr(cuda, "_graphs", OrderedDict())
+    monkeypatch.setattr(cuda_graphs, "_seen", set())
+    monkeypatch.setattr(cuda_graphs, "_graphs", OrderedDict())
     for key in range(2500):
-        assert cuda._recall(key, list) is None
-        assert len(cuda._seen) <= 1000
-    assert cuda._recall(2499, list) == []
+        assert cuda_graphs._recall(key, list) is None
+        assert len(cuda_graphs._seen) <= 1000
+    assert cuda_graphs._recall(2499, list) == []
     cuda.clear_graphs()
-    assert cuda._recall(2499, list) is None
-    assert not cuda._graphs
+    assert cuda_graphs._recall(2499, list) is None
+    assert not cuda_graphs._graphs
 
 
 @pytest.fixture
 def keys(monkeypatch):
     """``keys(...)``: by what the graphs of a sequence are found; ``None`` if it has none."""
     found = []
-    monkeypatch.setattr(cuda, "_steps", lambda *given: cuda_steps)
-    monkeypatch.setattr(cuda, "_recall", lambda key, make: found.append(key))
+    monkeypatch.setattr(cuda_trial, "_steps", lambda *given: cuda_steps)
+    monkeypatch.setattr(cuda_graphs, "_recall", lambda key, make: found.append(key))
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
 
     def key(T=16, B=3, H=5, dtype=torch.float32, wide=torch.float32, eps=1e-5, ended=False):
         x = torch.ones(T, B, 3 * H, dtype=dtype).as_subclass(OnGpu)
         weight, gain = torch.ones(3 * H, H, dtype=dtype), torch.ones(3 * H, dtype=wide)
         w = cuda_steps.Weights(weight, gain, gain, None, None)
-        spec = cuda_steps.Spec("gru", "paper", "tanh", eps)
+        spec = Spec("gru", "paper", "tanh", eps)
         del found[:]
         running = torch.ones(T, dtype=torch.int32) if ended else None
-        walker = cuda._walker(spec, x, running, w)
-        assert type(walker) is cuda._Walker
+        walker = cuda_graphs._walker(spec, x, running, w)
+        assert type(walker) is cuda_graphs._Walker
         assert walker.steps is cuda_steps
         return found[0] if found else None
 
@@ -642,7 +643,7 @@ def recordings(monkeypatch):
         finally:
             Recording.now = None
 
-    take = cuda._Graphs._steps_of
+    take = cuda_graphs._Graphs._steps_of
 
     def steps_of(self, name, n):
         if Recording.now is None:
@@ -651,8 +652,8 @@ def recordings(monkeypatch):
             Recording.now.work.append(lambda: take(self, name, n))
 
     stream = SimpleNamespace(wait_stream=lambda other: None)
-    monkeypatch.setattr(cuda._Graphs, "_steps_of", steps_of)
-    monkeypatch.setattr(cuda, "_device", lambda device: SimpleNamespace(stream=stream))
+    monkeypatch.setattr(cuda_graphs._Graphs, "_steps_of", steps_of)
+    monkeypatch.setattr(cuda_graphs, "_device", lambda device: SimpleNamespace(stream=stream))
     monkeypatch.setattr(torch.cuda, "CUDAGraph", graph)
     monkeypatch.setattr(torch.cuda, "graph", record)
     monkeypatch.setattr(torch.cuda, "stream", lambda stream: contextlib.nullcontext())
@@ -664,12 +665,12 @@ def recordings(monkeypatch):
     def walker(spec, x, running, w):
         key = (spec, x.shape[1:], running is None)
         if key not in made_for:
-            made_for[key] = cuda._Graphs(spec, cuda_steps)
+            made_for[key] = cuda_graphs._Graphs(spec, cuda_steps)
         return made_for[key]
 
-    monkeypatch.setattr(cuda, "_walker", walker)
-    monkeypatch.setattr(cuda, "_warned", set())
-    monkeypatch.setattr(cuda, "_failed", [])
+    monkeypatch.setattr(cuda_graphs, "_walker", walker)
+    monkeypatch.setattr(cuda_trial, "_warned", set())
+    monkeypatch.setattr(cuda_graphs, "_failed", [])
     return made
 
 
@@ -678,7 +679,7 @@ def recordings(monkeypatch):
 def test_recorded_steps_are_replayed_for_every_later_sequence(recordings, kind, options, sizes):
     for seed, reverse in enumerate([False, True]):
         check(Case(kind, options, sizes, seed=seed), reverse=reverse)
-    chunks = {n for _, n in cuda._cut(len(sizes), cuda.CHUNKS)}
+    chunks = {n for _, n in cuda_graphs._cut(len(sizes), cuda_graphs.CHUNKS)}
     assert len(recordings) == 2 * len(chunks)
     assert all(r.replays >= 2 for r in recordings)
     with torch.no_grad():
@@ -741,7 +742,7 @@ def test_where_recording_fails_it_warns_once_and_goes_without(
             raise RuntimeError("not on this driver" if where == "end" else "a previous error")
         generator.recording = False
 
-    take = cuda._Graphs._steps_of
+    take = cuda_graphs._Graphs._steps_of
 
     def steps_of(self, name, n):
         if Recording.now is not None and "steps" in where:
@@ -753,7 +754,7 @@ def test_where_recording_fails_it_warns_once_and_goes_without(
     monkeypatch.setattr(
         torch._C, "_cuda_endAllocateToPool", lambda *args: ended.append(args), raising=False
     )
-    monkeypatch.setattr(cuda._Graphs, "_steps_of", steps_of)
+    monkeypatch.setattr(cuda_graphs._Graphs, "_steps_of", steps_of)
     case = Case("gru", {}, [3] * 16)
     name = "RuntimeError" if where == "end" else error.__name__
     with pytest.warns(RuntimeWarning, match=f"graphs could not .*{name}: not on this driver"):
@@ -769,14 +770,14 @@ def test_where_recording_fails_it_warns_once_and_goes_without(
 def test_where_the_steps_themselves_fail_before_a_recording_it_goes_without(
     recordings, monkeypatch
 ):
-    take, failures = cuda._Graphs._steps_of, iter([RuntimeError("no room for a workspace")])
+    take, failures = cuda_graphs._Graphs._steps_of, iter([RuntimeError("no room for a workspace")])
 
     def steps_of(self, name, n):
         for error in failures:
             raise error
         take(self, name, n)
 
-    monkeypatch.setattr(cuda._Graphs, "_steps_of", steps_of)
+    monkeypatch.setattr(cuda_graphs._Graphs, "_steps_of", steps_of)
     case = Case("gru", {}, [3] * 16)
     with pytest.warns(RuntimeWarning, match="no room for a workspace"):
         case.run(cuda)
@@ -816,7 +817,7 @@ def test_after_a_recording_that_fails_the_stream_is_the_callers(recordings, monk
 def fresh():
     """No graphs before, none after; whatever was said is said again."""
     cuda.clear_graphs()
-    cuda._warned.clear()
+    cuda_trial._warned.clear()
     yield
     cuda.clear_graphs()
 
@@ -840,7 +841,7 @@ def test_gpu_agrees_at_first_sight_when_recording_and_when_replaying(
     for seed in range(4):  # the weights change, the graphs do not
         case = on_gpu(kind, options, sizes, dtype, seed=seed)
         check(case, EXACT if dtype == torch.float64 else SINGLE, reverse=reverse)
-    (graphs,) = cuda._graphs.values()
+    (graphs,) = cuda_graphs._graphs.values()
     assert graphs.record
     assert {name for name, _ in graphs.graphs} == {"forward", "backward"}
 
@@ -991,10 +992,10 @@ def test_gpu_runs_within_a_graph_that_the_caller_records(fresh):
 
 @needs_gpu
 def test_gpu_keeps_the_graphs_of_few_shapes(fresh):
-    for B in range(1, cuda.SHAPES + 4):
+    for B in range(1, cuda_graphs.SHAPES + 4):
         for _ in range(2):
             check(on_gpu("rnn", {"form": "paper"}, [B] * 5))
-    assert len(cuda._graphs) == cuda.SHAPES
+    assert len(cuda_graphs._graphs) == cuda_graphs.SHAPES
 
 
 @needs_gpu
@@ -1034,8 +1035,8 @@ def test_gpu_modules_agree_on_packed_sequences_in_both_directions(fresh, kind):
 def test_gpu_uses_triton_where_it_works(fresh):
     pytest.importorskip("triton", reason="needs triton")
     on_gpu("lstm", {"form": "paper"}, EQUAL).run(cuda)
-    assert triton_kernels in cuda._checked.values()
-    assert not cuda._refused
+    assert triton_kernels in cuda_trial._checked.values()
+    assert not cuda_trial._refused
 
 
 @needs_gpu

@@ -14,6 +14,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from lnlib.nn import LayerNormGRU, LayerNormLSTM, LayerNormRNN, kernels
 from lnlib.nn.kernels import build, compiled, function, plain
+from lnlib.nn.kernels.spec import Spec
 
 each_kind = pytest.mark.parametrize(
     "kind", [LayerNormRNN, LayerNormLSTM, LayerNormGRU], ids=lambda k: k.__name__
@@ -34,13 +35,13 @@ def asked(monkeypatch):
     """The names of the paths that computed something, in order."""
     names = []
     for module in (plain, function, compiled):
-        real, path = module.lstm, module.__name__.split(".")[-1]
+        real, path = module.run, module.__name__.split(".")[-1]
 
         def spy(*args, real=real, path=path, **options):
             names.append(path)
             return real(*args, **options)
 
-        monkeypatch.setattr(module, "lstm", spy)
+        monkeypatch.setattr(module, "run", spy)
     return names
 
 
@@ -182,8 +183,8 @@ def test_tensors_without_numbers_give_shapes(built, asked):
 def run(inputs, h, weight, gain, weight_x=None):
     """A simple network, by the compiled path if that can."""
     product = plain.Product(x(5, 5) if weight_x is None else weight_x, None, ())
-    given = inputs, [2] * 4, h, weight, (gain, None)
-    return kernels.run("compiled", "rnn", *given, product=product, eps=1e-5)[0]
+    given = Spec("rnn"), inputs, [2] * 4, [h], weight, [(gain, None)]
+    return kernels.run("compiled", *given, product)[0]
 
 
 @pytest.mark.parametrize("which", range(5), ids=["inputs", "state", "weight", "gain", "product"])
@@ -197,14 +198,16 @@ def test_numbers_that_are_negated_on_reading_are_right(built, which):
 
 @pytest.mark.parametrize("which", range(1, 4), ids=["state", "weight", "gain"])
 def test_one_tensor_of_another_dtype_gives_way_to_a_path_that_takes_it(built, monkeypatch, which):
-    monkeypatch.setattr(compiled, "rnn", lambda *a, **k: pytest.fail("not for these"))
+    monkeypatch.setattr(compiled, "run", lambda *a, **k: pytest.fail("not for these"))
     given = [x(8, 5), x(2, 5), x(5, 5), x(5)]
     mixed = list(given)
     mixed[which] = given[which].float()
     y = run(*mixed)
     assert y.dtype == torch.float64
     given[which] = mixed[which].double()
-    assert_close(y, function.rnn(given[0] @ x(5, 5).T, [2] * 4, *given[1:3], (given[3], None))[0])
+    inputs, h, weight, gain = given
+    made = inputs @ x(5, 5).T
+    assert_close(y, function.run(Spec("rnn"), made, [2] * 4, [h], weight, [(gain, None)])[0])
 
 
 @each_kind

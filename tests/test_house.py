@@ -86,6 +86,12 @@ def test_imports_run_downwards_only(package, room, path):
             assert first not in ("plotly", "ipywidgets"), f"{path} imports {name}"
 
 
+def test_the_library_stays_small_and_no_file_of_it_is_long():
+    lines = {p: len(p.read_text().splitlines()) for p in (ROOT / "lnlib").rglob("*.py")}
+    assert sum(lines.values()) < 14_000
+    assert [path.name for path, n in lines.items() if n > 500] == []
+
+
 @pytest.mark.parametrize("path", [*(ROOT / "lnlib" / "runs").glob("*.py")], ids=lambda p: p.stem)
 def test_the_engine_speaks_of_no_experiment_and_of_no_kind_of_task(path):
     said = set()

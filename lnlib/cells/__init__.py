@@ -31,6 +31,7 @@ of gates (RNN 1; LSTM 4: i, f, g, o; GRU 3: r, z, then the candidate n):
 Mistakes raise ``ValueError`` or ``TypeError``; arguments are never written over.
 """
 
+from lnlib.cells._shared import Params
 from lnlib.cells.batch_norm import AtStep, RecurrentBatchNorm
 from lnlib.cells.gru import gru_step, gru_step_backward
 from lnlib.cells.lstm import lstm_step, lstm_step_backward
@@ -38,6 +39,7 @@ from lnlib.cells.rnn import rnn_step, rnn_step_backward
 
 __all__ = [
     "AtStep",
+    "Params",
     "RecurrentBatchNorm",
     "gru_step",
     "gru_step_backward",

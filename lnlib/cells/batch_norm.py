@@ -82,11 +82,11 @@ class RecurrentBatchNorm:
         mean, var = norm.batch_statistics(z, ddof=1)
         if t == self.steps:
             self._kept.append({})
-        kept = self._kept[t]
-        if place in kept:
-            mean = norm.update_running(kept[place][0], mean, self.momentum)
-            var = norm.update_running(kept[place][1], var, self.momentum)
-        kept[place] = mean, var
+        stored = self._kept[t]
+        if place in stored:
+            mean = norm.update_running(stored[place][0], mean, self.momentum)
+            var = norm.update_running(stored[place][1], var, self.momentum)
+        stored[place] = mean, var
 
 
 class AtStep:
@@ -99,8 +99,8 @@ class AtStep:
         """Return ``mean`` and ``var`` to use instead of the batch's own, if any."""
         if self.training:
             return {}
-        kept = self.statistics
-        return {"mean": kept.mean(place, self.t), "var": kept.var(place, self.t)}
+        of = self.statistics
+        return {"mean": of.mean(place, self.t), "var": of.var(place, self.t)}
 
     def seen(self, place: str, z: np.ndarray) -> None:
         """Move the averages towards the batch ``z``, in training."""

@@ -67,17 +67,10 @@ def lstm_step_backward(
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray], dict[str, np.ndarray]]:
     """Return ``(dx, (dh, dc), dparams)`` of :func:`lstm_step`, by hand.
 
-    Args:
-        dstate: Gradients of the loss in ``(h, c)`` after the step, each of shape ``(B, H)``.
-        x: As for the step, and so are the rest.
-        state: ``(h, c)`` before the step.
-        params: See :mod:`lnlib.cells`.
-        form: As for the step.
-        eps: As for the step.
-        batch_norm: As for the step; its averages stay as they are.
-
-    Returns:
-        Gradients in ``x``, in the state before the step, and in each array of ``params``.
+    ``dstate`` is the pair of gradients of the loss in ``(h, c)`` after the step, each of shape
+    ``(B, H)``; the other arguments are those of the step, ``state`` before it. Averages of
+    ``batch_norm`` stay as they are. The gradients are those in ``x``, in the state before the step
+    and in each array of ``params``.
     """
     name = "lstm_step_backward"
     (dh, dc), (h, c) = _two(name, "dstate", dstate), _two(name, "state", state)

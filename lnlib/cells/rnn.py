@@ -71,18 +71,9 @@ def rnn_step_backward(
 ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
     """Return ``(dx, dh, dparams)`` of :func:`rnn_step`, by hand.
 
-    Args:
-        dh: Gradient of the loss in the state after the step, shape ``(B, H)``.
-        x: As for the step, and so are the rest.
-        h: State before the step.
-        params: See :mod:`lnlib.cells`.
-        form: As for the step.
-        nonlinearity: As for the step.
-        eps: As for the step.
-        batch_norm: As for the step; its averages stay as they are.
-
-    Returns:
-        Gradients in ``x``, in the state before the step, and in each array of ``params``.
+    ``dh`` is the gradient of the loss in the state after the step, shape ``(B, H)``; the other
+    arguments are those of the step, ``h`` before it. Averages of ``batch_norm`` stay as they are.
+    The gradients are those in ``x``, in ``h`` and in each array of ``params``.
     """
     norms = _check("rnn_step_backward", "rnn", form, params, eps, batch_norm, x, h=h, dh=dh)
     f, slope = _activation("rnn_step_backward", nonlinearity)

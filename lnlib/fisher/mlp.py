@@ -274,8 +274,8 @@ def trace(
             f"trace: samples must be at least 2, got {samples}; one leaves no standard error"
         )
     rng = np.random.default_rng(0) if rng is None else rng
-    found = []
+    estimates = []
     for _ in range(samples):
         z = rng.choice([-1.0, 1.0], size=size)
-        found.append(z @ product(z))
-    return float(np.mean(found)), float(np.std(found, ddof=1) / np.sqrt(samples))
+        estimates.append(z @ product(z))
+    return float(np.mean(estimates)), float(np.std(estimates, ddof=1) / np.sqrt(samples))

@@ -106,7 +106,7 @@ def test_gradients_are_the_slopes_of_the_results(kind, options, reverse):
 def test_the_size_of_a_chunk_changes_nothing(kind, options, sizes, reverse, rows, monkeypatch):
     tensors = make(kind, options, sizes)
     whole = gradients(call(function, kind, options, sizes, tensors, reverse=reverse), tensors)
-    monkeypatch.setattr("lnlib.nn.kernels.function.rows.CHUNK", rows)
+    monkeypatch.setattr("lnlib.nn.kernels.function_rows.CHUNK", rows)
     cut = gradients(call(function, kind, options, sizes, tensors, reverse=reverse), tensors)
     assert_close(cut, whole, **EXACT)
 

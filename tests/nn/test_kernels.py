@@ -46,12 +46,6 @@ def asked(monkeypatch):
 
 
 @pytest.fixture
-def built():
-    if not compiled.available():
-        pytest.skip(f"no compiled library here: {compiled.reason()}")
-
-
-@pytest.fixture
 def unbuilt(monkeypatch, tmp_path):
     """A process in which nothing has been tried yet, and whose compiler fails."""
     monkeypatch.setattr(compiled, "_library", build.Library(compiled.SOURCE, compiled._check))
@@ -169,6 +163,14 @@ def test_a_mode_sees_the_operations(built, asked):
     assert asked == ["plain"]
     # 2 (3 + 5) 4 · 5 for each of the 4 steps of 2 sequences.
     assert counter.get_total_flops() == 2 * 8 * 20 * 4 * 2
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # PyTorch's own, of what it deprecates
+def test_torch_compile_takes_a_module_as_one_graph(built):
+    torch.compiler.reset()
+    module = make()
+    compiled = torch.compile(module, backend="eager", fullgraph=True)
+    assert_close(compiled(x(4, 2, 3)), module(x(4, 2, 3)))
 
 
 def test_tensors_without_numbers_give_shapes(built, asked):

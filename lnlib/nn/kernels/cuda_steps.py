@@ -53,21 +53,9 @@ def lstm_forward(spec, w, x, product, h_prev, h, c_prev, c, gates, cell_hat, rst
 
 
 def lstm_backward(
-    spec,
-    w,
-    d_out,
-    dh,
-    dc,
-    x_hat,
-    gates,
-    c_prev,
-    cell_hat,
-    rstd,
-    d_gates,
-    d_product,
-    d_cell,
+    spec, w, d_out, dh, dc, x_hat, gates, c_prev, cell_hat, rstd, d_gates, d_product, d_cell,
     running,
-) -> None:
+) -> None:  # fmt: skip
     """Write the gradients of one step; in ``dh`` what does not come back through the product."""
     d = dh.to(rstd.dtype) + d_out
     i, f, g, o = gates.to(rstd.dtype).chunk(4, 1)

@@ -7,6 +7,7 @@ has other networks under the same names: they are the other values of ``form``.
 The arithmetic over time lives in :mod:`lnlib.nn.kernels`, once readable and several times fast.
 """
 
+from lnlib.nn.rnn._arguments import State
 from lnlib.nn.rnn.networks import (
     LayerNormGRU,
     LayerNormGRUCell,
@@ -23,4 +24,5 @@ __all__ = [
     "LayerNormLSTMCell",
     "LayerNormRNN",
     "LayerNormRNNCell",
+    "State",
 ]

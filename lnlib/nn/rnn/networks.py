@@ -206,17 +206,7 @@ class LayerNormRNN(_RNN, _Sequence):
 class LayerNormLSTMCell(_LSTM, _OneStep):
     """Take one step of :class:`LayerNormLSTM`; call it as ``torch.nn.LSTMCell``.
 
-    Args:
-        input_size: Features of the input.
-        hidden_size: H.
-        bias: Whether there is anything that is added.
-        device: Of the parameters.
-        dtype: Of the parameters.
-        form: As for :class:`LayerNormLSTM`, and so are the rest.
-        eps: Inside the root of every norm.
-        gain: What every gain starts at.
-        bias_init: ``"zeros"`` or ``"uniform"``.
-        recurrent_init: ``"uniform"`` or ``"orthogonal"``.
+    It is told what :class:`LayerNormLSTM` is, but nothing of layers, directions and who computes.
 
     Example:
         >>> h, c = LayerNormLSTMCell(10, 20)(torch.ones(3, 10))
@@ -228,17 +218,7 @@ class LayerNormLSTMCell(_LSTM, _OneStep):
 class LayerNormGRUCell(_GRU, _OneStep):
     """Take one step of :class:`LayerNormGRU`; call it as ``torch.nn.GRUCell``.
 
-    Args:
-        input_size: Features of the input.
-        hidden_size: H.
-        bias: Whether the norms have biases.
-        device: Of the parameters.
-        dtype: Of the parameters.
-        form: ``"paper"``.
-        eps: Inside the root of every norm.
-        gain: What every gain starts at.
-        bias_init: ``"zeros"`` or ``"uniform"``.
-        recurrent_init: ``"uniform"`` or ``"orthogonal"``.
+    It is told what :class:`LayerNormGRU` is, but nothing of layers, directions and who computes.
 
     Example:
         >>> LayerNormGRUCell(10, 20)(torch.ones(3, 10)).shape
@@ -249,18 +229,7 @@ class LayerNormGRUCell(_GRU, _OneStep):
 class LayerNormRNNCell(_RNN, _OneStep):
     """Take one step of :class:`LayerNormRNN`; call it as ``torch.nn.RNNCell``.
 
-    Args:
-        input_size: Features of the input.
-        hidden_size: H.
-        bias: Whether there is anything that is added.
-        nonlinearity: ``"tanh"`` or ``"relu"``.
-        device: Of the parameters.
-        dtype: Of the parameters.
-        form: ``"paper"`` or ``"parts"``.
-        eps: Inside the root of every norm.
-        gain: What every gain starts at.
-        bias_init: ``"zeros"`` or ``"uniform"``.
-        recurrent_init: ``"uniform"`` or ``"orthogonal"``.
+    It is told what :class:`LayerNormRNN` is, but nothing of layers, directions and who computes.
 
     Example:
         >>> LayerNormRNNCell(10, 20)(torch.ones(3, 10)).shape

@@ -16,21 +16,9 @@ from lnlib.nn.kernels.triton_kernels.arithmetic import (
 
 @_jit
 def _gru_forward(
-    x,
-    product,
-    h_prev,
-    h,
-    gates,
-    rstd,
-    gain,
-    bias,
-    running,
-    H: tl.constexpr,
-    BLOCK: tl.constexpr,
-    FORM: tl.constexpr,
-    EPS: tl.constexpr,
-    MASKED: tl.constexpr,
-):
+    x, product, h_prev, h, gates, rstd, gain, bias, running, H: tl.constexpr,
+    BLOCK: tl.constexpr, FORM: tl.constexpr, EPS: tl.constexpr, MASKED: tl.constexpr,
+):  # fmt: skip
     row = tl.program_id(0).to(tl.int64)
     col = tl.arange(0, BLOCK)
     ok = col < H
@@ -67,23 +55,10 @@ def _gru_forward(
 
 @_jit
 def _gru_backward(
-    d_out,
-    dh,
-    x_hat,
-    gates,
-    h_prev,
-    rstd,
-    d_gates,
-    d_product,
-    gain,
-    bias,
-    running,
-    H: tl.constexpr,
-    BLOCK: tl.constexpr,
-    FORM: tl.constexpr,
-    EPS: tl.constexpr,
+    d_out, dh, x_hat, gates, h_prev, rstd, d_gates, d_product, gain, bias, running,
+    H: tl.constexpr, BLOCK: tl.constexpr, FORM: tl.constexpr, EPS: tl.constexpr,
     MASKED: tl.constexpr,
-):
+):  # fmt: skip
     row = tl.program_id(0).to(tl.int64)
     col = tl.arange(0, BLOCK)
     ok = col < H

@@ -16,26 +16,10 @@ from lnlib.nn.kernels.triton_kernels.arithmetic import (
 
 @_jit
 def _lstm_forward(
-    x,
-    product,
-    h_prev,
-    h,
-    c_prev,
-    c,
-    gates,
-    cell_hat,
-    rstd,
-    gain,
-    bias,
-    gain_c,
-    bias_c,
-    running,
-    H: tl.constexpr,
-    BLOCK: tl.constexpr,
-    FORM: tl.constexpr,
-    EPS: tl.constexpr,
+    x, product, h_prev, h, c_prev, c, gates, cell_hat, rstd, gain, bias, gain_c, bias_c,
+    running, H: tl.constexpr, BLOCK: tl.constexpr, FORM: tl.constexpr, EPS: tl.constexpr,
     MASKED: tl.constexpr,
-):
+):  # fmt: skip
     row = tl.program_id(0).to(tl.int64)
     col = tl.arange(0, BLOCK)
     ok = col < H
@@ -121,27 +105,10 @@ def _lstm_forward(
 
 @_jit
 def _lstm_backward(
-    d_out,
-    dh,
-    dc,
-    x_hat,
-    gates,
-    c_prev,
-    cell_hat,
-    rstd,
-    d_gates,
-    d_product,
-    d_cell,
-    gain,
-    gain_c,
-    bias_c,
-    running,
-    H: tl.constexpr,
-    BLOCK: tl.constexpr,
-    FORM: tl.constexpr,
-    EPS: tl.constexpr,
-    MASKED: tl.constexpr,
-):
+    d_out, dh, dc, x_hat, gates, c_prev, cell_hat, rstd, d_gates, d_product, d_cell, gain,
+    gain_c, bias_c, running, H: tl.constexpr, BLOCK: tl.constexpr, FORM: tl.constexpr,
+    EPS: tl.constexpr, MASKED: tl.constexpr,
+):  # fmt: skip
     row = tl.program_id(0).to(tl.int64)
     col = tl.arange(0, BLOCK)
     ok = col < H

@@ -15,21 +15,9 @@ from lnlib.nn.kernels.triton_kernels.arithmetic import (
 
 @_jit
 def _rnn_forward(
-    x,
-    product,
-    h_prev,
-    h,
-    rstd,
-    gain,
-    bias,
-    running,
-    H: tl.constexpr,
-    BLOCK: tl.constexpr,
-    FORM: tl.constexpr,
-    EPS: tl.constexpr,
-    MASKED: tl.constexpr,
-    RELU: tl.constexpr,
-):
+    x, product, h_prev, h, rstd, gain, bias, running, H: tl.constexpr, BLOCK: tl.constexpr,
+    FORM: tl.constexpr, EPS: tl.constexpr, MASKED: tl.constexpr, RELU: tl.constexpr,
+):  # fmt: skip
     row = tl.program_id(0).to(tl.int64)
     col = tl.arange(0, BLOCK)
     ok = col < H
@@ -53,22 +41,10 @@ def _rnn_forward(
 
 @_jit
 def _rnn_backward(
-    d_out,
-    dh,
-    x_hat,
-    h,
-    rstd,
-    d_gates,
-    d_product,
-    gain,
-    running,
-    H: tl.constexpr,
-    BLOCK: tl.constexpr,
-    FORM: tl.constexpr,
-    EPS: tl.constexpr,
-    MASKED: tl.constexpr,
+    d_out, dh, x_hat, h, rstd, d_gates, d_product, gain, running, H: tl.constexpr,
+    BLOCK: tl.constexpr, FORM: tl.constexpr, EPS: tl.constexpr, MASKED: tl.constexpr,
     RELU: tl.constexpr,
-):
+):  # fmt: skip
     row = tl.program_id(0).to(tl.int64)
     col = tl.arange(0, BLOCK)
     ok = col < H

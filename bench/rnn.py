@@ -32,6 +32,7 @@ from bench.table import medians, row, threads
 from lnlib.nn import LayerNormGRU, LayerNormLSTM, LayerNormRNN, kernels
 from lnlib.nn.kernels import compiled
 from lnlib.nn.kernels.plain import Product
+from lnlib.nn.kernels.spec import Spec
 
 Shape = tuple[int, int, int, int]  # T, B, H, inputs
 SHAPES: list[Shape] = [
@@ -195,8 +196,8 @@ def norm_free_rnn(m: nn.RNN, x: Tensor) -> Tensor:
     T, B, D = x.shape
     product = Product(m.weight_ih_l0, m.bias_ih_l0 + m.bias_hh_l0, ())
     state = x.new_zeros(B, m.hidden_size)
-    loop = {"form": "draw", "product": product}
-    out, _ = compiled.rnn(x.view(-1, D), [B] * T, state, m.weight_hh_l0, (None, None), **loop)
+    given = ([B] * T, [state], m.weight_hh_l0, [(None, None)])
+    out, _ = compiled.run(Spec("rnn", "draw"), x.view(-1, D), *given, product=product)
     return out.view(T, B, -1)
 
 

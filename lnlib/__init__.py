@@ -4,38 +4,8 @@
 :mod:`lnlib.data`, the experiments in :mod:`lnlib.experiments`.
 """
 
-from lnlib.norm import (
-    batch_norm,
-    batch_norm_backward,
-    batch_statistics,
-    group_norm,
-    group_norm_backward,
-    instance_norm,
-    instance_norm_backward,
-    layer_norm,
-    layer_norm_backward,
-    rms_norm,
-    rms_norm_backward,
-    update_running,
-    weight_norm,
-    weight_norm_backward,
-)
+from lnlib import norm
+from lnlib.norm import *  # noqa: F403
 
 __version__ = "0.1.0"
-
-__all__ = [
-    "batch_norm",
-    "batch_norm_backward",
-    "batch_statistics",
-    "group_norm",
-    "group_norm_backward",
-    "instance_norm",
-    "instance_norm_backward",
-    "layer_norm",
-    "layer_norm_backward",
-    "rms_norm",
-    "rms_norm_backward",
-    "update_running",
-    "weight_norm",
-    "weight_norm_backward",
-]
+__all__ = norm.__all__

@@ -27,6 +27,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from lnlib import forms
 from lnlib import norm as norms
 
 _PAPERS = (
@@ -52,7 +53,7 @@ TABLE_1 = MappingProxyType(
 )
 
 #: The norms that can be measured, the paper's first.
-NORMS = ("batch", "weight", "layer", "none", "rms", "group", "instance")
+NORMS = tuple(forms.NORMS)
 
 #: The transformations, the paper's first.
 TRANSFORMS = (
@@ -116,7 +117,7 @@ def network(
         )
     layers = []
     for D, H in pairwise(sizes):
-        if norm in ("group", "instance") and H % 4:
+        if forms.NORMS[norm].over == "group" and H % 4:
             raise ValueError(
                 f"network: {norm} norm needs a multiple of 4 units, got {H}; they are channels of "
                 "4 positions, and two groups"

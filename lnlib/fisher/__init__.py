@@ -5,7 +5,8 @@ small enough to form the matrix; :class:`MLP` is a network of section 6.6's size
 its matrix and a vector alone, from which :func:`largest_eigenvalues` and :func:`trace` come.
 """
 
-from lnlib.fisher.glm import FAMILIES, GLM, NORMS
+from lnlib.fisher.families import FAMILIES
+from lnlib.fisher.glm import GLM, NORMS
 from lnlib.fisher.mlp import MLP, Dense, largest_eigenvalues, trace, trace_estimates
 
 __all__ = [

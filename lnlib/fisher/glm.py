@@ -16,80 +16,17 @@ Expectations over ``x`` are means over the cases of ``X``; batch norm takes its 
 the same cases.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
-
 import numpy as np
 
-from lnlib import norm as norms
+from lnlib import forms
+from lnlib.fisher.families import FAMILIES
+from lnlib.fisher.layer import Layer
 
-NORMS = ("none", "batch", "weight", "layer")
+NORMS = ("none", *(name for name, norm in forms.NORMS.items() if norm.paper))
 KINDS = ("exact", "paper", "sampled", "empirical")
 
 
-def _softplus(s: np.ndarray) -> np.ndarray:
-    return np.logaddexp(0, s)
-
-
-def _sigmoid(s: np.ndarray) -> np.ndarray:
-    return (1 + np.tanh(s / 2)) / 2
-
-
-def _softmax(s: np.ndarray) -> np.ndarray:
-    e = np.exp(s - s.max(1, keepdims=True))
-    return e / e.sum(1, keepdims=True)
-
-
-def _logsumexp(s: np.ndarray) -> np.ndarray:
-    top = s.max(1, keepdims=True)
-    return top + np.log(np.exp(s - top).sum(1, keepdims=True))
-
-
-class Family(NamedTuple):
-    """An exponential family, eq. 10, in terms of its natural parameter ``s`` of shape (N, H).
-
-    Attributes:
-        eta: The cumulant function, which the paper writes η, of shape (N, H); for the categorical
-            family (N, 1), since its outputs are one distribution.
-        mean: Expectation of the label, the derivative of ``eta``: the transfer function f.
-        slope: Derivative of ``mean``, so that the variance is ``phi * slope``; for the categorical
-            family, of its diagonal part.
-        draw: Draws labels from ``mean`` and ``phi``.
-    """
-
-    eta: Callable[[np.ndarray], np.ndarray]
-    mean: Callable[[np.ndarray], np.ndarray]
-    slope: Callable[[np.ndarray], np.ndarray]
-    draw: Callable[[np.random.Generator, np.ndarray, float], np.ndarray]
-
-
-FAMILIES = {
-    "gaussian": Family(
-        lambda s: s**2 / 2,
-        lambda s: s,
-        np.ones_like,
-        lambda rng, mean, phi: rng.normal(mean, np.sqrt(phi)),
-    ),
-    "bernoulli": Family(
-        _softplus,
-        _sigmoid,
-        lambda s: _sigmoid(s) * _sigmoid(-s),
-        lambda rng, mean, phi: rng.binomial(1, mean).astype(float),
-    ),
-    "poisson": Family(np.exp, np.exp, np.exp, lambda rng, mean, phi: rng.poisson(mean) * 1.0),
-    "categorical": Family(
-        _logsumexp,
-        _softmax,
-        _softmax,
-        lambda rng, mean, phi: (
-            (mean.cumsum(1) > rng.random((len(mean), 1))).argmax(1)[:, None]
-            == np.arange(mean.shape[1])
-        ).astype(float),
-    ),
-}
-
-
-class GLM:
+class GLM(Layer):
     """H generalized linear models of one input, with normalized summed inputs.
 
     Parameters stand in the order of the paper's ``vec([W, b, g]ᵀ)``: for each unit its D weights,
@@ -154,21 +91,9 @@ class GLM:
             )
         if not eps >= 0:
             raise ValueError(f"GLM: eps must be >= 0, got {eps}; the paper has none, 0")
-        self.W, self.b, self.g = W, b, g
-        self.norm, self.family, self.phi, self.eps = norm, family, phi, eps
+        super().__init__(W, b, g, norm, eps)
+        self.family, self.phi = family, phi
         self._of = FAMILIES[family]
-
-    @property
-    def size(self) -> int:
-        """The number of parameters: H (D + 2), and H (D + 1) without a norm."""
-        H, D = self.W.shape
-        return H * (D + 1 + (self.norm != "none"))
-
-    @property
-    def theta(self) -> np.ndarray:
-        """The parameters as one vector."""
-        columns = [self.W, self.b[:, None]] + [self.g[:, None]] * (self.norm != "none")
-        return np.concatenate(columns, axis=1).ravel()
 
     def moved(self, delta: np.ndarray) -> "GLM":
         """Return the model with the parameters ``theta + delta``."""
@@ -371,72 +296,6 @@ class GLM:
 
     # Inside.
 
-    def _cases(self, X: np.ndarray) -> np.ndarray:
-        X = np.asarray(X, float)
-        if X.ndim != 2 or X.shape[1] != self.W.shape[1] or not len(X):
-            raise ValueError(
-                f"GLM: X must be of shape (N, {self.W.shape[1]}) with N >= 1, got {X.shape}; "
-                "a case a row"
-            )
-        return X
-
-    def _split(self, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """Return the parts of a vector in parameter space that belong to W, b and g."""
-        v = np.asarray(v, float)
-        if v.shape != (self.size,):
-            raise ValueError(
-                f"GLM: a step in the parameters must be of shape ({self.size},), got {v.shape}; "
-                "for each unit its weights, its bias and, with a norm, its gain"
-            )
-        D = self.W.shape[1]
-        v = v.reshape(len(self.W), -1)
-        return v[:, :D], v[:, D], None if self.norm == "none" else v[:, D + 1]
-
-    def _join(self, dW: np.ndarray, db: np.ndarray, dg: np.ndarray | None) -> np.ndarray:
-        columns = [dW, db[:, None]] + ([] if dg is None else [dg[:, None]])
-        return np.concatenate(columns, axis=1).ravel()
-
-    def _forward(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return ``s``, ``(a - mean) / std`` and ``std``."""
-        a = X @ self.W.T
-        if self.norm == "none":
-            return a + self.b, a, np.ones(1)
-        if self.norm == "weight":
-            std = np.linalg.norm(self.W, axis=1)
-            x_hat = a / std
-        else:
-            axis = 0 if self.norm == "batch" else 1
-            centered = a - a.mean(axis, keepdims=True)
-            std = np.sqrt(np.square(centered).mean(axis, keepdims=True) + self.eps)
-            x_hat = centered / std
-        return self.g * x_hat + self.b, x_hat, std
-
-    def _along(self, X: np.ndarray, v: np.ndarray, forward: tuple[np.ndarray, ...]) -> np.ndarray:
-        """Return the derivative of ``s`` along ``v``: ``J v``, ``(N, H)``."""
-        dW, db, dg = self._split(v)
-        _, x_hat, std = forward
-        da = X @ dW.T
-        if self.norm == "none":
-            return da + db
-        if self.norm == "weight":
-            d_hat = (da - x_hat * (self.W * dW).sum(1) / std) / std
-        else:
-            axis = 0 if self.norm == "batch" else 1
-            shift = da.mean(axis, keepdims=True)
-            d_hat = (da - shift - x_hat * (x_hat * da).mean(axis, keepdims=True)) / std
-        return self.g * d_hat + dg * x_hat + db
-
-    def _back(self, X: np.ndarray, u: np.ndarray) -> np.ndarray:
-        """Return the sum over the cases of ``Jᵀ u``, by the gradients of :mod:`lnlib.norm`."""
-        if self.norm == "none":
-            return self._join(u.T @ X, u.sum(0), None)
-        if self.norm == "weight":
-            _, dW, dg, db = norms.weight_norm_backward(u, X, self.W, self.g)
-            return self._join(dW, db, dg)
-        backward = norms.batch_norm_backward if self.norm == "batch" else norms.layer_norm_backward
-        da, dg, db = backward(u, X @ self.W.T, self.g, eps=self.eps)
-        return self._join(da.T @ X, db, dg)
-
     def _scores(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return the gradient of each case's log likelihood, ``(N, size)``."""
         s, *_ = forward = self._forward(X)
@@ -464,16 +323,3 @@ class GLM:
             )
         F = np.einsum("nij,nip,njq->ipjq", self._covariance(s), rows, rows, optimize=True)
         return F.reshape(self.size, self.size) / (N * self.phi**2)
-
-    def _chi_terms(self, X: np.ndarray, x_hat: np.ndarray, std: np.ndarray) -> np.ndarray:
-        """Return ``∂mean_i/∂w_i + (a_i - mean_i) / std_i ∂std_i/∂w_i``, ``(N, H, D)``."""
-        if self.norm == "weight":
-            d_mean, d_std = 0.0, self.W / std[:, None]
-        elif self.norm == "batch":
-            d_mean = X.mean(0)
-            d_std = x_hat.T @ (X - d_mean) / len(X)  # (H, D)
-        else:
-            H = len(self.W)
-            d_mean = X[:, None] / H
-            d_std = x_hat[:, :, None] * X[:, None] / H
-        return d_mean + x_hat[:, :, None] * d_std

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lnlib.fisher.glm import _softmax
+from lnlib.fisher.families import softmax
 
 CHUNK = 500  # cases at a time: what is held does not grow with their number
 
@@ -109,7 +109,7 @@ class MLP:
         for x in self._chunks(X):
             states = self._forward(x)
             ds = self._along(states, directions)
-            p = _softmax(states[-1][0])
+            p = softmax(states[-1][0])
             u = p * ds
             u -= p * u.sum(1, keepdims=True)
             for sums, gradients in zip(total, self._back(states, u), strict=True):
@@ -294,5 +294,5 @@ def trace(
         raise ValueError(
             f"trace: samples must be at least 2, got {samples}; one leaves no standard error"
         )
-    found = list(trace_estimates(product, size, samples, rng=rng))
-    return float(np.mean(found)), float(np.std(found, ddof=1) / np.sqrt(samples))
+    estimates = list(trace_estimates(product, size, samples, rng=rng))
+    return float(np.mean(estimates)), float(np.std(estimates, ddof=1) / np.sqrt(samples))

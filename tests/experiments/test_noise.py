@@ -10,7 +10,7 @@ from torch import nn
 
 from lnlib.experiments.mnist import run as mnist
 from lnlib.experiments.noise import run as noise
-from lnlib.experiments.noise.run import CLOUD, COMPANY, NORMS, Run, Settings, forward
+from lnlib.experiments.noise.run import CLOUD, NORMS, SEEN, Run, Settings, forward
 from lnlib.nn.baselines import BatchNorm
 from lnlib.runs import record
 from lnlib.runs.schedule import record_runs
@@ -182,7 +182,7 @@ def test_a_case_moves_with_its_batch_under_batch_norm_alone(digits):
 
 def test_how_far_a_case_moves_is_that_of_a_loop(digits):
     replay = trained(digits, "batch")
-    cases, batches = COMPANY
+    cases, batches = SEEN
     a = (replay.x[replay._order()[:cases]] @ replay.model[0].weight.T).detach().double().numpy()
     seen = np.full((batches, *a.shape), np.nan)
     for k in range(batches):

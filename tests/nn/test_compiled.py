@@ -10,34 +10,8 @@ from torch.testing import assert_close
 
 from lnlib.experiments.mnist.steps import compiled as step
 from lnlib.nn.kernels import build, compiled, plain
-
-# Measured: at most 4e-13 of 1 + |expected| over all cases below.
-FLOAT64 = {"rtol": 1e-10, "atol": 1e-10}
-
-FORMS = [
-    *(("lstm", {"form": form}) for form in ("paper", "carried", "per_gate", "draw")),
-    ("gru", {}),
-    *(
-        ("rnn", {"form": form, "nonlinearity": nonlinearity})
-        for form in ("paper", "parts")
-        for nonlinearity in ("tanh", "relu")
-    ),
-]
-each_form = pytest.mark.parametrize(
-    ("kind", "options"), FORMS, ids=["-".join((kind, *o.values())) for kind, o in FORMS]
-)
-SIZES = {
-    "one": [1] * 7,
-    "three": [3] * 7,
-    "seventeen": [17] * 7,
-    "ending": [17, 9, 9, 4, 1, 1, 1],
-}
-
-
-@pytest.fixture
-def built():
-    if not compiled.available():
-        pytest.skip(f"no compiled library here: {compiled.reason()}")
+from lnlib.nn.kernels.spec import Spec
+from tests.cases.compiled import FLOAT64, SIZES, arguments, call, each_form, everything, numbers
 
 
 @pytest.mark.skipif(
@@ -47,41 +21,6 @@ def built():
 def test_where_there_is_a_compiler_there_is_the_library(library):
     # Whatever else tests it skips where it is missing.
     assert library.available(), library.reason()
-
-
-def numbers(generator, *shape):
-    return torch.randn(shape, generator=generator, dtype=torch.float64)
-
-
-def arguments(kind, options, H, sizes, dtype=torch.float64, seed=0):
-    """Return inputs, state, weight, and the norms with gain != 1 and bias != 0."""
-    generator = torch.Generator().manual_seed(seed)
-    gates = {"lstm": 4, "gru": 3, "rnn": 1}[kind]
-    B = sizes[0]
-    state = [0.5 * numbers(generator, B, H) for _ in range(2 if kind == "lstm" else 1)]
-    tensors = [numbers(generator, sum(sizes), gates * H), *state]
-    tensors.append(numbers(generator, gates * H, H) / H**0.5)
-    widths = {"lstm": (4 * H, H), "gru": (2 * H, H), "rnn": (H,)}[kind]
-    norms = [[1 + 0.3 * numbers(generator, n), 0.2 * numbers(generator, n)] for n in widths]
-    tensors = [t.to(dtype).requires_grad_() for t in tensors]
-    norms = [[p.to(dtype).requires_grad_() for p in norm] for norm in norms]
-    if options.get("form") == "draw":
-        norms[0] = None
-    return tensors, norms
-
-
-def call(module, kind, options, tensors, sizes, norms, **more):
-    inputs, *state, weight = tensors
-    return getattr(module, kind)(inputs, sizes, *state, weight, *norms, **options, **more)
-
-
-def everything(module, kind, options, tensors, sizes, norms, **more):
-    """Return the outputs, the last states, and every gradient of a projection of all of them."""
-    outputs = call(module, kind, options, tensors, sizes, norms, **more)
-    generator = torch.Generator().manual_seed(9)
-    projected = sum((y * numbers(generator, *y.shape).to(y.dtype)).sum() for y in outputs)
-    given = [*tensors, *(p for norm in norms if norm for p in norm if p is not None)]
-    return [*outputs, *torch.autograd.grad(projected, given)]
 
 
 @each_form
@@ -157,13 +96,6 @@ def test_a_gru_may_miss_the_gain_of_one_norm_alone(built):
     assert_close(ours, theirs, **FLOAT64)
 
 
-@pytest.fixture
-def threads():
-    before = torch.get_num_threads()
-    yield torch.set_num_threads
-    torch.set_num_threads(before)
-
-
 @each_form
 @pytest.mark.parametrize("count", [2, 3])
 def test_several_threads_give_what_one_does(built, monkeypatch, threads, kind, options, count):
@@ -208,110 +140,6 @@ def test_one_large_shape_crosses_every_block_of_the_product(built):
     assert_close(ours, theirs, **FLOAT64)
 
 
-def products(kind, options, H, features, seed=3):
-    """Return what makes the inputs from the data: each norm and bias that the form has."""
-    generator = torch.Generator().manual_seed(seed)
-    gates, form = {"lstm": 4, "gru": 3, "rnn": 1}[kind], options.get("form", "paper")
-    widths = {"lstm": [4 * H], "gru": [2 * H, H], "rnn": [H]}[kind]
-    if form in ("draw", "per_gate") or (kind, form) == ("rnn", "paper"):
-        widths = []
-    weight, b = numbers(generator, gates * H, features), numbers(generator, gates * H)
-    norms = [(1 + 0.3 * numbers(generator, n), 0.2 * numbers(generator, n)) for n in widths]
-    b = None if kind == "gru" or (kind, form) == ("rnn", "paper") else b
-    return plain.Product(weight, b, tuple(norms))
-
-
-def with_product(module, kind, options, tensors, sizes, norms, product, **more):
-    """Return outputs and gradients from the data on, by a module or by the plain loop."""
-    data, *rest = tensors
-    flat = [product.weight, *([product.bias] if product.bias is not None else [])]
-    flat += [p for norm in product.norms for p in norm if p is not None]
-    given = [*tensors, *flat, *(p for norm in norms if norm for p in norm if p is not None)]
-    for p in given:
-        p.requires_grad_()
-    if module is plain:
-        inputs = product.inputs(data, more["eps"])
-        outputs = call(plain, kind, options, [inputs, *rest], sizes, norms, **more)
-    else:
-        outputs = call(module, kind, options, tensors, sizes, norms, product=product, **more)
-    generator = torch.Generator().manual_seed(9)
-    projected = sum((y * numbers(generator, *y.shape)).sum() for y in outputs)
-    return [*outputs, *torch.autograd.grad(projected, given)]
-
-
-@each_form
-@pytest.mark.parametrize("reverse", [False, True], ids=["forwards", "backwards"])
-@pytest.mark.parametrize("features", [2, 37], ids=["narrow", "wide"])
-@pytest.mark.parametrize("sizes", ["seventeen", "ending"])
-def test_inputs_made_in_the_loop_are_those_made_before_it(
-    built, monkeypatch, threads, kind, options, reverse, features, sizes
-):
-    monkeypatch.setattr(compiled, "CHUNK", 20)
-    monkeypatch.setattr(compiled, "WORK", 1)
-    threads(2)
-    sizes = SIZES[sizes] + [1] * (24 if sizes == "ending" else 0)  # more rows than are made at once
-    tensors, norms = arguments(kind, options, 19, sizes)
-    generator = torch.Generator().manual_seed(5)
-    tensors[0] = numbers(generator, sum(sizes), features)
-    product = products(kind, options, 19, features)
-    ours, theirs = (
-        with_product(m, kind, options, tensors, sizes, norms, product, eps=1e-3, reverse=reverse)
-        for m in (compiled, plain)
-    )
-    assert_close(ours, theirs, **FLOAT64)
-
-
-@each_form
-@pytest.mark.parametrize("missing", [(0,), (1,), (0, 1)], ids=["gain", "bias", "both"])
-def test_norms_of_the_inputs_may_miss_a_gain_or_bias(built, kind, options, missing):
-    tensors, norms = arguments(kind, options, 9, [3] * 4)
-    tensors[0] = numbers(torch.Generator().manual_seed(5), 12, 4)
-    product = products(kind, options, 9, 4)
-    kept = tuple(
-        tuple(None if k in missing else p for k, p in enumerate(norm)) for norm in product.norms
-    )
-    product = product._replace(norms=kept)
-    ours, theirs = (
-        with_product(m, kind, options, tensors, [3] * 4, norms, product, eps=1e-3)
-        for m in (compiled, plain)
-    )
-    assert_close(ours, theirs, **FLOAT64)
-
-
-@each_form
-def test_no_two_gradients_share_numbers(built, kind, options):
-    # b and the biases of two norms have equal gradients: clipping one must leave the others.
-    tensors, norms = arguments(kind, options, 9, [3] * 4)
-    tensors[0] = numbers(torch.Generator().manual_seed(5), 12, 9)
-    product = products(kind, options, 9, 9)
-    found = with_product(compiled, kind, options, tensors, [3] * 4, norms, product, eps=1e-3)
-    gradients = [g for g in found if not g.requires_grad]
-    before = [g.clone() for g in gradients]
-    for k, g in enumerate(gradients):
-        g.zero_()
-        assert_close(gradients[k + 1 :], before[k + 1 :], rtol=0, atol=0)
-
-
-def test_float32_statistics_of_the_inputs_keep_their_digits_far_from_0(built):
-    # E[x^2] - E[x]^2 would leave none of them.
-    tensors, norms = arguments("lstm", {}, 24, [4])
-    tensors[0] = numbers(torch.Generator().manual_seed(5), 4, 3)
-    product = products("lstm", {}, 24, 3)
-    product.weight[:, 0] = 1e3  # one number for all gates, and so only their mean
-    tensors[0][:, 0] = 3
-    exact = call(plain, "lstm", {}, [product.inputs(tensors[0], 1e-5), *tensors[1:]], [4], norms)
-    single = plain.Product(
-        product.weight.float(),
-        product.bias.float(),
-        tuple(tuple(p.float() for p in norm) for norm in product.norms),
-    )
-    norms = [[p.detach().float() for p in norm] for norm in norms]
-    tensors = [t.detach().float() for t in tensors]
-    ours = call(compiled, "lstm", {}, tensors, [4], norms, product=single)
-    # 3000 beside 1: measured 1.5e-4.
-    assert_close(ours[0].double(), exact[0].detach(), rtol=1e-3, atol=1e-3)
-
-
 def test_tanh_and_sigmoid_are_right_to_float32(built):
     x = torch.cat((torch.linspace(-86, 86, 40001), torch.logspace(-30, 0, 4001)))
     x = torch.cat((x, -x))
@@ -319,12 +147,12 @@ def test_tanh_and_sigmoid_are_right_to_float32(built):
     zero = torch.zeros(B, 1)
     none = (None, None)
     weight = torch.zeros(3, 1)
-    y, _ = compiled.rnn(x[:, None], [B], zero, weight[:1], none, form="parts")
+    y, _ = compiled.run(Spec("rnn", "parts"), x[:, None], [B], [zero], weight[:1], [none])
     # Measured: 1.6e-7 and 1.4e-7.
     assert_close(y[:, 0].double(), x.double().tanh(), rtol=3e-7, atol=0)
     # r = s(0), the candidate is tanh(50) = 1, so that h = s(z).
     inputs = torch.stack((0 * x, x, 0 * x + 50), 1)
-    y, _ = compiled.gru(inputs, [B], zero, weight, none, none)
+    y, _ = compiled.run(Spec("gru"), inputs, [B], [zero], weight, [none, none])
     assert_close(y[:, 0].double(), x.double().sigmoid(), rtol=3e-7, atol=0)
 
 
@@ -333,7 +161,7 @@ def test_tanh_and_sigmoid_are_right_to_float32(built):
 def test_gates_saturate_without_nan(built, dtype, extreme):
     inputs = torch.full((1, 3), extreme, dtype=dtype)
     zero, none = torch.zeros(1, 1, dtype=dtype), (None, None)
-    y, _ = compiled.gru(inputs, [1], zero, zero.expand(3, 1), none, none)
+    y, _ = compiled.run(Spec("gru"), inputs, [1], [zero], zero.expand(3, 1), [none, none])
     # Not exactly 0 in float32: exp is cut off at 87, where s is 1e-38.
     assert y.item() == pytest.approx(float(extreme > 0), abs=1e-37)
 
@@ -363,22 +191,6 @@ def test_tensors_need_not_be_contiguous(built):
         everything(compiled, "lstm", {}, strided, [3] * 4, wide),
         everything(compiled, "lstm", {}, tensors, [3] * 4, norms),
     )
-
-
-@each_form
-def test_data_weights_and_biases_of_the_inputs_need_not_be_contiguous(built, kind, options):
-    tensors, norms = arguments(kind, options, 6, [3] * 4)
-    tensors[0] = numbers(torch.Generator().manual_seed(5), 12, 4)
-    product = products(kind, options, 6, 4)
-    spread = [t.detach().t().contiguous().t() for t in (tensors[0], product.weight)]
-    b = product.bias if product.bias is None else torch.stack((product.bias,) * 2, 1)[:, 0]
-    assert not any(t.is_contiguous() for t in (*spread, b) if t is not None)
-    given = (spread[0], *tensors[1:]), [3] * 4, norms
-    ours = with_product(
-        compiled, kind, options, *given, product._replace(weight=spread[1], bias=b), eps=1e-3
-    )
-    theirs = with_product(plain, kind, options, tensors, [3] * 4, norms, product, eps=1e-3)
-    assert_close(ours, theirs, **FLOAT64)
 
 
 def one_number(y):
@@ -478,9 +290,9 @@ def not_a_number(y):
     "fault", [wrong_in_float32, wrong_in_float64, wrong_in_the_gradient, not_a_number]
 )
 def test_the_check_before_the_first_use_finds_a_fault(monkeypatch, fault):
-    monkeypatch.setattr(compiled, "lstm", lambda *args: plain.lstm(*args))
+    monkeypatch.setattr(compiled, "run", plain.run)
     compiled._check()
-    monkeypatch.setattr(compiled, "lstm", lambda *a: tuple(fault(y) for y in plain.lstm(*a)))
+    monkeypatch.setattr(compiled, "run", lambda *a: tuple(fault(y) for y in plain.run(*a)))
     with pytest.raises(RuntimeError, match="differ from those of the plain loop"):
         compiled._check()
 
@@ -508,11 +320,12 @@ def test_a_forked_process_computes_the_same_and_does_not_hang(built):
     code = """
 import os, torch
 from lnlib.nn.kernels import compiled
+from lnlib.nn.kernels.spec import Spec
 compiled.WORK = 1
 torch.set_num_threads(2)
 x = torch.linspace(-1, 1, 6 * 4 * 80, dtype=torch.float64).reshape(24, 80)
 h, w = torch.zeros(4, 20, dtype=torch.float64), torch.eye(20, dtype=torch.float64).repeat(4, 1)
-run = lambda: compiled.lstm(x, [4] * 6, h, h, w, (None, None), (None, None))[0]
+run = lambda: compiled.run(Spec("lstm"), x, [4] * 6, [h, h], w, [(None, None)] * 2)[0]
 before = run()
 child = os.fork()
 if child == 0:

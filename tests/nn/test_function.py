@@ -6,6 +6,7 @@ from torch.autograd import gradcheck
 from torch.testing import assert_close
 
 from lnlib.nn.kernels import function, plain
+from lnlib.nn.kernels.spec import Spec
 
 H = 5
 GATES = {"lstm": 4, "gru": 3, "rnn": 1}
@@ -60,10 +61,10 @@ def call(module, kind, options, sizes, tensors, *, reverse=False):
     if kind == "rnn":
         del norms[1]
     elif options.get("form") == "draw":
-        norms[0] = None
+        del norms[0]
     states = [tensors[name] for name in ("h", "c") if name in tensors]
-    given = (*states, tensors["weight_hh"], *norms)
-    return getattr(module, kind)(tensors["inputs"], sizes, *given, **options, reverse=reverse)
+    spec = Spec(kind, **options, reverse=reverse)
+    return module.run(spec, tensors["inputs"], sizes, states, tensors["weight_hh"], norms)
 
 
 def gradients(results, tensors, *, dtype=torch.float64, **options):
@@ -105,7 +106,7 @@ def test_gradients_are_the_slopes_of_the_results(kind, options, reverse):
 def test_the_size_of_a_chunk_changes_nothing(kind, options, sizes, reverse, rows, monkeypatch):
     tensors = make(kind, options, sizes)
     whole = gradients(call(function, kind, options, sizes, tensors, reverse=reverse), tensors)
-    monkeypatch.setattr(function, "CHUNK", rows)
+    monkeypatch.setattr("lnlib.nn.kernels.function_rows.CHUNK", rows)
     cut = gradients(call(function, kind, options, sizes, tensors, reverse=reverse), tensors)
     assert_close(cut, whole, **EXACT)
 

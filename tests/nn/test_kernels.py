@@ -14,6 +14,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from lnlib.nn import LayerNormGRU, LayerNormLSTM, LayerNormRNN, kernels
 from lnlib.nn.kernels import build, compiled, function, plain
+from lnlib.nn.kernels.spec import Spec
 
 each_kind = pytest.mark.parametrize(
     "kind", [LayerNormRNN, LayerNormLSTM, LayerNormGRU], ids=lambda k: k.__name__
@@ -34,20 +35,14 @@ def asked(monkeypatch):
     """The names of the paths that computed something, in order."""
     names = []
     for module in (plain, function, compiled):
-        real, path = module.lstm, module.__name__.split(".")[-1]
+        real, path = module.run, module.__name__.split(".")[-1]
 
         def spy(*args, real=real, path=path, **options):
             names.append(path)
             return real(*args, **options)
 
-        monkeypatch.setattr(module, "lstm", spy)
+        monkeypatch.setattr(module, "run", spy)
     return names
-
-
-@pytest.fixture
-def built():
-    if not compiled.available():
-        pytest.skip(f"no compiled library here: {compiled.reason()}")
 
 
 @pytest.fixture
@@ -170,6 +165,14 @@ def test_a_mode_sees_the_operations(built, asked):
     assert counter.get_total_flops() == 2 * 8 * 20 * 4 * 2
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # PyTorch's own, of what it deprecates
+def test_torch_compile_takes_a_module_as_one_graph(built):
+    torch.compiler.reset()
+    module = make()
+    compiled = torch.compile(module, backend="eager", fullgraph=True)
+    assert_close(compiled(x(4, 2, 3)), module(x(4, 2, 3)))
+
+
 def test_tensors_without_numbers_give_shapes(built, asked):
     mode = FakeTensorMode()
     fake = mode.from_tensor(x(4, 2, 3))
@@ -182,8 +185,8 @@ def test_tensors_without_numbers_give_shapes(built, asked):
 def run(inputs, h, weight, gain, weight_x=None):
     """A simple network, by the compiled path if that can."""
     product = plain.Product(x(5, 5) if weight_x is None else weight_x, None, ())
-    given = inputs, [2] * 4, h, weight, (gain, None)
-    return kernels.run("compiled", "rnn", *given, product=product, eps=1e-5)[0]
+    given = Spec("rnn"), inputs, [2] * 4, [h], weight, [(gain, None)]
+    return kernels.run("compiled", *given, product)[0]
 
 
 @pytest.mark.parametrize("which", range(5), ids=["inputs", "state", "weight", "gain", "product"])
@@ -197,14 +200,16 @@ def test_numbers_that_are_negated_on_reading_are_right(built, which):
 
 @pytest.mark.parametrize("which", range(1, 4), ids=["state", "weight", "gain"])
 def test_one_tensor_of_another_dtype_gives_way_to_a_path_that_takes_it(built, monkeypatch, which):
-    monkeypatch.setattr(compiled, "rnn", lambda *a, **k: pytest.fail("not for these"))
+    monkeypatch.setattr(compiled, "run", lambda *a, **k: pytest.fail("not for these"))
     given = [x(8, 5), x(2, 5), x(5, 5), x(5)]
     mixed = list(given)
     mixed[which] = given[which].float()
     y = run(*mixed)
     assert y.dtype == torch.float64
     given[which] = mixed[which].double()
-    assert_close(y, function.rnn(given[0] @ x(5, 5).T, [2] * 4, *given[1:3], (given[3], None))[0])
+    inputs, h, weight, gain = given
+    made = inputs @ x(5, 5).T
+    assert_close(y, function.run(Spec("rnn"), made, [2] * 4, [h], weight, [(gain, None)])[0])
 
 
 @each_kind

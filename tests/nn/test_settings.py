@@ -352,13 +352,13 @@ def test_a_repr_tells_every_setting(kind, form):
 def test_who_was_asked_for_computes(implementation, kind, monkeypatch):
     called = []
     for module in (plain, function, compiled, cuda):
-        name, run = module.__name__.split(".")[-1], getattr(module, kind)
+        name, run = module.__name__.split(".")[-1], module.run
 
         def spy(*args, name=name, run=run, **options):
             called.append(name)
             return run(*args, **options)
 
-        monkeypatch.setattr(module, kind, spy)
+        monkeypatch.setattr(module, "run", spy)
     module, _ = make(NETWORKS, kind, "paper", implementation=implementation)
     module(draw(B, T, 3, seed=0))
     assert called == [implementation] * 4

@@ -16,7 +16,8 @@ from torch.testing import assert_close
 
 pytest.importorskip("triton", reason="needs triton, which comes with PyTorch for CUDA")
 
-from lnlib.nn.kernels import cuda, cuda_steps, plain, triton_kernels
+from lnlib.nn.kernels import cuda, cuda_graphs, cuda_steps, cuda_trial, plain, triton_kernels
+from lnlib.nn.kernels.spec import Spec
 
 interpreted = os.environ.get("TRITON_INTERPRET") == "1"
 in_the_interpreter = pytest.mark.skipif(not interpreted, reason="runs in a process of its own")
@@ -59,15 +60,15 @@ def make(kind, form, nonlinearity, sizes, dtype, H=5, scale=1.0):
     widths = {"lstm": (4, 1), "gru": (2, 1), "rnn": (1,)}[kind]
     norms = [(draw(n * H, scale=0.5, shift=1), draw(n * H)) for n in widths]
     if form == "draw":
-        norms[0] = None
+        del norms[0]
     options = {"lstm": {"form": form}, "gru": {}}.get(
         kind, {"form": form, "nonlinearity": nonlinearity}
     )
     options["eps"] = 0.3  # dropped, it would show
-    leaves = [inputs, *state, weight, *(p for norm in norms if norm for p in norm)]
+    leaves = [inputs, *state, weight, *(p for norm in norms for p in norm)]
 
     def run(module, **more):
-        return getattr(module, kind)(inputs, sizes, *state, weight, *norms, **options, **more)
+        return module.run(Spec(kind, **options, **more), inputs, sizes, state, weight, norms)
 
     return run, leaves
 
@@ -80,7 +81,9 @@ def gradients(results, leaves):
 def kernels(monkeypatch):
     """Let the CUDA path take its steps by Triton's interpreter on a CPU."""
     monkeypatch.setattr(
-        cuda, "_walker", lambda spec, x, running, w: cuda._Walker(spec, triton_kernels)
+        cuda_graphs,
+        "_walker",
+        lambda spec, x, running, w: cuda_graphs._Walker(spec, triton_kernels),
     )
 
 
@@ -123,7 +126,7 @@ def test_arguments_and_gradients_may_lie_in_memory_as_they_like(kernels):
     inputs, *others = tensors
     both = []
     for module in (plain, cuda):
-        results = module.lstm(inputs, [B] * T, *others, *norms)
+        results = module.run(Spec("lstm"), inputs, [B] * T, others[:2], others[2], norms)
         both.append([*results, *torch.autograd.grad(results, tensors, d_results)])
     assert_close(both[1], both[0], rtol=1e-10, atol=1e-11)
 
@@ -148,7 +151,7 @@ def test_kernels_do_what_the_steps_in_pytorch_do(monkeypatch, kind, form, nonlin
     results = []
     for steps in (cuda_steps, triton_kernels):
         monkeypatch.setattr(
-            cuda, "_walker", lambda spec, x, running, w, s=steps: cuda._Walker(spec, s)
+            cuda_graphs, "_walker", lambda spec, x, r, w, s=steps: cuda_graphs._Walker(spec, s)
         )
         run, leaves = make(kind, form, nonlinearity, [4, 3, 3], dtype, H=6)
         values = run(cuda)
@@ -162,7 +165,7 @@ def test_kernels_do_what_the_steps_in_pytorch_do(monkeypatch, kind, form, nonlin
 @in_the_interpreter
 def test_tanh_keeps_its_digits_near_zero_and_is_1_far_from_it():
     x = torch.tensor([[0.0, 1e-30, -1e-6, 1e-3, -0.1, 0.299, 0.301, -1.0, 9.0, -50.0, 1e4, 0.5]])
-    spec = cuda_steps.Spec("rnn", "parts", "tanh", 1e-5)
+    spec = Spec("rnn", "parts", "tanh", 1e-5)
     one, zero = torch.ones(x.shape[1]), torch.zeros(x.shape[1])
     w = cuda_steps.Weights(torch.zeros(x.shape[1], x.shape[1]), one, zero, None, None)
     h = torch.empty_like(x)
@@ -175,13 +178,13 @@ def test_tanh_keeps_its_digits_near_zero_and_is_1_far_from_it():
 @each_kind
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
 def test_the_check_before_their_first_use_finds_them_right(kind, form, nonlinearity, dtype):
-    spec, H = cuda_steps.Spec(kind, form, nonlinearity, 0.3), 5
+    spec, H = Spec(kind, form, nonlinearity, 0.3), 5
     n = PARTS[kind] * H
     gains = [torch.ones(k) for k in (n, n, H, H)]
     w = cuda_steps.Weights(torch.ones(n, H, dtype=dtype), *gains)
     running = torch.ones(1, dtype=torch.int32) if dtype == torch.float32 else None
     # Measured: 2e-7 of the largest, where 3e-4 is allowed; in float16 the same numbers.
-    cuda._check(triton_kernels, spec, torch.ones(1, 3, n, dtype=dtype), running, w)
+    cuda_trial._check(triton_kernels, spec, torch.ones(1, 3, n, dtype=dtype), running, w)
 
 
 # What the interpreter cannot know: whether the compiler takes it.
@@ -219,7 +222,7 @@ def compile_kernel(name, form, H, dtype, masked, chip, relu=False):
 def test_kernels_compile(monkeypatch, tmp_path, kind, form, nonlinearity, direction, chip):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     relu = nonlinearity == "relu"
-    shapes = [(256, "bf16", True), (400, "fp32", False), (cuda.WIDEST, "fp16", True)]
+    shapes = [(256, "bf16", True), (400, "fp32", False), (cuda_trial.WIDEST, "fp16", True)]
     if chip == 80:  # seconds each: what does not depend on the chip is seen on one
         shapes += [(1, "fp32", True), (64, "fp64", False)]
     for H, dtype, masked in shapes:

@@ -2,7 +2,7 @@
 
 The paper has no experiment on it. While a network of section 6.6 trains, its run measures the
 statistics that batch norm takes from its batches beside those of all cases, how far one case moves
-with its company, how noisy the gradient is, and what the running averages are worth.
+with the others of its batch, how noisy the gradient is, and what the running averages are worth.
 """
 
 from __future__ import annotations

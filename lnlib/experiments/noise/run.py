@@ -19,7 +19,7 @@ from lnlib.nn.baselines import BatchNorm
 __all__ = ["NORMS", "Run", "Seen", "Settings", "forward"]
 
 CLOUD = 40  # batches of one unit, or cases under layer norm, that a record keeps
-COMPANY = (400, 8)  # cases, and batches in which each of them is seen
+SEEN = (400, 8)  # cases, and batches in which each of them is seen
 
 
 class Seen(NamedTuple):
@@ -91,7 +91,7 @@ class Run(mnist.Run):
             room["the test cases"] = len(self.x_test)
             room["statistics_cases"] = settings.statistics_cases
         if settings.norm != "none":
-            room["the cases that come in other batches"] = COMPANY[0]
+            room["the cases that come in other batches"] = SEEN[0]
         what = min(room, key=room.get)
         if settings.batch_size > room[what]:
             raise ValueError(
@@ -217,7 +217,7 @@ class Run(mnist.Run):
         return found
 
     def _moves(self) -> dict[str, float]:
-        cases, batches = COMPANY
+        cases, batches = SEEN
         size = self.settings.batch_size
         cases = min(cases, len(self.x)) // size * size
         x = self.x[self._order()[:cases]]

@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Literal, get_args
 
-from lnlib import data
+from lnlib import data, forms
 from lnlib.runs import settings as base
 from lnlib.runs.experiment import Experiment, Grid
 from lnlib.runs.settings import Betas, Count, Finite, NotNegative, Positive
@@ -26,9 +26,8 @@ Norm = Literal["none", "layer"]
 Step = Literal["row", "pixel"]
 CELLS, NORMS, STEPS = get_args(Cell), get_args(Norm), get_args(Step)
 FORMS = {
-    "lstm": ("paper", "carried", "per_gate", "draw"),
-    "gru": ("paper",),
-    "rnn": ("paper", "parts"),
+    name: tuple(form for form, of in cell.forms.items() if of.norm == "layer")
+    for name, cell in forms.CELLS.items()
 }
 # Cell, norm, step: chosen on training cases held out, without a look at the test cases. No other
 # rate of the recorded sweep has a clearly lower NLL there, as the mean of the last five epochs.

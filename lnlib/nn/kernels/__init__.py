@@ -21,6 +21,7 @@ does so beforehand. ``LNLIB_COMPILED=0`` in the environment leaves it out, witho
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 
@@ -29,6 +30,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 from lnlib.nn.kernels import build, function, plain
+from lnlib.nn.kernels.spec import Norm, Spec
 
 IMPLEMENTATIONS = ("auto", "plain", "function", "compiled", "cuda")
 
@@ -50,37 +52,36 @@ def available() -> dict[str, bool]:
 
 def run(
     implementation: str,
-    kind: str,
+    spec: Spec,
     data: Tensor,
     batch_sizes: list[int],
-    *args,
+    state: Sequence[Tensor],
+    weight_hh: Tensor,
+    norms: Sequence[Norm],
     product: plain.Product,
-    eps: float,
-    **options,
 ) -> tuple[Tensor, ...]:
     """Run a recurrence by the named implementation, or by the one that stands in for it.
 
     Args:
         implementation: One of :data:`IMPLEMENTATIONS`.
-        kind: ``lstm``, ``gru`` or ``rnn``.
+        spec: Which recurrence.
         data: What the inputs are made of by ``product``, ``(N, features)``.
-        batch_sizes: As for the function of that name in :mod:`.plain`, and so are the rest.
-        *args: The state, the recurrent weights, the norms.
+        batch_sizes: As for :func:`.plain.run`, and so are ``state``, ``weight_hh`` and ``norms``.
+        state: Before the first step.
+        weight_hh: The recurrent weights.
+        norms: Their norms.
         product: The part that needs no loop.
-        eps: Inside the root of every norm.
-        **options: ``form``, ``nonlinearity``, ``reverse``.
 
     Returns:
         The outputs, and the last state.
     """
-    parts = (*args, *product.norms, product)
-    given = [t for a in parts for t in (a if isinstance(a, (tuple, list)) else (a,))]
-    module = _choose(implementation, data, [t for t in given if isinstance(t, Tensor)])
+    pairs = (p for norm in (*norms, *product.norms) for p in norm)
+    others = (*state, weight_hh, product.weight, product.bias, *pairs)
+    module = _choose(implementation, data, [t for t in others if t is not None])
+    rest = (batch_sizes, state, weight_hh, norms)
     if getattr(module, "TAKES_DATA", False):
-        options["product"] = product
-    else:
-        data = product.inputs(data, eps)
-    return getattr(module, kind)(data, batch_sizes, *args, eps=eps, **options)
+        return module.run(spec, data, *rest, product=product)
+    return module.run(spec, product.inputs(data, spec.eps), *rest)
 
 
 def _choose(implementation: str, inputs: Tensor, others: list[Tensor]):

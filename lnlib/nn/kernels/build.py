@@ -157,11 +157,11 @@ def _cache_folder() -> Path:
         return Path(os.devnull) / "lnlib"
 
 
-def _complaint(found: os.stat_result) -> str:
+def _complaint(status: os.stat_result) -> str:
     """Return why a folder or file is not to be trusted; nothing, if it is."""
-    if found.st_uid != os.geteuid():
-        return f"belongs to another user, {found.st_uid}"
-    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if status.st_uid != os.geteuid():
+        return f"belongs to another user, {status.st_uid}"
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         return "can be written by others; chmod go-w would mend that"
     return ""
 
@@ -179,10 +179,10 @@ def _find(folder: Path, name: str, mend: bool = False) -> tuple[ctypes.CDLL, str
         try:
             # Not through a link, and without waiting for what is no file.
             file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-            found = os.fstat(file)
-            if not stat.S_ISREG(found.st_mode):
+            status = os.fstat(file)
+            if not stat.S_ISREG(status.st_mode):
                 complaint = "is no file"
-            elif not (complaint := _complaint(found)):
+            elif not (complaint := _complaint(status)):
                 with open(file, "rb", closefd=False) as content:
                     digest = _hash(content.read())
                 complaint = "" if path.stem == f"{name}-{digest}" else "is damaged"
@@ -221,10 +221,10 @@ def _keep(folder: Path, name: str, content: bytes) -> tuple[ctypes.CDLL, str]:
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)
-    found = _find(folder, name)
-    if found is None:
+    library = _find(folder, name)
+    if library is None:
         raise OSError(f"{path} cannot be read back as it was written")
-    return found
+    return library
 
 
 def _hash(content: bytes) -> str:
@@ -269,14 +269,14 @@ def _compiler() -> list[str] | None:
     """Return the command: ``$CXX`` if that is set, else the first that is found."""
     if os.environ.get("CXX"):
         return shlex.split(os.environ["CXX"])
-    found = next((path for name in ("g++", "clang++", "c++") if (path := shutil.which(name))), None)
+    first = next((path for name in ("g++", "clang++", "c++") if (path := shutil.which(name))), None)
     # On macOS the names are always there; without the tools behind them they open a dialog.
-    if sys.platform == "darwin" and found and found.startswith("/usr/bin/"):
+    if sys.platform == "darwin" and first and first.startswith("/usr/bin/"):
         try:
             _output(["xcode-select", "-p"])
         except (OSError, RuntimeError):
             return None
-    return [found] if found else None
+    return [first] if first else None
 
 
 def _processor() -> str:
@@ -285,8 +285,8 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         lines = []
-    said = [line for line in lines if line.startswith(("model name", "flags", "Features"))]
-    return platform.machine() + platform.processor() + "".join(sorted(set(said)))
+    features = [line for line in lines if line.startswith(("model name", "flags", "Features"))]
+    return platform.machine() + platform.processor() + "".join(sorted(set(features)))
 
 
 def _compile(compiler: list[str], source: Path, to: str) -> None:
@@ -310,8 +310,8 @@ def _output(command: list[str]) -> str:
         check=False,
     )
     if done.returncode:
-        said = next((line for line in done.stderr.splitlines() if "error" in line), "")
-        raise RuntimeError(f"{command[0]} ended with status {done.returncode} {said}".strip())
+        error = next((line for line in done.stderr.splitlines() if "error" in line), "")
+        raise RuntimeError(f"{command[0]} ended with status {done.returncode} {error}".strip())
     return done.stdout
 
 

@@ -1,7 +1,6 @@
 """The recurrences in C++ for the CPU, built on the first use; absent where no compiler is found.
 
-Signatures, forms and results are those of :mod:`.plain`, where they are documented. The source,
-``compiled.cpp``, runs the loop over time, forward and backward, for float32 and float64. The
+``compiled.cpp`` runs the loop over time, forward and backward, for float32 and float64. The
 gradient of ``weight_hh``, a sum over all steps, is PyTorch's own product of a chunk of steps.
 
 :mod:`.build` says what it needs; it is checked against :mod:`.plain` before its first use.
@@ -20,8 +19,9 @@ from torch import Tensor
 
 from lnlib.nn.kernels import plain
 from lnlib.nn.kernels.build import MAX_THREADS, Library
-from lnlib.nn.kernels.function import once_differentiable
-from lnlib.nn.kernels.plain import Norm, Product
+from lnlib.nn.kernels.once import once_differentiable
+from lnlib.nn.kernels.plain import Product
+from lnlib.nn.kernels.spec import Norm, Spec
 
 SOURCE = Path(__file__).with_suffix(".cpp")
 CHUNK = 1024  # rows of the backward pass at a time: what it leaves stays in the cache
@@ -55,80 +55,37 @@ def supports(inputs: Tensor, *others: Tensor) -> bool:
     )
 
 
-def lstm(
+def run(
+    spec: Spec,
     inputs: Tensor,
     batch_sizes: Sequence[int],
-    h: Tensor,
-    c: Tensor,
+    state: Sequence[Tensor],
     weight_hh: Tensor,
-    norm_h: Norm | None,
-    norm_c: Norm,
+    norms: Sequence[Norm],
     *,
-    form: str = "paper",
-    eps: float = 1e-5,
-    reverse: bool = False,
     product: Product | None = None,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return what :func:`.plain.lstm` does."""
-    tensors = (inputs, h, c, weight_hh)
-    return _apply(tensors, product, [norm_h], norm_c, batch_sizes, eps, reverse, "lstm", form)
-
-
-def gru(
-    inputs: Tensor,
-    batch_sizes: Sequence[int],
-    h: Tensor,
-    weight_hh: Tensor,
-    norm_h: Norm,
-    norm_hn: Norm,
-    *,
-    eps: float = 1e-5,
-    reverse: bool = False,
-    product: Product | None = None,
-) -> tuple[Tensor, Tensor]:
-    """Return what :func:`.plain.gru` does."""
-    tensors, norms = (inputs, h, None, weight_hh), [norm_h, norm_hn]
-    return _apply(tensors, product, norms, None, batch_sizes, eps, reverse, "gru", "paper")
-
-
-def rnn(
-    inputs: Tensor,
-    batch_sizes: Sequence[int],
-    h: Tensor,
-    weight_hh: Tensor,
-    norm: Norm,
-    *,
-    form: str = "paper",
-    nonlinearity: str = "tanh",
-    eps: float = 1e-5,
-    reverse: bool = False,
-    product: Product | None = None,
-) -> tuple[Tensor, Tensor]:
-    """Return what :func:`.plain.rnn` does."""
-    tensors, kind = (inputs, h, None, weight_hh), {"tanh": "rnn", "relu": "relu"}[nonlinearity]
-    return _apply(tensors, product, [norm], None, batch_sizes, eps, reverse, kind, form)
-
-
-def _apply(
-    tensors, product, norms, norm_c, batch_sizes, eps, reverse, kind, form
 ) -> tuple[Tensor, ...]:
-    """Call the function, and say whether to prepare a gradient: inside it cannot be known."""
+    """Return what :func:`.plain.run` does; with a ``product``, ``inputs`` are what it is of."""
     library, why = _load()
     if library is None:
         raise RuntimeError(f"compiled: {why}; take implementation='function'")
     weight, b, norms_x = product or (None, None, ())
+    *norms, norm_c = norms if spec.kind == "lstm" else (*norms, _NONE)
     # Always as many: two norms of the inputs and two of the hidden part, of which only a GRU has
     # both, and that of the cell.
-    pairs = (*norms_x, *_NONE[len(norms_x) :], *norms, *_NONE[len(norms) :], norm_c)
-    given = (*tensors, weight, b, *(p for pair in pairs for p in pair or (None, None)))
+    pairs = (*norms_x, *_NONES[len(norms_x) :], *norms, *_NONES[len(norms) :], norm_c)
+    h, c = state if len(state) == 2 else (*state, None)
+    given = (inputs, h, c, weight_hh, weight, b, *(p for pair in pairs for p in pair))
+    # Whether to prepare a gradient: inside the function it cannot be known.
     keep = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in given)
-    settings = (array("q", batch_sizes), eps, reverse, kind, form, bool(norms_x), keep)
+    settings = (spec, array("q", batch_sizes), bool(norms_x), keep)
     if keep:
         return _Recurrence.apply(*given, *settings)
     return _Recurrence.forward(None, *given, *settings)
 
 
 _NONE = (None, None)
+_NONES = (_NONE, _NONE)
 _CONTIGUOUS = torch.contiguous_format
 STATS = 14  # as in compiled.cpp
 SPAN = 64  # as in compiled.cpp
@@ -140,13 +97,10 @@ class _Recurrence(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, data, h, c, weight, weight_x, b, *rest):
-        params, settings = rest[:10], rest[10:]
-        sizes, eps, reverse, kind, form, norm_x, keep = settings
+        params, (spec, sizes, norm_x, keep) = rest[:10], rest[10:]
         (B, H), N, GH = h.shape, len(data), len(weight)
-        is_lstm = kind == "lstm"
-        gain, bias, gain_x, gain_c, bias_c = _parameters(
-            kind, form, h, GH, b if norm_x else None, params
-        )
+        is_lstm = spec.kind == "lstm"
+        gain, bias, gain_x, gain_c, bias_c = _parameters(spec, h, GH, b if norm_x else None, params)
         h, weight, data = h.contiguous(), weight.contiguous(), data.contiguous()
         c = c.contiguous() if is_lstm else None
         h_n, c_n = (None if s is None else s.clone(memory_format=_CONTIGUOUS) for s in (h, c))
@@ -159,16 +113,16 @@ class _Recurrence(torch.autograd.Function):
             "stats": h.new_empty(rows, STATS),
         }
         numbers = {
-            "kind": {"lstm": 0, "gru": 1}.get(kind, 2),
-            "form": ("paper", "carried", "per_gate", "draw", "parts").index(form),
-            **{"relu": kind == "relu", "norm_x": norm_x, "H": H, "G": GH // H},
-            **{"steps": len(sizes), "sizes": sizes.buffer_info()[0], "reverse": reverse},
+            "kind": ("lstm", "gru", "rnn").index(spec.kind),
+            "form": ("paper", "carried", "per_gate", "draw", "parts").index(spec.form),
+            **{"relu": spec.nonlinearity == "relu", "norm_x": norm_x, "H": H, "G": GH // H},
+            **{"steps": len(sizes), "sizes": sizes.buffer_info()[0], "reverse": spec.reverse},
             **{"threads": threads, "keep": keep},
         }
-        call = _Call(h, eps, **numbers, **tensors)
+        call = _Call(h, spec.eps, **numbers, **tensors)
         packed, scratch = h.new_empty(wide, H), h.new_empty(threads, 5 * H)
         call.set(h=h_n, c=c_n, packed=packed, scratch=scratch, last=len(sizes), pack=True)
-        sums_first = _sums_first(kind, form)
+        sums_first = _sums_first(spec)
         if sums_first:
             beside = h.new_zeros(GH) if b is None else b.contiguous()
             call.set(b=beside)
@@ -186,7 +140,8 @@ class _Recurrence(torch.autograd.Function):
         call.run("forward")
         if keep:
             ctx.set_materialize_grads(False)
-            ctx.settings, ctx.numbers, ctx.names = settings, numbers, list(tensors)
+            ctx.spec, ctx.sizes, ctx.norm_x = spec, sizes, norm_x
+            ctx.numbers, ctx.names = numbers, list(tensors)
             ctx.given = [p is not None for p in (b, *params)]
             if sums_first:
                 inputs = None  # the sums are what the backward pass needs
@@ -197,7 +152,7 @@ class _Recurrence(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx, dy, dh_n, dc_n=None):
-        sizes, eps, reverse, kind, form, norm_x, _ = ctx.settings
+        spec, sizes = ctx.spec, ctx.sizes
         data, inputs, weight_x, *tensors = ctx.saved_tensors
         tensors = dict(zip(ctx.names, tensors, strict=True))
         h, weight, threads = tensors["h0"], tensors["weight"], ctx.numbers["threads"]
@@ -210,20 +165,20 @@ class _Recurrence(torch.autograd.Function):
         if dh_n is not None:
             dh[:, :H] = dh_n
         dc = None
-        if kind == "lstm":
+        if spec.kind == "lstm":
             dc = torch.zeros_like(h) if dc_n is None else dc_n.clone(memory_format=_CONTIGUOUS)
         dhidden, h_before = h.new_empty(rows, GH), h.new_empty(rows, H)
         dinputs = h.new_empty(len(data) if weight_x is None else rows, GH)
         dweight = torch.empty_like(weight) if needs_weight else None
         ddata = dinputs if weight_x is None else h.new_empty(data.shape) if needs_data else None
         dweight_x = h.new_empty(weight_x.shape) if needs_weight_x else None
-        db = h.new_zeros(GH) if needs_b and not norm_x else None
+        db = h.new_zeros(GH) if needs_b and not ctx.norm_x else None
         widths = {"dgain": GH, "dbias": GH + H, "dgain_x": GH, "dgain_c": H, "dbias_c": H}
         dparams = h.new_zeros(threads, sum(widths.values()))
         sums = dict(zip(widths, dparams[0].split(list(widths.values())), strict=True))
-        again = inputs is None and not _sums_first(kind, form)
+        again = inputs is None and not _sums_first(spec)
 
-        call = _Call(h, eps, **ctx.numbers, **tensors)
+        call = _Call(h, spec.eps, **ctx.numbers, **tensors)
         packed, scratch = h.new_empty(_padded(H, h), GH), h.new_empty(threads, 5 * H)
         call.set(dh=dh, dc=dc, dhidden=dhidden, h_before=h_before, packed=packed, scratch=scratch)
         call.set(**sums, stride=dparams.shape[1])
@@ -233,7 +188,7 @@ class _Recurrence(torch.autograd.Function):
             packed_x = _multiply(call, data, weight_x, made, span)  # noqa: F841 (kept alive)
         elif inputs is not None:
             call.set(inputs=inputs, inputs_stride=inputs.shape[1])
-        for k, (first, last, start, end) in enumerate(chunks if reverse else chunks[::-1]):
+        for k, (first, last, start, end) in enumerate(chunks if spec.reverse else chunks[::-1]):
             n = end - start
             dx = dinputs[start:end] if weight_x is None else dinputs[:n]
             # Often one number that was spread: only a chunk of it is written out.
@@ -250,9 +205,9 @@ class _Recurrence(torch.autograd.Function):
                 torch.mm(dx, weight_x, out=ddata[start:end])
         if threads > 1:
             dparams[0] += dparams[1:].sum(0)
-        dparams = _gradients(kind, H, GH, db, **sums)
+        dparams = _gradients(spec.kind, H, GH, db, **sums)
         given = (d if g else None for d, g in zip(dparams, ctx.given, strict=True))
-        return ddata, dh[:, :H], dc, dweight, dweight_x, *given, *[None] * 7
+        return ddata, dh[:, :H], dc, dweight, dweight_x, *given, *[None] * 4
 
 
 def _multiply(call: _Call, data: Tensor, weight: Tensor, to: Tensor, span: int) -> Tensor:
@@ -281,9 +236,9 @@ def _chunks(sizes: Sequence[int]) -> list[tuple[int, int, int, int]]:
     return chunks
 
 
-def _sums_first(kind: str, form: str) -> bool:
+def _sums_first(spec: Spec) -> bool:
     """Return whether inputs and hidden part are added before a norm, or without one."""
-    return form in ("per_gate", "draw") or (kind in ("rnn", "relu") and form == "paper")
+    return spec.of_sum or spec.form == "draw"
 
 
 def _is_narrow(weight_x: Tensor, H: int) -> bool:
@@ -292,7 +247,7 @@ def _is_narrow(weight_x: Tensor, H: int) -> bool:
 
 
 def _parameters(
-    kind: str, form: str, h: Tensor, GH: int, b: Tensor | None, params: Sequence[Tensor | None]
+    spec: Spec, h: Tensor, GH: int, b: Tensor | None, params: Sequence[Tensor | None]
 ) -> tuple[Tensor | None, ...]:
     """Return what the library takes: one gain for all norms of a part, one bias for all parts."""
     gain_x, bias_x, gain_nx, bias_nx, gain, bias, gain_n, bias_n, gain_c, bias_c = params
@@ -304,12 +259,12 @@ def _parameters(
         filled = [h.new_full((n,), fill) if p is None else p for p, n in parts]
         return torch.cat(filled) if len(filled) > 1 else filled[0].contiguous()
 
-    if kind == "gru":
+    if spec.kind == "gru":
         gain, gain_x = row(1, (gain, 2 * H), (gain_n, H)), row(1, (gain_x, 2 * H), (gain_nx, H))
         return gain, row(0, (bias, 2 * H), (bias_n, H), (bias_nx, H)), gain_x, None, None
-    gain_x = None if _sums_first(kind, form) else row(1, (gain_x, GH))
+    gain_x = None if _sums_first(spec) else row(1, (gain_x, GH))
     ours = row(1, (gain, GH)), row(0, (bias, GH)), gain_x
-    return *ours, *((row(1, (gain_c, H)), row(0, (bias_c, H))) if kind == "lstm" else _NONE)
+    return *ours, *((row(1, (gain_c, H)), row(0, (bias_c, H))) if spec.kind == "lstm" else _NONE)
 
 
 def _gradients(kind, H, GH, db, dgain, dbias, dgain_x, dgain_c, dbias_c) -> list[Tensor | None]:
@@ -378,14 +333,15 @@ def _check() -> None:
             count = torch.arange(torch.Size(shape).numel(), dtype=torch.float64)
             return (count * len(shape)).sin().to(dtype).view(shape).requires_grad_()
 
-        tensors = [numbers(steps * B, 4 * H), numbers(B, H), numbers(B, H), numbers(4 * H, H)]
+        inputs, *state = (numbers(steps * B, 4 * H), numbers(B, H), numbers(B, H))
+        weight = numbers(4 * H, H)
         norms = [(numbers(4 * H), numbers(4 * H)), (numbers(H), numbers(H))]
-        given = [*tensors, *norms[0], *norms[1]]
+        given = [inputs, *state, weight, *norms[0], *norms[1]]
         with torch.enable_grad():
             results = [
-                (outputs := module(tensors[0], [B] * steps, *tensors[1:], *norms))
+                (outputs := implementation(Spec("lstm"), inputs, [B] * steps, state, weight, norms))
                 and (*outputs, *torch.autograd.grad(sum(y.square().sum() for y in outputs), given))
-                for module in (lstm, plain.lstm)
+                for implementation in (run, plain.run)
             ]
         for ours, theirs in zip(*results, strict=True):
             if not torch.allclose(ours, theirs, rtol=tolerance, atol=tolerance):

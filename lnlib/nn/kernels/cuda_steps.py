@@ -21,39 +21,6 @@ from torch import Tensor
 WIDE = ("rstd", "c", "c_prev", "cell_hat", "dc", "d_cell")
 
 
-class Spec(NamedTuple):
-    """What is computed: ``lstm``, ``gru`` or ``rnn``, and its variant."""
-
-    kind: str
-    form: str
-    nonlinearity: str
-    eps: float
-
-    @property
-    def parts(self) -> int:
-        """How many times H there are summed inputs."""
-        return {"lstm": 4, "gru": 3, "rnn": 1}[self.kind]
-
-    @property
-    def norms(self) -> tuple[int, ...]:
-        """Widths of the norms of the summed inputs, in units of H; none: the form has no such."""
-        if self.kind == "gru":
-            return (2, 1)
-        if self.kind == "rnn":
-            return (1,)
-        return {"draw": (), "per_gate": (1, 1, 1, 1)}.get(self.form, (4,))
-
-    @property
-    def statistics(self) -> int:
-        """How many norms there are in all: columns of ``rstd``."""
-        return len(self.norms) + (self.kind == "lstm")
-
-    @property
-    def of_sum(self) -> bool:
-        """Whether the norm is of the sum with the input part, not of the hidden part alone."""
-        return self.form == ("per_gate" if self.kind == "lstm" else "paper") and self.kind != "gru"
-
-
 class Weights(NamedTuple):
     """What all steps share; gains and biases are always there and as wide as the cell."""
 
@@ -86,21 +53,9 @@ def lstm_forward(spec, w, x, product, h_prev, h, c_prev, c, gates, cell_hat, rst
 
 
 def lstm_backward(
-    spec,
-    w,
-    d_out,
-    dh,
-    dc,
-    x_hat,
-    gates,
-    c_prev,
-    cell_hat,
-    rstd,
-    d_gates,
-    d_product,
-    d_cell,
+    spec, w, d_out, dh, dc, x_hat, gates, c_prev, cell_hat, rstd, d_gates, d_product, d_cell,
     running,
-) -> None:
+) -> None:  # fmt: skip
     """Write the gradients of one step; in ``dh`` what does not come back through the product."""
     d = dh.to(rstd.dtype) + d_out
     i, f, g, o = gates.to(rstd.dtype).chunk(4, 1)

@@ -2,17 +2,6 @@
 
 Every other file in this folder computes the same, faster; this one is what they are held to. It is
 also the one that can be differentiated twice, run under ``vmap`` and on any device and dtype.
-
-What they share:
-
-- The sequences lie packed, one row a time step of one sequence: ``(N, ...)`` with the rows of step
-  ``t`` together, ``batch_sizes[t]`` of them. Sequences that are shorter than others come last in
-  every step, so that ``batch_sizes`` never grows. Equal lengths are the case of equal sizes.
-- ``inputs`` is the part that needs no loop, ``W_x x`` of all steps at once, already normalized and
-  with its biases where the form has them there.
-- A norm is a pair ``(weight, bias)``, each a tensor or ``None``; ``None`` in place of the pair
-  where the form has no such norm.
-- ``reverse`` walks from the last step to the first.
 """
 
 from __future__ import annotations
@@ -24,7 +13,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-Norm = tuple[Tensor | None, Tensor | None]
+from lnlib.nn.kernels.spec import Norm, Spec
+
+Step = Callable[..., tuple[Tensor, ...]]
 
 
 class Product(NamedTuple):
@@ -38,7 +29,7 @@ class Product(NamedTuple):
     norms: tuple[Norm, ...]
 
     def inputs(self, data: Tensor, eps: float) -> Tensor:
-        """Return what the functions of this module take."""
+        """Return what :func:`run` takes."""
         weight, b, norms = self
         if not norms:
             return F.linear(data, weight, b)
@@ -56,20 +47,54 @@ class Product(NamedTuple):
         return torch.cat(parts, 1) if len(parts) > 1 else parts[0]
 
 
-def lstm(
+def run(
+    spec: Spec,
     inputs: Tensor,
     batch_sizes: Sequence[int],
-    h: Tensor,
-    c: Tensor,
+    state: Sequence[Tensor],
     weight_hh: Tensor,
-    norm_h: Norm | None,
-    norm_c: Norm,
-    *,
-    form: str = "paper",
-    eps: float = 1e-5,
-    reverse: bool = False,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Run an LSTM over time; gates i, f, g, o. Ba, Kiros & Hinton (2016), eqs. 20-22, 29-31.
+    norms: Sequence[Norm],
+) -> tuple[Tensor, ...]:
+    """Run a recurrence over time; every implementation has this function.
+
+    The sequences lie packed, one row a time step of one sequence: ``(N, ...)`` with the rows of
+    step ``t`` together, ``batch_sizes[t]`` of them. Sequences that are shorter than others come
+    last in every step, so that ``batch_sizes`` never grows. Equal lengths are the case of equal
+    sizes.
+
+    Args:
+        spec: Which recurrence; G is its number of gates.
+        inputs: The part that needs no loop, ``W_x x`` of all steps at once, already normalized and
+            with its biases where the form has them there, ``(N, G H)``.
+        batch_sizes: Sequences that are still running, for each step; their sum is N.
+        state: ``h``, and for an LSTM ``c``, before the first step, each of shape ``(B, H)`` with
+            ``B = batch_sizes[0]``.
+        weight_hh: Shape ``(G H, H)``.
+        norms: Gain and bias of the norm behind ``weight_hh``, if the form has one; then a GRU's of
+            the candidate, or an LSTM's of the cell.
+
+    Returns:
+        The outputs ``(N, H)`` in the order of ``inputs``, and the last state of each sequence.
+    """
+    step = STEPS[spec.kind](spec, weight_hh, norms)
+    # Split at once: the backward of inputs[t] would fill a whole sequence of zeros at every step.
+    rows = inputs.split(list(batch_sizes))
+    outputs: list[Tensor] = [inputs] * len(rows)
+    state = tuple(state)
+    for t in reversed(range(len(rows))) if spec.reverse else range(len(rows)):
+        running = len(rows[t])
+        new = step(rows[t], *(s[:running] for s in state))
+        outputs[t] = new[0]  # the first of a state is its output
+        # A sequence that has ended, or not begun in reverse, keeps its state.
+        state = tuple(
+            torch.cat((n, s[running:])) if running < len(s) else n
+            for n, s in zip(new, state, strict=True)
+        )
+    return torch.cat(outputs), *state
+
+
+def lstm(spec: Spec, weight_hh: Tensor, norms: Sequence[Norm]) -> Step:
+    """Return the step of an LSTM; gates i, f, g, o. Ba, Kiros & Hinton (2016), eqs. 20-22, 29-31.
 
     ::
 
@@ -78,55 +103,29 @@ def lstm(
         per_gate  gates = LN(inputs + W_h h), each of the four alone
         draw      gates = inputs + W_h h
                   h = s(o) tanh(LN(c)); carried, where c is normalized already: s(o) tanh(c)
-
-    Args:
-        inputs: Shape ``(N, 4H)``.
-        batch_sizes: Sequences that are still running, for each step; their sum is N.
-        h: Shape ``(B, H)``, with ``B = batch_sizes[0]``.
-        c: Shape ``(B, H)``.
-        weight_hh: Shape ``(4H, H)``.
-        norm_h: Of shape ``(4H,)``; ``None`` for ``draw``.
-        norm_c: Of shape ``(H,)``.
-        form: One of the four.
-        eps: Inside the root.
-        reverse: From the last step to the first.
-
-    Returns:
-        The outputs ``(N, H)`` in the order of ``inputs``, and the last ``h`` and ``c`` of each
-        sequence, ``(B, H)``.
     """
-    H = h.shape[1]
+    (*norm_h, norm_c), H, eps = norms, weight_hh.shape[1], spec.eps
 
     def step(x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
         hidden = h @ weight_hh.t()
-        if form == "per_gate":
-            gates = _grouped_norm(x + hidden, norm_h, 4, eps)
-        elif form == "draw":
+        if spec.form == "per_gate":
+            gates = _grouped_norm(x + hidden, *norm_h, 4, eps)
+        elif spec.form == "draw":
             gates = x + hidden
         else:
-            gates = x + F.layer_norm(hidden, (4 * H,), *norm_h, eps)
+            gates = x + F.layer_norm(hidden, (4 * H,), *norm_h[0], eps)
         i, f, g, o = gates.chunk(4, 1)
         c = f.sigmoid() * c + i.sigmoid() * g.tanh()
         normalized = F.layer_norm(c, (H,), *norm_c, eps)
-        if form == "carried":
+        if spec.form == "carried":
             c = normalized
         return o.sigmoid() * normalized.tanh(), c
 
-    return _loop(step, inputs, batch_sizes, (h, c), reverse)
+    return step
 
 
-def gru(
-    inputs: Tensor,
-    batch_sizes: Sequence[int],
-    h: Tensor,
-    weight_hh: Tensor,
-    norm_h: Norm,
-    norm_hn: Norm,
-    *,
-    eps: float = 1e-5,
-    reverse: bool = False,
-) -> tuple[Tensor, Tensor]:
-    """Run a GRU over time; gates r, z, then the candidate n. Eqs. 26-28.
+def gru(spec: Spec, weight_hh: Tensor, norms: Sequence[Norm]) -> Step:
+    """Return the step of a GRU; gates r, z, then the candidate n. Eqs. 26-28.
 
     ::
 
@@ -134,20 +133,9 @@ def gru(
         n    = tanh(inputs[n] + s(r) LN(U h))
         h    = (1 - s(z)) h + s(z) n
 
-    Args:
-        inputs: Shape ``(N, 3H)``.
-        batch_sizes: As for :func:`lstm`.
-        h: Shape ``(B, H)``.
-        weight_hh: ``W_h`` and below it ``U``, shape ``(3H, H)``.
-        norm_h: Of shape ``(2H,)``.
-        norm_hn: Of shape ``(H,)``.
-        eps: Inside the root.
-        reverse: From the last step to the first.
-
-    Returns:
-        The outputs ``(N, H)`` and the last ``h`` of each sequence, ``(B, H)``.
+    ``weight_hh`` is ``W_h`` and below it ``U``.
     """
-    H = h.shape[1]
+    (norm_h, norm_hn), H, eps = norms, weight_hh.shape[1], spec.eps
 
     def step(x: Tensor, h: Tensor) -> tuple[Tensor]:
         x_gates, x_candidate = x.tensor_split([2 * H], 1)
@@ -157,54 +145,32 @@ def gru(
         h = (1 - z) * h + z * n
         return (h,)
 
-    return _loop(step, inputs, batch_sizes, (h,), reverse)
+    return step
 
 
-def rnn(
-    inputs: Tensor,
-    batch_sizes: Sequence[int],
-    h: Tensor,
-    weight_hh: Tensor,
-    norm: Norm,
-    *,
-    form: str = "paper",
-    nonlinearity: str = "tanh",
-    eps: float = 1e-5,
-    reverse: bool = False,
-) -> tuple[Tensor, Tensor]:
-    """Run a simple recurrent network over time. Eq. 4.
+def rnn(spec: Spec, weight_hh: Tensor, norms: Sequence[Norm]) -> Step:
+    """Return the step of a simple recurrent network. Eq. 4.
 
     ::
 
         paper  h = f(LN(inputs + W_h h))
         parts  h = f(inputs + LN(W_h h))
-
-    Args:
-        inputs: Shape ``(N, H)``.
-        batch_sizes: As for :func:`lstm`.
-        h: Shape ``(B, H)``.
-        weight_hh: Shape ``(H, H)``.
-        norm: Of shape ``(H,)``.
-        form: ``paper`` or ``parts``.
-        nonlinearity: ``tanh`` or ``relu``.
-        eps: Inside the root.
-        reverse: From the last step to the first.
-
-    Returns:
-        The outputs ``(N, H)`` and the last ``h`` of each sequence, ``(B, H)``.
     """
-    activate = {"tanh": torch.tanh, "relu": torch.relu}[nonlinearity]
-    H = h.shape[1:]
+    activate = {"tanh": torch.tanh, "relu": torch.relu}[spec.nonlinearity]
+    (norm,), H, eps = norms, weight_hh.shape[1:], spec.eps
 
     def step(x: Tensor, h: Tensor) -> tuple[Tensor]:
         hidden = h @ weight_hh.t()
-        if form == "paper":
+        if spec.form == "paper":
             h = activate(F.layer_norm(x + hidden, H, *norm, eps))
         else:
             h = activate(x + F.layer_norm(hidden, H, *norm, eps))
         return (h,)
 
-    return _loop(step, inputs, batch_sizes, (h,), reverse)
+    return step
+
+
+STEPS = {"lstm": lstm, "gru": gru, "rnn": rnn}
 
 
 def _grouped_norm(x: Tensor, norm: Norm, groups: int, eps: float) -> Tensor:
@@ -214,26 +180,3 @@ def _grouped_norm(x: Tensor, norm: Norm, groups: int, eps: float) -> Tensor:
     y = parts.flatten(1)
     y = y if weight is None else y * weight
     return y if bias is None else y + bias
-
-
-def _loop(
-    step: Callable[..., tuple[Tensor, ...]],
-    inputs: Tensor,
-    batch_sizes: Sequence[int],
-    state: tuple[Tensor, ...],
-    reverse: bool,
-) -> tuple[Tensor, ...]:
-    """Return the outputs and the last states; the first of a state is its output."""
-    # Split at once: the backward of inputs[t] would fill a whole sequence of zeros at every step.
-    rows = inputs.split(list(batch_sizes))
-    outputs: list[Tensor] = [inputs] * len(rows)
-    for t in reversed(range(len(rows))) if reverse else range(len(rows)):
-        running = len(rows[t])
-        new = step(rows[t], *(s[:running] for s in state))
-        outputs[t] = new[0]
-        # A sequence that has ended, or not begun in reverse, keeps its state.
-        state = tuple(
-            torch.cat((n, s[running:])) if running < len(s) else n
-            for n, s in zip(new, state, strict=True)
-        )
-    return torch.cat(outputs), *state

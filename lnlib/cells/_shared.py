@@ -1,0 +1,156 @@
+"""What the cells share: the norms of a step, and argument checks."""
+
+import difflib
+from collections.abc import Collection, Mapping
+
+import numpy as np
+
+from lnlib import norm
+from lnlib.cells.batch_norm import AtStep
+from lnlib.forms import CELLS
+
+Params = Mapping[str, np.ndarray]
+
+
+class _Norms:
+    """The norms of one step by their place, forward and back; gradients gather in ``grads``."""
+
+    def __init__(
+        self,
+        form: str,
+        places: Collection[str],
+        params: Params,
+        eps: float,
+        batch_norm: AtStep | None,
+    ) -> None:
+        self.form, self.places, self.params, self.eps = form, places, params, eps
+        self.batch_norm = batch_norm
+        self.peek = False  # a backward pass looks at the batch a second time: count it once
+        self.b = params.get("b", 0.0)
+        self.grads: dict[str, np.ndarray] = {}
+
+    def __call__(self, place: str, z: np.ndarray) -> np.ndarray:
+        """Return ``z`` normalized, or as it is where the form has no norm."""
+        if place not in self.places:
+            return z
+        gain, bias = self.params.get(f"gain_{place}"), self.params.get(f"bias_{place}")
+        if self.form == "batch":
+            if self.batch_norm and not self.peek:
+                self.batch_norm.seen(place, z)
+            return norm.batch_norm(z, gain, bias, eps=self.eps, **self._given(place))
+        if place == "s" and self.form == "per_gate":
+            return norm.group_norm(z, 4, gain, bias, eps=self.eps)  # each gate alone
+        return norm.layer_norm(z, gain, bias, eps=self.eps)
+
+    def back(self, place: str, dy: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Return the gradient in ``z`` and keep those in the gain and the bias."""
+        if place not in self.places:
+            return dy
+        gain = self.params.get(f"gain_{place}")
+        if self.form == "batch":
+            dz, dgain, dbias = norm.batch_norm_backward(
+                dy, z, gain, eps=self.eps, **self._given(place)
+            )
+        elif place == "s" and self.form == "per_gate":
+            dz, dgain, dbias = norm.group_norm_backward(dy, z, 4, gain, eps=self.eps)
+        else:
+            dz, dgain, dbias = norm.layer_norm_backward(dy, z, gain, eps=self.eps)
+        self.grads |= {f"gain_{place}": dgain, f"bias_{place}": dbias}
+        return dz
+
+    def through_weights(
+        self,
+        d_from_x: np.ndarray,
+        d_from_h: np.ndarray,
+        x: np.ndarray,
+        h: np.ndarray,
+        *,
+        b: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+        """Return ``dx``, ``dh`` and the gradients in what ``params`` holds."""
+        self.grads |= {"W_ih": d_from_x.T @ x, "W_hh": d_from_h.T @ h, "b": b.sum(0)}
+        grads = {name: self.grads[name] for name in self.params}
+        return d_from_x @ self.params["W_ih"], d_from_h @ self.params["W_hh"], grads
+
+    def _given(self, place: str) -> dict[str, np.ndarray]:
+        return self.batch_norm.given(place) if self.batch_norm else {}
+
+
+def _sigmoid(a: np.ndarray) -> np.ndarray:
+    return (1 + np.tanh(a / 2)) / 2  # no overflow, unlike 1 / (1 + exp(-a))
+
+
+def _check(
+    function: str,
+    cell: str,
+    form: str,
+    params: Params,
+    eps: float,
+    batch_norm: AtStep | None,
+    x: np.ndarray,
+    **states: np.ndarray,
+) -> _Norms:
+    """Check the arguments of a step; return its norms."""
+    gates, _, forms = CELLS[cell]
+    if form not in forms:
+        raise ValueError(f"{function}: form must be one of {', '.join(forms)}; got {form!r}")
+    if batch_norm is not None and form != "batch":
+        raise ValueError(
+            f"{function}: batch_norm belongs to form 'batch', got form {form!r}; layer norm keeps "
+            "no statistics, leave it out"
+        )
+    if not isinstance(params, Mapping):
+        raise TypeError(
+            f"{function}: params must be a dict of arrays, got {type(params).__name__}; "
+            "W_ih and W_hh must be in it"
+        )
+    spans = forms[form].norms
+    known = ["W_ih", "W_hh"] + ["b"] * forms[form].bias
+    known += [f"{kind}_{place}" for place in spans for kind in ("gain", "bias")]
+    _check_names(function, params, known, form)
+    for name, a in ({"x": x} | states | dict(params)).items():
+        if not isinstance(a, np.ndarray) or a.dtype.kind != "f":
+            got = a.dtype if isinstance(a, np.ndarray) else type(a).__name__
+            raise TypeError(
+                f"{function}: {name} must be a NumPy array of floats, got {got}; "
+                f"try np.asarray({name}, dtype=float)"
+            )
+    W_ih, W_hh = params["W_ih"], params["W_hh"]
+    H = W_hh.shape[-1] if W_hh.ndim == 2 else 0
+    if W_ih.ndim != 2 or H < 1 or W_ih.shape[0] != gates * H or W_hh.shape[0] != gates * H:
+        raise ValueError(
+            f"{function}: W_ih and W_hh must be of shapes ({gates} H, I) and ({gates} H, H), got "
+            f"{W_ih.shape} and {W_hh.shape}; {gates} gates lie one below the other"
+        )
+    if x.ndim != 2 or x.shape[1] != W_ih.shape[1]:
+        raise ValueError(
+            f"{function}: x must be of shape (B, {W_ih.shape[1]}), got {x.shape}; one time step "
+            "of each sequence, x[None] for a single one"
+        )
+    for name, a in states.items():
+        if a.shape != (len(x), H):
+            raise ValueError(
+                f"{function}: {name} must be of shape ({len(x)}, {H}), got {a.shape}; "
+                "a row for each sequence"
+            )
+    for name in set(params) - {"W_ih", "W_hh"}:
+        size = H * (spans | {"b": gates})[name.split("_")[-1]]
+        if params[name].shape != (size,):
+            raise ValueError(
+                f"{function}: {name} must be of shape ({size},), got {params[name].shape}; "
+                "one number for each summed input that it is applied to"
+            )
+    return _Norms(form, spans, params, eps, batch_norm)
+
+
+def _check_names(function: str, params: Params, known: list[str], form: str) -> None:
+    for name in ("W_ih", "W_hh"):
+        if name not in params:
+            raise ValueError(f"{function}: params must hold {name}, got {', '.join(params)}")
+    for name in params:
+        if name not in known:
+            near = difflib.get_close_matches(str(name), known, n=1)
+            fix = f"did you mean {near[0]!r}?" if near else "leave it out or choose another form"
+            raise ValueError(
+                f"{function}: params of form {form!r} are {', '.join(known)}; got {name!r}; {fix}"
+            )

@@ -1,0 +1,54 @@
+"""What a recurrence is: the one thing that every implementation is told beside its tensors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from lnlib.forms import CELLS
+
+#: Gain and bias, each ``None`` where there is none.
+Norm = tuple[Tensor | None, Tensor | None]
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A cell, its variant, and the way it takes through time.
+
+    Attributes:
+        kind: ``lstm``, ``gru`` or ``rnn``.
+        form: A form of layer norm in :data:`lnlib.forms.CELLS`.
+        nonlinearity: ``tanh`` or ``relu``, of an RNN.
+        eps: Inside the root of every norm.
+        reverse: From the last step to the first.
+    """
+
+    kind: str
+    form: str = "paper"
+    nonlinearity: str = "tanh"
+    eps: float = 1e-5
+    reverse: bool = False
+
+    @property
+    def parts(self) -> int:
+        """How many times H there are summed inputs."""
+        return CELLS[self.kind].gates
+
+    @property
+    def norms(self) -> tuple[int, ...]:
+        """Widths of the norms of the hidden part or of the sum, in units of H."""
+        if self.form == "per_gate":
+            return (1,) * self.parts
+        norms = CELLS[self.kind].forms[self.form].norms
+        return tuple(span for place, span in norms.items() if place in ("s", "h", "hn"))
+
+    @property
+    def statistics(self) -> int:
+        """How many norms a step has: those, and that of an LSTM's cell."""
+        return len(self.norms) + (self.kind == "lstm")
+
+    @property
+    def of_sum(self) -> bool:
+        """Whether the norm is of the sum with the input part, not of the hidden part alone."""
+        return self.form == ("per_gate" if self.kind == "lstm" else "paper") and self.kind != "gru"

@@ -1,0 +1,88 @@
+"""Argument checks of the norms."""
+
+import math
+
+import numpy as np
+
+
+def check_floats(function: str, eps: float = 0.0, **arrays: np.ndarray | None) -> np.dtype:
+    """Check ``eps`` and that all are float arrays; return the dtype they promote to."""
+    if not eps >= 0:
+        raise ValueError(f"{function}: eps must be >= 0, got {eps}; the usual one is 1e-5")
+    for name, a in arrays.items():
+        if a is None and name in ("gain", "bias"):
+            continue
+        if not isinstance(a, np.ndarray):
+            raise TypeError(
+                f"{function}: {name} must be a NumPy array, got {type(a).__name__}; "
+                f"try np.asarray({name}, dtype=float)"
+            )
+        if a.dtype.kind != "f":
+            raise TypeError(
+                f"{function}: {name} must hold floats, got {a.dtype}; try {name}.astype(float)"
+            )
+    return np.result_type(*(a for a in arrays.values() if a is not None))
+
+
+def check_shapes(function: str, shape: tuple[int, ...], **arrays: np.ndarray | None) -> None:
+    for name, a in arrays.items():
+        if a is not None and a.shape != shape:
+            if name == "dy":
+                fix = "it is the gradient in the output and has its shape"
+            else:
+                fix = f"it has one number for each feature, as np.ones({shape})"
+            raise ValueError(f"{function}: {name} must be of shape {shape}, got {a.shape}; {fix}")
+
+
+def check_features(function: str, x: np.ndarray, **parameters: np.ndarray | None) -> int:
+    """Check ``(..., H)`` and the parameters ``(H,)``; return H."""
+    if x.ndim < 1 or x.shape[-1] < 1:
+        raise ValueError(
+            f"{function}: x must be of shape (..., H) with H >= 1, got {x.shape}; "
+            "the features are the last axis"
+        )
+    check_shapes(function, x.shape[-1:], **parameters)
+    return x.shape[-1]
+
+
+def check_channels(
+    function: str, x: np.ndarray, axes: int = 2, **parameters: np.ndarray | None
+) -> tuple[int, int, int]:
+    """Check ``(N, C, ...)`` and the parameters ``(C,)``; return N, C and the size of the rest."""
+    if x.ndim < axes or 0 in x.shape[1:]:
+        expected = ", ".join(["N", "C", "L"][:axes])
+        raise ValueError(
+            f"{function}: x must be of shape ({expected}, ...), none of them 0 but N, "
+            f"got {x.shape}; x[None] adds the axis of the batch"
+        )
+    check_shapes(function, x.shape[1:2], **parameters)
+    return x.shape[0], x.shape[1], math.prod(x.shape[2:])
+
+
+def check_groups(function: str, groups: int, C: int) -> None:
+    if groups < 1 or C % groups:
+        divisors = [n for n in range(1, C + 1) if C % n == 0]
+        raise ValueError(
+            f"{function}: groups must divide the {C} channels, got {groups}; try one of {divisors}"
+        )
+
+
+def check_cases(function: str, n: int, ddof: int) -> None:
+    if not 0 <= ddof < n:
+        raise ValueError(
+            f"{function}: ddof must be >= 0 and below the number of cases in the batch, "
+            f"got ddof={ddof} for {n}; use a larger batch, or give mean and var"
+        )
+
+
+def check_weights(
+    function: str, x: np.ndarray, W: np.ndarray, **parameters: np.ndarray | None
+) -> tuple[int, int]:
+    """Check ``(..., D)``, ``(H, D)`` and the parameters ``(H,)``; return H and D."""
+    if W.ndim != 2 or x.ndim < 1 or x.shape[-1] != W.shape[1] or 0 in W.shape:
+        raise ValueError(
+            f"{function}: x and W must be of shapes (..., D) and (H, D), "
+            f"got {x.shape} and {W.shape}; try W.T"
+        )
+    check_shapes(function, W.shape[:1], **parameters)
+    return W.shape

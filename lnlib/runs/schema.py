@@ -1,0 +1,151 @@
+"""What a record says, and the check of it."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from typing import Any
+
+import jsonschema
+import numpy as np
+
+import lnlib
+
+FORMAT = 2
+_text = {"type": "string", "minLength": 1}
+_curve = {"type": "array", "items": {"type": ["number", "null"]}, "minItems": 1}
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "required": list(properties), "properties": properties}
+
+
+_count = {"type": "integer", "minimum": 1}
+_sha256 = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+
+
+def _schema(number: int, data: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return _object(
+        format={"const": number},
+        experiment=_text,
+        paper=_object(section=_text),
+        settings={"type": "object", "minProperties": 1},
+        seed={"type": "integer", "minimum": 0},
+        data=_object(name=_text, sha256=_sha256, **data),
+        # Lists of equal length; `x` names the one that is the axis. null stands for "not measured".
+        curves={
+            "type": "object",
+            "required": ["x"],
+            "properties": {"x": _text},
+            "additionalProperties": _curve,
+        },
+        **more,
+        provenance=_object(
+            lnlib=_text,
+            commit=_text,
+            python=_text,
+            torch=_text,
+            numpy=_text,
+            device=_text,
+            threads=_count,
+            date={"type": "string", "pattern": r"^\d{4}-\d\d-\d\dT"},
+            wall_s={"type": "number", "minimum": 0},
+            command=_text,
+        ),
+    )
+
+
+def _named(value: Any) -> dict[str, Any]:
+    names = {"pattern": r"^[A-Za-z_]\w*$"}
+    return {"type": "object", "propertyNames": names, "additionalProperties": value}
+
+
+SCHEMAS = {
+    1: _schema(1, {"train_cases": _count, "test_cases": _count}),
+    2: _schema(
+        2,
+        {"cases": _named({"type": "integer", "minimum": 0}) | {"minProperties": 1}},
+        # The first axis of an array is that of the curves.
+        arrays=_named(
+            _object(
+                shape={"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1},
+                dtype={"type": "string", "pattern": r"^(bool|u?int\d+|float\d+)$"},
+                sha256=_sha256,
+            )
+        ),
+        units=_named(_text),
+    ),
+}
+
+
+class BadRecord(ValueError):
+    """A record that does not say what it must."""
+
+
+def check(record: dict[str, Any], name: str = "record") -> None:
+    """Raise :class:`BadRecord` with one sentence if ``record`` does not fit the schema.
+
+    Args:
+        record: With its arrays, or as read from JSON.
+        name: What to call it in the sentence, a file's path say.
+    """
+    number = record.get("format") if isinstance(record, dict) else None
+    if isinstance(number, int) and number > FORMAT:
+        raise BadRecord(
+            f"{name}: written in format {number}, but this lnlib {lnlib.__version__} "
+            f"reads up to {FORMAT}; update lnlib"
+        )
+    if not isinstance(number, int) or number not in SCHEMAS:
+        number = FORMAT
+    if wrong := _wrong(described(record), SCHEMAS[number]):
+        raise BadRecord(f"{name}: {wrong}")
+
+
+def _wrong(record: Any, schema: dict[str, Any]) -> str:
+    error = jsonschema.exceptions.best_match(
+        jsonschema.Draft202012Validator(schema).iter_errors(record)
+    )
+    if error is not None:
+        return f"{error.json_path} does not fit: {error.message[:200]}"
+    curves = {k: v for k, v in record["curves"].items() if k != "x"}
+    if record["curves"]["x"] not in curves:
+        return f"the axis {record['curves']['x']!r} is not among the curves"
+    lengths = {k: len(v) for k, v in curves.items()}
+    if len(set(lengths.values())) != 1:
+        return f"curves must be of one length, got {lengths}"
+    endless = [k for k, v in curves.items() if math.inf in v or -math.inf in v]
+    if endless:
+        return f"curves must be finite, got inf in {', '.join(endless)}"
+    if record["format"] == 1:
+        return ""
+    arrays = {k: tuple(v["shape"]) for k, v in record["arrays"].items()}
+    (points,) = set(lengths.values())
+    if any(shape[0] != points for shape in arrays.values()):
+        return f"arrays must have a row for each of the {points} points, got {arrays}"
+    if twice := sorted(arrays.keys() & curves):
+        return f"a name must be of a curve or of an array, got {', '.join(twice)} of both"
+    if record["units"].keys() != (named := arrays.keys() | curves.keys()):
+        return f"units must name {', '.join(sorted(named))}, got {', '.join(record['units'])}"
+    return ""
+
+
+def described(record: Any) -> Any:
+    """Return a record with what a file says of its arrays in place of them."""
+    if not isinstance(record, dict) or not isinstance(record.get("arrays"), dict):
+        return record
+    return record | {
+        "arrays": {
+            name: {
+                "shape": list(value.shape),
+                "dtype": value.dtype.name,
+                "sha256": hashlib.sha256(_bytes(value)).hexdigest(),
+            }
+            if isinstance(value, np.ndarray)
+            else value
+            for name, value in record["arrays"].items()
+        }
+    }
+
+
+def _bytes(value: np.ndarray) -> bytes:
+    return value.astype(value.dtype.newbyteorder("<"), order="C").tobytes()

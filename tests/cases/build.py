@@ -1,0 +1,28 @@
+"""Building on a machine of one's own: a folder, a compiler that counts, a source."""
+
+import hashlib
+
+from lnlib.nn.kernels import build
+
+SOURCE = 'extern "C" void lnlib_use(void*, void*) {}\nextern "C" int answer() { return %d; }\n'
+OURS, FOREIGN = 42, 13
+
+
+def load(machine):
+    """Return the answer, as a new process would get it, and where the library lies."""
+    library, why = build.Library(machine / "tiny.cpp", lambda: None).load()
+    assert library is not None, why
+    return library.answer(), why
+
+
+def builds(machine):
+    return len((machine / "log").read_text().splitlines())
+
+
+def kept(machine):
+    (path,) = (machine / "cache" / "lnlib").glob("*.so")
+    return path
+
+
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:32]

@@ -1,0 +1,109 @@
+"""The recurrent modules with drawn parameters, and a loop over the NumPy cells."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from lnlib import cells
+from lnlib.nn import (
+    LayerNormGRU,
+    LayerNormGRUCell,
+    LayerNormLSTM,
+    LayerNormLSTMCell,
+    LayerNormRNN,
+    LayerNormRNNCell,
+)
+
+# float64 over 7 steps.
+EXACT = 1e-10
+IN, H, B, T = 3, 5, 4, 7
+
+KINDS = {"rnn": LayerNormRNN, "lstm": LayerNormLSTM, "gru": LayerNormGRU}
+CELLS = {"rnn": LayerNormRNNCell, "lstm": LayerNormLSTMCell, "gru": LayerNormGRUCell}
+TORCH = {"rnn": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}
+FORMS = [
+    ("rnn", "paper"),
+    ("rnn", "parts"),
+    ("lstm", "paper"),
+    ("lstm", "carried"),
+    ("lstm", "per_gate"),
+    ("lstm", "draw"),
+    ("gru", "paper"),
+]
+each_form = pytest.mark.parametrize(("kind", "form"), FORMS, ids=lambda v: v)
+each_kind = pytest.mark.parametrize("kind", list(KINDS))
+each_path = pytest.mark.parametrize("implementation", ["plain", "function", "compiled"])
+
+
+def make(kind, seed=0, **options):
+    """A module whose gains are not 1 and whose biases are not 0."""
+    module = KINDS[kind](IN, H, **{"dtype": torch.float64} | options)
+    return shake(module, seed)
+
+
+def shake(module, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, p in module.named_parameters():
+            drawn = torch.randn(p.shape, generator=generator, dtype=torch.float64)
+            p.copy_(1 + 0.3 * drawn if "layernorm" in name and "weight" in name else drawn)
+    return module
+
+
+def draw(*shape, seed=1):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def start(kind, layers=1, batch=B, seed=2):
+    h, c = draw(2, layers, batch, H, seed=seed)
+    return (h, c) if kind == "lstm" else h
+
+
+def states(kind, hx):
+    return hx if kind == "lstm" else (hx,)
+
+
+def numpy_params(module, suffix="_l0"):
+    """The parameters of a layer as ``lnlib.cells`` names them."""
+    params = {}
+    for name, p in module.named_parameters():
+        if match := re.fullmatch(
+            rf"(weight_ih|weight_hh|bias|layernorm_(\w+?)){suffix}(?:\.(weight|bias))?", name
+        ):
+            base, place, part = match.groups()
+            key = {"weight_ih": "W_ih", "weight_hh": "W_hh", "bias": "b"}.get(base)
+            key = key or f"{'gain' if part == 'weight' else 'bias'}_{place}"
+            params[key] = p.detach().numpy()
+    return params
+
+
+def run_numpy(kind, form, params, x, state, mask=None, **options):
+    """A loop over ``lnlib.cells``; ``mask (T, B)`` is False where a sequence has ended."""
+    state, outputs = tuple(s.numpy() for s in state), []
+    for t, row in enumerate(x.numpy()):
+        if kind == "lstm":
+            new = cells.lstm_step(row, state, params, form=form, **options)
+        else:
+            step = {"rnn": cells.rnn_step, "gru": cells.gru_step}[kind]
+            new = (step(row, state[0], params, form=form, **options),)
+        if mask is not None:
+            new = tuple(np.where(mask[t][:, None], n, s) for n, s in zip(new, state, strict=True))
+        outputs.append(new[0])
+        state = new
+    return np.stack(outputs), state
+
+
+def h(module, *shape):
+    zeros = torch.zeros(shape)
+    return (zeros, zeros) if "LSTM" in type(module).__name__ else zeros
+
+
+def error_of(run):
+    try:
+        run()
+    except Exception as error:
+        return error
+    return None

@@ -1,0 +1,127 @@
+"""Batch norm through time."""
+
+import numpy as np
+import pytest
+import torch
+
+from lnlib import cells
+from lnlib.cells import RecurrentBatchNorm, rnn_step
+from tests.cases.cells import EXACT, FORMS, H, I, back, make, places, step
+
+# Batch norm through time.
+
+
+def sequence(steps, seed=2):
+    return np.random.default_rng(seed).normal(size=(steps, 64, I)) + np.arange(steps)[:, None, None]
+
+
+def run(xs, params, statistics, training):
+    h, hs = np.zeros((xs.shape[1], H)), []
+    for t, x in enumerate(xs):
+        h = rnn_step(x, h, params, form="batch", batch_norm=statistics.at(t, training=training))
+        hs.append(h)
+    return hs
+
+
+def test_training_normalizes_by_the_batch_and_keeps_its_statistics():
+    p, *_ = make("rnn", "batch")
+    x, statistics = sequence(1)[0], RecurrentBatchNorm()
+    z = x @ p["W_ih"].T
+    h = rnn_step(x, np.zeros((64, H)), p, form="batch", batch_norm=statistics.at(0))
+    theirs = torch.nn.functional.batch_norm(
+        torch.from_numpy(z), None, None, *map(torch.from_numpy, (p["gain_i"], p["bias_i"])), True
+    ).numpy()
+    np.testing.assert_allclose(h, np.tanh(theirs + p["bias_h"] + p["b"]), rtol=1e-10)
+    np.testing.assert_allclose(statistics.mean("i", 0), z.mean(0))
+    np.testing.assert_allclose(statistics.var("i", 0), z.var(0, ddof=1))
+
+
+def test_averages_move_by_momentum_and_backward_leaves_them():
+    p, x, h, _ = make("rnn", "batch")
+    statistics = RecurrentBatchNorm(momentum=0.25)
+    for scale in (1, 3):
+        at = statistics.at(0)
+        rnn_step(scale * x, h, p, form="batch", batch_norm=at)
+        cells.rnn_step_backward(h, scale * x, h, p, form="batch", batch_norm=at)
+    mean = (x @ p["W_ih"].T).mean(0)
+    np.testing.assert_allclose(statistics.mean("i", 0), 0.75 * mean + 0.25 * 3 * mean)
+
+
+@pytest.mark.parametrize("cell", list(FORMS))
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_backward_step_moves_no_average_of_any_norm(cell, shared):
+    params, x, h, c = make(cell, "batch")
+    statistics = RecurrentBatchNorm(shared=shared, momentum=0.3)
+    for t in range(2):
+        out = step(cell, "batch", params, x + t, h, c, batch_norm=statistics.at(t))
+    before = {
+        (place, t): (statistics.mean(place, t).copy(), statistics.var(place, t).copy())
+        for place in places(cell, "batch")
+        for t in range(2)
+    }
+    for t in range(2):
+        back(cell, "batch", params, 3 * x, h + 1, c, out, batch_norm=statistics.at(t))
+    back(cell, "batch", params, x, h, c, out, batch_norm=statistics.at(statistics.steps))
+    assert statistics.steps == (1 if shared else 2)
+    for (place, t), (mean, var) in before.items():
+        np.testing.assert_array_equal(statistics.mean(place, t), mean)
+        np.testing.assert_array_equal(statistics.var(place, t), var)
+
+
+@pytest.mark.parametrize("cell", list(FORMS))
+@pytest.mark.parametrize("momentum", [0.3, 1])
+def test_averages_of_every_norm_are_those_of_the_formula(cell, momentum):
+    params, x, h, c = make(cell, "batch")
+    statistics = RecurrentBatchNorm(momentum=momentum)
+    for scale in (1, 3):
+        step(cell, "batch", params, scale * x, h, c, batch_norm=statistics.at(0))
+    k = {"rnn": H, "lstm": 4 * H, "gru": 2 * H}[cell]
+    first, second = ((scale * x @ params["W_ih"].T)[:, :k] for scale in (1, 3))
+    for of, kept in ((lambda z: z.mean(0), statistics.mean), (VAR, statistics.var)):
+        expected = (1 - momentum) * of(first) + momentum * of(second)
+        np.testing.assert_allclose(kept("i", 0), expected, rtol=1e-12)
+    np.testing.assert_allclose(
+        statistics.var("h", 0), VAR((h @ params["W_hh"].T)[:, :k]), rtol=1e-12
+    )
+
+
+def VAR(z):
+    return z.var(0, ddof=1)
+
+
+def test_each_step_has_statistics_of_its_own_unless_they_are_shared():
+    p, *_ = make("rnn", "batch")
+    xs = sequence(4)
+    own, shared = RecurrentBatchNorm(), RecurrentBatchNorm(shared=True)
+    run(xs, p, own, True)
+    run(xs, p, shared, True)
+    assert (own.steps, shared.steps) == (4, 1)
+    assert np.abs(own.mean("i", 0) - own.mean("i", 3)).max() > 1
+    np.testing.assert_array_equal(shared.mean("i", 0), shared.mean("i", 3))
+
+
+def test_beyond_the_longest_training_sequence_the_last_statistics_stand_in():
+    p, *_ = make("rnn", "batch")
+    statistics = RecurrentBatchNorm()
+    run(sequence(4), p, statistics, True)
+    xs = sequence(6, seed=3)
+    hs = run(xs, p, statistics, False)
+    at = statistics.at(3, training=False)
+    expected = rnn_step(xs[5], hs[4], p, form="batch", batch_norm=at)
+    np.testing.assert_array_equal(hs[5], expected)
+    assert statistics.steps == 4
+
+
+def test_at_test_time_a_sequence_stands_alone():
+    p, *_ = make("rnn", "batch")
+    statistics = RecurrentBatchNorm()
+    run(sequence(4), p, statistics, True)
+    xs = sequence(4, seed=3)
+    alone = run(xs[:, :1], p, statistics, False)[-1]
+    np.testing.assert_allclose(alone, run(xs, p, statistics, False)[-1][:1], rtol=EXACT)
+
+
+def test_a_batch_of_one_has_no_variance_to_keep():
+    p, x, h, _ = make("rnn", "batch")
+    with pytest.raises(ValueError, match="use a larger batch"):
+        rnn_step(x[:1], h[:1], p, form="batch", batch_norm=RecurrentBatchNorm().at(0))

@@ -1,0 +1,127 @@
+"""What a step says of arguments that do not fit."""
+
+import numpy as np
+import pytest
+
+from lnlib import cells
+from lnlib.cells import RecurrentBatchNorm, lstm_step, rnn_step
+from tests.cases.cells import FORMS, make, step
+
+# Mistakes.
+
+MISTAKES = {
+    "form": (lambda p, x, h: rnn_step(x, h, p, form="gru"), "form must be one of.*'gru'"),
+    "nonlinearity": (lambda p, x, h: rnn_step(x, h, p, nonlinearity="selu"), "nonlinearity.*selu"),
+    "name": (
+        lambda p, x, h: rnn_step(x, h, p | {"gain_sum": p["gain_s"]}),
+        "'gain_sum'; did you mean 'gain_s'",
+    ),
+    "b in eq. 4": (lambda p, x, h: rnn_step(x, h, p | {"b": p["bias_s"]}), "got 'b'"),
+    "no W_hh": (lambda p, x, h: rnn_step(x, h, {"W_ih": p["W_ih"]}), "must hold W_hh"),
+    "gates": (
+        lambda p, x, h: lstm_step(x, (h, h), {k: p[k] for k in ("W_ih", "W_hh")}),
+        r"\(4 H, I\)",
+    ),
+    "x": (lambda p, x, h: rnn_step(x[0], h, p), r"x must be of shape \(B, 3\), got \(3,\)"),
+    "h": (lambda p, x, h: rnn_step(x, h[:2], p), r"h must be of shape \(5, 4\), got \(2, 4\)"),
+    "gain": (
+        lambda p, x, h: rnn_step(x, h, p | {"gain_s": np.ones(3)}),
+        r"gain_s must be of shape \(4,\), got \(3,\)",
+    ),
+    "eps": (lambda p, x, h: rnn_step(x, h, p, eps=-1), "eps must be >= 0"),
+    "statistics": (
+        lambda p, x, h: rnn_step(x, h, p, batch_norm=RecurrentBatchNorm().at(0)),
+        "batch_norm belongs to form 'batch'",
+    ),
+    "momentum": (lambda p, x, h: RecurrentBatchNorm(momentum=0), "momentum.*got 0"),
+    "large momentum": (lambda p, x, h: RecurrentBatchNorm(momentum=1.5), "momentum.*got 1.5"),
+    "negative step": (lambda p, x, h: RecurrentBatchNorm().at(-1), "must be from 0 to 0"),
+    "skipped step": (lambda p, x, h: RecurrentBatchNorm().at(1), "train on the steps in order"),
+    "no training": (lambda p, x, h: RecurrentBatchNorm().at(0, training=False), "0 steps with"),
+    "negative step at test time": (
+        lambda p, x, h: trained(p, x, h).at(-1, training=False),
+        "from 0 and statistics from training, got t = -1 and 1 steps",
+    ),
+    "a column of gains": (
+        lambda p, x, h: rnn_step(x, h, p | {"gain_s": np.ones((4, 1))}),
+        r"gain_s must be of shape \(4,\), got \(4, 1\)",
+    ),
+    "gates of W_ih alone": (
+        lambda p, x, h: rnn_step(x, h, p | {"W_ih": np.ones((8, 3))}),
+        r"\(1 H, I\) and \(1 H, H\), got \(8, 3\) and \(4, 4\)",
+    ),
+    "gates of W_hh alone": (
+        lambda p, x, h: rnn_step(x, h, p | {"W_hh": np.ones((8, 4))}),
+        r"got \(4, 3\) and \(8, 4\)",
+    ),
+    "no W_ih": (lambda p, x, h: rnn_step(x, h, {"W_hh": p["W_hh"]}), "must hold W_ih"),
+    "statistics in form parts": (
+        lambda p, x, h: rnn_step(x, h, p, form="parts", batch_norm=RecurrentBatchNorm().at(0)),
+        "batch_norm belongs to form 'batch', got form 'parts'",
+    ),
+    "a name of another form": (
+        lambda p, x, h: rnn_step(x, h, p | {"peephole": p["bias_s"]}),
+        "got 'peephole'; leave it out or choose another form",
+    ),
+}
+
+
+def trained(params, x, h):
+    statistics = RecurrentBatchNorm()
+    step("rnn", "batch", {k: params[k] for k in ("W_ih", "W_hh")}, x, h, None,
+         batch_norm=statistics.at(0))  # fmt: skip
+    return statistics
+
+
+@pytest.mark.parametrize(("wrong", "match"), MISTAKES.values(), ids=MISTAKES)
+def test_a_wrong_value_is_named(wrong, match):
+    params, x, h, _ = make("rnn", "paper")
+    with pytest.raises(ValueError, match=match):
+        wrong(params, x, h)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        (lambda p, x, h: rnn_step(x.tolist(), h, p), "x must be a NumPy array of floats, got list"),
+        (lambda p, x, h: rnn_step(x, h, p | {"W_hh": np.eye(4, dtype=int)}), "W_hh.*got int64"),
+        (lambda p, x, h: lstm_step(x, h, p), r"state must be a pair of arrays \(h, c\)"),
+        (lambda p, x, h: lstm_step(x, (h, h, h), p), r"state must be a pair of arrays \(h, c\)"),
+        (lambda p, x, h: rnn_step(x, h, list(p)), "params must be a dict"),
+        (lambda p, x, h: rnn_step(x, h.tolist(), p), "h must be a NumPy array of floats, got list"),
+    ],
+    ids=["list", "ints", "no pair", "a triple", "no dict", "a list as state"],
+)
+def test_a_wrong_type_is_named(wrong, match):
+    params, x, h, _ = make("rnn", "paper")
+    with pytest.raises(TypeError, match=match):
+        wrong(params, x, h)
+
+
+@pytest.mark.parametrize(
+    ("cell", "name"),
+    [
+        (cell, n)
+        for cell in FORMS
+        for n in ("x", "h", "c", "dh", "dc")
+        if n[-1] != "c" or cell == "lstm"
+    ],
+)
+def test_a_backward_step_checks_each_argument_in_its_own_name(cell, name):
+    params, x, h, c = make(cell, "paper")
+    given = {"x": x, "h": h, "c": c, "dh": h, "dc": c}
+    given[name] = given[name][:, :2]
+    backward = getattr(cells, f"{cell}_step_backward")
+    state, dstate = given["h"], given["dh"]
+    if cell == "lstm":
+        state, dstate = (state, given["c"]), (dstate, given["dc"])
+    with pytest.raises(ValueError, match=rf"^{cell}_step_backward: {name} must .*\(5, 2\)"):
+        backward(dstate, given["x"], state, params)
+
+
+@pytest.mark.parametrize("name", ["dstate", "state"])
+def test_a_backward_step_of_an_lstm_needs_pairs(name):
+    params, x, h, c = make("lstm", "paper")
+    given = {"dstate": (h, c), "state": (h, c)} | {name: [h, c]}
+    with pytest.raises(TypeError, match=rf"^lstm_step_backward: {name} must be a pair .*got list"):
+        cells.lstm_step_backward(given["dstate"], x, given["state"], params)

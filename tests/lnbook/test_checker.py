@@ -1,0 +1,272 @@
+"""The checker of the exercises."""
+
+import sys
+import types
+
+import numpy as np
+import pytest
+import torch
+
+from lnbook import exercises
+from lnbook.exercises import Function, Text, Value
+
+# The engine.
+
+
+SMALL = np.array([[1.0, 2.0, 6.0], [3.0, 1.0, 1.0]])
+
+
+def centered(x):
+    return x - x.mean(axis=1, keepdims=True)
+
+
+@pytest.fixture
+def exercise():
+    return Function(
+        centered,
+        cases=lambda rng: [(rng.normal(size=(4, 6)),), (SMALL.copy(),)],
+        right="It is.",
+        wrong={"by columns.": lambda x: x - x.mean(axis=0)},
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (centered, None),
+        (lambda x: torch.tensor(centered(x), requires_grad=True), None),
+        (lambda x: centered(x).tolist(), None),
+        (lambda x, eps=0.0: centered(x), None),
+        (3.0, "the answer must be a function, got the number 3.0."),
+        (SMALL, "the answer must be a function, got an array of float64."),
+        ("x", "the answer must be a function, got the text 'x'."),
+        (lambda: 0, "the function must take (x), yours takes none."),
+        (lambda x: x - x.mean(axis=0), "by columns."),
+        (lambda x: x - ..., "there is still a `...` in the function; put your code in its place."),
+        (lambda x: x.mean(axis=...), "there is still a `...` in the function; put your code in"),
+        (
+            lambda x: centered(x)[0],
+            "for x = [[1, 2, 6], [3, 1, 1]], the result must be an array of shape (2, 3), "
+            "got an array of shape (3,).",
+        ),
+        (lambda x: centered(x).T, "got an array of shape (3, 2); its axes are the other way round"),
+        (lambda x: centered(x).sum(), "must be an array of shape (2, 3), got a single number."),
+        (lambda x: "x", "an array of numbers, got the text 'x'; take the quotation marks away."),
+        (lambda x: [[1], [2, 3]], "the result must be an array of numbers, got a list."),
+        (lambda x: np.log(x - 1), "3 of 6 numbers of the result are infinite; look for a div"),
+        (lambda x: x * np.nan, "6 of 6 numbers of the result are NaN; look for 0 / 0"),
+        (
+            lambda x: x,
+            "for x = [[1, 2, 6], [3, 1, 1]], the result must be "
+            "[[-2, -1, 3], [1.333, -0.667, -0.667]], got [[1, 2, 6], [3, 1, 1]].",
+        ),
+        (lambda x: -centered(x), "; every sign is the other way round."),
+        (lambda x: 1.5 * centered(x), "; every number is 1.5 times what it must be."),
+        (lambda x: centered(x) - 2, "; every number is too small by 2."),
+        (lambda x: centered(x) * (1 + 1e-5), "must be [[-2, -1, 3], [1.3333333, "),
+    ],
+    ids=lambda part: part[-25:] if isinstance(part, str) else "",
+)
+def test_a_function_hears_what_is_wrong(exercise, answer, said):
+    fault = exercise.fault(answer)
+    assert fault is None if said is None else said in fault
+
+
+def test_the_smallest_failing_case_is_shown_and_of_a_large_one_the_worst_number(exercise):
+    def answer(x):
+        y = centered(x)
+        y[-1, -1] += 5 * (x.size > 6)
+        return y
+
+    want = centered(np.random.default_rng(0).normal(size=(4, 6)))[3, 5]
+    assert exercise.fault(answer) == (
+        "for x of shape (4, 6), 1 of 24 numbers of the result are wrong; the one furthest off, at "
+        f"[3, 5], must be {want:.4g}, got {want + 5:.4g}."
+    )
+
+
+def test_a_missing_keepdims_is_named():
+    exercise = Function(lambda x: x.mean(-1, keepdims=True), lambda rng: [(SMALL,)], "It is.")
+    assert exercise.fault(lambda x: x.mean(-1)) == (
+        "for x = [[1, 2, 6], [3, 1, 1]], the result must be an array of shape (2, 1), got an array "
+        "of shape (2,); `keepdims=True` keeps the axis that a mean or a sum runs over."
+    )
+
+
+def test_a_misconception_may_raise_where_its_axes_do_not_fit(exercise):
+    square = Function(
+        centered,
+        cases=lambda rng: [(rng.normal(size=(3, 3)),), (SMALL,)],
+        right="It is.",
+        wrong={"no keepdims.": lambda x: x - x.mean(axis=1)},
+    )
+    assert square.fault(lambda x: x - x.mean(1)) == "no keepdims."
+    assert "could not be broadcast" in exercise.fault(lambda x: x - x.mean(1))
+    # An exception of another kind is not the same mistake.
+    assert "IndexError" in square.fault(lambda x: x - x.mean(1) if len(x) == 3 else x[9])
+
+
+def test_a_misconception_that_fits_some_cases_alone_is_not_said(exercise):
+    assert "by columns" not in exercise.fault(lambda x: x - x.mean(axis=0) if len(x) == 2 else x)
+
+
+def test_writing_into_the_input_spoils_no_other_case_and_is_said(exercise):
+    shared = np.ones((2, 3))
+
+    def answer(x):
+        x -= x.mean(axis=1, keepdims=True)
+        return x
+
+    said = "the function writes into its input x, which is the caller's; work on a copy, and "
+    assert exercise.fault(answer).startswith(said)
+    kept = Function(centered, lambda rng: [(shared.copy(),)], "It is.")
+    assert kept.fault(answer).startswith(said)
+    assert exercise.fault(centered) is None
+
+
+def test_several_results_are_told_apart_by_name():
+    exercise = Function(
+        lambda x: (x.mean(), x.var()),
+        cases=lambda rng: [(np.array([1.0, 3.0, 8.0]),)],
+        right="It is.",
+        returns=("mean", "variance"),
+        wrong={"swapped.": lambda x: (x.var(), x.mean())},
+    )
+    assert exercise.fault(lambda x: [x.mean(), x.var()]) is None
+    assert exercise.fault(lambda x: [x.var(), x.mean()]) == "swapped."
+    assert exercise.fault(lambda x: (x.mean(), x.std())) == (
+        "for x = [1, 3, 8], variance must be 8.667, got 2.944."
+    )
+    said = "the function must return mean, variance; it returns "
+    assert exercise.fault(lambda x: x.mean()) == said + "one result."
+    assert exercise.fault(lambda x: (x.mean(), x.var(), 0)) == said + "3 results."
+
+
+def test_a_text_or_a_truth_value_may_be_the_result():
+    words = Function(lambda n: "odd" if n % 2 else "even", lambda rng: [(1,), (2,)], "It is.")
+    assert words.fault(lambda n: ("even", "odd")[n % 2]) is None
+    assert words.fault(lambda n: "odd") == "for n = 2, the result must be 'even', got 'odd'."
+    assert words.fault(lambda n: 3) == "for n = 1, the result must be 'odd', got the number 3."
+    truth = Function(lambda n: n > 1, lambda rng: [(1,), (2,)], "It is.")
+    assert truth.fault(lambda n: n >= 2) is None
+    assert truth.fault(lambda n: True) == "for n = 1, the result must be False, got True."
+
+
+def test_a_dtype_counts_where_the_exercise_says_so():
+    def case(rng):
+        return [(np.ones(3, np.float32),)]
+
+    strict = Function(lambda x: 2 * x, case, "It is.", dtype=True)
+    wide = Function(lambda x: 2 * x, case, "It is.")
+    assert wide.fault(lambda x: 2 * x.astype(float)) is None
+    assert strict.fault(lambda x: 2 * x) is None
+    assert strict.fault(lambda x: 2 * x.astype(float)) == (
+        "for x = [1, 1, 1], the result must be of dtype float32, got float64."
+    )
+
+
+def test_nan_is_right_where_the_reference_has_it():
+    exercise = Function(lambda x: x / x, lambda rng: [(np.array([0.0, 1.0]),)], "It is.")
+    assert exercise.fault(lambda x: np.array([np.nan, 1.0])) is None
+    assert "must be [nan, 1], got [0, 1]" in exercise.fault(lambda x: np.array([0.0, 1.0]))
+
+
+def test_a_simulation_is_right_within_its_tolerance():
+    exercise = Function(
+        lambda n, rng: n**-0.5,
+        cases=lambda rng: [(4, np.random.default_rng(1)), (16, np.random.default_rng(2))],
+        right="It is.",
+        tolerance=0.03,
+        wrong={"not the root.": lambda n, rng: 1 / n},
+    )
+    assert exercise.fault(lambda n, rng: rng.normal(size=(4000, n)).mean(1).std()) is None
+    assert exercise.fault(lambda n, rng: rng.normal(size=(4000, n)).mean(1).var()) == (
+        "not the root."
+    )
+    said = "for n = 4, rng a random generator, the result must be 0.5, got 0."
+    assert exercise.fault(lambda n, rng: 0) == said
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (1.1547, None),
+        ([1.155], None),
+        (np.float32(1.1547), None),
+        (torch.tensor(1.1547, requires_grad=True), None),
+        (1.3333, "the variances."),
+        (2, "2 is not it; think."),
+        (1.16, "1.16 is not it; think."),
+        ("1.1547", "the answer must be a number, got the text '1.1547'; take the quotation marks"),
+        ([1.0, 2.0], "the answer must be a single number, got an array of shape (2,)."),
+        (np.nan, "the answer is NaN; look for 0 / 0"),
+        (np.inf, "the answer is infinite; look for a division by 0."),
+        ({}, "the answer must be a number, got a dict."),
+    ],
+)
+def test_a_number_hears_what_is_wrong(answer, said):
+    exercise = Value(1.1547, "It is.", {1.3333: "the variances."}, otherwise="think.")
+    fault = exercise.fault(answer)
+    assert fault is None if said is None else said in fault
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("layer norm", None),
+        (" Layer  NORM\n", None),
+        ("Batch norm", "it is not."),
+        ("RMS norm", "'RMS norm' is not it; look at the question again."),
+        (2, "the answer must be a text in quotation marks, got the number 2."),
+    ],
+)
+def test_a_text_hears_what_is_wrong(answer, said):
+    exercise = Text("layer norm", "It is.", {"batch norm": "it is not."})
+    assert exercise.fault(answer) == said
+
+
+def test_check_prints_one_paragraph_and_twice_the_same(capsys):
+    for _ in range(2):
+        exercises.check("two-units", [[-1, 1], [1, -1], [-1, 1]])
+        exercises.check("two-units", np.zeros((3, 2)))
+        exercises.check("two-lines", lambda x, eps: x)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == lines[3:]
+    assert lines[0] == "Right. Of two units only their order is left."
+    assert lines[1].startswith("Not yet: a single unit would leave 0;")
+    assert lines[2].startswith("Not yet: for x = [[1, 2, 6], [3, 3, 3]], eps = 1e-05, the result")
+
+
+def test_dots_within_an_answer_are_a_starter_still(capsys):
+    exercises.check("unseen", [1.0, ...])
+    exercises.check("two-units", np.array([[1, ...]] * 3))
+    exercises.check("two-units", None)
+    assert set(capsys.readouterr().out.splitlines()) == {
+        "Not yet: the answer is still `...`; put yours in its place."
+    }
+
+
+def test_a_name_that_is_none_hears_the_close_ones():
+    with pytest.raises(ValueError, match=r"got 'two-unit'; did you mean 'two-units'"):
+        exercises.check("two-unit", 1)
+    with pytest.raises(ValueError, match=r"got 'zzz'; try exercises.names\(\)"):
+        exercises.check("zzz", 1)
+    with pytest.raises(ValueError, match=r"name must be an exercise of the book, got \[1\]"):
+        exercises.check([1], "two-units")
+
+
+def test_a_name_is_given_once(monkeypatch):
+    double = types.SimpleNamespace(EXERCISES={"two-units": Value(1, "It is.")})
+    monkeypatch.setitem(sys.modules, "lnbook.double.exercises", double)
+    monkeypatch.setattr(exercises, "chapters", lambda: ["start", "double"])
+    exercises._all.cache_clear()
+    try:
+        with pytest.raises(ValueError, match="double: an exercise 'two-units' exists already"):
+            exercises.names()
+    finally:
+        exercises._all.cache_clear()
+
+
+def test_every_chapter_has_four_exercises_at_least():
+    for chapter in exercises.chapters():
+        assert len(sys.modules[f"lnbook.{chapter}.exercises"].EXERCISES) >= 4

@@ -1,0 +1,232 @@
+"""The parameters of the recurrent modules: how they start, dtypes, weights trained elsewhere."""
+
+import copy
+import io
+import pickle
+
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close
+
+from lnlib.nn import (
+    LayerNormLSTM,
+    from_fastrnns,
+    to_fastrnns,
+)
+from tests.cases.modules import (
+    EXACT,
+    IN,
+    KINDS,
+    B,
+    H,
+    T,
+    draw,
+    each_form,
+    each_kind,
+    h,
+    make,
+    shake,
+    start,
+    states,
+)
+
+# Parameters.
+
+
+@each_kind
+def test_gains_start_at_1_and_biases_at_0(kind):
+    module = KINDS[kind](IN, H, num_layers=2, bidirectional=True)
+    for name, p in module.named_parameters():
+        if "layernorm" in name or "bias" in name:
+            expected = torch.ones_like(p) if name.endswith(".weight") else torch.zeros_like(p)
+            assert torch.equal(p, expected), name
+        else:
+            assert p.abs().max() <= H**-0.5, name
+            assert p.std() > 0.1, name
+
+
+@each_kind
+def test_biases_can_be_drawn_as_torch_draws_its_own(kind):
+    module = KINDS[kind](IN, H, bias_init="uniform")
+    drawn = [p for name, p in module.named_parameters() if "bias" in name]
+    assert drawn
+    for p in drawn:
+        assert 0 < p.abs().max() <= H**-0.5
+        assert p.std() > 0
+    gains = [p for name, p in module.named_parameters() if "layernorm" in name and p.ndim == 1]
+    assert any(torch.equal(p, torch.ones_like(p)) for p in gains)
+
+
+@each_kind
+def test_blank_first_inputs_blow_the_gradient_up_unless_biases_are_drawn(kind):
+    x = draw(10, B, IN)
+    x[:6] = 0  # as the first rows of an image
+    norms = {}
+    for bias_init in ("zeros", "uniform"):
+        torch.manual_seed(0)
+        module = KINDS[kind](IN, 64, bias_init=bias_init, dtype=torch.float64)
+        module(x)[0][-1].sum().backward()
+        norms[bias_init] = torch.cat([p.grad.flatten() for p in module.parameters()]).norm()
+    assert norms["zeros"] > 1e3 * norms["uniform"]
+    assert norms["uniform"] < 1e3
+
+
+def test_the_gain_can_start_elsewhere():
+    module = LayerNormLSTM(IN, H, gain=0.1)
+    for name in ("layernorm_i_l0", "layernorm_h_l0", "layernorm_c_l0"):
+        assert torch.equal(
+            getattr(module, name).weight, torch.full_like(getattr(module, name).weight, 0.1)
+        )
+
+
+@each_kind
+def test_orthogonal_recurrent_weights_keep_the_length_of_a_state_gate_by_gate(kind):
+    module = KINDS[kind](IN, H, recurrent_init="orthogonal", dtype=torch.float64)
+    for gate in module.weight_hh_l0.detach().split(H):
+        assert_close(gate @ gate.T, torch.eye(H, dtype=torch.float64))
+
+
+@each_form
+def test_state_dict_copies_and_pickles_compute_the_same(kind, form):
+    module = make(kind, form=form, num_layers=2, bidirectional=True)
+    file = io.BytesIO()
+    torch.save(module.state_dict(), file)
+    file.seek(0)
+    fresh = KINDS[kind](IN, H, form=form, num_layers=2, bidirectional=True, dtype=torch.float64)
+    fresh.load_state_dict(torch.load(file, weights_only=True))
+    x = draw(T, B, IN)
+    for twin in (fresh, copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
+        assert repr(twin) == repr(module)
+        assert torch.equal(twin(x)[0], module(x)[0])
+
+
+def test_repr_is_that_of_torch_and_what_differs_beyond():
+    first = repr(LayerNormLSTM(3, 4, num_layers=2, batch_first=True)).splitlines()
+    assert repr(nn.LSTM(3, 4, num_layers=2, batch_first=True)) == f"LSTM({first[1].strip()})"
+    assert "3, 4, form='draw', eps=0.001" in repr(LayerNormLSTM(3, 4, form="draw", eps=1e-3))
+
+
+# Dtypes.
+
+
+@each_kind
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32], ids=str)
+def test_a_dtype_is_kept_and_as_close_to_float64_as_it_allows(kind, dtype):
+    module = make(kind)
+    x = draw(T, B, IN).to(dtype)
+    low = copy.deepcopy(module).to(dtype)
+    exact = copy.deepcopy(low).double()(x.double())[0]
+    output, last = low(x)
+    assert {output.dtype, *(s.dtype for s in states(kind, last))} == {dtype}
+    # Errors of a step feed the next: ten times the rounding of the dtype; measured 2.6 times.
+    assert (output.double() - exact).abs().max() < 10 * torch.finfo(dtype).eps
+
+
+@each_kind
+def test_autocast_computes_and_returns_its_dtype(kind):
+    module = make(kind, dtype=torch.float32, num_layers=2, bidirectional=True)
+    x = draw(T, B, IN).float()
+    with torch.autocast("cpu", torch.bfloat16):
+        output, last = module(x, h(module, 4, B, H))
+    assert {output.dtype, *(s.dtype for s in states(kind, last))} == {torch.bfloat16}
+    assert_close(output.float(), module(x)[0], atol=0.05, rtol=0)
+    output.float().sum().backward()
+    assert module.weight_hh_l0.grad.dtype == torch.float32
+
+
+@each_kind
+def test_meta_tensors_give_shapes(kind):
+    module = KINDS[kind](IN, H, device="meta")
+    assert module(torch.empty(T, B, IN, device="meta"))[0].shape == (T, B, H)
+
+
+@each_kind
+def test_a_frozen_network_needs_no_gradient_and_gives_the_input_one(kind):
+    module = make(kind).requires_grad_(False)
+    x = draw(T, B, IN).requires_grad_()
+    module(x)[0].sum().backward()
+    assert x.grad.abs().sum() > 0
+    with torch.no_grad():
+        assert module(x)[0].grad_fn is None
+
+
+# Weights trained elsewhere.
+
+
+class PublicCell(nn.Module):
+    """``LayerNormLSTMCell`` of PyTorch's benchmarks/fastrnns/custom_lstms.py, as published."""
+
+    def __init__(self, input_size, hidden_size):
+        super().__init__()
+        self.weight_ih = nn.Parameter(torch.randn(4 * hidden_size, input_size))
+        self.weight_hh = nn.Parameter(torch.randn(4 * hidden_size, hidden_size))
+        self.layernorm_i = nn.LayerNorm(4 * hidden_size)
+        self.layernorm_h = nn.LayerNorm(4 * hidden_size)
+        self.layernorm_c = nn.LayerNorm(hidden_size)
+
+    def forward(self, input, state):
+        hx, cx = state
+        igates = self.layernorm_i(torch.mm(input, self.weight_ih.t()))
+        hgates = self.layernorm_h(torch.mm(hx, self.weight_hh.t()))
+        gates = igates + hgates
+        ingate, forgetgate, cellgate, outgate = gates.chunk(4, 1)
+        ingate = torch.sigmoid(ingate)
+        forgetgate = torch.sigmoid(forgetgate)
+        cellgate = torch.tanh(cellgate)
+        outgate = torch.sigmoid(outgate)
+        cy = self.layernorm_c((forgetgate * cx) + (ingate * cellgate))
+        hy = outgate * torch.tanh(cy)
+        return hy, (hy, cy)
+
+
+def run_public(cell, x, state):
+    outputs = []
+    for row in x:
+        output, state = cell(row, state)
+        outputs.append(output)
+    return torch.stack(outputs), state
+
+
+@pytest.mark.parametrize("prefix", ["", "layers.0.cell."], ids=["a cell", "a stack"])
+def test_weights_of_the_public_layout_compute_what_they_did_there(prefix):
+    theirs = shake(PublicCell(IN, H).double())
+    ours = from_fastrnns({prefix + n: p for n, p in theirs.state_dict().items()})
+    x, (h_0, c_0) = draw(T, B, IN), start("lstm")
+    output, (h_n, c_n) = ours(x, (h_0, c_0))
+    expected, (h_t, c_t) = run_public(theirs, x, (h_0[0], c_0[0]))
+    assert_close((output, h_n[0], c_n[0]), (expected, h_t, c_t), rtol=EXACT, atol=EXACT)
+    # The paper's network is another one.
+    other = from_fastrnns(theirs.state_dict(), form="paper")
+    assert (other(x, (h_0, c_0))[0] - expected).abs().max() > 0.1
+
+
+def test_our_weights_compute_the_same_in_the_public_layout():
+    ours = make("lstm", form="carried", num_layers=2, bidirectional=True)
+    exported = to_fastrnns(ours)
+    back = from_fastrnns(exported)
+    x, hx = draw(T, B, IN), start("lstm", 4)
+    assert_close(back(x, hx), ours(x, hx))
+    assert back.bias_l0.abs().sum() == 0 < ours.bias_l0.abs().sum()  # b moved into layernorm_i
+    theirs = PublicCell(IN, H).double()
+    prefix = "layers.0.directions.0.cell."
+    theirs.load_state_dict(
+        {n.removeprefix(prefix): p for n, p in exported.items() if n.startswith(prefix)}
+    )
+    one = make("lstm", form="carried")
+    one.load_state_dict({n: p for n, p in ours.state_dict().items() if n in one.state_dict()})
+    expected, _ = run_public(theirs, x, (hx[0][0], hx[1][0]))
+    assert_close(one(x, tuple(s[:1] for s in hx))[0], expected)
+
+
+def test_another_layout_is_refused():
+    with pytest.raises(ValueError, match="got 'weight_ih_l0'; is it another cell"):
+        from_fastrnns(nn.LSTM(IN, H).state_dict())
+    with pytest.raises(ValueError, match="must hold weight_ih, got weight_hh"):
+        from_fastrnns({"weight_hh": torch.ones(4 * H, H)})
+    weights = PublicCell(IN, H).state_dict()
+    del weights["layernorm_c.bias"]
+    with pytest.raises(ValueError, match=r"(?s)do not fit.*layernorm_c_l0\.bias"):
+        from_fastrnns(weights)
+    with pytest.raises(ValueError, match="got form 'per_gate'"):
+        to_fastrnns(LayerNormLSTM(IN, H, form="per_gate"))

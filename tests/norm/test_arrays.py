@@ -1,0 +1,377 @@
+"""Arrays of every dtype and layout, every setting at an odd value, and mistakes."""
+
+import math
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose, assert_array_equal
+
+import lnlib
+from tests.cases.norms import BACKWARD, FORWARD, assert_close
+
+# Arrays.
+
+FUNCTIONS = {
+    "layer": (lnlib.layer_norm, lnlib.layer_norm_backward),
+    "rms": (lnlib.rms_norm, lnlib.rms_norm_backward),
+    "batch": (lnlib.batch_norm, lnlib.batch_norm_backward),
+    "instance": (lnlib.instance_norm, lnlib.instance_norm_backward),
+    "group": (
+        lambda x, gain: lnlib.group_norm(x, 2, gain),
+        lambda dy, x, gain: lnlib.group_norm_backward(dy, x, 2, gain),
+    ),
+    "weight": (
+        lambda x, gain: lnlib.weight_norm(x, x[0], gain),
+        lambda dy, x, gain: lnlib.weight_norm_backward(dy, x, x[0], gain),
+    ),
+}
+each_function = pytest.mark.parametrize(("forward", "backward"), FUNCTIONS.values(), ids=FUNCTIONS)
+
+
+@each_function
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_dtype_is_kept(forward, backward, dtype):
+    x, gain = np.random.default_rng(0).standard_normal((5, 4, 4)).astype(dtype), np.ones(4, dtype)
+    assert [a.dtype for a in (forward(x, gain), *backward(x, x, gain))] == [dtype] * (
+        1 + len(backward(x, x, gain))
+    )
+
+
+@each_function
+def test_dtypes_promote_as_numpy_promotes_them(forward, backward):
+    x, gain = np.ones((5, 4, 4), np.float32), np.ones(4)
+    assert all(a.dtype == float for a in (forward(x, gain), *backward(x, x, gain)))
+
+
+@each_function
+def test_float16_is_as_close_as_float16_can_be(forward, backward):
+    # Sums of a thousand numbers near 100 overflow float16, whose largest is 65504.
+    rng = np.random.default_rng(0)
+    x, gain = rng.normal(100, 8, (6, 4, 4)), np.ones(4)
+    x = np.repeat(x, 64, axis=0).astype(np.float16)
+    exact = forward(x.astype(float), gain)
+    # Half a unit in the last place is 2**-11 of a number; measured: a third of what is allowed.
+    y = forward(x, gain.astype(np.float16))
+    assert_allclose(y, exact, rtol=2**-10, atol=2**-11)
+    dy = (x - 100) / 256
+    exact = backward(dy.astype(float), x.astype(float), gain)
+    for actual, wanted in zip(backward(dy, x, gain.astype(np.float16)), exact, strict=True):
+        assert_allclose(actual, wanted, rtol=2**-10, atol=2**-10)
+
+
+# In float32, 2**24 + 1 is 2**24: added up there, nothing is left of the ones.
+LARGE_THEN_ONES = np.array([2.0**24] + [1.0] * 64 + [-(2.0**24)], np.float32)
+SIGNS = np.array([1, -1] * 33, np.float32)  # normalized, they stay as they are
+
+
+@pytest.mark.parametrize("name", ["layer", "rms", "group", "instance", "batch", "weight"])
+def test_gradients_of_the_parameters_are_added_up_in_float64(name):
+    ones = np.ones((66, 2), np.float32)
+    if name == "batch":
+        x_hat = np.stack([SIGNS, SIGNS], 1)
+    elif name == "weight":
+        x_hat = ones
+    else:
+        x_hat = SIGNS[:2] * ones
+    dbias_dy, dgain_dy = LARGE_THEN_ONES[:, None] * ones, LARGE_THEN_ONES[:, None] * x_hat
+    if name == "instance":  # (66, 1, 2): one channel, two positions
+        x, back = x_hat[:, None], lambda dy: lnlib.instance_norm_backward(dy[:, None], x, eps=0)
+        expected = [128.0]
+    elif name == "weight":
+        W = np.eye(2, dtype=np.float32)
+        back = lambda dy: lnlib.weight_norm_backward(dy, ones, W)[1:]  # noqa: E731
+        expected = [64.0, 64.0]
+        off_diagonal = back(dgain_dy)[0][[0, 1], [1, 0]]
+        assert_array_equal(off_diagonal, expected)
+    else:
+        call = {
+            "layer": lnlib.layer_norm_backward,
+            "rms": lambda *a, eps: (*lnlib.rms_norm_backward(*a, eps=eps), np.array(expected)),
+            "group": lambda dy, x, eps: lnlib.group_norm_backward(dy, x, 1, eps=eps),
+            "batch": lnlib.batch_norm_backward,
+        }[name]
+        back = lambda dy: call(dy, x_hat, eps=0)  # noqa: E731
+        expected = [64.0, 64.0]
+    assert_array_equal(back(dgain_dy)[-2], expected)
+    assert_array_equal(back(dbias_dy)[-1], expected)
+
+
+@pytest.mark.parametrize("layout", ["two axes", "images"])
+def test_statistics_are_added_up_in_float64(layout):
+    x = np.stack([LARGE_THEN_ONES, LARGE_THEN_ONES[::-1]], 1)
+    x = x if layout == "two axes" else x.reshape(11, 6, 2).transpose(0, 2, 1).copy()
+    assert_allclose(lnlib.batch_statistics(x)[0], [64 / 66] * 2, rtol=1e-7)
+    # Squares: 2**24 and ones.
+    x = np.sign(x) * np.sqrt(np.abs(x))
+    exact = x.astype(float).var((0,) if x.ndim == 2 else (0, 2), ddof=1)
+    assert_allclose(lnlib.batch_statistics(x, ddof=1)[1], exact, rtol=1e-7)
+
+
+def test_statistics_of_float16_are_float32():
+    x = np.array([[60000, 1], [60000, 3], [59968, 1]], np.float16)
+    mean, var = lnlib.batch_statistics(x, ddof=1)
+    assert mean.dtype == var.dtype == np.float32
+    assert_allclose(mean, x.astype(float).mean(0), rtol=1e-7)
+    assert_allclose(var, x.astype(float).var(0, ddof=1), rtol=1e-6)
+
+
+def test_weight_norm_of_float16_neither_overflows_nor_rounds_on_the_way():
+    rng = np.random.default_rng(0)
+    x, W = (rng.uniform(50, 100, size).astype(np.float16) for size in ((3, 256), (2, 256)))
+    exact = lnlib.weight_norm(x.astype(float), W.astype(float))
+    assert np.square(W.astype(float)).sum() > 65504
+    assert_allclose(lnlib.weight_norm(x, W), exact, rtol=2**-11)  # half a unit in the last place
+
+
+@pytest.mark.parametrize("eps", [0.3, 60.0])  # 65,504 + 60 is no float16
+def test_given_statistics_of_float16_are_used_in_float32(eps):
+    x = np.array([[40000, 1.0], [-20000, 2.0]], np.float16)
+    given = {"mean": np.array([-40000, 1.5], np.float16), "var": np.array([65504, 0.1], np.float16)}
+    wide = {name: a.astype(float) for name, a in given.items()}
+    exact = lnlib.batch_norm(x.astype(float), eps=eps, **wide)
+    assert_allclose(lnlib.batch_norm(x, eps=eps, **given), exact, rtol=2**-11)
+    exact = lnlib.batch_norm_backward(x / 1e4, x.astype(float), eps=eps, **wide)
+    actual = lnlib.batch_norm_backward((x / 1e4).astype(np.float16), x, eps=eps, **given)
+    for a, b in zip(actual, exact, strict=True):
+        assert_allclose(a, b, rtol=2**-9, atol=2**-24)  # the smallest float16
+
+
+@pytest.mark.parametrize("momentum", [0, 0.3, 1])
+def test_momentum_runs_from_0_to_1_with_both_ends(momentum):
+    running, batch = np.array([1.0, -2.0]), np.array([5.0, 7.0])
+    expected = [(1 - momentum) * 1 + momentum * 5, (1 - momentum) * -2 + momentum * 7]
+    assert_allclose(lnlib.update_running(running, batch, momentum), expected, rtol=1e-15)
+
+
+# Every setting at an odd value, against PyTorch's arithmetic written out.
+
+
+def written_out(x, axes, gain_axis, eps, ddof=0, centered=True, mean=None, var=None):
+    """Return ``x_hat`` over ``axes``."""
+    if mean is None:
+        mean = x.mean(axes, keepdim=True) if centered else torch.zeros(())
+        n = math.prod(x.shape[a] for a in axes)
+        var = ((x - mean) ** 2).sum(axes, keepdim=True) / (n - ddof)
+    return (x - mean) / torch.sqrt(var + eps)
+
+
+ODD = {  # forward and backward with odd settings, x_hat, shape
+    "layer": (
+        lambda x, g, b: lnlib.layer_norm(x, g, b, eps=0.3),
+        lambda dy, x, g: lnlib.layer_norm_backward(dy, x, g, eps=0.3),
+        lambda x: written_out(x, [-1], -1, 0.3),
+        (5, 6),
+        -1,
+    ),
+    "rms": (
+        lambda x, g, b: lnlib.rms_norm(x, g, eps=0.3) + b,
+        lambda dy, x, g: (*lnlib.rms_norm_backward(dy, x, g, eps=0.3), dy.sum(0)),
+        lambda x: written_out(x, [-1], -1, 0.3, centered=False),
+        (5, 6),
+        -1,
+    ),
+    "group": (
+        lambda x, g, b: lnlib.group_norm(x, 3, g, b, eps=0.3),
+        lambda dy, x, g: lnlib.group_norm_backward(dy, x, 3, g, eps=0.3),
+        lambda x: written_out(x.reshape(5, 3, 2, 4), [2, 3], 1, 0.3).reshape(5, 6, 4),
+        (5, 6, 4),
+        1,
+    ),
+    "instance": (
+        lambda x, g, b: lnlib.instance_norm(x, g, b, eps=0.3),
+        lambda dy, x, g: lnlib.instance_norm_backward(dy, x, g, eps=0.3),
+        lambda x: written_out(x, [2], 1, 0.3),
+        (5, 6, 4),
+        1,
+    ),
+    "batch": (
+        lambda x, g, b: lnlib.batch_norm(x, g, b, eps=0.3, ddof=2),
+        lambda dy, x, g: lnlib.batch_norm_backward(dy, x, g, eps=0.3, ddof=2),
+        lambda x: written_out(x, [0, 2], 1, 0.3, ddof=2),
+        (5, 6, 4),
+        1,
+    ),
+    "batch, given": (
+        lambda x, g, b: lnlib.batch_norm(x, g, b, eps=0.3, mean=SIX, var=SIX**2),
+        lambda dy, x, g: lnlib.batch_norm_backward(dy, x, g, eps=0.3, mean=SIX, var=SIX**2),
+        lambda x: written_out(
+            x, [0], 1, 0.3, mean=torch.from_numpy(SIX), var=torch.from_numpy(SIX**2)
+        ),
+        (5, 6),
+        1,
+    ),
+}
+SIX = np.linspace(0.1, 2, 6)
+
+
+@pytest.mark.parametrize(("forward", "backward", "x_hat", "shape", "axis"), ODD.values(), ids=ODD)
+def test_every_setting_matters_and_is_right(forward, backward, x_hat, shape, axis):
+    rng = np.random.default_rng(0)
+    x, dy = rng.normal(size=(2, *shape))
+    gain, bias = rng.normal(size=(2, 6))
+    leaves = [torch.tensor(a, requires_grad=True) for a in (x, gain, bias)]
+    column = [1] * len(shape)
+    column[axis] = 6
+    y = x_hat(leaves[0]) * leaves[1].view(column) + leaves[2].view(column)
+    y.backward(torch.from_numpy(dy))
+    assert_close(forward(x, gain, bias), y.detach().numpy(), FORWARD)
+    for actual, leaf in zip(backward(dy, x, gain), leaves, strict=True):
+        assert_close(actual, leaf.grad.numpy(), BACKWARD)
+
+
+@each_function
+def test_arguments_stay_as_they_are(forward, backward):
+    dy, x = np.random.default_rng(0).standard_normal((2, 5, 4, 4))
+    gain = np.full(4, 2.0)
+    for a in (dy, x, gain):
+        a.flags.writeable = False
+    forward(x, gain)
+    backward(dy, x, gain)
+
+
+@each_function
+def test_memory_layout_does_not_matter(forward, backward):
+    dy, x = np.random.default_rng(0).standard_normal((2, 5, 4, 4))
+    gain = np.arange(1.0, 5.0)
+    views = [np.asfortranarray(a) for a in (dy, x)]
+    assert_close(forward(views[1], gain), forward(x, gain), FORWARD)
+    for actual, wanted in zip(backward(*views, gain), backward(dy, x, gain), strict=True):
+        assert_close(actual, wanted, BACKWARD)
+
+
+@pytest.mark.parametrize("name", ["layer", "rms", "instance", "group"])
+def test_a_batch_of_no_examples_gives_no_examples(name):
+    forward, backward = FUNCTIONS[name]
+    x, gain = np.ones((0, 4, 4)), np.ones(4)
+    assert forward(x, gain).shape == (0, 4, 4)
+    dx, dgain, *_ = backward(x, x, gain)
+    assert dx.shape == (0, 4, 4)
+    assert_array_equal(dgain, np.zeros(4))
+
+
+def test_import_lnlib_loads_no_torch():
+    code = (
+        "import sys, lnlib; sys.exit(any(m in sys.modules for m in ('torch', 'plotly', 'scipy')))"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# Mistakes. Each message: function, argument, what it must be, what it got; the likely fix.
+
+X, ONES = np.ones((4, 6)), np.ones(6)
+MISTAKES = {
+    "list": (lambda: lnlib.layer_norm([[1.0, 2.0]]), TypeError, "x must be .* got list"),
+    "none": (lambda: lnlib.layer_norm(None), TypeError, "x must be .* got NoneType"),
+    "gain list": (lambda: lnlib.layer_norm(X, [1.0] * 6), TypeError, "gain must be .* got list"),
+    "integers": (lambda: lnlib.layer_norm(np.arange(6)), TypeError, "must hold floats, got int64"),
+    "integer gain": (
+        lambda: lnlib.layer_norm(X, np.ones(6, int)),
+        TypeError,
+        "gain must hold floats, got int64",
+    ),
+    "complex": (lambda: lnlib.rms_norm(X + 1j), TypeError, "must hold floats, got complex128"),
+    "negative eps": (lambda: lnlib.layer_norm(X, eps=-1e-5), ValueError, "eps must be >= 0, got -"),
+    "nan eps": (lambda: lnlib.layer_norm(X, eps=math.nan), ValueError, "eps must .* got nan"),
+    "scalar x": (lambda: lnlib.layer_norm(np.array(1.0)), ValueError, r"\(\.\.\., H\).* got \(\)"),
+    "no features": (lambda: lnlib.layer_norm(np.ones((4, 0))), ValueError, r"got \(4, 0\)"),
+    "scalar gain": (lambda: lnlib.layer_norm(X, np.array(2.0)), ValueError, r"gain .* got \(\)"),
+    "gain of the batch": (
+        lambda: lnlib.layer_norm(X, np.ones(4)),
+        ValueError,
+        r"gain must be of shape \(6,\), got \(4,\); .*np.ones\(\(6,\)\)",
+    ),
+    "bias": (lambda: lnlib.layer_norm(X, ONES, np.ones((1, 6))), ValueError, r"bias must be of"),
+    "dy": (lambda: lnlib.layer_norm_backward(X[0], X), ValueError, r"dy must be .* got \(6,\)"),
+    "rms dy": (lambda: lnlib.rms_norm_backward(X.T, X), ValueError, r"dy must be .* got \(6, 4\)"),
+    "rms gain": (lambda: lnlib.rms_norm(X, np.ones(4)), ValueError, r"gain must be of shape"),
+    "batch of rank 1": (lambda: lnlib.batch_norm(ONES), ValueError, r"x must be of .* got \(6,\)"),
+    "batch of no features": (lambda: lnlib.batch_norm(np.ones((4, 0))), ValueError, r"\(4, 0\)"),
+    "batch of no cases": (lambda: lnlib.batch_norm(X[:0]), ValueError, "got ddof=0 for 0; use a"),
+    "batch of 1, unbiased": (
+        lambda: lnlib.batch_norm(X[:1], ddof=1),
+        ValueError,
+        "got ddof=1 for 1; use a larger batch, or give mean and var",
+    ),
+    "unbiased statistics of 1": (
+        lambda: lnlib.batch_statistics(X[:1], ddof=1),
+        ValueError,
+        "got ddof=1 for 1",
+    ),
+    "mean alone": (lambda: lnlib.batch_norm(X, mean=ONES), ValueError, "must be given together"),
+    "var alone": (lambda: lnlib.batch_norm_backward(X, X, var=ONES), ValueError, "given together"),
+    "mean shape": (
+        lambda: lnlib.batch_norm(X, mean=np.ones(4), var=ONES),
+        ValueError,
+        r"mean must be of shape \(6,\), got \(4,\)",
+    ),
+    "mean list": (
+        lambda: lnlib.batch_norm(X, mean=[0.0] * 6, var=ONES),
+        TypeError,
+        "mean must be .* got list",
+    ),
+    "batch dy": (lambda: lnlib.batch_norm_backward(X.T, X), ValueError, r"dy must be of shape"),
+    "momentum": (lambda: lnlib.update_running(ONES, ONES, 1.1), ValueError, "momentum must .* 1.1"),
+    "running shape": (lambda: lnlib.update_running(ONES, X), ValueError, r"batch must be of shape"),
+    "groups": (
+        lambda: lnlib.group_norm(X, 4),
+        ValueError,
+        r"groups must divide the 6 channels, got 4; try one of \[1, 2, 3, 6\]",
+    ),
+    "no groups": (lambda: lnlib.group_norm_backward(X, X, 0), ValueError, "got 0"),
+    "group dy": (lambda: lnlib.group_norm_backward(X.T, X, 2), ValueError, "dy must be of shape"),
+    "channels last": (
+        lambda: lnlib.group_norm(np.ones((2, 5, 5, 6)), 5, ONES),
+        ValueError,
+        r"gain must be of shape \(5,\), got \(6,\)",
+    ),
+    "instance without pixels": (
+        lambda: lnlib.instance_norm(X),
+        ValueError,
+        r"x must be of shape \(N, C, L, \.\.\.\).* got \(4, 6\)",
+    ),
+    "instance dy": (
+        lambda: lnlib.instance_norm_backward(X, X[:, :, None]),
+        ValueError,
+        "dy must be of shape",
+    ),
+    "W transposed": (
+        lambda: lnlib.weight_norm(X, np.ones((6, 3))),
+        ValueError,
+        r"got \(4, 6\) and \(6, 3\); try W.T",
+    ),
+    "W missing": (lambda: lnlib.weight_norm(X, None), TypeError, "W must be .* got NoneType"),
+    "W of rank 1": (lambda: lnlib.weight_norm(X, ONES), ValueError, r"got \(4, 6\) and \(6,\)"),
+    "weight gain": (
+        lambda: lnlib.weight_norm(X, np.ones((3, 6)), ONES),
+        ValueError,
+        r"gain must be of shape \(3,\), got \(6,\)",
+    ),
+    "weight dy": (
+        lambda: lnlib.weight_norm_backward(X, X, np.ones((3, 6))),
+        ValueError,
+        r"dy must be of shape \(4, 3\), got \(4, 6\)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("mistake", "error", "match"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_says_what_was_expected_and_how_to_fix_it(mistake, error, match):
+    with pytest.raises(error, match=match) as raised:
+        mistake()
+    assert re.match(r"\w+: \w+( and \w+)? must .*, got .*; \w+", str(raised.value))
+
+
+def test_an_example_larger_than_a_part_of_the_work_is_normalized_whole():
+    x = np.random.default_rng(0).normal(3, 2, (2, 2, 70_000))  # more than 2**17 numbers each
+    dy = np.random.default_rng(1).normal(size=x.shape)
+    y = lnlib.group_norm(x, 1, eps=0.2)
+    dx = lnlib.group_norm_backward(dy, x, 1, eps=0.2)[0]
+    rows, row_dy = torch.tensor(x, requires_grad=True), torch.tensor(dy)
+    exact = torch.nn.functional.group_norm(rows, 1, eps=0.2)
+    exact.backward(row_dy)
+    assert_allclose(y, exact.detach(), atol=1e-12)
+    assert_allclose(dx, rows.grad, atol=1e-12)

@@ -26,6 +26,7 @@ MAY_IMPORT = {
     "compare": set(),
     "invariance": {"norm", "cells", "data"},
     "fisher": {"norm", "cells", "data"},
+    "analysis": {"norm", "cells", "numerics", "compare", "invariance", "fisher", "data"},
     "nn": set(),
     "data": {"_files"},
     "runs": {"_files"},

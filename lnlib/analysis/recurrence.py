@@ -53,10 +53,10 @@ def states(
         The state before the first step and after each, shape ``(T + 1, B, H)``.
     """
     options = {"form": form, "nonlinearity": nonlinearity, "eps": eps}
-    found = [h]
+    result = [h]
     for step in x:
-        found.append(cells.rnn_step(step, found[-1], params, **options))
-    return np.stack(found)
+        result.append(cells.rnn_step(step, result[-1], params, **options))
+    return np.stack(result)
 
 
 @dataclass(frozen=True)
@@ -147,12 +147,12 @@ def padded_states(
             f"{list(lengths)}; sort the sequences by length"
         )
     h = np.zeros((rows, params["W_hh"].shape[1]))
-    found = np.full((steps, *h.shape), np.nan)
+    result = np.full((steps, *h.shape), np.nan)
     for t in range(steps):
         on = sum(length > t for length in lengths) if leave_out else rows
-        found[t, :on] = cells.rnn_step(x[t, :on], h[:on], params, form=form, eps=eps)
-        h = found[t]
-    return found
+        result[t, :on] = cells.rnn_step(x[t, :on], h[:on], params, form=form, eps=eps)
+        h = result[t]
+    return result
 
 
 @dataclass(frozen=True)

@@ -91,11 +91,11 @@ def changes(
         >>> (found[:6, :3] < ROUNDING).sum(axis=0)  # batch, weight and layer norm in Table 1
         array([4, 2, 4])
     """
-    found = np.empty((len(invariance.TRANSFORMS), len(invariance.NORMS)))
+    result = np.empty((len(invariance.TRANSFORMS), len(invariance.NORMS)))
     activation = "tanh" if len(units) > 1 else "identity"
     for j, norm in enumerate(invariance.NORMS):
         layers = invariance.network([X.shape[1], *units], np.random.default_rng(1), norm=norm)
         options = {"X": X, "layers": layers, "strength": strength, "eps": eps}
         for i, name in enumerate(invariance.TRANSFORMS):
-            found[i, j] = invariance.measure(norm, name, activation=activation, **options)
-    return found
+            result[i, j] = invariance.measure(norm, name, activation=activation, **options)
+    return result

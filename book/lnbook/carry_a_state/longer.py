@@ -50,7 +50,7 @@ _KINDS = {
 
 
 def draw_longer(trained: int, inputs: str) -> list[go.Figure]:
-    """Draw the deviations kept and the data's, and what comes out of the norm."""
+    """Draw the running deviations and the data's, and what comes out of the norm."""
     run, steps = longer(trained, inputs), np.arange(1, LONG + 1)
     running, size = go.Figure(), go.Figure()
     running.add_scatter(

@@ -113,8 +113,8 @@ def describe_rescaled(delta: float, matrix: str, eps: float) -> str:
     whose = {"both": "both weight matrices", "hidden": "W_hh", "input": "W_ih"}[matrix]
     if delta == 1:
         return "The weights are multiplied by 1: nothing changes; move the factor."
-    found = [change(form, delta, matrix, eps) for form in ("plain", "paper", "parts")]
-    plain, paper, parts = (_change(value) for value in found)
+    changes = [change(form, delta, matrix, eps) for form in ("plain", "paper", "parts")]
+    plain, paper, parts = (_change(value) for value in changes)
     return (
         f"With {whose} multiplied by {delta:g}, some state changes by {plain} with no norm, by "
         f"{paper} with layer norm of the sum and by {parts} with layer norm of the parts."

@@ -27,12 +27,13 @@ MAY_IMPORT = {
     "invariance": {"norm", "cells", "data"},
     "fisher": {"norm", "cells", "data"},
     "analysis": {"norm", "cells", "numerics", "compare", "invariance", "fisher", "data"},
+    "transformer": {"norm"},
     "nn": set(),
     "data": {"_files"},
     "runs": {"_files"},
     "experiments": {"nn", "data", "runs"},
 }
-NUMPY_ALONE = ("norm", "cells", "numerics", "compare")
+NUMPY_ALONE = ("norm", "cells", "transformer", "numerics", "compare")
 TRAINS = ("nn", "runs", "experiments")  # and may import torch
 CHAPTERS = sorted(path.stem for path in (ROOT / "book").glob("*.ipynb"))
 

@@ -1,13 +1,15 @@
 """A simple recurrent network over many steps: its states, its gradient, padding, statistics.
 
 Networks are those of :func:`lnlib.cells.rnn_step`, eq. 4 of Ba, Kiros & Hinton (2016) and its
-relatives: ``params`` and ``form`` are as there. Inputs run over the steps first, ``(T, B, I)``.
+relatives: ``params`` and the options ``form``, ``nonlinearity`` and ``eps`` are as there. Inputs
+run over the steps first, ``(T, B, I)``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -30,29 +32,18 @@ def orthogonal(inputs: int, hidden: int, rng: np.random.Generator) -> dict[str, 
     return {"W_ih": W_ih, "W_hh": W_hh}
 
 
-def states(
-    x: np.ndarray,
-    h: np.ndarray,
-    params: cells.Params,
-    *,
-    form: str = "paper",
-    nonlinearity: str = "tanh",
-    eps: float = 1e-5,
-) -> np.ndarray:
+def states(x: np.ndarray, h: np.ndarray, params: cells.Params, **options: Any) -> np.ndarray:
     """Run a network over all steps.
 
     Args:
         x: Inputs, shape ``(T, B, I)``.
         h: State before the first step, shape ``(B, H)``.
-        params: As for :func:`lnlib.cells.rnn_step`, and so are the rest.
-        form: ``plain``, ``paper``, ``parts`` or ``batch``.
-        nonlinearity: ``tanh``, ``relu`` or ``identity``.
-        eps: Inside the root of every norm.
+        params: As for :func:`lnlib.cells.rnn_step`.
+        **options: Likewise.
 
     Returns:
         The state before the first step and after each, shape ``(T + 1, B, H)``.
     """
-    options = {"form": form, "nonlinearity": nonlinearity, "eps": eps}
     result = [h]
     for step in x:
         result.append(cells.rnn_step(step, result[-1], params, **options))
@@ -73,24 +64,14 @@ class Carried:
     gradient: np.ndarray
 
 
-def carry(
-    x: np.ndarray,
-    dh: np.ndarray,
-    params: cells.Params,
-    *,
-    form: str = "paper",
-    nonlinearity: str = "tanh",
-    eps: float = 1e-5,
-) -> Carried:
+def carry(x: np.ndarray, dh: np.ndarray, params: cells.Params, **options: Any) -> Carried:
     """Run a network from state 0 over all steps, and the gradient in its last state back.
 
     Args:
         x: Inputs, shape ``(T, B, I)``.
         dh: Gradient of the loss in the last state, shape ``(B, H)``.
-        params: As for :func:`lnlib.cells.rnn_step`, and so are the rest.
-        form: ``plain``, ``paper``, ``parts`` or ``batch``.
-        nonlinearity: ``tanh``, ``relu`` or ``identity``.
-        eps: Inside the root of every norm.
+        params: As for :func:`lnlib.cells.rnn_step`.
+        **options: Likewise.
 
     Example:
         >>> params = orthogonal(1, 2, np.random.default_rng(0))
@@ -99,7 +80,6 @@ def carry(
         ...       nonlinearity="identity").gradient.round(3)
         array([1., 2., 4., 8.])
     """
-    options = {"form": form, "nonlinearity": nonlinearity, "eps": eps}
     before = states(x, np.zeros_like(dh), params, **options)[:-1]
     summed = [
         np.sqrt(((step @ params["W_ih"].T + h @ params["W_hh"].T) ** 2).mean())
@@ -117,20 +97,18 @@ def padded_states(
     lengths: Sequence[int],
     params: cells.Params,
     *,
-    form: str = "paper",
     leave_out: bool = False,
-    eps: float = 1e-5,
+    **options: Any,
 ) -> np.ndarray:
     """Run sequences of unequal length from state 0.
 
     Args:
         x: Inputs with their padding, shape ``(T, B, I)``.
         lengths: Of each sequence, the longest first; T at most.
-        params: As for :func:`lnlib.cells.rnn_step`, and so are ``form`` and ``eps``.
-        form: ``plain``, ``paper``, ``parts`` or ``batch``.
+        params: As for :func:`lnlib.cells.rnn_step`.
         leave_out: At each step take the sequences alone that have not ended, as a packed batch
             does; else every row goes on through its padding.
-        eps: Inside the root of every norm.
+        **options: As for :func:`lnlib.cells.rnn_step`.
 
     Returns:
         The state after each step, shape ``(T, B, H)``; NaN where a sequence was left out.
@@ -150,7 +128,7 @@ def padded_states(
     result = np.full((steps, *h.shape), np.nan)
     for t in range(steps):
         on = sum(length > t for length in lengths) if leave_out else rows
-        result[t, :on] = cells.rnn_step(x[t, :on], h[:on], params, form=form, eps=eps)
+        result[t, :on] = cells.rnn_step(x[t, :on], h[:on], params, **options)
         h = result[t]
     return result
 

@@ -7,9 +7,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from lnbook.find_what_is_unchanged import digits, eps, names, one_layer, whole_table
+from lnbook.find_what_is_unchanged import contrast, digits, eps, names, one_layer, whole_table
 from lnlib import data
-from lnlib.analysis import contrast
 from lnlib.invariance import NORMS, TABLE_1, TRANSFORMS
 
 EXACT = 1e-12

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
+from lnbook.find_what_is_unchanged import contrast
 from lnbook.show.colors import COLORS
 from lnbook.show.picture import Picture
 from lnbook.show.plots import NORMS, cursor, label_ends
-from lnlib.analysis import contrast
 
-#: From the kinds of :data:`lnlib.analysis.contrast.KINDS` to label, color, dash.
+#: From the kinds of :data:`lnbook.find_what_is_unchanged.contrast.KINDS` to label, color, dash.
 READERS = {
     "none": NORMS["none"],
     "batch": NORMS["batch"],

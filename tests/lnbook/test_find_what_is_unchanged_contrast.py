@@ -5,8 +5,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from lnbook.find_what_is_unchanged.contrast import KINDS, Readers, altered, features
 from lnlib import data
-from lnlib.analysis.contrast import KINDS, Readers, altered, features
 
 D, H = 9, 20
 rng = np.random.default_rng(3)

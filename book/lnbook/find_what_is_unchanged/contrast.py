@@ -1,4 +1,4 @@
-"""Digits read through one normalized layer, while contrast or brightness change.
+"""Find what is unchanged: digits read through one normalized layer, in numbers.
 
 The layer's weights are random and stay; ReLU follows the norm; a linear readout is fitted by least
 squares. What leaves the normalized units unchanged leaves every prediction unchanged: Ba, Kiros &

@@ -56,7 +56,7 @@ class Recorded:
                     )
                 if r["curves"]["epoch"] != first["curves"]["epoch"]:
                     raise ValueError(
-                        f"Runs: {_text(group)}: runs were measured at different epochs; record "
+                        f"Runs: {_text(group)}: runs must be measured at the same epochs; record "
                         "them with the same --epochs"
                     )
             if len({r["seed"] for r in runs}) < len(runs):

@@ -289,5 +289,5 @@ def test_no_records_says_how_to_make_them():
 def test_runs_measured_at_different_epochs_are_refused():
     kept = records()
     kept[0]["curves"]["epoch"] = [0.0, 0.4, 1.0, 2.0]
-    with pytest.raises(ValueError, match="measured at different epochs"):
+    with pytest.raises(ValueError, match="must be measured at the same epochs"):
         Runs(kept)

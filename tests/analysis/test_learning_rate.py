@@ -13,8 +13,8 @@ starts = pytest.mark.parametrize(("length", "rate"), [(0.5, 1.0), (1.0, 0.3), (2
 @starts
 def test_steps_are_those_down_a_loss_that_does_not_know_the_length(length, rate):
     w = torch.tensor([length, 0.0], dtype=torch.float64, requires_grad=True)
-    tips, _, turns = spiral(length, rate, 5)
-    assert tips.shape == (6, 2)
+    tips, _, turns = spiral(length, rate, 40)
+    assert tips.shape == (41, 2)
     for tip, turn in zip(tips[1:], turns, strict=True):
         before = torch.atan2(w[1], w[0])
         (gradient,) = torch.autograd.grad(-before, w)

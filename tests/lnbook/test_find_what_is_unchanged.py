@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from lnbook.find_what_is_unchanged import figures
+from lnbook.find_what_is_unchanged import contrast, digits, eps, names, one_layer, whole_table
 from lnlib import data
 from lnlib.invariance import NORMS, TABLE_1, TRANSFORMS
 
@@ -33,61 +33,61 @@ def by_torch(norm, a, W):
     }[norm]().numpy()
 
 
-@pytest.mark.parametrize("norm", figures.COMMON)
+@pytest.mark.parametrize("norm", one_layer.COMMON)
 def test_outputs_before_are_those_of_torch(norm):
-    X, layer = figures.small()
-    a, _, y, _ = figures.before_and_after(norm, "dataset_rescaling", 2.0)
+    X, layer = one_layer.small()
+    a, _, y, _ = one_layer.change(norm, "dataset_rescaling", 2.0)
     np.testing.assert_allclose(a, X @ layer.W.T, atol=EXACT)
     np.testing.assert_allclose(y, by_torch(norm, X @ layer.W.T, layer.W), atol=EXACT)
 
 
-@pytest.mark.parametrize("norm", figures.COMMON)
+@pytest.mark.parametrize("norm", one_layer.COMMON)
 def test_outputs_after_are_those_of_torch(norm):
-    X, layer = figures.small()
+    X, layer = one_layer.small()
     W = layer.W.copy()
     W[0] *= 3
-    *_, y = figures.before_and_after(norm, "weight_vector_rescaling", 3.0)
+    *_, y = one_layer.change(norm, "weight_vector_rescaling", 3.0)
     np.testing.assert_allclose(y, by_torch(norm, X @ W.T, W), atol=EXACT)
 
 
 @pytest.mark.parametrize(("norm", "name"), CELLS)
-@pytest.mark.parametrize("strength", figures.STRENGTHS)
+@pytest.mark.parametrize("strength", one_layer.STRENGTHS)
 def test_points_lie_on_the_dotted_line_where_the_table_says_invariant(norm, name, strength):
-    outputs = figures.draw_change(norm, name, strength)[2]
+    outputs = one_layer.draw_change(norm, name, strength)[2]
     off = max(np.abs(y_of(t) - np.array(t.x, float)).max() for t in outputs.data[1:])
     assert (off < 1e-9) == TABLE_1[norm][name]
-    said = figures.describe_change(norm, name, strength)
+    said = one_layer.describe_change(norm, name, strength)
     assert ("no output changes" in said) == TABLE_1[norm][name]
     assert said.endswith(f"Table 1 says: {'Invariant' if TABLE_1[norm][name] else 'No'}.")
 
 
 def test_a_lane_is_a_case_for_layer_norm_and_a_unit_for_batch_norm():
-    a, new_a, *_ = figures.before_and_after("layer", "dataset_rescaling", 2.0)
-    case = figures.draw_change("layer", "dataset_rescaling", 2.0)[1].data[3]
-    unit = figures.draw_change("batch", "dataset_rescaling", 2.0)[1].data[3]
+    a, new_a, *_ = one_layer.change("layer", "dataset_rescaling", 2.0)
+    case = one_layer.draw_change("layer", "dataset_rescaling", 2.0)[1].data[3]
+    unit = one_layer.draw_change("batch", "dataset_rescaling", 2.0)[1].data[3]
     assert (case.name, unit.name) == ("case 2", "unit 2")
     np.testing.assert_allclose(case.x, np.sort(a[1]))
     np.testing.assert_allclose(unit.y, np.sort(new_a[:, 1]))
 
 
-@pytest.mark.parametrize("name", figures.COMMON)
+@pytest.mark.parametrize("name", one_layer.COMMON)
 def test_no_line_shares_a_lane_and_each_lane_says_whose_it_is(name):
-    for panel in figures.draw_change(name, "dataset_rescaling", 2.0)[1:]:
+    for panel in one_layer.draw_change(name, "dataset_rescaling", 2.0)[1:]:
         lanes = {t.yaxis: t.name for t in panel.data if t.name}
-        common = figures.COMMON[name]
+        common = one_layer.COMMON[name]
         assert list(lanes.values()) == [f"{common} {i}" for i in range(1, 5)]
         for axis, said in lanes.items():
             assert panel.layout[axis.replace("y", "yaxis")].ticktext == (said,)
 
 
 def test_the_menus_have_short_names_of_the_same_changes():
-    assert list(figures.MENU) == list(TRANSFORMS[:9])
-    assert max(map(len, figures.MENU.values())) <= 20  # as many as a third of a card shows
+    assert list(names.MENU) == list(TRANSFORMS[:9])
+    assert max(map(len, names.MENU.values())) <= 20  # as many as a third of a card shows
 
 
 def test_what_has_changed_is_framed():
     def frame(name):
-        (shape,) = figures.draw_change("layer", name, 2.0)[0].layout.shapes
+        (shape,) = one_layer.draw_change("layer", name, 2.0)[0].layout.shapes
         return [round(v) for v in (shape.x0, shape.x1, shape.y0, shape.y1)]
 
     assert frame("weight_matrix_rescaling") == [0, 2, 0, 3]
@@ -99,29 +99,29 @@ def test_what_has_changed_is_framed():
 
 
 def test_a_factor_of_1_can_be_drawn_and_frames_nothing():
-    table, *_ = figures.draw_change("layer", "dataset_rescaling", 1.0)
+    table, *_ = one_layer.draw_change("layer", "dataset_rescaling", 1.0)
     assert table.layout.shapes == ()
-    assert "no output changes" in figures.describe_change("layer", "dataset_rescaling", 1.0)
+    assert "no output changes" in one_layer.describe_change("layer", "dataset_rescaling", 1.0)
 
 
 def test_no_cell_reads_minus_nought():
     for name in TRANSFORMS:
-        texts = np.ravel(figures.draw_change("layer", name, 0.5)[0].data[0].text)
+        texts = np.ravel(one_layer.draw_change("layer", name, 0.5)[0].data[0].text)
         assert "−0.0" not in texts
 
 
 def test_the_outputs_are_hidden_until_they_are_asked_for():
-    hidden = figures.draw_change("layer", "dataset_rescaling", 2.0, reveal=False)[2]
+    hidden = one_layer.draw_change("layer", "dataset_rescaling", 2.0, reveal=False)[2]
     assert all(trace.name is None for trace in hidden.data)  # the dotted lines
     assert hidden.layout.annotations[0].text == "?"
-    said = figures.describe_change("layer", "dataset_rescaling", 2.0, reveal=False)
+    said = one_layer.describe_change("layer", "dataset_rescaling", 2.0, reveal=False)
     assert said.endswith("Predict, then reveal.")
     assert "Table 1" not in said
 
 
 @pytest.mark.parametrize("name", TRANSFORMS[:9])
 def test_the_strength_moves_the_summed_inputs(name):
-    panels = [figures.draw_change("layer", name, s)[1] for s in (0.5, 3.0)]
+    panels = [one_layer.draw_change("layer", name, s)[1] for s in (0.5, 3.0)]
     ys = [np.concatenate([y_of(t) for t in panel.data[1:]]) for panel in panels]
     assert np.abs(ys[1] - ys[0]).max() > 0.1
     high = panels[0].layout.yaxis.range[1]
@@ -137,16 +137,16 @@ def images():
 
 
 @pytest.mark.parametrize("kind", ["random", "adversarial", "digits"])
-@pytest.mark.parametrize("depth", figures.DEPTHS)
+@pytest.mark.parametrize("depth", whole_table.DEPTHS)
 def test_all_eighteen_are_as_the_table_says_at_eps_0(images, kind, depth):
     for strength in (0.01, 0.5, 3.0):
-        said = figures.describe_table(images, kind, depth, 0.0, strength)
+        said = whole_table.describe_table(images, kind, depth, 0.0, strength)
         assert said.startswith("18 of the 18 cells are as Table 1 says")
         assert "no output changes" in said
 
 
 def test_a_cell_shows_the_change_of_torchs_layer_norm(images):
-    figure = figures.draw_table(images, "digits", "one layer", 1e-5, 3.0)
+    figure = whole_table.draw_table(images, "digits", "one layer", 1e-5, 3.0)
     rng = np.random.default_rng(1)
     W = rng.normal(size=(12, 64)) / 8
     gain = rng.uniform(0.5, 1.5, size=12)
@@ -159,7 +159,7 @@ def test_a_cell_shows_the_change_of_torchs_layer_norm(images):
 
 
 def test_a_cell_is_filled_where_an_output_changes(images):
-    (cells,) = figures.draw_table(images, "random", "one layer", 0.0, 3.0).data
+    (cells,) = whole_table.draw_table(images, "random", "one layer", 0.0, 3.0).data
     for row, texts in zip(cells.z, cells.text, strict=True):
         for z, text in zip(row, texts, strict=True):
             assert z >= 0
@@ -167,7 +167,7 @@ def test_a_cell_is_filled_where_an_output_changes(images):
 
 
 def test_eps_breaks_six_cells(images):
-    said = figures.describe_table(images, "random", "one layer", 1e-5, 0.01)
+    said = whole_table.describe_table(images, "random", "one layer", 1e-5, 0.01)
     assert said.startswith("12 of the 18 cells are as Table 1 says: where it says invariant, outp")
 
 
@@ -175,13 +175,13 @@ def test_every_control_of_the_table_moves_something(images):
     start = ("random", "one layer", 0.0, 3.0)
     others = [("digits", *start[1:]), ("random", "three layers, tanh", 0.0, 3.0),
               ("random", "one layer", 1e-3, 3.0), (*start[:3], 0.5)]  # fmt: skip
-    shown = [str(figures.draw_table(images, *other).data[0].text) for other in (start, *others)]
+    shown = [str(whole_table.draw_table(images, *other).data[0].text) for other in (start, *others)]
     assert len(set(shown)) == 5
 
 
 def test_the_verdicts_are_the_papers():
-    rows = figures.verdicts().rows
-    assert [row[0].lower() for row in rows] == [figures.NAMES[name] for name in TRANSFORMS[:6]]
+    rows = whole_table.verdicts().rows
+    assert [row[0].lower() for row in rows] == [names.NAMES[name] for name in TRANSFORMS[:6]]
     for name, (_, *cells) in zip(TRANSFORMS[:6], rows, strict=True):
         assert ["holds" in c and "not" not in c for c in cells] == [
             TABLE_1[norm][name] for norm in ("batch", "weight", "layer")
@@ -193,67 +193,44 @@ def test_the_verdicts_are_the_papers():
 
 @pytest.fixture(scope="module")
 def readers():
-    digits = data.load("digits")
-    kept, X = digits.x_train.astype(float), digits.x_test.astype(float)
+    images = data.load("digits")
+    training, X = images.x_train.astype(float), images.x_test.astype(float)
     W = np.random.default_rng(2).normal(size=(100, 64)) / 8
     readouts = {
         kind: np.linalg.lstsq(
-            figures.features(kind, kept, W, kept), np.eye(10)[digits.y_train], rcond=None
+            contrast.features(kind, training, W, training),
+            np.eye(10)[images.y_train],
+            rcond=None,
         )[0]
-        for kind in figures.READERS
+        for kind in contrast.KINDS
     }
-    return figures.Readers(W, readouts, kept, X, digits.y_test)
-
-
-@pytest.mark.parametrize("kind", ["layer", "kept", "none"])
-def test_features_are_those_of_torch(readers, kind):
-    a, kept = (torch.tensor(x @ readers.W.T) for x in (readers.X, readers.kept))
-    normed = {
-        "layer": lambda: F.layer_norm(a, (100,), eps=0),
-        "kept": lambda: F.batch_norm(a, kept.mean(0), kept.var(0, unbiased=False), eps=0),
-        "none": lambda: a,
-    }[kind]()
-    found = figures.features(kind, readers.X, readers.W, readers.kept)
-    np.testing.assert_allclose(found[:, :-1], normed.relu().numpy(), atol=1e-10)
-    assert np.all(found[:, -1] == 1)
-
-
-def test_who_forgets_contrast_and_brightness(readers):
-    stays = {"layer": (True, False), "equal": (True, True), "batch": (True, True),
-             "kept": (False, False), "none": (False, False)}  # fmt: skip
-    for kind, expected in stays.items():
-        usual = readers.predict(kind, readers.X)
-        found = [
-            np.array_equal(readers.predict(kind, figures.altered(readers.X, change, 2.0)), usual)
-            for change in ("contrast", "brightness")
-        ]
-        assert tuple(found) == expected
+    return contrast.Readers(W, readouts, training, X, images.y_test)
 
 
 def test_the_middle_of_both_axes_is_the_image_as_it_came(readers):
-    for change, amounts in figures.AMOUNTS.items():
+    for change, amounts in digits.AMOUNTS.items():
         assert len(amounts) == 7
-        np.testing.assert_array_equal(figures.altered(readers.X, change, amounts[3]), readers.X)
-    assert [figures.place_text(i) for i in (0, 3, 4.25, 6)] == ["−3", "0", "+1.25", "+3"]
+        np.testing.assert_array_equal(contrast.altered(readers.X, change, amounts[3]), readers.X)
+    assert [digits.place_text(i) for i in (0, 3, 4.25, 6)] == ["−3", "0", "+1.25", "+3"]
 
 
 def test_between_two_amounts_the_contrast_grows_in_one_ratio_and_brightness_in_one_step():
     steps = np.linspace(4, 5, 5)
-    contrast = np.array([figures.amount_at("contrast", p) for p in steps])
-    brightness = np.array([figures.amount_at("brightness", p) for p in steps])
+    contrast = np.array([digits.amount_at("contrast", p) for p in steps])
+    brightness = np.array([digits.amount_at("brightness", p) for p in steps])
     np.testing.assert_allclose(contrast[1:] / contrast[:-1], 2**0.25)
     np.testing.assert_allclose(np.diff(brightness), 0.125)
-    for change, amounts in figures.AMOUNTS.items():
-        assert [figures.amount_at(change, i) for i in range(7)] == list(amounts)
-    assert figures.amount_text("contrast", 4.5) == "×2.83"
+    for change, amounts in digits.AMOUNTS.items():
+        assert [digits.amount_at(change, i) for i in range(7)] == list(amounts)
+    assert digits.amount_text("contrast", 4.5) == "×2.83"
 
 
 def test_curves_and_sentence_say_the_errors(readers):
-    image, curves = readers.draw("brightness", 6)
+    image, curves = digits.draw_contrast(readers, "brightness", 6)
     wrong = readers.predict("layer", readers.X + 2) != readers.y
     line = next(t for t in curves.data if t.name == "layer norm")
     assert line.y[-1] == pytest.approx(100 * wrong.mean())
-    said = readers.describe("brightness", 6)
+    said = digits.describe_contrast(readers, "brightness", 6)
     assert said.startswith("At brightness +2, misread: no norm ")
     assert f"layer norm {100 * wrong.mean():.1f}%" in said
     assert np.min(image.data[0].z) == 1  # two whites more: nothing is left to see
@@ -264,27 +241,27 @@ def test_curves_and_sentence_say_the_errors(readers):
 A, B = np.random.default_rng(5).normal(size=(2, 12))
 
 
-@pytest.mark.parametrize("scale", figures.SCALES)
+@pytest.mark.parametrize("scale", eps.SCALES)
 @pytest.mark.parametrize("before", [False, True])
 def test_outputs_of_a_scaled_case_are_those_of_torch(scale, before):
-    _, outputs = figures.draw_scale(A, B, scale, before)
-    for trace, eps in zip(outputs.data, figures.EPS.values(), strict=True):
+    _, outputs = eps.draw_scale(A, B, scale, before)
+    for trace, value in zip(outputs.data, eps.EPS.values(), strict=True):
         x = torch.tensor(scale * A + (B if before else 0))
-        np.testing.assert_allclose(y_of(trace), F.layer_norm(x, (12,), eps=eps), atol=1e-9)
+        np.testing.assert_allclose(y_of(trace), F.layer_norm(x, (12,), eps=value), atol=1e-9)
 
 
 def test_the_curve_passes_through_nought_at_factor_1():
-    curve, _ = figures.draw_scale(A, B, 0.1, True)
+    curve, _ = eps.draw_scale(A, B, 0.1, True)
     for trace in curve.data:
         assert y_of(trace)[np.argmin(np.abs(np.log(trace.x)))] == pytest.approx(0, abs=EXACT)
         assert y_of(trace).max() < curve.layout.yaxis.range[1]
 
 
 def test_the_sentence_says_the_changes_of_the_curves():
-    said = figures.describe_scale(A, B, 0.01, False)
+    said = eps.describe_scale(A, B, 0.01, False)
     left = 1 - 0.01 * A.std() / np.sqrt(1e-4 * A.var() + 1e-3)
     most = np.abs((A - A.mean()) / A.std()).max()
     expected = most * (left - 1 + A.std() / np.sqrt(A.var() + 1e-3))
     assert re.search(r"by up to 0 with eps 0, \d", said)
     assert said.endswith(f"{expected:.2f} with eps 1e-3.")
-    assert "a bias before the norm" in figures.describe_scale(A, B, 0.01, True)
+    assert "a bias before the norm" in eps.describe_scale(A, B, 0.01, True)

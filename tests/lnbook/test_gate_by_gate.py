@@ -373,7 +373,7 @@ def test_records_that_are_no_band_are_refused():
         figures.Learned([])
     kept = records()
     kept[0]["settings"]["learning_rate"] = 0.1
-    with pytest.raises(ValueError, match="must have the same settings to be one band"):
+    with pytest.raises(ValueError, match="must differ in the seed alone, got different"):
         figures.Learned(kept)
 
 

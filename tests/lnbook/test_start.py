@@ -20,7 +20,7 @@ def test_what_is_drawn_follows_the_formula(batch_size):
         np.testing.assert_allclose(np.array(found, dtype=float), expected, rtol=0, atol=1e-12)
 
 
-def test_the_sentence_names_the_company():
+def test_the_sentence_says_how_many_others_there_are():
     assert "with nothing beside it" in figures.describe(1, 1.0)
     assert "with 1 other beside it" in figures.describe(2, 1.0)
     assert "with 3 others beside it" in figures.describe(4, 1.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -12,7 +11,8 @@ from lnbook.big_weights.lines import add_band, add_line, decades
 from lnbook.show.colors import COLORS
 from lnbook.show.explore import Table
 from lnbook.show.picture import Picture
-from lnbook.show.plots import NORMS, grouped, label_ends
+from lnbook.show.plots import NORMS, label_ends
+from lnlib.analysis.recorded import Record, Recorded
 from lnlib.compare import bounds, bounds_name
 
 RUN_NORMS = ("layer", "batch", "none")
@@ -36,15 +36,18 @@ class Runs:
         ValueError: If there are no records, or they were measured at different epochs.
     """
 
-    def __init__(self, records: Sequence[dict[str, Any]]):
-        self.epochs, self._runs = grouped(
-            records, ["norm", "optimizer", "scale"], "python -m lnlib replay weights"
+    def __init__(self, records: Sequence[Record]):
+        self._recorded = Recorded(
+            records,
+            lambda s: (s["norm"], s["optimizer"], s["scale"]),
+            "python -m lnlib replay weights",
         )
+        self.epochs = self._recorded.epochs()
 
     @property
     def said(self) -> str:
         """Say what is shown of the seeds, and how many there are."""
-        counts = sorted({len(runs) for runs in self._runs.values()})
+        counts = sorted({len(runs) for runs in self._recorded.groups.values()})
         return f"Means of {' or '.join(map(str, counts))} seeds."
 
     def curves(self, name: str, norm: str, optimizer: str = "sgd", scale: float = 1) -> np.ndarray:
@@ -56,11 +59,11 @@ class Runs:
             optimizer: ``sgd`` or ``adam``.
             scale: Factor of the weights at the start.
         """
-        runs = self._runs[norm, optimizer, scale]
+        key = norm, optimizer, scale
         if name.startswith("rate"):
-            rate = runs[0]["settings"]["learning_rate"]
+            rate = self._recorded.runs(key)[0]["settings"]["learning_rate"]
             return rate / self.curves(name.replace("rate", "length"), norm, optimizer, scale) ** 2
-        return np.array([r["curves"][name] for r in runs], dtype=float)
+        return self._recorded.curves(key, name)
 
 
 def draw_training(runs: Runs, optimizer: str, layer: int) -> list[go.Figure]:

@@ -12,6 +12,7 @@ from lnbook.gate_by_gate.versions import FORMS
 from lnbook.show.explore import Table
 from lnbook.show.picture import Picture
 from lnbook.show.plots import NORMS, band, cursor, label_ends, spread, verdict
+from lnlib.analysis.recorded import Record, Recorded
 
 #: Names of the cells in the records, with and without layer norm.
 CELLS = {"LSTM": "lstm", "GRU": "gru", "simple": "rnn"}
@@ -37,57 +38,40 @@ class Learned:
         ValueError: If there are no records, or runs to be drawn as one band are not comparable.
     """
 
-    def __init__(self, records: Sequence[dict[str, Any]]):
-        if not records:
-            raise ValueError("Learned: no records were given; record them with: make replay")
-        self._kept: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
-        for r in sorted(records, key=lambda r: r["seed"]):
-            chosen = r["settings"]
-            norm = _norm(chosen)
-            kept = self._kept.setdefault((chosen["cell"], chosen["step"], norm), [])
-            if kept and kept[0]["settings"] != chosen:
-                raise ValueError(
-                    f"Learned: runs of {chosen['cell']}, {chosen['step']}, {norm} must have the "
-                    "same settings to be one band; filter them first"
-                )
-            kept.append(r)
+    def __init__(self, records: Sequence[Record]):
+        self._recorded = Recorded(
+            records, lambda s: (s["cell"], s["step"], _norm(s)), "make replay"
+        )
         #: Cell, step and norm of the bands of another layer norm than ``layer``.
         self.others = sorted(
-            (key for key in self._kept if not key[2].startswith(RACED)), reverse=True
+            (key for key in self._recorded.groups if not key[2].startswith(RACED)), reverse=True
         )
 
     def seeds(self, cell: str, step: str, norm: str) -> list[int]:
         """Return the seeds of a band, in the order of its curves."""
-        return [r["seed"] for r in self._kept[cell, step, norm]]
+        return self._recorded.seeds((cell, step, norm))
 
     def rate(self, cell: str, step: str, norm: str) -> float:
         """Return the learning rate of a band."""
-        return self._kept[cell, step, norm][0]["settings"]["learning_rate"]
+        return self._recorded.runs((cell, step, norm))[0]["settings"]["learning_rate"]
 
     def epochs(self, cell: str, step: str) -> np.ndarray:
         """Return the epochs (points,) at which the runs were measured, 0 first."""
-        return np.array(self._kept[cell, step, "layer"][0]["curves"]["epoch"])
+        return self._recorded.epochs((cell, step, "layer"))
 
     def curves(self, cell: str, step: str, norm: str, name: str) -> np.ndarray:
         """Return curves ``(seeds, points)``: NLL in nats, test error in percent."""
-        values = np.array([r["curves"][name] for r in self._kept[cell, step, norm]], float)
-        return values * (100 if name == "test_error" else 1)
+        return self._recorded.curves((cell, step, norm), name)
 
     def at(self, epoch: float, cell: str, step: str, norm: str, name: str) -> np.ndarray:
         """Return the values ``(seeds,)`` at the last point measured up to ``epoch``."""
-        point = np.searchsorted(self.epochs(cell, step), epoch + 1e-3, side="right") - 1
-        return self.curves(cell, step, norm, name)[:, point]
+        return self._recorded.at(epoch, (cell, step, norm), name)
 
     def pairs(
         self, epoch: float, cell: str, step: str, norm: str, name: str, against: str = "none"
     ) -> np.ndarray:
         """Return values with ``norm``, then with ``against``, of the seeds of both, ``(2, n)``."""
-        both = sorted({*self.seeds(cell, step, norm)} & {*self.seeds(cell, step, against)})
-        found = []
-        for n in (norm, against):
-            seeds, values = self.seeds(cell, step, n), self.at(epoch, cell, step, n, name)
-            found.append(values[[seeds.index(seed) for seed in both]])
-        return np.array(found)
+        return self._recorded.pairs(epoch, (cell, step, norm), (cell, step, against), name)
 
 
 def _norm(chosen: dict[str, Any]) -> str:

@@ -14,6 +14,7 @@ from lnbook.show.explore import Table, round_numbers
 from lnbook.show.picture import Picture
 from lnbook.show.plots import cursor, label_ends, signs
 from lnlib import numerics
+from lnlib.analysis import rounding
 
 # Step by step.
 
@@ -99,15 +100,15 @@ def describe_variant(sample: str, axis: str, ddof: int, place: str, eps: float) 
     """Say what the first row becomes, and who computes it so."""
     y = numerics.variant(SAMPLES[sample], axis=axis, ddof=ddof, place=place, eps=eps)
     row = ", ".join(_say(v, 5) for v in y[0])
-    found = [
+    who = [
         r.who
         for r in numerics.RECIPES
         # Without eps there is no place for it.
         if (r.axis, r.ddof, r.eps) == (axis, ddof, eps) and (r.place == place or eps == 0)
     ]
     by = "; nobody in the table computes it so"
-    if found:
-        by = f", as {_and(found)} compute{'s' * (len(found) == 1)} it"
+    if who:
+        by = f", as {_and(who)} compute{'s' * (len(who) == 1)} it"
     return f"The first row becomes ({row}){by}."
 
 
@@ -192,20 +193,9 @@ def offset_numbers(exponent: float, dtype: str, width: int) -> np.ndarray:
 def error_of_std(exponent: float, dtype: str, width: int) -> dict[str, float]:
     """Return the worst relative error of the deviation, by method.
 
-    Measured against float64 on the numbers as they are after rounding, so that it is the method's
-    own error: infinity where one of the 20 comes out infinite or NaN. NaN itself stands for "there
-    is nothing to measure": the rounded numbers are infinite or all equal.
+    That of :func:`lnlib.analysis.rounding.errors_of_std` for :func:`offset_numbers`.
     """
-    x = offset_numbers(exponent, dtype, width)
-    wide = x.astype(np.float64)
-    if not np.isfinite(wide).all() or not (true := wide.std(-1)).all():
-        return dict.fromkeys(numerics.METHODS, np.nan)
-    errors = {}
-    for name, method in numerics.METHODS.items():
-        with np.errstate(invalid="ignore"):
-            error = np.abs(np.sqrt(method(x)[1].astype(np.float64)) / true - 1).max()
-        errors[name] = float(error) if np.isfinite(error) else np.inf
-    return errors
+    return rounding.errors_of_std(offset_numbers(exponent, dtype, width))
 
 
 def draw_floats(exponent: float, dtype: str, width: int) -> list[go.Figure]:

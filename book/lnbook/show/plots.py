@@ -92,32 +92,6 @@ def spread(curves: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return curves.min(0), curves.mean(0), curves.max(0)
 
 
-def grouped(
-    records: Sequence[dict[str, Any]], names: Sequence[str], command: str
-) -> tuple[np.ndarray, dict[tuple, list[dict[str, Any]]]]:
-    """Group runs by settings, sorted by seed.
-
-    Args:
-        records: As :func:`lnlib.runs.record.read_all` returns them.
-        names: Of the settings.
-        command: That records such runs.
-
-    Returns:
-        The epochs at which all were measured, and from the values of the settings to the runs.
-
-    Raises:
-        ValueError: If there are no records, or they were measured at different epochs.
-    """
-    if not records:
-        raise ValueError(f"Runs: no records were given; record them with: {command}")
-    epochs, groups = records[0]["curves"]["epoch"], {}
-    for r in sorted(records, key=lambda r: r["seed"]):
-        if r["curves"]["epoch"] != epochs:
-            raise ValueError("Runs: runs must be measured at the same epochs; record them anew")
-        groups.setdefault(tuple(r["settings"][name] for name in names), []).append(r)
-    return np.array(epochs), groups
-
-
 LETTER, LINE, GAP = 6.2, 15, 8  # pixels: width of a letter, height of a line, from line to label
 WIDEST = 16  # letters: on a phone a wider label would take the room of the lines
 AROUND = 66  # pixels of a panel's height that are not the lines'

@@ -22,11 +22,11 @@ def _tables(rng: np.random.Generator) -> list[tuple]:
     ]
 
 
-def _company(norm: Callable, x: np.ndarray, others: np.ndarray) -> float:
+def _change_by_others(norm: Callable, x: np.ndarray, others: np.ndarray) -> float:
     return np.abs(norm(x)[0] - norm(np.concatenate([x[:1], others[1:]]))[0]).max()
 
 
-def _companies(rng: np.random.Generator) -> list[tuple]:
+def _batches(rng: np.random.Generator) -> list[tuple]:
     x, others = rng.normal(size=(2, 4, 6))
     small = np.array([[1.0, 4.0], [2.0, 0.0], [9.0, 5.0]])
     return [
@@ -111,9 +111,9 @@ EXERCISES = {
             ),
         },
     ),
-    "company": Function(
-        _company,
-        cases=_companies,
+    "rest-of-the-batch": Function(
+        _change_by_others,
+        cases=_batches,
         right="Under layer norm it is 0 whatever the others are; no batch can reach an example.",
         wrong={
             "you compare all rows, and the others differ because they were replaced; compare the "

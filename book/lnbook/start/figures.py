@@ -53,9 +53,9 @@ def describe(batch_size: int, scale: float) -> str:
     shown = tables(batch_size, scale)
     before, batch, layer = (_list(shown[key][0]) for key in ("input", "batch", "layer"))
     others = batch_size - 1
-    company = f"{others} other{'s' * (others > 1)} beside it" if others else "nothing beside it"
+    beside = f"{others} other{'s' * (others > 1)} beside it" if others else "nothing beside it"
     return (
-        f"Example 1 is {before}, with {company}. "
+        f"Example 1 is {before}, with {beside}. "
         f"Batch norm makes it {batch}; layer norm makes it {layer}."
     )
 

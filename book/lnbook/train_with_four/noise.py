@@ -10,7 +10,8 @@ import plotly.graph_objects as go
 
 from lnbook.show.colors import COLORS
 from lnbook.show.picture import Picture
-from lnbook.show.plots import NORMS, band, cursor, grouped, label_ends, spread
+from lnbook.show.plots import NORMS, band, cursor, label_ends, spread
+from lnlib.analysis.recorded import Record, Recorded
 
 #: Where a norm stands: what the reader sees, and (norm, its number).
 PLACES = {
@@ -29,8 +30,8 @@ STATISTICS = {
 }
 
 
-class Runs:
-    """Recorded runs of ``lnlib.experiments.noise.run``, one curve a seed.
+class Runs(Recorded):
+    """Recorded runs of ``lnlib.experiments.noise.run``, a group a norm.
 
     Args:
         records: As :func:`lnlib.runs.record.read_all` returns them, measured at equal epochs.
@@ -39,27 +40,22 @@ class Runs:
         ValueError: If there are no records, or they were measured at different epochs.
     """
 
-    def __init__(self, records: Sequence[dict[str, Any]]):
-        self.epochs, groups = grouped(records, ["norm"], "python -m lnlib replay noise")
-        self._runs = {norm: runs for (norm,), runs in groups.items()}
-        self.norms = [norm for norm in NORMS if norm in self._runs]
-        self.seeds = len(self._runs[self.norms[0]])
-
-    def curves(self, name: str, norm: str) -> np.ndarray:
-        """Return curves ``(seeds, points)``, errors in percent; NaN where nothing was measured."""
-        values = np.array([r["curves"][name] for r in self._runs[norm]], dtype=float)
-        return values * (100 if name.endswith("error") else 1)
+    def __init__(self, records: Sequence[Record]):
+        super().__init__(records, lambda s: s["norm"], "python -m lnlib replay noise")
+        self.epochs()  # are the same
+        self.norms = [norm for norm in NORMS if norm in self.groups]
 
     def cloud(self, norm: str, number: int, point: int) -> np.ndarray:
         """Return mean and deviation ``(40, 2)`` of seed 0: of a unit in batches, or of cases."""
-        arrays = self._runs[norm][0]["arrays"]
+        arrays = self.runs(norm)[0]["arrays"]
         return np.stack([arrays[f"{name}_{number}"][point] for name in ("mean", "std")], axis=1)
 
 
 def stops(runs: Runs) -> list[int]:
     """Return which points a slider shows: some within the first epoch, then fewer and fewer."""
-    wanted = {*runs.epochs[runs.epochs < 1][::2].tolist(), 1, 2, 3, 5, 10, runs.epochs[-1]}
-    return [point for point, epoch in enumerate(runs.epochs.tolist()) if epoch in wanted]
+    epochs = runs.epochs()
+    wanted = {*epochs[epochs < 1][::2].tolist(), 1, 2, 3, 5, 10, epochs[-1]}
+    return [point for point, epoch in enumerate(epochs.tolist()) if epoch in wanted]
 
 
 # What four cases say.
@@ -99,10 +95,10 @@ def _cloud(runs: Runs, point: int, norm: str, number: int) -> go.Figure:
         hovertemplate="mean 0, deviation 1<extra></extra>",
     )  # fmt: skip
     if norm == "batch":
-        kept = [runs.curves(f"kept_{name}_{number}", norm)[0, point] for name in ("mean", "std")]
+        running = [runs.curves(norm, f"kept_{name}_{number}")[0, point] for name in ("mean", "std")]
         figure.add_scatter(
-            x=kept[:1],
-            y=kept[1:],
+            x=running[:1],
+            y=running[1:],
             mode="markers",
             name="running averages",
             marker={"color": COLORS["kept"], "size": 12, "symbol": "diamond"},
@@ -128,8 +124,8 @@ def _misses(runs: Runs, point: int, norm: str, number: int) -> go.Figure:
         }
     for name, (label, color, dash) in lines.items():
         figure.add_scatter(
-            x=runs.epochs,
-            y=runs.curves(name, norm).mean(0).round(3),
+            x=runs.epochs(),
+            y=runs.curves(norm, name).mean(0).round(3),
             mode="lines",
             name=label,
             line={"color": color, "dash": dash, "width": 2.5},
@@ -138,9 +134,9 @@ def _misses(runs: Runs, point: int, norm: str, number: int) -> go.Figure:
     figure.update_layout(
         title="Off by so many deviations",
         height=340,
-        xaxis={"title": "epoch", "range": [-0.03 * runs.epochs[-1], 1.03 * runs.epochs[-1]]},
+        xaxis={"title": "epoch", "range": [-0.03 * runs.epochs()[-1], 1.03 * runs.epochs()[-1]]},
         yaxis={"range": [-0.03, 1], "zeroline": False},
-        shapes=[cursor(runs.epochs[point])],
+        shapes=[cursor(runs.epochs()[point])],
     )
     return label_ends(figure)
 
@@ -148,19 +144,19 @@ def _misses(runs: Runs, point: int, norm: str, number: int) -> go.Figure:
 def describe_statistics(runs: Runs, point: int, place: tuple[str, int]) -> str:
     """Say how far the means miss, and how far a case moves with its batch."""
     norm, number = place
-    when = f"After {_epochs(runs.epochs[point])}"
-    moves = runs.curves(f"moves_{number}", norm)[:, point].mean()
+    when = f"After {_epochs(runs.epochs()[point])}"
+    moves = runs.curves(norm, f"moves_{number}")[:, point].mean()
     if norm == "layer":
         x, y = runs.cloud(norm, number, point).T
         return (
             f"{when}: the means of cases lie {x.std():.2f} apart, their deviations {y.std():.2f}; "
             f"each case keeps its own in every batch, and its numbers move by {moves:.2f}."
         )
-    miss, kept = (
-        runs.curves(f"{name}_{number}", norm)[:, point].mean() for name in ("miss", "kept_miss")
+    miss, mean = (
+        runs.curves(norm, f"{name}_{number}")[:, point].mean() for name in ("miss", "kept_miss")
     )
     return (
-        f"{when}: a batch's mean is off by {miss:.2f} deviations, the running mean by {kept:.2f}; "
+        f"{when}: a batch's mean is off by {miss:.2f} deviations, the running mean by {mean:.2f}; "
         f"the numbers of a case move by {moves:.2f} when it comes in other batches."
     )
 
@@ -190,8 +186,8 @@ def draw_gradient(runs: Runs, against: str) -> go.Figure:
     figure = go.Figure()
     for norm in runs.norms:
         label, color, dash = NORMS[norm]
-        noise, nll = runs.curves("gradient_noise", norm), runs.curves("train_nll", norm)
-        x = runs.epochs if against == "epoch" else nll.mean(0)
+        noise, nll = runs.curves(norm, "gradient_noise"), runs.curves(norm, "train_nll")
+        x = runs.epochs() if against == "epoch" else nll.mean(0)
         known = np.isfinite(noise).all(0)
         mean = np.exp(np.log(noise[:, known]).mean(0))  # of ratios
         figure.add_scatter(
@@ -205,7 +201,7 @@ def draw_gradient(runs: Runs, against: str) -> go.Figure:
         )
     ticks = [0.01, 0.03, 0.1, 0.3, 1, 3]
     axes = {
-        "epoch": {"title": "epoch", "range": [-0.03 * runs.epochs[-1], 1.03 * runs.epochs[-1]]},
+        "epoch": {"title": "epoch", "range": [-0.03 * runs.epochs()[-1], 1.03 * runs.epochs()[-1]]},
         # From right to left, as training goes down.
         "train_nll": {"type": "log", "title": "training NLL, nats", "tickvals": ticks,
                       "ticktext": [f"{t:g}" for t in ticks], "autorange": "reversed"},
@@ -221,15 +217,15 @@ def draw_gradient(runs: Runs, against: str) -> go.Figure:
 
 def describe_gradient(runs: Runs, against: str) -> str:
     """Say the ratio early and at the end."""
-    early, said = 1, []
+    early, phrases = 1, []
     for norm in runs.norms:
-        noise = np.exp(np.log(runs.curves("gradient_noise", norm)).mean(0))
-        said.append(f"{NORMS[norm][0]} {noise[early]:.0f} and {noise[-1]:.0f}")
-    when = f"After {_epochs(runs.epochs[early])} and {_epochs(runs.epochs[-1])}"
+        noise = np.exp(np.log(runs.curves(norm, "gradient_noise")).mean(0))
+        phrases.append(f"{NORMS[norm][0]} {noise[early]:.0f} and {noise[-1]:.0f}")
+    when = f"After {_epochs(runs.epochs()[early])} and {_epochs(runs.epochs()[-1])}"
     if against == "epoch":
-        return f"{when}, batches of 4: {'; '.join(said)}."
-    nll = [f"{NORMS[n][0]} at {runs.curves('train_nll', n)[:, -1].mean():.2f}" for n in runs.norms]
-    return f"{when}, batches of 4: {'; '.join(said)}. They end {', '.join(nll)} nats."
+        return f"{when}, batches of 4: {'; '.join(phrases)}."
+    nll = [f"{NORMS[n][0]} at {runs.curves(n, 'train_nll')[:, -1].mean():.2f}" for n in runs.norms]
+    return f"{when}, batches of 4: {'; '.join(phrases)}. They end {', '.join(nll)} nats."
 
 
 GRADIENT = Picture(
@@ -252,8 +248,8 @@ def draw_mismatch(runs: Runs) -> list[go.Figure]:
         figure = go.Figure()
         for kind, (label, color, dash) in STATISTICS.items():
             figure.add_scatter(
-                x=runs.epochs,
-                y=runs.curves(f"{kind}_{name}", "batch").mean(0),
+                x=runs.epochs(),
+                y=runs.curves("batch", f"{kind}_{name}").mean(0),
                 mode="lines",
                 name=label,
                 line={"color": color, "dash": dash, "width": 2.5},
@@ -271,11 +267,11 @@ def draw_mismatch(runs: Runs) -> list[go.Figure]:
 
 def describe_mismatch(runs: Runs) -> str:
     """Say what each kind of statistics gives at the end."""
-    said = []
+    phrases = []
     for kind, (label, *_) in STATISTICS.items():
-        nll, error = (runs.curves(f"{kind}_{name}", "batch")[:, -1] for name in ("nll", "error"))
-        said.append(f"{label} {nll.mean():.3f} nats and {error.mean():.2f} %")
-    return f"After {_epochs(runs.epochs[-1])}, batches of 4: {'; '.join(said)}."
+        nll, error = (runs.curves("batch", f"{kind}_{name}")[:, -1] for name in ("nll", "error"))
+        phrases.append(f"{label} {nll.mean():.3f} nats and {error.mean():.2f} %")
+    return f"After {_epochs(runs.epochs()[-1])}, batches of 4: {'; '.join(phrases)}."
 
 
 MISMATCH = Picture(

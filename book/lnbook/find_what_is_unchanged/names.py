@@ -1,0 +1,63 @@
+"""Find what is unchanged: what the reader sees of norms, transformations and changes."""
+
+from __future__ import annotations
+
+from lnlib.analysis.table_1 import ROUNDING
+
+#: From the name of a transformation to what the reader sees of it.
+NAMES = {
+    "weight_matrix_rescaling": "weight matrix re-scaling",
+    "weight_matrix_recentering": "weight matrix re-centering",
+    "weight_vector_rescaling": "weight vector re-scaling",
+    "dataset_rescaling": "dataset re-scaling",
+    "dataset_recentering": "dataset re-centering",
+    "single_case_rescaling": "single training case re-scaling",
+    "negative_rescaling": "negative factor",
+    "input_bias": "bias before the norm",
+    "feature_shift": "one feature shifted",
+    "unit_permutation": "units reordered",
+}
+#: The same in a menu, where a long name would be cut.
+MENU = {
+    "weight_matrix_rescaling": "weight matrix × s",
+    "weight_matrix_recentering": "weight matrix + s",
+    "weight_vector_rescaling": "weight vector × s",
+    "dataset_rescaling": "dataset × s",
+    "dataset_recentering": "dataset + s",
+    "single_case_rescaling": "single case × s",
+    "negative_rescaling": "weight matrix × −s",
+    "input_bias": "bias before the norm",
+    "feature_shift": "one feature + s",
+}
+LABELS = {
+    "batch": "batch norm",
+    "weight": "weight norm",
+    "layer": "layer norm",
+    "none": "no norm",
+    "rms": "RMS norm",
+    "group": "group norm",
+    "instance": "instance norm",
+}
+
+
+def options(names: dict[str, str], keys: tuple[str, ...]) -> dict[str, str]:
+    """Return what a choice wants: from what the reader sees to the name."""
+    return {names[key]: key for key in keys}
+
+
+def say(value: float) -> str:
+    """Write a change, with two digits after the point unless it is tiny."""
+    if value < ROUNDING:
+        return "0"
+    return f"{value:.2f}" if value >= 0.005 else short(value)
+
+
+def short(value: float) -> str:
+    """Write a change in few signs."""
+    if value < ROUNDING:
+        return "0"
+    if value < 0.01:
+        return f"{value:.0e}".replace("e-0", "e−").replace("e-", "e−")
+    if value < 9.95:
+        return f"{value:.2f}" if value < 0.995 else f"{value:.1f}"
+    return f"{value:.0f}"

@@ -1,0 +1,189 @@
+"""A simple recurrent network over many steps: its states, its gradient, padding, statistics.
+
+Networks are those of :func:`lnlib.cells.rnn_step`, eq. 4 of Ba, Kiros & Hinton (2016) and its
+relatives: ``params`` and the options ``form``, ``nonlinearity`` and ``eps`` are as there. Inputs
+run over the steps first, ``(T, B, I)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lnlib import cells, norm
+
+
+def orthogonal(inputs: int, hidden: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Draw parameters with an orthogonal ``W_hh``: ``W_hh h`` is as long as ``h``.
+
+    Args:
+        inputs: Features of one step, I.
+        hidden: Units, H.
+        rng: Draws the numbers.
+
+    Returns:
+        ``W_ih`` of shape ``(H, I)``, entries of deviation 1 / sqrt(I), and ``W_hh``, ``(H, H)``.
+    """
+    W_ih = rng.normal(size=(hidden, inputs)) / np.sqrt(inputs)
+    W_hh, _ = np.linalg.qr(rng.normal(size=(hidden, hidden)))
+    return {"W_ih": W_ih, "W_hh": W_hh}
+
+
+def states(x: np.ndarray, h: np.ndarray, params: cells.Params, **options: Any) -> np.ndarray:
+    """Run a network over all steps.
+
+    Args:
+        x: Inputs, shape ``(T, B, I)``.
+        h: State before the first step, shape ``(B, H)``.
+        params: As for :func:`lnlib.cells.rnn_step`.
+        **options: Likewise.
+
+    Returns:
+        The state before the first step and after each, shape ``(T + 1, B, H)``.
+    """
+    result = [h]
+    for step in x:
+        result.append(cells.rnn_step(step, result[-1], params, **options))
+    return np.stack(result)
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What became of sequences of T steps.
+
+    Attributes:
+        summed: Root mean square of ``W_ih x + W_hh h`` before any norm, one a step, ``(T,)``.
+        gradient: Length of the gradient in the state after step T - k, k from 0, of a loss that
+            reads the last state alone; as a multiple of its length there, ``(T,)``.
+    """
+
+    summed: np.ndarray
+    gradient: np.ndarray
+
+
+def carry(x: np.ndarray, dh: np.ndarray, params: cells.Params, **options: Any) -> Carried:
+    """Run a network from state 0 over all steps, and the gradient in its last state back.
+
+    Args:
+        x: Inputs, shape ``(T, B, I)``.
+        dh: Gradient of the loss in the last state, shape ``(B, H)``.
+        params: As for :func:`lnlib.cells.rnn_step`.
+        **options: Likewise.
+
+    Example:
+        >>> params = orthogonal(1, 2, np.random.default_rng(0))
+        >>> params["W_hh"] = 2 * params["W_hh"]
+        >>> carry(np.ones((4, 1, 1)), np.ones((1, 2)), params, form="plain",
+        ...       nonlinearity="identity").gradient.round(3)
+        array([1., 2., 4., 8.])
+    """
+    before = states(x, np.zeros_like(dh), params, **options)[:-1]
+    summed = [
+        np.sqrt(((step @ params["W_ih"].T + h @ params["W_hh"].T) ** 2).mean())
+        for step, h in zip(x, before, strict=True)
+    ]
+    lengths = [np.linalg.norm(dh)]
+    for t in range(len(x) - 1, 0, -1):
+        _, dh, _ = cells.rnn_step_backward(dh, x[t], before[t], params, **options)
+        lengths.append(np.linalg.norm(dh))
+    return Carried(np.array(summed), np.array(lengths) / lengths[0])
+
+
+def padded_states(
+    x: np.ndarray,
+    lengths: Sequence[int],
+    params: cells.Params,
+    *,
+    leave_out: bool = False,
+    **options: Any,
+) -> np.ndarray:
+    """Run sequences of unequal length from state 0.
+
+    Args:
+        x: Inputs with their padding, shape ``(T, B, I)``.
+        lengths: Of each sequence, the longest first; T at most.
+        params: As for :func:`lnlib.cells.rnn_step`.
+        leave_out: At each step take the sequences alone that have not ended, as a packed batch
+            does; else every row goes on through its padding.
+        **options: As for :func:`lnlib.cells.rnn_step`.
+
+    Returns:
+        The state after each step, shape ``(T, B, H)``; NaN where a sequence was left out.
+
+    Raises:
+        ValueError: If ``lengths`` are not as many as sequences, or a shorter stands before a
+            longer.
+    """
+    steps, rows, _ = x.shape
+    longest_first = sorted(lengths, reverse=True)
+    if len(lengths) != rows or list(lengths) != longest_first or longest_first[0] > steps:
+        raise ValueError(
+            f"padded_states: lengths must be {rows} numbers up to {steps}, the longest first, got "
+            f"{list(lengths)}; sort the sequences by length"
+        )
+    h = np.zeros((rows, params["W_hh"].shape[1]))
+    result = np.full((steps, *h.shape), np.nan)
+    for t in range(steps):
+        on = sum(length > t for length in lengths) if leave_out else rows
+        result[t, :on] = cells.rnn_step(x[t, :on], h[:on], params, **options)
+        h = result[t]
+    return result
+
+
+@dataclass(frozen=True)
+class OverTime:
+    """The input's part of recurrent batch norm at test time, over T steps.
+
+    Attributes:
+        data: Deviation of ``W_ih x`` over the test data, root mean square over the units, one a
+            step, ``(T,)``.
+        running: The same from the running statistics, by ``each step`` and ``shared``.
+        size: Root mean square of ``W_ih x`` after its norm, likewise, and for ``layer``.
+    """
+
+    data: np.ndarray
+    running: dict[str, np.ndarray]
+    size: dict[str, np.ndarray]
+
+
+def over_time(
+    training: Iterable[np.ndarray], test: np.ndarray, params: cells.Params, *, eps: float = 1e-5
+) -> OverTime:
+    """Keep statistics of recurrent batch norm, and normalize sequences that may be longer.
+
+    Statistics are of each step, beyond the last step of training that step's, or shared by all:
+    see :class:`lnlib.cells.RecurrentBatchNorm`.
+
+    Args:
+        training: Batches, each ``(T_train, B, I)``, run from state 0.
+        test: One batch, shape ``(T, B, I)``.
+        params: As for :func:`lnlib.cells.rnn_step` with ``form="batch"``.
+        eps: Inside the root of every norm.
+    """
+    kinds = {
+        "each step": cells.RecurrentBatchNorm(),
+        "shared": cells.RecurrentBatchNorm(shared=True),
+    }
+    for x in training:
+        for statistics in kinds.values():
+            h = np.zeros((x.shape[1], params["W_hh"].shape[1]))
+            for t, step in enumerate(x):
+                at = statistics.at(t)
+                h = cells.rnn_step(step, h, params, form="batch", eps=eps, batch_norm=at)
+    part = test @ params["W_ih"].T  # (T, B, H)
+    running, size = {}, {"layer": _size(norm.layer_norm(part, eps=eps))}
+    for kind, statistics in kinds.items():
+        means, variances = (
+            np.stack([value("i", t) for t in range(len(test))])[:, None]
+            for value in (statistics.mean, statistics.var)
+        )
+        running[kind] = np.sqrt(variances.mean((1, 2)))
+        size[kind] = _size((part - means) / np.sqrt(variances + eps))
+    return OverTime(np.sqrt(part.var(axis=1).mean(-1)), running, size)
+
+
+def _size(a: np.ndarray) -> np.ndarray:
+    return np.sqrt((a**2).mean((1, 2)))

@@ -1,0 +1,110 @@
+"""Recorded runs as arrays: grouped, sorted, compared, and refused where they do not fit."""
+
+import copy
+
+import numpy as np
+import pytest
+
+from lnlib.analysis.recorded import Recorded
+
+EPOCHS = [0.0, 0.5, 1.0, 2.0]
+
+
+def run(norm, size, seed, epochs=EPOCHS, **settings):
+    """Curves in which every number tells where it comes from."""
+    value = {"layer": 1, "batch": 2}[norm] + size / 1000 + seed / 10
+    curves = {"epoch": epochs, "train_nll": [k + value for k in range(len(epochs))]}
+    curves["test_error"] = [None, *(value / 100 for _ in epochs[1:])]
+    settings = {"norm": norm, "batch_size": size} | settings
+    return {"settings": settings, "seed": seed, "curves": curves}
+
+
+def records():
+    return [
+        run("layer", 4, 2), run("layer", 4, 0), run("batch", 4, 0), run("layer", 4, 1),
+        run("batch", 4, 2), run("batch", 4, 3), run("layer", 128, 0, EPOCHS[1:]),
+    ]  # fmt: skip
+
+
+def read(given):
+    return Recorded(given, lambda s: (s["norm"], s["batch_size"]), "make replay")
+
+
+LAYER, BATCH, LARGE = ("layer", 4), ("batch", 4), ("layer", 128)
+
+
+def test_rows_are_sorted_by_seed_and_errors_in_percent():
+    runs = read(records())
+    assert [*runs.groups] == [LAYER, BATCH, LARGE]
+    assert (runs.seeds(LAYER), runs.seeds(BATCH)) == ([0, 1, 2], [0, 2, 3])
+    np.testing.assert_allclose(runs.curves(LAYER, "train_nll")[:, 1], [2.004, 2.104, 2.204])
+    errors = runs.curves(BATCH, "test_error")
+    assert np.isnan(errors[:, 0]).all()
+    np.testing.assert_allclose(errors[:, 3], [2.004, 2.204, 2.304])
+
+
+@pytest.mark.parametrize(("epoch", "point"), [(0, 0), (0.4999, 1), (0.9, 1), (1, 2), (7, 3)])
+def test_a_value_is_that_of_the_last_point_measured(epoch, point):
+    runs = read(records())
+    at = runs.at(epoch, LAYER, "train_nll")
+    np.testing.assert_array_equal(at, runs.curves(LAYER, "train_nll")[:, point])
+
+
+def test_pairs_are_of_the_seeds_that_both_have():
+    runs = read(records())
+    pairs = runs.pairs(1.0, BATCH, LAYER, "train_nll")
+    np.testing.assert_allclose(pairs, [[4.004, 4.204], [3.004, 3.204]])
+    np.testing.assert_allclose(runs.difference(1.0, LAYER, BATCH, "train_nll"), [-1, -1])
+
+
+def test_groups_among_others_keep_the_seeds_of_all_and_the_rest_stays():
+    runs = read(records())
+    both = runs.among([LAYER, BATCH])
+    assert [*both.groups] == [LAYER, BATCH]
+    assert both.seeds(LAYER) == both.seeds(BATCH) == [0, 2]
+    assert [r["seed"] for r in both.records] == [0, 0, 2, 2]
+    assert runs.seeds(LAYER) == [0, 1, 2]
+    with pytest.raises(ValueError, match="layer, 4, layer, 128 share no seed; record one for all"):
+        read([r for r in records() if r["seed"] or r["settings"]["batch_size"] > 4]).among(
+            [LAYER, LARGE]
+        )
+
+
+def test_epochs_are_a_groups_or_all_runs_if_these_agree():
+    runs = read(records())
+    assert runs.epochs(LARGE).tolist() == [0.5, 1.0, 2.0] == runs.common().tolist()
+    assert runs.epochs(LAYER).tolist() == EPOCHS == runs.among([LAYER, BATCH]).epochs().tolist()
+    with pytest.raises(ValueError, match="must be measured at the same epochs; record them anew"):
+        runs.epochs()
+
+
+def test_a_group_that_is_not_there_is_named_beside_those_that_are():
+    with pytest.raises(
+        ValueError, match="no run of weight, 8 was given; there are layer, 4; batch"
+    ):
+        read(records()).curves(("weight", 8), "train_nll")
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([], "no records were given; record them with: make replay"),
+        ([*records(), run("layer", 4, 1)], "layer, 4: a seed is there twice"),
+        (
+            [*records(), run("layer", 4, 9, EPOCHS[:3])],
+            "layer, 4: runs must be measured at the same",
+        ),
+        (
+            [*records(), run("batch", 4, 9, momentum=0.2, eps=1)],
+            "batch, 4: runs must differ in the seed alone, got different eps, momentum; choose",
+        ),
+        (
+            [run("batch", 4, 0, eps=1), run("batch", 4, 1)],
+            "batch, 4: runs must .* different eps; ch",
+        ),
+    ],
+    ids=["none", "seed", "epochs", "settings", "missing"],
+)
+def test_runs_that_are_no_band_are_refused(given, said):
+    with pytest.raises(ValueError, match=said):
+        read(copy.deepcopy(given))

@@ -221,7 +221,7 @@ def _against(
         title=title,
         height=HEIGHT,
         showlegend=False,
-        xaxis={"title": "before", "range": [-wide, wide], "anchor": f"y{lanes}"},
+        xaxis={"title": "before (after: upwards)", "range": [-wide, wide], "anchor": f"y{lanes}"},
     )
     if after is None:
         figure.add_annotation(

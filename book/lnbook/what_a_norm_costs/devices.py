@@ -109,7 +109,7 @@ def describe_devices(
     return (
         f"{devices:,} devices, {H:,} features, {network}: each batch norm waits {ring} a step in a "
         f"ring, {doubling} by doubling, and each device receives {size} forward. Layer norm sends "
-        "nothing."
+        "no statistics."
     )
 
 

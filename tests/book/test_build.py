@@ -76,7 +76,7 @@ def book(tmp_path):
 
 
 SHOWN = (
-    "import plotly.graph_objects as go\nfrom lnbook.show.explore import show\n"
+    "import plotly.graph_objects as go\nfrom lnbook.show import show\n"
     "show(go.Figure(go.Bar(y=[1, 2])), title='Bars', describe='Two bars.')"
 )
 
@@ -175,7 +175,7 @@ def test_edit_of_the_library_or_of_a_record_runs_the_pages_again(book, tmp_path)
     book.add(
         "answer",
         "# Answer",
-        "from lnbook.show.explore import ANSWER\nprint(f'answer {ANSWER}')",
+        "from lnbook.show.table import ANSWER\nprint(f'answer {ANSWER}')",
         "print('record', open('runs/run.json').read())",
     )
     assert book.build(**path).returncode == 0

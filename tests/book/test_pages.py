@@ -7,7 +7,8 @@ from contextlib import suppress
 import pytest
 from playwright.sync_api import TimeoutError
 
-from lnbook.show import _page, _still
+from lnbook.show.explorer import page as written
+from lnbook.show.explorer import still
 
 PHONE = {"width": 390, "height": 844}
 SIZE_LIMIT = 300_000  # bytes of one page's HTML
@@ -83,7 +84,7 @@ def test_numbers_behind_a_figure_are_those_it_draws(opened, payloads, chapter):
                 "caption: t.caption?.textContent ?? '',"
                 "rows: [...t.rows].map(row => [...row.cells].map(c => c.textContent))}))"
             )
-            tables = _page.numbers(states[index(root)]["panels"])
+            tables = written.numbers(states[index(root)]["panels"])
             assert [t["caption"] for t in shown] == [t["caption"] for t in tables]
             for found, table in zip(shown, tables, strict=True):
                 expected = [table["columns"], *table["rows"]]
@@ -226,7 +227,7 @@ def test_a_still_has_the_axes_that_plotly_gives_the_figure(opened, payloads, cha
         for panel, shown in zip(
             states[index(root)]["panels"], root.query_selector_all(".ln-panel"), strict=True
         ):
-            for letter, axis in _still.axes(panel).items():
+            for letter, axis in still.axes(panel).items():
                 low, high = shown.evaluate("(e, a) => e._fullLayout[a].range", letter)
                 room = (
                     0.13 * abs(high - low)
@@ -404,7 +405,7 @@ def assert_says_why(v, states, reason):
     assert said.startswith(states[index(root)]["text"])
     assert reason in said
     assert not root.query_selector(".ln-controls").is_visible()
-    assert all(still.is_visible() for still in root.query_selector_all(".ln-still"))
+    assert all(one.is_visible() for one in root.query_selector_all(".ln-still"))
     assert root.query_selector(".ln-still svg")
 
 

@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from lnbook.big_weights import figures
-from lnbook.show.explore import Explorer, choice, slider
+from lnbook.show import Explorer, choice, slider
 from lnbook.show.plots import NORMS
 from lnlib.runs import record
 

@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from lnbook.carry_a_state import figures
-from lnbook.show.explore import Explorer
+from lnbook.show import Explorer
 
 EXACT = 1e-12
 ACTIVATIONS = {"identity": lambda a: a, "relu": torch.relu, "tanh": torch.tanh}

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from lnbook.gate_by_gate import figures
-from lnbook.show.explore import FAILS, HOLDS, OPEN
+from lnbook.show import FAILS, HOLDS, OPEN
 from lnlib import cells
 
 H, INPUTS = 6, 4

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from lnbook.measure_distance import figures
-from lnbook.show.explore import Explorer, choice, slider
+from lnbook.show import Explorer, choice, slider
 
 # float64, identities. Measured 2e-15.
 EXACT = 1e-12

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from lnbook.show.explore import Explorer, choice, slider
+from lnbook.show import Explorer, choice, slider
 from lnbook.what_a_norm_costs import figures
 from lnlib.runs import record
 

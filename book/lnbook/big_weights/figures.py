@@ -10,9 +10,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.show.colors import COLORS
-from lnbook.show.explore import Table
 from lnbook.show.picture import Picture
 from lnbook.show.plots import NORMS, band, cursor, grouped, label_ends, spread
+from lnbook.show.table import Table
 from lnlib.compare import bounds, bounds_name
 from lnlib.fisher import GLM
 

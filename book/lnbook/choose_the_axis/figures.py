@@ -11,9 +11,9 @@ import plotly.graph_objects as go
 import lnlib
 from lnbook.show.colors import COLORS, fade
 from lnbook.show.diagrams import cubes
-from lnbook.show.explore import Table
 from lnbook.show.picture import Picture
 from lnbook.show.plots import NORMS, cursor, label_ends
+from lnbook.show.table import Table
 
 #: Four examples (rows) of six features (columns): the table of the chapter.
 TABLE = np.array(

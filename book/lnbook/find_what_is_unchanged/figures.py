@@ -8,9 +8,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.show.colors import COLORS
-from lnbook.show.explore import FAILS, HOLDS, Table
 from lnbook.show.picture import Picture
 from lnbook.show.plots import NORMS, cursor, label_ends
+from lnbook.show.table import FAILS, HOLDS, Table
 from lnlib import invariance, norm
 
 #: Below this a change is rounding: the exact invariances stay under 1e-12.

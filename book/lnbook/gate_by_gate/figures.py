@@ -10,9 +10,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.show.colors import COLORS
-from lnbook.show.explore import Table
 from lnbook.show.picture import Picture
 from lnbook.show.plots import GATES, NORMS, band, cursor, label_ends, signs, spread, verdict
+from lnbook.show.table import Table
 from lnlib import cells
 from lnlib.norm import layer_norm
 

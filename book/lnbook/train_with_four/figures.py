@@ -9,9 +9,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.show.colors import COLORS
-from lnbook.show.explore import FAILS, HOLDS, OPEN, Table
 from lnbook.show.picture import Picture
 from lnbook.show.plots import NORMS, band, cursor, label_ends, spread, verdict
+from lnbook.show.table import FAILS, HOLDS, OPEN, Table
 from lnlib.compare import bounds, bounds_name
 
 Record = dict[str, Any]

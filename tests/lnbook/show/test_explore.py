@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lnbook.show import _page
-from lnbook.show.explore import Explorer, LiveRun, choice, show, slider
+from lnbook.show import Explorer, LiveRun, choice, show, slider
+from lnbook.show.explorer import page
 
 PATIENCE = 30  # seconds; against hanging, not a measure of speed
 
@@ -112,9 +112,9 @@ def test_payload_holds_every_state_at_four_digits_in_the_order_of_the_controls()
 
 
 def test_payload_stores_what_states_share_once():
-    stored = _page.dumps(_page.share(list(explorer().states())))
-    assert stored.count(_page.dumps(_page.plain(X))) == 1
-    assert len(stored) < len(_page.dumps(list(explorer().states()))) / 3
+    stored = page.dumps(page.share(list(explorer().states())))
+    assert stored.count(page.dumps(page.plain(X))) == 1
+    assert len(stored) < len(page.dumps(list(explorer().states()))) / 3
 
 
 json_values = st.recursive(
@@ -126,7 +126,7 @@ json_values = st.recursive(
 
 @given(st.lists(json_values, max_size=6))
 def test_pack_is_undone_by_unpack(states):
-    assert unpack(_page.pack(states * 2)) == states * 2
+    assert unpack(page.pack(states * 2)) == states * 2
 
 
 @pytest.mark.parametrize(
@@ -145,14 +145,14 @@ def test_pack_is_undone_by_unpack(states):
     ],
 )
 def test_plain_keeps_four_digits_whole_numbers_and_no_nan(value, stored):
-    assert repr(_page.plain(value)) == repr(stored)
+    assert repr(page.plain(value)) == repr(stored)
 
 
-def test_page_is_the_same_at_every_build(monkeypatch):
+def testpage_is_the_same_at_every_build(monkeypatch):
     pages = []
     for now in (1e9, 2e9):
-        monkeypatch.setattr(_page, "_ids", iter([1]))
-        monkeypatch.setattr(_page.gzip.time, "time", lambda now=now: now)
+        monkeypatch.setattr(page, "_ids", iter([1]))
+        monkeypatch.setattr(page.gzip.time, "time", lambda now=now: now)
         pages.append(explorer().to_html())
     assert pages[0] == pages[1]
 
@@ -191,7 +191,7 @@ def test_panel_keeps_the_room_of_its_highest_state():
     assert [room["style"] for room in rooms] == ["--h:500", "--h:320"]
 
 
-def test_page_carries_no_template_of_plotly():
+def testpage_carries_no_template_of_plotly():
     for state in payload(explorer()):
         assert all("template" not in panel["layout"] for panel in state["panels"])
 
@@ -208,7 +208,7 @@ def test_show_is_an_explorer_with_one_state():
 
 def test_numbers_are_those_drawn_lines_at_the_same_places_in_one_table():
     figures = explorer().figures(n=3, scale=-2.0)
-    heat, curves = _page.numbers([_page.panel(figure) for figure in figures])
+    heat, curves = page.numbers([page.panel(figure) for figure in figures])
     assert heat["caption"] == "3 rows"
     assert np.shape(heat["rows"]) == (3, 8)
     np.testing.assert_allclose(np.array(heat["rows"])[:, 1:], -2 * TABLE[:3], rtol=1e-3)
@@ -226,11 +226,11 @@ def test_numbers_name_axes_and_traces_and_leave_ornaments_out():
         ],
         layout={"yaxis": {"title": "norm"}, "xaxis2": {"title": "steps"}},
     )
-    tables = _page.numbers([_page.panel(figure)])
+    tables = page.numbers([page.panel(figure)])
     assert [t["columns"] for t in tables] == [["norm", "share"], ["steps", "norm"]]
     assert [t["rows"] for t in tables] == [[["a", 1], ["b", None]], [[5, 7], [6, 8]]]
-    assert "<td>–</td>" in _page.grid(tables[0])
-    assert "<b>" not in _page.grid({"caption": "<b>", "columns": ["<b>"], "rows": [["<b>"]]})
+    assert "<td>–</td>" in page.grid(tables[0])
+    assert "<b>" not in page.grid({"caption": "<b>", "columns": ["<b>"], "rows": [["<b>"]]})
 
 
 def test_live_numbers_come_on_request_and_follow_the_control():
@@ -573,7 +573,7 @@ def test_buttons_lead_a_run_from_start_to_end():
 
 def test_run_redraws_at_its_own_pace_and_always_at_the_end(monkeypatch):
     clock = iter(np.arange(0, 1e6, 0.03).tolist())
-    monkeypatch.setattr("lnbook.show.explore.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("lnbook.show.explorer.run.time.monotonic", lambda: next(clock))
     seen = []
     live = LiveRun(count, draw_run, RUN, title="Count", describe=describe_run)
     live.watch = lambda: seen.append(len(live.results))

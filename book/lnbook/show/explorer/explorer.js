@@ -1,8 +1,8 @@
-/* The page's half of lnbook.show.explore: unpack the states, redraw when a control moves.
+/* The page's half of lnbook.show.explorer: unpack the states, redraw when a control moves.
    No kernel, no network; works from file://. Every number was computed in Python. */
 (() => {
   "use strict";
-  const HOME = document.currentScript.src.replace(/[^/]*$/, "");
+  const HOME = document.currentScript.src.replace(/[^/]*\/[^/]*$/, ""); // where all widgets lie
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
   const STEP = 400; // ms between two states while playing
   const MORPH = 200; // ms in which a figure becomes the next
@@ -222,7 +222,7 @@
     root.dataset.ready = "yes";
   }
 
-  /* The numbers behind the panels as tables; the twin of lnbook.show._page.numbers. */
+  /* The numbers behind the panels as tables; the twin of lnbook.show.explorer.page.numbers. */
   function numbersOf({ title, data, layout }) {
     const tables = [];
     const label = (t, axis) => layout[(t[axis + "axis"] ?? axis).replace(/^([xy])/, "$1axis")]
@@ -328,18 +328,7 @@
     }
   }
 
-  /* A formula wider than its place scrolls, and the keyboard has to reach it. */
-  function focusable(entries) {
-    for (const { target } of entries) {
-      for (const box of [target, ...target.querySelectorAll("mjx-container")]) {
-        if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
-        else box.removeAttribute("tabindex");
-      }
-    }
-  }
-
   function find() {
-    const html = document.documentElement;
     const roots = [...document.querySelectorAll(".ln-explorer")];
     roots.forEach((root) => sentences.set(root, root.querySelector(".ln-text").textContent));
     const go = (root) => start(root).catch(failed(root));
@@ -366,15 +355,7 @@
       if (root) go(root).finally(() => idle(rest));
     };
     addEventListener("load", () => setTimeout(() => idle(rest), 1500));
-    const sized = new ResizeObserver(focusable);
-    document.querySelectorAll("div.math").forEach((formula) => sized.observe(formula));
-    let theme; // paper is white
-    addEventListener("beforeprint", () => {
-      theme = html.dataset.theme;
-      html.dataset.theme = "light";
-      roots.forEach((root) => (drawers.get(root) ?? go)(root));
-    });
-    addEventListener("afterprint", () => { html.dataset.theme = theme; });
+    addEventListener("beforeprint", () => roots.forEach((root) => (drawers.get(root) ?? go)(root)));
   }
   // DOMContentLoaded would wait for every deferred script.
   if (document.readyState !== "loading") find();

@@ -6,16 +6,16 @@ import contextlib
 import functools
 import html
 import json
-import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lnbook.show import _page, colors
+from lnbook.show import colors
+from lnbook.show.control import Control
+from lnbook.show.display import explained, wrapped
+from lnbook.show.explorer import page
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
-
-    from lnbook.show.explore import Control, Explorer, LiveRun
 
 PLOTLY = "application/vnd.plotly.v1+json"
 
@@ -151,77 +151,6 @@ def library() -> Any:
     return plot_widget(code=get_plotlyjs().encode())
 
 
-def explorer_widget(explorer: Explorer) -> Any:
-    """Build the widget of an explorer."""
-    controls, rows = control_widgets(explorer.controls)
-    canvas = Canvas(explorer.title, rows, explorer.columns)
-
-    def update(_=None):
-        params = {name: control.value for name, control in controls.items()}
-        canvas.show(lambda: explorer.figures(**params), lambda: explorer.describe(**params))
-
-    for control in controls.values():
-        control.observe(update, "value")
-    update()
-    return canvas.box
-
-
-def run_widget(run: LiveRun) -> Any:
-    """Build the widget of a run: what its buttons do, and which can be pressed when."""
-    import ipywidgets as widgets
-
-    controls, rows = control_widgets(run.controls)
-
-    def start():
-        run.start(**{name: control.value for name, control in controls.items()})
-
-    actions = {  # what the button does, its icon, what it says, and the states it works in
-        "Start": (start, "play", "Run with these settings", {"ready"}),
-        "Stop": (run.stop, "stop", "Stop after the next result; keep everything", {"running"}),
-        "Resume": (run.resume, "step-forward", "Go on where it stopped", {"stopped"}),
-        "Start over": (run.reset, "undo", "Forget the results", {"stopped", "done", "failed"}),
-    }
-    buttons = {
-        name: widgets.Button(description=name, icon=icon, tooltip=tooltip)
-        for name, (_, icon, tooltip, _) in actions.items()
-    }
-    canvas = Canvas(run.title, [*rows, widgets.HBox([*buttons.values()], layout=wrapped())])
-
-    def text():
-        said = run.describe(run.results, **run.settings) if run.results else ""
-        note = {
-            "ready": "Press Start to run it here.",
-            "running": "Stopping after the next result." if run.stopping else "Running.",
-            "stopped": "Stopped: Resume goes on from here.",
-            "done": "Done.",
-            "failed": f"The run failed ({named(run.error)}). What it had computed stays; Start "
-            "over lets you choose other settings.",
-        }
-        return f"{said} {note[run.state]}".strip()
-
-    lock = threading.Lock()  # the run and a click may both have news
-
-    def watch():
-        with lock:
-            for name, (_, _, _, states) in actions.items():
-                buttons[name].disabled = run.state not in states or run.stopping
-            for control in controls.values():
-                control.disabled = run.state != "ready"
-            canvas.show(run.figures, text)
-
-    def press(button):
-        action, _, _, states = actions[button.description]
-        if run.state in states:  # a second press may come before the page hears of the first
-            action()
-        watch()
-
-    for button in buttons.values():
-        button.on_click(press)
-    run.watch = watch
-    watch()
-    return canvas.box
-
-
 def control_widgets(controls: Mapping[str, Control]) -> tuple[dict, list]:
     """Build a widget for each control, and the rows that hold them."""
     import ipywidgets as widgets
@@ -251,18 +180,6 @@ def control_widgets(controls: Mapping[str, Control]) -> tuple[dict, list]:
             row.insert(0, play)
         rows.append(widgets.HBox(row, layout=wrapped()))
     return made, rows
-
-
-def wrapped() -> Any:
-    """Lay out side by side, on further lines where it is narrow."""
-    import ipywidgets as widgets
-
-    return widgets.Layout(flex_flow="row wrap", width="100%")
-
-
-def named(error: Exception | None) -> str:
-    """Say an error in a sentence."""
-    return f"{type(error).__name__}: {error}"
 
 
 def columns(count: int) -> int:
@@ -301,15 +218,15 @@ class Canvas:
             self.put(figures())
             said = text()
         except Exception as error:
-            said = f"This could not be drawn ({named(error)}). Choose another value."
+            said = f"This could not be drawn ({explained(error)}). Choose another value."
         self.text.value = f'<p role="status" aria-live="polite">{html.escape(said)}</p>'
 
     def tabulate(self) -> None:
         """Write the numbers behind the panels as tables, if the reader asks for them."""
         self.numbers.value = ""
         if self.asked.value:
-            tables = _page.numbers([_page.panel(figure) for figure in self.figures])
-            self.numbers.value = "".join(map(_page.grid, tables))
+            tables = page.numbers([page.panel(figure) for figure in self.figures])
+            self.numbers.value = "".join(map(page.grid, tables))
 
     def put(self, figures: list[Figure]) -> None:
         """Put each figure into its panel."""
@@ -333,11 +250,11 @@ def fill(panel: Any, figure: Figure, width: int) -> None:
     import ipywidgets as widgets
     import plotly.graph_objects as go
 
-    parts = _page.panel(figure)
+    parts = page.panel(figure)
     title, *old = panel.children
     title.value = html.escape(parts["title"])
     shown = {"data": parts["data"], "layout": parts["layout"] | {"template": template()}}
-    told = _page.dumps(_page.plain(shown, digits=17))  # 17 tell every float from the next
+    told = page.dumps(page.plain(shown, digits=17))  # 17 tell every float from the next
     try:
         if old and hasattr(old[0], "figure"):
             old[0].figure = told

@@ -1,6 +1,6 @@
 """The static life of an explorer: every state computed once, packed small, written as HTML.
 
-``book/_static/explorer.js`` is the other half: it unpacks what :func:`pack` packed.
+``explorer.js`` is the other half: it unpacks what :func:`pack` packed.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from lnbook.show._still import still
+from lnbook.show.control import Control
+from lnbook.show.explorer.still import still
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
-
-    from lnbook.show.explore import Control
 
 DIGITS = 4
 ARROWS = " ←→↑↓"  # which way an axis runs; in a table of its numbers it runs no way
@@ -318,34 +317,3 @@ def _row(uid: str, control: Control) -> str:
                 f"▶</button>{field}"
             )
     return f'<div class="ln-control">{label}<div class="ln-field">{field}</div></div>'
-
-
-def table(columns: list[str], rows: list[list[str]], caption: str, marks: dict[str, str]) -> str:
-    """Write a table that scrolls inside itself.
-
-    Args:
-        columns: Headings.
-        rows: Cells; the first of a row is its heading.
-        caption: What the table shows.
-        marks: From a cell's text to the class of a verdict.
-
-    Returns:
-        One ``<div>``; it takes the focus, so that the arrow keys scroll it.
-    """
-    esc = html.escape
-
-    def cell(column, text):  # on a phone a row is a list, and the column's name stands before
-        mark = marks.get(text)
-        inner = f'<span class="verdict {mark}">{esc(text)}</span>' if mark else esc(text)
-        return f'<td data-column="{esc(column)}">{inner}</td>'
-
-    head = "".join(f'<th scope="col">{esc(column)}</th>' for column in columns)
-    body = "".join(
-        f'<tr><th scope="row">{esc(first)}</th>{"".join(map(cell, columns[1:], rest))}</tr>'
-        for first, *rest in rows
-    )
-    return (
-        f'<div class="ln-table" tabindex="0" role="region" aria-label="{esc(caption)}"><table>'
-        f"<caption>{esc(caption)}</caption><thead><tr>{head}</tr></thead>"
-        f"<tbody>{body}</tbody></table></div>"
-    )

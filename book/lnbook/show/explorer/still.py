@@ -107,7 +107,7 @@ def still(panel: dict) -> str:
     """Draw a panel as HTML that fits its place.
 
     Args:
-        panel: As :func:`lnbook.show._page.panel` leaves it, plain.
+        panel: As :func:`lnbook.show.explorer.page.panel` leaves it, plain.
 
     Returns:
         One ``<div>``, hidden from a screen reader, which has the sentence.

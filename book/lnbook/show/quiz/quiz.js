@@ -15,25 +15,6 @@
   };
   const copies = (element) => element.cloneNode(true).childNodes; // text and its marks, no name
 
-  /* Numbers as people type them: lnbook.show.quiz.readings does the same. "1,155" has two readings. */
-  function readings(text, unit = "") {
-    text = text.trim().replace(/[−–]/g, "-");
-    if (unit && text.toLowerCase().endsWith(unit.toLowerCase()))
-      text = text.slice(0, -unit.length).trim();
-    const [over, under, ...more] = text.split("/").map((part) => read(part.trim()));
-    if (more.length) return [];
-    const all = under ? over.flatMap((x) => under.filter(Boolean).map((y) => x / y)) : over;
-    return all.filter(Number.isFinite);
-  }
-  function read(text) {
-    const found = [];
-    if (/^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(text)) found.push(Number(text));
-    if (/^[+-]?[1-9]\d{0,2}(,\d{3}|[ \u00a0\u2009\u202f]\d{3})+(\.\d*)?$/.test(text))
-      found.push(Number(text.replace(/[,\s]/g, "")));
-    if (/^[+-]?\d*,\d+(e[+-]?\d+)?$/i.test(text)) found.push(Number(text.replace(",", ".")));
-    return found;
-  }
-
   /* Each kind: how it looks; read() and write(answer), a text ("" is none); judge(answer), the
      element that explains it, or none if it cannot be judged. */
   const kinds = {
@@ -64,7 +45,7 @@
         read: () => field.value.trim(),
         write: (text) => { field.value = text; },
         judge(text) {
-          const found = readings(text, unit);
+          const found = lnNumbers.readings(text, unit);
           if (!found.length) return null;
           const off = (y) => Math.min(...found.map((x) => Math.abs(x - y)));
           if (near(off(answer), answer)) return question.querySelector("[data-right]");

@@ -26,12 +26,13 @@ MAY_IMPORT = {
     "compare": set(),
     "invariance": {"norm", "cells", "data"},
     "fisher": {"norm", "cells", "data"},
+    "transformer": {"norm"},
     "nn": set(),
     "data": {"_files"},
     "runs": {"_files"},
     "experiments": {"nn", "data", "runs"},
 }
-NUMPY_ALONE = ("norm", "cells", "numerics", "compare")
+NUMPY_ALONE = ("norm", "cells", "transformer", "numerics", "compare")
 TRAINS = ("nn", "runs", "experiments")  # and may import torch
 CHAPTERS = sorted(path.stem for path in (ROOT / "book").glob("*.ipynb"))
 

@@ -15,6 +15,28 @@ def test_a_shared_link_has_a_title_a_description_and_a_picture(built_book, chapt
     assert picture.stat().st_size < 150_000
 
 
+WIDGETS = {
+    "explorer": "ln-explorer",
+    "sheet": "ln-sheet",
+    "quiz": "ln-quiz",
+    "playground": "ln-playground",
+    "sphere": "ln-sphere",
+    "diagrams": "ln-diagram",
+}
+
+
+def test_a_page_loads_what_its_own_widgets_need_and_no_other(built_book, chapter):
+    source = (built_book / f"{chapter}.html").read_text("utf-8")
+    for name, element in WIDGETS.items():
+        has = bool(re.search(f'class="{element}[ "]', source))
+        scripts = re.findall(rf'<script([^>]*) src="_static/{name}/{name}\.js\?v=', source)
+        # All but the first figure's wait until the page has been read.
+        assert [("defer" in found) for found in scripts] == [name != "explorer"] * has, name
+        looks = [m.start() for m in re.finditer(rf'href="_static/{name}/{name}\.css\?v=', source)]
+        assert len(looks) == has, name
+        assert all(at > source.index('href="_static/custom.css') for at in looks), name
+
+
 def test_code_is_out_of_sight_until_it_is_asked_for_and_stays_so_on_the_next_page(
     visit, built_book
 ):

@@ -24,12 +24,13 @@ def test_formulas_are_typeset(opened):
     assert not [sign for sign in ("$", r"\(", r"\[", r"\begin") if sign in prose]
 
 
-def test_the_keyboard_reaches_a_formula_that_scrolls(visit, built_book):
+@pytest.mark.parametrize("name", ["one_example", "paper"])  # with figures, and without
+def test_the_keyboard_reaches_a_formula_that_scrolls(visit, built_book, name):
     scrolls = (
         "() => [...document.querySelectorAll('div.math, div.math mjx-container')]"
         ".filter(e => e.scrollWidth > e.clientWidth).map(e => e.tabIndex)"
     )
-    with visit(built_book.as_uri(), "one_example") as v:
+    with visit(built_book.as_uri(), name) as v:
         v.page.wait_for_selector("div.math mjx-container")
         assert v.page.evaluate(scrolls) == []
         assert not v.page.query_selector("div.math[tabindex], div.math [tabindex]")

@@ -1,5 +1,7 @@
 """A page on paper: light, without controls, the answers at its end."""
 
+import pytest
+
 from tests.book.pages.conftest import INK
 
 
@@ -14,6 +16,18 @@ def test_print_is_light_and_without_controls(visit, built_book, explored):
         assert not root.query_selector(".ln-controls").is_visible()
         v.page.evaluate("dispatchEvent(new Event('afterprint'))")
         assert v.page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+@pytest.mark.parametrize("name", ["paper", "about"])
+def test_a_page_without_a_figure_is_light_on_paper_too(visit, built_book, name):
+    theme = "document.documentElement.dataset.theme"
+    with visit(built_book.as_uri(), name, color_scheme="dark") as v:
+        assert v.page.locator(".ln-explorer").count() == 0
+        seen = []
+        for event in ("resize", "beforeprint", "afterprint"):
+            v.page.evaluate("name => dispatchEvent(new Event(name))", event)
+            seen.append(v.page.evaluate(theme))
+        assert seen == ["dark", "light", "dark"]
 
 
 def test_answers_stand_at_the_end_of_a_printed_chapter(visit, built_book):

@@ -5,7 +5,7 @@ window.lnNumbers ??= (() => {
   const GAP = " \u00a0\u2009\u202f";
   const whole = (source) => new RegExp(`^[+-]?(?:${source})$`, "i");
   const grouped = (by) => `[1-9][0-9]{0,2}([${by}])[0-9]{3}(?:\\1[0-9]{3})*`;
-  const POINT = whole(`(?:[0-9]+\\.?[0-9]*|\\.[0-9]+)(?:e[+-]?[0-9]+)?|${grouped(`,${GAP}`)}(?:\\.[0-9]*)?`);
+  const POINT = whole(`(?:[0-9]+(?:\\.[0-9]*)?|\\.[0-9]+)(?:e[+-]?[0-9]+)?|${grouped(`,${GAP}`)}(?:\\.[0-9]*)?`);
   const COMMA = whole(`[0-9]*,[0-9]+(?:e[+-]?[0-9]+)?|[0-9]+,|${grouped(GAP)},[0-9]*`);
 
   // What groups is left out, the point is a point; nothing if it is no number so.

@@ -19,7 +19,7 @@ EDGE += "\u2028\u2029\u202f\u205f\u3000\ufeff"
 SIGNS = re.compile("[−–]")
 # With a decimal point, and with a decimal comma; a number of three digits after each comma is both.
 POINT = re.compile(
-    rf"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?"
+    rf"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?"
     rf"|[1-9][0-9]{{0,2}}([,{GAP}])[0-9]{{3}}(?:\1[0-9]{{3}})*(?:\.[0-9]*)?)",
     re.IGNORECASE,
 )

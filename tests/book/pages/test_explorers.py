@@ -5,7 +5,7 @@ import random
 import pytest
 
 from lnbook.show.explorer import page as written
-from lnbook.show.explorer import still
+from lnbook.show.explorer.axes import axes
 from tests.book.pages.conftest import assert_drawn, index, jump, move, said, seen, stops, wait_drawn
 
 
@@ -85,7 +85,7 @@ def test_a_still_has_the_axes_that_plotly_gives_the_figure(opened, payloads, cha
         for panel, shown in zip(
             states[index(root)]["panels"], root.query_selector_all(".ln-panel"), strict=True
         ):
-            for letter, axis in still.axes(panel).items():
+            for letter, axis in axes(panel).items():
                 low, high = shown.evaluate("(e, a) => e._fullLayout[a].range", letter)
                 room = (
                     0.13 * abs(high - low)

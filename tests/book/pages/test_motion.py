@@ -26,6 +26,35 @@ def test_a_figure_moves_to_the_next_unless_less_motion_is_asked_for(visit, built
             assert_drawn(root, payloads("start")[0])
 
 
+def test_only_the_panels_that_change_are_drawn_again_and_all_in_another_look(visit, built_book):
+    """The choice at the start page changes two pictures of three; dark changes all of them."""
+    count = """root => [...root.querySelectorAll(".ln-panel")].forEach((panel) => {
+      panel.lnDrawn = 0;
+      panel.on("plotly_afterplot", () => panel.lnDrawn++);
+    })"""
+    drawn = "root => [...root.querySelectorAll('.ln-panel')].map(p => p.lnDrawn > 0)"
+    shown = "root => [...root.querySelectorAll('.ln-panel')].map(p => JSON.stringify(p.data))"
+    with visit(built_book.as_uri(), "start", reduced_motion="reduce", color_scheme="light") as v:
+        root = v.explorers()[0]
+        stays = set()
+        for theme in ("light", "dark"):
+            root.evaluate(count)
+            for control in root.query_selector_all("input, select"):
+                root.evaluate("r => r.querySelectorAll('.ln-panel').forEach(p => p.lnDrawn = 0)")
+                before = root.evaluate(shown)
+                move(v.page, root, control, stops(control)[-1])
+                changed = [a != b for a, b in zip(before, root.evaluate(shown), strict=True)]
+                assert root.evaluate(drawn) == changed
+                stays |= set(changed)
+            root.evaluate("r => r.querySelectorAll('.ln-panel').forEach(p => p.lnDrawn = 0)")
+            other = "dark" if theme == "light" else "light"
+            v.page.evaluate("t => { document.documentElement.dataset.theme = t }", other)
+            v.page.wait_for_function(f"r => ({drawn})(r).every(Boolean)", arg=root)
+            for control in root.query_selector_all("input, select"):
+                move(v.page, root, control, 0)
+        assert stays == {True, False}
+
+
 def test_every_play_button_runs_to_the_end(opened, payloads, chapter):
     opened.page.emulate_media(reduced_motion="no-preference")
     for root, states in zip(opened.explorers(), payloads(chapter), strict=True):

@@ -6,7 +6,8 @@ import plotly.graph_objects as go
 import pytest
 
 from lnbook.show.explorer import page
-from lnbook.show.explorer.still import SIDE, axes, still
+from lnbook.show.explorer.axes import axes
+from lnbook.show.explorer.still import SIDE, still
 
 
 def drawn(figure):

@@ -101,7 +101,7 @@ def body(shown: Sequence[Panel]) -> str:
     """Return the panels side by side."""
     figures = "".join(
         f"<figure>{p.flow.draw(portrait=True)}<figcaption><b>{html.escape(p.title)}</b>"
-        f"<span>{marked(f'${p.formula}$')}</span></figcaption></figure>"
+        f"<span>{marked(f'${p.formula}$').replace('(', '(<wbr/>')}</span></figcaption></figure>"
         for p in shown
     )
     return f'<div class="lnd-panels">{figures}</div><p class="lnd-said">{describe(shown)}</p>'

@@ -5,7 +5,7 @@
   const HOME = document.currentScript.src.replace(/[^/]*\/[^/]*$/, ""); // where all widgets lie
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
   const STEP = 400; // ms between two states while playing
-  const MORPH = 200; // ms in which a figure becomes the next
+  const MORPH = 200, FRAME = 16; // ms in which a figure becomes the next, by frames
   const REACH = 400; // pixels beyond the window in which a figure is drawn
 
   const load = (name) => new Promise((done, fail) => {
@@ -76,13 +76,18 @@
     };
   }
 
-  /* A figure comes in the colors of a light page; a dark one has another for each. */
+  /* A figure comes in the colors of a light page; a dark one has another for each. What stands in
+     several states is dyed once, so that it stays the same object and is not drawn again. */
+  let swap = "", ready = new WeakMap();
   function dyed(panel) {
     const pairs = getComputedStyle(document.documentElement).getPropertyValue("--ln-swap");
+    if (pairs !== swap) [swap, ready] = [pairs, new WeakMap()];
+    if (ready.has(panel)) return ready.get(panel);
     const dyes = new Map([...pairs.matchAll(/([^\s"=]+)=([^\s"]+)/g)].map(([, a, b]) => [a, b]));
-    if (!dyes.size) return panel;
-    return JSON.parse(JSON.stringify(panel).replace(/#[0-9a-f]{6}\b|rgba\([\d,]+(?=,)/g,
-      (color) => dyes.get(color) ?? color));
+    const found = !dyes.size ? panel : JSON.parse(JSON.stringify(panel).replace(
+      /#[0-9a-f]{6}\b|rgba\([\d,]+(?=,)/g, (color) => dyes.get(color) ?? color));
+    ready.set(panel, found);
+    return found;
   }
 
   /* The address names each explorer that was moved, the last one first, with its controls:
@@ -160,6 +165,7 @@
     const shrunk = () => Number(getComputedStyle(panels[0]).getPropertyValue("--ln-now"));
     let drawnAt = 1;
     let shown = null, round = 0, asked = 0; // what is drawn, the redraw under way, the last move
+    let drawn = [], drawnAs; // the panels that need no redraw, and the look and size they have
     async function draw() {
       const mine = ++round, begin = performance.now();
       const i = inputs.reduce((n, el, k) => n * sizes[k] + Number(el.value), 0);
@@ -168,11 +174,15 @@
       if (numbers.open) tabulate(numbers.lastElementChild, goal);
       const look = template(), from = shown;
       drawnAt = shrunk();
+      const as = JSON.stringify([look, drawnAt]);
+      if (as !== drawnAs) [drawn, drawnAs] = [[], as];
       const still = calm.matches || !from || begin - asked < MORPH;
       asked = begin;
-      for (let part = still ? 1 : 0; ;) {
+      for (let part = still ? 1 : FRAME / MORPH; ;) {
         shown = part < 1 ? between(from, goal, part * (2 - part)) : goal;
-        await Promise.all(shown.map(({ title, data, layout }, k) => {
+        await Promise.all(shown.map((panel, k) => {
+          if (panel === drawn[k]) return null;
+          const { title, data, layout } = drawn[k] = panel;
           titles[k].textContent = title;
           panels[k].querySelector(".ln-still")?.remove();
           return Plotly.react(panels[k], data.map((trace) => ({ ...trace })),
@@ -187,11 +197,18 @@
       }
       if (mine === round) root.dataset.state = i;
     }
-    let waiting = false;
+    /* At once, and what comes before the next frame together in that frame. */
+    let waiting = false, due = false;
+    const go = () => {
+      if (!due) return waiting = false;
+      due = false;
+      draw().catch(failed(root));
+      requestAnimationFrame(go);
+    };
     const later = () => {
-      if (waiting) return;
+      due = true;
+      if (!waiting) queueMicrotask(go);
       waiting = true;
-      requestAnimationFrame(() => { waiting = false; draw().catch(failed(root)); });
     };
     const say = (el) => {
       if (el.type !== "range") return;

@@ -2,7 +2,7 @@
 const lnPlayground = (() => {
   "use strict";
   const MEASURE = 250; // ms between two measurements on the held-out examples while it runs
-  const BUDGET = 60, SHORT = 20; // ms of training for one answer: in a Worker, in the page itself
+  const BUDGET = 100, SHORT = 20; // ms of training for one answer: in a Worker, in the page itself
   const SPEAK = 3000; // ms between two sentences of the status while it runs
   const GOAL = 0.2; // an error below it: the network has learned
   const EXPLODED = 100; // the size of the last hidden layer

@@ -1,4 +1,4 @@
-"""The commands: ``python -m lnlib replay``, one for each experiment, ``data``, ``bench``."""
+"""The commands: ``python -m lnlib replay``, ``table``, ``data``, ``bench``."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import re
 import signal
 import sys
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from lnlib import experiments
+from lnlib.data import NAMES
 from lnlib.runs import settings
 from lnlib.runs.experiment import Experiment
 
@@ -32,7 +34,8 @@ def main(arguments: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     chosen = _parser(arguments).parse_args(arguments)
     try:
-        return {"replay": _replay, "data": _data, "bench": _bench}[chosen.command](chosen)
+        commands = {"replay": _replay, "table": _table, "data": _data, "bench": _bench}
+        return commands[chosen.command](chosen)
     except (ValueError, OSError, RuntimeError) as error:
         print(f"lnlib {chosen.command}: {_as_typed(str(error))}", file=sys.stderr)
         return 1
@@ -76,16 +79,21 @@ class _Parser(argparse.ArgumentParser):
 def _parser(arguments: list[str]) -> argparse.ArgumentParser:
     parser = _Parser(prog="python -m lnlib", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    replay = commands.add_parser("replay", help="run section 6.6 again, or an experiment of ours")
+    replay = commands.add_parser(
+        "replay", help="run section 6.1 or 6.6 again, or an experiment of ours"
+    )
     if "replay" in arguments:
         kinds = replay.add_subparsers(dest="experiment", required=True)
         for name in experiments.names():
             _add_experiment(kinds, experiments.find(name), whole=name in arguments)
         what = "all the runs that the book has, and none that is recorded in --out"
         _add_place(kinds.add_parser(BOOK, help=what, description=f"Record {what}."))
+    table = commands.add_parser("table", help="say what recorded runs come to")
+    table.add_argument("experiment", choices=experiments.names())
+    table.add_argument("--runs", help="folder of the records (default: the book's own)")
     data = commands.add_parser("data", help="download and verify a data set, or name where it is")
-    data.add_argument("name", choices=["digits", "mnist"])
-    data.add_argument("--folder", help="where MNIST is, or is to be downloaded to")
+    data.add_argument("name", choices=NAMES)
+    data.add_argument("--folder", help="where it is, or is to be downloaded to")
     bench = commands.add_parser("bench", help="measure speed beside what you would pick instead")
     bench.add_argument(
         "--keep",
@@ -244,12 +252,27 @@ def _replay(chosen: argparse.Namespace) -> int:
     return 0
 
 
-def _data(chosen: argparse.Namespace) -> int:
-    from lnlib import data
+def _table(chosen: argparse.Namespace) -> int:
+    from lnlib.runs import record, table
 
-    if chosen.folder is not None and chosen.name != "mnist":
+    where = record.folder() if chosen.runs is None else Path(chosen.runs)
+    records = record.read_all(chosen.experiment, where)
+    if not records:
         raise ValueError(
-            f"--folder is where MNIST lies, and {chosen.name} come with scikit-learn; leave it out"
+            f"--runs must be a folder with records of {chosen.experiment}, got {str(where)!r} "
+            f"without; python -m lnlib replay {chosen.experiment} makes them"
+        )
+    print(table.text(experiments.find(chosen.experiment), records))
+    return 0
+
+
+def _data(chosen: argparse.Namespace) -> int:
+    module = import_module(f"lnlib.data.{chosen.name}")
+    fetched = hasattr(module, "fetch")
+    if chosen.folder is not None and not fetched:
+        raise ValueError(
+            f"--folder is where a download lies, and {chosen.name} come with scikit-learn; leave "
+            "it out"
         )
     if chosen.folder is not None:
         try:
@@ -261,17 +284,10 @@ def _data(chosen: argparse.Namespace) -> int:
             raise ValueError(
                 f"--folder must be a folder, got {chosen.folder!r} ({why}); name another"
             ) from error
-    if chosen.name == "mnist":
-        from lnlib.data import mnist
-
-        print(f"MNIST lies in {mnist.fetch(chosen.folder)}")
-        loaded = mnist.load(chosen.folder)
-    else:
-        loaded = data.load(chosen.name)
-    print(
-        f"{loaded.name}: {len(loaded.x_train):,} training and {len(loaded.x_test):,} test cases of "
-        f"{loaded.x_train.shape[1]} features, SHA-256 {loaded.sha256}"
-    )
+    if fetched:
+        print(f"{chosen.name} lies in {module.fetch(chosen.folder)}")
+    loaded = module.load(*([chosen.folder] if fetched else []))
+    print(f"{loaded.name}: {loaded}, SHA-256 {loaded.sha256}")
     return 0
 
 

@@ -28,10 +28,11 @@ MAY_IMPORT = {
     "invariance": {"norm", "cells", "data"},
     "fisher": {"norm", "cells", "data"},
     "transformer": {"norm"},
+    "analysis": {"norm", "cells", "numerics", "compare", "invariance", "fisher", "data"},
     "nn": set(),
     "data": {"_files"},
     "runs": {"_files"},
-    "experiments": {"nn", "data", "runs"},
+    "experiments": {"nn", "data", "runs", "compare"},
 }
 NUMPY_ALONE = ("norm", "cells", "transformer", "numerics", "compare")
 TRAINS = ("nn", "runs", "experiments")  # and may import torch

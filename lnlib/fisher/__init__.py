@@ -6,6 +6,15 @@ its matrix and a vector alone, from which :func:`largest_eigenvalues` and :func:
 """
 
 from lnlib.fisher.glm import FAMILIES, GLM, NORMS
-from lnlib.fisher.mlp import MLP, Dense, largest_eigenvalues, trace
+from lnlib.fisher.mlp import MLP, Dense, largest_eigenvalues, trace, trace_estimates
 
-__all__ = ["FAMILIES", "GLM", "MLP", "NORMS", "Dense", "largest_eigenvalues", "trace"]
+__all__ = [
+    "FAMILIES",
+    "GLM",
+    "MLP",
+    "NORMS",
+    "Dense",
+    "largest_eigenvalues",
+    "trace",
+    "trace_estimates",
+]

@@ -244,6 +244,27 @@ def largest_eigenvalues(
     return np.sort(values)[::-1]
 
 
+def trace_estimates(
+    product: Callable[[np.ndarray], np.ndarray],
+    size: int,
+    samples: int,
+    *,
+    rng: np.random.Generator | None = None,
+) -> Iterator[float]:
+    """Yield ``z . F z`` for vectors ``z`` of random signs, which average to the trace.
+
+    Args:
+        product: Returns the matrix times a vector.
+        size: Rows of the matrix.
+        samples: Vectors to draw.
+        rng: Draws them; seed 0 if ``None``.
+    """
+    rng = np.random.default_rng(0) if rng is None else rng
+    for _ in range(samples):
+        z = rng.choice([-1.0, 1.0], size=size)
+        yield float(z @ product(z))
+
+
 def trace(
     product: Callable[[np.ndarray], np.ndarray],
     size: int,
@@ -253,7 +274,7 @@ def trace(
 ) -> tuple[float, float]:
     """Return the trace of a matrix that is known by its products, and its standard error.
 
-    By Hutchinson's method: the mean of ``z . F z`` over vectors ``z`` of random signs.
+    By Hutchinson's method: the mean of :func:`trace_estimates`.
 
     Args:
         product: Returns the matrix times a vector.
@@ -273,9 +294,5 @@ def trace(
         raise ValueError(
             f"trace: samples must be at least 2, got {samples}; one leaves no standard error"
         )
-    rng = np.random.default_rng(0) if rng is None else rng
-    found = []
-    for _ in range(samples):
-        z = rng.choice([-1.0, 1.0], size=size)
-        found.append(z @ product(z))
+    found = list(trace_estimates(product, size, samples, rng=rng))
     return float(np.mean(found)), float(np.std(found, ddof=1) / np.sqrt(samples))

@@ -66,6 +66,8 @@ class Experiment:
         steps: Ways to compute an update, the readable one first; none where there is one alone.
         grids: The runs that the book has.
         threads: Of the CPU, with which the book's runs are recorded. ``None`` is PyTorch's choice.
+        table: From records to the text that tells what they come to. ``None`` is a row for each
+            kind of run, with the measure that heads the progress bar.
     """
 
     name: str
@@ -87,6 +89,7 @@ class Experiment:
     steps: tuple[str, ...] = ()
     grids: Sequence[Grid] = ()
     threads: int | None = None
+    table: Callable[[Sequence[dict[str, Any]]], str] | None = None
 
     def __post_init__(self) -> None:
         """Refuse a description that the engine cannot work with."""

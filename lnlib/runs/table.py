@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from lnlib.runs.experiment import Experiment
+
 
 def table(
     records: Sequence[dict[str, Any]], by: Sequence[str], measures: Sequence[str]
@@ -42,3 +44,26 @@ def table(
             row[name] = (float(ends.mean()), float(ends.min()), float(ends.max()))
         rows.append(row)
     return rows
+
+
+def text(experiment: Experiment, records: Sequence[dict[str, Any]]) -> str:
+    """Return what records come to, as the experiment tells it: by default a row for each kind.
+
+    Args:
+        experiment: Whose records they are.
+        records: As :func:`lnlib.runs.record.read_all` returns them, at least one.
+    """
+    if experiment.table is not None:
+        return experiment.table(records)
+    names = records[0]["settings"]
+    by = [n for n in names if len({str(run["settings"].get(n)) for run in records}) > 1]
+    head, unit = experiment.head, experiment.unit(experiment.head)
+    titles = [*by, "seeds", f"{head} ({unit})", "lowest to highest"]
+    lines = [titles] + [
+        [*(str(row[n]) for n in by), str(row["seeds"]), f"{mean:.4g}", f"{low:.4g} to {high:.4g}"]
+        for row in table(records, by, [head])
+        for mean, low, high in [row[head]]
+    ]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    padded = (map(str.ljust, line, widths) for line in lines)
+    return "\n".join("  ".join(line).rstrip() for line in padded)

@@ -152,7 +152,12 @@ def test_every_number_in_the_prose_is_computed_in_its_section(lesson):
 
 def test_cells_are_short(notebook):
     for cell in code(notebook):
-        lines = [line for line in cell.source.splitlines() if line.strip()]
+        imports = ("import ", "from ")
+        lines = [
+            line
+            for line in cell.source.splitlines()
+            if line.strip() and not line.startswith(imports)
+        ]
         # An explorer's call may list its controls; anything else longer belongs in lnlib.
         limit = 20 if re.search(r"Explorer\(|LiveRun\(", cell.source) or hidden(cell) else 12
         if cell.source.startswith("Quiz("):  # prose in Python's brackets

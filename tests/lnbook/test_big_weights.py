@@ -7,9 +7,11 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from lnbook.big_weights import figures
+from lnbook.big_weights import circle, figures, same_step, training
+from lnbook.big_weights import gain as gains
 from lnbook.show import Explorer, choice, slider
 from lnbook.show.plots import NORMS
+from lnlib.analysis.learning_rate import spiral
 from lnlib.runs import record
 
 EXACT = 1e-12
@@ -55,7 +57,7 @@ def test_a_step_and_the_scaling_move_the_outputs_as_in_pytorch(norm, whose, scal
     rows = 1 if whose == "one" else UNITS
     drawn = np.random.default_rng(5).normal(size=(UNITS, INPUTS))[:rows]
     step = torch.zeros_like(W)
-    step[:rows] = torch.tensor(drawn / np.linalg.norm(drawn) * figures.STEP)
+    step[:rows] = torch.tensor(drawn / np.linalg.norm(drawn) * same_step.STEP)
     before, after = outputs(norm, W, b, x), outputs(norm, W + step, b, x)
     assert figures.step(norm, scale, whose) == pytest.approx(
         (after - before).square().mean().sqrt().item(), rel=1e-9
@@ -66,9 +68,9 @@ def test_a_step_and_the_scaling_move_the_outputs_as_in_pytorch(norm, whose, scal
 
 
 def test_the_lines_are_steps_and_scalings():
-    steps, scalings = map(lines, figures.draw_step(2, "all"))
+    steps, scalings = map(lines, same_step.draw_step(2, "all"))
     assert list(steps) == list(scalings) == [look[0] for look in NORMS.values()]
-    at = np.array(figures.draw_step(2, "all")[0].data[0].x)
+    at = np.array(same_step.draw_step(2, "all")[0].data[0].x)
     i = int(np.argmin(np.abs(at - 2)))
     for norm, (label, *_) in NORMS.items():
         assert steps[label][i] == pytest.approx(figures.step(norm, 2, "all"), rel=1e-3)
@@ -105,20 +107,10 @@ def test_the_blocks_are_those_of_autograd(norm, whose):
 # The toy.
 
 
-@pytest.mark.parametrize(("length", "rate"), [(0.5, 1.0), (1.0, 0.3), (2.0, 0.1)])
-def test_each_step_stands_at_a_right_angle_and_is_as_long_as_the_rate_says(length, rate):
-    tips, lengths, turns = figures.spiral(length, rate)
-    steps = np.diff(tips, axis=0)
-    np.testing.assert_allclose((steps * tips[:-1]).sum(1), 0, atol=EXACT)
-    np.testing.assert_allclose(np.linalg.norm(steps, axis=1), rate / lengths[:-1])
-    np.testing.assert_allclose(lengths[1:] ** 2, lengths[:-1] ** 2 + (rate / lengths[:-1]) ** 2)
-    np.testing.assert_allclose(np.tan(np.radians(turns)), rate / lengths[:-1] ** 2)
-
-
 def test_the_circle_holds_the_whole_way():
     for length, rate in itertools.product((0.5, 1, 2), (0.1, 0.3, 1)):
-        way, angles = figures.draw_circle(length, rate)
-        tips, _, turns = figures.spiral(length, rate)
+        way, angles = circle.draw_circle(length, rate)
+        tips, _, turns = spiral(length, rate)
         assert np.abs(tips).max() < way.layout.xaxis.range[1]
         np.testing.assert_allclose(angles.data[0].y, turns, atol=0.006)
 
@@ -136,7 +128,7 @@ def test_the_rate_is_the_learning_rate_over_the_squared_length(runs):
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 @pytest.mark.parametrize("layer", [1, 2])
 def test_the_training_lines_are_the_means_of_the_seeds(runs, optimizer, layer):
-    lengths, turns = map(lines, figures.draw_training(runs, optimizer, layer))
+    lengths, turns = map(lines, training.draw_training(runs, optimizer, layer))
     for norm in figures.RUN_NORMS:
         raw = [
             r["curves"]
@@ -150,7 +142,7 @@ def test_the_training_lines_are_the_means_of_the_seeds(runs, optimizer, layer):
 
 def test_the_starts_differ_in_the_length_at_epoch_0(runs):
     for norm in figures.RUN_NORMS:
-        lengths, losses = map(lines, figures.draw_starts(runs, norm))
+        lengths, losses = map(lines, training.draw_starts(runs, norm))
         losses = {name: line for name, line in losses.items() if "edge" not in name}
         first = [line[0] for line in lengths.values()]
         np.testing.assert_allclose(np.array(first) / first[0], [1, 4, 16, 64], rtol=1e-3)
@@ -187,12 +179,12 @@ def test_a_start_is_compared_seed_by_seed_with_its_geometric_mean():
 
 
 def test_the_sentences_count_the_seeds_that_are_recorded():
-    assert figures.describe_starts(few(4), "none").endswith("Means of 4 seeds.")
+    assert training.describe_starts(few(4), "none").endswith("Means of 4 seeds.")
     assert few(2).said == "Means of 2 seeds."
 
 
 def test_the_loss_has_a_band_from_its_lowest_seed_to_its_highest():
-    _, losses = figures.draw_starts(few(2), "batch")
+    _, losses = training.draw_starts(few(2), "batch")
     drawn = lines(losses)
     assert drawn["a quarter, lower edge"][-1] == 2
     assert drawn["a quarter, upper edge"][-1] == 16
@@ -252,38 +244,38 @@ def test_the_printed_formula_differs_for_batch_norm_alone():
 def explorers(runs):
     return [
         Explorer(
-            figures.draw_step,
+            same_step.draw_step,
             {"scale": slider("s", figures.SCALES), "whose": choice("w", figures.WHOSE)},
             title="steps",
-            describe=figures.describe_step,
+            describe=same_step.describe_step,
         ),
         Explorer(
-            figures.draw_circle,
+            circle.draw_circle,
             {"length": slider("l", [0.5, 1, 2]), "rate": slider("r", [0.1, 0.3, 1])},
             title="circle",
-            describe=figures.describe_circle,
+            describe=circle.describe_circle,
         ),
         Explorer(
-            lambda optimizer, layer: figures.draw_training(runs, optimizer, layer),
+            lambda optimizer, layer: training.draw_training(runs, optimizer, layer),
             {"optimizer": choice("o", figures.OPTIMIZERS), "layer": choice("l", [1, 2])},
             title="training",
-            describe=lambda optimizer, layer: figures.describe_training(runs, optimizer, layer),
+            describe=lambda optimizer, layer: training.describe_training(runs, optimizer, layer),
         ),
         Explorer(
-            lambda norm: figures.draw_starts(runs, norm),
+            lambda norm: training.draw_starts(runs, norm),
             {"norm": choice("n", figures.RUN_NORMS)},
             title="starts",
-            describe=lambda norm: figures.describe_starts(runs, norm),
+            describe=lambda norm: training.describe_starts(runs, norm),
         ),
         Explorer(
-            figures.draw_gain,
+            gains.draw_gain,
             {
                 "family": choice("f", figures.FAMILIES),
                 "scaled": choice("s", figures.SCALED),
                 "kind": choice("k", figures.FORMULAS),
             },
             title="gains",
-            describe=figures.describe_gain,
+            describe=gains.describe_gain,
         ),
     ]
 
@@ -318,18 +310,18 @@ def test_every_control_changes_the_figure_and_the_sentence(runs, i):
 
 
 def test_the_sentences_say_what_happens(runs):
-    assert figures.describe_step(1, "one").endswith("move the scale.")
-    said = figures.describe_step(2, "one")
+    assert same_step.describe_step(1, "one").endswith("move the scale.")
+    said = same_step.describe_step(2, "one")
     assert "batch norm 0.50 times as far (0)" in said
     assert "no norm 1.00 times as far (0.70)" in said
-    assert figures.describe_circle(1, 0.3).startswith(
+    assert circle.describe_circle(1, 0.3).startswith(
         "From length 1 at rate 0.3: the first step turns the weights by 16.7 degrees"
     )
-    assert "layer norm from 4.62 to 5.65 (right angles: 5.65)" in figures.describe_training(
+    assert "layer norm from 4.62 to 5.65 (right angles: 5.65)" in training.describe_training(
         runs, "sgd", 1
     )
-    assert "16 times, from 73.9 to 73.9" in figures.describe_starts(runs, "layer")
-    assert "layer norm 0.0057, 0.0057 and 0.0057" in figures.describe_gain(
+    assert "16 times, from 73.9 to 73.9" in training.describe_starts(runs, "layer")
+    assert "layer norm 0.0057, 0.0057 and 0.0057" in gains.describe_gain(
         "gaussian", "inputs", "exact"
     )
 

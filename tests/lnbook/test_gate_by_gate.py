@@ -7,8 +7,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from lnbook.gate_by_gate import figures
+from lnbook.gate_by_gate import at_start, figures, gates, learning, lstm, versions
 from lnbook.show import FAILS, HOLDS, OPEN
+from lnbook.show.plots import GATES
 from lnlib import cells
 
 H, INPUTS = 6, 4
@@ -43,14 +44,14 @@ def in_torch(x, h, params, form):
 
 @pytest.mark.parametrize("form", ["plain", "paper", "per_gate"])
 def test_summed_inputs_are_those_of_pytorch(drawn, form):
-    got = figures.summed_inputs(*drawn, form)
+    got = lstm.summed_inputs(*drawn, form)
     assert np.allclose(got, in_torch(*drawn, form), atol=1e-12)
 
 
 def test_the_gates_drawn_are_those_of_the_cell(drawn):
     x, h, params = drawn
     c = np.linspace(-1, 1, H)
-    i, f, g, o = (np.array(t.y) for t in figures.draw_squash(x, h, params, 1.0)[1].data if t.name)
+    i, f, g, o = (np.array(t.y) for t in gates.draw_squash(x, h, params, 1.0)[1].data if t.name)
     new = f * c + i * g
     h_new, c_new = cells.lstm_step(x[None], (h[None], c[None]), params)
     assert np.allclose(new, c_new[0], atol=1e-12)
@@ -61,18 +62,18 @@ def test_the_gates_drawn_are_those_of_the_cell(drawn):
 
 
 def test_a_point_lies_on_its_curve_and_within_the_axis(drawn):
-    for figure in figures.draw_squash(*drawn, 16.0):
+    for figure in gates.draw_squash(*drawn, 16.0):
         low, high = figure.layout.xaxis.range
         for trace in figure.data:
             if trace.name:
                 assert np.all((low < np.array(trace.x)) & (np.array(trace.x) < high))
         names = [trace.name for trace in figure.data if trace.name]
-        assert names == [name for name, *_ in figures.GATES.values()]
+        assert names == [name for name, *_ in GATES.values()]
 
 
 def test_the_scale_moves_the_gates_without_a_norm_and_not_with(drawn):
     x, h, params = drawn
-    small, large = (figures.draw_squash(x, h, params, s) for s in (1.0, 8.0))
+    small, large = (gates.draw_squash(x, h, params, s) for s in (1.0, 8.0))
     first = [[np.array(fig.data[2].y) for fig in panels] for panels in (small, large)]
     assert np.abs(first[0][0] - first[1][0]).max() > 0.1
     assert np.abs(first[0][1] - first[1][1]).max() < 1e-4  # not 0: eps
@@ -88,8 +89,8 @@ def test_the_sentence_counts_the_flat_gates_by_their_slopes(drawn):
         (slope,) = torch.autograd.grad(squashed.sum(), a)
         steepest = torch.tensor([0.25, 0.25, 1.0, 0.25], dtype=torch.float64)[:, None]
         shares.append(float((slope < 0.2 * steepest).double().mean()))
-    assert figures.shares(x, h, params, 4.0) == shares
-    said = figures.describe_squash(x, h, params, 4.0)
+    assert figures.saturated(x, h, params, 4.0) == shares
+    said = gates.describe_squash(x, h, params, 4.0)
     assert f"{shares[0]:.0%} of the gates" in said
     assert f"{shares[1]:.0%} with layer norm" in said
 
@@ -112,9 +113,9 @@ def test_a_norm_for_each_gate_spreads_all_the_same_and_the_joint_norm_keeps_the_
     same = figures.spreads(x, h, params, 1.0, "paper")
     # Each of the two parts is scaled as a whole, so the ratio of the others stays near what it was.
     assert joint[1] / joint[0] == pytest.approx(factor * same[1] / same[0], rel=0.3)
-    figure = figures.draw_spread(x, h, params, factor)
+    figure = gates.draw_spread(x, h, params, factor)
     assert [trace.y[1] for trace in figure.data] == pytest.approx(joint)
-    assert f"{joint[1] / joint[0]:.2f} times under the paper's" in figures.describe_spread(
+    assert f"{joint[1] / joint[0]:.2f} times under the paper's" in gates.describe_spread(
         x, h, params, factor
     )
 
@@ -122,14 +123,14 @@ def test_a_norm_for_each_gate_spreads_all_the_same_and_the_joint_norm_keeps_the_
 def test_louder_leaves_the_weights_as_they_were(drawn):
     x, h, params = drawn
     before = copy.deepcopy(params)
-    figures.draw_spread(x, h, params, 4.0)
+    gates.draw_spread(x, h, params, 4.0)
     assert all(np.array_equal(params[name], before[name]) for name in params)
 
 
 @pytest.mark.parametrize("start", ["zero", "nonzero"])
-@pytest.mark.parametrize("form", figures.FORMS)
+@pytest.mark.parametrize("form", versions.FORMS)
 def test_outputs_are_those_of_a_loop_in_pytorch(form, start):
-    params, xs, (h, c) = figures.drawn_weights(8)
+    params, xs, (h, c) = versions.drawn_weights(8)
     gain = 2.0
     W_ih, W_hh, xs, h, c = map(torch.tensor, (params["W_ih"], params["W_hh"], xs, h, c))
     if start == "zero":
@@ -150,16 +151,16 @@ def test_outputs_are_those_of_a_loop_in_pytorch(form, start):
 
 def test_every_control_of_the_versions_moves_the_difference():
     start = {"H": 32, "gain": 1, "start": "nonzero"}
-    said = figures.describe_apart(**start)
+    said = versions.describe_apart(**start)
     for other in ({"H": 8}, {"gain": 0.3}, {"start": "zero"}):
-        assert figures.describe_apart(**start | other) != said
+        assert versions.describe_apart(**start | other) != said
     gap = figures.apart(32, 1, "nonzero", "per_gate")
     direct = figures.outputs(32, 1, "nonzero", "per_gate") - figures.outputs(
         32, 1, "nonzero", "paper"
     )
     assert np.array_equal(gap, np.abs(direct).max(axis=1))
     assert f"each gate alone {gap[0]:.2f} and {gap.max():.2f}" in said
-    figure = figures.draw_apart(**start)[0]
+    figure = versions.draw_apart(**start)[0]
     assert np.array_equal(figure.data[1].y, gap)
     assert max(gap) < figure.layout.yaxis.range[1]
 
@@ -218,15 +219,15 @@ def test_gradients_at_the_start_are_those_of_autograd(started, gain, bias):
 
 
 def test_the_start_is_drawn_and_said_as_computed(started):
-    opened, out, slopes = figures.draw_start(started, 0.0, 1.0)
+    opened, out, slopes = at_start.draw_start(started, 0.0, 1.0)
     assert all(len(trace.y) == H for trace in opened.data)
     assert np.ptp(out.data[0].y) < 1e-12
-    assert slopes.data[0].y[0] == figures.FLOOR  # where 0 is drawn
+    assert slopes.data[0].y[0] == at_start.FLOOR  # where 0 is drawn
     assert slopes.data[0].y[5] == pytest.approx(np.linalg.norm(started.at(1.0, 1.0)["W_ih"]))
-    said = figures.describe_start(started, 0.0, 1.0)
+    said = at_start.describe_start(started, 0.0, 1.0)
     assert "all outputs are 0.671, and the gradient has length 0 in W_ih, 0 in W_hh" in said
-    assert figures.describe_start(started, 0.0, 0.0) != said
-    assert figures.describe_start(started, 1.0, 1.0) != said
+    assert at_start.describe_start(started, 0.0, 0.0) != said
+    assert at_start.describe_start(started, 1.0, 1.0) != said
 
 
 def test_parameters_are_fresh_weights_and_learned_norms():
@@ -281,7 +282,7 @@ def lines(figure):
 
 
 def test_a_line_is_the_mean_of_the_seeds_and_its_band_their_range(learned):
-    nll, error = figures.draw_learned(learned, 2.0, "gru", "row")
+    nll, error = learning.draw_learned(learned, 2.0, "gru", "row")
     drawn = lines(error)
     assert drawn["layer norm"].y[-1] == pytest.approx(2.1)
     assert drawn["layer norm, upper edge"].y[-1] == pytest.approx(2.2)
@@ -291,7 +292,7 @@ def test_a_line_is_the_mean_of_the_seeds_and_its_band_their_range(learned):
 
 
 def test_a_number_below_the_axis_is_drawn_at_its_edge():
-    nll, _ = figures.draw_learned(figures.Learned(records(layer=1e-9)), 2.0, "gru", "row")
+    nll, _ = learning.draw_learned(figures.Learned(records(layer=1e-9)), 2.0, "gru", "row")
     low = 10 ** nll.layout.yaxis.range[0]
     assert lines(nll)["layer norm"].y[-1] == pytest.approx(low)
     assert nll.data[-2].y[0] == pytest.approx(low)  # the cursor's point
@@ -300,15 +301,15 @@ def test_a_number_below_the_axis_is_drawn_at_its_edge():
 def test_the_cursor_reads_the_last_point_before_it_and_stops_at_the_end(learned):
     assert learned.at(0.7, "lstm", "row", "layer", "train_nll").tolist() == [0.24] * 3
     assert learned.at(9, "lstm", "row", "layer", "train_nll").tolist() == [0.06] * 3
-    assert figures.draw_learned(learned, 9.0, "lstm", "row")[0].layout.shapes[0].x0 == 2.0
+    assert learning.draw_learned(learned, 9.0, "lstm", "row")[0].layout.shapes[0].x0 == 2.0
 
 
 def test_the_sentence_says_the_means_at_the_cursor(learned):
-    assert figures.describe_learned(learned, 2.0, "lstm", "pixel") == (
+    assert learning.describe_learned(learned, 2.0, "lstm", "pixel") == (
         "Training NLL and test error after 2 epochs: layer norm 0.06 nats and 2.1 %; "
         "no norm 0.09 nats and 3.1 %."
     )
-    assert "after 1 epoch:" in figures.describe_learned(learned, 1.0, "lstm", "pixel")
+    assert "after 1 epoch:" in learning.describe_learned(learned, 1.0, "lstm", "pixel")
 
 
 def test_verdicts_hold_fail_or_stay_undecided_as_the_seeds_say():
@@ -381,10 +382,10 @@ def test_the_race_draws_what_it_is_given():
         {"layer": {"epoch": 0.0, "train_nll": 2.3, "test_error": 0.9}},
         {"layer": {"epoch": 1.0, "train_nll": 0.5, "test_error": 0.1}},
     ]
-    nll, error = figures.draw_race(results, cell="lstm")
+    nll, error = learning.draw_race(results, cell="lstm")
     assert np.array_equal(nll.data[0].y, [2.3, 0.5])
     assert np.allclose(error.data[0].y, [90, 10])
-    assert figures.describe_race(results, cell="lstm") == (
+    assert learning.describe_race(results, cell="lstm") == (
         "After 1 epoch: layer norm 0.500 nats, 10.0% wrong."
     )
-    assert "Press Start" in figures.describe_race([], cell="lstm")
+    assert "Press Start" in learning.describe_race([], cell="lstm")

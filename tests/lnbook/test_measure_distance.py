@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from lnbook.measure_distance import figures
+from lnbook.measure_distance import figures, labels, line, matrix, models, networks, width
 from lnbook.show import Explorer, choice, slider
+from lnlib.fisher import trace_estimates
 
 # float64, identities. Measured 2e-15.
 EXACT = 1e-12
@@ -18,7 +19,7 @@ X = torch.from_numpy(figures.cases())
 
 def natural(norm, theta):
     """The model in PyTorch, from the vector of its parameters."""
-    parts = theta.reshape(figures.UNITS, -1)
+    parts = theta.reshape(models.UNITS, -1)
     a = X @ parts[:, :4].T
     if norm == "none":
         return a + parts[:, 4]
@@ -74,7 +75,7 @@ def test_both_sides_of_eq_8_are_those_of_torch(norm, family):
     for along, step in itertools.product(figures.DIRECTIONS.values(), (-0.4, 0.2)):
         delta = step * figures.direction(norm, family, along)
         assert np.linalg.norm(delta) == pytest.approx(abs(step))
-        kl, quadratic = figures.moved(norm, family, along, step)
+        kl, quadratic = line.moved(norm, family, along, step)
         expected = divergence(norm, family, theta, theta + torch.from_numpy(delta)).item()
         assert kl == pytest.approx(expected, rel=1e-9, abs=EXACT)
         assert quadratic == pytest.approx(delta @ F @ delta / 2, rel=1e-9, abs=EXACT)
@@ -92,10 +93,10 @@ def test_directions_make_weights_longer():
 
 def test_the_line_shows_both_sides_and_their_difference():
     args = {"norm": "layer", "family": "poisson", "along": "random"}
-    line, sizes = figures.draw_line(**args, step=0.4)
-    at = list(line.data[0].x).index(0.4)
-    pair = figures.moved(**args, step=0.4)
-    drawn = [lines(line)[name][at] for name in ("divergence", "quadratic form")]
+    both, sizes = line.draw_line(**args, step=0.4)
+    at = list(both.data[0].x).index(0.4)
+    pair = line.moved(**args, step=0.4)
+    drawn = [lines(both)[name][at] for name in ("divergence", "quadratic form")]
     np.testing.assert_allclose(drawn, pair, atol=1e-5)
     found = lines(sizes)
     at = list(sizes.data[0].x).index(0.4)
@@ -104,20 +105,20 @@ def test_the_line_shows_both_sides_and_their_difference():
 
 def test_where_nothing_moves_the_drawing_says_so():
     args = {"norm": "batch", "family": "bernoulli", "along": "unit", "step": 0.2}
-    _, sizes = figures.draw_line(**args)
+    _, sizes = line.draw_line(**args)
     assert sizes.layout.annotations[0].text == "0 at every step"
     assert np.isnan(np.concatenate(list(lines(sizes).values()))).all()
-    assert "leaves every prediction as it is" in figures.describe_line(**args)
+    assert "leaves every prediction as it is" in line.describe_line(**args)
 
 
 def test_a_line_is_described_by_its_numbers():
-    kl, quadratic = figures.moved("layer", "bernoulli", "random", 0.4)
-    said = figures.describe_line("layer", "bernoulli", "random", 0.4)
+    kl, quadratic = line.moved("layer", "bernoulli", "random", 0.4)
+    said = line.describe_line("layer", "bernoulli", "random", 0.4)
     assert f"{kl:.3g} nats" in said
     assert f"says {quadratic:.3g}" in said
     halved = figures.remainder("layer", "bernoulli", "random", 0.2)
     assert f"by {abs(kl - quadratic) / halved:.1f}." in said
-    assert "the two are equal" in figures.describe_line("none", "gaussian", "random", 0.4)
+    assert "the two are equal" in line.describe_line("none", "gaussian", "random", 0.4)
 
 
 @each
@@ -133,9 +134,9 @@ def test_flat_directions_are_the_invariances(norm, family):
 def test_eq_13_misses_something_under_layer_norm_alone(norm, family):
     exact, paper = (figures.matrix(norm, family, kind) for kind in ("exact", "paper"))
     gap = np.sqrt(((exact - paper) ** 2).sum() / (exact**2).sum())
-    assert figures.share(norm, family) == pytest.approx(gap, abs=EXACT)
+    assert matrix.share(norm, family) == pytest.approx(gap, abs=EXACT)
     assert (gap > 0.5) == (norm == "layer")
-    said = figures.describe_matrix(norm, family, "exact")
+    said = matrix.describe_matrix(norm, family, "exact")
     assert (f"misses {gap:.0%}" in said) == (norm == "layer")
 
 
@@ -143,12 +144,12 @@ def test_the_share_of_the_diagonal_blocks_is_theirs():
     pair = [figures.matrix("layer", "gaussian", kind) for kind in ("exact", "paper")]
     exact, paper = ([F[k : k + 6, k : k + 6] for k in (0, 6, 12)] for F in pair)
     gap = np.linalg.norm(np.subtract(exact, paper)) / np.linalg.norm(exact)
-    assert figures.share("layer", "gaussian", own=True) == pytest.approx(gap)
+    assert matrix.share("layer", "gaussian", own=True) == pytest.approx(gap)
 
 
 @pytest.mark.parametrize("kind", figures.SHOWN.values())
 def test_the_matrix_is_drawn_number_by_number(kind):
-    heat, spectrum = figures.draw_matrix("layer", "categorical", kind)
+    heat, spectrum = matrix.draw_matrix("layer", "categorical", kind)
     F = figures.matrix("layer", "categorical", kind)
     np.testing.assert_allclose(np.array(heat.data[0].z), F, rtol=0.06, atol=EXACT)
     assert heat.data[0].x[5] == "gain of unit 1"
@@ -160,10 +161,10 @@ def test_the_matrix_is_drawn_number_by_number(kind):
 def test_widths_show_what_eq_13_misses():
     model, cases = figures.wide(3, "bernoulli")
     exact, paper = model.fisher(cases), model.fisher(cases, "paper")
-    found = lines(figures.draw_widths("bernoulli"))
+    found = lines(width.draw_widths("bernoulli"))
     expected = np.linalg.norm(exact - paper) / np.linalg.norm(exact)
     assert found["whole matrix"][0] == pytest.approx(expected, abs=1e-4)
-    assert f"from {expected:.0%} to" in figures.describe_widths("bernoulli")
+    assert f"from {expected:.0%} to" in width.describe_widths("bernoulli")
 
 
 def test_labels_of_the_data_come_from_where_they_are_said_to():
@@ -193,54 +194,54 @@ def test_errors_of_drawn_labels_are_about_their_standard_error():
 
 
 def test_labels_are_drawn_and_described():
-    errors, numbers = figures.draw_labels("other", 100)
+    errors, numbers = labels.draw_labels("other", 100)
     at = figures.SAMPLES.index(100)
     gap = figures.error(figures.empirical("other", 100))
     assert lines(errors)["empirical"][at] == pytest.approx(gap, rel=0.01)
-    assert f"empirical matrix {gap:.1%}" in figures.describe_labels("other", 100)
+    assert f"empirical matrix {gap:.1%}" in labels.describe_labels("other", 100)
     F = figures.sampled(100)[0]
     np.testing.assert_allclose(lines(numbers)["sampled"], F[np.triu_indices(18)], atol=6e-4)
 
 
 def test_a_trace_is_drawn_with_its_error():
     A = np.diag([1.0, 2.0, 4.0]) + 0.5
-    found = list(figures.estimates(lambda v: A @ v, 3, 50))
-    mean, errors = figures.running(found)
+    found = list(trace_estimates(lambda v: A @ v, 3, 50))
+    mean, errors = networks.running(found)
     assert mean[-1] == pytest.approx(np.mean(found))
     assert errors[-1] == pytest.approx(np.std(found, ddof=1) / np.sqrt(50))
     assert abs(mean[-1] - np.trace(A)) < 4 * errors[-1]
-    drawn = lines(figures.draw_trace({"layer": A}, found, "layer"))
+    drawn = lines(networks.draw_trace({"layer": A}, found, "layer"))
     assert drawn["estimate"][-1] == pytest.approx(mean[-1], rel=1e-3)
-    said = figures.describe_trace({"layer": A}, found, "layer")
+    said = networks.describe_trace({"layer": A}, found, "layer")
     assert f"give {mean[-1]:.1f} with a standard error of {errors[-1]:.1f}" in said
-    assert "One vector" in figures.describe_trace({"layer": A}, found[:1], "layer")
-    assert figures.draw_trace({"layer": A}, found[:1], "layer").data[1].y == (
+    assert "One vector" in networks.describe_trace({"layer": A}, found[:1], "layer")
+    assert networks.draw_trace({"layer": A}, found[:1], "layer").data[1].y == (
         float(f"{found[0]:.4g}"),
     )
 
 
 def test_spectra_are_drawn_and_described():
     spectra = {"none": {0: np.array([2.0, 1.0])}, "layer": {0: np.array([5.0, 3.0])}}
-    drawn = lines(figures.draw_spectra(spectra, 0))
+    drawn = lines(networks.draw_spectra(spectra, 0))
     assert list(drawn["layer norm"]) == [5, 3]
-    said = figures.describe_spectra(spectra, 0)
+    said = networks.describe_spectra(spectra, 0)
     assert "2 with no norm and 5 with layer norm" in said
 
 
 EXPLORERS = {
     "line": (
-        figures.draw_line,
-        figures.describe_line,
+        line.draw_line,
+        line.describe_line,
         {
             "norm": choice("Norm", figures.CHOICES),
             "family": choice("Family", figures.FAMILIES),
             "along": choice("Direction", figures.DIRECTIONS),
-            "step": slider("Step", figures.STEPS),
+            "step": slider("Step", [0.05, 0.1, 0.2, 0.4, 0.8]),
         },
     ),
     "matrix": (
-        figures.draw_matrix,
-        figures.describe_matrix,
+        matrix.draw_matrix,
+        matrix.describe_matrix,
         {
             "norm": choice("Norm", figures.CHOICES),
             "family": choice("Family", figures.FAMILIES),
@@ -248,8 +249,8 @@ EXPLORERS = {
         },
     ),
     "labels": (
-        figures.draw_labels,
-        figures.describe_labels,
+        labels.draw_labels,
+        labels.describe_labels,
         {
             "truth": choice("Truth", figures.TRUTHS),
             "draws": slider("Labels", figures.SAMPLES),
@@ -266,13 +267,3 @@ def test_every_control_moves_something(draw, describe, controls):
         for value in control.values[1:]:
             params = explorer.start | {name: value}
             assert [f.to_json() for f in explorer.figures(**params)] != start, (name, value)
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_the_spread_is_over_models_of_which_eq_13_is_exact_but_under_layer_norm(family):
-    for norm in ("none", "batch", "weight"):
-        assert figures.spread(norm, family, draws=5).max() < EXACT
-    found = figures.spread("layer", family, draws=30)
-    assert len(set(found)) == 30
-    assert 0.15 < found.min() < np.median(found) < found.max() < 1
-    assert (figures.spread("layer", family, draws=30, own=True) < found).mean() > 0.9

@@ -30,30 +30,19 @@ def test_every_puzzle_is_in_the_table_once():
 # Eps.
 
 
-@pytest.mark.parametrize("eps", [1e-8, 1e-5, 1e-3])
 @pytest.mark.parametrize("size", figures.SIZES)
-def test_eps_inside_the_root_is_that_of_pytorch(size, eps):
-    x = size * np.random.default_rng(0).normal(size=(3, 6))
-    ours = figures.place_eps(x, "theano", eps)
-    theirs = F.layer_norm(torch.tensor(x), (6,), eps=eps).numpy()
-    np.testing.assert_allclose(ours, theirs, atol=EXACT)
+def test_the_points_have_the_deviation_of_the_curves_and_those_of_pytorch(size):
+    curves, units = (lines(figure) for figure in figures.draw_eps(size, 1e-4))
+    at = round(10 * np.log10(size)) + 60  # of the curves' 61 places
+    for (label, *_), factor in zip(figures.PLACES.values(), (1, *factors(size, 1e-4)), strict=True):
+        assert curves[label][at] == pytest.approx(factor, abs=6e-4)
+        np.testing.assert_allclose(units[label], factor * figures._units(), atol=6e-4)
 
 
-@pytest.mark.parametrize("place", figures.PLACES)
-@pytest.mark.parametrize("size", figures.SIZES)
-def test_the_curve_is_the_deviation_of_what_the_norm_puts_out(place, size):
-    x = np.random.default_rng(1).normal(size=50)
-    x = size * (x - x.mean()) / x.std() + 3 * size
-    y = figures.place_eps(x, place, 1e-5)
-    assert figures.size_after(size, place, 1e-5) == pytest.approx(y.std(), rel=1e-6)
-
-
-def test_eps_outside_is_a_loop_over_rows():
-    x = 1e-4 * np.random.default_rng(2).normal(size=(4, 5))
-    for row, y in zip(x, figures.place_eps(x, "lua", 1e-5), strict=True):
-        mean = sum(row) / 5
-        std = (sum((v - mean) ** 2 for v in row) / 5) ** 0.5
-        np.testing.assert_allclose(y, (row - mean) / (std + 1e-5), rtol=1e-9)
+def factors(size, eps):
+    """What PyTorch makes of the size of numbers, with eps inside the root; and a division."""
+    x = torch.tensor([[-size, size]], dtype=torch.float64)
+    return float(F.layer_norm(x, (2,), eps=eps)[0, 1]), size / (size + eps)
 
 
 # The bias.

@@ -178,31 +178,3 @@ def test_the_race_draws_the_mean_of_the_seeds_in_a_band_from_low_to_high():
 def test_the_race_of_one_seed_has_no_band():
     nll, _ = noise.draw_race([{"batch": points(0.0, [2.3], [0.9])}])
     assert [trace.name for trace in nll.data] == ["batch norm"]
-
-
-def test_steps_are_bars_beside_the_floor():
-    results = [{"plain": 9.0, "floor": 9.0}, {"plain": 3.0, "compiled": 1.0, "floor": 0.5}]
-    figure = noise.draw_steps(results, batch_size=4)
-    (bars,) = figure.data
-    assert list(bars.y) == ["floor: one pass", "compiled", "plain loop"]
-    assert list(bars.x) == [0.5, 1.0, 3.0]
-    said = noise.describe_steps(results)
-    assert "plain loop 3 ms (6.0 times the floor), compiled 1 ms (2.0 times the floor)" in said
-    assert "Press Start" in noise.describe_steps([])
-
-
-def test_the_stored_steps_are_those_of_the_batch_size():
-    def row(what, size, path, ms, instead):
-        return {
-            "what": what, "shape": f"batch size {size}", "path": path, "ms": ms,
-            "instead_ms": instead, "floor_ms": 0.5, "device": "CPU: x", "threads": 2,
-        }  # fmt: skip
-
-    rows = [
-        row("MNIST step, layer", 4, "plain", 2.0, None),
-        row("MNIST step, layer", 4, "compiled", 1.0, 2.0),
-        row("MNIST step, layer", 128, "plain", 9.0, None),
-        row("MNIST step 2,000, layer", 4, "plain", 4.0, None),
-        row("LayerNorm", 4, "plain", 1.0, None),
-    ]
-    assert noise.stored_steps({"rows": rows}, 4) == [{"plain": 2.0, "compiled": 1.0, "floor": 0.5}]

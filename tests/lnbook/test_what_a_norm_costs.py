@@ -5,14 +5,12 @@ import json
 
 import numpy as np
 import pytest
-import torch
-from torch.nn import functional as F
 
 from lnbook.show import Explorer, choice, slider
-from lnbook.what_a_norm_costs import figures
+from lnbook.what_a_norm_costs import devices, figures, recurrence, roofline, steps
+from lnbook.what_a_norm_costs.written import duration
+from lnlib.analysis import costs
 from lnlib.runs import record
-
-EXACT = 1e-12
 
 
 @pytest.fixture(scope="module")
@@ -35,122 +33,34 @@ def table(*rows):
     return {"format": 1, "rows": list(rows), "provenance": {r["device"]: {} for r in rows}}
 
 
-# Arithmetic.
-
-
-def theirs(norm, x, gain, bias):
-    if norm == "rms":
-        return F.rms_norm(x, x.shape[-1:], gain, eps=1.0)
-    if norm == "layer":
-        return F.layer_norm(x, x.shape[-1:], gain, bias, eps=1.0)
-    return F.batch_norm(x, None, None, gain, bias, training=True, eps=1.0)
-
-
-@pytest.mark.parametrize("norm", figures.LOOKS)
-def test_the_counted_formulas_are_those_of_pytorch(norm):
-    rng = np.random.default_rng(0)
-    x, dy = rng.normal(3, 2, size=(2, 7, 5))
-    gain, bias = rng.normal(size=(2, 5))
-    leaves = [torch.tensor(a, requires_grad=True) for a in (x, gain, bias)]
-    y = theirs(norm, *leaves)
-    np.testing.assert_allclose(figures.forward(norm, x, gain, bias), y.detach(), atol=EXACT)
-    y.backward(torch.tensor(dy))
-    axis = 0 if norm == "batch" else 1
-    mean = x.mean(axis, keepdims=True)
-    square = (x**2 if norm == "rms" else (x - mean) ** 2).mean(axis, keepdims=True)
-    found = figures.backward(norm, dy, x, mean, 1 / np.sqrt(square + 1), gain)
-    for ours, leaf in zip(found, leaves, strict=True):
-        if ours is not None:
-            np.testing.assert_allclose(ours, leaf.grad, atol=EXACT)
-    assert (found[2] is None) == (norm == "rms")
-
-
-@pytest.mark.parametrize("norm", figures.LOOKS)
-@pytest.mark.parametrize("which", figures.PASSES)
-@pytest.mark.parametrize(("N", "H"), [(1, 1), (3, 5), (6, 2), (1, 8)])
-def test_the_formula_counts_what_running_counts(norm, which, N, H):
-    assert figures.flops(norm, which, N, H) == figures.count(norm, which, N, H)
-
-
-def test_a_number_counts_each_operation_once():
-    figures.Counted.made = 0
-    values = np.array([figures.Counted(v) for v in (1.0, 2.0, 3.0)])
-    assert float(values.mean()) == 2  # two additions, a division
-    assert float(1 / np.sqrt(values[0] * 4.0 - 3.0)) == 1  # four more
-    assert figures.Counted.made == 7
-
-
-def test_bytes_are_the_arrays_and_little_more():
-    N, H = 1000, 1000
-    for norm, which in itertools.product(figures.LOOKS, figures.PASSES):
-        large = 4 * figures.arrays(norm, which) * N * H
-        assert large < figures.bytes_moved(norm, which, N, H) < 1.003 * large
-        halved = figures.bytes_moved(norm, which, N, H, 2)
-        assert 2 * halved == figures.bytes_moved(norm, which, N, H)
-    # x, y; mean, 1/std; gain, bias.
-    assert figures.bytes_moved("layer", "forward", 3, 5) == 4 * (2 * 15 + 2 * 3 + 2 * 5)
-    # dy, x, dx; mean, 1/std; gain, dgain, dbias.
-    assert figures.bytes_moved("layer", "backward", 3, 5) == 4 * (3 * 15 + 2 * 3 + 3 * 5)
-
-
 # The roofline.
-
-
-def test_the_share_is_that_of_bytes_over_operations_for_many_cases():
-    machine = {"product": 67e12, "other": 67e12, "bytes": 3.35e12, "size": 4}
-    expected = (8 / 3.35e12) / (2 * 1024 / 67e12)
-    assert figures.share(machine, "layer", "forward", 10**6, 1024) == pytest.approx(expected, 1e-3)
 
 
 def test_the_machine_is_the_measured_one(bench):
     machine = figures.machines(bench)["this CPU, float32"]
     copy = bench.one("machine", path="copy", shape="4096×1024")
     product = bench.one("machine", path="matrix product")
-    assert machine["bytes"] == pytest.approx(2 * 4 * 4096 * 1024 / copy["ms"] * 1e3)
-    assert machine["product"] == pytest.approx(2 * 4096 * 1024**2 / product["ms"] * 1e3)
+    assert machine.bandwidth == pytest.approx(2 * 4 * 4096 * 1024 / copy["ms"] * 1e3)
+    assert machine.products == pytest.approx(2 * 4096 * 1024**2 / product["ms"] * 1e3)
 
 
-def machine_rows(*copies):
-    rows = [row("machine", path="copy", bytes=b, ms=ms) for b, ms in copies]
-    return figures.Bench(table(row("machine", path="matrix product", flops=1e9), *rows))
-
-
-def test_arrays_that_a_cache_holds_move_as_fast_as_those_that_were_measured_there():
+@pytest.mark.parametrize("turn", [1, -1])
+def test_the_sentence_knows_the_cache_in_whatever_order_it_was_measured(turn):
     large, small = (8 * 4096 * 1024, 1.0), (8 * 128 * 1000, 0.01)
-    for copies in ((large, small), (small, large)):
-        machine = figures.machines(machine_rows(*copies))["this CPU, float32"]
-        assert machine["bytes"] == pytest.approx(large[0] * 1e3)
-        for shape, (moved, ms) in {
-            (128, 1000): small,
-            (4096, 1023): small,  # between the two: a least time has to be one
-            (4096, 1024): large,
-            (32768, 4096): large,
-        }.items():
-            found = figures.at_size(machine, *shape)["bytes"]
-            assert found == pytest.approx(moved / ms * 1e3), shape
-    gpu = figures.machines(machine_rows(large, small))["H100, float32"]
-    assert figures.at_size(gpu, 1, 1)["bytes"] == 3.35e12
-
-
-def test_share_and_sentence_know_the_cache():
-    copies = (8 * 4096 * 1024, 1.0), (8 * 128 * 1000, 0.01)
-    machines = figures.machines(machine_rows(*copies))
-    machine = machines["this CPU, float32"]
-    moved = figures.bytes_moved("layer", "forward", 32, 1024)
-    cached = copies[1][0] / copies[1][1] * 1e3  # bytes a second
-    expected = figures.seconds(machine | {"bytes": cached}, (0, moved))
-    product = figures.linear("forward", 32, 1024, 4)
-    assert figures.share(machine, "layer", "forward", 32, 1024) == pytest.approx(
-        expected / max(product[0] / machine["product"], product[1] / cached)
-    )
-    said = figures.describe_roofline(machines, "this CPU, float32", "forward", 32, 1024)
-    assert f"takes at least {figures._time(1e3 * expected)}" in said
+    rows = [row("machine", path="copy", bytes=b, ms=ms) for b, ms in (large, small)[::turn]]
+    product = row("machine", path="matrix product", flops=1e9)
+    machines = figures.machines(figures.Bench(table(product, *rows)))
+    assert machines["this CPU, float32"].bandwidth == pytest.approx(large[0] * 1e3)
+    moved = costs.bytes_moved("layer", "forward", 32, 1024)
+    expected = moved / (small[0] / small[1])  # ms
+    said = roofline.describe_roofline(machines, "this CPU, float32", "forward", 32, 1024)
+    assert f"takes at least {duration(expected)}" in said
 
 
 def test_no_point_stands_above_the_roof(bench):
     every = figures.machines(bench)
-    for name, which in itertools.product(every, figures.PASSES):
-        roof, *points = figures.draw_roofline(every, name, which, 1024, 1024)[0].data
+    for name, which in itertools.product(every, costs.PASSES):
+        roof, *points = roofline.draw_roofline(every, name, which, 1024, 1024)[0].data
         for point in points:
             top = np.interp(np.log(point.x[0]), np.log(roof.x), np.log(roof.y))
             assert np.log(point.y[0]) <= top + 1e-3
@@ -234,7 +144,7 @@ def test_norms_stand_over_a_copy_and_over_the_plain_formula():
 
 def test_the_bars_are_the_rows(bench):
     for task in figures.tasks(bench).values():
-        figure = figures.draw_recurrence(bench, task, "forward")
+        figure = recurrence.draw_recurrence(bench, task, "forward")
         rows = bench.pick(f"LN-{task[0]} forward", shape=task[1], threads=bench.threads)
         np.testing.assert_allclose(
             figure.data[0].y, [r["ms"] / r["instead_ms"] for r in rows], 2e-3
@@ -268,13 +178,13 @@ def test_a_choice_is_offered_where_paths_compare_and_of_the_machines_own_threads
         "LSTM, 9 steps, H 4": ("LSTM", "9×2×4"),
         "RNN, 9 steps, H 4": ("RNN", "9×2×4"),
     }
-    figure = figures.draw_recurrence(bench, ("LSTM", "9×2×4"), "forward + backward")
+    figure = recurrence.draw_recurrence(bench, ("LSTM", "9×2×4"), "forward + backward")
     assert list(figure.data[0].y) == [0.25 * 7, 0.25 * 8]
     assert [name.split("<br><b>")[0] for name in figure.data[0].x] == [
         "as<br>called",
         "unbound<br>loop",
     ]
-    said = figures.describe_recurrence(bench, ("LSTM", "9×2×4"), "forward + backward")
+    said = recurrence.describe_recurrence(bench, ("LSTM", "9×2×4"), "forward + backward")
     assert "forward + backward, 9×2×4: as called 7 ms (1.75 times); unbound loop 8 ms" in said
 
 
@@ -292,34 +202,35 @@ def test_what_a_user_calls_stands_in_one_table():
     ]
 
 
+# The time of a step.
+
+
+def test_steps_are_bars_beside_the_floor():
+    results = [{"plain": 9.0, "floor": 9.0}, {"plain": 3.0, "compiled": 1.0, "floor": 0.5}]
+    figure = steps.draw_steps(results, batch_size=4)
+    (bars,) = figure.data
+    assert list(bars.y) == ["floor: one pass", "compiled", "plain loop"]
+    assert list(bars.x) == [0.5, 1.0, 3.0]
+    said = steps.describe_steps(results)
+    assert "plain loop 3 ms (6.0 times the floor), compiled 1 ms (2.0 times the floor)" in said
+    assert "Press Start" in steps.describe_steps([])
+
+
+def test_the_stored_steps_are_those_of_the_batch_size_on_the_first_device():
+    size = {"shape": "batch size 4", "floor_ms": 0.5}
+    rows = [
+        row("MNIST step, layer", **size, path="plain", ms=2.0),
+        row("MNIST step, layer", **size, path="compiled", ms=1.0),
+        row("MNIST step, layer", **size, path="graph", ms=0.1, device="GPU: G"),
+        row("MNIST step, layer", **size | {"shape": "batch size 128"}, path="plain", ms=9.0),
+        row("MNIST step 2,000, layer", **size, path="plain", ms=4.0),
+        row("LayerNorm", **size, path="plain", ms=1.0),
+    ]
+    stored = steps.stored_steps(table(*rows), 4)
+    assert stored == [{"plain": 2.0, "compiled": 1.0, "floor": 0.5}]
+
+
 # Devices.
-
-
-def by_rounds(devices, H, network, way):
-    """The exchanges, message by message, for a power of two of devices."""
-    delay, speed = network
-    forward, backward = 4 * (2 * H + 1), 4 * 2 * H
-    time = 0.0
-    if way == "ring":
-        for _ in range(devices - 1):
-            time += delay + forward / speed
-        for _ in range(2 * (devices - 1)):  # sums of a part each, then the parts handed round
-            time += delay + backward / devices / speed
-        return time
-    known = 1
-    while known < devices:
-        time += delay + known * forward / speed
-        time += delay + backward / speed
-        known *= 2
-    return time
-
-
-@pytest.mark.parametrize("way", figures.WAYS)
-@pytest.mark.parametrize("devices", [2, 8, 1024])
-def test_the_formulas_are_the_sum_of_the_messages(way, devices):
-    network = (5e-6, 1e9)
-    expected = by_rounds(devices, 300, network, way)
-    assert figures.exchange_time(devices, 300, network, way) == pytest.approx(expected, rel=1e-12)
 
 
 def test_the_measured_network_is_read_from_a_short_and_a_long_message():
@@ -337,34 +248,34 @@ def explorers(bench):
     machines, networks = figures.machines(bench), figures.networks(bench)
     return [
         Explorer(
-            lambda **state: figures.draw_roofline(machines, **state),
+            lambda **state: roofline.draw_roofline(machines, **state),
             {
                 "machine": choice("m", list(machines)),
-                "which": choice("p", figures.PASSES),
+                "which": choice("p", costs.PASSES),
                 "N": slider("N", figures.CASES, start=1024),
                 "H": slider("H", figures.WIDTHS, start=1024),
             },
             title="roofline",
-            describe=lambda **state: figures.describe_roofline(machines, **state),
+            describe=lambda **state: roofline.describe_roofline(machines, **state),
         ),
         Explorer(
-            lambda **state: figures.draw_recurrence(bench, **state),
+            lambda **state: recurrence.draw_recurrence(bench, **state),
             {
                 "task": choice("t", figures.tasks(bench)),
                 "which": choice("p", ["forward", "forward + backward"]),
             },
             title="recurrence",
-            describe=lambda **state: figures.describe_recurrence(bench, **state),
+            describe=lambda **state: recurrence.describe_recurrence(bench, **state),
         ),
         Explorer(
-            lambda **state: figures.draw_devices(networks, **state),
+            lambda **state: devices.draw_devices(networks, **state),
             {
                 "network": choice("n", list(networks)),
                 "H": slider("H", figures.EXCHANGE_WIDTHS),
                 "devices": slider("P", figures.DEVICES),
             },
             title="devices",
-            describe=lambda **state: figures.describe_devices(networks, **state),
+            describe=lambda **state: devices.describe_devices(networks, **state),
         ),
     ]
 
@@ -403,10 +314,10 @@ def test_every_control_changes_the_figure_and_the_sentence(bench, i):
 
 def test_the_sentences_say_what_happens(bench):
     machines = figures.machines(bench)
-    said = figures.describe_roofline(machines, "H100, bfloat16", "forward", 32_768, 1024)
+    said = roofline.describe_roofline(machines, "H100, bfloat16", "forward", 32_768, 1024)
     assert "layer norm does 1.75 operations for each byte, the machine could do 20" in said
     assert said.endswith("58 % of the product's time.")
-    said = figures.describe_devices({"n": (5e-6, 50e9)}, "n", 1000, 1000)
+    said = devices.describe_devices({"n": (5e-6, 50e9)}, "n", 1000, 1000)
     assert "waits 15 ms a step in a ring, 262 µs by doubling" in said
     assert "receives 8 MB forward" in said
-    assert figures._time(0.00046e-3) == "0.46 ns"
+    assert duration(0.00046e-3) == "0.46 ns"

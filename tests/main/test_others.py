@@ -34,7 +34,7 @@ def kind(experiment):
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        (["data", "digits", "--folder", "x"], "--folder is where MNIST lies, and digits come with"),
+        (["data", "digits", "--folder", "x"], "--folder is where a download lies, and digits come"),
         (["data", "mnist", "--folder", ""], "--folder must be a folder, got '' (an empty name"),
         (["data", "mnist", "--folder", "FILE"], "(it is no folder); name another"),
         (["data", "mnist", "--folder", "FILE/below"], "(Not a directory); name another"),
@@ -77,7 +77,7 @@ def test_data_says_what_there_is_and_where(folder, tmp_path, monkeypatch, capsys
     assert main(["data", "mnist", *(["--folder", folder] if folder else [])]) == 0
     assert asked_for == [folder, folder]
     assert capsys.readouterr().out == (
-        f"MNIST lies in {folder or 'the cache'}\n"
+        f"mnist lies in {folder or 'the cache'}\n"
         f"mnist: 3 training and 1 test cases of 2 features, SHA-256 {'5' * 64}\n"
     )
     assert folder is None or Path(folder).is_dir()
@@ -89,6 +89,24 @@ def test_data_digits_says_its_size(capsys):
     digits = load("digits")
     assert said.startswith("digits: 1,437 training and 360 test cases of 64 features, SHA-256 ")
     assert said.endswith(f"{digits.sha256}\n")
+
+
+def test_the_table_of_the_books_records_needs_no_torch():
+    code = "import sys; from lnlib.__main__ import main; main(['table', 'weights'])\n"
+    code += "print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    title, *rows, loaded = done.stdout.splitlines()
+    assert title.split()[:5] == ["norm", "learning_rate", "optimizer", "scale", "seeds"]
+    assert len(rows) == 15
+    assert "torch" not in loaded.split()
+
+
+def test_a_folder_without_records_has_no_table(tmp_path, refused):
+    said = refused(["table", "order_embeddings", "--runs", str(tmp_path / "gone")])
+    assert said.startswith(
+        "lnlib table: --runs must be a folder with records of order_embeddings, got "
+        f"'{tmp_path}/gone' without; python -m lnlib replay order_embeddings makes them"
+    )
 
 
 @pytest.mark.parametrize("keep", [False, True])
@@ -149,7 +167,14 @@ def test_ctrl_c_ends_with_130_and_one_rank_says_what_is_kept(
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["data"], ["bench"], ["replay"], *(["replay", name] for name in [*EXPERIMENTS, "book"])],
+    [
+        [],
+        ["table"],
+        ["data"],
+        ["bench"],
+        ["replay"],
+        *(["replay", name] for name in [*EXPERIMENTS, "book"]),
+    ],
     ids=" ".join,
 )
 def test_help_needs_no_torch(arguments):

@@ -1,9 +1,11 @@
 """The table of records: what is one kind of run, and what its seeds come to."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from lnlib.runs import record
-from lnlib.runs.table import table
+from lnlib.runs.table import table, text
 
 
 def run(norm, seed, *ends, **settings):
@@ -35,3 +37,17 @@ def test_the_records_of_the_book_make_a_table():
     of = {name: row[name] for name in ("norm", "optimizer", "scale")}
     ends = [r["curves"]["turn_2"][-1] for r in kept if of.items() <= r["settings"].items()]
     assert row["turn_2"] == pytest.approx((sum(ends) / 10, min(ends), max(ends)))
+
+
+def test_as_text_it_has_a_row_for_each_kind_and_the_measure_that_heads_the_bar():
+    runs = [run("layer", 0, 1.0, 4, hidden=8), run("none", 0, 5.0, 12345, hidden=8),
+            run("layer", 3, 2.0, 5, hidden=8)]  # fmt: skip
+    described = SimpleNamespace(table=None, head="rank", unit={"rank": "places"}.get)
+    assert text(described, runs).splitlines() == [
+        "norm   seeds  rank (places)  lowest to highest",
+        "layer  2      4.5            4 to 5",
+        "none   1      1.234e+04      1.234e+04 to 1.234e+04",
+    ]
+    assert text(SimpleNamespace(table=lambda records: f"{len(records)} of them"), runs) == (
+        "3 of them"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -12,6 +13,8 @@ from lnbook.show.picture import Picture
 from lnbook.show.plots import GATES, cursor, label_ends
 from lnbook.show.table import Table
 from lnlib import norm
+from lnlib.analysis.eps import deviation_after
+from lnlib.numerics import variant
 
 # The list.
 
@@ -50,36 +53,18 @@ def overview() -> Table:
 
 # Where eps stands.
 
-#: From the form to label, color, dash, symbol.
+#: From the place of eps to label, color, dash, symbol.
 PLACES = {
-    "paper": ("no eps (paper)", COLORS["gray"], "dot", "x"),
-    "theano": ("inside (Theano)", COLORS["first"], "solid", "circle"),
-    "lua": ("outside (Lua)", COLORS["second"], "dash", "diamond"),
+    "none": ("no eps (paper)", COLORS["gray"], "dot", "x"),
+    "inside": ("inside (Theano)", COLORS["first"], "solid", "circle"),
+    "outside": ("outside (Lua)", COLORS["second"], "dash", "diamond"),
 }
 SIZES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 UNITS = 6
 
 
-def place_eps(x: np.ndarray, place: str, eps: float) -> np.ndarray:
-    """Normalize over the last axis, with eps where one of three sources has it.
-
-    Args:
-        x: Shape ``(..., H)``.
-        place: ``paper``, ``theano`` or ``lua``.
-        eps: Not used by ``paper``.
-    """
-    if place == "lua":
-        std = x.std(-1, keepdims=True)
-        return (x - x.mean(-1, keepdims=True)) / (std + eps)
-    return norm.layer_norm(x, eps=eps if place == "theano" else 0.0)
-
-
-def size_after(size: float | np.ndarray, place: str, eps: float) -> np.ndarray:
-    """Return the deviation after the norm of numbers with the deviation ``size``."""
-    size = np.asarray(size, float)
-    if place == "paper":
-        return np.ones_like(size)
-    return size / (np.sqrt(size**2 + eps) if place == "theano" else size + eps)
+def _switches(place: str, eps: float) -> dict[str, Any]:
+    return {"place": "inside", "eps": 0.0} if place == "none" else {"place": place, "eps": eps}
 
 
 @cache
@@ -95,7 +80,7 @@ def draw_eps(size: float, eps: float) -> list[go.Figure]:
     for place, (label, color, dash, symbol) in PLACES.items():
         curves.add_scatter(
             x=fine,
-            y=size_after(fine, place, eps).round(3),
+            y=deviation_after(fine, **_switches(place, eps)).round(3),
             mode="lines",
             name=label,
             line={"color": color, "dash": dash, "width": 2.5},
@@ -103,7 +88,7 @@ def draw_eps(size: float, eps: float) -> list[go.Figure]:
         )
         units.add_scatter(
             x=np.arange(1, UNITS + 1),
-            y=place_eps(size * _units(), place, eps).round(3),
+            y=variant(size * _units(), **_switches(place, eps)).round(3),
             mode="markers",
             name=label,
             marker={"color": color, "symbol": symbol, "size": 11, "opacity": 0.85},
@@ -134,10 +119,12 @@ def draw_eps(size: float, eps: float) -> list[go.Figure]:
 
 def describe_eps(size: float, eps: float) -> str:
     """Say the three sizes after the norm."""
-    theano, lua = (float(size_after(size, place, eps)) for place in ("theano", "lua"))
+    inside, outside = (
+        float(deviation_after(size, eps=eps, place=place)) for place in ("inside", "outside")
+    )
     return (
         f"With eps {power(eps)}, summed inputs of deviation {power(size)} leave the norm with "
-        f"deviation {theano:.3f} if eps is inside the root, {lua:.3f} if outside, 1 without."
+        f"deviation {inside:.3f} if eps is inside the root, {outside:.3f} if outside, 1 without."
     )
 
 

@@ -1,4 +1,4 @@
-"""Train with four examples at a time, from inside: noise, statistics, a race, a step's time."""
+"""Train with four examples at a time, from inside: noise, statistics, a race."""
 
 from __future__ import annotations
 
@@ -345,76 +345,3 @@ RACE = Picture(
     describe_race,
     alt="Two panels of curves over epochs, training NLL and test error, one curve a norm.",
 )
-
-
-# The time of a step.
-
-#: Ways to take a step: what the reader sees. The floor moves the same bytes and no more.
-STEPS = {
-    "plain": "plain loop",
-    "manual": "gradient by hand",
-    "compiled": "compiled",
-    "graph": "CUDA graph",
-    "floor": "floor: one pass",
-}
-
-
-def draw_steps(results: Sequence[dict[str, float]], **settings: Any) -> go.Figure:
-    """Draw milliseconds a step, each way a bar, the floor last.
-
-    Args:
-        results: As :func:`lnlib.experiments.mnist.live.time_steps` yields them, at least one.
-        **settings: As given to it; they do not change the picture.
-    """
-    ms = results[-1]
-    names = [name for name in STEPS if name in ms][::-1]  # plotly draws from below
-    figure = go.Figure()
-    figure.add_bar(
-        y=[STEPS[name] for name in names],
-        x=[ms[name] for name in names],
-        orientation="h",
-        name="ms a step",
-        marker={"color": [COLORS["gray" if name == "floor" else "layer"] for name in names]},
-        text=[f"{ms[name]:.2g}" for name in names],
-        textposition="outside",
-        hovertemplate="%{y}: %{x:.3g} ms<extra></extra>",
-    )
-    figure.update_layout(
-        title="Milliseconds a step",
-        height=60 + 46 * len(names),
-        xaxis={"range": [0, 1.2 * max(ms.values())], "title": "ms"},
-    )
-    return figure
-
-
-def describe_steps(results: Sequence[dict[str, float]], **settings: Any) -> str:
-    """Say each way's time, and what it is against the floor."""
-    if not results:
-        return "Press Start to time a step on this machine."
-    ms = results[-1]
-    said = [
-        f"{STEPS[name]} {ms[name]:.2g} ms ({ms[name] / ms['floor']:.1f} times the floor)"
-        for name in STEPS
-        if name in ms and name != "floor"
-    ]
-    return f"Medians: {', '.join(said)}; the floor is {ms['floor']:.2g} ms."
-
-
-STEP_TIME = Picture(
-    draw_steps,
-    describe_steps,
-    alt="Bars: milliseconds a step for each way to compute it, and the floor.",
-)
-
-
-def stored_steps(bench: dict[str, Any], batch_size: int) -> list[dict[str, float]]:
-    """Read a step's times out of the stored benchmark, as ``time_steps`` yields them.
-
-    Args:
-        bench: The table of ``book/runs/bench.json``.
-        batch_size: Cases a step, 4 or 128.
-    """
-    shape = f"batch size {batch_size}"
-    rows = [r for r in bench["rows"] if (r["what"], r["shape"]) == ("MNIST step, layer", shape)]
-    rows = [row for row in rows if row["device"] == rows[0]["device"]]
-    return [{row["path"]: row["ms"] for row in rows} | {"floor": rows[0]["floor_ms"]}]

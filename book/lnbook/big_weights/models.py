@@ -1,0 +1,32 @@
+"""The models of the chapter: four units, six inputs, 64 cases."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from lnlib.fisher import GLM
+
+CASES, INPUTS, UNITS = 64, 6, 4
+
+
+@cache
+def cases() -> np.ndarray:
+    """Return the inputs of 64 cases, ``(64, 6)``."""
+    return np.random.default_rng(0).normal(size=(CASES, INPUTS)) + 0.3
+
+
+def glm(norm: str, family: str = "categorical", scale: float = 1.0, whose: str = "all") -> GLM:
+    """Return a model of four units with six inputs; the weights do not depend on the norm.
+
+    Args:
+        norm: Of the summed inputs.
+        family: Of the labels.
+        scale: Factor of weights.
+        whose: ``"all"``, or ``"one"`` for the first unit's alone.
+    """
+    rng = np.random.default_rng(3)
+    W, b = 0.4 * rng.normal(size=(UNITS, INPUTS)), 0.3 * rng.normal(size=UNITS)
+    W[: 1 if whose == "one" else UNITS] *= scale
+    return GLM(W, b, norm=norm, family=family)

@@ -1,0 +1,261 @@
+"""What it learns: recorded runs, with layer norm and without, and two networks side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from lnbook.gate_by_gate.versions import FORMS
+from lnbook.show.picture import Picture
+from lnbook.show.plots import NORMS, band, cursor, label_ends, spread, verdict
+from lnbook.show.table import Table
+
+#: Names of the cells in the records, with and without layer norm.
+CELLS = {"LSTM": "lstm", "GRU": "gru", "simple": "rnn"}
+STEP_NAMES = {"a row": "row", "a pixel": "pixel"}
+MEASURES = {"train_nll": "Training NLL", "test_error": "Test error"}
+UNITS = {"train_nll": "nats", "test_error": "%"}
+TICKS = {"train_nll": [0.0001, 0.001, 0.01, 0.1, 1], "test_error": [1, 3, 10, 30]}
+RANGES = {"train_nll": (0.00007, 5), "test_error": (0.4, 98)}
+RACED = ("layer", "none")
+
+
+class Learned:
+    """Recorded runs of sequential digits, one curve a seed.
+
+    A norm is ``layer`` or ``none``. Runs of layer norm in another form, or from other gains or
+    biases, are named by that, such as ``gain 0.1``.
+
+    Args:
+        records: As :func:`lnlib.runs.record.read_all` returns them. Of one cell, step and norm
+            all must be measured at the same epochs and differ in the seed alone.
+
+    Raises:
+        ValueError: If there are no records, or runs to be drawn as one band are not comparable.
+    """
+
+    def __init__(self, records: Sequence[dict[str, Any]]):
+        if not records:
+            raise ValueError("Learned: no records were given; record them with: make replay")
+        self._kept: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+        for r in sorted(records, key=lambda r: r["seed"]):
+            chosen = r["settings"]
+            norm = _norm(chosen)
+            kept = self._kept.setdefault((chosen["cell"], chosen["step"], norm), [])
+            if kept and kept[0]["settings"] != chosen:
+                raise ValueError(
+                    f"Learned: runs of {chosen['cell']}, {chosen['step']}, {norm} must have the "
+                    "same settings to be one band; filter them first"
+                )
+            kept.append(r)
+        #: Cell, step and norm of the bands of another layer norm than ``layer``.
+        self.others = sorted(
+            (key for key in self._kept if not key[2].startswith(RACED)), reverse=True
+        )
+
+    def seeds(self, cell: str, step: str, norm: str) -> list[int]:
+        """Return the seeds of a band, in the order of its curves."""
+        return [r["seed"] for r in self._kept[cell, step, norm]]
+
+    def rate(self, cell: str, step: str, norm: str) -> float:
+        """Return the learning rate of a band."""
+        return self._kept[cell, step, norm][0]["settings"]["learning_rate"]
+
+    def epochs(self, cell: str, step: str) -> np.ndarray:
+        """Return the epochs (points,) at which the runs were measured, 0 first."""
+        return np.array(self._kept[cell, step, "layer"][0]["curves"]["epoch"])
+
+    def curves(self, cell: str, step: str, norm: str, name: str) -> np.ndarray:
+        """Return curves ``(seeds, points)``: NLL in nats, test error in percent."""
+        values = np.array([r["curves"][name] for r in self._kept[cell, step, norm]], float)
+        return values * (100 if name == "test_error" else 1)
+
+    def at(self, epoch: float, cell: str, step: str, norm: str, name: str) -> np.ndarray:
+        """Return the values ``(seeds,)`` at the last point measured up to ``epoch``."""
+        point = np.searchsorted(self.epochs(cell, step), epoch + 1e-3, side="right") - 1
+        return self.curves(cell, step, norm, name)[:, point]
+
+    def pairs(
+        self, epoch: float, cell: str, step: str, norm: str, name: str, against: str = "none"
+    ) -> np.ndarray:
+        """Return values with ``norm``, then with ``against``, of the seeds of both, ``(2, n)``."""
+        both = sorted({*self.seeds(cell, step, norm)} & {*self.seeds(cell, step, against)})
+        found = []
+        for n in (norm, against):
+            seeds, values = self.seeds(cell, step, n), self.at(epoch, cell, step, n, name)
+            found.append(values[[seeds.index(seed) for seed in both]])
+        return np.array(found)
+
+
+def _norm(chosen: dict[str, Any]) -> str:
+    """Name the norm of a run by its settings."""
+    unusual = []
+    if chosen.get("gain", 1) != 1:
+        unusual.append(f"gain {chosen['gain']:g}")
+    if chosen.get("form", "paper") != "paper":
+        unusual.append(FORMS[chosen["form"]][0] if chosen["form"] in FORMS else chosen["form"])
+    if chosen.get("bias_init", "zeros") != "zeros":
+        unusual.append("biases drawn")
+    if chosen["norm"] == "none" or not unusual:
+        unusual.insert(0, chosen["norm"])
+    return ", ".join(unusual)
+
+
+def draw_learned(learned: Learned, epoch: float, cell: str, step: str) -> list[go.Figure]:
+    """Draw training NLL and test error over epochs, with a cursor at ``epoch``.
+
+    A line is the mean of the seeds, its band reaches from the lowest to the highest.
+    """
+    return [_learned(learned, name, epoch, cell, step) for name in MEASURES]
+
+
+def _learned(learned: Learned, name: str, epoch: float, cell: str, step: str) -> go.Figure:
+    figure, epochs = go.Figure(), learned.epochs(cell, step)
+    for norm in RACED:
+        curves = np.maximum(learned.curves(cell, step, norm, name), RANGES[name][0])
+        hover = f"epoch %{{x:.3g}}: %{{y:.3g}} {UNITS[name]}"
+        band(figure, epochs, spread(curves), NORMS[norm], hover)
+    epoch = min(epoch, float(epochs[-1]))
+    for norm in RACED:
+        mean = learned.at(epoch, cell, step, norm, name).mean()
+        figure.add_scatter(
+            x=[epoch],
+            y=[max(mean, RANGES[name][0])],
+            mode="markers",
+            marker={"color": NORMS[norm][1], "size": 10},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    _axes(figure, name, float(epochs[-1]))
+    figure.update_layout(shapes=[cursor(epoch)])
+    return label_ends(figure)
+
+
+def _axes(figure: go.Figure, name: str, until: float) -> None:
+    figure.update_layout(
+        title=MEASURES[name],
+        height=300,
+        xaxis={"title": "epochs", "range": [-0.02 * until, 1.02 * until]},
+        yaxis={
+            "type": "log",
+            "title": UNITS[name],
+            "tickvals": TICKS[name],
+            "ticktext": [f"{t:g}" for t in TICKS[name]],
+            "range": [np.log10(v) for v in RANGES[name]],
+        },
+    )
+
+
+def describe_learned(learned: Learned, epoch: float, cell: str, step: str) -> str:
+    """Say where both stand at the cursor, mean of the seeds."""
+    epoch = min(epoch, float(learned.epochs(cell, step)[-1]))
+    said = [
+        f"{NORMS[norm][0]} {learned.at(epoch, cell, step, norm, 'train_nll').mean():.2g} nats and "
+        f"{learned.at(epoch, cell, step, norm, 'test_error').mean():.1f} %"
+        for norm in RACED
+    ]
+    return f"Training NLL and test error after {_epochs(epoch)}: {'; '.join(said)}."
+
+
+LEARNED = Picture(
+    draw_learned,
+    describe_learned,
+    alt="Two panels of curves over epochs, training NLL and test error, with layer norm and "
+    "without, the range of the seeds as a band.",
+)
+
+
+def _epochs(epoch: float) -> str:
+    return f"{epoch:.3g} epoch{'s' * (epoch != 1)}"
+
+
+def verdicts(learned: Learned, early: float) -> Table:
+    """Judge, cell by cell, whether layer norm learns faster and whether it ends better.
+
+    A verdict compares the two runs of each seed; :func:`lnlib.compare.verdict` gives it.
+
+    Args:
+        learned: The recorded runs.
+        early: After which epoch the training NLL says who is faster.
+    """
+    keys = [(cell, step, "layer") for step in STEP_NAMES.values() for cell in CELLS.values()]
+    cell_names = {cell: name for name, cell in CELLS.items()}
+    rows = []
+    for cell, step, norm in keys + learned.others:
+        end = float(learned.epochs(cell, step)[-1])
+        row = [f"{cell_names[cell]}, {step}s"]
+        if norm != "layer":
+            row[0] += f", {norm}"
+        for name, epoch, digits in (("train_nll", early, 3), ("test_error", end, 1)):
+            layer, none = learned.pairs(epoch, cell, step, norm, name)
+            row += [
+                verdict(layer - none),
+                f"{layer.mean():.{digits}f} against {none.mean():.{digits}f} {UNITS[name]}",
+            ]
+        rows.append(row)
+    seeds = sorted({len(learned.pairs(0, *key, "train_nll")[0]) for key in keys + learned.others})
+    return Table(
+        [
+            "Cell",
+            "Ahead early",
+            f"NLL after {_epochs(early)}",
+            "Ends with fewer errors",
+            "Test error at the end",
+        ],
+        rows,
+        f"Layer norm against none, judged by {' or '.join(map(str, seeds))} seeds a line. The "
+        "numbers, training NLL and test error, are the seeds' means.",
+    )
+
+
+def draw_race(results: Sequence[dict[str, dict[str, float]]], **settings: Any) -> list[go.Figure]:
+    """Draw two networks that train side by side: training NLL and test error so far.
+
+    Args:
+        results: As :func:`lnlib.experiments.sequence.run.race` yields them, at least one.
+        **settings: As given to it; they do not change the picture.
+    """
+    figures = []
+    for name in MEASURES:
+        figure = go.Figure()
+        for norm in results[-1]:
+            label, color, dash = NORMS[norm]
+            figure.add_scatter(
+                x=[r[norm]["epoch"] for r in results],
+                y=[r[norm][name] * (100 if name == "test_error" else 1) for r in results],
+                mode="lines+markers",
+                name=label,
+                line={"color": color, "dash": dash, "width": 2.5},
+                marker={"size": 4},
+                hovertemplate=f"{label}, epoch %{{x:.3g}}: %{{y:.3g}} {UNITS[name]}<extra></extra>",
+            )
+        _axes(figure, name, RACE_EPOCHS)
+        figures.append(label_ends(figure))
+    return figures
+
+
+#: Epochs of a live race.
+RACE_EPOCHS = 10
+
+
+def describe_race(results: Sequence[dict[str, dict[str, float]]], **settings: Any) -> str:
+    """Say where each stands."""
+    if not results:
+        return "Press Start to train the two networks side by side; Stop keeps what was reached."
+    last = results[-1]
+    parts = [
+        f"{NORMS[norm][0]} {point['train_nll']:.3f} nats, {point['test_error']:.1%} wrong"
+        for norm, point in last.items()
+    ]
+    return f"After {_epochs(next(iter(last.values()))['epoch'])}: {'; '.join(parts)}."
+
+
+RACE = Picture(
+    draw_race,
+    describe_race,
+    alt="Two panels of curves over epochs, training NLL and test error, one with layer norm and "
+    "one without.",
+)

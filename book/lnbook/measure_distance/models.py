@@ -1,0 +1,43 @@
+"""The models of the chapter: three units, four inputs, forty cases."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from lnbook.show.plots import NORMS
+from lnlib.fisher import GLM
+
+UNITS, INPUTS, CASES = 3, 4, 40
+
+#: What a reader sees of the names in :mod:`lnlib.fisher`.
+FAMILIES = {
+    "Gaussian": "gaussian",
+    "Bernoulli": "bernoulli",
+    "Poisson": "poisson",
+    "categorical": "categorical",
+}
+CHOICES = {label: norm for norm, (label, *_) in NORMS.items()}
+SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+ZERO = 1e-12  # relative: what float64 leaves of a number that is 0
+
+
+@cache
+def cases() -> np.ndarray:
+    """Return the inputs of 40 cases, ``(40, 4)``."""
+    return np.random.default_rng(1).normal(size=(CASES, INPUTS)) + 0.5
+
+
+@cache
+def glm(norm: str, family: str) -> GLM:
+    """Return a model of three units with four inputs; the weights do not depend on the norm."""
+    rng = np.random.default_rng(18)
+    W, b = rng.normal(size=(UNITS, INPUTS)) / 2, 0.5 * rng.normal(size=UNITS)
+    g = rng.uniform(0.5, 1.5, size=UNITS)
+    return GLM(W, b, None if norm == "none" else g, norm=norm, family=family)
+
+
+def power(exponent: int) -> str:
+    """Write a power of ten."""
+    return "1" if exponent == 0 else f"10{str(exponent).translate(SUPERSCRIPT)}"

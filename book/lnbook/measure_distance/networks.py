@@ -1,0 +1,141 @@
+"""What products alone tell of a network: the trace, and the largest eigenvalues."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import plotly.graph_objects as go
+
+from lnbook.show.colors import COLORS, fade
+from lnbook.show.picture import Picture
+from lnbook.show.plots import NORMS, label_ends
+
+
+def running(found: list[float]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean of the first n numbers, for each n, and its standard error (NaN for one)."""
+    values, n = np.array(found), np.arange(1, len(found) + 1)
+    mean = values.cumsum() / n
+    spread = np.array([values[:k].std(ddof=1) if k > 1 else np.nan for k in n])
+    return mean, spread / np.sqrt(n)
+
+
+def draw_trace(matrices: Mapping[str, np.ndarray], found: list[float], norm: str) -> go.Figure:
+    """Draw the estimate of a trace as vectors come in, with two standard errors about it.
+
+    Args:
+        matrices: From norm to the matrix itself.
+        found: Estimates, one a vector.
+        norm: Of the network whose trace it is.
+    """
+    exact = np.trace(matrices[norm])
+    mean, errors = running(found)
+    n = np.arange(1, len(found) + 1)
+    figure = go.Figure()
+    low, high = (mean[1:] + sign * 2 * errors[1:] for sign in (-1, 1))
+    figure.add_scatter(
+        x=[*n[1:], *n[:0:-1]],
+        y=[float(f"{v:.4g}") for v in (*low, *high[::-1])],
+        mode="lines",
+        fill="toself",
+        fillcolor=fade(COLORS["third"]),
+        line={"width": 0},
+        name="two standard errors",
+        hoverinfo="skip",
+    )
+    figure.add_scatter(
+        x=n,
+        y=[float(f"{v:.4g}") for v in mean],
+        mode="lines",
+        name="estimate",
+        line={"color": COLORS["third"], "width": 2.5},
+        hovertemplate="%{x} vectors: %{y:.4g}<extra></extra>",
+    )
+    figure.add_scatter(
+        x=[1, max(100, len(found))],
+        y=[exact] * 2,
+        mode="lines",
+        name="exact",
+        line={"color": COLORS["first"], "dash": "dash", "width": 2},
+        hovertemplate=f"{exact:.4g}<extra>exact</extra>",
+    )
+    figure.update_layout(
+        title="Trace of the Fisher matrix",
+        height=340,
+        xaxis={"title": "random vectors", "range": [0, max(100, len(found)) + 1],
+               "zeroline": False},
+        yaxis={"range": [0.55 * exact, 1.45 * exact], "zeroline": False},
+    )  # fmt: skip
+    return label_ends(figure)
+
+
+def describe_trace(matrices: Mapping[str, np.ndarray], found: list[float], norm: str) -> str:
+    """Say the estimate, its standard error and the trace itself."""
+    exact = np.trace(matrices[norm])
+    mean, errors = running(found)
+    if len(found) < 2:
+        return f"One vector gives {mean[-1]:.1f}; the trace is {exact:.1f}."
+    return (
+        f"{len(found)} vectors give {mean[-1]:.1f} with a standard error of {errors[-1]:.1f}; the "
+        f"trace is {exact:.1f}."
+    )
+
+
+TRACE = Picture(
+    draw_trace,
+    describe_trace,
+    alt="The estimate of the trace over the number of random vectors, with a band of two standard "
+    "errors, and the exact trace as a line.",
+)
+
+
+def draw_spectra(spectra: Mapping[str, Mapping[int, np.ndarray]], step: int) -> go.Figure:
+    """Draw the largest eigenvalues of each network at one step of training.
+
+    Args:
+        spectra: From norm to step to the eigenvalues, the largest first.
+        step: Of training.
+    """
+    figure = go.Figure()
+    for norm, found in spectra.items():
+        label, color, _ = NORMS[norm]
+        figure.add_scatter(
+            x=np.arange(1, len(found[step]) + 1),
+            y=[float(f"{v:.3g}") for v in found[step]],
+            mode="lines+markers",
+            name=label,
+            line={"color": color, "width": 1.5, "dash": NORMS[norm][2]},
+            marker={"color": color, "size": 9, "symbol": "circle" if norm == "layer" else "x"},
+            hovertemplate=f"eigenvalue %{{x}}: %{{y:.2g}}<extra>{label}</extra>",
+        )
+    every = np.concatenate([v for found in spectra.values() for v in found.values()])
+    powers = np.arange(-3, 3)
+    figure.update_layout(
+        title=f"Largest eigenvalues after {step} steps",
+        height=340,
+        xaxis={"title": "largest first", "dtick": 1, "zeroline": False},
+        yaxis={
+            "type": "log",
+            "range": [np.log10(every.min()) - 0.15, np.log10(every.max()) + 0.15],
+            "tickvals": 10.0**powers,
+            "ticktext": ["0.001", "0.01", "0.1", "1", "10", "100"],
+            "zeroline": False,
+        },
+    )
+    return label_ends(figure)
+
+
+def describe_spectra(spectra: Mapping[str, Mapping[int, np.ndarray]], step: int) -> str:
+    """Say the largest eigenvalue of each network."""
+    said = " and ".join(
+        f"{found[step][0]:.2g} with {NORMS[norm][0]}" for norm, found in spectra.items()
+    )
+    return f"After {step} steps of training the largest eigenvalue is {said}."
+
+
+SPECTRA = Picture(
+    draw_spectra,
+    describe_spectra,
+    alt="The twelve largest eigenvalues of the Fisher matrix of two networks, with layer norm and "
+    "with no norm, on a logarithmic axis.",
+)

@@ -1,0 +1,1 @@
+"""What is computed about norms, cells and runs: the figures of the book as numbers."""

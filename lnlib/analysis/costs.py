@@ -1,0 +1,271 @@
+"""What a normalization costs: operations, bytes, the least time of both, and words on a network.
+
+One pass of a norm over N cases of H features, ``forward`` or ``backward``. Layer norm is eqs. 15
+and 16 of Ba, Kiros & Hinton (2016), with gain and bias; batch norm the same over the cases; RMS
+norm leaves out mean and bias.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from operator import add, mul, sub, truediv
+from typing import Any
+
+import numpy as np
+
+PASSES = ("forward", "backward")
+NORMS = ("layer", "batch", "rms")
+
+
+def _check(norm: str, which: str) -> None:
+    for name, value, known in (("norm", norm, NORMS), ("which", which, PASSES)):
+        if value not in known:
+            raise ValueError(f"costs: {name} must be one of {', '.join(known)}, got {value!r}")
+
+
+# Arithmetic: the formulas, written once as they are computed, for any kind of number.
+
+
+def forward(norm: str, x: np.ndarray, gain: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    """Normalize ``x (N, H)`` by the fewest operations that we know, with eps = 1.
+
+    Args:
+        norm: ``layer``, ``batch`` or ``rms``, which has no bias.
+        x: Summed inputs.
+        gain: Shape ``(H,)``.
+        bias: Shape ``(H,)``.
+    """
+    axis = 0 if norm == "batch" else 1
+    centered = x if norm == "rms" else x - x.mean(axis, keepdims=True)
+    rstd = 1 / np.sqrt((centered * centered).mean(axis, keepdims=True) + 1)
+    y = centered * rstd * gain
+    return y if norm == "rms" else y + bias
+
+
+def backward(
+    norm: str,
+    dy: np.ndarray,
+    x: np.ndarray,
+    mean: np.ndarray,
+    rstd: np.ndarray,
+    gain: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return ``(dx, dgain, dbias)`` from what the forward pass kept; RMS norm has no ``dbias``.
+
+    Args:
+        norm: As for :func:`forward`.
+        dy: The gradient in ``y``, ``(N, H)``.
+        x: Summed inputs, ``(N, H)``.
+        mean: Of each row ``(N, 1)``, of each column ``(1, H)`` for batch norm; not read for RMS.
+        rstd: Likewise.
+        gain: Shape ``(H,)``.
+    """
+    if norm == "rms":
+        x_hat, d = x * rstd, dy * gain
+        dx = (d - x_hat * (d * x_hat).mean(1, keepdims=True)) * rstd
+        return dx, (dy * x_hat).sum(0), None
+    x_hat = (x - mean) * rstd
+    dgain, dbias = (dy * x_hat).sum(0), dy.sum(0)
+    if norm == "batch":  # its two means are the parameters' gradients: no sums of their own
+        dx = (dy - dbias / len(x) - x_hat * (dgain / len(x))) * (gain * rstd)
+        return dx, dgain, dbias
+    d = dy * gain
+    shift, slope = d.mean(1, keepdims=True), (d * x_hat).mean(1, keepdims=True)
+    return (d - shift - x_hat * slope) * rstd, dgain, dbias
+
+
+def _counting(operation: Callable[..., float]) -> Callable[..., Counted]:
+    def count_one(*numbers: Any) -> Counted:
+        Counted.made += 1
+        return Counted(operation(*map(float, numbers)))
+
+    return count_one
+
+
+class Counted:
+    """A number that counts the operations made with it and its kind, each as one."""
+
+    made = 0
+
+    def __init__(self, value: float):
+        self.value = value
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    __add__, __sub__, __mul__, __truediv__ = map(_counting, (add, sub, mul, truediv))
+    __rtruediv__ = _counting(lambda own, other: other / own)
+    sqrt = _counting(math.sqrt)  # NumPy asks for it by this name
+
+
+def count(norm: str, which: str, N: int, H: int) -> int:
+    """Run a pass on numbers that count, and return how many operations it made.
+
+    Args:
+        norm: ``layer``, ``batch`` or ``rms``.
+        which: ``forward`` or ``backward``.
+        N: Cases.
+        H: Features.
+    """
+    _check(norm, which)
+    rng = np.random.default_rng(0)
+
+    def draw(*shape: int) -> np.ndarray:
+        return np.vectorize(Counted, otypes=[object])(1 + rng.random(shape))
+
+    Counted.made = 0
+    if which == "forward":
+        forward(norm, draw(N, H), draw(H), draw(H))
+    else:
+        kept = (1, H) if norm == "batch" else (N, 1)
+        backward(norm, draw(N, H), draw(N, H), draw(*kept), draw(*kept), draw(H))
+    return Counted.made
+
+
+def flops(norm: str, which: str, N: int, H: int) -> int:
+    """Return what :func:`count` counts, by formula, for any size.
+
+    Example:
+        >>> flops("layer", "forward", 64, 100) / (64 * 100)  # for each number
+        7.03
+    """
+    _check(norm, which)
+    if which == "forward":
+        return {"layer": N * (7 * H + 3), "rms": N * (4 * H + 3), "batch": H * (7 * N + 3)}[norm]
+    return {"layer": 13 * N * H - 2 * H, "rms": 9 * N * H - H, "batch": 9 * N * H + H}[norm]
+
+
+# Bytes.
+
+
+def arrays(norm: str, which: str) -> int:
+    """Return how many times a pass reads or writes an array of N × H numbers.
+
+    A row is short and is kept at hand until it is done. The batch, in the direction of batch norm's
+    statistics, is not: what they need is read once for them and once for the output.
+    """
+    _check(norm, which)
+    once = 2 if which == "forward" else 3  # x, y; dy, x, dx
+    return once + (once - 1) * (norm == "batch")
+
+
+def bytes_moved(norm: str, which: str, N: int, H: int, size: int = 4) -> int:
+    """Return the bytes of one pass, its statistics and parameters too, once in each direction.
+
+    Args:
+        norm: ``layer``, ``batch`` or ``rms``.
+        which: ``forward`` or ``backward``.
+        N: Cases.
+        H: Features.
+        size: Bytes of a number: 4 for float32, 2 for bfloat16.
+    """
+    numbers = arrays(norm, which) * N * H
+    statistics = {"layer": 2 * N, "batch": 2 * H, "rms": N}[norm]
+    parameters = (1 if norm == "rms" else 2) * H  # gain, bias; backward their gradients
+    gain = H if which == "backward" else 0
+    return size * (numbers + statistics + parameters + gain)
+
+
+# The roofline: Williams, Waterman & Patterson (2009), doi:10.1145/1498765.1498785.
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a machine can do in a second.
+
+    Args:
+        products: Operations in matrix products.
+        other: Operations elsewhere.
+        bandwidth: Bytes to and from memory.
+        size: Bytes of a number.
+        copies: Bandwidths that were measured, as (bytes moved, bytes a second), fewest bytes
+            first: a cache is faster.
+    """
+
+    products: float
+    other: float
+    bandwidth: float
+    size: int = 4
+    copies: tuple[tuple[int, float], ...] = ()
+
+    def at_size(self, N: int, H: int) -> Machine:
+        """Return the machine as arrays of N × H numbers find it: faster, if a cache holds them."""
+        # Between two measured sizes as fast as the smaller: a least time has to be one.
+        below = sum(moved <= 2 * self.size * N * H for moved, _ in self.copies)
+        speeds = [speed for _, speed in self.copies[max(0, below - 1) :]]
+        return replace(self, bandwidth=max(speeds)) if speeds else self
+
+    def seconds(self, work: tuple[float, float], *, product: bool = False) -> float:
+        """Return the least time of operations and bytes: the slower of the two decides.
+
+        ::
+
+            t >= max(operations / rate, bytes / bandwidth)
+
+        Below the intensity of ``rate / bandwidth`` operations a byte it is memory-bound.
+
+        Args:
+            work: Operations and bytes, whose ratio is the arithmetic intensity.
+            product: Whether the operations are those of a matrix product.
+        """
+        return max(work[0] / (self.products if product else self.other), work[1] / self.bandwidth)
+
+
+def norm_work(norm: str, which: str, N: int, H: int, size: int = 4) -> tuple[float, float]:
+    """Return operations and bytes of one pass of a norm; arguments as for :func:`bytes_moved`."""
+    return flops(norm, which, N, H), bytes_moved(norm, which, N, H, size)
+
+
+def product_work(which: str, N: int, H: int, size: int = 4) -> tuple[float, float]:
+    """Return operations and bytes of the product with ``W (H, H)`` that feeds the norm.
+
+    Backward there are two: with W for the inputs, with the inputs for W.
+    """
+    twice = 1 if which == "forward" else 2
+    return twice * 2.0 * N * H * H, twice * size * (2.0 * N * H + H * H)
+
+
+def share(machine: Machine, norm: str, which: str, N: int, H: int) -> float:
+    """Return the least time of a norm over that of the product that feeds it."""
+    machine = machine.at_size(N, H)
+    product = machine.seconds(product_work(which, N, H, machine.size), product=True)
+    return machine.seconds(norm_work(norm, which, N, H, machine.size)) / product
+
+
+# Words between devices.
+
+
+def messages(H: int) -> tuple[int, int]:
+    """Return the bytes a device gives forward (mean, 1/std, count) and backward (two sums).
+
+    Float32, for one batch norm of H features, as PyTorch's ``SyncBatchNorm`` sends them.
+    """
+    return 4 * (2 * H + 1), 4 * 2 * H
+
+
+def exchange_time(devices: int, H: int, network: tuple[float, float], way: str) -> float:
+    """Return the seconds of one batch norm's exchanges in one training step, on paper.
+
+    A gather forward and a sum backward: Thakur, Rabenseifner & Gropp (2005),
+    doi:10.1177/1094342005051521.
+
+    Args:
+        devices: P.
+        H: Features.
+        network: Latency in seconds, bytes a second.
+        way: ``ring``, or ``doubling``: each talks to one twice as far away in every round.
+    """
+    if way not in ("ring", "doubling"):
+        raise ValueError(f"costs: way must be ring or doubling, got {way!r}")
+    delay, speed = network
+    forward_bytes, backward_bytes = messages(H)
+    others, rounds = devices - 1, math.ceil(math.log2(devices))
+    if way == "ring":
+        gather = others * (delay + forward_bytes / speed)
+        reduce = 2 * others * (delay + backward_bytes / devices / speed)
+    else:
+        gather = rounds * delay + others * forward_bytes / speed
+        reduce = rounds * (delay + backward_bytes / speed)
+    return gather + reduce

@@ -1,0 +1,46 @@
+"""The effective learning rate: what longer weights make of the same steps.
+
+Where a norm makes the loss blind to the length of W, its gradient stands at a right angle to W and
+shrinks as 1/||W||: section 5.2.2 of Ba, Kiros & Hinton (2016); van Laarhoven (2017),
+arXiv:1706.05350.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def spiral(
+    length: float, rate: float, steps: int = 12
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Take steps of gradient descent at right angles to two weights, the simplest such case.
+
+    ::
+
+        ||w'||^2 = ||w||^2 + rate^2 ||gradient||^2        tan(turn) = rate / ||w||^2
+
+    The gradient is a toy: 1 long at length 1, so 1/||w|| long elsewhere, and the same way round.
+
+    Args:
+        length: Of the weights at the start.
+        rate: The learning rate.
+        steps: How many.
+
+    Returns:
+        The tip of the weights before each step and after the last, ``(steps + 1, 2)``; its distance
+        from the origin, ``(steps + 1,)``; by how many degrees each step turns, ``(steps,)``.
+
+    Example:
+        >>> spiral(1.0, 1.0, 2)[1].round(3)
+        array([1.   , 1.414, 1.581])
+    """
+    points = [np.array([length, 0.0])]
+    for _ in range(steps):
+        w = points[-1]
+        unit = w / np.linalg.norm(w)
+        gradient = np.array([unit[1], -unit[0]]) / np.linalg.norm(w)  # at length 1, 1 long
+        points.append(w - rate * gradient)
+    tips = np.array(points)
+    lengths = np.linalg.norm(tips, axis=1)
+    angles = np.unwrap(np.arctan2(tips[:, 1], tips[:, 0]))
+    return tips, lengths, np.degrees(np.diff(angles))

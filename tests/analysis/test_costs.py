@@ -1,0 +1,173 @@
+"""What a norm costs: operations beside PyTorch and a count, least times, messages one by one."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from lnlib.analysis import costs
+from lnlib.analysis.costs import Machine
+
+EXACT = 1e-12
+
+# Arithmetic.
+
+
+def theirs(norm, x, gain, bias):
+    if norm == "rms":
+        return F.rms_norm(x, x.shape[-1:], gain, eps=1.0)
+    if norm == "layer":
+        return F.layer_norm(x, x.shape[-1:], gain, bias, eps=1.0)
+    return F.batch_norm(x, None, None, gain, bias, training=True, eps=1.0)
+
+
+@pytest.mark.parametrize("norm", costs.NORMS)
+def test_the_counted_formulas_are_those_of_pytorch(norm):
+    rng = np.random.default_rng(0)
+    x, dy = rng.normal(3, 2, size=(2, 7, 5))
+    gain, bias = rng.normal(size=(2, 5))
+    leaves = [torch.tensor(a, requires_grad=True) for a in (x, gain, bias)]
+    y = theirs(norm, *leaves)
+    np.testing.assert_allclose(costs.forward(norm, x, gain, bias), y.detach(), atol=EXACT)
+    y.backward(torch.tensor(dy))
+    axis = 0 if norm == "batch" else 1
+    mean = x.mean(axis, keepdims=True)
+    square = (x**2 if norm == "rms" else (x - mean) ** 2).mean(axis, keepdims=True)
+    found = costs.backward(norm, dy, x, mean, 1 / np.sqrt(square + 1), gain)
+    for ours, leaf in zip(found, leaves, strict=True):
+        if ours is not None:
+            np.testing.assert_allclose(ours, leaf.grad, atol=EXACT)
+    assert (found[2] is None) == (norm == "rms")
+
+
+@pytest.mark.parametrize("norm", costs.NORMS)
+@pytest.mark.parametrize("which", costs.PASSES)
+@pytest.mark.parametrize(("N", "H"), [(1, 1), (3, 5), (6, 2), (1, 8)])
+def test_the_formula_counts_what_running_counts(norm, which, N, H):
+    assert costs.flops(norm, which, N, H) == costs.count(norm, which, N, H)
+
+
+def test_a_number_counts_each_operation_once():
+    costs.Counted.made = 0
+    values = np.array([costs.Counted(v) for v in (1.0, 2.0, 3.0)])
+    assert float(values.mean()) == 2  # two additions, a division
+    assert float(1 / np.sqrt(values[1] * 3.0 - 2.0)) == 0.5  # four more
+    assert costs.Counted.made == 7
+
+
+def test_bytes_are_the_arrays_and_little_more():
+    N, H = 1000, 1000
+    for norm, which in itertools.product(costs.NORMS, costs.PASSES):
+        large = 4 * costs.arrays(norm, which) * N * H
+        assert large < costs.bytes_moved(norm, which, N, H) < 1.003 * large
+        halved = costs.bytes_moved(norm, which, N, H, 2)
+        assert 2 * halved == costs.bytes_moved(norm, which, N, H)
+    # x, y; mean, 1/std; gain, bias.
+    assert costs.bytes_moved("layer", "forward", 3, 5) == 4 * (2 * 15 + 2 * 3 + 2 * 5)
+    # dy, x, dx; mean, 1/std; gain, dgain, dbias.
+    assert costs.bytes_moved("layer", "backward", 3, 5) == 4 * (3 * 15 + 2 * 3 + 3 * 5)
+
+
+# The roofline.
+
+
+def test_the_share_is_that_of_bytes_over_operations_for_many_cases():
+    machine = Machine(products=67e12, other=67e12, bandwidth=3.35e12)
+    expected = (8 / 3.35e12) / (2 * 1024 / 67e12)
+    assert costs.share(machine, "layer", "forward", 10**6, 1024) == pytest.approx(expected, 1e-3)
+
+
+def test_products_and_other_operations_have_a_rate_each_and_the_slower_of_work_and_bytes_decides():
+    machine = Machine(products=8.0, other=2.0, bandwidth=4.0)
+    assert machine.seconds((16, 4)) == 8
+    assert machine.seconds((16, 4), product=True) == 2
+    assert machine.seconds((16, 64), product=True) == 16
+
+
+@pytest.mark.parametrize(("which", "products"), [("forward", 1), ("backward", 2)])
+def test_the_product_that_feeds_a_norm_is_counted_one_number_after_the_other(which, products):
+    N, H, size = 3, 5, 2
+    made = moved = 0
+    for _ in range(products):
+        moved += N * H + H * H + N * H  # two read, one written
+        made += sum(2 for _ in itertools.product(range(N), range(H), range(H)))
+    assert costs.product_work(which, N, H, size) == (made, size * moved)
+
+
+LARGE, SMALL = (8 * 4096 * 1024, 8e9), (8 * 128 * 1000, 1e11)  # bytes moved, bytes a second
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [
+        ((128, 1000), SMALL),
+        ((4096, 1023), SMALL),  # between the two: a least time has to be one
+        ((4096, 1024), LARGE),
+        ((32768, 4096), LARGE),
+    ],
+)
+def test_arrays_that_a_cache_holds_move_as_fast_as_those_that_were_measured_there(shape, expected):
+    machine = Machine(1e12, 1e12, LARGE[1], copies=(SMALL, LARGE))
+    assert machine.at_size(*shape).bandwidth == expected[1]
+    assert Machine(1e12, 1e12, 3.35e12).at_size(*shape).bandwidth == 3.35e12
+
+
+def test_the_share_knows_the_cache():
+    machine = Machine(1e12, 1e12, LARGE[1], copies=(SMALL, LARGE))
+    norm = costs.bytes_moved("layer", "forward", 32, 1024) / SMALL[1]
+    operations, moved = costs.product_work("forward", 32, 1024)
+    expected = norm / max(operations / 1e12, moved / SMALL[1])
+    assert costs.share(machine, "layer", "forward", 32, 1024) == pytest.approx(expected)
+
+
+# Devices.
+
+
+def by_rounds(devices, H, network, way):
+    """The exchanges, message by message, for a power of two of devices."""
+    delay, speed = network
+    forward, backward = 4 * (2 * H + 1), 4 * 2 * H
+    time = 0.0
+    if way == "ring":
+        for _ in range(devices - 1):
+            time += delay + forward / speed
+        for _ in range(2 * (devices - 1)):  # sums of a part each, then the parts handed round
+            time += delay + backward / devices / speed
+        return time
+    known = 1
+    while known < devices:
+        time += delay + known * forward / speed
+        time += delay + backward / speed
+        known *= 2
+    return time
+
+
+@pytest.mark.parametrize("way", ["ring", "doubling"])
+@pytest.mark.parametrize("devices", [2, 8, 1024])
+def test_the_formulas_are_the_sum_of_the_messages(way, devices):
+    network = (5e-6, 1e9)
+    expected = by_rounds(devices, 300, network, way)
+    assert costs.exchange_time(devices, 300, network, way) == pytest.approx(expected, rel=1e-12)
+
+
+# Bad input.
+
+
+@pytest.mark.parametrize("function", [costs.flops, costs.bytes_moved, costs.count])
+@pytest.mark.parametrize(
+    ("norm", "which", "said"),
+    [
+        ("group", "forward", "norm must be one of layer, batch, rms, got 'group'"),
+        ("rms", "back", "which must be one of forward, backward, got 'back'"),
+    ],
+)
+def test_an_unknown_norm_or_pass_is_named_with_what_there_is(function, norm, which, said):
+    with pytest.raises(ValueError, match=said):
+        function(norm, which, 2, 3)
+
+
+def test_an_unknown_way_to_exchange_is_refused():
+    with pytest.raises(ValueError, match="way must be ring or doubling, got 'star'"):
+        costs.exchange_time(8, 100, (1e-6, 1e9), "star")

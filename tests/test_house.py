@@ -115,8 +115,10 @@ def circle(sources):
     for name, text in sources.items():
         for what, within in runtime(ast.parse(text)):
             target = what if what in sources else what.rpartition(".")[0]
-            # An experiment reaches for its run when it runs: its settings are read without torch.
-            reaches = within and target == f"{name}.run" and name.startswith("lnlib.experiments.")
+            # An experiment reaches for its run, and for its table, when it is asked: its settings
+            # are read without torch.
+            own = name.startswith("lnlib.experiments.") and target.startswith(f"{name}.")
+            reaches = within and own
             if target in sources and not reaches:
                 graph[name].add(target)
     try:

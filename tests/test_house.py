@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,71 @@ def test_the_library_stays_small_and_no_file_is_long():
     assert [path.name for path, n in house.items() if n > 500] == []
 
 
+def module(path, package):
+    """The name by which a file is imported."""
+    return ".".join(path.relative_to(package.parent).with_suffix("").parts).removesuffix(
+        ".__init__"
+    )
+
+
+def runtime(node, within=False):
+    """What a program imports when it runs, and whether it does so within a function."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+            continue
+        if isinstance(child, ast.ImportFrom):
+            yield from ((f"{child.module}.{alias.name}", within) for alias in child.names)
+        elif isinstance(child, ast.Import):
+            yield from ((alias.name, within) for alias in child.names)
+        else:
+            inner = within or isinstance(child, ast.FunctionDef | ast.Lambda)
+            yield from runtime(child, inner)
+
+
+def circle(sources):
+    """Modules that import each other in a circle; from their names to their texts."""
+    graph = {name: set() for name in sources}
+    for name, text in sources.items():
+        for what, within in runtime(ast.parse(text)):
+            target = what if what in sources else what.rpartition(".")[0]
+            # An experiment reaches for its run, and for its table, when it is asked: its settings
+            # are read without torch.
+            own = name.startswith("lnlib.experiments.") and target.startswith(f"{name}.")
+            reaches = within and own
+            if target in sources and not reaches:
+                graph[name].add(target)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return None
+
+
+def test_no_two_modules_import_each_other_whatever_the_detour():
+    assert not circle(
+        {
+            module(path, package): path.read_text()
+            for package in (ROOT / "lnlib", ROOT / "book" / "lnbook")
+            for path in package.rglob("*.py")
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("texts", "found"),
+    [
+        (["from a import b", "from a import c", "import a.b"], True),
+        (["from a.b import f", "from a.c import f", "def f():\n    from a.b import g"], True),
+        (["from a.b import f", "import a", "import numpy"], True),
+        (["from a import b", "from a import c", ""], False),
+        (["", "if TYPE_CHECKING:\n    from a import c", "from a import b"], False),
+    ],
+)
+def test_a_circle_is_found(texts, found):
+    names = ("a", "a.b", "a.c")
+    assert bool(circle(dict(zip(names, texts, strict=True)))) == found
+
+
 @pytest.mark.parametrize("path", [*(ROOT / "lnlib" / "runs").glob("*.py")], ids=lambda p: p.stem)
 def test_the_engine_speaks_of_no_experiment_and_of_no_kind_of_task(path):
     said = set()
@@ -121,6 +187,10 @@ def test_import_lnlib_loads_numpy_and_nothing_heavier():
         loaded_by("import lnlib") - loaded_by("import numpy") - set(sys.stdlib_module_names)
     )
     assert {name for name in third_party if not name.startswith("_")} == {"lnlib"}
+
+
+def test_what_a_page_shows_is_imported_without_what_draws_it():
+    assert not loaded_by("import lnbook.show") & {"plotly", "ipywidgets", "anywidget", "torch"}
 
 
 def test_reading_records_needs_no_torch():

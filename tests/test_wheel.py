@@ -28,9 +28,7 @@ WHOLE = ["start", "gate_by_gate", "what_a_norm_costs"]
 PLACED = {
     "lnlib.nn.kernels.build": "HEADERS / 'threads.h'",
     "lnlib.nn.kernels.compiled": "SOURCE",
-    "lnbook.show.playground": "HERE / 'book.js'",
-    "lnbook.show.sphere": "HERE / 'book.js'",
-    "lnbook.show.diagrams": "HERE / 'diagrams.js'",
+    "lnbook.show.web": "HERE / 'sphere' / 'book.js'",
     "lnbook.exercises": "HERE / 'start' / 'exercises.py'",
     "lnlib.experiments": "import_module('pathlib').Path(lnlib.experiments.__path__[0], 'mnist')",
     "lnlib.runs.record": "folder() / 'bench.json'",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
-from lnbook.show.sphere import ALT, HERE, Sphere, source
+from lnbook.show.sphere import ALT, WEB, Sphere
 from tools.browser import launch
 
 STARTS = {"start": False, "gradient": True}  # file: whether it begins with the gradient
@@ -34,9 +34,9 @@ def main() -> None:
     with sync_playwright() as playwright:
         browser, _ = launch(playwright)
         page = browser.new_page()
-        page.add_script_tag(content=source() + "\nwindow.lnSphere = lnSphere;")
+        page.add_script_tag(content=WEB.source() + "\nwindow.lnSphere = lnSphere;")
         for name, gradient in STARTS.items():
-            Path(HERE / f"{name}.html").write_text(markup(page, gradient) + "\n", "utf-8")
+            Path(WEB.folder / f"{name}.html").write_text(markup(page, gradient) + "\n", "utf-8")
         browser.close()
 
 

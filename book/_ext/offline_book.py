@@ -2,9 +2,8 @@
 
 - Notebooks run with ``LNLIB_STATIC=1``, so that explorers come out as HTML; their results are
   cached under a hash of everything they read, not of the notebook alone.
-- MathJax and plotly.js are copied from the installed packages, the colors and the diagrams' script
-  and look from lnbook; the scripts of the playground and the sphere are put together, and the
-  digits exported.
+- MathJax and plotly.js are copied from the installed packages, the colors and every widget's
+  scripts and look from lnbook; a page loads those of the widgets that it has.
 - What the reader would miss is a warning: a dead widget, an image without a text. (myst-nb warns of
   an output it cannot show, such as a bare plotly figure. ``-W`` makes a failed build of a warning,
   and the next build looks again.)
@@ -13,9 +12,10 @@
 
 import hashlib
 import html
+import importlib
 import importlib.util
-import json
 import os
+import pkgutil
 import re
 import shutil
 from importlib.metadata import version
@@ -24,7 +24,8 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.util import logging
 
-from lnbook.show import colors, diagrams, playground, sphere
+import lnbook.show
+from lnbook.show import colors
 
 LOGGER = logging.getLogger(__name__)
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -37,6 +38,12 @@ EXPLORER = re.compile(
     r' class="ln-data")>(?P<states>[^<]+)',
     re.DOTALL,
 )
+# Every widget is a folder of lnbook.show.
+WIDGETS = [
+    importlib.import_module(f"lnbook.show.{found.name}").WEB
+    for found in pkgutil.iter_modules(lnbook.show.__path__)
+    if found.ispkg
+]
 WIDE = "&quot;small&quot;: false"  # a playground with all its controls
 
 
@@ -87,29 +94,10 @@ def copy_vendored(app):
     (static / "plotly").mkdir(parents=True, exist_ok=True)
     bare = unwrapped(plotly.read_text("utf-8"))
     (static / "plotly" / "plotly.min.js").write_text(bare, "utf-8")
-    for widget in (playground, sphere):
-        write_widget(static / widget.HERE.name, widget)
-    digits = f"lnDigits({json.dumps(playground.digits())});\n"
-    (static / "playground" / "digits.js").write_text(digits, "utf-8")
+    for widget in WIDGETS:
+        widget.write(static)
     (static / "colors.css").write_text(colors.css(), "utf-8")
     app.add_css_file("colors.css")
-    write_diagrams(static / "diagrams")
-
-
-def write_widget(folder, widget):
-    """Write the widget's scripts as one, and its style."""
-    folder.mkdir(parents=True, exist_ok=True)
-    code = widget.source() + (widget.HERE / "book.js").read_text("utf-8")
-    (folder / f"{folder.name}.js").write_text(code, "utf-8")
-    shutil.copy2(widget.HERE / f"{folder.name}.css", folder)
-
-
-def write_diagrams(folder):
-    """Write what lets the diagrams answer, and their look."""
-    folder.mkdir(parents=True, exist_ok=True)
-    code = (diagrams.HERE / "diagrams.js").read_text("utf-8") + diagrams.START
-    (folder / "diagrams.js").write_text(code, "utf-8")
-    shutil.copy2(diagrams.HERE / "diagrams.css", folder)
 
 
 def unwrapped(code):
@@ -153,7 +141,7 @@ def check_widgets(app, doctree):
     for node in doctree.findall(nodes.container):
         if node.get("mime_type") == WIDGET:
             LOGGER.warning(
-                "a widget is dead in the book; make it an lnbook.show.explore.Explorer",
+                "a widget is dead in the book; make it an lnbook.show.Explorer",
                 location=node,
             )
 
@@ -178,13 +166,11 @@ def finish_page(app, pagename, templatename, context, doctree):
     if 'class="ln-explorer"' in context.get("body", ""):
         hasten(context)
         context["body"] = apart(context["body"], Path(app.outdir, "_static", "states"), pagename)
-    for name in ("playground", "sphere"):
-        if f'class="ln-{name}"' in context.get("body", ""):
-            app.add_css_file(f"{name}/{name}.css")
-            app.add_js_file(f"{name}/{name}.js", loading_method="defer")
-    if 'class="ln-diagram ' in context.get("body", ""):
-        app.add_css_file("diagrams/diagrams.css")
-        app.add_js_file("diagrams/diagrams.js", loading_method="defer")
+    for widget in WIDGETS:
+        if widget.on(context.get("body", "")):
+            path = f"{widget.name}/{widget.name}"
+            app.add_css_file(f"{path}.css", priority=900)  # on top of custom.css
+            app.add_js_file(f"{path}.js", **({} if widget.early else {"loading_method": "defer"}))
     if WIDE in context.get("body", ""):
         # The whole width is the figure's: the list of sections beside it would take a quarter.
         context["meta"] = (context.get("meta") or {}) | {"html_theme.sidebar_secondary.remove": ""}

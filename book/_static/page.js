@@ -1,10 +1,28 @@
-/* What every page has: "Show code", and a printed page that holds all of it. */
+/* What every page has: "Show code", formulas that scroll, a printed page that holds all of it. */
 (() => {
   "use strict";
   const KEY = "ln-show-code";
   const html = document.documentElement;
   const read = () => { try { return localStorage.getItem(KEY); } catch { return null; } };
   const keep = (value) => { try { localStorage.setItem(KEY, value); } catch { /* forbidden */ } };
+
+  /* Paper is white. At once: before what redraws itself for paper asks for the theme. */
+  let theme;
+  addEventListener("beforeprint", () => {
+    theme = html.dataset.theme;
+    html.dataset.theme = "light";
+  });
+  addEventListener("afterprint", () => { html.dataset.theme = theme; });
+
+  /* A formula wider than its place scrolls, and the keyboard has to reach it. */
+  function focusable(entries) {
+    for (const { target } of entries) {
+      for (const box of [target, ...target.querySelectorAll("mjx-container")]) {
+        if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+        else box.removeAttribute("tabindex");
+      }
+    }
+  }
 
   /* What a chapter asks is answered on its last page; returns what undoes it. */
   function answersAtTheEnd() {
@@ -62,6 +80,8 @@
       });
       show(read() === "yes");
     }
+    const sized = new ResizeObserver(focusable);
+    document.querySelectorAll("div.math").forEach((formula) => sized.observe(formula));
     // On paper nothing can be opened, and an answer beside its question spoils it.
     let closed = [], back = () => {};
     addEventListener("beforeprint", () => {

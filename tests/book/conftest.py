@@ -3,7 +3,11 @@
 import base64
 import gzip
 import json
+import os
 import re
+import shutil
+import subprocess
+import sys
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,8 +15,10 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import nbformat
 import pytest
 import yaml
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from playwright.sync_api import sync_playwright
 
 from tools import axe, browser
@@ -20,6 +26,57 @@ from tools import axe, browser
 ROOT = Path(__file__).parents[2]
 READY = "e => ['yes', 'failed'].includes(e.dataset.ready)"
 PATIENCE = 60_000  # ms; a limit against hanging, not a measure of speed
+TOC = "format: jb-book\nroot: start\nchapters:\n{chapters}"
+
+
+class Book:
+    """A book of a few cells under the configuration of ours."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.pages = []
+        (folder / "book").mkdir()
+        shutil.copy(ROOT / "_config.yml", folder)
+        shutil.copy(ROOT / "book" / "references.bib", folder / "book")
+        for part in ("_ext", "_static", "_templates"):
+            shutil.copytree(ROOT / "book" / part, folder / "book" / part)
+        self.add(
+            "start",
+            "# Start\n\nThis page has nothing to hide and takes {minutes}`start`; see "
+            "{cite:t}`Ba2016`.\n\n```{bibliography}\n```",
+        )
+
+    def add(self, name, text, *code, metadata=None):
+        cells = [new_markdown_cell(text), *map(new_code_cell, code)]
+        for i, cell in enumerate(cells):
+            cell["id"] = f"cell-{i}"
+            cell.metadata.update(metadata or {})
+        kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        notebook = new_notebook(cells=cells, metadata={"kernelspec": kernel})
+        nbformat.write(notebook, self.folder / "book" / f"{name}.ipynb")
+        self.pages = [*dict.fromkeys([*self.pages, name])]
+
+    def build(self, **environment):
+        chapters = "".join(f"  - file: {name}\n" for name in self.pages if name != "start")
+        toc = TOC.format(chapters=chapters).removesuffix("chapters:\n")
+        (self.folder / "_toc.yml").write_text(toc)
+        command = (
+            "build book --config _config.yml --toc _toc.yml --path-output . -W -n --keep-going"
+        )
+        env = {k: v for k, v in os.environ.items() if k != "LNLIB_STATIC"} | environment
+        done = subprocess.run(
+            [Path(sys.executable).with_name("jupyter-book"), *command.split()],
+            cwd=self.folder,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        done.stdout = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)  # colors
+        return done
+
+    def html(self, name):
+        return (self.folder / "_build" / "html" / f"{name}.html").read_text("utf-8")
 
 
 def pages(toc=ROOT / "_toc.yml"):

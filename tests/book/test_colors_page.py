@@ -9,8 +9,9 @@ import plotly
 import plotly.graph_objects as go
 import pytest
 
-from lnbook.show import _live, _page, colors
-from lnbook.show.explore import show
+from lnbook.show import colors, explorer, sheet, show
+from lnbook.show.explorer import live as lived
+from lnbook.show.explorer import page as paged
 from lnbook.show.plots import NORMS, band, label_ends
 from lnbook.show.sheet import NORMS as SHEET_NORMS
 from lnbook.show.sheet import Sheet
@@ -18,8 +19,9 @@ from lnbook.show.sheet import Sheet
 STATIC = Path(__file__).parents[2] / "book" / "_static"
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>A page</title>
 <meta name="viewport" content="width=device-width"><link rel="stylesheet" href="colors.css">
-<link rel="stylesheet" href="custom.css"><link rel="stylesheet" href="sheet.css">
-<script src="explorer.js" defer></script><script src="sheet.js" defer></script>
+<link rel="stylesheet" href="custom.css">
+<link rel="stylesheet" href="explorer/explorer.css"><link rel="stylesheet" href="sheet/sheet.css">
+<script src="explorer/explorer.js" defer></script><script src="sheet/sheet.js" defer></script>
 <body class="bd-article">{}</body></html>"""
 PATIENCE = 60_000  # ms; a limit against hanging, not a measure of speed
 STROKES = "all => all.map(e => getComputedStyle(e).stroke)"
@@ -48,8 +50,9 @@ def page(chromium, tmp_path_factory):
     (folder / "plotly").mkdir()
     script = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
     (folder / "plotly" / "plotly.min.js").symlink_to(script)
-    for name in ("custom.css", "explorer.js", "sheet.css", "sheet.js"):
-        (folder / name).symlink_to(STATIC / name)
+    (folder / "custom.css").symlink_to(STATIC / "custom.css")
+    for widget in (explorer.WEB, sheet.WEB):
+        widget.write(folder)
     (folder / "colors.css").write_text(colors.css(), "utf-8")
     shown = show([panel(), panel()], title="T", describe="D").to_html()
     shown += Sheet(np.eye(3), title="T", running=(np.ones(3), np.ones(3))).to_html()
@@ -65,10 +68,10 @@ def page(chromium, tmp_path_factory):
 @pytest.fixture
 def live(chromium):
     """A notebook's page with the widget of a figure, as anywidget would have it."""
-    parts = _page.panel(panel())
-    layout = parts["layout"] | {"template": _live.template()}
-    figure = json.dumps(_page.plain({"data": parts["data"], "layout": layout}))
-    widget = _live.PLOT.replace("export default", "const widget =")
+    parts = paged.panel(panel())
+    layout = parts["layout"] | {"template": lived.template()}
+    figure = json.dumps(paged.plain({"data": parts["data"], "layout": layout}))
+    widget = lived.PLOT.replace("export default", "const widget =")
     page = chromium.new_page()
     page.set_default_timeout(PATIENCE)
     page.set_content("<body data-jp-theme-light='false'><div></div></body>")

@@ -30,7 +30,7 @@ LOOK = [
     ),
     package("sphinx_book_theme", "theme/sphinx_book_theme/static/styles/sphinx-book-theme.css"),
     STATIC / "custom.css",
-    diagrams.HERE / "diagrams.css",
+    diagrams.WEB.folder / "diagrams.css",
 ]
 
 
@@ -44,7 +44,7 @@ def page_of_all():
         f"{d.to_html()}</div></div>"
         for d in shown
     )
-    code = (diagrams.HERE / "diagrams.js").read_text("utf-8") + diagrams.START
+    code = diagrams.WEB.book()
     block = 'style="display: block; max-width: none; padding: 0"'
     return (
         '<!doctype html><html lang="en" data-theme="light"><meta charset="utf-8">'

@@ -4,15 +4,12 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import threading
 from functools import partial
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-from conftest import QuietHandler, QuietServer, pages
+from tests.book.conftest import QuietHandler, QuietServer, pages
 
 FIREFOX = ("firefox", "firefox-esr", "/Applications/Firefox.app/Contents/MacOS/firefox")
 PATIENCE = 600  # s, for all pages; a limit against hanging, not a measure of speed

@@ -36,7 +36,7 @@ SETTINGS = {  # what asks the network, in JupyterLab as it comes
 }
 RUN = """
 import time
-from lnbook.show.explore import LiveRun, choice, show
+from lnbook.show import LiveRun, choice, show
 import plotly.graph_objects as go
 
 def run(n):

@@ -64,7 +64,7 @@ def scripts(chromium):
     """A page that has the scripts and nothing else."""
     page = chromium.new_page()
     page.add_script_tag(
-        content=playground.source() + "\nwindow.lnEngine = lnEngine;"
+        content=playground.WEB.source() + "\nwindow.lnEngine = lnEngine;"
         " window.lnProgram = lnProgram; window.LN_CHALLENGES = LN_CHALLENGES;"
     )
     yield page

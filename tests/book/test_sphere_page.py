@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import lnlib
-from lnbook.show.sphere import ALT, HERE, Sphere, cloud, source
+from lnbook.show.sphere import ALT, WEB, Sphere, cloud
 from tools.sphere import STARTS, markup
 
 EXACT = 1e-12
@@ -25,7 +25,7 @@ def scripts(chromium):
     """A page that has the scripts and nothing else."""
     page = chromium.new_page()
     names = ("lnSpace", "lnScene", "lnSphere")
-    page.add_script_tag(content=source() + "".join(f"\nwindow.{n} = {n};" for n in names))
+    page.add_script_tag(content=WEB.source() + "".join(f"\nwindow.{n} = {n};" for n in names))
     yield page
     page.close()
 
@@ -115,7 +115,10 @@ def test_the_sentence_says_the_numbers(scripts):
 
 @pytest.mark.parametrize("name", STARTS)
 def test_the_picture_without_javascript_is_the_one_of_the_start(scripts, name):
-    kept, drawn = (HERE / f"{name}.html").read_text("utf-8").strip(), markup(scripts, STARTS[name])
+    kept, drawn = (
+        (WEB.folder / f"{name}.html").read_text("utf-8").strip(),
+        markup(scripts, STARTS[name]),
+    )
     number = r"-?\d+\.?\d*"  # the last digit may round another way elsewhere
     assert re.sub(number, "#", kept) == re.sub(number, "#", drawn), "run tools/sphere.py"
     values = (np.array(re.findall(number, text), dtype=float) for text in (kept, drawn))
@@ -140,7 +143,7 @@ def test_the_notebook_s_widget_draws_the_same_picture(chromium):
         [widget._esm, widget.options],
     )
     page.close()
-    kept = " ".join(html.unescape((HERE / "gradient.html").read_text("utf-8")).split())
+    kept = " ".join(html.unescape((WEB.folder / "gradient.html").read_text("utf-8")).split())
     svg, said, address = (" ".join(part.split()) for part in found)
     assert svg.count("<path") == kept.count("<path")
     assert said in kept

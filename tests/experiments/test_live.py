@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from lnbook.show.explore import LiveRun, choice
+from lnbook.show import LiveRun, choice
 from lnbook.train_with_four import noise
 from lnlib import data
 from lnlib.experiments.mnist import live

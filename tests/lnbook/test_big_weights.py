@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from lnbook.big_weights import circle, figures, same_step, training
 from lnbook.big_weights import gain as gains
-from lnbook.show.explore import Explorer, choice, slider
+from lnbook.show import Explorer, choice, slider
 from lnbook.show.plots import NORMS
 from lnlib.analysis.learning_rate import spiral
 from lnlib.runs import record

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lnbook.carry_a_state import longer, network, padding, rescaling, through_time
-from lnbook.show.explore import Explorer
+from lnbook.show import Explorer
 from lnlib.analysis import recurrence
 
 EXACT = 1e-12

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from lnbook.gate_by_gate import at_start, figures, gates, learning, lstm, versions
-from lnbook.show.explore import FAILS, HOLDS, OPEN
+from lnbook.show import FAILS, HOLDS, OPEN
 from lnbook.show.plots import GATES
 from lnlib import cells
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from lnbook.measure_distance import figures, labels, line, matrix, models, networks, width
-from lnbook.show.explore import Explorer, choice, slider
+from lnbook.show import Explorer, choice, slider
 from lnlib.fisher import trace_estimates
 
 # float64, identities. Measured 2e-15.

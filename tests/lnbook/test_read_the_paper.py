@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from lnbook.read_the_paper import figures
-from lnbook.show.explore import Explorer
+from lnbook.show import Explorer
 
 EXACT = 1e-12
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lnbook.show.explore import Table
+from lnbook.show import Table
 from lnbook.start import figures
 
 

@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 
-from lnbook.show.explore import FAILS, HOLDS, OPEN
+from lnbook.show import FAILS, HOLDS, OPEN
 from lnbook.show.plots import verdict
 from lnbook.train_with_four import claims, differences, figure_6, origin, rates, sizes
 from lnbook.train_with_four.runs import Cell, Runs

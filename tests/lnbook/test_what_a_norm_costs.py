@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from lnbook.show.explore import Explorer, choice, slider
+from lnbook.show import Explorer, choice, slider
 from lnbook.what_a_norm_costs import devices, figures, recurrence, roofline, steps
 from lnbook.what_a_norm_costs.written import duration
 from lnlib.analysis import costs

@@ -9,9 +9,9 @@ import plotly.graph_objects as go
 
 from lnbook.big_weights.lines import add_band, add_line, decades
 from lnbook.show.colors import COLORS
-from lnbook.show.explore import Table
 from lnbook.show.picture import Picture
 from lnbook.show.plots import NORMS, label_ends
+from lnbook.show.table import Table
 from lnlib.analysis.recorded import Record, Recorded
 from lnlib.compare import bounds, bounds_name
 

@@ -9,8 +9,8 @@ import plotly.graph_objects as go
 
 from lnbook.find_what_is_unchanged.names import NAMES, short
 from lnbook.show.colors import COLORS
-from lnbook.show.explore import FAILS, HOLDS, Table
 from lnbook.show.picture import Picture
+from lnbook.show.table import FAILS, HOLDS, Table
 from lnlib import invariance
 from lnlib.analysis import table_1
 from lnlib.analysis.table_1 import ROUNDING

@@ -9,9 +9,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.gate_by_gate.versions import FORMS
-from lnbook.show.explore import Table
 from lnbook.show.picture import Picture
 from lnbook.show.plots import NORMS, band, cursor, label_ends, spread, verdict
+from lnbook.show.table import Table
 from lnlib.analysis.recorded import Record, Recorded
 
 #: Names of the cells in the records, with and without layer norm.

@@ -10,9 +10,9 @@ import plotly.graph_objects as go
 
 from lnbook.gate_by_gate.lstm import Params, State, finish
 from lnbook.show.colors import COLORS
-from lnbook.show.explore import Table
 from lnbook.show.picture import Picture
 from lnbook.show.plots import label_ends
+from lnbook.show.table import Table
 from lnlib import cells
 from lnlib.norm import layer_norm
 

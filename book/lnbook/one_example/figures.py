@@ -10,9 +10,10 @@ import plotly.graph_objects as go
 
 import lnlib
 from lnbook.show.colors import COLORS, fade
-from lnbook.show.explore import Table, round_numbers
+from lnbook.show.control import round_numbers
 from lnbook.show.picture import Picture
 from lnbook.show.plots import cursor, label_ends, signs
+from lnbook.show.table import Table
 from lnlib import numerics
 from lnlib.analysis import rounding
 

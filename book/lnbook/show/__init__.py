@@ -1,1 +1,44 @@
-"""Explorers, live runs, sheets, quizzes, the playground: what every chapter may show."""
+"""What every chapter may show, by the names that a reader types.
+
+============  ==================================================================================
+figures       :class:`Explorer` and :func:`show`; :class:`LiveRun`, which computes as one watches;
+              :class:`Picture`; the controls :func:`slider` (over :func:`round_numbers`) and
+              :func:`choice`
+tables        :class:`Table`, with the verdicts ``HOLDS``, ``FAILS`` and ``OPEN``
+questions     :class:`Quiz` of :func:`choose`, :func:`number` and :func:`order`
+to move       :class:`Sheet`, :class:`Playground`, :class:`Sphere`; :mod:`lnbook.show.diagrams`
+============  ==================================================================================
+
+A widget is a folder of this package: its Python, its JavaScript and its look (``web.py``).
+"""
+
+from lnbook.show.control import choice, round_numbers, slider
+from lnbook.show.explorer import Explorer, show
+from lnbook.show.explorer.run import LiveRun
+from lnbook.show.picture import Picture
+from lnbook.show.playground import Playground
+from lnbook.show.quiz import Quiz, choose, number, order
+from lnbook.show.sheet import Sheet
+from lnbook.show.sphere import Sphere
+from lnbook.show.table import FAILS, HOLDS, OPEN, Table
+
+__all__ = [
+    "FAILS",
+    "HOLDS",
+    "OPEN",
+    "Explorer",
+    "LiveRun",
+    "Picture",
+    "Playground",
+    "Quiz",
+    "Sheet",
+    "Sphere",
+    "Table",
+    "choice",
+    "choose",
+    "number",
+    "order",
+    "round_numbers",
+    "show",
+    "slider",
+]

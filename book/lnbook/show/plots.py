@@ -10,7 +10,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.show.colors import COLORS, fade
-from lnbook.show.explore import FAILS, HEIGHT, HOLDS, OPEN
+from lnbook.show.explorer.parts import HEIGHT
+from lnbook.show.table import FAILS, HOLDS, OPEN
 from lnlib import compare
 
 #: How each norm looks in every figure of the book: label, color, dash. Never color alone.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lnbook.show.explore import Table
 from lnbook.show.plots import NORMS, verdict
+from lnbook.show.table import Table
 from lnbook.train_with_four.runs import SIZES, Cell, Runs
 from lnbook.train_with_four.words import (
     bounds_of,

@@ -6,9 +6,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.show.colors import COLORS
-from lnbook.show.explore import FAILS, HOLDS, OPEN
 from lnbook.show.picture import Picture
 from lnbook.show.plots import NORMS, band, label_ends, verdict
+from lnbook.show.table import FAILS, HOLDS, OPEN
 from lnbook.train_with_four.runs import SIZES, Cell, Runs
 from lnbook.train_with_four.words import (
     NAMES,

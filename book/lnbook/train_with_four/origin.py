@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from lnbook.show.explore import Table
 from lnbook.show.plots import NORMS
+from lnbook.show.table import Table
 from lnbook.train_with_four.runs import RATE, SIZES, Cell, Runs
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.show.explore import Table
 from lnbook.show.picture import Picture
 from lnbook.show.plots import NORMS, band, label_ends, spread, verdict
+from lnbook.show.table import Table
 from lnbook.train_with_four.runs import Cell, Runs
 from lnbook.train_with_four.words import (
     NAMES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from lnbook.show.explore import Table
+from lnbook.show.table import Table
 from lnbook.what_a_norm_costs.written import duration, ratio
 from lnlib.analysis.costs import Machine
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from lnbook.show.colors import COLORS
-from lnbook.show.explore import Table
 from lnbook.show.picture import Picture
 from lnbook.show.plots import cursor, label_ends
+from lnbook.show.table import Table
 from lnbook.what_a_norm_costs.bench import Bench
 from lnbook.what_a_norm_costs.written import decades, duration, short
 from lnlib.analysis.costs import exchange_time, messages

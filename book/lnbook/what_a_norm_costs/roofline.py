@@ -8,9 +8,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.show.colors import COLORS
-from lnbook.show.explore import Table
 from lnbook.show.picture import Picture
 from lnbook.show.plots import NORMS, RMS, cursor, label_ends
+from lnbook.show.table import Table
 from lnbook.what_a_norm_costs.bench import Bench
 from lnbook.what_a_norm_costs.written import decades, digits, duration, ratio, short
 from lnlib.analysis import costs

@@ -347,7 +347,7 @@ def test_a_live_diagram_brings_its_script_and_its_look(name):
 
 
 def test_every_tone_of_a_diagram_is_in_its_style_sheet():
-    style = (diagrams.HERE / "diagrams.css").read_text("utf-8")
+    style = diagrams.WEB.style()
     for name in ALL:
         for tone in re.findall(r"var\(--([\w-]+)\)", ALL[name]().to_html()):
             assert f"--{tone}: var(--ln-{tone})" in style, tone

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 import pytest
 import torch
 
-from lnbook.show.explore import Explorer, LiveRun, choice, slider
+from lnbook.show import Explorer, LiveRun, choice, slider
 
 BOOK = Path(__file__).parents[3] / "book"
 CHAPTERS = [path for path in sorted(BOOK.glob("*.ipynb")) if path.stem != "playground"]

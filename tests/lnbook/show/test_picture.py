@@ -3,7 +3,7 @@
 import plotly.graph_objects as go
 import pytest
 
-from lnbook.show.explore import Explorer, LiveRun, slider
+from lnbook.show import Explorer, LiveRun, slider
 from lnbook.show.picture import Picture
 
 MOVED = {"n": slider("Points", [2, 3], start=3)}

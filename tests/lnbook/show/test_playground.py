@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from lnbook.show.playground import HERE, SCRIPTS, Playground, digits, source
+from lnbook.show.playground import WEB, Playground, digits
 
 
 def test_the_page_gets_one_element_with_its_options():
@@ -33,7 +33,7 @@ def test_a_book_gets_html_and_a_notebook_a_widget(monkeypatch):
 
 def test_the_widget_runs_the_same_files_as_the_page():
     (widget,) = Playground(depth=3).widget().children
-    assert source() in widget._esm
+    assert WEB.source() in widget._esm
     assert json.dumps(digits()) in widget._esm
     assert widget.options == {"small": False, "settings": {"depth": 3}}
 
@@ -45,4 +45,4 @@ def test_a_setting_that_is_no_number_and_no_text_is_refused(value):
 
 
 def test_every_script_of_the_folder_is_used():
-    assert {path.name for path in HERE.glob("*.js")} == {*SCRIPTS, "book.js"}
+    assert {path.name for path in WEB.folder.glob("*.js")} == {*WEB.scripts, "book.js"}

@@ -6,8 +6,9 @@ from html.parser import HTMLParser
 import ipywidgets
 import pytest
 
-from lnbook.show import quiz
-from lnbook.show.quiz import Quiz, choose, number, order, readings
+from lnbook.show import Quiz, choose, number, order
+from lnbook.show.numbers import readings
+from lnbook.show.quiz import texts
 
 
 @pytest.fixture(autouse=True)
@@ -249,7 +250,7 @@ def test_html_marks_code_and_emphasis_and_escapes_the_rest():
     ],
 )
 def test_markup_is_code_and_emphasis_alone(text, written):
-    assert quiz.markup(text) == written
+    assert texts.markup(text) == written
 
 
 def keys(*questions):
@@ -312,7 +313,7 @@ def test_long_texts_are_wrapped():
     long = choose("word " * 40, {"a": "word " * 40, "b": "."}, right="a")
     lines = repr(Quiz(long, title="Long")).splitlines()
     assert lines[0] == "Long (1 question)"
-    assert max(map(len, lines)) <= quiz.LINE
+    assert max(map(len, lines)) <= texts.LINE
     assert sum(line.count("word") for line in lines) == 80
 
 

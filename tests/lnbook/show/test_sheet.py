@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lnbook.show import sheet
-from lnbook.show.sheet import NORMS, TEST_TIME, Sheet, State
+from lnbook.show import Sheet
+from lnbook.show.sheet.state import NORMS, TEST_TIME, State, typed
+from lnbook.show.sheet.texts import exact, figure, shown
 from lnlib import norm
 
 TABLE = np.array(
@@ -149,11 +150,11 @@ def test_a_batch_of_one_is_said_to_return_the_bias():
 
 @given(st.floats(-1e300, 1e300))
 def test_what_is_written_reads_back_as_the_number_rounded(v):
-    assert sheet._number(sheet._plain(v)) == v
-    shown, figure = sheet._number(sheet._shown(v)), sheet._number(sheet._figure(v, 6))
+    assert typed(exact(v)) == v
+    short, long = typed(shown(v)), typed(figure(v, 6))
     half = {10: 5.1e-4, 100: 5.1e-3, 1000: 5.1e-2, 1e5: 0.51}  # of the last digit, up to a size
-    assert abs(shown - v) <= next((half[size] for size in half if abs(v) < size), 5.1e-3 * abs(v))
-    assert figure == pytest.approx(v, rel=5.1e-6, abs=1e-310)
+    assert abs(short - v) <= next((half[size] for size in half if abs(v) < size), 5.1e-3 * abs(v))
+    assert long == pytest.approx(v, rel=5.1e-6, abs=1e-310)
 
 
 # The page.

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from lnbook.show.sphere import HERE, SCRIPTS, Sphere, cloud, source
+from lnbook.show.sphere import WEB, Sphere, cloud
 
 
 @pytest.mark.parametrize("gradient", [False, True])
@@ -39,7 +39,7 @@ def test_a_book_gets_html_and_a_notebook_a_widget(monkeypatch):
 
 def test_the_widget_runs_the_same_files_as_the_page():
     (widget,) = Sphere(gradient=True).widget().children
-    assert source() in widget._esm
+    assert WEB.source() in widget._esm
     assert widget.options == Sphere(gradient=True).options
 
 
@@ -52,4 +52,4 @@ def test_fifty_examples_can_be_told_from_the_sum_and_from_each_other():
 
 
 def test_every_script_of_the_folder_is_used():
-    assert {path.name for path in HERE.glob("*.js")} == {*SCRIPTS, "book.js"}
+    assert {path.name for path in WEB.folder.glob("*.js")} == {*WEB.scripts, "book.js"}

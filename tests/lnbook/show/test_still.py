@@ -5,16 +5,17 @@ import re
 import plotly.graph_objects as go
 import pytest
 
-from lnbook.show import _page
-from lnbook.show._still import SIDE, axes, still
+from lnbook.show.explorer import page
+from lnbook.show.explorer.axes import axes
+from lnbook.show.explorer.still import SIDE, still
 
 
 def drawn(figure):
-    return still(_page.plain(_page.panel(figure)))
+    return still(page.plain(page.panel(figure)))
 
 
 def lying(figure):
-    return axes(_page.plain(_page.panel(figure)))
+    return axes(page.plain(page.panel(figure)))
 
 
 def paths(source):

@@ -17,19 +17,17 @@ import functools
 import html
 import itertools
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from lnbook.show import colors
 from lnbook.show.diagrams import cells, cubes, residuals
 from lnbook.show.diagrams.svg import spoken
-from lnbook.show.explore import bundle
+from lnbook.show.display import bundle
+from lnbook.show.web import Web
 
-__all__ = ["Diagram", "cube", "gru", "lstm", "residual"]
+__all__ = ["WEB", "Diagram", "cube", "gru", "lstm", "residual"]
 
-HERE = Path(__file__).parent
-#: What the built book runs behind ``diagrams.js``.
-START = 'document.querySelectorAll(".ln-diagram").forEach(lnDiagram);\n'
+WEB = Web("diagrams", ("diagrams.js",), element="ln-diagram")
 _ids = itertools.count(1)
 
 
@@ -73,7 +71,7 @@ class Diagram:
 
 
 def _style() -> str:
-    return colors.css() + (HERE / "diagrams.css").read_text("utf-8")
+    return colors.css() + WEB.style()
 
 
 @functools.cache
@@ -82,7 +80,7 @@ def _widget_class() -> type:
     import traitlets
 
     class Widget(anywidget.AnyWidget):
-        _esm = (HERE / "diagrams.js").read_text("utf-8") + (
+        _esm = WEB.source() + (
             "\nexport default { render({ model, el }) {\n"
             '  el.innerHTML = model.get("html");\n'
             "  lnDiagram(el.firstElementChild);\n"

@@ -20,23 +20,14 @@ import functools
 import html
 import itertools
 import json
-from pathlib import Path
 from typing import Any
 
 from lnbook.show import colors
-from lnbook.show.explore import bundle
+from lnbook.show.display import bundle
+from lnbook.show.web import Web
 
-__all__ = ["Playground", "digits", "source"]
+__all__ = ["WEB", "Playground", "digits"]
 
-HERE = Path(__file__).parent
-SCRIPTS = (
-    "engine.js",
-    "worker.js",
-    "pictures.js",
-    "program.js",
-    "challenges.js",
-    "playground.js",
-)
 _ids = itertools.count(1)
 
 
@@ -101,7 +92,7 @@ def _widget_class() -> type:
     import traitlets
 
     class Widget(anywidget.AnyWidget):
-        _esm = source() + (
+        _esm = WEB.source() + (
             f"\nconst LN_DIGITS = {json.dumps(digits())};\n"
             "export default { render({ model, el }) {\n"
             '  const root = document.createElement("div");\n'
@@ -111,15 +102,10 @@ def _widget_class() -> type:
             '  return lnPlayground(root, { ...model.get("options"), live: true, digits });\n'
             "} };\n"
         )
-        _css = colors.css() + (HERE / "playground.css").read_text("utf-8")
+        _css = colors.css() + WEB.style()
         options = traitlets.Dict().tag(sync=True)
 
     return Widget
-
-
-def source() -> str:
-    """Return all scripts in a row, as one page needs them."""
-    return "\n".join((HERE / name).read_text("utf-8") for name in SCRIPTS)
 
 
 @functools.cache
@@ -144,3 +130,17 @@ def digits() -> dict[str, str]:
             whole, rest = divmod(count, 26)
             pixels.append("z" * whole + (chr(96 + rest) if rest else ""))
     return {"pixels": "".join(pixels), "labels": "".join(map(str, loaded.target[order]))}
+
+
+WEB = Web(
+    "playground",
+    (
+        "engine.js",
+        "worker.js",
+        "pictures.js",
+        "program.js",
+        "challenges.js",
+        "playground.js",
+    ),
+    data={"digits.js": lambda: f"lnDigits({json.dumps(digits())});\n"},
+)

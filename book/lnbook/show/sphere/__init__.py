@@ -19,16 +19,15 @@ import functools
 import html
 import itertools
 import json
-from pathlib import Path
 from typing import Any
 
 from lnbook.show import colors
-from lnbook.show.explore import bundle
+from lnbook.show.display import bundle
+from lnbook.show.web import Web
 
-__all__ = ["Sphere", "cloud", "source"]
+__all__ = ["WEB", "Sphere", "cloud"]
 
-HERE = Path(__file__).parent
-SCRIPTS = ("space.js", "scene.js", "sphere.js")
+WEB = Web("sphere", ("space.js", "scene.js", "sphere.js"))
 ALT = (
     "A point in three dimensions, the plane where the three numbers add up to 0, and on it the "
     "circle of radius √3. The point falls onto the plane along the line of equal numbers and "
@@ -62,7 +61,7 @@ class Sphere:
         return (
             f'<div class="ln-sphere" id="{name}" role="group" aria-label="Three numbers in space"'
             f' data-alt="{ALT}" data-options="{html.escape(json.dumps(self.options))}">'
-            + (HERE / f"{start}.html").read_text("utf-8").replace("{id}", name)
+            + (WEB.folder / f"{start}.html").read_text("utf-8").replace("{id}", name)
             + '<noscript><p class="ln-note">With JavaScript the picture turns and its points can '
             "be moved; it needs nothing else, no network.</p></noscript></div>"
         )
@@ -92,18 +91,13 @@ def cloud() -> list[list[float]]:
     return drawn.clip(-2, 2).round(2).tolist()
 
 
-def source() -> str:
-    """Return all scripts in a row, as one page needs them."""
-    return "\n".join((HERE / name).read_text("utf-8") for name in SCRIPTS)
-
-
 @functools.cache
 def _widget_class() -> type:
     import anywidget
     import traitlets
 
     class Widget(anywidget.AnyWidget):
-        _esm = source() + (
+        _esm = WEB.source() + (
             "\nlet made = 0;\nexport default { render({ model, el }) {\n"
             '  const root = document.createElement("div");\n'
             '  Object.assign(root, { className: "ln-sphere", id: `sphere-live-${++made}` });\n'
@@ -112,7 +106,7 @@ def _widget_class() -> type:
             '  return lnSphere(root, { ...model.get("options"), live: true });\n'
             "} };\n"
         )
-        _css = colors.css() + (HERE / "sphere.css").read_text("utf-8")
+        _css = colors.css() + WEB.style()
         options = traitlets.Dict().tag(sync=True)
 
     return Widget

@@ -1,0 +1,2 @@
+/* In the built book: every diagram of the page. */
+document.querySelectorAll(".ln-diagram").forEach(lnDiagram);

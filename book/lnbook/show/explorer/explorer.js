@@ -1,0 +1,380 @@
+/* The page's half of lnbook.show.explorer: unpack the states, redraw when a control moves.
+   No kernel, no network; works from file://. Every number was computed in Python. */
+(() => {
+  "use strict";
+  const HOME = document.currentScript.src.replace(/[^/]*\/[^/]*$/, ""); // where all widgets lie
+  const calm = matchMedia("(prefers-reduced-motion: reduce)");
+  const STEP = 400; // ms between two states while playing
+  const MORPH = 200, FRAME = 16; // ms in which a figure becomes the next, by frames
+  const REACH = 400; // pixels beyond the window in which a figure is drawn
+
+  const load = (name) => new Promise((done, fail) => {
+    const script = document.createElement("script");
+    script.src = HOME + name;
+    script.onload = done;
+    script.onerror = () => fail(new Error("the file " + script.src + " is missing"));
+    document.head.append(script);
+  });
+  let plotly; // one script tag, when the first explorer comes near
+  const loadPlotly = () => (plotly ??= load("plotly/plotly.min.js").then(() => window.Plotly));
+
+  /* An explorer's states lie in a file of their own; in a notebook's export, in the page. */
+  const arrived = {};
+  window.lnStates = (explorer, packed) => { arrived[explorer] = packed; };
+  async function packed(root) {
+    const { dataset, textContent } = root.querySelector(".ln-data");
+    if (!dataset.file) return textContent;
+    await load(dataset.file);
+    return arrived[root.id];
+  }
+
+  async function unpack(base64) {
+    if (!window.DecompressionStream) throw new Error("this browser is too old (before 2023)");
+    const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return JSON.parse(await new Response(stream).text());
+  }
+
+  /* {"$": i} stands for pool[i]; arrays of numbers are shared between states, never copied */
+  function resolver(pool) {
+    const known = [];
+    const resolve = (v) => {
+      if (Array.isArray(v)) return v.some((x) => x && typeof x === "object") ? v.map(resolve) : v;
+      if (!v || typeof v !== "object") return v;
+      if ("$" in v) return (known[v.$] ??= resolve(pool[v.$]));
+      return Object.fromEntries(Object.entries(v).map(([k, x]) => [k, resolve(x)]));
+    };
+    return resolve;
+  }
+
+  /* The look comes from the page's CSS variables, so that light and dark are one switch. */
+  function template() {
+    const css = getComputedStyle(document.documentElement);
+    const v = (name) => css.getPropertyValue(name).trim();
+    const [text, line, paper] = [v("--pst-color-text-base"), v("--ln-line"), v("--ln-card")];
+    const [low, high] = [v("--ln-low"), v("--ln-high")];
+    const bar = { thickness: 10, outlinewidth: 0, ticklen: 3 };
+    const heat = { autocolorscale: true, colorbar: bar, textfont: { color: v("--ln-number") } };
+    const axis = { gridcolor: line, linecolor: line, zerolinecolor: line, tickcolor: line,
+      ticks: "outside", ticklen: 4, automargin: true, fixedrange: true, title: { standoff: 8 } };
+    return {
+      data: { heatmap: [heat], contour: [heat] },
+      layout: {
+        paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", dragmode: false,
+        font: { color: text, family: getComputedStyle(document.body).fontFamily, size: 12 },
+        margin: { l: 12, r: 16, t: 12, b: 12 },
+        colorway: ["first", "second", "third", "fourth"].map((thing) => v("--ln-" + thing)),
+        colorscale: {
+          diverging: [[0, low], [0.5, paper], [1, high]],
+          sequential: [[0, paper], [1, high]], sequentialminus: [[0, low], [1, paper]],
+        },
+        coloraxis: { autocolorscale: true, colorbar: bar },
+        legend: { orientation: "h", yanchor: "bottom", y: 1, x: 0 },
+        hoverlabel: { bgcolor: v("--pst-color-surface"), bordercolor: line, font: { color: text } },
+        xaxis: axis, yaxis: axis,
+      },
+    };
+  }
+
+  /* A figure comes in the colors of a light page; a dark one has another for each. What stands in
+     several states is dyed once, so that it stays the same object and is not drawn again. */
+  let swap = "", ready = new WeakMap();
+  function dyed(panel) {
+    const pairs = getComputedStyle(document.documentElement).getPropertyValue("--ln-swap");
+    if (pairs !== swap) [swap, ready] = [pairs, new WeakMap()];
+    if (ready.has(panel)) return ready.get(panel);
+    const dyes = new Map([...pairs.matchAll(/([^\s"=]+)=([^\s"]+)/g)].map(([, a, b]) => [a, b]));
+    const found = !dyes.size ? panel : JSON.parse(JSON.stringify(panel).replace(
+      /#[0-9a-f]{6}\b|rgba\([\d,]+(?=,)/g, (color) => dyes.get(color) ?? color));
+    ready.set(panel, found);
+    return found;
+  }
+
+  /* The address names each explorer that was moved, the last one first, with its controls:
+     #explorer-2&scale=10&explorer-1&batch_size=4. */
+  const PAUSE = 300; // ms after the last move: browsers refuse an address that changes too often
+  const named = (el) => el.id.replace(/^explorer-\d+-/, "");
+  const texts = (el) => el.options ? [...el.options].map((o) => o.textContent)
+    : JSON.parse(el.dataset.texts);
+  const controls = (root) => [...root.querySelectorAll(".ln-controls :is(input, select)")];
+  const usual = (el) => el.options
+    ? Math.max(0, [...el.options].findIndex((o) => o.defaultSelected)) : Number(el.defaultValue);
+  function addressed() {
+    const found = new Map();
+    let own;
+    for (const [key, value] of new URLSearchParams(location.hash.slice(1))) {
+      if (/^(explorer-\d+|sphere(-\d+)?)$/.test(key)) found.set(key, own = new Map());
+      else own?.set(key, value);
+    }
+    return found;
+  }
+  /* Put the controls where the address has them; what it has wrong stays as it is. */
+  function restore(root, moved) {
+    const wanted = addressed().get(root.id);
+    for (const el of wanted ? controls(root) : []) {
+      const at = texts(el).indexOf(wanted.get(named(el)));
+      if (at < 0 || at === Number(el.value)) continue;
+      el.value = at;
+      moved(el);
+    }
+  }
+  let saving = 0;
+  function remember(root) {
+    clearTimeout(saving);
+    saving = setTimeout(() => {
+      const before = addressed(), all = [...document.querySelectorAll(".ln-explorer")];
+      const order = new Set([root.id, ...before.keys(), ...all.map((r) => r.id)]);
+      const said = [...order].flatMap((id) => {
+        const r = all.find((one) => one.id === id), other = id.startsWith("sphere");
+        if (other) return [id, ...[...before.get(id)].map(([k, v]) => `${k}=${v}`)];
+        const off = r ? controls(r).filter((el) => Number(el.value) !== usual(el)) : [];
+        const values = off.map((el) => `${named(el)}=${encodeURIComponent(texts(el)[Number(el.value)])}`);
+        return off.length ? [r.id, ...values] : [];
+      });
+      if (!said.length && !before.size) return;
+      const address = said.length ? `#${said.join("&")}` : location.href.split("#")[0];
+      try { history.replaceState(history.state, "", address); } catch { /* some forbid it */ }
+    }, PAUSE);
+  }
+
+  /* A figure on its way to another: numbers move, the rest is the other's at once. */
+  function between(from, to, part) {
+    if (from === to) return to;
+    if (typeof from === "number" && typeof to === "number") return from + (to - from) * part;
+    if (!from || !to || typeof from !== "object" || typeof to !== "object") return to;
+    if (Array.isArray(to)) {
+      const alike = Array.isArray(from) && from.length === to.length;
+      return alike ? to.map((value, i) => between(from[i], value, part)) : to;
+    }
+    return Object.fromEntries(Object.entries(to).map(([k, v]) => [k, between(from[k], v, part)]));
+  }
+
+  const drawers = new WeakMap(); // of the explorers that have started
+  async function start(root) {
+    if (root.dataset.ready) return;
+    root.dataset.ready = "loading";
+    const sizes = JSON.parse(root.dataset.sizes);
+    const inputs = controls(root);
+    const panels = [...root.querySelectorAll(".ln-panel")];
+    const titles = [...root.querySelectorAll(".ln-panel-title")];
+    const text = root.querySelector(".ln-text");
+    const numbers = root.querySelector(".ln-numbers");
+    const [Plotly, book] = await Promise.all([loadPlotly(), packed(root).then(unpack)]);
+    const resolve = resolver(book.pool);
+
+    const shrunk = () => Number(getComputedStyle(panels[0]).getPropertyValue("--ln-now"));
+    let drawnAt = 1;
+    let shown = null, round = 0, asked = 0; // what is drawn, the redraw under way, the last move
+    let drawn = [], drawnAs; // the panels that need no redraw, and the look and size they have
+    async function draw() {
+      const mine = ++round, begin = performance.now();
+      const i = inputs.reduce((n, el, k) => n * sizes[k] + Number(el.value), 0);
+      const state = resolve(book.states[i]), said = state.text, goal = state.panels.map(dyed);
+      if (text.textContent !== said) text.textContent = said;
+      if (numbers.open) tabulate(numbers.lastElementChild, goal);
+      const look = template(), from = shown;
+      drawnAt = shrunk();
+      const as = JSON.stringify([look, drawnAt]);
+      if (as !== drawnAs) [drawn, drawnAs] = [[], as];
+      const still = calm.matches || !from || begin - asked < MORPH;
+      asked = begin;
+      for (let part = still ? 1 : FRAME / MORPH; ;) {
+        shown = part < 1 ? between(from, goal, part * (2 - part)) : goal;
+        await Promise.all(shown.map((panel, k) => {
+          if (panel === drawn[k]) return null;
+          const { title, data, layout } = drawn[k] = panel;
+          titles[k].textContent = title;
+          panels[k].querySelector(".ln-still")?.remove();
+          return Plotly.react(panels[k], data.map((trace) => ({ ...trace })),
+            { ...structuredClone(layout), height: layout.height * drawnAt, template: look },
+            { responsive: true, displayModeBar: false, doubleClick: false });
+        }));
+        root.dataset.frame = Number(root.dataset.frame ?? 0) + 1;
+        if (part === 1 || mine !== round) break;
+        await new Promise(requestAnimationFrame);
+        if (mine !== round) return;
+        part = Math.min(1, (performance.now() - begin) / MORPH);
+      }
+      if (mine === round) root.dataset.state = i;
+    }
+    /* At once, and what comes before the next frame together in that frame. */
+    let waiting = false, due = false;
+    const go = () => {
+      if (!due) return waiting = false;
+      due = false;
+      draw().catch(failed(root));
+      requestAnimationFrame(go);
+    };
+    const later = () => {
+      due = true;
+      if (!waiting) queueMicrotask(go);
+      waiting = true;
+    };
+    const say = (el) => {
+      if (el.type !== "range") return;
+      const said = texts(el)[el.value];
+      el.setAttribute("aria-valuetext", said);
+      el.nextElementSibling.textContent = said;
+    };
+    const moved = (el) => {
+      say(el);
+      later();
+    };
+    for (const el of inputs) {
+      el.addEventListener("input", () => {
+        moved(el);
+        remember(root);
+      });
+    }
+    restore(root, say);
+    addEventListener("hashchange", () => restore(root, moved));
+    for (const button of root.querySelectorAll(".ln-play")) player(button, text, moved);
+    numbers.addEventListener("toggle", later);
+    new MutationObserver(later).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    new ResizeObserver(() => shrunk() !== drawnAt && later()).observe(root);
+    drawers.set(root, draw);
+    await draw();
+    window.lnGrips?.(panels, inputs, (at) =>
+      resolve(book.states[at.reduce((n, v, k) => n * sizes[k] + v, 0)]));
+    root.dataset.ready = "yes";
+  }
+
+  /* The numbers behind the panels as tables; the twin of lnbook.show.explorer.page.numbers. */
+  function numbersOf({ title, data, layout }) {
+    const tables = [];
+    const label = (t, axis) => layout[(t[axis + "axis"] ?? axis).replace(/^([xy])/, "$1axis")]
+      ?.title?.text?.replace(/^[ ←→↑↓]+|[ ←→↑↓]+$/g, "") ?? axis;
+    for (const t of data) {
+      const upright = t.orientation !== "h";
+      const [along, across] = upright ? ["x", "y"] : ["y", "x"];
+      const values = t.z ?? t[across];
+      if (!values?.length || (t.hoverinfo === "skip" && !("name" in t))) continue;
+      if (t.z) {
+        const x = t.x ?? t.z[0].map((_, j) => j), y = t.y ?? t.z.map((_, i) => i);
+        const corner = `${label(t, "y")} \\ ${label(t, "x")}`;
+        tables.push({ caption: t.name ?? title, columns: [corner, ...x],
+          rows: t.z.map((row, i) => [y[i], ...row]) });
+        continue;
+      }
+      const places = t[along] ?? values.map((_, i) => i), name = t.name ?? label(t, across);
+      const here = (_, i) => places[i] !== null; // a point at no place only breaks the line
+      const at = places.filter(here), heights = values.filter(here);
+      const key = JSON.stringify(at), same = tables.find((table) => table.key === key);
+      if (same) {
+        same.columns.push(name);
+        same.rows.forEach((row, i) => row.push(heights[i]));
+      } else {
+        tables.push({ key, caption: title, columns: [label(t, along), name],
+          rows: heights.map((v, i) => [at[i], v]) });
+      }
+    }
+    return tables;
+  }
+  function tabulate(room, panels) {
+    const made = (tag, text, attributes = {}) =>
+      Object.assign(document.createElement(tag), { textContent: text ?? "", ...attributes });
+    room.replaceChildren(...panels.flatMap(numbersOf).map(({ caption, columns, rows }) => {
+      const table = made("table"), head = made("tr"), body = made("tbody");
+      head.append(...columns.map((c) => made("th", c, { scope: "col" })));
+      body.append(...rows.map(([first, ...rest]) => {
+        const row = made("tr");
+        row.append(made("th", first, { scope: "row" }), ...rest.map((v) => made("td", v ?? "–")));
+        return row;
+      }));
+      const thead = made("thead");
+      thead.append(head);
+      table.append(...(caption ? [made("caption", caption)] : []), thead, body);
+      return table;
+    }));
+  }
+
+  /* A button that steps its slider to the end; the sentence is not read out meanwhile.
+     Where the reader asks for less motion, a press is one step. */
+  function player(button, text, moved) {
+    const slider = button.nextElementSibling, name = button.getAttribute("aria-label").slice(6);
+    let timer = 0;
+    const nameIt = () => {
+      if (timer) return;
+      button.textContent = calm.matches ? "❯" : "▶";
+      button.setAttribute("aria-label", (calm.matches ? "Next: " : "Play: ") + name);
+    };
+    calm.addEventListener("change", nameIt);
+    nameIt();
+    const stop = () => {
+      clearInterval(timer);
+      timer = 0;
+      nameIt();
+      text.setAttribute("aria-live", "polite");
+    };
+    const to = (value) => {
+      slider.value = value;
+      moved(slider);
+      remember(slider.closest(".ln-explorer"));
+    };
+    button.addEventListener("click", () => {
+      if (timer) return stop();
+      if (calm.matches) return to(slider.value === slider.max ? 0 : Number(slider.value) + 1);
+      if (slider.value === slider.max) to(0);
+      text.setAttribute("aria-live", "off");
+      button.textContent = "❚❚";
+      button.setAttribute("aria-label", "Pause: " + name);
+      timer = setInterval(() => {
+        to(Number(slider.value) + 1);
+        if (slider.value === slider.max) stop();
+      }, STEP);
+    });
+    slider.addEventListener("input", () => timer && stop());
+  }
+
+  /* Why nothing moves; the still, if it is there, and the sentence are those of the start. */
+  const sentences = new WeakMap();
+  const failed = (root) => (error) => {
+    root.dataset.ready = "failed";
+    root.querySelector(".ln-controls")?.setAttribute("hidden", "");
+    root.querySelector(".ln-panels").hidden = !root.querySelector(".ln-still");
+    root.querySelector(".ln-text").textContent = sentences.get(root)
+      + " (This is the start. The controls cannot work here: " + error.message + ".)";
+  };
+
+  /* MathJax, held back in the page's head, keeps the browser as busy as a first figure. */
+  function typeset() {
+    for (const held of document.querySelectorAll("script[type='text/later']")) {
+      const script = document.createElement("script");
+      script.src = held.src;
+      held.replaceWith(script);
+    }
+  }
+
+  function find() {
+    const roots = [...document.querySelectorAll(".ln-explorer")];
+    roots.forEach((root) => sentences.set(root, root.querySelector(".ln-text").textContent));
+    const go = (root) => start(root).catch(failed(root));
+    const near = new IntersectionObserver((entries) => entries.forEach((e) => {
+      if (e.isIntersecting) { near.unobserve(e.target); go(e.target); }
+    }), { rootMargin: REACH + "px" });
+    // The observer first speaks when the page has come to rest, and the first figure is awaited:
+    // at the top of the page, or where a link into it leads.
+    const there = document.getElementById(location.hash.slice(1).split("&")[0]);
+    if (there?.matches(".ln-explorer")) there.scrollIntoView();
+    const from = there ? there.getBoundingClientRect().top : 0;
+    const inReach = (root) => {
+      const { top, bottom } = root.getBoundingClientRect();
+      const seen = bottom > top; // not in a part that is folded away
+      return seen && top - from < innerHeight + REACH && bottom - from > -REACH;
+    };
+    const first = roots.filter(inReach);
+    roots.forEach((root) => first.includes(root) || near.observe(root));
+    Promise.all(first.map(go)).then(() => requestAnimationFrame(() => setTimeout(typeset)));
+    // Those further down when there is time, so that scrolling and paper find them drawn.
+    const idle = window.requestIdleCallback ?? ((f) => setTimeout(f, 200));
+    const rest = () => {
+      const root = roots.find((r) => !r.dataset.ready);
+      if (root) go(root).finally(() => idle(rest));
+    };
+    addEventListener("load", () => setTimeout(() => idle(rest), 1500));
+    addEventListener("beforeprint", () => roots.forEach((root) => (drawers.get(root) ?? go)(root)));
+  }
+  // DOMContentLoaded would wait for every deferred script.
+  if (document.readyState !== "loading") find();
+  else document.addEventListener("readystatechange", find, { once: true });
+})();

@@ -1,0 +1,66 @@
+"""What a widget brings to a page: its scripts and its look, files of its own folder.
+
+A widget is a folder of ``lnbook.show``, Python and JavaScript together, whose module has a ``WEB``.
+The built book finds them all: it writes ``_static/NAME/NAME.js`` and ``NAME.css``, and a page that
+has such an element loads them. A live notebook gets the same files where it runs scripts at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Web:
+    """The files of a widget.
+
+    Args:
+        name: Of the widget's folder, beside this file.
+        scripts: In the order in which they run, from that folder.
+        element: The class of the element that they bring to life. ``None``: ``ln-NAME``.
+        early: Whether the scripts run in the page's head, not when the page has been read.
+        data: From the name of a file of the built book to a function that returns its content;
+            the scripts ask for it when it is needed.
+    """
+
+    name: str
+    scripts: tuple[str, ...]
+    element: str | None = None
+    early: bool = False
+    data: Mapping[str, Callable[[], str]] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> Path:
+        """Where the files lie."""
+        return HERE / self.name
+
+    def source(self) -> str:
+        """Return all scripts in a row, as one page needs them."""
+        return "\n".join((self.folder / name).read_text("utf-8") for name in self.scripts)
+
+    def book(self) -> str:
+        """Return the built book's script: ``book.js``, if there is one, starts the others."""
+        start = self.folder / "book.js"
+        return self.source() + (start.read_text("utf-8") if start.exists() else "")
+
+    def style(self) -> str:
+        """Return the look."""
+        return (self.folder / f"{self.name}.css").read_text("utf-8")
+
+    def on(self, body: str) -> bool:
+        """Say whether a page has such an element."""
+        element = self.element or f"ln-{self.name}"
+        return any(f'class="{element}{end}' in body for end in ('"', " "))
+
+    def write(self, static: Path) -> None:
+        """Write the files of the built book."""
+        folder = static / self.name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{self.name}.js").write_text(self.book(), "utf-8")
+        (folder / f"{self.name}.css").write_text(self.style(), "utf-8")
+        for name, content in self.data.items():
+            (folder / name).write_text(content(), "utf-8")

@@ -1,0 +1,60 @@
+"""The page about the book: every chapter's run, and its notebook to take along."""
+
+import re
+import zipfile
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.book.around.conftest import BOOK, CHAPTERS, rows, when
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_every_chapter_leads_to_the_page_of_the_paper(built_book, name):
+    html = (built_book / f"{name}.html").read_text("utf-8")
+    targets = set(re.findall(r'href="paper\.html#(paper-[^"]+)"', html))
+    assert targets
+    ids = set(re.findall(r'id="([^"]+)"', (built_book / "paper.html").read_text("utf-8")))
+    assert targets <= ids
+
+
+def test_about_lists_every_chapter_with_its_run(built_book):
+    html = (built_book / "about.html").read_text("utf-8")
+    table = rows(html)
+    linked = re.findall(r'<td><p><a class="reference internal" href="(\w+)\.html">', html)
+    assert linked == CHAPTERS
+    for row in table:
+        assert row[1] == "not known" or when(row[1]) <= datetime.now(UTC)
+        assert float(row[2]) > 0
+        assert row[3] == "ran to its end"
+    assert not re.search(r"/work/|/root/|/home/|/tmp/", re.sub(r"<[^>]*>", "", html))
+
+
+def test_every_notebook_can_be_taken_as_it_is_stored(built_book):
+    html = (built_book / "about.html").read_text("utf-8")
+    files = re.findall(r'<a class="reference download[^"]*" download="" href="([^"]+)">', html)
+    assert files == [*(f"_sources/{name}.ipynb" for name in CHAPTERS), "_downloads/chapters.zip"]
+    for name in CHAPTERS:
+        stored = (BOOK / f"{name}.ipynb").read_bytes()
+        assert (built_book / "_sources" / f"{name}.ipynb").read_bytes() == stored
+        with zipfile.ZipFile(built_book / "_downloads" / "chapters.zip") as archive:
+            assert archive.read(f"{name}.ipynb") == stored
+            assert len(archive.namelist()) == len(CHAPTERS)
+
+
+def test_archive_is_saved_from_a_folder_and_from_a_server(visit, site):
+    with visit(site, "about") as v, v.page.expect_download() as download:
+        v.page.locator("a.download", has_text="archive").click()
+    assert download.value.suggested_filename == "chapters.zip"
+
+
+@pytest.mark.parametrize(("name", "suffix"), [(CHAPTERS[0], ".ipynb"), ("paper", ".md")])
+def test_download_button_gives_the_source_of_its_page(visit, built_book, name, suffix):
+    with visit(built_book.as_uri(), name) as v:
+        v.page.locator(".dropdown-download-buttons > button").click()
+        with v.page.context.expect_page() as opened:
+            v.page.locator(".btn-download-source-button").click()
+        opened.value.wait_for_load_state()
+        assert opened.value.url.endswith(f"/_sources/{name}{suffix}")
+        shown = opened.value.locator("body").inner_text()
+    assert shown.split() == (BOOK / f"{name}{suffix}").read_text("utf-8").split()

@@ -1,0 +1,85 @@
+"""What every page has: a card when its link is shared, "Show code", a printed form."""
+
+import re
+
+
+def test_a_shared_link_has_a_title_a_description_and_a_picture(built_book, chapter):
+    source = (built_book / f"{chapter}.html").read_text("utf-8")
+    found = dict(re.findall(r'<meta property="(og:[a-z:]+)" content="([^"]+)">', source))
+    (heading,) = re.findall(r"<title>(.+?)(?: &#8212;.*)?</title>", source)
+    assert found["og:title"] == heading.strip()
+    assert 40 <= len(found["og:description"]) <= 160
+    assert f'<meta name="description" content="{found["og:description"]}">' in source
+    picture = built_book / found["og:image"]
+    assert picture.read_bytes()[1:4] == b"PNG"
+    assert picture.stat().st_size < 150_000
+
+
+WIDGETS = {
+    "explorer": "ln-explorer",
+    "sheet": "ln-sheet",
+    "quiz": "ln-quiz",
+    "playground": "ln-playground",
+    "sphere": "ln-sphere",
+    "diagrams": "ln-diagram",
+}
+
+
+def test_a_page_loads_what_its_own_widgets_need_and_no_other(built_book, chapter):
+    source = (built_book / f"{chapter}.html").read_text("utf-8")
+    for name, element in WIDGETS.items():
+        has = bool(re.search(f'class="{element}[ "]', source))
+        scripts = re.findall(rf'<script([^>]*) src="_static/{name}/{name}\.js\?v=', source)
+        # All but the first figure's wait until the page has been read.
+        assert [("defer" in found) for found in scripts] == [name != "explorer"] * has, name
+        looks = [m.start() for m in re.finditer(rf'href="_static/{name}/{name}\.css\?v=', source)]
+        assert len(looks) == has, name
+        assert all(at > source.index('href="_static/custom.css') for at in looks), name
+
+
+def test_code_is_out_of_sight_until_it_is_asked_for_and_stays_so_on_the_next_page(
+    visit, built_book
+):
+    seen = (
+        "() => [...document.querySelectorAll('details.above-input')]"
+        ".map(e => [e.checkVisibility(), e.open])"
+    )
+    with visit(built_book.as_uri(), "start") as v:
+        button = v.page.get_by_role("button", name="Show code", exact=True)
+        folded = v.page.evaluate(seen)
+        assert folded
+        assert all(one == [False, False] for one in folded)
+        button.click()
+        assert all(one == [True, True] for one in v.page.evaluate(seen))
+        v.page.goto(f"{built_book.as_uri()}/choose_the_axis.html")
+        assert all(one == [True, True] for one in v.page.evaluate(seen))
+        v.page.get_by_role("button", name="Hide code", exact=True).click()
+        v.page.reload()
+        assert all(one == [False, False] for one in v.page.evaluate(seen))
+    with visit(built_book.as_uri(), "start", java_script_enabled=False) as v:
+        bars = v.page.locator("details.above-input > summary")
+        assert bars.first.is_visible()
+        assert not v.page.locator(".ln-show-code").first.is_visible()
+
+
+def test_paper_has_hints_and_solutions_open_and_no_bars_of_source(visit, built_book):
+    shown = (
+        "sel => [...document.querySelectorAll(sel)].map("
+        "e => e.checkVisibility({ visibilityProperty: true, opacityProperty: true }))"
+    )
+    with visit(built_book.as_uri(), "start") as v:
+        assert not any(
+            v.page.evaluate(
+                shown, ".exercise details p, article .solution p:not(.admonition-title)"
+            )
+        )
+        v.page.emulate_media(media="print")
+        v.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        hints = v.page.evaluate(shown, ".exercise details p")
+        assert hints
+        assert all(hints)
+        assert all(v.page.evaluate(shown, "article .solution p"))
+        assert not any(v.page.evaluate(shown, "details.above-input, .ln-show-code"))
+        v.page.evaluate("dispatchEvent(new Event('afterprint'))")
+        v.page.emulate_media(media="screen")
+        assert not any(v.page.evaluate(shown, "article .solution p:not(.admonition-title)"))

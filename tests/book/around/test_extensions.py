@@ -1,0 +1,136 @@
+"""Links into the paper and the table of runs, in a book of a few lines."""
+
+import json
+import re
+from datetime import UTC, datetime
+from html import unescape
+
+import numpy as np
+import pytest
+
+from tests.book.around.conftest import rows, when
+from tests.book.conftest import Book
+
+CHAPTER = """# Chapter of eq. 15
+
+FIRST: eq. 15, Equation 15, eqs. 3, 15 and 16, eqs. 15-16, and, at a line's end, section
+6.6 and sections 2
+and 6.6; figure 6, table 1.
+
+CODE: `eq. 15`, $x$, [section 6.6](https://example.org).
+
+ELSEWHERE: {cite:t}`Ioffe2015`, section 3, and eq. 2 of {cite:t}`Ioffe2015`; section&nbsp;3.
+
+OWN: {cite:t}`Ba2016`, section 2.
+
+NUMBERS: subsection 2, section two, eqs. 3, 55,000 cases.
+
+```
+eq. 15
+```
+"""
+ANCHORS = ("eq-3", "eq-15", "eq-16", "section-2", "section-6-6", "figure-6", "table-1")
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    """A book with the paper's anchors, two chapters and the page about it, built once."""
+    book = Book(tmp_path_factory.mktemp("tiny"))
+    book.add("chapter", CHAPTER, "print('eq. 15')")
+    book.add("other", "# Other\n\nText.", "print(1)")
+    for name, text in {
+        "paper": "# Paper\n\n" + "".join(f"(paper-{a})=\nPlace {a}.\n\n" for a in ANCHORS),
+        "about": "# About\n\n```{last-run}\n```\n\n```{notebooks}\n```",
+    }.items():
+        (book.folder / "book" / f"{name}.md").write_text(text)
+        book.pages.append(name)
+    done = book.build()
+    assert done.returncode == 0, done.stdout
+    return book
+
+
+def links(html, start):
+    """What the paragraph that starts so links into the paper: the words and the anchors."""
+    paragraph = re.search(rf"<p>{start}: (.*?)</p>", html, re.S)[1]
+    found = re.findall(r'<a class="ln-paper[^"]*" href="([^"]+)">([^<]+)</a>', paragraph)
+    return [(re.sub(r"\s+", " ", words), target) for target, words in found]
+
+
+def test_places_of_the_paper_become_links(tiny):
+    to = "paper.html#paper-".__add__
+    assert links(tiny.html("chapter"), "FIRST") == [
+        ("eq. 15", to("eq-15")),
+        ("Equation 15", to("eq-15")),
+        ("eqs. 3", to("eq-3")),
+        ("15", to("eq-15")),
+        ("16", to("eq-16")),
+        ("eqs. 15", to("eq-15")),
+        ("16", to("eq-16")),
+        ("section 6.6", to("section-6-6")),
+        ("sections 2", to("section-2")),
+        ("6.6", to("section-6-6")),
+        ("figure 6", to("figure-6")),
+        ("table 1", to("table-1")),
+    ]
+    assert links(tiny.html("chapter"), "OWN") == [("section 2", to("section-2"))]
+
+
+def test_code_headings_links_and_other_works_stay_as_they_are(tiny):
+    html = tiny.html("chapter")
+    assert links(html, "CODE") == []
+    assert links(html, "ELSEWHERE") == []
+    assert links(html, "NUMBERS") == [("eqs. 3", "paper.html#paper-eq-3")]
+    assert re.search(r"<h1>Chapter of eq. 15<a", html)
+    assert len(re.findall('class="ln-paper', html)) == 14
+
+
+def test_a_number_that_the_paper_has_not_fails_the_build(tiny):
+    faulty = tiny.folder / "book" / "faulty.md"
+    faulty.write_text("# Faulty\n\nSee eq. 99.\n\nSee section 9.9.\n")
+    tiny.pages.append("faulty")
+    try:
+        done = tiny.build()
+    finally:
+        tiny.pages.remove("faulty")
+        faulty.unlink()
+    assert done.returncode != 0
+    for words, label in (("eq. 99", "paper-eq-99"), ("section 9.9", "paper-section-9-9")):
+        said = f"'{words}': the page of the paper has no anchor ({label})="
+        assert any("faulty.md" in line and said in line for line in done.stdout.splitlines())
+
+
+def test_last_run_has_every_chapter_its_date_time_and_machine(tiny):
+    table = rows(tiny.html("about"))
+    assert [row[0] for row in table] == ["Start", "Chapter of eq. 15", "Other"]
+    for _, date, seconds, result in table[1:]:
+        assert 0 <= (datetime.now(UTC) - when(date)).total_seconds() < 24 * 3600
+        assert 0 < float(seconds) < 600
+        assert result == "ran to its end"
+    assert re.search(rf"All ran on: \S.*, \d+ cores, .*NumPy {np.__version__}", tiny.html("about"))
+
+
+def test_last_run_never_gives_a_cached_result_this_machines_name(tiny):
+    (path,) = tiny.folder.glob("_build/.jupyter_cache-*/last_run.json")
+    notes = json.loads(path.read_text())
+    (note,) = notes["chapter"].values()
+    here = note["processor"]
+    note |= {"processor": "Another processor", "date": "2001-02-03 04:05"}
+    path.write_text(json.dumps(notes))
+    tiny.add("other", "# Other\n\nText.", "print(2)")  # the only page that runs again
+    tiny.add("chapter", CHAPTER + "\nMore.", "print('eq. 15')")  # read again, from the cache
+    assert tiny.build().returncode == 0
+    by_name = {row[0]: row for row in rows(tiny.html("about"))}
+    assert by_name["Chapter of eq. 15"][1] == "2001-02-03 04:05"
+    html = unescape(tiny.html("about"))
+    machines = re.findall(r"<li><p>([^<]+ cores, [^<]+)</p></li>", html)
+    assert machines[int(by_name["Chapter of eq. 15"][4]) - 1].startswith("Another processor")
+    assert machines[int(by_name["Other"][4]) - 1].startswith(here)
+
+    path.unlink()  # as if the cache came from somewhere else, without its notes
+    tiny.add("other", "# Other\n\nText.", "print(3)")
+    tiny.add("chapter", CHAPTER, "print('eq. 15')")
+    assert tiny.build().returncode == 0
+    by_name = {row[0]: row for row in rows(tiny.html("about"))}
+    assert by_name["Chapter of eq. 15"][1::3] == ["not known", "not known"]
+    assert by_name["Other"][4] == "1"
+    assert "Another processor" not in tiny.html("about")

@@ -1,0 +1,69 @@
+"""Glossary and references: all that is used is there, and whole; how to cite this."""
+
+import re
+
+import pytest
+import yaml
+from pybtex.database import parse_file, parse_string
+
+from tests.book.around.conftest import BOOK, ROOT, sources
+
+
+def test_every_glossary_term_in_use_is_defined():
+    glossary = re.search(r"```\{glossary\}\n(.*?)```", dict(sources())["notation"], re.S)[1]
+    defined = [line for line in glossary.splitlines() if line and not line.startswith(" ")]
+    assert len(set(defined)) == len(defined) > 50
+    used = {
+        re.sub(r".*<(.+)>", r"\1", term)
+        for _, text in sources()
+        for term in re.findall(r"\{term\}`([^`]+)`", text, re.S)
+    }
+    assert {term.lower() for term in used} <= {term.lower() for term in defined}
+
+
+BIB = parse_file(BOOK / "references.bib")  # a key given twice is an error here
+
+
+@pytest.mark.parametrize("key", list(BIB.entries))
+def test_every_reference_is_whole_and_has_a_doi(key):
+    entry = BIB.entries[key]
+    assert entry.persons["author"]
+    assert {"title", "year"} <= set(entry.fields)
+    first = entry.persons["author"][0]
+    name = [part[0].upper() + part[1:] for part in (*first.prelast_names, first.last_names[0])]
+    assert key == re.sub(r"\W", "", "".join(name)) + entry.fields["year"]
+    # One that has no DOI says so in its note.
+    assert re.fullmatch(r"10\.\d{4,9}/\S+", entry.fields.get("doi", "")) or (
+        "no DOI" in entry.fields.get("note", "")
+    )
+    if "eprint" in entry.fields and "arXiv." in entry.fields["doi"]:
+        assert entry.fields["doi"] == f"10.48550/arXiv.{entry.fields['eprint']}"
+
+
+def test_every_cited_key_exists_and_every_entry_is_cited():
+    cited = {
+        key
+        for _, text in sources()
+        for keys in re.findall(r"\{cite:\w+\}`([^`]+)`", text)
+        for key in keys.split(",")
+    }
+    assert cited == set(BIB.entries)
+
+
+def about_entries():
+    text = "".join(re.findall(r"```bibtex\n(.*?)```", dict(sources())["about"], re.S))
+    return parse_string(text, "bibtex").entries
+
+
+def test_cite_this_agrees_with_the_citation_file():
+    cff = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    (book,) = (entry for key, entry in about_entries().items() if key != "Ba2016")
+    assert book.fields["title"] == cff["title"]
+    assert book.fields["version"] == cff["version"]
+    assert book.fields["year"] == str(cff["date-released"].year)
+    authors = [" ".join(person.last_names).strip("{}") for person in book.persons["author"]]
+    assert authors == [author["name"] for author in cff["authors"]]
+
+
+def test_cite_this_gives_the_paper_as_the_references_do():
+    assert about_entries()["Ba2016"] == BIB.entries["Ba2016"]

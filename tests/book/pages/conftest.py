@@ -1,0 +1,104 @@
+"""An open page of the built book, and hands and eyes on its explorers."""
+
+import json
+
+import pytest
+
+PHONE = {"width": 390, "height": 844}
+INK = "e => getComputedStyle(e.querySelector('.main-svg text')).fill"  # as a figure's text has it
+
+
+@pytest.fixture(scope="session")
+def opened(visit, built_book, chapter):
+    """One visit that several tests look at."""
+    with visit(built_book.as_uri(), chapter, reduced_motion="reduce") as v:
+        v.explorers()
+        yield v
+
+
+def said(cell):
+    """A cell as a number where it is one: two languages write 1e-7 in two ways."""
+    if cell is None:
+        return "–"
+    try:
+        return float(cell)
+    except ValueError:
+        return str(cell)
+
+
+@pytest.fixture(scope="session")
+def phone(visit, http, chapter):
+    """The same page on a phone, from a server; nobody has scrolled before it was drawn."""
+    with visit(http, chapter, viewport=PHONE, reduced_motion="reduce") as v:
+        v.page.wait_for_function(
+            "() => [...document.querySelectorAll('.ln-explorer')]"
+            ".every(e => e.dataset.ready === 'yes')"
+        )
+        yield v
+
+
+# Hands and eyes.
+
+
+def sizes(root):
+    return json.loads(root.get_attribute("data-sizes"))
+
+
+def index(root):
+    """The state the controls ask for, the last control running fastest."""
+    number = 0
+    for size, control in zip(sizes(root), root.query_selector_all("input, select"), strict=True):
+        number = number * size + int(control.input_value())
+    return number
+
+
+def stops(control):
+    """First, middle and last position."""
+    last = control.evaluate("e => e.options ? e.options.length - 1 : Number(e.max)")
+    return sorted({0, last // 2, last})
+
+
+def jump(control, value):
+    """Put a control where a drag would leave it."""
+    if control.evaluate("e => e.tagName") == "SELECT":
+        control.select_option(index=value)
+    else:
+        control.evaluate("(e, v) => { e.value = v; e.dispatchEvent(new Event('input')) }", value)
+
+
+def wait_drawn(page, root):
+    page.wait_for_function("([r, i]) => r.dataset.state == i", arg=[root, index(root)])
+
+
+def move(page, root, control, value):
+    """Move a control as a reader does: keys on a slider, a choice in a list."""
+    if control.evaluate("e => e.tagName") == "SELECT":
+        control.select_option(index=value)
+    else:
+        control.focus()
+        while abs(int(control.input_value()) - value) > 1:  # the long way in one drag
+            jump(control, value + (1 if value == 0 else -1))
+        while (now := int(control.input_value())) != value:
+            page.keyboard.press("ArrowRight" if now < value else "ArrowLeft")
+    wait_drawn(page, root)
+
+
+def seen(root):
+    """The sentence, and every mark as it stands in the figure."""
+    return root.evaluate(
+        "r => [r.querySelector('.ln-text').textContent, ...[...r.querySelectorAll('.main-svg')]"
+        ".map(s => s.innerHTML.replace(/(clip|legend|topdefs-|defs-)[0-9a-f]{6}\\w*/g, ''))]"
+    )
+
+
+def assert_drawn(root, states):
+    """What plotly holds is what Python computed for this position of the controls."""
+    state = states[index(root)]
+    assert root.query_selector(".ln-text").inner_text() == state["text"]
+    drawn = root.evaluate("r => [...r.querySelectorAll('.ln-panel')].map(p => p.data)")
+    assert drawn == [panel["data"] for panel in state["panels"]]
+    marks = root.evaluate(
+        "r => [...r.querySelectorAll('.ln-panel')].map(p => p.querySelectorAll("
+        "'.trace, .hm, .point, .shapelayer path, .annotation').length)"
+    )
+    assert all(marks), "a panel is empty"

@@ -1,0 +1,119 @@
+"""Every explorer of every page: it draws what Python computed, wherever its controls are."""
+
+import random
+
+import pytest
+
+from lnbook.show.explorer import page as written
+from lnbook.show.explorer.axes import axes
+from tests.book.pages.conftest import assert_drawn, index, jump, move, said, seen, stops, wait_drawn
+
+
+def draws_and_never_complains(v, payloads):
+    for root, states in zip(v.explorers(), payloads, strict=True):
+        assert root.get_attribute("data-ready") == "yes", root.inner_text()
+        assert_drawn(root, states)
+    assert v.outside == []
+    assert v.complaints == []
+
+
+def test_page_draws_asks_no_network_and_never_complains(opened, chapter, payloads):
+    draws_and_never_complains(opened, payloads(chapter))
+
+
+def test_page_from_a_server_draws_itself_unscrolled_too(phone, chapter, payloads):
+    draws_and_never_complains(phone, payloads(chapter))
+
+
+def test_every_control_answers_and_draws_its_state(opened, payloads, chapter):
+    for root, states in zip(opened.explorers(), payloads(chapter), strict=True):
+        tall = root.bounding_box()["height"]
+        for control in root.query_selector_all("input, select"):
+            start = seen(root)
+            before, changed = control.input_value(), False
+            for value in stops(control):
+                move(opened.page, root, control, value)
+                assert_drawn(root, states)
+                changed |= seen(root) != start
+                assert root.bounding_box()["height"] == tall, "what is below would jump"
+            label = root.evaluate("(r, c) => c.labels[0].textContent", control)
+            assert changed, f"{label!r} changes neither figure nor sentence"
+            move(opened.page, root, control, int(before))
+
+
+def test_random_states_are_drawn_as_python_computed_them(opened, payloads, chapter):
+    rng = random.Random(chapter)
+    for root, states in zip(opened.explorers(), payloads(chapter), strict=True):
+        controls = root.query_selector_all("input, select")
+        for _ in range(3 if controls else 0):
+            for control in controls:
+                jump(control, rng.randint(0, stops(control)[-1]))
+            wait_drawn(opened.page, root)
+            assert_drawn(root, states)
+
+
+def test_numbers_behind_a_figure_are_those_it_draws(opened, payloads, chapter):
+    for root, states in zip(opened.explorers(), payloads(chapter), strict=True):
+        summary = root.query_selector(".ln-numbers > summary")
+        summary.focus()
+        opened.page.keyboard.press("Enter")
+        controls = root.query_selector_all("input, select")
+        for place in (0, -1):
+            for control in controls:
+                jump(control, stops(control)[place])
+            wait_drawn(opened.page, root)
+            opened.page.wait_for_function(
+                "r => r.querySelector('.ln-numbers table tbody td')", arg=root
+            )
+            shown = root.evaluate(
+                "r => [...r.querySelectorAll('.ln-numbers table')].map(t => ({"
+                "caption: t.caption?.textContent ?? '',"
+                "rows: [...t.rows].map(row => [...row.cells].map(c => c.textContent))}))"
+            )
+            tables = written.numbers(states[index(root)]["panels"])
+            assert [t["caption"] for t in shown] == [t["caption"] for t in tables]
+            for found, table in zip(shown, tables, strict=True):
+                expected = [table["columns"], *table["rows"]]
+                assert [list(map(said, row)) for row in found["rows"]] == [
+                    list(map(said, row)) for row in expected
+                ]
+        summary.click()
+
+
+def test_a_still_has_the_axes_that_plotly_gives_the_figure(opened, payloads, chapter):
+    for root, states in zip(opened.explorers(), payloads(chapter), strict=True):
+        for panel, shown in zip(
+            states[index(root)]["panels"], root.query_selector_all(".ln-panel"), strict=True
+        ):
+            for letter, axis in axes(panel).items():
+                low, high = shown.evaluate("(e, a) => e._fullLayout[a].range", letter)
+                room = (
+                    0.13 * abs(high - low)
+                    if "scaleanchor" not in panel["layout"].get("yaxis", {})
+                    else 1e9
+                )
+                assert abs(axis.low - low) < room, (letter, axis.low, low)
+                assert abs(axis.high - high) < room, (letter, axis.high, high)
+
+
+@pytest.mark.parametrize("name", ["start", "one_example", "train_with_four"])
+def test_the_address_has_every_moved_control_and_brings_it_back(visit, built_book, name, payloads):
+    with visit(built_book.as_uri(), name) as v:
+        roots = [r for r in v.explorers() if r.query_selector(".ln-controls :is(input, select)")]
+        for root in roots[:2]:
+            for control in root.query_selector_all(".ln-controls :is(input, select)"):
+                last = stops(control)[-1]
+                jump(control, 0 if int(control.input_value()) == last else last)
+            wait_drawn(v.page, root)
+        moved = sum(len(root.query_selector_all("input, select")) for root in roots[:2])
+        v.page.wait_for_function("n => (location.hash.match(/=/g) ?? []).length === n", arg=moved)
+        there = [(root.get_attribute("id"), index(root)) for root in roots[:2]]
+        address = v.page.evaluate("location.hash")
+    with visit(built_book.as_uri(), name, address + "&nonsense=%F0&explorer-99&x=1") as v:
+        v.explorers()
+        for id_, state in there:
+            root = v.page.query_selector(f"#{id_}")
+            wait_drawn(v.page, root)
+            assert index(root) == state
+            assert_drawn(root, payloads(name)[int(id_.split("-")[1]) - 1])
+        assert not v.complaints

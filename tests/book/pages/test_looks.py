@@ -1,0 +1,114 @@
+"""Every page for every eye: formulas, code, images, colors, axe."""
+
+import pytest
+
+from tests.book.pages.conftest import INK
+
+SIZE_LIMIT = 300_000  # bytes of one page's HTML
+
+
+def test_formulas_are_typeset(opened):
+    page = opened.page
+    if not page.query_selector(".math"):
+        pytest.skip("no formula on this page")
+    page.wait_for_function("window.MathJax?.startup?.promise")
+    page.evaluate("MathJax.startup.promise")
+    wrong = "mjx-merror, [data-mjx-error], mjx-container [style*='color: red']"  # unknown macro
+    assert [e.text_content() for e in page.query_selector_all(wrong)] == []
+    assert len(page.query_selector_all("mjx-container")) >= len(page.query_selector_all(".math"))
+    prose = page.evaluate(
+        "() => { const a = document.querySelector('article').cloneNode(true);"
+        "a.querySelectorAll('pre, code, script, mjx-container').forEach(e => e.remove());"
+        "return a.textContent }"
+    )
+    assert not [sign for sign in ("$", r"\(", r"\[", r"\begin") if sign in prose]
+
+
+@pytest.mark.parametrize("name", ["one_example", "paper"])  # with figures, and without
+def test_the_keyboard_reaches_a_formula_that_scrolls(visit, built_book, name):
+    scrolls = (
+        "() => [...document.querySelectorAll('div.math, div.math mjx-container')]"
+        ".filter(e => e.scrollWidth > e.clientWidth).map(e => e.tabIndex)"
+    )
+    with visit(built_book.as_uri(), name) as v:
+        v.page.wait_for_selector("div.math mjx-container")
+        assert v.page.evaluate(scrolls) == []
+        assert not v.page.query_selector("div.math[tabindex], div.math [tabindex]")
+        v.page.add_style_tag(content="div.math { width: 120px }")
+        v.page.wait_for_selector("div.math [tabindex='0']")
+        assert set(v.page.evaluate(scrolls)) == {0}
+
+
+def test_no_code_is_wider_than_its_box(opened):
+    wide = opened.page.evaluate("""() => {
+      const shut = [...document.querySelectorAll("article details:not([open])")];
+      const off = [...document.querySelectorAll("article .toggle-hidden")];
+      for (const e of shut) e.open = true;
+      for (const e of off) e.classList.remove("toggle-hidden");
+      const code = document.querySelectorAll("article :is(.highlight, .cell_output) pre");
+      const wide = [...code].filter((e) => e.scrollWidth > e.clientWidth + 1);
+      const said = wide.map((e) => e.textContent);
+      for (const e of shut) e.open = false;
+      for (const e of off) e.classList.add("toggle-hidden");
+      return said;
+    }""")
+    assert wide == []
+
+
+def test_images_and_figures_speak(opened):
+    silent = opened.page.evaluate(
+        "() => [...document.querySelectorAll('article img, article [role=img], article svg')]"
+        ".filter(e => !e.closest('[aria-hidden=true], [role=img] *, button, summary'))"
+        ".filter(e => !(e.alt || e.ariaLabel || '').trim()).map(e => e.outerHTML.slice(0, 200))"
+    )
+    assert silent == []
+
+
+def test_page_is_small(built_book, chapter):
+    assert (built_book / f"{chapter}.html").stat().st_size < SIZE_LIMIT
+
+
+@pytest.mark.parametrize("window", ["opened", "phone"])
+def test_axe_finds_nothing_in_light_and_dark(request, violations, chapter, window):
+    page = request.getfixturevalue(window).page
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        page.wait_for_function("t => document.documentElement.dataset.theme === t", arg=theme)
+        page.wait_for_timeout(500)  # the theme fades in
+        assert (theme, violations(page, colors=theme == "dark")) == (theme, [])
+    page.emulate_media(color_scheme="light")
+
+
+PLANTED = """<!doctype html><html lang="en"><title>t</title><main><h1>h</h1><img src="data:,">
+<button aria-label="Go">Stop</button><p style="color: #999; background: #fff">pale</p></main>"""
+
+
+def test_axe_finds_what_is_planted(chromium, violations):
+    page = chromium.new_page()
+    page.set_content(PLANTED)
+    wrong = dict(violations(page))
+    assert set(wrong) == {"image-alt", "label-content-name-mismatch", "color-contrast"}
+    assert wrong["image-alt"] == ['<img src="data:,">']
+    assert [rule for rule, _ in violations(page, colors=True)] == ["color-contrast"]
+    page.close()
+
+
+def test_figures_follow_the_theme(opened):
+    roots = opened.explorers()
+    light = [root.evaluate(INK) for root in roots]
+    opened.page.emulate_media(color_scheme="dark")
+    for root, before in zip(roots, light, strict=True):
+        opened.page.wait_for_function(f"([e, before]) => ({INK})(e) !== before", arg=[root, before])
+    opened.page.emulate_media(color_scheme="light")
+    for root, before in zip(roots, light, strict=True):
+        opened.page.wait_for_function(f"([e, before]) => ({INK})(e) === before", arg=[root, before])
+
+
+def test_figures_follow_the_button_that_chooses_a_theme(visit, built_book, explored):
+    with visit(built_book.as_uri(), explored, color_scheme="light") as v:
+        root = v.explorers()[0]
+        light = root.evaluate(INK)
+        button = v.page.locator(".theme-switch-button").first
+        while v.page.evaluate("document.documentElement.dataset.theme") != "dark":
+            button.click()
+        v.page.wait_for_function(f"([e, before]) => ({INK})(e) !== before", arg=[root, light])

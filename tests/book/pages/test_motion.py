@@ -1,0 +1,92 @@
+"""Explorers that move: a figure on its way to the next, a slider that plays."""
+
+from tests.book.pages.conftest import assert_drawn, index, jump, move, stops, wait_drawn
+
+
+def test_a_figure_moves_to_the_next_unless_less_motion_is_asked_for(visit, built_book, payloads):
+    """A choice is drawn in several frames; the figures in between are neither of the two."""
+    watch = """(root, wanted) => {
+      const frames = [];
+      new MutationObserver(() => frames.push(JSON.stringify(
+        [...root.querySelectorAll(".ln-panel")].map((p) => p.data.map((t) => t.z)))))
+        .observe(root, { attributeFilter: ["data-frame"] });
+      root.lnFrames = frames;
+    }"""
+    for motion, several in (("no-preference", True), ("reduce", False)):
+        with visit(built_book.as_uri(), "start", reduced_motion=motion) as v:
+            root = v.explorers()[0]
+            wait_drawn(v.page, root)
+            root.evaluate(watch)
+            factor = root.query_selector_all("input")[1]
+            jump(factor, stops(factor)[-1])
+            wait_drawn(v.page, root)
+            v.page.wait_for_timeout(50)
+            frames = root.evaluate("r => r.lnFrames")
+            assert (len(set(frames)) > 1) == several
+            assert_drawn(root, payloads("start")[0])
+
+
+def test_only_the_panels_that_change_are_drawn_again_and_all_in_another_look(visit, built_book):
+    """The choice at the start page changes two pictures of three; dark changes all of them."""
+    count = """root => [...root.querySelectorAll(".ln-panel")].forEach((panel) => {
+      panel.lnDrawn = 0;
+      panel.on("plotly_afterplot", () => panel.lnDrawn++);
+    })"""
+    drawn = "root => [...root.querySelectorAll('.ln-panel')].map(p => p.lnDrawn > 0)"
+    shown = "root => [...root.querySelectorAll('.ln-panel')].map(p => JSON.stringify(p.data))"
+    with visit(built_book.as_uri(), "start", reduced_motion="reduce", color_scheme="light") as v:
+        root = v.explorers()[0]
+        stays = set()
+        for theme in ("light", "dark"):
+            root.evaluate(count)
+            for control in root.query_selector_all("input, select"):
+                root.evaluate("r => r.querySelectorAll('.ln-panel').forEach(p => p.lnDrawn = 0)")
+                before = root.evaluate(shown)
+                move(v.page, root, control, stops(control)[-1])
+                changed = [a != b for a, b in zip(before, root.evaluate(shown), strict=True)]
+                assert root.evaluate(drawn) == changed
+                stays |= set(changed)
+            root.evaluate("r => r.querySelectorAll('.ln-panel').forEach(p => p.lnDrawn = 0)")
+            other = "dark" if theme == "light" else "light"
+            v.page.evaluate("t => { document.documentElement.dataset.theme = t }", other)
+            v.page.wait_for_function(f"r => ({drawn})(r).every(Boolean)", arg=root)
+            for control in root.query_selector_all("input, select"):
+                move(v.page, root, control, 0)
+        assert stays == {True, False}
+
+
+def test_every_play_button_runs_to_the_end(opened, payloads, chapter):
+    opened.page.emulate_media(reduced_motion="no-preference")
+    for root, states in zip(opened.explorers(), payloads(chapter), strict=True):
+        for button in root.query_selector_all(".ln-play"):
+            slider = root.evaluate_handle("(r, b) => b.nextElementSibling", button).as_element()
+            last = int(slider.get_attribute("max"))
+            move(opened.page, root, slider, max(last - 2, 0))
+            button.click()
+            opened.page.wait_for_function(
+                "([r, b, s]) => s.value === s.max && b.textContent === '▶'"
+                " && r.querySelector('.ln-text').ariaLive === 'polite'",
+                arg=[root, button, slider],
+            )
+            opened.page.wait_for_function(
+                "([r, i]) => r.dataset.state == i", arg=[root, index(root)]
+            )
+            assert_drawn(root, states)
+    opened.page.emulate_media(reduced_motion="reduce")
+
+
+def test_less_motion_means_one_step_a_press(visit, built_book, payloads, explored):
+    with visit(built_book.as_uri(), explored, reduced_motion="reduce") as v:
+        for root in v.explorers():
+            for button in root.query_selector_all(".ln-play"):
+                slider = root.evaluate_handle("(r, b) => b.nextElementSibling", button).as_element()
+                assert button.get_attribute("aria-label").startswith("Next: ")
+                move(v.page, root, slider, 0)
+                button.click()
+                v.page.wait_for_timeout(900)  # longer than two steps of a player
+                assert int(slider.input_value()) == 1
+        moving = v.page.evaluate(
+            "() => [...document.querySelectorAll('body *')].filter(e => e.checkVisibility() &&"
+            " parseFloat(getComputedStyle(e).transitionDuration) > 0).length"
+        )
+        assert moving == 0

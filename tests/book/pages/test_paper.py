@@ -1,0 +1,57 @@
+"""A page on paper: light, without controls, the answers at its end."""
+
+import pytest
+
+from tests.book.pages.conftest import INK
+
+
+def test_print_is_light_and_without_controls(visit, built_book, explored):
+    with visit(built_book.as_uri(), explored, color_scheme="dark") as v:
+        root = v.explorers()[0]
+        v.page.emulate_media(media="print")
+        dark = root.evaluate(INK)
+        v.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        assert root.evaluate(INK) != dark
+        assert root.query_selector(".ln-panels").is_visible()
+        assert not root.query_selector(".ln-controls").is_visible()
+        v.page.evaluate("dispatchEvent(new Event('afterprint'))")
+        assert v.page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+@pytest.mark.parametrize("name", ["paper", "about"])
+def test_a_page_without_a_figure_is_light_on_paper_too(visit, built_book, name):
+    theme = "document.documentElement.dataset.theme"
+    with visit(built_book.as_uri(), name, color_scheme="dark") as v:
+        assert v.page.locator(".ln-explorer").count() == 0
+        seen = []
+        for event in ("resize", "beforeprint", "afterprint"):
+            v.page.evaluate("name => dispatchEvent(new Event(name))", event)
+            seen.append(v.page.evaluate(theme))
+        assert seen == ["dark", "light", "dark"]
+
+
+def test_answers_stand_at_the_end_of_a_printed_chapter(visit, built_book):
+    """Hints open where they are; afterwards the page is as it was."""
+    with visit(built_book.as_uri(), "one_example") as v:
+        article = v.page.locator("article.bd-article")
+        v.explorers()
+        v.page.wait_for_selector("mjx-container")
+        count = "() => [...document.querySelectorAll('article *')].length"
+        before, order = v.page.evaluate(count), article.inner_text()
+        v.page.emulate_media(media="print")
+        v.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        end = article.locator("section:last-of-type > .ln-answers, :scope > section > .ln-answers")
+        assert end.count() == 1
+        assert end.evaluate("e => !e.nextElementSibling")
+        assert end.locator("li").count() == v.page.locator(".ln-question").count() > 0
+        assert end.locator(".solution").count() == v.page.locator(".exercise").count() > 0
+        assert (
+            article.locator("[data-right]").filter(visible=True).count()
+            == end.locator("li").count()
+        )
+        assert v.page.locator(".ln-question [data-right]").filter(visible=True).count() == 0
+        hidden = article.locator("details:not(.above-input, .ln-numbers, .ln-answer)")
+        assert all(one.get_attribute("open") is not None for one in hidden.all())
+        v.page.evaluate("dispatchEvent(new Event('afterprint'))")
+        v.page.emulate_media(media="screen")
+        assert (v.page.evaluate(count), article.inner_text()) == (before, order)

@@ -1,0 +1,15 @@
+"""The ways into the book: its first page, its search."""
+
+
+def test_search_finds_a_page(visit, site):
+    with visit(site, "search", "?q=normalization") as v:
+        v.page.wait_for_selector("#search-results li a")
+        assert (v.outside, v.complaints) == ([], [])
+
+
+def test_index_leads_to_the_first_page(visit, site):
+    with visit(site, "index") as v:
+        v.page.wait_for_url("**/start.html")
+        v.page.wait_for_load_state()
+        assert v.page.locator("article h1").first.is_visible()
+        assert (v.outside, v.complaints) == ([], [])

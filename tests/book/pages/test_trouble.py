@@ -1,0 +1,89 @@
+"""A page where something is missing: JavaScript, plotly.js, a new browser, a storage."""
+
+import pytest
+
+from tests.book.pages.conftest import index
+
+
+def test_page_reads_without_javascript(visit, built_book, payloads, chapter):
+    with visit(built_book.as_uri(), chapter, java_script_enabled=False) as v:
+        assert v.page.locator("article h1").first.is_visible()
+        roots = v.page.locator(".ln-explorer").all()
+        for root, states in zip(roots, payloads(chapter), strict=True):
+            sentence = root.locator(".ln-text")
+            assert sentence.is_visible()
+            assert sentence.inner_text() in [state["text"] for state in states]
+            assert root.locator("noscript").is_visible()
+            for panel in root.locator(".ln-panel").all():
+                assert panel.locator(".ln-still div > svg").bounding_box()["width"] > 100
+                assert panel.locator(".ln-still div > svg > :not(.ln-grid)").count()
+        assert v.outside == []
+
+
+def test_old_browser_is_told_why_there_is_no_figure(visit, built_book, explored, payloads):
+    def make_old(page):
+        page.add_init_script("delete window.DecompressionStream")
+
+    with visit(built_book.as_uri(), explored, before=make_old) as v:
+        assert_says_why(v, payloads(explored)[0], "this browser is too old")
+
+
+def test_missing_plotly_is_told(visit, http, explored, payloads):
+    def lose_plotly(page):
+        page.route("**/plotly.min.js", lambda route: route.abort())
+
+    with visit(http, explored, before=lose_plotly) as v:
+        assert_says_why(v, payloads(explored)[0], "plotly.min.js is missing")
+
+
+def assert_says_why(v, states, reason):
+    root = v.explorers()[0]
+    said = root.query_selector(".ln-text").inner_text()
+    assert root.get_attribute("data-ready") == "failed"
+    assert said.startswith(states[index(root)]["text"])
+    assert reason in said
+    assert not root.query_selector(".ln-controls").is_visible()
+    assert all(one.is_visible() for one in root.query_selector_all(".ln-still"))
+    assert root.query_selector(".ln-still svg")
+
+
+def test_card_keeps_its_height_when_the_figure_comes(visit, http, explored):
+    height, held = "e => e.getBoundingClientRect().height", []
+
+    def hold_plotly(page):
+        page.route("**/plotly.min.js", lambda route: held.append(route))
+
+    with visit(http, explored, before=hold_plotly, until="domcontentloaded") as v:
+        root = v.page.query_selector(".ln-explorer")
+        root.scroll_into_view_if_needed()
+        while not held:
+            v.page.wait_for_timeout(10)
+        before = root.evaluate(height)
+        held[0].continue_()
+        v.explorers()
+        assert abs(root.evaluate(height) - before) <= 1
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        "localStorage.mode = localStorage.theme = 'banana'",
+        "localStorage.mode = '<img>'; localStorage.theme = '__proto__';"
+        "localStorage.pst_banner_pref = '{'; sessionStorage['sidebar-scroll-top'] = 'x'",
+        "Storage.prototype.setItem = () => { throw new DOMException('full') }",
+        "for (const name of ['localStorage', 'sessionStorage']) Object.defineProperty("
+        "window, name, { get() { throw new DOMException('no') } })",
+    ],
+    ids=["no theme", "nonsense", "full", "forbidden"],
+)
+def test_a_page_works_whatever_the_storage_holds_of_its_look(visit, built_book, explored, state):
+    with visit(
+        built_book.as_uri(),
+        explored,
+        before=lambda page: page.add_init_script(state),
+        color_scheme="dark",
+    ) as v:
+        v.page.wait_for_function("document.documentElement.dataset.theme === 'dark'")
+        assert {e.get_attribute("data-ready") for e in v.explorers()} == {"yes"}
+        assert v.page.locator(".ln-quiz[data-ready]").count() == 1
+        v.page.wait_for_selector("mjx-container", state="attached")

@@ -1,0 +1,174 @@
+"""A quiz in a real browser: three questions, a page of them, and its reader."""
+
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from lnbook.show import Quiz, choose, colors, number, order
+from lnbook.show.quiz import WEB
+from lnbook.show.quiz.texts import NOT_YET, RIGHT, bare
+
+STATIC = Path(__file__).parents[3] / "book" / "_static"
+PATIENCE = 60_000  # ms; a limit against hanging, not a measure of speed
+PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>A page</title>
+<meta name="viewport" content="width=device-width"><style>
+html {{ color-scheme: light dark; font: 16px/1.6 sans-serif; --pst-color-text-base: #222832;
+  --pst-color-text-muted: #48566b; --pst-color-background: #fff }}
+html[data-theme="dark"] {{ --pst-color-text-base: #ced6dd; --pst-color-text-muted: #9ca4af;
+  --pst-color-background: #121212 }}
+* {{ box-sizing: border-box }} body {{ margin: 0 auto; padding: 1rem; max-width: 50rem;
+  background: var(--pst-color-background); color: var(--pst-color-text-base) }}</style>
+<style>{style}</style>
+<script>document.documentElement.dataset.theme =
+  matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"</script>
+<script>{script}</script></head>
+<body class="bd-article"><main><h1>A page</h1>{quizzes}</main></body></html>"""
+MEANS = choose(
+    "How many *means* has `x[:32]`?",
+    {
+        "1": "One mean over the <table> would mix examples.",
+        "`32`": "One for each example, if x < 2 & y.",
+        "100, which is rather a long option, so that on a phone it takes two lines or more": "That "
+        "is *batch norm*.",
+    },
+    right="`32`",
+)
+LAST = number(
+    "What is the last output, in `ms`?",
+    1.155,
+    within=0.01,
+    why="The deviation divides by H.",
+    wrong={1.333: "That is the ratio of the variances.", 1.17: "Rounded too early."},
+    otherwise="Subtract the mean first.",
+    unit="ms",
+)
+STEPS = order(
+    "Smallest first.",
+    ["`1/4`", "*a half*", "1"],
+    why="1/4 < 1/2 < 1.",
+    wrong={("1", "*a half*", "`1/4`"): "You began with the largest."},
+    otherwise="Compare two at a time.",
+)
+KEPT = "Your answers stay in this browser and are sent nowhere."
+LOST = "This browser keeps no answers: they last as long as this page, and go nowhere."
+NO_NUMBER = "Write a number, such as 0.25, 1/4, −3 or 2e-3."
+
+
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    """``write(quiz, …)``: a page with them, always at the same address; ``plain`` has no script."""
+    monkeypatch.setenv("LNLIB_STATIC", "1")
+
+    style = (STATIC / "custom.css").read_text("utf-8") + WEB.style() + colors.css()
+    script = WEB.book()
+
+    def to_file(*quizzes, plain=False):
+        path = tmp_path / "page.html"
+        html = "".join(quiz._repr_mimebundle_()["text/html"] for quiz in quizzes)
+        path.write_text(
+            PAGE.format(style=style, script="" if plain else script, quizzes=html), "utf-8"
+        )
+        return path.as_uri()
+
+    return to_file
+
+
+@pytest.fixture
+def reader(chromium):
+    """``with reader(**options) as page``: a browser of one reader, which keeps what it keeps."""
+
+    @contextmanager
+    def read(**options):
+        context = chromium.new_context(**({"viewport": {"width": 1300, "height": 900}} | options))
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        complaints = []
+        page.on("pageerror", lambda e: complaints.append(str(e)))
+        page.on("console", lambda m: complaints.append(m.text))
+        page.on("request", lambda r: r.url.startswith("file:") or complaints.append(r.url))
+        page.on("websocket", lambda w: complaints.append(w.url))
+        try:
+            yield page
+            assert complaints == []
+        finally:
+            context.close()
+
+    return read
+
+
+@pytest.fixture
+def page(reader, write):
+    """A page with one question of each kind, just opened."""
+    with reader() as page:
+        page.goto(write(Quiz(MEANS, LAST, STEPS)))
+        yield page
+
+
+def reload(page):
+    """Load the page again, as a reader does: after the browser has put away what was stored.
+
+    Chromium writes localStorage through one channel and reads it through another, with no order
+    between them: a page that is loaded within milliseconds of a write may not see it yet.
+    """
+    stored = "JSON.stringify(Object.entries(localStorage).sort())"
+    before = page.evaluate(stored)
+    page.add_init_script(f"window.found = {stored}")  # before any script of the page
+    for _ in range(40):
+        page.reload()
+        if page.evaluate("found") == before:
+            return
+        page.wait_for_timeout(250)
+    raise AssertionError(f"what was stored is gone: {before}")
+
+
+def form(page, i):
+    return page.locator(".ln-form").nth(i)
+
+
+def check(page, i):
+    """Press the button, and return what is said."""
+    form(page, i).locator(".ln-check").click()
+    return said(page, i)
+
+
+def said(page, i):
+    return form(page, i).locator(".ln-said").inner_text()
+
+
+def score(page):
+    return page.locator(".ln-score").inner_text()
+
+
+def items(page):
+    return page.locator(".ln-sort > li > span").all_inner_texts()
+
+
+def to_order(page, places):
+    """Put the items of STEPS in an order, by pressing Move up."""
+    for place, i in enumerate(places):
+        name = bare(STEPS.items[i])
+        while (at := items(page).index(name)) != place:
+            page.locator(".ln-sort > li").nth(at).locator(".ln-move").first.click()
+
+
+def spoken(question, answer):
+    """What Python says of an answer, as the page shows it."""
+    right, why = question.judge(answer)
+    return f"{RIGHT if right else NOT_YET} {bare(why)}"
+
+
+# Keeping.
+
+
+def answer_all(page):
+    """The first wrong then right, the second right, the third as it stands."""
+    for i in (0, 1):
+        page.get_by_role("radio").nth(i).check()
+        check(page, 0)
+    page.get_by_role("textbox").fill("1,155 ms")
+    check(page, 1)
+    check(page, 2)
+
+
+LONG = "1" * 100_000 + "x"

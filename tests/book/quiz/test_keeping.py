@@ -1,0 +1,225 @@
+"""What a quiz stores in the reader's browser, and what it does with what it finds there."""
+
+import json
+
+import pytest
+
+from lnbook.show import Quiz, choose, number
+from lnbook.show.quiz.texts import RIGHT
+from tests.book.quiz.conftest import (
+    KEPT,
+    LAST,
+    LONG,
+    LOST,
+    MEANS,
+    STEPS,
+    answer_all,
+    check,
+    items,
+    reload,
+    said,
+    score,
+    spoken,
+    to_order,
+)
+
+
+def as_answered(page):
+    return (
+        page.get_by_role("radio").evaluate_all("es => es.map(e => e.checked)"),
+        page.get_by_role("textbox").input_value(),
+        items(page),
+        [said(page, i) for i in range(3)],
+        score(page),
+    )
+
+
+def test_a_reload_keeps_answers_and_what_was_right_at_first(page):
+    fresh = as_answered(page)
+    answer_all(page)
+    answered = as_answered(page)
+    assert answered[-1] == "3 of 3 answered, 1 right at the first try."
+    reload(page)
+    assert as_answered(page) == answered
+    to_order(page, range(3))
+    check(page, 2)
+    reload(page)
+    assert items(page) == ["1/4", "a half", "1"]
+    assert said(page, 2) == spoken(STEPS, (0, 1, 2))
+    assert score(page) == answered[-1]
+    page.get_by_role("button", name="Forget my answers").click()
+    assert as_answered(page) == fresh
+    assert page.locator(".ln-kept").inner_text() == "Your answers are forgotten."
+    assert page.evaluate("localStorage.length") == 0
+    reload(page)
+    assert as_answered(page) == fresh
+
+
+def test_what_is_kept_has_the_page_and_the_quiz_in_its_name(page):
+    answer_all(page)
+    (name,) = page.evaluate("Object.keys(localStorage)")
+    assert name == f"ln-quiz {page.evaluate('location.pathname')} 0"
+    kept = json.loads(page.evaluate("name => localStorage[name]", name))
+    right_at_first = [answer for _, answer in kept]
+    assert right_at_first == [
+        ["1", False],
+        ["1,155 ms", True],
+        [
+            " ".join(map(str, STEPS.start)),
+            False,
+        ],
+    ]
+
+
+def test_a_changed_question_forgets_and_its_neighbors_do_not(reader, write):
+    with reader() as page:
+        page.goto(write(Quiz(MEANS, LAST, STEPS)))
+        answer_all(page)
+        options = dict(MEANS.options) | {"`32`": "In other words."}
+        reworded = choose(MEANS.text, options, right="`32`")
+        moved = number(LAST.text, 2, why=".", otherwise=".", unit="ms")
+        write(Quiz(reworded, moved, STEPS))
+        reload(page)
+        assert [said(page, i) for i in range(3)] == [
+            f"{RIGHT} In other words.",
+            "",
+            spoken(STEPS, STEPS.start),
+        ]
+        assert page.get_by_role("textbox").input_value() == ""
+        assert score(page) == "2 of 3 answered, 0 right at the first try."
+        check(page, 2)
+        (kept,) = page.evaluate("Object.values(localStorage)")
+        assert len(json.loads(kept)) == 2, "the old answer is still there"
+
+
+def test_quizzes_on_a_page_are_kept_apart(reader, write):
+    with reader() as page:
+        page.goto(write(Quiz(MEANS), Quiz(MEANS, title="Again")))
+        page.locator(".ln-quiz").last.get_by_role("radio").first.check()
+        check(page, 1)
+        reload(page)
+        assert [said(page, 0), said(page, 1)] == ["", spoken(MEANS, 0)]
+        assert page.locator(".ln-score").all_inner_texts() == [
+            "0 of 1 answered, 0 right at the first try.",
+            "1 of 1 answered, 0 right at the first try.",
+        ]
+        page.get_by_role("button", name="Forget").first.click()
+        assert said(page, 1) == spoken(MEANS, 0)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "Object.defineProperty(window, 'localStorage', { get() { throw new Error('no') } })",
+        "Object.defineProperty(window, 'localStorage', { value: null })",
+        "Storage.prototype.setItem = () => { throw new DOMException('full') }",
+        "Storage.prototype.getItem = () => { throw new DOMException('no') }",
+    ],
+    ids=["throws", "missing", "full", "unreadable"],
+)
+def test_where_nothing_can_be_kept_it_works_and_says_so(reader, write, fault):
+    with reader() as page:
+        page.add_init_script(fault)
+        page.goto(write(Quiz(MEANS, LAST, STEPS)))
+        answer_all(page)
+        assert said(page, 0) == spoken(MEANS, 1)
+        assert score(page) == "3 of 3 answered, 1 right at the first try."
+        assert page.locator(".ln-kept").inner_text() == LOST
+        page.get_by_role("button", name="Forget").click()
+        assert score(page) == "0 of 3 answered, 0 right at the first try."
+
+
+@pytest.mark.parametrize("room", [0, 60], ids=["from the start", "later"])
+def test_a_storage_that_is_full_by_now_is_told_and_what_it_held_is_still_shown(page, room):
+    page.evaluate(
+        "room => { const set = Storage.prototype.setItem; Storage.prototype.setItem ="
+        "function (name, text) { if (text.length > room) throw new DOMException("
+        "'full', 'QuotaExceededError'); set.call(this, name, text); } }",
+        room,
+    )
+    page.get_by_role("radio").nth(1).check()
+    assert check(page, 0) == spoken(MEANS, 1)
+    assert page.locator(".ln-kept").inner_text() == (KEPT if room else LOST)
+    answer_all(page)
+    assert page.locator(".ln-kept").inner_text() == LOST
+    assert score(page) == "3 of 3 answered, 2 right at the first try."
+    page.get_by_role("button", name="Forget").click()
+    assert page.locator(".ln-kept").inner_text() == "Your answers are forgotten."
+    check(page, 2)
+    assert page.locator(".ln-kept").inner_text() == (KEPT if room else LOST)
+
+
+WHOLES = [
+    "",
+    "{",
+    "null",
+    "3",
+    "true",
+    '"text"',
+    "{}",
+    '{"a": 1}',
+    '{"filter": 1}',
+    "[[[[]]]]",
+    LONG,
+]
+
+
+@pytest.mark.parametrize("kept", WHOLES, ids=lambda kept: kept[:12])
+def test_what_is_not_ours_in_the_storage_does_no_harm(page, kept):
+    page.evaluate("kept => localStorage.setItem(`ln-quiz ${location.pathname} 0`, kept)", kept)
+    reload(page)
+    assert score(page) == "0 of 3 answered, 0 right at the first try."
+    answer_all(page)
+    reload(page)
+    assert score(page) == "3 of 3 answered, 1 right at the first try."
+
+
+# What an entry may hold in place of [answer, right at first]: another version, another hand.
+VALUES = [None, 3, True, "0", [], {}, {"answer": "0"}, ["0"], [0, True], ["0", "yes"], ["0", None]]
+VALUES += [[None, True], [["0"], True], [{"toString": 1}, False], [[["0", True]], True], ["", True]]
+
+
+# Texts that no question here can have been answered with.
+TEXTS = ["-1", "3", "00", "0 ", " 0", "a", "__proto__", "constructor", "map", "length", "0.0"]
+TEXTS += ["0 1", "0 1 2 2", "0 0 0", "0 1 3", "0,1,2", '0"], *', "1\n2", "\u0000", "1/0", LONG]
+
+
+def quizzes(page):
+    """Of each quiz on the page: what its questions hold, what is said of each, the score."""
+    return page.locator(".ln-quiz").evaluate_all(
+        "qs => qs.map(q => { const all = name => [...q.querySelectorAll(name)];"
+        "return { held: [all('[type=radio]').findIndex(e => e.checked),"
+        "q.querySelector('[type=text]').value, "
+        "[...q.querySelector('.ln-sort').childNodes].map(e => e.dataset?.place ?? e.textContent)],"
+        "said: all('.ln-said').map(e => e.textContent),"
+        "score: q.querySelector('.ln-score')?.textContent } })"
+    )
+
+
+@pytest.mark.parametrize("place", range(3), ids=["choose", "number", "order"])
+def test_an_entry_that_cannot_be_used_is_dropped_alone(page, write, place):
+    (fresh,) = quizzes(page)
+    answer_all(page)
+    (answered,) = quizzes(page)
+    ((name, kept),) = page.evaluate("Object.entries(localStorage)")
+    key, *_ = json.loads(kept)[place]
+    others = [entry for entry in json.loads(kept) if entry[0] != key]
+    numbers = ["-1", "3", "00", "0.0"] if place == 1 else []
+    wrong = [*VALUES, *([text, True] for text in TEXTS if text not in numbers)]
+    entries = [[key, value] for value in wrong]
+    entries += [None, 3, "text", [], [key], {}, [[key], ["0", True]], ["__proto__", ["0", True]]]
+
+    write(*[Quiz(MEANS, LAST, STEPS)] * len(entries))  # a quiz for each
+    stored = [[name[:-1] + str(i), json.dumps([e, *others])] for i, e in enumerate(entries)]
+    page.evaluate("all => all.forEach(([k, v]) => localStorage.setItem(k, v))", stored)
+    reload(page)
+    for entry, shown in zip(entries, quizzes(page), strict=True):
+        what = str(entry)[:80]
+        for part in ("held", "said"):
+            wanted = [*answered[part][:place], fresh[part][place], *answered[part][place + 1 :]]
+            assert shown[part] == wanted, what
+        assert shown["score"].startswith("2 of 3 answered, "), what
+    page.get_by_role("radio").nth(1).check()  # of the first of them
+    check(page, 0)
+    reload(page)
+    assert said(page, 0) == spoken(MEANS, 1)

@@ -1,0 +1,103 @@
+"""Typed numbers mean one thing: in Python and JavaScript, in the sheet and in the quiz."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from lnbook.show import Quiz, Sheet, number, numbers, quiz, sheet
+from lnbook.show.sheet.state import typed
+
+# What may be typed, and the numbers that it may be.
+CASES = {
+    "3200": [3200], " 7 ": [7], "\ufeff7\u2003": [7], "+3": [3], "0": [0], "007": [7],
+    "1.5": [1.5], ".5": [0.5], "5.": [5], "0.1": [0.1], "1.155": [1.155], "1.000": [1],
+    "1,5": [1.5], ",5": [0.5], "5,": [5], "0,155": [0.155], "12,34": [12.34], "1,1550": [1.155],
+    "−3": [-3], "–3": [-3], "-3": [-3], "−1.5": [-1.5], "−1,5": [-1.5],
+    "1e-3": [1e-3], "1e−3": [1e-3], "2E3": [2e3], "1.5e+2": [150], "1,5e2": [150],
+    "1,155": [1155, 1.155], "-1,155": [-1155, -1.155], "999,999": [999999, 999.999],
+    "1,155.5": [1155.5], "1,234,567": [1234567], "1,234,567.5": [1234567.5], "1,155e3": [1155],
+    "1 155": [1155], "60 000": [60000], "60\u00a0000": [60000], "60\u202f000": [60000],
+    "60\u2009000": [60000], "1 234 567.5": [1234567.5], "1 155,5": [1155.5],
+    "1/4": [0.25], " -1 / 4 ": [-0.25], "1/−4": [-0.25], "1,5/2": [0.75], "3/1,5": [2],
+    "1.5/2,5": [0.6], "1,155/2": [577.5, 0.5775], "1/1,000": [0.001, 1],
+    "2,000/3,000": [2 / 3], "1,155/2,5": [0.462], "1 155/5": [231],
+    "": [], " ": [], "abc": [], "1.2.3": [], "1,2,3": [], "1,23,456": [], "1,1550,000": [],
+    "1,234 567": [], "1.234,5": [], "0,155,000": [], "1 23": [], "1  155": [], "1 155 00": [],
+    "1 1/4": [], "1/0": [], "1/0,0": [], "1/2/3": [], "/2": [], "1/": [], "/": [], "-": [],
+    ".": [], ",": [], "--1": [], "+-1": [], "1e": [], "e5": [], "1e2.5": [], "1 155e3": [],
+    "nan": [], "inf": [], "Infinity": [], "0x10": [], "1_000": [], "٣": [], "１": [], "1e999": [],
+    "-1e999": [], "1e308/1e-9": [], "½": [], "1,155,": [],
+}  # fmt: skip
+HUGE = ("1e999", "-1e999", "1e308/1e-9")
+SHEET = Sheet([[1.0]], title="T", start="none")
+
+
+@pytest.fixture(scope="module")
+def page(chromium, tmp_path_factory):
+    """A sheet, and for each reading of each case a question that has it for its answer."""
+    asked = [
+        number(f"{text!r}, {i}?", answer, why="It is.", otherwise="It is not.")
+        for text, answers in CASES.items()
+        for i, answer in enumerate(answers or [0])
+    ]
+    things = SHEET, Quiz(*asked)
+    scripts = "".join(f"<script>{widget.WEB.book()}</script>" for widget in (sheet, quiz))
+    path = tmp_path_factory.mktemp("numbers") / "page.html"
+    html = "".join(thing.to_html() for thing in things)
+    path.write_text(f'<!doctype html><meta charset="utf-8"><body>{html}{scripts}', "utf-8")
+    page = chromium.new_page()
+    page.goto(path.as_uri())
+    yield page
+    page.close()
+
+
+def test_python_reads_them():
+    assert {text: numbers.readings(text) for text in CASES} == CASES
+
+
+def test_the_page_reads_them_as_python_does(page):
+    found = page.evaluate("all => all.map((text) => lnNumbers.readings(text))", [*CASES])
+    assert dict(zip(CASES, found, strict=True)) == CASES
+    forms = page.evaluate("all => all.map((text) => lnNumbers.forms(text))", [*CASES])
+    assert dict(zip(CASES, forms, strict=True)) == {text: numbers.forms(text) for text in CASES}
+
+
+@pytest.mark.parametrize("unit", ["ms", "MS", " ms"])
+def test_a_unit_may_stand_behind_a_number(page, unit):
+    for text, answers in CASES.items():
+        assert numbers.readings(text + unit, "ms") == answers, text
+        found = page.evaluate("([t, u]) => lnNumbers.readings(t, u)", [text + unit, "ms"])
+        assert found == answers, text
+
+
+def test_the_sheet_takes_what_is_one_number_and_asks_where_it_may_be_two(page):
+    field, output = page.locator("[data-at='x 0 0']"), page.locator("[data-at='y 0 0']")
+    for text, answers in CASES.items():
+        field.fill("0")
+        field.fill(text)
+        warning = page.locator(".sheet-warning").text_content()
+        assert warning == SHEET.read(replace(SHEET.start, x=((text,),))).warning, text
+        if len(answers) == 1:
+            assert typed(text) == answers[0]
+            assert warning == ""
+            shown = page.evaluate("v => lnSheet.shown(v)", answers[0])
+            assert output.text_content() == shown, text
+        else:
+            assert math.isnan(typed(text)), text
+            assert output.text_content() == "?", text
+            assert ("which may be" in warning) == (len(answers) == 2), text
+            assert ("beyond the largest number" in warning) == (text in HUGE), text
+
+
+def test_the_quiz_takes_each_number_that_it_may_be(page):
+    questions = iter(page.locator(".ln-question").all())
+    for text, answers in CASES.items():
+        for answer in answers or [0]:
+            question = next(questions)
+            question.locator(".ln-form input").fill(text)
+            question.locator(".ln-check").click()
+            said = question.locator(".ln-said").text_content()
+            judged = number("?", answer, why="It is.", otherwise="It is not.").judge(text)
+            assert judged == ((True, "It is.") if answers else None), text
+            assert said.startswith("✓ Right." if answers else "Write a number"), (text, answer)

@@ -1,0 +1,151 @@
+"""An explorer and a run to test, and eyes on what they become."""
+
+import base64
+import gzip
+import json
+import threading
+from html.parser import HTMLParser
+
+import anywidget
+import ipywidgets
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from lnbook.show import Explorer, LiveRun, choice, slider
+
+PATIENCE = 30  # seconds; against hanging, not a measure of speed
+
+
+@pytest.fixture(autouse=True)
+def live(monkeypatch):
+    monkeypatch.delenv("LNLIB_STATIC", raising=False)
+
+
+# A payload and its oracle: decoded here in ten lines, compared with what draw gives.
+
+
+def unpack(data):
+    packed = json.loads(gzip.decompress(base64.b64decode(data)))
+
+    def whole(value):
+        if isinstance(value, dict) and "$" in value:
+            return whole(packed["pool"][value["$"]])
+        if isinstance(value, dict):
+            return {k: whole(v) for k, v in value.items()}
+        return [whole(v) for v in value] if isinstance(value, list) else value
+
+    return whole(packed["states"])
+
+
+TABLE = np.random.default_rng(0).normal(1e4, 3, (5, 7))
+X = np.linspace(0, 1, 50)
+
+
+def draw(n, scale):
+    heat = go.Figure(go.Heatmap(z=TABLE[:n] * scale), layout={"title": {"text": f"{n} rows"}})
+    lines = go.Figure([go.Scatter(x=X, y=X**n), go.Scatter(x=X, y=np.sin(X) * scale)])
+    return [heat, lines]
+
+
+def describe(n, scale):
+    return f"{n} rows <times> {scale}."
+
+
+CONTROLS = {
+    "n": slider("Rows", range(1, 6), start=3),
+    "scale": choice("Scale", {"small": 1e-3, "as it is": 1.0, "minus": -2.0}, start="as it is"),
+}
+
+
+def explorer(**changes):
+    return Explorer(draw, CONTROLS, **({"title": "Rows", "describe": describe} | changes))
+
+
+class Cards(HTMLParser):
+    """The parts of a card that the tests look at."""
+
+    def __init__(self, source):
+        super().__init__()
+        self.tags, self.texts = [], []
+        self.feed(source)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+    def find(self, tag, **wanted):
+        return [a for t, a in self.tags if t == tag and wanted.items() <= a.items()]
+
+
+def payload(thing):
+    source = thing.to_html()
+    return unpack(source.split('class="ln-data">')[1].split("</script>")[0])
+
+
+# The live life.
+
+
+def parts(box, kind):
+    found = [box] if isinstance(box, kind) else []
+    for child in getattr(box, "children", ()):
+        found += parts(child, kind)
+    return found
+
+
+def panels(box):
+    return [widget for widget in parts(box, anywidget.AnyWidget) if widget.figure]
+
+
+def drawn(box):
+    """The figures of a card, as the page is told them."""
+    return [go.Figure(json.loads(panel.figure)) for panel in panels(box)]
+
+
+def sentence(box):
+    (said,) = [text.value for text in parts(box, ipywidgets.HTML) if 'role="status"' in text.value]
+    return said
+
+
+# Runs.
+
+RUN = {"n": choice("n", [3, 50])}
+
+
+def count(n):
+    yield from range(n)
+
+
+def draw_run(results, n):
+    return go.Figure(go.Scatter(y=results))
+
+
+def describe_run(results, n):
+    return f"{len(results)} of {n}."
+
+
+class Gate:
+    """A run that yields one result each time it is let through."""
+
+    def __init__(self, n_passes=0):
+        self.passes = threading.Semaphore(n_passes)
+        self.arrived = threading.Semaphore(0)
+        self.began = 0
+
+    def run(self, n):
+        self.began += 1
+        for i in range(n):
+            self.arrived.release()
+            assert self.passes.acquire(timeout=PATIENCE)
+            yield i
+
+    def wait_inside(self):
+        assert self.arrived.acquire(timeout=PATIENCE)
+
+
+def gated(n_passes=0, run=None, **more):
+    gate = Gate(n_passes)
+    live = LiveRun(run or gate.run, draw_run, RUN, title="Count", describe=describe_run, **more)
+    return gate, live

@@ -15,8 +15,8 @@
   addEventListener("afterprint", () => { html.dataset.theme = theme; });
 
   /* A formula wider than its place scrolls, and the keyboard has to reach it. */
-  function focusable(entries) {
-    for (const { target } of entries) {
+  function focusable(formulas) {
+    for (const target of formulas) {
       for (const box of [target, ...target.querySelectorAll("mjx-container")]) {
         if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
         else box.removeAttribute("tabindex");
@@ -80,8 +80,11 @@
       });
       show(read() === "yes");
     }
-    const sized = new ResizeObserver(focusable);
-    document.querySelectorAll("div.math").forEach((formula) => sized.observe(formula));
+    const formulas = [...document.querySelectorAll("div.math")];
+    const sized = new ResizeObserver((entries) => focusable(entries.map((e) => e.target)));
+    for (const formula of formulas) sized.observe(formula);
+    // A font that comes late widens a formula, and not its place.
+    document.fonts.addEventListener("loadingdone", () => focusable(formulas));
     // On paper nothing can be opened, and an answer beside its question spoils it.
     let closed = [], back = () => {};
     addEventListener("beforeprint", () => {

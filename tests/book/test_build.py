@@ -113,7 +113,7 @@ def test_image_with_a_text_is_no_fault(book):
 def test_edit_of_the_library_or_of_a_record_runs_the_pages_again(book, tmp_path):
     library = tmp_path / "elsewhere" / "lnbook"
     shutil.copytree(Path(lnbook.__file__).parent, library)
-    path, explore = {"PYTHONPATH": str(library.parent)}, library / "show" / "explore.py"
+    path, explore = {"PYTHONPATH": str(library.parent)}, library / "show" / "table.py"
     explore.write_text(explore.read_text() + "\nANSWER = 41\n")
     runs = tmp_path / "book" / "runs"
     runs.mkdir()

@@ -27,12 +27,13 @@ MAY_IMPORT = {
     "compare": set(),
     "invariance": {"norm", "forms"},
     "fisher": {"norm", "forms"},
+    "transformer": {"norm"},
     "nn": {"forms"},
     "data": {"_files"},
     "runs": {"_files"},
     "experiments": {"forms", "nn", "data", "runs"},
 }
-NUMPY_ALONE = ("norm", "forms", "cells", "numerics", "compare")
+NUMPY_ALONE = ("norm", "forms", "cells", "transformer", "numerics", "compare")
 TRAINS = ("nn", "runs", "experiments")  # and may import torch
 CHAPTERS = sorted(path.stem for path in (ROOT / "book").glob("*.ipynb"))
 

@@ -2,7 +2,8 @@
 
 The tracks are the parts of ``_toc.yml`` whose chapters are notebooks; a page that is no notebook
 has no line. The minutes are counted, not guessed: words of the main line, explorers to move,
-questions to answer, and exercises, at the paces of :data:`PACE`.
+questions to answer, and exercises, at the paces of :data:`PACE`. The role ``{minutes}`chapter```
+puts the same figure into a list of chapters.
 """
 
 import html
@@ -11,6 +12,7 @@ import re
 from pathlib import Path
 
 import yaml
+from docutils import nodes
 
 # Words a minute for a second-language reader; then minutes an item.
 PACE = {"words": 180, "explorers": 1.0, "questions": 0.75, "exercises": 5.0}
@@ -46,7 +48,9 @@ def measures(notebook):
     return {
         "words": len(words(main_line(notebook))),
         "explorers": len(
-            re.findall(r"^(?:Explorer|LiveRun|Playground|Sphere|\w*[Ss]heet)\(", code, re.M)
+            re.findall(
+                r"^(?:Explorer|LiveRun|Playground|Sphere|\w*[Ss]heet|diagrams\.\w+)\(", code, re.M
+            )
         ),
         "questions": len(re.findall(r"^    (?:choose|number|order)\(", code, re.M)),
         "exercises": len(re.findall(r"{exercise-start}", prose)),
@@ -94,7 +98,21 @@ def add_line(app, pagename, templatename, context, doctree):
             context["body"] = context["body"].replace("</h1>", f"</h1>\n{said}", 1)
 
 
+def say_minutes(name, rawtext, text, lineno, inliner, options=None, content=None):
+    """Write how many minutes a chapter takes without its exercises."""
+    env = inliner.document.settings.env
+    source = Path(env.srcdir, f"{text}.ipynb")
+    if not source.exists():
+        said = f"minutes must name a chapter as _toc.yml does, got {text!r}"
+        message = inliner.reporter.error(said, line=lineno)
+        return [inliner.problematic(rawtext, rawtext, message)], [message]
+    env.note_dependency(str(source))
+    reading, _ = minutes(measures(json.loads(source.read_text("utf-8"))))
+    return [nodes.inline(rawtext, f"{reading} min", classes=["ln-minutes"])], []
+
+
 def setup(app):
-    """Connect the line."""
+    """Connect the line and the role."""
     app.connect("html-page-context", add_line)
+    app.add_role("minutes", say_minutes)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -33,8 +33,8 @@ class Book:
             shutil.copytree(ROOT / "book" / part, folder / "book" / part)
         self.add(
             "start",
-            "# Start\n\nThis page has nothing to hide; see {cite:t}`Ba2016`."
-            "\n\n```{bibliography}\n```",
+            "# Start\n\nThis page has nothing to hide and takes {minutes}`start`; see "
+            "{cite:t}`Ba2016`.\n\n```{bibliography}\n```",
         )
 
     def add(self, name, text, *code, metadata=None):
@@ -134,10 +134,12 @@ FAULTS = {
     ),
     "silent_markdown_image": ([], "has no alt text"),
     "unknown_citation": ([], 'could not find bibtex key "Nobody1900"'),
+    "unknown_chapter": ([], "minutes must name a chapter as _toc.yml does, got 'nowhere'"),
 }
 TEXTS = {
     "silent_markdown_image": "![](_static/logo.svg)",
     "unknown_citation": "{cite:t}`Nobody1900`",
+    "unknown_chapter": "This takes {minutes}`nowhere`.",
 }
 
 
@@ -162,6 +164,7 @@ def test_image_with_a_text_is_no_fault(book):
     done = book.build()
     assert done.returncode == 0, done.stdout
     assert 'alt="An empty picture"' in book.html("image")
+    assert 'takes <span class="ln-minutes">5 min</span>' in book.html("start")
 
 
 def test_edit_of_the_library_or_of_a_record_runs_the_pages_again(book, tmp_path):

@@ -1,0 +1,191 @@
+"""A head and a block of a transformer: against PyTorch, in float64, and what the mask forbids."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from lnlib import transformer
+from lnlib.transformer import NORMS, PLACES, attention, attention_weights, block
+
+SIZES = {"D": 6, "K": 3, "V": 4, "F": 9}
+ATTENTION = [{"qk_norm": norm} for norm in NORMS]
+BLOCKS = [
+    {"place": place, "norm": norm, "qk_norm": qk_norm}
+    for place, norm, qk_norm in itertools.product(PLACES, NORMS, NORMS)
+]
+
+
+def named(case):
+    return "-".join(case.values())
+
+
+def drawn(shapes, seed=0):
+    rng = np.random.default_rng(seed)
+    return {n: rng.normal(size=[SIZES[c] for c in letters]) for n, letters in shapes.items()}
+
+
+def tokens(*shape, seed=1):
+    return np.random.default_rng(seed).normal(size=(*shape, SIZES["D"]))
+
+
+def normalized(kind, z, p, place, eps):
+    """A norm of PyTorch's, with the gain and bias of its place."""
+    gain, bias = p.get(f"gain_{place}"), p.get(f"bias_{place}")
+    if kind == "layer":
+        return F.layer_norm(z, z.shape[-1:], gain, bias, eps)
+    return F.rms_norm(z, z.shape[-1:], gain, eps) if kind == "rms" else z
+
+
+def read(z, p, qk_norm, eps):
+    q, k, v = (z @ p[name].T for name in ("W_q", "W_k", "W_v"))
+    q, k = normalized(qk_norm, q, p, "q", eps), normalized(qk_norm, k, p, "k", eps)
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True) @ p["W_o"].T
+
+
+def blocked(x, p, place, norm, qk_norm, eps):
+    """A block as its paper's authors would type it in PyTorch."""
+
+    def feed(z):
+        return F.linear(F.relu(F.linear(z, p["W_1"], p["b_1"])), p["W_2"], p["b_2"])
+
+    for at, f in (("a", lambda z: read(z, p, qk_norm, eps)), ("f", feed)):
+        if place == "post":
+            x = normalized(norm, x + f(x), p, at, eps)
+        elif place == "pre":
+            x = x + f(normalized(norm, x, p, at, eps))
+        elif place == "none":
+            x = x + f(x)
+        else:
+            x = x + normalized(norm, f(normalized(norm, x, p, at, eps)), p, f"{at}_out", eps)
+    return x
+
+
+def held(ours, backward, theirs, x, p):
+    """Compare outputs and all gradients with those of PyTorch."""
+    dy = tokens(*x.shape[:-1], seed=2)
+    tx = torch.tensor(x, requires_grad=True)
+    tp = {n: torch.tensor(a, requires_grad=True) for n, a in p.items()}
+    y = theirs(tx, tp)
+    y.backward(torch.tensor(dy))
+    np.testing.assert_allclose(ours(x, p), y.detach(), rtol=0, atol=1e-12)
+    dx, dp = backward(dy, x, p)
+    np.testing.assert_allclose(dx, tx.grad, rtol=1e-10, atol=1e-12)
+    assert list(dp) == list(p)
+    for name, d in dp.items():
+        np.testing.assert_allclose(d, tp[name].grad, rtol=1e-10, atol=1e-11, err_msg=name)
+
+
+@pytest.mark.parametrize("case", ATTENTION, ids=named)
+@pytest.mark.parametrize("shape", [(5,), (2, 3, 4), (1,)], ids=str)
+def test_attention_and_its_gradient_are_pytorchs(case, shape):
+    eps = 1e-3
+    held(
+        lambda x, p: attention(x, p, **case, eps=eps),
+        lambda dy, x, p: transformer.attention_backward(dy, x, p, **case, eps=eps),
+        lambda x, p: read(x, p, **case, eps=eps),
+        tokens(*shape),
+        drawn(transformer._attention_shapes(**case)),
+    )
+
+
+@pytest.mark.parametrize("case", BLOCKS, ids=named)
+def test_a_block_and_its_gradient_are_pytorchs(case):
+    eps = 1e-3
+    held(
+        lambda x, p: block(x, p, **case, eps=eps),
+        lambda dy, x, p: transformer.block_backward(dy, x, p, **case, eps=eps),
+        lambda x, p: blocked(x, p, **case, eps=eps),
+        tokens(2, 4),
+        drawn(transformer._block_shapes(**case)),
+    )
+
+
+@pytest.mark.parametrize("case", BLOCKS, ids=named)
+def test_no_token_sees_a_later_one(case):
+    p, x = drawn(transformer._block_shapes(**case)), tokens(6)
+    other = x.copy()
+    other[4:] += 1
+    before, after = block(x, p, **case), block(other, p, **case)
+    assert np.array_equal(before[:4], after[:4])
+    assert np.abs(before[4:] - after[4:]).max() > 0.01
+
+
+def test_gains_are_1_and_biases_0_where_they_are_missing():
+    case = {"place": "sandwich", "norm": "layer", "qk_norm": "layer"}
+    whole = drawn(transformer._block_shapes(**case))
+    bare = {n: a for n, a in whole.items() if n[0] == "W"}
+    full = {n: a if n[0] == "W" else a * 0 + (n[0] == "g") for n, a in whole.items()}
+    x, dy = tokens(4), tokens(4, seed=3)
+    assert np.array_equal(block(x, bare, **case), block(x, full, **case))
+    dx, dp = transformer.block_backward(dy, x, bare, **case)
+    assert np.array_equal(dx, transformer.block_backward(dy, x, full, **case)[0])
+    assert dp.keys() == bare.keys()
+
+
+def test_weights_are_a_mean_over_what_was_before():
+    p = drawn(transformer._attention_shapes("rms"))
+    weights = attention_weights(tokens(2, 5), p, qk_norm="rms")
+    assert weights.shape == (2, 5, 5)
+    np.testing.assert_allclose(weights.sum(-1), 1, rtol=0, atol=1e-15)
+    assert np.all(np.triu(weights, 1) == 0)
+    assert np.all(np.tril(weights) + np.triu(np.ones((5, 5)), 1) > 0)
+
+
+@pytest.mark.parametrize("norm", ["layer", "rms"])
+def test_a_qk_norm_bounds_the_scores_however_large_the_matrices(norm):
+    p, x = drawn(transformer._attention_shapes("none")), tokens(9)
+    large = p | {"W_q": 1e4 * p["W_q"], "W_k": 1e4 * p["W_k"]}
+    bound = np.exp(2 * np.sqrt(SIZES["K"]))  # |q||k| / sqrt(K) is at most sqrt(K)
+    row = attention_weights(x, large, qk_norm=norm)[-1]
+    assert row.max() / row.min() < bound
+    row = attention_weights(x, large)[-1]
+    assert row.max() > 1 - 1e-12  # without one, a single token is read
+
+
+def test_arguments_are_not_written_over_and_float32_stays():
+    case = {"place": "sandwich", "norm": "rms", "qk_norm": "layer"}
+    p = {n: a.astype(np.float32) for n, a in drawn(transformer._block_shapes(**case)).items()}
+    x, dy = (tokens(2, 4, seed=s).astype(np.float32) for s in (1, 2))
+    for a in (x, dy, *p.values()):
+        a.flags.writeable = False
+    dx, dp = transformer.block_backward(dy, x, p, **case)
+    assert {a.dtype for a in (block(x, p, **case), dx, *dp.values())} == {np.dtype(np.float32)}
+
+
+P = drawn(transformer._attention_shapes("none"))
+X = tokens(4)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: attention(X, P, qk_norm="batch"), ValueError, "qk_norm must be one of none, l"),
+        (lambda: block(X, P, place="before"), ValueError, "place must be one of none, pre, post"),
+        (lambda: block(X, P, norm="group"), ValueError, "norm must be one of none, layer, rms"),
+        (lambda: attention(X, [P]), TypeError, "params must be a dict of arrays, got list"),
+        (lambda: attention(X, P | {"W_qq": X}), ValueError, "got 'W_qq'; did you mean 'W_q'"),
+        (lambda: attention(X, P | {"gain_q": X[0]}), ValueError, "params are W_q.* got 'gain_q'"),
+        (lambda: attention(X, {"W_q": P["W_q"]}), ValueError, "params must hold W_k, got W_q"),
+        (lambda: attention(X.tolist(), P), TypeError, "x must be a NumPy array of floats, got l"),
+        (lambda: attention(X[0], P), ValueError, r"x must be of shape \(..., T, D\).*got \(6,\)"),
+        (lambda: attention(X[:0], P), ValueError, r"x must be of shape .*got \(0, 6\)"),
+        (lambda: attention(X[:, :5], P), ValueError, r"W_q must be of shape \(3, 5\), got \(3, 6"),
+        (lambda: attention(X, P | {"W_k": P["W_v"]}), ValueError, r"W_k must be of shape \(3, 6\)"),
+        (
+            lambda: transformer.attention_backward(X[:3], X, P),
+            ValueError,
+            r"attention_backward: dy must be of x's shape \(4, 6\), got \(3, 6\)",
+        ),
+        (
+            lambda: transformer.block_backward(X, X, P | {"W_1": X.astype(int)}),
+            TypeError,
+            r"block_backward: W_1 must be a NumPy array of floats, got int64; try np.asarray\(W_1",
+        ),
+    ],
+)
+def test_a_mistake_is_told_with_what_came_and_what_to_do(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

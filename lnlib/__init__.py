@@ -5,9 +5,13 @@
 """
 
 from lnlib.norm import (
+    adaptive_layer_norm,
+    adaptive_layer_norm_backward,
     batch_norm,
     batch_norm_backward,
     batch_statistics,
+    dynamic_tanh,
+    dynamic_tanh_backward,
     group_norm,
     group_norm_backward,
     instance_norm,
@@ -24,9 +28,13 @@ from lnlib.norm import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "adaptive_layer_norm",
+    "adaptive_layer_norm_backward",
     "batch_norm",
     "batch_norm_backward",
     "batch_statistics",
+    "dynamic_tanh",
+    "dynamic_tanh_backward",
     "group_norm",
     "group_norm_backward",
     "instance_norm",

@@ -9,10 +9,12 @@ import re
 import signal
 import sys
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from lnlib import experiments
+from lnlib.data import NAMES
 from lnlib.runs import settings
 from lnlib.runs.experiment import Experiment
 
@@ -84,8 +86,8 @@ def _parser(arguments: list[str]) -> argparse.ArgumentParser:
         what = "all the runs that the book has, and none that is recorded in --out"
         _add_place(kinds.add_parser(BOOK, help=what, description=f"Record {what}."))
     data = commands.add_parser("data", help="download and verify a data set, or name where it is")
-    data.add_argument("name", choices=["digits", "mnist"])
-    data.add_argument("--folder", help="where MNIST is, or is to be downloaded to")
+    data.add_argument("name", choices=NAMES)
+    data.add_argument("--folder", help="where it is, or is to be downloaded to")
     bench = commands.add_parser("bench", help="measure speed beside what you would pick instead")
     bench.add_argument(
         "--keep",
@@ -245,11 +247,12 @@ def _replay(chosen: argparse.Namespace) -> int:
 
 
 def _data(chosen: argparse.Namespace) -> int:
-    from lnlib import data
-
-    if chosen.folder is not None and chosen.name != "mnist":
+    module = import_module(f"lnlib.data.{chosen.name}")
+    fetched = hasattr(module, "fetch")
+    if chosen.folder is not None and not fetched:
         raise ValueError(
-            f"--folder is where MNIST lies, and {chosen.name} come with scikit-learn; leave it out"
+            f"--folder is where a download lies, and {chosen.name} come with scikit-learn; leave "
+            "it out"
         )
     if chosen.folder is not None:
         try:
@@ -261,17 +264,10 @@ def _data(chosen: argparse.Namespace) -> int:
             raise ValueError(
                 f"--folder must be a folder, got {chosen.folder!r} ({why}); name another"
             ) from error
-    if chosen.name == "mnist":
-        from lnlib.data import mnist
-
-        print(f"MNIST lies in {mnist.fetch(chosen.folder)}")
-        loaded = mnist.load(chosen.folder)
-    else:
-        loaded = data.load(chosen.name)
-    print(
-        f"{loaded.name}: {len(loaded.x_train):,} training and {len(loaded.x_test):,} test cases of "
-        f"{loaded.x_train.shape[1]} features, SHA-256 {loaded.sha256}"
-    )
+    if fetched:
+        print(f"{chosen.name} lies in {module.fetch(chosen.folder)}")
+    loaded = module.load(*([chosen.folder] if fetched else []))
+    print(f"{loaded.name}: {loaded}, SHA-256 {loaded.sha256}")
     return 0
 
 

@@ -1,4 +1,6 @@
-"""A file from the first mirror that delivers it right: verified, atomic, safe for two processes.
+"""Files of data sets: where they lie, or from the first mirror that delivers them right.
+
+A download is verified, atomic and safe for two processes.
 
 What arrives lies beside its destination as ``<name>.part`` and is moved there in one step once it
 is verified: a reader never sees half a file, and after a break the rest is fetched. Of two
@@ -39,6 +41,93 @@ class RemoteFile:
     sha256: str
 
 
+@dataclass(frozen=True)
+class Home:
+    """Where a data set's files lie or are to lie.
+
+    Attributes:
+        name: Of the data set.
+        folder: With the files.
+        borrowed: The folder that ``LNLIB_DATA`` names, where that is where they are looked for:
+            nothing is written there.
+        cached: Whether the folder is ours, and what is wrong in it may be replaced.
+    """
+
+    name: str
+    folder: Path
+    borrowed: Path | None = None
+    cached: bool = False
+
+    def find(self, file: RemoteFile) -> bytearray | None:
+        """Return the verified content of a file, or ``None`` if it is not there, or not to be used.
+
+        Raises:
+            ValueError: If a file of that name is the user's own, and not the right one.
+            OSError: If it is there and cannot be read.
+        """
+        try:
+            return find(file, self.folder)
+        except ValueError:
+            if not self.cached:
+                raise
+            return None
+
+    def get(self, file: RemoteFile, mirrors: Sequence[str], suffix: str = ".gz") -> bytearray:
+        """Return the verified content of a file, downloaded if it is not there and may be written.
+
+        Args:
+            file: What to get.
+            mirrors: As for :func:`download`.
+            suffix: As for :func:`download`.
+
+        Raises:
+            ValueError: As for :meth:`find`.
+            OSError: If it is not there, and may not be written, or cannot be.
+        """
+        if (content := self.find(file)) is not None:
+            return content
+        if self.borrowed:
+            raise self.lacks(file)
+        return download(file, mirrors, self.folder, suffix=suffix)
+
+    def lacks(self, file: RemoteFile) -> FileNotFoundError:
+        """Return the error that says which file is missing in a folder of the user's."""
+        gone = "" if self.borrowed.is_dir() else "; there is no such folder"
+        return FileNotFoundError(
+            f"LNLIB_DATA names {self.borrowed}, where {file.name} must lie, gzipped or not, in it "
+            f"or in its folder {self.name}{gone}; put it there, name another folder, or unset "
+            f"LNLIB_DATA to download {self.name}"
+        )
+
+
+def home(name: str, files: Sequence[RemoteFile], folder: str | os.PathLike | None = None) -> Home:
+    """Say where a data set's files lie or are to lie.
+
+    Without ``folder``, in the one that the environment variable ``LNLIB_DATA`` names: in that
+    itself if one of the files is there, else in the folder in it that is called as the data set is.
+    Without that, in the user's cache.
+
+    Args:
+        name: Of the data set.
+        files: All that it may consist of.
+        folder: Where they are to lie.
+    """
+    if folder is not None:
+        return Home(name, Path(folder).expanduser().resolve())
+    if not (named := os.environ.get("LNLIB_DATA")):
+        import pooch
+
+        return Home(name, (pooch.os_cache("lnlib") / name).expanduser().resolve(), cached=True)
+    outer = Path(named).expanduser().resolve()
+    here = any(path.exists() for file in files for path in _places(file, outer))
+    inner = outer / name
+    return Home(name, inner if inner.is_dir() and not here else outer, borrowed=outer)
+
+
+def _places(file: RemoteFile, folder: Path) -> tuple[Path, Path]:
+    return folder / file.name, folder / f"{file.name}.gz"
+
+
 def find(file: RemoteFile, folder: Path) -> bytearray | None:
     """Read and verify a file that may lie in a folder, gzipped or not.
 
@@ -54,7 +143,7 @@ def find(file: RemoteFile, folder: Path) -> bytearray | None:
         OSError: If it is there and cannot be read.
     """
     wrong = None
-    for path in (folder / file.name, folder / f"{file.name}.gz"):
+    for path in _places(file, folder):
         try:
             return _verified(path, file)
         except FileNotFoundError:
@@ -71,14 +160,16 @@ def download(
     mirrors: Sequence[str],
     folder: Path,
     *,
+    suffix: str = ".gz",
     timeout: tuple[float, float] = _TIMEOUT,
 ) -> bytearray:
     """Get a file into a folder from the first mirror that has it right.
 
     Args:
-        file: What to get; its address is ``<mirror><name>.gz``.
+        file: What to get; its address is ``<mirror><name><suffix>``.
         mirrors: Addresses that end in a slash, tried in this order.
         folder: Where to put it, made if need be.
+        suffix: Of its name at the mirrors.
         timeout: In seconds, to connect and between two pieces.
 
     Returns:
@@ -99,16 +190,16 @@ def download(
                 if (content := find(file, folder)) is not None:
                     return content
             for mirror in mirrors:
-                url = f"{mirror}{file.name}.gz"
+                url = f"{mirror}{file.name}{suffix}"
                 try:
                     content = _from_mirror(url, part, file, timeout)
                 except (TransferError, ValueError) as error:
                     problems.append(f"\n  {url}: {printable(str(error))}")
                     continue
                 with part.open("rb") as stream:
-                    suffix = ".gz" if stream.read(2) == b"\x1f\x8b" else ""
+                    kept = ".gz" if stream.read(2) == b"\x1f\x8b" else ""
                     os.fsync(stream.fileno())
-                os.replace(part, folder / f"{file.name}{suffix}")
+                os.replace(part, folder / f"{file.name}{kept}")
                 return content
     except OSError as error:
         if is_full(error):
@@ -141,6 +232,6 @@ def _verified(path: Path, file: RemoteFile) -> bytearray:
     if sha256 != file.sha256:
         raise ValueError(
             f"{path}: SHA-256 of the uncompressed content must be {file.sha256}, got {sha256}; "
-            "it is damaged, or another data set's (Fashion-MNIST's files have the same names)"
+            "it is damaged, or another data set's (Fashion-MNIST's files have the names of MNIST's)"
         )
     return content

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from lnlib.data import Dataset
-from lnlib.data.download import RemoteFile, download, find
+from lnlib.data.download import RemoteFile, home
 from lnlib.data.idx import parse_idx
 
 
@@ -57,8 +57,9 @@ _MNIST = _Source(
 def fetch(folder: str | os.PathLike | None = None) -> Path:
     """Make sure that the four files are there and right, and say where.
 
-    Without ``folder``, the folder that the environment variable ``LNLIB_DATA`` names is used as it
-    is and never written to; without that, MNIST is downloaded to the user's cache.
+    Without ``folder``, the folder that the environment variable ``LNLIB_DATA`` names, or its folder
+    ``mnist``, is used as it is and never written to; without that, MNIST is downloaded to the
+    user's cache.
 
     Args:
         folder: Where the files are to lie, gzipped or not. What is missing is downloaded, what
@@ -94,29 +95,8 @@ def load(folder: str | os.PathLike | None = None) -> Dataset:
 
 def _gather(folder: str | os.PathLike | None, source: _Source) -> tuple[Path, list[bytearray]]:
     """Return the folder and the verified, uncompressed content of its four files."""
-    borrowed = os.environ.get("LNLIB_DATA") if folder is None else None
-    cached = folder is None and not borrowed
-    if cached:
-        import pooch
-
-        folder = pooch.os_cache("lnlib") / "mnist"
-    folder = Path(borrowed or folder).expanduser().resolve()
-    contents = []
-    for file in source.files:
-        try:
-            content = find(file, folder)
-        except ValueError:
-            if not cached:  # only what is ours may be replaced
-                raise
-            content = None
-        if content is None and borrowed:
-            raise FileNotFoundError(
-                f"LNLIB_DATA names {folder}, where {file.name} must lie, gzipped or not"
-                f"{'' if folder.is_dir() else '; there is no such folder'}; put it there, name "
-                "another folder, or unset LNLIB_DATA to download MNIST"
-            )
-        contents.append(download(file, source.mirrors, folder) if content is None else content)
-    return folder, contents
+    found = home("mnist", source.files, folder)
+    return found.folder, [found.get(file, source.mirrors) for file in source.files]
 
 
 def _assemble(contents: Sequence[bytearray], source: _Source) -> Dataset:

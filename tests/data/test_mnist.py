@@ -11,10 +11,10 @@ import pooch
 import pytest
 
 from lnlib.data import load, mnist
-from lnlib.data.download import RemoteFile
+from lnlib.data.download import RemoteFile, find, home
 
 # Read before the tests' own environment hides it; relative to where pytest was started.
-REAL = os.environ.get("LNLIB_DATA") and os.path.abspath(os.environ["LNLIB_DATA"])
+REAL = os.environ.get("LNLIB_DATA") and home("mnist", mnist._MNIST.files).folder
 NAMES = [file.name for file in mnist._MNIST.files]
 
 
@@ -88,6 +88,25 @@ def test_lnlib_data_may_be_relative(folder, contents, monkeypatch):
     (folder.parent / "elsewhere").mkdir()
     monkeypatch.chdir(folder.parent / "elsewhere")
     monkeypatch.setenv("LNLIB_DATA", "../mine")
+
+    assert mnist._gather(None, source(contents)) == (folder, contents)
+
+
+def test_lnlib_data_may_have_a_folder_for_each_data_set(folder, contents, tmp_path, monkeypatch):
+    outer = tmp_path / "all"
+    (outer / "digits").mkdir(parents=True)
+    folder.rename(outer / "mnist")
+    monkeypatch.setenv("LNLIB_DATA", str(outer))
+
+    assert mnist._gather(None, source(contents)) == (outer / "mnist", contents)
+    (outer / "mnist" / f"{NAMES[2]}.gz").unlink()
+    with pytest.raises(FileNotFoundError, match=f"names {outer}, where {NAMES[2]} must .* mnist;"):
+        mnist._gather(None, source(contents))
+
+
+def test_files_in_the_folder_of_lnlib_data_itself_come_first(folder, contents, monkeypatch):
+    (folder / "mnist").mkdir()
+    monkeypatch.setenv("LNLIB_DATA", str(folder))
 
     assert mnist._gather(None, source(contents)) == (folder, contents)
 
@@ -204,7 +223,8 @@ def test_the_mirrors_are_reached_by_https():
 
 
 needs_mnist = pytest.mark.skipif(
-    not REAL, reason="LNLIB_DATA does not name a folder with the four files of MNIST"
+    not (REAL and find(mnist._MNIST.files[1], REAL)),
+    reason="LNLIB_DATA does not name a folder with the four files of MNIST",
 )
 
 
@@ -215,9 +235,9 @@ def loaded():
 
 @needs_mnist
 def test_mnist_is_found_where_lnlib_data_says(monkeypatch):
-    monkeypatch.setenv("LNLIB_DATA", REAL)
+    monkeypatch.setenv("LNLIB_DATA", str(REAL))
 
-    assert mnist.fetch() == Path(REAL).resolve()
+    assert mnist.fetch() == REAL
     assert load("mnist").name == "mnist"
 
 

@@ -4,19 +4,23 @@ import re
 
 import pytest
 
+from lnlib import data
 from lnlib.__main__ import main
 
 SHORT = {  # a run of a tenth of a second
     "mnist": "--data digits --norm batch --batch-size 400 --hidden 8 --step plain",
     "noise": "--data digits --norm batch --batch-size 300 --hidden 8 --step plain",
+    "order_embeddings": "--norm layer --batch-size 40 --hidden 4 --word-size 3",
     "sequence": "--cell rnn --norm layer --batch-size 400 --hidden 8",
     "weights": "--norm layer --optimizer sgd --scale 1 --batch-size 400 --hidden 8",
 }
 
 
 @pytest.fixture
-def short():
-    """From an experiment and a folder to the command of a short run."""
+def short(monkeypatch, layouts):
+    """From an experiment and a folder to the command of a short run, on what needs no download."""
+    load = data.load
+    monkeypatch.setattr(data, "load", lambda name: layouts if name == layouts.name else load(name))
 
     def typed(experiment, out, *more):
         always = f"replay {experiment} {SHORT[experiment]} --epochs 1 --seeds 0 --device cpu"

@@ -57,6 +57,22 @@ ANY = {
     | THREE
     | {"gradient_batches": st.integers(2, 10**9), "statistics_cases": count},
     "weights": LAYERS | THREE | {"optimizer": st.sampled_from(["sgd", "adam"]), "scale": positive},
+    "order_embeddings": {
+        "norm": st.sampled_from(["none", "layer"]),
+        "data": st.just("coco_val2017_layout"),
+        "hidden": count,
+        "word_size": count,
+        "word_scale": positive,
+        "least_count": count,
+        "batch_size": count,
+        "learning_rate": st.none() | positive,
+        "margin": positive,
+        "gain": real(),
+    }
+    | {
+        name: LAYERS[name]
+        for name in ("epochs", "adam_betas", "adam_eps", "eps", "first_epoch_points")
+    },
     "sequence": {
         "cell": st.sampled_from(sequence.CELLS),
         "norm": st.sampled_from(["none", "layer"]),
@@ -88,7 +104,7 @@ def runs(draw, experiment):
     fields = [field.name for field in dataclasses.fields(kind(experiment))]
     chosen = draw(st.sets(st.sampled_from(fields)))
     values = {name: draw(ANY[experiment][name]) for name in fields if name in chosen}
-    if experiment == "sequence":
+    if experiment in ("order_embeddings", "sequence"):
         if values.get("norm") == "none":
             values = {k: v for k, v in values.items() if k not in ("gain", "form")}
         elif values.get("form", "paper") not in sequence.FORMS[values.get("cell", "lstm")]:
@@ -255,7 +271,8 @@ def test_a_run_is_repeated_with_again_alone(tmp_path, capsys, experiment, short)
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_the_command_of_a_record_makes_the_record(tmp_path, experiment, short):
     odd = {"mnist": "--momentum 0.3 --eps 0.1", "noise": "--gradient-batches 2 --variance biased",
-           "sequence": "--gain -1e-2 --clip none", "weights": "--learning-rate 0.3"}  # fmt: skip
+           "sequence": "--gain -1e-2 --clip none", "order_embeddings": "--gain -1e-2 --margin 0.1",
+           "weights": "--learning-rate 0.3"}  # fmt: skip
     before = torch.get_num_threads()
     try:
         assert main(short(experiment, tmp_path / "with 'space", *odd[experiment].split())) == 0

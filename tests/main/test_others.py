@@ -34,7 +34,7 @@ def kind(experiment):
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        (["data", "digits", "--folder", "x"], "--folder is where MNIST lies, and digits come with"),
+        (["data", "digits", "--folder", "x"], "--folder is where a download lies, and digits come"),
         (["data", "mnist", "--folder", ""], "--folder must be a folder, got '' (an empty name"),
         (["data", "mnist", "--folder", "FILE"], "(it is no folder); name another"),
         (["data", "mnist", "--folder", "FILE/below"], "(Not a directory); name another"),
@@ -77,7 +77,7 @@ def test_data_says_what_there_is_and_where(folder, tmp_path, monkeypatch, capsys
     assert main(["data", "mnist", *(["--folder", folder] if folder else [])]) == 0
     assert asked_for == [folder, folder]
     assert capsys.readouterr().out == (
-        f"MNIST lies in {folder or 'the cache'}\n"
+        f"mnist lies in {folder or 'the cache'}\n"
         f"mnist: 3 training and 1 test cases of 2 features, SHA-256 {'5' * 64}\n"
     )
     assert folder is None or Path(folder).is_dir()

@@ -46,7 +46,11 @@ WRONG = {
     "statistics_cases": WRONG_COUNT,
     "gradient_batches": [*WRONG_COUNT, "1"],
     "hidden": [*WRONG_COUNT],
+    "word_size": WRONG_COUNT,
+    "least_count": WRONG_COUNT,
     "learning_rate": WRONG_POSITIVE,
+    "margin": [*WRONG_POSITIVE, "none"],
+    "word_scale": [*WRONG_POSITIVE, "none"],
     "scale": [*WRONG_POSITIVE, "none"],
     "clip": WRONG_POSITIVE,
     "gain": ["nan", "inf", "-inf", "one", "", "none"],
@@ -140,6 +144,7 @@ def test_what_does_not_fit_together_is_refused(command, said, monkeypatch, tmp_p
         ("weights --optimizer sgd --adam-eps 1e-3 --scale 2", ["--adam-eps"]),
         ("weights --adam-betas 0.5 0.9 --adam-eps 1e-3", []),
         ("sequence --norm none --eps 1e-3", ["--eps"]),
+        ("order_embeddings --norm none --eps 1e-3", ["--eps"]),
     ],
 )
 def test_a_setting_that_changes_none_of_the_runs_is_told(command, idle):
@@ -160,7 +165,8 @@ def test_a_batch_larger_than_the_data_is_refused_before_other_runs_train(
     sizes = ["400", "5000"] if experiment == "mnist" else ["5000"]
     assert main([*short(experiment, tmp_path), "--batch-size", *sizes]) == 1
     said = capsys.readouterr().err
-    assert "--batch-size 5000 needs as many training cases, digits gives 1437; choose a" in said
+    there = r"training (cases, digits gives 1437|images, coco_val2017_layout gives 43); choose a"
+    assert re.search(rf"--batch-size 5000 needs as many {there}", said)
     assert list(tmp_path.glob("*/*.json")) == []
 
 

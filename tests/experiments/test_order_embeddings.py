@@ -1,0 +1,454 @@
+"""Order embeddings: penalty, loss and ranks by plain loops, whole runs by hand, and what is learnt.
+
+The runs by hand are float64, from the equations: words, weights, order of the captions, both GRUs,
+loss, Adam, ranks. A new field of ``Settings`` fails here until it has its odd value.
+"""
+
+import dataclasses
+import math
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from lnlib import data as data_sets
+from lnlib.experiments.order_embeddings import run as orders
+from lnlib.experiments.order_embeddings.run import EXPERIMENT, Run, Settings
+from lnlib.runs import checkpoint, record
+from lnlib.runs.schedule import record_runs
+from lnlib.runs.train import train
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+SMALL = {"hidden": 7, "word_size": 5, "batch_size": 6, "epochs": 1, "first_epoch_points": 2,
+         "learning_rate": 0.02}  # fmt: skip
+
+
+@pytest.fixture
+def double():
+    """Networks and their updates in float64."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(before)
+
+
+def numbers(*shape, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.rand(*shape, generator=generator, dtype=torch.float64)
+
+
+# The parts, by loops.
+
+
+def test_a_caption_is_penalized_for_what_lies_above_its_image():
+    captions, images = numbers(4, 3), numbers(5, 3, seed=1)
+    found = orders.penalty(captions, images)
+    for b, caption in enumerate(captions.tolist()):
+        for n, image in enumerate(images.tolist()):
+            above = [max(0, c - i) ** 2 for c, i in zip(caption, image, strict=True)]
+            assert float(found[b, n]) == pytest.approx(sum(above), abs=1e-15)
+    # One that says less is below in every number.
+    assert not orders.penalty(images[:1] * 0.5, images[:1]).any()
+    assert orders.penalty(images[:1], images[:1] * 0.5).all()
+
+
+def test_the_gradient_of_the_penalty_is_its_slope():
+    captions, images = numbers(4, 3).requires_grad_(), numbers(5, 3, seed=1).requires_grad_()
+    assert torch.autograd.gradcheck(orders.penalty, (captions, images))
+
+
+@pytest.mark.parametrize("margin", [0.05, 0.4])
+def test_the_loss_is_what_right_pairs_lack_of_the_margin_to_wrong_ones(margin):
+    E = numbers(5, 5, seed=3)
+    expected = 0.0
+    for k in range(5):
+        for j in range(5):
+            if j != k:
+                expected += max(0, margin + float(E[k, k] - E[k, j]))
+                expected += max(0, margin + float(E[k, k] - E[j, k]))
+    assert float(orders.ranking_loss(E, margin)) == pytest.approx(expected / 5, rel=1e-12)
+    assert expected > 0
+
+
+def places(penalties):
+    """Rank by sorting, what is right behind all that is as good."""
+    captions, images = penalties.shape
+    each = captions // images
+    of_image, of_caption = [], []
+    for c in range(captions):
+        order = sorted(range(images), key=lambda i: (penalties[c, i], i == c // each))
+        of_image.append(1 + order.index(c // each))
+    for i in range(images):
+        order = sorted(range(captions), key=lambda c: (penalties[c, i], c // each == i))
+        of_caption.append(1 + min(order.index(c) for c in range(each * i, each * i + each)))
+    return of_image, of_caption
+
+
+@pytest.mark.parametrize("levels", [1, 3, 1000], ids=["all equal", "many ties", "hardly a tie"])
+def test_ranks_are_those_of_sorting_with_the_right_one_last_among_equals(levels):
+    penalties = torch.from_numpy(np.random.default_rng(levels).integers(0, levels, (35, 7)) / 8)
+    of_image, of_caption = places(penalties.tolist() and penalties.numpy())
+    found = orders.ranks(penalties)
+    assert found.image.tolist() == of_image
+    assert found.caption.tolist() == of_caption
+    if levels == 1:
+        # Its own five captions are not in each other's way: 30 others come first.
+        assert (set(of_image), set(of_caption)) == ({7}, {31})
+
+
+def test_words_are_small_and_bare_and_rare_ones_share_a_number():
+    assert orders.words("A man's 2 dogs, (red).") == ["a", "man's", "2", "dogs", "red"]
+    found = orders.vocabulary(["b a. a C", "c B c", "d"], 2)
+    assert found == {"a": 1, "b": 2, "c": 3}
+
+
+# The order of the captions.
+
+
+def test_an_epoch_takes_each_caption_once_and_no_image_twice_in_a_batch(layouts):
+    run = Run(Settings(**SMALL), layouts, seed=3)
+    batches = list(run.order(0))
+    assert len(batches) == run.updates_per_epoch == 5 * (43 // 6)
+    assert all(len(set(chosen)) == 6 for chosen, _ in batches)
+    pairs = [(int(i), int(k)) for batch in batches for i, k in zip(*batch, strict=True)]
+    assert len(set(pairs)) == len(pairs) == 5 * 42
+    assert {k for _, k in pairs} == set(range(5))
+    captions, images = next(run.batches(0))
+    (chosen, which), *_ = batches
+    numbers = orders.vocabulary(
+        [c for row in layouts.images["train"] for c in row["captions"]], run.settings.least_count
+    )
+    for caption, i, k in zip(captions, chosen, which, strict=True):
+        text = layouts.images["train"][i]["captions"][k]
+        assert caption.tolist() == [numbers.get(word, 0) for word in orders.words(text)]
+    assert torch.equal(images, run.train.images[chosen])
+
+
+def test_the_order_is_of_the_seed_and_the_epoch_and_of_nothing_else(layouts):
+    def order(seed, epoch, **settings):
+        run = Run(Settings(**SMALL | settings), layouts, seed=seed)
+        return [(chosen.tolist(), which.tolist()) for chosen, which in run.order(epoch)]
+
+    assert order(0, 1) == order(0, 1, norm="none", hidden=3, learning_rate=0.5)
+    assert order(0, 1) != order(0, 2)
+    assert order(0, 1) != order(1, 1)
+
+
+# Whole runs by hand.
+
+
+class ByHand:
+    """A run from the equations, with the settings as their docstring says."""
+
+    def __init__(self, s, data, seed):
+        self.s, self.seed, H = s, seed, s.hidden
+        generator = torch.Generator().manual_seed(seed)
+        texts = {
+            split: [[re.sub(r"[^a-z0-9' ]", " ", c.lower()).split() for c in row["captions"]]
+                    for row in rows]
+            for split, rows in data.images.items()
+        }  # fmt: skip
+        seen = [word for captions in texts["train"] for c in captions for word in c]
+        often = sorted({word for word in seen if seen.count(word) >= s.least_count})
+        self.captions = {
+            split: [[[often.index(w) + 1 if w in often else 0 for w in c] for c in captions]
+                    for captions in rows]
+            for split, rows in texts.items()
+        }  # fmt: skip
+        self.images = {
+            split: torch.tensor(data_sets.coco_val2017_layout.features(data, split)).double()
+            for split in texts
+        }
+        places, scale = self.images["train"].shape[1], s.word_scale
+        bound = math.sqrt(6 / (places + H))
+        words = torch.empty(len(often) + 1, s.word_size).uniform_(
+            -scale, scale, generator=generator
+        )
+        W = torch.empty(3 * H, s.word_size).uniform_(-0.1, 0.1, generator=generator)
+        squares = [torch.empty(H, H) for _ in range(3)]
+        for square in squares:
+            torch.nn.init.orthogonal_(square, generator=generator)
+        V = torch.empty(H, places).uniform_(-bound, bound, generator=generator)
+        self.params = [words, W, torch.cat(squares), V, torch.zeros(H)]
+        if s.norm == "layer":
+            for width in (2 * H, H, 2 * H, H):  # LN_i, LN_in, LN_h, LN_hn: gain, bias
+                self.params += [torch.full((width,), float(s.gain)), torch.zeros(width)]
+        else:
+            self.params += [torch.zeros(3 * H), torch.zeros(3 * H)]
+        for p in self.params:
+            p.requires_grad_()
+        self.moments = [(torch.zeros_like(p), torch.zeros_like(p)) for p in self.params]
+        self.steps = 0
+
+    def caption(self, numbers):
+        words, W, U, _, _, *rest = self.params
+        H, h = self.s.hidden, torch.zeros(self.s.hidden)
+
+        def norm(a, gain, bias):
+            a = a - a.mean()
+            return gain * a / (a.square().mean() + self.s.eps).sqrt() + bias
+
+        for number in numbers:
+            x, y = W @ words[number], U @ h
+            if self.s.norm == "layer":
+                i, i_bias, n, n_bias, hh, hh_bias, hn, hn_bias = rest
+                gates = norm(x[: 2 * H], i, i_bias) + norm(y[: 2 * H], hh, hh_bias)
+                x_n, y_n = norm(x[2 * H :], n, n_bias), norm(y[2 * H :], hn, hn_bias)
+            else:
+                x, y = x + rest[0], y + rest[1]
+                gates, x_n, y_n = (x + y)[: 2 * H], x[2 * H :], y[2 * H :]
+            r, z = gates.sigmoid().split(H)
+            h = (1 - z) * h + z * (x_n + r * y_n).tanh()
+        return (h / h.square().sum().sqrt()).abs()
+
+    def image(self, x):
+        v = self.params[3] @ x + self.params[4]
+        return (v / v.square().sum().sqrt()).abs()
+
+    def penalties(self, captions, images):
+        above = [[(c - i).clamp(min=0).square().sum() for i in images] for c in captions]
+        return torch.stack([torch.stack(row) for row in above])
+
+    def update(self, captions, images):
+        E, B = self.penalties(captions, images), len(images)
+        wrong = [(k, j) for k in range(B) for j in range(B) if k != j]
+        lacks = [self.s.margin + E[k, k] - e for k, j in wrong for e in (E[k, j], E[j, k])]
+        loss = torch.stack(lacks).clamp(min=0).sum() / B
+        gradients = torch.autograd.grad(loss, self.params)
+        self.steps += 1
+        b1, b2 = self.s.adam_betas
+        with torch.no_grad():
+            for p, g, (m, v) in zip(self.params, gradients, self.moments, strict=True):
+                m.mul_(b1).add_((1 - b1) * g)
+                v.mul_(b2).add_((1 - b2) * g * g)
+                m_hat, v_hat = m / (1 - b1**self.steps), v / (1 - b2**self.steps)
+                p -= self.s.learning_rate * m_hat / (v_hat.sqrt() + self.s.adam_eps)
+        return float(loss.detach())
+
+    def measure(self, epoch, losses):
+        found = {"epoch": epoch, "ranking_loss": np.mean(losses) if losses else math.nan}
+        with torch.no_grad():
+            for split in ("val", "test"):
+                captions = [self.caption(c) for each in self.captions[split] for c in each]
+                images = [self.image(x) for x in self.images[split]]
+                both = places(self.penalties(captions, images).numpy())
+                for what, ranked in zip(("image", "caption"), both, strict=True):
+                    for k in (1, 5, 10):
+                        share = np.mean([rank <= k for rank in ranked])
+                        found[f"{split}_{what}_recall_{k}"] = share
+                    found[f"{split}_{what}_mean_rank"] = np.mean(ranked)
+        return found
+
+    def points(self):
+        yield self.measure(0.0, [])
+        count, size = len(self.images["train"]), self.s.batch_size
+        each, losses = 5 * (count // size), []
+        K = self.s.first_epoch_points
+        stops = {max(1, round(each * (k / K) ** 2)) for k in range(1, K + 1)}
+        for epoch in range(self.s.epochs):
+            rng, done = np.random.default_rng([self.seed, epoch]), 0
+            turns = rng.permuted(np.tile(np.arange(5), (count, 1)), axis=1)
+            for round_ in range(5):
+                order = rng.permutation(count)
+                for k in range(count // size):
+                    chosen = order[k * size : (k + 1) * size]
+                    captions = [self.caption(self.captions["train"][i][turns[i, round_]])
+                                for i in chosen]  # fmt: skip
+                    images = [self.image(self.images["train"][i]) for i in chosen]
+                    losses.append(self.update(captions, images))
+                    done += 1
+                    if done == each or (epoch == 0 and done in stops):
+                        yield self.measure(epoch + done / each, losses)
+                        losses = []
+
+
+def run(settings, data, seed=3):
+    made = Run(settings, data, seed=seed)
+    for split, part in made.splits.items():
+        made.splits[split] = part._replace(images=part.images.double())
+    made.train = made.splits["train"]
+    points = train(made, epochs=settings.epochs, first_epoch_points=settings.first_epoch_points)
+    return [{k: v for k, v in point.items() if k != "wall_s"} for point in points]
+
+
+def like(found, expected):
+    assert [set(p) for p in found] == [set(p) for p in expected]
+    return all(
+        f[name] == pytest.approx(e[name], rel=1e-6, nan_ok=True)
+        for f, e in zip(found, expected, strict=True)
+        for name in e
+    )
+
+
+ODD = [
+    {"norm": "none"},
+    {"hidden": 4},
+    {"word_size": 3},
+    {"word_scale": 0.7},
+    {"least_count": 40},
+    {"epochs": 2},
+    {"batch_size": 9},
+    {"learning_rate": 0.1},
+    {"margin": 0.4},
+    {"gain": -0.3},
+    {"adam_betas": (0.3, 0.6)},
+    {"adam_eps": 0.3},
+    {"eps": 0.2},
+    {"first_epoch_points": 3},
+]
+
+
+@pytest.fixture
+def few(layouts):
+    """Fewer images: by hand takes long."""
+    sizes = {"train": 13, "val": 3, "test": 2}
+    return dataclasses.replace(
+        layouts, images={split: layouts.images[split][:n] for split, n in sizes.items()}
+    )
+
+
+def test_every_setting_has_an_odd_value_here():
+    assert {n for odd in ODD for n in odd} == {f.name for f in dataclasses.fields(Settings)} - {
+        "data"
+    }
+
+
+@pytest.mark.parametrize("odd", ODD, ids=str)
+def test_an_odd_setting_acts_as_its_definition_says(odd, few, double):
+    usual = Settings(**SMALL)
+    chosen = dataclasses.replace(usual, **odd)
+    found, expected = run(chosen, few), list(ByHand(chosen, few, 3).points())
+    assert like(found, expected)
+    if len(found) == 3:
+        assert found[-1]["ranking_loss"] != pytest.approx(run(usual, few)[-1]["ranking_loss"])
+
+
+def test_runs_of_one_seed_start_from_one_W_whatever_the_norm(layouts):
+    plain, normalized, other = (
+        Run(Settings(**SMALL, norm=norm), layouts, seed=seed).model
+        for norm, seed in (("none", 0), ("layer", 0), ("none", 1))
+    )
+    for name, parameter in plain.named_parameters():
+        if name.startswith("recurrent.weight"):
+            # PyTorch's z keeps what the paper's z replaces.
+            parameter[7:14].data *= -1
+        if "bias" not in name:
+            assert torch.equal(parameter, normalized.get_parameter(name)), name
+            assert not torch.equal(parameter, other.get_parameter(name)), name
+
+
+def test_vectors_have_length_1_and_no_negative_number(layouts):
+    made = Run(Settings(**SMALL), layouts, seed=0)
+    for vectors in (
+        made.model.captions(made.train.captions[:9]),
+        made.model.images(made.train.images[:9]),
+    ):
+        assert vectors.shape == (9, 7)
+        assert (vectors >= 0).all()
+        torch.testing.assert_close(vectors.square().sum(1), torch.ones(9))
+
+
+def test_the_penalties_of_a_split_are_those_of_its_captions_in_their_order(layouts):
+    made = Run(Settings(**SMALL), layouts, seed=0)
+    with torch.inference_mode():
+        found = made.penalties("val")
+        images, captions = made.splits["val"]
+        one = [
+            orders.penalty(made.model.captions([c]), made.model.images(images)) for c in captions
+        ]
+    torch.testing.assert_close(found, torch.cat(one))
+    assert len({len(c) for c in captions}) > 1
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"norm": "batch"}, "norm must be one of none, layer, got 'batch'"),
+        ({"margin": 0}, "margin must be a positive number, got 0"),
+        ({"least_count": 0}, "least_count must be a whole number from 1 to"),
+        ({"norm": "none", "gain": 0.5}, "gain must be left out where norm is none, .*, got 0.5"),
+    ],
+)
+def test_settings_refuse_what_cannot_be_run(wrong, said):
+    with pytest.raises(ValueError, match=said):
+        Settings(**wrong)
+
+
+def test_a_batch_larger_than_the_images_is_refused(layouts):
+    with pytest.raises(ValueError, match=r"batch_size 44 needs as many training images, .* 43; ch"):
+        Run(Settings(batch_size=44), layouts)
+
+
+# Through the engine.
+
+
+@pytest.fixture
+def made_up(layouts, monkeypatch):
+    monkeypatch.setattr(data_sets, "load", {layouts.name: layouts}.__getitem__)
+
+
+@pytest.mark.parametrize("norm", ["none", "layer"])
+def test_captions_and_images_learn_to_find_each_other(norm, layouts):
+    settings = Settings(norm=norm, hidden=16, word_size=8, batch_size=8, epochs=6,
+                        learning_rate=0.02, least_count=1, first_epoch_points=1)  # fmt: skip
+    first, *_, last = train(Run(settings, layouts, seed=0), epochs=6, first_epoch_points=1)
+    for split, count in (("val", 12), ("test", 9)):
+        # By chance an image comes in the middle.
+        assert first[f"{split}_image_mean_rank"] > count / 3
+        assert last[f"{split}_image_mean_rank"] < count / 3
+        assert last[f"{split}_caption_recall_5"] > first[f"{split}_caption_recall_5"]
+
+
+@pytest.mark.parametrize("norm", ["none", "layer"])
+def test_resumed_after_any_epoch_it_is_the_unbroken_run_bit_for_bit(
+    norm, layouts, made_up, tmp_path, monkeypatch
+):
+    chosen = Settings(**SMALL | {"norm": norm, "epochs": 3})
+
+    def recorded(out):
+        (path,) = record_runs(EXPERIMENT, [chosen], [1], out=out, device="cpu")
+        kept = record.read(path)
+        del kept["curves"]["wall_s"], kept["provenance"]
+        return kept
+
+    whole = recorded(tmp_path / "whole")
+    states, save = [], checkpoint.save
+
+    def killed(path, run, *rest):
+        save(path, run, *rest)
+        states.append(run.model.state_dict())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(checkpoint, "save", killed)
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            recorded(tmp_path / "broken")
+    assert recorded(tmp_path / "broken") == whole
+    unbroken = Run(chosen, layouts, seed=1)
+    list(train(unbroken, epochs=3, first_epoch_points=2))
+    for name, value in unbroken.model.state_dict().items():
+        assert torch.equal(value, states[-1][name]), name
+
+
+def test_the_record_says_what_was_measured_in_which_unit(layouts, made_up, tmp_path):
+    (path,) = record_runs(EXPERIMENT, [Settings(**SMALL)], [0], out=tmp_path, device="cpu")
+    kept = record.read(path)
+    assert path.name == (
+        "order_embeddings-layer-rate0.02-hidden-7-word-size-5-batch-size-6-"
+        "first-epoch-points-2-seed0.json"
+    )
+    words = {w for row in layouts.images["train"] for c in row["captions"] for w in orders.words(c)}
+    assert kept["data"] == {
+        "name": layouts.name, "sha256": layouts.sha256,
+        "cases": {"words": len(words), "train_images": 43, "train_captions": 215, "val_images": 12,
+                  "val_captions": 60, "test_images": 9, "test_captions": 45},
+    }  # fmt: skip
+    assert kept["units"]["val_image_recall_5"] == "fraction"
+    assert kept["units"]["test_caption_mean_rank"] == "places"
+    assert kept["units"]["ranking_loss"] == "squared length"
+    assert kept["paper"]["section"] == "6.1"

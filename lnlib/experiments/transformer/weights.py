@@ -31,9 +31,8 @@ def pack(model: Transformer) -> dict[str, Tensor]:
     for p in model.parameters():
         if p.dim() == 2:
             scale = p.abs().amax(1, keepdim=True) / 127
-            rounded = (p / scale.where(scale > 0, 1)).round()
-            # A model that has exploded has nothing to keep, and int8 no way to say so.
-            matrices.append(rounded.nan_to_num(0).to(torch.int8).flatten())
+            # 0 / 0 is a row of zeros; of a model that has exploded there is nothing to keep.
+            matrices.append((p / scale).round().nan_to_num(0).to(torch.int8).flatten())
             scales.append(scale.flatten())
         else:
             vectors.append(p.flatten())

@@ -1,7 +1,8 @@
-"""What the book's records say of the first gradient: Xiong et al. (2020), claim by claim.
+"""What the book's records say of place and warm-up: Xiong et al. (2020), claim by claim.
 
-Length of the gradient in the last block's last matrix before the first update, width 64, over ten
-seeds. The initialization decides which of the claims hold.
+First the length of the gradient in the last block's last matrix before the first update, width 64,
+over ten seeds: the initialization decides which of the claims hold. Then what training makes of it,
+over three.
 """
 
 import numpy as np
@@ -78,3 +79,39 @@ def test_little_of_the_stream_is_mean_before_training(starts, initialization):
     ]
     assert max(shares) < 0.07
     assert np.mean(shares) < 0.03
+
+
+# Trained: 12 blocks, Xavier's initialization, learning rate 1e-3, 600 updates of 8 windows.
+
+
+@pytest.fixture(scope="module")
+def ends():
+    """From place, norm and warm-up to the last validation loss of each seed."""
+    found = {}
+    for one in record.read_all(
+        "transformer", depth=12, initialization="xavier", learning_rate=1e-3, updates_an_epoch=100
+    ):
+        s = one["settings"]
+        if s["last_norm"] and s["qk_norm"] == "none":
+            kind = s["place"], s["norm"], s["warm_up"]
+            found.setdefault(kind, []).append(one["curves"]["val_nll"][-1])
+    assert {len(found[place, "layer", k]) for place in ("pre", "post") for k in (0, 60)} == {3}
+    return found
+
+
+UNIGRAM, BIGRAM = 3.347, 2.482  # of tiny Shakespeare, as `baselines` has them
+
+
+def test_post_without_warm_up_is_stuck_at_the_line_of_single_characters(ends):
+    assert np.abs(np.subtract(ends["post", "layer", 0], UNIGRAM)).max() < 0.05
+
+
+def test_post_with_warm_up_and_pre_with_or_without_learn_more_than_pairs(ends):
+    for kind in (("post", "layer", 60), ("pre", "layer", 0), ("pre", "layer", 60)):
+        assert max(ends[kind]) < BIGRAM
+
+
+def test_without_a_norm_nothing_diverges_and_less_is_learnt(ends):
+    for warm_up in (0, 60):
+        worst = max(ends["pre", "layer", warm_up])
+        assert worst < min(ends["pre", "none", warm_up]) < max(ends["pre", "none", 0]) < 2.7

@@ -51,6 +51,7 @@ class Transformer(nn.Module):
         ValueError: If a setting is none of these, or ``heads`` do not divide ``width``.
 
     Example:
+        >>> import torch
         >>> model = Transformer(65, depth=2, width=32, norm="rms", place="sandwich")
         >>> model(torch.zeros(3, 8, dtype=torch.long)).shape
         torch.Size([3, 8, 65])

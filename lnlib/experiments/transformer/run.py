@@ -14,6 +14,7 @@ from torch import Tensor
 from lnlib.data import Text
 from lnlib.experiments.transformer import ABLATIONS, EXPERIMENT, Settings
 from lnlib.experiments.transformer.ablation import ablated, deviations
+from lnlib.experiments.transformer.model import model
 from lnlib.experiments.transformer.weights import pack
 from lnlib.nn.transformer import Transformer
 from lnlib.runs import run
@@ -165,32 +166,6 @@ class Run(run.Run):
             found[f"deviation_{k}"] = float(var.mean().sqrt())
             found[f"mean_share_{k}"] = float((mean.square() / x.square().mean(-1)).mean())
         return found
-
-
-def model(settings: Settings, characters: int, *, seed: int = 0) -> Transformer:
-    """Build the transformer; of one seed and depth, all norms and places start from one W.
-
-    Args:
-        settings: What is chosen.
-        characters: How many different ones there are.
-        seed: Draws the weights.
-    """
-    # The layers of torch.nn know no generator.
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return Transformer(
-            characters,
-            depth=settings.depth,
-            width=settings.width,
-            heads=settings.heads,
-            length=settings.length,
-            norm=settings.norm,
-            place=settings.place,
-            last_norm=None if settings.last_norm else False,
-            qk_norm=settings.qk_norm,
-            initialization=settings.initialization,
-            eps=settings.eps,
-        )
 
 
 def nll(model: Transformer, windows: Tensor) -> Tensor:

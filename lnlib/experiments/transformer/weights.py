@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from lnlib.experiments.transformer import Settings
+from lnlib.experiments.transformer.model import model
 from lnlib.nn.transformer import Transformer
 
 Packed = Mapping[str, Any]
@@ -85,8 +86,6 @@ def restore(record: Mapping[str, Any], point: int = -1) -> tuple[Transformer, st
     Returns:
         The model, in ``eval()``; and the characters: the model's token k is the k-th of them.
     """
-    from lnlib.experiments.transformer.run import model
-
     arrays = record["arrays"]
     if "matrices" not in arrays:
         raise ValueError("restore: record must be of a run with ablate, this one kept no weights")

@@ -269,8 +269,7 @@ def _data(chosen: argparse.Namespace) -> int:
     fetched = hasattr(module, "fetch")
     if chosen.folder is not None and not fetched:
         raise ValueError(
-            f"--folder is where a download lies, and {chosen.name} come with scikit-learn; leave "
-            "it out"
+            f"--folder is where a download lies, and {chosen.name} come without one; leave it out"
         )
     if chosen.folder is not None:
         try:

@@ -94,7 +94,9 @@ def test_the_library_stays_small_and_no_file_is_long():
         paths = [path for name in folders for path in sorted((ROOT / name).rglob("*.py"))]
         return {path: len(path.read_text().splitlines()) for path in paths}
 
-    assert sum(lines("lnlib").values()) < 15_000
+    # Each experiment brings its own; the library under them is what a PyTorch user installs.
+    under = sum(lines("lnlib").values()) - sum(lines("lnlib/experiments", "lnlib/data").values())
+    assert under < 12_500
     house = lines("lnlib", "book/lnbook", "book/_ext", "bench", "tests", "tools")
     assert [path.name for path, n in house.items() if n > 500] == []
 

@@ -1,20 +1,23 @@
 """Data sets, one module each, every one checked against a SHA-256 before it is used.
 
 ``digits`` comes with scikit-learn and is always there; ``mnist`` is what section 6.6 of the paper
-measures, and on ``coco_val2017_layout`` its section 6.1 is run. Importing this package loads none.
+measures, and on ``coco_val2017_layout`` its section 6.1 is run. ``tiny_shakespeare`` is text for a
+small transformer, and ``python_topics``, which every Python has, stands in where there is no
+network. Importing this package loads none.
 """
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-__all__ = ["NAMES", "Dataset", "load"]
+__all__ = ["NAMES", "Dataset", "Text", "load"]
 
-NAMES = ("coco_val2017_layout", "digits", "mnist")
+NAMES = ("coco_val2017_layout", "digits", "mnist", "python_topics", "tiny_shakespeare")
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +48,37 @@ class Dataset:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Text:
+    """A long text, its beginning for training and its end for validation.
+
+    Attributes:
+        name: As given to :func:`load`.
+        train: The first 90 %.
+        val: The rest.
+        sha256: Of the whole text, in UTF-8.
+    """
+
+    name: str
+    train: str
+    val: str
+    sha256: str
+
+    @classmethod
+    def split(cls, name: str, text: str) -> Text:
+        """Return the text as training and validation text, as it is usual for characters."""
+        count = len(text) * 9 // 10
+        sha256 = hashlib.sha256(text.encode()).hexdigest()
+        return cls(name, text[:count], text[count:], sha256)
+
+    def __str__(self) -> str:
+        """Say how much there is."""
+        return (
+            f"{len(self.train):,} training and {len(self.val):,} validation characters, "
+            f"{len({*self.train, *self.val})} different"
+        )
+
+
 def load(name: str) -> Any:
     """Load a data set by its name.
 
@@ -53,7 +87,7 @@ def load(name: str) -> Any:
 
     Returns:
         What ``lnlib.data.<name>.load()`` returns: a :class:`Dataset`, where it is of cases and
-        their classes.
+        their classes, or a :class:`Text`.
 
     Raises:
         ValueError: If there is no data set of this name.

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 if find_spec("torch") is None:
     raise ImportError('lnlib.nn needs PyTorch; install it with: pip install "lnlib[nn]"')
 
+from lnlib.nn.adaptive import AdaptiveLayerNorm, DynamicTanh
 from lnlib.nn.convert import from_fastrnns, to_fastrnns
 from lnlib.nn.norm import LayerNorm
 from lnlib.nn.rnn import (
@@ -18,6 +19,8 @@ from lnlib.nn.rnn import (
 )
 
 __all__ = [
+    "AdaptiveLayerNorm",
+    "DynamicTanh",
     "LayerNorm",
     "LayerNormGRU",
     "LayerNormGRUCell",

@@ -15,6 +15,9 @@ What differs is which numbers share one ``mean`` and one ``std``:
 ``instance_norm``  (N, C, ...)  one channel of one example             Ulyanov et al. (2016)
 =================  ===========  =====================================  =======================
 
+Two more are at home in transformers: :func:`adaptive_layer_norm`, whose gain and bias come from a
+condition, and :func:`dynamic_tanh`, which stands in a norm's place and normalizes nothing.
+
 For every ``y = f(x, ...)``, ``f_backward(dy, x, ...)`` takes the gradient ``dy`` of a loss in
 ``y`` and the other arguments of the forward pass, and returns the gradients of the loss in ``x``
 and in the parameters, whether these were given or ``None``.
@@ -30,15 +33,25 @@ True of all of them:
 - NaN or infinity in ``x`` spoils the outputs that share its statistics, and no others.
 """
 
+from lnlib.norm.adaptive import (
+    adaptive_layer_norm,
+    adaptive_layer_norm_backward,
+    dynamic_tanh,
+    dynamic_tanh_backward,
+)
 from lnlib.norm.batch import batch_norm, batch_norm_backward, batch_statistics, update_running
 from lnlib.norm.group import group_norm, group_norm_backward, instance_norm, instance_norm_backward
 from lnlib.norm.layer import layer_norm, layer_norm_backward, rms_norm, rms_norm_backward
 from lnlib.norm.weight import weight_norm, weight_norm_backward
 
 __all__ = [
+    "adaptive_layer_norm",
+    "adaptive_layer_norm_backward",
     "batch_norm",
     "batch_norm_backward",
     "batch_statistics",
+    "dynamic_tanh",
+    "dynamic_tanh_backward",
     "group_norm",
     "group_norm_backward",
     "instance_norm",

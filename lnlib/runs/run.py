@@ -39,6 +39,7 @@ class Run:
     unmeasured: tuple[
         str, ...
     ] = ()  # what can be NaN, for "not measured", in the midst of training
+    explodes = False  # whether a loss that is no number is recorded, too, and not an error
 
     def __init__(
         self, settings: Any, data: Any, *, seed: int = 0, device: torch.device | str = "cpu"

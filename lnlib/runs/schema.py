@@ -32,7 +32,8 @@ def _schema(number: int, data: dict[str, Any], **more: Any) -> dict[str, Any]:
         settings={"type": "object", "minProperties": 1},
         seed={"type": "integer", "minimum": 0},
         data=_object(name=_text, sha256=_sha256, **data),
-        # Lists of equal length; `x` names the one that is the axis. null stands for "not measured".
+        # Lists of equal length; `x` names the one that is the axis. null stands for "not measured",
+        # or for no finite number where an experiment follows its runs beyond that.
         curves={
             "type": "object",
             "required": ["x"],

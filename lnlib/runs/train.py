@@ -88,7 +88,7 @@ def train(
         (seconds spent, resumed parts included) and what ``run.measure()`` returns.
 
     Raises:
-        Diverged: If the loss is no longer finite.
+        Diverged: If the loss is no longer finite, and ``run.explodes`` is not set.
         BadCheckpoint: If the checkpoint is damaged, lacks a part, or belongs to other settings or
             another seed, and ``again`` is not given.
         OSError: If it cannot be written, as where the disk is full.
@@ -112,7 +112,8 @@ def train(
     def point(epoch: float, loss: float) -> Point:
         measured = _measure(run)
         # Before the first update NaN says that there is nothing to average yet.
-        if wrong := _wrong(measured, measured if points else (), run.unmeasured):
+        wrong = _wrong(measured, measured if points else (), run.unmeasured)
+        if wrong and not run.explodes:
             raise Diverged(
                 f"after {epoch:.4g} epochs {wrong}; a smaller learning rate is the likely cure"
             )
@@ -133,7 +134,7 @@ def train(
                 if on_update:
                     on_update(count)
             loss = float(total) / (last - first)
-            if not math.isfinite(loss):
+            if not (math.isfinite(loss) or run.explodes):
                 raise Diverged(
                     f"the training loss is {loss} after update {last} of epoch "
                     f"{epoch + 1}; a smaller learning rate is the likely cure"

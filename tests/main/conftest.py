@@ -12,6 +12,8 @@ SHORT = {  # a run of a tenth of a second
     "noise": "--data digits --norm batch --batch-size 300 --hidden 8 --step plain",
     "order_embeddings": "--norm layer --batch-size 40 --hidden 4 --word-size 3",
     "sequence": "--cell rnn --norm layer --batch-size 400 --hidden 8",
+    "transformer": "--norm layer --place pre --depth 1 --width 8 --length 8 --updates-an-epoch 2 "
+    "--windows 2 --warm-up 0 --data python_topics",
     "weights": "--norm layer --optimizer sgd --scale 1 --batch-size 400 --hidden 8",
 }
 

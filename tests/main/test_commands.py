@@ -92,6 +92,35 @@ ANY = {
         for name in LAYERS.keys() - {"norm", "data", "hidden", "learning_rate"}
         if name not in ("variance", "momentum", "initialization")
     },
+    "transformer": {
+        "place": st.sampled_from(["pre", "post", "sandwich"]),
+        "norm": st.sampled_from(["none", "layer", "rms", "tanh"]),
+        "last_norm": st.booleans(),
+        "qk_norm": st.sampled_from(["none", "layer", "rms"]),
+        "initialization": st.sampled_from(["normal", "xavier", "pytorch"]),
+        "data": st.sampled_from(["tiny_shakespeare", "python_topics"]),
+        "depth": count,
+        "width": st.integers(1, 10**8).map(lambda k: 4 * k),
+        "heads": st.sampled_from([1, 2, 4]),
+        "length": count,
+        "updates_an_epoch": count,
+        "batch_size": count,
+        "warm_up": st.integers(0, 10**9),
+        "decay": st.none() | count,
+        "windows": count,
+        "ablate": st.booleans(),
+    }
+    | {
+        name: LAYERS[name]
+        for name in (
+            "epochs",
+            "learning_rate",
+            "adam_betas",
+            "adam_eps",
+            "eps",
+            "first_epoch_points",
+        )
+    },
 }
 
 
@@ -109,6 +138,8 @@ def runs(draw, experiment):
             values = {k: v for k, v in values.items() if k not in ("gain", "form")}
         elif values.get("form", "paper") not in sequence.FORMS[values.get("cell", "lstm")]:
             del values["form"]
+    if experiment == "transformer" and values.get("norm", "layer") != "layer":
+        values.pop("ablate", None)
     return kind(experiment)(**values)
 
 
@@ -272,7 +303,8 @@ def test_a_run_is_repeated_with_again_alone(tmp_path, capsys, experiment, short)
 def test_the_command_of_a_record_makes_the_record(tmp_path, experiment, short):
     odd = {"mnist": "--momentum 0.3 --eps 0.1", "noise": "--gradient-batches 2 --variance biased",
            "sequence": "--gain -1e-2 --clip none", "order_embeddings": "--gain -1e-2 --margin 0.1",
-           "weights": "--learning-rate 0.3"}  # fmt: skip
+           "weights": "--learning-rate 0.3",
+           "transformer": "--ablate --decay 3 --adam-betas 0.5 0.9"}  # fmt: skip
     before = torch.get_num_threads()
     try:
         assert main(short(experiment, tmp_path / "with 'space", *odd[experiment].split())) == 0

@@ -4,6 +4,7 @@ import dataclasses
 import errno
 import io
 import itertools
+import math
 import os
 import random
 
@@ -341,6 +342,19 @@ def test_a_full_disk_keeps_the_former_checkpoint_and_says_what_is_needed(
 def test_a_loss_that_is_not_finite_stops_the_run(digits):
     with pytest.raises(Diverged, match="a smaller learning rate is the likely cure"):
         list(run(digits, norm="none", learning_rate=1e20))
+
+
+def test_a_run_that_may_explode_goes_on_to_its_end(digits, tmp_path):
+    replay = Run(Settings(norm="none", epochs=3, learning_rate=1e20, **SMALL), digits)
+    replay.explodes = True
+    points = list(train(replay, epochs=3, first_epoch_points=2, checkpoint=tmp_path / "run.pt"))
+    assert [point["epoch"] for point in points[-2:]] == [2, 3]
+    assert math.isnan(points[-1]["batch_nll"])
+    assert math.isnan(points[-1]["test_nll"])
+    again = Run(Settings(norm="none", epochs=3, learning_rate=1e20, **SMALL), digits)
+    again.explodes = True
+    kept = list(train(again, epochs=3, first_epoch_points=2, checkpoint=tmp_path / "run.pt"))
+    assert without_time(kept) == without_time(points)
 
 
 def test_on_update_counts_every_update_once(digits, tmp_path):

@@ -1,0 +1,179 @@
+"""A small decoder-only transformer: every norm, every place, every start that the book compares."""
+
+from collections.abc import Callable, Iterator
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from lnlib.nn.adaptive import DynamicTanh
+from lnlib.nn.norm import LayerNorm
+
+NORMS: dict[str, Callable[[int, float], nn.Module]] = {
+    "none": lambda width, eps: nn.Identity(),
+    "layer": lambda width, eps: LayerNorm(width, eps),
+    "rms": lambda width, eps: nn.RMSNorm(width, eps),
+    "tanh": lambda width, eps: DynamicTanh(width),
+}
+PLACES = ("pre", "post", "sandwich")
+INITIALIZATIONS = ("normal", "xavier", "pytorch")
+
+
+class Transformer(nn.Module):
+    """Predict the next token from those before it; the norm, its place and the start are choices.
+
+    A stream of ``width`` features a token passes ``depth`` blocks, each of attention and a
+    feed-forward network with residual connections (:mod:`lnlib.transformer` has the equations)::
+
+        pre       x + f(N(x))               and a last norm before the output
+        post      N(x + f(x))               as Vaswani et al. (2017) published it
+        sandwich  x + N_out(f(N(x)))        and a last norm
+
+    Args:
+        vocabulary: Number of tokens.
+        depth: Blocks.
+        width: Features of a token in the stream.
+        heads: Of attention; they share the width.
+        length: Most tokens of a text; each position has an embedding.
+        norm: ``layer``, ``rms``, ``tanh`` (dynamic tanh) or ``none``.
+        place: ``pre``, ``post`` or ``sandwich``.
+        last_norm: Whether a norm stands before the output. ``None``: in ``pre`` and ``sandwich``.
+        qk_norm: Norm of each query and key of a head: ``none``, ``layer`` or ``rms``.
+        initialization: Of the matrices. ``normal``: N(0, 0.02) as GPT-2; ``xavier``: uniform, and
+            embeddings N(0, 1/width); ``pytorch``: as the layers of ``torch.nn`` start. Biases of
+            the first two start at 0.
+        eps: Inside the root of every norm.
+
+    Shape:
+        Input ``(B, T)``, integers below ``vocabulary``, T at most ``length``. Output
+        ``(B, T, vocabulary)``, logits.
+
+    Raises:
+        ValueError: If a setting is none of these, or ``heads`` do not divide ``width``.
+
+    Example:
+        >>> import torch
+        >>> model = Transformer(65, depth=2, width=32, norm="rms", place="sandwich")
+        >>> model(torch.zeros(3, 8, dtype=torch.long)).shape
+        torch.Size([3, 8, 65])
+    """
+
+    def __init__(
+        self,
+        vocabulary: int,
+        *,
+        depth: int = 6,
+        width: int = 64,
+        heads: int = 4,
+        length: int = 64,
+        norm: str = "layer",
+        place: str = "pre",
+        last_norm: bool | None = None,
+        qk_norm: str = "none",
+        initialization: str = "normal",
+        eps: float = 1e-5,
+    ) -> None:
+        super().__init__()
+        _check_choice("norm", norm, NORMS)
+        _check_choice("place", place, PLACES)
+        _check_choice("qk_norm", qk_norm, ("none", "layer", "rms"))
+        _check_choice("initialization", initialization, INITIALIZATIONS)
+        if heads < 1 or width % heads:
+            raise ValueError(f"Transformer: heads must divide width {width}, got {heads}")
+        self.length, self.place = length, place
+        self.token = nn.Embedding(vocabulary, width)
+        self.position = nn.Embedding(length, width)
+        self.blocks = nn.ModuleList(
+            Block(width, heads, norm, place, qk_norm, eps) for _ in range(depth)
+        )
+        has_last = place != "post" if last_norm is None else last_norm
+        self.last_norm = NORMS[norm if has_last else "none"](width, eps)
+        self.output = nn.Linear(width, vocabulary)
+        _initialize(self, initialization, width)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Return the logits of each next token."""
+        *_, x = self.stream(tokens)
+        return self.output(self.last_norm(x))
+
+    def stream(self, tokens: Tensor) -> Iterator[Tensor]:
+        """Yield the residual stream ``(B, T, width)``: embeddings, then after each block."""
+        T = tokens.shape[-1]
+        if not 1 <= T <= self.length:
+            raise ValueError(
+                f"Transformer: a text must have from 1 to {self.length} tokens, got {T}; pass its "
+                f"last {self.length}"
+            )
+        x = self.token(tokens) + self.position.weight[:T]
+        yield x
+        for block in self.blocks:
+            x = block(x)
+            yield x
+
+
+class Block(nn.Module):
+    """Attention and a feed-forward network of four times the width, each with norms around it.
+
+    Args:
+        width: Features of a token.
+        heads: Of attention.
+        norm: As for :class:`Transformer`, and so are the rest.
+        place: ``pre``, ``post`` or ``sandwich``.
+        qk_norm: ``none``, ``layer`` or ``rms``.
+        eps: Inside the root of every norm.
+    """
+
+    def __init__(
+        self, width: int, heads: int, norm: str, place: str, qk_norm: str, eps: float
+    ) -> None:
+        super().__init__()
+        self.place, self.heads = place, heads
+        self.qkv = nn.Linear(width, 3 * width)
+        self.merge = nn.Linear(width, width)
+        self.norm_q, self.norm_k = (NORMS[qk_norm](width // heads, eps) for _ in range(2))
+        self.expand, self.contract = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.norm_a, self.norm_f = (NORMS[norm](width, eps) for _ in range(2))
+        if place == "sandwich":
+            self.norm_a_out, self.norm_f_out = (NORMS[norm](width, eps) for _ in range(2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the stream after the block, of the shape of ``x``: ``(B, T, width)``."""
+        if self.place == "post":
+            x = self.norm_a(x + self.attention(x))
+            return self.norm_f(x + self.feed_forward(x))
+        if self.place == "sandwich":
+            x = x + self.norm_a_out(self.attention(self.norm_a(x)))
+            return x + self.norm_f_out(self.feed_forward(self.norm_f(x)))
+        x = x + self.attention(self.norm_a(x))
+        return x + self.feed_forward(self.norm_f(x))
+
+    def attention(self, x: Tensor) -> Tensor:
+        """Return what each token has read of those before it and of itself."""
+        B, T, width = x.shape
+        heads = self.qkv(x).view(B, T, 3, self.heads, width // self.heads)
+        q, k, v = heads.permute(2, 0, 3, 1, 4)
+        read = F.scaled_dot_product_attention(self.norm_q(q), self.norm_k(k), v, is_causal=True)
+        return self.merge(read.transpose(1, 2).reshape(B, T, width))
+
+    def feed_forward(self, x: Tensor) -> Tensor:
+        """Return what the two layers make of each token by itself."""
+        return self.contract(F.gelu(self.expand(x)))
+
+
+def _initialize(model: Transformer, initialization: str, width: int) -> None:
+    """Draw the matrices anew, unless they are to start as ``torch.nn`` starts them."""
+    if initialization == "pytorch":
+        return
+    for module in model.modules():
+        if isinstance(module, nn.Embedding):
+            nn.init.normal_(module.weight, 0, 0.02 if initialization == "normal" else width**-0.5)
+        elif isinstance(module, nn.Linear):
+            if initialization == "normal":
+                nn.init.normal_(module.weight, 0, 0.02)
+            else:
+                nn.init.xavier_uniform_(module.weight)
+            nn.init.zeros_(module.bias)
+
+
+def _check_choice(name: str, value: str, known) -> None:
+    if value not in known:
+        raise ValueError(f"Transformer: {name} must be one of {', '.join(known)}; got {value!r}")

@@ -1,0 +1,429 @@
+"""The small transformer: whole runs by hand, what its ablations change, and runs that explode.
+
+The runs by hand are float64, from the equations: windows, learning rate, blocks, loss, Adam,
+measures. A new field of ``Settings`` fails here until it has its odd value.
+"""
+
+import dataclasses
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from lnlib.experiments.transformer import ABLATIONS, EXPERIMENT, ablation, weights
+from lnlib.experiments.transformer.run import Run, Settings, model, nll
+from lnlib.runs import record
+from lnlib.runs.schedule import record_runs
+from lnlib.runs.train import train
+from tests.cases.transformer import SMALL, words
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.fixture(scope="module")
+def text():
+    return words()
+
+
+@pytest.fixture
+def double():
+    """Networks and their updates in float64."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(before)
+
+
+# Whole runs by hand.
+
+
+def normalized(kind, x, p, at, eps):
+    """A norm by its name, with the parameters that stand at a place."""
+    if kind == "none":
+        return x
+    if kind == "tanh":
+        return p[f"{at}.weight"] * torch.tanh(p[f"{at}.alpha"] * x) + p[f"{at}.bias"]
+    if kind == "rms":
+        return p[f"{at}.weight"] * x / (x.square().mean(-1, keepdim=True) + eps).sqrt()
+    x = x - x.mean(-1, keepdim=True)
+    x = x / (x.square().mean(-1, keepdim=True) + eps).sqrt()
+    return p[f"{at}.weight"] * x + p[f"{at}.bias"]
+
+
+def forward(p, tokens, s, norm=None):
+    """Logits, and the stream before and behind each block; ``norm(x, at)`` stands in for norms."""
+    norm = norm or (lambda x, at: normalized(s.norm, x, p, at, s.eps))
+    T, d = tokens.shape[1], s.width // s.heads
+
+    def linear(x, at):
+        return x @ p[f"{at}.weight"].T + p[f"{at}.bias"]
+
+    def attend(x, at):
+        q, k, v = linear(x, f"{at}.qkv").split(s.width, -1)
+        read = []
+        for h in range(s.heads):
+            mine = slice(h * d, (h + 1) * d)
+            qh = normalized(s.qk_norm, q[..., mine], p, f"{at}.norm_q", s.eps)
+            kh = normalized(s.qk_norm, k[..., mine], p, f"{at}.norm_k", s.eps)
+            score = qh @ kh.transpose(1, 2) / math.sqrt(d)
+            score = score.masked_fill(torch.ones(T, T).triu(1).bool(), -math.inf)
+            read.append(score.softmax(-1) @ v[..., mine])
+        return linear(torch.cat(read, -1), f"{at}.merge")
+
+    def feed(x, at):
+        a = linear(x, f"{at}.expand")
+        return linear(a * (1 + torch.erf(a / math.sqrt(2))) / 2, f"{at}.contract")
+
+    x = p["token.weight"][tokens] + p["position.weight"][:T]
+    stream = [x]
+    for k in range(s.depth):
+        at = f"blocks.{k}"
+        for f, name in ((attend, "norm_a"), (feed, "norm_f")):
+            if s.place == "post":
+                x = norm(x + f(x, at), f"{at}.{name}")
+            elif s.place == "pre":
+                x = x + f(norm(x, f"{at}.{name}"), at)
+            else:
+                x = x + norm(f(norm(x, f"{at}.{name}"), at), f"{at}.{name}_out")
+        stream.append(x)
+    if s.place != "post" and s.last_norm:
+        x = norm(x, "last_norm")
+    return linear(x, "output"), stream
+
+
+def loss_of(p, windows, s, norm=None):
+    logits, stream = forward(p, windows[:, :-1], s, norm)
+    return -logits.log_softmax(-1).gather(-1, windows[:, 1:, None]).mean(), stream
+
+
+class ByHand:
+    """A run from the equations, with the settings as their docstring says."""
+
+    def __init__(self, s, text, seed):
+        self.s, self.seed = s, seed
+        alphabet = sorted({*text.train, *text.val})
+        self.train, self.val = ([alphabet.index(c) for c in t] for t in (text.train, text.val))
+        # One W for all norms and places, drawn as the plain pre-norm model draws it.
+        plain = dataclasses.replace(s, norm="layer", place="pre", qk_norm="none", last_norm=True)
+        drawn = dict(model(plain, len(alphabet), seed=seed).state_dict())
+        extra = dict(model(s, len(alphabet), seed=seed + 1).state_dict())
+        self.p = {}
+        for name, value in extra.items():
+            if "norm" not in name:
+                value = drawn[name].clone()
+            elif name.endswith("alpha"):
+                value = torch.full((1,), 0.5)
+            else:
+                value = torch.full(value.shape, float(name.endswith("weight")))
+            self.p[name] = value.requires_grad_()
+        self.moments = {name: (torch.zeros_like(v), torch.zeros_like(v)) for name, v in
+                        self.p.items()}  # fmt: skip
+        self.steps = 0
+
+    def windows(self, text, starts):
+        return torch.tensor([text[k : k + self.s.length + 1] for k in starts])
+
+    def even(self, text, count):
+        room = len(text) - self.s.length - 1
+        return self.windows(text, [room * k // (count - 1) if count > 1 else 0
+                                   for k in range(count)])  # fmt: skip
+
+    def update(self, windows):
+        s, loss = self.s, loss_of(self.p, windows, self.s)[0]
+        gradients = torch.autograd.grad(loss, list(self.p.values()), allow_unused=True)
+        rate = s.learning_rate
+        if self.steps < s.warm_up:
+            rate *= (self.steps + 1) / s.warm_up
+        if s.decay:
+            rate *= 0.5 + 0.5 * math.cos(math.pi * min(self.steps, s.decay) / s.decay)
+        self.steps += 1
+        b1, b2 = s.adam_betas
+        with torch.no_grad():
+            for (name, p), g in zip(self.p.items(), gradients, strict=True):
+                m, v = self.moments[name]
+                m.mul_(b1).add_((1 - b1) * g)
+                v.mul_(b2).add_((1 - b2) * g * g)
+                m_hat, v_hat = m / (1 - b1**self.steps), v / (1 - b2**self.steps)
+                p -= rate * m_hat / (v_hat.sqrt() + s.adam_eps)
+        return float(loss.detach())
+
+    def measure(self, epoch, losses):
+        s = self.s
+        found = {"epoch": epoch, "batch_nll": np.mean(losses) if losses else math.nan}
+        found["val_nll"] = loss_of(self.p, self.even(self.val, s.windows), s)[0].item()
+        found["broken_updates"] = 0.0
+        loss, stream = loss_of(self.p, self.even(self.train, 16), s)
+        for k in range(s.depth):
+            (g,) = torch.autograd.grad(loss, self.p[f"blocks.{k}.contract.weight"],
+                                       retain_graph=True)  # fmt: skip
+            found[f"gradient_{k + 1}"] = math.sqrt(float((g**2).sum()))
+        for k, x in enumerate(stream):
+            rows = x.detach().flatten(0, 1)
+            mean = rows.mean(1)
+            squares = (rows - mean[:, None]).square().mean(1)
+            found[f"deviation_{k}"] = math.sqrt(float(squares.mean()))
+            found[f"mean_share_{k}"] = float((mean**2 / (rows**2).mean(1)).mean())
+        return found
+
+    def points(self):
+        s, each = self.s, self.s.updates_an_epoch
+        yield self.measure(0.0, [])
+        stops = {max(1, round(each * (k / s.first_epoch_points) ** 2))
+                 for k in range(1, s.first_epoch_points + 1)}  # fmt: skip
+        losses = []
+        for epoch in range(s.epochs):
+            rng = np.random.default_rng([self.seed, epoch])
+            for done in range(1, each + 1):
+                starts = rng.integers(0, len(self.train) - s.length, s.batch_size)
+                losses.append(self.update(self.windows(self.train, starts)))
+                if done == each or (epoch == 0 and done in stops):
+                    yield self.measure(epoch + done / each, losses)
+                    losses = []
+
+
+def run(settings, text, seed=3):
+    made = Run(settings, text, seed=seed)
+    points = train(made, epochs=settings.epochs, first_epoch_points=settings.first_epoch_points)
+    return [{k: v for k, v in point.items() if k != "wall_s"} for point in points]
+
+
+def like(found, expected):
+    assert [set(p) for p in found] == [set(p) for p in expected]
+    for f, e in zip(found, expected, strict=True):
+        for name in e:
+            # A share of 0 is what rounding leaves of it.
+            assert f[name] == pytest.approx(e[name], rel=1e-6, abs=1e-20, nan_ok=True), name
+
+
+ODD = [
+    *({"place": place} for place in ("post", "sandwich")),
+    *({"norm": norm} for norm in ("none", "rms", "tanh")),
+    {"last_norm": False},
+    *({"qk_norm": norm} for norm in ("layer", "rms")),
+    *({"initialization": start} for start in ("normal", "pytorch")),
+    {"depth": 3},
+    {"width": 12},
+    {"heads": 4},
+    {"length": 3},
+    {"epochs": 2},
+    {"updates_an_epoch": 3},
+    {"batch_size": 2},
+    {"learning_rate": 0.1},
+    {"warm_up": 3},
+    {"decay": 3},
+    {"adam_betas": (0.3, 0.6)},
+    {"adam_eps": 0.3},
+    {"eps": 0.2},
+    {"windows": 9},
+    {"first_epoch_points": 3},
+]
+
+
+def test_every_setting_has_an_odd_value_here():
+    fields = {f.name for f in dataclasses.fields(Settings)}
+    assert {n for odd in ODD for n in odd} == fields - {"data", "ablate"}
+
+
+@pytest.mark.parametrize("odd", ODD, ids=str)
+def test_an_odd_setting_acts_as_its_definition_says(odd, text, double):
+    usual = Settings(**SMALL)
+    chosen = dataclasses.replace(usual, **odd)
+    found = run(chosen, text)
+    like(found, list(ByHand(chosen, text, 3).points()))
+    base = run(usual, text)
+    assert len(found) != len(base) or found[-1] != pytest.approx(base[-1], nan_ok=True)
+
+
+def test_the_learning_rate_rises_and_falls(text):
+    made = Run(Settings(**SMALL | {"warm_up": 4, "decay": 10, "learning_rate": 2.0}), text)
+    assert made.rate(0) == 0.5
+    assert made.rate(2) == pytest.approx(1.5 * (1 + math.cos(math.pi / 5)) / 2)
+    assert made.rate(5) == pytest.approx(1.0)
+    assert made.rate(10) == made.rate(25) == 0
+
+
+def test_of_one_seed_and_depth_all_start_from_one_W_and_read_one_order(text):
+    kinds = [{"place": p, "norm": n, "qk_norm": q} for p, n, q in itertools.product(
+        ("pre", "post", "sandwich"), ("none", "layer", "rms", "tanh"), ("none", "layer")
+    )]  # fmt: skip
+    first = Run(Settings(**SMALL), text, seed=1)
+    order = [(k, w.tolist()) for k, w in first.batches(2)]
+    drawn = {k: v for k, v in first.model.state_dict().items() if "norm" not in k}
+    for kind in kinds:
+        other = Run(Settings(**SMALL | kind), text, seed=1)
+        for name, value in drawn.items():
+            assert torch.equal(other.model.state_dict()[name], value), name
+        assert [(k, w.tolist()) for k, w in other.batches(2)] == order
+    other = Run(Settings(**SMALL), text, seed=2)
+    assert not torch.equal(other.model.token.weight, first.model.token.weight)
+    assert [w.tolist() for _, w in other.batches(2)] != [w for _, w in order]
+    assert [k for k, _ in order] == [8, 9, 10, 11]
+
+
+def test_drawing_the_weights_leaves_the_random_numbers_of_others_alone(text):
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    Run(Settings(**SMALL), text, seed=1)
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_windows_of_the_validation_text_go_from_its_start_to_its_end(text):
+    made = Run(Settings(**SMALL), text)
+    said = ["".join(chr(made.characters[k]) for k in row) for row in made.windows]
+    assert said[0] == text.val[:6]
+    assert said[-1] == text.val[-6:]
+    assert all(part in text.val for part in said)
+    assert len(said) == 6
+
+
+# What is changed in a trained model.
+
+
+@pytest.fixture(scope="module")
+def trained(text):
+    """A model whose gains and biases are not what they start as, and text to measure it on."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    made = Run(Settings(**SMALL | {"eps": 1e-4}), text, seed=2)
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for p in made.model.parameters():
+            p += 0.3 * torch.randn(p.shape, generator=generator)
+    torch.set_default_dtype(before)
+    made.frozen = ablation.deviations(made.model, made.probes[:, :-1])
+    return made
+
+
+def changed_by_hand(name, p, s, frozen):
+    """The norm of an ablation, as ``forward`` calls it."""
+    places = [f"blocks.{k}.{n}" for k in range(s.depth) for n in ("norm_a", "norm_f")]
+    places.append("last_norm")
+    eps = {"eps_thousandth": 1e-3, "eps_hundredth": 1e-2, "eps_tenth": 1e-1, "eps_one": 1.0}
+
+    def norm(x, at):
+        last, gain, bias = at == "last_norm", p[f"{at}.weight"], p[f"{at}.bias"]
+        if (name == "last" and not last) or (name.endswith("but_last") and last):
+            return normalized("layer", x, p, at, s.eps)
+        if name in ("removed", "but_last", "last"):
+            return x
+        if name == "gain_and_bias":
+            return x * gain + bias
+        if name == "rms":
+            return normalized("rms", x, p, at, s.eps) + bias
+        if name.startswith("frozen"):
+            return (x - x.mean(-1, keepdim=True)) / frozen[places.index(at)] * gain + bias
+        return normalized("layer", x, p, at, eps.get(name, s.eps))
+
+    return norm
+
+
+@pytest.mark.parametrize("name", ABLATIONS)
+def test_an_ablation_changes_the_norms_as_it_says(name, trained, double):
+    p = {k: v.detach() for k, v in trained.model.state_dict().items()}
+    # What comes into each norm, on text to train on: its deviation, over all characters.
+    seen = {}
+
+    def note(x, at):
+        var = (x - x.mean(-1, keepdim=True)).square().mean(-1)
+        seen[at] = float((var + trained.settings.eps).sqrt().mean())
+        return normalized("layer", x, p, at, trained.settings.eps)
+
+    forward(p, trained.probes[:, :-1], trained.settings, note)
+    assert trained.frozen.tolist() == pytest.approx(list(seen.values()))
+    made = ablation.ablated(trained.model, name, trained.frozen)
+    found = float(nll(made, trained.windows).detach())
+    exact = float(nll(trained.model, trained.windows).detach())
+    norm = changed_by_hand(name, p, trained.settings, list(seen.values()))
+    expected = float(loss_of(p, trained.windows, trained.settings, norm)[0])
+    rounded = {"float16": 3e-3, "float16_sums": 3e-3, "bfloat16": 3e-2, "int8": 3e-2}
+    assert found == pytest.approx(expected, abs=rounded.get(name, 1e-12))
+    assert found != exact
+    assert exact == float(nll(trained.model, trained.windows).detach()), "it was to be a copy"
+    if name in rounded and name != "int8":
+        assert {p.dtype for p in made.parameters()} == {getattr(torch, name.split("_")[0])}
+
+
+@torch.no_grad()
+def test_sums_in_float16_overflow_where_those_of_the_layer_do_not(trained):
+    large = ablation.ablated(trained.model, "eps_thousandth", trained.frozen)
+    with torch.no_grad():
+        large.token.weight *= 2000
+    exact = float(nll(large, trained.windows))
+    lasting = float(nll(ablation.ablated(large, "float16", trained.frozen), trained.windows))
+    naive = float(nll(ablation.ablated(large, "float16_sums", trained.frozen), trained.windows))
+    assert lasting == pytest.approx(exact, abs=0.01)
+    assert not abs(naive - exact) < 0.1
+
+
+def test_the_norms_of_queries_and_keys_are_not_the_streams(text):
+    made = Run(Settings(**SMALL | {"qk_norm": "layer", "place": "sandwich"}), text)
+    names = list(ablation.norms(made.model))
+    assert len(names) == 2 * 4 + 1
+    assert names[-1] == "last_norm"
+
+
+def test_another_ablation_is_refused(trained):
+    with pytest.raises(ValueError, match=r"ablated: name must be one of removed, .*, got 'all'"):
+        ablation.ablated(trained.model, "all", trained.frozen)
+
+
+# Weights that are kept.
+
+
+def test_a_matrix_is_kept_in_8_bits_to_half_of_its_rows_step(trained):
+    made = model(trained.settings, len(trained.characters), seed=9).double()
+    packed = weights.pack(trained.model)
+    assert packed["matrices"].dtype == torch.int8
+    kept = weights.unpack(packed, made)
+    for (name, p), q in zip(trained.model.named_parameters(), kept.parameters(), strict=True):
+        if p.dim() == 2:
+            step = p.abs().amax(1, keepdim=True) / 127
+            assert ((p - q).abs() <= 0.5001 * step).all(), name
+            assert ((p - q).abs() > 0.4 * step).any(), name
+        else:
+            torch.testing.assert_close(p.float(), q.float(), rtol=0, atol=0)
+
+
+def test_a_row_of_zeros_is_kept(trained):
+    made = model(trained.settings, len(trained.characters), seed=9)
+    with torch.no_grad():
+        made.token.weight[1] = 0
+    kept = weights.unpack(weights.pack(made), made)
+    assert not kept.token.weight[1].any()
+    assert kept.token.weight.isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("depth", "said"),
+    [(3, r"scales must have more numbers for this model"), (1, r"some of matrices, scales, vec")],
+)
+def test_weights_of_another_model_are_refused(depth, said, trained):
+    other = model(dataclasses.replace(trained.settings, depth=depth), len(trained.characters))
+    with pytest.raises(ValueError, match=rf"unpack: .*{said}"):
+        weights.unpack(weights.pack(trained.model), other)
+
+
+def test_the_model_of_a_record_is_the_one_that_was_measured(text, made_up, tmp_path):
+    chosen = Settings(**SMALL | {"ablate": True, "adam_betas": (0.5, 0.9)})
+    (path,) = record_runs(EXPERIMENT, [chosen], [4], out=tmp_path, device="cpu")
+    kept = record.read(path)
+    for point in (-1, 0):
+        restored, characters = weights.restore(kept, point)
+        assert characters == "".join(sorted({*text.train, *text.val}))
+        own = Run(chosen, text, seed=4)
+        with torch.no_grad():
+            found = own.val_nll(restored)
+        assert found == pytest.approx(kept["curves"]["nll_int8"][point], rel=1e-4)
+    assert not restored.training
+    names = {f"nll_{name}" for name in ABLATIONS}
+    assert names <= kept["curves"].keys()
+    assert kept["arrays"]["norm_deviations"].shape == (3, 5)
+
+
+def test_a_record_without_weights_says_so(text, made_up, tmp_path):
+    (path,) = record_runs(EXPERIMENT, [Settings(**SMALL)], [4], out=tmp_path, device="cpu")
+    with pytest.raises(ValueError, match="record must be of a run with ablate, this one kept no"):
+        weights.restore(record.read(path))

@@ -1,0 +1,172 @@
+"""The small transformer: held to a forward pass in NumPy, float64, for every setting."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+import lnlib
+from lnlib.nn.transformer import INITIALIZATIONS, NORMS, PLACES, Transformer
+
+SMALL = {"depth": 3, "width": 12, "heads": 3, "length": 7}
+SETTINGS = [
+    {"norm": norm, "place": place, "qk_norm": qk_norm, "last_norm": last}
+    for norm, place, qk_norm, last in itertools.product(
+        NORMS, PLACES, ("none", "layer", "rms"), (None, True, False)
+    )
+]
+
+
+def drawn(**settings):
+    """A model of float64 whose every parameter, gains and biases too, is drawn."""
+    model = Transformer(11, **SMALL | {"eps": 1e-3} | settings).double()
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for p in model.parameters():
+            p.copy_(0.4 * torch.randn(p.shape, generator=generator, dtype=torch.float64))
+    return model
+
+
+def normalized(kind, x, p, name, eps):
+    if kind == "layer":
+        return lnlib.layer_norm(x, p[f"{name}.weight"], p[f"{name}.bias"], eps=eps)
+    if kind == "rms":
+        return lnlib.rms_norm(x, p[f"{name}.weight"], eps=eps)
+    if kind == "tanh":
+        given = (p[f"{name}.{part}"] for part in ("alpha", "weight", "bias"))
+        return lnlib.dynamic_tanh(x, *given)
+    return x
+
+
+def in_numpy(p, tokens, norm, place, qk_norm, last_norm, depth, heads, eps):
+    """The model as a plain loop over blocks, texts, heads and tokens."""
+    erf = np.vectorize(math.erf)
+
+    def linear(x, name):
+        return x @ p[f"{name}.weight"].T + p[f"{name}.bias"]
+
+    def attend(x, at):
+        read = np.empty_like(x)
+        d = x.shape[-1] // heads
+        for b, text in enumerate(x):
+            parts = np.split(linear(text, f"{at}.qkv"), 3, axis=-1)
+            for h in range(heads):
+                q, k, v = (part[:, h * d : (h + 1) * d] for part in parts)
+                q = normalized(qk_norm, q, p, f"{at}.norm_q", eps)
+                k = normalized(qk_norm, k, p, f"{at}.norm_k", eps)
+                for t in range(len(text)):
+                    score = k[: t + 1] @ q[t] / math.sqrt(d)
+                    score = np.exp(score - score.max())
+                    read[b, t, h * d : (h + 1) * d] = score @ v[: t + 1] / score.sum()
+        return linear(read, f"{at}.merge")
+
+    def feed(x, at):
+        a = linear(x, f"{at}.expand")
+        return linear(a * (1 + erf(a / math.sqrt(2))) / 2, f"{at}.contract")
+
+    x = p["token.weight"][tokens] + p["position.weight"][: tokens.shape[1]]
+    for i in range(depth):
+        at = f"blocks.{i}"
+        for f, name in ((attend, f"{at}.norm_a"), (feed, f"{at}.norm_f")):
+            if place == "post":
+                x = normalized(norm, x + f(x, at), p, name, eps)
+            else:
+                change = f(normalized(norm, x, p, name, eps), at)
+                if place == "sandwich":
+                    change = normalized(norm, change, p, f"{name}_out", eps)
+                x = x + change
+    if place != "post" if last_norm is None else last_norm:
+        x = normalized(norm, x, p, "last_norm", eps)
+    return linear(x, "output")
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=lambda s: "-".join(map(str, s.values())))
+def test_logits_are_those_of_plain_numpy(settings):
+    model = drawn(**settings)
+    tokens = np.random.default_rng(1).integers(11, size=(2, 6))
+    p = {name: a.detach().numpy() for name, a in model.state_dict().items()}
+    right = in_numpy(p, tokens, **settings, depth=3, heads=3, eps=1e-3)
+    ours = model(torch.from_numpy(tokens)).detach().numpy()
+    np.testing.assert_allclose(ours, right, rtol=1e-9, atol=1e-9 * np.abs(right).max())
+
+
+def test_no_token_sees_a_later_one():
+    model, tokens = drawn(place="post"), torch.arange(7)[None]
+    other = tokens.clone()
+    other[0, 4:] = 10
+    before, after = model(tokens), model(other)
+    assert torch.equal(before[:, :4], after[:, :4])
+    assert not torch.allclose(before[:, 4:], after[:, 4:])
+
+
+@pytest.mark.parametrize("initialization", INITIALIZATIONS)
+def test_matrices_start_as_the_setting_says(initialization):
+    torch.manual_seed(3)
+    model = Transformer(400, depth=2, width=96, initialization=initialization)
+    expand, token = model.blocks[1].expand, model.token.weight
+    sizes = {
+        "normal": (0.02, 0.02),
+        "xavier": (math.sqrt(2 / (96 + 384)), 96**-0.5),
+        "pytorch": (1 / math.sqrt(3 * 96), 1),
+    }
+    wanted = sizes[initialization]
+    assert expand.weight.std().item() == pytest.approx(wanted[0], rel=0.02)
+    assert token.std().item() == pytest.approx(wanted[1], rel=0.02)
+    assert (expand.bias.abs().max() == 0) == (initialization != "pytorch")
+    low, high = (-expand.weight.abs().max(), expand.weight.abs().max())
+    if initialization == "xavier":  # uniform: no number beyond
+        assert high - low < 2.01 * math.sqrt(6 / (96 + 384))
+
+
+def test_where_a_last_norm_stands():
+    for place, last in itertools.product(PLACES, (None, True, False)):
+        model = Transformer(5, **SMALL, place=place, last_norm=last)
+        has = isinstance(model.last_norm, torch.nn.LayerNorm)
+        assert has == (place != "post" if last is None else last)
+
+
+def test_the_stream_is_what_the_blocks_hand_on():
+    model, tokens = drawn(), torch.tensor([[1, 2, 3]])
+    found = list(model.stream(tokens))
+    assert len(found) == 1 + SMALL["depth"]
+    for before, block, after in zip(found, model.blocks, found[1:], strict=False):
+        assert torch.equal(block(before), after)
+    assert torch.equal(model.output(model.last_norm(found[-1])), model(tokens))
+
+
+@pytest.mark.parametrize("settings", [{}, {"norm": "rms", "place": "post"}], ids=str)
+def test_it_learns_a_repeating_text(settings):
+    torch.manual_seed(0)
+    model = Transformer(5, **SMALL, initialization="xavier", **settings)
+    optimizer = torch.optim.Adam(model.parameters(), 1e-2)
+    text = torch.tensor([0, 1, 2, 3, 4] * 4)
+    x = torch.stack([text[i : i + 7] for i in range(5)])
+    y = torch.stack([text[i + 1 : i + 8] for i in range(5)])
+    for _ in range(60):
+        loss = F.cross_entropy(model(x).flatten(0, 1), y.flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert loss < 0.1
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Transformer(5, norm="batch"), "norm must be one of none, layer, rms, tanh; got"),
+        (lambda: Transformer(5, place="before"), "place must be one of pre, post, sandwich; got"),
+        (lambda: Transformer(5, qk_norm="tanh"), "qk_norm must be one of none, layer, rms; got"),
+        (lambda: Transformer(5, initialization="he"), "initialization must be one of normal, xav"),
+        (lambda: Transformer(5, width=10, heads=4), "heads must divide width 10, got 4"),
+        (
+            lambda: Transformer(5, **SMALL)(torch.zeros(1, 8, dtype=torch.long)),
+            "a text must have from 1 to 7 tokens, got 8; pass its last 7",
+        ),
+    ],
+)
+def test_a_mistake_is_told_with_what_came_and_what_to_do(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -35,6 +35,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from lnlib.norm import layer_norm, layer_norm_backward, rms_norm, rms_norm_backward
+from lnlib.norm._arguments import check_arrays
 
 Params = Mapping[str, np.ndarray]
 Gradients = tuple[np.ndarray, dict[str, np.ndarray]]
@@ -353,14 +354,7 @@ def _check(
             raise ValueError(
                 f"{function}: params are {', '.join(shapes)} here; got {name!r}; {fix}"
             )
-    given = {"x": x} | ({} if dy is None else {"dy": dy}) | dict(params)
-    for name, a in given.items():
-        if not isinstance(a, np.ndarray) or a.dtype.kind != "f":
-            got = a.dtype if isinstance(a, np.ndarray) else type(a).__name__
-            raise TypeError(
-                f"{function}: {name} must be a NumPy array of floats, got {got}; "
-                f"try np.asarray({name}, dtype=float)"
-            )
+    check_arrays(function, {"x": x} | ({} if dy is None else {"dy": dy}) | dict(params))
     if x.ndim < 2 or 0 in x.shape[-2:]:
         raise ValueError(
             f"{function}: x must be of shape (..., T, D), tokens by features, got {x.shape}"

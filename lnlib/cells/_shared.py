@@ -8,6 +8,7 @@ import numpy as np
 from lnlib import norm
 from lnlib.cells.batch_norm import AtStep
 from lnlib.forms import CELLS
+from lnlib.norm._arguments import check_arrays
 
 Params = Mapping[str, np.ndarray]
 
@@ -108,13 +109,7 @@ def _check(
     known = ["W_ih", "W_hh"] + ["b"] * forms[form].bias
     known += [f"{kind}_{place}" for place in spans for kind in ("gain", "bias")]
     _check_names(function, params, known, form)
-    for name, a in ({"x": x} | states | dict(params)).items():
-        if not isinstance(a, np.ndarray) or a.dtype.kind != "f":
-            got = a.dtype if isinstance(a, np.ndarray) else type(a).__name__
-            raise TypeError(
-                f"{function}: {name} must be a NumPy array of floats, got {got}; "
-                f"try np.asarray({name}, dtype=float)"
-            )
+    check_arrays(function, {"x": x} | states | dict(params))
     W_ih, W_hh = params["W_ih"], params["W_hh"]
     H = W_hh.shape[-1] if W_hh.ndim == 2 else 0
     if W_ih.ndim != 2 or H < 1 or W_ih.shape[0] != gates * H or W_hh.shape[0] != gates * H:

@@ -1,6 +1,7 @@
-"""Argument checks of the norms."""
+"""Argument checks of the norms, and of what is built of them."""
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -22,6 +23,17 @@ def check_floats(function: str, eps: float = 0.0, **arrays: np.ndarray | None) -
                 f"{function}: {name} must hold floats, got {a.dtype}; try {name}.astype(float)"
             )
     return np.result_type(*(a for a in arrays.values() if a is not None))
+
+
+def check_arrays(function: str, arrays: Mapping[str, object]) -> None:
+    """Check that all are float arrays, of whatever shape."""
+    for name, a in arrays.items():
+        if not isinstance(a, np.ndarray) or a.dtype.kind != "f":
+            got = a.dtype if isinstance(a, np.ndarray) else type(a).__name__
+            raise TypeError(
+                f"{function}: {name} must be a NumPy array of floats, got {got}; "
+                f"try np.asarray({name}, dtype=float)"
+            )
 
 
 def check_shapes(function: str, shape: tuple[int, ...], **arrays: np.ndarray | None) -> None:

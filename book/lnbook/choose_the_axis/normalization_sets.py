@@ -91,7 +91,9 @@ def normalization_sets(kind: str, norm: str) -> np.ndarray:
     """
     tensor = TENSORS[kind]
     rule = tensor.rules[norm]
-    return cubes.company(tensor.shape, rule.over, channels=tensor.channels, groups=rule.groups)
+    return cubes.normalization_sets(
+        tensor.shape, rule.over, channels=tensor.channels, groups=rule.groups
+    )
 
 
 def draw_normalization_set(kind: str, norm: str, **place: int) -> list[go.Figure]:

@@ -26,14 +26,14 @@ class Norm:
 
     Args:
         over: Axes that its statistics run over.
-        company: Who that is; a cell's place is filled in.
+        members: Who that is; a cell's place is filled in.
         tone: Name of its color.
         groups: Into how many groups of neighbors the channels are cut. 0 if they are not.
         centers: Whether there is a mean. RMS norm has none.
     """
 
     over: tuple[int, ...]
-    company: str
+    members: str
     tone: str
     groups: int = 0
     centers: bool = True
@@ -53,7 +53,7 @@ NORMS = {
 }
 
 
-def company(
+def normalization_sets(
     shape: tuple[int, ...], over: tuple[int, ...], *, channels: int = 1, groups: int = 0
 ) -> np.ndarray:
     """Number the means of a norm, and say which one each cell uses.
@@ -68,7 +68,7 @@ def company(
         Integers from 1 up, of that shape; equal where cells share their statistics.
 
     Example:
-        >>> company((2, 3), (0,))
+        >>> normalization_sets((2, 3), (0,))
         array([[1, 2, 3],
                [1, 2, 3]])
     """
@@ -83,7 +83,7 @@ def company(
 def sets(name: str) -> np.ndarray:
     """Number the means of a norm of :data:`NORMS`, cell by cell."""
     norm = NORMS[name]
-    return company(SHAPE, norm.over, groups=norm.groups)
+    return normalization_sets(SHAPE, norm.over, groups=norm.groups)
 
 
 def sentence(name: str) -> str:
@@ -95,7 +95,7 @@ def sentence(name: str) -> str:
     others = "do not matter" if alone else "matter"
     return (
         f"{name}: {'' if norm.centers else 'no mean, but '}the {what} of {numbers.size // means} "
-        f"numbers, those of {norm.company}; other examples {others}. "
+        f"numbers, those of {norm.members}; other examples {others}. "
         f"{means}{' means' * norm.centers} in all."
     ).replace("those of position", "those at position")
 
@@ -174,7 +174,7 @@ def beam(i: int, c: int) -> str:
 
 
 def drawing(name: str, cell: tuple[int, int, int] = START, *, large: bool = False) -> str:
-    """Return an ``<svg>`` of the cube, the company of a cell lit.
+    """Return an ``<svg>`` of the cube, the normalization set of a cell lit.
 
     Args:
         name: Of the norm.

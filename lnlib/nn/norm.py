@@ -163,8 +163,7 @@ class RMSNorm(nn.RMSNorm):
         """Return the normalized ``input``; with a ``residual``, that of their sum, and the sum."""
         shape, weight, eps = self.normalized_shape, self.weight, self.eps
         if self._is_ours(input, residual):
-            known = functional.rms_eps(input.dtype) if eps is None else eps
-            result = rows.norm(input, residual, shape, weight, None, known, centered=False)
+            result = rows.norm(input, residual, shape, weight, None, eps, centered=False)
             if result is not None:
                 return result
         rms_norm = self._functions.get(self.implementation, F.rms_norm)
@@ -174,14 +173,13 @@ class RMSNorm(nn.RMSNorm):
         return rms_norm(total, shape, weight, eps), total
 
     def _is_ours(self, input: Tensor, residual: Tensor | None) -> bool:
-        if not isinstance(input, Tensor) or not input.is_floating_point():
+        if not isinstance(input, Tensor) or self.implementation not in ("fused", "compiled"):
             return False
-        if not functional.RMS_IS_WIDE and self.weight is not None:
-            if self.weight.dtype != input.dtype:  # PyTorch then returned another dtype
-                return False
-        if self.implementation == "fused":
-            return residual is not None or input.device.type == "cpu"
-        return self.implementation == "compiled"
+        mixed = self.weight is not None and self.weight.dtype != input.dtype
+        if mixed and not functional.RMS_IS_WIDE:  # PyTorch then returned the wider dtype
+            return False
+        is_theirs = residual is None and input.device.type != "cpu"
+        return self.implementation == "compiled" or not is_theirs
 
     def extra_repr(self) -> str:
         """Return what ``torch.nn.RMSNorm`` prints, and the implementation unless fused."""

@@ -54,7 +54,7 @@ def norm(
     normalized_shape: Sequence[int],
     weight: Tensor | None,
     bias: Tensor | None,
-    eps: float,
+    eps: float | None,
     centered: bool,
 ) -> Tensor | tuple[Tensor, Tensor] | None:
     """Return the normalized ``input`` or, with a ``residual``, that of their sum, and the sum.
@@ -65,7 +65,7 @@ def norm(
         normalized_shape: The last axes, those that share their statistics.
         weight: The gain. ``None`` means ones.
         bias: ``None`` means zeros.
-        eps: In squared units of ``input``.
+        eps: In squared units of ``input``; ``None`` means :func:`.functional.rms_eps`.
         centered: Whether it is layer norm; else RMS norm, which has no ``bias``.
 
     Returns:
@@ -73,66 +73,68 @@ def norm(
     """
     if torch.compiler.is_compiling() or not isinstance(input, Tensor):
         return None
-    given = [t for t in (residual, weight, bias) if t is not None]
-    if not _supports(input, residual, normalized_shape, weight, bias, eps):
+    if not _supports(input, residual, normalized_shape, weight, bias):
         return None
+    if eps is None:
+        eps = functional.rms_eps(input.dtype)
+    elif type(eps) not in (float, int):
+        return None
+    given = [t for t in (input, residual, weight, bias) if t is not None]
     if _is_transformed(input, given):
         return None
-    kernel = _kernel(input)
-    if kernel is None:
+    ndim = len(normalized_shape)
+    H = normalized_shape[0] if ndim == 1 else math.prod(normalized_shape)
+    kernel = _compiled() if input.device.type == "cpu" else _triton(input, H, weight)
+    if kernel is None or input.dtype not in kernel.dtypes:
         return None
-    keep = torch.is_grad_enabled() and (input.requires_grad or any(t.requires_grad for t in given))
-    settings = (math.prod(normalized_shape), len(normalized_shape), eps, centered, kernel)
-    if keep:
-        return _Rows.apply(input, residual, weight, bias, *settings)
-    return _Rows.forward(None, input, residual, weight, bias, *settings)
+    settings = (H, ndim, float(eps), centered, kernel)
+    if torch.is_grad_enabled() and any([t.requires_grad for t in given]):
+        return _Rows.apply(settings, input, residual, weight, bias)
+    return _Rows.forward(None, settings, input, residual, weight, bias)
 
 
-def _supports(input, residual, normalized_shape, weight, bias, eps) -> bool:
+def _supports(input, residual, normalized_shape, weight, bias) -> bool:
     dtype, device, ndim = input.dtype, input.device, len(normalized_shape)
     if dtype not in FLOATS or not ndim or input.shape[-ndim:] != normalized_shape:
         return False
-    if input.layout != torch.strided or type(eps) not in (float, int) or 0 in normalized_shape:
+    if device.type not in ("cpu", "cuda") or input.layout != torch.strided:
         return False
-    if residual is not None and (
-        residual.dtype != dtype or residual.device != device or residual.shape != input.shape
-    ):
-        return False
+    if residual is not None:
+        if not isinstance(residual, Tensor) or residual.shape != input.shape:
+            return False
+        if (residual.dtype, residual.device, residual.layout) != (dtype, device, input.layout):
+            return False
     if weight is None:
         return bias is None
-    wide = weight.dtype != dtype
-    return (
-        (not wide or weight.dtype == torch.float32 != dtype != torch.float64)
-        and weight.device == device
-        and weight.shape == normalized_shape
-        and (bias is None or (bias.dtype, bias.device, bias.shape) == (weight.dtype, device, weight.shape))
+    if weight.dtype != dtype and (weight.dtype != torch.float32 or dtype == torch.float64):
+        return False
+    if weight.device != device or weight.shape != normalized_shape:
+        return False
+    return bias is None or (
+        bias.dtype == weight.dtype and bias.device == device and bias.shape == normalized_shape
     )
 
 
-def _kernel(input: Tensor) -> Any:
-    """Return what has ``forward`` and ``backward`` for this tensor, or ``None``."""
-    if input.device.type == "cpu":
-        found = _compiled()
-        return found if found is not None and input.dtype in found.forwards else None
-    if input.is_cuda:
-        return _triton(input)
-    return None
-
-
 class _Rows(torch.autograd.Function):
-    """The norm, and the sum where there is a residual."""
+    """The norm, and the sum where there is a residual.
+
+    ``settings``: numbers of a row, axes of it, ``eps``, whether it is centered, and the kernel,
+    which has a ``forward`` and a ``backward``.
+    """
 
     @staticmethod
-    def forward(ctx, input, residual, weight, bias, H, ndim, eps, centered, kernel):
+    def forward(ctx, settings, input, residual, weight, bias):
+        H, _, eps, centered, kernel = settings
         x = input.contiguous()
         y, total = torch.empty_like(x), None
         if residual is not None:
             residual, total = residual.contiguous(), torch.empty_like(x)
-        stats = x.new_empty(x.numel() // H, 2, dtype=torch.float64)
-        kernel.forward(x, residual, weight, bias, y, total, stats, H, eps, centered)
+        rows = x.numel() // H
+        stats = torch.empty((rows, 2), dtype=torch.float64, device=x.device)
+        kernel.forward(rows, H, centered, eps, x, residual, weight, bias, y, total, stats)
         if ctx is not None:
             ctx.set_materialize_grads(False)
-            ctx.settings = H, ndim, eps, centered, kernel
+            ctx.settings = settings
             # What autograd knows, and not copies: a second derivative goes through them.
             ctx.save_for_backward(input if total is None else total, weight, bias, stats)
         return y if total is None else (y, total)
@@ -141,24 +143,21 @@ class _Rows(torch.autograd.Function):
     def backward(ctx, dy, dsum=None):
         x, weight, bias, stats = ctx.saved_tensors
         H, ndim, eps, centered, kernel = ctx.settings
-        needs_x, needs_residual, needs_weight, needs_bias = ctx.needs_input_grad[:4]
-        needs_x = needs_x or needs_residual
-        dx = dweight = dbias = None
+        _, needs_x, needs_residual, needs_weight, needs_bias = ctx.needs_input_grad
         if dy is None:
-            dx = dsum
-        elif torch.is_grad_enabled():  # as it is with create_graph=True
-            dx, dweight, dbias = functional.norm_backward(
-                dy, x, weight, bias, ndim, eps, centered
-            )
+            return None, dsum, dsum, None, None
+        if torch.is_grad_enabled():  # as it is with create_graph=True
+            dx, dweight, dbias = functional.norm_backward(dy, x, weight, bias, ndim, eps, centered)
             dx = dx if dsum is None else dx + dsum
         else:
             x, dy = x.contiguous(), dy.contiguous()
             dsum = None if dsum is None else dsum.contiguous()
-            dx = torch.empty_like(x) if needs_x else None
+            dx = torch.empty_like(x) if needs_x or needs_residual else None
             dweight = torch.empty_like(weight) if needs_weight else None
             dbias = torch.empty_like(bias) if needs_bias else None
-            kernel.backward(x, weight, stats, dy, dsum, dx, dweight, dbias, H, centered)
-        return dx, dx if needs_residual else None, dweight, dbias, None, None, None, None, None
+            rows = x.numel() // H
+            kernel.backward(rows, H, centered, x, weight, stats, dy, dsum, dx, dweight, dbias)
+        return None, dx, dx if needs_residual else None, dweight, dbias
 
 
 # C++.
@@ -168,33 +167,38 @@ class _Compiled:
     """The library's functions, by dtype."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
-        self.forwards, self.backwards = {}, {}
-        integer, pointer = ctypes.c_int64, ctypes.c_void_p
-        for dtype, name in FLOATS.items():
-            if hasattr(library, f"lnlib_forward_{name}"):  # not all compilers know float16
-                self.forwards[dtype] = library[f"lnlib_forward_{name}"]
-                self.forwards[dtype].argtypes = [integer] * 5 + [ctypes.c_double] + [pointer] * 7
-                self.backwards[dtype] = library[f"lnlib_backward_{name}"]
-                self.backwards[dtype].argtypes = [integer] * 5 + [pointer] * 8
+        # Not all compilers know float16.
+        self.dtypes = {d for d, n in FLOATS.items() if hasattr(library, f"lnlib_forward_{n}")}
+        self.forwards = {d: library[f"lnlib_forward_{FLOATS[d]}"] for d in self.dtypes}
+        self.backwards = {d: library[f"lnlib_backward_{FLOATS[d]}"] for d in self.dtypes}
+        sizes, pointer = [ctypes.c_int64] * 5, ctypes.c_void_p
+        for dtype in self.dtypes:
+            self.forwards[dtype].argtypes = [*sizes, ctypes.c_double, *[pointer] * 7]
+            self.backwards[dtype].argtypes = [*sizes, *[pointer] * 8]
 
-    def forward(self, x, residual, weight, bias, y, total, stats, H, eps, centered) -> None:
-        weight = None if weight is None else weight.contiguous()
-        bias = None if bias is None else bias.contiguous()
-        at = [None if t is None else t.data_ptr() for t in (x, residual, weight, bias, y, total)]
-        sizes = _sizes(x, weight, stats, H, centered)
-        _refuse(self.forwards[x.dtype](*sizes, eps, *at, stats.data_ptr()))
+    def forward(self, rows, H, centered, eps, x, residual, weight, bias, y, total, stats) -> None:
+        weight, bias = _contiguous(weight), _contiguous(bias)  # alive until the call is over
+        wide = weight is not None and weight.dtype != x.dtype
+        at = [t if t is None else t.data_ptr() for t in (x, residual, weight, bias, y, total)]
+        run = self.forwards[x.dtype]
+        _refuse(run(rows, H, _threads(rows, H), centered, wide, eps, *at, stats.data_ptr()))
 
-    def backward(self, x, weight, stats, dy, dsum, dx, dweight, dbias, H, centered) -> None:
-        weight = None if weight is None else weight.contiguous()
+    def backward(self, rows, H, centered, x, weight, stats, dy, dsum, dx, dweight, dbias) -> None:
+        weight = _contiguous(weight)
+        wide = weight is not None and weight.dtype != x.dtype
         tensors = (x, weight, stats, dy, dsum, dx, dweight, dbias)
-        at = [None if t is None else t.data_ptr() for t in tensors]
-        _refuse(self.backwards[x.dtype](*_sizes(x, weight, stats, H, centered), *at))
+        at = [t if t is None else t.data_ptr() for t in tensors]
+        _refuse(self.backwards[x.dtype](rows, H, _threads(rows, H), centered, wide, *at))
 
 
-def _sizes(x, weight, stats, H, centered) -> tuple[int, ...]:
-    rows = len(stats)
-    threads = max(1, min(torch.get_num_threads(), rows, rows * H // WORK, MAX_THREADS))
-    return rows, H, threads, centered, weight is not None and weight.dtype != x.dtype
+def _contiguous(t: Tensor | None) -> Tensor | None:
+    return None if t is None else t.contiguous()
+
+
+def _threads(rows: int, H: int) -> int:
+    if rows * H < 2 * WORK:
+        return 1
+    return max(1, min(torch.get_num_threads(), rows, rows * H // WORK, MAX_THREADS))
 
 
 def _refuse(status: int) -> None:
@@ -202,14 +206,20 @@ def _refuse(status: int) -> None:
         raise MemoryError("lnlib.nn: there is no memory for a row of numbers for each thread")
 
 
-def _check(library: ctypes.CDLL | None = None) -> None:
+def _check() -> None:
     """Raise ``RuntimeError`` unless a few rows come out as from the plain formula."""
     kernel = _Compiled(_library.load()[0])
-    for dtype in kernel.forwards:
+    for dtype in kernel.dtypes:
         compare(kernel, torch.device("cpu"), dtype, 19)
 
 
-def compare(kernel: Any, device: torch.device, dtype: torch.dtype, H: int) -> None:
+def compare(
+    kernel: Any,
+    device: torch.device,
+    dtype: torch.dtype,
+    H: int,
+    weight_dtype: torch.dtype | None = None,
+) -> None:
     """Raise ``RuntimeError`` unless a kernel does to seven rows what the plain formula does."""
 
     def numbers(k: int, *shape: int) -> Tensor:
@@ -221,9 +231,12 @@ def compare(kernel: Any, device: torch.device, dtype: torch.dtype, H: int) -> No
         x, residual, weight, bias, dy, dsum = (
             numbers(k, *((H,) if k in (2, 3) else (7, H))) for k in range(6)
         )
+        if weight_dtype is not None:
+            weight, bias = (p.detach().to(weight_dtype).requires_grad_() for p in (weight, bias))
         given = [x, residual, weight, *([bias] if centered else [])]
         with torch.enable_grad():
-            outputs = _Rows.apply(*given, *[None] * (4 - len(given)), H, 1, 0.3, centered, kernel)
+            settings = (H, 1, 0.3, centered, kernel)
+            outputs = _Rows.apply(settings, *given, *[None] * (4 - len(given)))
             ours = [*outputs, *torch.autograd.grad(outputs, given, (dy, dsum))]
             wide = [t.detach().double().requires_grad_() for t in given]
             total = (x.detach() + residual.detach()).double() + (wide[0] + wide[1])
@@ -240,7 +253,9 @@ def compare(kernel: Any, device: torch.device, dtype: torch.dtype, H: int) -> No
             worst = ((a.double() - b).abs().max() / b.abs().max()).item()
             if not worst <= allowed:
                 kind = "layer norm" if centered else "RMS norm"
-                raise RuntimeError(f"{kind} of {dtype} differs from the plain formula by {worst:.2g}")
+                raise RuntimeError(
+                    f"{kind} of {dtype} differs from the plain formula by {worst:.2g}"
+                )
 
 
 _library = Library(SOURCE, _check)
@@ -259,9 +274,9 @@ def _compiled() -> _Compiled | None:
 # Triton.
 
 
-def _triton(input: Tensor) -> ModuleType | None:
-    if torch.is_autocast_enabled("cuda") or not input.numel():
+def _triton(input: Tensor, H: int, weight: Tensor | None) -> ModuleType | None:
+    if torch.is_autocast_enabled("cuda") or not input.numel():  # autocast returns float32
         return None
     from lnlib.nn.kernels import rows_triton
 
-    return rows_triton.kernel(input)
+    return rows_triton.kernel(input, H, None if weight is None else weight.dtype)

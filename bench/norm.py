@@ -2,7 +2,8 @@
 
 In NumPy, one thread: ``lnlib``'s functions beside the formula as most people type it. In PyTorch:
 ``lnlib.nn``'s modules beside those of ``torch.nn``, and the formula in plain operations beside the
-one kernel. All of one shape and pass are measured in turn, and with them the floor: the fastest of
+one kernel; the cheaper norm beside the usual one, and add and norm in one pass beside the two
+apart. All of one shape and pass are measured in turn, and with them the floor: the fastest of
 several ways to move as many bytes as the norm has to, x to y forward; with the backward also dy and
 x to dx, 5 arrays in all. Batch norm's is the same: who could keep the whole batch at hand would
 read it once. The machine's own two numbers are best times, too: how fast it moves 2 arrays (of a
@@ -12,6 +13,7 @@ multiplies.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -23,10 +25,11 @@ from torch import Tensor, nn
 
 import lnlib
 from bench.table import medians, row, threads
-from lnlib.nn import LayerNorm
+from lnlib.nn import LayerNorm, RMSNorm
 from lnlib.nn.baselines import BatchNorm
 
 SHAPES = [(4096, 1024), (128, 1000)]
+ONE_PASS = [(4096, 1024), (1024, 256), (64, 64)]  # of what is one pass, in two dtypes
 BETWEEN = (1024, 1024)  # the machine's copy, at one size more
 EPS = 1e-5
 AXIS = {"LayerNorm": -1, "BatchNorm": 0, "RMSNorm": -1}
@@ -38,6 +41,7 @@ OURS = {
 MODULES: dict[str, tuple[str, Callable, str, Callable]] = {
     "LayerNorm": ("lnlib.nn.LayerNorm", LayerNorm, "torch.nn.LayerNorm", nn.LayerNorm),
     "BatchNorm": ("lnlib.nn.baselines", BatchNorm, "torch.nn.BatchNorm1d", nn.BatchNorm1d),
+    "RMSNorm": ("lnlib.nn.RMSNorm", RMSNorm, "torch.nn.RMSNorm", nn.RMSNorm),
 }
 PASSES = ("forward", "forward + backward")
 TYPED = "NumPy, as typed"
@@ -121,46 +125,83 @@ def in_numpy(shape: tuple[int, int]) -> list[dict[str, Any]]:
 
 
 def in_torch(shape: tuple[int, int], device: str) -> list[dict[str, Any]]:
-    """Return the rows of PyTorch: our module, where there is one, and the plain formula.
+    """Return the rows of PyTorch: our module, and the plain formula.
 
     First the machine's: the floor of the forward pass is how fast it copies.
     """
     generator = torch.Generator().manual_seed(0)
     x, dy = (torch.randn(*shape, generator=generator).to(device) for _ in range(2))
-    calls: dict[tuple[str, str], Callable[[Tensor], Tensor]] = {}
+    calls: dict[tuple[str, str], Callable] = {}
     instead = {}
     for kind in AXIS:
-        theirs = MODULES[kind][3](shape[-1]) if kind in MODULES else nn.RMSNorm(shape[-1], eps=EPS)
-        theirs = theirs.to(device)
+        path, ours, instead[kind], theirs = MODULES[kind]
+        theirs = theirs(shape[-1], eps=EPS).to(device)
         gain, bias = theirs.weight, getattr(theirs, "bias", None)
-        instead[kind] = f"torch.nn.{type(theirs).__name__}"
         calls[kind, "PyTorch, op by op"] = partial(obvious, kind, gain=gain, bias=bias)
         calls[kind, instead[kind]] = theirs
-        if kind in MODULES:
-            calls[kind, MODULES[kind][0]] = MODULES[kind][1](shape[-1]).to(device)
+        calls[kind, path] = ours(shape[-1], eps=EPS).to(device)
     floors = movers(shape, device)
     found, lowest = [], []
     for which in PASSES:
-        paths = {name: _pass(which, call, x, dy) for name, call in calls.items()}
+        paths = {name: _pass(which, call, (x,), (dy,)) for name, call in calls.items()}
         rows, floor = _rows(which, shape, paths, instead, floors[which], device)
         found, lowest = found + rows, [*lowest, floor]
     copy = _machine("copy", _text(shape), lowest[0], device, bytes=2 * 4 * x.numel())
     return [copy, *found]
 
 
-def _pass(which: str, call: Callable[[Tensor], Tensor], x: Tensor, dy: Tensor) -> Callable:
+def in_one_pass(shape: tuple[int, int], device: str) -> list[dict[str, Any]]:
+    """Return the rows of RMS norm in layer norm's place, and of add + norm beside the two apart."""
+    generator, found = torch.Generator().manual_seed(0), []
+    for dtype in (torch.float32, torch.bfloat16):
+        x, residual, dy, dsum = torch.randn(4, *shape, generator=generator).to(device, dtype)
+        made = {"eps": EPS, "device": device, "dtype": dtype}
+        layer, ours, rms = (m(shape[-1], **made) for m in (nn.LayerNorm, LayerNorm, RMSNorm))
+        beside: dict[str, tuple[str, Callable, str, Callable]] = {
+            "RMSNorm for LayerNorm": ("lnlib.nn.RMSNorm", rms, "torch.nn.LayerNorm", layer),
+            "add + LayerNorm": ("lnlib.nn.LayerNorm", ours, "torch.nn.LayerNorm", apart(layer)),
+            "add + RMSNorm": ("lnlib.nn.RMSNorm", rms, "lnlib.nn.RMSNorm, apart", apart(rms)),
+        }
+        for (what, (path, call, instead, other)), which in itertools.product(
+            beside.items(), PASSES
+        ):
+            tensors = ((x,), (dy,)) if "add" not in what else ((x, residual), (dy, dsum))
+            calls = {
+                name: _pass(which, f, *tensors) for name, f in ((path, call), (instead, other))
+            }
+            times = max(1, 2**18 // x.numel())  # of a small one, several by one look at the clock
+            ms = medians(calls, SECONDS / 4, device, times=times)
+            pair = {"instead": (instead, ms[instead]), "device": device, "dtype": str(dtype)[6:]}
+            found.append(row(f"{what} {which}", _text(shape), path, ms[path], **pair))
+    return found
+
+
+def apart(norm: nn.Module) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    """Return what adds, and then normalizes."""
+
+    def call(x: Tensor, residual: Tensor) -> tuple[Tensor, Tensor]:
+        total = x + residual
+        return norm(total), total
+
+    return call
+
+
+def _pass(
+    which: str, call: Callable, inputs: tuple[Tensor, ...], dys: tuple[Tensor, ...]
+) -> Callable:
     if which == "forward":
 
         def forward():
             with torch.no_grad():
-                call(x)
+                call(*inputs)
 
         return forward
-    leaf = x.clone().requires_grad_()
+    leaves = [t.clone().requires_grad_() for t in inputs]
 
     def both():
-        leaf.grad = None
-        call(leaf).backward(dy)
+        for leaf in leaves:
+            leaf.grad = None
+        torch.autograd.backward(call(*leaves), dys)
 
     return both
 
@@ -218,4 +259,6 @@ def rows(device: str) -> list[dict[str, Any]]:
             with threads(1), threadpool_limits(1, "blas"):
                 found += in_numpy(shape)
         found += in_torch(shape, device)
+    for shape in ONE_PASS:
+        found += in_one_pass(shape, device)
     return found

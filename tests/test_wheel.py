@@ -18,7 +18,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell
 
-from lnlib.nn.kernels import build, compiled
+from lnlib.nn.kernels import build, compiled, rows
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = (ROOT / "lnlib", ROOT / "book" / "lnbook")
@@ -28,6 +28,7 @@ WHOLE = ["start", "gate_by_gate", "what_a_norm_costs"]
 PLACED = {
     "lnlib.nn.kernels.build": "HEADERS / 'threads.h'",
     "lnlib.nn.kernels.compiled": "SOURCE",
+    "lnlib.nn.kernels.rows": "SOURCE",
     "lnbook.show.web": "HERE / 'sphere' / 'book.js'",
     "lnbook.exercises": "HERE / 'start' / 'exercises.py'",
     "lnlib.experiments": "import_module('pathlib').Path(lnlib.experiments.__path__[0], 'mnist')",
@@ -92,7 +93,9 @@ def elsewhere(wheel, tmp_path_factory):
     env["XDG_CACHE_HOME"] = str(build._cache_folder().parent)
     for name in ("LNLIB_STATIC", "LNLIB_DATA"):
         env.pop(name, None)
-    if not compiled.available():  # built now, if it was not before: no cell says so
+    if not (
+        compiled.available() and rows.available()
+    ):  # built now, if it was not before: no cell says so
         env["LNLIB_COMPILED"] = "0"
     return folder, env
 

@@ -8,7 +8,7 @@ if find_spec("torch") is None:
 
 from lnlib.nn.adaptive import AdaptiveLayerNorm, DynamicTanh
 from lnlib.nn.convert import from_fastrnns, to_fastrnns
-from lnlib.nn.norm import LayerNorm
+from lnlib.nn.norm import LayerNorm, RMSNorm
 from lnlib.nn.rnn import (
     LayerNormGRU,
     LayerNormGRUCell,
@@ -28,6 +28,7 @@ __all__ = [
     "LayerNormLSTMCell",
     "LayerNormRNN",
     "LayerNormRNNCell",
+    "RMSNorm",
     "from_fastrnns",
     "to_fastrnns",
 ]

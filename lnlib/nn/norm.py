@@ -1,159 +1,18 @@
-"""Layer normalization in PyTorch, three times: in plain operations, by hand, and fused.
+"""Layer norm and RMS norm as modules, each in several implementations, alone or of a sum.
 
-:class:`LayerNorm` takes any of the three by name. They compute the same:
-:func:`layer_norm_plain` leaves the gradient to autograd, :class:`LayerNormFunction` spells it out,
-and ``F.layer_norm`` has a kernel for either direction.
+The arithmetic is in :mod:`lnlib.nn.functional`, and in one pass in :mod:`lnlib.nn.kernels.rows`.
 """
+
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from lnlib.nn import functional
+from lnlib.nn.kernels import rows
 
-def layer_norm_plain(
-    input: Tensor,
-    normalized_shape: tuple[int, ...],
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    eps: float = 1e-5,
-) -> Tensor:
-    """Compute eqs. 15-16 of Ba, Kiros & Hinton (2016) in plain operations; autograd follows.
-
-    Args:
-        input: Shape ``(*, *normalized_shape)``. float16 and bfloat16 are computed in float32.
-        normalized_shape: The last axes, those that share a mean and a variance.
-        weight: The gain, shape ``normalized_shape``. ``None`` means ones.
-        bias: Shape ``normalized_shape``. ``None`` means zeros.
-        eps: In squared units of ``input``.
-
-    Returns:
-        Tensor of the shape and dtype of ``input``; float32 under autocast on CUDA.
-
-    Raises:
-        RuntimeError: As ``F.layer_norm``, if a shape or dtype does not fit.
-    """
-    input = _check(input, normalized_shape, weight, bias)
-    x_hat, _ = _standardize(input, len(normalized_shape), eps)
-    return _affine(x_hat, weight, bias).to(input.dtype)
-
-
-def layer_norm_function(
-    input: Tensor,
-    normalized_shape: tuple[int, ...],
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    eps: float = 1e-5,
-) -> Tensor:
-    """Compute what :func:`layer_norm_plain` does, with the gradient written by hand."""
-    input = _check(input, normalized_shape, weight, bias)
-    return LayerNormFunction.apply(input, weight, bias, len(normalized_shape), eps)
-
-
-class LayerNormFunction(torch.autograd.Function):
-    """Layer normalization over the last ``ndim`` axes and its gradient.
-
-    ::
-
-        dx_hat  = weight * dy
-        dx      = (dx_hat - mean(dx_hat) - x_hat * mean(dx_hat * x_hat)) / std
-        dweight = sum(dy * x_hat)        dbias = sum(dy)
-
-    It can be differentiated twice and under ``vmap``, but not in forward mode.
-    """
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(
-        input: Tensor, weight: Tensor | None, bias: Tensor | None, ndim: int, eps: float
-    ) -> Tensor:
-        """Return what :func:`layer_norm_plain` returns."""
-        x_hat, _ = _standardize(input, ndim, eps)
-        return _affine(x_hat, weight, bias).to(input.dtype)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output) -> None:
-        """Keep what the gradient needs: the inputs alone."""
-        input, weight, bias, ctx.ndim, ctx.eps = inputs
-        ctx.save_for_backward(input, weight, bias)
-
-    @staticmethod
-    def backward(ctx, dy: Tensor) -> tuple[Tensor | None, ...]:
-        """Return the gradients in ``input``, ``weight`` and ``bias``."""
-        input, weight, bias = ctx.saved_tensors
-        # Computed again: kept from forward, they would be constants in a second derivative.
-        x_hat, std = _standardize(input, ctx.ndim, ctx.eps)
-        dy = _wide(dy)
-        axes = tuple(range(-ctx.ndim, 0))
-        dx_hat = dy if weight is None else weight * dy
-        shift = dx_hat.mean(axes, keepdim=True)
-        slope = (dx_hat * x_hat).mean(axes, keepdim=True)
-        dx = ((dx_hat - shift - slope * x_hat) / std).to(input.dtype)
-        dweight = dbias = None
-        if weight is not None:
-            dweight = (dy * x_hat).sum_to_size(weight.shape).to(weight.dtype)
-        if bias is not None:
-            dbias = dy.sum_to_size(bias.shape).to(bias.dtype)
-        return dx, dweight, dbias, None, None
-
-
-def _standardize(input: Tensor, ndim: int, eps: float) -> tuple[Tensor, Tensor]:
-    """Return ``x_hat = (x - mean) / std`` and ``std = sqrt(var + eps)``, in at least float32."""
-    axes = tuple(range(-ndim, 0))
-    x = _wide(input)
-    centered = x - x.mean(axes, keepdim=True)
-    std = (centered.square().mean(axes, keepdim=True) + eps).sqrt()
-    return centered / std, std
-
-
-def _affine(x_hat: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
-    y = x_hat if weight is None else x_hat * weight
-    return y if bias is None else y + bias
-
-
-def _wide(x: Tensor) -> Tensor:
-    return x.to(_wide_dtype(x))
-
-
-def _wide_dtype(x: Tensor) -> torch.dtype:
-    return torch.float32 if x.dtype in (torch.float16, torch.bfloat16) else x.dtype
-
-
-def _check(
-    input: Tensor, normalized_shape: tuple[int, ...], weight: Tensor | None, bias: Tensor | None
-) -> Tensor:
-    """Refuse what ``F.layer_norm`` refuses; return the input in the dtype of the output."""
-    if not isinstance(input, Tensor):
-        raise TypeError(
-            f"LayerNorm: input must be a Tensor, got {type(input).__name__}; try torch.tensor(...)"
-        )
-    ndim = len(normalized_shape)
-    if ndim == 0 or tuple(input.shape[-ndim:]) != tuple(normalized_shape):
-        raise RuntimeError(
-            f"LayerNorm: input must end in normalized_shape {list(normalized_shape)}, which needs "
-            f"an axis or more, got {list(input.shape)}; name the sizes of the input's last axes"
-        )
-    # Under autocast layer_norm returns float32 on CUDA; on CPU autocast leaves it alone.
-    if input.is_cuda and torch.is_autocast_enabled("cuda"):
-        return _wide(input)
-    for parameter in (weight, bias):
-        if parameter is not None and parameter.dtype not in (input.dtype, _wide_dtype(input)):
-            raise RuntimeError(
-                f"LayerNorm: weight and bias must be of the input's {input.dtype}, or float32 "
-                f"for 16 bits, got {parameter.dtype}; try module.to(input.dtype)"
-            )
-    if not input.is_floating_point():
-        raise NotImplementedError(
-            f"LayerNorm: input must hold floats, got {input.dtype}; try input.float()"
-        )
-    return input
-
-
-IMPLEMENTATIONS = {
-    "plain": layer_norm_plain,
-    "function": layer_norm_function,
-    "fused": F.layer_norm,
-}
+IMPLEMENTATIONS = ("plain", "function", "fused", "compiled")
 
 
 class LayerNorm(nn.LayerNorm):
@@ -166,7 +25,7 @@ class LayerNorm(nn.LayerNorm):
     Ba, Kiros & Hinton (2016), eqs. 15-16. ``mean`` and the biased ``var`` run over the last
     axes, those of ``normalized_shape``; nothing is kept between calls, so ``eval()`` changes
     nothing. A subclass of ``torch.nn.LayerNorm`` with the same parameters and ``state_dict``,
-    that can show its arithmetic.
+    that can show its arithmetic, and that adds and normalizes in one pass.
 
     Args:
         normalized_shape: The trailing axes of the input, an int for one.
@@ -175,20 +34,31 @@ class LayerNorm(nn.LayerNorm):
         bias: Whether there is ``bias``, given ``elementwise_affine``.
         device: Of the parameters.
         dtype: Of the parameters. A float16 or bfloat16 input may meet float32 parameters.
-        implementation: ``"plain"``, ``"function"`` or ``"fused"``: plain operations, the
-            gradient by hand, or PyTorch's kernels.
+        implementation: ``"plain"``, ``"function"``, ``"fused"`` or ``"compiled"``: plain
+            operations, the gradient by hand, PyTorch's kernels (and ours where it has none: with a
+            residual), or ours alone (:mod:`lnlib.nn.kernels.rows`). PyTorch's operations take the
+            place of ours where they cannot run.
 
     Shape:
-        Input and output: ``(*, *normalized_shape)``.
+        Input and output: ``(*, *normalized_shape)``. With a ``residual`` of the input's shape, two
+        outputs: the normalized sum, and the sum.
 
     Raises:
-        ValueError: If ``implementation`` is none of the three, or ``normalized_shape`` holds a 0.
+        ValueError: If ``implementation`` is none of these, or ``normalized_shape`` holds a 0.
 
     Example:
         >>> norm = LayerNorm(4, eps=0, implementation="plain")
         >>> norm(torch.tensor([[1.0, 2.0, 3.0, 4.0]])).detach()
         tensor([[-1.3416, -0.4472,  0.4472,  1.3416]])
+        >>> y, stream = norm(torch.tensor([[1.0, 2.0, 3.0, 3.0]]), torch.tensor([[0, 0, 0, 1.0]]))
+        >>> stream
+        tensor([[1., 2., 3., 4.]])
     """
+
+    _functions: ClassVar = {
+        "plain": functional.layer_norm_plain,
+        "function": functional.layer_norm_function,
+    }
 
     def __init__(
         self,
@@ -201,27 +71,150 @@ class LayerNorm(nn.LayerNorm):
         *,
         implementation: str = "fused",
     ) -> None:
-        if implementation not in IMPLEMENTATIONS:
-            raise ValueError(
-                f"LayerNorm: implementation must be one of {', '.join(IMPLEMENTATIONS)}, "
-                f"got {implementation!r}; the fast one is 'fused'"
-            )
+        _check_implementation("LayerNorm", implementation)
         super().__init__(normalized_shape, eps, elementwise_affine, bias, device, dtype)
-        if 0 in self.normalized_shape:
-            raise ValueError(
-                "LayerNorm: normalized_shape must have at least one feature to take a mean of, "
-                f"got {tuple(self.normalized_shape)}; give the width of the layer"
-            )
+        _check_shape("LayerNorm", self.normalized_shape)
         self.implementation = implementation
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the normalized ``input``."""
-        layer_norm = IMPLEMENTATIONS[self.implementation]
-        return layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+    def forward(
+        self, input: Tensor, residual: Tensor | None = None
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """Return the normalized ``input``; with a ``residual``, that of their sum, and the sum."""
+        shape, weight, bias, eps = self.normalized_shape, self.weight, self.bias, self.eps
+        ours = residual is not None and self.implementation == "fused"
+        if ours or self.implementation == "compiled":
+            result = rows.norm(input, residual, shape, weight, bias, eps, centered=True)
+            if result is not None:
+                return result
+        layer_norm = self._functions.get(self.implementation, F.layer_norm)
+        if residual is None:
+            return layer_norm(input, shape, weight, bias, eps)
+        total = _add("LayerNorm", input, residual)
+        return layer_norm(total, shape, weight, bias, eps), total
 
     def extra_repr(self) -> str:
         """Return what ``torch.nn.LayerNorm`` prints, and the implementation unless fused."""
-        text = super().extra_repr()
-        if self.implementation != "fused":
-            text += f", implementation={self.implementation!r}"
-        return text
+        return super().extra_repr() + _named(self.implementation)
+
+
+class RMSNorm(nn.RMSNorm):
+    """Divide each example by its root mean square; drop-in for ``torch.nn.RMSNorm``.
+
+    ::
+
+        y = weight * x / sqrt(mean(x^2) + eps)
+
+    Zhang & Sennrich (2019): layer norm (eqs. 15-16 of Ba, Kiros & Hinton, 2016) without the mean
+    and without the bias. The mean runs over the last axes, those of ``normalized_shape``. A
+    subclass of ``torch.nn.RMSNorm`` with the same parameters and ``state_dict``. On a CPU,
+    PyTorch's own is composed of operations; this one is one pass.
+
+    Args:
+        normalized_shape: The trailing axes of the input, an int for one.
+        eps: In squared units of the input. ``None``: the machine epsilon of the dtype that it is
+            computed in (before PyTorch 2.8 or so: of the input's).
+        elementwise_affine: Whether there is ``weight`` (the gain).
+        device: Of the parameter.
+        dtype: Of the parameter. A float16 or bfloat16 input may meet a float32 one.
+        implementation: ``"plain"``, ``"function"``, ``"fused"`` or ``"compiled"``: plain
+            operations, the gradient by hand, one kernel (on a GPU PyTorch's; ours on a CPU and with
+            a residual, where PyTorch has none), or ours alone (:mod:`lnlib.nn.kernels.rows`).
+            PyTorch's operations take the place of ours where they cannot run.
+
+    Shape:
+        Input and output: ``(*, *normalized_shape)``. With a ``residual`` of the input's shape, two
+        outputs: the normalized sum, and the sum.
+
+    Raises:
+        ValueError: If ``implementation`` is none of these, or ``normalized_shape`` holds a 0.
+
+    Example:
+        >>> norm = RMSNorm(2, eps=0, implementation="plain")
+        >>> norm(torch.tensor([[1.0, 7.0]])).detach()
+        tensor([[0.2000, 1.4000]])
+        >>> y, stream = norm(torch.tensor([[1.0, 4.0]]), torch.tensor([[0.0, 3.0]]))
+        >>> stream
+        tensor([[1., 7.]])
+    """
+
+    _functions: ClassVar = {
+        "plain": functional.rms_norm_plain,
+        "function": functional.rms_norm_function,
+    }
+
+    def __init__(
+        self,
+        normalized_shape: int | list[int] | torch.Size,
+        eps: float | None = None,
+        elementwise_affine: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        *,
+        implementation: str = "fused",
+    ) -> None:
+        _check_implementation("RMSNorm", implementation)
+        super().__init__(normalized_shape, eps, elementwise_affine, device, dtype)
+        _check_shape("RMSNorm", self.normalized_shape)
+        self.implementation = implementation
+
+    def forward(
+        self, input: Tensor, residual: Tensor | None = None
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """Return the normalized ``input``; with a ``residual``, that of their sum, and the sum."""
+        shape, weight, eps = self.normalized_shape, self.weight, self.eps
+        if self._is_ours(input, residual):
+            result = rows.norm(input, residual, shape, weight, None, eps, centered=False)
+            if result is not None:
+                return result
+        rms_norm = self._functions.get(self.implementation, F.rms_norm)
+        if residual is None:
+            return rms_norm(input, shape, weight, eps)
+        total = _add("RMSNorm", input, residual)
+        return rms_norm(total, shape, weight, eps), total
+
+    def _is_ours(self, input: Tensor, residual: Tensor | None) -> bool:
+        if not isinstance(input, Tensor) or self.implementation not in ("fused", "compiled"):
+            return False
+        mixed = self.weight is not None and self.weight.dtype != input.dtype
+        if mixed and not functional.RMS_IS_WIDE:  # PyTorch then returned the wider dtype
+            return False
+        is_theirs = residual is None and input.device.type != "cpu"
+        return self.implementation == "compiled" or not is_theirs
+
+    def extra_repr(self) -> str:
+        """Return what ``torch.nn.RMSNorm`` prints, and the implementation unless fused."""
+        return super().extra_repr() + _named(self.implementation)
+
+
+def _add(name: str, input: Tensor, residual: Tensor) -> Tensor:
+    for what, t in (("input", input), ("residual", residual)):
+        if not isinstance(t, Tensor):
+            raise TypeError(
+                f"{name}: {what} must be a Tensor, got {type(t).__name__}; try torch.tensor(...)"
+            )
+    if input.shape != residual.shape:
+        raise RuntimeError(
+            f"{name}: residual must be of the input's shape {list(input.shape)}, got "
+            f"{list(residual.shape)}; try residual.expand_as(input)"
+        )
+    return input + residual
+
+
+def _check_implementation(name: str, implementation: str) -> None:
+    if implementation not in IMPLEMENTATIONS:
+        raise ValueError(
+            f"{name}: implementation must be one of {', '.join(IMPLEMENTATIONS)}, "
+            f"got {implementation!r}; the fast one is 'fused'"
+        )
+
+
+def _check_shape(name: str, normalized_shape: tuple[int, ...]) -> None:
+    if 0 in normalized_shape:
+        raise ValueError(
+            f"{name}: normalized_shape must have at least one feature to take a mean of, "
+            f"got {tuple(normalized_shape)}; give the width of the layer"
+        )
+
+
+def _named(implementation: str) -> str:
+    return "" if implementation == "fused" else f", implementation={implementation!r}"

@@ -14,7 +14,7 @@ from torch.testing import assert_close
 
 from lnlib.nn import LayerNorm
 
-IMPLEMENTATIONS = ["plain", "function", "fused"]
+IMPLEMENTATIONS = ["plain", "function", "fused", "compiled"]
 each_implementation = pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU")
 each_device = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=cuda)])
@@ -213,7 +213,12 @@ def test_arguments_have_torch_order():
 
 @pytest.mark.parametrize(
     ("implementation", "node"),
-    [("plain", "Add"), ("function", "LayerNormFunction"), ("fused", "NativeLayerNorm")],
+    [
+        ("plain", "Add"),
+        ("function", "NormFunction"),
+        ("fused", "NativeLayerNorm"),
+        ("compiled", "Rows"),
+    ],
 )
 def test_the_name_chooses_who_computes_the_gradient(implementation, node):
     y = LayerNorm(4, implementation=implementation)(torch.ones(3, 4))
@@ -337,7 +342,9 @@ def test_a_wrong_normalized_shape_raises_what_torch_raises(normalized_shape):
 
 
 def test_an_unknown_implementation_lists_the_known_ones():
-    with pytest.raises(ValueError, match=r"must be one of plain, function, fused, got 'fast'; "):
+    with pytest.raises(
+        ValueError, match=r"must be one of plain, function, fused, compiled, got 'fast'; "
+    ):
         LayerNorm(4, implementation="fast")
 
 
@@ -373,7 +380,7 @@ def test_torch_compile_takes_it_as_one_graph(implementation):
 @compiles
 @pytest.mark.skipif(shutil.which("c++") is None, reason="inductor needs a C++ compiler")
 def test_inductor_compiles_it_on_cpu():
-    assert_compiles("function", "inductor")  # one of the three: it takes seconds
+    assert_compiles("function", "inductor")  # one of them: it takes seconds
 
 
 @cuda

@@ -1,13 +1,14 @@
-"""Build the recurrences for this processor, if that was not done: ``python -m lnlib.nn.kernels``.
+"""Build what is compiled for this processor, if that was not done: ``python -m lnlib.nn.kernels``.
 
-Says where they lie, or why there are none, in which case the status is 1.
+Says where it lies, or why there is none, in which case the status is 1.
 """
 
 import sys
 
-from lnlib.nn.kernels import compiled
+from lnlib.nn.kernels import compiled, rows
 
 if __name__ == "__main__":
-    there = compiled.available()
+    there = [module.available() for module in (compiled, rows)]
     print(f"lnlib: compiled recurrences: {compiled.reason()}")
-    sys.exit(not there)
+    print(f"lnlib: compiled norms: {rows.reason()}")
+    sys.exit(not all(there))

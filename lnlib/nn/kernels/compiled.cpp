@@ -14,10 +14,8 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
 
+#include "pages.h"
 #include "threads.h"
 #include "vectors.h"
 
@@ -73,15 +71,6 @@ struct Call {
 
 // Of a row, mean and rstd of: up to four norms of the hidden part, two of the inputs, c.
 constexpr int64_t OF_X = 8, OF_C = 12, STATS = 14;
-
-// Large buffers that nobody has touched yet: fewer pages to look up, and to get from the system.
-inline void in_large_pages(void *p, int64_t bytes) {
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
-    const uintptr_t page = 2 << 20, begin = (uintptr_t(p) + page - 1) / page * page;
-    const uintptr_t end = (uintptr_t(p) + bytes) / page * page;
-    if (begin < end) madvise(reinterpret_cast<void *>(begin), end - begin, MADV_HUGEPAGE);
-#endif
-}
 
 template <class T> struct Recurrence : Vectors<T> {
     using Base = Vectors<T>;

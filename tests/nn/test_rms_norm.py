@@ -1,0 +1,76 @@
+"""Norms as modules, alone or of a sum: what their constructors take, and what they refuse."""
+
+import pytest
+import torch
+from torch import nn
+
+from lnlib.nn import LayerNorm, RMSNorm
+
+KINDS = {"layer": LayerNorm, "rms": RMSNorm}
+each_implementation = pytest.mark.parametrize(
+    "implementation", ["plain", "function", "fused", "compiled"]
+)
+each_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def test_it_is_a_torch_rms_norm():
+    arguments = ((3, 4), 1e-3, True, "cpu", torch.float64)
+    ours, theirs = RMSNorm(*arguments), nn.RMSNorm(*arguments)
+    assert isinstance(ours, nn.RMSNorm)
+    assert repr(ours) == repr(theirs)
+    assert (ours.weight.dtype, ours.weight.shape) == (torch.float64, (3, 4))
+    assert ours.state_dict().keys() == theirs.state_dict().keys() == {"weight"}
+    assert RMSNorm(4, elementwise_affine=False).weight is None
+    assert repr(RMSNorm(4, implementation="plain")).endswith("implementation='plain')")
+
+
+def call(function, *args):
+    """Return what ``function`` returns, or the type of what it raises."""
+    try:
+        return function(*args)
+    except Exception as error:
+        return type(error)
+
+
+MISTAKES = {
+    "wrong width": ({}, lambda: torch.ones(3, 5), "normalized_shape.*5"),
+    "scalar": ({}, lambda: torch.ones(()), "normalized_shape|at least 1 dim"),
+    "list": ({}, lambda: [1.0, 2.0, 3.0, 4.0], "must be (a )?Tensor.* list"),
+    "integers": ({}, lambda: torch.ones(3, 4, dtype=torch.long), "must hold floats|not impl"),
+    "empty shape": ({"normalized_shape": ()}, lambda: torch.ones(3), "normalized_shape"),
+    "eps of text": ({"eps": "a"}, lambda: torch.ones(3, 4), "str"),
+}
+
+
+@each_implementation
+@pytest.mark.parametrize(("options", "make_input", "match"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_raises_what_torch_raises(implementation, options, make_input, match):
+    options = {"normalized_shape": 4, **options}
+    expected = call(nn.RMSNorm(**options), make_input())
+    # PyTorch now has an IndexError for a scalar.
+    with pytest.raises((expected, RuntimeError), match=match):
+        RMSNorm(**options, implementation=implementation)(make_input())
+
+
+@each_kind
+@each_implementation
+@pytest.mark.parametrize(
+    ("residual", "error", "match"),
+    [
+        (torch.ones(3, 1), RuntimeError, r"residual must be .* \[3, 4\], got \[3, 1\]; try"),
+        ([[1.0] * 4] * 3, TypeError, "residual must be a Tensor, got list; try"),
+    ],
+    ids=["shape", "list"],
+)
+def test_a_wrong_residual_is_refused(kind, implementation, residual, error, match):
+    with pytest.raises(error, match=match):
+        KINDS[kind](4, implementation=implementation)(torch.ones(3, 4), residual)
+
+
+def test_a_wrong_constructor_argument_is_refused():
+    with pytest.raises(ValueError, match=r"RMSNorm: .*at least one feature .* the width of the la"):
+        RMSNorm((3, 0))
+    with pytest.raises(
+        ValueError, match=r"RMSNorm: .* plain, function, fused, compiled, got 'f'; "
+    ):
+        RMSNorm(4, implementation="f")

@@ -32,12 +32,12 @@ def main(arguments: list[str] | None = None) -> int:
         0 when done, 1 for a wrong value or a failed download, 130 after Ctrl-C.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
-    chosen = _parser(arguments).parse_args(arguments)
+    args = _parser(arguments).parse_args(arguments)
     try:
         commands = {"replay": _replay, "table": _table, "data": _data, "bench": _bench}
-        return commands[chosen.command](chosen)
+        return commands[args.command](args)
     except (ValueError, OSError, RuntimeError) as error:
-        print(f"lnlib {chosen.command}: {_as_typed(str(error))}", file=sys.stderr)
+        print(f"lnlib {args.command}: {_as_typed(str(error))}", file=sys.stderr)
         return 1
 
 
@@ -170,30 +170,30 @@ def _seed(text: str) -> int:
     return int(text)
 
 
-def _asked(chosen: argparse.Namespace) -> Iterator[Asked]:
+def _asked(args: argparse.Namespace) -> Iterator[Asked]:
     """Yield what a command line asks for: an experiment, or those of the book, a grid each."""
-    if chosen.threads is not None and not (
-        isinstance(chosen.threads, int) and 1 <= chosen.threads <= MOST_THREADS
+    if args.threads is not None and not (
+        isinstance(args.threads, int) and 1 <= args.threads <= MOST_THREADS
     ):
         raise ValueError(
-            f"--threads must be a whole number from 1 to {MOST_THREADS}, got {chosen.threads!r}"
+            f"--threads must be a whole number from 1 to {MOST_THREADS}, got {args.threads!r}"
         )
-    if not chosen.out:
+    if not args.out:
         raise ValueError("--out must be a folder, got an empty name; '.' is this folder")
-    options = {"out": Path(chosen.out), "device": chosen.device, "again": chosen.again}
-    if chosen.experiment == BOOK:
-        on_gpu = _is_gpu(chosen.device)
+    options = {"out": Path(args.out), "device": args.device, "again": args.again}
+    if args.experiment == BOOK:
+        on_gpu = _is_gpu(args.device)
         for experiment in map(experiments.find, experiments.names()):
             for runs, seeds in experiment.book(on_gpu=on_gpu):
-                threads = chosen.threads or experiment.threads
+                threads = args.threads or experiment.threads
                 yield Asked(experiment.name, runs, seeds, options, threads, [])
         return
-    experiment = experiments.find(chosen.experiment)
+    experiment = experiments.find(args.experiment)
     named = settings.kinds(experiment.settings)
-    given = {k: v for k, v in vars(chosen).items() if k in named}
-    seeds = chosen.seeds
+    given = {k: v for k, v in vars(args).items() if k in named}
+    seeds = args.seeds
     asked_for = given.keys() | ({"seeds"} if seeds is not None else set())
-    on_gpu = bool(experiment.on_gpu.keys() - asked_for) and _is_gpu(chosen.device)
+    on_gpu = bool(experiment.on_gpu.keys() - asked_for) and _is_gpu(args.device)
     if seeds is None:
         seeds = list(range({**experiment.usual, **(experiment.on_gpu if on_gpu else {})}["seeds"]))
     settings.check_different("--seeds", seeds)
@@ -202,8 +202,8 @@ def _asked(chosen: argparse.Namespace) -> Iterator[Asked]:
     runs = experiment.settings_of(given, on_gpu=on_gpu)
     idle = [settings.flag(k) for k in given if all(k in run.unused for run in runs)]
     if experiment.steps:
-        options["step"] = chosen.step
-    yield Asked(experiment.name, runs, seeds, options, chosen.threads, idle)
+        options["step"] = args.step
+    yield Asked(experiment.name, runs, seeds, options, args.threads, idle)
 
 
 def _is_gpu(device: str) -> bool:
@@ -220,8 +220,8 @@ def _as_typed(sentence: str) -> str:
     return sentence
 
 
-def _replay(chosen: argparse.Namespace) -> int:
-    wanted = list(_asked(chosen))
+def _replay(args: argparse.Namespace) -> int:
+    wanted = list(_asked(args))
     for flag in (flag for asked in wanted for flag in asked.idle):
         print(f"lnlib replay: {flag} has no effect on these runs", file=sys.stderr)
     import torch
@@ -250,45 +250,45 @@ def _replay(chosen: argparse.Namespace) -> int:
     return 0
 
 
-def _table(chosen: argparse.Namespace) -> int:
+def _table(args: argparse.Namespace) -> int:
     from lnlib.runs import record, table
 
-    where = record.folder() if chosen.runs is None else Path(chosen.runs)
-    records = record.read_all(chosen.experiment, where)
+    where = record.folder() if args.runs is None else Path(args.runs)
+    records = record.read_all(args.experiment, where)
     if not records:
         raise ValueError(
-            f"--runs must be a folder with records of {chosen.experiment}, got {str(where)!r} "
-            f"without; python -m lnlib replay {chosen.experiment} makes them"
+            f"--runs must be a folder with records of {args.experiment}, got {str(where)!r} "
+            f"without; python -m lnlib replay {args.experiment} makes them"
         )
-    print(table.text(experiments.find(chosen.experiment), records))
+    print(table.text(experiments.find(args.experiment), records))
     return 0
 
 
-def _data(chosen: argparse.Namespace) -> int:
-    module = import_module(f"lnlib.data.{chosen.name}")
+def _data(args: argparse.Namespace) -> int:
+    module = import_module(f"lnlib.data.{args.name}")
     fetched = hasattr(module, "fetch")
-    if chosen.folder is not None and not fetched:
+    if args.folder is not None and not fetched:
         raise ValueError(
-            f"--folder is where a download lies, and {chosen.name} come without one; leave it out"
+            f"--folder is where a download lies, and {args.name} come without one; leave it out"
         )
-    if chosen.folder is not None:
+    if args.folder is not None:
         try:
-            if not chosen.folder:
+            if not args.folder:
                 raise FileNotFoundError(None, "an empty name; '.' is this folder")
-            Path(chosen.folder).mkdir(parents=True, exist_ok=True)
+            Path(args.folder).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             why = "it is no folder" if isinstance(error, FileExistsError) else error.strerror
             raise ValueError(
-                f"--folder must be a folder, got {chosen.folder!r} ({why}); name another"
+                f"--folder must be a folder, got {args.folder!r} ({why}); name another"
             ) from error
     if fetched:
-        print(f"{chosen.name} lies in {module.fetch(chosen.folder)}")
-    loaded = module.load(*([chosen.folder] if fetched else []))
+        print(f"{args.name} lies in {module.fetch(args.folder)}")
+    loaded = module.load(*([args.folder] if fetched else []))
     print(f"{loaded.name}: {loaded}, SHA-256 {loaded.sha256}")
     return 0
 
 
-def _bench(chosen: argparse.Namespace) -> int:
+def _bench(args: argparse.Namespace) -> int:
     try:
         from bench.__main__ import main as bench
     except ModuleNotFoundError as error:
@@ -297,7 +297,7 @@ def _bench(chosen: argparse.Namespace) -> int:
         raise ValueError(
             "the benchmarks are not part of the installed package; run this from a clone's root"
         ) from error
-    return bench(keep=chosen.keep)
+    return bench(keep=args.keep)
 
 
 if __name__ == "__main__":

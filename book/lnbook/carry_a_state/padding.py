@@ -122,8 +122,8 @@ def describe_padding(norm: str, value: float) -> str:
     largest = np.nanmax(padding_change(norm, value))
     if norm == "layer":
         return (
-            f"Padding of {value:g} changes no state by more than {largest:.2f}: every row is its "
-            "own company, whoever else is there."
+            f"Padding of {value:g} changes no state by more than {largest:.2f}: no row "
+            "shares its mean with another."
         )
     if norm == "counted":
         moved = np.nanmax(padding_change(norm, value), axis=0) > 0.005

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from threadpoolctl import threadpool_limits
 
-from bench import exchange, fisher, mnist, norm, pages, rnn, table
+from bench import exchange, fisher, mnist, norm, pages, rnn, table, transformer
 from lnlib.runs import record
 
 MODULES = {
@@ -27,6 +27,7 @@ MODULES = {
     "rnn": rnn,
     "fisher": fisher,
     "mnist": mnist,
+    "transformer": transformer,
     "exchange": exchange,
     "pages": pages,
 }

@@ -1,0 +1,58 @@
+"""An update of the small transformer: what each norm costs beside layer norm.
+
+As the experiment takes it: 12 blocks of width 64, 8 windows of 64 drawn characters, one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bench.table import medians, row, threads
+from lnlib.data import Text
+from lnlib.experiments.transformer import NORMS, Settings
+from lnlib.experiments.transformer.run import Run
+
+UPDATES = 2  # within one measurement
+CHARACTERS = 65  # as many as tiny Shakespeare has
+
+
+def text(count: int = 20_000) -> Text:
+    """Draw a text; what it says changes no time."""
+    codes = np.random.default_rng(0).integers(CHARACTERS, size=count) + ord(" ")
+    drawn = "".join(map(chr, codes))
+    return Text("drawn", drawn[: count * 9 // 10], drawn[count * 9 // 10 :], sha256="0" * 64)
+
+
+def stepper(settings: Settings, data: Text, device: str) -> Callable[[], None]:
+    """Return a call that makes ``UPDATES`` updates."""
+    run = Run(settings, data, device=device)
+    batches = [batch for batch, _ in zip(run.batches(0), range(UPDATES), strict=False)]
+
+    def call() -> None:
+        for batch in batches:
+            run.update(batch)
+
+    return call
+
+
+def rows(device: str) -> list[dict[str, Any]]:
+    """Return a row for each norm but layer norm."""
+    data = text()
+    with threads(1):
+        calls = {norm: stepper(Settings(norm=norm), data, device) for norm in NORMS}
+        ms = {norm: t / UPDATES for norm, t in medians(calls, 12.0, device, least=20).items()}
+        return [
+            row(
+                "transformer update",
+                "12 blocks, 8×64×64",
+                norm,
+                ms[norm],
+                instead=("layer", ms["layer"]),
+                device=device,
+            )
+            for norm in NORMS
+            if norm != "layer"
+        ]

@@ -59,7 +59,7 @@ LANES = {
     ],
     "gain and bias": [
         Event(*BA, "one of each a unit, learned"),
-        Event("Perez2018", "Perez et al.", "1709.07871", "given by a condition"),
+        Event("Perez2017", "Perez et al.", "1709.07871", "given by a condition"),
         Event("Raffel2019", "Raffel et al.", "1910.10683", "no bias in T5"),
         Event("Groeneveld2024", "Groeneveld et al.", "2402.00838", "neither, in OLMo"),
     ],
@@ -68,7 +68,7 @@ LANES = {
         Event("Vaswani2017", "Vaswani et al.", "1706.03762", "behind each residual sum"),
         Event("Wang2019", "Wang et al.", "1906.01787", "before each block, for depth"),
         Event("Henry2020", "Henry et al.", "2010.04245", "on queries and keys as well"),
-        Event("LiuZ2021v2", "Liu et al.", "2111.09883", "on the output of each block"),
+        Event("Liu2021", "Liu et al.", "2111.09883", "on the output of each block"),
     ],
     "recurrent nets": [
         Event("Laurent2016", "Laurent et al.", "1510.01378", "batch norm, on the inputs alone"),

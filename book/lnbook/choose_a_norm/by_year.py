@@ -100,6 +100,7 @@ def draw_by_year(question: str, data: str) -> go.Figure:
                 text=[str(n) if n else "" for n in found],
                 textangle=0,
                 insidetextanchor="middle",
+                constraintext="none",
                 hovertemplate=f"%{{x}}: %{{y}} with {label}<extra></extra>",
             )
     figure.update_layout(

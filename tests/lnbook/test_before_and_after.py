@@ -10,6 +10,7 @@ import lnbook
 from lnbook.before_and_after import timeline
 from lnbook.before_and_after.ideas import ideas
 from lnbook.choose_a_norm.by_year import counted
+from lnbook.show.explorer.page import plain
 
 BOOK = Path(lnbook.__file__).parent.parent
 NUMBERS = {
@@ -44,8 +45,10 @@ def test_a_row_runs_forward_in_time_and_has_the_paper(idea):
     assert [e.key for e in row].count("Ba2016") == 1
 
 
-def test_july_2016_is_a_little_after_its_middle():
-    assert timeline.at(timeline.LANES["the mean"][0]) == pytest.approx(2016 + 6.5 / 12)
+def test_july_2016_is_a_little_after_its_middle_on_the_page_too():
+    figure = timeline.draw_timeline("the mean")
+    (row,) = (trace for trace in figure.data if trace.name == "the mean")
+    assert plain(row.x)[0] + timeline.SINCE == pytest.approx(2016 + 6.5 / 12, abs=0.01)
 
 
 @pytest.mark.parametrize("idea", timeline.LANES)

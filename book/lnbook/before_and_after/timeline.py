@@ -92,10 +92,13 @@ LANES = {
 }
 
 
+SINCE = 2000  # the axis counts from here: the page keeps four digits of a number
+
+
 def at(event: Event) -> float:
-    """Return when, in years."""
+    """Return when, in years since :data:`SINCE`: the middle of the month."""
     year, number = month(event.number)
-    return year + (number - 0.5) / 12
+    return year - SINCE + (number - 0.5) / 12
 
 
 def dated(event: Event) -> str:
@@ -114,13 +117,17 @@ def draw_timeline(idea: str) -> go.Figure:
         figure.add_scatter(
             x=[round(at(e), 3) for e in events],
             y=[row + up for up in lift],
-            mode="markers+text" if chosen else "markers",
+            mode="lines+markers+text" if chosen else "markers",
+            line={"color": COLORS["layer"], "width": 1.5} if chosen else None,
             text=[str(k) for k in range(1, len(events) + 1)] if chosen else None,
             textfont={"color": COLORS["ink"], "size": 12} if chosen else None,
-            textposition="top center" if chosen else None,
+            textposition=[f"{'top' if up < 0 else 'bottom'} center" for up in lift]
+            if chosen
+            else None,
             name=name,
             marker={
-                "size": 11 if chosen else 7,
+                "opacity": 1,
+                "size": [(12 if chosen else 7) + 3 * (e.number == PAPER) for e in events],
                 "color": COLORS["layer" if chosen else "gray"],
                 "symbol": ["star" if e.number == PAPER else "circle" for e in events],
             },
@@ -131,7 +138,12 @@ def draw_timeline(idea: str) -> go.Figure:
     paper = at(LANES["the mean"][0])
     figure.update_layout(
         height=360,
-        xaxis={"range": [2014.6, 2026.9], "tickvals": list(range(2016, 2027, 2)), "title": "year"},
+        xaxis={
+            "range": [14.6, 26.9],
+            "tickvals": list(range(16, 27, 2)),
+            "ticktext": [str(SINCE + year) for year in range(16, 27, 2)],
+            "title": "year",
+        },
         yaxis={
             "range": [len(names) - 0.4, -0.7],
             "tickvals": list(range(len(names))),

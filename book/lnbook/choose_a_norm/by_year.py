@@ -100,12 +100,13 @@ def draw_by_year(question: str, data: str) -> go.Figure:
                 text=[str(n) if n else "" for n in found],
                 textangle=0,
                 insidetextanchor="middle",
+                textposition="inside",
                 constraintext="none",
                 hovertemplate=f"%{{x}}: %{{y}} with {label}<extra></extra>",
             )
     figure.update_layout(
         barmode="stack",
-        xaxis={"title": "year of publication", "dtick": 1},
+        xaxis={"title": "year of publication", "tick0": 2018, "dtick": 2, "tickangle": 0},
         yaxis={"title": "lines of the table", "range": [0, 15]},
         legend={"traceorder": "normal"},
     )

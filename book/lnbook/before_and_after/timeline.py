@@ -59,7 +59,7 @@ LANES = {
     ],
     "gain and bias": [
         Event(*BA, "one of each a unit, learned"),
-        Event("Perez2017", "Perez et al.", "1709.07871", "given by a condition"),
+        Event("Perez2018", "Perez et al.", "1709.07871", "given by a condition"),
         Event("Raffel2019", "Raffel et al.", "1910.10683", "no bias in T5"),
         Event("Groeneveld2024", "Groeneveld et al.", "2402.00838", "neither, in OLMo"),
     ],

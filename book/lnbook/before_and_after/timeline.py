@@ -127,6 +127,7 @@ def draw_timeline(idea: str) -> go.Figure:
             name=name,
             marker={
                 "opacity": 1,
+                "line": {"width": 0},
                 "size": [(12 if chosen else 7) + 3 * (e.number == PAPER) for e in events],
                 "color": COLORS["layer" if chosen else "gray"],
                 "symbol": ["star" if e.number == PAPER else "circle" for e in events],
@@ -142,6 +143,7 @@ def draw_timeline(idea: str) -> go.Figure:
             "range": [14.6, 26.9],
             "tickvals": list(range(16, 27, 2)),
             "ticktext": [str(SINCE + year) for year in range(16, 27, 2)],
+            "tickangle": 0,
             "title": "year",
         },
         yaxis={

@@ -1,0 +1,1 @@
+"""Chapter choose_a_norm.ipynb: Choose a norm: which, where, with what."""

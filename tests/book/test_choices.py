@@ -1,0 +1,59 @@
+"""Choices by style alone: a page without scripts shows the lines that Python would."""
+
+import pytest
+
+from lnbook.choose_a_norm import chooser, models, pick
+
+CHOICES = [
+    {},
+    {"data": "conv", "batch": "large", "sequence": "streamed", "precision": "float16"},
+    {"data": "table", "devices": "several", "depth": "few"},
+    {"weights": "loaded", "data": "rnn", "sequence": "one", "precision": "float32"},
+]
+FILTERS = [
+    {},
+    {"which": "all"},
+    {"which": "all", "data": "language", "norm": "rms", "place": "sandwich"},
+    {"which": "all", "data": "images", "place": "post"},  # none
+]
+
+
+@pytest.fixture(scope="module")
+def page(chromium):
+    """A page with both cards and no scripts."""
+    context = chromium.new_context(java_script_enabled=False)
+    opened = context.new_page()
+    opened.set_content(chooser.Chooser().to_html() + models.ModelTable().to_html())
+    yield opened
+    context.close()
+
+
+def choose(page, name, groups, chosen):
+    """Click one button of every group."""
+    chosen = {group: choice.start for group, choice in groups.items()} | chosen
+    for group, value in chosen.items():
+        page.locator(f'[name="{name}-{group}"][value="{value}"]').check()
+    return chosen
+
+
+@pytest.mark.parametrize("chosen", CHOICES, ids=lambda c: " ".join(c.values()) or "start")
+def test_the_chooser_shows_the_answers_to_what_was_clicked(page, chosen):
+    chosen = choose(page, "ln-chooser", chooser.GROUPS, chosen)
+    shown = page.locator(".ln-chooser dd > p:visible").all_inner_texts()
+    assert shown == [f"{line.text} why" for line in chooser.answers(**chosen)]
+
+
+@pytest.mark.parametrize("chosen", FILTERS, ids=lambda c: " ".join(c.values()) or "start")
+def test_the_table_shows_the_lines_that_were_asked_for(page, chosen):
+    chosen = choose(page, "ln-models", models.GROUPS, chosen)
+    shown = page.locator(".ln-models .ln-model:visible summary b").all_inner_texts()
+    assert shown == [m.model for m in models.MODELS if pick.shown(m.conditions, chosen)]
+
+
+def test_a_line_opens_to_its_sources(page):
+    choose(page, "ln-models", models.GROUPS, {})
+    line = page.locator(".ln-model", has_text="BERT").first
+    assert not line.locator("li").first.is_visible()
+    line.locator("summary").click()
+    assert line.locator("li").count() == 5
+    assert line.locator("li").first.is_visible()

@@ -127,6 +127,7 @@ def _changed(transformation: str, strength: float) -> go.Figure:
     figure.update_layout(
         title="Weights, then data; in the frame: what changed",
         height=HEIGHT,
+        meta={"phone": 1.5},  # nine rows of numbers
         coloraxis={"cmin": -4, "cmax": 4, "cmid": 0, "showscale": False},
         xaxis={
             "tickvals": list(range(z.shape[1])),
@@ -220,6 +221,7 @@ def _against(
     figure.update_layout(
         title=title,
         height=HEIGHT,
+        meta={"phone": 0.9},
         showlegend=False,
         xaxis={"title": "before (after: upwards)", "range": [-wide, wide], "anchor": f"y{lanes}"},
     )

@@ -70,7 +70,7 @@ class Table:
         def cell(column, text):  # on a phone a row is a list, and the column's name stands before
             mark = MARKS.get(text)
             inner = f'<span class="verdict {mark}">{esc(text)}</span>' if mark else esc(text)
-            return f'<td data-column="{esc(column)}">{inner}</td>'
+            return f'<td data-column="{esc(column.rstrip("?"))}">{inner}</td>'
 
         head = "".join(f'<th scope="col">{esc(column)}</th>' for column in self.columns)
         body = "".join(

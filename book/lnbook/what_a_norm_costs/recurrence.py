@@ -54,7 +54,7 @@ def called(bench: Bench) -> Table:
         for place in sorted(places, key=lambda place: [p[0] for p in places].index(place[0]))
     ]
     names = [f"{cell}, {count} thread{'s' * (count > 1)}" for cell, count in columns]
-    caption = "T × B × H. Time over that of torch.nn's without a norm."
+    caption = "Time over that of torch.nn's without a norm, for steps × batch × units."
     return Table(["shape", "pass", *names], rows, caption, folded=True)
 
 

@@ -286,6 +286,8 @@ def shrink(heights: list[int], controls: int, shares: Sequence[float] = ()) -> f
     Example:
         >>> shrink([320, 320, 320], controls=2), shrink([320], controls=1)
         (0.6, 1.0)
+        >>> round(shrink([320, 320, 320], controls=2, shares=[2, 1, 1]), 2)
+        0.45
     """
     left = PHONE - LINE * controls - TITLE * len(heights)
     asked = sum(h * s for h, s in zip(heights, shares or [1] * len(heights), strict=True))

@@ -65,7 +65,7 @@ def test_a_lane_is_a_case_for_layer_norm_and_a_unit_for_batch_norm():
     a, new_a, *_ = one_layer.change("layer", "dataset_rescaling", 2.0)
     case = one_layer.draw_change("layer", "dataset_rescaling", 2.0)[1].data[3]
     unit = one_layer.draw_change("batch", "dataset_rescaling", 2.0)[1].data[3]
-    assert (case.name, unit.name) == ("case 2", "unit 2")
+    assert (case.name, unit.name) == ("example 2", "unit 2")
     np.testing.assert_allclose(case.x, np.sort(a[1]))
     np.testing.assert_allclose(unit.y, np.sort(new_a[:, 1]))
 

@@ -32,5 +32,19 @@ def test_a_table_with_a_missing_cell_is_refused():
         Table(["a", "b"], [["only"]], "caption")
 
 
+def test_a_folded_table_shows_its_caption_until_it_is_opened():
+    shown = Table(["a"], [["1"], ["2"]], "What it is.", folded=True).to_html()
+    assert shown.startswith("<details")
+    assert "<summary>The table, 2 rows: What it is.</summary>" in shown
+    assert "<caption>" not in shown
+
+
+def test_a_number_and_its_unit_stay_on_one_line():
+    shown = Table(["a", "b"], [["37 ms", "1.9 against 1.2 %"]], "20 seeds").to_html()
+    assert "37\u00a0ms" in shown
+    assert "1.9 against 1.2\u00a0%" in shown
+    assert "20 seeds" in shown
+
+
 def test_a_table_escapes_what_it_shows():
     assert "<b>" not in Table(["a"], [["<b>"]], "<b>").to_html()

@@ -81,16 +81,16 @@ def test_the_cloud_is_that_of_seed_0_at_the_point(records, runs, place):
         kept = drawn["running averages"]
         assert kept.x[0] == of(records, "batch", 0, f"kept_mean_{number}")[1]
         assert kept.y[0] == of(records, "batch", 0, f"kept_std_{number}")[1]
-        assert (drawn["all cases"].x[0], drawn["all cases"].y[0]) == (0, 1)
+        assert (drawn["all examples"].x[0], drawn["all examples"].y[0]) == (0, 1)
     else:
-        assert set(drawn) == {"cases", "average case"}
+        assert set(drawn) == {"examples", "average example"}
 
 
 def test_the_lines_are_the_means_of_the_seeds_and_the_cursor_is_at_the_point(records, runs):
     _, misses = noise.draw_statistics(runs, 1, ("batch", 2))
     drawn = traces(misses)
     for label, name in (
-        ("a case, in other batches", "moves_2"),
+        ("an example, in other batches", "moves_2"),
         ("a batch's mean", "miss_2"),
         ("the running mean", "kept_miss_2"),
     ):
@@ -98,7 +98,7 @@ def test_the_lines_are_the_means_of_the_seeds_and_the_cursor_is_at_the_point(rec
         np.testing.assert_allclose(drawn[label].y, mean, atol=6e-4)
     assert misses.layout.shapes[0].x0 == EPOCHS[1]
     assert list(traces(noise.draw_statistics(runs, 1, ("layer", 1))[1])) == [
-        "a case, in other batches"
+        "an example, in other batches"
     ]
 
 

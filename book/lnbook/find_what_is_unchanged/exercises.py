@@ -113,16 +113,16 @@ EXERCISES = {
         wrong={
             (1, 1, 0, 1, 0, 1): "that is layer norm's row. RMS norm takes no mean away, so a shift "
             "that all units share stays.",
-            (1, 0, 1, 1, 0, 1): "one root mean square serves all units of a case, so the factor of "
-            "one unit does not cancel.",
+            (1, 0, 1, 1, 0, 1): "one root mean square serves all units of an example, so the "
+            "factor of one unit does not cancel.",
             (1, 1, 0, 1, 1, 1): "nothing is centered: neither a shift of the weights nor one of "
             "the data is undone.",
-            (1, 0, 0, 1, 0, 0): "each case has a root mean square of its own, which takes the "
-            "factor of that case with it.",
+            (1, 0, 0, 1, 0, 0): "each example has a root mean square of its own, which takes the "
+            "factor of that example with it.",
         },
         right="RMS norm has layer norm's row but for one cell: without a mean, no re-centering.",
-        otherwise="let the transformation act on the summed inputs of one case, then divide them "
-        "by their root mean square.",
+        otherwise="let the transformation act on the summed inputs of one example, then divide "
+        "them by their root mean square.",
     ),
     "delta-and-gamma": Function(
         _delta_and_gamma,
@@ -173,7 +173,7 @@ EXERCISES = {
         _reference,
         cases=lambda rng: [(Box(name),) for name in ("weight", "batch", "layer")],
         wrong={
-            "re-scaling the data does not tell layer norm from batch norm; re-scale one case.": (
+            "re-scaling the data does not tell layer norm from batch norm; re-scale one example.": (
                 _probe(
                     ("layer", lambda X, W: (2 * X, W)),
                     ("batch", lambda X, W: (X + 1, W)),
@@ -183,7 +183,7 @@ EXERCISES = {
             "re-scaling one unit does not tell batch norm from weight norm; shift the data.": (
                 _probe(("layer", _one_case), ("batch", _one_unit), "weight")
             ),
-            "a shift of the data is not forgotten by layer norm; re-scale a single case.": (
+            "a shift of the data is not forgotten by layer norm; re-scale a single example.": (
                 _probe(("layer", lambda X, W: (X + 1, W)), ("batch", _one_unit), "weight")
             ),
         },

@@ -24,7 +24,7 @@ MENU = {
     "weight_vector_rescaling": "weight vector × s",
     "dataset_rescaling": "dataset × s",
     "dataset_recentering": "dataset + s",
-    "single_case_rescaling": "single case × s",
+    "single_case_rescaling": "single example × s",
     "negative_rescaling": "weight matrix × −s",
     "input_bias": "bias before the norm",
     "feature_shift": "one feature + s",

@@ -19,8 +19,8 @@ STRENGTHS = (0.5, 2.0, 3.0)
 #: Where the sliders stop; not at 1, where nothing changes.
 TRIED = tuple(s / 4 for s in (1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12))
 HEIGHT = 360
-#: Whose lines a norm forgets: those of a case or those of a unit.
-COMMON = {"batch": "unit", "weight": "unit", "none": "unit", "layer": "case", "rms": "case"}
+#: Whose lines a norm forgets: those of an example or those of a unit.
+COMMON = {"batch": "unit", "weight": "unit", "none": "unit", "layer": "example", "rms": "example"}
 
 
 @cache
@@ -92,8 +92,8 @@ CHANGE = Picture(
     draw_change,
     describe_change,
     alt="A table of weights and data with a frame around what has changed. Beside it, in a lane "
-    "for each case or each unit, the summed inputs after over before, and the outputs after over "
-    "before or a question mark.",
+    "for each example or each unit, the summed inputs after over before, and the outputs after "
+    "over before or a question mark.",
 )
 
 
@@ -111,7 +111,7 @@ def _changed(transformation: str, strength: float) -> go.Figure:
         z[:UNITS, FEATURES] = new.input_bias
         moved[:UNITS, FEATURES] = True
     rows, columns = (np.flatnonzero(moved.any(axis)) for axis in (1, 0))
-    names = [f"unit {i + 1}" for i in order] + [""] + [f"case {i + 1}" for i in range(CASES)]
+    names = [f"unit {i + 1}" for i in order] + [""] + [f"example {i + 1}" for i in range(CASES)]
     figure = go.Figure(
         go.Heatmap(
             z=z,
@@ -127,6 +127,7 @@ def _changed(transformation: str, strength: float) -> go.Figure:
     figure.update_layout(
         title="Weights, then data; in the frame: what changed",
         height=HEIGHT,
+        meta={"phone": 1.5},  # nine rows of numbers
         coloraxis={"cmin": -4, "cmax": 4, "cmid": 0, "showscale": False},
         xaxis={
             "tickvals": list(range(z.shape[1])),
@@ -220,6 +221,7 @@ def _against(
     figure.update_layout(
         title=title,
         height=HEIGHT,
+        meta={"phone": 0.9},
         showlegend=False,
         xaxis={"title": "before (after: upwards)", "range": [-wide, wide], "anchor": f"y{lanes}"},
     )

@@ -25,7 +25,7 @@ SHORT = {
     "weight_vector_rescaling": "w₁ · s",
     "dataset_rescaling": "data · s",
     "dataset_recentering": "data + s",
-    "single_case_rescaling": "case · s",
+    "single_case_rescaling": "example · s",
     "negative_rescaling": "W · (−s)",
     "input_bias": "a + b",
     "feature_shift": "x₁ + s",
@@ -39,7 +39,9 @@ def sample(kind: str) -> np.ndarray:
     """Return 16 cases of 8 features, ``random`` or ``adversarial``."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(16, 8))
-    if kind == "adversarial":  # tied features, scales from 0.01 to 100, far from 0; one tiny case
+    if (
+        kind == "adversarial"
+    ):  # tied features, scales from 0.01 to 100, far from 0; one tiny example
         X[:, 1:] += 0.9 * X[:, :-1]
         X = (X + 5) * np.logspace(-2, 2, 8)
         X[-1] *= 1e-3
@@ -129,5 +131,5 @@ def verdicts() -> Table:
     return Table(
         ["Does the output stay?", "batch norm", "weight norm", "layer norm"],
         [[row[0][0].upper() + row[0][1:], *row[1:]] for row in rows],
-        "Table 1, measured: 16 random cases, 12 units, strength 3, eps 0.",
+        "Table 1, measured: 16 random examples, 12 units, strength 3, eps 0.",
     )

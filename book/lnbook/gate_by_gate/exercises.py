@@ -94,7 +94,7 @@ EXERCISES = {
             "its statistics run over the examples; that is batch norm.": (
                 lambda a: _per_gate(a, batch=True)
             ),
-            "it mixes the examples; each row of `a` is a case of its own.": (
+            "it mixes the examples; each row of `a` is an example of its own.": (
                 lambda a: _per_gate(a, all_rows=True)
             ),
             "a gate is H columns side by side, not every fourth one: reshape to (B, 4, H).": (

@@ -88,7 +88,7 @@ EXERCISES = {
             "the variance p (1 - p) is missing; this is the matrix of a Gaussian.": _other_matrix(
                 weigh=np.ones_like
             ),
-            "the expectation over x is a mean over the cases, not a sum.": _other_matrix(
+            "the expectation over x is a mean over the examples, not a sum.": _other_matrix(
                 total=True
             ),
             "the bias is a parameter too: put a 1 behind every x.": _other_matrix(bias=False),
@@ -128,7 +128,7 @@ EXERCISES = {
             "the variance of a label that is 0 or 1 is p (1 - p).": _other_product(
                 weigh=lambda p: p
             ),
-            "the expectation over x is a mean over the cases, not a sum.": _other_product(
+            "the expectation over x is a mean over the examples, not a sum.": _other_product(
                 total=True
             ),
             "the last number of v moves the bias, which moves s too.": _other_product(moves=False),

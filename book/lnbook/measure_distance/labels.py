@@ -104,7 +104,7 @@ def draw_labels(truth: str, draws: int) -> list[go.Figure]:
         height=340,
         xaxis={
             "type": "log",
-            "title": "labels for each case",
+            "title": "labels for each example",
             "range": [-0.15, 3.15],
             "tickvals": [1, 10, 100, 1000],
             "ticktext": ["1", "10", "100", "1000"],
@@ -132,8 +132,9 @@ def describe_labels(truth: str, draws: int) -> str:
     """Say both distances."""
     label = "label" if draws == 1 else "labels"
     return (
-        f"With {draws} {label} for each case the sampled matrix is {error(sampled(draws)[0]):.1%} "
-        f"from the exact one, the empirical matrix {error(empirical(truth, draws)):.1%}."
+        f"With {draws} {label} for each example the sampled matrix is "
+        f"{error(sampled(draws)[0]):.1%} from the "
+        f"exact one, the empirical matrix {error(empirical(truth, draws)):.1%}."
     )
 
 
@@ -141,5 +142,5 @@ LABELS = Picture(
     draw_labels,
     describe_labels,
     alt="Left, the distance of the sampled and the empirical matrix from the exact one, over the "
-    "number of labels for each case. Right, their numbers against the exact ones.",
+    "number of labels for each example. Right, their numbers against the exact ones.",
 )

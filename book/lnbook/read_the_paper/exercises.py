@@ -134,13 +134,13 @@ EXERCISES = {
             "these are eq. 32's terms as printed; the factors (a − μ)²/σ² are missing.": (
                 lambda a, variance, delta: _metric(a, variance, delta, factors=False)
             ),
-            "the statistics are those of layer norm; batch norm's run over the cases, axis 0.": (
+            "the statistics are those of layer norm; batch norm's run over the examples, axis 0.": (
                 lambda a, variance, delta: _metric(a, variance, delta, axis=1)
             ),
             "the half in front is missing.": (
                 lambda a, variance, delta: _metric(a, variance, delta, half=False)
             ),
-            "the expectation is a mean over the cases, not a sum.": (
+            "the expectation is a mean over the examples, not a sum.": (
                 lambda a, variance, delta: _metric(a, variance, delta, over=False)
             ),
             "the factor comes squared: it stands once for each of the two gains of a term.": (

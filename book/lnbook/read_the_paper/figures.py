@@ -101,8 +101,9 @@ def draw_eps(size: float, eps: float) -> list[go.Figure]:
             "type": "log",
             "title": "deviation σ before",
             "range": [-6.15, 0.15],
-            "tickvals": list(SIZES),
-            "ticktext": [power(value) for value in SIZES],
+            "tickvals": list(SIZES[::2]),
+            "ticktext": [power(value) for value in SIZES[::2]],
+            "tickangle": 0,
             "zeroline": False,
         },
         yaxis={"range": [-0.04, 1.12], "dtick": 0.25},
@@ -231,7 +232,7 @@ def draw_bias(bias: float) -> list[go.Figure]:
             hovertemplate=f"input times %{{x:.2g}}: %{{y:.3f}}<extra>{label}</extra>",
         )
     gates.update_layout(
-        title="Summed inputs of the gates, one case",
+        title="Summed inputs of the gates, one example",
         height=360,
         xaxis={"title": "eq. 20", "range": [-limit, limit], "dtick": 4},
         yaxis={"title": "Theano", "range": [-limit, limit], "dtick": 4},

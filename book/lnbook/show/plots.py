@@ -93,7 +93,7 @@ def spread(curves: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return curves.min(0), curves.mean(0), curves.max(0)
 
 
-LETTER, LINE, GAP = 6.2, 15, 8  # pixels: width of a letter, height of a line, from line to label
+LETTER, LINE, GAP = 6.6, 15, 8  # pixels: width of a letter, height of a line, from line to label
 WIDEST = 16  # letters: on a phone a wider label would take the room of the lines
 AROUND = 66  # pixels of a panel's height that are not the lines'
 

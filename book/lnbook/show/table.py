@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ class Table:
         columns: Headings.
         rows: Cells, as text; the first of a row is its heading.
         caption: What the table shows, in one sentence.
+        folded: Show the caption alone until a reader opens it: for what only some look up.
 
     Raises:
         ValueError: If a row is not as long as ``columns``.
@@ -35,11 +37,19 @@ class Table:
         layer  4
     """
 
-    def __init__(self, columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str):
+    def __init__(
+        self,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        caption: str,
+        *,
+        folded: bool = False,
+    ):
         for row in rows:
             if len(row) != len(columns):
                 raise ValueError(f"Table: a row must have {len(columns)} cells, got {list(row)}")
         self.columns, self.rows, self.caption = list(columns), [list(r) for r in rows], caption
+        self.folded = folded
 
     def __repr__(self) -> str:
         """Return aligned text."""
@@ -53,12 +63,14 @@ class Table:
 
     def to_html(self) -> str:
         """Write the table as HTML that scrolls inside itself."""
-        esc = html.escape
+
+        def esc(text):  # a number and its unit stay on one line
+            return re.sub(r"(?<=\d) (?=(%|[mnµ]?s|h)(?!\w))", "\u00a0", html.escape(text))
 
         def cell(column, text):  # on a phone a row is a list, and the column's name stands before
             mark = MARKS.get(text)
             inner = f'<span class="verdict {mark}">{esc(text)}</span>' if mark else esc(text)
-            return f'<td data-column="{esc(column)}">{inner}</td>'
+            return f'<td data-column="{esc(column.rstrip("?"))}">{inner}</td>'
 
         head = "".join(f'<th scope="col">{esc(column)}</th>' for column in self.columns)
         body = "".join(
@@ -66,12 +78,16 @@ class Table:
             "</tr>"
             for first, *rest in self.rows
         )
+        caption = "" if self.folded else f"<caption>{esc(self.caption)}</caption>"
         # It takes the focus, so that the arrow keys scroll it.
-        return (
+        table = (
             f'<div class="ln-table" tabindex="0" role="region" aria-label="{esc(self.caption)}">'
-            f"<table><caption>{esc(self.caption)}</caption><thead><tr>{head}</tr></thead>"
-            f"<tbody>{body}</tbody></table></div>"
+            f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
         )
+        if not self.folded:
+            return table
+        head = f"The table, {len(self.rows)} rows: {esc(self.caption)}"
+        return f'<details class="ln-aside ln-folded"><summary>{head}</summary>{table}</details>'
 
     def widget(self) -> Any:
         """Build the live widget: the same HTML."""

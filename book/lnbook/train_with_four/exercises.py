@@ -54,7 +54,7 @@ EXERCISES = {
     "updates": Function(
         _updates,
         cases=lambda rng: [(10, 4), (8, 4), (55_000, 128), (55_000, 4), (3, 4)],
-        right="55,000 cases are 429 updates of 128 and 88 left over, or 13,750 updates of 4.",
+        right="55,000 examples are 429 updates of 128 and 88 left over, or 13,750 updates of 4.",
         returns=("updates", "left over"),
         wrong={
             "that counts the last batch, which is not full; here it is dropped.": (
@@ -142,7 +142,7 @@ EXERCISES = {
     ),
     "unseen": Measured(
         ("loss in train()", "loss in eval()"),
-        right="The weights and the cases are the same; what differs is whose mean and deviation "
+        right="The weights and the examples are the same; what differs is whose mean and deviation "
         "the network takes.",
         wrong={
             "the two are equal: the model was in the same mode both times. Call "

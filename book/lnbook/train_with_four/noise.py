@@ -26,7 +26,7 @@ STATISTICS = {
     "batches": ("each batch's own", COLORS["batch"], "dash"),
     "test": ("running averages", COLORS["kept"], "solid"),
     "averages": ("averages of all batches", COLORS["third"], "dashdot"),
-    "true": ("all cases as one batch", COLORS["gray"], "dot"),
+    "true": ("all examples as one batch", COLORS["gray"], "dot"),
 }
 
 
@@ -58,7 +58,7 @@ def stops(runs: Runs) -> list[int]:
     return [point for point, epoch in enumerate(epochs.tolist()) if epoch in wanted]
 
 
-# What four cases say.
+# What four examples say.
 
 
 def draw_statistics(runs: Runs, point: int, place: tuple[str, int]) -> list[go.Figure]:
@@ -76,12 +76,12 @@ def _cloud(runs: Runs, point: int, norm: str, number: int) -> go.Figure:
     figure = go.Figure()
     _, color, _ = NORMS[norm]
     x, y = runs.cloud(norm, number, point).T
-    one = "batch" if norm == "batch" else "case"
+    one = "batch" if norm == "batch" else "example"
     figure.add_scatter(
         x=x,
         y=y,
         mode="markers",
-        name="batches of 4" if norm == "batch" else "cases",
+        name="batches of 4" if norm == "batch" else "examples",
         marker={"color": color, "size": 8, "opacity": 0.7},
         hovertemplate=f"mean %{{x:.2f}}, deviation %{{y:.2f}}<extra>one {one}</extra>",
     )
@@ -89,7 +89,7 @@ def _cloud(runs: Runs, point: int, norm: str, number: int) -> go.Figure:
         x=[0],
         y=[1],
         mode="markers",
-        name="all cases" if norm == "batch" else "average case",
+        name="all examples" if norm == "batch" else "average example",
         marker={"color": COLORS["gray"], "size": 15, "symbol": "cross-thin", "line": {"width": 3,
                 "color": COLORS["gray"]}},
         hovertemplate="mean 0, deviation 1<extra></extra>",
@@ -116,7 +116,7 @@ def _cloud(runs: Runs, point: int, norm: str, number: int) -> go.Figure:
 
 def _misses(runs: Runs, point: int, norm: str, number: int) -> go.Figure:
     figure = go.Figure()
-    lines = {f"moves_{number}": ("a case, in other batches", NORMS[norm][1], "solid")}
+    lines = {f"moves_{number}": ("an example, in other batches", NORMS[norm][1], "solid")}
     if norm == "batch":
         lines |= {
             f"miss_{number}": ("a batch's mean", COLORS["first"], "dash"),
@@ -149,15 +149,16 @@ def describe_statistics(runs: Runs, point: int, place: tuple[str, int]) -> str:
     if norm == "layer":
         x, y = runs.cloud(norm, number, point).T
         return (
-            f"{when}: the means of cases lie {x.std():.2f} apart, their deviations {y.std():.2f}; "
-            f"each case keeps its own in every batch, and its numbers move by {moves:.2f}."
+            f"{when}: the means of examples lie {x.std():.2f} apart, their deviations "
+            f"{y.std():.2f}; each example keeps its own in every batch, and "
+            f"its numbers move by {moves:.2f}."
         )
     miss, mean = (
         runs.curves(norm, f"{name}_{number}")[:, point].mean() for name in ("miss", "kept_miss")
     )
     return (
         f"{when}: a batch's mean is off by {miss:.2f} deviations, the running mean by {mean:.2f}; "
-        f"the numbers of a case move by {moves:.2f} when it comes in other batches."
+        f"the numbers of an example move by {moves:.2f} when it comes in other batches."
     )
 
 
@@ -165,7 +166,7 @@ SEEN = Picture(
     draw_statistics,
     describe_statistics,
     alt="Left, a cloud of dots, mean against deviation, around a cross. Right, lines over epochs: "
-    "how far means are off, and how far a case moves.",
+    "how far means are off, and how far an example moves.",
 )
 
 

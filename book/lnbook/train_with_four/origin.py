@@ -45,6 +45,7 @@ def origin(runs: Runs) -> Table:
         f"Made on {_list(sorted(set(threads)))}; training step {_list(_steps(made))}; PyTorch "
         f"{_list(sorted({m['torch'] for m in made}))}; "
         f"{_list(sorted({m['date'][:10] for m in made}))}.",
+        folded=True,
     )
 
 

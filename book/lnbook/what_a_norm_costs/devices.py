@@ -40,7 +40,7 @@ def exchanges(bench: Bench) -> Table:
     return Table(
         [*names, "layer norm: bytes", "layer norm"],
         rows,
-        "Two processes with 64 cases each, one thread each, forward and backward.",
+        "Two processes with 64 examples each, one thread each, forward and backward.",
     )
 
 

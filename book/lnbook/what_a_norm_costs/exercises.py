@@ -64,13 +64,13 @@ def _ring_cases(rng):
 EXERCISES = {
     "operations-of-rms-norm": Value(
         64 * (4 * 1000 + 3),
-        right="Four a number, and three a case: eps, root and reciprocal.",
+        right="Four a number, and three an example: eps, root and reciprocal.",
         wrong={
             64 * (7 * 1000 + 3): "that is layer norm's; RMS norm has no mean to take off and no "
             "bias.",
-            64 * 4 * 1000: "each case also has its `eps`, its root and its reciprocal.",
+            64 * 4 * 1000: "each example also has its `eps`, its root and its reciprocal.",
             64 * (5 * 1000 + 3): "RMS norm has no bias.",
-            4 * 1000 + 3: "that is one case of the 64.",
+            4 * 1000 + 3: "that is one example of the 64.",
         },
         otherwise="square, mean, factor, gain: which of them is done for each number?",
     ),
@@ -122,7 +122,7 @@ EXERCISES = {
             ),
             "this is the variance of the means alone; the parts vary within, too.": _of_the_means,
         },
-        right="Three numbers a part are enough, however many cases it has.",
+        right="Three numbers a part are enough, however many examples it has.",
     ),
     "around-the-ring": Function(
         _ring,

@@ -54,8 +54,8 @@ def called(bench: Bench) -> Table:
         for place in sorted(places, key=lambda place: [p[0] for p in places].index(place[0]))
     ]
     names = [f"{cell}, {count} thread{'s' * (count > 1)}" for cell, count in columns]
-    caption = "T × B × H. Time over that of torch.nn's without a norm."
-    return Table(["shape", "pass", *names], rows, caption)
+    caption = "Time over that of torch.nn's without a norm, for steps × batch × units."
+    return Table(["shape", "pass", *names], rows, caption, folded=True)
 
 
 def same_loop(bench: Bench) -> Table:
@@ -80,6 +80,7 @@ def same_loop(bench: Bench) -> Table:
         ["the same loop", "pass", "beside", "with norms", "without", "times"],
         [[*r[:3], duration(r[3]), duration(r[4]), ratio(r[3] / r[4])] for r in rows],
         f"Layer norm beside the same code without it, {bench.device}.",
+        folded=True,
     )
 
 

@@ -38,7 +38,7 @@ def counts(N: int, H: int) -> Table:
         for norm in LOOKS
     ]
     names = [f"{which}: {what}" for which in PASSES for what in ("operations", "arrays")]
-    caption = f"{N} cases, {H} features. Operations for each number; arrays read or written."
+    caption = f"{N} examples, {H} features. Operations for each number; arrays read or written."
     return Table(["norm", *names], rows, caption)
 
 

@@ -149,6 +149,39 @@
     return Object.fromEntries(Object.entries(to).map(([k, v]) => [k, between(from[k], v, part)]));
   }
 
+  /* On a phone a panel is lower than it was laid out for: the names at the ends of its lines move
+     apart again, and ticks that would touch go. */
+  const AROUND = 66, LINE = 15, TICK = 13; // pixels: not the lines', a name's line, between ticks
+  function fitted(layout, shrunk) {
+    const own = structuredClone(layout), share = shrunk < 1 ? layout.meta?.phone ?? 1 : 1;
+    own.height = layout.height * shrunk * share;
+    if (own.height >= layout.height) return own;
+    const room = own.height - AROUND, axis = own.yaxis ?? {};
+    const at = (y) => (y - axis.range[0]) / (axis.range[1] - axis.range[0]) * room;
+    if (!axis.range || axis.domain) return own;
+    if (axis.tickvals) {
+      const place = (k) => at(axis.type === "log" ? Math.log10(axis.tickvals[k]) : axis.tickvals[k]);
+      const kept = [];
+      for (const k of [...axis.tickvals.keys()].sort((j, k) => place(k) - place(j))) {
+        if (!kept.length || place(kept.at(-1)) - place(k) >= TICK) kept.push(k);
+      }
+      axis.ticktext = kept.map((k) => (axis.ticktext ?? axis.tickvals)[k]);
+      axis.tickvals = kept.map((k) => axis.tickvals[k]);
+    }
+    const names = (own.annotations ?? []).filter((a) => a.xanchor === "left" && "yshift" in a);
+    const tall = (a) => LINE * a.text.split("<br>").length;
+    const places = names.map((a) => Math.max(0, Math.min(room, at(a.y))));
+    const order = [...names.keys()].sort((j, k) => names[j].y - names[k].y
+      || names[j].yshift - names[k].yshift);
+    const moved = [];
+    let floor = 0; // upwards, each above the one below it; then down from the top
+    for (const k of order) floor = (moved[k] = Math.max(places[k], floor + tall(names[k]) / 2)) + tall(names[k]) / 2;
+    let top = room;
+    for (const k of order.reverse()) top = (moved[k] = Math.min(moved[k], top - tall(names[k]) / 2)) - tall(names[k]) / 2;
+    names.forEach((a, k) => a.yshift = Math.round(moved[k] - places[k]));
+    return own;
+  }
+
   const drawers = new WeakMap(); // of the explorers that have started
   async function start(root) {
     if (root.dataset.ready) return;
@@ -186,7 +219,7 @@
           titles[k].textContent = title;
           panels[k].querySelector(".ln-still")?.remove();
           return Plotly.react(panels[k], data.map((trace) => ({ ...trace })),
-            { ...structuredClone(layout), height: layout.height * drawnAt, template: look },
+            { ...fitted(layout, drawnAt), template: look },
             { responsive: true, displayModeBar: false, doubleClick: false });
         }));
         root.dataset.frame = Number(root.dataset.frame ?? 0) + 1;

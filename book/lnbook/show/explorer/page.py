@@ -12,6 +12,7 @@ import itertools
 import json
 import math
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from lnbook.show.control import Control
@@ -25,6 +26,7 @@ ARROWS = " ←→↑↓"  # which way an axis runs; in a table of its numbers it
 LONGEST = 3  # texts: the longest by letters need not be the longest by lines
 PHONE, LINE, TITLE = 760, 50, 28  # pixels: of a screen, below its head; of a control; of a title
 LEAST = 140  # pixels, of a panel on a phone
+CHOICE = 18  # letters that a choice shows on a phone beside its label
 SHARED = 24  # shorter pieces of JSON are cheaper repeated than referred to
 _ids = itertools.count(1)
 
@@ -238,10 +240,12 @@ def page(
         max(state["panels"][k]["layout"]["height"] for state in states)
         for k in range(len(states[start]["panels"]))
     ]
+    shares = [phone_share(panel) for panel in states[start]["panels"]]
     panels = "".join(
         f'<div><div class="ln-room"><p class="ln-panel-title">{esc(panel["title"])}</p>'
         f"{room([state['panels'][k]['title'] for state in states])}</div>"
-        f'<div class="ln-panel" style="--h:{heights[k]}">{still(panel)}</div></div>'
+        f'<div class="ln-panel" style="--h:{heights[k]}'
+        f'{f";--share:{shares[k]}" if shares[k] != 1 else ""}">{still(panel)}</div></div>'
         for k, panel in enumerate(states[start]["panels"])
     )
     return (
@@ -251,7 +255,7 @@ def page(
         + (f'<div class="ln-controls">{rows}</div>' if rows else "")
         + f'<div class="ln-panels" role="img" aria-label="{esc(alt or title)}"'
         f' aria-describedby="{uid}-text" style="--ln-columns:{columns};'
-        f'--ln-shrink:{shrink(heights, len(controls)):.3g}">{panels}</div>'
+        f'--ln-shrink:{shrink(heights, len(controls), shares):.3g}">{panels}</div>'
         f'<div class="ln-room"><p class="ln-text" id="{uid}-text" role="status" aria-live="polite">'
         f"{esc(states[start]['text'])}</p>{room([state['text'] for state in states])}</div>"
         '<details class="ln-numbers"><summary>The numbers behind the figure</summary>'
@@ -263,12 +267,18 @@ def page(
     )
 
 
-def shrink(heights: list[int], controls: int) -> float:
+def phone_share(panel: dict) -> float:
+    """Return how much of a phone's height a panel asks for: 1, or its layout's ``meta.phone``."""
+    return (panel["layout"].get("meta") or {}).get("phone", 1)
+
+
+def shrink(heights: list[int], controls: int, shares: Sequence[float] = ()) -> float:
     """Return what a phone leaves of the panels' heights, that all stand below their controls.
 
     Args:
         heights: Of the panels, in pixels.
         controls: How many there are; a line each.
+        shares: Of each panel, beside the others; all alike where none are given.
 
     Returns:
         A factor, at most 1.
@@ -276,9 +286,12 @@ def shrink(heights: list[int], controls: int) -> float:
     Example:
         >>> shrink([320, 320, 320], controls=2), shrink([320], controls=1)
         (0.6, 1.0)
+        >>> round(shrink([320, 320, 320], controls=2, shares=[2, 1, 1]), 2)
+        0.45
     """
     left = PHONE - LINE * controls - TITLE * len(heights)
-    return min(1.0, max(left, LEAST * len(heights)) / sum(heights))
+    asked = sum(h * s for h, s in zip(heights, shares or [1] * len(heights), strict=True))
+    return min(1.0, max(left, LEAST * len(heights)) / asked)
 
 
 def room(texts: list[str]) -> str:
@@ -316,4 +329,5 @@ def _row(uid: str, control: Control) -> str:
                 f'<button type="button" class="ln-play" aria-label="Play: {esc(control.label)}">'
                 f"▶</button>{field}"
             )
-    return f'<div class="ln-control">{label}<div class="ln-field">{field}</div></div>'
+    wide = " ln-wide" * (control.kind == "choice" and max(map(len, texts)) > CHOICE)
+    return f'<div class="ln-control{wide}">{label}<div class="ln-field">{field}</div></div>'

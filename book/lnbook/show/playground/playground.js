@@ -286,14 +286,14 @@ const lnPlayground = (() => {
     function diagnosis(k) {
       const net = view.nets[k], { depth } = net, last = net.activity[depth - 1];
       if (view.lost[k]) return `Lost at update ${view.lost[k]}: the loss left all bounds.`;
-      const sizes = `size ${number(net.activity[0].size)} in layer 1, ${number(last.size)} in layer `
+      const sizes = `size ${number(net.activity[0].size)} in layer\u00a01, ${number(last.size)} in layer\u00a0`
         + `${depth}.`;
       if (last.size > EXPLODED) return `The signal explodes: ${sizes}`;
       if (last.size < FADED * net.activity[0].size) return `The signal fades: ${sizes}`;
       const share = last.apart < 0.01 ? "under 1 %" : percent(last.apart);
       return last.apart < ALIKE
         ? `Layer ${depth} looks the same for every ${what()}: ${share} of it depends on the ${what()}.`
-        : `The signal arrives: ${share} of layer ${depth} depends on the ${what()}.`;
+        : `The signal arrives: ${share} of layer\u00a0${depth} depends on the ${what()}.`;
     }
     const error = (k) => errors[k].at(-1)?.[1];
     function status() {

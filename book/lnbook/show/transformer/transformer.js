@@ -237,7 +237,9 @@ const lnTransformer = (() => {
       const seeds = model.recorded?.[norms], span = (v) => [Math.min(...v), Math.max(...v)].map(nats);
       $("recorded").textContent = seeds
         ? `Recorded on validation text, ${seeds.length} seeds: ${span(seeds).join(" to ")} nats.`
-        : "Not recorded: one of the many settings that only you have tried.";
+        : "On validation text this setting is not recorded.";
+      $("recorded").textContent += ` The mark: a blind guess, ${
+        nats(Math.log(model.characters.length))}.`;
     }
     function next(seen, usual) {
       const order = Array.from(seen.chances.keys()).sort((p, q) => seen.chances[q] - seen.chances[p]);
@@ -265,10 +267,10 @@ const lnTransformer = (() => {
       const what = `Deviations run from ${span(b.rows).join(" to ")} before, and from ${
         span(a.rows).join(" to ")} after. ${out.length
         ? `Outlier features: ${listed(out)}.` : "No feature is an outlier."}`;
-      $("says").textContent = `${what} ${spoken(chars[at])}: mean ${b.rows[at].mean.toFixed(2)
-        .replace("-", "−")}, deviation ${short(b.rows[at].deviation)}; after, ${
-        short(a.rows[at].deviation)}. The line marks the constant of “frozen”, ${
-        short(model.deviations[l])}.`;
+      $("says").textContent = `${what} Character ${at + 1}, ${spoken(chars[at])}: mean ${
+        b.rows[at].mean.toFixed(2).replace("-", "−")}, deviation ${short(b.rows[at].deviation)}; `
+        + `after the norm ${short(a.rows[at].deviation)}. The line marks the constant of “frozen”, `
+        + `${short(model.deviations[l])}.`;
       $("canvas").setAttribute("aria-label", `The stream at ${NORMS[l]}, ${SWITCH[norms[l]]}: ${T} `
         + "characters by 64 features, before and after the norm. The sentences below say what is "
         + "to be seen.");

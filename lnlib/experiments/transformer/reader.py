@@ -6,12 +6,13 @@ The book's page computes the same in JavaScript.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from lnlib.experiments.transformer.ablation import norms, switched
 from lnlib.experiments.transformer.weights import restore
@@ -60,10 +61,11 @@ class Reader:
 
     def switch(self, *switches: str) -> Reader:
         """Return this model with its norms set, one word each."""
-        switched(self.model, switches, self.deviations)  # refuses what is wrong
-        return dataclasses.replace(self, switches=switches)
+        made = dataclasses.replace(self, switches=switches)
+        _ = made.network  # refuses what is wrong
+        return made
 
-    @property
+    @functools.cached_property
     def network(self) -> Transformer:
         """The model, a copy, as it is switched."""
         return switched(self.model, self.switches, self.deviations)
@@ -115,12 +117,17 @@ class Reader:
     def inside(self, text: str) -> list[tuple[Tensor, Tensor]]:
         """Return the stream before and after each norm, ``(T, width)``, in its order."""
         seen: list[tuple[Tensor, Tensor]] = []
-        network = self.network
-        for name in norms(self.model):
-            network.get_submodule(name).register_forward_hook(
-                lambda module, x, y: seen.append((x[0][0].clone(), y[0].clone()))
-            )
-        network(self.tokens(text)[None])
+
+        def note(module: nn.Module, inputs: tuple[Tensor], y: Tensor) -> None:
+            seen.append((inputs[0][0].clone(), y[0].clone()))
+
+        hooks = [
+            self.network.get_submodule(name).register_forward_hook(note)
+            for name in norms(self.model)
+        ]
+        self.network(self.tokens(text)[None])
+        for hook in hooks:
+            hook.remove()
         return seen
 
     @torch.no_grad()

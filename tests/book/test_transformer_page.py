@@ -115,7 +115,7 @@ COST = """([all, norms]) => all.map((tokens) => {
 # What the model does after each challenge, on the sentence that the page starts with: how much the
 # loss rises, or what becomes of the entropy. Of other sentences the page says what it finds.
 EXPECTED = {
-    "All RMS": "hardly", "First norm off": "some", "Norm 3 off": "much", "All frozen": "some",
+    "All RMS": "hardly", "Norm 1 off": "some", "Norm 3 off": "much", "All frozen": "some",
     "Last norm off": "surer", "All off": "much",
 }  # fmt: skip
 

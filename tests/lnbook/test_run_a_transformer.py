@@ -33,7 +33,7 @@ def test_a_line_is_a_characters_deviation_before_and_after_each_norm(seen):
     expected = np.array(
         [[pair[side].std(-1, correction=0).numpy() for pair in seen[TEXT]] for side in (0, 1)]
     )
-    np.testing.assert_allclose(figures.loudness(seen, TEXT), expected, atol=1e-12)
+    np.testing.assert_allclose(figures.deviations(seen, TEXT), expected, atol=1e-12)
     for values, panel in zip(expected, figures.draw_growth(seen, [1.0] * 5, TEXT), strict=True):
         drawn = {}
         for trace in panel.data[:2]:

@@ -73,7 +73,7 @@ EXERCISES = {
                 (x - x.mean(-1, keepdims=True)) / deviation
             ),
         },
-        right="One number for all rows: what is loud stays loud.",
+        right="One number for all rows: what differs before differs behind.",
     ),
     "nats-a-character": Function(
         _nats,
@@ -118,7 +118,7 @@ EXERCISES = {
         cases=_mean_share_cases,
         wrong={
             "this is the share that is *not* mean.": lambda x: 1 - _mean_share(x),
-            "take each row's share first, then the mean over rows; here loud rows count more.": (
+            "take each row's share first, then the mean over rows; here large rows count more.": (
                 lambda x: (x.mean(axis=1) ** 2).mean() / (x**2).mean()
             ),
             "a mean runs over the features of one character, `axis=1`.": (

@@ -1,4 +1,4 @@
-"""Run a transformer: what its changes cost, and how loud each character is on its way."""
+"""Run a transformer: what its changes cost, and the deviation of each character on its way."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lnbook.show.picture import Picture
 from lnbook.show.table import Table
 
 #: The norms in the order in which the stream meets them.
-NORMS = ("Attention 1", "Feed-forward 1", "Attention 2", "Feed-forward 2", "Last norm")
+NORMS = ("1 attention", "2 feed-forward", "3 attention", "4 feed-forward", "5 last")
 #: From what is done to the model to the record's measure of its loss.
 CHANGES = {
     "all five on": "val_nll",
@@ -44,13 +44,13 @@ def table(records: Sequence[Mapping[str, Any]]) -> Table:
     )
 
 
-# How loud each character is on its way.
+# The deviation of each character on its way.
 
 Seen = Mapping[str, Sequence[tuple[np.ndarray, np.ndarray]]]
 BLANKS = " \n"
 
 
-def loudness(seen: Seen, sentence: str) -> np.ndarray:
+def deviations(seen: Seen, sentence: str) -> np.ndarray:
     """Return deviations before and after each norm, shape ``(2, norms, characters)``."""
     return np.array(
         [[np.asarray(x).std(-1) for x in side] for side in zip(*seen[sentence], strict=True)]
@@ -66,7 +66,7 @@ def draw_growth(seen: Seen, constants: Sequence[float], sentence: str) -> list[g
     """Draw each character's deviation at the five norms, before and after."""
     panels = []
     for values, title in zip(
-        loudness(seen, sentence), ("Before the norm", "After it"), strict=True
+        deviations(seen, sentence), ("Before the norm", "After it"), strict=True
     ):
         figure = go.Figure()
         for blank, name, color, dash, width in (
@@ -92,19 +92,18 @@ def draw_growth(seen: Seen, constants: Sequence[float], sentence: str) -> list[g
         figure.update_layout(
             title=title,
             height=340,
-            xaxis={"title": "norm", "tickvals": [1, 2, 3, 4, 5], "range": [0.8, 5.2],
-                   "zeroline": False},
+            xaxis={"tickvals": [1, 2, 3, 4, 5], "ticktext": ["norm 1", "2", "3", "4", "5"],
+                   "range": [0.8, 5.2], "zeroline": False},
             yaxis={"title": "deviation", "type": "log", "range": [-0.75, 1.4],
                    "tickvals": [0.2, 0.5, 1, 2, 5, 10, 20]},
-            legend={"orientation": "h", "y": -0.25},
         )  # fmt: skip
         panels.append(figure)
     return panels
 
 
 def describe_growth(seen: Seen, constants: Sequence[float], sentence: str) -> str:
-    """Say how loud blanks and others are before the third norm, and how far apart after it."""
-    before, after = loudness(seen, sentence)[:, 2]
+    """Compare blanks with others before the third norm, and the largest with the smallest."""
+    before, after = deviations(seen, sentence)[:, 2]
     blank = is_blank(sentence)
     return (
         f"Before norm 3 a space has a deviation of {before[blank].mean():.1f} on average, another "

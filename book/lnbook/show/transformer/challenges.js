@@ -8,22 +8,22 @@ const LN_TRANSFORMER_CHALLENGES = [
       + "this model, not a law.",
   },
   {
-    name: "First norm off", norms: "ollll", asks: "loss",
+    name: "Norm 1 off", norms: "ollll", asks: "loss",
     what: "The first norm goes. What it is given has a deviation of about 0.4.",
     why: "Where the stream enters, all characters have nearly the same deviation. A norm that divides "
-      + "everything by one number is missed least.",
+      + "them all by nearly one number is missed little.",
   },
   {
     name: "Norm 3 off", norms: "lloll", asks: "loss",
     what: "The third norm goes: the one before the second block’s attention.",
-    why: "Here deviations differ from character to character, up to 17. Queries and keys grow with "
-      + "them, scores with their product: attention looks at one character and at no other.",
+    why: "Deviations here were from 2 to 17 in the sentences that we tried. Queries and keys grow with "
+      + "them, and scores with their product: each head looks at one character and at no other.",
   },
   {
     name: "All frozen", norms: "fffff", asks: "loss",
     what: "Each norm divides by a constant: the average deviation over training text.",
-    why: "A constant is right on average and wrong for nearly every character: spaces are two to "
-      + "three times as large as it says, letters within words half as large.",
+    why: "A constant is right on average: too small for most spaces, too large for most letters "
+      + "within words. How much that costs depends on the sentence.",
   },
   {
     name: "Last norm off", norms: "llllo", asks: "sure",

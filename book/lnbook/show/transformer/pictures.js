@@ -52,6 +52,22 @@ const lnTransformerPictures = (() => {
     return { rows, size: Math.sqrt(total / values.length), outliers };
   }
 
+  /* A pixel a number: a share of the color of its sign on the ground. */
+  const parts = (color) => [1, 3, 5].map((i) => parseInt(color.slice(i, i + 2), 16));
+  function pixels(look, values, n, T, full) {
+    const image = document.createElement("canvas"), ground = parts(look.zero);
+    const [above, below] = [parts(look.positive), parts(look.negative)];
+    [image.width, image.height] = [n, T];
+    const pen = image.getContext("2d"), data = pen.createImageData(n, T);
+    values.forEach((v, i) => {
+      const share = Math.min(1, Math.abs(v) / full), color = v < 0 ? below : above;
+      for (let c = 0; c < 3; c++) data.data[4 * i + c] = ground[c] + share * (color[c] - ground[c]);
+      data.data[4 * i + 3] = 255;
+    });
+    pen.putImageData(data, 0, 0);
+    return image;
+  }
+
   const sign = (c) => ({ " ": "·", "\n": "↵" })[c] ?? c;
   const short = (v) => (v < 9.95 ? v.toFixed(1) : v < 1e4 ? v.toFixed(0) : v.toExponential(0));
 
@@ -59,17 +75,11 @@ const lnTransformerPictures = (() => {
   function part(pen, look, o, x, y, width, row, name) {
     const { values, found, chars, at, frozen } = o, T = chars.length, n = values.length / T;
     const strip = o.strip, wide = width - LABEL - GAP - strip, left = x + LABEL, cell = wide / n;
-    const bars = left + wide + GAP, tall = T * row, scale = FULL * found.size || 1;
+    const bars = left + wide + GAP, tall = T * row;
     write(pen, name, left, y - 7, look.ink);
     write(pen, "deviation", bars, y - 7, look.soft);
-    box(pen, left, y, wide, tall, look.zero);
-    for (let t = 0, i = 0; t < T; t++) {
-      for (let k = 0; k < n; k++, i++) {
-        const v = values[i] / scale;
-        box(pen, left + k * cell, y + t * row, cell + 0.3, row + 0.3,
-          v < 0 ? look.negative : look.positive, Math.min(1, Math.abs(v)));
-      }
-    }
+    pen.imageSmoothingEnabled = false;
+    pen.drawImage(pixels(look, values, n, T, FULL * found.size || 1), left, y, wide, tall);
     const most = Math.max(...found.rows.map((r) => r.deviation), frozen ?? 0) || 1;
     found.rows.forEach(({ deviation }, t) => {
       const long = (strip * deviation) / most, top = y + t * row;

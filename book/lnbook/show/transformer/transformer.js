@@ -4,8 +4,10 @@ const lnTransformer = (() => {
   const COUNT = 100; // characters that are written
   const SPEAK = 900; // ms of rest before the status is said
   const SHOWN = 8; // next characters
+  const SAVE = 250; // ms of rest before the address follows
+  const TELL = 80; // ms between two looks at what is written
   const RULER = 8; // nats at its end
-  const NORMS = ["Attention 1", "Feed-forward 1", "Attention 2", "Feed-forward 2", "Last norm"];
+  const NORMS = ["1 attention", "2 feed-forward", "3 attention", "4 feed-forward", "5 last"];
   const SWITCH = { l: "on", r: "RMS", f: "frozen", o: "off" };
   const HEATS = { 0: "0: the likeliest", 0.5: "0.5", 0.8: "0.8", 1: "1" };
   const START = {
@@ -60,7 +62,7 @@ const lnTransformer = (() => {
     const first = allowed(settings, START); // where a challenge without a sentence goes back to
     let state = allowed((addressed && read()) || {}, first);
 
-    const row = (name, i) => `<fieldset class="lnt-row"><legend>${name}</legend>`
+    const row = (name, i) => `<fieldset class="lnt-row"><legend><span class="lnt-hush">Norm</span> ${name}</legend>`
       + Object.entries(SWITCH).map(([letter, text]) => `<label class="lnt-${letter}"><input
         type="radio" name="${mine}-${i}" value="${letter}" data-norm="${i}"
         autocomplete="off"><span>${text}</span></label>`).join("") + "</fieldset>";
@@ -80,9 +82,9 @@ const lnTransformer = (() => {
           <p class="lnt-left-out" data-part="left-out" role="status" hidden></p>
           <div class="lnt-texts">
             <section><h4 data-part="whose">It goes on</h4><p data-part="wrote-0" tabindex="0"
-              role="group" aria-label="What the model writes"></p></section>
+              role="group" aria-label="What the model writes"><span></span>&#8203;</p></section>
             <section data-part="beside"><h4>All norms on</h4><p data-part="wrote-1" tabindex="0"
-              role="group" aria-label="What it writes with all norms on"></p></section>
+              role="group" aria-label="What it writes with all norms on"><span></span>&#8203;</p></section>
           </div>
         </div>
         <div class="lnt-norms">
@@ -107,7 +109,7 @@ const lnTransformer = (() => {
         <section class="lnt-next"><h4>Next character</h4><ol data-part="next"></ol>
           <p class="lnt-note" data-part="tick">A line: with all norms on.</p></section>
         <section class="lnt-stream">
-          <div class="lnt-bar">${pick("look", { ...NORMS }, "The stream at")}
+          <div class="lnt-bar">${pick("look", { ...NORMS }, "The stream at norm")}
             <label class="lnt-at">Character <input type="range" data-part="at" min="0" max="1"
               autocomplete="off"></label></div>
           <canvas data-part="canvas" role="img" aria-label=""></canvas>
@@ -136,7 +138,7 @@ const lnTransformer = (() => {
     }
 
     let model = null, id = 0, waiting = false, owed = false, closed = false;
-    let view = null, wrote = ["", ""], done = false, challenge = null, pending = null;
+    let view = null, wrote = ["", ""], done = false, soon = 0, challenge = null, pending = null;
 
     /* The sentence as the model reads it, what was left out, and what was read as something else. */
     function sentence() {
@@ -154,8 +156,10 @@ const lnTransformer = (() => {
         changed: [...changed], dropped, empty: !chars.length };
     }
 
+    let saving = 0;
     function request() {
-      save();
+      clearTimeout(saving);
+      saving = setTimeout(save, SAVE);
       if (!model) return;
       if (waiting) { owed = true; return; }
       [waiting, owed] = [true, false];
@@ -180,21 +184,23 @@ const lnTransformer = (() => {
       if (m.tokens) {
         wrote[m.usual ? 1 : 0] += m.tokens.map((t) => model.characters[t]).join("");
         if (m.done && (m.usual || allOn())) done = true;
-        texts();
+        soon ||= setTimeout(texts, done ? 0 : TELL); // not each few characters: others want to draw
       }
     }
     const allOn = () => view.norms === "lllll";
 
     // What is to be seen.
+    let colors = null; // of this theme
     function look() {
       const css = getComputedStyle(root), v = (name) => css.getPropertyValue(name).trim();
-      return { ink: v("--lnt-ink"), soft: v("--lnt-soft"), zero: v("--lnt-zero"),
+      return colors ??= { ink: v("--lnt-ink"), soft: v("--lnt-soft"), zero: v("--lnt-zero"),
         negative: v("--ln-negative"), positive: v("--ln-positive"), bar: v("--ln-gray"),
         frozen: v("--ln-kept") };
     }
     function draw() {
       if (!view) return;
       const { seen, usual, chars, said } = view, T = chars.length;
+      picture(); // first: it asks how wide it is, which is known as long as nothing has changed
       $("count").textContent = `${said.empty ? 0 : T} of ${model.settings.length} characters`;
       const notes = [];
       if (said.out.length) {
@@ -211,15 +217,17 @@ const lnTransformer = (() => {
       texts();
       cost();
       next(seen, usual);
-      picture();
       speak();
     }
     function texts() {
+      soon = clearTimeout(soon);
       const before = view.said.empty ? "" : view.chars.slice(-14).join("");
       for (const k of [0, 1]) {
-        $(`wrote-${k}`).innerHTML = `<span>${safe(before)}</span>${safe(wrote[k])}`;
+        const [first, rest] = $(`wrote-${k}`).childNodes;
+        if (first.textContent !== before) first.textContent = before;
+        if (rest.data !== wrote[k]) rest.data = wrote[k];
       }
-      $("beside").hidden = allOn();
+      if ($("beside").hidden !== allOn()) $("beside").hidden = allOn();
       $("whose").textContent = allOn() ? "It goes on" : "With your switches";
       if (done) speak();
     }
@@ -271,7 +279,7 @@ const lnTransformer = (() => {
         b.rows[at].mean.toFixed(2).replace("-", "−")}, deviation ${short(b.rows[at].deviation)}; `
         + `after the norm ${short(a.rows[at].deviation)}. The line marks the constant of “frozen”, `
         + `${short(model.deviations[l])}.`;
-      $("canvas").setAttribute("aria-label", `The stream at ${NORMS[l]}, ${SWITCH[norms[l]]}: ${T} `
+      $("canvas").setAttribute("aria-label", `The stream at norm ${NORMS[l]}, ${SWITCH[norms[l]]}: ${T} `
         + "characters by 64 features, before and after the norm. The sentences below say what is "
         + "to be seen.");
       if ($("numbers").open) table();
@@ -279,7 +287,7 @@ const lnTransformer = (() => {
     function table() {
       const { chars, seen } = view, [b, a] = shown.map(({ found }) => found.rows);
       const f = (v) => v.toFixed(2).replace("-", "−");
-      $("table").innerHTML = `<table><caption>The stream at ${NORMS[state.look]}</caption><thead><tr>${
+      $("table").innerHTML = `<table><caption>The stream at norm ${NORMS[state.look]}</caption><thead><tr>${
         ["character", "cost, nats", "mean before", "deviation before", "mean after",
           "deviation after"].map((h) => `<th scope="col">${h}</th>`).join("")}</tr></thead><tbody>${
         chars.map((c, t) => `<tr><th scope="row">${safe(spoken(c))}</th><td>${
@@ -434,7 +442,10 @@ const lnTransformer = (() => {
     }, true);
 
     const redraw = () => { if (view) picture(); };
-    const themes = new MutationObserver(redraw);
+    const themes = new MutationObserver(() => {
+      colors = null;
+      redraw();
+    });
     themes.observe(document.documentElement, { attributeFilter: ["data-theme", "class"] });
     themes.observe(document.body, { attributeFilter: ["data-jp-theme-light", "class"] });
     const room = new ResizeObserver(redraw);
@@ -462,7 +473,7 @@ const lnTransformer = (() => {
     });
     return () => { // a notebook takes its output away
       closed = true;
-      clearTimeout(quiet);
+      for (const timer of [quiet, soon, saving]) clearTimeout(timer);
       worker?.terminate();
       themes.disconnect();
       room.disconnect();

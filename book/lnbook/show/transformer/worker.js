@@ -4,6 +4,7 @@ const lnTransformerWorker = (engine, post) => {
   "use strict";
   const SLICE = 15; // ms of writing between two looks at what else is asked
   let model = null, asked = 0;
+  let kept = { tokens: "" }; // what was read last with all norms on: a switch leaves it as it is
 
   function look(tokens, norms) {
     const V = model.characters.length, { logits, stream } = model.read(tokens, norms);
@@ -35,7 +36,10 @@ const lnTransformerWorker = (engine, post) => {
     asked = id;
     const usual = "l".repeat(norms.length), same = norms === usual;
     const seen = look(tokens, norms);
-    post({ id, seen, usual: same ? seen : look(tokens, usual) });
+    if (kept.tokens !== tokens.join()) {
+      kept = { tokens: tokens.join(), seen: same ? seen : look(tokens, usual) };
+    }
+    post({ id, seen, usual: kept.seen });
     const text = (which, name) => (
       { usual: name, left: count, next: model.writer(tokens, which, how) });
     setTimeout(() => id === asked

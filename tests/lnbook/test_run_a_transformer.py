@@ -52,3 +52,8 @@ def test_the_sentence_compares_blanks_with_others_at_the_third_norm(seen):
     assert "the constant is 3.2" in said
     assert f"{before.max() / before.min():.1f} times the smallest; behind" in said
     assert said.endswith(f"{after.max() / after.min():.1f} times.")
+
+
+def test_an_outlier_is_beyond_five_medians_whatever_its_sign():
+    x = np.array([[1.0, -5.2, 1.0, 4.8, -1.0], [-1.0, -5.2, 1.0, -4.8, 1.0]])
+    assert figures.outliers(x).tolist() == [1]

@@ -62,6 +62,16 @@ def is_blank(sentence: str) -> np.ndarray:
     return np.array([c in BLANKS for c in sentence])
 
 
+def outliers(x: np.ndarray) -> np.ndarray:
+    """Return the features whose root mean square is over five times the median feature's.
+
+    Args:
+        x: Characters by features.
+    """
+    sizes = np.sqrt((np.asarray(x) ** 2).mean(0))
+    return np.flatnonzero(sizes > 5 * np.median(sizes))
+
+
 def draw_growth(seen: Seen, constants: Sequence[float], sentence: str) -> list[go.Figure]:
     """Draw each character's deviation at the five norms, before and after."""
     panels = []

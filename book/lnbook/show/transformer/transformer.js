@@ -81,9 +81,9 @@ const lnTransformer = (() => {
               autocapitalize="off"></textarea></label>
           <p class="lnt-left-out" data-part="left-out" role="status" hidden></p>
           <div class="lnt-texts">
-            <section><h4 data-part="whose">It goes on</h4><p data-part="wrote-0" tabindex="0"
+            <section><p class="lnt-name" data-part="whose">It goes on</p><p data-part="wrote-0" tabindex="0"
               role="group" aria-label="What the model writes"><span></span>&#8203;</p></section>
-            <section data-part="beside"><h4>All norms on</h4><p data-part="wrote-1" tabindex="0"
+            <section data-part="beside"><p class="lnt-name">All norms on</p><p data-part="wrote-1" tabindex="0"
               role="group" aria-label="What it writes with all norms on"><span></span>&#8203;</p></section>
           </div>
         </div>
@@ -106,7 +106,7 @@ const lnTransformer = (() => {
         <input class="lnt-link" data-part="link" readonly hidden aria-label="Link to this state">`}
       </div>
       <div class="lnt-inside">
-        <section class="lnt-next"><h4>Next character</h4><ol data-part="next"></ol>
+        <section class="lnt-next"><p class="lnt-name">Next character</p><ol data-part="next"></ol>
           <p class="lnt-note" data-part="tick">A line: with all norms on.</p></section>
         <section class="lnt-stream">
           <div class="lnt-bar">${pick("look", { ...NORMS }, "The stream at norm")}

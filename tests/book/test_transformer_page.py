@@ -247,10 +247,10 @@ def test_a_reader_types_switches_predicts_and_shares(run, reader):
         # The character that is looked at, by keyboard, and its numbers.
         part(page, "text").fill("Who is it?")
         until(page, "count", "10 of 64")
-        part(page, "look").select_option("2")
+        part(page, "look").select_option("3")
         part(page, "at").focus()
         page.keyboard.press("Home")
-        before, after = off.inside("Who is it?")[2]
+        before, after = off.inside("Who is it?")[3]
         sizes = [float(x[0].std(correction=0)) for x in (before, after)]
         said = part(page, "says").inner_text()
         assert f"Character 1, “W”: mean {before[0].mean():.2f}".replace("-", "−") in said

@@ -5,8 +5,11 @@ browser context at the address of the page's first explorer: the still that come
 the live figure, which has controls and takes its place. A control is timed from the key press to
 the frame after the figure is drawn again, over some moves of every explorer, without the tweens
 that lead from a figure to the next (the reader has asked for less motion). The playground runs
-without a pace, 24 layers of 32 units, a batch of 16, both networks an update. No other book is
-measured beside it: what stands in its place is the goal. The rows also have the page's size, the
+without a pace, 24 layers of 32 units, a batch of 16, both networks an update. The transformer is
+timed from a key press in a sentence of 64 characters to the frame after its loss and its stream are
+drawn, with the last norm off, so that it reads twice; beside it, what the same two readings take in
+PyTorch, which is what a reader would run otherwise. No other book is measured beside the rest: what
+stands in its place is the goal. The rows also have the page's size, the
 axe violations in light and dark, and the requests to anywhere else.
 """
 
@@ -18,17 +21,19 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from statistics import median, quantiles
 
-from bench.table import row
+from bench.table import medians, row
 
 HTML = Path(__file__).parents[1] / "_build" / "html"
 LOADS = 3  # cold loads of a page
 MOVES = 4  # key presses of a control
+KEYS = 20  # pairs of key presses in the transformer's sentence
 PATIENCE = 120_000  # ms; against hanging
 GOALS = {  # ms
     "first picture of a page": 800,
     "live figure of a page": 1500,
     "answer of a control": 50,
     "update of the playground": 1000 / 300,
+    "answer of the transformer": 100,
 }
 PLAY = "playground.html#play&depth=24&width=32&batch=16&pace=0"
 PLAY_S = 6.0  # how long it runs
@@ -201,6 +206,56 @@ def playground(browser, site):
     return row(what, "24x32x16", "the built book", ms, instead=("the goal", GOALS[what]), **facts)
 
 
+RUN = "run_a_transformer.html#run&norms=llllo"
+SENTENCE = "ROMEO:\nWhat light through yonder window breaks? It is the east, "
+ANSWER = """() => {
+  const root = document.querySelector(".ln-transformer");
+  let pressed = 0;
+  window.lnTimes = [];
+  root.addEventListener("keydown", (event) => { pressed = event.timeStamp; }, true);
+  new MutationObserver(() => {
+    const start = pressed;
+    requestAnimationFrame(() => setTimeout(() => lnTimes.push(performance.now() - start)));
+  }).observe(root.querySelector("[data-part=says]"), { childList: true });
+}"""
+
+
+def transformer(browser, site):
+    """Return the row of the transformer: ms from a key to its answer."""
+    with opened(browser, site, RUN) as (page, _):
+        page.wait_for_function("document.querySelector('.ln-transformer')?.dataset.ready")
+        text = page.locator(".ln-transformer textarea")
+        text.fill(SENTENCE)
+        text.focus()
+        page.keyboard.press("End")
+        page.wait_for_timeout(8000)  # until it has written, and the browser has compiled
+        page.evaluate(LONG)
+        page.evaluate(ANSWER)
+        for count in range(1, 2 * KEYS + 1):
+            page.keyboard.press("Backspace" if count % 2 else "t")
+            page.wait_for_function("n => lnTimes.length >= n", arg=count)
+            page.wait_for_timeout(50)  # it writes meanwhile
+        times = page.evaluate("lnTimes")
+        facts = {
+            "longest_task_ms": round(page.evaluate("Math.max(0, ...lnLong)")),
+            "p95_ms": round(quantiles(times, n=20)[-1]),
+            "pytorch_ms": round(pytorch_reads(), 1),
+        }
+    what = "answer of the transformer"
+    goal = ("the goal", GOALS[what])
+    return row(what, "64 characters", "the built book", median(times), instead=goal, **facts)
+
+
+def pytorch_reads():
+    """Return the ms that PyTorch takes for the logits with all norms on, and the last one off."""
+    from lnlib.experiments.transformer.reader import Reader
+    from lnlib.runs import record
+
+    on = Reader.of(record.read_all("transformer", ablate=True)[0])
+    off = on.switch("on", "on", "on", "on", "off")
+    return medians({"": lambda: (on.logits(SENTENCE), off.logits(SENTENCE))}, 1)[""]
+
+
 def rows(device, folder=HTML) -> list[dict]:
     """Return the rows of every page of the book that has been built."""
     if device != "cpu":
@@ -224,6 +279,6 @@ def rows(device, folder=HTML) -> list[dict]:
             print(f"Not measured: {error}")
             return []
         every = [r for path in paths for r in measure(browser, site, path)]
-        every.append(playground(browser, site))
+        every += [playground(browser, site), transformer(browser, site)]
         browser.close()
     return every

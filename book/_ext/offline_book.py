@@ -44,7 +44,8 @@ WIDGETS = [
     for found in pkgutil.iter_modules(lnbook.show.__path__)
     if found.ispkg
 ]
-WIDE = "&quot;small&quot;: false"  # a playground with all its controls
+# A playground with all its controls, and the switchboard.
+WIDE = ("&quot;small&quot;: false", 'class="ln-transformer"')
 
 
 def prepare(app, config):
@@ -171,7 +172,7 @@ def finish_page(app, pagename, templatename, context, doctree):
             path = f"{widget.name}/{widget.name}"
             app.add_css_file(f"{path}.css", priority=900)  # on top of custom.css
             app.add_js_file(f"{path}.js", **({} if widget.early else {"loading_method": "defer"}))
-    if WIDE in context.get("body", ""):
+    if any(sign in context.get("body", "") for sign in WIDE):
         # The whole width is the figure's: the list of sections beside it would take a quarter.
         context["meta"] = (context.get("meta") or {}) | {"html_theme.sidebar_secondary.remove": ""}
     for wrong, right in MENDED:

@@ -49,7 +49,9 @@ def measures(notebook):
         "words": len(words(main_line(notebook))),
         "explorers": len(
             re.findall(
-                r"^(?:Explorer|LiveRun|Playground|Sphere|\w*[Ss]heet|diagrams\.\w+)\(", code, re.M
+                r"^(?:Explorer|LiveRun|Playground|Switchboard|Sphere|\w*[Ss]heet|diagrams\.\w+)\(",
+                code,
+                re.M,
             )
         ),
         "questions": len(re.findall(r"^    (?:choose|number|order)\(", code, re.M)),

@@ -6,7 +6,8 @@ figures       :class:`Explorer` and :func:`show`; :class:`LiveRun`, which comput
               :func:`choice`
 tables        :class:`Table`, with the verdicts ``HOLDS``, ``FAILS`` and ``OPEN``
 questions     :class:`Quiz` of :func:`choose`, :func:`number` and :func:`order`
-to move       :class:`Sheet`, :class:`Playground`, :class:`Sphere`; :mod:`lnbook.show.diagrams`
+to move       :class:`Sheet`, :class:`Playground`, :class:`Switchboard`, :class:`Sphere`;
+              :mod:`lnbook.show.diagrams`
 ============  ==================================================================================
 
 A widget is a folder of this package: its Python, its JavaScript and its look (``web.py``).
@@ -21,6 +22,7 @@ from lnbook.show.quiz import Quiz, choose, number, order
 from lnbook.show.sheet import Sheet
 from lnbook.show.sphere import Sphere
 from lnbook.show.table import FAILS, HOLDS, OPEN, Table
+from lnbook.show.transformer import Switchboard
 
 __all__ = [
     "FAILS",
@@ -33,6 +35,7 @@ __all__ = [
     "Quiz",
     "Sheet",
     "Sphere",
+    "Switchboard",
     "Table",
     "choice",
     "choose",

@@ -6,7 +6,7 @@ Nothing is trained again: what a change costs is what the other weights had come
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 import torch.nn.functional as F
@@ -86,6 +86,46 @@ def deviations(model: Transformer, tokens: Tensor) -> Tensor:
     return torch.stack(seen)
 
 
+# What a switch on one norm does.
+SWITCHES: dict[str, Callable[[LayerNorm, Tensor, Tensor], Tensor] | None] = {
+    "on": None,
+    "rms": _rms,
+    "frozen": _frozen,
+    "off": lambda norm, x, deviation: x,
+}
+
+
+def switched(model: Transformer, switches: Sequence[str], frozen: Tensor) -> Transformer:
+    """Return a copy of a model, each of its layer norms as its switch says.
+
+    Args:
+        model: With layer norms, trained.
+        switches: One for each of :func:`norms`: ``on``; ``rms``, RMSNorm with the same gain and
+            bias; ``frozen``, the deviation a constant; ``off``, gain and bias out, too.
+        frozen: The deviations that ``frozen`` divides by, as :func:`deviations` returns them.
+
+    Raises:
+        ValueError: If there are more or fewer than norms, or one is none of these words.
+    """
+    at = norms(model)
+    if len(switches) != len(at) or not set(switches) <= set(SWITCHES):
+        raise ValueError(
+            f"switched: switches must be {len(at)} of {', '.join(SWITCHES)}, one for each norm; "
+            f"got {', '.join(map(repr, switches)) or 'none'}"
+        )
+    made = copy.deepcopy(model)
+    for name, switch, deviation in zip(at, switches, frozen, strict=True):
+        if change := SWITCHES[switch]:
+            _put(made, name, change, deviation)
+    return made
+
+
+def _put(made: Transformer, at: str, change: Callable, deviation: Tensor) -> None:
+    owner, _, field = at.rpartition(".")
+    norm = made.get_submodule(at)
+    setattr(made.get_submodule(owner), field, Changed(norm, change, deviation))
+
+
 def ablated(model: Transformer, name: str, frozen: Tensor) -> Transformer:
     """Return a copy of a model with its layer norms changed.
 
@@ -116,10 +156,9 @@ def ablated(model: Transformer, name: str, frozen: Tensor) -> Transformer:
         "frozen_but_last": _frozen,
         "float16_sums": _sums_as_they_come,
     }.get(name, lambda norm, x, deviation: x)
-    for (at, norm), deviation in zip(norms(made).items(), frozen, strict=True):
+    for at, deviation in zip(norms(made), frozen, strict=True):
         is_last = at == "last_norm"
         if (name.endswith("but_last") and is_last) or (name == "last" and not is_last):
             continue
-        owner, _, field = at.rpartition(".")
-        setattr(made.get_submodule(owner), field, Changed(norm, change, deviation))
+        _put(made, at, change, deviation)
     return made.half() if name == "float16_sums" else made

@@ -21,6 +21,7 @@ WIDGETS = {
     "quiz": "ln-quiz",
     "playground": "ln-playground",
     "sphere": "ln-sphere",
+    "transformer": "ln-transformer",
     "diagrams": "ln-diagram",
 }
 

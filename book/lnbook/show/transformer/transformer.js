@@ -1,0 +1,483 @@
+/* The controls, the state and its address: what holds the switchboard together. */
+const lnTransformer = (() => {
+  "use strict";
+  const COUNT = 100; // characters that are written
+  const SPEAK = 900; // ms of rest before the status is said
+  const SHOWN = 8; // next characters
+  const SAVE = 250; // ms of rest before the address follows
+  const TELL = 80; // ms between two looks at what is written
+  const RULER = 8; // nats at its end
+  const NORMS = ["1 attention", "2 feed-forward", "3 attention", "4 feed-forward", "5 last"];
+  const SWITCH = { l: "on", r: "RMS", f: "frozen", o: "off" };
+  const HEATS = { 0: "0: the likeliest", 0.5: "0.5", 0.8: "0.8", 1: "1" };
+  const START = {
+    text: "To be, or not to be: that is the ", norms: "lllll", look: "2", at: "99", heat: "0.8",
+    seed: "1",
+  };
+  const FORMS = {
+    text: /^[^]{0,200}$/, norms: /^[lrfo]{5}$/, look: /^[0-4]$/, at: /^\d{1,2}$/,
+    heat: /^(0|0\.5|0\.8|1)$/, seed: /^\d{1,6}$/,
+  };
+  const ALIKE = 0.1, MUCH = 1; // nats
+  const OUTCOMES = {
+    loss: { hardly: "hardly, by less than 0.1 nats", some: "some, by up to 1 nat",
+      much: "by more than 1 nat" },
+    sure: { surer: "it becomes surer of each next character", alike: "as sure as before",
+      less: "less sure, until it only guesses" },
+  };
+  const READ_AS = { "’": "'", "‘": "'", "–": "-", "—": "-", "…": "...", "\t": " ", "\u00a0": " ",
+    "\r": "" };
+  let made = 0;
+
+  const element = (html) => {
+    const holder = document.createElement("template");
+    holder.innerHTML = html.trim();
+    return holder.content.firstElementChild;
+  };
+  const safe = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
+  /* Keep what is known and allowed; whatever else was typed into an address is left out. */
+  function allowed(given, before) {
+    const state = { ...before };
+    for (const [key, form] of Object.entries(FORMS)) {
+      const value = String(Object.hasOwn(given, key) ? given[key] : "");
+      if (Object.hasOwn(given, key) && form.test(value)) state[key] = value;
+    }
+    return state;
+  }
+  function read() {
+    const [name, ...rest] = location.hash.slice(1).split("&");
+    return name === "run" ? Object.fromEntries(new URLSearchParams(rest.join("&"))) : null;
+  }
+  const nats = (v) => (v < 9.995 ? v.toFixed(2) : v < 99.95 ? v.toFixed(1) : v.toFixed(0));
+  const percent = (p) => (p >= 0.995 && p < 1 ? "> 99 %" : p < 0.005 ? "< 1 %" : `${Math.round(100 * p)} %`);
+  const spoken = (c) => ({ " ": "space", "\n": "new line" })[c] ?? `“${c}”`;
+  const listed = (words) => words.length < 2 ? words.join("")
+    : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
+
+  return (root, { settings = {}, live = false, weights }) => {
+    made++;
+    const $ = (name) => root.querySelector(`[data-part="${name}"]`);
+    const addressed = !live && made === 1; // one on a page has the address
+    const mine = `lnt-${made}`;
+    const first = allowed(settings, START); // where a challenge without a sentence goes back to
+    let state = allowed((addressed && read()) || {}, first);
+
+    const row = (name, i) => `<fieldset class="lnt-row"><legend><span class="lnt-hush">Norm</span> ${name}</legend>`
+      + Object.entries(SWITCH).map(([letter, text]) => `<label class="lnt-${letter}"><input
+        type="radio" name="${mine}-${i}" value="${letter}" data-norm="${i}"
+        autocomplete="off"><span>${text}</span></label>`).join("") + "</fieldset>";
+    const pick = (part, values, label) => `<label>${label} <select data-part="${part}"
+      autocomplete="off">${Object.entries(values).sort(([p], [q]) => p - q).map(([v, text]) =>
+      `<option value="${v}">${text}</option>`).join("")}</select></label>`;
+    root.append(element(`<div class="lnt">
+      <div class="lnt-challenges" role="group" aria-label="Challenges"><span>Predict:</span>
+        ${LN_TRANSFORMER_CHALLENGES.map((c, i) => `<button type="button" data-challenge="${i}"
+          aria-pressed="false">${c.name}</button>`).join("")}</div>
+      <div class="lnt-ask" data-part="ask" hidden></div>
+      <div class="lnt-first">
+        <div class="lnt-words">
+          <label class="lnt-sentence"><span>Your sentence</span> <span data-part="count"></span>
+            <textarea data-part="text" rows="2" maxlength="64" spellcheck="false" autocomplete="off"
+              autocapitalize="off"></textarea></label>
+          <p class="lnt-left-out" data-part="left-out" role="status" hidden></p>
+          <div class="lnt-texts">
+            <section><p class="lnt-name" data-part="whose">It goes on</p><p data-part="wrote-0" tabindex="0"
+              role="group" aria-label="What the model writes"><span></span>&#8203;</p></section>
+            <section data-part="beside"><p class="lnt-name">All norms on</p><p data-part="wrote-1" tabindex="0"
+              role="group" aria-label="What it writes with all norms on"><span></span>&#8203;</p></section>
+          </div>
+        </div>
+        <div class="lnt-norms">
+          ${NORMS.map(row).join("")}
+          <fieldset class="lnt-row lnt-all"><legend>All five</legend>${Object.entries(SWITCH).map(
+            ([letter, text]) => `<button type="button" data-all="${letter}"
+              aria-label="${text}, all five norms">${text}</button>`).join("")}</fieldset>
+          <p class="lnt-score"><strong data-part="loss">–</strong> <span data-part="loss-says">nats
+            a character on your sentence</span></p>
+          <div class="lnt-ruler" aria-hidden="true"><i class="lnt-blind" data-part="blind"></i>
+            <i class="lnt-usual" data-part="usual"></i><i class="lnt-now" data-part="now"></i></div>
+          <p class="lnt-recorded" data-part="recorded"></p>
+        </div>
+      </div>
+      <div class="lnt-bar">${pick("heat", HEATS, "Temperature")}
+        <button type="button" data-part="again">Draw again</button>
+        <button type="button" data-part="reset">Reset</button>
+        ${live ? "" : `<button type="button" data-part="copy">Copy link</button>
+        <input class="lnt-link" data-part="link" readonly hidden aria-label="Link to this state">`}
+      </div>
+      <div class="lnt-inside">
+        <section class="lnt-next"><p class="lnt-name">Next character</p><ol data-part="next"></ol>
+          <p class="lnt-note" data-part="tick">A line: with all norms on.</p></section>
+        <section class="lnt-stream">
+          <div class="lnt-bar">${pick("look", { ...NORMS }, "The stream at norm")}
+            <label class="lnt-at">Character <input type="range" data-part="at" min="0" max="1"
+              autocomplete="off"></label></div>
+          <canvas data-part="canvas" role="img" aria-label=""></canvas>
+          <p class="lnt-says" data-part="says"></p>
+        </section>
+      </div>
+      <p class="lnt-status" data-part="status" role="status" aria-live="polite"></p>
+      <details data-part="numbers"><summary>The numbers behind the pictures</summary>
+        <div class="lnt-table" data-part="table" tabindex="0" role="region"
+          aria-label="The numbers behind the pictures"></div></details>
+    </div>`));
+
+    // The model, in a Worker.
+    let ask, worker = null;
+    try {
+      const code = `const engine = (${lnTransformerEngine})();\n`
+        + `const answer = (${lnTransformerWorker})(engine, (m) => postMessage(m));\n`
+        + "onmessage = (e) => answer(e.data);";
+      const url = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
+      worker = new Worker(url);
+      worker.onmessage = (e) => received(e.data);
+      ask = (message) => worker.postMessage(message);
+    } catch { // a browser that forbids it: in the page
+      const answer = lnTransformerWorker(lnTransformerEngine(), (m) => setTimeout(() => received(m)));
+      ask = (message) => setTimeout(() => answer(message));
+    }
+
+    let model = null, id = 0, waiting = false, owed = false, closed = false;
+    let view = null, wrote = ["", ""], done = false, soon = 0, challenge = null, pending = null;
+
+    /* The sentence as the model reads it, what was left out, and what was read as something else. */
+    function sentence() {
+      const known = model.characters, chars = [], out = new Set(), changed = new Set();
+      for (const c of state.text) {
+        const read = known.includes(c) ? c : READ_AS[c];
+        if (read === undefined) out.add(c);
+        else {
+          if (read !== c && c !== "\r") changed.add(c);
+          chars.push(...read);
+        }
+      }
+      const length = model.settings.length, dropped = Math.max(0, chars.length - length);
+      return { chars: chars.length ? chars.slice(-length) : ["\n"], out: [...out],
+        changed: [...changed], dropped, empty: !chars.length };
+    }
+
+    let saving = 0;
+    function request() {
+      clearTimeout(saving);
+      saving = setTimeout(save, SAVE);
+      if (!model) return;
+      if (waiting) { owed = true; return; }
+      [waiting, owed] = [true, false];
+      const said = sentence(), { chars } = said;
+      id++;
+      pending = { chars, norms: state.norms, said };
+      ask({ id, tokens: chars.map((c) => model.characters.indexOf(c)), norms: state.norms,
+        how: { temperature: Number(state.heat), seed: Number(state.seed) }, count: COUNT });
+    }
+    function received(m) {
+      if (closed || m.id !== id) return;
+      if (m.seen) {
+        waiting = false;
+        if (owed) return request();
+        view = { ...pending, ...m };
+        [wrote, done] = [["", ""], false];
+        draw();
+        root.dataset.ready = "yes";
+        if (challenge?.predicted && view.norms === challenge.norms) finish();
+        return;
+      }
+      if (m.tokens) {
+        wrote[m.usual ? 1 : 0] += m.tokens.map((t) => model.characters[t]).join("");
+        if (m.done && (m.usual || allOn())) done = true;
+        soon ||= setTimeout(texts, done ? 0 : TELL); // not each few characters: others want to draw
+      }
+    }
+    const allOn = () => view.norms === "lllll";
+
+    // What is to be seen.
+    let colors = null; // of this theme
+    function look() {
+      const css = getComputedStyle(root), v = (name) => css.getPropertyValue(name).trim();
+      return colors ??= { ink: v("--lnt-ink"), soft: v("--lnt-soft"), zero: v("--lnt-zero"),
+        negative: v("--ln-negative"), positive: v("--ln-positive"), bar: v("--ln-gray"),
+        frozen: v("--ln-kept") };
+    }
+    function draw() {
+      if (!view) return;
+      const { seen, usual, chars, said } = view, T = chars.length;
+      picture(); // first: it asks how wide it is, which is known as long as nothing has changed
+      $("count").textContent = `${said.empty ? 0 : T} of ${model.settings.length} characters`;
+      const notes = [];
+      if (said.out.length) {
+        notes.push(`The model has never seen ${listed(said.out.map(spoken))}: left out.`);
+      }
+      if (said.changed.length) {
+        notes.push(`${listed(said.changed.map((c) => `${spoken(c)} is read as `
+          + `${spoken(READ_AS[c])}`))}.`);
+      }
+      if (said.dropped) notes.push(`It reads the last ${model.settings.length} characters.`);
+      if (said.empty) notes.push("Nothing to read: it starts after a new line.");
+      if ($("left-out").textContent !== notes.join(" ")) $("left-out").textContent = notes.join(" ");
+      $("left-out").hidden = !notes.length;
+      texts();
+      cost();
+      next(seen, usual);
+      speak();
+    }
+    function texts() {
+      soon = clearTimeout(soon);
+      const before = view.said.empty ? "" : view.chars.slice(-14).join("");
+      for (const k of [0, 1]) {
+        const [first, rest] = $(`wrote-${k}`).childNodes;
+        if (first.textContent !== before) first.textContent = before;
+        if (rest.data !== wrote[k]) rest.data = wrote[k];
+      }
+      if ($("beside").hidden !== allOn()) $("beside").hidden = allOn();
+      $("whose").textContent = allOn() ? "It goes on" : "With your switches";
+      if (done) speak();
+    }
+    function cost() {
+      const { seen, usual, norms } = view, at = (v) => `${(100 * Math.min(RULER, v)) / RULER}%`;
+      const known = seen.loss === seen.loss; // one character alone costs nothing
+      $("loss").textContent = known ? nats(seen.loss) : "–";
+      $("loss-says").textContent = `nats a character on your sentence${
+        known && !allOn() ? `; ${nats(usual.loss)} with all on` : ""}`;
+      for (const [name, value] of [["now", seen.loss], ["usual", usual.loss],
+        ["blind", Math.log(model.characters.length)]]) {
+        $(name).style.left = at(known ? value : 0);
+      }
+      root.querySelector(".lnt-ruler").classList.toggle("lnt-beyond", seen.loss > RULER);
+      const seeds = model.recorded?.[norms], span = (v) => [Math.min(...v), Math.max(...v)].map(nats);
+      $("recorded").textContent = seeds
+        ? `Recorded on validation text, ${seeds.length} seeds: ${span(seeds).join(" to ")} nats.`
+        : "On validation text this setting is not recorded.";
+      $("recorded").textContent += ` The mark: a blind guess, ${
+        nats(Math.log(model.characters.length))}.`;
+    }
+    function next(seen, usual) {
+      const order = Array.from(seen.chances.keys()).sort((p, q) => seen.chances[q] - seen.chances[p]);
+      $("next").innerHTML = order.slice(0, SHOWN).map((k) => `<li><b>${
+        safe({ " ": "space", "\n": "line" }[model.characters[k]] ?? model.characters[k])}</b><span
+        class="lnt-chance"><i style="width:${100 * seen.chances[k]}%"></i>${allOn() ? ""
+        : `<u style="left:${100 * usual.chances[k]}%"></u>`}</span><span>${
+        percent(seen.chances[k])}</span></li>`).join("");
+      $("tick").style.visibility = allOn() ? "hidden" : "visible";
+    }
+    let shown = null;
+    function picture() {
+      const { seen, chars, norms } = view, T = chars.length, l = Number(state.look);
+      const at = Math.min(T - 1, Number(state.at)), slider = $("at");
+      slider.max = T - 1;
+      slider.value = at;
+      slider.disabled = T < 2;
+      slider.setAttribute("aria-valuetext", `${at + 1} of ${T}: ${spoken(chars[at])}`);
+      const { before, after } = seen.stream[l];
+      shown = lnTransformerPictures.stream($("canvas"), look(),
+        { chars, before, after, at, frozen: model.deviations[l] });
+      const [b, a] = shown.map(({ found }) => found), { short } = lnTransformerPictures;
+      const span = (rows) => [Math.min, Math.max].map((f) => short(f(...rows.map((r) => r.deviation))));
+      const out = b.outliers.slice(0, 4).map(({ k, times }) => `${k} (${short(times)} times the median)`);
+      const what = `Deviations run from ${span(b.rows).join(" to ")} before, and from ${
+        span(a.rows).join(" to ")} after. ${out.length
+        ? `Outlier features: ${listed(out)}.` : "No feature is an outlier."}`;
+      $("says").textContent = `${what} Character ${at + 1}, ${spoken(chars[at])}: mean ${
+        b.rows[at].mean.toFixed(2).replace("-", "−")}, deviation ${short(b.rows[at].deviation)}; `
+        + `after the norm ${short(a.rows[at].deviation)}. The line marks the constant of “frozen”, `
+        + `${short(model.deviations[l])}.`;
+      $("canvas").setAttribute("aria-label", `The stream at norm ${NORMS[l]}, ${SWITCH[norms[l]]}: ${T} `
+        + "characters by 64 features, before and after the norm. The sentences below say what is "
+        + "to be seen.");
+      if ($("numbers").open) table();
+    }
+    function table() {
+      const { chars, seen } = view, [b, a] = shown.map(({ found }) => found.rows);
+      const f = (v) => v.toFixed(2).replace("-", "−");
+      $("table").innerHTML = `<table><caption>The stream at norm ${NORMS[state.look]}</caption><thead><tr>${
+        ["character", "cost, nats", "mean before", "deviation before", "mean after",
+          "deviation after"].map((h) => `<th scope="col">${h}</th>`).join("")}</tr></thead><tbody>${
+        chars.map((c, t) => `<tr><th scope="row">${safe(spoken(c))}</th><td>${
+          t ? f(seen.nats[t - 1]) : "–"}</td>${[b[t].mean, b[t].deviation, a[t].mean, a[t].deviation]
+          .map((v) => `<td>${f(v)}</td>`).join("")}</tr>`).join("")}</tbody></table>`;
+    }
+    let quiet = 0;
+    function speak() {
+      clearTimeout(quiet);
+      quiet = setTimeout(() => {
+        const { seen, usual } = view, k = seen.chances.indexOf(Math.max(...seen.chances));
+        const cost = seen.loss === seen.loss ? `Your sentence costs ${nats(seen.loss)} nats a `
+          + `character${allOn() ? "" : `; ${nats(usual.loss)} with all norms on`}. ` : "";
+        const said = `${cost}Next comes ${spoken(model.characters[k])}, ${percent(seen.chances[k])}. `
+          + `It goes on: ${wrote[0].replace(/\s+/g, " ")}`;
+        if ($("status").textContent !== said) $("status").textContent = said;
+      }, SPEAK);
+    }
+
+    // Controls and the address.
+    function show() {
+      if ($("text").value !== state.text) $("text").value = state.text;
+      for (const field of root.querySelectorAll("[data-norm]")) {
+        field.checked = state.norms[field.dataset.norm] === field.value;
+      }
+      $("heat").value = state.heat;
+      $("look").value = state.look;
+      $("again").disabled = state.heat === "0";
+    }
+    function change(given) {
+      state = allowed(given, state);
+      show();
+      request();
+    }
+    function address() {
+      const changed = Object.entries(state).filter(([key, value]) => value !== START[key]);
+      return changed.length ? `#run&${new URLSearchParams(changed)}` : "";
+    }
+    function save() {
+      if (!addressed || !(address() || location.hash.startsWith("#run"))) return;
+      try { history.replaceState(null, "", address() || "#run"); } catch { /* some forbid it on file:// */ }
+    }
+
+    // Challenges: predict, run, read.
+    function choose(i) {
+      const c = LN_TRANSFORMER_CHALLENGES[i];
+      challenge = { ...c };
+      change({ norms: "lllll", ...(view?.chars.length > 9 ? {} : { text: first.text }) });
+      for (const button of root.querySelectorAll("[data-challenge]")) {
+        button.setAttribute("aria-pressed", String(Number(button.dataset.challenge) === i));
+      }
+      const asked = c.asks === "loss" ? "By how much will the loss on your sentence rise?"
+        : "How sure will it be of the next characters?";
+      $("ask").hidden = false;
+      $("ask").replaceChildren(element(`<div><p><b>${c.name}.</b> ${c.what} ${asked}</p>
+        <p class="lnt-outcomes">${Object.entries(OUTCOMES[c.asks]).map(([key, text]) =>
+          `<button type="button" data-outcome="${key}">${text}</button>`).join("")}</p></div>`));
+    }
+    function predict(outcome) {
+      if (challenge.told) return;
+      challenge.predicted = outcome;
+      for (const button of $("ask").querySelectorAll("button")) {
+        button.setAttribute("aria-pressed", String(button.dataset.outcome === outcome));
+      }
+      change({ norms: challenge.norms });
+    }
+    function finish() {
+      const { seen, usual } = view, { asks, predicted } = challenge;
+      const more = asks === "loss" ? seen.loss - usual.loss : seen.entropy - usual.entropy;
+      const outcome = asks === "loss" ? (more < ALIKE ? "hardly" : more < MUCH ? "some" : "much")
+        : more < -ALIKE ? "surer" : more < ALIKE ? "alike" : "less";
+      const what = OUTCOMES[asks], told = asks === "loss"
+        ? `The loss goes from ${nats(usual.loss)} to ${nats(seen.loss)} nats a character.`
+        : `Its entropy goes from ${nats(usual.entropy)} to ${nats(seen.entropy)} nats, and the loss `
+          + `from ${nats(usual.loss)} to ${nats(seen.loss)}.`;
+      $("ask").append(element(`<p class="lnt-why" role="status"><b>${outcome === predicted
+        ? "As you predicted" : "Not as you predicted"}: ${what[outcome]}.</b> ${told}
+        ${challenge.why}</p>`));
+      challenge = { ...challenge, predicted: null, told: true };
+    }
+    function leave() {
+      challenge = null;
+      $("ask").hidden = true;
+      for (const button of root.querySelectorAll("[data-challenge]")) {
+        button.setAttribute("aria-pressed", "false");
+      }
+    }
+
+    const on = (name, act) => $(name)?.addEventListener("click", act);
+    on("again", () => change({ seed: String((Number(state.seed) + 1) % 1e6) }));
+    on("reset", () => {
+      leave();
+      state = { ...first };
+      show();
+      request();
+    });
+    on("copy", async () => {
+      const link = location.href.split("#")[0] + (address() || "#run");
+      $("link").value = link;
+      try {
+        await navigator.clipboard.writeText(link);
+        $("copy").textContent = "Copied";
+        setTimeout(() => { $("copy").textContent = "Copy link"; }, 2000);
+      } catch { // not allowed here: the reader copies it
+        $("link").hidden = false;
+        $("link").select();
+      }
+    });
+    root.addEventListener("input", ({ target }) => {
+      const { part, norm } = target.dataset;
+      if (part === "text") change({ text: target.value });
+      else if (part === "at") {
+        state.at = target.value;
+        save();
+        if (view) picture();
+      } else if (norm !== undefined) {
+        if (challenge) leave();
+        const norms = [...state.norms];
+        norms[norm] = target.value;
+        change({ norms: norms.join(""), look: norm }); // what was switched is shown
+      } else if (part === "heat") change({ heat: target.value });
+      else if (part === "look") {
+        state.look = target.value;
+        save();
+        if (view) picture();
+      }
+    });
+    root.addEventListener("click", ({ target }) => {
+      const { challenge: i, outcome, all } = target.dataset;
+      if (i) choose(Number(i));
+      else if (outcome) predict(outcome);
+      else if (all) {
+        leave();
+        change({ norms: all.repeat(5) });
+      }
+    });
+    const touch = (event) => {
+      if (!shown || (event.type === "pointermove" && event.pointerType !== "mouse")) return;
+      const y = event.clientY - $("canvas").getBoundingClientRect().top;
+      for (const { room } of shown) {
+        const at = Math.floor((y - room.top) / room.row);
+        if (y >= room.top && y < room.bottom && String(at) !== state.at) {
+          state.at = String(at);
+          picture();
+        }
+      }
+    };
+    $("canvas").addEventListener("pointermove", touch);
+    $("canvas").addEventListener("pointerdown", touch);
+    root.addEventListener("toggle", ({ target }) => {
+      if (target.dataset.part === "numbers" && target.open && view) table();
+    }, true);
+
+    const redraw = () => { if (view) picture(); };
+    const themes = new MutationObserver(() => {
+      colors = null;
+      redraw();
+    });
+    themes.observe(document.documentElement, { attributeFilter: ["data-theme", "class"] });
+    themes.observe(document.body, { attributeFilter: ["data-jp-theme-light", "class"] });
+    const room = new ResizeObserver(redraw);
+    room.observe(root);
+    const moved = () => {
+      const typed = addressed ? read() : null;
+      if (!typed) return;
+      leave();
+      state = allowed(typed, first);
+      show();
+      request();
+    };
+    addEventListener("hashchange", moved);
+
+    show();
+    Promise.resolve(typeof weights === "function" ? weights() : weights).then((loaded) => {
+      if (closed) return;
+      model = { ...loaded, characters: Array.from(loaded.characters) };
+      ask({ weights: loaded });
+      request();
+    }, (error) => {
+      $("left-out").hidden = false;
+      $("left-out").textContent = `The model cannot be read: ${error.message}.`;
+      root.dataset.ready = "failed";
+    });
+    return () => { // a notebook takes its output away
+      closed = true;
+      for (const timer of [quiet, soon, saving]) clearTimeout(timer);
+      worker?.terminate();
+      themes.disconnect();
+      room.disconnect();
+      removeEventListener("hashchange", moved);
+    };
+  };
+})();

@@ -1,0 +1,306 @@
+"""The transformer in a browser: its logits beside PyTorch's, its controls, its state."""
+
+import itertools
+import re
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+import torch
+
+from lnbook.show import transformer
+from lnlib.experiments.transformer import ablation
+from lnlib.experiments.transformer.reader import Reader
+from lnlib.runs import record
+
+WORDS = {"l": "on", "r": "rms", "f": "frozen", "o": "off"}
+EVERY = ["".join(norms) for norms in itertools.product(WORDS, repeat=5)]
+# Any two norms have each pair of letters once: an orthogonal array over the field of 4.
+TIMES = [[0, 0, 0, 0], [0, 1, 2, 3], [0, 2, 3, 1], [0, 3, 1, 2]]
+PAIRS = [
+    "".join([*WORDS][k] for k in (a, b, *(a ^ TIMES[c][b] for c in (1, 2, 3))))
+    for a in range(4)
+    for b in range(4)
+]
+CLOSE = 1e-8  # measured: 7e-11, with all norms off, where logits are several hundred
+LONG = "ROMEO:\nWhat light through yonder window breaks? It is the east, "
+START = "To be, or not to be: that is the "
+SENTENCES = [START, "My cat sat on the mat and slept", "What is your name? My name is"]
+
+
+@pytest.fixture(scope="module")
+def reader():
+    return Reader.of(record.read_all("transformer", ablate=True)[0])
+
+
+@pytest.fixture(scope="module")
+def scripts(chromium):
+    """A page that has the scripts, the weights and nothing else."""
+    page = chromium.new_page()
+    page.add_script_tag(
+        content=transformer.WEB.source() + "\nwindow.lnEngine = lnTransformerEngine();"
+        "window.LN_TRANSFORMER_CHALLENGES = LN_TRANSFORMER_CHALLENGES;"
+        "const lnTransformerWeights = (w) => { window.model = new lnEngine.Model(w); };"
+        + transformer.WEB.data["weights.js"]()
+    )
+    yield page
+    page.close()
+
+
+def switched(reader, norms):
+    return reader.switch(*(WORDS[letter] for letter in norms))
+
+
+def in_every_position(reader, text, all_norms):
+    """PyTorch's last logits in each setting, of one network whose norms change places."""
+    network = reader.switch(*["frozen"] * 5).network
+    places = [m for m in network.modules() if isinstance(m, ablation.Changed)]
+    for norms in all_norms:
+        for place, letter in zip(places, norms, strict=True):
+            place.change = ablation.SWITCHES[WORDS[letter]] or (lambda norm, x, _: norm(x))
+        with torch.no_grad():
+            yield network(reader.tokens(text)[None])[0, -1]
+
+
+LAST = """([tokens, all]) => all.map((norms) =>
+  Array.from(model.read(tokens, norms).logits.slice(-model.characters.length)))"""
+
+
+@pytest.mark.parametrize(
+    ("text", "all_norms"), [("Is it?", EVERY), (LONG, PAIRS), ("\n", ["lllll", "ooooo"])]
+)
+def test_the_logits_are_pytorchs_in_every_position_of_the_switches(
+    scripts, reader, text, all_norms
+):
+    found = scripts.evaluate(LAST, [reader.tokens(text).tolist(), all_norms])
+    every = in_every_position(reader, text, all_norms)
+    for norms, logits, expected in zip(all_norms, found, every, strict=True):
+        np.testing.assert_allclose(logits, expected, rtol=0, atol=CLOSE, err_msg=norms)
+
+
+def test_what_a_norm_is_given_and_gives_is_pytorchs(scripts, reader):
+    found = scripts.evaluate(
+        """(tokens) => model.read(tokens, "lrfol").stream.map(({ before, after }) =>
+        [Array.from(before), Array.from(after)])""",
+        reader.tokens(LONG).tolist(),
+    )
+    expected = switched(reader, "lrfol").inside(LONG)
+    for ours, theirs in zip(found, expected, strict=True):
+        for a, b in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(np.reshape(a, b.shape), b, rtol=0, atol=CLOSE)
+
+
+@pytest.mark.parametrize(
+    ("norms", "temperature", "text"),
+    [("lllll", 0, START), ("llllo", 0.5, LONG), ("rflll", 1, START), ("lllll", 0.8, "\n")],
+)
+def test_the_text_that_is_written_is_pytorchs(scripts, reader, norms, temperature, text):
+    written = scripts.evaluate(
+        """([tokens, norms, how]) => {
+          const next = model.writer(tokens, norms, how);
+          return Array.from({ length: 48 }, () => model.characters[next()]).join("");
+        }""",
+        [reader.tokens(text).tolist(), norms, {"temperature": temperature, "seed": 4}],
+    )
+    expected = switched(reader, norms).write(text, 48, temperature=temperature, seed=4)
+    assert written == expected
+
+
+COST = """([all, norms]) => all.map((tokens) => {
+  const { nats, entropy } = lnEngine.costs(
+    model.read(tokens, norms).logits, tokens, model.characters.length);
+  const mean = (v) => v.reduce((a, b) => a + b) / v.length;
+  return [mean(nats), mean(entropy)];
+})"""
+# What the model does after each challenge, on the sentence that the page starts with: how much the
+# loss rises, or what becomes of the entropy. Of other sentences the page says what it finds.
+EXPECTED = {
+    "All RMS": "hardly", "Norm 1 off": "some", "Norm 3 off": "much", "All frozen": "some",
+    "Last norm off": "surer", "All off": "much",
+}  # fmt: skip
+
+
+def test_a_challenge_ends_as_its_sentence_says(scripts, reader):
+    challenges = scripts.evaluate("LN_TRANSFORMER_CHALLENGES")
+    assert [c["name"] for c in challenges] == [*EXPECTED]
+    all_tokens = [reader.tokens(text).tolist() for text in SENTENCES]
+    usual = np.array(scripts.evaluate(COST, [all_tokens, "lllll"]))
+    expected = [[reader.nats(text), reader.unsure(text)] for text in SENTENCES]
+    np.testing.assert_allclose(usual, expected, atol=CLOSE)
+    for c in challenges:
+        loss, entropy = np.transpose(scripts.evaluate(COST, [all_tokens, c["norms"]]) - usual)
+        found = {
+            "hardly": loss < 0.1,
+            "some": (loss >= 0.1) & (loss < 1),
+            "much": loss > 1,
+            "surer": entropy < -0.1,
+        }[EXPECTED[c["name"]]]
+        assert found[0], c["name"]
+        if EXPECTED[c["name"]] != "some":
+            assert found.all(), c["name"]
+
+
+# On its page.
+
+
+@pytest.fixture
+def run(visit, built_book):
+    """``with run(query) as page``: the page once the model has answered."""
+
+    @contextmanager
+    def opened(query="", **options):
+        with visit(built_book.as_uri(), "run_a_transformer", query, **options) as v:
+            v.page.wait_for_function(
+                "document.querySelector('.ln-transformer')?.dataset.ready === 'yes'"
+            )
+            yield v.page
+            assert not v.complaints
+            assert not v.outside
+
+    return opened
+
+
+def nats(reader, text):
+    """A loss as the page writes it."""
+    loss = reader.nats(text)
+    return f"{loss:.2f}" if loss < 9.995 else f"{loss:.1f}"
+
+
+def part(page, name):
+    return page.locator(f".ln-transformer [data-part='{name}']")
+
+
+def until(page, name, text):
+    page.wait_for_function(
+        """([name, text]) => document.querySelector(`.ln-transformer [data-part="${name}"]`)
+        .textContent.includes(text)""",
+        arg=[name, text],
+    )
+
+
+def written(page, which=0):
+    """What the model has written, once it has written all."""
+    name = f"wrote-{which}"
+    page.wait_for_function(
+        """(name) => { const p = document.querySelector(`[data-part="${name}"]`);
+        return p.textContent.length - p.firstChild.textContent.length === 100; }""",
+        arg=name,
+    )
+    text, before = part(page, name).evaluate("p => [p.textContent, p.firstChild.textContent]")
+    return text.removeprefix(before)
+
+
+def test_the_first_screen_of_a_phone_has_sentence_text_and_switches(run):
+    with run(viewport={"width": 390, "height": 844}) as page:
+        for place in ("textarea", "[data-part='wrote-0']", "[data-norm='4'][value='o']"):
+            box = page.locator(f".ln-transformer {place}").bounding_box()
+            assert box["y"] > 0
+            assert box["y"] + box["height"] <= 844, place
+        small = page.evaluate(
+            "() => [...document.querySelectorAll('.lnt :is(button, select, textarea, label)')]"
+            ".filter((e) => e.checkVisibility()).map((e) => e.getBoundingClientRect())"
+            ".filter(({ width, height }) => width < 28 || height < 28).length"
+        )
+        assert small == 0
+
+
+def test_a_reader_types_switches_predicts_and_shares(run, reader):
+    with run() as page:
+        # The first screen, and the sentence it starts with.
+        for place in ("textarea", "[data-part='wrote-0']", "[data-part='recorded']"):
+            box = page.locator(f".ln-transformer {place}").bounding_box()
+            assert box["y"] + box["height"] <= 900, place
+        assert part(page, "loss").inner_text() == nats(reader, START)
+        assert written(page) == reader.write(START, 100, temperature=0.8, seed=1)
+        val = [one["curves"]["val_nll"][-1] for one in record.read_all("transformer", ablate=True)]
+        assert f"{min(val):.2f} to {max(val):.2f}" in part(page, "recorded").inner_text()
+
+        # A switch, by keyboard: its norm is shown, the loss and the next character change.
+        page.locator("[data-norm='4'][value='l']").focus()
+        for _ in range(3):
+            page.keyboard.press("ArrowRight")
+        off = switched(reader, "llllo")
+        until(page, "loss", nats(off, START))
+        assert part(page, "look").input_value() == "4"
+        likely, p = next(iter(off.following(START, 1).items()))
+        first = page.locator("[data-part='next'] li").first.inner_text().split()
+        assert first == [likely, f"{100 * p:.0f}", "%"]
+        assert written(page, 1) == reader.write(START, 100, temperature=0.8, seed=1)
+        assert written(page) == off.write(START, 100, temperature=0.8, seed=1)
+        page.wait_for_function(
+            f"document.querySelector('[role=status].lnt-status').textContent.includes("
+            f"'{nats(off, START)} nats')"
+        )
+
+        # Typing; what the model does not know is said.
+        part(page, "text").fill("It’s 7 o’clock, é")
+        until(page, "left-out", "never seen “7” and “é”: left out")
+        assert "“’” is read as “'”" in part(page, "left-out").inner_text()
+        read = "It's  o'clock, "
+        until(page, "loss", nats(off, read))
+        part(page, "text").fill("")
+        until(page, "left-out", "Nothing to read: it starts after a new line")
+        assert part(page, "loss").inner_text() == "–"
+        part(page, "text").fill("x" * 70)
+        until(page, "count", "64 of 64")
+
+        # The character that is looked at, by keyboard, and its numbers.
+        part(page, "text").fill("Who is it?")
+        until(page, "count", "10 of 64")
+        part(page, "look").select_option("3")
+        part(page, "at").focus()
+        page.keyboard.press("Home")
+        before, after = off.inside("Who is it?")[3]
+        sizes = [float(x[0].std(correction=0)) for x in (before, after)]
+        said = part(page, "says").inner_text()
+        assert f"Character 1, “W”: mean {before[0].mean():.2f}".replace("-", "−") in said
+        assert f"deviation {sizes[0]:.1f}; after the norm {sizes[1]:.1f}" in said
+        assert re.search(r"Outlier features: (36|25) \(\d", said)
+        page.locator("[data-part='numbers'] summary").click()
+        rows = page.locator("[data-part='table'] tbody tr").all_inner_texts()
+        assert len(rows) == 10
+        assert rows[0].split("\t")[3] == f"{sizes[0]:.2f}"
+
+        # The address brings it all back.
+        address, wrote = page.url, written(page)
+    with run("#" + address.partition("#")[2]) as page:
+        assert part(page, "text").input_value() == "Who is it?"
+        assert written(page) == wrote
+        assert part(page, "says").inner_text() == said
+
+        # A challenge asks first, and then tells what the model does.
+        page.get_by_role("button", name="on, all five norms").click()
+        until(page, "loss", nats(reader, "Who is it?"))
+        page.get_by_role("button", name="Norm 3 off", exact=True).click()
+        assert "By how much will the loss" in part(page, "ask").inner_text()
+        assert part(page, "loss").inner_text() == nats(reader, "Who is it?")
+        page.get_by_role("button", name="hardly, by less than 0.1 nats").click()
+        page.wait_for_selector(".lnt-why")
+        third = nats(switched(reader, "lloll"), "Who is it?")
+        told = part(page, "ask").inner_text()
+        assert "Not as you predicted: by more than 1 nat." in told
+        assert f"from {nats(reader, 'Who is it?')} to {third} nats" in told
+
+
+@pytest.mark.parametrize("typed", ["#run&norms=llllx&look=9&heat=2&at=-1", "#run&text=%E0%A4%A"])
+def test_a_wrong_address_is_left_out_where_it_is_wrong(run, reader, typed):
+    with run(typed) as page:
+        assert page.locator("[data-norm]:checked").count() == 5
+        assert {e.input_value() for e in page.locator("[data-norm]:checked").all()} == {"l"}
+        assert page.locator("[data-part='look']").input_value() == "2"
+
+
+def test_without_a_worker_the_model_answers_all_the_same(run, reader):
+    def forbid(page):
+        page.add_init_script("delete window.Worker;")
+
+    with run("#run&norms=rrrrr", before=forbid) as page:
+        assert part(page, "loss").inner_text() == nats(switched(reader, "rrrrr"), START)
+
+
+def test_weights_that_are_missing_are_told(visit, built_book):
+    def refuse(page):
+        page.route("**/weights.js", lambda route: route.abort())
+
+    with visit(built_book.as_uri(), "run_a_transformer", before=refuse) as v:
+        until(v.page, "left-out", "The model cannot be read: the file ")

@@ -1,0 +1,136 @@
+"""The trained transformer on a text of one's own, beside the equations and the recorded ablations.
+
+The page's JavaScript is held to it in ``tests/book/test_transformer_page.py``.
+"""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from lnlib.experiments.transformer import Settings, ablation, weights
+from lnlib.experiments.transformer.reader import Reader
+from lnlib.experiments.transformer.run import Run
+from tests.cases.transformer import SMALL, words
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+TEXT = "cab b"
+
+
+@pytest.fixture(scope="module")
+def record():
+    """As a run leaves it, whose gains and biases are not what they start as."""
+    chosen = Settings(**SMALL | {"eps": 1e-4, "ablate": True})
+    run = Run(chosen, words(), seed=2)
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for p in run.model.parameters():
+            p += 0.3 * torch.randn(p.shape, generator=generator)
+    kept = weights.pack(run.model)
+    frozen = ablation.deviations(run.model, run.probes[:, :-1])
+    arrays = kept | {"norm_deviations": frozen, "characters": run.characters}
+    arrays = {name: np.asarray(values)[None] for name, values in arrays.items()}
+    return {"settings": dataclasses.asdict(chosen), "arrays": arrays}
+
+
+@pytest.fixture(scope="module")
+def reader(record):
+    return Reader.of(record)
+
+
+def by_hand(switch, x, gain, bias, constant, eps):
+    centered = x - x.mean(-1, keepdims=True)
+    if switch == "on":
+        return gain * centered / np.sqrt(x.var(-1, keepdims=True) + eps) + bias
+    if switch == "rms":
+        return gain * x / np.sqrt((x**2).mean(-1, keepdims=True) + eps) + bias
+    return gain * centered / constant + bias if switch == "frozen" else x
+
+
+@pytest.mark.parametrize("shift", range(4))
+def test_each_norm_does_what_its_own_switch_says(reader, shift):
+    kinds = itertools.islice(itertools.cycle(ablation.SWITCHES), shift, shift + 5)
+    switched = reader.switch(*kinds)
+    for (name, norm), switch, constant, (x, y) in zip(
+        ablation.norms(reader.model).items(),
+        switched.switches,
+        reader.deviations.tolist(),
+        switched.inside(TEXT),
+        strict=True,
+    ):
+        gain, bias = (p.detach().numpy() for p in (norm.weight, norm.bias))
+        expected = by_hand(switch, x.numpy(), gain, bias, constant, 1e-4)
+        np.testing.assert_allclose(y, expected, rtol=0, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("switches", "name"),
+    [
+        (["rms"] * 5, "rms"), (["frozen"] * 5, "frozen"), (["off"] * 5, "removed"),
+        (["off"] * 4 + ["on"], "but_last"), (["on"] * 4 + ["off"], "last"),
+        (["frozen"] * 4 + ["on"], "frozen_but_last"),
+    ],
+)  # fmt: skip
+@torch.no_grad()
+def test_a_setting_that_was_recorded_is_the_recorded_ablation(reader, switches, name):
+    model = ablation.ablated(reader.model, name, reader.deviations)
+    expected = model(reader.tokens(TEXT)[None])[0]
+    torch.testing.assert_close(reader.switch(*switches).logits(TEXT), expected, rtol=0, atol=1e-12)
+    assert not torch.allclose(expected, reader.logits(TEXT)), "the model itself is not touched"
+
+
+def test_loss_entropy_and_next_characters_are_those_of_the_probabilities(reader):
+    p = np.exp(reader.logits(TEXT).numpy())
+    p /= p.sum(1, keepdims=True)
+    at = [reader.characters.index(c) for c in TEXT]
+    cost = [-np.log(p[t, at[t + 1]]) for t in range(4)]
+    assert reader.nats(TEXT) == pytest.approx(np.mean(cost), abs=1e-12)
+    assert reader.unsure(TEXT) == pytest.approx(-(p * np.log(p)).sum(1).mean(), abs=1e-12)
+    best = np.argsort(-p[-1])[:3]
+    found = reader.following(TEXT, 3)
+    assert [*found] == [reader.characters[k] for k in best]
+    assert [*found.values()] == pytest.approx(p[-1, best].tolist(), abs=1e-12)
+
+
+def test_what_is_written_is_read_again_five_characters_at_a_time(reader):
+    said = TEXT
+    for c in reader.write(TEXT, 8):
+        assert c == next(iter(reader.following(said[-5:], 1)))
+        said += c
+
+
+def test_at_a_high_temperature_all_are_drawn_alike_and_a_seed_repeats_itself(reader):
+    drawn = reader.write(TEXT, 400, temperature=1e6, seed=7)
+    counts = [drawn.count(c) for c in reader.characters]
+    each = 400 / len(counts)
+    assert max(abs(n - each) for n in counts) < 4 * each**0.5  # four standard errors
+    assert reader.write(TEXT, 9, temperature=1, seed=7) == reader.write(
+        TEXT, 9, temperature=1, seed=7
+    )
+    assert drawn[:40] != reader.write(TEXT, 40, temperature=1e6, seed=8)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "text must have from 1 to 5 characters, got 0; give its last ones"),
+        ("abcabc", "text must have from 1 to 5 characters, got 6"),
+        ("a7b!", "made of the 8 characters that the model knows, got '!' '7'; leave them out"),
+    ],
+)
+def test_a_text_that_cannot_be_read_says_why(reader, text, said):
+    with pytest.raises(ValueError, match=said):
+        reader.logits(text)
+
+
+def test_one_character_has_no_loss(reader):
+    with pytest.raises(ValueError, match="nats: text must have two characters or more, got 'a'"):
+        reader.nats("a")
+
+
+@pytest.mark.parametrize("switches", [(), ("on",) * 4, ("on",) * 4 + ("of",)])
+def test_switches_that_are_none_are_refused(reader, switches):
+    with pytest.raises(ValueError, match="switches must be 5 of on, rms, frozen, off, one for"):
+        reader.switch(*switches)

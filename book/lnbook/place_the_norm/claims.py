@@ -58,37 +58,37 @@ def _longer(ratio: float) -> str:
     return HOLDS if ratio > OTHER else FAILS if ratio < SAME else OPEN
 
 
-#: Claim, measure, verdict on the measure; what the number is.
+#: Claim, measure, and the verdict on the measure.
 AT_START = {
-    "Post-norm: the last block's gradient is the same at every depth": (
-        flat, _same, "longest by shortest",
-    ),
-    "Pre-norm: it falls as 1/√depth": (root, _same, "times √depth, longest by shortest"),
-    "Post-norm's is the longer one": (longer, _longer, "post by pre, 12 blocks"),
+    "Post-norm: the last gradient is the same at every depth": (flat, _same),
+    "Pre-norm: it falls as 1/√depth": (root, _same),
+    "Post-norm's is the longer one": (longer, _longer),
     "Pre-norm: the stream's variance grows linearly": (
-        growth, lambda p: HOLDS if abs(p - 1) < LINEAR else FAILS, "power of the depth",
+        growth,
+        lambda p: HOLDS if abs(p - 1) < LINEAR else FAILS,
     ),
     "Post-norm: the gradient decays towards the input": (
-        lambda runs, name: 1 / slope(runs, name, "post"), _longer, "last block by first, of 12",
+        lambda runs, name: 1 / slope(runs, name, "post"),
+        _longer,
     ),
     "Pre-norm: it is the same in every block": (
-        lambda runs, name: slope(runs, name, "pre"), _same, "first block by last, of 12",
+        lambda runs, name: slope(runs, name, "pre"),
+        _same,
     ),
-}  # fmt: skip
+}
 
 
 def at_start(runs: Runs) -> Table:
     """Judge the claims on the first gradient, for each initialization."""
     rows = []
-    for claim, (measure, judge, what) in AT_START.items():
+    for claim, (measure, judge) in AT_START.items():
         values = [measure(runs, name) for name in INITIALIZATIONS.values()]
-        numbers = f"{', '.join(f'{v:.2f}' for v in values)} ({what})"
-        rows.append([claim, *map(judge, values), numbers])
+        rows.append([claim, *map(judge, values), " ".join(f"{v:.2f}" for v in values)])
     return Table(
-        ["Xiong et al. (2020), before training", *INITIALIZATIONS, "Measured, in this order"],
+        ["Xiong et al., before training", *INITIALIZATIONS, "Measured"],
         rows,
-        "Means of ten seeds, width 64, depths 2, 6, 12 and 24. Within a ratio of "
-        f"{SAME:g} lengths count as the same, beyond {OTHER:g} as different.",
+        f"Means of ten seeds. Lengths within a ratio of {SAME:g} count as the same, beyond "
+        f"{OTHER:g} as different.",
     )
 
 
@@ -145,7 +145,7 @@ def trained(runs: Runs) -> Table:
     rows = [[claim, *(judge(runs, key) for key in names.values())]
             for claim, judge in TRAINED.items()]  # fmt: skip
     return Table(
-        ["Xiong et al. (2020), trained", *names],
+        ["Xiong et al., trained", *names],
         rows,
         "12 blocks, 600 updates, three seeds: holds in all of them, in none, or undecided. "
         f"Losses within {LIKE:g} nats count as alike.",

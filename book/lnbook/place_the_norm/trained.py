@@ -23,6 +23,7 @@ from lnbook.show.picture import Picture
 from lnbook.show.plots import band, label_ends, spread
 
 MISSING = "not<br>recorded"
+REACH = 0.4  # nats from the line of pairs to the fullest color
 MAPPED = ("post", "pre", "sandwich", "none", "rms", "tanh", "qk", "no last")
 CURVES = ("post", "pre", "sandwich", "none")
 
@@ -93,11 +94,10 @@ def _map(runs: Runs, initialization: str, depth: int, warm_up: int) -> go.Figure
             ygap=3,
         )
     )
-    reach = UNIGRAM - BIGRAM
     figure.update_layout(
         title=f"Warm-up of {warm_up} updates" if warm_up else "No warm-up",
         height=110 + 46 * len(kinds),
-        coloraxis={"cmin": -reach, "cmax": reach, "cmid": 0, "showscale": False},
+        coloraxis={"cmin": -REACH, "cmax": REACH, "cmid": 0, "showscale": False},
         xaxis={"title": "learning rate", "type": "category", "showgrid": False, "zeroline": False},
         yaxis={"type": "category", "autorange": "reversed", "showgrid": False, "zeroline": False},
     )

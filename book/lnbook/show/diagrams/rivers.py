@@ -304,7 +304,7 @@ def body(
     )
     return (
         f'{chips}{drawings}<p class="lnd-said" role="status">{marked(state.said)}</p>'
-        f'<ul class="lnd-says">{rest}</ul><p class="lnd-hint">{marked(hint)}</p>'
+        f'<ul class="lnd-other">{rest}</ul><p class="lnd-hint">{marked(hint)}</p>'
         f'<script type="application/json" class="lnd-data">'
         f"{json.dumps(data, separators=(',', ':'))}</script>"
     )

@@ -66,11 +66,11 @@ def draw_ablation(runs: Runs, group: str) -> list[go.Figure]:
         )
     every = np.concatenate([cost(runs, n) for n in names])
     high = max(4, 1.3 * every.max())
-    ticks = [t for t in (2, 3, 5, 10, 20, 50, 100, 200, 500) if t < high]
+    ticks = [t for t in ((2, 5, 20, 100, 500) if high > 10 else (2, 3, 4)) if t < high]
     figure.update_layout(
         title="Loss of validation text, nats a character",
         height=100 + 44 * len(names),
-        xaxis={"type": "log", "range": [np.log10(1.55), np.log10(high)], "tickvals": ticks,
+        xaxis={"type": "log", "range": [np.log10(1.4), np.log10(high)], "tickvals": ticks,
                "ticktext": [f"{t:g}" for t in ticks]},
         yaxis={"type": "category", "autorange": "reversed", "showgrid": False},
         shapes=[

@@ -83,12 +83,13 @@ def at_start(runs: Runs) -> Table:
     rows = []
     for claim, (measure, judge) in AT_START.items():
         values = [measure(runs, name) for name in INITIALIZATIONS.values()]
-        rows.append([claim, *map(judge, values), " ".join(f"{v:.2f}" for v in values)])
+        numbers = ", ".join(f"{v:.2f}" for v in values)
+        rows.append([f"{claim} ({numbers})", *map(judge, values)])
     return Table(
-        ["Xiong et al., before training", *INITIALIZATIONS, "Measured"],
+        ["Xiong et al., before training", *INITIALIZATIONS],
         rows,
-        f"Means of ten seeds. Lengths within a ratio of {SAME:g} count as the same, beyond "
-        f"{OTHER:g} as different.",
+        f"Means of ten seeds; in brackets what was measured, in the order of the columns. Lengths "
+        f"within a ratio of {SAME:g} count as the same, beyond {OTHER:g} as different.",
     )
 
 

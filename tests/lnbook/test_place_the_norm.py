@@ -112,7 +112,7 @@ def test_the_map_has_the_means_of_the_files(book):
     for warm_up, figure in zip(runs.WARM_UPS, trained.draw_losses(known, ("xavier", 12)),
                                strict=True):  # fmt: skip
         heat = figure.data[0]
-        names = {runs.KINDS[k][0].replace("pre, ", ""): k for k in runs.KINDS}
+        names = {trained.short(k): k for k in runs.KINDS}
         for name, row in zip(heat.y, heat.z, strict=True):
             for rate, z in zip(heat.x, row, strict=True):
                 if np.isfinite(z):
@@ -122,11 +122,22 @@ def test_the_map_has_the_means_of_the_files(book):
         assert drawn[key] == pytest.approx(np.mean(values), abs=1e-9)
 
 
-def test_the_sentence_names_the_stuck_cells_and_the_best(book):
-    said = trained.describe_losses(book[1], ("xavier", 12))
-    assert "post-norm at 0.001 without warm-up" in said
-    assert "post-norm at 0.001 with warm-up" not in said
-    assert "2.25 nats, pre-norm at rate 0.003 with 60 updates of warm-up" in said
+def test_the_sentence_names_the_stuck_cells_the_best_and_what_is_missing():
+    few = runs.Runs(
+        [
+            begun(depth=12),
+            made(depth=12, loss=2.4, warm_up=60),
+            made(depth=12, loss=2.3, norm="rms", learning_rate=3e-3),
+            made(depth=12, loss=3.34, place="post"),
+            made(depth=12, loss=3.35, place="post", warm_up=60),
+            made(seed=1, depth=12, loss=2.5, place="post", warm_up=60),
+        ]
+    )
+    said = trained.describe_losses(few, ("xavier", 12))
+    assert "2.30 nats, RMSNorm at rate 0.003 with no warm-up" in said
+    assert "characters: post-norm at 0.001 without warm-up." in said
+    assert "dynamic tanh, QK norm, no last norm, 6 blocks" in said.partition("Not recorded")[2]
+    assert "RMSNorm" not in said.partition("Not recorded")[2]
 
 
 def test_both_panels_of_the_start_are_of_the_same_records(book):

@@ -84,7 +84,7 @@ def _map(runs: Runs, initialization: str, depth: int, warm_up: int) -> go.Figure
         go.Heatmap(
             z=z,
             x=[f"{rate:g}" for rate in RATES],
-            y=[KINDS[k][0].replace("pre, ", "") for k in kinds],
+            y=[short(k) for k in kinds],
             text=text,
             customdata=hover,
             texttemplate="%{text}",
@@ -111,6 +111,11 @@ def _map(runs: Runs, initialization: str, depth: int, warm_up: int) -> go.Figure
     return figure
 
 
+def short(kind: str) -> str:
+    """Name a kind where all but post-norm and the sandwich are pre-norm's variants."""
+    return KINDS[kind][0].removeprefix("pre, ")
+
+
 def stuck(losses: np.ndarray) -> np.ndarray:
     """Tell of each loss whether it is no better than the unigram line."""
     return losses > UNIGRAM - STUCK
@@ -128,11 +133,11 @@ def describe_losses(runs: Runs, where: tuple[str, int]) -> str:
     bad = [c for c in cells if stuck(cells[c]).all()]
     said = (
         f"{INITIALIZATION_NAMES[initialization]}, {depth} blocks: the lowest loss is "
-        f"{cells[best].mean():.2f} nats, {KINDS[best.kind][0]} at rate {best.rate:g} with "
+        f"{cells[best].mean():.2f} nats, {short(best.kind)} at rate {best.rate:g} with "
         f"{f'{best.warm_up} updates of' if best.warm_up else 'no'} warm-up. "
     )
     listed = ", ".join(
-        f"{KINDS[c.kind][0]} at {c.rate:g} {'with' if c.warm_up else 'without'} warm-up"
+        f"{short(c.kind)} at {c.rate:g} {'with' if c.warm_up else 'without'} warm-up"
         for c in sorted(bad)
     )
     said += f"Stuck at the line of single characters: {listed or 'none'}."

@@ -91,7 +91,7 @@ def test_what_is_not_recorded_is_none_and_is_said():
     assert "after training not recorded" in stream.describe_stream(few, "pre", "xavier")
     assert "sandwich" in trained.missing(few)
     heat = trained.draw_losses(few, ("xavier", 12))[0]
-    assert [a.text for a in heat.layout.annotations] == [trained.MISSING] * 2
+    assert [list(row) for row in heat.data[0].text] == [[trained.MISSING, "2.00", trained.MISSING]]
     assert claims.needs_warm_up(few, "xavier") == claims.NOT
 
 
@@ -134,7 +134,7 @@ def test_the_sentence_names_the_stuck_cells_the_best_and_what_is_missing():
         ]
     )
     said = trained.describe_losses(few, ("xavier", 12))
-    assert "2.30 nats, RMSNorm at rate 0.003 with no warm-up" in said
+    assert "2.30 nats, reached within 0.02 by RMSNorm at 0.003 without warm-up." in said
     assert "characters: post-norm at 0.001 without warm-up." in said
     assert "dynamic tanh, QK norm, no last norm, 6 blocks" in said.partition("Not recorded")[2]
     assert "RMSNorm" not in said.partition("Not recorded")[2]

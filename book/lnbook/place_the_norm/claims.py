@@ -61,7 +61,7 @@ def _longer(ratio: float) -> str:
 #: Claim, measure, and the verdict on the measure.
 AT_START = {
     "Post-norm: the last gradient is the same at every depth": (flat, _same),
-    "Pre-norm: it falls as 1/√depth": (root, _same),
+    "Pre-norm: it falls as the inverse root of the depth": (root, _same),
     "Post-norm's is the longer one": (longer, _longer),
     "Pre-norm: the stream's variance grows linearly": (
         growth,
@@ -83,10 +83,10 @@ def at_start(runs: Runs) -> Table:
     rows = []
     for claim, (measure, judge) in AT_START.items():
         values = [measure(runs, name) for name in INITIALIZATIONS.values()]
-        numbers = ", ".join(f"{v:.2f}" for v in values)
+        numbers = ",\N{NO-BREAK SPACE}".join(f"{v:.2f}" for v in values)
         rows.append([f"{claim} ({numbers})", *map(judge, values)])
     return Table(
-        ["Xiong et al., before training", *INITIALIZATIONS],
+        ["Before training", *INITIALIZATIONS],
         rows,
         f"Means of ten seeds; in brackets what was measured, in the order of the columns. Lengths "
         f"within a ratio of {SAME:g} count as the same, beyond {OTHER:g} as different.",
@@ -146,7 +146,7 @@ def trained(runs: Runs) -> Table:
     rows = [[claim, *(judge(runs, key) for key in names.values())]
             for claim, judge in TRAINED.items()]  # fmt: skip
     return Table(
-        ["Xiong et al., trained", *names],
+        ["Trained", *names],
         rows,
         "12 blocks, 600 updates, three seeds: holds in all of them, in none, or undecided. "
         f"Losses within {LIKE:g} nats count as alike.",

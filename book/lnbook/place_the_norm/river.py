@@ -13,7 +13,7 @@ from lnbook.place_the_norm.runs import (
     Runs,
 )
 from lnbook.show import diagrams
-from lnbook.show.diagrams.rivers import PLACES, Gauge, State
+from lnbook.show.diagrams.rivers import PLACES, Gauge, State, number
 
 DEPTH, RATE = 12, 1e-3
 MARKS = {0: "no warm-up", 60: "warm-up"}
@@ -54,8 +54,8 @@ def state(runs: Runs, place: str, initialization: str) -> State:
     if widths is None:
         return State(f"{said}this start is not recorded.", widths, bars, marks)
     said += (
-        f"behind the last block the stream's deviation is {widths[-1]:.2f}; the gradient's length "
-        f"is {bars[0]:.2f} in the first block, {bars[-1]:.2f} in the last. "
+        f"behind the last block the stream's deviation is {number(widths[-1])}; the gradient's length "
+        f"is {number(bars[0])} in the first block, {number(bars[-1])} in the last. "
     )
     if marks is None:
         return State(f"{said}It has not been trained here.", widths, bars, marks)

@@ -23,6 +23,7 @@ from lnbook.show.picture import Picture
 from lnbook.show.plots import band, label_ends, spread
 
 MISSING = "not<br>recorded"
+NEAR = 0.02  # nats: losses that are told apart no further
 REACH = 0.4  # nats from the line of pairs to the fullest color
 MAPPED = ("post", "pre", "sandwich", "none", "rms", "tanh", "qk", "no last")
 CURVES = ("post", "pre", "sandwich", "none")
@@ -101,13 +102,6 @@ def _map(runs: Runs, initialization: str, depth: int, warm_up: int) -> go.Figure
         xaxis={"title": "learning rate", "type": "category", "showgrid": False, "zeroline": False},
         yaxis={"type": "category", "autorange": "reversed", "showgrid": False, "zeroline": False},
     )
-    for i, row in enumerate(losses):  # a cell without a color has no text of its own
-        for j, v in enumerate(row):
-            if v is None:
-                figure.add_annotation(
-                    x=j, y=i, text=MISSING, showarrow=False,
-                    font={"color": COLORS["gray"], "size": 11},
-                )  # fmt: skip
     return figure
 
 
@@ -129,20 +123,23 @@ def describe_losses(runs: Runs, where: tuple[str, int]) -> str:
         for c in runs.trained.groups
         if (c.initialization, c.depth) == where
     }  # fmt: skip
-    best = min(cells, key=lambda c: cells[c].mean())
-    bad = [c for c in cells if stuck(cells[c]).all()]
+    lowest = min(losses.mean() for losses in cells.values())
+    best = sorted(c for c in cells if cells[c].mean() < lowest + NEAR)
+    bad = sorted(c for c in cells if stuck(cells[c]).all())
     said = (
-        f"{INITIALIZATION_NAMES[initialization]}, {depth} blocks: the lowest loss is "
-        f"{cells[best].mean():.2f} nats, {short(best.kind)} at rate {best.rate:g} with "
-        f"{f'{best.warm_up} updates of' if best.warm_up else 'no'} warm-up. "
+        f"{INITIALIZATION_NAMES[initialization]}, {depth} blocks: the lowest loss is {lowest:.2f} "
+        f"nats, reached within {NEAR:g} by {_listed(best)}. "
     )
-    listed = ", ".join(
-        f"{short(c.kind)} at {c.rate:g} {'with' if c.warm_up else 'without'} warm-up"
-        for c in sorted(bad)
-    )
-    said += f"Stuck at the line of single characters: {listed or 'none'}."
+    said += f"Stuck at the line of single characters: {_listed(bad) or 'none'}."
     lacks = missing(runs)
     return f"{said} Not recorded yet: {', '.join(lacks)}." if lacks else said
+
+
+def _listed(cells: list[Cell]) -> str:
+    names = (
+        f"{short(c.kind)} at {c.rate:g} {'with' if c.warm_up else 'without'} warm-up" for c in cells
+    )
+    return ", ".join(names)
 
 
 LOSSES = Picture(

@@ -92,6 +92,16 @@ FORK, JOIN, BEHIND = 0.14, 0.78, 0.94  # of a step
 LEAST = 1.6  # pixels: how wide the narrowest creek is drawn
 
 
+def number(value: float) -> str:
+    """Write a length: two decimals, or more where these would be 0.
+
+    Example:
+        >>> [number(v) for v in (1.0, 0.014, 0.00123)]
+        ['1.00', '0.01', '0.001']
+    """
+    return f"{value:.2f}" if value >= 0.005 else f"{value:.1g}"
+
+
 def _shape(layout: Layout, place: str, state: State, blocks: int, gauge: Gauge) -> dict[str, Any]:
     """Return everything that moves: the river, rectangles, circles, texts; in their order."""
     widths = state.widths if state.widths is not None else [0] * (blocks + 1)
@@ -156,7 +166,7 @@ def _ends(layout: Layout, state: State, half: Sequence[float]) -> list[list]:
     ends = (layout.start - 24, layout.start + blocks * layout.step + 30)
     known = state.widths is not None
     for k, along in zip((0, -1), ends, strict=True):
-        value = f"{state.widths[k]:.2f}" if known else ""
+        value = number(state.widths[k]) if known else ""
         if layout.portrait:
             x, y = layout.river + half[k] + 22, along + 4
         else:
@@ -165,7 +175,7 @@ def _ends(layout: Layout, state: State, half: Sequence[float]) -> list[list]:
     for k in (0, blocks - 1):
         along = layout.start + (k + 0.46) * layout.step
         tall = max(1, layout.high * state.bars[k]) if state.bars is not None else 0
-        value = f"{state.bars[k]:.2f}" if state.bars is not None else ""
+        value = number(state.bars[k]) if state.bars is not None else ""
         across = layout.foot + (tall + 20 if layout.portrait else -tall - 9)
         x, y = layout.place(along, across)
         texts.append([round(x, 1), round(y, 1), value])

@@ -54,8 +54,8 @@ def state(runs: Runs, place: str, initialization: str) -> State:
     if widths is None:
         return State(f"{said}this start is not recorded.", widths, bars, marks)
     said += (
-        f"behind the last block the stream's deviation is {number(widths[-1])}; the gradient's length "
-        f"is {number(bars[0])} in the first block, {number(bars[-1])} in the last. "
+        f"behind the last block the stream's deviation is {number(widths[-1])}; the gradient's "
+        f"length is {number(bars[0])} in the first block, {number(bars[-1])} in the last. "
     )
     if marks is None:
         return State(f"{said}It has not been trained here.", widths, bars, marks)

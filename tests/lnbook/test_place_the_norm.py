@@ -86,7 +86,9 @@ def test_what_is_not_recorded_is_none_and_is_said():
     assert few.loss(runs.Cell("normal", "pre", 12)) is None
     assert few.end(runs.Cell("xavier", "post", 12), "deviation") is None
     assert river.state(few, "pre", "normal").said.endswith("not recorded.")
-    assert river.state(few, "pre", "xavier").marks is None  # one warm-up of two
+    half = river.state(few, "pre", "xavier")  # one warm-up of two
+    assert half.marks == {"no warm-up": 2.0, "warm-up": None}
+    assert half.said.endswith("its loss in nats is 2.00 without warm-up.")
     assert "not recorded" in trained.describe_curves(few, 1e-3, 60, "xavier")
     assert "after training not recorded" in stream.describe_stream(few, "pre", "xavier")
     assert "sandwich" in trained.missing(few)
@@ -277,12 +279,12 @@ def test_every_state_has_the_same_shapes_and_the_marks_are_on_the_gauge(book):
         for state in states.values() for shape in state["shapes"]
     }  # fmt: skip
     assert len(sizes) == 1
-    assert {name.split("|")[0] for name in states} >= {"pre", "post"}
+    assert {name.split("|")[0] for name in states} == set(rivers.PLACES)
     left, right, _ = rivers.WIDE.gauge
     alone, warm = states["post|Xavier"]["shapes"][0]["circles"]
     assert left < warm[0] < alone[0] < right
     loss = book[1].loss(runs.Cell("xavier", "post", 12, 1e-3, 0)).mean()
-    assert f"{loss:.2f} nats without warm-up (stuck" in states["post|Xavier"]["said"]
+    assert f"{loss:.2f} without warm-up (stuck" in states["post|Xavier"]["said"]
 
 
 # A short run.

@@ -24,9 +24,7 @@ def river(runs: Runs) -> diagrams.Diagram:
     states = {
         place: {name: state(runs, place, key) for name, key in INITIALIZATIONS.items()}
         for place in ("post", "pre", "sandwich", "none")
-        if any(runs.start(key, place, DEPTH, "gradient") is not None
-               for key in INITIALIZATIONS.values())
-    }  # fmt: skip
+    }
     return diagrams.river(
         states,
         Gauge("loss, nats", 2.15, 3.45, {PAIRS: BIGRAM, SINGLE: UNIGRAM}),
@@ -48,8 +46,9 @@ def state(runs: Runs, place: str, initialization: str) -> State:
         for warm_up, label in MARKS.items()
     }
     widths, bars = (None if f is None else f.mean(0).tolist() for f in found)
-    known = all(v is not None for v in losses.values())
-    marks = {label: float(v.mean()) for label, v in losses.items()} if known else None
+    marks = {label: None if v is None else float(v.mean()) for label, v in losses.items()}
+    if all(v is None for v in losses.values()):
+        marks = None
     said = f"{PLACES[place]}: "
     if widths is None:
         return State(f"{said}this start is not recorded.", widths, bars, marks)
@@ -59,7 +58,11 @@ def state(runs: Runs, place: str, initialization: str) -> State:
     )
     if marks is None:
         return State(f"{said}It has not been trained here.", widths, bars, marks)
-    alone, warmed = marks.values()
-    stuck = " (stuck: no better than counting single characters)" * (alone > UNIGRAM - STUCK)
-    said += f"Trained, its loss is {alone:.2f} nats without warm-up{stuck}, {warmed:.2f} with it."
+    ends = [
+        f"{value:.2f} {'with' if label == 'warm-up' else 'without'} warm-up"
+        + " (stuck: no better than counting single characters)" * (value > UNIGRAM - STUCK)
+        for label, value in marks.items()
+        if value is not None
+    ]
+    said += f"Trained, its loss in nats is {', '.join(ends)}."
     return State(said, widths, bars, marks)

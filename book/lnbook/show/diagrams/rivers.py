@@ -31,13 +31,13 @@ class State:
         said: The sentence.
         widths: Of the stream, before the first block and behind each. ``None``: not known.
         bars: One for each block.
-        marks: From label to a number on the gauge.
+        marks: From label to a number on the gauge, two of them; ``None`` where it is not known.
     """
 
     said: str
     widths: Sequence[float] | None = None
     bars: Sequence[float] | None = None
-    marks: Mapping[str, float] | None = None
+    marks: Mapping[str, float | None] | None = None
 
 
 @dataclass(frozen=True)
@@ -185,13 +185,12 @@ def _ends(layout: Layout, state: State, half: Sequence[float]) -> list[list]:
 def _marks(layout: Layout, gauge: Gauge, state: State) -> tuple[list[list], list[list]]:
     left, right, y = layout.gauge
     circles, texts = [], []
-    for k in range(2):
-        label, value = list((state.marks or {}).items())[k] if state.marks else ("", gauge.low)
-        share = (value - gauge.low) / (gauge.high - gauge.low)
+    for k, (label, value) in enumerate((state.marks or {"": None, " ": None}).items()):
+        share = 0 if value is None else (value - gauge.low) / (gauge.high - gauge.low)
         x = left + share * (right - left)
-        circles.append([round(x, 1), y, int(bool(label))])
+        circles.append([round(x, 1), y, int(value is not None)])
         inside = min(max(x, left + 34), right - 34)
-        text = f"{label} {value:.2f}" if label else ""
+        text = "" if value is None else f"{label} {value:.2f}"
         texts.append([round(inside, 1), y + (-16 if k == 0 else 20), text])
     if not state.marks:
         texts[0] = [(left + right) / 2, y - 16, "not recorded"]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from lnbook.show import colors, diagrams
-from lnbook.show.diagrams import cells, cubes
+from lnbook.show.diagrams import cells, cubes, rivers
 from lnbook.show.diagrams.svg import spoken
 
 STATIC = Path(__file__).parents[2] / "book" / "_static"
@@ -34,11 +34,32 @@ LOOK = [
 ]
 
 
+RIVER = {
+    place: {
+        "one": rivers.State(f"{place} one", (0.2, 1, size), (1.5, 0.5), {"a": 2.5, "b": 3}),
+        "two": rivers.State(f"{place} two"),
+    }
+    for place, size in (("post", 1), ("pre", 2.5), ("sandwich", 2), ("none", 3))
+}
+GAUGE = rivers.Gauge("loss", 2, 3.5, {"pairs": 2.5, "single characters": 3.3})
+
+
+def river():
+    words = {"title": "A river", "starts": "Start", "bars": "gradient", "hint": "What it means."}
+    return diagrams.river(RIVER, GAUGE, **words)
+
+
 def page_of_all():
     """Every diagram, as the book has it around an output, 780 pixels on a desk."""
     look = re.sub(r"@import [^;]*;", "", "".join(path.read_text("utf-8") for path in LOOK))
     look += colors.css()
-    shown = [diagrams.cube(), diagrams.lstm(), diagrams.gru(), diagrams.residual(("attention",))]
+    shown = [
+        diagrams.cube(),
+        diagrams.lstm(),
+        diagrams.gru(),
+        diagrams.residual(("attention",)),
+        river(),
+    ]
     outputs = "".join(
         '<div class="cell_output" style="padding: 0"><div class="output text_html">'
         f"{d.to_html()}</div></div>"
@@ -207,12 +228,44 @@ def test_every_box_under_the_pointer_is_said_and_lit_with_the_wires_into_it(brow
     assert page.complaints == []
 
 
+SHAPES = """svg => { const all = (selector, ...names) => [...svg.querySelectorAll(selector)].map(
+  e => names.map(name => parseFloat(e.getAttribute(name))));
+  return { river: svg.querySelector('.river').getAttribute('d').match(/-?[\\d.]+/g).map(Number),
+    rects: all(':is(.lock, .bar)', 'x', 'y', 'width', 'height', 'opacity'),
+    circles: all('circle', 'cx', 'cy', 'opacity'),
+    texts: [...svg.querySelectorAll('.value')].map(e => e.textContent) } }"""
+
+
+@pytest.mark.parametrize("motion", ["reduce", "no-preference"])
+def test_a_choice_moves_locks_river_bars_and_marks_to_where_python_has_them(browse, motion):
+    page = browse(reduced_motion=motion)
+    root = page.locator(".lnd-river")
+    for place, start in (("pre", "one"), ("pre", "two"), ("sandwich", "one"), ("none", "one")):
+        for value in (place, start):
+            root.locator(f"label:has([value='{value}'])").click()
+        page.wait_for_timeout(50 if motion == "reduce" else 700)
+        assert root.locator(".lnd-said").inner_text() == f"{place} {start}"
+        for name, layout in (("wide", rivers.WIDE), ("tall", rivers.TALL)):
+            want = rivers._shape(layout, place, RIVER[place][start], 2, GAUGE)
+            seen = root.locator(f".lnd-{name} svg").evaluate(SHAPES)
+            river_path = [float(n) for n in re.findall(r"-?[\d.]+", want["river"])]
+            assert seen["river"] == pytest.approx(river_path, abs=0.06)
+            for kind in ("rects", "circles"):
+                assert np.allclose(seen[kind], want[kind])
+            assert seen["texts"] == [text for _, _, text in want["texts"]]
+    root.locator("input[value='post']").focus()
+    page.keyboard.press("ArrowRight")
+    assert root.locator("input[value='pre']").is_checked()
+    assert page.complaints == []
+
+
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
 def test_nothing_is_cut_or_too_small_and_no_card_moves_when_the_sentence_changes(browse, size):
     page = browse(viewport=size)
     assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
     small = page.evaluate(
         "() => [...document.querySelectorAll('.lnd-flow svg text, .lnd-residual svg text,"
+        " .lnd-river svg text,"
         " .lnd-large text')].filter(e => e.checkVisibility()).map(e => [e.textContent,"
         "parseFloat(getComputedStyle(e).fontSize) * Math.sqrt("
         "e.getScreenCTM().a ** 2 + e.getScreenCTM().b ** 2)]).filter(p => p[1] < 10)"
@@ -247,6 +300,7 @@ def test_without_javascript_and_in_print_every_norm_and_every_line_is_there(brow
         assert page.locator(".lnd-says:visible").count() == len(cubes.NORMS)
         lines = [b for flow in (cells.LSTM, cells.GRU) for b in flow.boxes.values() if b.says]
         assert page.locator(".lnd-parts li:visible").count() == len(lines)
+        assert page.locator(".lnd-other li:visible").count() == len(RIVER) - 1
     assert bare.locator(".lnd-large").is_hidden()
 
 

@@ -171,14 +171,14 @@ PLANNED = (
         {**_WHERE, "depth": (12,), "learning_rate": RATES, "initialization": ("normal",)},
     ),
     Grid(SEEDS, {**_KINDS, "place": ("pre",), "norm": ("rms", "tanh")}),
-    Grid(SEEDS, {**_KINDS, "place": ("sandwich",)}),
     Grid(SEEDS, {**_KINDS, "place": ("pre",), "last_norm": False}),
     Grid(SEEDS, {**_KINDS, "place": ("pre",), "qk_norm": "layer"}),
+    Grid(SEEDS, {**_KINDS, "place": ("sandwich",)}),
     Grid(SEEDS, {**_WHERE, "depth": (6,), "learning_rate": RATES}),
     Grid(SEEDS, {**_WHERE, "depth": (24,), "learning_rate": (3e-4, 1e-3)}),
     Grid(SEEDS, {**_WHERE, "depth": (24,), "learning_rate": (3e-3,)}),
 )
-RECORDED = 3  # of the grids; the book has these
+RECORDED = 7  # of the grids; the book has these
 
 EXPERIMENT = Experiment(
     name="transformer",

@@ -4,6 +4,7 @@
 ``cube()``         who shares a mean in a tensor (batch, channel, position), norm by norm
 ``lstm() gru()``   one step of a layer-normalized cell, each norm where it sits
 ``residual()``     a residual block, with the norm before, behind, or both
+``river()``        the residual stream through all blocks, as wide as it was measured
 =================  ===========================================================================
 
 ``svg.py`` has what they are drawn with, ``flow.py`` boxes and wires; ``diagrams.css`` the look, in
@@ -20,12 +21,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lnbook.show import colors
-from lnbook.show.diagrams import cells, cubes, residuals
+from lnbook.show.diagrams import cells, cubes, residuals, rivers
 from lnbook.show.diagrams.svg import spoken
 from lnbook.show.display import bundle
 from lnbook.show.web import Web
 
-__all__ = ["WEB", "Diagram", "cube", "gru", "lstm", "residual"]
+__all__ = ["WEB", "Diagram", "cube", "gru", "lstm", "residual", "river"]
 
 WEB = Web("diagrams", ("diagrams.js",), element="ln-diagram")
 _ids = itertools.count(1)
@@ -152,3 +153,28 @@ def residual(
     titles = forms if isinstance(forms, Mapping) else dict.fromkeys(forms)
     panels = residuals.panels(block, norm, titles)
     return Diagram("lnd-residual", title, residuals.body(panels), residuals.describe(panels))
+
+
+def river(
+    states: Mapping[str, Mapping[str, rivers.State]],
+    gauge: rivers.Gauge,
+    *,
+    title: str,
+    starts: str,
+    bars: str,
+    hint: str,
+) -> Diagram:
+    """Draw the residual stream as a river and the norms as locks; a choice moves them.
+
+    Args:
+        states: From a place, ``pre``, ``post``, ``sandwich`` or ``none``, to what is known of it
+            for each option of the second choice; the first of both is shown first.
+        gauge: The scale at the foot.
+        title: Heads the card.
+        starts: What the second choice is called.
+        bars: What the bars are.
+        hint: What the drawing means.
+    """
+    body = rivers.body(states, gauge, starts=starts, bars=bars, hint=hint)
+    said = next(iter(next(iter(states.values())).values())).said
+    return Diagram("lnd-river", title, body, said)

@@ -106,7 +106,62 @@ function lnDiagram(root) {
     }
   }
 
+  function river() {
+    const data = JSON.parse(root.querySelector(".lnd-data").textContent);
+    const [places, starts] = [...root.querySelectorAll(".lnd-chips")]
+      .map((set) => [...set.querySelectorAll("input")]);
+    const svgs = [...root.querySelectorAll("svg")];
+    const still = matchMedia("(prefers-reduced-motion: reduce)");
+    const value = (inputs) => inputs.find((input) => input.checked).value;
+    const numbers = (path) => path.match(/-?[\d.]+/g).map(Number);
+    let shown = null, going = 0;
+
+    // Every state has the same shapes: what lies between two of them is a mean of their numbers.
+    function between(from, to, share) {
+      const mean = (a, b) => (typeof b === "number" ? a + share * (b - a) : b);
+      const lists = (key) => to[key].map((list, k) => list.map((b, i) => mean(from[key][k][i], b)));
+      const [a, b] = [numbers(from.river), numbers(to.river)];
+      let k = 0;
+      return {
+        river: to.river.replace(/-?[\d.]+/g, () => mean(a[k], b[k++]).toFixed(1)),
+        rects: lists("rects"), circles: lists("circles"), texts: lists("texts"),
+      };
+    }
+    function draw(shapes) {
+      svgs.forEach((svg, k) => {
+        svg.querySelector(".river").setAttribute("d", shapes[k].river);
+        const set = (selector, lists, names) => svg.querySelectorAll(selector).forEach((el, i) => {
+          names.forEach((name, n) => el.setAttribute(name, lists[i][n]));
+        });
+        set(":is(.lock, .bar)", shapes[k].rects, ["x", "y", "width", "height", "opacity"]);
+        set("circle", shapes[k].circles, ["cx", "cy", "opacity"]);
+        set(".value", shapes[k].texts, ["x", "y"]);
+        svg.querySelectorAll(".value").forEach((el, i) => {
+          el.textContent = shapes[k].texts[i][2];
+        });
+      });
+      shown = shapes;
+    }
+    function change() {
+      const state = data[`${value(places)}|${value(starts)}`];
+      said.innerHTML = state.said;
+      cancelAnimationFrame(going);
+      const [from, begin, last] = [shown, performance.now(), still.matches ? 0 : 500];
+      if (!from || !last) return draw(state.shapes);
+      function step(now) {
+        const share = Math.min(1, Math.max(0, (now - begin) / last));
+        const eased = share * share * (3 - 2 * share);
+        draw(state.shapes.map((to, k) => between(from[k], to, eased)));
+        if (share < 1) going = requestAnimationFrame(step);
+      }
+      going = requestAnimationFrame(step);
+    }
+    for (const input of [...places, ...starts]) input.addEventListener("change", change);
+    change();
+  }
+
   if (root.classList.contains("lnd-cube")) cube();
+  if (root.classList.contains("lnd-river")) river();
   if (root.classList.contains("lnd-flow")) flow();
   root.dataset.ready = "yes";
 }

@@ -1,0 +1,201 @@
+"""Put the norm in a transformer: what the short runs end with, as a map and as curves."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+
+from lnbook.place_the_norm.runs import (
+    BIGRAM,
+    INITIALIZATION_NAMES,
+    KINDS,
+    PAIRS,
+    RATES,
+    SINGLE,
+    STUCK,
+    UNIGRAM,
+    WARM_UPS,
+    Cell,
+    Runs,
+)
+from lnbook.show.colors import COLORS
+from lnbook.show.picture import Picture
+from lnbook.show.plots import band, label_ends, spread
+
+MISSING = "not<br>recorded"
+NEAR = 0.02  # nats: losses that are told apart no further
+REACH = 0.4  # nats from the line of pairs to the fullest color
+MAPPED = ("post", "pre", "sandwich", "none", "rms", "tanh", "qk", "no last")
+CURVES = ("post", "pre", "sandwich", "none")
+
+
+def trained_at(runs: Runs) -> dict[str, tuple[str, int]]:
+    """Return initialization and depth of what has been trained, by what a reader sees."""
+    known = {(c.initialization, c.depth) for c in runs.trained.groups}
+    ordered = sorted(known, key=lambda k: ([*INITIALIZATION_NAMES].index(k[0]), k[1] != 12, k[1]))
+    return {f"{INITIALIZATION_NAMES[name]}, {depth} blocks": (name, depth)
+            for name, depth in ordered}  # fmt: skip
+
+
+def trained_starts(runs: Runs, depth: int = 12) -> dict[str, str]:
+    """Return the initializations of which a network of this depth has been trained."""
+    return {name: key for key, name in INITIALIZATION_NAMES.items() if runs.kinds(key, depth)}
+
+
+#: What the experiment plans; from its name to whether a cell is of it.
+PLANNED = {
+    "N(0, 0.02)": lambda c: c.initialization == "normal",
+    "sandwich": lambda c: c.kind == "sandwich",
+    "RMSNorm": lambda c: c.kind == "rms",
+    "dynamic tanh": lambda c: c.kind == "tanh",
+    "QK norm": lambda c: c.kind == "qk",
+    "no last norm": lambda c: c.kind == "no last",
+    "6 blocks": lambda c: c.depth == 6,
+    "24 blocks": lambda c: c.depth == 24,
+}
+
+
+def missing(runs: Runs) -> list[str]:
+    """Return what of :data:`PLANNED` has no trained run among the records."""
+    return [name for name, of in PLANNED.items() if not any(map(of, runs.trained.groups))]
+
+
+def draw_losses(runs: Runs, where: tuple[str, int]) -> list[go.Figure]:
+    """Draw the loss over kind and learning rate, without warm-up and with it."""
+    return [_map(runs, *where, warm_up) for warm_up in WARM_UPS]
+
+
+def _map(runs: Runs, initialization: str, depth: int, warm_up: int) -> go.Figure:
+    kinds = [k for k in MAPPED if k in runs.kinds(initialization, depth)]
+    losses = [
+        [runs.loss(Cell(initialization, k, depth, rate, warm_up)) for rate in RATES] for k in kinds
+    ]
+    z = [[np.nan if v is None else float(v.mean()) - BIGRAM for v in row] for row in losses]
+    text = [[MISSING if v is None else f"{v.mean():.2f}" for v in row] for row in losses]
+    hover = [
+        [
+            "not recorded"
+            if v is None
+            else f"{v.mean():.3f} nats, {len(v)} seeds from {v.min():.3f} to {v.max():.3f}"
+            for v in row
+        ]
+        for row in losses
+    ]
+    figure = go.Figure(
+        go.Heatmap(
+            z=z,
+            x=[f"{rate:g}" for rate in RATES],
+            y=[short(k) for k in kinds],
+            text=text,
+            customdata=hover,
+            texttemplate="%{text}",
+            hovertemplate="%{y}, rate %{x}: %{customdata}<extra></extra>",
+            coloraxis="coloraxis",
+            xgap=3,
+            ygap=3,
+        )
+    )
+    figure.update_layout(
+        title=f"Warm-up of {warm_up} updates" if warm_up else "No warm-up",
+        height=110 + 46 * len(kinds),
+        coloraxis={"cmin": -REACH, "cmax": REACH, "cmid": 0, "showscale": False},
+        xaxis={"title": "learning rate", "type": "category", "showgrid": False, "zeroline": False},
+        yaxis={"type": "category", "autorange": "reversed", "showgrid": False, "zeroline": False},
+    )
+    return figure
+
+
+def short(kind: str) -> str:
+    """Name a kind where all but post-norm and the sandwich are pre-norm's variants."""
+    return KINDS[kind][0].removeprefix("pre, ")
+
+
+def stuck(losses: np.ndarray) -> np.ndarray:
+    """Tell of each loss whether it is no better than the unigram line."""
+    return losses > UNIGRAM - STUCK
+
+
+def describe_losses(runs: Runs, where: tuple[str, int]) -> str:
+    """Say which cells are stuck, and where the lowest loss is."""
+    initialization, depth = where
+    cells = {
+        c: runs.loss(c)
+        for c in runs.trained.groups
+        if (c.initialization, c.depth) == where
+    }  # fmt: skip
+    lowest = min(losses.mean() for losses in cells.values())
+    best = sorted(c for c in cells if cells[c].mean() < lowest + NEAR)
+    bad = sorted(c for c in cells if stuck(cells[c]).all())
+    said = (
+        f"{INITIALIZATION_NAMES[initialization]}, {depth} blocks: the lowest loss is {lowest:.2f} "
+        f"nats, reached within {NEAR:g} by {_listed(best)}. "
+    )
+    said += f"Stuck at the line of single characters: {_listed(bad) or 'none'}."
+    lacks = missing(runs)
+    return f"{said} Not recorded yet: {', '.join(lacks)}." if lacks else said
+
+
+def _listed(cells: list[Cell]) -> str:
+    names = (
+        f"{short(c.kind)} at {c.rate:g} {'with' if c.warm_up else 'without'} warm-up" for c in cells
+    )
+    return ", ".join(names)
+
+
+LOSSES = Picture(
+    draw_losses,
+    describe_losses,
+    alt="Two heat maps of the loss after 600 updates, without warm-up and with it: a row for each "
+    "kind of norm and place, a column for each learning rate. Red is worse than counting pairs of "
+    "characters, green better.",
+)
+
+
+def draw_curves(runs: Runs, rate: float, warm_up: int, initialization: str) -> list[go.Figure]:
+    """Draw the validation loss of 12 blocks over the updates, with the lines of counting."""
+    figure, updates = go.Figure(), runs.updates
+    for kind in CURVES:
+        cell = Cell(initialization, kind, 12, rate, warm_up)
+        if runs.has(cell):
+            curves = np.minimum(runs.trained.curves(cell, "val_nll"), TOP)
+            hover = "after %{x} updates: %{y:.3f} nats"
+            band(figure, updates, spread(curves), KINDS[kind], hover)
+    for label, value in ((SINGLE, UNIGRAM), (PAIRS, BIGRAM)):
+        figure.add_scatter(
+            x=[updates[0], updates[-1]],
+            y=[value, value],
+            mode="lines",
+            name=label,
+            line={"color": COLORS["gray"], "dash": "dot", "width": 1.5},
+            hovertemplate=f"counting {label}: %{{y:.3f}} nats<extra></extra>",
+        )
+    figure.update_layout(
+        title="Loss of validation text",
+        height=360,
+        xaxis={"title": "updates", "range": [-8, updates[-1] + 8], "zeroline": False},
+        yaxis={"title": "nats a character", "range": [2.1, TOP], "zeroline": False},
+    )
+    return [label_ends(figure)]
+
+
+TOP = 4.4
+
+
+def describe_curves(runs: Runs, rate: float, warm_up: int, initialization: str) -> str:
+    """Say where each kind ends."""
+    said = []
+    for kind in CURVES:
+        losses = runs.loss(Cell(initialization, kind, 12, rate, warm_up))
+        if losses is not None:
+            said.append(f"{KINDS[kind][0]} {losses.mean():.2f}")
+    with_it = f"with {warm_up} updates of warm-up" if warm_up else "without warm-up"
+    start = f"{INITIALIZATION_NAMES[initialization]}, 12 blocks, rate {rate:g}, {with_it}"
+    return f"{start}: {', '.join(said)} nats." if said else f"{start}: not recorded."
+
+
+CURVE = Picture(
+    draw_curves,
+    describe_curves,
+    alt="Curves of the validation loss over 600 updates for post-norm, pre-norm and no norm, with "
+    "two dotted lines: counting single characters, and counting pairs. Bands: three seeds.",
+)

@@ -134,7 +134,7 @@ def holds(seen, name, cell):
     assert by_place(np.arange(96) == seen["mark"])[cell]
 
 
-def test_every_cell_under_the_pointer_lights_its_company_and_says_it(page):
+def test_every_cell_under_the_pointer_lights_its_normalization_set_and_says_it(page):
     root = page.locator(".lnd-cube")
     names = list(cubes.NORMS)
     drawn = [(3 - k // 24, k // 4 % 6, k % 4) for k in range(96)]

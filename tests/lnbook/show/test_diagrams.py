@@ -75,7 +75,7 @@ def test_the_sentence_counts_the_numbers_and_says_whether_other_examples_matter(
             assert {*range(int(first) - 1, int(last))} == {*np.nonzero(mine)[1]}
 
 
-def test_the_drawn_company_is_the_set():
+def test_what_is_drawn_is_the_normalization_set():
     for name in cubes.NORMS:
         numbers = cubes.sets(name)
         picture = ElementTree.fromstring(cubes.drawing(name, (2, 4, 0)))

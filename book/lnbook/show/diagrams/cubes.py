@@ -190,8 +190,8 @@ def drawing(name: str, cell: tuple[int, int, int] = START, *, large: bool = Fals
             parts.append(f'<path class="beam" d="{beam(i, cell[1]) if joined else ""}"/>')
         cells = f'<g id="{{id}}-{i}">{"".join(slab(i))}</g>'
         parts.append(cells if large else f'<use href="#{{id}}-{i}"/>')
-    company = "".join(cell_path(*map(int, place)) for place in np.argwhere(lit))
-    parts.append(f'<path class="lnd-cell lit" d="{company}"/>')
+    outline = "".join(cell_path(*map(int, place)) for place in np.argwhere(lit))
+    parts.append(f'<path class="lnd-cell lit" d="{outline}"/>')
     parts.append(f'<g id="{{id}}-light">{light()}</g>' if large else '<use href="#{id}-light"/>')
     parts.append(f'<path class="mark" d="{cell_path(*cell)}"/>')
     parts.append(_words() if large else "")

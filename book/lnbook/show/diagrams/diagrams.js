@@ -16,9 +16,9 @@ function lnDiagram(root) {
 
     function light(svg, norm) {
       const set = data.sets[norm], mine = set[place(chosen)];
-      const company = [...set.keys()].filter((k) => set[k] === mine);
-      const joined = company.at(-1) - company[0] >= slab; // examples share a mean
-      svg.querySelector(".lit").setAttribute("d", company.map(outline).join(""));
+      const together = [...set.keys()].filter((k) => set[k] === mine);
+      const joined = together.at(-1) - together[0] >= slab; // examples share a mean
+      svg.querySelector(".lit").setAttribute("d", together.map(outline).join(""));
       svg.querySelector(".mark").setAttribute("d", outline(place(chosen)));
       svg.querySelectorAll(".beam").forEach((beam, k) => {
         beam.setAttribute("d", joined ? data.beams[k][chosen[1]] : "");

@@ -66,7 +66,7 @@ def may(package, room, path):
         return {"lnlib": MAY_IMPORT[room] | {room}, "lnbook": set()}
     computes = set(MAY_IMPORT) - {"nn", "data", "runs", "experiments"}
     if room == "show":
-        return {"lnlib": {"norm", "compare"}, "lnbook": {"show"}}
+        return {"lnlib": {"norm", "compare", "runs"}, "lnbook": {"show"}}  # of runs, the records
     if path.stem in ("exercises", "_words"):
         return {"lnlib": computes, "lnbook": {"exercises", "_words"}}
     assert room in CHAPTERS, f"{path}: a folder of lnbook is show or named as a notebook"

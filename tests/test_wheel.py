@@ -23,12 +23,14 @@ from lnlib.nn.kernels import build, compiled, rows
 ROOT = Path(__file__).parents[1]
 PACKAGES = (ROOT / "lnlib", ROOT / "book" / "lnbook")
 CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
-WHOLE = ["start", "gate_by_gate", "what_a_norm_costs"]
+WHOLE = ["start", "gate_by_gate", "what_a_norm_costs", "place_the_norm"]
 # The modules that find a file by their own place, and such a file.
 PLACED = {
     "lnlib.nn.kernels.build": "HEADERS / 'threads.h'",
     "lnlib.nn.kernels.compiled": "SOURCE",
     "lnlib.nn.kernels.rows": "SOURCE",
+    "lnbook.choose_a_norm.models": "SOURCE",
+    "lnbook.choose_a_norm.pick": "SOURCE",
     "lnbook.show.web": "HERE / 'sphere' / 'book.js'",
     "lnbook.exercises": "HERE / 'start' / 'exercises.py'",
     "lnlib.experiments": "import_module('pathlib').Path(lnlib.experiments.__path__[0], 'mnist')",

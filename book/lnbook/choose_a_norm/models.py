@@ -18,6 +18,7 @@ from lnbook.show.display import bundle
 
 __all__ = ["COLUMNS", "GROUPS", "MODELS", "Model", "ModelTable"]
 
+SOURCE = Path(__file__).with_suffix(".json")
 #: From a field to the heading of its column.
 COLUMNS = {
     "norm": "norm",
@@ -121,7 +122,7 @@ GROUPS = {
 
 def read() -> tuple[list[Model], str]:
     """Read the models, in the order of their years, and how they were read."""
-    found = json.loads((Path(__file__).parent / "models.json").read_text("utf-8"))
+    found = json.loads(SOURCE.read_text("utf-8"))
     lines = [
         Model(**m | {name: tuple(m[name]) for name in ("not_verified", "sources")})
         for m in found["models"]

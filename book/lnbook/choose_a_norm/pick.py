@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-STYLE = (Path(__file__).parent / "pick.css").read_text("utf-8")
+SOURCE = Path(__file__).with_suffix(".css")
+STYLE = SOURCE.read_text("utf-8")
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,6 @@ import html
 import itertools
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,10 +29,10 @@ import numpy as np
 from lnbook.show import colors
 from lnbook.show.display import bundle
 from lnbook.show.web import Web
+from lnlib.runs import record as records
 
 __all__ = ["WEB", "Switchboard", "recorded", "weights"]
 
-RUNS = Path(__file__).parents[3] / "runs" / "transformer"
 SEEDS = range(3)
 # From the letters of a setting, a norm each, to the measure of a record that has its loss.
 MEASURES = {
@@ -175,11 +174,9 @@ def packed(record: Mapping[str, Any]) -> dict[str, Any]:
 
 @functools.cache
 def _read(seed: int) -> dict[str, Any]:
-    """Read the book's record of the model that the page runs, as it is stored."""
-    (path,) = RUNS.glob(f"*-ablate-True-*-seed{seed}.json")
-    record = json.loads(path.read_text("utf-8"))
-    with np.load(path.with_suffix(".npz")) as held:
-        return record | {"arrays": dict(held)}
+    """Read the book's record of the model that the page runs."""
+    (path,) = (records.folder() / "transformer").glob(f"*-ablate-True-*-seed{seed}.json")
+    return records.read(path)
 
 
 def weights() -> dict[str, Any]:

@@ -112,11 +112,14 @@ def reload(page):
     between them: a page that is loaded within milliseconds of a write may not see it yet.
     """
     stored = "JSON.stringify(Object.entries(localStorage).sort())"
-    before = page.evaluate(stored)
-    page.add_init_script(f"window.found = {stored}")  # before any script of the page
+    before = page.evaluate(f"window.name = {stored}")  # a tab keeps its name
+    # Before any script of the page, which would put away what it has not seen whole.
+    page.add_init_script(f"window.found = {stored}; if (name && name !== found) stop()")
     for _ in range(40):
-        page.reload()
+        page.reload(wait_until="commit")
         if page.evaluate("found") == before:
+            page.wait_for_load_state()
+            page.evaluate("window.name = ''")
             return
         page.wait_for_timeout(250)
     raise AssertionError(f"what was stored is gone: {before}")

@@ -1,7 +1,9 @@
 """Put the norm in a transformer: what is drawn and said is what was recorded."""
 
 import json
+import os
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,8 +11,9 @@ import pytest
 from lnbook.place_the_norm import ablation, claims, live, river, runs, start, stream, trained
 from lnbook.show.diagrams import rivers
 from lnbook.show.table import FAILS, HOLDS, OPEN
-from lnlib.data import Text
+from lnlib.data import Text, load
 from lnlib.experiments.transformer import ABLATIONS, Settings
+from lnlib.experiments.transformer.baselines import baselines
 from lnlib.experiments.transformer.live import short_run
 from lnlib.experiments.transformer.run import Run
 from lnlib.runs import record
@@ -311,3 +314,13 @@ def test_a_recorded_run_is_drawn_between_the_lines_of_its_text(book):
     assert live.describe_live(points, "post", 0).startswith(
         "Tiny Shakespeare, post-norm, after 600"
     )
+
+
+@pytest.mark.skipif(
+    not Path(os.environ.get("LNLIB_DATA", ""), "tiny_shakespeare").is_dir(),
+    reason="LNLIB_DATA does not name a folder with tiny Shakespeare",
+)
+def test_the_two_lines_are_those_of_tiny_shakespeare():
+    lines = baselines(load("tiny_shakespeare"))
+    assert round(lines["unigram"], 3) == runs.UNIGRAM
+    assert round(lines["bigram"], 3) == runs.BIGRAM

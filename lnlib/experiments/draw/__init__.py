@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from lnlib import data
 from lnlib.runs import settings as base
-from lnlib.runs.experiment import Experiment
+from lnlib.runs.experiment import Experiment, Grid
 from lnlib.runs.settings import Betas, Count, Finite, NotNegative, Positive, whole
 
 if TYPE_CHECKING:
@@ -129,6 +129,16 @@ PAPER = {
     "epochs": 200,
     "updates_an_epoch": 390,
 }
+# In the order in which they are worth having. The rates first: TUNED follows from these runs.
+GRIDS = (
+    Grid((0,), {"learning_rate": RATES, "epochs": 5, "images": 500, "first_epoch_points": 1}),
+    # Ten passes; of the first seed what is painted is kept.
+    Grid((0,), {"keep": 6}),
+    Grid((1, 2), {}),
+    # Where the paper expects the most: a longer sequence, a smaller batch.
+    Grid(range(3), {"glimpses": 16, "epochs": 6}),
+    Grid(range(3), {"batch_size": 8, "epochs": 12}),
+)
 
 EXPERIMENT = Experiment(
     name="draw",
@@ -149,10 +159,10 @@ EXPERIMENT = Experiment(
         "test_bound_of_all": "nats",
     },
     arrays={
-        "canvas": "probability of white, in 255ths",
+        "canvas": "probability of white, in 15ths",
         "read_window": "center x, center y, stride, deviation: pixels; intensity: factor",
         "write_window": "center x, center y, stride, deviation: pixels; intensity: factor",
-        "dream_canvas": "probability of white, in 255ths",
+        "dream_canvas": "probability of white, in 15ths",
         "dream_window": "center x, center y, stride, deviation: pixels; intensity: factor",
     },
     head="val_bound",
@@ -163,6 +173,7 @@ EXPERIMENT = Experiment(
     },
     usual={"seeds": 3},
     scales={"paper": PAPER},
+    grids=GRIDS,
     threads=1,
     table=_table,
 )

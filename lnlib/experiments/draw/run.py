@@ -16,6 +16,7 @@ from lnlib.experiments.draw.model import Window, bound, model
 from lnlib.runs import run
 
 SPLITS = ("val", "test")
+SHADES = 15  # of a canvas that is kept: enough for the eye, and soon compressed
 TOGETHER = 250  # images that are measured at once
 
 
@@ -165,7 +166,7 @@ class Run(run.Run):
     def shown(self) -> dict[str, Tensor]:
         """Return how ``keep`` test images, evenly spaced, and as many dreams are painted.
 
-        - ``canvas``: after each glimpse, shape ``(keep, glimpses, S, S)``, uint8;
+        - ``canvas``: after each glimpse, shape ``(keep, glimpses, S, S)``, uint8, 0 to 15;
         - ``read_window`` and ``write_window``: as :meth:`Window.numbers`, ``(keep, glimpses, 5)``,
           float16;
         - ``dream_canvas`` and ``dream_window``: the same of images that are made up, one code from
@@ -195,7 +196,7 @@ def evenly(count: int, some: int) -> list[int]:
 
 
 def _canvases(logits: Sequence[Tensor]) -> Tensor:
-    shades = torch.stack(tuple(logits), 1).sigmoid() * 255
+    shades = torch.stack(tuple(logits), 1).sigmoid() * SHADES
     return shades.round().nan_to_num(0).to(torch.uint8)
 
 

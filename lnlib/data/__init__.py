@@ -1,10 +1,10 @@
 """Data sets, one module each, every one checked against a SHA-256 before it is used.
 
-``digits`` comes with scikit-learn and is always there; ``mnist`` is what section 6.6 of the paper
-measures, and on ``coco_val2017_layout`` its section 6.1 is run; ``fashion_mnist``, or the seventh
-of it that is ``fashion_small``, is for section 6.7. ``tiny_shakespeare`` is text for a
-small transformer, and ``python_topics``, which every Python has, stands in where there is no
-network. Importing this package loads none.
+``digits`` comes with scikit-learn and is always there. For the sections of the paper there are
+``coco_val2017_layout`` (6.1), ``mnist_binarized`` (6.4), ``mnist`` (6.6), ``fashion_mnist`` and
+``fashion_small`` (6.7). ``tiny_shakespeare`` is text for a small transformer, and
+``python_topics``, which every Python has, stands in where there is no network. Importing this
+package loads none.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ NAMES = (
     "fashion_mnist",
     "fashion_small",
     "mnist",
+    "mnist_binarized",
     "python_topics",
     "tiny_shakespeare",
 )

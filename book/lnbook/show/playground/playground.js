@@ -465,18 +465,10 @@ const lnPlayground = (() => {
       on(name, () => ask({ example: Number(state.example) + move }));
     }
     on("hardest", () => ask({ example: "hardest" }));
-    on("copy", async () => {
+    on("copy", () => {
       save();
       const link = location.href.split("#")[0] + (address() || "#play");
-      $("link").value = link;
-      try {
-        await navigator.clipboard.writeText(link);
-        $("copy").textContent = "Copied";
-        setTimeout(() => { $("copy").textContent = "Copy link"; }, 2000);
-      } catch { // not allowed here: the reader copies it
-        $("link").hidden = false;
-        $("link").select();
-      }
+      lnCanvas.copy(link, $("copy"), $("link"));
     });
     root.addEventListener("change", ({ target }) => {
       const { key, part } = target.dataset;

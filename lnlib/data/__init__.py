@@ -2,8 +2,9 @@
 
 ``digits`` comes with scikit-learn and is always there; ``mnist`` is what section 6.6 of the paper
 measures, ``mnist_binarized`` its section 6.4, and on ``coco_val2017_layout`` its section 6.1 is
-run. ``tiny_shakespeare`` is text for a small transformer, and ``python_topics``, which every Python
-has, stands in where there is no network. Importing this package loads none.
+run; ``fashion_mnist``, or the seventh of it that is ``fashion_small``, is for section 6.7.
+``tiny_shakespeare`` is text for a small transformer, and ``python_topics``, which every Python has,
+stands in where there is no network. Importing this package loads none.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ __all__ = ["NAMES", "Dataset", "Text", "load"]
 NAMES = (
     "coco_val2017_layout",
     "digits",
+    "fashion_mnist",
+    "fashion_small",
     "mnist",
     "mnist_binarized",
     "python_topics",

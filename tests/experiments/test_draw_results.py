@@ -87,8 +87,8 @@ def test_records_that_cannot_be_told_apart_are_refused():
 
 @pytest.mark.skipif(not draw.RECORDED, reason="the book has no records of DRAW yet")
 def test_the_rates_of_the_book_are_the_best_of_its_sweep_and_not_at_its_edge():
-    sweep = draw.PLANNED[0].given["epochs"]
-    runs = [run for run in record.read_all("draw") if run["settings"]["epochs"] == sweep]
+    sweep = draw.PLANNED[0].given["images"]
+    runs = [run for run in record.read_all("draw") if run["settings"]["images"] == sweep]
     found = arms(runs, results.NAMED, results.bounds)
     for name, arm in found.items():
         assert tuple(arm.rates) == draw.RATES

@@ -130,13 +130,13 @@ PAPER = {
 }
 # In the order in which they are worth having. The rates first: TUNED follows from these runs.
 PLANNED = (
-    Grid((0,), {"learning_rate": RATES, "epochs": 5, "images": 500, "first_epoch_points": 1}),
+    Grid((0,), {"learning_rate": RATES, "epochs": 6, "images": 500, "first_epoch_points": 1}),
     # Ten passes; of the first seed what is painted is kept.
     Grid((0,), {"keep": 6}),
     Grid((1, 2), {}),
     # Where the paper expects the most: a longer sequence, a smaller batch.
-    Grid(range(3), {"glimpses": 16, "epochs": 6}),
-    Grid(range(3), {"batch_size": 8, "epochs": 12}),
+    Grid(range(3), {"start": ("usual",), "glimpses": 16, "epochs": 6}),
+    Grid(range(3), {"start": ("usual",), "batch_size": 8, "epochs": 12}),
 )
 RECORDED = 0  # of the grids; the book has these
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from lnlib.experiments import draw
+from lnlib.experiments._arms import arms
 from lnlib.experiments.draw import results
 from lnlib.runs import record
 
@@ -14,8 +15,7 @@ EPOCHS = [0.0, 0.5, 1.0, 2.0, 3.0]
 
 def made(arm, rate, seed, bounds, end, **other):
     """A record with these bounds on validation, that took 2 s an epoch; a longer one ``other``."""
-    norm, start = arm
-    settings = draw.Settings(norm=norm, start=start, learning_rate=rate, epochs=3,
+    settings = draw.Settings(**results.NAMED[arm], learning_rate=rate, epochs=3,
                              updates_an_epoch=100, **other)  # fmt: skip
     curves = {"epoch": EPOCHS, "val_bound": bounds, "wall_s": [2 * e + 1 for e in EPOCHS],
               "test_bound_of_all": [None] * 4 + [end]}  # fmt: skip
@@ -36,37 +36,21 @@ def book(**other):
     return found
 
 
-def test_the_rate_of_an_arm_is_the_one_with_the_lowest_mean_on_validation():
-    found = results.sweep(book())
-    assert list(found) == list(draw.ARMS)
-    assert found[results.PLAIN] == pytest.approx({0.1: 5.1, 0.2: (4 + 8 + 8) / 3})
-    assert found[results.LAYER] == pytest.approx({0.1: 9, 0.2: 4.7})
-    runs = results.at_best_rates(book())
-    rates = {arm: {r["settings"]["learning_rate"] for r in rs.values()} for arm, rs in runs.items()}
-    assert rates == {results.PLAIN: {0.1}, results.CHOSEN: {0.1}, results.LAYER: {0.2}}
+def test_each_arm_counts_at_the_rate_with_the_lowest_bounds_on_validation():
+    found = arms(book(), results.NAMED, results.bounds)
+    assert list(found) == ["none", "none, chosen start", "layer"]
+    assert found["none"].rates == pytest.approx({0.1: 5.1, 0.2: (4 + 8 + 8) / 3})
+    assert {name: arm.rate for name, arm in found.items()} == {
+        "none": 0.1, "none, chosen start": 0.1, "layer": 0.2,
+    }  # fmt: skip
 
 
-def test_the_race_is_to_the_first_point_as_good_as_the_others_best():
-    runs = results.at_best_rates(book())
-    found = results.pairs(runs[results.LAYER], runs[results.PLAIN])
-    # Plain after 300 updates and 7 s; layer norm just so after 100 in seed 0, and before in others.
-    np.testing.assert_allclose(found.updates, [1 / 3, 1 / 3, 1 / 3])
-    np.testing.assert_allclose(found.seconds, [3 / 7, 3 / 7, 3 / 7])
-    np.testing.assert_allclose(found.bound, [-0.5, 0.5, 1.5])
-    found = results.pairs(runs[results.LAYER], runs[results.CHOSEN])
-    assert np.isinf(found.updates).all()  # 4.7 and not 4.5
-
-
-def test_only_seeds_that_both_arms_have_are_pairs():
-    runs = results.at_best_rates(book())
-    del runs[results.PLAIN][1]
-    assert len(results.pairs(runs[results.LAYER], runs[results.PLAIN]).bound) == 2
-
-
-def test_a_run_that_exploded_is_infinitely_bad_from_there():
-    run = made(results.LAYER, 0.1, 0, [9, 8, None, math.nan, 3], None)
-    assert results.bounds(run).tolist() == [9, 8, math.inf, math.inf, 3]
-    assert results.final(run) == math.inf
+def test_points_are_after_so_many_updates_and_seconds():
+    run = made(results.LAYER, 0.1, 0, [9, 8, None, 6, 3], None)
+    assert results.updates(run).tolist() == [0, 50, 100, 200, 300]
+    assert results.seconds(run).tolist() == [1, 2, 3, 5, 7]
+    assert np.isnan(results.bounds(run)).tolist() == [False, False, True, False, False]
+    assert math.isnan(results.final(run))
 
 
 def test_runs_of_other_settings_are_another_kind():
@@ -87,32 +71,26 @@ def test_the_tables_say_what_was_found_beside_the_paper():
     assert "    layer                5.00" not in first
     assert "    none                 6.00 (5.00 to 7.00), 3 seeds; 82.36 in the paper" in first
     assert "    layer                6.50 (4.50 to 8.50), 3 seeds; 82.09 in the paper" in first
-    against = first.split("Layer norm against ")[1:]
-    assert [part.split(",")[0] for part in against] == ["none", "none"]
-    assert (
-        "bound at the end: +0.50 (-0.50 to +1.50) nats; lower, as in the paper: undecided"
-        in (against[0])
-    )
-    assert (
-        "33 (33 to 33) %; fewer: holds; almost half, as in the paper (at most 60 %): holds"
-        in (against[0])
-    )
-    assert "seconds to the same: 43 (43 to 43) %; fewer: holds" in against[0]
-    assert "never there in 3 of 3" in against[1]
-    assert "fewer: does not hold" in against[1]
+    plain, chosen = first.split("  Layer norm against none, ")[1:]
+    assert chosen.startswith("chosen start, 3 seeds (lowest to highest):")
+    assert "end: +0.50 nats (-0.50 to +1.50); lower, as in the paper: undecided" in plain
+    assert "33 %, 33 %, 33 %, mean 33 % (33 to 33); fewer: holds; almost half, " in plain
+    assert "as in the paper (at most 60%): holds" in plain
+    assert "seconds to the same: 43 %, 43 %, 43 %, mean 43 % (43 to 43); fewer: holds" in plain
+    assert "lowest: never, never, never; fewer: does not hold; almost half" in chosen
 
 
 def test_records_that_cannot_be_told_apart_are_refused():
-    with pytest.raises(ValueError, match=r"records must differ in norm, .*, got none, 0\.1 twice"):
+    with pytest.raises(ValueError, match=r"records must differ in arm, .*, got none, 0\.1 twice"):
         results.text([*book(), made(results.PLAIN, 0.1, 0, [9, 8, 7, 6, 5], 5.0)])
 
 
-@pytest.mark.skipif(not record.read_all("draw"), reason="the book has no records of DRAW yet")
+@pytest.mark.skipif(not draw.RECORDED, reason="the book has no records of DRAW yet")
 def test_the_rates_of_the_book_are_the_best_of_its_sweep_and_not_at_its_edge():
-    for odd, runs in results.kinds(record.read_all("draw")):
-        if odd.get("epochs") != draw.GRIDS[0].given["epochs"]:
-            continue
-        for arm, rates in results.sweep(runs).items():
-            assert tuple(rates) == draw.RATES
-            assert min(rates, key=rates.get) == draw.TUNED[arm]
-            assert min(rates) < draw.TUNED[arm] < max(rates)
+    sweep = draw.PLANNED[0].given["images"]
+    runs = [run for run in record.read_all("draw") if run["settings"]["images"] == sweep]
+    found = arms(runs, results.NAMED, results.bounds)
+    for name, arm in found.items():
+        assert tuple(arm.rates) == draw.RATES
+        assert arm.rate == draw.TUNED[tuple(results.NAMED[name].values())]
+        assert not arm.at_edge

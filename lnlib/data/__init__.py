@@ -17,7 +17,14 @@ import numpy as np
 
 __all__ = ["NAMES", "Dataset", "Text", "load"]
 
-NAMES = ("coco_val2017_layout", "digits", "mnist", "python_topics", "tiny_shakespeare")
+NAMES = (
+    "bible_cloze",
+    "coco_val2017_layout",
+    "digits",
+    "mnist",
+    "python_topics",
+    "tiny_shakespeare",
+)
 
 
 @dataclass(frozen=True, eq=False)

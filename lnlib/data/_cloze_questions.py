@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 ENTITIES = tuple(f"@e{k}" for k in range(12))
 BLANK = "@blank"

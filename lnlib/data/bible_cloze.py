@@ -14,7 +14,6 @@ import json
 import lzma
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 from lnlib.data.download import RemoteFile, home

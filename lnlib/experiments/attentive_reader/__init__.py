@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from lnlib import data
 from lnlib.runs import settings as base
-from lnlib.runs.experiment import Experiment
-from lnlib.runs.settings import Betas, Count, Finite, NotNegative, Positive
+from lnlib.runs.experiment import Experiment, Grid
+from lnlib.runs.settings import Betas, Count, Finite, Fraction, NotNegative, Positive
 
 if TYPE_CHECKING:
     from lnlib.experiments.attentive_reader.run import Run
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Norm = Literal["none", "layer", "batch", "batch_everywhere"]
 Start = Literal["usual", "chosen"]
 NORMS, STARTS = get_args(Norm), get_args(Start)
+HEURISTICS = ("random", "frequent", "last", "frequent_unasked")  # those who do not read
 RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)  # of the sweep
 GAINS = {"none": 1.0, "layer": 1.0, "batch": 0.1, "batch_everywhere": 0.1}
 # Norm, start, gain: of these rates the one with the lowest error on validation.
@@ -95,7 +96,7 @@ class Settings(base.Settings):
     adam_betas: Betas = (0.9, 0.999)
     adam_eps: NotNegative = 1e-8
     eps: NotNegative = 1e-5
-    momentum: Positive = 0.1
+    momentum: Fraction = 0.1
     pictures: Annotated[int, base.whole(0)] = 3
     first_epoch_points: Count = 4
 
@@ -103,8 +104,33 @@ class Settings(base.Settings):
         """Refuse what cannot be run, and look up what is not given."""
         super().__post_init__()
         self._default("gain", GAINS[self.norm])
-        key = (self.norm, self.start, self.gain)
-        self._default("learning_rate", TUNED.get(key, 3e-3))
+        arm = (self.norm, self.start, self.gain)
+        usual = (self.norm, "usual", GAINS[self.norm])
+        self._default("learning_rate", TUNED.get(arm, TUNED[usual]))
+        if self.norm == "none":
+            what = "left out where norm is none, it is the norms'"
+            self._must("gain", what, self.gain == 1)
+        if self.start == "usual":
+            what = "left out where start is usual, it is the chosen one's"
+            self._must("input_scale", what, self.input_scale == 3)
+        if "batch" in self.norm:
+            what = "at least 2 for batch norm, whose variance is 0 at 1"
+            self._must("batch_size", what, self.batch_size > 1)
+        self._must(
+            "passages", "1 where longest is given", self.longest is None or self.passages == 1
+        )
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """Names of the settings that have no effect in this run."""
+        return {"none": ("eps", "momentum"), "layer": ("momentum",)}.get(self.norm, ())
+
+
+def _table(records: Sequence[dict[str, Any]]) -> str:
+    """Return the tables of the records."""
+    from lnlib.experiments.attentive_reader.results import text
+
+    return text(records)
 
 
 def _run() -> type[Run]:
@@ -127,11 +153,29 @@ EXPERIMENT = Experiment(
     measures={
         f"{split}_{what}": unit
         for split in ("val", "test")
-        for what, unit in (("error", "fraction"), ("nll", "nats"), ("longer_error", "fraction"))
+        for what, unit in (
+            ("error", "fraction"),
+            ("nll", "nats"),
+            ("longer_error", "fraction"),
+            *((f"{name}_error", "fraction") for name in HEURISTICS),
+        )
     },
-    arrays={},
+    arrays={"attention": "fraction", "chances": "probability", "text": "UTF-8"},
     head="val_error",
-    several={"norm": NORMS, "start": STARTS[:1], "gain": (None,), "learning_rate": (None,)},
+    several={
+        "norm": NORMS,
+        "start": lambda run: STARTS if run["norm"] == "none" else STARTS[:1],
+        "gain": lambda run: (1.0, 0.1) if run["norm"] == "layer" else (None,),
+        "learning_rate": (None,),
+    },
     scales={"paper": PAPER},
+    grids=(
+        Grid(range(1), {"norm": ("none", "layer"), "learning_rate": RATES}),
+        Grid(
+            range(1),
+            {"norm": ("batch", "batch_everywhere"), "learning_rate": (1e-3, 3e-3, 1e-2)},
+        ),
+    ),
     threads=1,
+    table=_table,
 )

@@ -174,9 +174,9 @@ class Reader(nn.Module):
         self, settings: Settings, words: int, entities: int, steps: tuple[int, int]
     ) -> None:
         super().__init__()
-        I, H = settings.word_size, settings.hidden
+        H = settings.hidden
         both = H * (1 + settings.bidirectional)
-        self.words = nn.Embedding(words, I)
+        self.words = nn.Embedding(words, settings.word_size)
         self.passage, self.query = (
             Encoder(lambda n=n: lstm(settings, n), 1 + settings.bidirectional) for n in steps
         )
@@ -217,13 +217,13 @@ class Reader(nn.Module):
 
 def lstm(settings: Settings, steps: int) -> nn.Module:
     """Return an LSTM with the norm that is chosen."""
-    I, H = settings.word_size, settings.hidden
+    sizes = settings.word_size, settings.hidden
     if settings.norm == "none":
-        return nn.LSTM(I, H)
+        return nn.LSTM(*sizes)
+    told = {"eps": settings.eps, "gain": settings.gain}
     if settings.norm == "layer":
-        return LayerNormLSTM(I, H, eps=settings.eps, gain=settings.gain)
-    kept = {"eps": settings.eps, "gain": settings.gain, "momentum": settings.momentum}
-    return BatchNormLSTM(I, H, steps, **kept)
+        return LayerNormLSTM(*sizes, **told)
+    return BatchNormLSTM(*sizes, steps, **told, momentum=settings.momentum)
 
 
 def model(

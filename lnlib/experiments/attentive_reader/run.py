@@ -69,13 +69,51 @@ def renamed(asked: Coded, rng: np.random.Generator) -> Coded:
     count, entities = len(asked.answer), len(ENTITIES)
     names = rng.permuted(np.tile(np.arange(1, 1 + entities), (count, 1)), axis=1)
     names = np.concatenate([np.zeros((count, 1), np.int64), names], 1)
+    return asked._replace(
+        passage=_named(asked.passage, names),
+        query=_named(asked.query, names),
+        answer=names[np.arange(count), 1 + asked.answer] - 1,
+    )
 
-    def new(words: np.ndarray) -> np.ndarray:
-        are = words <= entities
-        return np.where(are, np.take_along_axis(names, np.where(are, words, 0), 1), words)
 
-    answer = names[np.arange(count), 1 + asked.answer] - 1
-    return asked._replace(passage=new(asked.passage), query=new(asked.query), answer=answer)
+def among_others(asked: Coded, rng: np.random.Generator) -> Coded:
+    """Put each passage before or behind that of another question.
+
+    The other's entities get names that the question does not have; where none is left, they are
+    words among all others.
+    """
+    count = len(asked.answer)
+    other = asked.take((np.arange(count) + rng.integers(1, max(2, count), count)) % count)
+    used = _present(asked.passage) | _present(asked.query)
+    left = np.argsort(used, axis=1, kind="stable")  # first the names that are not used
+    there = _present(other.passage)
+    turn = there.cumsum(1) - 1  # of the other's entities, in their order
+    new = np.where(
+        there & (turn < (~used).sum(1, keepdims=True)),
+        1 + np.take_along_axis(left, turn.clip(0), 1),
+        0,
+    )
+    names = np.concatenate([np.zeros((count, 1), np.int64), new], 1)
+    passage = _named(other.passage, names)
+    lengths = asked.passage_length + other.passage_length
+    found = np.zeros((count, asked.passage.shape[1] + passage.shape[1]), np.int64)
+    first = rng.random(count) < 0.5
+    for k in range(count):
+        parts = [asked.passage[k, : asked.passage_length[k]],
+                 passage[k, : other.passage_length[k]]]  # fmt: skip
+        found[k, : lengths[k]] = np.concatenate(parts if first[k] else parts[::-1])
+    return asked._replace(passage=found, passage_length=lengths)
+
+
+def _present(words: np.ndarray) -> np.ndarray:
+    """Return which entities are among the words of each row, shape ``(N, E)``."""
+    return (words[:, None] == np.arange(1, 1 + len(ENTITIES))[:, None]).any(2)
+
+
+def _named(words: np.ndarray, names: np.ndarray) -> np.ndarray:
+    """Return words with entity k of row n, from 1, called ``names[n, k]``."""
+    are = words <= len(ENTITIES)
+    return np.where(are, np.take_along_axis(names, np.where(are, words, 0), 1), words)
 
 
 class Batch(NamedTuple):
@@ -94,13 +132,36 @@ def batch(asked: Coded, device: torch.device | str) -> Batch:
         words = np.ascontiguousarray(words[:, : lengths.max()].T)
         return Texts(torch.from_numpy(words).to(device), torch.from_numpy(lengths).to(device))
 
-    present = (asked.passage[:, None] == np.arange(1, 1 + len(ENTITIES))[:, None]).any(2)
     return Batch(
         texts(asked.passage, asked.passage_length),
         texts(asked.query, asked.query_length),
-        torch.from_numpy(present).to(device),
+        torch.from_numpy(_present(asked.passage)).to(device),
         torch.from_numpy(asked.answer).to(device),
     )
+
+
+def heuristics(asked: Coded) -> dict[str, float]:
+    """Return the error of those who do not read: each takes one of the entities in the passage.
+
+    ``random`` takes any, ``frequent`` the one that comes most often, ``last`` the one that comes
+    last, ``frequent_unasked`` the one that comes most often of those that the query does not name.
+    Of equals each takes any.
+    """
+    right = dict.fromkeys(("random", "frequent", "last", "frequent_unasked"), 0.0)
+    for passage, query, answer in zip(asked.passage, asked.query, asked.answer, strict=True):
+        counts = np.bincount(passage, minlength=1 + len(ENTITIES))[1 : 1 + len(ENTITIES)]
+        unasked = counts.copy()
+        unasked[[k - 1 for k in set(query.tolist()) if 0 < k <= len(ENTITIES)]] = 0
+        names = passage[(passage > 0) & (passage <= len(ENTITIES))]
+        for name, votes in (
+            ("random", counts > 0),
+            ("frequent", counts),
+            ("last", np.arange(len(counts)) == names[-1] - 1),
+            ("frequent_unasked", unasked),
+        ):
+            best = votes == votes.max()
+            right[name] += best[answer] / best.sum()
+    return {name: 1 - share / len(asked.answer) for name, share in right.items()}
 
 
 class Run(run.Run):
@@ -135,7 +196,15 @@ class Run(run.Run):
         self.numbers = vocabulary(train, settings.least_count)
         self.train = coded(train, self.numbers)
         self.splits = {split: coded(data.questions[split], self.numbers) for split in SPLITS}
-        steps = self.train.passage.shape[1], self.train.query.shape[1]
+        self.longest = settings.passages * self.train.passage.shape[1]  # in training
+        steps = self.longest, self.train.query.shape[1]
+        for k, split in enumerate(SPLITS):
+            self.splits[split] = self._joined(self.splits[split], np.random.default_rng(k))
+        self.unread = {
+            f"{split}_{name}_error": error
+            for split, asked in self.splits.items()
+            for name, error in heuristics(asked).items()
+        }
         generator = torch.Generator().manual_seed(seed)  # on the CPU: one W for all devices
         self.model = model(
             settings, 1 + len(self.numbers), len(ENTITIES), steps, generator=generator
@@ -177,31 +246,70 @@ class Run(run.Run):
         mixed = rng.permutation(len(self.train.answer))[: size * self.updates_per_epoch]
         pools = (mixed[k : k + POOL * size] for k in range(0, len(mixed), POOL * size))
         length = self.train.passage_length
-        batches = [b for pool in pools
-                   for b in pool[np.argsort(length[pool], kind="stable")].reshape(-1, size)]  # fmt: skip
+        batches: list[np.ndarray] = []
+        for pool in pools:
+            batches += [*pool[np.argsort(length[pool], kind="stable")].reshape(-1, size)]
         return [batches[k] for k in rng.permutation(len(batches))]
 
     def batches(self, epoch: int) -> Iterator[Batch]:
         """Yield questions of like length, their entities named anew."""
         rng = np.random.default_rng([self.seed, epoch, 1])
         for rows in self.order(epoch):
-            yield batch(renamed(self.train.take(rows), rng), self.device)
+            asked = self._joined(self.train.take(rows), rng)
+            yield batch(renamed(asked, rng), self.device)
+
+    def _joined(self, asked: Coded, rng: np.random.Generator) -> Coded:
+        """Return questions whose passages stand among as many others as the settings say."""
+        for _ in range(self.settings.passages - 1):
+            asked = among_others(asked, rng)
+        return asked
 
     def loss(self, batch: Batch) -> Tensor:
         """Return the mean NLL of the answers."""
         logits, _ = self.model(*batch[:3])
         return F.cross_entropy(logits, batch.answer)
 
-    def measure(self) -> dict[str, float]:
-        """Measure error and NLL of both splits."""
-        found = {}
+    def measure(self) -> dict[str, float | np.ndarray]:
+        """Measure error and NLL of both splits; keep the attention of a few questions.
+
+        Beside them stand the errors of those who do not read; they never change.
+        """
+        found = dict(self.unread)
         for split, asked in self.splits.items():
             logits = self.logits(asked)
             answers = torch.from_numpy(asked.answer).to(logits.device)
             wrong = (logits.argmax(1) != answers).double()
             found[f"{split}_error"] = float(wrong.mean())
             found[f"{split}_nll"] = float(F.cross_entropy(logits.double(), answers))
-        return found
+            longer = torch.from_numpy(asked.passage_length > self.longest).to(wrong.device)
+            if longer.any():
+                found[f"{split}_longer_error"] = float(wrong[longer].mean())
+        return found | self._pictures()
+
+    def _pictures(self) -> dict[str, np.ndarray]:
+        """Return attention and answers for a few questions on validation, and what they say."""
+        asked = self.splits["val"]
+        if self.settings.pictures == 0:
+            return {}
+        rows = np.linspace(0, len(asked.answer), self.settings.pictures, endpoint=False).astype(int)
+        asked = asked.take(rows)
+        logits, attention = self.model(*batch(asked, self.device)[:3])
+        kept = np.zeros(asked.passage.shape, np.float16)
+        kept[:, : len(attention)] = attention.T.cpu().numpy()
+        words = ["...", *self.numbers]
+        texts = [
+            "\n".join((
+                " ".join(words[w] for w in asked.passage[k, : asked.passage_length[k]]),
+                " ".join(words[w] for w in asked.query[k, : asked.query_length[k]]),
+                ENTITIES[asked.answer[k]],
+            )).encode()
+            for k in range(len(rows))
+        ]  # fmt: skip
+        text = np.zeros((len(rows), max(map(len, texts))), np.uint8)
+        for row, one in zip(text, texts, strict=True):
+            row[: len(one)] = np.frombuffer(one, np.uint8)
+        chances = logits.softmax(1).cpu().numpy().astype(np.float16)
+        return {"attention": kept, "chances": chances, "text": text}
 
     def logits(self, asked: Coded) -> Tensor:
         """Return the entities' logits for questions, in their order."""

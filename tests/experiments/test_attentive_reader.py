@@ -457,7 +457,7 @@ def test_the_record_says_what_was_measured_in_which_unit(cloze, tmp_path, monkey
     monkeypatch.setattr(data_sets, "load", {cloze.name: cloze}.__getitem__)
     (path,) = record_runs(EXPERIMENT, [Settings(**SMALL)], [0], out=tmp_path, device="cpu")
     kept = record.read(path)
-    assert path.name.startswith("attentive_reader-layer-usual-gain1-rate0.02-epochs-1-hidden-4-")
+    assert path.name.startswith("attentive_reader-layer-usual-gain1-rate0.02-hidden-4-")
     assert kept["data"]["cases"] == {
         "words": 23, "train_questions": 43, "val_questions": 12, "test_questions": 9,
     }  # fmt: skip

@@ -69,20 +69,41 @@ class BatchNormLSTM(nn.Module):
             x: What is read.
             alive: Whether a sequence has not ended yet, shape ``(T, B)``.
         """
-        known = int(self.known)
-        x = F.linear(x, self.weight_ih_l0)
+        known, every = int(self.known), alive.all(1).tolist()
+        of_x = self._inputs(F.linear(x, self.weight_ih_l0), known)
         h = c = x.new_zeros(x.shape[1], self.hidden_size)
         outputs = []
-        for t, (of_x, on) in enumerate(zip(x.unbind(0), alive[..., None].unbind(0), strict=True)):
-            of_h = self._norm("h", t, known, F.linear(h, self.weight_hh_l0))
-            gates = of_h + self._norm("i", t, known, of_x, self.bias_l0)
+        for t, (gates, on) in enumerate(zip(of_x, alive[..., None].unbind(0), strict=True)):
+            gates = gates + self._norm("h", t, known, F.linear(h, self.weight_hh_l0))
             i, f, g, o = gates.chunk(4, 1)
-            c = torch.where(on, f.sigmoid() * c + i.sigmoid() * g.tanh(), c)
-            h = torch.where(on, o.sigmoid() * self._norm("c", t, known, c, self.bias_c).tanh(), h)
+            new = f.sigmoid() * c + i.sigmoid() * g.tanh()
+            c = new if every[t] else torch.where(on, new, c)
+            new = o.sigmoid() * self._norm("c", t, known, c, self.bias_c).tanh()
+            h = new if every[t] else torch.where(on, new, h)
             outputs.append(h)
         if self.training:
             self.known.fill_(max(known, len(x)))
         return torch.stack(outputs)
+
+    def _inputs(self, x: Tensor, known: int) -> list[Tensor]:
+        """Normalize the inputs' part of every step: all at once, as features of one."""
+        T, B, GH = x.shape
+        steps = range(T) if self.training else [max(0, min(t, known - 1)) for t in range(T)]
+        parts = []
+        # Steps that are there for the first time have a momentum of their own.
+        for first, last in ((0, min(T, known)), (min(T, known), T)):
+            if first < last:
+                own = x[first:last].transpose(0, 1).reshape(B, -1)
+                mean, var = (v[list(steps[first:last])] for v in (self.mean_i, self.var_i))
+                gain, bias = (v.repeat(last - first) for v in (self.gain_i, self.bias_l0))
+                momentum = self.momentum if first < known else 1.0
+                own = F.batch_norm(
+                    own, mean.view(-1), var.view(-1), gain, bias, self.training, momentum, self.eps
+                )
+                if self.training:
+                    self.mean_i[first:last], self.var_i[first:last] = mean, var
+                parts += own.view(B, -1, GH).unbind(1)
+        return parts
 
     def _norm(self, place: str, t: int, known: int, x: Tensor, bias: Tensor | None = None):
         """Normalize at one place of one step."""

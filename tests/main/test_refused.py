@@ -47,6 +47,11 @@ WRONG = {
     "gradient_batches": [*WRONG_COUNT, "1"],
     "hidden": [*WRONG_COUNT],
     "word_size": WRONG_COUNT,
+    "passages": WRONG_COUNT,
+    "longest": WRONG_COUNT,
+    "pictures": [w for w in WRONG_COUNT if w != "0"],
+    "start": ["slow", ""],
+    "input_scale": [*WRONG_POSITIVE, "none"],
     "least_count": WRONG_COUNT,
     "learning_rate": WRONG_POSITIVE,
     "margin": [*WRONG_POSITIVE, "none"],
@@ -76,7 +81,7 @@ EVERYWHERE = {
     "out": [""],
 }
 STEPS = ["turbo", ""]
-SWITCHES = ("held_out", "last_norm", "ablate")
+SWITCHES = ("held_out", "last_norm", "ablate", "bidirectional")
 
 
 def table():
@@ -87,6 +92,8 @@ def table():
             wrong["step"] = STEPS
         if experiment == "sequence":
             wrong["hidden"] = WRONG_COUNT
+        if experiment == "attentive_reader":  # each norm has a gain of its own
+            wrong["gain"] = [value for value in wrong["gain"] if value != "none"]
         for name, values in wrong.items():
             yield experiment, name, values
 

@@ -1,9 +1,9 @@
 """Data sets, one module each, every one checked against a SHA-256 before it is used.
 
 ``digits`` comes with scikit-learn and is always there. For the sections of the paper there are
-``coco_val2017_layout`` (6.1), ``mnist_binarized`` (6.4), ``mnist`` (6.6), ``fashion_mnist`` and
-``fashion_small`` (6.7). ``tiny_shakespeare`` is text for a small transformer, and
-``python_topics``, which every Python has, stands in where there is no network. Importing this
+``coco_val2017_layout`` (6.1), ``bible_cloze`` (6.2), ``mnist_binarized`` (6.4), ``mnist`` (6.6),
+``fashion_mnist`` and ``fashion_small`` (6.7). ``tiny_shakespeare`` is text for a small transformer,
+and ``python_topics``, which every Python has, stands in where there is no network. Importing this
 package loads none.
 """
 
@@ -19,6 +19,7 @@ import numpy as np
 __all__ = ["NAMES", "Dataset", "Text", "load"]
 
 NAMES = (
+    "bible_cloze",
     "coco_val2017_layout",
     "digits",
     "fashion_mnist",

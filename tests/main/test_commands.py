@@ -57,6 +57,29 @@ ANY = {
     | THREE
     | {"gradient_batches": st.integers(2, 10**9), "statistics_cases": count},
     "weights": LAYERS | THREE | {"optimizer": st.sampled_from(["sgd", "adam"]), "scale": positive},
+    "attentive_reader": {
+        "norm": st.sampled_from(["none", "layer", "batch", "batch_everywhere"]),
+        "start": st.sampled_from(["usual", "chosen"]),
+        "data": st.just("bible_cloze"),
+        "hidden": count,
+        "word_size": count,
+        "word_scale": positive,
+        "input_scale": positive,
+        "least_count": count,
+        "bidirectional": st.booleans(),
+        "passages": count,
+        "longest": st.none() | count,
+        "batch_size": st.integers(2, 10**9),
+        "learning_rate": st.none() | positive,
+        "gain": st.none() | real(),
+        "clip": st.none() | positive,
+        "momentum": real(min_value=0, max_value=1),
+        "pictures": st.integers(0, 10**9),
+    }
+    | {
+        name: LAYERS[name]
+        for name in ("epochs", "adam_betas", "adam_eps", "eps", "first_epoch_points")
+    },
     "order_embeddings": {
         "norm": st.sampled_from(["none", "layer"]),
         "data": st.just("coco_val2017_layout"),
@@ -133,6 +156,13 @@ def runs(draw, experiment):
     fields = [field.name for field in dataclasses.fields(kind(experiment))]
     chosen = draw(st.sets(st.sampled_from(fields)))
     values = {name: draw(ANY[experiment][name]) for name in fields if name in chosen}
+    if experiment == "attentive_reader":
+        if values.get("norm") == "none":
+            values.pop("gain", None)
+        if values.get("start", "usual") == "usual":
+            values.pop("input_scale", None)
+        if values.get("longest") is not None:
+            values.pop("passages", None)
     if experiment in ("order_embeddings", "sequence"):
         if values.get("norm") == "none":
             values = {k: v for k, v in values.items() if k not in ("gain", "form")}
@@ -303,7 +333,7 @@ def test_a_run_is_repeated_with_again_alone(tmp_path, capsys, experiment, short)
 def test_the_command_of_a_record_makes_the_record(tmp_path, experiment, short):
     odd = {"mnist": "--momentum 0.3 --eps 0.1", "noise": "--gradient-batches 2 --variance biased",
            "sequence": "--gain -1e-2 --clip none", "order_embeddings": "--gain -1e-2 --margin 0.1",
-           "weights": "--learning-rate 0.3",
+           "weights": "--learning-rate 0.3", "attentive_reader": "--clip none --passages 2",
            "transformer": "--ablate --decay 3 --adam-betas 0.5 0.9"}  # fmt: skip
     before = torch.get_num_threads()
     try:

@@ -47,6 +47,11 @@ WRONG = {
     "gradient_batches": [*WRONG_COUNT, "1"],
     "hidden": [*WRONG_COUNT],
     "word_size": WRONG_COUNT,
+    "passages": WRONG_COUNT,
+    "longest": WRONG_COUNT,
+    "pictures": [w for w in WRONG_COUNT if w != "0"],
+    "start": ["slow", ""],
+    "input_scale": [*WRONG_POSITIVE, "none"],
     "least_count": WRONG_COUNT,
     "learning_rate": WRONG_POSITIVE,
     "margin": [*WRONG_POSITIVE, "none"],
@@ -76,7 +81,7 @@ EVERYWHERE = {
     "out": [""],
 }
 STEPS = ["turbo", ""]
-SWITCHES = ("held_out", "last_norm", "ablate")
+SWITCHES = ("held_out", "last_norm", "ablate", "bidirectional")
 
 
 def table():
@@ -87,6 +92,8 @@ def table():
             wrong["step"] = STEPS
         if experiment == "sequence":
             wrong["hidden"] = WRONG_COUNT
+        if experiment == "attentive_reader":  # each norm has a gain of its own
+            wrong["gain"] = [value for value in wrong["gain"] if value != "none"]
         for name, values in wrong.items():
             yield experiment, name, values
 
@@ -158,6 +165,8 @@ def test_what_does_not_fit_together_is_refused(command, said, monkeypatch, tmp_p
         ("weights --adam-betas 0.5 0.9 --adam-eps 1e-3", []),
         ("sequence --norm none --eps 1e-3", ["--eps"]),
         ("order_embeddings --norm none --eps 1e-3", ["--eps"]),
+        ("attentive_reader --norm none --eps 1e-3 --momentum 0.2", ["--eps", "--momentum"]),
+        ("attentive_reader --norm none batch --eps 1e-3 --momentum 0.2", []),
         ("transformer --norm tanh --eps 1e-3", ["--eps"]),
         ("transformer --norm tanh --qk-norm rms --eps 1e-3", []),
         ("transformer --norm none --place post --no-last-norm", ["--place", "--last-norm"]),
@@ -183,7 +192,8 @@ def test_a_batch_larger_than_the_data_is_refused_before_other_runs_train(
     sizes = ["400", "5000"] if experiment == "mnist" else ["5000"]
     assert main([*short(experiment, tmp_path), "--batch-size", *sizes]) == 1
     said = capsys.readouterr().err
-    there = r"training (cases, digits gives 1437|images, coco_val2017_layout gives 43); choose a"
+    there = (r"training (cases, digits gives 1437|images, coco_val2017_layout gives 43|"
+             r"questions, bible_cloze gives 43); choose a")  # fmt: skip
     assert re.search(rf"--batch-size 5000 needs as many {there}", said)
     assert list(tmp_path.glob("*/*.json")) == []
 

@@ -17,7 +17,10 @@ import numpy as np
 
 __all__ = ["NAMES", "Dataset", "Text", "load"]
 
-NAMES = ("coco_val2017_layout", "digits", "mnist", "python_topics", "tiny_shakespeare")
+NAMES = (
+    "coco_val2017_layout", "digits", "iam_ondb", "mnist", "omniglot_lines", "python_topics",
+    "tiny_shakespeare",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -135,6 +135,13 @@ def _add_experiment(
     if "seeds" in experiment.on_gpu:
         seeds = f"0 to {experiment.on_gpu['seeds'] - 1} on a GPU, {seeds} on a CPU"
     add("--seeds", nargs="+", type=_seed, help=f"a run of each setting for each (default: {seeds})")
+    if experiment.scales:
+        add(
+            "--scale",
+            default="laptop",
+            choices=["laptop", *experiment.scales],
+            help=f"sizes, where no flag gives them (default: laptop{_scales(experiment)})",
+        )
     if experiment.steps:
         add(
             "--step",
@@ -159,6 +166,15 @@ def _add_place(parser: argparse.ArgumentParser) -> None:
 
 def _shown(value: Any) -> str:
     return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _scales(experiment: Experiment) -> str:
+    """Return what the other scales have, as it would be typed."""
+    told = ""
+    for scale, given in experiment.scales.items():
+        flags = [word for name, value in given.items() for word in settings.words(name, value)]
+        told += f"; {scale}: {' '.join(flags)}"
+    return told
 
 
 def _seed(text: str) -> int:
@@ -192,6 +208,9 @@ def _asked(args: argparse.Namespace) -> Iterator[Asked]:
     named = settings.kinds(experiment.settings)
     given = {k: v for k, v in vars(args).items() if k in named}
     seeds = args.seeds
+    typed = list(given)
+    if experiment.scales:
+        given = {**experiment.scales.get(args.scale, {}), **given}
     asked_for = given.keys() | ({"seeds"} if seeds is not None else set())
     on_gpu = bool(experiment.on_gpu.keys() - asked_for) and _is_gpu(args.device)
     if seeds is None:
@@ -200,7 +219,7 @@ def _asked(args: argparse.Namespace) -> Iterator[Asked]:
     for several in experiment.several:
         settings.check_different(settings.flag(several), given.get(several, []))
     runs = experiment.settings_of(given, on_gpu=on_gpu)
-    idle = [settings.flag(k) for k in given if all(k in run.unused for run in runs)]
+    idle = [settings.flag(k) for k in typed if all(k in run.unused for run in runs)]
     if experiment.steps:
         options["step"] = args.step
     yield Asked(experiment.name, runs, seeds, options, args.threads, idle)

@@ -61,6 +61,8 @@ class Experiment:
         usual: Other settings, and how many ``seeds``, if a flag is not given and the dataclass's
             default is not meant.
         on_gpu: The same on a GPU.
+        scales: From another scale, such as ``paper``, to the settings that it has unless they are
+            given; the usual ones are called ``laptop``.
         pointless: Whether a run is left out, from what is chosen for it and for all that are asked
             for.
         steps: Ways to compute an update, the readable one first; none where there is one alone.
@@ -85,6 +87,7 @@ class Experiment:
     several: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     usual: Mapping[str, Any] = dataclasses.field(default_factory=lambda: {"seeds": 3})
     on_gpu: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    scales: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     pointless: Callable[[dict[str, Any], list[dict[str, Any]]], bool] = lambda run, runs: False
     steps: tuple[str, ...] = ()
     grids: Sequence[Grid] = ()
@@ -98,6 +101,8 @@ class Experiment:
         asked |= {*self.usual, *self.on_gpu} - {"seeds"}
         for grid in self.grids:
             asked |= {*grid.given, *(grid.on_gpu or ())} - {"seeds"}
+        for scale in self.scales.values():
+            asked |= {*scale}
         if missing := sorted(asked - named):
             raise ValueError(
                 f"Experiment {self.name}: settings must have all fields that are spoken of, "
@@ -109,6 +114,11 @@ class Experiment:
             raise ValueError(
                 f"Experiment {self.name}: no setting may be called step where --step chooses "
                 "among several ways to compute an update"
+            )
+        if self.scales and "scale" in named:
+            raise ValueError(
+                f"Experiment {self.name}: no setting may be called scale where --scale chooses "
+                "among several"
             )
         if self.unit(self.head) is None:
             raise ValueError(

@@ -319,3 +319,29 @@ def test_the_command_of_a_record_makes_the_record(tmp_path, experiment, short):
     for kept in (first, second):
         del kept["curves"]["wall_s"], kept["provenance"]
     assert first == second
+
+
+# The paper's scale.
+
+
+def test_the_papers_scale_gives_its_sizes_where_no_flag_does():
+    (layer,) = asked(
+        ["replay", "order_embeddings", "--scale", "paper", "--norm", "layer", "--hidden", "7"]
+    ).settings
+    assert (layer.hidden, layer.word_size, layer.batch_size) == (7, 300, 128)
+    assert layer.learning_rate == 1e-3
+    assert asked(["replay", "order_embeddings", "--scale", "laptop"]) == asked(
+        ["replay", "order_embeddings"]
+    )
+
+
+def test_a_scale_that_is_none_is_refused_with_those_there_are(capsys):
+    with pytest.raises(SystemExit):
+        asked(["replay", "order_embeddings", "--scale", "cluster"])
+    assert "choose from 'laptop', 'paper'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("scales", [{"paper": {"widht": 3}}, {"paper": {"hidden": 3, "seed": 0}}])
+def test_a_scale_speaks_of_settings_alone(scales):
+    with pytest.raises(ValueError, match=r"settings must have all fields .* (widht|seed) are"):
+        dataclasses.replace(experiments.find("order_embeddings"), scales=scales)

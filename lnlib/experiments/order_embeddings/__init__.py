@@ -30,6 +30,8 @@ CUTS = (1, 5, 10)  # the K of Recall@K
 RATES = (1e-3, 3e-3, 1e-2, 3e-2, 1e-1)  # of the sweep
 # Of these the one with the best validation, as the mean over the seeds of each run's best.
 TUNED = {"none": 1e-2, "layer": 3e-2}
+# The sizes of Vendrov et al., whose code the paper runs; the images stay this book's.
+PAPER = {"hidden": 1024, "word_size": 300, "batch_size": 128, "learning_rate": (1e-3,)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,6 +127,7 @@ EXPERIMENT = Experiment(
     head="val_image_recall_10",
     several={"norm": NORMS, "learning_rate": (None,)},
     usual={"seeds": 5},
+    scales={"paper": PAPER},
     grids=(Grid(range(5), {"learning_rate": RATES}),),
     threads=1,
     table=_table,

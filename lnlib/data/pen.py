@@ -63,19 +63,20 @@ def cut(line: Line, length: int) -> list[Line]:
     if line.characters is None or len(line.strokes) <= length:
         kept = None if line.characters is None else line.characters[:length]
         return [Line(line.text, line.strokes[:length], line.writer, kept)]
-    # Where a character begins; the last is the end of the line.
-    ends = [*np.flatnonzero(np.diff(line.characters)) + 1, len(line.strokes)]
+    # Where a character ends.
+    ends = np.append(np.flatnonzero(np.diff(line.characters)) + 1, len(line.strokes))
     for count in range(-(-len(line.strokes) // length), len(ends) + 1):
-        pieces, start = [], 0
-        for k in range(1, count + 1):
-            wanted = len(line.strokes) * k / count
-            end = min((e for e in ends if e > start), key=lambda e: abs(e - wanted), default=start)
-            pieces.append((start, end))
-            start = end
-        if all(0 < end - start <= length for start, end in pieces):
+        wanted = len(line.strokes) * np.arange(1, count + 1) / count
+        chosen = ends[np.abs(ends - wanted[:, None]).argmin(1)]
+        if np.diff(chosen, prepend=0).max() <= length:
             break
     else:
-        pieces = [(a, b) for a, b in zip([0, *ends], ends, strict=False) if b - a <= length]
+        chosen = ends
+    pieces = [
+        (start, end)
+        for start, end in zip([0, *chosen[:-1]], chosen, strict=True)
+        if 0 < end - start <= length
+    ]
     return [_piece(line, start, end) for start, end in pieces]
 
 

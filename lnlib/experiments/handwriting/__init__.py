@@ -171,6 +171,7 @@ EXPERIMENT = Experiment(
         "window": "characters",
     },
     head="val_new_nll",
+    scales={"paper": PAPER},
     several={"norm": NORMS, "start": STARTS, "learning_rate": (None,)},
     usual={"seeds": 3},
     pointless=_pointless,

@@ -1,7 +1,8 @@
 """Data sets, one module each, every one checked against a SHA-256 before it is used.
 
 ``digits`` comes with scikit-learn and is always there; ``mnist`` is what section 6.6 of the paper
-measures, and on ``coco_val2017_layout`` its section 6.1 is run. ``tiny_shakespeare`` is text for a
+measures, on ``coco_val2017_layout`` its section 6.1 is run, and on ``omniglot_lines`` 6.5, for
+which who registered can name ``iam_ondb``. ``tiny_shakespeare`` is text for a
 small transformer, and ``python_topics``, which every Python has, stands in where there is no
 network. Importing this package loads none.
 """
@@ -90,7 +91,7 @@ def load(name: str) -> Any:
 
     Returns:
         What ``lnlib.data.<name>.load()`` returns: a :class:`Dataset`, where it is of cases and
-        their classes, or a :class:`Text`.
+        their classes, or a :class:`Text`, or :class:`lnlib.data.pen.Lines`.
 
     Raises:
         ValueError: If there is no data set of this name.

@@ -159,7 +159,8 @@ def nll(said: Tensor, points: Tensor) -> Tensor:
 def draw(said: Tensor, generator: torch.Generator) -> Tensor:
     """Draw a point ``(B, 3)`` from what is said of it ``(B, 1 + 6 M)``."""
     lift, weight, *rest = _parts(said)
-    chosen = torch.multinomial(weight.softmax(-1), 1, generator=generator)
+    # A network whose weights are no numbers any more draws any of them.
+    chosen = torch.multinomial(weight.softmax(-1).nan_to_num(1.0), 1, generator=generator)
     mean_x, mean_y, log_x, log_y, rho = (s.gather(1, chosen) for s in rest)
     u, v = torch.randn(2, len(said), 1, generator=generator, dtype=said.dtype)
     x = mean_x + log_x.exp() * u

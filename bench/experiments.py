@@ -74,7 +74,7 @@ def _handwriting() -> list[dict[str, Any]]:
         "torch.nn": stepper("none", True),
     }
     ms = medians(calls, SECONDS, least=10)
-    instead = ("torch.nn's LSTMs, a cell a step below the window", ms["torch.nn"])
+    instead = ("torch.nn's layers", ms["torch.nn"])
     return [
         row("handwriting update", f"3 layers, {points}×8×96", norm, ms[norm], instead=instead)
         for norm in ("none", "layer")

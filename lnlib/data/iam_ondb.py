@@ -47,14 +47,16 @@ def fetch(folder: str | os.PathLike | None = None) -> Path:
         FileNotFoundError: If it is not there; the error says how to come by it.
     """
     named = os.environ.get("LNLIB_DATA")
-    where = Path(folder or Path(named or ".") / NAME).expanduser().resolve()
-    lacking = [name for name in ("lineStrokes", *SETS.values()) if not (where / name).exists()]
-    if not (folder or named) or lacking:
-        place = where if folder or named else f"the folder {NAME} in what LNLIB_DATA names"
+    lacking = ["lineStrokes", *SETS.values()]
+    where: Path | str = f"the folder {NAME} in what LNLIB_DATA names"
+    if folder or named:
+        where = Path(folder or Path(named) / NAME).expanduser().resolve()
+        lacking = [name for name in lacking if not (where / name).exists()]
+    if lacking:
         raise FileNotFoundError(
-            f"{NAME}: {place} must have lineStrokes, ascii and {', '.join(SETS.values())}, "
-            f"{', '.join(lacking) or 'LNLIB_DATA'} is missing; IAM-OnDB is given to who registers "
-            f"at {ADDRESS}, unpack it there, or take data omniglot_lines"
+            f"{NAME}: {where} must have lineStrokes, ascii and {', '.join(SETS.values())}, not "
+            f"there: {', '.join(lacking)}; IAM-OnDB is given to who registers at {ADDRESS}, unpack "
+            "it there, or take data omniglot_lines"
         )
     return where
 

@@ -98,7 +98,7 @@ def test_where_it_is_not_there_the_error_says_where_to_register(folder, lacks):
     (folder / lacks).rename(folder / "away")
     with pytest.raises(
         FileNotFoundError,
-        match=rf"iam_ondb: {folder} must have lineStrokes, ascii .*, {lacks} is missing; "
+        match=rf"iam_ondb: {folder} must have lineStrokes, ascii .*, not there: {lacks}; "
         rf"IAM-OnDB is given to who registers at {ADDRESS}, unpack it there, or take data omni",
     ):
         load("iam_ondb")

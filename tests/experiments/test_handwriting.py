@@ -12,7 +12,7 @@ from torch.distributions import Categorical, MixtureSameFamily, MultivariateNorm
 
 from lnlib import data as data_sets
 from lnlib.data.pen import Line, Lines
-from lnlib.experiments.handwriting import GRIDS, PAPER, RATES, TUNED
+from lnlib.experiments.handwriting import PAPER, PLANNED, RATES, TUNED
 from lnlib.experiments.handwriting import model as models
 from lnlib.experiments.handwriting.run import EXPERIMENT, GROUP, Run, Settings
 from lnlib.experiments.handwriting.window import WindowLSTM
@@ -396,9 +396,9 @@ def test_the_sizes_of_the_paper_are_settings():
 
 def test_the_plan_has_three_arms_and_all_rates_with_those_that_are_tuned_within():
     arms = {("none", "usual"), ("none", "chosen"), ("layer", "usual")}
-    for runs, _ in EXPERIMENT.book():
-        assert {(s.norm, s.start) for s in runs} == arms
-    sweep = EXPERIMENT.settings_of(GRIDS[0].given)
+    for grid in PLANNED:
+        assert {(s.norm, s.start) for s in EXPERIMENT.settings_of(grid.given)} == arms
+    sweep = EXPERIMENT.settings_of(PLANNED[0].given)
     assert {s.learning_rate for s in sweep} == set(RATES)
     for rate in TUNED.values():
         assert min(RATES) < rate < max(RATES)

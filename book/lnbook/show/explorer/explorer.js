@@ -192,6 +192,10 @@
     return own;
   }
 
+  /* Plotly draws only what has changed, and then forgets the range that it had found for an axis
+     without one; a look that is new to it has all drawn again. */
+  const ranged = (layout) => ["xaxis", "yaxis", ...Object.keys(layout)].every((key) =>
+    !/^[xy]axis\d*$/.test(key) || layout[key]?.range);
   const CONFIG = { responsive: true, displayModeBar: false, doubleClick: false };
   const drawers = new WeakMap(); // of the explorers that have started
   async function start(root) {
@@ -233,7 +237,8 @@
           const { data, layout } = drawn[k] = panel;
           panels[k].querySelector(".ln-still")?.remove();
           return Plotly.react(panels[k], data.map((trace) => ({ ...trace })),
-            { ...fitted(layout, drawnAt), template: look }, panels[k].data ? undefined : CONFIG);
+            { ...fitted(layout, drawnAt), template: ranged(layout) ? look : { ...look } },
+            panels[k].data ? undefined : CONFIG);
         });
         // Words last: plotly asks for sizes, and would have the page laid out for them first.
         if (!told) tell(state.text, goal);

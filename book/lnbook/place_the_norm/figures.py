@@ -15,7 +15,7 @@ from lnbook.place_the_norm.runs import (
 )
 from lnbook.place_the_norm.start import START
 from lnbook.place_the_norm.stream import STREAM
-from lnbook.place_the_norm.trained import CURVE, LOSSES, stuck, trained_at, trained_starts
+from lnbook.place_the_norm.trained import CURVE, LOSSES, exploded, stuck, trained_at, trained_starts
 
 __all__ = [
     "ABLATED",
@@ -34,6 +34,7 @@ __all__ = [
     "Runs",
     "at_start",
     "cost",
+    "exploded",
     "flat",
     "recorded_run",
     "river",

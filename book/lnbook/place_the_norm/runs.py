@@ -15,6 +15,7 @@ from lnlib.analysis.recorded import Record, Recorded
 #: :func:`lnlib.experiments.transformer.baselines.baselines` has counted.
 UNIGRAM, BIGRAM = 3.347, 2.482
 SINGLE, PAIRS = "single characters", "pairs"  # what the two lines are called
+RANDOM = 4.174  # nats: drawing one of the 65 characters
 STUCK = 0.05  # nats: nearer to the unigram line than this, a run has learnt nothing of the order
 
 #: Initializations by what a reader sees.

@@ -10,6 +10,7 @@ from lnbook.place_the_norm.runs import (
     INITIALIZATION_NAMES,
     KINDS,
     PAIRS,
+    RANDOM,
     RATES,
     SINGLE,
     STUCK,
@@ -70,17 +71,9 @@ def _map(runs: Runs, initialization: str, depth: int, warm_up: int) -> go.Figure
     losses = [
         [runs.loss(Cell(initialization, k, depth, rate, warm_up)) for rate in RATES] for k in kinds
     ]
-    z = [[np.nan if v is None else float(v.mean()) - BIGRAM for v in row] for row in losses]
-    text = [[MISSING if v is None else f"{v.mean():.2f}" for v in row] for row in losses]
-    hover = [
-        [
-            "not recorded"
-            if v is None
-            else f"{v.mean():.3f} nats, {len(v)} seeds from {v.min():.3f} to {v.max():.3f}"
-            for v in row
-        ]
-        for row in losses
-    ]
+    z = [[_height(v) for v in row] for row in losses]
+    text = [[_text(v) for v in row] for row in losses]
+    hover = [[_hover(v) for v in row] for row in losses]
     figure = go.Figure(
         go.Heatmap(
             z=z,
@@ -105,14 +98,40 @@ def _map(runs: Runs, initialization: str, depth: int, warm_up: int) -> go.Figure
     return figure
 
 
+def _height(losses: np.ndarray | None) -> float:
+    if losses is None:
+        return np.nan
+    return REACH if exploded(losses).any() else float(losses.mean()) - BIGRAM
+
+
+def _text(losses: np.ndarray | None) -> str:
+    if losses is None:
+        return MISSING
+    return "exploded" if exploded(losses).any() else f"{losses.mean():.2f}"
+
+
+def _hover(losses: np.ndarray | None) -> str:
+    if losses is None:
+        return "not recorded"
+    if gone := int(exploded(losses).sum()):
+        return f"exploded in {gone} of {len(losses)} seeds"
+    low, high = losses.min(), losses.max()
+    return f"{losses.mean():.3f} nats, {len(losses)} seeds from {low:.3f} to {high:.3f}"
+
+
 def short(kind: str) -> str:
     """Name a kind where all but post-norm and the sandwich are pre-norm's variants."""
     return KINDS[kind][0].removeprefix("pre, ")
 
 
 def stuck(losses: np.ndarray) -> np.ndarray:
-    """Tell of each loss whether it is no better than the unigram line."""
-    return losses > UNIGRAM - STUCK
+    """Tell of each loss whether it is no better than the unigram line, and has not exploded."""
+    return (losses > UNIGRAM - STUCK) & ~exploded(losses)
+
+
+def exploded(losses: np.ndarray) -> np.ndarray:
+    """Tell of each loss whether it is worse than drawing any character, or no number."""
+    return ~(losses < RANDOM)
 
 
 def describe_losses(runs: Runs, where: tuple[str, int]) -> str:
@@ -123,14 +142,17 @@ def describe_losses(runs: Runs, where: tuple[str, int]) -> str:
         for c in runs.trained.groups
         if (c.initialization, c.depth) == where
     }  # fmt: skip
-    lowest = min(losses.mean() for losses in cells.values())
-    best = sorted(c for c in cells if cells[c].mean() < lowest + NEAR)
+    gone = sorted(c for c in cells if exploded(cells[c]).any())
+    means = {c: losses.mean() for c, losses in cells.items() if c not in gone}
+    lowest = min(means.values())
+    best = sorted(c for c in means if means[c] < lowest + NEAR)
     bad = sorted(c for c in cells if stuck(cells[c]).all())
     said = (
         f"{INITIALIZATION_NAMES[initialization]}, {depth} blocks: the lowest loss is {lowest:.2f} "
         f"nats, reached within {NEAR:g} by {_listed(best)}. "
     )
     said += f"Stuck at the line of single characters: {_listed(bad) or 'none'}."
+    said += f" Exploded: {_listed(gone)}." if gone else ""
     lacks = missing(runs)
     return f"{said} Not recorded yet: {', '.join(lacks)}." if lacks else said
 
@@ -147,7 +169,7 @@ LOSSES = Picture(
     describe_losses,
     alt="Two heat maps of the loss after 600 updates, without warm-up and with it: a row for each "
     "kind of norm and place, a column for each learning rate. Red is worse than counting pairs of "
-    "characters, green better.",
+    'characters, green better; "exploded" is worse than drawing characters at random.',
 )
 
 

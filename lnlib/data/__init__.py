@@ -1,8 +1,9 @@
 """Data sets, one module each, every one checked against a SHA-256 before it is used.
 
 ``digits`` comes with scikit-learn and is always there; ``mnist`` is what section 6.6 of the paper
-measures, and on ``coco_val2017_layout`` its section 6.1 is run. ``tiny_shakespeare`` is text for a
-small transformer, and ``python_topics``, which every Python has, stands in where there is no
+measures, and on ``coco_val2017_layout`` its section 6.1 is run; ``gutenberg_prose`` is what 6.3
+learns from, ``sentence_tasks`` what it is judged by. ``tiny_shakespeare`` is text for a small
+transformer, and ``python_topics``, which every Python has, stands in where there is no
 network. Importing this package loads none.
 """
 
@@ -17,7 +18,15 @@ import numpy as np
 
 __all__ = ["NAMES", "Dataset", "Text", "load"]
 
-NAMES = ("coco_val2017_layout", "digits", "mnist", "python_topics", "tiny_shakespeare")
+NAMES = (
+    "coco_val2017_layout",
+    "digits",
+    "gutenberg_prose",
+    "mnist",
+    "python_topics",
+    "sentence_tasks",
+    "tiny_shakespeare",
+)
 
 
 @dataclass(frozen=True, eq=False)

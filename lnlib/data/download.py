@@ -124,12 +124,12 @@ def home(name: str, files: Sequence[RemoteFile], folder: str | os.PathLike | Non
     return Home(name, inner if inner.is_dir() and not here else outer, borrowed=outer)
 
 
-def _places(file: RemoteFile, folder: Path) -> tuple[Path, Path]:
-    return folder / file.name, folder / f"{file.name}.gz"
+def _places(file: RemoteFile, folder: Path) -> list[Path]:
+    return [folder / f"{file.name}{suffix}" for suffix in ("", ".gz", ".xz")]
 
 
 def find(file: RemoteFile, folder: Path) -> bytearray | None:
-    """Read and verify a file that may lie in a folder, gzipped or not.
+    """Read and verify a file that may lie in a folder, compressed by gzip or xz or not at all.
 
     Args:
         file: What to look for.

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import gzip
+import lzma
 import math
 import os
 import struct
@@ -42,34 +43,38 @@ def read_idx(
 
 
 def read_content(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> bytearray:
-    """Read a file, through gzip if it is gzipped, and never more than ``max_bytes``.
+    """Read a file, through gzip or xz if it is compressed, and never more than ``max_bytes``.
 
     Args:
-        path: The file; gzip is recognized by its first bytes, not by its name.
+        path: The file; its first bytes, not its name, say whether it is compressed.
         max_bytes: Refuse more than this, uncompressed.
 
     Returns:
         The uncompressed bytes.
 
     Raises:
-        ValueError: If it is no file but a pipe, say, holds more than ``max_bytes``, or the gzip
-            stream is damaged.
+        ValueError: If it is no file but a pipe, say, holds more than ``max_bytes``, or the
+            compressed stream is damaged.
         OSError: If it cannot be opened.
     """
     content, path = bytearray(), Path(path)
     _files.check_regular(path)  # a pipe would be waited for
     with path.open("rb") as file:
-        gzipped = file.read(2) == b"\x1f\x8b"
+        head = file.read(6)
         file.seek(0)
-        stream = gzip.GzipFile(fileobj=file) if gzipped else file
+        kind, stream = "gzip", file
+        if head.startswith(b"\x1f\x8b"):
+            stream = gzip.GzipFile(fileobj=file)
+        elif head == b"\xfd7zXZ\0":
+            kind, stream = "xz", lzma.LZMAFile(file)  # noqa: SIM115 - `file` is closed
         try:
             while chunk := stream.read(1 << 20):
                 content += chunk
                 if len(content) > max_bytes:
                     raise ValueError(f"{path}: must hold at most {max_bytes:,} bytes, holds more")
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
             raise ValueError(
-                f"{path}: must be a whole gzip file, but after {len(content):,} bytes: {error}; "
+                f"{path}: must be a whole {kind} file, but after {len(content):,} bytes: {error}; "
                 "fetch it again"
             ) from error
     return content

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from threadpoolctl import threadpool_limits
 
-from bench import exchange, fisher, mnist, norm, pages, rnn, table, transformer
+from bench import exchange, experiments, fisher, mnist, norm, pages, rnn, table, transformer
 from lnlib.runs import record
 
 MODULES = {
@@ -28,6 +28,7 @@ MODULES = {
     "fisher": fisher,
     "mnist": mnist,
     "transformer": transformer,
+    "experiments": experiments,
     "exchange": exchange,
     "pages": pages,
 }

@@ -219,7 +219,7 @@ ODD = [
     {"adam_eps": 0.3},
     {"eps": 0.2},
     {"val_sentences": 5},
-    {"first_epoch_points": 3},
+    {"first_epoch_points": 1},
 ]
 
 

@@ -27,6 +27,7 @@ def judged(features: np.ndarray, labels: np.ndarray, *, auc: bool = False) -> fl
         shuffled = StratifiedKFold(folds, shuffle=True, random_state=0)
         return list(shuffled.split(np.zeros(len(y)), y))
 
+    features = features.astype(float)  # Newton's last steps are lost in the rounding of float32
     found = []
     for rest, held in split(labels, FOLDS):
         x, y = features[rest], labels[rest]
@@ -46,7 +47,7 @@ def _score(
     mean, deviation = x[rest].mean(0), x[rest].std(0)
     deviation[deviation == 0] = 1
     # Of so many cases and so few features each step of Newton's is cheap, and few are needed.
-    fitted = LogisticRegression(C=c, solver="newton-cholesky", tol=1e-3)
+    fitted = LogisticRegression(C=c, solver="newton-cholesky", tol=1e-6)
     fitted.fit((x[rest] - mean) / deviation, y[rest])
     logits = fitted.decision_function((x[held] - mean) / deviation)
     return roc_auc_score(y[held], logits) if auc else np.mean((logits > 0) == y[held])

@@ -372,6 +372,8 @@ def test_the_map_keeps_what_the_first_directions_say_and_who_is_nearest(material
 
 def test_a_run_that_was_broken_off_goes_on_bit_for_bit(material, made_up, tmp_path, monkeypatch):
     chosen = Settings(**SMALL | {"epochs": 3, "judge_every": 2, "keep": True})
+    monkeypatch.setattr(tasks, "FOLDS", 2)
+    monkeypatch.setattr(tasks, "CS", (0.1,))
 
     def recorded(out):
         (path,) = record_runs(EXPERIMENT, [chosen], [1], out=out, device="cpu")

@@ -1,50 +1,116 @@
-"""An update of the paper's experiments beside the same model of torch.nn's layers without a norm.
+"""An update of the paper's experiments: with layer norm, beside the same model of torch.nn layers.
 
-Each as its experiment takes it, at the sizes of a laptop, with one thread and drawn data.
+As the experiments take it, at a laptop's scale, on one thread.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from bench.table import medians, row, threads
-from lnlib.runs.run import Run
+from lnlib.data import Dataset
+from lnlib.data.bible_cloze import Cloze, Question
+from lnlib.data.gutenberg_prose import Book, Prose
+from lnlib.data.mnist_binarized import PIXELS, SPLITS, Binarized
+from lnlib.data.pen import Line, Lines
+from lnlib.data.sentence_tasks import Tasks
+from lnlib.experiments import attentive_reader, convnet, draw, handwriting, skip_thoughts
+from lnlib.experiments.attentive_reader.run import Run as ReaderRun
+from lnlib.experiments.convnet.run import Run as ConvnetRun
+from lnlib.experiments.draw.run import Run as DrawRun
+from lnlib.experiments.handwriting.run import Run as HandwritingRun
+from lnlib.experiments.handwriting.window import Seen, WindowLSTM
+from lnlib.experiments.skip_thoughts.run import Run as SkipRun
 
-UPDATES = 4  # within one measurement
-SECONDS = 12.0
-
-
-def stepper(run: Run) -> Callable[[], None]:
-    """Return a call that makes ``UPDATES`` updates of a run, the same ones each time."""
-    batches = [batch for batch, _ in zip(run.batches(0), range(UPDATES), strict=False)]
-
-    def call() -> None:
-        for batch in batches:
-            run.update(batch)
-
-    return call
-
-
-def compared(
-    name: str, shape: str, runs: Callable[[str], Run], device: str
-) -> list[dict[str, Any]]:
-    """Return the row of one experiment: layer norm beside none."""
-    calls = {norm: stepper(runs(norm)) for norm in ("none", "layer")}
-    ms = {norm: t / UPDATES for norm, t in medians(calls, SECONDS, device).items()}
-    instead = ("torch.nn, no norm", ms["none"])
-    return [row(f"{name} update", shape, "layer", ms["layer"], instead=instead, device=device)]
+SECONDS = 12.0  # for each experiment
 
 
-def _skip_thoughts(device: str) -> list[dict[str, Any]]:
-    """Sentences of 14 words in the mean, as in the novels, of which the vocabulary has most."""
-    from lnlib.data.gutenberg_prose import Book, Prose
-    from lnlib.data.sentence_tasks import Tasks
-    from lnlib.experiments.skip_thoughts import Material, Settings
-    from lnlib.experiments.skip_thoughts.run import Run
+def rows(device: str) -> list[dict[str, Any]]:
+    """Return the rows of each experiment."""
+    if device != "cpu":
+        return []
+    with threads(1):
+        return [row for measure in EXPERIMENTS for row in measure()]
 
+
+def _draw() -> list[dict[str, Any]]:
+    """Two LSTMs of 128 units and 5 x 5 windows, 64 images, at 8 and at 16 glimpses."""
+    rng = np.random.default_rng(0)
+    drawn = {split: (rng.random((1000, PIXELS)) < 0.13).astype(np.uint8) for split in SPLITS}
+    data, found = Binarized("drawn", drawn, "0" * 64), []
+    for glimpses in (8, 16):
+        calls = {}
+        for norm in draw.NORMS:
+            run = DrawRun(draw.Settings(norm=norm, glimpses=glimpses, updates_an_epoch=1), data)
+            (batch,) = run.batches(0)
+            calls[norm] = lambda run=run, batch=batch: run.update(batch)
+        ms = medians(calls, SECONDS / 2, least=10)
+        instead = ("torch.nn.LSTMCell, no norm", ms["none"])
+        shape = f"{glimpses}×64×128"
+        found.append(row("DRAW update", shape, "layer", ms["layer"], instead=instead))
+    return found
+
+
+def _handwriting() -> list[dict[str, Any]]:
+    """Three LSTMs of 96 units with a window, 8 pieces of lines of 235 points."""
+    rng = np.random.default_rng(0)
+    points, text = 235, "abcdefghij"
+    strokes = rng.normal(size=(points, 3)).astype(np.float32)
+    strokes[:, 2] = strokes[:, 2] > 1.5
+    lines = (Line(text, strokes, "drawn", np.arange(points) * len(text) // points),)
+    data = Lines("drawn", {"train": lines, "val_new": lines}, 1 / 256, "0" * 64)
+
+    def stepper(norm: str, by_steps: bool) -> Callable[[], Any]:
+        run = HandwritingRun(handwriting.Settings(norm=norm), data)
+        batch = next(run.batches(0))
+        if by_steps:
+            first = run.model.first
+            first.forward = lambda x, text: _by_steps(first, x, text)
+        return lambda: run.update(batch)
+
+    calls = {
+        "none": stepper("none", False),
+        "layer": stepper("layer", False),
+        "torch.nn": stepper("none", True),
+    }
+    ms = medians(calls, SECONDS, least=10)
+    instead = ("torch.nn's layers", ms["torch.nn"])
+    return [
+        row("handwriting update", f"3 layers, {points}×8×96", norm, ms[norm], instead=instead)
+        for norm in ("none", "layer")
+    ]
+
+
+def _by_steps(first: WindowLSTM, x: Tensor, text: Tensor) -> Seen:
+    """Run the layer with the window as ``torch.nn`` alone has it: a cell a step."""
+    state, seen = first.start(text), []
+    for point in x.unbind():
+        state, share = first.step(point, text, state)
+        seen.append((state.h, state.window, share))
+    return Seen(*(torch.stack(part) for part in zip(*seen, strict=True)))
+
+
+def _convnet() -> list[dict[str, Any]]:
+    """Three convolutions with 16, 32 and 32 channels, 64 pictures."""
+    rng = np.random.default_rng(0)
+    x, y = rng.random((8000, 784), np.float32), np.arange(8000) % 10
+    data, calls = Dataset("drawn", x, y, x[:10], y[:10], "0" * 64), {}
+    for norm in convnet.NORMS:
+        run = ConvnetRun(convnet.Settings(norm=norm), data)
+        batch = next(run.batches(0))
+        calls[norm] = lambda run=run, batch=batch: run.update(batch)
+    ms = medians(calls, SECONDS, least=10)
+    instead = ("no norm", ms.pop("none"))
+    return [row("ConvNet update", "64×28×28", norm, t, instead=instead) for norm, t in ms.items()]
+
+
+def _skip_thoughts() -> list[dict[str, Any]]:
+    """Three GRUs of 128 units, 32 sentences of 17 words in the mean, as in the novels."""
     rng = np.random.default_rng(0)
 
     def sentence() -> str:
@@ -52,18 +118,37 @@ def _skip_thoughts(device: str) -> list[dict[str, Any]]:
 
     chapters = tuple(tuple(sentence() for _ in range(60)) for _ in range(100))
     novels = Prose("drawn", (Book("drawn", "none", chapters),), "0" * 64)
-    data = Material(novels, Tasks("drawn", (), (), (), (), "0" * 64))
+    data = skip_thoughts.Material(novels, Tasks("drawn", (), (), (), (), "0" * 64))
+    calls = {}
+    for norm in skip_thoughts.NORMS:
+        run = SkipRun(skip_thoughts.Settings(norm=norm, judge_every=None), data)
+        batch = next(run.batches(0))
+        calls[norm] = lambda run=run, batch=batch: run.update(batch)
+    ms = medians(calls, SECONDS, least=10)
+    instead = ("torch.nn.GRU, no norm", ms["none"])
+    return [row("skip-thoughts update", "32 sentences, 128", "layer", ms["layer"], instead=instead)]
 
-    def made(norm: str) -> Run:
-        return Run(Settings(norm=norm, judge_every=None), data, device=device)
 
-    return compared("skip-thoughts", "32 sentences, H 128", made, device)
+def _attentive_reader() -> list[dict[str, Any]]:
+    """Two LSTMs of 64 units, 32 questions on passages of 99 words, each norm beside none."""
+    rng = np.random.default_rng(0)
+
+    def question(number: int) -> Question:
+        words = [f"w{k}" for k in rng.integers(2500, size=99)]
+        words[::20] = [f"@e{k}" for k in range(5)]
+        return Question(tuple(words), ("@blank", *words[1:28]), "@e0", f"drawn {number}")
+
+    data = Cloze("drawn", {s: [question(k) for k in range(40)] for s in ("train", "val", "test")},
+                 "0" * 64)  # fmt: skip
+    calls = {}
+    for norm in attentive_reader.NORMS:
+        run = ReaderRun(attentive_reader.Settings(norm=norm), data)
+        batch = next(run.batches(0))
+        calls[norm] = lambda run=run, batch=batch: run.update(batch)
+    ms = medians(calls, SECONDS, least=10)
+    instead = ("torch.nn.LSTM, no norm", ms.pop("none"))
+    return [row("attentive reader update", "99×32×64", norm, t, instead=instead)
+            for norm, t in ms.items()]  # fmt: skip
 
 
-ENTRIES: Sequence[Callable[[str], list[dict[str, Any]]]] = (_skip_thoughts,)
-
-
-def rows(device: str) -> list[dict[str, Any]]:
-    """Return a row for each experiment."""
-    with threads(1):
-        return [found for entry in ENTRIES for found in entry(device)]
+EXPERIMENTS = (_attentive_reader, _skip_thoughts, _draw, _handwriting, _convnet)

@@ -79,7 +79,9 @@ class _Parser(argparse.ArgumentParser):
 def _parser(arguments: list[str]) -> argparse.ArgumentParser:
     parser = _Parser(prog="python -m lnlib", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    replay = commands.add_parser("replay", help="run section 6.1 or 6.6, or an experiment of ours")
+    replay = commands.add_parser(
+        "replay", help="run a section of the paper, 6.1 to 6.7, or an experiment of ours"
+    )
     if "replay" in arguments:
         kinds = replay.add_subparsers(dest="experiment", required=True)
         for name in experiments.names():

@@ -1,8 +1,11 @@
 """What tests in several folders need."""
 
+import itertools
+
 import numpy as np
 import pytest
 
+from lnlib.data.bible_cloze import Cloze, Question
 from lnlib.data.coco_val2017_layout import Layouts
 
 THINGS = ("dog", "cat", "cup", "car", "bed", "kite")
@@ -28,3 +31,22 @@ def layouts():
     sizes = {"train": 43, "val": 12, "test": 9}
     images = {split: [image(k) for k in range(size)] for split, size in sizes.items()}
     return Layouts("coco_val2017_layout", THINGS, images, "5" * 64)
+
+
+@pytest.fixture(scope="session")
+def cloze():
+    """Made-up questions: who did what to whom, told twice, one name left out."""
+    rng = np.random.default_rng(8)
+    deeds = ("saw", "met", "fed", "led", "hid")
+
+    def question(number: int) -> Question:
+        who = [f"@e{k}" for k in rng.choice(12, rng.integers(3, 6), replace=False)]
+        told = [(a, str(rng.choice(deeds)), b) for a, b in itertools.pairwise(who)]
+        words = [w for a, deed, b in told for w in ("then", a, deed, b, ".")]
+        a, deed, b = told[rng.integers(len(told))]
+        query = [*rng.choice(["and", "so", "odd"], rng.integers(1, 3)), "@blank", deed, b]
+        return Question(tuple(words), tuple(map(str, query)), a, f"made up 1:{number}")
+
+    sizes = {"train": 43, "val": 12, "test": 9}
+    questions = {split: [question(k) for k in range(size)] for split, size in sizes.items()}
+    return Cloze("bible_cloze", questions, "6" * 64)

@@ -33,6 +33,8 @@ FONTS = "output/chtml/fonts/woff-v2"
 MACROS = "input/tex/extensions"
 # Names, brackets and space have the color of the code around them; the tags are a fifth of a page.
 PLAIN = re.compile(r'<span class="(?:n|p|w)">([^<]*)</span>')
+# "Solution to Exercise 1": the link has the space before it, underlined.
+LINKED_SPACE = re.compile(r'(<a class="reference internal" href="#[^"]+">) (?=Exercise)')
 EXPLORER = re.compile(
     r'(?P<before><div class="ln-explorer" id="(?P<id>[^"]+)".*?<script type="text/plain"'
     r' class="ln-data")>(?P<states>[^<]+)',
@@ -178,6 +180,7 @@ def finish_page(app, pagename, templatename, context, doctree):
     for wrong, right in MENDED:
         context["body"] = context.get("body", "").replace(wrong, right)
     context["body"] = PLAIN.sub(r"\1", context["body"])
+    context["body"] = LINKED_SPACE.sub(r" \1", context["body"])
     if doctree is not None:
         first = next((p.astext() for p in doctree.findall(nodes.paragraph)), "")
         context["metatags"] = context.get("metatags", "") + shared(

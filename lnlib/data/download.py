@@ -32,13 +32,16 @@ class RemoteFile:
 
     Attributes:
         name: Without ``.gz``.
-        size: In bytes.
+        size: In bytes, uncompressed.
         sha256: In hexadecimal digits.
+        packed: Whether ``sha256`` is of the gzipped file, where that of its content is not known:
+            then the publisher's own file is asked for, and no other packing.
     """
 
     name: str
     size: int
     sha256: str
+    packed: bool = False
 
 
 @dataclass(frozen=True)
@@ -125,11 +128,11 @@ def home(name: str, files: Sequence[RemoteFile], folder: str | os.PathLike | Non
 
 
 def _places(file: RemoteFile, folder: Path) -> list[Path]:
-    return [folder / f"{file.name}{suffix}" for suffix in ("", ".gz", ".xz")]
+    return [folder / f"{file.name}{end}" for end in ("", ".gz", ".xz")]
 
 
 def find(file: RemoteFile, folder: Path) -> bytearray | None:
-    """Read and verify a file that may lie in a folder, compressed by gzip or xz or not at all.
+    """Read and verify a file that may lie in a folder, compressed (gzip, xz) or not.
 
     Args:
         file: What to look for.
@@ -228,10 +231,11 @@ def _from_mirror(url: str, part: Path, file: RemoteFile, timeout: tuple[float, f
 
 def _verified(path: Path, file: RemoteFile) -> bytearray:
     content = read_content(path, max_bytes=file.size)
-    sha256 = hashlib.sha256(content).hexdigest()
+    sha256 = hashlib.sha256(path.read_bytes() if file.packed else content).hexdigest()
     if sha256 != file.sha256:
+        what = "gzipped file" if file.packed else "uncompressed content"
         raise ValueError(
-            f"{path}: SHA-256 of the uncompressed content must be {file.sha256}, got {sha256}; "
+            f"{path}: SHA-256 of the {what} must be {file.sha256}, got {sha256}; "
             "it is damaged, or another data set's (Fashion-MNIST's files have the names of MNIST's)"
         )
     return content

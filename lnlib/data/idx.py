@@ -43,10 +43,10 @@ def read_idx(
 
 
 def read_content(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> bytearray:
-    """Read a file, through gzip or xz if it is compressed, and never more than ``max_bytes``.
+    """Read a file, uncompressed if it is of gzip or xz, and never more than ``max_bytes``.
 
     Args:
-        path: The file; its first bytes, not its name, say whether it is compressed.
+        path: The file; gzip and xz are recognized by its first bytes, not by its name.
         max_bytes: Refuse more than this, uncompressed.
 
     Returns:
@@ -60,13 +60,13 @@ def read_content(path: str | os.PathLike, *, max_bytes: int = MAX_BYTES) -> byte
     content, path = bytearray(), Path(path)
     _files.check_regular(path)  # a pipe would be waited for
     with path.open("rb") as file:
-        head = file.read(6)
+        start = file.read(6)
         file.seek(0)
-        kind, stream = "gzip", file
-        if head.startswith(b"\x1f\x8b"):
-            stream = gzip.GzipFile(fileobj=file)
-        elif head == b"\xfd7zXZ\0":
-            kind, stream = "xz", lzma.LZMAFile(file)  # noqa: SIM115 - `file` is closed
+        kind, stream = "", file
+        if start[:2] == b"\x1f\x8b":
+            kind, stream = "gzip", gzip.GzipFile(fileobj=file)
+        elif start == b"\xfd7zXZ\0":
+            kind, stream = "xz", lzma.LZMAFile(file)  # noqa: SIM115
         try:
             while chunk := stream.read(1 << 20):
                 content += chunk

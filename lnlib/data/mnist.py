@@ -16,14 +16,15 @@ from lnlib.data.idx import parse_idx
 
 
 @dataclass(frozen=True)
-class _Source:
+class Source:
     """Where the files are, and how they must hash: training, then test, images before labels."""
 
     mirrors: tuple[str, ...]
     files: tuple[RemoteFile, RemoteFile, RemoteFile, RemoteFile]
+    name: str = "mnist"
 
 
-_MNIST = _Source(
+_MNIST = Source(
     mirrors=(
         "https://ossci-datasets.s3.amazonaws.com/mnist/",
         "https://storage.googleapis.com/cvdf-datasets/mnist/",
@@ -72,7 +73,7 @@ def fetch(folder: str | os.PathLike | None = None) -> Path:
         OSError: If a file is missing and cannot be downloaded or written.
         ValueError: If a file is not the one of MNIST.
     """
-    return _gather(folder, _MNIST)[0]
+    return gather(folder, _MNIST)[0]
 
 
 def load(folder: str | os.PathLike | None = None) -> Dataset:
@@ -90,16 +91,26 @@ def load(folder: str | os.PathLike | None = None) -> Dataset:
         OSError: If a file is missing and cannot be downloaded or written.
         ValueError: If a file is not the one of MNIST.
     """
-    return _assemble(_gather(folder, _MNIST)[1], _MNIST)
+    return assemble(gather(folder, _MNIST)[1], _MNIST)
 
 
-def _gather(folder: str | os.PathLike | None, source: _Source) -> tuple[Path, list[bytearray]]:
-    """Return the folder and the verified, uncompressed content of its four files."""
-    found = home("mnist", source.files, folder)
+def gather(folder: str | os.PathLike | None, source: Source) -> tuple[Path, list[bytearray]]:
+    """Return the folder and the verified, uncompressed content of its four files.
+
+    Raises:
+        OSError: As for :func:`fetch`.
+        ValueError: As for :func:`fetch`.
+    """
+    found = home(source.name, source.files, folder)
     return found.folder, [found.get(file, source.mirrors) for file in source.files]
 
 
-def _assemble(contents: Sequence[bytearray], source: _Source) -> Dataset:
+def assemble(contents: Sequence[bytearray], source: Source) -> Dataset:
+    """Return the data set that four files hold.
+
+    Raises:
+        ValueError: If an image has no label, or one that is no class.
+    """
     sha256 = hashlib.sha256()
     parts = []
     for content, file, ndim in zip(contents, source.files, (3, 1, 3, 1), strict=True):
@@ -108,8 +119,8 @@ def _assemble(contents: Sequence[bytearray], source: _Source) -> Dataset:
     for images, labels in (parts[:2], parts[2:]):
         if len(images) != len(labels) or labels.max() > 9:
             raise ValueError(
-                f"mnist: each image must have a label of 0 to 9, got {len(images):,} images and "
-                f"{len(labels):,} labels up to {labels.max()}"
+                f"{source.name}: each image must have a label of 0 to 9, got {len(images):,} "
+                f"images and {len(labels):,} labels up to {labels.max()}"
             )
     x_train, y_train, x_test, y_test = (
         part.astype(np.int64)
@@ -118,4 +129,4 @@ def _assemble(contents: Sequence[bytearray], source: _Source) -> Dataset:
         else np.divide(part.reshape(len(part), -1), np.float32(255), dtype=np.float32)
         for part in parts
     )
-    return Dataset("mnist", x_train, y_train, x_test, y_test, sha256.hexdigest())
+    return Dataset(source.name, x_train, y_train, x_test, y_test, sha256.hexdigest())

@@ -157,9 +157,9 @@ class Visit:
     outside: list = field(default_factory=list)
     complaints: list = field(default_factory=list)
 
-    def explorers(self):
-        """Scroll to every explorer and wait until it is drawn."""
-        roots = self.page.query_selector_all(".ln-explorer")
+    def explorers(self, which=".ln-explorer"):
+        """Scroll to every explorer, or to those of a selector, and wait until it is drawn."""
+        roots = self.page.query_selector_all(which)
         for root in roots:
             root.scroll_into_view_if_needed()
             self.page.wait_for_function(READY, arg=root)

@@ -24,20 +24,49 @@ SHOWN = (
 )
 
 
-def test_sound_book_builds_without_a_warning_and_again_in_no_time(book):
-    book.add("sound", "# Sound", SHOWN, "print('text')")
+PICTURE = "from IPython.display import SVG\nSVG('<svg xmlns=\"http://www.w3.org/2000/svg\"/>')"
+FORMULA = "\n\n$$ x $$"
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    """A book without a fault, built once; what the build said is its ``said``."""
+    book = Book(tmp_path_factory.mktemp("sound"))
+    book.add("sound", f"# Sound{FORMULA}", SHOWN, "print('text')")
+    book.add("prose", f"# Prose{FORMULA}", "print('text')")
+    metadata = {"mystnb": {"image": {"alt": "An empty picture"}}}
+    book.add("image", "# Image\n\n![The logo](_static/logo.svg)", PICTURE, metadata=metadata)
     done = book.build()
     assert done.returncode == 0, done.stdout
-    assert "WARNING" not in done.stdout.replace("[IPKernelApp] WARNING", "")
-    assert 'class="ln-explorer"' in book.html("sound")
-    static = book.folder / "_build" / "html" / "_static"
+    book.said = done.stdout
+    return book
+
+
+def test_sound_book_builds_without_a_warning_and_again_in_no_time(sound):
+    assert "WARNING" not in sound.said.replace("[IPKernelApp] WARNING", "")
+    assert 'class="ln-explorer"' in sound.html("sound")
+    static = sound.folder / "_build" / "html" / "_static"
     assert (static / "plotly" / "plotly.min.js").exists()
-    for name in ("sound", "start"):  # every page has the book's colors, once
-        assert len(re.findall(r'href="_static/colors\.css', book.html(name))) == 1
+    for name in sound.pages:  # every page has the book's colors, once
+        assert len(re.findall(r'href="_static/colors\.css', sound.html(name))) == 1
     assert (static / "colors.css").read_text("utf-8") == colors.css()
-    again = book.build()
+    again = sound.build()
     assert again.returncode == 0
     assert "Executing" not in again.stdout
+
+
+def test_image_with_a_text_is_no_fault(sound):
+    assert 'alt="An empty picture"' in sound.html("image")
+    assert 'takes <span class="ln-minutes">5 min</span>' in sound.html("start")
+
+
+def test_page_with_a_figure_asks_for_mathjax_later(sound):
+    held = re.compile(r'<script type="text/later" src="_static/mathjax/tex-chtml.js[^"]*">')
+    plain = re.compile(r'<script defer="defer" src="_static/mathjax/tex-chtml.js[^"]*">')
+    for name, has_figure in (("sound", True), ("prose", False)):
+        source = sound.html(name)
+        assert bool(held.search(source)) == has_figure
+        assert bool(plain.search(source)) != has_figure
 
 
 @pytest.mark.parametrize(
@@ -71,10 +100,7 @@ FAULTS = {
         ["import warnings\nwarnings.warn('planted')"],
         "stderr was found in the cell outputs of cell 2",
     ),
-    "silent_image": (
-        ["from IPython.display import SVG\nSVG('<svg xmlns=\"http://www.w3.org/2000/svg\"/>')"],
-        "has no alt text",
-    ),
+    "silent_image": ([PICTURE], "has no alt text"),
     "silent_markdown_image": ([], "has no alt text"),
     "unknown_citation": ([], 'could not find bibtex key "Nobody1900"'),
     "unknown_chapter": ([], "minutes must name a chapter as _toc.yml does, got 'nowhere'"),
@@ -98,16 +124,6 @@ def test_every_planted_fault_is_named_and_fails_the_build_twice(book):
         for name, (_, message) in FAULTS.items():
             assert any(name in line and message in line for line in warnings), (name, warnings)
         assert not any("start.ipynb" in line for line in warnings)
-
-
-def test_image_with_a_text_is_no_fault(book):
-    code = "from IPython.display import SVG\nSVG('<svg xmlns=\"http://www.w3.org/2000/svg\"/>')"
-    metadata = {"mystnb": {"image": {"alt": "An empty picture"}}}
-    book.add("image", "# Image\n\n![The logo](_static/logo.svg)", code, metadata=metadata)
-    done = book.build()
-    assert done.returncode == 0, done.stdout
-    assert 'alt="An empty picture"' in book.html("image")
-    assert 'takes <span class="ln-minutes">5 min</span>' in book.html("start")
 
 
 def test_edit_of_the_library_or_of_a_record_runs_the_pages_again(book, tmp_path):
@@ -156,16 +172,3 @@ def test_plotly_loses_its_wrapper_and_keeps_its_license_and_its_name(extension):
 def test_plotly_of_an_unknown_make_stays_as_it_is(extension):
     for code in ("var Plotly = {};", '"use strict";var Plotly=1;'):
         assert extension.unwrapped(code) == code
-
-
-def test_page_with_a_figure_asks_for_mathjax_later(book):
-    formula = "\n\n$$ x $$"
-    book.add("figure", f"# Figure{formula}", SHOWN)
-    book.add("prose", f"# Prose{formula}", "print('text')")
-    assert book.build().returncode == 0
-    held = re.compile(r'<script type="text/later" src="_static/mathjax/tex-chtml.js[^"]*">')
-    plain = re.compile(r'<script defer="defer" src="_static/mathjax/tex-chtml.js[^"]*">')
-    for name, has_figure in (("figure", True), ("prose", False)):
-        source = book.html(name)
-        assert bool(held.search(source)) == has_figure
-        assert bool(plain.search(source)) != has_figure

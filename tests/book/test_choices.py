@@ -57,3 +57,24 @@ def test_a_line_opens_to_its_sources(page):
     line.locator("summary").click()
     assert line.locator("li").count() == 5
     assert line.locator("li").first.is_visible()
+
+
+def test_a_search_goes_over_every_line_and_an_empty_one_gives_the_choice_back(chromium):
+    page = chromium.new_page()
+    page.set_content(models.ModelTable().to_html())
+    shown = page.locator(".ln-models .ln-model:visible summary b")
+    start, search = shown.all_inner_texts(), page.get_by_label("Find")
+    for words in ("falcon", " SANDWICH "):
+        search.fill(words)
+        assert shown.all_inner_texts() == [
+            m.model
+            for m in models.MODELS
+            if any(words.strip().lower() in v.lower() for v in (m.model, *m.short.values()))
+        ] != start  # fmt: skip
+    assert not page.locator(".ln-none").is_visible()
+    search.fill("no such model")
+    assert shown.count() == 0
+    assert page.locator(".ln-none").is_visible()
+    search.fill("")
+    assert shown.all_inner_texts() == start
+    page.close()

@@ -31,7 +31,7 @@ const patiently = async (holds) => { for (let i = 0; i < 200 && !holds(); i++) a
 const wide = ({ document: { documentElement: e } }) => e.scrollWidth - e.clientWidth;
 async function visit(name) {
   const frame = document.createElement("iframe"), found = {};
-  frame.style = "height: 844px; border: 0";
+  frame.style = `width: ${WIDTHS[0]}px; height: 844px; border: 0`; // drawn once for the first
   document.body.replaceChildren(frame);
   await new Promise((done) => { frame.onload = done; frame.src = name + ".html"; });
   const inside = frame.contentWindow, explorers = inside.document.querySelectorAll(".ln-explorer");

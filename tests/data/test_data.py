@@ -19,7 +19,7 @@ def test_load_takes_a_data_set_by_its_name():
 @pytest.mark.parametrize("name", ["cifar", "MNIST", "", "idx", None, ["mnist"]], ids=str)
 def test_load_names_the_choices_for_an_unknown_name(name):
     with pytest.raises(
-        ValueError, match=r"name must be one of coco_val2017_layout, digits, .*mnist, .*peare; got"
+        ValueError, match=r"name must be one of bible_cloze, coco_val2017_layout, .*peare; got"
     ):
         data.load(name)
 

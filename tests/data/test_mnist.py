@@ -23,12 +23,12 @@ def idx(array) -> bytes:
     return struct.pack(f">BBBB{array.ndim}I", 0, 0, 8, array.ndim, *array.shape) + array.tobytes()
 
 
-def source(contents, *mirrors) -> mnist._Source:
+def source(contents, *mirrors) -> mnist.Source:
     files = (
         RemoteFile(name, len(content), hashlib.sha256(content).hexdigest())
         for name, content in zip(NAMES, contents, strict=True)
     )
-    return mnist._Source(tuple(mirror.url for mirror in mirrors), tuple(files))
+    return mnist.Source(tuple(mirror.url for mirror in mirrors), tuple(files))
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def state(folder) -> dict[str, tuple[int, bytes]]:
 def test_the_folder_of_lnlib_data_is_used_as_it_is(folder, contents, monkeypatch):
     monkeypatch.setenv("LNLIB_DATA", str(folder))
     before = state(folder)
-    found, read = mnist._gather(None, source(contents))
+    found, read = mnist.gather(None, source(contents))
 
     assert found == folder
     assert read == contents
@@ -89,7 +89,7 @@ def test_lnlib_data_may_be_relative(folder, contents, monkeypatch):
     monkeypatch.chdir(folder.parent / "elsewhere")
     monkeypatch.setenv("LNLIB_DATA", "../mine")
 
-    assert mnist._gather(None, source(contents)) == (folder, contents)
+    assert mnist.gather(None, source(contents)) == (folder, contents)
 
 
 def test_lnlib_data_may_have_a_folder_for_each_data_set(folder, contents, tmp_path, monkeypatch):
@@ -98,17 +98,17 @@ def test_lnlib_data_may_have_a_folder_for_each_data_set(folder, contents, tmp_pa
     folder.rename(outer / "mnist")
     monkeypatch.setenv("LNLIB_DATA", str(outer))
 
-    assert mnist._gather(None, source(contents)) == (outer / "mnist", contents)
+    assert mnist.gather(None, source(contents)) == (outer / "mnist", contents)
     (outer / "mnist" / f"{NAMES[2]}.gz").unlink()
     with pytest.raises(FileNotFoundError, match=f"names {outer}, where {NAMES[2]} must .* mnist;"):
-        mnist._gather(None, source(contents))
+        mnist.gather(None, source(contents))
 
 
 def test_files_in_the_folder_of_lnlib_data_itself_come_first(folder, contents, monkeypatch):
     (folder / "mnist").mkdir()
     monkeypatch.setenv("LNLIB_DATA", str(folder))
 
-    assert mnist._gather(None, source(contents)) == (folder, contents)
+    assert mnist.gather(None, source(contents)) == (folder, contents)
 
 
 def test_lnlib_data_says_which_file_is_missing_and_downloads_none(
@@ -120,7 +120,7 @@ def test_lnlib_data_says_which_file_is_missing_and_downloads_none(
     with pytest.raises(
         FileNotFoundError, match=f"LNLIB_DATA names {folder}, where {NAMES[2]} must lie.*; put it"
     ):
-        mnist._gather(None, source(contents, mirror))
+        mnist.gather(None, source(contents, mirror))
 
     assert state(folder) == before
     assert mirror.ranges == []
@@ -129,7 +129,7 @@ def test_lnlib_data_says_which_file_is_missing_and_downloads_none(
 def test_lnlib_data_says_that_there_is_no_such_folder(tmp_path, contents, mirror, monkeypatch):
     monkeypatch.setenv("LNLIB_DATA", str(tmp_path / "typo"))
     with pytest.raises(FileNotFoundError, match=r"typo, where .*; there is no such folder; put it"):
-        mnist._gather(None, source(contents, mirror))
+        mnist.gather(None, source(contents, mirror))
 
     assert not (tmp_path / "typo").exists()
 
@@ -143,7 +143,7 @@ def test_a_wrong_file_of_the_user_is_refused_and_left_alone(
         monkeypatch.setenv("LNLIB_DATA", str(folder))
     before = state(folder)
     with pytest.raises(ValueError, match=f"{NAMES[1]}: SHA-256 of the uncompressed content must"):
-        mnist._gather(folder if named == "folder" else None, source(contents, mirror))
+        mnist.gather(folder if named == "folder" else None, source(contents, mirror))
 
     assert state(folder) == before
     assert mirror.ranges == []
@@ -152,7 +152,7 @@ def test_a_wrong_file_of_the_user_is_refused_and_left_alone(
 def test_a_folder_given_gets_only_what_it_lacks(folder, contents, mirror, monkeypatch):
     monkeypatch.setenv("LNLIB_DATA", "not looked at")
     (folder / f"{NAMES[2]}.gz").unlink()
-    found, read = mnist._gather(folder, source(contents, mirror))
+    found, read = mnist.gather(folder, source(contents, mirror))
 
     assert found == folder
     assert read == contents
@@ -164,15 +164,15 @@ def test_without_lnlib_data_the_cache_is_filled_once(cache, contents, mirror, mo
     if set_to is not None:
         monkeypatch.setenv("LNLIB_DATA", set_to)
     for _ in range(2):
-        assert mnist._gather(None, source(contents, mirror)) == (cache, contents)
+        assert mnist.gather(None, source(contents, mirror)) == (cache, contents)
 
     assert len(mirror.ranges) == 4
 
 
 def test_a_full_cache_is_not_written_to(cache, contents, mirror):
-    mnist._gather(None, source(contents, mirror))
+    mnist.gather(None, source(contents, mirror))
     before = state(cache)
-    mnist._gather(None, source(contents))
+    mnist.gather(None, source(contents))
 
     assert state(cache) == before
 
@@ -182,13 +182,13 @@ def test_a_damaged_file_in_the_cache_is_fetched_again(cache, contents, mirror, s
     cache.mkdir(parents=True)
     (cache / f"{NAMES[0]}{suffix}").write_bytes(b"damaged")
     for _ in range(2):
-        assert mnist._gather(None, source(contents, mirror)) == (cache, contents)
+        assert mnist.gather(None, source(contents, mirror)) == (cache, contents)
 
     assert len(mirror.ranges) == 4
 
 
 def test_assemble_gives_rows_of_pixels_over_255_and_classes(contents):
-    loaded = mnist._assemble(contents, source(contents))
+    loaded = mnist.assemble(contents, source(contents))
 
     assert loaded.x_train.shape == (6, 6)
     assert loaded.x_test.shape == (4, 6)
@@ -208,13 +208,13 @@ def test_assemble_gives_rows_of_pixels_over_255_and_classes(contents):
 def test_assemble_refuses_labels_that_cannot_be(contents, labels, says):
     contents[3] = idx(labels)
     with pytest.raises(ValueError, match=f"each image must have a label of 0 to 9, got {says}"):
-        mnist._assemble(contents, source(contents))
+        mnist.assemble(contents, source(contents))
 
 
 def test_assemble_refuses_labels_in_the_place_of_images(contents):
     contents[0] = contents[1]
     with pytest.raises(ValueError, match=f"{NAMES[0]}: must have 3 dimensions, the header says 1"):
-        mnist._assemble(contents, source(contents))
+        mnist.assemble(contents, source(contents))
 
 
 def test_the_mirrors_are_reached_by_https():

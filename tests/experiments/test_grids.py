@@ -31,7 +31,8 @@ def test_the_book_has_the_runs_of_the_grids_and_no_other(name):
 
 
 def test_the_folders_of_the_book_are_those_of_experiments():
-    assert sorted(p.name for p in record.folder().iterdir() if p.is_dir()) == NAMES
+    recorded = [name for name in NAMES if experiments.find(name).grids]
+    assert sorted(p.name for p in record.folder().iterdir() if p.is_dir()) == recorded
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -45,8 +46,8 @@ def test_an_experiment_says_what_it_is(name):
 
 
 def test_another_name_is_refused():
-    with pytest.raises(ValueError, match=r"name must be one of mnist, .*, got 'draw'"):
-        experiments.find("draw")
+    with pytest.raises(ValueError, match=r"name must be one of .*, mnist, .*, got 'pong'"):
+        experiments.find("pong")
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from lnlib import data
 from lnlib.__main__ import main
 
 SHORT = {  # a run of a tenth of a second
+    "attentive_reader": "--norm layer --gain 1 --batch-size 40 --hidden 4 --word-size 3",
     "mnist": "--data digits --norm batch --batch-size 400 --hidden 8 --step plain",
     "noise": "--data digits --norm batch --batch-size 300 --hidden 8 --step plain",
     "order_embeddings": "--norm layer --batch-size 40 --hidden 4 --word-size 3",
@@ -19,10 +20,10 @@ SHORT = {  # a run of a tenth of a second
 
 
 @pytest.fixture
-def short(monkeypatch, layouts):
+def short(monkeypatch, cloze, layouts):
     """From an experiment and a folder to the command of a short run, on what needs no download."""
-    load = data.load
-    monkeypatch.setattr(data, "load", lambda name: layouts if name == layouts.name else load(name))
+    load, made_up = data.load, {of.name: of for of in (cloze, layouts)}
+    monkeypatch.setattr(data, "load", lambda name: made_up.get(name) or load(name))
 
     def typed(experiment, out, *more):
         always = f"replay {experiment} {SHORT[experiment]} --epochs 1 --seeds 0 --device cpu"

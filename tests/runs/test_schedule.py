@@ -13,6 +13,7 @@ import time
 import pytest
 import torch
 
+from lnlib.__main__ import main
 from lnlib.experiments.mnist import run as mnist
 from lnlib.experiments.mnist.run import Settings
 from lnlib.experiments.weights import run as weights
@@ -129,19 +130,60 @@ def test_the_time_that_runs_will_take_goes_with_their_epochs(tmp_path, monkeypat
 
 def command(out, *more):
     flags = ["--norm", "layer", "--batch-size", "4", "--epochs", "3", "--seeds", "0", *more]
-    start = [sys.executable, "-m", "lnlib", "replay", "mnist", "--data", "digits", "--threads", "1"]
-    return [*start, *flags, "--out", str(out)]
+    return ["replay", "mnist", "--data", "digits", "--threads", "1", *flags, "--out", str(out)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _same_threads():
+    threads = torch.get_num_threads()
+    yield
+    torch.set_num_threads(threads)
+
+
+# With a checkpoint there, a measurement takes a while: a signal meets the run under way without
+# any work for the processor.
+SLOW = """
+import sys, time
+from pathlib import Path
+from lnlib.__main__ import main
+from lnlib.experiments.mnist import run as mnist
+
+measure = mnist.Run.measure
+
+def slow(self):
+    time.sleep(10 * any(Path(sys.argv[-1]).glob("*/.checkpoints/*.pt")))
+    return measure(self)
+
+mnist.Run.measure = slow
+raise SystemExit(main(sys.argv[1:]))
+"""
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory):
+    """The record that the command leaves when nothing breaks it off."""
+    out = tmp_path_factory.mktemp("unbroken")
+    assert main(command(out)) == 0
+    return comparable(out)
+
+
+def comparable(out):
+    (path,) = out.glob("*/*.json")
+    kept = record.read(path)
+    del kept["curves"]["wall_s"], kept["provenance"]
+    return path.name, kept
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["kill", "ctrl-c"])
-def test_the_command_broken_off_by_a_signal_ends_in_the_record_of_an_unbroken_run(tmp_path, how):
-    long = ["--epochs", "40"]  # so that the signal arrives before the end
-    subprocess.run(command(tmp_path / "whole", *long), check=True, capture_output=True)
-    broken = tmp_path / "broken"
+def test_the_command_broken_off_by_a_signal_ends_in_the_record_of_an_unbroken_run(
+    tmp_path, unbroken, how
+):
+    script, broken = tmp_path / "slow.py", tmp_path / "broken"
+    script.write_text(SLOW)
     # Whoever started the tests may ignore Ctrl-C, and the process would inherit that.
     heard = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
-        command(broken, *long), stderr=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, script, *command(broken)], stderr=subprocess.PIPE, stdout=subprocess.PIPE
     )
     signal.signal(signal.SIGINT, heard)
     deadline = time.monotonic() + 120
@@ -155,31 +197,26 @@ def test_the_command_broken_off_by_a_signal_ends_in_the_record_of_an_unbroken_ru
     if how == signal.SIGINT:
         assert process.returncode == 130
         assert b"the same command goes on from there" in said
-    subprocess.run(command(broken, *long), check=True, capture_output=True)
-    (name,) = [p.name for p in (tmp_path / "whole").glob("*/*.json")]
-    whole, resumed = (
-        record.read(tmp_path / where / "mnist" / name) for where in ("whole", "broken")
-    )
-    for kept in (whole, resumed):
-        del kept["curves"]["wall_s"], kept["provenance"]
-    assert whole == resumed
+    assert main(command(broken)) == 0
+    assert comparable(broken) == unbroken
     assert not list(broken.glob("*/.checkpoints/*")), "a checkpoint was left behind"
 
 
-def test_a_recorded_run_is_not_run_again(tmp_path):
-    subprocess.run(command(tmp_path), check=True, capture_output=True)
+def test_a_recorded_run_is_not_run_again(tmp_path, capsys):
+    assert main(command(tmp_path)) == 0
     (path,) = tmp_path.glob("*/*.json")
     before = path.read_bytes(), os.stat(path).st_mtime_ns
-    done = subprocess.run(command(tmp_path), check=True, capture_output=True, text=True)
-    assert "1 of 1 runs are recorded already" in done.stdout
+    capsys.readouterr()
+    assert main(command(tmp_path)) == 0
+    assert "1 of 1 runs are recorded already" in capsys.readouterr().out
     assert (path.read_bytes(), os.stat(path).st_mtime_ns) == before
 
 
-def test_a_record_of_other_settings_is_not_overwritten(tmp_path):
-    subprocess.run(command(tmp_path), check=True, capture_output=True)
-    more = [*command(tmp_path), "--epochs", "4"]
-    done = subprocess.run(more, check=False, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert "recorded with other settings" in done.stderr
-    assert "add --again to replace it" in done.stderr
+def test_a_record_of_other_settings_is_not_overwritten(tmp_path, capsys):
+    assert main(command(tmp_path)) == 0
+    capsys.readouterr()
+    assert main(command(tmp_path, "--epochs", "4")) == 1
+    said = capsys.readouterr().err
+    assert "recorded with other settings" in said
+    assert "add --again to replace it" in said
     assert math.isclose(record.read(next(tmp_path.glob("*/*.json")))["settings"]["epochs"], 3)

@@ -141,8 +141,8 @@ def draw_timeline(idea: str) -> go.Figure:
         height=360,
         xaxis={
             "range": [14.6, 26.9],
-            "tickvals": list(range(16, 27, 2)),
-            "ticktext": [str(SINCE + year) for year in range(16, 27, 2)],
+            "tickvals": list(range(16, 27, 3)),
+            "ticktext": [str(SINCE + year) for year in range(16, 27, 3)],
             "tickangle": 0,
             "title": "year",
         },

@@ -160,10 +160,10 @@ class ModelTable:
             "the model's class, which its weights may override. A question mark: not published, "
             "or not verified. Open a line for its sources."
         )
-        body = "".join(map(_line, MODELS))
+        body = "".join(map(_line, MODELS)) + '<p class="ln-none">No line has that word.</p>'
         head = f'<div class="ln-head" aria-hidden="true">{head}</div>'
         note = f'<p class="ln-count">{note}</p>'
-        return card("ln-models", TITLE, GROUPS, head + body + note)
+        return card("ln-models", TITLE, GROUPS, SEARCH + head + body + note)
 
     def widget(self) -> Any:
         """Build the live widget: the same HTML."""
@@ -173,6 +173,18 @@ class ModelTable:
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
         return bundle(self)
+
+
+# What is typed is looked for in every line, chosen or not; a page and a live notebook need no more.
+SEARCH = (
+    '<p class="ln-search"><label>Find <input type="search" placeholder="name, norm, place"'
+    ' autocomplete="off" oninput="{code}"/></label></p>'
+).format(
+    code="const card = this.closest('.ln-pick'), words = this.value.toLowerCase().trim();"
+    " card.classList.toggle('ln-found', words !== '');"
+    " for (const line of card.querySelectorAll('.ln-model')) line.classList.toggle('ln-hit',"
+    " line.firstElementChild.textContent.toLowerCase().includes(words))"
+)
 
 
 def _line(model: Model) -> str:

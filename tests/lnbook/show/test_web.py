@@ -36,6 +36,13 @@ def test_a_widget_brings_every_script_of_its_folder_and_its_look(name, tmp_path)
     }  # fmt: skip
 
 
+def test_a_script_beside_the_folders_is_shared_by_two_widgets_or_more():
+    beside = {path.name for path in Path(lnbook.show.__file__).parent.glob("*.js")}
+    from_there = [s for web in WIDGETS.values() for s in web.scripts if "/" in s]
+    assert {script.removeprefix("../") for script in from_there} == beside
+    assert min(map(from_there.count, from_there)) >= 2
+
+
 @pytest.mark.parametrize("name", WIDGETS)
 def test_a_page_has_a_widget_if_it_has_its_element(name):
     web = WIDGETS[name]

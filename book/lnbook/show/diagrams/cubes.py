@@ -121,8 +121,8 @@ ALONG = {  # one step along each axis, in pixels
     "position": (0.0, 26.0),
 }
 DEEP = 0.115  # of a step to the next example: how thick a slab is
-ORIGIN = (38.0, 116.0)
-SIZE = (646, 306)
+ORIGIN = (44.0, 116.0)
+SIZE = (652, 310)
 
 
 def corner(example: float, channel: float, position: float) -> Point:
@@ -219,7 +219,7 @@ def _words() -> str:
         x, y = corner(0, 0, p + 0.5)
         say(x - 9, y - 4, p + 1)
     x, y = corner(0, C / 2, P)
-    say(x - 13, y + 32, "channel →", "axis", tilt)
+    say(x - 17, y + 40, "channel →", "axis", tilt)
     x, y = corner(0, 0, P / 2)
     say(x - 24, y - 4, "← position", "axis", -90)
     return "".join(words)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import itertools
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -100,11 +101,16 @@ def _box(label: str, along: float, across: float, norm: str) -> Box:
 def body(shown: Sequence[Panel]) -> str:
     """Return the panels side by side."""
     figures = "".join(
-        f"<figure>{p.flow.draw(portrait=True)}<figcaption><b>{html.escape(p.title)}</b>"
-        f"<span>{marked(f'${p.formula}$').replace('(', '(<wbr/>')}</span></figcaption></figure>"
+        f"<figure>{p.flow.draw(portrait=True)}<figcaption><b>{_heading(p.title)}</b>"
+        f"<span>{marked(f'${p.formula}$').replace('+ ', '+<br/>')}</span></figcaption></figure>"
         for p in shown
     )
     return f'<div class="lnd-panels">{figures}</div><p class="lnd-said">{describe(shown)}</p>'
+
+
+def _heading(title: str) -> str:
+    """Write a heading that breaks between words, not at a hyphen."""
+    return re.sub(r"\S+-\S+", r'<span class="lnd-whole">\g<0></span>', html.escape(title))
 
 
 def describe(shown: Sequence[Panel]) -> str:

@@ -84,8 +84,8 @@ def spans(text: str) -> str:
         lambda sub: f'<tspan class="{_slope(sub)}" dy="0.3em">{sub}</tspan>\0',
     )
     # What follows a subscript goes back up, by 0.3 of the smaller letter.
-    done = re.sub(r"\0<tspan", '<tspan dy="-0.22em"', done)
-    return re.sub(r"\0([^<]+)", r'<tspan dy="-0.22em">\1</tspan>', done).replace("\0", "")
+    done = re.sub(r"\0<tspan", '<tspan dy="-0.24em"', done)
+    return re.sub(r"\0([^<]+)", r'<tspan dy="-0.24em">\1</tspan>', done).replace("\0", "")
 
 
 def _slope(sub: str) -> str:

@@ -7,6 +7,8 @@
   const STEP = 400; // ms between two states while playing
   const MORPH = 200, FRAME = 16; // ms in which a figure becomes the next, by frames
   const REACH = 400; // pixels beyond the window in which a figure is drawn
+  // Icons are there when the page is; a figure's thousand elements need no look for more.
+  window.FontAwesomeConfig = { observeMutations: false, ...window.FontAwesomeConfig };
 
   const load = (name) => new Promise((done, fail) => {
     const script = document.createElement("script");
@@ -47,10 +49,21 @@
     return resolve;
   }
 
-  /* The look comes from the page's CSS variables, so that light and dark are one switch. */
-  function template() {
-    const css = getComputedStyle(document.documentElement);
-    const v = (name) => css.getPropertyValue(name).trim();
+  /* The look comes from the page's CSS variables, so that light and dark are one switch; a theme's
+     is asked for once, because asking makes the browser style what has been written. */
+  const looks = new Map();
+  function theme() {
+    const name = document.documentElement.dataset.theme;
+    if (!looks.has(name)) {
+      const css = getComputedStyle(document.documentElement);
+      const v = (variable) => css.getPropertyValue(variable).trim();
+      const pairs = v("--ln-swap").matchAll(/([^\s"=]+)=([^\s"]+)/g);
+      looks.set(name, { look: template(v), ready: new WeakMap(),
+        dyes: new Map([...pairs].map(([, light, dark]) => [light, dark])) });
+    }
+    return looks.get(name);
+  }
+  function template(v) {
     const [text, line, paper] = [v("--pst-color-text-base"), v("--ln-line"), v("--ln-card")];
     const [low, high] = [v("--ln-low"), v("--ln-high")];
     const bar = { thickness: 10, outlinewidth: 0, ticklen: 3 };
@@ -78,16 +91,13 @@
 
   /* A figure comes in the colors of a light page; a dark one has another for each. What stands in
      several states is dyed once, so that it stays the same object and is not drawn again. */
-  let swap = "", ready = new WeakMap();
   function dyed(panel) {
-    const pairs = getComputedStyle(document.documentElement).getPropertyValue("--ln-swap");
-    if (pairs !== swap) [swap, ready] = [pairs, new WeakMap()];
-    if (ready.has(panel)) return ready.get(panel);
-    const dyes = new Map([...pairs.matchAll(/([^\s"=]+)=([^\s"]+)/g)].map(([, a, b]) => [a, b]));
-    const found = !dyes.size ? panel : JSON.parse(JSON.stringify(panel).replace(
-      /#[0-9a-f]{6}\b|rgba\([\d,]+(?=,)/g, (color) => dyes.get(color) ?? color));
-    ready.set(panel, found);
-    return found;
+    const { dyes, ready } = theme();
+    if (!ready.has(panel)) {
+      ready.set(panel, !dyes.size ? panel : JSON.parse(JSON.stringify(panel).replace(
+        /#[0-9a-f]{6}\b|rgba\([\d,]+(?=,)/g, (color) => dyes.get(color) ?? color)));
+    }
+    return ready.get(panel);
   }
 
   /* The address names each explorer that was moved, the last one first, with its controls:
@@ -182,6 +192,11 @@
     return own;
   }
 
+  /* Plotly draws only what has changed, and then forgets the range that it had found for an axis
+     without one; a look that is new to it has all drawn again. */
+  const ranged = (layout) => ["xaxis", "yaxis", ...Object.keys(layout)].every((key) =>
+    !/^[xy]axis\d*$/.test(key) || layout[key]?.range);
+  const CONFIG = { responsive: true, displayModeBar: false, doubleClick: false };
   const drawers = new WeakMap(); // of the explorers that have started
   async function start(root) {
     if (root.dataset.ready) return;
@@ -197,31 +212,38 @@
 
     const shrunk = () => Number(getComputedStyle(panels[0]).getPropertyValue("--ln-now"));
     let drawnAt = 1;
+    const write = (el, said) => { if (el.textContent !== said) el.textContent = said; };
+    function tell(said, goal) {
+      goal.forEach(({ title }, k) => write(titles[k], title));
+      write(text, said);
+      if (numbers.open) tabulate(numbers.lastElementChild, goal);
+    }
     let shown = null, round = 0, asked = 0; // what is drawn, the redraw under way, the last move
     let drawn = [], drawnAs; // the panels that need no redraw, and the look and size they have
     async function draw() {
       const mine = ++round, begin = performance.now();
       const i = inputs.reduce((n, el, k) => n * sizes[k] + Number(el.value), 0);
-      const state = resolve(book.states[i]), said = state.text, goal = state.panels.map(dyed);
-      if (text.textContent !== said) text.textContent = said;
-      if (numbers.open) tabulate(numbers.lastElementChild, goal);
-      const look = template(), from = shown;
-      drawnAt = shrunk();
-      const as = JSON.stringify([look, drawnAt]);
-      if (as !== drawnAs) [drawn, drawnAs] = [[], as];
+      const state = resolve(book.states[i]), goal = state.panels.map(dyed);
+      const { look } = theme(), from = shown, at = shrunk();
+      if (look !== drawnAs || at !== drawnAt) drawn = [];
+      [drawnAs, drawnAt] = [look, at];
       const still = calm.matches || !from || begin - asked < MORPH;
       asked = begin;
+      let told = false;
       for (let part = still ? 1 : FRAME / MORPH; ;) {
         shown = part < 1 ? between(from, goal, part * (2 - part)) : goal;
-        await Promise.all(shown.map((panel, k) => {
+        const drawing = shown.map((panel, k) => {
           if (panel === drawn[k]) return null;
-          const { title, data, layout } = drawn[k] = panel;
-          titles[k].textContent = title;
+          const { data, layout } = drawn[k] = panel;
           panels[k].querySelector(".ln-still")?.remove();
           return Plotly.react(panels[k], data.map((trace) => ({ ...trace })),
-            { ...fitted(layout, drawnAt), template: look },
-            { responsive: true, displayModeBar: false, doubleClick: false });
-        }));
+            { ...fitted(layout, drawnAt), template: ranged(layout) ? look : { ...look } },
+            panels[k].data ? undefined : CONFIG);
+        });
+        // Words last: plotly asks for sizes, and would have the page laid out for them first.
+        if (!told) tell(state.text, goal);
+        told = true;
+        await Promise.all(drawing);
         root.dataset.frame = Number(root.dataset.frame ?? 0) + 1;
         if (part === 1 || mine !== round) break;
         await new Promise(requestAnimationFrame);

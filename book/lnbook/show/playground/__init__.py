@@ -137,6 +137,7 @@ WEB = Web(
     (
         "engine.js",
         "worker.js",
+        "../canvas.js",
         "pictures.js",
         "program.js",
         "challenges.js",

@@ -3,33 +3,7 @@ const lnPictures = (() => {
   "use strict";
   const REACH = 2.2; // of the plane's map, as in worker.js
 
-  function sheet(canvas, height) {
-    const width = canvas.clientWidth, ratio = window.devicePixelRatio || 1;
-    const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
-    if (canvas.width !== w || canvas.height !== h) {
-      canvas.width = w;
-      canvas.height = h;
-      canvas.style.height = height + "px";
-    }
-    const pen = canvas.getContext("2d");
-    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-    pen.clearRect(0, 0, width, height);
-    pen.font = "12px system-ui, sans-serif";
-    return [pen, width];
-  }
-
-  function write(pen, text, x, y, color, align = "left") {
-    pen.fillStyle = color;
-    pen.textAlign = align;
-    pen.fillText(text, x, y);
-  }
-
-  function box(pen, x, y, width, height, color, alpha = 1) {
-    pen.globalAlpha = alpha;
-    pen.fillStyle = color;
-    pen.fillRect(x, y, width, height);
-    pen.globalAlpha = 1;
-  }
+  const { sheet, write, box } = lnCanvas;
 
   const superscript = (v) => "10" + String(v).replace(/./g,
     (d) => ({ "-": "⁻" })[d] || "⁰¹²³⁴⁵⁶⁷⁸⁹"[d]);

@@ -232,9 +232,10 @@ const lnPlayground = (() => {
         finish();
       } else if (!running) save(); // an answer that was on its way when the reader paused
       else if (unpaced()) next(performance.now()); // the Worker goes on while this is drawn
+      wake();
     }
 
-    let dirty = true, drawn = 0;
+    let dirty = true, drawn = 0, awake = 0;
     /* Ask for what is due: updates while it runs, else a step or a measurement. */
     function next(now) {
       if (waiting) return;
@@ -256,13 +257,18 @@ const lnPlayground = (() => {
     }
     const unpaced = () => !Number(state.pace) || (stop && !challenge); // to an address's place
     function frame(now) {
+      awake = 0;
       if (closed) return;
       next(now);
       if (dirty && view && (!calm.matches || !running || now - drawn > 500)) {
         draw(now);
         [dirty, drawn] = [false, now];
       }
-      requestAnimationFrame(frame);
+      if (running || (dirty && view)) wake();
+    }
+    /* A frame at a time, and none at rest: another figure may want the browser's time. */
+    function wake() {
+      awake ||= requestAnimationFrame(frame);
     }
 
     function play(on) {
@@ -270,6 +276,7 @@ const lnPlayground = (() => {
       [began, due] = [performance.now(), 0];
       $("go").textContent = on ? "Pause" : "Start";
       root.dataset.running = on ? "yes" : "no";
+      wake();
       if (on) {
         owed = 0;
         return;
@@ -451,24 +458,17 @@ const lnPlayground = (() => {
     on("step", () => {
       play(false);
       owed++;
+      wake();
     });
     on("reset", () => reset());
     for (const [name, move] of [["before", -1], ["after", 1]]) {
       on(name, () => ask({ example: Number(state.example) + move }));
     }
     on("hardest", () => ask({ example: "hardest" }));
-    on("copy", async () => {
+    on("copy", () => {
       save();
       const link = location.href.split("#")[0] + (address() || "#play");
-      $("link").value = link;
-      try {
-        await navigator.clipboard.writeText(link);
-        $("copy").textContent = "Copied";
-        setTimeout(() => { $("copy").textContent = "Copy link"; }, 2000);
-      } catch { // not allowed here: the reader copies it
-        $("link").hidden = false;
-        $("link").select();
-      }
+      lnCanvas.copy(link, $("copy"), $("link"));
     });
     root.addEventListener("change", ({ target }) => {
       const { key, part } = target.dataset;
@@ -499,7 +499,10 @@ const lnPlayground = (() => {
       if (target.dataset.part === "code" && target.open) program();
     }, true);
 
-    const redraw = () => { dirty = true; };
+    const redraw = () => {
+      dirty = true;
+      wake();
+    };
     const themes = new MutationObserver(redraw);
     themes.observe(document.documentElement, { attributeFilter: ["data-theme", "class"] });
     themes.observe(document.body, { attributeFilter: ["data-jp-theme-light", "class"] });
@@ -516,7 +519,6 @@ const lnPlayground = (() => {
     if (!small && matchMedia("(min-width: 641px)").matches) $("more").open = true;
 
     reset(place(given));
-    requestAnimationFrame(frame);
     return () => { // a notebook takes its output away
       closed = true;
       worker?.terminate();

@@ -194,6 +194,6 @@ def recorded() -> dict[str, list[float]]:
 
 WEB = Web(
     "transformer",
-    ("engine.js", "worker.js", "pictures.js", "challenges.js", "transformer.js"),
+    ("engine.js", "worker.js", "../canvas.js", "pictures.js", "challenges.js", "transformer.js"),
     data={"weights.js": lambda: f"lnTransformerWeights({json.dumps(weights())});\n"},
 )

@@ -10,6 +10,8 @@
 const lnTransformerEngine = () => {
   "use strict";
 
+  const KEPT = 2; // readings: with the norms as they are set, and with all on
+
   /* mulberry32: small, seeded, the same in every browser and in lnlib */
   const random = (seed) => () => {
     let t = (seed = (seed + 0x6d2b79f5) | 0);
@@ -106,10 +108,34 @@ const lnTransformerEngine = () => {
       }));
       this.last = norm();
       this.output = layer(V, width);
+      this.kept = new Map(); // from norms to what they read last
     }
 
-    /* Every logit, and the stream before and after each norm. */
-    read(tokens, norms) { return new Reading(this, norms).add(tokens); }
+    /* Every logit, and the stream before and after each norm. What was read last with these norms
+       is kept: of a text that begins alike, only the rest is read. */
+    read(tokens, norms) {
+      const last = this.kept.get(norms), most = Math.min(last?.tokens.length ?? 0, tokens.length - 1);
+      let same = 0;
+      while (same < most && last.tokens[same] === tokens[same]) same++;
+      const reading = last?.reading ?? new Reading(this, norms);
+      reading.count = same;
+      const rest = reading.add(tokens.slice(same));
+      const joined = (old, fresh) => {
+        const size = fresh.length / (tokens.length - same);
+        const all = new Float64Array(tokens.length * size);
+        if (same) all.set(old.subarray(0, same * size));
+        all.set(fresh, same * size);
+        return all;
+      };
+      const logits = joined(last?.logits, rest.logits);
+      const stream = rest.stream.map(({ before, after }, l) => ({
+        before: joined(last?.stream[l].before, before), after: joined(last?.stream[l].after, after),
+      }));
+      this.kept.delete(norms); // the latest stands last
+      this.kept.set(norms, { tokens: [...tokens], reading, logits, stream });
+      if (this.kept.size > KEPT) this.kept.delete(this.kept.keys().next().value);
+      return { logits, stream };
+    }
 
     /* A function that returns one token more each time. It sees the last `length` tokens. */
     writer(tokens, norms, { temperature, seed }) {

@@ -6,31 +6,7 @@ const lnTransformerPictures = (() => {
   const FULL = 3; // root mean squares of the whole map: the fullest color
   const OUTLIER = 5; // an outlier's root mean square, in that of the median feature
 
-  function sheet(canvas, height) {
-    const width = canvas.clientWidth, ratio = window.devicePixelRatio || 1;
-    const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
-    if (canvas.width !== w || canvas.height !== h) {
-      canvas.width = w;
-      canvas.height = h;
-      canvas.style.height = height + "px";
-    }
-    const pen = canvas.getContext("2d");
-    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-    pen.clearRect(0, 0, width, height);
-    return [pen, width];
-  }
-  function write(pen, text, x, y, color, align = "left", size = 12) {
-    pen.font = `${size}px system-ui, sans-serif`;
-    pen.fillStyle = color;
-    pen.textAlign = align;
-    pen.fillText(text, x, y);
-  }
-  function box(pen, x, y, width, height, color, alpha = 1) {
-    pen.globalAlpha = alpha;
-    pen.fillStyle = color;
-    pen.fillRect(x, y, width, height);
-    pen.globalAlpha = 1;
-  }
+  const { sheet, write, box } = lnCanvas;
 
   /* Of T rows of numbers: mean and deviation of each row, the root mean square of them all, and the
      features that stand out, the largest first, in the median feature's root mean square. */

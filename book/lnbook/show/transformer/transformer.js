@@ -384,17 +384,9 @@ const lnTransformer = (() => {
       show();
       request();
     });
-    on("copy", async () => {
+    on("copy", () => {
       const link = location.href.split("#")[0] + (address() || "#run");
-      $("link").value = link;
-      try {
-        await navigator.clipboard.writeText(link);
-        $("copy").textContent = "Copied";
-        setTimeout(() => { $("copy").textContent = "Copy link"; }, 2000);
-      } catch { // not allowed here: the reader copies it
-        $("link").hidden = false;
-        $("link").select();
-      }
+      lnCanvas.copy(link, $("copy"), $("link"));
     });
     root.addEventListener("input", ({ target }) => {
       const { part, norm } = target.dataset;

@@ -1,0 +1,47 @@
+/* What the widgets that draw on canvases share: the canvas, a word, a box, the link to a state.
+   Two widgets of a page both bring it. */
+window.lnCanvas ??= (() => {
+  "use strict";
+
+  /* A clean canvas as wide as its place and so high; a pen in CSS pixels, and the width. */
+  function sheet(canvas, height) {
+    const width = canvas.clientWidth, ratio = window.devicePixelRatio || 1;
+    const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
+    if (canvas.width !== w || canvas.height !== h) {
+      canvas.width = w;
+      canvas.height = h;
+      canvas.style.height = height + "px";
+    }
+    const pen = canvas.getContext("2d");
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    pen.clearRect(0, 0, width, height);
+    return [pen, width];
+  }
+  function write(pen, text, x, y, color, align = "left", size = 12) {
+    pen.font = `${size}px system-ui, sans-serif`;
+    pen.fillStyle = color;
+    pen.textAlign = align;
+    pen.fillText(text, x, y);
+  }
+  function box(pen, x, y, width, height, color, alpha = 1) {
+    pen.globalAlpha = alpha;
+    pen.fillStyle = color;
+    pen.fillRect(x, y, width, height);
+    pen.globalAlpha = 1;
+  }
+
+  /* Copy a link; where that is not allowed, the reader copies it from its field. */
+  async function copy(link, button, field) {
+    field.value = link;
+    try {
+      await navigator.clipboard.writeText(link);
+      button.textContent = "Copied";
+      setTimeout(() => { button.textContent = "Copy link"; }, 2000);
+    } catch {
+      field.hidden = false;
+      field.select();
+    }
+  }
+
+  return { sheet, write, box, copy };
+})();

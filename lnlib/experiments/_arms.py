@@ -1,0 +1,155 @@
+"""What experiments share that compare ways to train, each at its own best learning rate.
+
+An *arm* is one of these ways: some settings, at several rates and with several seeds. Runs of one
+seed share their weights and the order of their cases, so arms are compared seed by seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lnlib import compare
+
+Record = dict[str, Any]
+Score = Callable[[Record], np.ndarray]  # at each point of a run; the lower, the better
+
+
+class Arm(NamedTuple):
+    """An arm at its best rate.
+
+    Attributes:
+        runs: From the seed to the record.
+        rate: The best learning rate: the one with the lowest mean over seeds of each run's best.
+        rates: From each rate to that mean.
+    """
+
+    runs: dict[int, Record]
+    rate: float
+    rates: dict[float, float]
+
+    @property
+    def at_edge(self) -> bool:
+        """Whether the best rate is the lowest or the highest of several."""
+        return len(self.rates) > 1 and self.rate in (min(self.rates), max(self.rates))
+
+
+def arms(
+    records: Sequence[Record], named: Mapping[str, Mapping[str, Any]], score: Score
+) -> dict[str, Arm]:
+    """Put records into arms, each at its best rate.
+
+    Args:
+        records: Of any settings.
+        named: From an arm's name to settings that its records, and no others, have. An arm without
+            a record is left out.
+        score: What the rate is chosen by; of a run its lowest counts.
+
+    Raises:
+        ValueError: If an arm has two records of one rate and seed.
+    """
+    found = {}
+    for name, given in named.items():
+        by_rate: dict[float, dict[int, Record]] = {}
+        for record in records:
+            settings = record["settings"]
+            if any(settings[k] != v for k, v in given.items()):
+                continue
+            runs = by_rate.setdefault(settings["learning_rate"], {})
+            if record["seed"] in runs:
+                raise ValueError(
+                    f"arms: records must differ in arm, rate or seed, got {name}, "
+                    f"{settings['learning_rate']:g} twice with seed {record['seed']}; read those "
+                    "of one kind of setting"
+                )
+            runs[record["seed"]] = record
+        if not by_rate:
+            continue
+        most = max(map(len, by_rate.values()))
+        # A rate with fewer seeds than others was tried once and left; its mean is no such mean.
+        rates = {
+            rate: float(np.mean([_lowest(score(run)) for run in by_rate[rate].values()]))
+            for rate in sorted(by_rate)
+            if len(by_rate[rate]) == most
+        }
+        best = min(rates, key=rates.__getitem__)
+        found[name] = Arm(dict(sorted(by_rate[best].items())), best, rates)
+    return found
+
+
+def _lowest(values: np.ndarray) -> float:
+    known = values[~np.isnan(values)]  # a run that diverged measured nothing from there on
+    return float(known.min()) if len(known) else np.inf
+
+
+def paired(a: Arm, b: Arm, value: Callable[[Record], float]) -> tuple[np.ndarray, np.ndarray]:
+    """Return a value of both arms' runs, of the seeds that both have, in one order."""
+    seeds = [seed for seed in a.runs if seed in b.runs]
+    return tuple(np.array([value(arm.runs[s]) for s in seeds], float) for arm in (a, b))
+
+
+def at_best(score: Score, name: str) -> Callable[[Record], float]:
+    """Return what gives a curve's value where the score of its run is lowest."""
+    return lambda run: run["curves"][name][int(np.nanargmin(score(run)))]
+
+
+def reached(
+    run: Record, score: Score, target: float, axis: Callable[[Record], np.ndarray]
+) -> float:
+    """Return where a run's score is first as low as a target; NaN where it never is."""
+    there = np.flatnonzero(score(run) <= target)
+    return float(axis(run)[there[0]]) if len(there) else np.nan
+
+
+def race(plain: Arm, other: Arm, score: Score, axis: Callable[[Record], np.ndarray]) -> np.ndarray:
+    """Return how far the other arm is when it is as good as the plain one at its best.
+
+    Args:
+        plain: Its runs' best is the aim, seed by seed.
+        other: Is to reach it.
+        score: The lower, the better.
+        axis: Updates or seconds at each point of a run.
+
+    Returns:
+        A share of the plain run's own updates or seconds to its best, one a seed; NaN where the
+        other never is as good, or the plain one was best before it began.
+    """
+    shares = []
+    for seed in (seed for seed in plain.runs if seed in other.runs):
+        values = score(plain.runs[seed])
+        best = int(np.nanargmin(values))
+        there = reached(other.runs[seed], score, values[best], axis)
+        own = axis(plain.runs[seed])[best]
+        shares.append(there / own if own > 0 else np.nan)
+    return np.array(shares)
+
+
+def faster(shares: np.ndarray) -> str:
+    """Judge whether an arm needs less than the plain one: never counts as infinitely long.
+
+    Example:
+        >>> faster(np.array([0.5, 0.6])), faster(np.array([0.5, np.nan]))
+        ('holds', 'undecided')
+    """
+    late = np.where(np.isnan(shares), np.inf, shares) - 1
+    if np.isfinite(late).all():
+        return compare.verdict(late)
+    return compare.UNDECIDED if (late < 0).any() or len(late) < 2 else compare.FAILS
+
+
+def difference(values: np.ndarray, unit: str = "", digits: int = 3) -> str:
+    """Return a mean difference with its bounds, as it is printed."""
+    low, high = compare.bounds(values)
+    return f"{values.mean():+.{digits}f}{unit} ({low:+.{digits}f} to {high:+.{digits}f})"
+
+
+def shares(values: np.ndarray) -> str:
+    """Return shares in percent, seed by seed, as they are printed.
+
+    Example:
+        >>> shares(np.array([0.5, np.nan]))
+        '50 %, never'
+    """
+    return ", ".join("never" if np.isnan(v) else f"{100 * v:.0f} %" for v in values)

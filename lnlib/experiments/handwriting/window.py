@@ -1,0 +1,275 @@
+"""The first layer of Graves's network: an LSTM that reads a text through a soft window.
+
+What the window shows after a step is an input of the next, so no part of the layer can go ahead of
+it. Once readable, a cell a step, and once fast, with the gradient by hand.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from lnlib.nn import LayerNormLSTMCell
+from lnlib.nn.kernels.once import once_differentiable
+
+BELL = 3  # numbers that a bell of the window has: height, sharpness, step
+
+
+class Seen(NamedTuple):
+    """What the layer gives: for each step its state, what the window shows, and where it is."""
+
+    hidden: Tensor  # (T, B, H)
+    window: Tensor  # (T, B, C)
+    share: Tensor  # (T, B, U): phi
+
+
+class State(NamedTuple):
+    """What a step hands to the next."""
+
+    h: Tensor  # (B, H)
+    c: Tensor  # (B, H)
+    place: Tensor  # (B, K): of the bells, in characters from 0
+    window: Tensor  # (B, C)
+
+
+class WindowLSTM(nn.Module):
+    """An LSTM whose input is the pen's and what a window over the text shows.
+
+    ::
+
+        h_t, c_t      = cell([x_t, w_{t-1}], h_{t-1}, c_{t-1})
+        a, b, s       = exp(W_p h_t + b_p)                      K numbers each
+        k_t           = k_{t-1} + s
+        phi_t(u)      = sum over the K bells of a exp(-b (k_t - u)^2)
+        w_t           = sum over u of phi_t(u) text_u
+
+    Graves (2013), arXiv:1308.0850, eqs. 46-51, with ``u`` from 0.
+
+    Args:
+        cell: ``nn.LSTMCell`` or :class:`~lnlib.nn.LayerNormLSTMCell` for ``I + C`` inputs.
+        bells: K.
+    """
+
+    def __init__(self, cell: nn.LSTMCell | LayerNormLSTMCell, bells: int) -> None:
+        super().__init__()
+        self.cell = cell
+        self.bells = nn.Linear(cell.hidden_size, BELL * bells)
+
+    def start(self, text: Tensor) -> State:
+        """Return the state before the first step for texts ``(B, U, C)``."""
+        B, _, C = text.shape
+        H, K = self.cell.hidden_size, self.bells.out_features // BELL
+        return State(*(text.new_zeros(B, n) for n in (H, H, K, C)))
+
+    def step(self, x: Tensor, text: Tensor, state: State) -> tuple[State, Tensor]:
+        """Take one step.
+
+        Args:
+            x: Shape ``(B, I)``.
+            text: Shape ``(B, U, C)``, a vector for each character.
+            state: Before it.
+
+        Returns:
+            The state after it, and phi ``(B, U)``.
+        """
+        h, c = self.cell(torch.cat((x, state.window), 1), (state.h, state.c))
+        height, sharp, moved = self.bells(h).exp().chunk(BELL, 1)
+        place = state.place + moved
+        away = place.unsqueeze(2) - _places(text)
+        share = (height.unsqueeze(2) * (-sharp.unsqueeze(2) * away.square()).exp()).sum(1)
+        window = torch.einsum("bu,buc->bc", share, text)
+        return State(h, c, place, window), share
+
+    def forward(self, x: Tensor, text: Tensor) -> Seen:
+        """Run over whole sequences ``(T, B, I)``, from the beginning of texts ``(B, U, C)``."""
+        cell = self.cell
+        if isinstance(cell, LayerNormLSTMCell):
+            norms = (cell.layernorm_i, cell.layernorm_h, cell.layernorm_c)
+            (gain_x, bias_x), (gain_h, bias_h), (gain_c, bias_c) = (
+                (norm.weight, norm.bias) for norm in norms
+            )
+            bias, gains, eps = (
+                cell.bias + bias_x + bias_h,
+                (gain_x, gain_h, gain_c, bias_c),
+                cell.eps,
+            )
+        else:
+            bias, gains, eps = cell.bias_ih + cell.bias_hh, (None,) * 4, 0.0
+        weights = (cell.weight_ih, cell.weight_hh, self.bells.weight, self.bells.bias)
+        return Seen(*_Window.apply(x, text, bias, *weights, *gains, eps))
+
+
+def _places(text: Tensor) -> Tensor:
+    return torch.arange(text.shape[1], dtype=text.dtype, device=text.device)
+
+
+class _Window(torch.autograd.Function):
+    """:class:`WindowLSTM` over time: only what has to wait for another step is in a loop."""
+
+    @staticmethod
+    def forward(ctx, x, text, b, weight_x, weight_h, weight_p, bias_p, *rest):
+        gain_x, gain_h, gain_c, bias_c, eps = rest
+        (T, B, inputs_size), H, (_, U, C) = x.shape, weight_h.shape[1], text.shape
+        K, norm = len(bias_p) // BELL, gain_x is not None
+        weight_in, weight_w = weight_x.split((inputs_size, C), 1)
+        # Without a norm the bias is there from the start.
+        inputs = torch.mm(x.reshape(T * B, inputs_size), weight_in.t())
+        inputs = (inputs if norm else inputs.add_(b)).view(T, B, 4 * H)
+        from_w, from_h, from_p = (w.t().contiguous() for w in (weight_w, weight_h, weight_p))
+        new = x.new_empty
+        summed_x = inputs  # in place: what the window adds is added there
+        summed_h = new(T, B, 4 * H) if norm else inputs
+        gates, cells, tanhs, hidden = new(T, B, 4 * H), new(T, B, H), new(T, B, H), new(T, B, H)
+        bells, places = new(T, B, BELL * K), new(T, B, K)
+        away, bumps, shares = new(T, B, K, U), new(T, B, K, U), new(T, B, 1, U)
+        window = new(T, B, 1, C)
+        u = _places(text)
+        h, c, place, w = (x.new_zeros(B, n) for n in (H, H, K, C))
+        statistics = []
+        columns = [gates[..., i * H : j * H] for i, j in ((0, 2), (0, 1), (1, 2), (2, 3), (3, 4))]
+        parts = bells.unsqueeze(3).split(K, 2)
+        steps = zip(
+            *(s.unbind() for s in (summed_x, summed_h, gates, *columns, cells, tanhs, hidden)),
+            *(s.unbind() for s in (bells, *parts, places, places.unsqueeze(3))),
+            *(s.unbind() for s in (away, bumps, shares, window, window.squeeze(2))),
+            strict=True,
+        )
+        for step in steps:
+            a_x, a_h, gate, i_f, i, f, g, o, cell, tanh, h_next, bell, *views = step
+            height, sharp, moved, place_next, place_3, off, bump, share, window_3, w_next = views
+            a_x.addmm_(w, from_w)
+            if norm:
+                y_x, *stats_x = torch.native_layer_norm(a_x, (4 * H,), gain_x, b, eps)
+                torch.mm(h, from_h, out=a_h)
+                y_h, *stats_h = torch.native_layer_norm(a_h, (4 * H,), gain_h, None, eps)
+                torch.add(y_x, y_h, out=gate)
+            else:
+                torch.addmm(a_x, h, from_h, out=gate)
+            i_f.sigmoid_()
+            g.tanh_()
+            o.sigmoid_()
+            torch.mul(f, c, out=cell)
+            cell.addcmul_(i, g)
+            if norm:
+                y, *stats_c = torch.native_layer_norm(cell, (H,), gain_c, bias_c, eps)
+                statistics.append((*stats_x, *stats_h, *stats_c))
+                torch.tanh(y, out=tanh)
+            else:
+                torch.tanh(cell, out=tanh)
+            torch.mul(o, tanh, out=h_next)
+            torch.addmm(bias_p, h_next, from_p, out=bell)
+            bell.exp_()
+            torch.add(place, moved.squeeze(2), out=place_next)
+            torch.sub(place_3, u, out=off)
+            torch.mul(off, off, out=bump)
+            bump.mul_(sharp).neg_().exp_()
+            torch.bmm(height.transpose(1, 2), bump, out=share)
+            torch.bmm(share, text, out=window_3)
+            h, c, place, w = h_next, cell, place_next, w_next
+        window, shares = window.squeeze(2), shares.squeeze(2)
+        if norm:
+            statistics = [torch.stack(s) for s in zip(*statistics, strict=True)]
+        ctx.mark_non_differentiable(shares)
+        ctx.save_for_backward(
+            *(x, text, weight_x, weight_h, weight_p, gain_x, gain_h, gain_c, bias_c),
+            *(summed_x, summed_h, gates, cells, tanhs, hidden, bells, away, bumps, window),
+            *statistics,
+        )
+        return hidden, window, shares
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, dhidden, dwindow, _):
+        x, text, weight_x, weight_h, weight_p, gain_x, gain_h, gain_c, bias_c, *kept = (
+            ctx.saved_tensors
+        )
+        a_x, a_h, gates, cells, tanhs, hidden, bells, away, bumps, window, *statistics = kept
+        (T, B, inputs_size), H, C = x.shape, weight_h.shape[1], text.shape[2]
+        K, norm, new = bells.shape[2] // BELL, gain_x is not None, x.new_empty
+        weight_w = weight_x[:, inputs_size:].contiguous()
+
+        # Slopes that need no gradient.
+        i, f, g, o = gates.chunk(4, 2)
+        before = torch.cat((cells.new_zeros(1, B, H), cells[:-1]))
+        slopes = torch.cat(
+            (g * i * (1 - i), before * f * (1 - f), i * (1 - g * g), tanhs * o * (1 - o)), 2
+        )
+        slope_y = o * (1 - tanhs * tanhs)
+        height, sharp, moved = bells.chunk(BELL, 2)
+        # By height and sharpness before exp, and by place: what w_t changes by.
+        pull = torch.cat((bumps, bumps * away * away, bumps * away), 2).flatten(0, 1)
+        pull = torch.bmm(
+            pull.view(T, B, -1, pull.shape[-1]).transpose(0, 1).reshape(B, -1, pull.shape[-1]), text
+        )
+        pull = pull.view(B, T, BELL * K, C).transpose(0, 1)
+        both = height * sharp
+        pull = pull * torch.cat((height, -both, -2 * both), 2).unsqueeze(3)
+
+        dgates, dbells = new(T, B, 4 * H), new(T, B, BELL * K, 1)
+        da_x, da_h = (new(T, B, 4 * H), new(T, B, 4 * H)) if norm else (dgates, dgates)
+        dcells = new(T, B, H)
+        dh, dc, dplace, dw = (x.new_zeros(B, n) for n in (H, H, K, C))
+        slopes_3, dgates_3 = (s.unflatten(2, (4, H))[:, :, :3] for s in (slopes, dgates))
+        steps = zip(
+            *(s.unbind() for s in (dhidden, dwindow, pull, dbells, dbells.squeeze(3))),
+            *(s.unbind() for s in (dbells.squeeze(3)[..., 2 * K :], moved)),
+            *(s.unbind() for s in (slopes_3, dgates_3, slopes[..., 3 * H :], dgates[..., 3 * H :])),
+            *(s.unbind() for s in (slope_y, f, dgates, da_x, da_h, dcells, a_x, a_h, cells)),
+            *(s.unbind() for s in statistics),
+            strict=True,
+        )
+        for step in reversed(list(steps)):
+            dh_t, dw_t, pull_t, dbell_3, dbell, dbell_place, moved_t, slope_3, *views = step
+            dgate_3, slope_o, dgate_o, slope_y_t, f_t, dgate, da_x_t, da_h_t, *views = views
+            dcell, a_x_t, a_h_t, cell, *stats = views
+            dw.add_(dw_t)
+            torch.bmm(pull_t, dw.unsqueeze(2), out=dbell_3)
+            dplace.add_(dbell_place)
+            torch.mul(dplace, moved_t, out=dbell_place)
+            dh.add_(dh_t)
+            dh.addmm_(dbell, weight_p)
+            torch.mul(slope_o, dh, out=dgate_o)
+            torch.mul(slope_y_t, dh, out=dcell)  # so far of the cell's norm
+            dc.add_(_norm_backward(dcell, cell, H, *stats[4:], gain_c, bias_c) if norm else dcell)
+            torch.mul(slope_3, dc.unsqueeze(1), out=dgate_3)
+            dc.mul_(f_t)
+            if norm:
+                da_x_t.copy_(_norm_backward(dgate, a_x_t, 4 * H, *stats[:2], gain_x, None))
+                da_h_t.copy_(_norm_backward(dgate, a_h_t, 4 * H, *stats[2:4], gain_h, None))
+            torch.mm(da_x_t, weight_w, out=dw)
+            torch.mm(da_h_t, weight_h, out=dh)
+
+        def late(s: Tensor) -> Tensor:
+            return torch.cat((s.new_zeros(1, *s.shape[1:]), s[:-1])).flatten(0, 1)
+
+        da_x, da_h, dbells = da_x.flatten(0, 1), da_h.flatten(0, 1), dbells.view(T * B, -1)
+        dx = (
+            (da_x @ weight_x[:, :inputs_size]).view(T, B, inputs_size)
+            if ctx.needs_input_grad[0]
+            else None
+        )
+        dweight_x = da_x.t() @ torch.cat((x.flatten(0, 1), late(window)), 1)
+        dweight_h = da_h.t() @ late(hidden)
+        dweight_p, dbias_p = dbells.t() @ hidden.flatten(0, 1), dbells.sum(0)
+        dgains = [None] * 4
+        if norm:
+            hats = [
+                (a - mean) * rstd
+                for a, mean, rstd in zip(
+                    (a_x, a_h, cells), statistics[::2], statistics[1::2], strict=True
+                )
+            ]
+            dgains = [
+                (d * hat).sum((0, 1)) for d, hat in zip((dgates, dgates, dcells), hats, strict=True)
+            ]
+            dgains.append(dcells.sum((0, 1)))
+        return dx, None, dgates.sum((0, 1)), dweight_x, dweight_h, dweight_p, dbias_p, *dgains, None
+
+
+def _norm_backward(dy, a, width, mean, rstd, gain, bias) -> Tensor:
+    want = [True, False, False]
+    return torch.ops.aten.native_layer_norm_backward(dy, a, (width,), mean, rstd, gain, bias, want)[
+        0
+    ]

@@ -1,0 +1,131 @@
+"""The reader of IAM-OnDB, on small files of its format that were made up here."""
+
+import numpy as np
+import pytest
+
+from lnlib.data import iam_ondb, load
+from lnlib.data.iam_ondb import ADDRESS
+
+XML = """<?xml version="1.0" encoding="ISO-8859-1"?>
+<WhiteboardCaptureSession>
+  <WhiteboardDescription>
+    <SensorLocation corner="top_left"/>
+    <DiagonallyOppositeCoords x="6512" y="1376"/>
+  </WhiteboardDescription>
+  <StrokeSet>{strokes}</StrokeSet>
+</WhiteboardCaptureSession>
+"""
+STROKES = ([(895, 992), (900, 990)], [(910, 1010), (912, 1000), (905, 1000)])
+
+
+def xml(strokes):
+    points = (
+        "".join(f'<Point x="{x}" y="{y}" time="{k}.5"/>' for k, (x, y) in enumerate(stroke))
+        for stroke in strokes
+    )
+    body = "".join(f'<Stroke colour="black" start_time="1">{one}</Stroke>' for one in points)
+    return XML.format(strokes=body).encode()
+
+
+def write(where, text, said, strokes=STROKES, count=None):
+    """Write a text and the strokes of its lines."""
+    inner = f"{text[:3]}/{text[:7]}"
+    (where / "ascii" / inner).mkdir(parents=True, exist_ok=True)
+    (where / "lineStrokes" / inner).mkdir(parents=True, exist_ok=True)
+    content = "OCR:\n\nnot this\n\nCSR:\n\n" + "\n".join(said) + "\n"
+    (where / "ascii" / inner / f"{text}.txt").write_text(content)
+    for k in range(len(said) if count is None else count):
+        path = where / "lineStrokes" / inner / f"{text}-{k + 1:02d}.xml"
+        path.write_bytes(xml([*strokes, [(k, k)]]))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    where = tmp_path / "iam_ondb"
+    write(where, "a01-000u", ["A MOVE to stop", "Mr. Gaitskell"])
+    write(where, "a01-000x", ["other"])
+    write(where, "b02-013", ["it's%%%%%%%%%%%two"], count=2)
+    write(where, "c03-001z", ["one", "too many"], count=3)
+    for name, texts in (("trainset", "a01-000u\n\nc03-001z\nb02-013\n"), ("testset_v", "a01-000x"),
+                        ("testset_f", "a01-000u\n"), ("testset_t", "a01-000x\n")):  # fmt: skip
+        (where / f"{name}.txt").write_text(texts)
+    monkeypatch.setenv("LNLIB_DATA", str(tmp_path))
+    return where
+
+
+def test_each_set_has_the_lines_of_the_texts_that_its_file_names(folder):
+    found = load("iam_ondb")
+    assert {split: [line.text for line in lines] for split, lines in found.splits.items()} == {
+        # That with more files of strokes than lines is left out.
+        "train": ["A MOVE to stop", "Mr. Gaitskell", "it's", "two"],
+        "val_new": ["other"],
+        "test_new": ["A MOVE to stop", "Mr. Gaitskell"],
+    }
+    assert (found.name, found.resolution, len(found.sha256)) == ("iam_ondb", 1.0, 64)
+    assert [line.writer for line in found.splits["train"]][1:3] == ["a01-000u", "b02-013"]
+
+
+def test_strokes_are_offsets_upwards_with_an_end_each(folder):
+    line = load("iam_ondb").splits["train"][1]
+    points = np.array([p for stroke in STROKES for p in stroke] + [(1, 1)])
+    np.testing.assert_array_equal(line.strokes[0], [0, 0, 0])
+    np.testing.assert_array_equal(line.strokes[1:, 0], np.diff(points[:, 0]))
+    np.testing.assert_array_equal(line.strokes[1:, 1], -np.diff(points[:, 1]))
+    assert line.strokes[:, 2].tolist() == [0, 1, 0, 0, 1, 1]
+    assert line.strokes.dtype == np.float32
+    assert line.characters is None
+
+
+def test_the_checksum_is_of_all_that_was_read(folder):
+    before = load("iam_ondb").sha256
+    assert load("iam_ondb").sha256 == before
+    (folder / "testset_t.txt").write_text("is not read")
+    assert load("iam_ondb").sha256 == before
+    path = folder / "lineStrokes" / "a01" / "a01-000" / "a01-000x-01.xml"
+    path.write_bytes(path.read_bytes() + b"\n")
+    assert load("iam_ondb").sha256 != before
+
+
+def test_texts_may_lie_in_the_folder_of_transcriptions(folder):
+    before = load("iam_ondb").sha256
+    (folder / "transcriptions").mkdir()
+    (folder / "ascii").rename(folder / "transcriptions" / "ascii")
+    assert iam_ondb.load(folder).sha256 == before
+
+
+@pytest.mark.parametrize("lacks", ["lineStrokes", "testset_v.txt"])
+def test_where_it_is_not_there_the_error_says_where_to_register(folder, lacks):
+    (folder / lacks).rename(folder / "away")
+    with pytest.raises(
+        FileNotFoundError,
+        match=rf"iam_ondb: {folder} must have lineStrokes, ascii .*, not there: {lacks}; "
+        rf"IAM-OnDB is given to who registers at {ADDRESS}, unpack it there, or take data omni",
+    ):
+        load("iam_ondb")
+
+
+def test_without_a_folder_the_error_says_which(monkeypatch):
+    monkeypatch.delenv("LNLIB_DATA", raising=False)
+    with pytest.raises(FileNotFoundError, match="the folder iam_ondb in what LNLIB_DATA names mus"):
+        load("iam_ondb")
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [(b"<a>", "ParseError"), (xml([]), "there is no point"), (xml(STROKES).replace(b'y="', b'z="'),
+                                                             "KeyError: 'y'")],
+    ids=["torn", "empty", "without y"],
+)  # fmt: skip
+def test_a_file_that_is_not_of_the_format_is_named(folder, content, says):
+    (path,) = (folder / "lineStrokes" / "a01" / "a01-000").glob("a01-000x-*.xml")
+    path.write_bytes(content)
+    with pytest.raises(
+        ValueError, match=rf"a01-000x-01\.xml: it must be XML of .*{says}.*; unpack"
+    ):
+        load("iam_ondb")
+
+
+def test_a_set_without_a_line_is_refused(folder):
+    (folder / "testset_v.txt").write_text("z99-999 ../../etc")
+    with pytest.raises(ValueError, match=r"testset_v\.txt: it must name texts that lie in .*z99"):
+        load("iam_ondb")

@@ -1,0 +1,466 @@
+"""The attentive reader: parts by plain loops, batch norm by NumPy's cells, what settings do."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from lnlib import cells
+from lnlib import data as data_sets
+from lnlib.data.bible_cloze import BLANK, ENTITIES
+from lnlib.experiments.attentive_reader import Settings
+from lnlib.experiments.attentive_reader import model as models
+from lnlib.experiments.attentive_reader import run as reading
+from lnlib.experiments.attentive_reader.model import BatchNormLSTM, Texts
+from lnlib.experiments.attentive_reader.run import EXPERIMENT, Run
+from lnlib.runs import checkpoint, record
+from lnlib.runs.schedule import record_runs
+from lnlib.runs.train import train
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+SMALL = {"hidden": 4, "word_size": 5, "batch_size": 6, "epochs": 1, "first_epoch_points": 2,
+         "learning_rate": 0.02, "least_count": 2, "pictures": 2}  # fmt: skip
+NORMS = ("none", "layer", "batch", "batch_everywhere")
+
+
+@pytest.fixture
+def double():
+    """Networks and their updates in float64."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(before)
+
+
+def drawn(module, seed=0):
+    """Give all parameters odd values, gains and biases too."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.uniform_(-1, 1, generator=generator)
+    return module
+
+
+# Recurrent batch norm.
+
+
+def by_numpy(lstm, x, statistics, lengths, *, training):
+    """Take NumPy's cell a step at a time; a sequence that has ended keeps its state."""
+    p = {n: v.detach().numpy() for n, v in lstm.named_parameters()}
+    params = {"W_ih": p["weight_ih_l0"], "W_hh": p["weight_hh_l0"], "b": p["bias_l0"],
+              "gain_i": p["gain_i"], "gain_h": p["gain_h"], "gain_c": p["gain_c"],
+              "bias_c": p["bias_c"]}  # fmt: skip
+    h = c = np.zeros((x.shape[1], lstm.hidden_size))
+    outputs = []
+    for t, x_t in enumerate(x.numpy()):
+        at = statistics.at(t, training=training)
+        new_h, new_c = cells.lstm_step(x_t, (h, c), params, form="batch", batch_norm=at)
+        on = (t < lengths)[:, None]
+        h, c = np.where(on, new_h, h), np.where(on, new_c, c)
+        outputs.append(h)
+    return np.stack(outputs)
+
+
+def alive(steps, lengths):
+    return torch.from_numpy(np.arange(steps)[:, None] < lengths)
+
+
+def test_recurrent_batch_norm_is_that_of_the_cells_in_training_and_beyond_the_last_step(double):
+    lstm = drawn(BatchNormLSTM(3, 4, 5, momentum=0.3))
+    statistics = cells.RecurrentBatchNorm(momentum=0.3)
+    generator = torch.Generator().manual_seed(1)
+    for steps in (4, 5, 2):
+        x = torch.randn(steps, 6, 3, generator=generator)
+        lengths = np.full(6, steps)
+        found = lstm(x, alive(steps, lengths)).detach().numpy()
+        expected = by_numpy(lstm, x, statistics, lengths, training=True)
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+    assert int(lstm.known) == statistics.steps == 5
+    lstm.eval()
+    x = torch.randn(8, 2, 3, generator=generator)
+    found = lstm(x, alive(8, np.array([8, 8]))).detach().numpy()
+    expected = by_numpy(lstm, x, statistics, np.array([8, 8]), training=False)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_a_sequence_that_has_ended_keeps_its_state_and_stays_in_the_statistics(double):
+    lstm = drawn(BatchNormLSTM(3, 4, 5))
+    x, lengths = torch.randn(5, 4, 3, generator=torch.Generator().manual_seed(2)), [5, 2, 4, 3]
+    found = lstm(x, alive(5, np.array(lengths))).detach()
+    for b, length in enumerate(lengths):
+        assert torch.equal(found[length - 1 :, b], found[length - 1, b].expand(6 - length, 4))
+    # c is normalized after it was kept: the last step by hand.
+    p = dict(lstm.named_parameters())
+    h = c = torch.zeros(4, 4)
+    for t in range(5):
+
+        def normal(v, gain):
+            return gain * (v - v.mean(0)) / (v.var(0, unbiased=False) + 1e-5).sqrt()
+
+        gates = normal(x[t] @ p["weight_ih_l0"].T, p["gain_i"]) + p["bias_l0"]
+        i, f, g, o = (gates + normal(h @ p["weight_hh_l0"].T, p["gain_h"])).chunk(4, 1)
+        on = torch.tensor([t < length for length in lengths])[:, None]
+        c = torch.where(on, f.sigmoid() * c + i.sigmoid() * g.tanh(), c)
+        new = o.sigmoid() * (normal(c, p["gain_c"]) + p["bias_c"]).tanh()
+        h = torch.where(on, new, h)
+    torch.testing.assert_close(found[-1], h.detach())
+
+
+# The reader.
+
+
+def texts(*lengths, words=9, seed=0):
+    """Texts of words from 1, what is behind an end another word."""
+    rng = np.random.default_rng(seed)
+    found = torch.from_numpy(rng.integers(1, words, (max(lengths), len(lengths))))
+    return Texts(found, torch.tensor(lengths))
+
+
+def read_by_hand(model, passage, query):
+    """Return logits and attention for one question, by loops."""
+    p = {name: value.detach() for name, value in model.named_parameters()}
+
+    def outputs(encoder, words):
+        found = []
+        for k, lstm in enumerate(encoder.directions):
+            read = words[::-1] if k else words
+            output = lstm(p["words.weight"][torch.tensor(read)][:, None])[0][:, 0]
+            found.append(output.flip(0) if k else output)
+        return torch.cat(found, 1)
+
+    y, ends = outputs(model.passage, passage), outputs(model.query, query)
+    H = model.passage.directions[0].hidden_size
+    u = torch.cat([ends[-1, :H], ends[0, H:]])
+    scores = []
+    for y_t in y:
+        m = torch.tanh(p["W_ym.weight"] @ y_t + p["W_um.weight"] @ u + p["W_ym.bias"])
+        scores.append(float(p["w_ms.weight"][0] @ m))
+    shares = [math.exp(s) / sum(math.exp(s) for s in scores) for s in scores]
+    r = sum(s * y_t for s, y_t in zip(shares, y, strict=True))
+    g = torch.tanh(p["W_rg.weight"] @ r + p["W_ug.weight"] @ u + p["W_rg.bias"])
+    return p["W_a.weight"] @ g + p["W_a.bias"], torch.tensor(shares)
+
+
+@pytest.mark.parametrize("norm", ["none", "layer"])
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_the_reader_is_its_equations_whatever_it_is_padded_with(norm, bidirectional, double):
+    settings = Settings(**SMALL | {"norm": norm, "bidirectional": bidirectional})
+    model = drawn(models.Reader(settings, 10, 3, (7, 4)))
+    passage, query = texts(7, 4, 5), texts(2, 4, 3, seed=1)
+    present = torch.tensor([[True, True, False], [True, True, True], [False, True, True]])
+    with torch.no_grad():
+        logits, attention = model(passage, query, present)
+        for b in range(3):
+            T, Q = int(passage.lengths[b]), int(query.lengths[b])
+            expected, shares = read_by_hand(
+                model, passage.words[:T, b].tolist(), query.words[:Q, b].tolist()
+            )
+            torch.testing.assert_close(logits[b][present[b]], expected[present[b]])
+            torch.testing.assert_close(attention[:T, b], shares)
+            assert not attention[T:, b].any()
+            assert torch.isinf(logits[b][~present[b]]).all()
+
+
+def test_batch_norm_everywhere_is_in_attention_and_answer_too(double):
+    chosen = Settings(**SMALL | {"norm": "batch_everywhere"})
+    model = drawn(models.Reader(chosen, 10, 12, (7, 4)))
+    passage, query = texts(7, 4, 5), texts(2, 4, 3, seed=1)
+    present = torch.ones(3, 12, dtype=torch.bool)
+    logits, attention = model(passage, query, present)
+
+    def normal(place, v):
+        of = model.norms[place]
+        rows = v.reshape(-1, v.shape[-1])
+        x_hat = (v - rows.mean(0)) / (rows.var(0, unbiased=False) + 1e-5).sqrt()
+        return x_hat * of.weight + of.bias
+
+    model.train()
+    y, _ = model.passage(model.words(passage.words), passage)
+    _, u = model.query(model.words(query.words), query)
+    m = torch.tanh(normal("ym", model.W_ym(y)) + normal("um", model.W_um(u)))
+    scores = model.w_ms(m)[..., 0]
+    for b, T in enumerate((7, 4, 5)):
+        torch.testing.assert_close(attention[:T, b], scores[:T, b].softmax(0))
+    r = torch.stack([attention[:, b] @ y[:, b] for b in range(3)])
+    g = torch.tanh(normal("rg", model.W_rg(r)) + normal("ug", model.W_ug(u)))
+    torch.testing.assert_close(logits, model.W_a(g))
+
+
+def test_runs_of_one_seed_start_from_one_W_whatever_the_norm(cloze):
+    made = {n: Run(Settings(**SMALL, norm=n), cloze, seed=0).model for n in NORMS}
+    other = Run(Settings(**SMALL, norm="none"), cloze, seed=1).model
+    for name, parameter in made["none"].named_parameters():
+        if "bias" not in name:
+            assert not torch.equal(parameter, other.get_parameter(name)), name
+            for norm in NORMS:
+                assert torch.equal(parameter, made[norm].get_parameter(name)), (norm, name)
+    gains = {"layer": 1, "batch": 0.1, "batch_everywhere": 0.1}
+    for norm, gain in gains.items():
+        of = made[norm].passage.directions[0]
+        kept = of.layernorm_h_l0.weight if norm == "layer" else of.gain_h
+        assert torch.equal(kept, torch.full((16,), float(gain)))
+
+
+def test_a_chosen_start_has_orthogonal_squares_and_larger_input_weights(cloze):
+    usual, chosen = (
+        Run(Settings(**SMALL, norm="none", start=start), cloze).model.query.directions[0]
+        for start in ("usual", "chosen")
+    )
+    for square in chosen.weight_hh_l0.split(4):
+        torch.testing.assert_close(square @ square.T, torch.eye(4))
+    assert 7 < chosen.weight_ih_l0.std() / usual.weight_ih_l0.std() < 13
+
+
+# Questions.
+
+
+def test_words_have_numbers_entities_and_the_blank_first_and_rare_ones_none(cloze):
+    numbers = reading.vocabulary(cloze.questions["train"], 2)
+    assert [numbers[w] for w in (*ENTITIES, BLANK)] == list(range(1, 14))
+    assert set(numbers) - {*ENTITIES, BLANK} == {
+        "then", "saw", "met", "fed", "led", "hid", ".", "and", "so", "odd",
+    }  # fmt: skip
+    few = reading.vocabulary(cloze.questions["train"], 10**6)
+    assert set(few) == {*ENTITIES, BLANK}
+    one, *_ = cloze.questions["val"]
+    coded = reading.coded([one], numbers)
+    assert [numbers[w] for w in one.passage] == coded.passage[0].tolist()
+    assert coded.answer[0] == ENTITIES.index(one.answer)
+    assert 0 in reading.coded([one], few).passage
+
+
+def test_entities_are_named_anew_and_nothing_else_is(cloze):
+    numbers = reading.vocabulary(cloze.questions["train"], 2)
+    before = reading.coded(cloze.questions["train"], numbers)
+    after = reading.renamed(before, np.random.default_rng(3))
+    names = set()
+    for k in range(len(before.answer)):
+        old, new = (np.concatenate([x.passage[k], x.query[k]]).tolist() for x in (before, after))
+        told = dict(zip(old, new, strict=True))
+        assert [told[w] for w in old] == new
+        assert len(set(told.values())) == len(told)
+        assert all(a == b for a, b in told.items() if not 1 <= a <= 12)
+        assert all(1 <= b <= 12 for a, b in told.items() if 1 <= a <= 12)
+        assert told[1 + before.answer[k]] == 1 + after.answer[k]
+        names.add(1 + int(after.answer[k]))
+    assert len(names) == 12
+
+
+def test_another_passage_brings_other_entities_and_hides_none_of_the_questions_own(cloze):
+    numbers = reading.vocabulary(cloze.questions["train"], 2)
+    before = reading.coded(cloze.questions["train"], numbers)
+    after = reading.among_others(before, np.random.default_rng(3))
+    places = set()
+    for k in range(len(before.answer)):
+        own = before.passage[k, : before.passage_length[k]].tolist()
+        whole = after.passage[k, : after.passage_length[k]].tolist()
+        assert not after.passage[k, after.passage_length[k] :].any()
+        first = whole[: len(own)] == own
+        other = whole[len(own) :] if first else whole[: -len(own)]
+        assert first or whole[-len(own) :] == own
+        places.add(first)
+        mine = {w for w in (*own, *before.query[k].tolist()) if 1 <= w <= 12}
+        theirs = {w for w in other if 1 <= w <= 12}
+        assert not mine & theirs
+        assert theirs
+        assert other != own
+    assert places == {True, False}
+    assert np.array_equal(after.answer, before.answer)
+    assert np.array_equal(after.query, before.query)
+
+
+def test_an_epoch_takes_each_question_once_and_of_like_length_together(cloze):
+    run = Run(Settings(**SMALL), cloze, seed=3)
+    batches = run.order(0)
+    assert len(batches) == run.updates_per_epoch == 43 // 6
+    assert len({int(k) for rows in batches for k in rows}) == 42
+    spread = [np.ptp(run.train.passage_length[rows]) for rows in batches]
+    assert max(spread) <= 5
+    assert np.ptp(run.train.passage_length) == 10
+
+
+def test_order_and_names_are_of_the_seed_and_the_epoch_and_of_nothing_else(cloze):
+    def order(seed, epoch, **settings):
+        run = Run(Settings(**SMALL | settings), cloze, seed=seed)
+        return [b.passage.words.tolist() for b in run.batches(epoch)]
+
+    assert order(0, 1) == order(0, 1, norm="batch", hidden=3, learning_rate=0.5)
+    assert order(0, 1) != order(0, 2)
+    assert order(0, 1) != order(1, 1)
+
+
+def test_those_who_do_not_read_are_as_wrong_as_by_counting(cloze):
+    questions = cloze.questions["train"]
+    numbers = reading.vocabulary(questions, 2)
+    found = reading.heuristics(reading.coded(questions, numbers))
+    right = dict.fromkeys(found, 0.0)
+    for asked in questions:
+        names = [w for w in asked.passage if w in ENTITIES]
+        left = [w for w in names if w not in asked.query]
+
+        def most(of):
+            return [w for w in sorted(set(of)) if of.count(w) == max(map(of.count, of))]
+
+        for name, best in {
+            "random": sorted(set(names)), "frequent": most(names), "last": names[-1:],
+            "frequent_unasked": most(left),
+        }.items():  # fmt: skip
+            right[name] += (asked.answer in best) / len(best)
+    for name, share in right.items():
+        assert found[name] == pytest.approx(1 - share / len(questions), abs=1e-12)
+    assert len({round(v, 6) for v in found.values()}) == 4
+
+
+# Settings.
+
+ODD = [
+    {"norm": "batch"}, {"norm": "none"}, {"norm": "batch_everywhere"}, {"start": "chosen"},
+    {"start": "chosen", "input_scale": 1.5}, {"hidden": 3}, {"word_size": 4}, {"word_scale": 0.7},
+    {"least_count": 40}, {"bidirectional": True}, {"passages": 2}, {"longest": 15},
+    {"batch_size": 5}, {"learning_rate": 0.1}, {"gain": 0.3}, {"clip": 1e-4}, {"clip": None},
+    {"adam_betas": (0.3, 0.6)}, {"adam_eps": 0.3}, {"eps": 0.2}, {"norm": "batch", "momentum": 0.9},
+]  # fmt: skip
+
+
+def measured(cloze, **odd):
+    *_, last = train(Run(Settings(**SMALL | odd), cloze, seed=3), epochs=1, first_epoch_points=2)
+    return {k: v for k, v in last.items() if k in ("val_nll", "batch_nll")}
+
+
+def test_every_setting_has_an_odd_value_here():
+    others = {"data", "epochs", "first_epoch_points", "pictures"}
+    assert {n for odd in ODD for n in odd} == {
+        f.name for f in dataclasses.fields(Settings)
+    } - others
+
+
+def test_each_odd_setting_gives_another_run(cloze):
+    clipped = {"clip": 0.05}  # below the gradients that there are
+    found = [measured(cloze, **clipped | odd) for odd in ({}, *ODD)]
+    assert len({tuple(one.values()) for one in found}) == len(found)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"norm": "instance"}, "norm must be one of none, layer, batch, batch_everywhere, got 'in"),
+        ({"momentum": 1.5}, "momentum must be a number from 0 to 1, got 1.5"),
+        ({"norm": "none", "gain": 0.5}, "gain must be left out where norm is none, .*, got 0.5"),
+        ({"input_scale": 2}, "input_scale must be left out where start is usual, .*, got 2.0"),
+        ({"norm": "batch", "batch_size": 1}, "batch_size must be at least 2 for batch norm, .* 1"),
+        ({"passages": 2, "longest": 9}, "passages must be 1 where longest is given, got 2"),
+        ({"pictures": -1}, "pictures must be a whole number from 0 to .*, got -1"),
+    ],
+)
+def test_settings_refuse_what_cannot_be_run(wrong, said):
+    with pytest.raises(ValueError, match=said):
+        Settings(**wrong)
+
+
+def test_a_batch_larger_than_the_questions_is_refused(cloze):
+    with pytest.raises(
+        ValueError, match=r"batch_size 44 needs as many .* questions, .* 43; choose"
+    ):
+        Run(Settings(batch_size=44), cloze)
+
+
+# Measures.
+
+
+def test_errors_on_passages_longer_than_those_of_training_are_told_apart(cloze):
+    run = Run(Settings(**SMALL | {"longest": 15, "norm": "batch"}), cloze, seed=0)
+    assert run.longest == 15
+    *_, last = train(run, epochs=1, first_epoch_points=1)
+    asked = run.splits["val"]
+    run.model.eval()
+    with torch.inference_mode():
+        wrong = run.logits(asked).argmax(1).numpy() != asked.answer
+    longer = asked.passage_length > 15
+    assert 0 < longer.sum() < len(longer)
+    assert last["val_longer_error"] == pytest.approx(wrong[longer].mean())
+    assert last["val_error"] == pytest.approx(wrong.mean())
+    assert int(run.model.passage.directions[0].known) == 15
+
+
+def test_the_logits_of_a_split_are_those_of_its_questions_in_their_order(cloze):
+    run = Run(Settings(**SMALL), cloze, seed=0)
+    asked = run.splits["val"]
+    with torch.inference_mode():
+        found = run.logits(asked)
+        one = [run.model(*reading.batch(asked.take(np.array([k])), "cpu")[:3])[0]
+               for k in range(len(asked.answer))]  # fmt: skip
+    torch.testing.assert_close(found, torch.cat(one))
+
+
+def test_pictures_keep_attention_answers_and_what_is_read(cloze):
+    run = Run(Settings(**SMALL), cloze, seed=0)
+    run.model.eval()
+    with torch.inference_mode():
+        found = run.measure()
+        kept = run.splits["val"].take(np.array([0, 6]))
+        logits, attention = run.model(*reading.batch(kept, "cpu")[:3])
+    T = len(attention)
+    np.testing.assert_allclose(found["attention"][:, :T], attention.T, atol=1e-3)
+    np.testing.assert_allclose(found["chances"], logits.softmax(1), atol=1e-3)
+    assert {found[k].dtype for k in ("attention", "chances")} == {np.dtype(np.float16)}
+    for row, k in zip(found["text"], (0, 6), strict=True):
+        asked = cloze.questions["val"][k]
+        passage, query, answer = bytes(row[row > 0]).decode().split("\n")
+        assert (passage, query, answer) == (
+            " ".join(asked.passage), " ".join(asked.query), asked.answer
+        )  # fmt: skip
+
+
+# Through the engine.
+
+
+@pytest.mark.parametrize("norm", ["layer", "batch_everywhere"])
+def test_resumed_after_any_epoch_it_is_the_unbroken_run_bit_for_bit(
+    norm, cloze, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(data_sets, "load", {cloze.name: cloze}.__getitem__)
+    chosen = Settings(**SMALL | {"norm": norm, "epochs": 3, "passages": 2})
+
+    def recorded(out):
+        (path,) = record_runs(EXPERIMENT, [chosen], [1], out=out, device="cpu")
+        kept = record.read(path)
+        del kept["curves"]["wall_s"], kept["provenance"]
+        arrays = kept.pop("arrays")
+        return kept, {name: value.tolist() for name, value in arrays.items()}
+
+    whole = recorded(tmp_path / "whole")
+    save = checkpoint.save
+
+    def killed(path, run, *rest):
+        save(path, run, *rest)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(checkpoint, "save", killed)
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            recorded(tmp_path / "broken")
+    assert recorded(tmp_path / "broken") == whole
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_a_reader_learns_what_it_is_shown(norm, cloze):
+    run = Run(Settings(**SMALL | {"norm": norm, "hidden": 8}), cloze, seed=0)
+    batch = next(run.batches(0))
+    losses = [float(run.update(batch)) for _ in range(60)]
+    assert losses[-1] < losses[0] / 4
+
+
+def test_the_record_says_what_was_measured_in_which_unit(cloze, tmp_path, monkeypatch):
+    monkeypatch.setattr(data_sets, "load", {cloze.name: cloze}.__getitem__)
+    (path,) = record_runs(EXPERIMENT, [Settings(**SMALL)], [0], out=tmp_path, device="cpu")
+    kept = record.read(path)
+    assert path.name.startswith("attentive_reader-layer-usual-gain1-rate0.02-hidden-4-")
+    assert kept["data"]["cases"] == {
+        "words": 23, "train_questions": 43, "val_questions": 12, "test_questions": 9,
+    }  # fmt: skip
+    assert kept["units"]["val_error"] == kept["units"]["test_frequent_unasked_error"] == "fraction"
+    assert kept["units"]["attention"] == "fraction"
+    assert kept["paper"]["section"] == "6.2"

@@ -1,0 +1,193 @@
+"""Section 6.7: each norm over its own set, units at the border, arms at their best rates."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from lnlib import experiments
+from lnlib.__main__ import main
+from lnlib.data import Dataset
+from lnlib.experiments import _arms
+from lnlib.experiments.convnet import NORMS, Settings, results
+from lnlib.experiments.convnet.run import Network, Run, norm, ring
+from lnlib.runs import record
+from lnlib.runs.train import train
+
+SMALL = {"channels": (4, 8, 4), "train_cases": 48, "val_cases": 12, "batch_size": 16,
+         "epochs": 2, "first_epoch_points": 2, "mapped_cases": 10}  # fmt: skip
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(4)
+    y = rng.integers(0, 10, 90)
+    x = (rng.random((90, 784)) * (0.2 + y[:, None] / 12)).astype(np.float32)
+    return Dataset("fashion_small", x[:70], y[:70], x[70:], y[70:], "5" * 64)
+
+
+def over(name, x):
+    """The axes of one normalization set, and the array in which they are whole axes."""
+    b, c, h, w = x.shape
+    return {
+        "batch": (x, (0, 2, 3)),
+        "layer": (x, (1, 2, 3)),
+        "channel": (x, (1,)),
+        "instance": (x, (2, 3)),
+        "group": (x.reshape(b, 4, c // 4, h, w), (2, 3, 4)),
+    }[name]
+
+
+@pytest.mark.parametrize("name", NORMS[1:])
+def test_each_norm_takes_its_statistics_over_its_own_set(name):
+    x = torch.randn(5, 8, 3, 3, generator=torch.Generator().manual_seed(1)) * 3 + 2
+    found = norm(Settings(norm=name, eps=0.5), 8, 3)(x).detach().numpy()
+    whole, axes = over(name, x.numpy())
+    mean, var = whole.mean(axes, keepdims=True), whole.var(axes, keepdims=True)
+    expected = ((whole - mean) / np.sqrt(var + 0.5)).reshape(x.shape)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-6)
+
+
+def test_logits_are_those_of_pytorchs_functions_on_the_cut_picture(data):
+    settings = Settings(norm="layer", cut=5, padding="replicate", eps=0.3, channels=(4, 8, 4))
+    network = Network(settings, 10, generator=torch.Generator().manual_seed(2)).double()
+    x = torch.from_numpy(data.x_train[:3]).double()
+    h = x.view(3, 1, 28, 28)[:, :, 5:23, 5:23]
+    for layer, stride in zip(network.convolutions, (1, 2, 2), strict=True):
+        h = F.conv2d(F.pad(h, (1, 1, 1, 1), mode="replicate"), layer.weight, stride=stride)
+        h = F.layer_norm(h, h.shape[1:], eps=0.3).relu()
+    expected = F.linear(h.flatten(1), network.logits.weight, network.logits.bias)
+    torch.testing.assert_close(network(x), expected, rtol=0, atol=1e-12)
+
+
+def test_all_norms_start_at_the_same_weights(data):
+    first = {
+        name: torch.cat([
+            layer.weight.flatten() for layer in Run(Settings(norm=name, **SMALL), data, seed=3)
+            .model.convolutions
+        ])
+        for name in NORMS
+    }  # fmt: skip
+    assert all(torch.equal(first["none"], weights) for weights in first.values())
+
+
+def test_border_and_inner_units_are_counted_apart(data):
+    run = Run(Settings(norm="none", maps=True, **SMALL), data)
+    run.model.eval()
+    with torch.no_grad():
+        found = run.measure()
+        a = run.model.summed_inputs(run.x_val[:10])[1].numpy()
+    at = [(i, j) for i in range(14) for j in range(14) if {i, j} & {0, 13}]
+    edge = np.array([a[:, :, i, j] for i, j in at])
+    rest = a[:, :, 1:-1, 1:-1]
+    assert int(ring(14).sum()) == len(at)
+    assert found["border_on_2"] == pytest.approx((edge > 0).mean(), abs=1e-6)
+    assert found["inner_on_2"] == pytest.approx((rest > 0).mean(), abs=1e-6)
+    assert found["border_deviation_2"] == pytest.approx(
+        edge.std(ddof=1) / rest.std(ddof=1), rel=1e-4
+    )
+    np.testing.assert_array_equal(found["on_2"].numpy(), (255 * (a > 0).mean(0)).round())
+    np.testing.assert_allclose(found["deviation_2"].numpy(), a.std(0, ddof=1), rtol=2e-2, atol=1e-3)
+
+
+def test_validation_cases_are_the_last_of_training_and_none_of_those_trained_on(data):
+    run = Run(Settings(**SMALL), data)
+    np.testing.assert_array_equal(run.x_val.numpy(), data.x_train[58:])
+    assert run.cases == {"train": 48, "test": 20, "val": 12}
+    with pytest.raises(ValueError, match=r"at most 70 together, .* got 71; choose fewer"):
+        Run(dataclasses.replace(Settings(**SMALL), train_cases=59), data)
+    with pytest.raises(ValueError, match=r"pictures of 28 x 28 pixels, tiny has 64 numbers"):
+        Run(Settings(**SMALL), dataclasses.replace(data, name="tiny", x_train=np.zeros((90, 64))))
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"channels": (4, 4)}, r"channels must be three numbers"),
+        ({"cut": 11}, r"cut must be below 11"),
+        ({"norm": "group", "channels": (4, 6, 8)}, r"channels must be multiples of 4"),
+    ],
+)
+def test_a_network_that_cannot_be_is_refused(given, says):
+    with pytest.raises(ValueError, match=says):
+        Settings(**given)
+
+
+def test_it_learns_and_is_tabled_by_the_command_line(data, tmp_path, monkeypatch, capsys):
+    experiment = experiments.find("convnet")
+    monkeypatch.setitem(vars(experiment), "load", lambda settings: data)
+    sizes = [f"--{k.replace('_', '-')}" if i == 0 else str(k) for pair in SMALL.items()
+             for i, k in enumerate(pair) if not isinstance(k, tuple)]  # fmt: skip
+    sizes.insert(1, "4"), sizes.insert(2, "8"), sizes.insert(3, "4")
+    typed = ["--norm", "none", "layer", "batch", "--learning-rate", "1e-3", "1e-2"]
+    typed += ["--seeds", "0", "1"]
+    assert not main(["replay", "convnet", "--out", str(tmp_path), *sizes, *typed])
+    records = record.read_all("convnet", tmp_path)
+    assert len(records) == 12
+    assert main(["table", "convnet", "--runs", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert "layer norm offers a speedup over no norm: " in printed
+    assert "batch norm outperforms layer: " in printed
+
+
+# Arms.
+
+
+def made(norm, rate, seed, errors, epochs=(0, 1, 2)):
+    settings = {"norm": norm, "initialization": "uniform", "learning_rate": rate}
+    curves = {"epoch": list(epochs), "val_error": errors, "test_error": [2 * e for e in errors]}
+    return {"settings": settings | {"batch_size": 2}, "seed": seed, "curves": curves,
+            "data": {"cases": {"train": 20}}}  # fmt: skip
+
+
+RUNS = [
+    made("none", 0.1, 0, [0.9, 0.5, 0.4]), made("none", 0.1, 1, [0.9, 0.7, 0.3]),
+    made("none", 0.2, 0, [0.9, np.nan, np.nan]), made("none", 0.2, 1, [0.9, 0.3, 0.2]),
+    made("layer", 0.1, 0, [0.8, 0.4, 0.3]), made("layer", 0.1, 1, [0.8, 0.6, 0.5]),
+    made("layer", 0.3, 0, [0.2, 0.2, 0.2]),
+]  # fmt: skip
+
+
+def test_an_arm_is_taken_at_the_rate_with_the_best_mean_of_all_its_seeds():
+    found = results.arms(RUNS)
+    assert list(found) == ["none", "layer"]
+    assert found["none"].rates == {0.1: pytest.approx(0.35), 0.2: pytest.approx(0.55)}
+    # One seed alone was run at 0.3.
+    assert (found["layer"].rate, found["layer"].at_edge) == (0.1, False)
+    assert found["none"].at_edge
+    a, b = _arms.paired(found["layer"], found["none"], results.test_error)
+    np.testing.assert_allclose(a - b, [-0.2, 0.4])
+    with pytest.raises(ValueError, match=r"got layer, 0.1 twice with seed 1"):
+        results.arms([*RUNS, RUNS[5]])
+
+
+def test_a_race_ends_where_the_other_is_as_good_as_the_plain_ones_best():
+    found = results.arms(RUNS)
+    shares = _arms.race(found["none"], found["layer"], results.score, results.updates)
+    np.testing.assert_allclose(shares, [0.5, np.nan])  # 10 of 20 updates; never
+    assert _arms.shares(shares) == "50 %, never"
+
+
+@pytest.mark.parametrize(
+    ("shares", "told"),
+    [
+        ([0.5, 0.6], "holds"), ([1.5, 1.1], "does not hold"), ([0.5, np.nan], "undecided"),
+        ([np.nan, 1.2], "does not hold"), ([np.nan, np.nan], "does not hold"), ([0.5], "undecided"),
+        ([np.nan], "undecided"),
+    ],
+)  # fmt: skip
+def test_never_counts_as_slower(shares, told):
+    assert _arms.faster(np.array(shares)) == told
+
+
+def test_a_run_goes_on_bit_for_bit_from_the_end_of_an_epoch(data, tmp_path):
+    def points(checkpoint, stop):
+        loop = train(Run(Settings(norm="batch", **SMALL), data, seed=1), epochs=2,
+                     first_epoch_points=2, checkpoint=checkpoint)  # fmt: skip
+        return [point["val_nll"] for point, _ in zip(loop, range(stop), strict=False)]
+
+    whole = points(None, 9)
+    assert points(tmp_path / "state", 4) == whole[:4]  # broken off in the second epoch
+    assert points(tmp_path / "state", 9) == whole

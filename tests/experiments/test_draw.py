@@ -1,0 +1,453 @@
+"""DRAW: windows by plain loops, whole runs by hand, and what is kept to be shown.
+
+The runs by hand are float64, from the equations: weights, order of the images, noise, both LSTMs,
+windows, bound, clipping, Adam. A new field of ``Settings`` fails here until it has its odd value.
+"""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from lnlib import data as data_sets
+from lnlib.data.mnist_binarized import Binarized
+from lnlib.experiments import draw
+from lnlib.experiments.draw import model as painting
+from lnlib.experiments.draw import run as runs
+from lnlib.experiments.draw.run import EXPERIMENT, Run, Settings
+from lnlib.runs import checkpoint, record
+from lnlib.runs.schedule import record_runs
+from lnlib.runs.train import train
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+ODD = {
+    "norm": "layer", "start": "chosen", "data": "mnist_binarized", "glimpses": 3, "hidden": 6,
+    "latent": 3, "read_size": 2, "write_size": 3, "input_scale": 3.0, "epochs": 2,
+    "updates_an_epoch": 4, "batch_size": 4, "learning_rate": 0.02, "clip": 4.9, "gain": 0.7,
+    "adam_betas": (0.8, 0.99), "adam_eps": 1e-3, "eps": 0.01, "images": 5, "keep": 2,
+    "first_epoch_points": 3,
+}  # fmt: skip
+
+
+def made_up(train=14, val=9, test=11):
+    """Images that are one square each, somewhere."""
+    rng, counts = np.random.default_rng(0), {"train": train, "val": val, "test": test}
+    images = {}
+    for split, count in counts.items():
+        blank = np.zeros((count, 28, 28), np.uint8)
+        for one, (x, y) in zip(blank, rng.integers(2, 16, (count, 2)), strict=True):
+            one[y : y + 9, x : x + 9] = 1
+        images[split] = blank.reshape(count, 784)
+    return Binarized("mnist_binarized", images, "0" * 64)
+
+
+DATA = made_up()
+
+
+@pytest.fixture
+def double():
+    """Networks and their updates in float64."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(before)
+
+
+def numbers(*shape, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+
+# Windows, by loops.
+
+
+def filters_by_loops(given, size):
+    """Return filters along x and y of one window: Gregor et al., pixels from 1 to 28."""
+    x, y, v, d, _ = given.tolist()
+    found = []
+    for center in (x, y):
+        g, stride = (28 + 1) / 2 * (center + 1), (28 - 1) / (size - 1) * math.exp(d)
+        rows = []
+        for i in range(1, size + 1):
+            m = g + (i - size / 2 - 0.5) * stride
+            row = [math.exp(-((a - m) ** 2) / (2 * math.exp(v))) for a in range(1, 29)]
+            rows.append([value / sum(row) for value in row])
+        found.append(np.array(rows))
+    return found
+
+
+@pytest.mark.parametrize("size", [2, 5])
+def test_filters_are_gaussians_whose_sum_is_1(size):
+    given = 0.4 * numbers(3, 5)
+    found = painting.filters(painting.window(given, size), size)
+    for one, along_x, along_y in zip(given, *found, strict=True):
+        for ours, by_loops in zip((along_x, along_y), filters_by_loops(one, size), strict=True):
+            np.testing.assert_allclose(ours, by_loops, rtol=1e-11, atol=1e-15)
+
+
+def test_a_window_as_it_starts_lies_over_the_whole_image():
+    where = painting.window(torch.zeros(1, 5, dtype=torch.float64), 4)
+    assert where.numbers().tolist() == [[13.5, 13.5, 9.0, 1.0, 1.0]]
+    means = [13.5 + (k - 1.5) * 9 for k in range(4)]
+    assert (means[0], means[-1]) == (0, 27)
+
+
+def test_a_window_far_from_the_image_has_filters_still():
+    where = painting.window(torch.tensor([[50.0, -50.0, -3.0, 0.0, 0.0]]), 3)
+    for along in painting.filters(where, 3):
+        torch.testing.assert_close(along.sum(-1), torch.ones(1, 3))
+
+
+@pytest.mark.parametrize("size", [2, 5])
+def test_what_is_read_and_painted_is_what_the_filters_say(size):
+    given, images = 0.4 * numbers(3, 5, seed=1), numbers(3, 28, 2, 28, seed=2)
+    patch, canvas = numbers(3, size, size, seed=3), numbers(3, 28, 28, seed=4)
+    where = painting.window(given, size)
+    seen = painting.read(images, where, size)
+    painted = painting.paint(canvas, patch, where, size)
+    for b in range(3):
+        along_x, along_y = filters_by_loops(given[b], size)
+        intensity = math.exp(given[b, 4])
+        shown = [intensity * along_y @ images[b, :, k].numpy() @ along_x.T for k in range(2)]
+        np.testing.assert_allclose(seen[b], np.ravel(shown), rtol=1e-10, atol=1e-13)
+        added = along_y.T @ patch[b].numpy() @ along_x / intensity
+        np.testing.assert_allclose(painted[b], canvas[b].numpy() + added, rtol=1e-10, atol=1e-13)
+
+
+# A whole run by hand.
+
+
+class ByHand:
+    """Section 6.4 from the equations; parameters by the names of the model's own."""
+
+    def __init__(self, s, data, seed):
+        self.s, self.seed, H = s, seed, s.hidden
+        self.lengths = []  # of gradients, before they are clipped
+        self.images = {k: torch.from_numpy(v).double() for k, v in data.images.items()}
+        generator = torch.Generator().manual_seed(seed)
+        shapes = {
+            "encoder.weight_ih": (4 * H, 2 * s.read_size**2 + H),
+            "encoder.weight_hh": (4 * H, H),
+            "decoder.weight_ih": (4 * H, s.latent),
+            "decoder.weight_hh": (4 * H, H),
+            "code.weight": (2 * s.latent, H),
+            "look.weight": (10 + s.write_size**2, H),
+        }
+        p = {
+            name: torch.empty(shape).uniform_(-(H**-0.5), H**-0.5, generator=generator)
+            for name, shape in shapes.items()
+        }
+        for lstm in ("encoder", "decoder"):
+            if s.start == "chosen":
+                p[f"{lstm}.weight_ih"] *= s.input_scale
+                gates = [torch.empty(H, H) for _ in range(4)]
+                for gate in gates:
+                    torch.nn.init.orthogonal_(gate, generator=generator)
+                p[f"{lstm}.weight_hh"] = torch.cat(gates)
+            p[f"{lstm}.bias"] = torch.zeros(4 * H)
+            if s.norm == "layer":
+                p[f"{lstm}.layernorm_c.weight"] = torch.full((H,), s.gain)
+                p[f"{lstm}.layernorm_c.bias"] = torch.zeros(H)
+        p |= {
+            "code.bias": torch.zeros(2 * s.latent),
+            "look.bias": torch.zeros(10 + s.write_size**2),
+        }
+        self.p = {name: value.requires_grad_() for name, value in p.items()}
+
+    def lstm(self, name, x, state):
+        """Eqs. 29-31."""
+        p, (h, c) = self.p, state
+        gates = x @ p[f"{name}.weight_ih"].T + h @ p[f"{name}.weight_hh"].T + p[f"{name}.bias"]
+        i, f, g, o = gates.split(self.s.hidden, 1)
+        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+        inner = c
+        if self.s.norm == "layer":
+            off = c - c.mean(1, keepdim=True)
+            scaled = off / (off.square().mean(1, keepdim=True) + self.s.eps).sqrt()
+            inner = scaled * p[f"{name}.layernorm_c.weight"] + p[f"{name}.layernorm_c.bias"]
+        return o.sigmoid() * inner.tanh(), c
+
+    def filters(self, given, size):
+        pixels, steps = torch.arange(1.0, 29), torch.arange(1.0, size + 1) - size / 2 - 0.5
+        found = []
+        for k in (0, 1):
+            m = 14.5 * (given[:, k, None] + 1) + steps * 27 / (size - 1) * given[:, 3:4].exp()
+            bell = (-((pixels - m[..., None]) ** 2) / 2 / given[:, 2].exp()[:, None, None]).exp()
+            found.append(bell / bell.sum(2, keepdim=True))
+        return *found, given[:, 4].exp()[:, None, None]
+
+    def bound(self, x, noise):
+        s, B = self.s, len(x)
+        x, canvas, kl = x.reshape(B, 28, 28), torch.zeros(B, 28, 28), 0
+        zeros = torch.zeros(B, s.hidden)
+        encoded, decoded = (zeros, zeros), (zeros, zeros)
+        look = self.p["look.weight"], self.p["look.bias"]
+        for t in range(s.glimpses):
+            said = decoded[0] @ look[0].T + look[1]
+            fx, fy, intensity = self.filters(said[:, :5], s.read_size)
+            parts = [
+                (intensity * torch.einsum("bia,bac,bjc->bij", fy, seen, fx)).reshape(B, -1)
+                for seen in (x, x - 1 / (1 + (-canvas).exp()))
+            ]
+            encoded = self.lstm("encoder", torch.cat([*parts, decoded[0]], 1), encoded)
+            code = encoded[0] @ self.p["code.weight"].T + self.p["code.bias"]
+            mean, log_var = code[:, : s.latent], code[:, s.latent :]
+            kl = kl + 0.5 * (mean**2 + log_var.exp() - log_var - 1).sum(1)
+            decoded = self.lstm("decoder", mean + (log_var / 2).exp() * noise[t], decoded)
+            said = decoded[0] @ look[0].T + look[1]
+            fx, fy, intensity = self.filters(said[:, 5:10], s.write_size)
+            patch = said[:, 10:].reshape(B, s.write_size, s.write_size)
+            canvas = canvas + torch.einsum("bia,bij,bjc->bac", fy, patch, fx) / intensity
+        white = 1 / (1 + (-canvas).exp())
+        right = torch.where(x == 1, white, 1 - white)
+        return kl - right.log().sum((1, 2)), kl
+
+    def measured(self, split, chosen, together):
+        """Mean bound and code of some images; noise is drawn for a few at a time."""
+        generator, found = torch.Generator().manual_seed(0), []
+        for k in range(0, len(chosen), together):
+            part = self.images[split][chosen[k : k + together]]
+            shape = self.s.glimpses, len(part), self.s.latent
+            with torch.no_grad():
+                found.append(torch.stack(self.bound(part, torch.randn(shape, generator=generator))))
+        return torch.cat(found, 1).mean(1).tolist()
+
+    def train(self):
+        """Yield the mean loss of each update."""
+        s, beta = self.s, self.s.adam_betas
+        moments = {name: [0, 0] for name in self.p}
+        count, a_pass = len(self.images["train"]), len(self.images["train"]) // s.batch_size
+        for update in range(s.epochs * s.updates_an_epoch):
+            epoch = update // s.updates_an_epoch
+            if update % s.updates_an_epoch == 0:
+                rng = np.random.default_rng([self.seed, 0, epoch])
+            order = np.random.default_rng([self.seed, 1, update // a_pass]).permutation(count)
+            k = update % a_pass * s.batch_size
+            shape = s.glimpses, s.batch_size, s.latent
+            noise = torch.tensor(rng.standard_normal(shape, np.float32)).double()
+            loss = self.bound(self.images["train"][order[k : k + s.batch_size]], noise)[0].mean()
+            slopes = dict(zip(self.p, torch.autograd.grad(loss, [*self.p.values()]), strict=True))
+            longest = math.sqrt(sum(float((g**2).sum()) for g in slopes.values()))
+            self.lengths.append(longest)
+            shorter = min(1, s.clip / (longest + 1e-6)) if s.clip else 1
+            for name, g in slopes.items():
+                g = g * shorter
+                for n, power in ((0, 1), (1, 2)):
+                    moments[name][n] = beta[n] * moments[name][n] + (1 - beta[n]) * g**power
+                m, v = (moments[name][n] / (1 - beta[n] ** (update + 1)) for n in (0, 1))
+                with torch.no_grad():
+                    self.p[name] -= s.learning_rate * m / (v.sqrt() + s.adam_eps)
+            yield float(loss.detach())
+
+
+ARMS = {
+    "layer": {},
+    "none": {"norm": "none", "gain": 1.0},
+    "usual start": {"start": "usual"},
+    "no clip": {"norm": "none", "start": "usual", "gain": 1.0, "clip": None},
+}
+
+
+@pytest.mark.parametrize("arm", ARMS.values(), ids=ARMS)
+@pytest.mark.usefixtures("double")
+def test_a_run_is_what_the_equations_say(arm, monkeypatch):
+    assert set(ODD) == {field.name for field in dataclasses.fields(Settings)}
+    monkeypatch.setattr(runs, "TOGETHER", 3)
+    s = Settings(**ODD | arm)
+    hand = ByHand(s, DATA, seed=5)
+    points = list(train(Run(s, DATA, seed=5), epochs=2, first_epoch_points=3))
+    assert [point["epoch"] for point in points] == [0, 0.25, 0.5, 1, 2]
+    losses, done = [], hand.train()
+    for before, point in zip([None, *points], points, strict=False):
+        count = round(4 * (point["epoch"] - (before["epoch"] if before else 0)))
+        losses = [next(done) for _ in range(count)]
+        if losses:
+            assert point["batch_bound"] == pytest.approx(np.mean(losses), rel=1e-9)
+        for split, chosen in (("val", [0, 2, 4, 6, 8]), ("test", [1, 3, 5, 7, 9])):
+            bound, kl = hand.measured(split, chosen, 3)
+            assert point[f"{split}_bound"] == pytest.approx(bound, rel=1e-9)
+            assert point[f"{split}_kl"] == pytest.approx(kl, rel=1e-7)
+            if point["epoch"] < 2:
+                assert math.isnan(point[f"{split}_bound_of_all"])
+    for split, count in (("val", 9), ("test", 11)):
+        bound, _ = hand.measured(split, list(range(count)), 3)
+        assert points[-1][f"{split}_bound_of_all"] == pytest.approx(bound, rel=1e-9)
+    if s.clip:
+        assert s.clip < max(hand.lengths)
+
+
+def test_all_arms_start_from_the_same_weights():
+    def weights(seed=3, **given):
+        s = Settings(**ODD | {"gain": 1.0, "start": "usual"} | given)
+        return Run(s, DATA, seed=seed).model.state_dict()
+
+    layer, none, other = weights(), weights(norm="none"), weights(seed=4)
+    chosen = weights(norm="none", start="chosen")
+    for name in ("encoder.weight_ih", "decoder.weight_hh", "code.weight", "look.weight"):
+        assert torch.equal(layer[name], none[name]), name
+        assert not torch.equal(layer[name], other[name]), name
+    assert torch.equal(chosen["look.weight"], none["look.weight"])
+    torch.testing.assert_close(chosen["decoder.weight_ih"], 3 * none["decoder.weight_ih"])
+    gate = chosen["encoder.weight_hh"][6:12]
+    torch.testing.assert_close(gate @ gate.T, torch.eye(6), atol=1e-6, rtol=0)
+
+
+def test_without_a_norm_there_is_one_bias_still():
+    run = Run(Settings(**ODD | {"norm": "none", "gain": 1.0}), DATA)
+    list(train(run, epochs=1, first_epoch_points=1))
+    assert not run.model.encoder.bias_hh.any()
+    assert run.model.encoder.bias_ih.any()
+
+
+def test_each_pass_takes_every_image_once_but_for_the_rest():
+    run = Run(Settings(**ODD), DATA, seed=2)
+    taken = [chosen.tolist() for epoch in range(3) for chosen in run.order(epoch)]
+    passes = [np.concatenate(taken[k : k + 3]).tolist() for k in range(0, 12, 3)]
+    assert all(len(set(one)) == 12 for one in passes)
+    assert len({tuple(one) for one in passes}) == 4
+
+
+# What is kept.
+
+
+@pytest.mark.usefixtures("double")
+def test_what_is_kept_is_how_the_canvas_came_about():
+    run = Run(Settings(**ODD), DATA, seed=1)
+    with torch.inference_mode():
+        found = run.shown()
+        generator = torch.Generator().manual_seed(1)
+        noise = torch.randn(3, 2, 3, generator=generator)
+        images = run.images["test"][[2, 8]].double()
+        painted = run.model(images, noise, keep=True)
+    assert found["canvas"].shape == found["dream_canvas"].shape == (2, 3, 28, 28)
+    assert found["canvas"].dtype == torch.uint8
+    shades = 15 / (1 + (-painted.canvas).exp())
+    assert (found["canvas"][:, -1] - shades).abs().max() <= 0.5
+    for name, windows in (("read_window", painted.reads), ("write_window", painted.writes)):
+        assert (found[name].dtype, found[name].shape) == (torch.float16, (2, 3, 5))
+        last = windows[2]
+        expected = [*last.center[1], last.stride[1, 0], last.variance[1, 0] ** 0.5,
+                    last.intensity[1, 0]]  # fmt: skip
+        torch.testing.assert_close(found[name][1, 2].double(), torch.stack(expected), rtol=1e-3,
+                                   atol=1e-3)  # fmt: skip
+
+
+@pytest.mark.usefixtures("double")
+def test_a_dream_is_painted_from_the_noise_alone():
+    run = Run(Settings(**ODD), DATA, seed=1)
+    noise = numbers(3, 2, 3)
+    for part in (run.model.code.weight, run.model.code.bias):
+        part.data.zero_()  # then the code is the noise, whatever the image
+    dreamt = run.model.dream(noise)
+    painted = run.model(run.images["test"][:2].double(), noise)
+    assert torch.equal(dreamt.canvas, painted.canvas)
+    assert len(dreamt.canvases) == len(dreamt.writes) == 3
+    assert not painted.kl.any()
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"norm": "batch"}, "norm must be one of none, layer, got 'batch'"),
+        ({"read_size": 1}, "read_size must be a whole number from 2 to"),
+        ({"clip": 0}, "clip must be a positive number, or none, got 0"),
+        ({"norm": "none", "gain": 0.5}, r"gain must be left out where norm is none, .*, got 0.5"),
+    ],
+)
+def test_settings_refuse_what_cannot_be_run(wrong, said):
+    with pytest.raises(ValueError, match=said):
+        Settings(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"batch_size": 15}, "batch_size 15 needs as many images of train, .* 14; choose"),
+        ({"images": 10}, "images 10 needs as many images of val and test, .* 9; choose"),
+        ({"keep": 12}, "keep 12 needs as many images of test, .* 11; choose"),
+    ],
+)
+def test_more_images_than_there_are_are_refused(wrong, said):
+    with pytest.raises(ValueError, match=said):
+        Run(Settings(**ODD | wrong), DATA)
+
+
+# Through the engine.
+
+
+@pytest.fixture
+def loaded(monkeypatch):
+    monkeypatch.setattr(data_sets, "load", {DATA.name: DATA}.__getitem__)
+
+
+@pytest.mark.parametrize("norm", ["none", "layer"])
+def test_squares_are_learnt(norm):
+    s = Settings(**ODD | {"norm": norm, "gain": 1.0, "hidden": 16, "epochs": 4, "keep": 0,
+                          "updates_an_epoch": 20, "images": 9, "start": "usual"})  # fmt: skip
+    first, *_, last = train(Run(s, DATA, seed=0), epochs=4, first_epoch_points=1)
+    assert first["val_bound"] > 500
+    # A code that says nothing, and the mean image, would come to more.
+    assert last["val_bound"] < 300
+
+
+@pytest.mark.parametrize("norm", ["none", "layer"])
+def test_resumed_after_any_epoch_it_is_the_unbroken_run_bit_for_bit(
+    norm, loaded, tmp_path, monkeypatch
+):
+    chosen = Settings(**ODD | {"norm": norm, "gain": 1.0})
+
+    def recorded(out):
+        (path,) = record_runs(EXPERIMENT, [chosen], [1], out=out, device="cpu")
+        kept = record.read(path)
+        del kept["curves"]["wall_s"], kept["provenance"]
+        arrays = {name: array.tobytes() for name, array in kept.pop("arrays").items()}
+        return kept, arrays
+
+    whole = recorded(tmp_path / "whole")
+    save = checkpoint.save
+
+    def killed(*given):
+        save(*given)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(checkpoint, "save", killed)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            recorded(tmp_path / "broken")
+    assert recorded(tmp_path / "broken") == whole
+
+
+def test_the_record_says_what_was_measured_in_which_unit(loaded, tmp_path):
+    given = {k: v for k, v in ODD.items() if k not in ("norm", "start", "gain")}
+    (path,) = record_runs(EXPERIMENT, [Settings(**given)], [0], out=tmp_path, device="cpu")
+    kept = record.read(path)
+    assert path.name.startswith("draw-layer-usual-T3-b4-rate0.02-hidden-6-latent-3-read-size-2-")
+    assert kept["data"]["cases"] == {"train": 14, "val": 9, "test": 11}
+    assert kept["units"]["test_bound_of_all"] == "nats"
+    assert kept["curves"]["test_bound_of_all"][:-1] == [None] * 4
+    assert kept["arrays"]["canvas"].shape == (5, 2, 3, 28, 28)
+    assert kept["paper"]["section"] == "6.4"
+
+
+def test_a_run_that_explodes_is_recorded_to_its_end(loaded, tmp_path):
+    chosen = Settings(**ODD | {"learning_rate": 1e6, "clip": None})
+    (path,) = record_runs(EXPERIMENT, [chosen], [0], out=tmp_path, device="cpu")
+    curves = record.read(path)["curves"]
+    assert curves["epoch"][-1] == 2
+    assert curves["val_bound"][0] is not None
+    assert curves["val_bound"][-1] is None
+
+
+def test_the_papers_scale_has_what_the_paper_says():
+    (scale,) = EXPERIMENT.scales.values()
+    (s, *others) = EXPERIMENT.settings_of(scale)
+    assert (s.glimpses, s.hidden, s.batch_size, s.learning_rate) == (64, 256, 128, 1e-3)
+    assert s.epochs * s.updates_an_epoch == 200 * (50_000 // 128)
+    assert (s.read_size, s.write_size, s.latent) == (2, 5, 100)
+    assert {(one.norm, one.start) for one in (s, *others)} == set(draw.TUNED)

@@ -1,0 +1,438 @@
+"""Handwriting: window, network and likelihood by plain loops, batches, what is measured."""
+
+import dataclasses
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.distributions import Categorical, MixtureSameFamily, MultivariateNormal
+
+from lnlib import data as data_sets
+from lnlib.data.pen import Line, Lines
+from lnlib.experiments.handwriting import PAPER, PLANNED, RATES, TUNED
+from lnlib.experiments.handwriting import model as models
+from lnlib.experiments.handwriting.run import EXPERIMENT, GROUP, Run, Settings
+from lnlib.experiments.handwriting.window import WindowLSTM
+from lnlib.nn import LayerNormLSTMCell
+from lnlib.runs import checkpoint, record
+from lnlib.runs.schedule import record_runs
+from lnlib.runs.train import train
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+SMALL = {"hidden": 6, "mixture": 3, "bells": 2, "length": 20, "batch_size": 3, "epochs": 1,
+         "updates_an_epoch": 3, "lines": 4, "first_epoch_points": 1}  # fmt: skip
+
+
+def made_up(seed=5):
+    """Lines of letters that are each written by a way of their own."""
+    rng = np.random.default_rng(seed)
+    ways = {c: rng.normal(size=(5, 2)) for c in "abc"}
+
+    def line(count):
+        text = "".join(rng.choice(list("abc"), count))
+        offsets = np.concatenate([ways[c] + rng.normal(size=(5, 2)) / 8 for c in text])
+        ends = np.tile([0, 0, 0, 0, 1], count)
+        strokes = np.c_[np.round(offsets * 64) / 64, ends].astype(np.float32)
+        return Line(text, strokes, "x", np.repeat(np.arange(count), 5))
+
+    sizes = {"train": 12, "val_seen": 3, "val_new": 4, "test_new": 2}
+    splits = {s: tuple(line(rng.integers(3, 8)) for _ in range(n)) for s, n in sizes.items()}
+    return Lines("omniglot_lines", splits, 1 / 64, "7" * 64)
+
+
+LINES = made_up()
+
+
+@pytest.fixture
+def double():
+    """Networks and their updates in float64."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(before)
+
+
+def scatter(module, seed=0, by=0.3):
+    """Move all parameters, so that none is 0 or 1."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for p in module.parameters():
+            p.add_(by * torch.randn(p.shape, generator=generator))
+    return module
+
+
+def random(*shape, seed=1):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+# The window.
+
+
+def window_by_loop(module, x, text):
+    """Eqs. 46-51 of Graves, number by number, around a cell that was tested elsewhere."""
+    (T, B, _), (_, U, C), K = x.shape, text.shape, len(module.bells.bias) // 3
+    seen = []
+    for b in range(B):
+        h = c = torch.zeros(1, module.cell.hidden_size)
+        k, w = [torch.zeros(())] * K, torch.zeros(C)
+        for t in range(T):
+            h, c = module.cell(torch.cat((x[t, b], w))[None], (h, c))
+            out = module.bells.weight @ h[0] + module.bells.bias
+            a, s, step = out[:K].exp(), out[K : 2 * K].exp(), out[2 * K :].exp()
+            k = [k[j] + step[j] for j in range(K)]
+            phi = [sum(a[j] * (-s[j] * (k[j] - u) ** 2).exp() for j in range(K)) for u in range(U)]
+            w = sum(phi[u] * text[b, u] for u in range(U))
+            seen.append((b, t, h[0], w, torch.stack(phi)))
+    return [
+        torch.stack([torch.stack([s[part] for s in seen if s[1] == t]) for t in range(T)])
+        for part in (2, 3, 4)
+    ]
+
+
+@pytest.mark.parametrize("norm", ["none", "layer"])
+def test_the_window_and_its_gradient_are_those_of_a_loop_over_numbers(norm, double):
+    cell = nn.LSTMCell(4 + 3, 6) if norm == "none" else LayerNormLSTMCell(4 + 3, 6, eps=0.2)
+    module = scatter(WindowLSTM(cell, 2))
+    x, text = random(4, 2, 4).requires_grad_(), random(2, 5, 3, seed=2).abs()
+    found, expected = module(x, text), window_by_loop(module, x, text)
+    torch.testing.assert_close(list(found), expected)
+    weights = [random(*part.shape, seed=k) for k, part in enumerate(expected[:2])]
+    gradients = [
+        torch.autograd.grad(
+            sum((w * p).sum() for w, p in zip(weights, parts, strict=False)),
+            [x, *module.parameters()],
+        )
+        for parts in (found, expected)
+    ]
+    torch.testing.assert_close(*gradients, rtol=1e-9, atol=1e-11)
+    state = module.start(text)
+    for t in range(4):
+        state, share = module.step(x[t], text, state)
+        torch.testing.assert_close(state.h, expected[0][t])
+        torch.testing.assert_close(state.window, expected[1][t])
+        torch.testing.assert_close(share, expected[2][t])
+
+
+# The network.
+
+
+@pytest.mark.parametrize(
+    "odd", [{"norm": "none"}, {"constant": False}, {"layers": 2, "eps": 0.3}], ids=str
+)
+def test_every_layer_sees_pen_window_and_the_layer_below_and_the_output_all(odd, double):
+    made = scatter(models.Writer(Settings(**SMALL | odd), 3))
+    points, text = random(7, 2, 3), random(2, 4, 3, seed=3).abs()
+    pen = points if odd.get("constant") is False else torch.cat((points, torch.ones(7, 2, 1)), 2)
+    hidden, window, share = made.first(pen, text)
+    layers = [hidden]
+    for lstm in made.others:
+        layers.append(lstm(torch.cat((layers[-1], pen, window), 2))[0])
+    assert len(layers) == odd.get("layers", 3)
+    said, at = made(points, text)
+    torch.testing.assert_close(said, torch.cat(layers, 2) @ made.output.weight.T + made.output.bias)
+    torch.testing.assert_close(at, share)
+    assert any(isinstance(m, nn.LSTM) for m in made.modules()) == (odd.get("norm") == "none")
+    # No point is known before its turn.
+    changed = points.clone()
+    changed[4] += 1
+    torch.testing.assert_close(made(changed, text)[0][:4], said[:4])
+    assert not torch.allclose(made(changed, text)[0][4], said[4])
+
+
+def start(**settings):
+    generator = torch.Generator().manual_seed(4)
+    return models.model(Settings(**SMALL | settings), 3, 0.04, generator=generator)
+
+
+def test_all_norms_start_from_the_same_weights():
+    plain, normalized = start(norm="none"), start(norm="layer")
+    shared = dict(normalized.named_parameters())
+    for name, parameter in plain.named_parameters():
+        if parameter.dim() == 2:
+            assert torch.equal(parameter, shared[name]), name
+            assert parameter.abs().max() <= 6**-0.5
+    assert all(not p.any() for name, p in plain.named_parameters() if "bias_" in name)
+
+
+def test_the_window_starts_at_the_pace_of_the_lines_with_heights_that_sum_to_1():
+    made = start()
+    height, sharp, step = made.first.bells.bias.exp().chunk(3)
+    torch.testing.assert_close(height.sum(), torch.tensor(1.0))
+    torch.testing.assert_close(sharp, torch.ones(2))
+    torch.testing.assert_close(step, torch.full((2,), 0.04))
+
+
+def test_a_chosen_start_has_larger_weights_of_inputs_and_orthogonal_recurrent_ones():
+    usual, chosen = start(norm="none"), start(norm="none", start="chosen", input_scale=3.0)
+    inputs = dict(usual.named_parameters())
+    for name, parameter in chosen.named_parameters():
+        if "weight_ih" in name and "first" in name:
+            torch.testing.assert_close(parameter, 3 * inputs[name])
+        elif "weight_ih" in name:
+            assert 2 * 6**-0.5 < parameter.abs().max() <= 3 * 6**-0.5
+        elif "weight_hh" in name:
+            for gate in parameter.split(6):
+                torch.testing.assert_close(gate @ gate.T, torch.eye(6))
+
+
+# The likelihood.
+
+
+def test_the_likelihood_is_that_of_a_mixture_of_bivariate_gaussians_and_a_bernoulli(double):
+    said, points = random(5, 1 + 6 * 4), random(5, 3, seed=2)
+    points[:, 2] = torch.tensor([0.0, 1, 0, 1, 1])
+    lift, weight, mean_x, mean_y, log_x, log_y, rho = said.split([1, 4, 4, 4, 4, 4, 4], 1)
+    rho = 0.999 * rho.tanh()
+    a, b = log_x.exp(), log_y.exp()
+    covariance = torch.stack((a * a, rho * a * b, rho * a * b, b * b), 2).unflatten(2, (2, 2))
+    mixture = MixtureSameFamily(
+        Categorical(logits=weight),
+        MultivariateNormal(torch.stack((mean_x, mean_y), 2), covariance),
+    )
+    p = lift.sigmoid()[:, 0]
+    lifted = torch.where(points[:, 2] == 1, p, 1 - p).log()
+    torch.testing.assert_close(models.nll(said, points), -mixture.log_prob(points[:, :2]) - lifted)
+
+
+def test_no_deviation_is_so_small_or_large_that_the_loss_is_no_number():
+    said = torch.full((2, 7), 300.0)
+    said[1] *= -1
+    assert models.nll(said, torch.zeros(2, 3)).isfinite().all()
+
+
+def test_drawn_points_have_the_moments_that_were_said(double):
+    said = torch.tensor([[0.4, 0.3, -0.2, 1.0, -1.0, 0.5, 0.1, -0.7, 0.2, 0.3, -0.4, 0.9, -0.5]])
+    count = 40_000
+    points = models.draw(said.expand(count, -1), torch.Generator().manual_seed(3))
+    lift, weight, x, y, log_x, log_y, rho = said[0].split([1, 2, 2, 2, 2, 2, 2])
+    p, rho = weight.softmax(0), 0.999 * rho.tanh()
+    mean = torch.stack(((p * x).sum(), (p * y).sum()))
+    a, b = log_x.exp(), log_y.exp()
+    xx = (p * (a * a + x * x)).sum() - mean[0] ** 2
+    yy = (p * (b * b + y * y)).sum() - mean[1] ** 2
+    xy = (p * (rho * a * b + x * y)).sum() - mean[0] * mean[1]
+    found = torch.cov(points[:, :2].T)
+    # Five standard errors of 40,000 draws, whose deviations are below 2.
+    torch.testing.assert_close(points[:, :2].mean(0), mean, atol=0.05, rtol=0)
+    expected = torch.stack((torch.stack((xx, xy)), torch.stack((xy, yy))))
+    torch.testing.assert_close(found, expected, atol=0.15, rtol=0)
+    assert float(points[:, 2].mean()) == pytest.approx(float(lift.sigmoid()), abs=0.0125)
+
+
+def test_what_is_written_is_drawn_from_what_was_said_of_the_points_before(double):
+    made = scatter(start(norm="layer"))
+    text = random(2, 4, 3, seed=3).abs()
+    points, window = made.write(text, 6, torch.Generator().manual_seed(1))
+    before = torch.cat((torch.zeros(1, 2, 3), points[:-1]))
+    said, share = made(before, text)
+    generator = torch.Generator().manual_seed(1)
+    torch.testing.assert_close(points, torch.stack([models.draw(s, generator) for s in said]))
+    torch.testing.assert_close(window, (share * torch.arange(4)).sum(2) / share.sum(2))
+
+
+# Batches and updates.
+
+
+def test_points_are_in_units_of_their_deviation_with_noise_of_their_resolution():
+    run = Run(Settings(**SMALL), LINES)
+    offsets = np.concatenate([line.strokes[:, :2] for line in LINES.splits["train"]])
+    assert run.unit == pytest.approx(offsets.std(), rel=1e-5)
+    pieces = run.pieces["train"][:3]
+    points, text, there = run.batch(pieces, np.random.default_rng(0))
+    for k, piece in enumerate(pieces):
+        n = len(piece.strokes)
+        assert there[:, k].tolist() == [True] * n + [False] * (len(points) - n)
+        assert points[0, k, :2].tolist() == [0, 0]  # a piece begins where it begins
+        off = points[1:n, k, :2] * run.unit - torch.from_numpy(piece.strokes[1:, :2])
+        assert 0.3 / 64 < off.abs().max() <= 0.501 / 64
+        assert points[:n, k, 2].tolist() == piece.strokes[:, 2].tolist()
+        said = ["abc"[row.argmax() - 1] for row in text[k] if row.any()]
+        assert "".join(said) == piece.text
+    assert run.encode(["a?"])[0].sum(1).tolist() == [1, 0]
+
+
+def test_batches_are_of_the_seed_and_the_epoch_alone_and_of_about_one_length():
+    def batches(seed, epoch, **settings):
+        return list(Run(Settings(**SMALL | settings), LINES, seed=seed).batches(epoch))
+
+    def same(a, b):
+        return all(torch.equal(x, y) for p, q in zip(a, b, strict=True)
+                   for x, y in zip(p, q, strict=True) if x.shape == y.shape) and all(
+            p.points.shape == q.points.shape for p, q in zip(a, b, strict=True))  # fmt: skip
+
+    usual = batches(0, 1)
+    assert len(usual) == 3
+    assert same(usual, batches(0, 1, norm="none", hidden=3, learning_rate=0.5))
+    assert not same(usual, batches(0, 2))
+    assert not same(usual, batches(1, 1))
+    many = batches(0, 0, updates_an_epoch=GROUP + 1, batch_size=2)
+    assert len(many) == GROUP + 1
+    lengths = sorted(sorted(b.there.sum(0).tolist()) for b in many[:GROUP])
+    assert all(a[-1] <= b[0] for a, b in itertools.pairwise(lengths))
+    assert {b.points.shape[1] for b in many} == {2}
+
+
+def test_an_update_is_adams_along_the_shortened_gradient(double):
+    odd = {"clip": 0.02, "learning_rate": 0.03, "adam_betas": (0.3, 0.6), "adam_eps": 0.3}
+    run = Run(Settings(**SMALL | odd, norm="none"), LINES, seed=1)
+    points, text, there = next(run.batches(0))
+    batch = (points.double(), text.double(), there)
+    batch = type(next(run.batches(0)))(*batch)
+    said, _ = run.model(batch.points[:-1], batch.text)
+    each = models.nll(said, batch.points[1:])
+    kept = [each[t, b] for t in range(len(each)) for b in range(3) if there[t + 1, b]]
+    loss = torch.stack(kept).mean()
+    before = [p.detach().clone() for p in run.model.parameters()]
+    gradients = torch.autograd.grad(loss, list(run.model.parameters()))
+    length = math.sqrt(sum(float(g.square().sum()) for g in gradients))
+    assert length > 0.1
+    assert float(run.update(batch)) == pytest.approx(float(loss.detach()))
+    for old, p, g in zip(before, run.model.parameters(), gradients, strict=True):
+        g = g * 0.02 / (length + 1e-6)
+        torch.testing.assert_close(p, old - 0.03 * g / (g.abs() + 0.3))
+
+
+# What is measured.
+
+
+def test_measured_are_the_loss_of_a_point_and_how_far_the_window_is_off():
+    run = Run(Settings(**SMALL | {"lines": 3}), LINES, seed=2)
+    scatter(run.model, by=0.1)
+    run.model.eval()
+    with torch.inference_mode():
+        found = run.measure()
+        for split in ("val_seen", "val_new", "test_new"):
+            pieces = sorted(run.pieces[split], key=lambda p: len(p.strokes))
+            chosen = [pieces[k] for k in np.linspace(0, len(pieces) - 1, 3).astype(int)]
+            noisy = run.batch(chosen, np.random.default_rng(0))
+            losses, off = [], []
+            for k, piece in enumerate(chosen):
+                n = len(piece.strokes)
+                said, share = run.model(noisy.points[: n - 1, k : k + 1], noisy.text[k : k + 1])
+                losses += models.nll(said[:, 0], noisy.points[1:n, k]).tolist()
+                for t, phi in enumerate(share[:, 0].tolist()):
+                    at = sum(u * p for u, p in enumerate(phi)) / sum(phi)
+                    off.append(abs(at - piece.characters[t + 1]))
+            assert found[f"{split}_nll"] == pytest.approx(np.mean(losses), rel=1e-4)
+            assert found[f"{split}_window_off"] == pytest.approx(np.mean(off), rel=1e-4)
+    assert set(found) <= set(EXPERIMENT.measures)
+
+
+def test_without_known_characters_only_losses_are_measured():
+    bare = {s: tuple(dataclasses.replace(line, characters=None) for line in lines)
+            for s, lines in LINES.splits.items() if s != "val_seen"}  # fmt: skip
+    run = Run(Settings(**SMALL), dataclasses.replace(LINES, splits=bare))
+    with torch.inference_mode():
+        assert set(run.measure()) == {"val_new_nll", "test_new_nll"}
+
+
+def test_what_was_written_is_kept_as_small_numbers():
+    run = Run(Settings(**SMALL, keep=9), LINES, seed=2)
+    with torch.inference_mode():
+        kept, again = run.measure(), run.measure()
+        text = run.encode(["the pen moves on"])
+        points, window = run.model.write(text, 9, torch.Generator().manual_seed(2))
+    expected = points[:, 0, :2] * run.unit * 64
+    assert (kept["strokes"] - expected).abs().max() <= 0.5001
+    assert (kept["strokes"].dtype, kept["strokes"].shape) == (torch.int16, (9, 2))
+    assert kept["lifts"].tolist() == points[:, 0, 2].tolist()
+    torch.testing.assert_close(kept["window"], window[:, 0].half())
+    for name in ("strokes", "lifts", "window"):
+        assert torch.equal(kept[name], again[name])
+
+
+def test_a_run_that_exploded_is_measured_to_its_end():
+    run = Run(Settings(**SMALL, keep=9), LINES)
+    with torch.inference_mode():
+        run.model.output.weight.fill_(math.nan)
+        kept = run.measure()
+    assert math.isnan(kept["val_new_nll"])
+    assert not kept["strokes"].any()
+
+
+@pytest.mark.parametrize("norm", ["none", "layer"])
+def test_letters_are_learnt(norm):
+    settings = Settings(**SMALL | {"hidden": 12, "updates_an_epoch": 40, "batch_size": 8},
+                        norm=norm, learning_rate=0.02)  # fmt: skip
+    first, last = train(Run(settings, LINES, seed=0), epochs=1, first_epoch_points=1)
+    for split in ("val_seen", "val_new", "test_new"):
+        assert last[f"{split}_nll"] < first[f"{split}_nll"] - 1
+
+
+# What is refused, and the book's plan.
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"norm": "batch"}, "norm must be one of none, layer, got 'batch'"),
+        ({"norm": "none", "gain": 0.5}, "gain must be left out where norm is none, .*, got 0.5"),
+        ({"input_scale": 2}, "input_scale must be left out where start is usual, .*, got 2.0"),
+        ({"keep": 0}, "keep must be a whole number from 1 to .*, or none, got 0"),
+    ],
+)
+def test_settings_refuse_what_cannot_be_run(wrong, said):
+    with pytest.raises(ValueError, match=said):
+        Settings(**wrong)
+
+
+def test_lines_of_one_point_are_refused():
+    dots = tuple(Line("a", np.zeros((1, 3), np.float32), "x") for _ in range(3))
+    lines = Lines("omniglot_lines", {"train": dots, "val_new": dots}, 1.0, "0" * 64)
+    with pytest.raises(
+        ValueError, match="omniglot_lines must have training lines of two points or"
+    ):
+        Run(Settings(**SMALL), lines)
+
+
+def test_the_sizes_of_the_paper_are_settings():
+    assert Settings(**PAPER).hidden == 400
+    assert Settings().batch_size == 8
+
+
+def test_the_plan_has_three_arms_and_all_rates_with_those_that_are_tuned_within():
+    arms = {("none", "usual"), ("none", "chosen"), ("layer", "usual")}
+    for grid in PLANNED:
+        assert {(s.norm, s.start) for s in EXPERIMENT.settings_of(grid.given)} == arms
+    sweep = EXPERIMENT.settings_of(PLANNED[0].given)
+    assert {s.learning_rate for s in sweep} == set(RATES)
+    for rate in TUNED.values():
+        assert min(RATES) < rate < max(RATES)
+
+
+# Through the engine.
+
+
+def test_resumed_after_any_epoch_it_is_the_unbroken_run_bit_for_bit(tmp_path, monkeypatch):
+    monkeypatch.setattr(data_sets, "load", {LINES.name: LINES}.__getitem__)
+    chosen = Settings(**SMALL | {"epochs": 3, "keep": 5})
+
+    def recorded(out):
+        (path,) = record_runs(EXPERIMENT, [chosen], [1], out=out, device="cpu")
+        kept = record.read(path)
+        del kept["curves"]["wall_s"], kept["provenance"]
+        return kept
+
+    whole = recorded(tmp_path / "whole")
+    assert whole["arrays"]["strokes"].shape == (4, 5, 2)
+    assert whole["units"]["val_new_nll"] == "nats a point"
+    assert whole["data"]["cases"]["characters"] == 4
+    save = checkpoint.save
+
+    def killed(*rest):
+        save(*rest)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(checkpoint, "save", killed)
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            recorded(tmp_path / "broken")
+    broken = recorded(tmp_path / "broken")
+    for name, kept in whole.pop("arrays").items():
+        np.testing.assert_array_equal(broken["arrays"][name], kept)
+    del broken["arrays"]
+    assert broken == whole

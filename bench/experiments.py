@@ -14,13 +14,18 @@ from torch import Tensor
 
 from bench.table import medians, row, threads
 from lnlib.data import Dataset
+from lnlib.data.bible_cloze import Cloze, Question
+from lnlib.data.gutenberg_prose import Book, Prose
 from lnlib.data.mnist_binarized import PIXELS, SPLITS, Binarized
 from lnlib.data.pen import Line, Lines
-from lnlib.experiments import convnet, draw, handwriting
+from lnlib.data.sentence_tasks import Tasks
+from lnlib.experiments import attentive_reader, convnet, draw, handwriting, skip_thoughts
+from lnlib.experiments.attentive_reader.run import Run as ReaderRun
 from lnlib.experiments.convnet.run import Run as ConvnetRun
 from lnlib.experiments.draw.run import Run as DrawRun
 from lnlib.experiments.handwriting.run import Run as HandwritingRun
 from lnlib.experiments.handwriting.window import Seen, WindowLSTM
+from lnlib.experiments.skip_thoughts.run import Run as SkipRun
 
 SECONDS = 12.0  # for each experiment
 
@@ -30,7 +35,7 @@ def rows(device: str) -> list[dict[str, Any]]:
     if device != "cpu":
         return []
     with threads(1):
-        return [row for measure in (_draw, _handwriting, _convnet) for row in measure()]
+        return [row for measure in EXPERIMENTS for row in measure()]
 
 
 def _draw() -> list[dict[str, Any]]:
@@ -102,3 +107,48 @@ def _convnet() -> list[dict[str, Any]]:
     ms = medians(calls, SECONDS, least=10)
     instead = ("no norm", ms.pop("none"))
     return [row("ConvNet update", "64×28×28", norm, t, instead=instead) for norm, t in ms.items()]
+
+
+def _skip_thoughts() -> list[dict[str, Any]]:
+    """Three GRUs of 128 units, 32 sentences of 17 words in the mean, as in the novels."""
+    rng = np.random.default_rng(0)
+
+    def sentence() -> str:
+        return " ".join(f"w{k}" for k in rng.integers(2500, size=1 + rng.geometric(1 / 17)))
+
+    chapters = tuple(tuple(sentence() for _ in range(60)) for _ in range(100))
+    novels = Prose("drawn", (Book("drawn", "none", chapters),), "0" * 64)
+    data = skip_thoughts.Material(novels, Tasks("drawn", (), (), (), (), "0" * 64))
+    calls = {}
+    for norm in skip_thoughts.NORMS:
+        run = SkipRun(skip_thoughts.Settings(norm=norm, judge_every=None), data)
+        batch = next(run.batches(0))
+        calls[norm] = lambda run=run, batch=batch: run.update(batch)
+    ms = medians(calls, SECONDS, least=10)
+    instead = ("torch.nn.GRU, no norm", ms["none"])
+    return [row("skip-thoughts update", "32 sentences, 128", "layer", ms["layer"], instead=instead)]
+
+
+def _attentive_reader() -> list[dict[str, Any]]:
+    """Two LSTMs of 64 units, 32 questions on passages of 99 words, each norm beside none."""
+    rng = np.random.default_rng(0)
+
+    def question(number: int) -> Question:
+        words = [f"w{k}" for k in rng.integers(2500, size=99)]
+        words[::20] = [f"@e{k}" for k in range(5)]
+        return Question(tuple(words), ("@blank", *words[1:28]), "@e0", f"drawn {number}")
+
+    data = Cloze("drawn", {s: [question(k) for k in range(40)] for s in ("train", "val", "test")},
+                 "0" * 64)  # fmt: skip
+    calls = {}
+    for norm in attentive_reader.NORMS:
+        run = ReaderRun(attentive_reader.Settings(norm=norm), data)
+        batch = next(run.batches(0))
+        calls[norm] = lambda run=run, batch=batch: run.update(batch)
+    ms = medians(calls, SECONDS, least=10)
+    instead = ("torch.nn.LSTM, no norm", ms.pop("none"))
+    return [row("attentive reader update", "99×32×64", norm, t, instead=instead)
+            for norm, t in ms.items()]  # fmt: skip
+
+
+EXPERIMENTS = (_attentive_reader, _skip_thoughts, _draw, _handwriting, _convnet)

@@ -1,10 +1,11 @@
 """Data sets, one module each, every one checked against a SHA-256 before it is used.
 
 ``digits`` comes with scikit-learn and is always there. For the sections of the paper there are
-``coco_val2017_layout`` (6.1), ``bible_cloze`` (6.2), ``mnist_binarized`` (6.4), ``omniglot_lines``
-and ``iam_ondb`` (6.5), ``mnist`` (6.6), ``fashion_mnist`` and ``fashion_small`` (6.7).
-``tiny_shakespeare`` is text for a small transformer, and ``python_topics``, which every Python has,
-stands in where there is no network. Importing this package loads none.
+``coco_val2017_layout`` (6.1), ``bible_cloze`` (6.2), ``gutenberg_prose`` and ``sentence_tasks``
+(6.3), ``mnist_binarized`` (6.4), ``omniglot_lines`` and ``iam_ondb`` (6.5), ``mnist`` (6.6),
+``fashion_mnist`` and ``fashion_small`` (6.7). ``tiny_shakespeare`` is text for a small transformer,
+and ``python_topics``, which every Python has, stands in where there is no network. Importing this
+package loads none.
 """
 
 from __future__ import annotations
@@ -24,11 +25,13 @@ NAMES = (
     "digits",
     "fashion_mnist",
     "fashion_small",
+    "gutenberg_prose",
     "iam_ondb",
     "mnist",
     "mnist_binarized",
     "omniglot_lines",
     "python_topics",
+    "sentence_tasks",
     "tiny_shakespeare",
 )
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import lzma
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -91,9 +90,9 @@ def _files(table: str) -> tuple[RemoteFile, ...]:
 _GITHUB = "https://raw.githubusercontent.com/"
 _BIBLES = _Source(
     recorded=RemoteFile(
-        name="cloze.jsonl.xz",
-        size=1_021_684,
-        sha256="449a22bc3b13922c28194ee922123c83f120fddebd271c466886d3d69edc64cd",
+        name="cloze.jsonl",
+        size=12_649_701,
+        sha256="7309a959065030ad388c74bc3bfc672ec773653994711b770a2c6afe9b8f3ecf",
     ),
     prepared=RemoteFile(
         name="cloze_1603.jsonl",
@@ -119,8 +118,8 @@ def fetch(folder: str | os.PathLike | None = None) -> Path:
     translations are downloaded to the user's cache and questions are prepared there.
 
     Args:
-        folder: Where they are to lie: ``cloze.jsonl.xz``, the questions of the book's records, or
-            ``cloze_1603.jsonl``, gzipped or not, those that are prepared here. If neither lies
+        folder: Where they are to lie: ``cloze.jsonl``, the questions of the book's records, or
+            ``cloze_1603.jsonl``, those that are prepared here, compressed or not. If neither lies
             there the books are downloaded; what lies there is never replaced.
 
     Returns:
@@ -149,8 +148,8 @@ def load(folder: str | os.PathLike | None = None) -> Cloze:
 def _gather(folder: str | os.PathLike | None, source: _Source) -> tuple[Path, bytes]:
     """Return the folder, and the questions' lines."""
     where = home(NAME, [source.recorded, source.prepared], folder)
-    if (packed := where.find(source.recorded)) is not None:
-        return where.folder, lzma.decompress(packed)
+    if (content := where.find(source.recorded)) is not None:
+        return where.folder, bytes(content)
     if (content := where.find(source.prepared)) is None:
         if where.borrowed:
             raise where.lacks(source.recorded)

@@ -232,7 +232,8 @@ def _record(
     where = [
         *words("device", str(device)),
         *words("threads", torch.get_num_threads()),
-        *words("out", str(out)),
+        # A folder "--" would be read as the end of all flags.
+        *words("out", f"./{out}" if str(out).startswith("-") else str(out)),
     ]
     command = shlex.join([*experiment.command(run.settings, run.seed, run.step), *where])
     made = record.provenance(device=device, wall_s=points[-1]["wall_s"], command=command)

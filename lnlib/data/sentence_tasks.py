@@ -1,0 +1,295 @@
+"""What sentence vectors are judged by in section 6.3: three of the paper's tasks, and pairs.
+
+``mr``, ``cr`` and ``subj`` are the paper's own: opinions on films, opinions on products, subjective
+or objective. A line of a file is ``label<TAB>sentence``, the words as published. They are prepared
+from four archives of NLTK's data at a fixed commit, byte for byte. ``cr`` has 3,730 sentences, the
+paper's copy 3,775.
+
+``caption_pairs`` stands in for SICK, which may not be passed on freely: of 3,000 pairs of captions
+of COCO val2017, 1,000 are of one image (label 1). There are two such files. ``FIRST`` may lie where
+``LNLIB_DATA`` says; how its pairs were drawn is not kept. :func:`pairs` draws others, by the same
+description, from a fixed seed. A record's SHA-256 says which were read.
+
+Sentences and labels are by Pang and Lee (2004, 2005), Hu and Liu (2004) and Liu (2007), under CC BY
+4.0 as NLTK's data say; captions are COCO's, by Lin et al. (2014), under CC BY 4.0. Here they are
+joined, split and shuffled.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import random
+import re
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lnlib import _files
+from lnlib.data import coco_val2017_layout as coco
+from lnlib.data.download import RemoteFile, home
+
+NAME = "sentence_tasks"
+PAIRS = 1000  # of one image; as many of any two; as many of two with the same things in them
+_MIRROR = (
+    "https://raw.githubusercontent.com/nltk/nltk_data/"
+    "5db857e6f7df11eabb5e5665836db9ec8df07e28/packages/corpora/"
+)
+
+
+@dataclass(frozen=True)
+class _Source:
+    """The prepared files, and the archives of the first three; the pairs have two that will do."""
+
+    sentences: dict[str, RemoteFile]
+    first_pairs: RemoteFile
+    own_pairs: RemoteFile
+    archives: tuple[RemoteFile, ...]
+    mirror: str
+    layouts: Callable[[], coco.Layouts]
+
+
+_TASKS = _Source(
+    sentences={
+        "mr": RemoteFile(
+            "mr.tsv", 1_249_452, "4550c976a3d7058361264ce26fbc9aa72cfb015bcf71bb2f7ad713430b37e5d2"
+        ),
+        "subj": RemoteFile(
+            "subj.tsv",
+            1_310_328,
+            "6f9761f1b63effb86eb60dcb7760c92bbf0e3517e0ab3893a3b8d72632381c57",
+        ),
+        "cr": RemoteFile(
+            "cr.tsv", 363_178, "b0c678435e53d733a6942d9e14c0854aaf77e029fc9fded3b6ee43072cbfdbfa"
+        ),
+    },
+    first_pairs=RemoteFile(
+        "caption_pairs.tsv",
+        326_470,
+        "415ba16acf50a492b7f30030b95b7dd396644e7ead2fc499807a5bce5d141dbe",
+    ),
+    own_pairs=RemoteFile(
+        "caption_pairs_own.tsv",
+        325_875,
+        "a39128bc1d4571576e53f5bed6cdf5db5aa7ba95a2addf9ffc8ac2a5c2038280",
+    ),
+    archives=(
+        RemoteFile(
+            "sentence_polarity.zip",
+            490_256,
+            "6e1ed4405b65c7eabf1d199a7f7c437091ac21da0ea7467b410a74062574566b",
+        ),
+        RemoteFile(
+            "subjectivity.zip",
+            521_628,
+            "741f3371e1a4375051b874fd82fd55857b90975473c91c19a3101cbe17fc4d8c",
+        ),
+        RemoteFile(
+            "product_reviews_1.zip",
+            141_287,
+            "627bfb0bb7c87586246d99b4402c3d7e4fb77ac14559d8695c283bd6850615ac",
+        ),
+        RemoteFile(
+            "product_reviews_2.zip",
+            170_698,
+            "272b08fe130882e5867aa7ecc69a65616099183c4ccc10374a62c271801b0bc1",
+        ),
+    ),
+    mirror=_MIRROR,
+    layouts=coco.load,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Tasks:
+    """Sentences and pairs of sentences, each with its label, 0 or 1.
+
+    Attributes:
+        name: As given to :func:`lnlib.data.load`.
+        mr: Opinions on films: 1 is a good one.
+        cr: Opinions on products: 1 is a good one.
+        subj: 1 is subjective.
+        caption_pairs: Label and two captions: 1 is of the same image.
+        sha256: Of the four prepared files, uncompressed, one behind the other.
+    """
+
+    name: str
+    mr: tuple[tuple[int, str], ...]
+    cr: tuple[tuple[int, str], ...]
+    subj: tuple[tuple[int, str], ...]
+    caption_pairs: tuple[tuple[int, str, str], ...]
+    sha256: str
+
+    def __str__(self) -> str:
+        """Say how much there is."""
+        three = ", ".join(f"{len(getattr(self, n)):,} of {n.upper()}" for n in ("mr", "cr", "subj"))
+        return f"sentences: {three}; {len(self.caption_pairs):,} pairs of captions"
+
+
+def fetch(folder: str | os.PathLike | None = None) -> Path:
+    """Make sure that the four files are there and right, and say where.
+
+    Without ``folder``, what the environment variable ``LNLIB_DATA`` names, or the folder of the
+    data set's name in it, is used as it is and never written to; without that, the archives are
+    downloaded to the user's cache and the files prepared there, the pairs from
+    :mod:`lnlib.data.coco_val2017_layout`.
+
+    Args:
+        folder: Where they are to lie, compressed or not. What does not is prepared; what lies there
+            is never replaced.
+
+    Returns:
+        The folder.
+
+    Raises:
+        OSError: If a file is missing and cannot be downloaded or written.
+        ValueError: If a file is another.
+    """
+    return _gather(folder, _TASKS)[0]
+
+
+def load(folder: str | os.PathLike | None = None) -> Tasks:
+    """Load the tasks, from where :func:`fetch` puts or finds them.
+
+    Args:
+        folder: As for :func:`fetch`.
+
+    Raises:
+        OSError: As for :func:`fetch`.
+        ValueError: As for :func:`fetch`.
+    """
+    return _read(_gather(folder, _TASKS)[1])
+
+
+def _gather(folder: str | os.PathLike | None, source: _Source) -> tuple[Path, dict[str, bytes]]:
+    """Return the folder, and the content of the four files by their names."""
+    pair_files = (source.first_pairs, source.own_pairs)
+    where = home(NAME, [*source.sentences.values(), *pair_files, *source.archives], folder)
+    found = {name: where.find(file) for name, file in source.sentences.items()}
+    given = [content for file in pair_files if (content := where.find(file)) is not None]
+    made: dict[str, tuple[RemoteFile, bytes]] = {}
+    if None in found.values():
+        if where.borrowed and any(where.find(file) is None for file in source.archives):
+            raise where.lacks(next(source.sentences[name] for name in found if not found[name]))
+        archives = [where.get(file, [source.mirror], suffix="") for file in source.archives]
+        content = prepare(*map(bytes, archives))
+        made |= {name: (file, content[name]) for name, file in source.sentences.items()}
+    if not given:
+        made["caption_pairs"] = source.own_pairs, pairs(source.layouts())
+    for name, (file, content) in made.items():
+        if (sha256 := hashlib.sha256(content).hexdigest()) != file.sha256:
+            raise ValueError(
+                f"{NAME}: SHA-256 of {name} as prepared must be {file.sha256}, got {sha256}; this "
+                f"Python shuffles otherwise, let LNLIB_DATA name a folder that has {file.name}"
+            )
+        if not where.borrowed and where.find(file) is None:
+            _files.write(where.folder / f"{file.name}.gz", gzip.compress(content, mtime=0))
+    contents = found | dict(zip(["caption_pairs"], given, strict=False))
+    contents |= {name: content for name, (_, content) in made.items()}
+    return where.folder, {name: bytes(content) for name, content in contents.items()}
+
+
+def prepare(polarity: bytes, subjectivity: bytes, five: bytes, nine: bytes) -> dict[str, bytes]:
+    """Make the three files of sentences from the four archives.
+
+    Of the products' reviews a sentence is good if one of its features is tagged ``[+n]`` and none
+    ``[-n]``, and bad the other way round; others, and copies, are left out. Each run of white space
+    becomes one space. Each task's lines are sorted and then shuffled by one ``random.Random(0)``,
+    in the order mr, subj, cr.
+
+    Args:
+        polarity: ``sentence_polarity.zip``.
+        subjectivity: ``subjectivity.zip``.
+        five: ``product_reviews_1.zip``.
+        nine: ``product_reviews_2.zip``.
+    """
+    films, plots = _texts(polarity), _texts(subjectivity)
+    tasks = {
+        "mr": _labelled(films["rt-polarity.pos"], films["rt-polarity.neg"]),
+        "subj": _labelled(plots["quote.tok.gt9.5000"], plots["plot.tok.gt9.5000"]),
+        "cr": _opinions([*_texts(five).values(), *_texts(nine).values()]),
+    }
+    rng, made = random.Random(0), {}
+    for name, rows in tasks.items():
+        rows.sort()
+        rng.shuffle(rows)
+        made[name] = _lines(rows)
+    return made
+
+
+def pairs(layouts: coco.Layouts, count: int = PAIRS) -> bytes:
+    """Draw pairs of captions: of one image, of any two, of two with much the same in them.
+
+    All is drawn by ``random.Random(0)`` from the images of the splits train, val and test, one
+    behind the other: ``count`` images without repeat for each of the three kinds. The other image
+    of the third kind is the one with the largest share of common categories, ``|a & b| / |a | b|``,
+    the first of equals. The rows are then shuffled.
+
+    Args:
+        layouts: The captions, and what is in the images.
+        count: Pairs of each kind.
+    """
+    rng, rows = random.Random(0), []
+    images = [row for split in ("train", "val", "test") for row in layouts.images[split]]
+    kinds = [{box[0] for box in row["boxes"]} for row in images]
+    for k in rng.sample(range(len(images)), count):
+        rows.append(("1", *rng.sample(images[k]["captions"], 2)))
+    for k in rng.sample(range(len(images)), count):
+        other = (k + rng.randrange(1, len(images))) % len(images)
+        rows.append(("0", *(rng.choice(images[i]["captions"]) for i in (k, other))))
+    for k in rng.sample(range(len(images)), count):
+        common = [len(kinds[k] & kind) / len(kinds[k] | kind) for kind in kinds]
+        common[k] = -1.0
+        other = common.index(max(common))
+        rows.append(("0", *(rng.choice(images[i]["captions"]) for i in (k, other))))
+    rng.shuffle(rows)
+    return _lines(rows)
+
+
+def _texts(archive: bytes) -> dict[str, str]:
+    """Return the texts of an archive by their names; a few are in an older encoding."""
+    found = {}
+    with zipfile.ZipFile(io.BytesIO(archive)) as held:
+        for path in held.namelist():
+            content = held.read(path)
+            try:
+                found[Path(path).name] = content.decode()
+            except UnicodeDecodeError:
+                found[Path(path).name] = content.decode("cp1252")
+    return found
+
+
+def _clean(text: str) -> list[str]:
+    return [" ".join(line.split()) for line in text.split("\n") if line.strip()]
+
+
+def _labelled(ones: str, zeros: str) -> list[tuple[str, str]]:
+    return [("1", line) for line in _clean(ones)] + [("0", line) for line in _clean(zeros)]
+
+
+def _opinions(texts: Sequence[str]) -> list[tuple[str, str]]:
+    found = set()
+    for line in (line for text in texts for line in text.split("\n")):
+        tags, mark, sentence = line.partition("##")
+        signs = set(re.findall(r"\[([+-])\d\]", tags))
+        if mark and len(signs) == 1 and sentence.strip():
+            found.add(("1" if signs == {"+"} else "0", " ".join(sentence.split())))
+    return list(found)
+
+
+def _lines(rows: Sequence[Sequence[str]]) -> bytes:
+    return "".join("\t".join(row) + "\n" for row in rows).encode()
+
+
+def _read(contents: dict[str, bytes]) -> Tasks:
+    told: dict[str, Any] = {}
+    names = ("mr", "cr", "subj", "caption_pairs")
+    for name in names:
+        rows = (line.split("\t") for line in contents[name].decode().split("\n") if line)
+        told[name] = tuple((int(label), *texts) for label, *texts in rows)
+    sha256 = hashlib.sha256(b"".join(contents[name] for name in names)).hexdigest()
+    return Tasks(NAME, sha256=sha256, **told)

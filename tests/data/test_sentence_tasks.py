@@ -1,0 +1,167 @@
+"""Tasks for sentence vectors: what is prepared of the archives, how pairs are drawn, where from."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import io
+import json
+import os
+import random
+import zipfile
+
+import pooch
+import pytest
+
+from lnlib.data import coco_val2017_layout as coco
+from lnlib.data import load
+from lnlib.data import sentence_tasks as tasks
+from lnlib.data.download import RemoteFile, find, home
+
+# Read before the tests' own environment hides it; relative to where pytest was started.
+REAL = (
+    os.environ.get("LNLIB_DATA")
+    and home(tasks.NAME, [*tasks._TASKS.sentences.values(), tasks._TASKS.first_pairs]).folder
+)
+FILMS = {"README.txt": b"[+1]##no", "rt-polarity.pos": b" good   one \ngo\xc3\xa9d\n\n",
+         "rt-polarity.neg": b"bad\nworse\nworst\n"}  # fmt: skip
+PLOTS = {"quote.tok.gt9.5000": b"i feel\nthey feel\n", "plot.tok.gt9.5000": b"he g\xe9es\n"}
+FIVE = {"a.txt": b"[t] title\nzoom[+2], size[+1]##a  fine\tzoom\nsize[+1][u],zoom[-3]##mixed\n"
+        b"##nothing said\n"}  # fmt: skip
+NINE = {"b.txt": b"lid[-1]##a bad lid\nlid[-2]##a bad lid\nzoom[+1]##a fine zoom\nlid[-1]##\n"}
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as held:
+        for name, body in files.items():
+            held.writestr(zipfile.ZipInfo(f"folder/{name}"), body)
+    return content.getvalue()
+
+
+ARCHIVES = [zipped(files) for files in (FILMS, PLOTS, FIVE, NINE)]
+NAMES = ("sentence_polarity", "subjectivity", "product_reviews_1", "product_reviews_2")
+
+
+def expected() -> dict[str, bytes]:
+    """Return what is prepared, by hand: sorted, then shuffled by one generator."""
+    rows = {
+        "mr": ["0\tbad", "0\tworse", "0\tworst", "1\tgood one", "1\tgoéd"],
+        "subj": ["0\the gées", "1\ti feel", "1\tthey feel"],
+        "cr": ["0\ta bad lid", "1\ta fine zoom"],
+    }
+    rng = random.Random(0)
+    for lines in rows.values():
+        rng.shuffle(lines)
+    return {name: "".join(f"{line}\n" for line in lines).encode() for name, lines in rows.items()}
+
+
+def layouts() -> coco.Layouts:
+    """Eight images: 0 and 4 are alike, 1 and 5, and so on, by what is in them."""
+    rows = [
+        {"boxes": [[k % 4, 0, 0, 1, 1], [9, 0, 0, 1, 1], [10 + k, 0, 0, 1, 1]],
+         "captions": [f"{k} {n}" for n in range(5)]}
+        for k in range(8)
+    ]  # fmt: skip
+    return coco.Layouts("c", (), {"train": rows[:4], "val": rows[4:6], "test": rows[6:]}, "0" * 64)
+
+
+def remote(name: str, content: bytes) -> RemoteFile:
+    return RemoteFile(name, len(content), hashlib.sha256(content).hexdigest())
+
+
+@pytest.fixture
+def source(serve):
+    mirror = serve("well")
+    mirror.bodies = {f"/{n}.zip": a for n, a in zip(NAMES, ARCHIVES, strict=True)}
+    pairs = tasks.pairs(layouts(), 4)
+    made = tasks._Source(
+        sentences={n: remote(f"{n}.tsv", content) for n, content in expected().items()},
+        first_pairs=remote("caption_pairs.tsv", b"1\ta\tb\n"),
+        own_pairs=remote("caption_pairs_own.tsv", pairs),
+        archives=tuple(remote(f"{n}.zip", a) for n, a in zip(NAMES, ARCHIVES, strict=True)),
+        mirror=mirror.url,
+        layouts=layouts,
+    )
+    return made, mirror, expected() | {"caption_pairs": pairs}
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch):
+    """Fewer pairs."""
+    monkeypatch.setattr(tasks.pairs, "__defaults__", (4,))
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """What stands in for the user's cache."""
+    monkeypatch.setattr(pooch, "os_cache", lambda project: tmp_path / "cache" / project)
+    return tmp_path / "cache" / "lnlib" / tasks.NAME
+
+
+def test_sentences_are_cleaned_labelled_sorted_and_shuffled_by_one_generator():
+    assert tasks.prepare(*ARCHIVES) == expected()
+
+
+def test_pairs_are_of_one_image_of_any_two_and_of_two_with_the_same_things():
+    rows = [line.split("\t") for line in tasks.pairs(layouts(), 8).decode().splitlines()]
+    of = [(label, int(a.split()[0]), int(b.split()[0]), a == b) for label, a, b in rows]
+    assert sorted(a for label, a, _, _ in of if label == "1") == list(range(8))
+    assert all(a == b and not same for label, a, b, same in of if label == "1")
+    others = [(a, b) for label, a, b, _ in of if label == "0"]
+    assert len(others) == 16
+    assert all(a != b for a, b in others)
+    # Every image is once the first of a pair with the image that is most like it.
+    assert set(others) >= {(k, (k + 4) % 8) for k in range(8)}
+
+
+def test_all_is_fetched_once_and_prepared_in_the_cache(source, cache):
+    made, mirror, contents = source
+    for _ in range(2):
+        assert tasks._gather(None, made) == (cache, contents)
+        assert len(mirror.asked) == 4
+    found = tasks._read(contents)
+    assert (0, "worst") in found.mr
+    assert {row[0] for row in found.caption_pairs} == {0, 1}
+    whole = b"".join(contents[n] for n in ("mr", "cr", "subj", "caption_pairs"))
+    assert found.sha256 == hashlib.sha256(whole).hexdigest()
+    assert str(found) == "sentences: 5 of MR, 2 of CR, 3 of SUBJ; 12 pairs of captions"
+
+
+def test_the_pairs_that_were_first_come_before_our_own(source, tmp_path, monkeypatch):
+    made, mirror, contents = source
+    for name, content in contents.items():
+        (tmp_path / f"{name}.tsv").write_bytes(content)
+    (tmp_path / "caption_pairs.tsv").write_bytes(b"1\ta\tb\n")
+    monkeypatch.setenv("LNLIB_DATA", str(tmp_path))
+    assert tasks._gather(None, made)[1] == contents | {"caption_pairs": b"1\ta\tb\n"}
+    assert not mirror.asked
+    (tmp_path / "cr.tsv").unlink()
+    with pytest.raises(FileNotFoundError, match=r"where cr\.tsv must lie"):
+        tasks._gather(None, made)
+
+
+@pytest.mark.parametrize("which", ["cr", "caption_pairs"])
+def test_what_is_prepared_otherwise_is_refused(source, cache, which):
+    made, _, _ = source
+    other = remote(f"{which}.tsv", b"other")
+    changed = (
+        {"own_pairs": other}
+        if which == "caption_pairs"
+        else {"sentences": made.sentences | {which: other}}
+    )
+    with pytest.raises(ValueError, match=rf"SHA-256 of {which} as prepared must be"):
+        tasks._gather(None, dataclasses.replace(made, **changed))
+    assert not (cache / f"{which}.tsv.gz").exists()
+
+
+@pytest.mark.skipif(
+    not REAL or find(tasks._TASKS.first_pairs, REAL) is None,
+    reason="LNLIB_DATA does not have the tasks",
+)
+def test_the_papers_tasks_have_as_many_sentences_as_published(monkeypatch):
+    monkeypatch.setenv("LNLIB_DATA", str(REAL))
+    found = load(tasks.NAME)
+    assert [len(found.mr), len(found.cr), len(found.subj)] == [10_662, 3_730, 10_000]
+    assert sum(row[0] for row in found.caption_pairs) == 1000
+    assert json.loads(json.dumps(found.mr[0]))[1].startswith("after you laugh once")

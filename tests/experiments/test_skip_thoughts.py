@@ -1,0 +1,422 @@
+"""Skip-thoughts: whole runs by hand in float64, from the equations, and what is judged and kept.
+
+A new field of ``Settings`` fails here until it has its odd value.
+"""
+
+import dataclasses
+import itertools
+import math
+import re
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+
+from lnlib import data as data_sets
+from lnlib.data.gutenberg_prose import Book, Prose
+from lnlib.data.sentence_tasks import Tasks
+from lnlib.experiments.skip_thoughts import Material, tasks
+from lnlib.experiments.skip_thoughts import run as skip
+from lnlib.experiments.skip_thoughts.run import EXPERIMENT, Run, Settings
+from lnlib.runs import checkpoint, record
+from lnlib.runs.schedule import record_runs
+from lnlib.runs.train import train
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+SMALL = {"hidden": 5, "word_size": 3, "words": 9, "length": 4, "epochs": 1, "updates_an_epoch": 3,
+         "batch_size": 4, "learning_rate": 0.02, "val_sentences": 3, "judge_every": None,
+         "first_epoch_points": 2}  # fmt: skip
+
+
+@pytest.fixture
+def double():
+    """Networks and their updates in float64."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(before)
+
+
+@pytest.fixture(scope="module")
+def material():
+    """22 short chapters of drawn words, the 20th held out; and tasks of the same words."""
+    rng = np.random.default_rng(0)
+    known = [f"w{k}" for k in range(12)]
+
+    def sentence(most=7):
+        return " ".join(rng.choice(known, rng.integers(1, most)).tolist()) + "?"
+
+    chapters = tuple(
+        tuple(sentence() for _ in range(rng.integers(3, 6) if k != 19 else 8)) for k in range(22)
+    )
+    books = (Book("a", "A", chapters[:9]), Book("b", "B", chapters[9:]))
+    rows = {name: tuple((k % 2, sentence()) for k in range(40)) for name in ("mr", "cr", "subj")}
+    pairs = tuple((int(k < 15), sentence(), sentence()) for k in range(40))
+    made = Tasks("sentence_tasks", caption_pairs=pairs, sha256="1" * 64, **rows)
+    return Material(Prose("gutenberg_prose", books, "0" * 64), made)
+
+
+@pytest.fixture
+def made_up(material, monkeypatch):
+    """The module's novels and tasks in place of the real ones."""
+    both = {"gutenberg_prose": material.prose, "sentence_tasks": material.tasks}
+    monkeypatch.setattr(data_sets, "load", both.__getitem__)
+
+
+class ByHand:
+    """A run from the equations, with the settings as their docstring says."""
+
+    def __init__(self, s, data, seed):
+        self.s, self.seed, H, E = s, seed, s.hidden, s.word_size
+        chapters = [c for book in data.prose.books for c in book.chapters]
+        held, read = chapters[19::20], [c for k, c in enumerate(chapters) if k % 20 != 19]
+        split = [[re.findall(r"\w+|\?", text) for text in c] for c in read]
+        seen = [word for c in split for text in c for word in text]
+        often = sorted(set(seen), key=lambda w: (-seen.count(w), w))[: s.words - 2]
+
+        def numbers(words):
+            return [*[often.index(w) + 2 if w in often else 1 for w in words][: s.length], 0]
+
+        def triples(chapters):
+            return [(numbers(here), numbers(after), numbers(before))
+                    for c in chapters
+                    for before, here, after in zip(c, c[1:], c[2:], strict=False)]  # fmt: skip
+
+        self.triples = triples(split)
+        val = triples([[re.findall(r"\w+|\?", text) for text in c] for c in held])
+        every = np.linspace(0, len(val) - 1, min(len(val), s.val_sentences)).astype(int)
+        self.val = [val[k] for k in every]
+        generator, V = torch.Generator().manual_seed(seed), len(often) + 2
+
+        def uniform(*shape):
+            return torch.empty(*shape).uniform_(-0.1, 0.1, generator=generator)
+
+        self.words = uniform(V, E)
+        self.grus = []
+        for told in (0, H, H):
+            W = uniform(3 * H, E + told * (s.condition == "every"))
+            squares = [torch.empty(H, H) for _ in range(3)]
+            for square in squares:
+                torch.nn.init.orthogonal_(square, generator=generator)
+            W = W * (20 if s.start == "scaled" else 1)
+            rest = [torch.zeros(3 * H), torch.zeros(3 * H)]
+            if s.norm == "layer":
+                rest = []
+                for width in (2 * H, H, 2 * H, H):  # LN_i, LN_in, LN_h, LN_hn
+                    rest += [torch.full((width,), float(s.gain)), torch.zeros(width)]
+            self.grus.append([W, torch.cat(squares), *rest])
+        self.V, self.c = uniform(V, H), torch.zeros(V)
+        self.params = [self.words, self.V, self.c, *(p for gru in self.grus for p in gru)]
+        for p in self.params:
+            p.requires_grad_()
+        self.moments = [(torch.zeros_like(p), torch.zeros_like(p)) for p in self.params]
+        self.steps = 0
+
+    def step(self, gru, x, h):
+        W, U, *rest = gru
+        H = self.s.hidden
+
+        def norm(a, gain, bias):
+            a = a - a.mean()
+            return gain * a / (a.square().mean() + self.s.eps).sqrt() + bias
+
+        x, y = W @ x, U @ h
+        if self.s.norm == "layer":
+            i, i_bias, n, n_bias, hh, hh_bias, hn, hn_bias = rest
+            gates = norm(x[: 2 * H], i, i_bias) + norm(y[: 2 * H], hh, hh_bias)
+            x_n, y_n = norm(x[2 * H :], n, n_bias), norm(y[2 * H :], hn, hn_bias)
+        else:
+            x, y = x + rest[0], y + rest[1]
+            gates, x_n, y_n = (x + y)[: 2 * H], x[2 * H :], y[2 * H :]
+        r, z = gates.sigmoid().split(H)
+        return (1 - z) * h + z * (x_n + r * y_n).tanh()
+
+    def losses(self, triple):
+        here, *around = triple
+        h = torch.zeros(self.s.hidden)
+        for number in here:
+            h = self.step(self.grus[0], self.words[number], h)
+        v, found = h, []
+        for gru, sentence in zip(self.grus[1:], around, strict=True):
+            h, x = v, torch.zeros(self.s.word_size)
+            for number in sentence:
+                told = torch.cat([x, v]) if self.s.condition == "every" else x
+                h = self.step(gru, told, h)
+                logits = self.V @ h + self.c
+                found.append(logits.logsumexp(0) - logits[number])
+                x = self.words[number]
+        return found
+
+    def nll(self, triples):
+        return torch.stack([loss for t in triples for loss in self.losses(t)]).mean()
+
+    def update(self, triples):
+        loss = self.nll(triples)
+        gradients = torch.autograd.grad(loss, self.params)
+        self.steps += 1
+        b1, b2 = self.s.adam_betas
+        with torch.no_grad():
+            for p, g, (m, v) in zip(self.params, gradients, self.moments, strict=True):
+                m.mul_(b1).add_((1 - b1) * g)
+                v.mul_(b2).add_((1 - b2) * g * g)
+                m_hat, v_hat = m / (1 - b1**self.steps), v / (1 - b2**self.steps)
+                p -= self.s.learning_rate * m_hat / (v_hat.sqrt() + self.s.adam_eps)
+        return float(loss.detach())
+
+    def measure(self, epoch, losses):
+        with torch.no_grad():
+            return {"epoch": epoch, "batch_nll": np.mean(losses) if losses else math.nan,
+                    "val_nll": float(self.nll(self.val))}  # fmt: skip
+
+    def order(self):
+        for of in itertools.count():
+            order = np.random.default_rng([self.seed, of]).permutation(len(self.triples))
+            for k in range(0, len(order) - self.s.batch_size + 1, self.s.batch_size):
+                yield [self.triples[i] for i in order[k : k + self.s.batch_size]]
+
+    def points(self):
+        yield self.measure(0.0, [])
+        each, K, losses = self.s.updates_an_epoch, self.s.first_epoch_points, []
+        stops = {max(1, round(each * (k / K) ** 2)) for k in range(1, K + 1)}
+        for k, triples in zip(range(1, each * self.s.epochs + 1), self.order(), strict=False):
+            losses.append(self.update(triples))
+            if k % each == 0 or k in stops:
+                yield self.measure(k / each, losses)
+                losses = []
+
+
+def run(settings, data, seed=3):
+    made = Run(settings, data, seed=seed)
+    points = train(made, epochs=settings.epochs, first_epoch_points=settings.first_epoch_points)
+    return [{k: p[k] for k in ("epoch", "batch_nll", "val_nll")} for p in points]
+
+
+def like(found, expected):
+    return len(found) == len(expected) and all(
+        f == pytest.approx(e, rel=1e-6, nan_ok=True) for f, e in zip(found, expected, strict=True)
+    )
+
+
+ODD = [
+    {"norm": "none"},
+    {"norm": "none", "start": "scaled"},
+    {"start": "scaled"},
+    {"condition": "every"},
+    {"norm": "none", "condition": "every"},
+    {"hidden": 4},
+    {"word_size": 2},
+    {"words": 6},
+    {"length": 2},
+    {"epochs": 6},  # more than a pass
+    {"updates_an_epoch": 4},
+    {"batch_size": 7},
+    {"learning_rate": 0.1},
+    {"gain": -0.3},
+    {"adam_betas": (0.3, 0.6)},
+    {"adam_eps": 0.3},
+    {"eps": 0.2},
+    {"val_sentences": 5},
+    {"first_epoch_points": 1},
+]
+
+
+def test_every_setting_has_an_odd_value_here():
+    others = {"data", "judge_every", "keep"}
+    assert {n for odd in ODD for n in odd} == {
+        f.name for f in dataclasses.fields(Settings)
+    } - others
+
+
+@pytest.mark.parametrize("odd", ODD, ids=str)
+def test_an_odd_setting_acts_as_its_definition_says(odd, material, double):
+    usual = Settings(**SMALL)
+    chosen = dataclasses.replace(usual, **odd)
+    found = run(chosen, material)
+    assert like(found, list(ByHand(chosen, material, 3).points()))
+    assert not like(found, run(usual, material))
+
+
+def test_an_update_sees_sentences_with_those_around_them_in_their_chapter(material):
+    made = Run(Settings(**SMALL, norm="none"), material, seed=0)
+    chapters = [c for book in material.prose.books for c in book.chapters]
+    del chapters[19]
+    back = {k: word for word, k in made.numbers.items()} | {1: "?unknown"}
+    allowed = set()
+    for chapter in chapters:
+        rows = [
+            [w if w in made.numbers else "?unknown" for w in skip.words(t)][:4] for t in chapter
+        ]
+        allowed |= {tuple(map(tuple, rows[k - 1 : k + 2])) for k in range(1, len(rows) - 1)}
+    taken = 0
+    for _, *sides in (batch for epoch in range(3) for batch in made.batches(epoch)):
+        for here, after, before in zip(*sides, strict=True):
+            assert here[-1] == after[-1] == before[-1] == skip.END
+            told = tuple(tuple(back[int(n)] for n in s[:-1]) for s in (before, here, after))
+            assert told in allowed
+            taken += 1
+    assert taken == 3 * 3 * 4
+
+
+def test_runs_of_one_seed_start_from_one_W_whatever_norm_and_start(material):
+    plain, scaled, layer, other = (
+        Run(Settings(**SMALL, norm=norm, start=start), material, seed=seed).model
+        for norm, start, seed in (("none", "code", 0), ("none", "scaled", 0), ("layer", "code", 0),
+                                  ("none", "code", 1))
+    )  # fmt: skip
+    for name, parameter in plain.named_parameters():
+        if "bias" in name:
+            continue
+        factor = 20 if "weight_ih" in name else 1
+        torch.testing.assert_close(scaled.get_parameter(name), factor * parameter)
+        assert not torch.equal(parameter, other.get_parameter(name)), name
+        if "weight_ih" in name or "weight_hh" in name:
+            parameter.data[5:10] *= -1  # PyTorch's z keeps what the paper's z replaces
+        assert torch.equal(parameter, layer.get_parameter(name)), name
+
+
+# How vectors are judged.
+
+
+@pytest.mark.parametrize("auc", [False, True], ids=["accuracy", "AUC"])
+def test_a_fold_is_told_by_what_its_training_part_alone_has_chosen(auc, monkeypatch):
+    rng = np.random.default_rng(1)
+    y = np.repeat([0, 1], [50, 30])
+    x = rng.standard_normal((80, 4)) * [1, 30, 1e-3, 1] + y[:, None] * [1, 20, 0, 0]
+    x[:, 3] = 7.0  # of no deviation
+    monkeypatch.setattr(tasks, "FOLDS", 4)
+    splits, fits = [], []
+    from sklearn.model_selection import StratifiedKFold
+
+    for rest, held in StratifiedKFold(4, shuffle=True, random_state=0).split(x, y):
+        assert not set(rest) & set(held)
+
+        def score(c, a, b):
+            mean, dev = x[a].mean(0), np.where(x[a].std(0) > 0, x[a].std(0), 1)
+            fit = LogisticRegression(C=c, tol=1e-10).fit((x[a] - mean) / dev, y[a])
+            told = (x[b] - mean) / dev
+            if auc:
+                return roc_auc_score(y[b], fit.decision_function(told))
+            return fit.score(told, y[b])
+
+        inner = list(StratifiedKFold(3, shuffle=True, random_state=0).split(rest, y[rest]))
+        means = [np.mean([score(c, rest[a], rest[b]) for a, b in inner]) for c in tasks.CS]
+        fits.append(score(tasks.CS[int(np.argmax(means))], rest, held))
+        splits.append(held)
+    assert sorted(np.concatenate(splits)) == list(range(80))
+    assert tasks.judged(x, y, auc=auc) == pytest.approx(np.mean(fits), abs=1e-9)
+
+
+def test_labels_that_have_nothing_to_do_with_the_vectors_are_not_told():
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((600, 30)), np.arange(600) % 2
+    assert abs(tasks.judged(x, y) - 0.5) < 4 * 0.5 / math.sqrt(600)
+
+
+def test_a_vector_does_not_depend_on_which_sentences_it_is_read_with(material):
+    made = Run(Settings(**SMALL), material, seed=0)
+    texts = [row[1] for row in material.tasks.mr]
+    with torch.inference_mode():
+        together, bags = made.vectors(texts)
+        for k in (0, 7, 39):
+            one, bag = made.vectors(texts[k : k + 1])
+            np.testing.assert_allclose(one[0], together[k], atol=1e-6)
+            np.testing.assert_allclose(bag[0], bags[k], atol=1e-6)
+        long, cut = made.vectors(["w1 " * 9, "w1 " * 4])[0]
+    assert not np.allclose(long, cut)  # more words than `length` are read
+
+
+def test_vectors_are_judged_before_training_and_at_every_so_many_epochs(material, monkeypatch):
+    chosen = Settings(**SMALL | {"judge_every": 2, "epochs": 4, "first_epoch_points": 1})
+    seen = []
+    monkeypatch.setattr(skip, "judged", lambda x, y, auc: seen.append((x.shape, auc)) or 0.25)
+    points = list(train(Run(chosen, material, seed=0), epochs=4, first_epoch_points=1))
+    for name in ("mr", "bag_caption_pairs"):
+        assert [p[name] for p in points] == pytest.approx(
+            [0.25, math.nan, 0.25, math.nan, 0.25], nan_ok=True
+        )
+    three = [((40, 5), False), ((40, 3), False)] * 3
+    assert seen == ([*three, ((40, 10), True), ((40, 6), True)]) * 3
+    assert math.isnan(points[0]["update_ms"])
+    assert all(p["update_ms"] > 0 for p in points[1:])
+
+
+def test_the_map_keeps_what_the_first_directions_say_and_who_is_nearest(material, monkeypatch):
+    monkeypatch.setattr(skip, "SHOWN", 6)
+    monkeypatch.setattr(skip, "EACH", 2)
+    monkeypatch.setattr(skip, "NEAREST", 3)
+    made = Run(Settings(**SMALL | {"keep": True}), material, seed=0)
+    short = [f"w{k} w{k + 1} w3 w{(5 * k) % 7}?" for k in range(6)]
+    made.texts = ["w1?", *short, "w1 " * 30]
+    with torch.inference_mode():
+        found = made.shown()
+        states = made.vectors(short)[0].astype(float)
+    assert [bytes(row).rstrip(b"\0").decode() for row in found["texts"]] == short
+    x = states - states.mean(0)
+    values, directions = np.linalg.eigh(x.T @ x)
+    share = values[::-1] / values.sum()
+    np.testing.assert_allclose(found["explained"], share, atol=1e-3)
+    placed = x @ directions[:, ::-1]
+    placed *= np.sign(placed[np.abs(placed).argmax(0), range(5)])
+    np.testing.assert_allclose(found["map"], placed, atol=1e-3)
+    for row, k in zip(found["neighbors"], (0, 2, 4), strict=True):
+        cosine = [x[k] @ y / np.linalg.norm(x[k]) / np.linalg.norm(y) for y in x]
+        order = sorted((j for j in range(6) if j != k), key=lambda j: -cosine[j])
+        assert row.tolist() == order[:3]
+
+
+# The engine.
+
+
+def test_a_run_that_was_broken_off_goes_on_bit_for_bit(material, made_up, tmp_path, monkeypatch):
+    chosen = Settings(**SMALL | {"epochs": 3, "judge_every": 2, "keep": True})
+    monkeypatch.setattr(tasks, "FOLDS", 2)
+    monkeypatch.setattr(tasks, "CS", (0.1,))
+
+    def recorded(out):
+        (path,) = record_runs(EXPERIMENT, [chosen], [1], out=out, device="cpu")
+        kept = record.read(path)
+        arrays = {name: value.tobytes() for name, value in kept.pop("arrays").items()}
+        del kept["curves"]["wall_s"], kept["curves"]["update_ms"], kept["provenance"]
+        return kept, arrays
+
+    whole = recorded(tmp_path / "whole")
+    save = checkpoint.save
+
+    def killed(*what):
+        save(*what)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(checkpoint, "save", killed)
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            recorded(tmp_path / "broken")
+    assert recorded(tmp_path / "broken") == whole
+    kept, arrays = whole
+    assert (
+        kept["data"]["cases"] | {"mr": 40, "mr_most": 20, "caption_pairs_most": 25}
+        == (kept["data"]["cases"])
+    )
+    assert kept["curves"]["mr"][1] is None
+    assert set(arrays) == {"map", "explained", "neighbors", "texts"}
+
+
+def test_too_few_sentences_are_refused(material):
+    with pytest.raises(ValueError, match=r"batch_size 500 needs as many training sentences"):
+        Run(Settings(**SMALL | {"batch_size": 500}), material)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"words": 2}, "words must be at least 3"),
+        ({"norm": "none", "gain": 0.5}, "gain must be left out"),
+        ({"norm": "batch"}, "norm must be one of none, layer"),
+        ({"judge_every": 0}, "judge_every must be a whole number from 1"),
+    ],
+)
+def test_what_cannot_be_run_is_refused(given, says):
+    with pytest.raises(ValueError, match=says):
+        Settings(**given)

@@ -6,12 +6,11 @@ HTML = _build/html/index.html
 # A GPU's records, longer and with more seeds, lie beside the book's own.
 GPU := $(shell command -v nvidia-smi)
 RUNS ?= $(if $(GPU),gpu-runs,book/runs)
-# As many processes as cores, each with one thread: more only wait for each other.
-PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest -n 2
+PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest
 # Built beforehand, or left out, so that no cell's output says that it is being built.
 READY = $(PY) -m lnlib.nn.kernels >/dev/null || export LNLIB_COMPILED=0
 
-.PHONY: help book browser test test-versions live bench replay notebooks screenshots lint clean
+.PHONY: help book browser test nbval test-versions live bench replay notebooks screenshots lint clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -27,10 +26,15 @@ browser: ## find Chromium, Chrome or Edge for the pages; without any, install Pl
 	@tools/setup.sh test
 	@$(PY) tools/browser.py
 
-# A notebook stays whole; of the tests, whoever has none left takes half of the other's.
-test: browser book ## check everything: notebooks, library, pages in a browser
-	@$(READY); $(PYTEST) --dist loadfile --nbval --nbval-current-env --nbval-cell-timeout 120 book/*.ipynb
-	@$(PYTEST) --dist worksteal
+# The notebooks are compared beside the build of the book, which keeps one core busy. Of the tests,
+# whoever has none left takes half of the other's; more processes than cores only wait.
+test: browser ## check everything: notebooks, library, pages in a browser
+	@$(MAKE) --no-print-directory -j 2 book nbval
+	@$(PYTEST) -n 2 --dist worksteal
+
+nbval:
+	@tools/setup.sh test
+	@$(READY); $(PYTEST) --nbval --nbval-current-env --nbval-cell-timeout 120 book/*.ipynb
 
 # PYTHON=3.13 and RESOLUTION=lowest choose.
 test-versions: ## the same with the lowest and with the newest versions that pyproject.toml allows

@@ -145,6 +145,26 @@ def test_the_sentence_names_the_stuck_cells_the_best_and_what_is_missing():
     assert "RMSNorm" not in said.partition("Not recorded")[2]
 
 
+def test_what_explodes_is_told_apart_from_what_is_stuck():
+    everywhere = [
+        made(depth=12, loss=loss, norm="none", learning_rate=rate, warm_up=warm_up, seed=seed)
+        for rate in runs.RATES
+        for warm_up in runs.WARM_UPS
+        for seed, loss in enumerate((np.nan, 5.0, 3.3))
+    ]
+    stuck = [made(depth=12, loss=3.34, place="post", learning_rate=rate) for rate in (1e-3, 3e-3)]
+    few = runs.Runs([begun(depth=12), made(depth=12, loss=2.4), *everywhere, *stuck])
+    said = trained.describe_losses(few, ("xavier", 12))
+    assert "characters: post-norm at 0.001 and 0.003 without warm-up. Exploded: no norm at " in said
+    assert "every rate, with and without warm-up." in said
+    heat = trained.draw_losses(few, ("xavier", 12))[0].data[0]
+    row = list(heat.y).index("no norm")
+    assert list(heat.text[row]) == ["exploded"] * 3
+    assert list(heat.z[row]) == [trained.REACH] * 3
+    assert heat.customdata[row][0] == "exploded in 2 of 3 seeds"
+    assert heat.text[list(heat.y).index("post-norm")][1] == "3.34"
+
+
 def test_both_panels_of_the_start_are_of_the_same_records(book):
     for name in runs.INITIALIZATION_NAMES:
         blocks, last = start.draw_start(book[1], name, 6)

@@ -158,10 +158,16 @@ def describe_losses(runs: Runs, where: tuple[str, int]) -> str:
 
 
 def _listed(cells: list[Cell]) -> str:
-    names = (
-        f"{short(c.kind)} at {c.rate:g} {'with' if c.warm_up else 'without'} warm-up" for c in cells
-    )
-    return ", ".join(names)
+    said = []
+    for kind in dict.fromkeys(c.kind for c in cells):
+        of_kind = [c for c in cells if c.kind == kind]
+        if len(of_kind) == len(RATES) * len(WARM_UPS):
+            said.append(f"{short(kind)} at every rate, with and without warm-up")
+            continue
+        for warm_up in WARM_UPS:
+            if rates := " and ".join(f"{c.rate:g}" for c in of_kind if c.warm_up == warm_up):
+                said.append(f"{short(kind)} at {rates} {'with' if warm_up else 'without'} warm-up")
+    return "; ".join(said)
 
 
 LOSSES = Picture(

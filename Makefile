@@ -32,7 +32,7 @@ test: browser ## check everything: notebooks, library, pages in a browser
 	@$(MAKE) --no-print-directory -j 2 book nbval
 	@$(PYTEST) -n 2 --dist worksteal
 
-nbval:
+nbval: ## run the chapters and compare what their cells print
 	@tools/setup.sh test
 	@$(READY); $(PYTEST) --nbval --nbval-current-env --nbval-cell-timeout 120 book/*.ipynb
 

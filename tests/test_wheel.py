@@ -26,6 +26,7 @@ CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
 WHOLE = ["start", "gate_by_gate", "what_a_norm_costs", "place_the_norm"]
 # The modules that find a file by their own place, and such a file.
 PLACED = {
+    "lnlib.data.fashion_small": "LIST",
     "lnlib.nn.kernels.build": "HEADERS / 'threads.h'",
     "lnlib.nn.kernels.compiled": "SOURCE",
     "lnlib.nn.kernels.rows": "SOURCE",
@@ -144,7 +145,8 @@ def test_all_that_a_chapter_imports_and_the_library_finds_is_that_of_the_wheel(e
     assert len(imports) > 20
     code = [
         *sorted(imports),
-        "import sys, lnlib.experiments.mnist.steps.compiled, lnlib.nn.kernels.compiled",
+        "import sys, lnlib.data.fashion_small",
+        "import lnlib.experiments.mnist.steps.compiled, lnlib.nn.kernels.compiled",
     ]
     code += [f"print((sys.modules[{m!r}].{place}).resolve(True))" for m, place in PLACED.items()]
     code += ["print(*(m.__file__ for n, m in sys.modules.items() if n[:5] in ('lnlib', 'lnboo')))"]

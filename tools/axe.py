@@ -8,20 +8,25 @@ from playwright.sync_api import Page
 OPTIONS = {
     "rules": {"label-content-name-mismatch": {"enabled": True}},  # off by default
     "resultTypes": ["violations"],  # all are looked for, and these alone reported at length
+    "preload": False,  # of style sheets, once more: no rule here reads them, and file:// refuses it
 }
 SCRIPT = Axe().axe_script
 COLORS = {"runOnly": ["color-contrast", "link-in-text-block"]}
 
 
-def violations(page: Page, *, colors: bool = False) -> list[tuple[str, list[str]]]:
+def violations(
+    page: Page, *, colors: bool = False, part: str | None = None
+) -> list[tuple[str, list[str]]]:
     """Return each rule that the page breaks, and the first places where.
 
     Args:
         page: As it is now.
         colors: Look at nothing but what another theme can change.
+        part: A selector, to look at nothing else.
     """
     options = OPTIONS | (COLORS if colors else {})
     if not page.evaluate("'axe' in window"):
         page.evaluate(SCRIPT)
-    broken = page.evaluate("options => axe.run(options).then(found => found.violations)", options)
+    run = "([part, options]) => axe.run(part ?? document, options).then(found => found.violations)"
+    broken = page.evaluate(run, [part, options])
     return [(rule["id"], [node["html"] for node in rule["nodes"]][:3]) for rule in broken]

@@ -22,6 +22,7 @@ from lnlib.data import Dataset, fashion_mnist
 from lnlib.data.download import RemoteFile, home
 
 NAME = "fashion_small"
+LIST = Path(__file__).parent / "fashion_small.crc32"
 _TRAIN = 8000
 _FILE = RemoteFile(
     name="fashion_10k.npz",
@@ -71,7 +72,7 @@ def load(folder: str | os.PathLike | None = None) -> Dataset:
 
 
 def _list() -> tuple[np.ndarray, np.ndarray]:
-    sums = np.frombuffer((Path(__file__).parent / "fashion_small.crc32").read_bytes(), "<u4")
+    sums = np.frombuffer(LIST.read_bytes(), "<u4")
     return sums[:_TRAIN], sums[_TRAIN:]
 
 

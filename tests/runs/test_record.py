@@ -81,6 +81,8 @@ def test_a_missing_provenance_is_refused_by_name(key):
         (changed("curves", "train_nll", to=[1.0]), "curves must be of one length"),
         (changed("curves", "x", to="step"), "the axis 'step' is not among the curves"),
         (changed("curves", "train_nll", to=["low", 1]), r"curves.train_nll\[0\] does not fit"),
+        (changed("curves", "train_nll", to=[1, "low"]), r"curves.train_nll\[1\] does not fit"),
+        (changed("curves", "train_nll", to=[1, True]), r"curves.train_nll\[1\] does not fit"),
         ([1, 2], "does not fit"),
         (changed("data", "cases", to={}), r"\$.data.cases does not fit"),
         (changed("data", "cases", to={"train": -1}), r"\$.data.cases.train does not fit"),

@@ -26,6 +26,7 @@ from lnlib.experiments.draw.run import Run as DrawRun
 from lnlib.experiments.handwriting.run import Run as HandwritingRun
 from lnlib.experiments.handwriting.window import Seen, WindowLSTM
 from lnlib.experiments.skip_thoughts.run import Run as SkipRun
+from lnlib.runs.run import Run
 
 SECONDS = 12.0  # for each experiment
 
@@ -38,6 +39,12 @@ def rows(device: str) -> list[dict[str, Any]]:
         return [row for measure in EXPERIMENTS for row in measure()]
 
 
+def _update(run: Run) -> Callable[[], Any]:
+    """Return a call that takes an update, on the same batch each time."""
+    batch = next(run.batches(0))
+    return lambda: run.update(batch)
+
+
 def _draw() -> list[dict[str, Any]]:
     """Two LSTMs of 128 units and 5 x 5 windows, 64 images, at 8 and at 16 glimpses."""
     rng = np.random.default_rng(0)
@@ -46,9 +53,8 @@ def _draw() -> list[dict[str, Any]]:
     for glimpses in (8, 16):
         calls = {}
         for norm in draw.NORMS:
-            run = DrawRun(draw.Settings(norm=norm, glimpses=glimpses, updates_an_epoch=1), data)
-            (batch,) = run.batches(0)
-            calls[norm] = lambda run=run, batch=batch: run.update(batch)
+            settings = draw.Settings(norm=norm, glimpses=glimpses, updates_an_epoch=1)
+            calls[norm] = _update(DrawRun(settings, data))
         ms = medians(calls, SECONDS / 2, least=10)
         instead = ("torch.nn.LSTMCell, no norm", ms["none"])
         shape = f"{glimpses}×64×128"
@@ -67,11 +73,10 @@ def _handwriting() -> list[dict[str, Any]]:
 
     def stepper(norm: str, by_steps: bool) -> Callable[[], Any]:
         run = HandwritingRun(handwriting.Settings(norm=norm), data)
-        batch = next(run.batches(0))
         if by_steps:
             first = run.model.first
             first.forward = lambda x, text: _by_steps(first, x, text)
-        return lambda: run.update(batch)
+        return _update(run)
 
     calls = {
         "none": stepper("none", False),
@@ -101,9 +106,7 @@ def _convnet() -> list[dict[str, Any]]:
     x, y = rng.random((8000, 784), np.float32), np.arange(8000) % 10
     data, calls = Dataset("drawn", x, y, x[:10], y[:10], "0" * 64), {}
     for norm in convnet.NORMS:
-        run = ConvnetRun(convnet.Settings(norm=norm), data)
-        batch = next(run.batches(0))
-        calls[norm] = lambda run=run, batch=batch: run.update(batch)
+        calls[norm] = _update(ConvnetRun(convnet.Settings(norm=norm), data))
     ms = medians(calls, SECONDS, least=10)
     instead = ("no norm", ms.pop("none"))
     return [row("ConvNet update", "64×28×28", norm, t, instead=instead) for norm, t in ms.items()]
@@ -121,9 +124,7 @@ def _skip_thoughts() -> list[dict[str, Any]]:
     data = skip_thoughts.Material(novels, Tasks("drawn", (), (), (), (), "0" * 64))
     calls = {}
     for norm in skip_thoughts.NORMS:
-        run = SkipRun(skip_thoughts.Settings(norm=norm, judge_every=None), data)
-        batch = next(run.batches(0))
-        calls[norm] = lambda run=run, batch=batch: run.update(batch)
+        calls[norm] = _update(SkipRun(skip_thoughts.Settings(norm=norm, judge_every=None), data))
     ms = medians(calls, SECONDS, least=10)
     instead = ("torch.nn.GRU, no norm", ms["none"])
     return [row("skip-thoughts update", "32 sentences, 128", "layer", ms["layer"], instead=instead)]
@@ -142,9 +143,7 @@ def _attentive_reader() -> list[dict[str, Any]]:
                  "0" * 64)  # fmt: skip
     calls = {}
     for norm in attentive_reader.NORMS:
-        run = ReaderRun(attentive_reader.Settings(norm=norm), data)
-        batch = next(run.batches(0))
-        calls[norm] = lambda run=run, batch=batch: run.update(batch)
+        calls[norm] = _update(ReaderRun(attentive_reader.Settings(norm=norm), data))
     ms = medians(calls, SECONDS, least=10)
     instead = ("torch.nn.LSTM, no norm", ms.pop("none"))
     return [row("attentive reader update", "99×32×64", norm, t, instead=instead)

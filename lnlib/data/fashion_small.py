@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lnlib.data import Dataset, fashion_mnist
+from lnlib.data import Dataset, fashion_mnist, mnist
 from lnlib.data.download import RemoteFile, home
 
 NAME = "fashion_small"
@@ -101,10 +101,4 @@ def _assemble(parts: Sequence[np.ndarray], sha256: str) -> Dataset:
             f"{NAME}: SHA-256 of its pictures and labels must be {sha256}, got {found}; "
             "fetch Fashion-MNIST again"
         )
-    x_train, y_train, x_test, y_test = (
-        part.astype(np.int64)
-        if part.ndim == 1
-        else np.divide(part.reshape(len(part), -1), np.float32(255), dtype=np.float32)
-        for part in parts
-    )
-    return Dataset(NAME, x_train, y_train, x_test, y_test, found)
+    return mnist.dataset(NAME, parts, found)

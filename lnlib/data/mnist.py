@@ -122,6 +122,17 @@ def assemble(contents: Sequence[bytearray], source: Source) -> Dataset:
                 f"{source.name}: each image must have a label of 0 to 9, got {len(images):,} "
                 f"images and {len(labels):,} labels up to {labels.max()}"
             )
+    return dataset(source.name, parts, sha256.hexdigest())
+
+
+def dataset(name: str, parts: Sequence[np.ndarray], sha256: str) -> Dataset:
+    """Return pictures and labels, of training and then of test, as a data set.
+
+    Args:
+        name: Of the data set.
+        parts: Of unsigned bytes, pictures ``(N, H, W)`` before labels ``(N,)``.
+        sha256: Of what was read.
+    """
     x_train, y_train, x_test, y_test = (
         part.astype(np.int64)
         if part.ndim == 1
@@ -129,4 +140,4 @@ def assemble(contents: Sequence[bytearray], source: Source) -> Dataset:
         else np.divide(part.reshape(len(part), -1), np.float32(255), dtype=np.float32)
         for part in parts
     )
-    return Dataset(source.name, x_train, y_train, x_test, y_test, sha256.hexdigest())
+    return Dataset(name, x_train, y_train, x_test, y_test, sha256)

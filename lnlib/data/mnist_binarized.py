@@ -11,15 +11,13 @@ After MNIST by Yann LeCun and Corinna Cortes, which is under CC BY-SA 3.0; here 
 from __future__ import annotations
 
 import hashlib
-import lzma
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from lnlib import _files
-from lnlib.data.download import Home, RemoteFile, home
+from lnlib.data.download import RemoteFile, home
 
 NAME = "mnist_binarized"
 SIDE = 28
@@ -156,26 +154,12 @@ def pack(text: bytes | bytearray, name: str = "text") -> bytes:
 def _gather(folder: str | os.PathLike | None, source: _Source) -> tuple[Path, bytes]:
     """Return the folder, and the content of the packed file."""
     where = home(NAME, [source.packed, *source.originals], folder)
-    if (content := where.find(source.packed)) is None:
-        content = _packed(where, source)
-        if not where.borrowed:
-            small = lzma.compress(content, preset=9 | lzma.PRESET_EXTREME)
-            _files.write(where.folder / f"{source.packed.name}.xz", small)
-    return where.folder, bytes(content)
 
+    def packed() -> bytes:
+        texts = {f.name: where.get(f, source.mirrors, suffix="") for f in source.originals}
+        return b"".join(pack(text, name) for name, text in texts.items())
 
-def _packed(where: Home, source: _Source) -> bytes:
-    content = b""
-    for file in source.originals:
-        if where.borrowed and where.find(file) is None:
-            raise where.lacks(source.packed)
-        content += pack(where.get(file, source.mirrors, suffix=""), file.name)
-    if (sha256 := hashlib.sha256(content).hexdigest()) != source.packed.sha256:
-        raise ValueError(
-            f"{NAME}: SHA-256 of what is packed must be {source.packed.sha256}, got {sha256}; let "
-            f"LNLIB_DATA name a folder that has {source.packed.name}"
-        )
-    return content
+    return where.folder, where.prepared([source.packed], packed)
 
 
 def _read(content: bytes, ends: list[int]) -> Binarized:

@@ -16,7 +16,6 @@ Salakhutdinov & Tenenbaum (2015). The texts are in the public domain.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import io
 import itertools
@@ -31,7 +30,6 @@ from pathlib import Path
 
 import numpy as np
 
-from lnlib import _files
 from lnlib.data import tiny_shakespeare
 from lnlib.data.download import RemoteFile, home
 from lnlib.data.pen import Line, Lines
@@ -90,24 +88,14 @@ def load(folder: str | os.PathLike | None = None) -> Lines:
 def _gather(folder: str | os.PathLike | None, source: _Source) -> tuple[Path, bytes]:
     """Return the folder, and the content of the set that is there."""
     originals = source.letters, source.text
-    where = home(NAME, [source.composed, source.prepared, *(file for file, _ in originals)], folder)
-    for file in (source.composed, source.prepared):
-        if (content := where.find(file)) is not None:
-            return where.folder, bytes(content)
-    if where.borrowed and any(where.find(file) is None for file, _ in originals):
-        raise where.lacks(source.composed)
-    letters, text = (bytes(where.get(file, [at], suffix="")) for file, at in originals)
-    content = prepare(letters, text)
-    if (sha256 := hashlib.sha256(content).hexdigest()) != source.prepared.sha256:
-        raise ValueError(
-            f"{NAME}: SHA-256 of what is prepared must be {source.prepared.sha256}, got {sha256}; "
-            "this Python draws or NumPy writes otherwise, let LNLIB_DATA name a folder that has "
-            f"{source.composed.name} or {source.prepared.name}"
-        )
-    if not where.borrowed:
-        packed = gzip.compress(content, mtime=0)
-        _files.write(where.folder / f"{source.prepared.name}.gz", packed)
-    return where.folder, content
+    files = [source.composed, source.prepared]
+    where = home(NAME, [*files, *(file for file, _ in originals)], folder)
+
+    def made() -> bytes:
+        return prepare(*(bytes(where.get(file, [at], suffix="")) for file, at in originals))
+
+    varies = "this Python draws or NumPy writes otherwise"
+    return where.folder, where.prepared(files, made, varies)
 
 
 def prepare(letters: bytes, text: bytes) -> bytes:

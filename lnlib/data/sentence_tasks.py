@@ -17,7 +17,7 @@ joined, split and shuffled.
 
 from __future__ import annotations
 
-import gzip
+import functools
 import hashlib
 import io
 import os
@@ -29,7 +29,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lnlib import _files
 from lnlib.data import coco_val2017_layout as coco
 from lnlib.data.download import RemoteFile, home
 
@@ -167,30 +166,21 @@ def load(folder: str | os.PathLike | None = None) -> Tasks:
 
 def _gather(folder: str | os.PathLike | None, source: _Source) -> tuple[Path, dict[str, bytes]]:
     """Return the folder, and the content of the four files by their names."""
-    pair_files = (source.first_pairs, source.own_pairs)
+    pair_files = [source.first_pairs, source.own_pairs]
     where = home(NAME, [*source.sentences.values(), *pair_files, *source.archives], folder)
-    found = {name: where.find(file) for name, file in source.sentences.items()}
-    given = [content for file in pair_files if (content := where.find(file)) is not None]
-    made: dict[str, tuple[RemoteFile, bytes]] = {}
-    if None in found.values():
-        if where.borrowed and any(where.find(file) is None for file in source.archives):
-            raise where.lacks(next(source.sentences[name] for name in found if not found[name]))
-        archives = [where.get(file, [source.mirror], suffix="") for file in source.archives]
-        content = prepare(*map(bytes, archives))
-        made |= {name: (file, content[name]) for name, file in source.sentences.items()}
-    if not given:
-        made["caption_pairs"] = source.own_pairs, pairs(source.layouts())
-    for name, (file, content) in made.items():
-        if (sha256 := hashlib.sha256(content).hexdigest()) != file.sha256:
-            raise ValueError(
-                f"{NAME}: SHA-256 of {name} as prepared must be {file.sha256}, got {sha256}; this "
-                f"Python shuffles otherwise, let LNLIB_DATA name a folder that has {file.name}"
-            )
-        if not where.borrowed and where.find(file) is None:
-            _files.write(where.folder / f"{file.name}.gz", gzip.compress(content, mtime=0))
-    contents = found | dict(zip(["caption_pairs"], given, strict=False))
-    contents |= {name: content for name, (_, content) in made.items()}
-    return where.folder, {name: bytes(content) for name, content in contents.items()}
+
+    @functools.cache
+    def made() -> dict[str, bytes]:
+        archives = (where.get(file, [source.mirror], suffix="") for file in source.archives)
+        return prepare(*map(bytes, archives))
+
+    varies = "this Python shuffles otherwise"
+    contents = {
+        name: where.prepared([file], lambda name=name: made()[name], varies)
+        for name, file in source.sentences.items()
+    }
+    contents["caption_pairs"] = where.prepared(pair_files, lambda: pairs(source.layouts()), varies)
+    return where.folder, contents
 
 
 def prepare(polarity: bytes, subjectivity: bytes, five: bytes, nine: bytes) -> dict[str, bytes]:

@@ -109,7 +109,7 @@ def test_the_books_are_fetched_once_and_prepared_in_the_cache(source, cache):
 def test_what_is_prepared_otherwise_is_refused_and_not_kept(source, cache):
     made, _, _, _ = source
     other = dataclasses.replace(made, prepared=remote("cloze_1603.jsonl", b"other"))
-    with pytest.raises(ValueError, match=r"what is prepared must be .*; this Python draws other"):
+    with pytest.raises(ValueError, match=r"as prepared must be .*; this Python draws other"):
         bible._gather(None, other)
     assert not (cache / "cloze_1603.jsonl.gz").exists()
 

@@ -136,7 +136,7 @@ def test_an_original_that_is_another_is_not_used(source, cache):
 def test_what_is_prepared_otherwise_is_refused_and_not_kept(source, cache):
     made, _, _ = source
     other = dataclasses.replace(made, prepared=remote("coco_layout.jsonl", b"other"))
-    with pytest.raises(ValueError, match=r"what is prepared must be .*; this Python shuffles oth"):
+    with pytest.raises(ValueError, match=r"as prepared must be .*; this Python shuffles oth"):
         coco._gather(None, other)
     assert not (cache / "coco_layout.jsonl.gz").exists()
 

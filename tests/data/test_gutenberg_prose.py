@@ -107,7 +107,7 @@ def test_a_folder_of_the_users_that_lacks_it_is_named_and_nothing_fetched(
 
 def test_what_is_prepared_otherwise_is_refused_and_not_kept(source, cache):
     other = dataclasses.replace(source[0], own=remote("prose_own.txt", b"other"))
-    with pytest.raises(ValueError, match=r"what is prepared must be .*; let LNLIB_DATA name"):
+    with pytest.raises(ValueError, match=r"as prepared must be .*; let LNLIB_DATA name"):
         prose._gather(None, other)
     assert not (cache / "prose_own.txt.gz").exists()
 

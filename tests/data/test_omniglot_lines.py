@@ -148,9 +148,7 @@ def test_the_originals_are_fetched_once_and_prepared_in_the_cache(source, cache)
 def test_what_is_prepared_otherwise_is_refused_and_not_kept(source, cache, monkeypatch):
     made, _, _ = source
     monkeypatch.setattr(omniglot, "COUNTS", FEW | {"train": 5})
-    with pytest.raises(
-        ValueError, match=r"what is prepared must be .*; this Python draws or NumPy"
-    ):
+    with pytest.raises(ValueError, match=r"as prepared must be .*; this Python draws or NumPy"):
         omniglot._gather(None, made)
     assert not list(cache.glob("prepared*"))
 

@@ -150,7 +150,7 @@ def test_what_is_prepared_otherwise_is_refused(source, cache, which):
         if which == "caption_pairs"
         else {"sentences": made.sentences | {which: other}}
     )
-    with pytest.raises(ValueError, match=rf"SHA-256 of {which} as prepared must be"):
+    with pytest.raises(ValueError, match=rf"SHA-256 of {which}\.tsv as prepared must be"):
         tasks._gather(None, dataclasses.replace(made, **changed))
     assert not (cache / f"{which}.tsv.gz").exists()
 

@@ -58,9 +58,17 @@ def penalties_of(record: Mapping[str, Any], x: np.ndarray, point: int) -> np.nda
 
 
 def axes_of(found: Vectors, picture: int, other: int) -> tuple[int, int]:
-    """Return two numbers to draw: the picture's largest, and where a caption sticks out most."""
-    above = found.captions[other] - found.pictures[picture]
-    return int(found.pictures[picture].argmax()), int(above.argmax())
+    """Return two numbers to draw, in which the picture is large and its own caption below it.
+
+    The first is the largest such; the second, of those more than half as large, the one where
+    another caption sticks out most.
+    """
+    roof = found.pictures[picture]
+    inside = np.where(found.captions[picture] <= roof, roof, -np.inf)
+    first = int(inside.argmax())
+    above = np.where(inside > roof[first] / 2, found.captions[other] - roof, -np.inf)
+    above[first] = -np.inf
+    return first, int(above.argmax())
 
 
 def draw_below(
@@ -135,7 +143,7 @@ def _skyline(found: Vectors, picture: int, caption: int) -> go.Figure:
         ("caption, sticking out", np.maximum(inside - roof, 0), roof, ABOVE),
     ):
         figure.add_bar(
-            x=x, y=height.round(4), base=base.round(4), name=name, width=0.9,
+            x=x, y=height.round(4), base=base.round(4).tolist(), name=name, width=0.9,
             marker={"color": color, "line": {"width": 0}}, hoverinfo="skip",
         )  # fmt: skip
     figure.add_scatter(

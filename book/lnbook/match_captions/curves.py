@@ -12,6 +12,12 @@ from lnbook.show.plots import NORMS as LOOKS
 from lnbook.show.plots import band, label_ends, spread
 
 AXES = {"updates": "updates", "seconds": "seconds"}
+TICKS = {
+    "updates": {"tickvals": [20, 50, 100, 200, 500, 1000, 2000],
+                "ticktext": ["20", "50", "100", "200", "500", "1,000", "2,000"]},
+    "seconds": {"tickvals": [0.2, 0.5, 1, 2, 5, 10, 20, 50],
+                "ticktext": ["0.2", "0.5", "1", "2", "5", "10", "20", "50"]},
+}  # fmt: skip
 
 
 def draw_curves(runs: Runs, cut: int, axis: str) -> list[go.Figure]:
@@ -25,11 +31,12 @@ def _curves(runs: Runs, way: str, cut: int, axis: str) -> go.Figure:
         x = runs.updates * (runs.pace(norm) if axis == "seconds" else 1)
         values = 100 * runs.curves(runs.best(norm), f"val_{way}_recall_{cut}")
         hover = f"after %{{x:,.3~r}} {axis}: %{{y:.1f}} %"
-        band(figure, x, spread(values), LOOKS[norm], hover)
+        # Before the first update there is nothing to see, and no place for it on this axis.
+        band(figure, x[1:], [v[1:] for v in spread(values)], LOOKS[norm], hover)
     figure.update_layout(
         title=f"{WAYS[way]}, R@{cut}",
         height=330,
-        xaxis={"title": axis, "rangemode": "tozero", "zeroline": False},
+        xaxis={"title": f"{axis}, logarithmic", "type": "log", **TICKS[axis]},
         yaxis={"title": "% on validation", "rangemode": "tozero", "zeroline": False},
     )
     return label_ends(figure)

@@ -1,6 +1,6 @@
 """Match captions to pictures: what the notebook shows, from the files beside this one."""
 
-from lnbook.match_captions.below import BELOW, every, penalties, penalties_of, texts, vectors
+from lnbook.match_captions.below import BELOW, every, penalties_of, texts, vectors
 from lnbook.match_captions.claims import PAPER, speed, table_2
 from lnbook.match_captions.curves import AXES, CURVES, RATES
 from lnbook.match_captions.runs import CUTS, Cell, Runs
@@ -15,7 +15,6 @@ __all__ = [
     "Cell",
     "Runs",
     "every",
-    "penalties",
     "penalties_of",
     "speed",
     "table_2",

@@ -8,8 +8,7 @@ const lnScene = (() => {
   const SPEAK = 700; // ms of rest before the status is said
   const SLICE = 12; // ms of ranking all pictures between two looks at what is else to be done
   // Chosen for what is in them, before a network had ranked them.
-  const STARTS = { Surfer: 68, "Dog and hydrant": 333, "Dog and cat": 20, Tennis: 15,
-    "Giraffe and zebra": 151, Desk: 391 };
+  const STARTS = { Surfer: 68, Dog: 333, "Dog and cat": 20, Tennis: 15, Giraffe: 151, Desk: 391 };
   const NEW = ["person", "dog", "cat", "horse", "car", "boat", "surfboard", "skateboard", "umbrella",
     "chair", "pizza", "laptop"];
   // How large a new one is: shares of the canvas; others are squares.
@@ -52,13 +51,13 @@ const lnScene = (() => {
             <button type="button" data-tool="grow" aria-label="Larger">+</button>
             <button type="button" data-tool="shrink" aria-label="Smaller">−</button>
             <button type="button" data-tool="remove">Remove</button></div>
-          <div class="lns-bar" role="group" aria-label="Put in"><span>Put in:</span>
+          <div class="lns-bar lns-new" role="group" aria-label="Put in"><span>Put in:</span>
             ${NEW.map((name) => `<button type="button" data-new="${name}">${name}</button>`).join("")}
             <select data-part="more" aria-label="Put in another object" autocomplete="off">
               <option value="">more …</option></select></div>
-          <p class="lns-note" id="${mine}-how">Drag an object, or its corner. Keys: arrows move it,
-            with Shift they stretch it, + and − change its size, Delete takes it away. A tap on the
-            empty canvas brings the chosen object there.</p>
+          <p class="lns-note" id="${mine}-how">Drag an object, or its corner; a tap on the empty
+            canvas brings the chosen one there. <span class="lns-keys">Keys: arrows move it, with
+            Shift they stretch it, + and − change its size, Delete takes it away.</span></p>
         </div>
         <div class="lns-found">
           <label class="lns-time"><span>After <output data-part="updates"></output> updates</span>
@@ -76,8 +75,7 @@ const lnScene = (() => {
     const name = (c) => CALLED[told.categories[c]] ?? told.categories[c];
     function stage() {
       const { w, h, boxes } = scene, stage = $("stage"), percent = (v, of) => `${(100 * v) / of}%`;
-      stage.style.aspectRatio = `${w} / ${h}`;
-      stage.style.width = `${Math.min(100, (100 * w * 3) / (h * 4))}%`;
+      stage.style.setProperty("--ratio", w / h);
       while (stage.children.length > boxes.length) stage.lastChild.remove();
       boxes.forEach(([c, x1, y1, x2, y2], k) => {
         const one = stage.children[k] ?? stage.appendChild(element(`<button type="button"

@@ -118,9 +118,12 @@ def test_a_reader_slides_moves_stretches_adds_and_removes(page, violations):
     for _ in range(6):
         page.keyboard.press("ArrowLeft")
     page.wait_for_function("document.querySelector('[data-part=updates]').textContent === '76'")
-    page.wait_for_function("document.querySelector('[data-part=all]').textContent.includes('37 %')")
+    page.wait_for_function(
+        "document.querySelector('[data-part=all]').textContent.includes('37\u00a0%')"
+    )
     agrees(page, 2, w, h, placed, 68)
-    assert "in 48 % without a norm, in 37 % with" in page.locator("[data-part='all']").inner_text()
+    counted = page.locator("[data-part='all']").inner_text().replace("\u00a0", " ")
+    assert "in 48 % without a norm, in 37 % with" in counted
 
     # The keyboard: right by 2 % of the canvas, then larger, then gone.
     person = page.locator(".lns-object").first

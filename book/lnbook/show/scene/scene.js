@@ -141,7 +141,7 @@ const lnScene = (() => {
     }
 
     // The captions.
-    const recall = (share) => `${Math.round(100 * share)} %`;
+    const recall = (share) => `${Math.round(100 * share)}\u00a0%`;
     function draw() {
       if (!told) return;
       stage();

@@ -4,7 +4,8 @@ const lnScene = (() => {
   const NORMS = { none: "No norm", layer: "Layer norm" };
   const FIRST = 10; // captions that are looked at
   const SMALL = 8; // objects at most, where a picture is drawn by lot
-  const STEP = 0.02, GROW = 1.15, LEAST = 0.03; // shares of the canvas; of a size; of the canvas
+  const STEP = 0.02, LEAST = 0.03, TINY = 0.12; // shares of the canvas
+  const GROW = 1.15; // of a size
   const SPEAK = 700; // ms of rest before the status is said
   const SLICE = 12; // ms of ranking all pictures between two looks at what is else to be done
   // Chosen for what is in them, before a network had ranked them.
@@ -85,6 +86,7 @@ const lnScene = (() => {
         Object.assign(one.style, { left: percent(x1, w), top: percent(y1, h),
           width: percent(x2 - x1, w), height: percent(y2 - y1, h),
           zIndex: 1 + boxes.filter(([, a, b, d, e]) => (d - a) * (e - b) > area).length });
+        one.classList.toggle("lns-tiny", (x2 - x1) / w < TINY || (y2 - y1) / h < TINY);
         one.dataset.object = k;
         one.setAttribute("aria-pressed", String(k === chosen));
         one.setAttribute("aria-label", `${name(c)}, ${Math.round((100 * (x1 + x2)) / 2 / w)} % from the `

@@ -138,7 +138,7 @@ def x():
 
 def test_the_vectors_that_were_kept_are_those_that_were_measured(x):
     for kept in scene.records().values():
-        for point in (0, 4, 8):
+        for point in (1, 8):
             found = below.vectors(kept, x, point)
             ranked = below.every(found)
             expected = penalty(torch.tensor(found.captions), torch.tensor(found.pictures))

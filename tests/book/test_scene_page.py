@@ -34,7 +34,7 @@ def folder(tmp_path_factory):
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Scene</title>'
         '<meta name="viewport" content="width=device-width">'
         f"<style>{colors.css()} body {{ margin: 16px; background: #fff; color: #222; }}</style>"
-        '<link rel="stylesheet" href="scene/scene.css"></head><body><main><h1>Scene</h1><h2>It</h2>'
+        '<link rel="stylesheet" href="scene/scene.css"></head><body><main><h1>Scene</h1>'
         f'{scene.Scene().to_html()}</main><script src="scene/scene.js"></script></body></html>',
         "utf-8",
     )

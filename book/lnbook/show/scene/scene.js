@@ -34,7 +34,8 @@ const lnScene = (() => {
     let told = null, scene = { ...EMPTY }, at = point, chosen = -1, closed = false, quiet = 0;
     const networks = {}; // of each point: by norm, and how well they do on all pictures
 
-    const column = (norm) => `<section class="lns-${norm}"><h3>${NORMS[norm]}</h3>
+    const column = (norm) => `<section class="lns-${norm}" aria-label="${NORMS[norm]}">
+      <p class="lns-norm">${NORMS[norm]}</p>
       <p class="lns-own" data-part="own-${norm}"></p><ol data-part="list-${norm}"></ol></section>`;
     root.append(element(`<div class="lns">
       <div class="lns-bar" role="group" aria-label="Pictures"><span>A real picture:</span>

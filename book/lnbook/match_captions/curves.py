@@ -40,7 +40,7 @@ def _curves(runs: Runs, way: str, cut: int, axis: str) -> go.Figure:
         yaxis={"title": "% on validation", "rangemode": "tozero", "zeroline": False},
     )
     if axis == "seconds":  # the lines end at different places
-        figure.update_layout(legend={"x": 0.03, "y": 0.97, "xanchor": "left", "yanchor": "top"})
+        figure.update_layout(legend={"x": 0.97, "y": 0.05, "xanchor": "right", "yanchor": "bottom"})
         return figure
     return label_ends(figure)
 

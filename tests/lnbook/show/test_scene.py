@@ -10,6 +10,7 @@ import pytest
 
 from lnbook.show import scene
 from lnbook.show.scene import WEB, Scene
+from lnlib.runs import record
 
 
 def test_the_page_gets_one_element_with_its_options():
@@ -69,6 +70,12 @@ def test_both_networks_were_kept_at_the_same_updates_of_the_same_captions():
 def test_a_page_loads_at_most_half_a_megabyte_before_its_slider_is_moved():
     first = WEB.data["pictures.js"](), WEB.data["networks-8.js"](), WEB.book()
     assert sum(len(text.encode()) for text in first) < 500_000
+
+
+def test_what_the_records_keep_takes_less_than_two_megabytes():
+    kept = list((record.folder() / "order_embeddings").glob("*.npz"))
+    assert len(kept) == len(scene.NORMS)
+    assert sum(path.stat().st_size for path in kept) < 2_000_000
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ class Experiment:
         first = {field.name: field.default for field in dataclasses.fields(settings)}["data"]
         data = [settings.data] if settings.data != first else []
         key = self.key.format(**{k: _short(v) for k, v in given.items()})
-        odd = [f"{k.replace('_', '-')}-{v}" for k, v in kept.items() if v != usual[k]]
+        odd = [f"{k.replace('_', '-')}-{v}" for k, v in kept.items() if v != usual.get(k)]
         return "-".join([self.name, *data, key, *odd, f"seed{seed}"])
 
     def command(self, settings: Settings, seed: int, step: str = "") -> list[str]:

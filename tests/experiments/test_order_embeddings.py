@@ -310,9 +310,10 @@ def few(layouts):
 
 
 def test_every_setting_has_an_odd_value_here():
-    assert {n for odd in ODD for n in odd} == {f.name for f in dataclasses.fields(Settings)} - {
-        "data"
-    }
+    others = {"data", "keep"}  # what is kept has its own tests, and changes no run
+    assert {n for odd in ODD for n in odd} == {
+        f.name for f in dataclasses.fields(Settings)
+    } - others
 
 
 @pytest.mark.parametrize("odd", ODD, ids=str)
@@ -362,6 +363,43 @@ def test_the_penalties_of_a_split_are_those_of_its_captions_in_their_order(layou
     assert len({len(c) for c in captions}) > 1
 
 
+# What is kept.
+
+
+def test_what_is_kept_ranks_captions_as_the_network_does_and_changes_no_run(layouts):
+    usual = Settings(**SMALL)
+    made = Run(dataclasses.replace(usual, keep=7), layouts, seed=3)
+    points = list(train(made, epochs=1, first_epoch_points=2))
+    last = points[-1]
+    assert (last["caption_levels"].dtype, last["caption_levels"].shape) == (np.uint8, (7, 7))
+    assert (last["image_levels"].dtype, last["image_levels"].shape[0]) == (np.int8, 7)
+    with torch.inference_mode():
+        images, captions = made.splits["test"]
+        # The first of each image's five captions.
+        expected = made.model.captions([captions[5 * k] for k in range(7)]).numpy()
+        vectors = last["caption_levels"] * last["caption_scales"][:, None]
+        np.testing.assert_allclose(vectors, expected, atol=expected.max() / 509)  # half a level
+        map_ = last["image_levels"] * last["image_scales"][:, None]
+        mapped = images.numpy() @ map_[:, :-1].T + map_[:, -1]
+        rounded = np.abs(mapped) / np.linalg.norm(mapped, axis=1, keepdims=True)
+        np.testing.assert_allclose(rounded, made.model.images(images).numpy(), atol=0.01)
+    plain = list(train(Run(usual, layouts, seed=3), epochs=1, first_epoch_points=2))
+    for point, other in zip(points, plain, strict=True):
+        same = [name for name in other if name != "wall_s"]
+        assert {k: point[k] for k in same} == pytest.approx(
+            {k: other[k] for k in same}, nan_ok=True
+        )
+
+
+def test_a_run_that_keeps_nothing_is_called_and_recorded_as_before():
+    kept = Settings(keep=500)
+    assert EXPERIMENT.stem(kept, 0) == "order_embeddings-layer-rate0.03-keep-500-seed0"
+    assert EXPERIMENT.stem(Settings(), 0) == "order_embeddings-layer-rate0.03-seed0"
+    assert "keep" not in Settings().as_dict()
+    assert kept.as_dict() == Settings().as_dict() | {"keep": 500}
+    assert " --keep 500 --seeds 0" in " ".join(EXPERIMENT.command(kept, 0))
+
+
 # What is refused.
 
 
@@ -382,6 +420,11 @@ def test_settings_refuse_what_cannot_be_run(wrong, said):
 def test_a_batch_larger_than_the_images_is_refused(layouts):
     with pytest.raises(ValueError, match=r"batch_size 44 needs as many training images, .* 43; ch"):
         Run(Settings(batch_size=44), layouts)
+
+
+def test_more_captions_than_there_are_test_images_are_refused(layouts):
+    with pytest.raises(ValueError, match=r"keep 10 needs as many test images, .* 9; keep fewer"):
+        Run(Settings(batch_size=4, keep=10), layouts)
 
 
 # Through the engine.

@@ -76,6 +76,12 @@ def test_a_run_counts_on_the_test_images_where_it_was_best_on_validation():
     assert rank.verdict == "does not hold"  # more places are worse
 
 
+def test_a_run_that_was_made_to_keep_vectors_is_no_run_of_the_comparison():
+    kept = made("none", 0.1, 0, [1, 2, 3, 99, 4])
+    kept["settings"]["keep"] = 500
+    assert results.text([*book(), kept]) == results.text(book())
+
+
 def test_the_race_is_in_updates_of_the_first_point_that_is_as_good():
     found = results.race(book())
     each = 5 * (11 // 4)

@@ -6,8 +6,8 @@ figures       :class:`Explorer` and :func:`show`; :class:`LiveRun`, which comput
               :func:`choice`
 tables        :class:`Table`, with the verdicts ``HOLDS``, ``FAILS`` and ``OPEN``
 questions     :class:`Quiz` of :func:`choose`, :func:`number` and :func:`order`
-to move       :class:`Sheet`, :class:`Playground`, :class:`Switchboard`, :class:`Sphere`;
-              :mod:`lnbook.show.diagrams`
+to move       :class:`Sheet`, :class:`Playground`, :class:`Switchboard`, :class:`Sphere`,
+              :class:`Scene`; :mod:`lnbook.show.diagrams`
 ============  ==================================================================================
 
 A widget is a folder of this package: its Python, its JavaScript and its look (``web.py``).
@@ -19,6 +19,7 @@ from lnbook.show.explorer.run import LiveRun
 from lnbook.show.picture import Picture
 from lnbook.show.playground import Playground
 from lnbook.show.quiz import Quiz, choose, number, order
+from lnbook.show.scene import Scene
 from lnbook.show.sheet import Sheet
 from lnbook.show.sphere import Sphere
 from lnbook.show.table import FAILS, HOLDS, OPEN, Table
@@ -33,6 +34,7 @@ __all__ = [
     "Picture",
     "Playground",
     "Quiz",
+    "Scene",
     "Sheet",
     "Sphere",
     "Switchboard",

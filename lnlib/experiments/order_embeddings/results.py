@@ -63,10 +63,15 @@ def scores(run: Record) -> np.ndarray:
     return 100 * sum(np.array(run["curves"][f"val_image_recall_{k}"], float) for k in CUTS)
 
 
+def _compared(records: Sequence[Record]) -> list[Record]:
+    """Leave out the runs that were made for what they keep: others are as good and longer."""
+    return [run for run in records if not run["settings"].get("keep")]
+
+
 def sweep(records: Sequence[Record]) -> dict[str, dict[float, float]]:
     """Return for each norm and rate the mean over seeds of each run's best score."""
     best: dict[str, dict[float, list[float]]] = {norm: {} for norm in NORMS}
-    for run in records:
+    for run in _compared(records):
         rates = best[run["settings"]["norm"]]
         rates.setdefault(run["settings"]["learning_rate"], []).append(scores(run).max())
     return {n: {r: float(np.mean(rates[r])) for r in sorted(rates)} for n, rates in best.items()}
@@ -81,7 +86,7 @@ def at_best_rates(records: Sequence[Record]) -> dict[str, list[Record]]:
     by_norm = {}
     for norm, rates in sweep(records).items():
         best = max(rates, key=rates.__getitem__, default=None)
-        runs = [r for r in records if (s := r["settings"])["norm"] == norm
+        runs = [r for r in _compared(records) if (s := r["settings"])["norm"] == norm
                 and s["learning_rate"] == best]  # fmt: skip
         by_norm[norm] = {run["seed"]: run for run in runs}
         if len(by_norm[norm]) < len(runs):

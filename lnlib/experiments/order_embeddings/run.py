@@ -203,8 +203,8 @@ class Run(run.Run):
         device: Where model and data live.
 
     Raises:
-        ValueError: If there are fewer images for training than ``batch_size``, or ``seed`` is
-            negative.
+        ValueError: If there are fewer images for training than ``batch_size`` or for testing than
+            ``keep``, or ``seed`` is negative.
     """
 
     experiment = EXPERIMENT
@@ -244,8 +244,14 @@ class Run(run.Run):
         """Return the number of updates in an epoch; a last, smaller batch of a round is left out.
 
         Raises:
-            ValueError: If there are fewer images for training than ``batch_size``.
+            ValueError: If there are fewer images for training than ``batch_size``, or for testing
+                than ``keep``.
         """
+        if settings.keep and settings.keep > (there := len(data.images["test"])):
+            raise ValueError(
+                f"Run: keep {settings.keep} needs as many test images, {data.name} gives {there}; "
+                "keep fewer"
+            )
         images = len(data.images["train"])
         if images < settings.batch_size:
             raise ValueError(
@@ -285,15 +291,39 @@ class Run(run.Run):
         penalties = penalty(self.model.captions(captions), self.model.images(images))
         return ranking_loss(penalties, self.settings.margin)
 
-    def measure(self) -> dict[str, float]:
-        """Measure how captions find their images and images their captions, in both splits."""
-        found = {}
+    def measure(self) -> dict[str, float | np.ndarray]:
+        """Measure how captions find their images and images their captions, in both splits.
+
+        With ``keep`` there is what :meth:`kept` returns, too.
+        """
+        found = self.kept() if self.settings.keep else {}
         for split in SPLITS:
             for what, places in ranks(self.penalties(split))._asdict().items():
                 for cut in CUTS:
                     share = (places <= cut).double().mean()
                     found[f"{split}_{what}_recall_{cut}"] = float(share)
                 found[f"{split}_{what}_mean_rank"] = float(places.double().mean())
+        return found
+
+    def kept(self) -> dict[str, np.ndarray]:
+        """Return what ranks the first ``keep`` test images' first captions by any scene, in 8 bits.
+
+        - ``caption_levels`` times ``caption_scales``, by caption, are the vectors, ``(keep, H)``;
+        - ``image_levels`` times ``image_scales``, by row, are the images' weights and, in the last
+          column, their biases, ``(H, places + 1)``.
+        """
+        count = self.settings.keep
+        vectors = self.model.captions(self.splits["test"].captions[: CAPTIONS * count : CAPTIONS])
+        image = self.model.image
+        found = {}
+        for name, values, most in (
+            ("caption", vectors, 255),
+            ("image", torch.cat([image.weight, image.bias[:, None]], dim=1), 127),
+        ):
+            scales = values.abs().amax(1).clamp(min=1e-12) / most
+            levels = (values / scales[:, None]).round().cpu().numpy()
+            found[f"{name}_levels"] = levels.astype(np.uint8 if most == 255 else np.int8)
+            found[f"{name}_scales"] = scales.cpu().numpy().astype(np.float32)
         return found
 
     def penalties(self, split: str) -> Tensor:

@@ -1,0 +1,1 @@
+"""Chapter match_captions.ipynb: Match captions to pictures: order embeddings."""

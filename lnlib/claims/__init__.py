@@ -99,8 +99,8 @@ def text(weighed: Sequence[Weighed]) -> str:
 #: What :func:`as_json` writes, in one sentence.
 SCHEMA = (
     "claims: a list, each with its words, section, scale there and here, verdict (one of "
-    "verdicts), chapter and commands, and findings: what was compared, paired differences one a seed "
-    "(below 0 where the claim is true; null: never reached), unit, mean, low and high, verdict, "
+    "verdicts), chapter and commands, and findings: what was compared, paired "
+    "differences one a seed (below 0 where the claim is true; null: never reached), unit, mean, low and high, verdict, "
     "whether it counts; records: the files behind the claim with their SHA-256."
 )
 

@@ -47,7 +47,7 @@ PAPER = (
           "Batch norm narrows the gap between test and training.",
           "said of earlier work", _MNIST_HERE, "train_with_four", ("mnist",),
           feedforward.regularizer,
-          "A narrower gap does not say why: with batches of 4 both ends are worse."),
+          "A narrower gap does not say what narrowed it."),
     Claim("same-computation", "1", "the same computation at training and test times",
           "What layer norm makes of a case does not depend on the batch, nor on running averages.",
           "by its definition", "float64, random cases", "choose_the_axis",

@@ -23,6 +23,7 @@ from lnlib.claims.trained import (
     speedup,
 )  # fmt: skip
 from lnlib.claims.weigh import Finding, Record, Records
+from lnlib.experiments._arms import Score
 from lnlib.experiments.draw.results import ALMOST_TWICE
 
 SAME_TIME, SAME_LOSS = 0.1, 0.1  # ours: a share of an update's time, nats a point
@@ -121,16 +122,16 @@ def recall_by_updates(records: Records) -> list[Finding]:
 def own_best(records: Records) -> list[Finding]:
     """Compare when each arm is at its own best, in updates and in seconds."""
     found = []
+    task = trained.TASKS["order_embeddings"]
     for kind in head(records, "order_embeddings")[:1]:
-        task = trained.TASKS["order_embeddings"]
-        for axis in ("updates", "seconds"):
+        for unit, axis in (("epochs", task.updates), ("s", task.seconds)):
 
-            def when(run: Record, axis: str = axis) -> float:
-                return float(getattr(task, axis)(run)[int(np.nanargmin(task.score(run)))])
+            def when(run: Record, axis: Score = axis) -> float:
+                return float(axis(run)[int(np.nanargmin(task.score(run)))])
 
-            one = lower(kind, when, "epochs" if axis == "updates" else "s",
-                        f"{axis} to its own best, beside none's", counts=axis == "updates")  # fmt: skip
-            found.append(one)
+            words = "updates" if unit == "epochs" else "seconds"
+            what = f"{words} to its own best, beside none's"
+            found.append(lower(kind, when, unit, what, counts=unit == "epochs"))
     return found
 
 
@@ -190,12 +191,9 @@ def longer_passages(records: Records) -> list[Finding]:
 
 def update_time(records: Records) -> list[Finding]:
     """Compare the time of an update, as a share of the plain one's."""
-    found = []
+    found, task = [], trained.TASKS["skip_thoughts"]
     for kind in head(records, "skip_thoughts")[:1]:
-        task = trained.TASKS["skip_thoughts"]
-        one = lower(
-            kind, lambda run: float(task.seconds(run)[-1]), "of its time", "time of an update"
-        )
+        one = lower(kind, lambda run: task.seconds(run)[-1], "of its time", "time of an update")
         found.append(trained.alike(dataclasses.replace(one, differences=one.shares), SAME_TIME))
     return found
 

@@ -69,7 +69,9 @@ _STARTS = {
 }
 TASKS = {
     "order_embeddings": Task(
-        recalls, {NONE: {"norm": "none"}, LAYER: {"norm": "layer", "gain": 1.0}}, "recall on validation"
+        recalls,
+        {NONE: {"norm": "none"}, LAYER: {"norm": "layer", "gain": 1.0}},
+        "recall on validation",
     ),
     "attentive_reader": Task(
         lowest("val_error"),

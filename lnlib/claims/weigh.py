@@ -74,7 +74,7 @@ class Finding:
         runs: The records behind it.
         counts: Whether the verdict on the claim rests on it; others stand beside.
         exact: Whether it is computed, not trained: then one number decides.
-        turned: Whether more is better, so that a reader is told the differences with the other sign.
+        turned: Whether more is better: a reader is told the differences with the other sign.
     """
 
     what: str

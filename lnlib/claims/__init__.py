@@ -16,16 +16,28 @@ from typing import Any
 import numpy as np
 
 import lnlib
+from lnlib.claims.finding import NOT_YET, OPEN, VERDICTS, Claim, Finding, Records, Weighed
+from lnlib.claims.finding import weigh as _weigh
 from lnlib.claims.paper import PAPER
 from lnlib.claims.tutorials import TUTORIALS
-from lnlib.claims.weigh import VERDICTS, Claim, Finding, Records, Weighed
-from lnlib.claims.weigh import weigh as _weigh
 from lnlib.compare import bounds, bounds_name
 
 __all__ = [
-    "PAPER", "TUTORIALS", "VERDICTS", "Claim", "Finding", "Records", "Weighed", "as_json", "counts",
-    "interval", "text", "weigh",
-]  # fmt: skip
+    "NOT_YET",
+    "OPEN",
+    "PAPER",
+    "TUTORIALS",
+    "VERDICTS",
+    "Claim",
+    "Finding",
+    "Records",
+    "Weighed",
+    "as_json",
+    "counts",
+    "interval",
+    "text",
+    "weigh",
+]
 
 
 def weigh(
@@ -100,7 +112,8 @@ def text(weighed: Sequence[Weighed]) -> str:
 SCHEMA = (
     "claims: a list, each with its words, section, scale there and here, verdict (one of "
     "verdicts), chapter and commands, and findings: what was compared, paired "
-    "differences one a seed (below 0 where the claim is true; null: never reached), unit, mean, low and high, verdict, "
+    "differences one a seed (below 0 where the claim is true; null: never reached), unit, mean, "
+    "low and high, verdict, "
     "whether it counts; records: the files behind the claim with their SHA-256."
 )
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from lnlib import invariance, norm
 from lnlib.analysis import recurrence, running, table_1
-from lnlib.claims.weigh import Finding, Records
+from lnlib.claims.finding import Finding, Records
 
 SEEDS = range(10)
 UNITS, STEPS, CASES = 64, 50, 16  # of the small recurrent networks

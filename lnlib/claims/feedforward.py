@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from lnlib.claims import trained
+from lnlib.claims.finding import Finding, Record, Records
 from lnlib.claims.trained import (
     LAYER,
     NONE,
@@ -18,7 +19,6 @@ from lnlib.claims.trained import (
     lower,
     sooner,
 )  # fmt: skip
-from lnlib.claims.weigh import Finding, Record, Records
 
 # Section 1, of batch norm; section 3; tutorials: the landscape of a small network.
 

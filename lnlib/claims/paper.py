@@ -7,8 +7,8 @@ most exact.
 from __future__ import annotations
 
 from lnlib.claims import computed, feedforward, recurrent
+from lnlib.claims.finding import Claim
 from lnlib.claims.trained import NONE, RECURRENT, speedup
-from lnlib.claims.weigh import Claim
 
 _COCO = "COCO, 113,000 images as VGG features; GRU of 1,024"
 _COCO_HERE = "COCO val2017, 4,952 images as 400 numbers on their objects; GRU of 128"

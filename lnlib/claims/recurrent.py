@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 
 from lnlib.claims import trained
+from lnlib.claims.finding import Finding, Record, Records
 from lnlib.claims.trained import (
     CHOSEN,
     LAYER,
@@ -22,7 +23,6 @@ from lnlib.claims.trained import (
     sooner,
     speedup,
 )  # fmt: skip
-from lnlib.claims.weigh import Finding, Record, Records
 from lnlib.experiments._arms import Score
 from lnlib.experiments.draw.results import ALMOST_TWICE
 

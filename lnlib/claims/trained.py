@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lnlib.claims.weigh import Finding, Record, Records
+from lnlib.claims.finding import Finding, Record, Records
 from lnlib.experiments import _arms, find
 from lnlib.experiments._arms import Arm, Score
 

@@ -7,8 +7,8 @@ import numpy as np
 from lnlib.analysis import recurrence
 from lnlib.claims import computed, feedforward
 from lnlib.claims.feedforward import LANDSCAPE
+from lnlib.claims.finding import Claim, Finding, Records
 from lnlib.claims.trained import RECURRENT
-from lnlib.claims.weigh import Claim, Finding, Records
 
 _DIGITS = "8 x 8 digits; three hidden layers of 64; plain gradient descent at rate 0.1"
 _START = f"a tanh network of {computed.UNITS} units, 10 draws, at the start of training"

@@ -245,7 +245,7 @@ def _is_gpu(device: str) -> bool:
 
 def _as_typed(sentence: str) -> str:
     """Name a setting as the command line does, where a sentence begins with it."""
-    begins = r"(?:Settings: |Run: |record_runs: |(?=device |step ))(\w+)"
+    begins = r"(?:Settings: |Run: |record_runs: |claims: |(?=device |step ))(\w+)"
     if found := re.match(begins, sentence):
         return settings.flag(found[1]) + sentence[found.end() :]
     return sentence

@@ -1,11 +1,34 @@
-"""Sphinx extension: all that the page of claims is made of, as a file beside it."""
+"""Sphinx extension: what the book's records say, where they are not shown by a chapter's cell.
+
+- Beside the page of claims lies all that it is made of, as JSON.
+- In the page of the paper ``<!-- here: table-2 -->`` becomes a table: the paper's numbers, and
+  those of the records.
+"""
 
 import json
+import re
 from pathlib import Path
 
 from lnlib import claims
+from lnlib.claims import numbers
 
 PAGE = "weigh_the_claims"
+MARK = re.compile(r"^<!-- here: ([\w-]+) -->$", re.M)
+HEADS = ["", "paper, none", "paper, layer", "here, none", "here, layer"]
+
+
+def table(name, records):
+    """Write the numbers of a figure or table of the paper beside those here, as MyST."""
+    lines = [HEADS, ["---"] * len(HEADS), *(row.cells for row in numbers.rows(name, records))]
+    body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return f":::{{table}}\n:class: ln-verdicts\n\n{body}\n:::"
+
+
+def fill(app, docname, source):
+    """Put the tables in."""
+    if MARK.search(source[0]):
+        records = claims.Records(Path(app.srcdir, "runs"))
+        source[0] = MARK.sub(lambda found: table(found[1], records), source[0])
 
 
 def write(app, exception):
@@ -18,6 +41,7 @@ def write(app, exception):
 
 
 def setup(app):
-    """Write when the pages stand."""
+    """Fill pages as they are read, and write when they stand."""
+    app.connect("source-read", fill)
     app.connect("build-finished", write)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
 
 import numpy as np
 
@@ -96,8 +96,9 @@ def _carried(form: str, scale: float, seed: int) -> recurrence.Carried:
     return recurrence.carry(x, dh, params, form=form)
 
 
-def _decades(of: Callable[[recurrence.Carried], np.ndarray], form: str, scale: float) -> np.ndarray:
-    found = (of(_carried(form, scale, seed)) for seed in SEEDS)
+@functools.cache
+def _decades(form: str, scale: float) -> np.ndarray:
+    found = (_carried(form, scale, seed).gradient for seed in SEEDS)
     return np.array([abs(np.log10(values[-1] / values[0])) for values in found])
 
 
@@ -105,9 +106,7 @@ def gradients_through_time(records: Records) -> list[Finding]:
     """Carry gradients back 50 steps, with layer norm and without, from three starts."""
     found = []
     for scale in SCALES:
-        plain, layer = (
-            _decades(lambda run: run.gradient, form, scale) for form in ("plain", "paper")
-        )
+        plain, layer = (_decades(form, scale) for form in ("plain", "paper"))
         what = (
             f"recurrent weights x {scale:g}: the gradient changes by {layer.mean():.1f} powers of "
             f"ten over {STEPS} steps, {plain.mean():.1f} without norm"
@@ -120,7 +119,7 @@ def plain_gradients(records: Records) -> list[Finding]:
     """Say from which starts a plain network's gradient changes tenfold or more over 50 steps."""
     found = []
     for scale in SCALES:
-        plain = _decades(lambda run: run.gradient, "plain", scale)
+        plain = _decades("plain", scale)
         what = f"recurrent weights x {scale:g}: it changes by {plain.mean():.1f} powers of ten"
         found.append(Finding(f"{what}, at least 1", 1 - plain, "powers of ten"))
     return found

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from lnbook.show import pick
 from lnbook.show.display import bundle
 from lnbook.show.pick import Group, attributes, card
 from lnbook.show.table import FAILS, HOLDS, OPEN
@@ -27,7 +28,7 @@ BADGES = {
     compare.HOLDS: (HOLDS, "holds"),
     compare.FAILS: (FAILS, "fails"),
     compare.UNDECIDED: (OPEN, "mixed"),
-    claims.NOT_YET: ("… not yet recorded", "late"),
+    claims.NOT_YET: ("not yet recorded", "late"),
     claims.OPEN: ("? open", "late"),
 }
 _PARTS = {"all": "all", "recurrent": "recurrent", "other": "other networks", "exact": "mathematics"}
@@ -36,7 +37,7 @@ _SHORT = {
     "any": "any", "holds": "holds", "fails": "does not hold", "mixed": "undecided",
     "late": "not yet, or open",
 }  # fmt: skip
-LOW, ROW = 26, 9  # pixels: height of a strip, and of a further line in it
+LOW, ROW = 22, 9  # pixels: height of a strip, and of a further line in it
 
 
 def part(one: Weighed) -> str:
@@ -56,10 +57,13 @@ class ClaimChart:
         weighed: As :func:`lnlib.claims.weigh` returns them.
         title: Above the chart.
         file: The name of the file that has all of it, beside the page; ``""`` for none.
+        styled: Whether to bring the look; one chart of a page is enough.
     """
 
-    def __init__(self, weighed: Sequence[Weighed], title: str, file: str = "") -> None:
-        self.weighed, self.title, self.file = list(weighed), title, file
+    def __init__(
+        self, weighed: Sequence[Weighed], title: str, file: str = "", *, styled: bool = True
+    ) -> None:
+        self.weighed, self.title, self.file, self.styled = list(weighed), title, file, styled
         self.name = "ln-" + re.sub(r"\W+", "-", title.lower()).strip("-")
 
     def sentence(self) -> str:
@@ -105,7 +109,7 @@ class ClaimChart:
         )
         head = (
             '<div class="ln-scale" aria-hidden="true"><span></span><span></span>'
-            f'<span class="ln-ticks"><b>as claimed</b><b>the other way</b>{ticks}</span>'
+            f'<span class="ln-ticks"><b>← as claimed</b><b>other way →</b>{ticks}</span>'
             "<span></span></div>"
         )
         lines = "".join(_line(one, suffix) for one in self.weighed)
@@ -116,7 +120,9 @@ class ClaimChart:
         )
         note = f'<p class="ln-count"> lines shown. {html.escape(self.sentence())}{file}</p>'
         body = head + lines + '<p class="ln-none">No claim is of both kinds.</p>' + note
-        return f"<style>{STYLE}</style>" + card(f"{self.name} ln-claims", self.title, groups, body)
+        whole = card(self.name, self.title, groups, body)
+        whole = whole.replace('class="ln-pick ', 'class="ln-pick ln-claims ', 1)
+        return f"<style>{STYLE}</style>{whole}" if self.styled else whole.replace(pick.STYLE, "")
 
     def widget(self) -> Any:
         """Build the live widget: the same, with links to notebooks."""
@@ -179,18 +185,15 @@ def _strip(one: Weighed) -> str:
     """Draw dot and interval of each finding, or say why there are none."""
     drawn = [finding for finding in one.findings if finding.shares is not None]
     if not any(finding.counts for finding in drawn):
-        return f'<span class="ln-strip ln-said">{html.escape(_said(one))}</span>'
+        return f'<span class="ln-strip ln-words">{html.escape(_said(one))}</span>'
     marks, counted = [], [finding for finding in drawn if finding.counts]
     for k, finding in enumerate(counted):
-        marks.append(_mark(finding, 13 + ROW * k))
-    height = LOW + ROW * (len(counted) - 1)
+        marks.append(_mark(finding, 11 + ROW * k))
+    svgs = _svg("".join(marks), LOW + ROW * (len(counted) - 1))
     beside = [finding for finding in drawn if not finding.counts]
-    more = "".join(_mark(f, height + 1 + ROW * k) for k, f in enumerate(beside))
-    svgs = _svg("".join(marks), height)
     if beside:
-        whole = height + ROW * len(beside)
-        svgs = f'<span data-beside="counts">{svgs}</span>'
-        svgs += f'<span data-beside="all">{_svg("".join(marks) + more, whole)}</span>'
+        more = "".join(_mark(finding, 5 + ROW * k) for k, finding in enumerate(beside))
+        svgs += f'<span data-beside="all">{_svg(more, ROW * len(beside) + 2)}</span>'
     told = html.escape(_told(counted))
     return f'<span class="ln-strip" role="img" aria-label="{told}">{svgs}</span>'
 
@@ -208,7 +211,7 @@ def _mark(finding: Finding, y: int) -> str:
         low = _place(known.min()) if len(known) else 96
         dots = "".join(f'<circle cx="{_place(v)}%" cy="{y}" r="2"/>' for v in known)
         never = f'<text x="100%" y="{y + 4}" text-anchor="end">never</text>'
-        return f'<g class="{kind}"><line x1="{low}%" x2="86%" y1="{y}" y2="{y}"/>{dots}{never}</g>'
+        return f'<g class="{kind}"><line x1="{low}%" x2="78%" y1="{y}" y2="{y}"/>{dots}{never}</g>'
     low, high = compare.bounds(shares)
     at = _place(shares.mean())
     line = f'<line x1="{_place(low)}%" x2="{_place(high)}%" y1="{y}" y2="{y}"/>'

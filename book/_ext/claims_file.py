@@ -21,7 +21,7 @@ def table(name, records):
     """Write the numbers of a figure or table of the paper beside those here, as MyST."""
     lines = [HEADS, ["---"] * len(HEADS), *(row.cells for row in numbers.rows(name, records))]
     body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return f":::{{table}}\n:class: ln-verdicts\n\n{body}\n:::"
+    return f":::{{table}}\n:class: ln-rows ln-here\n\n{body}\n:::"
 
 
 def fill(app, docname, source):

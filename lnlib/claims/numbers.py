@@ -89,7 +89,7 @@ def _figure_1(records: Records) -> list[Row]:
     kind, name = _usual(records, "order_embeddings"), "order_embeddings"
     score = best(kind) if kind else None
     own = _means(kind, lambda run: curve(run, "epoch")[_best_point(kind, run)], ".1f")
-    total = _means(kind, lambda run: -score(run), ".1f")
+    total = _means(kind, lambda run: -100 * score(run), ".1f")
     return [
         Row("time to its own best, here in epochs", ("100%", "60%"), own, name),
         Row("best R@1 + 5 + 10, validation", ("", ""), total, name),

@@ -101,9 +101,7 @@ class ClaimChart:
             f'<span style="left:{_place(v)}%">{text}</span>'
             for v, text in (
                 (-1, "−100 %"),
-                (-0.5, "−50 %"),
                 (0, "0"),
-                (0.5, "+50 %"),
                 (1, "+100 %"),
             )
         )

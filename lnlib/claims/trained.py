@@ -158,6 +158,12 @@ def _newest(runs: Sequence[Record]) -> list[Record]:
     return list(found.values())
 
 
+def named(arm: str) -> str:
+    """Say an arm as a person would."""
+    words = {"layer": "layer norm", "batch": "batch norm", "rms": "RMS norm", "none": "no norm"}
+    return words.get(arm, arm)
+
+
 def _told(kind: Kind, text: str) -> str:
     return f"{text}; {kind.name}" if kind.odd else text
 
@@ -193,7 +199,7 @@ def sooner(
     a, b = kind.arms[plain], kind.arms[other]
     shares = _arms.race(a, b, score or task.score, getattr(task, axis))
     shares = np.where(np.isnan(shares), np.inf, shares)
-    text = what or f"{axis} of {other} to the best {task.seeks} of {plain}"
+    text = what or f"{axis} of {named(other)} to the best {task.seeks} of {named(plain)}"
     unit = f"of its {axis}"
     return Finding(_told(kind, text), shares - at_most, unit, shares - 1, _runs(a, b), counts)
 

@@ -120,7 +120,20 @@ class ClaimChart:
         body = head + lines + '<p class="ln-none">No claim is of both kinds.</p>' + note
         whole = card(self.name, self.title, groups, body)
         whole = whole.replace('class="ln-pick ', 'class="ln-pick ln-claims ', 1)
+        whole = f"<style>{self._empty(groups)}</style>{whole}"
         return f"<style>{STYLE}</style>{whole}" if self.styled else whole.replace(pick.STYLE, "")
+
+    def _empty(self, groups: dict[str, Group]) -> str:
+        """Write the rules that say so where no line is of both kinds."""
+        kinds = [_conditions(one) for one in self.weighed]
+        picked = '.{0}:has([name="{0}-part"][value="{1}"]:checked)'
+        picked += ':has([name="{0}-verdict"][value="{2}"]:checked) p.ln-none{{display:block}}'
+        return "".join(
+            picked.format(self.name, part, verdict)
+            for part in groups["part"].options
+            for verdict in groups["verdict"].options
+            if not any(part in kind["part"] and verdict in kind["verdict"] for kind in kinds)
+        )
 
     def widget(self) -> Any:
         """Build the live widget: the same, with links to notebooks."""

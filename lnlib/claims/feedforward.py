@@ -267,3 +267,34 @@ def _rates_of_digits(records: Records) -> list[Finding]:
             what = f"digits, {cell.upper()}: best rate {typical[0]} against {typical[1]}"
             found.append(Finding(what, np.log10(b / a), "powers of ten", None, tuple(runs)))
     return found
+
+
+def deep(records: Records) -> list[Finding]:
+    """Compare deep transformers with layer norm, pre-norm, and without, each at its best."""
+    found = []
+    for depth in (24, 12, 6):
+        arms = []
+        for norm in ("layer", "none"):
+            named = f"xavier-pre-{norm}-L{depth}-rate*-warm*"
+            runs = records.of("transformer", named, last_norm=True, qk_norm="none", norm=norm)
+            runs = [run for run in runs if run["settings"]["updates_an_epoch"] > 1]
+            ways: dict[tuple, dict[int, Record]] = {}
+            for run in runs:
+                way = run["settings"]["learning_rate"], run["settings"]["warm_up"]
+                ways.setdefault(way, {})[run["seed"]] = run
+            arms.append(min(ways.values(), key=_mean_lowest, default={}))
+        seeds = sorted(arms[0].keys() & arms[1].keys())
+        if len(seeds) > 1:
+            a, b = (np.array([_lowest(arm[seed]) for seed in seeds]) for arm in arms)
+            runs = tuple(arm[seed] for arm in arms for seed in seeds)
+            what = f"{depth} blocks: lowest loss on validation, pre-norm against none"
+            found.append(Finding(what, a - b, "nats", (a - b) / b, runs, depth == 24))
+    return found
+
+
+def _lowest(run: Record) -> float:
+    return float(np.nanmin(curve(run, "val_nll")))
+
+
+def _mean_lowest(runs: dict[int, Record]) -> float:
+    return float(np.mean([_lowest(run) for run in runs.values()]))

@@ -35,20 +35,21 @@ class Records:
             )
         self._read: dict[str, list[tuple[Path, Record]]] = {}
 
-    def of(self, experiment: str, **settings: Any) -> list[Record]:
-        """Return the records of an experiment whose settings have the given values."""
-        if experiment not in self._read:
-            paths = [
-                *self.where.glob(f"{experiment}-*.json"),
-                *self.where.glob(f"{experiment}/*.json"),
-            ]
+    def of(self, experiment: str, named: str = "*", **settings: Any) -> list[Record]:
+        """Return the records of an experiment whose settings have the given values.
+
+        Args:
+            experiment: Its name.
+            named: A pattern of what follows it in a file's name: of hundreds few are then read.
+            **settings: As recorded.
+        """
+        key = f"{experiment}-{named}"
+        if key not in self._read:
+            paths = [*self.where.glob(f"{key}.json"), *self.where.glob(f"{experiment}/{key}.json")]
             paths.sort(key=lambda path: path.name)
-            self._read[experiment] = [(path, record.read(path)) for path in paths]
-        return [
-            one
-            for _, one in self._read[experiment]
-            if settings.items() <= one["settings"].items()
-        ]  # fmt: skip
+            self._read[key] = [(path, record.read(path)) for path in paths]
+        read = (one for _, one in self._read[key])
+        return [one for one in read if settings.items() <= one["settings"].items()]
 
     def files(self, runs: Sequence[Record]) -> dict[str, str]:
         """Return the files of records, from their names to their SHA-256."""

@@ -61,7 +61,8 @@ TUTORIALS = (
           "by its definition", "a network of 64 units, four lengths", "carry_a_state",
           weigh=padding),
     Claim("deep-transformers", "tutorials", "enables training of very deep transformer models",
-          "Deep transformers do not train without layer norm.",
-          "said without a source", "see the chapter: it hinges on place and start",
-          "place_the_norm"),
+          "A transformer of 24 blocks reaches a lower loss with layer norm than without.",
+          "said without a source", "characters of Shakespeare, 64 features, Xavier's start",
+          "place_the_norm", ("transformer",), feedforward.deep,
+          "Each at its best of three rates, with warm-up and without."),
 )  # fmt: skip

@@ -32,7 +32,7 @@ BADGES = {
     claims.OPEN: ("? open", "late"),
 }
 _PARTS = {"all": "all", "recurrent": "recurrent", "other": "other networks", "exact": "mathematics"}
-_FORWARD = {"mnist", "convnet", "landscape", "weights"}
+_FORWARD = {"mnist", "convnet", "landscape", "weights", "transformer"}
 _SHORT = {
     "any": "any", "holds": "holds", "fails": "does not hold", "mixed": "undecided",
     "late": "not yet, or open",

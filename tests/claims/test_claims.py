@@ -110,6 +110,16 @@ def test_without_runs_or_with_one_seed_a_claim_is_not_yet_recorded(name):
         assert verdict(name, book(experiment, (1.0,))).verdict == NOT_YET
 
 
+def test_the_curves_that_claims_rest_on_are_those_that_the_experiments_measure():
+    more = {"convnet": [f"{k}_1" for k in ("border_on", "inner_on", "border_deviation")],
+            "attentive_reader": ["val_longer_error"], "skip_thoughts": ["update_ms"],
+            "landscape": ["smoothness", "loss_range", "gradient_change", "shift_1", "moments_1"],
+            "order_embeddings": ["val_image_recall_5", "test_caption_mean_rank"]}  # fmt: skip
+    for experiment in trained.TASKS:
+        for name in (*CURVES.get(experiment, ()), *more.get(experiment, ())):
+            assert find(experiment).unit(name), (experiment, name)
+
+
 def test_what_is_never_reached_is_infinitely_late_and_no_tie():
     runs = book("draw", (1.0, 1.0, -3.0))
     (finding, *_) = [f for f in verdict("draw-twice", runs).findings if f.counts]

@@ -119,6 +119,15 @@ def test_what_was_never_reached_has_no_dot_at_a_mean_and_says_never():
     assert "does not hold" in alone
 
 
+def test_measures_without_a_share_are_counted_in_words():
+    rates = [Finding("x", d * np.ones(3), "powers of ten") for d in (1.0, -1.0)]
+    claim = one(0.0, 0.0).claim
+    body = ClaimChart([Weighed(claim, tuple(rates), {})], "A").to_html()
+    assert ">2 measures, 1 of them holds</span>" in body
+    alone = ClaimChart([Weighed(claim, (rates[0],), {})], "A").to_html()
+    assert ">+1 powers of ten</span>" in alone
+
+
 def test_what_stands_beside_is_drawn_where_all_is_asked_for_alone():
     finding = one(-0.5, -0.4)
     more = Finding("y", np.array([0.1, 0.2]), "of it", np.array([0.1, 0.2]), counts=False)

@@ -235,8 +235,11 @@ def _said(one: Weighed) -> str:
         return "needs its runs" if one.verdict == claims.NOT_YET else "nothing here measures it"
     if all(finding.exact for finding in one.counting):
         return "computed: exact" if one.verdict == compare.HOLDS else "computed: an exception"
-    finding = one.counting[0]
-    return claims.interval(finding).partition(" (")[0]
+    if len(one.counting) > 1:
+        verdicts = [finding.verdict for finding in one.counting]
+        held = verdicts.count(compare.HOLDS)
+        return f"{len(verdicts)} measures, {held} of them hold{'s' * (held == 1)}"
+    return claims.interval(one.counting[0]).partition(" (")[0]
 
 
 def _told(findings: Sequence[Finding]) -> str:

@@ -1,9 +1,10 @@
-"""The commands: ``python -m lnlib replay``, ``table``, ``data``, ``bench``."""
+"""The commands: ``python -m lnlib replay``, ``table``, ``claims``, ``data``, ``bench``."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import json
 import os
 import re
 import signal
@@ -34,7 +35,13 @@ def main(arguments: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     args = _parser(arguments).parse_args(arguments)
     try:
-        commands = {"replay": _replay, "table": _table, "data": _data, "bench": _bench}
+        commands = {
+            "replay": _replay,
+            "table": _table,
+            "claims": _claims,
+            "data": _data,
+            "bench": _bench,
+        }
         return commands[args.command](args)
     except (ValueError, OSError, RuntimeError) as error:
         print(f"lnlib {args.command}: {_as_typed(str(error))}", file=sys.stderr)
@@ -91,6 +98,9 @@ def _parser(arguments: list[str]) -> argparse.ArgumentParser:
     table = commands.add_parser("table", help="say what recorded runs come to")
     table.add_argument("experiment", choices=experiments.names())
     table.add_argument("--runs", help="folder of the records (default: the book's own)")
+    weighed = commands.add_parser("claims", help="weigh the paper's claims by recorded runs")
+    weighed.add_argument("--runs", help="folder of the records (default: the book's own)")
+    weighed.add_argument("--json", action="store_true", help="all of it as JSON")
     data = commands.add_parser("data", help="download and verify a data set, or name where it is")
     data.add_argument("name", choices=NAMES)
     data.add_argument("--folder", help="where it is, or is to be downloaded to")
@@ -235,7 +245,7 @@ def _is_gpu(device: str) -> bool:
 
 def _as_typed(sentence: str) -> str:
     """Name a setting as the command line does, where a sentence begins with it."""
-    begins = r"(?:Settings: |Run: |record_runs: |(?=device |step ))(\w+)"
+    begins = r"(?:Settings: |Run: |record_runs: |claims: |(?=device |step ))(\w+)"
     if found := re.match(begins, sentence):
         return settings.flag(found[1]) + sentence[found.end() :]
     return sentence
@@ -282,6 +292,15 @@ def _table(args: argparse.Namespace) -> int:
             f"without; python -m lnlib replay {args.experiment} makes them"
         )
     print(table.text(experiments.find(args.experiment), records))
+    return 0
+
+
+def _claims(args: argparse.Namespace) -> int:
+    from lnlib import claims
+
+    weighed = claims.weigh(args.runs)
+    as_text = json.dumps(claims.as_json(weighed), indent=1, ensure_ascii=False)
+    print(as_text if args.json else claims.text(weighed))
     return 0
 
 

@@ -1,8 +1,12 @@
 """Choices by style alone: a page without scripts shows the lines that Python would."""
 
+import numpy as np
 import pytest
 
-from lnbook.choose_a_norm import chooser, models, pick
+from lnbook.choose_a_norm import chooser, models
+from lnbook.show import pick
+from lnbook.weigh_the_claims import chart
+from lnlib.claims import PAPER, Finding, Weighed
 
 CHOICES = [
     {},
@@ -78,3 +82,47 @@ def test_a_search_goes_over_every_line_and_an_empty_one_gives_the_choice_back(ch
     search.fill("")
     assert shown.all_inner_texts() == start
     page.close()
+
+
+@pytest.fixture
+def claims():
+    """Claims of which one holds, one does not, with a measure beside, and the others are left."""
+    d = np.array([0.3, 0.2])
+    beside = Finding("beside", d, "of it", d, counts=False)
+    found = {
+        "robust": (Finding("x", -d, "of it", -d),),
+        "table-2": (Finding("x", d, "of it", d), beside),
+    }
+    return [Weighed(claim, found.get(claim.name, ()), {}) for claim in PAPER]
+
+
+def test_the_chart_of_claims_shows_what_was_asked_for_and_opens_to_what_lies_behind(page, claims):
+    page.set_content(chart.ClaimChart(claims, "A").to_html())
+    shown, count = page.locator(".ln-claim:visible summary b"), page.locator(".ln-count")
+
+    def asked(part, verdict):
+        for group, value in (("part", part), ("verdict", verdict)):
+            page.locator(f'[name="ln-a-{group}"][value="{value}"]').check()
+        return [
+            one.claim.says
+            for one in claims
+            if part in ("all", chart.part(one)) and verdict in ("any", chart.BADGES[one.verdict][1])
+        ]
+
+    for part, verdict in (("recurrent", "late"), ("other", "any"), ("all", "fails")):
+        expected = asked(part, verdict)
+        assert expected
+        assert shown.all_inner_texts() == expected
+    assert not page.locator(".ln-none").is_visible()
+    assert asked("other", "fails") == shown.all_inner_texts() == []
+    assert page.locator(".ln-none").is_visible()
+    (fails,) = asked("all", "fails")
+    line = page.locator(".ln-claim", has_text=fails)
+    assert page.locator(".ln-beside:visible").count() == 0
+    page.locator('[name="ln-a-beside"][value="all"]').check()
+    assert page.locator(".ln-beside:visible").count() == 1
+    assert not line.locator("li").first.is_visible()
+    line.locator("summary").focus()
+    page.keyboard.press("Enter")
+    assert "beside" in line.locator("li").last.inner_text()
+    assert count.is_visible()

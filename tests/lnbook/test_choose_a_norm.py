@@ -10,7 +10,8 @@ import nbformat
 import pytest
 
 import lnbook
-from lnbook.choose_a_norm import by_year, chooser, models, pick
+from lnbook.choose_a_norm import by_year, chooser, models
+from lnbook.show import pick
 
 BOOK = Path(lnbook.__file__).parent.parent
 RAW = json.loads((BOOK / "lnbook/choose_a_norm/models.json").read_text("utf-8"))["models"]

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lnbook.choose_a_norm.pick import Group, attributes, card, shown
 from lnbook.show.display import bundle
+from lnbook.show.pick import Group, attributes, card, shown
 
 __all__ = ["GROUPS", "LINES", "Chooser", "Line", "answers", "every_choice"]
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lnbook.choose_a_norm.pick import Group, attributes, card, shown
 from lnbook.show.display import bundle
+from lnbook.show.pick import Group, attributes, card, shown
 
 __all__ = ["COLUMNS", "GROUPS", "MODELS", "Model", "ModelTable"]
 

@@ -1,0 +1,1 @@
+"""Weigh the claims: what the paper says of the world, and what holds here."""

@@ -1,0 +1,246 @@
+"""Weigh the claims: one line a claim, with its dot and interval, which opens to what lies behind.
+
+Choices hide lines by style alone, as on the page that chooses a norm, so that the chart works
+without scripts, on paper and in a live notebook.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lnbook.show import pick
+from lnbook.show.display import bundle
+from lnbook.show.pick import Group, attributes, card
+from lnbook.show.table import FAILS, HOLDS, OPEN
+from lnlib import claims, compare
+from lnlib.claims import Finding, Weighed
+
+SOURCE = Path(__file__).with_suffix(".css")
+STYLE = SOURCE.read_text("utf-8")
+#: From a verdict to its badge, and to the class that colors it.
+BADGES = {
+    compare.HOLDS: (HOLDS, "holds"),
+    compare.FAILS: (FAILS, "fails"),
+    compare.UNDECIDED: (OPEN, "mixed"),
+    claims.NOT_YET: ("not yet recorded", "late"),
+    claims.OPEN: ("? open", "late"),
+}
+_PARTS = {"all": "all", "recurrent": "recurrent", "other": "other networks", "exact": "mathematics"}
+_FORWARD = {"mnist", "convnet", "landscape", "weights", "transformer"}
+_SHORT = {
+    "any": "any", "holds": "holds", "fails": "does not hold", "mixed": "undecided",
+    "late": "not yet, or open",
+}  # fmt: skip
+LOW, ROW = 22, 9  # pixels: height of a strip, and of a further line in it
+
+
+def part(one: Weighed) -> str:
+    """Say to which part a claim belongs: mathematics, recurrent networks, or others."""
+    if one.findings and all(finding.exact for finding in one.findings):
+        return "exact"
+    if one.claim.experiments:
+        return "other" if _FORWARD & set(one.claim.experiments[:1]) else "recurrent"
+    recurrent = one.claim.section[:3] in ("3.1", "6.3", "7") or "time" in one.claim.quote
+    return "recurrent" if recurrent else "other"
+
+
+class ClaimChart:
+    """Claims as one chart: a line each, with dot, interval and verdict, which opens.
+
+    Args:
+        weighed: As :func:`lnlib.claims.weigh` returns them.
+        title: Above the chart.
+        file: The name of the file that has all of it, beside the page; ``""`` for none.
+        styled: Whether to bring the look; one chart of a page is enough.
+    """
+
+    def __init__(
+        self, weighed: Sequence[Weighed], title: str, file: str = "", *, styled: bool = True
+    ) -> None:
+        self.weighed, self.title, self.file, self.styled = list(weighed), title, file, styled
+        self.name = "ln-" + re.sub(r"\W+", "-", title.lower()).strip("-")
+
+    def sentence(self) -> str:
+        """Count the verdicts."""
+        found = claims.counts(self.weighed)
+        said = {compare.HOLDS: "hold", compare.FAILS: "do not hold",
+                compare.UNDECIDED: "are undecided", claims.NOT_YET: "are not yet recorded",
+                claims.OPEN: "are open"}  # fmt: skip
+        counted = [f"{n} {said[verdict]}" for verdict, n in found.items()]
+        return f"Of {len(self.weighed)} claims {', '.join(counted)}."
+
+    def __repr__(self) -> str:
+        """Return title, counts, and a line a claim."""
+        lines = [self.title, self.sentence()]
+        lines += [
+            f"{one.claim.section:9} {one.verdict:16} {one.claim.says}" for one in self.weighed
+        ]
+        return "\n".join(lines)
+
+    def to_html(self, suffix: str = ".html") -> str:
+        """Write all lines; a style sheet hides those that were not chosen.
+
+        Args:
+            suffix: Of a page's name, in links.
+        """
+        beside = {"counts": "what decides", "all": "all that was measured"}
+        groups = {"beside": Group("Show", beside, "counts")}
+        parts = {part(one) for one in self.weighed}
+        verdicts = {BADGES[one.verdict][1] for one in self.weighed}
+        kept = {"all": "all"} | {k: v for k, v in _PARTS.items() if k in parts}
+        groups["part"] = Group("Claims on", kept, "all")
+        kept = {k: v for k, v in _SHORT.items() if k in {"any", *verdicts}}
+        groups["verdict"] = Group("Verdict", kept, "any")
+        ticks = "".join(
+            f'<span style="left:{_place(v)}%">{text}</span>'
+            for v, text in (
+                (-1, "−100 %"),
+                (0, "0"),
+                (1, "+100 %"),
+            )
+        )
+        head = (
+            '<div class="ln-scale" aria-hidden="true"><span></span><span></span>'
+            f'<span class="ln-ticks"><b>← as claimed</b><b>other way →</b>{ticks}</span>'
+            "<span></span></div>"
+        )
+        lines = "".join(_line(one, suffix) for one in self.weighed)
+        file = (
+            f' <a href="{self.file}" download>All of it as JSON</a>.'
+            if self.file and suffix == ".html"
+            else ""
+        )
+        note = f'<p class="ln-count"> lines shown. {html.escape(self.sentence())}{file}</p>'
+        body = head + lines + '<p class="ln-none">No claim is of both kinds.</p>' + note
+        whole = card(self.name, self.title, groups, body)
+        whole = whole.replace('class="ln-pick ', 'class="ln-pick ln-claims ', 1)
+        whole = f"<style>{self._empty(groups)}</style>{whole}"
+        return f"<style>{STYLE}</style>{whole}" if self.styled else whole.replace(pick.STYLE, "")
+
+    def _empty(self, groups: dict[str, Group]) -> str:
+        """Write the rules that say so where no line is of both kinds."""
+        kinds = [_conditions(one) for one in self.weighed]
+        picked = '.{0}:has([name="{0}-part"][value="{1}"]:checked)'
+        picked += ':has([name="{0}-verdict"][value="{2}"]:checked) p.ln-none{{display:block}}'
+        return "".join(
+            picked.format(self.name, part, verdict)
+            for part in groups["part"].options
+            for verdict in groups["verdict"].options
+            if not any(part in kind["part"] and verdict in kind["verdict"] for kind in kinds)
+        )
+
+    def widget(self) -> Any:
+        """Build the live widget: the same, with links to notebooks."""
+        import ipywidgets
+
+        return ipywidgets.HTML(self.to_html(".ipynb"))
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
+        return bundle(self)
+
+
+def _conditions(one: Weighed) -> dict[str, tuple[str, ...]]:
+    return {"part": ("all", part(one)), "verdict": ("any", BADGES[one.verdict][1])}
+
+
+def _line(one: Weighed, suffix: str) -> str:
+    claim, esc = one.claim, html.escape
+    badge, mark = BADGES[one.verdict]
+    section = f'<i class="ln-sec">{esc(claim.section)}</i>' if claim.section[0].isdigit() else (
+        '<i class="ln-sec"></i>')  # fmt: skip
+    return (
+        f'<details class="ln-claim"{attributes(_conditions(one))}><summary>{section}'
+        f"<b>{esc(claim.says)}</b>{_strip(one)}"
+        f'<span class="verdict {mark}">{badge}</span></summary>'
+        f'<div id="claim-{claim.name}">{_behind(one, suffix)}</div></details>'
+    )
+
+
+def _behind(one: Weighed, suffix: str) -> str:
+    claim, esc = one.claim, html.escape
+    where = f"section {claim.section}" if claim.section[0].isdigit() else "a tutorial"
+    here = f"{claim.here}; {one.scale}" if one.scale else claim.here
+    parts = [f"<p>“{esc(claim.quote)}”, {where}. <em>There:</em> {esc(claim.there)}. "
+             f"<em>Here:</em> {esc(here)}.</p>"]  # fmt: skip
+    if claim.beside:
+        parts.append(f"<p>{esc(claim.beside)}</p>")
+    found = "".join(
+        f"<li>{esc(_upper(finding.what))}: {esc(claims.interval(finding))}; "
+        + (f"<b>{BADGES[finding.verdict][0]}</b>" if finding.counts else "beside")
+        + "</li>"
+        for finding in one.findings
+    )
+    parts += [f"<ul>{found}</ul>"] * bool(found)
+    links = [f'<a href="{claim.page}{suffix}">The chapter</a>'] * bool(claim.page)
+    links += [f"<code>{esc(command)}</code>" for command in claim.commands]
+    parts += [f"<p>{' · '.join(links)}</p>"] * bool(links)
+    return "".join(parts)
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _place(share: float) -> float:
+    """Return where a share stands, in percent of the strip; beyond the ends it stays at them."""
+    return round(50 + 46 * float(np.clip(share, -1.04, 1.04)), 1)
+
+
+def _strip(one: Weighed) -> str:
+    """Draw dot and interval of each finding, or say why there are none."""
+    drawn = [finding for finding in one.findings if finding.shares is not None]
+    if not any(finding.counts for finding in drawn):
+        return f'<span class="ln-strip ln-words">{html.escape(_said(one))}</span>'
+    marks, counted = [], [finding for finding in drawn if finding.counts]
+    for k, finding in enumerate(counted):
+        marks.append(_mark(finding, 11 + ROW * k))
+    svgs = _svg("".join(marks), LOW + ROW * (len(counted) - 1))
+    beside = [finding for finding in drawn if not finding.counts]
+    if beside:
+        more = "".join(_mark(finding, 5 + ROW * k) for k, finding in enumerate(beside))
+        svgs += f'<span data-beside="all">{_svg(more, ROW * len(beside) + 2)}</span>'
+    told = html.escape(_told(counted))
+    return f'<span class="ln-strip" role="img" aria-label="{told}">{svgs}</span>'
+
+
+def _svg(marks: str, height: int) -> str:
+    zero = '<line class="ln-zero" x1="50%" x2="50%" y2="100%"/>'
+    return f'<svg height="{height}" aria-hidden="true">{zero}{marks}</svg>'
+
+
+def _mark(finding: Finding, y: int) -> str:
+    shares = finding.shares
+    known = shares[np.isfinite(shares)]
+    kind = f"ln-{BADGES[finding.verdict][1]}" + ("" if finding.counts else " ln-beside")
+    if len(known) < len(shares):  # never, in some seeds
+        low = _place(known.min()) if len(known) else 96
+        dots = "".join(f'<circle cx="{_place(v)}%" cy="{y}" r="2"/>' for v in known)
+        never = f'<text x="100%" y="{y + 4}" text-anchor="end">never</text>'
+        return f'<g class="{kind}"><line x1="{low}%" x2="78%" y1="{y}" y2="{y}"/>{dots}{never}</g>'
+    low, high = compare.bounds(shares)
+    at = _place(shares.mean())
+    line = f'<line x1="{_place(low)}%" x2="{_place(high)}%" y1="{y}" y2="{y}"/>'
+    size = 4 if finding.counts else 2.5
+    return f'<g class="{kind}">{line}<circle cx="{at}%" cy="{y}" r="{size}"/></g>'
+
+
+def _said(one: Weighed) -> str:
+    if not one.counting:
+        return "needs its runs" if one.verdict == claims.NOT_YET else "nothing here measures it"
+    if all(finding.exact for finding in one.counting):
+        return "computed: exact" if one.verdict == compare.HOLDS else "computed: an exception"
+    if len(one.counting) > 1:
+        verdicts = [finding.verdict for finding in one.counting]
+        held = verdicts.count(compare.HOLDS)
+        return f"{len(verdicts)} measures, {held} of them hold{'s' * (held == 1)}"
+    return claims.interval(one.counting[0]).partition(" (")[0]
+
+
+def _told(findings: Sequence[Finding]) -> str:
+    return "; ".join(claims.interval(finding) for finding in findings[:3])

@@ -1,0 +1,300 @@
+"""Recorded runs of other networks on claims: sections 1, 3, 5.2, 6.6, 6.7, and tutorials."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from lnlib.claims import trained
+from lnlib.claims.finding import Finding, Record, Records
+from lnlib.claims.trained import (
+    LAYER,
+    NONE,
+    RECURRENT,
+    Weigh,
+    beside,
+    curve,
+    head,
+    lower,
+    sooner,
+)  # fmt: skip
+
+# Section 1, of batch norm; section 3; tutorials: the landscape of a small network.
+
+
+def sgd(records: Records) -> list[Finding]:
+    """Race batch norm against none under plain gradient descent, each at its best rate."""
+    found = []
+    for kind in head(records, "landscape", "none", "batch")[:1]:
+        found.append(sooner(kind, "batch"))
+        found += beside([sooner(kind, norm) for norm in ("layer", "rms") if kind.has(NONE, norm)])
+    return found
+
+
+def regularizer(records: Records) -> list[Finding]:
+    """Compare the gap between test and training NLL with batch norm and without."""
+
+    def gap(run: Record) -> float:
+        return _at(run, "test_nll") - _at(run, "train_nll")
+
+    return [
+        _mnist(records, "batch", "none", size, gap, f"batches of {size}: test minus training NLL",
+               "nats")
+        for size in (128, 4)
+        if len(_mnist_runs(records, "batch", "none", size)) > 1
+    ]  # fmt: skip
+
+
+LANDSCAPE = {
+    "smoothness": "effective smoothness",
+    "gradient_change": "change of the gradient",
+    "loss_range": "range of the loss",
+}
+SHIFT = {"shift": "shift of the gradients", "moments": "shift of the moments"}
+
+
+def landscape(measures: dict[str, str], norm: str = "layer", rate: float = 0.1) -> Weigh:
+    """Compare measures of the landscape with a norm and without, at one rate, over training."""
+
+    def weigh(records: Records) -> list[Finding]:
+        found = []
+        norms = (norm, *(n for n in ("layer", "batch", "rms") if n != norm))
+        for other in norms:
+            pairs = _pairs(records.of("landscape", learning_rate=rate), other)
+            if len(pairs) < 2:
+                continue
+            for name, words in measures.items():
+                d = np.array([_typical(b, name) / _typical(a, name) - 1 for a, b in pairs])
+                runs = tuple(run for pair in pairs for run in pair)
+                what = f"{words}, {other} norm against none"
+                found.append(Finding(what, d, "of none's", d, runs, other == norm))
+        return found
+
+    return weigh
+
+
+def _pairs(runs: list[Record], norm: str) -> list[tuple[Record, Record]]:
+    a, b = ({r["seed"]: r for r in runs if r["settings"]["norm"] == n} for n in ("none", norm))
+    return [(a[seed], b[seed]) for seed in sorted(a.keys() & b.keys())]
+
+
+def _typical(run: Record, name: str) -> float:
+    names = (
+        [name] if name in run["curves"] else [k for k in run["curves"] if k.startswith(f"{name}_")]
+    )
+    values = np.array([curve(run, k) for k in names])
+    return float(np.exp(np.nanmean(np.log(values))))
+
+
+# Section 5.2.2.
+
+
+def harder_to_turn(records: Records) -> list[Finding]:
+    """Compare how far an update turns weights that are four times as long, and as they are."""
+    found = []
+    for norm in ("layer", "batch", "none"):
+        a, b = (
+            {r["seed"]: r for r in records.of("weights", norm=norm, optimizer="sgd", scale=scale)}
+            for scale in (1.0, 4.0)
+        )
+        pairs = [(a[seed], b[seed]) for seed in sorted(a.keys() & b.keys())]
+        if len(pairs) < 2:
+            continue
+        d = np.array([np.nanmean(curve(y, "turn_1")) / np.nanmean(curve(x, "turn_1")) - 1
+                      for x, y in pairs])  # fmt: skip
+        what = f"{norm}: degrees an update turns the weights of layer 1, four times as long"
+        runs = tuple(run for pair in pairs for run in pair)
+        found.append(Finding(what, d, "of what it was", d, runs, norm != "none"))
+    return found
+
+
+# Section 6.6.
+
+
+def _mnist_runs(records: Records, a: str, b: str, size: int) -> list[tuple[Record, Record]]:
+    found = []
+    for norm in (a, b):
+        runs = records.of("mnist", norm=norm, batch_size=size, learning_rate=1e-3, data="mnist")
+        longest = max((run["settings"]["epochs"] for run in runs), default=0)
+        found.append({run["seed"]: run for run in runs if run["settings"]["epochs"] == longest})
+    return [(found[0][seed], found[1][seed]) for seed in sorted(found[0].keys() & found[1].keys())]
+
+
+def _at(run: Record, name: str, epoch: float = np.inf) -> float:
+    point = np.searchsorted(curve(run, "epoch"), epoch + 1e-3, side="right") - 1
+    return float(curve(run, name)[point])
+
+
+def _mnist(
+    records: Records, a: str, b: str, size: int, value: Callable[[Record], float], what: str,
+    unit: str = "nats", *, factor: float = 1.0, counts: bool = True,
+) -> Finding:  # fmt: skip
+    pairs = _mnist_runs(records, a, b, size)
+    of_a, of_b = (np.array([value(pair[k]) for pair in pairs]) for k in (0, 1))
+    runs = tuple(run for pair in pairs for run in pair)
+    return Finding(what, factor * (of_a - of_b), unit, (of_a - of_b) / of_b, runs, counts)
+
+
+def faster_than_batch_norm(size: int) -> Weigh:
+    """Compare training NLL after one epoch; what stands at the end stands beside."""
+
+    def weigh(records: Records) -> list[Finding]:
+        if len(_mnist_runs(records, "layer", "batch", size)) < 2:
+            return []
+        given = records, "layer", "batch", size
+        points = {"unit": "points", "factor": 100, "counts": False}
+        return [
+            _mnist(*given, lambda run: _at(run, "train_nll", 1), "training NLL after 1 epoch"),
+            _mnist(*given, lambda run: _at(run, "train_nll"), "training NLL at the end",
+                   counts=False),
+            _mnist(*given, lambda run: _at(run, "test_error"), "test error at the end", **points),
+        ]  # fmt: skip
+
+    return weigh
+
+
+def robust(records: Records) -> list[Finding]:
+    """Compare how much smaller batches change what is reached, with layer and batch norm."""
+    large, small = (_mnist_runs(records, "layer", "batch", size) for size in (128, 4))
+    both = [
+        (*a, *b) for a in large for b in small if a[0]["seed"] == b[0]["seed"]
+    ]  # layer and batch norm at 128, then at 4
+    if len(both) < 2:
+        return []
+    found = []
+    for name, words, unit, factor in (
+        ("train_nll", "training NLL from batches of 128 to 4", "nats", 1),
+        ("test_error", "test error from batches of 128 to 4", "points", 100),
+    ):
+        changes = np.array([[abs(_at(four[k + 2], name) - _at(four[k], name)) for k in (0, 1)]
+                            for four in both])  # fmt: skip
+        d = changes[:, 0] - changes[:, 1]
+        runs = tuple(run for four in both for run in four)
+        found.append(Finding(f"change of the {words}", factor * d, unit, d / changes[:, 1], runs))
+    return found
+
+
+def one_by_one(records: Records) -> list[Finding]:
+    """Compare layer norm on single cases with batch norm on its smallest batches."""
+    layer = {r["seed"]: r for r in records.of("mnist", norm="layer", batch_size=1, data="mnist")}
+    found = []
+    for norm, size in (("batch", 2), ("none", 1)):
+        other = {
+            r["seed"]: r for r in records.of("mnist", norm=norm, batch_size=size, data="mnist")
+        }
+        pairs = [(layer[seed], other[seed]) for seed in sorted(layer.keys() & other.keys())]
+        if len(pairs) < 2:
+            continue
+        a, b = (np.array([_at(pair[k], "test_error", 1) for pair in pairs]) for k in (0, 1))
+        what = f"test error after 1 epoch, batches of 1, against {norm} at {size}"
+        runs = tuple(run for pair in pairs for run in pair)
+        found.append(Finding(what, 100 * (a - b), "points", (a - b) / b, runs, norm == "batch"))
+    return found
+
+
+# Section 6.7.
+
+
+def outperforms(records: Records) -> list[Finding]:
+    """Compare batch norm's test error with that of every other arm."""
+    found = []
+    for kind in head(records, "convnet", "batch", NONE):
+        value = trained.at_best(kind, "test_error")
+        one = [
+            lower(kind, value, "points", f"test error against {other}", "batch", other, factor=100)
+            for other in kind.arms
+            if other != "batch" and kind.has("batch", other)
+        ]
+        found += beside(one) if found else one
+    return found
+
+
+def border(name: str) -> Weigh:
+    """Compare units at the border with the rest: how often they are on, or how they vary."""
+
+    def weigh(records: Records) -> list[Finding]:
+        found = []
+        for kind in head(records, "convnet", LAYER)[:1]:
+            for layer in (1, 2, 3):
+                arm = kind.arms[LAYER]
+                ends = {k: np.array([curve(run, f"{k}_{layer}")[-1] for run in arm.runs.values()])
+                        for k in ("border_on", "inner_on", "border_deviation")}  # fmt: skip
+                ratio = ends["border_on"] / ends["inner_on"]
+                if name == "deviation":
+                    apart = np.abs(ends["border_deviation"] - 1)
+                    what = f"layer {layer}: deviation at the border, a tenth away from the rest's"
+                    found.append(Finding(what, 0.1 - apart, "of the rest's", None,
+                                         tuple(arm.runs.values())))  # fmt: skip
+                else:
+                    what = f"layer {layer}: share of cases that turn a unit at the border on"
+                    found.append(Finding(what, ratio - 1, "of the rest's", ratio - 1,
+                                         tuple(arm.runs.values())))  # fmt: skip
+        return found
+
+    return weigh
+
+
+# Tutorials.
+
+
+def higher_rates(records: Records) -> list[Finding]:
+    """Compare the best learning rates with layer norm and without, where several were run."""
+    found = []
+    for name in ("landscape", *RECURRENT, "convnet"):
+        for kind in head(records, name):
+            if min(len(kind.arms[arm].rates) for arm in (NONE, LAYER)) > 1:
+                found.append(trained.best_rates(kind, records))
+                break
+    return found + _rates_of_digits(records)
+
+
+def _rates_of_digits(records: Records) -> list[Finding]:
+    found = []
+    for cell in ("lstm", "gru", "rnn"):
+        best: dict[str, dict[int, float]] = {}
+        runs = records.of("sequence", cell=cell, step="row", held_out=True, gain=1.0)
+        for norm in ("none", "layer"):
+            mine = [run for run in runs if run["settings"]["norm"] == norm]
+            for seed in {run["seed"] for run in mine}:
+                of = [run for run in mine if run["seed"] == seed]
+                low = min(of, key=lambda run: curve(run, "test_nll").min())
+                best.setdefault(norm, {})[seed] = low["settings"]["learning_rate"]
+        seeds = sorted(best.get("none", {}).keys() & best.get("layer", {}).keys())
+        if len(seeds) > 1:
+            a, b = (np.array([best[norm][seed] for seed in seeds]) for norm in ("layer", "none"))
+            typical = [f"{np.exp(np.log(one).mean()):.2g}" for one in (a, b)]
+            what = f"digits, {cell.upper()}: best rate {typical[0]} against {typical[1]}"
+            found.append(Finding(what, np.log10(b / a), "powers of ten", None, tuple(runs)))
+    return found
+
+
+def deep(records: Records) -> list[Finding]:
+    """Compare deep transformers with layer norm, pre-norm, and without, each at its best."""
+    found = []
+    for depth in (24, 12, 6):
+        arms = []
+        for norm in ("layer", "none"):
+            named = f"xavier-pre-{norm}-L{depth}-rate*-warm*"
+            runs = records.of("transformer", named, last_norm=True, qk_norm="none", norm=norm)
+            runs = [run for run in runs if run["settings"]["updates_an_epoch"] > 1]
+            ways: dict[tuple, dict[int, Record]] = {}
+            for run in runs:
+                way = run["settings"]["learning_rate"], run["settings"]["warm_up"]
+                ways.setdefault(way, {})[run["seed"]] = run
+            arms.append(min(ways.values(), key=_mean_lowest, default={}))
+        seeds = sorted(arms[0].keys() & arms[1].keys())
+        if len(seeds) > 1:
+            a, b = (np.array([_lowest(arm[seed]) for seed in seeds]) for arm in arms)
+            runs = tuple(arm[seed] for arm in arms for seed in seeds)
+            what = f"{depth} blocks: lowest loss on validation, pre-norm against none"
+            found.append(Finding(what, a - b, "nats", (a - b) / b, runs, depth == 24))
+    return found
+
+
+def _lowest(run: Record) -> float:
+    return float(np.nanmin(curve(run, "val_nll")))
+
+
+def _mean_lowest(runs: dict[int, Record]) -> float:
+    return float(np.mean([_lowest(run) for run in runs.values()]))

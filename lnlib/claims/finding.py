@@ -1,0 +1,190 @@
+"""A claim, what was found on it, and the verdict: one way for all of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lnlib import compare
+from lnlib.runs import record
+
+Record = dict[str, Any]
+#: Beside the verdicts of :mod:`lnlib.compare`: runs are missing, or nothing here measures it.
+NOT_YET, OPEN = "not yet recorded", "open"
+VERDICTS = (compare.HOLDS, compare.FAILS, compare.UNDECIDED, NOT_YET, OPEN)
+
+
+class Records:
+    """The records of a folder, read when they are asked for.
+
+    Args:
+        where: The folder; the book's own if ``None``.
+    """
+
+    def __init__(self, where: Path | str | None = None) -> None:
+        self.where = record.folder() if where is None else Path(where)
+        if not self.where.is_dir():
+            raise ValueError(
+                f"claims: runs must be a folder of records, got {str(where)!r}; python -m lnlib "
+                "replay book makes one"
+            )
+        self._read: dict[str, list[tuple[Path, Record]]] = {}
+
+    def of(self, experiment: str, named: str = "*", **settings: Any) -> list[Record]:
+        """Return the records of an experiment whose settings have the given values.
+
+        Args:
+            experiment: Its name.
+            named: A pattern of what follows it in a file's name: of hundreds few are then read.
+            **settings: As recorded.
+        """
+        key = f"{experiment}-{named}"
+        if key not in self._read:
+            paths = [*self.where.glob(f"{key}.json"), *self.where.glob(f"{experiment}/{key}.json")]
+            paths.sort(key=lambda path: path.name)
+            self._read[key] = [(path, record.read(path)) for path in paths]
+        read = (one for _, one in self._read[key])
+        return [one for one in read if settings.items() <= one["settings"].items()]
+
+    def files(self, runs: Sequence[Record]) -> dict[str, str]:
+        """Return the files of records, from their names to their SHA-256."""
+        wanted = {id(run) for run in runs}
+        found = [p for read in self._read.values() for p, run in read if id(run) in wanted]
+        return {
+            path.relative_to(self.where).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted(found)
+        }
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One measurement on a claim.
+
+    Attributes:
+        what: What was compared, where, in words.
+        differences: One a seed, below 0 where the claim is true; infinite where something was
+            never reached. Of an exact statement the single number that is to be 0 at most.
+        unit: Of the differences.
+        shares: The same as shares of what is compared with, the unit that all claims have in
+            common; ``None`` where there is none.
+        runs: The records behind it.
+        counts: Whether the verdict on the claim rests on it; others stand beside.
+        exact: Whether it is computed, not trained: then one number decides.
+        turned: Whether more is better: a reader is told the differences with the other sign.
+    """
+
+    what: str
+    differences: np.ndarray
+    unit: str
+    shares: np.ndarray | None = None
+    runs: tuple[Record, ...] = ()
+    counts: bool = True
+    exact: bool = False
+    turned: bool = False
+
+    @property
+    def verdict(self) -> str:
+        """Whether the claim holds by this measurement."""
+        d = self.differences
+        if self.exact:
+            return compare.HOLDS if (d <= 0).all() else compare.FAILS
+        if np.isfinite(d).all():
+            return compare.verdict(d)
+        return compare.UNDECIDED if (d < 0).any() or len(d) < 2 else compare.FAILS
+
+    @property
+    def seeds(self) -> int:
+        """How many."""
+        return len(self.differences)
+
+    def range(self, shares: bool = False) -> tuple[float, float, float]:
+        """Return mean, lower and upper bound of the differences, or of the shares."""
+        values = self.shares if shares else self.differences
+        if not np.isfinite(values).all():
+            return np.inf, float(values.min()), np.inf
+        return float(values.mean()), *compare.bounds(values)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence that could be false of the world.
+
+    Attributes:
+        name: For addresses.
+        section: Of the paper; of tutorials, the word ``tutorials``.
+        quote: The words, a phrase at most.
+        says: The claim as a whole sentence.
+        there: At which scale it was found there.
+        here: What stands in for that here.
+        page: The chapter that goes into it.
+        experiments: Whose records decide; none if it is computed, or open.
+        weigh: From the records to what they say; nothing where they are missing.
+        beside: What was different here, or what limits the claim.
+    """
+
+    name: str
+    section: str
+    quote: str
+    says: str
+    there: str
+    here: str
+    page: str
+    experiments: tuple[str, ...] = ()
+    weigh: Callable[[Records], list[Finding]] = field(default=lambda records: [])
+    beside: str = ""
+
+    @property
+    def commands(self) -> list[str]:
+        """What records the runs behind it."""
+        return [f"python -m lnlib replay {name}" for name in self.experiments]
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """A claim with what was found on it; the findings that count come first."""
+
+    claim: Claim
+    findings: tuple[Finding, ...]
+    files: dict[str, str]
+
+    @property
+    def counting(self) -> list[Finding]:
+        """The findings on which the verdict rests."""
+        return [finding for finding in self.findings if finding.counts]
+
+    @property
+    def verdict(self) -> str:
+        """What all findings that count agree on; undecided where they differ.
+
+        Of an exact statement one exception is enough: it does not hold.
+        """
+        if not self.counting:
+            return NOT_YET if self.claim.experiments else OPEN
+        verdicts = {finding.verdict for finding in self.counting}
+        if compare.FAILS in verdicts and all(finding.exact for finding in self.counting):
+            return compare.FAILS
+        return verdicts.pop() if len(verdicts) == 1 else compare.UNDECIDED
+
+    @property
+    def scale(self) -> str:
+        """What was recorded: seeds and device; empty where nothing was."""
+        runs = [run for finding in self.counting for run in finding.runs]
+        if not runs:
+            return ""
+        seeds = sorted({finding.seeds for finding in self.counting})
+        devices = sorted({run["provenance"]["device"] for run in runs})
+        count = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+        return f"{count} seed{'s' * (seeds[-1] > 1)}; {', '.join(devices)}"
+
+
+def weigh(claim: Claim, records: Records) -> Weighed:
+    """Weigh one claim by the records of a folder."""
+    findings = claim.weigh(records)
+    findings = tuple(sorted(findings, key=lambda finding: not finding.counts))
+    runs = [run for finding in findings for run in finding.runs]
+    return Weighed(claim, findings, records.files(runs))

@@ -1,0 +1,97 @@
+"""Is the loss smoother with a norm? Measured as Santurkar et al. (2018) did for batch norm.
+
+The paper has no experiment on it; tutorials say it of layer norm. A network on digits is trained by
+plain gradient descent with each norm and without, at several rates, all from the same weights.
+While it trains, its run walks along the gradient and looks at loss and gradient there, and lets
+the lower layers take their step, to see how far the gradients of those above change.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Literal, get_args
+
+from lnlib import data
+from lnlib.runs import settings as base
+from lnlib.runs.experiment import Experiment, Grid
+from lnlib.runs.settings import Count, Fraction, NotNegative, Positive, Widths
+
+if TYPE_CHECKING:
+    from lnlib.experiments.landscape.run import Run
+
+Norm = Literal["none", "batch", "layer", "rms"]
+NORMS = get_args(Norm)
+RATES = (0.03, 0.1, 0.3, 1.0, 3.0)  # of gradient descent
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(base.Settings):
+    """Everything that is chosen before a run.
+
+    Args:
+        norm: Of the hidden layers.
+        data: Pictures of digits, read as rows of numbers.
+        hidden: Widths of the hidden layers, with ReLU.
+        epochs: Passes over the training cases.
+        batch_size: A last, smaller batch of an epoch is left out.
+        learning_rate: Of plain gradient descent.
+        eps: Inside the root of the norms.
+        momentum: Weight of the newest batch in batch norm's running averages.
+        train_cases: The first so many training cases, at most all.
+        measured_cases: Training cases on which NLL and landscape are measured: the first so many.
+        first_epoch_points: How often to measure within the first epoch.
+    """
+
+    norm: Norm = "layer"
+    data: Literal["digits"] = "digits"
+    hidden: Widths = (64, 64, 64)
+    epochs: Count = 10
+    batch_size: Count = 32
+    learning_rate: Positive = 0.1
+    eps: NotNegative = 1e-5
+    momentum: Fraction = 0.1
+    train_cases: Count = 55_000
+    measured_cases: Count = 256
+    first_epoch_points: Count = 3
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """Names of the settings that have no effect in this run."""
+        of_batch = () if self.norm == "batch" else ("momentum",)
+        return of_batch if self.norm != "none" else (*of_batch, "eps")
+
+
+def _run() -> type[Run]:
+    """Return the class of the runs."""
+    from lnlib.experiments.landscape.run import Run
+
+    return Run
+
+
+EXPERIMENT = Experiment(
+    name="landscape",
+    about="ours: how smooth the loss is with each norm, and how far lower layers shift upper ones",
+    paper={"section": "3", "task": "ours, not the paper's"},
+    settings=Settings,
+    key="{norm}-rate{learning_rate}",
+    label="{norm}, rate {learning_rate:g}",
+    load=lambda settings: data.load(settings.data),
+    run=_run,
+    loss=("batch_nll", "nats"),
+    measures={
+        "train_nll": "nats",
+        "test_nll": "nats",
+        "test_error": "fraction",
+        "loss_range": "nats",
+        "gradient_length": "nats per unit of a parameter",
+        "gradient_change": "nats per unit of a parameter",
+        "smoothness": "nats per square unit of a parameter",
+        "shift_#": "lengths of the gradient",
+        "moments_#": "deviations",
+    },
+    head="test_error",
+    several={"norm": NORMS, "learning_rate": (0.1,)},
+    usual={"seeds": 3},
+    grids=(Grid(range(3), {"learning_rate": RATES}),),
+    threads=1,
+)

@@ -46,8 +46,8 @@ WIDGETS = [
     for found in pkgutil.iter_modules(lnbook.show.__path__)
     if found.ispkg
 ]
-# A playground with all its controls, and the switchboard.
-WIDE = ("&quot;small&quot;: false", 'class="ln-transformer"')
+# A playground with all its controls, the switchboard, the painted digits.
+WIDE = ("&quot;small&quot;: false", 'class="ln-transformer"', 'class="ln-painter"')
 
 
 def prepare(app, config):

@@ -22,6 +22,7 @@ WIDGETS = {
     "playground": "ln-playground",
     "sphere": "ln-sphere",
     "transformer": "ln-transformer",
+    "painter": "ln-painter",
     "diagrams": "ln-diagram",
 }
 

@@ -49,7 +49,7 @@ def measures(notebook):
         "words": len(words(main_line(notebook))),
         "explorers": len(
             re.findall(
-                r"^(?:Explorer|LiveRun|Playground|Switchboard|Sphere|\w*[Ss]heet|diagrams\.\w+)\(",
+                r"^(?:Explorer|LiveRun|Playground|Switchboard|Painter|Sphere|\w*[Ss]heet|diagrams\.\w+)\(",
                 code,
                 re.M,
             )

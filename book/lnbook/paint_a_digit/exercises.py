@@ -119,8 +119,8 @@ EXERCISES = {
             ),
             "there is a half before it all.": lambda mean, deviation: 2 * _code(mean, deviation),
             "the logarithm is of the variance, the deviation squared.": lambda mean, deviation: (
-                ((mean**2 + deviation**2 - np.log(deviation) - 1) / 2).sum()
-            ),
+                (mean**2 + deviation**2 - np.log(deviation) - 1) / 2
+            ).sum(),
         },
         right="A code that says nothing, mean 0 and deviation 1, is free.",
     ),
@@ -132,9 +132,7 @@ EXERCISES = {
                 lambda c, o, gain, bias: np.tanh(c) / (1 + np.exp(-o))
             ),
             "the norm stands behind tanh here; in eq. 31 it is inside.": (
-                lambda c, o, gain, bias: (
-                    lnlib.layer_norm(np.tanh(c), gain, bias) / (1 + np.exp(-o))
-                )
+                lambda c, o, gain, bias: lnlib.layer_norm(np.tanh(c), gain, bias) / (1 + np.exp(-o))
             ),
             "the output gate passes through a sigmoid first.": lambda c, o, gain, bias: (
                 np.tanh(_out(c, o, gain, bias)) * o
@@ -153,9 +151,9 @@ EXERCISES = {
             "this is its place in the list; asked are the updates.": (
                 lambda updates, bounds, target: np.flatnonzero(bounds <= target)[0]
             ),
-            "as low counts, too: `<=`.": lambda updates, bounds, target: (
-                updates[np.flatnonzero(bounds < target)[0]]
-            ),
+            "as low counts, too: `<=`.": lambda updates, bounds, target: updates[
+                np.flatnonzero(bounds < target)[0]
+            ],
         },
         right="Divided by the other's updates to its best, this is the share in the table.",
     ),

@@ -70,6 +70,7 @@ const lnPainter = (() => {
           chip("image", k, `<canvas aria-hidden="true"></canvas><i></i>`, k === state.image)).join("")}
         </fieldset>
       </div>
+      <div class="lnp-bar">${slide("glimpse", "Glimpse", T)}${slide("point", "Training", last)}</div>
       <div class="lnp-arms">${data.arms.map((arm) => `<figure class="lnp-arm lnp-${arm.line}"
         style="--tone: var(--ln-${arm.color})">
         <figcaption><b>${arm.name}</b><span data-part="bound"></span></figcaption>
@@ -77,7 +78,6 @@ const lnPainter = (() => {
           <p><strong data-part="count"></strong><span data-part="fact"></span></p></div>
         <canvas class="lnp-canvas" role="img"></canvas>
         <canvas class="lnp-strip" aria-hidden="true"></canvas></figure>`).join("")}</div>
-      <div class="lnp-bar">${slide("glimpse", "Glimpse", T)}${slide("point", "Training", last)}</div>
       <p class="lnp-keys"><span class="lnp-key lnp-reads">looks here</span>
         <span class="lnp-key lnp-paints">paints here: a dot for each filter, a band as wide as it
         blurs</span></p>

@@ -68,15 +68,31 @@ def test_page_is_small(built_book, chapter):
     assert (built_book / f"{chapter}.html").stat().st_size < SIZE_LIMIT
 
 
-@pytest.mark.parametrize("window", ["opened", "phone"])
-def test_axe_finds_nothing_in_light_and_dark(request, violations, chapter, window):
-    page = request.getfixturevalue(window).page
-    for theme in ("light", "dark"):
-        page.emulate_media(color_scheme=theme)
-        page.wait_for_function("t => document.documentElement.dataset.theme === t", arg=theme)
+@pytest.fixture
+def at_night():
+    """``at_night(page)``: the page in the dark theme; in the light one again afterwards."""
+    turned = []
+
+    def turn(page):
+        turned.append(page)
+        page.emulate_media(color_scheme="dark")
+        page.wait_for_function("document.documentElement.dataset.theme === 'dark'")
         page.wait_for_timeout(500)  # the theme fades in
-        assert (theme, violations(page, colors=theme == "dark")) == (theme, [])
-    page.emulate_media(color_scheme="light")
+        return page
+
+    yield turn
+    for page in turned:
+        page.emulate_media(color_scheme="light")
+
+
+def test_axe_finds_nothing_in_light_and_dark(opened, violations, at_night):
+    assert violations(opened.page) == []
+    assert violations(at_night(opened.page), colors=True) == []
+
+
+# In one theme: a phone has another layout, but no colors of its own.
+def test_axe_finds_nothing_on_a_phone(phone, violations, at_night):
+    assert violations(at_night(phone.page)) == []
 
 
 PLANTED = """<!doctype html><html lang="en"><title>t</title><main><h1>h</h1><img src="data:,">

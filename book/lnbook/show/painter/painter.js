@@ -6,6 +6,7 @@ const lnPainter = (() => {
   const LOOK = 0.45; // share of it in which the window moves; then it paints
   const SPEAK = 700; // ms of rest before the sentence is said
   const INK = 0.92; // of the full color in a pixel that is surely white
+  const MARGIN = 2.5; // pixels of an image around it, where windows go, too
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
   let made = 0;
 
@@ -79,8 +80,8 @@ const lnPainter = (() => {
         <canvas class="lnp-canvas" role="img"></canvas>
         <canvas class="lnp-strip" aria-hidden="true"></canvas></figure>`).join("")}</div>
       <p class="lnp-keys"><span class="lnp-key lnp-reads">looks here</span>
-        <span class="lnp-key lnp-paints">paints here: a dot for each filter, a band as wide as it
-        blurs</span></p>
+        <span class="lnp-key lnp-paints">paints here</span><span>A dot is a filter; the frame blurs as
+        its filters do.</span></p>
       <p class="lnp-says" data-part="says"></p><p class="lnp-hush" role="status" data-part="status"></p>
     </div>`);
     const $ = (name, from = root) => from.querySelector(`[data-part="${name}"]`);
@@ -109,17 +110,22 @@ const lnPainter = (() => {
       pen.imageSmoothingEnabled = false;
       pen.drawImage(tile, x, y, size, size);
     }
-    /* A window: its filters' centers, a frame through the outer ones, a band as wide as they blur. */
+    /* A window: its filters' centers, a frame through the outer ones, blurred as they blur. */
     function frame(pen, [x, y, stride, deviation], filters, color, size) {
-      const cell = size / SIDE, reach = ((filters - 1) / 2) * stride;
-      const left = (x + 0.5 - reach) * cell, top = (y + 0.5 - reach) * cell, wide = 2 * reach * cell;
+      const cell = size / (SIDE + 2 * MARGIN), reach = ((filters - 1) / 2) * stride;
+      const wide = 2 * reach * cell;
+      const [left, top] = [x, y].map((center) => (center + 0.5 + MARGIN - reach) * cell);
       pen.save();
-      pen.beginPath();
-      pen.rect(0, 0, size, size);
-      pen.clip();
       pen.lineJoin = "round";
-      for (const [width, tone, alpha] of [[2 * deviation * cell, color, 0.2], [5, colors.card, 0.8],
-        [2.25, color, 1]]) {
+      const blur = deviation * cell * devicePixelRatio, away = 4 * size; // a shadow without its thing
+      pen.shadowColor = color;
+      pen.shadowBlur = 1.5 * blur;
+      pen.shadowOffsetX = away * devicePixelRatio;
+      pen.globalAlpha = 0.35;
+      pen.lineWidth = Math.max(2, deviation * cell);
+      pen.strokeRect(left - away, top, wide, wide);
+      pen.shadowColor = "transparent";
+      for (const [width, tone, alpha] of [[4.5, colors.card, 0.8], [2, color, 1]]) {
         pen.globalAlpha = alpha;
         pen.strokeStyle = tone;
         pen.lineWidth = width;
@@ -139,6 +145,15 @@ const lnPainter = (() => {
       pen.restore();
     }
 
+    function image(pen, shades, size) { // with its margin
+      const cell = size / (SIDE + 2 * MARGIN);
+      put(pen, shades, MARGIN * cell, MARGIN * cell, SIDE * cell);
+      pen.globalAlpha = 1;
+      pen.strokeStyle = colors.line;
+      pen.lineWidth = 1;
+      pen.strokeRect(MARGIN * cell, MARGIN * cell, SIDE * cell, SIDE * cell);
+    }
+
     /* What is to be seen of a network in a state, and what lies between two of these. */
     const scene = ({ dreams, image, glimpse, point }) => arms.map((arm) => ({
       canvas: data.canvas(arm, point, dreams, image, glimpse),
@@ -156,16 +171,15 @@ const lnPainter = (() => {
     let shown = null, going = 0, playing = null, saying = 0;
     function draw(what) {
       shown = what;
-      const { dreams, image, glimpse, point } = state;
+      const { dreams, image: shot } = state;
       figures.forEach((figure, arm) => {
         const { canvas, read, write, there } = what[arm];
         const [large, side] = sheet(figure.querySelector(".lnp-canvas"));
-        put(large, canvas, 0, 0, side);
-        large.globalAlpha = 1;
+        image(large, canvas, side);
         if (there) frame(large, write, data.sizes[1], colors.write, side);
         const [tiny, edge] = sheet(figure.querySelector(".lnp-read"));
         if (!dreams) {
-          put(tiny, data.bits[image], 0, 0, edge);
+          image(tiny, data.bits[shot], edge);
           frame(tiny, read, data.sizes[0], colors.read, edge);
         }
         strip(figure.querySelector(".lnp-strip"), arm);

@@ -105,10 +105,10 @@ def test_the_claims_are_judged_seed_by_seed(known):
     assert rows["Fewer updates to the other's best bound"] == [
         updates, HOLDS, "never, never, never", FAILS,
     ]  # fmt: skip
-    assert rows["… almost twice as fast (at most 60% of them)"][:2] == [updates, FAILS]
+    assert rows["… almost twice as fast (at most 60 % of them)"][:2] == [updates, FAILS]
     assert rows["Fewer seconds to it"][:2] == ["100 %, 167 %, 233 %", OPEN]
     assert rows["A lower bound at the end, in nats"] == [
-        "+0.00 (-2.00 to +2.00)", OPEN, "+10.00 (+9.00 to +11.00)", FAILS,
+        "+0.00 (−2.00 to +2.00)", OPEN, "+10.00 (+9.00 to +11.00)", FAILS,
     ]  # fmt: skip
     assert figures.less(known, figures.MAIN, figures.PLAIN).tolist() == [2, 0, -2]
     alone = figures.Runs([r for r in book() if r["settings"]["start"] == "usual"], results)
@@ -117,7 +117,7 @@ def test_the_claims_are_judged_seed_by_seed(known):
 
 def test_what_is_not_recorded_is_said_in_its_row(known):
     main, longer, smaller = figures.hinges(known).rows
-    assert main == ["as in the picture", "67 %, 67 %, 67 %", HOLDS, "+0.00 (-2.00 to +2.00)", OPEN]
+    assert main == ["as in the picture", "67 %, 67 %, 67 %", HOLDS, "+0.00 (−2.00 to +2.00)", OPEN]
     assert longer == ["16 glimpses", "67 %", OPEN, "+2.00 (+2.00 to +2.00)", OPEN]
     assert smaller == ["batch size 8", runs.MISSING, "–", runs.MISSING, "–"]
 

@@ -33,7 +33,7 @@ def shares(runs: Runs, kind: str, other: str, axis: str) -> np.ndarray:
 
 def _end(runs: Runs, kind: str, other: str) -> Cell:
     values = less(runs, kind, other)
-    return runs.judge.difference(values, "", 2), verdict(values)
+    return runs.judge.difference(values, "", 2).replace("-", "−"), verdict(values)
 
 
 def _race(axis: str, most: float = 1.0) -> Callable[[Runs, str, str], Cell]:
@@ -49,7 +49,7 @@ def claims(runs: Runs, kind: str = MAIN) -> Table:
     most = runs.judge.ALMOST_TWICE
     told: dict[str, Callable[[Runs, str, str], Cell]] = {
         "Fewer updates to the other's best bound": _race("updates"),
-        f"… almost twice as fast (at most {most:.0%} of them)": _race("updates", most),
+        f"… almost twice as fast (at most {100 * most:.0f} % of them)": _race("updates", most),
         "Fewer seconds to it": _race("seconds"),
         "A lower bound at the end, in nats": _end,
     }

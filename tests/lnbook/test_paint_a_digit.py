@@ -80,6 +80,24 @@ def test_the_lead_is_taken_seed_by_seed(known):
     assert lead.tolist() == [[0, -10, -5, 8 - s, 4] for s in (1, 2)]
 
 
+def test_the_share_is_where_layer_norm_s_line_first_is_as_low(monkeypatch):
+    monkeypatch.setattr(runs, "EARLY", 50)
+    known = figures.Runs(book(), results)
+    where, share = known.share(figures.MAIN, figures.PLAIN, "updates")
+    assert where.tolist() == [50, 100, 200, 300]
+    # Seed 0, from 90 at 0 and 60 at 50 updates: 80, 70, 60 and 50 are there at 16.7, 33.3, ...
+    assert share[0] == pytest.approx([1 / 3, 1 / 3, 1 / 4, 200 / 300])
+    assert share[1][-1] == pytest.approx((100 + 100 * 5 / 6) / 300)
+    where, share = known.share(figures.MAIN, figures.PLAIN, "seconds")
+    assert where.tolist() == [1, 2, 4, 6]
+    assert share[0] == pytest.approx([0.5, 0.5, 3 / 8, 1])
+    _, never = known.share(figures.MAIN, figures.CHOSEN, "updates")
+    assert np.isnan(never[:, -2:]).all()
+    said = curves.describe_curves(known, figures.MAIN, "share", "updates")
+    assert "chosen start's best bound up to 100 updates layer norm needs 50 % of them, up" in said
+    assert "up to 300, more than all (mean of 3 seeds)." in said
+
+
 def test_the_sentence_says_where_the_lead_was_largest_and_what_is_left(known):
     said = curves.describe_curves(known, figures.MAIN, "lead", "updates")
     assert "against no norm layer norm is 20.0 nats ahead after 50 updates and 5.0 nats" in said
@@ -90,13 +108,13 @@ def test_the_sentence_says_where_the_lead_was_largest_and_what_is_left(known):
 
 @pytest.mark.parametrize("axis", figures.AXES)
 @pytest.mark.parametrize("shown", figures.SHOWN.values())
-@pytest.mark.parametrize("kind", [figures.MAIN, figures.LONGER])
+@pytest.mark.parametrize("kind", [figures.MAIN, runs.LONGER])
 def test_every_arm_that_is_recorded_is_drawn(known, kind, shown, axis):
     (figure,) = curves.draw_curves(known, kind, shown, axis)
     lines = {t.name for t in figure.data if t.name and "edge" not in t.name}
     labels = {look[0] for look in runs.LOOKS.values()}
-    lead = {"against no norm", "against no norm, chosen start"}
-    assert lines == (labels if shown == "bound" else lead)
+    against = {"against no norm", "against no norm, chosen start"}
+    assert lines == (labels if shown == "bound" else against)
 
 
 def test_the_claims_are_judged_seed_by_seed(known):
@@ -110,7 +128,7 @@ def test_the_claims_are_judged_seed_by_seed(known):
     assert rows["A lower bound at the end, in nats"] == [
         "+0.00 (−2.00 to +2.00)", OPEN, "+10.00 (+9.00 to +11.00)", FAILS,
     ]  # fmt: skip
-    assert figures.less(known, figures.MAIN, figures.PLAIN).tolist() == [2, 0, -2]
+    assert verdicts.less(known, figures.MAIN, figures.PLAIN).tolist() == [2, 0, -2]
     alone = figures.Runs([r for r in book() if r["settings"]["start"] == "usual"], results)
     assert {tuple(row[3:]) for row in figures.claims(alone).rows} == {(runs.MISSING, "–")}
 
@@ -146,4 +164,4 @@ def test_the_drawing_s_one_way_from_the_digit_to_the_canvas_meets_both_norms():
 
 
 def test_a_verdict_is_of_the_runs_it_names(known):
-    assert verdicts.shares(known, figures.LONGER, figures.PLAIN, "updates").tolist() == [2 / 3]
+    assert verdicts.shares(known, runs.LONGER, figures.PLAIN, "updates").tolist() == [2 / 3]

@@ -19,6 +19,7 @@ LOOKS = {
 MAIN, LONGER, SMALLER = "as in the picture", "16 glimpses", "batch size 8"
 KINDS = (MAIN, LONGER, SMALLER)
 MISSING = "not yet recorded"
+EARLY = 500  # updates before which all arms only clear the background
 
 
 class Runs:
@@ -102,8 +103,27 @@ class Runs:
         rows = [[list(arms[name].runs).index(s) for s in seeds] for name in (LAYER, other)]
         return where, own[rows[0]] - others[rows[1]]
 
-    def milliseconds(self, kind: str, arm: str) -> np.ndarray:
-        """Return what an update took in each run of an arm, what it took to measure included."""
-        judge = self.judge
-        runs = self.kinds[kind][arm].runs.values()
-        return np.array([1000 * judge.seconds(r)[-1] / judge.updates(r)[-1] for r in runs])
+    def share(self, kind: str, other: str, axis: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return what layer norm needs to be as good as another arm at each of its points.
+
+        As a share of the other's own updates or seconds, by straight lines between layer norm's
+        points, on validation images; NaN where it never is as good.
+
+        Returns:
+            Where the other is (mean of the seeds), and the shares, ``(seeds, points)``; from
+            :data:`EARLY` updates on.
+        """
+        arms, judge = self.kinds[kind], self.judge
+        seeds = [seed for seed in arms[LAYER].runs if seed in arms[other].runs]
+        where, found = [], []
+        for seed in seeds:
+            theirs, ours = arms[other].runs[seed], arms[LAYER].runs[seed]
+            updates = judge.updates(theirs)
+            late = updates >= min(EARLY, updates[-1])
+            times, own = (getattr(judge, axis)(run) for run in (theirs, ours))
+            targets, bounds = (np.fmin.accumulate(judge.bounds(run)) for run in (theirs, ours))
+            new = np.r_[True, np.diff(bounds) < 0]  # else it was as low before
+            there = np.interp(targets, bounds[new][::-1], own[new][::-1], left=np.nan)
+            where.append(times[late])
+            found.append((there / np.maximum(times, 1e-9))[late])
+        return np.mean(where, 0), np.array(found)

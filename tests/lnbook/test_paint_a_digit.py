@@ -129,6 +129,10 @@ def test_the_claims_are_judged_seed_by_seed(known):
         "+0.00 (−2.00 to +2.00)", OPEN, "+10.00 (+9.00 to +11.00)", FAILS,
     ]  # fmt: skip
     assert verdicts.less(known, figures.MAIN, figures.PLAIN).tolist() == [2, 0, -2]
+    assert "seed by seed; at the end their mean and, in brackets, lowest to highest" in (
+        figures.claims(known).caption
+    )
+    assert "one seed, which decides nothing" in figures.claims(known, runs.LONGER).caption
     alone = figures.Runs([r for r in book() if r["settings"]["start"] == "usual"], results)
     assert {tuple(row[3:]) for row in figures.claims(alone).rows} == {(runs.MISSING, "–")}
 
@@ -136,7 +140,7 @@ def test_the_claims_are_judged_seed_by_seed(known):
 def test_what_is_not_recorded_is_said_in_its_row(known):
     main, longer, smaller = figures.hinges(known).rows
     assert main == ["as in the picture", "67 %, 67 %, 67 %", HOLDS, "+0.00 (−2.00 to +2.00)", OPEN]
-    assert longer == ["16 glimpses", "67 %", OPEN, "+2.00 (+2.00 to +2.00)", OPEN]
+    assert longer == ["16 glimpses", "67 %", OPEN, "+2.00", OPEN]
     assert smaller == ["batch size 8", runs.MISSING, "–", runs.MISSING, "–"]
 
 

@@ -93,13 +93,13 @@ def describe_curves(runs: Runs, kind: str, shown: str, axis: str) -> str:
     """Say where the curves end; or where the lead was largest, and what is left of it."""
     arms = runs.kinds[kind]
     seeds = len(arms[LAYER].runs)
-    count = f"{seeds} seed{'s' * (seeds > 1)}"
+    count = f"mean of {seeds} seeds" if seeds > 1 else "one seed"
     if shown == "bound":
         ends = [
             f"{LOOKS[arm][0]} {runs.curves(kind, arm, axis)[1][:, -1].mean():.1f}" for arm in arms
         ]
         where = runs.curves(kind, LAYER, axis)[0][-1]
-        return f"After {where:,.0f} {axis}, mean of {count}, in nats: {', '.join(ends)}."
+        return f"After {where:,.0f} {axis}, {count}, in nats: {', '.join(ends)}."
     said = []
     for other in _others(runs, kind):
         where, values = getattr(runs, shown)(kind, other, axis)
@@ -118,7 +118,7 @@ def describe_curves(runs: Runs, kind: str, shown: str, axis: str) -> str:
             )
     first = "At most, " if shown == "lead" else ""
     text = "; ".join(said)
-    return f"{first or text[0].upper()}{text if first else text[1:]} (mean of {count})."
+    return f"{first or text[0].upper()}{text if first else text[1:]} ({count})."
 
 
 def _ahead(nats: float) -> str:

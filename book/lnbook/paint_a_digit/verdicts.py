@@ -33,7 +33,9 @@ def shares(runs: Runs, kind: str, other: str, axis: str) -> np.ndarray:
 
 def _end(runs: Runs, kind: str, other: str) -> Cell:
     values = less(runs, kind, other)
-    return runs.judge.difference(values, "", 2).replace("-", "−"), verdict(values)
+    several = len(values) > 1
+    told = runs.judge.difference(values, "", 2) if several else f"{values.mean():+.2f}"
+    return told.replace("-", "−"), verdict(values)
 
 
 def _race(axis: str, most: float = 1.0) -> Callable[[Runs, str, str], Cell]:
@@ -62,15 +64,16 @@ def claims(runs: Runs, kind: str = MAIN) -> Table:
     return Table(
         ["Layer norm", "against no norm", "verdict", "against a chosen start", "verdict there"],
         rows,
-        f"Seed by seed, all at their own best rates; at the end the mean and in brackets "
-        f"{_bounds(runs, kind)}. Best is the lowest bound on validation, the end that of all "
-        "test images.",
+        f"All at their own best rates, {_seeds(runs, kind)}. Best is the lowest bound on "
+        "validation, the end that of all test images.",
     )
 
 
-def _bounds(runs: Runs, kind: str) -> str:
-    seeds = len(runs.kinds[kind][LAYER].runs)
-    return f"{compare.bounds_name(seeds)} of {seeds} seed{'s' * (seeds > 1)}"
+def _seeds(runs: Runs, kind: str) -> str:
+    count = len(runs.kinds[kind][LAYER].runs)
+    if count == 1:
+        return "of one seed, which decides nothing"
+    return f"seed by seed; at the end their mean and, in brackets, {compare.bounds_name(count)}"
 
 
 def hinges(runs: Runs) -> Table:

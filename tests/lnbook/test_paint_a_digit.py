@@ -51,8 +51,10 @@ def test_runs_are_told_apart_by_their_kind(known):
     assert known.missing == ["batch size 8"]
     assert {name: arm.rate for name, arm in known.sweep.items()} == {"none": 0.2, "layer": 0.1}
     assert list(known.kinds[figures.MAIN]) == list(runs.LOOKS)
+    assert list(figures.controls(known)) == ["kind", "shown", "axis"]
     small = figures.Runs(book(batch_size=8), results)
     assert (list(small.kinds), small.sweep) == (["batch size 8"], {})
+    assert list(figures.controls(small)) == ["shown", "axis"]
 
 
 def test_without_records_there_is_a_sentence():
@@ -93,24 +95,24 @@ def test_the_share_is_where_layer_norm_s_line_first_is_as_low(monkeypatch):
     assert share[0] == pytest.approx([0.5, 0.5, 3 / 8, 1])
     _, never = known.share(figures.MAIN, figures.CHOSEN, "updates")
     assert np.isnan(never[:, -2:]).all()
-    said = curves.describe_curves(known, figures.MAIN, "share", "updates")
+    said = curves.describe_curves(known, "share", "updates")
     assert "chosen start's best bound up to 100 updates layer norm needs 50 % of them, up" in said
     assert "up to 300, more than all (mean of 3 seeds)." in said
 
 
 def test_the_sentence_says_where_the_lead_was_largest_and_what_is_left(known):
-    said = curves.describe_curves(known, figures.MAIN, "lead", "updates")
+    said = curves.describe_curves(known, "lead", "updates")
     assert "against no norm layer norm is 20.0 nats ahead after 50 updates and 5.0 nats" in said
     assert "chosen start layer norm is 10.0 nats ahead after 50 updates and 4.0 nats behind" in said
-    said = curves.describe_curves(known, figures.MAIN, "bound", "updates")
+    said = curves.describe_curves(known, "bound", "updates")
     assert "no norm 51.0, no norm, chosen start 42.0, layer norm 46.0" in said
 
 
-@pytest.mark.parametrize("axis", figures.AXES)
-@pytest.mark.parametrize("shown", figures.SHOWN.values())
+@pytest.mark.parametrize("axis", curves.AXES)
+@pytest.mark.parametrize("shown", curves.SHOWN.values())
 @pytest.mark.parametrize("kind", [figures.MAIN, runs.LONGER])
 def test_every_arm_that_is_recorded_is_drawn(known, kind, shown, axis):
-    (figure,) = curves.draw_curves(known, kind, shown, axis)
+    (figure,) = curves.draw_curves(known, shown, axis, kind)
     lines = {t.name for t in figure.data if t.name and "edge" not in t.name}
     labels = {look[0] for look in runs.LOOKS.values()}
     against = {"against no norm", "against no norm, chosen start"}

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.paint_a_digit.runs import CHOSEN, LAYER, LOOKS, PLAIN, Runs
+from lnbook.paint_a_digit.runs import CHOSEN, LAYER, LOOKS, MAIN, PLAIN, Runs
 from lnbook.show.colors import COLORS
+from lnbook.show.control import Control, choice
 from lnbook.show.picture import Picture
 from lnbook.show.plots import band, label_ends, spread
 
@@ -17,7 +18,14 @@ UNIT = {"updates": "updates", "seconds": "seconds on one thread"}
 OF = {"lead": "", "share": " of the other"}
 
 
-def draw_curves(runs: Runs, kind: str, shown: str, axis: str) -> list[go.Figure]:
+def controls(runs: Runs) -> dict[str, Control]:
+    """Return what a reader may choose; among kinds of runs, once there are two."""
+    kinds = runs.recorded()
+    several = {"kind": choice("Runs", kinds)} if len(kinds) > 1 else {}
+    return several | {"shown": choice("Shown", SHOWN), "axis": choice("Over", AXES)}
+
+
+def draw_curves(runs: Runs, shown: str, axis: str, kind: str = MAIN) -> list[go.Figure]:
     """Draw the bound of test images in training; or how far layer norm is ahead, in two ways."""
     figure = go.Figure()
     draw = {"bound": _bounds, "lead": _lead, "share": _share}[shown]
@@ -89,7 +97,7 @@ def _level(figure: go.Figure, y: float, end: float, dash: str = "solid") -> None
     )  # fmt: skip
 
 
-def describe_curves(runs: Runs, kind: str, shown: str, axis: str) -> str:
+def describe_curves(runs: Runs, shown: str, axis: str, kind: str = MAIN) -> str:
     """Say where the curves end; or where the lead was largest, and what is left of it."""
     arms = runs.kinds[kind]
     seeds = len(arms[LAYER].runs)

@@ -12,7 +12,7 @@ from lnlib.runs import record
 PIXEL = """() => {
     const copy = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
     copy.drawImage(document.querySelector('.lnp-canvas'), 0, 0);
-    return [...copy.getImageData(150, 150, 1, 1).data].slice(0, 3);
+    return [...copy.getImageData(120, 120, 1, 1).data].slice(0, 3);
 }"""
 
 

@@ -23,7 +23,7 @@ FLOW = Flow(
         ),
         "encoder": Box(
             "block", 2.45, 1.5, "LSTM", "what has been seen so far, in 128 numbers",
-            note="encoder", wide=36,
+            note="encoder", wide=40,
         ),
         "norm_e": _norm(3.45, "encoder's"),
         "z": Box(
@@ -33,7 +33,7 @@ FLOW = Flow(
         ),
         "decoder": Box(
             "block", 5.4, 1.5, "LSTM", "what has been painted so far, in 128 numbers",
-            note="decoder", wide=36,
+            note="decoder", wide=40,
         ),
         "norm_d": _norm(6.4, "decoder's"),
         "write": Box(

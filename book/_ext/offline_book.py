@@ -46,8 +46,13 @@ WIDGETS = [
     for found in pkgutil.iter_modules(lnbook.show.__path__)
     if found.ispkg
 ]
-# A playground with all its controls, the switchboard and the scene.
-WIDE = ("&quot;small&quot;: false", 'class="ln-transformer"', 'class="ln-scene"')
+# A playground with all its controls, the switchboard, the scene, the painted digits.
+WIDE = (
+    "&quot;small&quot;: false",
+    'class="ln-transformer"',
+    'class="ln-scene"',
+    'class="ln-painter"',
+)
 
 
 def prepare(app, config):

@@ -6,8 +6,8 @@ figures       :class:`Explorer` and :func:`show`; :class:`LiveRun`, which comput
               :func:`choice`
 tables        :class:`Table`, with the verdicts ``HOLDS``, ``FAILS`` and ``OPEN``
 questions     :class:`Quiz` of :func:`choose`, :func:`number` and :func:`order`
-to move       :class:`Sheet`, :class:`Playground`, :class:`Switchboard`, :class:`Sphere`,
-              :class:`Scene`; :mod:`lnbook.show.diagrams`
+to move       :class:`Sheet`, :class:`Playground`, :class:`Switchboard`, :class:`Painter`,
+              :class:`Scene`, :class:`Sphere`; :mod:`lnbook.show.diagrams`
 ============  ==================================================================================
 
 A widget is a folder of this package: its Python, its JavaScript and its look (``web.py``).
@@ -16,6 +16,7 @@ A widget is a folder of this package: its Python, its JavaScript and its look (`
 from lnbook.show.control import choice, round_numbers, slider
 from lnbook.show.explorer import Explorer, show
 from lnbook.show.explorer.run import LiveRun
+from lnbook.show.painter import Painter
 from lnbook.show.picture import Picture
 from lnbook.show.playground import Playground
 from lnbook.show.quiz import Quiz, choose, number, order
@@ -31,6 +32,7 @@ __all__ = [
     "OPEN",
     "Explorer",
     "LiveRun",
+    "Painter",
     "Picture",
     "Playground",
     "Quiz",

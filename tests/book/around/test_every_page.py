@@ -23,6 +23,7 @@ WIDGETS = {
     "sphere": "ln-sphere",
     "transformer": "ln-transformer",
     "scene": "ln-scene",
+    "painter": "ln-painter",
     "diagrams": "ln-diagram",
 }
 

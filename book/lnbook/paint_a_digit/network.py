@@ -1,0 +1,72 @@
+"""Paint a digit: DRAW with the layer norm of eqs. 29-31, one glimpse as boxes and wires."""
+
+from __future__ import annotations
+
+from lnbook.show.diagrams import Diagram
+from lnbook.show.diagrams.flow import Box, Flow, Wire
+
+
+def _norm(column: float, whose: str) -> Box:
+    says = f"$h_t = σ(o) ⊙ tanh(LN(c; α, β))$, eq. 31: the {whose} cell, on its way out; no other"
+    return Box("norm", column, 1.5, "LN", says, note="α, β", tone="layer")
+
+
+FLOW = Flow(
+    {
+        "c": Box("end", 0, 0, "canvas", wide=30),
+        "x": Box("end", 0, 1.5, "digit", wide=30),
+        "h": Box("end", 0, 2.8, "h_{t−1}"),
+        "read": Box(
+            "gate", 1.3, 1.5, "look",
+            "25 numbers of the digit and 25 of what the canvas still lacks, through a window",
+            tone="ln-first", wide=32,
+        ),
+        "encoder": Box(
+            "block", 2.45, 1.5, "LSTM", "what has been seen so far, in 128 numbers",
+            note="encoder", wide=40,
+        ),
+        "norm_e": _norm(3.45, "encoder's"),
+        "z": Box(
+            "weight", 4.4, 1.5, "z",
+            "20 numbers with noise on them: all that the painter is told. Dreams draw them from "
+            "N(0, 1)",
+        ),
+        "decoder": Box(
+            "block", 5.4, 1.5, "LSTM", "what has been painted so far, in 128 numbers",
+            note="decoder", wide=40,
+        ),
+        "norm_d": _norm(6.4, "decoder's"),
+        "write": Box(
+            "gate", 7.6, 1.5, "paint", "a patch of 25 numbers, through a window of its own",
+            tone="ln-second", wide=32,
+        ),
+        "add": Box("sum", 7.6, 0, says="the canvas adds up: nothing is painted over, only more"),
+        "c_next": Box("end", 8.7, 0, "canvas", wide=30),
+        "h_next": Box("end", 8.7, 2.8, "h_t"),
+    },
+    (
+        Wire("c", "add"),
+        Wire("add", "c_next"),
+        Wire("c", "read", start=1.3),
+        Wire("x", "read"),
+        Wire("h", "encoder", "hv"),
+        Wire("h", "read", start=1.3),
+        Wire("read", "encoder"),
+        Wire("encoder", "norm_e"),
+        Wire("norm_e", "z"),
+        Wire("z", "decoder"),
+        Wire("decoder", "norm_d"),
+        Wire("norm_d", "write"),
+        Wire("norm_d", "h_next", "vh", start=7),
+        Wire("write", "add"),
+    ),
+    "One glimpse. A window looks at the digit and at what the canvas lacks; two LSTMs, one norm in "
+    "each, pass on what they saw; a second window paints. The next glimpse starts from the canvas "
+    "and the decoder's $h_t$, which says where to look.",
+)  # fmt: skip
+
+
+def network() -> Diagram:
+    """Draw one glimpse of DRAW."""
+    return Diagram("lnd-flow", "One glimpse of DRAW, with the norm of section 6.4", FLOW.body(),
+                   FLOW.said)  # fmt: skip

@@ -1,0 +1,240 @@
+"""Digits painted glimpse by glimpse, by networks of section 6.4 side by side at one update.
+
+What is shown was recorded by ``lnlib.experiments.draw`` with ``keep``: canvases and windows, of
+test digits and of dreams, at points of training. The page gets a dozen of these points; nothing is
+computed there but what lies between two of them. The same files serve the built book and a live
+notebook, where :class:`Painter` is a widget without a Python half.
+
+``digits.json`` has the digits that are painted, test images of binarized MNIST by their number
+(after MNIST by Yann LeCun and Corinna Cortes, under CC BY-SA 3.0). A record does not hold them.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import gzip
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lnbook.show import colors
+from lnbook.show.display import bundle
+from lnbook.show.web import HERE, Web
+from lnlib.runs import record as recorded
+
+__all__ = ["WEB", "Painter", "digits", "packed"]
+
+SIDE = 28
+POINTS = 12  # of training, at most
+STEPS = 64  # of a window's numbers, to a pixel
+#: Norm and start of each network: its name, its color, the dash of its line.
+ARMS = {
+    ("none", "usual"): ("No norm", "none", "dotted"),
+    ("none", "chosen"): ("No norm, chosen start", "none", "dashed"),
+    ("layer", "usual"): ("Layer norm", "layer", "solid"),
+}
+_ids = itertools.count(1)
+
+
+class Painter:
+    """Networks that paint digits, side by side; a control for the glimpse, one for the update.
+
+    Make it the last line of a cell. In the built book it is HTML, which the files of this folder
+    bring to life; with a kernel it is a widget that runs them.
+
+    Args:
+        records: Of runs with ``keep``, one for each norm and start. ``None``: the book's.
+
+    Raises:
+        ValueError: If there are none, or two of one norm and start, or they differ in more.
+
+    Example:
+        >>> Painter()  # doctest: +SKIP
+        Painter: 6 digits and 6 dreams in 8 glimpses, at 12 of 8,000 updates, by 3 networks
+    """
+
+    def __init__(self, records: Sequence[Mapping[str, Any]] | None = None) -> None:
+        self.own = records is not None
+        self.painted = packed(_book() if records is None else records)
+
+    def to_html(self) -> str:
+        """Return one ``<div>``; ``painter.js`` fills it."""
+        inside = f'<script type="text/plain">{self.painted}</script>' if self.own else ""
+        return (
+            f'<div class="ln-painter" id="painter-{next(_ids)}" role="group"'
+            f' aria-label="Digits, painted glimpse by glimpse">{inside}'
+            '<noscript><p class="ln-note">Here networks paint digits, glimpse by glimpse, as it '
+            "was recorded. It needs JavaScript, and nothing else: no network.</p></noscript></div>"
+        )
+
+    def widget(self) -> Any:
+        """Return the widget of a live notebook."""
+        import ipywidgets
+
+        try:
+            shown = _widget_class()(painted=self.painted)
+        except ImportError:
+            shown = ipywidgets.HTML("For the painted digits: pip install anywidget")
+        return ipywidgets.VBox([shown])
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
+        return bundle(self)
+
+    def __repr__(self) -> str:
+        told = unpacked(self.painted)[0]
+        count = len(told["digits"])
+        return (
+            f"Painter: {count} digits and {count} dreams in {told['glimpses']} glimpses, at "
+            f"{len(told['updates'])} of {told['updates'][-1]:,} updates, by "
+            f"{len(told['arms'])} networks"
+        )
+
+
+@functools.cache
+def _widget_class() -> type:
+    import anywidget
+    import traitlets
+
+    class Widget(anywidget.AnyWidget):
+        _esm = WEB.source() + (
+            "\nexport default { render({ model, el }) {\n"
+            '  const root = document.createElement("div");\n'
+            '  root.className = "ln-painter";\n'
+            "  el.append(root);\n"
+            '  return lnPainter(root, () => Promise.resolve(model.get("painted")));\n'
+            "} };\n"
+        )
+        _css = colors.css() + WEB.style()
+        painted = traitlets.Unicode().tag(sync=True)
+
+    return Widget
+
+
+@functools.cache
+def digits() -> dict[int, tuple[int, str]]:
+    """Return the test images that are shown: their number, their digit, their bits in base64."""
+    found = json.loads((HERE / "painter" / "digits.json").read_text("utf-8"))
+    return {int(number): (one["digit"], one["bits"]) for number, one in found.items()}
+
+
+def _book() -> list[dict[str, Any]]:
+    return [run for run in recorded.read_all("draw") if "canvas" in run["arrays"]]
+
+
+def points(updates: Sequence[float]) -> list[int]:
+    """Choose points of training, evenly spaced in the logarithm of their updates.
+
+    Example:
+        >>> points([0, 50, *range(100, 1100, 100)])
+        [0, 1, 2, 3, 4, 5, 6, 8, 11]
+    """
+    last = np.array(updates[1:], float)
+    aims = np.geomspace(last[0], last[-1], POINTS - 1)
+    near = np.abs(np.log(last[:, None] / aims)).argmin(0)
+    return [0, *(int(k) + 1 for k in np.unique(near))]
+
+
+def packed(records: Sequence[Mapping[str, Any]]) -> str:
+    """Return what the page draws, in base64 of gzip: a line of JSON, and then bytes.
+
+    The bytes are shades, 0 to 15, of shape ``(networks, points, 2, images, glimpses, S, S)``:
+    digits seen, and dreams; each shade is less that of the glimpse before, modulo 16. Behind them
+    are windows, int16 of ``STEPS`` to a pixel, ``(networks, points, 3, images, glimpses, 4)``:
+    reading and painting a digit, painting a dream; center x and y, stride and deviation.
+
+    Args:
+        records: Of runs with ``keep``.
+
+    Raises:
+        ValueError: As :class:`Painter` says.
+    """
+    found: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for run in records:
+        arm = run["settings"]["norm"], run["settings"]["start"]
+        if arm in found:
+            raise ValueError(
+                f"Painter: records must be one of each norm and start, got two of {arm}; read "
+                "those of one seed and of one kind of setting"
+            )
+        if "canvas" not in run["arrays"]:
+            raise ValueError(
+                "Painter: records must be of runs with keep, this one kept no canvas; record it "
+                "with --keep 6"
+            )
+        found[arm] = run
+    runs = [found[arm] for arm in ARMS if arm in found]
+    if not runs:
+        raise ValueError(
+            "Painter: records must be one at least, got none; record them with python -m lnlib "
+            "replay draw --keep 6 --seeds 0"
+        )
+    updates = [_updates(run) for run in runs]
+    shapes = {run["arrays"]["canvas"].shape for run in runs}
+    if len(shapes) > 1 or any(each != updates[0] for each in updates):
+        raise ValueError(
+            "Painter: records must have one number of updates, glimpses and images, got shapes "
+            f"{sorted(shapes)}; read those of one kind of setting"
+        )
+    chosen = points(updates[0])
+    shades = np.stack([_both(run, "canvas", "dream_canvas", chosen) for run in runs])
+    before = np.concatenate([np.zeros_like(shades[..., :1, :, :]), shades[..., :-1, :, :]], -3)
+    windows = np.stack(
+        [_both(run, "read_window", "write_window", "dream_window", chosen) for run in runs]
+    )[..., :4]
+    steps = np.clip(np.rint(windows.astype(float) * STEPS), -32768, 32767).astype("<i2")
+    told = json.dumps(_told(runs, [round(updates[0][k]) for k in chosen], chosen)).encode()
+    content = told + b"\n" + ((shades - before) % 16).tobytes() + steps.tobytes()
+    return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
+
+
+def _updates(run: Mapping[str, Any]) -> list[float]:
+    return [epoch * run["settings"]["updates_an_epoch"] for epoch in run["curves"]["epoch"]]
+
+
+def _both(run: Mapping[str, Any], *names_and_points: Any) -> np.ndarray:
+    *names, chosen = names_and_points
+    return np.stack([run["arrays"][name][chosen] for name in names], 1)
+
+
+def _told(runs: Sequence[Mapping[str, Any]], updates: list[int], chosen: list[int]) -> dict:
+    settings, images = runs[0]["settings"], runs[0]["arrays"]["canvas"].shape[1]
+    count = runs[0]["data"]["cases"]["test"]
+    numbers = [(2 * k + 1) * count // (2 * images) for k in range(images)]  # as a run keeps them
+    arms = []
+    for run in runs:
+        name, color, line = ARMS[run["settings"]["norm"], run["settings"]["start"]]
+        bounds = [run["curves"]["test_bound"][k] for k in chosen]
+        arms.append({"name": name, "color": color, "line": line, "bounds": bounds})
+    return {
+        "arms": arms,
+        "updates": updates,
+        "glimpses": settings["glimpses"],
+        "sizes": [settings["read_size"], settings["write_size"]],
+        "steps": STEPS,
+        "images": images,
+        "digits": [digits().get(number, (None, ""))[0] for number in numbers],
+        "bits": [digits().get(number, (None, ""))[1] for number in numbers],
+    }
+
+
+def unpacked(painted: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
+    """Return what was packed: what is told, the shades and the windows (pixels)."""
+    head, _, content = gzip.decompress(base64.b64decode(painted)).partition(b"\n")
+    told = json.loads(head)
+    shape = len(told["arms"]), len(told["updates"])
+    each = told["images"], told["glimpses"]
+    count = 2 * SIDE**2 * int(np.prod(shape + each))
+    shades = np.frombuffer(content[:count], np.uint8).reshape(*shape, 2, *each, SIDE, SIDE)
+    windows = np.frombuffer(content[count:], "<i2").reshape(*shape, 3, *each, 4)
+    return told, np.cumsum(shades, -3) % 16, windows / told["steps"]
+
+
+WEB = Web(
+    "painter",
+    ("../canvas.js", "painter.js"),
+    data={"painted.js": lambda: f'lnPainted("{packed(_book())}");\n'},
+)

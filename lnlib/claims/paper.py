@@ -104,13 +104,13 @@ PAPER = (
     # Section 6.1.
     Claim("recall-speedup", "6.1", "a per-iteration speedup across all metrics",
           "Layer norm needs fewer updates to the plain model's best R@1, R@5 and R@10.",
-          _COCO, _COCO_HERE, "", ("order_embeddings",), recurrent.recall_by_updates),
+          _COCO, _COCO_HERE, "match_captions", ("order_embeddings",), recurrent.recall_by_updates),
     Claim("sixty-percent", "6.1", "in 60% of the time",
           "Layer norm is at its own best sooner than the plain model at its.",
-          _COCO, _COCO_HERE, "", ("order_embeddings",), recurrent.own_best),
+          _COCO, _COCO_HERE, "match_captions", ("order_embeddings",), recurrent.own_best),
     Claim("table-2", "6.1", "improved generalization over the original model",
           "Recalls and mean ranks on test data are better with layer norm.",
-          _COCO, _COCO_HERE, "", ("order_embeddings",), recurrent.table_2),
+          _COCO, _COCO_HERE, "match_captions", ("order_embeddings",), recurrent.table_2),
     # Section 6.2.
     Claim("reader-faster", "6.2", "not only trains faster",
           "The attentive reader needs fewer updates to the plain one's best.",
@@ -144,10 +144,10 @@ PAPER = (
     # Section 6.4.
     Claim("draw-twice", "6.4", "almost twice as fast",
           f"DRAW needs at most {recurrent.ALMOST_TWICE:.0%} of the updates.",
-          _DRAW, _DRAW_HERE, "", ("draw",), recurrent.draw_twice, _MARGIN),
+          _DRAW, _DRAW_HERE, "paint_a_digit", ("draw",), recurrent.draw_twice, _MARGIN),
     Claim("draw-bound", "6.4", "82.36 … 82.09 nats",
           "Its bound at the end of training is lower.",
-          _DRAW, _DRAW_HERE, "", ("draw",), recurrent.draw_bound,
+          _DRAW, _DRAW_HERE, "paint_a_digit", ("draw",), recurrent.draw_bound,
           "The paper stops after 200 passes."),
     # Section 6.5.
     Claim("pen-comparable", "6.5", "a comparable log likelihood",

@@ -69,11 +69,8 @@ class ClaimChart:
     def sentence(self) -> str:
         """Count the verdicts."""
         found = claims.counts(self.weighed)
-        said = {compare.HOLDS: "hold", compare.FAILS: "do not hold",
-                compare.UNDECIDED: "are undecided", claims.NOT_YET: "are not yet recorded",
-                claims.OPEN: "are open"}  # fmt: skip
-        counted = [f"{n} {said[verdict]}" for verdict, n in found.items()]
-        return f"Of {len(self.weighed)} claims {', '.join(counted)}."
+        counted = "; ".join(f"{verdict}: {n}" for verdict, n in found.items())
+        return f"{len(self.weighed)} claims. {counted[0].upper()}{counted[1:]}."
 
     def __repr__(self) -> str:
         """Return title, counts, and a line a claim."""

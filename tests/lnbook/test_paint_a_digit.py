@@ -55,6 +55,10 @@ def test_runs_are_told_apart_by_their_kind(known):
     small = figures.Runs(book(batch_size=8), results)
     assert (list(small.kinds), small.sweep) == (["batch size 8"], {})
     assert list(figures.controls(small)) == ["shown", "axis"]
+    again = [made(figures.CHOSEN, 0.05, s, [90, 70, 60, 42, 39], 39.0) for s in range(3)]
+    two_rates = figures.Runs(book() + again, results)
+    assert two_rates.sweep == {}
+    assert two_rates.kinds[figures.MAIN][figures.CHOSEN].rate == 0.05
 
 
 def test_without_records_there_is_a_sentence():

@@ -48,7 +48,7 @@ class Runs:
         self.sweep: dict[str, Any] = {}
         for _, runs in judge.kinds(records):
             found, first = judge.arms(runs, judge.NAMED, judge.bounds), runs[0]["settings"]
-            if any(len(arm.rates) > 1 for arm in found.values()):
+            if any(len(arm.rates) > 2 for arm in found.values()):
                 self.sweep = found
             elif first["glimpses"] > 8:
                 self.kinds[LONGER] = found

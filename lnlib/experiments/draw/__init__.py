@@ -137,6 +137,9 @@ PLANNED = (
     # Where the paper expects the most: a longer sequence, a smaller batch.
     Grid(range(3), {"start": ("usual",), "glimpses": 16, "epochs": 6}),
     Grid(range(3), {"start": ("usual",), "batch_size": 8, "epochs": 12}),
+    # Whether a rate that short runs leave behind is ahead in long ones.
+    Grid(range(3), {"norm": ("none",), "start": ("chosen",), "learning_rate": (3e-3,)}),
+    Grid(range(3), {"start": ("usual",), "learning_rate": (1e-3,)}),
 )
 RECORDED = 3  # of the grids; the book has these
 

@@ -190,19 +190,18 @@ def test_a_reader_slides_moves_stretches_adds_and_removes(page, violations):
     assert small == 0
 
 
-NOTEBOOK = """async ([source, options, data]) => {
+NOTEBOOK = """async ([source, data]) => {
   const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
   const { default: widget } = await import(url), el = document.createElement("div");
   document.body.replaceChildren(el);
-  const kept = { options, data };
-  window.leave = widget.render({ model: { get: (name) => kept[name] }, el });
+  window.leave = widget.render({ model: { get: () => data }, el });
 }"""
 
 
 def test_a_notebook_has_the_same_scene_without_the_books_files(page):
     (widget,) = scene.Scene(20, point=1).widget().children
-    few = {name: widget.data[name] for name in ("pictures", "networks-1")}
-    page.evaluate(NOTEBOOK, [widget._esm, widget.options, json.loads(json.dumps(few))])
+    few = {name: widget.data["files"][name] for name in ("pictures", "networks-1")}
+    page.evaluate(NOTEBOOK, [widget._esm, json.loads(json.dumps(widget.data | {"files": few}))])
     page.wait_for_selector(".ln-scene[data-ready='yes']")
     _, w, h, placed, _ = scene.pictures()["pictures"][20]
     agrees(page, 1, w, h, placed, 20)

@@ -24,7 +24,7 @@ STATE = {
 def scripts(chromium):
     """A page that has the scripts and nothing else."""
     page = chromium.new_page()
-    names = ("lnSpace", "lnScene", "lnSphere")
+    names = ("lnSpace", "lnSphereScene", "lnSphere")
     page.add_script_tag(content=WEB.source() + "".join(f"\nwindow.{n} = {n};" for n in names))
     yield page
     page.close()
@@ -55,7 +55,7 @@ def test_the_page_computes_what_lnlib_does(scripts):
 def test_equal_numbers_have_deviation_0_and_it_is_said(scripts, eps):
     state = STATE | {"a1": 0.1, "a2": 0.1, "a3": 0.1, "eps": eps}
     drawn, said, numbers = scripts.evaluate(
-        "(s) => [lnScene.draw(s, []), lnScene.say(s), lnScene.numbers(s)]", state
+        "(s) => [lnSphereScene.draw(s, []), lnSphereScene.say(s), lnSphereScene.numbers(s)]", state
     )
     assert "NaN" not in drawn + said
     assert said.startswith("The three numbers are equal: σ = 0.")
@@ -77,10 +77,10 @@ def circles(drawn, look):
 
 
 def test_fifty_examples_lie_on_the_circle_and_short_of_it_with_eps(scripts):
-    radius = scripts.evaluate("lnScene.UNIT") * 3**0.5
+    radius = scripts.evaluate("lnSphereScene.UNIT") * 3**0.5
     for eps in (0, 0.5):
         state = STATE | {"cloud": True, "tilt": 90, "eps": eps}
-        drawn = scripts.evaluate("([s, c]) => lnScene.draw(s, c)", [state, cloud()])
+        drawn = scripts.evaluate("([s, c]) => lnSphereScene.draw(s, c)", [state, cloud()])
         middle = circles(drawn, "ball")[0]
         far = np.linalg.norm(circles(drawn, "one") - middle, axis=1)
         assert len(far) == 50
@@ -90,16 +90,18 @@ def test_fifty_examples_lie_on_the_circle_and_short_of_it_with_eps(scripts):
 
 def test_stages_are_the_steps_of_layer_norm(scripts):
     a, eps = np.array([1.8, 0.2, 1.0]), 0.2
-    gain, bias = (np.array(scripts.evaluate(f"lnScene.{name}")) for name in ("GAIN", "BIAS"))
+    gain, bias = (np.array(scripts.evaluate(f"lnSphereScene.{name}")) for name in ("GAIN", "BIAS"))
     hat = lnlib.layer_norm(a, eps=eps)
     for stage, expected in enumerate((a, a - a.mean(), hat, gain * hat + bias)):
-        found = scripts.evaluate("([a, s, e]) => lnScene.at(a, s, e)", [a.tolist(), stage, eps])
+        found = scripts.evaluate(
+            "([a, s, e]) => lnSphereScene.at(a, s, e)", [a.tolist(), stage, eps]
+        )
         assert found == pytest.approx(expected, abs=EXACT)
 
 
 def test_the_sentence_says_the_numbers(scripts):
     def say(**given):
-        return scripts.evaluate("(s) => lnScene.say(s)", STATE | given).replace("\u00a0", " ")
+        return scripts.evaluate("(s) => lnSphereScene.say(s)", STATE | given).replace("\u00a0", " ")
 
     assert "the mean, μ = 1.00; in and out, the deviation, σ = 0.65." in say()
     a, d = np.array([1.8, 0.2, 1.0]), np.array([1, -0.6, 1.4])
@@ -140,7 +142,7 @@ def test_the_notebook_s_widget_draws_the_same_picture(chromium):
           const address = location.hash;
           leave();
           return [svg.outerHTML, said.textContent, address]; }""",
-        [widget._esm, widget.options],
+        [widget._esm, widget.data],
     )
     page.close()
     kept = " ".join(html.unescape((WEB.folder / "gradient.html").read_text("utf-8")).split())

@@ -7,14 +7,18 @@ has such an element loads them. A live notebook gets the same files where it run
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+from lnbook.show import colors
 
 HERE = Path(__file__).parent
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Web:
     """The files of a widget.
 
@@ -51,6 +55,22 @@ class Web:
         """Return the look."""
         return (self.folder / f"{self.name}.css").read_text("utf-8")
 
+    def live(self, start: str, what: str, **data: Any) -> Any:
+        """Return the widget of a live notebook: an element, and the scripts that start it.
+
+        Args:
+            start: What starts them, in JavaScript: of ``root``, the element, and ``data``.
+            what: The element in words, to say that it needs anywidget.
+            data: What the scripts are given.
+        """
+        import ipywidgets
+
+        try:
+            shown = _widget_class(self, start)(data=data)
+        except ImportError:
+            shown = ipywidgets.HTML(f"For {what}: pip install anywidget")
+        return ipywidgets.VBox([shown])
+
     def on(self, body: str) -> bool:
         """Say whether a page has such an element."""
         element = self.element or f"ln-{self.name}"
@@ -64,3 +84,24 @@ class Web:
         (folder / f"{self.name}.css").write_text(self.style(), "utf-8")
         for name, content in self.data.items():
             (folder / name).write_text(content(), "utf-8")
+
+
+@functools.cache
+def _widget_class(web: Web, start: str) -> type:
+    import anywidget
+    import traitlets
+
+    class Widget(anywidget.AnyWidget):
+        _esm = web.source() + (
+            "\nlet made = 0;\nexport default { render({ model, el }) {\n"
+            '  const root = document.createElement("div"), data = model.get("data");\n'
+            f'  root.className = "ln-{web.name}";\n'
+            f'  root.id = "{web.name}-live-" + ++made;\n'
+            "  el.append(root);\n"
+            f"  return {start};\n"
+            "} };\n"
+        )
+        _css = colors.css() + web.style()
+        data = traitlets.Dict().tag(sync=True)
+
+    return Widget

@@ -109,7 +109,7 @@ def test_a_book_gets_html_and_a_notebook_a_widget_of_the_same_files(monkeypatch)
     )
     (widget,) = shown.widget().children
     assert WEB.source() in widget._esm
-    assert widget.painted == packed(three())
+    assert widget.data["painted"] == packed(three())
 
 
 def test_the_book_s_file_has_the_book_s_records_in_less_than_900_kilobytes(book):

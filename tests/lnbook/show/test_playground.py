@@ -34,8 +34,8 @@ def test_a_book_gets_html_and_a_notebook_a_widget(monkeypatch):
 def test_the_widget_runs_the_same_files_as_the_page():
     (widget,) = Playground(depth=3).widget().children
     assert WEB.source() in widget._esm
-    assert json.dumps(digits()) in widget._esm
-    assert widget.options == {"small": False, "settings": {"depth": 3}}
+    assert widget.data["digits"] == digits()
+    assert widget.data["options"] == {"small": False, "settings": {"depth": 3}}
 
 
 @pytest.mark.parametrize("value", [True, None, [1], {"a": 1}])

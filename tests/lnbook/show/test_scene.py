@@ -34,11 +34,11 @@ def test_a_book_gets_html_and_a_notebook_a_widget(monkeypatch):
 def test_the_widget_runs_the_same_files_as_the_page_on_the_same_data():
     (widget,) = Scene(3).widget().children
     assert WEB.source() in widget._esm
-    assert set(widget.data) == {name.removesuffix(".js") for name in WEB.data}
+    assert set(widget.data["files"]) == {name.removesuffix(".js") for name in WEB.data}
     for name, make in WEB.data.items():
         called, content = re.fullmatch(r'lnSceneData\("([\w-]+)", (.*)\);\n', make()).groups()
         assert f"{called}.js" == name
-        assert widget.data[called] == json.loads(content)
+        assert widget.data["files"][called] == json.loads(content)
 
 
 def test_the_networks_arrive_as_the_records_have_them():

@@ -40,7 +40,7 @@ def test_a_book_gets_html_and_a_notebook_a_widget(monkeypatch):
 def test_the_widget_runs_the_same_files_as_the_page():
     (widget,) = Sphere(gradient=True).widget().children
     assert WEB.source() in widget._esm
-    assert widget.options == Sphere(gradient=True).options
+    assert widget.data["options"] == Sphere(gradient=True).options
 
 
 def test_fifty_examples_can_be_told_from_the_sum_and_from_each_other():

@@ -46,9 +46,9 @@ def test_a_book_gets_html_and_a_notebook_a_widget(monkeypatch):
 def test_the_widget_runs_the_same_files_as_the_page_on_the_same_weights():
     (widget,) = Switchboard("Now").widget().children
     assert WEB.source() in widget._esm
-    assert widget.options["settings"]["text"] == "Now"
+    assert widget.data["settings"]["text"] == "Now"
     (sent,) = re.fullmatch(r"lnTransformerWeights\((.*)\);\n", WEB.data["weights.js"]()).groups()
-    assert widget.options["weights"] == json.loads(sent)
+    assert widget.data["weights"] == json.loads(sent)
 
 
 def decoded(sent, name, dtype):

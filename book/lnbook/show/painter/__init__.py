@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from lnbook.show import colors
 from lnbook.show.display import bundle
 from lnbook.show.web import HERE, Web
 from lnlib.runs import record as recorded
@@ -73,13 +72,8 @@ class Painter:
 
     def widget(self) -> Any:
         """Return the widget of a live notebook."""
-        import ipywidgets
-
-        try:
-            shown = _widget_class()(painted=self.painted)
-        except ImportError:
-            shown = ipywidgets.HTML("For the painted digits: pip install anywidget")
-        return ipywidgets.VBox([shown])
+        start = "lnPainter(root, async () => data.painted)"
+        return WEB.live(start, "the painted digits", painted=self.painted)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
         return bundle(self)
@@ -92,26 +86,6 @@ class Painter:
             f"{len(told['updates'])} of {told['updates'][-1]:,} updates, by "
             f"{len(told['arms'])} networks"
         )
-
-
-@functools.cache
-def _widget_class() -> type:
-    import anywidget
-    import traitlets
-
-    class Widget(anywidget.AnyWidget):
-        _esm = WEB.source() + (
-            "\nexport default { render({ model, el }) {\n"
-            '  const root = document.createElement("div");\n'
-            '  root.className = "ln-painter";\n'
-            "  el.append(root);\n"
-            '  return lnPainter(root, () => Promise.resolve(model.get("painted")));\n'
-            "} };\n"
-        )
-        _css = colors.css() + WEB.style()
-        painted = traitlets.Unicode().tag(sync=True)
-
-    return Widget
 
 
 @functools.cache

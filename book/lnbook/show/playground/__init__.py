@@ -22,7 +22,6 @@ import itertools
 import json
 from typing import Any
 
-from lnbook.show import colors
 from lnbook.show.display import bundle
 from lnbook.show.web import Web
 
@@ -71,41 +70,18 @@ class Playground:
 
     def widget(self) -> Any:
         """Return the widget of a live notebook."""
-        import ipywidgets
-
-        try:
-            shown = _widget_class()(options={"small": self.small, "settings": self.settings})
-        except ImportError:
-            shown = ipywidgets.HTML("For the playground: pip install anywidget")
-        return ipywidgets.VBox([shown])
+        start = (
+            "lnPlayground(root,"
+            " { ...data.options, live: true, digits: () => Promise.resolve(data.digits) })"
+        )
+        options = {"small": self.small, "settings": self.settings}
+        return WEB.live(start, "the playground", options=options, digits=digits())
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
         return bundle(self)
 
     def __repr__(self) -> str:
         return "Playground: two networks train side by side in the page"
-
-
-@functools.cache
-def _widget_class() -> type:
-    import anywidget
-    import traitlets
-
-    class Widget(anywidget.AnyWidget):
-        _esm = WEB.source() + (
-            f"\nconst LN_DIGITS = {json.dumps(digits())};\n"
-            "export default { render({ model, el }) {\n"
-            '  const root = document.createElement("div");\n'
-            '  root.className = "ln-playground";\n'
-            "  el.append(root);\n"
-            "  const digits = () => Promise.resolve(LN_DIGITS);\n"
-            '  return lnPlayground(root, { ...model.get("options"), live: true, digits });\n'
-            "} };\n"
-        )
-        _css = colors.css() + WEB.style()
-        options = traitlets.Dict().tag(sync=True)
-
-    return Widget
 
 
 @functools.cache

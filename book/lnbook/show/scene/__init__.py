@@ -27,7 +27,6 @@ from typing import Any
 
 import numpy as np
 
-from lnbook.show import colors
 from lnbook.show.display import bundle
 from lnbook.show.web import Web
 from lnlib.runs import record
@@ -77,42 +76,14 @@ class Scene:
 
     def widget(self) -> Any:
         """Return the widget of a live notebook."""
-        import ipywidgets
-
-        try:
-            shown = _widget_class()(options=self.options, data=_all())
-        except ImportError:
-            shown = ipywidgets.HTML("For the scene: pip install anywidget")
-        return ipywidgets.VBox([shown])
+        start = "lnScene(root, { ...data.options, load: async (name) => data.files[name] })"
+        return WEB.live(start, "the scene", options=self.options, files=_all())
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
         return bundle(self)
 
     def __repr__(self) -> str:
         return "Scene: objects on a canvas, and 500 captions ranked by two networks"
-
-
-@functools.cache
-def _widget_class() -> type:
-    import anywidget
-    import traitlets
-
-    class Widget(anywidget.AnyWidget):
-        _esm = WEB.source() + (
-            "\nexport default { render({ model, el }) {\n"
-            '  const root = document.createElement("div");\n'
-            '  root.className = "ln-scene";\n'
-            "  el.append(root);\n"
-            '  const data = model.get("data");\n'
-            "  const load = (name) => Promise.resolve(data[name]);\n"
-            '  return lnScene(root, { ...model.get("options"), load });\n'
-            "} };\n"
-        )
-        _css = colors.css() + WEB.style()
-        options = traitlets.Dict().tag(sync=True)
-        data = traitlets.Dict().tag(sync=True)
-
-    return Widget
 
 
 @functools.cache

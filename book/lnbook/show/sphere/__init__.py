@@ -15,13 +15,11 @@ book and a live notebook, where :class:`Sphere` is a widget without a Python hal
 
 from __future__ import annotations
 
-import functools
 import html
 import itertools
 import json
 from typing import Any
 
-from lnbook.show import colors
 from lnbook.show.display import bundle
 from lnbook.show.web import Web
 
@@ -68,13 +66,8 @@ class Sphere:
 
     def widget(self) -> Any:
         """Return the widget of a live notebook."""
-        import ipywidgets
-
-        try:
-            shown = _widget_class()(options=self.options)
-        except ImportError:
-            shown = ipywidgets.HTML("For the picture: pip install anywidget")
-        return ipywidgets.VBox([shown])
+        start = "(root.dataset.alt = data.alt, lnSphere(root, { ...data.options, live: true }))"
+        return WEB.live(start, "the picture", options=self.options, alt=ALT)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
         return bundle(self)
@@ -89,24 +82,3 @@ def cloud() -> list[list[float]]:
 
     drawn = np.random.default_rng(2).normal([0.3, -0.1, 0.4], 0.85, (50, 3))
     return drawn.clip(-2, 2).round(2).tolist()
-
-
-@functools.cache
-def _widget_class() -> type:
-    import anywidget
-    import traitlets
-
-    class Widget(anywidget.AnyWidget):
-        _esm = WEB.source() + (
-            "\nlet made = 0;\nexport default { render({ model, el }) {\n"
-            '  const root = document.createElement("div");\n'
-            '  Object.assign(root, { className: "ln-sphere", id: `sphere-live-${++made}` });\n'
-            f"  root.dataset.alt = {json.dumps(ALT)};\n"
-            "  el.append(root);\n"
-            '  return lnSphere(root, { ...model.get("options"), live: true });\n'
-            "} };\n"
-        )
-        _css = colors.css() + WEB.style()
-        options = traitlets.Dict().tag(sync=True)
-
-    return Widget

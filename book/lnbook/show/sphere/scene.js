@@ -1,5 +1,5 @@
 /* The picture, as the inside of an SVG, and the sentence that says what is to be seen. */
-const lnScene = (() => {
+const lnSphereScene = (() => {
   "use strict";
   const { plus, times, long, normalize, affine, backward, camera, flat, dot, UP } = lnSpace;
   const WIDTH = 440, HEIGHT = 385, UNIT = 59, MIDDLE = [220, 198]; // pixels; where 0 is

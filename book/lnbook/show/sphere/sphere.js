@@ -6,7 +6,7 @@ const lnSphere = (() => {
   const TWEEN = 350, LOOK = 4000; // ms of a jump, and of the first turn
   const STAGES = ["a", "− μ", "÷ σ", "g, b"];
   const angle = (v) => `${Math.round(v)}°`.replace("-", "−");
-  const plain = (v) => lnScene.write(v);
+  const plain = (v) => lnSphereScene.write(v);
   const stage = (v) => (v % 1 ? `→ ${STAGES[Math.ceil(v)]}` : STAGES[v]);
   /* name: label, low, high, step, start, text */
   const NUMBERS = {
@@ -90,7 +90,7 @@ const lnSphere = (() => {
       </p></div>`;
     root.replaceChildren(holder.content);
     const picture = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    picture.setAttribute("viewBox", `0 0 ${lnScene.WIDTH} ${lnScene.HEIGHT}`);
+    picture.setAttribute("viewBox", `0 0 ${lnSphereScene.WIDTH} ${lnSphereScene.HEIGHT}`);
     $("stage").append(picture);
 
     // What is shown runs after what is chosen.
@@ -116,7 +116,7 @@ const lnSphere = (() => {
       draw();
     }
     function draw() {
-      picture.innerHTML = lnScene.draw(shown, cloud);
+      picture.innerHTML = lnSphereScene.draw(shown, cloud);
       for (const field of root.querySelectorAll("[data-key]")) {
         const { key } = field.dataset, text = NUMBERS[key][5](shown[key]);
         field.value = shown[key];
@@ -129,10 +129,10 @@ const lnSphere = (() => {
       $("cloud").checked = state.cloud;
       $("forward").classList.toggle("lns-away", state.gradient);
       $("back").classList.toggle("lns-away", !state.gradient);
-      $("numbers").innerHTML = lnScene.numbers(state).map(([look, name, ...cells]) =>
+      $("numbers").innerHTML = lnSphereScene.numbers(state).map(([look, name, ...cells]) =>
         `<tr class="lns-of-${look}"><th scope="row">${name}</th>`
         + cells.map((v) => `<td>${v}</td>`).join("") + "</tr>").join("");
-      const said = lnScene.say(state);
+      const said = lnSphereScene.say(state);
       if ($("says").textContent !== said) $("says").textContent = said;
       root.dataset.still = String(!jump && !playing);
     }
@@ -172,7 +172,7 @@ const lnSphere = (() => {
 
     // Hands: a goes up and down and across, its shadow anywhere in the plane, the ground turns.
     function place({ clientX, clientY }) {
-      const box = picture.getBoundingClientRect(), k = lnScene.WIDTH / box.width / lnScene.UNIT;
+      const box = picture.getBoundingClientRect(), k = lnSphereScene.WIDTH / box.width / lnSphereScene.UNIT;
       return [clientX * k, clientY * k];
     }
     $("stage").addEventListener("pointerdown", (event) => {

@@ -26,7 +26,6 @@ from typing import Any
 
 import numpy as np
 
-from lnbook.show import colors
 from lnbook.show.display import bundle
 from lnbook.show.web import Web
 from lnlib.runs import record as records
@@ -103,39 +102,14 @@ class Switchboard:
 
     def widget(self) -> Any:
         """Return the widget of a live notebook."""
-        import ipywidgets
-
-        try:
-            shown = _widget_class()(options={"weights": weights()} | self.options)
-        except ImportError:
-            shown = ipywidgets.HTML("For the switchboard: pip install anywidget")
-        return ipywidgets.VBox([shown])
+        start = "lnTransformer(root, { ...data, live: true })"
+        return WEB.live(start, "the switchboard", **({"weights": weights()} | self.options))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
         return bundle(self)
 
     def __repr__(self) -> str:
         return "Switchboard: a small transformer reads a sentence, a switch on each of its 5 norms"
-
-
-@functools.cache
-def _widget_class() -> type:
-    import anywidget
-    import traitlets
-
-    class Widget(anywidget.AnyWidget):
-        _esm = WEB.source() + (
-            "\nexport default { render({ model, el }) {\n"
-            '  const root = document.createElement("div");\n'
-            '  root.className = "ln-transformer";\n'
-            "  el.append(root);\n"
-            '  return lnTransformer(root, { ...model.get("options"), live: true });\n'
-            "} };\n"
-        )
-        _css = colors.css() + WEB.style()
-        options = traitlets.Dict().tag(sync=True)
-
-    return Widget
 
 
 def packed(record: Mapping[str, Any]) -> dict[str, Any]:

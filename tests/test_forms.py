@@ -39,6 +39,7 @@ def test_an_experiment_compares_norms_of_the_table(name):
         # What is newer than the paper, no norm, or a norm in other places.
         more = {
             "transformer": {"rms", "tanh"},
+            "landscape": {"rms"},
             "attentive_reader": {"batch_everywhere"},
             "convnet": {"channel", "group", "instance"},
         }

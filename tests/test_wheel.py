@@ -32,6 +32,7 @@ PLACED = {
     "lnlib.nn.kernels.rows": "SOURCE",
     "lnbook.choose_a_norm.models": "SOURCE",
     "lnbook.show.pick": "SOURCE",
+    "lnbook.show.scene": "SOURCE",
     "lnbook.weigh_the_claims.chart": "SOURCE",
     "lnbook.show.web": "HERE / 'sphere' / 'book.js'",
     "lnbook.exercises": "HERE / 'start' / 'exercises.py'",

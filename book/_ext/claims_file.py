@@ -14,7 +14,7 @@ from lnlib.claims import numbers
 
 PAGE = "weigh_the_claims"
 MARK = re.compile(r"^<!-- here: ([\w-]+) -->$", re.M)
-HEADS = ["", "paper, none", "paper, layer", "here, none", "here, layer"]
+HEADS = ["measure", "paper, none", "paper, layer", "here, none", "here, layer"]
 
 
 def table(name, records):

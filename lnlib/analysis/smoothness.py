@@ -46,8 +46,8 @@ def along_gradient(loss: Loss, x: np.ndarray, rates: Sequence[float]) -> Smoothn
         ValueError: If there is no rate, or one is not above 0.
 
     Example:
-        >>> along_gradient(lambda x: (3 * x @ x / 2, 3 * x), np.array([2.0]), [0.1]).smoothness
-        3.0
+        >>> along_gradient(lambda x: (2 * x @ x, 4 * x), np.array([2.0]), [0.25]).smoothness
+        4.0
     """
     if not len(rates) or min(rates) <= 0:
         raise ValueError(

@@ -104,7 +104,7 @@ def points(updates: Sequence[float]) -> list[int]:
 
     Example:
         >>> points([0, 50, *range(100, 1100, 100)])
-        [0, 1, 2, 3, 4, 5, 6, 8, 11]
+        [0, 1, 2, 3, 4, 5, 7, 8, 11]
     """
     last = np.array(updates[1:], float)
     aims = np.geomspace(last[0], last[-1], POINTS - 1)

@@ -33,6 +33,7 @@ from lnlib.runs import record
 
 __all__ = ["WEB", "Scene", "networks", "pictures"]
 
+SOURCE = Path(__file__).with_name("pictures.json")
 NORMS = ("none", "layer")
 POINTS = 9  # of training; a test holds that the records have so many
 _ids = itertools.count(1)
@@ -94,7 +95,7 @@ def pictures() -> dict[str, Any]:
         ``categories``, ``credit``; ``pictures``, each its id, width, height, boxes and caption;
         ``updates``, the points of training.
     """
-    told = json.loads((Path(__file__).parent / "pictures.json").read_text("utf-8"))
+    told = json.loads(SOURCE.read_text("utf-8"))
     kept = records()["none"]
     cases, batch = kept["data"]["cases"], kept["settings"]["batch_size"]
     each = cases["train_captions"] // cases["train_images"] * (cases["train_images"] // batch)

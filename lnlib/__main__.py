@@ -299,8 +299,10 @@ def _claims(args: argparse.Namespace) -> int:
     from lnlib import claims
 
     weighed = claims.weigh(args.runs)
-    as_text = json.dumps(claims.as_json(weighed), indent=1, ensure_ascii=False)
-    print(as_text if args.json else claims.text(weighed))
+    if args.json:
+        print(json.dumps(claims.as_json(weighed), indent=1, ensure_ascii=False))
+    else:
+        print(claims.text(weighed))
     return 0
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -61,7 +61,8 @@ def landscape(measures: dict[str, str], norm: str = "layer", rate: float = 0.1) 
         found = []
         norms = (norm, *(n for n in ("layer", "batch", "rms") if n != norm))
         for other in norms:
-            pairs = _pairs(records.of("landscape", learning_rate=rate), other)
+            pairs = _pairs(*(records.of("landscape", learning_rate=rate, norm=n)
+                             for n in ("none", other)))  # fmt: skip
             if len(pairs) < 2:
                 continue
             for name, words in measures.items():
@@ -74,8 +75,8 @@ def landscape(measures: dict[str, str], norm: str = "layer", rate: float = 0.1) 
     return weigh
 
 
-def _pairs(runs: list[Record], norm: str) -> list[tuple[Record, Record]]:
-    a, b = ({r["seed"]: r for r in runs if r["settings"]["norm"] == n} for n in ("none", norm))
+def _pairs(one: Iterable[Record], other: Iterable[Record]) -> list[tuple[Record, Record]]:
+    a, b = ({run["seed"]: run for run in runs} for runs in (one, other))
     return [(a[seed], b[seed]) for seed in sorted(a.keys() & b.keys())]
 
 
@@ -94,11 +95,8 @@ def harder_to_turn(records: Records) -> list[Finding]:
     """Compare how far an update turns weights that are four times as long, and as they are."""
     found = []
     for norm in ("layer", "batch", "none"):
-        a, b = (
-            {r["seed"]: r for r in records.of("weights", norm=norm, optimizer="sgd", scale=scale)}
-            for scale in (1.0, 4.0)
-        )
-        pairs = [(a[seed], b[seed]) for seed in sorted(a.keys() & b.keys())]
+        pairs = _pairs(*(records.of("weights", norm=norm, optimizer="sgd", scale=scale)
+                         for scale in (1.0, 4.0)))  # fmt: skip
         if len(pairs) < 2:
             continue
         d = np.array([np.nanmean(curve(y, "turn_1")) / np.nanmean(curve(x, "turn_1")) - 1
@@ -117,8 +115,8 @@ def _mnist_runs(records: Records, a: str, b: str, size: int) -> list[tuple[Recor
     for norm in (a, b):
         runs = records.of("mnist", norm=norm, batch_size=size, learning_rate=1e-3, data="mnist")
         longest = max((run["settings"]["epochs"] for run in runs), default=0)
-        found.append({run["seed"]: run for run in runs if run["settings"]["epochs"] == longest})
-    return [(found[0][seed], found[1][seed]) for seed in sorted(found[0].keys() & found[1].keys())]
+        found.append([run for run in runs if run["settings"]["epochs"] == longest])
+    return _pairs(*found)
 
 
 def _at(run: Record, name: str, epoch: float = np.inf) -> float:
@@ -177,13 +175,10 @@ def robust(records: Records) -> list[Finding]:
 
 def one_by_one(records: Records) -> list[Finding]:
     """Compare layer norm on single cases with batch norm on its smallest batches."""
-    layer = {r["seed"]: r for r in records.of("mnist", norm="layer", batch_size=1, data="mnist")}
+    layer = records.of("mnist", norm="layer", batch_size=1, data="mnist")
     found = []
     for norm, size in (("batch", 2), ("none", 1)):
-        other = {
-            r["seed"]: r for r in records.of("mnist", norm=norm, batch_size=size, data="mnist")
-        }
-        pairs = [(layer[seed], other[seed]) for seed in sorted(layer.keys() & other.keys())]
+        pairs = _pairs(layer, records.of("mnist", norm=norm, batch_size=size, data="mnist"))
         if len(pairs) < 2:
             continue
         a, b = (np.array([_at(pair[k], "test_error", 1) for pair in pairs]) for k in (0, 1))

@@ -73,7 +73,8 @@ def bounds(differences: np.ndarray) -> tuple[float, float]:
     """Return the lowest and the highest of a few differences, the 95 % interval of more.
 
     Fewer than six differences have no 95 % interval: were both methods equally good, all of them
-    would lie on one side of 0 too often.
+    would lie on one side of 0 too often. Nor have those of which one is infinite, where something
+    was never reached.
 
     Args:
         differences: One a seed, shape ``(n,)``, in any unit.
@@ -86,7 +87,7 @@ def bounds(differences: np.ndarray) -> tuple[float, float]:
         (-3.0, -1.0)
     """
     d = np.asarray(differences, dtype=float)
-    if len(d) >= ENOUGH:
+    if len(d) >= ENOUGH and np.isfinite(d).all():
         return interval(d)
     return float(d.min()), float(d.max())
 

@@ -8,17 +8,8 @@ import numpy as np
 
 from lnlib.claims import trained
 from lnlib.claims.finding import Finding, Record, Records
-from lnlib.claims.trained import (
-    LAYER,
-    NONE,
-    RECURRENT,
-    Weigh,
-    beside,
-    curve,
-    head,
-    lower,
-    sooner,
-)  # fmt: skip
+from lnlib.claims.trained import RECURRENT, Weigh, beside, head, lower, sooner
+from lnlib.experiments._task import LAYER, NONE, curve
 
 # Section 1, of batch norm; section 3; tutorials: the landscape of a small network.
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from lnlib.claims.finding import NOT_YET, Record, Records
-from lnlib.claims.trained import LAYER, NONE, TASKS, Kind, at_best, best, curve, head, sooner
-from lnlib.experiments.draw.results import PAPER_BOUNDS
+from lnlib.claims.trained import TASKS, Kind, at_best, best, head, sooner
+from lnlib.experiments._task import LAYER, NONE, curve
 
 
 class Row(NamedTuple):
@@ -65,6 +65,7 @@ def _last(name: str, factor: float = 1.0) -> Callable[[Record], float]:
     return value
 
 
+PAPER_BOUNDS = {NONE: 82.36, LAYER: 82.09}  # nats, after 200 passes
 PAPER_TABLE_2 = {
     ("caption", "recall_1"): ("46.6", "48.5"),
     ("caption", "recall_5"): ("79.3", "80.6"),

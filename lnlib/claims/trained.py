@@ -3,106 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lnlib.claims.finding import Finding, Record, Records
-from lnlib.experiments import _arms, find
+from lnlib.experiments import _arms
 from lnlib.experiments._arms import Arm, Score
+from lnlib.experiments._task import CHOSEN, LAYER, NONE
 
 Value = Callable[[Record], float]
 Weigh = Callable[[Records], list[Finding]]
-# What sets runs of one kind apart, or changes nothing that is compared.
-_FREE = {"norm", "start", "gain", "learning_rate", "initialization", "keep", "pictures"}
-NONE, CHOSEN, LAYER = "none", "none, chosen start", "layer"
-
-
-def curve(run: Record, name: str) -> np.ndarray:
-    """Return a curve; NaN where nothing was measured."""
-    return np.array(run["curves"][name], float)
-
-
-def lowest(name: str) -> Score:
-    """Return the score that is a curve of which less is better."""
-    return lambda run: curve(run, name)
-
-
-def recalls(run: Record) -> np.ndarray:
-    """Return the score of section 6.1: the sum of R@1, 5 and 10 of images, turned round."""
-    return -sum(curve(run, f"val_image_recall_{k}") for k in (1, 5, 10))
-
-
-class Task(NamedTuple):
-    """How runs of an experiment are compared.
-
-    Attributes:
-        score: By which rates are chosen and races run; the lower, the better.
-        arms: From an arm's name to the settings that its runs have.
-        updates, seconds: The axes of a run.
-        seeks: What the score is, in words.
-    """
-
-    score: Score
-    arms: Mapping[str, Mapping[str, Any]]
-    seeks: str
-
-    def updates(self, run: Record) -> np.ndarray:
-        """Return the axis in epochs: shares of it are shares of the updates."""
-        return curve(run, "epoch")
-
-    def seconds(self, run: Record) -> np.ndarray:
-        """Return the axis in seconds, without what is measured where that is told apart."""
-        if "update_ms" in run["curves"]:
-            return np.cumsum(
-                np.nan_to_num(curve(run, "update_ms")) * np.diff(curve(run, "epoch"), prepend=0)
-            )
-        return curve(run, "wall_s")
-
-
-_STARTS = {
-    NONE: {"norm": "none", "start": "usual"},
-    CHOSEN: {"norm": "none", "start": "chosen"},
-    LAYER: {"norm": "layer", "start": "usual", "gain": 1.0},
-}
-TASKS = {
-    "order_embeddings": Task(
-        recalls,
-        {NONE: {"norm": "none"}, LAYER: {"norm": "layer", "gain": 1.0}},
-        "recall on validation",
-    ),
-    "attentive_reader": Task(
-        lowest("val_error"),
-        _STARTS
-        | {LAYER: {"norm": "layer", "gain": 1.0}, "layer, gain 0.1": {"norm": "layer", "gain": 0.1},
-           "batch norm in the LSTM": {"norm": "batch", "gain": 0.1},
-           "batch norm everywhere": {"norm": "batch_everywhere", "gain": 0.1}},
-        "error on validation",
-    ),
-    "skip_thoughts": Task(
-        lowest("val_nll"),
-        {NONE: {"norm": "none", "start": "code"}, CHOSEN: {"norm": "none", "start": "scaled"},
-         LAYER: {"norm": "layer"}},
-        "loss on validation",
-    ),
-    "draw": Task(lowest("val_bound"), _STARTS, "bound on validation"),
-    "handwriting": Task(lowest("val_new_nll"), _STARTS, "loss on new writers"),
-    "convnet": Task(
-        lowest("val_error"),
-        {NONE: {"norm": "none", "initialization": "uniform"},
-         CHOSEN: {"norm": "none", "initialization": "he"}}
-        | {norm: {"norm": norm} for norm in ("batch", "layer", "channel", "group", "instance")},
-        "error on validation",
-    ),
-    "landscape": Task(
-        lowest("train_nll"),
-        {norm: {"norm": norm} for norm in ("none", "batch", "layer", "rms")},
-        "training NLL",
-    ),
-}  # fmt: skip
 RECURRENT = ("order_embeddings", "attentive_reader", "skip_thoughts", "draw", "handwriting")
+TASKS = {
+    name: import_module(f"lnlib.experiments.{name}.results").TASK
+    for name in (*RECURRENT, "convnet", "landscape")
+}
 
 
 class Kind(NamedTuple):
@@ -132,30 +50,12 @@ class Kind(NamedTuple):
 
 def kinds(records: Records, experiment: str, arms: Iterable[str] = (NONE, LAYER)) -> list[Kind]:
     """Return the kinds of runs that have these arms, the usual settings first."""
-    about = find(experiment)
-    usual = about.settings(**{k: v for k, v in about.usual.items() if k != "seeds"}).as_dict()
-    parts: dict[str, list[Record]] = {}
-    for run in records.of(experiment):
-        told = {k: v for k, v in run["settings"].items() if k not in _FREE}
-        parts.setdefault(json.dumps(told, sort_keys=True), []).append(run)
-    found = []
-    for key, runs in parts.items():
-        odd = {k: v for k, v in json.loads(key).items() if v != usual.get(k)}
-        task = TASKS[experiment]
-        kind = Kind(experiment, odd, _arms.arms(_newest(runs), task.arms, task.score))
-        if kind.has(*arms):
-            found.append(kind)
-    return sorted(found, key=lambda kind: len(kind.odd))
-
-
-def _newest(runs: Sequence[Record]) -> list[Record]:
-    # A run that was kept twice, with pictures and without, counts once.
-    free = ("keep", "pictures")
-    found = {}
-    for run in runs:
-        told = {k: v for k, v in run["settings"].items() if k not in free}
-        found[json.dumps([told, run["seed"]], sort_keys=True)] = run
-    return list(found.values())
+    task = TASKS[experiment]
+    found = [
+        Kind(experiment, odd, task.at_best_rates(runs))
+        for odd, runs in task.kinds(records.of(experiment))
+    ]
+    return [kind for kind in found if kind.has(*arms)]
 
 
 def named(arm: str) -> str:
@@ -198,7 +98,6 @@ def sooner(
     task = TASKS[kind.experiment]
     a, b = kind.arms[plain], kind.arms[other]
     shares = _arms.race(a, b, score or task.score, getattr(task, axis))
-    shares = np.where(np.isnan(shares), np.inf, shares)
     text = what or f"{axis} of {named(other)} to the best {task.seeks} of {named(plain)}"
     unit = f"of its {axis}"
     return Finding(_told(kind, text), shares - at_most, unit, shares - 1, _runs(a, b), counts)
@@ -251,7 +150,7 @@ def alike(finding: Finding, margin: float, unit: str | None = None) -> Finding:
 
 def at_best(kind: Kind, name: str) -> Value:
     """Return what gives a curve's value where a run's score is lowest."""
-    return _arms.at_best(TASKS[kind.experiment].score, name)
+    return lambda run: TASKS[kind.experiment].at_best(run, name)
 
 
 def best(kind: Kind) -> Value:
@@ -263,7 +162,7 @@ def best(kind: Kind) -> Value:
 def best_rates(kind: Kind, records: Records, other: str = LAYER, plain: str = NONE) -> Finding:
     """Say whether an arm's best learning rate lies above another's, seed by seed."""
     task, found = TASKS[kind.experiment], []
-    runs = [run for run in records.of(kind.experiment) if _is(kind, run)]
+    runs = next(runs for odd, runs in task.kinds(records.of(kind.experiment)) if odd == kind.odd)
     seeds = sorted(kind.arms[other].runs.keys() & kind.arms[plain].runs.keys())
     rates: dict[str, list[float]] = {}
     for name in (other, plain):
@@ -280,15 +179,6 @@ def best_rates(kind: Kind, records: Records, other: str = LAYER, plain: str = NO
     typical = [f"{np.exp(np.log(one).mean()):.2g}" for one in (a, b)]
     text = f"{kind.experiment.replace('_', ' ')}: best rate {typical[0]} against {typical[1]}"
     return Finding(_told(kind, text), np.log10(b / a), "powers of ten", None, tuple(found))
-
-
-def _is(kind: Kind, run: Record) -> bool:
-    of = next(iter(kind.arms.values())).runs
-    told, mine = (
-        {k: v for k, v in one["settings"].items() if k not in _FREE}
-        for one in (run, next(iter(of.values())))
-    )
-    return told == mine
 
 
 def head(records: Records, experiment: str, *arms: str) -> list[Kind]:

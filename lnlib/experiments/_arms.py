@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lnlib import compare
-
 Record = dict[str, Any]
 Score = Callable[[Record], np.ndarray]  # at each point of a run; the lower, the better
 
@@ -90,17 +88,12 @@ def paired(a: Arm, b: Arm, value: Callable[[Record], float]) -> tuple[np.ndarray
     return tuple(np.array([value(arm.runs[s]) for s in seeds], float) for arm in (a, b))
 
 
-def at_best(score: Score, name: str) -> Callable[[Record], float]:
-    """Return what gives a curve's value where the score of its run is lowest."""
-    return lambda run: run["curves"][name][int(np.nanargmin(score(run)))]
-
-
 def reached(
     run: Record, score: Score, target: float, axis: Callable[[Record], np.ndarray]
 ) -> float:
-    """Return where a run's score is first as low as a target; NaN where it never is."""
+    """Return where a run's score is first as low as a target; infinite where it never is."""
     there = np.flatnonzero(score(run) <= target)
-    return float(axis(run)[there[0]]) if len(there) else np.nan
+    return float(axis(run)[there[0]]) if len(there) else np.inf
 
 
 def race(plain: Arm, other: Arm, score: Score, axis: Callable[[Record], np.ndarray]) -> np.ndarray:
@@ -113,8 +106,8 @@ def race(plain: Arm, other: Arm, score: Score, axis: Callable[[Record], np.ndarr
         axis: Updates or seconds at each point of a run.
 
     Returns:
-        A share of the plain run's own updates or seconds to its best, one a seed; NaN where the
-        other never is as good, or the plain one was best before it began.
+        A share of the plain run's own updates or seconds to its best, one a seed; infinite where
+        the other never is as good, or the plain one was best before it began.
     """
     shares = []
     for seed in (seed for seed in plain.runs if seed in other.runs):
@@ -122,34 +115,15 @@ def race(plain: Arm, other: Arm, score: Score, axis: Callable[[Record], np.ndarr
         best = int(np.nanargmin(values))
         there = reached(other.runs[seed], score, values[best], axis)
         own = axis(plain.runs[seed])[best]
-        shares.append(there / own if own > 0 else np.nan)
+        shares.append(there / own if own > 0 else np.inf)
     return np.array(shares)
-
-
-def faster(shares: np.ndarray) -> str:
-    """Judge whether an arm needs less than the plain one: never counts as infinitely long.
-
-    Example:
-        >>> faster(np.array([0.5, 0.6])), faster(np.array([0.5, np.nan]))
-        ('holds', 'undecided')
-    """
-    late = np.where(np.isnan(shares), np.inf, shares) - 1
-    if np.isfinite(late).all():
-        return compare.verdict(late)
-    return compare.UNDECIDED if (late < 0).any() or len(late) < 2 else compare.FAILS
-
-
-def difference(values: np.ndarray, unit: str = "", digits: int = 3) -> str:
-    """Return a mean difference with its bounds, as it is printed."""
-    low, high = compare.bounds(values)
-    return f"{values.mean():+.{digits}f}{unit} ({low:+.{digits}f} to {high:+.{digits}f})"
 
 
 def shares(values: np.ndarray) -> str:
     """Return shares in percent, seed by seed, as they are printed.
 
     Example:
-        >>> shares(np.array([0.5, np.nan]))
+        >>> shares(np.array([0.5, np.inf]))
         '50 %, never'
     """
-    return ", ".join("never" if np.isnan(v) else f"{100 * v:.0f} %" for v in values)
+    return ", ".join("never" if np.isinf(v) else f"{100 * v:.0f} %" for v in values)

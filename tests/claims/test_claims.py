@@ -14,7 +14,7 @@ from lnlib.__main__ import main
 from lnlib.claims import NOT_YET, OPEN, Finding, trained
 from lnlib.claims.finding import Claim, Records, Weighed
 from lnlib.experiments import find
-from lnlib.experiments.handwriting import results as handwriting_results
+from lnlib.experiments.handwriting.results import TASK
 from lnlib.runs import record
 
 ROOT = Path(__file__).parents[2]
@@ -52,6 +52,9 @@ class Made(Records):
         return {}
 
 
+CASES = ("train", "train_images", "train_questions")
+
+
 def made(experiment, arm, seed, better=0.0, *, ms=10.0, curves=(), **other):
     """A run of an arm; ``better`` lowers what is to be low and lets it fall sooner."""
     about = find(experiment)
@@ -65,6 +68,7 @@ def made(experiment, arm, seed, better=0.0, *, ms=10.0, curves=(), **other):
     if experiment == "skip_thoughts":
         told["update_ms"] = [None, ms, ms, ms, ms]
     return {"experiment": experiment, "settings": settings, "seed": seed, "curves": told,
+            "data": {"cases": dict.fromkeys(CASES, 640)},
             "provenance": {"device": "CPU: made up"}}  # fmt: skip
 
 
@@ -130,12 +134,13 @@ def test_what_is_never_reached_is_infinitely_late_and_no_tie():
 
 def test_shares_are_those_of_the_experiments_own_table():
     runs = book("handwriting", (1.0, 1.1, 0.9))
-    ours = handwriting_results.at_best_rates(runs)
-    none, layer = (list(ours[arm].values()) for arm in (("none", "usual"), ("layer", "usual")))
-    race = handwriting_results.race(none, layer)
+    ours = TASK.at_best_rates(runs)
+    race = TASK.race(ours["none"], ours["layer"])
     finding = verdict("pen-faster", runs).counting[0]
-    np.testing.assert_allclose(finding.differences, race.updates - 1)
-    assert finding.verdict == handwriting_results.verdict(race.updates)
+    np.testing.assert_allclose(finding.differences, race - 1)
+    told = f"{100 * race.mean():.0f} % ({100 * race.min():.0f} to {100 * race.max():.0f}); fewer: "
+    assert "updates of layer norm to the other's best: " in TASK.text(runs)
+    assert told + finding.verdict in TASK.text(runs)
 
 
 def test_each_arm_counts_at_its_best_rate_and_the_usual_settings_decide():

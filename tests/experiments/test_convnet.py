@@ -10,8 +10,7 @@ import torch.nn.functional as F
 from lnlib import experiments
 from lnlib.__main__ import main
 from lnlib.data import Dataset
-from lnlib.experiments import _arms
-from lnlib.experiments.convnet import NORMS, Settings, results
+from lnlib.experiments.convnet import NORMS, Settings
 from lnlib.experiments.convnet.run import Network, Run, norm, ring
 from lnlib.runs import record
 from lnlib.runs.train import train
@@ -128,58 +127,9 @@ def test_it_learns_and_is_tabled_by_the_command_line(data, tmp_path, monkeypatch
     assert len(records) == 12
     assert main(["table", "convnet", "--runs", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
-    assert "layer norm offers a speedup over no norm: " in printed
-    assert "batch norm outperforms layer: " in printed
-
-
-# Arms.
-
-
-def made(norm, rate, seed, errors, epochs=(0, 1, 2)):
-    settings = {"norm": norm, "initialization": "uniform", "learning_rate": rate}
-    curves = {"epoch": list(epochs), "val_error": errors, "test_error": [2 * e for e in errors]}
-    return {"settings": settings | {"batch_size": 2}, "seed": seed, "curves": curves,
-            "data": {"cases": {"train": 20}}}  # fmt: skip
-
-
-RUNS = [
-    made("none", 0.1, 0, [0.9, 0.5, 0.4]), made("none", 0.1, 1, [0.9, 0.7, 0.3]),
-    made("none", 0.2, 0, [0.9, np.nan, np.nan]), made("none", 0.2, 1, [0.9, 0.3, 0.2]),
-    made("layer", 0.1, 0, [0.8, 0.4, 0.3]), made("layer", 0.1, 1, [0.8, 0.6, 0.5]),
-    made("layer", 0.3, 0, [0.2, 0.2, 0.2]),
-]  # fmt: skip
-
-
-def test_an_arm_is_taken_at_the_rate_with_the_best_mean_of_all_its_seeds():
-    found = results.arms(RUNS)
-    assert list(found) == ["none", "layer"]
-    assert found["none"].rates == {0.1: pytest.approx(0.35), 0.2: pytest.approx(0.55)}
-    # One seed alone was run at 0.3.
-    assert (found["layer"].rate, found["layer"].at_edge) == (0.1, False)
-    assert found["none"].at_edge
-    a, b = _arms.paired(found["layer"], found["none"], results.test_error)
-    np.testing.assert_allclose(a - b, [-0.2, 0.4])
-    with pytest.raises(ValueError, match=r"got layer, 0.1 twice with seed 1"):
-        results.arms([*RUNS, RUNS[5]])
-
-
-def test_a_race_ends_where_the_other_is_as_good_as_the_plain_ones_best():
-    found = results.arms(RUNS)
-    shares = _arms.race(found["none"], found["layer"], results.score, results.updates)
-    np.testing.assert_allclose(shares, [0.5, np.nan])  # 10 of 20 updates; never
-    assert _arms.shares(shares) == "50 %, never"
-
-
-@pytest.mark.parametrize(
-    ("shares", "told"),
-    [
-        ([0.5, 0.6], "holds"), ([1.5, 1.1], "does not hold"), ([0.5, np.nan], "undecided"),
-        ([np.nan, 1.2], "does not hold"), ([np.nan, np.nan], "does not hold"), ([0.5], "undecided"),
-        ([np.nan], "undecided"),
-    ],
-)  # fmt: skip
-def test_never_counts_as_slower(shares, told):
-    assert _arms.faster(np.array(shares)) == told
+    assert "none and layer norm, each at its rate (*), by 2 seeds" in printed
+    assert "batch and layer norm, each at its rate (*), by 2 seeds" in printed
+    assert "on at the border, 3, % of the rest" in printed
 
 
 def test_a_run_goes_on_bit_for_bit_from_the_end_of_an_epoch(data, tmp_path):

@@ -19,7 +19,7 @@ MEASURES = [name for name in order_embeddings.EXPERIMENT.measures if "#" not in 
 def made(norm, rate, seed, scores, **tests):
     """A record with these sums of recalls on validation; test measures at all points."""
     curves = {name: [0.0] * len(EPOCHS) for name in MEASURES}
-    curves |= {"epoch": EPOCHS} | tests
+    curves |= {"epoch": EPOCHS, "wall_s": EPOCHS} | tests
     # Neither alone nor with mean rank is the best point the best of any one of them.
     for k, share in ((1, 0.5), (5, 0.3), (10, 0.2)):
         curves[f"val_image_recall_{k}"] = [share * score / 100 for score in scores]
@@ -28,7 +28,7 @@ def made(norm, rate, seed, scores, **tests):
     curves["val_image_recall_5"] = [v - d for v, d in zip(curves["val_image_recall_5"],
                                     (0, 0, 0, 0.2, 0), strict=True)]  # fmt: skip
     return {
-        "settings": {"norm": norm, "learning_rate": rate, "batch_size": 4},
+        "settings": {"norm": norm, "learning_rate": rate, "batch_size": 4, "gain": 1.0},
         "seed": seed,
         "data": {"cases": {"train_images": 11}},
         "curves": curves,
@@ -53,14 +53,11 @@ def book(seeds=(0, 1, 2)):
 
 
 def test_the_rate_of_a_norm_is_the_one_with_the_best_mean_on_validation():
-    found = results.sweep(book())
-    assert found["none"] == pytest.approx({0.1: 51, 0.2: (60 + 40 + 40) / 3})
-    assert found["layer"] == pytest.approx({0.1: (90 + 30 + 30) / 3, 0.2: 80})
-    runs = results.at_best_rates(book())
-    assert {norm: {r["settings"]["learning_rate"] for r in rs} for norm, rs in runs.items()} == {
-        "none": {0.1}, "layer": {0.2},
-    }  # fmt: skip
-    assert [r["seed"] for r in runs["none"]] == [r["seed"] for r in runs["layer"]] == [0, 1, 2]
+    found = results.at_best_rates(book())
+    assert found["none"].rates == pytest.approx({0.1: -51, 0.2: -(60 + 40 + 40) / 3})
+    assert found["layer"].rates == pytest.approx({0.1: -(90 + 30 + 30) / 3, 0.2: -80})
+    assert {norm: arm.rate for norm, arm in found.items()} == {"none": 0.1, "layer": 0.2}
+    assert list(found["none"].runs) == list(found["layer"].runs) == [0, 1, 2]
 
 
 def test_a_run_counts_on_the_test_images_where_it_was_best_on_validation():
@@ -79,7 +76,7 @@ def test_a_run_counts_on_the_test_images_where_it_was_best_on_validation():
 def test_a_run_that_was_made_to_keep_vectors_is_no_run_of_the_comparison():
     kept = made("none", 0.1, 0, [1, 2, 3, 99, 4])
     kept["settings"]["keep"] = 500
-    assert results.text([*book(), kept]) == results.text(book())
+    assert results.TASK.text([*book(), kept]) == results.TASK.text(book())
 
 
 def test_the_race_is_in_updates_of_the_first_point_that_is_as_good():
@@ -93,43 +90,40 @@ def test_the_race_is_in_updates_of_the_first_point_that_is_as_good():
     for run in runs:
         if run["settings"]["norm"] == "none":
             run["curves"]["val_image_recall_10"][3] = 1.0
-    assert np.isnan(results.race(runs).layer_there).all()
-    assert "to the same: never, never, never; never in 3 of 3" in results.text(runs)
+    assert np.isinf(results.race(runs).layer_there).all()
 
 
 def test_the_tables_say_what_was_found():
-    said = results.text(book())
-    assert "  none   0.1: 51.0*  0.2: 46.7" in said
-    assert "  layer  0.1: 50.0  0.2: 80.0*" in said
+    said = results.TASK.text(book())
+    assert "  none                   0.1: 51*  0.2: 46.67" in said
+    assert "  layer                  0.1: 50  0.2: 80*" in said
     (row,) = (line for line in said.splitlines() if "image retrieval, R@5" in line)
     assert row.split()[4:] == [
         "31.00", "52.00", "+21.00", "(+20.00", "to", "+22.00)", "better:", "holds",
     ]  # fmt: skip
     assert "3 seeds" in said
     assert "(lowest to highest)" in said
-    assert "In percent, to the same: 25, 25, 50; never in 0 of 3" in said
+    assert "updates of layer norm to the other's best: 25 %, 25 %, 50 %, mean 33 %" in said
 
 
 @pytest.mark.parametrize(
     ("runs", "says"),
     [
         (book()[:1], "records must have a seed for both norms, got 1 of them without; record more"),
-        (book() + book(), "records must differ in norm, rate or seed, got none, 0.1 twice"),
+        (book() + book(), "records must differ in arm, rate or seed, got none, 0.1 twice"),
     ],
 )
 def test_records_that_cannot_be_compared_are_refused(runs, says):
     with pytest.raises(ValueError, match=says):
-        results.text(runs)
+        results.rows(runs)
 
 
 def test_the_rates_of_the_book_are_the_best_of_its_sweep_and_not_at_its_edge():
     kept = record.read_all("order_embeddings")
-    runs = results.at_best_rates(kept)
-    assert {norm: rs[0]["settings"]["learning_rate"] for norm, rs in runs.items()} == (
-        order_embeddings.TUNED
-    )
-    assert len(runs["layer"]) == 5
-    for norm, rates in results.sweep(kept).items():
-        assert tuple(rates) == order_embeddings.RATES
-        assert min(rates) < order_embeddings.TUNED[norm] < max(rates)
-    assert "better: " in results.text(kept)
+    found = results.at_best_rates(kept)
+    assert {norm: arm.rate for norm, arm in found.items()} == order_embeddings.TUNED
+    assert len(found["layer"].runs) == 5
+    for arm in found.values():
+        assert tuple(arm.rates) == order_embeddings.RATES
+        assert not arm.at_edge
+    assert "better: " in results.TASK.text(kept)

@@ -12,6 +12,7 @@ from lnbook.match_captions import below, claims, curves, runs
 from lnbook.show import scene
 from lnbook.show.table import FAILS, HOLDS, OPEN
 from lnlib.data import coco_val2017_layout as coco
+from lnlib.experiments._task import Row
 from lnlib.experiments.order_embeddings import results
 from lnlib.experiments.order_embeddings.run import penalty
 from lnlib.runs import record
@@ -63,9 +64,9 @@ def test_a_norm_is_shown_at_its_own_best_rate_without_what_was_made_to_keep():
 
 def test_the_book_is_read_as_the_tables_of_the_command_line_read_it(book):
     records, read = book
-    for norm, kept in results.at_best_rates(records).items():
-        assert read.best(norm).rate == kept[0]["settings"]["learning_rate"]
-        scores = [results.scores(r) for r in kept]
+    for norm, arm in results.at_best_rates(records).items():
+        assert read.best(norm).rate == arm.rate
+        scores = [results.scores(run) for run in arm.runs.values()]
         np.testing.assert_allclose(3 * read.score(read.best(norm)), scores)
 
 
@@ -120,7 +121,7 @@ def test_table_2_has_the_papers_numbers_beside_ours(book):
     (found,) = (row for row in rows if row.name == ranks[0])
     assert ranks[1:3] == [f"{found.none.mean():.1f}", f"{found.layer.mean():.1f}"]
     assert ranks[-1] == "5.2, 5.1"
-    worse = results.Row("image retrieval, mean rank", np.array([5.0, 6]), np.array([7.0, 9]), -1)
+    worse = Row("image retrieval, mean rank", np.array([5.0, 6]), np.array([7.0, 9]), -1)
     ((*_, said, _),) = claims.table_2([worse]).rows
     assert said == FAILS
 

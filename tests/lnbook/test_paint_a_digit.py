@@ -5,6 +5,7 @@ import pytest
 
 from lnbook.paint_a_digit import curves, figures, network, rates, runs, verdicts
 from lnbook.show.table import FAILS, HOLDS, OPEN
+from lnlib.experiments._task import STARTS
 from lnlib.experiments.draw import Settings, results
 
 EPOCHS = [0.0, 0.5, 1.0, 2.0, 3.0]
@@ -12,7 +13,7 @@ EPOCHS = [0.0, 0.5, 1.0, 2.0, 3.0]
 
 def made(arm, rate, seed, bounds, end, slow=1.0, **other):
     """A record of 300 updates, measured at five points; 2 s an epoch times ``slow``."""
-    settings = Settings(**results.NAMED[arm], learning_rate=rate, epochs=3, updates_an_epoch=100,
+    settings = Settings(**STARTS[arm], learning_rate=rate, epochs=3, updates_an_epoch=100,
                         **other)  # fmt: skip
     wall = [2 * slow * e for e in EPOCHS]
     curves = {"epoch": EPOCHS, "val_bound": bounds, "wall_s": wall, "test_kl": [1.0] * 5,
@@ -43,7 +44,7 @@ def sweep():
 
 @pytest.fixture(scope="module")
 def known():
-    return figures.Runs(sweep() + book() + book(glimpses=16)[:4], results)
+    return figures.Runs(sweep() + book() + book(glimpses=16)[:4], results.TASK)
 
 
 def test_runs_are_told_apart_by_their_kind(known):
@@ -52,18 +53,18 @@ def test_runs_are_told_apart_by_their_kind(known):
     assert {name: arm.rate for name, arm in known.sweep.items()} == {"none": 0.2, "layer": 0.1}
     assert list(known.kinds[figures.MAIN]) == list(runs.LOOKS)
     assert list(figures.controls(known)) == ["kind", "shown", "axis"]
-    small = figures.Runs(book(batch_size=8), results)
+    small = figures.Runs(book(batch_size=8), results.TASK)
     assert (list(small.kinds), small.sweep) == (["batch size 8"], {})
     assert list(figures.controls(small)) == ["shown", "axis"]
     again = [made(figures.CHOSEN, 0.05, s, [90, 70, 60, 42, 39], 39.0) for s in range(3)]
-    two_rates = figures.Runs(book() + again, results)
+    two_rates = figures.Runs(book() + again, results.TASK)
     assert two_rates.sweep == {}
     assert two_rates.kinds[figures.MAIN][figures.CHOSEN].rate == 0.05
 
 
 def test_without_records_there_is_a_sentence():
     with pytest.raises(ValueError, match="no records were given; record them with"):
-        figures.Runs([], results)
+        figures.Runs([], results.TASK)
 
 
 def test_curves_lie_at_the_points_or_on_a_grid_of_seconds_that_all_runs_reach(known):
@@ -81,14 +82,14 @@ def test_the_lead_is_taken_seed_by_seed(known):
     _, lead = known.lead(figures.MAIN, figures.CHOSEN, "updates")
     assert lead.tolist() == [[0, -10, -5, 8 - s, 4] for s in range(3)]
     odd = figures.Runs([r for r in book() if (r["settings"]["norm"], r["seed"]) != ("none", 0)],
-                       results)  # fmt: skip
+                       results.TASK)  # fmt: skip
     _, lead = odd.lead(figures.MAIN, figures.CHOSEN, "updates")
     assert lead.tolist() == [[0, -10, -5, 8 - s, 4] for s in (1, 2)]
 
 
 def test_the_share_is_where_layer_norm_s_line_first_is_as_low(monkeypatch):
     monkeypatch.setattr(runs, "EARLY", 50)
-    known = figures.Runs(book(), results)
+    known = figures.Runs(book(), results.TASK)
     where, share = known.share(figures.MAIN, figures.PLAIN, "updates")
     assert where.tolist() == [50, 100, 200, 300]
     # Seed 0, from 90 at 0 and 60 at 50 updates: 80, 70, 60 and 50 are there at 16.7, 33.3, ...
@@ -139,7 +140,7 @@ def test_the_claims_are_judged_seed_by_seed(known):
         figures.claims(known).caption
     )
     assert "one seed, which decides nothing" in figures.claims(known, runs.LONGER).caption
-    alone = figures.Runs([r for r in book() if r["settings"]["start"] == "usual"], results)
+    alone = figures.Runs([r for r in book() if r["settings"]["start"] == "usual"], results.TASK)
     assert {tuple(row[3:]) for row in figures.claims(alone).rows} == {(runs.MISSING, "–")}
 
 
@@ -157,7 +158,7 @@ def test_each_best_rate_has_a_ring_and_an_end_is_said_to_be_one(known):
     said = rates.describe_rates(known)
     assert "no norm at 0.2 (50.0 nats, 70.0 at worst)" in said
     assert "layer norm at 0.1, the end of those tried (40.0 nats" in said
-    assert runs.MISSING in rates.describe_rates(figures.Runs(book(), results))
+    assert runs.MISSING in rates.describe_rates(figures.Runs(book(), results.TASK))
 
 
 def test_the_drawing_s_one_way_from_the_digit_to_the_canvas_meets_both_norms():

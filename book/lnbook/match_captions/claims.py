@@ -53,9 +53,8 @@ def speed(runs: Runs, race: Any) -> Table:
         (k,) = np.flatnonzero(runs.updates == updates)
         ahead = score["layer"][:, k] - score["none"][:, k]
         rows.append(_row(f"Ahead after {updates:,} updates", ahead, "points", 1))
-    there = np.where(np.isnan(race.layer_there), np.inf, race.layer_there)
     fewer = "Fewer updates to the best of no norm"
-    rows.append(_row(fewer, there - race.none_best, "updates", -1))
+    rows.append(_row(fewer, race.layer_there - race.none_best, "updates", -1))
     own = race.layer_best - race.none_best
     rows.append(_row("Fewer updates to its own best", own, "updates", -1))
     seconds = runs.pace("layer") * race.layer_best - runs.pace("none") * race.none_best

@@ -27,7 +27,7 @@ class Runs:
 
     Args:
         records: Of the experiment ``draw``.
-        judge: The module that compares them, ``lnlib.experiments.draw.results``.
+        judge: Compares them, ``lnlib.experiments.draw.results.TASK``.
 
     Attributes:
         kinds: From a name of :data:`KINDS` to its arms, each at its best learning rate; a kind
@@ -47,7 +47,7 @@ class Runs:
         self.kinds: dict[str, dict[str, Any]] = {}
         self.sweep: dict[str, Any] = {}
         for _, runs in judge.kinds(records):
-            found, first = judge.arms(runs, judge.NAMED, judge.bounds), runs[0]["settings"]
+            found, first = judge.at_best_rates(runs), runs[0]["settings"]
             if any(len(arm.rates) > 2 for arm in found.values()):
                 self.sweep = found
             elif first["glimpses"] > 8:
@@ -121,7 +121,7 @@ class Runs:
             updates = judge.updates(theirs)
             late = updates >= min(EARLY, updates[-1])
             times, own = (getattr(judge, axis)(run) for run in (theirs, ours))
-            targets, bounds = (np.fmin.accumulate(judge.bounds(run)) for run in (theirs, ours))
+            targets, bounds = (np.fmin.accumulate(judge.score(run)) for run in (theirs, ours))
             new = np.r_[True, np.diff(bounds) < 0]  # else it was as low before
             there = np.interp(targets, bounds[new][::-1], own[new][::-1], left=np.nan)
             where.append(times[late])

@@ -8,47 +8,47 @@ from typing import Any
 import numpy as np
 
 from lnbook.paint_a_digit.runs import CHOSEN, KINDS, LAYER, MAIN, MISSING, PLAIN, Runs
-from lnbook.show.plots import BADGES, verdict
+from lnbook.show.plots import verdict
 from lnbook.show.table import Table
 from lnlib import compare
+from lnlib.claims.recurrent import ALMOST_TWICE
 
 Cell = tuple[str, str]  # what was measured, and the verdict
 
 
 def less(runs: Runs, kind: str, other: str) -> np.ndarray:
     """Return layer norm's bound of all test images at the end less the other's, by seed."""
-    arms, judge = runs.kinds[kind], runs.judge
-    own, others = judge.paired(arms[LAYER], arms[other], judge.final)
-    return own - others
+    arms = runs.kinds[kind]
+    return runs.judge.rows(arms[other], arms[LAYER])[-1].difference
 
 
 def shares(runs: Runs, kind: str, other: str, axis: str) -> np.ndarray:
     """Return what layer norm needs to be as good as the other at its best, by seed.
 
-    As a share of the other's own updates or seconds; NaN where it never is.
+    As a share of the other's own updates or seconds; infinite where it never is.
     """
-    arms, judge = runs.kinds[kind], runs.judge
-    return judge.race(arms[other], arms[LAYER], judge.bounds, getattr(judge, axis))
+    return runs.judge.race(runs.kinds[kind][other], runs.kinds[kind][LAYER], axis)
 
 
 def _end(runs: Runs, kind: str, other: str) -> Cell:
     values = less(runs, kind, other)
-    several = len(values) > 1
-    told = runs.judge.difference(values, "", 2) if several else f"{values.mean():+.2f}"
+    low, high = compare.bounds(values)
+    told = f"{values.mean():+.2f}" + (f" ({low:+.2f} to {high:+.2f})" if len(values) > 1 else "")
     return told.replace("-", "−"), verdict(values)
 
 
 def _race(axis: str, most: float = 1.0) -> Callable[[Runs, str, str], Cell]:
     def judged(runs: Runs, kind: str, other: str) -> Cell:
         values = shares(runs, kind, other, axis)
-        return runs.judge.shares(values), BADGES[runs.judge.faster(values / most)]
+        told = ", ".join("never" if np.isinf(v) else f"{100 * v:.0f} %" for v in values)
+        return told, verdict(values / most - 1)
 
     return judged
 
 
 def claims(runs: Runs, kind: str = MAIN) -> Table:
     """Judge what the paper says of DRAW, against no norm and against a chosen start."""
-    most = runs.judge.ALMOST_TWICE
+    most = ALMOST_TWICE
     told: dict[str, Callable[[Runs, str, str], Cell]] = {
         "Fewer updates to the other's best bound": _race("updates"),
         f"… almost twice as fast (at most {100 * most:.0f} % of them)": _race("updates", most),

@@ -103,9 +103,9 @@ class Settings(base.Settings):
 
 def _table(records: Sequence[dict[str, Any]]) -> str:
     """Return the tables of the records."""
-    from lnlib.experiments.draw.results import text
+    from lnlib.experiments.draw.results import TASK
 
-    return text(records)
+    return TASK.text(records)
 
 
 def _run() -> type[Run]:

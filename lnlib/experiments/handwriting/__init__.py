@@ -135,9 +135,9 @@ PAPER: Mapping[str, Any] = {
 
 def _table(records: Sequence[dict[str, Any]]) -> str:
     """Return the tables of the records."""
-    from lnlib.experiments.handwriting.results import text
+    from lnlib.experiments.handwriting.results import TASK
 
-    return text(records)
+    return TASK.text(records)
 
 
 def _run() -> type[Run]:

@@ -9,7 +9,8 @@ the lower layers take their step, to see how far the gradients of those above ch
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Literal, get_args
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from lnlib import data
 from lnlib.runs import settings as base
@@ -61,6 +62,13 @@ class Settings(base.Settings):
         return of_batch if self.norm != "none" else (*of_batch, "eps")
 
 
+def _table(records: Sequence[dict[str, Any]]) -> str:
+    """Return the tables of the records."""
+    from lnlib.experiments.landscape.results import TASK
+
+    return TASK.text(records)
+
+
 def _run() -> type[Run]:
     """Return the class of the runs."""
     from lnlib.experiments.landscape.run import Run
@@ -94,4 +102,5 @@ EXPERIMENT = Experiment(
     usual={"seeds": 3},
     grids=(Grid(range(3), {"learning_rate": RATES}),),
     threads=1,
+    table=_table,
 )

@@ -104,9 +104,9 @@ def updates_per_epoch(images: int, batch_size: int) -> int:
 
 def _table(records: Sequence[dict[str, Any]]) -> str:
     """Return the tables of the records."""
-    from lnlib.experiments.order_embeddings.results import text
+    from lnlib.experiments.order_embeddings.results import TASK
 
-    return text(records)
+    return TASK.text(records)
 
 
 def _run() -> type[Run]:

@@ -164,9 +164,9 @@ def _load(settings: Settings) -> Material:
 
 def _table(records: Sequence[dict[str, Any]]) -> str:
     """Return the tables of the records."""
-    from lnlib.experiments.skip_thoughts.results import text
+    from lnlib.experiments.skip_thoughts.results import TASK
 
-    return text(records)
+    return TASK.text(records)
 
 
 def _run() -> type[Run]:

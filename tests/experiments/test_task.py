@@ -1,0 +1,197 @@
+"""How runs are compared: which are of one kind, at which rate, by what, and what is printed."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from lnlib.experiments import _arms, draw, handwriting, names
+from lnlib.experiments._task import CHOSEN, LAYER, NONE, STARTS, Measure, Task, lowest
+from lnlib.experiments.attentive_reader import results as reader
+from lnlib.experiments.draw import results as draws
+from lnlib.experiments.handwriting import results as pens
+from lnlib.experiments.skip_thoughts import results as skip
+from lnlib.runs import record
+
+EPOCHS = [0.0, 0.5, 1.0, 2.0, 3.0]
+
+
+@dataclasses.dataclass
+class Settings:
+    """Those of a made-up experiment."""
+
+    norm: str = "layer"
+    start: str = "usual"
+    gain: float = 1.0
+    learning_rate: float = 0.1
+    epochs: int = 3
+    batch_size: int = 4
+    updates_an_epoch: int = 100
+    keep: int = 0
+
+    def as_dict(self):
+        return vars(self)
+
+
+TASK = Task(
+    Settings,
+    lowest("val"),
+    "loss on validation",
+    STARTS,
+    (
+        Measure("right, %", lambda run: 100 * TASK.at_best(run, "test"), better=1, digits=1),
+        Measure("never measured", lambda run: TASK.at_best(run, "other")),
+        Measure("at the end", lambda run: run["curves"]["test"][-1]),
+    ),
+    unit="bits",
+    factor=-10,
+)
+
+
+def made(arm, rate, seed, val, test=(0.1, 0.2, 0.3, 0.4, 0.5), **given):
+    """A record with this loss; 2 s an epoch and 1 s to begin."""
+    settings = Settings(**STARTS[arm], learning_rate=rate, **given)
+    curves = {"epoch": EPOCHS, "val": val, "test": test, "wall_s": [2 * e + 1 for e in EPOCHS]}
+    return {"settings": settings.as_dict(), "seed": seed, "curves": curves}
+
+
+def book(**given):
+    """None is best at its last point, layer norm there at a third of it; and a run explodes."""
+    found = []
+    for s in range(3):
+        found += [
+            made(NONE, 0.1, s, [9, 8, 7, 6, 5 + s / 10], **given),
+            made(NONE, 0.2, s, [9, 8, 4 + 9 * (s > 0), None, None], **given),
+            made(CHOSEN, 0.1, s, [9, 8, 7, 4.5, 4.6], **given),
+            made(LAYER, 0.1, s, [9, 9, 9, 9, 9], **given),
+            made(LAYER, 0.2, s, [9, 6, 5 - s / 10, 4.7, 4.8], (0, 0, 0, 0.5 + s / 10, 1), **given),
+        ]
+    return found
+
+
+def test_each_arm_counts_at_the_rate_with_the_lowest_scores():
+    found = TASK.at_best_rates(book())
+    assert list(found) == [NONE, CHOSEN, LAYER]
+    assert found[NONE].rates == pytest.approx({0.1: 5.1, 0.2: (4 + 8 + 8) / 3})
+    assert {name: arm.rate for name, arm in found.items()} == {NONE: 0.1, CHOSEN: 0.1, LAYER: 0.2}
+    assert (found[NONE].at_edge, found[CHOSEN].at_edge) == (True, False)
+
+
+def test_a_rate_that_fewer_seeds_tried_does_not_count():
+    found = TASK.at_best_rates([*book(), made(NONE, 0.3, 0, [1, 1, 1, 1, 1])])
+    assert (found[NONE].rate, 0.3 in found[NONE].rates) == (0.1, False)
+
+
+def test_points_are_after_so_many_updates_and_seconds():
+    run = made(LAYER, 0.1, 0, [9, 8, None, 6, 7])
+    assert TASK.updates(run).tolist() == [0, 50, 100, 200, 300]
+    assert TASK.seconds(run).tolist() == [1, 2, 3, 5, 7]
+    assert TASK.at_best(run, "test") == 0.4
+    assert math.isnan(TASK.at_best(run, "other"))
+    assert math.isnan(TASK.at_best(made(LAYER, 0.1, 0, [None] * 5), "test"))
+    # Where the time of updates is told, measuring costs nothing.
+    run["curves"]["update_ms"] = [None, 40, 20, 10, 10]
+    np.testing.assert_allclose(TASK.seconds(run), [0, 2, 3, 4, 5])
+
+
+def test_runs_of_other_settings_are_another_kind_and_the_usual_one_is_first():
+    found = TASK.kinds(book(batch_size=8, epochs=5) + book() + book(batch_size=2))
+    assert [odd for odd, _ in found] == [{}, {"batch_size": 2}, {"batch_size": 8, "epochs": 5}]
+    assert [len(runs) for _, runs in found] == [15, 15, 15]
+
+
+def test_of_twins_the_one_counts_that_keeps_nothing():
+    kept = made(LAYER, 0.2, 1, [1, 1, 1, 1, 1], keep=7)
+    for both in ([*book(), kept], [kept, *book()]):
+        assert TASK.text(both) == TASK.text(book())
+    ((_, alone),) = TASK.kinds([kept])
+    assert alone == [kept]
+
+
+def test_a_measure_is_taken_where_the_score_is_lowest_and_seed_by_seed():
+    found = TASK.at_best_rates(book()[5:])  # the first seed has no run without norm
+    first, end = TASK.rows(found[NONE], found[LAYER])
+    assert (first.name, end.name) == ("right, %", "at the end")
+    np.testing.assert_allclose(first.none, [50, 50])
+    np.testing.assert_allclose(first.layer, [60, 70])
+    np.testing.assert_allclose(first.difference, [10, 20])
+    assert (first.verdict, end.verdict) == ("holds", "does not hold")
+
+
+def test_the_race_is_to_the_first_point_as_good_as_the_others_best():
+    found = TASK.at_best_rates(book())
+    np.testing.assert_allclose(TASK.race(found[NONE], found[LAYER]), [1 / 3] * 3)
+    np.testing.assert_allclose(TASK.race(found[NONE], found[LAYER], "seconds"), [3 / 7] * 3)
+    assert np.isinf(TASK.race(found[CHOSEN], found[LAYER])).all()
+    assert _arms.shares(np.array([0.5, np.inf])) == "50 %, never"
+    at_once = _arms.race(found[LAYER], found[NONE], lambda run: -TASK.score(run), TASK.updates)
+    assert np.isinf(at_once).all()  # best before it began: no share of nothing
+
+
+def test_the_tables_say_what_was_found():
+    first, second = TASK.text(book(batch_size=8) + book()).split("\n\n")
+    assert first.startswith("Settings: as usual\n")
+    assert second.startswith("Settings: batch size 8\n")
+    assert "  Best loss on validation, bits, mean over seeds, by learning rate:" in first
+    assert "    none                   0.1: -51*  0.2: -66.67  (at the edge)" in first
+    plain, chosen = first.split("and layer norm, each at its rate (*), by ")[1:]
+    assert plain.startswith("3 seeds, and their difference (lowest to highest):")
+    told = "    right, %                             50.0     60.0  +10.0 (+0.0 to +20.0)"
+    assert f"{told}  better: undecided" in plain
+    assert "best: 33 %, 33 %, 33 %, mean 33 % (33 to 33); fewer: holds" in plain
+    assert "seconds of layer norm to the other's best: 43 %, 43 %, 43 %, mean 43 %" in plain
+    assert "updates of layer norm to the other's best: never, never, never; fewer: does" in chosen
+    one = TASK.text(book()[:5])
+    assert "by 1 seed, and their difference (which decides nothing):" in one
+    assert "better" not in one
+    assert "fewer" not in one
+
+
+def test_records_that_cannot_be_told_apart_are_refused():
+    with pytest.raises(ValueError, match=r"records must differ in arm, .*, got none, 0\.1 twice"):
+        TASK.text([*book(), made(NONE, 0.1, 0, [9, 8, 7, 6, 5])])
+
+
+# The experiments' own.
+
+
+def test_sentence_tasks_count_at_the_end_and_what_was_not_judged_is_left_out():
+    run = {"curves": {"mr": [0.5, None, 0.7, None], "cr": [None] * 4}}
+    np.testing.assert_allclose(skip.scored(run, "mr"), [50, 70])
+    assert skip.scored(run, "cr").tolist() == skip.scored(run, "subj").tolist() == []
+    values = {m.name: m.value(run) for m in skip.TASK.measures if "MR" in m.name}
+    assert values["MR, %"] == pytest.approx(70)
+    assert values["untrained: MR, %"] == pytest.approx(50)
+    assert math.isnan(values["words: MR, %"])
+
+
+def test_the_reader_s_arms_are_told_apart_by_norm_and_gain():
+    arms = {(norm, gain): [name for name, given in reader.TASK.arms.items()
+                           if given["norm"] == norm and given.get("gain", 1.0) == gain]
+            for norm, gain in (("layer", 1.0), ("layer", 0.1), ("batch", 0.1))}  # fmt: skip
+    assert list(arms.values()) == [[LAYER], [reader.SMALL], [reader.BATCH]]
+    run = {"data": {"cases": {"train_questions": 43}}, "settings": {"batch_size": 4},
+           "curves": {"epoch": EPOCHS}}  # fmt: skip
+    assert reader.TASK.updates(run).tolist() == [0, 5, 10, 20, 30]
+
+
+@pytest.mark.parametrize(
+    ("experiment", "task", "tuned"),
+    [(draw, draws.TASK, draw.TUNED), (handwriting, pens.TASK, handwriting.TUNED)],
+    ids=["draw", "handwriting"],
+)
+def test_the_rates_of_the_book_are_the_best_of_its_sweep_and_not_at_its_edge(
+    experiment, task, tuned
+):
+    if not experiment.RECORDED:
+        pytest.skip("the book has no records of it yet")
+    sweep = experiment.PLANNED[0].given
+    odd = {k: v for k, v in sweep.items() if k != "learning_rate" and not isinstance(v, tuple)}
+    name = task.settings.__module__.rsplit(".", 1)[-1]
+    assert name in names()
+    found = task.at_best_rates(record.read_all(name, **odd))
+    for arm, of in found.items():
+        assert tuple(of.rates) == experiment.RATES
+        assert of.rate == tuned[tuple(STARTS[arm].values())[:2]]
+        assert not of.at_edge

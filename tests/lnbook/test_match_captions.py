@@ -104,10 +104,10 @@ def test_a_run_that_never_comes_there_leaves_the_race_undecided(monkeypatch):
     monkeypatch.setattr(claims, "POINTS", (5, 20))
     read = runs.Runs(few())
     best = np.array([100.0, 90.0])
-    rows = claims.speed(read, Race(best, np.array([50.0, np.nan]), np.array([110, 120]))).rows
+    rows = claims.speed(read, Race(best, np.array([50.0, np.inf]), np.array([110, 120]))).rows
     assert [row[-1] for row in rows] == [HOLDS, FAILS, OPEN, FAILS, FAILS]
     assert rows[0][1:3] == ["+28.0\u00a0points", "+20.0 to\u00a0+36.0"]
-    assert rows[2][1:3] == ["−50\u00a0updates in 1 pairs, never in 1", "−50 to\u00a0never"]
+    assert rows[2][1:3] == ["−50\u00a0updates in 1 pair, never in 1", "−50 to\u00a0never"]
     assert rows[-1][1:3] == ["+78\u00a0s", "+65 to\u00a0+90"]  # 1.5 s an update, and 1 without norm
     sooner = claims.speed(read, Race(best, np.array([50.0, 60.0]), best - 1)).rows
     assert [row[-1] for row in sooner[2:]] == [HOLDS, HOLDS, FAILS]

@@ -36,7 +36,7 @@ def _row(claim: str, differences: np.ndarray, unit: str, better: int) -> list[st
     known = differences[np.isfinite(differences)]
     mean = f"{_signed(known.mean(), unit)}\u00a0{unit}"
     if lost := len(differences) - len(known):
-        mean += f" in {len(known)} pairs, {NEVER} in {lost}"
+        mean += f" in {len(known)} pair{'s' * (len(known) > 1)}, {NEVER} in {lost}"
     return [claim, mean, f"{low} to\u00a0{high}", verdict(-better * differences)]
 
 

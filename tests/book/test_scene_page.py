@@ -175,6 +175,25 @@ def test_a_reader_slides_moves_stretches_adds_and_removes(page, violations):
     agrees(page, 2, 640, 480, pixels)
     assert at[1] > 0
 
+    # The address has all of it: another page that opens it shows the same.
+    page.wait_for_function("location.hash.includes('boxes=')")
+    page.locator("[data-part='copy']").click()
+    link = page.evaluate("location.href")
+    assert page.locator("[data-part='link']").input_value() == link
+    other = page.context.new_page()
+    other.goto(link)
+    other.wait_for_selector(".ln-scene[data-ready='yes']")
+    assert boxes(other) == boxes(page)
+    agrees(other, 2, 640, 480, pixels)
+    # What cannot be is left out, and the rest is shown.
+    other.goto(link.split("#")[0] + "#scene&at=99&size=640x480&boxes=dog,0,0,64,48;cow,9,9,1,1;x")
+    other.wait_for_function("document.querySelectorAll('.lns-object').length === 1")
+    agrees(other, 8, 640, 480, [[names.index("dog"), 0, 0, 64, 48]])
+    other.goto(link.split("#")[0] + "#scene&at=2&picture=20")
+    other.wait_for_function("document.querySelectorAll('.lns-object').length > 1")
+    agrees(other, 2, *scene.pictures()["pictures"][20][1:4], 20)
+    other.close()
+
     # Seen by axe, in both themes, and on a phone.
     assert violations(page) == []
     page.evaluate("document.documentElement.dataset.theme = 'dark'")

@@ -77,7 +77,7 @@ class Scene:
 
     def widget(self) -> Any:
         """Return the widget of a live notebook."""
-        start = "lnScene(root, { ...data.options, load: async (name) => data.files[name] })"
+        start = "lnScene(root, { ...data.options, live: true, load: async (name) => data.files[name] })"
         return WEB.live(start, "the scene", options=self.options, files=_all())
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
@@ -138,7 +138,7 @@ def _script(name: str, make: Any) -> str:
 
 WEB = Web(
     "scene",
-    ("engine.js", "glyphs.js", "scene.js"),
+    ("../canvas.js", "engine.js", "glyphs.js", "scene.js"),
     data={"pictures.js": partial(_script, "pictures", pictures)}
     | {
         f"networks-{k}.js": partial(_script, f"networks-{k}", partial(networks, k))

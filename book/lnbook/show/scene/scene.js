@@ -7,6 +7,8 @@ const lnScene = (() => {
   const STEP = 0.02, LEAST = 0.03, TINY = 0.12; // shares of the canvas
   const GROW = 1.15; // of a size
   const SPEAK = 700; // ms of rest before the status is said
+  const PAUSE = 250; // ms of rest before the address is written
+  const MOST = 60; // objects that an address may bring
   const SLICE = 12; // ms of ranking all pictures between two looks at what is else to be done
   // Chosen for what is in them, before a network had ranked them.
   const STARTS = { Surfer: 68, Dog: 333, "Dog and cat": 20, Tennis: 15, Giraffe: 151, Desk: 391 };
@@ -27,11 +29,12 @@ const lnScene = (() => {
   const safe = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
   const clip = (v, low, high) => Math.min(Math.max(v, low), high);
 
-  return (root, { picture, point, load }) => {
-    const mine = `lns-${++made}`;
+  return (root, { picture, point, load, live = false }) => {
+    const mine = `lns-${++made}`, addressed = !live && made === 1; // one on a page has the address
     const { features, Network, order, place } = lnSceneEngine;
     const $ = (name) => root.querySelector(`[data-part="${name}"]`);
-    let told = null, scene = { ...EMPTY }, at = point, chosen = -1, closed = false, quiet = 0;
+    let told = null, scene = { ...EMPTY }, at = point, chosen = -1, closed = false;
+    let quiet = 0, saving = 0, whole = false; // whole: the picture as it is
     const networks = {}; // of each point: by norm, and how well they do on all pictures
 
     const column = (norm) => `<section class="lns-${norm}" aria-label="${NORMS[norm]}">
@@ -42,7 +45,10 @@ const lnScene = (() => {
         ${Object.entries(STARTS).map(([name, k]) =>
           `<button type="button" data-picture="${k}">${name}</button>`).join("")}
         <button type="button" data-part="lot">Another</button>
-        <button type="button" data-part="empty">Empty</button></div>
+        <button type="button" data-part="empty">Empty</button>${live ? "" : `
+        <button type="button" data-part="copy">Copy link</button>
+        <input class="lns-link" data-part="link" readonly hidden
+          aria-label="Link to this scene">`}</div>
       <div class="lns-work">
         <div class="lns-made">
           <div class="lns-frame"><div class="lns-stage" data-part="stage" role="group"
@@ -72,6 +78,51 @@ const lnScene = (() => {
       <p class="lns-status" role="status" aria-live="polite" data-part="status"></p>
       <p class="lns-note" data-part="credit"></p>
     </div>`));
+
+    // The state in the address: #scene, the point, and a picture or objects in pixels.
+    function address() {
+      const { w, h, boxes, own } = scene, given = new URLSearchParams({ at });
+      if (own !== null) given.set("picture", own);
+      if (!whole) {
+        given.set("size", `${w}x${h}`);
+        given.set("boxes", boxes.map(([c, ...box]) => [told.categories[c], ...box]).join(";"));
+      }
+      return `#scene&${given}`;
+    }
+    function save() {
+      if (!addressed || !told) return;
+      clearTimeout(saving);
+      saving = setTimeout(() => {
+        try { history.replaceState(null, "", address()); } catch { /* some forbid it on file:// */ }
+      }, PAUSE);
+    }
+    const placeOf = (text, count) => (/^\d{1,4}$/.test(text ?? "") && Number(text) < count
+      ? Number(text) : null);
+    /* A box whose object is known and that lies within the canvas; else nothing. */
+    function boxOf(text, w, h) {
+      const [name, ...numbers] = text.split(","), c = told.categories.indexOf(name);
+      const [x1, y1, x2, y2] = numbers.map(Number);
+      return c >= 0 && numbers.length === 4 && 0 <= x1 && x1 < x2 && x2 <= w && 0 <= y1 && y1 < y2
+        && y2 <= h ? [[c, x1, y1, x2, y2]] : [];
+    }
+    /* Take what the address says; what cannot be is left as it is. Say whether it says anything. */
+    function arrive() {
+      const [name, ...rest] = addressed ? location.hash.slice(1).split("&") : [];
+      if (name !== "scene") return false;
+      const given = new URLSearchParams(rest.join("&"));
+      at = placeOf(given.get("at"), told.updates.length) ?? point;
+      const own = placeOf(given.get("picture"), told.pictures.length);
+      const size = /^(\d{2,4})x(\d{2,4})$/.exec(given.get("size") ?? "");
+      whole = !size;
+      chosen = -1;
+      if (size) {
+        const [w, h] = [Number(size[1]), Number(size[2])];
+        const boxes = (given.get("boxes") ?? "").split(";").slice(0, MOST)
+          .flatMap((text) => boxOf(text, w, h));
+        scene = { w, h, boxes, own };
+      } else take(own ?? picture);
+      return true;
+    }
 
     // The canvas.
     const name = (c) => CALLED[told.categories[c]] ?? told.categories[c];
@@ -115,7 +166,9 @@ const lnScene = (() => {
       const boxes = [...scene.boxes];
       boxes[k] = [boxes[k][0], x, y, x + wide, y + tall];
       scene = { ...scene, boxes };
+      whole = false;
       draw();
+      save();
     }
     function scale(k, by) {
       const [, x1, y1, x2, y2] = scene.boxes[k], dx = ((by - 1) * (x2 - x1)) / 2;
@@ -133,13 +186,16 @@ const lnScene = (() => {
     function remove(k) {
       scene = { ...scene, boxes: scene.boxes.filter((_, i) => i !== k) };
       chosen = Math.min(k, scene.boxes.length - 1);
+      whole = false;
       draw();
+      save();
       ($("stage").children[chosen] ?? $("more")).focus();
     }
     function take(k) {
       const [, w, h, boxes] = told.pictures[k];
       scene = { w, h, boxes, own: k };
       chosen = -1;
+      whole = true;
       draw();
     }
 
@@ -218,18 +274,25 @@ const lnScene = (() => {
     root.addEventListener("click", ({ target, clientX, clientY }) => {
       const { picture, tool, new: added, part } = target.closest("button")?.dataset ?? target.dataset;
       if (!told) return;
-      if (picture) take(Number(picture));
-      else if (added) add(told.categories.indexOf(added));
+      if (picture) {
+        take(Number(picture));
+        save();
+      } else if (part === "copy") {
+        lnCanvas.copy(location.href.split("#")[0] + address(), $("copy"), $("link"));
+      } else if (added) add(told.categories.indexOf(added));
       else if (tool === "remove") remove(chosen);
       else if (tool) scale(chosen, tool === "grow" ? GROW : 1 / GROW);
       else if (part === "empty") {
         scene = { ...EMPTY };
         chosen = -1;
+        whole = false;
         draw();
+        save();
       } else if (part === "lot") {
         const few = told.pictures.flatMap(([, , , boxes], k) => (
           boxes.length > 1 && boxes.length <= SMALL && k !== scene.own ? [k] : []));
         take(few[Math.floor(Math.random() * few.length)]);
+        save();
       } else if (target === $("stage") && scene.boxes[chosen]) {
         const { left, top, width, height } = target.getBoundingClientRect();
         const [, x1, y1, x2, y2] = scene.boxes[chosen];
@@ -240,8 +303,10 @@ const lnScene = (() => {
     });
     root.addEventListener("input", ({ target }) => {
       const { part } = target.dataset;
-      if (part === "at") move(Number(target.value)).catch(failed);
-      else if (part === "which") choose(Number(target.value));
+      if (part === "at") {
+        move(Number(target.value)).catch(failed);
+        save();
+      } else if (part === "which") choose(Number(target.value));
       else if (part === "more" && target.value) {
         add(Number(target.value));
         target.value = "";
@@ -293,13 +358,20 @@ const lnScene = (() => {
       $("more").append(...told.categories.map((c, k) => [CALLED[c] ?? c, k]).sort(([a], [b]) =>
         (a < b ? -1 : 1)).map(([text, k]) => new Option(text, k)));
       $("at").max = told.updates.length - 1;
-      $("at").value = point;
-      take(picture);
-      return move(point);
+      if (!arrive()) take(picture);
+      $("at").value = at;
+      return move(at);
     }).catch(failed);
+    const moved = () => {
+      if (!told || !arrive()) return;
+      $("at").value = at;
+      move(at).catch(failed);
+    };
+    addEventListener("hashchange", moved);
     return () => { // a notebook takes its output away
       closed = true;
-      clearTimeout(quiet);
+      for (const timer of [quiet, saving]) clearTimeout(timer);
+      removeEventListener("hashchange", moved);
     };
   };
 })();

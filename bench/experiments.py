@@ -15,16 +15,25 @@ from torch import Tensor
 from bench.table import medians, row, threads
 from lnlib.data import Dataset
 from lnlib.data.bible_cloze import Cloze, Question
+from lnlib.data.coco_val2017_layout import CAPTIONS, Layouts
 from lnlib.data.gutenberg_prose import Book, Prose
 from lnlib.data.mnist_binarized import PIXELS, SPLITS, Binarized
 from lnlib.data.pen import Line, Lines
 from lnlib.data.sentence_tasks import Tasks
-from lnlib.experiments import attentive_reader, convnet, draw, handwriting, skip_thoughts
+from lnlib.experiments import (
+    attentive_reader,
+    convnet,
+    draw,
+    handwriting,
+    order_embeddings,
+    skip_thoughts,
+)
 from lnlib.experiments.attentive_reader.run import Run as ReaderRun
 from lnlib.experiments.convnet.run import Run as ConvnetRun
 from lnlib.experiments.draw.run import Run as DrawRun
 from lnlib.experiments.handwriting.run import Run as HandwritingRun
 from lnlib.experiments.handwriting.window import Seen, WindowLSTM
+from lnlib.experiments.order_embeddings.run import Run as OrderRun
 from lnlib.experiments.skip_thoughts.run import Run as SkipRun
 from lnlib.runs.run import Run
 
@@ -150,4 +159,23 @@ def _attentive_reader() -> list[dict[str, Any]]:
             for norm, t in ms.items()]  # fmt: skip
 
 
-EXPERIMENTS = (_attentive_reader, _skip_thoughts, _draw, _handwriting, _convnet)
+def _order_embeddings() -> list[dict[str, Any]]:
+    """A GRU of 128 units, 64 pairs of a picture and a caption of 11 words in the mean."""
+    rng = np.random.default_rng(0)
+
+    def image(number: int) -> dict[str, Any]:
+        boxes = [[int(c), 10, 10, 90, 60] for c in rng.integers(80, size=7)]
+        captions = [" ".join(f"w{k}" for k in rng.integers(2500, size=8 + rng.geometric(1 / 3)))
+                    for _ in range(CAPTIONS)]  # fmt: skip
+        return {"id": number, "w": 640, "h": 480, "boxes": boxes, "captions": captions}
+
+    images = {split: [image(k) for k in range(640)] for split in ("train", "val", "test")}
+    data, calls = Layouts("drawn", tuple(f"c{k}" for k in range(80)), images, "0" * 64), {}
+    for norm in order_embeddings.NORMS:
+        calls[norm] = _update(OrderRun(order_embeddings.Settings(norm=norm), data))
+    ms = medians(calls, SECONDS, least=10)
+    instead = ("torch.nn.GRU, no norm", ms["none"])
+    return [row("order embeddings update", "64 pairs, 128", "layer", ms["layer"], instead=instead)]
+
+
+EXPERIMENTS = (_order_embeddings, _attentive_reader, _skip_thoughts, _draw, _handwriting, _convnet)

@@ -3,11 +3,13 @@
 Usage: python tools/notebooks.py book/*.ipynb
 
 Keeps stream and text/plain outputs and execution counts; drops HTML, pictures, widget state and
-timings, so that two runs give the same bytes and a diff can be read.
+timings, so that two runs give the same bytes and a diff can be read. A chapter's first code is for
+those who open it alone: it knows the repository that this folder is a clone of, if it is public.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from collections.abc import Iterable
@@ -16,12 +18,18 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+import public_home  # noqa: E402
+
+SETUP = "cell-setup"  # the name of that cell
+
 
 def main(paths: list[str]) -> None:
     """Run and store each notebook."""
     os.environ.pop("LNLIB_STATIC", None)  # the live outputs, not the built book's
     for path in paths:
-        notebook = nbformat.read(path, as_version=4)
+        notebook = opened_alone(nbformat.read(path, as_version=4))
         NotebookClient(
             notebook,
             timeout=300,
@@ -32,14 +40,30 @@ def main(paths: list[str]) -> None:
         print(f"ran {path}")
 
 
+def opened_alone(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Let the first code be what installs the library, folded, and return the notebook."""
+    cells = [cell for cell in notebook.cells if cell.id != SETUP]
+    cell = nbformat.v4.new_code_cell(public_home.setup_cell(public_home.home(ROOT)), id=SETUP)
+    cell.metadata = {
+        "cellView": "form",
+        "jupyter": {"source_hidden": True},
+        "tags": ["remove-cell"],
+    }
+    first = next(k for k, one in enumerate(cells) if one.cell_type == "code")
+    notebook.cells = [*cells[:first], cell, *cells[first:]]
+    return notebook
+
+
 def text_only(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """Strip what cannot be compared, in place, and return the notebook."""
     notebook.metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
     }
-    for number, cell in enumerate(notebook.cells):
-        cell.id = f"cell-{number:02d}"
+    numbers = itertools.count()
+    for cell in notebook.cells:
+        if cell.id != SETUP:
+            cell.id = f"cell-{next(numbers):02d}"
         if cell.cell_type != "code":
             continue
         cell.metadata.pop("execution", None)

@@ -173,13 +173,13 @@ def chapters(env):
 
 
 def write_archive(app, exception):
-    """Pack the notebooks as they lie in the source; the same notebooks give the same bytes."""
+    """Pack the notebooks that pages offer; the same notebooks give the same bytes."""
     if exception is None and app.builder.format == "html" and pages_with_places(app, app.env):
         path = Path(app.outdir, ARCHIVE)
         path.parent.mkdir(exist_ok=True)
         with ZipFile(path, "w", ZIP_DEFLATED) as archive:
             for page in chapters(app.env):
-                source = Path(app.env.doc2path(page))
+                source = Path(app.outdir, "_sources", f"{page}.ipynb")  # as the page offers it
                 archive.writestr(ZipInfo(source.name), source.read_bytes(), ZIP_DEFLATED)
 
 

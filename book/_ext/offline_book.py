@@ -193,10 +193,11 @@ def finish_page(app, pagename, templatename, context, doctree):
             title=context.get("title", ""),
             said=" ".join(first.split())[:160],
             picture=f"{app.config.html_baseurl or context['pathto']('', 1)}_static/share.png",
+            address=f"{base}{pagename}.html" if (base := app.config.html_baseurl) else "",
         )
 
 
-def shared(site, title, said, picture):
+def shared(site, title, said, picture, address):
     """Return the tags that a search engine reads, and whoever shows a link to the page."""
     properties = {
         "og:type": "article",
@@ -204,6 +205,7 @@ def shared(site, title, said, picture):
         "og:title": html.unescape(re.sub("<[^>]+>", "", title)),
         "og:description": said,
         "og:image": picture,
+        **({"og:url": address} if address else {}),
         "og:image:alt": "Two networks read a digit layer by layer: in one it fades to nothing, in "
         "the other, with layer norm, it arrives",
     }

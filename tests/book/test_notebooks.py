@@ -13,7 +13,7 @@ import lnbook.exercises
 
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "book" / "_ext")]
-from notebooks import text_only  # noqa: E402
+import notebooks  # noqa: E402
 from tracks import main_line, measures, minutes, read_tracks, words  # noqa: E402
 
 CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
@@ -32,7 +32,7 @@ def lesson(request):
 
 
 def hidden(cell):
-    return "remove-cell" in cell.metadata.get("tags", [])
+    return "remove-cell" in cell.metadata.get("tags", []) and cell.id != notebooks.SETUP
 
 
 def code(notebook):
@@ -70,7 +70,7 @@ def test_minutes_count_words_explorers_questions_and_exercises():
 
 
 def test_only_text_is_stored_and_every_cell_ran_in_order(notebook):
-    assert text_only(json_copy(notebook)) == notebook
+    assert notebooks.text_only(json_copy(notebook)) == notebook
     counts = [cell.execution_count for cell in code(notebook)]
     assert counts == list(range(1, len(counts) + 1))
 
@@ -118,7 +118,8 @@ def numbers(text):
 
 def test_the_main_line_is_short(lesson):
     assert len(words(main_line(lesson))) <= WORDS
-    set_apart = {cell.id for room in exercises(lesson).values() for part in room for cell in part}
+    rooms = [part for room in exercises(lesson).values() for part in room]
+    set_apart = {notebooks.SETUP, *(cell.id for part in rooms for cell in part)}
     assert len([cell for cell in lesson.cells if cell.id not in set_apart]) <= CELLS
 
 
@@ -208,6 +209,14 @@ def test_exercises_are_four_with_graded_hints(lesson):
     for label, (task, _) in found.items():
         text = "\n".join(cell.source for cell in task if cell.cell_type == "markdown")
         assert re.findall(r"<summary>Hint (\d)</summary>", text)[:2] == ["1", "2"], label
+
+
+def test_a_chapter_that_is_opened_alone_begins_with_what_it_needs(notebook):
+    first = code(notebook)[0]
+    assert first.id == notebooks.SETUP
+    home = re.search(r'^HOME = "(.*)"', first.source, re.M)[1]
+    assert first.source == notebooks.public_home.setup_cell(home)
+    assert first.metadata["jupyter"] == {"source_hidden": True}
 
 
 def test_the_starter_fails_the_checker_and_the_solution_passes_it(lesson):

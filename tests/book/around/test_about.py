@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.book.around.conftest import BOOK, CHAPTERS, rows, when
+from tools import notebooks
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
@@ -30,12 +31,18 @@ def test_about_lists_every_chapter_with_its_run(built_book):
     assert not re.search(r"/work/|/root/|/home/|/tmp/", re.sub(r"<[^>]*>", "", html))
 
 
+def offered(stored):
+    """A chapter as the page offers it: it knows the repository of this clone, if it is public."""
+    home = notebooks.public_home.home(BOOK.parent)
+    return notebooks.public_home.with_home(stored, home) if home else stored
+
+
 def test_every_notebook_can_be_taken_as_it_is_stored(built_book):
     html = (built_book / "about.html").read_text("utf-8")
     files = re.findall(r'<a class="reference download[^"]*" download="" href="([^"]+)">', html)
     assert files == [*(f"_sources/{name}.ipynb" for name in CHAPTERS), "_downloads/chapters.zip"]
     for name in CHAPTERS:
-        stored = (BOOK / f"{name}.ipynb").read_bytes()
+        stored = offered((BOOK / f"{name}.ipynb").read_text("utf-8")).encode()
         assert (built_book / "_sources" / f"{name}.ipynb").read_bytes() == stored
         with zipfile.ZipFile(built_book / "_downloads" / "chapters.zip") as archive:
             assert archive.read(f"{name}.ipynb") == stored

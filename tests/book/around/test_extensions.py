@@ -40,7 +40,7 @@ def tiny(tmp_path_factory):
     book.add("other", "# Other\n\nText.", "print(1)")
     for name, text in {
         "paper": "# Paper\n\n" + "".join(f"(paper-{a})=\nPlace {a}.\n\n" for a in ANCHORS),
-        "about": "# About\n\n```{last-run}\n```\n\n```{notebooks}\n```",
+        "about": "# About\n\n```{last-run}\n```\n\n```{notebooks}\n```\n\n```{home}\n```",
     }.items():
         (book.folder / "book" / f"{name}.md").write_text(text)
         book.pages.append(name)
@@ -54,6 +54,12 @@ def links(html, start):
     paragraph = re.search(rf"<p>{start}: (.*?)</p>", html, re.S)[1]
     found = re.findall(r'<a class="ln-paper[^"]*" href="([^"]+)">([^<]+)</a>', paragraph)
     return [(re.sub(r"\s+", " ", words), target) for target, words in found]
+
+
+def test_without_a_public_remote_a_page_says_that_there_is_none(tiny):
+    html = tiny.html("about")
+    assert "names no public repository" in html
+    assert not re.search(r"og:url|mybinder|colab", html + tiny.html("chapter"))
 
 
 def test_places_of_the_paper_become_links(tiny):

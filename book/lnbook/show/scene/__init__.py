@@ -77,8 +77,8 @@ class Scene:
 
     def widget(self) -> Any:
         """Return the widget of a live notebook."""
-        start = "lnScene(root, { ...data.options, live: true, load: async (name) => data.files[name] })"
-        return WEB.live(start, "the scene", options=self.options, files=_all())
+        start = "lnScene(root, { ...data.options, load: async (name) => data.files[name] })"
+        return WEB.live(start, "the scene", options=self.options | {"live": True}, files=_all())
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
         return bundle(self)

@@ -1,0 +1,135 @@
+"""What a page says of the repository that the book's clone came from, if that is public."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.book.conftest import Book
+from tools.notebooks import public_home
+
+REMOTE = "https://someone:hush-hush@github.com/some-one/their.book.git"
+HOME = "https://github.com/some-one/their.book"
+
+
+@pytest.mark.parametrize(
+    ("remote", "found"),
+    [
+        (REMOTE, ("github.com", "some-one", "their.book")),
+        ("git@gitlab.com:a/b.git", ("gitlab.com", "a", "b")),
+        ("ssh://git@github.com/a/b", ("github.com", "a", "b")),
+        ("http://github.com/a/b/", ("github.com", "a", "b")),
+        ("/srv/git/book.git", None),
+        ("https://git.example.org/a/b.git", None),
+        ("https://github.com.example.org/a/b", None),
+        ("https://github.com/a", None),
+        ("", None),
+    ],
+)
+def test_a_public_remote_is_known_by_its_host(remote, found):
+    assert public_home.public(remote) == found
+
+
+def git(folder, *words):
+    subprocess.run(["git", "-C", str(folder), *words], check=True, capture_output=True)
+
+
+def test_a_folder_has_a_home_if_it_is_a_clone_itself(tmp_path):
+    assert public_home.home(tmp_path) == ""
+    git(tmp_path, "init")
+    assert public_home.home(tmp_path) == ""
+    git(tmp_path, "remote", "add", "origin", REMOTE)
+    assert public_home.home(tmp_path) == HOME
+    assert public_home.branch(tmp_path) == "main"
+    within = tmp_path / "within"  # somebody else's clone
+    within.mkdir()
+    assert public_home.home(within) == ""
+    git(tmp_path, "symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/trunk")
+    assert public_home.branch(tmp_path) == "trunk"
+
+
+ABOUT = "# About\n\n```{home}\n```\n\n```{versions}\n```\n\n```{notebooks}\n```"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """A book in a clone of a made-up repository; its chapter begins as ours do."""
+    book = Book(tmp_path_factory.mktemp("public"))
+    book.add("chapter", "# Chapter\n\nText.", public_home.setup_cell(""), "print(1)")
+    path = book.folder / "book" / "chapter.ipynb"
+    path.write_text(path.read_text("utf-8").replace('"cell-1"', '"cell-setup"', 1), "utf-8")
+    (book.folder / "book" / "about.md").write_text(ABOUT)
+    book.pages.append("about")
+    git(book.folder, "init")
+    git(book.folder, "remote", "add", "origin", REMOTE)
+    done = book.build()
+    assert done.returncode == 0, done.stdout
+    return book
+
+
+def test_pages_lead_to_the_repository_to_binder_and_to_colab(built):
+    html = built.html("chapter")
+    links = re.findall(r'href="(https://[^"]+)"', html)
+    assert f"{HOME}" in links
+    assert f"{HOME}/edit/main/book/chapter.ipynb" in links
+    assert any(link.startswith(f"{HOME}/issues/new?title=") for link in links)
+    where = "some-one/their.book"
+    assert f"https://mybinder.org/v2/gh/{where}/main?urlpath=lab/tree/book/chapter.ipynb" in links
+    colab = f"https://colab.research.google.com/github/{where}/blob/main/book/chapter.ipynb"
+    assert colab in links
+    site = "https://some-one.github.io/their.book/chapter.html"
+    assert f'<meta property="og:url" content="{site}">' in html
+    assert not re.findall(r'(?:src|<link[^>]+stylesheet[^>]+href)="https?:', html)
+    about = built.html("about")
+    assert f'href="{HOME}/issues"' in about
+    assert re.search(
+        r"Built with lnlib [\d.]+, NumPy [\d.]+, PyTorch \S+, .* and Python 3\.", about
+    )
+    for path in (built.folder / "_build" / "html").rglob("*.*"):
+        if path.suffix in (".html", ".ipynb", ".js"):
+            assert "hush-hush" not in path.read_text("utf-8"), path
+
+
+def test_a_downloaded_chapter_knows_where_the_library_is(built):
+    text = (built.folder / "_build" / "html" / "_sources" / "chapter.ipynb").read_text("utf-8")
+    first = next(c for c in json.loads(text)["cells"] if c["cell_type"] == "code")
+    assert "".join(first["source"]) == public_home.setup_cell(HOME)
+    assert f'HOME = "{HOME}"' in "".join(first["source"])
+
+
+RUN = """
+import importlib.util, json, subprocess, sys
+asked = []
+subprocess.run = lambda words, check: asked.append(words)
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name: find(name) if {there} else None
+exec({cell!r})
+print(json.dumps(asked))
+"""
+
+
+def run(home, there):
+    code = RUN.format(there=there, cell=public_home.setup_cell(home))
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+
+def test_the_first_cell_installs_where_the_library_is_missing_and_says_so():
+    done = run(HOME, there=False)
+    said, asked = done.stdout.splitlines()
+    assert said == f"Installing lnlib[live] @ git+{HOME}: a few minutes, once."
+    ((python, *words),) = json.loads(asked)
+    assert python == sys.executable
+    assert words == ["-m", "pip", "install", "-q", f"lnlib[live] @ git+{HOME}"]
+
+
+def test_the_first_cell_does_nothing_where_the_library_is():
+    for home in ("", HOME):
+        assert run(home, there=True).stdout == "[]\n"
+
+
+def test_without_a_home_the_first_cell_says_what_to_do():
+    done = run("", there=False)
+    assert done.stdout == ""
+    assert "in the folder of the book run pip install -e '.[live]'" in done.stderr

@@ -12,7 +12,7 @@ import itertools
 import json
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lnbook.show.control import Control
@@ -292,6 +292,35 @@ def shrink(heights: list[int], controls: int, shares: Sequence[float] = ()) -> f
     left = PHONE - LINE * controls - TITLE * len(heights)
     asked = sum(h * s for h, s in zip(heights, shares or [1] * len(heights), strict=True))
     return min(1.0, max(left, LEAST * len(heights)) / asked)
+
+
+def told_apart(states: list[dict], controls: Mapping[str, Control]) -> list[dict]:
+    """Let no two states show different figures and say the same.
+
+    Who hears the page and does not see it would think that a control is dead. Where sentences are
+    one, each gets the values of the controls that part them.
+
+    Args:
+        states: As :func:`page` takes them.
+        controls: In the order in which ``states`` runs through them (last fastest).
+    """
+    places = list(itertools.product(*(range(len(c.texts)) for c in controls.values())))
+    drawn = [json.dumps(state["panels"], sort_keys=True) for state in states]
+    alike: dict[str, list[int]] = {}
+    for k, state in enumerate(states):
+        alike.setdefault(state["text"], []).append(k)
+    for text, same in alike.items():
+        seen: dict[tuple, set[str]] = {}  # by control and the places of all others
+        for k, i in itertools.product(same, range(len(controls))):
+            seen.setdefault((i, *places[k][:i], *places[k][i + 1 :]), set()).add(drawn[k])
+        parting = {i for (i, *_), figures in seen.items() if len(figures) > 1}
+        if not parting:
+            continue
+        for k in same:
+            values = (f"{c.label}: {c.texts[places[k][i]]}"
+                      for i, c in enumerate(controls.values()) if i in parting)  # fmt: skip
+            states[k]["text"] = f"{text} ({'; '.join(values)})"
+    return states
 
 
 def room(texts: list[str]) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lnbook.show import Explorer, show
+from lnbook.show import Explorer, choice, show, slider
 from lnbook.show.explorer import page
 from tests.lnbook.show.explorer.conftest import (
     CONTROLS,
@@ -163,3 +163,22 @@ def test_numbers_name_axes_and_traces_and_leave_ornaments_out():
     assert [t["rows"] for t in tables] == [[["a", 1], ["b", None]], [[5, 7], [6, 8]]]
     assert "<td>–</td>" in page.grid(tables[0])
     assert "<b>" not in page.grid({"caption": "<b>", "columns": ["<b>"], "rows": [["<b>"]]})
+
+
+def test_where_figures_differ_and_the_sentence_would_not_it_names_the_controls():
+    controls = {"row": choice("Row", {"first": 0, "last": 1}), "eps": slider("eps", (1, 2, 4)),
+                "idle": choice("Idle", {"yes": 0, "no": 1})}  # fmt: skip
+    states = [
+        {"panels": [row * (eps > 1)], "text": "Large." if eps == 4 and row else "Small."}
+        for row in (0, 1)
+        for eps in (1, 2, 4)
+        for _ in (0, 1)
+    ]
+    texts = [state["text"] for state in page.told_apart(states, controls)]
+    assert texts[::2] == [
+        "Small. (Row: first; eps: 1)", "Small. (Row: first; eps: 2)",
+        "Small. (Row: first; eps: 4)", "Small. (Row: last; eps: 1)",
+        "Small. (Row: last; eps: 2)", "Large.",
+    ]  # fmt: skip
+    same = [{"panels": [1], "text": "So it is."} for _ in range(2)]
+    assert [s["text"] for s in page.told_apart(same, {"row": controls["row"]})] == ["So it is."] * 2

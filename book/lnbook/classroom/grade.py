@@ -1,0 +1,382 @@
+"""Hand-ins into a table: who passed what, and which misconception stands behind the rest.
+
+Each hand-in runs in a process of its own (``child``) that hands back what the functions return;
+the book's checker judges that here, where no hand-in can reach it.
+"""
+
+import csv
+import hashlib
+import io
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from lnbook import exercises
+from lnbook.classroom import wire
+from lnbook.classroom.cell_process import CellProcess, Ended, Limits
+from lnbook.exercises import Function, Measured
+from lnlib import _files
+
+LARGEST = 20 << 20  # bytes of a hand-in
+OTHER = 1_000_003  # from the class's seed to that of the grader's own inputs
+
+
+@dataclass
+class Row:
+    """One line of the table.
+
+    Args:
+        student: As the folder or file is called.
+        chapter: The notebook.
+        exercise: Its name.
+        passed: 1 or 0.
+        points: Those it is worth, if passed.
+        misconception: What the checker says of a misconception that it knows.
+        said: What it says of any other answer that is not right.
+        error: What went wrong with the hand-in itself.
+    """
+
+    student: str
+    chapter: str
+    exercise: str
+    passed: int = 0
+    points: float = 0
+    misconception: str = ""
+    said: str = ""
+    error: str = ""
+
+
+def grade(
+    folder: str | Path,
+    *,
+    homework: str | Path | None = None,
+    out: str | Path | None = None,
+    limits: Limits | None = None,
+    tell: Callable[[str], None] = lambda text: None,
+) -> Path:
+    """Grade a folder of hand-ins.
+
+    What is graded is kept beside the table as it comes, so an interrupted run goes on where it
+    was, and only hand-ins that have changed are run again.
+
+    Args:
+        folder: A folder or a notebook a student.
+        homework: The file that :func:`lnbook.classroom.homework.make` wrote. ``None``: the one
+            that lies beside ``folder``.
+        out: The table. ``None``: ``grades.csv`` beside ``folder``.
+        limits: What each hand-in may use.
+        tell: Called with a sentence after each notebook.
+
+    Returns:
+        The table's path.
+
+    Raises:
+        ValueError: If there is no such folder or homework.
+    """
+    folder, limits = Path(folder), limits or Limits()
+    if not folder.is_dir():
+        raise ValueError(f"FOLDER must be a folder of hand-ins, got {folder}; look at its name")
+    folder = folder.resolve()
+    manifest = Path(homework) if homework else _beside(folder)
+    told = _read_homework(manifest)
+    out = Path(out) if out else folder.parent / "grades.csv"
+    progress = out.with_suffix(".progress.jsonl")
+    known = _done(progress)
+    rows: list[Row] = []
+    hand_ins = list(found(folder, told))
+    try:
+        with progress.open("a", encoding="utf-8") as log:
+            for at, (student, chapter, path) in enumerate(hand_ins, 1):
+                mark = _mark(path, student, chapter, told, limits)
+                if mark not in known:
+                    known[mark] = grade_notebook(student, chapter, path, told, limits, folder)
+                    log.write(json.dumps([mark, [asdict(row) for row in known[mark]]]) + "\n")
+                    log.flush()
+                    passed = sum(row.passed for row in known[mark])
+                    tell(f"{at} of {len(hand_ins)}: {student}, {chapter}: {passed} passed")
+                rows += known[mark]
+    finally:
+        _files.write(out, table(rows).encode())
+    return out
+
+
+def _beside(folder: Path) -> Path:
+    near = [path for path in sorted(folder.parent.glob("*.json")) if _is_homework(path)]
+    if len(near) != 1:
+        raise ValueError(
+            f"beside {folder} must lie one homework's file, got {len(near)}; name it by --homework"
+        )
+    return near[0]
+
+
+def _is_homework(path: Path) -> bool:
+    try:
+        return "homework" in json.loads(path.read_text("utf-8"))
+    except (ValueError, OSError, TypeError):
+        return False
+
+
+def _read_homework(path: Path) -> dict[str, Any]:
+    try:
+        told = json.loads(path.read_text("utf-8"))
+        for sheet in told["notebooks"].values():
+            for exercise in sheet["exercises"]:
+                exercises.find(exercise["name"])
+    except OSError as error:
+        raise ValueError(f"cannot read {path}: {error.strerror}; name another file") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ValueError(
+            f"{path} must be the file that homework wrote, got something else; make it again"
+        ) from None
+    return told
+
+
+def _done(progress: Path) -> dict[str, list[Row]]:
+    """Read what earlier runs have graded; a line cut off in the middle is graded again."""
+    known = {}
+    if progress.exists():
+        for line in progress.read_text("utf-8", "replace").splitlines():
+            try:
+                mark, rows = json.loads(line)
+                known[mark] = [Row(**row) for row in rows]
+            except (ValueError, TypeError):
+                continue
+    return known
+
+
+def _mark(path: Path | None, student: str, chapter: str, told: dict, limits: Limits) -> str:
+    """Name a hand-in by all that its grades depend on."""
+    try:
+        content = path.read_bytes() if path and path.stat().st_size <= LARGEST else b""
+    except OSError:
+        content = b"?"
+    parts = json.dumps([student, chapter, str(path), told, asdict(limits)], sort_keys=True)
+    return hashlib.sha256(parts.encode("utf-8", "replace") + content).hexdigest()
+
+
+def found(folder: Path, told: dict) -> Iterator[tuple[str, str, Path | None]]:
+    """Yield student, chapter and notebook of each hand-in; ``None`` for one that is missing."""
+    hand_ins: dict[str, dict[str, Path]] = {}
+    for entry in sorted(folder.iterdir()):
+        if entry.name.startswith(".") or entry.is_symlink():
+            continue
+        if entry.is_dir():
+            notebooks = [
+                p for p in sorted(entry.rglob("*.ipynb")) if ".ipynb_checkpoints" not in p.parts
+            ]
+            hand_ins.setdefault(entry.name, {})
+        elif entry.suffix == ".ipynb":
+            notebooks = [entry]
+        else:
+            continue
+        for path in notebooks:
+            chapter = next((c for c in told["notebooks"] if c in path.stem), None)
+            if chapter is None and len(told["notebooks"]) == 1:
+                chapter = next(iter(told["notebooks"]))
+            student = entry.name
+            if entry.is_file():
+                student = entry.stem.replace(chapter or "", "").strip(" -_.") or entry.stem
+            if chapter is not None and not path.is_symlink() and path.is_file():
+                hand_ins.setdefault(student, {})[chapter] = path
+    for student, notebooks in hand_ins.items():
+        for chapter in told["notebooks"]:
+            yield student, chapter, notebooks.get(chapter)
+
+
+def grade_notebook(
+    student: str, chapter: str, path: Path | None, told: dict, limits: Limits, folder: Path
+) -> list[Row]:
+    """Grade one notebook; whatever it is, there is a row for each exercise."""
+    sheet = told["notebooks"][chapter]
+    rows = {e["name"]: Row(student, chapter, e["name"]) for e in sheet["exercises"]}
+    try:
+        if path is None:
+            raise ValueError("not handed in")
+        steps = plan(read(path), sheet)
+    except ValueError as error:
+        for row in rows.values():
+            row.error = str(error)
+        return list(rows.values())
+    for name in rows.keys() - {step["ask"] for step in steps if "ask" in step}:
+        rows[name].error = "its cells are missing"
+    points = {e["name"]: e["points"] for e in sheet["exercises"]}
+    for name, reply in _replies(steps, sheet, told["seed"], limits, [str(folder.parent)]):
+        row = rows[name]
+        if "value" in reply:
+            judge(row, reply, told["seed"])
+            row.points = points[name] * row.passed
+        row.error = "; ".join(filter(None, [row.error, reply["error"]]))
+    return list(rows.values())
+
+
+def read(path: Path) -> list[dict]:
+    """Return the cells of a hand-in.
+
+    Raises:
+        ValueError: If it is no notebook.
+    """
+    try:
+        if path.stat().st_size > LARGEST:
+            raise ValueError(f"the file is over {LARGEST >> 20} MB")
+        content = json.loads(path.read_bytes().decode("utf-8-sig"))
+        cells = []
+        for cell in content["cells"]:
+            source = cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"])
+            meta = cell.get("metadata", {}).get("nbgrader", {})
+            cells.append({"kind": cell["cell_type"], "id": meta.get("grade_id"), "source": source})
+        return cells
+    except (KeyError, TypeError, AttributeError):
+        raise ValueError("the file is JSON, but no notebook") from None
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
+        raise ValueError("the file is no notebook: not JSON") from None
+    except OSError as error:
+        raise ValueError(f"the file cannot be read: {error.strerror}") from None
+
+
+def plan(cells: list[dict], sheet: dict) -> list[dict]:
+    """Return what to run and when to ask for which answer.
+
+    A check asks where it stands; if it was removed, where the next exercise begins.
+    """
+    asked = {exercise["name"]: exercise for exercise in sheet["exercises"]}
+    steps: list[dict] = []
+    now, open_ = None, {}  # the exercise that we are in; those met and not asked for yet
+
+    def ask(name: str) -> None:
+        if open_.pop(name, None) is not None:
+            steps.append({"ask": name, "answer": asked[name]["answer"]})
+
+    for cell in cells:
+        name = str(cell["id"] or "").removesuffix("-task").removesuffix("-check")
+        checked = next(
+            (
+                n
+                for n in asked
+                if cell["kind"] == "code" and f'exercises.check("{n}"' in cell["source"]
+            ),
+            None,
+        )
+        is_check = str(cell["id"]).endswith("-check") and name in asked
+        if name not in asked:
+            name = checked or now
+        if name is not None and name != now:
+            if now is not None and not any(s.get("ask") == now for s in steps):
+                ask(now)
+            now = name
+            fresh = not any(s.get("ask") == name for s in steps)
+            if fresh and name not in open_:
+                open_[name] = True
+                steps.append({"forget": asked[name]["binds"], "of": name})
+        if cell["kind"] != "code":
+            continue
+        if not is_check:
+            steps.append({"run": cell["source"], "of": now})
+        if is_check or checked == now:
+            ask(now)
+    for name in list(open_):
+        ask(name)
+    return steps
+
+
+def _replies(
+    steps: list[dict], sheet: dict, seed: int, limits: Limits, hidden: list[str]
+) -> Iterator[tuple[str, dict]]:
+    """Yield the reply to each question; a step that ends the process is left out the next time."""
+    fatal: dict[int, str] = {}
+    answered: set[int] = set()
+    end = time.monotonic() + limits.total
+    while True:
+        died = None
+        errors: dict[str | None, list[str]] = {}
+        try:
+            with CellProcess(sheet["setup"], limits, hidden) as process:
+                for at, step in enumerate(steps):
+                    if at in fatal:
+                        errors.setdefault(step.get("of"), []).append(fatal[at])
+                        continue
+                    if at in answered:
+                        continue
+                    died = at
+                    if time.monotonic() > end:
+                        raise Ended(f"stopped: over {limits.total:g} seconds in all")
+                    if "ask" in step:
+                        message = {**step, "seeds": [seed, seed + OTHER]}
+                    else:
+                        name = f"cell {at}"
+                        message = {"run": step.get("run", ""), "name": name}
+                        message["forget"] = step.get("forget", [])
+                    before = list(process.refused)
+                    reply = process.ask(message)
+                    new = [f"homework may not {what}" for what in process.refused]
+                    caught = [w for w in new if w.removeprefix("homework may not ") not in before]
+                    if "ask" in step:
+                        name = step["ask"]
+                        found = [*errors.get(name, []), *errors.pop(None, []), reply["error"]]
+                        reply["error"] = "; ".join(dict.fromkeys(filter(None, [*found, *caught])))
+                        answered.add(at)
+                        yield name, reply
+                    else:
+                        error = [str(reply["error"])] if reply["error"] else []
+                        error = error or caught
+                        errors.setdefault(step["of"], []).extend(error)
+            return
+        except Ended as ended:
+            why = str(ended)
+            if died is None:  # not even the start
+                died = next(i for i, s in enumerate(steps) if i not in answered)
+            if "ask" in steps[died]:
+                answered.add(died)
+                yield steps[died]["ask"], {"error": why}
+            else:
+                fatal[died] = why
+        if time.monotonic() > end:
+            for at, step in enumerate(steps):
+                if "ask" in step and at not in answered:
+                    yield step["ask"], {"error": fatal.get(at - 1, why)}
+            return
+
+
+def judge(row: Row, reply: dict, seed: int) -> None:
+    """Let the book's checker look at an answer, on the class's inputs and on others."""
+    exercise = exercises.find(row.exercise)
+    try:
+        value = wire.unpack(reply["value"])
+        seeds = [seed, seed + OTHER] if isinstance(exercise, Function) else [seed]
+        for at, one in enumerate(seeds):
+            if isinstance(value, wire.Stand) and isinstance(exercise, Function):
+                value.runs = list(reply["runs"][at])
+            said = exercises.fault(row.exercise, value, seed=one)
+            if said is not None:
+                break
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        row.error = f"the answer cannot be read: {str(error)[:200]}"
+        return
+    known = exercise.wrong if isinstance(exercise, Function | Measured) else exercise.wrong.values()
+    if said is None:
+        row.passed = 1
+    elif said in known:
+        row.misconception = said
+    else:
+        row.said = f"{'right on the inputs of the class; ' * (at > 0)}{said}"
+
+
+def table(rows: list[Row]) -> str:
+    """Write rows as CSV that a spreadsheet takes for text."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(Row.__dataclass_fields__), lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({name: _safe(value) for name, value in asdict(row).items()})
+    return text.getvalue()
+
+
+def _safe(value: Any) -> Any:
+    """Return a value that no spreadsheet takes for a formula."""
+    if not isinstance(value, str):
+        return value
+    value = " ".join(value.encode("utf-8", "replace").decode().split())
+    value = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in value)
+    return f"'{value}" if value[:1] in ("=", "+", "-", "@") else value

@@ -19,6 +19,8 @@ from lnbook import exercises
 from lnbook.classroom import guard, wire
 from lnbook.exercises import Function
 
+FIND = exercises.find  # whatever a hand-in puts in its place
+
 
 def main() -> None:
     """Read lines until there are no more."""
@@ -98,9 +100,9 @@ def answer(told: dict, names: dict) -> dict:
     """Return an answer as data; of a function, what it returns for each seed and case."""
     value = eval(compile(ast.parse(told["answer"], mode="eval"), "<answer>", "eval"), names)
     runs = []
-    if callable(value) and isinstance(exercises.find(told["ask"]), Function):
+    if callable(value) and isinstance(FIND(told["ask"]), Function):
         for seed in told["seeds"]:
-            cases = exercises.find(told["ask"], seed=seed).run(value)
+            cases = FIND(told["ask"], seed=seed).run(value)
             runs.append([packed(case) for case in cases])
     return {"error": None, "value": wire.pack(value), "runs": runs}
 

@@ -17,11 +17,11 @@ from typing import Any
 from lnbook import exercises
 from lnbook.classroom import wire
 from lnbook.classroom.cell_process import CellProcess, Ended, Limits
+from lnbook.classroom.homework import OTHER
 from lnbook.exercises import Function, Measured
 from lnlib import _files
 
 LARGEST = 20 << 20  # bytes of a hand-in
-OTHER = 1_000_003  # from the class's seed to that of the grader's own inputs
 
 
 @dataclass
@@ -86,13 +86,14 @@ def grade(
     progress = out.with_suffix(".progress.jsonl")
     known = _done(progress)
     rows: list[Row] = []
+    hidden = [str(folder), str(manifest.resolve().parent / "source")]
     hand_ins = list(found(folder, told))
     try:
         with progress.open("a", encoding="utf-8") as log:
             for at, (student, chapter, path) in enumerate(hand_ins, 1):
                 mark = _mark(path, student, chapter, told, limits)
                 if mark not in known:
-                    known[mark] = grade_notebook(student, chapter, path, told, limits, folder)
+                    known[mark] = grade_notebook(student, chapter, path, told, limits, hidden)
                     log.write(json.dumps([mark, [asdict(row) for row in known[mark]]]) + "\n")
                     log.flush()
                     passed = sum(row.passed for row in known[mark])
@@ -150,7 +151,8 @@ def _done(progress: Path) -> dict[str, list[Row]]:
 def _mark(path: Path | None, student: str, chapter: str, told: dict, limits: Limits) -> str:
     """Name a hand-in by all that its grades depend on."""
     try:
-        content = path.read_bytes() if path and path.stat().st_size <= LARGEST else b""
+        sound = path and path.is_file() and path.stat().st_size <= LARGEST
+        content = path.read_bytes() if sound else b""
     except OSError:
         content = b"?"
     parts = json.dumps([student, chapter, str(path), told, asdict(limits)], sort_keys=True)
@@ -158,36 +160,55 @@ def _mark(path: Path | None, student: str, chapter: str, told: dict, limits: Lim
 
 
 def found(folder: Path, told: dict) -> Iterator[tuple[str, str, Path | None]]:
-    """Yield student, chapter and notebook of each hand-in; ``None`` for one that is missing."""
+    """Yield student, chapter and notebook of each hand-in; ``None`` for one that is missing.
+
+    A student is a folder, whatever folders are in that, or a single notebook. A notebook is known
+    by its name or else by its cells; of several for one chapter the newest counts.
+    """
     hand_ins: dict[str, dict[str, Path]] = {}
     for entry in sorted(folder.iterdir()):
-        if entry.name.startswith(".") or entry.is_symlink():
+        inner = entry / told["homework"]  # as nbgrader has it
+        paths = sorted((inner if inner.is_dir() else entry).rglob("*.ipynb"))
+        if entry.name.startswith(".") or not (entry.is_dir() or entry.suffix == ".ipynb"):
             continue
-        if entry.is_dir():
-            notebooks = [
-                p for p in sorted(entry.rglob("*.ipynb")) if ".ipynb_checkpoints" not in p.parts
-            ]
-            hand_ins.setdefault(entry.name, {})
-        elif entry.suffix == ".ipynb":
-            notebooks = [entry]
-        else:
-            continue
-        for path in notebooks:
-            chapter = next((c for c in told["notebooks"] if c in path.stem), None)
-            if chapter is None and len(told["notebooks"]) == 1:
-                chapter = next(iter(told["notebooks"]))
-            student = entry.name
-            if entry.is_file():
+        paths = paths if entry.is_dir() else [entry]
+        student = entry.name
+        for path in paths:
+            if ".ipynb_checkpoints" in path.parts:
+                continue
+            chapter = _chapter(path, told)
+            if not entry.is_dir():
                 student = entry.stem.replace(chapter or "", "").strip(" -_.") or entry.stem
-            if chapter is not None and not path.is_symlink() and path.is_file():
-                hand_ins.setdefault(student, {})[chapter] = path
+            own = hand_ins.setdefault(student, {})
+            if chapter and (chapter not in own or _age(own[chapter]) < _age(path)):
+                own[chapter] = path
+        hand_ins.setdefault(student, {})
     for student, notebooks in hand_ins.items():
         for chapter in told["notebooks"]:
             yield student, chapter, notebooks.get(chapter)
 
 
+def _age(path: Path) -> float:
+    return path.lstat().st_mtime
+
+
+def _chapter(path: Path, told: dict) -> str | None:
+    """Tell which of a homework's notebooks a file is."""
+    if path.stem in told["notebooks"]:
+        return path.stem
+    try:
+        regular = path.is_file() and path.stat().st_size <= LARGEST
+        text = path.read_text("utf-8", "replace") if regular else ""
+    except OSError:
+        text = ""
+    for chapter, sheet in told["notebooks"].items():
+        if any(f'"{exercise["name"]}-check"' in text for exercise in sheet["exercises"]):
+            return chapter
+    return next((chapter for chapter in told["notebooks"] if chapter in path.stem), None)
+
+
 def grade_notebook(
-    student: str, chapter: str, path: Path | None, told: dict, limits: Limits, folder: Path
+    student: str, chapter: str, path: Path | None, told: dict, limits: Limits, hidden: list[str]
 ) -> list[Row]:
     """Grade one notebook; whatever it is, there is a row for each exercise."""
     sheet = told["notebooks"][chapter]
@@ -203,7 +224,7 @@ def grade_notebook(
     for name in rows.keys() - {step["ask"] for step in steps if "ask" in step}:
         rows[name].error = "its cells are missing"
     points = {e["name"]: e["points"] for e in sheet["exercises"]}
-    for name, reply in _replies(steps, sheet, told["seed"], limits, [str(folder.parent)]):
+    for name, reply in _replies(steps, sheet, told["seed"], limits, hidden):
         row = rows[name]
         if "value" in reply:
             judge(row, reply, told["seed"])
@@ -219,6 +240,8 @@ def read(path: Path) -> list[dict]:
         ValueError: If it is no notebook.
     """
     try:
+        if path.is_symlink() or not path.is_file():
+            raise ValueError("the file is a link or no file; put the notebook itself there")
         if path.stat().st_size > LARGEST:
             raise ValueError(f"the file is over {LARGEST >> 20} MB")
         content = json.loads(path.read_bytes().decode("utf-8-sig"))
@@ -314,8 +337,11 @@ def _replies(
                     caught = [w for w in new if w.removeprefix("homework may not ") not in before]
                     if "ask" in step:
                         name = step["ask"]
-                        found = [*errors.get(name, []), *errors.pop(None, []), reply["error"]]
-                        reply["error"] = "; ".join(dict.fromkeys(filter(None, [*found, *caught])))
+                        before_it = [*errors.get(name, []), *errors.pop(None, [])]
+                        if "NameError" not in str(reply["error"]) or not before_it:
+                            before_it.append(reply["error"])  # else it only follows from those
+                        every = filter(None, [*before_it, *caught])
+                        reply["error"] = "; ".join(dict.fromkeys(map(str, every)))
                         answered.add(at)
                         yield name, reply
                     else:

@@ -6,9 +6,11 @@ The folder is laid out as nbgrader has it, and its cells carry nbgrader's metada
     source/NAME/start.ipynb          the key: the same with the book's solution
     submitted/STUDENT/NAME/…         where hand-ins go
     NAME.json                        what the grader reads
+    nbgrader_config.py               for those who use nbgrader
 """
 
 import json
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,10 +21,15 @@ from lnbook.classroom.chapters import Task
 from lnbook.exercises import Function
 from lnlib import _files
 
+OTHER = 1_000_003  # from the class's seed to that of the inputs that only the grader has
 DEFAULT = ("start", "choose_the_axis")
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 ALWAYS = "import numpy as np\n\nimport lnlib\nfrom lnbook import exercises\n"
 POINTS = 1
+CONFIG = """# For those who use nbgrader; without it, this file does nothing.
+c = get_config()
+c.ClearSolutions.code_stub = {"python": ""}  # the starter stands above each solution
+"""
 
 
 def make(
@@ -48,7 +55,8 @@ def make(
         raise ValueError(f"seed must be 0 to 4294967295, got {seed}; choose another")
     chosen = select(wanted)
     for task in chosen:
-        tell_apart(task.name, seed)
+        for drawn in (seed, seed + OTHER):
+            tell_apart(task.name, drawn)
     folder, sheets = Path(folder), {}
     for chapter in dict.fromkeys(task.chapter for task in chosen):
         tasks = [task for task in chosen if task.chapter == chapter]
@@ -69,6 +77,8 @@ def make(
             ],
         }
     (folder / "submitted").mkdir(parents=True, exist_ok=True)
+    if not (config := folder / "nbgrader_config.py").exists():
+        config.write_text(CONFIG, "utf-8")
     manifest = folder / f"{name}.json"
     _write(manifest, {"homework": name, "seed": seed, "notebooks": sheets})
     return manifest
@@ -163,8 +173,10 @@ def notebook(tasks: Sequence[Task], seed: int, *, key: bool) -> dict[str, Any]:
         seeded = f", seed={seed}" if task in own else ""
         check = f'exercises.check("{task.name}", {task.answer}{seeded})'
         if key:
-            solved = task.solution.strip()
-            answer = f"{task.starter}\n\n\n### BEGIN SOLUTION\n{solved}\n### END SOLUTION"
+            # In the cell, not beside it: nbgrader takes away what stands between these two lines.
+            said = [f"# {line}" for line in textwrap.wrap(task.why, 86)]
+            solved = "\n".join(["### BEGIN SOLUTION", *said, task.solution.strip()])
+            answer = f"{task.starter}\n\n\n{solved}\n### END SOLUTION"
             check += (
                 "\n### BEGIN HIDDEN TESTS\n"
                 f'assert exercises.fault("{task.name}", {task.answer}{seeded}) is None\n'
@@ -172,8 +184,6 @@ def notebook(tasks: Sequence[Task], seed: int, *, key: bool) -> dict[str, Any]:
             )
         cells.append(_cell("code", task.name, answer, solution=True))
         cells.append(_cell("code", f"{task.name}-check", check, locked=True, points=POINTS))
-        if key and task.why.strip():
-            cells.append(_cell("markdown", f"{task.name}-why", f"**Solution.** {task.why.strip()}"))
     return {
         "cells": cells,
         "metadata": {"kernelspec": KERNEL, "language_info": {"name": "python"}},
@@ -202,11 +212,10 @@ def _cell(
     }
     if points is not None:
         meta["points"] = points
-    marked = locked or solution
     cell = {
         "cell_type": kind,
         "id": grade_id[:64],
-        "metadata": {"nbgrader": meta} if marked else {},
+        "metadata": {"nbgrader": meta},
         "source": source,
     }
     return cell | ({"execution_count": None, "outputs": []} if kind == "code" else {})

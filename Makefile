@@ -10,7 +10,7 @@ PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest
 # Built beforehand, or left out, so that no cell's output says that it is being built.
 READY = $(PY) -m lnlib.nn.kernels >/dev/null || export LNLIB_COMPILED=0
 
-.PHONY: help book homework browser test nbval test-versions live bench replay notebooks screenshots lint clean
+.PHONY: help book homework classroom browser test nbval test-versions live bench replay notebooks screenshots lint clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -27,6 +27,10 @@ homework: ## notebooks for a class, without solutions, and the key; graded by py
 	@tools/setup.sh book
 	@$(PY) -m lnbook homework $(EXERCISES) --seed $(or $(SEED),0) --out $(or $(OUT),homework) \
 		--name $(or $(NAME),homework)
+
+classroom: ## the quizzes for Moodle and as Markdown, the glossary for Anki; OUT=… chooses where
+	@tools/setup.sh book
+	@$(PY) -m lnbook export --out $(or $(OUT),classroom)
 
 browser: ## find Chromium, Chrome or Edge for the pages; without any, install Playwright's own
 	@tools/setup.sh test

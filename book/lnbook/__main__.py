@@ -1,4 +1,4 @@
-"""The commands for a class: ``python -m lnbook homework``, ``grade``."""
+"""The commands for a class: ``python -m lnbook homework``, ``grade``, ``export``."""
 
 import argparse
 import sys
@@ -16,7 +16,7 @@ def main(arguments: list[str] | None = None) -> int:
     """
     args = _parser().parse_args(arguments)
     try:
-        return {"homework": _homework, "grade": _grade}[args.command](args)
+        return {"homework": _homework, "grade": _grade, "export": _export}[args.command](args)
     except (ValueError, OSError) as error:
         print(f"lnbook {args.command}: {error}", file=sys.stderr)
         return 1
@@ -43,6 +43,10 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument("--seconds", type=float, default=60, help="for a cell (default: 60)")
     grade.add_argument("--total", type=float, default=600, help="seconds a notebook (default: 600)")
     grade.add_argument("--memory", type=int, default=2000, help="MB beyond imports (default: 2000)")
+    export = commands.add_parser(
+        "export", help="write the quizzes for Moodle and as Markdown, the glossary for Anki"
+    )
+    export.add_argument("--out", default="classroom", help="folder (default: classroom)")
     return parser
 
 
@@ -71,6 +75,13 @@ def _grade(args: argparse.Namespace) -> int:
     limits = Limits(seconds=args.seconds, total=args.total, memory=args.memory)
     out = grade(args.folder, homework=args.homework, out=args.out, limits=limits, tell=print)
     print(f"The table: {Path(out)}")
+    return 0
+
+
+def _export(args: argparse.Namespace) -> int:
+    from lnbook.classroom import exports
+
+    print(*exports.write(args.out), sep="\n")
     return 0
 
 

@@ -69,6 +69,13 @@ def book() -> Path:
     return folder
 
 
+def in_order() -> list[str]:
+    """Return the chapters that have exercises and quizzes, in the order of the book."""
+    order = (book().parent / "_toc.yml").read_text("utf-8")
+    known = exercises.chapters()
+    return sorted(known, key=lambda name: order.index(f" {name}\n"))
+
+
 def cells(path: Path) -> list[dict]:
     """Return a notebook's cells, without those that only assert; sources as one text."""
     notebook = json.loads(path.read_text("utf-8"))

@@ -92,7 +92,7 @@ def _write(path: Path, content: dict) -> None:
 def select(wanted: Sequence[str]) -> list[Task]:
     """Return the exercises of a list of exercises and chapters, each once."""
     found: dict[str, Task] = {}
-    every = {chapter: chapters.tasks(chapter) for chapter in exercises.chapters()}
+    every = {chapter: chapters.tasks(chapter) for chapter in chapters.in_order()}
     for name in wanted:
         if name in every:
             found |= every[name]

@@ -167,11 +167,24 @@ def _level(node: ast.AST) -> Iterable[ast.AST]:
             yield from _level(child)
 
 
+def changed(statement: ast.stmt) -> set[str]:
+    """Return the names of what a statement writes into, as in ``p["b"] = 0``."""
+    stored = (ast.Subscript, ast.Attribute)
+    targets = [n for n in _level(statement) if isinstance(n, stored)]
+    bases = [n.value for n in targets if isinstance(n.ctx, ast.Store)]
+    return {base.id for base in bases if isinstance(base, ast.Name)}
+
+
 def used(statements: Iterable[ast.stmt]) -> set[str]:
     """Return the names that statements read before they bind them."""
     names: set[str] = set()
     have: set[str] = set()
     for statement in statements:
+        if isinstance(statement, ast.For):  # its own variable is there before its body
+            within = used(statement.body) - bound(statement.target)
+            names |= (used([ast.Expr(statement.iter)]) | within) - have
+            have |= bound(statement)
+            continue
         every = [n for n in ast.walk(statement) if isinstance(n, ast.Name)]
         inner = {n.id for n in every if isinstance(n.ctx, ast.Store)} - bound(statement)
         inner |= {n.arg for n in ast.walk(statement) if isinstance(n, ast.arg)}
@@ -187,12 +200,12 @@ def needs(before: list[ast.stmt], code: str) -> list[str]:
     """
     wanted, kept = used(ast.parse(code).body), []
     for statement in reversed(before):
-        got = bound(statement) & wanted
+        got = (bound(statement) | changed(statement)) & wanted
         if isinstance(statement, ast.Expr) or not got:
             continue
         if isinstance(statement, ast.Import | ast.ImportFrom):
             names = [a for a in statement.names if (a.asname or a.name).split(".")[0] in got]
             statement = type(statement)(**{**vars(statement), "names": names})
-        wanted = (wanted - got) | used([statement])
+        wanted = (wanted - bound(statement)) | used([statement])
         kept.append(ast.unparse(statement))
     return kept[::-1]

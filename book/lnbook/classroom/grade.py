@@ -92,13 +92,15 @@ def grade(
         with progress.open("a", encoding="utf-8") as log:
             for at, (student, chapter, path) in enumerate(hand_ins, 1):
                 mark = _mark(path, student, chapter, told, limits)
-                if mark not in known:
+                new = mark not in known
+                if new:
                     known[mark] = grade_notebook(student, chapter, path, told, limits, hidden)
                     log.write(json.dumps([mark, [asdict(row) for row in known[mark]]]) + "\n")
                     log.flush()
+                rows += known[mark]
+                if new:
                     passed = sum(row.passed for row in known[mark])
                     tell(f"{at} of {len(hand_ins)}: {student}, {chapter}: {passed} passed")
-                rows += known[mark]
     finally:
         _files.write(out, table(rows).encode())
     return out

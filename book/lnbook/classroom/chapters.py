@@ -5,6 +5,7 @@ Homework and exports are made from the pages as they are; nothing is written dow
 
 import ast
 import builtins
+import functools
 import json
 import re
 from collections.abc import Iterable
@@ -86,6 +87,7 @@ def cells(path: Path) -> list[dict]:
     ]
 
 
+@functools.cache
 def tasks(chapter: str) -> dict[str, Task]:
     """Return the exercises of a chapter by name, in its order."""
     every = cells(book() / f"{chapter}.ipynb")

@@ -9,6 +9,7 @@ The folder is laid out as nbgrader has it, and its cells carry nbgrader's metada
     nbgrader_config.py               for those who use nbgrader
 """
 
+import ast
 import json
 import textwrap
 from collections.abc import Sequence
@@ -90,19 +91,26 @@ def _write(path: Path, content: dict) -> None:
 
 
 def select(wanted: Sequence[str]) -> list[Task]:
-    """Return the exercises of a list of exercises and chapters, each once."""
+    """Return the exercises of a list of exercises and chapters, each once, as the book has them.
+
+    One that stands on another's answer brings that along.
+    """
     found: dict[str, Task] = {}
     every = {chapter: chapters.tasks(chapter) for chapter in chapters.in_order()}
     for name in wanted:
         if name in every:
             found |= every[name]
         elif tasks := next((tasks for tasks in every.values() if name in tasks), None):
+            needed = chapters.used(ast.parse(tasks[name].solution).body) - tasks[name].binds
+            needed -= set().union(*map(chapters.bound, tasks[name].before))
+            found |= {other.name: other for other in tasks.values() if other.binds & needed}
             found[name] = tasks[name]
         else:
             exercises.find(name)  # says which name is near
     if not found:
         raise ValueError("exercises must name one at least, got none; name a chapter, as in start")
-    return list(found.values())
+    order = list(every)
+    return sorted(found.values(), key=lambda task: order.index(task.chapter))
 
 
 def tell_apart(name: str, seed: int) -> None:

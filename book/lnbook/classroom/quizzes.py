@@ -138,4 +138,5 @@ def escaped(text: str) -> str:
     for at in range(0, len(parts), 2):
         marked = EMPHASIS.sub("\0\\1\0", parts[at])
         parts[at] = re.sub(r"([\\`*_<>\[\]#|~$&])", r"\\\1", marked).replace("\0", "*")
-    return "".join(parts)
+    # A number or a dash at the start would begin a list.
+    return re.sub(r"^(\d*)([.)+-])(?=\s)", r"\1\\\2", "".join(parts))

@@ -89,10 +89,18 @@ def test_a_solution_stands_on_the_cell_above_alone_and_passes_with_another_seed(
     exec(homework.setup([task]), names)
     exec(task.starter, names)
     assert exercises.fault(name, eval(task.answer, names), seed=5)
-    if name == "padding-safe":  # it stands on another exercise, as its hint says
-        exec(TASKS["normalize"].solution, names)
-    exec(task.solution, names)
+    for one in homework.select([name]):  # with what it stands on, if that is another exercise
+        exec(one.solution, names)
     assert exercises.fault(name, eval(task.answer, names), seed=5) is None
+
+
+def test_an_exercise_brings_along_the_one_it_stands_on():
+    assert [task.name for task in homework.select(["padding-safe"])] == [
+        "normalize",
+        "padding-safe",
+    ]
+    alone = [len(homework.select([name])) for name in TASKS if name != "padding-safe"]
+    assert set(alone) == {1}
 
 
 def test_a_first_cell_imports_and_computes_nothing_of_another_exercise(everything):

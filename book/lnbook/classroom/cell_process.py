@@ -65,7 +65,7 @@ class CellProcess:
             env=kept
             | threads
             | dict.fromkeys(("HOME", "TMPDIR", "XDG_CACHE_HOME", "MPLCONFIGDIR"), self.folder)
-            | {"PYTHONDONTWRITEBYTECODE": "1", "LNLIB_STATIC": "1"},
+            | {"PYTHONDONTWRITEBYTECODE": "1", "LNLIB_STATIC": "1", "LNLIB_COMPILED": "0"},
             start_new_session=True,
         )
         self._lines: queue.Queue = queue.Queue()

@@ -21,6 +21,8 @@ from lnbook.classroom.homework import OTHER
 from lnbook.exercises import Function, Measured
 from lnlib import _files
 
+# Beforehand, since it reaches past Python when it is imported and when it first trains.
+TORCH = "import torch, torch._dynamo, lnlib.nn"
 LARGEST = 20 << 20  # bytes of a hand-in
 
 
@@ -310,6 +312,9 @@ def _replies(
     steps: list[dict], sheet: dict, seed: int, limits: Limits, hidden: list[str]
 ) -> Iterator[tuple[str, dict]]:
     """Yield the reply to each question; a step that ends the process is left out the next time."""
+    setup = sheet["setup"]
+    if any("torch" in step.get("run", "") for step in steps) or "torch" in setup:
+        setup = f"{TORCH}\n{setup}"
     fatal: dict[int, str] = {}
     answered: set[int] = set()
     end = time.monotonic() + limits.total
@@ -317,7 +322,7 @@ def _replies(
         died = None
         errors: dict[str | None, list[str]] = {}
         try:
-            with CellProcess(sheet["setup"], limits, hidden) as process:
+            with CellProcess(setup, limits, hidden) as process:
                 for at, step in enumerate(steps):
                     if at in fatal:
                         errors.setdefault(step.get("of"), []).append(fatal[at])

@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-from pathlib import Path
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -70,11 +69,11 @@ def _homework(args: argparse.Namespace) -> int:
 
 def _grade(args: argparse.Namespace) -> int:
     from lnbook.classroom.cell_process import Limits
-    from lnbook.classroom.grade import grade
+    from lnbook.classroom.grade import grade, summary
 
     limits = Limits(seconds=args.seconds, total=args.total, memory=args.memory)
     out = grade(args.folder, homework=args.homework, out=args.out, limits=limits, tell=print)
-    print(f"The table: {Path(out)}")
+    print(*summary(out), f"The table: {out}", sep="\n")
     return 0
 
 

@@ -9,6 +9,7 @@ import hashlib
 import io
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -102,7 +103,7 @@ def grade(
                 rows += known[mark]
                 if new:
                     passed = sum(row.passed for row in known[mark])
-                    tell(f"{at} of {len(hand_ins)}: {student}, {chapter}: {passed} passed")
+                    tell(f"{at} of {len(hand_ins)}: {_safe(student)}, {chapter}: {passed} passed")
     finally:
         _files.write(out, table(rows).encode())
     return out
@@ -172,10 +173,11 @@ def found(folder: Path, told: dict) -> Iterator[tuple[str, str, Path | None]]:
     hand_ins: dict[str, dict[str, Path]] = {}
     for entry in sorted(folder.iterdir()):
         inner = entry / told["homework"]  # as nbgrader has it
-        paths = sorted((inner if inner.is_dir() else entry).rglob("*.ipynb"))
         if entry.name.startswith(".") or not (entry.is_dir() or entry.suffix == ".ipynb"):
             continue
-        paths = paths if entry.is_dir() else [entry]
+        paths = sorted((inner if inner.is_dir() else entry).rglob("*.ipynb"))
+        if not entry.is_dir() or entry.is_symlink():
+            paths = [entry]
         student = entry.name
         for path in paths:
             if ".ipynb_checkpoints" in path.parts:
@@ -394,6 +396,21 @@ def judge(row: Row, reply: dict, seed: int) -> None:
         row.misconception = said
     else:
         row.said = f"{'right on the inputs of the class; ' * (at > 0)}{said}"
+
+
+def summary(out: Path) -> list[str]:
+    """Say of each exercise how many passed, and what misconception was met most often."""
+    with out.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    lines = []
+    for name in dict.fromkeys(row["exercise"] for row in rows):
+        own = [row for row in rows if row["exercise"] == name]
+        line = f"{name}: {sum(row['passed'] == '1' for row in own)} of {len(own)} passed"
+        met = Counter(row["misconception"] for row in own if row["misconception"])
+        for sentence, times in met.most_common(1):
+            line += f"; {times} × {sentence}"
+        lines.append(line)
+    return lines
 
 
 def table(rows: list[Row]) -> str:

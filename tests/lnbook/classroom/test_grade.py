@@ -15,7 +15,7 @@ from lnbook import exercises
 from lnbook.__main__ import main
 from lnbook.classroom import homework, wire
 from lnbook.classroom.cell_process import CellProcess, Ended, Limits
-from lnbook.classroom.grade import grade, table
+from lnbook.classroom.grade import grade, summary, table
 from lnbook.exercises import Function
 from tests.cases import hand_ins
 
@@ -161,6 +161,26 @@ def test_hand_ins_are_found_as_nbgrader_and_moodle_lay_them_out(tmp_path):
     assert passed == dict.fromkeys(
         ["Ann Lee_42_assignsubmission_file_", "bob", "cy", "dan"], "1"
     )  # each is the key
+
+
+def test_many_cells_that_hang_end_together_in_time_and_each_exercise_has_its_line(tmp_path):
+    homework.make(["two-units", "two-lines"], tmp_path)
+    content = json.loads((tmp_path / "release" / "homework" / "start.ipynb").read_text("utf-8"))
+    for cell in content["cells"]:
+        if cell["cell_type"] == "code":
+            cell["source"] = "import time\ntime.sleep(60)"
+    (tmp_path / "submitted" / "slow.ipynb").write_text(json.dumps(content), "utf-8")
+    grade(tmp_path / "submitted", limits=Limits(seconds=0.5, total=1))
+    errors = [row["error"] for row in rows(tmp_path)]
+    assert len(errors) == 2
+    assert all(error.startswith("stopped: ") for error in errors)
+
+
+def test_the_summary_counts_and_names_what_is_met_most(course):
+    units, lines = summary(course["folder"] / "grades.csv")
+    students = len(list((course["folder"] / "submitted").iterdir()))
+    assert units.startswith(f"two-units: 3 of {students} passed")
+    assert f"of {students} passed; 1 × the variance is divided by H - 1" in lines
 
 
 def test_a_table_holds_no_formula_and_no_line_break():

@@ -65,6 +65,8 @@ def write(folder, released, seed):
     hand_in("starter", {})
     hand_in("unbiased", RIGHT | {"two-lines": UNBIASED})
     hand_in("by-heart", RIGHT | {"two-lines": by_heart(seed)})
+    again = 'exercises.check("two-units", 0)\n' + RIGHT["two-units"]
+    hand_in("again", RIGHT | {"two-units": "prediction = 0", "two-units-check": again})
     hand_in("removed", RIGHT, drop=("two-units", "two-lines-check"))
     hand_in("lies", RIGHT | {"two-units": LIES})
     for student, (code, _) in HOSTILE.items():

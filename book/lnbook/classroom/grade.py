@@ -231,7 +231,9 @@ def grade_notebook(
         rows[name].error = "its cells are missing"
     points = {e["name"]: e["points"] for e in sheet["exercises"]}
     for name, reply in _replies(steps, sheet, told["seed"], limits, hidden):
-        row = rows[name]
+        row = rows[name] = Row(
+            student, chapter, name
+        )  # a later attempt takes an earlier one's place
         if "value" in reply:
             judge(row, reply, told["seed"])
             row.points = points[name] * row.passed
@@ -268,45 +270,42 @@ def read(path: Path) -> list[dict]:
 def plan(cells: list[dict], sheet: dict) -> list[dict]:
     """Return what to run and when to ask for which answer.
 
-    A check asks where it stands; if it was removed, where the next exercise begins.
+    A check asks where it stands, and again after a further attempt; where it was removed, the
+    end of the exercise asks.
     """
-    asked = {exercise["name"]: exercise for exercise in sheet["exercises"]}
+    known = {exercise["name"]: exercise for exercise in sheet["exercises"]}
     steps: list[dict] = []
-    now, open_ = None, {}  # the exercise that we are in; those met and not asked for yet
+    now = None  # the exercise that we are in
+    met, asked, tried = set(), set(), False
 
     def ask(name: str) -> None:
-        if open_.pop(name, None) is not None:
-            steps.append({"ask": name, "answer": asked[name]["answer"]})
+        steps.append({"ask": name, "answer": known[name]["answer"]})
+        asked.add(name)
 
     for cell in cells:
-        name = str(cell["id"] or "").removesuffix("-task").removesuffix("-check")
-        checked = next(
-            (
-                n
-                for n in asked
-                if cell["kind"] == "code" and f'exercises.check("{n}"' in cell["source"]
-            ),
-            None,
-        )
-        is_check = str(cell["id"]).endswith("-check") and name in asked
-        if name not in asked:
-            name = checked or now
-        if name is not None and name != now:
-            if now is not None and not any(s.get("ask") == now for s in steps):
+        code = cell["kind"] == "code"
+        grade_id = str(cell["id"])
+        checks = next((n for n in known if code and f'exercises.check("{n}"' in cell["source"]), "")
+        is_check = grade_id.endswith("-check")
+        name = grade_id.removesuffix("-task").removesuffix("-check")
+        name = next((n for n in (name, checks) if n in known), now)
+        if name != now:
+            if now and now not in asked:
                 ask(now)
-            now = name
-            fresh = not any(s.get("ask") == name for s in steps)
-            if fresh and name not in open_:
-                open_[name] = True
-                steps.append({"forget": asked[name]["binds"], "of": name})
-        if cell["kind"] != "code":
-            continue
-        if not is_check:
+            now, tried = name, False
+            if now not in met:
+                met.add(now)
+                steps.append({"forget": known[now]["binds"], "of": now})
+        lines = cell["source"].strip().splitlines()
+        bare = is_check and len(lines) == 1 and lines[0].startswith("exercises.check(")
+        if code and not bare:  # the grader has checks of its own
             steps.append({"run": cell["source"], "of": now})
-        if is_check or checked == now:
+            tried = True
+        if code and now and (is_check or checks == now) and (tried or now not in asked):
             ask(now)
-    for name in list(open_):
-        ask(name)
+            tried = False
+    if now and now not in asked:
+        ask(now)
     return steps
 
 

@@ -15,7 +15,7 @@ from lnbook import exercises
 from lnbook.__main__ import main
 from lnbook.classroom import homework, wire
 from lnbook.classroom.cell_process import CellProcess, Ended, Limits
-from lnbook.classroom.grade import grade, summary, table
+from lnbook.classroom.grade import grade, plan, summary, table
 from lnbook.exercises import Function
 from tests.cases import hand_ins
 
@@ -104,6 +104,10 @@ def test_knowing_the_inputs_of_the_class_by_heart_is_not_enough(course):
     assert said.startswith("right on the inputs of the class; for x ")
 
 
+def test_an_answer_in_the_cell_of_the_check_counts(course):
+    assert [row["passed"] for row in of(course, "again").values()] == ["1", "1"]
+
+
 def test_removed_cells_cost_what_they_held(course):
     found = of(course, "removed")
     assert "NameError: name 'prediction' is not defined" in found["two-units"]["error"]
@@ -145,6 +149,39 @@ def test_only_a_hand_in_that_has_changed_runs_again(course):
     assert [line.split(": ")[1] for line in told] == ["starter, start"]
 
 
+CHECK = 'exercises.check("a", a)'
+
+
+def cell(source, grade_id=None, kind="code"):
+    return {"kind": kind, "id": grade_id, "source": source}
+
+
+@pytest.mark.parametrize(
+    ("cells", "wanted"),
+    [
+        ([cell("a = 1", "a"), cell(CHECK, "a-check")], ["a = 1", "ask a"]),
+        ([cell("a = 1", "a"), cell("b = 1", "b")], ["a = 1", "ask a", "b = 1", "ask b"]),
+        ([cell("text", "a-task", "markdown"), cell("a = 1")], ["a = 1", "ask a"]),
+        (
+            [cell("a = 1", "a"), cell(CHECK, "a-check"), cell("a = 2"), cell(CHECK, "a-check")],
+            ["a = 1", "ask a", "a = 2", "ask a"],
+        ),
+        (
+            [cell("a = 1", "a"), cell('a = 2\nexercises.check("a", a)'), cell(CHECK, "a-check")],
+            ["a = 1", 'a = 2\nexercises.check("a", a)', "ask a"],
+        ),
+        ([cell('a = 1\nexercises.check("a", a)')], ['a = 1\nexercises.check("a", a)', "ask a"]),
+        ([cell("import numpy", "setup")], ["import numpy"]),
+    ],
+    ids=["usual", "no-check", "answer-new", "second-attempt", "own-check", "no-metadata", "none"],
+)
+def test_an_answer_is_asked_for_where_its_exercise_is_done(cells, wanted):
+    known = [{"name": n, "answer": n, "binds": [n]} for n in ("a", "b")]
+    steps = plan(cells, {"exercises": known})
+    done = [s["run"] if "run" in s else f"ask {s['ask']}" for s in steps if "forget" not in s]
+    assert done == wanted
+
+
 # A notebook alone, and folders as other programs make them.
 
 
@@ -179,7 +216,7 @@ def test_many_cells_that_hang_end_together_in_time_and_each_exercise_has_its_lin
 def test_the_summary_counts_and_names_what_is_met_most(course):
     units, lines = summary(course["folder"] / "grades.csv")
     students = len(list((course["folder"] / "submitted").iterdir()))
-    assert units.startswith(f"two-units: 3 of {students} passed")
+    assert units.startswith(f"two-units: 4 of {students} passed")
     assert f"of {students} passed; 1 × the variance is divided by H - 1" in lines
 
 

@@ -13,9 +13,10 @@ import pytest
 
 from lnbook import exercises
 from lnbook.__main__ import main
-from lnbook.classroom import homework, wire
+from lnbook.classroom import child, homework, wire
 from lnbook.classroom.cell_process import CellProcess, Ended, Limits
-from lnbook.classroom.grade import grade, plan, summary, table
+from lnbook.classroom.grade import Row, grade, summary, table
+from lnbook.classroom.hand_ins import plan
 from lnbook.exercises import Function
 from tests.cases import hand_ins
 
@@ -221,8 +222,6 @@ def test_the_summary_counts_and_names_what_is_met_most(course):
 
 
 def test_a_table_holds_no_formula_and_no_line_break():
-    from lnbook.classroom.grade import Row
-
     text = table([Row("=cmd()", "start", "two-units", said="@a\n\x1b[2J\ud800")])
     assert text.splitlines()[1] == "'=cmd(),start,two-units,0,0,,'@a �[2J?,"
 
@@ -352,8 +351,6 @@ def functions():
 
 @pytest.mark.parametrize("name", functions())
 def test_a_stand_in_is_judged_as_the_function_itself(name):
-    from lnbook.classroom import child
-
     exercise = exercises.find(name, seed=3)
     (sentence, wrong), *_ = exercise.wrong.items()
     for function, said in ((exercise.reference, None), (wrong, sentence)):
@@ -363,8 +360,6 @@ def test_a_stand_in_is_judged_as_the_function_itself(name):
 
 
 def test_a_stand_in_writes_into_its_input_and_raises_as_the_function_did():
-    from lnbook.classroom import child
-
     def spoils(x, eps):
         x -= 1
         return x

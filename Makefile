@@ -10,7 +10,7 @@ PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest
 # Built beforehand, or left out, so that no cell's output says that it is being built.
 READY = $(PY) -m lnlib.nn.kernels >/dev/null || export LNLIB_COMPILED=0
 
-.PHONY: help book browser test nbval test-versions live bench replay notebooks screenshots lint clean
+.PHONY: help book homework classroom browser test nbval test-versions live bench replay notebooks screenshots lint clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -21,6 +21,16 @@ book: ## build the book and print the page to open
 	@$(READY); $(VENV)/bin/jupyter-book build book --config _config.yml --toc _toc.yml --path-output . \
 		-W -n --keep-going --quiet
 	@echo "The book is built. Open: $(CURDIR)/$(HTML)"
+
+# EXERCISES="start normalize" SEED=7 OUT=… NAME=… choose; python -m lnbook homework --list lists.
+homework: ## notebooks for a class, without solutions, and the key; graded by python -m lnbook grade
+	@tools/setup.sh book
+	@$(PY) -m lnbook homework $(EXERCISES) --seed $(or $(SEED),0) --out $(or $(OUT),homework) \
+		--name $(or $(NAME),homework)
+
+classroom: ## the quizzes for Moodle and as Markdown, the glossary for Anki; OUT=… chooses where
+	@tools/setup.sh book
+	@$(PY) -m lnbook export --out $(or $(OUT),classroom)
 
 browser: ## find Chromium, Chrome or Edge for the pages; without any, install Playwright's own
 	@tools/setup.sh test

@@ -68,6 +68,8 @@ def may(package, room, path):
     computes = set(MAY_IMPORT) - {"nn", "data", "runs", "experiments"}
     if room == "show":
         return {"lnlib": {"norm", "compare", "runs"}, "lnbook": {"show"}}
+    if room == "classroom":
+        return {"lnlib": {"_files"}, "lnbook": {"classroom", "exercises", "show"}}
     if path.stem in ("exercises", "_words"):
         return {"lnlib": computes, "lnbook": {"exercises", "_words"}}
     assert room in CHAPTERS, f"{path}: a folder of lnbook is show or named as a notebook"

@@ -32,6 +32,7 @@ input written over, and at last the smallest case whose numbers differ. Texts th
 "Not yet: " begin in lower case and, like the others, end with a full stop.
 """
 
+import dataclasses
 import difflib
 import functools
 import importlib
@@ -54,12 +55,13 @@ def chapters() -> list[str]:
     return sorted(path.parent.name for path in HERE.glob("*/exercises.py"))
 
 
-def check(name: str, answer: object) -> None:
+def check(name: str, answer: object, *, seed: int = 0) -> None:
     """Print whether an answer to an exercise is right and, if it is not, what to look at.
 
     Args:
         name: The exercise, as its chapter calls it.
         answer: A function, a number, an array or a text, whichever the exercise asks for.
+        seed: A function is tried on inputs drawn with it; homework gives each class its own.
 
     Raises:
         ValueError: If there is no exercise of this name.
@@ -68,21 +70,26 @@ def check(name: str, answer: object) -> None:
         >>> check("two-units", ...)
         Not yet: the answer is still `...`; put yours in its place.
     """
-    exercise = find(name)
+    said = fault(name, answer, seed=seed)
+    print(f"Right. {find(name).right}" if said is None else f"Not yet: {said}")
+
+
+def fault(name: str, answer: object, *, seed: int = 0) -> str | None:
+    """Return what :func:`check` says is wrong with an answer, ``None`` if nothing is."""
+    exercise = find(name, seed=seed)
     if _words.missing(answer):
-        fault = "the answer is still `...`; put yours in its place."
-    else:
-        fault = exercise.fault(answer)
-    print(f"Right. {exercise.right}" if fault is None else f"Not yet: {fault}")
+        return "the answer is still `...`; put yours in its place."
+    return exercise.fault(answer)
 
 
-def find(name: str) -> "Exercise":
-    """Return the exercise of this name."""
+def find(name: str, *, seed: int = 0) -> "Exercise":
+    """Return the exercise of this name, its inputs drawn with a seed if it draws any."""
     if not isinstance(name, str) or name not in _all():
         near = difflib.get_close_matches(str(name), names(), cutoff=0.5)
         hint = "did you mean " + " or ".join(map(repr, near)) if near else "try exercises.names()"
         raise ValueError(f"check: name must be an exercise of the book, got {name!r}; {hint}")
-    return _all()[name]
+    exercise = _all()[name]
+    return dataclasses.replace(exercise, seed=seed) if isinstance(exercise, Function) else exercise
 
 
 def names() -> list[str]:
@@ -111,14 +118,15 @@ class Function:
     Args:
         reference: What the answer should compute. Its signature names the arguments. A tuple
             stands for several results.
-        cases: From a generator with a fixed seed to tuples of arguments; a small one among them,
-            since the smallest that fails is shown.
+        cases: From a generator to tuples of arguments; a small one among them, since the smallest
+            that fails is shown.
         right: What the reader has now seen, in a sentence or two.
         wrong: From what to say of a misconception to the function that has it. It may raise in
             some of the cases, not in all.
         tolerance: Relative and absolute. For an answer that simulates, a few standard errors.
         returns: Names of the results, if there are several.
         dtype: Whether the result must be of the reference's dtype.
+        seed: Of the generator.
     """
 
     reference: Callable
@@ -128,6 +136,14 @@ class Function:
     tolerance: float = 1e-6
     returns: Sequence[str] = ()
     dtype: bool = False
+    seed: int = 0
+
+    @property
+    def varies(self) -> bool:
+        """Whether another seed gives other inputs."""
+        rng = np.random.default_rng(0)
+        list(self.cases(rng))
+        return rng.bit_generator.state != np.random.default_rng(0).bit_generator.state
 
     def fault(self, answer: object) -> str | None:
         """Return what is wrong with the answer, ``None`` if nothing is."""
@@ -162,7 +178,7 @@ class Function:
         return runs
 
     def _cases(self) -> list[tuple]:
-        return list(self.cases(np.random.default_rng(0)))
+        return list(self.cases(np.random.default_rng(self.seed)))
 
     def _same(self, runs: list["Run"], others: list["Run"]) -> bool:
         """Whether two functions do the same in every case, exceptions included."""

@@ -17,6 +17,8 @@ def year_and_month(number: str) -> tuple:
 def _numbers(rng: np.random.Generator) -> Iterator[tuple]:
     for number in ("1607.06450", "0704.0001", "2503.10622", "1412.6980"):
         yield (number,)
+    year, month, of_month = rng.integers([15, 1, 1], [26, 13, 20_000])
+    yield (f"{year}{month:02}.{of_month:05}",)
 
 
 # share-of-the-updates

@@ -50,6 +50,8 @@ def _saved(rng: np.random.Generator) -> Iterator[tuple]:
     for scale, eps in ((0.01, 1e-5), (0.003, 1e-6), (0.1, 1e-3), (0.02, 1e-12)):
         x = scale * rng.normal(size=64)
         yield x, x / np.sqrt(np.mean(x**2) + eps)
+    x = 0.1 + 0.1 * rng.normal(size=64)  # a mean that no draw makes 0
+    yield x, x / np.sqrt(np.mean(x**2) + 1e-3)
 
 
 def _by_variance(x: np.ndarray, y: np.ndarray) -> float:

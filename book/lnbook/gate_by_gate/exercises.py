@@ -76,7 +76,8 @@ def _count(inputs, units, *, b=True, norms=(4, 4, 1), each=2):
 
 
 def _sizes(rng):
-    return [(8, 16), (1, 3), (28, 100)]
+    drawn = rng.integers(2, 200, size=2).tolist()
+    return [(8, 16), (1, 3), (28, 100), tuple(drawn)]
 
 
 def _logistic(a):

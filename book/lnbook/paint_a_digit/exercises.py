@@ -16,6 +16,7 @@ def _centers_cases(rng):
     yield 13.5, 6.75, 5
     yield 4.0, 0.5, 2
     yield 20.0, 3.0, 4
+    yield rng.uniform(5, 22), rng.uniform(0.5, 3), int(rng.integers(2, 7))
 
 
 def _filter(center, deviation):
@@ -27,6 +28,7 @@ def _filter_cases(rng):
     yield 13.5, 1.0
     yield 2.0, 0.6
     yield 26.5, 3.0
+    yield rng.uniform(5, 22), rng.uniform(0.5, 3)
 
 
 def _code(mean, deviation):
@@ -63,6 +65,8 @@ def _reached(updates, bounds, target):
 def _reached_cases(rng):
     yield np.array([0, 250, 500]), np.array([540.0, 180.0, 170.0]), 180.0
     yield np.arange(0, 2000, 250), np.array([540.0, 200, 171, 169.5, 172, 160, 158, 150]), 170.0
+    updates, bounds = np.cumsum(rng.integers(50, 300, size=9)), rng.uniform(150, 250, size=9)
+    yield updates, bounds, np.median(bounds)
 
 
 EXERCISES = {

@@ -46,6 +46,7 @@ def rate(update: int, highest: float, warm_up: int) -> float:
 def _updates(rng: np.random.Generator) -> Iterator[tuple]:
     yield from ((0, 1.0, 4), (1, 1.0, 4), (3, 1.0, 4), (4, 1.0, 4), (9, 1.0, 4))
     yield from ((0, 0.5, 1), (59, 3e-3, 60), (600, 3e-3, 60), (0, 1e-3, 0), (7, 1e-3, 0))
+    yield int(rng.integers(20, 60)), rng.uniform(0.1, 1), int(rng.integers(60, 90))
 
 
 def _from_zero(update: int, highest: float, warm_up: int) -> float:

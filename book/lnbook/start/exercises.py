@@ -35,6 +35,8 @@ def _batches(rng: np.random.Generator) -> list[tuple]:
         (batch_norm, x, others),
         (layer_norm, x, others),
         (_less_the_mean, 10 * x, others),
+        (_less_the_mean, small, small + 6),  # whatever is drawn, all fall here
+        (_less_the_mean, small, small - 6),  # and all rise
     ]
 
 

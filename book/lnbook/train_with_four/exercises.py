@@ -53,7 +53,10 @@ def _running(means: np.ndarray, momentum: float) -> np.ndarray:
 EXERCISES = {
     "updates": Function(
         _updates,
-        cases=lambda rng: [(10, 4), (8, 4), (55_000, 128), (55_000, 4), (3, 4)],
+        cases=lambda rng: [
+            *((10, 4), (8, 4), (55_000, 128), (55_000, 4), (3, 4)),
+            (int(rng.integers(100, 60_000)), int(rng.integers(5, 90))),
+        ],
         right="55,000 examples are 429 updates of 128 and 88 left over, or 13,750 updates of 4.",
         returns=("updates", "left over"),
         wrong={
@@ -75,7 +78,7 @@ EXERCISES = {
     ),
     "variance": Function(
         _factor,
-        cases=lambda rng: [(4,), (2,), (16,), (128,)],
+        cases=lambda rng: [(4,), (2,), (16,), (128,), (int(rng.integers(5, 100)),)],
         right="1.155 at batch size 4, and 1.004 at 128: the choice matters where batches are "
         "small.",
         wrong={

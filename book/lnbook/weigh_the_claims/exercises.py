@@ -18,7 +18,7 @@ def share(plain: np.ndarray, other: np.ndarray) -> float:
 
 def _curves(rng: np.random.Generator) -> Iterator[tuple]:
     yield np.array([3.0, 2.0, 1.0, 1.5]), np.array([2.0, 1.0, 1.2, 1.2])
-    yield np.array([3.0, 2.0, 1.0, 1.5]), np.array([2.0, 1.9, 1.8, 1.7])  # never
+    yield np.array([3.0, 2.0, 1.0, 1.5]), np.array([2.0, 1.9, 1.7, 1.8])  # never
     yield np.array([2.0, 1.0, 3.0]), np.array([2.5, 1.5, 0.5])  # later than the plain one
     for _ in range(3):
         yield rng.uniform(1, 3, size=20), rng.uniform(0.8, 3, size=20)

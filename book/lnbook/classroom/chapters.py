@@ -1,0 +1,213 @@
+"""What the chapters hold for a class: exercises with their solutions, quizzes, what code needs.
+
+Homework and exports are made from the pages as they are; nothing is written down a second time.
+"""
+
+import ast
+import builtins
+import functools
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lnbook import exercises
+
+LABEL = re.compile(r":label: (\S+)")
+SOLUTION = re.compile(r"`{3,}\{solution-start\} (\S+)")
+SCOPES = (
+    *(ast.FunctionDef, ast.ClassDef, ast.Lambda),
+    *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp),
+)
+FENCE = re.compile(r"^`{3,}(?:\{[a-z-]+\}.*)?$\n?(?:^:[a-z]+:.*$\n?)*", re.M)
+
+
+@dataclass
+class Task:
+    """An exercise as its chapter sets it.
+
+    Args:
+        name: What :func:`lnbook.exercises.check` calls it.
+        chapter: The notebook, by name.
+        title: The chapter's title.
+        text: The task with its hints, in Markdown.
+        starter: The reader's cell, without the check.
+        answer: The expression that is handed to the check.
+        before: Every statement of the chapter that stands before the exercise.
+        solution: The code that solves it, without the check and what follows.
+        why: What the chapter says of the solution.
+    """
+
+    name: str
+    chapter: str
+    title: str
+    text: str
+    starter: str
+    answer: str
+    before: list[ast.stmt] = field(repr=False)
+    solution: str = ""
+    why: str = ""
+
+    @property
+    def binds(self) -> set[str]:
+        """The names that the starter binds."""
+        return set().union(*map(bound, ast.parse(self.starter).body))
+
+
+def book() -> Path:
+    """Return the folder of the chapters.
+
+    Raises:
+        ValueError: If there is none, as in an installed wheel.
+    """
+    folder = exercises.HERE.parent
+    if not (folder / "start.ipynb").exists():
+        raise ValueError(
+            "the chapters must lie beside lnbook, and this copy was installed without them; "
+            "run it in a clone of the book"
+        )
+    return folder
+
+
+def in_order() -> list[str]:
+    """Return the chapters that have exercises and quizzes, in the order of the book."""
+    order = (book().parent / "_toc.yml").read_text("utf-8")
+    known = exercises.chapters()
+    return sorted(known, key=lambda name: order.index(f" {name}\n"))
+
+
+def cells(path: Path) -> list[dict]:
+    """Return a notebook's cells, without those that only assert; sources as one text."""
+    notebook = json.loads(path.read_text("utf-8"))
+    return [
+        cell | {"source": "".join(cell["source"])}
+        for cell in notebook["cells"]
+        if "remove-cell" not in cell["metadata"].get("tags", [])
+    ]
+
+
+@functools.cache
+def tasks(chapter: str) -> dict[str, Task]:
+    """Return the exercises of a chapter by name, in its order."""
+    every = cells(book() / f"{chapter}.ipynb")
+    title = re.search(r"^# (.+)$", every[0]["source"], re.M)[1]
+    labeled: dict[str, Task] = {}
+    before: list[ast.stmt] = []
+    room, text, label = None, "", ""
+    for cell in every:
+        source = cell["source"]
+        if cell["cell_type"] == "code":
+            if room == "task":
+                labeled[label] = _task(chapter, title, text, source, list(before))
+            elif room != "solution":
+                before += ast.parse(source).body
+            elif "exercises.check(" in source:
+                labeled[label].solution += _parts(source)[0] + "\n"
+            continue
+        for part in re.split(
+            r"^(?=`{3,}\{(?:exercise|solution)-(?:start|end)\})", source, flags=re.M
+        ):
+            if "{exercise-start}" in part:
+                room, label, text = "task", LABEL.search(part)[1], plain(part)
+            elif found := SOLUTION.match(part):
+                room, label = "solution", found[1]
+                labeled[label].why = plain(part)
+            elif "-end}" in part.partition("\n")[0]:
+                room = None
+            elif room == "solution":
+                labeled[label].why += "\n\n" + plain(part)
+    return {task.name: task for task in labeled.values()}
+
+
+def _parts(source: str) -> tuple[str, list[ast.expr]]:
+    """Take a cell apart into what stands before the check, and the check's arguments."""
+    for statement in ast.parse(source).body:
+        if ast.unparse(statement).startswith("exercises.check("):
+            lines = source.splitlines()[: statement.lineno - 1]
+            return "\n".join(lines).rstrip(), statement.value.args
+    raise ValueError(f"a cell of an exercise must call exercises.check, got {source!r}")
+
+
+def _task(chapter: str, title: str, text: str, source: str, before: list[ast.stmt]) -> Task:
+    starter, (name, answer) = _parts(source)
+    return Task(name.value, chapter, title, text, starter, ast.unparse(answer), before)
+
+
+def plain(text: str) -> str:
+    """Turn the book's Markdown into what any notebook shows: no fences, labels and roles."""
+    text = FENCE.sub("", text)
+    text = re.sub(r"\{doc\}`(\w+)`", lambda found: f"the page *{found[1]}* of the book", text)
+    text = re.sub(r"\{eq\}`([\w-]+)`", "the equation of this chapter", text)
+    text = re.sub(r"\{cite:[pt]\}`(\D+?)(\d+)`", r"(\1, \2)", text)
+    text = re.sub(r"\{term\}`([^`<]+)`", r"\1", text)
+    text = re.sub(r"\[([^\]]+)\]\((?!https?:)[^)]*\)", r"*\1*", text)
+    return text.strip()
+
+
+# What code needs.
+
+
+def bound(node: ast.AST) -> set[str]:
+    """Return the names that a statement binds at its own level."""
+    names = set()
+    for child in _level(node):
+        if isinstance(child, ast.FunctionDef | ast.ClassDef):
+            names.add(child.name)
+        elif isinstance(child, ast.Import | ast.ImportFrom):
+            names |= {(alias.asname or alias.name).split(".")[0] for alias in child.names}
+        elif isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
+            names.add(child.id)
+    return names
+
+
+def _level(node: ast.AST) -> Iterable[ast.AST]:
+    """Walk a statement, but not what has names of its own."""
+    yield node
+    if not isinstance(node, SCOPES):
+        for child in ast.iter_child_nodes(node):
+            yield from _level(child)
+
+
+def changed(statement: ast.stmt) -> set[str]:
+    """Return the names of what a statement writes into, as in ``p["b"] = 0``."""
+    stored = (ast.Subscript, ast.Attribute)
+    targets = [n for n in _level(statement) if isinstance(n, stored)]
+    bases = [n.value for n in targets if isinstance(n.ctx, ast.Store)]
+    return {base.id for base in bases if isinstance(base, ast.Name)}
+
+
+def used(statements: Iterable[ast.stmt]) -> set[str]:
+    """Return the names that statements read before they bind them."""
+    names: set[str] = set()
+    have: set[str] = set()
+    for statement in statements:
+        if isinstance(statement, ast.For):  # its own variable is there before its body
+            within = used(statement.body) - bound(statement.target)
+            names |= (used([ast.Expr(statement.iter)]) | within) - have
+            have |= bound(statement)
+            continue
+        every = [n for n in ast.walk(statement) if isinstance(n, ast.Name)]
+        inner = {n.id for n in every if isinstance(n.ctx, ast.Store)} - bound(statement)
+        inner |= {n.arg for n in ast.walk(statement) if isinstance(n, ast.arg)}
+        names |= {n.id for n in every if isinstance(n.ctx, ast.Load)} - have - inner
+        have |= bound(statement)
+    return names - set(dir(builtins))
+
+
+def needs(before: list[ast.stmt], code: str) -> list[str]:
+    """Return the statements of a chapter that a piece of code stands on, in their order.
+
+    Of imports only the names in use are kept.
+    """
+    wanted, kept = used(ast.parse(code).body), []
+    for statement in reversed(before):
+        got = (bound(statement) | changed(statement)) & wanted
+        if isinstance(statement, ast.Expr) or not got:
+            continue
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            names = [a for a in statement.names if (a.asname or a.name).split(".")[0] in got]
+            statement = type(statement)(**{**vars(statement), "names": names})
+        wanted = (wanted - bound(statement)) | used([statement])
+        kept.append(ast.unparse(statement))
+    return kept[::-1]

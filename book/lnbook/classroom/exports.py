@@ -1,0 +1,31 @@
+"""The files that other programs read, all made from the chapters."""
+
+from pathlib import Path
+
+from lnbook.classroom import glossary, quizzes
+from lnlib import _files
+
+FILES = {
+    "quizzes-moodle.xml": quizzes.moodle,
+    "quizzes.md": quizzes.markdown,
+    "glossary-anki.txt": glossary.deck,
+}
+
+
+def write(folder: str | Path) -> list[Path]:
+    """Write the quizzes for Moodle and as Markdown, and the glossary for Anki.
+
+    Args:
+        folder: Where to.
+
+    Returns:
+        The files.
+
+    Raises:
+        ValueError: If the chapters are not here.
+        OSError: If a file cannot be written.
+    """
+    paths = [Path(folder) / name for name in FILES]
+    for path, make in zip(paths, FILES.values(), strict=True):
+        _files.write(path, make().encode())
+    return paths

@@ -1,0 +1,110 @@
+"""The glossary as a deck of cards, in Anki's text format.
+
+https://docs.ankiweb.net/importing/text-files.html says what the lines at its head mean.
+"""
+
+import html
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from lnbook.classroom import chapters
+
+HEAD = """#separator:tab
+#html:true
+#notetype:Basic
+#deck:Layer normalization
+#guid column:1
+#tags column:4
+"""
+
+
+class Entry(NamedTuple):
+    """A term and what it means.
+
+    Args:
+        terms: The term, then its other names.
+        text: The definition, in the book's Markdown.
+    """
+
+    terms: list[str]
+    text: str
+
+
+def entries() -> list[Entry]:
+    """Return the glossary's entries, in its order."""
+    page = (chapters.book() / "notation.md").read_text("utf-8")
+    glossary = re.search(r"```\{glossary\}\n(.*?)```", page, re.S)[1]
+    found = []
+    for block in re.split(r"\n\s*\n", glossary.strip()):
+        lines = block.splitlines()
+        terms = [line for line in lines if not line.startswith(" ")]
+        found.append(Entry(terms, " ".join(line.strip() for line in lines[len(terms) :])))
+    return found
+
+
+def deck() -> str:
+    """Return the glossary as Anki reads it: a stable name, front, back and tag a line."""
+    render = renderer()
+    lines = []
+    for terms, text in entries():
+        first, *others = map(html.escape, terms)
+        front = first + "".join(f"<br><small>{other}</small>" for other in others)
+        name = "layer-norm-" + re.sub(r"\W+", "-", terms[0].lower())
+        lines.append("\t".join([name, front, render(text), "layer-normalization"]))
+    return HEAD + "\n".join(lines) + "\n"
+
+
+def renderer():
+    """Return a function from the book's Markdown, one paragraph, to HTML with Anki's formulas."""
+    from markdown_it import MarkdownIt
+    from mdit_py_plugins.dollarmath import dollarmath_plugin
+    from mdit_py_plugins.myst_role import myst_role_plugin
+
+    parser = MarkdownIt("commonmark").use(myst_role_plugin)
+    parser.use(dollarmath_plugin, renderer=lambda text, _: rf"\({html.escape(text.strip())}\)")
+    cited, titles = _cited(), _titles()
+
+    def role(self, tokens, at, options, env):
+        name, text = tokens[at].meta["name"], tokens[at].content
+        said = text.partition("<")[0].strip()
+        if name == "doc":
+            return f"<i>{html.escape(titles[text])}</i>"
+        if name == "cite:t":
+            authors, year = cited[text]
+            return html.escape(f"{authors} ({year})")
+        if name == "cite:p":
+            return html.escape("({} {})".format(*cited[text]))
+        return html.escape(said)
+
+    parser.add_render_rule("myst_role", role)
+
+    def render(text: str) -> str:
+        return re.sub(r"\s+", " ", parser.renderInline(text)).strip()
+
+    return render
+
+
+def _titles() -> dict[str, str]:
+    """Return the title of each page."""
+    pages = {path.stem: path for path in chapters.book().glob("*.*") if path.suffix != ".bib"}
+    return {name: _title(path) for name, path in pages.items()}
+
+
+def _title(path: Path) -> str:
+    if path.suffix == ".ipynb":
+        return re.search(r"^# (.+)$", chapters.cells(path)[0]["source"], re.M)[1]
+    found = re.search(r"^# (.+)$", path.read_text("utf-8"), re.M) if path.is_file() else None
+    return found[1] if found else path.stem
+
+
+def _cited() -> dict[str, tuple[str, str]]:
+    """Return authors and year of each reference."""
+    from pybtex.database import parse_file
+
+    found = {}
+    for key, entry in parse_file(str(chapters.book() / "references.bib")).entries.items():
+        names = [" ".join(person.last_names) for person in entry.persons.get("author", [])]
+        short = names[0] + " et al." if len(names) > 2 else " and ".join(names)
+        found[key] = (re.sub(r"[{}\\]", "", short), entry.fields.get("year", ""))
+    return found

@@ -1,0 +1,142 @@
+"""The quizzes of all chapters for other programs: Moodle's XML, and plain Markdown."""
+
+import re
+import textwrap
+import xml.etree.ElementTree as ET
+from collections.abc import Iterable
+
+import numpy as np
+
+from lnbook.classroom import chapters
+from lnbook.show.quiz import Choose, Number, Order, Quiz, choose, number, order
+from lnbook.show.quiz.questions import digest
+from lnbook.show.quiz.texts import EMPHASIS, markup
+
+COURSE = "Layer normalization"
+NAMES = {"Quiz": Quiz, "choose": choose, "number": number, "order": order, "np": np}
+
+
+def quizzes() -> dict[str, list]:
+    """Return the questions of each chapter, by its title, in the order of the book."""
+    found = {}
+    for chapter in chapters.in_order():
+        cells = chapters.cells(chapters.book() / f"{chapter}.ipynb")
+        title = re.search(r"^# (.+)$", cells[0]["source"], re.M)[1]
+        for cell in cells:
+            if cell["cell_type"] == "code" and cell["source"].startswith("Quiz("):
+                found.setdefault(title, []).extend(eval(cell["source"], dict(NAMES)).questions)
+    return found
+
+
+# Moodle.
+
+
+def moodle() -> str:
+    """Return all questions as Moodle's XML, a category a chapter, a feedback an answer.
+
+    Moodle's own questions on an order say nothing of a wrong one, so here the orders are the
+    options: the right one, those whose misconception the book names, and some more.
+    """
+    root = ET.Element("quiz")
+    for title, questions in quizzes().items():
+        category = ET.SubElement(root, "question", type="category")
+        # A slash in a name is written twice; a single one starts a category within.
+        path = "/".join(part.replace("/", "//") for part in (COURSE, title))
+        _text(category, "category", f"$course$/top/{path}")
+        for question in questions:
+            _question(root, question)
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _text(parent: ET.Element, tag: str, text: str, **attributes: str) -> ET.Element:
+    element = ET.SubElement(parent, tag, attributes)
+    ET.SubElement(element, "text").text = text
+    return element
+
+
+def _question(root: ET.Element, question: Choose | Number | Order) -> None:
+    kind = "numerical" if isinstance(question, Number) else "multichoice"
+    element = ET.SubElement(root, "question", type=kind)
+    _text(element, "name", textwrap.shorten(_bare(question.text), 80, placeholder=" …"))
+    asked = f"<p>{markup(question.text)}</p>"
+    if isinstance(question, Number) and question.unit:
+        asked += f"<p>(in {markup(question.unit)}; write the number alone)</p>"
+    _text(element, "questiontext", asked, format="html")
+    ET.SubElement(element, "defaultgrade").text = "1"
+    ET.SubElement(element, "penalty").text = "0.3333333"
+    ET.SubElement(element, "hidden").text = "0"
+    key = digest(question.kind, *question.identity)[:8]
+    ET.SubElement(element, "idnumber").text = f"layer-norm-{key}"
+    if isinstance(question, Number):
+        for value, right, why in _numbers(question):
+            answer = _answer(element, value, right, why, "moodle_auto_format")
+            ET.SubElement(answer, "tolerance").text = repr(question.within)
+        ET.SubElement(element, "unitgradingtype").text = "0"
+        ET.SubElement(element, "showunits").text = "3"  # none is asked for
+        return
+    ET.SubElement(element, "single").text = "true"
+    ET.SubElement(element, "shuffleanswers").text = "true"
+    ET.SubElement(element, "answernumbering").text = "abc"
+    for option, right, why in _options(question):
+        _answer(element, markup(option), right, why, "html")
+
+
+def _answer(parent: ET.Element, text: str, right: bool, why: str, form: str) -> ET.Element:
+    answer = _text(parent, "answer", text, fraction="100" if right else "0", format=form)
+    _text(answer, "feedback", f"<p>{markup(why)}</p>", format="html")
+    return answer
+
+
+def _numbers(question: Number) -> Iterable[tuple[str, bool, str]]:
+    yield repr(question.answer), True, question.why
+    yield from ((repr(value), False, why) for value, why in question.wrong)
+    yield "*", False, question.otherwise  # any other number
+
+
+def _options(question: Choose | Order) -> list[tuple[str, bool, str]]:
+    if isinstance(question, Choose):
+        return [(o, i == question.right, why) for i, (o, why) in enumerate(question.options)]
+    right = tuple(range(len(question.items)))
+    known = {right: question.why, **dict(question.wrong)}
+    for places in (question.start, right[::-1], right[1:] + right[:1]):
+        known.setdefault(places, question.otherwise)
+    return [(question.named(places), places == right, why) for places, why in known.items()]
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"<[^>]+>|`", "", EMPHASIS.sub(r"\1", text))
+
+
+# Markdown.
+
+
+def markdown() -> str:
+    """Return all questions as Markdown, the answers of each chapter below its questions."""
+    lines = [f"# {COURSE}: the quizzes", ""]
+    for title, questions in quizzes().items():
+        lines += [f"## {escaped(title)}", ""]
+        for i, question in enumerate(questions, 1):
+            lines += [f"{i}. {escaped(question.text)}", ""]
+            asked = [line.removeprefix("- ") for line in question.asked()]
+            lines += [f"   - {escaped(line)}" for line in asked] + [""]
+        lines += ["### Answers", ""]
+        for i, question in enumerate(questions, 1):
+            right, *wrong = map(escaped, question.answered())
+            lines += [f"{i}. {right}", "", *(f"   - {line}" for line in wrong), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def escaped(text: str) -> str:
+    r"""Return a text of a quiz as Markdown: of its signs only two are meant as such.
+
+    Example:
+        >>> print(escaped("*Not* `2 * 3`, but 2*3*4 < a_b"))
+        *Not* `2 * 3`, but 2\*3\*4 \< a\_b
+    """
+    parts = re.split(r"(`[^`]+`)", text)
+    for at in range(0, len(parts), 2):
+        marked = EMPHASIS.sub("\0\\1\0", parts[at])
+        parts[at] = re.sub(r"([\\`*_<>\[\]#|~$&])", r"\\\1", marked).replace("\0", "*")
+    # A number or a dash at the start would begin a list.
+    return re.sub(r"^(\d*)([.)+-])(?=\s)", r"\1\\\2", "".join(parts))

@@ -1,0 +1,220 @@
+"""Quizzes and glossary as files: all of them, and their signs as they were."""
+
+import ast
+import html
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import nbformat
+import pytest
+from markdown_it import MarkdownIt
+
+from lnbook.__main__ import main
+from lnbook.classroom import exports, glossary, quizzes
+from lnbook.show.quiz import choose, number, order
+from lnbook.show.quiz.texts import markup
+
+BOOK = Path(__file__).parents[3] / "book"
+KINDS = {"choose": "multichoice", "order": "multichoice", "number": "numerical"}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    return {
+        path.name: path.read_text("utf-8") for path in exports.write(tmp_path_factory.mktemp("x"))
+    }
+
+
+@pytest.fixture(scope="module")
+def asked():
+    """Kind and text of every question, read from the notebooks' code."""
+    found = []
+    for path in sorted(BOOK.glob("*.ipynb")):
+        for cell in nbformat.read(path, as_version=4).cells:
+            if cell.cell_type == "code" and cell.source.startswith("Quiz("):
+                for call in ast.parse(cell.source).body[0].value.args:
+                    found.append((call.func.id, ast.literal_eval(call.args[0])))
+    return found
+
+
+@pytest.fixture(scope="module")
+def moodle(files):
+    """The questions of Moodle's file, without the categories."""
+    root = ET.fromstring(files["quizzes-moodle.xml"].partition("\n")[2])
+    assert root.tag == "quiz"
+    return [q for q in root if q.get("type") != "category"]
+
+
+def test_moodle_gets_every_question_of_every_page_once(moodle, asked):
+    wanted = sorted((KINDS[kind], f"<p>{markup(text)}</p>") for kind, text in asked)
+    got = [(q.get("type"), q.findtext("questiontext/text")) for q in moodle]
+    assert sorted((kind, text.split("<p>(in ")[0]) for kind, text in got) == wanted
+    numbers = [q.findtext("idnumber") for q in moodle]
+    assert len(set(numbers)) == len(moodle) == len(asked) > 70
+
+
+def test_each_chapter_is_a_category_in_the_order_of_the_book(files):
+    root = ET.fromstring(files["quizzes-moodle.xml"].partition("\n")[2])
+    paths = [c.text for c in root.iterfind("question[@type='category']/category/text")]
+    titles = [
+        re.search(r"^# (.+)$", nbformat.read(path, 4).cells[0].source, re.M)[1]
+        for path in BOOK.glob("*.ipynb")
+        if path.stem != "playground"
+    ]
+    assert sorted(p.removeprefix("$course$/top/Layer normalization/") for p in paths) == sorted(
+        titles
+    )
+    assert paths[0].endswith("Start here: what layer norm does")
+    assert root[0].get("type") == "category"
+
+
+def test_every_answer_has_a_feedback_and_one_is_right(moodle):
+    for question in moodle:
+        answers = question.findall("answer")
+        assert [a.get("fraction") for a in answers].count("100") == 1
+        assert len(answers) >= 2
+        texts = [a.findtext("text") for a in answers]
+        assert len(texts) == len(set(texts))
+        for answer in answers:
+            assert re.fullmatch("<p>.+</p>", answer.findtext("feedback/text"))
+
+
+def test_a_number_is_taken_within_its_tolerance_and_any_other_has_its_hint(moodle):
+    for question in moodle:
+        if question.get("type") == "numerical":
+            *known, other = question.findall("answer")
+            assert (other.findtext("text"), other.get("fraction")) == ("*", "0")
+            assert all(float(a.findtext("tolerance")) >= 0 for a in known)
+            assert all(re.fullmatch(r"-?[\d.]+(e-?\d+)?", a.findtext("text")) for a in known)
+
+
+def test_signs_of_a_text_survive_xml_and_html():
+    text = 'Is `a < b && "c"` *not* 2*3*4 > x_1, or ]]> and é?'
+    question = choose(text, {"<b>": "& so.", "`</p>`": "Or *so*."}, right="<b>")
+    root = ET.Element("quiz")
+    quizzes._question(root, question)
+    (element,) = ET.fromstring(ET.tostring(root))
+    back = element.findtext("questiontext/text")
+    assert html.unescape(re.sub(r"</?(p|em|code)>", "", back)) == text.replace("`", "").replace(
+        "*not*", "not"
+    )
+    assert [a.findtext("text") for a in element.findall("answer")] == [
+        "&lt;b&gt;",
+        "<code>&lt;/p&gt;</code>",
+    ]
+
+
+def test_an_order_offers_the_orders_whose_misconception_the_book_names():
+    items = ["one", "two", "three"]
+    wrong = {("two", "one", "three"): "Two is more than one."}
+    question = order("Least first.", items, why="Count.", otherwise="Count again.", wrong=wrong)
+    options = {option: (right, why) for option, right, why in quizzes._options(question)}
+    assert options["one → two → three"] == (True, "Count.")
+    assert options["two → one → three"] == (False, "Two is more than one.")
+    assert options["three → two → one"] == (False, "Count again.")
+
+
+def test_a_unit_is_named_in_the_question():
+    root = ET.Element("quiz")
+    quizzes._question(root, number("How far?", 3, why="So.", otherwise="Look.", unit="km"))
+    assert "(in km; write the number alone)" in root[0].findtext("questiontext/text")
+
+
+# Markdown, read by a Markdown parser.
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "*Not* `2 * 3`, but 2*3*4 < a_b_c",
+        "0.9**10 and x[0] ~~ $5$ | # & &amp; \\ <b>",
+        "`nn.LayerNorm([T, C])` on (batch, time, channel)",
+        "an *em_pha_sis* here",
+        "1. not a list",
+        "- nor this",
+    ],
+)
+def test_signs_of_a_text_survive_markdown(text):
+    rendered = MarkdownIt("commonmark").render("- " + quizzes.escaped(text))
+    plain = re.sub(r"</?(ul|li|ol|p)[^>]*>", "", rendered).strip()
+    assert html.unescape(plain) == html.unescape(markup(text))
+
+
+def test_markdown_holds_every_question_with_its_answer_below(files, asked):
+    rendered = html.unescape(MarkdownIt("commonmark").render(files["quizzes.md"]))
+    for _, text in asked:
+        assert f"<p>{html.unescape(markup(text))}</p>" in rendered
+    assert rendered.count("<h3>Answers</h3>") == rendered.count("<h2>") == 18
+    lists = [re.findall(r"\n<li>\n<p>", part) for part in rendered.split("<h3>Answers</h3>")]
+    assert sum(map(len, lists)) == 2 * len(asked)  # each asked, then answered
+
+
+# Anki's text import.
+
+
+@pytest.fixture(scope="module")
+def deck(files):
+    """The lines of the deck's head, and its cards."""
+    lines = files["glossary-anki.txt"].splitlines()
+    head = dict(line[1:].split(":") for line in lines if line.startswith("#"))
+    return head, [line.split("\t") for line in lines[len(head) :]]
+
+
+def test_the_deck_has_a_card_for_every_entry_of_the_page(deck):
+    page = (BOOK / "notation.md").read_text("utf-8")
+    block = page.partition("```{glossary}\n")[2].partition("```")[0]
+    defined = [line for line in block.splitlines() if line.startswith("  ")]
+    terms = [line for line in block.splitlines() if line and not line.startswith(" ")]
+    _, cards = deck
+    assert len(cards) == len(defined) > 50
+    fronts = re.split(r"\n|<br>", "\n".join(card[1] for card in cards))
+    assert [html.unescape(re.sub("<[^>]+>", "", front)) for front in fronts] == terms
+
+
+def test_the_head_says_what_the_columns_are(deck):
+    head, cards = deck
+    assert head == {
+        "separator": "tab",
+        "html": "true",
+        "notetype": "Basic",
+        "deck": "Layer normalization",
+        "guid column": "1",
+        "tags column": "4",
+    }
+    assert {len(card) for card in cards} == {4}
+    assert len({card[0] for card in cards}) == len(cards)
+
+
+def test_the_back_of_a_card_has_formulas_for_anki_and_no_mark_of_the_book(deck):
+    _, cards = deck
+    backs = {card[0].removeprefix("layer-norm-"): card[2] for card in cards}
+    for back in backs.values():
+        assert not re.search(r"\$|\{\w|`", back.replace(r"\mathbf{", "").replace(r"\mathbb{", ""))
+        assert back.count(r"\(") == back.count(r"\)")
+        assert (
+            ET.fromstring(f"<p>{back}</p>") is not None
+        )  # every tag is closed, every sign written
+    assert r"\(\lambda / \|W\|^2\)" in backs["effective-learning-rate"]
+    assert "Ioffe and Szegedy (2015)" in backs["covariate-shift"]
+    assert "(Zhang and Sennrich 2019)" in backs["rms-normalization"]
+    assert "<i>Count the cost: operations, bytes, time</i>" in backs["memory-bound"]
+
+
+def test_signs_of_a_formula_survive_html():
+    render = glossary.renderer()
+    assert render(r"If $a < b$ & `x > y`.") == (
+        r'If <span class="math inline">\(a &lt; b\)</span> &amp; <code>x &gt; y</code>.'
+    )
+
+
+def test_one_command_writes_them(tmp_path, capsys):
+    assert main(["export", "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().out.split()
+    assert [Path(path).name for path in said] == list(exports.FILES)
+    assert all(Path(path).stat().st_size > 10_000 for path in said)
+
+
+def test_the_page_links_to_each_of_them():
+    page = (BOOK / "notation.md").read_text("utf-8")
+    assert set(re.findall(r'<a href="([^"]+)" download>', page)) == set(exports.FILES)

@@ -2,7 +2,6 @@
 VENV ?= .venv
 export VENV
 PY = $(VENV)/bin/python
-HTML = _build/html/index.html
 # A GPU's records, longer and with more seeds, lie beside the book's own.
 GPU := $(shell command -v nvidia-smi)
 RUNS ?= $(if $(GPU),gpu-runs,book/runs)
@@ -10,27 +9,30 @@ PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest
 # Built beforehand, or left out, so that no cell's output says that it is being built.
 READY = $(PY) -m lnlib.nn.kernels >/dev/null || export LNLIB_COMPILED=0
 
-.PHONY: help book browser test nbval test-versions live bench replay notebooks screenshots lint clean
+.PHONY: help book browser test suite nbval test-versions live bench replay notebooks screenshots lint clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-book: ## build the book and print the page to open
+book: ## build the book, if anything changed since, and print the page to open
 	@tools/setup.sh book
-	@$(READY); $(VENV)/bin/jupyter-book build book --config _config.yml --toc _toc.yml --path-output . \
-		-W -n --keep-going --quiet
-	@echo "The book is built. Open: $(CURDIR)/$(HTML)"
+	@$(PY) tools/book.py
 
 browser: ## find Chromium, Chrome or Edge for the pages; without any, install Playwright's own
 	@tools/setup.sh test
 	@$(PY) tools/browser.py
 
-# The notebooks are compared beside the build of the book, which keeps one core busy. Of the tests,
-# whoever has none left takes half of the other's; more processes than cores only wait.
+# All at once, so that no core waits: the book is built and the notebooks are compared while the
+# library is tested; the tests of pages come last and wait for the book. Of the tests, whoever has
+# none left takes half of the other's; more such processes than cores only wait.
 test: browser ## check everything: notebooks, library, pages in a browser
-	@$(MAKE) --no-print-directory -j 2 book nbval
-	@$(PYTEST) -n 2 --dist worksteal
+	@rm -f _build/.outcome
+	@BOOK_IS_COMING=1 $(MAKE) --no-print-directory --jobs=3 book nbval suite
+
+suite: ## the tests alone, with the book as it was built last
+	@tools/setup.sh test
+	@unset MAKEFLAGS MAKELEVEL; $(PYTEST) -n 2 --dist worksteal
 
 nbval: ## run the chapters and compare what their cells print
 	@tools/setup.sh test

@@ -21,7 +21,7 @@ import yaml
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from playwright.sync_api import sync_playwright
 
-from tools import axe, browser
+from tools import axe, book, browser
 
 ROOT = Path(__file__).parents[2]
 READY = "e => ['yes', 'failed'].includes(e.dataset.ready)"
@@ -104,6 +104,8 @@ def pytest_generate_tests(metafunc):
 def built_book():
     """The folder of the built book."""
     html = ROOT / "_build" / "html"
+    if "BOOK_IS_COMING" in os.environ and book.outcome() != "built":
+        pytest.fail("The book was not built: what `make book` says comes first.")
     if not (html / "index.html").exists():
         pytest.fail(f"There is no book in {html}: run `make book` first.")
     return html

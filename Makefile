@@ -9,7 +9,7 @@ PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest
 # Built beforehand, or left out, so that no cell's output says that it is being built.
 READY = $(PY) -m lnlib.nn.kernels >/dev/null || export LNLIB_COMPILED=0
 
-.PHONY: help book browser test suite nbval test-versions live bench replay notebooks screenshots lint clean
+.PHONY: help book browser test test-fast suite nbval test-versions live bench replay notebooks screenshots lint clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -33,6 +33,10 @@ test: browser ## check everything: notebooks, library, pages in a browser
 suite: ## the tests alone, with the book as it was built last
 	@tools/setup.sh test
 	@unset MAKEFLAGS MAKELEVEL; $(PYTEST) -n 2 --dist worksteal
+
+test-fast: ## the tests nearest to what changed since main, then quick ones, in under 90 s; no page
+	@tools/setup.sh test
+	@OMP_NUM_THREADS=1 $(PY) -m tools.fast $(WORDS)
 
 nbval: ## run the chapters and compare what their cells print
 	@tools/setup.sh test

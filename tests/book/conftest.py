@@ -52,7 +52,9 @@ class Book:
             cell["id"] = f"cell-{i}"
             cell.metadata.update(metadata or {})
         kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-        notebook = new_notebook(cells=cells, metadata={"kernelspec": kernel})
+        # What has no code needs no kernel, which takes a second to start.
+        mode = {} if code else {"mystnb": {"execution_mode": "off"}}
+        notebook = new_notebook(cells=cells, metadata={"kernelspec": kernel} | mode)
         nbformat.write(notebook, self.folder / "book" / f"{name}.ipynb")
         self.pages = [*dict.fromkeys([*self.pages, name])]
 

@@ -2,7 +2,6 @@
 VENV ?= .venv
 export VENV
 PY = $(VENV)/bin/python
-HTML = _build/html/index.html
 # A GPU's records, longer and with more seeds, lie beside the book's own.
 GPU := $(shell command -v nvidia-smi)
 RUNS ?= $(if $(GPU),gpu-runs,book/runs)
@@ -10,17 +9,16 @@ PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest
 # Built beforehand, or left out, so that no cell's output says that it is being built.
 READY = $(PY) -m lnlib.nn.kernels >/dev/null || export LNLIB_COMPILED=0
 
-.PHONY: help book homework classroom browser test nbval test-versions live bench replay notebooks screenshots lint clean
+.PHONY: help book homework classroom browser test test-fast suite nbval test-versions live bench \
+	replay notebooks screenshots lint clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-book: ## build the book and print the page to open
+book: ## build the book, if anything changed since, and print the page to open
 	@tools/setup.sh book
-	@$(READY); $(VENV)/bin/jupyter-book build book --config _config.yml --toc _toc.yml --path-output . \
-		-W -n --keep-going --quiet
-	@echo "The book is built. Open: $(CURDIR)/$(HTML)"
+	@$(PY) tools/book.py
 
 # EXERCISES="start normalize" SEED=7 OUT=… NAME=… choose; python -m lnbook homework --list lists.
 homework: ## notebooks for a class, without solutions, and the key; graded by python -m lnbook grade
@@ -36,11 +34,20 @@ browser: ## find Chromium, Chrome or Edge for the pages; without any, install Pl
 	@tools/setup.sh test
 	@$(PY) tools/browser.py
 
-# The notebooks are compared beside the build of the book, which keeps one core busy. Of the tests,
-# whoever has none left takes half of the other's; more processes than cores only wait.
+# All at once, so that no core waits: the book is built and the notebooks are compared while the
+# library is tested; the tests of pages come last and wait for the book. Of the tests, whoever has
+# none left takes half of the other's; more such processes than cores only wait.
 test: browser ## check everything: notebooks, library, pages in a browser
-	@$(MAKE) --no-print-directory -j 2 book nbval
-	@$(PYTEST) -n 2 --dist worksteal
+	@rm -f _build/.outcome
+	@BOOK_IS_COMING=1 $(MAKE) --no-print-directory --jobs=3 book nbval suite
+
+suite: ## the tests alone, with the book as it was built last
+	@tools/setup.sh test
+	@unset MAKEFLAGS MAKELEVEL; $(PYTEST) -n 2 --dist worksteal
+
+test-fast: ## the tests nearest to what changed since main, then quick ones, in under 90 s; no page
+	@tools/setup.sh test
+	@OMP_NUM_THREADS=1 $(PY) -m tools.fast $(WORDS)
 
 nbval: ## run the chapters and compare what their cells print
 	@tools/setup.sh test

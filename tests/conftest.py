@@ -8,6 +8,13 @@ import pytest
 from lnlib.data.bible_cloze import Cloze, Question
 from lnlib.data.coco_val2017_layout import Layouts
 
+
+@pytest.hookimpl(trylast=True)  # after pytest has put together what shares a fixture
+def pytest_collection_modifyitems(items):
+    """What needs the built book comes last: `make test` builds it meanwhile."""
+    items.sort(key=lambda item: "built_book" in getattr(item, "fixturenames", ()))
+
+
 THINGS = ("dog", "cat", "cup", "car", "bed", "kite")
 
 

@@ -6,7 +6,6 @@ import hashlib
 import math
 from typing import Any
 
-import jsonschema
 import numpy as np
 
 import lnlib
@@ -120,6 +119,8 @@ def _outline(record: Any) -> Any:
 
 
 def _wrong(record: Any, schema: dict[str, Any]) -> str:
+    import jsonschema  # here: beside Jupyter it takes two seconds, for a format that we do not use
+
     error = jsonschema.exceptions.best_match(
         jsonschema.Draft202012Validator(schema).iter_errors(_outline(record))
     )

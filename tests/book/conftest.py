@@ -21,7 +21,7 @@ import yaml
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from playwright.sync_api import sync_playwright
 
-from tools import axe, browser
+from tools import axe, book, browser
 
 ROOT = Path(__file__).parents[2]
 READY = "e => ['yes', 'failed'].includes(e.dataset.ready)"
@@ -52,7 +52,9 @@ class Book:
             cell["id"] = f"cell-{i}"
             cell.metadata.update(metadata or {})
         kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-        notebook = new_notebook(cells=cells, metadata={"kernelspec": kernel})
+        # What has no code needs no kernel, which takes a second to start.
+        mode = {} if code else {"mystnb": {"execution_mode": "off"}}
+        notebook = new_notebook(cells=cells, metadata={"kernelspec": kernel} | mode)
         nbformat.write(notebook, self.folder / "book" / f"{name}.ipynb")
         self.pages = [*dict.fromkeys([*self.pages, name])]
 
@@ -104,6 +106,8 @@ def pytest_generate_tests(metafunc):
 def built_book():
     """The folder of the built book."""
     html = ROOT / "_build" / "html"
+    if "BOOK_IS_COMING" in os.environ and book.outcome() != "built":
+        pytest.fail("The book was not built: what `make book` says comes first.")
     if not (html / "index.html").exists():
         pytest.fail(f"There is no book in {html}: run `make book` first.")
     return html

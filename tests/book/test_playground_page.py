@@ -228,7 +228,7 @@ def test_the_digits_arrive_as_scikit_learn_has_them(scripts):
 SMALL, FULL = "start", "playground"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def play(visit, built_book):
     """``with play(name, query) as page``: the page once its playground has answered."""
 
@@ -342,13 +342,18 @@ def test_the_address_carries_settings_and_update(play):
         assert page.locator("select[data-key='rate']").is_hidden()
 
 
+@pytest.fixture(scope="module")
+def usual(play):
+    """What is said where the address says nothing."""
+    with play() as page:
+        return status(page)
+
+
 @pytest.mark.parametrize(
     "typed",
     ["#play", "#play&depth=999&a=__proto__&differs=data&at=-5", "#play&batch=&norm=%E0%A4%A", "#x"],
 )
-def test_a_wrong_address_is_left_out_where_it_is_wrong(play, typed):
-    with play() as page:
-        usual = status(page)
+def test_a_wrong_address_is_left_out_where_it_is_wrong(play, usual, typed):
     with play(query=typed) as page:
         assert status(page) == usual
         assert updates(page) == 0

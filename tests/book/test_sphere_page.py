@@ -155,7 +155,7 @@ def test_the_notebook_s_widget_draws_the_same_picture(chromium):
 # On its page.
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def sphere(visit, built_book):
     """``with sphere(query) as page``: the chapter at its first sphere; it stands still."""
 
@@ -299,12 +299,17 @@ def test_it_shares_the_address_with_the_explorers(sphere):
         page.wait_for_function("location.hash.startsWith('#sphere&a1=0.5&explorer-1&')")
 
 
+@pytest.fixture(scope="module")
+def usual(sphere):
+    """What is said where the address says nothing."""
+    with sphere() as page:
+        return status(page)
+
+
 @pytest.mark.parametrize(
     "typed", ["#sphere&a1=99&eps=-1&stage=&cloud=1", "#sphere&a1=NaN&__proto__=1&=%E0%A4%A", "#x"]
 )
-def test_a_wrong_address_is_left_out_where_it_is_wrong(sphere, typed):
-    with sphere() as page:
-        usual = status(page)
+def test_a_wrong_address_is_left_out_where_it_is_wrong(sphere, usual, typed):
     with sphere(typed) as page:
         assert status(page) == usual
 

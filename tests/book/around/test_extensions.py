@@ -36,6 +36,7 @@ ANCHORS = ("eq-3", "eq-15", "eq-16", "section-2", "section-6-6", "figure-6", "ta
 def tiny(tmp_path_factory):
     """A book with the paper's anchors, two chapters and the page about it, built once."""
     book = Book(tmp_path_factory.mktemp("tiny"))
+    book.add("start", "# Start\n\n```{bibliography}\n```", "print(0)")
     book.add("chapter", CHAPTER, "print('eq. 15')")
     book.add("other", "# Other\n\nText.", "print(1)")
     for name, text in {
@@ -108,7 +109,7 @@ def test_a_number_that_the_paper_has_not_fails_the_build(tiny):
 def test_last_run_has_every_chapter_its_date_time_and_machine(tiny):
     table = rows(tiny.html("about"))
     assert [row[0] for row in table] == ["Start", "Chapter of eq. 15", "Other"]
-    for _, date, seconds, result in table[1:]:
+    for _, date, seconds, result in table:
         assert 0 <= (datetime.now(UTC) - when(date)).total_seconds() < 24 * 3600
         assert 0 < float(seconds) < 600
         assert result == "ran to its end"

@@ -1,0 +1,162 @@
+"""The book is built when anything has changed that it comes from, and only then."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools import book
+
+FILES = (
+    "book/start.ipynb",
+    "book/paper.md",
+    "book/references.bib",
+    "book/_ext/extension.py",
+    "book/_static/custom.css",
+    "book/_templates/top.html",
+    "book/lnbook/show/explorer/explorer.js",
+    "book/lnbook/start/figures.py",
+    "book/runs/mnist/run.json",
+    "book/runs/mnist/run.npz",
+    "lnlib/norm/layer.py",
+    "lnlib/nn/kernels/rows.cpp",
+    "_config.yml",
+    "_toc.yml",
+    "pyproject.toml",
+)
+# It stands in for jupyter-book: it notes that it was called, and writes what it is told to.
+STAND_IN = """#!/bin/sh
+mkdir -p _build/html && echo called >>calls
+echo "a page" >_build/html/index.html && echo built >_build/html/.buildinfo
+exit ${FAILS:-0}
+"""
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch):
+    """A clone with one file of each kind, and with a package."""
+    for name in FILES:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("before")
+    programs, packages = tmp_path / "bin", tmp_path / "packages"
+    (packages / "plotly-6.0.dist-info").mkdir(parents=True)
+    programs.mkdir()
+    for name, text in {"jupyter-book": STAND_IN, "python": "#!/bin/sh\n"}.items():
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o700)
+    monkeypatch.setattr(sys, "path", [str(packages), *sys.path])
+    monkeypatch.setattr(sys, "executable", str(programs / "python"))
+    return tmp_path
+
+
+def calls(clone):
+    return (clone / "calls").read_text().count("called")
+
+
+def test_a_book_that_stands_is_not_built_again_and_it_is_said(clone, capsys):
+    assert book.main(clone) == 0
+    assert "The book is built. Open: " in capsys.readouterr().out
+    assert book.main(clone) == 0
+    assert "The book stands: nothing that it is built from has changed." in capsys.readouterr().out
+    assert calls(clone) == 1
+
+
+def git(clone, *words):
+    who = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+    subprocess.run(["git", *who, *words], cwd=clone, check=True, capture_output=True)
+
+
+CHANGES = {
+    **{name: lambda clone, name=name: (clone / name).write_text("after!") for name in FILES},
+    "a new page": lambda clone: (clone / "book" / "new.md").write_text("new"),
+    "a page that is gone": lambda clone: (clone / "book" / "paper.md").unlink(),
+    "a page of another name": lambda clone: (clone / "book" / "paper.md").rename(
+        clone / "book" / "pages.md"
+    ),
+    "a package of another version": lambda clone: (
+        clone / "packages" / "plotly-6.0.dist-info"
+    ).rename(clone / "packages" / "plotly-6.1.dist-info"),
+    "a new package": lambda clone: (clone / "packages" / "new-1.dist-info").mkdir(),
+    "another Python": lambda clone: setattr(sys, "version", sys.version + " another"),
+    "a setting": lambda clone: os.environ.update(LNLIB_COMPILED="0"),
+    "a commit": lambda clone: git(clone, "commit", "--allow-empty", "-m", "Next"),
+    "the address of the clone": lambda clone: git(clone, "remote", "add", "origin", "https://a.b"),
+    "a lost page of the book": lambda clone: (clone / "_build/html/index.html").unlink(),
+    "an altered page of the book": lambda clone: (clone / "_build/html/index.html").write_text("!"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_whatever_the_book_comes_from_has_it_built_again(clone, monkeypatch, change):
+    monkeypatch.setenv("LNLIB_COMPILED", "1")
+    monkeypatch.setattr(sys, "version", sys.version)
+    git(clone, "init")
+    git(clone, "commit", "--allow-empty", "-m", "First")
+    assert book.main(clone) == 0
+    CHANGES[change](clone)
+    assert book.main(clone) == 0
+    assert calls(clone) == 2
+    assert book.main(clone) == 0
+    assert calls(clone) == 2
+
+
+def test_every_file_of_the_clone_that_a_build_opens_is_among_those_that_count():
+    """What git keeps in the folders that the settings and the extensions name."""
+    command = ["git", "ls-files", "book", "lnlib", "_config.yml", "_toc.yml", "pyproject.toml"]
+    done = subprocess.run(command, cwd=book.ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip("no clone")
+    counted = set()
+    for name in book.READ:
+        path = book.ROOT / name
+        counted |= set(book.files(path)) if path.is_dir() else {path}
+    kept = {Path(book.ROOT, name) for name in done.stdout.splitlines()}
+    assert len(kept) > 300
+    assert {path for path in kept if path.exists()} <= counted
+
+
+def test_what_tools_leave_in_the_folders_does_not_count(clone):
+    assert book.main(clone) == 0
+    for name in ("lnlib/__pycache__/a.pyc", "book/.ipynb_checkpoints/start.ipynb"):
+        (clone / name).parent.mkdir()
+        (clone / name).write_text("left")
+    assert book.main(clone) == 0
+    assert calls(clone) == 1
+
+
+def test_a_build_that_fails_is_tried_again(clone, monkeypatch):
+    monkeypatch.setenv("FAILS", "1")
+    assert [book.main(clone), book.main(clone)] == [1, 1]
+    assert book.outcome(clone) == "failed"
+    monkeypatch.delenv("FAILS")
+    assert book.main(clone) == 0
+    assert calls(clone) == 3
+    assert book.outcome(clone) == "built"
+
+
+def test_an_altered_page_has_all_pages_written_again(clone):
+    assert book.main(clone) == 0
+    info = clone / "_build/html/.buildinfo"
+    (clone / "book/paper.md").write_text("changed")
+    seen = []
+    run = subprocess.run
+
+    def watched(command, **options):
+        if "jupyter-book" in str(command[0]):
+            seen.append(info.exists())
+        return run(command, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subprocess, "run", watched)
+        assert book.main(clone) == 0
+        (clone / "_build/html/index.html").write_text("altered")
+        assert book.main(clone) == 0
+    assert seen == [True, False]
+
+
+def test_who_waits_for_a_build_that_never_ends_is_told(clone, monkeypatch):
+    monkeypatch.setattr(book, "PATIENCE", 0)
+    with pytest.raises(TimeoutError, match="the build of the book was not done within 0 s"):
+        book.outcome(clone)

@@ -1,0 +1,88 @@
+"""While writing: the tests of what has changed come first, and what is late is left out."""
+
+import itertools
+import subprocess
+
+import pytest
+
+from tools import fast
+
+
+@pytest.mark.parametrize(
+    ("name", "tests"),
+    {
+        "lnlib/nn/rnn.py": {"tests/nn/test_rnn.py", "tests/nn/test_rnn_parameters.py"},
+        "lnlib/numerics.py": {"tests/test_numerics.py"},
+        "lnlib/norm/_statistics.py": {"tests/norm"},
+        "book/start.ipynb": {"tests/lnbook/test_start.py"},
+        "book/lnbook/start/figures.py": {"tests/lnbook/test_start.py"},
+        "book/lnbook/show/still.py": {"tests/lnbook/show/test_still.py"},
+        "book/lnbook/show/explorer/page.py": {"tests/lnbook/show/explorer/test_page.py"},
+        "book/_ext/tracks.py": {"tests/book/around"},
+        "tools/fast.py": {"tests/test_fast.py"},
+        "tests/test_fast.py": {"tests/test_fast.py"},
+        "tests/nn/conftest.py": {"tests/nn/test_rnn.py", "tests/nn/test_norm.py"},
+    }.items(),
+)
+def test_the_tests_of_a_file_are_those_of_its_name_or_of_its_folder(name, tests):
+    found = fast.near(name)
+    assert tests <= set(found)
+    assert all((fast.ROOT / path).exists() for path in found)
+
+
+def test_a_file_without_tests_has_none_near():
+    assert fast.near("README.md") == fast.near("tests/conftest.py") == []
+    assert fast.near("lnlib/nowhere/at_all.py") == []
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """``clone(…)``: git in a clone with a file on main."""
+
+    def git(*words):
+        who = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+        subprocess.run(["git", *who, *words], cwd=tmp_path, check=True, capture_output=True)
+
+    git("init", "--initial-branch=main")
+    for name in ("one", "two"):
+        (tmp_path / name).write_text("before")
+        git("add", name)
+        git("commit", "-m", name)
+    return tmp_path, git
+
+
+def test_changed_is_what_is_not_main_s_and_on_main_the_last_commit(clone):
+    root, git = clone
+    assert fast.changed(root) == ["two"]
+    (root / "new").write_text("new")
+    assert fast.changed(root) == ["new"]
+    git("checkout", "-b", "branch")
+    (root / "one").write_text("after")
+    git("commit", "-am", "one")
+    assert fast.changed(root) == ["new", "one"]
+    (root / "two").unlink()
+    assert fast.changed(root) == ["new", "one"]
+
+
+SLOW = """
+import pytest
+
+@pytest.fixture(scope="session")
+def built_book():
+    raise AssertionError("a page of the book is opened")
+
+def test_page(built_book): ...
+
+@pytest.mark.parametrize("number", range(6))
+def test_slow(number): ...
+"""
+
+
+def test_what_is_late_is_left_out_and_counted_and_no_page_is_opened(tmp_path, capsys):
+    (tmp_path / "test_slow.py").write_text(SLOW)
+    clock = fast.Clock(2.5, now=itertools.count().__next__)
+    asked = ["-p", "no:cacheprovider", "--rootdir", str(tmp_path), "-c", "/dev/null"]
+    assert pytest.main([*asked, str(tmp_path)], plugins=[clock]) == 0
+    said = capsys.readouterr().out
+    assert "4 tests were left out when the time was over." in said
+    assert "2 passed, 1 deselected" in said

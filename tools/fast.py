@@ -1,0 +1,109 @@
+"""Run the tests nearest to what has changed, then cheap ones, within a minute and a half.
+
+Usage: python tools/fast.py [WORD …]     words go to pytest
+
+Changed is what differs from where the branch left main, committed or not; on main itself, what is
+not committed, or else the last commit. The tests of a file are those of its name in the folder that
+mirrors its own; if none has its name, all of that folder, or those of the folder's name. What tests
+share has those beside it, and what all share none. After these come a few that are quick and look
+at everything. No page of the built book is opened: that needs `make book` and is what `make test`
+does. What has not begun when the time is over is left out, and counted.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+CHEAP = ("tests/test_house.py", "tests/book/test_notebooks.py", "tests/norm", "tests/cells")
+SECONDS = 60  # none begins later; the longest takes less than half a minute
+
+
+def git(*words: str, root: Path = ROOT) -> list[str]:
+    """Return the lines that git says, none if it refuses."""
+    done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=False)
+    return done.stdout.splitlines() if done.returncode == 0 else []
+
+
+def changed(root: Path = ROOT) -> list[str]:
+    """Return the files that differ from main, and those that git does not know yet."""
+    head = git("rev-parse", "HEAD", root=root)
+    base = git("merge-base", "HEAD", "main", root=root) or head
+    new = git("ls-files", "--others", "--exclude-standard", root=root)
+    found = [*git("diff", "--name-only", *base, root=root), *new]
+    if not found and base == head:
+        found = git("diff", "--name-only", "HEAD~1", root=root)
+    return sorted({name for name in found if (root / name).exists()})
+
+
+def near(name: str, root: Path = ROOT) -> list[str]:
+    """Return the tests of a file: its own, or else those of its folder."""
+    path = Path(name)
+    if path.parts[0] == "tests":
+        if path.name.startswith("test_"):
+            return [name]
+        shared = path.suffix == ".py" and path.parent != Path("tests")  # by all: for `make test`
+        beside = sorted((root / path.parent).glob("test_*.py")) if shared else []
+        return [str(one.relative_to(root)) for one in beside]
+    inside = [p for p in path.parent.parts if p not in ("book", "lnlib", "tools")]
+    if path.suffix == ".ipynb":
+        inside = ["lnbook"]
+    elif inside[:1] in (["_ext"], ["_static"], ["_templates"]):
+        inside = ["book", "around"]
+    mirror = root.joinpath("tests", *inside)
+    above = root.joinpath("tests", *inside[:-1])
+    of_its_name = sorted(mirror.glob(f"test_{path.stem}.py")) + sorted(
+        mirror.glob(f"test_{path.stem}_*.py")
+    )
+    if of_its_name:
+        found = of_its_name
+    elif inside and mirror.is_dir():
+        found = [mirror]
+    else:
+        found = sorted(above.glob(f"test_{inside[-1]}*.py")) if inside else []
+    return [str(one.relative_to(root)) for one in found]
+
+
+class Clock:
+    """Leaves out pages of the built book, and what has not begun in time."""
+
+    def __init__(self, seconds: float, now: Callable[[], float] = time.monotonic) -> None:
+        self.now, self.end, self.left = now, now() + seconds, 0
+
+    def pytest_collection_modifyitems(self, config, items):
+        """Leave out what opens the built book."""
+        pages = [item for item in items if "built_book" in getattr(item, "fixturenames", ())]
+        config.hook.pytest_deselected(items=pages)
+        items[:] = [item for item in items if item not in set(pages)]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item, nextitem):
+        """Count a test instead of running it, once the time is over."""
+        if self.now() < self.end:
+            return None
+        self.left += 1
+        return True
+
+    def pytest_terminal_summary(self, terminalreporter):
+        """Say what was left out."""
+        if self.left:
+            terminalreporter.line(f"{self.left} tests were left out when the time was over.")
+
+
+def main(words: list[str]) -> int:
+    """Run them."""
+    files = changed()
+    first = list(dict.fromkeys(test for name in files for test in near(name)))
+    print(f"{len(files)} files have changed; nearest: {' '.join(first) or 'none'}", flush=True)
+    paths = [*first, *(path for path in CHEAP if path not in first)]
+    return pytest.main(["-q", *words, *paths], plugins=[Clock(SECONDS)])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

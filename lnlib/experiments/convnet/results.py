@@ -9,7 +9,7 @@ import numpy as np
 
 from lnlib import compare
 from lnlib.experiments import _arms
-from lnlib.experiments._arms import Arm, Record
+from lnlib.experiments._arms import Arm, Record, difference, faster, paired, race, shares
 from lnlib.experiments.convnet import NORMS
 
 # Plain as PyTorch starts it, plain with He's weights, and each norm.
@@ -82,12 +82,12 @@ def _one(records: Sequence[Record]) -> str:
         errors = 100 * np.array([test_error(run) for run in arm.runs.values()])
         line = f"  {name:<17} {arm.rate:>6g}{'*' * arm.at_edge:<1} {errors.mean():9.2f} %"
         if none and name != "none":
-            a, b = _arms.paired(arm, none, test_error)
-            line += f"   {_arms.difference(100 * (a - b), digits=2)}"
+            a, b = paired(arm, none, test_error)
+            line += f"   {difference(100 * (a - b), digits=2)}"
         lines.append(line)
     if none:
         lines.append("Updates to none's best validation error, in percent of none's:")
-        lines += [f"  {name:<17} {_arms.shares(_arms.race(none, arm, score, updates))}"
+        lines += [f"  {name:<17} {shares(race(none, arm, score, updates))}"
                   for name, arm in found.items() if name != "none"]  # fmt: skip
     lines.append("Claims of section 6.7:")
     lines += [f"  {claim}: {told}" for claim, told in claims(found).items()]
@@ -98,11 +98,11 @@ def claims(found: dict[str, Arm]) -> dict[str, Any]:
     """Return the paper's claims and the verdict on each."""
     verdicts = {}
     if {"none", "layer"} <= found.keys():
-        shares = _arms.race(found["none"], found["layer"], score, updates)
-        verdicts["layer norm offers a speedup over no norm"] = _arms.faster(shares)
+        needed = race(found["none"], found["layer"], score, updates)
+        verdicts["layer norm offers a speedup over no norm"] = faster(needed)
     for name, arm in found.items() if "batch" in found else ():
         if name != "batch":
-            a, b = _arms.paired(found["batch"], arm, test_error)
+            a, b = paired(found["batch"], arm, test_error)
             verdicts[f"batch norm outperforms {name}"] = compare.verdict(a - b)
     for name, arm in found.items():
         if name in ("none", "layer"):

@@ -1,0 +1,64 @@
+"""Watch the border: which norm does best, from the records that there are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lnbook.show.plots import BADGES, verdict
+from lnbook.show.table import Table
+from lnbook.watch_the_border.runs import Runs
+
+MISSING = "not yet recorded"
+#: From an arm of ``lnlib.experiments.convnet.results`` to what the table calls it.
+NAMES = {
+    "none": "no norm",
+    "none, He's start": "no norm, He’s start",
+    "batch": "batch norm",
+    "layer": "layer norm, over channels and places",
+    "channel": "layer norm, over the channels of a place",
+    "group": "group norm",
+    "instance": "instance norm",
+}
+COLUMNS = ["Network", "Rate", "Test error", "Updates to no norm’s best", "sooner?",
+           "Batch norm is better by", "better?"]  # fmt: skip
+SEEDS = 2  # of each arm, at least, to compare any
+
+
+def norms(runs: Runs, judge: Any) -> Table:
+    """Judge both claims on training: a speedup over no norm, and batch norm ahead of the others.
+
+    Args:
+        runs: What is recorded.
+        judge: The module that compares, ``lnlib.experiments.convnet.results``.
+    """
+    found = {k: arm for k, arm in judge.arms(runs.compared).items() if len(arm.runs) >= SEEDS}
+    if set(found) != set(NAMES):  # an arm's best rate may be among those that are missing
+        found = {}
+    rows = [[name, *_row(found, arm, judge)] for arm, name in NAMES.items()]
+    return Table(
+        COLUMNS,
+        rows,
+        "Each network at its own best rate on validation (*: the lowest or highest tried). "
+        "Updates: share of no norm's own, seed by seed. Better: test error, in points, mean and "
+        "in brackets lowest to highest.",
+    )
+
+
+def _row(found: dict[str, Any], name: str, judge: Any) -> list[str]:
+    if name not in found:
+        return [MISSING, "–", "–", "–", "–", "–"]
+    arm, none, batch = found[name], found["none"], found["batch"]
+    errors = 100 * np.array([judge.test_error(run) for run in arm.runs.values()])
+    row = [f"{arm.rate:g}{'*' * arm.at_edge}", f"{errors.mean():.1f} %"]
+    if name == "none":
+        row += ["–", "–"]
+    else:
+        shares = judge.race(none, arm, judge.score, judge.updates)
+        row += [judge.shares(shares), BADGES[judge.faster(shares)]]
+    if name == "batch":
+        return [*row, "–", "–"]
+    a, b = judge.paired(batch, arm, judge.test_error)
+    told = judge.difference(100 * (b - a), digits=2).replace("-", "−")
+    return [*row, told, verdict(a - b)]

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 import plotly.graph_objects as go
 
+from lnbook.show import places
 from lnbook.show.colors import COLORS
 from lnbook.show.picture import Picture
 from lnbook.show.plots import NORMS as LOOKS
 from lnbook.show.table import FAILS, HOLDS, OPEN, Table
-from lnbook.watch_the_border.runs import CUTS, LAYERS, NORMS, PICTURES, Runs, channels
-from lnlib import compare
+from lnbook.watch_the_border.runs import CUTS, LAYERS, NORMS, PICTURES, Runs
 
 SHOWN = {"how often on": "on", "deviation": "deviation"}
 MARKERS = {"none": "circle", "batch": "square", "layer": "diamond"}
@@ -21,21 +18,17 @@ _AXIS = {"on": "points; left of 0: more rarely on than elsewhere",
          "deviation": "% of the deviation elsewhere; left of 0: smaller"}  # fmt: skip
 
 
-def differences(runs: Runs, data: str, cut: int, norm: str, layer: int, shown: str) -> np.ndarray:
-    """Return border less elsewhere, a number a channel.
+def apart(
+    runs: Runs, data: str, cut: int, norm: str, layer: int, shown: str
+) -> tuple[float, float, float]:
+    """Return border less elsewhere after training, and the ends of its 95 % interval over channels.
 
     Of ``on`` in points; of ``deviation`` in percent of the mean elsewhere.
     """
-    border, rest = channels(runs.maps[data, cut, norm], layer, shown)
-    return 100 * (border - rest) / (1 if shown == "on" else rest.mean())
-
-
-def apart(runs: Runs, *which: Any) -> tuple[float, float, float]:
-    """Return the mean of :func:`differences` and the ends of its 95 % interval over channels."""
-    if which not in runs.known:
-        values = differences(runs, *which)
-        runs.known[which] = (float(values.mean()), *compare.bounds(values))
-    return runs.known[which]
+    maps = runs.maps[data, cut, norm]["arrays"][f"{shown}_{layer}"][-1].astype(float)
+    border, rest, low, high = places.apart(maps / (255 if shown == "on" else 1))
+    unit = 100 / (1 if shown == "on" else rest)
+    return unit * (border - rest), unit * low, unit * high
 
 
 def rarer(ends: tuple[float, float, float]) -> str:

@@ -21,10 +21,10 @@ def _how_often(a):
 
 
 def _maps(rng):
-    yield np.array(
-        [[[2.0, -1, 3], [-1, 4, -2], [1, -5, -1]], [[1.0, 2, 3], [0, -4, 0], [-1, 1, 2]]]
+    yield (
+        np.array([[[2.0, -1, 3], [-1, 4, -2], [1, -5, -1]], [[1.0, 2, 3], [0, -4, 0], [-1, 1, 2]]]),
     )
-    yield rng.normal(0.3, 1, size=(7, 5, 5))
+    yield (rng.normal(0.3, 1, size=(7, 5, 5)),)
 
 
 def _empty(x):
@@ -32,10 +32,10 @@ def _empty(x):
 
 
 def _pictures(rng):
-    yield np.array([[0.0, 0, 0], [0, 9, 0], [0, 0, 0]])
+    yield (np.array([[0.0, 0, 0], [0, 9, 0], [0, 0, 0]]),)
     x = np.zeros((2, 6, 6))
     x[:, 2:-2, 2:-2] = rng.normal(-1, 2, size=(2, 2, 2))
-    yield x
+    yield (x,)
 
 
 def _one_place(x):
@@ -48,8 +48,8 @@ def _by_place(x):
 
 
 def _batches(rng):
-    yield np.array([1.0, 3, 8, 0, 2, 2, 5, 4]).reshape(1, 2, 2, 2)
-    yield rng.normal(2, 3, size=(3, 4, 5, 5))
+    yield (np.array([1.0, 3, 8, 0, 2, 2, 5, 4]).reshape(1, 2, 2, 2),)
+    yield (rng.normal(2, 3, size=(3, 4, 5, 5)),)
 
 
 def _each_unit(x):
@@ -57,8 +57,8 @@ def _each_unit(x):
 
 
 def _of_each_unit(rng):
-    yield np.array([1.0, 3, 8, 0, 2, 2, 5, 4]).reshape(2, 1, 2, 2)
-    yield rng.normal(2, 3, size=(6, 2, 3, 3)) * np.arange(1, 10).reshape(3, 3)
+    yield (np.array([1.0, 3, 8, 0, 2, 2, 5, 4]).reshape(2, 1, 2, 2),)
+    yield (rng.normal(2, 3, size=(6, 2, 3, 3)) * np.arange(1, 10).reshape(3, 3),)
 
 
 EXERCISES = {
@@ -70,7 +70,7 @@ EXERCISES = {
             25 / 49: "these are the units inside.",
             4 * 27 / 28**2: "this is layer 1, of 28 × 28 places; layer 3 has 7 × 7.",
         },
-        right="Nearly half of layer 3, but 108 of 784 in layer 1: the deeper, the larger the border.",
+        right="Nearly half of layer 3; in layer 1 it is 108 of 784.",
         otherwise="7 × 7 places, of which 5 × 5 are inside.",
     ),
     "how-often-on": Function(

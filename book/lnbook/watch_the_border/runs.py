@@ -24,7 +24,6 @@ class Runs:
         maps: From pictures, cut and norm to the run that kept maps.
         compared: The runs that compare the norms, with the experiment's usual settings; none
             where they are not recorded.
-        known: What was computed of the maps.
 
     Raises:
         ValueError: If there are no maps.
@@ -42,7 +41,6 @@ class Runs:
                 "convnet --maps"
             )
         usual = {"data": "fashion_small", "cut": 0, "batch_size": 64, "epochs": 10, "maps": False}
-        self.known: dict[tuple, tuple[float, float, float]] = {}  # intervals, each drawn once
         self.compared = [run for run in records if usual.items() <= run["settings"].items()]
 
     def kinds(self) -> list[tuple[str, int]]:

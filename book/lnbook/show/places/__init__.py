@@ -10,6 +10,7 @@ Python half.
 from __future__ import annotations
 
 import base64
+import functools
 import gzip
 import itertools
 import json
@@ -88,14 +89,18 @@ def apart(maps: np.ndarray) -> np.ndarray:
     """
     inner = maps[..., 1:-1, 1:-1]
     rest = inner.mean((-2, -1))
-    count = maps[0, 0].size if maps.ndim == 3 else maps.shape[-1] ** 2
-    border = (maps.sum((-2, -1)) - inner.sum((-2, -1))) / (count - inner.shape[-1] ** 2)
-    n = maps.shape[-3]
-    drawn = np.random.default_rng(0).integers(n, size=(compare.DRAWS, n))
-    times = (drawn[..., None] == np.arange(n)).sum(1)  # how often each channel was drawn
-    means = (border - rest) @ times.T / n
+    ring = maps.shape[-1] ** 2 - inner.shape[-1] ** 2
+    border = (maps.sum((-2, -1)) - inner.sum((-2, -1))) / ring
+    means = (border - rest) @ _shares(maps.shape[-3]).T
     ends = np.quantile(means, [0.025, 0.975], axis=-1, method="inverted_cdf")
     return np.stack([border.mean(-1), rest.mean(-1), *ends], -1)
+
+
+@functools.cache
+def _shares(n: int) -> np.ndarray:
+    # Of each channel in each resample: as compare.interval draws them.
+    drawn = np.random.default_rng(0).integers(n, size=(compare.DRAWS, n))
+    return (drawn[..., None] == np.arange(n)).mean(1)
 
 
 def packed(records: Sequence[Mapping[str, Any]]) -> str:

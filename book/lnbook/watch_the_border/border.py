@@ -14,8 +14,8 @@ from lnbook.watch_the_border.runs import CUTS, LAYERS, NORMS, PICTURES, Runs
 SHOWN = {"how often on": "on", "deviation": "deviation"}
 MARKERS = {"none": "circle", "batch": "square", "layer": "diamond"}
 MARGIN = 0.1  # of the rest's: what counts as another deviation
-_AXIS = {"on": "points; left of 0: more rarely on than elsewhere",
-         "deviation": "% of the deviation elsewhere; left of 0: smaller"}  # fmt: skip
+_AXIS = {"on": "points; left: more rarely on",
+         "deviation": "% of elsewhere; left: smaller"}  # fmt: skip
 
 
 def apart(
@@ -39,7 +39,10 @@ def rarer(ends: tuple[float, float, float]) -> str:
 
 def draw_border(runs: Runs, shown: str) -> list[go.Figure]:
     """Draw border less elsewhere for all pictures, layers and norms; a panel a kind of pictures."""
-    return [_panel(runs, data, cut, shown) for data, cut in runs.kinds()]
+    panels = [_panel(runs, data, cut, shown) for data, cut in runs.kinds()]
+    for panel in panels[1:]:  # the first has the legend of all
+        panel.update_layout(showlegend=False)
+    return panels
 
 
 def _panel(runs: Runs, data: str, cut: int, shown: str) -> go.Figure:
@@ -66,9 +69,9 @@ def _panel(runs: Runs, data: str, cut: int, shown: str) -> go.Figure:
     )  # fmt: skip
     figure.update_layout(
         title=f"{PICTURES[data]}, {CUTS[cut]}",
-        height=270,
+        height=300,
         xaxis={"title": _AXIS[shown], "range": [-60, 60] if shown == "on" else [-120, 120],
-               "zeroline": False},
+               "zeroline": False, "dtick": 20 if shown == "on" else 50},
         yaxis={"range": [3.5, 0.5], "tickvals": list(LAYERS), "zeroline": False,
                "ticktext": [f"layer {k}" for k in LAYERS], "showgrid": False},
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},

@@ -38,8 +38,8 @@ def _pictures(rng):
     yield (x,)
 
 
-def _one_place(x):
-    return lnlib.layer_norm(np.moveaxis(x, 1, -1)).swapaxes(1, -1).swapaxes(2, 3)
+def _turned(x):
+    return lnlib.layer_norm(np.moveaxis(x, 1, -1)).swapaxes(1, -1)
 
 
 def _by_place(x):
@@ -112,7 +112,7 @@ EXERCISES = {
             "the channels must come back to their axis.": (
                 lambda x: lnlib.layer_norm(np.moveaxis(x, 1, -1))
             ),
-            "rows and columns of the image have changed places.": _one_place,
+            "rows and columns of the image have changed places.": _turned,
         },
         right="Each place has its own mean now, so that a dim border is as loud as the middle.",
     ),

@@ -91,8 +91,10 @@ def apart(maps: np.ndarray) -> np.ndarray:
     rest = inner.mean((-2, -1))
     ring = maps.shape[-1] ** 2 - inner.shape[-1] ** 2
     border = (maps.sum((-2, -1)) - inner.sum((-2, -1))) / ring
-    means = (border - rest) @ _shares(maps.shape[-3]).T
-    ends = np.quantile(means, [0.025, 0.975], axis=-1, method="inverted_cdf")
+    means = np.sort(border - rest) @ _shares(maps.shape[-3]).T
+    level = 0.95  # written as compare.interval does: 0.025 is another number in floating point
+    quantiles = [(1 - level) / 2, (1 + level) / 2]
+    ends = np.quantile(means, quantiles, axis=-1, method="inverted_cdf")
     return np.stack([border.mean(-1), rest.mean(-1), *ends], -1)
 
 

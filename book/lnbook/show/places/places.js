@@ -3,15 +3,16 @@ const lnPlaces = (() => {
   "use strict";
   const SIDE = 28, SPEAK = 700; // ms of rest before the sentence is said
   const ROW = 8; // small maps in a row
+  const plain = (v) => `${v <= -0.005 ? "−" : ""}${Math.abs(v).toFixed(2)}`;
   // What is drawn: its words, how it is written, and which distance has the full color.
   const STATISTICS = {
     on: { label: "how often on", ends: ["50 points rarer", "50 points more often"],
       unit: "points", write: (v) => `${(100 * v).toFixed(0)} %`, factor: 100, digits: 1, full: () => 0.5,
       says: "turned on by" },
     mean: { label: "mean", ends: ["2 deviations lower", "2 higher"], unit: "", digits: 2,
-      write: (v) => v.toFixed(2), factor: 1, full: (deviation) => 2 * deviation, says: "mean" },
+      write: plain, factor: 1, full: (deviation) => 2 * deviation, says: "mean" },
     deviation: { label: "deviation", ends: ["none", "twice as large"], unit: "", digits: 2,
-      write: (v) => v.toFixed(2), factor: 1, full: (_, rest) => rest, says: "deviation" },
+      write: plain, factor: 1, full: (_, rest) => rest, says: "deviation" },
   };
   let made = 0;
 

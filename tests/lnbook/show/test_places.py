@@ -49,7 +49,7 @@ def test_what_is_packed_comes_back_as_the_records_have_it(three):
                 kept = run["arrays"][f"{name}_{k}"].astype(float) / (255 if name == "on" else 1)
                 largest = np.abs(kept).max((1, 2, 3), keepdims=True)
                 assert np.all(
-                    np.abs(found - kept) <= 0.505 * largest / places.LEVELS
+                    np.abs(found - kept) <= 0.53 * largest / places.LEVELS
                 )  # and 4 digits
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lnbook.show.table import FAILS, HOLDS, OPEN
-from lnbook.watch_the_border import border, runs, verdicts
+from lnbook.watch_the_border import border, curves, runs, verdicts
 from lnlib import compare
 from lnlib.experiments.convnet import results
 from lnlib.runs import record
@@ -96,7 +96,8 @@ def made(norm, seed, errors, rate=0.1, **settings):
     """A record that need not have been; test errors are twice those on validation."""
     given = {"norm": norm, "initialization": "uniform", "learning_rate": rate, "batch_size": 2,
              "data": "fashion_small", "cut": 0, "epochs": 10, "maps": False}  # fmt: skip
-    curves = {"epoch": [0, 1, 2], "val_error": errors, "test_error": [2 * e for e in errors]}
+    curves = {"epoch": [0, 1, 2], "val_error": errors, "test_error": [2 * e for e in errors],
+              "wall_s": [1, 2 + seed, 9 + seed]}  # fmt: skip
     return {"settings": given | settings, "seed": seed, "curves": curves,
             "data": {"cases": {"train": 20}}}  # fmt: skip
 
@@ -138,6 +139,22 @@ def test_nothing_is_compared_before_every_arm_is_there_with_several_seeds():
         rows = compared(records)
         assert [row[0] for row in rows] == list(verdicts.NAMES.values())
         assert {row[1] for row in rows} == {verdicts.MISSING}
+
+
+def test_curves_appear_with_the_last_arm_and_are_of_the_best_rates():
+    usual = [run for run in sweep() if run["settings"]["cut"] == 0]
+    worse = [made("layer", seed, [0.9, 0.8, 0.7], rate=0.2) for seed in (0, 1, 2)]
+    known = SimpleNamespace(compared=[*usual, *worse])
+    (figure,) = curves.draw_curves(known, results, "seconds")
+    (layer,) = (t for t in figure.data if t.name == "layer norm")
+    np.testing.assert_allclose(layer.x, [1, 3, 10])  # mean of the seeds
+    np.testing.assert_allclose(layer.y, [90, 38, 31])
+    said = curves.describe_curves(known, results, "updates")
+    assert "layer norm 31.0 % after 20 updates" in said
+    assert len({tuple(look[1:]) for look in curves.ARMS.values()}) == len(verdicts.NAMES)
+    assert curves.curves(known, results) is not None
+    fewer = [run for run in usual if run["settings"]["norm"] != "instance"]
+    assert curves.curves(SimpleNamespace(compared=fewer), results) is None
 
 
 def test_only_runs_of_the_usual_settings_are_compared(book):

@@ -26,6 +26,15 @@ COLUMNS = ["Network", "Rate", "Test error", "Updates to no norm’s best", "soon
 SEEDS = 2  # of each arm, at least, to compare any
 
 
+def complete(runs: Runs, judge: Any) -> dict[str, Any]:
+    """Return every arm at its best rate; nothing while one has too few seeds.
+
+    An arm's best rate may be among those that are missing.
+    """
+    found = {k: arm for k, arm in judge.arms(runs.compared).items() if len(arm.runs) >= SEEDS}
+    return found if set(found) == set(NAMES) else {}
+
+
 def norms(runs: Runs, judge: Any) -> Table:
     """Judge both claims on training: a speedup over no norm, and batch norm ahead of the others.
 
@@ -33,9 +42,7 @@ def norms(runs: Runs, judge: Any) -> Table:
         runs: What is recorded.
         judge: The module that compares, ``lnlib.experiments.convnet.results``.
     """
-    found = {k: arm for k, arm in judge.arms(runs.compared).items() if len(arm.runs) >= SEEDS}
-    if set(found) != set(NAMES):  # an arm's best rate may be among those that are missing
-        found = {}
+    found = complete(runs, judge)
     rows = [[name, *_row(found, arm, judge)] for arm, name in NAMES.items()]
     return Table(
         COLUMNS,

@@ -145,11 +145,13 @@ def test_curves_appear_with_the_last_arm_and_are_of_the_best_rates():
     usual = [run for run in sweep() if run["settings"]["cut"] == 0]
     worse = [made("layer", seed, [0.9, 0.8, 0.7], rate=0.2) for seed in (0, 1, 2)]
     known = SimpleNamespace(compared=[*usual, *worse])
-    (figure,) = curves.draw_curves(known, results, "seconds")
+    (figure,) = curves.draw_curves(known, results, "layer", "seconds")
     (layer,) = (t for t in figure.data if t.name == "layer norm")
     np.testing.assert_allclose(layer.x, [1, 3, 10])  # mean of the seeds
     np.testing.assert_allclose(layer.y, [90, 38, 31])
-    said = curves.describe_curves(known, results, "updates")
+    said = curves.describe_curves(known, results, "layer", "updates")
+    shown = [t.name for t in figure.data if "edge" not in t.name]
+    assert shown == ["no norm", "batch norm", "layer norm"]
     assert "layer norm 31.0 % after 20 updates" in said
     assert len({tuple(look[1:]) for look in curves.ARMS.values()}) == len(verdicts.NAMES)
     assert curves.curves(known, results) is not None

@@ -26,6 +26,8 @@ ARMS = {
     "group": ("group norm", COLORS["group"], "dashdot"),
     "instance": ("instance norm", COLORS["instance"], "longdashdot"),
 }
+ALWAYS = ("none", "batch")  # whatever stands beside them
+BESIDE = {look[0]: name for name, look in ARMS.items() if name not in ALWAYS}
 HIGHEST = 30  # percent; the first points are far above
 
 
@@ -43,11 +45,13 @@ def lines(runs: Runs, judge: Any, axis: str) -> dict[str, tuple[np.ndarray, np.n
     return found
 
 
-def draw_curves(runs: Runs, judge: Any, axis: str) -> list[go.Figure]:
-    """Draw the error on validation over updates or seconds; bands from lowest to highest seed."""
+def draw_curves(runs: Runs, judge: Any, beside: str, axis: str) -> list[go.Figure]:
+    """Draw the error on validation, of an arm beside no norm and batch norm; bands are seeds."""
     figure = go.Figure()
     lowest, end = [], 0.0
     for name, (where, errors) in lines(runs, judge, axis).items():
+        if name not in (*ALWAYS, beside):
+            continue
         hover = "after %{x:,.0f} " + axis + ": %{y:.1f} %"
         band(figure, where, spread(errors), ARMS[name], hover)
         lowest.append(np.nanmin(errors))
@@ -61,10 +65,12 @@ def draw_curves(runs: Runs, judge: Any, axis: str) -> list[go.Figure]:
     return [label_ends(figure)]
 
 
-def describe_curves(runs: Runs, judge: Any, axis: str) -> str:
+def describe_curves(runs: Runs, judge: Any, beside: str, axis: str) -> str:
     """Say the lowest error of each, in the mean of the seeds, and where it is."""
     said = []
     for name, (where, errors) in lines(runs, judge, axis).items():
+        if name not in (*ALWAYS, beside):
+            continue
         mean = errors.mean(0)
         at = int(np.nanargmin(mean))
         said.append(f"{ARMS[name][0]} {mean[at]:.1f} % after {where[at]:,.0f} {axis}")
@@ -74,9 +80,9 @@ def describe_curves(runs: Runs, judge: Any, axis: str) -> str:
 CURVES = Picture(
     draw_curves,
     describe_curves,
-    alt="Curves of the error on validation pictures over updates or seconds: no norm from two "
-    "starts, batch norm, layer norm in two forms, group norm and instance norm, each at its own "
-    "best rate, with a band from the lowest seed to the highest.",
+    alt="Curves of the error on validation pictures over updates or seconds: no norm, batch "
+    "norm and one network beside them, each at its own best rate, with a band from the lowest seed "
+    "to the highest.",
 )
 
 
@@ -89,5 +95,8 @@ def curves(runs: Runs, judge: Any) -> Explorer | None:
     """
     if not complete(runs, judge):
         return None
-    axis = {"axis": choice("Over", AXES)}
-    return Explorer(CURVES.of(runs, judge), axis, title="The error falls, norm beside norm")
+    controls = {
+        "beside": choice("Beside no norm and batch norm", BESIDE, start="layer norm"),
+        "axis": choice("Over", AXES),
+    }
+    return Explorer(CURVES.of(runs, judge), controls, title="The error falls, norm beside norm")

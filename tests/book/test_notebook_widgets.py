@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lnbook.show import Painter, Playground, Scene, Sphere, Switchboard
+from lnbook.show import Painter, Places, Playground, Scene, Sphere, Switchboard
 
 RENDER = """async ([source, data]) => {
   const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
@@ -18,6 +18,7 @@ SHOWN = {
     "transformer": (lambda: Switchboard("Now"), "canvas"),
     "scene": (Scene, "svg"),
     "painter": (Painter, "canvas"),
+    "places": (Places, "canvas"),
 }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lnbook.paint_a_digit.runs import CHOSEN, KINDS, LAYER, MAIN, MISSING, PLAIN, Runs
-from lnbook.show.plots import verdict
+from lnbook.show import plots
 from lnbook.show.table import Table
 from lnlib import compare
 from lnlib.claims.recurrent import ALMOST_TWICE
@@ -32,16 +32,13 @@ def shares(runs: Runs, kind: str, other: str, axis: str) -> np.ndarray:
 
 def _end(runs: Runs, kind: str, other: str) -> Cell:
     values = less(runs, kind, other)
-    low, high = compare.bounds(values)
-    told = f"{values.mean():+.2f}" + (f" ({low:+.2f} to {high:+.2f})" if len(values) > 1 else "")
-    return told.replace("-", "−"), verdict(values)
+    return plots.difference(values), plots.verdict(values)
 
 
 def _race(axis: str, most: float = 1.0) -> Callable[[Runs, str, str], Cell]:
     def judged(runs: Runs, kind: str, other: str) -> Cell:
         values = shares(runs, kind, other, axis)
-        told = ", ".join("never" if np.isinf(v) else f"{100 * v:.0f} %" for v in values)
-        return told, verdict(values / most - 1)
+        return plots.shares(values), plots.verdict(values / most - 1)
 
     return judged
 

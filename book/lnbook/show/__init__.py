@@ -7,7 +7,7 @@ figures       :class:`Explorer` and :func:`show`; :class:`LiveRun`, which comput
 tables        :class:`Table`, with the verdicts ``HOLDS``, ``FAILS`` and ``OPEN``
 questions     :class:`Quiz` of :func:`choose`, :func:`number` and :func:`order`
 to move       :class:`Sheet`, :class:`Playground`, :class:`Switchboard`, :class:`Painter`,
-              :class:`Scene`, :class:`Sphere`; :mod:`lnbook.show.diagrams`
+              :class:`Places`, :class:`Scene`, :class:`Sphere`; :mod:`lnbook.show.diagrams`
 ============  ==================================================================================
 
 A widget is a folder of this package: its Python, its JavaScript and its look (``web.py``).
@@ -18,6 +18,7 @@ from lnbook.show.explorer import Explorer, show
 from lnbook.show.explorer.run import LiveRun
 from lnbook.show.painter import Painter
 from lnbook.show.picture import Picture
+from lnbook.show.places import Places
 from lnbook.show.playground import Playground
 from lnbook.show.quiz import Quiz, choose, number, order
 from lnbook.show.scene import Scene
@@ -34,6 +35,7 @@ __all__ = [
     "LiveRun",
     "Painter",
     "Picture",
+    "Places",
     "Playground",
     "Quiz",
     "Scene",

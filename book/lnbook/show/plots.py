@@ -38,6 +38,29 @@ def verdict(differences: np.ndarray) -> str:
     return BADGES[compare.verdict(differences)]
 
 
+def difference(values: np.ndarray, digits: int = 2) -> str:
+    """Write a mean difference with its bounds; of one seed there are none.
+
+    Example:
+        >>> difference(np.array([-1.0, 3.0]), 1)
+        '+1.0 (−1.0 to +3.0)'
+    """
+    low, high = compare.bounds(values)
+    told = f"{values.mean():+.{digits}f}"
+    told += f" ({low:+.{digits}f} to {high:+.{digits}f})" if len(values) > 1 else ""
+    return told.replace("-", "−")
+
+
+def shares(values: np.ndarray) -> str:
+    """Write shares in percent, seed by seed; what is infinite was never reached.
+
+    Example:
+        >>> shares(np.array([0.5, np.inf]))
+        '50 %, never'
+    """
+    return ", ".join("never" if np.isinf(v) else f"{100 * v:.0f} %" for v in values)
+
+
 def signs(values: np.ndarray) -> list[str]:
     """Return the color of each number: above zero, or below."""
     return [COLORS["negative" if value < 0 else "positive"] for value in values]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Norm = Literal["none", "batch", "layer", "channel", "group", "instance"]
 Start = Literal["uniform", "he"]
 NORMS = get_args(Norm)
-RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)  # of the sweep
+RATES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)  # of the sweep
 SIDE = 28  # pixels
 FEW = (1e-3, 3e-3)  # rates that the sweep leaves for what is run beside it
 # The paper names no sizes: a wider network, and nearly all of the data.
@@ -61,8 +61,8 @@ class Settings(base.Settings):
         eps: Inside the root of the norms.
         momentum: Weight of the newest batch in batch norm's running averages.
         first_epoch_points: How often to measure within the first epoch.
-        maps: Keep for each unit, each place of each channel, how often it is on, and the standard
-            deviation of what goes into its ReLU.
+        maps: Keep for each unit, each place of each channel, how often it is on, and mean and
+            standard deviation of what goes into its ReLU, and into its norm.
         mapped_cases: Validation cases on which that is measured: the first so many.
     """
 
@@ -121,15 +121,15 @@ def _with_he(**given: Any) -> tuple[Grid, Grid]:
     return Grid(range(3), {"norm": NORMS, **given}), Grid(range(3), {**given, **he})
 
 
-RECORDED = 0  # of the grids; the book has these
+RECORDED = 4  # of the grids; the book has these
 PLANNED = (
-    *_with_he(learning_rate=RATES),
     *(
-        Grid(range(1), {"norm": ("none", "layer"), "learning_rate": (3e-3,), "data": name,
-                        "cut": cut, "epochs": 3, "first_epoch_points": 2, "maps": True})
+        Grid(range(1), {"norm": ("none", "batch", "layer"), "learning_rate": (3e-3,), "data": name,
+                        "cut": cut, "epochs": 3, "first_epoch_points": 1, "maps": True})
         for name in ("fashion_small", "mnist")
         for cut in (0, 4)
     ),
+    *_with_he(learning_rate=RATES),
     *_with_he(learning_rate=(3e-4, *FEW), batch_size=(4,), epochs=3),
     *_with_he(learning_rate=FEW, data="mnist", epochs=5, first_epoch_points=4),
     *(
@@ -158,7 +158,14 @@ EXPERIMENT = Experiment(
         "inner_on_#": "fraction",
         "border_deviation_#": "inner deviations",
     },
-    arrays={"on_#": "255ths", "deviation_#": "summed input"},
+    arrays={
+        "ink": "255ths",
+        "on_#": "255ths",
+        "mean_#": "summed input",
+        "deviation_#": "summed input",
+        "before_mean_#": "summed input",
+        "before_deviation_#": "summed input",
+    },
     head="val_error",
     several={"norm": NORMS, "learning_rate": (1e-3,), "batch_size": (64,)},
     usual={"seeds": 3},

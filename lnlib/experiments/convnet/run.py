@@ -85,13 +85,18 @@ class Network(nn.Module):
 
     def summed_inputs(self, x: Tensor) -> list[Tensor]:
         """Map pictures ``(B, 784)`` to what goes into each ReLU, normalized: ``(B, C, H, W)``."""
+        return [after for _, after in self.around_norms(x)]
+
+    def around_norms(self, x: Tensor) -> list[tuple[Tensor, Tensor]]:
+        """Map pictures ``(B, 784)`` to what goes into each norm and what comes out of it."""
         x = x.view(-1, 1, SIDE, SIDE)
         if self.cut:
             x = x[:, :, self.cut : -self.cut, self.cut : -self.cut]
         found = []
         for convolution, normalize in zip(self.convolutions, self.norms, strict=True):
-            found.append(normalize(convolution(x)))
-            x = found[-1].relu()
+            before = convolution(x)
+            found.append((before, normalize(before)))
+            x = found[-1][1].relu()
         return found
 
     def forward(self, x: Tensor) -> Tensor:
@@ -111,6 +116,11 @@ def ring(side: int) -> Tensor:
     outer = torch.ones(side, side, dtype=torch.bool)
     outer[1:-1, 1:-1] = False
     return outer
+
+
+def short(x: Tensor) -> Tensor:
+    """Return a map rounded to 128ths, which a picture does not show and a file does."""
+    return ((128 * x).round() / 128).half()
 
 
 class Run(Classification):
@@ -190,8 +200,10 @@ class Run(Classification):
         for split, x, y in (("val", self.x_val, self.y_val), ("test", self.x_test, self.y_test)):
             found[f"{split}_nll"], found[f"{split}_error"] = self._evaluate(x, y)
         mapped = self.x_val[: self.settings.mapped_cases]
-        for k, a in enumerate(self.model.summed_inputs(mapped), 1):
-            a = a.float()
+        if self.settings.maps:
+            found["ink"] = (255 * (mapped > 0).float().mean(0).view(SIDE, SIDE)).round().byte()
+        for k, (before, a) in enumerate(self.model.around_norms(mapped), 1):
+            before, a = before.float(), a.float()
             on = (a > 0).float().mean(0)
             outer = ring(a.shape[-1]).to(a.device)
             found[f"border_on_{k}"] = float(on[:, outer].mean())
@@ -200,5 +212,8 @@ class Run(Classification):
             found[f"border_deviation_{k}"] = float(border / inner)
             if self.settings.maps:
                 found[f"on_{k}"] = (255 * on).round().byte()
-                found[f"deviation_{k}"] = a.std(0).half()
+                found[f"mean_{k}"], found[f"deviation_{k}"] = short(a.mean(0)), short(a.std(0))
+            if self.settings.maps and self.settings.norm != "none":
+                found[f"before_mean_{k}"] = short(before.mean(0))
+                found[f"before_deviation_{k}"] = short(before.std(0))
         return found

@@ -24,6 +24,7 @@ WIDGETS = {
     "transformer": "ln-transformer",
     "scene": "ln-scene",
     "painter": "ln-painter",
+    "places": "ln-places",
     "diagrams": "ln-diagram",
 }
 

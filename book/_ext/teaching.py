@@ -89,7 +89,7 @@ def answers(question):
         known = {tuple(range(len(question.items))): question.why, **dict(question.wrong)}
         listed = [(k == 0, question.named(at), why) for k, (at, why) in enumerate(known.items())]
         return [*listed, (None, "Another order", question.otherwise)]
-    wrong = [(False, write(value), why) for value, why in question.wrong]
+    wrong = [(False, write(float(f"{v:.4g}")), why) for v, why in question.wrong]
     return [(True, question.said, question.why), *wrong, (None, "Another", question.otherwise)]
 
 

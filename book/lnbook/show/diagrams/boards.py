@@ -16,14 +16,14 @@ PAIR = (1.0, 5.0)  # normalized by hand
 DEPTH, FADING = 10, 0.66  # layers, and what each leaves of a signal, in the sketch
 CAPTION, PICTURE = (0.2, 0.5), (0.9, 0.4)
 ROWS = (
-    "all weights × s", "the same vector added to all weights", "one unit’s weights × s",
-    "all data × s", "the same vector added to all data", "one example × s",
+    "all weights × s", "all weights + one vector", "one unit’s weights × s",
+    "all data × s", "all data + one vector", "one example × s",
 )  # fmt: skip
 
 
 def rows() -> str:
     """Return a table of examples and units: a column that shares a mean, and a row that does."""
-    left, top, wide, high = 86, 34, 42, 34
+    left, top, wide, high = 98, 34, 40, 34
     cells = [
         _rect(left + j * wide, top + i * high, wide, high, "cell")
         for i in range(EXAMPLES)
@@ -37,9 +37,9 @@ def rows() -> str:
         [
             *cells, column, row,
             _text(left + UNITS * wide / 2, 20, "units"),
-            _text(left - 12, top + EXAMPLES * high / 2, "examples", "end small"),
-            _text(end + 12, top + 1.5 * high, "layer norm:", "start bold", "layer"),
-            _text(end + 12, top + 2.2 * high, f"{EXAMPLES} means", "start", "layer"),
+            _text(left - 8, top + EXAMPLES * high / 2, "examples", "end small"),
+            _text(end + 10, top + 1.5 * high, "layer norm:", "start bold", "layer"),
+            _text(end + 10, top + 2.2 * high, f"{EXAMPLES} means", "start", "layer"),
             _text(left + 3.5 * wide, top + EXAMPLES * high + 22,
                   f"batch norm: {UNITS} means", "bold", "batch"),
         ],
@@ -70,37 +70,36 @@ def _along(value: float) -> float:
 
 def table_1() -> str:
     """Return Table 1 of the paper, empty: a class fills it in."""
-    left, top, wide, high = 292, 34, 62, 32
+    left, top, wide, high = 244, 34, 76, 32
     parts = [
         _text(left + (j + 0.5) * wide, 20, name, "bold", name)
         for j, name in enumerate(("batch", "weight", "layer"))
     ]
     for i, name in enumerate(ROWS):
-        parts.append(_text(left - 10, top + (i + 0.5) * high, name, "end small"))
+        parts.append(_text(left - 8, top + (i + 0.5) * high, name, "end small"))
         parts += [_rect(left + j * wide, top + i * high, wide, high, "cell") for j in range(3)]
     return _svg(top + len(ROWS) * high + 6, parts)
 
 
 def triangle() -> str:
     """Return a step of gradient descent at a right angle to the weights."""
-    o, tip, end = (50, 176), (380, 176), (380, 76)
+    o, tip, end = (40, 140), (370, 140), (370, 30)
     return _svg(
-        206,
+        172,
         [
-            '<path class="arc" d="M 140 176 A 90 90 0 0 0 136.1 150"/>',
-            _text(160, 160, "α", "v"),
-            '<path class="arc" d="M 362 176 V 158 H 380"/>',
+            '<path class="arc" d="M140 140A100 100 0 0 0 134.9 108.4M352 140V122H370"/>',
+            _text(160, 122, "α"),
             _arrow(o, tip, "gray"), _arrow(tip, end, "sgd"), _arrow(o, end, "layer"),
-            _text(230, 196, "W", "bold"),
-            _text(392, 128, "−λ ∇L", "start", "sgd"),
-            _text(196, 104, "W, a step later: longer", "bold", "layer"),
+            _text(220, 160, "W", "bold"),
+            _text(384, 88, "−λ ∇L", "start", "sgd"),
+            _text(258, 40, "W, a step later: longer", "end bold", "layer"),
         ],
     )  # fmt: skip
 
 
 def steps() -> str:
     """Return a state on its way through the same weights, and its size at each step."""
-    parts, at = [], (150, 230, 310, 430)
+    parts, at = [], (156, 236, 316, 432)
     for k, (x, name) in enumerate(zip(at, ("a_1", "a_2", "a_3", "a_{200}"), strict=True)):
         parts += [
             f'<circle class="cell" cx="{x}" cy="38" r="22"/>',
@@ -113,7 +112,7 @@ def steps() -> str:
         (96, "no norm", "none", ("s", "s²", "s³", "s²⁰⁰")),
         (134, "layer norm", "layer", ("s", "s", "s", "s")),
     ):
-        parts.append(_text(112, y, name, "end bold", tone))
+        parts.append(_text(126, y, name, "end bold", tone))
         parts += [_text(x, y, size, "", tone) for x, size in zip(at, sizes, strict=True)]
     return _svg(156, parts)
 
@@ -125,12 +124,12 @@ def layers() -> str:
         (78, "no norm", "none", FADING),
         (166, "layer norm", "layer", 1),
     ):
-        parts.append(_text(112, base - 22, name, "end bold", tone))
+        parts.append(_text(126, base - 22, name, "end bold", tone))
         for k in range(DEPTH):
             high = 60 * keeps**k
-            parts.append(_rect(130 + 34 * k, base - high, 22, high, "solid", tone))
-        parts.append(_line((124, base), (470, base)))
-    parts += [_text(141, 184, "1", "small"), _text(130 + 34 * 9 + 11, 184, str(DEPTH), "small")]
+            parts.append(_rect(140 + 33 * k, base - high, 22, high, "solid", tone))
+        parts.append(_line((134, base), (466, base)))
+    parts += [_text(151, 184, "1", "small"), _text(140 + 33 * 9 + 11, 184, str(DEPTH), "small")]
     return _svg(198, [*parts, _text(300, 184, "layer", "small")])
 
 
@@ -138,7 +137,7 @@ def above() -> str:
     """Return a caption's two numbers before those of its picture: one sticks out."""
     base, scale, parts = 176, 150, []
     for k, (c, p) in enumerate(zip(CAPTION, PICTURE, strict=True)):
-        x = 120 + 150 * k
+        x = 108 + 130 * k
         parts.append(_rect(x, base - scale * p, 84, scale * p, "cell"))
         parts.append(
             _rect(x + 24, base - scale * min(c, p), 36, scale * min(c, p), "solid", "third")
@@ -146,27 +145,27 @@ def above() -> str:
         if c > p:
             parts.append(_rect(x + 24, base - scale * c, 36, scale * (c - p), "solid", "fails"))
             parts.append(
-                _text(x + 94, base - scale * c, f"{c - p:.1f} sticks out", "start", "fails")
+                _text(x + 90, base - scale * c, f"{c - p:.1f} sticks out", "start", "fails")
             )
         parts.append(_text(x + 42, base + 18, f"{c:g} of {p:g}", "small"))
     parts += [
-        _line((100, base), (380, base)),
-        _text(106, 60, "picture", "end"), _text(106, 160, "caption", "end bold", "third"),
+        _line((98, base), (332, base)),
+        _text(98, 60, "picture", "end"), _text(94, 158, "caption", "end bold", "third"),
     ]  # fmt: skip
     return _svg(206, parts)
 
 
 def verdicts() -> str:
     """Return three verdicts: bars beside a line of no difference, and across it."""
-    parts = [_line((210, 26), (210, 158), "dashed"), _text(210, 14, "no difference", "small")]
+    parts = [_line((170, 26), (170, 158), "dashed"), _text(170, 14, "no difference", "small")]
     for y, low, high, name, tone in (
-        (54, 90, 180, "✓ holds", "holds"),
-        (94, 130, 290, "≈ undecided", "open"),
-        (134, 236, 320, "✗ does not hold", "fails"),
+        (54, 50, 140, "✓ holds", "holds"),
+        (94, 90, 250, "≈ undecided", "open"),
+        (134, 196, 280, "✗ does not hold", "fails"),
     ):
         parts += [_line((low, y), (high, y), "bar", tone), _dot((low + high) / 2, y, tone)]
-        parts.append(_text(338, y, name, "start bold", tone))
-    parts += [_text(120, 176, "as claimed", "small"), _text(300, 176, "the other way", "small")]
+        parts.append(_text(300, y, name, "start bold", tone))
+    parts += [_text(90, 176, "as claimed", "small"), _text(250, 176, "the other way", "small")]
     return _svg(192, parts)
 
 

@@ -15,6 +15,9 @@ from lnbook.show.quiz.read import questions
 from lnbook.show.quiz.texts import markup
 from tests.book.conftest import ROOT
 
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+import tracks
+
 SOURCE = (ROOT / "book" / "teach.md").read_text("utf-8")
 # {open}`words <page#state>`, or the option of a block.
 LINKS = re.findall(r"(?:\{open\}`|:open: )[^<\n]+<(\w+)#([^>\n]+)>", SOURCE)
@@ -55,6 +58,15 @@ def test_the_blocks_of_each_plan_take_the_minutes_that_the_page_promises():
     each = re.search(r"^Four times (\d+) minutes\.", SOURCE, re.M)[1]
     assert [sum(minutes[name]) for name in meetings] == 4 * [int(each)]
     assert len(re.findall(r"^:::::\{block\}", SOURCE, re.M)) == sum(map(len, minutes.values()))
+
+
+def test_half_an_hour_is_enough_to_read_a_plan_with_all_that_is_folded(built_book):
+    source = (built_book / "teach.html").read_text("utf-8")
+    starts = [source.index(f'id="{name}"') for name in ("one-lecture", "seminar")]
+    ends = [starts[1], source.index('id="homework-grading-quizzes"')]
+    for start, end in zip(starts, ends, strict=True):
+        plain = re.sub(r"<svg.*?</svg>|<[^>]+>", " ", source[start:end], flags=re.S)
+        assert 1000 < len(tracks.words(html.unescape(plain))) <= 30 * tracks.PACE["words"]
 
 
 @functools.cache

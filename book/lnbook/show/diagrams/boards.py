@@ -56,7 +56,7 @@ def pair() -> str:
         parts += [_text(118, y, name, "end"), _line((140, y), (460, y))]
         parts.append(_line((_along(0), y - 8), (_along(0), y + 8)))
         parts.append(_text(_along(0), y + 22, "0", "small"))
-        for value, tone in zip(values, ("negative", "positive"), strict=True):
+        for value, tone in zip(values, ("first", "second"), strict=True):
             parts.append(_dot(_along(value), y, tone))
             parts.append(_text(_along(value), y - 17, f"{value:g}".replace("-", "−"), "bold"))
     mean = _along(a.mean())
@@ -143,9 +143,9 @@ def above() -> str:
             _rect(x + 24, base - scale * min(c, p), 36, scale * min(c, p), "solid", "third")
         )
         if c > p:
-            parts.append(_rect(x + 24, base - scale * c, 36, scale * (c - p), "solid", "fails"))
+            parts.append(_rect(x + 24, base - scale * c, 36, scale * (c - p), "solid", "positive"))
             parts.append(
-                _text(x + 90, base - scale * c, f"{c - p:.1f} sticks out", "start", "fails")
+                _text(x + 90, base - scale * c, f"{c - p:.1f} sticks out", "start", "positive")
             )
         parts.append(_text(x + 42, base + 18, f"{c:g} of {p:g}", "small"))
     parts += [

@@ -166,17 +166,17 @@ PLAN = """# Teach
 ::::{plan} lecture 7
 
 :::{block} First
-:minutes: 5
+:minutes: 4
 :page: start
 :open: a batch of one <start#explorer-1&batch_size=1&name=layer norm>
 
-```{ask} start 1
+```{ask} two 1
 :says: even
 ```
-```{ask} start 2
+```{ask} two 2
 :says: Half
 ```
-```{ask} start 3
+```{ask} two 3
 :says: Smallest
 ```
 ```{board} rows
@@ -184,7 +184,7 @@ PLAN = """# Teach
 :::
 
 :::{block} Second
-:minutes: 2
+:minutes: 3
 :page: start
 
 Text.
@@ -193,8 +193,12 @@ Text.
 """
 
 
+def notebook(cells):
+    return json.dumps({"cells": [{"cell_type": kind, "source": [text]} for kind, text in cells]})
+
+
 class Pages:
-    """A chapter with a quiz and a page for those who teach, built by Sphinx alone."""
+    """Two chapters, one with a quiz, and a page for those who teach, built by Sphinx alone."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -202,13 +206,17 @@ class Pages:
             "extensions = ['myst_parser', 'teaching']\nmyst_enable_extensions = ['colon_fence']\n"
         )
 
+    def write(self, name, text):
+        path = self.folder / name
+        if not path.exists() or path.read_text("utf-8") != text:  # else it is as old as it was
+            path.write_text(text, "utf-8")
+
     def build(self, quiz=QUIZ, plan=PLAN):
-        cells = [("markdown", "# Start here: two words"), ("code", quiz)]
-        notebook = {"cells": [{"cell_type": kind, "source": [text]} for kind, text in cells]}
-        (self.folder / "start.ipynb").write_text(json.dumps(notebook))
-        page = self.folder / "index.md"
-        if not page.exists() or page.read_text("utf-8") != plan:
-            page.write_text(plan, "utf-8")
+        start = [("markdown", "# Start here: one word")]
+        two = [("markdown", "# Number two"), ("code", quiz)]
+        self.write("start.ipynb", notebook(start))
+        self.write("two.ipynb", notebook(two))
+        self.write("index.md", plan)
         done = subprocess.run(
             [sys.executable, "-m", "sphinx", "-q", str(self.folder), str(self.folder / "out")],
             env=os.environ | {"PYTHONPATH": f"{ROOT}/book/_ext"},
@@ -245,8 +253,8 @@ def test_a_question_comes_with_each_answer_of_the_quiz_and_the_misconception_beh
 def test_the_table_of_a_plan_says_when_each_block_begins_and_what_to_open(teaching):
     cells = re.findall(r"<td[^>]*><p>(.*?)</p></td>", teaching.first)
     plain = [re.sub("<[^>]+>", "", cell) for cell in cells[:7]]
-    assert plain[:4] == ["0:00, 5 min", "First", "Start here", "a batch of one"]
-    assert plain[4:] == ["0:05, 2 min", "Second", "Start here"]
+    assert plain[:4] == ["0:00, 4 min", "First", "Start here", "a batch of one"]
+    assert plain[4:] == ["0:04, 3 min", "Second", "Start here"]
     assert 'href="start.html#explorer-1&amp;batch_size=1&amp;name=layer%20norm"' in cells[3]
     folds = re.findall(r'<details class="ln-block" id="([\w-]+)">', teaching.first)
     assert (
@@ -263,10 +271,10 @@ def test_a_change_of_the_quiz_changes_the_page_though_its_own_text_stays(teachin
 
 def test_what_cannot_be_is_said_at_the_build_each_with_what_to_do(teaching):
     faults = {
-        "the blocks of lecture take 8 minutes, promised are 7": (":minutes: 2", ":minutes: 3"),
-        "question 1 of start must have the word of :says:, got 'odd' for 'Is 2 even?'": (
+        "the blocks of lecture take 8 minutes, promised are 7": (":minutes: 3", ":minutes: 4"),
+        "question 1 of two must have the word of :says:, got 'odd' for 'Is 2 even?'": (
             "says: even", "says: odd"),
-        "start has questions 1 to 3, got '9'": ("start 3", "start 9"),
+        "two has questions 1 to 3, got '9'": ("two 3", "two 9"),
         "board: name must be one of": ("{board} rows", "{board} walls"),
     }  # fmt: skip
     plan = functools.reduce(lambda text, change: text.replace(*change), faults.values(), PLAN)

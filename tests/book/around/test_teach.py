@@ -69,6 +69,18 @@ def test_half_an_hour_is_enough_to_read_a_plan_with_all_that_is_folded(built_boo
         assert 1000 < len(tracks.words(html.unescape(plain))) <= 30 * tracks.PACE["words"]
 
 
+def test_the_blocks_for_a_shorter_lecture_take_the_minutes_that_are_there():
+    minutes, names = re.search(r"\*\*Only (\d+) minutes\?\*\* (.*)", SOURCE).groups()
+    blocks = dict(re.findall(r"\{block\} (.*)\n:minutes: (\d+)", SOURCE.partition("(seminar)=")[0]))
+    assert sum(int(blocks[name]) for name in re.findall(r"\*(.+?)\*", names)) == int(minutes)
+
+
+def test_the_figure_to_open_first_stands_on_the_page_that_the_plan_names():
+    rows = re.findall(r"^:page: (\w+)\n:open: .*<(\w+)#", SOURCE, re.M)
+    assert len(rows) > 20
+    assert [row for row in rows if row[0] != row[1]] == []
+
+
 @functools.cache
 def controls(built_book, page, explorer):
     """From each control of an explorer of the built book to the texts of its values."""

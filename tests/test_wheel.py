@@ -108,7 +108,9 @@ def elsewhere(wheel, tmp_path_factory):
 @pytest.mark.parametrize("name", WHOLE)
 def test_chapter_prints_the_same_in_a_folder_that_is_not_the_clone(elsewhere, name):
     folder, env = elsewhere
-    shutil.copy(ROOT / "tools" / "notebooks.py", folder)
+    for part in ("tools/notebooks.py", "book/_ext/public_home.py"):
+        (folder / part).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / part, folder / part)
     chapter = ROOT / "book" / f"{name}.ipynb"
     wanted = nbformat.read(chapter, as_version=4)
     copy = nbformat.from_dict(wanted)
@@ -116,7 +118,7 @@ def test_chapter_prints_the_same_in_a_folder_that_is_not_the_clone(elsewhere, na
     path = folder / "chapters" / chapter.name
     nbformat.write(copy, path)
     done = subprocess.run(
-        [sys.executable, folder / "notebooks.py", path],
+        [sys.executable, folder / "tools" / "notebooks.py", path],
         cwd=folder / "chapters",
         env=env,
         capture_output=True,

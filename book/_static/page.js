@@ -80,6 +80,13 @@
       });
       show(read() === "yes");
     }
+    // A link to a fold opens it.
+    const unfold = () => {
+      const there = document.getElementById(location.hash.slice(1));
+      if (there?.matches("details")) there.open = true;
+    };
+    addEventListener("hashchange", unfold);
+    unfold();
     const formulas = [...document.querySelectorAll("div.math")];
     const sized = new ResizeObserver((entries) => focusable(entries.map((e) => e.target)));
     for (const formula of formulas) sized.observe(formula);

@@ -5,26 +5,23 @@ import textwrap
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable
 
-import numpy as np
-
 from lnbook.classroom import chapters
-from lnbook.show.quiz import Choose, Number, Order, Quiz, choose, number, order
+from lnbook.show.quiz import Choose, Number, Order
 from lnbook.show.quiz.questions import digest
+from lnbook.show.quiz.read import questions
 from lnbook.show.quiz.texts import EMPHASIS, markup
 
 COURSE = "Layer normalization"
-NAMES = {"Quiz": Quiz, "choose": choose, "number": number, "order": order, "np": np}
 
 
-def quizzes() -> dict[str, list]:
+def quizzes() -> dict[str, tuple]:
     """Return the questions of each chapter, by its title, in the order of the book."""
     found = {}
     for chapter in chapters.in_order():
-        cells = chapters.cells(chapters.book() / f"{chapter}.ipynb")
-        title = re.search(r"^# (.+)$", cells[0]["source"], re.M)[1]
-        for cell in cells:
-            if cell["cell_type"] == "code" and cell["source"].startswith("Quiz("):
-                found.setdefault(title, []).extend(eval(cell["source"], dict(NAMES)).questions)
+        path = chapters.book() / f"{chapter}.ipynb"
+        title = re.search(r"^# (.+)$", chapters.cells(path)[0]["source"], re.M)[1]
+        if asked := questions(path):
+            found[title] = asked
     return found
 
 
@@ -38,12 +35,12 @@ def moodle() -> str:
     options: the right one, those whose misconception the book names, and some more.
     """
     root = ET.Element("quiz")
-    for title, questions in quizzes().items():
+    for title, asked in quizzes().items():
         category = ET.SubElement(root, "question", type="category")
         # A slash in a name is written twice; a single one starts a category within.
         path = "/".join(part.replace("/", "//") for part in (COURSE, title))
         _text(category, "category", f"$course$/top/{path}")
-        for question in questions:
+        for question in asked:
             _question(root, question)
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
@@ -114,14 +111,14 @@ def _bare(text: str) -> str:
 def markdown() -> str:
     """Return all questions as Markdown, the answers of each chapter below its questions."""
     lines = [f"# {COURSE}: the quizzes", ""]
-    for title, questions in quizzes().items():
+    for title, every in quizzes().items():
         lines += [f"## {escaped(title)}", ""]
-        for i, question in enumerate(questions, 1):
+        for i, question in enumerate(every, 1):
             lines += [f"{i}. {escaped(question.text)}", ""]
             asked = [line.removeprefix("- ") for line in question.asked()]
             lines += [f"   - {escaped(line)}" for line in asked] + [""]
         lines += ["### Answers", ""]
-        for i, question in enumerate(questions, 1):
+        for i, question in enumerate(every, 1):
             right, *wrong = map(escaped, question.answered())
             lines += [f"{i}. {right}", "", *(f"   - {line}" for line in wrong), ""]
     return "\n".join(lines).rstrip() + "\n"

@@ -18,6 +18,10 @@ DRAWN = [name for name in TASKS if homework.varies(name)]
 SEEDS = (1, 2)
 
 
+def test_most_exercises_have_inputs_of_their_own_for_a_class():
+    assert len(DRAWN) > len(list(TASKS)) / 2  # so says book/teach.md
+
+
 def read(path):
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)

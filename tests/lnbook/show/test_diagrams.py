@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import lnlib
-from lnbook.show import diagrams
+from lnbook.show import colors, diagrams
+from lnbook.show.diagrams import boards, cubes, flow, residuals, svg
 from lnbook.show.diagrams import cells as drawn
-from lnbook.show.diagrams import cubes, flow, residuals, svg
 from lnlib import cells
+from lnlib.invariance import TABLE_1
 
 SAME = 1e-12  # float64: the same sums in another order
 
@@ -351,3 +352,32 @@ def test_every_tone_of_a_diagram_is_in_its_style_sheet():
     for name in ALL:
         for tone in re.findall(r"var\(--([\w-]+)\)", ALL[name]().to_html()):
             assert f"--{tone}: var(--ln-{tone})" in style, tone
+
+
+@pytest.mark.parametrize("name", boards.BOARDS)
+def test_a_sketch_says_in_words_what_it_shows_in_colors_of_the_book(name):
+    html = diagrams.board(name).to_html()
+    picture = ElementTree.fromstring(re.search(r"<svg.*</svg>", html, re.S)[0])
+    assert len(picture.get("aria-label")) > 40
+    assert set(re.findall(r"var\(--ln-([\w-]+)\)", html)) <= set(colors.COLORS)
+    height = float(picture.get("viewBox").split()[3])
+    for text in picture.iter("text"):  # letters of 20 keep within
+        assert 9 < float(text.get("y")) < height - 5, text.text
+
+
+def test_the_sketch_of_a_pair_has_the_numbers_that_layer_norm_makes_of_it():
+    html = diagrams.board("pair").to_html()
+    shown = [float(v.replace("−", "-")) for v in re.findall(r'bold">(−?\d+)<', html)]
+    a = np.array(boards.PAIR)
+    centered = a - a.mean()
+    assert shown == [*a, *centered, *(centered / np.sqrt((centered**2).mean()))]
+
+
+def test_the_empty_table_1_has_a_cell_for_each_of_the_papers():
+    html = diagrams.board("table-1").to_html()
+    assert html.count('<rect class="cell"') == sum(map(len, TABLE_1.values()))
+
+
+def test_a_sketch_that_is_not_there_is_refused_with_those_that_are():
+    with pytest.raises(ValueError, match=r"board: name must be one of layers, .*verdicts, got 'x'"):
+        diagrams.board("x")

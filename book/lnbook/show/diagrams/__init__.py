@@ -5,6 +5,7 @@
 ``lstm() gru()``   one step of a layer-normalized cell, each norm where it sits
 ``residual()``     a residual block, with the norm before, behind, or both
 ``river()``        the residual stream through all blocks, as wide as it was measured
+``board()``        a sketch for a blackboard
 =================  ===========================================================================
 
 ``svg.py`` has what they are drawn with, ``flow.py`` boxes and wires; ``diagrams.css`` the look, in
@@ -21,12 +22,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lnbook.show import colors
-from lnbook.show.diagrams import cells, cubes, residuals, rivers
+from lnbook.show.diagrams import boards, cells, cubes, residuals, rivers
 from lnbook.show.diagrams.svg import spoken
 from lnbook.show.display import bundle
 from lnbook.show.web import Web
 
-__all__ = ["WEB", "Diagram", "cube", "gru", "lstm", "residual", "river"]
+__all__ = ["WEB", "Diagram", "board", "cube", "gru", "lstm", "residual", "river"]
 
 WEB = Web("diagrams", ("diagrams.js",), element="ln-diagram")
 _ids = itertools.count(1)
@@ -178,3 +179,23 @@ def river(
     body = rivers.body(states, gauge, starts=starts, bars=bars, hint=hint)
     said = next(iter(next(iter(states.values())).values())).said
     return Diagram("lnd-river", title, body, said)
+
+
+def board(name: str) -> Diagram:
+    """Draw a sketch for a blackboard.
+
+    Args:
+        name: One of ``boards.BOARDS``, such as ``"rows"``.
+
+    Raises:
+        ValueError: If there is no such sketch.
+
+    Example:
+        >>> board("rows")
+        Who shares a mean. Batch norm takes a mean down each column, layer norm along each row.
+    """
+    if name not in boards.BOARDS:
+        raise ValueError(f"board: name must be one of {', '.join(boards.BOARDS)}, got {name!r}")
+    title, draw, said, alt = boards.BOARDS[name]
+    body = draw().replace("{alt}", html.escape(alt)) + f'<p class="lnd-said">{said}</p>'
+    return Diagram("lnd-board", title, body, said)

@@ -1,0 +1,216 @@
+"""Sphinx extension: what a lecturer needs, made of the chapters as they are.
+
+- The role ``{open}`words <page#state>``` is a link that carries the state of a page's figure.
+- ``{ask} chapter 2`` is a question of that chapter's quiz: what is right, and behind each wrong
+  answer its misconception. ``:says:`` is a word that the question must have, so that a quiz in
+  another order is noticed.
+- ``{board} name`` is a sketch, or one of the diagrams of the chapters.
+- ``{plan} name 90`` holds blocks, and begins with a table of them; their minutes must add up.
+- ``{block} Title`` is a fold of a plan, with ``:minutes:``, ``:page:`` and ``:open:``.
+"""
+
+import functools
+import html
+import json
+import re
+from pathlib import Path
+from urllib.parse import quote
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from docutils.statemachine import StringList
+from sphinx.util.docutils import SphinxDirective, SphinxRole
+
+from lnbook.show import diagrams
+from lnbook.show.quiz import Choose, Order
+from lnbook.show.quiz.read import questions
+from lnbook.show.quiz.texts import markup, write
+
+TARGET = re.compile(r"(?P<words>.+?)\s*<(?P<page>\w+)#(?P<state>[^>]+)>", re.DOTALL)
+DIAGRAMS = {
+    "lstm": diagrams.lstm,
+    "wire": functools.partial(
+        diagrams.residual, forms=("pre", "post"), title="One wire makes the difference"
+    ),
+}
+TABLE = (
+    ":::{table}\n:class: ln-rows ln-plan\n\n| Time | Block | Page | Open it at |\n|---|---|---|---|"
+)
+
+
+def address(page, state):
+    """Return the relative address of a page in a state, written ``name=value&name=value``.
+
+    Example:
+        >>> address("start", "explorer-1&batch_size=1")
+        'start.html#explorer-1&batch_size=1'
+        >>> address("run_a_transformer", "run&text=To be")
+        'run_a_transformer.html#run&text=To%20be'
+    """
+    pairs = (part.split("=", 1) for part in state.split("&"))
+    return f"{page}.html#" + "&".join("=".join(quote(v, safe="") for v in pair) for pair in pairs)
+
+
+def find(app, page):
+    """Return the file of a page, or ``None``."""
+    paths = (Path(app.srcdir, f"{page}.{end}") for end in ("ipynb", "md"))
+    return next((path for path in paths if path.exists()), None)
+
+
+def title(path):
+    """Return what stands before the colon of a chapter's title."""
+    text = "".join(json.loads(path.read_text("utf-8"))["cells"][0]["source"])
+    return re.search(r"^# ([^:\n]+)", text, re.M)[1]
+
+
+class Open(SphinxRole):
+    """A link into a page, at a state of its figure."""
+
+    def run(self):
+        """Check that the page is there, and make the link."""
+        found = TARGET.fullmatch(self.text)
+        if not found or not find(self.env.app, found["page"]):
+            said = f"open must be `words <page#state>` of a page of the book, got {self.text!r}"
+            message = self.inliner.reporter.error(said, line=self.lineno)
+            return [self.inliner.problematic(self.rawtext, self.rawtext, message)], [message]
+        link = nodes.reference(refuri=address(found["page"], found["state"]), classes=["ln-open"])
+        link += nodes.Text(found["words"])
+        return [link], []
+
+
+def answers(question):
+    """List what may be answered, as triples: right, wrong or anything else; the answer; why.
+
+    ``None`` in the first place stands for any other answer.
+    """
+    if isinstance(question, Choose):
+        return [(i == question.right, o, why) for i, (o, why) in enumerate(question.options)]
+    if isinstance(question, Order):
+        known = {tuple(range(len(question.items))): question.why, **dict(question.wrong)}
+        listed = [(k == 0, question.named(at), why) for k, (at, why) in enumerate(known.items())]
+        return [*listed, (None, "Another order", question.otherwise)]
+    wrong = [(False, write(float(f"{v:.4g}")), why) for v, why in question.wrong]
+    return [(True, question.said, question.why), *wrong, (None, "Another", question.otherwise)]
+
+
+def asked(question, source):
+    """Write a question with all that may be answered, and where it is from, as HTML."""
+    signs = {True: "✓", False: "✗", None: "…"}
+    items = "".join(
+        f'<li class="ln-{ {True: "right", False: "wrong", None: "other"}[right] }">'
+        f"<b>{signs[right]} {markup(answer)}</b> {markup(why)}</li>"
+        for right, answer, why in answers(question)
+    )
+    return (
+        f'<div class="ln-asked"><p><b>Ask: {markup(question.text)}</b> '
+        f'<span class="ln-from">{source}</span></p><ul>{items}</ul></div>'
+    )
+
+
+class Ask(SphinxDirective):
+    """A question of a chapter's quiz, with the misconceptions behind its wrong answers."""
+
+    required_arguments = 2
+    option_spec = {"says": directives.unchanged_required}  # noqa: RUF012
+
+    def run(self):
+        """Read the chapter's quiz, and note that this page depends on it."""
+        chapter, number = self.arguments
+        path = Path(self.env.app.srcdir, f"{chapter}.ipynb")
+        if not path.exists():
+            raise self.error(f"ask must name a chapter as _toc.yml does, got {chapter!r}")
+        self.env.note_dependency(str(path))
+        found = questions(path)
+        if not number.isdecimal() or not 1 <= int(number) <= len(found):
+            raise self.error(f"{chapter} has questions 1 to {len(found)}, got {number!r}")
+        question, word = found[int(number) - 1], self.options.get("says")
+        if not word or word not in question.text:
+            raise self.error(
+                f"question {number} of {chapter} must have the word of :says:, got {word!r} for "
+                f"{question.text!r}; if the quiz has changed, choose the question anew"
+            )
+        link = f'<a href="{chapter}.html#check-yourself">{html.escape(title(path))}</a>, {number}'
+        return [nodes.raw("", asked(question, link), format="html")]
+
+
+class Board(SphinxDirective):
+    """A sketch for the blackboard."""
+
+    required_arguments = 1
+
+    def run(self):
+        """Draw it."""
+        name = self.arguments[0]
+        try:
+            drawn = DIAGRAMS[name]() if name in DIAGRAMS else diagrams.board(name)
+        except ValueError as error:
+            raise self.error(f"{error}; or {', '.join(DIAGRAMS)}") from error
+        return [nodes.raw("", drawn.to_html(), format="html")]
+
+
+class Block(SphinxDirective):
+    """A part of a plan: a fold that says what to open, ask, draw and leave out."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+    has_content = True
+    option_spec = {  # noqa: RUF012
+        "minutes": directives.positive_int,
+        "page": directives.unchanged_required,
+        "open": directives.unchanged_required,
+    }
+
+    def run(self):
+        """Parse what is in it; the plan puts the fold around."""
+        if missing := [name for name in ("minutes", "page") if name not in self.options]:
+            raise self.error(f"a block needs :{missing[0]}:")
+        block = nodes.container(classes=["ln-block-body"], title=self.arguments[0], **self.options)
+        self.state.nested_parse(self.content, self.content_offset, block)
+        return [block]
+
+
+class Plan(SphinxDirective):
+    """Blocks, below a table of them; their minutes add up to what is promised."""
+
+    required_arguments = 2
+    has_content = True
+
+    def run(self):
+        """Parse the blocks, count, and put table and folds together."""
+        name, promised = self.arguments
+        held = nodes.container(classes=["ln-plan-body"])
+        self.state.nested_parse(self.content, self.content_offset, held)
+        blocks = [node for node in held.children if "ln-block-body" in node.get("classes", ())]
+        total = sum(block["minutes"] for block in blocks)
+        if promised != str(total):
+            raise self.error(f"the blocks of {name} take {total} minutes, promised are {promised}")
+        clock, rows, folds = 0, [], []
+        for k, block in enumerate(blocks, 1):
+            time = f"{clock // 60}:{clock % 60:02}, {block['minutes']} min"
+            clock += block["minutes"]
+            rows.append(self.row(f"{name}-{k}", time, block))
+            summary = f"<span>{time}</span> {html.escape(block['title'])}"
+            start = f'<details class="ln-block" id="{name}-{k}"><summary>{summary}</summary>'
+            end = nodes.raw("", "</details>", format="html")
+            folds += [nodes.raw("", start, format="html"), block, end]
+        table = nodes.container()
+        lines = StringList([*TABLE.splitlines(), *rows, ":::"], source=self.get_source_info()[0])
+        self.state.nested_parse(lines, self.content_offset, table)
+        return [*table.children, *folds]
+
+    def row(self, place, time, block):
+        """Return a row of the table, as MyST."""
+        path = find(self.env.app, block["page"])
+        if path is None or path.suffix != ".ipynb":
+            raise self.error(f":page: must name a chapter as _toc.yml does, got {block['page']!r}")
+        fold = f'<a href="#{place}">{html.escape(block["title"])}</a>'
+        link = f"{{open}}`{block['open']}`" if "open" in block else ""
+        return f"| {time} | {fold} | [{title(path)}]({path.name}) | {link} |"
+
+
+def setup(app):
+    """Add the role and the directives."""
+    app.add_role("open", Open())
+    for name, directive in {"ask": Ask, "board": Board, "block": Block, "plan": Plan}.items():
+        app.add_directive(name, directive)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,311 @@
+"""The page for those who teach: its minutes, its links, its questions."""
+
+import functools
+import html
+import json
+import os
+import re
+import subprocess
+import sys
+from urllib.parse import parse_qsl
+
+import pytest
+
+from lnbook.show.quiz.read import questions
+from lnbook.show.quiz.texts import markup
+from tests.book.conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+import tracks
+
+SOURCE = (ROOT / "book" / "teach.md").read_text("utf-8")
+# {open}`words <page#state>`, or the option of a block.
+LINKS = re.findall(r"(?:\{open\}`|:open: )[^<\n]+<(\w+)#([^>\n]+)>", SOURCE)
+COMPUTED = ("play", "run", "scene", "sphere")  # not by Python: their values are asked of the page
+
+
+def figure(state):
+    return state.partition("&")[0]
+
+
+def values(state):
+    return dict(part.split("=", 1) for part in state.split("&")[1:])
+
+
+def addresses(built_book):
+    """Every link of the built page that carries a state: the page, and what follows the #."""
+    source = (built_book / "teach.html").read_text("utf-8")
+    found = re.findall(r'<a class="ln-open[^"]*" href="(\w+)\.html#([^"]+)">', source)
+    return [(page, html.unescape(state)) for page, state in found]
+
+
+def plans(source=SOURCE):
+    """Every plan: its name, what it promises, and the minutes of its blocks."""
+    for found in re.finditer(r"^:{6}\{plan\} (\S+) (\d+)$(.*?)^:{6}$", source, re.M | re.S):
+        yield (
+            found[1],
+            int(found[2]),
+            [int(m) for m in re.findall(r"^:minutes: (\d+)$", found[3], re.M)],
+        )
+
+
+def test_the_blocks_of_each_plan_take_the_minutes_that_the_page_promises():
+    minutes = {name: each for name, _, each in plans()}
+    lecture, *meetings = minutes
+    assert lecture == "lecture"
+    promised = re.search(r"^## One lecture of (\d+) minutes$", SOURCE, re.M)[1]
+    assert sum(minutes[lecture]) == int(promised)
+    each = re.search(r"^Four times (\d+) minutes\.", SOURCE, re.M)[1]
+    assert [sum(minutes[name]) for name in meetings] == 4 * [int(each)]
+    assert len(re.findall(r"^:::::\{block\}", SOURCE, re.M)) == sum(map(len, minutes.values()))
+
+
+def test_half_an_hour_is_enough_to_read_a_plan_with_all_that_is_folded(built_book):
+    source = (built_book / "teach.html").read_text("utf-8")
+    starts = [source.index(f'id="{name}"') for name in ("one-lecture", "seminar")]
+    ends = [starts[1], source.index('id="homework-grading-quizzes"')]
+    for start, end in zip(starts, ends, strict=True):
+        plain = re.sub(r"<svg.*?</svg>|<[^>]+>", " ", source[start:end], flags=re.S)
+        assert 1000 < len(tracks.words(html.unescape(plain))) <= 30 * tracks.PACE["words"]
+
+
+def test_the_blocks_for_a_shorter_lecture_take_the_minutes_that_are_there():
+    minutes, names = re.search(r"\*\*Only (\d+) minutes\?\*\* (.*)", SOURCE).groups()
+    blocks = dict(re.findall(r"\{block\} (.*)\n:minutes: (\d+)", SOURCE.partition("(seminar)=")[0]))
+    assert sum(int(blocks[name]) for name in re.findall(r"\*(.+?)\*", names)) == int(minutes)
+
+
+def test_the_figure_to_open_first_stands_on_the_page_that_the_plan_names():
+    rows = re.findall(r"^:page: (\w+)\n:open: .*<(\w+)#", SOURCE, re.M)
+    assert len(rows) > 20
+    assert [row for row in rows if row[0] != row[1]] == []
+
+
+@functools.cache
+def controls(built_book, page, explorer):
+    """From each control of an explorer of the built book to the texts of its values."""
+    source = (built_book / f"{page}.html").read_text("utf-8")
+    found = {}
+    for control in re.finditer(
+        rf'<(?:input|select)[^>]* id="{explorer}-([^"]+)"[^>]*>(.*?)(?=<input|<select|</div)',
+        source,
+        re.S,
+    ):
+        texts = re.search(r"""data-texts=(["'])(.*?)\1""", control[0], re.S)
+        options = re.findall(r"<option[^>]*>(.*?)</option>", control[2], re.S)
+        found[control[1]] = (
+            json.loads(html.unescape(texts[2])) if texts else list(map(html.unescape, options))
+        )
+    return found
+
+
+def test_every_link_into_an_explorer_names_controls_and_values_of_its_own(built_book):
+    links = [(page, state) for page, state in LINKS if figure(state) not in COMPUTED]
+    assert len(links) > 40
+    for page, state in links:
+        known = controls(built_book, page, figure(state))
+        assert known, f"{page} has no {figure(state)} with controls"
+        for name, value in values(state).items():
+            assert value in known.get(name, ()), f"{page}#{state}: {name} may be {known.get(name)}"
+
+
+def test_every_figure_that_a_link_opens_stands_on_its_page(built_book):
+    element = {"play": "ln-playground", "run": "ln-transformer", "scene": "ln-scene"}
+    for page, state in LINKS:
+        name = figure(state)
+        sign = f'class="{element[name]}"' if name in element else f'id="{name}"'
+        assert sign in (built_book / f"{page}.html").read_text("utf-8"), f"{page}#{state}"
+
+
+# What a figure that computes in the page shows of its state, under the address's names.
+SHOWN = {
+    "play": """() => Object.fromEntries([...document.querySelectorAll('[data-key]')]
+        .map((e) => [e.dataset.key, e.value]).concat([['at', document.querySelector(
+        '[data-part=count]').textContent]]))""",
+    "run": """() => ({ norms: [...document.querySelectorAll('[data-norm]:checked')]
+        .map((e) => e.value).join('') })""",
+    "scene": """() => ({ at: document.querySelector('[data-part=at]').value,
+        picture: document.querySelector('[data-picture][aria-pressed=true]')?.dataset.picture,
+        size: '640x480', boxes: document.querySelector('.lns-object') ? 'some' : '' })""",
+    "sphere": """() => ({ ...Object.fromEntries([...document.querySelectorAll(
+        '#sphere [data-key]')].map((e) => [e.dataset.key, e.value])),
+        cloud: document.querySelector('#sphere [data-part=cloud]').checked ? 'yes' : 'no' })""",
+}
+
+
+# At once, so that no address is written in between that the page still owes to the state before.
+MOVE = """(state) => {
+  history.replaceState(null, "", "#" + state);
+  dispatchEvent(new HashChangeEvent("hashchange"));
+}"""
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_a_link_brings_the_state_of_a_figure_that_computes_in_the_page(visit, built_book, name):
+    links = dict.fromkeys(link for link in addresses(built_book) if figure(link[1]) == name)
+    (page,) = {page for page, _ in links}
+    (_, first), *others = links
+    with visit(built_book.as_uri(), page, f"#{first}", reduced_motion="reduce") as v:
+        for _, state in [("", first), *others]:
+            if state != first:  # as if it were opened: the page reads its address anew
+                v.page.evaluate(MOVE, state)
+            v.page.wait_for_function(
+                f"(wanted) => {{ const seen = ({SHOWN[name]})();"
+                " return Object.entries(wanted).every(([k, value]) => seen[k] === value); }",
+                arg=dict(parse_qsl(state.partition("&")[2], keep_blank_values=True)),
+            )
+        assert v.complaints == []
+
+
+def test_a_link_of_the_page_is_read_as_its_source_says(built_book):
+    read = [
+        (page, figure(state), dict(parse_qsl(state.partition("&")[2], keep_blank_values=True)))
+        for page, state in addresses(built_book)
+    ]
+    said = [(page, figure(state), values(state)) for page, state in LINKS]
+    assert sorted(read, key=str) == sorted(said, key=str)
+
+
+# A page of a few lines, without the book.
+QUIZ = """Quiz(
+    choose("Is 2 even?", {"Yes": "Twice 1.", "No": "You *counted* to 3."}, right="Yes"),
+    number("Half of 1?", 0.5, why="1/2.", otherwise="Divide.", wrong={2: "You doubled."}),
+    order("Smallest first.", ["1", "2", "3"], why="Count.", otherwise="Look again.",
+          wrong={("3", "2", "1"): "You began at the end."}),
+)"""
+PLAN = """# Teach
+
+::::{plan} lecture 7
+
+:::{block} First
+:minutes: 4
+:page: start
+:open: a batch of one <start#explorer-1&batch_size=1&name=layer norm>
+
+```{ask} two 1
+:says: even
+```
+```{ask} two 2
+:says: Half
+```
+```{ask} two 3
+:says: Smallest
+```
+```{board} rows
+```
+:::
+
+:::{block} Second
+:minutes: 3
+:page: start
+
+Text.
+:::
+::::
+"""
+
+
+def notebook(cells):
+    return json.dumps({"cells": [{"cell_type": kind, "source": [text]} for kind, text in cells]})
+
+
+class Pages:
+    """Two chapters, one with a quiz, and a page for those who teach, built by Sphinx alone."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        (folder / "conf.py").write_text(
+            "extensions = ['myst_parser', 'teaching']\nmyst_enable_extensions = ['colon_fence']\n"
+        )
+
+    def write(self, name, text):
+        path = self.folder / name
+        if not path.exists() or path.read_text("utf-8") != text:  # else it is as old as it was
+            path.write_text(text, "utf-8")
+
+    def build(self, quiz=QUIZ, plan=PLAN):
+        start = [("markdown", "# Start here: one word")]
+        two = [("markdown", "# Number two"), ("code", quiz)]
+        self.write("start.ipynb", notebook(start))
+        self.write("two.ipynb", notebook(two))
+        self.write("index.md", plan)
+        done = subprocess.run(
+            [sys.executable, "-m", "sphinx", "-q", str(self.folder), str(self.folder / "out")],
+            env=os.environ | {"PYTHONPATH": f"{ROOT}/book/_ext"},
+            capture_output=True,
+            text=True,
+        )
+        built = self.folder / "out" / "index.html"
+        return done.stderr, built.read_text("utf-8") if built.exists() else ""
+
+
+@pytest.fixture(scope="module")
+def teaching(tmp_path_factory):
+    """The pages, built once as they should be."""
+    pages = Pages(tmp_path_factory.mktemp("teaching"))
+    said, pages.first = pages.build()
+    assert said == ""
+    return pages
+
+
+def test_a_question_comes_with_each_answer_of_the_quiz_and_the_misconception_behind_it(teaching):
+    items = re.findall(r'<li class="ln-(\w+)"><b>(.*?)</b> (.*?)</li>', teaching.first)
+    assert items == [
+        ("right", "✓ Yes", "Twice 1."),
+        ("wrong", "✗ No", "You <em>counted</em> to 3."),
+        ("right", "✓ 0.5", "1/2."),
+        ("wrong", "✗ 2", "You doubled."),
+        ("other", "… Another", "Divide."),
+        ("right", "✓ 1 → 2 → 3", "Count."),
+        ("wrong", "✗ 3 → 2 → 1", "You began at the end."),
+        ("other", "… Another order", "Look again."),
+    ]
+
+
+def test_the_table_of_a_plan_says_when_each_block_begins_and_what_to_open(teaching):
+    cells = re.findall(r"<td[^>]*><p>(.*?)</p></td>", teaching.first)
+    plain = [re.sub("<[^>]+>", "", cell) for cell in cells[:7]]
+    assert plain[:4] == ["0:00, 4 min", "First", "Start here", "a batch of one"]
+    assert plain[4:] == ["0:04, 3 min", "Second", "Start here"]
+    assert 'href="start.html#explorer-1&amp;batch_size=1&amp;name=layer%20norm"' in cells[3]
+    folds = re.findall(r'<details class="ln-block" id="([\w-]+)">', teaching.first)
+    assert (
+        folds == re.findall(r'<a href="#([\w-]+)">', "".join(cells)) == ["lecture-1", "lecture-2"]
+    )
+
+
+def test_a_change_of_the_quiz_changes_the_page_though_its_own_text_stays(teaching):
+    said, built = teaching.build(quiz=QUIZ.replace("You doubled.", "Twice is not half."))
+    assert said == ""
+    assert "Twice is not half." in built
+    assert "You doubled." not in built
+
+
+def test_what_cannot_be_is_said_at_the_build_each_with_what_to_do(teaching):
+    faults = {
+        "the blocks of lecture take 8 minutes, promised are 7": (":minutes: 3", ":minutes: 4"),
+        "question 1 of two must have the word of :says:, got 'odd' for 'Is 2 even?'": (
+            "says: even", "says: odd"),
+        "two has questions 1 to 3, got '9'": ("two 3", "two 9"),
+        "board: name must be one of": ("{board} rows", "{board} walls"),
+    }  # fmt: skip
+    plan = functools.reduce(lambda text, change: text.replace(*change), faults.values(), PLAN)
+    plan += "\n{open}`one <nowhere#explorer-1>`\n\n```{ask} nowhere 1\n```\n"
+    said, _ = teaching.build(plan=plan)
+    for words in (
+        *faults,
+        "open must be `words <page#state>` of a page of the book, got 'one <nowhere#explorer-1>'",
+        "ask must name a chapter as _toc.yml does, got 'nowhere'",
+    ):
+        assert words in said
+
+
+def test_each_question_of_the_page_is_that_of_the_chapter_now(built_book):
+    source = (built_book / "teach.html").read_text("utf-8")
+    asked = re.findall(r"```\{ask\} (\w+) (\d+)", SOURCE)
+    assert len(asked) > 30
+    for chapter, number in asked:
+        question = questions(ROOT / "book" / f"{chapter}.ipynb")[int(number) - 1]
+        assert f"<b>Ask: {markup(question.text)}</b>" in source
+    for chapter in {chapter for chapter, _ in asked}:
+        assert 'id="check-yourself"' in (built_book / f"{chapter}.html").read_text("utf-8")

@@ -9,8 +9,8 @@ PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest
 # Built beforehand, or left out, so that no cell's output says that it is being built.
 READY = $(PY) -m lnlib.nn.kernels >/dev/null || export LNLIB_COMPILED=0
 
-.PHONY: help book homework classroom browser test test-fast suite nbval test-versions live bench \
-	replay notebooks screenshots lint clean
+.PHONY: help book homework classroom browser test suite test-fast nbval
+.PHONY: test-versions live bench replay notebooks screenshots lint clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets

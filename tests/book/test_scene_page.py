@@ -95,6 +95,12 @@ def shown(page, norm):
 
 def agrees(page, point, w, h, placed, own=None):
     texts = [caption for *_, caption in scene.pictures()["pictures"]]
+    # A point's networks are read when it is first asked for.
+    soonest = texts[ranked(scene.NORMS[0], point, w, h, placed)[0]]
+    page.wait_for_function(
+        "t => document.querySelector('[data-part=list-none] li')?.textContent.includes(t)",
+        arg=soonest,
+    )
     for norm in scene.NORMS:
         expected = ranked(norm, point, w, h, placed)
         first = [texts[k] for k in expected[:10]]

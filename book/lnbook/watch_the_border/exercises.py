@@ -119,7 +119,6 @@ EXERCISES = {
     "each-unit-its-own": Function(
         _each_unit,
         cases=_of_each_unit,
-        tolerance=1e-4,
         wrong={
             "batch norm of a convolutional network pools the places of a channel; here each place "
             "is alone: axis 0.": lambda x: (

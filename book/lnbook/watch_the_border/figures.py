@@ -2,13 +2,12 @@
 
 from lnbook.show.table import HOLDS
 from lnbook.watch_the_border.border import BORDER, SHOWN, apart, border, other, rarer
-from lnbook.watch_the_border.curves import CURVES, curves
+from lnbook.watch_the_border.curves import curves
 from lnbook.watch_the_border.runs import Runs, channels, ratio
 from lnbook.watch_the_border.verdicts import norms
 
 __all__ = [
     "BORDER",
-    "CURVES",
     "HOLDS",
     "SHOWN",
     "Runs",

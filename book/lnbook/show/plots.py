@@ -166,7 +166,7 @@ def label_ends(figure: go.Figure) -> go.Figure:
     for trace in lines:
         trace.showlegend = False
     others = any(trace.name and trace.showlegend is not False for trace in figure.data)
-    figure.update_layout(showlegend=others, margin={"r": round(GAP + 4 + LETTER * widest)})
+    figure.update_layout(showlegend=others, margin={"r": round(GAP + 8 + LETTER * widest)})
     return figure
 
 

@@ -1,5 +1,5 @@
-/* What the widgets that draw on canvases share: the canvas, a word, a box, the link to a state.
-   Two widgets of a page both bring it. */
+/* What the widgets that draw share: the canvas, a word, a box, the record behind it, the link
+   to a state. Two widgets of a page both bring it. */
 window.lnCanvas ??= (() => {
   "use strict";
 
@@ -30,6 +30,15 @@ window.lnCanvas ??= (() => {
     pen.globalAlpha = 1;
   }
 
+  /* What was recorded, gzipped in base64: a line of JSON, and the bytes after it. */
+  async function unpack(base64) {
+    if (!window.DecompressionStream) throw new Error("this browser is too old (before 2023)");
+    const bytes = Uint8Array.from(atob(base64.trim()), (c) => c.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const all = new Uint8Array(await new Response(stream).arrayBuffer()), end = all.indexOf(10);
+    return [JSON.parse(new TextDecoder().decode(all.subarray(0, end))), all.subarray(end + 1)];
+  }
+
   /* Copy a link; where that is not allowed, the reader copies it from its field. */
   async function copy(link, button, field) {
     field.value = link;
@@ -43,5 +52,5 @@ window.lnCanvas ??= (() => {
     }
   }
 
-  return { sheet, write, box, copy };
+  return { sheet, write, box, unpack, copy };
 })();

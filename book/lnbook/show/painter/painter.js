@@ -11,15 +11,11 @@ const lnPainter = (() => {
   let made = 0;
 
   async function unpack(base64) {
-    if (!window.DecompressionStream) throw new Error("this browser is too old (before 2023)");
-    const bytes = Uint8Array.from(atob(base64.trim()), (c) => c.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    const all = new Uint8Array(await new Response(stream).arrayBuffer());
-    const end = all.indexOf(10), data = JSON.parse(new TextDecoder().decode(all.subarray(0, end)));
+    const [data, all] = await lnCanvas.unpack(base64);
     const [P, N, T] = [data.updates.length, data.images, data.glimpses];
     const count = data.arms.length * P * 2 * N * T * PIXELS;
-    const shades = all.subarray(end + 1, end + 1 + count);
-    const steps = new Int16Array(all.slice(end + 1 + count).buffer);
+    const shades = all.subarray(0, count);
+    const steps = new Int16Array(all.slice(count).buffer);
     const at = (arm, point, kind, kinds, image) => ((arm * P + point) * kinds + kind) * N + image;
     for (let k = 0; k < count; k++) { // from what a glimpse changed to what is there after it
       if (Math.floor(k / PIXELS) % T) shades[k] = (shades[k] + shades[k - PIXELS]) % 16;

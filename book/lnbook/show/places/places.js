@@ -17,15 +17,11 @@ const lnPlaces = (() => {
   let made = 0;
 
   async function unpack(base64) {
-    if (!window.DecompressionStream) throw new Error("this browser is too old (before 2023)");
-    const bytes = Uint8Array.from(atob(base64.trim()), (c) => c.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    const all = new Uint8Array(await new Response(stream).arrayBuffer());
-    const end = all.indexOf(10), data = JSON.parse(new TextDecoder().decode(all.subarray(0, end)));
-    let at = end + 1 + SIDE * SIDE;
+    const [data, all] = await lnCanvas.unpack(base64);
+    let at = SIDE * SIDE;
     for (const { layers } of data.arms) for (const { channels, side, statistics } of layers) {
       for (const one of Object.values(statistics)) {
-        const whole = new Int8Array(all.buffer, at, data.passes.length * channels * side * side);
+        const whole = new Int8Array(all.buffer, all.byteOffset + at, data.passes.length * channels * side * side);
         for (let k = 0; k < whole.length; k++) if (k % side) whole[k] += whole[k - 1];
         at += whole.length;
         const size = channels * side * side;
@@ -40,7 +36,7 @@ const lnPlaces = (() => {
         };
       }
     }
-    return { ...data, ink: all.subarray(end + 1, end + 1 + SIDE * SIDE) };
+    return { ...data, ink: all.subarray(0, SIDE * SIDE) };
   }
 
   const parts = (color) => color.match(/[0-9a-f]{2}/gi).map((part) => parseInt(part, 16));

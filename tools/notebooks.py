@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 import public_home  # noqa: E402
 
-SETUP = "cell-setup"  # the name of that cell
+SETUP = public_home.CELL
 
 
 def main(paths: list[str]) -> None:

@@ -25,6 +25,7 @@ REMOTE = re.compile(
 )
 PAGES = {"github.com": "github.io", "gitlab.com": "gitlab.io"}
 ROOM = "book"  # the folder of the sources in the repository
+CELL = "cell-setup"  # the name of the first code of a chapter, which is:
 SETUP = """\
 # @title Opened alone (a download, Colab) this chapter installs what it lacks
 import importlib.util
@@ -110,7 +111,7 @@ def with_home(text, address):
     """Return a notebook's text whose first code knows the repository."""
     notebook = json.loads(text)
     for cell in notebook["cells"]:
-        if cell.get("id") == "cell-setup":
+        if cell.get("id") == CELL:
             cell["source"] = setup_cell(address).splitlines(keepends=True)
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 

@@ -46,13 +46,14 @@ WIDGETS = [
     for found in pkgutil.iter_modules(lnbook.show.__path__)
     if found.ispkg
 ]
-# A playground with all its controls, the switchboard, the scene, the painted digits, the maps.
+# A playground with all its controls, the switchboard, the scene, digits, maps, lines.
 WIDE = (
     "&quot;small&quot;: false",
     'class="ln-transformer"',
     'class="ln-scene"',
     'class="ln-painter"',
     'class="ln-places"',
+    'class="ln-scribe"',
 )
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from lnlib import data as data_sets
-from lnlib.experiments.handwriting.live import LONGEST, Pen
+from lnlib.experiments.handwriting.live import GRAIN, LONGEST, POINTS, Pen, write
 from lnlib.experiments.handwriting.run import EXPERIMENT, Run, Settings
 from lnlib.runs import record
 from lnlib.runs.schedule import record_runs
@@ -76,3 +76,14 @@ def test_without_keep_there_are_no_weights():
     run = Run(dataclasses.replace(CHOSEN, keep=None), LINES)
     with torch.inference_mode():
         assert not {"matrices", "strokes", "characters"} & run.measure().keys()
+
+
+def test_a_line_for_the_page_is_what_the_network_wrote_in_small_numbers(recorded):
+    line = write(recorded, "cab", seed=2)
+    points, window = Pen.of(recorded).write("cab", 3 * POINTS, seed=2)
+    assert (line.strokes.dtype, line.strokes.shape) == (np.int16, (3 * POINTS, 2))
+    np.testing.assert_allclose(line.strokes / GRAIN, points[:, 0, :2], atol=0.501 / GRAIN)
+    np.testing.assert_array_equal(line.lifts, points[:, 0, 2])
+    np.testing.assert_array_equal(line.window, window[:, 0])
+    with pytest.raises(ValueError, match="got '!'; use only"):
+        write(recorded, "a!")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 
 from lnlib.experiments._weights import NAMES, unpack
@@ -13,6 +14,22 @@ from lnlib.experiments.handwriting import Settings
 from lnlib.experiments.handwriting.model import Writer, Written
 
 LONGEST = 40  # characters of a text
+POINTS = 28  # for a character, that the pen is given; the lines have 25
+GRAIN = 64  # parts of the strokes' deviation
+
+
+class Line(NamedTuple):
+    """What a network wrote, as arrays.
+
+    Attributes:
+        strokes: Shape ``(T, 2)``, int16: by how much x and y grow, ``GRAIN`` to their deviation.
+        lifts: Shape ``(T,)``: 1 where the pen is lifted after the point.
+        window: Shape ``(T,)``: its place, in characters from 0.
+    """
+
+    strokes: np.ndarray
+    lifts: np.ndarray
+    window: np.ndarray
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,3 +82,15 @@ class Pen:
         places = torch.tensor([[self.characters.index(c) for c in text]])
         coded = torch.nn.functional.one_hot(places, len(self.characters)).float()
         return self.model.write(coded, count, torch.Generator().manual_seed(seed))
+
+
+def write(record: Mapping[str, Any], text: str, *, seed: int = 0) -> Line:
+    """Write a text with the network of a record, as it was in the end.
+
+    Raises:
+        ValueError: As :meth:`Pen.of` and :meth:`Pen.write` say.
+    """
+    points, window = Pen.of(record).write(text, POINTS * len(text), seed=seed)
+    numbers = points[:, 0].nan_to_num().numpy()
+    strokes = np.clip(np.rint(numbers[:, :2] * GRAIN), -32768, 32767).astype(np.int16)
+    return Line(strokes, numbers[:, 2].astype(np.uint8), window[:, 0].numpy())

@@ -1,0 +1,29 @@
+"""Write a line: everything that the chapter's notebook names."""
+
+from lnbook.show.arms import CHOSEN, LAYER, PLAIN
+from lnbook.write_a_line.curves import CURVES, RATES, controls
+from lnbook.write_a_line.network import network
+from lnbook.write_a_line.runs import MAIN, Runs
+from lnbook.write_a_line.speed import BESIDE, SPEED, SPEEDS, apart, readable, window
+from lnbook.write_a_line.verdicts import claims, hinges, more
+
+__all__ = [
+    "BESIDE",
+    "CHOSEN",
+    "CURVES",
+    "LAYER",
+    "MAIN",
+    "PLAIN",
+    "RATES",
+    "SPEED",
+    "SPEEDS",
+    "Runs",
+    "apart",
+    "claims",
+    "controls",
+    "hinges",
+    "more",
+    "network",
+    "readable",
+    "window",
+]

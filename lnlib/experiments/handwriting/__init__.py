@@ -29,7 +29,7 @@ Norm = Literal["none", "layer"]
 Start = Literal["usual", "chosen"]
 NORMS, STARTS = get_args(Norm), get_args(Start)
 SPLITS = ("val_seen", "val_new", "test_new")
-RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)  # of the sweep
+RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)  # of the sweep
 # Of these the one with the lowest loss on lines of new drawers, by norm and start.
 TUNED = {
     ("none", "usual"): 1e-2,

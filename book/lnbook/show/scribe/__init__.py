@@ -190,5 +190,5 @@ def unpacked(written: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray, np.n
 WEB = Web(
     "scribe",
     ("../canvas.js", "scribe.js"),
-    data={"written.js": lambda: f'lnWritten("{packed(_book())}");\n'},
+    data={"written.js": lambda: f'lnWritten("{packed(_book())}");\n' if _book() else ""},
 )

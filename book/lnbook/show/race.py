@@ -132,7 +132,7 @@ class Race:
         count = f"mean of {seeds} seeds" if seeds > 1 else "one seed"
         if shown == "loss":
             ends = [
-                f"{LOOKS[arm][0]} {runs.curves(kind, arm, axis)[1][:, -1].mean():.{self.digits}f}"
+                f"{LOOKS[arm][0]} {self._number(runs.curves(kind, arm, axis)[1][:, -1].mean())}"
                 for arm in arms
             ]
             where = runs.curves(kind, LAYER, axis)[0][-1]
@@ -156,6 +156,9 @@ class Race:
         first = "At most, " if shown == "lead" else ""
         text = "; ".join(said)
         return f"{first or text[0].upper()}{text if first else text[1:]} ({count})."
+
+    def _number(self, value: float) -> str:
+        return f"{value:.{self.digits}f}".replace("-", "−")
 
     def _ahead(self, value: float) -> str:
         return f"{abs(value):.{self.digits}f} {self.unit} {'ahead' if value < 0 else 'behind'}"
@@ -203,7 +206,7 @@ class Race:
         said = []
         for name, arm in runs.sweep.items():
             edge = ", the end of those tried" if arm.at_edge else ""
-            low, high = (f"{of(arm.rates.values()):.{self.digits}f}" for of in (min, max))
+            low, high = (self._number(of(arm.rates.values())) for of in (min, max))
             told = f"({low} {self.unit}, {high} at worst)"
             said.append(f"{LOOKS[name][0]} at {arm.rate:g}{edge} {told}")
         return f"Each is at its best at a rate of its own: {'; '.join(said)}."

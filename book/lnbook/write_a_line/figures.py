@@ -4,7 +4,7 @@ from lnbook.show.arms import CHOSEN, LAYER, PLAIN
 from lnbook.write_a_line.curves import CURVES, RATES, controls
 from lnbook.write_a_line.network import network
 from lnbook.write_a_line.runs import MAIN, Runs
-from lnbook.write_a_line.speed import BESIDE, SPEED, SPEEDS, apart, readable, window
+from lnbook.write_a_line.speed import BESIDE, SPEED, SPEEDS, apart, moves, readable
 from lnbook.write_a_line.verdicts import claims, hinges, more
 
 __all__ = [
@@ -23,7 +23,7 @@ __all__ = [
     "controls",
     "hinges",
     "more",
+    "moves",
     "network",
     "readable",
-    "window",
 ]

@@ -167,7 +167,7 @@ class Race:
     def rates(self) -> Picture:
         """What each arm comes to at each learning rate."""
         alt = (
-            f"Lines of the lowest {self.word} of {self.chosen_by} over five learning rates, one "
+            f"Lines of the lowest {self.word} of {self.chosen_by} over learning rates, one "
             "for no norm, one for no norm from a chosen start, one for layer norm; a ring marks "
             "each one's best."
         )
@@ -195,9 +195,13 @@ class Race:
             height=360,
             xaxis={"title": "learning rate", "type": "log", "tickvals": ticks,
                    "ticktext": [f"{rate:g}" for rate in ticks]},
-            yaxis={"title": self.axis, "zeroline": False},
+            yaxis={"title": self.axis, "zeroline": False, "range": self._ends(runs)},
         )  # fmt: skip
         return [label_ends(figure)]
+
+    def _ends(self, runs: Runs) -> list[float]:
+        every = [value for arm in runs.sweep.values() for value in arm.rates.values()]
+        return [min(every) - self.pad, min(max(every), self.top) + self.pad]
 
     def describe_rates(self, runs: Runs) -> str:
         """Say which rate is each arm's best, and what its best and its worst come to."""

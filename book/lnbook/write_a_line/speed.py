@@ -22,7 +22,7 @@ BESIDE = {
     "a 1": ("a 1", COLORS["fourth"], "dot"),
     "the window and a 1": ("the window and a 1", COLORS["layer"], "dashdot"),
 }
-SPEEDS = np.round(np.geomspace(0.1, 10, 41), 3)
+SPEEDS = np.round(np.geomspace(0.1, 10, 25), 3)
 MOVE = np.array([0.8, 0.6, 0.0])  # right, up, not lifted; of length 1
 UNITS = 16  # sums that are drawn
 

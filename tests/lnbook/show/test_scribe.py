@@ -33,15 +33,14 @@ def three():
     return [made(), made("none"), made("none", "chosen")]
 
 
-def write(run, text):
-    """A line that depends on the record and the text."""
+def write(run, text, bias):
+    """A line that depends on the record, the text and the bias; without a norm it is longer."""
     if "!" in text:
         raise ValueError("write: text must be of <letters>, got '!'")
-    count, first = 4 * len(text), run["arrays"]["strokes"][0, 0, 0]
-    return SimpleNamespace(
-        strokes=np.full((count, 2), first), lifts=np.zeros(count, "u1"),
-        window=np.linspace(0, len(text) - 1, count),
-    )  # fmt: skip
+    count = (4 + (run["settings"]["norm"] == "none")) * len(text)
+    strokes = np.full((count, 2), run["arrays"]["strokes"][0, 0, 0] + 10 * bias)
+    window = np.linspace(0, len(text) - 1, count)
+    return SimpleNamespace(strokes=strokes, lifts=np.zeros(count, "u1"), window=window)
 
 
 def test_what_is_packed_comes_back_as_the_records_have_it():
@@ -86,30 +85,37 @@ def test_a_book_gets_html_and_a_notebook_a_widget_of_the_same_files(monkeypatch)
     assert widget.data["written"] == packed(three())
 
 
-def test_what_a_reader_types_is_written_by_each_network_as_it_was_in_the_end():
-    shown = Scribe(three(), write)
-    told, strokes, windows, _ = unpacked(shown.typed("abc"))
-    assert (told["text"], told["points"], told["updates"]) == ("abc", 12, [200])
+def test_a_text_is_written_by_each_network_as_it_was_in_the_end():
+    shown = Scribe(three(), text="abc", write=write)
+    told, strokes, windows, lifts = unpacked(shown.written)
+    assert (told["text"], told["points"], told["updates"]) == ("abc", 15, [200])
     assert [arm["losses"] for arm in told["arms"]] == [[-0.5]] * 3
     layer, plain, chosen = three()
     for k, run in enumerate((plain, chosen, layer)):
-        assert np.all(strokes[k] == run["arrays"]["strokes"][0, 0, 0])
-        assert windows[k, 0, -1] == 2
+        assert np.all(strokes[k, 0, :12] == run["arrays"]["strokes"][0, 0, 0] + 10)
+    # Who is ready first lifts the pen and rests.
+    assert not strokes[2, 0, 12:].any()
+    assert lifts[:, 0, 12:].tolist() == [[0] * 3, [0] * 3, [1] * 3]
+    assert windows[:, 0, -1].tolist() == [2, 2, 2]
+    assert shown.written in shown.to_html()
+    assert repr(shown) == "Scribe: 'abc' in 15 points, at 1 of 200 updates, by 3 networks"
 
 
 def test_the_field_shows_the_new_line_and_says_what_is_wrong_with_a_text():
-    picture, row, said, place = Scribe(three(), write).widget().children
-    assert picture.data["written"] == packed(three())
-    text, button = row.children
+    shown = Scribe(three(), text="abc", write=write)
+    row, said, place = shown.widget().children
+    text, bias, button = row.children
+    assert (text.value, place.children[0].data["written"]) == ("abc", shown.written)
     text.value = "pen & ink!"
     button.click()
     assert "text must be of &lt;letters&gt;, got &#x27;!&#x27;" in said.value
-    assert place.children == ()
-    text.value = "ink"
+    assert place.children[0].data["written"] == shown.written
+    text.value, bias.value = "ink", 2
     button.click()
     assert said.value == ""
-    (line,) = place.children[0].children
-    assert unpacked(line.data["written"])[0]["text"] == "ink"
+    told, strokes, *_ = unpacked(place.children[0].data["written"])
+    assert told["text"] == "ink"
+    assert strokes[2, 0, 0, 0] == three()[0]["arrays"]["strokes"][0, 0, 0] + 20
     assert not button.disabled
 
 

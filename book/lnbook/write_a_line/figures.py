@@ -4,7 +4,7 @@ from lnbook.show.arms import CHOSEN, LAYER, PLAIN
 from lnbook.write_a_line.curves import CURVES, RATES, controls
 from lnbook.write_a_line.network import network
 from lnbook.write_a_line.runs import MAIN, Runs
-from lnbook.write_a_line.speed import BESIDE, SPEED, SPEEDS, apart, readable, window
+from lnbook.write_a_line.speed import BESIDE, SPEED, apart, moves, readable
 from lnbook.write_a_line.verdicts import claims, hinges, more
 
 __all__ = [
@@ -16,14 +16,13 @@ __all__ = [
     "PLAIN",
     "RATES",
     "SPEED",
-    "SPEEDS",
     "Runs",
     "apart",
     "claims",
     "controls",
     "hinges",
     "more",
+    "moves",
     "network",
     "readable",
-    "window",
 ]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -20,7 +22,7 @@ BESIDE = {
     "a 1": ("a 1", COLORS["fourth"], "dot"),
     "the window and a 1": ("the window and a 1", COLORS["layer"], "dashdot"),
 }
-SPEEDS = np.round(np.geomspace(0.1, 10, 41), 3)
+SPEEDS = np.round(np.geomspace(0.1, 10, 25), 3)
 MOVE = np.array([0.8, 0.6, 0.0])  # right, up, not lifted; of length 1
 UNITS = 16  # sums that are drawn
 
@@ -59,7 +61,7 @@ def inputs(moves: np.ndarray, beside: str, seen: np.ndarray | None = None) -> np
 
 
 def passed(speed: float, beside: str) -> np.ndarray:
-    """Return what leaves layer norm of W_x x, without eps, for a move of some length, ``(384,)``."""
+    """Return what leaves layer norm of W_x x, without eps, for a move's length, ``(384,)``."""
     return lnlib.layer_norm(inputs(speed * MOVE[None], beside) @ weights().T, eps=0)[0]
 
 
@@ -71,6 +73,23 @@ def apart(beside: str) -> np.ndarray:
     """
     once = passed(1, beside)
     return np.array([np.sqrt(np.mean((passed(s, beside) - once) ** 2)) for s in SPEEDS])
+
+
+def moves(record: Mapping[str, Any], text: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return how the pen of a record moved in the end, and what a window showed it meanwhile.
+
+    Args:
+        record: Of a run with ``keep``.
+        text: That it wrote.
+
+    Returns:
+        Moves ``(N, 3)``, their offsets in units of their deviation, and ``(N, LETTERS)``.
+    """
+    strokes, lifts, place = (
+        record["arrays"][name][-1].astype(float) for name in ("strokes", "lifts", "window")
+    )
+    letters = np.unique(list(text), return_inverse=True)[1]
+    return np.c_[strokes / strokes.std(), lifts], window(place, letters)
 
 
 def readable(moves: np.ndarray, seen: np.ndarray, beside: str, units: int = 48) -> float:

@@ -62,7 +62,7 @@ def hinges(runs: Runs) -> Table:
     """Put kinds of runs side by side: whole lines, a smaller batch, no constant."""
     rows: list[list[Any]] = []
     for kind in runs.KINDS:
-        if PLAIN not in runs.kinds.get(kind, {}):
+        if not {PLAIN, LAYER} <= runs.kinds.get(kind, {}).keys():
             rows.append([kind, MISSING, "–", MISSING, "–"])
             continue
         rows.append([kind, *runs.sooner(kind, PLAIN, "updates"), *_lower(runs, kind, PLAIN)])

@@ -2,7 +2,8 @@
 
 What is shown was recorded by ``lnlib.experiments.handwriting`` with ``keep``: pen and window, at
 points of training. Nothing is computed on the page. The same files serve the built book and a live
-notebook, where a reader can type a text of their own: :class:`Scribe` is handed what writes it.
+notebook. There a reader can type a text of their own, which a :class:`Scribe` that is handed a text
+and what writes it shows in place of what was recorded.
 """
 
 from __future__ import annotations
@@ -35,13 +36,15 @@ class Scribe:
     """Networks that write a text, one below the other; a control for the pen, one for the update.
 
     Make it the last line of a cell. In the built book it is HTML, which the files of this folder
-    bring to life; with a kernel it is a widget that runs them, and a field for another text.
+    bring to life; with a kernel it is a widget that runs them. With a text it shows what the
+    networks write of it, as they are in the end, and in a live notebook a field for another.
 
     Args:
         records: Of runs with ``keep``, one for each norm and start. ``None``: the book's.
-        write: ``write(record, text)``, what the network of a record writes in the end: an object
-            with ``strokes``, ``lifts`` and ``window``, as a record's arrays are. It raises a
-            ``ValueError`` for a text that cannot be written. ``None``: there is no field.
+        text: To write. ``None``: what was recorded is shown.
+        write: ``write(record, text, bias=…)``, what the network of a record writes in the end: an
+            object with ``strokes``, ``lifts`` and ``window``, as a record's arrays are, but as many
+            points as it likes. It raises a ``ValueError`` for a text that cannot be written.
 
     Raises:
         ValueError: If there are no records, or two of one norm and start, or they differ in more.
@@ -54,20 +57,29 @@ class Scribe:
     def __init__(
         self,
         records: Sequence[Mapping[str, Any]] | None = None,
-        write: Callable[[Mapping[str, Any], str], Any] | None = None,
+        *,
+        text: str | None = None,
+        write: Callable[..., Any] | None = None,
     ) -> None:
-        self.own = records is not None
+        self.own, self.text, self.write = records is not None or text is not None, text, write
         self.records = _ordered(_book() if records is None else records)
-        self.written, self.write = packed(self.records), write
+        self.written = packed(self.records) if text is None else self.typed(text)
 
-    def typed(self, text: str) -> str:
+    def typed(self, text: str, bias: float = 1.0) -> str:
         """Return what the networks write of a text, packed: as they are in the end.
+
+        Args:
+            text: To write.
+            bias: How steady the hand is.
 
         Raises:
             ValueError: If they cannot write it.
         """
-        lines = [self.write(run, text) for run in self.records]
-        arrays = {name: [[getattr(line, name)] for line in lines] for name in ARRAYS}
+        lines = [self.write(run, text, bias=bias) for run in self.records]
+        most = max(len(line.lifts) for line in lines)
+        arrays = {
+            name: [[_rest(name, getattr(line, name), most)] for line in lines] for name in ARRAYS
+        }
         after = training.updates(self.records[0])[-1:]
         return _pack(text, _arms(self.records, [-1]), after, arrays)
 
@@ -82,20 +94,21 @@ class Scribe:
         )
 
     def widget(self) -> Any:
-        """Return the widget of a live notebook, with a field for a text if it can be written."""
+        """Return the widget of a live notebook, with a field for a text if one was written."""
         shown = _live(self.written)
-        if self.write is None:
+        if self.text is None:
             return shown
         import ipywidgets as widgets
 
-        text = widgets.Text(value="hand in hand", description="Text", continuous_update=False)
+        text = widgets.Text(value=self.text, description="Text", continuous_update=False)
+        bias = widgets.FloatSlider(value=1, min=0, max=3, step=0.5, description="Steadiness")
         button = widgets.Button(description="Write it", icon="pencil")
-        said, place = widgets.HTML(), widgets.VBox()
+        said, place = widgets.HTML(), widgets.VBox(shown.children)
 
         def write(_: Any) -> None:
             button.disabled, said.value = True, "They write …"
             try:
-                place.children = [_live(self.typed(text.value))]
+                place.children = _live(self.typed(text.value, bias.value)).children
                 said.value = ""
             except ValueError as error:
                 said.value = f'<p role="alert">{html.escape(str(error))}</p>'
@@ -103,7 +116,7 @@ class Scribe:
                 button.disabled = False
 
         button.on_click(write)
-        return widgets.VBox([*shown.children, widgets.HBox([text, button]), said, place])
+        return widgets.VBox([widgets.HBox([text, bias, button]), said, place])
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
         return bundle(self)
@@ -127,6 +140,12 @@ def _book() -> list[dict[str, Any]]:
 def _ordered(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     how = "handwriting --keep 450"
     return list(training.side_by_side("Scribe", records, tuple(ARMS), "strokes", how).values())
+
+
+def _rest(name: str, values: np.ndarray, most: int) -> np.ndarray:
+    """Return an array of a line that ended early, to so many points: the pen rests, lifted."""
+    end = {"strokes": np.zeros(2), "lifts": 1, "window": values[-1]}[name]
+    return np.concatenate((values, np.broadcast_to(end, (most - len(values), *values.shape[1:]))))
 
 
 def _arms(records: Sequence[Mapping[str, Any]], points: Sequence[int]) -> list[dict[str, Any]]:
@@ -190,5 +209,5 @@ def unpacked(written: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray, np.n
 WEB = Web(
     "scribe",
     ("../canvas.js", "scribe.js"),
-    data={"written.js": lambda: f'lnWritten("{packed(_book())}");\n'},
+    data={"written.js": lambda: f'lnWritten("{packed(_book())}");\n' if _book() else ""},
 )

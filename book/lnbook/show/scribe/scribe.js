@@ -68,12 +68,12 @@ const lnScribe = (() => {
         pen.globalAlpha = 0.3;
         pen.fillStyle = colors.lit;
         pen.beginPath();
-        pen.roundRect(at * cell - 0.1 * cell, 6, 1.2 * cell, 29, 5);
+        pen.roundRect((at + 0.05) * cell, 6, 0.9 * cell, 29, 5);
         pen.fill();
         pen.globalAlpha = 1;
       }
       letters.forEach((letter, u) => {
-        const x = (u + 0.5) * cell, near = state.pen && Math.abs(at - u) < 0.75;
+        const x = (u + 0.5) * cell, near = state.pen && Math.round(at) === u;
         pen.font = `${near ? 700 : 400} ${size}px ui-monospace, SFMono-Regular, Menlo, monospace`;
         pen.textAlign = "center";
         pen.fillStyle = near ? colors.ink : colors.soft;
@@ -82,9 +82,7 @@ const lnScribe = (() => {
         lnCanvas.box(pen, u * cell + 1, TEXT - 3, cell - 2, 1, colors.line);
         lnCanvas.box(pen, u * cell + 1, TEXT - 3 - high, cell - 2, high, tone(arm), 0.75);
       });
-      const where = Math.round(at);
       canvas.setAttribute("aria-label", `The text, ${data.arms[arm].name}: ${place(arm)}`);
-      return where;
     }
     const place = (arm) => {
       if (!state.pen) return "the window has not begun";

@@ -7,6 +7,7 @@ from lnbook.foretell_the_neighbors.runs import MAIN, Runs
 from lnbook.foretell_the_neighbors.tasks import SHOWN, TASKS, judged, table_3, words
 from lnbook.foretell_the_neighbors.verdicts import better, hinges, more, slower, speed
 from lnbook.show.arms import CHOSEN, LAYER, PLAIN
+from lnbook.show.neighbors import alike
 
 __all__ = [
     "CHOSEN",
@@ -20,6 +21,7 @@ __all__ = [
     "SHOWN",
     "TASKS",
     "Runs",
+    "alike",
     "better",
     "controls",
     "hinges",

@@ -129,11 +129,13 @@ def alike(run: Mapping[str, Any], what: str) -> tuple[np.ndarray, float]:
         what: Of :data:`ALIKE`.
 
     Returns:
-        A share for each point of training, and the share that luck would give.
+        A share for each point of training, and what luck would give; 0 where no sentence has it.
     """
     have = np.array(_having(sentences(run), what))
-    shares = have[run["arrays"]["neighbors"][:, have]].mean((1, 2))
-    return shares, float((have.sum() - 1) / (len(have) - 1))
+    nearest = run["arrays"]["neighbors"]
+    if not have.any():
+        return np.zeros(len(nearest)), 0.0
+    return have[nearest[:, have]].mean((1, 2)), float((have.sum() - 1) / (len(have) - 1))
 
 
 def _having(texts: Sequence[str], what: str) -> list[bool]:

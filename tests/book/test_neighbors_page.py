@@ -107,7 +107,7 @@ def test_a_reader_moves_training_and_chooses_sentences_in_four_ways(visit, built
         page.get_by_role("button", name="Train").click()
         assert page.get_by_role("button", name="Stop").get_attribute("aria-pressed") == "true"
         page.wait_for_function(
-            "document.querySelector('.lnn [data-part=play]').getAttribute('aria-pressed') === 'false'"
+            "document.querySelector('.lnn [data-part=play]').ariaPressed === 'false'"
         )
         lists(alone, last)
         page.wait_for_function(

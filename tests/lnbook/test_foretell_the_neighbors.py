@@ -100,7 +100,7 @@ def test_a_task_is_read_where_it_was_judged(known):
     where, values = figures.judged(known, figures.LAYER, "cr")
     assert where.tolist() == [0, 200, 300]
     np.testing.assert_allclose(values, [[50, 61, 71 + 2 * (s - 1)] for s in range(3)])
-    where, values = figures.words(known, "mr")
+    where, values = tasks.words(known, "mr")
     assert where.tolist() == [0, 200, 300]
     np.testing.assert_allclose(values[:, -1], [70, 71, 72] * 3)  # of the runs of every arm
     assert [tasks.most(known, name) for name in ("mr", "subj", "caption_pairs")] == [60, 75, 50]
@@ -144,7 +144,7 @@ def test_the_claims_are_judged_seed_by_seed(known):
     assert rows["Fewer seconds to it"][:2] == ["70 %, 77 %, 83 %", HOLDS]
     assert rows["A lower loss at its best, in nats"][:2] == ["−1.167 (−2.000 to −0.500)", HOLDS]
     assert rows["As long an update, to 10 %"][:2] == ["+15 % (+5 to +25)", OPEN]
-    np.testing.assert_allclose(figures.slower(known, figures.MAIN, figures.PLAIN),
+    np.testing.assert_allclose(verdicts.slower(known, figures.MAIN, figures.PLAIN),
                                [0.05, 0.15, 0.25])  # fmt: skip
     worth = {row[0]: row[1:] for row in figures.better(known).rows}
     assert worth["Worth more on MR, %"] == [

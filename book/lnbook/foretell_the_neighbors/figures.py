@@ -4,10 +4,10 @@ from lnbook.foretell_the_neighbors.alike import KINDRED, MARKS, kept
 from lnbook.foretell_the_neighbors.curves import CURVES, RATES, controls
 from lnbook.foretell_the_neighbors.network import network
 from lnbook.foretell_the_neighbors.runs import MAIN, Runs
-from lnbook.foretell_the_neighbors.tasks import SHOWN, TASKS, judged, table_3, words
-from lnbook.foretell_the_neighbors.verdicts import better, hinges, more, slower, speed
+from lnbook.foretell_the_neighbors.tasks import SHOWN, TASKS, judged, table_3
+from lnbook.foretell_the_neighbors.verdicts import better, hinges, speed
 from lnbook.show.arms import CHOSEN, LAYER, PLAIN
-from lnbook.show.neighbors import alike
+from lnbook.show.neighbors import alike, sentences
 
 __all__ = [
     "CHOSEN",
@@ -27,10 +27,8 @@ __all__ = [
     "hinges",
     "judged",
     "kept",
-    "more",
     "network",
-    "slower",
+    "sentences",
     "speed",
     "table_3",
-    "words",
 ]

@@ -90,7 +90,7 @@ def test_each_map_is_turned_onto_the_next_and_the_last_onto_layer_norm_s():
     _, places, _ = unpacked(packed(runs))
     for map_of in places.reshape(-1, 30, 2):
         np.testing.assert_allclose(map_of, places[1, -1], atol=1)
-    assert 90 <= np.abs(places / [1, neighbors.HIGH]).max() <= 127
+    assert 99 <= np.abs(places / [1, neighbors.HIGH]).max() <= neighbors.FRAME + 1
 
 
 def test_the_nearest_that_are_alike_are_counted_beside_luck():

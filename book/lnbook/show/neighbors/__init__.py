@@ -2,7 +2,7 @@
 
 What is shown was recorded by ``lnlib.experiments.skip_thoughts`` with ``keep``: where 500 sentences
 lie in each network's principal directions, and the nearest of each, at points of training. The page
-gets a dozen of these points; nothing is computed there but what lies between two of them. The same
+gets some of these points; nothing is computed there but what lies between two of them. The same
 files serve the built book and a live notebook, where :class:`Neighbors` is a widget without a
 Python half.
 """
@@ -45,6 +45,7 @@ ALIKE = {
         lambda said: sum(w not in "?!" for w in said) >= 8,
     ),
 }
+FRAME = 107  # of the map, where those lie that are farther out
 EDGE, HIGH = 100, 0.8  # where the outermost sentences lie, but for one in a hundred; of that, up
 _ids = itertools.count(1)
 
@@ -63,7 +64,7 @@ class Neighbors:
 
     Example:
         >>> Neighbors()  # doctest: +SKIP
-        Neighbors: 500 sentences and the 5 nearest to each, at 12 of 3,000 updates, by 3 networks
+        Neighbors: 500 sentences and the 5 nearest to each, at 10 of 3,000 updates, by 3 networks
     """
 
     def __init__(self, records: Sequence[Mapping[str, Any]] | None = None) -> None:
@@ -210,7 +211,8 @@ def _places(maps: np.ndarray, last: np.ndarray) -> np.ndarray:
         found.append(like)
     turned = np.stack(found[::-1])
     reach = np.quantile(np.abs(turned / [1, HIGH]).max(-1), 0.99, axis=1)[:, None, None]
-    return np.clip(np.rint(turned / reach.clip(1e-12) * EDGE), -127, 127).astype("i1")
+    frame = FRAME * np.array([1, HIGH])
+    return np.rint(np.clip(turned / reach.clip(1e-12) * EDGE, -frame, frame)).astype("i1")
 
 
 def unpacked(content: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:

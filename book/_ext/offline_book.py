@@ -46,7 +46,7 @@ WIDGETS = [
     for found in pkgutil.iter_modules(lnbook.show.__path__)
     if found.ispkg
 ]
-# A playground with all its controls, the switchboard, the scene, the painted digits, the maps.
+# A playground with all its controls, the switchboard, the scene, digits, maps, lines.
 WIDE = (
     "&quot;small&quot;: false",
     'class="ln-transformer"',
@@ -54,6 +54,7 @@ WIDE = (
     'class="ln-painter"',
     'class="ln-places"',
     'class="ln-neighbors"',
+    'class="ln-scribe"',
 )
 
 

@@ -133,11 +133,12 @@ PAPER = (
           recurrent.update_time, _MARGIN),
     Claim("skip-speedup", "6.3", "both in speedup over the baseline",
           "Skip-thoughts with layer norm need fewer updates to the plain model's best.",
-          _BOOKS, _BOOKS_HERE, "foretell_the_neighbors", ("skip_thoughts",), speedup("skip_thoughts")),
+          _BOOKS, _BOOKS_HERE, "foretell_the_neighbors", ("skip_thoughts",),
+          speedup("skip_thoughts")),
     Claim("skip-better", "6.3", "as well as better final results",
           "The sentence vectors are worth more on every task at the end.",
-          _BOOKS, f"{_BOOKS_HERE}; MR, CR, SUBJ, pairs of captions", "foretell_the_neighbors", ("skip_thoughts",),
-          recurrent.sentence_tasks),
+          _BOOKS, f"{_BOOKS_HERE}; MR, CR, SUBJ, pairs of captions",
+          "foretell_the_neighbors", ("skip_thoughts",), recurrent.sentence_tasks),
     Claim("skip-month", "6.3", "further performance gains across all but one task",
           "A month of training improves all tasks but one.",
           f"{_BOOKS}, then 1.7 million", "not run", ""),
@@ -152,10 +153,10 @@ PAPER = (
     # Section 6.5.
     Claim("pen-comparable", "6.5", "a comparable log likelihood",
           f"Both networks end within {recurrent.SAME_LOSS:g} nats a point.",
-          _PEN, _PEN_HERE, "", ("handwriting",), recurrent.comparable, _MARGIN),
+          _PEN, _PEN_HERE, "write_a_line", ("handwriting",), recurrent.comparable, _MARGIN),
     Claim("pen-faster", "6.5", "but is much faster",
           "Layer norm needs fewer updates to the plain network's best.",
-          _PEN, _PEN_HERE, "", ("handwriting",), speedup("handwriting"),
+          _PEN, _PEN_HERE, "write_a_line", ("handwriting",), speedup("handwriting"),
           "Layer norm of a three-number input hides the pen's speed; a constant 1 is among the "
           "inputs here."),
     # Section 6.6.

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from lnlib import data as data_sets
-from lnlib.experiments.handwriting.live import LONGEST, Pen
+from lnlib.experiments.handwriting.live import GRAIN, LAST, LONGEST, POINTS, Pen, write
+from lnlib.experiments.handwriting.model import draw
 from lnlib.experiments.handwriting.run import EXPERIMENT, Run, Settings
 from lnlib.runs import record
 from lnlib.runs.schedule import record_runs
@@ -76,3 +77,42 @@ def test_without_keep_there_are_no_weights():
     run = Run(dataclasses.replace(CHOSEN, keep=None), LINES)
     with torch.inference_mode():
         assert not {"matrices", "strokes", "characters"} & run.measure().keys()
+
+
+def test_a_line_for_the_page_is_what_the_network_wrote_in_small_numbers(recorded):
+    text = "cab" * 3
+    line = write(recorded, text, seed=2, bias=0.5)
+    points, window = Pen.of(recorded).write(text, POINTS * len(text), bias=0.5, seed=2)
+    window = window[:, 0].numpy()
+    end = len(line.window)
+    np.testing.assert_allclose(line.strokes / GRAIN, points[:end, 0, :2], atol=0.501 / GRAIN)
+    assert line.strokes.dtype == np.int16
+    np.testing.assert_array_equal(line.lifts, points[:end, 0, 2])
+    np.testing.assert_array_equal(line.window, window[:end])
+    # It ends some points after the window has come to the last character.
+    assert LAST < end < len(window)
+    assert (window[: end - LAST] <= len(text) - 1.5).all()
+    assert window[end - LAST] > len(text) - 1.5
+    with pytest.raises(ValueError, match="got '!'; use only"):
+        write(recorded, "a!")
+
+
+def test_a_window_that_never_comes_to_the_end_leaves_the_line_as_long_as_it_may_be(
+    recorded, monkeypatch
+):
+    pen = Pen.of(recorded)
+    with torch.no_grad():
+        pen.model.first.bells.bias[-SMALL["bells"] :] = -9  # its steps
+    monkeypatch.setattr(Pen, "of", lambda record: pen)
+    assert len(write(recorded, "abcabcabc").window) == 9 * POINTS
+
+
+def test_a_steadier_hand_draws_nearer_the_middle_of_the_likelier_gaussians():
+    # Two Gaussians at -3 and 3, of deviation 1, the second with 1/4 of the odds.
+    said = torch.zeros(4000, 1 + 6 * 2)
+    said[:, 1], said[:, 3], said[:, 4], said[:, 5:7] = math.log(4), -3, 3, torch.tensor([-3.0, 3.0])
+    for bias, odds in ((0.0, 4), (1.0, 16)):
+        x = draw(said, torch.Generator().manual_seed(0), bias)[:, 0]
+        first = x[x < 0]
+        assert len(first) / 4000 == pytest.approx(odds / (1 + odds), abs=0.02)
+        assert float(first.std()) == pytest.approx(math.exp(-bias), rel=0.05)

@@ -7,7 +7,7 @@ figures       :class:`Explorer` and :func:`show`; :class:`LiveRun`, which comput
 tables        :class:`Table`, with the verdicts ``HOLDS``, ``FAILS`` and ``OPEN``
 questions     :class:`Quiz` of :func:`choose`, :func:`number` and :func:`order`
 to move       :class:`Sheet`, :class:`Playground`, :class:`Switchboard`, :class:`Painter`,
-              :class:`Places`, :class:`Neighbors`, :class:`Scene`, :class:`Sphere`;
+              :class:`Places`, :class:`Neighbors`, :class:`Scribe`, :class:`Scene`, :class:`Sphere`;
               :mod:`lnbook.show.diagrams`
 ============  ==================================================================================
 
@@ -24,6 +24,7 @@ from lnbook.show.places import Places
 from lnbook.show.playground import Playground
 from lnbook.show.quiz import Quiz, choose, number, order
 from lnbook.show.scene import Scene
+from lnbook.show.scribe import Scribe
 from lnbook.show.sheet import Sheet
 from lnbook.show.sphere import Sphere
 from lnbook.show.table import FAILS, HOLDS, OPEN, Table
@@ -42,6 +43,7 @@ __all__ = [
     "Playground",
     "Quiz",
     "Scene",
+    "Scribe",
     "Sheet",
     "Sphere",
     "Switchboard",

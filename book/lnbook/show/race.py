@@ -132,7 +132,7 @@ class Race:
         count = f"mean of {seeds} seeds" if seeds > 1 else "one seed"
         if shown == "loss":
             ends = [
-                f"{LOOKS[arm][0]} {runs.curves(kind, arm, axis)[1][:, -1].mean():.{self.digits}f}"
+                f"{LOOKS[arm][0]} {self._number(runs.curves(kind, arm, axis)[1][:, -1].mean())}"
                 for arm in arms
             ]
             where = runs.curves(kind, LAYER, axis)[0][-1]
@@ -157,6 +157,9 @@ class Race:
         text = "; ".join(said)
         return f"{first or text[0].upper()}{text if first else text[1:]} ({count})."
 
+    def _number(self, value: float) -> str:
+        return f"{value:.{self.digits}f}".replace("-", "−")
+
     def _ahead(self, value: float) -> str:
         return f"{abs(value):.{self.digits}f} {self.unit} {'ahead' if value < 0 else 'behind'}"
 
@@ -164,7 +167,7 @@ class Race:
     def rates(self) -> Picture:
         """What each arm comes to at each learning rate."""
         alt = (
-            f"Lines of the lowest {self.word} of {self.chosen_by} over five learning rates, one "
+            f"Lines of the lowest {self.word} of {self.chosen_by} over learning rates, one "
             "for no norm, one for no norm from a chosen start, one for layer norm; a ring marks "
             "each one's best."
         )
@@ -192,9 +195,13 @@ class Race:
             height=360,
             xaxis={"title": "learning rate", "type": "log", "tickvals": ticks,
                    "ticktext": [f"{rate:g}" for rate in ticks]},
-            yaxis={"title": self.axis, "zeroline": False},
+            yaxis={"title": self.axis, "zeroline": False, "range": self._ends(runs)},
         )  # fmt: skip
         return [label_ends(figure)]
+
+    def _ends(self, runs: Runs) -> list[float]:
+        every = [value for arm in runs.sweep.values() for value in arm.rates.values()]
+        return [min(every) - self.pad, min(max(every), self.top) + self.pad]
 
     def describe_rates(self, runs: Runs) -> str:
         """Say which rate is each arm's best, and what its best and its worst come to."""
@@ -203,7 +210,7 @@ class Race:
         said = []
         for name, arm in runs.sweep.items():
             edge = ", the end of those tried" if arm.at_edge else ""
-            low, high = (f"{of(arm.rates.values()):.{self.digits}f}" for of in (min, max))
+            low, high = (self._number(of(arm.rates.values())) for of in (min, max))
             told = f"({low} {self.unit}, {high} at worst)"
             said.append(f"{LOOKS[name][0]} at {arm.rate:g}{edge} {told}")
         return f"Each is at its best at a rate of its own: {'; '.join(said)}."

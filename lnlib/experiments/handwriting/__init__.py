@@ -29,13 +29,13 @@ Norm = Literal["none", "layer"]
 Start = Literal["usual", "chosen"]
 NORMS, STARTS = get_args(Norm), get_args(Start)
 SPLITS = ("val_seen", "val_new", "test_new")
-RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)  # of the sweep
+RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)  # of the sweep
 # Of these the one with the lowest loss on lines of new drawers, by norm and start.
 TUNED = {
-    ("none", "usual"): 1e-2,
+    ("none", "usual"): 3e-2,
     ("none", "chosen"): 1e-2,
-    ("layer", "usual"): 1e-2,
-    ("layer", "chosen"): 1e-2,
+    ("layer", "usual"): 3e-3,
+    ("layer", "chosen"): 3e-3,
 }
 SAMPLE = "the pen moves on"  # what a run writes, where it keeps what it writes
 SEEDS = range(3)

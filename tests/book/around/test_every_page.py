@@ -26,6 +26,7 @@ WIDGETS = {
     "painter": "ln-painter",
     "places": "ln-places",
     "neighbors": "ln-neighbors",
+    "scribe": "ln-scribe",
     "diagrams": "ln-diagram",
 }
 

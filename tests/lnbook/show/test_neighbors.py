@@ -50,6 +50,7 @@ def test_a_sentence_loses_the_marks_around_it_and_keeps_those_within_as_a_pair()
         "He said that it was not so bad at all.",
     ]  # fmt: skip
     assert neighbors._tidy('Then he said, "Go.') == "Then he said, ‘Go.’"
+    assert neighbors._tidy("He said:--") == "He said: –"
 
 
 def test_what_is_packed_comes_back_as_the_records_have_it():

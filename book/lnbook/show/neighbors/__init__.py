@@ -118,7 +118,7 @@ def _tidy(text: str) -> str:
     inside = text.strip('"_ ')
     if inside.count('"') % 2:
         inside = f'"{inside}' if text.startswith('"') else f'{inside}"'
-    parts = inside.replace("--", " – ").split('"')
+    parts = " ".join(inside.replace("--", " – ").split()).split('"')
     return "".join(f"‘{part}’" if k % 2 else part for k, part in enumerate(parts))
 
 

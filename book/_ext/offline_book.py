@@ -53,6 +53,7 @@ WIDE = (
     'class="ln-scene"',
     'class="ln-painter"',
     'class="ln-places"',
+    'class="ln-neighbors"',
     'class="ln-scribe"',
 )
 

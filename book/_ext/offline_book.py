@@ -38,13 +38,14 @@ EXPLORER = re.compile(
     re.DOTALL,
 )
 WIDGETS = web.widgets()
-# A playground with all its controls, the switchboard, the scene, the painted digits, the maps.
+# A playground with all its controls, the switchboard, the scene, digits, maps, lines.
 WIDE = (
     "&quot;small&quot;: false",
     'class="ln-transformer"',
     'class="ln-scene"',
     'class="ln-painter"',
     'class="ln-places"',
+    'class="ln-scribe"',
 )
 
 

@@ -49,7 +49,7 @@ def measures(notebook):
         "words": len(words(main_line(notebook))),
         "explorers": len(
             re.findall(
-                r"^(?:Explorer|LiveRun|Playground|Switchboard|Painter|Places|Scene|Sphere|\w*[Ss]heet"
+                r"^(?:Explorer|LiveRun|Playground|Switchboard|Painter|Places|Scene|Scribe|Sphere|\w*[Ss]heet"
                 r"|diagrams\.\w+)\(",
                 code,
                 re.M,

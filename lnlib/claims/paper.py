@@ -152,10 +152,10 @@ PAPER = (
     # Section 6.5.
     Claim("pen-comparable", "6.5", "a comparable log likelihood",
           f"Both networks end within {recurrent.SAME_LOSS:g} nats a point.",
-          _PEN, _PEN_HERE, "", ("handwriting",), recurrent.comparable, _MARGIN),
+          _PEN, _PEN_HERE, "write_a_line", ("handwriting",), recurrent.comparable, _MARGIN),
     Claim("pen-faster", "6.5", "but is much faster",
           "Layer norm needs fewer updates to the plain network's best.",
-          _PEN, _PEN_HERE, "", ("handwriting",), speedup("handwriting"),
+          _PEN, _PEN_HERE, "write_a_line", ("handwriting",), speedup("handwriting"),
           "Layer norm of a three-number input hides the pen's speed; a constant 1 is among the "
           "inputs here."),
     # Section 6.6.

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lnbook.show import Painter, Places, Playground, Scene, Sphere, Switchboard
+from lnbook.show import Painter, Places, Playground, Scene, Scribe, Sphere, Switchboard
 
 RENDER = """async ([source, data]) => {
   const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
@@ -19,6 +19,7 @@ SHOWN = {
     "scene": (Scene, "svg"),
     "painter": (Painter, "canvas"),
     "places": (Places, "canvas"),
+    "scribe": (Scribe, "canvas"),
 }
 
 

@@ -345,33 +345,36 @@ def test_vectors_are_judged_before_training_and_at_every_so_many_epochs(material
 
 def test_the_map_keeps_what_the_first_directions_say_and_who_is_nearest(material, monkeypatch):
     monkeypatch.setattr(skip, "SHOWN", 6)
-    monkeypatch.setattr(skip, "EACH", 2)
     monkeypatch.setattr(skip, "NEAREST", 3)
-    made = Run(Settings(**SMALL | {"keep": True}), material, seed=0)
+    made = Run(Settings(**SMALL), material, seed=0)
     short = [f"w{k} w{k + 1} w3 w{(5 * k) % 7}?" for k in range(6)]
-    made.texts = ["w1?", *short, "w1 " * 30]
+    made.numbers = {f"w{k}": k + 1 for k in range(7)} | {"?": 8}
+    again, unknown = "W0, w1: w3 w0?", "w1 w2 w3 w9"  # words of the first; one that it lacks
+    made.texts = ["w1?", *short, again, unknown, "w1 " * 30]
     with torch.inference_mode():
-        found = made.shown()
+        found = made.map()
         states = made.vectors(short)[0].astype(float)
     assert [bytes(row).rstrip(b"\0").decode() for row in found["texts"]] == short
     x = states - states.mean(0)
     values, directions = np.linalg.eigh(x.T @ x)
     share = values[::-1] / values.sum()
-    np.testing.assert_allclose(found["explained"], share, atol=1e-3)
-    placed = x @ directions[:, ::-1]
-    placed *= np.sign(placed[np.abs(placed).argmax(0), range(5)])
+    np.testing.assert_allclose(found["explained"], share[:4], atol=1e-3)
+    placed = x @ directions[:, :0:-1]
+    placed *= np.sign(placed[np.abs(placed).argmax(0), range(4)])
     np.testing.assert_allclose(found["map"], placed, atol=1e-3)
-    for row, k in zip(found["neighbors"], (0, 2, 4), strict=True):
+    for k, row in enumerate(found["neighbors"]):
         cosine = [x[k] @ y / np.linalg.norm(x[k]) / np.linalg.norm(y) for y in x]
         order = sorted((j for j in range(6) if j != k), key=lambda j: -cosine[j])
         assert row.tolist() == order[:3]
+    assert len(found["neighbors"]) == 6
 
 
 # The engine.
 
 
 def test_a_run_that_was_broken_off_goes_on_bit_for_bit(material, made_up, tmp_path, monkeypatch):
-    chosen = Settings(**SMALL | {"epochs": 3, "judge_every": 2, "keep": True})
+    chosen = Settings(**SMALL | {"epochs": 3, "judge_every": 2, "keep": True, "words": 20})
+    monkeypatch.setattr(skip, "NEAREST", 2)
     monkeypatch.setattr(tasks, "FOLDS", 2)
     monkeypatch.setattr(tasks, "CS", (0.1,))
 
@@ -406,6 +409,8 @@ def test_a_run_that_was_broken_off_goes_on_bit_for_bit(material, made_up, tmp_pa
 def test_too_few_sentences_are_refused(material):
     with pytest.raises(ValueError, match=r"batch_size 500 needs as many training sentences"):
         Run(Settings(**SMALL | {"batch_size": 500}), material)
+    with pytest.raises(ValueError, match=r"keep needs more than 5 short .* gives 0 with 9 words"):
+        Run(Settings(**SMALL | {"keep": True}), material)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+from lnlib.experiments._weights import pack, unpack
 from lnlib.experiments.transformer import ABLATIONS, EXPERIMENT, ablation, weights
 from lnlib.experiments.transformer.run import Run, Settings, model, nll
 from lnlib.runs import record
@@ -375,9 +376,9 @@ def test_another_ablation_is_refused(trained):
 
 def test_a_matrix_is_kept_in_8_bits_to_half_of_its_rows_step(trained):
     made = model(trained.settings, len(trained.characters), seed=9).double()
-    packed = weights.pack(trained.model)
+    packed = pack(trained.model)
     assert packed["matrices"].dtype == torch.int8
-    kept = weights.unpack(packed, made)
+    kept = unpack(packed, made)
     for (name, p), q in zip(trained.model.named_parameters(), kept.parameters(), strict=True):
         if p.dim() == 2:
             step = p.abs().amax(1, keepdim=True) / 127
@@ -391,7 +392,7 @@ def test_a_row_of_zeros_is_kept(trained):
     made = model(trained.settings, len(trained.characters), seed=9)
     with torch.no_grad():
         made.token.weight[1] = 0
-    kept = weights.unpack(weights.pack(made), made)
+    kept = unpack(pack(made), made)
     assert not kept.token.weight[1].any()
     assert kept.token.weight.isfinite().all()
 
@@ -403,7 +404,7 @@ def test_a_row_of_zeros_is_kept(trained):
 def test_weights_of_another_model_are_refused(depth, said, trained):
     other = model(dataclasses.replace(trained.settings, depth=depth), len(trained.characters))
     with pytest.raises(ValueError, match=rf"unpack: .*{said}"):
-        weights.unpack(weights.pack(trained.model), other)
+        unpack(pack(trained.model), other)
 
 
 def test_the_model_of_a_record_is_the_one_that_was_measured(text, made_up, tmp_path):

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from lnlib.experiments.transformer import Settings, ablation, weights
+from lnlib.experiments._weights import pack
+from lnlib.experiments.transformer import Settings, ablation
 from lnlib.experiments.transformer.reader import Reader
 from lnlib.experiments.transformer.run import Run
 from tests.cases.transformer import SMALL, words
@@ -28,7 +29,7 @@ def record():
     with torch.no_grad():
         for p in run.model.parameters():
             p += 0.3 * torch.randn(p.shape, generator=generator)
-    kept = weights.pack(run.model)
+    kept = pack(run.model)
     frozen = ablation.deviations(run.model, run.probes[:, :-1])
     arrays = kept | {"norm_deviations": frozen, "characters": run.characters}
     arrays = {name: np.asarray(values)[None] for name, values in arrays.items()}

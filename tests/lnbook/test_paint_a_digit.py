@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from lnbook.paint_a_digit import curves, figures, network, rates, runs, verdicts
+from lnbook.paint_a_digit import curves, figures, network, runs, verdicts
+from lnbook.show import arms, race
 from lnbook.show.table import FAILS, HOLDS, OPEN
 from lnlib.experiments._task import STARTS
 from lnlib.experiments.draw import Settings, results
@@ -51,7 +52,7 @@ def test_runs_are_told_apart_by_their_kind(known):
     assert list(known.recorded()) == ["as in the picture", "16 glimpses"]
     assert known.missing == ["batch size 8"]
     assert {name: arm.rate for name, arm in known.sweep.items()} == {"none": 0.2, "layer": 0.1}
-    assert list(known.kinds[figures.MAIN]) == list(runs.LOOKS)
+    assert list(known.kinds[figures.MAIN]) == list(arms.LOOKS)
     assert list(figures.controls(known)) == ["kind", "shown", "axis"]
     small = figures.Runs(book(batch_size=8), results.TASK)
     assert (list(small.kinds), small.sweep) == (["batch size 8"], {})
@@ -88,7 +89,7 @@ def test_the_lead_is_taken_seed_by_seed(known):
 
 
 def test_the_share_is_where_layer_norm_s_line_first_is_as_low(monkeypatch):
-    monkeypatch.setattr(runs, "EARLY", 50)
+    monkeypatch.setattr(runs.Runs, "EARLY", 50)
     known = figures.Runs(book(), results.TASK)
     where, share = known.share(figures.MAIN, figures.PLAIN, "updates")
     assert where.tolist() == [50, 100, 200, 300]
@@ -100,28 +101,28 @@ def test_the_share_is_where_layer_norm_s_line_first_is_as_low(monkeypatch):
     assert share[0] == pytest.approx([0.5, 0.5, 3 / 8, 1])
     _, never = known.share(figures.MAIN, figures.CHOSEN, "updates")
     assert np.isnan(never[:, -2:]).all()
-    said = curves.describe_curves(known, "share", "updates")
+    said = curves.RACE.describe_curves(known, "share", "updates")
     assert "chosen start's best bound up to 100 updates layer norm needs 50 % of them, up" in said
     assert "up to 300, more than all (mean of 3 seeds)." in said
 
 
 def test_the_sentence_says_where_the_lead_was_largest_and_what_is_left(known):
-    said = curves.describe_curves(known, "lead", "updates")
+    said = curves.RACE.describe_curves(known, "lead", "updates")
     assert "against no norm layer norm is 20.0 nats ahead after 50 updates and 5.0 nats" in said
     assert "chosen start layer norm is 10.0 nats ahead after 50 updates and 4.0 nats behind" in said
-    said = curves.describe_curves(known, "bound", "updates")
+    said = curves.RACE.describe_curves(known, "loss", "updates")
     assert "no norm 51.0, no norm, chosen start 42.0, layer norm 46.0" in said
 
 
-@pytest.mark.parametrize("axis", curves.AXES)
-@pytest.mark.parametrize("shown", curves.SHOWN.values())
+@pytest.mark.parametrize("axis", race.AXES)
+@pytest.mark.parametrize("shown", curves.RACE.shown.values())
 @pytest.mark.parametrize("kind", [figures.MAIN, runs.LONGER])
 def test_every_arm_that_is_recorded_is_drawn(known, kind, shown, axis):
-    (figure,) = curves.draw_curves(known, shown, axis, kind)
+    (figure,) = curves.RACE.draw_curves(known, shown, axis, kind)
     lines = {t.name for t in figure.data if t.name and "edge" not in t.name}
-    labels = {look[0] for look in runs.LOOKS.values()}
+    labels = {look[0] for look in arms.LOOKS.values()}
     against = {"against no norm", "against no norm, chosen start"}
-    assert lines == (labels if shown == "bound" else against)
+    assert lines == (labels if shown == "loss" else against)
 
 
 def test_the_claims_are_judged_seed_by_seed(known):
@@ -141,24 +142,24 @@ def test_the_claims_are_judged_seed_by_seed(known):
     )
     assert "one seed, which decides nothing" in figures.claims(known, runs.LONGER).caption
     alone = figures.Runs([r for r in book() if r["settings"]["start"] == "usual"], results.TASK)
-    assert {tuple(row[3:]) for row in figures.claims(alone).rows} == {(runs.MISSING, "–")}
+    assert {tuple(row[3:]) for row in figures.claims(alone).rows} == {(arms.MISSING, "–")}
 
 
 def test_what_is_not_recorded_is_said_in_its_row(known):
     main, longer, smaller = figures.hinges(known).rows
     assert main == ["as in the picture", "67 %, 67 %, 67 %", HOLDS, "+0.00 (−2.00 to +2.00)", OPEN]
     assert longer == ["16 glimpses", "67 %", OPEN, "+2.00", OPEN]
-    assert smaller == ["batch size 8", runs.MISSING, "–", runs.MISSING, "–"]
+    assert smaller == ["batch size 8", arms.MISSING, "–", arms.MISSING, "–"]
 
 
 def test_each_best_rate_has_a_ring_and_an_end_is_said_to_be_one(known):
-    (figure,) = rates.draw_rates(known)
+    (figure,) = curves.RACE.draw_rates(known)
     rings = [(t.x[0], t.y[0]) for t in figure.data if t.mode == "markers"]
     assert rings == [(0.2, 50), (0.1, 40)]
-    said = rates.describe_rates(known)
+    said = curves.RACE.describe_rates(known)
     assert "no norm at 0.2 (50.0 nats, 70.0 at worst)" in said
     assert "layer norm at 0.1, the end of those tried (40.0 nats" in said
-    assert runs.MISSING in rates.describe_rates(figures.Runs(book(), results.TASK))
+    assert arms.MISSING in curves.RACE.describe_rates(figures.Runs(book(), results.TASK))
 
 
 def test_the_drawing_s_one_way_from_the_digit_to_the_canvas_meets_both_norms():
@@ -175,4 +176,4 @@ def test_the_drawing_s_one_way_from_the_digit_to_the_canvas_meets_both_norms():
 
 
 def test_a_verdict_is_of_the_runs_it_names(known):
-    assert verdicts.shares(known, runs.LONGER, figures.PLAIN, "updates").tolist() == [2 / 3]
+    assert known.shares(runs.LONGER, figures.PLAIN, "updates").tolist() == [2 / 3]

@@ -7,7 +7,8 @@ figures       :class:`Explorer` and :func:`show`; :class:`LiveRun`, which comput
 tables        :class:`Table`, with the verdicts ``HOLDS``, ``FAILS`` and ``OPEN``
 questions     :class:`Quiz` of :func:`choose`, :func:`number` and :func:`order`
 to move       :class:`Sheet`, :class:`Playground`, :class:`Switchboard`, :class:`Painter`,
-              :class:`Places`, :class:`Scene`, :class:`Sphere`; :mod:`lnbook.show.diagrams`
+              :class:`Places`, :class:`Scribe`, :class:`Scene`, :class:`Sphere`;
+              :mod:`lnbook.show.diagrams`
 ============  ==================================================================================
 
 A widget is a folder of this package: its Python, its JavaScript and its look (``web.py``).
@@ -22,6 +23,7 @@ from lnbook.show.places import Places
 from lnbook.show.playground import Playground
 from lnbook.show.quiz import Quiz, choose, number, order
 from lnbook.show.scene import Scene
+from lnbook.show.scribe import Scribe
 from lnbook.show.sheet import Sheet
 from lnbook.show.sphere import Sphere
 from lnbook.show.table import FAILS, HOLDS, OPEN, Table
@@ -39,6 +41,7 @@ __all__ = [
     "Playground",
     "Quiz",
     "Scene",
+    "Scribe",
     "Sheet",
     "Sphere",
     "Switchboard",

@@ -29,13 +29,13 @@ Norm = Literal["none", "layer"]
 Start = Literal["usual", "chosen"]
 NORMS, STARTS = get_args(Norm), get_args(Start)
 SPLITS = ("val_seen", "val_new", "test_new")
-RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)  # of the sweep
+RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)  # of the sweep
 # Of these the one with the lowest loss on lines of new drawers, by norm and start.
 TUNED = {
-    ("none", "usual"): 1e-2,
+    ("none", "usual"): 3e-2,
     ("none", "chosen"): 1e-2,
-    ("layer", "usual"): 1e-2,
-    ("layer", "chosen"): 1e-2,
+    ("layer", "usual"): 3e-3,
+    ("layer", "chosen"): 3e-3,
 }
 SAMPLE = "the pen moves on"  # what a run writes, where it keeps what it writes
 SEEDS = range(3)
@@ -79,7 +79,8 @@ class Settings(base.Settings):
         eps: Inside the root of layer norm; the paper's equations have none.
         lines: Of each split, evenly spaced, on which the loss is measured.
         keep: Points that the network writes of a fixed text, where it measures, and that are kept
-            with the place of its window; ``none`` writes nothing.
+            with the place of its window, and with the weights that it has in the end; ``none``
+            writes and keeps nothing.
         first_epoch_points: How often to measure within the first epoch.
     """
 
@@ -170,6 +171,10 @@ EXPERIMENT = Experiment(
         "strokes": "1/64 of the unit of the lines",
         "lifts": "1 where the pen is lifted",
         "window": "characters",
+        "characters": "code points",
+        "matrices": "their rows' scales; 0 before the last epoch",
+        "scales": "0 before the last epoch",
+        "vectors": "0 before the last epoch",
     },
     head="val_new_nll",
     scales={"paper": PAPER},

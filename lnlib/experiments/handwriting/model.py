@@ -73,8 +73,10 @@ class Writer(nn.Module):
             layers.append(lstm(torch.cat((layers[-1], x, window), 2))[0])
         return self.output(torch.cat(layers, 2)), share
 
-    def write(self, text: Tensor, count: int, generator: torch.Generator) -> Written:
-        """Write texts ``(B, U, C)`` point by point, ``count`` points."""
+    def write(
+        self, text: Tensor, count: int, generator: torch.Generator, bias: float = 0.0
+    ) -> Written:
+        """Write texts ``(B, U, C)`` point by point, ``count`` points, as :func:`draw` draws."""
         state, others = self.first.start(text), [None] * len(self.others)
         point = text.new_zeros(len(text), PEN)
         places = torch.arange(text.shape[1], dtype=text.dtype, device=text.device)
@@ -87,7 +89,7 @@ class Writer(nn.Module):
                 input = torch.cat((layers[-1], x, state.window), 1)
                 output, others[k] = lstm(input.unsqueeze(0), others[k])
                 layers.append(output[0])
-            point = draw(self.output(torch.cat(layers, 1)), generator)
+            point = draw(self.output(torch.cat(layers, 1)), generator, bias)
             points.append(point)
             window.append(share @ places / share.sum(1).clamp(min=1e-9))
         return Written(torch.stack(points), torch.stack(window))
@@ -156,9 +158,14 @@ def nll(said: Tensor, points: Tensor) -> Tensor:
     return bernoulli - log_mixture
 
 
-def draw(said: Tensor, generator: torch.Generator) -> Tensor:
-    """Draw a point ``(B, 3)`` from what is said of it ``(B, 1 + 6 M)``."""
+def draw(said: Tensor, generator: torch.Generator, bias: float = 0.0) -> Tensor:
+    """Draw a point ``(B, 3)`` from what is said of it ``(B, 1 + 6 M)``.
+
+    With a ``bias`` the hand is steadier: deviations are ``e^bias`` times as small, and the logits
+    of the mixture's weights ``1 + bias`` times as large; Graves (2013), eqs. 61-62.
+    """
     lift, weight, *rest = _parts(said)
+    weight, rest[2], rest[3] = weight * (1 + bias), rest[2] - bias, rest[3] - bias
     # A network whose weights are no numbers any more draws any of them.
     chosen = torch.multinomial(weight.softmax(-1).nan_to_num(1.0), 1, generator=generator)
     mean_x, mean_y, log_x, log_y, rho = (s.gather(1, chosen) for s in rest)

@@ -12,6 +12,7 @@ from torch.nn.utils import clip_grad_norm_
 from torch.nn.utils.rnn import pad_sequence
 
 from lnlib.data.pen import Line, Lines, cut
+from lnlib.experiments._weights import pack
 from lnlib.experiments.handwriting import EXPERIMENT, SAMPLE, SPLITS, Settings
 from lnlib.experiments.handwriting.model import model, nll
 from lnlib.runs import run
@@ -71,6 +72,7 @@ class Run(run.Run):
         generator = torch.Generator().manual_seed(seed)  # on the CPU: one W for all devices
         built = model(s, len(self.characters), pace, generator=generator)
         self.model = built.to(device)
+        self.at_end = False  # whether this is the last epoch
         self.measured = {k: self._measured(pieces[k]) for k in SPLITS if k in pieces}
         self.optimizer = torch.optim.Adam(
             self.model.parameters(),
@@ -127,6 +129,7 @@ class Run(run.Run):
     def batches(self, epoch: int) -> Iterator[Batch]:
         """Yield batches, each of pieces of about one length."""
         s, rng = self.settings, np.random.default_rng([self.seed, epoch])
+        self.at_end = epoch == s.epochs - 1
         train, left = self.pieces["train"], s.updates_an_epoch
         while left:
             count = min(GROUP, left)
@@ -183,6 +186,9 @@ class Run(run.Run):
             found["strokes"] = strokes.nan_to_num().to(torch.int16)
             found["lifts"] = points[:, 0, 2].to(torch.uint8)
             found["window"] = window[:, 0].half()
+            found["characters"] = np.array([ord(c) for c in self.characters], np.int32)
+            # Of one shape at all times: what is not worth its place is zeros, which take none.
+            found |= {name: part * self.at_end for name, part in pack(self.model).items()}
         return found
 
     def _measured(self, pieces: Sequence[Line]) -> list[tuple[Batch, Tensor | None]]:

@@ -42,7 +42,7 @@ RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)  # of the sweep
 # Of these the one with the lowest validation loss.
 TUNED = {
     ("none", "code"): 1e-2,
-    ("none", "scaled"): 1e-2,
+    ("none", "scaled"): 3e-3,
     ("layer", "code"): 1e-2,
     ("layer", "scaled"): 1e-2,
 }

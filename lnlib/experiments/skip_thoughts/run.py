@@ -8,7 +8,7 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,8 +22,8 @@ from lnlib.experiments.skip_thoughts.tasks import judged, of_pairs
 from lnlib.runs import run
 
 HELD_OUT = 20  # every so many chapters one is held out
-SHOWN, EACH, NEAREST = 500, 8, 5  # sentences of the map; neighbors of every 8th; so many
-DIRECTIONS = 8  # principal ones, of the map
+SHOWN, NEAREST = 500, 5  # sentences of the map; neighbors of each
+DIRECTIONS = 4  # principal ones, of the map
 LETTERS = 60  # most of a shown sentence
 
 Batch = tuple[int, list[Tensor], list[Tensor], list[Tensor]]
@@ -114,8 +114,8 @@ class Run(run.Run):
         device: Where model and novels live.
 
     Raises:
-        ValueError: If the novels have too few sentences for ``batch_size``, or ``seed`` is
-            negative.
+        ValueError: If the novels have too few sentences for ``batch_size``, or for ``keep``, or
+            ``seed`` is negative.
     """
 
     experiment = EXPERIMENT
@@ -133,6 +133,11 @@ class Run(run.Run):
         read = corpus(data, settings.words, settings.length, str(device))
         self.numbers, self.train, self.val, self.texts = read
         self.probes = _evenly(self.val.middle, settings.val_sentences)
+        if settings.keep and (count := len(shown(self.texts, self.numbers))) <= NEAREST:
+            raise ValueError(
+                f"Run: keep needs more than {NEAREST} short held-out sentences of known words, "
+                f"{data.name} gives {count} with {settings.words} words; choose more words"
+            )
         self.tasks = {name: getattr(data.tasks, name) for name in TASKS}
         generator = torch.Generator().manual_seed(seed)  # on the CPU: one W for all devices
         self.model = model(settings, 2 + len(self.numbers), generator=generator).to(device)
@@ -204,11 +209,11 @@ class Run(run.Run):
         - ``mr``, ``cr``, ``subj``: accuracy, ``caption_pairs``: area under the ROC curve; before
           the first update they are those of an untrained encoder;
         - ``bag_…``: the same of the mean of the words' vectors alone;
-        - with ``keep``, of 500 short held-out sentences: ``texts``, in UTF-8, each filled with 0;
-          ``map``, the vectors in their first 8 principal directions, each with the sign that makes
-          its largest number positive; ``explained``, those directions' shares of the variance;
-          ``neighbors``, of every 8th the 5 with the largest cosine of the vectors less their mean,
-          nearest first.
+        - with ``keep``, of 500 short held-out sentences, of words that all are in the vocabulary
+          and no two of the same: ``texts``, in UTF-8, each filled with 0; ``map``, the vectors in
+          their first 4 principal directions, each with the sign that makes its largest number
+          positive; ``explained``, those directions' shares of the variance; ``neighbors``, of each
+          the 5 with the largest cosine of the vectors less their mean, nearest first.
         """
         ms = 1e3 * self.seconds / self.timed if self.timed else math.nan
         self.seconds, self.timed = 0.0, 0
@@ -217,7 +222,7 @@ class Run(run.Run):
             now = self.done % (every * self.settings.updates_an_epoch) == 0
             found |= self.judge() if now else dict.fromkeys(self.unmeasured[1:], math.nan)
         if self.settings.keep:
-            found |= self.shown()
+            found |= self.map()
         return found
 
     def val_nll(self) -> float:
@@ -258,20 +263,17 @@ class Run(run.Run):
                 found[f"{kind}{name}"] = judged(x, labels, auc=len(features) == 2)
         return found
 
-    def shown(self) -> dict[str, np.ndarray]:
+    def map(self) -> dict[str, np.ndarray]:
         """Return where some short held-out sentences lie, and next to which others."""
-        short = dict.fromkeys(
-            t for t in self.texts if len(t.encode()) <= LETTERS and 4 <= len(words(t)) <= 10
-        )
-        texts = _evenly(np.array(list(short)), SHOWN).tolist()
+        texts = shown(self.texts, self.numbers)
         states, _ = self.vectors(texts)
         x = states - states.mean(0)
         _, lengths, directions = np.linalg.svd(x, full_matrices=False)
         placed = x @ directions[:DIRECTIONS].T
         placed *= np.sign(placed[np.abs(placed).argmax(0), np.arange(placed.shape[1])])
         unit = x / np.linalg.norm(x, axis=1, keepdims=True).clip(1e-12)
-        cosine = unit[::EACH] @ unit.T
-        cosine[np.arange(len(cosine)), np.arange(0, len(texts), EACH)] = -np.inf
+        cosine = unit @ unit.T
+        np.fill_diagonal(cosine, -np.inf)
         told = [np.frombuffer(t.encode().ljust(LETTERS, b"\0"), np.uint8) for t in texts]
         return {
             "map": placed.astype(np.float16),
@@ -279,6 +281,16 @@ class Run(run.Run):
             "neighbors": np.argsort(-cosine, 1, kind="stable")[:, :NEAREST].astype(np.uint16),
             "texts": np.stack(told),
         }
+
+
+def shown(texts: Sequence[str], numbers: Mapping[str, int]) -> list[str]:
+    """Return which sentences the map has: short ones of known words, no two of the same words."""
+    found: dict[tuple[str, ...], str] = {}
+    for text in texts:
+        read = tuple(words(text))
+        if len(text.encode()) <= LETTERS and 4 <= len(read) <= 10 and numbers.keys() >= {*read}:
+            found.setdefault(read, text)
+    return _evenly(np.array(list(found.values())), SHOWN).tolist()
 
 
 def _evenly(rows: np.ndarray, count: int) -> np.ndarray:

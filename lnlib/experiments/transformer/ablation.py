@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from lnlib.experiments._weights import pack, unpack
 from lnlib.experiments.transformer import ABLATIONS
-from lnlib.experiments.transformer.weights import pack, unpack
 from lnlib.nn.norm import LayerNorm
 from lnlib.nn.transformer import Transformer
 

@@ -12,10 +12,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lnlib.data import Text
+from lnlib.experiments._weights import pack
 from lnlib.experiments.transformer import ABLATIONS, EXPERIMENT, Settings
 from lnlib.experiments.transformer.ablation import ablated, deviations
 from lnlib.experiments.transformer.model import model
-from lnlib.experiments.transformer.weights import pack
 from lnlib.nn.transformer import Transformer
 from lnlib.runs import run
 
@@ -132,7 +132,7 @@ class Run(run.Run):
           characters of a probe; 0 is before the first block;
         - ``mean_share_l``: share of their squares that is their mean's;
         - with ``ablate``, ``nll_…``: as ``val_nll``, of the model with its norms changed, and the
-          weights as :func:`lnlib.experiments.transformer.weights.pack` has them.
+          weights as :func:`lnlib.experiments._weights.pack` has them.
         """
         found = {"val_nll": self.val_nll(self.model), "broken_updates": float(self.broken)}
         self.broken.zero_()

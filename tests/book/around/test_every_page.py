@@ -25,6 +25,7 @@ WIDGETS = {
     "scene": "ln-scene",
     "painter": "ln-painter",
     "places": "ln-places",
+    "scribe": "ln-scribe",
     "diagrams": "ln-diagram",
 }
 

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from lnbook.show import painter
+from lnbook.show import painter, training
 from lnbook.show.painter import WEB, Painter, packed, unpacked
 from lnlib.runs import record
 
@@ -62,8 +62,8 @@ def test_what_is_packed_comes_back_as_the_records_have_it():
 
 def test_of_many_points_a_dozen_are_taken_closer_at_the_beginning():
     updates = [0, 125, *range(250, 8001, 250)]
-    chosen = painter.points(updates)
-    assert len(chosen) <= painter.POINTS
+    chosen = training.points(updates)
+    assert len(chosen) <= training.POINTS
     taken = [updates[k] for k in chosen]
     assert (taken[:3], taken[-1]) == ([0, 125, 250], 8000)
     steps = np.diff(taken[1:])
@@ -124,8 +124,11 @@ def test_the_book_s_file_has_the_book_s_records_in_less_than_900_kilobytes(book)
         ([], "one at least, got none; record them with"),
         ([made(), made(seed=1)], r"one of each norm and start, got two of \('layer', 'usual'\)"),
         ([made() | {"arrays": {}}], "must be of runs with keep, this one kept no canvas"),
-        ([made(), made("none", glimpses=4)], "must have one number of updates, glimpses and"),
-        ([made(), made("none", updates_an_epoch=99)], "must have one number of updates, glimp"),
+        ([made(), made("none", glimpses=4)], "must have one number of updates and one shape"),
+        (
+            [made(), made("none", updates_an_epoch=99)],
+            "must have one number of updates and one shape",
+        ),
     ],
     ids=["none", "two", "kept nothing", "glimpses", "updates"],
 )

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from lnbook.show import training
 from lnbook.show.display import bundle
 from lnbook.show.web import HERE, Web
 from lnlib.runs import record as recorded
@@ -28,7 +29,6 @@ from lnlib.runs import record as recorded
 __all__ = ["WEB", "Painter", "digits", "packed"]
 
 SIDE = 28
-POINTS = 12  # of training, at most
 STEPS = 64  # of a window's numbers, to a pixel
 #: Norm and start of each network: its name, its color, the dash of its line.
 ARMS = {
@@ -99,19 +99,6 @@ def _book() -> list[dict[str, Any]]:
     return [run for run in recorded.read_all("draw") if "canvas" in run["arrays"]]
 
 
-def points(updates: Sequence[float]) -> list[int]:
-    """Choose points of training, evenly spaced in the logarithm of their updates.
-
-    Example:
-        >>> points([0, 50, *range(100, 1100, 100)])
-        [0, 1, 2, 3, 4, 5, 7, 8, 11]
-    """
-    last = np.array(updates[1:], float)
-    aims = np.geomspace(last[0], last[-1], POINTS - 1)
-    near = np.abs(np.log(last[:, None] / aims)).argmin(0)
-    return [0, *(int(k) + 1 for k in np.unique(near))]
-
-
 def packed(records: Sequence[Mapping[str, Any]]) -> str:
     """Return what the page draws, in base64 of gzip: a line of JSON, and then bytes.
 
@@ -126,47 +113,19 @@ def packed(records: Sequence[Mapping[str, Any]]) -> str:
     Raises:
         ValueError: As :class:`Painter` says.
     """
-    found: dict[tuple[str, str], Mapping[str, Any]] = {}
-    for run in records:
-        arm = run["settings"]["norm"], run["settings"]["start"]
-        if arm in found:
-            raise ValueError(
-                f"Painter: records must be one of each norm and start, got two of {arm}; read "
-                "those of one seed and of one kind of setting"
-            )
-        if "canvas" not in run["arrays"]:
-            raise ValueError(
-                "Painter: records must be of runs with keep, this one kept no canvas; record it "
-                "with --keep 6"
-            )
-        found[arm] = run
-    runs = [found[arm] for arm in ARMS if arm in found]
-    if not runs:
-        raise ValueError(
-            "Painter: records must be one at least, got none; record them with python -m lnlib "
-            "replay draw --keep 6 --seeds 0"
-        )
-    updates = [_updates(run) for run in runs]
-    shapes = {run["arrays"]["canvas"].shape for run in runs}
-    if len(shapes) > 1 or any(each != updates[0] for each in updates):
-        raise ValueError(
-            "Painter: records must have one number of updates, glimpses and images, got shapes "
-            f"{sorted(shapes)}; read those of one kind of setting"
-        )
-    chosen = points(updates[0])
+    arms = training.side_by_side("Painter", records, tuple(ARMS), "canvas", "draw --keep 6")
+    runs = list(arms.values())
+    updates = training.updates(runs[0])
+    chosen = training.points(updates)
     shades = np.stack([_both(run, "canvas", "dream_canvas", chosen) for run in runs])
     before = np.concatenate([np.zeros_like(shades[..., :1, :, :]), shades[..., :-1, :, :]], -3)
     windows = np.stack(
         [_both(run, "read_window", "write_window", "dream_window", chosen) for run in runs]
     )[..., :4]
     steps = np.clip(np.rint(windows.astype(float) * STEPS), -32768, 32767).astype("<i2")
-    told = json.dumps(_told(runs, [round(updates[0][k]) for k in chosen], chosen)).encode()
+    told = json.dumps(_told(runs, [updates[k] for k in chosen], chosen)).encode()
     content = told + b"\n" + ((shades - before) % 16).tobytes() + steps.tobytes()
     return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
-
-
-def _updates(run: Mapping[str, Any]) -> list[float]:
-    return [epoch * run["settings"]["updates_an_epoch"] for epoch in run["curves"]["epoch"]]
 
 
 def _both(run: Mapping[str, Any], *names_and_points: Any) -> np.ndarray:

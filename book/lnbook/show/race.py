@@ -1,0 +1,232 @@
+"""Who is there first: curves of the arms, layer norm's lead, and what each comes to by its rate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+
+from lnbook.show.arms import LAYER, LOOKS, MISSING, Runs
+from lnbook.show.colors import COLORS
+from lnbook.show.control import Control, choice
+from lnbook.show.picture import Picture
+from lnbook.show.plots import band, label_ends, spread
+
+AXES = {"updates": "updates", "seconds": "seconds"}
+UNIT = {"updates": "updates", "seconds": "seconds on one thread"}
+OF = {"loss": "", "lead": "", "share": " of the other"}
+
+
+@dataclass(frozen=True)
+class Race:
+    """How a chapter draws and says its curves.
+
+    Args:
+        word: What falls, such as ``bound``.
+        of: Of what it is drawn, such as ``test images``.
+        chosen_by: Of what it is where rates are chosen.
+        unit: In which it is said.
+        axis: In which it is drawn.
+        top: Of the axis; the first falls are quick, and all alike.
+        digits: After the point.
+        pad: From the lowest curve to the axis, and around leads.
+    """
+
+    word: str
+    of: str
+    chosen_by: str
+    unit: str
+    axis: str
+    top: float
+    digits: int = 1
+    pad: float = 4.0
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """What a reader may choose to see."""
+        return {f"the {self.word}": "loss", "layer norm's lead": "lead",
+                "the share it needs": "share"}  # fmt: skip
+
+    def controls(self, runs: Runs) -> dict[str, Control]:
+        """Return what a reader may choose; among kinds of runs, once there are two."""
+        kinds = runs.recorded()
+        several = {"kind": choice("Runs", kinds)} if len(kinds) > 1 else {}
+        return several | {"shown": choice("Shown", self.shown), "axis": choice("Over", AXES)}
+
+    @property
+    def curves(self) -> Picture:
+        """The curves while it trains; or how far layer norm is ahead, in two ways."""
+        alt = (
+            f"Curves of the {self.word} of {self.of} in {self.unit} over updates or seconds: no "
+            "norm dotted, no norm from a chosen start dashed, layer norm solid, with a band from "
+            f"the lowest seed to the highest; or layer norm's {self.word} less each of the "
+            "others', with a line at zero; or the share of the other's updates or seconds that "
+            "layer norm needs, with lines at 100 and 50 percent."
+        )
+        return Picture(self.draw_curves, self.describe_curves, alt)
+
+    def draw_curves(
+        self, runs: Runs, shown: str, axis: str, kind: str | None = None
+    ) -> list[go.Figure]:
+        """Draw what is shown over an axis."""
+        figure, kind = go.Figure(), kind or runs.KINDS[0]
+        draw = {"loss": self._losses, "lead": self._lead, "share": self._share}[shown]
+        end = draw(figure, runs, kind, axis)
+        figure.update_layout(
+            title={
+                "loss": f"{self.word.capitalize()} of {self.of}",
+                "lead": f"Layer norm's {self.word} less another's",
+                "share": f"What layer norm needs of another's {axis}, to be as good",
+            }[shown],
+            height=400,
+            xaxis={"title": UNIT[axis] if shown == "loss" else f"{UNIT[axis]}{OF[shown]}",
+                   "range": [0, end], "zeroline": False, "tickformat": ",d"},
+            yaxis={"zeroline": False},
+        )  # fmt: skip
+        return [label_ends(figure)]
+
+    def _losses(self, figure: go.Figure, runs: Runs, kind: str, axis: str) -> float:
+        lowest, where = [], np.zeros(1)
+        for arm in runs.kinds[kind]:
+            where, values = runs.curves(kind, arm, axis)
+            hover = "after %{x:,.0f} " + axis + f": %{{y:.{self.digits}f}} {self.unit}"
+            band(figure, where, spread(values), LOOKS[arm], hover)
+            lowest.append(np.nanmin(values))
+        figure.update_layout(
+            yaxis={"title": self.axis, "range": [min(lowest) - self.pad, self.top]}
+        )
+        return float(where[-1])
+
+    def _lead(self, figure: go.Figure, runs: Runs, kind: str, axis: str) -> float:
+        ends, where = [0.0], np.zeros(1)
+        for other in runs.others(kind):
+            where, values = runs.lead(kind, other, axis)
+            hover = "after %{x:,.0f} " + axis + f": %{{y:+.{self.digits}f}} {self.unit}"
+            band(figure, where, spread(values), _against(other), hover)
+            ends += [np.nanmin(values), np.nanmax(values)]
+        _level(figure, 0, where[-1])
+        figure.update_layout(
+            yaxis={"title": f"{self.unit}; below 0: layer norm leads",
+                   "range": [min(ends) - 0.75 * self.pad, max(ends) + 0.75 * self.pad]},
+        )  # fmt: skip
+        return float(where[-1])
+
+    def _share(self, figure: go.Figure, runs: Runs, kind: str, axis: str) -> float:
+        most, where = 110.0, np.zeros(1)
+        for other in runs.others(kind):
+            where, values = runs.share(kind, other, axis)
+            hover = f"for its {self.word} after %{{x:,.0f}} {axis}: %{{y:.0f}} %"
+            band(figure, where, spread(100 * values), _against(other), hover)
+            most = max(most, 100 * np.nanmax(values, initial=1) + 5)
+        _level(figure, 100, where[-1])
+        _level(figure, 50, where[-1], "dot")
+        figure.update_layout(yaxis={"title": "%; 50 is twice as fast", "range": [0, most]})
+        return float(where[-1])
+
+    def describe_curves(self, runs: Runs, shown: str, axis: str, kind: str | None = None) -> str:
+        """Say where the curves end; or where the lead was largest, and what is left of it."""
+        kind = kind or runs.KINDS[0]
+        arms = runs.kinds[kind]
+        seeds = len(arms[LAYER].runs)
+        count = f"mean of {seeds} seeds" if seeds > 1 else "one seed"
+        if shown == "loss":
+            ends = [
+                f"{LOOKS[arm][0]} {self._number(runs.curves(kind, arm, axis)[1][:, -1].mean())}"
+                for arm in arms
+            ]
+            where = runs.curves(kind, LAYER, axis)[0][-1]
+            return f"After {where:,.0f} {axis}, {count}, in {self.unit}: {', '.join(ends)}."
+        said = []
+        for other in runs.others(kind):
+            where, values = getattr(runs, shown)(kind, other, axis)
+            means, label = values.mean(0), LOOKS[other][0]
+            if shown == "lead":
+                at = int(np.nanargmin(means))
+                said.append(
+                    f"against {label} layer norm is {self._ahead(means[at])} after "
+                    f"{where[at]:,.0f} {axis} and {self._ahead(means[-1])} at the end"
+                )
+            else:
+                at = len(where) // 4
+                said.append(
+                    f"for {label}'s best {self.word} up to {where[at]:,.0f} {axis} layer norm "
+                    f"needs {_part(means[at])} of them, up to {where[-1]:,.0f}, {_part(means[-1])}"
+                )
+        first = "At most, " if shown == "lead" else ""
+        text = "; ".join(said)
+        return f"{first or text[0].upper()}{text if first else text[1:]} ({count})."
+
+    def _number(self, value: float) -> str:
+        return f"{value:.{self.digits}f}".replace("-", "−")
+
+    def _ahead(self, value: float) -> str:
+        return f"{abs(value):.{self.digits}f} {self.unit} {'ahead' if value < 0 else 'behind'}"
+
+    @property
+    def rates(self) -> Picture:
+        """What each arm comes to at each learning rate."""
+        alt = (
+            f"Lines of the lowest {self.word} of {self.chosen_by} over learning rates, one "
+            "for no norm, one for no norm from a chosen start, one for layer norm; a ring marks "
+            "each one's best."
+        )
+        return Picture(self.draw_rates, self.describe_rates, alt)
+
+    def draw_rates(self, runs: Runs) -> list[go.Figure]:
+        """Draw the lowest on validation over the learning rate, and mark each arm's lowest."""
+        figure = go.Figure()
+        for name, arm in runs.sweep.items():
+            label, color, dash = LOOKS[name]
+            hover = f"rate %{{x:g}}: %{{y:.{self.digits}f}} {self.unit}<extra>{label}</extra>"
+            figure.add_scatter(
+                x=list(arm.rates), y=list(arm.rates.values()), name=label, mode="lines+markers",
+                hovertemplate=hover, line={"color": color, "dash": dash, "width": 2.5},
+                marker={"size": 7},
+            )  # fmt: skip
+            figure.add_scatter(
+                x=[arm.rate], y=[arm.rates[arm.rate]], mode="markers", showlegend=False,
+                hoverinfo="skip", marker={"color": color, "size": 15, "symbol": "circle-open",
+                                          "line": {"width": 2.5}},
+            )  # fmt: skip
+        ticks = sorted({rate for arm in runs.sweep.values() for rate in arm.rates})
+        figure.update_layout(
+            title=f"Lowest {self.word} of {self.chosen_by}",
+            height=360,
+            xaxis={"title": "learning rate", "type": "log", "tickvals": ticks,
+                   "ticktext": [f"{rate:g}" for rate in ticks]},
+            yaxis={"title": self.axis, "zeroline": False, "range": self._ends(runs)},
+        )  # fmt: skip
+        return [label_ends(figure)]
+
+    def _ends(self, runs: Runs) -> list[float]:
+        every = [value for arm in runs.sweep.values() for value in arm.rates.values()]
+        return [min(every) - self.pad, min(max(every), self.top) + self.pad]
+
+    def describe_rates(self, runs: Runs) -> str:
+        """Say which rate is each arm's best, and what its best and its worst come to."""
+        if not runs.sweep:
+            return f"The runs at several rates are {MISSING}."
+        said = []
+        for name, arm in runs.sweep.items():
+            edge = ", the end of those tried" if arm.at_edge else ""
+            low, high = (self._number(of(arm.rates.values())) for of in (min, max))
+            told = f"({low} {self.unit}, {high} at worst)"
+            said.append(f"{LOOKS[name][0]} at {arm.rate:g}{edge} {told}")
+        return f"Each is at its best at a rate of its own: {'; '.join(said)}."
+
+
+def _against(other: str) -> tuple[str, str, str]:
+    label, color, dash = LOOKS[other]
+    return f"against {label}", color, dash
+
+
+def _level(figure: go.Figure, y: float, end: float, dash: str = "solid") -> None:
+    figure.add_scatter(
+        x=[0, end], y=[y, y], mode="lines", showlegend=False, hoverinfo="skip",
+        line={"color": COLORS["gray"], "width": 1.5, "dash": dash},
+    )  # fmt: skip
+
+
+def _part(share: float) -> str:
+    return "more than all" if np.isnan(share) else f"{100 * share:.0f} %"

@@ -1,0 +1,251 @@
+/* A text written point by point, as recorded: networks abreast, at one update. */
+const lnScribe = (() => {
+  "use strict";
+  const POINT = 16; // ms under play, for a point of the pen
+  const UPDATE = 700, CALM = 30; // ms for a point of training; points at once, where motion is reduced
+  const SPEAK = 700; // ms of rest before the sentence is said
+  const FRESH = 25; // points whose ink is still wet
+  const PER = 64; // of the window's numbers, to a character
+  const FULL = 50; // points that fill a bar
+  const TEXT = 58, WIDE = 62; // pixels: the text with its bars; a character, at most
+  const calm = matchMedia("(prefers-reduced-motion: reduce)");
+  const number = (v) => v.toLocaleString("en-US");
+
+  async function unpack(base64) {
+    const [data, all] = await lnCanvas.unpack(base64);
+    const N = data.points, P = data.updates.length, lines = data.arms.length * P;
+    const numbers = new Int16Array(all.slice(0, 6 * lines * N).buffer);
+    const line = (arm, point) => {
+      const at = (arm * P + point) * N, x = [], y = [];
+      for (let t = 0; t < N; t++) {
+        x.push((t ? x[t - 1] : 0) + numbers[2 * (at + t)]);
+        y.push((t ? y[t - 1] : 0) + numbers[2 * (at + t) + 1]);
+      }
+      const from = 2 * lines * N + at, lifted = 6 * lines * N + at;
+      return { x, y, window: Array.from(numbers.subarray(from, from + N), (v) => v / PER),
+        lifted: all.subarray(lifted, lifted + N) };
+    };
+    const lines_ = data.arms.map((_, arm) => data.updates.map((_, point) => line(arm, point)));
+    return { ...data, line: (arm, point) => lines_[arm][point] };
+  }
+
+  function build(root, data) {
+    const N = data.points, last = data.updates.length - 1, letters = [...data.text];
+    const state = { pen: N, point: last };
+    const slide = (name, label, least, most) => `<div class="lns-slide"${most > least ? "" : " hidden"}>
+      <button type="button" data-play="${name}" aria-pressed="false"></button><label><span>${label}
+      <output data-part="${name}-told"></output></span><input type="range" data-part="${name}"
+      min="${least}" max="${most}" step="1" autocomplete="off"></label></div>`;
+    root.insertAdjacentHTML("beforeend", `<div class="lns">
+      <div class="lns-bar">${slide("pen", "Pen", 0, N)}${slide("point", "Training", 0, last)}</div>
+      ${data.arms.map((arm) => `<figure class="lns-arm lns-${arm.line}"
+        style="--tone: var(--ln-${arm.color})">
+        <figcaption><b>${arm.name}</b><span data-part="loss"></span></figcaption>
+        <canvas class="lns-text" role="img"></canvas>
+        <canvas class="lns-ink" role="img"></canvas></figure>`).join("")}
+      <p class="lns-keys"><span class="lns-key lns-here">the window is here</span>
+        <span class="lns-key lns-bars">how long it was at each character</span></p>
+      <p class="lns-says" data-part="says"></p><p class="lns-hush" role="status" data-part="status"></p>
+    </div>`);
+    const $ = (name, from = root) => from.querySelector(`[data-part="${name}"]`);
+    const figures = [...root.querySelectorAll(".lns-arm")];
+
+    let colors;
+    function look() {
+      const css = getComputedStyle(root), v = (name) => css.getPropertyValue(`--ln-${name}`).trim();
+      colors = { ink: v("ink"), line: v("line"), soft: v("gray"), lit: v("second"), card: v("card") };
+    }
+    const tone = (arm) => getComputedStyle(root).getPropertyValue(`--ln-${data.arms[arm].color}`).trim();
+
+    /* The text, the window over it, and under it how long the window has been at each character. */
+    function text(canvas, arm) {
+      const [pen, width] = lnCanvas.sheet(canvas, TEXT), { window } = data.line(arm, state.point);
+      const cell = Math.min(WIDE, width / letters.length), size = Math.min(21, 1.35 * cell);
+      const at = state.pen ? window[state.pen - 1] : 0, base = 27;
+      const stayed = letters.map(() => 0);
+      for (let t = 0; t < state.pen; t++) stayed[Math.round(window[t])]++;
+      if (state.pen) {
+        pen.globalAlpha = 0.3;
+        pen.fillStyle = colors.lit;
+        pen.beginPath();
+        pen.roundRect((at + 0.05) * cell, 6, 0.9 * cell, 29, 5);
+        pen.fill();
+        pen.globalAlpha = 1;
+      }
+      letters.forEach((letter, u) => {
+        const x = (u + 0.5) * cell, near = state.pen && Math.round(at) === u;
+        pen.font = `${near ? 700 : 400} ${size}px ui-monospace, SFMono-Regular, Menlo, monospace`;
+        pen.textAlign = "center";
+        pen.fillStyle = near ? colors.ink : colors.soft;
+        pen.fillText(letter === " " ? "␣" : letter, x, base);
+        const high = Math.min(1, stayed[u] / FULL) * 16;
+        lnCanvas.box(pen, u * cell + 1, TEXT - 3, cell - 2, 1, colors.line);
+        lnCanvas.box(pen, u * cell + 1, TEXT - 3 - high, cell - 2, high, tone(arm), 0.75);
+      });
+      canvas.setAttribute("aria-label", `The text, ${data.arms[arm].name}: ${place(arm)}`);
+    }
+    const place = (arm) => {
+      if (!state.pen) return "the window has not begun";
+      const u = Math.round(data.line(arm, state.point).window[state.pen - 1]);
+      const letter = letters[u] === " " ? "a space" : `“${letters[u]}”`;
+      return `the window is at ${letter}, character ${u + 1} of ${letters.length}`;
+    };
+
+    /* The ink so far, in a frame that holds the whole line. */
+    function ink(canvas, arm) {
+      const line = data.line(arm, state.point), wide = canvas.clientWidth;
+      const high = Math.round(Math.min(130, Math.max(86, wide / 6)));
+      const [pen, width] = lnCanvas.sheet(canvas, high), margin = 12;
+      const ends = (values) => [Math.min(0, ...values), Math.max(0, ...values)];
+      const [left, right] = ends(line.x), [low, top] = ends(line.y);
+      const scale = Math.min((width - 2 * margin) / Math.max(1, right - left),
+        (high - 2 * margin) / Math.max(1, top - low));
+      const spare = (high - scale * (top - low)) / 2;
+      const x = (t) => margin + scale * (line.x[t] - left);
+      const y = (t) => high - spare - scale * (line.y[t] - low);
+      pen.lineCap = pen.lineJoin = "round";
+      const wet = state.pen < N ? state.pen - FRESH : N;
+      for (const [from, to, color, thick] of [[0, wet, colors.ink, 1.9], [wet, state.pen, tone(arm), 3]]) {
+        pen.strokeStyle = color;
+        pen.lineWidth = thick;
+        pen.beginPath();
+        for (let t = Math.max(1, from); t < to; t++) {
+          if (line.lifted[t - 1]) continue;
+          pen.moveTo(x(t - 1), y(t - 1));
+          pen.lineTo(x(t), y(t));
+        }
+        pen.stroke();
+      }
+      if (state.pen && state.pen < N) {
+        const t = state.pen - 1;
+        pen.beginPath();
+        pen.arc(x(t), y(t), 5, 0, 7);
+        pen.fillStyle = line.lifted[t] ? colors.card : tone(arm);
+        pen.strokeStyle = tone(arm);
+        pen.lineWidth = 2;
+        pen.fill();
+        pen.stroke();
+      }
+      canvas.setAttribute("aria-label",
+        `What the pen wrote, ${data.arms[arm].name}: ${state.pen} of ${N} points`);
+    }
+
+    function draw() {
+      figures.forEach((figure, arm) => {
+        text(figure.querySelector(".lns-text"), arm);
+        ink(figure.querySelector(".lns-ink"), arm);
+      });
+    }
+    let playing = null, saying = 0;
+    function words() {
+      const after = number(data.updates[state.point]);
+      $("pen-told").textContent = `point ${state.pen} of ${N}`;
+      $("point-told").textContent = `${after} updates`;
+      $("pen").value = state.pen;
+      $("point").value = state.point;
+      $("pen").setAttribute("aria-valuetext", `point ${state.pen} of ${N}`);
+      $("point").setAttribute("aria-valuetext", `${after} updates`);
+      const losses = data.arms.map((arm) => {
+        const loss = arm.losses[state.point];
+        return loss === null ? "exploded" : `${loss.toFixed(2).replace("-", "−")} nats a point`;
+      });
+      figures.forEach((figure, arm) => { $("loss", figure).textContent = losses[arm]; });
+      const said = `After ${after} updates, point ${state.pen} of ${N}. ` + data.arms.map((arm, k) =>
+        `${arm.name}, ${losses[k]}: ${place(k)}`).join("; ") + ".";
+      $("says").textContent = said;
+      clearTimeout(saying);
+      if (!playing) saying = setTimeout(() => { $("status").textContent = said; }, SPEAK);
+    }
+    function go(next) {
+      Object.assign(state, next);
+      words();
+      draw();
+    }
+    const plays = [...root.querySelectorAll("[data-play]")];
+    function label() {
+      for (const button of plays) {
+        const on = playing?.name === button.dataset.play, name = { pen: "Write", point: "Train" };
+        button.setAttribute("aria-pressed", on);
+        button.textContent = on ? "❚❚ Stop" : `▶ ${name[button.dataset.play]}`;
+      }
+    }
+    function stop() {
+      clearTimeout(playing?.timer);
+      cancelAnimationFrame(playing?.frame);
+      playing = null;
+      label();
+    }
+    function done() {
+      stop();
+      words();
+    }
+    function play(name) {
+      const most = name === "pen" ? N : last, mine = playing = { name };
+      label();
+      if (state[name] === most) go({ [name]: 0 });
+      if (name === "pen" && !calm.matches) { // as fast on every screen
+        const first = state.pen, begin = performance.now();
+        mine.frame = requestAnimationFrame(function step(now) {
+          go({ pen: Math.min(N, first + Math.max(0, Math.floor((now - begin) / POINT))) });
+          if (state.pen === N) done();
+          else mine.frame = requestAnimationFrame(step);
+        });
+        return;
+      }
+      (function step() {
+        if (state[name] === most) return done();
+        go({ [name]: Math.min(most, state[name] + (name === "pen" ? CALM : 1)) });
+        mine.timer = setTimeout(step, UPDATE);
+      })();
+    }
+    for (const button of plays) {
+      button.addEventListener("click", () => {
+        const was = playing?.name;
+        stop();
+        if (was === button.dataset.play) words();
+        else play(button.dataset.play);
+      });
+    }
+    for (const name of ["pen", "point"]) {
+      $(name).addEventListener("input", (event) => {
+        stop();
+        go({ [name]: Number(event.target.value) });
+      });
+    }
+
+    function redraw() {
+      look();
+      go({});
+    }
+    let wide = 0;
+    const watch = new ResizeObserver(([entry]) => {
+      if (entry.contentRect.width !== wide) redraw();
+      wide = entry.contentRect.width;
+    });
+    const themes = new MutationObserver(redraw);
+    themes.observe(document.documentElement, { attributeFilter: ["data-theme", "class"] });
+    label();
+    redraw();
+    watch.observe(root);
+    root.dataset.ready = "yes";
+    return () => {
+      stop();
+      watch.disconnect();
+      themes.disconnect();
+    };
+  }
+
+  return (root, written) => {
+    let close = null, gone = false;
+    written().then(unpack).then((data) => { if (!gone) close = build(root, data); }, (error) => {
+      const note = Object.assign(document.createElement("p"), { className: "ln-note" });
+      note.textContent = `What was written cannot be read: ${error.message}.`;
+      root.append(note);
+      root.dataset.ready = "failed";
+    });
+    return () => {
+      gone = true;
+      close?.();
+    };
+  };
+})();

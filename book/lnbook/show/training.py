@@ -1,0 +1,75 @@
+"""Networks side by side at one update: their records, and the points of training of a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+Record = Mapping[str, Any]
+Arm = tuple[str, str]  # norm and start
+POINTS = 12  # of training, at most
+
+
+def side_by_side(
+    widget: str, records: Sequence[Record], arms: Sequence[Arm], array: str, again: str
+) -> dict[Arm, Record]:
+    """Return the record of each arm that there is, in the order of the arms.
+
+    Args:
+        widget: Who says what is wrong.
+        records: Of runs that kept arrays, one for each norm and start.
+        arms: Norm and start of each.
+        array: One that they kept.
+        again: The end of the command that records them.
+
+    Raises:
+        ValueError: If there are none, or two of one norm and start, or they differ in more.
+    """
+    found: dict[Arm, Record] = {}
+    for run in records:
+        arm = run["settings"]["norm"], run["settings"]["start"]
+        if arm in found:
+            raise ValueError(
+                f"{widget}: records must be one of each norm and start, got two of {arm}; read "
+                "those of one seed and of one kind of setting"
+            )
+        if array not in run["arrays"]:
+            raise ValueError(
+                f"{widget}: records must be of runs with keep, this one kept no {array}; record "
+                f"it with python -m lnlib replay {again}"
+            )
+        found[arm] = run
+    runs = {arm: found[arm] for arm in arms if arm in found}
+    if not runs:
+        raise ValueError(
+            f"{widget}: records must be one at least, got none; record them with python -m lnlib "
+            f"replay {again} --seeds 0"
+        )
+    shapes = {run["arrays"][array].shape for run in runs.values()}
+    if len(shapes) > 1 or len({tuple(updates(run)) for run in runs.values()}) > 1:
+        raise ValueError(
+            f"{widget}: records must have one number of updates and one shape of {array}, got "
+            f"shapes {sorted(shapes)}; read those of one kind of setting"
+        )
+    return runs
+
+
+def updates(run: Record) -> list[int]:
+    """Return after how many updates a run was measured."""
+    each = run["settings"]["updates_an_epoch"]
+    return [round(epoch * each) for epoch in run["curves"]["epoch"]]
+
+
+def points(updates: Sequence[float]) -> list[int]:
+    """Choose points of training, evenly spaced in the logarithm of their updates.
+
+    Example:
+        >>> points([0, 50, *range(100, 1100, 100)])
+        [0, 1, 2, 3, 4, 5, 7, 8, 11]
+    """
+    last = np.array(updates[1:], float)
+    aims = np.geomspace(last[0], last[-1], POINTS - 1)
+    near = np.abs(np.log(last[:, None] / aims)).argmin(0)
+    return [0, *(int(k) + 1 for k in np.unique(near))]

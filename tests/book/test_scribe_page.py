@@ -1,0 +1,127 @@
+"""The scribe in a browser: what it says beside the records, its controls, its ink and colors."""
+
+import pytest
+
+from lnbook.show import colors
+from lnbook.show.scribe import Scribe, unpacked
+
+INK = """(k) => {
+    const canvas = document.querySelectorAll('.lns-ink')[k];
+    const copy = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+    Object.assign(copy.canvas, { width: canvas.width, height: canvas.height });
+    copy.drawImage(canvas, 0, 0);
+    const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);
+    const dye = {};
+    for (let at = 0; at < data.length; at += 4) {
+        if (data[at + 3] < 255) continue;
+        const color = [...data.slice(at, at + 3)].map((v) => v.toString(16).padStart(2, '0'));
+        dye['#' + color.join('')] = (dye['#' + color.join('')] ?? 0) + 1;
+    }
+    return dye;
+}"""
+DRAW_S = """() => {
+    const pen = document.querySelector("[data-part='pen']"), times = [];
+    for (let t = 0; t < 40; t++) {
+        const begin = performance.now();
+        pen.value = 10 * t;
+        pen.dispatchEvent(new Event('input'));
+        times.push(performance.now() - begin);
+    }
+    return times.sort((a, b) => a - b)[20];
+}"""
+
+
+@pytest.fixture(scope="module")
+def written():
+    """What is told, the strokes, the windows, the lifts."""
+    return unpacked(Scribe().written)
+
+
+def part(page, name):
+    return page.locator(f".ln-scribe [data-part='{name}']")
+
+
+def ready(page):
+    page.wait_for_function("document.querySelector('.ln-scribe')?.dataset.ready === 'yes'")
+
+
+def test_a_reader_moves_pen_and_training_and_lets_them_play(visit, built_book, written):
+    told, _, windows, _ = written
+    N, last, text = told["points"], len(told["updates"]) - 1, told["text"]
+
+    def places(point, pen):
+        found = []
+        for k in range(len(told["arms"])):
+            u = int(windows[k, point, pen - 1] + 0.5)
+            letter = "a space" if text[u] == " " else f"“{text[u]}”"
+            found.append(f"the window is at {letter}, character {u + 1} of {len(text)}")
+        return found
+
+    with visit(built_book.as_uri(), "write_a_line", reduced_motion="reduce") as v:
+        page = v.page
+        ready(page)
+        assert page.locator(".lns-arm").count() == len(told["arms"])
+        losses = part(page, "loss").all_inner_texts()
+        assert losses == [
+            f"{arm['losses'][last]:.2f} nats a point".replace("-", "−") for arm in told["arms"]
+        ]
+        assert all(said in part(page, "says").inner_text() for said in places(last, N))
+
+        # By keyboard: an earlier update, the first points of the pen.
+        part(page, "point").focus()
+        page.keyboard.press("ArrowLeft")
+        page.keyboard.press("ArrowLeft")
+        part(page, "pen").focus()
+        page.keyboard.press("Home")
+        assert "the window has not begun" in part(page, "says").inner_text()
+        assert not page.evaluate(INK, 0)
+        for _ in range(9):
+            page.keyboard.press("ArrowRight")
+        said = part(page, "says").inner_text()
+        assert f"After {told['updates'][last - 2]:,} updates, point 9 of {N}." in said
+        assert all(place in said for place in places(last - 2, 9))
+        assert page.evaluate(DRAW_S) < 50
+
+        # Wet ink has the network's color, in either theme; a whole line has none of it.
+        for theme, k in (("light", colors.COLORS), ("dark", colors.DARK)):
+            page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+            for pen, wet in ((N // 2, True), (N, False)):
+                part(page, "pen").fill(str(pen))
+                ink = page.evaluate(INK, len(told["arms"]) - 1)
+                assert (k["layer"] in ink) == wet
+                assert k["ink"] in ink
+
+        # Play goes on from where one is, and stops at the end; without motion in a few steps.
+        part(page, "pen").fill(str(N - 40))
+        page.get_by_role("button", name="Write").click()
+        assert page.get_by_role("button", name="Stop").get_attribute("aria-pressed") == "true"
+        page.wait_for_function(
+            "document.querySelector('[data-play=pen]').getAttribute('aria-pressed') === 'false'"
+        )
+        assert part(page, "pen").input_value() == str(N)
+        page.wait_for_function(
+            f"document.querySelector('.lns [role=status]').textContent.includes('{N} of {N}')"
+        )
+        assert not v.complaints
+        assert not v.outside
+
+
+def test_the_pen_writes_a_line_in_seconds_where_motion_is_welcome(visit, built_book, written):
+    with visit(built_book.as_uri(), "write_a_line", reduced_motion="no-preference") as v:
+        ready(v.page)
+        part(v.page, "pen").fill(str(written[0]["points"] - 100))
+        v.page.get_by_role("button", name="Write").click()
+        v.page.wait_for_function(
+            "document.querySelector('[data-play=pen]').getAttribute('aria-pressed') === 'false'"
+        )
+        assert part(v.page, "pen").input_value() == str(written[0]["points"])
+
+
+def test_a_missing_file_is_told(visit, built_book):
+    def refuse(page):
+        page.route("**/written.js", lambda route: route.abort())
+
+    with visit(built_book.as_uri(), "write_a_line", before=refuse) as v:
+        v.page.wait_for_function(
+            "document.querySelector('.ln-scribe')?.innerText.includes('cannot be read: the file')"
+        )

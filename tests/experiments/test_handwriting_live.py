@@ -1,0 +1,118 @@
+"""The weights that a run of handwriting leaves, and the network that writes with them."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from lnlib import data as data_sets
+from lnlib.experiments.handwriting.live import GRAIN, LAST, LONGEST, POINTS, Pen, write
+from lnlib.experiments.handwriting.model import draw
+from lnlib.experiments.handwriting.run import EXPERIMENT, Run, Settings
+from lnlib.runs import record
+from lnlib.runs.schedule import record_runs
+from lnlib.runs.train import train
+from tests.experiments.test_handwriting import LINES, SMALL
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+CHOSEN = Settings(**SMALL | {"epochs": 2, "keep": 5})
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(data_sets, "load", {LINES.name: LINES}.__getitem__)
+        out = tmp_path_factory.mktemp("runs")
+        (path,) = record_runs(EXPERIMENT, [CHOSEN], [1], out=out, device="cpu")
+    return record.read(path)
+
+
+def test_a_run_keeps_the_weights_it_has_in_the_end_and_no_other(recorded):
+    run = Run(CHOSEN, LINES, seed=1)
+    *_, last = train(run, epochs=2, first_epoch_points=1)
+    pen = Pen.of(recorded)
+    assert pen.characters == " abc" == "".join(run.characters)
+    for kept, own in zip(pen.model.parameters(), run.model.parameters(), strict=True):
+        within = own.abs().amax(-1, keepdim=True) / 127 if own.dim() == 2 else torch.zeros(())
+        assert ((kept - own).abs() <= 0.501 * within).all()
+    assert last["matrices"].dtype == np.int8
+    for name in ("matrices", "scales", "vectors"):
+        assert not recorded["arrays"][name][:-1].any()
+        assert recorded["arrays"][name][-1].any()
+
+
+def test_a_text_is_written_as_the_run_would(recorded):
+    pen, run = Pen.of(recorded), Run(CHOSEN, LINES, seed=1)
+    run.model.load_state_dict(pen.model.state_dict())
+    with torch.no_grad():
+        expected = run.model.write(run.encode(["ab c"]), 7, torch.Generator().manual_seed(3))
+    found = pen.write("ab c", 7, seed=3)
+    torch.testing.assert_close(found, expected)
+    assert not torch.equal(found.points, pen.write("ab c", 7, seed=4).points)
+    assert not pen.model.training
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("", "1 to 40 characters, got 0"), ("a" * (LONGEST + 1), "1 to 40 characters, got 41"),
+     ("aXb!", r"training had, got '!' 'X'; use only ' abc'")],
+)  # fmt: skip
+def test_a_text_that_cannot_be_written_is_refused(text, said, recorded):
+    with pytest.raises(ValueError, match=f"write: text must .*{said}"):
+        Pen.of(recorded).write(text, 3)
+
+
+def test_a_record_without_weights_or_of_one_that_exploded_is_refused(recorded):
+    bare = {k: v for k, v in recorded["arrays"].items() if k != "matrices"}
+    with pytest.raises(ValueError, match="record must be of a run with keep, this one kept no"):
+        Pen.of(recorded | {"arrays": bare})
+    broken = dict(recorded["arrays"], vectors=np.full_like(recorded["arrays"]["vectors"], math.nan))
+    with pytest.raises(ValueError, match="record must be of a run that did not explode"):
+        Pen.of(recorded | {"arrays": broken})
+
+
+def test_without_keep_there_are_no_weights():
+    run = Run(dataclasses.replace(CHOSEN, keep=None), LINES)
+    with torch.inference_mode():
+        assert not {"matrices", "strokes", "characters"} & run.measure().keys()
+
+
+def test_a_line_for_the_page_is_what_the_network_wrote_in_small_numbers(recorded):
+    text = "cab" * 3
+    line = write(recorded, text, seed=2, bias=0.5)
+    points, window = Pen.of(recorded).write(text, POINTS * len(text), bias=0.5, seed=2)
+    window = window[:, 0].numpy()
+    end = len(line.window)
+    np.testing.assert_allclose(line.strokes / GRAIN, points[:end, 0, :2], atol=0.501 / GRAIN)
+    assert line.strokes.dtype == np.int16
+    np.testing.assert_array_equal(line.lifts, points[:end, 0, 2])
+    np.testing.assert_array_equal(line.window, window[:end])
+    # It ends some points after the window has come to the last character.
+    assert LAST < end < len(window)
+    assert (window[: end - LAST] <= len(text) - 1.5).all()
+    assert window[end - LAST] > len(text) - 1.5
+    with pytest.raises(ValueError, match="got '!'; use only"):
+        write(recorded, "a!")
+
+
+def test_a_window_that_never_comes_to_the_end_leaves_the_line_as_long_as_it_may_be(
+    recorded, monkeypatch
+):
+    pen = Pen.of(recorded)
+    with torch.no_grad():
+        pen.model.first.bells.bias[-SMALL["bells"] :] = -9  # its steps
+    monkeypatch.setattr(Pen, "of", lambda record: pen)
+    assert len(write(recorded, "abcabcabc").window) == 9 * POINTS
+
+
+def test_a_steadier_hand_draws_nearer_the_middle_of_the_likelier_gaussians():
+    # Two Gaussians at -3 and 3, of deviation 1, the second with 1/4 of the odds.
+    said = torch.zeros(4000, 1 + 6 * 2)
+    said[:, 1], said[:, 3], said[:, 4], said[:, 5:7] = math.log(4), -3, 3, torch.tensor([-3.0, 3.0])
+    for bias, odds in ((0.0, 4), (1.0, 16)):
+        x = draw(said, torch.Generator().manual_seed(0), bias)[:, 0]
+        first = x[x < 0]
+        assert len(first) / 4000 == pytest.approx(odds / (1 + odds), abs=0.02)
+        assert float(first.std()) == pytest.approx(math.exp(-bias), rel=0.05)

@@ -24,9 +24,9 @@ def _place(phi):
 
 
 def _place_cases(rng):
-    yield np.array([0.0, 1.0, 0.0])
-    yield np.array([0.2, 0.5, 0.1, 0.0])
-    yield rng.uniform(0.1, 1, 9)
+    yield (np.array([0.0, 1.0, 0.0]),)
+    yield (np.array([0.2, 0.5, 0.1, 0.0]),)
+    yield (rng.uniform(0.1, 1, 9),)
 
 
 def _seen(W, x):
@@ -56,11 +56,11 @@ def _drawn(strokes):
 
 
 def _drawn_cases(rng):
-    yield np.array([[0, 0, 0], [3, 4, 1], [6, 8, 0], [0, 1, 0]], float)
+    yield (np.array([[0, 0, 0], [3, 4, 1], [6, 8, 0], [0, 1, 0]], float),)
     strokes = rng.normal(size=(12, 3))
     strokes[:, 2] = rng.random(12) < 0.3
     strokes[4, 2], strokes[5, 2], strokes[-1, 2] = 1, 0, 1
-    yield strokes
+    yield (strokes,)
 
 
 EXERCISES = {

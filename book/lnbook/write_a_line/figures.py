@@ -5,7 +5,7 @@ from lnbook.write_a_line.curves import CURVES, RATES, controls
 from lnbook.write_a_line.network import network
 from lnbook.write_a_line.runs import MAIN, Runs
 from lnbook.write_a_line.speed import BESIDE, SPEED, apart, moves, readable
-from lnbook.write_a_line.verdicts import claims, hinges, more
+from lnbook.write_a_line.verdicts import claims, hinges
 
 __all__ = [
     "BESIDE",
@@ -21,7 +21,6 @@ __all__ = [
     "claims",
     "controls",
     "hinges",
-    "more",
     "moves",
     "network",
     "readable",

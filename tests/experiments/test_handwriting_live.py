@@ -9,7 +9,7 @@ import torch
 
 from lnlib import data as data_sets
 from lnlib.experiments.handwriting.live import GRAIN, LAST, LONGEST, POINTS, Pen, write
-from lnlib.experiments.handwriting.model import draw
+from lnlib.experiments.handwriting.model import Written, draw
 from lnlib.experiments.handwriting.run import EXPERIMENT, Run, Settings
 from lnlib.runs import record
 from lnlib.runs.schedule import record_runs
@@ -105,6 +105,15 @@ def test_a_window_that_never_comes_to_the_end_leaves_the_line_as_long_as_it_may_
         pen.model.first.bells.bias[-SMALL["bells"] :] = -9  # its steps
     monkeypatch.setattr(Pen, "of", lambda record: pen)
     assert len(write(recorded, "abcabcabc").window) == 9 * POINTS
+
+
+def test_a_line_ends_soon_after_its_window_has_passed_the_text(recorded, monkeypatch):
+    pen = Pen.of(recorded)
+    points = pen.write("a" * 12, 100).points
+    window = torch.cat((torch.linspace(0, 9, 60), torch.full((40,), 5.0)))[:, None]
+    monkeypatch.setattr(Pen, "of", lambda record: pen)
+    monkeypatch.setattr(Pen, "write", lambda *args, **named: Written(points, window))
+    assert len(write(recorded, "a" * 12).window) == 60 + LAST
 
 
 def test_a_steadier_hand_draws_nearer_the_middle_of_the_likelier_gaussians():

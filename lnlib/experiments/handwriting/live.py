@@ -88,15 +88,17 @@ class Pen:
 def write(record: Mapping[str, Any], text: str, *, bias: float = 1.0, seed: int = 0) -> Line:
     """Write a text with the network of a record, as it was in the end.
 
-    The line ends when the window has been at the last character for a while, or after so many
-    points that it should have been.
+    The line ends when the window has been at the last character for a while, or is past it, or
+    after so many points that it should have been there.
 
     Raises:
         ValueError: As :meth:`Pen.of` and :meth:`Pen.write` say.
     """
     points, window = Pen.of(record).write(text, POINTS * len(text), bias=bias, seed=seed)
     numbers, place = points[:, 0].nan_to_num().numpy(), window[:, 0].numpy()
-    there = np.flatnonzero(place > len(text) - 1.5)
+    # What is left of a window that has passed the text lies behind where it was.
+    back = np.maximum.accumulate(place) - place > 2
+    there = np.flatnonzero((place > len(text) - 1.5) | back)
     end = there[0] + LAST if len(there) else len(place)
     numbers, place = numbers[:end], place[:end]
     strokes = np.clip(np.rint(numbers[:, :2] * GRAIN), -32768, 32767).astype(np.int16)

@@ -98,7 +98,7 @@ def test_a_text_is_written_by_each_network_as_it_was_in_the_end():
     assert lifts[:, 0, 12:].tolist() == [[0] * 3, [0] * 3, [1] * 3]
     assert windows[:, 0, -1].tolist() == [2, 2, 2]
     assert shown.written in shown.to_html()
-    assert repr(shown) == "Scribe: 'abc' in 15 points, at 1 of 200 updates, by 3 networks"
+    assert repr(shown) == "Scribe: 'abc', by 3 networks after 200 updates"
 
 
 def test_the_field_shows_the_new_line_and_says_what_is_wrong_with_a_text():

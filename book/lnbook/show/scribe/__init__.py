@@ -123,6 +123,11 @@ class Scribe:
 
     def __repr__(self) -> str:
         told = unpacked(self.written)[0]
+        if self.text is not None:  # how many points it takes, another processor may say otherwise
+            return (
+                f"Scribe: {self.text!r}, by {len(told['arms'])} networks after "
+                f"{told['updates'][-1]:,} updates"
+            )
         return (
             f"Scribe: {told['text']!r} in {told['points']} points, at {len(told['updates'])} of "
             f"{told['updates'][-1]:,} updates, by {len(told['arms'])} networks"

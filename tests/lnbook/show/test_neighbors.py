@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from lnbook.show import neighbors
-from lnbook.show.neighbors import WEB, Neighbors, alike, packed, sentences, unpacked
+from lnbook.show.neighbors import _WORDS, WEB, Neighbors, alike, packed, sentences, unpacked
+from lnlib.experiments.skip_thoughts.run import words
 from lnlib.runs import record
 
 EPOCHS = [0, 0.5, 1, 2]
@@ -155,3 +156,8 @@ def test_no_sentence_of_the_book_is_its_own_neighbor(book):
 def test_records_that_do_not_go_together_are_refused(records, said):
     with pytest.raises(ValueError, match=f"Neighbors: records must.*{said}|records {said}"):
         Neighbors(records)
+
+
+def test_words_are_those_that_the_networks_read():
+    for text in ("'Don't!' said Mr. Hyde.", "Is it 8 o'clock? No!", "She's, he's -- “I”."):
+        assert _WORDS.findall(text.lower()) == words(text)

@@ -7,6 +7,7 @@ import pytest
 
 from lnbook.show import neighbors
 from lnbook.show.neighbors import WEB, Neighbors, alike, packed, sentences, unpacked
+from lnlib.experiments.skip_thoughts.run import words as read
 from lnlib.runs import record
 
 EPOCHS = [0, 0.5, 1, 2]
@@ -51,6 +52,11 @@ def test_a_sentence_loses_the_marks_around_it_and_keeps_those_within_as_a_pair()
     ]  # fmt: skip
     assert neighbors._tidy('Then he said, "Go.') == "Then he said, ‘Go.’"
     assert neighbors._tidy("He said:--") == "He said: –"
+
+
+def test_words_are_those_that_the_networks_read(book):
+    for text in [*TEXTS, *sentences(book[0])]:
+        assert neighbors.words(text) == read(text)
 
 
 def test_what_is_packed_comes_back_as_the_records_have_it():

@@ -13,6 +13,7 @@ import base64
 import gzip
 import itertools
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -140,9 +141,12 @@ def alike(run: Mapping[str, Any], what: str) -> tuple[np.ndarray, float]:
 
 
 def _having(texts: Sequence[str], what: str) -> list[bool]:
-    from lnlib.experiments.skip_thoughts.run import words  # which loads torch
-
     return [ALIKE[what][1](words(text)) for text in texts]
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a sentence, its ``?`` and ``!``, as the networks read them."""
+    return re.findall(r"[a-z0-9]+(?:'[a-z0-9]+)*|[?!]", text.lower())
 
 
 def packed(records: Sequence[Mapping[str, Any]]) -> str:

@@ -8,8 +8,9 @@ from lnlib.runs import record
 
 PIXEL = """([x, y]) => {
     const canvas = document.querySelector('.lnn-map'), ratio = canvas.width / canvas.clientWidth;
-    const pen = canvas.getContext('2d', { willReadFrequently: true });
-    return [...pen.getImageData(x * ratio, y * ratio, 1, 1).data].slice(0, 3);
+    const copy = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+    copy.drawImage(canvas, x * ratio, y * ratio, 1, 1, 0, 0, 1, 1);
+    return [...copy.getImageData(0, 0, 1, 1).data].slice(0, 3);
 }"""
 ROOM = 1.12  # as neighbors.js leaves around the places
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from lnbook.show import neighbors
-from lnbook.show.neighbors import _WORDS, WEB, Neighbors, alike, packed, sentences, unpacked
-from lnlib.experiments.skip_thoughts.run import words
+from lnbook.show.neighbors import WEB, Neighbors, alike, packed, sentences, unpacked
+from lnlib.experiments.skip_thoughts.run import words as read
 from lnlib.runs import record
 
 EPOCHS = [0, 0.5, 1, 2]
@@ -52,6 +52,11 @@ def test_a_sentence_loses_the_marks_around_it_and_keeps_those_within_as_a_pair()
     ]  # fmt: skip
     assert neighbors._tidy('Then he said, "Go.') == "Then he said, ‘Go.’"
     assert neighbors._tidy("He said:--") == "He said: –"
+
+
+def test_words_are_those_that_the_networks_read(book):
+    for text in [*TEXTS, *sentences(book[0])]:
+        assert neighbors.words(text) == read(text)
 
 
 def test_what_is_packed_comes_back_as_the_records_have_it():
@@ -156,8 +161,3 @@ def test_no_sentence_of_the_book_is_its_own_neighbor(book):
 def test_records_that_do_not_go_together_are_refused(records, said):
     with pytest.raises(ValueError, match=f"Neighbors: records must.*{said}|records {said}"):
         Neighbors(records)
-
-
-def test_words_are_those_that_the_networks_read():
-    for text in ("'Don't!' said Mr. Hyde.", "Is it 8 o'clock? No!", "She's, he's -- “I”."):
-        assert _WORDS.findall(text.lower()) == words(text)

@@ -32,7 +32,6 @@ ARMS = {
     ("none", "scaled"): ("No norm, chosen start", "none", "dashed"),
     ("layer", "code"): ("Layer norm", "layer", "solid"),
 }
-_WORDS = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*|[?!]")  # as the networks read them
 _THEY = {"he", "she", "him", "her", "his"}
 #: What sentences may have in common: in short, in words, and of their own words.
 ALIKE = {
@@ -142,7 +141,12 @@ def alike(run: Mapping[str, Any], what: str) -> tuple[np.ndarray, float]:
 
 
 def _having(texts: Sequence[str], what: str) -> list[bool]:
-    return [ALIKE[what][1](_WORDS.findall(text.lower())) for text in texts]
+    return [ALIKE[what][1](words(text)) for text in texts]
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a sentence, its ``?`` and ``!``, as the networks read them."""
+    return re.findall(r"[a-z0-9]+(?:'[a-z0-9]+)*|[?!]", text.lower())
 
 
 def packed(records: Sequence[Mapping[str, Any]]) -> str:

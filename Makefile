@@ -9,7 +9,7 @@ PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest
 # Built beforehand, or left out, so that no cell's output says that it is being built.
 READY = $(PY) -m lnlib.nn.kernels >/dev/null || export LNLIB_COMPILED=0
 
-.PHONY: help book homework classroom browser test suite test-fast nbval
+.PHONY: help book homework classroom slides pdf browser test suite test-fast nbval
 .PHONY: test-versions live bench replay notebooks screenshots lint clean
 .DEFAULT_GOAL := help
 
@@ -29,6 +29,17 @@ homework: ## notebooks for a class, without solutions, and the key; graded by py
 classroom: ## the quizzes for Moodle and as Markdown, the glossary for Anki; OUT=… chooses where
 	@tools/setup.sh book
 	@$(PY) -m lnbook export --out $(or $(OUT),classroom)
+
+slides: ## slides of each track, their figures alive; prints the page to open; OUT=… chooses where
+	@tools/setup.sh slides
+	@$(PY) tools/book.py
+	@$(PY) -m lnbook slides --out $(or $(OUT),slides)
+
+pdf: ## the whole book as one PDF, printed by the browser; OUT=… chooses the file
+	@tools/setup.sh pdf
+	@$(PY) tools/book.py
+	@$(PY) tools/browser.py
+	@$(PY) -m tools.pdf $(or $(OUT),_build/book.pdf)
 
 browser: ## find Chromium, Chrome or Edge for the pages; without any, install Playwright's own
 	@tools/setup.sh test

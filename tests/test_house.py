@@ -214,7 +214,7 @@ def test_the_version_is_the_same_everywhere():
 def requirements():
     """From package name to its range, over all extras."""
     extras = PROJECT["optional-dependencies"]
-    assert set(extras) == {"nn", "pages", "book", "live", "test", "dev"}
+    assert set(extras) == {"nn", "pages", "book", "slides", "pdf", "live", "test", "dev"}
     lines = PROJECT["dependencies"] + [r for extra in extras.values() for r in extra]
     return dict(split(line) for line in lines if not line.startswith("lnlib["))
 
@@ -419,8 +419,8 @@ def test_another_end_is_refused(bare):
 
 @pytest.mark.parametrize(
     ("first", "then"),
-    [("dev", "test"), ("test", "dev"), ("book", "nn"), ("live", "nn")]
-    + [("test", then) for then in ("book", "live", "nn")],
+    [("dev", "test"), ("test", "dev"), ("book", "nn"), ("live", "nn"), ("slides", "book")]
+    + [("test", then) for then in ("book", "slides", "pdf", "live", "nn")],
 )
 def test_what_a_wider_extra_brought_is_not_installed_again(asked, first, then):
     assert asked(first)
@@ -428,7 +428,8 @@ def test_what_a_wider_extra_brought_is_not_installed_again(asked, first, then):
 
 
 @pytest.mark.parametrize(
-    ("first", "then"), [("nn", "book"), ("nn", "live"), ("book", "live"), ("live", "test")]
+    ("first", "then"),
+    [("nn", "book"), ("nn", "live"), ("book", "live"), ("book", "slides"), ("live", "test")],
 )
 def test_what_a_narrower_extra_left_out_is_installed(asked, first, then):
     assert asked(first)

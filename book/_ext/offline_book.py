@@ -12,10 +12,8 @@
 
 import hashlib
 import html
-import importlib
 import importlib.util
 import os
-import pkgutil
 import re
 import shutil
 from importlib.metadata import version
@@ -24,8 +22,7 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.util import logging
 
-import lnbook.show
-from lnbook.show import colors
+from lnbook.show import colors, web
 
 LOGGER = logging.getLogger(__name__)
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -40,12 +37,7 @@ EXPLORER = re.compile(
     r' class="ln-data")>(?P<states>[^<]+)',
     re.DOTALL,
 )
-# Every widget is a folder of lnbook.show.
-WIDGETS = [
-    importlib.import_module(f"lnbook.show.{found.name}").WEB
-    for found in pkgutil.iter_modules(lnbook.show.__path__)
-    if found.ispkg
-]
+WIDGETS = web.widgets()
 # A playground with all its controls, the switchboard, the scene, digits, maps, lines.
 WIDE = (
     "&quot;small&quot;: false",
@@ -53,6 +45,7 @@ WIDE = (
     'class="ln-scene"',
     'class="ln-painter"',
     'class="ln-places"',
+    'class="ln-neighbors"',
     'class="ln-scribe"',
 )
 

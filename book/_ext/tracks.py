@@ -49,8 +49,8 @@ def measures(notebook):
         "words": len(words(main_line(notebook))),
         "explorers": len(
             re.findall(
-                r"^(?:Explorer|LiveRun|Playground|Switchboard|Painter|Places|Scene|Scribe|Sphere|\w*[Ss]heet"
-                r"|diagrams\.\w+)\(",
+                r"^(?:Explorer|LiveRun|Playground|Switchboard|Painter|Places|Neighbors|Scene|Scribe"
+                r"|Sphere|\w*[Ss]heet|diagrams\.\w+)\(",
                 code,
                 re.M,
             )

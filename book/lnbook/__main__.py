@@ -1,4 +1,4 @@
-"""The commands for a class: ``python -m lnbook homework``, ``grade``, ``export``."""
+"""The commands for a class: ``python -m lnbook homework``, ``grade``, ``export``, ``slides``."""
 
 import argparse
 import sys
@@ -15,7 +15,8 @@ def main(arguments: list[str] | None = None) -> int:
     """
     args = _parser().parse_args(arguments)
     try:
-        return {"homework": _homework, "grade": _grade, "export": _export}[args.command](args)
+        commands = {"homework": _homework, "grade": _grade, "export": _export, "slides": _slides}
+        return commands[args.command](args)
     except (ValueError, OSError) as error:
         print(f"lnbook {args.command}: {error}", file=sys.stderr)
         return 1
@@ -46,6 +47,9 @@ def _parser() -> argparse.ArgumentParser:
         "export", help="write the quizzes for Moodle and as Markdown, the glossary for Anki"
     )
     export.add_argument("--out", default="classroom", help="folder (default: classroom)")
+    slides = commands.add_parser("slides", help="make slides of each track from the built pages")
+    slides.add_argument("--built", default="_build/html", help="where (default: _build/html)")
+    slides.add_argument("--out", default="slides", help="folder (default: slides)")
     return parser
 
 
@@ -81,6 +85,14 @@ def _export(args: argparse.Namespace) -> int:
     from lnbook.classroom import exports
 
     print(*exports.write(args.out), sep="\n")
+    return 0
+
+
+def _slides(args: argparse.Namespace) -> int:
+    from lnbook.classroom import chapters, slides
+
+    index = slides.write(args.built, chapters.book(), args.out)
+    print(f"The slides of each track. Open: {index.resolve()}")
     return 0
 
 

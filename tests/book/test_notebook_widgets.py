@@ -4,7 +4,16 @@ import json
 
 import pytest
 
-from lnbook.show import Painter, Places, Playground, Scene, Scribe, Sphere, Switchboard
+from lnbook.show import (
+    Neighbors,
+    Painter,
+    Places,
+    Playground,
+    Scene,
+    Scribe,
+    Sphere,
+    Switchboard,
+)
 
 RENDER = """async ([source, data]) => {
   const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
@@ -19,6 +28,7 @@ SHOWN = {
     "scene": (Scene, "svg"),
     "painter": (Painter, "canvas"),
     "places": (Places, "canvas"),
+    "neighbors": (Neighbors, "canvas"),
     "scribe": (Scribe, "canvas"),
 }
 

@@ -7,7 +7,7 @@ figures       :class:`Explorer` and :func:`show`; :class:`LiveRun`, which comput
 tables        :class:`Table`, with the verdicts ``HOLDS``, ``FAILS`` and ``OPEN``
 questions     :class:`Quiz` of :func:`choose`, :func:`number` and :func:`order`
 to move       :class:`Sheet`, :class:`Playground`, :class:`Switchboard`, :class:`Painter`,
-              :class:`Places`, :class:`Scribe`, :class:`Scene`, :class:`Sphere`;
+              :class:`Places`, :class:`Neighbors`, :class:`Scribe`, :class:`Scene`, :class:`Sphere`;
               :mod:`lnbook.show.diagrams`
 ============  ==================================================================================
 
@@ -17,6 +17,7 @@ A widget is a folder of this package: its Python, its JavaScript and its look (`
 from lnbook.show.control import choice, round_numbers, slider
 from lnbook.show.explorer import Explorer, show
 from lnbook.show.explorer.run import LiveRun
+from lnbook.show.neighbors import Neighbors
 from lnbook.show.painter import Painter
 from lnbook.show.picture import Picture
 from lnbook.show.places import Places
@@ -35,6 +36,7 @@ __all__ = [
     "OPEN",
     "Explorer",
     "LiveRun",
+    "Neighbors",
     "Painter",
     "Picture",
     "Places",

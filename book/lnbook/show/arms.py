@@ -106,11 +106,13 @@ class Runs:
         own = [self.judge.seconds(run) for run in runs]
         return grid, np.array([np.interp(grid, t, v) for t, v in zip(own, values, strict=True)])
 
-    def lead(self, kind: str, other: str, axis: str) -> tuple[np.ndarray, np.ndarray]:
+    def lead(
+        self, kind: str, other: str, axis: str, name: str | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return layer norm's measure less that of another arm, of the seeds that both have."""
         arms = self.kinds[kind]
-        where, own = self.curves(kind, LAYER, axis)
-        _, others = self.curves(kind, other, axis)
+        where, own = self.curves(kind, LAYER, axis, name)
+        _, others = self.curves(kind, other, axis, name)
         seeds = [seed for seed in arms[LAYER].runs if seed in arms[other].runs]
         rows = [[list(arms[name].runs).index(s) for s in seeds] for name in (LAYER, other)]
         return where, own[rows[0]] - others[rows[1]]

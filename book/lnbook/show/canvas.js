@@ -39,6 +39,24 @@ window.lnCanvas ??= (() => {
     return [JSON.parse(new TextDecoder().decode(all.subarray(0, end))), all.subarray(end + 1)];
   }
 
+  /* In the built book: bring to life every element of a class with what was recorded: what lies in
+     it, or what a file calls a function of this name with. The first one loads it; fetch would
+     fail on file://. */
+  function wake(name, home, file, called, start) {
+    let loaded;
+    const load = () => (loaded ??= new Promise((done, fail) => {
+      const script = document.createElement("script");
+      script.src = home + file;
+      window[called] = done;
+      script.onerror = () => fail(new Error(`the file ${script.src} is missing`));
+      document.head.append(script);
+    }));
+    for (const root of document.querySelectorAll(name)) {
+      const inside = root.querySelector("script");
+      start(root, inside ? () => Promise.resolve(inside.textContent) : load);
+    }
+  }
+
   /* Copy a link; where that is not allowed, the reader copies it from its field. */
   async function copy(link, button, field) {
     field.value = link;
@@ -52,5 +70,5 @@ window.lnCanvas ??= (() => {
     }
   }
 
-  return { sheet, write, box, unpack, copy };
+  return { sheet, write, box, unpack, wake, copy };
 })();

@@ -8,6 +8,7 @@ has such an element loads them. A live notebook gets the same files where it run
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -84,6 +85,13 @@ class Web:
         (folder / f"{self.name}.css").write_text(self.style(), "utf-8")
         for name, content in self.data.items():
             (folder / name).write_text(content(), "utf-8")
+
+
+@functools.cache
+def widgets() -> list[Web]:
+    """Return what every widget brings: each is a folder of ``lnbook.show``."""
+    folders = sorted(path.parent.name for path in HERE.glob("*/__init__.py"))
+    return [importlib.import_module(f"lnbook.show.{name}").WEB for name in folders]
 
 
 @functools.cache

@@ -5,7 +5,9 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.book.conftest import pages
+import pytest
+
+from tests.book.conftest import Book, pages
 
 ROOT = Path(__file__).parents[3]
 BOOK = ROOT / "book"
@@ -35,3 +37,90 @@ def rows(html):
 
 def when(cell):
     return datetime.strptime(cell, "%Y-%m-%d %H:%M").replace(tzinfo=UTC)
+
+
+EXPLORER = """import plotly.graph_objects as go
+from lnbook.show import Explorer, Quiz, choose, slider
+
+Explorer(
+    lambda n: go.Figure(go.Bar(y=[n, 2])),
+    {"n": slider("Height", [1, 2, 3], start=1)},
+    title="Bars",
+    describe=lambda n: f"The first bar is {n} high.",
+    alt="Two bars.",
+)"""
+QUIZ = """Quiz(
+    choose("Is 2 even?", {"Yes": "Twice 1.", "No": "You *counted* to 3."}, right="Yes"),
+)"""
+PLAN = """# Teach
+
+:::::{plan} lecture 5
+
+::::{block} Raise the bar
+:minutes: 5
+:page: start
+:open: three high <start#explorer-1&n=3>
+
+```{ask} two 1
+:says: even
+```
+```{board} rows
+```
+
+**Move** the slider down; [the other page](two.ipynb) has $x^2$.
+::::
+:::::
+"""
+LEAD = "The first is short. The second is not.\n\nSee [its summary](#kept), "
+FOLDED = {"metadata": {"tags": ["hide-input"]}}
+SUMMARY = "\n## Summary\n\n- Keep $x$ in mind. Forget the rest.\n- More."
+SOLUTION = """
+
+````{exercise-start} One
+:label: one
+````
+
+Say one.
+
+````{exercise-end}
+````
+
+````{solution-start} one
+:label: one-solution
+:class: dropdown
+````
+
+It is **one**.
+
+````{solution-end}
+````
+"""
+TRACKS = """format: jb-book
+root: start
+parts:
+  - caption: Use it
+    chapters:
+      - file: two
+  - caption: Look it up
+    chapters:
+      - file: teach
+"""
+
+
+@pytest.fixture(scope="session")
+def taught(tmp_path_factory):
+    """A book of two chapters, one opened by a plan, built once: the folder of its sources."""
+    book = Book(tmp_path_factory.mktemp("taught"))
+    link = "[the paper](https://arxiv.org/abs/1607.06450) and {cite:t}`Ba2016`."
+    bibliography = "\n\n```{bibliography}\n```"
+    book.add(
+        "start", f"# Start: one bar\n\n{LEAD}{link}\n{SUMMARY}{bibliography}", EXPLORER, **FOLDED
+    )
+    two = f"# Two bars\n\nAnother.\n\n(kept)={SUMMARY}{SOLUTION}"
+    book.add("two", two, EXPLORER, QUIZ, **FOLDED)
+    (book.folder / "book" / "teach.md").write_text(PLAN)
+    book.pages.append("teach")
+    done = book.build()
+    assert done.returncode == 0, done.stdout
+    (book.folder / "_toc.yml").write_text(TRACKS)
+    return book.folder

@@ -25,6 +25,7 @@ WIDGETS = {
     "scene": "ln-scene",
     "painter": "ln-painter",
     "places": "ln-places",
+    "neighbors": "ln-neighbors",
     "scribe": "ln-scribe",
     "diagrams": "ln-diagram",
 }

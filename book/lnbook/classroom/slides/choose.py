@@ -1,0 +1,205 @@
+"""Which slides a track has: by rule, from the pages as they are built.
+
+A chapter has its title with its first sentence; for each figure a question to ask first, and the
+figure, alive; and the first sentence of its summary. The figures and the questions are those that
+the plans of the page for teachers open and ask; a chapter that no plan opens shows its first figure
+and asks the first question of its quiz. What a plan says of a figure stands in the notes.
+"""
+
+from __future__ import annotations
+
+import copy
+import html
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from bs4 import BeautifulSoup, Tag
+
+from lnbook.show.quiz import Choose, Number, Order
+from lnbook.show.quiz.read import questions
+from lnbook.show.quiz.texts import markup
+from lnbook.show.web import widgets
+
+PLANS = "teach"  # the page for those who teach
+FIGURES = [f".{web.element or f'ln-{web.name}'}" for web in widgets() if web.name != "quiz"]
+SENTENCE = re.compile(r".+?[.?!](?=\s|$)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a page, in a state.
+
+    Args:
+        page: The page's name.
+        place: Which of its figures: as ``querySelector`` takes it.
+        state: What follows the ``#`` of its address, or nothing.
+    """
+
+    page: str
+    place: str
+    state: str = ""
+
+
+@dataclass(frozen=True)
+class Slide:
+    """One slide.
+
+    Args:
+        kind: ``chapter``, ``ask``, ``figure`` or ``keep``.
+        page: Whose it is.
+        title: Heads it.
+        body: As HTML.
+        notes: What the speaker sees, as HTML.
+        figure: Shown below the title.
+    """
+
+    kind: str
+    page: str
+    title: str
+    body: str = ""
+    notes: str = ""
+    figure: Figure | None = None
+
+
+def decks(built: Path, source: Path) -> dict[str, list[Slide]]:
+    """Return the slides of each track, under its name.
+
+    Args:
+        built: The folder of the built pages.
+        source: The folder of the chapters, with ``_toc.yml`` above it.
+
+    Raises:
+        ValueError: If the book is not built.
+    """
+    toc = yaml.safe_load((source.parent / "_toc.yml").read_text("utf-8"))
+    plans = blocks(built)
+    found, first = {}, [toc["root"]]  # the first page is the first track's
+    for part in toc["parts"]:
+        pages = first + [entry["file"] for entry in part["chapters"]]
+        pages = [page for page in pages if (source / f"{page}.ipynb").exists()]
+        if pages:
+            found[part["caption"]] = [s for p in pages for s in chapter(p, plans, built, source)]
+            first = []
+    return found
+
+
+def read(built: Path, page: str) -> BeautifulSoup:
+    """Read a built page."""
+    path = built / f"{page}.html"
+    if not path.exists():
+        raise ValueError(f"{path} is missing: build the book first, with make book")
+    return BeautifulSoup(path.read_text("utf-8"), "html.parser")
+
+
+def blocks(built: Path) -> list[tuple[str, str, str, Tag]]:
+    """Return the blocks of the plans that open a figure: its page and state, title and text."""
+    if not (built / f"{PLANS}.html").exists():
+        return []
+    page = read(built, PLANS)
+    found = []
+    for fold in page.select("details.ln-block"):
+        row = page.select_one(f'.ln-plan a[href="#{fold["id"]}"]').find_parent("tr")
+        if link := row.select_one("a.ln-open"):
+            name, _, state = link["href"].partition(".html#")
+            title = fold.summary.find("span").next_sibling.strip()
+            found.append((name, state, title, fold.select_one(".ln-block-body")))
+    return found
+
+
+def chapter(
+    name: str, plans: list[tuple[str, str, str, Tag]], built: Path, source: Path
+) -> Iterator[Slide]:
+    """Yield the slides of a chapter."""
+    page = read(built, name)
+    heading = page.select_one("article h1").find(string=True)
+    title, _, topic = heading.partition(":")
+    lead = page.select_one("article h1").find_next_sibling(lambda t: t.name == "p" and not t.attrs)
+    topic = f'<p class="topic">{html.escape(topic.strip())}</p>' if topic else ""
+    yield Slide("chapter", name, title, f"{topic}<p>{sentence(lead)}</p>", spoken([lead]))
+
+    shown = set()
+    for opened, state, block_title, text in plans:
+        figure = Figure(name, placed(page, state), state)
+        if opened == name and figure.place not in shown:
+            shown.add(figure.place)
+            yield from asked(name, text, source)
+            yield Slide("figure", name, block_title, notes=spoken(text.children), figure=figure)
+    if not shown and (first := page.select_one(", ".join(FIGURES))):
+        for question in questions(source / f"{name}.ipynb")[:1]:
+            yield ask(name, question)
+        below = first.find_parent(class_="cell")
+        text = [t for t in below.find_next_siblings() if t.name in ("p", "ul", "div")][:2]
+        text = [t for t in text if "cell" not in t.get("class", [])]
+        place = f'[id="{first["id"]}"]' if first.get("id") else f".{first['class'][0]}"
+        yield Slide("figure", name, title, notes=spoken(text), figure=Figure(name, place))
+
+    if lines := page.select("section#summary > ul > li"):
+        notes = spoken([line.find_parent("ul") for line in lines[:1]])
+        yield Slide("keep", name, "To keep", f"<p>{sentence(lines[0].p)}</p>", notes)
+
+
+def placed(page: BeautifulSoup, state: str) -> str:
+    """Say which figure of a page a state is of: that of its name, else the page's first widget."""
+    name = state.partition("&")[0]
+    if page.find(id=name):
+        return f'[id="{name}"]'
+    first = page.select_one(", ".join(FIGURES))
+    return f".{first['class'][0]}" if first else "none"
+
+
+def asked(page: str, text: Tag, source: Path) -> Iterator[Slide]:
+    """Yield the first question of a block, if it has one: of a quiz, or in its own words."""
+    if first := text.select_one(".ln-asked .ln-from"):
+        quiz = first.a["href"].partition(".html")[0]
+        number = int(first.get_text().rpartition(",")[2])
+        yield ask(page, questions(source / f"{quiz}.ipynb")[number - 1])
+        first.find_parent(class_="ln-asked").decompose()
+        return
+    for paragraph in text.find_all("p"):
+        words = paragraph.find("em")
+        if paragraph.get_text().startswith("Ask") and words and words.get_text().endswith("?"):
+            yield Slide("ask", page, "Predict", inside(words), spoken([paragraph]))
+            return
+
+
+def ask(page: str, question: Choose | Number | Order) -> Slide:
+    """Make a slide of a question of a quiz; the answers stand in the notes."""
+    body = f"<p>{markup(question.text)}</p>"
+    if not isinstance(question, Number):
+        options = [re.sub(r"^(\w\.|-) ", "", line) for line in question.asked()]
+        kind = "ol" if isinstance(question, Choose) else "ul"
+        body += f"<{kind}>{''.join(f'<li>{markup(option)}</li>' for option in options)}</{kind}>"
+    right, *others = (f"<li>{markup(line)}</li>" for line in question.answered())
+    notes = f"<p><strong>Right:</strong></p><ul>{right}</ul><ul>{''.join(others)}</ul>"
+    return Slide("ask", page, "Predict", body, notes)
+
+
+def sentence(paragraph: Tag) -> str:
+    """Return the first sentence of a paragraph, as HTML: links are words, formulas stay."""
+    words = copy.copy(paragraph)
+    for link in words.find_all("a"):
+        link.unwrap()
+    text = inside(words)
+    found = SENTENCE.match(text)
+    return found[0] if found else text
+
+
+def inside(tag: Tag) -> str:
+    """Return what is in an element, as HTML."""
+    return tag.decode_contents().strip()
+
+
+def spoken(parts) -> str:
+    """Return what the speaker's window can show: text, no links, drawings and formulas."""
+    kept = BeautifulSoup("".join(str(part) for part in parts), "html.parser")
+    for drawn in kept.select(".ln-diagram, .ln-from, svg, script, .headerlink"):
+        drawn.decompose()
+    for formula in kept.select(".math"):
+        formula.replace_with(re.sub(r"^\\[(\[]|\\[)\]]$", "", formula.get_text()))
+    for link in kept.find_all("a"):
+        link.name = "em"
+        link.attrs = {}
+    return str(kept).strip()

@@ -1,0 +1,55 @@
+/* A deck: reveal.js turns the slides; each figure is a page of its own, made as large as fits. */
+(() => {
+  "use strict";
+  const LARGEST = 2; // times a figure's own letters, which the slide enlarges once more
+  const html = document.documentElement;
+  const frames = [...document.querySelectorAll(".frame iframe")];
+
+  function theme(name) {
+    html.dataset.theme = name;
+    for (const frame of frames) frame.contentWindow?.postMessage({ lnTheme: name }, "*");
+  }
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  theme(dark.matches ? "dark" : "light");
+  dark.addEventListener("change", () => theme(dark.matches ? "dark" : "light"));
+
+  /* A figure says how high it is at each width; the width is taken that makes it largest. */
+  function fit(frame, sizes) {
+    const { clientWidth: wide, clientHeight: high } = frame.parentElement;
+    const scales = sizes.map(([w, h]) => Math.min(LARGEST, wide / w, high / h));
+    const best = scales.lastIndexOf(Math.max(...scales)), [width, height] = sizes[best];
+    if (!(scales[best] > 0)) return;
+    frame.style.width = `${width}px`;
+    frame.style.height = `${height}px`;
+    frame.style.transform = `translateX(${-scales[best] * width / 2}px) scale(${scales[best]})`;
+    frame.dataset.fits = scales[best];
+  }
+  addEventListener("message", ({ data, source }) => {
+    const frame = frames.find((one) => one.contentWindow === source);
+    if (!frame || !data?.lnSizes) return;
+    source.postMessage({ lnTheme: html.dataset.theme }, "*");
+    fit(frame, data.lnSizes);
+  });
+  /* A figure is loaded when it comes near, and stays as it was left. */
+  function near() {
+    const slides = Reveal.getSlides(), at = slides.indexOf(Reveal.getCurrentSlide());
+    for (const slide of slides.slice(at, at + 3)) {
+      for (const frame of slide.querySelectorAll("iframe:not([src])")) frame.src = frame.dataset.page;
+    }
+  }
+
+  Reveal.on("ready", near);
+  Reveal.initialize({
+    width: 1280, height: 720, margin: 0.03, center: false, hash: true, transition: "none",
+    backgroundTransition: "none", navigationMode: "linear", controls: false, slideNumber: "c/t",
+    viewDistance: 3, mobileViewDistance: 3, plugins: [RevealNotes],
+  });
+  Reveal.addKeyBinding({ keyCode: 68, key: "D", description: "Light or dark" },
+    () => theme(html.dataset.theme === "dark" ? "light" : "dark"));
+  // The keys are the deck's again, whatever had them on the slide before.
+  Reveal.on("slidechanged", () => {
+    document.activeElement?.blur();
+    window.focus();
+    near();
+  });
+})();

@@ -1,0 +1,192 @@
+"""Write the slides: a deck for each track, a small page for each figure, and what they load."""
+
+from __future__ import annotations
+
+import html
+import importlib.util
+import re
+import shutil
+from pathlib import Path
+
+from bs4 import BeautifulSoup
+
+from lnbook.classroom.slides.choose import Slide, decks, read
+from lnbook.show.web import widgets
+
+HERE = Path(__file__).parent
+REVEAL = ("dist/reveal.js", "dist/reveal.css", "plugin/notes/notes.js", "LICENSE")
+OURS = ("deck.css", "deck.js", "figure.css", "figure.js")
+KEYS = (
+    "→ goes on, ← back; Esc shows all; S opens your notes; F fills the screen; D is for the dark."
+)
+Names = dict[tuple[str, str], str]  # of page and place of a figure: its file
+HEAD = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+"""
+
+
+def write(built: str | Path, source: str | Path, out: str | Path) -> Path:
+    """Write the slides of every track.
+
+    Args:
+        built: The folder of the built pages.
+        source: The folder of the chapters.
+        out: Where to; what an earlier call wrote there is replaced.
+
+    Returns:
+        The page to open.
+
+    Raises:
+        ValueError: If the book is not built, ``out`` holds something else, or reveal.js is missing.
+    """
+    built, out = Path(built), Path(out)
+    made = decks(built, Path(source))
+    clear(out)
+    for name in REVEAL:
+        put(reveal() / name, out / "reveal" / Path(name).name)
+    for name in OURS:
+        put(HERE / name, out / name)
+    put(built / "_static" / "logo.svg", out / "logo.svg")
+    put(built / "_static" / "colors.css", out / "_static" / "colors.css")
+    book = BeautifulSoup((built / "index.html").read_text("utf-8"), "html.parser").title.get_text()
+    figures: Names = {}
+    for track, slides in made.items():
+        text = deck(track, book, slides, figures, mathjax(built, slides, out))
+        (out / f"{slug(track)}.html").write_text(text, "utf-8")
+    for (page, place), name in figures.items():
+        (out / "figures" / name).parent.mkdir(exist_ok=True)
+        (out / "figures" / name).write_text(alone(built, page, place, out), "utf-8")
+    links = "".join(
+        f'<li><a href="{slug(track)}.html">{html.escape(track)}</a> '
+        f"<span>{len(slides)} slides</span></li>"
+        for track, slides in made.items()
+    )
+    index = out / "index.html"
+    index.write_text(
+        f'{HEAD.format(title=f"Slides: {book}")}<link rel="stylesheet" href="_static/colors.css">'
+        f'<link rel="stylesheet" href="deck.css"></head><body class="start"><main>'
+        f'<img src="logo.svg" alt=""><h1>{html.escape(book)}</h1><ul>{links}</ul>'
+        f"<p>{KEYS}</p></main></body></html>\n",
+        "utf-8",
+    )
+    return index
+
+
+def clear(out: Path) -> None:
+    """Make room for the slides, where nothing but slides lies."""
+    if out.exists() and any(out.iterdir()):
+        if not (out / "deck.js").exists():
+            raise ValueError(f"{out} holds other files; name an empty or a new folder with OUT=…")
+        shutil.rmtree(out)
+    out.mkdir(parents=True, exist_ok=True)
+
+
+def reveal() -> Path:
+    """Find reveal.js in the package that ships it, without importing the package."""
+    found = importlib.util.find_spec("sphinx_revealjs")
+    if found is None or found.origin is None:
+        raise ValueError("reveal.js is missing: pip install -e '.[slides]'")
+    return Path(found.origin).parent / "_static" / "revealjs"
+
+
+def put(path: Path, to: Path) -> None:
+    """Copy a file or a folder, once."""
+    if not to.exists():
+        to.parent.mkdir(parents=True, exist_ok=True)
+        (shutil.copytree if path.is_dir() else shutil.copy2)(path, to)
+
+
+def slug(track: str) -> str:
+    """Return a track's name as a file's: ``use-it``."""
+    return re.sub(r"\W+", "-", track.lower()).strip("-")
+
+
+def mathjax(built: Path, slides: list[Slide], out: Path) -> str:
+    """Return what sets formulas, and put it there, for a deck that has some."""
+    if not any('class="math' in slide.body for slide in slides):
+        return ""
+    put(built / "_static" / "mathjax", out / "_static" / "mathjax")
+    return formulas(read(built, slides[0].page).head)
+
+
+def formulas(head) -> str:
+    """Return the scripts of a page that set formulas, without what would hold them back."""
+    config = next((s for s in head.find_all("script") if "window.MathJax" in s.text), "")
+    loaded = next((s["src"] for s in head.select('script[src*="mathjax/"]')), "")
+    return f'{config}<script defer src="{loaded}"></script>\n' if loaded else ""
+
+
+def deck(track: str, book: str, slides: list[Slide], figures: Names, math: str) -> str:
+    """Write a deck; note in ``figures`` which it shows, and under what name."""
+    chapters: dict[str, list[str]] = {}
+    for slide in slides:
+        number = len(chapters.setdefault(slide.page, [])) + 1
+        chapters[slide.page].append(section(slide, f"{slide.page}-{number}", figures))
+    body = "\n".join(f"<section>{''.join(parts)}</section>" for parts in chapters.values())
+    first = (
+        f'<section class="track"><img src="logo.svg" alt=""><h1>{html.escape(track)}</h1>'
+        f'<p>{html.escape(book)}</p><p class="keys">{KEYS}</p></section>'
+    )
+    return (
+        f"{HEAD.format(title=f'{track}: {book}')}"
+        '<link rel="icon" href="logo.svg"><link rel="stylesheet" href="reveal/reveal.css">\n'
+        '<link rel="stylesheet" href="_static/colors.css"><link rel="stylesheet" href="deck.css">\n'
+        f'{math}</head><body><div class="reveal"><div class="slides">\n{first}\n{body}\n'
+        "</div></div>\n"
+        '<script src="reveal/reveal.js"></script><script src="reveal/notes.js"></script>\n'
+        '<script src="deck.js"></script></body></html>\n'
+    )
+
+
+def section(slide: Slide, place: str, figures: Names) -> str:
+    """Write a slide."""
+    shown = ""
+    if slide.figure:
+        key = slide.figure.page, slide.figure.place
+        name = re.sub(r"\W+", "-", f"{key[0]} {key[1]}").strip("-") + ".html"
+        figures[key] = name
+        state = f"#{html.escape(slide.figure.state)}" if slide.figure.state else ""
+        shown = (
+            f'<div class="frame"><iframe data-page="figures/{name}{state}" '
+            f'title="{html.escape(slide.title)}"></iframe></div>'
+        )
+    notes = f'<aside class="notes">{slide.notes}</aside>' if slide.notes else ""
+    return (
+        f'<section id="{place}" class="{slide.kind}"><h2>{html.escape(slide.title)}</h2>'
+        f"{slide.body}{shown}{notes}</section>\n"
+    )
+
+
+def alone(built: Path, page: str, place: str, out: Path) -> str:
+    """Write a figure of a page as a page of its own, and put what it loads beside it."""
+    whole = read(built, page)
+    figure = whole.select_one(place)
+    if figure is None:
+        raise ValueError(f"{page} has no figure {place}: build the book again, with make book")
+    here = [web.name for web in widgets() if web.on(str(figure))]
+    others = tuple(f"_static/{web.name}/" for web in widgets() if web.name not in here)
+    links = [link["href"] for link in whole.head.select('link[rel="stylesheet"]')]
+    styles = [name for name in links if not name.startswith(others)]
+    ours = tuple(f"_static/{name}/" for name in here)
+    scripts = [s for s in whole.head.select("script[src]") if s["src"].startswith(ours)]
+    math = formulas(whole.head) if 'class="math' in str(figure) else ""
+    loaded = [f"_static/{name}" for name in here]
+    loaded += ["_static/basic.css", *(name.partition("?")[0] for name in styles)]
+    loaded += ["_static/plotly"] * ('class="ln-explorer"' in str(figure))
+    loaded += ["_static/mathjax"] * bool(math)
+    for data in figure.select(".ln-data[data-file]"):
+        loaded.append("_static/" + data["data-file"].partition("?")[0])
+    for name in loaded:
+        put(built / name, out / name)
+    head = "".join(f'<link rel="stylesheet" href="{name}">\n' for name in styles)
+    head += math + "".join(f"{script}\n" for script in scripts)
+    head = re.sub(r'((?:href|src)=")(?=_static/)', r"\1../", head)
+    return (
+        f"{HEAD.format(title=html.escape(whole.title.get_text()))}"
+        f'<script src="../figure.js"></script>\n{head}'
+        '<link rel="stylesheet" href="../figure.css"></head><body><main class="bd-main">'
+        '<div class="bd-content"><div class="bd-article-container"><article class="bd-article">'
+        f"{figure}</article></div></div></main></body></html>\n"
+    )

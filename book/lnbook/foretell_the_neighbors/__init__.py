@@ -1,0 +1,1 @@
+"""Chapter foretell_the_neighbors.ipynb: Foretell the neighbors: skip-thought vectors."""

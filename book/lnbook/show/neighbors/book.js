@@ -1,0 +1,2 @@
+/* In the built book: every map of sentences of the page. */
+lnCanvas.wake(".ln-neighbors", document.currentScript.src.replace(/[^/]*$/, ""), "packed.js", "lnNear", lnNeighbors);

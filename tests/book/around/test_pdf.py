@@ -1,0 +1,98 @@
+"""The book as one PDF: printed from two small chapters and a page for teachers."""
+
+import re
+
+import pytest
+from pypdf import PdfReader
+
+from tools import pdf
+
+
+@pytest.fixture(scope="module")
+def printed(taught, chromium):
+    out = taught / "book.pdf"
+    count = pdf.make(chromium, taught / "_build" / "html", taught / "_toc.yml", out, "Two pages")
+    reader = PdfReader(out)
+    assert count == len(reader.pages)
+    return reader
+
+
+def texts(reader):
+    return [" ".join(page.extract_text().split()) for page in reader.pages]
+
+
+def bookmarks(reader, items=None, depth=0):
+    for item in reader.outline if items is None else items:
+        if isinstance(item, list):
+            yield from bookmarks(reader, item, depth + 1)
+        else:
+            yield depth, item.title, reader.get_destination_page_number(item)
+
+
+def links(reader, number):
+    """Of a page: the pages that links lead to, and the addresses outside."""
+    found = [a.get_object() for a in reader.pages[number].get("/Annots", ())]
+    inside = [reader.get_page_number(a["/Dest"][0].get_object()) for a in found if "/Dest" in a]
+    return inside, [a["/A"]["/URI"] for a in found if "/A" in a]
+
+
+def test_bookmarks_lead_to_tracks_chapters_and_their_sections(printed):
+    said = texts(printed)
+    marks = list(bookmarks(printed))
+    assert [(depth, name) for depth, name, _ in marks] == [
+        (0, "Two pages"),
+        (0, "Start: one bar"),
+        (1, "Summary"),
+        (0, "Use it"),
+        (1, "Two bars"),
+        (2, "Summary"),
+        (2, "Answers"),
+        (0, "Look it up"),
+        (1, "Teach"),
+    ]
+    for _, name, number in marks:
+        if name not in ("Use it", "Look it up"):
+            assert name in said[number]
+
+
+def test_every_page_has_its_number_and_contents_name_those_of_the_chapters(printed):
+    said = texts(printed)
+    starts = {name: number for _, name, number in bookmarks(printed)}
+    for number, text in enumerate(said[1:], 1):
+        chapter = [name for name, first in starts.items() if first <= number and name in text]
+        assert chapter
+        assert text.endswith(f"{chapter[0]} {number + 1}") or f" {number + 1}" in text[-40:]
+    for name in ("Start: one bar", "Two bars", "Teach"):
+        assert re.search(rf"{name} {starts[name] + 1}\b", said[1])
+    assert sorted(links(printed, 1)[0]) == sorted(
+        starts[name] for name in ("Start: one bar", "Two bars", "Teach")
+    )
+
+
+def test_links_lead_within_the_pdf_or_outside_and_never_to_a_file(printed, taught):
+    starts = {name: number for depth, name, number in bookmarks(printed) if name != "Summary"}
+    inside, outside = links(printed, starts["Start: one bar"])
+    assert starts["Two bars"] in inside
+    assert "https://arxiv.org/abs/1607.06450" in outside
+    assert all(address.startswith("https://") for address in outside)
+    named = [a.get_object() for a in printed.pages[starts["Start: one bar"]]["/Annots"]]
+    heights = [a["/Dest"][3] for a in named if "/Dest" in a]
+    assert any(isinstance(top, float) and top < 800 for top in heights)  # the summary, not the top
+    raw = (taught / "book.pdf").read_bytes()
+    assert b"file:" not in raw
+    assert str(taught).encode() not in raw
+
+
+def test_figures_stand_as_at_the_start_and_answers_at_the_end(printed):
+    said = texts(printed)
+    starts = {name: number for _, name, number in bookmarks(printed)}
+    start = "".join(said[starts["Start: one bar"] : starts["Two bars"]])
+    assert "The first bar is 1 high." in start
+    assert "go.Figure" not in start  # code is folded, as on the page
+    two = "".join(said[starts["Two bars"] : starts["Teach"]])
+    asked, answers = two.split("Answers", 1)
+    assert "Is 2 even?" in asked
+    assert "Twice 1." not in asked
+    for words in ("Twice 1.", "You counted to 3.", "It is one."):
+        assert words in answers
+    assert "On this page" not in "".join(said)

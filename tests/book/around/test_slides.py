@@ -1,0 +1,160 @@
+"""Slides of each track: chosen from the pages, alive in the browser, from a folder."""
+
+import re
+import shutil
+
+import pytest
+
+from lnbook import __main__ as command
+from lnbook.classroom import slides
+from tests.book.conftest import PATIENCE, ROOT, pages
+
+
+@pytest.fixture(scope="module")
+def made(taught):
+    out = taught / "slides"
+    assert slides.write(taught / "_build" / "html", taught / "book", out) == out / "index.html"
+    return out
+
+
+def kinds(deck):
+    return [(slide.kind, slide.page, slide.title) for slide in deck]
+
+
+def test_a_chapter_has_title_question_figure_and_what_to_keep(taught):
+    decks = slides.decks(taught / "_build" / "html", taught / "book")
+    assert list(decks) == ["Use it"]  # a part without a chapter has no slides
+    assert kinds(decks["Use it"]) == [
+        ("chapter", "start", "Start"),
+        ("ask", "start", "Predict"),
+        ("figure", "start", "Raise the bar"),
+        ("keep", "start", "To keep"),
+        ("chapter", "two", "Two bars"),
+        ("ask", "two", "Predict"),
+        ("figure", "two", "Two bars"),
+        ("keep", "two", "To keep"),
+    ]
+    lead, ask, figure, keep = decks["Use it"][:4]
+    assert lead.body == '<p class="topic">one bar</p><p>The first is short.</p>'
+    assert ask.body == "<p>Is 2 even?</p><ol><li>Yes</li><li>No</li></ol>"
+    assert ask.notes.index("Twice 1.") < ask.notes.index("You <em>counted</em> to 3.")
+    assert (figure.figure.page, figure.figure.state) == ("start", "explorer-1&n=3")
+    assert "<strong>Move</strong> the slider down; <em>" in figure.notes
+    assert "has x^2." in figure.notes
+    assert not re.search("<svg|<a |href|Is 2 even", figure.notes)
+    assert re.sub("<[^>]+>", "", keep.body) == r"Keep \(x\) in mind."
+    assert "Forget the rest." in keep.notes
+    assert decks["Use it"][6].figure.state == ""  # no plan opens it: its first figure, at its start
+
+
+def test_a_change_of_a_chapter_and_of_its_quiz_changes_the_slides(taught, tmp_path):
+    shutil.copytree(taught, tmp_path / "copy")
+    book, built = tmp_path / "copy" / "book", tmp_path / "copy" / "_build" / "html"
+    for path, old, new in (
+        (built / "start.html", "The first is short.", "The first is new."),
+        (built / "teach.html", "Raise the bar", "Lower the bar"),
+        (book / "two.ipynb", "Is 2 even?", "Is 4 even?"),
+    ):
+        source = path.read_text("utf-8")
+        assert old in source
+        path.write_text(source.replace(old, new), "utf-8")
+    deck = slides.decks(built, book)["Use it"]
+    assert "The first is new." in deck[0].body
+    assert "Is 4 even?" in deck[1].body
+    assert deck[2].title == "Lower the bar"
+
+
+def test_the_deck_is_alive_from_a_folder(visit, made):
+    with visit(made.as_uri(), "use-it") as v:
+        page = v.page
+        said = "Reveal.getCurrentSlide().querySelector('h1, h2').textContent"
+        assert page.evaluate(said) == "Use it"
+        for title in ("Start", "Predict", "Raise the bar"):
+            page.keyboard.press("ArrowRight")
+            assert page.evaluate(said) == title
+        figure = page.frame_locator("section.present iframe:visible")
+        figure.locator('.ln-explorer[data-ready="yes"]').wait_for()
+        text, slider = figure.locator(".ln-text"), figure.locator("input[type=range]")
+        assert text.inner_text() == "The first bar is 3 high."  # the plan's state
+        slider.focus()
+        page.keyboard.press("ArrowLeft")  # the control's, not the deck's
+        figure.get_by_text("The first bar is 2 high.").wait_for()
+        assert page.evaluate(said) == "Raise the bar"
+        page.keyboard.press("Escape")  # the deck's again
+        page.keyboard.press("ArrowRight")
+        page.wait_for_function(f"{said} === 'To keep'")
+        page.keyboard.press("ArrowLeft")
+        page.wait_for_function(f"{said} === 'Raise the bar'")
+        assert text.inner_text() == "The first bar is 2 high."  # as it was left
+        slider.focus()
+        page.keyboard.press("PageDown")  # a clicker's key is never a control's
+        page.wait_for_function(f"{said} === 'To keep'")
+        page.wait_for_selector("section.present mjx-container")
+        assert (v.complaints, v.outside) == ([], [])
+
+
+def test_a_figure_is_large_and_whole_and_changes_with_the_deck_to_dark(visit, made):
+    with visit(made.as_uri(), "use-it", "#/start-3", color_scheme="light") as v:
+        frame = v.page.locator("section.present iframe[data-fits]")
+        frame.wait_for()
+        card = frame.content_frame.locator('.ln-explorer[data-ready="yes"]')
+        card.wait_for()
+        inside, around = card.bounding_box(), frame.bounding_box()
+        room = v.page.locator("section.present .frame").bounding_box()
+        for one in (inside, around):
+            assert one["y"] >= room["y"] - 1
+            assert one["y"] + one["height"] <= room["y"] + room["height"] + 1
+            assert one["width"] <= room["width"] + 1
+        letters = float(frame.get_attribute("data-fits")) * v.page.evaluate("Reveal.getScale()")
+        assert letters > 1.2
+        theme = "document.documentElement.dataset.theme"
+        v.page.keyboard.press("d")
+        assert v.page.evaluate(theme) == "dark"
+        (inner,) = [f for f in v.page.frames if "figures/start" in f.url]
+        inner.wait_for_function(f"{theme} === 'dark'")
+        assert v.complaints == []
+
+
+def test_the_notes_open_offline_and_follow_the_slides(visit, made):
+    with visit(made.as_uri(), "use-it", "#/start-2") as v:
+        with v.page.expect_popup() as popup:
+            v.page.keyboard.press("s")
+        notes = popup.value.locator(".speaker-controls-notes .value")
+        popup.value.get_by_text("Twice 1.").wait_for(timeout=PATIENCE)
+        v.page.keyboard.press("ArrowRight")
+        notes.get_by_text("the slider down").wait_for()
+        assert v.outside == []
+
+
+def test_each_track_has_a_deck_and_each_slide_its_source(built_book):
+    decks = slides.decks(built_book, ROOT / "book")
+    assert list(decks) == ["Use it", "Understand it", "Audit the paper"]
+    shown = {slide.page for deck in decks.values() for slide in deck}
+    assert shown == {name for name in pages() if (ROOT / "book" / f"{name}.ipynb").exists()}
+    for deck in decks.values():
+        for slide in deck:
+            words = re.sub("<[^>]+>", " ", slide.body).split()
+            assert len(words) <= 75, f"{slide.page}: too much for a slide: {slide.body}"
+            assert words or slide.kind == "figure"
+            if slide.figure:
+                page = slides.choose.read(built_book, slide.figure.page)
+                assert len(page.select(slide.figure.place)) >= 1
+                assert slide.notes, f"{slide.page}: a figure without a note: {slide.title}"
+        at = [k for k, slide in enumerate(deck) if slide.kind == "figure"]
+        assert len(at) >= len({slide.page for slide in deck})
+        asked = [deck[k - 1].kind == "ask" for k in at]
+        assert all(asked), [deck[k].title for k, a in zip(at, asked, strict=True) if not a]
+
+
+def test_what_is_missing_or_in_the_way_is_said(taught, tmp_path, capsys, monkeypatch):
+    assert command.main(["slides", "--built", str(tmp_path), "--out", str(tmp_path / "out")]) == 1
+    assert "build the book first, with make book" in capsys.readouterr().err
+    built = taught / "_build" / "html"
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("dear")
+    with pytest.raises(ValueError, match="mine holds other files; name an empty or a new folder"):
+        slides.write(built, taught / "book", tmp_path / "mine")
+    assert (tmp_path / "mine" / "thesis.txt").read_text() == "dear"
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ValueError, match=r"reveal\.js is missing: pip install -e '\.\[slides\]'"):
+        slides.write(built, taught / "book", tmp_path / "out")

@@ -1,0 +1,129 @@
+"""The maps of sentences in a browser: what they list beside the records', controls, colors."""
+
+import pytest
+
+from lnbook.show import colors
+from lnbook.show.neighbors import HIGH, packed, unpacked
+from lnlib.runs import record
+
+PIXEL = """([x, y]) => {
+    const canvas = document.querySelector('.lnn-map'), ratio = canvas.width / canvas.clientWidth;
+    const pen = canvas.getContext('2d', { willReadFrequently: true });
+    return [...pen.getImageData(x * ratio, y * ratio, 1, 1).data].slice(0, 3);
+}"""
+ROOM = 1.12  # as neighbors.js leaves around the places
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    """What is told, the places, the nearest."""
+    runs = [run for run in record.read_all("skip_thoughts") if "map" in run["arrays"]]
+    return unpacked(packed(runs))
+
+
+def at(place, wide):
+    """Where a recorded place is drawn, in pixels of a map so wide."""
+    x, y = place / (200 * ROOM)
+    return (0.5 + x) * wide, (HIGH / 2 - y) * wide
+
+
+def test_a_reader_moves_training_and_chooses_sentences_in_four_ways(visit, built_book, recorded):
+    told, places, nearest = recorded
+    texts, last = told["texts"], len(told["updates"]) - 1
+
+    with visit(built_book.as_uri(), "foretell_the_neighbors") as v:
+        page = v.page
+        page.wait_for_function("document.querySelector('.ln-neighbors')?.dataset.ready === 'yes'")
+        whole = page.locator(".ln-neighbors")
+        panels = whole.locator(".lnn-arm")
+        choice = whole.locator("[data-part='sentence']")
+
+        def lists(sentence, point):
+            for k in range(len(told["arms"])):
+                expected = [texts[j] for j in nearest[k, point, sentence]]
+                assert panels.nth(k).locator("li").all_inner_texts() == expected
+                loss = told["arms"][k]["losses"][point]
+                assert f"{loss:.2f} nats a word" in panels.nth(k).inner_text()
+            assert choice.input_value() == str(sentence)
+            said = whole.locator("[data-part='says']").inner_text()
+            assert (
+                f"After {told['updates'][point]:,} updates the nearest to “{texts[sentence]}”"
+                in said
+            )
+
+        first = next(k for k, text in enumerate(texts) if text.startswith("Come in"))
+        lists(first, last)
+        box = panels.first.locator("canvas").bounding_box()
+        assert box["y"] + box["height"] <= 900  # with all controls above it
+
+        # By keyboard: the beginning of training, and one point on.
+        whole.locator("[data-part='point']").focus()
+        page.keyboard.press("Home")
+        lists(first, 0)
+        page.keyboard.press("ArrowRight")
+        lists(first, 1)
+
+        # From the list of all sentences, as a key moves it; they are in the order of the alphabet.
+        choice.focus()
+        page.keyboard.press("ArrowDown")
+        below = int(choice.input_value())
+        assert texts[below] > texts[first]
+        lists(below, 1)
+
+        # A neighbor, and then a point of the map, one that no other covers.
+        panels.nth(1).locator("li button").nth(2).click()
+        there = int(nearest[1, 1, below, 2])
+        lists(there, 1)
+        canvas = panels.first.locator("canvas")
+        wide = canvas.bounding_box()["width"]
+        apart = [min(abs(p - q).max() for j, q in enumerate(places[0, 1].astype(int)) if j != k)
+                 for k, p in enumerate(places[0, 1].astype(int))]  # fmt: skip
+        alone = apart.index(max(apart))
+        x, y = at(places[0, 1, alone].astype(float), wide)
+        canvas.click(position={"x": x, "y": y})
+        lists(alone, 1)
+
+        # What is alike, of each network.
+        whole.locator(".lnn-marks input").nth(2).check(force=True)
+        for k, arm in enumerate(told["arms"]):
+            said = panels.nth(k).locator("[data-part='alike']").inner_text()
+            assert f"{100 * arm['alike'][2][1]:.0f}" in said
+            assert "on him or her" in said
+
+        # In the middle of the chosen point is the card, in either theme.
+        page.mouse.move(0, 0)
+        for theme, k in (("light", 0), ("dark", 1)):
+            page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+            page.wait_for_function(
+                f"([at, rgb]) => ({PIXEL})(at).every((c, k) => Math.abs(c - rgb[k]) <= 2)",
+                arg=[[x, y], [int(colors.CARD[k][i : i + 2], 16) for i in (1, 3, 5)]],
+            )
+
+        # Play goes on from where one is, and stops at the end.
+        page.emulate_media(reduced_motion="reduce")
+        whole.locator("[data-part='point']").focus()
+        page.keyboard.press("End")
+        page.keyboard.press("ArrowLeft")
+        page.get_by_role("button", name="Train").click()
+        assert page.get_by_role("button", name="Stop").get_attribute("aria-pressed") == "true"
+        page.wait_for_function(
+            "document.querySelector('.lnn [data-part=play]').ariaPressed === 'false'"
+        )
+        lists(alone, last)
+        page.wait_for_function(
+            "document.querySelector('.lnn [role=status]').textContent.includes('After 3,000')"
+        )
+        page.get_by_role("button", name="Another").click()
+        lists(int(choice.input_value()), last)
+        assert not v.complaints
+        assert not v.outside
+
+
+def test_a_missing_file_is_told(visit, built_book):
+    def refuse(page):
+        page.route("**/packed.js", lambda route: route.abort())
+
+    with visit(built_book.as_uri(), "foretell_the_neighbors", before=refuse) as v:
+        v.page.wait_for_function(
+            "document.querySelector('.ln-neighbors')?.innerText.includes('be read: the file')"
+        )

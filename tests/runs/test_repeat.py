@@ -1,0 +1,81 @@
+"""Each recorded experiment once more, as far as rounding does not part two processors: its start.
+
+The record whose first points came soonest is trained again up to them. Before the first update only
+the start can differ; after it, runs drift apart as rounding does, and these points are early.
+"""
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+
+from lnlib import experiments
+from lnlib.data.transfer import TransferError
+from lnlib.runs import record, train
+
+RECORDED = [name for name in experiments.names() if experiments.find(name).grids]
+POINTS, MOST_S = 3, 6.0  # so many, and as many of them as the record had after so long
+START, DRIFT = 1e-3, 2e-2  # how far apart, of a curve's whole range: before an update, and after
+ADVICE = (
+    "Is `epoch 0` wrong, the start, the data or a measure has changed: a mistake, or the runs must "
+    "be recorded again. Are later points alone wrong, and each by little more than the one before, "
+    "it is rounding on another processor; all at once, and it is the update that has changed."
+)
+
+
+def soonest(name):
+    """The record that was at its second point first."""
+
+    def took(path):
+        return json.loads(path.read_text())["curves"]["wall_s"][1]
+
+    return record.read(min((record.folder() / name).glob("*.json"), key=took))
+
+
+def apart(experiment, kept, points):
+    """Yield what differs: the point, the measure, what was recorded, and what it is now."""
+    for k, point in enumerate(points):
+        for name, now in point.items():
+            unit = experiment.unit(name)
+            if name not in kept["curves"] or unit in ("s", "ms"):
+                continue
+            curve = np.array(kept["curves"][name], float)
+            before, span = curve[k], np.nanmax(curve) - np.nanmin(curve)
+            # Records keep five digits.
+            room = (DRIFT if k else START) * span + 1e-4 * abs(before)
+            same = math.isnan(now) if math.isnan(before) else abs(now - before) <= room
+            if not same:
+                yield f"epoch {point['epoch']:.4g}: {name} was {before:.5g}, is {now:.5g} {unit}"
+
+
+def again(name):
+    experiment = experiments.find(name)
+    kept = soonest(name)
+    settings = experiment.settings(**kept["settings"])
+    try:
+        data = experiment.load(settings)
+    except TransferError as error:
+        pytest.skip(f"{error}")
+    assert data.sha256 == kept["data"]["sha256"], "recorded on other data"
+    step = {"step": "manual"} if "manual" in experiment.steps else {}
+    run = experiment.run()(settings, data, seed=kept["seed"], **step)
+    points = train.train(
+        run, epochs=settings.epochs, first_epoch_points=settings.first_epoch_points
+    )
+    soon = sum(s <= MOST_S for s in kept["curves"]["wall_s"])
+    return experiment, kept, list(itertools.islice(points, min(POINTS, max(2, soon))))
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_a_recorded_run_begins_as_it_did(name):
+    experiment, kept, points = again(name)
+    differences = list(apart(experiment, kept, points))
+    assert not differences, "\n".join([*differences, ADVICE])
+
+
+def test_another_start_is_seen():
+    experiment, kept, points = again("weights")
+    kept["curves"]["length_1"][0] *= 1.01
+    assert len(list(apart(experiment, kept, points))) == 1

@@ -1,0 +1,278 @@
+"""Print the built book as one PDF: contents, bookmarks, page numbers, links within.
+
+Usage: python -m tools.pdf [OUT]     _build/book.pdf, if nothing else is said
+
+Each page is printed by the browser with the book's own print styles, its figures drawn as they
+stand at the start and its answers at its end; pypdf puts the pages together, in the order of
+``_toc.yml``. What leads from page to page leads to that place in the PDF.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from urllib.parse import unquote
+
+import yaml
+from playwright.sync_api import Browser, Page, sync_playwright
+from pypdf import PageObject, PdfReader, PdfWriter
+from pypdf.generic import ArrayObject, Fit, FloatObject, NameObject, NullObject
+
+from lnbook.show.web import widgets
+from tools.browser import NoBrowserError, launch
+
+ROOT = Path(__file__).parents[1]
+MARGIN = {"top": "16mm", "bottom": "20mm", "left": "16mm", "right": "16mm"}
+SCALE = 0.8  # of the page's letters: 16.5 pixels become 10 points
+WIDTH = round((210 - 32) / 25.4 * 96 / SCALE)  # pixels of the page between the margins of A4
+PATIENCE = 120_000  # ms; a limit against hanging, not a measure of speed
+# Every figure is there, every canvas has been drawn and described, every formula set.
+DRAWN = """(figures) => [...document.querySelectorAll(figures)].every((e) =>
+    e.dataset.ready === "yes" && !e.querySelector('canvas[aria-label=""]'))
+  && (!document.querySelector(".math") || document.querySelector("mjx-container"))"""
+# A place that only other pages lead to: the browser notes where it is if the page links to it.
+LINKED = """(ids) => { for (const id of ids) if (document.getElementById(id)) {
+  const link = document.createElement("a");
+  link.href = "#" + id;
+  link.textContent = ".";
+  link.style.cssText = "position: absolute; top: 0; left: 0; color: transparent; font-size: 1px";
+  document.querySelector("article").append(link);
+} }"""
+STYLE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Contents</title><style>
+body { margin: 0; font: 11pt/1.5 system-ui, "Segoe UI", "Helvetica Neue", Arial, sans-serif; }
+h1 { margin: 60mm 0 4mm; font-size: 30pt; line-height: 1.15; letter-spacing: -0.015em; }
+h2 { margin: 7mm 0 1mm; font-size: 12pt; break-after: avoid; }
+.title { break-after: page; } .title svg { width: 26mm; } .title p { max-width: 120mm; }
+.line { display: flex; gap: 2mm; align-items: baseline; color: inherit; text-decoration: none; }
+.line i { flex: 1; border-bottom: 1px dotted #888; } .line b { font-weight: 400; }
+.foot { position: relative; height: 297mm; break-after: page; break-inside: avoid; }
+.foot p { position: absolute; bottom: 9mm; left: 16mm; right: 16mm; margin: 0; display: flex;
+  justify-content: space-between; font-size: 8.5pt; color: #555; }
+</style>"""
+
+
+@dataclass
+class Printed:
+    """A page of the book on paper.
+
+    Args:
+        name: As ``_toc.yml`` has it; empty for title and contents.
+        track: The part of the book that begins with it, or nothing.
+        title: Its heading.
+        reader: What was printed.
+        first: Where it begins in the whole, from 0.
+    """
+
+    name: str
+    track: str
+    title: str
+    reader: PdfReader
+    first: int = 0
+    places: dict[str, tuple[int, float | None]] = field(default_factory=dict)
+
+    def __post_init__(self):
+        """Find the places that can be linked to: the page, and how high."""
+        for name, found in self.reader.named_destinations.items():
+            number = self.reader.get_destination_page_number(found)
+            self.places[unquote(name.lstrip("/"))] = number, found.top
+
+
+def order(toc: Path) -> Iterator[tuple[str, str]]:
+    """Yield the pages in their order, each with the track that begins with it, if one does."""
+    found = yaml.safe_load(toc.read_text("utf-8"))
+    yield found["root"], ""
+    for part in found.get("parts", [{"chapters": found.get("chapters", [])}]):
+        for k, entry in enumerate(part["chapters"]):
+            yield entry["file"], "" if k else part.get("caption", "")
+
+
+def wanted(folder: Path, names: list[str]) -> dict[str, list[str]]:
+    """Return which places of each page other pages lead to."""
+    found: dict[str, list[str]] = {name: [] for name in names}
+    for name in names:
+        source = (folder / f"{name}.html").read_text("utf-8")
+        for page, place in re.findall(r'href="(\w+)\.html#([^"&]+)', source):
+            if page in found and place not in found[page]:
+                found[page].append(unquote(place))
+    return found
+
+
+def on_paper(page: Page, address: str, places: list[str]) -> tuple[str, bytes]:
+    """Open a page as wide as the paper, wait for its figures; return its title, and it printed."""
+    figures = ", ".join(f".{web.element or f'ln-{web.name}'}" for web in widgets())
+    page.goto(address)
+    page.wait_for_function(DRAWN, arg=figures)
+    # Those of a formula in a fold, too, which opens for the printer alone.
+    page.evaluate("() => Promise.all([...document.fonts].map((f) => f.load())).then(() => {})")
+    page.evaluate(LINKED, places)
+    title = page.evaluate("document.querySelector('h1').firstChild.textContent")
+    return title, paper(page, margin=MARGIN, scale=SCALE, outline=True)
+
+
+def paper(page: Page, **options) -> bytes:
+    """Print what is open on A4."""
+    return page.pdf(format="A4", print_background=True, tagged=True, **options)
+
+
+def contents(browser: Browser, folder: Path, title: str, printed: list[Printed]) -> PdfReader:
+    """Print the title and the list of chapters with their pages."""
+    lines = []
+    for one in printed:
+        head = f"<h2>{html.escape(one.track)}</h2>" if one.track else ""
+        target = (folder / f"{one.name}.html").as_uri()
+        lines.append(
+            f'{head}<a class="line" href="{target}"><span>{html.escape(one.title)}</span>'
+            f"<i></i><b>{one.first + 1}</b></a>"
+        )
+    page = browser.new_page()
+    logo = (folder / "_static" / "logo.svg").read_text("utf-8")
+    page.set_content(
+        f'{STYLE}<div class="title"><h1>{html.escape(title)}</h1>{logo}'
+        "<p>The pages of the book, printed: figures stand as they do before a control is moved, "
+        "and the answers to each chapter's questions and exercises stand at its end.</p>"
+        "<p>Text and figures: CC BY 4.0. Code: MIT.</p></div>"
+        f"<h2>Contents</h2>{''.join(lines)}"
+    )
+    made = PdfReader(BytesIO(paper(page, margin=MARGIN)))
+    page.close()
+    return made
+
+
+def feet(browser: Browser, printed: list[Printed], pages: int) -> list[PageObject]:
+    """Print what stands at the foot of every page: the chapter and the number."""
+    said = {one.first: one.title for one in printed}
+    rows, title = [], ""
+    for k in range(pages):
+        title = said.get(k, title)
+        number = f"<span>{html.escape(title)}</span><span>{k + 1}</span>" if k else ""
+        rows.append(f'<div class="foot"><p>{number}</p></div>')
+    page = browser.new_page()
+    page.set_content(STYLE + "".join(rows))
+    made = PdfReader(BytesIO(paper(page)))
+    page.close()
+    return made.pages[:pages]
+
+
+def join(printed: list[Printed], folder: Path, title: str, below: list[PageObject]) -> PdfWriter:
+    """Put the pages together, with bookmarks and links that lead within."""
+    writer = PdfWriter()
+    by_name = {one.name: one for one in printed}
+    for one in printed:
+        for sheet in one.reader.pages:
+            writer.add_page(sheet)
+    for sheet, foot in zip(writer.pages, below, strict=True):
+        sheet.merge_page(foot)
+        sheet.compress_content_streams(level=9)
+        sheet.pop("/StructParents", None)
+    for one in printed:
+        for sheet in writer.pages[one.first : one.first + len(one.reader.pages)]:
+            lead_within(writer, sheet, one, by_name, folder)
+    track = None
+    for one in printed:
+        if one.track:
+            track = writer.add_outline_item(title=one.track, page_number=one.first, bold=True)
+        top = writer.add_outline_item(title=one.title, page_number=one.first, parent=track)
+        headings = one.reader.outline
+        # The first heading is the page's own; what is nested below it are its sections.
+        for heading in headings[1] if len(headings) > 1 and isinstance(headings[1], list) else []:
+            if not isinstance(heading, list):
+                number = one.first + one.reader.get_destination_page_number(heading)
+                half = len(heading.title) // 2  # a heading moved to the next page is there twice
+                twice = heading.title[:half] == heading.title[half:]
+                said = heading.title[:half] if twice else heading.title
+                writer.add_outline_item(
+                    title=said, page_number=number, parent=top, fit=fit(heading.top)
+                )
+    writer.add_metadata({"/Title": title, "/Subject": "Layer normalization"})
+    writer.root_object[NameObject("/PageMode")] = NameObject("/UseOutlines")
+    writer.compress_identical_objects()
+    return writer
+
+
+def fit(top: float | None) -> Fit:
+    """Show a page from this height on, as large as it is."""
+    return Fit.xyz(left=0, top=top)
+
+
+def lead_within(
+    writer: PdfWriter, sheet: PageObject, one: Printed, by_name: dict[str, Printed], folder: Path
+) -> None:
+    """Let a page's links lead to where their targets are in the PDF; files have no place there."""
+    kept = ArrayObject()
+    for link in sheet.get("/Annots", ()):
+        link = link.get_object()
+        link.pop("/StructParent", None)
+        address = link.get("/A", {}).get("/URI")
+        if address is None:
+            target = one.places.get(unquote(str(link.get("/Dest", "")).lstrip("/")))
+            page = one
+        elif address.startswith("file:"):
+            name, _, place = address.removeprefix(f"{folder.as_uri()}/").partition("#")
+            page = by_name.get(name.removesuffix(".html"))
+            target = page and page.places.get(unquote(place).partition("&")[0], (0, None))
+        else:
+            kept.append(link)
+            continue
+        if not target:
+            continue
+        there = writer.pages[page.first + target[0]].indirect_reference
+        top = NullObject() if target[1] is None else FloatObject(target[1])
+        link.pop("/A", None)
+        link[NameObject("/Dest")] = ArrayObject(
+            [there, NameObject("/XYZ"), NullObject(), top, NullObject()]
+        )
+        kept.append(link)
+    if "/Annots" in sheet:
+        sheet[NameObject("/Annots")] = kept
+
+
+def make(browser: Browser, folder: Path, toc: Path, out: Path, title: str) -> int:
+    """Print the book in a folder into a file; return how many pages it has."""
+    pages = list(order(toc))
+    places = wanted(folder, [name for name, _ in pages])
+    page = browser.new_page(
+        viewport={"width": WIDTH, "height": 1123}, color_scheme="light", reduced_motion="reduce"
+    )
+    page.set_default_timeout(PATIENCE)
+    page.emulate_media(media="print")
+    printed = []
+    for name, track in pages:
+        said, made = on_paper(page, (folder / f"{name}.html").as_uri(), places[name])
+        printed.append(Printed(name, track, said, PdfReader(BytesIO(made))))
+        print(f"  {said}: {len(printed[-1].reader.pages)} pages", flush=True)
+    page.close()
+    # The list of contents is as long with numbers as without.
+    count = len(contents(browser, folder, title, printed).pages)
+    for one in printed:
+        one.first, count = count, count + len(one.reader.pages)
+    printed.insert(0, Printed("", "", title, contents(browser, folder, title, printed)))
+    writer = join(printed, folder, title, feet(browser, printed, count))
+    out.parent.mkdir(parents=True, exist_ok=True)
+    writer.write(out)
+    return count
+
+
+def main(out: str = "_build/book.pdf") -> None:
+    """Print the book that stands in ``_build/html``."""
+    folder = ROOT / "_build" / "html"
+    if not (folder / "index.html").exists():
+        raise SystemExit("pdf: there is no built book in _build/html; run make book first")
+    title = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["title"]
+    path = Path(out).resolve()
+    with sync_playwright() as playwright:
+        try:
+            browser, _ = launch(playwright)
+        except NoBrowserError as error:
+            raise SystemExit(f"pdf: {error}") from None
+        count = make(browser, folder, ROOT / "_toc.yml", path, title)
+        browser.close()
+    print(f"The book on {count} pages, {path.stat().st_size / 1e6:.1f} MB: {path}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -38,7 +38,7 @@ def written():
 
 
 def part(page, name):
-    return page.locator(f".ln-scribe [data-part='{name}']")
+    return page.locator(".ln-scribe").first.locator(f"[data-part='{name}']")
 
 
 def ready(page):
@@ -60,7 +60,7 @@ def test_a_reader_moves_pen_and_training_and_lets_them_play(visit, built_book, w
     with visit(built_book.as_uri(), "write_a_line", reduced_motion="reduce") as v:
         page = v.page
         ready(page)
-        assert page.locator(".lns-arm").count() == len(told["arms"])
+        assert page.locator(".ln-scribe").first.locator(".lns-arm").count() == len(told["arms"])
         losses = part(page, "loss").all_inner_texts()
         assert losses == [
             f"{arm['losses'][last]:.2f} nats a point".replace("-", "−") for arm in told["arms"]
@@ -93,7 +93,7 @@ def test_a_reader_moves_pen_and_training_and_lets_them_play(visit, built_book, w
 
         # Play goes on from where one is, and stops at the end; without motion in a few steps.
         part(page, "pen").fill(str(N - 40))
-        page.get_by_role("button", name="Write").click()
+        page.get_by_role("button", name="Write").first.click()
         assert page.get_by_role("button", name="Stop").get_attribute("aria-pressed") == "true"
         page.wait_for_function(
             "document.querySelector('[data-play=pen]').getAttribute('aria-pressed') === 'false'"
@@ -110,7 +110,7 @@ def test_the_pen_writes_a_line_in_seconds_where_motion_is_welcome(visit, built_b
     with visit(built_book.as_uri(), "write_a_line", reduced_motion="no-preference") as v:
         ready(v.page)
         part(v.page, "pen").fill(str(written[0]["points"] - 100))
-        v.page.get_by_role("button", name="Write").click()
+        v.page.get_by_role("button", name="Write").first.click()
         v.page.wait_for_function(
             "document.querySelector('[data-play=pen]').getAttribute('aria-pressed') === 'false'"
         )

@@ -38,17 +38,17 @@ def _seen_cases(rng):
         yield rng.normal(size=(12, 4)), scale * rng.normal(size=3)
 
 
-def _cost(x, y, mean, deviation, rho):
-    u, v = (x - mean[0]) / deviation[0], (y - mean[1]) / deviation[1]
+def _cost(point, mean, deviation, rho):
+    u, v = (point - mean) / deviation
     rest = 1 - rho**2
     far = (u**2 + v**2 - 2 * rho * u * v) / rest
     return far / 2 + np.log(2 * np.pi * deviation[0] * deviation[1] * np.sqrt(rest))
 
 
 def _cost_cases(rng):
-    yield 0.0, 0.0, np.zeros(2), np.ones(2), 0.0
-    yield 0.5, -1.0, np.array([0.2, 0.1]), np.array([0.5, 2.0]), 0.6
-    yield rng.normal(), rng.normal(), rng.normal(size=2), rng.uniform(0.3, 2, 2), -0.4
+    yield np.zeros(2), np.zeros(2), np.ones(2), 0.0
+    yield np.array([0.5, -1.0]), np.array([0.2, 0.1]), np.array([0.5, 2.0]), 0.6
+    yield rng.normal(size=2), rng.normal(size=2), rng.uniform(0.3, 2, 2), -0.4
 
 
 def _drawn(strokes):
@@ -112,14 +112,14 @@ EXERCISES = {
         cases=_cost_cases,
         wrong={
             "the correlation narrows the Gaussian: the root of 1 - rho squared is missing in the "
-            "logarithm.": lambda x, y, mean, deviation, rho: (
-                _cost(x, y, mean, deviation, rho) - np.log(1 - rho**2) / 2
+            "logarithm.": lambda point, mean, deviation, rho: (
+                _cost(point, mean, deviation, rho) - np.log(1 - rho**2) / 2
             ),
             "this is the log density; the price is minus it.": (
-                lambda x, y, mean, deviation, rho: -_cost(x, y, mean, deviation, rho)
+                lambda point, mean, deviation, rho: -_cost(point, mean, deviation, rho)
             ),
-            "the distance has a half before it.": lambda x, y, mean, deviation, rho: (
-                2 * _cost(x, y, mean, deviation, rho)
+            "the distance has a half before it.": lambda point, mean, deviation, rho: (
+                2 * _cost(point, mean, deviation, rho)
                 - np.log(2 * np.pi * np.prod(deviation) * np.sqrt(1 - rho**2))
             ),
         },

@@ -96,8 +96,9 @@ def write(record: Mapping[str, Any], text: str, *, bias: float = 1.0, seed: int 
     """
     points, window = Pen.of(record).write(text, POINTS * len(text), bias=bias, seed=seed)
     numbers, place = points[:, 0].nan_to_num().numpy(), window[:, 0].numpy()
-    # What is left of a window that has passed the text lies behind where it was.
-    back = np.maximum.accumulate(place) - place > 2
+    # What is left of a window that has passed the end lies behind where it was.
+    most = np.maximum.accumulate(place)
+    back = (most > len(text) - 4) & (most - place > 2)
     there = np.flatnonzero((place > len(text) - 1.5) | back)
     end = there[0] + LAST if len(there) else len(place)
     numbers, place = numbers[:end], place[:end]

@@ -72,7 +72,7 @@ PLAN = """# Teach
 :::::
 """
 LEAD = (
-    "The first is short (eq. 3). The second ends at eight words. The third is not there."
+    "The first is short. The second ends at eight words. The third is not there."
     "\n\nSee [its summary](#kept), "
 )
 FOLDED = {"metadata": {"tags": ["hide-input"]}}

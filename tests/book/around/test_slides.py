@@ -4,6 +4,7 @@ import re
 import shutil
 
 import pytest
+from bs4 import BeautifulSoup
 
 from lnbook import __main__ as command
 from lnbook.classroom import slides
@@ -35,7 +36,7 @@ def test_a_chapter_has_title_question_figure_and_what_to_keep(taught):
         ("keep", "two", "To keep"),
     ]
     lead, ask, figure, keep = decks["Use it"][:4]
-    said = "The first is short (eq. 3). The second ends at eight words."
+    said = "The first is short. The second ends at eight words."
     assert lead.body == f'<p class="topic">one bar</p><p>{said}</p>'
     assert ask.body == "<p>Is 2 even?</p><ol><li>Yes</li><li>No</li></ol>"
     assert ask.notes.index("Twice 1.") < ask.notes.index("You <em>counted</em> to 3.")
@@ -46,6 +47,20 @@ def test_a_chapter_has_title_question_figure_and_what_to_keep(taught):
     assert re.sub("<[^>]+>", "", keep.body) == r"Keep \(x\) in mind, whatever else you may read."
     assert "Forget the rest." in keep.notes
     assert decks["Use it"][6].figure.state == ""  # no plan opens it: its first figure, at its start
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("A norm (eq. 4) has all of five means. More.", "A norm (eq. 4) has all of five means."),
+        ("Short. But the next one is long enough. No.", "Short. But the next one is long enough."),
+        ('Is <a href="x">it 2.5</a> or is it much more? No.', "Is it 2.5 or is it much more?"),
+        ("No end at all", "No end at all"),
+    ],
+)  # fmt: skip
+def test_a_slide_has_one_sentence_or_two_short_ones(text, said):
+    paragraph = BeautifulSoup(f"<p>{text}</p>", "html.parser").p
+    assert slides.choose.sentence(paragraph) == said
 
 
 def test_a_change_of_a_chapter_and_of_its_quiz_changes_the_slides(taught, tmp_path):

@@ -44,7 +44,8 @@ LINKED = """(ids) => { for (const id of ids) if (document.getElementById(id)) {
   document.querySelector("article").append(link);
 } }"""
 STYLE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Contents</title><style>
-body { margin: 0; font: 11pt/1.5 system-ui, "Segoe UI", "Helvetica Neue", Arial, sans-serif; }
+body { margin: 0; font: 11pt/1.5 system-ui, "Segoe UI", "Helvetica Neue", Arial, sans-serif;
+  font-variant-ligatures: none; }
 h1 { margin: 60mm 0 4mm; font-size: 30pt; line-height: 1.15; letter-spacing: -0.015em; }
 h2 { margin: 7mm 0 1mm; font-size: 12pt; break-after: avoid; }
 .title { break-after: page; } .title svg { width: 26mm; } .title p { max-width: 120mm; }

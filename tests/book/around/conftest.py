@@ -71,9 +71,14 @@ PLAN = """# Teach
 ::::
 :::::
 """
-LEAD = "The first is short. The second is not.\n\nSee [its summary](#kept), "
+LEAD = (
+    "The first is short. The second ends at eight words. The third is not there."
+    "\n\nSee [its summary](#kept), "
+)
 FOLDED = {"metadata": {"tags": ["hide-input"]}}
-SUMMARY = "\n## Summary\n\n- Keep $x$ in mind. Forget the rest.\n- More."
+SUMMARY = (
+    "\n## Summary\n\n- Keep $x$ in mind, whatever else you may read. Forget the rest.\n- More."
+)
 SOLUTION = """
 
 ````{exercise-start} One

@@ -4,6 +4,7 @@ import re
 import shutil
 
 import pytest
+from bs4 import BeautifulSoup
 
 from lnbook import __main__ as command
 from lnbook.classroom import slides
@@ -35,23 +36,38 @@ def test_a_chapter_has_title_question_figure_and_what_to_keep(taught):
         ("keep", "two", "To keep"),
     ]
     lead, ask, figure, keep = decks["Use it"][:4]
-    assert lead.body == '<p class="topic">one bar</p><p>The first is short.</p>'
+    said = "The first is short. The second ends at eight words."
+    assert lead.body == f'<p class="topic">one bar</p><p>{said}</p>'
     assert ask.body == "<p>Is 2 even?</p><ol><li>Yes</li><li>No</li></ol>"
     assert ask.notes.index("Twice 1.") < ask.notes.index("You <em>counted</em> to 3.")
     assert (figure.figure.page, figure.figure.state) == ("start", "explorer-1&n=3")
     assert "<strong>Move</strong> the slider down; <em>" in figure.notes
     assert "has x^2." in figure.notes
     assert not re.search("<svg|<a |href|Is 2 even", figure.notes)
-    assert re.sub("<[^>]+>", "", keep.body) == r"Keep \(x\) in mind."
+    assert re.sub("<[^>]+>", "", keep.body) == r"Keep \(x\) in mind, whatever else you may read."
     assert "Forget the rest." in keep.notes
     assert decks["Use it"][6].figure.state == ""  # no plan opens it: its first figure, at its start
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("A norm (eq. 4) has all of five means. More.", "A norm (eq. 4) has all of five means."),
+        ("Short. But the next one is long enough. No.", "Short. But the next one is long enough."),
+        ('Is <a href="x">it 2.5</a> or is it much more? No.', "Is it 2.5 or is it much more?"),
+        ("No end at all", "No end at all"),
+    ],
+)  # fmt: skip
+def test_a_slide_has_one_sentence_or_two_short_ones(text, said):
+    paragraph = BeautifulSoup(f"<p>{text}</p>", "html.parser").p
+    assert slides.choose.sentence(paragraph) == said
 
 
 def test_a_change_of_a_chapter_and_of_its_quiz_changes_the_slides(taught, tmp_path):
     shutil.copytree(taught, tmp_path / "copy")
     book, built = tmp_path / "copy" / "book", tmp_path / "copy" / "_build" / "html"
     for path, old, new in (
-        (built / "start.html", "The first is short.", "The first is new."),
+        (built / "start.html", "The first is short", "The first is new"),
         (built / "teach.html", "Raise the bar", "Lower the bar"),
         (book / "two.ipynb", "Is 2 even?", "Is 4 even?"),
     ):
@@ -59,7 +75,7 @@ def test_a_change_of_a_chapter_and_of_its_quiz_changes_the_slides(taught, tmp_pa
         assert old in source
         path.write_text(source.replace(old, new), "utf-8")
     deck = slides.decks(built, book)["Use it"]
-    assert "The first is new." in deck[0].body
+    assert "The first is new" in deck[0].body
     assert "Is 4 even?" in deck[1].body
     assert deck[2].title == "Lower the bar"
 

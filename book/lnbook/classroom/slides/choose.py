@@ -25,7 +25,8 @@ from lnbook.show.web import widgets
 
 PLANS = "teach"  # the page for those who teach
 FIGURES = [f".{web.element or f'ln-{web.name}'}" for web in widgets() if web.name != "quiz"]
-SENTENCE = re.compile(r".+?[.?!](?=\s|$)", re.DOTALL)
+SENTENCE = re.compile(r".+?(?:[?!]|(?<!\beq)(?<!\beqs)\.)(?=\s|$)\s*", re.DOTALL)  # not "eq. 4"
+FEW = 8  # words; after a sentence of fewer comes the next
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,7 @@ def asked(page: str, text: Tag, source: Path) -> Iterator[Slide]:
     for paragraph in text.find_all("p"):
         words = paragraph.find("em")
         if paragraph.get_text().startswith("Ask") and words and words.get_text().endswith("?"):
-            yield Slide("ask", page, "Predict", inside(words), spoken([paragraph]))
+            yield Slide("ask", page, "Predict", f"<p>{inside(words)}</p>", spoken([paragraph]))
             return
 
 
@@ -178,13 +179,21 @@ def ask(page: str, question: Choose | Number | Order) -> Slide:
 
 
 def sentence(paragraph: Tag) -> str:
-    """Return the first sentence of a paragraph, as HTML: links are words, formulas stay."""
+    """Return the first sentence of a paragraph, as HTML, with the next if it is short.
+
+    Links become words; formulas stay.
+    """
     words = copy.copy(paragraph)
     for link in words.find_all("a"):
         link.unwrap()
-    text = inside(words)
-    found = SENTENCE.match(text)
-    return found[0] if found else text
+    for tag in words.find_all(id=True):
+        del tag["id"]  # a slide shows it once more
+    said = ""
+    for found in SENTENCE.finditer(inside(words)):
+        said += found[0]
+        if len(said.split()) >= FEW:
+            break
+    return said.strip() or inside(words)
 
 
 def inside(tag: Tag) -> str:

@@ -14,11 +14,13 @@
   dark.addEventListener("change", () => theme(dark.matches ? "dark" : "light"));
 
   /* A figure says how high it is at each width; the width is taken that makes it largest. */
-  function fit(frame, sizes) {
+  const known = new WeakMap();
+  function fit(frame) {
     const { clientWidth: wide, clientHeight: high } = frame.parentElement;
+    const sizes = known.get(frame)?.filter(([, h]) => h);
+    if (!sizes?.length || !wide || !high) return; // not shown yet
     const scales = sizes.map(([w, h]) => Math.min(LARGEST, wide / w, high / h));
     const best = scales.lastIndexOf(Math.max(...scales)), [width, height] = sizes[best];
-    if (!(scales[best] > 0)) return;
     frame.style.width = `${width}px`;
     frame.style.height = `${height}px`;
     frame.style.transform = `translateX(${-scales[best] * width / 2}px) scale(${scales[best]})`;
@@ -28,7 +30,8 @@
     const frame = frames.find((one) => one.contentWindow === source);
     if (!frame || !data?.lnSizes) return;
     source.postMessage({ lnTheme: html.dataset.theme }, "*");
-    fit(frame, data.lnSizes);
+    known.set(frame, data.lnSizes);
+    fit(frame);
   });
   /* A figure is loaded when it comes near, and stays as it was left. */
   function near() {
@@ -51,5 +54,6 @@
     document.activeElement?.blur();
     window.focus();
     near();
+    Reveal.getCurrentSlide().querySelectorAll("iframe").forEach(fit);
   });
 })();

@@ -57,6 +57,39 @@ window.lnCanvas ??= (() => {
     }
   }
 
+  /* Draw now, and again where the width or the theme changes; returns how to stop. */
+  function follow(root, redraw) {
+    let wide = 0;
+    const watch = new ResizeObserver(([entry]) => {
+      if (entry.contentRect.width !== wide) redraw();
+      wide = entry.contentRect.width;
+    });
+    const themes = new MutationObserver(redraw);
+    themes.observe(document.documentElement, { attributeFilter: ["data-theme", "class"] });
+    redraw();
+    watch.observe(root);
+    return () => {
+      watch.disconnect();
+      themes.disconnect();
+    };
+  }
+
+  /* Build a widget of what is read, or say what could not be; returns how to close it. `build`
+     returns that of its own. */
+  function open(root, reading, build, failed) {
+    let close = null, gone = false;
+    reading.then((data) => { if (!gone) close = build(data); }, (error) => {
+      const note = Object.assign(document.createElement("p"), { className: "ln-note" });
+      note.textContent = `${failed}: ${error.message}.`;
+      root.append(note);
+      root.dataset.ready = "failed";
+    });
+    return () => {
+      gone = true;
+      close?.();
+    };
+  }
+
   /* Copy a link; where that is not allowed, the reader copies it from its field. */
   async function copy(link, button, field) {
     field.value = link;
@@ -70,5 +103,5 @@ window.lnCanvas ??= (() => {
     }
   }
 
-  return { sheet, write, box, unpack, wake, copy };
+  return { sheet, write, box, unpack, wake, follow, open, copy };
 })();

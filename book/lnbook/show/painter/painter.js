@@ -324,35 +324,16 @@ const lnPainter = (() => {
       thumbs();
       go({});
     }
-    let wide = 0;
-    const watch = new ResizeObserver(([entry]) => {
-      if (entry.contentRect.width !== wide) redraw();
-      wide = entry.contentRect.width;
-    });
-    const themes = new MutationObserver(redraw);
-    themes.observe(document.documentElement, { attributeFilter: ["data-theme", "class"] });
     label();
-    redraw();
-    watch.observe(root);
+    const leave = lnCanvas.follow(root, redraw);
     root.dataset.ready = "yes";
     return () => {
       stop();
-      watch.disconnect();
-      themes.disconnect();
+      leave();
     };
   }
 
-  return (root, painted) => {
-    let close = null, gone = false;
-    painted().then(unpack).then((data) => { if (!gone) close = build(root, data); }, (error) => {
-      const note = Object.assign(document.createElement("p"), { className: "ln-note" });
-      note.textContent = `What was painted cannot be read: ${error.message}.`;
-      root.append(note);
-      root.dataset.ready = "failed";
-    });
-    return () => {
-      gone = true;
-      close?.();
-    };
-  };
+  return (root, painted) => lnCanvas.open(
+    root, painted().then(unpack), (data) => build(root, data), "What was painted cannot be read",
+  );
 })();

@@ -246,35 +246,16 @@ const lnPlaces = (() => {
     }
 
     const redraw = () => { look(); go({}); };
-    let wide = 0;
-    const watch = new ResizeObserver(([entry]) => {
-      if (entry.contentRect.width !== wide) redraw();
-      wide = entry.contentRect.width;
-    });
-    const themes = new MutationObserver(redraw);
-    themes.observe(document.documentElement, { attributeFilter: ["data-theme", "class"] });
-    redraw();
-    watch.observe(root);
+    const leave = lnCanvas.follow(root, redraw);
     root.dataset.ready = "yes";
-    return () => {
-      watch.disconnect();
-      themes.disconnect();
-    };
+    return leave;
   }
 
   return (root, placed) => {
-    let close = null, gone = false;
     const found = {};
     const load = (name) => (found[name] ??= placed(name).then(unpack));
-    load("mnist-0").then((first) => { if (!gone) close = build(root, load, first); }, (error) => {
-      const note = Object.assign(document.createElement("p"), { className: "ln-note" });
-      note.textContent = `The maps cannot be read: ${error.message}.`;
-      root.append(note);
-      root.dataset.ready = "failed";
-    });
-    return () => {
-      gone = true;
-      close?.();
-    };
+    return lnCanvas.open(
+      root, load("mnist-0"), (first) => build(root, load, first), "The maps cannot be read",
+    );
   };
 })();

@@ -217,35 +217,16 @@ const lnScribe = (() => {
       look();
       go({});
     }
-    let wide = 0;
-    const watch = new ResizeObserver(([entry]) => {
-      if (entry.contentRect.width !== wide) redraw();
-      wide = entry.contentRect.width;
-    });
-    const themes = new MutationObserver(redraw);
-    themes.observe(document.documentElement, { attributeFilter: ["data-theme", "class"] });
     label();
-    redraw();
-    watch.observe(root);
+    const leave = lnCanvas.follow(root, redraw);
     root.dataset.ready = "yes";
     return () => {
       stop();
-      watch.disconnect();
-      themes.disconnect();
+      leave();
     };
   }
 
-  return (root, written) => {
-    let close = null, gone = false;
-    written().then(unpack).then((data) => { if (!gone) close = build(root, data); }, (error) => {
-      const note = Object.assign(document.createElement("p"), { className: "ln-note" });
-      note.textContent = `What was written cannot be read: ${error.message}.`;
-      root.append(note);
-      root.dataset.ready = "failed";
-    });
-    return () => {
-      gone = true;
-      close?.();
-    };
-  };
+  return (root, written) => lnCanvas.open(
+    root, written().then(unpack), (data) => build(root, data), "What was written cannot be read",
+  );
 })();

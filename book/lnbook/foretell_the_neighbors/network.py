@@ -23,9 +23,9 @@ FLOW = Flow(
             "after training v is frozen; a logistic regression, 10-fold cross-validated, is all "
             "that learns the task", tone="ln-first", wide=40,
         ),
-        "next": Box("end", 6.6, 0, "sentence after", wide=68),
-        "last": Box("end", 6.6, 1.5, "sentence before", wide=68),
-        "label": Box("end", 6.6, 3, "liked or not", wide=68),
+        "next": Box("end", 6.6, 0, "sentence", note="after", wide=40),
+        "last": Box("end", 6.6, 1.5, "sentence", note="before", wide=40),
+        "label": Box("end", 6.6, 3, "liked", note="or not", wide=40),
     },
     (
         Wire("x", "encoder"),

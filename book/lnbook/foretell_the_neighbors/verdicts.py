@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from lnbook.foretell_the_neighbors.runs import MAIN, Runs
 from lnbook.foretell_the_neighbors.tasks import SHORT
 from lnbook.show import plots
-from lnbook.show.arms import AGAINST, LAYER, MISSING, PLAIN, Cell
+from lnbook.show.arms import AGAINST, LAYER, Cell
 from lnbook.show.table import Table
 from lnlib.claims.recurrent import SAME_TIME
 
@@ -78,15 +77,9 @@ def better(runs: Runs) -> Table:
 
 def hinges(runs: Runs) -> Table:
     """Put kinds of runs side by side: longer sentences, smaller batches."""
-    rows: list[list[Any]] = []
-    for kind in runs.KINDS:
-        if kind not in runs.kinds:
-            rows.append([kind, MISSING, "–", MISSING, "–"])
-            continue
-        rows.append([kind, *runs.sooner(kind, PLAIN, "updates"), *_loss(runs, kind, PLAIN)])
     return Table(
         ["Runs", "updates to no norm's best", "fewer?", "best loss, nats a word", "lower?"],
-        rows,
+        runs.hinges(_loss),
         "Layer norm against no norm, from the same start weights: 32 sentences of at most 20 words "
         "as in the picture, and what else was recorded.",
     )

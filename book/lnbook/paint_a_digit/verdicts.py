@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from lnbook.paint_a_digit.runs import MAIN, Runs
 from lnbook.show import plots
-from lnbook.show.arms import AGAINST, LAYER, MISSING, PLAIN, Cell
+from lnbook.show.arms import AGAINST, LAYER, Cell
 from lnbook.show.table import Table
 from lnlib.claims.recurrent import ALMOST_TWICE
 
@@ -45,15 +44,9 @@ def claims(runs: Runs, kind: str = MAIN) -> Table:
 
 def hinges(runs: Runs) -> Table:
     """Put kinds of runs side by side: a longer sequence, a smaller batch."""
-    rows: list[list[Any]] = []
-    for kind in runs.KINDS:
-        if kind not in runs.kinds:
-            rows.append([kind, MISSING, "–", MISSING, "–"])
-            continue
-        rows.append([kind, *runs.sooner(kind, PLAIN, "updates"), *_end(runs, kind, PLAIN)])
     return Table(
         ["Runs", "updates to no norm's best", "fewer?", "bound at the end, nats", "lower?"],
-        rows,
+        runs.hinges(_end),
         "Layer norm against no norm, from the same start weights: 8 glimpses and batches of 64 as "
         "in the picture, and what else was recorded.",
     )

@@ -142,6 +142,22 @@ class Runs:
             found.append((there / np.maximum(times, 1e-9))[late])
         return np.mean(where, 0), np.array(found)
 
+    def hinges(self, judged: Callable[[Runs, str, str], Cell]) -> list[list[str]]:
+        """Put the kinds side by side, layer norm against no norm; say what is not recorded.
+
+        Args:
+            judged: From these runs, a kind and an arm to what layer norm is judged by beside its
+                updates to that arm's best.
+        """
+        rows = []
+        for kind in self.KINDS:
+            if {PLAIN, LAYER} <= self.kinds.get(kind, {}).keys():
+                cells = *self.sooner(kind, PLAIN, "updates"), *judged(self, kind, PLAIN)
+            else:
+                cells = MISSING, "–", MISSING, "–"
+            rows.append([kind, *cells])
+        return rows
+
     def shares(self, kind: str, other: str, axis: str) -> np.ndarray:
         """Return what layer norm needs to be as good as the other at its best, by seed.
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from lnbook.show import plots
-from lnbook.show.arms import AGAINST, LAYER, MISSING, PLAIN, Cell
+from lnbook.show.arms import AGAINST, LAYER, Cell
 from lnbook.show.table import Table
 from lnbook.write_a_line.runs import MAIN, Runs
 from lnlib.claims.recurrent import SAME_LOSS
@@ -60,15 +59,9 @@ def claims(runs: Runs, kind: str = MAIN) -> Table:
 
 def hinges(runs: Runs) -> Table:
     """Put kinds of runs side by side: whole lines, a smaller batch, no constant."""
-    rows: list[list[Any]] = []
-    for kind in runs.KINDS:
-        if not {PLAIN, LAYER} <= runs.kinds.get(kind, {}).keys():
-            rows.append([kind, MISSING, "–", MISSING, "–"])
-            continue
-        rows.append([kind, *runs.sooner(kind, PLAIN, "updates"), *_lower(runs, kind, PLAIN)])
     return Table(
         ["Runs", "updates to no norm's best", "fewer?", "loss on new writers, nats", "lower?"],
-        rows,
+        runs.hinges(_lower),
         "Layer norm against no norm, from the same start weights: pieces of up to 300 points and "
         "batches of 8 as in the picture, and what else was recorded.",
     )

@@ -8,8 +8,12 @@ has such an element loads them. A live notebook gets the same files where it run
 from __future__ import annotations
 
 import functools
+import html
 import importlib
-from collections.abc import Callable, Mapping
+import itertools
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +21,7 @@ from typing import Any
 from lnbook.show import colors
 
 HERE = Path(__file__).parent
+_ids: defaultdict[str, Iterator[int]] = defaultdict(lambda: itertools.count(1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +60,30 @@ class Web:
     def style(self) -> str:
         """Return the look."""
         return (self.folder / f"{self.name}.css").read_text("utf-8")
+
+    def html(
+        self,
+        label: str,
+        without: str,
+        *,
+        data: str = "",
+        options: Mapping[str, Any] | None = None,
+    ) -> str:
+        """Return an element of the built book, which the scripts fill, with an id of its own.
+
+        Args:
+            label: What it is, for a screen reader.
+            without: What stands there without JavaScript.
+            data: What it shows, in text, if it lies in the page.
+            options: What the scripts are given.
+        """
+        told = f' data-options="{html.escape(json.dumps(options))}"' if options is not None else ""
+        inside = f'<script type="text/plain">{data}</script>' if data else ""
+        return (
+            f'<div class="ln-{self.name}" id="{self.name}-{next(_ids[self.name])}" role="group"'
+            f' aria-label="{label}"{told}>{inside}'
+            f'<noscript><p class="ln-note">{without}</p></noscript></div>'
+        )
 
     def live(self, start: str, what: str, **data: Any) -> Any:
         """Return the widget of a live notebook: an element, and the scripts that start it.

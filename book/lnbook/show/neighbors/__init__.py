@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import base64
 import gzip
-import itertools
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -48,7 +47,6 @@ ALIKE = {
 }
 FRAME = 107  # of the map, where those lie that are farther out
 EDGE, HIGH = 100, 0.8  # where the outermost sentences lie, but for one in a hundred; of that, up
-_ids = itertools.count(1)
 
 
 class Neighbors:
@@ -74,12 +72,11 @@ class Neighbors:
 
     def to_html(self) -> str:
         """Return one ``<div>``; ``neighbors.js`` fills it."""
-        inside = f'<script type="text/plain">{self.packed}</script>' if self.own else ""
-        return (
-            f'<div class="ln-neighbors" id="neighbors-{next(_ids)}" role="group"'
-            f' aria-label="Sentences and their nearest, while networks learn">{inside}'
-            '<noscript><p class="ln-note">Here are maps of sentences, and the nearest to each, as '
-            "recorded. They need JavaScript, and nothing else: no network.</p></noscript></div>"
+        return WEB.html(
+            "Sentences and their nearest, while networks learn",
+            "Here are maps of sentences, and the nearest to each, as recorded. They need "
+            "JavaScript, and nothing else: no network.",
+            data=self.packed if self.own else "",
         )
 
     def widget(self) -> Any:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import base64
 import functools
 import gzip
-import itertools
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -36,7 +35,6 @@ ARMS = {
     ("none", "chosen"): ("No norm, chosen start", "none", "dashed"),
     ("layer", "usual"): ("Layer norm", "layer", "solid"),
 }
-_ids = itertools.count(1)
 
 
 class Painter:
@@ -62,12 +60,11 @@ class Painter:
 
     def to_html(self) -> str:
         """Return one ``<div>``; ``painter.js`` fills it."""
-        inside = f'<script type="text/plain">{self.painted}</script>' if self.own else ""
-        return (
-            f'<div class="ln-painter" id="painter-{next(_ids)}" role="group"'
-            f' aria-label="Digits, painted glimpse by glimpse">{inside}'
-            '<noscript><p class="ln-note">Here networks paint digits, glimpse by glimpse, as it '
-            "was recorded. It needs JavaScript, and nothing else: no network.</p></noscript></div>"
+        return WEB.html(
+            "Digits, painted glimpse by glimpse",
+            "Here networks paint digits, glimpse by glimpse, as it was recorded. It needs "
+            "JavaScript, and nothing else: no network.",
+            data=self.painted if self.own else "",
         )
 
     def widget(self) -> Any:

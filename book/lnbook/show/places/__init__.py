@@ -12,7 +12,6 @@ from __future__ import annotations
 import base64
 import functools
 import gzip
-import itertools
 import json
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -38,7 +37,6 @@ CUTS = (0, 4)  # pixels off each side
 LAYERS = (1, 2, 3)
 STATISTICS = ("on", "mean", "deviation", "before_mean", "before_deviation")
 LEVELS = 60  # above zero and below, to which a map is rounded
-_ids = itertools.count(1)
 
 
 class Places:
@@ -54,12 +52,10 @@ class Places:
 
     def to_html(self) -> str:
         """Return one ``<div>``; ``places.js`` fills it."""
-        return (
-            f'<div class="ln-places" id="places-{next(_ids)}" role="group"'
-            ' aria-label="Statistics of units by their place in the image">'
-            '<noscript><p class="ln-note">Here are maps of what units do at each place of the '
-            "image, as recorded. They need JavaScript, and nothing else: no network.</p></noscript>"
-            "</div>"
+        return WEB.html(
+            "Statistics of units by their place in the image",
+            "Here are maps of what units do at each place of the image, as recorded. They "
+            "need JavaScript, and nothing else: no network.",
         )
 
     def widget(self) -> Any:

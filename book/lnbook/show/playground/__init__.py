@@ -17,7 +17,6 @@ a live notebook, where :class:`Playground` is a widget without a Python half.
 from __future__ import annotations
 
 import functools
-import html
 import itertools
 import json
 from typing import Any
@@ -26,8 +25,6 @@ from lnbook.show.display import bundle
 from lnbook.show.web import Web
 
 __all__ = ["WEB", "Playground", "digits"]
-
-_ids = itertools.count(1)
 
 
 class Playground:
@@ -60,12 +57,11 @@ class Playground:
 
     def to_html(self) -> str:
         """Return one ``<div>``; ``playground.js`` fills it."""
-        options = json.dumps({"small": self.small, "settings": self.settings})
-        return (
-            f'<div class="ln-playground" id="playground-{next(_ids)}" role="group"'
-            f' aria-label="Two networks that train" data-options="{html.escape(options)}">'
-            '<noscript><p class="ln-note">Here two networks train in the page, side by side. '
-            "They need JavaScript, and nothing else: no network.</p></noscript></div>"
+        return WEB.html(
+            "Two networks that train",
+            "Here two networks train in the page, side by side. They need JavaScript, and "
+            "nothing else: no network.",
+            options={"small": self.small, "settings": self.settings},
         )
 
     def widget(self) -> Any:

@@ -18,8 +18,6 @@ from __future__ import annotations
 
 import base64
 import functools
-import html
-import itertools
 import json
 from functools import partial
 from pathlib import Path
@@ -36,7 +34,6 @@ __all__ = ["WEB", "Scene", "networks", "pictures"]
 SOURCE = Path(__file__).with_name("pictures.json")
 NORMS = ("none", "layer")
 POINTS = 9  # of training; a test holds that the records have so many
-_ids = itertools.count(1)
 
 
 class Scene:
@@ -66,13 +63,11 @@ class Scene:
 
     def to_html(self) -> str:
         """Return one ``<div>``; ``scene.js`` fills it."""
-        options = html.escape(json.dumps(self.options))
-        return (
-            f'<div class="ln-scene" id="scene-{next(_ids)}" role="group"'
-            f' aria-label="A scene and its captions" data-options="{options}">'
-            '<noscript><p class="ln-note">Here you put objects on a canvas, and two networks rank '
-            "captions by them, in the page. It needs JavaScript, and nothing else: no network."
-            "</p></noscript></div>"
+        return WEB.html(
+            "A scene and its captions",
+            "Here you put objects on a canvas, and two networks rank captions by them, in "
+            "the page. It needs JavaScript, and nothing else: no network.",
+            options=self.options,
         )
 
     def widget(self) -> Any:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import base64
 import gzip
 import html
-import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -29,7 +28,6 @@ __all__ = ["WEB", "Scribe", "packed", "unpacked"]
 TEXT = "the pen moves on"  # what the runs write
 ARRAYS = ("strokes", "lifts", "window")  # of shape (points of training, points), or (…, 2)
 PER = 64  # of the window's numbers, to a character
-_ids = itertools.count(1)
 
 
 class Scribe:
@@ -85,12 +83,11 @@ class Scribe:
 
     def to_html(self) -> str:
         """Return one ``<div>``; ``scribe.js`` fills it."""
-        inside = f'<script type="text/plain">{self.written}</script>' if self.own else ""
-        return (
-            f'<div class="ln-scribe" id="scribe-{next(_ids)}" role="group"'
-            f' aria-label="A line, written point by point">{inside}'
-            '<noscript><p class="ln-note">Here networks write a line, point by point, as it was '
-            "recorded. It needs JavaScript, and nothing else: no network.</p></noscript></div>"
+        return WEB.html(
+            "A line, written point by point",
+            "Here networks write a line, point by point, as it was recorded. It needs "
+            "JavaScript, and nothing else: no network.",
+            data=self.written if self.own else "",
         )
 
     def widget(self) -> Any:

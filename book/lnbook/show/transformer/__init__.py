@@ -18,8 +18,6 @@ from __future__ import annotations
 
 import base64
 import functools
-import html
-import itertools
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -43,7 +41,6 @@ MEASURES = {
     "ooool": "nll_but_last",
     "llllo": "nll_last",
 }
-_ids = itertools.count(1)
 
 
 class Switchboard:
@@ -92,12 +89,11 @@ class Switchboard:
 
     def to_html(self) -> str:
         """Return one ``<div>``; ``transformer.js`` fills it."""
-        options = html.escape(json.dumps(self.options))
-        return (
-            f'<div class="ln-transformer" id="transformer-{next(_ids)}" role="group"'
-            f' aria-label="A transformer on your sentence" data-options="{options}">'
-            '<noscript><p class="ln-note">Here a small transformer reads what you type, in the '
-            "page. It needs JavaScript, and nothing else: no network.</p></noscript></div>"
+        return WEB.html(
+            "A transformer on your sentence",
+            "Here a small transformer reads what you type, in the page. It needs "
+            "JavaScript, and nothing else: no network.",
+            options=self.options,
         )
 
     def widget(self) -> Any:

@@ -105,7 +105,7 @@ def wanted(folder: Path, names: list[str]) -> dict[str, list[str]]:
 
 def on_paper(page: Page, address: str, places: list[str]) -> tuple[str, bytes]:
     """Open a page as wide as the paper, wait for its figures; return its title, and it printed."""
-    figures = ", ".join(f".{web.element or f'ln-{web.name}'}" for web in widgets())
+    figures = ", ".join(web.selector for web in widgets())
     page.goto(address)
     page.wait_for_function(DRAWN, arg=figures)
     # Those of a formula in a fold, too, which opens for the printer alone.

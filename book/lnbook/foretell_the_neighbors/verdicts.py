@@ -40,10 +40,7 @@ def _task(runs: Runs, measure: str, other: str) -> Cell:
 
 def _time(runs: Runs, kind: str, other: str) -> Cell:
     values = 100 * slower(runs, kind, other)
-    told = plots.difference(values, 0).replace("(", "% (", 1) if len(values) > 1 else (
-        f"{plots.difference(values, 0)} %"
-    )  # fmt: skip
-    return told, plots.verdict(np.abs(values) - 100 * SAME_TIME)
+    return plots.difference(values, 0, " %"), plots.verdict(np.abs(values) - 100 * SAME_TIME)
 
 
 def speed(runs: Runs, kind: str = MAIN) -> Table:

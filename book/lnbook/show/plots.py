@@ -38,15 +38,17 @@ def verdict(differences: np.ndarray) -> str:
     return BADGES[compare.verdict(differences)]
 
 
-def difference(values: np.ndarray, digits: int = 2) -> str:
+def difference(values: np.ndarray, digits: int = 2, unit: str = "") -> str:
     """Write a mean difference with its bounds; of one seed there are none.
 
     Example:
         >>> difference(np.array([-1.0, 3.0]), 1)
         '+1.0 (−1.0 to +3.0)'
+        >>> difference(np.array([-1.0, 3.0]), 0, " %")
+        '+1 % (−1 to +3)'
     """
     low, high = compare.bounds(values)
-    told = f"{values.mean():+.{digits}f}"
+    told = f"{values.mean():+.{digits}f}{unit}"
     told += f" ({low:+.{digits}f} to {high:+.{digits}f})" if len(values) > 1 else ""
     return told.replace("-", "−")
 

@@ -48,6 +48,11 @@ class Web:
         """Where the files lie."""
         return HERE / self.name
 
+    @property
+    def selector(self) -> str:
+        """What finds its elements in a page, as ``querySelector`` takes it."""
+        return f".{self.element or f'ln-{self.name}'}"
+
     def source(self) -> str:
         """Return all scripts in a row, as one page needs them."""
         return "\n".join((self.folder / name).read_text("utf-8") for name in self.scripts)
@@ -103,8 +108,7 @@ class Web:
 
     def on(self, body: str) -> bool:
         """Say whether a page has such an element."""
-        element = self.element or f"ln-{self.name}"
-        return any(f'class="{element}{end}' in body for end in ('"', " "))
+        return any(f'class="{self.selector[1:]}{end}' in body for end in ('"', " "))
 
     def write(self, static: Path) -> None:
         """Write the files of the built book."""

@@ -408,10 +408,9 @@ def test_pictures_keep_attention_answers_and_what_is_read(cloze):
     assert {found[k].dtype for k in ("attention", "chances")} == {np.dtype(np.float16)}
     for row, k in zip(found["text"], (0, 6), strict=True):
         asked = cloze.questions["val"][k]
-        passage, query, answer = bytes(row[row > 0]).decode().split("\n")
-        assert (passage, query, answer) == (
-            " ".join(asked.passage), " ".join(asked.query), asked.answer
-        )  # fmt: skip
+        assert bytes(row[row > 0]).decode().split("\n") == [
+            " ".join(asked.passage), " ".join(asked.query), asked.answer, asked.verse
+        ]  # fmt: skip
 
 
 # Through the engine.

@@ -100,7 +100,7 @@ class Settings(base.Settings):
     adam_eps: NotNegative = 1e-8
     eps: NotNegative = 1e-5
     momentum: Fraction = 0.1
-    pictures: Annotated[int, base.whole(0)] = 3
+    pictures: Annotated[int, base.whole(0)] = 8
     first_epoch_points: Count = 4
 
     def __post_init__(self) -> None:

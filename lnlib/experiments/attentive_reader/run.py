@@ -196,6 +196,7 @@ class Run(run.Run):
         self.numbers = vocabulary(train, settings.least_count)
         self.train = coded(train, self.numbers)
         self.splits = {split: coded(data.questions[split], self.numbers) for split in SPLITS}
+        self.verses = [asked.verse for asked in data.questions["val"]]
         self.longest = settings.passages * self.train.passage.shape[1]  # in training
         steps = self.longest, self.train.query.shape[1]
         for k, split in enumerate(SPLITS):
@@ -302,8 +303,9 @@ class Run(run.Run):
                 " ".join(words[w] for w in asked.passage[k, : asked.passage_length[k]]),
                 " ".join(words[w] for w in asked.query[k, : asked.query_length[k]]),
                 ENTITIES[asked.answer[k]],
+                self.verses[row],
             )).encode()
-            for k in range(len(rows))
+            for k, row in enumerate(rows)
         ]  # fmt: skip
         text = np.zeros((len(rows), max(map(len, texts))), np.uint8)
         for row, one in zip(text, texts, strict=True):

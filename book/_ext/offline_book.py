@@ -38,7 +38,7 @@ EXPLORER = re.compile(
     re.DOTALL,
 )
 WIDGETS = web.widgets()
-# A playground with all its controls, the switchboard, the scene, digits, maps, lines.
+# A playground with all its controls, the switchboard, the scene, digits, maps, lines, words.
 WIDE = (
     "&quot;small&quot;: false",
     'class="ln-transformer"',
@@ -47,6 +47,7 @@ WIDE = (
     'class="ln-places"',
     'class="ln-neighbors"',
     'class="ln-scribe"',
+    'class="ln-reader"',
 )
 
 

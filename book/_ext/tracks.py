@@ -50,7 +50,7 @@ def measures(notebook):
         "explorers": len(
             re.findall(
                 r"^(?:Explorer|LiveRun|Playground|Switchboard|Painter|Places|Neighbors|Scene|Scribe"
-                r"|Sphere|\w*[Ss]heet|diagrams\.\w+)\(",
+                r"|Reader|Sphere|\w*[Ss]heet|diagrams\.\w+)\(",
                 code,
                 re.M,
             )

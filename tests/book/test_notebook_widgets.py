@@ -9,6 +9,7 @@ from lnbook.show import (
     Painter,
     Places,
     Playground,
+    Reader,
     Scene,
     Scribe,
     Sphere,
@@ -30,6 +31,7 @@ SHOWN = {
     "places": (Places, "canvas"),
     "neighbors": (Neighbors, "canvas"),
     "scribe": (Scribe, "canvas"),
+    "reader": (Reader, ".lnr-passage"),
 }
 
 

@@ -14,19 +14,17 @@ from lnbook.show.neighbors import ALIKE, alike
 from lnbook.show.picture import Picture
 from lnbook.show.plots import label_ends
 
-ARMS = {PLAIN: ("none", "code"), CHOSEN: ("none", "scaled"), LAYER: ("layer", "code")}
+ARMS = {
+    PLAIN: {"norm": "none", "start": "code"},
+    CHOSEN: {"norm": "none", "start": "scaled"},
+    LAYER: {"norm": "layer", "start": "code"},
+}
 MARKS = {name: name for name in ALIKE}
 
 
 def kept(records: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     """Return the run of each arm that kept a map."""
-    found = {}
-    for arm, key in ARMS.items():
-        for run in records:
-            own = run["settings"]["norm"], run["settings"]["start"]
-            if run["settings"]["keep"] and own == key:
-                found[arm] = run
-    return found
+    return training.kept(records, ARMS, "neighbors")
 
 
 def draw_alike(runs: Mapping[str, Mapping[str, Any]], mark: str) -> list[go.Figure]:

@@ -7,8 +7,8 @@ figures       :class:`Explorer` and :func:`show`; :class:`LiveRun`, which comput
 tables        :class:`Table`, with the verdicts ``HOLDS``, ``FAILS`` and ``OPEN``
 questions     :class:`Quiz` of :func:`choose`, :func:`number` and :func:`order`
 to move       :class:`Sheet`, :class:`Playground`, :class:`Switchboard`, :class:`Painter`,
-              :class:`Places`, :class:`Neighbors`, :class:`Scribe`, :class:`Scene`, :class:`Sphere`;
-              :mod:`lnbook.show.diagrams`
+              :class:`Places`, :class:`Neighbors`, :class:`Reader`, :class:`Scribe`, :class:`Scene`,
+              :class:`Sphere`; :mod:`lnbook.show.diagrams`
 ============  ==================================================================================
 
 A widget is a folder of this package: its Python, its JavaScript and its look (``web.py``).
@@ -23,6 +23,7 @@ from lnbook.show.picture import Picture
 from lnbook.show.places import Places
 from lnbook.show.playground import Playground
 from lnbook.show.quiz import Quiz, choose, number, order
+from lnbook.show.reader import Reader
 from lnbook.show.scene import Scene
 from lnbook.show.scribe import Scribe
 from lnbook.show.sheet import Sheet
@@ -42,6 +43,7 @@ __all__ = [
     "Places",
     "Playground",
     "Quiz",
+    "Reader",
     "Scene",
     "Scribe",
     "Sheet",

@@ -1,7 +1,7 @@
-"""Recorded runs of up to three arms, in the kinds in which a chapter compares them.
+"""Recorded runs of several arms, in the kinds in which a chapter compares them.
 
 The arms are the networks of the paper's recurrent experiments: no norm, no norm from a chosen
-start, and layer norm.
+start, and layer norm; a chapter may add others.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ class Runs:
     MEASURE: ClassVar[str]  # the curve that is drawn
     KINDS: ClassVar[tuple[str, ...]]  # the first is the chapter's own
     EARLY: ClassVar[int] = 0  # updates before which no share is told
+    LOOKS: ClassVar[Mapping[str, tuple[str, str, str]]] = LOOKS  # of the arms, layer norm last
 
     def __init__(self, records: Sequence[Mapping[str, Any]], judge: Any) -> None:
         if not records:
@@ -58,7 +59,8 @@ class Runs:
         self.kinds: dict[str, dict[str, Any]] = {}
         for _, runs in judge.kinds(records):
             found = judge.at_best_rates(runs)
-            self.kinds[self.kind(found, runs[0]["settings"])] = found
+            own = {arm: found[arm] for arm in self.LOOKS if arm in found}
+            self.kinds[self.kind(own, runs[0]["settings"])] = own
         self.sweep = self.kinds.pop(SWEEP, {})
 
     def kind(self, arms: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
@@ -76,7 +78,7 @@ class Runs:
 
     def others(self, kind: str) -> list[str]:
         """Return the arms of a kind that layer norm is compared with."""
-        return [other for other in (PLAIN, CHOSEN) if other in self.kinds.get(kind, {})]
+        return [arm for arm in self.LOOKS if arm != LAYER and arm in self.kinds.get(kind, {})]
 
     def curves(
         self, kind: str, arm: str, axis: str, name: str | None = None
@@ -85,16 +87,17 @@ class Runs:
 
         Args:
             kind: Of :attr:`KINDS`.
-            arm: Of :data:`LOOKS`.
+            arm: Of :attr:`LOOKS`.
             axis: ``updates`` or ``seconds``. Runs have points at the same updates; for seconds
                 they are put on one grid, by straight lines between their points.
-            name: Of the measure; :attr:`MEASURE` if ``None``.
+            name: Of the measure; :attr:`MEASURE`, in the judge's unit, if ``None``.
 
         Returns:
             Where, shape ``(points,)``, and the values, ``(seeds, points)``.
         """
         runs = self.kinds[kind][arm].runs.values()
-        values = [np.array(run["curves"][name or self.MEASURE], float) for run in runs]
+        factor = self.judge.factor if name is None else 1.0
+        values = [factor * np.array(run["curves"][name or self.MEASURE], float) for run in runs]
         if axis == "updates":
             return self.judge.updates(next(iter(runs))), np.array(values)
         every = [

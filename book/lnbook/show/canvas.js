@@ -90,6 +90,44 @@ window.lnCanvas ??= (() => {
     };
   }
 
+  /* Play through the points of training, by a button, and move between them by a slider: `at` says
+     where one is, `go` leads to a point in so many ms, `rest` is called at the end. */
+  function train(button, slider, { last, time, at, go, rest }) {
+    let timer = null;
+    function label() {
+      button.setAttribute("aria-pressed", Boolean(timer));
+      button.textContent = timer ? "❚❚ Stop" : "▶ Train";
+    }
+    function stop() {
+      clearTimeout(timer);
+      timer = null;
+      label();
+    }
+    function play() {
+      if (at() === last) go(0, 0);
+      (function step() {
+        if (at() === last) {
+          stop();
+          return rest();
+        }
+        timer = setTimeout(step, time + 60);
+        go(at() + 1, time);
+      })();
+      label();
+    }
+    button.addEventListener("click", () => {
+      if (!timer) return play();
+      stop();
+      rest();
+    });
+    slider.addEventListener("input", () => {
+      stop();
+      go(Number(slider.value), 0);
+    });
+    label();
+    return { stop, on: () => Boolean(timer) };
+  }
+
   /* Copy a link; where that is not allowed, the reader copies it from its field. */
   async function copy(link, button, field) {
     field.value = link;
@@ -103,5 +141,5 @@ window.lnCanvas ??= (() => {
     }
   }
 
-  return { sheet, write, box, unpack, wake, follow, open, copy };
+  return { sheet, write, box, unpack, wake, follow, open, train, copy };
 })();

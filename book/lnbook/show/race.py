@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.show.arms import LAYER, LOOKS, MISSING, Runs
+from lnbook.show.arms import LAYER, MISSING, Runs
 from lnbook.show.colors import COLORS
 from lnbook.show.control import Control, choice
 from lnbook.show.picture import Picture
@@ -31,6 +32,9 @@ class Race:
         top: Of the axis; the first falls are quick, and all alike.
         digits: After the point.
         pad: From the lowest curve to the axis, and around leads.
+        apart: The unit of a difference; that of the curves if ``None``.
+        lines: How the networks' lines look, in words.
+        levels: From the runs to what others come to who do not learn, by what they do.
     """
 
     word: str
@@ -41,6 +45,9 @@ class Race:
     top: float
     digits: int = 1
     pad: float = 4.0
+    apart: str | None = None
+    lines: str = "no norm dotted, no norm from a chosen start dashed, layer norm solid"
+    levels: Callable[[Runs], Mapping[str, float]] | None = None
 
     @property
     def shown(self) -> dict[str, str]:
@@ -58,11 +65,10 @@ class Race:
     def curves(self) -> Picture:
         """The curves while it trains; or how far layer norm is ahead, in two ways."""
         alt = (
-            f"Curves of the {self.word} of {self.of} in {self.unit} over updates or seconds: no "
-            "norm dotted, no norm from a chosen start dashed, layer norm solid, with a band from "
-            f"the lowest seed to the highest; or layer norm's {self.word} less each of the "
-            "others', with a line at zero; or the share of the other's updates or seconds that "
-            "layer norm needs, with lines at 100 and 50 percent."
+            f"Curves of the {self.word} of {self.of} in {self.unit} over updates or seconds: "
+            f"{self.lines}, with a band from the lowest seed to the highest; or layer norm's "
+            f"{self.word} less each of the others', with a line at zero; or the share of the "
+            "other's updates or seconds that layer norm needs, with lines at 100 and 50 percent."
         )
         return Picture(self.draw_curves, self.describe_curves, alt)
 
@@ -91,8 +97,11 @@ class Race:
         for arm in runs.kinds[kind]:
             where, values = runs.curves(kind, arm, axis)
             hover = "after %{x:,.0f} " + axis + f": %{{y:.{self.digits}f}} {self.unit}"
-            band(figure, where, spread(values), LOOKS[arm], hover)
+            band(figure, where, spread(values), runs.LOOKS[arm], hover)
             lowest.append(np.nanmin(values))
+        for name, value in self._levels(runs).items():
+            _level(figure, value, where[-1], "longdashdot", name)
+            lowest.append(value)
         figure.update_layout(
             yaxis={"title": self.axis, "range": [min(lowest) - self.pad, self.top]}
         )
@@ -102,12 +111,12 @@ class Race:
         ends, where = [0.0], np.zeros(1)
         for other in runs.others(kind):
             where, values = runs.lead(kind, other, axis)
-            hover = "after %{x:,.0f} " + axis + f": %{{y:+.{self.digits}f}} {self.unit}"
-            band(figure, where, spread(values), _against(other), hover)
+            hover = "after %{x:,.0f} " + axis + f": %{{y:+.{self.digits}f}} {self._apart}"
+            band(figure, where, spread(values), _against(runs, other), hover)
             ends += [np.nanmin(values), np.nanmax(values)]
         _level(figure, 0, where[-1])
         figure.update_layout(
-            yaxis={"title": f"{self.unit}; below 0: layer norm leads",
+            yaxis={"title": f"{self._apart}; below 0: layer norm leads",
                    "range": [min(ends) - 0.75 * self.pad, max(ends) + 0.75 * self.pad]},
         )  # fmt: skip
         return float(where[-1])
@@ -117,7 +126,7 @@ class Race:
         for other in runs.others(kind):
             where, values = runs.share(kind, other, axis)
             hover = f"for its {self.word} after %{{x:,.0f}} {axis}: %{{y:.0f}} %"
-            band(figure, where, spread(100 * values), _against(other), hover)
+            band(figure, where, spread(100 * values), _against(runs, other), hover)
             most = max(most, 100 * np.nanmax(values, initial=1) + 5)
         _level(figure, 100, where[-1])
         _level(figure, 50, where[-1], "dot")
@@ -131,16 +140,16 @@ class Race:
         seeds = len(arms[LAYER].runs)
         count = f"mean of {seeds} seeds" if seeds > 1 else "one seed"
         if shown == "loss":
-            ends = [
-                f"{LOOKS[arm][0]} {self._number(runs.curves(kind, arm, axis)[1][:, -1].mean())}"
-                for arm in arms
-            ]
+            lasts = {arm: runs.curves(kind, arm, axis)[1][:, -1].mean() for arm in arms}
+            ends = [f"{runs.LOOKS[arm][0]} {self._number(last)}" for arm, last in lasts.items()]
             where = runs.curves(kind, LAYER, axis)[0][-1]
-            return f"After {where:,.0f} {axis}, {count}, in {self.unit}: {', '.join(ends)}."
+            text = f"After {where:,.0f} {axis}, {count}, in {self.unit}: {', '.join(ends)}."
+            levels = [f"{name} {self._number(v)}" for name, v in self._levels(runs).items()]
+            return f"{text} Without learning: {', '.join(levels)}." if levels else text
         said = []
         for other in runs.others(kind):
             where, values = getattr(runs, shown)(kind, other, axis)
-            means, label = values.mean(0), LOOKS[other][0]
+            means, label = values.mean(0), runs.LOOKS[other][0]
             if shown == "lead":
                 at = int(np.nanargmin(means))
                 said.append(
@@ -161,15 +170,21 @@ class Race:
         return f"{value:.{self.digits}f}".replace("-", "−")
 
     def _ahead(self, value: float) -> str:
-        return f"{abs(value):.{self.digits}f} {self.unit} {'ahead' if value < 0 else 'behind'}"
+        return f"{abs(value):.{self.digits}f} {self._apart} {'ahead' if value < 0 else 'behind'}"
+
+    @property
+    def _apart(self) -> str:
+        return self.apart or self.unit
+
+    def _levels(self, runs: Runs) -> Mapping[str, float]:
+        return self.levels(runs) if self.levels else {}
 
     @property
     def rates(self) -> Picture:
         """What each arm comes to at each learning rate."""
         alt = (
-            f"Lines of the lowest {self.word} of {self.chosen_by} over learning rates, one "
-            "for no norm, one for no norm from a chosen start, one for layer norm; a ring marks "
-            "each one's best."
+            f"Lines of the lowest {self.word} of {self.chosen_by} over learning rates: "
+            f"{self.lines}; a ring marks each one's best."
         )
         return Picture(self.draw_rates, self.describe_rates, alt)
 
@@ -177,15 +192,16 @@ class Race:
         """Draw the lowest on validation over the learning rate, and mark each arm's lowest."""
         figure = go.Figure()
         for name, arm in runs.sweep.items():
-            label, color, dash = LOOKS[name]
+            label, color, dash = runs.LOOKS[name]
+            lows = {rate: runs.judge.factor * value for rate, value in arm.rates.items()}
             hover = f"rate %{{x:g}}: %{{y:.{self.digits}f}} {self.unit}<extra>{label}</extra>"
             figure.add_scatter(
-                x=list(arm.rates), y=list(arm.rates.values()), name=label, mode="lines+markers",
+                x=list(lows), y=list(lows.values()), name=label, mode="lines+markers",
                 hovertemplate=hover, line={"color": color, "dash": dash, "width": 2.5},
                 marker={"size": 7},
             )  # fmt: skip
             figure.add_scatter(
-                x=[arm.rate], y=[arm.rates[arm.rate]], mode="markers", showlegend=False,
+                x=[arm.rate], y=[lows[arm.rate]], mode="markers", showlegend=False,
                 hoverinfo="skip", marker={"color": color, "size": 15, "symbol": "circle-open",
                                           "line": {"width": 2.5}},
             )  # fmt: skip
@@ -200,7 +216,8 @@ class Race:
         return [label_ends(figure)]
 
     def _ends(self, runs: Runs) -> list[float]:
-        every = [value for arm in runs.sweep.values() for value in arm.rates.values()]
+        lows = [value for arm in runs.sweep.values() for value in arm.rates.values()]
+        every = [runs.judge.factor * value for value in lows]
         return [min(every) - self.pad, min(max(every), self.top) + self.pad]
 
     def describe_rates(self, runs: Runs) -> str:
@@ -210,20 +227,23 @@ class Race:
         said = []
         for name, arm in runs.sweep.items():
             edge = ", the end of those tried" if arm.at_edge else ""
-            low, high = (self._number(of(arm.rates.values())) for of in (min, max))
+            lows = (runs.judge.factor * of(arm.rates.values()) for of in (min, max))
+            low, high = map(self._number, lows)
             told = f"({low} {self.unit}, {high} at worst)"
-            said.append(f"{LOOKS[name][0]} at {arm.rate:g}{edge} {told}")
+            said.append(f"{runs.LOOKS[name][0]} at {arm.rate:g}{edge} {told}")
         return f"Each is at its best at a rate of its own: {'; '.join(said)}."
 
 
-def _against(other: str) -> tuple[str, str, str]:
-    label, color, dash = LOOKS[other]
+def _against(runs: Runs, other: str) -> tuple[str, str, str]:
+    label, color, dash = runs.LOOKS[other]
     return f"against {label}", color, dash
 
 
-def _level(figure: go.Figure, y: float, end: float, dash: str = "solid") -> None:
+def _level(
+    figure: go.Figure, y: float, end: float, dash: str = "solid", name: str | None = None
+) -> None:
     figure.add_scatter(
-        x=[0, end], y=[y, y], mode="lines", showlegend=False, hoverinfo="skip",
+        x=[0, end], y=[y, y], mode="lines", name=name, showlegend=bool(name), hoverinfo="skip",
         line={"color": COLORS["gray"], "width": 1.5, "dash": dash},
     )  # fmt: skip
 

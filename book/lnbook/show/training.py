@@ -8,36 +8,46 @@ from typing import Any
 import numpy as np
 
 Record = Mapping[str, Any]
-Arm = tuple[str, str]  # norm and start
+Arm = tuple[Any, ...]  # what its runs' settings are, such as norm and start
 POINTS = 12  # of training, at most
 
 
 def side_by_side(
-    widget: str, records: Sequence[Record], arms: Sequence[Arm], array: str, again: str
+    widget: str,
+    records: Sequence[Record],
+    arms: Sequence[Arm],
+    array: str,
+    again: str,
+    *,
+    by: Sequence[str] = ("norm", "start"),
+    kept: str = "keep",
 ) -> dict[Arm, Record]:
     """Return the record of each arm that there is, in the order of the arms.
 
     Args:
         widget: Who says what is wrong.
-        records: Of runs that kept arrays, one for each norm and start.
-        arms: Norm and start of each.
+        records: Of runs that kept arrays, one for each arm.
+        arms: The settings of each that ``by`` names.
         array: One that they kept.
         again: The end of the command that records them.
+        by: The settings that tell arms apart.
+        kept: The setting by which runs keep it.
 
     Raises:
-        ValueError: If there are none, or two of one norm and start, or they differ in more.
+        ValueError: If there are none, or two of one arm, or they differ in more.
     """
+    named = f"{', '.join(by[:-1])} and {by[-1]}"
     found: dict[Arm, Record] = {}
     for run in records:
-        arm = run["settings"]["norm"], run["settings"]["start"]
+        arm = tuple(run["settings"][name] for name in by)
         if arm in found:
             raise ValueError(
-                f"{widget}: records must be one of each norm and start, got two of {arm}; read "
-                "those of one seed and of one kind of setting"
+                f"{widget}: records must be one of each {named}, got two of {arm}; read those of "
+                "one seed and of one kind of setting"
             )
         if array not in run["arrays"]:
             raise ValueError(
-                f"{widget}: records must be of runs with keep, this one kept no {array}; record "
+                f"{widget}: records must be of runs with {kept}, this one kept no {array}; record "
                 f"it with python -m lnlib replay {again}"
             )
         found[arm] = run
@@ -56,9 +66,33 @@ def side_by_side(
     return runs
 
 
+def kept(
+    records: Sequence[Record], arms: Mapping[str, Mapping[str, Any]], array: str
+) -> dict[str, Record]:
+    """Return the first run of each arm that kept an array, in the order of the arms.
+
+    Args:
+        records: Of any settings.
+        arms: From an arm's name to settings that its runs have.
+        array: Its name.
+    """
+    found = {
+        name: [
+            run
+            for run in records
+            if array in run.get("arrays", {}) and given.items() <= run["settings"].items()
+        ]
+        for name, given in arms.items()
+    }
+    return {name: runs[0] for name, runs in found.items() if runs}
+
+
 def updates(run: Record) -> list[int]:
     """Return after how many updates a run was measured."""
-    each = run["settings"]["updates_an_epoch"]
+    settings = run["settings"]
+    each = settings.get("updates_an_epoch")
+    if each is None:  # an epoch is the whole set
+        each = run["data"]["cases"]["train_questions"] // settings["batch_size"]
     return [round(epoch * each) for epoch in run["curves"]["epoch"]]
 
 

@@ -27,6 +27,7 @@ WIDGETS = {
     "places": "ln-places",
     "neighbors": "ln-neighbors",
     "scribe": "ln-scribe",
+    "reader": "ln-reader",
     "diagrams": "ln-diagram",
 }
 

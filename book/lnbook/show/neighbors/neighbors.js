@@ -58,7 +58,7 @@ const lnNeighbors = (() => {
     const $ = (name, from = root) => from.querySelector(`[data-part="${name}"]`);
     const figures = [...root.querySelectorAll(".lnn-arm")];
 
-    let colors, shown = null, going = 0, timer = null, saying = 0, under = null;
+    let colors, shown = null, going = 0, saying = 0, under = null;
     function look() {
       const css = getComputedStyle(root), v = (name) => css.getPropertyValue(`--ln-${name}`).trim();
       colors = { card: v("card"), ink: v("ink"), gray: v("gray"), mark: v("second"),
@@ -147,7 +147,7 @@ const lnNeighbors = (() => {
         + `Of the nearest to ${says}, ${alike} are such; luck would give ${percent(luck)}.`;
       $("says").textContent = said;
       clearTimeout(saying);
-      if (!timer) saying = setTimeout(() => { $("status").textContent = said; }, SPEAK);
+      if (!train.on()) saying = setTimeout(() => { $("status").textContent = said; }, SPEAK);
     }
     /* Go to a state: at once, or in so many ms. */
     function go(next, time = 0) {
@@ -162,35 +162,8 @@ const lnNeighbors = (() => {
         if (share < 1) going = requestAnimationFrame(step);
       });
     }
-    function label() {
-      $("play").setAttribute("aria-pressed", Boolean(timer));
-      $("play").textContent = timer ? "❚❚ Stop" : "▶ Train";
-    }
-    function stop() {
-      clearTimeout(timer);
-      timer = null;
-      label();
-    }
-    function play() {
-      if (state.point === last) go({ point: 0 });
-      (function step() {
-        if (state.point === last) {
-          stop();
-          return words();
-        }
-        timer = setTimeout(step, POINT + 60);
-        go({ point: state.point + 1 }, POINT);
-      })();
-      label();
-    }
-    $("play").addEventListener("click", () => {
-      if (!timer) return play();
-      stop();
-      words();
-    });
-    $("point").addEventListener("input", (event) => {
-      stop();
-      go({ point: Number(event.target.value) });
+    const train = lnCanvas.train($("play"), $("point"), {
+      last, time: POINT, at: () => state.point, go: (point, time) => go({ point }, time), rest: words,
     });
     $("sentence").addEventListener("change", (event) => go({ sentence: Number(event.target.value) }));
     $("any").addEventListener("click", () => go({ sentence: Math.floor(Math.random() * data.texts.length) }));
@@ -212,7 +185,7 @@ const lnNeighbors = (() => {
         if (sentence !== null) go({ sentence });
       });
       canvas.addEventListener("pointermove", (event) => {
-        if (event.pointerType !== "mouse" || timer) return;
+        if (event.pointerType !== "mouse" || train.on()) return;
         const sentence = found(event);
         canvas.style.cursor = sentence === null ? "" : "pointer";
         under = sentence === null ? null : { arm, sentence };
@@ -233,11 +206,10 @@ const lnNeighbors = (() => {
       look();
       go({});
     }
-    label();
     const leave = lnCanvas.follow(root, redraw);
     root.dataset.ready = "yes";
     return () => {
-      stop();
+      train.stop();
       leave();
     };
   }

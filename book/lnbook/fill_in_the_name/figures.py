@@ -1,0 +1,35 @@
+"""Fill in the name: everything that the chapter's notebook names."""
+
+from lnbook.fill_in_the_name.curves import CURVES, RATES, controls, unread
+from lnbook.fill_in_the_name.looking import ALL, LOOKING, asked, even, kept, shares
+from lnbook.fill_in_the_name.network import network
+from lnbook.fill_in_the_name.runs import MAIN, Runs
+from lnbook.fill_in_the_name.verdicts import claims, ends, hinges, more
+from lnbook.show.arms import CHOSEN, LAYER, PLAIN
+from lnlib.experiments.attentive_reader.results import BATCH, EVERYWHERE, SMALL
+
+__all__ = [
+    "ALL",
+    "BATCH",
+    "CHOSEN",
+    "CURVES",
+    "EVERYWHERE",
+    "LAYER",
+    "LOOKING",
+    "MAIN",
+    "PLAIN",
+    "RATES",
+    "SMALL",
+    "Runs",
+    "asked",
+    "claims",
+    "controls",
+    "ends",
+    "even",
+    "hinges",
+    "kept",
+    "more",
+    "network",
+    "shares",
+    "unread",
+]

@@ -1,0 +1,40 @@
+"""Fill in the name: the recorded runs, in the kinds in which the chapter compares them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from lnbook.show import arms
+from lnbook.show.arms import CHOSEN, LAYER, PLAIN, SWEEP
+from lnbook.show.colors import COLORS
+from lnlib.experiments.attentive_reader.results import BATCH, EVERYWHERE, SMALL
+
+MAIN, SMALLER = "as in the picture", "8 questions a batch"
+LONGER, SHORT = "two stories at once", "trained on short stories"
+
+
+class Runs(arms.Runs):
+    """What has been recorded of section 6.2."""
+
+    EXPERIMENT, MEASURE = "attentive_reader", "val_error"
+    KINDS = (MAIN, SMALLER, LONGER, SHORT)
+    EARLY = 400  # updates before which no network does better than any name
+    LOOKS: ClassVar = {
+        PLAIN: arms.LOOKS[PLAIN],
+        CHOSEN: arms.LOOKS[CHOSEN],
+        BATCH: ("batch norm in the LSTM", COLORS["batch"], "solid"),
+        EVERYWHERE: ("batch norm everywhere", COLORS["batch"], "dash"),
+        SMALL: ("layer norm (gain 0.1)", COLORS["layer"], "dash"),
+        LAYER: arms.LOOKS[LAYER],
+    }
+
+    def kind(self, arms: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+        """Name the kind of some arms."""
+        if any(len(arm.rates) > 2 for arm in arms.values()):
+            return SWEEP
+        if settings["longest"] is not None:
+            return SHORT
+        if settings["passages"] > 1:
+            return LONGER
+        return SMALLER if settings["batch_size"] < 32 else MAIN

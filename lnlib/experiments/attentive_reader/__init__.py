@@ -36,8 +36,8 @@ TUNED = {
     ("none", "chosen", 1.0): 3e-3,
     ("layer", "usual", 1.0): 3e-3,
     ("layer", "usual", 0.1): 3e-3,
-    ("batch", "usual", 0.1): 3e-3,
-    ("batch_everywhere", "usual", 0.1): 3e-3,
+    ("batch", "usual", 0.1): 1e-3,
+    ("batch_everywhere", "usual", 0.1): 1e-3,
 }
 # Those of Cooijmans et al., whose code the paper runs; the questions stay this book's.
 PAPER = {"hidden": 240, "word_size": 240, "batch_size": 64, "learning_rate": (8e-5,)}

@@ -106,6 +106,13 @@ def test_the_error_is_drawn_in_percent_and_differences_in_points(known):
     assert "no norm at 0.2 (50.0 %, 70.0 at worst)" in rates
     (figure,) = curves.RACE.draw_rates(known)
     assert list(figure.data[0].y) == pytest.approx([55, 50, 70])
+    assert [note.text for note in figure.layout.annotations] == ["no norm", "layer norm"]
+    # Names at the ends would cover lines that go on to another rate.
+    tried = [run for run in sweep() if run["settings"]["norm"] == "none"] + [
+        made(figures.BATCH, rate, 0, [0.9] * 4, epochs=1, pictures=0) for rate in (0.05, 0.1, 0.2)
+    ]
+    (figure,) = curves.RACE.draw_rates(figures.Runs(tried, known.judge))
+    assert not figure.layout.annotations
 
 
 def test_the_claims_are_judged_against_every_other_network_seed_by_seed(known):

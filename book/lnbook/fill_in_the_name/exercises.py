@@ -57,21 +57,21 @@ def _as_zero(scores, outputs, length):
 
 
 def _choose(logits, present):
-    return _shares(np.where(present, logits, -np.inf))
+    return _shares(np.where(present == 1, logits, -np.inf))
 
 
 def _choose_cases(rng):
-    yield np.array([3.0, 1.0, -1.0]), np.array([False, True, True])
-    yield np.array([0.5, 0.5, 2.0, 0.0]), np.array([True, True, False, True])
-    yield rng.normal(size=6), np.array([True, False, True, True, False, True])[rng.permutation(6)]
+    yield np.array([3.0, 1.0, -1.0]), np.array([0, 1, 1])
+    yield np.array([0.5, 0.5, 2.0, 0.0]), np.array([1, 1, 0, 1])
+    yield rng.normal(size=6), rng.permutation([1, 0, 1, 1, 0, 1])
 
 
 def _masked_to_zero(logits, present):
-    return _shares(np.where(present, logits, 0.0))
+    return _shares(np.where(present == 1, logits, 0.0))
 
 
 def _cut(logits, present):
-    return np.where(present, _shares(logits), 0)
+    return np.where(present == 1, _shares(logits), 0)
 
 
 def _counted(passage, query, names):
@@ -82,7 +82,7 @@ def _counted(passage, query, names):
 
 def _counted_cases(rng):
     yield np.array([1, 9, 1, 2, 8, 2, 1, 3]), np.array([1, 9, 7]), 3
-    yield np.array([5, 3, 9, 3, 2, 5, 9, 9, 5]), np.array([9, 8]), 5
+    yield np.array([5, 3, 9, 3, 2, 5, 9, 9, 5, 9]), np.array([8, 3]), 5
     yield np.r_[rng.permutation([1, 1, 1, 2, 2, 3]), 7, 7, 7, 7], np.array([1, 7]), 4
 
 

@@ -75,12 +75,13 @@ def draw_looking(runs: Kept, verse: str) -> list[go.Figure]:
 
 def describe_looking(runs: Kept, verse: str) -> str:
     """Say how much is on the right name at the end."""
+    flat = even(next(iter(runs.values())), verse)
     ends = [f"{Runs.LOOKS[name][0]} {shares(run, verse)[-1]:.0f}" for name, run in runs.items()]
     count = len(questions(next(iter(runs.values()))))
     where = f"Over the {count} questions" if verse == ALL else f"In {verse}"
     return (
         f"{where}, at the end, so many percent of the attention are on the right name: "
-        f"{', '.join(ends)}; spread evenly it would be {even(next(iter(runs.values())), verse):.0f}."
+        f"{', '.join(ends)}; spread evenly it would be {flat:.0f}."
     )
 
 

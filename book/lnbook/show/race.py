@@ -213,7 +213,9 @@ class Race:
                    "ticktext": [f"{rate:g}" for rate in ticks]},
             yaxis={"title": self.axis, "zeroline": False, "range": self._ends(runs)},
         )  # fmt: skip
-        return [label_ends(figure)]
+        # Where lines end at several rates, a name at the end of one would cover others.
+        several = len({max(arm.rates) for arm in runs.sweep.values()}) > 1
+        return [figure if several else label_ends(figure)]
 
     def _ends(self, runs: Runs) -> list[float]:
         lows = [value for arm in runs.sweep.values() for value in arm.rates.values()]

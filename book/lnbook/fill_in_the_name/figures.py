@@ -1,7 +1,7 @@
 """Fill in the name: everything that the chapter's notebook names."""
 
 from lnbook.fill_in_the_name.curves import CURVES, RATES, controls, unread
-from lnbook.fill_in_the_name.looking import ALL, LOOKING, asked, even, kept, shares
+from lnbook.fill_in_the_name.looking import ALL, LOOKING, asked, even, kept, on_names, right, shares
 from lnbook.fill_in_the_name.network import network
 from lnbook.fill_in_the_name.runs import MAIN, Runs
 from lnbook.fill_in_the_name.verdicts import claims, ends, hinges, more
@@ -30,6 +30,8 @@ __all__ = [
     "kept",
     "more",
     "network",
+    "on_names",
+    "right",
     "shares",
     "unread",
 ]

@@ -40,6 +40,24 @@ def shares(run: Mapping[str, Any], verse: str) -> np.ndarray:
     return found[:, [one.verse for one in questions(run)].index(verse)]
 
 
+def on_names(run: Mapping[str, Any]) -> np.ndarray:
+    """Return the attention on any name at each point, in percent, mean of all questions."""
+    found = []
+    for k, one in enumerate(questions(run)):
+        here = [at for at, word in enumerate(one.passage) if word.startswith("@")]
+        found.append(run["arrays"]["attention"][:, k, here].astype(float).sum(1))
+    return 100 * np.mean(found, 0)
+
+
+def right(run: Mapping[str, Any], verse: str) -> bool:
+    """Say whether a run answers a question rightly at the end."""
+    chances = run["arrays"]["chances"][-1].astype(float)
+    return any(
+        one.verse == verse and row.argmax() == one.right
+        for one, row in zip(questions(run), chances, strict=True)
+    )
+
+
 def even(run: Mapping[str, Any], verse: str) -> float:
     """Return the percent on the right name if all words had the same attention."""
     each = {

@@ -160,6 +160,11 @@ def test_attention_on_the_right_name_is_told_for_all_questions_and_for_one():
     assert figures.shares(run, figures.ALL) == pytest.approx([37.5, 37.5, 37.5, 60])
     assert figures.shares(run, "Job 3:4")[-1] == pytest.approx(50)
     assert [figures.even(run, v) for v in (figures.ALL, "Ruth 1:2")] == [37.5, 25]
+    assert figures.on_names(run) == pytest.approx([62.5, 62.5, 62.5, 100])
+    chances = np.zeros((4, 2, 12))
+    chances[-1, [0, 1], [1, 0]] = 1
+    run["arrays"]["chances"] = chances
+    assert [figures.right(run, verse) for verse in ("Ruth 1:2", "Job 3:4")] == [True, False]
     (figure,) = looking.draw_looking(kept, "Ruth 1:2")
     assert list(figure.data[0].y) == [25, 25, 25, 70]
     assert list(figure.data[0].x) == UPDATES

@@ -68,6 +68,8 @@ def known():
 
 def test_runs_are_told_apart_by_their_kind_and_by_their_own_best_rate(known):
     assert list(known.recorded()) == [figures.MAIN, runs.SMALLER]
+    assert all(results.TASK.arms[arm].items() >= own.items() for arm, own in runs.ARMS.items())
+    assert list(runs.ARMS) == list(figures.Runs.LOOKS)
     assert known.missing == [runs.LONGER, runs.SHORT]
     assert {name: arm.rate for name, arm in known.sweep.items()} == {"none": 0.2, "layer": 0.1}
     for other, name in (({"passages": 2}, runs.LONGER), ({"longest": 98}, runs.SHORT)):

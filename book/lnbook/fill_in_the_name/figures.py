@@ -3,10 +3,9 @@
 from lnbook.fill_in_the_name.curves import CURVES, RATES, controls, unread
 from lnbook.fill_in_the_name.looking import ALL, LOOKING, asked, even, kept, on_names, right, shares
 from lnbook.fill_in_the_name.network import network
-from lnbook.fill_in_the_name.runs import MAIN, Runs
+from lnbook.fill_in_the_name.runs import BATCH, EVERYWHERE, MAIN, SMALL, Runs
 from lnbook.fill_in_the_name.verdicts import claims, ends, hinges, more
 from lnbook.show.arms import CHOSEN, LAYER, PLAIN
-from lnlib.experiments.attentive_reader.results import BATCH, EVERYWHERE, SMALL
 
 __all__ = [
     "ALL",

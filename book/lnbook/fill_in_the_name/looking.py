@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.fill_in_the_name.runs import Runs
+from lnbook.fill_in_the_name.runs import ARMS, Runs
 from lnbook.show import training
 from lnbook.show.colors import COLORS
 from lnbook.show.picture import Picture
 from lnbook.show.plots import label_ends
 from lnbook.show.reader import attends, questions
-from lnlib.experiments.attentive_reader.results import TASK
 
 ALL = "mean of all"
 Kept = Mapping[str, Mapping[str, Any]]
@@ -23,7 +22,7 @@ Kept = Mapping[str, Mapping[str, Any]]
 def kept(records: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     """Return the run of each network that kept its attention, of the first seed that did."""
     runs = sorted(records, key=lambda run: run["seed"])
-    return training.kept(runs, {name: TASK.arms[name] for name in Runs.LOOKS}, "attention")
+    return training.kept(runs, ARMS, "attention")
 
 
 def asked(runs: Kept) -> dict[str, str]:

@@ -8,8 +8,18 @@ from typing import Any, ClassVar
 from lnbook.show import arms
 from lnbook.show.arms import CHOSEN, LAYER, PLAIN, SWEEP
 from lnbook.show.colors import COLORS
-from lnlib.experiments.attentive_reader.results import BATCH, EVERYWHERE, SMALL
 
+BATCH, EVERYWHERE = "batch norm in the LSTM", "batch norm everywhere"
+SMALL = "layer, gain 0.1"
+#: What the runs of each network have among their settings.
+ARMS = {
+    PLAIN: {"norm": "none", "start": "usual"},
+    CHOSEN: {"norm": "none", "start": "chosen"},
+    BATCH: {"norm": "batch", "gain": 0.1},
+    EVERYWHERE: {"norm": "batch_everywhere", "gain": 0.1},
+    SMALL: {"norm": "layer", "gain": 0.1},
+    LAYER: {"norm": "layer", "gain": 1.0},
+}
 MAIN, SMALLER = "as in the picture", "8 questions a batch"
 LONGER, SHORT = "two stories at once", "trained on short stories"
 

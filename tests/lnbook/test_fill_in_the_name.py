@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from lnbook.fill_in_the_name import curves, figures, looking, network, runs
+from lnbook.fill_in_the_name import curves, figures, looking, network, runs, verdicts
 from lnbook.show import arms
 from lnbook.show.table import FAILS, HOLDS, OPEN
 from lnlib.experiments.attentive_reader import HEURISTICS, Settings, results
@@ -126,7 +126,7 @@ def test_the_claims_are_judged_against_every_other_network_seed_by_seed(known):
     never = "never, never, never"
     assert rows["batch norm in the LSTM"][:4] == ["+11.0 (+10.0 to +12.0)", FAILS, never, FAILS]
     assert rows["no norm, chosen start"][:2] == ["+1.0 (−3.0 to +5.0)", OPEN]
-    np.testing.assert_allclose(figures.more(known, figures.MAIN, figures.SMALL), [-25, -24, -23])
+    np.testing.assert_allclose(verdicts.more(known, figures.MAIN, figures.SMALL), [-25, -24, -23])
 
 
 def test_each_network_counts_where_its_error_on_validation_is_lowest(known):

@@ -4,7 +4,7 @@ from lnbook.fill_in_the_name.curves import CURVES, RATES, controls, unread
 from lnbook.fill_in_the_name.looking import ALL, LOOKING, asked, even, kept, on_names, right, shares
 from lnbook.fill_in_the_name.network import network
 from lnbook.fill_in_the_name.runs import BATCH, EVERYWHERE, MAIN, SMALL, Runs
-from lnbook.fill_in_the_name.verdicts import claims, ends, hinges, more
+from lnbook.fill_in_the_name.verdicts import claims, ends, hinges
 from lnbook.show.arms import CHOSEN, LAYER, PLAIN
 
 __all__ = [
@@ -27,7 +27,6 @@ __all__ = [
     "even",
     "hinges",
     "kept",
-    "more",
     "network",
     "on_names",
     "right",

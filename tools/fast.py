@@ -65,9 +65,11 @@ def near(name: str, root: Path = ROOT) -> list[str]:
     if missing:  # no folder mirrors its own: those of the folder's name, wherever they are
         called = [test for name in reversed(missing) for test in named(mirror, name)]
         found = [*called, *of_its_name] or named(root / "tests", missing[-1], deep=True)
-    else:
-        every = sorted(mirror.rglob("test_*.py")) if inside else []
+    elif inside:
+        every = sorted(mirror.rglob("test_*.py"))
         found = of_its_name or sorted(every, key=lambda one: stem not in one.read_text("utf-8"))
+    else:
+        found = of_its_name or named(mirror, stem, deep=True)
     found += pages(path, root)
     return [str(one.relative_to(root)) for one in dict.fromkeys(found)]
 

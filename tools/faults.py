@@ -152,7 +152,7 @@ class Copy:
 
     def run(self, *words: str) -> tuple[int | None, str]:
         """Run Python in the copy; no exit status says that it hung."""
-        process = subprocess.Popen(
+        with subprocess.Popen(
             [sys.executable, *words],
             cwd=self.root,
             env=self.environment,
@@ -160,16 +160,15 @@ class Copy:
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
-        )
-        try:
-            said, _ = process.communicate(timeout=HANGS * self.seconds)
-            return process.returncode, said
-        except subprocess.TimeoutExpired:
-            return None, ""
-        finally:
-            with contextlib.suppress(ProcessLookupError):  # with all that it started
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        ) as process:
+            try:
+                said, _ = process.communicate(timeout=HANGS * self.seconds)
+                return process.returncode, said
+            except subprocess.TimeoutExpired:
+                return None, ""
+            finally:
+                with contextlib.suppress(ProcessLookupError):  # with all that it started
+                    os.killpg(process.pid, signal.SIGKILL)
 
     def test(self, *words: str) -> tuple[int | None, str]:
         """Run tests until the first fails."""

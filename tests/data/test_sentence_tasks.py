@@ -115,6 +115,22 @@ def test_pairs_are_of_one_image_of_any_two_and_of_two_with_the_same_things():
     assert set(others) >= {(k, (k + 4) % 8) for k in range(8)}
 
 
+def test_an_image_with_all_the_same_things_and_many_more_is_less_alike():
+    kinds = ([0, 1], [0, 1, 2, 3, 4, 5], [0, 1, 6])
+    rows = [
+        {"boxes": [[c, 0, 0, 1, 1] for c in of], "captions": [f"{k} {n}" for n in range(5)]}
+        for k, of in enumerate(kinds)
+    ]
+    made = coco.Layouts("c", (), {"train": rows, "val": [], "test": []}, "0" * 64)
+    others = [line.split("\t")[1:] for line in tasks.pairs(made, 3).decode().splitlines()
+              if line[0] == "0"]  # fmt: skip
+    # Of the three pairs of any two images and the three of the most alike, 0 comes twice first.
+    of_0 = [b[0] for a, b in others if a[0] == "0"]
+    assert len(of_0) == 2
+    assert "2" in of_0
+    assert {(a[0], b[0]) for a, b in others} >= {("0", "2"), ("1", "0"), ("2", "0")}
+
+
 def test_all_is_fetched_once_and_prepared_in_the_cache(source, cache):
     made, mirror, contents = source
     for _ in range(2):

@@ -4,11 +4,11 @@ Usage: python tools/fast.py [WORD …]     words go to pytest
 
 Changed is what differs from where the branch left main, committed or not; on main itself, what is
 not committed, or else the last commit. The tests of a file are those of its name in the folder that
-mirrors its own; if none has its name, all of that folder, those that speak of it most first; where no
-folder mirrors its own, those of the folder's name; and a widget has its pages. What tests share has
-those beside it, and what all share none. After these come a few that are quick and look
-at everything. No page of the built book is opened: that needs `make book` and is what `make test`
-does. What has not begun when the time is over is left out, and counted.
+mirrors its own; if none has its name, all of that folder, those that speak most of it first; where
+no folder mirrors its own, those of the folder's name; and a widget has its pages, first for its
+scripts. What tests share has those beside it, and what all share none. After these come a few that
+are quick and look at everything. No page of the built book is opened: that needs `make book` and is
+what `make test` does. What has not begun when the time is over is left out, and counted.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def near(name: str, root: Path = ROOT) -> list[str]:
         found = of_its_name or sorted(every, key=lambda one: -one.read_text("utf-8").count(stem))
     else:
         found = of_its_name or named(mirror, stem, deep=True)
-    found += pages(path, root)
+    shown = pages(path, root)  # first, where they alone run it
+    found = [*found, *shown] if path.suffix == ".py" else [*shown, *found]
     return [str(one.relative_to(root)) for one in dict.fromkeys(found)]
 
 

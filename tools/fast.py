@@ -70,6 +70,8 @@ def near(name: str, root: Path = ROOT) -> list[str]:
         found = of_its_name or sorted(every, key=lambda one: -one.read_text("utf-8").count(stem))
     else:
         found = of_its_name or named(mirror, stem, deep=True)
+    if path.suffix == ".ipynb":  # what holds every chapter together holds this one
+        found.append(root / "tests/book/test_notebooks.py")
     shown = pages(path, root)  # first, where they alone run it
     found = [*found, *shown] if path.suffix == ".py" else [*shown, *found]
     return [str(one.relative_to(root)) for one in dict.fromkeys(found)]

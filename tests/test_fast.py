@@ -13,13 +13,21 @@ from tools import fast
     {
         "lnlib/nn/rnn.py": {"tests/nn/test_rnn.py", "tests/nn/test_rnn_parameters.py"},
         "lnlib/numerics.py": {"tests/test_numerics.py"},
-        "lnlib/norm/_statistics.py": {"tests/norm"},
-        "book/start.ipynb": {"tests/lnbook/test_start.py"},
+        "lnlib/norm/_statistics.py": {"tests/norm/test_values.py", "tests/norm/test_arrays.py"},
+        "lnlib/__main__.py": {"tests/main"},
+        "lnlib/nn/kernels/compiled.py": {"tests/nn/test_compiled.py", "tests/nn/test_kernels.py"},
+        "lnlib/experiments/mnist/steps/graph.py": {"tests/experiments/test_graph.py"},
+        "book/start.ipynb": {"tests/lnbook/test_start.py", "tests/book/test_notebooks.py"},
         "book/lnbook/start/figures.py": {"tests/lnbook/test_start.py"},
         "book/lnbook/show/still.py": {"tests/lnbook/show/test_still.py"},
         "book/lnbook/show/explorer/page.py": {"tests/lnbook/show/explorer/test_page.py"},
-        "book/_ext/tracks.py": {"tests/book/around"},
+        "book/lnbook/show/scene/scene.js": {"tests/book/test_scene_page.py"},
+        "book/lnbook/show/numbers.js": {"tests/book/quiz", "tests/book/sheet"},
+        "book/lnbook/classroom/slides/deck.js": {"tests/book/around/test_slides.py"},
+        "book/_ext/tracks.py": {"tests/book/around/test_tracks.py"},
+        "book/_ext/teaching.py": {"tests/book/around/test_extensions.py"},
         "tools/fast.py": {"tests/test_fast.py"},
+        "tools/pdf.py": {"tests/book/around/test_pdf.py"},
         "tests/test_fast.py": {"tests/test_fast.py"},
         "tests/nn/conftest.py": {"tests/nn/test_rnn.py", "tests/nn/test_norm.py"},
     }.items(),
@@ -28,6 +36,12 @@ def test_the_tests_of_a_file_are_those_of_its_name_or_of_its_folder(name, tests)
     found = fast.near(name)
     assert tests <= set(found)
     assert all((fast.ROOT / path).exists() for path in found)
+
+
+def test_where_a_whole_folder_is_near_those_that_speak_of_the_file_come_first():
+    first, *others = fast.near("lnlib/data/_cloze.py")
+    assert first == "tests/data/test_bible_cloze.py"
+    assert "tests/data/test_mnist.py" in others
 
 
 def test_a_file_without_tests_has_none_near():
@@ -86,3 +100,5 @@ def test_what_is_late_is_left_out_and_counted_and_no_page_is_opened(tmp_path, ca
     said = capsys.readouterr().out
     assert "4 tests were left out when the time was over." in said
     assert "2 passed, 1 deselected" in said
+    assert pytest.main([*asked, str(tmp_path)], plugins=[fast.Clock(60, pages=True)]) == 1
+    assert "a page of the book is opened" in capsys.readouterr().out

@@ -4,10 +4,11 @@ Usage: python tools/fast.py [WORD …]     words go to pytest
 
 Changed is what differs from where the branch left main, committed or not; on main itself, what is
 not committed, or else the last commit. The tests of a file are those of its name in the folder that
-mirrors its own; if none has its name, all of that folder, or those of the folder's name. What tests
-share has those beside it, and what all share none. After these come a few that are quick and look
-at everything. No page of the built book is opened: that needs `make book` and is what `make test`
-does. What has not begun when the time is over is left out, and counted.
+mirrors its own; if none has its name, all of that folder, those that speak most of it first; where
+no folder mirrors its own, those of the folder's name; and a widget has its pages, first for its
+scripts. What tests share has those beside it, and what all share none. After these come a few that
+are quick and look at everything. No page of the built book is opened: that needs `make book` and is
+what `make test` does. What has not begun when the time is over is left out, and counted.
 """
 
 from __future__ import annotations
@@ -56,28 +57,59 @@ def near(name: str, root: Path = ROOT) -> list[str]:
         inside = ["lnbook"]
     elif inside[:1] in (["_ext"], ["_static"], ["_templates"]):
         inside = ["book", "around"]
-    mirror = root.joinpath("tests", *inside)
-    above = root.joinpath("tests", *inside[:-1])
-    of_its_name = sorted(mirror.glob(f"test_{path.stem}.py")) + sorted(
-        mirror.glob(f"test_{path.stem}_*.py")
-    )
-    if of_its_name:
-        found = of_its_name
-    elif inside and mirror.is_dir():
-        found = [mirror]
+    mirror, missing = root.joinpath("tests"), list(inside)
+    while missing and (mirror / missing[0]).is_dir():
+        mirror /= missing.pop(0)
+    stem = path.stem.strip("_")  # __main__ has the folder main
+    of_its_name = [*named(mirror, stem), *([mirror / stem] if (mirror / stem).is_dir() else [])]
+    if missing:  # no folder mirrors its own: those of the folder's name, wherever they are
+        called = [test for name in reversed(missing) for test in named(mirror, name)]
+        found = [*called, *of_its_name] or named(root / "tests", missing[-1], deep=True)
+    elif inside:
+        every = sorted(mirror.rglob("test_*.py"))
+        found = of_its_name or sorted(every, key=lambda one: -one.read_text("utf-8").count(stem))
     else:
-        found = sorted(above.glob(f"test_{inside[-1]}*.py")) if inside else []
-    return [str(one.relative_to(root)) for one in found]
+        found = of_its_name or named(mirror, stem, deep=True)
+    if path.suffix == ".ipynb":  # what holds every chapter together holds this one
+        found.append(root / "tests/book/test_notebooks.py")
+    shown = pages(path, root)  # first, where they alone run it
+    found = [*found, *shown] if path.suffix == ".py" else [*shown, *found]
+    return [str(one.relative_to(root)) for one in dict.fromkeys(found)]
+
+
+def named(folder: Path, name: str, deep: bool = False) -> list[Path]:
+    """Return the tests of a name in a folder."""
+    find = folder.rglob if deep else folder.glob
+    return sorted(find(f"test_{name}.py")) + sorted(find(f"test_{name}_*.py"))
+
+
+def pages(path: Path, root: Path) -> list[Path]:
+    """Return the tests of pages with a widget, or with those that share its script."""
+    show, book = root / "book/lnbook/show", root / "tests/book"
+    if show not in (root / path).parents:
+        return []
+    if (root / path).parent != show:
+        widgets = [(root / path).relative_to(show).parts[0]]
+    else:
+        uses = (f"../{path.name}", f"show.{path.stem} ", f"show import {path.stem}")
+        every = sorted(show.glob("*/__init__.py"))
+        widgets = [one.parent.name for one in every if any(u in one.read_text() for u in uses)]
+    tests = [book / of for name in widgets for of in (f"test_{name}_page.py", name)]
+    return [one for one in tests if one.exists()]
 
 
 class Clock:
     """Leaves out pages of the built book, and what has not begun in time."""
 
-    def __init__(self, seconds: float, now: Callable[[], float] = time.monotonic) -> None:
-        self.now, self.end, self.left = now, now() + seconds, 0
+    def __init__(
+        self, seconds: float, now: Callable[[], float] = time.monotonic, pages: bool = False
+    ) -> None:
+        self.now, self.end, self.left, self.pages = now, now() + seconds, 0, pages
 
     def pytest_collection_modifyitems(self, config, items):
         """Leave out what opens the built book."""
+        if self.pages:
+            return
         pages = [item for item in items if "built_book" in getattr(item, "fixturenames", ())]
         config.hook.pytest_deselected(items=pages)
         items[:] = [item for item in items if item not in set(pages)]

@@ -69,6 +69,14 @@ def test_a_reader_moves_training_glimpse_digit_and_mode_and_lets_it_play(
         bounds = [f"{arm['bounds'][last - 1]:.1f} nats" for arm in told["arms"]]
         assert part(page, "bound").all_inner_texts() == bounds
 
+        # The strip below a canvas is a short way to a glimpse.
+        strip = page.locator(".lnp-strip").nth(1)
+        wide = strip.bounding_box()["width"] / T
+        for glimpse in (1, T, T - 3):
+            strip.click(position={"x": (glimpse - 0.5) * wide, "y": 5})
+            assert part(page, "glimpse-told").inner_text() == f"{glimpse} of {T}"
+            assert part(page, "count").all_inner_texts() == wrong(last - 1, 0, glimpse)
+
         # Dreams: no digit is seen, windows are told.
         page.locator(".lnp-mode input").nth(1).check(force=True)
         wide = [f"{4 * windows[k, last - 1, 2, 0, T - 4, 2]:.0f}" for k in arms]

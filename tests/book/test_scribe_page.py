@@ -1,9 +1,10 @@
 """The scribe in a browser: what it says beside the records, its controls, its ink and colors."""
 
+import numpy as np
 import pytest
 
 from lnbook.show import colors
-from lnbook.show.scribe import Scribe, unpacked
+from lnbook.show.scribe import WEB, Scribe, unpacked
 
 INK = """(k) => {
     const canvas = document.querySelectorAll('.lns-ink')[k];
@@ -18,6 +19,12 @@ INK = """(k) => {
         dye['#' + color.join('')] = (dye['#' + color.join('')] ?? 0) + 1;
     }
     return dye;
+}"""
+THIRDS = """() => { // of the line's width: whether there is ink in the middle of each
+    const canvas = document.querySelector('.lns-ink'), { width, height } = canvas;
+    const pen = canvas.getContext('2d');
+    return [1 / 6, 1 / 2, 5 / 6].map((share) =>
+        pen.getImageData(Math.round(share * width), 0, 1, height).data.some((v) => v > 0));
 }"""
 DRAW_S = """() => {
     const pen = document.querySelector("[data-part='pen']"), times = [];
@@ -125,3 +132,27 @@ def test_a_missing_file_is_told(visit, built_book):
         v.page.wait_for_function(
             "document.querySelector('.ln-scribe')?.innerText.includes('cannot be read: the file')"
         )
+
+
+@pytest.mark.parametrize("lifted", [0, 1, 2])
+def test_the_pen_draws_nothing_on_its_way_from_where_it_was_lifted(chromium, tmp_path, lifted):
+    strokes = np.array([[0, 0], [900, 0], [900, 0], [900, 0]], "i2")  # three steps to the right
+    run = {
+        "settings": {"norm": "layer", "start": "usual", "updates_an_epoch": 9},
+        "curves": {"epoch": [0], "val_new_nll": [1.0]},
+        "arrays": {
+            "strokes": strokes[None],
+            "lifts": (np.arange(4) == lifted).astype("u1")[None],
+            "window": np.zeros((1, 4)),
+        },
+    }
+    (tmp_path / "page.html").write_text(
+        f"<!doctype html><meta charset=utf-8><style>{colors.css()}{WEB.style()}</style>"
+        f"{Scribe([run]).to_html()}<script>{WEB.book()}</script>",
+        "utf-8",
+    )
+    page = chromium.new_page()
+    page.goto((tmp_path / "page.html").as_uri())
+    ready(page)
+    assert page.evaluate(THIRDS) == [k != lifted for k in range(3)]
+    page.close()

@@ -11,7 +11,7 @@ import pytest
 
 from lnlib import claims, compare
 from lnlib.__main__ import main
-from lnlib.claims import NOT_YET, OPEN, Finding, trained
+from lnlib.claims import NOT_YET, OPEN, Finding, numbers, trained
 from lnlib.claims.finding import Claim, Records, Weighed
 from lnlib.experiments import find
 from lnlib.experiments.handwriting.results import TASK
@@ -223,10 +223,31 @@ def test_measures_that_differ_leave_a_claim_undecided_but_one_exception_refutes_
     assert rule(FAILS, FAILS) == FAILS
     assert rule(HOLDS, FAILS) == UNDECIDED
     assert rule(HOLDS, FAILS, exact=True) == FAILS
+    cases = Finding("x", np.array([-1.0, 1.0]), "cases", exact=True)
+    assert cases.verdict == FAILS
     beside = Finding("x", np.ones(3), "points", counts=False)
     one = Weighed(OF["table-1"], (Finding("x", -np.ones(3), "points"), beside), {})
     assert one.verdict == HOLDS
     assert Weighed(OF["skip-month"], (), {}).verdict == OPEN
+
+
+# Tables 2 and 3 as they are printed: a row without the norm, a row with it.
+PRINTED = {
+    "PAPER_TABLE_2": (
+        "46.6 79.3 89.1 5.2 37.8 73.6 85.7 7.9",
+        "48.5 80.6 89.8 5.1 38.9 74.3 86.3 7.6",
+    ),
+    "PAPER_TABLE_3": (
+        "0.842 0.767 0.298 77.3 81.8 92.6 87.9",
+        "0.854 0.785 0.277 79.5 82.6 93.4 89.0",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_the_numbers_of_a_table_are_those_that_the_paper_prints(name):
+    pairs = zip(*(line.split() for line in PRINTED[name]), strict=True)
+    assert list(getattr(numbers, name).values()) == list(pairs)
 
 
 def test_a_measure_of_which_more_is_better_is_told_with_its_own_sign():

@@ -17,7 +17,7 @@ import requests
 
 import lnlib
 from lnlib.data import transfer
-from lnlib.data.download import RemoteFile, download, find
+from lnlib.data.download import Home, RemoteFile, download, find
 
 TIMEOUT = (30.0, 30.0)  # far more than a busy machine needs
 
@@ -386,3 +386,11 @@ def test_find_knows_files_by_their_content_not_by_their_size(tmp_path):
     (tmp_path / "noise").write_bytes(b"abd")
     with pytest.raises(ValueError, match="noise: SHA-256 of the uncompressed content must be"):
         find(file, tmp_path)
+
+
+def test_what_is_prepared_otherwise_is_named_beside_all_that_would_do(tmp_path):
+    first, last = (RemoteFile(f"{name}.txt", 5, "0" * 64) for name in ("first", "last"))
+    wrong = r"SHA-256 of last\.txt as prepared must be 0{64}, .* has first\.txt or last\.txt"
+    with pytest.raises(ValueError, match=wrong):
+        Home("made", tmp_path).prepared([first, last], lambda: b"other")
+    assert not names(tmp_path)

@@ -115,6 +115,19 @@ def test_pairs_are_of_one_image_of_any_two_and_of_two_with_the_same_things():
     assert set(others) >= {(k, (k + 4) % 8) for k in range(8)}
 
 
+def test_an_image_with_all_the_same_things_and_many_more_is_less_alike():
+    kinds = [[0, 1], [0, 1, 2, 3, 4, 5], [0, 1, 6], *([k] for k in range(10, 30))]
+    rows = [
+        {"boxes": [[c, 0, 0, 1, 1] for c in of], "captions": [f"{k} {n}" for n in range(5)]}
+        for k, of in enumerate(kinds)
+    ]
+    made = coco.Layouts("c", (), {"train": rows, "val": [], "test": []}, "0" * 64)
+    lines = tasks.pairs(made, len(rows)).decode().splitlines()
+    pairs = [[int(text.split()[0]) for text in line.split("\t")[1:]] for line in lines]
+    # Both times with 2, which has less else: by lot, and as the most alike.
+    assert [b for a, b in pairs if a == 0 and b] == [2, 2]
+
+
 def test_all_is_fetched_once_and_prepared_in_the_cache(source, cache):
     made, mirror, contents = source
     for _ in range(2):

@@ -292,6 +292,13 @@ def test_order_and_names_are_of_the_seed_and_the_epoch_and_of_nothing_else(cloze
     assert order(0, 1) != order(1, 1)
 
 
+def test_a_question_has_other_names_in_each_epoch(cloze, monkeypatch):
+    run = Run(Settings(**SMALL), cloze, seed=0)
+    monkeypatch.setattr(run, "order", lambda epoch: [np.arange(6)])  # the same questions
+    first, again, other = (next(iter(run.batches(epoch))).answer.tolist() for epoch in (0, 0, 1))
+    assert first == again != other
+
+
 def test_those_who_do_not_read_are_as_wrong_as_by_counting(cloze):
     questions = cloze.questions["train"]
     numbers = reading.vocabulary(questions, 2)

@@ -223,6 +223,17 @@ def test_drawn_points_have_the_moments_that_were_said(double):
     assert float(points[:, 2].mean()) == pytest.approx(float(lift.sigmoid()), abs=0.0125)
 
 
+@pytest.mark.parametrize("before", [-1.2, 0.9])
+def test_points_drawn_from_one_gaussian_have_its_deviations_and_correlation(before, double):
+    said = torch.tensor([[0.0, 0.0, 2.0, -3.0, 0.4, -0.3, before]]).expand(40_000, -1)
+    x, y = models.draw(said, torch.Generator().manual_seed(3)).T[:2]
+    # Five standard errors: 1 / sqrt(2 n) of a deviation, at most 1 / sqrt(n) of the correlation.
+    assert float(x.std()) == pytest.approx(math.exp(0.4), rel=0.018)
+    assert float(y.std()) == pytest.approx(math.exp(-0.3), rel=0.018)
+    found = float(torch.corrcoef(torch.stack((x, y)))[0, 1])
+    assert found == pytest.approx(0.999 * math.tanh(before), abs=0.025)
+
+
 def test_what_is_written_is_drawn_from_what_was_said_of_the_points_before(double):
     made = scatter(start(norm="layer"))
     text = random(2, 4, 3, seed=3).abs()
@@ -238,8 +249,13 @@ def test_what_is_written_is_drawn_from_what_was_said_of_the_points_before(double
 
 
 def test_points_are_in_units_of_their_deviation_with_noise_of_their_resolution():
-    run = Run(Settings(**SMALL), LINES)
-    offsets = np.concatenate([line.strokes[:, :2] for line in LINES.splits["train"]])
+    wide = np.float32([4, 4, 1])  # so that a unit is no number near 1
+    splits = {
+        split: tuple(dataclasses.replace(line, strokes=line.strokes * wide) for line in lines)
+        for split, lines in LINES.splits.items()
+    }
+    run = Run(Settings(**SMALL), dataclasses.replace(LINES, splits=splits))
+    offsets = np.concatenate([line.strokes[:, :2] for line in splits["train"]])
     assert run.unit == pytest.approx(offsets.std(), rel=1e-5)
     pieces = run.pieces["train"][:3]
     points, text, there = run.batch(pieces, np.random.default_rng(0))

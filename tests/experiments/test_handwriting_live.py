@@ -122,7 +122,8 @@ def test_a_steadier_hand_draws_nearer_the_middle_of_the_likelier_gaussians():
     said = torch.zeros(4000, 1 + 6 * 2)
     said[:, 1], said[:, 3], said[:, 4], said[:, 5:7] = math.log(4), -3, 3, torch.tensor([-3.0, 3.0])
     for bias, odds in ((0.0, 4), (1.0, 16)):
-        x = draw(said, torch.Generator().manual_seed(0), bias)[:, 0]
+        x, y, _ = draw(said, torch.Generator().manual_seed(0), bias).T
         first = x[x < 0]
         assert len(first) / 4000 == pytest.approx(odds / (1 + odds), abs=0.02)
         assert float(first.std()) == pytest.approx(math.exp(-bias), rel=0.05)
+        assert float(y[x < 0].std()) == pytest.approx(math.exp(-bias), rel=0.05)

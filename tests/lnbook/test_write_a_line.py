@@ -75,6 +75,15 @@ def test_claims_are_judged_seed_by_seed(known):
     assert "one seed, which decides nothing" in figures.claims(known, runs.LONGER).caption
 
 
+def test_a_much_lower_loss_is_no_comparable_one():
+    lows = ((PLAIN, -0.5), (LAYER, -0.9))
+    found = [made(arm, 0.01, s, [3.0, 0.5, 0.0, low - 0.01 * s]) for arm, low in lows
+             for s in range(3)]  # fmt: skip
+    rows = {row[0]: row[1:] for row in figures.claims(figures.Runs(found, results.TASK)).rows}
+    assert rows["A comparable loss (within 0.1 nats)"][1] == FAILS
+    assert rows["… a lower one"][1] == HOLDS
+
+
 def test_what_is_not_recorded_is_said_in_its_row(known):
     main, longer, smaller, bare = figures.hinges(known).rows
     assert main == [figures.MAIN, "50 %, 50 %, 50 %", HOLDS, "−0.06 (−0.07 to −0.05)", HOLDS]

@@ -80,7 +80,18 @@ def test_every_answer_has_a_feedback_and_one_is_right(moodle):
             assert re.fullmatch("<p>.+</p>", answer.findtext("feedback/text"))
 
 
-def test_a_number_is_taken_within_its_tolerance_and_any_other_has_its_hint(moodle):
+def test_moodle_takes_a_number_for_right_where_the_page_does(moodle):
+    every = [q for asked in quizzes.quizzes().values() for q in asked if q.kind == "number"]
+    exported = [q for q in moodle if q.get("type") == "numerical"]
+    for question, there in zip(every, exported, strict=True):
+        right = there.find("answer[@fraction='100']")
+        answer, tolerance = float(right.findtext("text")), float(right.findtext("tolerance"))
+        for away in (0, 0.99 * question.within, -0.99 * question.within, 1.01 * question.within):
+            judged = question.judge(repr(question.answer + away))
+            assert judged[0] == (abs(question.answer + away - answer) <= tolerance), question.text
+
+
+def test_a_number_has_no_sign_that_moodle_cannot_read_and_any_other_its_hint(moodle):
     for question in moodle:
         if question.get("type") == "numerical":
             *known, other = question.findall("answer")

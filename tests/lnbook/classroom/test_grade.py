@@ -16,7 +16,7 @@ from lnbook.__main__ import main
 from lnbook.classroom import child, homework, wire
 from lnbook.classroom.cell_process import CellProcess, Ended, Limits
 from lnbook.classroom.grade import Row, grade, summary, table
-from lnbook.classroom.hand_ins import plan
+from lnbook.classroom.hand_ins import found, plan
 from lnbook.exercises import Function
 from tests.cases import hand_ins
 
@@ -72,6 +72,21 @@ def test_right_answers_pass_and_say_nothing(course):
     for row in of(course, "right").values():
         assert (row["passed"], row["points"]) == ("1", "1")
         assert row["misconception"] == row["said"] == row["error"] == ""
+
+
+def test_points_are_given_for_what_is_passed_and_for_nothing_else(course):
+    given = {(row["passed"], row["points"]) for row in rows(course["folder"])}
+    assert given == {("1", "1"), ("0", "0")}
+
+
+def test_of_several_notebooks_for_a_chapter_the_newest_counts(tmp_path):
+    told = {"homework": "homework", "notebooks": {"start": {"exercises": []}}}
+    for age, name in ((2, "older/start.ipynb"), (1, "start-2.ipynb"), (3, "start.ipynb")):
+        path = tmp_path / "ada" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}", "utf-8")
+        os.utime(path, (1e9 - age, 1e9 - age))
+    assert [*found(tmp_path, told)] == [("ada", "start", tmp_path / "ada" / "start-2.ipynb")]
 
 
 def test_what_a_student_has_not_touched_is_told(course):

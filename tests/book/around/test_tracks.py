@@ -1,0 +1,37 @@
+"""The line under a chapter's title: its track, its place in it, its minutes."""
+
+import html
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import yaml
+
+ROOT = Path(__file__).parents[3]
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+import tracks  # noqa: E402
+
+
+def said(page):
+    """What stands on a page whose body is a title."""
+    config = SimpleNamespace(external_toc_path=ROOT / "_toc.yml")
+    context = {"body": "<h1>Title</h1>"}
+    app = SimpleNamespace(srcdir=ROOT / "book", config=config)
+    tracks.add_line(app, page, "page.html", context, doctree=object())
+    return context["body"]
+
+
+def test_every_chapter_says_its_place_in_its_track():
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text("utf-8"))
+    first = [{"file": toc["root"]}]  # the first page is the first track's
+    for part in toc["parts"]:
+        pages = [entry["file"] for entry in [*first, *part["chapters"]]]
+        pages = [page for page in pages if (ROOT / "book" / f"{page}.ipynb").exists()]
+        for place, page in enumerate(pages, 1):
+            line = f"<b>{html.escape(part['caption'])}</b> · {place} of {len(pages)} · "
+            assert line in said(page), page
+        first = []
+
+
+def test_a_page_that_is_no_chapter_has_no_line():
+    assert said("about") == "<h1>Title</h1>"

@@ -1,0 +1,303 @@
+"""Plant small mistakes, one at a time, and see whether the nearest tests catch them.
+
+Usage: python -m tools.faults [--only WORD …] [--seconds S] [--fresh] [--list]
+
+A fault is an entry of ``faults.toml``: a file, the text there, which occurs once, what stands there
+instead, and what that is. It is planted in a copy, never here; then come the tests that
+``tools/fast.py`` finds, those of pages only if there is a built book, and where a page is concerned
+its notebook. What fails is run once more without the fault, so that a test that fails anyway
+catches nothing. What was tried is kept in ``_build/faults.json`` for as long as the file, the fault
+and the tests stay as they are, so an interrupted run goes on where it was. The exit code is 1 if
+less than 95 % are caught.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools import fast
+
+ROOT = Path(__file__).parents[1]
+SHARE = 0.95
+HANGS = 10  # times as many seconds by the clock on the wall as there are of work
+CAUGHT, SURVIVED, HUNG = "caught", "survived", "hung"
+UNPLANTED, ANYWAY = "not planted", "fails anyway"
+PYTEST = """
+import os
+import sys
+import pytest
+from tools import fast
+# Its own work counts, and its children's: what else the machine does leaves no test out.
+clock = fast.Clock({seconds}, now=lambda: sum(os.times()[:4]), pages={pages})
+sys.exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *sys.argv[1:]], plugins=[clock]))
+"""
+# A built book has a widget's files as they were then.
+WIDGETS = """
+from pathlib import Path
+from lnbook.show import web
+for widget in web.widgets():
+    where = Path("_build/html/_static", widget.name)
+    if where.is_dir():
+        (where / f"{widget.name}.js").write_text(widget.book(), "utf-8")
+        (where / f"{widget.name}.css").write_text(widget.style(), "utf-8")
+"""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A mistake that is planted.
+
+    Args:
+        file: From the root of the repository.
+        old: What stands there, once.
+        new: What is put in its place.
+        what: The mistake in words.
+        tests: The nearest tests, where the names do not tell them.
+    """
+
+    file: str
+    old: str
+    new: str
+    what: str
+    tests: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.what}"
+
+    def planted(self, text: str) -> str:
+        """Return the file's text with the fault.
+
+        Raises:
+            ValueError: If what it replaces is not there once, or it replaces nothing.
+        """
+        if (count := text.count(self.old)) != 1:
+            raise ValueError(f"{self.file} must have once, and has {count} times: {self.old!r}")
+        if self.old == self.new:
+            raise ValueError(f"{self.file} would stay as it is: {self.old!r}")
+        return text.replace(self.old, self.new)
+
+    def near(self, root: Path) -> list[str]:
+        """Return the nearest tests: its file's, and the examples in the file itself."""
+        found = list(self.tests) or fast.near(self.file, root)
+        path = root / self.file
+        if path.suffix == ".py" and path.exists() and ">>> " in path.read_text("utf-8"):
+            found.append(self.file)
+        return found
+
+    def notebook(self, root: Path) -> str | None:
+        """Return the chapter that shows what the file makes, if it is one chapter's."""
+        parts = Path(self.file).parts
+        name = parts[2] if parts[:2] == ("book", "lnbook") else Path(self.file).stem
+        path = f"book/{name}.ipynb"
+        return path if parts[0] == "book" and (root / path).exists() else None
+
+
+@dataclass
+class Outcome:
+    """What became of a fault: in a word, by which test or why, after how many seconds."""
+
+    state: str
+    by: str
+    seconds: float = 0.0
+
+
+def faults(path: Path) -> list[Fault]:
+    """Read a list of faults."""
+    told = tomllib.loads(path.read_text("utf-8"))["fault"]
+    return [Fault(**(one | {"tests": tuple(one.get("tests", ()))})) for one in told]
+
+
+@contextlib.contextmanager
+def copy(root: Path) -> Iterator[Path]:
+    """Make a copy of a working tree as it is, with a history and the built book; it is removed."""
+    with tempfile.TemporaryDirectory(prefix="faults-", ignore_cleanup_errors=True) as folder:
+        there = Path(folder, "copy")
+        clone = ["git", "clone", "--quiet", "--shared", str(root), str(there)]
+        subprocess.run(clone, check=True)
+        here = fast.git("ls-files", "--others", "--exclude-standard", root=root)
+        for name in [*fast.git("diff", "--name-only", "HEAD", root=root), *here]:
+            if (root / name).exists():
+                (there / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(root / name, there / name)
+            else:
+                (there / name).unlink(missing_ok=True)
+        if (root / "_build/html/start.html").exists():
+            shutil.copytree(root / "_build/html", there / "_build/html")
+        yield there
+
+
+class Copy:
+    """A copy of the tree, and the tests that run in it."""
+
+    def __init__(self, root: Path, seconds: float) -> None:
+        self.root, self.seconds = root, seconds
+        self.pages = (root / "_build/html/start.html").exists()
+        own = {"PYTHONPATH": f"{root}{os.pathsep}{root / 'book'}", "PYTHONDONTWRITEBYTECODE": "1"}
+        self.environment = {"OMP_NUM_THREADS": "1", **os.environ, **own}
+
+    def run(self, *words: str) -> tuple[int | None, str]:
+        """Run Python in the copy; no exit status says that it hung."""
+        with subprocess.Popen(
+            [sys.executable, *words],
+            cwd=self.root,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        ) as process:
+            try:
+                said, _ = process.communicate(timeout=HANGS * self.seconds)
+                return process.returncode, said
+            except subprocess.TimeoutExpired:
+                return None, ""
+            finally:
+                with contextlib.suppress(ProcessLookupError):  # with all that it started
+                    os.killpg(process.pid, signal.SIGKILL)
+
+    def test(self, *words: str) -> tuple[int | None, str]:
+        """Run tests until the first fails."""
+        return self.run("-c", PYTEST.format(seconds=self.seconds, pages=self.pages), *words)
+
+    def refresh(self, fault: Fault) -> None:
+        """Bring what a page loads of a widget into the built book."""
+        if self.pages and fault.file.startswith("book/lnbook/show/"):
+            self.run("-c", WIDGETS)
+
+    @contextlib.contextmanager
+    def planted(self, fault: Fault) -> Iterator[None]:
+        """Have the fault in the copy for a while."""
+        path = self.root / fault.file
+        before = path.read_text("utf-8")
+        path.write_text(fault.planted(before), "utf-8")
+        try:
+            self.refresh(fault)
+            yield
+        finally:
+            path.write_text(before, "utf-8")
+            self.refresh(fault)
+
+    def stages(self, fault: Fault) -> list[list[str]]:
+        """Return what is run: the nearest tests, then the chapter's notebook."""
+        tests, notebook = fault.near(self.root), fault.notebook(self.root)
+        compared = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout", "120"]
+        return [words for words in (tests, notebook and [*compared, notebook]) if words]
+
+    def tried(self, fault: Fault) -> Outcome:
+        """Plant it and run its nearest tests, until one fails."""
+        if not (self.root / fault.file).exists():
+            return Outcome(UNPLANTED, f"there is no {fault.file}")
+        try:
+            fault.planted((self.root / fault.file).read_text("utf-8"))
+        except ValueError as error:
+            return Outcome(UNPLANTED, str(error))
+        notes = []
+        for words in self.stages(fault):
+            with self.planted(fault):
+                code, said = self.test(*words)
+            if code is None:
+                return Outcome(
+                    HUNG, f"no end after {HANGS * self.seconds:.0f} s: {' '.join(words)}"
+                )
+            notes += [line for line in said.splitlines() if "were left out when" in line]
+            if code not in (0, 5):  # 5: there were no tests
+                return self.looked_at(words, said)
+        return Outcome(SURVIVED, " ".join(notes) or "all of the nearest tests pass")
+
+    def looked_at(self, words: list[str], said: str) -> Outcome:
+        """See whether what failed passes without the fault."""
+        lines = [line.split(" - ")[0] for line in said.splitlines()]
+        failed = [line.split(" ", 1)[1] for line in lines if line.startswith(("FAILED ", "ERROR "))]
+        test = failed[0].strip() if failed else ""
+        options = [word for word in words if word.startswith("-") or word.isdigit()]
+        # A notebook's cells need those before them; what was not even collected is no name.
+        again = words if options or not test else [test]
+        code, said_now = self.test(*again)
+        if code == 0:
+            return Outcome(CAUGHT, test or said.strip().splitlines()[-1])
+        last = (said_now.strip().splitlines() or ["no end"])[-1]
+        return Outcome(ANYWAY, f"{test}, without the fault too: {last}")
+
+
+def key(fault: Fault, root: Path) -> str:
+    """Return what a result holds for: the fault, its file and its nearest tests as they are."""
+    digest = hashlib.sha256(repr(fault).encode())
+    notebook = fault.notebook(root)
+    for name in [fault.file, *fault.near(root), *([notebook] if notebook else [])]:
+        path = root / name
+        for one in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            digest.update(one.name.encode() + (one.read_bytes() if one.exists() else b""))
+    return digest.hexdigest()[:16]
+
+
+def table(found: list[tuple[Fault, Outcome]]) -> str:
+    """Return what became of each, those that were not caught last, and the count."""
+    rows = sorted(found, key=lambda one: one[1].state != CAUGHT)
+    lines = [f"{o.state:<12} {o.seconds:4.0f} s  {f}\n{'':21}{o.by}" for f, o in rows]
+    counts = Counter(outcome.state for _, outcome in found)
+    told = ", ".join(f"{count} {state}" for state, count in counts.most_common())
+    share = counts[CAUGHT] / len(found)
+    return "\n".join([*lines, "", f"{len(found)} faults: {told}; {100 * share:.1f} % are caught."])
+
+
+def main(words: list[str], root: Path = ROOT, path: Path | None = None) -> int:
+    """Try them; return 1 if too few are caught."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.faults",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--only", nargs="+", default=[], metavar="WORD", help="those that speak of one of these")
+    add("--seconds", type=float, default=60, help="of work, after which no test begins")
+    add("--fresh", action="store_true", help="forget what was tried")
+    add("--list", action="store_true", help="only list them")
+    asked = parser.parse_args(words)
+    chosen = [
+        fault for fault in faults(path or root / "tools/faults.toml")
+        if not asked.only or any(word in str(fault) for word in asked.only)
+    ]  # fmt: skip
+    if not chosen:
+        parser.error(f"--only: no fault has {' or '.join(asked.only)}; --list shows them")
+    if asked.list:
+        print("\n".join(map(str, chosen)))
+        return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # ends what it has started, too
+    kept = root / "_build/faults.json"
+    kept.parent.mkdir(exist_ok=True)
+    results = json.loads(kept.read_text("utf-8")) if kept.exists() and not asked.fresh else {}
+    found = []
+    with copy(root) as there:
+        at = Copy(there, asked.seconds)
+        for number, fault in enumerate(chosen, 1):
+            name = key(fault, there)
+            if name not in results:
+                start = time.monotonic()
+                outcome = at.tried(fault)
+                outcome.seconds = round(time.monotonic() - start, 1)
+                results[name] = vars(outcome)
+                kept.write_text(json.dumps(results, indent=1), "utf-8")
+            outcome = Outcome(**results[name])
+            found.append((fault, outcome))
+            print(f"{number:3}/{len(chosen)} {outcome.state:<12} {fault}", flush=True)
+    print("\n" + table(found))
+    return int(sum(outcome.state == CAUGHT for _, outcome in found) < SHARE * len(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -144,11 +144,8 @@ class Firefox:
         return context
 
     def new_page(self, **options: object) -> Page:
-        """A page in a context of its own, which ends with it."""
-        context = self.new_context(**options)
-        page = context.new_page()
-        page.on("close", lambda: context.close())
-        return page
+        """A page in a context of its own."""
+        return self.new_context(**options).new_page()
 
     def close(self) -> None:
         """End every Firefox that was started."""

@@ -50,7 +50,7 @@ def test_first_last_and_random_states_are_drawn_in_a_card_that_keeps_its_height(
     rng = random.Random(chapter)
     for root, states in zip(phone.explorers(), payloads(chapter), strict=True):
         tall, controls = root.bounding_box()["height"], root.query_selector_all("input, select")
-        for place in ("first", "last", "random", "random") if controls else ():
+        for place in ("first", "last", "random") if controls else ():
             for control in controls:
                 last = stops(control)[-1]
                 chosen = {"first": 0, "last": last, "random": rng.randint(0, last)}

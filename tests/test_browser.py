@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.book import conftest
 from tools import browser
 
 ROOT = Path(__file__).parents[1]
@@ -211,3 +212,36 @@ def test_without_a_firefox_one_sentence_says_what_to_do(monkeypatch, tmp_path):
     monkeypatch.setattr(browser, "FIREFOX", ("firefox", "firefox-esr"))
     with pytest.raises(browser.NoBrowserError, match="firefox-esr is on the PATH: install Firefox"):
         browser.Firefox(None)
+
+
+EVERY = pytest.mark.every_browser
+NOT_IN = pytest.mark.not_in("firefox", reason="it cannot")
+
+
+@pytest.mark.parametrize(
+    ("asked", "there", "mark", "runs"),
+    [
+        ("", True, EVERY, ["chromium", "firefox"]),
+        ("", False, EVERY, ["chromium"]),
+        ("", True, NOT_IN, ["chromium"]),
+        ("firefox webkit", False, EVERY, ["firefox", "webkit"]),
+        ("chromium firefox", True, NOT_IN, ["chromium", "firefox: it cannot"]),
+    ],
+)
+def test_a_page_test_runs_in_the_browsers_asked_for(monkeypatch, asked, there, mark, runs):
+    monkeypatch.setenv("BROWSERS", asked)
+    monkeypatch.setattr(conftest, "FIREFOX", there)
+    marked = {mark.name: mark.mark}
+    test = SimpleNamespace(
+        get_closest_marker=marked.get,
+        iter_markers=lambda name: filter(None, [marked.get(name)]),
+    )
+    found = conftest.in_browsers(SimpleNamespace(definition=test))
+    said = [one.marks[0].kwargs["reason"] if one.marks else one.values[0] for one in found]
+    assert said == runs
+
+
+def test_a_browser_that_is_not_known_is_refused(monkeypatch):
+    monkeypatch.setenv("BROWSERS", "chromium opera")
+    with pytest.raises(pytest.UsageError, match=r"opera.*chromium.*firefox.*webkit"):
+        conftest.in_browsers(None)

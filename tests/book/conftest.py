@@ -155,7 +155,7 @@ def browser(request, playwright):
     except browsers.NoBrowserError as error:
         pytest.fail(str(error))
     except Error as error:
-        pytest.skip(f"Playwright's own {request.param} does not start: {error}")
+        pytest.skip(f"Playwright's {request.param} does not start: {str(error).splitlines()[0]}")
     yield started
     started.close()
 

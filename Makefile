@@ -48,7 +48,8 @@ browser: ## find Chromium, Chrome or Edge for the pages; without any, install Pl
 # All at once, so that no core waits: the book is built and the notebooks are compared while the
 # library is tested; the tests of pages come last and wait for the book. Of the tests, whoever has
 # none left takes half of the other's; more such processes than cores only wait.
-test: browser ## check everything: notebooks, library, pages in a browser
+# BROWSERS="chromium firefox webkit" chooses for all page tests; without, see CONTRIBUTING.md.
+test: browser ## check everything: notebooks, library, pages in browsers
 	@rm -f _build/.outcome
 	@BOOK_IS_COMING=1 $(MAKE) --no-print-directory --jobs=3 book nbval suite
 

@@ -11,8 +11,17 @@ from lnlib.data.coco_val2017_layout import Layouts
 
 @pytest.hookimpl(trylast=True)  # after pytest has put together what shares a fixture
 def pytest_collection_modifyitems(items):
-    """What needs the built book comes last: `make test` builds it meanwhile."""
-    items.sort(key=lambda item: "built_book" in getattr(item, "fixturenames", ()))
+    """What needs the built book comes last: `make test` builds it meanwhile.
+
+    Each of the two parts begins with the browser that the one before it ended with.
+    """
+
+    def order(item):
+        named = getattr(getattr(item, "callspec", None), "params", {}).get("browser", "chromium")
+        late = "built_book" in getattr(item, "fixturenames", ())
+        return late, (named == "chromium") == late, named
+
+    items.sort(key=order)
 
 
 THINGS = ("dog", "cat", "cup", "car", "bed", "kite")

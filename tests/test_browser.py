@@ -9,9 +9,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from tests.book import conftest
 from tools import browser
 
 ROOT = Path(__file__).parents[1]
@@ -20,6 +22,8 @@ import os
 from pathlib import Path
 
 class Error(Exception): ...
+class BrowserContext: ...
+class Page: ...
 class Browser:
     version = "1.0"
     def close(self): print("closed")
@@ -156,3 +160,88 @@ def test_a_browser_off_the_path_is_found(monkeypatch, tmp_path, base, place):
     assert found == [str(tmp_path / base / place)]
     (tmp_path / base / place).chmod(0o644)
     assert list(browser.found(tmp_path, tmp_path / "home" / "me")) == []
+
+
+class Started:
+    """What a start of Firefox gives: it notes how it was asked, for itself and for contexts."""
+
+    def __init__(self, **asked):
+        self.asked, self.contexts, self.open = asked, [], True
+
+    def new_context(self, **options):
+        self.contexts.append(options)
+        return SimpleNamespace(on=lambda event, to: to(self.page), set_default_timeout=int)
+
+    page = SimpleNamespace()
+
+    def close(self):
+        self.open = False
+
+
+def test_a_firefox_is_started_for_each_look_and_refuses_what_it_cannot_do(monkeypatch, tmp_path):
+    put(tmp_path / "firefox-esr")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(browser, "FIREFOX", ("firefox-esr",))
+    started = []
+
+    def launch(**asked):
+        started.append(Started(**asked))
+        return started[-1]
+
+    firefox = browser.Firefox(SimpleNamespace(firefox=SimpleNamespace(launch=launch)))
+    firefox.new_context(viewport=None)
+    firefox.new_context(color_scheme="light", reduced_motion="no-preference")
+    firefox.new_context(color_scheme="dark", reduced_motion="reduce", java_script_enabled=False)
+    plain, other = started
+    assert (plain.contexts, other.contexts) == ([{"viewport": None}, {}], [{}])
+    looks = "layout.css.prefers-color-scheme.content-override", "ui.prefersReducedMotion"
+    for one, values in (plain, [1, 0, True]), (other, [0, 1, False]):
+        assert one.asked["executable_path"] == str(tmp_path / "firefox-esr")
+        preferences = one.asked["firefox_user_prefs"]
+        assert [preferences[name] for name in (*looks, "javascript.enabled")] == values
+        assert preferences["network.proxy.type"] == 1
+    with pytest.raises(NotImplementedError, match="print"):
+        Started.page.emulate_media(media="print")
+    firefox.close()
+    assert not plain.open
+    assert not other.open
+
+
+def test_without_a_firefox_one_sentence_says_what_to_do(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(browser, "FIREFOX", ("firefox", "firefox-esr"))
+    with pytest.raises(browser.NoBrowserError, match="firefox-esr is on the PATH: install Firefox"):
+        browser.Firefox(None)
+
+
+EVERY = pytest.mark.every_browser
+NOT_IN = pytest.mark.not_in("firefox", reason="it cannot")
+
+
+@pytest.mark.parametrize(
+    ("asked", "there", "mark", "runs"),
+    [
+        ("", True, EVERY, ["chromium", "firefox"]),
+        ("", False, EVERY, ["chromium"]),
+        ("", True, NOT_IN, ["chromium"]),
+        ("firefox webkit", False, EVERY, ["firefox", "webkit"]),
+        ("chromium firefox", True, NOT_IN, ["chromium", "firefox: it cannot"]),
+    ],
+)
+def test_a_page_test_runs_in_the_browsers_asked_for(monkeypatch, asked, there, mark, runs):
+    monkeypatch.setenv("BROWSERS", asked)
+    monkeypatch.setattr(conftest, "FIREFOX", there)
+    marked = {mark.name: mark.mark}
+    test = SimpleNamespace(
+        get_closest_marker=marked.get,
+        iter_markers=lambda name: filter(None, [marked.get(name)]),
+    )
+    found = conftest.in_browsers(SimpleNamespace(definition=test))
+    said = [one.marks[0].kwargs["reason"] if one.marks else one.values[0] for one in found]
+    assert said == runs
+
+
+def test_a_browser_that_is_not_known_is_refused(monkeypatch):
+    monkeypatch.setenv("BROWSERS", "chromium opera")
+    with pytest.raises(pytest.UsageError, match=r"opera.*chromium.*firefox.*webkit"):
+        conftest.in_browsers(None)

@@ -15,8 +15,9 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
-from playwright.sync_api import Browser, Error, Playwright, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Error, Page, Playwright, sync_playwright
 
 NAMES = (
     "chromium-headless-shell",  # Chromium without a window: the fastest
@@ -49,6 +50,17 @@ FLAGS = [
     "--no-first-run",
 ]
 START_S, DOWNLOAD_S = 60, 900  # limits against hanging, not measures of speed
+FIREFOX = ("firefox", "firefox-esr", "/Applications/Firefox.app/Contents/MacOS/firefox")
+# Nothing leaves the machine, whatever a new Firefox would like to fetch: port 9 discards.
+QUIET = {
+    "network.proxy.type": 1,
+    "network.proxy.http": "127.0.0.1",
+    "network.proxy.http_port": 9,
+    "network.proxy.ssl": "127.0.0.1",
+    "network.proxy.ssl_port": 9,
+    "browser.shell.checkDefaultBrowser": False,
+    "datareporting.policy.dataSubmissionEnabled": False,
+}
 
 
 class NoBrowserError(RuntimeError):
@@ -82,6 +94,69 @@ def launch(playwright: Playwright) -> tuple[Browser, str]:
         "no Chromium, Chrome or Edge starts here: install one (apt-get install chromium, "
         "brew install --cask chromium) or name it with LNLIB_BROWSER=/path/to/it"
     )
+
+
+class Firefox:
+    """The system's Firefox, asked for a context or a page as Playwright's own browsers are.
+
+    It is driven by WebDriver BiDi, which has no command for the theme, for less motion or for a
+    page without scripts. They are preferences: each choice of them is a Firefox of its own,
+    started when it is first asked for. No page of it can turn them, nor be as on paper.
+    """
+
+    def __init__(self, playwright: Playwright) -> None:
+        self._playwright, self._started = playwright, {}
+        self.path = next(filter(None, map(shutil.which, FIREFOX)), None)
+        if self.path is None:
+            raise NoBrowserError(f"none of {', '.join(FIREFOX)} is on the PATH: install Firefox")
+
+    def _start(self, preferences: dict[str, int | bool]) -> Browser:
+        try:
+            return self._playwright.firefox.launch(
+                channel="moz-firefox",
+                executable_path=self.path,
+                firefox_user_prefs=QUIET | preferences,
+                timeout=6000 * START_S,  # ms: it takes ten times as long as Chromium
+            )
+        except Error as error:
+            raise NoBrowserError(f"{self.path} does not start: {error}") from None
+
+    def new_context(
+        self,
+        *,
+        color_scheme: str = "light",
+        reduced_motion: str = "no-preference",
+        java_script_enabled: bool = True,
+        **options: object,
+    ) -> BrowserContext:
+        """A context of the Firefox that has these preferences."""
+        look = color_scheme, reduced_motion, java_script_enabled
+        if look not in self._started:
+            preferences = {
+                "layout.css.prefers-color-scheme.content-override": int(color_scheme == "light"),
+                "ui.prefersReducedMotion": int(reduced_motion == "reduce"),
+                "javascript.enabled": java_script_enabled,
+            }
+            self._started[look] = self._start(preferences)
+        context = self._started[look].new_context(**options)
+        context.set_default_timeout(6000 * START_S)
+        context.on("page", lambda page: setattr(page, "emulate_media", no_media))
+        return context
+
+    def new_page(self, **options: object) -> Page:
+        """A page in a context of its own."""
+        return self.new_context(**options).new_page()
+
+    def close(self) -> None:
+        """End every Firefox that was started."""
+        for browser in self._started.values():
+            browser.close()
+        self._started.clear()
+
+
+def no_media(**asked: str) -> NoReturn:
+    """Say so: Playwright would do nothing and be silent."""
+    raise NotImplementedError(f"Firefox cannot turn {asked} while a page is open")
 
 
 def install() -> str:

@@ -19,13 +19,15 @@ import nbformat
 import pytest
 import yaml
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Error, sync_playwright
 
-from tools import axe, book, browser
+from tools import axe, book
+from tools import browser as browsers
 
 ROOT = Path(__file__).parents[2]
 READY = "e => ['yes', 'failed'].includes(e.dataset.ready)"
-PATIENCE = 60_000  # ms; a limit against hanging, not a measure of speed
+PATIENCE = 180_000  # ms; a limit against hanging, not a measure of speed
+FIREFOX = any(map(shutil.which, browsers.FIREFOX))
 TOC = "format: jb-book\nroot: start\nchapters:\n{chapters}"
 
 
@@ -97,7 +99,32 @@ def pages(toc=ROOT / "_toc.yml"):
     return files(yaml.safe_load(toc.read_text("utf-8")))
 
 
+BROWSERS = {
+    "chromium": lambda playwright: browsers.launch(playwright)[0],
+    "firefox": browsers.Firefox,
+    "webkit": lambda playwright: playwright.webkit.launch(),
+}
+
+
+def in_browsers(metafunc):
+    """The browsers a test runs in: those of BROWSERS, else Chromium and, where marked, Firefox."""
+    asked = os.environ.get("BROWSERS", "").split()
+    if wrong := set(asked) - set(BROWSERS):
+        raise pytest.UsageError(f"BROWSERS names {wrong}, and has to be of {list(BROWSERS)}")
+    marked = metafunc.definition.get_closest_marker("every_browser")
+    if not asked:
+        asked = ["chromium", "firefox"] if marked and FIREFOX else ["chromium"]
+    skips = {
+        name: pytest.mark.skip(reason=f"{name}: {mark.kwargs['reason']}")
+        for mark in metafunc.definition.iter_markers("not_in")
+        for name in mark.args
+    }
+    return [pytest.param(name, marks=skips.get(name, ())) for name in asked]
+
+
 def pytest_generate_tests(metafunc):
+    if "browser" in metafunc.fixturenames:
+        metafunc.parametrize("browser", in_browsers(metafunc), indirect=True, scope="session")
     if "chapter" in metafunc.fixturenames:
         metafunc.parametrize("chapter", pages(), scope="session")
 
@@ -114,15 +141,23 @@ def built_book():
 
 
 @pytest.fixture(scope="session")
-def chromium():
-    """A browser, driven by Playwright: `make test` has seen to it that there is one."""
+def playwright():
+    """What drives the browsers."""
     with sync_playwright() as playwright:
-        try:
-            started, _ = browser.launch(playwright)
-        except browser.NoBrowserError as error:
-            pytest.fail(str(error))
-        yield started
-        started.close()
+        yield playwright
+
+
+@pytest.fixture(scope="session")
+def browser(request, playwright):
+    """A browser, driven by Playwright: `make test` has seen to it that there is a Chromium."""
+    try:
+        started = BROWSERS[request.param](playwright)
+    except browsers.NoBrowserError as error:
+        pytest.fail(str(error))
+    except Error as error:
+        pytest.skip(f"Playwright's {request.param} does not start: {str(error).splitlines()[0]}")
+    yield started
+    started.close()
 
 
 class QuietHandler(SimpleHTTPRequestHandler):
@@ -171,7 +206,7 @@ class Visit:
 
 
 @pytest.fixture(scope="session")
-def visit(chromium):
+def visit(browser):
     """``with visit(site, name, …) as v``: open a page and note what it asks and says.
 
     ``query`` follows the address, ``before`` sees the page before it is loaded, ``until`` is the
@@ -180,7 +215,7 @@ def visit(chromium):
 
     @contextmanager
     def open_page(site, name, query="", before=None, until="load", **options):
-        context = chromium.new_context(**({"viewport": {"width": 1300, "height": 900}} | options))
+        context = browser.new_context(**({"viewport": {"width": 1300, "height": 900}} | options))
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
         v = Visit(page)

@@ -23,9 +23,9 @@ FILTERS = [
 
 
 @pytest.fixture(scope="module")
-def page(chromium):
+def page(browser):
     """A page with both cards and no scripts."""
-    context = chromium.new_context(java_script_enabled=False)
+    context = browser.new_context(java_script_enabled=False)
     opened = context.new_page()
     opened.set_content(chooser.Chooser().to_html() + models.ModelTable().to_html())
     yield opened
@@ -63,8 +63,8 @@ def test_a_line_opens_to_its_sources(page):
     assert line.locator("li").first.is_visible()
 
 
-def test_a_search_goes_over_every_line_and_an_empty_one_gives_the_choice_back(chromium):
-    page = chromium.new_page()
+def test_a_search_goes_over_every_line_and_an_empty_one_gives_the_choice_back(browser):
+    page = browser.new_page()
     page.set_content(models.ModelTable().to_html())
     shown = page.locator(".ln-models .ln-model:visible summary b")
     start, search = shown.all_inner_texts(), page.get_by_label("Find")

@@ -23,7 +23,7 @@ PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>A page</ti
 <link rel="stylesheet" href="explorer/explorer.css"><link rel="stylesheet" href="sheet/sheet.css">
 <script src="explorer/explorer.js" defer></script><script src="sheet/sheet.js" defer></script>
 <body class="bd-article">{}</body></html>"""
-PATIENCE = 60_000  # ms; a limit against hanging, not a measure of speed
+PATIENCE = 180_000  # ms; a limit against hanging, not a measure of speed
 STROKES = "all => all.map(e => getComputedStyle(e).stroke)"
 DRAWN = """color => [...document.querySelectorAll('.js-line')]
   .some(e => getComputedStyle(e).stroke === color)"""
@@ -45,7 +45,7 @@ def panel():
 
 
 @pytest.fixture(scope="module")
-def page(chromium, tmp_path_factory):
+def page(browser, tmp_path_factory):
     folder = tmp_path_factory.mktemp("page")
     (folder / "plotly").mkdir()
     script = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
@@ -57,7 +57,7 @@ def page(chromium, tmp_path_factory):
     shown = show([panel() for _ in range(4)], title="T", describe="D").to_html()
     shown += Sheet(np.eye(3), title="T", running=(np.ones(3), np.ones(3))).to_html()
     (folder / "page.html").write_text(PAGE.format(shown), "utf-8")
-    page = chromium.new_page(viewport={"width": 1000, "height": 700})
+    page = browser.new_page(viewport={"width": 1000, "height": 700})
     page.set_default_timeout(PATIENCE)
     page.goto((folder / "page.html").as_uri())
     page.wait_for_selector(".ln-explorer[data-ready=yes]")
@@ -66,13 +66,13 @@ def page(chromium, tmp_path_factory):
 
 
 @pytest.fixture
-def live(chromium):
+def live(browser):
     """A notebook's page with the widget of a figure, as anywidget would have it."""
     parts = paged.panel(panel())
     layout = parts["layout"] | {"template": lived.template()}
     figure = json.dumps(paged.plain({"data": parts["data"], "layout": layout}))
     widget = lived.PLOT.replace("export default", "const widget =")
-    page = chromium.new_page()
+    page = browser.new_page()
     page.set_default_timeout(PATIENCE)
     page.set_content("<body data-jp-theme-light='false'><div></div></body>")
     page.add_script_tag(path=Path(plotly.__file__).parent / "package_data" / "plotly.min.js")

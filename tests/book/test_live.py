@@ -127,7 +127,7 @@ def lab(tmp_path_factory):
 
 
 @pytest.fixture
-def run_all(lab, chromium):
+def run_all(lab, browser):
     """``with run_all(path) as page``: a notebook open in JupyterLab, every cell run."""
 
     @contextmanager
@@ -136,7 +136,7 @@ def run_all(lab, chromium):
         kernel = {"name": "python3"}
         # A kernel before the page: else the page asks which one.
         lab.ask("sessions", path=path.name, name=path.name, type="notebook", kernel=kernel)
-        context = chromium.new_context(viewport={"width": 1300, "height": 900})
+        context = browser.new_context(viewport={"width": 1300, "height": 900})
         outside = []
         context.route(
             lambda url: not url.startswith((lab.url, "data:", "blob:")),

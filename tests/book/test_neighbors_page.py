@@ -32,7 +32,7 @@ def test_a_reader_moves_training_and_chooses_sentences_in_four_ways(visit, built
     told, places, nearest = recorded
     texts, last = told["texts"], len(told["updates"]) - 1
 
-    with visit(built_book.as_uri(), "foretell_the_neighbors") as v:
+    with visit(built_book.as_uri(), "foretell_the_neighbors", reduced_motion="reduce") as v:
         page = v.page
         page.wait_for_function("document.querySelector('.ln-neighbors')?.dataset.ready === 'yes'")
         whole = page.locator(".ln-neighbors")
@@ -101,7 +101,6 @@ def test_a_reader_moves_training_and_chooses_sentences_in_four_ways(visit, built
             )
 
         # Play goes on from where one is, and stops at the end.
-        page.emulate_media(reduced_motion="reduce")
         whole.locator("[data-part='point']").focus()
         page.keyboard.press("End")
         page.keyboard.press("ArrowLeft")
@@ -120,11 +119,11 @@ def test_a_reader_moves_training_and_chooses_sentences_in_four_ways(visit, built
         assert not v.outside
 
 
-def test_a_missing_file_is_told(visit, built_book):
+def test_a_missing_file_is_told(visit, http):
     def refuse(page):
         page.route("**/packed.js", lambda route: route.abort())
 
-    with visit(built_book.as_uri(), "foretell_the_neighbors", before=refuse) as v:
+    with visit(http, "foretell_the_neighbors", before=refuse) as v:
         v.page.wait_for_function(
             "document.querySelector('.ln-neighbors')?.innerText.includes('be read: the file')"
         )

@@ -36,10 +36,10 @@ SHOWN = {
 
 
 @pytest.mark.parametrize("name", SHOWN)
-def test_a_widget_comes_to_life_in_a_notebook_and_its_names_stay_its_own(chromium, name):
+def test_a_widget_comes_to_life_in_a_notebook_and_its_names_stay_its_own(browser, name):
     make, picture = SHOWN[name]
     (widget,) = make().widget().children
-    page = chromium.new_page(reduced_motion="reduce")
+    page = browser.new_page(reduced_motion="reduce")
     wrong = []
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on("console", lambda said: said.type == "error" and wrong.append(said.text))

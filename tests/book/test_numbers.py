@@ -34,7 +34,7 @@ SHEET = Sheet([[1.0]], title="T", start="none")
 
 
 @pytest.fixture(scope="module")
-def page(chromium, tmp_path_factory):
+def page(browser, tmp_path_factory):
     """A sheet, and for each reading of each case a question that has it for its answer."""
     asked = [
         number(f"{text!r}, {i}?", answer, why="It is.", otherwise="It is not.")
@@ -46,7 +46,7 @@ def page(chromium, tmp_path_factory):
     path = tmp_path_factory.mktemp("numbers") / "page.html"
     html = "".join(thing.to_html() for thing in things)
     path.write_text(f'<!doctype html><meta charset="utf-8"><body>{html}{scripts}', "utf-8")
-    page = chromium.new_page()
+    page = browser.new_page()
     page.goto(path.as_uri())
     yield page
     page.close()

@@ -40,7 +40,7 @@ def test_a_reader_moves_training_glimpse_digit_and_mode_and_lets_it_play(
         drawn = shades[:, point, 0, image, glimpse - 1].reshape(len(arms), -1) > 7.5
         return [str(n) for n in (drawn != bits[image]).sum(1)]
 
-    with visit(built_book.as_uri(), "paint_a_digit") as v:
+    with visit(built_book.as_uri(), "paint_a_digit", reduced_motion="reduce") as v:
         page = v.page
         page.wait_for_function("document.querySelector('.ln-painter')?.dataset.ready === 'yes'")
         assert page.locator(".lnp-arm").count() == len(arms)
@@ -98,7 +98,6 @@ def test_a_reader_moves_training_glimpse_digit_and_mode_and_lets_it_play(
             )
 
         # Play goes on from where one is, and stops at the end.
-        page.emulate_media(reduced_motion="reduce")
         for _ in range(T - 1):
             page.keyboard.press("ArrowRight")
         page.get_by_role("button", name="Paint").click()
@@ -114,11 +113,11 @@ def test_a_reader_moves_training_glimpse_digit_and_mode_and_lets_it_play(
         assert not v.outside
 
 
-def test_a_missing_file_is_told(visit, built_book):
+def test_a_missing_file_is_told(visit, http):
     def refuse(page):
         page.route("**/painted.js", lambda route: route.abort())
 
-    with visit(built_book.as_uri(), "paint_a_digit", before=refuse) as v:
+    with visit(http, "paint_a_digit", before=refuse) as v:
         v.page.wait_for_function(
             "document.querySelector('.ln-painter')?.innerText.includes('cannot be read: the file')"
         )

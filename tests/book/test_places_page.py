@@ -114,11 +114,11 @@ def test_a_reader_moves_pictures_layer_statistic_channel_and_training(visit, bui
         assert not v.outside
 
 
-def test_a_missing_file_is_told_first_and_later(visit, built_book):
+def test_a_missing_file_is_told_first_and_later(visit, http):
     def refuse(page):
         page.route("**/mnist-4.js", lambda route: route.abort())
 
-    with visit(built_book.as_uri(), "watch_the_border", before=refuse) as v:
+    with visit(http, "watch_the_border", before=refuse) as v:
         v.page.wait_for_function(READY)
         v.page.locator("[data-of='cut'][value='4']").check(force=True)
         v.page.wait_for_function(

@@ -60,9 +60,9 @@ RUN = """([o, digits, updates]) => {
 
 
 @pytest.fixture(scope="module")
-def scripts(chromium):
+def scripts(browser):
     """A page that has the scripts and nothing else."""
-    page = chromium.new_page()
+    page = browser.new_page()
     page.add_script_tag(
         content=playground.WEB.source() + "\nwindow.lnEngine = lnEngine;"
         " window.lnProgram = lnProgram; window.LN_CHALLENGES = LN_CHALLENGES;"
@@ -312,6 +312,7 @@ def test_the_start_page_shows_it_first_and_makes_its_point(play, width, height):
         assert part(page, "error-0").inner_text() == f"{a} %"
 
 
+@pytest.mark.every_browser
 def test_step_takes_one_update_and_reset_takes_all_back(play):
     with play() as page:
         before = status(page)

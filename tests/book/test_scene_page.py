@@ -1,6 +1,7 @@
 """The scene in a browser: its ranking beside Python's, its controls, what is missing."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -42,8 +43,8 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture
-def page(chromium, folder):
-    context = chromium.new_context(viewport={"width": 1300, "height": 900}, has_touch=True)
+def page(browser, folder):
+    context = browser.new_context(viewport={"width": 1300, "height": 900}, has_touch=True)
     page = context.new_page()
     complaints = []
     page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -233,11 +234,12 @@ def test_a_notebook_has_the_same_scene_without_the_books_files(page):
     page.evaluate("leave()")
 
 
-def test_networks_that_are_missing_are_told(chromium, folder):
-    context = chromium.new_context()
+def test_networks_that_are_missing_are_told(browser, folder, tmp_path):
+    few = shutil.copytree(folder, tmp_path / "few")
+    next(few.rglob("networks-8.js")).unlink()
+    context = browser.new_context()
     page = context.new_page()
-    page.route("**/networks-8.js", lambda route: route.abort())
-    page.goto((folder / "page.html").as_uri())
+    page.goto((few / "page.html").as_uri())
     page.wait_for_selector(".ln-scene[data-ready='failed']")
     said = page.locator("[data-part='hint']").inner_text()
     assert "The networks cannot be read: the file " in said

@@ -124,11 +124,11 @@ def test_the_pen_writes_a_line_in_seconds_where_motion_is_welcome(visit, built_b
         assert part(v.page, "pen").input_value() == str(written[0]["points"])
 
 
-def test_a_missing_file_is_told(visit, built_book):
+def test_a_missing_file_is_told(visit, http):
     def refuse(page):
         page.route("**/written.js", lambda route: route.abort())
 
-    with visit(built_book.as_uri(), "write_a_line", before=refuse) as v:
+    with visit(http, "write_a_line", before=refuse) as v:
         v.page.wait_for_function(
             "document.querySelector('.ln-scribe')?.innerText.includes('cannot be read: the file')"
         )

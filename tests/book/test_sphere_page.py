@@ -21,9 +21,9 @@ STATE = {
 
 
 @pytest.fixture(scope="module")
-def scripts(chromium):
+def scripts(browser):
     """A page that has the scripts and nothing else."""
-    page = chromium.new_page()
+    page = browser.new_page()
     names = ("lnSpace", "lnSphereScene", "lnSphere")
     page.add_script_tag(content=WEB.source() + "".join(f"\nwindow.{n} = {n};" for n in names))
     yield page
@@ -127,9 +127,9 @@ def test_the_picture_without_javascript_is_the_one_of_the_start(scripts, name):
     np.testing.assert_allclose(*values, atol=0.11, err_msg="run tools/sphere.py")
 
 
-def test_the_notebook_s_widget_draws_the_same_picture(chromium):
+def test_the_notebook_s_widget_draws_the_same_picture(browser):
     (widget,) = Sphere(gradient=True).widget().children
-    page = chromium.new_page(reduced_motion="reduce")
+    page = browser.new_page(reduced_motion="reduce")
     found = page.evaluate(
         """async ([code, options]) => {
           const url = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
@@ -238,6 +238,7 @@ def test_its_foot_goes_in_and_out_along_the_plane(sphere):
         assert sum(row(page, "a")) == pytest.approx(mean, abs=0.02)
 
 
+@pytest.mark.every_browser
 def test_the_ground_turns_it_and_so_do_the_arrow_keys(sphere):
     with sphere() as page:
         a, turn = row(page, "a"), float(field(page, "turn").input_value())
@@ -375,6 +376,7 @@ def test_without_javascript_the_picture_and_its_sentence_remain(visit, built_boo
         assert root.get_by_role("img", name=ALT).is_visible()
 
 
+@pytest.mark.not_in("firefox", reason="its driver cannot show a page as on paper")
 def test_on_paper_the_picture_stays_and_the_controls_go(sphere):
     with sphere() as page:
         page.emulate_media(media="print")

@@ -34,9 +34,9 @@ def reader():
 
 
 @pytest.fixture(scope="module")
-def scripts(chromium):
+def scripts(browser):
     """A page that has the scripts, the weights and nothing else."""
-    page = chromium.new_page()
+    page = browser.new_page()
     page.add_script_tag(
         content=transformer.WEB.source() + "\nwindow.lnEngine = lnTransformerEngine();"
         "window.LN_TRANSFORMER_CHALLENGES = LN_TRANSFORMER_CHALLENGES;"
@@ -204,6 +204,7 @@ def test_the_first_screen_of_a_phone_has_sentence_text_and_switches(run):
         assert small == 0
 
 
+@pytest.mark.every_browser
 def test_a_reader_types_switches_predicts_and_shares(run, reader):
     with run() as page:
         # The first screen, and the sentence it starts with.
@@ -298,9 +299,9 @@ def test_without_a_worker_the_model_answers_all_the_same(run, reader):
         assert part(page, "loss").inner_text() == nats(switched(reader, "rrrrr"), START)
 
 
-def test_weights_that_are_missing_are_told(visit, built_book):
+def test_weights_that_are_missing_are_told(visit, http):
     def refuse(page):
         page.route("**/weights.js", lambda route: route.abort())
 
-    with visit(built_book.as_uri(), "run_a_transformer", before=refuse) as v:
+    with visit(http, "run_a_transformer", before=refuse) as v:
         until(v.page, "left-out", "The model cannot be read: the file ")

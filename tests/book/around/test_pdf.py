@@ -7,11 +7,13 @@ from pypdf import PdfReader
 
 from tools import pdf
 
+pytestmark = pytest.mark.not_in("firefox", "webkit", reason="Chromium alone prints a PDF")
+
 
 @pytest.fixture(scope="module")
-def printed(taught, chromium):
+def printed(taught, browser):
     out = taught / "book.pdf"
-    count = pdf.make(chromium, taught / "_build" / "html", taught / "_toc.yml", out, "Two pages")
+    count = pdf.make(browser, taught / "_build" / "html", taught / "_toc.yml", out, "Two pages")
     reader = PdfReader(out)
     assert count == len(reader.pages)
     return reader

@@ -22,6 +22,7 @@ def test_page_draws_asks_no_network_and_never_complains(opened, chapter, payload
     draws_and_never_complains(opened, payloads(chapter))
 
 
+@pytest.mark.every_browser
 def test_page_from_a_server_draws_itself_unscrolled_too(phone, chapter, payloads):
     draws_and_never_complains(phone, payloads(chapter))
 
@@ -42,15 +43,21 @@ def test_every_control_answers_and_draws_its_state(opened, payloads, chapter):
             assert changed, f"{label!r} changes neither figure nor sentence"
 
 
-def test_random_states_are_drawn_as_python_computed_them(opened, payloads, chapter):
+@pytest.mark.every_browser
+def test_first_last_and_random_states_are_drawn_in_a_card_that_keeps_its_height(
+    phone, payloads, chapter
+):
     rng = random.Random(chapter)
-    for root, states in zip(opened.explorers(), payloads(chapter), strict=True):
-        controls = root.query_selector_all("input, select")
-        for _ in range(3 if controls else 0):
+    for root, states in zip(phone.explorers(), payloads(chapter), strict=True):
+        tall, controls = root.bounding_box()["height"], root.query_selector_all("input, select")
+        for place in ("first", "last", "random") if controls else ():
             for control in controls:
-                jump(control, rng.randint(0, stops(control)[-1]))
-            wait_drawn(opened.page, root)
+                last = stops(control)[-1]
+                chosen = {"first": 0, "last": last, "random": rng.randint(0, last)}
+                jump(control, chosen[place])
+            wait_drawn(phone.page, root)
             assert_drawn(root, states)
+            assert root.bounding_box()["height"] == tall, states[index(root)]["text"]
 
 
 def test_numbers_behind_a_figure_are_those_it_draws(opened, payloads, chapter):

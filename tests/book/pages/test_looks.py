@@ -75,14 +75,13 @@ def at_night():
 
     def turn(page):
         turned.append(page)
-        page.emulate_media(color_scheme="dark")
-        page.wait_for_function("document.documentElement.dataset.theme === 'dark'")
+        page.evaluate("document.documentElement.dataset.theme = 'dark'")
         page.wait_for_timeout(500)  # the theme fades in
         return page
 
     yield turn
     for page in turned:
-        page.emulate_media(color_scheme="light")
+        page.evaluate("document.documentElement.dataset.theme = 'light'")
 
 
 def test_axe_finds_nothing_in_light_and_dark(opened, violations, at_night):
@@ -99,8 +98,8 @@ PLANTED = """<!doctype html><html lang="en"><title>t</title><main><h1>h</h1><img
 <button aria-label="Go">Stop</button><p style="color: #999; background: #fff">pale</p></main>"""
 
 
-def test_axe_finds_what_is_planted(chromium, violations):
-    page = chromium.new_page()
+def test_axe_finds_what_is_planted(browser, violations):
+    page = browser.new_page()
     page.set_content(PLANTED)
     wrong = dict(violations(page))
     assert set(wrong) == {"image-alt", "label-content-name-mismatch", "color-contrast"}
@@ -109,6 +108,7 @@ def test_axe_finds_what_is_planted(chromium, violations):
     page.close()
 
 
+@pytest.mark.not_in("firefox", reason="its driver cannot turn the theme of an open page")
 def test_figures_follow_the_theme(opened):
     roots = opened.explorers()
     light = [root.evaluate(INK) for root in roots]

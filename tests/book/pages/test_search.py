@@ -1,6 +1,9 @@
 """The ways into the book: its first page, its search."""
 
+import pytest
 
+
+@pytest.mark.every_browser
 def test_search_finds_a_page(visit, site):
     with visit(site, "search", "?q=normalization") as v:
         v.page.wait_for_selector("#search-results li a")

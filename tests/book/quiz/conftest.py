@@ -10,7 +10,7 @@ from lnbook.show.quiz import WEB
 from lnbook.show.quiz.texts import NOT_YET, RIGHT, bare
 
 STATIC = Path(__file__).parents[3] / "book" / "_static"
-PATIENCE = 60_000  # ms; a limit against hanging, not a measure of speed
+PATIENCE = 180_000  # ms; a limit against hanging, not a measure of speed
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>A page</title>
 <meta name="viewport" content="width=device-width"><style>
 html {{ color-scheme: light dark; font: 16px/1.6 sans-serif; --pst-color-text-base: #222832;
@@ -75,12 +75,12 @@ def write(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def reader(chromium):
+def reader(browser):
     """``with reader(**options) as page``: a browser of one reader, which keeps what it keeps."""
 
     @contextmanager
     def read(**options):
-        context = chromium.new_context(**({"viewport": {"width": 1300, "height": 900}} | options))
+        context = browser.new_context(**({"viewport": {"width": 1300, "height": 900}} | options))
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
         complaints = []

@@ -35,6 +35,7 @@ def test_a_form_takes_the_place_of_the_answers(page):
     assert page.locator(".ln-kept").inner_text() == KEPT
 
 
+@pytest.mark.every_browser
 def test_each_option_gets_its_explanation_as_often_as_one_likes(page):
     assert check(page, 0) == "Choose an option first."
     assert score(page) == "0 of 3 answered, 0 right at the first try."
@@ -157,6 +158,7 @@ def test_items_start_as_python_mixed_them_and_every_order_is_judged_as_python_do
         assert check(page, 2) == spoken(STEPS, places)
 
 
+@pytest.mark.every_browser
 def test_an_item_is_moved_by_keys_keeps_the_focus_and_says_where_it_is(page):
     first, second, third = items(page)
     mover = page.get_by_role("button", name=f"Move down: {first}")

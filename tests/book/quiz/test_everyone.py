@@ -32,6 +32,7 @@ def test_without_javascript_it_reads_as_text_and_answers_open(reader, write):
                 assert bare(why) in text
 
 
+@pytest.mark.not_in("firefox", reason="its driver cannot show a page as on paper")
 @pytest.mark.parametrize("script", [True, False], ids=["with script", "without"])
 def test_paper_has_questions_options_and_answers(reader, write, script):
     with reader(java_script_enabled=script) as page:

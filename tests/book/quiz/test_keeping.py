@@ -34,6 +34,7 @@ def as_answered(page):
     )
 
 
+@pytest.mark.every_browser
 def test_a_reload_keeps_answers_and_what_was_right_at_first(page):
     fresh = as_answered(page)
     answer_all(page)

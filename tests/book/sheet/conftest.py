@@ -164,14 +164,14 @@ class Reader:
 
 
 @pytest.fixture(scope="module")
-def browse(chromium, tmp_path_factory):
+def browse(browser, tmp_path_factory):
     """``with browse(page html, …) as page`` would nest deeply: contexts are closed at the end."""
     contexts = []
 
     def open_page(source, wait=True, before=None, **options):
         path = tmp_path_factory.mktemp("sheet") / "page.html"
         path.write_text(source, "utf-8")
-        context = chromium.new_context(**({"viewport": DESK} | options))
+        context = browser.new_context(**({"viewport": DESK} | options))
         contexts.append(context)
         page = context.new_page()
         page.asked, page.complaints = [], []

@@ -21,6 +21,7 @@ from tests.book.sheet.conftest import (
 )
 
 
+@pytest.mark.every_browser
 def test_keys_move_as_in_a_spreadsheet(reader):
     reader.cell("x", 0, 0).focus()
     moves = [
@@ -40,6 +41,7 @@ def test_keys_move_as_in_a_spreadsheet(reader):
     assert reader.state().cell == (2, 5)
 
 
+@pytest.mark.every_browser
 def test_within_a_text_left_and_right_move_the_cursor(reader):
     reader.type("x", 0, 1, "12")
     reader.page.keyboard.press("ArrowLeft")
@@ -169,6 +171,7 @@ def test_the_card_keeps_its_height_when_the_script_comes(browse):
         assert with_it.evaluate(height) == pytest.approx(without.evaluate(height), abs=1)
 
 
+@pytest.mark.not_in("firefox", reason="its driver cannot show a page as on paper")
 def test_paper_has_the_tables_and_no_controls(browse):
     page = browse(html_of(table_sheet()))
     page.emulate_media(media="print")

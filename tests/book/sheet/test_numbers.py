@@ -8,6 +8,7 @@ from lnlib import norm
 from tests.book.sheet.conftest import TABLE, assert_page_is_right, shown_is, table_sheet
 
 
+@pytest.mark.every_browser
 def test_typing_key_by_key_is_answered_at_once(reader):
     reader.type("x", 2, 4, "-7.25")
     assert reader.texts()[2][4] == "-7.25"

@@ -135,7 +135,7 @@ def test_a_missing_file_is_told(visit, http):
 
 
 @pytest.mark.parametrize("lifted", [0, 1, 2])
-def test_the_pen_draws_nothing_on_its_way_from_where_it_was_lifted(chromium, tmp_path, lifted):
+def test_the_pen_draws_nothing_on_its_way_from_where_it_was_lifted(browser, tmp_path, lifted):
     strokes = np.array([[0, 0], [900, 0], [900, 0], [900, 0]], "i2")  # three steps to the right
     run = {
         "settings": {"norm": "layer", "start": "usual", "updates_an_epoch": 9},
@@ -151,7 +151,7 @@ def test_the_pen_draws_nothing_on_its_way_from_where_it_was_lifted(chromium, tmp
         f"{Scribe([run]).to_html()}<script>{WEB.book()}</script>",
         "utf-8",
     )
-    page = chromium.new_page()
+    page = browser.new_page()
     page.goto((tmp_path / "page.html").as_uri())
     ready(page)
     assert page.evaluate(THIRDS) == [k != lifted for k in range(3)]

@@ -11,23 +11,16 @@ from lnbook.show.arms import LAYER, Cell
 from lnbook.show.table import Table
 
 
-def more(runs: Runs, kind: str, other: str, name: str = "val_error") -> np.ndarray:
+def more(runs: Runs, kind: str, other: str) -> np.ndarray:
     """Return by how many points layer norm's error is more than another arm's, by seed.
 
     Each run where its error on validation is lowest.
     """
-    arms = runs.kinds[kind]
-    own, others = (
-        {seed: 100 * runs.judge.at_best(run, name) for seed, run in arms[arm].runs.items()}
-        for arm in (LAYER, other)
-    )
-    return np.array([own[seed] - others[seed] for seed in own if seed in others])
+    return runs.row(kind, other, "error on validation, %").difference
 
 
-def _lower(runs: Runs, kind: str, other: str, name: str = "val_error") -> Cell:
-    values = more(runs, kind, other, name)
-    if np.isnan(values).any():
-        return "–", "–"
+def _lower(runs: Runs, kind: str, other: str) -> Cell:
+    values = more(runs, kind, other)
     return plots.difference(values, 1), plots.verdict(values)
 
 

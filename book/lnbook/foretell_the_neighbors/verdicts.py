@@ -9,23 +9,20 @@ import numpy as np
 from lnbook.foretell_the_neighbors.runs import MAIN, Runs
 from lnbook.foretell_the_neighbors.tasks import SHORT
 from lnbook.show import plots
-from lnbook.show.arms import AGAINST, LAYER, Cell
+from lnbook.show.arms import AGAINST, Cell
 from lnbook.show.table import Table
 from lnlib.claims.recurrent import SAME_TIME
 
 
 def more(runs: Runs, kind: str, other: str, measure: str) -> np.ndarray:
     """Return what layer norm adds to a measure of the experiment's, by seed."""
-    arms = runs.kinds[kind]
-    rows = {row.name: row for row in runs.judge.rows(arms[other], arms[LAYER])}
-    return rows[measure].difference
+    return runs.row(kind, other, measure).difference
 
 
 def slower(runs: Runs, kind: str, other: str) -> np.ndarray:
     """Return by what share of the other's time an update takes longer with layer norm, by seed."""
-    arms, ms = runs.kinds[kind], "milliseconds an update"
-    rows = {row.name: row for row in runs.judge.rows(arms[other], arms[LAYER])}
-    return rows[ms].difference / rows[ms].none
+    row = runs.row(kind, other, "milliseconds an update")
+    return row.difference / row.none
 
 
 def _loss(runs: Runs, kind: str, other: str) -> Cell:

@@ -8,15 +8,14 @@ import numpy as np
 
 from lnbook.paint_a_digit.runs import MAIN, Runs
 from lnbook.show import plots
-from lnbook.show.arms import AGAINST, LAYER, Cell
+from lnbook.show.arms import AGAINST, Cell
 from lnbook.show.table import Table
 from lnlib.claims.recurrent import ALMOST_TWICE
 
 
 def less(runs: Runs, kind: str, other: str) -> np.ndarray:
     """Return layer norm's bound of all test images at the end less the other's, by seed."""
-    arms = runs.kinds[kind]
-    return runs.judge.rows(arms[other], arms[LAYER])[-1].difference
+    return runs.row(kind, other, "of all test images at the end").difference
 
 
 def _end(runs: Runs, kind: str, other: str) -> Cell:

@@ -145,6 +145,12 @@ class Runs:
             found.append((there / np.maximum(times, 1e-9))[late])
         return np.mean(where, 0), np.array(found)
 
+    def row(self, kind: str, other: str, measure: str) -> Any:
+        """Return the judge's row of a measure: of layer norm and of another arm, seed by seed."""
+        arms = self.kinds[kind]
+        rows = self.judge.rows(arms[other], arms[LAYER])
+        return next(row for row in rows if row.name == measure)
+
     def hinges(self, judged: Callable[[Runs, str, str], Cell]) -> list[list[str]]:
         """Put the kinds side by side, layer norm against no norm; say what is not recorded.
 

@@ -7,29 +7,24 @@ from functools import partial
 import numpy as np
 
 from lnbook.show import plots
-from lnbook.show.arms import AGAINST, LAYER, Cell
+from lnbook.show.arms import AGAINST, Cell
 from lnbook.show.table import Table
 from lnbook.write_a_line.runs import MAIN, Runs
 from lnlib.claims.recurrent import SAME_LOSS
 
-WINDOW = "val_new_window_off"
+LOSS, WINDOW = "lines of new writers, nats", "lines of new writers, characters"
 
 
-def more(runs: Runs, kind: str, other: str, name: str = "val_new_nll") -> np.ndarray:
+def more(runs: Runs, kind: str, other: str, measure: str = LOSS) -> np.ndarray:
     """Return what layer norm's measure is more than another arm's, by seed.
 
     Each run where its loss on new writers is lowest.
     """
-    arms = runs.kinds[kind]
-    own, others = (
-        {seed: runs.judge.at_best(run, name) for seed, run in arms[arm].runs.items()}
-        for arm in (LAYER, other)
-    )
-    return np.array([own[seed] - others[seed] for seed in own if seed in others])
+    return runs.row(kind, other, measure).difference
 
 
-def _lower(runs: Runs, kind: str, other: str, name: str = "val_new_nll") -> Cell:
-    values = more(runs, kind, other, name)
+def _lower(runs: Runs, kind: str, other: str, measure: str = LOSS) -> Cell:
+    values = more(runs, kind, other, measure)
     return plots.difference(values), plots.verdict(values)
 
 
@@ -44,10 +39,10 @@ def claims(runs: Runs, kind: str = MAIN) -> Table:
     rows = runs.judged(kind, {
         f"A comparable loss (within {SAME_LOSS:g} nats)": partial(_alike, runs, kind),
         "… a lower one": partial(_lower, runs, kind),
-        "… a lower one on test writers": partial(_lower, runs, kind, name="test_new_nll"),
+        "… a lower one on test writers": partial(_lower, runs, kind, measure=f"test {LOSS}"),
         "Fewer updates to the other's best": partial(sooner, axis="updates"),
         "Fewer seconds to it": partial(sooner, axis="seconds"),
-        "The window nearer its character": partial(_lower, runs, kind, name=WINDOW),
+        "The window nearer its character": partial(_lower, runs, kind, measure=WINDOW),
     })  # fmt: skip
     return Table(
         AGAINST,

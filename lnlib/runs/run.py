@@ -103,6 +103,18 @@ class Run:
             yield count, total
             first += count
 
+    def adam(self) -> torch.optim.Adam:
+        """Return Adam for what learns of the model, as the settings say."""
+        import torch
+
+        return torch.optim.Adam(
+            [p for p in self.model.parameters() if p.requires_grad],
+            lr=self.settings.learning_rate,
+            betas=self.settings.adam_betas,
+            eps=self.settings.adam_eps,
+            fused=True,
+        )
+
     # Where an experiment has faster ways to compute an update.
 
     @classmethod

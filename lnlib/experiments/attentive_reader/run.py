@@ -210,13 +210,7 @@ class Run(run.Run):
         self.model = model(
             settings, 1 + len(self.numbers), len(ENTITIES), steps, generator=generator
         ).to(device)
-        self.optimizer = torch.optim.Adam(
-            self.model.parameters(),
-            lr=settings.learning_rate,
-            betas=settings.adam_betas,
-            eps=settings.adam_eps,
-            fused=True,
-        )
+        self.optimizer = self.adam()
         if settings.clip is not None:
             self.optimizer.register_step_pre_hook(self._clip)
 

@@ -155,13 +155,7 @@ class Run(Classification):
         self.y_val = torch.from_numpy(data.y_train[last]).to(device)
         generator = torch.Generator().manual_seed(seed)  # on the CPU: one W for all devices
         self.model = Network(settings, self.classes, generator=generator).to(device)
-        self.optimizer = torch.optim.Adam(
-            self.model.parameters(),
-            lr=settings.learning_rate,
-            betas=settings.adam_betas,
-            eps=settings.adam_eps,
-            fused=True,
-        )
+        self.optimizer = self.adam()
 
     @staticmethod
     def split(settings: Settings, data: Dataset) -> Dataset:

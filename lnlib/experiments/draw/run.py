@@ -57,13 +57,7 @@ class Run(run.Run):
         generator = torch.Generator().manual_seed(seed)  # on the CPU: one W for all devices
         self.model = model(settings, generator=generator).to(device)
         self.learnt = [p for p in self.model.parameters() if p.requires_grad]
-        self.optimizer = torch.optim.Adam(
-            self.learnt,
-            lr=settings.learning_rate,
-            betas=settings.adam_betas,
-            eps=settings.adam_eps,
-            fused=True,
-        )
+        self.optimizer = self.adam()
         self.is_end = False  # whether the last update was taken
 
     @classmethod

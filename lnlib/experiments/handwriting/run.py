@@ -74,13 +74,7 @@ class Run(run.Run):
         self.model = built.to(device)
         self.at_end = False  # whether this is the last epoch
         self.measured = {k: self._measured(pieces[k]) for k in SPLITS if k in pieces}
-        self.optimizer = torch.optim.Adam(
-            self.model.parameters(),
-            lr=s.learning_rate,
-            betas=s.adam_betas,
-            eps=s.adam_eps,
-            fused=True,
-        )
+        self.optimizer = self.adam()
 
     @classmethod
     def updates(cls, settings: Settings, data: Lines) -> int:

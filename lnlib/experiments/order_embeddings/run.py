@@ -231,13 +231,7 @@ class Run(run.Run):
         generator = torch.Generator().manual_seed(seed)  # on the CPU: one W for all devices
         places = self.train.images.shape[1]
         self.model = model(settings, 1 + len(numbers), places, generator=generator).to(device)
-        self.optimizer = torch.optim.Adam(
-            self.model.parameters(),
-            lr=settings.learning_rate,
-            betas=settings.adam_betas,
-            eps=settings.adam_eps,
-            fused=True,
-        )
+        self.optimizer = self.adam()
 
     @classmethod
     def updates(cls, settings: Settings, data: Layouts) -> int:

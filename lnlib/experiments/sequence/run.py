@@ -144,13 +144,7 @@ class Run(Classification):
         generator = torch.Generator().manual_seed(seed)  # on the CPU: one W for all devices
         model = network(settings, self.x.shape[1], self.classes, generator=generator)
         self.model = model.to(device)
-        self.optimizer = torch.optim.Adam(
-            self.model.parameters(),
-            lr=settings.learning_rate,
-            betas=settings.adam_betas,
-            eps=settings.adam_eps,
-            fused=True,
-        )
+        self.optimizer = self.adam()
         self._norms: list[torch.Tensor] = []
         self.optimizer.register_step_pre_hook(self._clip)
 

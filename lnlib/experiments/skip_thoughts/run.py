@@ -141,13 +141,7 @@ class Run(run.Run):
         self.tasks = {name: getattr(data.tasks, name) for name in TASKS}
         generator = torch.Generator().manual_seed(seed)  # on the CPU: one W for all devices
         self.model = model(settings, 2 + len(self.numbers), generator=generator).to(device)
-        self.optimizer = torch.optim.Adam(
-            self.model.parameters(),
-            lr=settings.learning_rate,
-            betas=settings.adam_betas,
-            eps=settings.adam_eps,
-            fused=True,
-        )
+        self.optimizer = self.adam()
         self.done, self.seconds, self.timed = 0, 0.0, 0
 
     @classmethod

@@ -58,13 +58,7 @@ class Run(run.Run):
         self.probes = self.even_windows(self.train, PROBES)
         self.windows = self.even_windows(self.val, settings.windows)
         self.model = model(settings, len(characters), seed=seed).to(device)
-        self.optimizer = torch.optim.Adam(
-            self.model.parameters(),
-            lr=settings.learning_rate,
-            betas=settings.adam_betas,
-            eps=settings.adam_eps,
-            fused=True,
-        )
+        self.optimizer = self.adam()
         self.broken = torch.zeros((), dtype=torch.long, device=device)
 
     @classmethod

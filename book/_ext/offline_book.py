@@ -38,17 +38,6 @@ EXPLORER = re.compile(
     re.DOTALL,
 )
 WIDGETS = web.widgets()
-# A playground with all its controls, the switchboard, the scene, digits, maps, lines, words.
-WIDE = (
-    "&quot;small&quot;: false",
-    'class="ln-transformer"',
-    'class="ln-scene"',
-    'class="ln-painter"',
-    'class="ln-places"',
-    'class="ln-neighbors"',
-    'class="ln-scribe"',
-    'class="ln-reader"',
-)
 
 
 def prepare(app, config):
@@ -176,7 +165,9 @@ def finish_page(app, pagename, templatename, context, doctree):
             path = f"{widget.name}/{widget.name}"
             app.add_css_file(f"{path}.css", priority=900)  # on top of custom.css
             app.add_js_file(f"{path}.js", **({} if widget.early else {"loading_method": "defer"}))
-    if any(sign in context.get("body", "") for sign in WIDE):
+    body = context.get("body", "")
+    # A playground is, too, where it has all its controls.
+    if "&quot;small&quot;: false" in body or any(w.wide and w.on(body) for w in WIDGETS):
         # The whole width is the figure's: the list of sections beside it would take a quarter.
         context["meta"] = (context.get("meta") or {}) | {"html_theme.sidebar_secondary.remove": ""}
     for wrong, right in MENDED:

@@ -115,7 +115,7 @@ def test_a_reader_moves_training_glimpse_digit_and_mode_and_lets_it_play(
 
 def test_a_missing_file_is_told(visit, http):
     def refuse(page):
-        page.route("**/painted.js", lambda route: route.abort())
+        page.route("**/packed.js", lambda route: route.abort())
 
     with visit(http, "paint_a_digit", before=refuse) as v:
         v.page.wait_for_function(

@@ -41,7 +41,7 @@ DRAW_S = """() => {
 @pytest.fixture(scope="module")
 def written():
     """What is told, the strokes, the windows, the lifts."""
-    return unpacked(Scribe().written)
+    return unpacked(Scribe().packed)
 
 
 def part(page, name):
@@ -126,7 +126,7 @@ def test_the_pen_writes_a_line_in_seconds_where_motion_is_welcome(visit, built_b
 
 def test_a_missing_file_is_told(visit, http):
     def refuse(page):
-        page.route("**/written.js", lambda route: route.abort())
+        page.route("**/packed.js", lambda route: route.abort())
 
     with visit(http, "write_a_line", before=refuse) as v:
         v.page.wait_for_function(

@@ -39,19 +39,20 @@ window.lnCanvas ??= (() => {
     return [JSON.parse(new TextDecoder().decode(all.subarray(0, end))), all.subarray(end + 1)];
   }
 
-  /* In the built book: bring to life every element of a class with what was recorded: what lies in
-     it, or what a file calls a function of this name with. The first one loads it; fetch would
-     fail on file://. */
-  function wake(name, home, file, called, start) {
+  /* In the built book: bring to life every element of a widget with what was recorded: what lies in
+     it, or in `packed.js` beside its script. The first element loads that file, which calls a
+     function; fetch would fail on file://. */
+  function wake(selector, { src }, start) {
+    const name = selector.slice(".ln-".length);
     let loaded;
     const load = () => (loaded ??= new Promise((done, fail) => {
       const script = document.createElement("script");
-      script.src = home + file;
-      window[called] = done;
+      script.src = src.replace(/[^/]*$/, "packed.js");
+      window[`ln${name[0].toUpperCase()}${name.slice(1)}Packed`] = done;
       script.onerror = () => fail(new Error(`the file ${script.src} is missing`));
       document.head.append(script);
     }));
-    for (const root of document.querySelectorAll(name)) {
+    for (const root of document.querySelectorAll(selector)) {
       const inside = root.querySelector("script");
       start(root, inside ? () => Promise.resolve(inside.textContent) : load);
     }
@@ -128,6 +129,48 @@ window.lnCanvas ??= (() => {
     return { stop, on: () => Boolean(timer) };
   }
 
+  /* Sliders that a button each plays to its end, one at a time. `names`, from a slider's part to its
+     button's word; `start` plays one, says when it has reached the `end`, and returns how to cancel;
+     `go` leads to a state, `rest` is called where play ends. */
+  function players(root, names, { start, go, rest }) {
+    let playing = null, cancel = null;
+    const buttons = [...root.querySelectorAll("[data-play]")];
+    function label() {
+      for (const button of buttons) {
+        const name = button.dataset.play, on = playing === name;
+        button.setAttribute("aria-pressed", on);
+        button.textContent = on ? "❚❚ Stop" : `▶ ${names[name]}`;
+      }
+    }
+    function stop() {
+      cancel?.();
+      playing = cancel = null;
+      label();
+    }
+    function end() {
+      stop();
+      rest();
+    }
+    for (const button of buttons) {
+      button.addEventListener("click", () => {
+        const name = button.dataset.play;
+        if (playing === name) return end();
+        stop();
+        playing = name;
+        label();
+        cancel = start(name, end);
+      });
+    }
+    for (const name of Object.keys(names)) {
+      root.querySelector(`input[data-part="${name}"]`).addEventListener("input", (event) => {
+        stop();
+        go({ [name]: Number(event.target.value) });
+      });
+    }
+    label();
+    return { stop, on: () => Boolean(playing) };
+  }
+
   /* Copy a link; where that is not allowed, the reader copies it from its field. */
   async function copy(link, button, field) {
     field.value = link;
@@ -141,5 +184,5 @@ window.lnCanvas ??= (() => {
     }
   }
 
-  return { sheet, write, box, unpack, wake, follow, open, train, copy };
+  return { sheet, write, box, unpack, wake, follow, open, train, players, copy };
 })();

@@ -1,11 +1,17 @@
-"""Networks side by side at one update: their records, and the points of training of a picture."""
+"""Networks side by side at one update: their records, points of training, and how one sees them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import base64
+import gzip
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
+
+from lnbook.show.display import bundle
+from lnbook.show.web import Web
 
 Record = Mapping[str, Any]
 Arm = tuple[Any, ...]  # what its runs' settings are, such as norm and start
@@ -107,3 +113,75 @@ def points(updates: Sequence[float]) -> list[int]:
     aims = np.geomspace(last[0], last[-1], POINTS - 1)
     near = np.abs(np.log(last[:, None] / aims)).argmin(0)
     return [0, *(int(k) + 1 for k in np.unique(near))]
+
+
+def pack(told: Mapping[str, Any], *arrays: np.ndarray) -> str:
+    """Return what a page draws, in base64 of gzip: a line of JSON, and then the arrays' bytes."""
+    content = json.dumps(told).encode() + b"\n" + b"".join(array.tobytes() for array in arrays)
+    return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
+
+
+def unpack(packed: str) -> tuple[dict[str, Any], bytes]:
+    """Return the line of JSON, read, and the bytes after it.
+
+    Example:
+        >>> unpack(pack({"points": 2}, np.array([80, 49], "u1")))
+        ({'points': 2}, b'P1')
+    """
+    told, _, content = gzip.decompress(base64.b64decode(packed)).partition(b"\n")
+    return json.loads(told), content
+
+
+def web(name: str, packed: Callable[[], str]) -> Web:
+    """Return what a widget of recorded networks brings: ``canvas.js``, its script, its records.
+
+    Args:
+        name: Of the widget's folder.
+        packed: What the book's records come to, asked for when the book is built.
+    """
+    called = f"ln{name.title()}Packed"
+    return Web(
+        name,
+        ("../canvas.js", f"{name}.js"),
+        wide=True,
+        data={"packed.js": lambda: f'{called}("{packed()}");\n'},
+    )
+
+
+class SideBySide:
+    """A widget that shows what networks left while they trained; it has no Python half.
+
+    Make it the last line of a cell. In the built book it is HTML, which the files of its folder
+    bring to life; with a kernel it is a widget that runs them.
+
+    Attributes:
+        WEB: Its files.
+        LABEL: What it is, for a screen reader.
+        WHAT: What is there, in words that follow "Here" and precede "as recorded".
+        SHORT: Likewise, that follow "For".
+        packed: What the page draws, as :func:`pack` returns it.
+        own: Whether that lies in the page; else a file of the book has it.
+    """
+
+    WEB: ClassVar[Web]
+    LABEL: ClassVar[str]
+    WHAT: ClassVar[str]
+    SHORT: ClassVar[str]
+
+    def __init__(self, packed: str, *, own: bool) -> None:
+        self.packed, self.own = packed, own
+
+    def to_html(self) -> str:
+        """Return one ``<div>``, which the widget's script fills."""
+        without = (
+            f"Here {self.WHAT}, as recorded. It needs JavaScript, and nothing else: no network."
+        )
+        return self.WEB.html(self.LABEL, without, data=self.packed if self.own else "")
+
+    def widget(self) -> Any:
+        """Return the widget of a live notebook."""
+        start = f"ln{type(self).__name__}(root, async () => data.packed)"
+        return self.WEB.live(start, self.SHORT, packed=self.packed)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
+        return bundle(self)

@@ -9,9 +9,6 @@ Python half.
 
 from __future__ import annotations
 
-import base64
-import gzip
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,8 +16,6 @@ from typing import Any
 import numpy as np
 
 from lnbook.show import training
-from lnbook.show.display import bundle
-from lnbook.show.web import Web
 from lnlib.runs import record as recorded
 
 __all__ = ["ALIKE", "WEB", "Neighbors", "alike", "packed", "sentences"]
@@ -49,11 +44,8 @@ FRAME = 107  # of the map, where those lie that are farther out
 EDGE, HIGH = 100, 0.8  # where the outermost sentences lie, but for one in a hundred; of that, up
 
 
-class Neighbors:
+class Neighbors(training.SideBySide):
     """A map of sentences by each network, and the nearest to one of them; a control for training.
-
-    Make it the last line of a cell. In the built book it is HTML, which the files of this folder
-    bring to life; with a kernel it is a widget that runs them.
 
     Args:
         records: Of runs with ``keep``, one for each norm and start. ``None``: the book's.
@@ -66,26 +58,13 @@ class Neighbors:
         Neighbors: 500 sentences and the 5 nearest to each, at 10 of 3,000 updates, by 3 networks
     """
 
+    WEB = training.web("neighbors", lambda: packed(_book()))
+    LABEL = "Sentences and their nearest, while networks learn"
+    WHAT = "are maps of sentences, and the nearest to each"
+    SHORT = "the maps of sentences"
+
     def __init__(self, records: Sequence[Mapping[str, Any]] | None = None) -> None:
-        self.own = records is not None
-        self.packed = packed(_book() if records is None else records)
-
-    def to_html(self) -> str:
-        """Return one ``<div>``; ``neighbors.js`` fills it."""
-        return WEB.html(
-            "Sentences and their nearest, while networks learn",
-            "Here are maps of sentences, and the nearest to each, as recorded. They need "
-            "JavaScript, and nothing else: no network.",
-            data=self.packed if self.own else "",
-        )
-
-    def widget(self) -> Any:
-        """Return the widget of a live notebook."""
-        start = "lnNeighbors(root, async () => data.packed)"
-        return WEB.live(start, "the maps of sentences", packed=self.packed)
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
-        return bundle(self)
+        super().__init__(packed(_book() if records is None else records), own=records is not None)
 
     def __repr__(self) -> str:
         told, _, nearest = unpacked(self.packed)
@@ -185,8 +164,7 @@ def packed(records: Sequence[Mapping[str, Any]]) -> str:
             for what, luck in common.items()
         ],
     }  # fmt: skip
-    content = json.dumps(told).encode() + b"\n" + places.tobytes() + nearest.tobytes()
-    return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
+    return training.pack(told, places, nearest)
 
 
 def _told(run: Mapping[str, Any], arm: tuple[str, str], chosen: list[int]) -> dict[str, Any]:
@@ -218,16 +196,11 @@ def _places(maps: np.ndarray, last: np.ndarray) -> np.ndarray:
 
 def unpacked(content: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
     """Return what was packed: what is told, the places and the nearest."""
-    head, _, rest = gzip.decompress(base64.b64decode(content)).partition(b"\n")
-    told = json.loads(head)
+    told, rest = training.unpack(content)
     shape = len(told["arms"]), len(told["updates"]), len(told["texts"])
     count = 2 * int(np.prod(shape))
     places = np.frombuffer(rest[:count], "i1").reshape(*shape, 2)
     return told, places, np.frombuffer(rest[count:], "<u2").reshape(*shape, told["count"])
 
 
-WEB = Web(
-    "neighbors",
-    ("../canvas.js", "neighbors.js"),
-    data={"packed.js": lambda: f'lnNear("{packed(_book())}");\n'},
-)
+WEB = Neighbors.WEB

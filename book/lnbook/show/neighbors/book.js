@@ -1,2 +1,2 @@
 /* In the built book: every map of sentences of the page. */
-lnCanvas.wake(".ln-neighbors", document.currentScript.src.replace(/[^/]*$/, ""), "packed.js", "lnNear", lnNeighbors);
+lnCanvas.wake(".ln-neighbors", document.currentScript, lnNeighbors);

@@ -11,9 +11,7 @@ notebook, where :class:`Painter` is a widget without a Python half.
 
 from __future__ import annotations
 
-import base64
 import functools
-import gzip
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,8 +19,7 @@ from typing import Any
 import numpy as np
 
 from lnbook.show import training
-from lnbook.show.display import bundle
-from lnbook.show.web import HERE, Web
+from lnbook.show.web import HERE
 from lnlib.runs import record as recorded
 
 __all__ = ["WEB", "Painter", "digits", "packed"]
@@ -37,11 +34,8 @@ ARMS = {
 }
 
 
-class Painter:
+class Painter(training.SideBySide):
     """Networks that paint digits, side by side; a control for the glimpse, one for the update.
-
-    Make it the last line of a cell. In the built book it is HTML, which the files of this folder
-    bring to life; with a kernel it is a widget that runs them.
 
     Args:
         records: Of runs with ``keep``, one for each norm and start. ``None``: the book's.
@@ -54,29 +48,16 @@ class Painter:
         Painter: 6 digits and 6 dreams in 8 glimpses, at 12 of 8,000 updates, by 3 networks
     """
 
+    WEB = training.web("painter", lambda: packed(_book()))
+    LABEL = "Digits, painted glimpse by glimpse"
+    WHAT = "networks paint digits, glimpse by glimpse"
+    SHORT = "the painted digits"
+
     def __init__(self, records: Sequence[Mapping[str, Any]] | None = None) -> None:
-        self.own = records is not None
-        self.painted = packed(_book() if records is None else records)
-
-    def to_html(self) -> str:
-        """Return one ``<div>``; ``painter.js`` fills it."""
-        return WEB.html(
-            "Digits, painted glimpse by glimpse",
-            "Here networks paint digits, glimpse by glimpse, as it was recorded. It needs "
-            "JavaScript, and nothing else: no network.",
-            data=self.painted if self.own else "",
-        )
-
-    def widget(self) -> Any:
-        """Return the widget of a live notebook."""
-        start = "lnPainter(root, async () => data.painted)"
-        return WEB.live(start, "the painted digits", painted=self.painted)
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
-        return bundle(self)
+        super().__init__(packed(_book() if records is None else records), own=records is not None)
 
     def __repr__(self) -> str:
-        told = unpacked(self.painted)[0]
+        told = unpacked(self.packed)[0]
         count = len(told["digits"])
         return (
             f"Painter: {count} digits and {count} dreams in {told['glimpses']} glimpses, at "
@@ -120,9 +101,8 @@ def packed(records: Sequence[Mapping[str, Any]]) -> str:
         [_both(run, "read_window", "write_window", "dream_window", chosen) for run in runs]
     )[..., :4]
     steps = np.clip(np.rint(windows.astype(float) * STEPS), -32768, 32767).astype("<i2")
-    told = json.dumps(_told(runs, [updates[k] for k in chosen], chosen)).encode()
-    content = told + b"\n" + ((shades - before) % 16).tobytes() + steps.tobytes()
-    return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
+    told = _told(runs, [updates[k] for k in chosen], chosen)
+    return training.pack(told, (shades - before) % 16, steps)
 
 
 def _both(run: Mapping[str, Any], *names_and_points: Any) -> np.ndarray:
@@ -153,8 +133,7 @@ def _told(runs: Sequence[Mapping[str, Any]], updates: list[int], chosen: list[in
 
 def unpacked(painted: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
     """Return what was packed: what is told, the shades and the windows (pixels)."""
-    head, _, content = gzip.decompress(base64.b64decode(painted)).partition(b"\n")
-    told = json.loads(head)
+    told, content = training.unpack(painted)
     shape = len(told["arms"]), len(told["updates"])
     each = told["images"], told["glimpses"]
     count = 2 * SIDE**2 * int(np.prod(shape + each))
@@ -163,8 +142,4 @@ def unpacked(painted: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
     return told, np.cumsum(shades, -3) % 16, windows / told["steps"]
 
 
-WEB = Web(
-    "painter",
-    ("../canvas.js", "painter.js"),
-    data={"painted.js": lambda: f'lnPainted("{packed(_book())}");\n'},
-)
+WEB = Painter.WEB

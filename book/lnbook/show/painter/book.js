@@ -1,2 +1,2 @@
 /* In the built book: every painter of the page. */
-lnCanvas.wake(".ln-painter", document.currentScript.src.replace(/[^/]*$/, ""), "painted.js", "lnPainted", lnPainter);
+lnCanvas.wake(".ln-painter", document.currentScript, lnPainter);

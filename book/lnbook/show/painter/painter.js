@@ -164,7 +164,7 @@ const lnPainter = (() => {
         write: mean(a.there ? a.write : b.write, b.write, moved) };
     });
 
-    let shown = null, going = 0, playing = null, saying = 0;
+    let shown = null, going = 0, saying = 0;
     function draw(what) {
       shown = what;
       const { dreams, image: shot } = state;
@@ -237,7 +237,7 @@ const lnPainter = (() => {
         + `Bound on test images, in nats: ${listed(done)}.`;
       $("says").textContent = said;
       clearTimeout(saying);
-      if (!playing) saying = setTimeout(() => { $("status").textContent = said; }, SPEAK);
+      if (!player.on()) saying = setTimeout(() => { $("status").textContent = said; }, SPEAK);
     }
     function thumbs() {
       small.forEach((label, k) => {
@@ -260,50 +260,23 @@ const lnPainter = (() => {
         if (share < 1) going = requestAnimationFrame(step);
       });
     }
-    const plays = [...root.querySelectorAll("[data-play]")];
-    function label() {
-      for (const button of plays) {
-        const on = playing?.name === button.dataset.play, name = { glimpse: "Paint", point: "Train" };
-        button.setAttribute("aria-pressed", on);
-        button.textContent = on ? "❚❚ Stop" : `▶ ${name[button.dataset.play]}`;
-      }
-    }
-    function stop() {
-      clearTimeout(playing?.timer);
-      playing = null;
-      label();
-    }
-    function play(name) {
-      const most = name === "glimpse" ? T : last, time = name === "glimpse" ? GLIMPSE : POINT;
-      playing = { name };
-      label();
-      if (state[name] === most) go({ [name]: 0 });
-      (function step() {
-        if (state[name] === most) {
-          stop();
-          return words();
-        }
-        go({ [name]: state[name] + 1 }, time);
-        playing.timer = setTimeout(step, time + 60);
-      })();
-    }
-    for (const button of plays) {
-      button.addEventListener("click", () => {
-        const was = playing?.name;
-        stop();
-        if (was === button.dataset.play) words();
-        else play(button.dataset.play);
-      });
-    }
-    for (const name of ["glimpse", "point"]) {
-      $(name).addEventListener("input", (event) => {
-        stop();
-        go({ [name]: Number(event.target.value) });
-      });
-    }
+    const player = lnCanvas.players(root, { glimpse: "Paint", point: "Train" }, {
+      go, rest: words,
+      start(name, end) {
+        const most = name === "glimpse" ? T : last, time = name === "glimpse" ? GLIMPSE : POINT;
+        let timer = null;
+        if (state[name] === most) go({ [name]: 0 });
+        (function step() {
+          if (state[name] === most) return end();
+          go({ [name]: state[name] + 1 }, time);
+          timer = setTimeout(step, time + 60);
+        })();
+        return () => clearTimeout(timer);
+      },
+    });
     for (const input of inputs("mode")) {
       input.addEventListener("change", () => {
-        stop();
+        player.stop();
         go({ dreams: input.value === "1" });
         thumbs();
       });
@@ -313,7 +286,7 @@ const lnPainter = (() => {
     }
     for (const canvas of root.querySelectorAll(".lnp-strip")) { // a short way; the slider is the other
       canvas.addEventListener("click", (event) => {
-        stop();
+        player.stop();
         const at = Math.floor((event.offsetX / canvas.clientWidth) * T);
         go({ glimpse: 1 + Math.min(T - 1, Math.max(0, at)) });
       });
@@ -324,11 +297,10 @@ const lnPainter = (() => {
       thumbs();
       go({});
     }
-    label();
     const leave = lnCanvas.follow(root, redraw);
     root.dataset.ready = "yes";
     return () => {
-      stop();
+      player.stop();
       leave();
     };
   }

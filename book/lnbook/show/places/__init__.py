@@ -196,5 +196,6 @@ def _script(name: str) -> str:
 WEB = Web(
     "places",
     ("../canvas.js", "places.js"),
+    wide=True,
     data={f"{name}.js": partial(_script, name) for name in FILES},
 )

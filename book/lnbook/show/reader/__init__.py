@@ -8,9 +8,6 @@ built book and a live notebook, where :class:`Reader` is a widget without a Pyth
 
 from __future__ import annotations
 
-import base64
-import gzip
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -18,8 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lnbook.show import training
-from lnbook.show.display import bundle
-from lnbook.show.web import Web
 from lnlib.runs import record as recorded
 
 __all__ = ["WEB", "Question", "Reader", "attends", "packed", "questions", "unpacked"]
@@ -62,11 +57,8 @@ class Question(NamedTuple):
         return int(NAME.fullmatch(self.answer)[1])
 
 
-class Reader:
+class Reader(training.SideBySide):
     """A passage under the attention of several networks, and what each would fill in.
-
-    Make it the last line of a cell. In the built book it is HTML, which the files of this folder
-    bring to life; with a kernel it is a widget that runs them.
 
     Args:
         records: Of runs with ``pictures``, one for each norm, start and gain. ``None``: the book's.
@@ -79,26 +71,13 @@ class Reader:
         Reader: 8 questions, at 14 of 4,840 updates, by 6 networks
     """
 
+    WEB = training.web("reader", lambda: packed(_book()))
+    LABEL = "A passage, and where networks look for the missing name while they learn"
+    WHAT = "is a passage under the attention of several networks"
+    SHORT = "the passages"
+
     def __init__(self, records: Sequence[Mapping[str, Any]] | None = None) -> None:
-        self.own = records is not None
-        self.packed = packed(_book() if records is None else records)
-
-    def to_html(self) -> str:
-        """Return one ``<div>``; ``reader.js`` fills it."""
-        return WEB.html(
-            "A passage, and where networks look for the missing name while they learn",
-            "Here is a passage under the attention of several networks, as recorded. It needs "
-            "JavaScript, and nothing else: no network.",
-            data=self.packed if self.own else "",
-        )
-
-    def widget(self) -> Any:
-        """Return the widget of a live notebook."""
-        start = "lnReader(root, async () => data.packed)"
-        return WEB.live(start, "the passages", packed=self.packed)
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
-        return bundle(self)
+        super().__init__(packed(_book() if records is None else records), own=records is not None)
 
     def __repr__(self) -> str:
         told, _, _ = unpacked(self.packed)
@@ -183,19 +162,13 @@ def packed(records: Sequence[Mapping[str, Any]]) -> str:
         ],
         "names": chances.shape[-1],
     }  # fmt: skip
-    content = (
-        json.dumps(told).encode()
-        + b"\n"
-        + np.rint(CHANCE * chances).astype("<u2").tobytes()
-        + np.rint(255 * np.sqrt(attention)).astype("u1").tobytes()
-    )
-    return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
+    shares = np.rint(CHANCE * chances).astype("<u2"), np.rint(255 * np.sqrt(attention)).astype("u1")
+    return training.pack(told, *shares)
 
 
 def unpacked(content: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
     """Return what was packed: what is told, the names' chances and the words' attention."""
-    head, _, rest = gzip.decompress(base64.b64decode(content)).partition(b"\n")
-    told = json.loads(head)
+    told, rest = training.unpack(content)
     shape = len(told["arms"]), len(told["updates"]), len(told["questions"])
     count = 2 * int(np.prod(shape)) * told["names"]
     chances = np.frombuffer(rest[:count], "<u2").reshape(*shape, -1) / CHANCE
@@ -203,8 +176,4 @@ def unpacked(content: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
     return told, chances, (attention / 255.0) ** 2
 
 
-WEB = Web(
-    "reader",
-    ("../canvas.js", "reader.js"),
-    data={"packed.js": lambda: f'lnRead("{packed(_book())}");\n'},
-)
+WEB = Reader.WEB

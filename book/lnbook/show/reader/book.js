@@ -1,2 +1,2 @@
 /* In the built book: every passage of the page under attention. */
-lnCanvas.wake(".ln-reader", document.currentScript.src.replace(/[^/]*$/, ""), "packed.js", "lnRead", lnReader);
+lnCanvas.wake(".ln-reader", document.currentScript, lnReader);

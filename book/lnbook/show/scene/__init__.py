@@ -134,6 +134,7 @@ def _script(name: str, make: Any) -> str:
 WEB = Web(
     "scene",
     ("../canvas.js", "engine.js", "glyphs.js", "scene.js"),
+    wide=True,
     data={"pictures.js": partial(_script, "pictures", pictures)}
     | {
         f"networks-{k}.js": partial(_script, f"networks-{k}", partial(networks, k))

@@ -8,19 +8,14 @@ and what writes it shows in place of what was recorded.
 
 from __future__ import annotations
 
-import base64
-import gzip
 import html
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from lnbook.show import training
-from lnbook.show.display import bundle
 from lnbook.show.painter import ARMS
-from lnbook.show.web import Web
 from lnlib.runs import record as recorded
 
 __all__ = ["WEB", "Scribe", "packed", "unpacked"]
@@ -30,12 +25,11 @@ ARRAYS = ("strokes", "lifts", "window")  # of shape (points of training, points)
 PER = 64  # of the window's numbers, to a character
 
 
-class Scribe:
+class Scribe(training.SideBySide):
     """Networks that write a text, one below the other; a control for the pen, one for the update.
 
-    Make it the last line of a cell. In the built book it is HTML, which the files of this folder
-    bring to life; with a kernel it is a widget that runs them. With a text it shows what the
-    networks write of it, as they are in the end, and in a live notebook a field for another.
+    With a text it shows what the networks write of it, as they are in the end, and in a live
+    notebook a field for another.
 
     Args:
         records: Of runs with ``keep``, one for each norm and start. ``None``: the book's.
@@ -52,6 +46,11 @@ class Scribe:
         Scribe: 'the pen moves on' in 450 points, at 17 of 1,500 updates, by 3 networks
     """
 
+    WEB = training.web("scribe", lambda: packed(_book()))
+    LABEL = "A line, written point by point"
+    WHAT = "networks write a line, point by point"
+    SHORT = "the written line"
+
     def __init__(
         self,
         records: Sequence[Mapping[str, Any]] | None = None,
@@ -59,9 +58,10 @@ class Scribe:
         text: str | None = None,
         write: Callable[..., Any] | None = None,
     ) -> None:
-        self.own, self.text, self.write = records is not None or text is not None, text, write
+        self.text, self.write = text, write
         self.records = _ordered(_book() if records is None else records)
-        self.written = packed(self.records) if text is None else self.typed(text)
+        written = packed(self.records) if text is None else self.typed(text)
+        super().__init__(written, own=records is not None or text is not None)
 
     def typed(self, text: str, bias: float = 1.0) -> str:
         """Return what the networks write of a text, packed: as they are in the end.
@@ -81,18 +81,9 @@ class Scribe:
         after = training.updates(self.records[0])[-1:]
         return _pack(text, _arms(self.records, [-1]), after, arrays)
 
-    def to_html(self) -> str:
-        """Return one ``<div>``; ``scribe.js`` fills it."""
-        return WEB.html(
-            "A line, written point by point",
-            "Here networks write a line, point by point, as it was recorded. It needs "
-            "JavaScript, and nothing else: no network.",
-            data=self.written if self.own else "",
-        )
-
     def widget(self) -> Any:
         """Return the widget of a live notebook, with a field for a text if one was written."""
-        shown = _live(self.written)
+        shown = super().widget()
         if self.text is None:
             return shown
         import ipywidgets as widgets
@@ -105,7 +96,8 @@ class Scribe:
         def write(_: Any) -> None:
             button.disabled, said.value = True, "They write …"
             try:
-                place.children = _live(self.typed(text.value, bias.value)).children
+                self.packed = self.typed(text.value, bias.value)
+                place.children = super(Scribe, self).widget().children
                 said.value = ""
             except ValueError as error:
                 said.value = f'<p role="alert">{html.escape(str(error))}</p>'
@@ -115,11 +107,8 @@ class Scribe:
         button.on_click(write)
         return widgets.VBox([widgets.HBox([text, bias, button]), said, place])
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
-        return bundle(self)
-
     def __repr__(self) -> str:
-        told = unpacked(self.written)[0]
+        told = unpacked(self.packed)[0]
         if self.text is not None:  # how many points it takes, another processor may say otherwise
             return (
                 f"Scribe: {self.text!r}, by {len(told['arms'])} networks after "
@@ -129,10 +118,6 @@ class Scribe:
             f"Scribe: {told['text']!r} in {told['points']} points, at {len(told['updates'])} of "
             f"{told['updates'][-1]:,} updates, by {len(told['arms'])} networks"
         )
-
-
-def _live(written: str) -> Any:
-    return WEB.live("lnScribe(root, async () => data.written)", "the written line", written=written)
 
 
 def _book() -> list[dict[str, Any]]:
@@ -185,19 +170,13 @@ def _pack(
     # A window that has left the text, or is no number, stays where it can be shown.
     place = np.clip(np.nan_to_num(window.astype(float)), 0, len(text) - 1)
     told = {"text": text, "arms": arms, "updates": after, "points": strokes.shape[2]}
-    content = (
-        json.dumps(told).encode() + b"\n"
-        + strokes.astype("<i2").tobytes()
-        + np.rint(place * PER).astype("<i2").tobytes()
-        + lifts.astype("u1").tobytes()
-    )  # fmt: skip
-    return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
+    steps = np.rint(place * PER).astype("<i2")
+    return training.pack(told, strokes.astype("<i2"), steps, lifts.astype("u1"))
 
 
 def unpacked(written: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray, np.ndarray]:
     """Return what was packed: what is told, the strokes, the windows (characters), the lifts."""
-    head, _, content = gzip.decompress(base64.b64decode(written)).partition(b"\n")
-    told = json.loads(head)
+    told, content = training.unpack(written)
     shape = len(told["arms"]), len(told["updates"]), told["points"]
     count = int(np.prod(shape))
     numbers = np.frombuffer(content[: 6 * count], "<i2")
@@ -208,8 +187,4 @@ def unpacked(written: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray, np.n
     )  # fmt: skip
 
 
-WEB = Web(
-    "scribe",
-    ("../canvas.js", "scribe.js"),
-    data={"written.js": lambda: f'lnWritten("{packed(_book())}");\n' if _book() else ""},
-)
+WEB = Scribe.WEB

@@ -136,7 +136,7 @@ const lnScribe = (() => {
         ink(figure.querySelector(".lns-ink"), arm);
       });
     }
-    let playing = null, saying = 0;
+    let saying = 0;
     function words() {
       const after = number(data.updates[state.point]);
       $("pen-told").textContent = `point ${state.pen} of ${N}`;
@@ -154,74 +154,48 @@ const lnScribe = (() => {
         `${arm.name}, ${losses[k]}: ${place(k)}`).join("; ") + ".";
       $("says").textContent = said;
       clearTimeout(saying);
-      if (!playing) saying = setTimeout(() => { $("status").textContent = said; }, SPEAK);
+      if (!player.on()) saying = setTimeout(() => { $("status").textContent = said; }, SPEAK);
     }
     function go(next) {
       Object.assign(state, next);
       words();
       draw();
     }
-    const plays = [...root.querySelectorAll("[data-play]")];
-    function label() {
-      for (const button of plays) {
-        const on = playing?.name === button.dataset.play, name = { pen: "Write", point: "Train" };
-        button.setAttribute("aria-pressed", on);
-        button.textContent = on ? "❚❚ Stop" : `▶ ${name[button.dataset.play]}`;
-      }
-    }
-    function stop() {
-      clearTimeout(playing?.timer);
-      cancelAnimationFrame(playing?.frame);
-      playing = null;
-      label();
-    }
-    function done() {
-      stop();
-      words();
-    }
-    function play(name) {
-      const most = name === "pen" ? N : last, mine = playing = { name };
-      label();
-      if (state[name] === most) go({ [name]: 0 });
-      if (name === "pen" && !calm.matches) { // as fast on every screen
-        const first = state.pen, begin = performance.now();
-        mine.frame = requestAnimationFrame(function step(now) {
-          go({ pen: Math.min(N, first + Math.max(0, Math.floor((now - begin) / POINT))) });
-          if (state.pen === N) done();
-          else mine.frame = requestAnimationFrame(step);
-        });
-        return;
-      }
-      (function step() {
-        if (state[name] === most) return done();
-        go({ [name]: Math.min(most, state[name] + (name === "pen" ? CALM : 1)) });
-        mine.timer = setTimeout(step, UPDATE);
-      })();
-    }
-    for (const button of plays) {
-      button.addEventListener("click", () => {
-        const was = playing?.name;
-        stop();
-        if (was === button.dataset.play) words();
-        else play(button.dataset.play);
-      });
-    }
-    for (const name of ["pen", "point"]) {
-      $(name).addEventListener("input", (event) => {
-        stop();
-        go({ [name]: Number(event.target.value) });
-      });
-    }
+    const player = lnCanvas.players(root, { pen: "Write", point: "Train" }, {
+      go, rest: words,
+      start(name, end) {
+        const most = name === "pen" ? N : last;
+        let timer = null, frame = null;
+        if (state[name] === most) go({ [name]: 0 });
+        if (name === "pen" && !calm.matches) { // as fast on every screen
+          const first = state.pen, begin = performance.now();
+          frame = requestAnimationFrame(function step(now) {
+            go({ pen: Math.min(N, first + Math.max(0, Math.floor((now - begin) / POINT))) });
+            if (state.pen === N) end();
+            else frame = requestAnimationFrame(step);
+          });
+        } else {
+          (function step() {
+            if (state[name] === most) return end();
+            go({ [name]: Math.min(most, state[name] + (name === "pen" ? CALM : 1)) });
+            timer = setTimeout(step, UPDATE);
+          })();
+        }
+        return () => {
+          clearTimeout(timer);
+          cancelAnimationFrame(frame);
+        };
+      },
+    });
 
     function redraw() {
       look();
       go({});
     }
-    label();
     const leave = lnCanvas.follow(root, redraw);
     root.dataset.ready = "yes";
     return () => {
-      stop();
+      player.stop();
       leave();
     };
   }

@@ -165,5 +165,6 @@ def recorded() -> dict[str, list[float]]:
 WEB = Web(
     "transformer",
     ("engine.js", "worker.js", "../canvas.js", "pictures.js", "challenges.js", "transformer.js"),
+    wide=True,
     data={"weights.js": lambda: f"lnTransformerWeights({json.dumps(weights())});\n"},
 )

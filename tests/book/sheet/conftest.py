@@ -112,55 +112,59 @@ class Reader:
             text,
         )
 
+    def seen(self):
+        """All that the sheet shows, in one look: asked piece by piece a browser takes its time."""
+        return self.root.evaluate(SEEN)
+
     def texts(self, which="x"):
-        rows = self.root.evaluate(
-            "(r, w) => { const rows = [];"
-            "for (const el of r.querySelectorAll(`[data-at^='${w} ']`)) {"
-            "  const i = el.dataset.at.split(' ')[1];"
-            "  (rows[i] ??= []).push(el.value ?? el.textContent);"
-            "} return rows }",
-            which,
-        )
-        return rows
+        return self.seen()["texts"][which]
 
     def said(self, kind):
-        return self.root.locator(f".sheet-{kind}").text_content()
+        return self.seen()["said"][kind]
 
-    def state(self):
+    def state(self, seen=None):
         """What the page shows to be set, as Python would have it."""
-        i, j = self.root.locator(".sheet-x td.chosen input").get_attribute("data-at").split()[1:]
-        value = {
-            name: self.root.locator(f".sheet-{name} select").input_value()
-            for name in ("norm", "groups", "eps")
-        }
-        F = len(self.texts()[0])
-        bias = self.texts("bias")[0] if value["norm"] != "RMS norm" else ["0"] * F
+        seen = seen or self.seen()
+        value, texts = seen["chosen"], seen["texts"]
+        F = len(texts["x"][0])
+        bias = texts["bias"][0] if value["norm"] != "RMS norm" else ["0"] * F
         return State(
-            x=tuple(map(tuple, self.texts())),
-            gain=tuple(self.texts("gain")[0]),
+            x=tuple(map(tuple, texts["x"])),
+            gain=tuple(texts["gain"][0]),
             bias=tuple(bias),
             norm=value["norm"],
             groups=int(value["groups"]),
             eps=EPS[value["eps"]],
-            cell=(int(i), int(j)),
+            cell=tuple(seen["cell"]),
         )
 
     def set(self, kind):
         """Cells that are outlined, in the input (x) or the output (y)."""
-        found = self.root.evaluate(
-            "(r, k) => [...r.querySelectorAll(`[data-at^='${k} ']`)].filter(e => "
-            "e.closest('td').classList.contains('set')).map(e => e.dataset.at)",
-            kind,
-        )
-        return {tuple(map(int, at.split()[1:])) for at in found}
+        return set(map(tuple, self.seen()["set"][kind]))
 
     def margins(self):
         """The statistics in sight: where they stand, and what they say."""
-        return self.root.evaluate(
-            "r => [...r.querySelectorAll('.sheet-margin')].filter(e => e.offsetParent)"
-            ".map(e => [e.dataset.of.split(' ').map(Number), e.parentElement.rowIndex, "
-            "e.colSpan, [...e.querySelectorAll('b')].map(b => b.textContent)])"
-        )
+        return self.seen()["margins"]
+
+
+SEEN = """r => {
+  const texts = {}, said = {}, chosen = {}, set = { x: [], y: [] };
+  for (const el of r.querySelectorAll('[data-at]')) {
+    const [kind, ...at] = el.dataset.at.split(' '), [i, j] = at.map(Number);
+    ((texts[kind] ??= [])[i] ??= []).push(el.value ?? el.textContent);
+    if (set[kind] && el.closest('td').classList.contains('set')) set[kind].push([i, j]);
+  }
+  for (const kind of ['text', 'work', 'warning', 'note', 'about'])
+    said[kind] = r.querySelector(`.sheet-${kind}`)?.textContent;
+  for (const name of ['norm', 'groups', 'eps'])
+    chosen[name] = r.querySelector(`.sheet-${name} select`).value;
+  const of = r.querySelector('.sheet-x td.chosen input')?.dataset.at;
+  const cell = of?.split(' ').slice(1).map(Number);
+  const margins = [...r.querySelectorAll('.sheet-margin')].filter(e => e.offsetParent).map(e => [
+    e.dataset.of.split(' ').map(Number), e.parentElement.rowIndex, e.colSpan,
+    [...e.querySelectorAll('b')].map(b => b.textContent)]);
+  return { texts, said, chosen, set, cell, margins };
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -245,20 +249,21 @@ def write(x, separator="\t"):
 
 def assert_page_is_right(reader):
     """Outputs against lnlib.norm, margins against NumPy, words against Python."""
-    state = reader.state()
+    seen = reader.seen()
+    state = reader.state(seen)
     x = np.array(state.x, float)
     B, F = x.shape
     gain, bias = np.array(state.gain, float), np.array(state.bias, float)
     running = [np.append(r, np.full(8, f))[:F] for r, f in zip(RUNNING, (0, 1), strict=True)]
     want = oracle(state.norm, x, gain, bias, state.eps, state.groups, running)
-    texts = reader.texts("y")
+    texts = seen["texts"]["y"]
     assert np.shape(texts) == (B, F)
     for i, j in np.ndindex(B, F):
         if np.isnan(want[i, j]):
             assert texts[i][j] == "0/0"
         else:
             assert shown_is(texts[i][j], want[i, j]), (state, i, j, texts[i][j], want[i, j])
-    for (i, j), _, span, shown in reader.margins():
+    for (i, j), _, span, shown in seen["margins"]:
         part = {
             "layer norm": x[i],
             "RMS norm": x[i],
@@ -278,10 +283,10 @@ def assert_page_is_right(reader):
             digits = 5.1e-3 if span == 1 and value == stats[-1] else 5.1e-4  # 3 or 4 of them
             assert math.isclose(rounded, value, rel_tol=digits, abs_tol=1e-11), (state, text, value)
     python = Sheet(TABLE, title="", running=RUNNING).read(state)
-    assert reader.said("text") == python.text
-    assert reader.said("work") == python.work
-    assert reader.said("warning") == python.warning
-    assert reader.said("about") == WORDS["about"][state.norm]
+    assert seen["said"]["text"] == python.text
+    assert seen["said"]["work"] == python.work
+    assert seen["said"]["warning"] == python.warning
+    assert seen["said"]["about"] == WORDS["about"][state.norm]
 
 
 # Normalization sets.

@@ -133,7 +133,7 @@ def own_best(records: Records) -> list[Finding]:
             def when(run: Record, axis: Score = axis) -> float:
                 return float(axis(run)[int(np.nanargmin(task.score(run)))])
 
-            words = {"s": "seconds"}.get(unit, unit)
+            words = {"s": "seconds by the clock, other work included,"}.get(unit, unit)
             what = f"{words} to its own best, beside none's"
             found.append(lower(kind, when, unit, what, counts=unit == "updates"))
     return found

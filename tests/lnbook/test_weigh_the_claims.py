@@ -176,6 +176,18 @@ def test_verdicts_on_table_2_are_those_of_its_experiment(weighed):
         np.testing.assert_allclose(np.abs(finding.differences), np.abs(row.difference), atol=1e-9)
 
 
+def test_of_figure_1_three_recalls_in_percent_are_added_up():
+    (total,) = (row for row in numbers.rows("figure-1", claims.Records()) if "R@1" in row.what)
+    for arm, here in zip(("none", "layer"), total.here, strict=True):
+        rate = {"none": 0.01, "layer": 0.03}[arm]
+        runs = record.read_all("order_embeddings", norm=arm, learning_rate=rate)
+        runs = [run for run in runs if not run["settings"].get("keep")]
+        best = [max(sum(100 * run["curves"][f"val_image_recall_{k}"][point] for k in (1, 5, 10))
+                    for point in range(len(run["curves"]["epoch"]))) for run in runs]  # fmt: skip
+        assert 100 < float(here) < 300
+        assert float(here) == pytest.approx(np.mean(best), abs=0.06)
+
+
 def test_the_numbers_beside_table_2_are_the_means_of_its_experiment():
     rows = results.rows(record.read_all("order_embeddings"))
     told = numbers.rows("table-2", claims.Records())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import plotly.graph_objects as go
 
 from lnbook.show import places
@@ -132,6 +134,29 @@ def border(runs: Runs, norm: str = "none") -> Table:
         "and in brackets the 95 % interval over channels of one run.",
         folded=norm != "none",
     )  # fmt: skip
+
+
+def seeds(runs: Runs, judge: Any) -> Table:
+    """Say for each seed that compares the norms how much more often its border is on.
+
+    Args:
+        runs: What is recorded.
+        judge: Compares them, ``lnlib.experiments.convnet.results.TASK``.
+    """
+    arms = judge.at_best_rates(runs.compared)
+    rows = [[LOOKS[norm][0], *(_by_seed(arms[norm], layer) for layer in LAYERS)]
+            for norm in NORMS]  # fmt: skip
+    return Table(
+        ["Points from the rest, seed by seed", *(f"layer {layer}" for layer in LAYERS)],
+        rows,
+        "Fashion-MNIST as it is, ten passes, each network at its own best rate.",
+    )
+
+
+def _by_seed(arm: Any, layer: int) -> str:
+    ends = ([100 * run["curves"][f"{where}_on_{layer}"][-1] for where in ("border", "inner")]
+            for run in arm.runs.values())  # fmt: skip
+    return ", ".join(f"{border - rest:+.0f}" for border, rest in ends).replace("-", "−")
 
 
 def _told(ends: tuple[float, float, float]) -> str:

@@ -1,7 +1,7 @@
 """Watch the border: everything that the chapter's notebook names."""
 
 from lnbook.show.table import HOLDS
-from lnbook.watch_the_border.border import BORDER, SHOWN, apart, border, other, rarer
+from lnbook.watch_the_border.border import BORDER, SHOWN, apart, border, other, rarer, seeds
 from lnbook.watch_the_border.curves import curves
 from lnbook.watch_the_border.runs import Runs, channels, ratio
 from lnbook.watch_the_border.verdicts import norms
@@ -19,4 +19,5 @@ __all__ = [
     "other",
     "rarer",
     "ratio",
+    "seeds",
 ]

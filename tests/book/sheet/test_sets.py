@@ -10,6 +10,7 @@ from tests.book.sheet.conftest import TABLE, assert_page_is_right, set_by_trial,
 @pytest.mark.parametrize("name", NORMS)
 def test_the_outline_is_around_the_inputs_that_move_this_output(reader, name):
     reader.choose("norm", name)
+    sheet = table_sheet()
     for groups in (1, 2, 3, 6) if name == "group norm" else (2,):
         if name == "group norm":
             reader.choose("groups", str(groups))
@@ -17,9 +18,11 @@ def test_the_outline_is_around_the_inputs_that_move_this_output(reader, name):
             for kind in ("x", "y"):
                 reader.cell(kind, *cell).click()
                 want = set_by_trial(name, TABLE, cell, groups)
-                assert reader.set("x") == reader.set("y") == want
-                assert reader.state().cell == cell
-                assert reader.said("text") == table_sheet().read(reader.state()).text
+                seen = reader.seen()
+                for which in ("x", "y"):
+                    assert set(map(tuple, seen["set"][which])) == want
+                assert reader.state(seen).cell == cell
+                assert seen["said"]["text"] == sheet.read(reader.state(seen)).text
 
 
 def test_the_sentence_counts_who_shares_and_means(reader):

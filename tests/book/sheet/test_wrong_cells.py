@@ -58,9 +58,9 @@ def test_a_cell_without_a_number_spoils_its_normalization_set_alone(reader, name
     reader.choose("norm", name)
     before = reader.texts("y")
     reader.type("x", 1, 2, "?!")
-    spoilt = {(i, j) for i, j in np.ndindex(4, 6) if reader.texts("y")[i][j] == "?"}
-    assert spoilt == reader.set("x") == set_by_trial(name, TABLE, (1, 2), 2)
     after = reader.texts("y")
+    spoilt = {(i, j) for i, j in np.ndindex(4, 6) if after[i][j] == "?"}
+    assert spoilt == reader.set("x") == set_by_trial(name, TABLE, (1, 2), 2)
     assert all(after[i][j] == before[i][j] for i, j in np.ndindex(4, 6) if (i, j) not in spoilt)
 
 
@@ -125,20 +125,20 @@ def test_degenerate_tables_are_said_to_be(reader, text):
 
 def test_every_warning_of_every_norm_is_the_one_of_python(reader):
     tables = ["7", "0\n0", "1 5\n8 2", "0 0 0 0\n1 2 3 3", "1e200 2 3 4\n1 1 2 2", "1e-200 2e-200"]
-    seen = set()
+    seen, sheet = set(), table_sheet()
     for text in tables:
         reader.paste(text)
         for name in NORMS:
             reader.choose("norm", name)
             for eps in ("0", "1e-5"):
                 reader.choose("eps", eps)
-                python = table_sheet().read(reader.state())
-                assert reader.said("warning") == python.warning
-                assert reader.said("text") == python.text
-                assert reader.said("work") == python.work
+                there = reader.seen()
+                python = sheet.read(reader.state(there))
+                for kind in ("warning", "text", "work"):
+                    assert there["said"][kind] == getattr(python, kind)
                 notes = [[n or shown(y) for n, y in zip(*row, strict=True)]
                          for row in zip(python.note, python.y, strict=True)]  # fmt: skip
-                assert reader.texts("y") == notes
+                assert there["texts"]["y"] == notes
                 seen.update(np.unique(python.note))
     assert seen == {"", "0/0", "too big", "too small"}
 

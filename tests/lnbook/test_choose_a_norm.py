@@ -103,7 +103,7 @@ def test_every_line_is_counted_once(question):
 def test_the_sentence_counts_before_and_since():
     said = by_year.describe_by_year("norm", "language")
     assert said == (
-        "Before 2023: 10 layer norm; since: 6 layer norm, 21 RMS norm, 1 another kind. "
+        "Before 2023: 9 layer norm; since: 6 layer norm, 21 RMS norm, 1 another kind. "
         "Lines of language models alone."
     )
 

@@ -16,7 +16,7 @@ SHADE = """(el) => [Number(el.style.getPropertyValue('--much')),
 @pytest.fixture(scope="module")
 def recorded():
     """What is told, the chances, the attention."""
-    runs = record.read_all("attentive_reader")
+    runs = record.read_all("attentive_reader", epochs=10)
     kept = [run for run in runs if run["seed"] == 0 and "attention" in run["arrays"]]
     return unpacked(packed(kept))
 

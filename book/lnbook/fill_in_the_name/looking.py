@@ -20,8 +20,8 @@ Kept = Mapping[str, Mapping[str, Any]]
 
 
 def kept(records: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """Return the run of each network that kept its attention, of the first seed that did."""
-    runs = sorted(records, key=lambda run: run["seed"])
+    """Return each network's run that kept its attention: the longest, of the first seed."""
+    runs = sorted(records, key=lambda run: (-run["settings"]["epochs"], run["seed"]))
     return training.kept(runs, ARMS, "attention")
 
 

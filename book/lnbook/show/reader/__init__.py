@@ -88,8 +88,10 @@ class Reader(training.SideBySide):
 
 
 def _book() -> list[dict[str, Any]]:
-    runs = recorded.read_all("attentive_reader")
-    return [run for run in runs if run["seed"] == 0 and "attention" in run["arrays"]]
+    """Return what kept its attention, of the first seed and the longest training."""
+    runs = [run for run in recorded.read_all("attentive_reader") if "attention" in run["arrays"]]
+    longest = max((run["settings"]["epochs"] for run in runs), default=0)
+    return [run for run in runs if run["seed"] == 0 and run["settings"]["epochs"] == longest]
 
 
 def questions(run: Mapping[str, Any]) -> list[Question]:

@@ -13,7 +13,7 @@ from lnlib import claims, compare
 from lnlib.__main__ import main
 from lnlib.claims import NOT_YET, OPEN, Finding, numbers, trained
 from lnlib.claims.finding import Claim, Records, Weighed
-from lnlib.experiments import find
+from lnlib.experiments import find, mnist
 from lnlib.experiments.handwriting.results import TASK
 from lnlib.runs import record
 
@@ -308,7 +308,9 @@ def test_a_new_record_changes_the_verdict(few):
 def test_json_names_each_record_behind_a_verdict_with_its_checksum(few):
     found = claims.as_json(claims.weigh(few, [OF["faster-at-4"], OF["skip-month"]]))
     one, other = json.loads(json.dumps(found, allow_nan=False))["claims"]
-    files = {f"mnist/mnist-{norm}-b4-seed{s}.json" for norm in ("batch", "layer") for s in SEEDS}
+    files = {
+        f"mnist/mnist-{norm}-b4-seed{s}.json" for norm in ("batch", "layer") for s in mnist.SEEDS
+    }
     assert set(one["records"]) == files
     for name, digest in one["records"].items():
         assert hashlib.sha256((few / name).read_bytes()).hexdigest() == digest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import difflib
 import json
 import os
 import re
@@ -14,12 +15,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from lnlib import experiments
+from lnlib import __version__, experiments
 from lnlib.data import NAMES
 from lnlib.runs import settings
 from lnlib.runs.experiment import Experiment
 
 BOOK = "book"  # in place of an experiment: all the runs that the book has
+# What the extra [nn] brings, as it is imported.
+EXTRA = ("torch", "sklearn", "scipy", "pooch", "requests", "filelock", "tqdm", "jsonschema")
 MOST_THREADS = 1024  # far more end in a crash of the library that starts them
 
 
@@ -30,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
         arguments: As typed after ``python -m lnlib``; ``None`` takes the process's own.
 
     Returns:
-        0 when done, 1 for a wrong value or a failed download, 130 after Ctrl-C.
+        0 when done, 1 for a wrong value, a failed download or run, 130 after Ctrl-C.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     args = _parser(arguments).parse_args(arguments)
@@ -44,8 +47,13 @@ def main(arguments: list[str] | None = None) -> int:
         }
         return commands[args.command](args)
     except (ValueError, OSError, RuntimeError) as error:
-        print(f"lnlib {args.command}: {_as_typed(str(error))}", file=sys.stderr)
-        return 1
+        why = _as_typed(str(error))
+    except ModuleNotFoundError as error:
+        if error.name not in EXTRA:
+            raise
+        why = f'{error.name} is not installed; install it with: pip install "lnlib[nn]"'
+    print(f"lnlib {args.command}: {why}", file=sys.stderr)
+    return 1
 
 
 class Asked(NamedTuple):
@@ -77,6 +85,17 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(*args, **options)
         # -1e-3 and -inf are numbers, too: the settings say what is wrong with them.
         self._negative_number_matcher = re.compile(r"-(\.?\d|inf|nan)")
+        self.set_defaults(parser=self)  # a command's own takes the place of the one before
+
+    def parse_args(self, *args: Any) -> argparse.Namespace:
+        """Refuse what a command does not know by that command's help, with a flag that is near."""
+        read, unknown = self.parse_known_args(*args)
+        if unknown:
+            flags = {flag.strip("-"): flag for flag in read.parser._option_string_actions}
+            word = unknown[0].partition("=")[0].strip("-").replace("_", "-")
+            near = [f"(is {flags[n]} meant?)" for n in difflib.get_close_matches(word, flags, 1)]
+            read.parser.error(" ".join(["unrecognized arguments:", *unknown, *near]))
+        return read
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong in one sentence; twenty flags would hide it."""
@@ -84,7 +103,9 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser(arguments: list[str]) -> argparse.ArgumentParser:
-    parser = _Parser(prog="python -m lnlib", description=__doc__)
+    what = "lnlib, layer normalization computed: train what the paper trained, weigh its claims."
+    parser = _Parser(prog="python -m lnlib", description=what)
+    parser.add_argument("--version", action="version", version=f"lnlib {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     replay = commands.add_parser(
         "replay", help="run a section of the paper, 6.1 to 6.7, or an experiment of ours"
@@ -244,11 +265,9 @@ def _is_gpu(device: str) -> bool:
 
 
 def _as_typed(sentence: str) -> str:
-    """Name a setting as the command line does, where a sentence begins with it."""
-    begins = r"(?:Settings: |Run: |record_runs: |claims: |(?=device |step ))(\w+)"
-    if found := re.match(begins, sentence):
-        return settings.flag(found[1]) + sentence[found.end() :]
-    return sentence
+    """Name a setting as the command line does, where a sentence, of a run say, begins with it."""
+    begins = r"(?m)^(  [^:]+: )?(?:Settings: |Run: |record_runs: |claims: |(?=device |step ))(\w+)"
+    return re.sub(begins, lambda found: (found[1] or "") + settings.flag(found[2]), sentence)
 
 
 def _replay(args: argparse.Namespace) -> int:

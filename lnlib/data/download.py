@@ -141,9 +141,9 @@ class Home:
 def home(name: str, files: Sequence[RemoteFile], folder: str | os.PathLike | None = None) -> Home:
     """Say where a data set's files lie or are to lie.
 
-    Without ``folder``, in the one that the environment variable ``LNLIB_DATA`` names: in that
-    itself if one of the files is there, else in the folder in it that is called as the data set is.
-    Without that, in the user's cache.
+    Without ``folder``, in the one that the environment variable ``LNLIB_DATA`` names: in the folder
+    in it that is called as the data set is if one of the files is there, else in that itself if one
+    is, for another data set may have files of the same names. Without that, in the user's cache.
 
     Args:
         name: Of the data set.
@@ -157,9 +157,13 @@ def home(name: str, files: Sequence[RemoteFile], folder: str | os.PathLike | Non
 
         return Home(name, (pooch.os_cache("lnlib") / name).expanduser().resolve(), cached=True)
     outer = Path(named).expanduser().resolve()
-    here = any(path.exists() for file in files for path in _places(file, outer))
     inner = outer / name
-    return Home(name, inner if inner.is_dir() and not here else outer, borrowed=outer)
+
+    def has_one(folder: Path) -> bool:
+        return any(path.exists() for file in files for path in _places(file, folder))
+
+    within = has_one(inner) or (inner.is_dir() and not has_one(outer))
+    return Home(name, inner if within else outer, borrowed=outer)
 
 
 def _places(file: RemoteFile, folder: Path) -> list[Path]:

@@ -5,15 +5,17 @@ Checkpoints lie in a folder beside the records, and go when the record is writte
 
 from __future__ import annotations
 
-import glob
+import contextlib
 import hashlib
 import io
 import os
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from filelock import FileLock, Timeout
 
 from lnlib import _files
 from lnlib.runs.run import Run
@@ -185,11 +187,13 @@ def epochs_kept(settings: Settings, seed: int, record: Path) -> int:
     return state["done"] if own and isinstance(state.get("done"), int) else 0
 
 
-def drop(record: Path) -> None:
-    """Remove a run's checkpoint, with what a process left that was killed while it saved."""
-    path = place(record)
-    for file in path.parent.glob(f"{glob.escape(record.stem)}.pt*"):
-        file.unlink(missing_ok=True)
+def drop(settings: Settings, seed: int, record: Path) -> None:
+    """Remove the checkpoint of a run that is recorded, unless a longer run can go on from it."""
+    kept = place(record)
+    if epochs_kept(settings, seed, record) > settings.epochs:
+        os.utime(kept)  # newer than the record: not outlived by it
+    else:
+        kept.unlink(missing_ok=True)
 
 
 def drop_outlived(record: Path) -> None:
@@ -199,5 +203,24 @@ def drop_outlived(record: Path) -> None:
     """
     kept = place(record)
     both = os.path.exists(record) and os.path.exists(kept)
-    if both and kept.stat().st_mtime <= record.stat().st_mtime:
-        drop(record)
+    if both and kept.stat().st_mtime < record.stat().st_mtime:
+        kept.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def claimed(records: Iterable[Path], say: Callable[[str], None]) -> Iterator[None]:
+    """Keep runs from other commands in the same folder, and wait while one of them trains one."""
+    with contextlib.ExitStack() as held:
+        for record in sorted(records):  # in one order: no two wait for each other
+            file = place(record).with_name(f"{record.stem}.lock")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(file)
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                say(f"waiting for another command that trains {record.stem}")
+                lock.acquire(poll_interval=1.0)
+            held.callback(lock.release)
+            if os.name == "posix":  # elsewhere a file that is open cannot go
+                held.callback(file.unlink, missing_ok=True)
+        yield

@@ -80,11 +80,15 @@ class Alone:
     def work(
         self, units: list[Unit], train: Train, written: Callable[[Path], None], bar: tqdm
     ) -> None:
-        """Train all units in order; arguments as for :meth:`Ranks.work`."""
+        """Train all units in order; arguments and errors as for :meth:`Ranks.work`."""
+        said = {}
         for unit in units:
-            for path, kept in _train(unit, train, bar.update):
-                record.write(kept, path)
-                written(path)
+            for path, kept, why in _tried(unit, train, bar.update):
+                said[path.stem] = why
+                if kept:
+                    record.write(kept, path)
+                    written(path)
+        _complain(said)
 
 
 def join(device: torch.device) -> Alone | Ranks:
@@ -235,12 +239,14 @@ class Ranks:
         alive.start()
         try:
             while (taken := self.store.add("taken", 1)) <= len(units):
-                for path, letter in _letters(units[taken - 1], train, count):
+                for path, kept, why in _tried(units[taken - 1], train, count):
+                    said = {"run": path.stem, "record": kept and record.pack(kept), "failed": why}
+                    letter = json.dumps(said, allow_nan=False)
                     if self.rank > 0:
-                        self._send(path, letter)
+                        self._send(path if kept else None, letter)
                     else:
                         self._open(letter)
-                        if path:
+                        if kept:
                             written(path)
                 look()
             told = None
@@ -261,7 +267,8 @@ class Ranks:
             over.set()
             alive.join(5 * BEAT)
         if self.rank == 0:
-            self._complain()
+            lost = f"its rank was lost: no sign of life for {self._silence:.0f} s"
+            _complain({name: self._said.get(name, lost) for name in self._paths})
 
     def _live(self, over: threading.Event) -> None:
         """Give signs of life, each with the updates done so far; a thread's only work."""
@@ -303,19 +310,9 @@ class Ranks:
 
     def _open(self, letter: str) -> None:
         said = json.loads(letter)
-        if "record" in said:
+        if said["record"]:
             record.write(record.unpack(said["record"]), self._paths[said["run"]])
-        self._said[said["run"]] = said.get("failed")
-
-    def _complain(self) -> None:
-        lost = f"its rank was lost: no sign of life for {self._silence:.0f} s"
-        said = {name: self._said.get(name, lost) for name in self._paths}
-        wrong = [f"\n  {name}: {why}" for name, why in said.items() if why]
-        if wrong:
-            raise RuntimeError(
-                f"{len(wrong)} of {len(said)} runs have no record yet:{''.join(wrong)}\n"
-                "The same command goes on from their checkpoints."
-            )
+        self._said[said["run"]] = said["failed"]
 
 
 @dataclasses.dataclass
@@ -330,36 +327,33 @@ class _Other:
     here: bool = True  # neither done nor silent for too long
 
 
-def _train(unit: Unit, train: Train, count: Count) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Train a unit; if runs fail together, train those that are left one by one."""
-    left = list(unit)
-    if len(unit) > 1:
-        with contextlib.suppress(ValueError, RuntimeError):
-            for path, kept in train(unit, count):
-                left = [run for run in left if run[2] != path]
-                yield path, kept
-    for run in left:
-        yield from train([run], count)
+def _tried(unit: Unit, train: Train, count: Count) -> Iterator[tuple[Path, Any, str]]:
+    """Train a unit and yield, for each run, its record's path, the record, and why there is none.
 
-
-def _letters(unit: Unit, train: Train, count: Count) -> Iterator[tuple[Path | None, str]]:
-    """Train a unit and yield, for each run, the path of its record and the record as a letter.
-
-    A run that fails by itself has no path, and its letter says why.
+    If runs fail together, those that are left are trained one by one.
     """
     left, why = list(unit), ""
     try:
         for path, kept in train(unit, count):
             record.check(kept, path.name)
-            letter = json.dumps({"run": path.stem, "record": record.pack(kept)}, allow_nan=False)
             left = [run for run in left if run[2] != path]
-            yield path, letter
+            yield path, kept, ""
     except dist.DistError:  # no fault of the run
         raise
     except (ValueError, RuntimeError) as error:
         why = str(error)
     for run in left:
         if len(unit) > 1:
-            yield from _letters([run], train, count)
+            yield from _tried([run], train, count)
         else:
-            yield None, json.dumps({"run": run[2].stem, "failed": why})
+            yield run[2], None, why
+
+
+def _complain(said: dict[str, str]) -> None:
+    """Raise one error that names the runs that failed, given why each did, or nothing."""
+    wrong = [f"\n  {name}: {why}" for name, why in said.items() if why]
+    if wrong:
+        raise RuntimeError(
+            f"{len(wrong)} of {len(said)} runs have no record yet:{''.join(wrong)}\n"
+            "The same command tries them again, from their checkpoints."
+        )

@@ -39,7 +39,8 @@ def record_runs(
 
     A checkpoint of each run under way lies in ``.checkpoints`` beside its record until that is
     written; a call after a break goes on from there. Several processes that ``torchrun`` has
-    started share the runs: see :mod:`lnlib.runs.ranks`.
+    started share the runs: see :mod:`lnlib.runs.ranks`. A run that another call in the same folder
+    trains is waited for.
 
     Args:
         experiment: What is run.
@@ -58,6 +59,7 @@ def record_runs(
         ValueError: If a record of the same name has other settings, and ``again`` is not given; if
             runs cannot be asked for together or their records cannot be written; and at the end,
             when all other runs are recorded, if a record is damaged.
+        RuntimeError: At the end, with their names, if runs failed: by divergence, say.
     """
     kind = experiment.run()
     if experiment.steps:
@@ -150,13 +152,26 @@ def record_runs(
         for run, points, (*_, path) in zip(group, zip(*curves, strict=True), unit, strict=True):
             yield path, _record(run, data, list(points), team.device, out, len(unit))
 
+    def claim(unit: ranks.Unit, count: ranks.Count) -> Iterator[tuple[Path, dict[str, Any]]]:
+        with checkpoint.claimed([path for *_, path in unit], bar.set_description):
+            # Another command may have recorded one meanwhile.
+            there = [run for run in unit if not again and _is_recorded(*run)]
+            count(updates(there))
+            for *_, path in there:
+                yield path, record.read(path)
+            if left := [run for run in unit if run not in there]:
+                yield from train_unit(left, count)
+
+    def written(path: Path) -> None:
+        checkpoint.drop(*next(run for run in todo if run[2] == path))
+
     most = min(most, math.ceil(len(todo) / team.size))  # work for all ranks
     units = _units(todo, [stand for stand in stands if stand], most)
     if team.size > 1:
         units.sort(key=updates, reverse=True)  # the longest first, so that all end together
     if team.rank == 0:
         alone = _without_gpu(experiment, todo) if device == "auto" else ""
-        print(f"{len(todo)} runs on {team}; records go to {out}.{alone}")
+        print(f"{len(todo)} run{'s' * (len(todo) > 1)} on {team}; records go to {out}.{alone}")
     with tqdm(
         total=updates(todo),
         unit="update",
@@ -164,7 +179,7 @@ def record_runs(
         dynamic_ncols=True,
         disable=team.rank > 0,
     ) as bar:
-        team.work(units, train_unit, checkpoint.drop, bar)
+        team.work(units, claim, written, bar)
     return paths()
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import hashlib
 import os
@@ -104,11 +105,25 @@ def test_lnlib_data_may_have_a_folder_for_each_data_set(folder, contents, tmp_pa
         mnist.gather(None, source(contents))
 
 
-def test_files_in_the_folder_of_lnlib_data_itself_come_first(folder, contents, monkeypatch):
+def test_files_in_the_folder_of_lnlib_data_itself_are_taken_where_the_own_folder_has_none(
+    folder, contents, monkeypatch
+):
     (folder / "mnist").mkdir()
     monkeypatch.setenv("LNLIB_DATA", str(folder))
 
     assert mnist.gather(None, source(contents)) == (folder, contents)
+
+
+def test_files_in_a_data_sets_own_folder_come_before_another_sets_of_the_same_names(
+    folder, contents, tmp_path, monkeypatch
+):
+    folder.rename(tmp_path / "fashion_mnist")
+    for name in NAMES:
+        (tmp_path / f"{name}.gz").write_bytes(b"of MNIST")
+    monkeypatch.setenv("LNLIB_DATA", str(tmp_path))
+    fashion = dataclasses.replace(source(contents), name="fashion_mnist")
+
+    assert mnist.gather(None, fashion) == (tmp_path / "fashion_mnist", contents)
 
 
 def test_lnlib_data_says_which_file_is_missing_and_downloads_none(

@@ -95,7 +95,7 @@ def without_time(path):
 def test_it_is_run_recorded_and_read_as_it_describes_itself(tmp_path, capsys, toy):
     assert run(tmp_path) == 0
     said = capsys.readouterr()
-    assert "1 runs on CPU" in said.out
+    assert "1 run on CPU" in said.out
     assert "mean rank" in said.err
     assert "places" in said.err
     assert "drawn, momentum 0.5, seed 1" in said.err

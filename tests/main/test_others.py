@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import tomllib
 import types
 from pathlib import Path
 
@@ -14,8 +15,8 @@ import numpy as np
 import pytest
 
 from bench import __main__ as bench
-from lnlib import experiments
-from lnlib.__main__ import main
+from lnlib import __version__, experiments
+from lnlib.__main__ import EXTRA, main
 from lnlib.data import Dataset, load
 from lnlib.data import mnist as mnist_data
 from lnlib.runs import schedule
@@ -128,6 +129,29 @@ def test_bench_needs_a_clone_and_names_no_other_reason(monkeypatch, refused):
         main(["bench"])
 
 
+@pytest.mark.parametrize(
+    ("missing", "command"),
+    [
+        ("jsonschema", ["table", "weights"]),
+        ("jsonschema", ["claims"]),
+        ("torch", ["replay", "weights"]),
+        ("pooch", ["data", "mnist"]),
+    ],
+)
+def test_without_the_extra_a_command_says_what_to_install(missing, command, monkeypatch, refused):
+    monkeypatch.delenv("LNLIB_DATA", raising=False)
+    monkeypatch.setitem(sys.modules, missing, None)
+    cure = 'install it with: pip install "lnlib[nn]"'
+    assert refused(command) == f"lnlib {command[0]}: {missing} is not installed; {cure}\n"
+
+
+def test_the_extra_is_that_of_the_project():
+    project = Path(__file__).parents[2] / "pyproject.toml"
+    listed = tomllib.loads(project.read_text())["project"]["optional-dependencies"]["nn"]
+    names = [re.match(r"[\w-]+", needed)[0] for needed in listed]
+    assert sorted(EXTRA) == sorted({"scikit-learn": "sklearn"}.get(n, n) for n in names)
+
+
 # Ctrl-C, alone and as a rank of several.
 
 
@@ -184,6 +208,18 @@ def test_help_needs_no_torch(arguments):
     assert "usage: python -m lnlib" in done.stdout
     heavy = {"torch", "sklearn", "scipy", "jsonschema", "tqdm", "plotly", "pooch", "requests"}
     assert not heavy & set(done.stdout.split())
+
+
+def test_the_help_says_what_lnlib_is_and_the_version_which(capsys):
+    for flag, said in [
+        ("--help", "\n\nlnlib, layer norm"),
+        ("--version", f"lnlib {__version__}\n"),
+    ]:
+        with pytest.raises(SystemExit, match="0"):
+            main([flag])
+        shown = capsys.readouterr().out
+        assert said in shown
+        assert "``" not in shown
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)

@@ -117,7 +117,12 @@ def test_a_wrong_value_is_refused_by_the_name_of_its_flag(
         ("mnist --device cuda", "--device 'cuda' was asked for, but PyTorch sees no GPU"),
         ("mnist --epochs", "argument --epochs: expected one argument; see python -m lnlib replay"),
         ("weights --step plain", "unrecognized arguments: --step plain; see python -m lnlib"),
-        ("mnist --nonsense", "unrecognized arguments: --nonsense"),
+        (
+            "mnist --nonsense 3",
+            "unrecognized arguments: --nonsense 3; see python -m lnlib replay",
+        ),
+        ("mnist --momentm 3", "--momentm 3 (is --momentum meant?); see python -m lnlib replay mn"),
+        ("mnist --learning_rates=3", "learning_rates=3 (is --learning-rate meant?); see"),
         ("pong", "invalid choice: 'pong' (choose from"),
         ("", "the following arguments are required: experiment"),
     ],
@@ -275,9 +280,40 @@ def test_a_measured_value_that_is_not_finite_leaves_no_record(tmp_path, capsys, 
     # One update of this size: the loss before it was finite, what is measured after it is not.
     command = short("weights", tmp_path, "--norm", "none", "--learning-rate", "1e30")
     assert main([*command, "--batch-size", "1437"]) == 1
-    said = capsys.readouterr().err.splitlines()[-1]
-    assert re.search(r"after 1 epochs .*train_nll is (inf|nan).*a smaller learning rate", said)
+    said = capsys.readouterr().err.splitlines()[-2]
+    assert re.search(
+        r"seed0: after 1 epochs .*train_nll is (inf|nan).*a smaller learning rate", said
+    )
     assert list(tmp_path.glob("*/*.json")) == []
+
+
+def test_a_run_that_diverges_keeps_no_other_waiting_and_is_named_at_the_end(
+    tmp_path, capsys, short
+):
+    typed = ["--norm", "none", "--learning-rate", "1e30", "1e-3", "--seeds", "0", "1"]
+    for times in ("first", "repeated"):
+        assert main([*short("mnist", tmp_path), *typed]) == 1
+        said = capsys.readouterr()
+        assert ("4 runs on CPU" if times == "first" else "2 runs on CPU") in said.out
+        told = said.err[said.err.index("lnlib replay: ") :].splitlines()
+        assert re.match(r"lnlib replay: 2 of \d runs have no record yet:", told[0])
+        for seed, line in enumerate(told[1:3]):
+            assert re.match(rf"  mnist-\S*1e\+30\S*-seed{seed}: .*; a smaller learning rate", line)
+        assert told[3:] == ["The same command tries them again, from their checkpoints."]
+        recorded = {path.stem for path in tmp_path.glob("*/*.json")}
+        assert len(recorded) == 2
+        assert not any("1e+30" in name for name in recorded)
+
+
+def test_a_setting_that_fails_a_run_is_named_as_it_is_typed(monkeypatch, capsys):
+    why = "1 of 2 runs have no record yet:\n  mnist-seed0: Run: keep_all 3 is too much\nAgain."
+
+    def fails(*_, **__):
+        raise RuntimeError(why)
+
+    monkeypatch.setattr(schedule, "record_runs", fails)
+    assert main(["replay", "weights", "--device", "cpu"]) == 1
+    assert "\n  mnist-seed0: --keep-all 3 is too much\n" in capsys.readouterr().err
 
 
 def test_the_time_left_is_that_of_as_many_epochs(tmp_path, monkeypatch):

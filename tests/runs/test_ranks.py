@@ -144,13 +144,28 @@ def test_runs_that_fail_together_are_trained_one_by_one(tmp_path, team):
     game = Game(tmp_path, runs=4, size=2, together=4, fails=("run-2",))
     if team == "ranks":
         game.play(1)
-        assert names(tmp_path) == [f"run-{n}.json" for n in (0, 1, 3)]
         assert "1 of 4 runs have no record yet:\n  run-2: the training loss" in game.said
-    else:  # stops at the run that fails
-        with pytest.raises(Diverged):
+    else:
+        with pytest.raises(
+            RuntimeError, match=r"1 of 4 runs .*\n  run-2: the training loss is nan"
+        ):
             ranks.Alone(CPU).work(game.units, game.train, game.on_disk, game.bar)
-        assert names(tmp_path) == ["run-0.json", "run-1.json"]
+    assert names(tmp_path) == [f"run-{n}.json" for n in (0, 1, 3)]
     assert sorted(game.written) == names(tmp_path)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError("No space left on device")])
+def test_a_process_alone_stops_at_once_where_no_run_is_at_fault(tmp_path, error):
+    game = Game(tmp_path, runs=3, size=1)
+
+    def train(unit, count):
+        game.trained.append(unit)
+        raise error
+        yield
+
+    with pytest.raises(error if isinstance(error, type) else OSError):
+        ranks.Alone(CPU).work(game.units, train, game.on_disk, game.bar)
+    assert len(game.trained) == 1
 
 
 def test_a_rank_that_falls_silent_is_given_up_and_its_run_named(tmp_path):

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -17,11 +18,8 @@ from lnlib.__main__ import main
 from lnlib.experiments.mnist import run as mnist
 from lnlib.experiments.mnist.run import Settings
 from lnlib.experiments.weights import run as weights
-from lnlib.runs import record, schedule
+from lnlib.runs import checkpoint, record, schedule
 from lnlib.runs.schedule import record_runs
-from lnlib.runs.train import (
-    BadCheckpoint,
-)
 
 SMALL = {"batch_size": 16, "data": "digits", "hidden": (24,)}
 
@@ -32,7 +30,7 @@ def test_again_on_the_command_line_of_runs_drops_a_bad_checkpoint(tmp_path, caps
     bad = tmp_path / "mnist" / ".checkpoints" / f"{mnist.EXPERIMENT.stem(chosen[0], 0)}.pt"
     bad.parent.mkdir(parents=True)
     bad.write_bytes(b"bad")
-    with pytest.raises(BadCheckpoint, match=r"seed0.pt cannot be used: .*; add --again to"):
+    with pytest.raises(RuntimeError, match=r"seed0.pt cannot be used: .*; add --again to"):
         record_runs(mnist.EXPERIMENT, chosen, [0], **options)
     (path,) = record_runs(mnist.EXPERIMENT, chosen, [0], again=True, **options)
     assert record.read(path)["seed"] == 0
@@ -80,11 +78,38 @@ def test_what_a_killed_process_left_is_swept_at_the_next_start(tmp_path):
     assert not any(part.exists() for part in left)
 
 
+def test_a_shorter_run_keeps_the_checkpoint_that_a_longer_one_goes_on_from(tmp_path, monkeypatch):
+    def runs(out, epochs, **more):
+        chosen = [Settings(norm="none", epochs=epochs, **SMALL)]
+        record_runs(mnist.EXPERIMENT, chosen, [0], out=out, device="cpu", step="plain", **more)
+        return comparable(out)
+
+    unbroken, advance, trained = runs(tmp_path / "unbroken", 3), mnist.Run.advance, []
+
+    def broken(self, epoch, *more):
+        trained.append(epoch)
+        if breaks and epoch == 2:
+            raise KeyboardInterrupt
+        return advance(self, epoch, *more)
+
+    monkeypatch.setattr(mnist.Run, "advance", broken)
+    out, breaks = tmp_path / "out", True
+    with pytest.raises(KeyboardInterrupt):
+        runs(out, 3)
+    trained.clear()
+    breaks = False
+    assert runs(out, 1)[1]["curves"]["epoch"][-1] == 1
+    assert trained == []
+    assert runs(out, 3, again=True) == unbroken
+    assert trained == [2]
+    assert not list(out.glob("*/.checkpoints/*"))
+
+
 class Bar:
     """Stands in for tqdm, and remembers its numbers."""
 
     def __init__(self, *, total, **_):
-        self.total, self.n = total, 0
+        self.total, self.n, self.said = total, 0, []
         Bar.last = self
 
     def __enter__(self):
@@ -96,10 +121,45 @@ class Bar:
     def update(self, n):
         self.n += n
 
-    def set_description(self, _):
-        pass
+    def set_description(self, text):
+        self.said.append(text)
 
     set_postfix_str = set_description
+
+
+def test_a_run_that_another_command_trains_is_waited_for_and_not_trained_again(
+    tmp_path, monkeypatch
+):
+    chosen = [Settings(norm=norm, epochs=1, **SMALL) for norm in ("none", "layer")]
+    options = {"device": "cpu", "step": "plain"}
+    other = record_runs(mnist.EXPERIMENT, chosen[:1], [0], out=tmp_path / "other", **options)
+    kept = record.read(other[0])
+    kept["curves"]["wall_s"][0] = 1e6  # as no run here would say
+    first = tmp_path / "mnist" / other[0].name
+    live = checkpoint.place(first).with_name(f"{first.stem}.pt.{os.getppid()}.part")
+    monkeypatch.setattr(schedule, "tqdm", Bar)
+    Bar.last = None
+    second = threading.Thread(
+        target=record_runs,
+        args=(mnist.EXPERIMENT, chosen, [0]),
+        kwargs={"out": tmp_path, **options},
+        daemon=True,
+    )
+    with checkpoint.claimed([first], print):
+        live.write_bytes(b"what it is writing")
+        second.start()
+        deadline = time.monotonic() + 60
+        while not (Bar.last and Bar.last.said):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert Bar.last.said == [f"waiting for another command that trains {first.stem}"]
+        record.write(kept, first)
+    second.join(60)
+    assert not second.is_alive()
+    assert record.read(first)["curves"]["wall_s"][0] == 1e6
+    assert len(list(tmp_path.glob("mnist/*.json"))) == 2
+    assert list(live.parent.iterdir()) == [live], "a checkpoint or a lock is left"
+    assert Bar.last.n == Bar.last.total
 
 
 @pytest.mark.parametrize("epochs", [1, 3])

@@ -228,7 +228,7 @@ def _gather(dy: Tensor, x: Tensor, dweight: Tensor, k: int) -> None:
 
 def _chunks(sizes: Sequence[int]) -> list[tuple[int, int, int, int]]:
     """Return steps ``first`` to before ``last`` and their rows; the first chunk has the most."""
-    length, chunks, start = max(1, CHUNK // sizes[0]), [], 0
+    length, chunks, start = max(1, CHUNK // max(1, sizes[0])), [], 0
     for first in range(0, len(sizes), length):
         steps = sizes[first : first + length]
         chunks.append((first, first + len(steps), start, start + sum(steps)))

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from lnlib.nn import functional
 from lnlib.nn.kernels import rows
+from lnlib.norm._arguments import check_eps
 
 IMPLEMENTATIONS = ("plain", "function", "fused", "compiled")
 
@@ -44,7 +45,7 @@ class LayerNorm(nn.LayerNorm):
         outputs: the normalized sum, and the sum.
 
     Raises:
-        ValueError: If ``implementation`` is none of these, or ``normalized_shape`` holds a 0.
+        ValueError: If ``implementation`` is none of these, a size is 0, or ``eps`` is below 0.
 
     Example:
         >>> norm = LayerNorm(4, eps=0, implementation="plain")
@@ -72,6 +73,7 @@ class LayerNorm(nn.LayerNorm):
         implementation: str = "fused",
     ) -> None:
         _check_implementation("LayerNorm", implementation)
+        check_eps("LayerNorm", eps)
         super().__init__(normalized_shape, eps, elementwise_affine, bias, device, dtype)
         _check_shape("LayerNorm", self.normalized_shape)
         self.implementation = implementation
@@ -126,7 +128,7 @@ class RMSNorm(nn.RMSNorm):
         outputs: the normalized sum, and the sum.
 
     Raises:
-        ValueError: If ``implementation`` is none of these, or ``normalized_shape`` holds a 0.
+        ValueError: If ``implementation`` is none of these, a size is 0, or ``eps`` is below 0.
 
     Example:
         >>> norm = RMSNorm(2, eps=0, implementation="plain")
@@ -153,6 +155,8 @@ class RMSNorm(nn.RMSNorm):
         implementation: str = "fused",
     ) -> None:
         _check_implementation("RMSNorm", implementation)
+        if eps is not None:
+            check_eps("RMSNorm", eps)
         super().__init__(normalized_shape, eps, elementwise_affine, device, dtype)
         _check_shape("RMSNorm", self.normalized_shape)
         self.implementation = implementation
@@ -187,11 +191,7 @@ class RMSNorm(nn.RMSNorm):
 
 
 def _add(name: str, input: Tensor, residual: Tensor) -> Tensor:
-    for what, t in (("input", input), ("residual", residual)):
-        if not isinstance(t, Tensor):
-            raise TypeError(
-                f"{name}: {what} must be a Tensor, got {type(t).__name__}; try torch.tensor(...)"
-            )
+    functional.check_tensors(name, input=input, residual=residual)
     if input.shape != residual.shape:
         raise RuntimeError(
             f"{name}: residual must be of the input's shape {list(input.shape)}, got "

@@ -105,6 +105,12 @@ def test_a_switch_is_true_or_false(kind, options):
             module(IN, H, **options)
 
 
+@each_kind
+def test_layers_are_counted(kind):
+    with pytest.raises(TypeError, match="num_layers must be an int, got float"):
+        KINDS[kind](IN, H, 2.0)
+
+
 def test_a_wrong_nonlinearity_is_named():
     for kind in (LayerNormRNN, LayerNormRNNCell):
         with pytest.raises(ValueError, match="'tanh' or 'relu', got 'selu'"):

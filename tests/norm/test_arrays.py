@@ -406,3 +406,33 @@ def test_an_example_larger_than_a_part_of_the_work_is_normalized_whole():
     exact.backward(row_dy)
     assert_allclose(y, exact.detach(), atol=1e-12)
     assert_allclose(dx, rows.grad, atol=1e-12)
+
+
+@each_function
+@pytest.mark.parametrize(
+    ("dtype", "power"), [(np.float32, 66), (np.float32, 115), (np.float64, 512), (np.float64, 1010)]
+)
+def test_numbers_whose_squares_overflow_are_normalized_as_others_are(
+    forward, backward, dtype, power, request
+):
+    if "weight" in request.node.name:
+        pytest.skip("weight norm takes no squares of the data")
+    dy, x = np.random.default_rng(0).standard_normal((2, 5, 4, 4)).astype(dtype)
+    x[:, 1] += 50
+    gain = np.linspace(0.5, 2, 4).astype(dtype)
+    # A power of 2 rounds nothing; beside the square of 2**40, eps is nothing either.
+    moderate, large = x * dtype(2.0**40), x * dtype(2.0**power)
+    assert_close(forward(large, gain), forward(moderate, gain), 0)
+    (dx, *rest), (expected, *others) = (backward(dy, a, gain) for a in (large, moderate))
+    assert_allclose(dx * dtype(2.0 ** (power - 40)), expected, rtol=1e-5)
+    for actual, wanted in zip(rest, others, strict=True):
+        assert_array_equal(actual, wanted)
+
+
+@pytest.mark.parametrize("norm", [lnlib.layer_norm, lnlib.rms_norm])
+def test_an_example_whose_squares_overflow_changes_no_other(norm):
+    x = np.random.default_rng(0).standard_normal((5, 40)).astype(np.float32)
+    y = norm(x)
+    x[2] *= np.float32(1e37)
+    assert_array_equal(np.delete(norm(x), 2, 0), np.delete(y, 2, 0))
+    assert_allclose(norm(x)[2], norm(x[2].astype(float)), rtol=1e-4)

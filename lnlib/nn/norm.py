@@ -28,6 +28,9 @@ class LayerNorm(nn.LayerNorm):
     nothing. A subclass of ``torch.nn.LayerNorm`` with the same parameters and ``state_dict``,
     that can show its arithmetic, and that adds and normalizes in one pass.
 
+    Squares of float32 past 1e19 overflow. Where PyTorch computes, as by default without a residual,
+    the output is then 0 or NaN without a word, as ``torch.nn.LayerNorm``'s; ours on a CPU is right.
+
     Args:
         normalized_shape: The trailing axes of the input, an int for one.
         eps: In squared units of the input.
@@ -109,7 +112,8 @@ class RMSNorm(nn.RMSNorm):
     Zhang & Sennrich (2019): layer norm (eqs. 15-16 of Ba, Kiros & Hinton, 2016) without the mean
     and without the bias. The mean runs over the last axes, those of ``normalized_shape``. A
     subclass of ``torch.nn.RMSNorm`` with the same parameters and ``state_dict``. On a CPU,
-    PyTorch's own is composed of operations; this one is one pass.
+    PyTorch's own is composed of operations; this one is one pass, and right where the squares of
+    float32 overflow, past 1e19; there PyTorch's operations return 0 or NaN without a word.
 
     Args:
         normalized_shape: The trailing axes of the input, an int for one.

@@ -75,11 +75,9 @@ class LayerNorm(nn.LayerNorm):
         *,
         implementation: str = "fused",
     ) -> None:
-        _check_implementation("LayerNorm", implementation)
-        check_eps("LayerNorm", eps)
         super().__init__(normalized_shape, eps, elementwise_affine, bias, device, dtype)
-        _check_shape("LayerNorm", self.normalized_shape)
         self.implementation = implementation
+        _check(self)
 
     def forward(
         self, input: Tensor, residual: Tensor | None = None
@@ -158,12 +156,9 @@ class RMSNorm(nn.RMSNorm):
         *,
         implementation: str = "fused",
     ) -> None:
-        _check_implementation("RMSNorm", implementation)
-        if eps is not None:
-            check_eps("RMSNorm", eps)
         super().__init__(normalized_shape, eps, elementwise_affine, device, dtype)
-        _check_shape("RMSNorm", self.normalized_shape)
         self.implementation = implementation
+        _check(self)
 
     def forward(
         self, input: Tensor, residual: Tensor | None = None
@@ -204,20 +199,20 @@ def _add(name: str, input: Tensor, residual: Tensor) -> Tensor:
     return input + residual
 
 
-def _check_implementation(name: str, implementation: str) -> None:
+def _check(module: LayerNorm | RMSNorm) -> None:
+    name, implementation = type(module).__name__, module.implementation
     if implementation not in IMPLEMENTATIONS:
         raise ValueError(
             f"{name}: implementation must be one of {', '.join(IMPLEMENTATIONS)}, "
             f"got {implementation!r}; the fast one is 'fused'"
         )
-
-
-def _check_shape(name: str, normalized_shape: tuple[int, ...]) -> None:
-    if 0 in normalized_shape:
+    if 0 in module.normalized_shape:
         raise ValueError(
             f"{name}: normalized_shape must have at least one feature to take a mean of, "
-            f"got {tuple(normalized_shape)}; give the width of the layer"
+            f"got {tuple(module.normalized_shape)}; give the width of the layer"
         )
+    if module.eps is not None or isinstance(module, LayerNorm):
+        check_eps(name, module.eps)
 
 
 def _named(implementation: str) -> str:

@@ -16,12 +16,8 @@ def check_floats(function: str, eps: float = 0.0, **arrays: np.ndarray | None) -
 
 
 def check_eps(function: str, eps: float) -> None:
-    if not isinstance(eps, numbers.Real):
-        raise TypeError(
-            f"{function}: eps must be a number, got {type(eps).__name__}; the usual one is 1e-5"
-        )
-    if not eps >= 0:
-        raise ValueError(f"{function}: eps must be >= 0, got {eps}; the usual one is 1e-5")
+    if not isinstance(eps, numbers.Real) or not eps >= 0:
+        raise ValueError(f"{function}: eps must be >= 0, got {eps!r}; the usual one is 1e-5")
 
 
 def check_arrays(function: str, arrays: Mapping[str, object]) -> None:

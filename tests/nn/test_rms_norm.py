@@ -53,17 +53,17 @@ def test_a_mistake_raises_what_torch_raises(implementation, options, make_input,
 
 @each_kind
 @each_implementation
-@pytest.mark.parametrize(("eps", "error"), [(-1.0, ValueError), ("a", TypeError)], ids=str)
-def test_a_wrong_eps_is_refused_where_it_is_given(kind, implementation, eps, error):
+@pytest.mark.parametrize("eps", [-1.0, "a"])
+def test_a_wrong_eps_is_refused_where_it_is_given(kind, implementation, eps):
     # In most implementations a negative one gave finite numbers.
-    with pytest.raises(error, match=r"Norm: eps must be .*; the usual one is 1e-5"):
+    with pytest.raises(ValueError, match=r"Norm: eps must be .*; the usual one is 1e-5"):
         KINDS[kind](4, eps=eps, implementation=implementation)
 
 
 @each_implementation
 def test_rms_norm_alone_takes_an_eps_of_none(implementation):
     assert RMSNorm(4, eps=None, implementation=implementation)(torch.ones(4)).isfinite().all()
-    with pytest.raises(TypeError, match="LayerNorm: eps must be a number, got NoneType"):
+    with pytest.raises(ValueError, match="LayerNorm: eps must be >= 0, got None"):
         LayerNorm(4, eps=None, implementation=implementation)
 
 

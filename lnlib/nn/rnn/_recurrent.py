@@ -240,9 +240,7 @@ class _Sequence(_Recurrent):
         elif self.batch_first:
             input = input.transpose(0, 1)
         T, B, _ = input.shape
-        data, sizes = input.flatten(0, 1), [B] * T
-        self._check(data, sizes, hx)
-        data, state = self._forward(data, sizes, hx)
+        data, state = self._forward(input.flatten(0, 1), [B] * T, hx)
         output = data.unflatten(0, (T, B))
         if one:
             return output.squeeze(1), _each(state, lambda s: s.squeeze(1))
@@ -257,19 +255,18 @@ class _Sequence(_Recurrent):
                 f"{type(self).__name__}: a PackedSequence must hold 2 dimensions, (steps of all "
                 f"sequences, features), got {data.dim()}; pack (T, B, input_size)"
             )
-        sizes = batch_sizes.tolist()
-        self._check(data, sizes, hx)
-        if hx is not None and order is not None:
-            hx = _each(hx, lambda s: s.index_select(1, order))
-        data, state = self._forward(data, sizes, hx)
+        data, state = self._forward(data, batch_sizes.tolist(), hx, order)
         if back is not None:
             state = _each(state, lambda s: s.index_select(1, back))
         return PackedSequence(data, batch_sizes, order, back), state
 
     def _forward(
-        self, data: Tensor, batch_sizes: list[int], hx: State | None
+        self, data: Tensor, batch_sizes: list[int], hx: State | None, order: Tensor | None = None
     ) -> tuple[Tensor, State]:
-        """Go through the layers; ``data`` is packed, ``(N, features)``."""
+        """Go through the layers; ``data`` is packed, ``(N, features)``, and hx is in ``order``."""
+        self._check(data, batch_sizes, hx)
+        if hx is not None and order is not None:
+            hx = _each(hx, lambda s: s.index_select(1, order))
         if (dtype := _autocast(data)) is None:
             return self._layers(data, batch_sizes, hx)
         with torch.autocast(data.device.type, enabled=False):

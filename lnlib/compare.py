@@ -82,11 +82,19 @@ def bounds(differences: np.ndarray) -> tuple[float, float]:
     Returns:
         ``(low, high)`` in the unit of ``differences``.
 
+    Raises:
+        ValueError: If ``differences`` have not one axis, or there are none.
+
     Example:
         >>> bounds(np.array([-3.0, -1.0, -2.0]))
         (-3.0, -1.0)
     """
     d = np.asarray(differences, dtype=float)
+    if d.ndim != 1 or not len(d):
+        raise ValueError(
+            f"bounds: differences must be of shape (n,), one a seed, got {d.shape}; "
+            "judge each column alone"
+        )
     if len(d) >= ENOUGH and np.isfinite(d).all():
         return interval(d)
     return float(d.min()), float(d.max())

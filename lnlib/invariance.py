@@ -29,6 +29,7 @@ import numpy as np
 
 from lnlib import forms
 from lnlib import norm as norms
+from lnlib.norm._arguments import check_floats
 
 _PAPERS = (
     "weight_matrix_rescaling",
@@ -163,6 +164,7 @@ def output(
         raise ValueError(
             f"output: activation must be one of {', '.join(_ACTIVATIONS)}; got {activation!r}"
         )
+    _check_data("output", X, layers)
     h = X
     for layer in layers:
         a = h @ layer.W.T
@@ -209,6 +211,7 @@ def transform(
             f"transform: the strength of a {name} must be above 0, got {s}; a negative factor has "
             "a name of its own, negative_rescaling"
         )
+    _check_data("transform", X, layers)
     rng = np.random.default_rng(0) if rng is None else rng
     first, *rest = layers
     H = len(first.W)
@@ -278,6 +281,7 @@ def measure(
     rng = np.random.default_rng(0) if rng is None else rng
     if X is None:
         X = rng.normal(size=(16, 8 if layers is None else layers[0].W.shape[1]))
+    _check_data("measure", X, layers)
     if layers is None:
         layers = network([X.shape[1], 12], rng, norm=norm)
     changed_X, changed, order = transform(transformation, X, layers, strength=strength, rng=rng)
@@ -316,6 +320,13 @@ def _permuted(
         own["input_bias"] = first.input_bias[order]
     rest = [replace(rest[0], W=rest[0].W[:, order]), *rest[1:]] if rest else []
     return replace(first, W=first.W[order], **own), rest, order
+
+
+def _check_data(function: str, X: np.ndarray, layers: Sequence[Layer] | None) -> None:
+    check_floats(function, X=X)
+    D = layers[0].W.shape[1] if layers else "D"
+    if X.ndim != 2 or 0 in X.shape or D not in ("D", X.shape[1]):
+        raise ValueError(f"{function}: X must be of shape (N, {D}), got {X.shape}; a case a row")
 
 
 def _check_norm(function: str, norm: str) -> None:

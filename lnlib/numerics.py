@@ -21,6 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lnlib.norm._arguments import check_eps
+
 #: Which numbers of a sample (T, C) share one mean: NumPy's axis.
 AXES = {"features": -1, "batch": 0, "sample": None}
 
@@ -103,6 +105,7 @@ def variant(
         raise ValueError(f"variant: axis must be one of {', '.join(AXES)}, got {axis!r}")
     if place not in ("inside", "outside"):
         raise ValueError(f"variant: place must be inside or outside, got {place!r}")
+    check_eps("variant", eps)
     over = AXES[axis]
     n = x.size if over is None else x.shape[over]
     if n <= ddof:
@@ -198,6 +201,9 @@ def layer_norm(x: np.ndarray, method: str, *, eps: float = 1e-5) -> np.ndarray:
         >>> print(layer_norm(x, "naive"), layer_norm(x, "Welford").round(3))
         [nan nan nan nan] [-1.342 -0.447  0.447  1.342]
     """
+    if method not in METHODS:
+        raise ValueError(f"layer_norm: method must be one of {', '.join(METHODS)}, got {method!r}")
+    check_eps("layer_norm", eps)
     centered, var = METHODS[method](x)
     with np.errstate(all="ignore"):
         return centered / np.sqrt(var + x.dtype.type(eps))[..., None]

@@ -175,7 +175,11 @@ TX, TC = torch.tensor(X), torch.tensor(CONDITION)
             ValueError,
             r"dy must be of shape \(4, 5\), got \(2, 5\)",
         ),
-        (lambda: lnlib.dynamic_tanh(X, 0.5), TypeError, "alpha must be a NumPy array, got float"),
+        (
+            lambda: lnlib.dynamic_tanh(X, 0.5),
+            TypeError,
+            "alpha must be a NumPy array .* got float",
+        ),
         (
             lambda: lnlib.dynamic_tanh(X, X[0]),
             ValueError,
@@ -192,9 +196,29 @@ TX, TC = torch.tensor(X), torch.tensor(CONDITION)
             "normalized_shape must be a number of features, 1 or more, got 0",
         ),
         (
+            lambda: AdaptiveLayerNorm(5, 3, eps=-1.0),
+            ValueError,
+            "AdaptiveLayerNorm: eps must be >= 0, got -1.0",
+        ),
+        (
+            lambda: AdaptiveLayerNorm(5, 3)(X, TC),
+            TypeError,
+            r"AdaptiveLayerNorm: input must be a Tensor, got ndarray; try torch.tensor",
+        ),
+        (
+            lambda: AdaptiveLayerNorm(5, 3)(TX, CONDITION),
+            TypeError,
+            r"AdaptiveLayerNorm: condition must be a Tensor, got ndarray; try torch.tensor",
+        ),
+        (
+            lambda: DynamicTanh(5)(X),
+            TypeError,
+            r"DynamicTanh: input must be a Tensor, got ndarray; try torch.tensor",
+        ),
+        (
             lambda: AdaptiveLayerNorm(5, 0),
             ValueError,
-            "condition_size must be 1 or more, got 0",
+            "condition_size must be a number of features, 1 or more, got 0",
         ),
         (
             lambda: AdaptiveLayerNorm(H, C, dtype=torch.float64)(TX, TC[:3]),

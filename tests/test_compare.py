@@ -104,6 +104,14 @@ def test_a_claim_holds_if_its_bounds_lie_below_0(differences, said):
     assert compare.verdict(np.array(differences)) == said
 
 
+@pytest.mark.parametrize("differences", [-np.ones((3, 2)), np.ones((2, 0))])
+def test_a_table_of_differences_is_refused(differences):
+    with pytest.raises(ValueError, match=r"differences must be of shape \(n,\).* got \(\d, \d\)"):
+        compare.verdict(differences)
+    with pytest.raises(ValueError, match=r"got \(0,\)"):
+        compare.bounds(np.ones(0))
+
+
 @pytest.mark.parametrize(("n", "share"), [(3, 0.75), (10, 0.9)])
 def test_an_interval_of_few_normal_differences_holds_the_mean_less_often_than_it_says(n, share):
     rng = np.random.default_rng(0)

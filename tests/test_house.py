@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "fisher": {"norm", "forms"},
     "transformer": {"norm"},
     "analysis": {"norm", "cells", "numerics", "compare", "invariance", "fisher", "data"},
-    "nn": {"forms"},
+    "nn": {"norm", "forms"},
     "data": {"_files"},
     "runs": {"_files"},
     "experiments": {"forms", "nn", "data", "runs", "compare", "analysis"},

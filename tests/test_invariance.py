@@ -351,6 +351,7 @@ def test_a_transformation_changes_something_and_leaves_its_arguments(name):
     )
 
 
+EIGHT = network([8, 12], np.random.default_rng(0))
 MISTAKES = {
     "norm": (lambda: measure("spectral", "dataset_rescaling"), "^measure: norm must be one of b"),
     "norm of a network": (
@@ -368,6 +369,22 @@ MISTAKES = {
     ),
     "sizes": (lambda: network([8], np.random.default_rng(0)), "at least two numbers"),
     "no units": (lambda: network([8, 0], np.random.default_rng(0)), r"from 1, got \[8, 0\]"),
+    "X of one axis": (
+        lambda: measure("layer", "unit_permutation", X=np.ones(8)),
+        r"^measure: X must be of shape \(N, D\), got \(8,\); a case a row",
+    ),
+    "no cases": (
+        lambda: measure("layer", "unit_permutation", X=np.ones((0, 8))),
+        r"X must be of shape \(N, D\), got \(0, 8\)",
+    ),
+    "X of another D": (
+        lambda: measure("layer", "unit_permutation", X=np.ones((5, 7)), layers=EIGHT),
+        r"^measure: X must be of shape \(N, 8\), got \(5, 7\)",
+    ),
+    "X of another D, shown": (
+        lambda: output("layer", np.ones((5, 7)), EIGHT),
+        r"^output: X must be of shape \(N, 8\), got \(5, 7\)",
+    ),
     "groups": (
         lambda: network([8, 6], np.random.default_rng(0), norm="group"),
         "a multiple of 4 units, got 6",
@@ -379,3 +396,12 @@ MISTAKES = {
 def test_a_wrong_value_is_named(wrong, match):
     with pytest.raises(ValueError, match=match):
         wrong()
+
+
+@pytest.mark.parametrize(("X", "got"), [([[1.0, 2.0]], "list"), (np.ones((5, 8), int), "int64")])
+def test_data_that_are_no_array_of_floats_are_refused(X, got):
+    match = f": X must be a NumPy array of floats, got {got}; try "
+    with pytest.raises(TypeError, match=match):
+        measure("layer", "dataset_rescaling", X=X)
+    with pytest.raises(TypeError, match=match):
+        transform("dataset_rescaling", X, EIGHT)

@@ -51,6 +51,14 @@ def test_a_switch_that_is_unknown_is_refused():
         variant(SAMPLE[:, :1], ddof=1)
 
 
+def test_a_wrong_method_or_eps_is_named():
+    with pytest.raises(ValueError, match=r"method must be one of naive, Welford.* got 'foo'"):
+        numerics.layer_norm(SAMPLE, "foo")
+    for normalize in (variant, lambda x, eps: numerics.layer_norm(x, "naive", eps=eps)):
+        with pytest.raises(ValueError, match="eps must be >= 0, got -1"):
+            normalize(SAMPLE, eps=-1.0)
+
+
 # Who computes what: against their code where it is installed, else against the numbers they gave.
 
 

@@ -182,7 +182,7 @@ X = tokens(4)
         (
             lambda: transformer.block_backward(X, X, P | {"W_1": X.astype(int)}),
             TypeError,
-            r"block_backward: W_1 must be a NumPy array of floats, got int64; try np.asarray\(W_1",
+            r"block_backward: W_1 must be a NumPy array of floats, got int64; try W_1.as",
         ),
     ],
 )

@@ -16,11 +16,14 @@ Expectations over ``x`` are means over the cases of ``X``; batch norm takes its 
 the same cases.
 """
 
+import numbers
+
 import numpy as np
 
 from lnlib import forms
 from lnlib.fisher.families import FAMILIES
 from lnlib.fisher.layer import Layer
+from lnlib.norm._arguments import check_eps
 
 NORMS = ("none", *(name for name, norm in forms.NORMS.items() if norm.paper))
 KINDS = ("exact", "paper", "sampled", "empirical")
@@ -89,8 +92,7 @@ class GLM(Layer):
                 f"GLM: phi must be above 0, and 1 unless the family is gaussian, got {phi} for "
                 f"{family}; the other families have no scale of their own"
             )
-        if not eps >= 0:
-            raise ValueError(f"GLM: eps must be >= 0, got {eps}; the paper has none, 0")
+        check_eps("GLM", eps)
         super().__init__(W, b, g, norm, eps)
         self.family, self.phi = family, phi
         self._of = FAMILIES[family]
@@ -165,7 +167,7 @@ class GLM(Layer):
             rng: Draws them; seed 0 if ``None``.
 
         Raises:
-            ValueError: If ``kind`` is unknown, or ``empirical`` has no labels.
+            ValueError: If ``kind`` is unknown, ``empirical`` has no labels, or ``samples`` < 1.
 
         Example:
             >>> rng = np.random.default_rng(0)
@@ -216,6 +218,11 @@ class GLM(Layer):
             given; NaN for one sample.
         """
         X = self._cases(X)
+        if not isinstance(samples, numbers.Integral) or samples < 1:
+            raise ValueError(
+                f"fisher: samples must be a whole number from 1, got {samples!r}; "
+                "it counts the labels to draw for each case"
+            )
         rng = np.random.default_rng(0) if rng is None else rng
         mean = self.mean(X)
         total, squares = np.zeros((2, self.size, self.size))

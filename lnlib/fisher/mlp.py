@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lnlib.fisher.families import softmax
+from lnlib.norm._arguments import check_eps
 
 CHUNK = 500  # cases at a time: what is held does not grow with their number
 
@@ -76,6 +77,7 @@ class MLP:
                         "one number for each unit"
                     )
             width = H
+        check_eps("MLP", eps)
         self.layers, self.eps = list(layers), eps
 
     @property

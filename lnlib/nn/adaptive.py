@@ -4,6 +4,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from lnlib.nn.functional import check_tensors
+from lnlib.norm._arguments import check_eps
+
 
 class AdaptiveLayerNorm(nn.Module):
     """Layer norm with a gain and a bias for each example, computed from its condition.
@@ -47,12 +50,9 @@ class AdaptiveLayerNorm(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        _check_size("AdaptiveLayerNorm", normalized_shape)
-        if condition_size < 1:
-            raise ValueError(
-                f"AdaptiveLayerNorm: condition_size must be 1 or more, got {condition_size}; it is "
-                "the number of features of a condition"
-            )
+        sizes = {"normalized_shape": normalized_shape, "condition_size": condition_size}
+        _check_sizes("AdaptiveLayerNorm", **sizes)
+        check_eps("AdaptiveLayerNorm", eps)
         self.normalized_shape, self.condition_size = (normalized_shape,), condition_size
         self.eps = eps
         made = {"device": device, "dtype": dtype}
@@ -62,6 +62,7 @@ class AdaptiveLayerNorm(nn.Module):
     def forward(self, input: Tensor, condition: Tensor) -> Tensor:
         """Return ``input`` normalized, scaled and moved as ``condition`` says."""
         _check_input("AdaptiveLayerNorm", input, *self.normalized_shape)
+        check_tensors("AdaptiveLayerNorm", condition=condition)
         each = condition.shape[:-1]
         if condition.dim() == 2 < input.dim():  # one for all tokens of an example
             condition = condition.view(len(condition), *[1] * (input.dim() - 2), -1)
@@ -112,7 +113,7 @@ class DynamicTanh(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        _check_size("DynamicTanh", normalized_shape)
+        _check_sizes("DynamicTanh", normalized_shape=normalized_shape)
         made = {"device": device, "dtype": dtype}
         self.normalized_shape, self.start = (normalized_shape,), alpha
         self.alpha = nn.Parameter(torch.full((1,), float(alpha), **made))
@@ -129,14 +130,16 @@ class DynamicTanh(nn.Module):
         return f"{self.normalized_shape}, alpha={self.start}"
 
 
-def _check_size(owner: str, size: int) -> None:
-    if not isinstance(size, int) or size < 1:
-        raise ValueError(
-            f"{owner}: normalized_shape must be a number of features, 1 or more, got {size!r}"
-        )
+def _check_sizes(owner: str, **sizes: int) -> None:
+    for name, size in sizes.items():
+        if not isinstance(size, int) or size < 1:
+            raise ValueError(
+                f"{owner}: {name} must be a number of features, 1 or more, got {size!r}"
+            )
 
 
 def _check_input(owner: str, input: Tensor, H: int) -> None:
+    check_tensors(owner, input=input)
     if input.dim() < 1 or input.shape[-1] != H:
         raise RuntimeError(
             f"{owner}: input must end in {H} features, got {list(input.shape)}; the features are "

@@ -8,6 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from lnlib.norm._arguments import check_eps
+
 
 class BatchNorm(nn.Module):
     """Batch normalization of ``(B, H)``, with the biased or the unbiased variance.
@@ -40,6 +42,7 @@ class BatchNorm(nn.Module):
         unbiased: bool = False,
     ) -> None:
         super().__init__()
+        check_eps("BatchNorm", eps)
         self.eps, self.momentum, self.unbiased = eps, momentum, unbiased
         self.weight = nn.Parameter(torch.ones(features))
         self.bias = nn.Parameter(torch.zeros(features))

@@ -202,6 +202,15 @@ def wide_dtype(dtype: torch.dtype) -> torch.dtype:
     return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
 
 
+def check_tensors(name: str, **tensors: Tensor) -> None:
+    """Refuse what is no tensor."""
+    for what, t in tensors.items():
+        if not isinstance(t, Tensor):
+            raise TypeError(
+                f"{name}: {what} must be a Tensor, got {type(t).__name__}; try torch.tensor(...)"
+            )
+
+
 def _check(
     name: str,
     input: Tensor,
@@ -210,10 +219,7 @@ def _check(
     bias: Tensor | None = None,
 ) -> Tensor:
     """Refuse what PyTorch's function refuses; return the input in the dtype of the output."""
-    if not isinstance(input, Tensor):
-        raise TypeError(
-            f"{name}: input must be a Tensor, got {type(input).__name__}; try torch.tensor(...)"
-        )
+    check_tensors(name, input=input)
     ndim = len(normalized_shape)
     if ndim == 0 or tuple(input.shape[-ndim:]) != tuple(normalized_shape):
         raise RuntimeError(

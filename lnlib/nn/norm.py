@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from lnlib.nn import functional
 from lnlib.nn.kernels import rows
+from lnlib.norm._arguments import check_eps
 
 IMPLEMENTATIONS = ("plain", "function", "fused", "compiled")
 
@@ -26,6 +27,9 @@ class LayerNorm(nn.LayerNorm):
     axes, those of ``normalized_shape``; nothing is kept between calls, so ``eval()`` changes
     nothing. A subclass of ``torch.nn.LayerNorm`` with the same parameters and ``state_dict``,
     that can show its arithmetic, and that adds and normalizes in one pass.
+
+    Squares of float32 past 1e19 overflow. Where PyTorch computes, as by default without a residual,
+    the output is then 0 or NaN without a word, as ``torch.nn.LayerNorm``'s; ours on a CPU is right.
 
     Args:
         normalized_shape: The trailing axes of the input, an int for one.
@@ -44,7 +48,7 @@ class LayerNorm(nn.LayerNorm):
         outputs: the normalized sum, and the sum.
 
     Raises:
-        ValueError: If ``implementation`` is none of these, or ``normalized_shape`` holds a 0.
+        ValueError: If ``implementation`` is none of these, a size is 0, or ``eps`` is below 0.
 
     Example:
         >>> norm = LayerNorm(4, eps=0, implementation="plain")
@@ -71,10 +75,9 @@ class LayerNorm(nn.LayerNorm):
         *,
         implementation: str = "fused",
     ) -> None:
-        _check_implementation("LayerNorm", implementation)
         super().__init__(normalized_shape, eps, elementwise_affine, bias, device, dtype)
-        _check_shape("LayerNorm", self.normalized_shape)
         self.implementation = implementation
+        _check(self)
 
     def forward(
         self, input: Tensor, residual: Tensor | None = None
@@ -107,7 +110,8 @@ class RMSNorm(nn.RMSNorm):
     Zhang & Sennrich (2019): layer norm (eqs. 15-16 of Ba, Kiros & Hinton, 2016) without the mean
     and without the bias. The mean runs over the last axes, those of ``normalized_shape``. A
     subclass of ``torch.nn.RMSNorm`` with the same parameters and ``state_dict``. On a CPU,
-    PyTorch's own is composed of operations; this one is one pass.
+    PyTorch's own is composed of operations; this one is one pass, and right where the squares of
+    float32 overflow, past 1e19; there PyTorch's operations return 0 or NaN without a word.
 
     Args:
         normalized_shape: The trailing axes of the input, an int for one.
@@ -126,7 +130,7 @@ class RMSNorm(nn.RMSNorm):
         outputs: the normalized sum, and the sum.
 
     Raises:
-        ValueError: If ``implementation`` is none of these, or ``normalized_shape`` holds a 0.
+        ValueError: If ``implementation`` is none of these, a size is 0, or ``eps`` is below 0.
 
     Example:
         >>> norm = RMSNorm(2, eps=0, implementation="plain")
@@ -152,10 +156,9 @@ class RMSNorm(nn.RMSNorm):
         *,
         implementation: str = "fused",
     ) -> None:
-        _check_implementation("RMSNorm", implementation)
         super().__init__(normalized_shape, eps, elementwise_affine, device, dtype)
-        _check_shape("RMSNorm", self.normalized_shape)
         self.implementation = implementation
+        _check(self)
 
     def forward(
         self, input: Tensor, residual: Tensor | None = None
@@ -187,11 +190,7 @@ class RMSNorm(nn.RMSNorm):
 
 
 def _add(name: str, input: Tensor, residual: Tensor) -> Tensor:
-    for what, t in (("input", input), ("residual", residual)):
-        if not isinstance(t, Tensor):
-            raise TypeError(
-                f"{name}: {what} must be a Tensor, got {type(t).__name__}; try torch.tensor(...)"
-            )
+    functional.check_tensors(name, input=input, residual=residual)
     if input.shape != residual.shape:
         raise RuntimeError(
             f"{name}: residual must be of the input's shape {list(input.shape)}, got "
@@ -200,20 +199,20 @@ def _add(name: str, input: Tensor, residual: Tensor) -> Tensor:
     return input + residual
 
 
-def _check_implementation(name: str, implementation: str) -> None:
+def _check(module: LayerNorm | RMSNorm) -> None:
+    name, implementation = type(module).__name__, module.implementation
     if implementation not in IMPLEMENTATIONS:
         raise ValueError(
             f"{name}: implementation must be one of {', '.join(IMPLEMENTATIONS)}, "
             f"got {implementation!r}; the fast one is 'fused'"
         )
-
-
-def _check_shape(name: str, normalized_shape: tuple[int, ...]) -> None:
-    if 0 in normalized_shape:
+    if 0 in module.normalized_shape:
         raise ValueError(
             f"{name}: normalized_shape must have at least one feature to take a mean of, "
-            f"got {tuple(normalized_shape)}; give the width of the layer"
+            f"got {tuple(module.normalized_shape)}; give the width of the layer"
         )
+    if module.eps is not None or isinstance(module, LayerNorm):
+        check_eps(name, module.eps)
 
 
 def _named(implementation: str) -> str:

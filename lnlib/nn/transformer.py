@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from lnlib.nn.adaptive import DynamicTanh
 from lnlib.nn.norm import LayerNorm
+from lnlib.norm._arguments import check_eps
 
 NORMS: dict[str, Callable[[int, float], nn.Module]] = {
     "none": lambda width, eps: nn.Identity(),
@@ -77,6 +78,7 @@ class Transformer(nn.Module):
         _check_choice("place", place, PLACES)
         _check_choice("qk_norm", qk_norm, ("none", "layer", "rms"))
         _check_choice("initialization", initialization, INITIALIZATIONS)
+        check_eps("Transformer", eps)
         if heads < 1 or width % heads:
             raise ValueError(f"Transformer: heads must divide width {width}, got {heads}")
         self.length, self.place = length, place

@@ -1,6 +1,7 @@
 """Argument checks of the norms, and of what is built of them."""
 
 import math
+import numbers
 from collections.abc import Mapping
 
 import numpy as np
@@ -8,32 +9,29 @@ import numpy as np
 
 def check_floats(function: str, eps: float = 0.0, **arrays: np.ndarray | None) -> np.dtype:
     """Check ``eps`` and that all are float arrays; return the dtype they promote to."""
-    if not eps >= 0:
-        raise ValueError(f"{function}: eps must be >= 0, got {eps}; the usual one is 1e-5")
-    for name, a in arrays.items():
-        if a is None and name in ("gain", "bias"):
-            continue
-        if not isinstance(a, np.ndarray):
-            raise TypeError(
-                f"{function}: {name} must be a NumPy array, got {type(a).__name__}; "
-                f"try np.asarray({name}, dtype=float)"
-            )
-        if a.dtype.kind != "f":
-            raise TypeError(
-                f"{function}: {name} must hold floats, got {a.dtype}; try {name}.astype(float)"
-            )
-    return np.result_type(*(a for a in arrays.values() if a is not None))
+    check_eps(function, eps)
+    given = {k: a for k, a in arrays.items() if a is not None or k not in ("gain", "bias")}
+    check_arrays(function, given)
+    return np.result_type(*given.values())
+
+
+def check_eps(function: str, eps: float) -> None:
+    if not isinstance(eps, numbers.Real) or not eps >= 0:
+        raise ValueError(f"{function}: eps must be >= 0, got {eps!r}; the usual one is 1e-5")
 
 
 def check_arrays(function: str, arrays: Mapping[str, object]) -> None:
     """Check that all are float arrays, of whatever shape."""
     for name, a in arrays.items():
-        if not isinstance(a, np.ndarray) or a.dtype.kind != "f":
-            got = a.dtype if isinstance(a, np.ndarray) else type(a).__name__
-            raise TypeError(
-                f"{function}: {name} must be a NumPy array of floats, got {got}; "
-                f"try np.asarray({name}, dtype=float)"
-            )
+        if isinstance(a, np.ma.MaskedArray):  # its mask would be lost
+            got, fix = "MaskedArray", f"fill it first, {name}.filled(...)"
+        elif not isinstance(a, np.ndarray) or isinstance(a, np.matrix):
+            got, fix = type(a).__name__, f"try np.asarray({name}, dtype=float)"
+        elif a.dtype.kind != "f":
+            got, fix = a.dtype, f"try {name}.astype(float)"
+        else:
+            continue
+        raise TypeError(f"{function}: {name} must be a NumPy array of floats, got {got}; {fix}")
 
 
 def check_shapes(function: str, shape: tuple[int, ...], **arrays: np.ndarray | None) -> None:
@@ -72,6 +70,11 @@ def check_channels(
 
 
 def check_groups(function: str, groups: int, C: int) -> None:
+    if not isinstance(groups, numbers.Integral):
+        raise TypeError(
+            f"{function}: groups must be a whole number, got {type(groups).__name__}; "
+            "it comes before gain and bias"
+        )
     if groups < 1 or C % groups:
         divisors = [n for n in range(1, C + 1) if C % n == 0]
         raise ValueError(

@@ -1,7 +1,7 @@
 """What the norms share: statistics over the last axis, and the way back through them."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
@@ -47,10 +47,24 @@ def standardize(
     x: np.ndarray, eps: float, ddof: int = 0, out: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return ``x_hat = (x - mean) / std`` and ``std = sqrt(var + eps)`` over the last axis."""
-    x_hat, _, var = moments(x, ddof, out)
-    std = np.sqrt(var + eps).astype(x_hat.dtype)
-    x_hat /= std
-    return x_hat, std
+    x_hat, var, unit = in_unit(x, lambda x: moments(x, ddof, out)[::2])
+    std = np.sqrt(var + eps * unit**2)
+    x_hat /= std.astype(x_hat.dtype)
+    return x_hat, (std / unit).astype(x_hat.dtype, copy=False)
+
+
+def in_unit(
+    x: np.ndarray, spread: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+) -> tuple[np.ndarray, np.ndarray, float | np.ndarray]:
+    """Return ``spread`` of ``unit * x``, and ``unit``: 1, less for rows whose squares overflow."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        centered, var = spread(x)
+    if np.isfinite(var).all():
+        return centered, var, 1.0
+    # A power of 2, which rounds nothing; the other rows stay as they are.
+    small = 2.0 ** (-5 * np.finfo(centered.dtype).maxexp // 8)
+    unit = np.where(np.isfinite(var), 1.0, small)
+    return *spread(wide(x) * unit.astype(centered.dtype)), unit
 
 
 def standardize_backward(

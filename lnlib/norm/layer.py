@@ -3,7 +3,7 @@
 import numpy as np
 
 from lnlib.norm._arguments import check_features, check_floats, check_shapes
-from lnlib.norm._statistics import affine, blocks, standardize, standardize_backward, wide
+from lnlib.norm._statistics import affine, blocks, in_unit, standardize, standardize_backward, wide
 
 
 def layer_norm(
@@ -150,6 +150,6 @@ def rms_norm_backward(
 
 
 def _rms_standardize(x: np.ndarray, eps: float) -> tuple[np.ndarray, np.ndarray]:
-    x = wide(x)
-    rms = np.sqrt(np.square(x).sum(-1, keepdims=True) / x.shape[-1] + eps)
-    return x / rms, rms
+    x, square, unit = in_unit(wide(x), lambda x: (x, np.square(x).mean(-1, keepdims=True)))
+    rms = np.sqrt(square + np.asarray(eps * unit**2, x.dtype))
+    return x / rms, (rms / unit).astype(x.dtype, copy=False)

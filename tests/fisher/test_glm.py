@@ -438,6 +438,9 @@ MISTAKES = {
         lambda: make().fisher(cases(), kind="empirical", y=np.ones(N)),
         r"y must be of shape \(40, 3\), got \(40,\)",
     ),
+    "samples": (lambda: make().fisher(cases(), "sampled", samples=-3), "number from 1, got -3"),
+    "no samples": (lambda: make().fisher(cases(), "sampled", samples=0), "number from 1, got 0"),
+    "half a sample": (lambda: make().sampled_fisher(cases(), samples=1.5), "from 1, got 1.5"),
     "delta_g": (lambda: make().gain_metric(cases(), np.ones(2)), r"delta_g must be of shape"),
     "kind of metric": (lambda: make().gain_metric(cases(), b, "sampled"), "exact or paper"),
 }

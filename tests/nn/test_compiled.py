@@ -9,7 +9,7 @@ import torch
 from torch.testing import assert_close
 
 from lnlib.experiments.mnist.steps import compiled as step
-from lnlib.nn.kernels import build, compiled, plain
+from lnlib.nn.kernels import build, compiled, function_rows, plain
 from lnlib.nn.kernels.spec import Spec
 from tests.cases.compiled import FLOAT64, SIZES, arguments, call, each_form, everything, numbers
 
@@ -30,7 +30,7 @@ def test_where_there_is_a_compiler_there_is_the_library(library):
 def test_outputs_and_gradients_are_those_of_the_plain_loop(
     built, monkeypatch, kind, options, reverse, sizes, H
 ):
-    monkeypatch.setattr(compiled, "CHUNK", 20)  # several chunks in every case but one
+    monkeypatch.setattr(function_rows, "CHUNK", 20)  # several chunks in every case but one
     tensors, norms = arguments(kind, options, H, sizes)
     ours, theirs = (
         everything(module, kind, options, tensors, sizes, norms, reverse=reverse, eps=1e-3)
@@ -206,7 +206,7 @@ def a_transpose(y):
 def test_gradients_that_come_in_may_lie_as_they_like_and_stay_as_they_are(
     built, monkeypatch, kind, options, dy
 ):
-    monkeypatch.setattr(compiled, "CHUNK", 20)
+    monkeypatch.setattr(function_rows, "CHUNK", 20)
     tensors, norms = arguments(kind, options, 6, SIZES["ending"])
     both = []
     for module in (compiled, plain):

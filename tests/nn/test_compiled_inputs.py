@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from lnlib.nn.kernels import compiled, plain
+from lnlib.nn.kernels import compiled, function_rows, plain
 from tests.cases.compiled import FLOAT64, SIZES, arguments, call, each_form, numbers
 
 
@@ -46,7 +46,7 @@ def with_product(module, kind, options, tensors, sizes, norms, product, **more):
 def test_inputs_made_in_the_loop_are_those_made_before_it(
     built, monkeypatch, threads, kind, options, reverse, features, sizes
 ):
-    monkeypatch.setattr(compiled, "CHUNK", 20)
+    monkeypatch.setattr(function_rows, "CHUNK", 20)
     monkeypatch.setattr(compiled, "WORK", 1)
     threads(2)
     sizes = SIZES[sizes] + [1] * (24 if sizes == "ending" else 0)  # more rows than are made at once

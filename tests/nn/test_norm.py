@@ -312,7 +312,6 @@ MISTAKES = {
     ),
     "complex": ({}, lambda: torch.ones(3, 4, dtype=torch.cfloat), "complex64|mixed dtype"),
     "empty shape": ({"normalized_shape": ()}, lambda: torch.ones(3), "normalized_shape"),
-    "eps of text": ({"eps": "a"}, lambda: torch.ones(3, 4), "str"),
 }
 
 

@@ -38,7 +38,6 @@ MISTAKES = {
     "list": ({}, lambda: [1.0, 2.0, 3.0, 4.0], "must be (a )?Tensor.* list"),
     "integers": ({}, lambda: torch.ones(3, 4, dtype=torch.long), "must hold floats|not impl"),
     "empty shape": ({"normalized_shape": ()}, lambda: torch.ones(3), "normalized_shape"),
-    "eps of text": ({"eps": "a"}, lambda: torch.ones(3, 4), "str"),
 }
 
 
@@ -50,6 +49,22 @@ def test_a_mistake_raises_what_torch_raises(implementation, options, make_input,
     # PyTorch now has an IndexError for a scalar.
     with pytest.raises((expected, RuntimeError), match=match):
         RMSNorm(**options, implementation=implementation)(make_input())
+
+
+@each_kind
+@each_implementation
+@pytest.mark.parametrize("eps", [-1.0, "a"])
+def test_a_wrong_eps_is_refused_where_it_is_given(kind, implementation, eps):
+    # In most implementations a negative one gave finite numbers.
+    with pytest.raises(ValueError, match=r"Norm: eps must be .*; the usual one is 1e-5"):
+        KINDS[kind](4, eps=eps, implementation=implementation)
+
+
+@each_implementation
+def test_rms_norm_alone_takes_an_eps_of_none(implementation):
+    assert RMSNorm(4, eps=None, implementation=implementation)(torch.ones(4)).isfinite().all()
+    with pytest.raises(ValueError, match="LayerNorm: eps must be >= 0, got None"):
+        LayerNorm(4, eps=None, implementation=implementation)
 
 
 @each_kind

@@ -139,6 +139,15 @@ def shapes(result):
     return [data.shape, *(s.shape for s in (hx if isinstance(hx, tuple) else (hx,)))]
 
 
+@each_kind
+@each_path
+def test_an_empty_batch_has_gradients_of_zero(kind, implementation):
+    module = make(kind, implementation=implementation, bidirectional=True)
+    module(torch.ones(T, 0, IN, dtype=torch.float64))[0].sum().backward()
+    assert all(p.grad is None or not p.grad.any() for p in module.parameters())
+    assert module.weight_ih_l0.grad is not None
+
+
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("shape", [(T, B, IN), (T, IN), (1, 1, IN), (T, 0, IN)], ids=str)
 def test_shapes_are_those_of_torch(pair, options, shape):

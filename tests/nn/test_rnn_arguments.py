@@ -27,10 +27,19 @@ MISTAKES = {
     "h without batch": lambda m: m(torch.ones(T, B, IN), h(m, 1, H)),
     "h with batch": lambda m: m(torch.ones(T, IN), h(m, 1, 1, H)),
 }
+
+
+def unsorted():
+    return pack_sequence([torch.ones(n, IN) for n in (2, T, 3)], enforce_sorted=False)
+
+
 # A packed sequence that does not fit: PyTorch's LSTM lets it pass.
 PACKED = {
     "features": lambda m: m(pack_sequence([torch.ones(T, IN + 1)])),
     "h": lambda m: m(pack_sequence([torch.ones(T, IN)]), h(m, 1, 2, H)),
+    "h of more, unsorted": lambda m: m(unsorted(), h(m, 1, 7, H)),
+    "h of fewer, unsorted": lambda m: m(unsorted(), h(m, 1, 1, H)),
+    "h without batch, unsorted": lambda m: m(unsorted(), h(m, 1, H)),
 }
 
 
@@ -53,6 +62,7 @@ WRONG = {
     "no units": ((IN, 0), {}),
     "no inputs": ((0, H), {}),
     "units as text": ((IN, "5"), {}),
+    "layers of 2.0": ((IN, H, 2.0), {}),
     "no layers": ((IN, H), {"num_layers": 0}),
     "dropout": ((IN, H), {"dropout": 1.5}),
     "dropout as text": ((IN, H), {"dropout": "half"}),
@@ -82,6 +92,23 @@ def test_what_torch_refuses_to_build_is_refused(pair, args, options):
 def test_a_wrong_option_is_named(options, match):
     with pytest.raises(ValueError, match=match):
         LayerNormLSTM(IN, H, **options)
+
+
+@each_kind
+@pytest.mark.parametrize(
+    "options", [{"bidirectional": 2}, {"bias": "False"}, {"batch_first": None}], ids=str
+)
+def test_a_switch_is_true_or_false(kind, options):
+    [(name, value)] = options.items()
+    for module in (KINDS[kind], CELLS[kind]) if name == "bias" else (KINDS[kind],):
+        with pytest.raises(TypeError, match=f"{name} must be True or False, got {value!r}"):
+            module(IN, H, **options)
+
+
+@each_kind
+def test_layers_are_counted(kind):
+    with pytest.raises(TypeError, match="num_layers must be an int, got float"):
+        KINDS[kind](IN, H, 2.0)
 
 
 def test_a_wrong_nonlinearity_is_named():

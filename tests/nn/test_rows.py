@@ -447,3 +447,42 @@ def test_the_hand_written_gradient_is_also_that_of_a_wider_type():
     x = 100 + 8 * draw(3, 4096, dtype=torch.float16)
     for f in (functional.rms_norm_plain, functional.rms_norm_function):
         assert_close(f(x, (4096,)).double(), F.rms_norm(x.double(), (4096,)), rtol=1e-3, atol=0)
+
+
+@each_kind
+@ALONE_OR_ADDED
+@pytest.mark.parametrize(
+    ("dtype", "power"),
+    [(torch.float32, 66), (torch.bfloat16, 115), (torch.float32, 115), (torch.float64, 1000)],
+    ids=str,
+)
+def test_numbers_whose_squares_overflow_are_normalized_as_others_are(
+    built, kind, added, dtype, power
+):
+    ours, _ = make_pair(kind, 40, "compiled", dtype=dtype)
+    x, residual, dy = draw(3, 9, 40, dtype=dtype)
+    power = power + torch.arange(9)[:, None] % 2  # rows of two sizes
+    results = []
+    for at in (
+        40,
+        power,
+    ):  # a power of 2 rounds nothing; beside the square of 2**40, eps is nothing
+        scale = torch.full((9, 1), 2.0, dtype=dtype) ** torch.as_tensor(at)
+        ours.zero_grad()
+        a, b = ((t * scale).requires_grad_() for t in (x, residual))
+        y = ours(a, b)[0] if added else ours(a)
+        y.backward(dy)
+        results.append([y, a.grad.double() * scale, *(p.grad for p in ours.parameters())])
+    for actual, expected in zip(*results, strict=True):
+        assert_close(actual, expected, rtol=1e-2 if dtype == torch.bfloat16 else 1e-4, atol=1e-5)
+
+
+@each_kind
+def test_a_row_whose_squares_overflow_changes_no_other(built, kind):
+    ours, _ = make_pair(kind, 40, "compiled", dtype=torch.float32)
+    x = draw(9, 40, dtype=torch.float32)
+    rest = torch.arange(9) != 5
+    y = ours(x)
+    x[5] *= 1e37
+    assert torch.equal(ours(x)[rest], y[rest])
+    assert_close(ours(x)[5], copy.deepcopy(ours).double()(x[5].double()).float())

@@ -267,14 +267,35 @@ MISTAKES = {
     "list": (lambda: lnlib.layer_norm([[1.0, 2.0]]), TypeError, "x must be .* got list"),
     "none": (lambda: lnlib.layer_norm(None), TypeError, "x must be .* got NoneType"),
     "gain list": (lambda: lnlib.layer_norm(X, [1.0] * 6), TypeError, "gain must be .* got list"),
-    "integers": (lambda: lnlib.layer_norm(np.arange(6)), TypeError, "must hold floats, got int64"),
+    "integers": (lambda: lnlib.layer_norm(np.arange(6)), TypeError, "of floats, got int64"),
     "integer gain": (
         lambda: lnlib.layer_norm(X, np.ones(6, int)),
         TypeError,
-        "gain must hold floats, got int64",
+        "gain must be .* got int64; try gain.astype",
     ),
-    "complex": (lambda: lnlib.rms_norm(X + 1j), TypeError, "must hold floats, got complex128"),
+    "complex": (lambda: lnlib.rms_norm(X + 1j), TypeError, "of floats, got complex128"),
     "negative eps": (lambda: lnlib.layer_norm(X, eps=-1e-5), ValueError, "eps must be >= 0, got -"),
+    "eps of text": (
+        lambda: lnlib.layer_norm(X, eps="1e-5"),
+        ValueError,
+        "eps must be >= 0, got '1e-5'; the usual one is 1e-5",
+    ),
+    "no eps": (lambda: lnlib.batch_norm(X, eps=None), ValueError, "eps must .* got None"),
+    "masked": (
+        lambda: lnlib.layer_norm(np.ma.masked_array(X, X > 0)),
+        TypeError,
+        r"x must be .* got MaskedArray; fill it first, x.filled\(",
+    ),
+    "masked gain": (
+        lambda: lnlib.weight_norm(X, X, np.ma.masked_array(ONES)[:4]),
+        TypeError,
+        r"gain must be .* got MaskedArray; fill it first, gain.filled\(",
+    ),
+    "matrix": (
+        lambda: lnlib.rms_norm(X.view(np.matrix)),
+        TypeError,
+        r"x must be .* got matrix; try np.asarray\(x",
+    ),
     "nan eps": (lambda: lnlib.layer_norm(X, eps=math.nan), ValueError, "eps must .* got nan"),
     "scalar x": (lambda: lnlib.layer_norm(np.array(1.0)), ValueError, r"\(\.\.\., H\).* got \(\)"),
     "no features": (lambda: lnlib.layer_norm(np.ones((4, 0))), ValueError, r"got \(4, 0\)"),
@@ -320,6 +341,16 @@ MISTAKES = {
         lambda: lnlib.group_norm(X, 4),
         ValueError,
         r"groups must divide the 6 channels, got 4; try one of \[1, 2, 3, 6\]",
+    ),
+    "groups forgotten": (
+        lambda: lnlib.group_norm(X, ONES, ONES),
+        TypeError,
+        "groups must be a whole number, got ndarray; it comes before gain and bias",
+    ),
+    "groups of 2.0": (
+        lambda: lnlib.group_norm_backward(X, X, 2.0),
+        TypeError,
+        "group_norm_backward: groups must be a whole number, got float",
     ),
     "no groups": (lambda: lnlib.group_norm_backward(X, X, 0), ValueError, "got 0"),
     "group dy": (lambda: lnlib.group_norm_backward(X.T, X, 2), ValueError, "dy must be of shape"),
@@ -375,3 +406,33 @@ def test_an_example_larger_than_a_part_of_the_work_is_normalized_whole():
     exact.backward(row_dy)
     assert_allclose(y, exact.detach(), atol=1e-12)
     assert_allclose(dx, rows.grad, atol=1e-12)
+
+
+@each_function
+@pytest.mark.parametrize(
+    ("dtype", "power"), [(np.float32, 66), (np.float32, 115), (np.float64, 512), (np.float64, 1010)]
+)
+def test_numbers_whose_squares_overflow_are_normalized_as_others_are(
+    forward, backward, dtype, power, request
+):
+    if "weight" in request.node.name:
+        pytest.skip("weight norm takes no squares of the data")
+    dy, x = np.random.default_rng(0).standard_normal((2, 5, 4, 4)).astype(dtype)
+    x[:, 1] += 50
+    gain = np.linspace(0.5, 2, 4).astype(dtype)
+    # A power of 2 rounds nothing; beside the square of 2**40, eps is nothing either.
+    moderate, large = x * dtype(2.0**40), x * dtype(2.0**power)
+    assert_close(forward(large, gain), forward(moderate, gain), 0)
+    (dx, *rest), (expected, *others) = (backward(dy, a, gain) for a in (large, moderate))
+    assert_allclose(dx * dtype(2.0 ** (power - 40)), expected, rtol=1e-5)
+    for actual, wanted in zip(rest, others, strict=True):
+        assert_array_equal(actual, wanted)
+
+
+@pytest.mark.parametrize("norm", [lnlib.layer_norm, lnlib.rms_norm])
+def test_an_example_whose_squares_overflow_changes_no_other(norm):
+    x = np.random.default_rng(0).standard_normal((5, 40)).astype(np.float32)
+    y = norm(x)
+    x[2] *= np.float32(1e37)
+    assert_array_equal(np.delete(norm(x), 2, 0), np.delete(y, 2, 0))
+    assert_allclose(norm(x)[2], norm(x[2].astype(float)), rtol=1e-4)

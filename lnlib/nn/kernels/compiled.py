@@ -19,12 +19,12 @@ from torch import Tensor
 
 from lnlib.nn.kernels import plain
 from lnlib.nn.kernels.build import MAX_THREADS, Library
+from lnlib.nn.kernels.function_rows import _chunks
 from lnlib.nn.kernels.once import once_differentiable
 from lnlib.nn.kernels.plain import Product
 from lnlib.nn.kernels.spec import Norm, Spec
 
 SOURCE = Path(__file__).with_suffix(".cpp")
-CHUNK = 1024  # rows of the backward pass at a time: what it leaves stays in the cache
 WORK = 2**18  # multiplications a step for each thread: with less it waits longer than it works
 
 
@@ -158,8 +158,8 @@ class _Recurrence(torch.autograd.Function):
         h, weight, threads = tensors["h0"], tensors["weight"], ctx.numbers["threads"]
         (B, H), GH = h.shape, len(weight)
         needs_data, _, _, needs_weight, needs_weight_x, needs_b = ctx.needs_input_grad[:6]
-        chunks = _chunks(sizes)
-        rows = chunks[0][-1]
+        chunks = _chunks(sizes, spec.reverse)
+        rows = max(at.stop - at.start for _, at in chunks)
 
         dh = h.new_zeros(B, _padded(H, h))
         if dh_n is not None:
@@ -188,21 +188,21 @@ class _Recurrence(torch.autograd.Function):
             packed_x = _multiply(call, data, weight_x, made, span)  # noqa: F841 (kept alive)
         elif inputs is not None:
             call.set(inputs=inputs, inputs_stride=inputs.shape[1])
-        for k, (first, last, start, end) in enumerate(chunks if spec.reverse else chunks[::-1]):
-            n = end - start
-            dx = dinputs[start:end] if weight_x is None else dinputs[:n]
+        for k, (steps, at) in enumerate(chunks):
+            n, last = at.stop - at.start, min(steps.stop, len(sizes))
+            dx = dinputs[at] if weight_x is None else dinputs[:n]
             # Often one number that was spread: only a chunk of it is written out.
-            d = h.new_zeros(n, H) if dy is None else dy[start:end].contiguous()
+            d = h.new_zeros(n, H) if dy is None else dy[at].contiguous()
             # The weights are packed once, for the first chunk.
-            call.run("backward", dy=d, dinputs=dx, first=first, last=last, pack=k == 0)
+            call.run("backward", dy=d, dinputs=dx, first=steps.start, last=last, pack=k == 0)
             if dweight is not None:
                 _gather(dhidden[:n], h_before[:n], dweight, k)
             if dweight_x is not None:
-                _gather(dx, data[start:end], dweight_x, k)
+                _gather(dx, data[at], dweight_x, k)
             if db is not None:
                 db += dx.sum(0)
             if weight_x is not None and ddata is not None:
-                torch.mm(dx, weight_x, out=ddata[start:end])
+                torch.mm(dx, weight_x, out=ddata[at])
         if threads > 1:
             dparams[0] += dparams[1:].sum(0)
         dparams = _gradients(spec.kind, H, GH, db, **sums)
@@ -224,16 +224,6 @@ def _gather(dy: Tensor, x: Tensor, dweight: Tensor, k: int) -> None:
         torch.mm(dy.t(), x, out=dweight)
     else:
         dweight.addmm_(dy.t(), x)
-
-
-def _chunks(sizes: Sequence[int]) -> list[tuple[int, int, int, int]]:
-    """Return steps ``first`` to before ``last`` and their rows; the first chunk has the most."""
-    length, chunks, start = max(1, CHUNK // sizes[0]), [], 0
-    for first in range(0, len(sizes), length):
-        steps = sizes[first : first + length]
-        chunks.append((first, first + len(steps), start, start + sum(steps)))
-        start += sum(steps)
-    return chunks
 
 
 def _sums_first(spec: Spec) -> bool:

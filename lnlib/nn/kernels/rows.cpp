@@ -87,6 +87,11 @@ struct Rows : Vectors<std::conditional_t<std::is_same_v<D, double>, double, floa
     using typename Base::Vec;
     using typename Base::Whole;
     using Base::add_up, Base::each, Base::L;
+    static constexpr bool SINGLE = sizeof(T) == 4;
+    // Squares of a LARGE row overflow: it is taken in a unit in which they do not, a power of 2,
+    // which rounds nothing.
+    static constexpr T UNIT = SINGLE ? T(0x1p-80) : T(0x1p-640);
+    static constexpr double LARGE = SINGLE ? 0x1p-40 : 0x1p-320;  // the rstd of such a row
 
     const Call &call;
     const int64_t H;
@@ -152,12 +157,19 @@ struct Rows : Vectors<std::conditional_t<std::is_same_v<D, double>, double, floa
         for (; i < part.end; ++i) f(i, std::integral_constant<int, 1>());
     }
 
-    template <bool CENTERED, int N> void forward(int64_t i) const {
-        const D *x = static_cast<const D *>(call.x) + i * H;
+    template <bool CENTERED, int N, bool IS_LARGE = false> void forward(int64_t i) const {
+        constexpr T unit = IS_LARGE ? UNIT : T(1);
+        bool added = IS_LARGE && call.residual;  // the first time
+        const D *x = static_cast<const D *>(added ? call.sum : call.x) + i * H;
         D *y = static_cast<D *>(call.y) + i * H;
         Vec first[N] = {}, squares[N] = {};
         T mean[N] = {}, rest[N] = {}, rstd[N];
-        if (call.residual) {
+        bool large = false;
+        auto value = [&](auto how, int64_t at) {
+            Vec v = get(how, x + at);
+            return IS_LARGE ? v * unit : v;
+        };
+        if (call.residual && !added) {
             const D *residual = static_cast<const D *>(call.residual) + i * H;
             D *sum = static_cast<D *>(call.sum) + i * H;
             each(H, [&](int64_t j, auto how) {
@@ -171,7 +183,7 @@ struct Rows : Vectors<std::conditional_t<std::is_same_v<D, double>, double, floa
         } else {
             each(H, [&](int64_t j, auto how) {
                 for (int r = 0; r < N; ++r) {
-                    Vec v = get(how, x + r * H + j);
+                    Vec v = value(how, r * H + j);
                     first[r] += CENTERED ? v : v * v;
                 }
             });
@@ -181,7 +193,7 @@ struct Rows : Vectors<std::conditional_t<std::is_same_v<D, double>, double, floa
             for (int r = 0; r < N; ++r) mean[r] = T(double(add_up(first[r])) / H), first[r] = Vec{};
             each(H, [&](int64_t j, auto how) {
                 for (int r = 0; r < N; ++r) {
-                    Vec v = how.only(get(how, x + r * H + j) - mean[r]);
+                    Vec v = how.only(value(how, r * H + j) - mean[r]);
                     first[r] += v;
                     squares[r] += v * v;
                 }
@@ -193,15 +205,22 @@ struct Rows : Vectors<std::conditional_t<std::is_same_v<D, double>, double, floa
                 left = double(add_up(first[r])) / H;
                 var = std::max(var - left * left, 0.0);  // NaN stays NaN
             }
-            double root = 1 / std::sqrt(var + call.eps);
+            double root = 1 / std::sqrt(var + call.eps * unit * unit);
+            large |= !(root > 0);
             rest[r] = T(left), rstd[r] = T(root);
             double *stats = call.stats + 2 * (i + r);
-            stats[0] = mean[r] + left, stats[1] = root;
+            stats[0] = (mean[r] + left) / unit, stats[1] = root * unit;
+        }
+        if constexpr (!IS_LARGE) if (large) {
+            for (int64_t k = i; k < i + N; ++k)
+                if (call.stats[2 * k + 1] > 0) forward<CENTERED, 1>(k);
+                else forward<CENTERED, 1, true>(k);
+            return;
         }
         each(H, [&](int64_t j, auto how) {
             Vec g = how.load(gain + j), b = CENTERED ? how.load(bias + j) : Vec{};
             for (int r = 0; r < N; ++r) {
-                Vec v = get(how, x + r * H + j);
+                Vec v = value(how, r * H + j);
                 if constexpr (CENTERED) v = v - mean[r] - rest[r];
                 v = v * rstd[r] * g;
                 put(how, y + r * H + j, CENTERED ? v + b : v);
@@ -209,7 +228,21 @@ struct Rows : Vectors<std::conditional_t<std::is_same_v<D, double>, double, floa
         });
     }
 
-    template <bool CENTERED, int N> void backward(int64_t i, T *dgain, T *dbias) const {
+    template <bool CENTERED, int N, bool IS_LARGE = false>
+    void backward(int64_t i, T *dgain, T *dbias) const {
+        auto is_large = [&](int64_t k) {
+            return 0 < call.stats[2 * k + 1] && call.stats[2 * k + 1] < LARGE;
+        };
+        if constexpr (!IS_LARGE) {
+            bool large = false;
+            for (int64_t k = i; k < i + N; ++k) large |= is_large(k);
+            for (int64_t k = i; large && k < i + N; ++k)
+                if (is_large(k)) backward<CENTERED, 1, true>(k, dgain, dbias);
+                else backward<CENTERED, 1>(k, dgain, dbias);
+            if (large) return;
+        }
+        // For a root from 1 to 2: its third power neither overflows nor vanishes.
+        const double unit = IS_LARGE ? std::ldexp(1, std::ilogb(call.stats[2 * i + 1])) : 1;
         const D *x = static_cast<const D *>(call.x) + i * H;
         const D *dy = static_cast<const D *>(call.dy) + i * H;
         const D *dsum = call.dsum ? static_cast<const D *>(call.dsum) + i * H : nullptr;
@@ -218,10 +251,12 @@ struct Rows : Vectors<std::conditional_t<std::is_same_v<D, double>, double, floa
         Vec of_d[N] = {}, of_dx[N] = {};
         for (int r = 0; r < N; ++r) {
             const double *stats = call.stats + 2 * (i + r);
-            mean[r] = T(stats[0]), rest[r] = T(stats[0] - mean[r]), rstd[r] = T(stats[1]);
+            double m = stats[0] * unit;
+            mean[r] = T(m), rest[r] = T(m - mean[r]), rstd[r] = T(stats[1] / unit);
         }
         auto centered = [&](auto how, int r, int64_t j) {
             Vec v = get(how, x + r * H + j);
+            if constexpr (IS_LARGE) v *= T(unit);
             if constexpr (CENTERED) v = v - mean[r] - rest[r];
             return v;
         };
@@ -234,7 +269,7 @@ struct Rows : Vectors<std::conditional_t<std::is_same_v<D, double>, double, floa
             }
         });
         for (int r = 0; r < N; ++r) {
-            double root = call.stats[2 * (i + r) + 1];
+            double root = call.stats[2 * (i + r) + 1] / unit;
             shift[r] = T(root * (double(add_up(of_d[r])) / H));
             slope[r] = T(root * root * root * (double(add_up(of_dx[r])) / H));
         }
@@ -246,6 +281,7 @@ struct Rows : Vectors<std::conditional_t<std::is_same_v<D, double>, double, floa
                 if (!dx) continue;
                 Vec v = d * g * rstd[r] - c * slope[r];
                 if constexpr (CENTERED) v -= shift[r];
+                if constexpr (IS_LARGE) v *= T(unit);
                 if (dsum) v += get(how, dsum + r * H + j);
                 put(how, dx + r * H + j, v);
             }

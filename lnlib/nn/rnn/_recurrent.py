@@ -19,6 +19,7 @@ from lnlib.nn.kernels.plain import Product
 from lnlib.nn.kernels.spec import Spec
 from lnlib.nn.norm import LayerNorm
 from lnlib.nn.rnn._arguments import State, _autocast, _check_data, _check_states, _tensors
+from lnlib.norm._arguments import check_eps
 
 # Options beyond torch.nn's and their defaults, which a repr leaves out.
 _OURS = {
@@ -46,18 +47,23 @@ class _Recurrent(nn.Module):
 
     def _set_up(
         self, input_size: int, hidden_size: int, form: str, eps: float, gain: float,
-        bias_init: str, recurrent_init: str, implementation: str,
+        bias_init: str, recurrent_init: str, implementation: str = "plain", num_layers: int = 1,
+        **switches: bool,
     ) -> None:  # fmt: skip
         """Check and keep what both kinds of module are told."""
         name = type(self).__name__
-        for argument, size in (("input_size", input_size), ("hidden_size", hidden_size)):
+        sizes = {"input_size": input_size, "hidden_size": hidden_size, "num_layers": num_layers}
+        for argument, size in sizes.items():
             if not isinstance(size, int):
                 raise TypeError(
                     f"{name}: {argument} must be an int, got {type(size).__name__}; "
-                    "it is a number of units"
+                    "units and layers are counted"
                 )
             if size < 1:
                 raise ValueError(f"{name}: {argument} must be at least 1, got {size}")
+        for argument, value in switches.items():
+            if not isinstance(value, bool):
+                raise TypeError(f"{name}: {argument} must be True or False, got {value!r}")
         for argument, value, choices in (
             ("form", form, self.forms),
             ("bias_init", bias_init, ("zeros", "uniform")),
@@ -68,8 +74,7 @@ class _Recurrent(nn.Module):
                 raise ValueError(
                     f"{name}: {argument} must be one of {', '.join(choices)}; got {value!r}"
                 )
-        if not eps >= 0:
-            raise ValueError(f"{name}: eps must be >= 0, got {eps}; the usual one is 1e-5")
+        check_eps(name, eps)
         self.input_size, self.hidden_size = input_size, hidden_size
         self.form, self.eps, self.gain = form, eps, gain
         self.bias_init, self.recurrent_init = bias_init, recurrent_init
@@ -176,8 +181,9 @@ class _Sequence(_Recurrent):
         super().__init__()
         name = type(self).__name__
         self._set_up(
-            input_size, hidden_size, form, eps, gain, bias_init, recurrent_init, implementation
-        )
+            input_size, hidden_size, form, eps, gain, bias_init, recurrent_init, implementation,
+            num_layers, bias=bias, batch_first=batch_first, bidirectional=bidirectional,
+        )  # fmt: skip
         if (
             isinstance(dropout, bool)
             or not isinstance(dropout, numbers.Number)
@@ -187,8 +193,6 @@ class _Sequence(_Recurrent):
                 f"{name}: dropout must be a probability from 0 to 1, got {dropout!r}; "
                 "it is that of an output being zeroed between layers"
             )
-        if num_layers < 1:
-            raise ValueError(f"{name}: num_layers must be at least 1, got {num_layers}")
         if dropout > 0 and num_layers == 1:
             warnings.warn(
                 f"{name}: dropout acts between layers, so dropout={dropout} does nothing with "
@@ -251,18 +255,18 @@ class _Sequence(_Recurrent):
                 f"{type(self).__name__}: a PackedSequence must hold 2 dimensions, (steps of all "
                 f"sequences, features), got {data.dim()}; pack (T, B, input_size)"
             )
-        if hx is not None and order is not None:
-            hx = _each(hx, lambda s: s.index_select(1, order))
-        data, state = self._forward(data, batch_sizes.tolist(), hx)
+        data, state = self._forward(data, batch_sizes.tolist(), hx, order)
         if back is not None:
             state = _each(state, lambda s: s.index_select(1, back))
         return PackedSequence(data, batch_sizes, order, back), state
 
     def _forward(
-        self, data: Tensor, batch_sizes: list[int], hx: State | None
+        self, data: Tensor, batch_sizes: list[int], hx: State | None, order: Tensor | None = None
     ) -> tuple[Tensor, State]:
-        """Go through the layers; ``data`` is packed, ``(N, features)``."""
+        """Go through the layers; ``data`` is packed, ``(N, features)``, and hx is in ``order``."""
         self._check(data, batch_sizes, hx)
+        if hx is not None and order is not None:
+            hx = _each(hx, lambda s: s.index_select(1, order))
         if (dtype := _autocast(data)) is None:
             return self._layers(data, batch_sizes, hx)
         with torch.autocast(data.device.type, enabled=False):
@@ -349,7 +353,7 @@ class _OneStep(_Recurrent):
         recurrent_init: str = "uniform",
     ) -> None:
         super().__init__()
-        self._set_up(input_size, hidden_size, form, eps, gain, bias_init, recurrent_init, "plain")
+        self._set_up(input_size, hidden_size, form, eps, gain, bias_init, recurrent_init, bias=bias)
         self._add("", input_size, bias, device=device, dtype=dtype)
         self.reset_parameters()
 

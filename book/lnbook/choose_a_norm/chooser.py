@@ -113,7 +113,7 @@ LINES = (
           "place_the_norm#train-it", weights="new", data=TRANSFORMER, depth="many"),
     _line("Place", "Between convolution and nonlinearity; before batch norm, no bias.",
           "#a-bias-before-the-norm", data="conv"),
-    _line("Place", "Inside the cell: on the part from x, on that from h, in an LSTM on the cell, too.",
+    _line("Place", "Inside: on the part from x, on that from h, in an LSTM on the cell, too.",
           "gate_by_gate#take-one-step-of-an-lstm", data="rnn"),
     _line("Place", "On the summed inputs, before the nonlinearity.",
           "one_example#take-three-steps", data="table"),

@@ -37,15 +37,9 @@ def main(arguments: list[str] | None = None) -> int:
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     args = _parser(arguments).parse_args(arguments)
+    does = {"replay": _replay, "table": _table, "claims": _claims, "data": _data, "bench": _bench}
     try:
-        commands = {
-            "replay": _replay,
-            "table": _table,
-            "claims": _claims,
-            "data": _data,
-            "bench": _bench,
-        }
-        return commands[args.command](args)
+        return does[args.command](args)
     except (ValueError, OSError, RuntimeError) as error:
         why = _as_typed(str(error))
     except ModuleNotFoundError as error:
@@ -266,7 +260,7 @@ def _is_gpu(device: str) -> bool:
 
 def _as_typed(sentence: str) -> str:
     """Name a setting as the command line does, where a sentence, of a run say, begins with it."""
-    begins = r"(?m)^(  [^:]+: )?(?:Settings: |Run: |record_runs: |claims: |(?=device |step ))(\w+)"
+    begins = r"(?m)^(  \S+: )?(?:Settings: |Run: |record_runs: |claims: |(?=device |step ))(\w+)"
     return re.sub(begins, lambda found: (found[1] or "") + settings.flag(found[2]), sentence)
 
 

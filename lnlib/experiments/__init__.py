@@ -6,21 +6,27 @@ lines of a folder say what is run and need no torch; ``run.py`` in it is what tr
 
 from __future__ import annotations
 
+import functools
 import pkgutil
 from importlib import import_module
 
 from lnlib.runs.experiment import Experiment
 
 
-def names() -> list[str]:
-    """Return the names of all experiments.
+def names() -> tuple[str, ...]:
+    """Return the names of all experiments, in alphabetical order.
 
     Example:
         >>> "mnist" in names()
         True
     """
-    found = (module.name for module in pkgutil.iter_modules(__path__))
-    return sorted(name for name in found if not name.startswith("_"))
+    return _names_in(*__path__)
+
+
+@functools.cache
+def _names_in(*folders: str) -> tuple[str, ...]:
+    found = (module.name for module in pkgutil.iter_modules(folders))
+    return tuple(sorted(name for name in found if not name.startswith("_")))
 
 
 def find(name: str) -> Experiment:

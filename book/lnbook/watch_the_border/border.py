@@ -147,16 +147,16 @@ def seeds(runs: Runs, judge: Any) -> Table:
     rows = [[LOOKS[norm][0], *(_by_seed(arms[norm], layer) for layer in LAYERS)]
             for norm in NORMS]  # fmt: skip
     return Table(
-        ["Points from the rest, seed by seed", *(f"layer {layer}" for layer in LAYERS)],
+        ["Border units on more often, points", *(f"layer {layer}" for layer in LAYERS)],
         rows,
-        "Fashion-MNIST as it is, ten passes, each network at its own best rate.",
+        "Fashion-MNIST as it is, ten passes, each network at its own best rate; seed by seed.",
     )
 
 
 def _by_seed(arm: Any, layer: int) -> str:
     ends = ([100 * run["curves"][f"{where}_on_{layer}"][-1] for where in ("border", "inner")]
             for run in arm.runs.values())  # fmt: skip
-    return ", ".join(f"{border - rest:+.0f}" for border, rest in ends).replace("-", "−")
+    return ", ".join(f"{round(border - rest):+d}" for border, rest in ends).replace("-", "−")
 
 
 def _told(ends: tuple[float, float, float]) -> str:

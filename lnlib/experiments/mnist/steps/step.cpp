@@ -8,7 +8,8 @@
 // cache and the core. So each is read once and written once a step, when the last layer that needs
 // the old weight has been through: a block of rows of W gives its part of the gradient of the layer
 // below, gets its own gradient, a sum over the cases, and is updated. Each thread owns some units
-// of each layer.
+// of each layer. The rows of the next block are asked for ahead: a row of 4 kB ends just when the
+// processor has noticed that it is read in order, which costs a fifth of a step of four cases.
 
 #include <algorithm>
 #include <cmath>
@@ -149,6 +150,7 @@ template <class T> struct Step : Vectors<T> {
                     Vec v[C];
                     for (int64_t c = 0; c < C; ++c) v[c] = in.load(in_[c] + i);
                     for (int64_t r = 0; r < R; ++r) {
+                        __builtin_prefetch(row[r] + R * a.inputs + i);
                         Vec u = in.load(row[r] + i);
                         for (int64_t c = 0; c < C; ++c) s[r][c] += u * v[c];
                     }
@@ -321,6 +323,10 @@ template <class T> struct Step : Vectors<T> {
         each(0, a.inputs, [&](int64_t i, auto in) {
             Vec p[rows], g[rows];
             for (int64_t r = 0; r < rows; ++r) {
+                int64_t next = a.weight + (j + rows + r) * a.inputs + i;
+                __builtin_prefetch((T *)call.parameters + next, 1);
+                __builtin_prefetch((T *)call.first + next, 1);
+                __builtin_prefetch((T *)call.second + next, 1);
                 p[r] = in.load(w + r * a.inputs + i);
                 g[r] = p[r] * k.pull[j + r];
             }

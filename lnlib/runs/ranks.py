@@ -85,6 +85,8 @@ class Alone:
         for unit in units:
             for path, kept, why in _tried(unit, train, bar.update):
                 said[path.stem] = why
+                if why:
+                    _tell(path.stem, why)
                 if kept:
                     record.write(kept, path)
                     written(path)
@@ -312,6 +314,8 @@ class Ranks:
         said = json.loads(letter)
         if said["record"]:
             record.write(record.unpack(said["record"]), self._paths[said["run"]])
+        if said["failed"]:
+            _tell(said["run"], said["failed"])
         self._said[said["run"]] = said["failed"]
 
 
@@ -347,6 +351,11 @@ def _tried(unit: Unit, train: Train, count: Count) -> Iterator[tuple[Path, Any, 
             yield from _tried([run], train, count)
         else:
             yield run[2], None, why
+
+
+def _tell(name: str, why: str) -> None:
+    """Say above the bar that a run failed: the others may take hours more."""
+    tqdm.write(f"{name} has failed: {why}", file=sys.stderr)
 
 
 def _complain(said: dict[str, str]) -> None:

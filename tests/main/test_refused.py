@@ -287,7 +287,7 @@ def test_a_measured_value_that_is_not_finite_leaves_no_record(tmp_path, capsys, 
     assert list(tmp_path.glob("*/*.json")) == []
 
 
-def test_a_run_that_diverges_keeps_no_other_waiting_and_is_named_at_the_end(
+def test_a_run_that_diverges_keeps_no_other_waiting_and_is_named_at_once_and_at_the_end(
     tmp_path, capsys, short
 ):
     typed = ["--norm", "none", "--learning-rate", "1e30", "1e-3", "--seeds", "0", "1"]
@@ -302,6 +302,7 @@ def test_a_run_that_diverges_keeps_no_other_waiting_and_is_named_at_the_end(
         assert told[3:] == ["The same command tries them again, from their checkpoints."]
         recorded = {path.stem for path in tmp_path.glob("*/*.json")}
         assert len(recorded) == 2
+        assert "-seed0 has failed: " in said.err[: said.err.index("seed 1:")], "at once"
         assert not any("1e+30" in name for name in recorded)
 
 

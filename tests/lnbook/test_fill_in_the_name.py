@@ -9,6 +9,7 @@ from lnbook.fill_in_the_name import curves, figures, looking, network, runs, ver
 from lnbook.show import arms
 from lnbook.show.table import FAILS, HOLDS, OPEN
 from lnlib.experiments.attentive_reader import HEURISTICS, Settings, results
+from lnlib.runs import record
 
 EPOCHS = [0.0, 0.5, 1.0, 2.0]
 UPDATES = [0, 50, 100, 200]
@@ -137,6 +138,23 @@ def test_each_network_counts_where_its_error_on_validation_is_lowest(known):
     assert rows["… not in the question"] == ["–", "60.0", "60.0", "–"]
     unread = {"any name": 90, "the last name": 85, "the most frequent": 80}
     assert figures.unread(known) == pytest.approx(unread | {"… not in the question": 60})
+
+
+def test_those_who_do_not_read_have_other_levels_where_there_are_two_stories():
+    recorded = figures.Runs(record.read_all("attentive_reader"), results.TASK)
+    tops = {}
+    for kind, any_name, counting in ((figures.MAIN, 79.1, 47.9), (runs.LONGER, 89.9, 76.5)):
+        text = figures.CURVES.describe(recorded, shown="loss", axis="updates", kind=kind)
+        assert f"any name {any_name}, by counting {counting}." in text
+        (figure,) = figures.CURVES.draw(recorded, shown="loss", axis="updates", kind=kind)
+        levels = {
+            trace.name: trace.y[0] for trace in figure.data if trace.line.dash == "longdashdot"
+        }
+        assert list(levels.values()) == pytest.approx([any_name, counting], abs=0.05)
+        low, tops[kind] = figure.layout.yaxis.range
+        assert low < counting
+        assert any_name < tops[kind]
+    assert tops[figures.MAIN] == 84
 
 
 def test_what_is_not_recorded_is_said_in_its_row(known):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lnbook.fill_in_the_name.runs import Runs
+from lnbook.fill_in_the_name.runs import LAYER, MAIN, Runs
 from lnbook.show.race import Race
 
 COUNTING = "… not in the question"
@@ -17,14 +17,14 @@ UNREAD = {
 }
 
 
-def unread(runs: Runs, split: str = "val") -> dict[str, float]:
+def unread(runs: Runs, split: str = "val", kind: str = MAIN) -> dict[str, float]:
     """Return the errors of those who do not read, in percent, by what they take."""
-    curves = runs.records[0]["curves"]
+    curves = next(iter(runs.kinds[kind][LAYER].runs.values()))["curves"]
     return {told: 100 * curves[f"{split}_{name}_error"][0] for name, told in UNREAD.items()}
 
 
-def _levels(runs: Runs) -> Mapping[str, float]:
-    found = unread(runs)
+def _levels(runs: Runs, kind: str) -> Mapping[str, float]:
+    found = unread(runs, kind=kind)
     return {"any name": found["any name"], "by counting": found[COUNTING]}
 
 

@@ -29,12 +29,14 @@ class Race:
         chosen_by: Of what it is where rates are chosen.
         unit: In which it is said.
         axis: In which it is drawn.
-        top: Of the axis; the first falls are quick, and all alike.
+        top: Of the axis, unless one of the curves stays above it; the first falls are quick, and
+            all alike.
         digits: After the point.
         pad: From the lowest curve to the axis, and around leads.
         apart: The unit of a difference; that of the curves if ``None``.
         lines: How the networks' lines look, in words.
-        levels: From the runs to what others come to who do not learn, by what they do.
+        levels: From the runs and one of their kinds to what others come to who do not learn, by
+            what they do.
     """
 
     word: str
@@ -47,7 +49,7 @@ class Race:
     pad: float = 4.0
     apart: str | None = None
     lines: str = "no norm dotted, no norm from a chosen start dashed, layer norm solid"
-    levels: Callable[[Runs], Mapping[str, float]] | None = None
+    levels: Callable[[Runs, str], Mapping[str, float]] | None = None
 
     @property
     def shown(self) -> dict[str, str]:
@@ -99,12 +101,11 @@ class Race:
             hover = "after %{x:,.0f} " + axis + f": %{{y:.{self.digits}f}} {self.unit}"
             band(figure, where, spread(values), runs.LOOKS[arm], hover)
             lowest.append(np.nanmin(values))
-        for name, value in self._levels(runs).items():
+        for name, value in self._levels(runs, kind).items():
             _level(figure, value, where[-1], "longdashdot", name)
             lowest.append(value)
-        figure.update_layout(
-            yaxis={"title": self.axis, "range": [min(lowest) - self.pad, self.top]}
-        )
+        ends = [min(lowest) - self.pad, max(self.top, max(lowest) + self.pad)]
+        figure.update_layout(yaxis={"title": self.axis, "range": ends})
         return float(where[-1])
 
     def _lead(self, figure: go.Figure, runs: Runs, kind: str, axis: str) -> float:
@@ -144,7 +145,7 @@ class Race:
             ends = [f"{runs.LOOKS[arm][0]} {self._number(last)}" for arm, last in lasts.items()]
             where = runs.curves(kind, LAYER, axis)[0][-1]
             text = f"After {where:,.0f} {axis}, {count}, in {self.unit}: {', '.join(ends)}."
-            levels = [f"{name} {self._number(v)}" for name, v in self._levels(runs).items()]
+            levels = [f"{name} {self._number(v)}" for name, v in self._levels(runs, kind).items()]
             return f"{text} Without learning: {', '.join(levels)}." if levels else text
         said = []
         for other in runs.others(kind):
@@ -176,8 +177,8 @@ class Race:
     def _apart(self) -> str:
         return self.apart or self.unit
 
-    def _levels(self, runs: Runs) -> Mapping[str, float]:
-        return self.levels(runs) if self.levels else {}
+    def _levels(self, runs: Runs, kind: str) -> Mapping[str, float]:
+        return self.levels(runs, kind) if self.levels else {}
 
     @property
     def rates(self) -> Picture:

@@ -10,7 +10,7 @@ import pytest
 from plotly.offline import get_plotlyjs
 
 import lnbook
-from lnbook.show import colors
+from lnbook.show import colors, explorer
 from tests.book.conftest import ROOT, Book
 
 
@@ -51,9 +51,14 @@ def test_sound_book_builds_without_a_warning_and_again_in_no_time(sound):
     for name in sound.pages:  # every page has the book's colors, once
         assert len(re.findall(r'href="_static/colors\.css', sound.html(name))) == 1
     assert (static / "colors.css").read_text("utf-8") == colors.css()
+    script = static / "explorer" / "explorer.js"
+    assert script.read_text("utf-8") == explorer.WEB.book()
+    assert not (static / "playground").exists()  # no page has one
+    script.write_text("// as it was before an edit", "utf-8")
     again = sound.build()
     assert again.returncode == 0
     assert "Executing" not in again.stdout
+    assert script.read_text("utf-8") == explorer.WEB.book()
 
 
 def test_image_with_a_text_is_no_fault(sound):

@@ -46,7 +46,11 @@ OPEN = """async (path) => {
   const panel = await window.jupyterapp.commands.execute("docmanager:open", { path });
   await panel.sessionContext.ready;
 }"""
-CLOSE = "() => window.jupyterapp.shell.currentWidget.dispose()"  # asks not whether to save
+# It asks not whether to save; and the next notebook has to bring plotly.js itself.
+CLOSE = """() => {
+  window.jupyterapp.shell.currentWidget.dispose();
+  for (const name of ["lnlibPlotly", "Plotly"]) delete globalThis[name];
+}"""
 RUN = """
 import time
 from lnbook.show import LiveRun, choice, show

@@ -53,6 +53,7 @@ def test_sound_book_builds_without_a_warning_and_again_in_no_time(sound):
     assert (static / "colors.css").read_text("utf-8") == colors.css()
     script = static / "explorer" / "explorer.js"
     assert script.read_text("utf-8") == explorer.WEB.book()
+    assert '"_static/explorer/explorer.js?v=' in sound.html("sound")
     assert not (static / "playground").exists()  # no page has one
     script.write_text("// as it was before an edit", "utf-8")
     again = sound.build()

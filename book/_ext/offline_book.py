@@ -2,8 +2,8 @@
 
 - Notebooks run with ``LNLIB_STATIC=1``, so that explorers come out as HTML; their results are
   cached under a hash of everything they read, not of the notebook alone.
-- MathJax and plotly.js are copied from the installed packages, the colors and every widget's
-  scripts and look from lnbook; a page loads those of the widgets that it has.
+- MathJax and plotly.js are copied from the installed packages, from lnbook the colors and the
+  scripts, look and data of each widget that a page has; a page loads those of its own.
 - What the reader would miss is a warning: a dead widget, an image without a text. (myst-nb warns of
   an output it cannot show, such as a bare plotly figure. ``-W`` makes a failed build of a warning,
   and the next build looks again.)
@@ -89,7 +89,8 @@ def copy_vendored(app):
     bare = unwrapped(plotly.read_text("utf-8"))
     (static / "plotly" / "plotly.min.js").write_text(bare, "utf-8")
     for widget in WIDGETS:
-        widget.write(static)
+        if (static / widget.name).exists():  # for a page that is not written again
+            widget.write(static)
     (static / "colors.css").write_text(colors.css(), "utf-8")
     app.add_css_file("colors.css")
 
@@ -162,6 +163,8 @@ def finish_page(app, pagename, templatename, context, doctree):
         context["body"] = apart(context["body"], Path(app.outdir, "_static", "states"), pagename)
     for widget in WIDGETS:
         if widget.on(context.get("body", "")):
+            if not Path(app.outdir, "_static", widget.name).exists():  # else they are new already
+                widget.write(Path(app.outdir, "_static"))
             path = f"{widget.name}/{widget.name}"
             app.add_css_file(f"{path}.css", priority=900)  # on top of custom.css
             app.add_js_file(f"{path}.js", **({} if widget.early else {"loading_method": "defer"}))
@@ -245,4 +248,5 @@ def setup(app):
     app.connect("doctree-read", check_widgets)
     app.connect("html-page-context", finish_page, priority=900)
     app.connect("build-finished", stay_failed)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+    # Two pages written at once could both write the files of a widget.
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": False}

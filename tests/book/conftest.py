@@ -6,8 +6,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,6 +19,7 @@ import yaml
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from playwright.sync_api import Error, sync_playwright
 
+from tests.book.builder import Builder
 from tools import axe, book
 from tools import browser as browsers
 
@@ -34,8 +33,9 @@ TOC = "format: jb-book\nroot: start\nchapters:\n{chapters}"
 class Book:
     """A book of a few cells under the configuration of ours."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, builder):
         self.folder = folder
+        self.builder = builder
         self.pages = []
         (folder / "book").mkdir()
         shutil.copy(ROOT / "_config.yml", folder)
@@ -48,14 +48,14 @@ class Book:
             "{cite:t}`Ba2016`.\n\n```{bibliography}\n```",
         )
 
-    def add(self, name, text, *code, metadata=None):
+    def add(self, name, text, *code, metadata=None, run=True):
         cells = [new_markdown_cell(text), *map(new_code_cell, code)]
         for i, cell in enumerate(cells):
             cell["id"] = f"cell-{i}"
             cell.metadata.update(metadata or {})
         kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
         # What has no code needs no kernel, which takes a second to start.
-        mode = {} if code else {"mystnb": {"execution_mode": "off"}}
+        mode = {} if code and run else {"mystnb": {"execution_mode": "off"}}
         notebook = new_notebook(cells=cells, metadata={"kernelspec": kernel} | mode)
         nbformat.write(notebook, self.folder / "book" / f"{name}.ipynb")
         self.pages = [*dict.fromkeys([*self.pages, name])]
@@ -67,17 +67,7 @@ class Book:
         command = (
             "build book --config _config.yml --toc _toc.yml --path-output . -W -n --keep-going"
         )
-        env = {k: v for k, v in os.environ.items() if k != "LNLIB_STATIC"} | environment
-        done = subprocess.run(
-            [Path(sys.executable).with_name("jupyter-book"), *command.split()],
-            cwd=self.folder,
-            env=env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        done.stdout = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)  # colors
-        return done
+        return self.builder.run("jupyter-book", *command.split(), folder=self.folder, **environment)
 
     def html(self, name):
         return (self.folder / "_build" / "html" / f"{name}.html").read_text("utf-8")
@@ -127,6 +117,14 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("browser", in_browsers(metafunc), indirect=True, scope="session")
     if "chapter" in metafunc.fixturenames:
         metafunc.parametrize("chapter", pages(), scope="session")
+
+
+@pytest.fixture(scope="session")
+def builder():
+    """What builds books of a few cells."""
+    builder = Builder()
+    yield builder
+    builder.close()
 
 
 @pytest.fixture(scope="session")

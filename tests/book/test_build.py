@@ -4,18 +4,19 @@ import importlib.util
 import re
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from plotly.offline import get_plotlyjs
 
 import lnbook
-from lnbook.show import colors
+from lnbook.show import colors, explorer
 from tests.book.conftest import ROOT, Book
 
 
 @pytest.fixture
-def book(tmp_path):
-    return Book(tmp_path)
+def book(tmp_path, builder):
+    return Book(tmp_path, builder)
 
 
 SHOWN = (
@@ -29,13 +30,13 @@ FORMULA = "\n\n$$ x $$"
 
 
 @pytest.fixture(scope="module")
-def sound(tmp_path_factory):
+def sound(tmp_path_factory, builder):
     """A book without a fault, built once; what the build said is its ``said``."""
-    book = Book(tmp_path_factory.mktemp("sound"))
-    book.add("sound", f"# Sound{FORMULA}", SHOWN, "print('text')")
-    book.add("prose", f"# Prose{FORMULA}", "print('text')")
+    book = Book(tmp_path_factory.mktemp("sound"), builder)
+    text = f"# Sound{FORMULA}\n\n![The logo](_static/logo.svg)"
     metadata = {"mystnb": {"image": {"alt": "An empty picture"}}}
-    book.add("image", "# Image\n\n![The logo](_static/logo.svg)", PICTURE, metadata=metadata)
+    book.add("sound", text, SHOWN, "print('text')", PICTURE, metadata=metadata)
+    book.add("prose", f"# Prose{FORMULA}")
     done = book.build()
     assert done.returncode == 0, done.stdout
     book.said = done.stdout
@@ -50,13 +51,20 @@ def test_sound_book_builds_without_a_warning_and_again_in_no_time(sound):
     for name in sound.pages:  # every page has the book's colors, once
         assert len(re.findall(r'href="_static/colors\.css', sound.html(name))) == 1
     assert (static / "colors.css").read_text("utf-8") == colors.css()
+    script = static / "explorer" / "explorer.js"
+    assert script.read_text("utf-8") == explorer.WEB.book()
+    assert '"_static/explorer/explorer.js?v=' in sound.html("sound")
+    assert not (static / "playground").exists()  # no page has one
+    script.write_text("// as it was before an edit", "utf-8")
     again = sound.build()
     assert again.returncode == 0
     assert "Executing" not in again.stdout
+    assert script.read_text("utf-8") == explorer.WEB.book()
 
 
 def test_image_with_a_text_is_no_fault(sound):
-    assert 'alt="An empty picture"' in sound.html("image")
+    for text in ("An empty picture", "The logo"):
+        assert f'alt="{text}"' in sound.html("sound")
     assert 'takes <span class="ln-minutes">5 min</span>' in sound.html("start")
 
 
@@ -87,67 +95,68 @@ def test_error_in_a_cell_or_in_its_display_fails_the_build(book, cell, message):
     assert message in done.stdout
 
 
+# A page: its text, its cells, which one kernel runs, and what is said of each fault.
 FAULTS = {
-    "bare_figure": (
-        ["import plotly.graph_objects as go\ngo.Figure(go.Bar(y=[1]))"],
-        "skipping unknown output mime type: application/vnd.plotly.v1+json",
+    "outputs": (
+        "Text.",
+        [
+            "import plotly.graph_objects as go\ngo.Figure(go.Bar(y=[1]))",
+            "import warnings\nwarnings.warn('planted')",
+            "import ipywidgets\nipywidgets.IntSlider()",
+            PICTURE,
+        ],
+        [
+            "skipping unknown output mime type: application/vnd.plotly.v1+json",
+            "stderr was found in the cell outputs of cell 3",
+            "a widget is dead in the book",
+            "has no alt text",
+        ],
     ),
-    "dead_widget": (
-        ["import ipywidgets\nipywidgets.IntSlider()"],
-        "a widget is dead in the book",
+    "silent_image": ("![](_static/logo.svg)", [], ["has no alt text"]),
+    "unknown_citation": ("{cite:t}`Nobody1900`", [], ['could not find bibtex key "Nobody1900"']),
+    "unknown_chapter": (
+        "This takes {minutes}`nowhere`.",
+        [],
+        ["minutes must name a chapter as _toc.yml does, got 'nowhere'"],
     ),
-    "warning_on_stderr": (
-        ["import warnings\nwarnings.warn('planted')"],
-        "stderr was found in the cell outputs of cell 2",
+    "unknown_place": (
+        "See eq. 99.\n\nSee section 9.9, and eq. 3.",
+        [],
+        [
+            "'eq. 99': the page of the paper has no anchor (paper-eq-99)=",
+            "'section 9.9': the page of the paper has no anchor (paper-section-9-9)=",
+        ],
     ),
-    "silent_image": ([PICTURE], "has no alt text"),
-    "silent_markdown_image": ([], "has no alt text"),
-    "unknown_citation": ([], 'could not find bibtex key "Nobody1900"'),
-    "unknown_chapter": ([], "minutes must name a chapter as _toc.yml does, got 'nowhere'"),
-}
-TEXTS = {
-    "silent_markdown_image": "![](_static/logo.svg)",
-    "unknown_citation": "{cite:t}`Nobody1900`",
-    "unknown_chapter": "This takes {minutes}`nowhere`.",
 }
 
 
 def test_every_planted_fault_is_named_and_fails_the_build_twice(book):
-    for name, (code, _) in FAULTS.items():
-        book.add(name, f"# Page\n\n{TEXTS.get(name, 'Text.')}", *code)
+    book.add("paper", "# Paper\n\n(paper-eq-3)=\nPlace.")
+    for name, (text, code, _) in FAULTS.items():
+        book.add(name, f"# Page\n\n{text}", *code)
     for _ in range(2):  # a second build must not take the failed one for done
         done = book.build()
         assert done.returncode != 0
         warnings = [
             line for line in done.stdout.splitlines() if "WARNING" in line or "ERROR" in line
         ]
-        for name, (_, message) in FAULTS.items():
-            assert any(name in line and message in line for line in warnings), (name, warnings)
-        assert not any("start.ipynb" in line for line in warnings)
+        for name, (_, _, messages) in FAULTS.items():
+            for message in messages:
+                named = any(name in line and message in line for line in warnings)
+                assert named, (name, message, warnings)
+        for sound in ("start.ipynb", "paper.ipynb", "(paper-eq-3)="):
+            assert not any(sound in line for line in warnings)
 
 
-def test_edit_of_the_library_or_of_a_record_runs_the_pages_again(book, tmp_path):
+def test_edit_of_the_library_runs_the_pages_again(book, tmp_path):
     library = tmp_path / "elsewhere" / "lnbook"
     shutil.copytree(Path(lnbook.__file__).parent, library)
-    path, explore = {"PYTHONPATH": str(library.parent)}, library / "show" / "table.py"
-    explore.write_text(explore.read_text() + "\nANSWER = 41\n")
-    runs = tmp_path / "book" / "runs"
-    runs.mkdir()
-    (runs / "run.json").write_text("1")
-    book.add(
-        "answer",
-        "# Answer",
-        "from lnbook.show.table import ANSWER\nprint(f'answer {ANSWER}')",
-        "print('record', open('runs/run.json').read())",
-    )
-    assert book.build(**path).returncode == 0
-    assert "answer 41" in book.html("answer")
-    explore.write_text(explore.read_text() + "\nANSWER = 42\n")
-    assert book.build(**path).returncode == 0
-    assert "answer 42" in book.html("answer")
-    (runs / "run.json").write_text("2")
-    assert book.build(**path).returncode == 0
-    assert "record 2" in book.html("answer")
+    path, edited = {"PYTHONPATH": str(library.parent)}, library / "start" / "__init__.py"
+    book.add("answer", "# Answer", "from lnbook.start import ANSWER\nprint(f'answer {ANSWER}')")
+    for answer in (41, 42):
+        edited.write_text(f"ANSWER = {answer}\n")
+        assert book.build(**path).returncode == 0
+        assert f"answer {answer}" in book.html("answer")
 
 
 @pytest.fixture
@@ -157,6 +166,32 @@ def extension():
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def test_edit_of_a_record_does_what_an_edit_of_the_library_does(extension, tmp_path, monkeypatch):
+    """Both name the cache anew: what ran under another name runs again."""
+    monkeypatch.setenv("LNLIB_STATIC", "")  # put back afterwards
+    app = SimpleNamespace(srcdir=tmp_path, outdir=tmp_path / "_build" / "html")
+    record = tmp_path / "runs" / "mnist" / "run.json"
+    record.parent.mkdir(parents=True)
+
+    def cache():
+        config = SimpleNamespace(external_toc_path="_toc.yml")
+        extension.prepare(app, config)
+        return config.nb_execution_cache_path
+
+    names = []
+    for content in ("1", "2", "1"):
+        record.write_text(content)
+        names.append(cache())
+    assert names[0] == names[2] != names[1]
+    monkeypatch.setattr(extension, "package", lambda name: tmp_path / name)
+    for name in ("lnlib", "lnbook"):
+        names.append(cache())
+        code = tmp_path / name / "deep" / "code.py"
+        code.parent.mkdir(parents=True)
+        code.write_text("ANSWER = 42")
+        assert cache() not in names
 
 
 def test_plotly_loses_its_wrapper_and_keeps_its_license_and_its_name(extension):

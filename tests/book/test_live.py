@@ -25,15 +25,32 @@ from lnbook.start import figures
 
 BOOK = Path(__file__).parents[2] / "book"
 PATIENCE = 60  # seconds; a limit against hanging, not a measure of speed
-SETTINGS = {  # what asks the network, in JupyterLab as it comes
+SETTINGS = {
     "jupyter_lab_config.json": {
         "LabApp": {
+            # what asks the network, in JupyterLab as it comes
             "check_for_updates_class": "jupyterlab.NeverCheckForUpdate",
             "extension_manager": "readonly",
             "news_url": None,
+            "expose_app_in_browser": True,  # so that one page opens all notebooks
         }
-    }
+    },
+    # else Node.js is asked what could be built
+    "labconfig/page_config.json": {"buildAvailable": False, "buildCheck": False},
 }
+START = """async () => {
+  while (!window.jupyterapp) await new Promise((then) => setTimeout(then, 50));
+  await window.jupyterapp.restored;
+}"""
+OPEN = """async (path) => {
+  const panel = await window.jupyterapp.commands.execute("docmanager:open", { path });
+  await panel.sessionContext.ready;
+}"""
+# It asks not whether to save; and the next notebook has to bring plotly.js itself.
+CLOSE = """() => {
+  window.jupyterapp.shell.currentWidget.dispose();
+  for (const name of ["lnlibPlotly", "Plotly"]) delete globalThis[name];
+}"""
 RUN = """
 import time
 from lnbook.show import LiveRun, choice, show
@@ -64,7 +81,7 @@ class Lab:
         own = {f"JUPYTER_{name}": folder / name.lower() for name in named}
         own |= {f"JUPYTERLAB_{n}_DIR": folder / n.lower() for n in ("WORKSPACES", "SETTINGS")}
         own |= {"IPYTHONDIR": folder / "ipython", "JUPYTER_TOKEN": self.token}
-        own["JUPYTER_CONFIG_DIR"].mkdir()
+        (own["JUPYTER_CONFIG_DIR"] / "labconfig").mkdir(parents=True)
         for name, settings in SETTINGS.items():
             (own["JUPYTER_CONFIG_DIR"] / name).write_text(json.dumps(settings))
         self.env = os.environ | {name: str(value) for name, value in own.items()}
@@ -126,34 +143,43 @@ def lab(tmp_path_factory):
         yield lab
 
 
+@pytest.fixture(scope="module")
+def opened(lab, browser):
+    """The page of JupyterLab, which is loaded once, and what it asks of others than its server."""
+    context = browser.new_context(viewport={"width": 1300, "height": 900})
+    outside = []
+    context.route(
+        lambda url: not url.startswith((lab.url, "data:", "blob:")),
+        lambda route: (outside.append(route.request.url), route.abort()),
+    )
+    page = context.new_page()
+    page.set_default_timeout(1000 * PATIENCE)
+    page.goto(f"{lab.url}/doc?reset&token={lab.token}")
+    page.evaluate(START)
+    yield page, outside
+    context.close()
+
+
 @pytest.fixture
-def run_all(lab, browser):
+def run_all(lab, opened):
     """``with run_all(path) as page``: a notebook open in JupyterLab, every cell run."""
+    page, outside = opened
 
     @contextmanager
     def open_notebook(path):
         shutil.copy(path, lab.root)
         kernel = {"name": "python3"}
-        # A kernel before the page: else the page asks which one.
+        # A kernel before the notebook: else the page asks which one.
         lab.ask("sessions", path=path.name, name=path.name, type="notebook", kernel=kernel)
-        context = browser.new_context(viewport={"width": 1300, "height": 900})
-        outside = []
-        context.route(
-            lambda url: not url.startswith((lab.url, "data:", "blob:")),
-            lambda route: (outside.append(route.request.url), route.abort()),
-        )
-        page = context.new_page()
-        page.set_default_timeout(1000 * PATIENCE)
+        page.evaluate(OPEN, path.name)
         try:
-            page.goto(f"{lab.url}/doc/tree/{path.name}?reset&token={lab.token}")
-            idle = page.get_by_text(re.compile(r"\| Idle$"))
-            idle.wait_for()
+            page.get_by_text(re.compile(r"\| Idle$")).wait_for()
             page.get_by_role("menuitem", name="Run", exact=True).click()
             page.get_by_text("Run All Cells", exact=True).click()
             yield page
             assert outside == []
         finally:
-            context.close()
+            page.evaluate(CLOSE)
 
     return open_notebook
 

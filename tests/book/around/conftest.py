@@ -113,9 +113,9 @@ parts:
 
 
 @pytest.fixture(scope="session")
-def taught(tmp_path_factory):
+def taught(tmp_path_factory, builder):
     """A book of two chapters, one opened by a plan, built once: the folder of its sources."""
-    book = Book(tmp_path_factory.mktemp("taught"))
+    book = Book(tmp_path_factory.mktemp("taught"), builder)
     link = "[the paper](https://arxiv.org/abs/1607.06450) and {cite:t}`Ba2016`."
     bibliography = "\n\n```{bibliography}\n```"
     book.add(

@@ -54,10 +54,10 @@ ABOUT = "# About\n\n```{home}\n```\n\n```{versions}\n```\n\n```{notebooks}\n```"
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory):
+def built(tmp_path_factory, builder):
     """A book in a clone of a made-up repository; its chapter begins as ours do."""
-    book = Book(tmp_path_factory.mktemp("public"))
-    book.add("chapter", "# Chapter\n\nText.", public_home.setup_cell(""), "print(1)")
+    book = Book(tmp_path_factory.mktemp("public"), builder)
+    book.add("chapter", "# Chapter\n\nText.", public_home.setup_cell(""), run=False)
     path = book.folder / "book" / "chapter.ipynb"
     path.write_text(path.read_text("utf-8").replace('"cell-1"', '"cell-setup"', 1), "utf-8")
     (book.folder / "book" / "about.md").write_text(ABOUT)

@@ -1,5 +1,6 @@
 """Slides of each track: chosen from the pages, alive in the browser, from a folder."""
 
+import functools
 import re
 import shutil
 
@@ -142,7 +143,9 @@ def test_the_notes_open_offline_and_follow_the_slides(visit, made):
         assert v.outside == []
 
 
-def test_each_track_has_a_deck_and_each_slide_its_source(built_book):
+def test_each_track_has_a_deck_and_each_slide_its_source(built_book, monkeypatch):
+    read = functools.cache(slides.choose.read)  # each page once
+    monkeypatch.setattr(slides.choose, "read", read)
     decks = slides.decks(built_book, ROOT / "book")
     assert list(decks) == ["Use it", "Understand it", "Audit the paper"]
     shown = {slide.page for deck in decks.values() for slide in deck}
@@ -153,8 +156,7 @@ def test_each_track_has_a_deck_and_each_slide_its_source(built_book):
             assert len(words) <= 75, f"{slide.page}: too much for a slide: {slide.body}"
             assert words or slide.kind == "figure"
             if slide.figure:
-                page = slides.choose.read(built_book, slide.figure.page)
-                assert len(page.select(slide.figure.place)) >= 1
+                assert read(built_book, slide.figure.page).select_one(slide.figure.place)
                 assert slide.notes, f"{slide.page}: a figure without a note: {slide.title}"
         at = [k for k, slide in enumerate(deck) if slide.kind == "figure"]
         assert len(at) >= len({slide.page for slide in deck})

@@ -3,9 +3,7 @@
 import functools
 import html
 import json
-import os
 import re
-import subprocess
 import sys
 from urllib.parse import parse_qsl
 
@@ -212,8 +210,8 @@ def notebook(cells):
 class Pages:
     """Two chapters, one with a quiz, and a page for those who teach, built by Sphinx alone."""
 
-    def __init__(self, folder):
-        self.folder = folder
+    def __init__(self, folder, builder):
+        self.folder, self.builder = folder, builder
         (folder / "conf.py").write_text(
             "extensions = ['myst_parser', 'teaching']\nmyst_enable_extensions = ['colon_fence']\n"
         )
@@ -229,20 +227,16 @@ class Pages:
         self.write("start.ipynb", notebook(start))
         self.write("two.ipynb", notebook(two))
         self.write("index.md", plan)
-        done = subprocess.run(
-            [sys.executable, "-m", "sphinx", "-q", str(self.folder), str(self.folder / "out")],
-            env=os.environ | {"PYTHONPATH": f"{ROOT}/book/_ext"},
-            capture_output=True,
-            text=True,
-        )
+        path = {"PYTHONPATH": f"{ROOT}/book/_ext"}
+        done = self.builder.run("sphinx-build", "-q", ".", "out", folder=self.folder, **path)
         built = self.folder / "out" / "index.html"
-        return done.stderr, built.read_text("utf-8") if built.exists() else ""
+        return done.stdout, built.read_text("utf-8") if built.exists() else ""
 
 
 @pytest.fixture(scope="module")
-def teaching(tmp_path_factory):
+def teaching(tmp_path_factory, builder):
     """The pages, built once as they should be."""
-    pages = Pages(tmp_path_factory.mktemp("teaching"))
+    pages = Pages(tmp_path_factory.mktemp("teaching"), builder)
     said, pages.first = pages.build()
     assert said == ""
     return pages

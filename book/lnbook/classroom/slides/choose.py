@@ -122,9 +122,9 @@ def chapter(
     yield Slide("chapter", name, title, f"{topic}<p>{sentence(lead)}</p>", spoken([lead]))
 
     shown = set()
-    for opened, state, block_title, text in plans:
+    for state, block_title, text in (rest for opened, *rest in plans if opened == name):
         figure = Figure(name, placed(page, state), state)
-        if opened == name and figure.place not in shown:
+        if figure.place not in shown:
             shown.add(figure.place)
             yield from asked(name, text, source)
             yield Slide("figure", name, block_title, notes=spoken(text.children), figure=figure)

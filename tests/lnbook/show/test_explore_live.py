@@ -1,7 +1,6 @@
 """Every chapter's widgets, without a browser: whole, without anywidget, without ipywidgets."""
 
 import ast
-import symtable
 import sys
 import threading
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 import torch
 
 from lnbook.show import Explorer, LiveRun, choice, slider
+from tests.lnbook.conftest import names
 
 BOOK = Path(__file__).parents[3] / "book"
 CHAPTERS = [path for path in sorted(BOOK.glob("*.ipynb")) if path.stem != "playground"]
@@ -21,22 +21,12 @@ VIEW = "application/vnd.jupyter.widget-view+json"
 PATIENCE = 60  # seconds; against hanging, not a measure of speed
 
 
-def names(table):
-    """What a cell sets, and what it reads of what others set."""
-    sets = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()}
-    reads, tables = set(), [table]
-    for inner in tables:
-        tables += inner.get_children()
-        reads |= {s.get_name() for s in inner.get_symbols() if inner is table or s.is_global()}
-    return sets, reads - sets
-
-
 def cells(path):
     """A chapter's code, but for hidden checks that set nothing needed later: nbval runs these."""
     chosen, wanted = [], set()
     for cell in reversed(nbformat.read(path, as_version=4).cells):
         if cell.cell_type == "code":
-            sets, reads = names(symtable.symtable(cell.source, path.name, "exec"))
+            sets, reads = names(cell.source)
             if sets & wanted or "remove-cell" not in cell.metadata.get("tags", ()):
                 chosen.insert(0, cell.source)
                 wanted = wanted - sets | reads

@@ -1,6 +1,5 @@
 """Solutions and starters of the chapters, run against the checker with what they need of theirs."""
 
-import ast
 import copy
 import functools
 import re
@@ -12,6 +11,7 @@ import pytest
 
 from lnbook import exercises
 from lnlib.runs import record
+from tests.lnbook.conftest import names
 
 CHAPTERS = sorted((Path(__file__).parents[2] / "book").glob("*.ipynb"))
 READ = functools.cache(record.read_all)  # no chapter changes what it reads
@@ -36,19 +36,6 @@ CHECKS = {
     for i, (source, solved) in reversed(list(enumerate(cells)))
     for name in CHECK.findall(source)
 }
-
-
-def names(source):
-    """What a cell sets and what it reads."""
-    sets, reads = set(), set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Name):
-            (reads if isinstance(node.ctx, ast.Load) else sets).add(node.id)
-        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-            sets.add(node.name)
-        elif isinstance(node, ast.alias):
-            sets.add((node.asname or node.name).split(".")[0])
-    return sets, reads
 
 
 def needed(chapter, last):

@@ -76,7 +76,7 @@ def draw_longer(trained: int, inputs: str) -> list[go.Figure]:
         (running, "Deviation of W_ih x", 9.0),
         (size, "Size after the norm", 4.2),
     ):
-        figure.update_layout(
+        figure.layout = dict(
             title=title,
             height=380,
             xaxis={"title": "step", "range": [0, LONG + 1], "zeroline": False},

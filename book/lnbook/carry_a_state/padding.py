@@ -82,7 +82,7 @@ def draw_padding(norm: str, value: float) -> list[go.Figure]:
         showlegend=False,
     )
     bare = {"showgrid": False, "zeroline": False}
-    table.update_layout(
+    table.layout = dict(
         title="Change of the state, largest of 32 units",
         height=320,
         coloraxis={"cmin": -2, "cmax": 2, "cmid": 0, "showscale": False},
@@ -106,7 +106,7 @@ def draw_padding(norm: str, value: float) -> list[go.Figure]:
             marker={"color": COLORS[color]},
             hovertemplate=f"step %{{x}}: %{{y}}<extra>{name}</extra>",
         )
-    sharing.update_layout(
+    sharing.layout = dict(
         title="Rows that share a mean",
         height=320,
         barmode="stack",

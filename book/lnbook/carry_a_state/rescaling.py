@@ -85,7 +85,7 @@ def draw_rescaled(delta: float, matrix: str, eps: float) -> list[go.Figure]:
             hovertemplate=f"%{{x:.2f}} becomes %{{y:.2f}}<extra>{label}</extra>",
         )
     exponents = np.arange(-2, 3, 2)
-    changes.update_layout(
+    changes.layout = dict(
         title=f"Largest change of the state after {STEPS} steps",
         height=340,
         xaxis={
@@ -99,7 +99,7 @@ def draw_rescaled(delta: float, matrix: str, eps: float) -> list[go.Figure]:
         yaxis={"title": "change", "range": [-0.06, 2.06]},
         shapes=[cursor(delta)],
     )
-    units.update_layout(
+    units.layout = dict(
         title=f"{_FOLLOWED} units of one sequence",
         height=340,
         xaxis={"title": "state before", "range": [-1.08, 1.08], "dtick": 0.5},

@@ -128,7 +128,7 @@ def _curve(figure: go.Figure, form: str, x: np.ndarray, y: np.ndarray, along: st
 
 def _logarithmic(figure: go.Figure, along: str, title: str) -> None:
     powers = np.arange(-_WIDE, _WIDE + 1, 4)
-    figure.update_layout(
+    figure.layout = dict(
         title=title,
         height=360,
         xaxis={"title": along, "range": [-3, STEPS + 3], "zeroline": False},

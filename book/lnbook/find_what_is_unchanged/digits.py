@@ -40,7 +40,7 @@ def draw_contrast(readers: contrast.Readers, change: str, place: float) -> list[
             line={"color": color, "dash": dash, "width": 5 if kind == "batch" else 2},
             hovertemplate=f"{label}: %{{y:.1f}}%<extra></extra>",
         )
-    figure.update_layout(
+    figure.layout = dict(
         title=f"Test error in percent, over {change}",
         height=400,
         xaxis={
@@ -68,7 +68,7 @@ def _digit(readers: contrast.Readers, change: str, amount: float) -> go.Figure:
             hovertemplate="%{z:.2f}<extra></extra>",
         )
     )
-    figure.update_layout(
+    figure.layout = dict(
         title="A test image, cut at black and white",
         height=400,
         xaxis={"visible": False, "constrain": "domain"},

@@ -60,7 +60,7 @@ def draw_scale(a: np.ndarray, bias: np.ndarray, scale: float, before: bool) -> l
             marker={"color": color, "symbol": symbol, "size": 8, "opacity": 0.85},
             hovertemplate=f"eps {label}, unit %{{x}}: %{{y:.3f}}<extra></extra>",
         )
-    curve.update_layout(
+    curve.layout = dict(
         title="Largest change of an output",
         height=340,
         xaxis={
@@ -73,7 +73,7 @@ def draw_scale(a: np.ndarray, bias: np.ndarray, scale: float, before: bool) -> l
         yaxis={"range": [-0.1, 4]},
         shapes=[cursor(scale)],
     )
-    outputs.update_layout(
+    outputs.layout = dict(
         title=f"Outputs at factor {scale_text(scale)}",
         height=340,
         xaxis={"title": "unit", "tick0": 1, "dtick": 3, "range": [0.4, len(a) + 0.6]},

@@ -124,7 +124,7 @@ def _changed(transformation: str, strength: float) -> go.Figure:
             ygap=2,
         )
     )
-    figure.update_layout(
+    figure.layout = dict(
         title="Weights, then data; in the frame: what changed",
         height=HEIGHT,
         meta={"phone": 1.5},  # nine rows of numbers

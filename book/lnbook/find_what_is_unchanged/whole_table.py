@@ -73,7 +73,7 @@ def draw_table(digits: np.ndarray, data: str, depth: str, eps: float, strength: 
             ygap=2,
         )
     )
-    figure.update_layout(
+    figure.layout = dict(
         title="Largest change of an output; framed: Table 1",
         height=440,
         coloraxis={"cmin": -1, "cmax": 1, "cmid": 0, "showscale": False},

@@ -80,7 +80,7 @@ def _opened(gates: np.ndarray) -> go.Figure:
             marker={"color": color, "symbol": symbol, "size": 6},
             hovertemplate=f"{name}: %{{y:.3f}}<extra></extra>",
         )
-    figure.update_layout(
+    figure.layout = dict(
         title="Gates at the last step",
         height=280,
         showlegend=False,
@@ -98,7 +98,7 @@ def _out(h: np.ndarray) -> go.Figure:
         marker={"color": signs(h)},
         hovertemplate="unit %{x}: %{y:.3f}<extra></extra>",
     )
-    figure.update_layout(
+    figure.layout = dict(
         title="Output h",
         height=280,
         showlegend=False,
@@ -130,7 +130,7 @@ def _slopes(started: Started, gain: float, bias: float) -> go.Figure:
             hovertemplate=f"{name}: %{{y:.2g}}<extra></extra>",
         )
     here = np.log10(gain) if gain else -2.5
-    figure.update_layout(
+    figure.layout = dict(
         title="Gradient of the weights",
         height=280,
         xaxis={

@@ -75,7 +75,7 @@ def _curves(gates: np.ndarray, title: str) -> go.Figure:
             marker={"color": color, "symbol": symbol, "size": 8, "opacity": 0.75},
             hovertemplate=f"{name}: %{{y:.3f}}<extra></extra>",
         )
-    figure.update_layout(
+    figure.layout = dict(
         title=title,
         height=340,
         xaxis={"title": "summed input", "range": [-1.05 * EDGE, 1.05 * EDGE]},
@@ -124,7 +124,7 @@ def draw_spread(x: np.ndarray, h: np.ndarray, params: Params, factor: float) -> 
             marker={"color": color},
             hovertemplate=f"{name}: %{{y:.2f}}<extra>%{{x}}</extra>",
         )
-    figure.update_layout(
+    figure.layout = dict(
         title="Spread of the summed inputs of each gate",
         barmode="group",
         yaxis={"title": "deviation", "range": [0, 4.2]},

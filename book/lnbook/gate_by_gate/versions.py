@@ -85,12 +85,12 @@ def draw_apart(H: int, gain: float, start: str) -> list[go.Figure]:
             x=steps[:20], y=outputs(H, gain, start, form)[:20, 0], mode="lines", name=name,
             line=line, hovertemplate=f"{name}, step %{{x}}: %{{y:.2f}}<extra></extra>",
         )  # fmt: skip
-    gap.update_layout(
+    gap.layout = dict(
         title="Largest difference from the paper's h",
         xaxis={"title": "step", "range": [0, 51]},
         yaxis={"title": "difference", "range": [0, 2]},
     )
-    unit.update_layout(
+    unit.layout = dict(
         title="Unit 1, the first 20 steps",
         xaxis={"title": "step", "range": [0, 21]},
         yaxis={"title": "h", "range": [-1, 1]},

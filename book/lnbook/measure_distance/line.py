@@ -82,7 +82,7 @@ def draw_line(norm: str, family: str, along: str, step: float) -> list[go.Figure
         showlegend=False,
     )
     still = flat(norm, family, along)
-    line.update_layout(
+    line.layout = dict(
         title="Both sides of eq. 8, in nats",
         height=340,
         xaxis={"title": "step", "range": [-0.84, 0.84], "dtick": 0.4, "zeroline": False},
@@ -106,7 +106,7 @@ def draw_line(norm: str, family: str, along: str, step: float) -> list[go.Figure
             hovertemplate=f"step %{{x:.3f}}: %{{y:.2g}}<extra>{label}</extra>",
         )
     powers = np.arange(-8, 1, 2)
-    sizes.update_layout(
+    sizes.layout = dict(
         title="The same for shorter steps",
         height=340,
         xaxis={

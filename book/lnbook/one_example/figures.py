@@ -216,7 +216,7 @@ def draw_floats(exponent: float, dtype: str, width: int) -> list[go.Figure]:
             hovertemplate=f"{name}, offset %{{x:.3g}}: %{{y:.2g}}<extra></extra>",
         )
     limit = numerics.breaking_offset(DTYPES[dtype])
-    errors.update_layout(
+    errors.layout = dict(
         title=f"Relative error of σ, worst of {DRAWS} vectors",
         height=340,
         xaxis={
@@ -264,7 +264,7 @@ def _outputs(exponent: float, dtype: str, width: int) -> go.Figure:
             marker={"color": color, "symbol": symbol, "size": 7, "opacity": 0.8},
             hovertemplate=f"{name}: %{{y:.3f}} for %{{x:.3f}}<extra></extra>",
         )
-    figure.update_layout(
+    figure.layout = dict(
         title="Eight outputs of one vector",
         height=340,
         xaxis={"title": "right output", "range": [-3, 3]},
@@ -329,7 +329,7 @@ def _bars(y: np.ndarray, title: str, limit: float) -> go.Figure:
         marker={"color": signs(y)},
         hovertemplate="unit %{x}: %{y:.3f}<extra></extra>",
     )
-    figure.update_layout(
+    figure.layout = dict(
         title=title,
         height=290,
         showlegend=False,
@@ -369,7 +369,7 @@ def _table(x: np.ndarray, title: str, digits: int, limit: float) -> go.Figure:
         )
     )
     bare = {"showgrid": False, "zeroline": False}
-    figure.update_layout(
+    figure.layout = dict(
         title=title,
         height=200,
         coloraxis={"cmin": -limit, "cmax": limit, "cmid": 0, "showscale": False},

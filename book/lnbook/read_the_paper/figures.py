@@ -95,7 +95,7 @@ def draw_eps(size: float, eps: float) -> list[go.Figure]:
             marker={"color": color, "symbol": symbol, "size": 11, "opacity": 0.85},
             hovertemplate=f"unit %{{x}}: %{{y:.3f}}<extra>{label}</extra>",
         )
-    curves.update_layout(
+    curves.layout = dict(
         title="Deviation after the norm",
         height=340,
         xaxis={
@@ -110,7 +110,7 @@ def draw_eps(size: float, eps: float) -> list[go.Figure]:
         yaxis={"range": [-0.04, 1.12], "dtick": 0.25},
         shapes=[cursor(size)],
     )  # fmt: skip
-    units.update_layout(
+    units.layout = dict(
         title=f"Six units, σ = {power(size)} before",
         height=340,
         xaxis={"title": "unit", "dtick": 1, "range": [0.5, UNITS + 0.5]},
@@ -232,13 +232,13 @@ def draw_bias(bias: float) -> list[go.Figure]:
             line={"color": color, "dash": dash, "width": 2.5},
             hovertemplate=f"input times %{{x:.2g}}: %{{y:.3f}}<extra>{label}</extra>",
         )
-    gates.update_layout(
+    gates.layout = dict(
         title="Summed inputs of the gates, one example",
         height=360,
         xaxis={"title": "eq. 20", "range": [-limit, limit], "dtick": 4},
         yaxis={"title": "Theano", "range": [-limit, limit], "dtick": 4},
     )
-    changes.update_layout(
+    changes.layout = dict(
         title="Largest change of the output",
         height=360,
         xaxis={

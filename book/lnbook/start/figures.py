@@ -92,7 +92,7 @@ def _table(x: np.ndarray, title: str, limit: float) -> go.Figure:
             ygap=2,
         )
     )
-    figure.update_layout(
+    figure.layout = dict(
         title=title,
         height=310,
         coloraxis={"cmin": -limit, "cmax": limit, "cmid": 0, "showscale": False},

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lnbook.show.control import Control
@@ -69,6 +70,22 @@ def figures_of(owner: str, title: str, drawn: Any) -> list[Figure]:
         figure.layout.template = None
         figure.layout.height = figure.layout.height or HEIGHT
     return figures
+
+
+@contextlib.contextmanager
+def untemplated() -> Iterator[None]:
+    """Let figures come without plotly's own template, which :func:`figures_of` would take off.
+
+    Plotly copies it whole into each, and to set it anew takes ten milliseconds: once a page's
+    explorer, not once a state.
+    """
+    from plotly.io import templates
+
+    usual, templates.default = templates.default, None
+    try:
+        yield
+    finally:
+        templates.default = usual
 
 
 def summary(head: str, controls: Mapping[str, Control], sentence: str) -> str:

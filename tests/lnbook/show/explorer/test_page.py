@@ -5,6 +5,7 @@ import plotly.graph_objects as go
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plotly.io import templates
 
 from lnbook.show import Explorer, choice, show, slider
 from lnbook.show.explorer import page
@@ -126,6 +127,19 @@ def test_panel_keeps_the_room_of_its_highest_state():
 def test_page_carries_no_template_of_plotly():
     for state in payload(explorer()):
         assert all("template" not in panel["layout"] for panel in state["panels"])
+
+
+def test_page_is_drawn_without_the_template_that_it_would_lose():
+    seen = []
+
+    def draw():
+        seen.append(go.Figure().layout.template.to_plotly_json())
+        raise ZeroDivisionError("drawn")
+
+    with pytest.raises(ZeroDivisionError, match="drawn"):
+        Explorer(draw, title="T", describe=lambda: "").to_html()
+    assert seen == [{}]
+    assert templates.default == "plotly"  # as it comes
 
 
 def test_show_is_an_explorer_with_one_state():

@@ -5,7 +5,8 @@ PY = $(VENV)/bin/python
 # A GPU's records, longer and with more seeds, lie beside the book's own.
 GPU := $(shell command -v nvidia-smi)
 RUNS ?= $(if $(GPU),gpu-runs,book/runs)
-PYTEST = OMP_NUM_THREADS=1 $(PY) -m pytest
+# Threads that wait for others sleep: spinning, they take the processors from who is waited for.
+PYTEST = OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(PY) -m pytest
 # Built beforehand, or left out, so that no cell's output says that it is being built.
 READY = $(PY) -m lnlib.nn.kernels >/dev/null || export LNLIB_COMPILED=0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import difflib
+import functools
 import json
 import os
 import re
@@ -97,6 +98,12 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser(arguments: list[str]) -> argparse.ArgumentParser:
+    names = experiments.names()
+    return _made(names, "replay" in arguments, frozenset(names).intersection(arguments))
+
+
+@functools.cache  # a process may read many commands
+def _made(names: tuple[str, ...], replays: bool, whole: frozenset) -> argparse.ArgumentParser:
     what = "lnlib, layer normalization computed: train what the paper trained, weigh its claims."
     parser = _Parser(prog="python -m lnlib", description=what)
     parser.add_argument("--version", action="version", version=f"lnlib {__version__}")
@@ -104,14 +111,14 @@ def _parser(arguments: list[str]) -> argparse.ArgumentParser:
     replay = commands.add_parser(
         "replay", help="run a section of the paper, 6.1 to 6.7, or an experiment of ours"
     )
-    if "replay" in arguments:
+    if replays:
         kinds = replay.add_subparsers(dest="experiment", required=True)
-        for name in experiments.names():
-            _add_experiment(kinds, experiments.find(name), whole=name in arguments)
+        for name in names:
+            _add_experiment(kinds, experiments.find(name), whole=name in whole)
         what = "all the runs that the book has, and none that is recorded in --out"
         _add_place(kinds.add_parser(BOOK, help=what, description=f"Record {what}."))
     table = commands.add_parser("table", help="say what recorded runs come to")
-    table.add_argument("experiment", choices=experiments.names())
+    table.add_argument("experiment", choices=names)
     table.add_argument("--runs", help="folder of the records (default: the book's own)")
     weighed = commands.add_parser("claims", help="weigh the paper's claims by recorded runs")
     weighed.add_argument("--runs", help="folder of the records (default: the book's own)")

@@ -1,11 +1,20 @@
 """Building on a machine of one's own: a folder, a compiler that counts, a source."""
 
 import hashlib
+import shlex
 
 from lnlib.nn.kernels import build
 
 SOURCE = 'extern "C" void lnlib_use(void*, void*) {}\nextern "C" int answer() { return %d; }\n'
 OURS, FOREIGN = 42, 13
+
+
+def unoptimized(folder):
+    """Return a compiler that is done sooner; what it builds is slower, and the same."""
+    script = folder / "unoptimized"
+    script.write_text(f'#!/bin/sh\nexec {shlex.join(build._compiler())} "$@" -O0\n')
+    script.chmod(0o700)
+    return str(script)
 
 
 def load(machine):

@@ -18,6 +18,7 @@ from lnlib.experiments.mnist.steps import compiled, graph
 from lnlib.nn.kernels import build
 from lnlib.runs.schedule import record_runs
 from lnlib.runs.train import Diverged, train
+from tests.cases.build import unoptimized
 
 FAST = ("manual", "compiled")
 SMALL = {"data": "digits", "hidden": (37, 21)}
@@ -347,6 +348,7 @@ def test_a_library_with_wrong_numbers_is_not_used(monkeypatch, tmp_path):
     wrong = compiled.Library(tmp_path / "step.cpp", compiled._check)
     monkeypatch.setattr(compiled, "_library", wrong)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("CXX", unoptimized(tmp_path))
     assert compiled.available() or "numbers differ" in compiled.reason()
     (tmp_path / "step.cpp").write_text(source.replace("keep1 * (g - m)", "keep1 * (g + m)"))
     wrong = compiled.Library(tmp_path / "step.cpp", compiled._check)

@@ -15,6 +15,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from lnlib.nn import LayerNormGRU, LayerNormLSTM, LayerNormRNN, kernels
 from lnlib.nn.kernels import build, compiled, function, plain, rows
 from lnlib.nn.kernels.spec import Spec
+from tests.cases.build import unoptimized
 
 each_kind = pytest.mark.parametrize(
     "kind", [LayerNormRNN, LayerNormLSTM, LayerNormGRU], ids=lambda k: k.__name__
@@ -116,6 +117,7 @@ def test_what_is_switched_off_gives_way_without_a_word(unbuilt, asked, capfd, im
 
 
 def test_importing_and_making_builds_nothing_and_the_first_call_does_with_one_line(built, tmp_path):
+    (cache := tmp_path / "cache").mkdir()
     code = (
         "import os, sys, torch; from lnlib.nn import LayerNormLSTM;"
         "m = LayerNormLSTM(3, 5); print(os.listdir(sys.argv[1]), flush=True);"
@@ -123,8 +125,8 @@ def test_importing_and_making_builds_nothing_and_the_first_call_does_with_one_li
         "print(len([f for f in os.listdir(sys.argv[1] + '/lnlib') if f.endswith('.so')]))"
     )
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code, str(tmp_path)],
-        env=os.environ | {"XDG_CACHE_HOME": str(tmp_path)},
+        [sys.executable, "-W", "error", "-c", code, str(cache)],
+        env=os.environ | {"XDG_CACHE_HOME": str(cache), "CXX": unoptimized(tmp_path)},
         capture_output=True,
         text=True,
         check=True,

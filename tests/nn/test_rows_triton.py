@@ -1,14 +1,4 @@
-"""The Triton kernels of the norms without a GPU: by Triton's interpreter, and compiled for chips.
-
-The interpreter has to be asked for before Triton is first imported, so that this file runs itself
-in a process of its own.
-"""
-
-import os
-import re
-import subprocess
-import sys
-from pathlib import Path
+"""The Triton kernels of the norms without a GPU: in its interpreter, and compiled for chips."""
 
 import pytest
 import torch
@@ -18,24 +8,9 @@ pytest.importorskip("triton", reason="needs triton, which comes with PyTorch for
 
 from lnlib.nn import functional
 from lnlib.nn.kernels import rows_function, rows_triton
+from tests.cases.interpreter import in_the_interpreter, in_this_process
 
-interpreted = os.environ.get("TRITON_INTERPRET") == "1"
-in_the_interpreter = pytest.mark.skipif(not interpreted, reason="runs in a process of its own")
-in_this_process = pytest.mark.skipif(interpreted, reason="needs the compiler")
 each_kind = pytest.mark.parametrize("centered", [True, False], ids=["layer", "rms"])
-
-
-@in_this_process
-def test_every_kernel_is_right_in_the_interpreter():
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__],
-        env=os.environ | {"TRITON_INTERPRET": "1"},
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert int(re.search(r"(\d+) passed", done.stdout)[1]) >= 20
 
 
 def draw(*shape, seed=0):

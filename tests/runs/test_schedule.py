@@ -189,8 +189,9 @@ def test_the_time_that_runs_will_take_goes_with_their_epochs(tmp_path, monkeypat
 
 
 def command(out, *more):
-    flags = ["--norm", "layer", "--batch-size", "4", "--epochs", "3", "--seeds", "0", *more]
-    return ["replay", "mnist", "--data", "digits", "--threads", "1", *flags, "--out", str(out)]
+    flags = ["--norm", "layer", "--batch-size", "16", "--hidden", "24", "--epochs", "3"]
+    flags += ["--seeds", "0", "--data", "digits", "--threads", "1", *more]
+    return ["replay", "mnist", *flags, "--out", str(out)]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,0 +1,38 @@
+"""Which tests of Triton kernels run by its interpreter: those of a process that asked for it.
+
+It has to be asked for before Triton is first imported (``tests/nn/test_interpreter.py``).
+"""
+
+import functools
+import os
+
+import pytest
+
+interpreted = os.environ.get("TRITON_INTERPRET") == "1"
+in_the_interpreter = pytest.mark.skipif(not interpreted, reason="runs in a process of its own")
+in_this_process = pytest.mark.skipif(interpreted, reason="needs the compiler")
+
+
+def look_through_the_language_once():
+    """Let the interpreter put its own operations into ``triton.language`` once a kernel.
+
+    It does so whenever a kernel, or a function within one, is called, and takes them out after
+    the kernel: half of all its time.
+    """
+    from triton.runtime import interpreter
+
+    look = interpreter._patch_lang
+
+    class Stays:
+        restore = staticmethod(lambda: None)
+
+    @functools.cache
+    def once(kernel):
+        look(kernel)
+        return Stays
+
+    interpreter._patch_lang = once
+
+
+if interpreted:
+    look_through_the_language_once()

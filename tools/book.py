@@ -87,7 +87,9 @@ def build(root: Path = ROOT) -> bool:
     # Compiled beforehand, or left out, so that no cell's output says that it is being built.
     kernels = [python, "-m", "lnlib.nn.kernels"]
     quiet = subprocess.run(kernels, cwd=root, stdout=subprocess.DEVNULL, check=False)
-    env = os.environ | ({"LNLIB_COMPILED": "0"} if quiet.returncode else {})
+    # Threads that wait for others sleep: beside the tests they would spin for most of the time.
+    env = {"OMP_WAIT_POLICY": "passive"} | os.environ
+    env |= {"LNLIB_COMPILED": "0"} if quiet.returncode else {}
     command = [python.with_name("jupyter-book"), "build", "book", *OPTIONS.split()]
     if subprocess.run(command, cwd=root, env=env, check=False).returncode:
         return False

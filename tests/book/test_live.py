@@ -1,5 +1,6 @@
 """A chapter in JupyterLab, as `make live` opens it: cells run, controls answer from Python."""
 
+import contextlib
 import json
 import os
 import re
@@ -9,7 +10,6 @@ import subprocess
 import sys
 import time
 import urllib.request
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -88,7 +88,7 @@ class Lab:
         self.env.pop("LNLIB_STATIC", None)
         self.runtime, self.log = own["JUPYTER_RUNTIME_DIR"], folder / "log.txt"
 
-    @contextmanager
+    @contextlib.contextmanager
     def running(self):
         """Serve the folder; afterwards the server and every kernel are gone."""
         flags = ["--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1", "--ServerApp.port=0"]
@@ -104,8 +104,10 @@ class Lab:
                 self.url = self.address(process)
                 yield self
             finally:
-                family = [*process.children(recursive=True), process]
-                process.terminate()
+                family = []
+                with contextlib.suppress(psutil.NoSuchProcess):  # the log says why
+                    family = [*process.children(recursive=True), process]
+                    process.terminate()
                 _, left = psutil.wait_procs(family, timeout=PATIENCE)
                 for one in left:
                     one.kill()
@@ -165,7 +167,7 @@ def run_all(lab, opened):
     """``with run_all(path) as page``: a notebook open in JupyterLab, every cell run."""
     page, outside = opened
 
-    @contextmanager
+    @contextlib.contextmanager
     def open_notebook(path):
         shutil.copy(path, lab.root)
         kernel = {"name": "python3"}

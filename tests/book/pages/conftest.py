@@ -9,11 +9,17 @@ INK = "e => getComputedStyle(e.querySelector('.main-svg text')).fill"  # as a fi
 
 
 @pytest.fixture(scope="session")
-def opened(visit, built_book, chapter):
-    """One visit that several tests look at."""
+def opened_once(visit, built_book, chapter):
     with visit(built_book.as_uri(), chapter, reduced_motion="reduce") as v:
         v.explorers()
         yield v
+
+
+@pytest.fixture
+def opened(opened_once):
+    """One visit that several tests look at; in front, as in Firefox no key moves a page behind."""
+    opened_once.page.bring_to_front()
+    return opened_once
 
 
 def said(cell):
@@ -27,14 +33,20 @@ def said(cell):
 
 
 @pytest.fixture(scope="session")
-def phone(visit, http, chapter):
-    """The same page on a phone, from a server; nobody has scrolled before it was drawn."""
+def phone_once(visit, http, chapter):
     with visit(http, chapter, viewport=PHONE, reduced_motion="reduce") as v:
         v.page.wait_for_function(
             "() => [...document.querySelectorAll('.ln-explorer')]"
             ".every(e => e.dataset.ready === 'yes')"
         )
         yield v
+
+
+@pytest.fixture
+def phone(phone_once):
+    """The same page on a phone, from a server; nobody has scrolled before it was drawn."""
+    phone_once.page.bring_to_front()
+    return phone_once
 
 
 # Hands and eyes.

@@ -186,7 +186,7 @@ def test_a_challenge_ends_as_its_sentence_says(scripts, name):
 # and which of them have learned.
 SEEN = {
     "no norm": ({"norm": "none", "differs": "depth", "a": 1, "b": 4}, 500, (True, False)),
-    "layer norm": ({"norm": "layer", "differs": "depth", "a": 20, "b": 30}, 500, (True, False)),
+    "layer norm": ({"norm": "layer", "differs": "depth", "a": 15, "b": 30}, 500, (True, False)),
     "place": (
         {"norm": "layer", "depth": 20, "residual": "yes", "differs": "place", "a": "before",
          "b": "after"}, 100, (True, True),

@@ -103,14 +103,16 @@ class Reader:
         self.press("paste")
 
     def paste_at(self, i, j, text):
-        self.cell("x", i, j).focus()
-        self.cell("x", i, j).evaluate(
-            "(el, text) => { const data = new DataTransfer(); data.setData('text/plain', text);"
-            "const event = new ClipboardEvent('paste', { clipboardData: data, bubbles: true,"
-            "cancelable: true }); if (el.dispatchEvent(event))"
-            "document.execCommand('insertText', false, text); }",
+        """Copy a text elsewhere on the page, and paste it, with keys."""
+        self.page.evaluate(
+            "text => { const box = document.body.appendChild(document.createElement('textarea'));"
+            "box.id = 'elsewhere'; box.value = text; box.select(); }",
             text,
         )
+        self.page.keyboard.press("Control+c")
+        self.page.evaluate("document.getElementById('elsewhere').remove()")
+        self.cell("x", i, j).focus()
+        self.page.keyboard.press("Control+v")
 
     def seen(self):
         """All that the sheet shows, in one look: asked piece by piece a browser takes its time."""

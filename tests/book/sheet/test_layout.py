@@ -111,7 +111,7 @@ def test_phone_holds_six_features_and_scrolls_wider_tables_inside_themselves(bro
     page = browse(html_of(table_sheet()), viewport=PHONE)
     reader = Reader(page)
     room = "r => [...r.querySelectorAll('.sheet-scroll')].map(e => e.scrollWidth - e.clientWidth)"
-    assert reader.root.evaluate(room) == [0, 0]
+    assert max(reader.root.evaluate(room)) <= 1  # a rounded pixel
     sizes = reader.root.evaluate(
         "r => [...r.querySelectorAll('input, select, textarea')].map(e => "
         "parseFloat(getComputedStyle(e).fontSize))"
@@ -119,9 +119,10 @@ def test_phone_holds_six_features_and_scrolls_wider_tables_inside_themselves(bro
     assert min(sizes) >= 16  # smaller, and iOS zooms in
     reader.press("more feature", 2)
     reader.type("x", 0, 0, "-123456.789")
-    assert min(reader.root.evaluate(room)) > 0
+    assert min(reader.root.evaluate(room)) > 1
     page.evaluate("scrollTo(1000, 0)")
-    assert page.evaluate("[scrollX, document.documentElement.scrollWidth]") == [0, 390]
+    beyond = "(r => r.scrollWidth - r.clientWidth)(document.documentElement)"
+    assert page.evaluate(f"[scrollX, {beyond}]") == [0, 0]
 
 
 def test_a_field_is_as_wide_as_its_number(browse):

@@ -170,7 +170,10 @@ def test_a_reader_slides_moves_stretches_adds_and_removes(page, violations):
     page.get_by_role("button", name="dog", exact=True).click()
     page.get_by_label("Put in another object").select_option(label="TV")
     stage = page.locator("[data-part='stage']").bounding_box()
-    page.touchscreen.tap(stage["x"] + 0.8 * stage["width"], stage["y"] + 0.2 * stage["height"])
+    # Of a driver's tap Firefox makes no click.
+    taps = page.context.browser.browser_type.name != "firefox"
+    tap = page.touchscreen.tap if taps else page.mouse.click
+    tap(stage["x"] + 0.8 * stage["width"], stage["y"] + 0.2 * stage["height"])
     (dog, *at), (tv, *there) = boxes(page)
     assert (dog, tv) == ("dog", "TV")
     assert np.mean([there[0], there[2]]) == pytest.approx(80, abs=1)
@@ -207,7 +210,8 @@ def test_a_reader_slides_moves_stretches_adds_and_removes(page, violations):
     page.add_style_tag(content="body { background: #121212 !important; color: #ddd !important; }")
     assert violations(page, colors=True) == []
     page.set_viewport_size(PHONE)
-    assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+    beyond = "(r => r.scrollWidth - r.clientWidth)(document.documentElement)"
+    assert page.evaluate(beyond) == 0
     small = page.evaluate(
         "() => [...document.querySelectorAll('.lns :is(.lns-bar button, select, input)')]"
         ".filter((e) => e.checkVisibility()).map((e) => e.getBoundingClientRect())"

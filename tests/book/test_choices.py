@@ -7,6 +7,7 @@ from lnbook.choose_a_norm import chooser, models
 from lnbook.show import pick
 from lnbook.weigh_the_claims import chart
 from lnlib.claims import PAPER, Finding, Weighed
+from tools.browser import Firefox
 
 CHOICES = [
     {},
@@ -25,7 +26,8 @@ FILTERS = [
 @pytest.fixture(scope="module")
 def page(browser):
     """A page with both cards and no scripts."""
-    context = browser.new_context(java_script_enabled=False)
+    # Where Firefox runs no scripts a driver cannot click; here are none that choose.
+    context = browser.new_context(java_script_enabled=isinstance(browser, Firefox))
     opened = context.new_page()
     opened.set_content(chooser.Chooser().to_html() + models.ModelTable().to_html())
     yield opened

@@ -72,7 +72,7 @@ function lnDiagram(root) {
   function flow() {
     const whole = said.innerHTML;
     const lines = new Map([...root.querySelectorAll(".lnd-parts li")]
-      .map((line) => [line.dataset.part, line.innerHTML.replace(/^<span.*?<\/span>/, "")]));
+      .map((line) => [line.dataset.part, line.innerHTML]));
     root.classList.add("lnd-live");
     for (const svg of root.querySelectorAll("svg")) {
       const boxes = [...svg.querySelectorAll(".box[data-part]")];
@@ -81,7 +81,7 @@ function lnDiagram(root) {
           other.classList.toggle("on", other === box);
           other.setAttribute("tabindex", other === (box ?? boxes[0]) ? 0 : -1);
         }
-        for (const wire of svg.querySelectorAll(".wire")) {
+        for (const wire of svg.querySelectorAll("[data-to]")) {
           wire.classList.toggle("on", wire.dataset.to === box?.dataset.part);
         }
         said.innerHTML = box ? lines.get(box.dataset.part) : whole;
@@ -106,8 +106,11 @@ function lnDiagram(root) {
     }
   }
 
-  function river() {
-    const data = JSON.parse(root.querySelector(".lnd-data").textContent);
+  async function river() {
+    const packed = atob(root.querySelector(".lnd-data").textContent);
+    const bytes = Uint8Array.from(packed, (c) => c.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const data = JSON.parse(await new Response(stream).text());
     const [places, starts] = [...root.querySelectorAll(".lnd-chips")]
       .map((set) => [...set.querySelectorAll("input")]);
     const svgs = [...root.querySelectorAll("svg")];
@@ -160,8 +163,9 @@ function lnDiagram(root) {
     change();
   }
 
+  const ready = () => { root.dataset.ready = "yes"; };
+  if (root.classList.contains("lnd-river")) return river().then(ready);
   if (root.classList.contains("lnd-cube")) cube();
-  if (root.classList.contains("lnd-river")) river();
   if (root.classList.contains("lnd-flow")) flow();
-  root.dataset.ready = "yes";
+  ready();
 }

@@ -47,8 +47,8 @@ def test_a_line_keeps_its_bends_and_leaves_out_what_lies_between():
     assert len(corners) < 150
     t = np.linspace(0, len(corners) - 1, 20_000)  # along what is drawn
     along = np.stack([np.interp(t, np.arange(len(corners)), c) for c in corners.T], axis=1)
-    for x, y in np.stack([100 * x, 1000 - 100 * np.sin(3 * x)], axis=1):
-        assert np.hypot(*(along - (x, y)).T).min() < 2.3  # 1.5 units, and what rounding moves
+    for point in np.stack([100 * x, 1000 - 100 * np.sin(3 * x)], axis=1):
+        assert np.hypot(*(along - point).T).min() < 2.3  # 1.5 units, and what rounding moves
 
 
 def test_a_log_axis_counts_powers_and_leaves_out_what_is_not_positive():

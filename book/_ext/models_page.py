@@ -1,8 +1,8 @@
-"""Sphinx extension: in the page of models ``<!-- here: models -->`` becomes a section a model."""
+"""Sphinx extension: in the page of models ``<!-- all models -->`` becomes a section a model."""
 
 from lnbook.choose_a_norm.models import MODELS, sources
 
-MARK = "<!-- here: models -->"
+MARK = "<!-- all models -->"
 
 
 def section(model):

@@ -148,6 +148,10 @@ MENDED = [
     ('role="doc-biblioentry"', 'role="listitem"'),
     # A folded cell: a name that is not the text on it ("Show code cell source").
     ('<summary aria-label="Toggle hidden content">', "<summary>"),
+    # Names and tags that no style or script asks for, some eighty a page.
+    ('class="cell_input docutils container"', 'class="cell_input"'),
+    ('class="cell_output docutils container"', 'class="cell_output"'),
+    ("<pre><span></span>", "<pre>"),
 ]
 
 

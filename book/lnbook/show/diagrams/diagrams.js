@@ -76,6 +76,14 @@ function lnDiagram(root) {
     root.classList.add("lnd-live");
     for (const svg of root.querySelectorAll("svg")) {
       const boxes = [...svg.querySelectorAll(".box[data-part]")];
+      // One picture until here; now a box is read aloud as its line is, subscripts apart.
+      svg.setAttribute("role", "group");
+      for (const part of svg.children) part.setAttribute("aria-hidden", !boxes.includes(part));
+      for (const box of boxes) {
+        const line = lines.get(box.dataset.part).replace(/<sub>/g, " ").replace(/<[^>]+>/g, "");
+        box.setAttribute("role", "img");
+        box.setAttribute("aria-label", line);
+      }
       function show(box) {
         for (const other of boxes) {
           other.classList.toggle("on", other === box);

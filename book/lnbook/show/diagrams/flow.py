@@ -118,18 +118,17 @@ class Flow:
         """
         (width, height), (narrow, tall) = self._size(_landscape), self._size(_portrait)
         wires = "".join(
-            f'<g class="wires {name}" aria-hidden="true">{self._wires(place)}</g>'
+            f'<g class="wires {name}">{self._wires(place)}</g>'
             for name, place in (("lnd-wide", _landscape), ("lnd-tall", _portrait))
         )
         boxes = "".join(
-            self._box(name, box, (0, 0), f"--c:{box.column:g};--r:{box.row:g}")
+            self._box(name, box, style=f"--c:{box.column:g};--r:{box.row:g}")
             for name, box in self.boxes.items()
         )
-        role = "group" if any(b.says for b in self.boxes.values()) else "img"
         return (
             f'<svg viewBox="0 0 {width:g} {tall:g}" preserveAspectRatio="xMinYMin slice"'
             f' style="--wide: {width:g}px; --flat: {width:g} / {height:g};'
-            f' --upright: {narrow:g} / {tall:g}" role="{role}"'
+            f' --upright: {narrow:g} / {tall:g}" role="img"'
             f' aria-label="{html.escape(spoken(self.said))}">{wires}{boxes}</svg>'
         )
 
@@ -142,7 +141,7 @@ class Flow:
         return (
             f'<svg viewBox="0 0 {width:g} {height:g}" style="--wide: {width:g}px" role="img"'
             f' aria-label="{html.escape(spoken(self.said))}">'
-            f'<g class="wires" aria-hidden="true">{self._wires(_portrait)}</g>{boxes}</svg>'
+            f'<g class="wires">{self._wires(_portrait)}</g>{boxes}</svg>'
         )
 
     def _size(self, place) -> Point:
@@ -192,7 +191,7 @@ class Flow:
         corners = [first, *corners, last]
         return [p for k, p in enumerate(corners) if k == 0 or p != corners[k - 1]]
 
-    def _box(self, name: str, box: Box, at: Point, style: str = "") -> str:
+    def _box(self, name: str, box: Box, at: Point = (0, 0), style: str = "") -> str:
         (x, y), (a, b) = at, box.half
         if box.kind in SIGNS:
             shape = f'<circle cx="{x:g}" cy="{y:g}" r="{a}"/>'
@@ -209,9 +208,7 @@ class Flow:
         words = f'<text x="{x:g}" y="{y - up:g}">{label}</text>'
         if box.note:
             words += f'<text class="note" x="{x:g}" y="{y + 11:g}">{spans(box.note)}</text>'
-        part = ' aria-hidden="true"'
-        if box.says:
-            part = f' data-part="{name}" role="img" aria-label="{html.escape(spoken(box.says))}"'
+        part = f' data-part="{name}"' if box.says else ""
         return f'<g class="box {box.kind}"{part}{_toned(box, style)}>{shape}{words}</g>'
 
 

@@ -312,13 +312,15 @@ def note(given: dict, x: Axis, y: Axis) -> str:
     font = given.get("font", {})
     ink = f";color:{font['color']}" if "color" in font else ""
     ink += f";font-size:{font['size']}px" if "size" in font else ""
-    ink += f";text-align:{given['align']}" if "align" in given else ""
+    end = (side, rise, given.get("align")) == ("0", "-50%", "left")  # the name of a line
+    if not end:
+        ink += f";text-align:{given['align']}" if "align" in given else ""
+        ink += f";transform:translate({side},{rise})"
     up, right = given.get("yshift", 0), given.get("xshift", 0)
     shift = f";margin:{-up}px 0 0 {right}px" if up or right else ""
-    return (
-        f'<i style="left:{percent(across)};top:{percent(down)};'
-        f'transform:translate({side},{rise}){ink}{shift}">{text(given["text"])}</i>'
-    )
+    kind = ' class="ln-end"' * end
+    place = f"left:{percent(across)};top:{percent(down)}{ink}{shift}"
+    return f'<i{kind} style="{place}">{text(given["text"])}</i>'
 
 
 def legend(traces: list[dict], layout: dict) -> str:

@@ -17,10 +17,6 @@ def test_a_shared_link_has_a_title_a_description_and_a_picture(built_book, chapt
     assert picture.stat().st_size < 150_000
 
 
-def test_a_page_is_no_heavier_than_150_kb(built_book, chapter):
-    assert (built_book / f"{chapter}.html").stat().st_size <= 150_000
-
-
 WIDGETS = {
     "explorer": "ln-explorer",
     "sheet": "ln-sheet",

@@ -22,14 +22,15 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.util import logging
 
-from lnbook.show import colors, web
+from lnbook.show import colors, pick, web
 
 LOGGER = logging.getLogger(__name__)
 WIDGET = "application/vnd.jupyter.widget-view+json"
 FONTS = "output/chtml/fonts/woff-v2"
 MACROS = "input/tex/extensions"
-# Names, brackets and space have the color of the code around them; the tags are a fifth of a page.
-PLAIN = re.compile(r'<span class="(?:n|p|w)">([^<]*)</span>')
+# Names, brackets and space have the color of the code around them, a dot and an equals sign need no
+# other; the tags are a fifth of a page.
+PLAIN = re.compile(r'<span class="(?:(?:n|p|w)">([^<]*)|o">([.=]))</span>')
 # "Solution to Exercise 1": the link has the space before it, underlined.
 LINKED_SPACE = re.compile(r'(<a class="reference internal" href="#[^"]+">) (?=Exercise)')
 EXPLORER = re.compile(
@@ -92,6 +93,7 @@ def copy_vendored(app):
         if (static / widget.name).exists():  # for a page that is not written again
             widget.write(static)
     (static / "colors.css").write_text(colors.css(), "utf-8")
+    (static / "pick.css").write_text(pick.STYLE, "utf-8")
     app.add_css_file("colors.css")
 
 
@@ -146,6 +148,10 @@ MENDED = [
     ('role="doc-biblioentry"', 'role="listitem"'),
     # A folded cell: a name that is not the text on it ("Show code cell source").
     ('<summary aria-label="Toggle hidden content">', "<summary>"),
+    # Names and tags that no style or script asks for, some eighty a page.
+    ('class="cell_input docutils container"', 'class="cell_input"'),
+    ('class="cell_output docutils container"', 'class="cell_output"'),
+    ("<pre><span></span>", "<pre>"),
 ]
 
 
@@ -169,13 +175,15 @@ def finish_page(app, pagename, templatename, context, doctree):
             app.add_css_file(f"{path}.css", priority=900)  # on top of custom.css
             app.add_js_file(f"{path}.js", **({} if widget.early else {"loading_method": "defer"}))
     body = context.get("body", "")
+    if 'class="ln-pick' in body:
+        app.add_css_file("pick.css", priority=900)
     # A playground is, too, where it has all its controls.
     if "&quot;small&quot;: false" in body or any(w.wide and w.on(body) for w in WIDGETS):
         # The whole width is the figure's: the list of sections beside it would take a quarter.
         context["meta"] = (context.get("meta") or {}) | {"html_theme.sidebar_secondary.remove": ""}
     for wrong, right in MENDED:
         context["body"] = context.get("body", "").replace(wrong, right)
-    context["body"] = PLAIN.sub(r"\1", context["body"])
+    context["body"] = PLAIN.sub(r"\1\2", context["body"])
     context["body"] = LINKED_SPACE.sub(r" \1", context["body"])
     if doctree is not None:
         first = next((p.astext() for p in doctree.findall(nodes.paragraph)), "")

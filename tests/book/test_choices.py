@@ -15,6 +15,7 @@ CHOICES = [
     {"data": "table", "devices": "several", "depth": "few"},
     {"weights": "loaded", "data": "rnn", "sequence": "one", "precision": "float32"},
 ]
+STYLE = f"<style>{pick.STYLE}</style>"
 FILTERS = [
     {},
     {"which": "all"},
@@ -29,7 +30,7 @@ def page(browser):
     # Where Firefox runs no scripts a driver cannot click; here are none that choose.
     context = browser.new_context(java_script_enabled=isinstance(browser, Firefox))
     opened = context.new_page()
-    opened.set_content(chooser.Chooser().to_html() + models.ModelTable().to_html())
+    opened.set_content(STYLE + chooser.Chooser().to_html() + models.ModelTable().to_html())
     yield opened
     context.close()
 
@@ -56,18 +57,30 @@ def test_the_table_shows_the_lines_that_were_asked_for(page, chosen):
     assert shown == [m.model for m in models.MODELS if pick.shown(m.conditions, chosen)]
 
 
-def test_a_line_opens_to_its_sources(page):
+def test_a_line_opens_to_the_way_to_its_sources(page):
     choose(page, "ln-models", models.GROUPS, {})
+    line = page.locator(".ln-model", has_text="BERT").first
+    link = line.get_by_role("link", name="5 sources")
+    assert not link.is_visible()
+    line.locator("summary").click()
+    assert link.is_visible()
+    assert link.get_attribute("href") == "models.html#model-bert"
+
+
+def test_a_live_line_opens_to_its_sources(browser):
+    page = browser.new_page()
+    page.set_content(models.ModelTable().widget().value)
     line = page.locator(".ln-model", has_text="BERT").first
     assert not line.locator("li").first.is_visible()
     line.locator("summary").click()
     assert line.locator("li").count() == 5
     assert line.locator("li").first.is_visible()
+    page.close()
 
 
 def test_a_search_goes_over_every_line_and_an_empty_one_gives_the_choice_back(browser):
     page = browser.new_page()
-    page.set_content(models.ModelTable().to_html())
+    page.set_content(STYLE + models.ModelTable().to_html())
     shown = page.locator(".ln-models .ln-model:visible summary b")
     start, search = shown.all_inner_texts(), page.get_by_label("Find")
     for words in ("falcon", " SANDWICH "):
@@ -99,7 +112,7 @@ def claims():
 
 
 def test_the_chart_of_claims_shows_what_was_asked_for_and_opens_to_what_lies_behind(page, claims):
-    page.set_content(chart.ClaimChart(claims, "A").to_html())
+    page.set_content(STYLE + chart.ClaimChart(claims, "A").to_html())
     shown, count = page.locator(".ln-claim:visible summary b"), page.locator(".ln-count")
 
     def asked(part, verdict):

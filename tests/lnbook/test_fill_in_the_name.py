@@ -104,7 +104,7 @@ def test_the_error_is_drawn_in_percent_and_differences_in_points(known):
     said = curves.RACE.describe_curves(known, "loss", "updates")
     assert said.startswith("After 200 updates, mean of 3 seeds, in %: no norm 50.0, no norm, ch")
     lead = curves.RACE.describe_curves(known, "lead", "updates")
-    assert "against no norm layer norm is 20.0 points ahead after 50 updates and 9.0 points" in lead
+    assert "at the end, in points: against no norm 20.0 ahead (after 50 updates), 9.0 ahead" in lead
     rates = curves.RACE.describe_rates(known)
     assert "no norm at 0.2 (50.0 %, 70.0 at worst)" in rates
     (figure,) = curves.RACE.draw_rates(known)

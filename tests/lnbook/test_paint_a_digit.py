@@ -102,14 +102,14 @@ def test_the_share_is_where_layer_norm_s_line_first_is_as_low(monkeypatch):
     _, never = known.share(figures.MAIN, figures.CHOSEN, "updates")
     assert np.isnan(never[:, -2:]).all()
     said = curves.RACE.describe_curves(known, "share", "updates")
-    assert "chosen start's best bound up to 100 updates layer norm needs 50 % of them, up" in said
-    assert "up to 300, more than all (mean of 3 seeds)." in said
+    assert said.startswith("The part of the updates that layer norm needs for another's best bound")
+    assert "chosen start's within 100, 50 %, within 300, more than all (mean of 3 seeds)." in said
 
 
 def test_the_sentence_says_where_the_lead_was_largest_and_what_is_left(known):
     said = curves.RACE.describe_curves(known, "lead", "updates")
-    assert "against no norm layer norm is 20.0 nats ahead after 50 updates and 5.0 nats" in said
-    assert "chosen start layer norm is 10.0 nats ahead after 50 updates and 4.0 nats behind" in said
+    assert "at the end, in nats: against no norm 20.0 ahead (after 50 updates), 5.0 ahead" in said
+    assert "chosen start 10.0 ahead (after 50 updates), 4.0 behind" in said
     said = curves.RACE.describe_curves(known, "loss", "updates")
     assert "no norm 51.0, no norm, chosen start 42.0, layer norm 46.0" in said
 

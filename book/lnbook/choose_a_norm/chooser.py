@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lnbook.show.display import bundle
-from lnbook.show.pick import Group, attributes, card, shown
+from lnbook.show.pick import Group, attributes, card, live, shown
 
 __all__ = ["GROUPS", "LINES", "Chooser", "Line", "answers", "every_choice"]
 
@@ -189,9 +189,7 @@ class Chooser:
 
     def widget(self) -> Any:
         """Build the live widget: the same, with links to notebooks."""
-        import ipywidgets
-
-        return ipywidgets.HTML(self.to_html(".ipynb"))
+        return live(self.to_html(".ipynb"))
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
         return bundle(self)

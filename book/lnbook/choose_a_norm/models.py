@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lnbook.show.display import bundle
-from lnbook.show.pick import Group, attributes, card, shown
+from lnbook.show.pick import Group, attributes, card, live, shown
 
-__all__ = ["COLUMNS", "GROUPS", "MODELS", "Model", "ModelTable"]
+__all__ = ["COLUMNS", "GROUPS", "MODELS", "Model", "ModelTable", "sources"]
 
 SOURCE = Path(__file__).with_suffix(".json")
 #: From a field to the heading of its column.
@@ -32,6 +33,8 @@ COLUMNS = {
 #: What stays beside a value on a phone, where the columns have no heads.
 NAMED = ("gain", "bias", "qk_norm", "final_norm")
 TITLE = "What well-known models use"
+#: The page of the book that has the sources.
+PAGE = "models"
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,11 @@ class Model:
         """``"pre"``, ``"post"``, ``"output"``, ``"sandwich"`` or, of several, ``"other"``."""
         known = {"pre": "pre", "post": "post", "output only": "output", "sandwich": "sandwich"}
         return known.get(self.short["place"], "other")
+
+    @property
+    def anchor(self) -> str:
+        """What the page of sources calls it."""
+        return f"model-{re.sub(r'[^a-z0-9]+', '-', self.model.lower()).strip('-')}"
 
     @property
     def conditions(self) -> dict[str, tuple[str, ...]]:
@@ -149,8 +157,12 @@ class ModelTable:
         )
         return "\n".join([f"{TITLE}: {len(lines)} of {len(MODELS)} lines", *text])
 
-    def to_html(self) -> str:
-        """Write all lines; a style sheet hides those that were not chosen."""
+    def to_html(self, page: str = f"{PAGE}.html") -> str:
+        """Write all lines; a style sheet hides those that were not chosen.
+
+        Args:
+            page: That has the sources; a line leads there. ``""`` puts them into the lines.
+        """
         head = "".join(
             f"<span>{html.escape(c)}</span>" for c in ("model", "year", *COLUMNS.values())
         )
@@ -158,18 +170,17 @@ class ModelTable:
         note = (
             f" of {len(MODELS)} lines, read on {' and '.join(days)}. An asterisk: the default of "
             "the model's class, which its weights may override. A question mark: not published, "
-            "or not verified. Open a line for its sources."
+            "or not verified. Open a line for what is behind it, and its sources."
         )
-        body = "".join(map(_line, MODELS)) + '<p class="ln-none">No line has that word.</p>'
+        lines = "".join(_line(model, page) for model in MODELS)
+        none = '<p class="ln-none">No line has that word.</p>'
         head = f'<div class="ln-head" aria-hidden="true">{head}</div>'
         note = f'<p class="ln-count">{note}</p>'
-        return card("ln-models", TITLE, GROUPS, SEARCH + head + body + note)
+        return card("ln-models", TITLE, GROUPS, SEARCH + head + lines + none + note)
 
     def widget(self) -> Any:
         """Build the live widget: the same HTML."""
-        import ipywidgets
-
-        return ipywidgets.HTML(self.to_html())
+        return live(self.to_html(page=""))
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
         return bundle(self)
@@ -187,7 +198,7 @@ SEARCH = (
 )
 
 
-def _line(model: Model) -> str:
+def _line(model: Model, page: str) -> str:
     """Write one model: what is in its line, and what is behind it."""
     esc = html.escape
     cells = "".join(
@@ -197,12 +208,12 @@ def _line(model: Model) -> str:
     return (
         f'<details class="ln-model"{attributes(model.conditions)}>'
         f'<summary><b>{esc(model.model)}</b><i class="ln-year">{model.year}</i>{cells}</summary>'
-        f"<div>{_behind(model)}</div></details>"
+        f"<div>{_behind(model, page)}</div></details>"
     )
 
 
-def _behind(model: Model) -> str:
-    """Write what stands behind a line: the words in full, doubts, sources."""
+def _behind(model: Model, page: str) -> str:
+    """Write what stands behind a line: the words in full, doubts, sources or the way there."""
     esc = html.escape
     full = "; ".join(
         f"{head}: {model.full[c]}"
@@ -214,8 +225,16 @@ def _behind(model: Model) -> str:
         how = "Read second hand" if model.second_hand else "Not verified"
         names = [COLUMNS.get(name, name) for name in model.not_verified]
         parts.append(f"<p><b>{how}:</b> {esc(', '.join(names))}.</p>")
-    sources = "".join(f"<li>{_source(source)}</li>" for source in model.sources)
-    return "".join([*parts, f"<p>Read on {model.read}:</p><ul>{sources}</ul>"])
+    if page:
+        many = len(model.sources)
+        link = f'<a href="{page}#{model.anchor}">{many} source{"s" * (many > 1)}</a>'
+        return "".join([*parts, f"<p>Read on {model.read}: {link}, with their words.</p>"])
+    return "".join([*parts, f"<p>Read on {model.read}:</p>{sources(model)}"])
+
+
+def sources(model: Model) -> str:
+    """Write where a model's line was read, and the words."""
+    return f"<ul>{''.join(f'<li>{_source(source)}</li>' for source in model.sources)}</ul>"
 
 
 def _source(source: Mapping[str, str]) -> str:

@@ -10,6 +10,7 @@ import html
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 SOURCE = Path(__file__).with_suffix(".css")
 STYLE = SOURCE.read_text("utf-8")
@@ -70,10 +71,17 @@ def fieldsets(name: str, groups: Mapping[str, Group]) -> str:
 
 
 def card(name: str, title: str, groups: Mapping[str, Group], body: str) -> str:
-    """Put choices and lines into one card, with the style that it needs."""
+    """Put choices and lines into one card, with rules of its own. A page has :data:`STYLE` once."""
     return (
-        f"<style>{STYLE}{rules(name, groups)}</style>"
+        f"<style>{rules(name, groups)}</style>"
         f'<div class="ln-pick {name}" role="group" aria-label="{html.escape(title)}">'
         f'<p class="ln-title">{html.escape(title)}</p>'
         f'<div class="ln-choices">{fieldsets(name, groups)}</div>{body}</div>'
     )
+
+
+def live(body: str) -> Any:
+    """Build the widget of a live notebook: a card with its look."""
+    import ipywidgets
+
+    return ipywidgets.HTML(f"<style>{STYLE}</style>{body}")

@@ -154,24 +154,25 @@ class Race:
             if shown == "lead":
                 at = int(np.nanargmin(means))
                 said.append(
-                    f"against {label} layer norm is {self._ahead(means[at])} after "
-                    f"{where[at]:,.0f} {axis} and {self._ahead(means[-1])} at the end"
+                    f"against {label} {self._ahead(means[at])} (after {where[at]:,.0f} {axis}), "
+                    f"{self._ahead(means[-1])}"
                 )
             else:
                 at = len(where) // 4
                 said.append(
-                    f"for {label}'s best {self.word} up to {where[at]:,.0f} {axis} layer norm "
-                    f"needs {_part(means[at])} of them, up to {where[-1]:,.0f}, {_part(means[-1])}"
+                    f"{label}'s within {where[at]:,.0f}, {_part(means[at])}, "
+                    f"within {where[-1]:,.0f}, {_part(means[-1])}"
                 )
-        first = "At most, " if shown == "lead" else ""
-        text = "; ".join(said)
-        return f"{first or text[0].upper()}{text if first else text[1:]} ({count})."
+        first = f"The part of the {axis} that layer norm needs for another's best {self.word}"
+        if shown == "lead":
+            first = f"Layer norm where it leads most, and at the end, in {self._apart}"
+        return f"{first}: {'; '.join(said)} ({count})."
 
     def _number(self, value: float) -> str:
         return f"{value:.{self.digits}f}".replace("-", "−")
 
     def _ahead(self, value: float) -> str:
-        return f"{abs(value):.{self.digits}f} {self._apart} {'ahead' if value < 0 else 'behind'}"
+        return f"{abs(value):.{self.digits}f} {'ahead' if value < 0 else 'behind'}"
 
     @property
     def _apart(self) -> str:

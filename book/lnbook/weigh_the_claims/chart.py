@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from lnbook.show import pick
 from lnbook.show.display import bundle
-from lnbook.show.pick import Group, attributes, card
+from lnbook.show.pick import Group, attributes, card, live
 from lnbook.show.table import FAILS, HOLDS, OPEN
 from lnlib import claims, compare
 from lnlib.claims import Finding, Weighed
@@ -118,7 +117,7 @@ class ClaimChart:
         whole = card(self.name, self.title, groups, body)
         whole = whole.replace('class="ln-pick ', 'class="ln-pick ln-claims ', 1)
         whole = f"<style>{self._empty(groups)}</style>{whole}"
-        return f"<style>{STYLE}</style>{whole}" if self.styled else whole.replace(pick.STYLE, "")
+        return f"<style>{STYLE}</style>{whole}" if self.styled else whole
 
     def _empty(self, groups: dict[str, Group]) -> str:
         """Write the rules that say so where no line is of both kinds."""
@@ -134,9 +133,7 @@ class ClaimChart:
 
     def widget(self) -> Any:
         """Build the live widget: the same, with links to notebooks."""
-        import ipywidgets
-
-        return ipywidgets.HTML(self.to_html(".ipynb"))
+        return live(self.to_html(".ipynb"))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
         return bundle(self)

@@ -9,7 +9,7 @@ from tests.book.pages.conftest import INK
 
 NARROW = re.compile(r"@(?:media|container)[^{]*width[^{]*\{((?:[^{}]*\{[^{}]*\})*)")
 COLOR = re.compile(r"(?:[\s{;-](?:color|background|fill|opacity)|filter)\s*:[^;}]*")
-SIZE_LIMIT = 300_000  # bytes of one page's HTML
+SIZE_LIMIT = 150_000  # bytes of one page's HTML
 
 
 def test_formulas_are_typeset(opened):

@@ -220,6 +220,13 @@ def test_no_two_boxes_touch_and_no_wire_runs_through_a_box(name, way):
                     assert apart or max(v, y) < top or bottom < min(v, y), (w, key)
 
 
+def test_the_style_sheet_puts_a_box_where_its_wires_lead():
+    (left, top), style = flow.MARGIN, diagrams.WEB.style()
+    for (wide, high), (u, v) in ((flow.LANDSCAPE, "cr"), (flow.PORTRAIT, "rc")):
+        x, y = f"{left}px + {wide}px * var(--{u})", f"{top}px + {high}px * var(--{v})"
+        assert f".lnd-flow .box {{ transform: translate(calc({x}), calc({y})); }}" in style
+
+
 def segments(shown, w, place):
     points = [place(*p) for p in shown.points(w)]
     return list(itertools.pairwise(points))

@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import plotly.graph_objects as go
 import pytest
 
@@ -35,15 +36,30 @@ def test_a_missing_point_breaks_the_line():
     assert re.search(r'd="M\d+ \d+M\d+ \d+l\d+-\d+"', drawn(figure))
 
 
+def test_a_line_keeps_its_bends_and_leaves_out_what_lies_between():
+    x = np.linspace(0, 10, 201)
+    figure = go.Figure(go.Scatter(x=x, y=np.abs(x - 3), mode="lines"))
+    figure.update_layout(xaxis_range=[0, 10], yaxis_range=[0, 10])
+    assert paths(drawn(figure)) == [[0, 700, 300, 300, 700, -700]]
+    figure.data[0].y = np.sin(3 * x)
+    (numbers,) = paths(drawn(figure))
+    corners = np.cumsum(np.reshape(numbers, (-1, 2)), axis=0)
+    assert len(corners) < 150
+    t = np.linspace(0, len(corners) - 1, 20_000)  # along what is drawn
+    along = np.stack([np.interp(t, np.arange(len(corners)), c) for c in corners.T], axis=1)
+    for point in np.stack([100 * x, 1000 - 100 * np.sin(3 * x)], axis=1):
+        assert np.hypot(*(along - point).T).min() < 2.3  # 1.5 units, and what rounding moves
+
+
 def test_a_log_axis_counts_powers_and_leaves_out_what_is_not_positive():
-    figure = go.Figure(go.Scatter(x=[1, 10, 100, 0], y=[1, 2, 3, 4], mode="lines"))
+    figure = go.Figure(go.Scatter(x=[1, 10, 100, 0], y=[1, 2, 4, 4], mode="lines"))
     figure.update_layout(xaxis={"type": "log", "range": [0, 2]}, yaxis_range=[0, 4])
     source = drawn(figure)
-    assert paths(source) == [[0, 750, 500, -250, 500, -250]]
-    assert re.findall(r'class="ln-x" style="left:([\d.]+)%">(\w+)<', source) == [
-        ("0.0", "1"),
-        ("50.0", "10"),
-        ("100.0", "100"),
+    assert paths(source) == [[0, 750, 500, -250, 500, -500]]
+    assert re.findall(r'style="--x:([\d.]+)%">(\w+)<', source) == [
+        ("0", "1"),
+        ("50", "10"),
+        ("100", "100"),
     ]
 
 
@@ -100,7 +116,7 @@ def test_a_scale_of_its_own_is_mixed_from_its_nearest_colors():
 def test_the_numbers_of_a_heat_map_stand_in_its_cells():
     figure = go.Figure(go.Heatmap(z=[[1, 2]], text=[["one", "<2>"]], texttemplate="%{text}"))
     said = re.findall(r'ln-in" style="left:([\d.]+)%;top:([\d.]+)%">([^<]*)', drawn(figure))
-    assert said == [("25.0", "50.0", "one"), ("75.0", "50.0", "&lt;2&gt;")]
+    assert said == [("25", "50", "one"), ("75", "50", "&lt;2&gt;")]
 
 
 def test_a_second_axis_keeps_to_its_part_of_the_panel():
@@ -119,7 +135,7 @@ def test_shapes_and_notes_stand_where_they_are_told_to():
     figure.add_annotation(x=3, y=5, text="here", showarrow=False, xanchor="left")
     source = drawn(figure)
     assert paths(source)[-1] == [300, 1000, 0, -1000]
-    assert "left:30.0%;top:50.0%;transform:translate(0,-50%)" in source
+    assert "left:30%;top:50%;transform:translate(0,-50%)" in source
 
 
 def test_a_legend_names_what_is_drawn_and_nothing_else():

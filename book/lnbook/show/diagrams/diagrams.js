@@ -72,16 +72,24 @@ function lnDiagram(root) {
   function flow() {
     const whole = said.innerHTML;
     const lines = new Map([...root.querySelectorAll(".lnd-parts li")]
-      .map((line) => [line.dataset.part, line.innerHTML.replace(/^<span.*?<\/span>/, "")]));
+      .map((line) => [line.dataset.part, line.innerHTML]));
     root.classList.add("lnd-live");
     for (const svg of root.querySelectorAll("svg")) {
       const boxes = [...svg.querySelectorAll(".box[data-part]")];
+      // One picture until here; now a box is read aloud as its line is, subscripts apart.
+      svg.setAttribute("role", "group");
+      for (const part of svg.children) part.setAttribute("aria-hidden", !boxes.includes(part));
+      for (const box of boxes) {
+        const line = lines.get(box.dataset.part).replace(/<sub>/g, " ").replace(/<[^>]+>/g, "");
+        box.setAttribute("role", "img");
+        box.setAttribute("aria-label", line);
+      }
       function show(box) {
         for (const other of boxes) {
           other.classList.toggle("on", other === box);
           other.setAttribute("tabindex", other === (box ?? boxes[0]) ? 0 : -1);
         }
-        for (const wire of svg.querySelectorAll(".wire")) {
+        for (const wire of svg.querySelectorAll("[data-to]")) {
           wire.classList.toggle("on", wire.dataset.to === box?.dataset.part);
         }
         said.innerHTML = box ? lines.get(box.dataset.part) : whole;
@@ -106,8 +114,11 @@ function lnDiagram(root) {
     }
   }
 
-  function river() {
-    const data = JSON.parse(root.querySelector(".lnd-data").textContent);
+  async function river() {
+    const packed = atob(root.querySelector(".lnd-data").textContent);
+    const bytes = Uint8Array.from(packed, (c) => c.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const data = JSON.parse(await new Response(stream).text());
     const [places, starts] = [...root.querySelectorAll(".lnd-chips")]
       .map((set) => [...set.querySelectorAll("input")]);
     const svgs = [...root.querySelectorAll("svg")];
@@ -160,8 +171,9 @@ function lnDiagram(root) {
     change();
   }
 
+  const ready = () => { root.dataset.ready = "yes"; };
+  if (root.classList.contains("lnd-river")) return river().then(ready);
   if (root.classList.contains("lnd-cube")) cube();
-  if (root.classList.contains("lnd-river")) river();
   if (root.classList.contains("lnd-flow")) flow();
-  root.dataset.ready = "yes";
+  ready();
 }

@@ -97,27 +97,55 @@ class Flow:
     said: str
 
     def body(self) -> str:
-        """Return both drawings, of which one is shown, the sentence, and every box in a line."""
+        """Return the drawing, the sentence, and every box in a line."""
         parts = [(name, box) for name, box in self.boxes.items() if box.says]
         lines = "".join(
-            f'<li data-part="{name}">{_tag(box)}{marked(box.says)}</li>' for name, box in parts
+            f'<li data-part="{name}"{_toned(box)}>{marked(box.says)}</li>' for name, box in parts
         )
         return (
-            f'<div class="lnd-wide">{self.draw()}</div>'
-            f'<div class="lnd-tall">{self.draw(portrait=True)}</div>'
-            f'<div class="lnd-lines"><p class="lnd-said" role="status">{marked(self.said)}</p>'
+            f'{self.draw()}<div class="lnd-lines">'
+            f'<p class="lnd-said" role="status">{marked(self.said)}</p>'
             f'<ol class="lnd-parts">{lines}</ol></div>'
             '<p class="lnd-hint">What a box does: point at it or tap it, or press Tab and the '
             "arrow keys.</p>"
         )
 
-    def draw(self, *, portrait: bool = False) -> str:
-        """Return one ``<svg>``.
+    def draw(self) -> str:
+        """Return one ``<svg>``: from left to right, or from above where it is narrow.
 
-        Args:
-            portrait: Draw from above downward.
+        The boxes are the same in both, and the style sheet puts them to their places; of the wires
+        it shows those of the one. The drawing is cut to the height that it then has.
         """
-        place = _portrait if portrait else _landscape
+        (width, height), (narrow, tall) = self._size(_landscape), self._size(_portrait)
+        wires = "".join(
+            f'<g class="wires {name}">{self._wires(place)}</g>'
+            for name, place in (("lnd-wide", _landscape), ("lnd-tall", _portrait))
+        )
+        boxes = "".join(
+            self._box(name, box, style=f"--c:{box.column:g};--r:{box.row:g}")
+            for name, box in self.boxes.items()
+        )
+        return (
+            f'<svg viewBox="0 0 {width:g} {tall:g}" preserveAspectRatio="xMinYMin slice"'
+            f' style="--wide: {width:g}px; --flat: {width:g} / {height:g};'
+            f' --upright: {narrow:g} / {tall:g}" role="img"'
+            f' aria-label="{html.escape(spoken(self.said))}">{wires}{boxes}</svg>'
+        )
+
+    def upright(self) -> str:
+        """Return one ``<svg>``, drawn from above downward at every width."""
+        width, height = self._size(_portrait)
+        boxes = "".join(
+            self._box(name, box, _portrait(box.column, box.row)) for name, box in self.boxes.items()
+        )
+        return (
+            f'<svg viewBox="0 0 {width:g} {height:g}" style="--wide: {width:g}px" role="img"'
+            f' aria-label="{html.escape(spoken(self.said))}">'
+            f'<g class="wires">{self._wires(_portrait)}</g>{boxes}</svg>'
+        )
+
+    def _size(self, place) -> Point:
+        """Return the width and the height of a drawing."""
         edges = [
             [
                 at + max(half, margin)
@@ -125,28 +153,23 @@ class Flow:
             ]
             for b in self.boxes.values()
         ]
-        width, height = map(max, zip(*edges, strict=True))
-        wires = "".join(self._wire(w, place) for w in self.wires)
-        boxes = "".join(self._box(name, box, place) for name, box in self.boxes.items())
-        role = "group" if any(b.says for b in self.boxes.values()) else "img"
-        return (
-            f'<svg viewBox="0 0 {width:g} {height:g}" style="--wide: {width:g}px" role="{role}"'
-            f' aria-label="{html.escape(spoken(self.said))}">'
-            f'<g class="wires" aria-hidden="true">{wires}</g>{boxes}</svg>'
-        )
+        return tuple(map(max, zip(*edges, strict=True)))
+
+    def _wires(self, place) -> str:
+        return "".join(self._wire(w, place) for w in self.wires)
 
     def _wire(self, w: Wire, place) -> str:
         points = [place(*p) for p in self.points(w)]
         points[-1] = _border(self.boxes[w.target], points[-2], points[-1])
         head, points[-1] = _head(points[-2], points[-1], 12 if w.lit else 8)
-        path, classes = wire(points), "wire" + " lit" * w.lit
+        path, lit = wire(points), ' class="lit"' * w.lit
         tone = f' style="--tone: var(--{w.tone})"' if w.tone else ""
         (x, y), *_ = points
         return (
             (f'<path class="bridge" d="{path}"/>' if w.over else "")
-            + f'<g class="{classes}" data-to="{w.target}"{tone}>'
+            + f'<g{lit} data-to="{w.target}"{tone}>'
             + (f'<path class="glow" d="{path}"/>' if w.lit else "")
-            + f'<path d="{path}"/><path class="head" d="{head}"/>'
+            + f'<path d="{path}"/><path d="{head}"/>'
             + (f'<circle cx="{x:g}" cy="{y:g}" r="3.5"/>' if w.start is not None else "")
             + "</g>"
         )
@@ -168,10 +191,8 @@ class Flow:
         corners = [first, *corners, last]
         return [p for k, p in enumerate(corners) if k == 0 or p != corners[k - 1]]
 
-    def _box(self, name: str, box: Box, place) -> str:
-        x, y = place(box.column, box.row)
-        a, b = box.half
-        tone = f' style="--tone: var(--{box.tone})"' if box.tone else ""
+    def _box(self, name: str, box: Box, at: Point = (0, 0), style: str = "") -> str:
+        (x, y), (a, b) = at, box.half
         if box.kind in SIGNS:
             shape = f'<circle cx="{x:g}" cy="{y:g}" r="{a}"/>'
         elif box.kind == "end":
@@ -187,10 +208,8 @@ class Flow:
         words = f'<text x="{x:g}" y="{y - up:g}">{label}</text>'
         if box.note:
             words += f'<text class="note" x="{x:g}" y="{y + 11:g}">{spans(box.note)}</text>'
-        part = ' aria-hidden="true"'
-        if box.says:
-            part = f' data-part="{name}" role="img" aria-label="{html.escape(spoken(box.says))}"'
-        return f'<g class="box {box.kind}"{part}{tone}>{shape}{words}</g>'
+        part = f' data-part="{name}"' if box.says else ""
+        return f'<g class="box {box.kind}"{part}{_toned(box, style)}>{shape}{words}</g>'
 
 
 def _landscape(column: float, row: float) -> Point:
@@ -220,7 +239,7 @@ def _head(before: Point, tip: Point, size: float) -> tuple[str, Point]:
     return polygon([left, tip, right]), (x - 0.7 * dx, y - 0.7 * dy)
 
 
-def _tag(box: Box) -> str:
-    """Return a sign of the box before its line: the norm's and the gates' colors."""
-    tone = f"var(--{box.tone})" if box.tone else "currentcolor"
-    return f'<span class="lnd-tag" style="--tone: {tone}" aria-hidden="true"></span>'
+def _toned(box: Box, style: str = "") -> str:
+    """Return a style with the color of a box, the norm's or a gate's, if there is any."""
+    whole = ";".join(filter(None, (style, box.tone and f"--tone:var(--{box.tone})")))
+    return f' style="{whole}"' if whole else ""

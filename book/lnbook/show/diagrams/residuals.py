@@ -101,7 +101,7 @@ def _box(label: str, along: float, across: float, norm: str) -> Box:
 def body(shown: Sequence[Panel]) -> str:
     """Return the panels side by side."""
     figures = "".join(
-        f"<figure>{p.flow.draw(portrait=True)}<figcaption><b>{_heading(p.title)}</b>"
+        f"<figure>{p.flow.upright()}<figcaption><b>{_heading(p.title)}</b>"
         f"<span>{marked(f'${p.formula}$').replace('+ ', '+<br/>')}</span></figcaption></figure>"
         for p in shown
     )

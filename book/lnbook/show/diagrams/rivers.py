@@ -6,6 +6,8 @@ where the marks stand are numbers of the one who draws it; where the locks are, 
 
 from __future__ import annotations
 
+import base64
+import gzip
 import html
 import json
 from collections.abc import Mapping, Sequence
@@ -314,9 +316,14 @@ def body(
     return (
         f'{chips}{drawings}<p class="lnd-said" role="status">{marked(state.said)}</p>'
         f'<ul class="lnd-other">{rest}</ul><p class="lnd-hint">{marked(hint)}</p>'
-        f'<script type="application/json" class="lnd-data">'
-        f"{json.dumps(data, separators=(',', ':'))}</script>"
+        f'<script type="text/plain" class="lnd-data">{_packed(data)}</script>'
     )
+
+
+def _packed(data: Any) -> str:
+    """Write JSON, gzip it, and encode it as base64; the same bytes at every build."""
+    raw = json.dumps(data, separators=(",", ":")).encode()
+    return base64.b64encode(gzip.compress(raw, 9, mtime=0)).decode()
 
 
 def _chips(legend: str, name: str, options: Mapping[str, str]) -> str:

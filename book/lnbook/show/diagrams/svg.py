@@ -39,13 +39,18 @@ def wire(points: Sequence[Point], radius: float = 9) -> str:
 
     Example:
         >>> wire([(0, 0), (20, 0), (20, 30)], radius=5)
-        'M0 0L15 0Q20 0 20 5L20 30'
+        'M0 0H15Q20 0 20 5V30'
     """
     path = [f"M{at(points[0])}"]
     for before, corner, after in zip(points, points[1:], points[2:], strict=False):
-        path.append(f"L{at(_towards(corner, before, radius))}")
+        path.append(_along(before, _towards(corner, before, radius)))
         path.append(f"Q{at(corner)} {at(_towards(corner, after, radius))}")
-    return "".join([*path, f"L{at(points[-1])}"])
+    return "".join([*path, _along(points[-2], points[-1])])
+
+
+def _along(start: Point, end: Point) -> str:
+    """Write a straight part of a path, which runs along an axis."""
+    return f"H{short(end[0])}" if start[1] == end[1] else f"V{short(end[1])}"
 
 
 def _towards(start: Point, end: Point, distance: float) -> Point:

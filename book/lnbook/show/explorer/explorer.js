@@ -69,7 +69,8 @@
     const bar = { thickness: 10, outlinewidth: 0, ticklen: 3 };
     const heat = { autocolorscale: true, colorbar: bar, textfont: { color: v("--ln-number") } };
     const axis = { gridcolor: line, linecolor: line, zerolinecolor: line, tickcolor: line,
-      ticks: "outside", ticklen: 4, automargin: true, fixedrange: true, title: { standoff: 8 } };
+      ticks: "outside", ticklen: 4, automargin: true, fixedrange: true, title: { standoff: 8 },
+      ticklabeloverflow: "allow" }; // automargin has made room: none need be measured again
     return {
       data: { heatmap: [heat], contour: [heat] },
       layout: {
@@ -214,6 +215,7 @@
     let drawnAt = 1;
     const write = (el, said) => { if (el.textContent !== said) el.textContent = said; };
     function tell(said, goal) {
+      inputs.forEach(say);
       goal.forEach(({ title }, k) => write(titles[k], title));
       write(text, said);
       if (numbers.open) tabulate(numbers.lastElementChild, goal);
@@ -269,21 +271,17 @@
       if (el.type !== "range") return;
       const said = texts(el)[el.value];
       el.setAttribute("aria-valuetext", said);
-      el.nextElementSibling.textContent = said;
-    };
-    const moved = (el) => {
-      say(el);
-      later();
+      write(el.nextElementSibling, said);
     };
     for (const el of inputs) {
       el.addEventListener("input", () => {
-        moved(el);
+        later();
         remember(root);
       });
     }
-    restore(root, say);
-    addEventListener("hashchange", () => restore(root, moved));
-    for (const button of root.querySelectorAll(".ln-play")) player(button, text, moved);
+    restore(root, () => {}); // drawn below
+    addEventListener("hashchange", () => restore(root, later));
+    for (const button of root.querySelectorAll(".ln-play")) player(button, text, later);
     numbers.addEventListener("toggle", later);
     new MutationObserver(later).observe(document.documentElement, { attributeFilter: ["data-theme"] });
     new ResizeObserver(() => shrunk() !== drawnAt && later()).observe(root);

@@ -332,8 +332,9 @@ def room(texts: list[str]) -> str:
     Returns:
         An unseen ``<span>`` for each of the longest, which the style sheet lays behind the place.
     """
-    longest = sorted(set(texts), key=len)[-LONGEST:]
-    return "".join(f'<span data-text="{html.escape(t)}"></span>' for t in longest if len(texts) > 1)
+    different = sorted(set(texts), key=len)
+    longest = different[-LONGEST:] if len(different) > 1 else []
+    return "".join(f'<span data-text="{html.escape(t)}"></span>' for t in longest)
 
 
 def _row(uid: str, control: Control) -> str:
@@ -347,9 +348,11 @@ def _row(uid: str, control: Control) -> str:
         )
         field = f'<select id="{uid}" autocomplete="off">{options}</select>'
     else:
+        said = esc(dumps(texts), quote=False).replace("'", "&#39;")  # with its quotes
         field = (
             f'<input type="range" id="{uid}" min="0" max="{len(texts) - 1}" value="{start}"'
-            f' aria-valuetext="{esc(texts[start])}" data-texts="{esc(json.dumps(texts))}"'
+            f' aria-valuetext="{esc(texts[start])}"'
+            f" data-texts='{said}'"
             ' autocomplete="off">'
             f'<span class="ln-value" aria-hidden="true">{esc(texts[start])}</span>'
         )

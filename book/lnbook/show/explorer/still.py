@@ -9,15 +9,18 @@ of the panel, so that it fits every width.
 from __future__ import annotations
 
 import html
+import itertools
+import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from lnbook.show.colors import COLORS, fade
 from lnbook.show.explorer.axes import Axis, axes, axis_of, gap, places, spots
 
 SIDE = 1000  # units of a panel's square
+NEAR = 0.0015  # of a panel: half a pixel of its height, or one of its width
 LETTER = 6.4  # pixels, of a tick's label
 DASHES = {"dot": "2 4", "dash": "8 5", "dashdot": "8 4 2 4"}
 INK = "var(--ln-gray)"
@@ -95,11 +98,21 @@ def grid(axis: Axis) -> str:
 
 def labels(axis: Axis) -> list[str]:
     """Write what stands at an axis: ticks and title."""
-    edge = "left" if axis.letter == "x" else "top"
-    kind = f"ln-{axis.letter}" + " ln-top" * (axis.layout.get("side") == "top")
-    said = [f'<i class="{kind}" style="{edge}:{s:.1%}">{text(t)}</i>' for s, t in axis.ticks()]
+    over = axis.layout.get("side") == "top"
+    top, kind = ' class="ln-top"' * over, f"ln-{axis.letter}" + " ln-top" * over
+    said = [f'<i{top} style="--{axis.letter}:{percent(s)}">{text(t)}</i>' for s, t in axis.ticks()]
     title = axis.layout.get("title", {}).get("text")
     return [*said, f'<b class="{kind}">{text(title)}</b>'] if title else said
+
+
+def percent(share: float) -> str:
+    """Write a share with at most one decimal.
+
+    Example:
+        >>> percent(0.5), percent(0.1234)
+        ('50%', '12.3%')
+    """
+    return f"{round(100 * share, 1) + 0.0:g}%"
 
 
 def dyed(found: re.Match) -> str:
@@ -115,22 +128,36 @@ def text(value: Any) -> str:
     return html.escape(str(value).replace("<br>", "\n"), quote=False)
 
 
+def bends(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Leave out the points of a line that it passes anyway, within less than a pixel.
+
+    Example:
+        >>> bends([(0, 0), (0.4, 0.3), (0.5, 0.3755), (0.8, 0.6), (1, 0)])
+        [(0, 0), (0.8, 0.6), (1, 0)]
+    """
+    first, last = points[0], points[-1]
+    along = last[0] - first[0], last[1] - first[1]
+    length = along[0] ** 2 + along[1] ** 2
+
+    def away(point):
+        u, v = point[0] - first[0], point[1] - first[1]
+        share = min(1, max(0, (u * along[0] + v * along[1]) / length)) if length else 0
+        return math.hypot(u - share * along[0], v - share * along[1])
+
+    k = max(range(len(points)), key=lambda i: away(points[i]))
+    if away(points[k]) <= NEAR:
+        return [first, last] if len(points) > 1 else [first]
+    return [*bends(points[: k + 1])[:-1], *bends(points[k:])]
+
+
 def path(points: Iterable[Point]) -> str:
-    """Write a line through points, in whole units, each from the last; a missing one breaks it."""
-    parts: list[str] = []
-    last, pen = None, ""
-    for across, down in points:
-        if across is None or down is None:
-            last = None
-            continue
-        here = round(SIDE * across), round(SIDE * down)
-        if last is None:
-            parts.append(f"M{here[0]} {here[1]}")
-            pen = "l"
-        elif here != last:
-            parts.append(f"{pen}{here[0] - last[0]} {here[1] - last[1]}")
-            pen = " "
-        last = here
+    """Write a line, in whole units, from bend to bend; a missing point breaks it."""
+    parts = []
+    for known, run in itertools.groupby(points, key=lambda point: None not in point):
+        if known:
+            at = [(round(SIDE * x), round(SIDE * y)) for x, y in bends(list(run))]
+            steps = [f"{x - u} {y - v}" for (u, v), (x, y) in itertools.pairwise(at)]
+            parts.append(f"M{at[0][0]} {at[0][1]}" + "l" * bool(steps) + " ".join(steps))
     return "".join(parts).replace(" -", "-")
 
 
@@ -240,8 +267,9 @@ def numbers_in(trace: dict, x: Axis, y: Axis) -> list[str]:
         return []
     size = trace.get("textfont", {}).get("size")
     large = f";font-size:{size}px" if size else ""
+    at = "left:{};top:{}" + large
     return [
-        f'<i class="ln-in" style="left:{across:.1%};top:{down:.1%}{large}">{text(word)}</i>'
+        f'<i class="ln-in" style="{at.format(percent(across), percent(down))}">{text(word)}</i>'
         for down, row in zip(spots(trace, y), said, strict=True)
         for across, word in zip(spots(trace, x), row, strict=True)
         if word not in ("", None)
@@ -284,12 +312,15 @@ def note(given: dict, x: Axis, y: Axis) -> str:
     font = given.get("font", {})
     ink = f";color:{font['color']}" if "color" in font else ""
     ink += f";font-size:{font['size']}px" if "size" in font else ""
-    ink += f";text-align:{given['align']}" if "align" in given else ""
-    shift = f";margin:{-given.get('yshift', 0)}px 0 0 {given.get('xshift', 0)}px"
-    return (
-        f'<i style="left:{across:.1%};top:{down:.1%};'
-        f'transform:translate({side},{rise}){ink}{shift}">{text(given["text"])}</i>'
-    )
+    end = (side, rise, given.get("align")) == ("0", "-50%", "left")  # the name of a line
+    if not end:
+        ink += f";text-align:{given['align']}" if "align" in given else ""
+        ink += f";transform:translate({side},{rise})"
+    up, right = given.get("yshift", 0), given.get("xshift", 0)
+    shift = f";margin:{-up}px 0 0 {right}px" if up or right else ""
+    kind = ' class="ln-end"' * end
+    place = f"left:{percent(across)};top:{percent(down)}{ink}{shift}"
+    return f'<i{kind} style="{place}">{text(given["text"])}</i>'
 
 
 def legend(traces: list[dict], layout: dict) -> str:

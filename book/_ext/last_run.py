@@ -76,12 +76,16 @@ def note_run(app, doctree):
     run = NbMetadataCollector.get_exec_data(app.env, app.env.docname)
     # A result from the cache has the time at which an earlier build began, in UTC or as if in UTC.
     if run and run["runtime"] and STARTED <= run["mtime"] <= time.time():
-        when = datetime.fromtimestamp(run["mtime"], UTC).strftime("%Y-%m-%d %H:%M")
-        known = notes(app)
-        runs = known.setdefault(app.env.docname, {})
-        runs.setdefault(repr(run["runtime"]), {"date": when} | machine())
-        notes_path(app).parent.mkdir(parents=True, exist_ok=True)
-        notes_path(app).write_text(json.dumps(known, indent=1), "utf-8")
+        write_note(app, app.env.docname, run["runtime"])
+
+
+def write_note(app, page, seconds):
+    """Write down that a chapter has just run here, and how long it took."""
+    known = notes(app)
+    when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M")
+    known.setdefault(page, {}).setdefault(repr(seconds), {"date": when} | machine())
+    notes_path(app).parent.mkdir(parents=True, exist_ok=True)
+    notes_path(app).write_text(json.dumps(known, indent=1), "utf-8")
 
 
 class Place(nodes.General, nodes.Element):

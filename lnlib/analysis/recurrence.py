@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from lnlib import cells, norm
+from lnlib.cells.rnn import ACTIVATIONS
+from lnlib.norm._statistics import standardize, standardize_backward
 
 
 def orthogonal(inputs: int, hidden: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -64,14 +66,24 @@ class Carried:
     gradient: np.ndarray
 
 
-def carry(x: np.ndarray, dh: np.ndarray, params: cells.Params, **options: Any) -> Carried:
+def carry(
+    x: np.ndarray,
+    dh: np.ndarray,
+    params: cells.Params,
+    *,
+    form: str = "paper",
+    nonlinearity: str = "tanh",
+    eps: float = 1e-5,
+) -> Carried:
     """Run a network from state 0 over all steps, and the gradient in its last state back.
 
     Args:
         x: Inputs, shape ``(T, B, I)``.
         dh: Gradient of the loss in the last state, shape ``(B, H)``.
         params: As for :func:`lnlib.cells.rnn_step`.
-        **options: Likewise.
+        form: Likewise.
+        nonlinearity: Likewise.
+        eps: Likewise.
 
     Example:
         >>> params = orthogonal(1, 2, np.random.default_rng(0))
@@ -80,16 +92,27 @@ def carry(x: np.ndarray, dh: np.ndarray, params: cells.Params, **options: Any) -
         ...       nonlinearity="identity").gradient.round(3)
         array([1., 2., 4., 8.])
     """
-    before = states(x, np.zeros_like(dh), params, **options)[:-1]
-    summed = [
-        np.sqrt(((step @ params["W_ih"].T + h @ params["W_hh"].T) ** 2).mean())
-        for step, h in zip(x, before, strict=True)
-    ]
+    h = states(x, np.zeros_like(dh), params, form=form, nonlinearity=nonlinearity, eps=eps)
+    from_h = h[:-1] @ params["W_hh"].T  # (T, B, H)
+    total = x @ params["W_ih"].T + from_h
+    slopes = ACTIVATIONS[nonlinearity][1](h[1:])
+    # What the gradient comes back through but depends on no gradient, for all steps at once.
+    place, z = ("s", total) if form == "paper" else ("h", from_h)
+    turn = np.transpose if form == "batch" else np.asarray  # whose rows are features
+    if form == "batch":
+        z = z.swapaxes(1, 2)
+    if form != "plain":
+        slopes = slopes * params.get(f"gain_{place}", 1.0)
+        x_hat, std = standardize(z, eps)
     lengths = [np.linalg.norm(dh)]
     for t in range(len(x) - 1, 0, -1):
-        _, dh, _ = cells.rnn_step_backward(dh, x[t], before[t], params, **options)
+        da = dh * slopes[t]
+        if form != "plain":
+            da = turn(standardize_backward(turn(da), x_hat[t], std[t]))
+        dh = da @ params["W_hh"]
         lengths.append(np.linalg.norm(dh))
-    return Carried(np.array(summed), np.array(lengths) / lengths[0])
+    summed = np.sqrt((total**2).mean((1, 2)))
+    return Carried(summed, np.array(lengths) / lengths[0])
 
 
 def padded_states(

@@ -7,7 +7,7 @@ import numpy as np
 from lnlib.cells._shared import Params, _check, _Norms
 from lnlib.cells.batch_norm import AtStep
 
-_ACTIVATIONS: dict[str, tuple[Callable, Callable]] = {  # f, and its slope from f's value
+ACTIVATIONS: dict[str, tuple[Callable, Callable]] = {  # f, and its slope from f's value
     "tanh": (np.tanh, lambda y: 1 - y**2),
     "relu": (lambda a: np.maximum(a, 0), lambda y: (y > 0).astype(y.dtype)),
     "identity": (lambda a: a, np.ones_like),
@@ -95,9 +95,9 @@ def _rnn_sum(norms: _Norms, from_x: np.ndarray, from_h: np.ndarray) -> np.ndarra
 
 
 def _activation(function: str, nonlinearity: str) -> tuple[Callable, Callable]:
-    if nonlinearity not in _ACTIVATIONS:
+    if nonlinearity not in ACTIVATIONS:
         raise ValueError(
-            f"{function}: nonlinearity must be one of {', '.join(_ACTIVATIONS)}; "
+            f"{function}: nonlinearity must be one of {', '.join(ACTIVATIONS)}; "
             f"got {nonlinearity!r}"
         )
-    return _ACTIVATIONS[nonlinearity]
+    return ACTIVATIONS[nonlinearity]

@@ -9,7 +9,7 @@ import shutil
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -255,6 +255,7 @@ def violations():
 def payloads(built_book):
     """``payloads(page)``: the states of each explorer on it, read without a browser."""
 
+    @lru_cache(maxsize=2)  # the tests of a page come together
     def read(name):
         source = (built_book / f"{name}.html").read_text("utf-8")
         files = re.findall(r'class="ln-data" data-file="([^"?]*)\?v=', source)

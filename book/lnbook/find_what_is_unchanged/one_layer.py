@@ -184,7 +184,7 @@ def _against(
     high = 1.15 * max(np.abs(before).max(), np.abs(far).max(), np.abs(known).max())
     if common == "unit":
         before, known = before.T, known.T
-    figure, lanes = go.Figure(), len(before)
+    figure, lanes, axes = go.Figure(), len(before), {}
     for i, (x, y) in enumerate(zip(before, known, strict=True)):
         at, axis = np.argsort(x), "y" if i == 0 else f"y{i + 1}"
         figure.add_scatter(
@@ -207,18 +207,15 @@ def _against(
                 hovertemplate=f"{common} {i + 1}: %{{x:.2f}} → %{{y:.2f}}<extra></extra>",
             )
         top = 1 - i / lanes
-        figure.update_layout(
-            {
-                f"yaxis{'' if i == 0 else i + 1}": {
-                    "domain": [top - 0.92 / lanes, top],
-                    "range": [-high, high],
-                    "tickvals": [0],
-                    "ticktext": [f"{common} {i + 1}"],
-                    "zeroline": False,
-                }
-            }
-        )
-    figure.update_layout(
+        axes[f"yaxis{'' if i == 0 else i + 1}"] = {
+            "domain": [top - 0.92 / lanes, top],
+            "range": [-high, high],
+            "tickvals": [0],
+            "ticktext": [f"{common} {i + 1}"],
+            "zeroline": False,
+        }
+    figure.layout = dict(
+        **axes,
         title=title,
         height=HEIGHT,
         meta={"phone": 0.9},

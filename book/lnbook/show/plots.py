@@ -110,7 +110,7 @@ def band(
         marker={"size": 7},
         hovertemplate=f"{hover}<extra>{label}</extra>",
     )
-    figure.update_layout(legend={"traceorder": "normal"})  # the fill would turn it round
+    figure.layout.legend.traceorder = "normal"  # the fill would turn it round
 
 
 def spread(curves: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -153,18 +153,20 @@ def label_ends(figure: go.Figure) -> go.Figure:
     room = (figure.layout.height or HEIGHT) - AROUND
     here = (np.clip((y - low) / (high - low), 0, 1) * room).tolist()
     tall = [LINE * (1 + name.count("<br>")) for name in names]
-    for k, moved in enumerate(_apart(here, tall, room)):
-        figure.add_annotation(
-            x=x[k],
-            y=min(max(y[k], min(low, high)), max(low, high)),
-            text=names[k],
-            showarrow=False,
-            xanchor="left",
-            xshift=GAP,
-            yshift=round(moved - here[k]),
-            align="left",
-            font={"color": lines[k].line.color},
-        )
+    figure.layout.annotations += tuple(
+        {
+            "x": x[k],
+            "y": min(max(y[k], min(low, high)), max(low, high)),
+            "text": names[k],
+            "showarrow": False,
+            "xanchor": "left",
+            "xshift": GAP,
+            "yshift": round(moved - here[k]),
+            "align": "left",
+            "font": {"color": lines[k].line.color},
+        }
+        for k, moved in enumerate(_apart(here, tall, room))
+    )
     for trace in lines:
         trace.showlegend = False
     others = any(trace.name and trace.showlegend is not False for trace in figure.data)

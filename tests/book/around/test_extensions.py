@@ -30,6 +30,19 @@ eq. 15
 ```
 """
 START = "# Start\n\n```{bibliography}\n```\n"
+# Two pages, of which neither ends before the other has begun.
+MEETS = """import time
+from pathlib import Path
+mine, other = Path("{}.began"), Path("{}.began")
+mine.touch()
+end = time.monotonic() + 30
+while not other.exists():
+    if time.monotonic() > end:
+        mine.unlink()
+        raise TimeoutError("alone")
+    time.sleep(0.01)
+print("together")"""
+FIRST, SECOND = ("print(0)", MEETS.format("a", "b")), ("print('eq. 15')", MEETS.format("b", "a"))
 ANCHORS = ("eq-3", "eq-15", "eq-16", "section-2", "section-6-6", "figure-6", "table-1")
 
 
@@ -37,8 +50,8 @@ ANCHORS = ("eq-3", "eq-15", "eq-16", "section-2", "section-6-6", "figure-6", "ta
 def tiny(tmp_path_factory, builder):
     """A book with the paper's anchors, two chapters and the page about it, built once."""
     book = Book(tmp_path_factory.mktemp("tiny"), builder)
-    book.add("start", START, "print(0)")
-    book.add("chapter", CHAPTER, "print('eq. 15')")
+    book.add("start", START, *FIRST)
+    book.add("chapter", CHAPTER, *SECOND)
     book.add("other", "# Other\n\nText.", "print(1)")
     for name, text in {
         "paper": "# Paper\n\n" + "".join(f"(paper-{a})=\nPlace {a}.\n\n" for a in ANCHORS),
@@ -92,6 +105,11 @@ def test_code_headings_links_and_other_works_stay_as_they_are(tiny):
     assert len(re.findall('class="ln-paper', html)) == 14
 
 
+def test_notebooks_run_side_by_side(tiny):
+    assert "together" in tiny.html("start")
+    assert "together" in tiny.html("chapter")
+
+
 def test_last_run_has_every_chapter_its_date_time_and_machine(tiny):
     table = rows(tiny.html("about"))
     assert [row[0] for row in table] == ["Start", "Chapter of eq. 15", "Other"]
@@ -111,8 +129,8 @@ def test_last_run_never_gives_a_cached_result_this_machines_name(tiny):
     del notes["start"]  # as if its result came from somewhere else, without a note
     path.write_text(json.dumps(notes))
     tiny.add("other", "# Other\n\nText.", "print(2)")  # the only page that runs again
-    tiny.add("chapter", CHAPTER + "\nMore.", "print('eq. 15')")  # read again, from the cache
-    tiny.add("start", START + "\nMore.", "print(0)")  # likewise
+    tiny.add("chapter", CHAPTER + "\nMore.", *SECOND)  # read again, from the cache
+    tiny.add("start", START + "\nMore.", *FIRST)  # likewise
     assert tiny.build().returncode == 0
     by_name = {row[0]: row for row in rows(tiny.html("about"))}
     assert by_name["Chapter of eq. 15"][1] == "2001-02-03 04:05"

@@ -25,7 +25,7 @@ def test_a_reader_moves_training_and_chooses_question_and_networks(visit, built_
     told, chances, attention = recorded
     last = len(told["updates"]) - 1
 
-    with visit(built_book.as_uri(), "fill_in_the_name") as v:
+    with visit(built_book.as_uri(), "fill_in_the_name", reduced_motion="reduce") as v:
         page = v.page
         page.wait_for_function("document.querySelector('.ln-reader')?.dataset.ready === 'yes'")
         whole = page.locator(".ln-reader")
@@ -87,7 +87,6 @@ def test_a_reader_moves_training_and_chooses_question_and_networks(visit, built_
         columns.first.locator("select").select_option(str(shown[0]))
 
         # The word with most attention is the darkest, in the network's color, in either theme.
-        page.emulate_media(reduced_motion="reduce")
         whole.locator("[data-part='point']").focus()
         page.keyboard.press("End")
         most = int(attention[shown[-1], last, first].argmax())

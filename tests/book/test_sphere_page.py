@@ -234,7 +234,8 @@ def test_its_foot_goes_in_and_out_along_the_plane(sphere):
         at = [grab["x"] + grab["width"] / 2, grab["y"] + grab["height"] / 2]
         drag(page, "shadow", *(0.5 * np.subtract(at, middle)))
         assert row(page, "a − μ") == pytest.approx(1.5 * np.array(before), abs=0.03)
-        assert row(page, "â") == pytest.approx(hat, abs=0.03)
+        # A hand of Firefox's driver stands on whole pixels.
+        assert row(page, "â") == pytest.approx(hat, abs=0.06)
         assert sum(row(page, "a")) == pytest.approx(mean, abs=0.02)
 
 
@@ -317,7 +318,7 @@ def test_a_wrong_address_is_left_out_where_it_is_wrong(sphere, usual, typed):
 
 def test_the_card_keeps_its_height(sphere):
     height = "document.querySelector('#sphere').getBoundingClientRect().height"
-    for width in (1300, 390):
+    for width in (1300, 390, 360):
         with sphere(viewport={"width": width, "height": 844}) as page:
             before = page.evaluate(height)
             for name in ("Gradient", "Forward", "Shift a", "Scale a", "All equal"):

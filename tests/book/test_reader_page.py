@@ -128,11 +128,11 @@ def test_on_a_phone_a_swipe_leads_from_network_to_network(visit, built_book):
         )
 
 
-def test_a_missing_file_is_told(visit, built_book):
+def test_a_missing_file_is_told(visit, http):
     def refuse(page):
         page.route("**/packed.js", lambda route: route.abort())
 
-    with visit(built_book.as_uri(), "fill_in_the_name", before=refuse) as v:
+    with visit(http, "fill_in_the_name", before=refuse) as v:
         v.page.wait_for_function(
             "document.querySelector('.ln-reader')?.innerText.includes('be read: the file')"
         )

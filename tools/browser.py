@@ -154,6 +154,11 @@ class Firefox:
         self._started.clear()
 
 
+def named(page: Page) -> str:
+    """Return which browser a page is in: ``chromium``, ``firefox`` or ``webkit``."""
+    return page.context.browser.browser_type.name
+
+
 def no_media(**asked: str) -> NoReturn:
     """Say so: Playwright would do nothing and be silent."""
     raise NotImplementedError(f"Firefox cannot turn {asked} while a page is open")

@@ -15,6 +15,7 @@ from lnbook.show.explorer import page as paged
 from lnbook.show.plots import NORMS, band, label_ends
 from lnbook.show.sheet import NORMS as SHEET_NORMS
 from lnbook.show.sheet import Sheet
+from tools.browser import named
 
 STATIC = Path(__file__).parents[2] / "book" / "_static"
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>A page</title>
@@ -126,6 +127,7 @@ def test_what_shares_a_mean_in_the_sheet_is_framed_in_the_color_of_the_norm(page
 def test_the_names_of_lines_fit_and_cover_neither_each_other_nor_half_the_panel(page, width):
     page.set_viewport_size({"width": width, "height": 700})
     low = width == 390  # four panels on one screen
+    slack = 2 if named(page) == "firefox" else 1  # pixels: letters do not fill their line
     page.wait_for_function(
         f"() => {{ const svg = document.querySelector('.ln-panel svg'); "
         f"return svg.clientWidth < {width} && svg.clientHeight < 200 === {str(low).lower()} }}"
@@ -140,4 +142,4 @@ def test_the_names_of_lines_fit_and_cover_neither_each_other_nor_half_the_panel(
             assert around["y"] <= top
             assert bottom <= around["y"] + around["height"]
         for (*_, bottom), (_, _, top, _) in itertools.pairwise(boxes):
-            assert bottom <= top + 2  # pixels: letters do not fill their line
+            assert bottom <= top + slack

@@ -9,6 +9,7 @@ import pytest
 from lnbook.match_captions import below
 from lnbook.show import colors, scene
 from lnlib.data.coco_val2017_layout import Layouts, features
+from tools.browser import named
 
 PHONE = {"width": 390, "height": 844}
 CLOSE = 1e-12  # of penalties up to 1; both halves compute in float64
@@ -171,8 +172,7 @@ def test_a_reader_slides_moves_stretches_adds_and_removes(page, violations):
     page.get_by_label("Put in another object").select_option(label="TV")
     stage = page.locator("[data-part='stage']").bounding_box()
     # Of a driver's tap Firefox makes no click.
-    taps = page.context.browser.browser_type.name != "firefox"
-    tap = page.touchscreen.tap if taps else page.mouse.click
+    tap = page.mouse.click if named(page) == "firefox" else page.touchscreen.tap
     tap(stage["x"] + 0.8 * stage["width"], stage["y"] + 0.2 * stage["height"])
     (dog, *at), (tv, *there) = boxes(page)
     assert (dog, tv) == ("dog", "TV")

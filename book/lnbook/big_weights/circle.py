@@ -16,7 +16,7 @@ def draw_circle(length: float, rate: float) -> list[go.Figure]:
     """Draw the way of the tip of the weights, and the angle of each step."""
     tips, lengths, turns = spiral(length, rate, TURNS)
     way, angles = go.Figure(), go.Figure()
-    reach = 1.12 * max(lengths[-1], length)
+    reach = 1.25 * max(lengths[-1], length)
     around = np.linspace(0, 2 * np.pi, 61)
     way.add_scatter(
         x=(length * np.cos(around)).round(3),
@@ -26,14 +26,25 @@ def draw_circle(length: float, rate: float) -> list[go.Figure]:
         line={"color": COLORS["gray"], "dash": "dot", "width": 1.5},
         hoverinfo="skip",
     )
-    for i in (0, TURNS):
+    for i, name in ((0, "start"), (TURNS, "end")):
+        x, y = tips[i].round(3).tolist()
+        color = COLORS["ink" if i else "gray"]
         way.add_scatter(
-            x=[0, float(tips[i, 0].round(3))],
-            y=[0, float(tips[i, 1].round(3))],
+            x=[0, x],
+            y=[0, y],
             mode="lines",
-            name=("start", "end")[i > 0],
-            line={"color": COLORS["ink" if i else "gray"], "width": 3},
+            name=name,
+            line={"color": color, "width": 3},
             hoverinfo="skip",
+        )
+        way.add_annotation(
+            x=x,
+            y=y,
+            text=name,
+            font={"color": color},
+            showarrow=False,
+            xanchor="left" if x > 0 else "right",
+            yanchor="bottom" if y > 0 else "top",
         )
     way.add_scatter(
         x=tips[:, 0].round(3),
@@ -48,6 +59,7 @@ def draw_circle(length: float, rate: float) -> list[go.Figure]:
     way.update_layout(
         title="Weights in a plane",
         height=380,
+        showlegend=False,
         xaxis={"range": [-reach, reach], "zeroline": False, "constrain": "domain"},
         yaxis={"range": [-reach, reach], "zeroline": False, "scaleanchor": "x"},
     )

@@ -57,6 +57,24 @@ def test_only_the_panels_that_change_are_drawn_again_and_all_in_another_look(vis
         assert stays == {True, False}
 
 
+def test_a_picture_stays_where_it_is_once_its_widest_numbers_were_seen(visit, built_book):
+    """Numbers beside the plane have one to three figures."""
+    place = """root => [...root.querySelectorAll(".ln-panel .nsewdrag")].map((e) =>
+      ["x", "y", "width", "height"].map((name) => Number(e.getAttribute(name))))"""
+    with visit(built_book.as_uri(), "big_weights", reduced_motion="reduce") as v:
+        root = v.explorers()[1]
+        rounds = []
+        for _ in range(2):
+            for control in root.query_selector_all("input, select"):
+                for stop in [*stops(control), stops(control)[0]]:
+                    jump(control, stop)
+                    wait_drawn(v.page, root)
+                    rounds.append(root.evaluate(place))
+        second = rounds[len(rounds) // 2 :]
+        assert rounds[0] != second[0]  # it does have to make room
+        assert all(places == second[0] for places in second)
+
+
 @pytest.mark.not_in("firefox", reason="its driver cannot turn motion on in an open page")
 def test_every_play_button_runs_to_the_end(opened, payloads, chapter):
     opened.page.emulate_media(reduced_motion="no-preference")

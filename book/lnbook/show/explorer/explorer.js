@@ -63,6 +63,7 @@
     }
     return looks.get(name);
   }
+  const MARGIN = { l: 12, r: 16, t: 12, b: 12 };
   function template(v) {
     const [text, line, paper] = [v("--pst-color-text-base"), v("--ln-line"), v("--ln-card")];
     const [low, high] = [v("--ln-low"), v("--ln-high")];
@@ -76,7 +77,7 @@
       layout: {
         paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", dragmode: false,
         font: { color: text, family: getComputedStyle(document.body).fontFamily, size: 12 },
-        margin: { l: 12, r: 16, t: 12, b: 12 },
+        margin: MARGIN,
         colorway: ["first", "second", "third", "fourth"].map((thing) => v("--ln-" + thing)),
         colorscale: {
           diverging: [[0, low], [0.5, paper], [1, high]],
@@ -222,13 +223,19 @@
     }
     let shown = null, round = 0, asked = 0; // what is drawn, the redraw under way, the last move
     let drawn = [], drawnAs; // the panels that need no redraw, and the look and size they have
+    /* The margins that ticks and names have taken so far: none shrinks again, so that a picture
+       stays where it is, and plotly, which would draw all again for a wider one, draws once. */
+    let margins = [], width;
+    const kept = (k, own) => Object.fromEntries(Object.entries({ ...MARGIN, ...own }).map(
+      ([side, size]) => [side, Math.max(size, margins[k]?.[side] ?? 0)]));
     async function draw() {
       const mine = ++round, begin = performance.now();
       const i = inputs.reduce((n, el, k) => n * sizes[k] + Number(el.value), 0);
       const state = resolve(book.states[i]), goal = state.panels.map(dyed);
       const { look } = theme(), from = shown, at = shrunk();
       if (look !== drawnAs || at !== drawnAt) drawn = [];
-      [drawnAs, drawnAt] = [look, at];
+      if (at !== drawnAt || panels[0].clientWidth !== width) margins = [];
+      [drawnAs, drawnAt, width] = [look, at, panels[0].clientWidth];
       const still = calm.matches || !from || begin - asked < MORPH;
       asked = begin;
       let told = false;
@@ -239,13 +246,15 @@
           const { data, layout } = drawn[k] = panel;
           panels[k].querySelector(".ln-still")?.remove();
           return Plotly.react(panels[k], data.map((trace) => ({ ...trace })),
-            { ...fitted(layout, drawnAt), template: ranged(layout) ? look : { ...look } },
+            { ...fitted(layout, drawnAt), margin: kept(k, layout.margin),
+              template: ranged(layout) ? look : { ...look } },
             panels[k].data ? undefined : CONFIG);
         });
         // Words last: plotly asks for sizes, and would have the page laid out for them first.
         if (!told) tell(state.text, goal);
         told = true;
         await Promise.all(drawing);
+        margins = panels.map((panel) => panel._fullLayout._size);
         root.dataset.frame = Number(root.dataset.frame ?? 0) + 1;
         if (part === 1 || mine !== round) break;
         await new Promise(requestAnimationFrame);

@@ -67,16 +67,31 @@ class Table:
         def esc(text):  # a number and its unit stay on one line
             return re.sub(r"(?<=\d) (?=(%|[mnµ]?s|h)(?!\w))", "\u00a0", html.escape(text))
 
-        def cell(column, text):  # on a phone a row is a list, and the column's name stands before
+        def badge(text):
             mark = MARKS.get(text)
-            inner = f'<span class="verdict {mark}">{esc(text)}</span>' if mark else esc(text)
-            return f'<td data-column="{esc(column.rstrip("?"))}">{inner}</td>'
+            return f'<span class="verdict {mark}">{esc(text)}</span>' if mark else esc(text)
 
-        head = "".join(f'<th scope="col">{esc(column)}</th>' for column in self.columns)
+        def cell(row, k):  # on a phone a row is a list, and the column's name stands before
+            inner = badge(row[k])
+            if k + 1 in under and row[k + 1] in MARKS:
+                inner += f"<br>{badge(row[k + 1])}"
+            return f'<td data-column="{names[k].rstrip("?")}">{inner}</td>'
+
+        # Verdicts, each right of what it judges, stand below it: columns would be too many.
+        cells = [{row[k] for row in self.rows} for k in range(len(self.columns))]
+        judged = [
+            k for k in range(1, len(cells)) if cells[k] & {*MARKS} and cells[k] <= {*MARKS, "–"}
+        ]
+        follow = all(k > 1 and k - 1 not in judged for k in judged)
+        under = judged if follow and len(judged) > 1 else []
+        shown = [k for k in range(1, len(cells)) if k not in under]
+        names = [esc(column) for column in self.columns]
+        for k in under:
+            names[k - 1] += f": {names[k]}" * names[k].endswith("?")
+        head = "".join(f'<th scope="col">{names[k]}</th>' for k in [0, *shown])
         body = "".join(
-            f'<tr><th scope="row">{esc(first)}</th>{"".join(map(cell, self.columns[1:], rest))}'
-            "</tr>"
-            for first, *rest in self.rows
+            f'<tr><th scope="row">{esc(row[0])}</th>{"".join(cell(row, k) for k in shown)}</tr>'
+            for row in self.rows
         )
         caption = "" if self.folded else f"<caption>{esc(self.caption)}</caption>"
         # It takes the focus, so that the arrow keys scroll it.

@@ -91,10 +91,10 @@ def ending(runs: Runs) -> Table:
         [
             "Batches of",
             "Test error, %",
-            "Layer norm errs less",
+            "layer norm’s lower?",
             "Test NLL",
             "Training NLL",
-            "Layer norm's is lower",
+            "layer norm’s lower?",
         ],
         rows,
         f"After {epoch_text(runs.last)}, {seeds(runs)} each: mean, and from lowest to highest.",

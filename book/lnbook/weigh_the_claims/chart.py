@@ -213,10 +213,11 @@ def _mark(finding: Finding, y: int) -> str:
     known = shares[np.isfinite(shares)]
     kind = f"ln-{BADGES[finding.verdict][1]}" + ("" if finding.counts else " ln-beside")
     if len(known) < len(shares):  # never, in some seeds
-        low = _place(known.min()) if len(known) else 96
         dots = "".join(f'<circle cx="{_place(v)}%" cy="{y}" r="2"/>' for v in known)
+        if len(known):  # up to the word
+            dots += f'<line x1="{_place(known.min())}%" x2="73%" y1="{y}" y2="{y}"/>'
         never = f'<text x="100%" y="{y + 4}" text-anchor="end">never</text>'
-        return f'<g class="{kind}"><line x1="{low}%" x2="78%" y1="{y}" y2="{y}"/>{dots}{never}</g>'
+        return f'<g class="{kind}">{dots}{never}</g>'
     low, high = compare.bounds(shares)
     at = _place(shares.mean())
     line = f'<line x1="{_place(low)}%" x2="{_place(high)}%" y1="{y}" y2="{y}"/>'

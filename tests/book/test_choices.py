@@ -78,6 +78,7 @@ def test_a_live_line_opens_to_its_sources(browser):
     page.close()
 
 
+@pytest.mark.every_browser
 def test_a_search_goes_over_every_line_and_an_empty_one_gives_the_choice_back(browser):
     page = browser.new_page()
     page.set_content(STYLE + models.ModelTable().to_html())

@@ -151,6 +151,7 @@ def test_every_cell_under_the_pointer_lights_its_normalization_set_and_says_it(p
         holds(root.evaluate(LIT), names[k % 6], drawn[k])
 
 
+@pytest.mark.every_browser
 def test_the_arrow_keys_walk_over_the_cube_and_over_the_norms(page):
     root = page.locator(".lnd-cube")
     root.locator(".lnd-norm").first.click()

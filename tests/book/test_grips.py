@@ -49,6 +49,7 @@ def test_a_grip_is_on_its_line_wherever_the_slider_is(first):
             )
 
 
+@pytest.mark.every_browser
 def test_who_drags_the_line_moves_the_slider(first):
     slider, page = first.locator("input[type=range]"), first.page
     slider.press("Home")

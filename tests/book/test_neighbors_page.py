@@ -28,6 +28,7 @@ def at(place, wide):
     return (0.5 + x) * wide, (HIGH / 2 - y) * wide
 
 
+@pytest.mark.every_browser
 def test_a_reader_moves_training_and_chooses_sentences_in_four_ways(visit, built_book, recorded):
     told, places, nearest = recorded
     texts, last = told["texts"], len(told["updates"]) - 1

@@ -29,6 +29,7 @@ def part(page, name):
     return page.locator(f".ln-painter [data-part='{name}']")
 
 
+@pytest.mark.every_browser
 def test_a_reader_moves_training_glimpse_digit_and_mode_and_lets_it_play(
     visit, built_book, painted
 ):

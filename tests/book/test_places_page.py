@@ -27,6 +27,7 @@ def number(v, statistic):
     return text.replace("-", "−")
 
 
+@pytest.mark.every_browser
 def test_a_reader_moves_pictures_layer_statistic_channel_and_training(visit, built_book, told):
     with visit(built_book.as_uri(), "watch_the_border") as v:
         page = v.page

@@ -21,6 +21,7 @@ def recorded():
     return unpacked(packed(kept))
 
 
+@pytest.mark.every_browser
 def test_a_reader_moves_training_and_chooses_question_and_networks(visit, built_book, recorded):
     told, chances, attention = recorded
     last = len(told["updates"]) - 1

@@ -117,6 +117,7 @@ def agrees(page, point, w, h, placed, own=None):
         assert seen[10:] == [texts[own]] * (place > 10)
 
 
+@pytest.mark.every_browser
 def test_a_reader_slides_moves_stretches_adds_and_removes(page, violations):
     _, w, h, placed, _ = scene.pictures()["pictures"][68]
     agrees(page, 8, w, h, placed, 68)

@@ -52,6 +52,7 @@ def ready(page):
     page.wait_for_function("document.querySelector('.ln-scribe')?.dataset.ready === 'yes'")
 
 
+@pytest.mark.every_browser
 def test_a_reader_moves_pen_and_training_and_lets_them_play(visit, built_book, written):
     told, _, windows, _ = written
     N, last, text = told["points"], len(told["updates"]) - 1, told["text"]

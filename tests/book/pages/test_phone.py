@@ -41,3 +41,30 @@ def stays_narrow(page, width):
     )
     assert page.evaluate("scrollX") == 0, beyond
     assert page.evaluate(wide) <= width, beyond
+
+
+WORDS = """() => {
+  window.lnWords = new Map();
+  const { fillText } = CanvasRenderingContext2D.prototype;
+  CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...more) {
+    const { actualBoundingBoxLeft: left, actualBoundingBoxRight: right } = this.measureText(text);
+    const at = this.getTransform();
+    const ends = [x - left, x + right].map((e) => at.a * e + at.c * y + at.e);
+    lnWords.set(text, Math.min(...ends) >= -1 && Math.max(...ends) <= this.canvas.width + 1);
+    fillText.call(this, text, x, y, ...more);
+  };
+}"""
+
+
+def test_no_word_of_the_playground_is_cut(visit, http):
+    with visit(
+        http,
+        "playground",
+        before=lambda page: page.add_init_script(f"({WORDS})()"),
+        viewport=PHONE,
+        reduced_motion="reduce",
+    ) as v:
+        v.page.wait_for_function("lnWords.size > 0")
+        v.page.wait_for_timeout(500)
+        words = dict(v.page.evaluate("[...lnWords]"))
+        assert [word for word, whole in words.items() if not whole] == []

@@ -138,7 +138,7 @@ const lnPictures = (() => {
     };
     const { activity } = net, idle = activation === "tanh" ? "Saturated units" : "Dead units";
     add("Size of the activations", activity.map((a) => log(a.size)), LOG, LARGE);
-    add(`What depends on the ${thing}`, activity.map((a) => a.apart), SHARE, LITTLE);
+    add(`Depends on the ${thing}`, activity.map((a) => a.apart), SHARE, LITTLE);
     add(idle, activity.map((a) => a.dead), SHARE, LITTLE);
     add("Length of the gradient", net.slopes.slice(0, net.depth).map(log), LOG, LARGE);
     write(pen, "layer 1", left, y + 14, look.soft);

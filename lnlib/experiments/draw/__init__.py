@@ -141,7 +141,7 @@ PLANNED = (
     Grid(range(3), {"norm": ("none",), "start": ("chosen",), "learning_rate": (3e-3,)}),
     Grid(range(3), {"start": ("usual",), "learning_rate": (1e-3,)}),
 )
-RECORDED = 4  # of the grids; the book has these
+RECORDED = 5  # of the grids; the book has these
 
 EXPERIMENT = Experiment(
     name="draw",

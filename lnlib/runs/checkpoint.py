@@ -91,14 +91,15 @@ def read(path: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
         ) from error
 
 
-def load(path: Path, run: Run) -> tuple[list[dict[str, Any]], int, float]:
-    """Put a run where a checkpoint has left it.
+def load(path: Path, run: Run, epochs: int) -> tuple[list[dict[str, Any]], int, float]:
+    """Put a run of so many epochs where a checkpoint has left it, which can be further.
 
     Returns:
         What had been measured, the epochs done, and the seconds spent.
 
     Raises:
-        BadCheckpoint: If it is damaged, lacks a part, or is of another run.
+        BadCheckpoint: If it is damaged, lacks a part, is of another run, or further than the end
+            where the run is measured otherwise: there nothing can be measured any more.
     """
     state = read(path, next(run.model.parameters()).device)
     for part, asked in _identity(run).items():
@@ -108,6 +109,11 @@ def load(path: Path, run: Run) -> tuple[list[dict[str, Any]], int, float]:
             )
     if wrong := _misfit(state, run):
         raise BadCheckpoint(f"the checkpoint {path} cannot be used: {wrong}")
+    if run.measures_end and (done := state["done"]) > epochs:
+        raise BadCheckpoint(
+            f"the checkpoint {path} is at epoch {done}, past --epochs {epochs}, whose end was not "
+            f"measured: from there go on with --epochs {done} or more"
+        )
     run.model.load_state_dict(state["model"])
     # What the optimizer was told is of the settings: only its moments are of the file.
     told = run.optimizer.state_dict()["param_groups"]

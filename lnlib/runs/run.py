@@ -39,6 +39,8 @@ class Run:
     unmeasured: tuple[
         str, ...
     ] = ()  # what can be NaN, for "not measured", in the midst of training
+    measures_end = False  # whether something is measured at the end alone: where ``at_end``
+    at_end = False  # whether the last update of all was taken
     explodes = False  # whether a loss that is no number is recorded, too, and not an error
 
     def __init__(

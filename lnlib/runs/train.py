@@ -89,15 +89,15 @@ def train(
 
     Raises:
         Diverged: If the loss is no longer finite, and ``run.explodes`` is not set.
-        BadCheckpoint: If the checkpoint is damaged, lacks a part, or belongs to other settings or
-            another seed, and ``again`` is not given.
+        BadCheckpoint: If the checkpoint is damaged, lacks a part, belongs to other settings or
+            another seed, or is past the end that is to be measured, and ``again`` is not given.
         OSError: If it cannot be written, as where the disk is full.
     """
     run.model.train()
     points, done, wall = [], 0, 0.0
     if checkpoint is not None and checkpoint.exists():
         try:
-            points, done, wall = checkpoints.load(checkpoint, run)
+            points, done, wall = checkpoints.load(checkpoint, run, epochs)
         except BadCheckpoint as error:
             if not again:
                 raise BadCheckpoint(f"{error}; add --again to start this run over") from error
@@ -106,6 +106,9 @@ def train(
         points = [point for point in points if point["epoch"] <= epochs]  # it may be further
         if done and on_update:
             on_update(min(done, epochs) * run.updates_per_epoch)
+        if done and run.measures_end:  # it was another end that it was to reach
+            run.at_end = done == epochs
+            points[-1] |= _measure(run)
     yield from points
     clock = time.perf_counter()
 
@@ -139,6 +142,7 @@ def train(
                     f"the training loss is {loss} after update {last} of epoch "
                     f"{epoch + 1}; a smaller learning rate is the likely cure"
                 )
+            run.at_end = (epoch + 1, last) == (epochs, per_epoch)
             first, measured = last, point(epoch + last / per_epoch, loss)
             if last == per_epoch and checkpoint is not None:
                 checkpoints.save(checkpoint, run, points, epoch + 1, points[-1]["wall_s"])

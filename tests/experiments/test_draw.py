@@ -423,6 +423,29 @@ def test_resumed_after_any_epoch_it_is_the_unbroken_run_bit_for_bit(
     assert recorded(tmp_path / "broken") == whole
 
 
+def test_where_a_run_is_now_to_end_all_images_are_measured(loaded, tmp_path, monkeypatch):
+    def ends(epochs, **more):
+        chosen = Settings(**ODD | {"epochs": epochs})
+        (path,) = record_runs(EXPERIMENT, [chosen], [1], out=tmp_path, device="cpu", **more)
+        return record.read(path)["curves"]["test_bound_of_all"]
+
+    advance = Run.advance
+
+    def broken(self, epoch, *more):
+        if epoch == 2:
+            raise KeyboardInterrupt
+        return advance(self, epoch, *more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Run, "advance", broken)
+        with pytest.raises(KeyboardInterrupt):
+            ends(4)
+    with pytest.raises(RuntimeError, match=r"is at epoch 2, past --epochs 1,.*; add --again to"):
+        ends(1)
+    for found in (ends(2), ends(1, again=True)):
+        assert [value is None for value in found] == [True] * (len(found) - 1) + [False]
+
+
 def test_the_record_says_what_was_measured_in_which_unit(loaded, tmp_path):
     given = {k: v for k, v in ODD.items() if k not in ("norm", "start", "gain")}
     (path,) = record_runs(EXPERIMENT, [Settings(**given)], [0], out=tmp_path, device="cpu")

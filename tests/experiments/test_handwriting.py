@@ -435,6 +435,8 @@ def test_resumed_after_any_epoch_it_is_the_unbroken_run_bit_for_bit(tmp_path, mo
 
     whole = recorded(tmp_path / "whole")
     assert whole["arrays"]["strokes"].shape == (4, 5, 2)
+    weights = whole["arrays"]["matrices"]
+    assert [bool(kept.any()) for kept in weights] == [False, False, False, True]
     assert whole["units"]["val_new_nll"] == "nats a point"
     assert whole["data"]["cases"]["characters"] == 4
     save = checkpoint.save

@@ -253,7 +253,7 @@ def test_a_checkpoint_of_another_form_is_refused(tmp_path, toy, change, says):
     torch.save(state, tmp_path / "raw")
     file.write_bytes(checkpoint.sealed((tmp_path / "raw").read_bytes()))
     with pytest.raises(checkpoint.BadCheckpoint, match=says):
-        checkpoint.load(file, toy.run()(chosen, toy.load(chosen)))
+        checkpoint.load(file, toy.run()(chosen, toy.load(chosen)), 9)
 
 
 def test_what_it_does_not_speak_of_is_not_measured_in_silence(toy, monkeypatch):

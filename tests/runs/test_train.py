@@ -115,6 +115,40 @@ def test_a_checkpoint_that_is_further_than_asked_gives_the_points_asked_for(digi
     )
 
 
+class Ends(Run):
+    """Measures one thing at its end alone."""
+
+    measures_end, unmeasured = True, ("test_nll",)
+
+    def measure(self):
+        found = super().measure()
+        return found | ({} if self.at_end else {"test_nll": math.nan})
+
+
+def ends(digits, epochs, checkpoint=None, again=False):
+    replay = Ends(Settings(norm="batch", epochs=epochs, **SMALL), digits)
+    return without_time(
+        train(replay, epochs=epochs, first_epoch_points=2, checkpoint=checkpoint, again=again)
+    )
+
+
+@pytest.mark.parametrize("kept", [1, 2, 3])
+@pytest.mark.parametrize("epochs", [1, 2, 3])
+def test_the_end_is_measured_where_it_is_and_nowhere_else(digits, tmp_path, capsys, kept, epochs):
+    whole, file = ends(digits, epochs), tmp_path / "run.pt"
+    assert [point["test_nll"] is None for point in whole] == [True] * (len(whole) - 1) + [False]
+    ends(digits, kept, file)
+    if kept > epochs:
+        before = file.read_bytes()
+        says = rf"run.pt is at epoch {kept}, past --epochs {epochs},.*; add --again to start"
+        with pytest.raises(BadCheckpoint, match=says):
+            ends(digits, epochs, file)
+        assert file.read_bytes() == before
+        assert ends(digits, epochs, file, again=True) == whole
+        assert "this run starts over" in capsys.readouterr().err
+    assert ends(digits, epochs, file) == whole
+
+
 def test_wall_time_adds_up_over_a_break(digits, tmp_path, monkeypatch):
     file = tmp_path / "run.pt"
 
@@ -171,9 +205,9 @@ def test_of_200_flipped_bits_in_a_checkpoint_none_is_accepted(digits, tmp_path, 
         flipped[bit // 8] ^= 1 << bit % 8
         file.write_bytes(flipped)
         with pytest.raises(BadCheckpoint, match="its checksum is another"):
-            checkpoint.load(file, replay)
+            checkpoint.load(file, replay, 3)
     file.write_bytes(content)
-    assert checkpoint.load(file, replay)[1] == 1
+    assert checkpoint.load(file, replay, 3)[1] == 1
 
 
 @pytest.mark.parametrize("kept", [0, 1, 20, 100, 5000, -1])

@@ -39,7 +39,7 @@ class Run(run.Run):
 
     experiment = EXPERIMENT
     unmeasured = ("val_bound_of_all", "test_bound_of_all")
-    explodes = True
+    measures_end = explodes = True
 
     def __init__(
         self,
@@ -58,7 +58,6 @@ class Run(run.Run):
         self.model = model(settings, generator=generator).to(device)
         self.learnt = [p for p in self.model.parameters() if p.requires_grad]
         self.optimizer = self.adam()
-        self.is_end = False  # whether the last update was taken
 
     @classmethod
     def updates(cls, settings: Settings, data: Binarized) -> int:
@@ -120,11 +119,6 @@ class Run(run.Run):
         self.optimizer.step()
         return loss.detach()
 
-    def advance(self, epoch: int, first: int, last: int) -> Iterator[tuple[int, Tensor]]:
-        """Take updates, as the engine asks, and note whether they are the last ones."""
-        yield from super().advance(epoch, first, last)
-        self.is_end = (epoch + 1, last) == (self.settings.epochs, self.updates_per_epoch)
-
     def measure(self) -> dict[str, Any]:
         """Measure the bound of images that were not trained on.
 
@@ -138,7 +132,7 @@ class Run(run.Run):
             images = self.images[split]
             some = images[evenly(len(images), self.settings.images)]
             found[f"{split}_bound"], found[f"{split}_kl"] = self.mean_bound(some)
-            all_of_it = self.mean_bound(images)[0] if self.is_end else math.nan
+            all_of_it = self.mean_bound(images)[0] if self.at_end else math.nan
             found[f"{split}_bound_of_all"] = all_of_it
         return found | (self.shown() if self.settings.keep else {})
 

@@ -48,7 +48,7 @@ class Run(run.Run):
     """
 
     experiment = EXPERIMENT
-    explodes = True
+    measures_end = explodes = True
 
     def __init__(
         self,
@@ -72,7 +72,6 @@ class Run(run.Run):
         generator = torch.Generator().manual_seed(seed)  # on the CPU: one W for all devices
         built = model(s, len(self.characters), pace, generator=generator)
         self.model = built.to(device)
-        self.at_end = False  # whether this is the last epoch
         self.measured = {k: self._measured(pieces[k]) for k in SPLITS if k in pieces}
         self.optimizer = self.adam()
 
@@ -123,7 +122,6 @@ class Run(run.Run):
     def batches(self, epoch: int) -> Iterator[Batch]:
         """Yield batches, each of pieces of about one length."""
         s, rng = self.settings, np.random.default_rng([self.seed, epoch])
-        self.at_end = epoch == s.epochs - 1
         train, left = self.pieces["train"], s.updates_an_epoch
         while left:
             count = min(GROUP, left)

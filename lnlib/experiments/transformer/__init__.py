@@ -53,8 +53,8 @@ class Settings(base.Settings):
         norm: ``layer``, ``rms``, ``tanh``, which is dynamic tanh, or ``none``.
         last_norm: Whether a norm stands before the output, where the place is not post.
         qk_norm: Norm of the queries and keys of each head.
-        initialization: Of the matrices. ``normal``: N(0, 0.02), as GPT-2. ``xavier``: uniform, and
-            embeddings N(0, 1/width). ``pytorch``: as the layers of torch.nn start.
+        initialization: Of the matrices. ``normal``: N(0, 0.02), near GPT-2's. ``xavier``: uniform,
+            and embeddings N(0, 1/width). ``pytorch``: as the layers of torch.nn start.
         data: Text to learn; ``python_topics`` needs no download, and each Python has its own.
         depth: Blocks.
         width: Features of a character in the residual stream.

@@ -48,25 +48,25 @@ def interval(
         >>> interval(np.array([-3.0, -1.0, -2.0]))
         (-3.0, -1.0)
     """
-    d = np.asarray(differences, dtype=float)
-    if d.ndim != 1 or len(d) < 2 or not np.isfinite(d).all():
+    d = np.asarray(differences)
+    if d.dtype.kind not in "fiub" or d.ndim != 1 or len(d) < 2 or not np.isfinite(d).all():
         raise ValueError(
             "interval: differences must be two or more finite numbers, one a seed, got "
             f"{differences!r}; record more seeds"
         )
     if not 0 < level < 1:
         raise ValueError(f"interval: level must lie between 0 and 1, such as 0.95, got {level!r}")
-    n = len(d)
+    n, d = len(d), d.astype(float)
     if n <= EXACT:
         drawn = np.array(list(itertools.product(range(n), repeat=n)))
     else:
-        rng = np.random.default_rng(0) if rng is None else rng
-        drawn = rng.integers(n, size=(DRAWS, n))
+        drawn = np.random.default_rng(0 if rng is None else rng).integers(n, size=(DRAWS, n))
     # Sorted first: the same three numbers in another order must not differ in the last digit.
-    means = np.sort(d)[np.sort(drawn, axis=1)].mean(axis=1)
+    unit = 2.0 ** n.bit_length() if np.abs(d).max() > 1e300 else 1.0  # or their sum overflows
+    means = np.sort(d / unit)[np.sort(drawn, axis=1)].mean(axis=1)
     # No interpolation: a quantile is a mean that was drawn.
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], method="inverted_cdf")
-    return float(low), float(high)
+    return float(low * unit), float(high * unit)
 
 
 def bounds(differences: np.ndarray) -> tuple[float, float]:
@@ -124,7 +124,7 @@ def verdict(differences: np.ndarray) -> str:
         >>> verdict(np.array([-3.0, -1.0, -2.0])), verdict(np.array([-3.0, 0.5, -2.0]))
         ('holds', 'undecided')
     """
-    if len(differences) < 2:
+    if np.ndim(differences) and len(differences) < 2:
         return UNDECIDED
     low, high = bounds(differences)
     return HOLDS if high < 0 else FAILS if low > 0 else UNDECIDED

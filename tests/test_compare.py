@@ -63,10 +63,26 @@ def test_the_order_of_the_seeds_and_the_unit_do_not_matter():
     )
 
 
-@pytest.mark.parametrize("differences", [[1.0], [[1.0, 2.0]], [1.0, np.nan]])
+@pytest.mark.parametrize(
+    "differences", [[1.0], [[1.0, 2.0]], [1.0, np.nan], [1 + 1j, 2], ["a", "b"]]
+)
 def test_too_little_is_refused(differences):
     with pytest.raises(ValueError, match="differences must be two or more finite numbers"):
         interval(np.array(differences))
+
+
+@pytest.mark.parametrize("n", [3, 7])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_sum_of_large_differences_does_not_overflow(n, sign):
+    assert interval(np.full(n, sign * 1e308)) == pytest.approx((sign * 1e308, sign * 1e308))
+    d = np.linspace(-1, 2.9, n)
+    assert interval(d.astype(np.float32)) == interval(d.astype(np.float32).astype(float))
+    assert interval(2.0**1022 * d) == tuple(2.0**1022 * v for v in interval(d))
+
+
+def test_a_seed_may_stand_for_the_generator_it_starts():
+    d = np.random.default_rng(2).normal(size=9)
+    assert interval(d, rng=3) == interval(d, rng=np.random.default_rng(3)) != interval(d)
 
 
 def test_an_impossible_level_is_refused():
@@ -108,6 +124,8 @@ def test_a_claim_holds_if_its_bounds_lie_below_0(differences, said):
 def test_a_table_of_differences_is_refused(differences):
     with pytest.raises(ValueError, match=r"differences must be of shape \(n,\).* got \(\d, \d\)"):
         compare.verdict(differences)
+    with pytest.raises(ValueError, match=r"differences must be of shape \(n,\).* got \(\)"):
+        compare.verdict(np.float64(3))
     with pytest.raises(ValueError, match=r"got \(0,\)"):
         compare.bounds(np.ones(0))
 

@@ -64,7 +64,7 @@ def counts(weighed: Sequence[Weighed]) -> dict[str, int]:
 
 
 def interval(finding: Finding) -> str:
-    """Say the mean difference of a finding and its bounds.
+    """Say the mean difference of a finding and its bounds, of the seeds that have a number.
 
     Example:
         >>> import numpy as np
@@ -75,17 +75,21 @@ def interval(finding: Finding) -> str:
     if finding.exact:
         return f"{max(0, d[0]):.2g} {unit}"
     scale, unit = (100, f"% {unit}") if unit.startswith("of ") else (1, f" {unit}")
-    never = int(np.isinf(d).sum())
-    if never == len(d):
-        return f"never, in {never} seed{'s' * (never > 1)}"
+    seeds = f"{len(d)} seed{'s' * (len(d) > 1)}"
+    never, lost = int(np.isinf(d).sum()), int(np.isnan(d).sum())
+    without = f", {lost} without a number" if lost else ""
+    if never + lost == len(d):
+        some = f"never in {never} of {seeds}{without}"
+        return some if never and lost else f"{'never' if never else 'no number'}, in {seeds}"
     known = scale * d[np.isfinite(d)]
     low, high = (known.min(), known.max()) if never else bounds(known)
     ends = f"{_signed(low)} to {_signed(high)}"
     if never:
-        return f"never in {never} of {len(d)} seeds, else {ends}{unit}"
-    if len(d) < 2:
-        return f"{_signed(known[0])}{unit} (one seed)"
-    return f"{_signed(known.mean())}{unit} ({ends}, {bounds_name(len(d))} of {len(d)} seeds)"
+        return f"never in {never} of {seeds}{without}, else {ends}{unit}"
+    of = f"{len(known)} of {seeds}{without}" if lost else seeds
+    if len(known) < 2:
+        return f"{_signed(known[0])}{unit} ({of if lost else 'one seed'})"
+    return f"{_signed(known.mean())}{unit} ({ends}, {bounds_name(len(known))} of {of})"
 
 
 def _signed(value: float) -> str:
@@ -112,8 +116,8 @@ def text(weighed: Sequence[Weighed]) -> str:
 SCHEMA = (
     "claims: a list, each with its words, section, scale there and here, verdict (one of "
     "verdicts), chapter and commands, and findings: what was compared, paired "
-    "differences one a seed (below 0 where the claim is true; null: never reached), unit, mean, "
-    "low and high, verdict, "
+    "differences one a seed (below 0 where the claim is true; null: never reached; "
+    '"no number": the run ended without one), unit, mean, low and high (likewise), verdict, '
     "whether it counts; records: the files behind the claim with their SHA-256."
 )
 
@@ -154,5 +158,9 @@ def _plain(one: Weighed) -> dict[str, Any]:
     }
 
 
-def _finite(values: Sequence[float] | np.ndarray) -> list[float | None]:
-    return [float(f"{value:.6g}") if np.isfinite(value) else None for value in values]
+def _finite(values: Sequence[float] | np.ndarray) -> list[float | str | None]:
+    words = ("no number" if np.isnan(value) else None for value in values)
+    return [
+        float(f"{value:.6g}") if np.isfinite(value) else word
+        for value, word in zip(values, words, strict=True)
+    ]

@@ -68,7 +68,8 @@ class Finding:
     Attributes:
         what: What was compared, where, in words.
         differences: One a seed, below 0 where the claim is true; infinite where something was
-            never reached. Of an exact statement the single number that is to be 0 at most.
+            never reached, NaN where a run ended without a number. Of an exact statement the single
+            number that is to be 0 at most.
         unit: Of the differences.
         shares: The same as shares of what is compared with, the unit that all claims have in
             common; ``None`` where there is none.

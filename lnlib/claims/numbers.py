@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lnlib.claims.finding import NOT_YET, Record, Records
-from lnlib.claims.trained import TASKS, Kind, at_best, best, head, sooner
+from lnlib.claims.trained import TASKS, Kind, at_best, best, head, last, sooner
 from lnlib.experiments._task import LAYER, NONE, curve
 
 
@@ -41,7 +41,15 @@ def _means(kind: Kind | None, value: Callable[[Record], float], form: str) -> tu
     if kind is None:
         return None
     arms = (kind.arms[name].runs.values() for name in (NONE, LAYER))
-    return tuple(format(np.mean([value(run) for run in runs]), form) for runs in arms)
+    return tuple(_mean(np.array([value(run) for run in runs]), form) for runs in arms)
+
+
+def _mean(values: np.ndarray, form: str) -> str:
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return "no number"
+    of = f", {len(known)} of {len(values)} seeds" if len(known) < len(values) else ""
+    return f"{known.mean():{form}}{of}"
 
 
 def _usual(records: Records, experiment: str) -> Kind | None:
@@ -55,14 +63,6 @@ def _share(kind: Kind | None) -> tuple[str, str] | None:
     never = int(np.isinf(shares).sum())
     told = f"never in {never} of {len(shares)}" if never else f"{shares.mean():.0%}"
     return "100%", told
-
-
-def _last(name: str, factor: float = 1.0) -> Callable[[Record], float]:
-    def value(run: Record) -> float:
-        values = curve(run, name)
-        return factor * float(values[~np.isnan(values)][-1])
-
-    return value
 
 
 PAPER_BOUNDS = {NONE: 82.36, LAYER: 82.09}  # nats, after 200 passes
@@ -139,11 +139,11 @@ def _table_3(records: Records) -> list[Row]:
     for what, paper in PAPER_TABLE_3.items():
         task = what.partition(",")[0].lower()
         if task in ("mr", "cr", "subj"):
-            here = _means(kind, _last(task, 100), ".1f")
+            here = _means(kind, last(task, 100), ".1f")
             found.append(Row(what, paper, here, "skip_thoughts"))
         else:
             found.append(Row(what, paper, ("", "not among the tasks"), "skip_thoughts"))
-    pairs = _means(kind, _last("caption_pairs", 100), ".1f")
+    pairs = _means(kind, last("caption_pairs", 100), ".1f")
     return [*found, Row("pairs of captions, AUC, %", ("", ""), pairs, "skip_thoughts")]
 
 
@@ -151,7 +151,7 @@ def _figure_4(records: Records) -> list[Row]:
     kind = _usual(records, "draw")
     return [
         Row("bound at the end, nats", tuple(f"{bound:.2f}" for bound in PAPER_BOUNDS.values()),
-            _means(kind, _last("test_bound_of_all"), ".2f"), "draw"),
+            _means(kind, last("test_bound_of_all"), ".2f"), "draw"),
         Row("updates to the best of none", ("", "“almost twice as fast”"), _share(kind), "draw"),
     ]  # fmt: skip
 

@@ -207,15 +207,10 @@ def sentence_tasks(records: Records) -> list[Finding]:
     found = []
     for kind in head(records, "skip_thoughts"):
         for task in ("mr", "cr", "subj", "caption_pairs"):
-
-            def last(run: Record, task: str = task) -> float:
-                values = curve(run, task)
-                return float(values[~np.isnan(values)][-1])
-
             runs = [run for arm in kind.arms.values() for run in arm.runs.values()]
             if all(task in run["curves"] for run in runs):
-                found.append(lower(kind, last, "points", f"{task.replace('_', ' ')} at the end",
-                                   factor=-100))  # fmt: skip
+                what = f"{task.replace('_', ' ')} at the end"
+                found.append(lower(kind, trained.last(task), "points", what, factor=-100))
         if found:
             break
     return found

@@ -12,7 +12,7 @@ import numpy as np
 from lnlib.claims.finding import Finding, Record, Records
 from lnlib.experiments import _arms
 from lnlib.experiments._arms import Arm, Score
-from lnlib.experiments._task import CHOSEN, LAYER, NONE
+from lnlib.experiments._task import CHOSEN, LAYER, NONE, curve
 
 Value = Callable[[Record], float]
 Weigh = Callable[[Records], list[Finding]]
@@ -157,6 +157,17 @@ def best(kind: Kind) -> Value:
     """Return what gives the lowest score of a run."""
     score = TASKS[kind.experiment].score
     return lambda run: float(np.nanmin(score(run)))
+
+
+def last(name: str, factor: float = 1.0) -> Value:
+    """Return what gives a curve's last number; NaN where a run has none, as one that exploded."""
+
+    def value(run: Record) -> float:
+        values = curve(run, name)
+        known = values[~np.isnan(values)]
+        return factor * float(known[-1]) if len(known) else np.nan
+
+    return value
 
 
 def best_rates(kind: Kind, records: Records, other: str = LAYER, plain: str = NONE) -> Finding:

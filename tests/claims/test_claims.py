@@ -259,6 +259,51 @@ def test_a_measure_of_which_more_is_better_is_told_with_its_own_sign():
     )
 
 
+NAN, INF = np.nan, np.inf
+
+
+@pytest.mark.parametrize(
+    ("differences", "told"),
+    [
+        ([NAN, -4.471, -4.43],
+         "−4.45 nats (−4.47 to −4.43, lowest to highest of 2 of 3 seeds, 1 without a number)"),
+        ([NAN, *range(5)],
+         "+2 nats (+0 to +4, lowest to highest of 5 of 6 seeds, 1 without a number)"),
+        ([NAN, -4.4, NAN], "−4.4 nats (1 of 3 seeds, 2 without a number)"),
+        ([NAN] * 3, "no number, in 3 seeds"),
+        ([NAN], "no number, in 1 seed"),
+        ([NAN, INF, -1], "never in 1 of 3 seeds, 1 without a number, else −1 to −1 nats"),
+        ([NAN, INF, INF], "never in 2 of 3 seeds, 1 without a number"),
+        ([INF, INF], "never, in 2 seeds"),
+    ],
+)  # fmt: skip
+def test_a_seed_without_a_number_is_told_and_not_counted(differences, told):
+    finding = Finding("bound", np.array(differences), "nats")
+    assert claims.interval(finding) == told
+    assert finding.verdict == (FAILS if told.startswith("never, in") else UNDECIDED)
+
+
+def test_runs_that_exploded_are_missing_in_claims_and_in_the_papers_tables():
+    runs = book("draw", (1.0, 1.1, 0.9))
+    told, cells = [], []
+    for run in (run for run in runs if run["settings"]["norm"] == "layer"):
+        run["curves"]["test_bound_of_all"] = [None] * 5
+        told.append(claims.interval(verdict("draw-bound", runs).counting[0]))
+        cells.append(numbers.rows("figure-4", Made(runs))[0].cells[-1])
+    lost = [text.rpartition("seeds, ")[2].rstrip(")") for text in told]
+    assert lost == ["1 without a number", "2 without a number", "no number, in 3 seeds"]
+    alone = f"{runs[-1]['curves']['test_bound'][-1]:.2f}"
+    assert cells[1:] == [f"{alone}, 1 of 3 seeds", "no number"]
+
+
+def test_a_task_of_which_nothing_was_a_number_is_told():
+    runs = book("skip_thoughts", (1.0, 1.1, 0.9), curves={"mr": [None] * 5})
+    (task, *_) = [f for f in verdict("skip-better", runs).findings if f.what.startswith("mr")]
+    assert claims.interval(task) == "no number, in 3 seeds"
+    cells = {row.what: row.cells for row in numbers.rows("table-3", Made(runs))}
+    assert cells["MR, %"][-2:] == ["no number", "no number"]
+
+
 def test_every_claim_has_its_own_name_a_section_of_the_paper_and_a_page_that_exists():
     anchors = set(
         re.findall(r"^\(paper-section-([\d-]+)\)=", (ROOT / "book/paper.md").read_text(), re.M)
@@ -319,11 +364,13 @@ def test_json_names_each_record_behind_a_verdict_with_its_checksum(few):
     assert (other["verdict"], other["records"], found["counts"]) == (OPEN, {}, {HOLDS: 1, OPEN: 1})
 
 
-def test_json_has_null_where_something_was_never_reached():
-    finding = Finding("x", np.array([-0.5, np.inf]), "of its updates")
+def test_json_tells_what_was_never_reached_from_what_is_no_number():
+    finding = Finding("x", np.array([-0.5, np.inf, np.nan]), "of its updates")
     claim = Claim("a", "6.4", "b", "C.", "d", "e", "", ("draw",), lambda records: [finding])
     (found,) = claims.as_json([Weighed(claim, (finding,), {})])["claims"]
-    assert found["findings"][0]["differences"] == [-0.5, None]
+    assert found["findings"][0]["differences"] == [-0.5, None, "no number"]
+    assert [found["findings"][0][name] for name in ("mean", "low", "high")] == ["no number"] * 3
+    assert all(f"{null}: " in claims.SCHEMA for null in ("null", '"no number"'))
     json.dumps(found, allow_nan=False)
 
 

@@ -20,6 +20,7 @@ norm, and :func:`measure` says by how much the output then differs.
 ``s`` is the strength. After a permutation the outputs are compared unit by unit.
 """
 
+import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -30,6 +31,7 @@ import numpy as np
 from lnlib import forms
 from lnlib import norm as norms
 from lnlib.norm._arguments import check_floats
+from lnlib.norm._statistics import row_norms
 
 _PAPERS = (
     "weight_matrix_rescaling",
@@ -206,13 +208,15 @@ def transform(
     if name not in TRANSFORMS:
         raise ValueError(f"transform: name must be one of {', '.join(TRANSFORMS)}; got {name!r}")
     s = 3.0 if strength is None else strength
+    if not isinstance(s, numbers.Real):
+        raise ValueError(f"transform: strength must be a number, got {s!r}; the usual one is 3")
     if name.endswith("rescaling") and not s > 0:
         raise ValueError(
             f"transform: the strength of a {name} must be above 0, got {s}; a negative factor has "
             "a name of its own, negative_rescaling"
         )
     _check_data("transform", X, layers)
-    rng = np.random.default_rng(0) if rng is None else rng
+    rng = np.random.default_rng(0 if rng is None else rng)
     first, *rest = layers
     H = len(first.W)
     order = np.arange(H)
@@ -278,9 +282,9 @@ def measure(
         True
     """
     _check_norm("measure", norm)
-    rng = np.random.default_rng(0) if rng is None else rng
+    rng = np.random.default_rng(0 if rng is None else rng)
     if X is None:
-        X = rng.normal(size=(16, 8 if layers is None else layers[0].W.shape[1]))
+        X = rng.normal(size=(16, layers[0].W.shape[1] if layers else 8))
     _check_data("measure", X, layers)
     if layers is None:
         layers = network([X.shape[1], 12], rng, norm=norm)
@@ -297,7 +301,8 @@ def _normalized(norm: str, a: np.ndarray, layer: Layer, eps: float) -> np.ndarra
     if norm == "batch":
         return norms.batch_norm(a, gain, bias, eps=eps)
     if norm == "weight":  # the data play no part
-        return gain * a / np.sqrt(np.square(layer.W).sum(1)) + bias
+        _, std, unit = row_norms(layer.W)
+        return gain * a / (std * unit) + bias
     if norm == "layer":
         return norms.layer_norm(a, gain, bias, eps=eps)
     if norm == "rms":
@@ -323,6 +328,8 @@ def _permuted(
 
 
 def _check_data(function: str, X: np.ndarray, layers: Sequence[Layer] | None) -> None:
+    if layers is not None and not len(layers):
+        raise ValueError(f"{function}: layers must be at least one, got none; network() draws them")
     check_floats(function, X=X)
     D = layers[0].W.shape[1] if layers else "D"
     if X.ndim != 2 or 0 in X.shape or D not in ("D", X.shape[1]):

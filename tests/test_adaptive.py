@@ -198,7 +198,7 @@ TX, TC = torch.tensor(X), torch.tensor(CONDITION)
         (
             lambda: AdaptiveLayerNorm(5, 3, eps=-1.0),
             ValueError,
-            "AdaptiveLayerNorm: eps must be >= 0, got -1.0",
+            "AdaptiveLayerNorm: eps must be finite and >= 0, got -1.0",
         ),
         (
             lambda: AdaptiveLayerNorm(5, 3)(X, TC),

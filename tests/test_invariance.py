@@ -363,6 +363,14 @@ MISTAKES = {
         lambda: measure("layer", "dataset_rescaling", strength=-1),
         "must be above 0, got -1; .*negative_rescaling",
     ),
+    "strength": (
+        lambda: measure("layer", "dataset_rescaling", strength="3"),
+        "strength must be a number, got '3'",
+    ),
+    "no layers": (
+        lambda: measure("layer", "dataset_rescaling", layers=[]),
+        r"^measure: layers must be at least one, got none; network",
+    ),
     "activation": (
         lambda: measure("layer", "dataset_rescaling", activation="gelu"),
         "activation must be one of identity",

@@ -55,7 +55,7 @@ def test_a_wrong_method_or_eps_is_named():
     with pytest.raises(ValueError, match=r"method must be one of naive, Welford.* got 'foo'"):
         numerics.layer_norm(SAMPLE, "foo")
     for normalize in (variant, lambda x, eps: numerics.layer_norm(x, "naive", eps=eps)):
-        with pytest.raises(ValueError, match="eps must be >= 0, got -1"):
+        with pytest.raises(ValueError, match="eps must be finite and >= 0, got -1"):
             normalize(SAMPLE, eps=-1.0)
 
 

@@ -31,6 +31,9 @@ class LayerNorm(nn.LayerNorm):
     Squares of float32 past 1e19 overflow. Where PyTorch computes, as by default without a residual,
     the output is then 0 or NaN without a word, as ``torch.nn.LayerNorm``'s; ours on a CPU is right.
 
+    Not for ``torch.jit.script``, which PyTorch deprecates; ``torch.export`` and ``torch.compile``
+    take it.
+
     Args:
         normalized_shape: The trailing axes of the input, an int for one.
         eps: In squared units of the input.
@@ -112,6 +115,9 @@ class RMSNorm(nn.RMSNorm):
     subclass of ``torch.nn.RMSNorm`` with the same parameters and ``state_dict``. On a CPU,
     PyTorch's own is composed of operations; this one is one pass, and right where the squares of
     float32 overflow, past 1e19; there PyTorch's operations return 0 or NaN without a word.
+
+    Not for ``torch.jit.script``, which PyTorch deprecates; ``torch.export`` and ``torch.compile``
+    take it.
 
     Args:
         normalized_shape: The trailing axes of the input, an int for one.

@@ -39,9 +39,9 @@ class Transformer(nn.Module):
         place: ``pre``, ``post`` or ``sandwich``.
         last_norm: Whether a norm stands before the output. ``None``: in ``pre`` and ``sandwich``.
         qk_norm: Norm of each query and key of a head: ``none``, ``layer`` or ``rms``.
-        initialization: Of the matrices. ``normal``: N(0, 0.02) as GPT-2; ``xavier``: uniform, and
-            embeddings N(0, 1/width); ``pytorch``: as the layers of ``torch.nn`` start. Biases of
-            the first two start at 0.
+        initialization: Of the matrices. ``normal``: N(0, 0.02), near GPT-2's; ``xavier``: uniform,
+            and embeddings N(0, 1/width); ``pytorch``: as the layers of ``torch.nn`` start.
+            Biases of the first two start at 0.
         eps: Inside the root of every norm.
 
     Shape:

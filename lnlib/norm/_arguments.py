@@ -16,8 +16,8 @@ def check_floats(function: str, eps: float = 0.0, **arrays: np.ndarray | None) -
 
 
 def check_eps(function: str, eps: float) -> None:
-    if not isinstance(eps, numbers.Real) or not eps >= 0:
-        raise ValueError(f"{function}: eps must be >= 0, got {eps!r}; the usual one is 1e-5")
+    if not isinstance(eps, numbers.Real) or isinstance(eps, bool) or not 0 <= eps < math.inf:
+        raise ValueError(f"{function}: eps must be finite and >= 0, got {eps!r}; try 1e-5")
 
 
 def check_arrays(function: str, arrays: Mapping[str, object]) -> None:
@@ -70,7 +70,7 @@ def check_channels(
 
 
 def check_groups(function: str, groups: int, C: int) -> None:
-    if not isinstance(groups, numbers.Integral):
+    if not isinstance(groups, numbers.Integral) or isinstance(groups, bool):
         raise TypeError(
             f"{function}: groups must be a whole number, got {type(groups).__name__}; "
             "it comes before gain and bias"
@@ -83,10 +83,10 @@ def check_groups(function: str, groups: int, C: int) -> None:
 
 
 def check_cases(function: str, n: int, ddof: int) -> None:
-    if not 0 <= ddof < n:
+    if not isinstance(ddof, numbers.Integral) or not 0 <= ddof < n:
         raise ValueError(
-            f"{function}: ddof must be >= 0 and below the number of cases in the batch, "
-            f"got ddof={ddof} for {n}; use a larger batch, or give mean and var"
+            f"{function}: ddof must be a whole number >= 0 and below the number of cases in the "
+            f"batch, got ddof={ddof!r} for {n}; use a larger batch, or give mean and var"
         )
 
 

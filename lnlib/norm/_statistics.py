@@ -6,6 +6,10 @@ from functools import partial
 
 import numpy as np
 
+#: Of float64 and of float32: the smallest normal number, the smallest mean of squares that has all
+#: its digits, and units in which the squares of huge and of tiny numbers have theirs.
+LIMITS = (2.0**-1022, 2.0**-970, 2.0**-640, 2.0**819), (2.0**-126, 2.0**-103, 2.0**-80, 2.0**102)
+
 
 def moments(
     x: np.ndarray, ddof: int = 0, out: np.ndarray | None = None
@@ -47,24 +51,40 @@ def standardize(
     x: np.ndarray, eps: float, ddof: int = 0, out: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return ``x_hat = (x - mean) / std`` and ``std = sqrt(var + eps)`` over the last axis."""
-    x_hat, var, unit = in_unit(x, lambda x: moments(x, ddof, out)[::2])
-    std = np.sqrt(var + eps * unit**2)
+    x_hat, var, unit = in_unit(x, eps, lambda x: moments(x, ddof, out)[::2])
+    std = np.sqrt(var + eps * unit * unit)
     x_hat /= std.astype(x_hat.dtype)
     return x_hat, (std / unit).astype(x_hat.dtype, copy=False)
 
 
 def in_unit(
-    x: np.ndarray, spread: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+    x: np.ndarray, eps: float, spread: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 ) -> tuple[np.ndarray, np.ndarray, float | np.ndarray]:
-    """Return ``spread`` of ``unit * x``, and ``unit``: 1, less for rows whose squares overflow."""
+    """Return ``spread`` of ``unit * x``, and ``unit``: 1 but for rows whose squares overflow.
+
+    And, where ``eps`` is no larger, for rows whose squares lose digits, unless all are equal.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         centered, var = spread(x)
-    if np.isfinite(var).all():
+    normal, lowest, small, large = LIMITS[centered.itemsize == 4]
+    if var.max(initial=0.0) < np.inf and (eps >= normal or var.min(initial=1.0) >= lowest):
         return centered, var, 1.0
+    tiny = (eps < normal) & (var < lowest) & centered.any(-1, keepdims=True)
     # A power of 2, which rounds nothing; the other rows stay as they are.
-    small = 2.0 ** (-5 * np.finfo(centered.dtype).maxexp // 8)
-    unit = np.where(np.isfinite(var), 1.0, small)
+    unit = np.where(tiny, large, np.where(np.isfinite(var), 1.0, small))
     return *spread(wide(x) * unit.astype(centered.dtype)), unit
+
+
+def row_norms(W: np.ndarray) -> tuple[np.ndarray, np.ndarray, float | np.ndarray]:
+    """Return rows over ``unit``, the norms of these, and ``unit``: 1 if all squares fit."""
+    W, unit = wide(W), 1.0
+    with np.errstate(over="ignore"):  # along the memory vecdot is the faster one
+        square = np.vecdot(W, W) if W.flags.c_contiguous else np.square(W).sum(1)
+    if not (square.min() >= LIMITS[W.itemsize == 4][1] and square.max() < np.inf):
+        unit = np.ldexp(1.0, np.frexp(np.abs(W).max(1))[1] - 1)
+        W = (W / unit[:, None]).astype(W.dtype)
+        square = np.square(W).sum(1)
+    return W, np.sqrt(square), unit
 
 
 def standardize_backward(

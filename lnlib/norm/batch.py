@@ -1,5 +1,7 @@
 """The whole batch: batch norm and its running statistics."""
 
+import numbers
+
 import numpy as np
 
 from lnlib.norm._arguments import check_cases, check_channels, check_floats, check_shapes
@@ -148,9 +150,9 @@ def update_running(running: np.ndarray, batch: np.ndarray, momentum: float = 0.1
     """
     check_floats("update_running", running=running, batch=batch)
     check_shapes("update_running", running.shape, batch=batch)
-    if not 0 <= momentum <= 1:
+    if not isinstance(momentum, numbers.Real) or not 0 <= momentum <= 1:
         raise ValueError(
-            f"update_running: momentum must be between 0 and 1, got {momentum}; "
+            f"update_running: momentum must be between 0 and 1, got {momentum!r}; "
             "it is the weight of the latest batch, often 0.1"
         )
     return (1 - momentum) * running + momentum * batch
@@ -176,6 +178,8 @@ def _batch_standardize(
         )
     check_floats(function, mean=mean, var=var)
     check_shapes(function, x.shape[1:2], mean=mean, var=var)
+    if (var < 0).any():
+        raise ValueError(f"{function}: var must be >= 0, got {var.min()}; give std**2")
     std = np.sqrt(column(wide(var)) + eps)
     return (rows - column(wide(mean))) / std, std
 

@@ -150,6 +150,6 @@ def rms_norm_backward(
 
 
 def _rms_standardize(x: np.ndarray, eps: float) -> tuple[np.ndarray, np.ndarray]:
-    x, square, unit = in_unit(wide(x), lambda x: (x, np.square(x).mean(-1, keepdims=True)))
-    rms = np.sqrt(square + np.asarray(eps * unit**2, x.dtype))
+    x, square, unit = in_unit(wide(x), eps, lambda x: (x, np.square(x).mean(-1, keepdims=True)))
+    rms = np.sqrt(square + np.asarray(eps * unit * unit, x.dtype))
     return x / rms, (rms / unit).astype(x.dtype, copy=False)

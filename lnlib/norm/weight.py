@@ -3,7 +3,7 @@
 import numpy as np
 
 from lnlib.norm._arguments import check_floats, check_shapes, check_weights
-from lnlib.norm._statistics import affine, column, wide
+from lnlib.norm._statistics import affine, column, row_norms, wide
 
 
 def weight_norm(
@@ -40,8 +40,8 @@ def weight_norm(
     """
     dtype = check_floats("weight_norm", x=x, W=W, gain=gain, bias=bias)
     check_weights("weight_norm", x, W, gain=gain, bias=bias)
-    norm = np.sqrt(np.square(wide(W)).sum(1))  # (H,)
-    y = affine(wide(x) @ wide(W).T / norm, gain, bias)
+    W, norm, _ = row_norms(W)
+    y = affine(wide(x) @ W.T / norm, gain, bias)
     return y.astype(dtype, copy=False)
 
 
@@ -63,11 +63,11 @@ def weight_norm_backward(
     H, D = check_weights("weight_norm_backward", x, W, gain=gain)
     check_shapes("weight_norm_backward", (*x.shape[:-1], H), dy=dy)
     x_rows, d = wide(x.reshape(-1, D)), wide(dy.reshape(-1, H))
-    norm = np.sqrt(np.square(wide(W)).sum(1, keepdims=True))  # (H, 1)
-    v = W / norm  # (H, D)
+    W, norm, unit = row_norms(W)
+    v = W / column(norm)
     x_hat, dx_hat = x_rows @ v.T, d if gain is None else gain * d  # (examples, H)
     dx = (dx_hat @ v).reshape(x.shape)
     along = (dx_hat * x_hat).sum(0, dtype=float)
-    dW = (dx_hat.T.astype(float) @ x_rows - column(along) * v) / norm
+    dW = (dx_hat.T.astype(float) @ x_rows - column(along) * v) / column(norm * unit)
     dgain, dbias = (d * x_hat).sum(0, dtype=float), d.sum(0, dtype=float)
     return dx.astype(dtype), dW.astype(dtype), dgain.astype(dtype), dbias.astype(dtype)

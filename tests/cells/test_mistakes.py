@@ -28,7 +28,7 @@ MISTAKES = {
         lambda p, x, h: rnn_step(x, h, p | {"gain_s": np.ones(3)}),
         r"gain_s must be of shape \(4,\), got \(3,\)",
     ),
-    "eps": (lambda p, x, h: rnn_step(x, h, p, eps=-1), "eps must be >= 0"),
+    "eps": (lambda p, x, h: rnn_step(x, h, p, eps=-1), "eps must be finite and >= 0"),
     "statistics": (
         lambda p, x, h: rnn_step(x, h, p, batch_norm=RecurrentBatchNorm().at(0)),
         "batch_norm belongs to form 'batch'",

@@ -12,7 +12,7 @@ from torch import nn
 from torch.autograd import gradcheck, gradgradcheck
 from torch.testing import assert_close
 
-from lnlib.nn import LayerNorm
+from lnlib.nn import LayerNorm, RMSNorm
 
 IMPLEMENTATIONS = ["plain", "function", "fused", "compiled"]
 each_implementation = pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
@@ -374,6 +374,14 @@ def assert_compiles(implementation, backend, device="cpu"):
 @each_implementation
 def test_torch_compile_takes_it_as_one_graph(implementation):
     assert_compiles(implementation, "aot_eager")
+
+
+@compiles
+@each_implementation
+@pytest.mark.parametrize("kind", [LayerNorm, RMSNorm])
+def test_torch_export_takes_it(kind, implementation):
+    module, x = kind(4, implementation=implementation), torch.randn(3, 4, generator=generator())
+    assert_close(torch.export.export(module, (x,)).module()(x), module(x))
 
 
 @compiles

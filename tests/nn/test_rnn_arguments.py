@@ -5,14 +5,14 @@ import re
 import pytest
 import torch
 from torch import nn
-from torch.nn.utils.rnn import pack_sequence
+from torch.nn.utils.rnn import PackedSequence, pack_sequence
 
 from lnlib.nn import (
     LayerNormLSTM,
     LayerNormRNN,
     LayerNormRNNCell,
 )
-from tests.cases.modules import CELLS, IN, KINDS, B, H, T, each_kind, error_of, h
+from tests.cases.modules import CELLS, IN, KINDS, B, H, T, each_form, each_kind, error_of, h
 
 MISTAKES = {
     "4D": lambda m: m(torch.ones(1, T, B, IN)),
@@ -58,6 +58,57 @@ def test_a_packed_sequence_is_checked_too(kind, mistake):
         mistake(KINDS[kind](IN, H))
 
 
+SIZES = {
+    "too many": [2, 2, 2, 2, 2],
+    "too few": [2, 2],
+    "growing": [1, 1, 1, 2, 2],
+    "negative": [8, -1],
+    "zero": [7, 0],
+    "none": [],
+}
+
+
+@each_kind
+@pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
+def test_sizes_of_a_packed_sequence_fit_its_rows(kind, sizes):
+    packed = PackedSequence(torch.ones(7, IN), torch.tensor(sizes, dtype=int))
+    with pytest.raises(RuntimeError, match=r"batch_sizes.* its 7 rows, got \[.*pack_sequence"):
+        KINDS[kind](IN, H, implementation="plain")(packed)
+
+
+@each_kind
+def test_order_of_a_packed_sequence_is_of_its_sequences(kind):
+    packed = PackedSequence(torch.ones(6, IN), torch.tensor([3, 2, 1]), torch.tensor([0]))
+    module = KINDS[kind](IN, H, implementation="plain")
+    with pytest.raises(RuntimeError, match=r"sorted_indices.* 3 .*got 1"):
+        module(packed, h(module, 1, 3, H))
+
+
+def shapes(module):
+    """Every parameter, with wrong shapes of it."""
+    for name, p in module.named_parameters():
+        n, *rest = p.shape
+        yield from ((name, shape) for shape in ((1, *rest), (n + 4, *rest), (n, *rest, 1), (n, 9)))
+
+
+@each_form
+def test_a_parameter_of_another_shape_is_named(kind, form):
+    module = KINDS[kind](IN, H, form=form, bidirectional=True, implementation="plain")
+    for name, shape in shapes(module):
+        wrong = {name: torch.zeros(shape)}
+        match = rf"{re.escape(name)} must be of shape .*, got {re.escape(str(shape))}; .* build"
+        with pytest.raises(RuntimeError, match=match):
+            torch.func.functional_call(module, wrong, torch.ones(T, B, IN))
+
+
+@each_kind
+def test_another_hidden_size_is_noticed(kind):
+    module = KINDS[kind](IN, H, implementation="plain")
+    module.hidden_size += 4
+    with pytest.raises(RuntimeError, match=r"weight_ih_l0 must be of shape .*, got"):
+        module(torch.ones(T, B, IN))
+
+
 WRONG = {
     "no units": ((IN, 0), {}),
     "no inputs": ((0, H), {}),
@@ -84,7 +135,7 @@ def test_what_torch_refuses_to_build_is_refused(pair, args, options):
         ({"bias_init": "ones"}, "bias_init must be one of zeros, uniform"),
         ({"recurrent_init": "zeros"}, "recurrent_init must be one of uniform, orthogonal"),
         ({"implementation": "fast"}, "implementation must be one of auto"),
-        ({"eps": -1.0}, "eps must be >= 0, got -1.0"),
+        ({"eps": -1.0}, "eps must be finite and >= 0, got -1.0"),
         ({"proj_size": 2}, "proj_size must be 0"),
     ],
     ids=str,

@@ -160,7 +160,10 @@ def test_it_learns_a_repeating_text(settings):
         (lambda: Transformer(5, place="before"), "place must be one of pre, post, sandwich; got"),
         (lambda: Transformer(5, qk_norm="tanh"), "qk_norm must be one of none, layer, rms; got"),
         (lambda: Transformer(5, initialization="he"), "initialization must be one of normal, xav"),
-        (lambda: Transformer(5, norm="rms", eps=-1.0), "Transformer: eps must be >= 0, got -1.0"),
+        (
+            lambda: Transformer(5, norm="rms", eps=-1.0),
+            "Transformer: eps must be finite and >= 0, got -1.0",
+        ),
         (lambda: Transformer(5, width=10, heads=4), "heads must divide width 10, got 4"),
         (
             lambda: Transformer(5, **SMALL)(torch.zeros(1, 8, dtype=torch.long)),

@@ -274,11 +274,15 @@ MISTAKES = {
         "gain must be .* got int64; try gain.astype",
     ),
     "complex": (lambda: lnlib.rms_norm(X + 1j), TypeError, "of floats, got complex128"),
-    "negative eps": (lambda: lnlib.layer_norm(X, eps=-1e-5), ValueError, "eps must be >= 0, got -"),
+    "negative eps": (
+        lambda: lnlib.layer_norm(X, eps=-1e-5),
+        ValueError,
+        "eps must be finite and >= 0, got -",
+    ),
     "eps of text": (
         lambda: lnlib.layer_norm(X, eps="1e-5"),
         ValueError,
-        "eps must be >= 0, got '1e-5'; the usual one is 1e-5",
+        "eps must be finite and >= 0, got '1e-5'; try 1e-5",
     ),
     "no eps": (lambda: lnlib.batch_norm(X, eps=None), ValueError, "eps must .* got None"),
     "masked": (
@@ -296,6 +300,8 @@ MISTAKES = {
         TypeError,
         r"x must be .* got matrix; try np.asarray\(x",
     ),
+    "eps of True": (lambda: lnlib.layer_norm(X, eps=True), ValueError, "eps must .* got True; try"),
+    "infinite eps": (lambda: lnlib.layer_norm(X, eps=math.inf), ValueError, "eps must .* got inf"),
     "nan eps": (lambda: lnlib.layer_norm(X, eps=math.nan), ValueError, "eps must .* got nan"),
     "scalar x": (lambda: lnlib.layer_norm(np.array(1.0)), ValueError, r"\(\.\.\., H\).* got \(\)"),
     "no features": (lambda: lnlib.layer_norm(np.ones((4, 0))), ValueError, r"got \(4, 0\)"),
@@ -322,6 +328,17 @@ MISTAKES = {
         ValueError,
         "got ddof=1 for 1",
     ),
+    "ddof of 1.5": (
+        lambda: lnlib.batch_norm(X, ddof=1.5),
+        ValueError,
+        "ddof must be a whole number >= 0 .* got ddof=1.5 for 4",
+    ),
+    "ddof of text": (lambda: lnlib.batch_statistics(X, ddof="1"), ValueError, "got ddof='1' for 4"),
+    "negative var": (
+        lambda: lnlib.batch_norm(X, mean=ONES, var=-ONES),
+        ValueError,
+        "var must be >= 0, got -1.0; give std",
+    ),
     "mean alone": (lambda: lnlib.batch_norm(X, mean=ONES), ValueError, "must be given together"),
     "var alone": (lambda: lnlib.batch_norm_backward(X, X, var=ONES), ValueError, "given together"),
     "mean shape": (
@@ -336,6 +353,11 @@ MISTAKES = {
     ),
     "batch dy": (lambda: lnlib.batch_norm_backward(X.T, X), ValueError, r"dy must be of shape"),
     "momentum": (lambda: lnlib.update_running(ONES, ONES, 1.1), ValueError, "momentum must .* 1.1"),
+    "momentum of text": (
+        lambda: lnlib.update_running(ONES, ONES, "a"),
+        ValueError,
+        "momentum must be between 0 and 1, got 'a'",
+    ),
     "running shape": (lambda: lnlib.update_running(ONES, X), ValueError, r"batch must be of shape"),
     "groups": (
         lambda: lnlib.group_norm(X, 4),
@@ -347,6 +369,7 @@ MISTAKES = {
         TypeError,
         "groups must be a whole number, got ndarray; it comes before gain and bias",
     ),
+    "groups of True": (lambda: lnlib.group_norm(X, True), TypeError, "whole number, got bool"),
     "groups of 2.0": (
         lambda: lnlib.group_norm_backward(X, X, 2.0),
         TypeError,

@@ -122,18 +122,28 @@ class _Recurrent(nn.Module):
         reverse: bool = False,
     ) -> tuple[Tensor, ...]:
         """Take one layer in one direction through time: outputs ``(N, H)``, then the state."""
+        H, GH = self.hidden_size, self.gates * self.hidden_size
 
-        def cast(p: Tensor | None) -> Tensor | None:
-            return None if p is None else p.to(data.dtype)
+        def take(
+            owner: nn.Module, name: str, shape: tuple[int, ...], at: str = ""
+        ) -> Tensor | None:
+            p = getattr(owner, name)
+            if p is None:
+                return None
+            if p.shape != shape:  # kernels would read past the end of it
+                raise RuntimeError(
+                    f"{type(self).__name__}: {at}{name} must be of shape {shape}, got "
+                    f"{tuple(p.shape)}; for other sizes build another module"
+                )
+            return p if p.dtype == data.dtype else p.to(data.dtype)
 
-        weight_ih, weight_hh, b = (
-            cast(getattr(self, name + suffix)) for name in ("weight_ih", "weight_hh", "bias")
-        )
-        norms = {
-            place: (cast(norm.weight), cast(norm.bias))
-            for place in self.forms[self.form].norms
-            for norm in [getattr(self, f"layernorm_{place}{suffix}")]
-        }
+        weight_ih = take(self, "weight_ih" + suffix, (GH, data.shape[1]))
+        weight_hh = take(self, "weight_hh" + suffix, (GH, H))
+        b = take(self, "bias" + suffix, (GH,))
+        norms = {}
+        for place, span in self.forms[self.form].norms.items():
+            norm = getattr(self, at := f"layernorm_{place}{suffix}")
+            norms[place] = tuple(take(norm, n, (span * H,), at + ".") for n in ("weight", "bias"))
         of_inputs = [norms.pop(place) for place in ("i", "in") if place in norms]
         spec = Spec(self.kind, self.form, self.nonlinearity, self.eps, reverse)
         return kernels.run(
@@ -255,7 +265,21 @@ class _Sequence(_Recurrent):
                 f"{type(self).__name__}: a PackedSequence must hold 2 dimensions, (steps of all "
                 f"sequences, features), got {data.dim()}; pack (T, B, input_size)"
             )
-        data, state = self._forward(data, batch_sizes.tolist(), hx, order)
+        sizes = batch_sizes.tolist()
+        if sizes != sorted(sizes, reverse=True) or sizes[-1:] < [1] or sum(sizes) != len(data):
+            raise RuntimeError(
+                f"{type(self).__name__}: batch_sizes of a PackedSequence must never grow, be at "
+                f"least 1 and add up to its {len(data)} rows, got {sizes}; pack with "
+                "torch.nn.utils.rnn.pack_sequence"
+            )
+        for which, indices in (("sorted", order), ("unsorted", back)):
+            if indices is not None and len(indices) != sizes[0]:
+                raise RuntimeError(
+                    f"{type(self).__name__}: {which}_indices of a PackedSequence must be those of "
+                    f"its {sizes[0]} sequences, got {len(indices)}; pack with "
+                    "torch.nn.utils.rnn.pack_sequence"
+                )
+        data, state = self._forward(data, sizes, hx, order)
         if back is not None:
             state = _each(state, lambda s: s.index_select(1, back))
         return PackedSequence(data, batch_sizes, order, back), state

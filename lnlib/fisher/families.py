@@ -6,10 +6,6 @@ from typing import NamedTuple
 import numpy as np
 
 
-def _softplus(s: np.ndarray) -> np.ndarray:
-    return np.logaddexp(0, s)
-
-
 def _sigmoid(s: np.ndarray) -> np.ndarray:
     return (1 + np.tanh(s / 2)) / 2
 
@@ -35,12 +31,14 @@ class Family(NamedTuple):
         slope: Derivative of ``mean``, so that the variance is ``phi * slope``; for the categorical
             family, of its diagonal part.
         draw: Draws labels from ``mean`` and ``phi``.
+        labels: What the labels are, in words, and which numbers are.
     """
 
     eta: Callable[[np.ndarray], np.ndarray]
     mean: Callable[[np.ndarray], np.ndarray]
     slope: Callable[[np.ndarray], np.ndarray]
     draw: Callable[[np.random.Generator, np.ndarray, float], np.ndarray]
+    labels: tuple[str, Callable[[np.ndarray], np.ndarray]]
 
 
 FAMILIES = {
@@ -49,14 +47,22 @@ FAMILIES = {
         lambda s: s,
         np.ones_like,
         lambda rng, mean, phi: rng.normal(mean, np.sqrt(phi)),
+        ("finite numbers", np.isfinite),
     ),
     "bernoulli": Family(
-        _softplus,
+        lambda s: np.logaddexp(0, s),
         _sigmoid,
         lambda s: _sigmoid(s) * _sigmoid(-s),
         lambda rng, mean, phi: rng.binomial(1, mean).astype(float),
+        ("0 or 1", lambda y: (y == 0) | (y == 1)),
     ),
-    "poisson": Family(np.exp, np.exp, np.exp, lambda rng, mean, phi: rng.poisson(mean) * 1.0),
+    "poisson": Family(
+        np.exp,
+        np.exp,
+        np.exp,
+        lambda rng, mean, phi: rng.poisson(mean) * 1.0,
+        ("whole numbers from 0", lambda y: (y >= 0) & (y == np.floor(y))),
+    ),
     "categorical": Family(
         _logsumexp,
         softmax,
@@ -65,5 +71,6 @@ FAMILIES = {
             (mean.cumsum(1) > rng.random((len(mean), 1))).argmax(1)[:, None]
             == np.arange(mean.shape[1])
         ).astype(float),
+        ("rows of 0 and 1 with sum 1", lambda y: np.isin(y, (0, 1)) & (y.sum(1)[:, None] == 1)),
     ),
 }

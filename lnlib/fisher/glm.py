@@ -22,7 +22,7 @@ import numpy as np
 
 from lnlib import forms
 from lnlib.fisher.families import FAMILIES
-from lnlib.fisher.layer import Layer
+from lnlib.fisher.layer import Layer, real
 from lnlib.norm._arguments import check_eps
 
 NORMS = ("none", *(name for name, norm in forms.NORMS.items() if norm.paper))
@@ -70,7 +70,7 @@ class GLM(Layer):
         for name, value, choices in (("norm", norm, NORMS), ("family", family, tuple(FAMILIES))):
             if value not in choices:
                 raise ValueError(f"GLM: {name} must be one of {', '.join(choices)}; got {value!r}")
-        W, b = np.asarray(W, float), np.asarray(b, float)
+        W, b = real("W", W), real("b", b)
         if W.ndim != 2 or 0 in W.shape:
             raise ValueError(
                 f"GLM: W must be of shape (H, D), a row for each unit, got {W.shape}; "
@@ -81,15 +81,15 @@ class GLM(Layer):
                 "GLM: g must be None without a norm, got gains; a factor of the summed input is "
                 "no parameter beside W there"
             )
-        g = np.ones(len(W)) if g is None else np.asarray(g, float)
+        g = np.ones(len(W)) if g is None else real("g", g)
         for name, a in (("b", b), ("g", g)):
             if a.shape != W.shape[:1]:
                 raise ValueError(
                     f"GLM: {name} must be of shape {W.shape[:1]}, got {a.shape}; one for each unit"
                 )
-        if not phi > 0 or (phi != 1 and family != "gaussian"):
+        if not isinstance(phi, numbers.Real) or not (phi > 0 if family == "gaussian" else phi == 1):
             raise ValueError(
-                f"GLM: phi must be above 0, and 1 unless the family is gaussian, got {phi} for "
+                f"GLM: phi must be above 0, and 1 unless the family is gaussian, got {phi!r} for "
                 f"{family}; the other families have no scale of their own"
             )
         check_eps("GLM", eps)
@@ -100,15 +100,9 @@ class GLM(Layer):
     def moved(self, delta: np.ndarray) -> "GLM":
         """Return the model with the parameters ``theta + delta``."""
         dW, db, dg = self._split(delta)
-        return GLM(
-            self.W + dW,
-            self.b + db,
-            None if dg is None else self.g + dg,
-            norm=self.norm,
-            family=self.family,
-            phi=self.phi,
-            eps=self.eps,
-        )
+        g = None if dg is None else self.g + dg
+        same = {"norm": self.norm, "family": self.family, "phi": self.phi, "eps": self.eps}
+        return GLM(self.W + dW, self.b + db, g, **same)
 
     def natural(self, X: np.ndarray) -> np.ndarray:
         """Return ``s``, what the family sees of each case, ``(N, H)``.
@@ -135,12 +129,16 @@ class GLM(Layer):
             X: Cases, shape ``(N, D)``.
             delta: A step in the parameters, shape ``(size,)``.
         """
-        s, moved = self.natural(X), self.moved(delta).natural(X)
-        parts = (s - moved) * self._of.mean(s)
-        # eta has one column where the outputs are one distribution.
-        return float((parts.sum(1) - (self._of.eta(s) - self._of.eta(moved)).sum(1)).mean()) / (
-            self.phi
-        )
+        s, end = self.natural(X), self.moved(delta).natural(X)
+        d, of = end - s, self._of
+        far = (of.eta(end) - of.eta(s)).sum(1) - (d * of.mean(s)).sum(1)
+        # Near 0 these cancel: there the integral of (1 - t) Var[d . y] at s + t d, by Gauss's rule.
+        near = np.zeros(len(s))
+        for t, weight in zip(*np.polynomial.legendre.leggauss(8), strict=True):
+            p = of.slope(s + (1 + t) / 2 * d)
+            mean = (p * d).sum(1, keepdims=True) if self.family == "categorical" else 0
+            near += weight * (1 - t) / 4 * (p * (d - mean) ** 2).sum(1)
+        return float(np.where(np.abs(d).max(1) < 1, near, far).mean()) / self.phi
 
     def quadratic(self, X: np.ndarray, delta: np.ndarray) -> float:
         """Return ``½ deltaᵀ F delta``, the right side of eq. 8, without the matrix."""
@@ -194,11 +192,18 @@ class GLM(Layer):
                 "fisher: kind 'empirical' needs the labels y of the data, got None; kind 'sampled' "
                 "draws them from the model"
             )
-        y = np.asarray(y, float)
+        y = real("y", y)
         if y.shape != (len(X), len(self.W)):
             raise ValueError(
                 f"fisher: y must be of shape {(len(X), len(self.W))}, got {y.shape}; a column for "
                 "each unit, one-hot for the categorical family"
+            )
+        said, possible = self._of.labels
+        wrong = ~(np.isfinite(y) & possible(y)).all(1)
+        if wrong.any():
+            raise ValueError(
+                f"fisher: y of the {self.family} family must be {said}, got {y[wrong][0]} for case "
+                f"{wrong.argmax()}; kind 'sampled' draws such labels"
             )
         scores = self._scores(X, y)
         return scores.T @ scores / len(X)
@@ -223,7 +228,7 @@ class GLM(Layer):
                 f"fisher: samples must be a whole number from 1, got {samples!r}; "
                 "it counts the labels to draw for each case"
             )
-        rng = np.random.default_rng(0) if rng is None else rng
+        rng = np.random.default_rng(0 if rng is None else rng)
         mean = self.mean(X)
         total, squares = np.zeros((2, self.size, self.size))
         for _ in range(samples):

@@ -6,6 +6,14 @@ from lnlib import forms
 from lnlib import norm as norms
 
 
+def real(name: str, a: np.ndarray) -> np.ndarray:
+    """Return ``a`` as floats; of a complex number a part would be lost."""
+    a = np.asarray(a)
+    if a.dtype.kind == "c":
+        raise ValueError(f"GLM: {name} must be real, got {a.dtype}; take {name}.real")
+    return a.astype(float, copy=False)
+
+
 class Layer:
     """``s_i = g_i (a_i - mean_i) / std_i + b_i`` for ``a = W x``; see :class:`.GLM`."""
 
@@ -27,7 +35,7 @@ class Layer:
         return np.concatenate(columns, axis=1).ravel()
 
     def _cases(self, X: np.ndarray) -> np.ndarray:
-        X = np.asarray(X, float)
+        X = real("X", X)
         if X.ndim != 2 or X.shape[1] != self.W.shape[1] or not len(X):
             raise ValueError(
                 f"GLM: X must be of shape (N, {self.W.shape[1]}) with N >= 1, got {X.shape}; "
@@ -37,7 +45,7 @@ class Layer:
 
     def _split(self, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Return the parts of a vector in parameter space that belong to W, b and g."""
-        v = np.asarray(v, float)
+        v = real("v", v)
         if v.shape != (self.size,):
             raise ValueError(
                 f"GLM: a step in the parameters must be of shape ({self.size},), got {v.shape}; "

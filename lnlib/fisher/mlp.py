@@ -4,6 +4,7 @@ A network of section 6.6: hidden layers ``relu(gain * (a - mean) / std + bias)``
 normalized over their units or not at all, then logits ``W h + bias`` of one label.
 """
 
+import numbers
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -238,7 +239,7 @@ def largest_eigenvalues(
             f"largest_eigenvalues: count must be from 1 to {size - 1}, got {count}; for all of "
             "them form the matrix"
         )
-    rng = np.random.default_rng(0) if rng is None else rng
+    rng = np.random.default_rng(0 if rng is None else rng)
     operator = LinearOperator((size, size), matvec=lambda v: product(v.ravel()), dtype=float)
     values = eigsh(
         operator, k=count, tol=tolerance, v0=rng.normal(size=size), return_eigenvectors=False
@@ -261,7 +262,7 @@ def trace_estimates(
         samples: Vectors to draw.
         rng: Draws them; seed 0 if ``None``.
     """
-    rng = np.random.default_rng(0) if rng is None else rng
+    rng = np.random.default_rng(0 if rng is None else rng)
     for _ in range(samples):
         z = rng.choice([-1.0, 1.0], size=size)
         yield float(z @ product(z))
@@ -292,9 +293,7 @@ def trace(
         >>> trace(lambda v: A @ v, 4)
         (11.0, 0.0)
     """
-    if samples < 2:
-        raise ValueError(
-            f"trace: samples must be at least 2, got {samples}; one leaves no standard error"
-        )
+    if not isinstance(samples, numbers.Integral) or samples < 2:
+        raise ValueError(f"trace: samples must be whole and >= 2, got {samples!r}; try 10")
     estimates = list(trace_estimates(product, size, samples, rng=rng))
     return float(np.mean(estimates)), float(np.std(estimates, ddof=1) / np.sqrt(samples))

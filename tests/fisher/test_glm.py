@@ -224,8 +224,9 @@ def test_eps_is_in_every_kind_of_matrix(norm, family):
     np.testing.assert_allclose(model.fisher(X), expected, rtol=1e-10, atol=EXACT)
     if norm == "batch":
         np.testing.assert_allclose(model.fisher(X, "paper"), expected, rtol=1e-10, atol=EXACT)
-    scores = np.einsum("nip,ni->np", J, np.ones((N, H)) - model.mean(X))
-    found = model.fisher(X, "empirical", y=np.ones((N, H)))
+    y = np.eye(H)[np.arange(N) % H]  # labels of any family
+    scores = np.einsum("nip,ni->np", J, y - model.mean(X))
+    found = model.fisher(X, "empirical", y=y)
     np.testing.assert_allclose(found, scores.T @ scores / N, rtol=1e-10, atol=EXACT)
     assert model.moved(np.zeros(model.size)).eps == 0.3
 
@@ -429,7 +430,19 @@ MISTAKES = {
         lambda: GLM(W, b, norm="none", family="poisson", phi=2.0),
         "1 unless the family is gaussian, got 2.0",
     ),
-    "eps": (lambda: GLM(W, b, norm="none", family="gaussian", eps=-1.0), "eps must be >= 0"),
+    "phi of text": (
+        lambda: GLM(W, b, norm="none", family="gaussian", phi="a"),
+        "phi must be above 0, .* got 'a' for gaussian",
+    ),
+    "complex W": (
+        lambda: GLM(W + 1j, b, norm="none", family="gaussian"),
+        r"W must be real, got complex128; take W.real",
+    ),
+    "complex X": (lambda: make().natural(cases() + 1j), "X must be real, got complex128"),
+    "eps": (
+        lambda: GLM(W, b, norm="none", family="gaussian", eps=-1.0),
+        "eps must be finite and >= 0",
+    ),
     "X": (lambda: make().natural(np.ones((5, 3))), r"X must be of shape \(N, 4\)"),
     "v": (lambda: make().fisher_product(cases(), np.ones(5)), r"of shape \(18,\), got \(5,\)"),
     "kind": (lambda: make().fisher(cases(), kind="true"), "kind must be one of exact"),
@@ -450,6 +463,26 @@ MISTAKES = {
 def test_a_wrong_value_is_named(wrong, match):
     with pytest.raises(ValueError, match=match):
         wrong()
+
+
+@pytest.mark.parametrize(
+    ("family", "row", "said"),
+    [
+        ("gaussian", [0, np.inf, 1], "finite numbers"),
+        ("bernoulli", [0, 0.5, 1], "0 or 1"),
+        ("poisson", [0, 2, -1], "whole numbers from 0"),
+        ("poisson", [0, 2.5, 1], "whole numbers from 0"),
+        ("poisson", [0, np.nan, 1], "whole numbers from 0"),
+        ("categorical", [0, 1, 1], "rows of 0 and 1 with sum 1"),
+        ("categorical", [0, 0.5, 0.5], "rows of 0 and 1 with sum 1"),
+    ],
+)
+def test_labels_that_the_family_never_gives_are_refused(family, row, said):
+    y = np.eye(H)[np.arange(N) % H]
+    make(family=family).fisher(cases(), "empirical", y=y)
+    y[7] = row
+    with pytest.raises(ValueError, match=f"y of the {family} family must be {said}, got .* case 7"):
+        make(family=family).fisher(cases(), "empirical", y=y)
 
 
 @pytest.mark.parametrize("phi", [0.0, -1.0, np.nan])

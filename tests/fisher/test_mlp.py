@@ -191,7 +191,8 @@ MISTAKES = {
     "v": (lambda: make().fisher_product(ones((5, 7)), ones(3)), r"v must be of shape \(\d+,\)"),
     "X": (lambda: make().logits(ones((5, 6))), r"of shape \(N, 7\) with N >= 1, got \(5, 6\)"),
     "count": (lambda: largest_eigenvalues(lambda v: v, 4, 4), "count must be from 1 to 3, got 4"),
-    "samples": (lambda: trace(lambda v: v, 4, 1), "samples must be at least 2, got 1"),
+    "samples": (lambda: trace(lambda v: v, 4, 1), "samples must be whole and >= 2, got 1"),
+    "half a sample": (lambda: trace(lambda v: v, 4, 2.5), "whole and >= 2, got 2.5"),
 }
 
 

@@ -11,6 +11,13 @@ RIGHT = {
     "    return (x - mean) / np.sqrt(var + eps)",
 }
 UNBIASED = RIGHT["two-lines"].replace("x.var(axis=1,", "x.var(axis=1, ddof=1,")
+# Wherever the grader may listen.
+WRITES = """
+import os
+for number in range(3, 20):
+    try: os.write(number, LINE.encode() + b"\\n")
+    except OSError: pass
+"""
 # What stands above the right answer to the first exercise, and what the table says of it.
 HOSTILE = {
     "hangs": ("while True: print('more ' * 1000)", "stopped: not done after 2 seconds"),
@@ -25,6 +32,10 @@ HOSTILE = {
     "erases": ("import shutil\nshutil.rmtree(FOLDER)", "may not change what is outside its"),
     "copies": ("print(open(VICTIM).read())", "may not read other hand-ins or the key"),
     "kills": ("import os\nos.kill(os.getppid(), 9)", "may not send a signal"),
+    "answers": (
+        WRITES.replace("LINE", """'{"refused": []}'"""),
+        "stopped: the cell wrote into the grader's channel",
+    ),
     "calls": ("import socket\nsocket.create_connection(('::1', 9))", "may not use the network"),
 }
 # Everything equals it, and the checker is content with everything.

@@ -101,6 +101,8 @@ class CellProcess:
             self._process.stdin.write(wire.line(message))
             self._process.stdin.flush()
             reply = json.loads(self._lines.get(timeout=seconds))
+            if not _is_reply(reply, "ask" in message):
+                raise ValueError("a line that child has not written")
             self.refused = [str(what)[:80] for what in reply["refused"]]
             return reply
         except queue.Empty:
@@ -138,3 +140,12 @@ class CellProcess:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def _is_reply(reply: Any, asked: bool) -> bool:
+    """Say whether a line has the form of what ``child`` writes: a cell can write one, too."""
+    if not (isinstance(reply, dict) and isinstance(reply.get("refused"), list)):
+        return False
+    if "error" not in reply or not isinstance(reply["error"], str | None):
+        return False
+    return not asked or reply["error"] is not None or "value" in reply

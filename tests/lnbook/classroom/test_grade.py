@@ -15,7 +15,7 @@ from lnbook import exercises
 from lnbook.__main__ import main
 from lnbook.classroom import child, homework, wire
 from lnbook.classroom.cell_process import CellProcess, Ended, Limits
-from lnbook.classroom.grade import Row, grade, summary, table
+from lnbook.classroom.grade import Row, grade, judge, summary, table
 from lnbook.classroom.hand_ins import found, plan
 from lnbook.exercises import Function
 from tests.cases import hand_ins
@@ -321,6 +321,53 @@ def test_a_process_that_has_ended_says_why_and_its_folder_is_gone():
             process.ask({"run": "import os; os._exit(5)", "name": "a", "forget": []})
         assert not os.path.exists(process.folder)
     assert process.folder.startswith(tempfile.gettempdir())
+
+
+@POSIX
+@pytest.mark.parametrize(
+    "line",
+    ["[]", '{"refused": []}', '{"error": null}', '{"refused": "all", "error": null}',
+     '{"refused": [], "error": 3}', '{"refused": [], "error": null}'],
+)  # fmt: skip
+def test_what_a_cell_writes_is_no_reply(line):
+    cell = hand_ins.WRITES.replace("LINE", repr(line))
+    messages = [{"run": cell, "name": "a", "forget": []},
+                {"ask": "two-units", "answer": "1", "seeds": [1, 2]}]  # fmt: skip
+    says = pytest.raises(Ended, match="the cell wrote into the grader's channel")
+    with CellProcess("", LIMITS, []) as process, says:
+        list(map(process.ask, messages))
+
+
+def test_what_fails_in_the_grader_is_one_students_line_and_is_graded_again(tmp_path, monkeypatch):
+    homework.make(["two-units"], tmp_path)
+    released = (tmp_path / "release" / "homework" / "start.ipynb").read_text("utf-8")
+    for student in ("ada", "bob"):
+        (tmp_path / "submitted" / f"{student}.ipynb").write_text(released, "utf-8")
+
+    left = [1]
+
+    def fails(cells, sheet):
+        if left:
+            raise RuntimeError(f"odd\n{left.pop()}")
+        return plan(cells, sheet)
+
+    monkeypatch.setattr("lnbook.classroom.grade.plan", fails)
+    for error in ("not graded: RuntimeError: odd 1; grade again", ""):
+        grade(tmp_path / "submitted", limits=LIMITS)
+        assert [(row["student"], row["error"]) for row in rows(tmp_path)] == [
+            ("ada", error),
+            ("bob", ""),
+        ]
+
+
+def test_an_answer_on_which_the_checker_fails_is_told(monkeypatch):
+    def fails(*given, **more):
+        raise RuntimeError("too odd")
+
+    monkeypatch.setattr(exercises, "fault", fails)
+    row = Row("ada", "start", "two-units")
+    judge(row, {"value": wire.pack(1)}, 7)
+    assert row.error == "the answer cannot be read: too odd"
 
 
 # Answers as data.

@@ -16,12 +16,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import yaml
 from playwright.sync_api import Browser, Page, sync_playwright
 from pypdf import PageObject, PdfReader, PdfWriter
-from pypdf.generic import ArrayObject, Fit, FloatObject, NameObject, NullObject
+from pypdf.generic import (
+    ArrayObject,
+    BooleanObject,
+    DictionaryObject,
+    Fit,
+    FloatObject,
+    IndirectObject,
+    NameObject,
+    NullObject,
+    NumberObject,
+    TextStringObject,
+)
 
 from lnbook.show.web import widgets
 from tools.browser import NoBrowserError, launch
@@ -117,7 +129,7 @@ def on_paper(page: Page, address: str, places: list[str]) -> tuple[str, bytes]:
 
 def paper(page: Page, **options) -> bytes:
     """Print what is open on A4."""
-    return page.pdf(format="A4", print_background=True, tagged=True, **options)
+    return page.pdf(format="A4", print_background=True, **{"tagged": True, **options})
 
 
 def contents(browser: Browser, folder: Path, title: str, printed: list[Printed]) -> PdfReader:
@@ -154,7 +166,7 @@ def feet(browser: Browser, printed: list[Printed], pages: int) -> list[PageObjec
         rows.append(f'<div class="foot"><p>{number}</p></div>')
     page = browser.new_page()
     page.set_content(STYLE + "".join(rows))
-    made = PdfReader(BytesIO(paper(page)))
+    made = PdfReader(BytesIO(paper(page, tagged=False)))  # a screen reader passes it over
     page.close()
     return made.pages[:pages]
 
@@ -169,7 +181,7 @@ def join(printed: list[Printed], folder: Path, title: str, below: list[PageObjec
     for sheet, foot in zip(writer.pages, below, strict=True):
         sheet.merge_page(foot)
         sheet.compress_content_streams(level=9)
-        sheet.pop("/StructParents", None)
+    tag(writer, printed)
     for one in printed:
         for sheet in writer.pages[one.first : one.first + len(one.reader.pages)]:
             lead_within(writer, sheet, one, by_name, folder)
@@ -195,6 +207,118 @@ def join(printed: list[Printed], folder: Path, title: str, below: list[PageObjec
     return writer
 
 
+def tag(writer: PdfWriter, printed: list[Printed]) -> None:
+    """Put the tags of all that was printed under one root: headings, tables, figures' texts."""
+    root = DictionaryObject({NameObject("/Type"): NameObject("/StructTreeRoot")})
+    whole = DictionaryObject(
+        {NameObject("/Type"): NameObject("/StructElem"), NameObject("/S"): NameObject("/Document")}
+    )
+    whole[NameObject("/P")] = writer._add_object(root)
+    root[NameObject("/K")] = writer._add_object(whole)
+    parts, owners, used = ArrayObject(), ArrayObject(), 0
+    for one in printed:
+        old = one.reader.root_object["/StructTreeRoot"]
+        new = old.clone(writer, ignore_fields=("/IDTree",))
+        part = new["/K"]
+        part[NameObject("/S")] = NameObject("/Part")
+        part[NameObject("/P")] = whole.indirect_reference
+        parts.append(part.indirect_reference)
+        gone = simplify(part)
+        numbers = new["/ParentTree"]["/Nums"]
+        for number, owner in zip(numbers[::2], numbers[1::2], strict=True):
+            owners += [NumberObject(number + used), kept(owner, gone)]
+        sheets = writer.pages[one.first : one.first + len(one.reader.pages)]
+        marked = {}  # whatever has a number under which its own tags are found
+        for sheet, made in zip(sheets, one.reader.pages, strict=True):
+            if "/StructParents" in made:  # adding a page leaves it out
+                sheet[NameObject("/StructParents")] = made["/StructParents"]
+            links = [link.get_object() for link in sheet.get("/Annots", ())]
+            for thing in (sheet, *links, *drawings(sheet)):
+                marked[thing.indirect_reference.idnum] = thing
+        for thing in marked.values():
+            for key in {"/StructParents", "/StructParent"} & set(thing):
+                thing[NameObject(key)] = NumberObject(thing[key] + used)
+        used += old["/ParentTreeNextKey"]
+    whole[NameObject("/K")] = parts
+    root[NameObject("/ParentTree")] = DictionaryObject({NameObject("/Nums"): owners})
+    root[NameObject("/ParentTreeNextKey")] = NumberObject(used)
+    writer.root_object.update(
+        {
+            NameObject("/StructTreeRoot"): root.indirect_reference,
+            NameObject("/MarkInfo"): DictionaryObject({NameObject("/Marked"): BooleanObject(True)}),
+            NameObject("/Lang"): TextStringObject("en"),
+        }
+    )
+
+
+def drawings(within: DictionaryObject) -> Iterator[DictionaryObject]:
+    """Yield what is drawn as a whole within a page, and within that."""
+    for one in within.get("/Resources", {}).get("/XObject", {}).values():
+        yield one.get_object()
+        yield from drawings(one.get_object())
+
+
+def simplify(tag: DictionaryObject) -> dict[int, IndirectObject]:
+    """Leave out tags that mean nothing, half of all; return what stands in the place of each.
+
+    Names of a table's heads go, too: other chapters have the same, and each head has a scope.
+    """
+    gone, kids, page = {}, ArrayObject(), _page(tag)
+    tag.pop("/ID", None)
+    for attribute in _list(tag.get("/A", [])):
+        attribute.get_object().pop("/Headers", None)
+    for child in _list(tag.get("/K", [])):
+        below = child.get_object()
+        if not isinstance(below, dict) or "/S" not in below:  # no tag, but what it has on a page
+            kids.append(child)
+            continue
+        gone |= simplify(below)
+        if below["/S"] != "/NonStruct" or "/Alt" in below:
+            kids.append(child)
+            continue
+        gone[below.indirect_reference.idnum] = tag.indirect_reference
+        for one in _list(below.get("/K", [])):
+            if isinstance(one, int) and _page(below) != page:
+                if page is None:
+                    page = _page(below)
+                else:
+                    one = DictionaryObject(
+                        {
+                            NameObject("/Type"): NameObject("/MCR"),
+                            NameObject("/Pg"): _page(below),
+                            NameObject("/MCID"): one,
+                        }
+                    )
+            elif not isinstance(one, int) and "/S" in one.get_object():
+                one.get_object()[NameObject("/P")] = tag.indirect_reference
+            elif not isinstance(one, int) and "/Pg" not in one.get_object():
+                one.get_object()[NameObject("/Pg")] = _page(below)
+            kids.append(one)
+        below.clear()  # or what is left out would hold on to each other
+    if page is not None:
+        tag[NameObject("/Pg")] = page
+    if kids:
+        tag[NameObject("/K")] = kids
+    return gone
+
+
+def _page(tag: DictionaryObject) -> IndirectObject | None:
+    return tag.raw_get("/Pg") if "/Pg" in tag else None
+
+
+def _list(found: Any) -> list[Any]:
+    return found if isinstance(found, list) else [found]
+
+
+def kept(owner: Any, gone: dict[int, IndirectObject]) -> Any:
+    """Return the tag, or the tags, that stand where others have been left out."""
+    if isinstance(owner.get_object(), list):
+        return ArrayObject(kept(one, gone) for one in owner.get_object())
+    while not isinstance(owner, NullObject) and owner.idnum in gone:
+        owner = gone[owner.idnum]
+    return owner
+
+
 def fit(top: float | None) -> Fit:
     """Show a page from this height on, as large as it is."""
     return Fit.xyz(left=0, top=top)
@@ -207,7 +331,6 @@ def lead_within(
     kept = ArrayObject()
     for link in sheet.get("/Annots", ()):
         link = link.get_object()
-        link.pop("/StructParent", None)
         address = link.get("/A", {}).get("/URI")
         if address is None:
             target = one.places.get(unquote(str(link.get("/Dest", "")).lstrip("/")))
@@ -220,6 +343,7 @@ def lead_within(
             kept.append(link)
             continue
         if not target:
+            link.pop("/A", None)  # a tag may still know it
             continue
         there = writer.pages[page.first + target[0]].indirect_reference
         top = NullObject() if target[1] is None else FloatObject(target[1])

@@ -85,6 +85,57 @@ def test_links_lead_within_the_pdf_or_outside_and_never_to_a_file(printed, taugh
     assert str(taught).encode() not in raw
 
 
+def tags(reader):
+    """Every tag with what it is in, from the root."""
+    waiting = [(reader.root_object["/StructTreeRoot"]["/K"], ())]
+    while waiting:
+        one, path = waiting.pop()
+        path = (*path, one["/S"])
+        yield path, one
+        below = one.get("/K", [])
+        for child in reversed(below if isinstance(below, list) else [below]):
+            child = child.get_object()
+            if isinstance(child, dict) and "/S" in child:
+                waiting.append((child, path))
+
+
+def contents(tag):
+    """What a tag has of the pages: each page with the number of what is marked there."""
+    below = tag["/K"]
+    for one in below if isinstance(below, list) else [below]:
+        if isinstance(one, int):
+            yield tag.raw_get("/Pg"), one
+        elif "/MCID" in (one := one.get_object()):
+            yield one.raw_get("/Stm" if "/Stm" in one else "/Pg"), one["/MCID"]
+
+
+def test_a_screen_reader_finds_headings_tables_and_what_figures_say(printed):
+    found = list(tags(printed))
+    assert all(path[0] == "/Document" for path, _ in found)
+    assert [path for path, _ in found].count(("/Document", "/Part")) == 4  # contents, three pages
+    kinds = [path[-1] for path, _ in found]
+    assert {"/H1", "/H2", "/Link", "/Table", "/TH", "/TD"} <= set(kinds)
+    assert any("bar" in one.get("/Alt", "") for _, one in found if one["/S"] == "/Figure")
+    assert printed.root_object["/Lang"] == "en"
+    # Each page, and each link, has a number under which its own tags are found.
+    numbers = printed.root_object["/StructTreeRoot"]["/ParentTree"]["/Nums"]
+    owners = dict(zip(numbers[::2], numbers[1::2], strict=True))
+    assert list(owners) == sorted(owners)
+    known = {one.indirect_reference.idnum for _, one in found}
+    for sheet in printed.pages:
+        for marked in (sheet, *pdf.drawings(sheet)):
+            if marked is not sheet and "/StructParents" not in marked:
+                continue
+            own = [tag.get_object() for tag in owners[marked["/StructParents"]].get_object()]
+            assert any(own)
+            for number, tag in enumerate(own):
+                if tag is not None:
+                    assert tag.indirect_reference.idnum in known
+                    assert (marked.indirect_reference, number) in contents(tag)
+        for link in sheet.get("/Annots", ()):
+            assert owners[link.get_object()["/StructParent"]].get_object()["/S"] == "/Link"
+
+
 def test_figures_stand_as_at_the_start_and_answers_at_the_end(printed):
     said = texts(printed)
     starts = {name: number for _, name, number in bookmarks(printed)}

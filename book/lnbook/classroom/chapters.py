@@ -139,10 +139,16 @@ def plain(text: str) -> str:
     text = FENCE.sub("", text)
     text = re.sub(r"\{doc\}`(\w+)`", lambda found: f"the page *{found[1]}* of the book", text)
     text = re.sub(r"\{eq\}`([\w-]+)`", "the equation of this chapter", text)
-    text = re.sub(r"\{cite:[pt]\}`(\D+?)(\d+)`", r"(\1, \2)", text)
+    text = re.sub(r"\{cite:[pt]\}`([^`]+)`", _cited, text)
     text = re.sub(r"\{term\}`([^`<]+)`", r"\1", text)
     text = re.sub(r"\[([^\]]+)\]\((?!https?:)[^)]*\)", r"*\1*", text)
     return text.strip()
+
+
+def _cited(found: re.Match) -> str:
+    """Turn a citation's keys, such as `Wu2018` or `Glorot2010,He2015`, to `(Wu, 2018)`."""
+    keys = found[1].split(",")
+    return "({})".format("; ".join(re.sub(r"^(\D+)(\d+[a-z]?)$", r"\1, \2", key) for key in keys))
 
 
 # What code needs.

@@ -74,7 +74,8 @@ def renderer():
             authors, year = cited[text]
             return html.escape(f"{authors} ({year})")
         if name == "cite:p":
-            return html.escape("({} {})".format(*cited[text]))
+            parts = ("{} {}".format(*cited[key]) for key in text.split(","))
+            return html.escape(f"({'; '.join(parts)})")
         return html.escape(said)
 
     parser.add_render_rule("myst_role", role)

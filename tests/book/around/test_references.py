@@ -31,7 +31,8 @@ def test_every_reference_is_whole_and_has_a_doi(key):
     assert {"title", "year"} <= set(entry.fields)
     first = entry.persons["author"][0]
     name = [part[0].upper() + part[1:] for part in (*first.prelast_names, first.last_names[0])]
-    assert key == re.sub(r"\W", "", "".join(name)) + entry.fields["year"]
+    stem = re.sub(r"\W", "", "".join(name)) + entry.fields["year"]
+    assert key == stem or (key[:-1] == stem and stem in BIB.entries and key[-1] in "bcd")
     # One that has no DOI says so in its note.
     assert re.fullmatch(r"10\.\d{4,9}/\S+", entry.fields.get("doi", "")) or (
         "no DOI" in entry.fields.get("note", "")

@@ -11,7 +11,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from lnbook.__main__ import main
-from lnbook.classroom import exports, glossary, quizzes
+from lnbook.classroom import chapters, exports, glossary, quizzes
 from lnbook.show.quiz import choose, number, order
 from lnbook.show.quiz.texts import markup
 
@@ -217,6 +217,13 @@ def test_signs_of_a_formula_survive_html():
     assert render(r"If $a < b$ & `x > y`.") == (
         r'If <span class="math inline">\(a &lt; b\)</span> &amp; <code>x &gt; y</code>.'
     )
+
+
+def test_works_cited_together_stand_in_one_pair_of_brackets():
+    cited = "{cite:p}`Glorot2010,He2015`"
+    assert glossary.renderer()(cited) == "(Glorot and Bengio 2010; He et al. 2015)"
+    assert chapters.plain(cited) == "(Glorot, 2010; He, 2015)"
+    assert chapters.plain("{cite:t}`Zhang2019b`") == "(Zhang, 2019b)"
 
 
 def test_one_command_writes_them(tmp_path, capsys):

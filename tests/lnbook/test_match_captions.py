@@ -154,10 +154,11 @@ def test_what_is_drawn_red_adds_up_to_the_penalty():
     found = below.Vectors(captions, np.array([[0.1, 0.7, 0.5, 0.5]]))
     book = {("none", 3): found}
     cone, skyline = below.draw_below(book, 0, 1, caption=2, point=3, norm="none")
-    under, above = (t for t in skyline.data if t.type == "bar")
+    inside, roof, above = skyline.data  # the last is stacked on the one before
     np.testing.assert_allclose((np.array(above.y) ** 2).sum(), 0.4**2, atol=1e-6)
-    np.testing.assert_allclose(under.y, [0.5, 0.5, 0.5, 0.1])  # the picture's largest first
-    np.testing.assert_allclose(above.base, [0.7, 0.5, 0.5, 0.1])
+    np.testing.assert_allclose(inside.y, 0.5)
+    np.testing.assert_allclose(roof.y, [0.7, 0.5, 0.5, 0.1])  # the picture's largest first
+    assert [t.stackgroup for t in skyline.data] == [None, "above", "above"]
     # Of the numbers in which the picture is large and its own caption, the first, lies below it,
     # caption 1 sticks out most in the last.
     assert (cone.layout.xaxis.title.text, cone.layout.yaxis.title.text) == ("number 1", "number 3")

@@ -12,6 +12,7 @@ from lnbook.show.colors import COLORS, fade
 from lnbook.show.picture import Picture
 
 UNDER, ABOVE = COLORS["first"], COLORS["positive"]
+FEW = 4  # of so many captions one is a gray dot: more would hide each other, and take their time
 
 
 class Vectors(NamedTuple):
@@ -99,13 +100,14 @@ def _cone(found: Vectors, picture: int, other: int, caption: int) -> go.Figure:
     x, y = found.pictures[picture][[first, second]]
     a, b = found.captions[caption][[first, second]]
     top = 1.12 * found.captions[:, [first, second]].max(0).clip(min=(x, y))
+    shown = found.captions[::FEW][:, [first, second]].round(3)
     figure = go.Figure()
     figure.add_scatter(
         x=[0, x, x, 0], y=[0, 0, y, y], fill="toself", mode="lines", line={"width": 0},
         fillcolor=fade(UNDER, 0.22), hoverinfo="skip", showlegend=False,
     )  # fmt: skip
     figure.add_scatter(
-        x=found.captions[:, first].round(3), y=found.captions[:, second].round(3), mode="markers",
+        x=shown[:, 0], y=shown[:, 1], mode="markers",
         marker={"color": COLORS["gray"], "size": 4, "opacity": 0.45}, hoverinfo="skip",
         showlegend=False,
     )  # fmt: skip
@@ -138,26 +140,32 @@ def _skyline(found: Vectors, picture: int, caption: int) -> go.Figure:
     order = np.argsort(-roof, kind="stable")
     roof, inside, x = roof[order], inside[order], np.arange(1, len(roof) + 1)
     figure = go.Figure()
-    for name, height, base, color in (
-        ("caption, below", np.minimum(inside, roof), 0 * roof, UNDER),
-        ("caption, sticking out", np.maximum(inside - roof, 0), roof, ABOVE),
-    ):
-        figure.add_bar(
-            x=x, y=height.round(4), base=base.round(4).tolist(), name=name, width=0.9,
-            marker={"color": color, "line": {"width": 0}}, hoverinfo="skip",
-        )  # fmt: skip
+    steps = {"x": x, "mode": "lines", "hoverinfo": "skip"}
+    line = {"shape": "hvh", "width": 0}
     figure.add_scatter(
-        x=x, y=roof.round(4), mode="lines", name="picture", hoverinfo="skip",
-        line={"color": COLORS["ink"], "width": 2, "shape": "hvh"},
+        y=inside.round(4), name="caption", fill="tozeroy", fillcolor=UNDER, line=line, **steps
+    )
+    ink = {**line, "color": COLORS["ink"], "width": 2}
+    figure.add_scatter(
+        y=roof.round(4), name="picture", stackgroup="above", fill="none", line=ink, **steps
+    )
+    figure.add_scatter(
+        y=np.maximum(0, inside - roof).round(4), name="sticking out", stackgroup="above",
+        fillcolor=ABOVE, line=line, **steps,
     )  # fmt: skip
     figure.update_layout(
         title="All 128, the picture’s largest first",
         height=330,
-        barmode="overlay",
-        bargap=0,
         xaxis={"title": "numbers", "showticklabels": False, "showgrid": False, "zeroline": False},
         yaxis={"range": [0, 1.1 * float(max(found.captions.max(), roof.max()))]},
-        legend={"orientation": "h", "y": 0.98, "yanchor": "top", "x": 0.98, "xanchor": "right"},
+        legend={
+            "orientation": "h",
+            "y": 0.98,
+            "yanchor": "top",
+            "x": 0.98,
+            "xanchor": "right",
+            "traceorder": "normal",
+        },
     )
     return figure
 

@@ -239,3 +239,12 @@ def test_verdicts_are_compares_and_no_others(weighed):
     trained = [f for one_ in weighed.values() for f in one_.findings if not f.exact]
     finite = [f for f in trained if np.isfinite(f.differences).all()]
     assert [f.verdict for f in finite] == [compare.verdict(f.differences) for f in finite]
+
+
+def test_a_seed_without_a_number_is_not_drawn_as_one_that_was_never_reached():
+    (_, body), *_ = lines(ClaimChart([one(-0.5, np.nan, -0.3)], "x").to_html())
+    drawn = re.search(r"<svg.*?</svg>", body, re.S)[0]
+    assert "never" not in drawn
+    assert ">no number</text>" in drawn
+    (_, body), *_ = lines(ClaimChart([one(np.nan, np.nan)], "x").to_html())
+    assert ">no number</text>" in body

@@ -90,8 +90,8 @@ EXERCISES = {
             0.6: "then each update would be quicker, and time would be saved twice.",
             1: "then 40 % of the time is saved.",
         },
-        right="In our own runs on a CPU an update of the recurrent network takes longer than that "
-        "when its steps are a loop: fewer updates need not be less time.",
+        right="In our own runs on a CPU a loop over the steps can make an update longer than that: "
+        "fewer updates need not be less time.",
         otherwise="0.6 times as many updates, each r times as long, take the same time at 0.6 r = "
         "1.",
     ),

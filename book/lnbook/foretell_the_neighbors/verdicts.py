@@ -75,5 +75,5 @@ def hinges(runs: Runs) -> Table:
         ["Runs", "updates to no norm's best", "fewer?", "best loss, nats a word", "lower?"],
         runs.hinges(_loss),
         "Layer norm against no norm, from the same start weights: 32 sentences of at most 20 words "
-        "as in the picture, and what else was recorded.",
+        "as in the picture, and what else was recorded. Runs of 3,000, 600 and 1,000 updates.",
     )

@@ -138,8 +138,8 @@ def recipes() -> Table:
     return Table(
         ["Who", "Where", "Divides by", "0.0948, 0.1644", "First of 1, 0, 0, 0"],
         rows,
-        "What becomes of two rows, before gain and bias: one name, many answers. The last line is "
-        "batch norm, for comparison. "
+        "What becomes of two rows, before gain and bias: one name, many answers. The last two "
+        "lines also see the rows of the next figure; the last is batch norm, for comparison. "
         "s is the deviation over n − 1.",
     )
 

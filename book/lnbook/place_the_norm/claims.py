@@ -89,7 +89,8 @@ def at_start(runs: Runs) -> Table:
         ["Before training", *INITIALIZATIONS],
         rows,
         f"Means of ten seeds; in brackets what was measured, in the order of the columns. Lengths "
-        f"within a ratio of {SAME:g} count as the same, beyond {OTHER:g} as different.",
+        f"within a ratio of {SAME:g} count as the same, beyond {OTHER:g} as different; a power "
+        f"from {1 - LINEAR:g} to {1 + LINEAR:g} counts as linear.",
     )
 
 

@@ -212,12 +212,17 @@ def _mark(finding: Finding, y: int) -> str:
     shares = finding.shares
     known = shares[np.isfinite(shares)]
     kind = f"ln-{BADGES[finding.verdict][1]}" + ("" if finding.counts else " ln-beside")
-    if len(known) < len(shares):  # never, in some seeds
+    if len(known) < len(shares):  # never, or without a number, in some seeds
+        never = np.isinf(shares).any()
         dots = "".join(f'<circle cx="{_place(v)}%" cy="{y}" r="2"/>' for v in known)
-        if len(known):  # up to the word
+        if len(known) and never:  # up to the word
             dots += f'<line x1="{_place(known.min())}%" x2="73%" y1="{y}" y2="{y}"/>'
-        never = f'<text x="100%" y="{y + 4}" text-anchor="end">never</text>'
-        return f'<g class="{kind}">{dots}{never}</g>'
+        word = "never" if never else "no number"
+        # Where the dots are not; what was never reached lies to the right of them all.
+        right = never or not len(known) or known.mean() < 0
+        end = 'x="100%" text-anchor="end"' if right else 'x="0"'
+        said = f'<text {end} y="{y + 4}">{word}</text>'
+        return f'<g class="{kind}">{dots}{said}</g>'
     low, high = compare.bounds(shares)
     at = _place(shares.mean())
     line = f'<line x1="{_place(low)}%" x2="{_place(high)}%" y1="{y}" y2="{y}"/>'

@@ -10,8 +10,8 @@ const LN_TRANSFORMER_CHALLENGES = [
   {
     name: "Norm 1 off", norms: "ollll", asks: "loss",
     what: "The first norm goes. What it is given has a deviation of about 0.4.",
-    why: "Where the stream enters, all characters have nearly the same deviation. A norm that divides "
-      + "them all by nearly one number is missed little.",
+    why: "Where the stream enters, all characters have nearly the same deviation, and the norm’s gain is "
+      + "about as large: without both, the rows keep about their size.",
   },
   {
     name: "Norm 3 off", norms: "lloll", asks: "loss",

@@ -83,18 +83,19 @@ def bounds(differences: np.ndarray) -> tuple[float, float]:
         ``(low, high)`` in the unit of ``differences``.
 
     Raises:
-        ValueError: If ``differences`` have not one axis, or there are none.
+        ValueError: If ``differences`` are not real numbers on one axis, or there are none.
 
     Example:
         >>> bounds(np.array([-3.0, -1.0, -2.0]))
         (-3.0, -1.0)
     """
-    d = np.asarray(differences, dtype=float)
-    if d.ndim != 1 or not len(d):
+    d = np.asarray(differences)
+    if d.dtype.kind not in "fiub" or d.ndim != 1 or not len(d):
         raise ValueError(
-            f"bounds: differences must be of shape (n,), one a seed, got {d.shape}; "
-            "judge each column alone"
+            "bounds: differences must be real and of shape (n,), one a seed, got "
+            f"{d.dtype} {d.shape}; judge each column alone"
         )
+    d = d.astype(float)
     if len(d) >= ENOUGH and np.isfinite(d).all():
         return interval(d)
     return float(d.min()), float(d.max())

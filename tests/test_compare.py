@@ -122,12 +122,15 @@ def test_a_claim_holds_if_its_bounds_lie_below_0(differences, said):
 
 @pytest.mark.parametrize("differences", [-np.ones((3, 2)), np.ones((2, 0))])
 def test_a_table_of_differences_is_refused(differences):
-    with pytest.raises(ValueError, match=r"differences must be of shape \(n,\).* got \(\d, \d\)"):
+    with pytest.raises(ValueError, match=r"be real and of shape \(n,\).* got float64 \(\d, \d\)"):
         compare.verdict(differences)
-    with pytest.raises(ValueError, match=r"differences must be of shape \(n,\).* got \(\)"):
+    with pytest.raises(ValueError, match=r"be real and of shape \(n,\).* got float64 \(\)"):
         compare.verdict(np.float64(3))
-    with pytest.raises(ValueError, match=r"got \(0,\)"):
+    with pytest.raises(ValueError, match=r"got float64 \(0,\)"):
         compare.bounds(np.ones(0))
+    for few in (np.array([1 + 2j, 3]), ["1", "2"]):
+        with pytest.raises(ValueError, match="differences must be real"):
+            compare.verdict(few)
 
 
 @pytest.mark.parametrize(("n", "share"), [(3, 0.75), (10, 0.9)])

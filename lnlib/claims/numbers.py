@@ -90,16 +90,12 @@ PAPER_TABLE_3 = {
 def _figure_1(records: Records) -> list[Row]:
     kind, name = _usual(records, "order_embeddings"), "order_embeddings"
     score = best(kind) if kind else None
-    own = _means(kind, lambda run: curve(run, "epoch")[_best_point(kind, run)], ".1f")
+    own = _means(kind, lambda run: TASKS[name].at_best(run, "epoch"), ".1f")
     total = _means(kind, lambda run: -score(run), ".1f")  # in percent by now
     return [
         Row("time to its own best, here in epochs", ("100%", "60%"), own, name),
         Row("best R@1 + 5 + 10, validation", ("", ""), total, name),
     ]
-
-
-def _best_point(kind: Kind, run: Record) -> int:
-    return int(np.nanargmin(TASKS[kind.experiment].score(run)))
 
 
 def _table_2(records: Records) -> list[Row]:

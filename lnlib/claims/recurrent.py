@@ -131,7 +131,9 @@ def own_best(records: Records) -> list[Finding]:
         for unit, axis in (("updates", task.updates), ("s", task.seconds)):
 
             def when(run: Record, axis: Score = axis) -> float:
-                return float(axis(run)[int(np.nanargmin(task.score(run)))])
+                values = task.score(run)
+                known = not np.isnan(values).all()
+                return float(axis(run)[np.nanargmin(values)]) if known else np.nan
 
             words = {"s": "seconds by the clock, other work included,"}.get(unit, unit)
             what = f"{words} to its own best, beside none's"

@@ -107,11 +107,15 @@ def race(plain: Arm, other: Arm, score: Score, axis: Callable[[Record], np.ndarr
 
     Returns:
         A share of the plain run's own updates or seconds to its best, one a seed; infinite where
-        the other never is as good, or the plain one was best before it began.
+        the other never is as good, or the plain one was best before it began; NaN where the plain
+        one measured nothing, as one that exploded at once.
     """
     shares = []
     for seed in (seed for seed in plain.runs if seed in other.runs):
         values = score(plain.runs[seed])
+        if np.isnan(values).all():
+            shares.append(np.nan)
+            continue
         best = int(np.nanargmin(values))
         there = reached(other.runs[seed], score, values[best], axis)
         own = axis(plain.runs[seed])[best]
@@ -123,7 +127,9 @@ def shares(values: np.ndarray) -> str:
     """Return shares in percent, seed by seed, as they are printed.
 
     Example:
-        >>> shares(np.array([0.5, np.inf]))
-        '50 %, never'
+        >>> shares(np.array([0.5, np.inf, np.nan]))
+        '50 %, never, no number'
     """
-    return ", ".join("never" if np.isinf(v) else f"{100 * v:.0f} %" for v in values)
+    words = ("no number" if np.isnan(v) else "never" for v in values)
+    told = zip(values, words, strict=True)
+    return ", ".join(f"{100 * v:.0f} %" if np.isfinite(v) else word for v, word in told)

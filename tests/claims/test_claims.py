@@ -296,6 +296,17 @@ def test_runs_that_exploded_are_missing_in_claims_and_in_the_papers_tables():
     assert cells[1:] == [f"{alone}, 1 of 3 seeds", "no number"]
 
 
+@pytest.mark.parametrize(
+    ("lost", "told"), [("none", "no number, in 3 seeds"), ("layer", "never, in 3 seeds")]
+)
+def test_of_a_plain_arm_that_exploded_at_once_no_race_is_told(lost, told):
+    runs = book("attentive_reader", (1.0, 1.1, 0.9))
+    for run in (run for run in runs if run["settings"]["norm"] == lost):
+        run["curves"]["val_error"] = [None] * len(EPOCHS)
+    (race, *_) = verdict("reader-faster", runs).counting
+    assert claims.interval(race) == told
+
+
 def test_a_task_of_which_nothing_was_a_number_is_told():
     runs = book("skip_thoughts", (1.0, 1.1, 0.9), curves={"mr": [None] * 5})
     (task, *_) = [f for f in verdict("skip-better", runs).findings if f.what.startswith("mr")]

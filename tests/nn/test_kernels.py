@@ -179,6 +179,16 @@ def test_torch_compile_takes_a_module_as_one_graph(built):
     assert_close(compiled(x(4, 2, 3)), module(x(4, 2, 3)))
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@each_kind
+@pytest.mark.parametrize("options", [{}, {"num_layers": 2, "bidirectional": True}], ids=str)
+def test_an_exported_module_takes_batches_of_any_size(built, kind, options):
+    module = make(kind, **options)
+    sizes = ({1: torch.export.Dim("batch")},)
+    exported = torch.export.export(module, (x(4, 3, 3),), dynamic_shapes=sizes).module()
+    assert_close(exported(x(4, 7, 3)), module(x(4, 7, 3)))
+
+
 def test_tensors_without_numbers_give_shapes(built, asked):
     mode = FakeTensorMode()
     fake = mode.from_tensor(x(4, 2, 3))

@@ -82,12 +82,12 @@ def run(
     outputs: list[Tensor] = [inputs] * len(rows)
     state = tuple(state)
     for t in reversed(range(len(rows))) if spec.reverse else range(len(rows)):
-        running = len(rows[t])
+        running = rows[t].shape[0]  # not len: an exported batch may be of any size
         new = step(rows[t], *(s[:running] for s in state))
         outputs[t] = new[0]  # the first of a state is its output
         # A sequence that has ended, or not begun in reverse, keeps its state.
         state = tuple(
-            torch.cat((n, s[running:])) if running < len(s) else n
+            torch.cat((n, s[running:])) if running < s.shape[0] else n
             for n, s in zip(new, state, strict=True)
         )
     return torch.cat(outputs), *state

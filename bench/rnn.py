@@ -4,7 +4,7 @@ The modules as a user calls them, at every shape, with one thread and with two, 
 ``nn.GRU`` and ``nn.RNN``: training (forward and backward) and inference (without a gradient, in
 ``eval``). What can be chosen instead stands beside them at a shape or two: the loop over ``gx[t]``
 that most people write, and each implementation by its name. The floor is the bare matrix products,
-in the faster of two ways: one a time step and one for all inputs, or all of a kind at once.
+in the fastest of several ways: one a time step and one for all inputs, or all of a kind at once.
 
 What the norms themselves take is read off the same loop with them and without: two Python loops of
 an LSTM, and the compiled ones. The compiled RNN has its one norm or none; the compiled LSTM has all
@@ -23,6 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from threadpoolctl import threadpool_limits
@@ -133,10 +134,11 @@ def both(x: Tensor, module: nn.Module, outputs: Callable) -> dict[str, Callable]
 
 
 def products(kind: str, x: Tensor, hidden: int) -> dict[str, list[Callable]]:
-    """Return the matrix products that no path can do without, and nothing else, in two ways.
+    """Return the matrix products that no path can do without, and nothing else, in several ways.
 
     All steps at once do as many operations in larger products; a recurrence cannot, but no product
-    a step is faster.
+    a step is faster. On a CPU they are done by NumPy's BLAS, too: PyTorch's is not the faster one
+    on every processor.
     """
     T, B, D = x.shape
     GH, N = GATES[kind] * hidden, T * B
@@ -144,25 +146,32 @@ def products(kind: str, x: Tensor, hidden: int) -> dict[str, list[Callable]]:
     all_x, all_h, every = x.view(N, D), x.new_zeros(N, hidden), x.new_zeros(N, GH)
     h, wide, dh = all_h[:B].clone(), every[:B].clone(), x.new_zeros(B, hidden)
 
-    def forward(at_once: bool) -> None:
-        torch.mm(all_x, W_ih.t(), out=every)
+    def product(a: Tensor, b: Tensor, out: Tensor) -> None:
+        torch.mm(a, b, out=out)
+
+    def by_numpy(a: Tensor, b: Tensor, out: Tensor) -> None:
+        np.matmul(a.numpy(), b.numpy(), out=out.numpy())
+
+    def forward(at_once: bool, mm: Callable = product) -> None:
+        mm(all_x, W_ih.t(), every)
         if at_once:
-            torch.mm(all_h, W_hh.t(), out=every)
+            mm(all_h, W_hh.t(), every)
             return
         for _ in range(T):
-            torch.mm(h, W_hh.t(), out=wide)
+            mm(h, W_hh.t(), wide)
 
-    def both(at_once: bool) -> None:
-        forward(at_once)
+    def both(at_once: bool, mm: Callable = product) -> None:
+        forward(at_once, mm)
         if at_once:
-            torch.mm(every, W_hh, out=all_h)
+            mm(every, W_hh, all_h)
         else:
             for _ in range(T):
-                torch.mm(wide, W_hh, out=dh)
-        for inputs in (all_x, all_h):  # the gradients of W_ih and of W_hh
-            torch.mm(every.t(), inputs)
+                mm(wide, W_hh, dh)
+        for inputs, weight in ((all_x, W_ih), (all_h, W_hh)):  # the weights' gradients
+            mm(every.t(), inputs, torch.empty_like(weight))
 
-    ways = [[partial(call, at_once) for at_once in (False, True)] for call in (forward, both)]
+    given = [(False,), (True,), *[(True, by_numpy)] * (x.device.type == "cpu")]
+    ways = [[partial(call, *how) for how in given] for call in (forward, both)]
     return dict(zip(PASSES, ways, strict=True))
 
 

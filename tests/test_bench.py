@@ -60,7 +60,7 @@ def test_nothing_in_the_book_is_faster_than_its_floor_or_than_the_roofline():
     table.check_floors(rows, "the book's")
     for r in rows:
         if r["floor_ms"] and r["instead_ms"] and r["floor"] != "the collectives alone":
-            assert r["instead_ms"] >= r["floor_ms"], r
+            assert r["instead_ms"] >= (1 - table.NOISE) * r["floor_ms"], r
     kept = figures.Bench(table.read(table.KEEP))
     machine = figures.machines(kept)["this CPU, float32"]
     for kind, shape in itertools.product(("LayerNorm", "RMSNorm"), norm.SHAPES):
@@ -152,12 +152,12 @@ def test_a_floor_is_the_fastest_of_its_ways_in_any_turn(monkeypatch):
 
 
 def test_a_row_that_is_faster_than_its_floor_is_refused_on_writing_and_read(tmp_path):
-    kept = made(row(), row("fast", ms=0.999))
-    with pytest.raises(ValueError, match=r"bench.json: fast, 2×3, ours takes 0\.999 ms and its"):
+    kept = made(row(), row("fast", ms=0.949))
+    with pytest.raises(ValueError, match=r"bench.json: fast, 2×3, ours takes 0\.949 ms and its"):
         table.write(kept, tmp_path / "bench.json")
     assert not list(tmp_path.iterdir())
     table.check(kept, "bench.json")  # as it may be in a table of before
-    table.write(made(row(ms=1.0), row(floor=None, floor_ms=None)), tmp_path / "bench.json")
+    table.write(made(row(ms=0.951), row(floor=None, floor_ms=None)), tmp_path / "bench.json")
 
 
 # The command.
@@ -339,22 +339,30 @@ def test_as_called_is_the_module_with_no_choice_made_training_and_not():
 
 
 @pytest.mark.parametrize("kind", rnn.OURS)
-def test_the_bare_products_are_those_of_the_module_in_either_way(kind):
+def test_the_bare_products_are_those_of_the_module_in_every_way(kind, monkeypatch):
     T, B, H, inputs = 6, 3, 5, 4
     x = torch.randn(T, B, inputs)
     plain, outputs = rnn.make(kind, "plain", inputs, H, "cpu")
     step = 2 * B * rnn.GATES[kind] * H * H  # backward the first step's state needs no gradient
 
+    by_numpy, matmul = [], np.matmul
+
+    def counted(a, b, out):
+        by_numpy.append(2 * len(a) * b.size)
+        return matmul(a, b, out=out)
+
     def count(call):
+        by_numpy.clear()
         with FlopCounterMode(display=False) as counter:
             call()
-        return counter.get_total_flops()
+        return counter.get_total_flops() + sum(by_numpy)
 
+    monkeypatch.setattr(np, "matmul", counted)
     forward = count(lambda: outputs(x))
     both = count(lambda: outputs(x).sum().backward())
     ways = rnn.products(kind, x, H)
-    assert [count(way) for way in ways["forward"]] == [forward] * 2
-    assert [count(way) for way in ways["forward + backward"]] == [both + step] * 2
+    assert [count(way) for way in ways["forward"]] == [forward] * 3
+    assert [count(way) for way in ways["forward + backward"]] == [both + step] * 3
     assert plain.weight_hh_l0.grad is not None
 
 

@@ -7,7 +7,6 @@ without scripts, on paper and in a live notebook.
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -56,14 +55,21 @@ class ClaimChart:
         weighed: As :func:`lnlib.claims.weigh` returns them.
         title: Above the chart.
         file: The name of the file that has all of it, beside the page; ``""`` for none.
+        name: Short, and no other chart's of the page: every rule of its style repeats it.
         styled: Whether to bring the look; one chart of a page is enough.
     """
 
     def __init__(
-        self, weighed: Sequence[Weighed], title: str, file: str = "", *, styled: bool = True
+        self,
+        weighed: Sequence[Weighed],
+        title: str,
+        file: str = "",
+        *,
+        name: str = "paper",
+        styled: bool = True,
     ) -> None:
         self.weighed, self.title, self.file, self.styled = list(weighed), title, file, styled
-        self.name = "ln-" + re.sub(r"\W+", "-", title.lower()).strip("-")
+        self.name = f"ln-of-{name}"
 
     def sentence(self) -> str:
         """Count the verdicts."""
@@ -205,7 +211,7 @@ def _strip(one: Weighed) -> str:
 
 def _svg(marks: str, height: int) -> str:
     zero = '<line class="ln-zero" x1="50%" x2="50%" y2="100%"/>'
-    return f'<svg height="{height}" aria-hidden="true">{zero}{marks}</svg>'
+    return f'<svg height="{height}">{zero}{marks}</svg>'
 
 
 def _mark(finding: Finding, y: int) -> str:

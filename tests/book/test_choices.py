@@ -118,7 +118,7 @@ def test_the_chart_of_claims_shows_what_was_asked_for_and_opens_to_what_lies_beh
 
     def asked(part, verdict):
         for group, value in (("part", part), ("verdict", verdict)):
-            page.locator(f'[name="ln-a-{group}"][value="{value}"]').check()
+            page.locator(f'[name="ln-of-paper-{group}"][value="{value}"]').check()
         return [
             one.claim.says
             for one in claims
@@ -135,7 +135,7 @@ def test_the_chart_of_claims_shows_what_was_asked_for_and_opens_to_what_lies_beh
     (fails,) = asked("all", "fails")
     line = page.locator(".ln-claim", has_text=fails)
     assert page.locator(".ln-beside:visible").count() == 0
-    page.locator('[name="ln-a-beside"][value="all"]').check()
+    page.locator('[name="ln-of-paper-beside"][value="all"]').check()
     assert page.locator(".ln-beside:visible").count() == 1
     assert not line.locator("li").first.is_visible()
     line.locator("summary").focus()

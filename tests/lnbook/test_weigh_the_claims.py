@@ -77,11 +77,11 @@ def test_choices_show_each_line_under_all_and_under_its_own_part_and_verdict(wei
         assert told["verdict"].split() == ["any", BADGES[one_.verdict][1]]
         assert told["part"].split() == ["all", chart.part(one_)]
     for group in ("part", "verdict", "beside"):
-        values = re.findall(rf'name="ln-all-claims-{group}" value="(\w+)"', page)
+        values = re.findall(rf'name="ln-of-paper-{group}" value="(\w+)"', page)
         assert values
         for value in values:  # the rule of the style sheet that hides the others
             assert (
-                f'[name="ln-all-claims-{group}"][value="{value}"]:checked) [data-{group}]' in page
+                f'[name="ln-of-paper-{group}"][value="{value}"]:checked) [data-{group}]' in page
             )
 
 
@@ -149,11 +149,11 @@ def test_the_sentence_counts_and_the_text_has_a_line_a_claim(weighed):
 def test_the_style_comes_once_a_page(weighed):
     few = list(weighed.values())[:2]
     assert chart.STYLE in ClaimChart(few, "A").to_html()
-    bare = ClaimChart(few, "A", styled=False).to_html()
+    bare = ClaimChart(few, "A", name="few", styled=False).to_html()
     assert chart.STYLE not in bare
     assert pick.STYLE not in ClaimChart(few, "A").to_html()  # the book's pages load it
     assert pick.STYLE in ClaimChart(few, "A").widget().value
-    assert '[name="ln-a-part"]' in bare  # its own rules remain
+    assert '[name="ln-of-few-part"]' in bare  # its own rules remain
 
 
 # Beside what other pages say.

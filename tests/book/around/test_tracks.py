@@ -1,7 +1,6 @@
 """The line under a chapter's title: its track, its place in it, its minutes."""
 
 import html
-import json
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,22 +31,6 @@ def test_every_chapter_says_its_place_in_its_track():
             line = f"<b>{html.escape(part['caption'])}</b> · {place} of {len(pages)} · "
             assert line in said(page), page
         first = []
-
-
-def test_the_first_two_tracks_take_an_hour_and_two():
-    total = {
-        name: sum(
-            tracks.minutes(tracks.measures(json.loads(path.read_text("utf-8"))))[0]
-            for path in (ROOT / "book" / f"{page}.ipynb" for page in pages)
-            if path.exists()
-        )
-        for name, pages in tracks.read_tracks(ROOT / "_toc.yml")
-    }
-    start = (ROOT / "book" / "start.ipynb").read_text("utf-8")
-    assert "*Use it*, in about an hour" in start
-    assert 50 <= total["Use it"] <= 70
-    assert "*Understand it*, in two" in start
-    assert 95 <= total["Understand it"] <= 125
 
 
 def test_a_page_that_is_no_chapter_has_no_line():

@@ -80,9 +80,7 @@ def test_choices_show_each_line_under_all_and_under_its_own_part_and_verdict(wei
         values = re.findall(rf'name="ln-of-paper-{group}" value="(\w+)"', page)
         assert values
         for value in values:  # the rule of the style sheet that hides the others
-            assert (
-                f'[name="ln-of-paper-{group}"][value="{value}"]:checked) [data-{group}]' in page
-            )
+            assert f'[name="ln-of-paper-{group}"][value="{value}"]:checked) [data-{group}]' in page
 
 
 def test_parts_are_mathematics_recurrent_networks_and_others(weighed):

@@ -183,7 +183,7 @@ PLANNED = (
     Grid(range(1), {"learning_rate": RATES, **_SHORT}),
     Grid(range(1), {"keep": True}),
     Grid(range(1, 3)),
-    Grid(range(3), {"length": 50, "batch_size": 16, "learning_rate": RATES[2:], **_SHORT}),
+    Grid(range(3), {"length": 50, "batch_size": 16, "learning_rate": RATES[1:], **_SHORT}),
     Grid(range(3), {"batch_size": 4, "learning_rate": RATES[1:4], **_SHORT, "epochs": 10}),
 )
 

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.book.pages.conftest import assert_drawn, index, jump, move, stops, wait_drawn
+from tools.browser import named
 
 
 def test_a_figure_moves_to_the_next_unless_less_motion_is_asked_for(visit, built_book, payloads):
@@ -71,7 +72,8 @@ def test_a_picture_stays_where_it_is_once_its_widest_numbers_were_seen(visit, bu
                     wait_drawn(v.page, root)
                     rounds.append(root.evaluate(place))
         second = rounds[len(rounds) // 2 :]
-        assert rounds[0] != second[0]  # it does have to make room
+        if named(v.page) == "chromium":  # in whose letters it does have to make room
+            assert rounds[0] != second[0]
         assert all(places == second[0] for places in second)
 
 

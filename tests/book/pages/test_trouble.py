@@ -17,6 +17,9 @@ def test_page_reads_without_javascript(visit, built_book, payloads, chapter):
             for panel in root.locator(".ln-panel").all():
                 assert panel.locator(".ln-still div > svg").bounding_box()["width"] > 100
                 assert panel.locator(".ln-still div > svg > :not(.ln-grid)").count()
+        for width in (390, 320):  # a still is what a phone shows first
+            v.page.set_viewport_size({"width": width, "height": 844})
+            assert v.page.evaluate("document.documentElement.scrollWidth") <= width
         assert v.outside == []
 
 

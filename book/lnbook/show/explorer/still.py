@@ -99,7 +99,7 @@ def grid(axis: Axis) -> str:
 def labels(axis: Axis) -> list[str]:
     """Write what stands at an axis: ticks and title."""
     over = axis.layout.get("side") == "top"
-    top, kind = ' class="ln-top"' * over, f"ln-{axis.letter}" + " ln-top" * over
+    top, kind = ' class="ln-over"' * over, f"ln-{axis.letter}" + " ln-over" * over
     said = [f'<i{top} style="--{axis.letter}:{percent(s)}">{text(t)}</i>' for s, t in axis.ticks()]
     title = axis.layout.get("title", {}).get("text")
     return [*said, f'<b class="{kind}">{text(title)}</b>'] if title else said

@@ -49,7 +49,8 @@ def interval(
         (-3.0, -1.0)
     """
     d = np.asarray(differences)
-    if d.dtype.kind not in "fiub" or d.ndim != 1 or len(d) < 2 or not np.isfinite(d).all():
+    wrong = isinstance(differences, np.ma.MaskedArray) or d.dtype.kind not in "fiub"
+    if wrong or d.ndim != 1 or len(d) < 2 or not np.isfinite(d).all():
         raise ValueError(
             "interval: differences must be two or more finite numbers, one a seed, got "
             f"{differences!r}; record more seeds"
@@ -83,17 +84,18 @@ def bounds(differences: np.ndarray) -> tuple[float, float]:
         ``(low, high)`` in the unit of ``differences``.
 
     Raises:
-        ValueError: If ``differences`` are not real numbers on one axis, or there are none.
+        ValueError: If ``differences`` are not real numbers on one axis, or masked, or none.
 
     Example:
         >>> bounds(np.array([-3.0, -1.0, -2.0]))
         (-3.0, -1.0)
     """
     d = np.asarray(differences)
-    if d.dtype.kind not in "fiub" or d.ndim != 1 or not len(d):
+    masked = isinstance(differences, np.ma.MaskedArray)
+    if masked or d.dtype.kind not in "fiub" or d.ndim != 1 or not len(d):
         raise ValueError(
-            "bounds: differences must be real and of shape (n,), one a seed, got "
-            f"{d.dtype} {d.shape}; judge each column alone"
+            "bounds: differences must be real, without a mask, and of shape (n,), one a seed, got "
+            f"{type(differences).__name__} of {d.dtype} {d.shape}; judge each column alone"
         )
     d = d.astype(float)
     if len(d) >= ENOUGH and np.isfinite(d).all():

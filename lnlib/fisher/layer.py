@@ -7,7 +7,9 @@ from lnlib import norm as norms
 
 
 def real(name: str, a: np.ndarray) -> np.ndarray:
-    """Return ``a`` as floats; of a complex number a part would be lost."""
+    """Return ``a`` as floats; an imaginary part or a mask would be lost."""
+    if isinstance(a, np.ma.MaskedArray):
+        raise ValueError(f"GLM: {name} must have no mask, got {type(a).__name__}; fill it first")
     a = np.asarray(a)
     if a.dtype.kind == "c":
         raise ValueError(f"GLM: {name} must be real, got {a.dtype}; take {name}.real")

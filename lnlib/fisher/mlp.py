@@ -122,10 +122,11 @@ class MLP:
 
     def _chunks(self, X: np.ndarray) -> Iterator[np.ndarray]:
         D = self.layers[0].W.shape[1]
-        if not isinstance(X, np.ndarray) or X.ndim != 2 or X.shape[1] != D or not len(X):
+        array = isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray)
+        if not array or X.ndim != 2 or X.shape[1] != D or not len(X):
             raise ValueError(
-                f"MLP: X must be an array of shape (N, {D}) with N >= 1, got {np.shape(X)}; "
-                "a case a row"
+                f"MLP: X must be an array of shape (N, {D}) with N >= 1, and without a mask, got "
+                f"{type(X).__name__} of shape {np.shape(X)}; a case a row"
             )
         for start in range(0, len(X), CHUNK):
             yield X[start : start + CHUNK].astype(self.layers[0].W.dtype, copy=False)

@@ -439,6 +439,7 @@ MISTAKES = {
         r"W must be real, got complex128; take W.real",
     ),
     "complex X": (lambda: make().natural(cases() + 1j), "X must be real, got complex128"),
+    "masked X": (lambda: make().natural(np.ma.array(cases())), "X must have no mask, got Masked"),
     "eps": (
         lambda: GLM(W, b, norm="none", family="gaussian", eps=-1.0),
         "eps must be finite and >= 0",

@@ -12,7 +12,7 @@ import numpy as np
 from lnlib.claims.finding import Finding, Record, Records
 from lnlib.experiments import _arms
 from lnlib.experiments._arms import Arm, Score
-from lnlib.experiments._task import CHOSEN, LAYER, NONE, curve
+from lnlib.experiments._task import CHOSEN, LAYER, NONE, curve, told
 
 Value = Callable[[Record], float]
 Weigh = Callable[[Records], list[Finding]]
@@ -39,7 +39,7 @@ class Kind(NamedTuple):
     @property
     def name(self) -> str:
         """Say what is odd."""
-        return ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in self.odd.items())
+        return told(self.odd)
 
     def has(self, *names: str) -> bool:
         """Say whether there are such arms with two seeds in common."""

@@ -22,6 +22,7 @@ _FREE = {
     "norm", "start", "gain", "learning_rate", "initialization", "input_scale", "eps", "momentum",
 }  # fmt: skip
 _KEPT = {"keep", "pictures"}  # what a run keeps beside its curves
+_MEASURED = {"first_epoch_points", "judge_every", "maps"}  # how often it measures, and what
 NONE, CHOSEN, LAYER = "none", "none, chosen start", "layer"
 #: The arms of most: without norm as PyTorch starts it and from a chosen start, and with layer norm.
 STARTS: Mapping[str, Mapping[str, Any]] = {
@@ -39,6 +40,23 @@ def curve(run: Record, name: str) -> np.ndarray:
 def lowest(name: str) -> Score:
     """Return the score that is a curve of which less is better."""
     return lambda run: curve(run, name)
+
+
+def told(odd: Mapping[str, Any]) -> str:
+    """Say what is odd in the settings of runs; what they measure, only if nothing else is.
+
+    Example:
+        >>> told({"batch_size": 4, "constant": False, "judge_every": None})
+        'batch size 4, without constant'
+    """
+    said = []
+    for name in [name for name in odd if name not in _MEASURED] or odd:
+        words, value = name.replace("_", " "), odd[name]
+        if value is None or value is False:
+            said.append(f"without {words}")
+        else:
+            said.append(words if value is True else f"{words} {value}")
+    return ", ".join(said)
 
 
 class Measure(NamedTuple):
@@ -164,8 +182,7 @@ class Task:
         """Return the tables as they are printed, one for each kind of runs."""
         parts = []
         for odd, runs in self.kinds(records):
-            told = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in odd.items())
-            parts.append("\n".join([f"Settings: {told or 'as usual'}", *self._table(runs)]))
+            parts.append("\n".join([f"Settings: {told(odd) or 'as usual'}", *self._table(runs)]))
         return "\n\n".join(parts)
 
     def _table(self, records: Sequence[Record]) -> list[str]:

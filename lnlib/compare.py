@@ -18,6 +18,12 @@ ENOUGH = 6
 HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "undecided"
 
 
+def _real(differences: np.ndarray) -> bool:
+    """Say whether these are real numbers on one axis, with no mask, which would be lost."""
+    d = np.asarray(differences)
+    return not np.ma.isMaskedArray(differences) and d.dtype.kind in "fiub" and d.ndim == 1
+
+
 def interval(
     differences: np.ndarray, *, level: float = 0.95, rng: np.random.Generator | None = None
 ) -> tuple[float, float]:
@@ -49,8 +55,7 @@ def interval(
         (-3.0, -1.0)
     """
     d = np.asarray(differences)
-    wrong = isinstance(differences, np.ma.MaskedArray) or d.dtype.kind not in "fiub"
-    if wrong or d.ndim != 1 or len(d) < 2 or not np.isfinite(d).all():
+    if not _real(differences) or len(d) < 2 or not np.isfinite(d).all():
         raise ValueError(
             "interval: differences must be two or more finite numbers, one a seed, got "
             f"{differences!r}; record more seeds"
@@ -91,8 +96,7 @@ def bounds(differences: np.ndarray) -> tuple[float, float]:
         (-3.0, -1.0)
     """
     d = np.asarray(differences)
-    masked = isinstance(differences, np.ma.MaskedArray)
-    if masked or d.dtype.kind not in "fiub" or d.ndim != 1 or not len(d):
+    if not _real(differences) or not len(d):
         raise ValueError(
             "bounds: differences must be real, without a mask, and of shape (n,), one a seed, got "
             f"{type(differences).__name__} of {d.dtype} {d.shape}; judge each column alone"

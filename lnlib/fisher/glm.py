@@ -282,7 +282,7 @@ class GLM(Layer):
             ``½ deltaᵀ F delta``.
         """
         X = self._cases(X)
-        delta_g = np.asarray(delta_g, float)
+        delta_g = real("delta_g", delta_g)
         if delta_g.shape != self.b.shape:
             raise ValueError(
                 f"gain_metric: delta_g must be of shape {self.b.shape}, got {delta_g.shape}; "

@@ -8,7 +8,7 @@ from lnlib import norm as norms
 
 def real(name: str, a: np.ndarray) -> np.ndarray:
     """Return ``a`` as floats; an imaginary part or a mask would be lost."""
-    if isinstance(a, np.ma.MaskedArray):
+    if np.ma.isMaskedArray(a):
         raise ValueError(f"GLM: {name} must have no mask, got {type(a).__name__}; fill it first")
     a = np.asarray(a)
     if a.dtype.kind == "c":

@@ -122,7 +122,7 @@ class MLP:
 
     def _chunks(self, X: np.ndarray) -> Iterator[np.ndarray]:
         D = self.layers[0].W.shape[1]
-        array = isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray)
+        array = isinstance(X, np.ndarray) and not np.ma.isMaskedArray(X)
         if not array or X.ndim != 2 or X.shape[1] != D or not len(X):
             raise ValueError(
                 f"MLP: X must be an array of shape (N, {D}) with N >= 1, and without a mask, got "

@@ -439,6 +439,7 @@ MISTAKES = {
         r"W must be real, got complex128; take W.real",
     ),
     "complex X": (lambda: make().natural(cases() + 1j), "X must be real, got complex128"),
+    "masked delta_g": (lambda: make().gain_metric(cases(), np.ma.array(b)), "delta_g must have no"),
     "masked X": (lambda: make().natural(np.ma.array(cases())), "X must have no mask, got Masked"),
     "eps": (
         lambda: GLM(W, b, norm="none", family="gaussian", eps=-1.0),

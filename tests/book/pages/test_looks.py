@@ -81,7 +81,7 @@ def at_night():
     def turn(page):
         turned.append(page)
         page.evaluate("document.documentElement.dataset.theme = 'dark'")
-        page.wait_for_function("document.getAnimations().length === 0")  # the theme fades in
+        page.wait_for_timeout(500)  # the theme fades in, and figures are drawn again
         return page
 
     yield turn

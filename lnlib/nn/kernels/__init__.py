@@ -12,8 +12,9 @@ They compute the same; rounding differs. A path that does not support what it is
 tensors of 16 bits, gives way to ``function``; so does one that is not available here, and where
 ``compiled`` does, a line on stderr says why, once. Whatever looks at the operations themselves gets
 ``plain``: ``torch.func``, forward-mode differentiation, ``torch.compile``, ``torch.jit.trace``,
-modes and subclasses of tensors with a ``__torch_dispatch__``. :func:`available` says which paths
-there are. Only ``plain`` can be differentiated twice; the others then raise an error.
+modes and subclasses of tensors with a ``__torch_dispatch__``; so does a layer with a norm that was
+changed and has to be called. :func:`available` says which paths there are. Only ``plain`` can be
+differentiated twice; the others then raise an error.
 
 The first use on a CPU builds the ``compiled`` path, some seconds; ``python -m lnlib.nn.kernels``
 does so beforehand. ``LNLIB_COMPILED=0`` in the environment leaves it out, without a word.
@@ -75,7 +76,7 @@ def run(
     Returns:
         The outputs, and the last state.
     """
-    pairs = (p for norm in (*norms, *product.norms) for p in norm)
+    pairs = (p for norm in (*norms, *product.norms) if not callable(norm) for p in norm)
     others = (*state, weight_hh, product.weight, product.bias, *pairs)
     module = _choose(implementation, data, [t for t in others if t is not None])
     rest = (batch_sizes, state, weight_hh, norms)

@@ -33,6 +33,9 @@ class Product(NamedTuple):
         weight, b, norms = self
         if not norms:
             return F.linear(data, weight, b)
+        if len(norms) == 1 and callable(norms[0]):
+            parts = norms[0](F.linear(data, weight))
+            return parts if b is None else parts + b
         if len(norms) == 1:
             gain, bias = norms[0]
             if b is not None:  # eq. 20 has b outside; there is no need for a second pass to add it
@@ -41,8 +44,7 @@ class Product(NamedTuple):
         # Eqs. 26 and 27 normalize r and z together, and n alone.
         weights = weight.tensor_split([len(weight) * 2 // 3]) if len(norms) == 2 else (weight,)
         parts = [
-            F.layer_norm(F.linear(data, w), (len(w),), *norm, eps)
-            for w, norm in zip(weights, norms, strict=True)
+            normalize(F.linear(data, w), norm, eps) for w, norm in zip(weights, norms, strict=True)
         ]
         return torch.cat(parts, 1) if len(parts) > 1 else parts[0]
 
@@ -104,19 +106,19 @@ def lstm(spec: Spec, weight_hh: Tensor, norms: Sequence[Norm]) -> Step:
         draw      gates = inputs + W_h h
                   h = s(o) tanh(LN(c)); carried, where c is normalized already: s(o) tanh(c)
     """
-    (*norm_h, norm_c), H, eps = norms, weight_hh.shape[1], spec.eps
+    (*norm_h, norm_c), eps = norms, spec.eps
 
     def step(x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
         hidden = h @ weight_hh.t()
         if spec.form == "per_gate":
-            gates = _grouped_norm(x + hidden, *norm_h, 4, eps)
+            gates = normalize(x + hidden, *norm_h, eps, groups=4)
         elif spec.form == "draw":
             gates = x + hidden
         else:
-            gates = x + F.layer_norm(hidden, (4 * H,), *norm_h[0], eps)
+            gates = x + normalize(hidden, *norm_h, eps)
         i, f, g, o = gates.chunk(4, 1)
         c = f.sigmoid() * c + i.sigmoid() * g.tanh()
-        normalized = F.layer_norm(c, (H,), *norm_c, eps)
+        normalized = normalize(c, norm_c, eps)
         if spec.form == "carried":
             c = normalized
         return o.sigmoid() * normalized.tanh(), c
@@ -140,8 +142,8 @@ def gru(spec: Spec, weight_hh: Tensor, norms: Sequence[Norm]) -> Step:
     def step(x: Tensor, h: Tensor) -> tuple[Tensor]:
         x_gates, x_candidate = x.tensor_split([2 * H], 1)
         gates, candidate = (h @ weight_hh.t()).tensor_split([2 * H], 1)
-        r, z = (x_gates + F.layer_norm(gates, (2 * H,), *norm_h, eps)).sigmoid().chunk(2, 1)
-        n = (x_candidate + r * F.layer_norm(candidate, (H,), *norm_hn, eps)).tanh()
+        r, z = (x_gates + normalize(gates, norm_h, eps)).sigmoid().chunk(2, 1)
+        n = (x_candidate + r * normalize(candidate, norm_hn, eps)).tanh()
         h = (1 - z) * h + z * n
         return (h,)
 
@@ -157,14 +159,14 @@ def rnn(spec: Spec, weight_hh: Tensor, norms: Sequence[Norm]) -> Step:
         parts  h = f(inputs + LN(W_h h))
     """
     activate = {"tanh": torch.tanh, "relu": torch.relu}[spec.nonlinearity]
-    (norm,), H, eps = norms, weight_hh.shape[1:], spec.eps
+    (norm,), eps = norms, spec.eps
 
     def step(x: Tensor, h: Tensor) -> tuple[Tensor]:
         hidden = h @ weight_hh.t()
         if spec.form == "paper":
-            h = activate(F.layer_norm(x + hidden, H, *norm, eps))
+            h = activate(normalize(x + hidden, norm, eps))
         else:
-            h = activate(x + F.layer_norm(hidden, H, *norm, eps))
+            h = activate(x + normalize(hidden, norm, eps))
         return (h,)
 
     return step
@@ -173,8 +175,12 @@ def rnn(spec: Spec, weight_hh: Tensor, norms: Sequence[Norm]) -> Step:
 STEPS = {"lstm": lstm, "gru": gru, "rnn": rnn}
 
 
-def _grouped_norm(x: Tensor, norm: Norm, groups: int, eps: float) -> Tensor:
-    """Normalize each of the groups of columns alone, with one gain and bias a column."""
+def normalize(x: Tensor, norm: Norm, eps: float, groups: int = 1) -> Tensor:
+    """Return LN(x) over the columns, or over each of the ``groups`` of them alone."""
+    if callable(norm):
+        return norm(x)
+    if groups == 1:
+        return F.layer_norm(x, x.shape[1:], *norm, eps)
     weight, bias = norm
     parts = F.layer_norm(x.unflatten(1, (groups, -1)), (x.shape[1] // groups,), eps=eps)
     y = parts.flatten(1)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from torch import Tensor
 
 from lnlib.forms import CELLS
 
-#: Gain and bias, each ``None`` where there is none.
-Norm = tuple[Tensor | None, Tensor | None]
+#: Gain and bias, each ``None`` where there is none. For ``plain`` alone, also a function that
+#: normalizes: a module that is called.
+Norm = tuple[Tensor | None, Tensor | None] | Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)

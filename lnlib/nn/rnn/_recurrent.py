@@ -19,6 +19,7 @@ from lnlib.nn.kernels.plain import Product
 from lnlib.nn.kernels.spec import Spec
 from lnlib.nn.norm import LayerNorm
 from lnlib.nn.rnn._arguments import State, _autocast, _check_data, _check_states, _tensors
+from lnlib.nn.rnn._norms import caller, is_as_built
 from lnlib.norm._arguments import check_eps
 
 # Options beyond torch.nn's and their defaults, which a repr leaves out.
@@ -74,7 +75,6 @@ class _Recurrent(nn.Module):
                 raise ValueError(
                     f"{name}: {argument} must be one of {', '.join(choices)}; got {value!r}"
                 )
-        check_eps(name, eps)
         self.input_size, self.hidden_size = input_size, hidden_size
         self.form, self.eps, self.gain = form, eps, gain
         self.bias_init, self.recurrent_init = bias_init, recurrent_init
@@ -91,7 +91,7 @@ class _Recurrent(nn.Module):
         b = nn.Parameter(torch.empty(self.gates * H, **where)) if bias and form.bias else None
         self.register_parameter(f"bias{suffix}", b)
         for name, span in form.norms.items():
-            if self.form == "per_gate" and name == "s":  # each gate alone
+            if self._is_grouped(name):
                 norm = nn.GroupNorm(span, span * H, self.eps, **where)
                 if not bias:
                     norm.register_parameter("bias", None)
@@ -143,13 +143,36 @@ class _Recurrent(nn.Module):
         norms = {}
         for place, span in self.forms[self.form].norms.items():
             norm = getattr(self, at := f"layernorm_{place}{suffix}")
-            norms[place] = tuple(take(norm, n, (span * H,), at + ".") for n in ("weight", "bias"))
+            groups = self.gates if self._is_grouped(place) else 1
+            if is_as_built(norm, span * H, groups, self.eps):
+                both = (take(norm, n, (span * H,), at + ".") for n in ("weight", "bias"))
+                norms[place] = tuple(both)
+            else:
+                is_cast = data.dtype != getattr(self, "weight_hh" + suffix).dtype
+                norms[place] = caller(norm, f"{type(self).__name__}: {at}", is_cast)
+        implementation = "plain" if any(map(callable, norms.values())) else self.implementation
         of_inputs = [norms.pop(place) for place in ("i", "in") if place in norms]
         spec = Spec(self.kind, self.form, self.nonlinearity, self.eps, reverse)
         return kernels.run(
-            self.implementation, spec, data, batch_sizes, state, weight_hh, [*norms.values()],
+            implementation, spec, data, batch_sizes, state, weight_hh, [*norms.values()],
             Product(weight_ih, b, tuple(of_inputs)),
         )  # fmt: skip
+
+    @property
+    def eps(self) -> float:
+        """What was added to the variance when the module was built; setting it sets every norm."""
+        return self._eps
+
+    @eps.setter
+    def eps(self, eps: float) -> None:
+        check_eps(type(self).__name__, eps)
+        self._eps = eps
+        for name, norm in self.named_children():
+            if name.startswith("layernorm_") and hasattr(norm, "eps"):
+                norm.eps = eps
+
+    def _is_grouped(self, place: str) -> bool:
+        return self.form == "per_gate" and place == "s"  # each gate alone
 
     def extra_repr(self) -> str:
         """Return what ``torch.nn`` prints, and what differs from the defaults beyond it."""

@@ -73,6 +73,12 @@ class LayerNormLSTM(_LSTM, _Sequence):
     - ``layernorm_i_l0``, ``layernorm_h_l0`` (4H) and ``layernorm_c_l0`` (H), each with the gain as
       ``weight``, and a ``bias``; ``per_gate`` has ``layernorm_s_l0`` (4H) for the first two.
 
+    The norms are modules. One that has hooks, is parametrized or pruned, has other settings than
+    it was built with, or was replaced by another module that keeps the shape, is called: once with
+    all steps of all sequences if it normalizes the input part, at every time step otherwise. Its
+    layer then runs in plain PyTorch operations, which is slower. Setting ``eps`` of the network
+    sets that of all its norms, and costs nothing.
+
     Raises:
         ValueError: If a value is none of those it can be.
 
@@ -132,6 +138,8 @@ class LayerNormGRU(_GRU, _Sequence):
     - ``layernorm_i_l0``, ``layernorm_h_l0`` (2H), ``layernorm_in_l0``, ``layernorm_hn_l0`` (H),
       each with a ``weight``, the gain, and a ``bias``.
 
+    A norm that was changed is called, as in :class:`LayerNormLSTM`.
+
     Raises:
         ValueError: If a value is none of those it can be.
 
@@ -177,6 +185,8 @@ class LayerNormRNN(_RNN, _Sequence):
 
     - ``weight_ih_l0`` of shape ``(H, input_size)``, ``weight_hh_l0`` of shape ``(H, H)``.
     - ``layernorm_s_l0`` (H); in parts ``layernorm_i_l0``, ``layernorm_h_l0`` (H) and ``bias_l0``.
+
+    A norm that was changed is called, as in :class:`LayerNormLSTM`.
 
     Raises:
         ValueError: If a value is none of those it can be.

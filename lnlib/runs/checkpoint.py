@@ -18,6 +18,7 @@ import torch
 from filelock import FileLock, Timeout
 
 from lnlib import _files
+from lnlib.runs import record as records
 from lnlib.runs.run import Run
 from lnlib.runs.settings import Settings
 
@@ -195,22 +196,44 @@ def epochs_kept(settings: Settings, seed: int, record: Path) -> int:
 
 def drop(settings: Settings, seed: int, record: Path) -> None:
     """Remove the checkpoint of a run that is recorded, unless a longer run can go on from it."""
-    kept = place(record)
-    if epochs_kept(settings, seed, record) > settings.epochs:
-        os.utime(kept)  # newer than the record: not outlived by it
-    else:
-        kept.unlink(missing_ok=True)
+    if epochs_kept(settings, seed, record) <= settings.epochs:
+        place(record).unlink(missing_ok=True)
 
 
-def drop_outlived(record: Path) -> None:
-    """Remove a checkpoint whose run is recorded.
+def remove_recorded(path: Path, say: Callable[[str], None]) -> None:
+    """Remove a checkpoint if the record holds all that it holds.
 
-    A process can end after it has written the record and before it has dropped the checkpoint.
+    A process can end after it has written the record and before it has removed the checkpoint.
+    What the two files say decides, never when they were written: a copied folder has other times.
+    A checkpoint of other settings, of a longer run or of a repetition that was broken off stays.
+
+    Args:
+        path: Of the record, which need not be there.
+        say: Told of the checkpoint that is removed.
     """
-    kept = place(record)
-    both = os.path.exists(record) and os.path.exists(kept)
-    if both and kept.stat().st_mtime < record.stat().st_mtime:
-        kept.unlink(missing_ok=True)
+    checkpoint = place(path)
+    if not (os.path.exists(path) and os.path.exists(checkpoint)):
+        return
+    try:
+        state, recorded = read(checkpoint), records.read(path)
+        contained = _is_contained(state, recorded)
+    except (BadCheckpoint, records.BadRecord):  # the run itself says what is wrong
+        return
+    if contained:
+        checkpoint.unlink(missing_ok=True)
+        say(f"{path.stem}: removed its checkpoint, all of which is in the record.")
+
+
+def _is_contained(state: dict[str, Any], recorded: dict[str, Any]) -> bool:
+    """Return whether a checkpoint is of a recorded run and no further, each point recorded."""
+    points = state.get("points")
+    settings = {k: v for k, v in recorded["settings"].items() if k != "epochs"}
+    if (state.get("settings"), state.get("seed")) != (settings, recorded["seed"]):
+        return False
+    if not _are_points(points):
+        return False
+    curves = records.curves(points, recorded["curves"]["x"])  # with the time of each point
+    return all(recorded["curves"].get(k, [])[: len(v)] == v for k, v in curves.items())
 
 
 @contextlib.contextmanager

@@ -96,7 +96,7 @@ def record_runs(
                 _files.sweep(folder, pattern)
             _files.sweep(folder / checkpoint.FOLDER, "*.pt")
         for *_, path in runs:
-            checkpoint.drop_outlived(path)
+            checkpoint.remove_recorded(path, print)
         due = [again or is_due(*run) for run in runs]
         for *_, path in itertools.compress(runs, due):
             record.check_writable(path)

@@ -207,21 +207,6 @@ def weights(out, *more):
     return main(["replay", "weights", *one, "--threads", "1", "--out", str(out), *more])
 
 
-def test_a_checkpoint_that_its_record_has_outlived_is_dropped(tmp_path, capsys):
-    # As a rank leaves it that is killed after rank 0 has written, before it is told so.
-    assert weights(tmp_path) == 0
-    (path,) = tmp_path.glob("*/*.json")
-    left = checkpoint.place(path)
-    left.write_bytes(b"old")
-    os.utime(left, (1, 1))
-    assert weights(tmp_path) == 0
-    assert "1 of 1 runs are recorded already" in capsys.readouterr().out
-    assert not left.exists()
-    left.write_bytes(b"of a repetition that was broken off")
-    assert weights(tmp_path) == 0
-    assert left.exists()
-
-
 @pytest.mark.parametrize("experiment", ["mnist", "noise", "sequence", "weights"])
 @pytest.mark.parametrize("seed", ["-1", "1.5"])
 def test_a_wrong_seed_is_refused_before_the_others_run(tmp_path, capsys, experiment, seed):

@@ -1,0 +1,128 @@
+"""Which checkpoints are removed, and which are gone on from."""
+
+import os
+import shutil
+
+import pytest
+
+from lnlib.experiments.mnist import run as mnist
+from lnlib.experiments.mnist.run import Settings
+from lnlib.runs import checkpoint, record
+from lnlib.runs.schedule import record_runs
+
+SMALL = {"batch_size": 128, "data": "digits", "hidden": (4,)}
+OLD, NEW = 1, 4e9  # file times: long ago, and in the future
+
+
+def runs(out, epochs, **more):
+    """Record one run and return its path."""
+    chosen = [Settings(norm="none", epochs=epochs, **SMALL)]
+    (path,) = record_runs(mnist.EXPERIMENT, chosen, [0], out=out, device="cpu", **more)
+    return path
+
+
+def without_time(path):
+    kept = record.read(path)
+    del kept["curves"]["wall_s"], kept["provenance"]
+    return kept
+
+
+@pytest.fixture
+def interrupt(monkeypatch):
+    """Let the next runs be interrupted at the start of an epoch, or not at all; list epochs."""
+    advance, trained = mnist.Run.advance, []
+
+    def to(epoch):
+        def advance_until(self, now, *more):
+            if now == epoch:
+                raise KeyboardInterrupt
+            trained.append(now)
+            return advance(self, now, *more)
+
+        trained.clear()
+        monkeypatch.setattr(mnist.Run, "advance", advance_until)
+        return trained
+
+    return to
+
+
+def set_times(folder, **seconds):
+    for suffix, time in seconds.items():
+        for path in folder.rglob(f"*.{suffix}"):
+            os.utime(path, (time, time))
+
+
+TIMES = pytest.mark.parametrize("times", [{"json": OLD, "pt": NEW}, {"json": NEW, "pt": OLD}])
+
+
+@TIMES
+def test_the_checkpoint_of_a_longer_run_survives_a_copy_with_any_file_times(
+    tmp_path, interrupt, times
+):
+    unbroken = without_time(runs(tmp_path / "unbroken", 3))
+    runs(tmp_path / "out", 1)
+    interrupt(2)
+    with pytest.raises(KeyboardInterrupt):
+        runs(tmp_path / "out", 3, again=True)
+    shutil.copytree(tmp_path / "out", tmp_path / "copy")
+    set_times(tmp_path / "copy", **times)
+    trained = interrupt(None)
+    runs(tmp_path / "copy", 1)  # is recorded
+    assert trained == []
+    assert without_time(runs(tmp_path / "copy", 3, again=True)) == unbroken
+    assert trained == [2]
+
+
+@TIMES
+def test_the_checkpoint_of_a_repetition_survives_any_file_times(tmp_path, interrupt, times):
+    path = runs(tmp_path, 3)
+    interrupt(2)
+    with pytest.raises(KeyboardInterrupt):
+        runs(tmp_path, 3, again=True)
+    set_times(tmp_path, **times)
+    trained = interrupt(None)
+    runs(tmp_path, 3)
+    assert checkpoint.place(path).exists()
+    runs(tmp_path, 3, again=True)
+    assert trained == [2]
+    assert not checkpoint.place(path).exists()
+
+
+@TIMES
+@pytest.mark.parametrize("epochs", [1, 3], ids=["of a part", "of all"])
+def test_a_checkpoint_that_the_record_holds_is_removed_with_a_word(
+    tmp_path, monkeypatch, capsys, times, epochs
+):
+    # As a rank leaves it that is killed after the record is written, before it is told so.
+    saved, save = [], checkpoint.save
+    monkeypatch.setattr(
+        checkpoint, "save", lambda *args: save(*args) or saved.append(args[0].read_bytes())
+    )
+    path = runs(tmp_path, 3)
+    checkpoint.place(path).write_bytes(saved[epochs - 1])
+    set_times(tmp_path, **times)
+    capsys.readouterr()
+    runs(tmp_path, 3)
+    said = capsys.readouterr().out
+    assert said.startswith(f"{path.stem}: removed its checkpoint")
+    assert "1 of 1 runs are recorded already" in said
+    assert not checkpoint.place(path).exists()
+
+
+def test_a_checkpoint_that_cannot_be_read_or_is_of_other_settings_is_not_removed(tmp_path):
+    path = runs(tmp_path, 1)
+    left = checkpoint.place(path)
+    other = runs(tmp_path / "other", 2)
+    chosen = [Settings(norm="none", epochs=1, **SMALL | {"learning_rate": 0.5})]
+    keeps, checkpoint_drop = [], checkpoint.drop
+    try:
+        checkpoint.drop = lambda *args: keeps.append(checkpoint.place(args[2]).read_bytes())
+        record_runs(mnist.EXPERIMENT, chosen, [0], out=tmp_path / "more", device="cpu")
+    finally:
+        checkpoint.drop = checkpoint_drop
+    for content in (b"of whatever", *keeps):
+        left.write_bytes(content)
+        os.utime(left, (OLD, OLD))
+        runs(tmp_path, 1)
+        assert left.read_bytes() == content
+    assert other.exists()

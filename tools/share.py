@@ -18,8 +18,9 @@ STYLE = """
   padding: 75px 60px 0; overflow: hidden; background: #fff; }
 .ln-playground::before { content: "Layer Normalization, Computed"; display: block;
   margin-bottom: 24px; color: #14181e; font: 700 46px system-ui, sans-serif; }
-.lnp-bar, .lnp-note, .lnp-status, .lnp-curves { display: none !important; }
-.lnp-pair { zoom: 1.3; }
+.ln-playground-bar, .ln-playground-note, .ln-playground-status,
+.ln-playground-curves { display: none !important; }
+.ln-playground-pair { zoom: 1.3; }
 """
 COUNT = "Number(document.querySelector('[data-part=count]').textContent) >= 400"
 

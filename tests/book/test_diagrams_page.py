@@ -106,16 +106,16 @@ def page(browse):
 
 
 LIT = """root => {
-  const cells = [...root.querySelectorAll('.lnd-large g .lnd-cell')];
+  const cells = [...root.querySelectorAll('.ln-diagram-large g .ln-diagram-cell')];
   const lit = at => {
     const d = at.querySelector('.lit').getAttribute('d');
     return cells.map(cell => d.includes(cell.getAttribute('d')));
   };
-  return { said: root.querySelector('.lnd-said').textContent, large: lit(root.querySelector(
-    '.lnd-large')), norms: [...root.querySelectorAll('.lnd-norm')].map(lit),
+  return { said: root.querySelector('.ln-diagram-said').textContent, large: lit(root.querySelector(
+    '.ln-diagram-large')), norms: [...root.querySelectorAll('.ln-diagram-norm')].map(lit),
     mark: cells.findIndex(cell => cell.getAttribute('d')
-      === root.querySelector('.lnd-large .mark').getAttribute('d')),
-    says: [...root.querySelectorAll('.lnd-says')].map(e => e.textContent) };
+      === root.querySelector('.ln-diagram-large .mark').getAttribute('d')),
+    says: [...root.querySelectorAll('.ln-diagram-says')].map(e => e.textContent) };
 }"""
 
 
@@ -135,12 +135,12 @@ def holds(seen, name, cell):
 
 
 def test_every_cell_under_the_pointer_lights_its_normalization_set_and_says_it(page):
-    root = page.locator(".lnd-cube")
+    root = page.locator(".ln-diagram-cube")
     names = list(cubes.NORMS)
     drawn = [(3 - k // 24, k // 4 % 6, k % 4) for k in range(96)]
     for k in (*range(0, 96, 5), 95):
-        root.locator(".lnd-norm").nth(k % 6).click()
-        cell = root.locator(".lnd-large g .lnd-cell").nth(k)
+        root.locator(".ln-diagram-norm").nth(k % 6).click()
+        cell = root.locator(".ln-diagram-large g .ln-diagram-cell").nth(k)
         x, y = cell.evaluate(  # the middle of its front
             "e => { const n = e.getAttribute('d').match(/-?[\\d.]+/g).slice(0, 6).map(Number);"
             "const m = e.ownerSVGElement.getScreenCTM();"
@@ -153,10 +153,10 @@ def test_every_cell_under_the_pointer_lights_its_normalization_set_and_says_it(p
 
 @pytest.mark.every_browser
 def test_the_arrow_keys_walk_over_the_cube_and_over_the_norms(page):
-    root = page.locator(".lnd-cube")
-    root.locator(".lnd-norm").first.click()
+    root = page.locator(".ln-diagram-cube")
+    root.locator(".ln-diagram-norm").first.click()
     page.mouse.move(0, 0)
-    root.locator(".lnd-large").focus()
+    root.locator(".ln-diagram-large").focus()
     for _ in range(3):
         page.keyboard.press("PageUp")  # no further than the first
     for key, times in (("ArrowLeft", 30), ("ArrowUp", 5)):
@@ -174,11 +174,11 @@ def test_the_arrow_keys_walk_over_the_cube_and_over_the_norms(page):
 
 
 def test_a_beam_joins_the_examples_that_share_a_mean(page):
-    root = page.locator(".lnd-cube")
+    root = page.locator(".ln-diagram-cube")
     for k, name in enumerate(cubes.NORMS):
-        root.locator(".lnd-norm").nth(k).click()
+        root.locator(".ln-diagram-norm").nth(k).click()
         beams = root.evaluate(
-            "r => [...r.querySelectorAll('.lnd-large .beam')].map(b => b.getAttribute('d'))"
+            "r => [...r.querySelectorAll('.ln-diagram-large .beam')].map(b => b.getAttribute('d'))"
         )
         channel = int(re.search(r"channel (\d)", cubes.describe("Batch norm", (1, 0, 1)))[1]) - 1
         joined = [cubes.beam(i, channel) for i in (2, 1, 0)]
@@ -191,8 +191,8 @@ FLOWS = {"LSTM": (0, cells.LSTM), "GRU": (1, cells.GRU)}
 @pytest.mark.parametrize("name", FLOWS)
 def test_the_arrow_keys_read_every_box_and_to_leave_shows_the_whole(page, name):
     place, flow = FLOWS[name]
-    root = page.locator(".lnd-flow").nth(place)
-    said = root.locator(".lnd-said")
+    root = page.locator(".ln-diagram-flow").nth(place)
+    said = root.locator(".ln-diagram-said")
     assert said.inner_text() == text(flow.said)
     root.locator("svg [tabindex='0']").focus()
     lines = [box.says for box in flow.boxes.values() if box.says]
@@ -217,13 +217,13 @@ def text(line):
 def test_every_box_under_the_pointer_is_said_and_lit_with_the_wires_into_it(browse, size):
     page = browse(viewport=size)
     for place, flow in FLOWS.values():
-        root = page.locator(".lnd-flow").nth(place)
+        root = page.locator(".ln-diagram-flow").nth(place)
         drawn = root.locator("svg")
         for name, box in itertools.islice(flow.boxes.items(), 0, None, 3):
             if box.says:
                 page.mouse.move(1, 1)  # a box may be scrolled to where the last one was
                 drawn.locator(f"[data-part='{name}']").hover()
-                assert root.locator(".lnd-said").inner_text() == text(box.says)
+                assert root.locator(".ln-diagram-said").inner_text() == text(box.says)
                 into = sum(wire.target == name for wire in flow.wires)
                 assert drawn.locator("[data-to].on:visible").count() == into
                 assert drawn.locator(".box.on").count() == 1
@@ -241,15 +241,15 @@ SHAPES = """svg => { const all = (selector, ...names) => [...svg.querySelectorAl
 @pytest.mark.parametrize("motion", ["reduce", "no-preference"])
 def test_a_choice_moves_locks_river_bars_and_marks_to_where_python_has_them(browse, motion):
     page = browse(reduced_motion=motion)
-    root = page.locator(".lnd-river")
+    root = page.locator(".ln-diagram-river")
     for place, start in (("pre", "one"), ("pre", "two"), ("sandwich", "one"), ("none", "one")):
         for value in (place, start):
             root.locator(f"label:has([value='{value}'])").click()
         page.wait_for_timeout(50 if motion == "reduce" else 700)
-        assert root.locator(".lnd-said").inner_text() == f"{place} {start}"
+        assert root.locator(".ln-diagram-said").inner_text() == f"{place} {start}"
         for name, layout in (("wide", rivers.WIDE), ("tall", rivers.TALL)):
             want = rivers._shape(layout, place, RIVER[place][start], 2, GAUGE)
-            seen = root.locator(f".lnd-{name} svg").evaluate(SHAPES)
+            seen = root.locator(f".ln-diagram-{name} svg").evaluate(SHAPES)
             river_path = [float(n) for n in re.findall(r"-?[\d.]+", want["river"])]
             assert seen["river"] == pytest.approx(river_path, abs=0.06)
             for kind in ("rects", "circles"):
@@ -266,9 +266,9 @@ def test_nothing_is_cut_or_too_small_and_no_card_moves_when_the_sentence_changes
     page = browse(viewport=size)
     assert page.evaluate("(r => r.scrollWidth - r.clientWidth)(document.documentElement)") == 0
     small = page.evaluate(
-        "() => [...document.querySelectorAll('.lnd-flow svg text, .lnd-residual svg text,"
-        " .lnd-river svg text,"
-        " .lnd-large text')].filter(e => e.checkVisibility()).map(e => [e.textContent,"
+        "() => [...document.querySelectorAll('.ln-diagram-flow svg text, "
+        ".ln-diagram-residual svg text, .ln-diagram-river svg text,"
+        " .ln-diagram-large text')].filter(e => e.checkVisibility()).map(e => [e.textContent,"
         "parseFloat(getComputedStyle(e).fontSize) * Math.sqrt("
         "e.getScreenCTM().a ** 2 + e.getScreenCTM().b ** 2)]).filter(p => p[1] < 10)"
     )
@@ -282,12 +282,12 @@ def test_nothing_is_cut_or_too_small_and_no_card_moves_when_the_sentence_changes
     )
     assert out == []
     heights = set()
-    flow = page.locator(".lnd-flow").first
+    flow = page.locator(".ln-diagram-flow").first
     for box in flow.locator("svg [data-part]").all():
         box.hover()
         heights.add(flow.bounding_box()["height"])
     assert len(heights) == 1
-    cube = page.locator(".lnd-cube")
+    cube = page.locator(".ln-diagram-cube")
     for width in {size["width"], 360, 320} if size is PHONE else {size["width"]}:
         page.set_viewport_size(size | {"width": width})
         norms = [
@@ -299,7 +299,7 @@ def test_nothing_is_cut_or_too_small_and_no_card_moves_when_the_sentence_changes
 def test_without_javascript_every_norm_and_every_line_is_there(browse):
     bare = browse(java_script_enabled=False)
     has_every_line(bare)
-    assert bare.locator(".lnd-large").is_hidden()
+    assert bare.locator(".ln-diagram-large").is_hidden()
 
 
 @pytest.mark.not_in("firefox", reason="its driver cannot show a page as on paper")
@@ -310,10 +310,10 @@ def test_in_print_every_norm_and_every_line_is_there(browse):
 
 
 def has_every_line(page):
-    assert page.locator(".lnd-says:visible").count() == len(cubes.NORMS)
+    assert page.locator(".ln-diagram-says:visible").count() == len(cubes.NORMS)
     lines = [b for flow in (cells.LSTM, cells.GRU) for b in flow.boxes.values() if b.says]
-    assert page.locator(".lnd-parts li:visible").count() == len(lines)
-    assert page.locator(".lnd-other li:visible").count() == len(RIVER) - 1
+    assert page.locator(".ln-diagram-parts li:visible").count() == len(lines)
+    assert page.locator(".ln-diagram-other li:visible").count() == len(RIVER) - 1
 
 
 @pytest.mark.parametrize("theme", ["true", "false"], ids=["light", "dark"])
@@ -331,8 +331,8 @@ def test_a_live_notebook_gets_the_same_from_the_widget(browse, theme):
         }""",
         [widget._esm, widget._css, widget.html, theme],
     )
-    root = page.locator(".lnd-cube")
-    root.locator(".lnd-large").focus()
+    root = page.locator(".ln-diagram-cube")
+    root.locator(".ln-diagram-large").focus()
     page.keyboard.press("ArrowDown")
     holds(root.evaluate(LIT), "Layer norm", (1, 2, 2))
     ground = root.evaluate("e => getComputedStyle(e).backgroundColor.match(/\\d+/g).map(Number)")

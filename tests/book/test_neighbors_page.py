@@ -7,7 +7,8 @@ from lnbook.show.neighbors import HIGH, packed, unpacked
 from lnlib.runs import record
 
 PIXEL = """([x, y]) => {
-    const canvas = document.querySelector('.lnn-map'), ratio = canvas.width / canvas.clientWidth;
+    const canvas = document.querySelector('.ln-neighbors-map');
+    const ratio = canvas.width / canvas.clientWidth;
     const copy = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
     copy.drawImage(canvas, x * ratio, y * ratio, 1, 1, 0, 0, 1, 1);
     return [...copy.getImageData(0, 0, 1, 1).data].slice(0, 3);
@@ -37,7 +38,7 @@ def test_a_reader_moves_training_and_chooses_sentences_in_four_ways(visit, built
         page = v.page
         page.wait_for_function("document.querySelector('.ln-neighbors')?.dataset.ready === 'yes'")
         whole = page.locator(".ln-neighbors")
-        panels = whole.locator(".lnn-arm")
+        panels = whole.locator(".ln-neighbors-arm")
         choice = whole.locator("[data-part='sentence']")
 
         def lists(sentence, point):
@@ -86,7 +87,7 @@ def test_a_reader_moves_training_and_chooses_sentences_in_four_ways(visit, built
         lists(alone, 1)
 
         # What is alike, of each network.
-        whole.locator(".lnn-marks input").nth(2).check(force=True)
+        whole.locator(".ln-neighbors-marks input").nth(2).check(force=True)
         for k, arm in enumerate(told["arms"]):
             said = panels.nth(k).locator("[data-part='alike']").inner_text()
             assert f"{100 * arm['alike'][2][1]:.0f}" in said
@@ -108,11 +109,12 @@ def test_a_reader_moves_training_and_chooses_sentences_in_four_ways(visit, built
         page.get_by_role("button", name="Train").click()
         assert page.get_by_role("button", name="Stop").get_attribute("aria-pressed") == "true"
         page.wait_for_function(
-            "document.querySelector('.lnn [data-part=play]').ariaPressed === 'false'"
+            "document.querySelector('.ln-neighbors [data-part=play]').ariaPressed === 'false'"
         )
         lists(alone, last)
         page.wait_for_function(
-            "document.querySelector('.lnn [role=status]').textContent.includes('After 3,000')"
+            "document.querySelector('.ln-neighbors [role=status]')"
+            ".textContent.includes('After 3,000')"
         )
         page.get_by_role("button", name="Another").click()
         lists(int(choice.input_value()), last)

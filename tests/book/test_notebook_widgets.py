@@ -1,6 +1,7 @@
 """What a live notebook shows of the widgets whose scripts are the built book's."""
 
 import json
+import re
 
 import pytest
 
@@ -14,7 +15,10 @@ from lnbook.show import (
     Scribe,
     Sphere,
     Switchboard,
+    diagrams,
+    web,
 )
+from lnbook.show.explorer.live import plot_widget
 
 RENDER = """async ([source, data]) => {
   const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
@@ -31,28 +35,100 @@ SHOWN = {
     "places": (Places, "canvas"),
     "neighbors": (Neighbors, "canvas"),
     "scribe": (Scribe, "canvas"),
-    "reader": (Reader, ".lnr-passage"),
+    "reader": (Reader, ".ln-reader-passage"),
 }
 
+# Of a style sheet, from rule to rule, the selectors.
+SELECTORS = """(css) => {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(css);
+  const selectors = (rules) => [...rules].flatMap((rule) =>
+    rule.selectorText ? [rule.selectorText] : rule.cssRules ? selectors(rule.cssRules) : []);
+  return selectors(sheet.cssRules);
+}"""
+SIZES = """() => [...document.querySelectorAll("body *")].map((element) => {
+  const { width, height } = element.getBoundingClientRect();
+  return [element.getAttribute("class"), width, height];
+})"""
 
-@pytest.mark.parametrize("name", SHOWN)
-def test_a_widget_comes_to_life_in_a_notebook_and_its_names_stay_its_own(browser, name):
-    make, picture = SHOWN[name]
-    (widget,) = make().widget().children
+
+def live(name):
+    (widget,) = SHOWN[name][0]().widget().children
+    return widget
+
+
+@pytest.fixture
+def page(browser):
     page = browser.new_page(reduced_motion="reduce")
-    wrong = []
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda said: said.type == "error" and wrong.append(said.text))
+    yield page
+    page.close()
+
+
+def rendered(page, name):
+    """Render a widget twice and wait until it is drawn."""
+    widget = live(name)
     page.add_style_tag(content=widget._css)
     page.evaluate(RENDER, [widget._esm, json.loads(json.dumps(widget.data))])
     page.wait_for_function(
         "([name, picture]) => [...document.querySelectorAll(`.ln-${name}`)]"
         ".every((root) => root.querySelector(picture)?.checkVisibility())",
-        arg=[name, picture],
+        arg=[name, SHOWN[name][1]],
     )
     page.wait_for_timeout(300)
+
+
+def test_every_widget_of_the_book_that_runs_its_scripts_in_a_notebook_is_tried_here():
+    by_kernel = {"explorer", "quiz", "sheet"}  # ipywidgets of their own
+    assert {widget.name for widget in web.widgets()} == {*SHOWN, *by_kernel, "diagrams"}
+
+
+def test_every_live_widget_has_an_anywidget_id_of_its_own():
+    (drawing,) = diagrams.cube().widget().children
+    widgets = [drawing, plot_widget("{}"), *map(live, SHOWN)]
+    assert len({widget._anywidget_id for widget in widgets}) == len(widgets)
+
+
+def test_an_anywidget_id_is_that_of_a_content():
+    styles = ("", "", "a {}")
+    made = [web.anywidget_class("one", "export {}", css)()._anywidget_id for css in styles]
+    assert made[0] == made[1] != made[2]
+
+
+def test_a_selector_of_a_widget_names_a_class_that_no_other_widget_has(browser):
+    page = browser.new_page()
+    styles = {widget.selector[1:]: widget.style() for widget in web.widgets()}
+    found = {root: page.evaluate(SELECTORS, style) for root, style in styles.items()}
+    page.close()
+    classes = {
+        root: {name for text in texts for name in re.findall(r"\.([a-z][\w-]*)", text)}
+        for root, texts in found.items()
+    }
+    for root, texts in found.items():
+        own = classes[root].difference(*(classes[other] for other in found if other != root))
+        assert root in own
+        for text in texts:
+            for selector in re.split(r",(?![^(]*\))", text):
+                assert own & set(re.findall(r"\.([a-z][\w-]*)", selector)), selector
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_the_styles_of_other_widgets_leave_every_box_as_large_as_it_is(page, name):
+    rendered(page, name)
+    alone = page.evaluate(SIZES)
+    for widget in web.widgets():
+        if widget.name != name:
+            page.add_style_tag(content=widget.style())
+    page.wait_for_timeout(100)
+    assert page.evaluate(SIZES) == alone
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_widget_comes_to_life_in_a_notebook_and_its_names_stay_its_own(page, name):
+    wrong = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda said: said.type == "error" and wrong.append(said.text))
+    rendered(page, name)
     ids = page.evaluate("() => [...document.querySelectorAll('[id]')].map((e) => e.id)")
     assert wrong == []
     assert page.locator(f".ln-{name}").count() == 2
     assert len(ids) == len(set(ids))
-    page.close()

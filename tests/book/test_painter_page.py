@@ -11,7 +11,7 @@ from lnlib.runs import record
 
 PIXEL = """() => {
     const copy = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
-    copy.drawImage(document.querySelector('.lnp-canvas'), 0, 0);
+    copy.drawImage(document.querySelector('.ln-painter-canvas'), 0, 0);
     return [...copy.getImageData(120, 120, 1, 1).data].slice(0, 3);
 }"""
 
@@ -44,8 +44,8 @@ def test_a_reader_moves_training_glimpse_digit_and_mode_and_lets_it_play(
     with visit(built_book.as_uri(), "paint_a_digit", reduced_motion="reduce") as v:
         page = v.page
         page.wait_for_function("document.querySelector('.ln-painter')?.dataset.ready === 'yes'")
-        assert page.locator(".lnp-arm").count() == len(arms)
-        box = page.locator(".lnp-canvas").first.bounding_box()
+        assert page.locator(".ln-painter-arm").count() == len(arms)
+        box = page.locator(".ln-painter-canvas").first.bounding_box()
         assert box["y"] + box["height"] <= 900  # with all controls above it
 
         # By keyboard: the end of training, three glimpses back, the first digit.
@@ -59,7 +59,7 @@ def test_a_reader_moves_training_glimpse_digit_and_mode_and_lets_it_play(
         part(page, "glimpse").focus()
         for _ in range(3):
             page.keyboard.press("ArrowLeft")
-        page.locator(".lnp-image input").nth(4).focus()
+        page.locator(".ln-painter-image input").nth(4).focus()
         page.keyboard.press("ArrowRight")
         page.keyboard.press("ArrowRight")
         assert page.get_by_label("a 0", exact=True).is_checked()
@@ -71,7 +71,7 @@ def test_a_reader_moves_training_glimpse_digit_and_mode_and_lets_it_play(
         assert part(page, "bound").all_inner_texts() == bounds
 
         # The strip below a canvas is a short way to a glimpse.
-        strip = page.locator(".lnp-strip").nth(1)
+        strip = page.locator(".ln-painter-strip").nth(1)
         wide = strip.bounding_box()["width"] / T
         for glimpse in (1, T, T - 3):
             strip.click(position={"x": (glimpse - 0.5) * wide, "y": 5})
@@ -79,12 +79,12 @@ def test_a_reader_moves_training_glimpse_digit_and_mode_and_lets_it_play(
             assert part(page, "count").all_inner_texts() == wrong(last - 1, 0, glimpse)
 
         # Dreams: no digit is seen, windows are told.
-        page.locator(".lnp-mode input").nth(1).check(force=True)
+        page.locator(".ln-painter-mode input").nth(1).check(force=True)
         wide = [f"{4 * windows[k, last - 1, 2, 0, T - 4, 2]:.0f}" for k in arms]
         assert part(page, "count").all_inner_texts() == wide
         assert "dream 1" in part(page, "says").inner_text()
-        assert not page.locator(".lnp-read").first.is_visible()
-        page.locator(".lnp-mode input").nth(0).check(force=True)
+        assert not page.locator(".ln-painter-read").first.is_visible()
+        page.locator(".ln-painter-mode input").nth(0).check(force=True)
 
         # Before the first glimpse all is between paper and ink, in either theme.
         part(page, "glimpse").focus()
@@ -108,7 +108,7 @@ def test_a_reader_moves_training_glimpse_digit_and_mode_and_lets_it_play(
         )
         assert part(page, "count").all_inner_texts() == wrong(last - 1, 0, T)
         page.wait_for_function(
-            "document.querySelector('.lnp [role=status]').textContent.includes('8 of 8')"
+            "document.querySelector('.ln-painter [role=status]').textContent.includes('8 of 8')"
         )
         assert not v.complaints
         assert not v.outside

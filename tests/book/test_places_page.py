@@ -10,7 +10,7 @@ from lnbook.show.places import FILES, of_book, unpacked
 
 READY = "document.querySelector('.ln-places')?.dataset.ready === 'yes'"
 PIXEL = """([panel, x, y]) => {
-    const map = document.querySelectorAll('.lnm-arm .lnm-map')[panel];
+    const map = document.querySelectorAll('.ln-places-arm .ln-places-map')[panel];
     const copy = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
     copy.drawImage(map, -Math.floor(map.width * x), -Math.floor(map.height * y));
     return [...copy.getImageData(0, 0, 1, 1).data].slice(0, 3);
@@ -51,7 +51,7 @@ def test_a_reader_moves_pictures_layer_statistic_channel_and_training(visit, bui
                 low, high = (f"{digits[1] * end:+.{digits[0]}f}" for end in one[2:])
                 assert f"({low} to {high})".replace("-", "−") in part("apart")[k]
 
-        box = page.locator(".lnm-map").last.bounding_box()
+        box = page.locator(".ln-places-map").last.bounding_box()
         assert box["y"] + box["height"] <= 900  # with all controls above it
         holds("mnist-0", 1, "on", 3)
         assert not whole.locator("[data-of='before']").first.is_visible()
@@ -87,7 +87,7 @@ def test_a_reader_moves_pictures_layer_statistic_channel_and_training(visit, bui
         rest = maps[1:-1, 1:-1].mean()
         assert part("rest")[2] == f"elsewhere {number(rest, 'deviation')}"
         assert re.fullmatch(r"[+−]\d\.\d\d", part("apart")[2])
-        small = page.locator(".lnm-small").last
+        small = page.locator(".ln-places-small").last
         side = small.bounding_box()["width"] / 8
         small.click(position={"x": 1.5 * side, "y": 1.5 * side})  # the tenth: back to all
         assert part("channel-told") == ["mean of all 32"]
@@ -109,7 +109,8 @@ def test_a_reader_moves_pictures_layer_statistic_channel_and_training(visit, bui
             )
         assert np.isfinite(far)
         page.wait_for_function(
-            "document.querySelector('.lnm [role=status]').textContent.includes('channel 8 of 32')"
+            "document.querySelector('.ln-places [role=status]')"
+            ".textContent.includes('channel 8 of 32')"
         )
         assert not v.complaints
         assert not v.outside

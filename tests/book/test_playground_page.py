@@ -406,7 +406,7 @@ def test_a_challenge_asks_first_and_then_tells(play):
         assert "which will be wrong on fewer than 20 %" in ask.inner_text()
         assert updates(page) == 0
         button(page, "both").click()
-        page.wait_for_selector(".lnp-why")
+        page.wait_for_selector(".ln-playground-why")
         told = ask.inner_text()
         assert "You predicted both: only B." in told
         a, b = wrong(page)

@@ -30,7 +30,7 @@ def test_a_reader_moves_training_and_chooses_question_and_networks(visit, built_
         page = v.page
         page.wait_for_function("document.querySelector('.ln-reader')?.dataset.ready === 'yes'")
         whole = page.locator(".ln-reader")
-        columns = whole.locator(".lnr-arm")
+        columns = whole.locator(".ln-reader-arm")
         question = whole.locator("[data-part='asked']")
 
         def shows(arms, asked, point):
@@ -105,11 +105,11 @@ def test_a_reader_moves_training_and_chooses_question_and_networks(visit, built_
         page.get_by_role("button", name="Train").click()
         assert page.get_by_role("button", name="Stop").get_attribute("aria-pressed") == "true"
         page.wait_for_function(
-            "document.querySelector('.lnr [data-part=play]').ariaPressed === 'false'"
+            "document.querySelector('.ln-reader [data-part=play]').ariaPressed === 'false'"
         )
         shows(shown, first, last)
         page.wait_for_function(
-            "document.querySelector('.lnr [role=status]').textContent.includes('After 4,840')"
+            "document.querySelector('.ln-reader [role=status]').textContent.includes('After 4,840')"
         )
         assert not v.complaints
         assert not v.outside
@@ -120,12 +120,13 @@ def test_on_a_phone_a_swipe_leads_from_network_to_network(visit, built_book):
         page = v.page
         page.wait_for_function("document.querySelector('.ln-reader')?.dataset.ready === 'yes'")
         assert page.evaluate("(r => r.scrollWidth - r.clientWidth)(document.documentElement)") == 0
-        row = page.locator(".lnr-arms")
+        row = page.locator(".ln-reader-arms")
         assert row.evaluate("(el) => el.scrollWidth > 2 * el.clientWidth")
-        columns = row.locator(".lnr-arm")
+        columns = row.locator(".ln-reader-arm")
         columns.last.locator("select").focus()  # by keyboard, too
         page.wait_for_function(
-            "document.querySelector('.lnr-arm:last-child').getBoundingClientRect().right <= 390"
+            "document.querySelector('.ln-reader-arm:last-child')"
+            ".getBoundingClientRect().right <= 390"
         )
 
 

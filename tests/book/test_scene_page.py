@@ -84,7 +84,7 @@ def test_the_page_computes_the_penalties_that_python_does(page):
 
 def boxes(page):
     """What is on the canvas, in shares of it: name, left, top, right, bottom."""
-    return page.evaluate("""() => [...document.querySelectorAll(".lns-object")].map((e) => {
+    return page.evaluate("""() => [...document.querySelectorAll(".ln-scene-object")].map((e) => {
       const s = e.style, [x, y, w, h] = [s.left, s.top, s.width, s.height].map(parseFloat);
       return [e.querySelector("span").textContent, x, y, x + w, y + h]; })""")
 
@@ -135,7 +135,7 @@ def test_a_reader_slides_moves_stretches_adds_and_removes(page, violations):
     assert "in 48 % without a norm, in 37 % with" in counted
 
     # The keyboard: right by 2 % of the canvas, then larger, then gone.
-    person = page.locator(".lns-object").first
+    person = page.locator(".ln-scene-object").first
     person.focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Shift+ArrowDown")
@@ -148,7 +148,7 @@ def test_a_reader_slides_moves_stretches_adds_and_removes(page, violations):
     assert [name for name, *_ in boxes(page)] == ["surfboard"]
 
     # The pointer: an object is dragged, and then its corner.
-    board = page.locator(".lns-object")
+    board = page.locator(".ln-scene-object")
     before = board.bounding_box()
     page.mouse.move(before["x"] + 60, before["y"] + 20)
     page.mouse.down()
@@ -198,10 +198,10 @@ def test_a_reader_slides_moves_stretches_adds_and_removes(page, violations):
     agrees(other, 2, 640, 480, pixels)
     # What cannot be is left out, and the rest is shown.
     other.goto(link.split("#")[0] + "#scene&at=99&size=640x480&boxes=dog,0,0,64,48;cow,9,9,1,1;x")
-    other.wait_for_function("document.querySelectorAll('.lns-object').length === 1")
+    other.wait_for_function("document.querySelectorAll('.ln-scene-object').length === 1")
     agrees(other, 8, 640, 480, [[names.index("dog"), 0, 0, 64, 48]])
     other.goto(link.split("#")[0] + "#scene&at=2&picture=20")
-    other.wait_for_function("document.querySelectorAll('.lns-object').length > 1")
+    other.wait_for_function("document.querySelectorAll('.ln-scene-object').length > 1")
     agrees(other, 2, *scene.pictures()["pictures"][20][1:4], 20)
     other.close()
 
@@ -214,7 +214,7 @@ def test_a_reader_slides_moves_stretches_adds_and_removes(page, violations):
     beyond = "(r => r.scrollWidth - r.clientWidth)(document.documentElement)"
     assert page.evaluate(beyond) == 0
     small = page.evaluate(
-        "() => [...document.querySelectorAll('.lns :is(.lns-bar button, select, input)')]"
+        "() => [...document.querySelectorAll('.ln-scene :is(.ln-scene-bar button, select, input)')]"
         ".filter((e) => e.checkVisibility()).map((e) => e.getBoundingClientRect())"
         ".filter(({ width, height }) => width < 28 || height < 28).length"
     )

@@ -7,7 +7,7 @@ from lnbook.show import colors
 from lnbook.show.scribe import WEB, Scribe, unpacked
 
 INK = """(k) => {
-    const canvas = document.querySelectorAll('.lns-ink')[k];
+    const canvas = document.querySelectorAll('.ln-scribe-ink')[k];
     const copy = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
     Object.assign(copy.canvas, { width: canvas.width, height: canvas.height });
     copy.drawImage(canvas, 0, 0);
@@ -21,7 +21,7 @@ INK = """(k) => {
     return dye;
 }"""
 THIRDS = """() => { // of the line's width: whether there is ink in the middle of each
-    const canvas = document.querySelector('.lns-ink'), { width, height } = canvas;
+    const canvas = document.querySelector('.ln-scribe-ink'), { width, height } = canvas;
     const pen = canvas.getContext('2d');
     return [1 / 6, 1 / 2, 5 / 6].map((share) =>
         pen.getImageData(Math.round(share * width), 0, 1, height).data.some((v) => v > 0));
@@ -68,7 +68,7 @@ def test_a_reader_moves_pen_and_training_and_lets_them_play(visit, built_book, w
     with visit(built_book.as_uri(), "write_a_line", reduced_motion="reduce") as v:
         page = v.page
         ready(page)
-        assert page.locator(".ln-scribe").first.locator(".lns-arm").count() == len(told["arms"])
+        assert page.locator("#scribe-1 .ln-scribe-arm").count() == len(told["arms"])
         losses = part(page, "loss").all_inner_texts()
         assert losses == [
             f"{arm['losses'][last]:.2f} nats a point".replace("-", "−") for arm in told["arms"]
@@ -108,7 +108,7 @@ def test_a_reader_moves_pen_and_training_and_lets_them_play(visit, built_book, w
         )
         assert part(page, "pen").input_value() == str(N)
         page.wait_for_function(
-            f"document.querySelector('.lns [role=status]').textContent.includes('{N} of {N}')"
+            f"document.querySelector('.ln-scribe [role=status]').textContent.includes('{N} of {N}')"
         )
         assert not v.complaints
         assert not v.outside

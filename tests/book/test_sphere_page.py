@@ -73,7 +73,7 @@ def test_the_camera_turns_and_does_not_bend(scripts):
 
 
 def circles(drawn, look):
-    found = re.findall(rf'class="lns-{look}" cx="([^"]*)" cy="([^"]*)"', drawn)
+    found = re.findall(rf'class="ln-sphere-{look}" cx="([^"]*)" cy="([^"]*)"', drawn)
     return np.array(found, dtype=float)
 
 
@@ -252,7 +252,7 @@ def test_the_ground_turns_it_and_so_do_the_arrow_keys(sphere):
         page.mouse.up()
         rest(page)
         assert abs(float(field(page, "turn").input_value()) - turn) > 20
-        page.locator("#sphere .lns-stage").focus()
+        page.locator("#sphere .ln-sphere-stage").focus()
         tilt = float(field(page, "tilt").input_value())
         page.keyboard.press("ArrowUp")
         rest(page)
@@ -274,7 +274,7 @@ def test_the_numbers_follow_every_control(sphere):
         a, d = np.array([1.8, 0.2, 1]), np.array([1, -0.6, -1])
         expected = lnlib.layer_norm_backward(d, a, eps=0)[0]
         assert row(page, "dx") == pytest.approx(expected, abs=0.006)
-        assert page.locator("#sphere svg .lns-dx").count() == 2
+        assert page.locator("#sphere svg .ln-sphere-dx").count() == 2
 
 
 def test_the_address_has_what_was_moved_and_brings_it_back(sphere):
@@ -288,7 +288,7 @@ def test_the_address_has_what_was_moved_and_brings_it_back(sphere):
     assert address == "#sphere&a2=-1.23&stage=3&tilt=90&cloud=yes"
     with sphere(address) as page:
         assert (status(page), row(page, "y")) == (said, numbers)
-        assert page.locator("#sphere .lns-one").count() == 50
+        assert page.locator("#sphere .ln-sphere-one").count() == 50
 
 
 def test_it_shares_the_address_with_the_explorers(sphere):
@@ -337,7 +337,7 @@ TURN = "Number(document.querySelector('#sphere [data-key=turn]').value)"
 def test_it_turns_at_first_until_it_is_touched(sphere):
     with sphere(reduced_motion="no-preference") as page:
         page.wait_for_function(f"{TURN} !== -25")
-        page.locator("#sphere .lns-stage").press("Shift")
+        page.locator("#sphere .ln-sphere-stage").press("Shift")
         rest(page)
         assert page.evaluate(TURN) < -25
 
@@ -365,14 +365,14 @@ def test_play_runs_through_the_stages(sphere):
 
 def test_axe_finds_nothing_at_the_last_stage(visit, built_book, violations):
     with visit(built_book.as_uri(), CHAPTER, "#sphere&stage=3&cloud=yes") as v:
-        v.page.wait_for_selector("#sphere[data-ready=yes] .lns-one")
+        v.page.wait_for_selector("#sphere[data-ready=yes] .ln-sphere-one")
         assert violations(v.page, part="#sphere") == []  # formulas may still be set beside it
 
 
 def test_without_javascript_the_picture_and_its_sentence_remain(visit, built_book):
     with visit(built_book.as_uri(), CHAPTER, java_script_enabled=False) as v:
         root = v.page.locator("#sphere")
-        assert root.locator("svg .lns-ring").first.is_visible()
+        assert root.locator("svg .ln-sphere-ring").first.is_visible()
         assert "Two directions are lost" in root.inner_text()
         assert "JavaScript" in root.inner_text()
         assert not root.locator("input").first.is_visible()
@@ -395,4 +395,4 @@ def test_a_finger_on_the_point_does_not_scroll(sphere):
         assert box["width"] >= 24  # the least that a finger hits
         action = "e => getComputedStyle(e).touchAction"
         assert page.locator("#sphere [data-grab=a]").evaluate(action) == "none"
-        assert page.locator("#sphere .lns-stage").evaluate(action) == "pan-y"
+        assert page.locator("#sphere .ln-sphere-stage").evaluate(action) == "pan-y"

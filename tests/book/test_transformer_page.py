@@ -197,7 +197,8 @@ def test_the_first_screen_of_a_phone_has_sentence_text_and_switches(run):
             assert box["y"] > 0
             assert box["y"] + box["height"] <= 844, place
         small = page.evaluate(
-            "() => [...document.querySelectorAll('.lnt :is(button, select, textarea, label)')]"
+            "() => [...document.querySelectorAll('.ln-transformer "
+            ":is(button, select, textarea, label)')]"
             ".filter((e) => e.checkVisibility()).map((e) => e.getBoundingClientRect())"
             ".filter(({ width, height }) => width < 28 || height < 28).length"
         )
@@ -229,7 +230,7 @@ def test_a_reader_types_switches_predicts_and_shares(run, reader):
         assert written(page, 1) == reader.write(START, 100, temperature=0.8, seed=1)
         assert written(page) == off.write(START, 100, temperature=0.8, seed=1)
         page.wait_for_function(
-            f"document.querySelector('[role=status].lnt-status').textContent.includes("
+            f"document.querySelector('[role=status].ln-transformer-status').textContent.includes("
             f"'{nats(off, START)} nats')"
         )
 
@@ -276,7 +277,7 @@ def test_a_reader_types_switches_predicts_and_shares(run, reader):
         assert "By how much will the loss" in part(page, "ask").inner_text()
         assert part(page, "loss").inner_text() == nats(reader, "Who is it?")
         page.get_by_role("button", name="hardly, by less than 0.1 nats").click()
-        page.wait_for_selector(".lnt-why")
+        page.wait_for_selector(".ln-transformer-why")
         third = nats(switched(reader, "lloll"), "Who is it?")
         told = part(page, "ask").inner_text()
         assert "Not as you predicted: by more than 1 nat." in told

@@ -297,7 +297,7 @@ def test_the_river_is_as_wide_as_the_stream_and_bars_as_high_as_the_gradient():
 
 def test_every_state_has_the_same_shapes_and_the_marks_are_on_the_gauge(book):
     html = river.river(book[1]).to_html()
-    packed = re.search(r'class="lnd-data">(.*?)</script>', html, re.S)[1]
+    packed = re.search(r'class="ln-diagram-data">(.*?)</script>', html, re.S)[1]
     states = json.loads(gzip.decompress(base64.b64decode(packed)))
     sizes = {
         (len(re.findall(r"[\d.]+", shape["river"])), *(len(shape[k]) for k in

@@ -50,5 +50,5 @@ FLOW = Flow(
 
 def network() -> Diagram:
     """Draw both LSTMs, the attention and the answer."""
-    return Diagram("lnd-flow", "The attentive reader, with the norm of section 6.2", FLOW.body(),
-                   FLOW.said)  # fmt: skip
+    title = "The attentive reader, with the norm of section 6.2"
+    return Diagram("ln-diagram-flow", title, FLOW.body(), FLOW.said)

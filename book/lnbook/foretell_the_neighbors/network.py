@@ -45,5 +45,5 @@ FLOW = Flow(
 
 def network() -> Diagram:
     """Draw the encoder, both decoders, and the judge."""
-    return Diagram("lnd-flow", "Skip-thoughts, with the norm of section 6.3", FLOW.body(),
+    return Diagram("ln-diagram-flow", "Skip-thoughts, with the norm of section 6.3", FLOW.body(),
                    FLOW.said)  # fmt: skip

@@ -68,5 +68,5 @@ FLOW = Flow(
 
 def network() -> Diagram:
     """Draw one glimpse of DRAW."""
-    return Diagram("lnd-flow", "One glimpse of DRAW, with the norm of section 6.4", FLOW.body(),
-                   FLOW.said)  # fmt: skip
+    title = "One glimpse of DRAW, with the norm of section 6.4"
+    return Diagram("ln-diagram-flow", title, FLOW.body(), FLOW.said)

@@ -8,6 +8,7 @@ has such an element loads them. A live notebook gets the same files where it run
 from __future__ import annotations
 
 import functools
+import hashlib
 import html
 import importlib
 import itertools
@@ -129,22 +130,40 @@ def widgets() -> list[Web]:
     return [importlib.import_module(f"lnbook.show.{name}").WEB for name in folders]
 
 
+def anywidget_class(name: str, esm: str, css: str = "", **traits: Any) -> type:
+    """Return a class of widgets with an anywidget id of its own.
+
+    A JupyterLab window keeps one style sheet per id and replaces its text, and the id is made from
+    the names of module and class. So the class is named after the widget and what it consists of.
+
+    Args:
+        name: The name of the widget.
+        esm: Its JavaScript module.
+        css: Its style sheet.
+        **traits: What kernel and page share, such as ``data=traitlets.Dict()``.
+
+    Raises:
+        ImportError: If anywidget is missing.
+    """
+    import anywidget
+
+    content = hashlib.sha256(f"{esm}\0{css}".encode()).hexdigest()[:12]
+    shared = {key: trait.tag(sync=True) for key, trait in traits.items()}
+    members = {"__module__": "lnbook", "_esm": esm, "_css": css, **shared}
+    return type(f"{name}-{content}", (anywidget.AnyWidget,), members)
+
+
 @functools.cache
 def _widget_class(web: Web, start: str) -> type:
-    import anywidget
     import traitlets
 
-    class Widget(anywidget.AnyWidget):
-        _esm = web.source() + (
-            "\nlet made = 0;\nexport default { render({ model, el }) {\n"
-            '  const root = document.createElement("div"), data = model.get("data");\n'
-            f'  root.className = "ln-{web.name}";\n'
-            f'  root.id = "{web.name}-live-" + ++made;\n'
-            "  el.append(root);\n"
-            f"  return {start};\n"
-            "} };\n"
-        )
-        _css = colors.css() + web.style()
-        data = traitlets.Dict().tag(sync=True)
-
-    return Widget
+    esm = web.source() + (
+        "\nlet made = 0;\nexport default { render({ model, el }) {\n"
+        '  const root = document.createElement("div"), data = model.get("data");\n'
+        f'  root.className = "ln-{web.name}";\n'
+        f'  root.id = "{web.name}-live-" + ++made;\n'
+        "  el.append(root);\n"
+        f"  return {start};\n"
+        "} };\n"
+    )
+    return anywidget_class(web.name, esm, colors.css() + web.style(), data=traitlets.Dict())

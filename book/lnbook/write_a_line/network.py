@@ -56,4 +56,5 @@ FLOW = Flow(
 
 def network() -> Diagram:
     """Draw one point of the handwriting network."""
-    return Diagram("lnd-flow", "One point of the network of section 6.5", FLOW.body(), FLOW.said)
+    title = "One point of the network of section 6.5"
+    return Diagram("ln-diagram-flow", title, FLOW.body(), FLOW.said)

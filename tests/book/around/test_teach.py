@@ -124,7 +124,7 @@ SHOWN = {
         .map((e) => e.value).join('') })""",
     "scene": """() => ({ at: document.querySelector('[data-part=at]').value,
         picture: document.querySelector('[data-picture][aria-pressed=true]')?.dataset.picture,
-        size: '640x480', boxes: document.querySelector('.lns-object') ? 'some' : '' })""",
+        size: '640x480', boxes: document.querySelector('.ln-scene-object') ? 'some' : '' })""",
     "sphere": """() => ({ ...Object.fromEntries([...document.querySelectorAll(
         '#sphere [data-key]')].map((e) => [e.dataset.key, e.value])),
         cloud: document.querySelector('#sphere [data-part=cloud]').checked ? 'yes' : 'no' })""",

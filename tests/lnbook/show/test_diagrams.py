@@ -80,7 +80,8 @@ def test_what_is_drawn_is_the_normalization_set():
     for name in cubes.NORMS:
         numbers = cubes.sets(name)
         picture = ElementTree.fromstring(cubes.drawing(name, (2, 4, 0)))
-        lit = next(p.get("d") for p in picture.iter("path") if p.get("class") == "lnd-cell lit")
+        paths = {path.get("class"): path.get("d") for path in picture.iter("path")}
+        lit = paths["ln-diagram-cell lit"]
         cells_ = np.argwhere(numbers == numbers[2, 4, 0])
         assert lit == "".join(cubes.cell_path(*map(int, cell)) for cell in cells_)
 
@@ -224,7 +225,7 @@ def test_the_style_sheet_puts_a_box_where_its_wires_lead():
     (left, top), style = flow.MARGIN, diagrams.WEB.style()
     for (wide, high), (u, v) in ((flow.LANDSCAPE, "cr"), (flow.PORTRAIT, "rc")):
         x, y = f"{left}px + {wide}px * var(--{u})", f"{top}px + {high}px * var(--{v})"
-        assert f".lnd-flow .box {{ transform: translate(calc({x}), calc({y})); }}" in style
+        assert f".ln-diagram-flow .box {{ transform: translate(calc({x}), calc({y})); }}" in style
 
 
 def segments(shown, w, place):

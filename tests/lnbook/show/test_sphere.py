@@ -16,7 +16,7 @@ def test_the_page_gets_its_options_and_the_picture_at_the_start(gradient):
     options = json.loads(html.unescape(re.search(r'data-options="([^"]*)"', shown)[1]))
     assert options == {"cloud": cloud(), "settings": {"gradient": gradient}}
     assert shown.count("<div") == shown.count("</div>")
-    assert ("lns-tangent" in shown) == gradient
+    assert ("ln-sphere-tangent" in shown) == gradient
     assert re.search(r'role="status"[^>]*>Two directions are lost: ', shown)
     assert "JavaScript" in shown
 

@@ -25,7 +25,7 @@ from lnbook.show import colors
 from lnbook.show.diagrams import boards, cells, cubes, residuals, rivers
 from lnbook.show.diagrams.svg import spoken
 from lnbook.show.display import bundle
-from lnbook.show.web import Web
+from lnbook.show.web import Web, anywidget_class
 
 __all__ = ["WEB", "Diagram", "board", "cube", "gru", "lstm", "residual", "river"]
 
@@ -51,7 +51,7 @@ class Diagram:
         uid = f"diagram-{next(_ids)}"
         return (
             f'<div class="ln-diagram {self.kind}" id="{uid}" role="group"'
-            f' aria-labelledby="{uid}-title"><p class="lnd-title" id="{uid}-title">'
+            f' aria-labelledby="{uid}-title"><p class="ln-diagram-title" id="{uid}-title">'
             f"{html.escape(self.title)}</p>{self.body.replace('{id}', uid)}</div>"
         )
 
@@ -78,20 +78,15 @@ def _style() -> str:
 
 @functools.cache
 def _widget_class() -> type:
-    import anywidget
     import traitlets
 
-    class Widget(anywidget.AnyWidget):
-        _esm = WEB.source() + (
-            "\nexport default { render({ model, el }) {\n"
-            '  el.innerHTML = model.get("html");\n'
-            "  lnDiagram(el.firstElementChild);\n"
-            "} };\n"
-        )
-        _css = _style()
-        html = traitlets.Unicode().tag(sync=True)
-
-    return Widget
+    esm = WEB.source() + (
+        "\nexport default { render({ model, el }) {\n"
+        '  el.innerHTML = model.get("html");\n'
+        "  lnDiagram(el.firstElementChild);\n"
+        "} };\n"
+    )
+    return anywidget_class(WEB.name, esm, _style(), html=traitlets.Unicode())
 
 
 def cube() -> Diagram:
@@ -102,13 +97,13 @@ def cube() -> Diagram:
         Who shares a mean with whom. Layer norm: the mean of 24 numbers, those of example 2; other
         examples do not matter. 4 means in all.
     """
-    return Diagram("lnd-cube", "Who shares a mean with whom", cubes.body(), cubes.describe())
+    return Diagram("ln-diagram-cube", "Who shares a mean with whom", cubes.body(), cubes.describe())
 
 
 def lstm() -> Diagram:
     """Draw one step of the paper's layer-normalized LSTM, eqs. 20-22."""
     return Diagram(
-        "lnd-flow",
+        "ln-diagram-flow",
         "One step of the layer-normalized LSTM, eqs. 20-22",
         cells.LSTM.body(),
         cells.LSTM.said,
@@ -118,7 +113,7 @@ def lstm() -> Diagram:
 def gru() -> Diagram:
     """Draw one step of the paper's layer-normalized GRU, eqs. 26-28."""
     return Diagram(
-        "lnd-flow",
+        "ln-diagram-flow",
         "One step of the layer-normalized GRU, eqs. 26-28",
         cells.GRU.body(),
         cells.GRU.said,
@@ -153,7 +148,7 @@ def residual(
     """
     titles = forms if isinstance(forms, Mapping) else dict.fromkeys(forms)
     panels = residuals.panels(block, norm, titles)
-    return Diagram("lnd-residual", title, residuals.body(panels), residuals.describe(panels))
+    return Diagram("ln-diagram-residual", title, residuals.body(panels), residuals.describe(panels))
 
 
 def river(
@@ -178,7 +173,7 @@ def river(
     """
     body = rivers.body(states, gauge, starts=starts, bars=bars, hint=hint)
     said = next(iter(next(iter(states.values())).values())).said
-    return Diagram("lnd-river", title, body, said)
+    return Diagram("ln-diagram-river", title, body, said)
 
 
 def board(name: str) -> Diagram:
@@ -197,5 +192,5 @@ def board(name: str) -> Diagram:
     if name not in boards.BOARDS:
         raise ValueError(f"board: name must be one of {', '.join(boards.BOARDS)}, got {name!r}")
     title, draw, said, alt = boards.BOARDS[name]
-    body = draw().replace("{alt}", html.escape(alt)) + f'<p class="lnd-said">{said}</p>'
-    return Diagram("lnd-board", title, body, said)
+    body = draw().replace("{alt}", html.escape(alt)) + f'<p class="ln-diagram-said">{said}</p>'
+    return Diagram("ln-diagram-board", title, body, said)

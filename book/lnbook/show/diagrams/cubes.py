@@ -150,7 +150,8 @@ def cell_path(i: int, c: int, p: int) -> str:
 
 def slab(i: int) -> list[str]:
     """Return the cells of an example, as paths."""
-    return [f'<path class="lnd-cell" d="{cell_path(i, c, p)}"/>' for c, p in np.ndindex(SHAPE[1:])]
+    paths = (cell_path(i, c, p) for c, p in np.ndindex(SHAPE[1:]))
+    return [f'<path class="ln-diagram-cell" d="{path}"/>' for path in paths]
 
 
 def light() -> str:
@@ -162,7 +163,7 @@ def light() -> str:
         name: "".join(polygon([corner(i + j, c, p) for j, c, p in face]) for i in range(N))
         for name, face in (("top", top), ("side", side))
     }
-    return "".join(f'<path class="lnd-{name}" d="{d}"/>' for name, d in faces.items())
+    return "".join(f'<path class="ln-diagram-{name}" d="{d}"/>' for name, d in faces.items())
 
 
 def beam(i: int, c: int) -> str:
@@ -191,7 +192,7 @@ def drawing(name: str, cell: tuple[int, int, int] = START, *, large: bool = Fals
         cells = f'<g id="{{id}}-{i}">{"".join(slab(i))}</g>'
         parts.append(cells if large else f'<use href="#{{id}}-{i}"/>')
     outline = "".join(cell_path(*map(int, place)) for place in np.argwhere(lit))
-    parts.append(f'<path class="lnd-cell lit" d="{outline}"/>')
+    parts.append(f'<path class="ln-diagram-cell lit" d="{outline}"/>')
     parts.append(f'<g id="{{id}}-light">{light()}</g>' if large else '<use href="#{id}-light"/>')
     parts.append(f'<path class="mark" d="{cell_path(*cell)}"/>')
     parts.append(_words() if large else "")
@@ -229,10 +230,11 @@ def body() -> str:
     """Return the norms side by side, the cube at large, and the sentence."""
     start, checked = "Layer norm", ' checked="checked"'
     norms = "".join(
-        f'<label class="lnd-norm" style="--tone: var(--{norm.tone})">'
+        f'<label class="ln-diagram-norm" style="--tone: var(--{norm.tone})">'
         f'<input type="radio" name="{{id}}-norm"{checked * (name == start)} autocomplete="off"/>'
         f"{drawing(name)}<b>{name}</b>"
-        f'<span class="lnd-says">{html.escape(describe(name).partition(": ")[2])}</span></label>'
+        f'<span class="ln-diagram-says">{html.escape(describe(name).partition(": ")[2])}</span>'
+        "</label>"
         for name, norm in NORMS.items()
     )
     data = {
@@ -249,13 +251,13 @@ def body() -> str:
         "along the examples."
     )
     return (
-        f'<div class="lnd-norms" role="radiogroup" aria-label="Norm">{norms}</div>'
-        f'<div class="lnd-large" style="--tone: var(--{NORMS[start].tone})" role="application"'
-        f' tabindex="0" aria-label="{label}" aria-describedby="{{id}}-said">'
+        f'<div class="ln-diagram-norms" role="radiogroup" aria-label="Norm">{norms}</div>'
+        f'<div class="ln-diagram-large" style="--tone: var(--{NORMS[start].tone})"'
+        f' role="application" tabindex="0" aria-label="{label}" aria-describedby="{{id}}-said">'
         f"{drawing(start, large=True)}</div>"
-        f'<p class="lnd-said" id="{{id}}-said" role="status">{html.escape(describe())}</p>'
-        '<p class="lnd-hint">Choose a norm; point at a cell or tap it, or press Tab and the '
+        f'<p class="ln-diagram-said" id="{{id}}-said" role="status">{html.escape(describe())}</p>'
+        '<p class="ln-diagram-hint">Choose a norm; point at a cell or tap it, or press Tab and the '
         "arrow keys.</p>"
-        f'<script type="application/json" class="lnd-data">'
+        f'<script type="application/json" class="ln-diagram-data">'
         f"{json.dumps(data, separators=(',', ':'))}</script>"
     )

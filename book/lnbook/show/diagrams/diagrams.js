@@ -1,16 +1,16 @@
 /* The diagrams answer to pointer and keyboard. All that is said and lit comes from Python. */
 function lnDiagram(root) {
   "use strict";
-  const said = root.querySelector(".lnd-said");
+  const said = root.querySelector(".ln-diagram-said");
 
   function cube() {
-    const data = JSON.parse(root.querySelector(".lnd-data").textContent);
+    const data = JSON.parse(root.querySelector(".ln-diagram-data").textContent);
     const [N, C, P] = data.shape, chosen = [...data.start];
-    const labels = [...root.querySelectorAll(".lnd-norm")];
+    const labels = [...root.querySelectorAll(".ln-diagram-norm")];
     const inputs = labels.map((label) => label.querySelector("input"));
-    const large = root.querySelector(".lnd-large");
+    const large = root.querySelector(".ln-diagram-large");
     const place = ([i, c, p]) => (i * C + c) * P + p;
-    const slab = C * P, cells = [...large.querySelectorAll("g .lnd-cell")]; // the last example first
+    const slab = C * P, cells = [...large.querySelectorAll("g .ln-diagram-cell")]; // the last example first
     const paths = cells.map((_, k) => cells[(N - 1 - Math.floor(k / slab)) * slab + (k % slab)]);
     const outline = (k) => paths[k].getAttribute("d");
 
@@ -36,7 +36,7 @@ function lnDiagram(root) {
       light(large, norm);
       labels.forEach((label, k) => {
         light(label, k);
-        label.querySelector(".lnd-says").textContent = sentence(k).replace(/^[^:]*: /, "");
+        label.querySelector(".ln-diagram-says").textContent = sentence(k).replace(/^[^:]*: /, "");
       });
       said.textContent = sentence(norm);
     }
@@ -71,9 +71,9 @@ function lnDiagram(root) {
 
   function flow() {
     const whole = said.innerHTML;
-    const lines = new Map([...root.querySelectorAll(".lnd-parts li")]
+    const lines = new Map([...root.querySelectorAll(".ln-diagram-parts li")]
       .map((line) => [line.dataset.part, line.innerHTML]));
-    root.classList.add("lnd-live");
+    root.classList.add("ln-diagram-live");
     for (const svg of root.querySelectorAll("svg")) {
       const boxes = [...svg.querySelectorAll(".box[data-part]")];
       // One picture until here; now a box is read aloud as its line is, subscripts apart.
@@ -115,11 +115,11 @@ function lnDiagram(root) {
   }
 
   async function river() {
-    const packed = atob(root.querySelector(".lnd-data").textContent);
+    const packed = atob(root.querySelector(".ln-diagram-data").textContent);
     const bytes = Uint8Array.from(packed, (c) => c.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
     const data = JSON.parse(await new Response(stream).text());
-    const [places, starts] = [...root.querySelectorAll(".lnd-chips")]
+    const [places, starts] = [...root.querySelectorAll(".ln-diagram-chips")]
       .map((set) => [...set.querySelectorAll("input")]);
     const svgs = [...root.querySelectorAll("svg")];
     const still = matchMedia("(prefers-reduced-motion: reduce)");
@@ -172,8 +172,8 @@ function lnDiagram(root) {
   }
 
   const ready = () => { root.dataset.ready = "yes"; };
-  if (root.classList.contains("lnd-river")) return river().then(ready);
-  if (root.classList.contains("lnd-cube")) cube();
-  if (root.classList.contains("lnd-flow")) flow();
+  if (root.classList.contains("ln-diagram-river")) return river().then(ready);
+  if (root.classList.contains("ln-diagram-cube")) cube();
+  if (root.classList.contains("ln-diagram-flow")) flow();
   ready();
 }

@@ -103,11 +103,11 @@ class Flow:
             f'<li data-part="{name}"{_toned(box)}>{marked(box.says)}</li>' for name, box in parts
         )
         return (
-            f'{self.draw()}<div class="lnd-lines">'
-            f'<p class="lnd-said" role="status">{marked(self.said)}</p>'
-            f'<ol class="lnd-parts">{lines}</ol></div>'
-            '<p class="lnd-hint">What a box does: point at it or tap it, or press Tab and the '
-            "arrow keys.</p>"
+            f'{self.draw()}<div class="ln-diagram-lines">'
+            f'<p class="ln-diagram-said" role="status">{marked(self.said)}</p>'
+            f'<ol class="ln-diagram-parts">{lines}</ol></div>'
+            '<p class="ln-diagram-hint">What a box does: point at it or tap it, or press Tab and'
+            " the arrow keys.</p>"
         )
 
     def draw(self) -> str:
@@ -119,7 +119,7 @@ class Flow:
         (width, height), (narrow, tall) = self._size(_landscape), self._size(_portrait)
         wires = "".join(
             f'<g class="wires {name}">{self._wires(place)}</g>'
-            for name, place in (("lnd-wide", _landscape), ("lnd-tall", _portrait))
+            for name, place in (("ln-diagram-wide", _landscape), ("ln-diagram-tall", _portrait))
         )
         boxes = "".join(
             self._box(name, box, style=f"--c:{box.column:g};--r:{box.row:g}")

@@ -105,12 +105,13 @@ def body(shown: Sequence[Panel]) -> str:
         f"<span>{marked(f'${p.formula}$').replace('+ ', '+<br/>')}</span></figcaption></figure>"
         for p in shown
     )
-    return f'<div class="lnd-panels">{figures}</div><p class="lnd-said">{describe(shown)}</p>'
+    said = f'<p class="ln-diagram-said">{describe(shown)}</p>'
+    return f'<div class="ln-diagram-panels">{figures}</div>{said}'
 
 
 def _heading(title: str) -> str:
     """Write a heading that breaks between words, not at a hyphen."""
-    return re.sub(r"\S+-\S+", r'<span class="lnd-whole">\g<0></span>', html.escape(title))
+    return re.sub(r"\S+-\S+", r'<span class="ln-diagram-whole">\g<0></span>', html.escape(title))
 
 
 def describe(shown: Sequence[Panel]) -> str:

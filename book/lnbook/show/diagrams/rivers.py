@@ -300,7 +300,7 @@ def body(
     chips += _chips(starts, "start", {name: name for name in states[place]})
     drawings = "".join(
         f'<div class="{name}">{draw(layout, place, state, blocks, gauge, bars)}</div>'
-        for name, layout in (("lnd-wide", WIDE), ("lnd-tall", TALL))
+        for name, layout in (("ln-diagram-wide", WIDE), ("ln-diagram-tall", TALL))
     )
     data = {
         f"{p}|{name}": {
@@ -314,9 +314,9 @@ def body(
         f"<li>{marked(by_start[start].said)}</li>" for p, by_start in states.items() if p != place
     )
     return (
-        f'{chips}{drawings}<p class="lnd-said" role="status">{marked(state.said)}</p>'
-        f'<ul class="lnd-other">{rest}</ul><p class="lnd-hint">{marked(hint)}</p>'
-        f'<script type="text/plain" class="lnd-data">{_packed(data)}</script>'
+        f'{chips}{drawings}<p class="ln-diagram-said" role="status">{marked(state.said)}</p>'
+        f'<ul class="ln-diagram-other">{rest}</ul><p class="ln-diagram-hint">{marked(hint)}</p>'
+        f'<script type="text/plain" class="ln-diagram-data">{_packed(data)}</script>'
     )
 
 
@@ -329,7 +329,7 @@ def _packed(data: Any) -> str:
 def _chips(legend: str, name: str, options: Mapping[str, str]) -> str:
     checked = ' checked="checked"'
     return (
-        f'<div class="lnd-chips" role="radiogroup" aria-label="{html.escape(legend)}">'
+        f'<div class="ln-diagram-chips" role="radiogroup" aria-label="{html.escape(legend)}">'
         f"<b>{html.escape(legend)}</b>"
         + "".join(
             f'<label><input type="radio" name="{{id}}-{name}" value="{html.escape(key)}"'

@@ -13,6 +13,7 @@ from lnbook.show import colors
 from lnbook.show.control import Control
 from lnbook.show.display import explained, wrapped
 from lnbook.show.explorer import page
+from lnbook.show.web import anywidget_class
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -132,15 +133,10 @@ def plot_widget(figure: str = "", code: bytes = b"") -> Any:
     Raises:
         ImportError: If anywidget is missing.
     """
-    import anywidget
     import traitlets
 
-    class Plot(anywidget.AnyWidget):
-        _esm = PLOT
-        figure = traitlets.Unicode().tag(sync=True)
-        code = traitlets.Bytes().tag(sync=True)
-
-    return Plot(figure=figure, code=code)
+    traits = {"figure": traitlets.Unicode(), "code": traitlets.Bytes()}
+    return anywidget_class("plot", PLOT, **traits)(figure=figure, code=code)
 
 
 @functools.cache

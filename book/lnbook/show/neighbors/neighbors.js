@@ -28,35 +28,35 @@ const lnNeighbors = (() => {
   const escape = (text) => text.replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
 
   function build(root, data) {
-    const mine = `lnn-${++made}`, last = data.updates.length - 1, arms = data.arms.map((_, k) => k);
+    const mine = `ln-neighbors-${++made}`, last = data.updates.length - 1, arms = data.arms.map((_, k) => k);
     const order = data.texts.map((_, k) => k).sort((a, b) => data.texts[a].localeCompare(data.texts[b], "en"));
     const first = data.texts.findIndex((text) => text.startsWith(FIRST));
     const state = { point: last, sentence: Math.max(0, first), mark: 0 };
 
-    root.insertAdjacentHTML("beforeend", `<div class="lnn">
-      <div class="lnn-bar"><div class="lnn-slide"><button type="button" data-part="play" aria-pressed="false"></button>
+    root.insertAdjacentHTML("beforeend", `<div class="ln-neighbors-body">
+      <div class="ln-neighbors-bar"><div class="ln-neighbors-slide"><button type="button" data-part="play" aria-pressed="false"></button>
         <label><span>Training <output data-part="point-told"></output></span><input type="range"
         data-part="point" min="0" max="${last}" step="1" autocomplete="off"></label></div>
-        <div class="lnn-pick"><label><span>Sentence</span><select data-part="sentence" autocomplete="off">${order.map((k) =>
+        <div class="ln-neighbors-pick"><label><span>Sentence</span><select data-part="sentence" autocomplete="off">${order.map((k) =>
           `<option value="${k}">${escape(data.texts[k])}</option>`).join("")}</select></label>
           <button type="button" data-part="any">Another</button></div></div>
-      <fieldset class="lnn-marks"><legend>Marked</legend>${data.alike.map(({ name }, k) => `<label><input
+      <fieldset class="ln-neighbors-marks"><legend>Marked</legend>${data.alike.map(({ name }, k) => `<label><input
         type="radio" name="${mine}-mark" value="${k}" autocomplete="off"${k ? "" : " checked"}>
         <span>${name}</span></label>`).join("")}</fieldset>
-      <div class="lnn-arms">${data.arms.map((arm) => `<figure class="lnn-arm lnn-${arm.line}"
+      <div class="ln-neighbors-arms">${data.arms.map((arm) => `<figure class="ln-neighbors-arm ln-neighbors-${arm.line}"
         style="--tone: var(--ln-${arm.color})">
         <figcaption><b>${arm.name}</b><span data-part="loss"></span></figcaption>
-        <canvas class="lnn-map" role="img"></canvas>
-        <div class="lnn-beside"><p class="lnn-nearest">Nearest to “<span data-part="to"></span>”</p>
+        <canvas class="ln-neighbors-map" role="img"></canvas>
+        <div class="ln-neighbors-beside"><p class="ln-neighbors-nearest">Nearest to “<span data-part="to"></span>”</p>
         <ol>${Array.from({ length: data.count }, (_, k) =>
           `<li><button type="button" data-place="${k}"></button></li>`).join("")}</ol>
-        <p class="lnn-alike" data-part="alike"></p></div></figure>`).join("")}</div>
-      <p class="lnn-keys">A line leads to each of the nearest, in all ${data.size} numbers of the vectors; the map
+        <p class="ln-neighbors-alike" data-part="alike"></p></div></figure>`).join("")}</div>
+      <p class="ln-neighbors-keys">A line leads to each of the nearest, in all ${data.size} numbers of the vectors; the map
         has two directions of them. <b>Bold:</b> another network names it, too. Click any point or sentence.</p>
-      <p class="lnn-says" data-part="says"></p><p class="lnn-hush" role="status" data-part="status"></p>
+      <p class="ln-neighbors-says" data-part="says"></p><p class="ln-neighbors-hush" role="status" data-part="status"></p>
     </div>`);
     const $ = (name, from = root) => from.querySelector(`[data-part="${name}"]`);
-    const figures = [...root.querySelectorAll(".lnn-arm")];
+    const figures = [...root.querySelectorAll(".ln-neighbors-arm")];
 
     let colors, shown = null, going = 0, saying = 0, under = null;
     function look() {
@@ -77,7 +77,7 @@ const lnNeighbors = (() => {
       shown = maps;
       const marked = data.marked[state.mark];
       figures.forEach((figure, arm) => {
-        const canvas = figure.querySelector(".lnn-map");
+        const canvas = figure.querySelector(".ln-neighbors-map");
         const [pen, size] = lnCanvas.sheet(canvas, HIGH * canvas.clientWidth), map = maps[arm];
         const small = size < 220 ? 0.75 : 1, tone = colors.tones[arm], here = at(map, state.sentence, size);
         for (let k = 0; k < data.texts.length; k++) if (!marked.has(k)) dot(pen, at(map, k, size), 1.9 * small, colors.gray, 0.45);
@@ -131,11 +131,11 @@ const lnNeighbors = (() => {
         figure.querySelectorAll("li button").forEach((button, k) => {
           const found = lists[arm][k];
           button.textContent = data.texts[found];
-          button.classList.toggle("lnn-shared", lists.some((list, other) => other !== arm && list.includes(found)));
+          button.classList.toggle("ln-neighbors-shared", lists.some((list, other) => other !== arm && list.includes(found)));
         });
         const share = percent(alike[mark][point]);
         $("alike", figure).textContent = `Of the nearest to ${says}, ${share} are such. Luck: ${percent(luck)}.`;
-        figure.querySelector(".lnn-map").setAttribute("aria-label", `Map of ${data.texts.length} sentences, `
+        figure.querySelector(".ln-neighbors-map").setAttribute("aria-label", `Map of ${data.texts.length} sentences, `
           + `${data.arms[arm].name.toLowerCase()}, ${percent(explained[point])} of the vectors’ variance; nearest to “${text}”: `
           + lists[arm].map((k) => `“${data.texts[k]}”`).join(", "));
       });
@@ -167,11 +167,11 @@ const lnNeighbors = (() => {
     });
     $("sentence").addEventListener("change", (event) => go({ sentence: Number(event.target.value) }));
     $("any").addEventListener("click", () => go({ sentence: Math.floor(Math.random() * data.texts.length) }));
-    for (const input of root.querySelectorAll(".lnn-marks input")) {
+    for (const input of root.querySelectorAll(".ln-neighbors-marks input")) {
       input.addEventListener("change", () => go({ mark: Number(input.value) }));
     }
     figures.forEach((figure, arm) => {
-      const canvas = figure.querySelector(".lnn-map");
+      const canvas = figure.querySelector(".ln-neighbors-map");
       const found = ({ offsetX, offsetY }) => {
         let best = null, least = NEAR ** 2;
         for (let k = 0; k < data.texts.length; k++) {

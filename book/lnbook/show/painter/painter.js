@@ -45,44 +45,44 @@ const lnPainter = (() => {
     : `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
 
   function build(root, data) {
-    const mine = `lnp-${++made}`, T = data.glimpses, last = data.updates.length - 1;
+    const mine = `ln-painter-${++made}`, T = data.glimpses, last = data.updates.length - 1;
     const arms = data.arms.map((_, k) => k), end = arms.length - 1;
     // Where the bounds of first and last network are farthest apart, there is most to be seen.
     const apart = data.updates.map((_, k) => data.arms[0].bounds[k] - data.arms[end].bounds[k]);
     const state = { dreams: false, image: Math.min(4, data.images - 1), glimpse: T,
       point: end ? apart.indexOf(Math.max(...apart)) : last };
 
-    const chip = (name, value, inside, checked) => `<label class="lnp-${name}"><input type="radio"
+    const chip = (name, value, inside, checked) => `<label class="ln-painter-${name}"><input type="radio"
       name="${mine}-${name}" value="${value}" autocomplete="off"${checked ? " checked" : ""}>
       <span>${inside}</span></label>`;
-    const slide = (name, label, most) => `<div class="lnp-slide"><button type="button"
+    const slide = (name, label, most) => `<div class="ln-painter-slide"><button type="button"
       data-play="${name}" aria-pressed="false"></button><label><span>${label}
       <output data-part="${name}-told"></output></span><input type="range" data-part="${name}"
       min="0" max="${most}" step="1" autocomplete="off"></label></div>`;
-    root.insertAdjacentHTML("beforeend", `<div class="lnp">
-      <div class="lnp-bar">
+    root.insertAdjacentHTML("beforeend", `<div class="ln-painter-body">
+      <div class="ln-painter-bar">
         <fieldset><legend>The network</legend>
           ${chip("mode", 0, "sees a digit", true)}${chip("mode", 1, "dreams, from noise")}</fieldset>
         <fieldset><legend data-part="which"></legend>${data.bits.map((_, k) =>
           chip("image", k, `<canvas aria-hidden="true"></canvas><i></i>`, k === state.image)).join("")}
         </fieldset>
       </div>
-      <div class="lnp-bar">${slide("glimpse", "Glimpse", T)}${slide("point", "Training", last)}</div>
-      <div class="lnp-arms">${data.arms.map((arm) => `<figure class="lnp-arm lnp-${arm.line}"
+      <div class="ln-painter-bar">${slide("glimpse", "Glimpse", T)}${slide("point", "Training", last)}</div>
+      <div class="ln-painter-arms">${data.arms.map((arm) => `<figure class="ln-painter-arm ln-painter-${arm.line}"
         style="--tone: var(--ln-${arm.color})">
         <figcaption><b>${arm.name}</b><span data-part="bound"></span></figcaption>
-        <div class="lnp-see"><canvas class="lnp-read" role="img"></canvas>
+        <div class="ln-painter-see"><canvas class="ln-painter-read" role="img"></canvas>
           <p><strong data-part="count"></strong><span data-part="fact"></span></p></div>
-        <canvas class="lnp-canvas" role="img"></canvas>
-        <canvas class="lnp-strip" aria-hidden="true"></canvas></figure>`).join("")}</div>
-      <p class="lnp-keys"><span class="lnp-key lnp-reads">looks here</span>
-        <span class="lnp-key lnp-paints">paints here</span><span>A dot is a filter; the frame blurs as
+        <canvas class="ln-painter-canvas" role="img"></canvas>
+        <canvas class="ln-painter-strip" aria-hidden="true"></canvas></figure>`).join("")}</div>
+      <p class="ln-painter-keys"><span class="ln-painter-key ln-painter-reads">looks here</span>
+        <span class="ln-painter-key ln-painter-paints">paints here</span><span>A dot is a filter; the frame blurs as
         its filters do.</span></p>
-      <p class="lnp-says" data-part="says"></p><p class="lnp-hush" role="status" data-part="status"></p>
+      <p class="ln-painter-says" data-part="says"></p><p class="ln-painter-hush" role="status" data-part="status"></p>
     </div>`);
     const $ = (name, from = root) => from.querySelector(`[data-part="${name}"]`);
-    const figures = [...root.querySelectorAll(".lnp-arm")];
-    const inputs = (name) => [...root.querySelectorAll(`.lnp-${name} input`)];
+    const figures = [...root.querySelectorAll(".ln-painter-arm")];
+    const inputs = (name) => [...root.querySelectorAll(`.ln-painter-${name} input`)];
     const small = inputs("image").map((input) => input.parentElement);
 
     /* A picture of 28 x 28 on a canvas, from paper to ink. */
@@ -170,15 +170,15 @@ const lnPainter = (() => {
       const { dreams, image: shot } = state;
       figures.forEach((figure, arm) => {
         const { canvas, read, write, there } = what[arm];
-        const [large, side] = sheet(figure.querySelector(".lnp-canvas"));
+        const [large, side] = sheet(figure.querySelector(".ln-painter-canvas"));
         image(large, canvas, side);
         if (there) frame(large, write, data.sizes[1], colors.write, side);
-        const [tiny, edge] = sheet(figure.querySelector(".lnp-read"));
+        const [tiny, edge] = sheet(figure.querySelector(".ln-painter-read"));
         if (!dreams) {
           image(tiny, data.bits[shot], edge);
           frame(tiny, read, data.sizes[0], colors.read, edge);
         }
-        strip(figure.querySelector(".lnp-strip"), arm);
+        strip(figure.querySelector(".ln-painter-strip"), arm);
       });
     }
     function sheet(canvas) {
@@ -222,12 +222,12 @@ const lnPainter = (() => {
         const { bounds, name } = data.arms[arm];
         $("bound", figure).textContent = bounds[point] === null ? "exploded" : `${bounds[point].toFixed(1)} nats`;
         [$("count", figure).textContent, $("fact", figure).textContent] = facts[arm];
-        figure.querySelector(".lnp-canvas").setAttribute("aria-label",
+        figure.querySelector(".ln-painter-canvas").setAttribute("aria-label",
           `The canvas, ${name}: ${facts[arm][2]}`);
-        const reads = figure.querySelector(".lnp-read");
+        const reads = figure.querySelector(".ln-painter-read");
         reads.setAttribute("aria-label", dreams ? "No digit is seen"
           : `What it sees, a ${data.digits[image]}, and where it looks`);
-        figure.classList.toggle("lnp-dreaming", dreams);
+        figure.classList.toggle("ln-painter-dreaming", dreams);
       });
       const named = data.arms.map((arm, k) => `${arm.name.toLowerCase()}: ${facts[k][2]}`);
       const what = dreams ? `dream ${image + 1}` : `a ${data.digits[image]}`;
@@ -284,7 +284,7 @@ const lnPainter = (() => {
     for (const input of inputs("image")) {
       input.addEventListener("change", () => go({ image: Number(input.value) }));
     }
-    for (const canvas of root.querySelectorAll(".lnp-strip")) { // a short way; the slider is the other
+    for (const canvas of root.querySelectorAll(".ln-painter-strip")) { // a short way; the slider is the other
       canvas.addEventListener("click", (event) => {
         player.stop();
         const at = Math.floor((event.offsetX / canvas.clientWidth) * T);

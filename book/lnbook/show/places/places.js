@@ -51,37 +51,37 @@ const lnPlaces = (() => {
   }
 
   function build(root, load, first) {
-    const mine = `lnm-${++made}`, last = first.passes.length - 1;
+    const mine = `ln-places-${++made}`, last = first.passes.length - 1;
     const state = { pictures: "mnist", cut: 0, layer: 0, statistic: "on", before: 0, point: last, channel: 0 };
     let data = first;
-    const pills = (name, label, options) => `<fieldset class="lnm-pills"><legend>${label}</legend>
+    const pills = (name, label, options) => `<fieldset class="ln-places-pills"><legend>${label}</legend>
       ${Object.entries(options).map(([value, text]) => `<label><input type="radio" name="${mine}-${name}"
       data-of="${name}" value="${value}" autocomplete="off"${String(state[name]) === value ? " checked" : ""}>
       <span>${text}</span></label>`).join("")}</fieldset>`;
-    const slide = (name, label, most) => `<label class="lnm-slide"><span>${label} <output
+    const slide = (name, label, most) => `<label class="ln-places-slide"><span>${label} <output
       data-part="${name}-told"></output></span><input type="range" data-part="${name}" min="0"
       max="${most}" step="1" autocomplete="off"></label>`;
-    root.insertAdjacentHTML("beforeend", `<div class="lnm"><div class="lnm-bar">
+    root.insertAdjacentHTML("beforeend", `<div class="ln-places-body"><div class="ln-places-bar">
       ${pills("pictures", "Pictures", { mnist: "MNIST", fashion_small: "Fashion-MNIST" })}
       ${pills("cut", "Border", { 0: "as it is", 4: "4 pixels cut off" })}
       ${pills("layer", "Layer", { 0: "1", 1: "2", 2: "3" })}
       ${pills("statistic", "Shown", Object.fromEntries(
         Object.entries(STATISTICS).map(([name, { label }]) => [name, label])))}
       ${pills("before", "Summed input", { 0: "after the norm", 1: "before it" })}</div>
-      <div class="lnm-bar">${slide("point", "Training", last)}${slide("channel", "Channel", 16)}</div>
-      <div class="lnm-panels"><figure class="lnm-panel lnm-pictures"><figcaption><b>The pictures</b></figcaption>
-        <canvas class="lnm-map" role="img"></canvas><p data-part="ink"></p></figure>
-      ${data.arms.map(({ name, color }) => `<figure class="lnm-panel lnm-arm"
+      <div class="ln-places-bar">${slide("point", "Training", last)}${slide("channel", "Channel", 16)}</div>
+      <div class="ln-places-panels"><figure class="ln-places-panel ln-places-pictures"><figcaption><b>The pictures</b></figcaption>
+        <canvas class="ln-places-map" role="img"></canvas><p data-part="ink"></p></figure>
+      ${data.arms.map(({ name, color }) => `<figure class="ln-places-panel ln-places-arm"
         style="--tone: var(--ln-${color})"><figcaption><b>${name}</b></figcaption>
-        <canvas class="lnm-map" role="img"></canvas>
+        <canvas class="ln-places-map" role="img"></canvas>
         <p><span data-part="border"></span><span data-part="rest"></span><strong data-part="apart"></strong></p>
-        <canvas class="lnm-small" aria-hidden="true"></canvas></figure>`).join("")}</div>
-      <div class="lnm-scale"><span data-part="low"></span><i></i><span data-part="high"></span></div>
-      <p class="lnm-says" data-part="says"></p><p class="lnm-hush" role="status" data-part="status"></p>
+        <canvas class="ln-places-small" aria-hidden="true"></canvas></figure>`).join("")}</div>
+      <div class="ln-places-scale"><span data-part="low"></span><i></i><span data-part="high"></span></div>
+      <p class="ln-places-says" data-part="says"></p><p class="ln-places-hush" role="status" data-part="status"></p>
       </div>`);
     const $ = (name, from = root) => from.querySelector(`[data-part="${name}"]`);
-    const panels = [...root.querySelectorAll(".lnm-arm")];
-    const picture = root.querySelector(".lnm-pictures");
+    const panels = [...root.querySelectorAll(".ln-places-arm")];
+    const picture = root.querySelector(".ln-places-pictures");
     const chosen = (name) => root.querySelectorAll(`[data-of="${name}"]`);
 
     const dye = new Uint32Array(256), shade = new Uint32Array(256); // from low to high; from paper to ink
@@ -147,11 +147,11 @@ const lnPlaces = (() => {
       frame(pen, size, inner);
       panels.forEach((panel, k) => {
         const arm = data.arms[k], { one, side, color } = of(arm), { channels } = arm.layers[state.layer];
-        const canvas = panel.querySelector(".lnm-map"), [large, wide] = sheet(canvas);
+        const canvas = panel.querySelector(".ln-places-map"), [large, wide] = sheet(canvas);
         const shown = one.map(state.point, state.channel);
         put(large, shown, side, color(state.channel, shown), dye, 0, 0, wide);
         frame(large, wide, side);
-        const strip = panel.querySelector(".lnm-small"), step = strip.clientWidth / ROW, gap = 2;
+        const strip = panel.querySelector(".ln-places-small"), step = strip.clientWidth / ROW, gap = 2;
         const [small] = sheet(strip, Math.round(step * channels / ROW));
         for (let c = 1; c <= channels; c++) {
           const of = one.map(state.point, c), x = ((c - 1) % ROW) * step, y = Math.floor((c - 1) / ROW) * step;
@@ -190,7 +190,7 @@ const lnPlaces = (() => {
         $("rest", panel).textContent = `elsewhere ${told.write(rest)}`;
         $("apart", panel).textContent = difference + interval;
         const text = `${arm.name.toLowerCase()} ${told.write(border)} at the border, ${told.write(rest)} elsewhere`;
-        panel.querySelector(".lnm-map").setAttribute("aria-label",
+        panel.querySelector(".ln-places-map").setAttribute("aria-label",
           `Map of ${told.label} by place, ${which}, ${text}`);
         return text;
       });
@@ -237,7 +237,7 @@ const lnPlaces = (() => {
     for (const name of ["point", "channel"]) {
       $(name).addEventListener("input", (event) => go({ [name]: Number(event.target.value) }));
     }
-    for (const canvas of root.querySelectorAll(".lnm-small")) { // a short way; the slider is the other
+    for (const canvas of root.querySelectorAll(".ln-places-small")) { // a short way; the slider is the other
       canvas.addEventListener("click", ({ offsetX, offsetY }) => {
         const step = canvas.clientWidth / ROW, at = (v) => Math.floor(v / step);
         const channel = 1 + Math.min(ROW - 1, at(offsetX)) + ROW * at(offsetY);

@@ -110,49 +110,49 @@ const lnPlayground = (() => {
     let state = allowed(given ?? {}, allowed(settings, START));
 
     // The page.
-    const select = (key, label, extra = "") => `<label class="lnp-setting"><span>${label}</span>`
+    const select = (key, label, extra = "") => `<label class="ln-playground-setting"><span>${label}</span>`
       + `<select data-key="${key}" autocomplete="off"${extra}></select></label>`;
-    const card = (k) => `<section class="lnp-net" data-part="net-${k}" aria-label="Network `
-      + `${"AB"[k]}"><div class="lnp-top"><b class="lnp-letter">${"AB"[k]}</b>`
+    const card = (k) => `<section class="ln-playground-net" data-part="net-${k}" aria-label="Network `
+      + `${"AB"[k]}"><div class="ln-playground-top"><b class="ln-playground-letter">${"AB"[k]}</b>`
       + select("ab"[k], "", ` aria-label="Network ${"AB"[k]}"`)
-      + `<p class="lnp-score"><strong data-part="error-${k}">–</strong> <span>held-out error</span>`
+      + `<p class="ln-playground-score"><strong data-part="error-${k}">–</strong> <span>held-out error</span>`
       + `</p></div><canvas data-part="canvas-${k}" role="img" aria-label=""></canvas>`
-      + `<p class="lnp-says" data-part="says-${k}"></p></section>`;
+      + `<p class="ln-playground-says" data-part="says-${k}"></p></section>`;
     const shared = Object.keys(SETTINGS).map((key) => select(key, SETTINGS[key][0])).join("");
-    root.append(element(`<div class="lnp${small ? " lnp-small" : ""}">
-      <div class="lnp-bar">
-        <button type="button" class="lnp-go" data-part="go">Start</button>
+    root.append(element(`<div class="ln-playground-body${small ? " ln-playground-small" : ""}">
+      <div class="ln-playground-bar">
+        <button type="button" class="ln-playground-go" data-part="go">Start</button>
         <button type="button" data-part="step">Step</button>
         <button type="button" data-part="reset">Reset</button>
-        <span class="lnp-count"><b data-part="count">0</b> updates</span>
+        <span class="ln-playground-count"><b data-part="count">0</b> updates</span>
         ${small ? "" : select("pace", "", ' aria-label="Pace"')}
         ${small || live ? "" : `<button type="button" data-part="copy">Copy link</button>
-        <input class="lnp-link" data-part="link" readonly hidden aria-label="Link to this state">`}
+        <input class="ln-playground-link" data-part="link" readonly hidden aria-label="Link to this state">`}
       </div>
-      ${small ? "" : `<div class="lnp-challenges" role="group" aria-label="Challenges">
+      ${small ? "" : `<div class="ln-playground-challenges" role="group" aria-label="Challenges">
         <span>Predict:</span> ${LN_CHALLENGES.map((c, i) => `<button type="button" data-challenge="${i}"
           aria-pressed="false">${c.name}</button>`).join("")}</div>
-      <div class="lnp-ask" data-part="ask" hidden></div>
-      <details class="lnp-more" data-part="more"><summary>Settings</summary>
-        <div class="lnp-settings">${shared}</div>
+      <div class="ln-playground-ask" data-part="ask" hidden></div>
+      <details class="ln-playground-more" data-part="more"><summary>Settings</summary>
+        <div class="ln-playground-settings">${shared}</div>
       </details>
-      <div class="lnp-follow">${select("differs", "A and B differ in")}
-        <span class="lnp-example"><span data-part="follow"></span>
+      <div class="ln-playground-follow">${select("differs", "A and B differ in")}
+        <span class="ln-playground-example"><span data-part="follow"></span>
         <button type="button" data-part="before" aria-label="Follow the example before">‹</button>
         <button type="button" data-part="after" aria-label="Follow the next example">›</button>
         <button type="button" data-part="hardest">B’s hardest</button></span></div>`}
-      <div class="lnp-pair">${card(0)}${card(1)}</div>
-      <canvas class="lnp-curves" data-part="curves" role="img" aria-label=""></canvas>
-      <p class="lnp-status" data-part="status" role="status" aria-live="polite"></p>
-      ${small ? `<p class="lnp-note"><a data-part="all" href="playground.html">More layers, other
+      <div class="ln-playground-pair">${card(0)}${card(1)}</div>
+      <canvas class="ln-playground-curves" data-part="curves" role="img" aria-label=""></canvas>
+      <p class="ln-playground-status" data-part="status" role="status" aria-live="polite"></p>
+      ${small ? `<p class="ln-playground-note"><a data-part="all" href="playground.html">More layers, other
         norms, ten challenges: the whole playground</a></p>` : `
-      <div class="lnp-foot">
+      <div class="ln-playground-foot">
         <details data-part="code"><summary>Show the code</summary>
           <p>The same in PyTorch, for <select data-part="which" aria-label="Code of network"
             autocomplete="off"><option value="0">A</option><option value="1" selected>B</option>
           </select>:</p><pre tabindex="0"><code data-part="program"></code></pre></details>
         <details data-part="numbers"><summary>The numbers behind the pictures</summary>
-          <div class="lnp-table" data-part="table" tabindex="0" role="region"
+          <div class="ln-playground-table" data-part="table" tabindex="0" role="region"
             aria-label="The numbers behind the pictures"></div></details>
       </div>`}
     </div>`));
@@ -315,7 +315,7 @@ const lnPlayground = (() => {
       const css = getComputedStyle(root), v = (name) => css.getPropertyValue(name).trim();
       const own = ["ink", "soft", "zero"], book = ["card", "line", "negative", "positive",
         "none", "layer", "batch", "rms", "sgd", "adam", "first", "second", "third"];
-      const found = Object.fromEntries([...own.map((name) => [name, v(`--lnp-${name}`)]),
+      const found = Object.fromEntries([...own.map((name) => [name, v(`--ln-playground-${name}`)]),
         ...book.map((name) => [name, v(`--ln-${name}`)])]);
       return { ...found, classes: [found.first, found.second, found.third] };
     }
@@ -326,7 +326,7 @@ const lnPlayground = (() => {
       const own = arms.map((settings) => colors[settings[thing]]);
       for (const k of [0, 1]) {
         const canvas = $(`canvas-${k}`), net = view.nets[k];
-        root.querySelector(`[data-part="net-${k}"]`).style.setProperty("--lnp-mine", own[k]);
+        root.querySelector(`[data-part="net-${k}"]`).style.setProperty("--ln-playground-mine", own[k]);
         lnPictures.network(canvas, colors, view, k,
           { small, color: own[k], activation: arms[k].activation });
         $(`error-${k}`).textContent = error(k) === undefined ? "–" : percent(error(k));
@@ -419,7 +419,7 @@ const lnPlayground = (() => {
       $("ask").hidden = false;
       $("ask").replaceChildren(element(`<div><p><b>${c.name}.</b> A: ${label(0)}. B: ${label(1)}.
         After ${c.updates.toLocaleString("en")} updates, which will be wrong on fewer than
-        ${percent(GOAL)} of the held-out ${what()}s?</p><p class="lnp-outcomes">
+        ${percent(GOAL)} of the held-out ${what()}s?</p><p class="ln-playground-outcomes">
         ${outcomes.map((o) => `<button type="button" data-outcome="${o}">${o}</button>`).join("")}
         </p></div>`));
     }
@@ -437,7 +437,7 @@ const lnPlayground = (() => {
       const [a, b] = [0, 1].map((k) => error(k) < GOAL);
       const outcome = a && b ? "both" : a ? "only A" : b ? "only B" : "neither";
       const right = outcome === challenge.predicted;
-      $("ask").append(element(`<p class="lnp-why" role="status"><b>${right ? "As you predicted"
+      $("ask").append(element(`<p class="ln-playground-why" role="status"><b>${right ? "As you predicted"
         : `You predicted ${challenge.predicted}`}: ${outcome}.</b> A is wrong on
         ${percent(error(0))}, B on ${percent(error(1))}. ${challenge.why}</p>`));
       challenge = { ...challenge, predicted: null };

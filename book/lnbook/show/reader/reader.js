@@ -25,7 +25,7 @@ const lnReader = (() => {
   const named = (word) => (/^@e\d+$/.test(word) ? Number(word.slice(2)) : null);
   const escape = (text) => text.replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
   const plain = (text) => escape(text).replace("...", "[…]");
-  const chip = (k, right) => `<b class="lnr-name${k === right ? " lnr-right" : ""}">${letter(k)}</b>`;
+  const chip = (k, right) => `<b class="ln-reader-name${k === right ? " ln-reader-right" : ""}">${letter(k)}</b>`;
 
   /* Words with blanks between them as a printer sets them: none before a comma, none within quotes. */
   function set(words, html) {
@@ -45,25 +45,25 @@ const lnReader = (() => {
     const choices = (chosen, names) => names.map((name, k) =>
       `<option value="${k}"${k === chosen ? " selected" : ""}>${escape(name)}</option>`).join("");
 
-    root.insertAdjacentHTML("beforeend", `<div class="lnr">
-      <div class="lnr-bar"><div class="lnr-slide"><button type="button" data-part="play"></button>
+    root.insertAdjacentHTML("beforeend", `<div class="ln-reader-body">
+      <div class="ln-reader-bar"><div class="ln-reader-slide"><button type="button" data-part="play"></button>
         <label><span>Training <output data-part="point-told"></output></span><input type="range"
         data-part="point" min="0" max="${last}" step="1" autocomplete="off"></label></div>
-        <label class="lnr-pick"><span>Question</span><select data-part="asked" autocomplete="off">${
+        <label class="ln-reader-pick"><span>Question</span><select data-part="asked" autocomplete="off">${
           choices(data.first, data.questions.map(({ verse }) => verse))}</select></label></div>
-      <p class="lnr-query" data-part="query"></p>
-      <div class="lnr-arms">${state.arms.map((arm, k) => `<figure class="lnr-arm">
-        <figcaption><label><span class="lnr-hush">Network ${k + 1}</span><select autocomplete="off">${
+      <p class="ln-reader-query" data-part="query"></p>
+      <div class="ln-reader-arms">${state.arms.map((arm, k) => `<figure class="ln-reader-arm">
+        <figcaption><label><span class="ln-reader-hush">Network ${k + 1}</span><select autocomplete="off">${
           choices(arm, data.arms.map(({ name }) => name))}</select></label>
         <span data-part="answer"></span></figcaption>
-        <p class="lnr-passage" data-part="passage"></p>
+        <p class="ln-reader-passage" data-part="passage"></p>
         <ul data-part="chances" aria-label="Its chances for each name"></ul></figure>`).join("")}</div>
-      <p class="lnr-keys">The darker a word, and the higher the line under it, the more attention. Letters
-        stand for names, <b class="lnr-name lnr-right">framed</b> is the right one, […] a word too rare to be known.</p>
-      <p class="lnr-says" data-part="says"></p><p class="lnr-hush" role="status" data-part="status"></p>
+      <p class="ln-reader-keys">The darker a word, and the higher the line under it, the more attention. Letters
+        stand for names, <b class="ln-reader-name ln-reader-right">framed</b> is the right one, […] a word too rare to be known.</p>
+      <p class="ln-reader-says" data-part="says"></p><p class="ln-reader-hush" role="status" data-part="status"></p>
     </div>`);
     const $ = (name, from = root) => from.querySelector(`[data-part="${name}"]`);
-    const figures = [...root.querySelectorAll(".lnr-arm")];
+    const figures = [...root.querySelectorAll(".ln-reader-arm")];
     let saying = 0, set_for = null;
 
     /* Another question: its words, and a bar for each of its names. */
@@ -76,13 +76,13 @@ const lnReader = (() => {
       };
       $("query").innerHTML = set(query, (text) => {
         const name = named(text);
-        if (text === BLANK) return '<b class="lnr-name lnr-right lnr-blank">?</b>';
+        if (text === BLANK) return '<b class="ln-reader-name ln-reader-right ln-reader-blank">?</b>';
         return name === null ? plain(text) : chip(name, null);
       });
       for (const figure of figures) {
         $("passage", figure).innerHTML = set(passage, word);
         $("chances", figure).innerHTML = there.map((k) => `<li data-name="${k}">${chip(k, right)}
-          <span class="lnr-track"><i></i></span><span data-part="chance"></span></li>`).join("");
+          <span class="ln-reader-track"><i></i></span><span data-part="chance"></span></li>`).join("");
       }
       set_for = state.asked;
     }

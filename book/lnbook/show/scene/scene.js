@@ -30,53 +30,53 @@ const lnScene = (() => {
   const clip = (v, low, high) => Math.min(Math.max(v, low), high);
 
   return (root, { picture, point, load, live = false }) => {
-    const mine = `lns-${++made}`, addressed = !live && made === 1; // one on a page has the address
+    const mine = `ln-scene-${++made}`, addressed = !live && made === 1; // one on a page has the address
     const { features, Network, order, place } = lnSceneEngine;
     const $ = (name) => root.querySelector(`[data-part="${name}"]`);
     let told = null, scene = { ...EMPTY }, at = point, chosen = -1, closed = false;
     let quiet = 0, saving = 0, whole = false; // whole: the picture as it is
     const networks = {}; // of each point: by norm, and how well they do on all pictures
 
-    const column = (norm) => `<section class="lns-${norm}" aria-label="${NORMS[norm]}">
-      <p class="lns-norm">${NORMS[norm]}</p>
-      <p class="lns-own" data-part="own-${norm}"></p><ol data-part="list-${norm}"></ol></section>`;
-    root.append(element(`<div class="lns">
-      <div class="lns-bar" role="group" aria-label="Pictures"><span>A real picture:</span>
+    const column = (norm) => `<section class="ln-scene-${norm}" aria-label="${NORMS[norm]}">
+      <p class="ln-scene-norm">${NORMS[norm]}</p>
+      <p class="ln-scene-own" data-part="own-${norm}"></p><ol data-part="list-${norm}"></ol></section>`;
+    root.append(element(`<div class="ln-scene-body">
+      <div class="ln-scene-bar" role="group" aria-label="Pictures"><span>A real picture:</span>
         ${Object.entries(STARTS).map(([name, k]) =>
           `<button type="button" data-picture="${k}">${name}</button>`).join("")}
         <button type="button" data-part="lot">Another</button>
         <button type="button" data-part="empty">Empty</button>${live ? "" : `
         <button type="button" data-part="copy">Copy link</button>
-        <input class="lns-link" data-part="link" readonly hidden
+        <input class="ln-scene-link" data-part="link" readonly hidden
           aria-label="Link to this scene">`}</div>
-      <div class="lns-work">
-        <div class="lns-made">
-          <div class="lns-frame"><div class="lns-stage" data-part="stage" role="group"
+      <div class="ln-scene-work">
+        <div class="ln-scene-made">
+          <div class="ln-scene-frame"><div class="ln-scene-stage" data-part="stage" role="group"
             aria-label="Canvas" aria-describedby="${mine}-how"></div></div>
-          <p class="lns-hint" data-part="hint"></p>
-          <div class="lns-bar lns-tools" role="group" aria-label="The chosen object">
+          <p class="ln-scene-hint" data-part="hint"></p>
+          <div class="ln-scene-bar ln-scene-tools" role="group" aria-label="The chosen object">
             <select data-part="which" aria-label="Chosen object" autocomplete="off"></select>
             <button type="button" data-tool="grow" aria-label="Larger">+</button>
             <button type="button" data-tool="shrink" aria-label="Smaller">−</button>
             <button type="button" data-tool="remove">Remove</button></div>
-          <div class="lns-bar lns-new" role="group" aria-label="Put in"><span>Put in:</span>
+          <div class="ln-scene-bar ln-scene-new" role="group" aria-label="Put in"><span>Put in:</span>
             ${NEW.map((name) => `<button type="button" data-new="${name}">${name}</button>`).join("")}
             <select data-part="more" aria-label="Put in another object" autocomplete="off">
               <option value="">more …</option></select></div>
-          <p class="lns-note" id="${mine}-how">Drag an object, or its corner; a tap on the empty
-            canvas brings the chosen one there. <span class="lns-keys">Keys: arrows move it, with
+          <p class="ln-scene-note" id="${mine}-how">Drag an object, or its corner; a tap on the empty
+            canvas brings the chosen one there. <span class="ln-scene-keys">Keys: arrows move it, with
             Shift they stretch it, + and − change its size, Delete takes it away.</span></p>
         </div>
-        <div class="lns-found">
-          <label class="lns-time"><span>After <output data-part="updates"></output> updates</span>
+        <div class="ln-scene-found">
+          <label class="ln-scene-time"><span>After <output data-part="updates"></output> updates</span>
             <input type="range" data-part="at" min="0" max="${point}" value="${point}"
               autocomplete="off"></label>
-          <div class="lns-columns">${Object.keys(NORMS).map(column).join("")}</div>
-          <p class="lns-note" data-part="all"></p>
+          <div class="ln-scene-columns">${Object.keys(NORMS).map(column).join("")}</div>
+          <p class="ln-scene-note" data-part="all"></p>
         </div>
       </div>
-      <p class="lns-status" role="status" aria-live="polite" data-part="status"></p>
-      <p class="lns-note" data-part="credit"></p>
+      <p class="ln-scene-status" role="status" aria-live="polite" data-part="status"></p>
+      <p class="ln-scene-note" data-part="credit"></p>
     </div>`));
 
     // The state in the address: #scene, the point, and a picture or objects in pixels.
@@ -132,13 +132,13 @@ const lnScene = (() => {
       while (stage.children.length > boxes.length) stage.lastChild.remove();
       boxes.forEach(([c, x1, y1, x2, y2], k) => {
         const one = stage.children[k] ?? stage.appendChild(element(`<button type="button"
-          class="lns-object"><svg viewBox="0 0 24 24" preserveAspectRatio="none" aria-hidden="true"
+          class="ln-scene-object"><svg viewBox="0 0 24 24" preserveAspectRatio="none" aria-hidden="true"
           ><path fill-rule="evenodd"/></svg><span></span><i aria-hidden="true"></i></button>`));
         const area = (x2 - x1) * (y2 - y1);
         Object.assign(one.style, { left: percent(x1, w), top: percent(y1, h),
           width: percent(x2 - x1, w), height: percent(y2 - y1, h),
           zIndex: 1 + boxes.filter(([, a, b, d, e]) => (d - a) * (e - b) > area).length });
-        one.classList.toggle("lns-tiny", (x2 - x1) / w < TINY || (y2 - y1) / h < TINY);
+        one.classList.toggle("ln-scene-tiny", (x2 - x1) / w < TINY || (y2 - y1) / h < TINY);
         one.dataset.object = k;
         one.setAttribute("aria-pressed", String(k === chosen));
         one.setAttribute("aria-label", `${name(c)}, ${Math.round((100 * (x1 + x2)) / 2 / w)} % from the `
@@ -215,7 +215,7 @@ const lnScene = (() => {
         $(`own-${norm}`).innerHTML = own === null ? "your own scene" : "the picture’s own caption: "
           + `<b>place ${found}</b>`;
         const first = order(penalties).slice(0, FIRST);
-        const item = (c, k) => `<li value="${k}"${c === own ? ' class="lns-right"' : ""}>${
+        const item = (c, k) => `<li value="${k}"${c === own ? ' class="ln-scene-right"' : ""}>${
           c === own ? "<b>✓ its own:</b> " : ""}${safe(told.pictures[c][4])}<i style="width:${
           (100 * penalties[c]).toFixed(1)}%"></i></li>`;
         $(`list-${norm}`).innerHTML = first.map((c, k) => item(c, k + 1)).join("")
@@ -332,7 +332,7 @@ const lnScene = (() => {
     });
     let held = null;
     $("stage").addEventListener("pointerdown", (event) => {
-      const one = event.target.closest(".lns-object");
+      const one = event.target.closest(".ln-scene-object");
       if (!one || event.button) return;
       const k = Number(one.dataset.object);
       choose(k);

@@ -32,23 +32,23 @@ const lnScribe = (() => {
   function build(root, data) {
     const N = data.points, last = data.updates.length - 1, letters = [...data.text];
     const state = { pen: N, point: last };
-    const slide = (name, label, least, most) => `<div class="lns-slide"${most > least ? "" : " hidden"}>
+    const slide = (name, label, least, most) => `<div class="ln-scribe-slide"${most > least ? "" : " hidden"}>
       <button type="button" data-play="${name}" aria-pressed="false"></button><label><span>${label}
       <output data-part="${name}-told"></output></span><input type="range" data-part="${name}"
       min="${least}" max="${most}" step="1" autocomplete="off"></label></div>`;
-    root.insertAdjacentHTML("beforeend", `<div class="lns">
-      <div class="lns-bar">${slide("pen", "Pen", 0, N)}${slide("point", "Training", 0, last)}</div>
-      ${data.arms.map((arm) => `<figure class="lns-arm lns-${arm.line}"
+    root.insertAdjacentHTML("beforeend", `<div class="ln-scribe-body">
+      <div class="ln-scribe-bar">${slide("pen", "Pen", 0, N)}${slide("point", "Training", 0, last)}</div>
+      ${data.arms.map((arm) => `<figure class="ln-scribe-arm ln-scribe-${arm.line}"
         style="--tone: var(--ln-${arm.color})">
         <figcaption><b>${arm.name}</b><span data-part="loss"></span></figcaption>
-        <canvas class="lns-text" role="img"></canvas>
-        <canvas class="lns-ink" role="img"></canvas></figure>`).join("")}
-      <p class="lns-keys"><span class="lns-key lns-here">the window is here</span>
-        <span class="lns-key lns-bars">how long it was at each character</span></p>
-      <p class="lns-says" data-part="says"></p><p class="lns-hush" role="status" data-part="status"></p>
+        <canvas class="ln-scribe-text" role="img"></canvas>
+        <canvas class="ln-scribe-ink" role="img"></canvas></figure>`).join("")}
+      <p class="ln-scribe-keys"><span class="ln-scribe-key ln-scribe-here">the window is here</span>
+        <span class="ln-scribe-key ln-scribe-bars">how long it was at each character</span></p>
+      <p class="ln-scribe-says" data-part="says"></p><p class="ln-scribe-hush" role="status" data-part="status"></p>
     </div>`);
     const $ = (name, from = root) => from.querySelector(`[data-part="${name}"]`);
-    const figures = [...root.querySelectorAll(".lns-arm")];
+    const figures = [...root.querySelectorAll(".ln-scribe-arm")];
 
     let colors;
     function look() {
@@ -132,8 +132,8 @@ const lnScribe = (() => {
 
     function draw() {
       figures.forEach((figure, arm) => {
-        text(figure.querySelector(".lns-text"), arm);
-        ink(figure.querySelector(".lns-ink"), arm);
+        text(figure.querySelector(".ln-scribe-text"), arm);
+        ink(figure.querySelector(".ln-scribe-ink"), arm);
       });
     }
     let saying = 0;

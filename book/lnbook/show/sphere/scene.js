@@ -40,16 +40,16 @@ const lnSphereScene = (() => {
       });
       for (const part of parts) {
         const k = Math.floor((part.length - 1) / 2);
-        put(plus(part[k], part[k + 1]), `<path class="lns-${look}" d="${path(part)}"/>`);
+        put(plus(part[k], part[k + 1]), `<path class="ln-sphere-${look}" d="${path(part)}"/>`);
       }
     };
     const ball = (look, p, r, more = "") => {
       const [x, y] = see(p).map(pen);
-      put(p, `<circle class="lns-${look}" cx="${x}" cy="${y}" r="${r}"${more}/>`);
+      put(p, `<circle class="ln-sphere-${look}" cx="${x}" cy="${y}" r="${r}"${more}/>`);
     };
     const words = [];
     const write = (look, text, [x, y], anchor = "middle") => words.push(
-      `<text class="lns-${look}" x="${pen(x)}" y="${pen(y)}" text-anchor="${anchor}">${text}</text>`);
+      `<text class="ln-sphere-${look}" x="${pen(x)}" y="${pen(y)}" text-anchor="${anchor}">${text}</text>`);
     const beside = (look, text, p, dx, dy, anchor) => {
       const [x, y] = see(p);
       write(look, text, [x + dx, y + dy], anchor);
@@ -60,7 +60,7 @@ const lnSphereScene = (() => {
       if (size < 6) return;
       const [c, d] = [(u - x) / size, (v - y) / size];
       const wing = (k) => `${pen(u - 9 * c + k * d)} ${pen(v - 9 * d - k * c)}`;
-      put(to, `<path class="lns-${look} lns-head" d="M${wing(4.5)}L${pen(u)} ${pen(v)}`
+      put(to, `<path class="ln-sphere-${look} ln-sphere-head" d="M${wing(4.5)}L${pen(u)} ${pen(v)}`
         + `L${wing(-4.5)}Z"/>`);
     };
 
@@ -85,7 +85,7 @@ const lnSphereScene = (() => {
 
     // The way of a.
     const arriving = s.gradient && it.sigma >= 1e-9;
-    const dim = s.gradient ? " lns-dim" : "", fallen = it.centered, out = it.hat;
+    const dim = s.gradient ? " ln-sphere-dim" : "", fallen = it.centered, out = it.hat;
     const now = lost ? at(a, Math.min(1, stage), s.eps) : at(a, stage, s.eps);
     line("fall" + dim, a, stage < 1 ? now : fallen);
     if (stage > 1 && !lost) line("divide" + dim, fallen, stage < 2 ? now : out);
@@ -134,12 +134,12 @@ const lnSphereScene = (() => {
     write("plane-name", "sum 0", [near[0], Math.min(HEIGHT - 6, near[1] + 15)]);
     const grab = (name, p) => {
       const [x, y] = see(p).map(pen);
-      return `<circle class="lns-grab" data-grab="${name}" cx="${x}" cy="${y}" r="20"/>`;
+      return `<circle class="ln-sphere-grab" data-grab="${name}" cx="${x}" cy="${y}" r="20"/>`;
     };
     const [x, y] = MIDDLE;
-    return `<circle class="lns-ball" cx="${x}" cy="${y}" r="${pen(UNIT * ROOT)}"/>`
-      + under.join("") + `<path class="lns-plane" d="${path(corners, "Z")}"/>`
-      + `<path class="lns-grid" d="${grid}"/>` + over.join("") + words.join("")
+    return `<circle class="ln-sphere-ball" cx="${x}" cy="${y}" r="${pen(UNIT * ROOT)}"/>`
+      + under.join("") + `<path class="ln-sphere-plane" d="${path(corners, "Z")}"/>`
+      + `<path class="ln-sphere-grid" d="${grid}"/>` + over.join("") + words.join("")
       + grab("shadow", fallen) + grab("a", a)
       + (arriving ? grab("d", plus(out, [s.d1, s.d2, s.d3])) : "");
   }

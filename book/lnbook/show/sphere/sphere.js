@@ -55,38 +55,38 @@ const lnSphere = (() => {
     const row = (key) => {
       const [label, low, high, step] = NUMBERS[key];
       const play = key === "stage" ? `<button type="button" data-part="play"></button>` : "";
-      return `<label class="lns-row" data-row="${key}"><span>${label}</span>${play}<input`
+      return `<label class="ln-sphere-row" data-row="${key}"><span>${label}</span>${play}<input`
         + ` type="range" data-key="${key}" min="${low}" max="${high}" step="${step}"`
         + ` autocomplete="off"><output></output></label>`;
     };
     const act = (name, text) => `<button type="button" data-act="${name}">${text}</button>`;
     const way = (key, text) => `<button type="button" data-way="${key}">${text}</button>`;
     const holder = document.createElement("template");
-    holder.innerHTML = `<div class="lns">
-      <p class="lns-title" id="${root.id}-title">Three numbers in space</p>
-      <div class="lns-stage" data-part="stage" tabindex="0" role="img"
+    holder.innerHTML = `<div class="ln-sphere-body">
+      <p class="ln-sphere-title" id="${root.id}-title">Three numbers in space</p>
+      <div class="ln-sphere-stage" data-part="stage" tabindex="0" role="img"
         aria-label="${root.dataset.alt}" aria-describedby="${root.id}-says"></div>
-      <div class="lns-side">
-        <div class="lns-ways" role="group" aria-label="Direction">
+      <div class="ln-sphere-side">
+        <div class="ln-sphere-ways" role="group" aria-label="Direction">
           ${way("no", "Forward")}${way("yes", "Gradient")}</div>
         ${["a1", "a2", "a3", "eps"].map(row).join("")}
-        <div class="lns-either">
+        <div class="ln-sphere-either">
           <div data-part="forward">${row("stage")}
-            <label class="lns-flip"><input type="checkbox" data-part="cloud" autocomplete="off">
+            <label class="ln-sphere-flip"><input type="checkbox" data-part="cloud" autocomplete="off">
               Fifty more examples</label>
-            <div class="lns-acts">${act("shift", "Shift a")}${act("scale", "Scale a")}
+            <div class="ln-sphere-acts">${act("shift", "Shift a")}${act("scale", "Scale a")}
               ${act("equal", "All equal")}</div>
-            <p class="lns-hint">Drag a, or its foot; or turn it all.</p></div>
+            <p class="ln-sphere-hint">Drag a, or its foot; or turn it all.</p></div>
           <div data-part="back">${["d1", "d2", "d3"].map(row).join("")}
-            <div class="lns-acts">${act("ones", "d the same to all")}${act("along", "d along â")}
+            <div class="ln-sphere-acts">${act("ones", "d the same to all")}${act("along", "d along â")}
             </div></div></div>
-        <table><caption class="lns-ear">The numbers of the picture</caption>
+        <table><caption class="ln-sphere-ear">The numbers of the picture</caption>
           <tbody data-part="numbers"></tbody></table>
       </div>
-      <div class="lns-view">${["turn", "tilt"].map(row).join("")}
-        <div class="lns-acts">${act("above", "From above")}${act("side", "From the side")}
+      <div class="ln-sphere-view">${["turn", "tilt"].map(row).join("")}
+        <div class="ln-sphere-acts">${act("above", "From above")}${act("side", "From the side")}
           ${act("back", "Start again")}</div></div>
-      <p class="lns-says" id="${root.id}-says" data-part="says" role="status" aria-live="polite">
+      <p class="ln-sphere-says" id="${root.id}-says" data-part="says" role="status" aria-live="polite">
       </p></div>`;
     root.replaceChildren(holder.content);
     const picture = document.createElementNS("http://www.w3.org/2000/svg", "svg");
@@ -127,10 +127,10 @@ const lnSphere = (() => {
         button.setAttribute("aria-pressed", String(state.gradient === (button.dataset.way === "yes")));
       }
       $("cloud").checked = state.cloud;
-      $("forward").classList.toggle("lns-away", state.gradient);
-      $("back").classList.toggle("lns-away", !state.gradient);
+      $("forward").classList.toggle("ln-sphere-away", state.gradient);
+      $("back").classList.toggle("ln-sphere-away", !state.gradient);
       $("numbers").innerHTML = lnSphereScene.numbers(state).map(([look, name, ...cells]) =>
-        `<tr class="lns-of-${look}"><th scope="row">${name}</th>`
+        `<tr class="ln-sphere-of-${look}"><th scope="row">${name}</th>`
         + cells.map((v) => `<td>${v}</td>`).join("") + "</tr>").join("");
       const said = lnSphereScene.say(state);
       if ($("says").textContent !== said) $("says").textContent = said;

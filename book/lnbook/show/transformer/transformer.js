@@ -58,67 +58,67 @@ const lnTransformer = (() => {
     made++;
     const $ = (name) => root.querySelector(`[data-part="${name}"]`);
     const addressed = !live && made === 1; // one on a page has the address
-    const mine = `lnt-${made}`;
+    const mine = `ln-transformer-${made}`;
     const first = allowed(settings, START); // where a challenge without a sentence goes back to
     let state = allowed((addressed && read()) || {}, first);
 
-    const row = (name, i) => `<fieldset class="lnt-row"><legend><span class="lnt-hush">Norm</span> ${name}</legend>`
-      + Object.entries(SWITCH).map(([letter, text]) => `<label class="lnt-${letter}"><input
+    const row = (name, i) => `<fieldset class="ln-transformer-row"><legend><span class="ln-transformer-hush">Norm</span> ${name}</legend>`
+      + Object.entries(SWITCH).map(([letter, text]) => `<label class="ln-transformer-${letter}"><input
         type="radio" name="${mine}-${i}" value="${letter}" data-norm="${i}"
         autocomplete="off"><span>${text}</span></label>`).join("") + "</fieldset>";
     const pick = (part, values, label) => `<label>${label} <select data-part="${part}"
       autocomplete="off">${Object.entries(values).sort(([p], [q]) => p - q).map(([v, text]) =>
       `<option value="${v}">${text}</option>`).join("")}</select></label>`;
-    root.append(element(`<div class="lnt">
-      <div class="lnt-challenges" role="group" aria-label="Challenges"><span>Predict:</span>
+    root.append(element(`<div class="ln-transformer-body">
+      <div class="ln-transformer-challenges" role="group" aria-label="Challenges"><span>Predict:</span>
         ${LN_TRANSFORMER_CHALLENGES.map((c, i) => `<button type="button" data-challenge="${i}"
           aria-pressed="false">${c.name}</button>`).join("")}</div>
-      <div class="lnt-ask" data-part="ask" hidden></div>
-      <div class="lnt-first">
-        <div class="lnt-words">
-          <label class="lnt-sentence"><span>Your sentence</span> <span data-part="count"></span>
+      <div class="ln-transformer-ask" data-part="ask" hidden></div>
+      <div class="ln-transformer-first">
+        <div class="ln-transformer-words">
+          <label class="ln-transformer-sentence"><span>Your sentence</span> <span data-part="count"></span>
             <textarea data-part="text" rows="2" maxlength="64" spellcheck="false" autocomplete="off"
               autocapitalize="off"></textarea></label>
-          <p class="lnt-left-out" data-part="left-out" role="status" hidden></p>
-          <div class="lnt-texts">
-            <section><p class="lnt-name" data-part="whose">It goes on</p><p data-part="wrote-0" tabindex="0"
+          <p class="ln-transformer-left-out" data-part="left-out" role="status" hidden></p>
+          <div class="ln-transformer-texts">
+            <section><p class="ln-transformer-name" data-part="whose">It goes on</p><p data-part="wrote-0" tabindex="0"
               role="group" aria-label="What the model writes"><span></span>&#8203;</p></section>
-            <section data-part="beside"><p class="lnt-name">All norms on</p><p data-part="wrote-1" tabindex="0"
+            <section data-part="beside"><p class="ln-transformer-name">All norms on</p><p data-part="wrote-1" tabindex="0"
               role="group" aria-label="What it writes with all norms on"><span></span>&#8203;</p></section>
           </div>
         </div>
-        <div class="lnt-norms">
+        <div class="ln-transformer-norms">
           ${NORMS.map(row).join("")}
-          <fieldset class="lnt-row lnt-all"><legend>All five</legend>${Object.entries(SWITCH).map(
+          <fieldset class="ln-transformer-row ln-transformer-all"><legend>All five</legend>${Object.entries(SWITCH).map(
             ([letter, text]) => `<button type="button" data-all="${letter}"
               aria-label="${text}, all five norms">${text}</button>`).join("")}</fieldset>
-          <p class="lnt-score"><strong data-part="loss">–</strong> <span data-part="loss-says">nats
+          <p class="ln-transformer-score"><strong data-part="loss">–</strong> <span data-part="loss-says">nats
             a character on your sentence</span></p>
-          <div class="lnt-ruler" aria-hidden="true"><i class="lnt-blind" data-part="blind"></i>
-            <i class="lnt-usual" data-part="usual"></i><i class="lnt-now" data-part="now"></i></div>
-          <p class="lnt-recorded" data-part="recorded"></p>
+          <div class="ln-transformer-ruler" aria-hidden="true"><i class="ln-transformer-blind" data-part="blind"></i>
+            <i class="ln-transformer-usual" data-part="usual"></i><i class="ln-transformer-now" data-part="now"></i></div>
+          <p class="ln-transformer-recorded" data-part="recorded"></p>
         </div>
       </div>
-      <div class="lnt-bar">${pick("heat", HEATS, "Temperature")}
+      <div class="ln-transformer-bar">${pick("heat", HEATS, "Temperature")}
         <button type="button" data-part="again">Draw again</button>
         <button type="button" data-part="reset">Reset</button>
         ${live ? "" : `<button type="button" data-part="copy">Copy link</button>
-        <input class="lnt-link" data-part="link" readonly hidden aria-label="Link to this state">`}
+        <input class="ln-transformer-link" data-part="link" readonly hidden aria-label="Link to this state">`}
       </div>
-      <div class="lnt-inside">
-        <section class="lnt-next"><p class="lnt-name">Next character</p><ol data-part="next"></ol>
-          <p class="lnt-note" data-part="tick">A line: with all norms on.</p></section>
-        <section class="lnt-stream">
-          <div class="lnt-bar">${pick("look", { ...NORMS }, "The stream at norm")}
-            <label class="lnt-at">Character <input type="range" data-part="at" min="0" max="1"
+      <div class="ln-transformer-inside">
+        <section class="ln-transformer-next"><p class="ln-transformer-name">Next character</p><ol data-part="next"></ol>
+          <p class="ln-transformer-note" data-part="tick">A line: with all norms on.</p></section>
+        <section class="ln-transformer-stream">
+          <div class="ln-transformer-bar">${pick("look", { ...NORMS }, "The stream at norm")}
+            <label class="ln-transformer-at">Character <input type="range" data-part="at" min="0" max="1"
               autocomplete="off"></label></div>
           <canvas data-part="canvas" role="img" aria-label=""></canvas>
-          <p class="lnt-says" data-part="says"></p>
+          <p class="ln-transformer-says" data-part="says"></p>
         </section>
       </div>
-      <p class="lnt-status" data-part="status" role="status" aria-live="polite"></p>
+      <p class="ln-transformer-status" data-part="status" role="status" aria-live="polite"></p>
       <details data-part="numbers"><summary>The numbers behind the pictures</summary>
-        <div class="lnt-table" data-part="table" tabindex="0" role="region"
+        <div class="ln-transformer-table" data-part="table" tabindex="0" role="region"
           aria-label="The numbers behind the pictures"></div></details>
     </div>`));
 
@@ -193,7 +193,7 @@ const lnTransformer = (() => {
     let colors = null; // of this theme
     function look() {
       const css = getComputedStyle(root), v = (name) => css.getPropertyValue(name).trim();
-      return colors ??= { ink: v("--lnt-ink"), soft: v("--lnt-soft"), zero: v("--lnt-zero"),
+      return colors ??= { ink: v("--ln-transformer-ink"), soft: v("--ln-transformer-soft"), zero: v("--ln-transformer-zero"),
         negative: v("--ln-negative"), positive: v("--ln-positive"), bar: v("--ln-gray"),
         frozen: v("--ln-kept") };
     }
@@ -241,7 +241,7 @@ const lnTransformer = (() => {
         ["blind", Math.log(model.characters.length)]]) {
         $(name).style.left = at(known ? value : 0);
       }
-      root.querySelector(".lnt-ruler").classList.toggle("lnt-beyond", seen.loss > RULER);
+      root.querySelector(".ln-transformer-ruler").classList.toggle("ln-transformer-beyond", seen.loss > RULER);
       const seeds = model.recorded?.[norms], span = (v) => [Math.min(...v), Math.max(...v)].map(nats);
       $("recorded").textContent = seeds
         ? `Recorded on validation text, ${seeds.length} seeds: ${span(seeds).join(" to ")} nats.`
@@ -253,7 +253,7 @@ const lnTransformer = (() => {
       const order = Array.from(seen.chances.keys()).sort((p, q) => seen.chances[q] - seen.chances[p]);
       $("next").innerHTML = order.slice(0, SHOWN).map((k) => `<li><b>${
         safe({ " ": "space", "\n": "line" }[model.characters[k]] ?? model.characters[k])}</b><span
-        class="lnt-chance"><i style="width:${100 * seen.chances[k]}%"></i>${allOn() ? ""
+        class="ln-transformer-chance"><i style="width:${100 * seen.chances[k]}%"></i>${allOn() ? ""
         : `<u style="left:${100 * usual.chances[k]}%"></u>`}</span><span>${
         percent(seen.chances[k])}</span></li>`).join("");
       $("tick").style.visibility = allOn() ? "hidden" : "visible";
@@ -343,7 +343,7 @@ const lnTransformer = (() => {
         : "How sure will it be of the next characters?";
       $("ask").hidden = false;
       $("ask").replaceChildren(element(`<div><p><b>${c.name}.</b> ${c.what} ${asked}</p>
-        <p class="lnt-outcomes">${Object.entries(OUTCOMES[c.asks]).map(([key, text]) =>
+        <p class="ln-transformer-outcomes">${Object.entries(OUTCOMES[c.asks]).map(([key, text]) =>
           `<button type="button" data-outcome="${key}">${text}</button>`).join("")}</p></div>`));
     }
     function predict(outcome) {
@@ -363,7 +363,7 @@ const lnTransformer = (() => {
         ? `The loss goes from ${nats(usual.loss)} to ${nats(seen.loss)} nats a character.`
         : `Its entropy goes from ${nats(usual.entropy)} to ${nats(seen.entropy)} nats, and the loss `
           + `from ${nats(usual.loss)} to ${nats(seen.loss)}.`;
-      $("ask").append(element(`<p class="lnt-why" role="status"><b>${outcome === predicted
+      $("ask").append(element(`<p class="ln-transformer-why" role="status"><b>${outcome === predicted
         ? "As you predicted" : "Not as you predicted"}: ${what[outcome]}.</b> ${told}
         ${challenge.why}</p>`));
       challenge = { ...challenge, predicted: null, told: true };

@@ -14,7 +14,7 @@ import torch
 from lnlib.__main__ import main
 from lnlib.experiments.mnist import run as mnist
 from lnlib.experiments.mnist.steps import graph
-from lnlib.runs import checkpoint, ranks, record
+from lnlib.runs import ranks, record
 from lnlib.runs.schedule import record_runs
 
 PATIENCE = 60  # seconds: far more than a signal needs

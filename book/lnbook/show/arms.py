@@ -194,11 +194,14 @@ class Runs:
         ]  # fmt: skip
 
     def seeds(self, kind: str) -> str:
-        """Say how many seeds decide, and what their brackets hold."""
-        count = len(self.kinds[kind][LAYER].runs)
-        if count == 1:
+        """Say how many pairs of seeds decide, and what their brackets hold."""
+        arms = self.kinds[kind]
+        own = arms[LAYER].runs.keys()
+        counts = [len(own & arms[other].runs.keys()) for other in self.others(kind)] or [len(own)]
+        if max(counts) == 1:
             return "of one seed, which decides nothing"
-        return f"seed by seed; at the end their mean and, in brackets, {compare.bounds_name(count)}"
+        names = " or ".join(dict.fromkeys(map(compare.bounds_name, counts)))
+        return f"seed by seed; at the end their mean and, in brackets, {names}"
 
 
 #: Headings of the rows of :meth:`Runs.judged`.

@@ -1,0 +1,110 @@
+"""The chapters that race arms of an experiment, on synthetic records, and their known answers."""
+
+import functools
+import importlib
+import math
+from statistics import fmean
+from typing import NamedTuple
+
+import numpy as np
+
+from lnbook.show.table import FAILS, HOLDS, OPEN
+from lnlib import compare
+from tests.cases import oracle, toy_records
+from tests.cases.oracle import parsed
+
+CASES = ("better", "worse", "later")
+
+
+class Chapter(NamedTuple):
+    """A chapter: its experiment, the curve that it draws, and how it is drawn."""
+
+    experiment: str
+    curve: str
+    factor: float
+    early: int  # updates before which no share is told
+    sweep: dict  # a setting of the runs that were to find the rates
+
+
+CHAPTERS = {
+    "paint_a_digit": Chapter("draw", "test_bound", 1, 500, {"images": 50}),
+    "write_a_line": Chapter("handwriting", "val_new_nll", 1, 100, {"lines": 7}),
+    "fill_in_the_name": Chapter("attentive_reader", "val_error", 100, 400, {"word_size": 32}),
+    "foretell_the_neighbors": Chapter("skip_thoughts", "val_nll", 1, 100, {"judge_every": None}),
+}
+SWEPT = (0.001, 0.01, 0.1)
+
+
+def task(name):
+    """Return how the experiment of a chapter compares its runs."""
+    return importlib.import_module(f"lnlib.experiments.{CHAPTERS[name].experiment}.results").TASK
+
+
+def module(name, part):
+    """Return a module of a chapter."""
+    return importlib.import_module(f"lnbook.{name}.{part}")
+
+
+@functools.cache
+def records(name, case):
+    """Return the records of a chapter's experiment."""
+    return [*toy_records.of_arms(case, CHAPTERS[name].experiment)]
+
+
+@functools.cache
+def sweep(name):
+    """Return runs at three rates, of which each arm has its own best."""
+    chapter, made = CHAPTERS[name], []
+    for k, (arm, settings) in enumerate(toy_records.ARMS[chapter.experiment].items()):
+        for j, rate in enumerate(SWEPT):
+            for seed in (0, 1):
+                of = toy_records.Source("better", 0, seed, False, "sweep", arm, rate)
+                of.level = (1.0, 1.5, 1.2)[(j + k) % 3]
+                curves = of.finish(toy_records.curves(chapter.experiment, of))
+                made.append(toy_records.make(chapter.experiment, seed, curves, learning_rate=rate,
+                                             **settings, **chapter.sweep))  # fmt: skip
+    return made
+
+
+def read(name, case):
+    """Return a chapter's own reader of the records."""
+    made = [*records(name, case), *sweep(name)]
+    return module(name, "runs").Runs(made, task(name))
+
+
+def arms(name, case, kind="usual"):
+    """Return the runs of each arm at its best rate, by seed."""
+    experiment = CHAPTERS[name].experiment
+    return {arm: oracle.arm(records(name, case), experiment, arm, kind)
+            for arm in toy_records.ARMS[experiment]}  # fmt: skip
+
+
+BADGE = {compare.HOLDS: HOLDS, compare.FAILS: FAILS, compare.UNDECIDED: OPEN}
+
+
+def badge(differences):
+    """Return the badge of differences that are below 0 where a claim is true."""
+    return BADGE[oracle.outcome(differences)]
+
+
+def check_race(cells, shares, limit=1.0):
+    """Hold two cells, shares seed by seed and the verdict, to a race."""
+    told, verdict = cells
+    found = [math.inf if one == "never" else parsed(one)[0] / 100 for one in told.split(", ")]
+    np.testing.assert_allclose(found, shares, atol=0.0051)
+    assert verdict == badge([share - limit for share in shares])
+
+
+def check_difference(cells, values, judged, digits):
+    """Hold two cells, a mean with its bounds and the verdict, to differences."""
+    told, verdict = cells
+    wanted = fmean(values), *oracle.ends(values)
+    np.testing.assert_allclose(parsed(told), wanted, atol=0.51 * 10**-digits)
+    assert verdict == badge(judged)
+
+
+def check_bounds_named(text, values):
+    """Say whether brackets are named for what they hold."""
+    interval = len(values) >= 6
+    assert ("95 % interval" in text) == interval, text
+    assert ("lowest to highest" in text) != interval, text

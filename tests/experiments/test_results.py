@@ -1,0 +1,149 @@
+"""The printed tables of every experiment on synthetic records: each number is the records' own."""
+
+import functools
+import importlib
+import math
+import re
+from statistics import fmean
+
+import numpy as np
+import pytest
+
+from lnlib import compare
+from tests.cases import oracle, toy_records
+from tests.cases.oracle import parsed
+
+CASES = ("better", "worse", "later")
+FACTOR = {"order_embeddings": -1, "attentive_reader": 100, "convnet": 100}  # of the score, told
+
+
+@functools.cache
+def records(experiment, case):
+    return [*toy_records.of_arms(case, experiment)]
+
+
+@functools.cache
+def table(experiment, case):
+    """The table of the usual runs, cut into the rates and what arms are compared by."""
+    task = importlib.import_module(f"lnlib.experiments.{experiment}.results").TASK
+    usual = [run for run in records(experiment, case)
+             if oracle.usual(run) and _at_usual_rate(run)]  # fmt: skip
+    rates, *compared = re.split(r"(?m)^  (?=.* and layer norm, each at its rate)", task.text(usual))
+    return rates, {part.partition(" and layer norm")[0]: part for part in compared}
+
+
+def _at_usual_rate(run):
+    return run["experiment"] != "landscape" or run["settings"]["learning_rate"] < 0.1
+
+
+def arm(experiment, case, name):
+    runs = [run for run in records(experiment, case) if _at_usual_rate(run)]
+    return oracle.arm(runs, experiment, name, "usual")
+
+
+#: From words of a measure to its value in a run, where that is not a curve at the run's best.
+def value(experiment, measure):
+    best, last = oracle.at_best, oracle.known
+    if found := re.fullmatch(r"(\w+) retrieval, R@(\d+) \(%\)", measure):
+        return lambda run: 100 * best(run, f"test_{found[1]}_recall_{found[2]}")
+    if found := re.fullmatch(r"(\w+) retrieval, mean rank", measure):
+        return lambda run: best(run, f"test_{found[1]}_mean_rank")
+    if found := re.fullmatch(r"on at the border, (\d), % of the rest", measure):
+        return lambda run: (
+            100 * best(run, f"border_on_{found[1]}") / best(run, f"inner_on_{found[1]}")
+        )
+    if found := re.fullmatch(r"(untrained: |words: |)(MR|CR|SUBJ|captions).*%", measure):
+        task = {"captions": "caption_pairs"}.get(found[2], found[2].lower())
+        name = "bag_" + task if found[1] == "words: " else task
+        at = 0 if found[1] == "untrained: " else -1
+        return lambda run: 100 * last(oracle.numbers(run, name))[at]
+    plain = {
+        "error on validation, %": (100, "val_error"), "test error, %": (100, "test_error"),
+        "validation, longer passages, %": (100, "val_longer_error"),
+        "test, longer passages, %": (100, "test_longer_error"), "test NLL, nats": (1, "test_nll"),
+        "training NLL, nats": (1, "train_nll"), "loss, nats a word": (1, "val_nll"),
+        "bound on validation, nats": (1, "val_bound"),
+    }  # fmt: skip
+    lines = {"lines of known writers": "val_seen", "lines of new writers": "val_new",
+             "test lines of new writers": "test_new"}  # fmt: skip
+    for words, split in lines.items():
+        plain[f"{words}, nats"] = 1, f"{split}_nll"
+        plain[f"{words}, characters"] = 1, f"{split}_window_off"
+    if measure in plain:
+        factor, name = plain[measure]
+        return lambda run: factor * best(run, name)
+    if measure == "of all test images at the end":
+        return lambda run: oracle.numbers(run, "test_bound_of_all")[-1]
+    assert measure == "milliseconds an update"
+    return lambda run: 1000 * oracle.seconds(run)[-1] / oracle.updates(run)[-1]
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("experiment", toy_records.ARMS)
+def test_the_rates_are_told_with_the_mean_of_each_runs_lowest(experiment, case):
+    rates, _ = table(experiment, case)
+    for name, settings in toy_records.ARMS[experiment].items():
+        (line,) = re.findall(rf"(?m)^    {re.escape(name)} +(\d.*|-.*)$", rates)
+        of = [run for run in oracle.matching(records(experiment, case), experiment, **settings)
+              if oracle.usual(run) and _at_usual_rate(run)]  # fmt: skip
+        lows = {}
+        for run in of:
+            low = FACTOR.get(experiment, 1) * min(oracle.known(oracle.score(run)))
+            lows.setdefault(run["settings"]["learning_rate"], []).append(low)
+        most = max(map(len, lows.values()))
+        means = {rate: fmean(v) for rate, v in sorted(lows.items()) if len(v) == most}
+        told = {float(r): (float(v), star) for r, v, star in
+                re.findall(r"([\d.]+): (-?[\d.]+)(\*?)", line)}  # fmt: skip
+        assert told.keys() == means.keys()
+        np.testing.assert_allclose([v for v, _ in told.values()], list(means.values()), rtol=1e-3)
+        chosen = next(iter(arm(experiment, case, name).values()))["settings"]["learning_rate"]
+        assert [rate for rate, (_, star) in told.items() if star] == [chosen]
+        assert line.endswith("(at the edge)")  # of two
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("experiment", toy_records.ARMS)
+def test_measures_and_races_are_those_of_the_pairs(experiment, case):
+    _, compared = table(experiment, case)
+    layer = arm(experiment, case, "layer")
+    assert compared.keys() == toy_records.ARMS[experiment].keys() - {"layer"}
+    for name, text in compared.items():
+        other = arm(experiment, case, name)
+        seeds = oracle.common(layer, other)
+        head, *lines = text.rstrip().split("\n")
+        assert f"by {len(seeds)} seeds" in head
+        assert ("95 % interval" in head) == (len(seeds) >= 6)
+        measures = [line for line in lines if " better: " in line]
+        assert len(measures) >= 2
+        for line in measures:
+            measure, numbers = re.fullmatch(r"    (.*?)  +(-?\d.*)", line).groups()
+            of = value(experiment, measure)
+            without, with_norm = ([of(runs[s]) for s in seeds] for runs in (other, layer))
+            d = [b - a for a, b in zip(without, with_norm, strict=True)]
+            wanted = [fmean(without), fmean(with_norm), fmean(d), *oracle.ends(d)]
+            digits = len(numbers.split()[0].partition(".")[2])
+            found = parsed(numbers.partition("better")[0])
+            np.testing.assert_allclose(found, wanted, atol=0.51 * 10**-digits, rtol=0)
+            more = re.search(r"R@|MR|CR|SUBJ|AUC", measure)
+            judged = [-v for v in d] if more else d
+            assert line.endswith(f"better: {oracle.outcome(judged)}")
+        for axis, of in (("updates", oracle.updates), ("seconds", oracle.seconds)):
+            (line,) = [one for one in lines if f"{axis} of layer norm to the other's best" in one]
+            shares = oracle.race(other, layer, of)
+            told = line.partition("best: ")[2]
+            assert told.endswith(f"fewer: {oracle.outcome([s - 1 for s in shares])}")
+            each = told.partition(";")[0].partition(", mean")[0].split(", ")
+            found = [math.inf if one == "never" else parsed(one)[0] / 100 for one in each]
+            np.testing.assert_allclose(found, shares, atol=0.0051)
+            if all(map(math.isfinite, shares)):
+                low, high = oracle.ends(shares)
+                mean = parsed(told.partition("mean")[2].partition(";")[0])
+                wanted = [100 * v for v in (fmean(shares), low, high)]
+                np.testing.assert_allclose(mean, wanted, atol=0.51)
+
+
+def test_verdicts_of_a_table_are_those_of_its_case():
+    seen = {case: {re.search(r"fewer: (.*)", part)[1] for e in toy_records.ARMS
+                   for part in table(e, case)[1].values()} for case in CASES}  # fmt: skip
+    assert compare.HOLDS in seen["better"]
+    assert seen["worse"] >= {compare.FAILS}

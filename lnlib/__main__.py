@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import difflib
+import errno
 import functools
 import json
 import os
@@ -16,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from lnlib import __version__, experiments
+from lnlib import __version__, _messages, experiments
 from lnlib.data import NAMES
 from lnlib.runs import settings
 from lnlib.runs.experiment import Experiment
@@ -24,6 +25,7 @@ from lnlib.runs.experiment import Experiment
 BOOK = "book"  # in place of an experiment: all the runs that the book has
 # What the extra [nn] brings, as it is imported.
 EXTRA = ("torch", "sklearn", "scipy", "pooch", "requests", "filelock", "tqdm", "jsonschema")
+PIPE_CLOSED = 141  # the exit status, as a shell has it
 MOST_THREADS = 1024  # far more end in a crash of the library that starts them
 
 
@@ -38,6 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     args = _parser(arguments).parse_args(arguments)
+    _messages.open_closed_descriptors()
     does = {"replay": _replay, "table": _table, "claims": _claims, "data": _data, "bench": _bench}
     try:
         return does[args.command](args)
@@ -47,7 +50,10 @@ def main(arguments: list[str] | None = None) -> int:
         if error.name not in EXTRA:
             raise
         why = f'{error.name} is not installed; install it with: pip install "lnlib[nn]"'
-    print(f"lnlib {args.command}: {why}", file=sys.stderr)
+    finally:
+        _messages.finish()
+    _messages.tell(f"lnlib {args.command}: {why}")
+    _messages.finish()
     return 1
 
 
@@ -274,7 +280,7 @@ def _as_typed(sentence: str) -> str:
 def _replay(args: argparse.Namespace) -> int:
     wanted = list(_asked(args))
     for flag in (flag for asked in wanted for flag in asked.idle):
-        print(f"lnlib replay: {flag} has no effect on these runs", file=sys.stderr)
+        _messages.tell(f"lnlib replay: {flag} has no effect on these runs")
     import torch
 
     from lnlib.runs.schedule import record_runs
@@ -293,12 +299,26 @@ def _replay(args: argparse.Namespace) -> int:
             for again in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(again, signal.SIG_IGN)
         if rank in (None, "0"):
-            print(
-                "\nStopped. Whole epochs are kept: the same command goes on from there.",
-                file=sys.stderr,
-            )
+            _messages.tell("\nStopped. Whole epochs are kept: the same command goes on from there.")
         return 130
     return 0
+
+
+def _show(text: str) -> None:
+    """Print what was asked for, or fail: unlike a message it must arrive.
+
+    Raises:
+        OSError: If it cannot be written.
+        SystemExit: If its reader has seen enough, as ``head`` does.
+    """
+    try:
+        if sys.stdout is None:
+            raise OSError(errno.EBADF, "it is closed")
+        print(text, flush=True)
+    except BrokenPipeError:
+        raise SystemExit(PIPE_CLOSED) from None
+    except OSError as error:
+        raise OSError(f"cannot write to standard output: {error.strerror}") from None
 
 
 def _table(args: argparse.Namespace) -> int:
@@ -311,7 +331,7 @@ def _table(args: argparse.Namespace) -> int:
             f"--runs must be a folder with records of {args.experiment}, got {str(where)!r} "
             f"without; python -m lnlib replay {args.experiment} makes them"
         )
-    print(table.text(experiments.find(args.experiment), records))
+    _show(table.text(experiments.find(args.experiment), records))
     return 0
 
 
@@ -320,9 +340,9 @@ def _claims(args: argparse.Namespace) -> int:
 
     weighed = claims.weigh(args.runs)
     if args.json:
-        print(json.dumps(claims.as_json(weighed), indent=1, ensure_ascii=False))
+        _show(json.dumps(claims.as_json(weighed), indent=1, ensure_ascii=False))
     else:
-        print(claims.text(weighed))
+        _show(claims.text(weighed))
     return 0
 
 
@@ -344,9 +364,9 @@ def _data(args: argparse.Namespace) -> int:
                 f"--folder must be a folder, got {args.folder!r} ({why}); name another"
             ) from error
     if fetched:
-        print(f"{args.name} lies in {module.fetch(args.folder)}")
+        _show(f"{args.name} lies in {module.fetch(args.folder)}")
     loaded = module.load(*([args.folder] if fetched else []))
-    print(f"{loaded.name}: {loaded}, SHA-256 {loaded.sha256}")
+    _show(f"{loaded.name}: {loaded}, SHA-256 {loaded.sha256}")
     return 0
 
 

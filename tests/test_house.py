@@ -21,6 +21,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 # What each room of lnlib may import from the others; anything else points upwards.
 MAY_IMPORT = {
     "_files": set(),
+    "_messages": set(),
     "norm": set(),
     "forms": set(),
     "cells": {"norm", "forms"},
@@ -31,8 +32,8 @@ MAY_IMPORT = {
     "transformer": {"norm"},
     "analysis": {"norm", "cells", "numerics", "compare", "invariance", "fisher", "data"},
     "nn": {"norm", "forms"},
-    "data": {"_files"},
-    "runs": {"_files"},
+    "data": {"_files", "_messages"},
+    "runs": {"_files", "_messages"},
     "experiments": {"forms", "nn", "data", "runs", "compare", "analysis"},
     "claims": {"experiments", "runs", "compare", "norm", "cells", "invariance", "analysis"},
 }

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lnlib import _messages
+
 if TYPE_CHECKING:
     import requests
 
@@ -63,6 +65,7 @@ def receive(
                     unit="B",
                     unit_scale=True,
                     disable=None,
+                    file=_messages.stderr(),
                 ) as bar,
             ):
                 for chunk in response.raw.stream(1 << 14, decode_content=False):

@@ -24,14 +24,12 @@ must be downloaded are downloaded by rank 0 first; on further machines let
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import itertools
 import json
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -43,6 +41,7 @@ import torch
 import torch.distributed as dist
 from tqdm import tqdm
 
+from lnlib import _messages
 from lnlib.runs import record
 
 BEAT = 1.0  # seconds between two signs of life of a rank, and between two looks of rank 0
@@ -120,13 +119,11 @@ def _end_with(launcher: int) -> None:
 def _watch(launcher: int) -> None:
     while os.getppid() == launcher:
         time.sleep(BEAT)
-    with contextlib.suppress(OSError):  # where the text went may be gone as well
-        print(
-            f"\nrank {os.environ.get('RANK')}: the launcher is gone. Whole epochs are kept: the "
-            "same command goes on from there.",
-            file=sys.stderr,
-            flush=True,
-        )
+    _messages.tell(
+        f"\nrank {os.environ.get('RANK')}: the launcher is gone. Whole epochs are kept: the same "
+        "command goes on from there."
+    )
+    _messages.stderr().flush()
     os.kill(os.getpid(), signal.SIGTERM)  # as the launcher would have done
     time.sleep(GRACE)
     os._exit(1)
@@ -355,7 +352,7 @@ def _tried(unit: Unit, train: Train, count: Count) -> Iterator[tuple[Path, Any, 
 
 def _tell(name: str, why: str) -> None:
     """Say above the bar that a run failed: the others may take hours more."""
-    tqdm.write(f"{name} has failed: {why}", file=sys.stderr)
+    _messages.tell(f"{name} has failed: {why}")
 
 
 def _complain(said: dict[str, str]) -> None:

@@ -8,7 +8,6 @@ import itertools
 import math
 import os
 import shlex
-import sys
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
-from lnlib import _files
+from lnlib import _files, _messages
 from lnlib.runs import checkpoint, ranks, record
 from lnlib.runs.experiment import Experiment
 from lnlib.runs.run import Run
@@ -96,7 +95,7 @@ def record_runs(
                 _files.sweep(folder, pattern)
             _files.sweep(folder / checkpoint.FOLDER, "*.pt")
         for *_, path in runs:
-            checkpoint.remove_recorded(path, print)
+            checkpoint.remove_recorded(path, _messages.note)
         due = [again or is_due(*run) for run in runs]
         for *_, path in itertools.compress(runs, due):
             record.check_writable(path)
@@ -117,11 +116,11 @@ def record_runs(
         )
     todo = [run for run, stand in zip(runs, stands, strict=True) if stand]
     if (done := len(runs) - len(todo) - len(damaged)) and team.rank == 0:
-        print(f"{done} of {len(runs)} runs are recorded already in {out}.")
+        _messages.note(f"{done} of {len(runs)} runs are recorded already in {out}.")
     if not todo:
         return paths()
     for sentence in damaged:
-        print(sentence, file=sys.stderr)
+        _messages.tell(sentence)
     data = loaded()
 
     def updates(unit: ranks.Unit) -> int:
@@ -171,10 +170,12 @@ def record_runs(
         units.sort(key=updates, reverse=True)  # the longest first, so that all end together
     if team.rank == 0:
         alone = _without_gpu(experiment, todo) if device == "auto" else ""
-        print(f"{len(todo)} run{'s' * (len(todo) > 1)} on {team}; records go to {out}.{alone}")
+        count = f"{len(todo)} run{'s' * (len(todo) > 1)}"
+        _messages.note(f"{count} on {team}; records go to {out}.{alone}")
     with tqdm(
         total=updates(todo),
         unit="update",
+        file=_messages.stderr(),
         smoothing=0.05,
         dynamic_ncols=True,
         disable=team.rank > 0,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 import time
 from collections.abc import Callable, Container, Iterator, Mapping
 from pathlib import Path
@@ -12,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from tqdm import tqdm
 
+from lnlib import _messages
 from lnlib.runs import checkpoint as checkpoints
 from lnlib.runs.checkpoint import BadCheckpoint
 from lnlib.runs.run import Run
@@ -101,7 +100,7 @@ def train(
         except BadCheckpoint as error:
             if not again:
                 raise BadCheckpoint(f"{error}; add --again to start this run over") from error
-            tqdm.write(f"{error}; this run starts over", file=sys.stderr)
+            _messages.tell(f"{error}; this run starts over")
             checkpoint.unlink()
         points = [point for point in points if point["epoch"] <= epochs]  # it may be further
         if done and on_update:

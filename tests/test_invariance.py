@@ -1,4 +1,3 @@
-import os
 from dataclasses import replace
 
 import numpy as np
@@ -84,11 +83,10 @@ def test_every_cell_of_table_1_holds(norm, name, data, strength):
 
 @pytest.fixture(scope="module")
 def mnist():
-    if "LNLIB_DATA" not in os.environ:
-        pytest.skip("LNLIB_DATA names no folder of MNIST")
     return load("mnist").x_train[:64].astype(float)
 
 
+@pytest.mark.needs_data("mnist")
 @each_cell
 @pytest.mark.parametrize("strength", [0.1, 3.0])
 def test_every_cell_holds_on_mnist(mnist, norm, name, strength):

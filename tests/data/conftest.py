@@ -20,17 +20,6 @@ from lnlib.data.download import RemoteFile
 CONTENT = random.Random(0).randbytes(100_000)
 
 
-@pytest.fixture(autouse=True)
-def _alone(monkeypatch):
-    """Let no proxy, and no data folder of whoever runs the tests, take part."""
-    for name in ("http_proxy", "https_proxy", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.delenv("LNLIB_DATA", raising=False)
-
-
 @pytest.fixture
 def file() -> RemoteFile:
     """Return what the mirrors are asked for."""

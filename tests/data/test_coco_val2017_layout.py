@@ -15,10 +15,8 @@ import pytest
 
 from lnlib.data import coco_val2017_layout as coco
 from lnlib.data import load
-from lnlib.data.download import RemoteFile, find, home
+from lnlib.data.download import RemoteFile, find
 
-# Read before the tests' own environment hides it; relative to where pytest was started.
-REAL = os.environ.get("LNLIB_DATA") and home(coco.NAME, [coco._COCO.prepared]).folder
 IDS = [42, 7, 300, 12, 99, 8, 1000]
 BOXES = {42: "1,2,3,4,0 5,6,7,8,79", 7: "0,0,9,9,16", 300: "", 12: "3,3,4,4,2",
          99: "1,1,2,2,5 1,1,2,2,5", 8: "0,1,2,3,4", 1000: "9,9,10,10,1"}  # fmt: skip
@@ -222,16 +220,12 @@ def test_features_say_what_is_there_how_often_and_where_the_largest_is():
     np.testing.assert_allclose(found[1], [*one, *[0] * 10, *other], rtol=1e-6)
 
 
-needs_coco = pytest.mark.skipif(
-    not (REAL and find(coco._COCO.prepared, REAL)),
-    reason="LNLIB_DATA does not name a folder with the captions and boxes of COCO",
-)
+needs_coco = pytest.mark.needs_data(coco.NAME)
 
 
 @needs_coco
-def test_the_data_set_is_found_where_lnlib_data_says(monkeypatch):
-    monkeypatch.setenv("LNLIB_DATA", str(REAL))
-    assert coco.fetch() == REAL
+def test_the_data_set_is_found_where_lnlib_data_says():
+    assert coco.fetch().is_relative_to(os.environ["LNLIB_DATA"])
     found = load(coco.NAME)
     assert found.name == coco.NAME
     assert str(found) == (
@@ -241,7 +235,7 @@ def test_the_data_set_is_found_where_lnlib_data_says(monkeypatch):
 
 @needs_coco
 def test_originals_that_say_what_it_says_make_every_byte_of_it():
-    content = bytes(find(coco._COCO.prepared, REAL))
+    content = bytes(find(coco._COCO.prepared, coco.fetch()))
     rows = [json.loads(line) for line in content.splitlines()[1:]]
     random.Random(1).shuffle(rows)
     told = {

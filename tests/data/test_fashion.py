@@ -1,17 +1,13 @@
 import gzip
 import hashlib
-import os
 import zlib
 
 import numpy as np
 import pytest
 
 from lnlib.data import Dataset, fashion_mnist, fashion_small, load, mnist
-from lnlib.data.download import RemoteFile, home
+from lnlib.data.download import RemoteFile
 from tests.data.test_mnist import contents, idx  # noqa: F401
-
-# Read before the tests' own environment hides it.
-SMALL = os.environ.get("LNLIB_DATA") and home("fashion_small", [fashion_small._FILE])
 
 
 @pytest.fixture
@@ -52,9 +48,8 @@ def test_the_small_set_is_picked_from_the_whole_in_the_order_of_its_list():
         fashion_small._pick(whole, [sums[1][:1], sums[1]])
 
 
-@pytest.mark.skipif(not SMALL or SMALL.find(fashion_small._FILE) is None, reason="needs the file")
-def test_the_list_names_the_pictures_of_the_small_set(monkeypatch):
-    monkeypatch.setenv("LNLIB_DATA", str(SMALL.borrowed))
+@pytest.mark.needs_data("fashion_small")
+def test_the_list_names_the_pictures_of_the_small_set():
     small = load("fashion_small")
     assert np.bincount(small.y_train).tolist() == [800] * 10
     assert np.bincount(small.y_test).tolist() == [200] * 10

@@ -6,17 +6,14 @@ import dataclasses
 import gzip
 import hashlib
 import lzma
-import os
 
 import pooch
 import pytest
 
 from lnlib.data import gutenberg_prose as prose
 from lnlib.data import load
-from lnlib.data.download import RemoteFile, find, home
+from lnlib.data.download import RemoteFile
 
-# Read before the tests' own environment hides it; relative to where pytest was started.
-REAL = os.environ.get("LNLIB_DATA") and home(prose.NAME, [prose._PROSE.first]).folder
 E_BOOK = (
     "\ufeffThe Project Gutenberg eBook\r\n*** START OF THE PROJECT GUTENBERG EBOOK IT ***\r\n"
     "IT, a novel\r\n\r\nCONTENTS\r\n\r\nCHAPTER I. One\r\nCHAPTER II. Two\r\n\r\n"
@@ -119,12 +116,8 @@ def test_a_damaged_xz_file_is_refused(source, tmp_path, monkeypatch):
         prose._gather(None, source[0])
 
 
-@pytest.mark.skipif(
-    not REAL or find(prose._PROSE.first, REAL) is None,
-    reason="LNLIB_DATA does not have the novels",
-)
-def test_the_novels_are_24(monkeypatch):
-    monkeypatch.setenv("LNLIB_DATA", str(REAL))
+@pytest.mark.needs_data("gutenberg_prose")
+def test_the_novels_are_24():
     found = load(prose.NAME)
     assert str(found) == "130,379 sentences in 1,073 chapters of 24 books"
     assert found.books[0].chapters[0][3] == "Oh dear!"

@@ -15,10 +15,8 @@ import pytest
 
 from lnlib.data import load
 from lnlib.data import omniglot_lines as omniglot
-from lnlib.data.download import RemoteFile, find, home
+from lnlib.data.download import RemoteFile
 
-# Read before the tests' own environment hides it; relative to where pytest was started.
-REAL = os.environ.get("LNLIB_DATA") and home(omniglot.NAME, [omniglot._OMNIGLOT.composed]).folder
 TEXT = ("To be, or not to be: that's the question.\nWhether 'tis nobler in the mind " * 9).encode()
 FEW = {"train": 19, "val_seen": 3, "val_new": 4, "test_new": 2}
 
@@ -189,13 +187,9 @@ def test_the_originals_are_at_fixed_commits():
         assert file.size > 10**6
 
 
-@pytest.mark.skipif(
-    not (REAL and find(omniglot._OMNIGLOT.composed, REAL)),
-    reason="LNLIB_DATA does not name a folder with the pen lines",
-)
-def test_the_data_set_is_found_where_lnlib_data_says(monkeypatch):
-    monkeypatch.setenv("LNLIB_DATA", str(REAL))
-    assert omniglot.fetch() == REAL
+@pytest.mark.needs_data("omniglot_lines")
+def test_the_data_set_is_found_where_lnlib_data_says():
+    assert omniglot.fetch().is_relative_to(os.environ["LNLIB_DATA"])
     found = load(omniglot.NAME)
     assert str(found) == (
         "2,000 train + 160 val_seen + 160 val_new + 160 test_new lines of 1,588,643 points"

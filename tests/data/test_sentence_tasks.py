@@ -6,7 +6,6 @@ import dataclasses
 import hashlib
 import io
 import json
-import os
 import random
 import zipfile
 
@@ -16,13 +15,8 @@ import pytest
 from lnlib.data import coco_val2017_layout as coco
 from lnlib.data import load
 from lnlib.data import sentence_tasks as tasks
-from lnlib.data.download import RemoteFile, find, home
+from lnlib.data.download import RemoteFile
 
-# Read before the tests' own environment hides it; relative to where pytest was started.
-REAL = (
-    os.environ.get("LNLIB_DATA")
-    and home(tasks.NAME, [*tasks._TASKS.sentences.values(), tasks._TASKS.first_pairs]).folder
-)
 FILMS = {"README.txt": b"[+1]##no", "rt-polarity.pos": b" good   one \ngo\xc3\xa9d\n\n",
          "rt-polarity.neg": b"bad\nworse\nworst\n"}  # fmt: skip
 PLOTS = {"quote.tok.gt9.5000": b"i feel\nthey feel\n", "plot.tok.gt9.5000": b"he g\xe9es\n"}
@@ -168,12 +162,8 @@ def test_what_is_prepared_otherwise_is_refused(source, cache, which):
     assert not (cache / f"{which}.tsv.gz").exists()
 
 
-@pytest.mark.skipif(
-    not REAL or find(tasks._TASKS.first_pairs, REAL) is None,
-    reason="LNLIB_DATA does not have the tasks",
-)
-def test_the_papers_tasks_have_as_many_sentences_as_published(monkeypatch):
-    monkeypatch.setenv("LNLIB_DATA", str(REAL))
+@pytest.mark.needs_data("sentence_tasks")
+def test_the_papers_tasks_have_as_many_sentences_as_published():
     found = load(tasks.NAME)
     assert [len(found.mr), len(found.cr), len(found.subj)] == [10_662, 3_730, 10_000]
     assert sum(row[0] for row in found.caption_pairs) == 1000

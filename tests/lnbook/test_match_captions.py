@@ -1,8 +1,6 @@
 """Match captions to pictures: what is drawn and said is what was recorded."""
 
-import os
 from collections import namedtuple
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -167,10 +165,7 @@ def test_what_is_drawn_red_adds_up_to_the_penalty():
     assert said.endswith("penalty of 0.16: place 2 of 3.")
 
 
-@pytest.mark.skipif(
-    not Path(os.environ.get("LNLIB_DATA", ""), coco.NAME).is_dir(),
-    reason="LNLIB_DATA does not name a folder with the captions and boxes of COCO",
-)
+@pytest.mark.needs_data(coco.NAME)
 def test_the_pictures_of_the_page_are_the_data_sets():
     data, told = coco.load(), scene.pictures()
     expected = [

@@ -3,9 +3,7 @@
 import base64
 import gzip
 import json
-import os
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -339,10 +337,7 @@ def test_a_recorded_run_is_drawn_between_the_lines_of_its_text(book):
     )
 
 
-@pytest.mark.skipif(
-    not Path(os.environ.get("LNLIB_DATA", ""), "tiny_shakespeare").is_dir(),
-    reason="LNLIB_DATA does not name a folder with tiny Shakespeare",
-)
+@pytest.mark.needs_data("tiny_shakespeare")
 def test_the_two_lines_are_those_of_tiny_shakespeare():
     lines = baselines(load("tiny_shakespeare"))
     assert round(lines["unigram"], 3) == runs.UNIGRAM

@@ -1,0 +1,108 @@
+"""No test reaches another machine, and none sees data unless it is marked."""
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from tests.offline.sitecustomize import NetworkRefused, is_local
+
+# Addresses that are reserved for documentation, which no machine has.
+REMOTE = ("192.0.2.1", "2001:db8::1", "example.invalid")
+STREAM, DATAGRAM = socket.SOCK_STREAM, socket.SOCK_DGRAM
+
+
+@pytest.mark.parametrize(
+    ("host", "local"),
+    [
+        *((host, True) for host in ("127.0.0.1", "127.5.5.5", "::1", "localhost", "", None, "::")),
+        *((host, True) for host in ("::ffff:127.0.0.1", b"127.0.0.1", socket.gethostname())),
+        *((host, False) for host in (*REMOTE, "10.0.0.1", "fe80::1%lo", "::ffff:192.0.2.1")),
+        *((host, False) for host in ("localhost.example.invalid", "127.0.0.1.example.invalid")),
+    ],
+)
+def test_only_this_machine_is_local(host, local):
+    assert is_local(host) == local
+
+
+@pytest.mark.parametrize(
+    ("family", "kind", "method", "arguments"),
+    [
+        (socket.AF_INET, STREAM, "connect", [("192.0.2.1", 80)]),
+        (socket.AF_INET, STREAM, "connect_ex", [("192.0.2.1", 80)]),
+        (socket.AF_INET6, STREAM, "connect", [("2001:db8::1", 80, 0, 0)]),
+        (socket.AF_INET, DATAGRAM, "sendto", [b"x", ("192.0.2.1", 80)]),
+        (socket.AF_INET, DATAGRAM, "sendto", [b"x", 0, ("192.0.2.1", 80)]),
+        (socket.AF_INET, DATAGRAM, "sendmsg", [[b"x"], [], 0, ("192.0.2.1", 80)]),
+    ],
+)
+def test_no_socket_sends_to_another_machine(family, kind, method, arguments):
+    with (
+        socket.socket(family, kind) as sender,
+        pytest.raises(NetworkRefused, match="tests reach no other machine"),
+    ):
+        getattr(sender, method)(*arguments)
+
+
+@pytest.mark.parametrize("host", REMOTE)
+@pytest.mark.parametrize("lookup", ["getaddrinfo", "gethostbyname", "gethostbyname_ex"])
+def test_no_name_is_looked_up(lookup, host):
+    with pytest.raises(NetworkRefused, match=host):
+        getattr(socket, lookup)(host, *[80] * (lookup == "getaddrinfo"))
+
+
+def run(*flags, url):
+    code = f"import urllib.request; urllib.request.urlopen({url!r}, timeout=5)"
+    return subprocess.run([sys.executable, *flags, "-c", code], capture_output=True, text=True)
+
+
+def test_a_process_that_a_test_starts_is_refused_too():
+    no_proxy = "import os; os.environ['no_proxy'] = '*';"
+    code = f"{no_proxy} import requests; requests.get('http://192.0.2.1')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "NetworkRefused: tests reach no other machine, got '192.0.2.1'" in done.stderr
+
+
+@pytest.mark.parametrize("url", ["http://192.0.2.1/", "https://example.invalid/"])
+def test_a_process_without_the_guard_meets_a_proxy_that_refuses(url):
+    done = run("-I", url=url)
+    assert "ConnectionRefusedError" in done.stderr
+
+
+def test_the_machine_itself_is_reached():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=lambda: server.accept()[0].close())
+        thread.start()
+        with socket.create_connection(server.getsockname(), timeout=30) as client:
+            assert client.recv(1) == b""
+        thread.join()
+    left, right = socket.socketpair()
+    with left, right:
+        left.sendmsg([b"x"])
+        assert right.recv(1) == b"x"
+
+
+def test_data_are_hidden_from_a_test_that_is_not_marked():
+    assert "LNLIB_DATA" not in os.environ
+
+
+@pytest.mark.needs_data("mnist")
+def test_data_are_shown_to_a_test_that_is_marked():
+    assert "LNLIB_DATA" in os.environ
+
+
+@pytest.mark.parametrize("folder", [None, "empty"])
+def test_a_test_is_skipped_where_its_data_are_not(folder, tmp_path):
+    environment = {k: v for k, v in os.environ.items() if k != "LNLIB_TEST_DATA"}
+    if folder:
+        (tmp_path / folder).mkdir()
+        environment["LNLIB_DATA"] = str(tmp_path / folder)
+    marked = f"{__file__}::{test_data_are_shown_to_a_test_that_is_marked.__name__}"
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", marked]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert "1 skipped" in done.stdout
+    assert f"LNLIB_DATA names {tmp_path / folder if folder else 'no folder'}" in done.stdout

@@ -1,0 +1,696 @@
+"""The numbers of the bench, by a clock that is set by hand, and by bytes and updates counted.
+
+Every part is asked for its rows with times that are given, so that a ratio the wrong way round, a
+time of another pass or a missing division is seen.
+"""
+
+import contextlib
+import itertools
+import json
+import sys
+import types
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from bench import exchange, experiments, fisher, mnist, norm, pages, rnn, table, transformer
+
+# The clock.
+
+
+class Clock:
+    """Stands for the module ``time``; a call lasts as long as it is told."""
+
+    def __init__(self):
+        self.now = 100.0
+
+    def perf_counter(self):
+        return self.now
+
+    def lasting(self, *seconds):
+        """Return a call that lasts so long, one time after the other, then always the last."""
+        left = list(seconds)
+
+        def call():
+            call.count += 1
+            self.now += left.pop(0) if len(left) > 1 else left[0]
+
+        call.count = 0
+        return call
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    made = Clock()
+    monkeypatch.setattr(table, "time", made)
+    return made
+
+
+@pytest.mark.parametrize("times", [1, 4])
+def test_a_time_is_the_milliseconds_of_one_call_of_several(clock, times):
+    call = clock.lasting(0.002, 0.004, 0.006, 0.008)
+    expected = {1: 2.0, 4: 5.0}[times]
+    assert table.milliseconds(call, times=times) == pytest.approx(expected)
+    assert call.count == times
+
+
+def test_on_a_gpu_the_time_is_that_between_its_events(monkeypatch):
+    log = []
+
+    class Event:
+        def __init__(self, enable_timing):
+            assert enable_timing
+
+        def record(self):
+            log.append(self)
+
+        def synchronize(self):
+            log.append("waits")
+
+        def elapsed_time(self, end):
+            assert log == [self, "call", "call", "call", end, "waits"]
+            return 12.0  # milliseconds
+
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    assert table.milliseconds(lambda: log.append("call"), "cuda", times=3) == pytest.approx(4.0)
+
+
+def test_the_median_counts_without_the_first_call_and_not_the_mean_or_the_fastest(clock):
+    slow = clock.lasting(500.0, 0.001, 0.002, 0.030)
+    steady = clock.lasting(0.5, 0.004)
+    found = table.medians({"slow": slow, "steady": steady}, 0.0, least=3)
+    assert found == {"slow": pytest.approx(2.0), "steady": pytest.approx(4.0)}
+    assert (slow.count, steady.count) == (4, 4)
+
+
+def test_candidates_are_run_until_the_seconds_are_over(clock):
+    one, other = clock.lasting(50.0, 1.0), clock.lasting(50.0, 2.0)
+    table.medians({"one": one, "other": other}, 10.0, least=2)  # 3 seconds a round, 4 rounds
+    assert (one.count, other.count) == (5, 5)
+    few = clock.lasting(50.0, 100.0)
+    table.medians({"few": few}, 10.0, least=2)
+    assert few.count == 3
+
+
+def test_a_floor_is_the_shortest_time_of_any_way_and_no_median(clock):
+    ways = [clock.lasting(0.001, 0.009, 0.005, 0.007), clock.lasting(0.001, 0.008, 0.006, 0.003)]
+    found = table.medians({"a": clock.lasting(1.0, 0.010)}, 0.0, least=3, floors=ways)
+    assert found == {"a": pytest.approx(10.0), "floor": pytest.approx(3.0)}
+
+
+def test_times_within_one_measurement_are_divided(clock):
+    call = clock.lasting(1.0, 0.001, 0.003, 0.005, 0.005)
+    assert table.medians({"a": call}, 0.0, least=2, times=2)["a"] == pytest.approx(3.5)
+    assert call.count == 1 + 2 * 2
+
+
+def test_a_row_has_our_time_over_the_others_to_four_digits():
+    found = table.row("a", "1", "ours", 1.23456789, instead=("theirs", 4.0), floor=("f", 0.33333))
+    assert (found["ms"], found["instead_ms"], found["floor_ms"]) == (1.235, 4.0, 0.3333)
+    assert found["ratio"] == 0.3086  # of the times as they were taken
+    bare = table.row("a", "1", "ours", 2.0, threads=7)
+    assert (bare["ratio"], bare["instead_ms"], bare["floor_ms"], bare["threads"]) == (
+        None, None, None, 7,
+    )  # fmt: skip
+
+
+def test_the_printed_table_divides_by_the_floor(capsys):
+    table.show([table.row("a", "1", "b", 6.0, instead=("c", 4.0), floor=("d", 1.5))])
+    line = capsys.readouterr().out.splitlines()[1]
+    assert line.split()[:-1] == ["a", "1", "b", "6", "c", "1.5", "d", "4.00"]
+
+
+# Every part, with times that are given.
+
+
+class Given:
+    """Stands for :func:`bench.table.medians`: runs every call once and returns times of its own."""
+
+    def __init__(self, run=True):
+        self.ms, self.calls, self.options, self.run = [], [], [], run
+
+    def __call__(self, candidates, seconds, device="cpu", least=5, times=1, floors=()):
+        numbers = itertools.count(2 + 100 * len(self.ms))
+        found = {name: 1.0 * next(numbers) for name in candidates}
+        if floors:
+            found["floor"] = 0.5 + len(self.ms)
+        for call in [*candidates.values(), *floors] if self.run else []:
+            call()
+        self.ms.append(found)
+        self.calls.append(dict(candidates))
+        self.options.append({"device": device, "times": times, "floors": list(floors)})
+        return dict(found)
+
+
+@pytest.fixture
+def given(monkeypatch):
+    made = Given()
+    for part in (exchange, experiments, fisher, mnist, norm, pages, rnn, transformer):
+        if hasattr(part, "medians"):
+            monkeypatch.setattr(part, "medians", made)
+    return made
+
+
+def check(found, ms, instead, floor=None):
+    """Hold a row to the times that it is made of."""
+    assert found["ms"] == pytest.approx(ms, rel=1e-3)
+    if instead is None:
+        assert found["instead_ms"] is None
+        assert found["ratio"] is None
+    else:
+        assert found["instead_ms"] == pytest.approx(instead, rel=1e-3)
+        assert found["ratio"] == pytest.approx(ms / instead, rel=1e-3)
+    assert found["floor_ms"] == (None if floor is None else pytest.approx(floor, rel=1e-3))
+
+
+class Moved(TorchDispatchMode):
+    """Counts the bytes that are read and written, by the operation."""
+
+    def __init__(self):
+        super().__init__()
+        self.bytes = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        tensors = [a for a in (*args, *kwargs.values()) if isinstance(a, torch.Tensor)]
+        name = func.overloadpacket.__name__
+        if name in ("copy_", "add", "mul_"):
+            size = sum(t.numel() * t.element_size() for t in tensors)
+            self.bytes += size * (2 if name == "mul_" else 1)  # mul_ reads and writes its own
+        return func(*args, **kwargs)
+
+
+class CountedNumPy:
+    """Stands for NumPy, and counts the bytes that its two ways of moving read and write."""
+
+    def __init__(self, moved):
+        self.moved = moved
+
+    def __getattr__(self, name):
+        return getattr(np, name)
+
+    def copyto(self, target, source):
+        self.moved.bytes += source.nbytes + target.nbytes
+        np.copyto(target, source)
+
+    def multiply(self, a, by, out):
+        assert by == 1
+        self.moved.bytes += a.nbytes + out.nbytes
+        return np.multiply(a, by, out=out)
+
+
+def moved(calls, part, monkeypatch):
+    """Return how many bytes each call moves."""
+    found = []
+    for call in calls:
+        mode = Moved()
+        monkeypatch.setattr(part, "np", CountedNumPy(mode))
+        with mode:
+            call()
+        found.append(mode.bytes)
+    monkeypatch.setattr(part, "np", np)
+    return found
+
+
+def test_the_floors_of_a_norm_move_two_arrays_and_five(monkeypatch):
+    ways = norm.movers((6, 8), "cpu")
+    array = 4 * 6 * 8
+    assert moved(ways["forward"], norm, monkeypatch) == [2 * array] * 5
+    assert moved(ways["forward + backward"], norm, monkeypatch) == [5 * array] * 6
+
+
+def test_the_floor_of_a_training_step_rewrites_parameters_and_both_moments(monkeypatch):
+    sizes = {"784-1000": 785_000, "1000-1000": 1_001_000, "1000-10": 10_010}  # with biases
+    numbers = 3 * sum(sizes.values())
+    found = moved(mnist.floors("cpu", 3), mnist, monkeypatch)
+    assert found == pytest.approx([3 * 2 * 4 * numbers] * 3, rel=1e-5)
+
+
+@pytest.mark.parametrize("which", norm.PASSES)
+def test_a_pass_is_forward_alone_without_a_graph_or_both(which):
+    log, x, dy = [], torch.randn(3, 4), torch.randn(3, 4)
+
+    def call(inputs):
+        log.append(torch.is_grad_enabled())
+        out = 2 * inputs
+        if out.requires_grad:
+            out.register_hook(lambda grad: log.append(grad.clone()))
+        return out
+
+    timed = norm._pass(which, call, (x,), (dy,))
+    timed(), timed()
+    if which == "forward":
+        assert log == [False, False]
+    else:
+        assert (log[0], log[2]) == (True, True)
+        assert all(torch.equal(log[k], dy) for k in (1, 3))
+
+
+def of(rows, **wanted):
+    (found,) = [r for r in rows if all(r[k] == v for k, v in wanted.items())]
+    return found
+
+
+def test_each_norm_in_numpy_is_held_against_the_typed_formula_of_its_pass(given):
+    found = norm.in_numpy((3, 4))
+    for k, which in enumerate(("forward", "forward + backward")):
+        ms = given.ms[k]
+        for kind, path in (("LayerNorm", "lnlib.layer_norm"), ("BatchNorm", "lnlib.batch_norm"),
+                           ("RMSNorm", "lnlib.rms_norm")):  # fmt: skip
+            row = of(found, what=f"{kind} {which}", path=path)
+            check(row, ms[kind, path], ms[kind, "NumPy, as typed"], ms["floor"])
+            assert (row["shape"], row["instead"]) == ("3×4", "NumPy, as typed")
+        assert given.options[k]["floors"]
+    assert len(found) == 6
+
+
+def test_each_norm_in_pytorch_is_held_against_the_module_of_its_kind(given):
+    copy, *found = norm.in_torch((3, 4), "cpu")
+    assert (copy["what"], copy["path"], copy["bytes"]) == ("machine", "copy", 2 * 4 * 3 * 4)
+    check(copy, given.ms[0]["floor"], None)
+    theirs = {"LayerNorm": "torch.nn.LayerNorm", "BatchNorm": "torch.nn.BatchNorm1d",
+              "RMSNorm": "torch.nn.RMSNorm"}  # fmt: skip
+    for k, which in enumerate(("forward", "forward + backward")):
+        ms = given.ms[k]
+        for kind, instead in theirs.items():
+            rows = [r for r in found if r["what"] == f"{kind} {which}"]
+            assert len(rows) == 2
+            for row in rows:
+                check(row, ms[kind, row["path"]], ms[kind, instead], ms["floor"])
+                assert row["instead"] == instead
+                assert row["floor"] == f"{(2, 5)[k]} arrays, moved"
+
+
+def test_one_pass_is_held_against_two_and_a_small_one_is_repeated(given):
+    found = norm.in_one_pass((64, 64), "cpu")
+    assert [option["times"] for option in given.options] == [64] * 12  # 2**18 numbers in all
+    assert len(found) == 12
+    for row, ms in zip(found, given.ms, strict=True):
+        ours, theirs = ms.values()
+        check(row, ours, theirs)
+        assert list(ms) == [row["path"], row["instead"]]
+    assert {r["dtype"] for r in found} == {"float32", "bfloat16"}
+
+
+def test_the_machines_operations_and_bytes_are_those_of_its_shapes(monkeypatch):
+    monkeypatch.setattr(norm, "SHAPES", [])
+    monkeypatch.setattr(norm, "ONE_PASS", [])
+    made = Given(run=False)
+    monkeypatch.setattr(norm, "medians", made)
+    product, copy = norm.rows("cpu")
+    assert (product["path"], copy["path"]) == ("matrix product", "copy")
+    assert product["flops"] == 8_589_934_592  # 2 x 4096 x 1024 x 1024
+    assert copy["bytes"] == 8_388_608  # 2 x 4 x 1024 x 1024
+    check(copy, made.ms[0]["floor"], None)
+    check(product, made.ms[1]["floor"], None)
+
+
+# Recurrences.
+
+
+def test_a_recurrence_is_held_against_torch_and_the_products_of_its_pass(monkeypatch):
+    made = Given(run=False)
+    monkeypatch.setattr(rnn, "medians", made)
+    monkeypatch.setattr(rnn, "products", lambda *_: dict(zip(rnn.PASSES, "fb", strict=True)))
+    found = rnn.speed("GRU", (3, 2, 5, 4), [rnn.CALLED, "function"], "cpu")
+    for k, which in enumerate(("forward", "forward + backward")):
+        for name in ("as called", "function"):
+            row = of(found, what=f"LN-GRU {which}", path=f"lnlib.nn, {name}")
+            check(row, made.ms[k][name], made.ms[k]["torch"], made.ms[k]["floor"])
+        assert made.options[k]["floors"] == ["fb"[k]]
+
+
+def test_inference_is_timed_without_a_gradient_and_training_with_its_own():
+    log = []
+
+    class Module(torch.nn.Linear):
+        def forward(self, x):
+            log.append((self.training, torch.is_grad_enabled(), self.weight.grad is None))
+            return super().forward(x)
+
+    module = Module(4, 2)
+    calls = rnn.both(torch.ones(3, 4), module, module)
+    calls["forward + backward"](), calls["forward + backward"](), calls["forward"]()
+    assert log == [(True, True, True), (True, True, True), (False, False, False)]
+    torch.testing.assert_close(module.weight.grad, torch.full((2, 4), 3.0))  # of one pass
+
+
+def test_norms_are_held_against_the_same_loop_without_them(monkeypatch):
+    made = Given(run=False)
+    monkeypatch.setattr(rnn, "medians", made)
+    found = rnn.norms_alone((3, 2, 5, 5))
+    for k, which in enumerate(("forward", "forward + backward")):
+        for row in (r for r in found if r["what"].endswith(f", {which}")):
+            key = row["what"].partition(",")[0].split()[-1], row["path"]
+            check(row, made.ms[k][key, 0], made.ms[k][key, 1])
+
+
+def test_peak_memory_stands_in_the_rows_of_its_pass_shape_and_threads(monkeypatch):
+    asked = []
+
+    def run(command, **_):
+        asked.append(command[-1])
+        sizes = {"torch": 10.04, "as called": 30.06, "plain": 500.0}
+        (name,) = [n for n in sizes if repr(n) in command[-1]]
+        return types.SimpleNamespace(stdout=str(sizes[name]))
+
+    monkeypatch.setattr(rnn.subprocess, "run", run)
+    monkeypatch.setattr(rnn, "paths", lambda kind, device: ["plain"])
+    monkeypatch.setattr(rnn, "Path", lambda name: types.SimpleNamespace(exists=lambda: True))
+    here, shape = torch.get_num_threads(), rnn.text(rnn.SHAPES[0])
+    kinds = itertools.product(("forward", "forward + backward"), (shape, "2×2×2"), (here, here + 1))
+    found = [
+        table.row(f"LN-LSTM {which}", size, f"lnlib.nn, {path}", 1.0, threads=count)
+        for which, size, count in kinds
+        for path in ("as called", "plain")
+    ]
+    rnn.memory(found, "cpu")
+    told = [r for r in found if "peak_mib" in r]
+    assert [(r["what"], r["shape"], r["threads"]) for r in told] == 2 * [
+        ("LN-LSTM forward + backward", shape, here)
+    ]
+    assert [(r["path"], r["peak_mib"], r["instead_peak_mib"]) for r in told] == [
+        ("lnlib.nn, as called", 30.1, 10.0), ("lnlib.nn, plain", 500.0, 10.0),
+    ]  # fmt: skip
+    assert len(asked) == 3
+
+
+def test_peak_memory_is_what_a_pass_adds_in_mebibytes(monkeypatch):
+    log = []
+    monkeypatch.setattr(rnn, "SHAPES", [(5, 3, 4, 4)])
+    monkeypatch.setattr(rnn, "Path", lambda name: types.SimpleNamespace(
+        write_text=lambda text: log.append((name, text))))  # fmt: skip
+    monkeypatch.setattr(rnn, "passes", lambda kind, path, x, H: {
+        rnn.PASSES[1]: lambda: log.append((kind, path, tuple(x.shape), H))})  # fmt: skip
+    kib = {"VmRSS": 1024 * 100, "VmHWM": 1024 * 107}
+    monkeypatch.setattr(rnn, "_memory", lambda field: log.append(field) or kib[field])
+    assert rnn.peak("plain", "cpu") == pytest.approx(7.0)
+    assert log == [
+        ("LSTM", "plain", (2, 3, 4), 4), ("/proc/self/clear_refs", "5"), "VmRSS",
+        ("LSTM", "plain", (5, 3, 4), 4), "VmHWM",
+    ]  # fmt: skip
+
+
+# Training steps.
+
+
+def test_a_step_of_mnist_is_the_time_of_a_block_divided(monkeypatch):
+    made, asked = Given(run=False), []
+    monkeypatch.setattr(mnist, "medians", made)
+    monkeypatch.setattr(mnist, "there", lambda device: ["plain", "graph"])
+    monkeypatch.setattr(mnist, "stepper", lambda *a: asked.append(a) or a)
+    monkeypatch.setattr(mnist, "floors", lambda device, updates: [(device, updates)])
+    monkeypatch.setattr(mnist, "_late", lambda norm, step, flush=False: (
+        (40.0, 99.0) if flush else ({"plain": 70.0, "graph": 20.0}[step], 5.0)))  # fmt: skip
+    found = mnist.rows("cpu")
+    for k, (size, block) in enumerate(((4, 20), (128, 3))):
+        ms, below = made.ms[k], made.ms[k]["floor"] / block
+        assert made.options[k]["floors"] == [("cpu", block)]
+        for kind in ("none", "layer", "batch"):
+            rows = {
+                r["path"]: r
+                for r in found
+                if (r["what"], r["shape"]) == (f"MNIST step, {kind}", f"batch size {size}")
+            }
+            plain = ms[kind, "plain"] / block
+            check(rows["plain"], plain, None, below)
+            check(rows["graph"], ms[kind, "graph"] / block, plain, below)  # fmt: skip
+    late = {r["path"]: r for r in found if r["what"] == "MNIST step 2,000, layer"}
+    check(late["plain"], 70.0, 40.0, 5.0)
+    check(late["graph"], 20.0, 40.0, 5.0)
+    assert len(found) == 14
+
+
+def test_on_a_gpu_seeds_side_by_side_share_the_time(monkeypatch):
+    made = Given(run=False)
+    monkeypatch.setattr(mnist, "medians", made)
+    monkeypatch.setattr(mnist, "there", lambda device: ["plain"])
+    monkeypatch.setattr(mnist, "stepper", lambda *a: a)
+    monkeypatch.setattr(mnist, "floors", lambda *a: [a])
+    monkeypatch.setattr(table.record, "device_name", lambda device: f"GPU: {device}")
+    found = mnist.rows("cuda")
+    for k, (size, block) in enumerate(((4, 500), (128, 50))):
+        together = of(found, what="MNIST step, layer", shape=f"batch size {size}",
+                      path="graph, 16 seeds, each")  # fmt: skip
+        ms = made.ms[k]
+        check(together, ms["layer", "graph, 16 seeds, each"] / block / 16,
+              ms["layer", "plain"] / block, ms["floor"] / block)  # fmt: skip
+        assert made.options[k]["device"] == "cuda"
+
+
+def test_a_late_step_comes_after_two_thousand_updates_and_is_one_of_its_block(monkeypatch):
+    calls, made = Counter(), Given(run=False)
+
+    def step():
+        calls["step"] += 1
+
+    monkeypatch.setattr(mnist, "stepper", lambda norm, size, *_: calls.update({size: 1}) or step)
+    monkeypatch.setattr(mnist, "medians", made)
+    monkeypatch.setattr(mnist, "floors", lambda device, updates: [updates])
+    monkeypatch.setattr(mnist, "cases", lambda: None)
+    monkeypatch.setattr(torch, "set_flush_denormal", lambda flush: calls.update({flush: 1}))
+    found = mnist.late("layer", "plain", True)
+    assert found == (made.ms[0]["step"] / 20, made.ms[0]["floor"] / 20)
+    assert calls == {"step": 100, 4: 1, True: 1}  # blocks of 20 updates
+    assert made.options[0]["floors"] == [20]
+
+
+def test_a_call_of_the_stepper_makes_a_block_of_updates_of_each_seed(monkeypatch):
+    log = []
+
+    class Run:
+        updates_per_epoch = 7
+
+        def __init__(self, settings, data, *, seed, device, step):
+            self.seed = seed
+            log.append((seed, step, settings.batch_size))
+
+        def advance(self, epoch, first, last):
+            for update in range(first, last):
+                log.append((self.seed, epoch, update))
+                yield
+
+    monkeypatch.setattr(mnist.mnist, "Run", Run)
+    monkeypatch.setitem(mnist.BLOCK, ("cpu", 128), 3)
+    call = mnist.stepper("layer", 128, "graph", None, "cpu")
+    call(), call(), call()
+    expected = [(0, 0, k) for k in range(6)] + [(0, 1, k) for k in range(3)]
+    assert log == [(0, "graph", 128), *expected]
+
+
+def test_an_update_of_the_transformer_is_one_of_those_in_a_call(monkeypatch, given):
+    given.run = False
+    monkeypatch.setattr(transformer, "stepper", lambda settings, data, device: settings.norm)
+    found = transformer.rows("cpu")
+    ms = given.ms[0]
+    assert {r["path"] for r in found} == set(transformer.NORMS) - {"layer"}
+    for row in found:
+        check(row, ms[row["path"]] / 2, ms["layer"] / 2)
+        assert (row["instead"], row["threads"]) == ("layer", 1)
+
+    monkeypatch.undo()
+    updates = []
+
+    class Run:
+        def __init__(self, settings, data, device):
+            pass
+
+        def batches(self, epoch):
+            return iter("abcdef")
+
+        def update(self, batch):
+            updates.append(batch)
+
+    monkeypatch.setattr(transformer, "Run", Run)
+    transformer.stepper(None, None, "cpu")()
+    assert updates == ["a", "b"]
+
+
+@pytest.mark.parametrize("measure", experiments.EXPERIMENTS, ids=lambda f: f.__name__.strip("_"))
+def test_an_experiments_update_is_held_against_the_one_without_norm(measure, monkeypatch, given):
+    given.run = False
+    monkeypatch.setattr(experiments, "_update", lambda run: run.settings)
+    found = measure()
+    for k, row in enumerate(found):
+        name = measure.__name__.strip("_")
+        ms = given.ms[k if name == "draw" else 0]  # two lengths, each measured alone
+        base = "torch.nn" if name == "handwriting" else "none"
+        check(row, ms[row["path"]], ms[base])
+    if measure is experiments._draw:
+        assert [r["shape"] for r in found] == ["8×64×128", "16×64×128"]
+        assert [of["layer"].glimpses for of in given.calls] == [8, 16]
+    for calls in given.calls:
+        for norm_name, settings in calls.items():
+            expected = {"torch.nn": "none"}.get(norm_name, norm_name)
+            assert settings.norm == expected
+
+
+def test_an_update_is_the_same_batch_each_time():
+    log = []
+    run = types.SimpleNamespace(batches=lambda epoch: iter([("first", epoch), "second"]),
+                                update=log.append)  # fmt: skip
+    call = experiments._update(run)
+    call(), call()
+    assert log == [("first", 0)] * 2
+
+
+# The Fisher product, two processes, the pages.
+
+
+@pytest.mark.filterwarnings(
+    "ignore:.torch.jit.script. is deprecated:DeprecationWarning"
+)  # PyTorch's own
+def test_the_error_of_a_product_is_relative_and_each_product_has_its_own(monkeypatch, given):
+    monkeypatch.setattr(fisher, "SIZES", (5, 4, 4, 3))
+    monkeypatch.setattr(fisher, "CASES", 7)
+    monkeypatch.setattr(fisher, "theirs", lambda *_: None)
+    (fair,) = fisher.rows("cpu")
+    assert 0 < fair["error"] < 1e-5
+    assert 0 < fair["instead_error"] < 1e-5
+    product = fisher.MLP.fisher_product
+    monkeypatch.setattr(fisher.MLP, "fisher_product", lambda *args: 1.25 * product(*args))
+    (row,) = fisher.rows("cpu")
+    assert row["error"] == pytest.approx(0.25, rel=1e-4)
+    assert row["instead_error"] == fair["instead_error"]
+    ms = given.ms[-1]
+    check(row, ms["lnlib.fisher.MLP"], ms["PyTorch, jvp and vjp"], ms["floor"])
+
+
+def test_two_processes_are_held_against_each_alone_and_layer_norm_against_batch_norm(monkeypatch):
+    ms = {"error": 0.0, "short 0": 3.0, "long 0": 9.0}
+    for k, width in enumerate(exchange.WIDTHS):
+        ms |= {f"exchange {width}": 50.0 + k, f"alone {width}": 20.0 + k,
+               f"layer {width}": 7.0 + k, f"collectives {width}": 5.0 + k}  # fmt: skip
+    monkeypatch.setattr(exchange, "measure", lambda: ms)
+    found = exchange.rows("cpu")
+    for k, width in enumerate((100, 1000, 10_000)):
+        batch, layer = found[2 * k : 2 * k + 2]
+        check(batch, 50.0 + k, 20.0 + k, 5.0 + k)
+        check(layer, 7.0 + k, 50.0 + k)
+        assert batch["shape"] == layer["shape"] == f"2 × 64×{width}"
+        # 2 H + 1 numbers of 4 bytes forward, 2 H backward.
+        assert (batch["sent_bytes"], layer["sent_bytes"]) == (4 * (4 * width + 1), 0)
+    for row, time, sent in zip(found[6:], (3.0, 9.0), (8, 4_000_000), strict=True):
+        check(row, time, None)
+        assert row["sent_bytes"] == sent
+
+
+def test_a_process_tells_medians_without_the_first_round_and_the_shortest_of_collectives(
+    monkeypatch, tmp_path
+):
+    taken = {"short": [90.0, 1.0, 2.0, 6.0], "collectives": [0.1, 7.0, 3.0, 5.0],
+             "layer": [0.2, 4.0, 30.0, 8.0]}  # fmt: skip
+    log = []
+    fake = types.SimpleNamespace(
+        init_process_group=lambda *_, **kw: log.append((kw["rank"], kw["world_size"])),
+        all_reduce=lambda x: {2: "short", exchange.LONG: "long"}[len(x)],
+        barrier=lambda: log.append("barrier"),
+        destroy_process_group=lambda: log.append("end"),
+    )
+    monkeypatch.setattr(exchange, "dist", fake)
+    monkeypatch.setattr(exchange, "error", lambda rank: 1e-14)
+    monkeypatch.setattr(exchange, "WIDTHS", (5,))
+    monkeypatch.setattr(exchange, "calls", lambda width: {
+        "collectives": lambda: "collectives", "layer": lambda: "layer"})  # fmt: skip
+    monkeypatch.setattr(exchange, "milliseconds", lambda call: (
+        taken[name].pop(0) if (name := call()) in taken else 11.0))  # fmt: skip
+    found = exchange.work(1, tmp_path, rounds=3)
+    assert found == {"error": 1e-14, "short 0": 2.0, "long 0": 11.0, "collectives 5": 3.0,
+                     "layer 5": 8.0}  # fmt: skip
+    assert log == [(1, 2), *["barrier"] * 16, "end"]
+
+
+class Page:
+    """A page of which everything is known."""
+
+    def __init__(self, answers):
+        self.answers = answers
+
+    def evaluate(self, script, *_):
+        for start, values in self.answers.items():
+            if script.startswith(start):
+                return values.pop(0)
+        return None
+
+    def __getattr__(self, name):
+        def call(*args, **kwargs):
+            return self
+
+        return call
+
+    @property
+    def keyboard(self):
+        return self
+
+
+def opening(page):
+    @contextlib.contextmanager
+    def opened(*args, **kwargs):
+        yield page, []
+
+    return opened
+
+
+def test_the_times_of_a_page_are_medians_and_its_size_is_in_kilobytes(monkeypatch, tmp_path):
+    path = tmp_path / "one.html"
+    path.write_bytes(b"x" * 123_400)
+    loads = [[900.0, 1000.0], [300.0, 3000.0], [500.0, 2000.0]]
+    moves = [10.0, 20.0, 40.0, 400.0]
+    page = Page({"[lnFirst": loads})
+    page.get_attribute = lambda name: "explorer-1"
+    monkeypatch.setattr(pages, "opened", opening(page))
+    monkeypatch.setattr(pages, "drawn", lambda page: [page])
+    monkeypatch.setattr(pages, "control_times", lambda page, roots: moves)
+    axe = types.SimpleNamespace(violations=lambda page: [1, 2])
+    monkeypatch.setitem(sys.modules, "tools.axe", axe)
+    first, live, answer = pages.measure(None, "http://x", path)
+    check(first, 500.0, 800.0)
+    check(live, 2000.0, 1500.0)
+    check(answer, 30.0, 50.0)
+    for row in (first, live, answer):
+        assert (row["html_kb"], row["gzip_kb"], row["outside"], row["moves"]) == (123, 0, 0, 4)
+        assert (row["axe_light"], row["axe_dark"], row["shape"]) == (2, 2, "one")
+    assert answer["p95_ms"] > 400
+
+
+def test_an_update_of_the_playground_is_the_time_between_two_counts(monkeypatch):
+    page = Page({"() => [": [[1000.0, 50], [7000.0, 2050]], "Math.max": [61.6]})
+    monkeypatch.setattr(pages, "opened", opening(page))
+    row = pages.playground(None, "http://x")
+    check(row, 3.0, 1000 / 300)
+    assert row["longest_task_ms"] == 62
+
+
+def test_the_answer_of_the_transformer_is_the_median_of_its_keys(monkeypatch):
+    page = Page({"lnTimes": [[1.0, 2.0, 3.0, 4.0, 90.0]], "Math.max": [7.2]})
+    monkeypatch.setattr(pages, "opened", opening(page))
+    monkeypatch.setattr(pages, "pytorch_reads", lambda: 12.34)
+    row = pages.transformer(None, "http://x")
+    check(row, 3.0, 100.0)
+    assert (row["longest_task_ms"], row["pytorch_ms"]) == (7, 12.3)
+    assert row["p95_ms"] >= 90
+
+
+def test_what_is_stored_of_a_run_is_how_long_it_took_and_the_load_before_and_after(monkeypatch):
+    from bench import __main__ as bench
+
+    loads, times = iter([(1.234, 0, 0), (5.678, 0, 0)]), iter([10.0, 11.0, 14.0, 17.5])
+    monkeypatch.setattr(bench.os, "getloadavg", lambda: next(loads))
+    monkeypatch.setattr(bench.time, "perf_counter", lambda: next(times))
+    part = type(
+        "Part",
+        (),
+        {
+            "__doc__": "A part.",
+            "rows": staticmethod(lambda device: [table.row("a", "b", "c", 1.0)]),
+        },
+    )
+    monkeypatch.setattr(bench, "MODULES", {"part": part})  # fmt: skip
+    found, made = bench.measure(["part"], "cpu")
+    monkeypatch.undo()
+    assert [r["what"] for r in found] == ["a"]
+    assert (made["load"], made["wall_s"]) == ([1.23, 5.68], pytest.approx(7.5))
+    json.dumps(made)

@@ -10,6 +10,7 @@ from lnbook.show import arms
 from lnbook.show.table import FAILS, HOLDS, OPEN
 from lnlib.experiments.attentive_reader import HEURISTICS, Settings, results
 from lnlib.runs import record
+from tests.cases import oracle, race_chapters
 
 EPOCHS = [0.0, 0.5, 1.0, 2.0]
 UPDATES = [0, 50, 100, 200]
@@ -201,3 +202,33 @@ def test_the_score_sees_story_and_question_and_so_does_the_answer():
     assert ways["match"] == {"read", "ask"}
     assert ways["look"] == {"read", "match"}
     assert ways["mix"] == {"look", "ask"}
+
+
+@pytest.mark.parametrize("case", race_chapters.CASES)
+def test_the_tables_of_verdicts_have_the_numbers_of_synthetic_records(case):
+    race_chapters.check_claims("fill_in_the_name", case)
+    race_chapters.check_hinges("fill_in_the_name", case, lambda run: 100 * oracle.lowest(run), 1)
+
+
+@pytest.mark.parametrize("case", race_chapters.CASES)
+def test_each_network_ends_with_the_numbers_of_synthetic_records(case):
+    known = race_chapters.read("fill_in_the_name", case)
+    table = verdicts.ends(known)
+    found = race_chapters.arms("fill_in_the_name", case)
+    *networks, first, second, third, fourth = table.rows
+    assert len(networks) == len(found)
+    for (arm, (label, *_)), row in zip(known.LOOKS.items(), networks, strict=True):
+        of = [found[arm][seed] for seed in sorted(found[arm])]
+        val = [100 * oracle.lowest(run) for run in of]
+        test = [100 * oracle.at_best(run, "test_error") for run in of]
+        epochs = [oracle.at_best(run, "epoch") for run in of]
+        assert row[:2] == [label, f"{of[0]['settings']['learning_rate']:g}"]
+        wanted = [sum(val) / len(val), min(val), max(val)]
+        np.testing.assert_allclose(oracle.parsed(row[2]), wanted, atol=0.051)
+        np.testing.assert_allclose(float(row[3]), sum(test) / len(test), atol=0.051)
+        assert row[4] == ", ".join(f"{epoch:.0f}" for epoch in epochs)
+    curves = found["layer"][min(found["layer"])]["curves"]
+    rules = ("random", "last", "frequent", "frequent_unasked")
+    for rule, row in zip(rules, (first, second, third, fourth), strict=True):
+        wanted = [100 * curves[f"{split}_{rule}_error"][0] for split in ("val", "test")]
+        np.testing.assert_allclose([float(row[2]), float(row[3])], wanted, atol=0.051)

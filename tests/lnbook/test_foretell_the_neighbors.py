@@ -8,6 +8,7 @@ from lnbook.show import arms
 from lnbook.show.table import FAILS, HOLDS, OPEN
 from lnlib.claims.numbers import PAPER_TABLE_3
 from lnlib.experiments.skip_thoughts import TASKS, Settings, results
+from tests.cases import oracle, race_chapters
 
 EPOCHS = [0.0, 0.5, 1.0, 2.0, 3.0]
 UPDATES = [0, 50, 100, 200, 300]
@@ -198,3 +199,23 @@ def test_both_decoders_and_the_judge_are_given_the_vector_alone():
     assert ways["v"] == ["after", "before", "task"]
     given = [wire.source for wire in network.FLOW.wires if wire.target in ways["v"]]
     assert given == ["v"] * 3
+
+
+@pytest.mark.parametrize("case", race_chapters.CASES)
+def test_the_tables_of_verdicts_have_the_numbers_of_synthetic_records(case):
+    race_chapters.check_claims("foretell_the_neighbors", case)
+    race_chapters.check_hinges("foretell_the_neighbors", case, oracle.lowest, 3)
+
+
+@pytest.mark.parametrize("case", race_chapters.CASES)
+def test_each_task_is_judged_by_the_numbers_of_synthetic_records(case):
+    rows = verdicts.better(race_chapters.read("foretell_the_neighbors", case)).rows
+    tasks = ("mr", "cr", "subj", "caption_pairs")
+    for task, (_, *cells) in zip(tasks, rows, strict=True):
+
+        def last(run, task=task):
+            return 100 * oracle.known(oracle.numbers(run, task))[-1]
+
+        for at, other in ((0, "none"), (2, "none, chosen start")):
+            d = race_chapters.differences(last, "foretell_the_neighbors", case, other=other)
+            race_chapters.check_difference(cells[at : at + 2], d, [-v for v in d], 1)

@@ -8,6 +8,7 @@ from lnbook.show import arms, race
 from lnbook.show.table import FAILS, HOLDS, OPEN
 from lnlib.experiments._task import STARTS
 from lnlib.experiments.draw import Settings, results
+from tests.cases import race_chapters
 
 EPOCHS = [0.0, 0.5, 1.0, 2.0, 3.0]
 
@@ -177,3 +178,11 @@ def test_the_drawing_s_one_way_from_the_digit_to_the_canvas_meets_both_norms():
 
 def test_a_verdict_is_of_the_runs_it_names(known):
     assert known.shares(runs.LONGER, figures.PLAIN, "updates").tolist() == [2 / 3]
+
+
+@pytest.mark.parametrize("case", race_chapters.CASES)
+def test_the_tables_of_verdicts_have_the_numbers_of_synthetic_records(case):
+    race_chapters.check_claims("paint_a_digit", case)
+    race_chapters.check_hinges(
+        "paint_a_digit", case, lambda run: run["curves"]["test_bound_of_all"][-1], 2
+    )

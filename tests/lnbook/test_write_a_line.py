@@ -10,6 +10,7 @@ from lnbook.write_a_line import curves, figures, network, runs, speed, verdicts
 from lnlib.experiments._task import STARTS
 from lnlib.experiments.handwriting import Settings, results
 from lnlib.experiments.handwriting.model import model
+from tests.cases import oracle, race_chapters
 
 EPOCHS = [0.0, 0.5, 1.0, 2.0]
 
@@ -174,3 +175,9 @@ def test_in_the_drawing_every_layer_reads_the_pen_the_layer_before_and_the_windo
     assert into["three"] == {"pen", "window", "two"}
     assert into["window"] == {"text", "one"}
     assert [into[name] for name in ("one", "mixture", "next")] == [{"pen"}, {"three"}, {"mixture"}]
+
+
+@pytest.mark.parametrize("case", race_chapters.CASES)
+def test_the_tables_of_verdicts_have_the_numbers_of_synthetic_records(case):
+    race_chapters.check_claims("write_a_line", case)
+    race_chapters.check_hinges("write_a_line", case, oracle.lowest, 2)

@@ -16,7 +16,6 @@ from tests.cases.race_chapters import (
     arms,
     badge,
     check_bounds_named,
-    check_difference,
     check_race,
     module,
     read,
@@ -278,60 +277,3 @@ def test_brackets_are_named_for_what_they_hold(name, runs):
 def test_a_verdict_of_layer_norms_own_case_holds(name, runs):
     cells = runs[name, "better"].sooner(MAIN, PLAIN, "updates")
     assert cells[1] == HOLDS == badge([-1.0, -0.5])
-
-
-@ALL
-@EVERY
-def test_the_table_of_claims_has_the_numbers_of_the_records(name, case, runs):
-    """Each row against no norm and against a chosen start."""
-    table = module(name, "verdicts")
-    known, found = runs[name, case], arms(name, case)
-    others = {PLAIN: 0, "none, chosen start": 2}
-
-    def less(value, other):
-        return [value(found[LAYER][s]) - value(found[other][s])
-                for s in oracle.common(found[LAYER], found[other])]  # fmt: skip
-
-    if name == "fill_in_the_name":
-        for other, row in zip(known.others(MAIN), table.claims(known).rows, strict=True):
-            assert row[0] == known.LOOKS[other][0]
-            d = [100 * v for v in less(oracle.lowest, other)]
-            check_difference(row[1:3], d, d, 1)
-            for k, axis in ((3, oracle.updates), (5, oracle.seconds)):
-                check_race(row[k : k + 2], oracle.race(found[other], found[LAYER], axis))
-        return
-    of = table.claims if name != "foretell_the_neighbors" else table.speed
-    for claim, *cells in of(known).rows:
-        for other, at in others.items():
-            two = cells[at : at + 2]
-            if "updates" in claim or "of them" in claim:
-                shares = oracle.race(found[other], found[LAYER], oracle.updates)
-                check_race(two, shares, 0.6 if "almost twice" in claim else 1.0)
-            elif "seconds" in claim:
-                check_race(two, oracle.race(found[other], found[LAYER], oracle.seconds))
-            elif "As long an update" in claim:
-                pace = [found[LAYER][s] for s in oracle.common(found[LAYER], found[other])]
-                pairs = [
-                    (oracle.seconds(run)[-1], oracle.seconds(found[other][run["seed"]])[-1])
-                    for run in pace
-                ]
-                d = [100 * (a - b) / b for a, b in pairs]  # fmt: skip
-                check_difference(two, d, [abs(v) - 10 for v in d], 0)
-            else:
-                check_difference(two, *_measured(claim, less, other))
-
-
-def _measured(claim, less, other):
-    """The differences of a row, those that decide, and its digits."""
-    if claim.startswith("A lower bound"):
-        d = less(lambda run: run["curves"]["test_bound_of_all"][-1], other)
-        return d, d, 2
-    if claim.startswith("A lower loss at its best"):
-        d = less(oracle.lowest, other)
-        return d, d, 3
-    name = {"A comparable": "val_new_nll", "… a lower one": "val_new_nll",
-            "… a lower one on test writers": "test_new_nll",
-            "The window": "val_new_window_off"}  # fmt: skip
-    (curve,) = [v for k, v in name.items() if claim == k or (k[0] != "…" and claim.startswith(k))]
-    d = less(lambda run: oracle.at_best(run, curve), other)
-    return d, ([abs(v) - 0.1 for v in d] if "comparable" in claim else d), 2

@@ -1,12 +1,10 @@
-"""The numbers of the bench, by a clock that is set by hand, and by bytes and updates counted.
+"""The numbers of the bench, by times that are given, and by bytes and updates that are counted.
 
 Every part is asked for its rows with times that are given, so that a ratio the wrong way round, a
 time of another pass or a missing division is seen.
 """
 
 import contextlib
-import itertools
-import json
 import sys
 import types
 from collections import Counter
@@ -17,132 +15,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from bench import exchange, experiments, fisher, mnist, norm, pages, rnn, table, transformer
-
-# The clock.
-
-
-class Clock:
-    """Stands for the module ``time``; a call lasts as long as it is told."""
-
-    def __init__(self):
-        self.now = 100.0
-
-    def perf_counter(self):
-        return self.now
-
-    def lasting(self, *seconds):
-        """Return a call that lasts so long, one time after the other, then always the last."""
-        left = list(seconds)
-
-        def call():
-            call.count += 1
-            self.now += left.pop(0) if len(left) > 1 else left[0]
-
-        call.count = 0
-        return call
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    made = Clock()
-    monkeypatch.setattr(table, "time", made)
-    return made
-
-
-@pytest.mark.parametrize("times", [1, 4])
-def test_a_time_is_the_milliseconds_of_one_call_of_several(clock, times):
-    call = clock.lasting(0.002, 0.004, 0.006, 0.008)
-    expected = {1: 2.0, 4: 5.0}[times]
-    assert table.milliseconds(call, times=times) == pytest.approx(expected)
-    assert call.count == times
-
-
-def test_on_a_gpu_the_time_is_that_between_its_events(monkeypatch):
-    log = []
-
-    class Event:
-        def __init__(self, enable_timing):
-            assert enable_timing
-
-        def record(self):
-            log.append(self)
-
-        def synchronize(self):
-            log.append("waits")
-
-        def elapsed_time(self, end):
-            assert log == [self, "call", "call", "call", end, "waits"]
-            return 12.0  # milliseconds
-
-    monkeypatch.setattr(torch.cuda, "Event", Event)
-    assert table.milliseconds(lambda: log.append("call"), "cuda", times=3) == pytest.approx(4.0)
-
-
-def test_the_median_counts_without_the_first_call_and_not_the_mean_or_the_fastest(clock):
-    slow = clock.lasting(500.0, 0.001, 0.002, 0.030)
-    steady = clock.lasting(0.5, 0.004)
-    found = table.medians({"slow": slow, "steady": steady}, 0.0, least=3)
-    assert found == {"slow": pytest.approx(2.0), "steady": pytest.approx(4.0)}
-    assert (slow.count, steady.count) == (4, 4)
-
-
-def test_candidates_are_run_until_the_seconds_are_over(clock):
-    one, other = clock.lasting(50.0, 1.0), clock.lasting(50.0, 2.0)
-    table.medians({"one": one, "other": other}, 10.0, least=2)  # 3 seconds a round, 4 rounds
-    assert (one.count, other.count) == (5, 5)
-    few = clock.lasting(50.0, 100.0)
-    table.medians({"few": few}, 10.0, least=2)
-    assert few.count == 3
-
-
-def test_a_floor_is_the_shortest_time_of_any_way_and_no_median(clock):
-    ways = [clock.lasting(0.001, 0.009, 0.005, 0.007), clock.lasting(0.001, 0.008, 0.006, 0.003)]
-    found = table.medians({"a": clock.lasting(1.0, 0.010)}, 0.0, least=3, floors=ways)
-    assert found == {"a": pytest.approx(10.0), "floor": pytest.approx(3.0)}
-
-
-def test_times_within_one_measurement_are_divided(clock):
-    call = clock.lasting(1.0, 0.001, 0.003, 0.005, 0.005)
-    assert table.medians({"a": call}, 0.0, least=2, times=2)["a"] == pytest.approx(3.5)
-    assert call.count == 1 + 2 * 2
-
-
-def test_a_row_has_our_time_over_the_others_to_four_digits():
-    found = table.row("a", "1", "ours", 1.23456789, instead=("theirs", 4.0), floor=("f", 0.33333))
-    assert (found["ms"], found["instead_ms"], found["floor_ms"]) == (1.235, 4.0, 0.3333)
-    assert found["ratio"] == 0.3086  # of the times as they were taken
-    bare = table.row("a", "1", "ours", 2.0, threads=7)
-    assert (bare["ratio"], bare["instead_ms"], bare["floor_ms"], bare["threads"]) == (
-        None, None, None, 7,
-    )  # fmt: skip
-
-
-def test_the_printed_table_divides_by_the_floor(capsys):
-    table.show([table.row("a", "1", "b", 6.0, instead=("c", 4.0), floor=("d", 1.5))])
-    line = capsys.readouterr().out.splitlines()[1]
-    assert line.split()[:-1] == ["a", "1", "b", "6", "c", "1.5", "d", "4.00"]
-
-
-# Every part, with times that are given.
-
-
-class Given:
-    """Stands for :func:`bench.table.medians`: runs every call once and returns times of its own."""
-
-    def __init__(self, run=True):
-        self.ms, self.calls, self.options, self.run = [], [], [], run
-
-    def __call__(self, candidates, seconds, device="cpu", least=5, times=1, floors=()):
-        numbers = itertools.count(2 + 100 * len(self.ms))
-        found = {name: 1.0 * next(numbers) for name in candidates}
-        if floors:
-            found["floor"] = 0.5 + len(self.ms)
-        for call in [*candidates.values(), *floors] if self.run else []:
-            call()
-        self.ms.append(found)
-        self.calls.append(dict(candidates))
-        self.options.append({"device": device, "times": times, "floors": list(floors)})
-        return dict(found)
+from tests.cases.bench import Given, check, of
 
 
 @pytest.fixture
@@ -152,18 +25,6 @@ def given(monkeypatch):
         if hasattr(part, "medians"):
             monkeypatch.setattr(part, "medians", made)
     return made
-
-
-def check(found, ms, instead, floor=None):
-    """Hold a row to the times that it is made of."""
-    assert found["ms"] == pytest.approx(ms, rel=1e-3)
-    if instead is None:
-        assert found["instead_ms"] is None
-        assert found["ratio"] is None
-    else:
-        assert found["instead_ms"] == pytest.approx(instead, rel=1e-3)
-        assert found["ratio"] == pytest.approx(ms / instead, rel=1e-3)
-    assert found["floor_ms"] == (None if floor is None else pytest.approx(floor, rel=1e-3))
 
 
 class Moved(TorchDispatchMode):
@@ -249,11 +110,6 @@ def test_a_pass_is_forward_alone_without_a_graph_or_both(which):
         assert all(torch.equal(log[k], dy) for k in (1, 3))
 
 
-def of(rows, **wanted):
-    (found,) = [r for r in rows if all(r[k] == v for k, v in wanted.items())]
-    return found
-
-
 def test_each_norm_in_numpy_is_held_against_the_typed_formula_of_its_pass(given):
     found = norm.in_numpy((3, 4))
     for k, which in enumerate(("forward", "forward + backward")):
@@ -306,92 +162,6 @@ def test_the_machines_operations_and_bytes_are_those_of_its_shapes(monkeypatch):
     assert copy["bytes"] == 8_388_608  # 2 x 4 x 1024 x 1024
     check(copy, made.ms[0]["floor"], None)
     check(product, made.ms[1]["floor"], None)
-
-
-# Recurrences.
-
-
-def test_a_recurrence_is_held_against_torch_and_the_products_of_its_pass(monkeypatch):
-    made = Given(run=False)
-    monkeypatch.setattr(rnn, "medians", made)
-    monkeypatch.setattr(rnn, "products", lambda *_: dict(zip(rnn.PASSES, "fb", strict=True)))
-    found = rnn.speed("GRU", (3, 2, 5, 4), [rnn.CALLED, "function"], "cpu")
-    for k, which in enumerate(("forward", "forward + backward")):
-        for name in ("as called", "function"):
-            row = of(found, what=f"LN-GRU {which}", path=f"lnlib.nn, {name}")
-            check(row, made.ms[k][name], made.ms[k]["torch"], made.ms[k]["floor"])
-        assert made.options[k]["floors"] == ["fb"[k]]
-
-
-def test_inference_is_timed_without_a_gradient_and_training_with_its_own():
-    log = []
-
-    class Module(torch.nn.Linear):
-        def forward(self, x):
-            log.append((self.training, torch.is_grad_enabled(), self.weight.grad is None))
-            return super().forward(x)
-
-    module = Module(4, 2)
-    calls = rnn.both(torch.ones(3, 4), module, module)
-    calls["forward + backward"](), calls["forward + backward"](), calls["forward"]()
-    assert log == [(True, True, True), (True, True, True), (False, False, False)]
-    torch.testing.assert_close(module.weight.grad, torch.full((2, 4), 3.0))  # of one pass
-
-
-def test_norms_are_held_against_the_same_loop_without_them(monkeypatch):
-    made = Given(run=False)
-    monkeypatch.setattr(rnn, "medians", made)
-    found = rnn.norms_alone((3, 2, 5, 5))
-    for k, which in enumerate(("forward", "forward + backward")):
-        for row in (r for r in found if r["what"].endswith(f", {which}")):
-            key = row["what"].partition(",")[0].split()[-1], row["path"]
-            check(row, made.ms[k][key, 0], made.ms[k][key, 1])
-
-
-def test_peak_memory_stands_in_the_rows_of_its_pass_shape_and_threads(monkeypatch):
-    asked = []
-
-    def run(command, **_):
-        asked.append(command[-1])
-        sizes = {"torch": 10.04, "as called": 30.06, "plain": 500.0}
-        (name,) = [n for n in sizes if repr(n) in command[-1]]
-        return types.SimpleNamespace(stdout=str(sizes[name]))
-
-    monkeypatch.setattr(rnn.subprocess, "run", run)
-    monkeypatch.setattr(rnn, "paths", lambda kind, device: ["plain"])
-    monkeypatch.setattr(rnn, "Path", lambda name: types.SimpleNamespace(exists=lambda: True))
-    here, shape = torch.get_num_threads(), rnn.text(rnn.SHAPES[0])
-    kinds = itertools.product(("forward", "forward + backward"), (shape, "2×2×2"), (here, here + 1))
-    found = [
-        table.row(f"LN-LSTM {which}", size, f"lnlib.nn, {path}", 1.0, threads=count)
-        for which, size, count in kinds
-        for path in ("as called", "plain")
-    ]
-    rnn.memory(found, "cpu")
-    told = [r for r in found if "peak_mib" in r]
-    assert [(r["what"], r["shape"], r["threads"]) for r in told] == 2 * [
-        ("LN-LSTM forward + backward", shape, here)
-    ]
-    assert [(r["path"], r["peak_mib"], r["instead_peak_mib"]) for r in told] == [
-        ("lnlib.nn, as called", 30.1, 10.0), ("lnlib.nn, plain", 500.0, 10.0),
-    ]  # fmt: skip
-    assert len(asked) == 3
-
-
-def test_peak_memory_is_what_a_pass_adds_in_mebibytes(monkeypatch):
-    log = []
-    monkeypatch.setattr(rnn, "SHAPES", [(5, 3, 4, 4)])
-    monkeypatch.setattr(rnn, "Path", lambda name: types.SimpleNamespace(
-        write_text=lambda text: log.append((name, text))))  # fmt: skip
-    monkeypatch.setattr(rnn, "passes", lambda kind, path, x, H: {
-        rnn.PASSES[1]: lambda: log.append((kind, path, tuple(x.shape), H))})  # fmt: skip
-    kib = {"VmRSS": 1024 * 100, "VmHWM": 1024 * 107}
-    monkeypatch.setattr(rnn, "_memory", lambda field: log.append(field) or kib[field])
-    assert rnn.peak("plain", "cpu") == pytest.approx(7.0)
-    assert log == [
-        ("LSTM", "plain", (2, 3, 4), 4), ("/proc/self/clear_refs", "5"), "VmRSS",
-        ("LSTM", "plain", (5, 3, 4), 4), "VmHWM",
-    ]  # fmt: skip
 
 
 # Training steps.
@@ -672,25 +442,3 @@ def test_the_answer_of_the_transformer_is_the_median_of_its_keys(monkeypatch):
     check(row, 3.0, 100.0)
     assert (row["longest_task_ms"], row["pytorch_ms"]) == (7, 12.3)
     assert row["p95_ms"] >= 90
-
-
-def test_what_is_stored_of_a_run_is_how_long_it_took_and_the_load_before_and_after(monkeypatch):
-    from bench import __main__ as bench
-
-    loads, times = iter([(1.234, 0, 0), (5.678, 0, 0)]), iter([10.0, 11.0, 14.0, 17.5])
-    monkeypatch.setattr(bench.os, "getloadavg", lambda: next(loads))
-    monkeypatch.setattr(bench.time, "perf_counter", lambda: next(times))
-    part = type(
-        "Part",
-        (),
-        {
-            "__doc__": "A part.",
-            "rows": staticmethod(lambda device: [table.row("a", "b", "c", 1.0)]),
-        },
-    )
-    monkeypatch.setattr(bench, "MODULES", {"part": part})  # fmt: skip
-    found, made = bench.measure(["part"], "cpu")
-    monkeypatch.undo()
-    assert [r["what"] for r in found] == ["a"]
-    assert (made["load"], made["wall_s"]) == ([1.23, 5.68], pytest.approx(7.5))
-    json.dumps(made)

@@ -1,0 +1,41 @@
+"""Times that are given to the bench in place of measured ones, and the check of a row."""
+
+import itertools
+
+import pytest
+
+
+class Given:
+    """Stands for :func:`bench.table.medians`: runs every call once and returns times of its own."""
+
+    def __init__(self, run=True):
+        self.ms, self.calls, self.options, self.run = [], [], [], run
+
+    def __call__(self, candidates, seconds, device="cpu", least=5, times=1, floors=()):
+        numbers = itertools.count(2 + 100 * len(self.ms))
+        found = {name: 1.0 * next(numbers) for name in candidates}
+        if floors:
+            found["floor"] = 0.5 + len(self.ms)
+        for call in [*candidates.values(), *floors] if self.run else []:
+            call()
+        self.ms.append(found)
+        self.calls.append(dict(candidates))
+        self.options.append({"device": device, "times": times, "floors": list(floors)})
+        return dict(found)
+
+
+def check(found, ms, instead, floor=None):
+    """Hold a row to the times that it is made of."""
+    assert found["ms"] == pytest.approx(ms, rel=1e-3)
+    if instead is None:
+        assert found["instead_ms"] is None
+        assert found["ratio"] is None
+    else:
+        assert found["instead_ms"] == pytest.approx(instead, rel=1e-3)
+        assert found["ratio"] == pytest.approx(ms / instead, rel=1e-3)
+    assert found["floor_ms"] == (None if floor is None else pytest.approx(floor, rel=1e-3))
+
+
+def of(rows, **wanted):
+    (found,) = [r for r in rows if all(r[k] == v for k, v in wanted.items())]
+    return found

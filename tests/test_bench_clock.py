@@ -1,0 +1,132 @@
+"""How the bench takes a time, by a clock that is set by hand, and what a row makes of it."""
+
+import json
+
+import pytest
+import torch
+
+from bench import table
+
+
+class Clock:
+    """Stands for the module ``time``; a call lasts as long as it is told."""
+
+    def __init__(self):
+        self.now = 100.0
+
+    def perf_counter(self):
+        return self.now
+
+    def lasting(self, *seconds):
+        """Return a call that lasts so long, one time after the other, then always the last."""
+        left = list(seconds)
+
+        def call():
+            call.count += 1
+            self.now += left.pop(0) if len(left) > 1 else left[0]
+
+        call.count = 0
+        return call
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    made = Clock()
+    monkeypatch.setattr(table, "time", made)
+    return made
+
+
+@pytest.mark.parametrize("times", [1, 4])
+def test_a_time_is_the_milliseconds_of_one_call_of_several(clock, times):
+    call = clock.lasting(0.002, 0.004, 0.006, 0.008)
+    expected = {1: 2.0, 4: 5.0}[times]
+    assert table.milliseconds(call, times=times) == pytest.approx(expected)
+    assert call.count == times
+
+
+def test_on_a_gpu_the_time_is_that_between_its_events(monkeypatch):
+    log = []
+
+    class Event:
+        def __init__(self, enable_timing):
+            assert enable_timing
+
+        def record(self):
+            log.append(self)
+
+        def synchronize(self):
+            log.append("waits")
+
+        def elapsed_time(self, end):
+            assert log == [self, "call", "call", "call", end, "waits"]
+            return 12.0  # milliseconds
+
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    assert table.milliseconds(lambda: log.append("call"), "cuda", times=3) == pytest.approx(4.0)
+
+
+def test_the_median_counts_without_the_first_call_and_not_the_mean_or_the_fastest(clock):
+    slow = clock.lasting(500.0, 0.001, 0.002, 0.030)
+    steady = clock.lasting(0.5, 0.004)
+    found = table.medians({"slow": slow, "steady": steady}, 0.0, least=3)
+    assert found == {"slow": pytest.approx(2.0), "steady": pytest.approx(4.0)}
+    assert (slow.count, steady.count) == (4, 4)
+
+
+def test_candidates_are_run_until_the_seconds_are_over(clock):
+    one, other = clock.lasting(50.0, 1.0), clock.lasting(50.0, 2.0)
+    table.medians({"one": one, "other": other}, 10.0, least=2)  # 3 seconds a round, 4 rounds
+    assert (one.count, other.count) == (5, 5)
+    few = clock.lasting(50.0, 100.0)
+    table.medians({"few": few}, 10.0, least=2)
+    assert few.count == 3
+
+
+def test_a_floor_is_the_shortest_time_of_any_way_and_no_median(clock):
+    ways = [clock.lasting(0.001, 0.009, 0.005, 0.007), clock.lasting(0.001, 0.008, 0.006, 0.003)]
+    found = table.medians({"a": clock.lasting(1.0, 0.010)}, 0.0, least=3, floors=ways)
+    assert found == {"a": pytest.approx(10.0), "floor": pytest.approx(3.0)}
+
+
+def test_times_within_one_measurement_are_divided(clock):
+    call = clock.lasting(1.0, 0.001, 0.003, 0.005, 0.005)
+    assert table.medians({"a": call}, 0.0, least=2, times=2)["a"] == pytest.approx(3.5)
+    assert call.count == 1 + 2 * 2
+
+
+def test_a_row_has_our_time_over_the_others_to_four_digits():
+    found = table.row("a", "1", "ours", 1.23456789, instead=("theirs", 4.0), floor=("f", 0.33333))
+    assert (found["ms"], found["instead_ms"], found["floor_ms"]) == (1.235, 4.0, 0.3333)
+    assert found["ratio"] == 0.3086  # of the times as they were taken
+    bare = table.row("a", "1", "ours", 2.0, threads=7)
+    assert (bare["ratio"], bare["instead_ms"], bare["floor_ms"], bare["threads"]) == (
+        None, None, None, 7,
+    )  # fmt: skip
+
+
+def test_the_printed_table_divides_by_the_floor(capsys):
+    table.show([table.row("a", "1", "b", 6.0, instead=("c", 4.0), floor=("d", 1.5))])
+    line = capsys.readouterr().out.splitlines()[1]
+    assert line.split()[:-1] == ["a", "1", "b", "6", "c", "1.5", "d", "4.00"]
+
+
+def test_what_is_stored_of_a_run_is_how_long_it_took_and_the_load_before_and_after(monkeypatch):
+    from bench import __main__ as bench
+
+    loads, times = iter([(1.234, 0, 0), (5.678, 0, 0)]), iter([10.0, 11.0, 14.0, 17.5])
+    monkeypatch.setattr(bench.os, "getloadavg", lambda: next(loads))
+    monkeypatch.setattr(bench.time, "perf_counter", lambda: next(times))
+    part = type(
+        "Part",
+        (),
+        {
+            "__doc__": "A part.",
+            "rows": staticmethod(lambda device: [table.row("a", "b", "c", 1.0)]),
+        },
+    )
+    monkeypatch.setattr(bench, "MODULES", {"part": part})  # fmt: skip
+    found, made = bench.measure(["part"], "cpu")
+    monkeypatch.undo()
+    assert [r["what"] for r in found] == ["a"]
+    assert (made["load"], made["wall_s"]) == ([1.23, 5.68], pytest.approx(7.5))
+    json.dumps(made)

@@ -35,6 +35,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from lnlib.norm import layer_norm, layer_norm_backward, rms_norm, rms_norm_backward
+from lnlib.norm._activations import softmax, softmax_product
 from lnlib.norm._arguments import check_arrays
 
 Params = Mapping[str, np.ndarray]
@@ -125,8 +126,7 @@ def _read(x: np.ndarray, params: Params, norms: "_Norms") -> tuple[np.ndarray, .
     scores = q @ np.swapaxes(k, -1, -2) / math.sqrt(q.shape[-1])
     later = np.triu(np.ones(scores.shape[-2:], bool), 1)
     scores = np.where(later, -np.inf, scores)
-    weights = np.exp(scores - scores.max(-1, keepdims=True))
-    weights /= weights.sum(-1, keepdims=True)
+    weights = softmax(scores)
     read = weights @ v
     return query, key, q, k, v, weights, read, read @ params["W_o"].T
 
@@ -138,8 +138,7 @@ def _read_backward(dy: np.ndarray, x: np.ndarray, params: Params, norms: "_Norms
     d_weights = d_read @ np.swapaxes(v, -1, -2)
     # Through softmax: a weight that grows takes from the others of its row. Where the mask is,
     # the weight is 0, and so is the gradient.
-    d_scores = weights * (d_weights - (weights * d_weights).sum(-1, keepdims=True))
-    d_scores /= math.sqrt(q.shape[-1])
+    d_scores = softmax_product(weights, d_weights) / math.sqrt(q.shape[-1])
     d_query = norms.back("q", d_scores @ k, query)
     d_key = norms.back("k", np.swapaxes(d_scores, -1, -2) @ q, key)
     d_v = np.swapaxes(weights, -1, -2) @ d_read

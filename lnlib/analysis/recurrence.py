@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from lnlib import cells, norm
-from lnlib.cells.rnn import ACTIVATIONS
+from lnlib.cells.rnn import find_activation
 from lnlib.norm._statistics import standardize, standardize_backward
 
 
@@ -92,10 +92,16 @@ def carry(
         ...       nonlinearity="identity").gradient.round(3)
         array([1., 2., 4., 8.])
     """
-    h = states(x, np.zeros_like(dh), params, form=form, nonlinearity=nonlinearity, eps=eps)
-    from_h = h[:-1] @ params["W_hh"].T  # (T, B, H)
+    f, slope = find_activation("carry", nonlinearity)
+    h, before = [np.zeros_like(dh)], []
+    for step in x:  # the slope of a saturated tanh cannot be told from its value
+        before.append(
+            cells.rnn_step(step, h[-1], params, form=form, nonlinearity="identity", eps=eps)
+        )
+        h.append(f(before[-1]))
+    from_h = np.stack(h[:-1]) @ params["W_hh"].T  # (T, B, H)
     total = x @ params["W_ih"].T + from_h
-    slopes = ACTIVATIONS[nonlinearity][1](h[1:])
+    slopes = slope(np.stack(before))
     # What the gradient comes back through but depends on no gradient, for all steps at once.
     place, z = ("s", total) if form == "paper" else ("h", from_h)
     turn = np.transpose if form == "batch" else np.asarray  # whose rows are features

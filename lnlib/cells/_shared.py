@@ -77,10 +77,6 @@ class _Norms:
         return self.batch_norm.given(place) if self.batch_norm else {}
 
 
-def _sigmoid(a: np.ndarray) -> np.ndarray:
-    return (1 + np.tanh(a / 2)) / 2  # no overflow, unlike 1 / (1 + exp(-a))
-
-
 def _check(
     function: str,
     cell: str,

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from lnlib.cells._shared import Params, _check, _Norms, _sigmoid
+from lnlib.cells._shared import Params, _check, _Norms
 from lnlib.cells.batch_norm import AtStep
+from lnlib.norm._activations import sigmoid, sigmoid_slope, tanh_slope
 
 
 def gru_step(
@@ -49,7 +50,7 @@ def gru_step(
     """
     norms = _check("gru_step", "gru", form, params, eps, batch_norm, x, h=h)
     _, z, n, *_ = _gru(norms, x @ params["W_ih"].T, h @ params["W_hh"].T)
-    return (1 - z) * h + z * n
+    return sigmoid(-z) * h + sigmoid(z) * np.tanh(n)
 
 
 def gru_step_backward(
@@ -72,27 +73,27 @@ def gru_step_backward(
     from_x, from_h = x @ params["W_ih"].T, h @ params["W_hh"].T
     norms.peek = True
     r, z, n, candidate = _gru(norms, from_x, from_h)
-    dn = dh * z * (1 - n**2)
-    d_gates = np.concatenate([dn * candidate * r * (1 - r), dh * (n - h) * z * (1 - z)], axis=1)
+    dn = dh * sigmoid(z) * tanh_slope(n)
+    dr, dz = dn * candidate * sigmoid_slope(r), dh * (np.tanh(n) - h) * sigmoid_slope(z)
+    d_gates = np.concatenate([dr, dz], axis=1)
     k = 2 * h.shape[1]
     d_from_x = np.concatenate(
         [norms.back("i", d_gates, from_x[:, :k]), norms.back("in", dn, from_x[:, k:])], axis=1
     )
     d_from_h = np.concatenate(
-        [norms.back("h", d_gates, from_h[:, :k]), norms.back("hn", dn * r, from_h[:, k:])], axis=1
+        [norms.back("h", d_gates, from_h[:, :k]), norms.back("hn", dn * sigmoid(r), from_h[:, k:])],
+        axis=1,
     )
     dx, dh_through, dparams = norms.through_weights(
         d_from_x, d_from_h, x, h, b=np.concatenate([d_gates, dn], axis=1)
     )
-    return dx, dh_through + dh * (1 - z), dparams
+    return dx, dh_through + dh * sigmoid(-z), dparams
 
 
 def _gru(norms: _Norms, from_x: np.ndarray, from_h: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return r, z, n and the hidden state's part of the candidate."""
+    """Return r, z and n before their squashing, and what r is the gate of."""
     k = from_h.shape[1] // 3 * 2
     b = norms.b + np.zeros(from_x.shape[1], from_x.dtype)
-    r, z = np.split(
-        _sigmoid(norms("i", from_x[:, :k]) + norms("h", from_h[:, :k]) + b[:k]), 2, axis=1
-    )
+    r, z = np.split(norms("i", from_x[:, :k]) + norms("h", from_h[:, :k]) + b[:k], 2, axis=1)
     candidate = norms("hn", from_h[:, k:])
-    return r, z, np.tanh(norms("in", from_x[:, k:]) + b[k:] + r * candidate), candidate
+    return r, z, norms("in", from_x[:, k:]) + b[k:] + sigmoid(r) * candidate, candidate

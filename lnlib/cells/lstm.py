@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from lnlib.cells._shared import Params, _check, _Norms, _sigmoid
+from lnlib.cells._shared import Params, _check, _Norms
 from lnlib.cells.batch_norm import AtStep
+from lnlib.norm._activations import sigmoid, sigmoid_slope, tanh_slope
 
 
 def lstm_step(
@@ -51,8 +52,8 @@ def lstm_step(
     """
     h, c = _two("lstm_step", "state", state)
     norms = _check("lstm_step", "lstm", form, params, eps, batch_norm, x, h=h, c=c)
-    *_, c, c_norm, o = _lstm(norms, x @ params["W_ih"].T, h @ params["W_hh"].T, c)
-    return o * np.tanh(c_norm), c_norm if form == "carried" else c
+    gates, c, c_norm = _lstm(norms, x @ params["W_ih"].T, h @ params["W_hh"].T, c)
+    return sigmoid(gates[3]) * np.tanh(c_norm), c_norm if form == "carried" else c
 
 
 def lstm_step_backward(
@@ -77,20 +78,19 @@ def lstm_step_backward(
     norms = _check(name, "lstm", form, params, eps, batch_norm, x, h=h, c=c, dh=dh, dc=dc)
     from_x, from_h = x @ params["W_ih"].T, h @ params["W_hh"].T
     norms.peek = True
-    i, f, g, c_new, c_norm, o = _lstm(norms, from_x, from_h, c)
-    tanh_c = np.tanh(c_norm)
+    (i, f, g, o), c_new, c_norm = _lstm(norms, from_x, from_h, c)
     # Eq. 22, then 21: into the cell along h, and along what is carried on.
-    d_c_norm = dh * o * (1 - tanh_c**2)
+    d_c_norm = dh * sigmoid(o) * tanh_slope(c_norm)
     if form == "carried":
         d_c_new = norms.back("c", d_c_norm + dc, c_new)
     else:
         d_c_new = norms.back("c", d_c_norm, c_new) + dc
     d_gates = np.concatenate(
         [
-            d_c_new * g * i * (1 - i),
-            d_c_new * c * f * (1 - f),
-            d_c_new * i * (1 - g**2),
-            dh * tanh_c * o * (1 - o),
+            d_c_new * np.tanh(g) * sigmoid_slope(i),
+            d_c_new * c * sigmoid_slope(f),
+            d_c_new * sigmoid(i) * tanh_slope(g),
+            dh * np.tanh(c_norm) * sigmoid_slope(o),
         ],
         axis=1,
     )
@@ -100,7 +100,7 @@ def lstm_step_backward(
     else:
         d_from_x, d_from_h = norms.back("i", d_gates, from_x), norms.back("h", d_gates, from_h)
     dx, dh, dparams = norms.through_weights(d_from_x, d_from_h, x, h, b=db)
-    return dx, (dh, d_c_new * f), dparams
+    return dx, (dh, d_c_new * sigmoid(f)), dparams
 
 
 def _lstm(
@@ -112,9 +112,8 @@ def _lstm(
     else:
         gates = norms("i", from_x) + norms("h", from_h) + norms.b
     i, f, g, o = np.split(gates, 4, axis=1)
-    i, f, g, o = _sigmoid(i), _sigmoid(f), np.tanh(g), _sigmoid(o)
-    c = f * c + i * g
-    return i, f, g, c, norms("c", c), o
+    c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+    return [i, f, g, o], c, norms("c", c)
 
 
 def _two(function: str, name: str, state: object) -> tuple[np.ndarray, np.ndarray]:

@@ -6,10 +6,11 @@ import numpy as np
 
 from lnlib.cells._shared import Params, _check, _Norms
 from lnlib.cells.batch_norm import AtStep
+from lnlib.norm._activations import tanh_slope
 
-ACTIVATIONS: dict[str, tuple[Callable, Callable]] = {  # f, and its slope from f's value
-    "tanh": (np.tanh, lambda y: 1 - y**2),
-    "relu": (lambda a: np.maximum(a, 0), lambda y: (y > 0).astype(y.dtype)),
+ACTIVATIONS: dict[str, tuple[Callable, Callable]] = {  # f, and its slope
+    "tanh": (np.tanh, tanh_slope),
+    "relu": (lambda a: np.maximum(a, 0), lambda a: (a > 0).astype(a.dtype)),
     "identity": (lambda a: a, np.ones_like),
 }
 
@@ -54,7 +55,7 @@ def rnn_step(
         array([[ 0.762, -0.762]])
     """
     norms = _check("rnn_step", "rnn", form, params, eps, batch_norm, x, h=h)
-    f, _ = _activation("rnn_step", nonlinearity)
+    f, _ = find_activation("rnn_step", nonlinearity)
     return f(_rnn_sum(norms, x @ params["W_ih"].T, h @ params["W_hh"].T))
 
 
@@ -76,10 +77,10 @@ def rnn_step_backward(
     The gradients are those in ``x``, in ``h`` and in each array of ``params``.
     """
     norms = _check("rnn_step_backward", "rnn", form, params, eps, batch_norm, x, h=h, dh=dh)
-    f, slope = _activation("rnn_step_backward", nonlinearity)
+    _, slope = find_activation("rnn_step_backward", nonlinearity)
     from_x, from_h = x @ params["W_ih"].T, h @ params["W_hh"].T
     norms.peek = True
-    da = dh * slope(f(_rnn_sum(norms, from_x, from_h)))
+    da = dh * slope(_rnn_sum(norms, from_x, from_h))
     if form == "paper":
         d_from_x = d_from_h = norms.back("s", da, from_x + from_h)
     else:
@@ -94,7 +95,8 @@ def _rnn_sum(norms: _Norms, from_x: np.ndarray, from_h: np.ndarray) -> np.ndarra
     return norms("i", from_x) + norms("h", from_h) + norms.b
 
 
-def _activation(function: str, nonlinearity: str) -> tuple[Callable, Callable]:
+def find_activation(function: str, nonlinearity: str) -> tuple[Callable, Callable]:
+    """Return a nonlinearity and its derivative, both of the summed inputs."""
     if nonlinearity not in ACTIVATIONS:
         raise ValueError(
             f"{function}: nonlinearity must be one of {', '.join(ACTIVATIONS)}; "

@@ -23,6 +23,7 @@ import numpy as np
 from lnlib import forms
 from lnlib.fisher.families import FAMILIES
 from lnlib.fisher.layer import Layer, real
+from lnlib.norm._activations import from_likeliest, softmax_product
 from lnlib.norm._arguments import check_eps
 
 NORMS = ("none", *(name for name, norm in forms.NORMS.items() if norm.paper))
@@ -131,14 +132,18 @@ class GLM(Layer):
         """
         s, end = self.natural(X), self.moved(delta).natural(X)
         d, of = end - s, self._of
-        far = (of.eta(end) - of.eta(s)).sum(1) - (d * of.mean(s)).sum(1)
-        # Near 0 these cancel: there the integral of (1 - t) Var[d . y] at s + t d, by Gauss's rule.
-        near = np.zeros(len(s))
+        far, step = of.kl(s, end), np.abs(d)
+        if self.family == "categorical":
+            d = from_likeliest(of.mean(s), d)
+            step = np.abs(d).max(1, keepdims=True)
+        # Near 0 its terms cancel: there the integral of (1 - t) Var[d . y] at s + t d, by Gauss's
+        # rule.
+        near, d = np.zeros_like(far), np.where(step < 1, d, 0)
         for t, weight in zip(*np.polynomial.legendre.leggauss(8), strict=True):
-            p = of.slope(s + (1 + t) / 2 * d)
-            mean = (p * d).sum(1, keepdims=True) if self.family == "categorical" else 0
-            near += weight * (1 - t) / 4 * (p * (d - mean) ** 2).sum(1)
-        return float(np.where(np.abs(d).max(1) < 1, near, far).mean()) / self.phi
+            var = d * self._covariance_product(s + (1 + t) / 2 * d, d)
+            var = var.sum(1, keepdims=True) if self.family == "categorical" else var
+            near += weight * (1 - t) / 4 * var
+        return float(np.where(step < 1, near, far).sum(1).mean()) / self.phi
 
     def quadratic(self, X: np.ndarray, delta: np.ndarray) -> float:
         """Return ``½ deltaᵀ F delta``, the right side of eq. 8, without the matrix."""
@@ -259,11 +264,7 @@ class GLM(Layer):
         X = self._cases(X)
         s, *_ = forward = self._forward(X)
         ds = self._along(X, v, forward)
-        p = self._of.slope(s)
-        u = p * ds  # Cov[y | x] ds / phi
-        if self.family == "categorical":
-            u -= p * u.sum(1, keepdims=True)
-        return self._back(X, u / self.phi) / len(X)
+        return self._back(X, self._covariance_product(s, ds) / self.phi) / len(X)
 
     def gain_metric(self, X: np.ndarray, delta_g: np.ndarray, kind: str = "exact") -> float:
         """Return ds² for a step in the gains alone: eqs. 32-34, and 35 for the plain model.
@@ -302,24 +303,28 @@ class GLM(Layer):
         if self.norm == "batch":  # as printed
             x_hat = np.ones_like(s)
         along = x_hat * delta_g
-        return float(np.einsum("ni,nij,nj->", along, self._covariance(s), along)) / (
-            2 * self.phi**2 * len(X)
-        )
+        total = (along * self._covariance_product(s, along)).sum()
+        return float(total) / (2 * self.phi * len(X))
 
     # Inside.
 
     def _scores(self, X: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return the gradient of each case's log likelihood, ``(N, size)``."""
         s, *_ = forward = self._forward(X)
-        error = (y - self._of.mean(s)) / self.phi
+        error = self._of.error(y, s) / self.phi
         J = np.stack([self._along(X, e, forward) for e in np.eye(self.size)])  # (size, N, H)
         return np.einsum("pnh,nh->np", J, error)
 
+    def _covariance_product(self, s: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return ``Cov[y | x] v / phi`` for each case, ``(N, H)``."""
+        p = self._of.slope(s)
+        return softmax_product(p, v) if self.family == "categorical" else p * v
+
     def _covariance(self, s: np.ndarray) -> np.ndarray:
         """Return ``Cov[y | x]`` of each case, ``(N, H, H)``."""
-        p = self.phi * self._of.slope(s)
-        cov = p[:, :, None] * np.eye(s.shape[1])
-        return cov - p[:, :, None] * p[:, None, :] if self.family == "categorical" else cov
+        units = np.eye(s.shape[1])
+        columns = [self._covariance_product(s, np.broadcast_to(e, s.shape)) for e in units]
+        return self.phi * np.stack(columns, 2)
 
     def _paper(self, X: np.ndarray) -> np.ndarray:
         """Compute eq. 12, or eqs. 13-14, as printed."""

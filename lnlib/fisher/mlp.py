@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lnlib.fisher.families import softmax
+from lnlib.norm._activations import softmax, softmax_product
 from lnlib.norm._arguments import check_eps
 
 CHUNK = 500  # cases at a time: what is held does not grow with their number
@@ -112,9 +112,7 @@ class MLP:
         for x in self._chunks(X):
             states = self._forward(x)
             ds = self._along(states, directions)
-            p = softmax(states[-1][0])
-            u = p * ds
-            u -= p * u.sum(1, keepdims=True)
+            u = softmax_product(softmax(states[-1][0]), ds)
             for sums, gradients in zip(total, self._back(states, u), strict=True):
                 for a, gradient in zip(sums, gradients, strict=True):
                     a += gradient

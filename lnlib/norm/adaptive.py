@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from lnlib.norm._activations import tanh_slope
 from lnlib.norm._arguments import check_features, check_floats, check_shapes
 from lnlib.norm._statistics import standardize, standardize_backward, wide
 
@@ -144,8 +145,8 @@ def dynamic_tanh_backward(
     check_shapes(function, x.shape, dy=dy)
     _check_alpha(function, alpha)
     wide_x, wide_dy = wide(x), wide(dy)
-    t = np.tanh(wide(alpha) * wide_x)
-    d = (wide_dy if gain is None else gain * wide_dy) * (1 - t**2)
+    a = wide(alpha) * wide_x
+    t, d = np.tanh(a), (wide_dy if gain is None else gain * wide_dy) * tanh_slope(a)
     dalpha = (d * wide_x).sum(dtype=float).reshape(alpha.shape)
     dgain, dbias = (a.reshape(-1, H).sum(0, dtype=float) for a in (wide_dy * t, wide_dy))
     return tuple(g.astype(dtype, copy=False) for g in (alpha * d, dalpha, dgain, dbias))

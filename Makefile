@@ -22,8 +22,8 @@ book: ## build the book, if anything changed since, and print the page to open
 	@$(PY) tools/book.py
 
 # EXERCISES="start normalize" SEED=7 OUT=… NAME=… choose; python -m lnbook homework --list lists.
-homework: ## notebooks for a class, without solutions, and the key; graded by python -m lnbook grade
-	@tools/setup.sh book
+homework: ## a homework as an nbgrader course folder; python -m lnbook grade grades what comes in
+	@tools/setup.sh teach
 	@$(PY) -m lnbook homework $(EXERCISES) --seed $(or $(SEED),0) --out $(or $(OUT),homework) \
 		--name $(or $(NAME),homework)
 

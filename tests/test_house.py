@@ -70,9 +70,10 @@ def may(package, room, path):
     if room == "show":
         return {"lnlib": {"norm", "compare", "runs"}, "lnbook": {"show"}}
     if room == "classroom":
-        return {"lnlib": {"_files"}, "lnbook": {"classroom", "exercises", "show"}}
+        return {"lnlib": {"_files"}, "lnbook": {"classroom", "exercises", "show", "_words"}}
     if path.stem in ("exercises", "_words"):
-        return {"lnlib": computes, "lnbook": {"exercises", "_words"}}
+        own = {room} if path.with_name("material.py").exists() else set()
+        return {"lnlib": computes, "lnbook": {"exercises", "_words"} | own}
     assert room in CHAPTERS, f"{path}: a folder of lnbook is show or named as a notebook"
     return {"lnlib": computes, "lnbook": {"show", room}}
 
@@ -86,7 +87,9 @@ def test_imports_run_downwards_only(package, room, path):
             assert rest[0] in rooms[first], f"{path} imports {name}"
         if room == "show" and name.startswith("lnlib.runs"):  # records, not what makes them
             assert name == "lnlib.runs.record", f"{path} imports {name}"
-        if room in NUMPY_ALONE or path.stem == "exercises":
+        if path.stem == "exercises" and rest[:1] == [room] and room != "exercises":
+            assert rest[1] == "material", f"{path} imports {name}"
+        if room in NUMPY_ALONE or path.stem in ("exercises", "material"):
             known = {*sys.stdlib_module_names, "numpy", "lnlib", "lnbook"}
             assert first in known, f"{path} imports {name}"
         if room not in TRAINS:
@@ -215,7 +218,7 @@ def test_the_version_is_the_same_everywhere():
 def requirements():
     """From package name to its range, over all extras."""
     extras = PROJECT["optional-dependencies"]
-    assert set(extras) == {"nn", "pages", "book", "slides", "pdf", "live", "test", "dev"}
+    assert set(extras) == {"nn", "pages", "book", "slides", "pdf", "live", "teach", "test", "dev"}
     lines = PROJECT["dependencies"] + [r for extra in extras.values() for r in extra]
     return dict(split(line) for line in lines if not line.startswith("lnlib["))
 

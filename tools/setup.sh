@@ -16,9 +16,9 @@ case ${RESOLUTION:=pinned} in
 esac
 case $extra in # the extras that bring this one, too
     dev | test) wider="dev test" ;;
-    live | slides | pdf) wider="$extra dev test" ;;
+    live | slides | pdf | teach) wider="$extra dev test" ;;
     book) wider="$extra slides pdf dev test" ;;
-    *) wider="$extra book live slides pdf dev test" ;;
+    *) wider="$extra book live slides pdf teach dev test" ;;
 esac
 want="$RESOLUTION $(cat pyproject.toml constraints.txt | cksum)"
 for name in $wider; do

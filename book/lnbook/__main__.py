@@ -1,7 +1,9 @@
 """The commands for a class: ``python -m lnbook homework``, ``grade``, ``export``, ``slides``."""
 
 import argparse
+import contextlib
 import sys
+from pathlib import Path
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -14,6 +16,9 @@ def main(arguments: list[str] | None = None) -> int:
         0 when done, 1 for a wrong value, 130 after Ctrl-C.
     """
     args = _parser().parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):  # a name that the console cannot write ends nothing
+        with contextlib.suppress(AttributeError):
+            stream.reconfigure(errors="replace")
     try:
         commands = {"homework": _homework, "grade": _grade, "export": _export, "slides": _slides}
         return commands[args.command](args)
@@ -28,21 +33,24 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m lnbook", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    homework = commands.add_parser("homework", help="make notebooks for students, and the key")
+    homework = commands.add_parser("homework", help="write a homework into an nbgrader course")
     homework.add_argument("exercises", nargs="*", help="exercises, or chapters for all of theirs")
     homework.add_argument("--seed", type=int, default=0, help="the class's number (default: 0)")
-    homework.add_argument("--out", default="homework", help="folder (default: homework)")
-    homework.add_argument("--name", default="homework", help="of this homework in the folder")
+    homework.add_argument("--out", default="homework", help="the course (default: homework)")
+    homework.add_argument("--name", default="homework", help="of this homework in the course")
     homework.add_argument("--list", action="store_true", help="list all exercises, and make none")
-    grade = commands.add_parser("grade", help="grade a folder of hand-ins into a table")
+    grade = commands.add_parser("grade", help="grade a folder of hand-ins with nbgrader")
     grade.add_argument(
-        "folder", help="a folder or a notebook a student, such as homework/submitted"
+        "folder", help="a folder, a zip file or a notebook a student, as in homework/submitted"
     )
-    grade.add_argument("--homework", help="the homework's file (default: the one beside FOLDER)")
-    grade.add_argument("--out", help="the table (default: grades.csv beside FOLDER)")
+    grade.add_argument("--course", help="the course (default: the folder around FOLDER)")
+    grade.add_argument("--name", help="of the homework (default: the only one of the course)")
+    runs = grade.add_mutually_exclusive_group()
+    runs.add_argument("--container", metavar="IMAGE", help="run each hand-in in a container of it")
+    runs.add_argument("--trust", action="store_true", help="run the hand-ins' code as this user")
     grade.add_argument("--seconds", type=float, default=60, help="for a cell (default: 60)")
     grade.add_argument("--total", type=float, default=600, help="seconds a notebook (default: 600)")
-    grade.add_argument("--memory", type=int, default=2000, help="MB beyond imports (default: 2000)")
+    grade.add_argument("--memory", default="4g", help="of a container (default: 4g)")
     export = commands.add_parser(
         "export", help="write the quizzes for Moodle and as Markdown, the glossary for Anki"
     )
@@ -62,22 +70,34 @@ def _homework(args: argparse.Namespace) -> int:
             print(f"{task.chapter:24} {task.name:28} {drawn}")
         return 0
     wanted = args.exercises or homework.DEFAULT
-    path = homework.make(wanted, args.out, seed=args.seed, name=args.name)
-    folder = path.parent
-    print(f"For the students: {folder / 'release' / args.name}")
-    print(f"The key:          {folder / 'source' / args.name}")
-    print(f"Put hand-ins in {folder / 'submitted'}, a folder a student, and grade them by")
-    print(f"  python -m lnbook grade {folder / 'submitted'}")
+    release = homework.make(wanted, args.out, seed=args.seed, name=args.name)
+    course = release.parents[1]
+    print(f"For the students: {release}")
+    print(f"With solutions:   {course / 'source' / args.name}")
+    print(f"Put hand-ins in {course / 'submitted'}, a folder a student, and grade them by")
+    print(f"  python -m lnbook grade {course / 'submitted'}")
     return 0
 
 
-def _grade(args: argparse.Namespace) -> int:
-    from lnbook.classroom.cell_process import Limits
-    from lnbook.classroom.grade import grade, summary
+TRUST = """FOLDER holds programs of other people, and grading runs them. Choose where:
+  --container IMAGE  each hand-in in a container of its own, without a network (Docker or Podman)
+  --trust            as you: they can read and change all that you can, so use an account that
+                     holds nothing else"""
 
-    limits = Limits(seconds=args.seconds, total=args.total, memory=args.memory)
-    out = grade(args.folder, homework=args.homework, out=args.out, limits=limits, tell=print)
-    print(*summary(out), f"The table: {out}", sep="\n")
+
+def _grade(args: argparse.Namespace) -> int:
+    from lnbook.classroom.grade import Where, grade, summary
+
+    if not (args.container or args.trust):
+        raise ValueError(TRUST)
+    where = Where(args.container, args.seconds, args.total, args.memory)
+    graded = grade(args.folder, course=args.course, name=args.name, where=where, tell=print)
+    course = Path(args.course) if args.course else Path(args.folder).parent
+    print(*graded.sentences, *summary(graded.rows), sep="\n")
+    for student in graded.totals:
+        print(f"{student.student}: {student.points:g} of {student.of:g} points")
+    print(f"By exercise: {course / 'grades.csv'}. By student: {course / 'totals.csv'}.")
+    print(f"Feedback for the students: {course / 'feedback'}")
     return 0
 
 

@@ -1,92 +1,116 @@
-"""Made-up hand-ins of one homework, most of them hostile or broken."""
+"""Made-up hand-ins of one homework: right as students write them, wrong, and hostile."""
 
 import json
+import zipfile
 
 from lnbook import exercises
+from lnbook.classroom import chapters
 
-RIGHT = {
-    "two-units": "prediction = np.array([[-1, 1], [1, -1], [-1, 1]])",
-    "two-lines": "def normalize(x, eps):\n"
-    "    mean, var = x.mean(axis=1, keepdims=True), x.var(axis=1, keepdims=True)\n"
-    "    return (x - mean) / np.sqrt(var + eps)",
+SEED = 7
+RIGHT = {task.name: task.solution for task in chapters.tasks("start").values()}
+NAMES = list(RIGHT)
+
+# Right answers, in cells that run in Jupyter.
+HONEST = {
+    "cell magics": {
+        "two-units": "%%time\n{}",
+        "small-inputs": "%%capture out\n{}",
+        "two-lines": "%matplotlib inline\nimport matplotlib.pyplot as plt\n{}",
+        "rest-of-the-batch": "!ls\nfiles = !ls\nget_ipython().run_line_magic('pwd', '')\n{}",
+        "undo": "import asyncio\nawait asyncio.sleep(0)\n{}",
+    },
+    "lines": {
+        "two-units": "%time prediction = np.array([[-1, 1], [1, -1], [-1, 1]])",
+        "small-inputs": "rest = (7\n% 4)\nother = (1\n!= 2)\n{}",
+        "two-lines": "import sys\n{}    # done\nprint('done', file=sys.stderr)",
+        "rest-of-the-batch": "import helper\n{}\nraise ValueError('after the answer')",
+        "undo": "import warnings\n%cd -q /\ndef undo(x):\n    warnings.warn('hm')\n"
+        "    import sys; print('hm', file=sys.stderr)\n    return x.std(0), x.mean(0)",
+    },
 }
-UNBIASED = RIGHT["two-lines"].replace("x.var(axis=1,", "x.var(axis=1, ddof=1,")
-# Wherever the grader may listen.
-WRITES = """
-import os
-for number in range(3, 20):
-    try: os.write(number, LINE.encode() + b"\\n")
-    except OSError: pass
-"""
-# What stands above the right answer to the first exercise, and what the table says of it.
+WRONG = {
+    "two-units": "{}",
+    "small-inputs": "eps = 1e-5",
+    "two-lines": RIGHT["two-lines"].replace("x.var(axis=1,", "x.var(axis=1, ddof=1,"),
+    "rest-of-the-batch": "def largest_change(norm, x, others):\n    return 1 / 0",
+}
 HOSTILE = {
-    "hangs": ("while True: print('more ' * 1000)", "stopped: not done after 2 seconds"),
-    "exits": ("import sys; sys.exit()", "the cell ends Python (SystemExit)"),
-    "ends": ("import os; os._exit(3)", "stopped: the cell ended the process with exit status 3"),
-    "eats": ("full = np.ones(10**11)", "more memory than there is"),
-    "imports": ("import nowhere_to_be_found", "No module named 'nowhere_to_be_found'"),
-    "forks": ("import os\nwhile True: os.fork()", "may not start a process"),
-    "shells": ("import subprocess\nsubprocess.run(['rm', VICTIM])", "may not start a program"),
-    "fills": ("for i in range(100): open(str(i), 'wb').write(b'0' * 10**8)", "File too large"),
-    "writes": ("open(VICTIM, 'w').write('nobody')", "may not write outside its folder"),
-    "erases": ("import shutil\nshutil.rmtree(FOLDER)", "may not change what is outside its"),
-    "copies": ("print(open(VICTIM).read())", "may not read other hand-ins or the key"),
-    "kills": ("import os\nos.kill(os.getppid(), 9)", "may not send a signal"),
-    "answers": (
-        WRITES.replace("LINE", """'{"refused": []}'"""),
-        "stopped: the cell wrote into the grader's channel",
-    ),
-    "calls": ("import socket\nsocket.create_connection(('::1', 9))", "may not use the network"),
+    "two-units": "import os; os._exit(3)",
+    "small-inputs": "while True: pass",
+    "two-lines": "for i in range(100_000): print('=more;=more')\n"
+    "from lnbook import exercises\nnormalize = exercises.find('two-lines').reference",
+    "rest-of-the-batch": "from lnbook.start.exercises import EXERCISES\n"
+    "largest_change = EXERCISES['rest-of-the-batch'].reference",
+    "undo": "{}",
 }
-# Everything equals it, and the checker is content with everything.
-LIES = """
-import lnbook.exercises as e
-class Yes:
-    __eq__ = __le__ = __lt__ = lambda *args: True
-e.check = e.fault = e.find = e.Value.fault = e.Function.fault = lambda *a, **k: None
-np.allclose = lambda *a, **k: True
-prediction = Yes()
-"""
 
 
-def by_heart(seed):
-    """An answer that knows the outputs for one class's inputs, and nothing else."""
-    exercise = exercises.find("two-lines", seed=seed)
-    runs = exercise.run(exercise.reference)
-    known = {repr(run.args[0].tolist()): run.result.tolist() for run in runs}
-    return f"def normalize(x, eps):\n    return np.array({known!r}[repr(x.tolist())])"
+def by_heart():
+    """An answer that knows the outputs for the inputs of the open check, and nothing else."""
+    exercise = exercises.find("undo", seed=SEED)
+    known = {repr(run.args[0].tolist()): run.result for run in exercise.run(exercise.reference)}
+    pairs = {x: [r.tolist() for r in results] for x, results in known.items()}
+    return f"def undo(x):\n    return tuple(np.array(r) for r in {pairs!r}[repr(x.tolist())])"
 
 
-def write(folder, released, seed):
-    """Write a folder a student from the released notebook; return what the hostile are after."""
-    victim = folder / "right" / "start.ipynb"
-    content = json.loads(released.read_text("utf-8"))
+def answered(content, answers, metadata=True):
+    """A notebook with answers in place of the starters."""
+    cells = []
+    for cell in content["cells"]:
+        name = cell["metadata"]["nbgrader"]["grade_id"]
+        answer = answers.get(name, "").replace("{}", RIGHT.get(name, ""))
+        cell = cell | {"source": answer or cell["source"]}
+        cells.append(
+            cell if metadata else {k: cell[k] for k in cell if k != "id"} | {"metadata": {}}
+        )
+    return content | {"cells": cells, "nbformat_minor": 5 if metadata else 4}
 
-    def hand_in(student, answers, drop=()):
-        cells = []
-        for cell in content["cells"]:
-            name = cell["metadata"]["nbgrader"]["grade_id"]
-            if name not in drop:
-                cells.append(cell | {"source": answers.get(name, cell["source"])})
-        (folder / student).mkdir(parents=True)
-        text = json.dumps(content | {"cells": cells})
-        (folder / student / "start.ipynb").write_text(text, "utf-8")
 
-    hand_in("right", RIGHT)
-    hand_in("starter", {})
-    hand_in("unbiased", RIGHT | {"two-lines": UNBIASED})
-    hand_in("by-heart", RIGHT | {"two-lines": by_heart(seed)})
-    again = 'exercises.check("two-units", 0)\n' + RIGHT["two-units"]
-    hand_in("again", RIGHT | {"two-units": "prediction = 0", "two-units-check": again})
-    hand_in("removed", RIGHT, drop=("two-units", "two-lines-check"))
-    hand_in("lies", RIGHT | {"two-units": LIES})
-    for student, (code, _) in HOSTILE.items():
-        code = code.replace("VICTIM", repr(str(victim))).replace("FOLDER", repr(str(folder)))
-        hand_in(student, RIGHT | {"two-units": f"{code}\n{RIGHT['two-units']}"})
-    for student, text in {"broken": '{"cells": [', "list": '[{"cells": []}]'}.items():
-        (folder / student).mkdir()
-        (folder / student / "start.ipynb").write_text(text, "utf-8")
+def moved(content):
+    """A notebook whose student has moved, removed and rewritten what was not theirs."""
+    cells = {c["metadata"]["nbgrader"]["grade_id"]: c for c in answered(content, RIGHT)["cells"]}
+    plain = {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None}
+    cells["setup"]["source"] += "\nfrom numpy import array as table"
+    cells["two-units"]["source"] = "prediction = 0"
+    check = cells["two-units-check"]
+    check["source"] = "prediction = table([[-1, 1], [1, -1], [-1, 1]])\n" + check["source"]
+    del cells["small-inputs-check"]  # where it stood, the right answer stands
+    cells["two-lines"]["source"] = "def normalize(x, eps):\n    return x"
+    again = [plain | {"id": "again", "source": RIGHT["two-lines"]}, cells["two-lines-check"]]
+    del cells["rest-of-the-batch-task"]
+    return content | {"cells": [*cells.values(), *again]}
+
+
+def write(folder, released):
+    """Write a folder of hand-ins, made from the released notebook."""
+    content = json.loads((released / "start.ipynb").read_text("utf-8"))
+    for cell in content["cells"]:
+        cell["source"] = "".join(cell["source"])
+
+    def notebook(place, content):
+        (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        (folder / place).write_text(json.dumps(content, ensure_ascii=False), "utf-8")
+
+    notebook("Zoë Łuk/homework/start.ipynb", answered(content, HONEST["cell magics"]))
+    (folder / "Zoë Łuk" / "homework" / "._start.ipynb").write_bytes(b"\x00\x05\x16\x07")
+    with zipfile.ZipFile(folder / "=1+1.zip", "w") as archive:
+        lines = answered(content, HONEST["lines"], metadata=False)
+        archive.writestr("work/Untitled 1.ipynb", json.dumps(lines))
+        archive.writestr("work/helper.py", "")
+        archive.writestr("__MACOSX/work/._Untitled 1.ipynb", "")
+    notebook("moved.ipynb", moved(content))
+    notebook("wrong/start.ipynb", answered(content, WRONG | {"undo": by_heart()}))
+    notebook("hostile/start.ipynb", answered(content, HOSTILE))
+    notebook("starter/nothing here/other.ipynb", {"cells": [], "metadata": {}, "nbformat": 4})
+    (folder / "broken").mkdir()
+    (folder / "broken" / "start.ipynb").write_text('{"cells": [', "utf-8")
+    (folder / "list.ipynb").write_text('[{"cells": []}]', "utf-8")
     (folder / "linked").mkdir()
-    (folder / "linked" / "start.ipynb").symlink_to(victim)
-    (folder / "nothing").mkdir()
-    return victim
+    (folder / "linked" / "start.ipynb").symlink_to(folder / "moved.ipynb")
+    (folder / "empty").mkdir()
+    (folder / "report").mkdir()
+    (folder / "report" / "report.docx").write_bytes(b"PK")
+    (folder / "torn.zip").write_bytes(b"PK\x03\x04")
+    (folder / "packed.rar").write_bytes(b"Rar!")
+    (folder / "notes.txt").write_text("")
+    (folder / ".DS_Store").write_bytes(b"")

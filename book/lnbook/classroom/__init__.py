@@ -2,7 +2,7 @@
 
 All of it is made from the chapters and their exercises as they are::
 
-    python -m lnbook homework …    # notebooks for students, and the key
-    python -m lnbook grade …       # hand-ins into a table
+    python -m lnbook homework …    # an nbgrader course folder
+    python -m lnbook grade …       # hand-ins into tables and feedback, by nbgrader
     python -m lnbook export …      # quizzes for Moodle and as Markdown, the glossary as a deck
 """

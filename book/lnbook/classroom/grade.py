@@ -1,45 +1,71 @@
-"""Hand-ins into a table: who passed what, and which misconception stands behind the rest.
+"""Hand-ins into tables and feedback, by nbgrader.
 
-Each hand-in runs in a process of its own (``child``) that hands back what the functions return;
-the book's checker judges that here, where no hand-in can reach it.
+Each hand-in runs in a container, or in a process of this account, with a copy of the book that
+holds no reference solution. nbgrader then gives points, keeps the gradebook and writes feedback;
+what is added here are the tables, with the misconception that an answer shows.
 """
 
 import csv
 import hashlib
+import importlib.metadata
 import io
 import json
-import time
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unicodedata
+import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+import lnlib
 from lnbook import exercises
-from lnbook.classroom import wire
-from lnbook.classroom.cell_process import CellProcess, Ended, Limits
-from lnbook.classroom.hand_ins import LARGEST, found, plan, read
-from lnbook.classroom.homework import OTHER
-from lnbook.exercises import Function, Measured
+from lnbook.classroom import checks, nbgrader
+from lnbook.classroom.hand_ins import HandIn, found, read, restore
 from lnlib import _files
 
-# Beforehand, since it reaches past Python when it is imported and when it first trains.
-TORCH = "import torch, torch._dynamo, lnlib.nn"
+RUN = "executed"  # the folder of what has run, where nbgrader looks for hand-ins
+AGAIN = ("ModuleNotFoundError", "NotRun")  # may end otherwise on a machine that is set right
+ENVIRONMENT = {"LNLIB_STATIC": "1", "LNLIB_COMPILED": "0", "OMP_NUM_THREADS": "1"}
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where the hand-ins run, and for how long.
+
+    Args:
+        container: An image with Python, Jupyter's kernel and what the homework imports; ``None``
+            runs them as this user.
+        seconds: For one cell.
+        total: Seconds for a notebook.
+        memory: Of a container, as Docker writes it.
+    """
+
+    container: str | None = None
+    seconds: float = 60.0
+    total: float = 600.0
+    memory: str = "4g"
 
 
 @dataclass
 class Row:
-    """One line of the table.
+    """A student's result in one exercise.
 
     Args:
         student: As the folder or file is called.
         chapter: The notebook.
         exercise: Its name.
         passed: 1 or 0.
-        points: Those it is worth, if passed.
+        points: As in nbgrader's gradebook, so with what was changed by hand.
         misconception: What the checker says of a misconception that it knows.
         said: What it says of any other answer that is not right.
-        error: What went wrong with the hand-in itself.
+        error: What went wrong before the check.
     """
 
     student: str
@@ -52,273 +78,376 @@ class Row:
     error: str = ""
 
 
+@dataclass
+class Total:
+    """A student's result in all exercises."""
+
+    student: str
+    points: float = 0
+    of: float = 0
+    passed: int = 0
+    exercises: int = 0
+    problems: str = ""
+
+
+@dataclass
+class Grades:
+    """What a grading has found.
+
+    Args:
+        rows: For each student and exercise.
+        totals: For each student.
+        sentences: On entries of the folder that belong to nobody, and what nbgrader refused.
+    """
+
+    rows: list[Row] = field(default_factory=list)
+    totals: list[Total] = field(default_factory=list)
+    sentences: list[str] = field(default_factory=list)
+
+
 def grade(
     folder: str | Path,
     *,
-    homework: str | Path | None = None,
-    out: str | Path | None = None,
-    limits: Limits | None = None,
+    course: str | Path | None = None,
+    name: str | None = None,
+    where: Where | None = None,
     tell: Callable[[str], None] = lambda text: None,
-) -> Path:
-    """Grade a folder of hand-ins.
+) -> Grades:
+    """Grade a folder of hand-ins, and write ``grades.csv`` and ``totals.csv`` into the course.
 
-    What is graded is kept beside the table as it comes, so an interrupted run goes on where it
-    was, and only hand-ins that have changed are run again.
+    What has run is kept, so an interrupted grading goes on where it was; a hand-in runs again when
+    it, the homework, its seed, the library or the limits have changed.
 
     Args:
-        folder: A folder or a notebook a student.
-        homework: The file that :func:`lnbook.classroom.homework.make` wrote. ``None``: the one
-            that lies beside ``folder``.
-        out: The table. ``None``: ``grades.csv`` beside ``folder``.
-        limits: What each hand-in may use.
-        tell: Called with a sentence after each notebook.
-
-    Returns:
-        The table's path.
+        folder: A folder, an archive or a notebook for each student.
+        course: The course folder that ``homework`` wrote. ``None``: the one around ``folder``.
+        name: Of the homework. ``None``: the only one of the course.
+        where: Where the hand-ins run.
+        tell: Called with a sentence after each hand-in.
 
     Raises:
-        ValueError: If there is no such folder or homework.
+        ValueError: If there is no such folder, course or homework.
     """
-    folder, limits = Path(folder), limits or Limits()
+    nbgrader.required()
+    folder, where = Path(folder), where or Where()
     if not folder.is_dir():
         raise ValueError(f"FOLDER must be a folder of hand-ins, got {folder}; look at its name")
-    folder = folder.resolve()
-    manifest = Path(homework) if homework else _beside(folder)
-    told = _read_homework(manifest)
-    out = Path(out) if out else folder.parent / "grades.csv"
-    progress = out.with_suffix(".progress.jsonl")
-    known = _done(progress)
-    rows: list[Row] = []
-    hidden = [str(folder), str(manifest.resolve().parent / "source")]
-    hand_ins = list(found(folder, told))
-    try:
-        with progress.open("a", encoding="utf-8") as log:
-            for at, (student, chapter, path) in enumerate(hand_ins, 1):
-                mark = _mark(path, student, chapter, told, limits)
-                new = mark not in known
-                if new:
-                    try:
-                        known[mark] = grade_notebook(student, chapter, path, told, limits, hidden)
-                    except Exception as error:  # one hand-in never ends the class
-                        known[mark] = _not_graded(student, chapter, told, error)
-                    else:
-                        log.write(json.dumps([mark, [asdict(row) for row in known[mark]]]) + "\n")
-                        log.flush()
-                rows += known[mark]
-                if new:
-                    passed = sum(row.passed for row in known[mark])
-                    tell(f"{at} of {len(hand_ins)}: {_safe(student)}, {chapter}: {passed} passed")
-    finally:
-        _files.write(out, table(rows).encode())
-    return out
-
-
-def _not_graded(student: str, chapter: str, told: dict, error: Exception) -> list[Row]:
-    """Say that the grader itself failed; the next run tries again."""
-    said = f"not graded: {type(error).__name__}: {str(error)[:200]}; grade again"
-    names = [exercise["name"] for exercise in told["notebooks"][chapter]["exercises"]]
-    return [Row(student, chapter, name, error=said) for name in names]
-
-
-def _beside(folder: Path) -> Path:
-    near = [path for path in sorted(folder.parent.glob("*.json")) if _is_homework(path)]
-    if len(near) != 1:
-        raise ValueError(
-            f"beside {folder} must lie one homework's file, got {len(near)}; name it by --homework"
-        )
-    return near[0]
-
-
-def _is_homework(path: Path) -> bool:
-    try:
-        return "homework" in json.loads(path.read_text("utf-8"))
-    except (ValueError, OSError, TypeError):
-        return False
-
-
-def _read_homework(path: Path) -> dict[str, Any]:
-    try:
-        told = json.loads(path.read_text("utf-8"))
-        for sheet in told["notebooks"].values():
-            for exercise in sheet["exercises"]:
-                exercises.find(exercise["name"])
-    except OSError as error:
-        raise ValueError(f"cannot read {path}: {error.strerror}; name another file") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise ValueError(
-            f"{path} must be the file that homework wrote, got something else; make it again"
-        ) from None
-    return told
-
-
-def _done(progress: Path) -> dict[str, list[Row]]:
-    """Read what earlier runs have graded; a line cut off in the middle is graded again."""
-    known = {}
-    if progress.exists():
-        for line in progress.read_text("utf-8", "replace").splitlines():
+    course = Path(course).resolve() if course else folder.resolve().parent
+    name = _homework(course, name)
+    sources = {path.stem: _source(path) for path in (course / "source" / name).glob("*.ipynb")}
+    sheets = {chapter: _exercises(source) for chapter, source in sources.items()}
+    others = {path.name for path in (course / "source").iterdir()} - {name}
+    hand_ins, sentences = found(folder, name, sheets, others)
+    graded = Grades(sentences=sentences)
+    with tempfile.TemporaryDirectory(prefix="lnbook-grading-") as room:
+        book = stripped(Path(room, "book"))
+        for at, hand_in in enumerate(hand_ins, 1):
+            ran = _run(hand_in, course, name, sources, book, where)
+            if ran:
+                tell(f"{at} of {len(hand_ins)}: {hand_in.student}")
+    _forget(course, name, hand_ins)
+    if any(hand_in.notebooks for hand_in in hand_ins):
+        for command in ("autograde", "generate_feedback"):
+            run = [f"--CourseDirectory.submitted_directory={RUN}", "--force"]
+            run += ["--no-execute"] if command == "autograde" else []
             try:
-                mark, rows = json.loads(line)
-                known[mark] = [Row(**row) for row in rows]
-            except (ValueError, TypeError):
-                continue
-    return known
+                nbgrader.run(course, command, name, *run)
+            except ValueError as error:  # it has gone on with the other hand-ins
+                graded.sentences.append(str(error))
+    points = _gradebook(course, name)
+    for hand_in in hand_ins:
+        own = [
+            row
+            for chapter, names in sheets.items()
+            for row in _rows(hand_in, chapter, names, course / RUN, name)
+        ]
+        for row in own:
+            row.points = points.get((row.student, row.chapter, row.exercise), 0)
+        graded.rows += own
+        graded.totals.append(_total(hand_in, own, sources))
+    _files.write(course / "grades.csv", table(graded.rows, Row))
+    _files.write(course / "totals.csv", table(graded.totals, Total))
+    return graded
 
 
-def _mark(path: Path | None, student: str, chapter: str, told: dict, limits: Limits) -> str:
-    """Name a hand-in by all that its grades depend on."""
+def _homework(course: Path, name: str | None) -> str:
+    """Return the homework that is graded."""
+    known = sorted(path.name for path in (course / "source").glob("*") if path.is_dir())
+    if not known:
+        raise ValueError(
+            f"{course} must be the folder that homework wrote, got none with source in it; "
+            "name it by --course"
+        )
+    if name is None and len(known) == 1:
+        return known[0]
+    if name not in known:
+        raise ValueError(f"--name must be one of {', '.join(known)}, got {name}; name one of them")
+    return name
+
+
+def _source(path: Path) -> Any:
+    import nbformat
+
+    return nbformat.read(path, as_version=4)
+
+
+def _exercises(source: Any) -> list[str]:
+    graded = [c.metadata.nbgrader for c in source.cells if c.metadata.nbgrader.grade]
+    return [meta.grade_id.removesuffix("-check") for meta in graded]
+
+
+# To run.
+
+
+def stripped(folder: Path) -> Path:
+    """Write a copy of both packages without the chapters' exercises, and return its folder."""
+    packages = {"lnlib": Path(lnlib.__file__).parent, "lnbook": exercises.HERE}
+    for package, home in packages.items():
+
+        def left_out(at: str, names: list[str], home: Path = home) -> list[str]:
+            secret = ["exercises.py"] if Path(at) != home else []
+            return [n for n in names if n in [*secret, "__pycache__", "recorded"]]
+
+        shutil.copytree(home, folder / package, ignore=left_out)
+    return folder
+
+
+def _run(hand_in: HandIn, course: Path, name: str, sources: dict, book: Path, where: Where) -> bool:
+    """Run a hand-in, unless it has run already; say whether it ran."""
+    import nbformat
+
+    home = course / RUN / hand_in.student / name
+    notebooks = {}
+    for chapter, member in list(hand_in.notebooks.items()):
+        try:
+            notebooks[chapter] = restore(read(member), sources[chapter])
+        except ValueError as error:
+            hand_in.problems.append(str(error))
+            del hand_in.notebooks[chapter]
+    files = {path: member.read() for path, member in hand_in.files.items()}
+    files[checks.FILE] = (course / "source" / name / checks.FILE).read_bytes()
+    key = _key(notebooks, files, book, where)
+    if not notebooks or _ran(home, notebooks, key):
+        return False
+    with tempfile.TemporaryDirectory(prefix="hand-in-") as room:
+        room = Path(room)
+        for place, content in files.items():
+            (room / place).parent.mkdir(parents=True, exist_ok=True)
+            (room / place).write_bytes(content)
+        for chapter, notebook in notebooks.items():
+            nbformat.write(notebook, room / f"{chapter}.ipynb")
+        problem = _execute(room, book, where, len(notebooks))
+        shutil.rmtree(home, ignore_errors=True)
+        home.mkdir(parents=True)
+        for chapter, before in notebooks.items():
+            after = _outputs(room / f"{chapter}.ipynb", before, problem)
+            after.metadata["graded"] = key
+            nbformat.write(after, home / f"{chapter}.ipynb")
+    return True
+
+
+def _key(notebooks: dict, files: dict[str, bytes], book: Path, where: Where) -> str:
+    """Name a run by all that its result depends on.
+
+    The notebooks hold the teacher's tests, hidden ones included, and with them the class's seed.
+    """
+    versions = [sys.version, *(importlib.metadata.version(n) for n in ("nbgrader", "numpy"))]
+    digest = hashlib.sha256(json.dumps([notebooks, asdict(where), versions]).encode())
+    code = {str(p.relative_to(book)): p.read_bytes() for p in book.rglob("*") if p.is_file()}
+    for place, content in sorted((files | code).items()):
+        digest.update(f"{place}\0{len(content)}\0".encode("utf-8", "replace") + content)
+    return digest.hexdigest()
+
+
+def _ran(home: Path, notebooks: dict, key: str) -> bool:
+    """Say whether a hand-in has run as it is, and to an end that another run would reach again."""
     try:
-        sound = path and path.is_file() and path.stat().st_size <= LARGEST
-        content = path.read_bytes() if sound else b""
-    except OSError:
-        content = b"?"
-    parts = json.dumps([student, chapter, str(path), told, asdict(limits)], sort_keys=True)
-    return hashlib.sha256(parts.encode("utf-8", "replace") + content).hexdigest()
+        kept = [_source(home / f"{chapter}.ipynb") for chapter in notebooks]
+    except (OSError, ValueError):
+        return False
+    return all(
+        notebook.metadata.get("graded") == key
+        and not any(e.ename in AGAIN for cell in notebook.cells for e in _errors(cell))
+        for notebook in kept
+    )
 
 
-def grade_notebook(
-    student: str, chapter: str, path: Path | None, told: dict, limits: Limits, hidden: list[str]
+def _execute(room: Path, book: Path, where: Where, notebooks: int) -> str:
+    """Run the notebooks of a folder; return what ended it, empty if nothing did."""
+    limits = [f"--seconds={where.seconds:g}", f"--total={where.total:g}"]
+    program = ["-m", "lnbook.classroom.execute"]
+    patience = where.total * notebooks + 60
+    if where.container is None:
+        command = [sys.executable, "-P", *program, str(room), *limits]
+        env = os.environ | ENVIRONMENT | {"PYTHONPATH": str(book)}
+        return _wait(command, patience, cwd=room, env=env, start_new_session=os.name == "posix")
+    tool = next((t for t in ("docker", "podman") if shutil.which(t)), None)
+    if tool is None:
+        raise ValueError("--container needs docker or podman, and neither is installed")
+    box = f"lnbook-{uuid.uuid4().hex[:12]}"
+    options = ["--rm", "--name", box, "--network", "none", "--memory", where.memory]
+    options += ["--pids-limit", "512", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"]
+    options += ["--read-only", "--tmpfs", "/tmp", "--volume", f"{room}:/work"]
+    options += ["--volume", f"{book}:/book:ro", "--workdir", "/work"]
+    if hasattr(os, "getuid"):
+        options += ["--user", f"{os.getuid()}:{os.getgid()}"]
+    settings = ENVIRONMENT | {"PYTHONPATH": "/book", "HOME": "/tmp", "PYTHONDONTWRITEBYTECODE": "1"}
+    options += [part for pair in settings.items() for part in ("--env", "=".join(pair))]
+    command = [tool, "run", *options, where.container, "python", *program, "/work", *limits]
+    try:
+        return _wait(command, patience)
+    finally:
+        subprocess.run([tool, "rm", "--force", box], capture_output=True, check=False)
+
+
+def _wait(command: list[str], patience: float, **options: Any) -> str:
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        **options,
+    )  # fmt: skip
+    try:
+        _, said = process.communicate(timeout=patience)
+    except subprocess.TimeoutExpired:
+        return f"it was not done after {patience:g} seconds"
+    finally:
+        process.kill()
+        process.wait()
+    lines = said.decode("utf-8", "replace").strip().splitlines()
+    return "" if process.returncode == 0 else (lines[-1] if lines else f"{process.returncode}")
+
+
+def _outputs(path: Path, before: Any, problem: str) -> Any:
+    """Return a notebook with the outputs of its run; of an ended run the reason, in each test."""
+    import nbformat
+
+    try:
+        if path.is_symlink():
+            raise ValueError("a link")
+        after = nbformat.read(path, as_version=4)
+        same = [c.source for c in after.cells] == [c.source for c in before.cells]
+        if same and not problem:
+            return after
+        problem = problem or "the notebook was changed while it ran"
+    except Exception as error:  # what a hand-in may have left there
+        problem = problem or f"{type(error).__name__}: {error}"
+    for cell in before.cells:
+        if cell.metadata.get("nbgrader", {}).get("grade"):
+            why = f"this hand-in could not be run: {problem}"
+            cell.outputs = [nbformat.v4.new_output("error", ename="NotRun", evalue=why)]
+    return before
+
+
+def _forget(course: Path, name: str, hand_ins: list[HandIn]) -> None:
+    """Remove what has run of hand-ins that are no longer there."""
+    present = {hand_in.student for hand_in in hand_ins if hand_in.notebooks}
+    for home in (course / RUN).glob(f"*/{name}"):
+        if home.parent.name not in present:
+            shutil.rmtree(home)
+
+
+# Results.
+
+
+def _gradebook(course: Path, name: str) -> dict[tuple[str, str, str], float]:
+    """Return the points of each student, notebook and exercise from nbgrader's gradebook."""
+    from nbgrader.api import Gradebook
+
+    with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:
+        return {
+            (submission.student_id, notebook.name, grade.name.removesuffix("-check")): grade.score
+            for submission in gradebook.assignment_submissions(name)
+            for notebook in submission.notebooks
+            for grade in notebook.grades
+        }
+
+
+def _rows(
+    hand_in: HandIn, chapter: str, names: list[str], executed: Path, homework: str
 ) -> list[Row]:
-    """Grade one notebook; whatever it is, there is a row for each exercise."""
-    sheet = told["notebooks"][chapter]
-    rows = {e["name"]: Row(student, chapter, e["name"]) for e in sheet["exercises"]}
-    try:
-        if path is None:
-            raise ValueError("not handed in")
-        steps = plan(read(path), sheet)
-    except ValueError as error:
+    """Return a row for each exercise of a notebook."""
+    rows = {name: Row(hand_in.student, chapter, name) for name in names}
+    if chapter not in hand_in.notebooks:
+        why = "; ".join(hand_in.problems) or "not handed in"
         for row in rows.values():
-            row.error = str(error)
+            row.error = why
         return list(rows.values())
-    for name in rows.keys() - {step["ask"] for step in steps if "ask" in step}:
-        rows[name].error = "its cells are missing"
-    points = {e["name"]: e["points"] for e in sheet["exercises"]}
-    for name, reply in _replies(steps, sheet, told["seed"], limits, hidden):
-        # A later attempt takes an earlier one's place.
-        row = rows[name] = Row(student, chapter, name)
-        if "value" in reply:
-            judge(row, reply, told["seed"])
-            row.points = points[name] * row.passed
-        row.error = "; ".join(filter(None, [row.error, reply["error"]]))
+    notebook = _source(executed / hand_in.student / homework / f"{chapter}.ipynb")
+    before: list[str] = []
+    for cell in notebook.cells:
+        errors = [f"{e.ename}: {e.evalue}" for e in _errors(cell)]
+        exercise = cell.metadata.get("nbgrader", {}).get("grade_id", "").removesuffix("-check")
+        if not (cell.metadata.get("nbgrader", {}).get("grade") and exercise in rows):
+            before += errors
+            continue
+        row, said = rows[exercise], _errors(cell)
+        row.passed = int(not said)
+        if said and said[0].ename == "Misconception":
+            row.misconception = said[0].evalue
+        elif said and said[0].ename == "NotYet":
+            row.said = said[0].evalue
+        if said and before:
+            row.error = "; ".join(before)
+        elif errors and said[0].ename not in ("Misconception", "NotYet"):
+            row.error = errors[0]
+        before = []
     return list(rows.values())
 
 
-def _replies(
-    steps: list[dict], sheet: dict, seed: int, limits: Limits, hidden: list[str]
-) -> Iterator[tuple[str, dict]]:
-    """Yield the reply to each question; a step that ends the process is left out the next time."""
-    setup = sheet["setup"]
-    if any("torch" in step.get("run", "") for step in steps) or "torch" in setup:
-        setup = f"{TORCH}\n{setup}"
-    fatal: dict[int, str] = {}
-    answered: set[int] = set()
-    end = time.monotonic() + limits.total
-    while True:
-        died = None
-        errors: dict[str | None, list[str]] = {}
-        try:
-            with CellProcess(setup, limits, hidden) as process:
-                for at, step in enumerate(steps):
-                    if at in fatal:
-                        errors.setdefault(step.get("of"), []).append(fatal[at])
-                        continue
-                    if at in answered:
-                        continue
-                    died = at
-                    if time.monotonic() > end:
-                        raise Ended(f"stopped: over {limits.total:g} seconds in all")
-                    if "ask" in step:
-                        message = {**step, "seeds": [seed, seed + OTHER]}
-                    else:
-                        name = f"cell {at}"
-                        message = {"run": step.get("run", ""), "name": name}
-                        message["forget"] = step.get("forget", [])
-                    before = list(process.refused)
-                    reply = process.ask(message)
-                    new = [f"homework may not {what}" for what in process.refused]
-                    caught = [w for w in new if w.removeprefix("homework may not ") not in before]
-                    if "ask" in step:
-                        name = step["ask"]
-                        before_it = [*errors.get(name, []), *errors.pop(None, [])]
-                        if "NameError" not in str(reply["error"]) or not before_it:
-                            before_it.append(reply["error"])  # else it only follows from those
-                        every = filter(None, [*before_it, *caught])
-                        reply["error"] = "; ".join(dict.fromkeys(map(str, every)))
-                        answered.add(at)
-                        yield name, reply
-                    else:
-                        error = [str(reply["error"])] if reply["error"] else []
-                        error = error or caught
-                        errors.setdefault(step["of"], []).extend(error)
-            return
-        except Ended as ended:
-            why = str(ended)
-            if died is None:  # not even the start
-                died = next(i for i, s in enumerate(steps) if i not in answered)
-            if "ask" in steps[died]:
-                answered.add(died)
-                yield steps[died]["ask"], {"error": why}
-            else:
-                fatal[died] = why
-        if time.monotonic() > end:
-            for at, step in enumerate(steps):
-                if "ask" in step and at not in answered:
-                    yield step["ask"], {"error": fatal.get(at - 1, why)}
-            return
+def _errors(cell: Any) -> list[Any]:
+    return [o for o in cell.get("outputs", []) if o.output_type == "error"]
 
 
-def judge(row: Row, reply: dict, seed: int) -> None:
-    """Let the book's checker look at an answer, on the class's inputs and on others."""
-    exercise = exercises.find(row.exercise)
-    try:
-        value = wire.unpack(reply["value"])
-        seeds = [seed, seed + OTHER] if isinstance(exercise, Function) else [seed]
-        for at, one in enumerate(seeds):
-            if isinstance(value, wire.Stand) and isinstance(exercise, Function):
-                value.runs = list(reply["runs"][at])
-            said = exercises.fault(row.exercise, value, seed=one)
-            if said is not None:
-                break
-    except Exception as error:  # whatever it is, it comes of what the hand-in has answered
-        row.error = f"the answer cannot be read: {str(error)[:200]}"
-        return
-    known = exercise.wrong if isinstance(exercise, Function | Measured) else exercise.wrong.values()
-    if said is None:
-        row.passed = 1
-    elif said in known:
-        row.misconception = said
-    else:
-        row.said = f"{'right on the inputs of the class; ' * (at > 0)}{said}"
+def _total(hand_in: HandIn, rows: list[Row], sources: dict) -> Total:
+    most = sum(
+        cell.metadata.nbgrader.points
+        for source in sources.values()
+        for cell in source.cells
+        if cell.metadata.nbgrader.grade
+    )
+    missing = [c for c in sources if c not in hand_in.notebooks]
+    problems = [f"no {', '.join(missing)}"] if missing and not hand_in.problems else []
+    return Total(
+        hand_in.student,
+        sum(row.points for row in rows),
+        most,
+        sum(row.passed for row in rows),
+        len(rows),
+        "; ".join([*problems, *hand_in.problems]),
+    )
 
 
-def summary(out: Path) -> list[str]:
-    """Say of each exercise how many passed, and what misconception was met most often."""
-    with out.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+def summary(rows: list[Row]) -> list[str]:
+    """Say of each exercise how many passed, and which misconception was met most."""
     lines = []
-    for name in dict.fromkeys(row["exercise"] for row in rows):
-        own = [row for row in rows if row["exercise"] == name]
-        line = f"{name}: {sum(row['passed'] == '1' for row in own)} of {len(own)} passed"
-        met = Counter(row["misconception"] for row in own if row["misconception"])
-        for sentence, times in met.most_common(1):
-            line += f"; {times} × {sentence}"
+    for exercise in dict.fromkeys(row.exercise for row in rows):
+        own = [row for row in rows if row.exercise == exercise]
+        line = f"{exercise}: {sum(row.passed for row in own)} of {len(own)} passed"
+        met = Counter(row.misconception for row in own if row.misconception)
+        if met:
+            said, times = met.most_common(1)[0]
+            line += f"; {times} × {said}"
         lines.append(line)
     return lines
 
 
-def table(rows: list[Row]) -> str:
-    """Write rows as CSV that a spreadsheet takes for text."""
+def table(rows: list[Any], kind: type) -> bytes:
+    """Return rows as CSV, with the byte-order mark by which Excel knows UTF-8."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(Row.__dataclass_fields__), lineterminator="\n")
+    writer = csv.DictWriter(text, [f.name for f in fields(kind)], lineterminator="\r\n")
     writer.writeheader()
-    for row in rows:
-        writer.writerow({name: _safe(value) for name, value in asdict(row).items()})
-    return text.getvalue()
+    writer.writerows({name: _cell(value) for name, value in asdict(row).items()} for row in rows)
+    return b"\xef\xbb\xbf" + text.getvalue().encode()
 
 
-def _safe(value: Any) -> Any:
-    """Return a value that no spreadsheet takes for a formula."""
+def _cell(value: str | float) -> str:
+    """Return a value that fills one cell, and that no spreadsheet takes for a formula.
+
+    A semicolon separates cells where the comma is the decimal sign.
+    """
     if not isinstance(value, str):
-        return value
-    value = " ".join(value.encode("utf-8", "replace").decode().split())
+        return f"{value:g}"
+    value = re.sub(r"\x1b\[[\d;]*m", "", value).encode("utf-8", "replace").decode()
+    value = " ".join(value.replace(";", ",").split())[:2000]
     value = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in value)
-    return f"'{value}" if value[:1] in ("=", "+", "-", "@") else value
+    first = unicodedata.normalize("NFKC", value[:1])
+    return f"'{value}" if first in ("=", "+", "-", "@", "|") else value

@@ -1,124 +1,313 @@
-"""Hand-ins as they come: which notebook is whose, and what in it answers which exercise."""
+"""Hand-ins as they come: whose each one is, which notebook it holds, and what can be run of it."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
+import re
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
 
-LARGEST = 20 << 20  # bytes of a hand-in
+import nbformat
+
+LARGEST = 20 << 20  # bytes of a notebook
+FILES_LARGEST = 50 << 20  # bytes of all that lies beside the notebooks of a student
+ARCHIVES = (".7z", ".rar", ".gz", ".tgz", ".bz2", ".xz", ".tar")
+MOODLE = "_assignsubmission_"  # in each folder of the archive in which Moodle hands out a class
 
 
-def found(folder: Path, told: dict) -> Iterator[tuple[str, str, Path | None]]:
-    """Yield student, chapter and notebook of each hand-in; ``None`` for one that is missing.
+@dataclass
+class Member:
+    """A file of a hand-in, in a folder or in an archive."""
 
-    A student is a folder, whatever folders are in that, or a single notebook. A notebook is known
-    by its name or else by its cells; of several for one chapter the newest counts.
+    path: PurePosixPath
+    age: float
+    size: int
+    read: Callable[[], bytes]
+
+
+@dataclass
+class HandIn:
+    """What one student has handed in.
+
+    Args:
+        student: As the folder or file is called, in letters that nbgrader can use.
+        notebooks: By chapter; of several the newest.
+        files: What lies beside the notebooks, by its place there.
+        problems: What could not be used, a sentence each.
     """
-    hand_ins: dict[str, dict[str, Path]] = {}
+
+    student: str
+    notebooks: dict[str, Member] = field(default_factory=dict)
+    files: dict[str, Member] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+
+def found(
+    folder: Path, name: str, sheets: dict[str, list[str]], others: Iterable[str] = ()
+) -> tuple[list[HandIn], list[str]]:
+    """Return the hand-ins of a folder, and a sentence on each entry that is none.
+
+    A student is a folder, an archive or a single notebook.
+
+    Args:
+        folder: Of the hand-ins.
+        name: Of the homework.
+        sheets: The exercises of each of its notebooks.
+        others: Other homework of the course, to which folders of these names belong.
+    """
+    hand_ins: dict[str, HandIn] = {}
+    passed_over = []
     for entry in sorted(folder.iterdir()):
-        inner = entry / told["homework"]  # as nbgrader has it
-        if entry.name.startswith(".") or not (entry.is_dir() or entry.suffix == ".ipynb"):
+        if _junk(entry.name):
+            passed_over.append(f"passed over: {entry.name}, which a program left there")
             continue
-        paths = sorted((inner if inner.is_dir() else entry).rglob("*.ipynb"))
-        if not entry.is_dir() or entry.is_symlink():
-            paths = [entry]
-        student = entry.name
-        for path in paths:
-            if ".ipynb_checkpoints" in path.parts:
-                continue
-            chapter = _chapter(path, told)
-            if not entry.is_dir():
-                student = entry.stem.replace(chapter or "", "").strip(" -_.") or entry.stem
-            own = hand_ins.setdefault(student, {})
-            if chapter and (chapter not in own or _age(own[chapter]) < _age(path)):
-                own[chapter] = path
-        hand_ins.setdefault(student, {})
-    for student, notebooks in hand_ins.items():
-        for chapter in told["notebooks"]:
-            yield student, chapter, notebooks.get(chapter)
+        groups = _students(entry, name, sheets, set(others))
+        if not groups:
+            passed_over.append(f"not graded: {entry.name}, neither a notebook nor an archive")
+        for student, (members, problems) in groups.items():
+            own = hand_ins.setdefault(_safe(student), HandIn(_safe(student)))
+            own.problems += problems
+            _sort(own, members, sheets)
+    return list(hand_ins.values()), passed_over
 
 
-def _age(path: Path) -> float:
-    return path.lstat().st_mtime
+def _junk(name: str) -> bool:
+    known = ("__MACOSX", "Thumbs.db", "desktop.ini")
+    return name.startswith((".", "~$")) or name in known
 
 
-def _chapter(path: Path, told: dict) -> str | None:
-    """Tell which of a homework's notebooks a file is."""
-    if path.stem in told["notebooks"]:
-        return path.stem
+def _stem(entry: Path) -> str:
+    return re.sub(r"(\.tar)?\.\w+$", "", entry.name) if entry.is_file() else entry.name
+
+
+def _safe(student: str) -> str:
+    """Return a name that nbgrader can search for, and a file system can hold."""
+    return re.sub(r"[^\w .,@()'+&-]", "_", student).strip(" .") or "_"
+
+
+def _students(
+    entry: Path, name: str, sheets: dict[str, list[str]], others: set[str]
+) -> dict[str, tuple[list[Member], list[str]]]:
+    """Return for each student of one entry the files, and why others cannot be used."""
+    if entry.is_symlink():
+        return {_stem(entry): ([], [f"{entry.name} is a link; put the notebook itself there"])}
+    if entry.is_dir():
+        inner = entry / name  # as nbgrader has it
+        home = inner if inner.is_dir() else entry
+        members, problems = [], []
+        for member in _walk(home):
+            if inner.is_dir() or member.path.parts[0] not in others:
+                members.append(member)
+                if member.path.suffix.lower() == ".zip":
+                    more, problem = _unpacked(home / member.path)
+                    members, problems = members + more, problems + problem
+        return {entry.name: (members, problems)}
+    kind = entry.suffix.lower()
+    if kind == ".ipynb":
+        member = _member(entry, PurePosixPath(entry.name))
+        chapter = _chapter(member, sheets) or ""
+        student = entry.stem.replace(chapter, "").strip(" -_.") or entry.stem
+        return {student: ([member], [])}
+    if kind == ".zip":
+        members, problems = _unpacked(entry)
+        tops = {m.path.parts[0] for m in members}
+        if tops and all(MOODLE in top for top in tops):
+            return {top: ([m for m in members if m.path.parts[0] == top], []) for top in tops}
+        return {_stem(entry): (members, problems)}
+    if kind in ARCHIVES:
+        return {_stem(entry): ([], [f"{entry.name}: such archives are not read; unpack it"])}
+    return {}
+
+
+def _unpacked(path: Path) -> tuple[list[Member], list[str]]:
+    """Return the files of a zip archive, and why there are none."""
     try:
-        regular = path.is_file() and path.stat().st_size <= LARGEST
-        text = path.read_text("utf-8", "replace") if regular else ""
-    except OSError:
+        return list(_zipped(path)), []
+    except (OSError, RuntimeError, zipfile.BadZipFile) as error:
+        return [], [f"{path.name} cannot be opened: {error}"]
+
+
+def _member(path: Path, place: PurePosixPath) -> Member:
+    stat = path.stat()
+    return Member(place, stat.st_mtime, stat.st_size, path.read_bytes)
+
+
+def _walk(folder: Path) -> Iterator[Member]:
+    """Yield the files below a folder; links are not followed."""
+    for path in sorted(folder.rglob("*")):
+        place = PurePosixPath(path.relative_to(folder).as_posix())
+        if path.is_file() and not path.is_symlink() and not any(map(_junk, place.parts)):
+            yield _member(path, place)
+
+
+def _zipped(path: Path) -> Iterator[Member]:
+    """Yield the files of an archive, none of which is written anywhere."""
+    archive, age = zipfile.ZipFile(path), path.stat().st_mtime
+    for info in archive.infolist():
+        place = PurePosixPath(info.filename.replace("\\", "/"))
+        usual = place.parts and not place.is_absolute() and ".." not in place.parts
+        if not info.is_dir() and usual and not any(map(_junk, place.parts)):
+            yield Member(place, age, info.file_size, lambda info=info: archive.read(info))
+
+
+def _sort(own: HandIn, members: list[Member], sheets: dict[str, list[str]]) -> None:
+    """Put the notebooks and files of a student where they belong."""
+    homes = []
+    for member in members:
+        if member.path.suffix.lower() == ".ipynb":
+            chapter = _chapter(member, sheets)
+            if chapter is None:
+                own.problems.append(f"{member.path} holds no exercise of this homework")
+            elif chapter not in own.notebooks or own.notebooks[chapter].age < member.age:
+                own.notebooks[chapter] = member
+            homes.append(member.path.parent)
+    room = FILES_LARGEST
+    for member in members:
+        if member.path.suffix.lower() not in (".ipynb", ".zip"):
+            home = next((h for h in homes if member.path.is_relative_to(h)), None)
+            room -= member.size
+            if home is not None and room >= 0:
+                own.files[member.path.relative_to(home).as_posix()] = member
+            elif home is not None:
+                own.problems.append(f"{member.path} is left out: the files are over 50 MB")
+    if not own.notebooks and not own.problems:
+        names = ", ".join(str(m.path) for m in members[:3])
+        own.problems.append(f"there is no notebook in it, only {names}" if names else "it is empty")
+
+
+def _chapter(member: Member, sheets: dict[str, list[str]]) -> str | None:
+    """Tell which of a homework's notebooks a file is, by its cells or else by its name."""
+    try:
+        text = member.read().decode("utf-8", "replace") if member.size <= LARGEST else ""
+    except (OSError, RuntimeError, zipfile.BadZipFile, NotImplementedError):
         text = ""
-    for chapter, sheet in told["notebooks"].items():
-        if any(f'"{exercise["name"]}-check"' in text for exercise in sheet["exercises"]):
-            return chapter
-    return next((chapter for chapter in told["notebooks"] if chapter in path.stem), None)
+    held = {
+        chapter: sum(bool(re.search(rf"""check\(\\?["']{name}\\?["']""", text)) for name in names)
+        for chapter, names in sheets.items()
+    }
+    most = max(held, key=held.get)
+    if held[most]:
+        return most
+    stem = member.path.stem
+    near = [chapter for chapter in sorted(sheets, key=len) if chapter in stem]
+    return near[-1] if near else (most if len(sheets) == 1 else None)
 
 
-def read(path: Path) -> list[dict]:
-    """Return the cells of a hand-in.
+def read(member: Member) -> nbformat.NotebookNode:
+    """Return a hand-in's notebook.
 
     Raises:
-        ValueError: If it is no notebook.
+        ValueError: If it is none.
     """
+    if member.size > LARGEST:
+        raise ValueError(f"{member.path.name} is over {LARGEST >> 20} MB")
     try:
-        if path.is_symlink() or not path.is_file():
-            raise ValueError("the file is a link or no file; put the notebook itself there")
-        if path.stat().st_size > LARGEST:
-            raise ValueError(f"the file is over {LARGEST >> 20} MB")
-        content = json.loads(path.read_bytes().decode("utf-8-sig"))
-        cells = []
-        for cell in content["cells"]:
-            source = cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"])
-            meta = cell.get("metadata", {}).get("nbgrader", {})
-            cells.append({"kind": cell["cell_type"], "id": meta.get("grade_id"), "source": source})
-        return cells
-    except (KeyError, TypeError, AttributeError):
-        raise ValueError("the file is JSON, but no notebook") from None
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
-        raise ValueError("the file is no notebook: not JSON") from None
-    except OSError as error:
-        raise ValueError(f"the file cannot be read: {error.strerror}") from None
+        text = member.read().decode("utf-8-sig")
+        notebook = json.loads(text)
+        if notebook["nbformat"] < 4:
+            notebook = nbformat.reads(text, as_version=4)
+        return nbformat.from_dict(
+            {"cells": [_plain(cell) for cell in notebook["cells"]], "metadata": {}}
+            | {"nbformat": 4, "nbformat_minor": 5}
+        )
+    except (OSError, RuntimeError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{member.path.name} cannot be read: {error}") from None
+    except Exception as error:  # whatever the file leads to
+        kind = type(error).__name__
+        raise ValueError(
+            f"{member.path.name} is not a notebook ({kind}); hand it in again"
+        ) from None
 
 
-def plan(cells: list[dict], sheet: dict) -> list[dict]:
-    """Return what to run and when to ask for which answer.
+def _plain(cell: Any) -> dict:
+    """Return a cell without outputs, and of its metadata what names it."""
+    source = cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"])
+    kind = cell["cell_type"] if cell["cell_type"] in ("code", "markdown") else "raw"
+    named = cell.get("metadata", {}).get("nbgrader", {}).get("grade_id") or cell.get("id")
+    plain = {"cell_type": kind, "metadata": {"named": str(named)}, "source": source}
+    return plain | ({"execution_count": None, "outputs": []} if kind == "code" else {})
 
-    A check asks where it stands, and again after a further attempt; where it was removed, the
-    end of the exercise asks.
+
+# A notebook as nbgrader wants it.
+
+HIDDEN = re.compile(r"^### BEGIN HIDDEN TESTS\n.*?^### END HIDDEN TESTS\n?", re.M | re.S)
+SOLUTION = re.compile(r"^### BEGIN SOLUTION\n.*?^### END SOLUTION\n?", re.M | re.S)
+
+
+def restore(handed: nbformat.NotebookNode, source: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Return a hand-in with the teacher's setup and tests, whatever became of its metadata.
+
+    The student's cells stand in their order. What was written into a cell of the teacher's is kept
+    beside it. Where a test occurs more than once, the last place counts; where it is missing, it
+    stands after the exercise.
+
+    Args:
+        handed: As :func:`read` returns it.
+        source: The teacher's notebook.
     """
-    known = {exercise["name"]: exercise for exercise in sheet["exercises"]}
-    steps: list[dict] = []
-    now = None  # the exercise that we are in
-    met, asked, tried = set(), set(), False
+    originals = {cell.metadata.nbgrader.grade_id: cell for cell in source.cells}
+    bare = {name: _released(cell) for name, cell in originals.items()}
+    names = [_named(cell, bare) for cell in handed.cells]
+    last = {name: at for at, name in enumerate(names) if name}
+    cells: list[tuple[str | None, dict]] = []
+    for at, (cell, name) in enumerate(zip(handed.cells, names, strict=True)):
+        original, counts = originals.get(name), last.get(name) == at
+        own = [(None, dict(cell, metadata={}))]
+        if original is None:
+            cells += own
+        elif original.metadata.nbgrader.solution:
+            meta = original.metadata if counts else {}
+            cells.append((name, dict(cell, metadata=meta)))
+        else:
+            changed = cell.cell_type == "code" and cell.source.strip() != bare[name]
+            pristine = [(name, original)] if counts else []
+            extra = own if changed else []
+            cells += extra + pristine if original.metadata.nbgrader.grade else pristine + extra
+    for name, original in originals.items():
+        if name not in last and (original.metadata.nbgrader.grade or name == "setup"):
+            cells.insert(_place(name, cells), (name, original))
+    return nbformat.from_dict(
+        {
+            "cells": [_numbered(cell, at) for at, (_, cell) in enumerate(cells)],
+            "metadata": source.metadata,
+            "nbformat": 4,
+            "nbformat_minor": 5,
+        }
+    )
 
-    def ask(name: str) -> None:
-        steps.append({"ask": name, "answer": known[name]["answer"]})
-        asked.add(name)
 
-    for cell in cells:
-        code = cell["kind"] == "code"
-        grade_id = str(cell["id"])
-        checks = next((n for n in known if code and f'exercises.check("{n}"' in cell["source"]), "")
-        is_check = grade_id.endswith("-check")
-        name = grade_id.removesuffix("-task").removesuffix("-check")
-        name = next((n for n in (name, checks) if n in known), now)
-        if name != now:
-            if now and now not in asked:
-                ask(now)
-            now, tried = name, False
-            if now not in met:
-                met.add(now)
-                steps.append({"forget": known[now]["binds"], "of": now})
-        lines = cell["source"].strip().splitlines()
-        bare = is_check and len(lines) == 1 and lines[0].startswith("exercises.check(")
-        if code and not bare:  # the grader has checks of its own
-            steps.append({"run": cell["source"], "of": now})
-            tried = True
-        if code and now and (is_check or checks == now) and (tried or now not in asked):
-            ask(now)
-            tried = False
-    if now and now not in asked:
-        ask(now)
-    return steps
+def _released(cell: Any) -> str:
+    return SOLUTION.sub("", HIDDEN.sub("", cell.source)).strip()
+
+
+def _named(cell: Any, bare: dict[str, str]) -> str | None:
+    """Tell which of the teacher's cells a cell is: by its name, its check or its text."""
+    if cell.metadata.named in bare:
+        return cell.metadata.named
+    if cell.cell_type == "code":
+        found = re.findall(r"""\bcheck\(\s*["']([\w-]+)["']""", cell.source)
+        if found and f"{found[-1]}-check" in bare:
+            return f"{found[-1]}-check"
+    text = cell.source.strip()
+    return next((name for name, source in bare.items() if source == text), None)
+
+
+def _place(name: str, cells: list[tuple[str | None, dict]]) -> int:
+    """Return where a missing cell belongs: the setup first, a test after its exercise."""
+    if name == "setup":
+        return 0
+    exercise = name.removesuffix("-check")
+    at = [i for i, (own, _) in enumerate(cells) if own in (exercise, f"{exercise}-task")]
+    if not at:
+        return len(cells)
+    after = at[-1] + 1  # and after further cells of the student's own
+    while after < len(cells) and cells[after][0] is None:
+        after += 1
+    return after
+
+
+def _numbered(cell: dict, at: int) -> dict:
+    kept = {key: cell[key] for key in ("cell_type", "metadata", "source")}
+    code = {"execution_count": None, "outputs": []} if cell["cell_type"] == "code" else {}
+    return kept | code | {"id": f"cell-{at}"}

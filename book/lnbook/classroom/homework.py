@@ -1,12 +1,14 @@
-"""Homework from the book's exercises: notebooks for students, and the key.
+"""Homework from the book's exercises, as a course folder of nbgrader.
 
-The folder is laid out as nbgrader has it, and its cells carry nbgrader's metadata::
+::
 
-    release/NAME/start.ipynb         for the students: task, hints, starter, check
-    source/NAME/start.ipynb          the key: the same with the book's solution
+    source/NAME/start.ipynb          the teacher's: solutions, and hidden tests with points
+    source/NAME/checks.json          what the open checks know; nbgrader copies it to the students
+    release/NAME/                    for the students; made from source by nbgrader
     submitted/STUDENT/NAME/…         where hand-ins go
-    NAME.json                        what the grader reads
-    nbgrader_config.py               for those who use nbgrader
+    nbgrader_config.py, gradebook.db
+
+https://nbgrader.readthedocs.io says what else can be done with such a folder.
 """
 
 import ast
@@ -17,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from lnbook import exercises
-from lnbook.classroom import chapters
+from lnbook.classroom import chapters, checks, nbgrader
 from lnbook.classroom.chapters import Task
 from lnbook.exercises import Function
 from lnlib import _files
@@ -25,10 +27,10 @@ from lnlib import _files
 OTHER = 1_000_003  # from the class's seed to that of the inputs that only the grader has
 DEFAULT = ("start", "choose_the_axis")
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
-ALWAYS = "import numpy as np\n\nimport lnlib\nfrom lnbook import exercises\n"
+ALWAYS = "import numpy as np\n\nimport lnlib\nfrom lnbook.classroom import checks\n"
 POINTS = 1
-CONFIG = """# For those who use nbgrader; without it, this file does nothing.
-c = get_config()
+CONFIG = """c = get_config()
+c.CourseDirectory.course_id = "layer_normalization"
 c.ClearSolutions.code_stub = {"python": ""}  # the starter stands above each solution
 """
 
@@ -36,19 +38,20 @@ c.ClearSolutions.code_stub = {"python": ""}  # the starter stands above each sol
 def make(
     wanted: Sequence[str], folder: str | Path, *, seed: int = 0, name: str = "homework"
 ) -> Path:
-    """Write the notebooks of a homework.
+    """Write a homework into a course folder, and let nbgrader make what students get.
 
     Args:
         wanted: Exercises, and chapters for all of theirs.
-        folder: Where to.
+        folder: The course folder; it may hold other homework.
         seed: The class's number: functions are tried on inputs drawn with it.
-        name: Of the homework; several may share a folder.
+        name: Of the homework.
 
     Returns:
-        The file that :func:`lnbook.classroom.grade.grade` reads.
+        The folder for the students.
 
     Raises:
-        ValueError: If there is no such exercise, or a name is no name of a folder.
+        ValueError: If there is no such exercise, a name cannot be that of a folder, or nbgrader
+            refuses, as when other exercises were handed in under this name already.
     """
     if not name.replace("-", "").replace("_", "").isalnum():
         raise ValueError(f"name must be letters, digits, - and _, got {name!r}; choose another")
@@ -58,31 +61,25 @@ def make(
     for task in chosen:
         for drawn in (seed, seed + OTHER):
             tell_apart(task.name, drawn)
-    folder, sheets = Path(folder), {}
-    for chapter in dict.fromkeys(task.chapter for task in chosen):
-        tasks = [task for task in chosen if task.chapter == chapter]
-        for room, key in (("release", False), ("source", True)):
-            path = folder / room / name / f"{chapter}.ipynb"
-            _write(path, notebook(tasks, seed, key=key))
-        sheets[chapter] = {
-            "title": tasks[0].title,
-            "setup": setup(tasks),
-            "exercises": [
-                {
-                    "name": task.name,
-                    "answer": task.answer,
-                    "binds": sorted(task.binds),
-                    "points": POINTS,
-                }
-                for task in tasks
-            ],
-        }
-    (folder / "submitted").mkdir(parents=True, exist_ok=True)
+    nbgrader.required()
+    folder = Path(folder)
+    source = folder / "source" / name
+    source.mkdir(parents=True, exist_ok=True)
+    sheets = {chapter: [] for chapter in dict.fromkeys(task.chapter for task in chosen)}
+    for task in chosen:
+        sheets[task.chapter].append(task)
+    for path in source.glob("*.ipynb"):
+        if path.stem not in sheets:
+            path.unlink()
+    for chapter, tasks in sheets.items():
+        _write(source / f"{chapter}.ipynb", notebook(tasks, seed))
+    opened = {t.name: checks.describe(t.name, seed=seed, key=varies(t.name)) for t in chosen}
+    _write(source / checks.FILE, opened)
+    (folder / "submitted").mkdir(exist_ok=True)
     if not (config := folder / "nbgrader_config.py").exists():
         config.write_text(CONFIG, "utf-8")
-    manifest = folder / f"{name}.json"
-    _write(manifest, {"homework": name, "seed": seed, "notebooks": sheets})
-    return manifest
+    nbgrader.run(folder, "generate_assignment", name, "--force")
+    return folder / "release" / name
 
 
 def _write(path: Path, content: dict) -> None:
@@ -147,58 +144,53 @@ def varies(name: str) -> bool:
     return isinstance(exercise, Function) and exercise.varies
 
 
-def notebook(tasks: Sequence[Task], seed: int, *, key: bool) -> dict[str, Any]:
-    """Return the notebook of one chapter's exercises.
-
-    Args:
-        tasks: The exercises.
-        seed: Of the class.
-        key: Whether with solutions.
-    """
+def notebook(tasks: Sequence[Task], seed: int) -> dict[str, Any]:
+    """Return the teacher's notebook of one chapter's exercises."""
     own = [task for task in tasks if varies(task.name)]
+    head = (
+        f"# Homework: {tasks[0].title}\n\n"
+        "Write each answer into the cell below its task, in place of the `...`, and run the check "
+        "below that. Hand in this notebook. It needs the book's Python packages, as in the "
+        f"JupyterLab that `make live` starts, and the file `{checks.FILE}` beside it.\n\n"
+        f"In {len(own)} of {len(tasks)} exercises your answer is a function. The check tries it on "
+        f"inputs drawn for your class (seed {seed}), and the grader on more of them. In the others "
+        "the check knows common mistakes, and whether an answer is right is decided in grading."
+    )
     cells = [
-        _cell(
-            "markdown",
-            "head",
-            f"# Homework: {tasks[0].title}\n\n"
-            "Write each answer into the cell below its task, in place of the `...`, and run the "
-            "check below that: it says what is still wrong. Leave the checks as they are; the "
-            "grader runs its own. The book must be installed, as it is in the JupyterLab that "
-            "`make live` starts.\n\n"
-            f"Of {len(tasks)} exercise{'s' * (len(tasks) > 1)}, {len(own)} tr"
-            f"{'ies' if len(own) == 1 else 'y'} your function on inputs drawn for your class "
-            f"(seed {seed}), and the grader on more of them. The others ask for the same in every "
-            "class.",
-            locked=True,
-        ),
+        _cell("markdown", "head", head, locked=True),
         _cell("code", "setup", setup(tasks), locked=True),
     ]
     for number, task in enumerate(tasks, 1):
         title = task.name.replace("-", " ").capitalize()
         drawn = "inputs of your class" if task in own else "the same for every class"
         text = f"## {number}. {title}\n\n*{drawn.capitalize()}*\n\n{task.text}"
-        cells.append(_cell("markdown", f"{task.name}-task", text, locked=True))
-        answer = task.starter
-        seeded = f", seed={seed}" if task in own else ""
-        check = f'exercises.check("{task.name}", {task.answer}{seeded})'
-        if key:
-            # In the cell, not beside it: nbgrader takes away what stands between these two lines.
-            said = [f"# {line}" for line in textwrap.wrap(task.why, 86)]
-            solved = "\n".join(["### BEGIN SOLUTION", *said, task.solution.strip()])
-            answer = f"{task.starter}\n\n\n{solved}\n### END SOLUTION"
-            check += (
-                "\n### BEGIN HIDDEN TESTS\n"
-                f'assert exercises.fault("{task.name}", {task.answer}{seeded}) is None\n'
-                "### END HIDDEN TESTS"
-            )
-        cells.append(_cell("code", task.name, answer, solution=True))
-        cells.append(_cell("code", f"{task.name}-check", check, locked=True, points=POINTS))
+        said = [f"# {line}" for line in textwrap.wrap(task.why, 86)]
+        solved = "\n".join(["### BEGIN SOLUTION", *said, task.solution.strip()])
+        answer = f"{task.starter}\n\n\n{solved}\n### END SOLUTION"
+        cells += [
+            _cell("markdown", f"{task.name}-task", text, locked=True),
+            _cell("code", task.name, answer, solution=True),
+            _cell("code", f"{task.name}-check", test(task, seed), locked=True, points=POINTS),
+        ]
     return {
         "cells": cells,
         "metadata": {"kernelspec": KERNEL, "language_info": {"name": "python"}},
         "nbformat": 4,
         "nbformat_minor": 5,
     }
+
+
+def test(task: Task, seed: int) -> str:
+    """Return the cell that checks an answer; nbgrader releases it without the hidden test."""
+    hidden = checks.describe(task.name, seed=seed + OTHER, key=True)
+    if varies(task.name):
+        hidden["wrong"] = []  # the open check has told them all
+    return (
+        f'checks.check("{task.name}", {task.answer})\n'
+        "### BEGIN HIDDEN TESTS\n"
+        f'checks.mark("{task.name}", {task.answer}, "{checks.seal(hidden)}")\n'
+        "### END HIDDEN TESTS"
+    )
 
 
 def _cell(

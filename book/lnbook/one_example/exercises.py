@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from lnbook.exercises import Function, Value
+from lnbook.one_example.material import Stream
 from lnlib.norm import layer_norm, rms_norm_backward
 
 
@@ -55,26 +54,6 @@ def _rms_cases(rng):
 
 
 # The variance of a stream.
-
-
-class Stream:
-    """Numbers that can be read once.
-
-    Args:
-        numbers: What comes, one after the other.
-    """
-
-    def __init__(self, numbers: np.ndarray):
-        self._numbers, self._read = numbers, False
-
-    def __iter__(self) -> Iterator[float]:
-        if self._read:
-            raise RuntimeError("the stream has ended; each number comes once")
-        self._read = True
-        return iter(self._numbers.tolist())
-
-    def __repr__(self) -> str:
-        return f"a stream of {len(self._numbers)} numbers about {self._numbers[0]:.0e}"
 
 
 def _stream_cases(rng):

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from lnbook.exercises import Function, Value
+from lnbook.start.material import less_the_mean
 from lnlib.norm import batch_norm, layer_norm
 
 
@@ -34,15 +35,10 @@ def _batches(rng: np.random.Generator) -> list[tuple]:
         (layer_norm, small, small[::-1].copy()),
         (batch_norm, x, others),
         (layer_norm, x, others),
-        (_less_the_mean, 10 * x, others),
-        (_less_the_mean, small, small + 6),  # whatever is drawn, all fall here
-        (_less_the_mean, small, small - 6),  # and all rise
+        (less_the_mean, 10 * x, others),
+        (less_the_mean, small, small + 6),  # whatever is drawn, all fall here
+        (less_the_mean, small, small - 6),  # and all rise
     ]
-
-
-def _less_the_mean(x: np.ndarray) -> np.ndarray:
-    """Take the mean of each unit away, and divide by nothing: neither of the two norms."""
-    return x - x.mean(axis=0)
 
 
 def _undo(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

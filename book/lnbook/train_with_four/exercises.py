@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from lnbook.exercises import Function, Measured
+from lnbook.train_with_four.material import equal, exchanged, untrained
 from lnlib.compare import interval
 from lnlib.norm import update_running
 
@@ -150,11 +151,11 @@ EXERCISES = {
         wrong={
             "the two are equal: the model was in the same mode both times. Call "
             "`replay.model.train()` before the first and `replay.model.eval()` before the "
-            "second.": lambda batches, averages: math.isclose(batches, averages, rel_tol=1e-6),
+            "second.": equal,
             "with the running averages the loss is still that of guessing, log 10 = 2.3 or more; "
-            "train the network first.": lambda batches, averages: min(batches, averages) > 2,
+            "train the network first.": untrained,
             "the loss in train() must come first and in eval() second, both over all the "
-            "batches.": lambda batches, averages: batches < averages,
+            "batches.": exchanged,
         },
     ),
 }

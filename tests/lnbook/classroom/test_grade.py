@@ -1,438 +1,478 @@
-"""A class hands in, hostile notebooks among the rest: each gets its lines and nobody else's."""
+"""A class hands in, and nbgrader grades it: right answers as Jupyter runs them, wrong, hostile."""
 
 import csv
-import itertools
+import io
 import json
 import os
+import stat
 import subprocess
 import sys
-import tempfile
+import zipfile
 
-import numpy as np
+import nbformat
 import pytest
 
 from lnbook import exercises
 from lnbook.__main__ import main
-from lnbook.classroom import child, homework, wire
-from lnbook.classroom.cell_process import CellProcess, Ended, Limits
-from lnbook.classroom.grade import Row, grade, judge, summary, table
-from lnbook.classroom.hand_ins import found, plan
-from lnbook.exercises import Function
+from lnbook.classroom import chapters, checks, homework
+from lnbook.classroom import grade as grading
+from lnbook.classroom.grade import Row, Where, grade, summary, table
+from lnbook.classroom.hand_ins import found, read, restore
 from tests.cases import hand_ins
 
-SEED = 7
-LIMITS = Limits(seconds=2, total=20, memory=300, file_size=1)
-POSIX = pytest.mark.skipif(os.name != "posix", reason="the kernel's limits are POSIX's")
+LIMITS = Where(seconds=5, total=120)
 
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
-    """A graded homework: the grading was interrupted after three hand-ins, and went on."""
+    """A homework that a class has handed in and that is graded."""
     folder = tmp_path_factory.mktemp("course")
-    homework.make(["two-units", "two-lines"], folder, seed=SEED)
-    released = folder / "release" / "homework" / "start.ipynb"
-    victim = hand_ins.write(folder / "submitted", released, SEED)
-    before = victim.read_bytes()
+    released = homework.make(["start"], folder, seed=hand_ins.SEED)
+    hand_ins.write(folder / "submitted", released)
     told = []
-
-    def interrupt(text):
-        told.append(text)
-        if len(told) == 3:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt, match=r"^$"):
-        grade(folder / "submitted", limits=LIMITS, tell=interrupt)
-    first = len(rows(folder))
-    with (folder / "grades.progress.jsonl").open("a") as log:
-        log.write('["cut off in the mid\n')  # as by a power cut
-    grade(folder / "submitted", limits=LIMITS, tell=told.append)
-    return {"folder": folder, "told": told, "first": first, "same": victim.read_bytes() == before}
-
-
-def rows(folder):
-    with (folder / "grades.csv").open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+    graded = grade(folder / "submitted", where=LIMITS, tell=told.append)
+    rows = {(row.student, row.exercise): row for row in graded.rows}
+    return {"folder": folder, "graded": graded, "rows": rows, "told": told}
 
 
 def of(course, student):
     """The rows of one student, by exercise."""
-    found = [row for row in rows(course["folder"]) if row["student"] == student]
-    assert [row["exercise"] for row in found] == ["two-units", "two-lines"]
-    return {row["exercise"]: row for row in found}
+    return {name: course["rows"][student, name] for name in hand_ins.NAMES}
 
 
-def test_every_student_has_a_line_an_exercise(course):
-    students = sorted(path.name for path in (course["folder"] / "submitted").iterdir())
-    assert len(students) > 12
-    wanted = list(itertools.product(students, ["two-units", "two-lines"]))
-    assert [(row["student"], row["exercise"]) for row in rows(course["folder"])] == wanted
+# Honest work.
 
 
-def test_right_answers_pass_and_say_nothing(course):
-    for row in of(course, "right").values():
-        assert (row["passed"], row["points"]) == ("1", "1")
-        assert row["misconception"] == row["said"] == row["error"] == ""
+@pytest.mark.parametrize("name", hand_ins.NAMES)
+@pytest.mark.parametrize("student", ["Zoë Łuk", "_1+1", "moved"])
+def test_a_right_answer_that_runs_in_jupyter_gets_its_point(course, student, name):
+    row = of(course, student)[name]
+    assert (row.passed, row.points, row.said, row.misconception) == (1, 1, "", ""), row
 
 
-def test_points_are_given_for_what_is_passed_and_for_nothing_else(course):
-    given = {(row["passed"], row["points"]) for row in rows(course["folder"])}
-    assert given == {("1", "1"), ("0", "0")}
+def test_every_entry_of_the_folder_ends_in_rows_or_in_a_sentence(course):
+    entries = {path.name for path in (course["folder"] / "submitted").iterdir()}
+    graded = {row.student for row in course["graded"].rows}
+    told = "\n".join(course["graded"].sentences)
+    for entry in entries:
+        student = "_1+1" if entry == "=1+1.zip" else entry.rpartition(".")[0] or entry
+        assert student in graded or entry in told, entry
+    assert len(graded) + len(course["graded"].sentences) == len(entries)
+    assert len(course["graded"].rows) == len(graded) * len(hand_ins.NAMES)
 
 
-def test_of_several_notebooks_for_a_chapter_the_newest_counts(tmp_path):
-    told = {"homework": "homework", "notebooks": {"start": {"exercises": []}}}
-    for age, name in ((2, "older/start.ipynb"), (1, "start-2.ipynb"), (3, "start.ipynb")):
-        path = tmp_path / "ada" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("{}", "utf-8")
-        os.utime(path, (1e9 - age, 1e9 - age))
-    assert [*found(tmp_path, told)] == [("ada", "start", tmp_path / "ada" / "start-2.ipynb")]
+# Wrong answers, and those of others.
 
 
-def test_what_a_student_has_not_touched_is_told(course):
-    assert "still `...`" in of(course, "starter")["two-units"]["said"]
-    assert "still returns `...`" in of(course, "starter")["two-lines"]["said"]
+def test_a_known_misconception_is_named_in_row_and_feedback(course):
+    row = of(course, "wrong")["two-lines"]
+    assert row.misconception in exercises.find("two-lines").wrong
+    assert "H - 1" in row.misconception
+    assert (row.passed, row.points, row.said) == (0, 0, "")
+    page = course["folder"] / "feedback" / "wrong" / "homework" / "start.html"
+    assert f"Not yet: {row.misconception}" in page.read_text("utf-8")
 
 
-def test_a_misconception_is_told_by_the_checkers_sentence(course):
-    row = of(course, "unbiased")["two-lines"]
-    known = exercises.find("two-lines").wrong
-    assert row["misconception"] in known
-    assert "H - 1" in row["misconception"]
-    assert (row["passed"], row["said"]) == ("0", "")
-
-
-@pytest.mark.parametrize("student", hand_ins.HOSTILE)
-def test_a_hostile_cell_gets_its_line_and_the_next_exercise_passes(course, student):
-    found = of(course, student)
-    assert hand_ins.HOSTILE[student][1] in found["two-units"]["error"]
-    assert [row["passed"] for row in found.values()] == ["0", "1"]
-
-
-def test_a_hand_in_that_overwrites_the_checker_is_judged_by_another(course):
-    found = of(course, "lies")
-    assert found["two-units"]["said"] == "the answer must be an array of numbers, got a Yes."
-    assert [row["passed"] for row in found.values()] == ["0", "1"]
+def test_any_other_wrong_answer_is_told_what_is_wrong_with_it(course):
+    rows = of(course, "wrong")
+    assert "ZeroDivisionError" in rows["rest-of-the-batch"].said
+    assert rows["rest-of-the-batch"].misconception == ""
 
 
 def test_knowing_the_inputs_of_the_class_by_heart_is_not_enough(course):
-    said = of(course, "by-heart")["two-lines"]["said"]
-    assert said.startswith("right on the inputs of the class; for x ")
+    row = of(course, "wrong")["undo"]
+    assert row.passed == row.points == 0
+    assert row.said.startswith("right on the inputs of the check; for x ")
 
 
-def test_an_answer_in_the_cell_of_the_check_counts(course):
-    assert [row["passed"] for row in of(course, "again").values()] == ["1", "1"]
+@pytest.mark.parametrize("name", ["two-lines", "rest-of-the-batch"])
+def test_no_reference_solution_can_be_imported_where_work_is_graded(course, name):
+    row = of(course, "hostile")[name]
+    assert row.points == 0
+    assert "ValueError: check: name must be an exercise" in row.error or (
+        "No module named 'lnbook.start.exercises'" in row.error
+    )
 
 
-def test_removed_cells_cost_what_they_held(course):
-    found = of(course, "removed")
-    assert "NameError: name 'prediction' is not defined" in found["two-units"]["error"]
-    assert found["two-lines"]["passed"] == "1"  # without its check
+@pytest.mark.parametrize(
+    ("name", "error"), [("two-units", "KernelEnded: "), ("small-inputs", "TookTooLong: ")]
+)
+def test_a_cell_that_ends_python_or_never_ends_costs_its_own_exercise_alone(course, name, error):
+    rows = of(course, "hostile")
+    assert (rows[name].points, rows["undo"].points) == (0, 1)
+    assert rows[name].error.startswith(error)
 
 
 @pytest.mark.parametrize(
     ("student", "said"),
     [
-        ("broken", "no notebook: not JSON"),
-        ("list", "JSON, but no notebook"),
-        ("linked", "a link or no file"),
-        ("nothing", "not handed in"),
+        ("broken", "start.ipynb is not a notebook"),
+        ("list", "list.ipynb is not a notebook"),
+        ("linked", "it is empty"),
+        ("empty", "it is empty"),
+        ("report", "there is no notebook in it, only report.docx"),
+        ("torn", "torn.zip cannot be opened: "),
+        ("packed", "such archives are not read; unpack it"),
     ],
 )
-def test_what_is_no_notebook_says_so(course, student, said):
+def test_what_cannot_be_graded_says_why_in_row_and_total(course, student, said):
     for row in of(course, student).values():
-        assert said in row["error"]
+        assert (row.passed, row.points) == (0, 0)
+        assert said in row.error
+    (total,) = [total for total in course["graded"].totals if total.student == student]
+    assert said in total.problems
+    assert total.points == 0
 
 
-def test_no_other_hand_in_is_touched_and_nothing_is_left_behind(course):
-    assert course["same"]
-    names = {path.name for path in course["folder"].iterdir()}
-    wanted = {"release", "source", "submitted", "homework.json", "nbgrader_config.py"}
-    assert names == wanted | {"grades.csv", "grades.progress.jsonl"}
+# Tables.
 
 
-def test_an_interrupted_run_keeps_its_lines_and_goes_on(course):
-    assert course["first"] == 2 * 3
-    assert len(course["told"]) == len({line.split(": ")[1] for line in course["told"]})
-    assert len(course["told"]) == len(list((course["folder"] / "submitted").iterdir()))
+def test_totals_are_the_sums_of_each_students_points(course):
+    totals = {total.student: total for total in course["graded"].totals}
+    assert totals.keys() == {row.student for row in course["graded"].rows}
+    for student, total in totals.items():
+        own = of(course, student).values()
+        assert total.points == sum(row.points for row in own)
+        assert (total.of, total.exercises) == (5, 5)
+        assert total.passed == sum(row.passed for row in own)
+    assert totals["Zoë Łuk"].points == 5
+    assert totals["wrong"].points == 1
 
 
-def test_only_a_hand_in_that_has_changed_runs_again(course):
-    path = course["folder"] / "submitted" / "starter" / "start.ipynb"
-    before, told = path.read_text("utf-8"), []
-    path.write_text(before.replace("eps):", "eps ):"), "utf-8")
-    grade(course["folder"] / "submitted", limits=LIMITS, tell=told.append)
-    assert [line.split(": ")[1] for line in told] == ["starter, start"]
+@pytest.mark.parametrize("name", ["grades.csv", "totals.csv"])
+def test_a_table_on_disk_begins_with_the_byte_order_mark_and_holds_every_row(course, name):
+    content = (course["folder"] / name).read_bytes()
+    assert content.startswith("\N{ZERO WIDTH NO-BREAK SPACE}Zoë"[:1].encode())
+    rows = list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline="")))
+    graded = course["graded"].rows if name == "grades.csv" else course["graded"].totals
+    assert [row["student"] for row in rows] == [row.student for row in graded]
+    assert [float(row["points"]) for row in rows] == [row.points for row in graded]
 
 
-CHECK = 'exercises.check("a", a)'
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "＝", "\t=", "\r\n=", " +", "|"])
+def test_no_text_of_a_student_is_a_formula_or_further_cells(start):
+    given = Row("a", "start", "two-units", said=f"{start}cmd()", error=f'x";{start}1;\n{start}2')
+    lines = table([given], Row).decode("utf-8-sig").splitlines()
+    assert len(lines) == 2
+    (back,) = csv.DictReader(io.StringIO("\n".join(lines)))
+    assert back["said"].startswith("'")
+    assert ";" not in lines[1]  # separates cells where a comma is the decimal sign
 
 
-def cell(source, grade_id=None, kind="code"):
-    return {"kind": kind, "id": grade_id, "source": source}
+def test_the_summary_counts_and_names_what_is_met_most():
+    rows = [Row(str(k), "start", "undo", misconception="that way.") for k in range(2)]
+    rows += [Row("c", "start", "undo", passed=1), Row("d", "start", "undo", misconception="x.")]
+    assert summary(rows) == ["undo: 1 of 4 passed; 2 × that way."]
 
 
-@pytest.mark.parametrize(
-    ("cells", "wanted"),
-    [
-        ([cell("a = 1", "a"), cell(CHECK, "a-check")], ["a = 1", "ask a"]),
-        ([cell("a = 1", "a"), cell("b = 1", "b")], ["a = 1", "ask a", "b = 1", "ask b"]),
-        ([cell("text", "a-task", "markdown"), cell("a = 1")], ["a = 1", "ask a"]),
-        (
-            [cell("a = 1", "a"), cell(CHECK, "a-check"), cell("a = 2"), cell(CHECK, "a-check")],
-            ["a = 1", "ask a", "a = 2", "ask a"],
-        ),
-        (
-            [cell("a = 1", "a"), cell('a = 2\nexercises.check("a", a)'), cell(CHECK, "a-check")],
-            ["a = 1", 'a = 2\nexercises.check("a", a)', "ask a"],
-        ),
-        ([cell('a = 1\nexercises.check("a", a)')], ['a = 1\nexercises.check("a", a)', "ask a"]),
-        ([cell("import numpy", "setup")], ["import numpy"]),
-    ],
-    ids=["usual", "no-check", "answer-new", "second-attempt", "own-check", "no-metadata", "none"],
-)
-def test_an_answer_is_asked_for_where_its_exercise_is_done(cells, wanted):
-    known = [{"name": n, "answer": n, "binds": [n]} for n in ("a", "b")]
-    steps = plan(cells, {"exercises": known})
-    done = [s["run"] if "run" in s else f"ask {s['ask']}" for s in steps if "forget" not in s]
-    assert done == wanted
+def test_points_changed_by_hand_in_the_gradebook_are_those_of_the_tables(course, monkeypatch):
+    from nbgrader.api import Gradebook
+
+    monkeypatch.setattr(grading.nbgrader, "run", lambda *arguments: "")
+    with Gradebook(f"sqlite:///{course['folder'] / 'gradebook.db'}") as gradebook:
+        found = gradebook.find_grade("undo-check", "start", "homework", "wrong")
+        found.manual_score = 0.5
+        gradebook.db.commit()
+        try:
+            graded = grade(course["folder"] / "submitted", where=LIMITS)
+        finally:
+            found.manual_score = None
+            gradebook.db.commit()
+    (total,) = [total for total in graded.totals if total.student == "wrong"]
+    assert total.points == 1.5
 
 
-# A notebook alone, and folders as other programs make them.
+# What runs again.
 
 
-def test_hand_ins_are_found_as_nbgrader_and_moodle_lay_them_out(tmp_path):
-    homework.make(["two-units"], tmp_path, name="one")
-    released = (tmp_path / "source" / "one" / "start.ipynb").read_text("utf-8")
-    places = ["Ann Lee_42_assignsubmission_file_/start.ipynb", "bob/one/start.ipynb"]
-    for place in [*places, "start-cy.ipynb", "dan/Untitled.ipynb"]:
-        path = tmp_path / "submitted" / place
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(released, "utf-8")
-    grade(tmp_path / "submitted", limits=LIMITS)
-    passed = {row["student"]: row["passed"] for row in rows(tmp_path)}
-    assert passed == dict.fromkeys(
-        ["Ann Lee_42_assignsubmission_file_", "bob", "cy", "dan"], "1"
-    )  # each is the key
+@pytest.fixture
+def two(tmp_path, monkeypatch):
+    """A homework with two hand-ins, and the notebooks that are run; none is run in truth."""
+    ran = []
+
+    def execute(room, book, where, notebooks):
+        ran.append(sorted(path.name for path in room.glob("*.ipynb")))
+        return ""
+
+    monkeypatch.setattr(grading, "_execute", execute)
+    monkeypatch.setattr(grading.nbgrader, "run", lambda *arguments: "")
+    make(tmp_path, hand_ins.SEED)
+    content = json.loads((tmp_path / "source/homework/start.ipynb").read_text("utf-8"))
+    for student in ("ada", "bob"):
+        path = tmp_path / "submitted" / f"{student}.ipynb"
+        path.write_text(json.dumps(hand_ins.answered(content, hand_ins.RIGHT)), "utf-8")
+    grade(tmp_path / "submitted")
+    ran.clear()
+    return tmp_path, ran
 
 
-def test_many_cells_that_hang_end_together_in_time_and_each_exercise_has_its_line(tmp_path):
-    homework.make(["two-units", "two-lines"], tmp_path)
-    content = json.loads((tmp_path / "release" / "homework" / "start.ipynb").read_text("utf-8"))
-    for cell in content["cells"]:
-        if cell["cell_type"] == "code":
-            cell["source"] = "import time\ntime.sleep(60)"
-    (tmp_path / "submitted" / "slow.ipynb").write_text(json.dumps(content), "utf-8")
-    grade(tmp_path / "submitted", limits=Limits(seconds=0.5, total=1))
-    errors = [row["error"] for row in rows(tmp_path)]
-    assert len(errors) == 2
-    assert all(error.startswith("stopped: ") for error in errors)
+def make(folder, seed):
+    """Write a homework without nbgrader's part, which takes seconds."""
+    run, homework.nbgrader.run = homework.nbgrader.run, lambda *arguments: ""
+    try:
+        homework.make(["two-lines"], folder, seed=seed)
+    finally:
+        homework.nbgrader.run = run
 
 
-def test_the_summary_counts_and_names_what_is_met_most(course):
-    units, lines = summary(course["folder"] / "grades.csv")
-    students = len(list((course["folder"] / "submitted").iterdir()))
-    assert units.startswith(f"two-units: 4 of {students} passed")
-    assert f"of {students} passed; 1 × the variance is divided by H - 1" in lines
+def test_a_hand_in_that_has_run_does_not_run_again(two):
+    folder, ran = two
+    grade(folder / "submitted")
+    assert ran == []
 
 
-def test_a_table_holds_no_formula_and_no_line_break():
-    text = table([Row("=cmd()", "start", "two-units", said="@a\n\x1b[2J\ud800")])
-    assert text.splitlines()[1] == "'=cmd(),start,two-units,0,0,,'@a �[2J?,"
+@pytest.mark.parametrize("change", ["seed", "hand-in", "file", "limits", "library"])
+def test_a_hand_in_runs_again_when_what_its_grade_depends_on_has_changed(two, change, monkeypatch):
+    folder, ran = two
+    where, times = Where(), 2
+    if change == "seed":
+        make(folder, hand_ins.SEED + 1)
+    elif change == "hand-in":
+        path = folder / "submitted" / "ada.ipynb"
+        path.write_text(path.read_text("utf-8").replace("mean, var", "mean,  var"), "utf-8")
+        times = 1
+    elif change == "file":
+        (folder / "submitted" / "ada").mkdir()
+        (folder / "submitted" / "ada.ipynb").rename(folder / "submitted" / "ada" / "start.ipynb")
+        (folder / "submitted" / "ada" / "helper.py").write_text("x = 1")
+        times = 1
+    elif change == "limits":
+        where = Where(seconds=61)
+    else:
+        before = grading.stripped
+
+        def newer(room):
+            book = before(room)
+            with (book / "lnlib" / "__init__.py").open("a") as file:
+                file.write("\n# newer")
+            return book
+
+        monkeypatch.setattr(grading, "stripped", newer)
+    grade(folder / "submitted", where=where)
+    assert len(ran) == times
+
+
+def test_an_interrupted_grading_goes_on_where_it_was(two):
+    folder, ran = two
+    make(folder, 11)
+
+    def interrupt(text):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        grade(folder / "submitted", tell=interrupt)
+    grade(folder / "submitted")
+    assert len(ran) == 2
+
+
+def test_what_failed_for_want_of_a_package_runs_again(two):
+    folder, ran = two
+    path = folder / "executed" / "ada" / "homework" / "start.ipynb"
+    notebook = nbformat.read(path, 4)
+    notebook.cells[1].outputs = [nbformat.v4.new_output("error", ename="ModuleNotFoundError")]
+    nbformat.write(notebook, path)
+    grade(folder / "submitted")
+    assert len(ran) == 1
+
+
+# Where it runs.
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the stand-in for Docker is a shell script")
+def test_in_a_container_a_hand_in_has_no_network_and_sees_no_other(two, tmp_path, monkeypatch):
+    folder, _ = two
+    monkeypatch.undo()
+    monkeypatch.setattr(grading.nbgrader, "run", lambda *arguments: "")
+    (tmp_path / "bin").mkdir()
+    docker = tmp_path / "bin" / "docker"
+    docker.write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/calls\n')
+    docker.chmod(docker.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    grade(folder / "submitted", where=Where(container="class:1", memory="1g"))
+    ran, removed = (tmp_path / "calls").read_text().splitlines()[:2]
+    name = removed.split()[-1]
+    assert removed == f"rm --force {name}"
+    assert ran.startswith(f"run --rm --name {name} --network none --memory 1g ")
+    assert " --cap-drop ALL " in ran
+    assert " class:1 python -m lnbook.classroom.execute /work --seconds=60 --total=600" in ran
+    mounted = [part for part in ran.split() if ":/" in part]
+    assert len(mounted) == 2
+    assert not any(str(folder) in part for part in mounted)
+
+
+def test_without_a_word_on_whose_account_nothing_runs(tmp_path, capsys):
+    assert main(["grade", str(tmp_path)]) == 1
+    said = capsys.readouterr().err
+    assert "--container IMAGE" in said
+    assert "--trust" in said
+
+
+def test_what_runs_a_hand_in_has_the_book_without_its_exercises(tmp_path):
+    book = grading.stripped(tmp_path / "book")
+    found = {path.relative_to(book).as_posix() for path in book.rglob("exercises.py")}
+    assert found == {"lnbook/exercises.py"}
+    code = "import lnbook.exercises, lnlib.nn; print(lnbook.exercises.names(), lnbook.__file__)"
+    env = os.environ | {"PYTHONPATH": str(book)}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert done.stdout.startswith(f"[] {book}"), done.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["grade", "nowhere"], "FOLDER must be a folder of hand-ins, got nowhere"),
-        (["grade", "."], "must lie one homework's file, got 0; name it by --homework"),
-        (["grade", ".", "--homework", "none.json"], "cannot read none.json"),
-        (["grade", ".", "--homework", "odd.json"], "odd.json must be the file that homework wrote"),
+        (["nowhere"], "FOLDER must be a folder of hand-ins, got nowhere"),
+        (["."], "must be the folder that homework wrote"),
+        ([".", "--course", "../made", "--name", "odd"], "--name must be one of first, second"),
+        ([".", "--course", "../made"], "--name must be one of first, second, got None"),
     ],
 )
 def test_a_wrong_argument_is_one_sentence(tmp_path, monkeypatch, capsys, arguments, said):
-    (tmp_path / "here").mkdir()
+    for name in ("here", "made/source/first", "made/source/second"):
+        (tmp_path / name).mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "here")
-    (tmp_path / "here" / "odd.json").write_text('{"homework": 1}')
-    assert main(arguments) == 1
+    assert main(["grade", *arguments, "--trust"]) == 1
     error = capsys.readouterr().err
     assert said in error
     assert error.count("\n") == 1
 
 
-# Each fence by itself.
+def test_a_name_that_the_console_cannot_write_ends_nothing(two):
+    folder, _ = two
+    (folder / "submitted" / "ada.ipynb").unlink()
+    (folder / "submitted" / "bob.ipynb").rename(folder / "submitted" / "Łukasz 李.txt")
+    env = os.environ | {"PYTHONIOENCODING": "cp1252"}
+    command = [sys.executable, "-m", "lnbook", "grade", str(folder / "submitted"), "--trust"]
+    done = subprocess.run(command, env=env, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"not graded: ?ukasz ?.txt" in done.stdout
 
 
-def alone(code, folder):
-    """Run code that sets up one fence of ``guard``, and return what it prints."""
-    lines = ["import os, pathlib", "from lnbook.classroom import guard"]
-    program = "\n".join([*lines, f"folder = pathlib.Path({str(folder)!r})", code])
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    return done.stdout.strip() or done.stderr[-300:]
-
-
-TRY = """
-def try_(what):
-    try: what(); print("done")
-    except (OSError, MemoryError) as error: print(type(error).__name__)
-"""
-
-
-@POSIX
-def test_the_kernel_alone_limits_memory_files_and_their_size(tmp_path):
-    said = alone(
-        TRY
-        + "import numpy as np\nguard.limit(50 << 20, 1000, 60)\nos.chdir(folder)\n"
-        + "try_(lambda: np.ones(10**6)); try_(lambda: np.ones(10**8))\n"
-        + "try_(lambda: open('a', 'wb').write(b'0' * 1000))\n"
-        + "try_(lambda: open('b', 'wb', buffering=0).write(b'0' * 1001) == 1000 or 1 / 0)\n"
-        + "try_(lambda: [open('a') for _ in range(200)])",
-        tmp_path,
-    )
-    assert said.split() == ["done", "MemoryError", "done", "done", "OSError"]
-    assert (tmp_path / "b").stat().st_size == 1000
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Landlock is Linux's")
-def test_landlock_alone_keeps_writing_within_the_folder(tmp_path):
-    outside = tmp_path / "outside"
-    outside.write_text("as it was")
-    (tmp_path / "own").mkdir()
-    said = alone(
-        TRY
-        + f"landed = guard.land(folder); out = {str(outside)!r}; own = folder / 'a'\n"
-        + "if not landed: print('none here'); raise SystemExit\n"
-        + "try_(lambda: own.write_text('mine')); try_(own.unlink)\n"
-        + "try_(lambda: open(out, 'w')); try_(lambda: os.remove(out))\n"
-        + "try_(lambda: os.mkdir(out + '2')); try_(lambda: os.truncate(out, 0))\n"
-        + "try_(lambda: open(os.devnull, 'w')); try_(lambda: open(out).read())",
-        tmp_path / "own",
-    )
-    if said == "none here":
-        pytest.skip("this kernel has no Landlock")
-    refused = ["PermissionError"] * 4
-    assert said.split() == ["done", "done", *refused, "done", "done"]
-    assert outside.read_text() == "as it was"
-
-
-def test_a_process_that_has_ended_says_why_and_its_folder_is_gone():
-    with CellProcess("", LIMITS, []) as process:
-        with pytest.raises(Ended, match="exit status 5"):
-            process.ask({"run": "import os; os._exit(5)", "name": "a", "forget": []})
-        assert not os.path.exists(process.folder)
-    assert process.folder.startswith(tempfile.gettempdir())
-
-
-@POSIX
-@pytest.mark.parametrize(
-    "line",
-    ["[]", '{"refused": []}', '{"error": null}', '{"refused": "all", "error": null}',
-     '{"refused": [], "error": 3}', '{"refused": [], "error": null}'],
-)  # fmt: skip
-def test_what_a_cell_writes_is_no_reply(line):
-    cell = hand_ins.WRITES.replace("LINE", repr(line))
-    messages = [{"run": cell, "name": "a", "forget": []},
-                {"ask": "two-units", "answer": "1", "seeds": [1, 2]}]  # fmt: skip
-    says = pytest.raises(Ended, match="the cell wrote into the grader's channel")
-    with CellProcess("", LIMITS, []) as process, says:
-        list(map(process.ask, messages))
-
-
-def test_what_fails_in_the_grader_is_one_students_line_and_is_graded_again(tmp_path, monkeypatch):
-    homework.make(["two-units"], tmp_path)
-    released = (tmp_path / "release" / "homework" / "start.ipynb").read_text("utf-8")
-    for student in ("ada", "bob"):
-        (tmp_path / "submitted" / f"{student}.ipynb").write_text(released, "utf-8")
-
-    left = [1]
-
-    def fails(cells, sheet):
-        if left:
-            raise RuntimeError(f"odd\n{left.pop()}")
-        return plan(cells, sheet)
-
-    monkeypatch.setattr("lnbook.classroom.grade.plan", fails)
-    for error in ("not graded: RuntimeError: odd 1; grade again", ""):
-        grade(tmp_path / "submitted", limits=LIMITS)
-        assert [(row["student"], row["error"]) for row in rows(tmp_path)] == [
-            ("ada", error),
-            ("bob", ""),
-        ]
-
-
-def test_an_answer_on_which_the_checker_fails_is_told(monkeypatch):
-    def fails(*given, **more):
-        raise RuntimeError("too odd")
-
-    monkeypatch.setattr(exercises, "fault", fails)
-    row = Row("ada", "start", "two-units")
-    judge(row, {"value": wire.pack(1)}, 7)
-    assert row.error == "the answer cannot be read: too odd"
-
-
-# Answers as data.
+# Hand-ins as programs and people lay them out.
 
 
 @pytest.mark.parametrize(
-    "value",
+    ("places", "students"),
     [
-        None,
-        ...,
-        True,
-        -3,
-        2.5,
-        float("inf"),
-        "text",
-        [1, (2.0, "three"), {"four": [5]}],
-        np.arange(6.0).reshape(2, 3).T,
-        np.array([[True], [False]]),
-        np.float32(0.1),
-        np.zeros((0, 3), np.int8),
+        (["ada/start.ipynb", "bob/one/start.ipynb"], ["ada", "bob"]),
+        (["start-cy.ipynb", "dan/Untitled.ipynb"], ["cy", "dan"]),
+        (["a.zip:start.ipynb", "b/x.zip:deep/down/start.ipynb"], ["a", "b"]),
+        (["A_1_assignsubmission_file_/start.ipynb"], ["A_1_assignsubmission_file_"]),
+        (
+            ["all.zip:A_1_assignsubmission_/s.ipynb", "all.zip:B_2_assignsubmission_/s.ipynb"],
+            ["A_1_assignsubmission_", "B_2_assignsubmission_"],
+        ),
+        (["[x]*?/start.ipynb", "e/start.IPYNB"], ["_x___", "e"]),
     ],
-    ids=repr,
-)
-def test_data_comes_back_as_it_was(value):
-    back = wire.unpack(json.loads(json.dumps(wire.pack(value))))
-    assert type(back) is type(value)
-    if isinstance(value, np.ndarray):
-        assert (back.dtype, back.shape) == (value.dtype, value.shape)
-    assert np.array_equal(back, value) if isinstance(value, np.ndarray) else back == value
+)  # fmt: skip
+def test_a_student_is_a_folder_a_notebook_or_an_archive(tmp_path, places, students):
+    content = json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+    for place in places:
+        outer, _, inner = place.partition(":")
+        path = tmp_path / outer
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if inner:
+            with zipfile.ZipFile(path, "a") as archive:
+                archive.writestr(inner, content)
+        else:
+            path.write_text(content)
+    hand_ins, told = found(tmp_path, "one", {"start": ["two-units"]})
+    assert sorted(hand_in.student for hand_in in hand_ins) == students
+    assert all(list(hand_in.notebooks) == ["start"] for hand_in in hand_ins)
+    assert told == []
+
+
+def test_of_several_notebooks_for_a_chapter_the_newest_counts(tmp_path):
+    for age, name in ((2, "older/start.ipynb"), (1, "start-2.ipynb"), (3, "start.ipynb")):
+        path = tmp_path / "ada" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}", "utf-8")
+        os.utime(path, (1e9 - age, 1e9 - age))
+    ((hand_in,), _) = found(tmp_path, "homework", {"start": []})
+    assert str(hand_in.notebooks["start"].path) == "start-2.ipynb"
+
+
+def test_another_homework_of_the_course_is_not_taken_for_this_one(tmp_path):
+    path = tmp_path / "ada" / "second" / "start.ipynb"
+    path.parent.mkdir(parents=True)
+    path.write_text("{}", "utf-8")
+    ((hand_in,), _) = found(tmp_path, "first", {"start": []}, others=["second"])
+    assert hand_in.notebooks == {}
+
+
+@pytest.fixture(scope="module")
+def source():
+    tasks = list(chapters.tasks("start").values())[:2]
+    return nbformat.from_dict(homework.notebook(tasks, 7))
+
+
+def handed(tmp_path, cells):
+    """Read a notebook of these cells as a hand-in."""
+    path = tmp_path / "start.ipynb"
+    content = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
+    path.write_text(json.dumps(content))
+    ((hand_in,), _) = found(tmp_path, "homework", {"start": ["two-units", "small-inputs"]})
+    return read(hand_in.notebooks["start"])
+
+
+def code(text, grade_id=None):
+    meta = {"nbgrader": {"grade_id": grade_id}} if grade_id else {}
+    return {"cell_type": "code", "metadata": meta, "source": text, "outputs": [],
+            "execution_count": None}  # fmt: skip
+
+
+A, B = ('checks.check("two-units", prediction)', 'checks.check("small-inputs", eps)')
 
 
 @pytest.mark.parametrize(
-    "data", [{}, [], {"kind": "array", "type": "O"}, {"kind": "list", "value": 3}, {"kind": "x"}]
-)
-def test_what_is_no_answer_is_refused(data):
-    with pytest.raises(ValueError, match="not an answer as pack writes it"):
-        wire.unpack(data)
+    ("cells", "wanted"),
+    [
+        ([], ["setup", "A", "B"]),
+        ([code("p = 1"), code(A), code("e = 1"), code(B)], ["setup", "p = 1", "A", "e = 1", "B"]),
+        ([code("p = 1", "two-units"), code("q"), code("e", "small-inputs")],
+         ["setup", "p = 1", "q", "A", "e", "B"]),
+        ([code(A), code("p = 2"), code(A), code(B)], ["setup", "p = 2", "A", "B"]),
+        ([code("p = 3\n" + A, "two-units-check"), code(B)],
+         ["setup", "p = 3\n" + A, "A", "B"]),
+        ([code("import x", "setup"), code(A), code(B)], ["setup", "import x", "A", "B"]),
+    ],
+    ids=["nothing", "no-metadata", "no-checks", "second-attempt", "in-the-check", "in-the-setup"],
+)  # fmt: skip
+def test_setup_and_tests_stand_where_they_belong_whatever_was_done(tmp_path, source, cells, wanted):
+    original = {c["metadata"]["nbgrader"]["grade_id"]: c["source"] for c in source["cells"]}
+    known = {original["setup"]: "setup", original["two-units-check"]: "A",
+             original["small-inputs-check"]: "B"}  # fmt: skip
+    restored = restore(handed(tmp_path, cells), source)
+    nbformat.validate(restored)
+    assert [known.get(cell.source, cell.source) for cell in restored.cells] == wanted
+    tests = [c.metadata.nbgrader.points for c in restored.cells if "points" in str(c.metadata)]
+    assert tests == [1, 1]
 
 
-def functions():
-    return [name for name in exercises.names() if isinstance(exercises.find(name), Function)]
+# Checks as data.
 
 
-@pytest.mark.parametrize("name", functions())
-def test_a_stand_in_is_judged_as_the_function_itself(name):
+@pytest.mark.parametrize("name", exercises.names())
+def test_a_check_made_of_data_says_what_the_exercise_says(name):
     exercise = exercises.find(name, seed=3)
-    (sentence, wrong), *_ = exercise.wrong.items()
-    for function, said in ((exercise.reference, None), (wrong, sentence)):
-        stand = wire.unpack(wire.pack(function))
-        stand.runs = json.loads(json.dumps([child.packed(run) for run in exercise.run(function)]))
-        assert exercise.fault(stand) == said
+    whole, opened = (
+        json.loads(json.dumps(checks.describe(name, seed=3, key=key))) for key in (True, False)
+    )
+    if isinstance(exercise, exercises.Measured):
+        assert checks.fault(opened, (2.0, 2.0)) == exercise.fault((2.0, 2.0))
+        return
+    function = isinstance(exercise, exercises.Function)
+    right = exercise.reference if function else exercise.answer
+    assert checks.fault(whole, right) is None
+    assert checks.fault(opened, right) is None
+    known = [(w, s) for s, w in exercise.wrong.items()] if function else exercise.wrong.items()
+    for wrong, said in known:
+        if exercise.fault(wrong) == said:
+            assert checks.fault(whole, wrong) == said
+            assert checks.fault(opened, wrong) == said
+    assert "expected" not in opened
 
 
-def test_a_stand_in_writes_into_its_input_and_raises_as_the_function_did():
-    def spoils(x, eps):
-        x -= 1
-        return x
-
-    def raises(x, eps):
-        raise np.linalg.LinAlgError("singular")
-
-    exercise = exercises.find("two-lines")
-    for function in (spoils, raises):
-        stand = wire.unpack(wire.pack(function))
-        stand.runs = [child.packed(run) for run in exercise.run(function)]
-        said = exercise.fault(function).partition(" at `")[0]
-        assert exercise.fault(stand).startswith(said)
-        assert "writes into its input x" in said or "LinAlgError (singular)" in said
+def test_a_check_without_its_file_says_where_it_must_lie(tmp_path, monkeypatch):
+    monkeypatch.setattr(checks, "HERE", tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"checks\.json must lie beside the notebook"):
+        checks.check("two-units", 1)

@@ -1,0 +1,264 @@
+"""The checks of a homework, made of data alone.
+
+What students get, and what runs while their work is graded, holds no reference solution: an
+exercise that asks for a function is a list of inputs with the outputs expected of it, and with
+those that each known misconception gives. The answer to any other exercise is left out of what
+students get; it stands in the hidden tests of the teacher's notebook.
+"""
+
+import base64
+import builtins
+import contextlib
+import dataclasses
+import functools
+import inspect
+import io
+import json
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lnbook import _words, exercises
+from lnbook.classroom.data import pack, unpack
+from lnbook.exercises import Exercise, Function, Measured, Text, Value
+
+FILE = "checks.json"
+HERE = Path.cwd()  # the notebook's folder, wherever its cells go later
+LATER = "Recorded. Whether it is right is decided when the homework is graded."
+
+
+# For the cells of a notebook.
+
+
+def check(name: str, answer: object) -> None:
+    """Print what a homework's open check says of an answer.
+
+    Args:
+        name: The exercise.
+        answer: What the exercise asks for.
+
+    Raises:
+        ValueError: If the homework has no such exercise, or its file is not beside the notebook.
+    """
+    described = _opened(HERE / FILE)
+    if name not in described:
+        raise ValueError(
+            f"check: name must be one of {', '.join(described)}, got {name!r}; leave the checks as "
+            "they were handed out"
+        )
+    with _quiet():
+        said = fault(described[name], answer)
+    print(described[name].get("right", LATER) if said is None else f"Not yet: {said}")
+
+
+def mark(name: str, answer: object, sealed: str) -> None:
+    """Raise what is wrong with an answer, for nbgrader: a cell that raises gets no points.
+
+    Args:
+        name: The exercise.
+        answer: What the exercise asks for.
+        sealed: The hidden test, as :func:`seal` wrote it.
+
+    Raises:
+        Misconception: If the answer is one that the exercise knows.
+        NotYet: If it is wrong in another way.
+    """
+    tests = [json.loads(zlib.decompress(base64.b64decode(sealed)))]
+    with contextlib.suppress(OSError):
+        shown = _opened(HERE / FILE).get(name, {})
+        if "expected" in shown:  # so that the student reads again what the open check says
+            tests.insert(0, shown)
+    for at, described in enumerate(tests):
+        with _quiet():
+            said = fault(described, answer)
+        if said is not None:
+            known = said in (sentence for _, sentence in described["wrong"])
+            before = "right on the inputs of the check; " if at else ""
+            raise (Misconception if known else NotYet)(before + said)
+
+
+class NotYet(AssertionError):
+    """An answer that is not right."""
+
+    def _render_traceback_(self) -> list[str]:
+        """Show the sentence alone: IPython would show the hidden test around it."""
+        return [f"Not yet: {self}"]
+
+
+class Misconception(NotYet):
+    """An answer that is not right, in a way that the exercise knows."""
+
+
+def _quiet() -> contextlib.AbstractContextManager:
+    """Hide what an answer writes to standard error: nbgrader gives such a cell no points."""
+    return contextlib.redirect_stderr(io.StringIO())
+
+
+@functools.cache
+def _opened(path: Path) -> dict[str, dict]:
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"check: {FILE} must lie beside the notebook, got none in {path.parent}; copy it from "
+            "the homework's folder and restart the kernel"
+        ) from None
+
+
+# From an exercise to data, and back.
+
+
+def describe(name: str, *, seed: int, key: bool) -> dict[str, Any]:
+    """Return an exercise as data.
+
+    Args:
+        name: The exercise.
+        seed: Of the inputs.
+        key: Whether with the right answer.
+
+    Raises:
+        ValueError: If a case of the exercise cannot be stored as data.
+    """
+    exercise = exercises.find(name, seed=seed)
+    told: dict[str, Any] = {"kind": type(exercise).__name__, "right": f"Right. {exercise.right}"}
+    if isinstance(exercise, Function):
+        told |= {
+            "arguments": _arguments(exercise.reference),
+            "cases": [pack(list(args)) for args in exercise._cases()],
+            "expected": _runs(exercise, exercise.reference),
+            "wrong": [[_runs(exercise, wrong), said] for said, wrong in exercise.wrong.items()],
+            "returns": list(exercise.returns),
+            "tolerance": exercise.tolerance,
+            "dtype": exercise.dtype,
+        }
+    elif isinstance(exercise, Measured):
+        told["results"] = list(exercise.results)
+        told["wrong"] = [[pack(condition), said] for said, condition in exercise.wrong.items()]
+        return told  # what is measured has no key
+    else:
+        told["wrong"] = [[pack(wrong), said] for wrong, said in exercise.wrong.items()]
+        told |= {"expected": pack(exercise.answer), "otherwise": exercise.otherwise}
+        if isinstance(exercise, Value):
+            told |= {"shape": list(np.shape(exercise.answer)), "within": exercise.tolerance}
+    if not key:
+        for secret in ("expected", "right", "otherwise"):
+            told.pop(secret, None)
+    return told
+
+
+def seal(described: dict) -> str:
+    """Return a described exercise as one word, for a cell of hidden tests."""
+    return base64.b64encode(zlib.compress(json.dumps(described).encode(), 9)).decode()
+
+
+def _arguments(function: Callable) -> list[list]:
+    """Return the name of each argument, and whether it may be left out."""
+    parameters = inspect.signature(function).parameters.values()
+    return [[p.name, p.default is not p.empty] for p in parameters if p.kind is not p.KEYWORD_ONLY]
+
+
+def _runs(exercise: Function, function: Callable) -> list[dict]:
+    return [
+        {"result": pack(run.result)} if run.error is None else {"error": type(run.error).__name__}
+        for run in exercise.run(function)
+    ]
+
+
+def fault(described: dict, answer: object) -> str | None:
+    """Return what a described exercise says is wrong with an answer, ``None`` if nothing is.
+
+    Without the right answer in it, only the answer's form and the misconceptions are looked at.
+    """
+    if _words.missing(answer):
+        return "the answer is still `...`; put yours in its place."
+    if "expected" in described or described["kind"] == "Measured":
+        return rebuild(described).fault(answer)
+    return {"Function": _open_function, "Value": _open_value, "Text": _open_text}[
+        described["kind"]
+    ](described, answer)
+
+
+def _open_function(described: dict, answer: Any) -> str | None:
+    exercise = rebuild(described | {"expected": []})
+    if not callable(answer):
+        return exercise.fault(answer)
+    return dataclasses.replace(exercise, reference=answer).fault(answer)
+
+
+def _open_value(described: dict, answer: object) -> str | None:
+    shape = described["shape"]
+    if problem := _words.unlike(np.zeros(shape), answer, "the answer"):
+        return problem
+    got = _words.numbers(answer).reshape(shape)
+    off = [(np.abs(got - unpack(wrong)).max(), said) for wrong, said in described["wrong"]]
+    distance, said = min(off, default=(np.inf, None))
+    return said if distance <= described["within"] else None
+
+
+def _open_text(described: dict, answer: object) -> str | None:
+    if not isinstance(answer, str):
+        return rebuild(described | {"expected": "", "otherwise": ""}).fault(answer)
+    words = answer.casefold().split()
+    known = {tuple(wrong.casefold().split()): said for wrong, said in described["wrong"]}
+    return known.get(tuple(words))
+
+
+def rebuild(described: dict) -> Exercise:
+    """Return the exercise of a description: its functions give back what was stored."""
+    kind, right = described["kind"], described.get("right", "")
+    if kind == "Function":
+        names = described["arguments"]
+        return Function(
+            Replay(names, described["expected"]),
+            cases=lambda rng: [tuple(unpack(args)) for args in described["cases"]],
+            right=right,
+            wrong={said: Replay(names, runs) for runs, said in described["wrong"]},
+            tolerance=described["tolerance"],
+            returns=described["returns"],
+            dtype=described["dtype"],
+        )
+    if kind == "Measured":
+        wrong = {said: unpack(condition) for condition, said in described["wrong"]}
+        return Measured(described["results"], right, wrong)
+    wrong = {unpack(answer): said for answer, said in described["wrong"]}
+    answer, otherwise = unpack(described["expected"]), described["otherwise"]
+    if kind == "Text":
+        return Text(answer, right, wrong, otherwise)
+    return Value(answer, right, wrong, otherwise, described["within"])
+
+
+class Replay:
+    """A function that gives back stored results, one after the other, and then from the first.
+
+    Args:
+        arguments: The name of each of its arguments, and whether it may be left out.
+        runs: A result or an error for each case.
+    """
+
+    def __init__(self, arguments: list[list], runs: list[dict]):
+        self._runs, self._next = runs, 0
+        empty, kind = inspect.Parameter.empty, inspect.Parameter.POSITIONAL_OR_KEYWORD
+        self.__signature__ = inspect.Signature(
+            [inspect.Parameter(n, kind, default=None if o else empty) for n, o in arguments]
+        )
+
+    def __call__(self, *args: Any) -> Any:
+        """Return the next result, or raise the next error."""
+        run = self._runs[self._next]
+        self._next = (self._next + 1) % len(self._runs)
+        if "error" in run:
+            raise _exception(run["error"])
+        return unpack(run["result"])
+
+
+@functools.cache
+def _exception_type(name: str) -> type[Exception]:
+    found = getattr(builtins, name, None) or getattr(np.linalg, name, None)
+    return found if inspect.isclass(found) else type(name, (Exception,), {})
+
+
+def _exception(name: str) -> Exception:
+    return _exception_type(name)("stored")

@@ -1,0 +1,105 @@
+"""Run the notebooks of one hand-in, in the process or container that is its own.
+
+``python -m lnbook.classroom.execute FOLDER`` writes the outputs into the notebooks there. Nothing
+of the teacher's is needed for it.
+"""
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellTimeoutError, DeadKernelError
+
+PRINTED = 200_000  # characters of a cell's output that are kept
+
+
+class Client(NotebookClient):
+    """Executes cells as Jupyter does, and keeps only the beginning of endless output."""
+
+    def process_message(self, msg: dict, cell: Any, cell_index: int) -> Any:
+        """Take a message of the kernel's, unless the cell has printed too much."""
+        if msg["msg_type"] in ("stream", "display_data", "execute_result"):
+            self.printed += len(str(msg["content"]))
+            if self.printed > PRINTED:
+                return None
+        return super().process_message(msg, cell, cell_index)
+
+
+def execute(path: Path, seconds: float, total: float) -> None:
+    """Run a notebook's cells and store what they print.
+
+    A cell that raises does not keep the others from running. One that takes too long or ends the
+    kernel is left out, and the others run again in a new kernel.
+
+    Args:
+        path: The notebook.
+        seconds: For one cell.
+        total: Seconds for the notebook, restarts included.
+    """
+    notebook = nbformat.read(path, as_version=4)
+    left_out: dict[int, tuple[str, str]] = {}
+    end = time.monotonic() + total
+    while True:
+        failed = _pass(path, notebook, left_out, seconds, end)
+        if failed is None:
+            break
+        left_out |= failed
+    for at, (kind, why) in left_out.items():
+        notebook.cells[at].outputs = [_error(kind, why)]
+    nbformat.write(notebook, path)
+
+
+def _pass(
+    path: Path, notebook: Any, left_out: dict, seconds: float, end: float
+) -> dict[int, tuple[str, str]] | None:
+    """Run all cells once; return those that stopped it, ``None`` if none did."""
+    client = Client(
+        notebook,
+        kernel_name="python3",
+        allow_errors=True,
+        shutdown_kernel="immediate",
+        resources={"metadata": {"path": str(path.parent)}},
+    )
+    at = 0
+    try:
+        with client.setup_kernel():
+            for at, cell in enumerate(notebook.cells):
+                if cell.cell_type != "code" or at in left_out:
+                    continue
+                left = end - time.monotonic()
+                if left <= 0:
+                    rest = range(at, len(notebook.cells))
+                    late = ("NotRun", "the time for the whole notebook was over")
+                    code = [i for i in rest if notebook.cells[i].cell_type == "code"]
+                    left_out |= {i: late for i in code if i not in left_out}
+                    return None
+                cell.outputs, client.printed = [], 0
+                client.timeout = max(1, round(min(seconds, left)))
+                client.execute_cell(cell, at)
+    except CellTimeoutError:
+        return {at: ("TookTooLong", f"the cell was not done after {client.timeout} seconds")}
+    except DeadKernelError:
+        return {at: ("KernelEnded", "the cell ended Python, as when memory runs out")}
+    return None
+
+
+def _error(kind: str, why: str) -> Any:
+    return nbformat.v4.new_output("error", ename=kind, evalue=why, traceback=[f"{kind}: {why}"])
+
+
+def main() -> None:
+    """Run every notebook of a folder."""
+    parser = argparse.ArgumentParser(prog="python -m lnbook.classroom.execute")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--total", type=float, default=600)
+    args = parser.parse_args()
+    for path in sorted(args.folder.glob("*.ipynb")):
+        execute(path, args.seconds, args.total)
+
+
+if __name__ == "__main__":
+    main()

@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from lnlib.nn import _calls
 from lnlib.nn.functional import check_tensors
 from lnlib.norm._arguments import check_eps
 
@@ -61,6 +62,8 @@ class AdaptiveLayerNorm(nn.Module):
 
     def forward(self, input: Tensor, condition: Tensor) -> Tensor:
         """Return ``input`` normalized, scaled and moved as ``condition`` says."""
+        if _calls.is_special(self, input):
+            return _calls.call(self, input, condition)
         _check_input("AdaptiveLayerNorm", input, *self.normalized_shape)
         check_tensors("AdaptiveLayerNorm", condition=condition)
         each = condition.shape[:-1]
@@ -122,6 +125,8 @@ class DynamicTanh(nn.Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the squashed ``input``."""
+        if _calls.is_special(self, input):
+            return _calls.call(self, input)
         _check_input("DynamicTanh", input, *self.normalized_shape)
         return self.weight * torch.tanh(self.alpha * input) + self.bias
 

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lnlib.nn import functional
+from lnlib.nn import _calls, functional
 from lnlib.nn.kernels import rows
 from lnlib.norm._arguments import check_eps
 
@@ -86,6 +86,8 @@ class LayerNorm(nn.LayerNorm):
         self, input: Tensor, residual: Tensor | None = None
     ) -> Tensor | tuple[Tensor, Tensor]:
         """Return the normalized ``input``; with a ``residual``, that of their sum, and the sum."""
+        if _calls.is_special(self, input):
+            return _calls.call(self, input, residual)
         shape, weight, bias, eps = self.normalized_shape, self.weight, self.bias, self.eps
         ours = residual is not None and self.implementation == "fused"
         if ours or self.implementation == "compiled":
@@ -170,6 +172,8 @@ class RMSNorm(nn.RMSNorm):
         self, input: Tensor, residual: Tensor | None = None
     ) -> Tensor | tuple[Tensor, Tensor]:
         """Return the normalized ``input``; with a ``residual``, that of their sum, and the sum."""
+        if _calls.is_special(self, input):
+            return _calls.call(self, input, residual)
         shape, weight, eps = self.normalized_shape, self.weight, self.eps
         if self._is_ours(input, residual):
             result = rows.norm(input, residual, shape, weight, None, eps, centered=False)

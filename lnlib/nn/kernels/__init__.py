@@ -12,9 +12,9 @@ They compute the same; rounding differs. A path that does not support what it is
 tensors of 16 bits, gives way to ``function``; so does one that is not available here, and where
 ``compiled`` does, a line on stderr says why, once. Whatever looks at the operations themselves gets
 ``plain``: ``torch.func``, forward-mode differentiation, ``torch.compile``, ``torch.jit.trace``,
-modes and subclasses of tensors with a ``__torch_dispatch__``; so does a layer with a norm that was
-changed and has to be called. :func:`available` says which paths there are. Only ``plain`` can be
-differentiated twice; the others then raise an error.
+modes, and tensors whose memory does not hold their numbers (:mod:`.memory`); so does a layer with a
+norm that was changed and has to be called. :func:`available` says which paths there are. Only
+``plain`` can be differentiated twice; the others then raise an error.
 
 The first use on a CPU builds the ``compiled`` path, some seconds; ``python -m lnlib.nn.kernels``
 does so beforehand. ``LNLIB_COMPILED=0`` in the environment leaves it out, without a word.
@@ -26,11 +26,10 @@ from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 
-import torch
 from torch import Tensor
-from torch.autograd import forward_ad
 
 from lnlib.nn.kernels import build, function, plain
+from lnlib.nn.kernels.memory import is_transformed
 from lnlib.nn.kernels.spec import Norm, Spec
 
 IMPLEMENTATIONS = ("auto", "plain", "function", "compiled", "cuda")
@@ -86,7 +85,7 @@ def run(
 
 
 def _choose(implementation: str, inputs: Tensor, others: list[Tensor]):
-    if implementation == "plain" or _is_transformed(inputs, others):
+    if implementation == "plain" or is_transformed([inputs, *others]):
         return plain
     if implementation == "auto":
         implementation = "cuda" if inputs.is_cuda else "compiled"
@@ -109,19 +108,3 @@ def _give_way(reason: str) -> None:
 def _optional(name: str):
     # Loaded when asked for: most readers never do.
     return import_module(f"lnlib.nn.kernels.{name}")
-
-
-def _is_transformed(inputs: Tensor, others: list[Tensor]) -> bool:
-    """Return whether more is asked than numbers and a gradient."""
-    if inputs.is_meta or torch.compiler.is_compiling() or torch.jit.is_tracing():
-        return True
-    if torch._C._are_functorch_transforms_active() or torch._C._len_torch_dispatch_stack():
-        return True
-    tensors = (inputs, *others)
-    # Their numbers are not, or not as they are, at their address.
-    dispatch = Tensor.__torch_dispatch__
-    if any(type(t).__torch_dispatch__ is not dispatch or t.is_neg() for t in tensors):
-        return True
-    if forward_ad._current_level < 0:
-        return False
-    return any(forward_ad.unpack_dual(t).tangent is not None for t in tensors)

@@ -7,8 +7,8 @@ CPU, a warning on a GPU says why, once.
 
 float16, bfloat16, float32 and float64; 16 bits are computed in float32, with parameters of either
 dtype. Whatever looks at the operations themselves gets PyTorch's: ``torch.func``, forward-mode
-differentiation, ``torch.compile``, ``torch.jit.trace``, modes and subclasses of tensors with a
-``__torch_dispatch__``.
+differentiation, ``torch.compile``, ``torch.jit.trace``, modes, and tensors whose memory does not
+hold their numbers (:mod:`.memory`).
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ import torch
 from torch import Tensor
 
 from lnlib.nn import functional
-from lnlib.nn.kernels import _is_transformed, build
+from lnlib.nn.kernels import build
 from lnlib.nn.kernels.build import MAX_THREADS, Library
+from lnlib.nn.kernels.memory import is_transformed
 from lnlib.nn.kernels.rows_function import FLOATS, Rows, compare
 
 SOURCE = Path(__file__).with_suffix(".cpp")
@@ -74,7 +75,7 @@ def norm(
     elif type(eps) not in (float, int):
         return None
     given = [t for t in (input, residual, weight, bias) if t is not None]
-    if _is_transformed(input, given):
+    if is_transformed(given):
         return None
     ndim = len(normalized_shape)
     H = normalized_shape[0] if ndim == 1 else math.prod(normalized_shape)

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 
 from lnlib.nn import functional
+from lnlib.nn.kernels.memory import dense
+from lnlib.nn.kernels.once import linear
 
 FLOATS = {
     torch.float16: "float16",
@@ -52,16 +54,23 @@ class Rows(torch.autograd.Function):
         if dy is None:
             return None, dsum, dsum, None, None
         if torch.is_grad_enabled():  # as it is with create_graph=True
+            dy, dsum = dense(dy), dense(dsum)
             dx, dweight, dbias = functional.norm_backward(dy, x, weight, bias, ndim, eps, centered)
             dx = dx if dsum is None else dx + dsum
-        else:
-            x, dy = x.contiguous(), dy.contiguous()
-            dsum = None if dsum is None else dsum.contiguous()
+            return None, dx, dx if needs_residual else None, dweight, dbias
+
+        x = x.contiguous()
+
+        def backward(dy: Tensor, dsum: Tensor | None) -> tuple[Tensor | None, ...]:
+            dy, dsum = dy.contiguous(), None if dsum is None else dsum.contiguous()
             dx = torch.empty_like(x) if needs_x or needs_residual else None
             dweight = torch.empty_like(weight) if needs_weight else None
             dbias = torch.empty_like(bias) if needs_bias else None
             rows = x.numel() // H
             kernel.backward(rows, H, centered, x, weight, stats, dy, dsum, dx, dweight, dbias)
+            return dx, dweight, dbias
+
+        dx, dweight, dbias = linear(backward, dy, dsum)
         return None, dx, dx if needs_residual else None, dweight, dbias
 
 

@@ -6,7 +6,7 @@ import math
 import numbers
 import warnings
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from lnlib.forms import CELLS, Form
-from lnlib.nn import kernels
+from lnlib.nn import _calls, kernels
 from lnlib.nn.kernels.plain import Product
 from lnlib.nn.kernels.spec import Spec
 from lnlib.nn.norm import LayerNorm
@@ -263,6 +263,8 @@ class _Sequence(_Recurrent):
             ValueError: If ``input`` has another number of axes, or another dtype than the weights.
             RuntimeError: If a size does not fit.
         """
+        if _calls.is_special(self, input):
+            return self._special(input, hx)
         if isinstance(input, PackedSequence):
             return self._forward_packed(input, hx)
         self._check_tensor(input, hx)
@@ -278,6 +280,16 @@ class _Sequence(_Recurrent):
         if one:
             return output.squeeze(1), _each(state, lambda s: s.squeeze(1))
         return (output.transpose(0, 1) if self.batch_first else output), state
+
+    def _special(self, input: Tensor | PackedSequence, hx: State | None) -> Any:
+        """Answer a tracer of ``torch.fx``, or a call for gradients of each example."""
+        if isinstance(input, PackedSequence) or (isinstance(input, Tensor) and input.dim() != 3):
+            raise TypeError(
+                f"{type(self).__name__}: gradients of each example need a batch of sequences of "
+                "equal length, a Tensor of 3D; pad them, or call the module for each"
+            )
+        batch = 0 if self.batch_first else 1
+        return _calls.call(self, input, hx, in_dims=(batch, 1), out_dims=(batch, 1))
 
     def _forward_packed(
         self, packed: PackedSequence, hx: State | None
@@ -420,6 +432,8 @@ class _OneStep(_Recurrent):
                 dtype than the weights.
             RuntimeError: If a size does not fit.
         """
+        if _calls.is_special(self, input):
+            return _calls.call(self, input, hx)
         name = type(self).__name__
         if not isinstance(input, Tensor) or input.dim() not in (1, 2):
             got = f"{input.dim()}D" if isinstance(input, Tensor) else type(input).__name__

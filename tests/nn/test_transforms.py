@@ -1,0 +1,312 @@
+"""Gradients and inputs of every kind that PyTorch hands to a module, as torch.nn takes them."""
+
+import pytest
+import torch
+from torch import fx, nn
+from torch.autograd import forward_ad
+from torch.autograd.functional import hessian, jacobian
+from torch.nn.utils._per_sample_grad import call_for_per_sample_grads
+from torch.testing import assert_close
+
+from lnlib.nn import (
+    AdaptiveLayerNorm,
+    DynamicTanh,
+    LayerNorm,
+    LayerNormGRU,
+    LayerNormGRUCell,
+    LayerNormLSTM,
+    LayerNormLSTMCell,
+    LayerNormRNN,
+    LayerNormRNNCell,
+    RMSNorm,
+)
+from tests.cases.modules import shake
+
+B, T, H = 4, 3, 5
+FAST = ("fused", "compiled", "function")
+RECURRENT = {"rnn": LayerNormRNN, "lstm": LayerNormLSTM, "gru": LayerNormGRU}
+NORMS = ("layer", "layer + residual", "rms", "rms + residual")
+CASES = [
+    *[(name, how) for name in NORMS for how in FAST],
+    *[(name, how) for name in RECURRENT for how in ("auto", "function")],
+]  # fmt: skip
+each_case = pytest.mark.parametrize(("name", "implementation"), CASES, ids=map(" ".join, CASES))
+
+
+def draw(*shape, seed=0, dtype=torch.float64):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype)
+
+
+def make(name, implementation):
+    """Return a function of one tensor, its input, and the parameters behind it."""
+    kind, _, residual = name.partition(" + ")
+    if kind in RECURRENT:
+        module = RECURRENT[kind](H, H, dtype=torch.float64, implementation=implementation)
+        return shake(module), lambda x: module(x)[0], draw(T, B, H, seed=5)
+    module = {"layer": LayerNorm, "rms": RMSNorm}[kind](
+        H, dtype=torch.float64, implementation=implementation
+    )
+    call = (lambda x: sum(module(x, 2 * x))) if residual else module
+    return shake(module), call, draw(B, H, seed=5)
+
+
+def both(name, implementation):
+    """Return the case and the same numbers in plain operations, which autograd knows."""
+    ours, plain = make(name, implementation), make(name, "plain")
+    plain[0].load_state_dict(ours[0].state_dict())
+    return ours, plain
+
+
+def gradients(case, dy):
+    """Return the gradients of the input and of the parameters for what is made of the output."""
+    module, call, x = case
+    x = x.clone().requires_grad_()
+    y = call(x)
+    return torch.autograd.grad(y, (x, *module.parameters()), dy(y))
+
+
+# Incoming gradients.
+
+
+def of_a_sign(y):
+    z = y.detach().requires_grad_()
+    return torch.autograd.grad(torch.sgn(z).sum(), z)[0]
+
+
+def zero_tensor(y):
+    return torch._efficientzerotensor(y.shape, dtype=y.dtype)
+
+
+def negative_view(y):
+    return torch._neg_view(draw(*y.shape))
+
+
+def imaginary_part(y):
+    return torch.view_as_complex(draw(*y.shape, 2)).conj().imag
+
+
+def sparse(y):
+    return draw(*y.shape).to_sparse()
+
+
+def one_number(y):
+    return torch.full((), 1.7, dtype=y.dtype).expand_as(y)
+
+
+@each_case
+@pytest.mark.parametrize(
+    "dy", [of_a_sign, zero_tensor, negative_view, imaginary_part, sparse, one_number]
+)
+def test_an_incoming_gradient_of_any_kind_gives_the_gradient_of_plain_operations(
+    name, implementation, dy
+):
+    is_torchs = implementation == "function" or (name, implementation) == ("layer", "fused")
+    if dy is sparse and (name in RECURRENT or is_torchs):
+        pytest.skip("PyTorch's own operations on the way refuse it")
+
+    def written_out(y):
+        d = dy(y).to_dense()
+        return torch.zeros_like(d) if d._is_zerotensor() else d.clone()
+
+    ours, plain = both(name, implementation)
+    assert_close(gradients(ours, dy), gradients(plain, written_out), rtol=1e-10, atol=1e-10)
+
+
+@each_case
+def test_a_loss_of_signs_has_gradient_0(name, implementation):
+    _, call, x = make(name, implementation)
+    x.requires_grad_()
+    torch.sgn(call(x)).sum().backward()
+    assert torch.equal(x.grad, torch.zeros_like(x))
+
+
+@pytest.mark.parametrize("name", NORMS)
+@pytest.mark.parametrize("implementation", FAST)
+def test_a_second_derivative_through_an_absolute_value_is_that_of_plain_operations(
+    name, implementation
+):
+    found = []
+    for _, call, x in both(name, implementation):
+        x.requires_grad_()
+        (slope,) = torch.autograd.grad(call(x).abs().sum(), x, create_graph=True)
+        found.append(torch.autograd.grad(slope.square().sum(), x)[0])
+    assert_close(*found, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", RECURRENT)
+def test_a_second_derivative_through_an_absolute_value_is_refused(name):
+    _, call, x = make(name, "auto")
+    x.requires_grad_()
+    (slope,) = torch.autograd.grad(call(x).abs().sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        slope.sum().backward()
+
+
+@each_case
+@pytest.mark.parametrize("again", [False, True], ids=["once", "create_graph"])
+def test_batched_gradients_are_those_taken_one_by_one(name, implementation, again):
+    module, call, x = make(name, implementation)
+    x.requires_grad_()
+    y, leaves = call(x), (x, *module.parameters())
+    dys = draw(7, *y.shape)
+    batched = torch.autograd.grad(
+        y, leaves, dys, retain_graph=True, is_grads_batched=True, create_graph=again
+    )
+    single = [torch.autograd.grad(y, leaves, dy, retain_graph=True) for dy in dys]
+    for k in range(len(leaves)):
+        assert_close(batched[k], torch.stack([g[k] for g in single]), rtol=1e-10, atol=1e-10)
+
+
+@each_case
+def test_a_vectorized_jacobian_is_that_of_a_loop(name, implementation):
+    _, call, x = make(name, implementation)
+    assert_close(jacobian(call, x, vectorize=True), jacobian(call, x), rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["layer", "rms"])
+@pytest.mark.parametrize("implementation", FAST)
+def test_a_vectorized_hessian_is_that_of_plain_operations(name, implementation):
+    found = [
+        hessian(lambda x, call=call: call(x).sin().sum(), x, vectorize=True)
+        for _, call, x in both(name, implementation)
+    ]
+    assert_close(*found, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyTorch's own forward mode
+@each_case
+def test_a_tangent_of_the_incoming_gradient_is_carried(name, implementation):
+    module, call, x = make(name, implementation)
+    x.requires_grad_()
+    y, leaves = call(x), (x, *module.parameters())
+    dy, direction = draw(*y.shape), draw(*y.shape, seed=8)
+    with forward_ad.dual_level():
+        dual = torch.autograd.grad(
+            y, leaves, forward_ad.make_dual(dy, direction), retain_graph=True
+        )
+        tangents = [forward_ad.unpack_dual(g).tangent for g in dual]
+    expected = torch.autograd.grad(y, leaves, direction)
+    assert_close(tangents, list(expected), rtol=1e-10, atol=1e-10)
+
+
+# Inputs.
+
+
+@each_case
+@pytest.mark.parametrize("of", [zero_tensor, negative_view, imaginary_part])
+def test_an_input_of_any_kind_gives_the_output_of_plain_operations(name, implementation, of):
+    (_, call, x), (_, plain, _) = both(name, implementation)
+    given = of(x)
+    written = torch.zeros_like(x) if given._is_zerotensor() else given.clone()
+    assert_close(call(given), plain(written), rtol=1e-10, atol=1e-10)
+
+
+# Modules within a model.
+
+MODULES = {
+    "LayerNorm": (lambda: LayerNorm(H), (B, H)),
+    "LayerNorm, compiled": (lambda: LayerNorm(H, implementation="compiled"), (B, T, H)),
+    "RMSNorm": (lambda: RMSNorm(H), (B, T, H)),
+    "DynamicTanh": (lambda: DynamicTanh(H), (B, H)),
+    "LSTM": (lambda: LayerNormLSTM(H, H, batch_first=True), (B, T, H)),
+    "GRU, deep": (lambda: LayerNormGRU(H, H, 2, bidirectional=True, batch_first=True), (B, T, H)),
+    "RNN": (lambda: LayerNormRNN(H, H, batch_first=True), (B, T, H)),
+    "LSTMCell": (lambda: LayerNormLSTMCell(H, H), (B, H)),
+    "GRUCell": (lambda: LayerNormGRUCell(H, H), (B, H)),
+    "RNNCell": (lambda: LayerNormRNNCell(H, H), (B, H)),
+}
+each_module = pytest.mark.parametrize(("make_module", "shape"), MODULES.values(), ids=MODULES)
+
+
+class Model(nn.Module):
+    """A layer of ours between two of PyTorch's."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.first, self.inner = nn.Linear(H, H), inner
+
+    def forward(self, x):
+        y = self.inner(self.first(x))
+        return y
+
+
+class Residual(nn.Module):
+    """A norm of a sum, whose two outputs are used."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = LayerNorm(H)
+
+    def forward(self, x, residual):
+        y, total = self.norm(x, residual)
+        return y + total
+
+
+class Conditioned(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = AdaptiveLayerNorm(H, 2)
+
+    def forward(self, x, condition):
+        return self.norm(x, condition)
+
+
+def targets(traced):
+    return [node.target for node in traced.graph.nodes if node.op == "call_module"]
+
+
+@each_module
+def test_a_symbolic_trace_has_the_module_as_one_node(make_module, shape):
+    model = shake(Model(make_module()))
+    traced = fx.symbolic_trace(model)
+    assert targets(traced) == ["first", "inner"]
+    x = draw(*shape, dtype=torch.float32)
+    assert_close(traced(x), model(x), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(("make_model", "second"), [(Residual, H), (Conditioned, 2)])
+def test_a_symbolic_trace_keeps_the_second_argument_and_both_outputs(make_model, second):
+    model = shake(make_model())
+    traced = fx.symbolic_trace(model)
+    assert targets(traced) == ["norm"]
+    given = draw(B, H, dtype=torch.float32), draw(B, second, dtype=torch.float32)
+    assert_close(traced(*given), model(*given), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("kind", [LayerNorm, RMSNorm])
+def test_a_norm_can_be_the_root_of_a_trace_as_that_of_torch_can(kind):
+    x = draw(B, H, dtype=torch.float32)
+    traced = fx.symbolic_trace(kind(H), {"residual": None})
+    assert_close(traced(x), kind(H)(x))
+
+
+def first_output(y):
+    return y[0] if isinstance(y, tuple) else y
+
+
+@each_module
+@pytest.mark.parametrize("reduction", ["sum", "mean"])
+@pytest.mark.parametrize("frozen", [False, True])
+def test_gradients_of_each_example_are_those_of_a_loop(make_module, shape, reduction, frozen):
+    model = shake(Model(make_module())).double()
+    first = next(model.inner.parameters()).requires_grad_(not frozen)
+    x = draw(*shape)
+    loss = {"sum": torch.sum, "mean": lambda y: y.sum() / B}[reduction]
+    y = first_output(call_for_per_sample_grads(model, loss_reduction=reduction)(x))
+    loss(y.square()).backward()
+    assert_close(y, first_output(model(x)), rtol=1e-10, atol=1e-10)
+    kept = {name: p.grad_sample for name, p in model.named_parameters() if p.requires_grad}
+    assert frozen != any(p is first for p in model.parameters() if p.requires_grad)
+    for k in range(B):
+        named = {n: p for n, p in model.named_parameters() if p.requires_grad}
+        loss_k = first_output(model(x[k : k + 1])).square().sum()
+        for name, g in zip(named, torch.autograd.grad(loss_k, named.values()), strict=True):
+            assert_close(kept[name][k], g, rtol=1e-9, atol=1e-9)
+
+
+def test_gradients_of_each_example_need_a_batch_of_equal_lengths():
+    lstm = LayerNormLSTM(H, H)
+    packed = nn.utils.rnn.pack_sequence([draw(3, H).float(), draw(2, H).float()])
+    with pytest.raises(TypeError, match="need a batch of sequences of equal length"):
+        call_for_per_sample_grads(lstm, batch_size=2)(packed)

@@ -1,0 +1,108 @@
+"""Gates: what recorded runs have learned is drawn, said and judged, on random records."""
+
+import itertools
+from statistics import fmean
+
+import numpy as np
+import pytest
+
+from lnbook.gate_by_gate import learning
+from lnbook.show.table import FAILS, HOLDS, OPEN
+from lnlib import compare
+from tests.cases.drawn import check_band, lines
+from tests.cases.oracle import outcome, parsed
+
+EPOCHS = (0.0, 0.5, 1.0, 4.0)
+CELLS, STEPS = {"lstm": "LSTM", "gru": "GRU", "rnn": "simple"}, ("row", "pixel")
+SEEDS = {"layer": (3, 1, 0, 2), "none": (1, 2, 3, 4)}
+LABELS = {"layer": "layer norm", "none": "no norm"}
+BADGE = {compare.HOLDS: HOLDS, compare.FAILS: FAILS, compare.UNDECIDED: OPEN}
+
+
+def records():
+    rng, found = np.random.default_rng(3), []
+    kinds = [("layer", 1.0), ("none", 1.0)]
+    for cell, step, (norm, gain) in [*itertools.product(CELLS, STEPS, kinds),
+                                     ("lstm", "row", ("layer", 0.1))]:  # fmt: skip
+        level = rng.uniform(0.3, 2)
+        for seed in SEEDS[norm]:
+            curves = {"epoch": list(EPOCHS)} | {
+                name: list(scale * level * rng.uniform(0.7, 1.3, 4) * np.exp(-np.array(EPOCHS)))
+                for name, scale in (("train_nll", 1), ("test_error", 0.3))
+            }
+            settings = {"cell": cell, "step": step, "norm": norm, "gain": gain,
+                        "learning_rate": 0.01}  # fmt: skip
+            found.append({"settings": settings, "seed": seed, "curves": curves})
+    return found
+
+
+RECORDS = records()
+
+
+def runs(cell, step, norm, gain=1.0):
+    wanted = {"cell": cell, "step": step, "norm": norm, "gain": gain}
+    return {r["seed"]: r for r in sorted(RECORDS, key=lambda r: r["seed"])
+            if wanted.items() <= r["settings"].items()}  # fmt: skip
+
+
+def value(run, name, epoch):
+    at = max(k for k, e in enumerate(EPOCHS) if e <= epoch)
+    return (100 if name == "test_error" else 1) * run["curves"][name][at]
+
+
+@pytest.mark.parametrize("epoch", [0.7, 4.0, 9.0])
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("cell", CELLS)
+def test_learning_is_drawn_with_its_range_and_said_at_the_cursor(cell, step, epoch):
+    learned = learning.Learned(RECORDS)
+    figures = learning.draw_learned(learned, epoch, cell, step)
+    wanted = [min(epoch, 4.0)]
+    for name, figure in zip(("train_nll", "test_error"), figures, strict=True):
+        dots = [(t.x[0], t.y[0]) for t in figure.data if t.mode == "markers"]
+        means = []
+        for norm, label in LABELS.items():
+            of = runs(cell, step, norm)
+            floor = {"train_nll": 7e-5, "test_error": 0.4}[name]  # where the axis begins
+            rows = [[max(value(r, name, e), floor) for e in EPOCHS] for r in of.values()]
+            check_band(lines(figure)[label], EPOCHS, rows)
+            means.append(max(floor, fmean(value(r, name, epoch) for r in of.values())))
+        np.testing.assert_allclose(dots, [(min(epoch, 4.0), mean) for mean in means])
+    for norm in LABELS:
+        of = runs(cell, step, norm).values()
+        wanted += [fmean(value(r, n, epoch) for r in of) for n in ("train_nll", "test_error")]
+    said = learning.describe_learned(learned, epoch, cell, step)
+    np.testing.assert_allclose(parsed(said), wanted, rtol=0.06, atol=0.051)
+
+
+@pytest.mark.parametrize("early", [0.5, 1.0])
+def test_who_learns_faster_and_ends_better_is_judged_by_the_seeds_of_both(early):
+    table = learning.verdicts(learning.Learned(RECORDS), early)
+    asked = [(cell, step, 1.0) for step in STEPS for cell in CELLS] + [("lstm", "row", 0.1)]
+    assert len(table.rows) == len(asked)
+    assert parsed(table.caption) == [3]
+    for row, (cell, step, gain) in zip(table.rows, asked, strict=True):
+        assert row[0].startswith(f"{CELLS[cell]}, {step}s")
+        for at, name, epoch, digits in ((1, "train_nll", early, 3), (3, "test_error", 4.0, 1)):
+            layer, none = runs(cell, step, "layer", gain), runs(cell, step, "none")
+            pairs = [(value(layer[s], name, epoch), value(none[s], name, epoch)) for s in (1, 2, 3)]
+            assert row[at] == BADGE[outcome([a - b for a, b in pairs])]
+            wanted = [fmean(column) for column in zip(*pairs, strict=True)]
+            np.testing.assert_allclose(parsed(row[at + 1]), wanted, atol=0.51 * 10**-digits)
+
+
+def test_a_race_that_trains_now_is_drawn_and_said_as_far_as_it_is():
+    rng = np.random.default_rng(0)
+    results = [{norm: {"epoch": k / 2, "train_nll": rng.uniform(), "test_error": rng.uniform()}
+                for norm in LABELS} for k in range(4)]  # fmt: skip
+    nll, error = learning.draw_race(results)
+    for norm, label in LABELS.items():
+        for figure, name, factor in ((nll, "train_nll", 1), (error, "test_error", 100)):
+            line, *_ = lines(figure)[label]
+            np.testing.assert_allclose(line.x, [0, 0.5, 1, 1.5])
+            np.testing.assert_allclose(line.y, [factor * r[norm][name] for r in results])
+    last = results[-1]
+    wanted = [
+        1.5,
+        *(v for n in LABELS for v in (last[n]["train_nll"], 100 * last[n]["test_error"])),
+    ]
+    np.testing.assert_allclose(parsed(learning.describe_race(results)), wanted, atol=0.051)

@@ -1,0 +1,239 @@
+"""Batches of four: figures, sentences and tables on random records, computed a second time."""
+
+import itertools
+from statistics import fmean
+
+import numpy as np
+import pytest
+
+from lnbook.show.table import FAILS, HOLDS, OPEN
+from lnbook.train_with_four import claims, differences, figure_6, rates, sizes
+from lnbook.train_with_four.runs import Runs
+from lnlib import compare
+from tests.cases.drawn import check_band, check_inside, lines
+from tests.cases.oracle import ends, outcome, parsed
+
+EPOCHS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 2.0, 3.0)
+LABELS = {"layer": "layer norm", "batch": "batch norm", "none": "no norm"}
+BADGE = {compare.HOLDS: HOLDS, compare.FAILS: FAILS, compare.UNDECIDED: OPEN}
+RATE, SWEPT = 1e-3, (1e-4, 1e-3, 1e-2)
+DIGITS = {"train_nll": 4, "test_error": 2}
+
+
+def made(rng, norm, size, seed, rate=RATE):
+    level = rng.uniform(0.01, 1)
+    curves = {"epoch": list(EPOCHS)}
+    for name, scale in (("train_nll", 1), ("test_nll", 2), ("test_error", 0.2)):
+        curves[name] = list(scale * level * rng.uniform(0.8, 1.2, 8) * np.exp(-np.array(EPOCHS)))
+    provenance = {"wall_s": 1.0, "device": "CPU: toy", "threads": 1, "date": "2026", "torch": "2"}
+    settings = {"norm": norm, "batch_size": size, "epochs": 3, "learning_rate": rate}
+    return {"settings": settings, "seed": seed, "curves": curves, "provenance": provenance}
+
+
+def book(many=False):
+    rng = np.random.default_rng(7)
+    seeds = {"layer": (3, 1, 0, 2), "batch": (1, 2, 3, 4), "none": (1, 2, 3)}
+    if many:
+        seeds = {norm: (*of, 5, 6, 7) for norm, of in seeds.items()}
+    found = [made(rng, norm, size, seed) for norm, of in seeds.items() for size in (128, 4)
+             for seed in of]  # fmt: skip
+    found += [made(rng, norm, 4, seed, rate) for norm in ("layer", "batch")
+              for rate in SWEPT if rate != RATE for seed in seeds[norm]]  # fmt: skip
+    found += [made(rng, norm, size, seed) for norm, more in (("layer", (1, 2, 16)),
+              ("batch", (2, 16))) for size in more for seed in seeds[norm]]  # fmt: skip
+    return found
+
+
+RECORDS = {many: book(many) for many in (False, True)}
+MANY = pytest.mark.parametrize("many", [False, True], ids=["three seeds", "six seeds"])
+
+
+def cell(many, norm, size, rate=RATE):
+    """The runs of a cell by seed."""
+    return {r["seed"]: r for r in sorted(RECORDS[many], key=lambda r: r["seed"])
+            if (r["settings"]["norm"], r["settings"]["batch_size"]) == (norm, size)
+            and r["settings"]["learning_rate"] == rate}  # fmt: skip
+
+
+def value(run, name, epoch):
+    """A curve's value at the last point that is not after an epoch."""
+    at = max(k for k, e in enumerate(EPOCHS) if e <= epoch)
+    return (100 if name == "test_error" else 1) * run["curves"][name][at]
+
+
+def differs(many, one, other, name, epoch):
+    a, b = cell(many, *one), cell(many, *other)
+    return [
+        value(a[s], name, epoch) - value(b[s], name, epoch) for s in sorted(a.keys() & b.keys())
+    ]
+
+
+def check_difference(text, d, name):
+    told = parsed(text)
+    np.testing.assert_allclose(told, [fmean(d), *ends(d)], atol=0.51 * 10 ** -DIGITS[name])
+
+
+@pytest.mark.parametrize("epoch", [0.0, 0.5, 2.0])
+def test_figure_6_has_the_mean_and_range_and_is_said_at_the_cursor(epoch):
+    known, until, norms = Runs(RECORDS[False]), 3.0, ["layer", "batch", "none"]
+    panels = figure_6.draw(known, epoch, norms, until)
+    said = figure_6.describe(known, epoch, norms, until)
+    wanted = [epoch]
+    for (name, size), panel in zip(
+        itertools.product(("train_nll", "test_error"), (128, 4)), panels, strict=True
+    ):
+        for norm in norms:
+            runs = cell(False, norm, size)
+            rows = [[value(r, name, e) for e in EPOCHS] for r in runs.values()]
+            check_band(lines(panel)[LABELS[norm]], EPOCHS, rows)
+        dots = [(t.x[0], t.y[0]) for t in panel.data if t.mode == "markers"]
+        means = [(epoch, fmean(value(r, name, epoch) for r in cell(False, norm, size).values()))
+                 for norm in norms]  # fmt: skip
+        np.testing.assert_allclose(dots, means)
+        check_inside(panel)
+    for size in (128, 4):
+        wanted.append(size)
+        for norm in norms:
+            wanted += [fmean(value(r, n, epoch) for r in cell(False, norm, size).values())
+                       for n in ("train_nll", "test_error")]  # fmt: skip
+    np.testing.assert_allclose(parsed(said), wanted, atol=0.0051)
+
+
+@MANY
+@pytest.mark.parametrize("pair", [("layer", "batch"), ("batch", "none")])
+def test_a_difference_of_norms_has_its_mean_and_bounds_epoch_by_epoch(pair, many):
+    known = Runs(RECORDS[many])
+    figures = differences.draw_difference(known, pair)
+    said = differences.describe_difference(known, pair)
+    for name, figure in zip(("train_nll", "test_error"), figures, strict=True):
+        for size in (128, 4):
+            middle, low, high = lines(figure)[f"batches of {size}"]
+            assert list(middle.x) == [1, 2, 3]
+            for k, epoch in enumerate((1, 2, 3)):
+                d = differs(many, (pair[0], size), (pair[1], size), name, epoch)
+                wanted = [fmean(d), *ends(d)]
+                found = [t.y[k] for t in (middle, low, high)]
+                np.testing.assert_allclose(found, wanted, rtol=1e-9)
+        check_inside(figure)
+    first, *parts = said.rstrip(".").split(". Batches of ")
+    assert parsed(first) == [3]
+    for part, size in zip(parts, (128, 4), strict=True):
+        for phrase, name in zip(part.split("; "), ("train_nll", "test_error"), strict=True):
+            d = differs(many, (pair[0], size), (pair[1], size), name, 3)
+            check_difference(phrase.partition("NLL" if "NLL" in phrase else "error")[2], d, name)
+            who = {compare.HOLDS: f"{LABELS[pair[0]]} lower", compare.UNDECIDED: "undecided",
+                   compare.FAILS: f"{LABELS[pair[1]]} lower"}  # fmt: skip
+            assert phrase.endswith(who[outcome(d)])
+
+
+@MANY
+def test_the_table_of_claims_has_differences_bounds_and_means(many):
+    table = claims.claims(Runs(RECORDS[many]))
+    assert ("95 % interval" in table.columns[2]) == many
+    assert ("lowest to highest" in table.columns[2]) != many
+    below = {
+        0: (4, "train_nll", 1),
+        1: (4, "train_nll", 3),
+        2: (4, "test_error", 3),
+        5: (128, "train_nll", 1),
+        6: (128, "train_nll", 3),
+        7: (128, "test_error", 3),
+    }
+    for k, (_, verdict, told, means) in enumerate(table.rows):
+        if k in below:
+            size, name, epoch = below[k]
+            d = differs(many, ("layer", size), ("batch", size), name, epoch)
+            common = cell(many, "layer", 4).keys() & cell(many, "batch", 4).keys()
+            each = [fmean(value(cell(many, n, size)[s], name, epoch) for s in common)
+                    for n in ("layer", "batch")]  # fmt: skip
+        else:
+            name = ("train_nll", "test_error")[k - 3]
+            changes = {}
+            for norm in ("layer", "batch"):
+                both = cell(many, "layer", 4).keys() & cell(many, "batch", 4).keys()
+                changes[norm] = [abs(value(cell(many, norm, 4)[s], name, 3)
+                                     - value(cell(many, norm, 128)[s], name, 3))
+                                 for s in sorted(both)]  # fmt: skip
+            d = [a - b for a, b in zip(*changes.values(), strict=True)]
+            each = [fmean(of) for of in changes.values()]
+        assert verdict == BADGE[outcome(d)]
+        check_difference(told, d, name)
+        np.testing.assert_allclose(parsed(means), each, atol=0.51 * 10 ** -DIGITS[name])
+
+
+def test_where_every_norm_ends_has_its_means_ranges_and_verdicts():
+    rows = {row[0]: row[1:] for row in claims.ending(Runs(RECORDS[False])).rows}
+    common = (1, 2, 3)
+    for size, norm in itertools.product((128, 4), LABELS):
+        row = rows[f"{size}, {LABELS[norm]}"]
+        runs = cell(False, norm, size)
+        for at, name, digits in ((0, "test_error", 2), (2, "test_nll", 3), (3, "train_nll", 4)):
+            values = [value(runs[s], name, 3) for s in common]
+            wanted = [fmean(values), min(values), max(values)]
+            found = parsed(row[at].replace("–", " "))
+            np.testing.assert_allclose(found, wanted, atol=0.51 * 10**-digits)
+        for at, name in ((1, "test_error"), (4, "train_nll")):
+            d = [value(cell(False, "layer", size)[s], name, 3) - value(runs[s], name, 3)
+                 for s in common]  # fmt: skip
+            assert row[at] == ("–" if norm == "layer" else BADGE[outcome(d)])
+
+
+def swept(norm, rate, name, epoch):
+    return [value(cell(False, norm, 4, rate)[s], name, epoch) for s in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("epoch", [1.0, 3.0])
+def test_rates_are_drawn_with_their_range_and_the_lowest_training_loss_is_said(epoch):
+    known = Runs(RECORDS[False])
+    wanted = []
+    for name, figure in zip(("train_nll", "test_error"), rates.draw_rates(known, epoch),
+                            strict=True):  # fmt: skip
+        for norm in ("layer", "batch"):
+            columns = [swept(norm, rate, name, epoch) for rate in SWEPT]
+            check_band(lines(figure)[LABELS[norm]], SWEPT, [*zip(*columns, strict=True)])
+        check_inside(figure)
+    best = {}
+    for norm in ("layer", "batch"):
+        means = {rate: fmean(swept(norm, rate, "train_nll", epoch)) for rate in SWEPT}
+        best[norm] = min(means, key=means.get)
+        wanted += [best[norm], means[best[norm]],
+                   fmean(swept(norm, best[norm], "test_error", epoch))]  # fmt: skip
+    said = rates.describe_rates(known, epoch).partition("lowest with ")[2]
+    np.testing.assert_allclose(parsed(said), wanted, atol=0.0051)
+    if epoch < 3:
+        return
+    table = rates.rates(known)
+    pairs = [(rate, rate) for rate in SWEPT] + [(best["layer"], best["batch"])]
+    for row, (ours, theirs) in zip(table.rows, pairs, strict=True):
+        for at, name in ((1, "train_nll"), (3, "test_error")):
+            d = [
+                a - b
+                for a, b in zip(
+                    swept("layer", ours, name, 3), swept("batch", theirs, name, 3), strict=True
+                )
+            ]
+            assert row[at] == BADGE[outcome(d)]
+            check_difference(row[at + 1], d, name)  # fmt: skip
+
+
+@pytest.mark.parametrize("nll", ["train_nll", "test_nll"])
+def test_batch_sizes_are_drawn_with_their_range_and_the_lowest_and_highest_are_said(nll):
+    known = Runs(RECORDS[False])
+    of = {"layer": (1, 2, 4, 16, 128), "batch": (2, 4, 16, 128)}
+
+    def at(norm, size, name):
+        return [value(cell(False, norm, size)[s], name, 3) for s in (1, 2, 3)]
+
+    for name, figure in zip((nll, "test_error"), sizes.draw_sizes(known, nll), strict=True):
+        for norm, every in of.items():
+            columns = [at(norm, size, name) for size in every]
+            check_band(lines(figure)[LABELS[norm]], every, [*zip(*columns, strict=True)])
+        check_inside(figure)
+    wanted = [3]
+    for norm, every in of.items():
+        errors = {size: fmean(at(norm, size, "test_error")) for size in every}
+        nlls = {size: fmean(at(norm, size, nll)) for size in every}
+        for means, pick in ((errors, min), (errors, max), (nlls, min)):
+            size = pick(means, key=means.get)
+            wanted += [size, means[size]]
+    np.testing.assert_allclose(parsed(sizes.describe_sizes(known, nll)), wanted, atol=0.0051)

@@ -11,7 +11,7 @@ from lnbook.match_captions.runs import NORMS, Runs
 from lnbook.show.plots import verdict
 from lnbook.show.table import Table
 from lnlib.claims.numbers import PAPER_TABLE_2
-from lnlib.compare import bounds
+from lnlib.compare import bounds, bounds_name
 
 POINTS = (76, 305, 1525)  # updates at which both are compared
 _MEASURES = {f"recall_{k}": f"R@{k} (%)" for k in (1, 5, 10)} | {"mean_rank": "mean rank"}
@@ -60,7 +60,7 @@ def speed(runs: Runs, race: Any) -> Table:
     seconds = runs.pace("layer") * race.layer_best - runs.pace("none") * race.none_best
     rows.append(_row("Fewer seconds to its own best", seconds, "s", -1))
     return Table(
-        ["Layer norm is", "Difference", "Lowest to highest", "Verdict"],
+        ["Layer norm is", "Difference", bounds_name(len(own)).capitalize(), "Verdict"],
         rows,
         f"Each norm at its own best rate, {len(own)} pairs of runs of one seed. Ahead: the mean of "
         "R@1, R@5 and R@10 of images on validation. Seconds: by the pace of the fastest run.",
@@ -90,5 +90,5 @@ def table_2(rows: Sequence[Any]) -> Table:
          "Paper’s, without and with"],
         written,
         f"Where validation was best; mean difference of {len(rows[0].none)} pairs of runs, in "
-        "brackets lowest and highest.",
+        f"brackets {bounds_name(len(rows[0].none))}.",
     )  # fmt: skip

@@ -113,7 +113,9 @@ def describe_rates(runs: Runs, point: int) -> str:
         scores = {rate: runs.score(Cell(norm, rate))[:, point].mean() for rate in runs.rates}
         each = ", ".join(f"{score:.0f} % at {rate:g}" for rate, score in scores.items())
         said.append(f"{LOOKS[norm][0]}: {each}")
-    return f"After {runs.updates[point]:,} updates, mean of five seeds: {'; '.join(said)}."
+    counts = {len(runs.seeds(Cell(norm, rate))) for norm in NORMS for rate in runs.rates}
+    seeds = " or ".join(map(str, sorted(counts)))
+    return f"After {runs.updates[point]:,} updates, mean of {seeds} seeds: {'; '.join(said)}."
 
 
 RATES = Picture(

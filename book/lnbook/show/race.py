@@ -123,16 +123,17 @@ class Race:
         return float(where[-1])
 
     def _share(self, figure: go.Figure, runs: Runs, kind: str, axis: str) -> float:
-        most, where = 110.0, np.zeros(1)
+        most, end = 110.0, 0.0
         for other in runs.others(kind):
             where, values = runs.share(kind, other, axis)
             hover = f"for its {self.word} after %{{x:,.0f}} {axis}: %{{y:.0f}} %"
             band(figure, where, spread(100 * values), _against(runs, other), hover)
             most = max(most, 100 * np.nanmax(values, initial=1) + 5)
-        _level(figure, 100, where[-1])
-        _level(figure, 50, where[-1], "dot")
+            end = max(end, float(where[-1]))  # each has seconds of its own
+        _level(figure, 100, end)
+        _level(figure, 50, end, "dot")
         figure.update_layout(yaxis={"title": "%; 50 is twice as fast", "range": [0, most]})
-        return float(where[-1])
+        return end
 
     def describe_curves(self, runs: Runs, shown: str, axis: str, kind: str | None = None) -> str:
         """Say where the curves end; or where the lead was largest, and what is left of it."""

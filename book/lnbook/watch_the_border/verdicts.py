@@ -9,6 +9,7 @@ import numpy as np
 from lnbook.show import plots
 from lnbook.show.table import Table
 from lnbook.watch_the_border.runs import Runs
+from lnlib.compare import bounds_name
 
 MISSING = "not yet recorded"
 #: From an arm of ``lnlib.experiments.convnet`` to what the table calls it.
@@ -50,8 +51,15 @@ def norms(runs: Runs, judge: Any) -> Table:
         rows,
         "Each network at its own best rate on validation (*: the lowest or highest tried). "
         "Updates: share of no norm's own, seed by seed. Better: test error, in points, mean and "
-        "in brackets lowest to highest.",
+        f"in brackets {_bounds(found)}.",
     )
+
+
+def _bounds(found: dict[str, Any]) -> str:
+    """Name what brackets hold, by the pairs of seeds with batch norm."""
+    batch = found["batch"].runs.keys() if found else {}
+    counts = [len(batch & arm.runs.keys()) for name, arm in found.items() if name != "batch"]
+    return " or ".join(dict.fromkeys(map(bounds_name, counts))) or bounds_name(SEEDS)
 
 
 def _row(found: dict[str, Any], name: str, judge: Any) -> list[str]:

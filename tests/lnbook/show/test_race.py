@@ -277,3 +277,26 @@ def test_brackets_are_named_for_what_they_hold(name, runs):
 def test_a_verdict_of_layer_norms_own_case_holds(name, runs):
     cells = runs[name, "better"].sooner(MAIN, PLAIN, "updates")
     assert cells[1] == HOLDS == badge([-1.0, -0.5])
+
+
+@ALL
+@EVERY
+@AXIS
+def test_axes_begin_at_0_show_what_is_compared_and_have_their_levels(name, case, axis, runs):
+    known, race = runs[name, case], module(name, "curves").RACE
+    for shown, levels in (("loss", ()), ("lead", (0,)), ("share", (100, 50))):
+        (figure,) = race.draw_curves(known, shown, axis)
+        first, last = figure.layout.xaxis.range
+        longest = max(np.nanmax(np.array(t.x, float)) for t in figure.data)
+        assert (first, last) == (0, pytest.approx(longest))
+        low, high = figure.layout.yaxis.range
+        drawn = np.concatenate([np.array(t.y, float) for t in figure.data])
+        assert low <= np.nanmin(drawn)
+        if shown == "loss":  # whose first falls may be cut off, but no curve as a whole
+            assert high >= max(np.nanmin(np.array(t.y, float)) for t in figure.data if t.name)
+        else:
+            assert high >= np.nanmax(drawn)
+        flat = [t for t in figure.data if not t.name and len(t.x) == 2]
+        assert [(list(t.x), list(t.y)) for t in flat] == [
+            ([0, pytest.approx(last)], [level, level]) for level in levels
+        ]

@@ -8,7 +8,7 @@ from lnlib import _files
 FILES = {
     "quizzes-moodle.xml": quizzes.moodle,
     "quizzes.md": quizzes.markdown,
-    "glossary-anki.txt": glossary.deck,
+    "glossary.apkg": glossary.deck,
 }
 
 
@@ -27,5 +27,6 @@ def write(folder: str | Path) -> list[Path]:
     """
     paths = [Path(folder) / name for name in FILES]
     for path, make in zip(paths, FILES.values(), strict=True):
-        _files.write(path, make().encode())
+        made = make()
+        _files.write(path, made if isinstance(made, bytes) else made.encode())
     return paths

@@ -1,22 +1,21 @@
-"""The glossary as a deck of cards, in Anki's text format.
+"""The glossary as a deck of cards for Anki.
 
-https://docs.ankiweb.net/importing/text-files.html says what the lines at its head mean.
+The package brings its note type along: those of Anki are named and chosen otherwise in each
+language and profile.
 """
 
 import html
 import re
+import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
 from lnbook.classroom import chapters
 
-HEAD = """#separator:tab
-#html:true
-#notetype:Basic
-#deck:Layer normalization
-#guid column:1
-#tags column:4
-"""
+NAME = "Layer normalization"
+NUMBER = 1_607_064_500  # of note type and deck, by which Anki knows them again
+CSS = """.card { font-family: sans-serif; font-size: 20px; line-height: 1.5; text-align: center; }
+small { color: gray; }"""
 
 
 class Entry(NamedTuple):
@@ -43,16 +42,33 @@ def entries() -> list[Entry]:
     return found
 
 
-def deck() -> str:
-    """Return the glossary as Anki reads it: a stable name, front, back and tag a line."""
+def cards() -> list[tuple[str, str, str]]:
+    """Return a stable name, the front and the back of each card, as HTML."""
     render = renderer()
-    lines = []
+    found = []
     for terms, text in entries():
         first, *others = map(html.escape, terms)
         front = first + "".join(f"<br><small>{other}</small>" for other in others)
         name = "layer-norm-" + re.sub(r"\W+", "-", terms[0].lower())
-        lines.append("\t".join([name, front, render(text), "layer-normalization"]))
-    return HEAD + "\n".join(lines) + "\n"
+        found.append((name, front, render(text)))
+    return found
+
+
+def deck() -> bytes:
+    """Return the glossary as a package of Anki's; a second import updates its cards."""
+    import genanki
+
+    face = {"name": "Card", "qfmt": "{{Term}}", "afmt": "{{FrontSide}}<hr id=answer>{{Meaning}}"}
+    fields = [{"name": "Term"}, {"name": "Meaning"}]
+    model = genanki.Model(NUMBER, NAME, fields=fields, templates=[face], css=CSS)
+    made = genanki.Deck(NUMBER, NAME)
+    for name, front, back in cards():
+        tags = ["layer-normalization"]
+        made.add_note(genanki.Note(model, [front, back], guid=name, tags=tags))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "deck.apkg")
+        genanki.Package(made).write_to_file(path)
+        return path.read_bytes()
 
 
 def renderer():

@@ -1,9 +1,14 @@
 """Quizzes and glossary as files: all of them, and their signs as they were."""
 
 import ast
+import contextlib
 import html
+import io
+import json
 import re
+import sqlite3
 import xml.etree.ElementTree as ET
+import zipfile
 from pathlib import Path
 
 import nbformat
@@ -21,9 +26,9 @@ KINDS = {"choose": "multichoice", "order": "multichoice", "number": "numerical"}
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    return {
-        path.name: path.read_text("utf-8") for path in exports.write(tmp_path_factory.mktemp("x"))
-    }
+    paths = exports.write(tmp_path_factory.mktemp("x"))
+    texts = (".xml", ".md")
+    return {p.name: p.read_text("utf-8") if p.suffix in texts else p.read_bytes() for p in paths}
 
 
 @pytest.fixture(scope="module")
@@ -161,15 +166,19 @@ def test_markdown_holds_every_question_with_its_answer_below(files, asked):
     assert sum(map(len, lists)) == 2 * len(asked)  # each asked, then answered
 
 
-# Anki's text import.
+# Anki's package: a collection in SQLite, zipped.
 
 
 @pytest.fixture(scope="module")
-def deck(files):
-    """The lines of the deck's head, and its cards."""
-    lines = files["glossary-anki.txt"].splitlines()
-    head = dict(line[1:].split(":") for line in lines if line.startswith("#"))
-    return head, [line.split("\t") for line in lines[len(head) :]]
+def deck(files, tmp_path_factory):
+    """The package's note types by number, its notes, and its decks' names."""
+    folder = tmp_path_factory.mktemp("anki")
+    with zipfile.ZipFile(io.BytesIO(files["glossary.apkg"])) as package:
+        path = package.extract("collection.anki2", folder)
+    with contextlib.closing(sqlite3.connect(path)) as collection:
+        (models, decks), *_ = collection.execute("select models, decks from col")
+        notes = collection.execute("select guid, mid, tags, flds from notes").fetchall()
+    return json.loads(models), notes, [deck["name"] for deck in json.loads(decks).values()]
 
 
 def test_the_deck_has_a_card_for_every_entry_of_the_page(deck):
@@ -177,29 +186,29 @@ def test_the_deck_has_a_card_for_every_entry_of_the_page(deck):
     block = page.partition("```{glossary}\n")[2].partition("```")[0]
     defined = [line for line in block.splitlines() if line.startswith("  ")]
     terms = [line for line in block.splitlines() if line and not line.startswith(" ")]
-    _, cards = deck
-    assert len(cards) == len(defined) > 50
-    fronts = re.split(r"\n|<br>", "\n".join(card[1] for card in cards))
+    _, notes, _ = deck
+    assert len(notes) == len(defined) > 50
+    fronts = re.split(r"\n|<br>", "\n".join(note[3].split("\x1f")[0] for note in notes))
     assert [html.unescape(re.sub("<[^>]+>", "", front)) for front in fronts] == terms
 
 
-def test_the_head_says_what_the_columns_are(deck):
-    head, cards = deck
-    assert head == {
-        "separator": "tab",
-        "html": "true",
-        "notetype": "Basic",
-        "deck": "Layer normalization",
-        "guid column": "1",
-        "tags column": "4",
-    }
-    assert {len(card) for card in cards} == {4}
-    assert len({card[0] for card in cards}) == len(cards)
+def test_the_deck_needs_no_note_type_of_the_users_profile(deck):
+    models, notes, decks = deck
+    (model,) = (models[str(number)] for number in {note[1] for note in notes})
+    assert [field["name"] for field in model["flds"]] == ["Term", "Meaning"]
+    assert {len(note[3].split("\x1f")) for note in notes} == {2}
+    assert {note[2].strip() for note in notes} == {"layer-normalization"}
+    assert "Layer normalization" in decks
 
 
-def test_the_back_of_a_card_has_formulas_for_anki_and_no_mark_of_the_book(deck):
-    _, cards = deck
-    backs = {card[0].removeprefix("layer-norm-"): card[2] for card in cards}
+def test_another_export_has_the_same_names_so_that_anki_updates_the_cards(deck):
+    names = [note[0] for note in deck[1]]
+    assert names == [name for name, _, _ in glossary.cards()]
+    assert len(set(names)) == len(names)
+
+
+def test_the_back_of_a_card_has_formulas_for_anki_and_no_mark_of_the_book():
+    backs = {name.removeprefix("layer-norm-"): back for name, _, back in glossary.cards()}
     for back in backs.values():
         assert not re.search(r"\$|\{\w|`", back.replace(r"\mathbf{", "").replace(r"\mathbb{", ""))
         assert back.count(r"\(") == back.count(r"\)")

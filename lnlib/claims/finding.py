@@ -47,7 +47,9 @@ class Records:
         if key not in self._read:
             paths = [*self.where.glob(f"{key}.json"), *self.where.glob(f"{experiment}/{key}.json")]
             paths.sort(key=lambda path: path.name)
-            self._read[key] = [(path, record.read(path)) for path in paths]
+            read = ((path, record.read(path)) for path in paths)
+            # What a record says of itself counts, not its file's name.
+            self._read[key] = [pair for pair in read if pair[1]["experiment"] == experiment]
         read = (one for _, one in self._read[key])
         return [one for one in read if settings.items() <= one["settings"].items()]
 

@@ -1,0 +1,107 @@
+"""Which records a claim rests on: those of its experiment and settings, as they are now."""
+
+import hashlib
+import json
+import shutil
+
+import pytest
+
+from lnlib import claims
+from lnlib.claims import Records
+from lnlib.runs.schema import BadRecord
+from tests.cases import toy_records
+from tests.claims import truth
+
+
+@pytest.fixture(scope="module")
+def runs():
+    wanted = {"draw", "handwriting", "transformer"}
+    return [run for run in truth.records("better") if run["experiment"] in wanted]
+
+
+@pytest.fixture(scope="module")
+def folder(runs, tmp_path_factory):
+    where = tmp_path_factory.mktemp("records")
+    toy_records.write(runs, where)
+    return where
+
+
+def keys(found):
+    return sorted((run["experiment"], run["seed"], json.dumps(run["settings"])) for run in found)
+
+
+def of(runs, experiment, **settings):
+    return keys(run for run in runs if run["experiment"] == experiment
+                and settings.items() <= run["settings"].items())  # fmt: skip
+
+
+def test_each_question_is_answered_by_its_own_experiment_settings_and_pattern(runs, folder):
+    records = Records(folder)
+    asked = [
+        ("draw", {}), ("handwriting", {}), ("draw", {"norm": "layer"}), ("draw", {"glimpses": 16}),
+        ("draw", {"norm": "none", "start": "chosen"}), ("handwriting", {"norm": "layer"}),
+        ("draw", {}), ("transformer", {"depth": 24}), ("transformer", {"depth": 6}),
+    ]  # fmt: skip
+    for experiment, settings in asked:
+        found = keys(records.of(experiment, **settings))
+        assert found == of(runs, experiment, **settings)
+        assert found
+    for depth in (24, 12, 6):
+        for norm in ("layer", "none"):
+            named = f"xavier-pre-{norm}-L{depth}-rate*-warm*"
+            found = keys(records.of("transformer", named))
+            assert found == of(runs, "transformer", norm=norm, depth=depth)
+    assert records.of("convnet") == []
+
+
+def test_files_are_those_of_the_runs_asked_for_with_their_own_checksums(runs, folder):
+    records = Records(folder)
+    records.of("draw")
+    some = records.of("handwriting", norm="layer", length=1400)
+    found = records.files(some)
+    assert set(found) == {
+        f"handwriting/{run['stem']}.json" for run in runs if run["experiment"] == "handwriting"
+        and run["settings"]["norm"] == "layer" and run["settings"]["length"] == 1400
+    }  # fmt: skip
+    for name, digest in found.items():
+        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
+
+
+@pytest.fixture
+def copied(folder, tmp_path):
+    shutil.copytree(folder / "draw", tmp_path / "draw")
+    return tmp_path
+
+
+CLAIM = next(claim for claim in claims.PAPER if claim.name == "draw-bound")
+
+
+def test_a_damaged_record_is_refused_by_its_name_and_never_left_out(copied):
+    path = sorted((copied / "draw").glob("*.json"))[3]
+    path.write_text(path.read_text()[:200])
+    with pytest.raises(BadRecord, match=path.name):
+        claims.weigh(copied, [CLAIM])
+
+
+def test_a_record_of_another_experiment_under_this_name_does_not_count(copied):
+    (before,) = claims.weigh(copied, [CLAIM])
+    path = sorted((copied / "draw").glob("*.json"))[3]
+    foreign = json.loads(path.read_text()) | {"experiment": "handwriting"}
+    foreign["curves"]["test_bound_of_all"] = [1e6] * 6
+    (copied / "draw" / "draw-a-foreign-seed1.json").write_text(json.dumps(foreign))
+    (after,) = claims.weigh(copied, [CLAIM])
+    assert [f.differences.tolist() for f in after.findings] == [
+        f.differences.tolist() for f in before.findings
+    ]
+    assert after.files == before.files
+
+
+def test_a_folder_is_read_anew_each_time_it_is_weighed(copied):
+    (before,) = claims.weigh(copied, [CLAIM])
+    name = next(name for name in before.files if "draw-layer" in name and "seed1." in name)
+    run = json.loads((copied / name).read_text())
+    run["curves"]["test_bound_of_all"][-1] += 1000.0
+    (copied / name).write_text(json.dumps(run))
+    (after,) = claims.weigh(copied, [CLAIM])
+    assert after.files[name] != before.files[name]
+    assert after.counting[0].differences.sum() > before.counting[0].differences.sum() + 900

@@ -34,8 +34,8 @@ def _row(claim: str, differences: np.ndarray, unit: str, better: int) -> list[st
     """Write a row: a claim, what layer norm adds seed by seed, whether that is better."""
     low, high = (_signed(v, unit) for v in bounds(differences))
     known = differences[np.isfinite(differences)]
-    mean = f"{_signed(known.mean(), unit)}\u00a0{unit}"
-    if lost := len(differences) - len(known):
+    mean = f"{_signed(known.mean(), unit)}\u00a0{unit}" if len(known) else NEVER
+    if len(known) and (lost := len(differences) - len(known)):
         mean += f" in {len(known)} pair{'s' * (len(known) > 1)}, {NEVER} in {lost}"
     return [claim, mean, f"{low} to\u00a0{high}", verdict(-better * differences)]
 

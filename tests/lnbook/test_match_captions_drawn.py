@@ -1,0 +1,156 @@
+"""Order embeddings: curves, rates, sentences and tables, on synthetic records."""
+
+import functools
+import math
+from statistics import fmean
+
+import numpy as np
+import pytest
+
+from lnbook.match_captions import claims, curves, runs
+from lnbook.show.plots import BADGES
+from lnlib.experiments.order_embeddings import results
+from tests.cases import oracle, toy_records
+from tests.cases.drawn import check_band, check_inside, lines
+from tests.cases.oracle import ends, outcome, parsed
+
+CASES = ("better", "worse", "later")
+LABELS = {"none": "no norm", "layer": "layer norm"}
+RATES = (toy_records.LOW, toy_records.HIGH)
+PER_EPOCH = 5 * (640 // 64)  # updates
+
+
+@functools.cache
+def records(case):
+    """The usual runs; at the rate that one seed tried there is none."""
+    return [run for run in toy_records.of_arms(case, "order_embeddings")
+            if oracle.usual(run) and run["settings"]["learning_rate"] in RATES]  # fmt: skip
+
+
+@functools.cache
+def known(case):
+    return runs.Runs(records(case))
+
+
+def at_rate(case, norm, rate):
+    found = oracle.matching(records(case), "order_embeddings", norm=norm, learning_rate=rate)
+    return sorted(found, key=lambda run: run["seed"])
+
+
+def best(case, norm):
+    """The runs at a norm's best rate, by their own best."""
+    means = {rate: fmean(min(oracle.score(run)) for run in at_rate(case, norm, rate))
+             for rate in RATES}  # fmt: skip
+    rate = min(means, key=means.get)
+    return rate, at_rate(case, norm, rate)
+
+
+def pace(case, norm):
+    every = [run for rate in RATES for run in at_rate(case, norm, rate)]
+    return min(run["curves"]["wall_s"][-1] for run in every) / (4 * PER_EPOCH)
+
+
+@pytest.mark.parametrize("axis", ["updates", "seconds"])
+@pytest.mark.parametrize("cut", [1, 10])
+@pytest.mark.parametrize("case", CASES)
+def test_recall_is_drawn_with_its_range_and_said_after_an_epoch_and_at_the_end(case, cut, axis):
+    figures = curves.draw_curves(known(case), cut, axis)
+    said = curves.describe_curves(known(case), cut, axis)
+    wanted = []
+    for way, figure in zip(("image", "caption"), figures, strict=True):
+        told = {}
+        for norm, label in LABELS.items():
+            rows = [[100 * v for v in run["curves"][f"val_{way}_recall_{cut}"]]
+                    for run in best(case, norm)[1]]  # fmt: skip
+            factor = pace(case, norm) if axis == "seconds" else 1
+            where = [PER_EPOCH * e * factor for e in toy_records.EPOCHS]
+            check_band(lines(figure)[label], where[1:], [row[1:] for row in rows])
+            means = [fmean(column) for column in zip(*rows, strict=True)]
+            told[norm] = (means[toy_records.EPOCHS.index(1.0)], means[-1])
+        wanted += [cut, PER_EPOCH, told["none"][0], told["layer"][0], told["none"][1],
+                   told["layer"][1]]  # fmt: skip
+    if axis == "seconds":
+        wanted += [1000 * pace(case, norm) for norm in LABELS]
+    found = parsed(said.replace("R@", "R "))
+    np.testing.assert_allclose(found, wanted, atol=0.051)
+
+
+@pytest.mark.parametrize("point", [1, 5])
+@pytest.mark.parametrize("case", CASES)
+def test_rates_are_drawn_with_their_range_and_a_star_at_the_best(case, point):
+    (figure,) = curves.draw_rates(known(case), point)
+    said = curves.describe_rates(known(case), point)
+    stars = [(t.x[0], t.y[0]) for t in figure.data if t.mode == "markers"]
+    wanted, marked = [PER_EPOCH * toy_records.EPOCHS[point], 4], []
+    for norm, label in LABELS.items():
+        columns = {rate: [-oracle.score(run)[point] / 3 for run in at_rate(case, norm, rate)]
+                   for rate in RATES}  # fmt: skip
+        check_band(lines(figure)[label], RATES, [*zip(*columns.values(), strict=True)])
+        for rate in RATES:
+            wanted += [fmean(columns[rate]), rate]
+        rate = best(case, norm)[0]
+        marked.append((rate, fmean(columns[rate])))
+    np.testing.assert_allclose(stars, marked)
+    np.testing.assert_allclose(parsed(said), wanted, atol=0.51)
+    check_inside(figure)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_table_of_speed_has_paired_differences_and_their_bounds(case, monkeypatch):
+    points = (25, 100, 200)  # updates at which both are measured
+    monkeypatch.setattr(claims, "POINTS", points)
+    common = {seed for seed in (1, 2, 3)}
+    both = [run for run in records(case) if run["seed"] in common]
+    table = claims.speed(runs.Runs(both), results.race(both))
+    of = {norm: {run["seed"]: run for run in best(case, norm)[1]} for norm in LABELS}
+    rows = []
+    for updates in points:
+        k = toy_records.EPOCHS.index(updates / PER_EPOCH)
+        d = [(oracle.score(of["none"][s])[k] - oracle.score(of["layer"][s])[k]) / 3
+             for s in (1, 2, 3)]  # fmt: skip
+        rows.append((d, [-v for v in d], 1))
+    own, there = {"none": [], "layer": []}, []
+    for s in (1, 2, 3):
+        for norm in LABELS:
+            at = oracle.place_of_lowest(oracle.score(of[norm][s]))
+            own[norm].append(oracle.updates(of[norm][s])[at])
+        aim = min(oracle.score(of["none"][s]))
+        run = of["layer"][s]
+        reached = [u for u, v in zip(oracle.updates(run), oracle.score(run), strict=True)
+                   if v <= aim]  # fmt: skip
+        there.append(reached[0] if reached else math.inf)
+    fewer = [a - b for a, b in zip(there, own["none"], strict=True)]
+    later = [a - b for a, b in zip(own["layer"], own["none"], strict=True)]
+    paces = {norm: min(r["curves"]["wall_s"][-1] for r in both if r["settings"]["norm"] == norm)
+             / (4 * PER_EPOCH) for norm in LABELS}  # fmt: skip
+    seconds = [paces["layer"] * a - paces["none"] * b
+               for a, b in zip(own["layer"], own["none"], strict=True)]  # fmt: skip
+    rows += [(fewer, fewer, 0), (later, later, 0), (seconds, seconds, 0)]
+    for (_, mean, bounds, verdict), (d, judged, digits) in zip(table.rows, rows, strict=True):
+        assert verdict == BADGES[outcome(judged)]
+        room = 0.51 * 10**-digits
+        if all(map(math.isfinite, d)):
+            assert parsed(mean) == [pytest.approx(fmean(d), abs=room)]
+            np.testing.assert_allclose(parsed(bounds), ends(d), atol=room)
+        else:
+            never = sum(map(math.isinf, d))
+            assert mean == "never" if never == len(d) else f"never in {never}" in mean
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_table_2_has_means_of_pairs_their_difference_and_its_bounds(case):
+    table = claims.table_2(results.rows(records(case)))
+    arms = {norm: {run["seed"]: run for run in best(case, norm)[1]} for norm in LABELS}
+    seeds = oracle.common(*arms.values())
+    for name, none, layer, difference, verdict, _ in table.rows:
+        way, what = name.split(" retrieval, ")
+        rank = what == "mean rank"
+        curve = "mean_rank" if rank else f"recall_{what.split('@')[1].split()[0]}"
+        factor = 1 if rank else 100
+        values = {norm: [factor * oracle.at_best(arms[norm][s], f"test_{way}_{curve}")
+                         for s in seeds] for norm in LABELS}  # fmt: skip
+        d = [b - a for a, b in zip(values["none"], values["layer"], strict=True)]
+        means = [fmean(values["none"]), fmean(values["layer"])]
+        np.testing.assert_allclose([float(none), float(layer)], means, atol=0.051)
+        np.testing.assert_allclose(parsed(difference), [fmean(d), *ends(d)], atol=0.051)
+        assert verdict == BADGES[outcome(d if rank else [-v for v in d])]

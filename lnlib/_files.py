@@ -28,8 +28,9 @@ def write(path: Path, content: bytes) -> None:
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        part.unlink(missing_ok=True)  # another process's of this number, or a link or a pipe
         try:
-            with part.open("wb") as file:
+            with part.open("xb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())  # or the name may be there before the content

@@ -2,7 +2,8 @@
 
 One file of lines of JSON, the categories first, then an image a line. It is prepared from two
 public files, each at a fixed commit: the official ``captions_val2017.json``, and ``val2017.txt``,
-which has all boxes of ``instances_val2017.json``.
+which has all boxes of ``instances_val2017.json``. COCO itself publishes both JSON files only within
+:data:`ARCHIVE`, of 253 MB: who has that can put ``captions_val2017.json`` into the folder.
 
 Captions and boxes are annotations of COCO, by Lin et al. (2014) and the COCO Consortium,
 cocodataset.org, under CC BY 4.0; here they are joined, trimmed and split.
@@ -24,6 +25,7 @@ import numpy as np
 from lnlib.data.download import RemoteFile, home
 
 NAME = "coco_val2017_layout"
+ARCHIVE = "http://images.cocodataset.org/annotations/annotations_trainval2017.zip"
 CAPTIONS = 5  # an image
 PLACES = 5  # numbers that a category has in an image's features
 # As the file of boxes counts them: it has the names of the YOLO detectors.
@@ -63,6 +65,7 @@ _COCO = _Source(
             name="captions_val2017.json",
             size=3_872_493,
             sha256="1018a8760deaf1fc71be2f1b8da1a1348b9c35994af4322ca2fd795a78abb79c",
+            origin=ARCHIVE,
         ),
         f"{_GITHUB}ruizewang/evaluate/1152656d3b8c66c48fc6a4357e159f5e21bd2d2d/annotations/",
     ),

@@ -12,9 +12,11 @@ mirror, knows one address a file, and begins again after every break.
 from __future__ import annotations
 
 import contextlib
+import errno
 import gzip
 import hashlib
 import os
+import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,12 +39,14 @@ class RemoteFile:
         sha256: In hexadecimal digits.
         packed: Whether ``sha256`` is of the gzipped file, where that of its content is not known:
             then the publisher's own file is asked for, and no other packing.
+        origin: Where the publisher has it, if only in an archive too large to be fetched for it.
     """
 
     name: str
     size: int
     sha256: str
     packed: bool = False
+    origin: str = ""
 
 
 @dataclass(frozen=True)
@@ -208,11 +212,12 @@ def download(
     """Get a file into a folder from the first mirror that has it right.
 
     Args:
-        file: What to get; its address is ``<mirror><name><suffix>``.
-        mirrors: Addresses that end in a slash, tried in this order.
+        file: What to get.
+        mirrors: Addresses, tried in this order: of a folder, where it ends in a slash, to which
+            name and suffix are added, or of the file.
         folder: Where to put it, made if need be.
-        suffix: Of its name at the mirrors.
-        timeout: In seconds, to connect and between two pieces.
+        suffix: Of its name in the mirrors' folders.
+        timeout: As for :func:`lnlib.data.transfer.receive`.
 
     Returns:
         The uncompressed, verified content.
@@ -231,8 +236,9 @@ def download(
                 # Another process may have fetched it while this one waited for the lock.
                 if (content := find(file, folder)) is not None:
                     return content
+            _check_part(part)
             for mirror in mirrors:
-                url = f"{mirror}{file.name}{suffix}"
+                url = f"{mirror}{file.name}{suffix}" if mirror.endswith("/") else mirror
                 try:
                     content = _from_mirror(url, part, file, timeout)
                 except (TransferError, ValueError) as error:
@@ -248,11 +254,30 @@ def download(
             part.unlink(missing_ok=True)
         told = cannot_write(folder / file.name, error, file.size)
         raise OSError(f"{told}; or let LNLIB_DATA name a folder that has the files") from error
+    origin = f" ({file.name} is in {file.origin})" if file.origin else ""
     raise OSError(
         f"cannot download {file.name}:{''.join(problems)}\n"
-        "Try again later, it goes on from what has arrived. Or get the files by other means, "
-        "gzipped or not, and let the environment variable LNLIB_DATA name their folder."
+        "Try again later, it goes on from what has arrived. Or get the files by other means"
+        f"{origin}, gzipped or not, and let the environment variable LNLIB_DATA name their folder."
     )
+
+
+def _check_part(part: Path) -> None:
+    """Remove a link or a pipe that lies where a download is to be written.
+
+    A link would lead the download to another file, and a pipe would be waited for.
+
+    Raises:
+        OSError: If a folder lies there.
+    """
+    try:
+        found = part.lstat()
+    except FileNotFoundError:
+        return
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, f"{part.name} is a folder")
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+        part.unlink()
 
 
 def _from_mirror(url: str, part: Path, file: RemoteFile, timeout: tuple[float, float]) -> bytearray:

@@ -3,7 +3,9 @@
 One file: a line ``=== key | author | d. year`` opens a book, an empty line ends a chapter, every
 other line is a sentence, in reading order. There are two of them, of the same books. ``FIRST`` may
 lie where ``LNLIB_DATA`` says; of the rules that made it only the outcome is kept. ``OWN`` is what
-:func:`prepare` makes of the 24 texts, downloaded from one public repository at a fixed commit.
+:func:`prepare` makes of Project Gutenberg's plain texts as they were in January 2025. Project
+Gutenberg corrects its texts now and then: one that has changed since is taken from a copy of that
+time, in a public repository at a fixed commit.
 Nearly all sentences are in both, but they are not the same, and a run's record says by its SHA-256
 which of the two it has read.
 
@@ -24,59 +26,62 @@ from pathlib import Path
 from lnlib.data.download import RemoteFile, home
 
 NAME = "gutenberg_prose"
-_MIRROR = (
+_GUTENBERG = "https://www.gutenberg.org/cache/epub/{number}/pg{number}.txt"
+# Compared with their checksums below: the copies of January 2025, all 24 of them. What Project
+# Gutenberg sends today is compared when it is downloaded.
+_COPIES = (
     "https://raw.githubusercontent.com/jhacksman/arxiv2025/"
     "8782bb4e8a336d6319ab47696bc17968ed7e54f4/library/content/literature/"
 )
-# Folder, key, author, year of death, bytes, SHA-256.
+# E-book number, folder of the copy, key, author, year of death, bytes, SHA-256.
 _BOOKS = (
-    ("classics", "alice_in_wonderland", "Lewis Carroll", 1898, 174357,
+    (11, "classics", "alice_in_wonderland", "Lewis Carroll", 1898, 174357,
      "4deb43eb6df5b445c63532e1aae1731267c7da41361c9d6c6099b4d2e3359e44"),
-    ("classics", "anne_of_green_gables", "L. M. Montgomery", 1942, 606739,
+    (45, "classics", "anne_of_green_gables", "L. M. Montgomery", 1942, 606739,
      "d16207514638181010cfe77f66384b5850689dca00a37d1c1d2c608d737eb95c"),
-    ("classics", "christmas_carol", "Charles Dickens", 1870, 182294,
+    (46, "classics", "christmas_carol", "Charles Dickens", 1870, 182294,
      "42c0b47983d1cccfdc2df95b21c3c87d063a88fb3349486560f4e72b03152ca8"),
-    ("classics", "cranford", "Elizabeth Gaskell", 1865, 421633,
+    (394, "classics", "cranford", "Elizabeth Gaskell", 1865, 421633,
      "9ef78211215fb192934a0bbc325867b1bc6ed97898162d3328bedcfedc09f8d8"),
-    ("classics", "dorian_gray", "Oscar Wilde", 1900, 465857,
+    (174, "classics", "dorian_gray", "Oscar Wilde", 1900, 465857,
      "68e6844e4a2695376cec0afef85b7d91f60afd0fc89c79f8cfddf296867f0852"),
-    ("classics", "dracula", "Bram Stoker", 1912, 890394,
+    (345, "classics", "dracula", "Bram Stoker", 1912, 890394,
      "da18ba5f58739e0ed8ef60c48c71fca4ea154f7ef62d90f27cb6db5d3807b760"),
-    ("classics", "frankenstein", "Mary Shelley", 1851, 448928,
+    (84, "classics", "frankenstein", "Mary Shelley", 1851, 448928,
      "74d701a8bec280786ce691bc6193cc521c898f6be5ce8faa4608417cc7b130ab"),
-    ("classics", "great_expectations", "Charles Dickens", 1870, 1058246,
+    (1400, "classics", "great_expectations", "Charles Dickens", 1870, 1058246,
      "4c3169053eddf9a693cbdb658ab7cd1f27b673632e575c0358b4078d2f9832a5"),
-    ("classics", "jane_eyre", "Charlotte Bronte", 1855, 1084843,
+    (1260, "classics", "jane_eyre", "Charlotte Bronte", 1855, 1084843,
      "2dcdfb3b3c3eea4ff916f713d7b26dfa5626285aff27af6bd68db7ae8474418c"),
-    ("classics", "jekyll_and_hyde", "R. L. Stevenson", 1894, 163531,
+    (43, "classics", "jekyll_and_hyde", "R. L. Stevenson", 1894, 163531,
      "6e56345200ac33e8527b9a9cf77fec6757226f1f877e065966829e7eb141bac2"),
-    ("classics", "little_women", "Louisa May Alcott", 1888, 1071450,
+    (514, "classics", "little_women", "Louisa May Alcott", 1888, 1071450,
      "e47f112c1d44653e55d1e883b6511562fc6f72100cb464412f2f7551a48b6681"),
-    ("classics", "middlemarch", "George Eliot", 1880, 1865724,
+    (145, "classics", "middlemarch", "George Eliot", 1880, 1865724,
      "7e99bfca3b21cc46f2383b2f42ca16b27e586e47f1e8195f9d432c782feac99b"),
-    ("classics", "moby_dick", "Herman Melville", 1891, 1276288,
+    (2701, "classics", "moby_dick", "Herman Melville", 1891, 1276288,
      "da8f3a16bc604c926a734bd4c15d734721c1070e362f21488957c2b066b34017"),
-    ("classics", "pride_and_prejudice", "Jane Austen", 1817, 772419,
+    (1342, "classics", "pride_and_prejudice", "Jane Austen", 1817, 772419,
      "fbc1dcf3cc780bf12ccb3c910ddbef21a87068f82fcafd80123668101d3cc9e1"),
-    ("classics", "sherlock_holmes", "A. Conan Doyle", 1930, 607648,
+    (1661, "classics", "sherlock_holmes", "A. Conan Doyle", 1930, 607648,
      "d84bd85daca37b953747e31dc70eacf6a1a89b5a8aba08a3887a12fac5505c98"),
-    ("classics", "study_in_scarlet", "A. Conan Doyle", 1930, 268823,
+    (244, "classics", "study_in_scarlet", "A. Conan Doyle", 1930, 268823,
      "4f014012d3b09d46006bc8b41095d10da4e23b6c9e0081ff1acc715c5e55f5ba"),
-    ("classics", "tale_of_two_cities", "Charles Dickens", 1870, 807248,
+    (98, "classics", "tale_of_two_cities", "Charles Dickens", 1870, 807248,
      "f03efb939a44cefce6f53fb4249e32cf495e976404257a2bb4d5c18a6bdfcfe5"),
-    ("science_fiction", "time_machine", "H. G. Wells", 1946, 204427,
+    (35, "science_fiction", "time_machine", "H. G. Wells", 1946, 204427,
      "2e7ed8df13ee5459b49b2b69ec294f75974974f05becce630a5a308240b3e9f4"),
-    ("classics", "tom_sawyer", "Mark Twain", 1910, 434401,
+    (74, "classics", "tom_sawyer", "Mark Twain", 1910, 434401,
      "b1ea2ee203549b843955b0164c433832cff5416caf2c5ce14ca5b966081bfa78"),
-    ("childrens_literature", "wonderful_wizard_of_oz", "L. Frank Baum", 1919, 237278,
+    (55, "childrens_literature", "wonderful_wizard_of_oz", "L. Frank Baum", 1919, 237278,
      "0a31e67c4d3a584b52c1beb71df4072eca5f45b8b135c56b0b6d4b2aa3a5a236"),
-    ("classics", "wuthering_heights", "Emily Bronte", 1848, 693877,
+    (768, "classics", "wuthering_heights", "Emily Bronte", 1848, 693877,
      "dbe1c6019e3f89bb0ca9bee768e385a91522a717cbae8ef1d99d5c66de36de81"),
-    ("classics", "blue_castle", "L. M. Montgomery", 1942, 428211,
+    (67979, "classics", "blue_castle", "L. M. Montgomery", 1942, 428211,
      "73d4df6812c6e8079ef63c9a6f1085806b5e1ecba9c9d6b443c4ac55348d888c"),
-    ("classics", "enchanted_april", "E. von Arnim", 1941, 476465,
+    (16389, "classics", "enchanted_april", "E. von Arnim", 1941, 476465,
      "b816045eaeb5c5056f808c016604a2b6255e4db826c450a254d8819980689508"),
-    ("classics", "carmilla", "J. S. Le Fanu", 1873, 181112,
+    (10007, "classics", "carmilla", "J. S. Le Fanu", 1873, 181112,
      "5536e463bead15c5c635bb72283a6d675cb87d47b4ba34e27452e32eb80995f0"),
 )  # fmt: skip
 
@@ -89,13 +94,13 @@ class Original:
         author: With first name.
         died: In which year.
         file: The e-book.
-        mirror: Its address, without its name.
+        mirrors: Its addresses, as for :func:`lnlib.data.download.download`.
     """
 
     author: str
     died: int
     file: RemoteFile
-    mirror: str
+    mirrors: tuple[str, ...]
 
     @property
     def key(self) -> str:
@@ -124,8 +129,13 @@ _PROSE = _Source(
         sha256="69e3396998dfee93e7d84ba6e0742c82bcd3cea8e01536a0dd582a346c273a4f",
     ),
     books=tuple(
-        Original(author, died, RemoteFile(f"{key}.txt", size, sha256), f"{_MIRROR}{folder}/")
-        for folder, key, author, died, size, sha256 in _BOOKS
+        Original(
+            author,
+            died,
+            RemoteFile(f"{key}.txt", size, sha256),
+            (_GUTENBERG.format(number=number), f"{_COPIES}{folder}/"),
+        )
+        for number, folder, key, author, died, size, sha256 in _BOOKS
     ),
 )
 
@@ -209,7 +219,7 @@ def _gather(folder: str | os.PathLike | None, source: _Source) -> tuple[Path, by
 
     def made() -> bytes:
         return prepare(
-            {book: bytes(where.get(book.file, [book.mirror], suffix="")) for book in source.books}
+            {book: bytes(where.get(book.file, book.mirrors, suffix="")) for book in source.books}
         )
 
     return where.folder, where.prepared(files, made)

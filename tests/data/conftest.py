@@ -125,6 +125,34 @@ class Answers:
         mirror.write(handler, rest[len(rest) // 2 :])
 
     @staticmethod
+    def dripping(mirror, handler):
+        """Send the first half at once, then a byte now and then: never silent for long."""
+        rest = mirror.begin(handler, ranged=True)
+        half = len(mirror.body) // 2
+        mirror.write(handler, rest[:half])
+        Answers.drip(mirror, handler, rest[half:])
+
+    @staticmethod
+    def dripping_headers(mirror, handler):
+        Answers.drip(mirror, handler, b"HTTP/1.1 200 OK\r\nX-Slow: " + bytes(1 << 16))
+
+    @staticmethod
+    def drip(mirror, handler, content):
+        with contextlib.suppress(OSError):
+            for k in range(len(content)):
+                handler.wfile.write(content[k : k + 1])
+                if mirror.go_on.wait(0.05):
+                    return
+
+    @staticmethod
+    def steadily(mirror, handler):
+        """Send pieces for longer than the client waits for a single one."""
+        rest = mirror.begin(handler, ranged=True)
+        for k in range(0, len(rest), 1 << 14):
+            mirror.write(handler, rest[k : k + (1 << 14)])
+            mirror.go_on.wait(0.4)
+
+    @staticmethod
     def not_found(mirror, handler):
         mirror.head(handler, 404)
 

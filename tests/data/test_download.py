@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import dataclasses
 import errno
 import gzip
 import hashlib
 import io
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -186,6 +188,25 @@ def test_download_gives_up_on_a_server_that_stalls(tmp_path, file, serve):
         download(file, [stalling.url], tmp_path, timeout=(30.0, 0.2))
 
 
+@pytest.mark.parametrize("does", ["dripping", "dripping_headers"])
+def test_download_leaves_a_server_that_drips_and_keeps_what_arrived(tmp_path, file, serve, does):
+    dripping, well = serve(does), serve("well")
+    content = download(file, [dripping.url, well.url], tmp_path, timeout=(30.0, 1.0))
+    assert hashlib.sha256(content).hexdigest() == file.sha256
+    (asked,) = well.ranges
+    assert well.sent == len(well.body) - int((asked or "bytes=0-")[6:-1])
+    with pytest.raises(
+        OSError, match=r"timed out: [\d,]+ bytes arrived in 1 s, fewer than 1,024 p"
+    ):
+        download(file, [dripping.url], tmp_path / "alone", timeout=(30.0, 1.0))
+
+
+def test_download_has_patience_with_a_server_that_is_slow_and_steady(tmp_path, file, serve):
+    steady = serve("steadily")
+    download(file, [steady.url], tmp_path, timeout=(30.0, 2.0))
+    assert steady.sent == len(steady.body)
+
+
 def test_download_passes_by_a_server_that_refuses_the_connection(tmp_path, file, serve):
     gone = serve("well")
     gone.close()
@@ -205,6 +226,14 @@ def test_download_names_every_mirror_and_the_way_out(tmp_path, file, serve):
     assert "LNLIB_DATA" in str(raised.value)
     assert raised.value.__cause__ is None
     assert raised.value.__suppress_context__ or raised.value.__context__ is None
+
+
+def test_download_says_where_the_publisher_has_a_file_that_no_mirror_delivers(
+    tmp_path, file, serve
+):
+    file = dataclasses.replace(file, origin="https://publisher.invalid/all.zip")
+    with pytest.raises(OSError, match=r"noise is in https://publisher\.invalid/all\.zip"):
+        get(file, tmp_path, serve("not_found"))
 
 
 def test_download_keeps_a_gzip_file_that_is_labelled_as_encoded(tmp_path, file, serve):
@@ -314,12 +343,44 @@ FULL = (
 )
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device /dev/full")
 def test_download_says_that_the_disk_is_full_and_leaves_nothing(tmp_path, file, serve):
-    (tmp_path / "noise.part").symlink_to("/dev/full")
-    with pytest.raises(OSError, match=FULL):
-        get(file, tmp_path, serve("well"))
+    resource = pytest.importorskip("resource", reason="needs a limit on the size of files")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (file.size // 2, limits[1]))
+    try:
+        with pytest.raises(
+            OSError, match=FULL.replace("No space left on device", "File too large")
+        ):
+            get(file, tmp_path, serve("well"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert names(tmp_path) == set()
+
+
+@pytest.mark.parametrize("lies", ["link", "dangling link", "hard link", "pipe", "socket"])
+def test_download_is_not_led_astray_by_what_lies_in_its_place(tmp_path, file, serve, lies):
+    folder, other = tmp_path / "folder", tmp_path / "other"
+    folder.mkdir()
+    part = folder / "noise.part"
+    if lies != "dangling link":
+        other.write_bytes(b"mine")
+    if "link" in lies:
+        (part.hardlink_to if lies == "hard link" else part.symlink_to)(other)
+    elif lies == "pipe":
+        os.mkfifo(part)
+    else:
+        with socket.socket(socket.AF_UNIX) as bound:
+            bound.bind(str(part))
+    get(file, folder, serve("well"))
+    assert names(folder) == {"noise.gz"}
+    assert other.exists() == (lies != "dangling link")
+    assert lies == "dangling link" or other.read_bytes() == b"mine"
+
+
+def test_download_refuses_a_folder_in_its_place(tmp_path, file, serve):
+    (tmp_path / "noise.part").mkdir()
+    with pytest.raises(OSError, match=r"cannot write .*noise: noise\.part is a folder; mend that"):
+        get(file, tmp_path, serve("well"))
 
 
 def test_download_is_on_the_disk_before_it_gets_its_name(tmp_path, file, serve, monkeypatch):

@@ -6,6 +6,7 @@ import dataclasses
 import gzip
 import hashlib
 import lzma
+import re
 
 import pooch
 import pytest
@@ -42,7 +43,7 @@ def source(serve, monkeypatch):
     monkeypatch.setattr(prose.prepare, "__kwdefaults__", {"least": 3})
     mirror = serve("well")
     mirror.bodies = {"/it.txt": E_BOOK}
-    book = prose.Original("A. Body", 1900, remote("it.txt", E_BOOK), mirror.url)
+    book = prose.Original("A. Body", 1900, remote("it.txt", E_BOOK), (mirror.url,))
     first = remote("prose.txt", b"=== it | A. Body | d. 1900\nOne.\n")
     return prose._Source(first, remote("prose_own.txt", EXPECTED), (book,)), mirror
 
@@ -121,3 +122,22 @@ def test_the_novels_are_24():
     found = load(prose.NAME)
     assert str(found) == "130,379 sentences in 1,073 chapters of 24 books"
     assert found.books[0].chapters[0][3] == "Oh dear!"
+
+
+def test_a_text_that_was_corrected_since_is_taken_from_its_copy(source, serve, cache):
+    made, copies = source
+    corrected = serve("well")
+    corrected.bodies = {"/11/pg11.txt": E_BOOK.replace(b"Hyde", b"Jekyll")}
+    (book,) = made.books
+    book = dataclasses.replace(book, mirrors=(f"{corrected.url}11/pg11.txt", *book.mirrors))
+    made = dataclasses.replace(made, books=(book,))
+    assert prose._gather(None, made) == (cache, EXPECTED)
+    assert (len(corrected.asked), len(copies.asked)) == (1, 1)
+
+
+def test_every_book_has_an_address_at_project_gutenberg_and_a_copy():
+    for book in prose._PROSE.books:
+        original, copy = book.mirrors
+        assert re.fullmatch(r"https://www\.gutenberg\.org/cache/epub/(\d+)/pg\1\.txt", original)
+        assert copy.endswith("/")
+    assert len({book.mirrors[0] for book in prose._PROSE.books}) == 24

@@ -96,7 +96,7 @@ def elsewhere(wheel, tmp_path_factory):
     found = os.pathsep.join([str(folder / "guard"), str(folder / "installed")])
     env = os.environ | {"PYTHONPATH": found, "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     # The wheel's C++ is the clone's, byte by byte: what was built of that is found and not built.
-    env["XDG_CACHE_HOME"] = str(build._cache_folder().parent)
+    env["XDG_CACHE_HOME"] = str(build._cache_folder().parent.parent)
     for name in ("LNLIB_STATIC", "LNLIB_DATA"):
         env.pop(name, None)
     if not (

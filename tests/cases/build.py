@@ -29,8 +29,12 @@ def builds(machine):
 
 
 def kept(machine):
-    (path,) = (machine / "cache" / "lnlib").glob("*.so")
+    (path,) = folder(machine).glob("*.so")
     return path
+
+
+def folder(machine):
+    return machine / "cache" / "lnlib" / "compiled"
 
 
 def digest(path):

@@ -1,23 +1,31 @@
 """What is loaded: nothing that is damaged or that others may have written."""
 
 import os
-from pathlib import Path
+import subprocess
+import sys
 
 import pytest
 
-from lnlib.nn.kernels import build
-from tests.cases.build import FOREIGN, OURS, builds, digest, kept, load
+from tests.cases.build import FOREIGN, OURS, builds, digest, folder, kept, load
 
 
-def test_nobody_else_can_write_what_is_kept_whatever_the_umask(machine):
-    before = os.umask(0)
+@pytest.mark.parametrize("there", [False, True], ids=["a new folder", "data sets lie there"])
+@pytest.mark.parametrize("umask", [0, 0o002, 0o022, 0o077], ids=oct)
+def test_it_is_built_once_and_nobody_else_can_write_it_whatever_the_umask(machine, umask, there):
+    before = os.umask(umask)
     try:
-        load(machine)
+        if there:
+            folder(machine).mkdir(parents=True)
+        for _ in range(2):
+            assert load(machine)[0] == OURS
     finally:
         os.umask(before)
-    path = kept(machine)
-    assert path.stat().st_mode & 0o777 == 0o600
-    assert path.parent.stat().st_mode & 0o777 == 0o700
+    assert builds(machine) == 1
+    assert kept(machine).stat().st_mode & 0o777 == 0o600
+    assert folder(machine).stat().st_mode & 0o022 == 0
+
+
+# In place, as ``truncate`` and ``cp`` do: what is loaded is a copy.
 
 
 def truncated(path):
@@ -40,6 +48,26 @@ def longer(path):
 
 def of_another_name(path):
     path.rename(path.with_name(f"{path.stem.rpartition('-')[0]}-{'0' * 32}.so"))
+
+
+@pytest.mark.parametrize("damage", [truncated, emptied, flipped, longer])
+def test_damage_to_the_file_does_not_reach_a_process_that_has_loaded_it(machine, damage):
+    load(machine)
+    code = (
+        "import sys; from pathlib import Path; from lnlib.nn.kernels import build;"
+        "library, where = build.Library(Path(sys.argv[1]), lambda: None).load();"
+        "print(where.rpartition(' ')[2], flush=True); input(); print(library.answer())"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(machine / "tiny.cpp")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout.readline() == f"{kept(machine)}\n"
+    damage(kept(machine))
+    out, _ = process.communicate("\n", timeout=120)
+    assert (out, process.returncode) == (f"{OURS}\n", 0)
 
 
 @pytest.mark.parametrize("damage", [truncated, emptied, flipped, longer, of_another_name])
@@ -123,60 +151,30 @@ def test_a_file_that_others_may_have_written_is_not_loaded(
     assert capfd.readouterr().err == ""
 
 
-def folder_of_another(folder, monkeypatch):
+def test_a_folder_of_another_user_is_not_used(foreign, machine, monkeypatch, capfd):
     real = os.stat
 
     def foreign_stat(path, **options):
         found = real(path, **options)
-        if path != folder:
+        if path != folder(machine):
             return found
         return os.stat_result((*found[:4], found.st_uid + 1, *found[5:]))
 
+    before = sorted(folder(machine).iterdir())
     monkeypatch.setattr(os, "stat", foreign_stat)
-
-
-def folder_of_the_group(folder, _):
-    folder.chmod(0o770)
-
-
-def folder_of_all(folder, _):
-    folder.chmod(0o702)
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (folder_of_another, "it belongs to another user"),
-        (folder_of_the_group, "it can be written by others"),
-        (folder_of_all, "it can be written by others"),
-    ],
-)
-def test_from_a_folder_that_others_can_write_nothing_is_loaded(
-    foreign, machine, monkeypatch, capfd, change, says
-):
-    folder = foreign.parent
-    before = sorted(folder.iterdir())
-    change(folder, monkeypatch)
     capfd.readouterr()
     answer, where = load(machine)
     said = capfd.readouterr().err.splitlines()
     assert answer == OURS
-    assert said[0].startswith(f"lnlib: {folder} cannot be used, {says}")
-    assert said[0].endswith("a private folder takes its place, for this process")
+    says = f"{folder(machine)} cannot be used, it belongs to another user"
+    assert said[0].startswith(f"lnlib: {says}")
     assert len(said) == 2
-    assert f"memory alone, as {folder} cannot be used, {says}" in where
-    assert sorted(folder.iterdir()) == before
+    assert where.startswith(f"built with {machine}/cxx, in memory alone, as {says}")
+    assert sorted(folder(machine).iterdir()) == before
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="loaded by its path")
-def test_what_is_loaded_is_what_was_hashed(foreign, machine, monkeypatch):
-    foreign.rename(foreign.parent.parent / "swap.so")
-    load(machine)
-    real = build._open
-
-    def swapped(file, path):
-        os.replace(foreign.parent.parent / "swap.so", path)
-        return real(file, path)
-
-    monkeypatch.setattr(build, "_open", swapped)
-    assert load(machine)[0] == OURS
+@pytest.mark.parametrize("mode", [0o770, 0o702, 0o777], ids=oct)
+def test_a_folder_that_others_could_write_is_closed_to_them(foreign, machine, mode):
+    folder(machine).chmod(mode)
+    assert load(machine)[0] == FOREIGN  # the file is the user's own
+    assert folder(machine).stat().st_mode & 0o777 == 0o700

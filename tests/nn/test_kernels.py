@@ -122,7 +122,7 @@ def test_importing_and_making_builds_nothing_and_the_first_call_does_with_one_li
         "import os, sys, torch; from lnlib.nn import LayerNormLSTM;"
         "m = LayerNormLSTM(3, 5); print(os.listdir(sys.argv[1]), flush=True);"
         "[m(torch.ones(4, 2, 3))[0].sum().backward() for _ in range(2)];"
-        "print(len([f for f in os.listdir(sys.argv[1] + '/lnlib') if f.endswith('.so')]))"
+        "print(len([f for f in os.listdir(sys.argv[1] + '/lnlib/compiled') if f.endswith('.so')]))"
     )
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code, str(cache)],

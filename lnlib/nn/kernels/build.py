@@ -1,12 +1,13 @@
 """C++ for the CPU, built on the first use; absent where no compiler is found.
 
 What it needs is one command, ``$CXX``, ``g++``, ``clang++`` or ``c++``, and some seconds, once: the
-library stays in the user's cache folder (``$XDG_CACHE_HOME/lnlib``, or ``~/.cache/lnlib``), under a
-name that depends on the source, the flags, the compiler and the processor, and that ends in the
-hash of the file. It is loaded from there only if the hash is right and if folder and file belong to
-the user and can be written by nobody else; and it is checked against what it stands in for before
-its first use. A line on stderr says when it is built. ``LNLIB_COMPILED=0`` in the environment
-switches it off. Nothing happens on import.
+library stays in the user's cache folder (``$XDG_CACHE_HOME/lnlib/compiled``, or
+``~/.cache/lnlib/compiled``), under a name that depends on the source, the flags, the compiler and
+the processor, and that ends in the hash of the file. It is read from there only if the hash is
+right and if the file belongs to the user and can be written by nobody else. What is loaded is a
+copy in memory, so that nothing that happens to the file later reaches a process that computes; and
+it is checked against what it stands in for before its first use. A line on stderr says when it is
+built. ``LNLIB_COMPILED=0`` in the environment switches it off. Nothing happens on import.
 """
 
 from __future__ import annotations
@@ -100,24 +101,21 @@ class Library:
         name = f"{self.source.stem}-{digest}"
         folder, content = _cache_folder(), None
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if complaint := _complaint(os.stat(folder)):
-                raise PermissionError(f"it {complaint}")
+            _make_private(folder)
             _sweep(folder)
-            if found := _find(folder, name):
-                return found
-            with _alone(folder / f"{name}.lock"):
-                # Whoever was waited for has built it.
-                if found := _find(folder, name, mend=True):
-                    return found
-                content = self._build(compiler)
-                return _keep(folder, name, content)
+            if (found := _read(folder, name)) is None:
+                with _alone(folder / f"{name}.lock"):
+                    # Whoever was waited for has built it.
+                    if (found := _read(folder, name, mend=True)) is None:
+                        content = self._build(compiler)
+                        found = content, str(_write(folder, name, content))
+            content, where = found
         except OSError as error:
             why = error.strerror or error
-        say(f"{folder} cannot be used, {why}: a private folder takes its place, for this process")
-        with tempfile.TemporaryDirectory() as private:
-            library, _ = _keep(Path(private), name, content or self._build(compiler))
-        return library, f"memory alone, as {folder} cannot be used, {why}"
+            say(f"{folder} cannot be used, {why}: the library is kept in memory, for this process")
+            where = f"memory alone, as {folder} cannot be used, {why}"
+            content = content or self._build(compiler)
+        return _open(content, name), where
 
     def _build(self, compiler: list[str]) -> bytes:
         """Return the content of the library."""
@@ -145,28 +143,40 @@ def say(text: str) -> None:
 
 
 # The cache folder. Whoever can write a library can write its hash as well, so that the hash is
-# against damage, owner and permissions are against others.
+# against damage, owner and permissions of the file are against others.
 
 
 def _cache_folder() -> Path:
     if base := os.environ.get("XDG_CACHE_HOME"):
-        return Path(base) / "lnlib"
+        return Path(base) / "lnlib" / "compiled"
     try:
-        return Path.home() / ".cache" / "lnlib"
+        return Path.home() / ".cache" / "lnlib" / "compiled"
     except RuntimeError:  # a user without a home: no folder can be made there
-        return Path(os.devnull) / "lnlib"
+        return Path(os.devnull) / "compiled"
+
+
+def _make_private(folder: Path) -> None:
+    """Make the folder, of the user alone whatever the umask and the permissions it inherits."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    status = os.stat(folder)
+    if status.st_uid != os.geteuid():
+        raise PermissionError(f"it belongs to another user, {status.st_uid}")
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        folder.chmod(0o700)
 
 
 def _complaint(status: os.stat_result) -> str:
-    """Return why a folder or file is not to be trusted; nothing, if it is."""
+    """Return why a file is not to be trusted; nothing, if it is."""
+    if not stat.S_ISREG(status.st_mode):
+        return "is no file"
     if status.st_uid != os.geteuid():
         return f"belongs to another user, {status.st_uid}"
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        return "can be written by others; chmod go-w would mend that"
+        return "can be written by others"
     return ""
 
 
-def _find(folder: Path, name: str, mend: bool = False) -> tuple[ctypes.CDLL, str] | None:
+def _read(folder: Path, name: str, mend: bool = False) -> tuple[bytes, str] | None:
     """Return the library, if the folder has a whole one of the user's own, and its path.
 
     Args:
@@ -175,56 +185,54 @@ def _find(folder: Path, name: str, mend: bool = False) -> tuple[ctypes.CDLL, str
         mend: Remove one that cannot be used, and say why.
     """
     for path in sorted(folder.glob(f"{name}-*.so")):
-        file, complaint = -1, ""
+        content = b""
         try:
             # Not through a link, and without waiting for what is no file.
             file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-            status = os.fstat(file)
-            if not stat.S_ISREG(status.st_mode):
-                complaint = "is no file"
-            elif not (complaint := _complaint(status)):
-                with open(file, "rb", closefd=False) as content:
-                    digest = _hash(content.read())
-                complaint = "" if path.stem == f"{name}-{digest}" else "is damaged"
+            with open(file, "rb") as opened:
+                if not (complaint := _complaint(os.fstat(file))):
+                    content = opened.read()
+                    complaint = "" if path.stem == f"{name}-{_hash(content)}" else "is damaged"
         except OSError as error:
             complaint = "is a link" if path.is_symlink() else f"cannot be read, {error.strerror}"
         if not complaint:
-            return _open(file, path), str(path)
-        if file >= 0:
-            os.close(file)
+            return content, str(path)
         if mend:
             say(f"{path} {complaint}: it is not loaded but built again")
             path.unlink(missing_ok=True)
     return None
 
 
-def _open(file: int, path: Path) -> ctypes.CDLL:
-    """Load what was just read, and not what its path may name by now.
-
-    The file stays open: the system knows by its name what it has loaded, and the number is in it.
-    """
-    link = f"/proc/self/fd/{file}"
-    return ctypes.CDLL(link if os.path.exists(link) else str(path))
-
-
-def _keep(folder: Path, name: str, content: bytes) -> tuple[ctypes.CDLL, str]:
-    """Write a library, in one move, and load it from there."""
+def _write(folder: Path, name: str, content: bytes) -> Path:
+    """Write a library, in one move, and return its path."""
     path = folder / f"{name}-{_hash(content)}.so"
     part = path.with_suffix(f".{os.getpid()}.part")
     try:
         part.unlink(missing_ok=True)
         file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with open(file, "wb") as to:
+            os.fchmod(file, 0o600)  # a folder can have other defaults
             to.write(content)
             to.flush()
             os.fsync(file)
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)
-    library = _find(folder, name)
-    if library is None:
-        raise OSError(f"{path} cannot be read back as it was written")
-    return library
+    return path
+
+
+def _open(content: bytes, name: str) -> ctypes.CDLL:
+    """Load a copy that lies in memory or, where that is not possible, in a file without a name."""
+    with contextlib.suppress(AttributeError, OSError):  # not Linux, no /proc, or not allowed
+        file = os.memfd_create(name)
+        with open(file, "wb", closefd=False) as to:
+            to.write(content)
+        # It stays open: the system knows by this path what it has loaded, and the number is in it.
+        return ctypes.CDLL(f"/proc/self/fd/{file}")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{name}.so"
+        path.write_bytes(content)
+        return ctypes.CDLL(str(path))
 
 
 def _hash(content: bytes) -> str:

@@ -3,8 +3,7 @@
 A first picture is timed from the start of the navigation to the frame after it is there, in a fresh
 browser context at the address of the page's first explorer: the still that comes with the page; and
 the live figure, which has controls and takes its place. A control is timed from the key press to
-the frame after the figure is drawn again, over some moves of every explorer, without the tweens
-that lead from a figure to the next (the reader has asked for less motion). The playground runs
+the frame after the figure is drawn again, over some moves of every explorer. The playground runs
 without a pace, 24 layers of 32 units, a batch of 16, both networks an update. The transformer is
 timed from a key press in a sentence of 64 characters to the frame after its loss and its stream are
 drawn, with the last norm off, so that it reads twice; beside it, what the same two readings take in

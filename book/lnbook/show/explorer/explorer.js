@@ -5,7 +5,6 @@
   const HOME = document.currentScript.src.replace(/[^/]*\/[^/]*$/, ""); // where all widgets lie
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
   const STEP = 400; // ms between two states while playing
-  const MORPH = 200, FRAME = 16; // ms in which a figure becomes the next, by frames
   const REACH = 400; // pixels beyond the window in which a figure is drawn
   // Icons are there when the page is; a figure's thousand elements need no look for more.
   window.FontAwesomeConfig = { observeMutations: false, ...window.FontAwesomeConfig };
@@ -149,18 +148,6 @@
     }, PAUSE);
   }
 
-  /* A figure on its way to another: numbers move, the rest is the other's at once. */
-  function between(from, to, part) {
-    if (from === to) return to;
-    if (typeof from === "number" && typeof to === "number") return from + (to - from) * part;
-    if (!from || !to || typeof from !== "object" || typeof to !== "object") return to;
-    if (Array.isArray(to)) {
-      const alike = Array.isArray(from) && from.length === to.length;
-      return alike ? to.map((value, i) => between(from[i], value, part)) : to;
-    }
-    return Object.fromEntries(Object.entries(to).map(([k, v]) => [k, between(from[k], v, part)]));
-  }
-
   /* On a phone a panel is lower than it was laid out for: the names at the ends of its lines move
      apart again, and ticks that would touch go. */
   const AROUND = 66, LINE = 15, TICK = 13; // pixels: not the lines', a name's line, between ticks
@@ -221,46 +208,36 @@
       write(text, said);
       if (numbers.open) tabulate(numbers.lastElementChild, goal);
     }
-    let shown = null, round = 0, asked = 0; // what is drawn, the redraw under way, the last move
+    let round = 0; // the latest redraw
     let drawn = [], drawnAs; // the panels that need no redraw, and the look and size they have
     /* The margins that ticks and names have taken so far: none shrinks again, so that a picture
        stays where it is, and plotly, which would draw all again for a wider one, draws once. */
     let margins = [], width;
     const kept = (k, own) => Object.fromEntries(Object.entries({ ...MARGIN, ...own }).map(
       ([side, size]) => [side, Math.max(size, margins[k]?.[side] ?? 0)]));
+    /* Every panel that changes is drawn once per move. Frames in between would cost as much
+       again each, ten times a move, which is more than a phone can draw in that time. */
     async function draw() {
-      const mine = ++round, begin = performance.now();
+      const mine = ++round;
       const i = inputs.reduce((n, el, k) => n * sizes[k] + Number(el.value), 0);
       const state = resolve(book.states[i]), goal = state.panels.map(dyed);
-      const { look } = theme(), from = shown, at = shrunk();
+      const { look } = theme(), at = shrunk();
       if (look !== drawnAs || at !== drawnAt) drawn = [];
       if (at !== drawnAt || panels[0].clientWidth !== width) margins = [];
       [drawnAs, drawnAt, width] = [look, at, panels[0].clientWidth];
-      const still = calm.matches || !from || begin - asked < MORPH;
-      asked = begin;
-      let told = false;
-      for (let part = still ? 1 : FRAME / MORPH; ;) {
-        shown = part < 1 ? between(from, goal, part * (2 - part)) : goal;
-        const drawing = shown.map((panel, k) => {
-          if (panel === drawn[k]) return null;
-          const { data, layout } = drawn[k] = panel;
-          panels[k].querySelector(".ln-still")?.remove();
-          return Plotly.react(panels[k], data.map((trace) => ({ ...trace })),
-            { ...fitted(layout, drawnAt), margin: kept(k, layout.margin),
-              template: ranged(layout) ? look : { ...look } },
-            panels[k].data ? undefined : CONFIG);
-        });
-        // Words last: plotly asks for sizes, and would have the page laid out for them first.
-        if (!told) tell(state.text, goal);
-        told = true;
-        await Promise.all(drawing);
-        margins = panels.map((panel) => panel._fullLayout._size);
-        root.dataset.frame = Number(root.dataset.frame ?? 0) + 1;
-        if (part === 1 || mine !== round) break;
-        await new Promise(requestAnimationFrame);
-        if (mine !== round) return;
-        part = Math.min(1, (performance.now() - begin) / MORPH);
-      }
+      const drawing = goal.map((panel, k) => {
+        if (panel === drawn[k]) return null;
+        const { data, layout } = drawn[k] = panel;
+        panels[k].querySelector(".ln-still")?.remove();
+        return Plotly.react(panels[k], data.map((trace) => ({ ...trace })),
+          { ...fitted(layout, drawnAt), margin: kept(k, layout.margin),
+            template: ranged(layout) ? look : { ...look } },
+          panels[k].data ? undefined : CONFIG);
+      });
+      // Words last: plotly asks for sizes, and would have the page laid out for them first.
+      tell(state.text, goal);
+      await Promise.all(drawing);
+      margins = panels.map((panel) => panel._fullLayout._size);
       if (mine === round) root.dataset.state = i;
     }
     /* At once, and what comes before the next frame together in that frame. */

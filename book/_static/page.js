@@ -62,7 +62,70 @@
     };
   }
 
+  /* The address names each part of the page that was moved, with its controls:
+     #explorer-2&scale=10&chooser&data=conv. Parts without a control of their own are anchors. */
+  function partsOfAddress() {
+    const parts = new Map();
+    let own;
+    for (const word of location.hash.slice(1).split("&").filter(Boolean)) {
+      const at = word.indexOf("=");
+      if (at < 0) parts.set(word, own = new Map());
+      else own?.set(word.slice(0, at), word.slice(at + 1));
+    }
+    return parts;
+  }
+
+  /* Radio buttons in a [data-address] keep what was chosen in the address, and are set by it. */
+  function choicesInAddress(card) {
+    const name = card.dataset.address;
+    const radios = [...card.querySelectorAll("input[type=radio]")];
+    const group = (radio) => radio.name.slice(radio.name.lastIndexOf("-") + 1);
+    function restore() {
+      const chosen = partsOfAddress().get(name) ?? new Map();
+      for (const radio of radios) {
+        const value = chosen.get(group(radio));
+        const known = value !== undefined && radios.some((other) =>
+          group(other) === group(radio) && encodeURIComponent(other.value) === value);
+        const on = known ? encodeURIComponent(radio.value) === value : radio.defaultChecked;
+        if (!on || radio.checked) continue;
+        radio.checked = true;
+        radio.dispatchEvent(new Event("change", { bubbles: true }));
+      }
+    }
+    card.addEventListener("change", () => {
+      const others = partsOfAddress();
+      others.delete(name);
+      const moved = radios.filter((radio) => radio.checked && !radio.defaultChecked)
+        .map((radio) => `${group(radio)}=${encodeURIComponent(radio.value)}`);
+      const words = moved.length ? [name, ...moved] : [];
+      for (const [other, values] of others) {
+        if (values.size) words.push(other, ...[...values].map(([key, value]) => `${key}=${value}`));
+      }
+      const address = words.length ? `#${words.join("&")}` : location.href.split("#")[0];
+      try { history.replaceState(history.state, "", address); } catch { /* some forbid it */ }
+    });
+    addEventListener("hashchange", restore);
+    restore();
+  }
+
+  /* A browser finds no element by an address such as #explorer-2&scale=10. The page goes there
+     itself, and stays while figures above are drawn, until the reader moves. */
+  const MOVES = ["wheel", "touchmove", "pointerdown", "keydown"];
+  const SETTLED = 10_000; // ms
+  function goToPart() {
+    const [part, ...values] = location.hash.slice(1).split("&");
+    const target = values.length && document.getElementById(part);
+    if (!target) return;
+    const sizes = new ResizeObserver(() => target.scrollIntoView({ behavior: "instant" }));
+    sizes.observe(document.body);
+    for (const move of MOVES) addEventListener(move, () => sizes.disconnect(), { once: true });
+    setTimeout(() => sizes.disconnect(), SETTLED);
+  }
+
   function start() {
+    document.querySelectorAll("[data-address]").forEach(choicesInAddress);
+    addEventListener("hashchange", goToPart);
+    goToPart();
     const cells = document.querySelectorAll("details.above-input");
     const button = document.querySelector(".ln-show-code");
     if (button && cells.length) {

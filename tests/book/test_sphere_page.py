@@ -291,6 +291,16 @@ def test_the_address_has_what_was_moved_and_brings_it_back(sphere):
         assert page.locator("#sphere .ln-sphere-one").count() == 50
 
 
+def test_a_switch_turned_off_is_kept_in_the_address(sphere):
+    """The chapter's second sphere begins with its gradient shown."""
+    with sphere() as page:
+        page.locator("#sphere-2").get_by_role("button", name="Forward", exact=True).click()
+        page.wait_for_function("location.hash === '#sphere-2&gradient=no'")
+    with sphere("#sphere-2&gradient=no") as page:
+        forward = page.locator("#sphere-2").get_by_role("button", name="Forward", exact=True)
+        assert forward.get_attribute("aria-pressed") == "true"
+
+
 def test_it_shares_the_address_with_the_explorers(sphere):
     with sphere("#sphere&a1=-1") as page:
         explorer = page.locator("#explorer-1")

@@ -289,8 +289,39 @@ def test_the_river_is_as_wide_as_the_stream_and_bars_as_high_as_the_gradient():
     assert np.ptp(numbers[numbers[:, 0] == numbers[:, 0].min()][:, 1]) == pytest.approx(
         rivers.WIDE.wide
     )
-    bars = shapes("pre")["rects"][5:]
-    assert bars[0][3] == pytest.approx(2 * bars[1][3])
+    lengths = [rect[3] for rect in shapes("pre", bars=(1, 0.1))["rects"][5:]]
+    decades = np.log10(rivers.BARS[1] / rivers.BARS[0])
+    assert lengths[0] - lengths[1] == pytest.approx(rivers.WIDE.high / decades, abs=0.1)
+
+
+@pytest.mark.parametrize("layout", [rivers.WIDE, rivers.TALL], ids=["wide", "tall"])
+def test_no_shape_leaves_the_card_or_covers_another_part_of_it(book, layout):
+    """In every recorded state, and with values far off every scale."""
+    recorded = [
+        river.state(book[1], place, name)
+        for place in rivers.PLACES for name in runs.INITIALIZATIONS.values()
+    ]  # fmt: skip
+    far = [
+        rivers.State("", [size] * 13, [size] * 12, {"a": size, "b": -size})
+        for size in (0.0, 1e-30, 1e30)
+    ]
+    gauge = rivers.Gauge("", 2.15, 3.45, {})
+    assert sum(state.bars is not None for state in recorded) >= 9
+    for place in rivers.PLACES:
+        for state in recorded + far:
+            shape = rivers._shape(layout, place, state, 12, gauge)
+            numbers = re.findall(r"-?[\d.]+", shape["river"])
+            bank = np.array(numbers, float).reshape(-1, 2)[:, 0 if layout.portrait else 1]
+            assert layout.box + layout.half[1] < bank.min()
+            for x, y, width, height, _ in shape["rects"]:
+                assert 0 <= x <= x + width <= layout.size[0]
+                assert 0 <= y <= y + height <= layout.size[1]
+            for x, y, width, height, _ in shape["rects"][25:]:
+                low, high = (x, x + width) if layout.portrait else (y, y + height)
+                assert bank.max() < low <= high
+            for x, y, _ in shape["circles"] + shape["texts"]:
+                assert 0 <= x <= layout.size[0]
+                assert 0 <= y <= layout.size[1]
 
 
 def test_every_state_has_the_same_shapes_and_the_marks_are_on_the_gauge(book):

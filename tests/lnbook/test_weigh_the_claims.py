@@ -246,3 +246,18 @@ def test_a_seed_without_a_number_is_not_drawn_as_one_that_was_never_reached():
     assert ">no number</text>" in drawn
     (_, body), *_ = lines(ClaimChart([one(np.nan, np.nan)], "x").to_html())
     assert ">no number</text>" in body
+
+
+def test_no_word_in_a_chart_covers_another(page):
+    """Two seeds of two measures that were never reached: a word in each row."""
+    never = (0.2, np.inf)
+    claim = one(*never).claim
+    findings = tuple(Finding(f"{k}", np.array(never), "of it", np.array(never)) for k in range(3))
+    both = page + ClaimChart([Weighed(claim, findings, {})], "Claims", "").to_html()
+    strips = [re.findall(r'<text [^>]*y="(\d+)"', svg) for svg in re.findall("<svg.*?</svg>", both)]
+    several = [sorted(map(int, heights)) for heights in strips if len(heights) > 1]
+    assert several
+    assert min(np.diff(heights).min() for heights in several) >= 12  # pixels, a word's height
+    for svg, heights in zip(re.findall("<svg.*?</svg>", both), strips, strict=True):
+        room = int(re.match(r'<svg height="(\d+)"', svg)[1])
+        assert all(int(y) < room for y in heights)

@@ -30,11 +30,12 @@ def river(runs: Runs) -> diagrams.Diagram:
         Gauge("loss, nats", 2.15, 3.45, {PAIRS: BIGRAM, SINGLE: UNIGRAM}),
         title="The residual stream: move the norm by one wire",
         starts="First weights",
-        bars="gradient",
+        bars="gradient norm",
         hint="A blue bar is a norm. Each block reads from the stream and adds to it: attention and "
         "a feed-forward network, a norm at each, drawn as one. The stream is as wide as the "
-        "deviation of its features. Gradient: its length in the last matrix of each block. Both "
-        "before the first update. The loss is of validation text after 600 updates.",
+        "standard deviation of its features. Gradient norm: of the last matrix of each block, on a "
+        "logarithmic scale. Both before the first update. The loss is of validation text after "
+        "600 updates.",
     )
 
 

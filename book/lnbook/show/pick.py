@@ -72,9 +72,11 @@ def fieldsets(name: str, groups: Mapping[str, Group]) -> str:
 
 def card(name: str, title: str, groups: Mapping[str, Group], body: str) -> str:
     """Put choices and lines into one card, with rules of its own. A page has :data:`STYLE` once."""
+    address = name.removeprefix("ln-")
     return (
         f"<style>{rules(name, groups)}</style>"
-        f'<div class="ln-pick {name}" role="group" aria-label="{html.escape(title)}">'
+        f'<div class="ln-pick {name}" id="{address}" data-address="{address}" role="group"'
+        f' aria-label="{html.escape(title)}">'
         f'<p class="ln-title">{html.escape(title)}</p>'
         f'<div class="ln-choices">{fieldsets(name, groups)}</div>{body}</div>'
     )

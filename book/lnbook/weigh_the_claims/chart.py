@@ -7,6 +7,7 @@ without scripts, on paper and in a live notebook.
 from __future__ import annotations
 
 import html
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ _SHORT = {
     "late": "not yet, or open",
 }  # fmt: skip
 LOW, ROW = 22, 9  # pixels: height of a strip, and of a further line in it
+WORD_ROW = 15  # pixels: of a line with a word in it
 
 
 def part(one: Weighed) -> str:
@@ -197,16 +199,24 @@ def _strip(one: Weighed) -> str:
     drawn = [finding for finding in one.findings if finding.shares is not None]
     if not any(finding.counts for finding in drawn):
         return f'<span class="ln-strip ln-words">{html.escape(_said(one))}</span>'
-    marks, counted = [], [finding for finding in drawn if finding.counts]
-    for k, finding in enumerate(counted):
-        marks.append(_mark(finding, 11 + ROW * k))
-    svgs = _svg("".join(marks), LOW + ROW * (len(counted) - 1))
+    counted = [finding for finding in drawn if finding.counts]
+    rows = _rows(counted)
+    marks = [_mark(finding, 11 + y) for finding, y in zip(counted, rows, strict=True)]
+    svgs = _svg("".join(marks), LOW + rows[-1])
     beside = [finding for finding in drawn if not finding.counts]
     if beside:
-        more = "".join(_mark(finding, 5 + ROW * k) for k, finding in enumerate(beside))
-        svgs += f'<span data-beside="all">{_svg(more, ROW * len(beside) + 2)}</span>'
+        rows = _rows(beside)
+        more = "".join(_mark(finding, 7 + y) for finding, y in zip(beside, rows, strict=True))
+        svgs += f'<span data-beside="all">{_svg(more, rows[-1] + 15)}</span>'
     told = html.escape(_told(counted))
     return f'<span class="ln-strip" role="img" aria-label="{told}">{svgs}</span>'
+
+
+def _rows(findings: Sequence[Finding]) -> list[int]:
+    """Return the vertical offset of each mark in pixels; words need more room than dots."""
+    has_word = [not np.isfinite(finding.shares).all() for finding in findings]
+    steps = [WORD_ROW if a or b else ROW for a, b in itertools.pairwise(has_word)]
+    return [0, *itertools.accumulate(steps)]
 
 
 def _svg(marks: str, height: int) -> str:

@@ -50,7 +50,7 @@ class Diagram:
         """Return one ``<div>``."""
         uid = f"diagram-{next(_ids)}"
         return (
-            f'<div class="ln-diagram {self.kind}" id="{uid}" role="group"'
+            f'<div class="ln-diagram {self.kind}" id="{uid}" data-address="{uid}" role="group"'
             f' aria-labelledby="{uid}-title"><p class="ln-diagram-title" id="{uid}-title">'
             f"{html.escape(self.title)}</p>{self.body.replace('{id}', uid)}</div>"
         )

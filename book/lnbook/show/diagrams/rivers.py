@@ -10,6 +10,7 @@ import base64
 import gzip
 import html
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,7 +33,7 @@ class State:
     Args:
         said: The sentence.
         widths: Of the stream, before the first block and behind each. ``None``: not known.
-        bars: One for each block.
+        bars: One for each block, on a logarithmic scale from :data:`BARS`' low end to its high end.
         marks: From label to a number on the gauge, two of them; ``None`` where it is not known.
     """
 
@@ -73,7 +74,7 @@ class Layout:
     lock: float  # of the locks on the ways beside the river
     wide: float  # of the river for a deviation of 1
     foot: float  # of the bars
-    high: float  # of a bar of 1
+    high: float  # of a bar at the high end of the scale
     gauge: tuple[float, float, float]  # its left and right end, and its height
 
     def place(self, along: float, across: float) -> Point:
@@ -86,12 +87,22 @@ class Layout:
         return [round(v, 1) for v in (x, y, *self.place(long, wide))]
 
 
-WIDE = Layout(False, (720, 446), 49, 70, 172, 54, (11, 14), 108, 22, 332, 48, (150, 640, 396))
+WIDE = Layout(False, (720, 446), 49, 70, 172, 54, (11, 14), 108, 22, 332, 64, (150, 640, 396))
 TALL = Layout(
-    True, (360, 722), 42, 58, 152, 40, (9, 16), 92, 18, 212, 66, (30, 330, 664)
+    True, (360, 722), 42, 58, 152, 40, (9, 16), 92, 18, 212, 96, (30, 330, 664)
 )  # fmt: skip
+BARS = (1e-4, 20)  # both ends of the bars' scale
+TICKS = (1e-3, 0.1, 10)  # of the bars' scale
 FORK, JOIN, BEHIND = 0.14, 0.78, 0.94  # of a step
 LEAST = 1.6  # pixels: how wide the narrowest creek is drawn
+WIDEST = 100  # pixels: a wider stream would cover the norms beside it
+
+
+def _length(layout: Layout, value: float) -> float:
+    """Return the length in pixels of a bar; what lies off the scale ends where the scale does."""
+    low, high = map(math.log10, BARS)
+    share = (math.log10(max(value, BARS[0])) - low) / (high - low)
+    return max(1, layout.high * min(share, 1))
 
 
 def number(value: float) -> str:
@@ -107,7 +118,7 @@ def number(value: float) -> str:
 def _shape(layout: Layout, place: str, state: State, blocks: int, gauge: Gauge) -> dict[str, Any]:
     """Return everything that moves: the river, rectangles, circles, texts; in their order."""
     widths = state.widths if state.widths is not None else [0] * (blocks + 1)
-    half = [max(LEAST, layout.wide * w) / 2 for w in widths]
+    half = [max(LEAST, min(layout.wide * w, WIDEST)) / 2 for w in widths]
     rects = [*_locks(layout, place, half), *_bars(layout, state.bars or [0] * blocks)]
     circles, texts = _marks(layout, gauge, state)
     return {
@@ -156,7 +167,7 @@ def _locks(layout: Layout, place: str, half: Sequence[float]) -> list[list[float
 def _bars(layout: Layout, bars: Sequence[float]) -> list[list[float]]:
     found = []
     for k, value in enumerate(bars):
-        along, tall = layout.start + (k + 0.46) * layout.step, max(1, layout.high * value)
+        along, tall = layout.start + (k + 0.46) * layout.step, _length(layout, value)
         sign = 1 if layout.portrait else -1
         found.append([*layout.rect(along, layout.foot + sign * tall / 2, 17, tall), 1])
     return found
@@ -176,7 +187,7 @@ def _ends(layout: Layout, state: State, half: Sequence[float]) -> list[list]:
         texts.append([round(x, 1), round(y, 1), value])
     for k in (0, blocks - 1):
         along = layout.start + (k + 0.46) * layout.step
-        tall = max(1, layout.high * state.bars[k]) if state.bars is not None else 0
+        tall = _length(layout, state.bars[k]) if state.bars is not None else 0
         value = number(state.bars[k]) if state.bars is not None else ""
         across = layout.foot + (tall + 20 if layout.portrait else -tall - 9)
         x, y = layout.place(along, across)
@@ -189,7 +200,7 @@ def _marks(layout: Layout, gauge: Gauge, state: State) -> tuple[list[list], list
     circles, texts = [], []
     for k, (label, value) in enumerate((state.marks or {"": None, " ": None}).items()):
         share = 0 if value is None else (value - gauge.low) / (gauge.high - gauge.low)
-        x = left + share * (right - left)
+        x = left + min(max(share, 0), 1) * (right - left)
         circles.append([round(x, 1), y, int(value is not None)])
         inside = min(max(x, left + 34), right - 34)
         text = "" if value is None else f"{label} {value:.2f}"
@@ -257,9 +268,15 @@ def _words(layout: Layout, blocks: int, gauge: Gauge, bars: str) -> str:
     else:
         say(first - 66, layout.box, "blocks", "left")
         say(first - 66, layout.river - 20, "stream", "left")
-        say(first - 66, layout.foot - 12, bars, "left")
+        for k, word in enumerate(bars.split()):  # beside the first bar there is room for one
+            say(first - 66, layout.foot - 26 + 17 * k, word, "left")
         line = [(first, layout.foot), (last, layout.foot)]
     said.append(f'<path class="axis" d="{wire(line)}"/>')
+    for tick in TICKS:
+        across = layout.foot + (1 if layout.portrait else -1) * _length(layout, tick)
+        ends = [layout.place(first, across), layout.place(last, across)]
+        said.append(f'<path class="axis scale" d="{wire(ends)}"/>')
+        say(*layout.place(last + 12, across), f"{tick:g}", "" if layout.portrait else "left")
     said.append(f'<path class="axis" d="M{left} {y}H{right}"/>')
     for label, value in gauge.lines.items():
         x = left + (value - gauge.low) / (gauge.high - gauge.low) * (right - left)

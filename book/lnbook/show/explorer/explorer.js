@@ -114,8 +114,8 @@
     const found = new Map();
     let own;
     for (const [key, value] of new URLSearchParams(location.hash.slice(1))) {
-      if (/^(explorer-\d+|sphere(-\d+)?)$/.test(key)) found.set(key, own = new Map());
-      else own?.set(key, value);
+      if (value || !/^[\w-]+$/.test(key)) own?.set(key, value);
+      else found.set(key, own = new Map());
     }
     return found;
   }
@@ -136,9 +136,12 @@
       const before = addressed(), all = [...document.querySelectorAll(".ln-explorer")];
       const order = new Set([root.id, ...before.keys(), ...all.map((r) => r.id)]);
       const said = [...order].flatMap((id) => {
-        const r = all.find((one) => one.id === id), other = id.startsWith("sphere");
-        if (other) return [id, ...[...before.get(id)].map(([k, v]) => `${k}=${v}`)];
-        const off = r ? controls(r).filter((el) => Number(el.value) !== usual(el)) : [];
+        const r = all.find((one) => one.id === id);
+        if (!r) { // of another widget; an anchor alone is left out
+          const values = [...before.get(id)].map(([k, v]) => `${k}=${encodeURIComponent(v)}`);
+          return values.length ? [id, ...values] : [];
+        }
+        const off = controls(r).filter((el) => Number(el.value) !== usual(el));
         const values = off.map((el) => `${named(el)}=${encodeURIComponent(texts(el)[Number(el.value)])}`);
         return off.length ? [r.id, ...values] : [];
       });

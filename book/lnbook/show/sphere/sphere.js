@@ -147,7 +147,7 @@ const lnSphere = (() => {
     }
     function save() {
       const said = Object.entries(state).filter(([key, value]) => value !== usual[key])
-        .map(([key, v]) => `${key}=${v === true ? "yes" : v || Number(v.toFixed(4))}`);
+        .map(([key, v]) => `${key}=${v === true ? "yes" : v === false ? "no" : Number(v.toFixed(4))}`);
       const others = blocks().filter(([id]) => id !== root.id);
       const all = [...(said.length ? [[root.id, ...said]] : []), ...others].flat().join("&");
       if (!all && !location.hash) return;

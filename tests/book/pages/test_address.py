@@ -1,0 +1,67 @@
+"""The state of a page in its address: what was chosen is kept, and a link to it leads there."""
+
+import pytest
+
+CHOICES = {  # page, card, a choice in it, how the address names it
+    "choose_a_norm": ("#chooser", "ln-chooser-data", "conv", "#chooser&data=conv"),
+    "weigh_the_claims": ("#of-paper", "ln-of-paper-verdict", "fails", "#of-paper&verdict=fails"),
+    "place_the_norm": (".ln-diagram[data-address]", None, "none", "&place=none"),
+}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_a_choice_is_kept_in_the_address_and_set_by_it(visit, built_book, name):
+    card, group, value, address = CHOICES[name]
+    chosen = f"{card} input[value='{value}']" + (f"[name='{group}']" if group else "")
+    with visit(built_book.as_uri(), name, reduced_motion="reduce") as v:
+        shown = v.page.locator(card).first.inner_text()
+        v.page.locator(chosen).first.check(force=True)
+        v.page.wait_for_function("a => location.hash.endsWith(a)", arg=address)
+        moved, query = v.page.locator(card).first.inner_text(), v.page.evaluate("location.hash")
+        assert moved != shown
+        v.page.evaluate("location.hash = ''")
+        v.page.wait_for_function(
+            "([c, s]) => document.querySelector(c).innerText === s", arg=[card, shown]
+        )
+    with visit(built_book.as_uri(), name, query, reduced_motion="reduce") as v:
+        v.page.wait_for_function(
+            "([c, s]) => document.querySelector(c).innerText === s", arg=[card, moved]
+        )
+        top = v.page.locator(card).first.evaluate("e => e.getBoundingClientRect().top")
+        assert 0 <= top < 200
+
+
+def test_choices_and_explorers_share_the_address(visit, built_book):
+    start = "#chooser&data=conv&explorer-1&"
+    with visit(built_book.as_uri(), "choose_a_norm", start, reduced_motion="reduce") as v:
+        explorer = v.explorers()[0]
+        control = explorer.query_selector("input[type=range], select")
+        control.focus()
+        v.page.keyboard.press("End")
+        v.page.wait_for_function("location.hash.startsWith('#explorer-1&')")
+        assert v.page.evaluate("location.hash").endswith("&chooser&data=conv")
+        v.page.locator("#chooser input[value='large']").check(force=True)
+        v.page.wait_for_function(
+            "location.hash.startsWith('#chooser&data=conv&batch=large&explorer-1&')"
+        )
+
+
+@pytest.mark.parametrize("viewport", [(1300, 900), (390, 844)], ids=["wide", "phone"])
+def test_a_link_to_a_state_leads_to_its_figure(visit, http, payloads, viewport):
+    """Also where figures above it are drawn after the page was scrolled."""
+    size = dict(zip(("width", "height"), viewport, strict=True))
+    with visit(http, "measure_distance", "#explorer-4", viewport=size) as v:
+        control = v.page.query_selector("#explorer-4 :is(input, select)")
+        name = control.get_attribute("id").removeprefix("explorer-4-")
+        texts = control.evaluate(
+            "e => e.options ? [...e.options].map(o => o.textContent) : JSON.parse(e.dataset.texts)"
+        )
+    link = f"#explorer-4&{name}={texts[-1]}"
+    with visit(http, "measure_distance", link, viewport=size) as v:
+        v.page.wait_for_function(
+            "() => [...document.querySelectorAll('.ln-explorer')]"
+            ".every(e => e.dataset.ready === 'yes')"
+        )
+        v.page.wait_for_timeout(500)
+        top = v.page.evaluate("document.querySelector('#explorer-4').getBoundingClientRect().top")
+        assert 0 <= top < 120  # below the page's header

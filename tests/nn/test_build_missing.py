@@ -32,7 +32,7 @@ def no_compiler(monkeypatch, _):
 def no_tools_on_a_mac(monkeypatch, _):
     monkeypatch.setattr(build.sys, "platform", "darwin")
     monkeypatch.setattr(build.shutil, "which", lambda name: f"/usr/bin/{name}")
-    monkeypatch.setattr(build, "_find_or_build", lambda *_: pytest.fail("opened a dialog"))
+    monkeypatch.setattr(build, "_read", lambda *_: pytest.fail("opened a dialog"))
     monkeypatch.setenv("PATH", "")  # xcode-select
 
 

@@ -63,6 +63,9 @@ OTHER_KIND = {
     "handwriting": {"length": 1400},
     "convnet": {"batch_size": 4},
 }
+#: Captions to train on; cases of each sentence task, and those of its larger class.
+COUNTS = {"train_captions": 3200, "mr": 10, "mr_most": 6, "cr": 8, "cr_most": 5, "subj": 4,
+          "subj_most": 3, "caption_pairs": 9, "caption_pairs_most": 7}  # fmt: skip
 MANY_SEEDS = "draw"  # has enough seeds for a 95 % interval
 SPLITS = ("val_seen", "val_new", "test_new")
 
@@ -78,7 +81,7 @@ def make(experiment, seed, curves, **settings):
         "paper": {"section": "6"},
         "settings": chosen.as_dict(),
         "seed": seed,
-        "data": {"name": "toy", "sha256": "0" * 64, "cases": cases | {"train_captions": 3200}},
+        "data": {"name": "toy", "sha256": "0" * 64, "cases": cases | COUNTS},
         "curves": {"x": "epoch"} | curves,
         "arrays": {},
         "units": dict.fromkeys(curves, "toys"),

@@ -122,3 +122,49 @@ def test_a_style_sheet_has_a_rule_for_every_value_of_every_group():
         assert choice.start in choice.options
         for value, line in itertools.product(choice.options, chooser.LINES):
             assert set(line.when.get(group, ())) <= set(choice.options), (value, line)
+
+
+def answer(question, line):
+    """The one answer of a line of the file to a question, by rules written a second time."""
+    short = line["short"]
+    if question == "norm":
+        return {"LayerNorm": "layer norm", "RMSNorm": "RMS norm"}.get(
+            short["norm"].split()[0].rstrip(";,"), "another kind"
+        )
+    if question == "learned":
+        gain, bias = short["gain"], short["bias"]
+        learnt = ("yes", "1 + w", "from 0")
+        if (gain, bias) == ("no", "no"):
+            return "neither"
+        if gain in learnt and bias in (*learnt, "no"):
+            return "gain alone" if bias == "no" else "gain and bias"
+        return "another, or not known"
+    if question == "QK norm":
+        return {"RMS": "yes", "LayerNorm": "yes", "no": "no", "latents": "no"}.get(
+            short["qk_norm"], "another, or not known"
+        )
+    return None
+
+
+@pytest.mark.parametrize("data", ["any", "language"])
+@pytest.mark.parametrize("question", by_year.QUESTIONS)
+def test_each_year_and_each_half_counts_every_line_in_one_class(question, data):
+    lines = [line for line in RAW if data in ("any", line["data"])]
+    panel = by_year.draw_by_year(question, data)
+    columns = {bar.name: dict(zip(bar.x, bar.y, strict=True)) for bar in panel.data}
+    for year in range(2017, 2027):
+        of_year = [line for line in lines if line["year"] == year]
+        assert sum(column[year] for column in columns.values()) == len(of_year)
+        if answer(question, RAW[0]):
+            for name, column in columns.items():
+                assert column[year] == [answer(question, one) for one in of_year].count(name)
+    for bar in panel.data:
+        assert list(bar.text) == [str(n) if n else "" for n in bar.y]
+    before, since = by_year.describe_by_year(question, data).split(". ")[0].split("; since: ")
+    halves = ((before.removeprefix("Before 2023: "), range(2017, 2023)), (since, range(2023, 2027)))
+    for said, years in halves:
+        told = {name: int(n) for n, name in
+                (part.split(" ", 1) for part in re.split(r", (?=\d)", said))}  # fmt: skip
+        wanted = {name: sum(column[year] for year in years) for name, column in columns.items()}
+        assert told == {name: n for name, n in wanted.items() if n}
+        assert sum(told.values()) == sum(line["year"] in years for line in lines)

@@ -8,7 +8,7 @@ from lnbook.show import arms
 from lnbook.show.table import FAILS, HOLDS, OPEN
 from lnlib.claims.numbers import PAPER_TABLE_3
 from lnlib.experiments.skip_thoughts import TASKS, Settings, results
-from tests.cases import oracle, race_chapters
+from tests.cases import drawn, oracle, race_chapters
 
 EPOCHS = [0.0, 0.5, 1.0, 2.0, 3.0]
 UPDATES = [0, 50, 100, 200, 300]
@@ -219,3 +219,58 @@ def test_each_task_is_judged_by_the_numbers_of_synthetic_records(case):
         for at, other in ((0, "none"), (2, "none, chosen start")):
             d = race_chapters.differences(last, "foretell_the_neighbors", case, other=other)
             race_chapters.check_difference(cells[at : at + 2], d, [-v for v in d], 1)
+
+
+TASK_NAMES = ("mr", "cr", "subj", "caption_pairs")
+LINES = {"none": "no norm", "none, chosen start": "no norm, chosen start", "layer": "layer norm"}
+
+
+def worth(run, name):
+    """What a task measured, in percent, by the update after which it did."""
+    return {u: 100 * v for u, v in zip(oracle.updates(run), run["curves"][name], strict=True)
+            if v is not None}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", race_chapters.CASES)
+def test_tasks_are_drawn_with_the_range_of_the_seeds_and_said_at_the_end(case):
+    known = race_chapters.read("foretell_the_neighbors", case)
+    found = race_chapters.arms("foretell_the_neighbors", case)
+    said = tasks.describe_tasks(known, "worth").partition("seeds. ")[2].split("; ")
+    table = {row[0]: row[1:] for row in tasks.table_3(known).rows}
+    heads = ("MR, %", "CR, %", "SUBJ, %", "captions, AUC in %")
+    knows_nothing = {"mr": 60, "cr": 62.5, "subj": 75, "caption_pairs": 50}
+    for task, head, part, panel in zip(
+        TASK_NAMES, heads, said, tasks.draw_tasks(known, "worth"), strict=True
+    ):
+        ends, first, words = [], [], []
+        for arm, label in LINES.items():
+            rows = [worth(found[arm][s], task) for s in sorted(found[arm])]
+            drawn.check_band(drawn.lines(panel)[label], list(rows[0]), [r.values() for r in rows])
+            ends.append(np.mean([list(r.values())[-1] for r in rows]))
+            first += [next(iter(r.values())) for r in rows]
+            words += [list(worth(run, f"bag_{task}").values()) for run in found[arm].values()]
+        drawn.check_band(drawn.lines(panel)["words alone"], list(rows[0]), words)
+        ends.append(np.mean([row[-1] for row in words]))
+        np.testing.assert_allclose(oracle.parsed(part), ends, atol=0.051)
+        assert panel.data[-1].y == (knows_nothing[task],) * 2
+        drawn.check_inside(panel)
+        wanted = [*ends[:3], np.mean(first), ends[3]]
+        np.testing.assert_allclose([float(v) for v in table[head][:5]], wanted, atol=0.051)
+
+
+@pytest.mark.parametrize("case", race_chapters.CASES)
+def test_a_lead_on_tasks_is_of_the_seeds_of_both(case):
+    known = race_chapters.read("foretell_the_neighbors", case)
+    found = race_chapters.arms("foretell_the_neighbors", case)
+    said = tasks.describe_tasks(known, "lead").partition("seeds. ")[2].split("; ")
+    for task, part, panel in zip(TASK_NAMES, said, tasks.draw_tasks(known, "lead"), strict=True):
+        ends = []
+        for other in ("none", "none, chosen start"):
+            pairs = [(worth(found["layer"][s], task), worth(found[other][s], task))
+                     for s in oracle.common(found["layer"], found[other])]  # fmt: skip
+            rows = [[a[u] - b[u] for u in a] for a, b in pairs]
+            line = drawn.lines(panel)[f"against {LINES[other]}"]
+            drawn.check_band(line, list(pairs[0][0]), rows)
+            ends.append(np.mean([row[-1] for row in rows]))
+        np.testing.assert_allclose(oracle.parsed(part), ends, atol=0.051)
+        drawn.check_inside(panel)

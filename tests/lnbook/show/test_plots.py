@@ -1,4 +1,4 @@
-"""The names of lines at their ends."""
+"""The names of lines at their ends, bands, and how differences are written."""
 
 import itertools
 
@@ -8,7 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lnbook.show.plots import LINE, WIDEST, _apart, label_ends
+from lnbook.show.colors import COLORS
+from lnbook.show.plots import (
+    LINE,
+    WIDEST,
+    _apart,
+    band,
+    difference,
+    label_ends,
+    shares,
+    signs,
+    spread,
+)
+from tests.cases import oracle
+from tests.cases.oracle import parsed
 
 
 def panel(names, ends=None, **layout):
@@ -93,3 +106,63 @@ def test_names_that_have_room_stay_where_they_are(steps):
     here = LINE + np.cumsum(steps) * 1.0 * LINE
     room = here[-1] + LINE
     np.testing.assert_allclose(_apart(here, [LINE] * len(here), room), here)
+
+
+# Bands, differences and verdicts.
+
+
+def test_a_band_goes_from_the_lowest_to_the_highest_seed_around_their_mean():
+    low, middle, high = spread(np.array([[1.0, 5.0], [2.0, -1.0], [6.0, 2.0]]))
+    assert (low.tolist(), middle.tolist(), high.tolist()) == ([1, -1], [3, 2], [6, 5])
+    figure = go.Figure()
+    band(figure, [0, 1], (low, middle, high), ("seeds", "#123456", "dot"), "%{y}")
+    edges = [(t.name, list(t.y), t.fill) for t in figure.data]
+    assert edges == [
+        ("seeds, lower edge", [1, -1], None),
+        ("seeds, upper edge", [6, 5], "tonexty"),
+        ("seeds", [3, 2], None),
+    ]
+    band(figure, [0, 1], (middle, middle, middle), ("one", "#123456", "dot"), "%{y}")
+    assert [t.name for t in figure.data[3:]] == ["one"]  # of one seed there is no band
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ([-1.25], "−1.25"),
+        ([0.5, -2.0, 3.0], "+0.50 (−2.00 to +3.00)"),
+        ([1.0, 2.0, 9.0, 1.0, 2.0], "+3.00 (+1.00 to +9.00)"),
+    ],
+)
+def test_a_difference_is_a_mean_and_of_several_seeds_its_bounds(values, told):
+    assert difference(np.array(values)) == told
+
+
+def test_six_differences_are_told_with_their_interval_and_not_with_their_range():
+    values = [0.0, 1.0, 2.0, 3.0, 4.0, 20.0]
+    low, high = oracle.ends(values)
+    assert parsed(difference(np.array(values))) == pytest.approx([5.0, low, high], abs=0.0051)
+    assert (low, high) != (0.0, 20.0)
+
+
+def test_shares_are_percent_and_signs_have_colors():
+    assert shares(np.array([0.333, 1.5, np.inf])) == "33 %, 150 %, never"
+    assert signs(np.array([-1.0, 2.0])) == [COLORS["negative"], COLORS["positive"]]
+
+
+@pytest.mark.parametrize("kind", ["linear", "log"])
+def test_a_name_stands_as_high_as_its_line_ends(kind):
+    """Names that have room are not moved, whichever way an axis counts."""
+    figure = go.Figure()
+    for name, end in (("one", 10.0), ("two", 1000.0)):
+        figure.add_scatter(x=[1, 10], y=[100.0, end], name=name, mode="lines")
+    figure.update_layout(height=400, yaxis={"type": kind})
+    found = labels(label_ends(figure))
+    assert [found[name].yshift for name in ("one", "two")] == [
+        pytest.approx(0, abs=LINE), pytest.approx(0, abs=LINE),
+    ]  # fmt: skip
+    low, high = figure.layout.yaxis.range
+    ends = [np.log10(v) if kind == "log" else v for v in (10.0, 1000.0)]
+    assert (low, high) == pytest.approx(
+        (ends[0] - 0.04 * (ends[1] - ends[0]), ends[1] + 0.04 * (ends[1] - ends[0]))
+    )

@@ -21,7 +21,7 @@ def test_an_epoch_is_so_many_updates_or_the_whole_set(settings, cases, wanted):
 
 
 @pytest.mark.parametrize("updates", [[0, 10, 1000], [0, 50, *range(100, 3100, 100)],
-                                     [0, 1, 2, 4, 8, 16]])  # fmt: skip
+                                     [0, 1, 2, 4, 8, 16], [0, 1, 25, 30, 10**10]])  # fmt: skip
 def test_points_are_the_measured_ones_nearest_to_even_steps_of_the_logarithm(updates):
     found = training.points(updates)
     first, last = math.log(updates[1]), math.log(updates[-1])

@@ -193,6 +193,8 @@ def test_attention_on_the_right_name_is_told_for_all_questions_and_for_one():
         "In Ruth 1:2, at the end, so many percent of the attention are on the right name: "
         "layer norm 70; spread evenly it would be 25."
     )
+    of_all = looking.describe_looking(kept, figures.ALL)
+    assert oracle.parsed(of_all) == [2, 60, 38]  # questions, percent, and if spread evenly
 
 
 def test_the_score_sees_story_and_question_and_so_does_the_answer():

@@ -50,10 +50,19 @@ def test_the_sentence_compares_blanks_with_others_at_the_third_norm(seen):
     said = figures.describe_growth(seen, [1, 2, 3.25, 4, 5], TEXT)
     assert f"a space has a deviation of {(before[1] + before[4]) / 2:.1f} on average" in said
     assert "the constant is 3.2" in said
+    others = [before[k] for k in (0, 2, 3, 5, 6)]
+    assert f"another character {sum(others) / 5:.1f}; the constant" in said
     assert f"{before.max() / before.min():.1f} times the smallest; behind" in said
     assert said.endswith(f"{after.max() / after.min():.1f} times.")
 
 
 def test_an_outlier_is_beyond_five_medians_whatever_its_sign():
     x = np.array([[1.0, -5.2, 1.0, 4.8, -1.0], [-1.0, -5.2, 1.0, -4.8, 1.0]])
+    assert figures.outliers(x).tolist() == [1]
+
+
+def test_a_feature_that_is_large_once_is_no_outlier_by_its_root_mean_square():
+    x = np.ones((100, 6))
+    x[:, 1] = 5.1
+    x[7, 2] = 40.0  # once: its root mean square is 4.1
     assert figures.outliers(x).tolist() == [1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import difflib
 import errno
@@ -12,6 +13,7 @@ import os
 import re
 import signal
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -25,6 +27,8 @@ from lnlib.runs.experiment import Experiment
 BOOK = "book"  # in place of an experiment: all the runs that the book has
 # What the extra [nn] brings, as it is imported.
 EXTRA = ("torch", "sklearn", "scipy", "pooch", "requests", "filelock", "tqdm", "jsonschema")
+# What ends a job: a scheduler's time limits, `kill`, a terminal that is closed.
+STOPS = ("SIGTERM", "SIGUSR1", "SIGUSR2", "SIGXCPU", "SIGHUP")
 PIPE_CLOSED = 141  # the exit status, as a shell has it
 MOST_THREADS = 1024  # far more end in a crash of the library that starts them
 
@@ -36,7 +40,8 @@ def main(arguments: list[str] | None = None) -> int:
         arguments: As typed after ``python -m lnlib``; ``None`` takes the process's own.
 
     Returns:
-        0 when done, 1 for a wrong value, a failed download or run, 130 after Ctrl-C.
+        0 when done, 1 for a wrong value, a failed download or run, 128 + n after signal n, which is
+        130 after Ctrl-C.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     args = _parser(arguments).parse_args(arguments)
@@ -286,22 +291,55 @@ def _replay(args: argparse.Namespace) -> int:
     from lnlib.runs.schedule import record_runs
 
     rank = os.environ.get("RANK")
-    if rank is not None:  # torchrun ends its ranks with SIGTERM, some after Ctrl-C as well
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        own = torch.get_num_threads()
-        for asked in wanted:
-            torch.set_num_threads(asked.threads or own)
-            experiment = experiments.find(asked.experiment)
-            record_runs(experiment, asked.settings, asked.seeds, **asked.options)
-    except KeyboardInterrupt:
-        if rank is not None:
-            for again in (signal.SIGINT, signal.SIGTERM):
-                signal.signal(again, signal.SIG_IGN)
-        if rank in (None, "0"):
-            _messages.tell("\nStopped. Whole epochs are kept: the same command goes on from there.")
-        return 130
+    with _stopped_by_signals():
+        try:
+            own = torch.get_num_threads()
+            for asked in wanted:
+                torch.set_num_threads(asked.threads or own)
+                experiment = experiments.find(asked.experiment)
+                record_runs(experiment, asked.settings, asked.seeds, **asked.options)
+        except KeyboardInterrupt as stop:
+            if rank is not None:  # torchrun sends one more
+                for again in (signal.SIGINT, signal.SIGTERM):
+                    signal.signal(again, signal.SIG_IGN)
+            if rank in (None, "0"):
+                _messages.tell(
+                    f"\nStopped{stop}. Checkpoints are kept: the same command goes on from there."
+                )
+            return 128 + getattr(stop, "number", signal.SIGINT)
     return 0
+
+
+class _Stopped(KeyboardInterrupt):
+    """A signal that ends a command as Ctrl-C does."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f" by {signal.Signals(number).name}")
+        self.number = number
+
+
+@contextlib.contextmanager
+def _stopped_by_signals() -> Iterator[None]:
+    """Let the signals that schedulers send before their time limit act as Ctrl-C does.
+
+    What is ignored, as SIGHUP is under ``nohup``, or handled by the program stays so.
+    """
+
+    def stop(number: int, _: object) -> NoReturn:
+        raise _Stopped(number)
+
+    changed = {}
+    if threading.current_thread() is threading.main_thread():  # no other may
+        for name in STOPS:
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+                changed[number] = signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, before in changed.items():
+            if signal.getsignal(number) is stop:
+                signal.signal(number, before)
 
 
 def _show(text: str) -> None:

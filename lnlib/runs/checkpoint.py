@@ -6,8 +6,11 @@ Checkpoints lie in a folder beside the records, and go when the record is writte
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import io
+import itertools
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -23,6 +26,8 @@ from lnlib.runs.run import Run
 from lnlib.runs.settings import Settings
 
 FOLDER = ".checkpoints"
+# What a checkpoint lacks that was written when there were none within an epoch.
+BETWEEN_EPOCHS = {"state": {}, "updates": 0, "loss_sum": 0.0, "loss_count": 0}
 SEAL = b"lnlib checkpoint, SHA-256 %s of what follows\n"
 
 
@@ -35,17 +40,42 @@ def place(record: Path) -> Path:
     return record.parent / FOLDER / f"{record.stem}.pt"
 
 
-def save(path: Path, run: Run, points: list[dict[str, Any]], done: int, wall: float) -> None:
-    """Write the state of a run after ``done`` epochs and ``wall`` seconds, in one atomic step."""
+@dataclasses.dataclass
+class Progress:
+    """How far a run is.
+
+    Args:
+        points: What was measured so far.
+        epochs: Whole epochs that are done.
+        updates: Updates of the epoch under way that are done.
+        loss_sum: Of these, the losses since the last measurement, added up in float64.
+        loss_count: How many they are.
+        wall_s: Seconds spent.
+    """
+
+    points: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    epochs: int = 0
+    updates: int = 0
+    loss_sum: Any = 0.0
+    loss_count: int = 0
+    wall_s: float = 0.0
+
+
+def save(path: Path, run: Run, at: Progress) -> None:
+    """Write the state of a run in one atomic step."""
     content = io.BytesIO()
     torch.save(
         {
             **_identity(run),
             "model": _copied(run.model.state_dict()),
             "optimizer": _copied(run.optimizer.state_dict()["state"]),
-            "points": [_each(point, np.ndarray, torch.from_numpy) for point in points],
-            "done": done,
-            "wall_s": wall,
+            "state": _copied(run.state()),
+            "points": [_each(point, np.ndarray, torch.from_numpy) for point in at.points],
+            "done": at.epochs,
+            "updates": at.updates,
+            "loss_sum": float(at.loss_sum),
+            "loss_count": at.loss_count,
+            "wall_s": at.wall_s,
         },
         content,
     )
@@ -92,35 +122,45 @@ def read(path: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
         ) from error
 
 
-def load(path: Path, run: Run, epochs: int) -> tuple[list[dict[str, Any]], int, float]:
+def load(path: Path, run: Run, epochs: int) -> Progress:
     """Put a run of so many epochs where a checkpoint has left it, which can be further.
 
     Returns:
-        What had been measured, the epochs done, and the seconds spent.
+        How far that is.
 
     Raises:
         BadCheckpoint: If it is damaged, lacks a part, is of another run, or further than the end
             where the run is measured otherwise: there nothing can be measured any more.
     """
-    state = read(path, next(run.model.parameters()).device)
+    state = BETWEEN_EPOCHS | read(path, next(run.model.parameters()).device)
     for part, asked in _identity(run).items():
         if (kept := state.get(part)) != asked:
             raise BadCheckpoint(
                 f"the checkpoint {path} belongs to other settings: {part} {kept}, not {asked}"
             )
-    if wrong := _misfit(state, run):
+    if wrong := _misfit(state, run) or _impossible(state, run):
         raise BadCheckpoint(f"the checkpoint {path} cannot be used: {wrong}")
-    if run.measures_end and (done := state["done"]) > epochs:
+    done, updates = state["done"], state["updates"]
+    if run.measures_end and (done, updates) > (epochs, 0):
+        least = done + (updates > 0)
         raise BadCheckpoint(
-            f"the checkpoint {path} is at epoch {done}, past --epochs {epochs}, whose end was not "
-            f"measured: from there go on with --epochs {done} or more"
+            f"the checkpoint {path} is at epoch {done + updates / run.updates_per_epoch:.4g}, past "
+            f"--epochs {epochs}, whose end was not measured: from there go on with --epochs "
+            f"{least} or more"
         )
+    try:
+        run.load_state(state["state"])
+    except (KeyError, RuntimeError, TypeError, ValueError) as error:
+        raise BadCheckpoint(
+            f"the checkpoint {path} cannot be used: its part 'state' does not fit"
+        ) from error
     run.model.load_state_dict(state["model"])
     # What the optimizer was told is of the settings: only its moments are of the file.
     told = run.optimizer.state_dict()["param_groups"]
     run.optimizer.load_state_dict({"state": state["optimizer"], "param_groups": told})
     points = [_each(p, torch.Tensor, lambda v: v.cpu().numpy()) for p in state["points"]]
-    return points, state["done"], state["wall_s"]
+    rest = ("updates", "loss_sum", "loss_count", "wall_s")
+    return Progress(points, done, *(state[name] for name in rest))
 
 
 def _misfit(state: dict[str, Any], run: Run) -> str:
@@ -132,12 +172,49 @@ def _misfit(state: dict[str, Any], run: Run) -> str:
         "optimizer": _moments(run.optimizer, state.get("optimizer")),
         "points": [point | _like(kept[0], p) for p in kept] if _are_points(kept) else [point],
         "done": 1,
+        "updates": 1,
+        "loss_sum": 0.0,
+        "loss_count": 1,
         "wall_s": 0.0,
     }
     wrong = [name for name, value in wanted.items() if _form(state.get(name)) != _form(value)]
+    tensors = state["state"].values() if isinstance(state["state"], dict) else [None]
+    if not all(isinstance(value, torch.Tensor) for value in tensors):
+        wrong.append("state")
     return ", ".join(
         f"its part {name!r} {'does not fit' if name in state else 'is missing'}" for name in wrong
     )
+
+
+def _impossible(state: dict[str, Any], run: Run) -> str:
+    """Say why no run can be where a checkpoint says that it is; nothing if one can."""
+    done, updates, count = state["done"], state["updates"], state["loss_count"]
+    per_epoch = run.updates_per_epoch
+    epochs = [point["epoch"] for point in state["points"]]
+    first, later = [e for e in epochs if e <= 1], [e for e in epochs if not e <= 1]
+    now = done + updates / per_epoch
+    since = updates if done else updates - round(first[-1] * per_epoch)
+    times = [*(point["wall_s"] for point in state["points"]), state["wall_s"]]
+    if (
+        done < 0
+        or not 0 <= updates < per_epoch
+        or first[0] != 0
+        or first != sorted(set(first))
+        or (first[-1] == 1) != (done > 0)
+        or later != list(range(2, done + 1))
+        or not epochs[-1] <= now
+        or count != (since if updates else 0)
+    ):
+        return (
+            f"a run of {per_epoch} updates an epoch cannot be at epoch {done}, update {updates}, "
+            f"when it was measured {len(epochs)} times, last at epoch {epochs[-1]:.6g}"
+        )
+    rise = all(before <= after for before, after in itertools.pairwise([0, *times]))
+    if not (rise and math.isfinite(times[-1])):
+        return f"a run cannot have taken {times[-1]} s when its points took {times[:-1][-3:]}"
+    if not (math.isfinite(state["loss_sum"]) or run.explodes):
+        return f"its loss is {state['loss_sum']}"
+    return ""
 
 
 def _moments(optimizer: torch.optim.Optimizer, kept: Any) -> dict[int, dict[str, Any]]:
@@ -184,19 +261,20 @@ def _trained(settings: Settings) -> dict[str, Any]:
     return {k: v for k, v in settings.as_dict().items() if k != "epochs"}
 
 
-def epochs_kept(settings: Settings, seed: int, record: Path) -> int:
-    """Return how far the checkpoint of a run is; 0 if there is none that can be used."""
+def progress(settings: Settings, seed: int, record: Path) -> tuple[int, int]:
+    """Return epochs and further updates of a run's checkpoint; (0, 0) if none can be used."""
     try:
-        state = read(place(record))
+        state = BETWEEN_EPOCHS | read(place(record))
     except BadCheckpoint:  # or there is none: the run itself will say so
-        return 0
+        return 0, 0
     own = (state.get("settings"), state.get("seed")) == (_trained(settings), seed)
-    return state["done"] if own and isinstance(state.get("done"), int) else 0
+    at = (state.get("done"), state["updates"])
+    return at if own and all(isinstance(number, int) for number in at) else (0, 0)
 
 
 def drop(settings: Settings, seed: int, record: Path) -> None:
     """Remove the checkpoint of a run that is recorded, unless a longer run can go on from it."""
-    if epochs_kept(settings, seed, record) <= settings.epochs:
+    if progress(settings, seed, record) <= (settings.epochs, 0):
         place(record).unlink(missing_ok=True)
 
 
@@ -215,7 +293,7 @@ def remove_recorded(path: Path, say: Callable[[str], None]) -> None:
     if not (os.path.exists(path) and os.path.exists(checkpoint)):
         return
     try:
-        state, recorded = read(checkpoint), records.read(path)
+        state, recorded = BETWEEN_EPOCHS | read(checkpoint), records.read(path)
         contained = _is_contained(state, recorded)
     except (BadCheckpoint, records.BadRecord):  # the run itself says what is wrong
         return
@@ -231,6 +309,8 @@ def _is_contained(state: dict[str, Any], recorded: dict[str, Any]) -> bool:
     if (state.get("settings"), state.get("seed")) != (settings, recorded["seed"]):
         return False
     if not _are_points(points):
+        return False
+    if (state.get("done"), state["updates"]) > (recorded["settings"]["epochs"], 0):
         return False
     curves = records.curves(points, recorded["curves"]["x"])  # with the time of each point
     return all(recorded["curves"].get(k, [])[: len(v)] == v for k, v in curves.items())

@@ -10,10 +10,10 @@
 
 A rank takes the longest run that nobody has taken, trains it and sends its record to rank 0, which
 trains as well. A run's checkpoint goes only when its record is on disk. So a rank that is lost
-loses no more than the epoch it was in: the next call hands its run out again, and it goes on from
-the checkpoint (``torchrun --max-restarts 3`` makes that call by itself). A run that fails is named
-at the end; the others are finished first. A rank that has lost rank 0, or the ``torchrun`` that
-started it, ends within seconds.
+loses no more than the epoch it was in, and at most ten minutes: the next call hands its run out
+again, and it goes on from the checkpoint (``torchrun --max-restarts 3`` makes that call by itself).
+A run that fails is named at the end; the others are finished first. A rank that has lost rank 0, or
+the ``torchrun`` that started it, ends within seconds.
 
 Who has taken what is known to the launch alone, so that nothing of a former one can be in the way.
 ``--out`` is best a folder that all machines share. Where each has its own, all records are on the
@@ -120,7 +120,7 @@ def _watch(launcher: int) -> None:
     while os.getppid() == launcher:
         time.sleep(BEAT)
     _messages.tell(
-        f"\nrank {os.environ.get('RANK')}: the launcher is gone. Whole epochs are kept: the same "
+        f"\nrank {os.environ.get('RANK')}: the launcher is gone. Checkpoints are kept: the same "
         "command goes on from there."
     )
     _messages.stderr().flush()

@@ -18,9 +18,9 @@ class Run:
     """One run: some settings, one seed. An experiment's own adds what is not here.
 
     That is ``experiment``, ``model`` and ``optimizer``, :meth:`updates`, :meth:`batches`,
-    :meth:`loss`, :meth:`measure` and :attr:`cases`. A run is resumed at the end of an epoch, bit
-    for bit: what else moves in training than the model's parameters and buffers and the optimizer's
-    state must follow from settings, seed and epoch alone.
+    :meth:`loss`, :meth:`measure` and :attr:`cases`. A run is resumed after any update, bit for bit:
+    what changes in training, other than the model's parameters and buffers and the optimizer's
+    state, must be in :meth:`state` or follow from settings, seed, epoch and update alone.
 
     Args:
         settings: What is chosen.
@@ -42,6 +42,8 @@ class Run:
     measures_end = False  # whether something is measured at the end alone: where ``at_end``
     at_end = False  # whether the last update of all was taken
     explodes = False  # whether a loss that is no number is recorded, too, and not an error
+    resumes_within_epoch = True  # whether a checkpoint can be taken after any update
+    _position: tuple[int, int] | None = None  # epoch and update of the batch that comes next
 
     def __init__(
         self, settings: Any, data: Any, *, seed: int = 0, device: torch.device | str = "cpu"
@@ -91,19 +93,32 @@ class Run:
         return loss.detach()
 
     def advance(self, epoch: int, first: int, last: int) -> Iterator[tuple[int, torch.Tensor]]:
-        """Take updates ``first + 1`` to ``last`` of an epoch; yield 50 at a time.
+        """Take updates ``first + 1`` to ``last`` of an epoch.
 
-        Yields how many were taken, and the sum of their batches' mean loss in float64.
+        Batches that earlier updates of the epoch had in another process are drawn and dropped, so
+        that those to come are the same.
+
+        Yields:
+            How many were taken since the last yield, and the sum of their losses in float64, on
+            the device: reading a number here would stop a GPU at every update.
         """
-        if first == 0:
-            self._batches = self.batches(epoch)
-        while first < last:
-            count, total = min(50, last - first), 0
-            for batch in itertools.islice(self._batches, count):
-                # Summed where it lies: reading a number here would stop a GPU at every update.
-                total = self.update(batch).double() + total
-            yield count, total
-            first += count
+        if self._position != (epoch, first):
+            self._batches = itertools.islice(self.batches(epoch), first, None)
+        for batch in itertools.islice(self._batches, last - first):
+            loss = self.update(batch).double()
+            first += 1
+            self._position = (epoch, first)
+            yield 1, loss
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """Return what a checkpoint needs beside the model and the optimizer, as tensors.
+
+        That is what updates change and measuring reads: a sum since the last measurement, say.
+        """
+        return {}
+
+    def load_state(self, state: Mapping[str, torch.Tensor]) -> None:
+        """Restore what :meth:`state` has returned."""
 
     def adam(self) -> torch.optim.Adam:
         """Return Adam for what learns of the model, as the settings say."""

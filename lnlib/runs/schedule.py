@@ -104,8 +104,11 @@ def record_runs(
             loaded()  # before other ranks do: it may have to be downloaded
         # Seeds that a GPU trains side by side must be equally far.
         most = kind.side_by_side(team.device, **options)
-        epochs = (checkpoint.epochs_kept(*run) if most > 1 else 0 for run in runs)
-        stands = [1 + done if is_due else 0 for is_due, done in zip(due, epochs, strict=True)]
+        done = [checkpoint.progress(*run) if most > 1 else (0, 0) for run in runs]
+        ranked = sorted(set(done))
+        stands = [
+            1 + ranked.index(at) if is_due else 0 for is_due, at in zip(due, done, strict=True)
+        ]
         return [asked, most, *stands]
 
     asked_first, most, *stands = team.agree(decide, 2 + len(runs))

@@ -1,4 +1,4 @@
-"""The one training loop: it measures as it goes, checkpoints each epoch and resumes from there."""
+"""The one training loop: it measures as it goes, saves checkpoints and resumes from them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ import torch
 
 from lnlib import _messages
 from lnlib.runs import checkpoint as checkpoints
-from lnlib.runs.checkpoint import BadCheckpoint
+from lnlib.runs.checkpoint import BadCheckpoint, Progress
 from lnlib.runs.run import Run
 
+CHECKPOINT_S = 600.0  # seconds after which a checkpoint is saved within an epoch, too
 Point = dict[str, Any]  # what is measured at one time: numbers, and arrays
 
 
@@ -68,10 +69,11 @@ def train(
 ) -> Iterator[Point]:
     """Train, and yield what is measured: before the first update, within epoch 1, after each epoch.
 
-    With ``checkpoint`` the state is saved after each epoch, in one atomic step. A call that finds
-    the file goes on from there: it first yields what had been measured, then continues, and the
-    whole is the curve of an unbroken run, bit for bit on one CPU and number of threads. A checksum
-    of its content is verified before anything of it is used.
+    With ``checkpoint`` the state is saved after each epoch, and within an epoch when the last time
+    was ten minutes ago, in one atomic step. A call that finds the file goes on from there: it first
+    yields what had been measured, then continues, and the whole is the curve of an unbroken run,
+    bit for bit on one CPU and number of threads. A checksum of its content is verified before
+    anything of it is used.
 
     Args:
         run: Model, optimizer, batches and measures.
@@ -93,58 +95,67 @@ def train(
         OSError: If it cannot be written, as where the disk is full.
     """
     run.model.train()
-    points, done, wall = [], 0, 0.0
+    at = Progress()
+    per_epoch = run.updates_per_epoch
     if checkpoint is not None and checkpoint.exists():
         try:
-            points, done, wall = checkpoints.load(checkpoint, run, epochs)
+            at = checkpoints.load(checkpoint, run, epochs)
         except BadCheckpoint as error:
             if not again:
                 raise BadCheckpoint(f"{error}; add --again to start this run over") from error
             _messages.tell(f"{error}; this run starts over")
             checkpoint.unlink()
-        points = [point for point in points if point["epoch"] <= epochs]  # it may be further
-        if done and on_update:
-            on_update(min(done, epochs) * run.updates_per_epoch)
-        if done and run.measures_end:  # it was another end that it was to reach
-            run.at_end = done == epochs
-            points[-1] |= _measure(run)
-    yield from points
-    clock = time.perf_counter()
+        if on_update and (done := at.epochs * per_epoch + at.updates):
+            on_update(min(done, epochs * per_epoch))
+        if at.epochs and not at.updates and run.measures_end:  # it was to reach another end
+            run.at_end = at.epochs == epochs
+            at.points[-1] |= _measure(run)
+    yield from [point for point in at.points if point["epoch"] <= epochs]  # it may be further
+    clock, wall, saved = time.perf_counter(), at.wall_s, time.monotonic()
 
     def point(epoch: float, loss: float) -> Point:
         measured = _measure(run)
         # Before the first update NaN says that there is nothing to average yet.
-        wrong = _wrong(measured, measured if points else (), run.unmeasured)
+        wrong = _wrong(measured, measured if at.points else (), run.unmeasured)
         if wrong and not run.explodes:
             raise Diverged(
                 f"after {epoch:.4g} epochs {wrong}; a smaller learning rate is the likely cure"
             )
-        spent = wall + time.perf_counter() - clock
-        points.append({"epoch": epoch, run.experiment.loss[0]: loss, "wall_s": spent} | measured)
-        return points[-1]
+        at.wall_s = wall + time.perf_counter() - clock
+        new = {"epoch": epoch, run.experiment.loss[0]: loss, "wall_s": at.wall_s} | measured
+        at.points.append(new)
+        return new
 
-    if not points:
+    if not at.points:
         yield point(0.0, math.nan)
-    per_epoch = run.updates_per_epoch
-    for epoch in range(done, epochs):
+    for epoch in range(at.epochs, epochs):
         stops = measuring_points(per_epoch, first_epoch_points) if epoch == 0 else [per_epoch]
-        first = 0
-        for last in stops:
-            total = 0
-            for count, losses in run.advance(epoch, first, last):
-                total = losses + total
+        for last in (stop for stop in stops if stop > at.updates):
+            for count, losses in run.advance(epoch, at.updates, last):
+                at.updates += count
+                at.loss_sum = losses + at.loss_sum
+                at.loss_count += count
                 if on_update:
                     on_update(count)
-            loss = float(total) / (last - first)
+                due = checkpoint is not None and time.monotonic() - saved >= CHECKPOINT_S
+                if due and run.resumes_within_epoch and at.updates < last:
+                    at.wall_s = wall + time.perf_counter() - clock
+                    checkpoints.save(checkpoint, run, at)
+                    saved = time.monotonic()
+            loss = float(at.loss_sum) / at.loss_count
             if not (math.isfinite(loss) or run.explodes):
                 raise Diverged(
                     f"the training loss is {loss} after update {last} of epoch "
                     f"{epoch + 1}; a smaller learning rate is the likely cure"
                 )
             run.at_end = (epoch + 1, last) == (epochs, per_epoch)
-            first, measured = last, point(epoch + last / per_epoch, loss)
-            if last == per_epoch and checkpoint is not None:
-                checkpoints.save(checkpoint, run, points, epoch + 1, points[-1]["wall_s"])
+            measured = point(epoch + last / per_epoch, loss)
+            at.loss_sum, at.loss_count = 0.0, 0
+            if last == per_epoch:
+                at.epochs, at.updates = epoch + 1, 0
+                if checkpoint is not None:
+                    checkpoints.save(checkpoint, run, at)
+                    saved = time.monotonic()
             yield measured
 
 

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from lnlib import data
+from lnlib.runs import checkpoint, train
 
 
 @pytest.fixture(scope="module")
@@ -24,3 +25,32 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture
+def interrupted_at_each_update(monkeypatch):
+    """Make a call again and again, each time interrupted at its first checkpoint; to its end.
+
+    Checkpoints are saved after every update. The call is made at least ``least`` times.
+    """
+
+    def until_done(call, least=5):
+        save, interrupted = checkpoint.save, 0
+
+        def interrupt(*args):
+            save(*args)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(train, "CHECKPOINT_S", 0)
+        monkeypatch.setattr(checkpoint, "save", interrupt)
+        while interrupted < 100:
+            try:
+                found = call()
+            except KeyboardInterrupt:
+                interrupted += 1
+            else:
+                assert interrupted >= least
+                return found
+        raise AssertionError("it makes no progress")
+
+    return until_done

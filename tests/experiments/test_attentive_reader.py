@@ -15,7 +15,7 @@ from lnlib.experiments.attentive_reader import model as models
 from lnlib.experiments.attentive_reader import run as reading
 from lnlib.experiments.attentive_reader.model import BatchNormLSTM, Texts
 from lnlib.experiments.attentive_reader.run import EXPERIMENT, Run
-from lnlib.runs import checkpoint, record
+from lnlib.runs import record
 from lnlib.runs.schedule import record_runs
 from lnlib.runs.train import train
 
@@ -424,8 +424,8 @@ def test_pictures_keep_attention_answers_and_what_is_read(cloze):
 
 
 @pytest.mark.parametrize("norm", ["layer", "batch_everywhere"])
-def test_resumed_after_any_epoch_it_is_the_unbroken_run_bit_for_bit(
-    norm, cloze, tmp_path, monkeypatch
+def test_resumed_after_any_update_it_is_the_unbroken_run_bit_for_bit(
+    norm, cloze, tmp_path, monkeypatch, interrupted_at_each_update
 ):
     monkeypatch.setattr(data_sets, "load", {cloze.name: cloze}.__getitem__)
     chosen = Settings(**SMALL | {"norm": norm, "epochs": 3, "passages": 2})
@@ -438,17 +438,7 @@ def test_resumed_after_any_epoch_it_is_the_unbroken_run_bit_for_bit(
         return kept, {name: value.tolist() for name, value in arrays.items()}
 
     whole = recorded(tmp_path / "whole")
-    save = checkpoint.save
-
-    def killed(path, run, *rest):
-        save(path, run, *rest)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(checkpoint, "save", killed)
-    for _ in range(3):
-        with pytest.raises(KeyboardInterrupt):
-            recorded(tmp_path / "broken")
-    assert recorded(tmp_path / "broken") == whole
+    assert interrupted_at_each_update(lambda: recorded(tmp_path / "broken")) == whole
 
 
 @pytest.mark.parametrize("norm", NORMS)

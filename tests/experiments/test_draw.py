@@ -17,7 +17,7 @@ from lnlib.experiments import draw
 from lnlib.experiments.draw import model as painting
 from lnlib.experiments.draw import run as runs
 from lnlib.experiments.draw.run import EXPERIMENT, Run, Settings
-from lnlib.runs import checkpoint, record
+from lnlib.runs import record
 from lnlib.runs.schedule import record_runs
 from lnlib.runs.train import train
 
@@ -397,8 +397,8 @@ def test_squares_are_learnt(norm):
 
 
 @pytest.mark.parametrize("norm", ["none", "layer"])
-def test_resumed_after_any_epoch_it_is_the_unbroken_run_bit_for_bit(
-    norm, loaded, tmp_path, monkeypatch
+def test_resumed_after_any_update_it_is_the_unbroken_run_bit_for_bit(
+    norm, loaded, tmp_path, monkeypatch, interrupted_at_each_update
 ):
     chosen = Settings(**ODD | {"norm": norm, "gain": 1.0})
 
@@ -410,17 +410,7 @@ def test_resumed_after_any_epoch_it_is_the_unbroken_run_bit_for_bit(
         return kept, arrays
 
     whole = recorded(tmp_path / "whole")
-    save = checkpoint.save
-
-    def killed(*given):
-        save(*given)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(checkpoint, "save", killed)
-    for _ in range(2):
-        with pytest.raises(KeyboardInterrupt):
-            recorded(tmp_path / "broken")
-    assert recorded(tmp_path / "broken") == whole
+    assert interrupted_at_each_update(lambda: recorded(tmp_path / "broken")) == whole
 
 
 def test_where_a_run_is_now_to_end_all_images_are_measured(loaded, tmp_path, monkeypatch):

@@ -17,7 +17,7 @@ from lnlib.experiments.handwriting import model as models
 from lnlib.experiments.handwriting.run import EXPERIMENT, GROUP, Run, Settings
 from lnlib.experiments.handwriting.window import WindowLSTM
 from lnlib.nn import LayerNormLSTMCell
-from lnlib.runs import checkpoint, record
+from lnlib.runs import record
 from lnlib.runs.schedule import record_runs
 from lnlib.runs.train import train
 
@@ -423,7 +423,9 @@ def test_the_plan_has_three_arms_and_all_rates_with_those_that_are_tuned_within(
 # Through the engine.
 
 
-def test_resumed_after_any_epoch_it_is_the_unbroken_run_bit_for_bit(tmp_path, monkeypatch):
+def test_resumed_after_any_update_it_is_the_unbroken_run_bit_for_bit(
+    tmp_path, monkeypatch, interrupted_at_each_update
+):
     monkeypatch.setattr(data_sets, "load", {LINES.name: LINES}.__getitem__)
     chosen = Settings(**SMALL | {"epochs": 3, "keep": 5})
 
@@ -439,17 +441,7 @@ def test_resumed_after_any_epoch_it_is_the_unbroken_run_bit_for_bit(tmp_path, mo
     assert [bool(kept.any()) for kept in weights] == [False, False, False, True]
     assert whole["units"]["val_new_nll"] == "nats a point"
     assert whole["data"]["cases"]["characters"] == 4
-    save = checkpoint.save
-
-    def killed(*rest):
-        save(*rest)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(checkpoint, "save", killed)
-    for _ in range(3):
-        with pytest.raises(KeyboardInterrupt):
-            recorded(tmp_path / "broken")
-    broken = recorded(tmp_path / "broken")
+    broken = interrupted_at_each_update(lambda: recorded(tmp_path / "broken"))
     for name, kept in whole.pop("arrays").items():
         np.testing.assert_array_equal(broken["arrays"][name], kept)
     del broken["arrays"]

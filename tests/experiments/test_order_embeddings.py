@@ -15,7 +15,7 @@ import torch
 from lnlib import data as data_sets
 from lnlib.experiments.order_embeddings import run as orders
 from lnlib.experiments.order_embeddings.run import EXPERIMENT, Run, Settings
-from lnlib.runs import checkpoint, record
+from lnlib.runs import record
 from lnlib.runs.schedule import record_runs
 from lnlib.runs.train import train
 
@@ -448,10 +448,10 @@ def test_captions_and_images_learn_to_find_each_other(norm, layouts):
 
 
 @pytest.mark.parametrize("norm", ["none", "layer"])
-def test_resumed_after_any_epoch_it_is_the_unbroken_run_bit_for_bit(
-    norm, layouts, made_up, tmp_path, monkeypatch
+def test_resumed_after_any_update_it_is_the_unbroken_run_bit_for_bit(
+    norm, layouts, made_up, tmp_path, monkeypatch, interrupted_at_each_update
 ):
-    chosen = Settings(**SMALL | {"norm": norm, "epochs": 3})
+    chosen = Settings(**SMALL | {"norm": norm, "epochs": 3, "batch_size": 20})
 
     def recorded(out):
         (path,) = record_runs(EXPERIMENT, [chosen], [1], out=out, device="cpu")
@@ -460,22 +460,7 @@ def test_resumed_after_any_epoch_it_is_the_unbroken_run_bit_for_bit(
         return kept
 
     whole = recorded(tmp_path / "whole")
-    states, save = [], checkpoint.save
-
-    def killed(path, run, *rest):
-        save(path, run, *rest)
-        states.append(run.model.state_dict())
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(checkpoint, "save", killed)
-    for _ in range(3):
-        with pytest.raises(KeyboardInterrupt):
-            recorded(tmp_path / "broken")
-    assert recorded(tmp_path / "broken") == whole
-    unbroken = Run(chosen, layouts, seed=1)
-    list(train(unbroken, epochs=3, first_epoch_points=2))
-    for name, value in unbroken.model.state_dict().items():
-        assert torch.equal(value, states[-1][name]), name
+    assert interrupted_at_each_update(lambda: recorded(tmp_path / "broken")) == whole
 
 
 def test_the_record_says_what_was_measured_in_which_unit(layouts, made_up, tmp_path):

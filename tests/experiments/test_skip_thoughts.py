@@ -20,7 +20,7 @@ from lnlib.data.sentence_tasks import Tasks
 from lnlib.experiments.skip_thoughts import Material, tasks
 from lnlib.experiments.skip_thoughts import run as skip
 from lnlib.experiments.skip_thoughts.run import EXPERIMENT, Run, Settings
-from lnlib.runs import checkpoint, record
+from lnlib.runs import record
 from lnlib.runs.schedule import record_runs
 from lnlib.runs.train import train
 
@@ -372,7 +372,9 @@ def test_the_map_keeps_what_the_first_directions_say_and_who_is_nearest(material
 # The engine.
 
 
-def test_a_run_that_was_broken_off_goes_on_bit_for_bit(material, made_up, tmp_path, monkeypatch):
+def test_a_run_that_was_broken_off_goes_on_bit_for_bit(
+    material, made_up, tmp_path, monkeypatch, interrupted_at_each_update
+):
     chosen = Settings(**SMALL | {"epochs": 3, "judge_every": 2, "keep": True, "words": 20})
     monkeypatch.setattr(skip, "NEAREST", 2)
     monkeypatch.setattr(tasks, "FOLDS", 2)
@@ -386,17 +388,7 @@ def test_a_run_that_was_broken_off_goes_on_bit_for_bit(material, made_up, tmp_pa
         return kept, arrays
 
     whole = recorded(tmp_path / "whole")
-    save = checkpoint.save
-
-    def killed(*what):
-        save(*what)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(checkpoint, "save", killed)
-    for _ in range(3):
-        with pytest.raises(KeyboardInterrupt):
-            recorded(tmp_path / "broken")
-    assert recorded(tmp_path / "broken") == whole
+    assert interrupted_at_each_update(lambda: recorded(tmp_path / "broken")) == whole
     kept, arrays = whole
     assert (
         kept["data"]["cases"] | {"mr": 40, "mr_most": 20, "caption_pairs_most": 25}

@@ -14,7 +14,7 @@ from lnlib.experiments.transformer import EXPERIMENT
 from lnlib.experiments.transformer.baselines import baselines
 from lnlib.experiments.transformer.run import Run, Settings
 from lnlib.nn import transformer as modules
-from lnlib.runs import checkpoint, record
+from lnlib.runs import record
 from lnlib.runs.schedule import record_runs
 from lnlib.runs.train import train
 from tests.cases.transformer import SMALL, words
@@ -116,22 +116,12 @@ def recorded(out, chosen):
     [{"ablate": True}, {"norm": "none", "learning_rate": 1e8}],
     ids=["usual", "exploding"],
 )
-def test_resumed_after_any_epoch_it_is_the_unbroken_run_bit_for_bit(
-    odd, made_up, tmp_path, monkeypatch
+def test_resumed_after_any_update_it_is_the_unbroken_run_bit_for_bit(
+    odd, made_up, tmp_path, monkeypatch, interrupted_at_each_update
 ):
     chosen = Settings(**SMALL | {"epochs": 3, "warm_up": 6, "decay": 9} | odd)
     whole = recorded(tmp_path / "whole", chosen)
-    save = checkpoint.save
-
-    def killed(*args):
-        save(*args)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(checkpoint, "save", killed)
-    for _ in range(3):
-        with pytest.raises(KeyboardInterrupt):
-            recorded(tmp_path / "broken", chosen)
-    assert recorded(tmp_path / "broken", chosen) == whole
+    assert interrupted_at_each_update(lambda: recorded(tmp_path / "broken", chosen)) == whole
 
 
 def test_a_run_that_explodes_is_recorded_to_its_end(made_up, tmp_path):

@@ -1,5 +1,6 @@
 """The other commands, Ctrl-C, and help."""
 
+import concurrent.futures
 import dataclasses
 import importlib
 import os
@@ -152,41 +153,61 @@ def test_the_extra_is_that_of_the_project():
     assert sorted(EXTRA) == sorted({"scikit-learn": "sklearn"}.get(n, n) for n in names)
 
 
-# Ctrl-C, alone and as a rank of several.
+# Ctrl-C and the signals of schedulers, alone and as a rank of several.
+
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU]
+SIGNALS += [signal.SIGHUP]
 
 
 @pytest.fixture
-def interrupted(monkeypatch):
-    """Return what the signals are set to, in order, in a command that is stopped by Ctrl-C."""
-    handled = []
-
-    def stop(*args, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(schedule, "record_runs", stop)
-    monkeypatch.setattr(signal, "signal", lambda *pair: handled.append(pair))
-    monkeypatch.delenv("RANK", raising=False)
-    return handled
+def handlers():
+    """Every signal as a fresh process has it, and afterwards as it was."""
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield lambda: {number: signal.getsignal(number) for number in SIGNALS}
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
-END, STOP = signal.SIGTERM, signal.SIGINT
-
-
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
 @pytest.mark.parametrize("rank", [None, "0", "1"])
-def test_ctrl_c_ends_with_130_and_one_rank_says_what_is_kept(
-    interrupted, rank, monkeypatch, capsys
+def test_a_signal_ends_with_its_status_and_one_rank_says_what_is_kept(
+    handlers, rank, number, monkeypatch, capsys
 ):
+    monkeypatch.delenv("RANK", raising=False)
     if rank is not None:
         monkeypatch.setenv("RANK", rank)
-    assert main(["replay", "weights", "--device", "cpu"]) == 130
+    monkeypatch.setattr(schedule, "record_runs", lambda *_, **__: os.kill(os.getpid(), number))
+    before = handlers()
+    assert main(["replay", "weights", "--device", "cpu"]) == 128 + number
     said = capsys.readouterr()
     assert said.out == ""
-    assert ("Whole epochs are kept: the same command goes on from there" in said.err) == (
+    assert ("Checkpoints are kept: the same command goes on from there" in said.err) == (
         rank != "1"
     )
+    if number != signal.SIGINT and rank != "1":
+        assert f"Stopped by {number.name}." in said.err
     # A rank is ended with SIGTERM, and by then is not to be stopped on its way out.
-    ignored = [(STOP, signal.SIG_IGN), (END, signal.SIG_IGN)]
-    assert interrupted == ([(END, signal.default_int_handler), *ignored] if rank else [])
+    ignored = dict.fromkeys((signal.SIGINT, signal.SIGTERM), signal.SIG_IGN)
+    assert handlers() == (before | ignored if rank else before)
+
+
+@pytest.mark.parametrize("handler", [signal.SIG_IGN, lambda *_: None], ids=["nohup", "a program's"])
+def test_a_signal_that_is_ignored_or_handled_already_stops_nothing(handlers, handler, monkeypatch):
+    signal.signal(signal.SIGHUP, handler)
+    monkeypatch.setattr(
+        schedule, "record_runs", lambda *_, **__: os.kill(os.getpid(), signal.SIGHUP)
+    )
+    assert main(["replay", "weights", "--device", "cpu"]) == 0
+    assert signal.getsignal(signal.SIGHUP) is handler
+
+
+def test_a_command_runs_in_another_thread_where_signals_cannot_be_handled(handlers, monkeypatch):
+    monkeypatch.setattr(schedule, "record_runs", lambda *_, **__: None)
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        assert pool.submit(main, ["replay", "weights", "--device", "cpu"]).result() == 0
 
 
 @pytest.mark.parametrize(

@@ -174,7 +174,7 @@ def test_ranks_end_soon_after_the_launcher_that_was_killed(tmp_path, start):
         for pid in filter(lives, ranks_):
             os.kill(pid, signal.SIGKILL)
     _, said = torchrun.communicate(timeout=LONG)
-    assert said.count("the launcher is gone. Whole epochs are kept") >= 1
+    assert said.count("the launcher is gone. Checkpoints are kept") >= 1
     assert len(checkpoints(tmp_path)) == 2
 
 

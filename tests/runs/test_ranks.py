@@ -253,7 +253,7 @@ def test_a_rank_whose_launcher_is_gone_is_told_to_end_and_then_ended(monkeypatch
     ranks._watch(7)
     assert done == [ranks.BEAT] * 2 + [(os.getpid(), signal.SIGTERM), ranks.GRACE, 1]
     assert 2 * ranks.BEAT + ranks.GRACE < 10
-    assert "rank 3: the launcher is gone. Whole epochs are kept" in capsys.readouterr().err
+    assert "rank 3: the launcher is gone. Checkpoints are kept" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("variables", [{}, {"WORLD_SIZE": "1"}, {"RANK": "1", "WORLD_SIZE": "2"}])

@@ -235,7 +235,11 @@ def comparable(out):
     return path.name, kept
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["kill", "ctrl-c"])
+@pytest.mark.parametrize(
+    "how",
+    [signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGUSR1],
+    ids=lambda how: how.name,
+)
 def test_the_command_broken_off_by_a_signal_ends_in_the_record_of_an_unbroken_run(
     tmp_path, unbroken, how
 ):
@@ -255,8 +259,10 @@ def test_the_command_broken_off_by_a_signal_ends_in_the_record_of_an_unbroken_ru
     process.send_signal(how)
     _, said = process.communicate(timeout=60)
     assert not list(broken.glob("*/*.json")), "it ended before it was broken off"
-    if how == signal.SIGINT:
-        assert process.returncode == 130
+    if how == signal.SIGKILL:
+        assert process.returncode == -how
+    else:
+        assert process.returncode == 128 + how
         assert b"the same command goes on from there" in said
     assert main(command(broken)) == 0
     assert comparable(broken) == unbroken

@@ -207,7 +207,7 @@ def test_of_200_flipped_bits_in_a_checkpoint_none_is_accepted(digits, tmp_path, 
         with pytest.raises(BadCheckpoint, match="its checksum is another"):
             checkpoint.load(file, replay, 3)
     file.write_bytes(content)
-    assert checkpoint.load(file, replay, 3)[1] == 1
+    assert checkpoint.load(file, replay, 3).epochs == 1
 
 
 @pytest.mark.parametrize("kept", [0, 1, 20, 100, 5000, -1])
@@ -296,6 +296,26 @@ def gone(*path):
         (put(torch.zeros(3), "optimizer", 0, "exp_avg"), "its part 'optimizer' does not fit"),
         (put(torch.zeros(1), "optimizer", 0, "step"), "its part 'optimizer' does not fit"),
         (lambda _: [1, 2], "it holds a list, not the parts of a run"),
+        (put({"a": 1}, "state"), "its part 'state' does not fit"),
+        (put([], "state"), "its part 'state' does not fit"),
+        (put(1.0, "updates"), "its part 'updates' does not fit"),
+        # Of the right form, and impossible: 11 updates make an epoch.
+        (put(99, "done"), "cannot be at epoch 99, update 0, when it was measured 5 times, last"),
+        (put(-1, "done"), "cannot be at epoch -1, update 0"),
+        (put(0, "done"), "cannot be at epoch 0, update 0"),
+        (put(11, "updates"), "cannot be at epoch 1, update 11"),
+        (put(-1, "updates"), "cannot be at epoch 1, update -1"),
+        (put(3, "updates"), "cannot be at epoch 1, update 3"),  # and no loss
+        (put(3, "loss_count"), "cannot be at epoch 1, update 0"),
+        (put(math.nan, "loss_sum"), "its loss is nan"),
+        (put(0.9, "points", 4, "epoch"), "was measured 5 times, last at epoch 0.9"),
+        (put(2.0, "points", 4, "epoch"), "was measured 5 times, last at epoch 2"),
+        (put(math.nan, "points", 1, "epoch"), "cannot be at epoch 1"),
+        (put(0.01, "points", 0, "epoch"), "cannot be at epoch 1"),
+        (put(math.inf, "wall_s"), "cannot have taken inf s"),
+        (put(math.nan, "wall_s"), "cannot have taken nan s"),
+        (put(0.0, "wall_s"), "cannot have taken 0.0 s"),
+        (put(-1.0, "points", 0, "wall_s"), "cannot have taken"),
     ],
 )
 def test_a_checkpoint_that_lacks_a_part_or_has_another_form_is_refused(
@@ -343,13 +363,13 @@ def test_epochs_are_counted_of_a_verified_checkpoint_of_the_run_alone(tmp_path, 
     path, seed = tmp_path / "run.json", more.pop("seed", 0)
     own = seed == 0 and not more
     chosen = dataclasses.replace(chosen, epochs=9, **more)
-    assert checkpoint.epochs_kept(chosen, seed, path) == 0
+    assert checkpoint.progress(chosen, seed, path) == (0, 0)
     kept = checkpoint.place(path)
     kept.parent.mkdir()
     kept.write_bytes(saved[0])
-    assert checkpoint.epochs_kept(chosen, seed, path) == (1 if own else 0)
+    assert checkpoint.progress(chosen, seed, path) == (1 if own else 0, 0)
     kept.write_bytes(saved[0][:-1] + b"\1")
-    assert checkpoint.epochs_kept(chosen, seed, path) == 0
+    assert checkpoint.progress(chosen, seed, path) == (0, 0)
 
 
 # Disks that are full.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -166,6 +166,14 @@ class Run(Classification):
         longest = math.inf if self.settings.clip is None else self.settings.clip
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), longest)
         self._norms.append(norm)
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """Return the gradient norms of the updates since the last measurement."""
+        return {"norms": torch.stack(self._norms)} if self._norms else {}
+
+    def load_state(self, state: Mapping[str, torch.Tensor]) -> None:
+        """Restore them."""
+        self._norms = [*state["norms"]] if state else []
 
     def measure(self) -> dict[str, float]:
         """Measure training NLL (nats), test NLL (nats), test error (a fraction), gradient norm.

@@ -195,6 +195,19 @@ class Run(run.Run):
         """Return the mean loss of a word of the sentences around."""
         return self.model(*batch[1:])
 
+    def state(self) -> dict[str, Tensor]:
+        """Return the number of updates, and how many took how long since the last measurement."""
+        return {
+            "counts": torch.tensor([self.done, self.timed]),
+            "seconds": torch.tensor(self.seconds, dtype=torch.float64),
+        }
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Restore them."""
+        if state:
+            self.done, self.timed = state["counts"].tolist()
+            self.seconds = float(state["seconds"])
+
     def measure(self) -> dict[str, Any]:
         """Measure the loss and, at some points, what the vectors are good for.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -115,6 +115,14 @@ class Run(run.Run):
     def loss(self, batch: tuple[int, Tensor]) -> Tensor:
         """Return the mean loss of all characters of the windows."""
         return nll(self.model, batch[1])
+
+    def state(self) -> dict[str, Tensor]:
+        """Return the number of broken updates since the last measurement."""
+        return {"broken": self.broken}
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Restore it."""
+        self.broken.copy_(state["broken"]) if state else self.broken.zero_()
 
     def measure(self) -> dict[str, Any]:
         """Measure the loss, and what goes through the blocks.

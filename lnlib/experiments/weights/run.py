@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import torch
 from torch import nn
@@ -72,6 +73,14 @@ class Run(mnist.Run):
             across = (step - along * old).norm() / old.norm()
             turned.append(torch.rad2deg(torch.atan2(across, 1 + along)))
         self._turned.append(torch.stack(turned))
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """Return the angles of the updates since the last measurement."""
+        return {"turned": torch.stack(self._turned)} if self._turned else {}
+
+    def load_state(self, state: Mapping[str, torch.Tensor]) -> None:
+        """Restore them."""
+        self._turned = [*state["turned"]] if state else []
 
     def measure(self) -> dict[str, float]:
         """Measure NLL and test error and, of hidden layers 1 and 2, the weights.

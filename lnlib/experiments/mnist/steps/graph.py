@@ -122,8 +122,11 @@ class Together:
         self._capturing, self._warm, self._graphs = self.flat.is_cuda, False, {}
         # The stretch of updates last taken, who has asked for it, and its losses.
         self._stretch, self._asked, self._losses = None, set(range(len(replays))), self.total
+        self._ordered: int | None = None  # the epoch whose cases `order` has
         for seed, replay in enumerate(replays):
             replay.together, replay.advance = self, functools.partial(self.advance, seed)
+            # Within an epoch the first seed is ahead of what the others know of.
+            replay.resumes_within_epoch = len(replays) == 1
 
     def advance(self, seed: int, epoch: int, first: int, last: int) -> Iterator[tuple[int, Tensor]]:
         """Take updates ``first + 1`` to ``last`` of an epoch for all; yield 50 at a time for one.
@@ -154,7 +157,8 @@ class Together:
         self._stretch, self._asked = stretch, {seed}
         self._losses = torch.zeros_like(self.total)
         self._gather()
-        if first == 0:
+        if first == 0 or epoch != self._ordered:
+            self._ordered = epoch
             orders = [torch.from_numpy(r.order(epoch)) for r in self.replays]
             self.order.copy_(torch.stack([o.view(len(self.order), -1) for o in orders], dim=1))
         self.place.fill_(first)

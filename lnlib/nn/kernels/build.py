@@ -330,7 +330,8 @@ def _share_threads(library: ctypes.CDLL) -> None:
         lines = Path("/proc/self/maps").read_text().splitlines()
     except OSError:
         return
-    home = str(Path(torch.__file__).parent)  # torch/lib or, beside it, torch.libs
+    # In torch/lib or, beside it, torch.libs. The system names the file behind all links.
+    home = str(Path(torch.__file__).resolve().parent)
     paths = {line.split(maxsplit=5)[5] for line in lines if "libgomp" in line}
     for path in sorted(paths):
         if path.startswith(home):

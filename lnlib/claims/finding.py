@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -90,7 +91,7 @@ class Finding:
     exact: bool = False
     turned: bool = False
 
-    @property
+    @functools.cached_property  # six differences have 46,656 resamples
     def verdict(self) -> str:
         """Whether the claim holds by this measurement."""
         d = self.differences

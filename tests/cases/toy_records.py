@@ -118,7 +118,11 @@ class Source:
             "later": (1.0 - 0.3 * other_kind, False) if favored else (2.0, True),
         }[case]
         if favored:
-            self.level = {"better": 0.8, "worse": 1.25, "later": 0.85}[case] ** favored
+            self.level = {"better": 0.8, "worse": 1.25, "later": 0.85}[case]
+            if seed == 3:  # a straggler, so that the mean of the seeds is not their median
+                self.level = {"better": 1.05, "worse": 1.25, "later": 0.95}[case]
+            if favored == 2:
+                self.level *= {"better": 0.75, "worse": 1.25, "later": 0.85}[case]
 
     def wins(self):
         """Say whether the arm of a claim is to be better than what it is compared with."""

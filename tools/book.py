@@ -51,6 +51,7 @@ def inputs(root: Path = ROOT) -> str:
         if place.is_dir()
         for entry in place.glob("*.dist-info")
     }
+    packages |= {path.name for path in Path(sys.prefix, "share", "lnlib").glob("*")}  # plotly.js
     variables = {k: v for k, v in os.environ.items() if k.startswith(SETTINGS)}
     clone = [
         subprocess.run(["git", *asked], cwd=root, capture_output=True, check=False).stdout

@@ -62,6 +62,9 @@ if ! packages >"$log" 2>&1; then
     fi
     stop "the packages could not be installed; the lines above and $log say why"
 fi
+case $extra in nn | pages | live) ;; # these build no book
+*) "$venv/bin/python" book/_ext/plotly_bundle.py ;;
+esac
 # Every kernel would warn at its start that it speaks plain TCP; it listens on this machine alone.
 mkdir -p "$venv/etc/ipython"
 echo 'c.IPKernelApp.log_level = "ERROR"' >"$venv/etc/ipython/ipython_kernel_config.py"

@@ -19,6 +19,7 @@ import shutil
 from importlib.metadata import version
 from pathlib import Path
 
+import plotly_bundle
 from docutils import nodes
 from sphinx.util import logging
 
@@ -79,7 +80,6 @@ def copy_vendored(app):
         return
     static = Path(app.outdir) / "_static"
     mathjax = package("sphinx-mathjax-offline") / "static" / "mathjax"
-    plotly = package("plotly") / "package_data" / "plotly.min.js"
     # Fonts, and what MathJax loads when a formula first asks for it, such as \boldsymbol.
     found = [*(mathjax / FONTS).glob("*.woff"), *(mathjax / MACROS).glob("*.js")]
     parts = [path.relative_to(mathjax) for path in found]
@@ -87,7 +87,7 @@ def copy_vendored(app):
         (static / "mathjax" / part).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(mathjax / part, static / "mathjax" / part)
     (static / "plotly").mkdir(parents=True, exist_ok=True)
-    bare = unwrapped(plotly.read_text("utf-8"))
+    bare = unwrapped(plotly_bundle.read())
     (static / "plotly" / "plotly.min.js").write_text(bare, "utf-8")
     for widget in WIDGETS:
         if (static / widget.name).exists():  # for a page that is not written again
@@ -156,14 +156,7 @@ MENDED = [
 
 
 def finish_page(app, pagename, templatename, context, doctree):
-    """Set right what the theme gets wrong in this page's head."""
-    seen = set()  # Sphinx before 8.3 lists inline scripts twice
-    for script in list(context.get("script_files", [])):
-        body = getattr(script, "attributes", {}).get("body")
-        if body in seen:
-            context["script_files"].remove(script)
-        elif body:
-            seen.add(body)
+    """Set right what the theme gets wrong, and add what the page's widgets load."""
     if 'class="ln-explorer"' in context.get("body", ""):
         hasten(context)
         context["body"] = apart(context["body"], Path(app.outdir, "_static", "states"), pagename)
@@ -173,7 +166,7 @@ def finish_page(app, pagename, templatename, context, doctree):
                 widget.write(Path(app.outdir, "_static"))
             path = f"{widget.name}/{widget.name}"
             app.add_css_file(f"{path}.css", priority=900)  # on top of custom.css
-            app.add_js_file(f"{path}.js", **({} if widget.early else {"loading_method": "defer"}))
+            app.add_js_file(f"{path}.js")
     body = context.get("body", "")
     if 'class="ln-pick' in body:
         app.add_css_file("pick.css", priority=900)

@@ -16,7 +16,7 @@ from docutils import nodes
 
 # Words a minute for a second-language reader; then minutes an item.
 PACE = {"words": 180, "explorers": 1.0, "questions": 0.75, "exercises": 5.0}
-SHOW = '<button type="button" class="ln-show-code" aria-pressed="false" hidden>Show code</button>'
+SHOW = '<button type="button" class="ln-show-code" aria-pressed="false">Show code</button>'
 
 
 def main_line(notebook):
@@ -78,13 +78,13 @@ def read_tracks(toc):
     return found
 
 
-def line(track, place, of, counted):
-    """Put a chapter's place and its times into one line of HTML."""
+def line(track, place, of, counted, show=SHOW):
+    """Put a chapter's place and its times into one line of HTML, with a button if it hides code."""
     reading, working = minutes(counted)
     said = [f"<b>{html.escape(track)}</b>", f"{place} of {of}", f"{reading} minutes"]
     if working:
         said.append(f"{working} more for the {counted['exercises']} exercises")
-    return f'<p class="ln-where"><span>{" · ".join(said)}</span> {SHOW}</p>'
+    return f'<p class="ln-where"><span>{" · ".join(said)}</span> {show}</p>'
 
 
 def add_line(app, pagename, templatename, context, doctree):
@@ -97,7 +97,8 @@ def add_line(app, pagename, templatename, context, doctree):
         chapters = [name for name in chapters if Path(app.srcdir, f"{name}.ipynb").exists()]
         if pagename in chapters:
             place = chapters.index(pagename) + 1
-            said = line(track, place, len(chapters), measures(notebook))
+            show = SHOW * ("above-input" in context["body"])
+            said = line(track, place, len(chapters), measures(notebook), show)
             context["body"] = context["body"].replace("</h1>", f"</h1>\n{said}", 1)
 
 

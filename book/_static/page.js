@@ -135,7 +135,6 @@
         button.textContent = on ? "Hide code" : "Show code";
         for (const cell of cells) cell.open = on;
       };
-      button.hidden = false;
       button.addEventListener("click", () => {
         const on = button.getAttribute("aria-pressed") !== "true";
         show(on);
@@ -143,6 +142,10 @@
       });
       show(read() === "yes");
     }
+    for (const one of document.querySelectorAll("[data-print]")) {
+      one.addEventListener("click", () => print());
+    }
+    document.querySelector(".bd-search-container input")?.select();
     // A link to a fold opens it.
     const unfold = () => {
       const there = document.getElementById(location.hash.slice(1));

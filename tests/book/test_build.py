@@ -75,6 +75,7 @@ def test_page_with_a_figure_asks_for_mathjax_later(sound):
         source = sound.html(name)
         assert bool(held.search(source)) == has_figure
         assert bool(plain.search(source)) != has_figure
+        assert 'src="_static/mathjax/settings.js' in source  # the file: no script in the page
 
 
 @pytest.mark.parametrize(

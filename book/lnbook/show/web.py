@@ -33,18 +33,18 @@ class Web:
         name: Of the widget's folder, beside this file.
         scripts: In the order in which they run, from that folder.
         element: The class of the element that they bring to life. ``None``: ``ln-NAME``.
-        early: Whether the scripts run in the page's head, not when the page has been read.
         wide: Whether a page that has it is as wide as the window allows.
         data: From the name of a file of the built book to a function that returns its content;
             the scripts ask for it when it is needed.
+        preloaded: The names of those that the scripts ask for as soon as they run.
     """
 
     name: str
     scripts: tuple[str, ...]
     element: str | None = None
-    early: bool = False
     wide: bool = False
     data: Mapping[str, Callable[[], str]] = field(default_factory=dict)
+    preloaded: tuple[str, ...] = ()
 
     @property
     def folder(self) -> Path:

@@ -39,8 +39,7 @@ def test_a_page_loads_what_its_own_widgets_need_and_no_other(built_book, chapter
     for name, element in WIDGETS.items():
         has = bool(re.search(f'class="{element}[ "]', source))
         scripts = re.findall(rf'<script([^>]*) src="_static/{name}/{name}\.js\?v=', source)
-        # All but the first figure's wait until the page has been read.
-        assert [("defer" in found) for found in scripts] == [name != "explorer"] * has, name
+        assert [("defer" in found) for found in scripts] == [True] * has, name
         looks = [m.start() for m in re.finditer(rf'href="_static/{name}/{name}\.css\?v=', source)]
         assert len(looks) == has, name
         assert all(at > source.index('href="_static/custom.css') for at in looks), name

@@ -113,9 +113,8 @@ def mathjax(built: Path, slides: list[Slide], out: Path) -> str:
 
 def formulas(head) -> str:
     """Return the scripts of a page that set formulas, without what would hold them back."""
-    config = next((s for s in head.find_all("script") if "window.MathJax" in s.text), "")
-    loaded = next((s["src"] for s in head.select('script[src*="mathjax/"]')), "")
-    return f'{config}<script defer src="{loaded}"></script>\n' if loaded else ""
+    loaded = (script["src"] for script in head.select('script[src*="mathjax/"]'))
+    return "".join(f'<script defer src="{name}"></script>\n' for name in loaded)
 
 
 def deck(track: str, book: str, slides: list[Slide], figures: Names, math: str) -> str:

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["WEB", "Explorer", "show"]
 
-# In the head: a first figure is awaited, and would else come behind all that is deferred.
-WEB = Web("explorer", ("grip.js", "explorer.js"), early=True)
+WEB = Web("explorer", ("grip.js", "explorer.js"))
 
 
 class Explorer:

@@ -6,8 +6,6 @@
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
   const STEP = 400; // ms between two states while playing
   const REACH = 400; // pixels beyond the window in which a figure is drawn
-  // Icons are there when the page is; a figure's thousand elements need no look for more.
-  window.FontAwesomeConfig = { observeMutations: false, ...window.FontAwesomeConfig };
 
   const load = (name) => new Promise((done, fail) => {
     const script = document.createElement("script");
@@ -378,7 +376,7 @@
       + " (This is the start. The controls cannot work here: " + error.message + ".)";
   };
 
-  /* MathJax, held back in the page's head, keeps the browser as busy as a first figure. */
+  /* MathJax, held back in the page's head, is as much work for line and browser as a figure. */
   function typeset() {
     for (const held of document.querySelectorAll("script[type='text/later']")) {
       const script = document.createElement("script");
@@ -406,7 +404,9 @@
     };
     const first = roots.filter(inReach);
     roots.forEach((root) => first.includes(root) || near.observe(root));
-    Promise.all(first.map(go)).then(() => requestAnimationFrame(() => setTimeout(typeset)));
+    const loaded = document.readyState === "complete" ? null
+      : new Promise((done) => addEventListener("load", done));
+    Promise.all([loaded, ...first.map(go)]).then(() => requestAnimationFrame(() => setTimeout(typeset)));
     // Those further down when there is time, so that scrolling and paper find them drawn.
     const idle = window.requestIdleCallback ?? ((f) => setTimeout(f, 200));
     const rest = () => {
@@ -416,7 +416,6 @@
     addEventListener("load", () => setTimeout(() => idle(rest), 1500));
     addEventListener("beforeprint", () => roots.forEach((root) => (drawers.get(root) ?? go)(root)));
   }
-  // DOMContentLoaded would wait for every deferred script.
   if (document.readyState !== "loading") find();
   else document.addEventListener("readystatechange", find, { once: true });
 })();

@@ -116,4 +116,5 @@ WEB = Web(
         "playground.js",
     ),
     data={"digits.js": lambda: f"lnDigits({json.dumps(digits())});\n"},
+    preloaded=("digits.js",),
 )

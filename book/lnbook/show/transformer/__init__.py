@@ -167,4 +167,5 @@ WEB = Web(
     ("engine.js", "worker.js", "../canvas.js", "pictures.js", "challenges.js", "transformer.js"),
     wide=True,
     data={"weights.js": lambda: f"lnTransformerWeights({json.dumps(weights())});\n"},
+    preloaded=("weights.js",),
 )

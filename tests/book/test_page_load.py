@@ -1,0 +1,171 @@
+"""What a page loads: little, nothing twice, nothing that waits in the way, no script of its own."""
+
+import gzip
+import hashlib
+import sys
+from html.parser import HTMLParser
+
+import pytest
+from plotly.offline import get_plotlyjs
+
+from tests.book.conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+import icon_font
+import page_load
+import plotly_bundle
+
+sys.path.pop(0)
+LATER = ("mathjax/tex", "plotly/", "states/")  # what comes when it is needed
+KILOBYTES = 260  # compressed: 1.3 s on a line of 1.6 Mbit/s
+LARGEST = {  # megabytes, of what the built book is made of
+    "_static/mathjax": 1.9,
+    "_static/plotly": 5.0 if plotly_bundle.read() == get_plotlyjs() else 1.6,
+    "_static/scene": 3.1,
+    "_static/places": 2.3,
+    "_static/states": 1.0,
+    "_static/styles": 0.5,
+    "_static/scripts": 0.2,
+    "_static/vendor": 0.05,
+    "_static": 12.0,
+    "": 17.5,
+}
+
+
+class Tags(HTMLParser):
+    """The tags of a page, each with its attributes; of a script also what stands in it."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found, self.inline = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        if self.lasttag == "script" and data.strip():
+            self.inline.append((self.found[-1][1], data))
+
+
+def tags(path):
+    return Tags(path.read_text("utf-8"))
+
+
+@pytest.fixture
+def bundle(tmp_path, monkeypatch):
+    """A bundle that stands in for the one of npm, in an environment of its own."""
+    code = b"var Plotly = {};"
+    monkeypatch.setattr(plotly_bundle, "HOME", tmp_path)
+    monkeypatch.setattr(plotly_bundle, "SHA256", hashlib.sha256(code).hexdigest())
+    plotly_bundle.path().write_bytes(code)
+    return code.decode()
+
+
+def test_a_book_has_the_bundle_that_was_fetched(bundle, monkeypatch):
+    monkeypatch.setattr(plotly_bundle, "get_plotlyjs_version", lambda: plotly_bundle.VERSION)
+    assert plotly_bundle.read() == bundle
+
+
+@pytest.mark.parametrize("wrong", ["absent", "damaged", "of another version"])
+def test_a_book_without_a_sound_bundle_has_all_of_plotly(bundle, monkeypatch, wrong):
+    version = "1.0.0" if wrong == "of another version" else plotly_bundle.VERSION
+    monkeypatch.setattr(plotly_bundle, "get_plotlyjs_version", lambda: version)
+    if wrong == "absent":
+        plotly_bundle.path().unlink()
+    elif wrong == "damaged":
+        plotly_bundle.path().write_text(bundle + " ")
+    assert plotly_bundle.read() == get_plotlyjs()
+
+
+def test_every_figure_is_of_types_that_the_bundle_has(payloads, chapter):
+    states = [state for explorer in payloads(chapter) for state in explorer]
+    traces = [trace for state in states for panel in state["panels"] for trace in panel["data"]]
+    assert {trace["type"] for trace in traces} <= plotly_bundle.TRACES
+
+
+def test_the_plotly_of_the_book_knows_these_types(visit, http):
+    with visit(http, "big_weights") as v:
+        v.explorers()
+        known = v.page.evaluate("Object.keys(Plotly.PlotSchema.get().traces)")
+        assert set(known) >= plotly_bundle.TRACES
+
+
+@pytest.fixture(scope="module")
+def every_page(built_book):
+    return {path.stem: tags(path) for path in built_book.glob("*.html")}
+
+
+def test_no_page_has_a_script_or_a_style_sheet_of_its_own(every_page):
+    for name, page in every_page.items():
+        code = [text for attributes, text in page.inline if attributes.get("type") is None]
+        assert code == [], name
+        assert [tag for tag, _ in page.found if tag == "style"] == [], name
+        handlers = [key for _, attrs in page.found for key in attrs if key.startswith("on")]
+        assert handlers == [], name
+
+
+def test_no_script_keeps_a_page_waiting_but_the_one_that_chooses_the_theme(every_page):
+    for name, page in every_page.items():
+        scripts = [attributes for tag, attributes in page.found if tag == "script"]
+        scripts = [one for one in scripts if "src" in one and "type" not in one]
+        waiting = [one["src"] for one in scripts if "defer" not in one]
+        assert waiting == ["_static/first/first.js"] * bool(scripts), name
+        loaded = [one["src"] for one in scripts]
+        assert len(loaded) == len(set(loaded)), name
+
+
+def asked_at_once(path, page):
+    """What a browser asks for with a page, but for what comes when it is needed."""
+    yield path
+    for tag, attributes in page.found:
+        source = attributes.get("src" if tag == "script" else "href", "").partition("?")[0]
+        sheet = tag == "link" and attributes.get("rel") in ("stylesheet", "preload")
+        if (sheet or tag == "script") and source and not any(late in source for late in LATER):
+            yield path.parent / source
+
+
+def test_what_a_page_needs_to_start_is_small_and_there(built_book, every_page):
+    for name, page in every_page.items():
+        files = list(asked_at_once(built_book / f"{name}.html", page))
+        size = sum(len(gzip.compress(file.read_bytes())) for file in files) / 1000
+        # The weights of the transformer, which it runs with.
+        assert size < KILOBYTES + 100 * (name == "run_a_transformer"), name
+        assert not any("searchindex" in file.name for file in files) or name == "search"
+
+
+def test_the_built_book_is_small(built_book):
+    for part, limit in LARGEST.items():
+        files = [path for path in (built_book / part).rglob("*") if path.is_file()]
+        assert sum(path.stat().st_size for path in files) / 1e6 < limit, part
+
+
+def test_what_no_page_asks_for_is_not_in_the_built_book(built_book):
+    static = built_book / "_static"
+    assert [path for pattern in page_load.UNUSED for path in static.glob(pattern)] == []
+    for path in [*static.rglob("*.js"), *static.rglob("*.css")]:
+        assert "sourceMappingURL" not in path.read_text("utf-8")[-300:], path
+
+
+def test_the_icon_fonts_hold_what_is_shown_and_little_else(built_book):
+    from fontTools.ttLib import TTFont
+
+    static = built_book / "_static"
+    shown = icon_font.characters(static, built_book.glob("*.html"))
+    assert {0xF0C9, 0xF186} <= shown  # the bars of the menu, the moon of the theme's button
+    held = set()
+    for path in static.glob(icon_font.FONTS):
+        held |= set(TTFont(path).getBestCmap() or {})
+        assert path.stat().st_size < 10_000
+    assert shown <= held
+    assert len(held) < 100
+
+
+def test_an_icon_that_a_page_names_stays_in_the_font(built_book, tmp_path):
+    rules = [rf'.fa-{name}:before{{content:"\f00{k}"}}' for k, name in ((1, "one"), (2, "two"))]
+    (tmp_path / "a.css").write_text("".join(rules))
+    (tmp_path / "b.css").write_text(r'.note::after{content:"\f003"}')
+    page = tmp_path / "page.html"
+    for html, found in (("<i class='fa-solid fa-two'>", {0xF002, 0xF003}), ("", {0xF003})):
+        page.write_text(html)
+        assert icon_font.characters(tmp_path, [page]) == found

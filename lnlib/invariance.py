@@ -30,7 +30,7 @@ import numpy as np
 
 from lnlib import forms
 from lnlib import norm as norms
-from lnlib.norm._arguments import check_floats
+from lnlib.norm._arguments import check_eps, check_floats
 from lnlib.norm._statistics import row_norms
 
 _PAPERS = (
@@ -131,6 +131,7 @@ def network(
     return tuple(layers)
 
 
+@np.errstate(under="ignore")
 def output(
     norm: str,
     X: np.ndarray,
@@ -166,6 +167,7 @@ def output(
         raise ValueError(
             f"output: activation must be one of {', '.join(_ACTIVATIONS)}; got {activation!r}"
         )
+    check_eps("output", eps)
     _check_data("output", X, layers)
     h = X
     for layer in layers:
@@ -176,6 +178,7 @@ def output(
     return h
 
 
+@np.errstate(under="ignore")
 def transform(
     name: str,
     X: np.ndarray,
@@ -246,6 +249,7 @@ def transform(
     return X, (first, *rest), order
 
 
+@np.errstate(under="ignore")
 def measure(
     norm: str,
     transformation: str,

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lnlib.norm._arguments import check_eps
+from lnlib.norm._arguments import check_floats
 
 #: Which numbers of a sample (T, C) share one mean: NumPy's axis.
 AXES = {"features": -1, "batch": 0, "sample": None}
@@ -69,6 +69,7 @@ RECIPES = (
 )
 
 
+@np.errstate(under="ignore")
 def variant(
     x: np.ndarray,
     *,
@@ -105,7 +106,7 @@ def variant(
         raise ValueError(f"variant: axis must be one of {', '.join(AXES)}, got {axis!r}")
     if place not in ("inside", "outside"):
         raise ValueError(f"variant: place must be inside or outside, got {place!r}")
-    check_eps("variant", eps)
+    check_floats("variant", eps, x=x)
     over = AXES[axis]
     n = x.size if over is None else x.shape[over]
     if n <= ddof:
@@ -135,6 +136,7 @@ def naive(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         The centered numbers ``(..., H)`` and their variance ``(...)``, same dtype. Infinity or NaN
         where a sum overflows; no warning.
     """
+    check_floats("naive", x=x)
     with np.errstate(all="ignore"):
         mean = _mean(x)
         return x - mean[..., None], _mean(x * x) - mean * mean
@@ -146,6 +148,7 @@ def two_pass(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     The rounding of the mean, in proportion to an offset, enters squared: once it is what errs,
     ten times the offset costs two digits.
     """
+    check_floats("two_pass", x=x)
     with np.errstate(all="ignore"):
         centered = x - _mean(x)[..., None]
         return centered, _mean(centered * centered)
@@ -157,6 +160,7 @@ def welford(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     After k numbers, ``mean`` is theirs and ``squares`` the sum of squares about it; neither grows
     with an offset as sums do. Welford (1962), doi:10.1080/00401706.1962.10490022.
     """
+    check_floats("welford", x=x)
     with np.errstate(all="ignore"):
         mean = squares = np.zeros(x.shape[:-1], x.dtype)
         for k in range(x.shape[-1]):
@@ -172,6 +176,7 @@ def shifted(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     The difference of two floats within a factor of two of each other is exact: a common offset
     costs no digit. But where ``x[0]`` is an outlier, all other numbers are rounded to its digits.
     """
+    check_floats("shifted", x=x)
     with np.errstate(all="ignore"):
         return two_pass(x - x[..., :1])
 
@@ -203,7 +208,7 @@ def layer_norm(x: np.ndarray, method: str, *, eps: float = 1e-5) -> np.ndarray:
     """
     if method not in METHODS:
         raise ValueError(f"layer_norm: method must be one of {', '.join(METHODS)}, got {method!r}")
-    check_eps("layer_norm", eps)
+    check_floats("layer_norm", eps, x=x)
     centered, var = METHODS[method](x)
     with np.errstate(all="ignore"):
         return centered / np.sqrt(var + x.dtype.type(eps))[..., None]

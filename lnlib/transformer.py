@@ -36,7 +36,7 @@ import numpy as np
 
 from lnlib.norm import layer_norm, layer_norm_backward, rms_norm, rms_norm_backward
 from lnlib.norm._activations import softmax, softmax_product
-from lnlib.norm._arguments import check_arrays
+from lnlib.norm._arguments import check_arrays, check_eps
 
 Params = Mapping[str, np.ndarray]
 Gradients = tuple[np.ndarray, dict[str, np.ndarray]]
@@ -52,6 +52,7 @@ _BIASES = {"b_1": "F", "b_2": "D"}
 # Attention.
 
 
+@np.errstate(under="ignore")
 def attention(
     x: np.ndarray, params: Params, *, qk_norm: str = "none", eps: float = 1e-5
 ) -> np.ndarray:
@@ -84,10 +85,11 @@ def attention(
                [1.  , 0.  ],
                [0.11, 1.79]])
     """
-    _check("attention", x, params, _attention_shapes(qk_norm), qk_norm=qk_norm)
+    _check("attention", x, params, _attention_shapes(qk_norm), qk_norm=qk_norm, eps=eps)
     return _read(x, params, _Norms(params, qk_norm, eps))[-1]
 
 
+@np.errstate(under="ignore")
 def attention_weights(
     x: np.ndarray, params: Params, *, qk_norm: str = "none", eps: float = 1e-5
 ) -> np.ndarray:
@@ -95,10 +97,11 @@ def attention_weights(
 
     The arguments are those of :func:`attention`.
     """
-    _check("attention_weights", x, params, _attention_shapes(qk_norm), qk_norm=qk_norm)
+    _check("attention_weights", x, params, _attention_shapes(qk_norm), qk_norm=qk_norm, eps=eps)
     return _read(x, params, _Norms(params, qk_norm, eps))[-3]
 
 
+@np.errstate(under="ignore")
 def attention_backward(
     dy: np.ndarray, x: np.ndarray, params: Params, *, qk_norm: str = "none", eps: float = 1e-5
 ) -> Gradients:
@@ -114,7 +117,9 @@ def attention_backward(
     Returns:
         Gradients in ``x`` and in each array of ``params``.
     """
-    _check("attention_backward", x, params, _attention_shapes(qk_norm), dy, qk_norm=qk_norm)
+    _check(
+        "attention_backward", x, params, _attention_shapes(qk_norm), dy, qk_norm=qk_norm, eps=eps
+    )
     norms = _Norms(params, qk_norm, eps)
     return _read_backward(dy, x, params, norms), norms.of(params)
 
@@ -150,6 +155,7 @@ def _read_backward(dy: np.ndarray, x: np.ndarray, params: Params, norms: "_Norms
 # A block.
 
 
+@np.errstate(under="ignore")
 def block(
     x: np.ndarray,
     params: Params,
@@ -185,12 +191,13 @@ def block(
         TypeError: If an array is not one of floats.
     """
     chosen = {"place": place, "norm": norm, "qk_norm": qk_norm}
-    _check("block", x, params, _block_shapes(**chosen), **chosen)
+    _check("block", x, params, _block_shapes(**chosen), eps=eps, **chosen)
     norms, qk = _Norms(params, norm, eps), _Norms(params, qk_norm, eps)
     u = _around(place, norms, "a", lambda z: _read(z, params, qk)[-1], x)
     return _around(place, norms, "f", lambda z: _feed(z, params)[-1], u)
 
 
+@np.errstate(under="ignore")
 def block_backward(
     dy: np.ndarray,
     x: np.ndarray,
@@ -216,7 +223,7 @@ def block_backward(
         Gradients in ``x`` and in each array of ``params``.
     """
     chosen = {"place": place, "norm": norm, "qk_norm": qk_norm}
-    _check("block_backward", x, params, _block_shapes(**chosen), dy, **chosen)
+    _check("block_backward", x, params, _block_shapes(**chosen), dy, eps=eps, **chosen)
     norms, qk = _Norms(params, norm, eps), _Norms(params, qk_norm, eps)
 
     def read(z):
@@ -334,9 +341,12 @@ def _check(
     params: Params,
     shapes: dict[str, str],
     dy: np.ndarray | None = None,
+    *,
+    eps: float,
     **chosen: str,
 ) -> None:
     """Raise an error that says what was expected, what came and what to do."""
+    check_eps(function, eps)
     for name, value in chosen.items():
         known = PLACES if name == "place" else NORMS
         if value not in known:

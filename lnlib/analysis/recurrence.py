@@ -66,6 +66,7 @@ class Carried:
     gradient: np.ndarray
 
 
+@np.errstate(under="ignore")
 def carry(
     x: np.ndarray,
     dh: np.ndarray,

@@ -8,7 +8,7 @@ import numpy as np
 from lnlib import norm
 from lnlib.cells.batch_norm import AtStep
 from lnlib.forms import CELLS
-from lnlib.norm._arguments import check_arrays
+from lnlib.norm._arguments import check_arrays, check_eps
 
 Params = Mapping[str, np.ndarray]
 
@@ -96,6 +96,7 @@ def _check(
             f"{function}: batch_norm belongs to form 'batch', got form {form!r}; layer norm keeps "
             "no statistics, leave it out"
         )
+    check_eps(function, eps)
     if not isinstance(params, Mapping):
         raise TypeError(
             f"{function}: params must be a dict of arrays, got {type(params).__name__}; "

@@ -7,6 +7,7 @@ from lnlib.cells.batch_norm import AtStep
 from lnlib.norm._activations import sigmoid, sigmoid_slope, tanh_slope
 
 
+@np.errstate(under="ignore")
 def gru_step(
     x: np.ndarray,
     h: np.ndarray,
@@ -53,6 +54,7 @@ def gru_step(
     return sigmoid(-z) * h + sigmoid(z) * np.tanh(n)
 
 
+@np.errstate(under="ignore")
 def gru_step_backward(
     dh: np.ndarray,
     x: np.ndarray,

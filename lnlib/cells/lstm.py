@@ -7,6 +7,7 @@ from lnlib.cells.batch_norm import AtStep
 from lnlib.norm._activations import sigmoid, sigmoid_slope, tanh_slope
 
 
+@np.errstate(under="ignore")
 def lstm_step(
     x: np.ndarray,
     state: tuple[np.ndarray, np.ndarray],
@@ -56,6 +57,7 @@ def lstm_step(
     return sigmoid(gates[3]) * np.tanh(c_norm), c_norm if form == "carried" else c
 
 
+@np.errstate(under="ignore")
 def lstm_step_backward(
     dstate: tuple[np.ndarray, np.ndarray],
     x: np.ndarray,

@@ -15,6 +15,7 @@ ACTIVATIONS: dict[str, tuple[Callable, Callable]] = {  # f, and its slope
 }
 
 
+@np.errstate(under="ignore")
 def rnn_step(
     x: np.ndarray,
     h: np.ndarray,
@@ -59,6 +60,7 @@ def rnn_step(
     return f(_rnn_sum(norms, x @ params["W_ih"].T, h @ params["W_hh"].T))
 
 
+@np.errstate(under="ignore")
 def rnn_step_backward(
     dh: np.ndarray,
     x: np.ndarray,

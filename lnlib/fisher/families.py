@@ -17,24 +17,21 @@ def _log_rest(s: np.ndarray) -> np.ndarray:
     rest = s[:, 1:]
     if not rest.size:
         return np.zeros((len(s), 1))
-    with np.errstate(under="ignore"):
-        return np.logaddexp(0, np.logaddexp.reduce(rest, axis=1, keepdims=True))
+    return np.logaddexp(0, np.logaddexp.reduce(rest, axis=1, keepdims=True))
 
 
 def _bernoulli_kl(s: np.ndarray, end: np.ndarray) -> np.ndarray:
     sign = np.where(s > 0, -1.0, 1.0)  # swap the labels, so that the likelier one is 0
     s, end = sign * s, sign * end
-    with np.errstate(under="ignore"):
-        return np.logaddexp(0, end) - np.logaddexp(0, s) - (end - s) * sigmoid(s)
+    return np.logaddexp(0, end) - np.logaddexp(0, s) - (end - s) * sigmoid(s)
 
 
 def _categorical_kl(s: np.ndarray, end: np.ndarray) -> np.ndarray:
     order = np.argsort(-s, axis=1, kind="stable")  # the likeliest first: its logits count as 0
     s, end = (np.take_along_axis(a, order, 1) for a in (s, end))
     s, end = s - s[:, :1], end - end[:, :1]
-    with np.errstate(under="ignore"):
-        mean = (softmax(s) * (end - s)).sum(1, keepdims=True)
-        return _log_rest(end) - _log_rest(s) - mean
+    mean = (softmax(s) * (end - s)).sum(1, keepdims=True)
+    return _log_rest(end) - _log_rest(s) - mean
 
 
 def _categorical_error(y: np.ndarray, s: np.ndarray) -> np.ndarray:
@@ -43,8 +40,7 @@ def _categorical_error(y: np.ndarray, s: np.ndarray) -> np.ndarray:
 
 
 def _poisson(s: np.ndarray) -> np.ndarray:
-    with np.errstate(under="ignore"):
-        return np.exp(s)
+    return np.exp(s)
 
 
 class Family(NamedTuple):

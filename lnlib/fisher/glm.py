@@ -105,6 +105,7 @@ class GLM(Layer):
         same = {"norm": self.norm, "family": self.family, "phi": self.phi, "eps": self.eps}
         return GLM(self.W + dW, self.b + db, g, **same)
 
+    @np.errstate(under="ignore")
     def natural(self, X: np.ndarray) -> np.ndarray:
         """Return ``s``, what the family sees of each case, ``(N, H)``.
 
@@ -113,12 +114,14 @@ class GLM(Layer):
         """
         return self._forward(self._cases(X))[0]
 
+    @np.errstate(under="ignore")
     def mean(self, X: np.ndarray) -> np.ndarray:
         """Return the expected labels, ``(N, H)``; eq. 11."""
         return self._of.mean(self.natural(X))
 
     # Distances.
 
+    @np.errstate(under="ignore")
     def kl(self, X: np.ndarray, delta: np.ndarray) -> float:
         """Return how far the model moves when its parameters move: the left side of eq. 8.
 
@@ -145,12 +148,14 @@ class GLM(Layer):
             near += weight * (1 - t) / 4 * var
         return float(np.where(step < 1, near, far).sum(1).mean()) / self.phi
 
+    @np.errstate(under="ignore")
     def quadratic(self, X: np.ndarray, delta: np.ndarray) -> float:
         """Return ``½ deltaᵀ F delta``, the right side of eq. 8, without the matrix."""
         return float(delta @ self.fisher_product(X, delta)) / 2
 
     # The matrix.
 
+    @np.errstate(under="ignore")
     def fisher(
         self,
         X: np.ndarray,
@@ -213,6 +218,7 @@ class GLM(Layer):
         scores = self._scores(X, y)
         return scores.T @ scores / len(X)
 
+    @np.errstate(under="ignore")
     def sampled_fisher(
         self, X: np.ndarray, *, samples: int = 1, rng: np.random.Generator | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -247,6 +253,7 @@ class GLM(Layer):
         var = np.maximum(squares / samples - F**2, 0) * samples / (samples - 1)
         return F, np.sqrt(var / samples)
 
+    @np.errstate(under="ignore")
     def fisher_product(self, X: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return ``F v`` for the exact matrix, without forming it; eq. 9.
 
@@ -266,6 +273,7 @@ class GLM(Layer):
         ds = self._along(X, v, forward)
         return self._back(X, self._covariance_product(s, ds) / self.phi) / len(X)
 
+    @np.errstate(under="ignore")
     def gain_metric(self, X: np.ndarray, delta_g: np.ndarray, kind: str = "exact") -> float:
         """Return ds² for a step in the gains alone: eqs. 32-34, and 35 for the plain model.
 

@@ -7,12 +7,16 @@ from lnlib import norm as norms
 
 
 def real(name: str, a: np.ndarray) -> np.ndarray:
-    """Return ``a`` as floats; an imaginary part or a mask would be lost."""
+    """Return ``a`` as float64; an imaginary part, a mask or more digits would be lost."""
     if np.ma.isMaskedArray(a):
         raise ValueError(f"GLM: {name} must have no mask, got {type(a).__name__}; fill it first")
     a = np.asarray(a)
     if a.dtype.kind == "c":
         raise ValueError(f"GLM: {name} must be real, got {a.dtype}; take {name}.real")
+    if a.dtype.kind == "f" and a.dtype.itemsize > 8:
+        raise ValueError(
+            f"GLM: {name} must have at most 64 bits, got {a.dtype}; try {name}.astype(float)"
+        )
     return a.astype(float, copy=False)
 
 

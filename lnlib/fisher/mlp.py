@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lnlib.norm._activations import softmax, softmax_product
-from lnlib.norm._arguments import check_eps
+from lnlib.norm._arguments import check_arrays, check_eps
 
 CHUNK = 500  # cases at a time: what is held does not grow with their number
 
@@ -63,6 +63,9 @@ class MLP:
                 "MLP: the last layer must be the logits, without gain; a norm there would give "
                 "every case the same spread"
             )
+        for k, layer in enumerate(layers):
+            named = zip(("W", "bias", "gain"), layer.arrays, strict=False)
+            check_arrays("MLP", {f"{name} of layer {k}": a for name, a in named})
         width = layers[0].W.shape[-1]
         for k, layer in enumerate(layers):
             H = len(layer.W)
@@ -86,10 +89,12 @@ class MLP:
         """The number of parameters."""
         return sum(a.size for layer in self.layers for a in layer.arrays)
 
+    @np.errstate(under="ignore")
     def logits(self, X: np.ndarray) -> np.ndarray:
         """Return the logits of each case, ``(N, classes)``."""
         return np.concatenate([self._forward(x)[-1][0] for x in self._chunks(X)])
 
+    @np.errstate(under="ignore")
     def fisher_product(self, X: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return ``F v`` with the exact matrix of eq. 9, which is never formed.
 
@@ -121,6 +126,8 @@ class MLP:
     def _chunks(self, X: np.ndarray) -> Iterator[np.ndarray]:
         D = self.layers[0].W.shape[1]
         array = isinstance(X, np.ndarray) and not np.ma.isMaskedArray(X)
+        if array and (X.dtype.kind not in "biuf" or X.dtype.itemsize > 8):
+            raise TypeError(f"MLP: X must hold real numbers of at most 64 bits, got {X.dtype}")
         if not array or X.ndim != 2 or X.shape[1] != D or not len(X):
             raise ValueError(
                 f"MLP: X must be an array of shape (N, {D}) with N >= 1, and without a mask, got "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 
 import torch
 import torch.nn.functional as F
@@ -43,6 +44,11 @@ class BatchNorm(nn.Module):
     ) -> None:
         super().__init__()
         check_eps("BatchNorm", eps)
+        if not isinstance(momentum, numbers.Real) or not 0 <= momentum <= 1:
+            raise ValueError(
+                f"BatchNorm: momentum must be between 0 and 1, got {momentum!r}; it is the weight "
+                "of the newest batch, often 0.1"
+            )
         self.eps, self.momentum, self.unbiased = eps, momentum, unbiased
         self.weight = nn.Parameter(torch.ones(features))
         self.bias = nn.Parameter(torch.zeros(features))

@@ -8,16 +8,14 @@ import numpy as np
 
 def sigmoid(a: np.ndarray) -> np.ndarray:
     """Return the logistic function of ``a``, ``1 / (1 + exp(-a))``; 1 less it is that of ``-a``."""
-    with np.errstate(under="ignore"):
-        e = np.exp(-np.abs(a))  # never overflows
-        return np.where(a < 0, e, 1) / (1 + e)
+    e = np.exp(-np.abs(a))  # never overflows
+    return np.where(a < 0, e, 1) / (1 + e)
 
 
 def sigmoid_slope(a: np.ndarray) -> np.ndarray:
     """Return the derivative of :func:`sigmoid`: ``sigmoid(a) sigmoid(-a)``."""
-    with np.errstate(under="ignore"):
-        e = np.exp(-np.abs(a))
-        return e / (1 + e) ** 2
+    e = np.exp(-np.abs(a))
+    return e / (1 + e) ** 2
 
 
 def tanh_slope(a: np.ndarray) -> np.ndarray:
@@ -28,16 +26,14 @@ def tanh_slope(a: np.ndarray) -> np.ndarray:
 
 def softmax(s: np.ndarray) -> np.ndarray:
     """Return the distributions whose logits lie along the last axis of ``s``."""
-    with np.errstate(under="ignore"):
-        e = np.exp(s - s.max(-1, keepdims=True))
-        return e / e.sum(-1, keepdims=True)
+    e = np.exp(s - s.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
 
 
 def softmax_product(p: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Return ``(diag(p) - p pᵀ) v`` along the last axis: the derivative of softmax times ``v``."""
     v = from_likeliest(p, v)
-    with np.errstate(under="ignore"):
-        return p * (v - (p * v).sum(-1, keepdims=True))
+    return p * (v - (p * v).sum(-1, keepdims=True))
 
 
 def from_likeliest(p: np.ndarray, v: np.ndarray) -> np.ndarray:

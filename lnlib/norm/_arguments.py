@@ -16,18 +16,25 @@ def check_floats(function: str, eps: float = 0.0, **arrays: np.ndarray | None) -
 
 
 def check_eps(function: str, eps: float) -> None:
-    if not isinstance(eps, numbers.Real) or isinstance(eps, bool) or not 0 <= eps < math.inf:
-        raise ValueError(f"{function}: eps must be finite and >= 0, got {eps!r}; try 1e-5")
+    try:
+        real = isinstance(eps, numbers.Real) and not isinstance(eps, bool)
+        fits = real and 0 <= float(eps) < math.inf
+    except OverflowError:  # an int past the largest float
+        fits = False
+    if not fits:
+        raise ValueError(f"{function}: eps must be finite and >= 0, got {eps!r:.40}; try 1e-5")
 
 
 def check_arrays(function: str, arrays: Mapping[str, object]) -> None:
-    """Check that all are float arrays, of whatever shape."""
+    """Check that all are arrays of float16, float32 or float64, of whatever shape."""
     for name, a in arrays.items():
         if isinstance(a, np.ma.MaskedArray):  # its mask would be lost
             got, fix = "MaskedArray", f"fill it first, {name}.filled(...)"
         elif not isinstance(a, np.ndarray) or isinstance(a, np.matrix):
             got, fix = type(a).__name__, f"try np.asarray({name}, dtype=float)"
-        elif a.dtype.kind != "f":
+        elif a.dtype.kind == "c":
+            got, fix = a.dtype, f"take {name}.real and {name}.imag apart"
+        elif a.dtype.kind != "f" or a.dtype.itemsize > 8:  # float64 sums would round longdouble
             got, fix = a.dtype, f"try {name}.astype(float)"
         else:
             continue

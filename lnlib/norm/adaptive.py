@@ -7,6 +7,7 @@ from lnlib.norm._arguments import check_features, check_floats, check_shapes
 from lnlib.norm._statistics import standardize, standardize_backward, wide
 
 
+@np.errstate(under="ignore")
 def adaptive_layer_norm(
     x: np.ndarray,
     condition: np.ndarray,
@@ -55,6 +56,7 @@ def adaptive_layer_norm(
     return ((1 + scale) * x_hat + shift).astype(dtype, copy=False)
 
 
+@np.errstate(under="ignore")
 def adaptive_layer_norm_backward(
     dy: np.ndarray,
     x: np.ndarray,
@@ -88,6 +90,7 @@ def adaptive_layer_norm_backward(
     return tuple(g.astype(dtype, copy=False) for g in grads)
 
 
+@np.errstate(under="ignore")
 def dynamic_tanh(
     x: np.ndarray,
     alpha: np.ndarray,
@@ -128,6 +131,7 @@ def dynamic_tanh(
     return (y if bias is None else y + bias).astype(dtype, copy=False)
 
 
+@np.errstate(under="ignore")
 def dynamic_tanh_backward(
     dy: np.ndarray, x: np.ndarray, alpha: np.ndarray, gain: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -8,6 +8,7 @@ from lnlib.norm._arguments import check_cases, check_channels, check_floats, che
 from lnlib.norm._statistics import affine, column, moments, standardize, standardize_backward, wide
 
 
+@np.errstate(under="ignore")
 def batch_norm(
     x: np.ndarray,
     gain: np.ndarray | None = None,
@@ -62,6 +63,7 @@ def batch_norm(
     return _features_second(y, x.shape).astype(dtype, copy=False)
 
 
+@np.errstate(under="ignore")
 def batch_norm_backward(
     dy: np.ndarray,
     x: np.ndarray,
@@ -95,6 +97,7 @@ def batch_norm_backward(
     return dx, dgain.astype(dtype), dbias.astype(dtype)
 
 
+@np.errstate(under="ignore")
 def batch_statistics(x: np.ndarray, *, ddof: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Return the mean and the variance of each feature over the batch.
 
@@ -123,6 +126,7 @@ def batch_statistics(x: np.ndarray, *, ddof: int = 0) -> tuple[np.ndarray, np.nd
     return mean[:, 0], var[:, 0].astype(mean.dtype)
 
 
+@np.errstate(under="ignore")
 def update_running(running: np.ndarray, batch: np.ndarray, momentum: float = 0.1) -> np.ndarray:
     """Move a running mean or variance towards that of the latest batch.
 

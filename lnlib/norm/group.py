@@ -6,6 +6,7 @@ from lnlib.norm._arguments import check_channels, check_floats, check_groups, ch
 from lnlib.norm._statistics import affine, blocks, column, standardize, standardize_backward, wide
 
 
+@np.errstate(under="ignore")
 def group_norm(
     x: np.ndarray,
     groups: int,
@@ -52,6 +53,7 @@ def group_norm(
     return y.reshape(x.shape).astype(dtype, copy=False)
 
 
+@np.errstate(under="ignore")
 def group_norm_backward(
     dy: np.ndarray,
     x: np.ndarray,

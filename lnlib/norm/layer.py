@@ -6,6 +6,7 @@ from lnlib.norm._arguments import check_features, check_floats, check_shapes
 from lnlib.norm._statistics import affine, blocks, in_unit, standardize, standardize_backward, wide
 
 
+@np.errstate(under="ignore")
 def layer_norm(
     x: np.ndarray,
     gain: np.ndarray | None = None,
@@ -49,6 +50,7 @@ def layer_norm(
     return y.reshape(x.shape).astype(dtype, copy=False)
 
 
+@np.errstate(under="ignore")
 def layer_norm_backward(
     dy: np.ndarray, x: np.ndarray, gain: np.ndarray | None = None, *, eps: float = 1e-5
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -87,6 +89,7 @@ def layer_norm_backward(
     return dx.reshape(x.shape), dgain.astype(dtype), dbias.astype(dtype)
 
 
+@np.errstate(under="ignore")
 def rms_norm(x: np.ndarray, gain: np.ndarray | None = None, *, eps: float = 1e-5) -> np.ndarray:
     """Divide each example by its root mean square.
 
@@ -122,6 +125,7 @@ def rms_norm(x: np.ndarray, gain: np.ndarray | None = None, *, eps: float = 1e-5
     return y.reshape(x.shape)
 
 
+@np.errstate(under="ignore")
 def rms_norm_backward(
     dy: np.ndarray, x: np.ndarray, gain: np.ndarray | None = None, *, eps: float = 1e-5
 ) -> tuple[np.ndarray, np.ndarray]:

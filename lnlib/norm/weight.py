@@ -6,6 +6,7 @@ from lnlib.norm._arguments import check_floats, check_shapes, check_weights
 from lnlib.norm._statistics import affine, column, row_norms, wide
 
 
+@np.errstate(under="ignore")
 def weight_norm(
     x: np.ndarray,
     W: np.ndarray,
@@ -45,6 +46,7 @@ def weight_norm(
     return y.astype(dtype, copy=False)
 
 
+@np.errstate(under="ignore")
 def weight_norm_backward(
     dy: np.ndarray, x: np.ndarray, W: np.ndarray, gain: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -11,6 +11,7 @@ import functools
 import json
 import os
 import re
+import shlex
 import signal
 import sys
 import threading
@@ -25,6 +26,7 @@ from lnlib.runs import settings
 from lnlib.runs.experiment import Experiment
 
 BOOK = "book"  # in place of an experiment: all the runs that the book has
+OUT = "runs"  # the folder that replay writes to, and table and claims read first
 # What the extra [nn] brings, as it is imported.
 EXTRA = ("torch", "sklearn", "scipy", "pooch", "requests", "filelock", "tqdm", "jsonschema")
 # What ends a job: a scheduler's time limits, `kill`, a terminal that is closed.
@@ -130,9 +132,10 @@ def _made(names: tuple[str, ...], replays: bool, whole: frozenset) -> argparse.A
         _add_place(kinds.add_parser(BOOK, help=what, description=f"Record {what}."))
     table = commands.add_parser("table", help="say what recorded runs come to")
     table.add_argument("experiment", choices=names)
-    table.add_argument("--runs", help="folder of the records (default: the book's own)")
+    runs = f"folder of the records (default: {OUT}, or the book's own if that has none)"
+    table.add_argument("--runs", help=runs)
     weighed = commands.add_parser("claims", help="weigh the paper's claims by recorded runs")
-    weighed.add_argument("--runs", help="folder of the records (default: the book's own)")
+    weighed.add_argument("--runs", help=runs)
     weighed.add_argument("--json", action="store_true", help="all of it as JSON")
     data = commands.add_parser("data", help="download and verify a data set, or name where it is")
     data.add_argument("name", choices=NAMES)
@@ -205,7 +208,7 @@ def _add_place(parser: argparse.ArgumentParser) -> None:
         help="auto, cpu, cuda or cuda:N (default: auto); no GPU has run it yet",
     )
     add("--threads", type=settings.typed, help="of the CPU (default: PyTorch's own choice)")
-    add("--out", default="runs", help="folder of the records (default: runs)")
+    add("--out", default=OUT, help=f"folder of the records (default: {OUT})")
     add("--again", action="store_true", help="repeat what is already recorded")
 
 
@@ -307,7 +310,21 @@ def _replay(args: argparse.Namespace) -> int:
                     f"\nStopped{stop}. Checkpoints are kept: the same command goes on from there."
                 )
             return 128 + getattr(stop, "number", signal.SIGINT)
+    if rank in (None, "0"):
+        _messages.note(_next_steps(args.experiment, args.out))
     return 0
+
+
+def _next_steps(experiment: str, out: str) -> str:
+    """Say where the records are and which commands read them."""
+    whole = experiment == BOOK
+    runs = [] if out == OUT else settings.words("runs", out)
+    table = shlex.join(["python", "-m", "lnlib", "table", "NAME" if whole else experiment, *runs])
+    claims = shlex.join(["python", "-m", "lnlib", "claims", *runs])
+    return (
+        f"Records are in {Path(out) if whole else Path(out, experiment)}. To read them:\n"
+        f"  {table}\n  {claims}"
+    )
 
 
 class _Stopped(KeyboardInterrupt):
@@ -359,28 +376,71 @@ def _show(text: str) -> None:
         raise OSError(f"cannot write to standard output: {error.strerror}") from None
 
 
+def _records_folder(args: argparse.Namespace, names: Sequence[str], what: str) -> tuple[Path, str]:
+    """Return the folder whose records are to be read, and a message that names it.
+
+    Args:
+        args: With ``runs``, as it was typed.
+        names: The experiments of which at least one must have records there.
+        what: What they are records of, for the message.
+
+    Raises:
+        ValueError: If the folder that was named has no such records.
+    """
+    from lnlib.runs import record
+
+    def has_records(where: Path) -> bool:
+        # Before format 2 records lay in the folder itself.
+        patterns = (f"{name}{at}*.json" for name in names for at in ("/", "-"))
+        return any(True for pattern in patterns for _ in where.glob(pattern))
+
+    if args.runs is None:
+        book = record.folder()
+        if has_records(Path(OUT)):
+            return Path(OUT), f"records of {what} in {OUT}; the book's are read by --runs {book}"
+        return book, f"records of {what} in {book}, the book's own"
+    where = Path(args.runs)
+    if not args.runs:
+        why = "an empty name; '.' is this folder"
+    elif not where.exists():
+        why = "it does not exist"
+    elif not where.is_dir():
+        why = "it is not a folder"
+    elif not has_records(where):
+        why = "it has none"
+    else:
+        return where, ""
+    replay = shlex.join(["python", "-m", "lnlib", "replay", names[0] if len(names) == 1 else BOOK])
+    raise ValueError(
+        f"--runs must be a folder with records of {what}, got {args.runs!r} ({why}); {replay} "
+        f"makes records, in {OUT} or where --out says, and without --runs the book's are read"
+    )
+
+
 def _table(args: argparse.Namespace) -> int:
     from lnlib.runs import record, table
 
-    where = record.folder() if args.runs is None else Path(args.runs)
+    where, said = _records_folder(args, [args.experiment], args.experiment)
     records = record.read_all(args.experiment, where)
     if not records:
-        raise ValueError(
-            f"--runs must be a folder with records of {args.experiment}, got {str(where)!r} "
-            f"without; python -m lnlib replay {args.experiment} makes them"
-        )
+        raise ValueError(f"{where} has no record of {args.experiment}, whatever its files' names")
     _show(table.text(experiments.find(args.experiment), records))
+    if said:
+        _messages.tell(f"lnlib table: {said}")
     return 0
 
 
 def _claims(args: argparse.Namespace) -> int:
     from lnlib import claims
 
-    weighed = claims.weigh(args.runs)
+    where, said = _records_folder(args, experiments.names(), "experiments")
+    weighed = claims.weigh(where)
     if args.json:
         _show(json.dumps(claims.as_json(weighed), indent=1, ensure_ascii=False))
     else:
         _show(claims.text(weighed))
+    if said:
+        _messages.tell(f"lnlib claims: {said}")
     return 0
 
 

@@ -386,6 +386,8 @@ def test_json_tells_what_was_never_reached_from_what_is_no_number():
 
 
 def test_the_command_weighs_a_folder_and_says_what_to_run(tmp_path, capsys):
+    noise = next((record.folder() / "noise").glob("*.json"))
+    shutil.copy(noise, tmp_path)  # a folder without any record is refused
     assert main(["claims", "--runs", str(tmp_path)]) == 0
     said = capsys.readouterr().out
     assert "NOT YET RECORDED  6.4" in said
@@ -393,7 +395,7 @@ def test_the_command_weighs_a_folder_and_says_what_to_run(tmp_path, capsys):
     assert main(["claims", "--runs", str(tmp_path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["counts"][NOT_YET] > 10
     assert main(["claims", "--runs", str(tmp_path / "gone")]) == 1
-    assert capsys.readouterr().err.startswith("lnlib claims: --runs must be a folder of records")
+    assert capsys.readouterr().err.startswith("lnlib claims: --runs must be a folder with records")
 
 
 def test_the_best_rates_are_compared_seed_by_seed():

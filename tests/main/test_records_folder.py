@@ -1,0 +1,83 @@
+"""Where records are: `replay` says it, and `table` and `claims` read there without being told."""
+
+import json
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from lnlib.__main__ import main
+from lnlib.runs import record
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def rows(text):
+    return len(text.splitlines()) - 1
+
+
+@pytest.mark.parametrize("out", ["runs", "my runs", "-x"])
+def test_replay_ends_with_commands_that_read_its_records(out, here, short, capsys):
+    flags = short("weights", "ignored")[:-2]
+    assert main([*flags, f"--out={out}"]) == 0
+    *_, said, table, claims = capsys.readouterr().out.splitlines()
+    assert str(Path(out, "weights")) in said
+    assert len(list(Path(out, "weights").glob("*.json"))) == 1
+    assert ("--runs" in table) == ("--runs" in claims) == (out != "runs")
+    for command in (table, claims):
+        python, m, lnlib, *arguments = shlex.split(command)
+        assert [python, m, lnlib] == ["python", "-m", "lnlib"]
+        assert main(arguments) == 0
+        read = capsys.readouterr()
+        assert "book" not in read.err.partition(";")[0]
+    assert main(shlex.split(table)[3:]) == 0
+    assert rows(capsys.readouterr().out) == 1
+
+
+def test_without_records_of_ones_own_those_of_the_book_are_read_and_named(here, capsys):
+    assert main(["table", "weights"]) == 0
+    book = capsys.readouterr()
+    assert rows(book.out) == 15
+    assert str(record.folder()) in book.err
+    # Records of another experiment are not those that are asked for.
+    shutil.copytree(record.folder() / "noise", "runs/noise")
+    assert main(["table", "weights"]) == 0
+    assert capsys.readouterr() == book
+    assert main(["table", "noise"]) == 0
+    assert "records of noise in runs;" in capsys.readouterr().err
+
+
+def test_claims_are_weighed_by_ones_own_records_where_there_are_any(here, capsys):
+    shutil.copytree(record.folder() / "noise", "runs/noise")
+    assert main(["claims", "--json"]) == 0
+    read = capsys.readouterr()
+    files = {name for claim in json.loads(read.out)["claims"] for name in claim["records"]}
+    assert all(name.startswith("noise/") for name in files)
+    assert "records of experiments in runs;" in read.err
+
+
+@pytest.mark.parametrize("command", [["table", "weights"], ["claims"], ["claims", "--json"]])
+@pytest.mark.parametrize(
+    ("named", "why"),
+    [
+        ("gone", "it does not exist"),
+        ("file", "it is not a folder"),
+        ("empty", "it has none"),
+        ("", "an empty name"),
+        ("loop", "it does not exist"),
+    ],
+)
+def test_a_folder_without_records_is_refused_with_the_reason(command, named, why, here, refused):
+    Path("file").touch()
+    Path("empty").mkdir()
+    Path("loop").symlink_to("loop")
+    said = refused([*command, "--runs", named])
+    assert said.startswith(f"lnlib {command[0]}: --runs must be a folder with records of ")
+    assert f"got {named!r} ({why}" in said
+    assert re.search(r"python -m lnlib replay (weights|book) makes records", said)

@@ -1,10 +1,13 @@
 """Noise drawn: what is drawn and said are the numbers recorded."""
 
+import math
+
 import numpy as np
 import pytest
 
 from lnbook.show.plots import NORMS
 from lnbook.train_with_four import noise
+from tests.cases.oracle import parsed
 
 EPOCHS = [0.0, 0.5, 1.0]
 NUMBERS = {"batch": (1, 2, 3), "layer": (1, 2), "none": ()}
@@ -183,3 +186,17 @@ def test_the_race_draws_the_mean_of_the_seeds_in_a_band_from_low_to_high():
 def test_the_race_of_one_seed_has_no_band():
     nll, _ = noise.draw_race([{"batch": points(0.0, [2.3], [0.9])}])
     assert [trace.name for trace in nll.data] == ["batch norm"]
+
+
+@pytest.mark.parametrize("point", [0, 1, 2])
+@pytest.mark.parametrize("number", [1, 2])
+def test_the_sentence_on_layer_norm_has_the_spread_of_its_examples(records, runs, number, point):
+    said = noise.describe_statistics(runs, point, ("layer", number)).partition(": ")[2]
+    means, deviations = (of(records, "layer", 0, f"{name}_{number}")[point]
+                         for name in ("mean", "std"))  # fmt: skip
+    moves = [of(records, "layer", seed, f"moves_{number}")[point] for seed in (0, 1)]
+    wanted = [
+        math.sqrt(sum((v - sum(values) / len(values)) ** 2 for v in values) / len(values))
+        for values in (means, deviations)
+    ]
+    np.testing.assert_allclose(parsed(said), [*wanted, sum(moves) / 2], atol=0.0051)

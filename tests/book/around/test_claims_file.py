@@ -1,0 +1,95 @@
+"""The file of all claims and the tables beside the paper's, written from synthetic records."""
+
+import importlib.util
+import json
+import math
+from pathlib import Path
+from statistics import fmean
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from tests.cases import oracle, toy_records
+from tests.claims import truth
+
+SOURCE = Path(__file__).parents[3] / "book/_ext/claims_file.py"
+EXPERIMENTS = ("draw", "handwriting", "order_embeddings")
+
+
+@pytest.fixture(scope="module")
+def extension():
+    spec = importlib.util.spec_from_file_location("claims_file", SOURCE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def records():
+    return [run for run in truth.records("later") if run["experiment"] in EXPERIMENTS]
+
+
+@pytest.fixture
+def app(records, tmp_path):
+    """A book whose records are known, and where it is built."""
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "html").mkdir()
+    toy_records.write(records, tmp_path / "runs")
+    (tmp_path / "html" / "weigh_the_claims.html").write_text("the page")
+    return SimpleNamespace(srcdir=tmp_path, outdir=tmp_path / "html",
+                           builder=SimpleNamespace(format="html"))  # fmt: skip
+
+
+def test_the_file_has_the_differences_of_the_records_and_of_no_others(extension, app):
+    extension.write(app, None)
+    told = json.loads((app.outdir / "weigh_the_claims.json").read_text("utf-8"))
+    found = {one["name"]: one for one in told["claims"]}
+    for name in ("draw-twice", "draw-bound", "pen-comparable", "pen-faster", "table-2"):
+        answers = truth.expected(name, "later")
+        for finding, answer in zip(found[name]["findings"], answers, strict=True):
+            values = [math.inf if d is None else d for d in finding["differences"]]
+            np.testing.assert_allclose(values, answer.differences, rtol=1e-5)
+            assert finding["verdict"] == oracle.outcome(answer.differences)
+    for name in ("reader-faster", "skip-better", "robust"):
+        assert (found[name]["findings"], found[name]["verdict"]) == ([], "not yet recorded")
+
+
+def test_no_file_is_written_after_an_error_for_another_format_or_without_the_page(extension, app):
+    extension.write(app, ValueError("the build failed"))
+    extension.write(SimpleNamespace(**vars(app) | {"builder": SimpleNamespace(format="pdf")}), None)
+    (app.outdir / "weigh_the_claims.html").unlink()
+    extension.write(app, None)
+    assert not list(app.outdir.glob("*.json"))
+
+
+def mean(arm, value):
+    runs = oracle.arm(truth.records("later"), "draw", arm, "usual")
+    return fmean(value(run) for run in runs.values())
+
+
+def test_a_mark_becomes_a_table_with_the_papers_numbers_before_those_here(extension, app):
+    source = ["Before.\n\n<!-- here: figure-4 -->\n\nAfter.\n"]
+    extension.fill(app, "paper", source)
+    before, table, after = source[0].split("\n\n", 1)[0], source[0], source[0].rstrip()[-6:]
+    assert (before, after) == ("Before.", "After.")
+    assert "<!--" not in table
+    head, rule, bound, updates = [
+        [cell.strip() for cell in line.strip("| ").split("|")]
+        for line in table.splitlines() if line.startswith("|")
+    ]  # fmt: skip
+    assert head == ["measure", "paper, none", "paper, layer", "here, none", "here, layer"]
+    assert rule == ["---"] * 5
+    assert bound[1:3] == ["82.36", "82.09"]  # of the paper's text
+    here = [mean(arm, lambda run: run["curves"]["test_bound_of_all"][-1])
+            for arm in ("none", "layer")]  # fmt: skip
+    np.testing.assert_allclose([float(v) for v in bound[3:]], here, atol=0.0051)
+    arms = (oracle.arm(truth.records("later"), "draw", arm, "usual") for arm in ("none", "layer"))
+    shares = oracle.race(*arms, oracle.updates)
+    assert updates[3:] == ["100%", f"{fmean(shares):.0%}"]
+
+
+def test_a_page_without_a_mark_stays_as_it_is(extension, app):
+    source = ["Nothing here: figure-4.\n"]
+    extension.fill(app, "start", source)
+    assert source == ["Nothing here: figure-4.\n"]

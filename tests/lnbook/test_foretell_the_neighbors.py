@@ -274,3 +274,23 @@ def test_a_lead_on_tasks_is_of_the_seeds_of_both(case):
             ends.append(np.mean([row[-1] for row in rows]))
         np.testing.assert_allclose(oracle.parsed(part), ends, atol=0.051)
         drawn.check_inside(panel)
+
+
+def test_kindred_sentences_are_drawn_and_said_from_before_training_to_the_end(monkeypatch):
+    shares = {0.1: [0.2, 0.3, 0.4, 0.5, 0.55], 0.2: [0.25, 0.5, 0.6, 0.8, 0.75]}
+    runs_ = {
+        figures.PLAIN: made(figures.PLAIN, 0.1, 0, [9, 8, 7, 6, 5], (0.6, 0.7)),
+        figures.LAYER: made(figures.LAYER, 0.2, 0, [9, 8, 7, 6, 5], (0.6, 0.7)),
+    }
+    monkeypatch.setattr(alike, "alike", lambda run, mark: (
+        np.array(shares[run["settings"]["learning_rate"]]), 0.125))  # fmt: skip
+    mark = next(iter(alike.MARKS))
+    (figure,) = alike.draw_alike(runs_, mark)
+    plain, layer, luck = figure.data
+    for trace, rate in ((plain, 0.1), (layer, 0.2)):
+        assert list(trace.x) == UPDATES
+        np.testing.assert_allclose(trace.y, [100 * v for v in shares[rate]])
+    assert (list(luck.x), list(luck.y)) == ([0, 300], [12.5, 12.5])
+    assert list(figure.layout.xaxis.range) == [0, 300]
+    said = alike.describe_alike(runs_, mark).partition("after it: ")[2]
+    np.testing.assert_allclose(oracle.parsed(said), [20, 55, 25, 75, 12.5], atol=0.51)

@@ -1,15 +1,18 @@
 """The C++ recurrences against the plain loop."""
 
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
 from torch.testing import assert_close
 
 from lnlib.experiments.mnist.steps import compiled as step
-from lnlib.nn.kernels import build, compiled, function_rows, plain
+from lnlib.nn.kernels import build, compiled, function_rows, plain, rows
 from lnlib.nn.kernels.spec import Spec
 from tests.cases.compiled import FLOAT64, SIZES, arguments, call, each_form, everything, numbers
 
@@ -100,6 +103,7 @@ def test_a_gru_may_miss_the_gain_of_one_norm_alone(built):
 @pytest.mark.parametrize("count", [2, 3])
 def test_several_threads_give_what_one_does(built, monkeypatch, threads, kind, options, count):
     monkeypatch.setattr(compiled, "WORK", 1)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(count), raising=False)
     tensors, norms = arguments(kind, options, 70, SIZES["ending"])
     threads(1)
     one = everything(compiled, kind, options, tensors, SIZES["ending"], norms)
@@ -111,10 +115,41 @@ def test_several_threads_give_what_one_does(built, monkeypatch, threads, kind, o
 
 def test_no_more_threads_are_taken_than_there_is_work_for(monkeypatch, threads):
     monkeypatch.setattr(compiled, "WORK", 100)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(8), raising=False)
     threads(3)
     assert [compiled._threads(work) for work in (0, 99, 199, 200, 300, 10**9)] == [1, 1, 1, 2, 3, 3]
-    monkeypatch.setattr(compiled, "MAX_THREADS", 2)
+    monkeypatch.setattr(build, "MAX_THREADS", 2)
     assert compiled._threads(10**9) == 2
+
+
+@pytest.mark.parametrize(("asked", "cores", "taken"), [(4, 2, 2), (2, 4, 2), (4, 1, 1)])
+def test_no_more_threads_are_taken_than_there_are_cores(monkeypatch, threads, asked, cores, taken):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(cores), raising=False)
+    threads(asked)
+    assert compiled._threads(10**12) == taken
+    assert rows._threads(10**6, 10**3) == taken
+
+
+@pytest.mark.parametrize(
+    ("B", "H", "taken"), [(8, 128, 1), (1, 512, 1), (64, 128, 2), (8, 400, 2), (128, 1024, 2)]
+)
+def test_a_small_time_step_of_an_lstm_is_taken_by_one_thread(monkeypatch, threads, B, H, taken):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(2), raising=False)
+    threads(2)
+    assert compiled._threads(B * H * 4 * H) == taken
+
+
+def test_the_threads_of_torch_are_found_behind_a_link(monkeypatch, tmp_path):
+    if "libgomp" not in Path("/proc/self/maps").read_text():
+        pytest.skip("PyTorch has another OpenMP here")
+    (tmp_path / "torch").symlink_to(Path(torch.__file__).parent)
+    monkeypatch.setattr(torch, "__file__", str(tmp_path / "torch" / "__init__.py"))
+    monkeypatch.setattr(os, "register_at_fork", lambda **_: None)
+    library = Mock()
+    build._share_threads(library)
+    ((launch, team_size),) = [call.args for call in library.lnlib_use.call_args_list]
+    assert launch
+    assert team_size
 
 
 def test_several_callers_at_once_get_what_each_gets_alone(built, monkeypatch, threads):

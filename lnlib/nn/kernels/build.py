@@ -130,6 +130,16 @@ class Library:
             raise RuntimeError(str(error)) from error
 
 
+def threads(work: int, each: int) -> int:
+    """Return how many threads to use: no more than cores, and none with less work than ``each``.
+
+    A thread without a core of its own makes the others wait for it at every step.
+    """
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    return max(1, min(torch.get_num_threads(), cores, work // each, MAX_THREADS))
+
+
 def is_switched_off() -> bool:
     """Return whether the user wants none of this."""
     return os.environ.get("LNLIB_COMPILED", "1") == "0"

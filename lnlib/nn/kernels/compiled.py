@@ -17,15 +17,15 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from lnlib.nn.kernels import plain
-from lnlib.nn.kernels.build import MAX_THREADS, Library
+from lnlib.nn.kernels import build, plain
+from lnlib.nn.kernels.build import Library
 from lnlib.nn.kernels.function_rows import _chunks
 from lnlib.nn.kernels.once import once_differentiable
 from lnlib.nn.kernels.plain import Product
 from lnlib.nn.kernels.spec import Norm, Spec
 
 SOURCE = Path(__file__).with_suffix(".cpp")
-WORK = 2**18  # multiplications a step for each thread: with less it waits longer than it works
+WORK = 2**21  # multiplications per time step and thread, some 50 us: with less, waiting costs more
 
 
 def available() -> bool:
@@ -277,8 +277,8 @@ def _padded(n: int, like: Tensor) -> int:
 
 
 def _threads(work: int) -> int:
-    """Return how many threads to use for so many multiplications a step."""
-    return max(1, min(torch.get_num_threads(), work // WORK, MAX_THREADS))
+    """Return how many threads to use for so many multiplications per time step."""
+    return build.threads(work, WORK)
 
 
 _FIELDS = (

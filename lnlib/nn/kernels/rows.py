@@ -25,12 +25,12 @@ from torch import Tensor
 
 from lnlib.nn import functional
 from lnlib.nn.kernels import build
-from lnlib.nn.kernels.build import MAX_THREADS, Library
+from lnlib.nn.kernels.build import Library
 from lnlib.nn.kernels.memory import is_transformed
 from lnlib.nn.kernels.rows_function import FLOATS, Rows, compare
 
 SOURCE = Path(__file__).with_suffix(".cpp")
-WORK = 2**15  # numbers for each thread: with fewer it waits longer than it works
+WORK = 2**16  # numbers per thread, some 20 us: with fewer, waking it costs more
 
 
 def available() -> bool:
@@ -148,7 +148,7 @@ def _contiguous(t: Tensor | None) -> Tensor | None:
 def _threads(rows: int, H: int) -> int:
     if rows * H < 2 * WORK:
         return 1
-    return max(1, min(torch.get_num_threads(), rows, rows * H // WORK, MAX_THREADS))
+    return min(rows, build.threads(rows * H, WORK))
 
 
 def _refuse(status: int) -> None:

@@ -7,11 +7,20 @@
 #include <cstdint>
 #include <system_error>
 #include <thread>
+#if defined(__linux__)
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 constexpr int MAX_THREADS = 256;  // as in build.py
 
+// Where the threads of a call meet. Who is there first looks for the others for some microseconds,
+// which is what they part by where each has a core, and then sleeps: another thread, of this process
+// or not, may need the core.
 class Barrier {
-    std::atomic<int> waiting{0}, round{0};
+    std::atomic<int> waiting{0}, round{0}, asleep{0};
+    static constexpr int LOOKS = 400;
 
 public:
     std::atomic<int> threads{1};
@@ -19,16 +28,34 @@ public:
         int now = round.load(std::memory_order_relaxed);
         if (waiting.fetch_add(1, std::memory_order_acq_rel) == threads - 1) {
             waiting.store(0, std::memory_order_relaxed);
-            round.store(now + 1, std::memory_order_release);
+            round.store(now + 1);
+            if (asleep.load()) wake();
             return;
         }
-        for (int spins = 0; round.load(std::memory_order_acquire) == now; ++spins) {
-            if (spins > 2000) std::this_thread::yield();  // others may need this core
+        for (int k = 0; k < LOOKS; ++k) {
+            if (round.load(std::memory_order_acquire) != now) return;
 #if defined(__x86_64__) || defined(__i386__)
-            else __builtin_ia32_pause();
+            __builtin_ia32_pause();
+#elif defined(__aarch64__)
+            asm volatile("yield");
 #endif
         }
+        asleep.fetch_add(1);
+        while (round.load() == now) sleep(now);
+        asleep.fetch_sub(1);
     }
+
+private:
+#if defined(__linux__)
+    static_assert(sizeof(std::atomic<int>) == sizeof(int), "the system waits for an int");
+    void sleep(int now) {
+        syscall(SYS_futex, &round, FUTEX_WAIT_PRIVATE, now, nullptr, nullptr, 0);
+    }
+    void wake() { syscall(SYS_futex, &round, FUTEX_WAKE_PRIVATE, MAX_THREADS, nullptr, nullptr, 0); }
+#else
+    void sleep(int) { std::this_thread::yield(); }
+    void wake() {}
+#endif
 };
 
 // PyTorch's OpenMP, where build.py finds it. Its idle threads spin for some milliseconds after

@@ -17,7 +17,8 @@ from torch import Tensor, nn
 from lnlib.experiments.mnist.steps import check
 from lnlib.nn import LayerNorm
 from lnlib.nn.baselines import BatchNorm, WeightNormLinear
-from lnlib.nn.kernels.build import MAX_THREADS, Library
+from lnlib.nn.kernels import build
+from lnlib.nn.kernels.build import Library
 
 SOURCE = Path(__file__).with_name("step.cpp")
 MAX_LAYERS = 16  # as in step.cpp
@@ -109,7 +110,7 @@ def make(replay: Any) -> Callable[[Tensor, Tensor], Tensor]:
         call.rate = replay.optimizer.param_groups[0]["lr"]  # a checkpoint replaces the group
         call.first, call.second = state["exp_avg"].data_ptr(), state["exp_avg_sq"].data_ptr()
         call.x, call.labels = x.data_ptr(), y.data_ptr()
-        call.threads = max(1, min(torch.get_num_threads(), flat.numel() // WORK, MAX_THREADS))
+        call.threads = build.threads(flat.numel(), WORK)
         if before != (now := (call.cases, call.threads)):
             before, work = now, flat.new_zeros(work_size(ctypes.byref(call)))
             call.work = work.data_ptr()

@@ -7,7 +7,7 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from lnbook.match_captions import claims, curves, runs
+from lnbook.match_captions import below, claims, curves, runs
 from lnbook.show.plots import BADGES
 from lnlib.experiments.order_embeddings import results
 from tests.cases import oracle, toy_records
@@ -154,3 +154,35 @@ def test_table_2_has_means_of_pairs_their_difference_and_its_bounds(case):
         np.testing.assert_allclose([float(none), float(layer)], means, atol=0.051)
         np.testing.assert_allclose(parsed(difference), [fmean(d), *ends(d)], atol=0.051)
         assert verdict == BADGES[outcome(d if rank else [-v for v in d])]
+
+
+@pytest.mark.parametrize("caption", range(6))
+@pytest.mark.parametrize("picture", range(3))
+def test_what_sticks_out_is_drawn_counted_squared_and_ranked(picture, caption):
+    rng = np.random.default_rng(4)
+    vectors = below.Vectors(rng.uniform(0, 1, (6, 9)), rng.uniform(0, 1, (3, 9)))
+    given = {"caption": caption, "point": 3, "norm": "none"}
+    cone, skyline = below.draw_below({("none", 3): vectors}, picture, (picture + 1) % 3, **given)
+    said = below.describe_below({("none", 3): vectors}, picture, (picture + 1) % 3, **given)
+    roof = vectors.pictures[picture]
+
+    def above(k):
+        return [max(0.0, inside - top) for inside, top in zip(vectors.captions[k], roof,
+                                                              strict=True)]  # fmt: skip
+
+    out, every = above(caption), [sum(v * v for v in above(k)) for k in range(6)]
+    place = sum(penalty <= every[caption] for penalty in every)
+    wanted = [sum(v > 0 for v in out), 9, every[caption], place, 6]
+    np.testing.assert_allclose(parsed(said), wanted, atol=0.0051)
+    order = sorted(range(9), key=lambda k: -roof[k])
+    inside, line, red = skyline.data
+    np.testing.assert_allclose(inside.y, [vectors.captions[caption][k] for k in order], atol=6e-5)
+    np.testing.assert_allclose(line.y, [roof[k] for k in order], atol=6e-5)
+    np.testing.assert_allclose(red.y, [out[k] for k in order], atol=6e-5)
+    assert list(line.x) == list(range(1, 10))
+    first, second = (int(a.title.text.split()[1]) for a in (cone.layout.xaxis, cone.layout.yaxis))
+    points = {t.text[0]: t for t in cone.data if t.text}
+    for name, of in (("picture", roof), ("caption", vectors.captions[caption])):
+        assert (points[name].x[0], points[name].y[0]) == (of[first], of[second])
+    under = all(vectors.captions[caption][k] <= roof[k] for k in (first, second))
+    assert points["caption"].marker.color == (below.UNDER if under else below.ABOVE)

@@ -66,3 +66,17 @@ def test_a_feature_that_is_large_once_is_no_outlier_by_its_root_mean_square():
     x[:, 1] = 5.1
     x[7, 2] = 40.0  # once: its root mean square is 4.1
     assert figures.outliers(x).tolist() == [1]
+
+
+def test_lines_stand_at_the_five_norms_and_break_between_characters(seen):
+    constants = [0.5, 1.0, 2.0, 4.0, 8.0]
+    before, after = figures.draw_growth(seen, constants, TEXT)
+    for panel in (before, after):
+        for trace, characters in zip(panel.data[:2], (5, 2), strict=True):
+            assert list(trace.x) == [1, 2, 3, 4, 5, None] * characters
+            assert [k for k, v in enumerate(trace.y) if v is None] == list(
+                range(5, 6 * characters, 6)
+            )
+    (diamonds,) = before.data[2:]
+    assert (list(diamonds.x), list(diamonds.y)) == ([1, 2, 3, 4, 5], constants)
+    assert len(after.data) == 2

@@ -70,9 +70,10 @@ nbval: ## run the chapters and compare what their cells print
 test-versions: ## the same with the lowest and with the newest versions that pyproject.toml allows
 	@tools/versions.sh $(RESOLUTION)
 
-live: ## open the chapters in JupyterLab
+# OPTIONS="--ip=0.0.0.0 --port=9000" goes to jupyter lab, for a container whose port is published.
+live: ## open the chapters in JupyterLab, as copies in live/
 	@tools/setup.sh live
-	@$(VENV)/bin/jupyter lab book/start.ipynb
+	@$(PY) tools/live.py $(OPTIONS)
 
 bench: ## measure speed beside what you would pick instead; the pages too, if they are built
 	@tools/setup.sh test

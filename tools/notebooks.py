@@ -5,12 +5,15 @@ Usage: python tools/notebooks.py book/*.ipynb
 Keeps stream and text/plain outputs and execution counts; drops HTML, pictures, widget state and
 timings, so that two runs give the same bytes and a diff can be read. A chapter's first code is for
 those who open it alone: it knows the repository that this folder is a clone of, if it is public.
+Code that a page folds or leaves out, and solutions, are folded in JupyterLab, Notebook 7 and Colab,
+too. With ``--no-run`` the cells are not run; metadata alone is set right.
 """
 
 from __future__ import annotations
 
 import itertools
 import os
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -23,32 +26,34 @@ sys.path.insert(0, str(ROOT / "book" / "_ext"))
 import public_home  # noqa: E402
 
 SETUP = public_home.CELL
+FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}}
+NOT_SHOWN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 
 
 def main(paths: list[str]) -> None:
     """Run and store each notebook."""
     os.environ.pop("LNLIB_STATIC", None)  # the live outputs, not the built book's
-    for path in paths:
+    run = "--no-run" not in paths
+    for path in (path for path in paths if path != "--no-run"):
         notebook = opened_alone(nbformat.read(path, as_version=4))
-        NotebookClient(
-            notebook,
-            timeout=300,
-            kernel_name="python3",
-            resources={"metadata": {"path": Path(path).parent}},
-        ).execute()
-        nbformat.write(text_only(notebook), path)
-        print(f"ran {path}")
+        if run:
+            NotebookClient(
+                notebook,
+                timeout=300,
+                kernel_name="python3",
+                resources={"metadata": {"path": Path(path).parent}},
+            ).execute()
+        nbformat.write(folded(text_only(notebook)), path)
+        print(f"{'ran' if run else 'normalized'} {path}")
 
 
 def opened_alone(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """Let the first code be what installs the library, folded, and return the notebook."""
     cells = [cell for cell in notebook.cells if cell.id != SETUP]
-    cell = nbformat.v4.new_code_cell(public_home.setup_cell(public_home.home(ROOT)), id=SETUP)
-    cell.metadata = {
-        "cellView": "form",
-        "jupyter": {"source_hidden": True},
-        "tags": ["remove-cell"],
-    }
+    home = public_home.home(ROOT)
+    code = public_home.setup_cell(home and f"git+{home}")
+    cell = nbformat.v4.new_code_cell(code, id=SETUP, execution_count=1)  # it is the first
+    cell.metadata = FOLDED | {"tags": ["remove-cell"]}
     first = next(k for k, one in enumerate(cells) if one.cell_type == "code")
     notebook.cells = [*cells[:first], cell, *cells[first:]]
     return notebook
@@ -68,13 +73,33 @@ def text_only(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
             continue
         cell.metadata.pop("execution", None)
         if cell.source.startswith("Quiz("):  # or the answers stand above the questions
-            cell.metadata["jupyter"] = {"source_hidden": True}
             cell.metadata["tags"] = ["remove-input"]
         for output in cell.outputs:
             if "data" in output:
                 output.data = {k: v for k, v in output.data.items() if k == "text/plain"}
                 output.metadata = {}
         cell.outputs = merged(o for o in cell.outputs if o.output_type == "stream" or o.get("data"))
+    return notebook
+
+
+def folded(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Fold in place what a page does not show at once, and return the notebook.
+
+    JupyterLab and Notebook 7 read ``jupyter``, Colab reads ``cellView``.
+    """
+    solution = False
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            for gate in re.findall(r"\{solution-(start|end)\}", cell.source):
+                solution = gate == "start"
+            continue
+        for key in ("cellView", "jupyter"):
+            cell.metadata.pop(key, None)
+        if solution:
+            hidden = {"source_hidden": True, "outputs_hidden": True}
+            cell.metadata |= FOLDED | {"jupyter": hidden}
+        elif NOT_SHOWN & set(cell.metadata.get("tags", [])):
+            cell.metadata |= FOLDED
     return notebook
 
 

@@ -19,6 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
+import readers_copy
 from docutils import nodes
 from myst_nb.sphinx_ import NbMetadataCollector
 from sphinx import addnodes
@@ -123,7 +124,10 @@ class FillPlaces(SphinxPostTransform):
             for page in chapters(self.env)
         ]
         entries = []
-        for uri, title in [*files, (ARCHIVE, "All of them in one archive (.zip)")]:
+        files.append((ARCHIVE, "All of them in one archive (.zip)"))
+        if readers_copy.has_library(self.app):
+            files.append((f"_downloads/{readers_copy.WHEEL}", "The library (.whl)"))
+        for uri, title in files:
             link = addnodes.download_reference(refuri=uri)
             link += nodes.Text(title)
             entries.append(nodes.list_item("", nodes.paragraph("", "", link)))
@@ -185,6 +189,9 @@ def write_archive(app, exception):
             for page in chapters(app.env):
                 source = Path(app.outdir, "_sources", f"{page}.ipynb")  # as the page offers it
                 archive.writestr(ZipInfo(source.name), source.read_bytes(), ZIP_DEFLATED)
+            if readers_copy.has_library(app):
+                library = path.with_name(readers_copy.WHEEL)
+                archive.writestr(ZipInfo(library.name), library.read_bytes())
 
 
 def item(text):

@@ -2,13 +2,12 @@
 
 Then, and only then, pages lead to the repository, to its issue tracker and to "edit this page",
 chapters to Binder and Colab, a shared link names its page (``og:url``), and what is downloaded
-installs the library from there. ``{home}`` says how to reach those who make the book, and
-``{versions}`` what built it.
+installs the library from there (``readers_copy.py``). ``{home}`` says how to reach those who make
+the book, and ``{versions}`` what built it.
 
 The clone's remote ``origin`` decides. Without a public one the book is the same, less all that.
 """
 
-import json
 import platform
 import re
 import subprocess
@@ -27,19 +26,20 @@ PAGES = {"github.com": "github.io", "gitlab.com": "gitlab.io"}
 ROOM = "book"  # the folder of the sources in the repository
 CELL = "cell-setup"  # the name of the first code of a chapter, which is:
 SETUP = """\
-# @title Opened alone (a download, Colab) this chapter installs what it lacks
+# @title Installs the book's library where it is missing; then choose Run > Run All Cells
 import importlib.util
 import subprocess
 import sys
+from pathlib import Path
 
-HOME = "{home}"  # the book's repository, where it has a public one
-if importlib.util.find_spec("lnbook") is None and not HOME:
-    raise ModuleNotFoundError(
-        "this chapter needs the book's library; in the folder of the book run "
-        "pip install -e '.[live]', and open the chapter with that Python"
-    )
+SOURCE = "{source}"  # of the library, where the book has a public address
 if importlib.util.find_spec("lnbook") is None:
-    wanted = f"lnlib[live] @ git+{{HOME}}"
+    found = [*(path.absolute().as_uri() for path in Path().glob("lnlib-*.whl")), SOURCE]
+    if not found[0]:
+        raise ModuleNotFoundError(
+            "save lnlib-*.whl of the page 'About this book' beside this notebook; run this again"
+        )
+    wanted = f"lnlib[live] @ {{found[0]}}"
     print(f"Installing {{wanted}}: a few minutes, once.")
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", wanted], check=True)
     importlib.invalidate_caches()"""
@@ -77,9 +77,14 @@ def branch(folder):
     return head.removeprefix("origin/") or "main"
 
 
-def setup_cell(address):
-    """Return the code with which a chapter that is opened alone begins."""
-    return SETUP.format(home=address)
+def setup_cell(source):
+    """Return the code with which a chapter begins.
+
+    Args:
+        source: Where it installs the library from where that is missing, as pip takes it after
+            ``lnlib @``; nothing where the book has no public address.
+    """
+    return SETUP.format(source=source)
 
 
 def lead_home(app, config):
@@ -105,22 +110,6 @@ def lead_home(app, config):
         launch["colab_url"] = "https://colab.research.google.com"
     options["launch_buttons"] = dict(options.get("launch_buttons", {})) | launch
     config.html_baseurl = config.html_baseurl or f"https://{owner}.{PAGES[host]}/{name}/"
-
-
-def with_home(text, address):
-    """Return a notebook's text whose first code knows the repository."""
-    notebook = json.loads(text)
-    for cell in notebook["cells"]:
-        if cell.get("id") == CELL:
-            cell["source"] = setup_cell(address).splitlines(keepends=True)
-    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
-
-
-def tell_downloads(app, exception):
-    """Write the repository into the chapters that pages offer for download."""
-    if exception is None and app.builder.format == "html" and app.config.ln_home:
-        for path in Path(app.outdir, "_sources").glob("*.ipynb"):
-            path.write_text(with_home(path.read_text("utf-8"), app.config.ln_home), "utf-8")
 
 
 class Home(SphinxDirective):
@@ -159,5 +148,4 @@ def setup(app):
     app.add_directive("home", Home)
     app.add_directive("versions", Versions)
     app.connect("config-inited", lead_home, priority=50)
-    app.connect("build-finished", tell_downloads, priority=400)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

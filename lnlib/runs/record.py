@@ -34,6 +34,20 @@ def folder() -> Path:
     return clone if clone.is_dir() else package / "recorded"
 
 
+def installed() -> Path:
+    """Return where the book's recorded runs lie.
+
+    Raises:
+        FileNotFoundError: If lnlib was installed without them, from the pages of the built book.
+    """
+    if not folder().is_dir():
+        raise FileNotFoundError(
+            "this copy of lnlib was installed without the book's recorded runs, which this needs; "
+            "install it from a clone of the book: pip install -e '.[live]' in its folder"
+        )
+    return folder()
+
+
 def place(where: Path, experiment: str, stem: str) -> Path:
     """Return where a run's record lies, in a folder of records.
 
@@ -139,9 +153,10 @@ def read_all(experiment: str, where: Path | None = None, **settings: Any) -> lis
 
     Raises:
         BadRecord: If one of the experiment's records is damaged; all of them are named.
+        FileNotFoundError: If the book's own are asked for and lnlib was installed without them.
     """
     asked = {k: list(v) if isinstance(v, tuple) else v for k, v in settings.items()}
-    records, bad, where = [], [], Path(where or folder())
+    records, bad, where = [], [], Path(where or installed())
     paths = [*where.glob("*.json"), *where.glob(f"{experiment}/*.json")]
     for path in sorted(paths, key=lambda path: path.name):
         # All that a damaged file says.

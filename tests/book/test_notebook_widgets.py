@@ -4,18 +4,25 @@ import json
 import re
 
 import pytest
+from plotly.graph_objects import Figure
 
+from lnbook.choose_a_norm.chooser import Chooser
 from lnbook.show import (
+    Explorer,
     Neighbors,
     Painter,
     Places,
     Playground,
+    Quiz,
     Reader,
     Scene,
     Scribe,
+    Sheet,
     Sphere,
     Switchboard,
     diagrams,
+    number,
+    slider,
     web,
 )
 from lnbook.show.explorer.live import plot_widget
@@ -132,3 +139,53 @@ def test_a_widget_comes_to_life_in_a_notebook_and_its_names_stay_its_own(page, n
     assert wrong == []
     assert page.locator(f".ln-{name}").count() == 2
     assert len(ids) == len(set(ids))
+
+
+AROUND = """([source, data]) => {
+  document.body.innerHTML = '<div id="cell"><div class="ln-keys"></div></div><input id="other">';
+  window.heard = { before: [], after: [] };
+  // Notebook 7 listens to the document before any element, JupyterLab and cells after.
+  document.addEventListener("keydown", ({ key, target }) => {
+    if (!target.hasAttribute("data-lm-suppress-shortcuts")) heard.before.push(key);
+  }, true);
+  document.body.addEventListener("keydown", ({ key }) => heard.after.push(key));
+  const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+  return import(url).then(({ default: widget }) =>
+    widget.render({ model: { get: () => data }, el: document.querySelector(".ln-keys") }));
+}"""
+
+
+def test_a_key_in_a_live_widget_is_the_widgets_and_a_command_is_the_notebooks(page):
+    widget = live("painter")
+    page.evaluate(AROUND, [widget._esm, json.loads(json.dumps(widget.data))])
+    slider = page.locator(".ln-painter input[type=range]").first
+    slider.focus()
+    at_first = slider.input_value()
+    page.keyboard.press("ArrowLeft")
+    assert slider.input_value() != at_first
+    for key in ("ArrowDown", "ArrowUp", "Home", "End", "PageUp", "j", "d", "Enter", " "):
+        page.keyboard.press(key)
+    assert page.evaluate("heard") == {"before": [], "after": []}
+    for key in ("Control+s", "Shift+Enter", "Escape"):
+        page.keyboard.press(key)
+    page.locator("#other").press("j")  # beside the widget
+    heard = page.evaluate("heard")
+    for keys in heard.values():
+        assert [k for k in keys if k not in ("Control", "Shift")] == ["s", "Enter", "Escape", "j"]
+
+
+def boxes():
+    """Whatever the book shows in a notebook, in its box."""
+    yield from (make().widget() for make, _ in SHOWN.values())
+    quiz = Quiz(number("How many?", 3, why="Counted.", otherwise="Count."), title="One")
+    explorer = Explorer(lambda k: Figure(layout={"height": 90}), {"k": slider("k", [1, 2])})
+    for shown in (quiz, explorer, Sheet(), diagrams.cube(), Chooser()):
+        yield shown.widget()
+
+
+def test_every_box_of_a_notebook_brings_the_script_that_keeps_its_keys():
+    for box in boxes():
+        assert "ln-keys" in box._dom_classes, box
+        scripts = [child._esm for child in box.children if hasattr(child, "_esm")]
+        assert scripts, box
+        assert all(script.startswith(web.KEYS) for script in scripts)

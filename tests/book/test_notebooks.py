@@ -70,7 +70,7 @@ def test_minutes_count_words_explorers_questions_and_exercises():
 
 
 def test_only_text_is_stored_and_every_cell_ran_in_order(notebook):
-    assert notebooks.text_only(json_copy(notebook)) == notebook
+    assert notebooks.folded(notebooks.text_only(json_copy(notebook))) == notebook
     counts = [cell.execution_count for cell in code(notebook)]
     assert counts == list(range(1, len(counts) + 1))
 
@@ -221,9 +221,24 @@ def test_exercises_are_four_with_graded_hints(lesson):
 def test_a_chapter_that_is_opened_alone_begins_with_what_it_needs(notebook):
     first = code(notebook)[0]
     assert first.id == notebooks.SETUP
-    home = re.search(r'^HOME = "(.*)"', first.source, re.M)[1]
-    assert first.source == notebooks.public_home.setup_cell(home)
-    assert first.metadata["jupyter"] == {"source_hidden": True}
+    source = re.search(r'^SOURCE = "(.*?)"', first.source, re.M)[1]
+    assert first.source == notebooks.public_home.setup_cell(source)
+
+
+def test_code_that_a_page_does_not_show_is_folded_in_jupyterlab_notebook_and_colab(notebook):
+    solution = False
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            ends = re.findall(r"{solution-(start|end)}", cell.source)
+            solution = ends[-1] == "start" if ends else solution
+            continue
+        shown = not {"hide-input", "remove-input", "remove-cell"} & set(
+            cell.metadata.get("tags", [])
+        )
+        hidden = cell.metadata.get("jupyter", {})
+        assert hidden.get("source_hidden", False) == (solution or not shown), cell.source
+        assert hidden.get("outputs_hidden", False) == solution, cell.source
+        assert ("cellView" in cell.metadata) == ("source_hidden" in hidden)
 
 
 def test_the_starter_fails_the_checker_and_the_solution_passes_it(lesson):

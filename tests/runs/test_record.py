@@ -443,3 +443,10 @@ def test_the_book_has_the_runs_of_figure_6():
     assert len({r["data"]["sha256"] for r in kept}) == 1
     assert all(r["settings"]["epochs"] >= 20 for r in kept)
     assert all(r["data"]["cases"]["train"] == 55_000 for r in kept)
+
+
+def test_without_the_books_runs_reading_them_says_how_to_get_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(record, "folder", lambda: tmp_path / "recorded")
+    with pytest.raises(FileNotFoundError, match="install it from a clone of the book"):
+        record.read_all("mnist")
+    assert record.read_all("mnist", tmp_path) == []

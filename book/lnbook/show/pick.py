@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lnbook.show.web import box
+
 SOURCE = Path(__file__).with_suffix(".css")
 STYLE = SOURCE.read_text("utf-8")
 
@@ -86,4 +88,4 @@ def live(body: str) -> Any:
     """Build the widget of a live notebook: a card with its look."""
     import ipywidgets
 
-    return ipywidgets.HTML(f"<style>{STYLE}</style>{body}")
+    return box([ipywidgets.HTML(f"<style>{STYLE}</style>{body}")])

@@ -7,6 +7,7 @@ has such an element loads them. A live notebook gets the same files where it run
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import html
@@ -14,7 +15,7 @@ import importlib
 import itertools
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,22 @@ from typing import Any
 from lnbook.show import colors
 
 HERE = Path(__file__).parent
+# Which keys a box of widgets keeps: all but commands such as Ctrl+S and Shift+Enter. Notebook 7
+# decides before any element hears of a key, by an attribute of the one that has the focus.
+KEYS = """
+if (!globalThis.lnlibKeys) {
+  globalThis.lnlibKeys = true;
+  const command = (event) => event.ctrlKey || event.metaKey || event.altKey
+    || event.key === "Escape" || (event.key === "Enter" && event.shiftKey);
+  const keep = (event) => command(event) || event.stopPropagation();
+  window.addEventListener("keydown", (event) => {
+    const box = event.target.closest?.(".ln-keys");
+    if (!box) return;
+    event.target.toggleAttribute("data-lm-suppress-shortcuts", !command(event));
+    box.addEventListener("keydown", keep);
+  }, true);
+}
+"""
 _ids: defaultdict[str, Iterator[int]] = defaultdict(lambda: itertools.count(1))
 
 
@@ -107,7 +124,7 @@ class Web:
             shown = _widget_class(self, start)(data=data)
         except ImportError:
             shown = ipywidgets.HTML(f"For {what}: pip install anywidget")
-        return ipywidgets.VBox([shown])
+        return box([shown])
 
     def on(self, body: str) -> bool:
         """Say whether a page has such an element."""
@@ -130,6 +147,30 @@ def widgets() -> list[Web]:
     return [importlib.import_module(f"lnbook.show.{name}").WEB for name in folders]
 
 
+def box(children: Sequence[Any]) -> Any:
+    """Return a box of live widgets that keeps the keys that are pressed in it.
+
+    In JupyterLab and Notebook an arrow key would also move to another cell, a letter run a command.
+    """
+    import ipywidgets
+
+    children = list(children)
+    with contextlib.suppress(ImportError):  # without anywidget no script runs
+        import anywidget
+
+        if not any(isinstance(child, anywidget.AnyWidget) for child in children):
+            children.append(_keys())
+    made = ipywidgets.VBox(children)
+    made.add_class("ln-keys")
+    return made
+
+
+@functools.cache
+def _keys() -> Any:
+    """Build the invisible widget that brings :data:`KEYS`, once a kernel."""
+    return anywidget_class("keys", "export default { render() {} };\n")()
+
+
 def anywidget_class(name: str, esm: str, css: str = "", **traits: Any) -> type:
     """Return a class of widgets with an anywidget id of its own.
 
@@ -149,7 +190,7 @@ def anywidget_class(name: str, esm: str, css: str = "", **traits: Any) -> type:
 
     content = hashlib.sha256(f"{esm}\0{css}".encode()).hexdigest()[:12]
     shared = {key: trait.tag(sync=True) for key, trait in traits.items()}
-    members = {"__module__": "lnbook", "_esm": esm, "_css": css, **shared}
+    members = {"__module__": "lnbook", "_esm": KEYS + esm, "_css": css, **shared}
     return type(f"{name}-{content}", (anywidget.AnyWidget,), members)
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.book.around.conftest import BOOK, CHAPTERS, rows, when
-from tools import notebooks
+from tools.live import readers_copy
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
@@ -31,22 +31,17 @@ def test_about_lists_every_chapter_with_its_run(built_book):
     assert not re.search(r"/work/|/root/|/home/|/tmp/", re.sub(r"<[^>]*>", "", html))
 
 
-def offered(stored):
-    """A chapter as the page offers it: it knows the repository of this clone, if it is public."""
-    home = notebooks.public_home.home(BOOK.parent)
-    return notebooks.public_home.with_home(stored, home) if home else stored
-
-
-def test_every_notebook_can_be_taken_as_it_is_stored(built_book):
+def test_every_notebook_can_be_taken_and_the_library_with_it(built_book):
     html = (built_book / "about.html").read_text("utf-8")
     files = re.findall(r'<a class="reference download[^"]*" download="" href="([^"]+)">', html)
-    assert files == [*(f"_sources/{name}.ipynb" for name in CHAPTERS), "_downloads/chapters.zip"]
-    for name in CHAPTERS:
-        stored = offered((BOOK / f"{name}.ipynb").read_text("utf-8")).encode()
-        assert (built_book / "_sources" / f"{name}.ipynb").read_bytes() == stored
-        with zipfile.ZipFile(built_book / "_downloads" / "chapters.zip") as archive:
-            assert archive.read(f"{name}.ipynb") == stored
-            assert len(archive.namelist()) == len(CHAPTERS)
+    wheel = f"_downloads/{readers_copy.WHEEL}"
+    notebooks = [f"_sources/{name}.ipynb" for name in CHAPTERS]
+    assert files == [*notebooks, "_downloads/chapters.zip", wheel]
+    with zipfile.ZipFile(built_book / "_downloads" / "chapters.zip") as archive:
+        packed = {name: archive.read(name) for name in archive.namelist()}
+    assert packed == {
+        path.rpartition("/")[2]: (built_book / path).read_bytes() for path in (*notebooks, wheel)
+    }
 
 
 def test_archive_is_saved_from_a_folder_and_from_a_server(visit, site):
@@ -64,4 +59,5 @@ def test_download_button_gives_the_source_of_its_page(visit, built_book, name, s
         opened.value.wait_for_load_state()
         assert opened.value.url.endswith(f"/_sources/{name}{suffix}")
         shown = opened.value.locator("body").inner_text()
-    assert shown.split() == (BOOK / f"{name}{suffix}").read_text("utf-8").split()
+    source = built_book / "_sources" if suffix == ".ipynb" else BOOK
+    assert shown.split() == (source / f"{name}{suffix}").read_text("utf-8").split()

@@ -95,8 +95,8 @@ def test_pages_lead_to_the_repository_to_binder_and_to_colab(built):
 def test_a_downloaded_chapter_knows_where_the_library_is(built):
     text = (built.folder / "_build" / "html" / "_sources" / "chapter.ipynb").read_text("utf-8")
     first = next(c for c in json.loads(text)["cells"] if c["cell_type"] == "code")
-    assert "".join(first["source"]) == public_home.setup_cell(HOME)
-    assert f'HOME = "{HOME}"' in "".join(first["source"])
+    assert "".join(first["source"]) == public_home.setup_cell(f"git+{HOME}")
+    assert f'SOURCE = "git+{HOME}"' in "".join(first["source"])
 
 
 RUN = """
@@ -110,26 +110,30 @@ print(json.dumps(asked))
 """
 
 
-def run(home, there):
-    code = RUN.format(there=there, cell=public_home.setup_cell(home))
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+def run(source, there, folder):
+    code = RUN.format(there=there, cell=public_home.setup_cell(source))
+    return subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
 
 
-def test_the_first_cell_installs_where_the_library_is_missing_and_says_so():
-    done = run(HOME, there=False)
+@pytest.mark.parametrize("beside", [False, True])
+@pytest.mark.parametrize("source", ["", f"git+{HOME}"])
+def test_the_first_cell_installs_the_library_that_lies_beside_it_or_the_public_one(
+    tmp_path, source, beside
+):
+    wheel = tmp_path / "lnlib-1.0-py3-none-any.whl"
+    if beside:
+        wheel.touch()
+    done = run(source, False, tmp_path)
+    if not beside and not source:
+        assert done.stdout == ""
+        assert "save lnlib-*.whl of the page 'About this book' beside this" in done.stderr
+        return
+    wanted = f"lnlib[live] @ {wheel.as_uri() if beside else source}"
     said, asked = done.stdout.splitlines()
-    assert said == f"Installing lnlib[live] @ git+{HOME}: a few minutes, once."
-    ((python, *words),) = json.loads(asked)
-    assert python == sys.executable
-    assert words == ["-m", "pip", "install", "-q", f"lnlib[live] @ git+{HOME}"]
+    assert said == f"Installing {wanted}: a few minutes, once."
+    assert json.loads(asked) == [[sys.executable, "-m", "pip", "install", "-q", wanted]]
 
 
-def test_the_first_cell_does_nothing_where_the_library_is():
-    for home in ("", HOME):
-        assert run(home, there=True).stdout == "[]\n"
-
-
-def test_without_a_home_the_first_cell_says_what_to_do():
-    done = run("", there=False)
-    assert done.stdout == ""
-    assert "in the folder of the book run pip install -e '.[live]'" in done.stderr
+def test_the_first_cell_does_nothing_where_the_library_is(tmp_path):
+    for source in ("", f"git+{HOME}"):
+        assert run(source, True, tmp_path).stdout == "[]\n"

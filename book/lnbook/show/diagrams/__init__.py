@@ -25,7 +25,7 @@ from lnbook.show import colors
 from lnbook.show.diagrams import boards, cells, cubes, residuals, rivers
 from lnbook.show.diagrams.svg import spoken
 from lnbook.show.display import bundle
-from lnbook.show.web import Web, anywidget_class
+from lnbook.show.web import Web, anywidget_class, box
 
 __all__ = ["WEB", "Diagram", "board", "cube", "gru", "lstm", "residual", "river"]
 
@@ -63,7 +63,7 @@ class Diagram:
             shown = _widget_class()(html=self.to_html())
         except ImportError:  # it does not answer, but everything is there
             shown = ipywidgets.HTML(f"<style>{_style()}</style>{self.to_html()}")
-        return ipywidgets.VBox([shown])
+        return box([shown])
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
         return bundle(self)

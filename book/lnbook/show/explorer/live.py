@@ -13,7 +13,7 @@ from lnbook.show import colors
 from lnbook.show.control import Control
 from lnbook.show.display import explained, wrapped
 from lnbook.show.explorer import page
-from lnbook.show.web import anywidget_class
+from lnbook.show.web import anywidget_class, box
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -205,7 +205,7 @@ class Canvas:
         parts = [head, *rows, self.panels, self.text, self.asked, self.numbers]
         with contextlib.suppress(ImportError):  # the panels do without anywidget
             parts.append(library())
-        self.box = widgets.VBox(parts)
+        self.box = box(parts)
         self.box.add_class("ln-live")
 
     def show(self, figures: Callable[[], list[Figure]], text: Callable[[], str]) -> None:

@@ -17,7 +17,7 @@ from lnbook.show.display import bundle
 from lnbook.show.quiz.make import choose, number, order
 from lnbook.show.quiz.questions import Choose, Number, Order, digest
 from lnbook.show.quiz.texts import NOT_YET, RIGHT, markup, paragraph
-from lnbook.show.web import Web
+from lnbook.show.web import Web, box
 
 __all__ = ["WEB", "Choose", "Number", "Order", "Quiz", "choose", "number", "order"]
 
@@ -108,9 +108,9 @@ class Quiz:
         head = widgets.HTML(f"<style>{colors.css()}</style>{title}")
         rows = [question(i, asked) for i, asked in enumerate(self.questions, 1)]
         score.value = scored(first, len(rows))
-        box = widgets.VBox([head, *rows, score])
-        box.add_class("ln-quiz-live")
-        return box
+        card = box([head, *rows, score])
+        card.add_class("ln-quiz-live")
+        return card
 
     def __repr__(self) -> str:
         """Return the questions, then the answers."""

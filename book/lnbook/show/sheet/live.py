@@ -14,6 +14,7 @@ from lnbook.show.sheet.state import EPS, EXAMPLES, FEATURES, State, divisor
 from lnbook.show.sheet.tables import Tables
 from lnbook.show.sheet.texts import block, exact
 from lnbook.show.sheet.words import WORDS
+from lnbook.show.web import box
 
 STYLE = (
     f"<style>{colors.css()}"
@@ -93,7 +94,7 @@ class Card:
         for button, action in ((new, self.renew), (back, self.begin), (use, self.paste)):
             button.on_click(lambda _, action=action: action())
         choices = [self.norm, self.groups, self.eps, self.examples, self.features]
-        return widgets.VBox(
+        return box(
             [
                 widgets.HTML(f"<b>{html.escape(self.sheet.title)}</b>"),
                 widgets.HBox(choices, layout=wrapped()),

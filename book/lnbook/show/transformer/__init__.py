@@ -145,7 +145,7 @@ def packed(record: Mapping[str, Any]) -> dict[str, Any]:
 @functools.cache
 def _read(seed: int) -> dict[str, Any]:
     """Read the book's record of the model that the page runs."""
-    (path,) = (records.folder() / "transformer").glob(f"*-ablate-True-*-seed{seed}.json")
+    (path,) = (records.installed() / "transformer").glob(f"*-ablate-True-*-seed{seed}.json")
     return records.read(path)
 
 

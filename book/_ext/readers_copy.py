@@ -1,0 +1,285 @@
+"""Sphinx extension: chapters as readers open them in a notebook program.
+
+A stored chapter is written for the built book: directives and roles of MyST, solutions that a page
+folds, cells that only assert. JupyterLab, Notebook, VS Code and Colab show all of that as it is
+written. The copy that pages offer for download, and that ``make live`` opens, is plain Markdown:
+
+- roles and labels are links, equations have their numbers;
+- a solution is closed (``<details>``) below its exercise, and its code is not run;
+- the cell of an exercise imports what it needs, so that it also runs after a restart of the kernel;
+- code that a page folds is folded, in the metadata that JupyterLab, Notebook 7 and Colab read;
+- cells that only assert are left out: the stored chapters are the ones that are tested.
+
+Files that a reader has changed are never written over.
+"""
+
+import ast
+import functools
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unicodedata
+from importlib.metadata import version
+from pathlib import Path
+
+import public_home
+from tracks import measures, minutes
+
+from lnbook.classroom import chapters
+
+BEGIN = (
+    "> **To begin, choose *Run* › *Run All Cells* in the menu**, in VS Code *Run All*, in Colab "
+    "*Runtime* › *Run all*. Until then a figure is some lines of text. After a restart of the "
+    "kernel, do it again; the cell of an exercise also runs alone."
+)
+WHEEL = f"lnlib-{version('lnlib')}-py3-none-any.whl"
+FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}}
+GATE = re.compile(r"^`{3,}\{((?:exercise|solution)-(?:start|end))\}.*\n(?::.*\n)*`{3,}\n*", re.M)
+LABELED = re.compile(r"^\(([\w-]+)\)=\n(#+ (.+))?", re.M)
+EQUATION = re.compile(r"^\$\$ \(([\w-]+)\)$", re.M)
+# What the exercises of a page say of notebooks, to those who read a page.
+PAGES_ONLY = re.compile(r"^The check runs in a live notebook.*\n?", re.M)
+TABLE = re.compile(r"^:::\{table\}(.*)\n((?::\w.*\n)*)([\s\S]*?)^:::$", re.M)
+LINK = re.compile(r"\[([^\]]+)\]\(([\w-]+)(\.md|\.ipynb)?(#[\w-]+)?\)")
+
+
+def copy(path, *, site="", library=None):
+    """Return the reader's copy of a chapter as a notebook, a dictionary.
+
+    Args:
+        path: The stored chapter.
+        site: The address of the built book, with a slash at its end, if it is public.
+        library: Where the first code installs the library from; ``None``: as it is stored.
+    """
+    stored = json.loads(path.read_text("utf-8"))
+    text = "\n".join("".join(c["source"]) for c in stored["cells"] if c["cell_type"] == "markdown")
+    translate = Translator(path.parent, text, site)
+    cells, solution, number = [], None, 0
+    for k, cell in enumerate(stored["cells"]):
+        source, tags = "".join(cell["source"]), cell["metadata"].get("tags", [])
+        if cell["cell_type"] == "code":
+            if cell["id"] == public_home.CELL:
+                code = source if library is None else public_home.setup_cell(library)
+                cells.append(cell | {"metadata": FOLDED, "source": code})
+            elif "remove-cell" in tags:
+                later = "\n".join(visible(stored["cells"][k + 1 :]))
+                if kept := chapters.needs(ast.parse(source).body, later):
+                    cells.append(cell | {"metadata": FOLDED, "source": "\n".join(kept)})
+            elif solution is not None:
+                solution.append(f"```python\n{source}\n```")
+            elif number and "exercises.check(" in source:
+                task = list(chapters.tasks(path.stem).values())[number - 1]
+                cells.append(cell | {"source": standing_alone(task, source)})
+            else:
+                folded = {"hide-input", "remove-input"} & set(tags)
+                cells.append(cell | {"metadata": FOLDED if folded else {}})
+            continue
+        kind, parts = "", GATE.split(source)
+        for part in parts:
+            if re.fullmatch(r"(exercise|solution)-(start|end)", part):
+                kind = part
+                if kind == "solution-start":
+                    solution = []
+                elif kind == "solution-end":
+                    cells.append(markdown(closed(solution)))
+                    solution = None
+                elif kind == "exercise-start":
+                    number += 1
+                continue
+            said = translate(part)
+            if kind == "exercise-start":
+                said = f"### Exercise {number}\n\n{said}"
+            if said and solution is not None:
+                solution.append(said)
+            elif said:
+                cells.append(markdown(said))
+    cells[0]["source"] = re.sub(r"^# .+\n?", rf"\g<0>\n{BEGIN}\n", cells[0]["source"], count=1)
+    for k, cell in enumerate(cells):
+        cell["id"] = cell["id"] if cell.get("id") == public_home.CELL else f"cell-{k:02d}"
+        cell["source"] = "".join(cell["source"]).splitlines(keepends=True)
+    return stored | {"cells": cells}
+
+
+def visible(cells):
+    """Return the code that a page shows, cell by cell."""
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    shown = [cell for cell in code if "remove-cell" not in cell["metadata"].get("tags", [])]
+    return ["".join(cell["source"]) for cell in shown]
+
+
+def standing_alone(task, source):
+    """Return the code of an exercise, below what it and its solution take from the chapter."""
+    needed = chapters.needs(task.before, f"{task.starter}\n{task.solution}")
+    needed.append("from lnbook import exercises")
+    stood = {ast.unparse(statement) for statement in ast.parse(source).body}
+    imports = [s for s in needed if s.startswith(("import ", "from ")) and s not in stood]
+    rest = [statement for statement in needed if statement not in {*imports, *stood}]
+    text = "\n".join(imports)
+    for part in (*rest, source):
+        text += ("\n" if part.startswith(("import ", "from ")) else "\n\n") + part
+    return text
+
+
+def markdown(source):
+    """Return a cell of Markdown."""
+    return {"cell_type": "markdown", "metadata": {}, "source": source}
+
+
+def closed(solution):
+    """Return a solution that opens with a click."""
+    return "\n\n".join(["<details><summary>Solution</summary>", *solution, "</details>"])
+
+
+class Translator:
+    """Turn the Markdown of a chapter into Markdown that any notebook program shows.
+
+    Args:
+        folder: The folder of the chapters and the bibliography.
+        text: All Markdown of the chapter, to number its equations and find its labels.
+        site: See :func:`copy`.
+    """
+
+    def __init__(self, folder, text, site):
+        self.folder, self.site = folder, site
+        self.equations = {label: k for k, label in enumerate(EQUATION.findall(text), 1)}
+        self.here = {label: title for label, _, title in LABELED.findall(text)}
+
+    def __call__(self, text):
+        """Translate a part of the text."""
+        text = PAGES_ONLY.sub("", text)
+        text = TABLE.sub(lambda m: f"**{m[1].strip()}**\n\n{m[3]}" if m[1].strip() else m[3], text)
+        text = LABELED.sub(lambda m: m[2] or "", text)
+        text = EQUATION.sub(lambda m: f"\\tag{{{self.equations[m[1]]}}}\n$$", text)
+        text = re.sub(r"\{eq\}`([\w-]+)`", lambda m: f"({self.equations[m[1]]})", text)
+        text = re.sub(r"\{cite:([pt])\}`([^`]+)`", self.cited, text)
+        text = re.sub(r"\{minutes\}`(\w+)`", lambda m: f"{self.minutes(m[1])} min", text)
+        text = re.sub(r"\{term\}`([^`<]+?)(?: <[^>]*>)?`", r"\1", text)
+        text = re.sub(r"\{doc\}`(\w+)`", self.named, text)
+        return LINK.sub(self.linked, text).strip()
+
+    def minutes(self, name):
+        """Return how long a chapter takes, as the built page says it."""
+        stored = json.loads((self.folder / f"{name}.ipynb").read_text("utf-8"))
+        return minutes(measures(stored))[0]
+
+    def cited(self, found):
+        """Name authors and year, and lead to the paper."""
+        said = []
+        for key in found[2].split(","):
+            authors, year, address = references(self.folder / "references.bib")[key.strip()]
+            text = f"{authors}, {year}" if found[1] == "p" else f"{authors} ({year})"
+            said.append(f"[{text}]({address})" if address else text)
+        return f"({'; '.join(said)})" if found[1] == "p" else " and ".join(said)
+
+    def named(self, found):
+        """Lead to a page by its title."""
+        chapter = self.folder / f"{found[1]}.ipynb"
+        if chapter.exists():
+            text = "".join(json.loads(chapter.read_text("utf-8"))["cells"][0]["source"])
+            kind = ".ipynb"
+        else:
+            text, kind = (self.folder / f"{found[1]}.md").read_text("utf-8"), ".md"
+        return f"[{re.search(r'^# (.+)$', text, re.M)[1]}]({found[1]}{kind})"
+
+    def linked(self, found):
+        """Let a link lead to the other chapter, to the built page or to a heading of this one."""
+        text, name, kind, part = found.groups(default="")
+        if kind == ".ipynb":
+            return f"[{text}]({name}.ipynb{part})"
+        if kind == ".md":
+            return f"[{text}]({self.site}{name}.html{part})" if self.site else f"*{text}*"
+        page, title = ("", self.here[name]) if name in self.here else self.elsewhere(name)
+        return f"[{text}]({page}#{title.replace(' ', '-')})" if title else found[0]
+
+    def elsewhere(self, label):
+        """Return the chapter and the heading that has a label."""
+        for path in sorted(self.folder.glob("*.ipynb")):
+            for cell in json.loads(path.read_text("utf-8"))["cells"]:
+                for found in LABELED.finditer("".join(cell["source"])):
+                    if found[1] == label:
+                        return path.name, found[3]
+        return "", ""
+
+
+@functools.cache
+def references(path):
+    """Return authors, year and address of everything in a bibliography, by key."""
+    found = {}
+    for key, entry in re.findall(
+        r"^@\w+\{([^,]+),\n(.*?)^\}", path.read_text("utf-8"), re.M | re.S
+    ):
+        fields = dict(re.findall(r"^\s*(\w+)\s*=\s*\{(.*)\},?$", entry, re.M))
+        last = [name.partition(",")[0] for name in fields.get("author", key).split(" and ")]
+        last = [accented(name) for name in last]
+        if len(last) > 2 or last[-1] == "others":
+            last = [f"{last[0]} et al."]
+        address = fields.get("url", "")
+        if "eprint" in fields:
+            address = f"https://arxiv.org/abs/{fields['eprint']}"
+        elif "doi" in fields:
+            address = f"https://doi.org/{fields['doi']}"
+        found[key] = " and ".join(last), fields.get("year", ""), address
+    return found
+
+
+def accented(name):
+    r"""Return a name without TeX, such as ``Kočiský`` of ``Ko{\v{c}}isk{\'y}``."""
+    marks = {
+        "'": "\u0301",
+        "`": "\u0300",
+        '"': "\u0308",
+        "^": "\u0302",
+        "~": "\u0303",
+        "v": "\u030c",
+    }
+    name = re.sub(r"\\(['`\"^~v])\{?(\w)\}?", lambda m: m[2] + marks[m[1]], name)
+    return unicodedata.normalize("NFC", re.sub(r"[{}]", "", name))
+
+
+def text(notebook):
+    """Return a notebook as it is written into a file."""
+    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+
+
+def has_library(app):
+    """Say whether the book lies in the project of its library."""
+    return Path(app.srcdir).parent.joinpath("pyproject.toml").exists()
+
+
+def build_wheel(root, folder):
+    """Build the library without the recorded runs, which are fifteen times as large."""
+    with tempfile.TemporaryDirectory() as place:
+        project = (root / "pyproject.toml").read_text("utf-8")
+        project = re.sub(r'^"book/runs" = .+\n', "", project, flags=re.M)
+        Path(place, "pyproject.toml").write_text(project, "utf-8")
+        for name in ("README.md", "LICENSE"):
+            shutil.copy(root / name, place)
+        for name in ("lnlib", "book/lnbook"):
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(root / name, Path(place, name), ignore=ignored)
+        command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder]
+        subprocess.run(command, cwd=place, check=True, capture_output=True)
+
+
+def offer(app, exception):
+    """Write what pages offer for download: the copies and the library that they need."""
+    if exception is not None or app.builder.format != "html":
+        return
+    site, out = app.config.html_baseurl, Path(app.outdir)
+    library = f"git+{app.config.ln_home}" if app.config.ln_home else ""
+    if site and not library:
+        library = f"{site}_downloads/{WHEEL}"
+    for path in (out / "_sources").glob("*.ipynb"):
+        copied = copy(Path(app.srcdir, path.name), site=site, library=library)
+        path.write_text(text(copied), "utf-8")
+    if has_library(app):
+        build_wheel(Path(app.srcdir).parent, out.resolve() / "_downloads")
+
+
+def setup(app):
+    """Connect what is written at the end of a build, before the archive of the copies."""
+    app.connect("build-finished", offer, priority=400)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,182 @@
+"""The copies of the chapters that readers open in a notebook program: plain, folded, whole."""
+
+import ast
+import contextlib
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from lnbook.classroom import chapters
+from tools import live
+from tools.live import readers_copy
+from tools.notebooks import public_home
+
+BOOK = Path(__file__).parents[2] / "book"
+CHAPTERS = sorted(path.stem for path in BOOK.glob("*.ipynb"))
+LESSONS = [name for name in CHAPTERS if name != "playground"]
+MYST = r"^\([\w-]+\)=|\{[a-z:-]+\}`|^`{3,}\{|^:::|^\$\$ \(|^:label:"
+
+
+def copied(name):
+    return readers_copy.copy(BOOK / f"{name}.ipynb")
+
+
+def stored(name):
+    return json.loads((BOOK / f"{name}.ipynb").read_text("utf-8"))
+
+
+def sources(notebook, kind):
+    return ["".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == kind]
+
+
+def prose(notebook):
+    return "\n\n".join(sources(notebook, "markdown"))
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_copy_is_a_valid_notebook_in_plain_markdown(name):
+    notebook = copied(name)
+    nbformat.validate(notebook)
+    assert re.findall(MYST, prose(notebook), re.M) == []
+    assert re.findall(MYST, prose(stored(name)), re.M) or name == "playground"
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_copy_begins_with_how_to_run_it_and_a_page_does_not_say_so(name):
+    title, note = copied(name)["cells"][0]["source"][:3:2]
+    assert title.startswith("# ")
+    assert "Run All Cells" in note
+    assert "Run All Cells" not in prose(stored(name))
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_each_exercise_of_a_copy_is_followed_by_its_closed_solution(name):
+    tasks = list(chapters.tasks(name).values())
+    cells = copied(name)["cells"]
+    asked = [k for k, c in enumerate(cells) if "exercises.check(" in "".join(c["source"])]
+    starters = [k for k in asked if cells[k]["cell_type"] == "code"]
+    assert len(starters) == len(tasks)
+    for k, task in zip(starters, tasks, strict=True):
+        below = "".join(cells[k + 1]["source"])
+        assert below.startswith("<details><summary>Solution</summary>")
+        assert below.endswith("</details>")
+        for line in task.solution.splitlines():
+            assert line in below
+    titles = re.findall(r"^### Exercise (\d+)$", prose(copied(name)), re.M)
+    assert titles == [str(k) for k in range(1, len(tasks) + 1)]
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_the_cell_of_each_exercise_runs_in_a_kernel_that_was_just_restarted(name):
+    for source in sources(copied(name), "code"):
+        if "exercises.check(" in source:
+            with contextlib.redirect_stdout(io.StringIO()) as printed:
+                exec(compile(source, name, "exec"), {"__name__": "__main__"})
+            assert printed.getvalue().startswith("Not yet"), source
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_copy_needs_nothing_of_the_checks_that_it_leaves_out(name):
+    _, *code = sources(copied(name), "code")  # after the one that installs
+    assert chapters.used(ast.parse("\n".join(code)).body) == set()
+    assert not [source for source in code if re.match(r"assert ", source, re.M)]
+
+
+@pytest.mark.parametrize("name", ["choose_a_norm", "match_captions"])  # checks draw, checks define
+def test_a_copy_prints_what_its_chapter_prints(name, tmp_path):
+    def said(cell):
+        outputs = cell.get("outputs", [])
+        return "".join(o.get("text") or o["data"]["text/plain"] for o in outputs)
+
+    notebook = nbformat.reads(json.dumps(copied(name)), as_version=4)
+    printed = [said(cell) for cell in notebook.cells]
+    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": tmp_path}}).execute()
+    assert [said(cell) for cell in notebook.cells] == printed
+    assert any(printed)
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_link_of_a_copy_leads_to_a_chapter_or_to_a_heading(name):
+    text = prose(copied(name))
+    headings = {t.replace(" ", "-") for t in re.findall(r"^#+ (.+)$", text, re.M)}
+    for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", re.sub(r"\$[^$]+\$", "", text)):
+        page, _, part = target.partition("#")
+        assert page.removesuffix(".ipynb") in CHAPTERS or part in headings, target
+    with_site = prose(readers_copy.copy(BOOK / f"{name}.ipynb", site="https://book.example/"))
+    assert ".md)" not in with_site
+
+
+def test_a_copy_names_authors_years_and_numbers_of_equations():
+    text = prose(copied("start"))
+    assert "[Ba et al. (2016)](https://arxiv.org/abs/1607.06450)" in text
+    assert "[Ioffe and Szegedy (2015)](https://arxiv.org/abs/1502.03167)" in text
+    assert text.index("\\tag{1}") < text.index("\\tag{2}") < text.index("as of (2), is this book's")
+    assert readers_copy.accented(r"Ko{\v{c}}isk{\'y}") == "Kočiský"
+
+
+def test_copies_are_written_where_none_is_and_never_over_a_readers_work(tmp_path):
+    assert sorted(path.stem for path in live.write(tmp_path)) == CHAPTERS
+    (tmp_path / "start.ipynb").write_text("mine", "utf-8")
+    (tmp_path / "playground.ipynb").unlink()
+    assert [path.stem for path in live.write(tmp_path)] == ["playground"]
+    assert (tmp_path / "start.ipynb").read_text("utf-8") == "mine"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a display is named in Linux's way")
+@pytest.mark.parametrize("root", [True, False])
+@pytest.mark.parametrize("display", [True, False])
+def test_jupyterlab_is_told_of_root_and_of_a_missing_browser(monkeypatch, tmp_path, root, display):
+    monkeypatch.setattr(os, "geteuid", lambda: 0 if root else 1000)
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
+        monkeypatch.delenv(name, raising=False)
+    if display:
+        monkeypatch.setenv("DISPLAY", ":0")
+        monkeypatch.setattr(live.webbrowser, "get", lambda: None)
+    words = live.command(tmp_path, ["--port=9000"])
+    assert ("--allow-root" in words, "--no-browser" not in words) == (root, display)
+    assert words[-1] == "--port=9000"
+
+
+def test_the_built_book_offers_the_copies_and_the_library_without_records(built_book):
+    wheel = built_book / "_downloads" / readers_copy.WHEEL
+    assert wheel.stat().st_size < 1_500_000
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    assert {"lnlib/__init__.py", "lnbook/show/painter/painter.js"} <= set(names)
+    assert not [name for name in names if name.startswith("lnlib/recorded/")]
+    with zipfile.ZipFile(built_book / "_downloads" / "chapters.zip") as archive:
+        assert archive.read(wheel.name) == wheel.read_bytes()
+        assert len(archive.namelist()) == len(CHAPTERS) + 1
+    offered = json.loads((built_book / "_sources" / "start.ipynb").read_text("utf-8"))
+    assert re.findall(MYST, prose(offered), re.M) == []
+
+
+def test_the_first_code_installs_the_library_that_lies_beside_it_without_a_network(tmp_path):
+    root = BOOK.parent
+    readers_copy.build_wheel(root, tmp_path)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "reader"], check=True)
+    # A reader who has all that the library needs, but not the library.
+    (site,) = (tmp_path / "reader").glob("lib/python*/site-packages")
+    for path in Path(nbformat.__file__).parents[1].iterdir():
+        if not re.match(r"_?_?(editable|lnlib|lnbook)|distutils-precedence", path.name):
+            (site / path.name).symlink_to(path)
+    code = public_home.setup_cell("") + "\nimport lnlib, lnbook; print(lnlib.__file__)"
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"PIP_NO_INDEX": "1"}
+    done = subprocess.run(
+        [tmp_path / "reader" / "bin" / "python", "-c", code],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert f"{site}/lnlib/__init__.py" in done.stdout

@@ -1,0 +1,74 @@
+"""Open the chapters in JupyterLab; what follows the command goes to `jupyter lab`.
+
+What opens are copies in plain Markdown (``book/_ext/readers_copy.py``), in the folder ``live``: a
+copy that is there already is left as its reader left it; delete one to get it anew. The first page
+lists the chapters in their order. As root, in a container, JupyterLab is told that this is meant;
+without a browser it only prints its address. ``--write FOLDER`` writes the copies, over what is
+there, and starts nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import webbrowser
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+import readers_copy  # noqa: E402
+
+
+def write(folder: Path, *, over: bool = False) -> list[Path]:
+    """Write the copies that are missing, or all of them, and return their paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for chapter in sorted((ROOT / "book").glob("*.ipynb")):
+        path = folder / chapter.name
+        if over or not path.exists():
+            copied = readers_copy.copy(chapter)
+            path.write_text(readers_copy.text(copied), "utf-8")
+            written.append(path)
+    return written
+
+
+def command(folder: Path, options: list[str]) -> list[str]:
+    """Return the command that starts JupyterLab on this machine."""
+    words = [f"--ServerApp.root_dir={folder}", "--LabApp.default_url=/lab/tree/start.ipynb"]
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        words.append("--allow-root")
+    if not browser():
+        words.append("--no-browser")
+    return [str(Path(sys.executable).with_name("jupyter")), "lab", *words, *options]
+
+
+def browser() -> bool:
+    """Whether a window of a browser could open here."""
+    if sys.platform.startswith("linux") and not (
+        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or os.environ.get("BROWSER")
+    ):
+        return False
+    try:
+        webbrowser.get()
+    except webbrowser.Error:
+        return False
+    return True
+
+
+def main(words: list[str]) -> None:
+    """Write the copies, and become JupyterLab."""
+    if words[:1] == ["--write"]:
+        write(Path(words[1]), over=True)
+        return
+    folder = ROOT / "live"
+    written = write(folder)
+    kept = len(list(folder.glob("*.ipynb"))) - len(written)
+    print(f"The chapters are in {folder}: {len(written)} new, {kept} as you left them.", flush=True)
+    started = command(folder, words)
+    if "--no-browser" in started:
+        print("No browser was found here: open the address that JupyterLab prints.", flush=True)
+    os.execv(started[0], started)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

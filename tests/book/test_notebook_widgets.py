@@ -4,7 +4,6 @@ import json
 import re
 
 import pytest
-from plotly.graph_objects import Figure
 
 from lnbook.choose_a_norm.chooser import Chooser
 from lnbook.show import (
@@ -26,6 +25,7 @@ from lnbook.show import (
     web,
 )
 from lnbook.show.explorer.live import plot_widget
+from lnbook.start import figures
 
 RENDER = """async ([source, data]) => {
   const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
@@ -53,10 +53,21 @@ SELECTORS = """(css) => {
     rule.selectorText ? [rule.selectorText] : rule.cssRules ? selectors(rule.cssRules) : []);
   return selectors(sheet.cssRules);
 }"""
-SIZES = """() => [...document.querySelectorAll("body *")].map((element) => {
-  const { width, height } = element.getBoundingClientRect();
-  return [element.getAttribute("class"), width, height];
-})"""
+# What every box measures without and with other style sheets; in one task, so that nothing moves.
+SIZES = """(styles) => {
+  const sizes = () => [...document.querySelectorAll("body *")].map((element) => {
+    const { width, height } = element.getBoundingClientRect();
+    return [element.getAttribute("class"), width, height];
+  });
+  const alone = sizes();
+  const sheets = styles.map((text) => {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(text);
+    return sheet;
+  });
+  document.adoptedStyleSheets = sheets;
+  return [alone, sizes()];
+}"""
 
 
 def live(name):
@@ -121,12 +132,9 @@ def test_a_selector_of_a_widget_names_a_class_that_no_other_widget_has(browser):
 @pytest.mark.parametrize("name", SHOWN)
 def test_the_styles_of_other_widgets_leave_every_box_as_large_as_it_is(page, name):
     rendered(page, name)
-    alone = page.evaluate(SIZES)
-    for widget in web.widgets():
-        if widget.name != name:
-            page.add_style_tag(content=widget.style())
-    page.wait_for_timeout(100)
-    assert page.evaluate(SIZES) == alone
+    others = [widget.style() for widget in web.widgets() if widget.name != name]
+    alone, together = page.evaluate(SIZES, others)
+    assert together == alone
 
 
 @pytest.mark.parametrize("name", SHOWN)
@@ -178,7 +186,8 @@ def boxes():
     """Whatever the book shows in a notebook, in its box."""
     yield from (make().widget() for make, _ in SHOWN.values())
     quiz = Quiz(number("How many?", 3, why="Counted.", otherwise="Count."), title="One")
-    explorer = Explorer(lambda k: Figure(layout={"height": 90}), {"k": slider("k", [1, 2])})
+    controls = {"batch_size": slider("Batch size", [1, 2]), "scale": slider("Scale", [1, 2])}
+    explorer = Explorer(figures.TWO_NORMS, controls, title="Two norms")
     for shown in (quiz, explorer, Sheet(), diagrams.cube(), Chooser()):
         yield shown.widget()
 

@@ -350,7 +350,7 @@ class Live:
 
     def __init__(self, *questions, **options):
         self.box = Quiz(*questions, **options).widget()
-        *self.rows, self.score = self.box.children
+        *self.rows, self.score = (c for c in self.box.children if not hasattr(c, "_esm"))
         self.rows = [row for row in self.rows if isinstance(row, ipywidgets.VBox)]
 
     def find(self, kind, row=0):

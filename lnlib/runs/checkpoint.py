@@ -27,7 +27,7 @@ from lnlib.runs.settings import Settings
 
 FOLDER = ".checkpoints"
 # What a checkpoint lacks that was written when there were none within an epoch.
-BETWEEN_EPOCHS = {"state": {}, "updates": 0, "loss_sum": 0.0, "loss_count": 0}
+BETWEEN_EPOCHS = {"state": {}, "updates": 0, "loss_sum": 0.0, "loss_count": 0, "segments": []}
 SEAL = b"lnlib checkpoint, SHA-256 %s of what follows\n"
 
 
@@ -63,6 +63,7 @@ class Progress:
 
 def save(path: Path, run: Run, at: Progress) -> None:
     """Write the state of a run in one atomic step."""
+    epochs = at.epochs + at.updates / run.updates_per_epoch
     content = io.BytesIO()
     torch.save(
         {
@@ -76,6 +77,7 @@ def save(path: Path, run: Run, at: Progress) -> None:
             "loss_sum": float(at.loss_sum),
             "loss_count": at.loss_count,
             "wall_s": at.wall_s,
+            "segments": records.with_segment(run.segments, run.conditions, epochs),
         },
         content,
     )
@@ -159,6 +161,7 @@ def load(path: Path, run: Run, epochs: int) -> Progress:
     told = run.optimizer.state_dict()["param_groups"]
     run.optimizer.load_state_dict({"state": state["optimizer"], "param_groups": told})
     points = [_each(p, torch.Tensor, lambda v: v.cpu().numpy()) for p in state["points"]]
+    run.segments = state["segments"]
     rest = ("updates", "loss_sum", "loss_count", "wall_s")
     return Progress(points, done, *(state[name] for name in rest))
 
@@ -178,6 +181,11 @@ def _misfit(state: dict[str, Any], run: Run) -> str:
         "wall_s": 0.0,
     }
     wrong = [name for name, value in wanted.items() if _form(state.get(name)) != _form(value)]
+    if not isinstance(state["segments"], list) or not all(
+        isinstance(segment, dict) and isinstance(segment.get("epochs"), float | int)
+        for segment in state["segments"]
+    ):
+        wrong.append("segments")
     tensors = state["state"].values() if isinstance(state["state"], dict) else [None]
     if not all(isinstance(value, torch.Tensor) for value in tensors):
         wrong.append("state")

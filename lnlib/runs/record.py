@@ -26,6 +26,8 @@ import lnlib
 from lnlib import _files
 from lnlib.runs.schema import FORMAT, BadRecord, check, described
 
+_GIT_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX")
+
 
 def folder() -> Path:
     """Return where the book's recorded runs lie: ``book/runs``, or the copy in the package."""
@@ -272,22 +274,47 @@ def arrays(points: list[dict[str, Any]]) -> dict[str, np.ndarray]:
     return {name: np.stack([p[name] for p in points]) for name in names}
 
 
-def provenance(*, device: Any, wall_s: float, command: str) -> dict[str, Any]:
-    """Say what made a run: versions, commit, device, date, wall time (s) and the command."""
+def conditions(device: Any) -> dict[str, Any]:
+    """Return on what a run is trained now: versions, commit, device and threads."""
     import torch
 
     return {
         "lnlib": lnlib.__version__,
         "commit": _commit(),
         "python": platform.python_version(),
-        "torch": torch.__version__,
+        "torch": str(torch.__version__),  # a class of its own, which a checkpoint cannot have
         "numpy": np.__version__,
         "device": device_name(device),
         "threads": torch.get_num_threads(),
+    }
+
+
+def provenance(*, device: Any, wall_s: float, command: str) -> dict[str, Any]:
+    """Say what made a run: versions, commit, device, date, wall time (s) and the command."""
+    return {
+        **conditions(device),
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "wall_s": round(wall_s, 1),
         "command": command,
     }
+
+
+def with_segment(
+    earlier: list[dict[str, Any]], now: dict[str, Any], epochs: float
+) -> list[dict[str, Any]]:
+    """Return the parts of a run that were trained under different conditions, up to the present.
+
+    Args:
+        earlier: Those until now: each the :func:`conditions`, and ``epochs``, where it ended.
+        now: The present conditions.
+        epochs: Where the run is.
+    """
+    if not earlier:
+        return [now | {"epochs": epochs}]
+    if earlier[-1]["epochs"] >= epochs:  # nothing was trained since
+        return earlier
+    same = earlier[-1] == now | {"epochs": earlier[-1]["epochs"]}
+    return [*(earlier[:-1] if same else earlier), now | {"epochs": epochs}]
 
 
 def device_name(device: Any) -> str:
@@ -307,12 +334,23 @@ def device_name(device: Any) -> str:
 
 
 def _commit() -> str:
-    # "-dirty" where the package differs from the commit; "unknown" outside a clone.
-    command = ["git", "describe", "--always", "--abbrev=12", "--dirty", "--exclude=*"]
+    """Return the commit of the package's source; "-dirty" where the clone differs from it.
+
+    "unknown" outside a clone, also where the package is installed in a folder of another project's
+    clone, which does not track it.
+    """
+    source = Path(lnlib.__file__)
+    # Variables that git sets for its hooks would name another repository.
+    env = {name: value for name, value in os.environ.items() if name not in _GIT_VARIABLES}
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(
+            ["git", *arguments], cwd=source.parent, env=env, capture_output=True, text=True,
+            check=True, timeout=10, stdin=subprocess.DEVNULL,
+        ).stdout.strip()  # fmt: skip
+
     try:
-        done = subprocess.run(
-            command, cwd=Path(lnlib.__file__).parent, capture_output=True, text=True, check=False
-        )
-    except OSError:
+        git("ls-files", "--error-unmatch", "--", source.name)
+        return git("describe", "--always", "--abbrev=12", "--dirty", "--exclude=*") or "unknown"
+    except (OSError, subprocess.SubprocessError):
         return "unknown"
-    return done.stdout.strip() or "unknown"

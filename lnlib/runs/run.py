@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from lnlib.runs import record
 from lnlib.runs.experiment import Experiment
 from lnlib.runs.settings import Settings
 
@@ -51,7 +53,13 @@ class Run:
         if seed < 0:
             raise ValueError(f"Run: seed must be a whole number from 0, got {seed}")
         self.settings, self.seed = settings, seed
+        self.segments: list[dict[str, Any]] = []  # on what it was trained until a checkpoint
         self.updates_per_epoch = self.updates(settings, data)
+
+    @functools.cached_property
+    def conditions(self) -> dict[str, Any]:
+        """On what it is trained now: as the code was when the run was made, not when it ends."""
+        return record.conditions(next(self.model.parameters()).device)
 
     @classmethod
     def updates(cls, settings: Any, data: Any) -> int:

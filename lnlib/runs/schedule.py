@@ -256,6 +256,9 @@ def _record(
     ]
     command = shlex.join([*experiment.command(run.settings, run.seed, run.step), *where])
     made = record.provenance(device=device, wall_s=points[-1]["wall_s"], command=command)
+    segments = record.with_segment(run.segments, run.conditions, points[-1]["epoch"])
+    made |= {name: value for name, value in segments[-1].items() if name != "epochs"}
+    several = {"segments": segments} if len(segments) > 1 else {}
     return {
         "format": record.FORMAT,
         "experiment": experiment.name,
@@ -266,5 +269,5 @@ def _record(
         "curves": record.curves(points, x="epoch"),
         "arrays": record.arrays(points),
         "units": {name: experiment.unit(name) for name in points[0]},
-        "provenance": made | {"step": run.step} | shared,
+        "provenance": made | {"step": run.step} | shared | several,
     }

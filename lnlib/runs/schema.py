@@ -15,12 +15,23 @@ _text = {"type": "string", "minLength": 1}
 _curve = {"type": "array", "items": {"type": ["number", "null"]}, "minItems": 1}
 
 
+class _Optional(dict):
+    """The schema of a property that may be missing."""
+
+
 def _object(**properties: Any) -> dict[str, Any]:
-    return {"type": "object", "required": list(properties), "properties": properties}
+    required = [name for name, of in properties.items() if not isinstance(of, _Optional)]
+    return {"type": "object", "required": required, "properties": properties}
 
 
 _count = {"type": "integer", "minimum": 1}
 _sha256 = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+
+
+_conditions = {
+    **dict.fromkeys(("lnlib", "commit", "python", "torch", "numpy", "device"), _text),
+    "threads": _count,
+}
 
 
 def _schema(number: int, data: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -41,16 +52,18 @@ def _schema(number: int, data: dict[str, Any], **more: Any) -> dict[str, Any]:
         },
         **more,
         provenance=_object(
-            lnlib=_text,
-            commit=_text,
-            python=_text,
-            torch=_text,
-            numpy=_text,
-            device=_text,
-            threads=_count,
+            **_conditions,
             date={"type": "string", "pattern": r"^\d{4}-\d\d-\d\dT"},
             wall_s={"type": "number", "minimum": 0},
             command=_text,
+            # Of a run that was resumed under other conditions; the last are those above.
+            segments=_Optional(
+                {
+                    "type": "array",
+                    "minItems": 2,
+                    "items": _object(**_conditions, epochs={"type": "number", "minimum": 0}),
+                }
+            ),
         ),
     )
 

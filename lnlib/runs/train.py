@@ -97,6 +97,8 @@ def train(
     run.model.train()
     at = Progress()
     per_epoch = run.updates_per_epoch
+    if checkpoint is not None:
+        _ = run.conditions  # taken before hours go by
     if checkpoint is not None and checkpoint.exists():
         try:
             at = checkpoints.load(checkpoint, run, epochs)

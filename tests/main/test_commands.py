@@ -72,8 +72,9 @@ def recorded_command(experiment, chosen, seed, *, step, device, threads, out):
     """The command that a record of this run would name."""
     described = experiments.find(experiment)
     run = types.SimpleNamespace(
-        experiment=described, settings=chosen, seed=seed, step=step, cases={"train": 3}
-    )
+        experiment=described, settings=chosen, seed=seed, step=step, cases={"train": 3},
+        segments=[], conditions={},
+    )  # fmt: skip
     made = types.SimpleNamespace(name="digits", sha256="0" * 64)
     points = [{"epoch": 0.0, "wall_s": 1.0}]
     before = torch.get_num_threads, record.device_name, record._commit

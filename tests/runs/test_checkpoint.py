@@ -126,3 +126,47 @@ def test_a_checkpoint_that_cannot_be_read_or_is_of_other_settings_is_not_removed
         runs(tmp_path, 1)
         assert left.read_bytes() == content
     assert other.exists()
+
+
+# On what a run was trained.
+
+
+@pytest.mark.parametrize("again", [1, 2, 3], ids="resumed after epoch {}".format)
+def test_a_record_lists_the_conditions_under_which_its_parts_were_trained(
+    tmp_path, interrupt, monkeypatch, again
+):
+    now = {"threads": 1}
+
+    def conditions(device, made=record.conditions):
+        return made(device) | now
+
+    monkeypatch.setattr(record, "conditions", conditions)
+    save = checkpoint.save
+
+    def killed(path, run, at):
+        save(path, run, at)
+        if at.epochs == again:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(checkpoint, "save", killed)
+    with pytest.raises(KeyboardInterrupt):
+        runs(tmp_path, 3)
+    monkeypatch.setattr(checkpoint, "save", save)
+    now |= {"threads": 7, "torch": "9.9", "device": "GPU: another"}
+    made = record.read(runs(tmp_path, 3))["provenance"]
+    if again == 3:  # all was trained under the first
+        assert (made["threads"], "segments" in made) == (1, False)
+        return
+    assert (made["threads"], made["torch"], made["device"]) == (7, "9.9", "GPU: another")
+    first, last = made["segments"]
+    assert (first["threads"], first["epochs"], last["epochs"]) == (1, again, 3)
+    assert last == {**{name: made[name] for name in last if name != "epochs"}, "epochs": 3}
+    assert first["torch"] != "9.9"
+
+
+def test_a_run_that_is_resumed_under_the_same_conditions_has_no_list_of_them(tmp_path, interrupt):
+    interrupt(1)
+    with pytest.raises(KeyboardInterrupt):
+        runs(tmp_path, 3)
+    interrupt(None)
+    assert "segments" not in record.read(runs(tmp_path, 3))["provenance"]

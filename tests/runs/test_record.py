@@ -79,6 +79,8 @@ def test_a_missing_provenance_is_refused_by_name(key):
         (changed("data", "sha256", to="xyz"), r"\$.data.sha256 does not fit"),
         (changed("seed", to="0"), r"\$.seed does not fit"),
         (changed("curves", "train_nll", to=[1.0]), "curves must be of one length"),
+        (changed("provenance", "segments", to=[{}, {}]), "is a required property"),
+        (changed("provenance", "segments", to=[]), r"\$.provenance.segments does not fit"),
         (changed("curves", "x", to="step"), "the axis 'step' is not among the curves"),
         (changed("curves", "train_nll", to=["low", 1]), r"curves.train_nll\[0\] does not fit"),
         (changed("curves", "train_nll", to=[1, "low"]), r"curves.train_nll\[1\] does not fit"),
@@ -247,6 +249,24 @@ def git(folder, *arguments):
         ["git", *name, *arguments], cwd=folder, check=True, capture_output=True, text=True
     )
     return done.stdout.strip()
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+@pytest.mark.parametrize("variables", [{}, {"GIT_DIR": "project/.git"}], ids=["", "in a hook"])
+def test_a_package_installed_within_another_projects_clone_has_no_commit_of_it(
+    tmp_path, monkeypatch, variables
+):
+    project, package = tmp_path / "project", tmp_path / "project/.venv/site-packages/lnlib"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (project / "own.py").write_text("theirs = 1\n")
+    git(project, "init", "-q")
+    git(project, "add", "own.py")
+    git(project, "commit", "-qm", "theirs")
+    monkeypatch.setattr(lnlib, "__file__", str(package / "__init__.py"))
+    for name, value in variables.items():
+        monkeypatch.setenv(name, str(tmp_path / value))
+    assert record._commit() == "unknown"
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")

@@ -34,6 +34,7 @@ PLACED = {
     "lnbook.show.pick": "SOURCE",
     "lnbook.show.scene": "SOURCE",
     "lnbook.weigh_the_claims.chart": "SOURCE",
+    "lnbook.classroom.grade": "exercises.HERE",
     "lnbook.classroom.slides.write": "HERE / 'deck.css'",
     "lnbook.show.web": "HERE / 'sphere' / 'book.js'",
     "lnbook.exercises": "HERE / 'start' / 'exercises.py'",
@@ -150,7 +151,8 @@ def test_all_that_a_chapter_imports_and_the_library_finds_is_that_of_the_wheel(e
     assert len(imports) > 20
     code = [
         *sorted(imports),
-        "import sys, lnlib.data.fashion_small, lnbook.classroom.slides.write",
+        "import sys, lnlib.data.fashion_small",
+        "import lnbook.classroom.grade, lnbook.classroom.slides.write",
         "import lnlib.experiments.mnist.steps.compiled, lnlib.nn.kernels.compiled",
     ]
     code += [f"print((sys.modules[{m!r}].{place}).resolve(True))" for m, place in PLACED.items()]

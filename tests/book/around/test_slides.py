@@ -3,9 +3,11 @@
 import functools
 import re
 import shutil
+from io import BytesIO
 
 import pytest
 from bs4 import BeautifulSoup
+from pypdf import PdfReader
 
 from lnbook import __main__ as command
 from lnbook.classroom import slides
@@ -30,24 +32,27 @@ def test_a_chapter_has_title_question_figure_and_what_to_keep(taught):
         ("chapter", "start", "Start"),
         ("ask", "start", "Predict"),
         ("figure", "start", "Raise the bar"),
+        ("answer", "start", "Answer"),
         ("keep", "start", "To keep"),
         ("chapter", "two", "Two bars"),
         ("ask", "two", "Predict"),
         ("figure", "two", "Two bars"),
+        ("answer", "two", "Answer"),
         ("keep", "two", "To keep"),
     ]
-    lead, ask, figure, keep = decks["Use it"][:4]
+    lead, ask, figure, answer, keep = decks["Use it"][:5]
     said = "The first is short. The second ends at eight words."
     assert lead.body == f'<p class="topic">one bar</p><p>{said}</p>'
     assert ask.body == "<p>Is 2 even?</p><ol><li>Yes</li><li>No</li></ol>"
     assert ask.notes.index("Twice 1.") < ask.notes.index("You <em>counted</em> to 3.")
+    assert answer.body == '<p>a. Yes</p><p class="why">Twice 1.</p>'
     assert (figure.figure.page, figure.figure.state) == ("start", "explorer-1&n=3")
     assert "<strong>Move</strong> the slider down; <em>" in figure.notes
     assert "has x^2." in figure.notes
     assert not re.search("<svg|<a |href|Is 2 even", figure.notes)
     assert re.sub("<[^>]+>", "", keep.body) == r"Keep \(x\) in mind, whatever else you may read."
     assert "Forget the rest." in keep.notes
-    assert decks["Use it"][6].figure.state == ""  # no plan opens it: its first figure, at its start
+    assert decks["Use it"][7].figure.state == ""  # no plan opens it: its first figure, at its start
 
 
 @pytest.mark.parametrize(
@@ -99,13 +104,13 @@ def test_the_deck_is_alive_from_a_folder(visit, made):
         assert page.evaluate(said) == "Raise the bar"
         page.keyboard.press("Escape")  # the deck's again
         page.keyboard.press("ArrowRight")
-        page.wait_for_function(f"{said} === 'To keep'")
+        page.wait_for_function(f"{said} === 'Answer'")
         page.keyboard.press("ArrowLeft")
         page.wait_for_function(f"{said} === 'Raise the bar'")
         assert text.inner_text() == "The first bar is 2 high."  # as it was left
         slider.focus()
         page.keyboard.press("PageDown")  # a clicker's key is never a control's
-        page.wait_for_function(f"{said} === 'To keep'")
+        page.wait_for_function(f"{said} === 'Answer'")
         page.wait_for_selector("section.present mjx-container")
         assert (v.complaints, v.outside) == ([], [])
 
@@ -130,6 +135,55 @@ def test_a_figure_is_large_and_whole_and_changes_with_the_deck_to_dark(visit, ma
         (inner,) = [f for f in v.page.frames if "figures/start" in f.url]
         inner.wait_for_function(f"{theme} === 'dark'")
         assert v.complaints == []
+
+
+@pytest.fixture(scope="module")
+def whole(built_book, tmp_path_factory):
+    """The slides of the book."""
+    return slides.write(built_book, ROOT / "book", tmp_path_factory.mktemp("whole") / "s").parent
+
+
+LOW = """() => {
+  const slide = Reveal.getCurrentSlide(), frame = slide.querySelector("iframe");
+  const low = (one) => Math.max(...[...one.querySelectorAll("*")].filter((e) => e.checkVisibility()
+    && !e.closest("aside")).map((e) => e.getBoundingClientRect().bottom));
+  const end = slide.getBoundingClientRect().bottom;
+  return [low(slide) - end, frame && frame.getBoundingClientRect().bottom - end];
+}"""
+
+
+@pytest.mark.not_in("firefox", "webkit", reason="one browser is enough for the room of each slide")
+@pytest.mark.parametrize("deck", ["use-it", "understand-it", "audit-the-paper"])
+def test_each_slide_is_whole_and_its_figure_large_enough_to_read(visit, whole, deck):
+    size = {"viewport": {"width": 1280, "height": 720}}
+    scale = "Reveal.getCurrentSlide().querySelector('iframe').dataset.fits"
+    with visit(whole.as_uri(), deck, **size) as v:
+        for _ in range(v.page.evaluate("Reveal.getTotalSlides()")):
+            place = v.page.evaluate("Reveal.getCurrentSlide().id")
+            if v.page.evaluate("!!Reveal.getCurrentSlide().querySelector('iframe')"):
+                v.page.wait_for_function(scale)
+                assert float(v.page.evaluate(scale)) >= 0.7, place
+                frame = v.page.query_selector("section.present:not(.stack) iframe")
+                inner = frame.content_frame()
+                cut = "document.querySelector('article').offsetHeight - innerHeight"
+                inner.wait_for_function(f"{cut} <= 1")  # when its last change of size is told
+            assert all(low is None or low <= 1 for low in v.page.evaluate(LOW)), place
+            v.page.evaluate("Reveal.next()")
+
+
+@pytest.mark.not_in("firefox", "webkit", reason="Chromium alone prints a PDF")
+def test_slides_print_a_page_each_with_their_figures(visit, made):
+    with visit(made.as_uri(), "use-it", "?print-pdf") as v:
+        v.page.wait_for_function("document.documentElement.dataset.printable")
+        printed = v.page.pdf(prefer_css_page_size=True, print_background=True)
+        assert v.complaints == []
+    said = [" ".join(page.extract_text().split()) for page in PdfReader(BytesIO(printed)).pages]
+    assert len(said) == 1 + 10  # the track's, and those of two chapters
+    figure, answer = said[3:5]
+    assert figure.startswith("Raise the bar")
+    assert "The first bar is 3 high." in figure
+    assert "Twice 1." in answer
+    assert re.search(r"Two bars.*bar", said[8])
 
 
 def test_the_notes_open_offline_and_follow_the_slides(visit, made):
@@ -162,6 +216,8 @@ def test_each_track_has_a_deck_and_each_slide_its_source(built_book, monkeypatch
         assert len(at) >= len({slide.page for slide in deck})
         asked = [deck[k - 1].kind == "ask" for k in at]
         assert all(asked), [deck[k].title for k, a in zip(at, asked, strict=True) if not a]
+        answered = {deck[k - 1].title: deck[k + 1].kind for k in at}
+        assert set(answered.values()) == {"answer"}, answered
 
 
 def test_what_is_missing_or_in_the_way_is_said(taught, tmp_path, capsys, monkeypatch):

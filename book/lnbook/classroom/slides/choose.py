@@ -1,9 +1,10 @@
 """Which slides a track has: by rule, from the pages as they are built.
 
-A chapter has its title with its first sentence; for each figure a question to ask first, and the
-figure, alive; and the first sentence of its summary. The figures and the questions are those that
-the plans of the page for teachers open and ask; a chapter that no plan opens shows its first figure
-and asks the first question of its quiz. What a plan says of a figure stands in the notes.
+A chapter has its title with its first sentence; for each figure a question to ask first, the
+figure, alive, and the answer; and the first sentence of its summary. The figures and the questions
+are those that the plans of the page for teachers open and ask; a chapter that no plan opens shows
+its first figure and asks the first question of its quiz. What a plan says of a figure stands in the
+notes.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Slide:
     """One slide.
 
     Args:
-        kind: ``chapter``, ``ask``, ``figure`` or ``keep``.
+        kind: ``chapter``, ``ask``, ``figure``, ``answer`` or ``keep``.
         page: Whose it is.
         title: Heads it.
         body: As HTML.
@@ -126,16 +127,19 @@ def chapter(
         figure = Figure(name, placed(page, state), state)
         if figure.place not in shown:
             shown.add(figure.place)
-            yield from asked(name, text, source)
+            about = asked(name, text, source)
+            yield from about[:1]
             yield Slide("figure", name, block_title, notes=spoken(text.children), figure=figure)
+            yield from about[1:]
     if not shown and (first := page.select_one(", ".join(FIGURES))):
-        for question in questions(source / f"{name}.ipynb")[:1]:
-            yield ask(name, question)
+        question = questions(source / f"{name}.ipynb")[0]
+        yield ask(name, question)
         below = first.find_parent(class_="cell")
         text = [t for t in below.find_next_siblings() if t.name in ("p", "ul", "div")][:2]
         text = [t for t in text if "cell" not in t.get("class", [])]
         place = f'[id="{first["id"]}"]' if first.get("id") else f".{first['class'][0]}"
         yield Slide("figure", name, title, notes=spoken(text), figure=Figure(name, place))
+        yield answer(name, question)
 
     if lines := page.select("section#summary > ul > li"):
         notes = spoken([line.find_parent("ul") for line in lines[:1]])
@@ -151,19 +155,18 @@ def placed(page: BeautifulSoup, state: str) -> str:
     return f".{first['class'][0]}" if first else "none"
 
 
-def asked(page: str, text: Tag, source: Path) -> Iterator[Slide]:
-    """Yield the first question of a block, if it has one: of a quiz, or in its own words."""
+def asked(page: str, text: Tag, source: Path) -> list[Slide]:
+    """Return the first question of a block and its answer: of a quiz, or in the block's words."""
     if first := text.select_one(".ln-asked .ln-from"):
         quiz = first.a["href"].partition(".html")[0]
-        number = int(first.get_text().rpartition(",")[2])
-        yield ask(page, questions(source / f"{quiz}.ipynb")[number - 1])
+        question = questions(source / f"{quiz}.ipynb")[int(first.get_text().rpartition(",")[2]) - 1]
         first.find_parent(class_="ln-asked").decompose()
-        return
+        return [ask(page, question), answer(page, question)]
     for paragraph in text.find_all("p"):
         words = paragraph.find("em")
         if paragraph.get_text().startswith("Ask") and words and words.get_text().endswith("?"):
-            yield Slide("ask", page, "Predict", f"<p>{inside(words)}</p>", spoken([paragraph]))
-            return
+            return [Slide("ask", page, "Predict", f"<p>{inside(words)}</p>", spoken([paragraph]))]
+    return []
 
 
 def ask(page: str, question: Choose | Number | Order) -> Slide:
@@ -176,6 +179,18 @@ def ask(page: str, question: Choose | Number | Order) -> Slide:
     right, *others = (f"<li>{markup(line)}</li>" for line in question.answered())
     notes = f"<p><strong>Right:</strong></p><ul>{right}</ul><ul>{''.join(others)}</ul>"
     return Slide("ask", page, "Predict", body, notes)
+
+
+def answer(page: str, question: Choose | Number | Order) -> Slide:
+    """Make a slide of the right answer to a question of a quiz, with the reason."""
+    if isinstance(question, Choose):
+        right, why = question.asked()[question.right], question.options[question.right][1]
+    elif isinstance(question, Number):
+        right, why = question.said, question.why
+    else:
+        right, why = question.named(range(len(question.items))), question.why
+    body = f'<p>{markup(right)}</p><p class="why">{markup(why)}</p>'
+    return Slide("answer", page, "Answer", body, f"<p>{markup(question.text)}</p>")
 
 
 def sentence(paragraph: Tag) -> str:

@@ -13,12 +13,12 @@
   theme(dark.matches ? "dark" : "light");
   dark.addEventListener("change", () => theme(dark.matches ? "dark" : "light"));
 
-  /* A figure says how high it is at each width; the width is taken that makes it largest. */
+  /* A figure says how high it is at each width, and the width is taken that makes it largest; later
+     it says how high it has become at that width. */
   const known = new WeakMap();
   function fit(frame) {
-    const { clientWidth: wide, clientHeight: high } = frame.parentElement;
-    const sizes = known.get(frame)?.filter(([, h]) => h);
-    if (!sizes?.length || !wide || !high) return; // not shown yet
+    const { clientWidth: wide, clientHeight: high } = frame.parentElement, sizes = known.get(frame);
+    if (!sizes || !wide || !high) return; // not shown yet
     const scales = sizes.map(([w, h]) => Math.min(LARGEST, wide / w, high / h));
     const best = scales.lastIndexOf(Math.max(...scales)), [width, height] = sizes[best];
     frame.style.width = `${width}px`;
@@ -30,6 +30,8 @@
     const frame = frames.find((one) => one.contentWindow === source);
     if (!frame || !data?.lnSizes) return;
     source.postMessage({ lnTheme: html.dataset.theme }, "*");
+    const [[width]] = data.lnSizes, whole = data.lnSizes.length > 1;
+    if (!whole && frame.style.width !== `${width}px`) return; // on its way to another width
     known.set(frame, data.lnSizes);
     fit(frame);
   });
@@ -41,16 +43,37 @@
     }
   }
 
-  Reveal.on("ready", near);
+  /* To print, all figures are loaded, when reveal.js has put each slide on its page. */
+  const PRINTS = /print-pdf/.test(location.search);
+  async function printed() {
+    theme("light");
+    for (const frame of frames) { // in view, for a browser draws no others
+      frame.src ||= frame.dataset.page;
+      for (let waited = 0; waited < 100 && !frame.dataset.fits; waited++) {
+        frame.parentElement.scrollIntoView();
+        await new Promise((done) => setTimeout(done, 200));
+      }
+      await new Promise((done) => setTimeout(done, 500)); // its last change of size
+    }
+    html.dataset.printable = "yes";
+    if (/print-pdf&now/.test(location.search)) print();
+  }
+  addEventListener("keydown", (e) => {
+    if (PRINTS || !(e.ctrlKey || e.metaKey) || e.key.toLowerCase() !== "p") return;
+    e.preventDefault();
+    open("?print-pdf&now", "_blank") ?? (location.search = "?print-pdf&now");
+  });
+
+  Reveal.on(PRINTS ? "pdf-ready" : "ready", PRINTS ? printed : near);
   Reveal.initialize({
     width: 1280, height: 720, margin: 0.03, center: false, hash: true, transition: "none",
     backgroundTransition: "none", navigationMode: "linear", controls: false, slideNumber: "c/t",
-    viewDistance: 3, mobileViewDistance: 3, plugins: [RevealNotes],
+    viewDistance: 3, mobileViewDistance: 3, pdfMaxPagesPerSlide: 1, plugins: [RevealNotes],
   });
   Reveal.addKeyBinding({ keyCode: 68, key: "D", description: "Light or dark" },
     () => theme(html.dataset.theme === "dark" ? "light" : "dark"));
   // The keys are the deck's again, whatever had them on the slide before.
-  Reveal.on("slidechanged", () => {
+  if (!PRINTS) Reveal.on("slidechanged", () => {
     document.activeElement?.blur();
     window.focus();
     near();

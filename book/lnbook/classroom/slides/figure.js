@@ -7,7 +7,7 @@
   const tell = (message) => parent.postMessage(message, "*");
 
   html.dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-  addEventListener("message", ({ data }) => { if (data?.lnTheme) html.dataset.theme = data.lnTheme; });
+  addEventListener("message", ({ data }) => { if (data?.lnTheme && data.lnTheme !== html.dataset.theme) html.dataset.theme = data.lnTheme; });
 
   const control = (e) => e.target.closest?.(
     "input, select, textarea, button, summary, a[href], [tabindex], [contenteditable]");
@@ -19,17 +19,34 @@
     tell(JSON.stringify({ method: "triggerKey", args: [e.keyCode] })); // to reveal.js
   }, true);
 
+  /* How high the figure is at each width: what a script draws is as high as it is drawn. */
   const WIDTHS = [700, 800, 900, 1000, 1100, 1200, 1300, 1400]; // pixels
+  const drawn = () => new Promise((done) => setTimeout(() => requestAnimationFrame(() => setTimeout(done, 40)), 0));
   addEventListener("DOMContentLoaded", () => {
     const figure = document.querySelector("article");
-    const sizes = () => {
-      const found = WIDTHS.map((width) => {
+    let state = "new";
+    async function measure() {
+      state = "busy";
+      const sizes = [];
+      for (const width of WIDTHS) {
         figure.style.width = `${width}px`;
-        return [width, figure.offsetHeight];
-      });
+        await drawn();
+        sizes.push([width, figure.offsetHeight]);
+      }
       figure.style.width = "";
-      return found;
+      state = "known";
+      tell({ lnSizes: sizes });
+    }
+    const look = () => {
+      const ready = figure.querySelector('[data-ready="yes"], [data-ready="failed"]');
+      if (!ready || !figure.offsetHeight || state === "busy") return; // offsetHeight: if it is shown
+      if (state === "new") measure();
+      else tell({ lnSizes: [[figure.offsetWidth, figure.offsetHeight]] });
     };
-    new ResizeObserver(() => tell({ lnSizes: sizes() })).observe(figure);
+    new ResizeObserver(look).observe(figure);
+    new MutationObserver((changes, observer) => {
+      look();
+      if (state !== "new") observer.disconnect();
+    }).observe(figure, { attributeFilter: ["data-ready"], childList: true, subtree: true });
   });
 })();

@@ -17,7 +17,8 @@ HERE = Path(__file__).parent
 REVEAL = ("dist/reveal.js", "dist/reveal.css", "plugin/notes/notes.js", "LICENSE")
 OURS = ("deck.css", "deck.js", "figure.css", "figure.js")
 KEYS = (
-    "→ goes on, ← back; Esc shows all; S opens your notes; F fills the screen; D is for the dark."
+    "→ goes on, ← back; Esc shows all; S opens your notes; F fills the screen; D is for the dark; "
+    "Ctrl-P prints."
 )
 Names = dict[tuple[str, str], str]  # of page and place of a figure: its file
 HEAD = """<!doctype html>
@@ -126,7 +127,8 @@ def deck(track: str, book: str, slides: list[Slide], figures: Names, math: str) 
     body = "\n".join(f"<section>{''.join(parts)}</section>" for parts in chapters.values())
     first = (
         f'<section class="track"><img src="logo.svg" alt=""><h1>{html.escape(track)}</h1>'
-        f'<p>{html.escape(book)}</p><p class="keys">{KEYS}</p></section>'
+        f'<p>{html.escape(book)}</p><p class="keys">{KEYS}</p><p class="plain-print">'
+        "The figures are printed where Ctrl-P, pressed in the slides, leads.</p></section>"
     )
     return (
         f"{HEAD.format(title=f'{track}: {book}')}"

@@ -69,7 +69,7 @@ def test_a_line_opens_to_the_way_to_its_sources(page):
 
 def test_a_live_line_opens_to_its_sources(browser):
     page = browser.new_page()
-    page.set_content(models.ModelTable().widget().value)
+    page.set_content(models.ModelTable().widget().children[0].value)
     line = page.locator(".ln-model", has_text="BERT").first
     assert not line.locator("li").first.is_visible()
     line.locator("summary").click()

@@ -150,7 +150,7 @@ def test_the_style_comes_once_a_page(weighed):
     bare = ClaimChart(few, "A", name="few", styled=False).to_html()
     assert chart.STYLE not in bare
     assert pick.STYLE not in ClaimChart(few, "A").to_html()  # the book's pages load it
-    assert pick.STYLE in ClaimChart(few, "A").widget().value
+    assert pick.STYLE in ClaimChart(few, "A").widget().children[0].value
     assert '[name="ln-of-few-part"]' in bare  # its own rules remain
 
 

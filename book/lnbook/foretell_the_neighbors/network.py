@@ -30,9 +30,9 @@ FLOW = Flow(
     (
         Wire("x", "encoder"),
         Wire("encoder", "v"),
-        Wire("v", "after", start=3.6),
+        Wire("v", "after", "vh", start=3.6),
         Wire("v", "before"),
-        Wire("v", "task", start=3.6),
+        Wire("v", "task", "vh", start=3.6),
         Wire("after", "next"),
         Wire("before", "last"),
         Wire("task", "label"),

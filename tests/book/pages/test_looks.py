@@ -142,3 +142,40 @@ def test_figures_follow_the_button_that_chooses_a_theme(visit, built_book, explo
         while v.page.evaluate("document.documentElement.dataset.theme") != "dark":
             button.click()
         v.page.wait_for_function(f"([e, before]) => ({INK})(e) !== before", arg=[root, light])
+
+
+CUT_RINGS = """() => {
+  const cut = [];
+  const focusable = "article :is(a[href], button, input, select, textarea, summary, [tabindex='0'])";
+  const width = (style) => style.outlineStyle === "none" ? 0
+    : Math.max(0, parseFloat(style.outlineWidth) + parseFloat(style.outlineOffset));
+  for (const element of document.querySelectorAll(focusable)) {
+    if (!element.checkVisibility() || element.closest("mjx-container")) continue;
+    element.focus();
+    if (document.activeElement !== element) continue;
+    const ring = width(getComputedStyle(element)), box = element.getBoundingClientRect();
+    for (let at = element.parentElement; at && at.tagName !== "ARTICLE"; at = at.parentElement) {
+      if (getComputedStyle(at).overflowX === "visible") continue;
+      const room = at.getBoundingClientRect();
+      const beyond = Math.max(room.left - (box.left - ring), box.right + ring - room.right);
+      if (ring && beyond > 0.5 && box.width < room.width) {
+        cut.push(`${element.outerHTML.slice(0, 80)}: ${beyond.toFixed(1)} px`);
+      }
+      break;
+    }
+  }
+  document.activeElement.blur();
+  scrollTo(0, 0);
+  return cut;
+}"""
+
+
+def test_no_ring_around_what_has_the_focus_is_cut(opened):
+    """An output that scrolls sideways cuts what lies beyond its edge."""
+    opened.page.keyboard.press("Tab")  # rings are for those who use keys
+    assert opened.page.evaluate(CUT_RINGS) == []
+
+
+def test_no_ring_is_cut_on_a_phone(phone):
+    phone.page.keyboard.press("Tab")
+    assert phone.page.evaluate(CUT_RINGS) == []

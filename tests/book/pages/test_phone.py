@@ -43,6 +43,16 @@ def stays_narrow(page, width):
     assert page.evaluate(wide) <= width, beyond
 
 
+def test_a_long_word_in_a_text_field_does_not_widen_the_page(visit, http):
+    """The message about a wrong entry repeats it."""
+    with visit(http, "choose_the_axis", viewport=PHONE, reduced_motion="reduce") as v:
+        field = v.page.locator("article .ln-sheet input[type='text']").first
+        field.fill("x" * 300)
+        field.press("Enter")
+        v.page.wait_for_function("document.querySelector('article .ln-sheet .bad')")
+        assert v.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
 WORDS = """() => {
   window.lnWords = new Map();
   const { fillText } = CanvasRenderingContext2D.prototype;

@@ -389,3 +389,10 @@ def test_the_empty_table_1_has_a_cell_for_each_of_the_papers():
 def test_a_sketch_that_is_not_there_is_refused_with_those_that_are():
     with pytest.raises(ValueError, match=r"board: name must be one of layers, .*verdicts, got 'x'"):
         diagrams.board("x")
+
+
+def test_a_wire_that_would_run_askew_is_refused():
+    boxes = {"a": flow.Box("end", 0, 0, "a"), "b": flow.Box("end", 2, 1, "b")}
+    flow.Flow(boxes, (flow.Wire("a", "b", "hv"),), "Two corners.")
+    with pytest.raises(ValueError, match="from 'a' to 'b' must run along rows and columns"):
+        flow.Flow(boxes, (flow.Wire("a", "b"),), "Askew.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -95,6 +96,16 @@ class Flow:
     boxes: Mapping[str, Box]
     wires: Sequence[Wire]
     said: str
+
+    def __post_init__(self) -> None:
+        """Refuse a wire that would run askew: it is drawn along rows and columns."""
+        for w in self.wires:
+            for (u, v), (x, y) in itertools.pairwise(self.points(w)):
+                if u != x and v != y:
+                    raise ValueError(
+                        f"Flow: the wire from {w.source!r} to {w.target!r} must run along rows and "
+                        f"columns, got a part from {(u, v)} to {(x, y)}; give it a bend"
+                    )
 
     def body(self) -> str:
         """Return the drawing, the sentence, and every box in a line."""

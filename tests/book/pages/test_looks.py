@@ -146,10 +146,10 @@ def test_figures_follow_the_button_that_chooses_a_theme(visit, built_book, explo
 
 CUT_RINGS = """() => {
   const cut = [];
-  const focusable = "article :is(a[href], button, input, select, textarea, summary, [tabindex='0'])";
+  const tags = "a[href], button, input, select, textarea, summary, [tabindex='0']";
   const width = (style) => style.outlineStyle === "none" ? 0
     : Math.max(0, parseFloat(style.outlineWidth) + parseFloat(style.outlineOffset));
-  for (const element of document.querySelectorAll(focusable)) {
+  for (const element of document.querySelectorAll(`article :is(${tags})`)) {
     if (!element.checkVisibility() || element.closest("mjx-container")) continue;
     element.focus();
     if (document.activeElement !== element) continue;

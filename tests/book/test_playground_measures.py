@@ -1,0 +1,166 @@
+"""What the playground shows of a network, beside PyTorch: activity, gradients, errors, the map."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from lnbook.show import playground
+from tests.book.test_playground_page import BASE, CASES, parts, program, tensor
+
+PROBE, FOLLOWED = 64, 3  # how many held-out examples are measured, from the followed one on
+MAP, REACH = 40, 2.2  # points along a side of the map of the plane, and how far it reaches
+CLOSE = 1e-9
+
+WORKER = """([settings, digits, messages]) => {
+  const engine = lnEngine(), answers = [], { data, seed } = settings[0];
+  const tell = lnWorker(engine, (answer) => answers.push(answer));
+  tell({ digits });
+  tell({ make: { id: 1, arms: settings, data, seed, example: 3 } });
+  for (const message of messages) tell(message);
+  const set = data === "digits" ? engine.digits(digits) : engine.plane(data);
+  const nets = settings.map((o) =>
+    new engine.Network({ ...o, inputs: set.inputs, classes: set.classes, room: 128 }));
+  const state = (net) => net.layers.map((L) => Object.fromEntries(
+    ["W", "c", "gain", "b"].filter((k) => L[k]).map((k) => [k, Array.from(L[k])])));
+  const batch = ({ x, y }) => [Array.from(x), Array.from(y)];
+  const plain = ({ nets, ...rest }) => ({ ...rest, nets: nets?.map((net) => ({ ...net,
+    heat: Array.from(net.heat), map: net.map && Array.from(net.map) })) });
+  return {
+    answers: answers.map(plain), inputs: set.inputs, starts: nets.map(state),
+    test: batch(set.test),
+    batches: settings.map((o) => batch(engine.examples(set.train, set.inputs, o.seed)(o.batch))),
+  };
+}"""
+
+
+@pytest.fixture(scope="module")
+def scripts(browser):
+    """A page that has the scripts and nothing else."""
+    page = browser.new_page()
+    names = ("lnEngine", "lnProgram", "lnWorker")
+    source = playground.WEB.source() + "".join(f"\nwindow.{name} = {name};" for name in names)
+    page.add_script_tag(content=source)
+    yield page
+    page.close()
+
+
+@pytest.fixture(autouse=True)
+def doubles():
+    """The program asks for float64 everywhere; afterwards it is as it was."""
+    before = torch.get_default_dtype()
+    yield
+    torch.set_default_dtype(before)
+
+
+def torch_network(page, settings, start):
+    """The network of the program that the page shows, with the given weights."""
+    there = {}
+    exec(program(page, settings, 1).partition("for update in")[0], there)
+    with torch.no_grad():
+        for layer, values in zip(there["net"], start, strict=True):
+            for name, p in parts(layer).items():
+                p.copy_(tensor(values[name]).view_as(p))
+    return there["net"]
+
+
+def gradient_norms(net, x, y):
+    """The norm of the gradient with respect to each layer's weight matrix."""
+    F.cross_entropy(net(x), y).backward()
+    return [float(parts(layer)["W"].grad.norm()) for layer in net]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: "-".join(map(str, c.values())))
+def test_activity_gradients_and_answer_are_those_of_pytorch(scripts, case):
+    settings = BASE | case
+    found = scripts.evaluate(WORKER, [[settings] * 2, playground.digits(), []])
+    (answer,) = found["answers"]
+    net = torch_network(scripts, settings, found["starts"][0])
+    x, y = (tensor(found["batches"][0][0]), torch.tensor(found["batches"][0][1]))
+    shown = answer["nets"][0]
+    np.testing.assert_allclose(
+        shown["slopes"], gradient_norms(net, x.view(len(y), -1), y), rtol=CLOSE
+    )
+
+    torch_net = torch_network(scripts, settings, found["starts"][0]).eval()
+    held_out = tensor(found["test"][0]).view(-1, found["inputs"])
+    labels = torch.tensor(found["test"][1])
+    with torch.no_grad():
+        logits = torch_net(held_out)
+        outputs, h = [], held_out[FOLLOWED : FOLLOWED + PROBE]
+        for layer in list(torch_net)[:-1]:
+            h = layer(h)
+            outputs.append(h.numpy())
+    wrong = (logits.argmax(1) != labels).double().mean()
+    assert shown["error"] == pytest.approx(float(wrong), abs=1e-12)
+    np.testing.assert_allclose(shown["chances"], logits[FOLLOWED].softmax(0), atol=CLOSE)
+    heat = np.array(shown["heat"]).reshape(len(outputs), -1)
+    for layer, (h, activity) in enumerate(zip(outputs, shown["activity"], strict=True)):
+        np.testing.assert_allclose(heat[layer], h[0], rtol=1e-6)  # kept in float32
+        assert activity["size"] == pytest.approx(np.sqrt((h**2).mean()), rel=CLOSE)
+        of_the_example = ((h - h.mean(0)) ** 2).sum() / (h**2).sum()
+        assert activity["apart"] == pytest.approx(of_the_example, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("activation", "idle"),
+    [("relu", lambda a: a == 0), ("tanh", lambda a: abs(a) > 0.99), ("gelu", None)],
+)
+@pytest.mark.parametrize("norm", ["none", "layer"])
+def test_a_unit_is_dead_or_saturated_if_it_is_so_for_every_example(scripts, norm, activation, idle):
+    """At large weights some units are, and some are for a part of the examples only."""
+    settings = BASE | {"norm": norm, "activation": activation, "size": 6.0, "depth": 3, "width": 24}
+    found = scripts.evaluate(WORKER, [[settings] * 2, playground.digits(), []])
+    net = torch_network(scripts, settings, found["starts"][0]).eval()
+    h = tensor(found["test"][0]).view(-1, found["inputs"])[FOLLOWED : FOLLOWED + PROBE]
+    shares, partly = [], []
+    with torch.no_grad():
+        for layer in list(net)[:-1]:
+            h = layer(h)
+            units = idle(h).numpy() if idle else np.zeros(h.shape, bool)
+            shares.append(units.all(0).mean())
+            partly.append(units.any(0).mean())
+    shown = [layer["dead"] for layer in found["answers"][0]["nets"][0]["activity"]]
+    np.testing.assert_allclose(shown, shares, atol=1e-12)
+    if idle:
+        assert max(partly) > max(shares)  # the case tells "for all" from "for any"
+
+
+def test_the_map_is_the_class_that_pytorch_gives_each_point(scripts):
+    settings = [BASE | {"data": "spiral", "norm": norm} for norm in ("none", "layer")]
+    found = scripts.evaluate(WORKER, [settings, playground.digits(), []])
+    middle = REACH * ((np.arange(MAP) + 0.5) * 2 / MAP - 1)
+    points = np.stack([*np.meshgrid(middle, -middle)], axis=-1).reshape(-1, 2)  # rows from the top
+    for k, shown in enumerate(found["answers"][0]["nets"]):
+        net = torch_network(scripts, settings[k], found["starts"][k]).eval()
+        with torch.no_grad():
+            classes = net(tensor(points.tolist())).argmax(1)
+        assert shown["map"] == classes.tolist()
+
+
+def test_a_diverged_network_reads_nothing_and_the_update_is_told(scripts):
+    """Its logits are infinite or no numbers: no class is right by accident."""
+    settings = [BASE | {"norm": norm, "activation": "identity", "rate": rate}
+                for norm, rate in (("none", 1e150), ("layer", 0.02))]  # fmt: skip
+    messages = [{"train": 30, "full": True, "budget": 60_000}]
+    found = scripts.evaluate(WORKER, [settings, playground.digits(), messages])
+    start, end = found["answers"]
+    losses = np.array([np.nan if v is None else v for v in end["losses"][0]], float)
+    lost = next(k for k, v in enumerate(losses, 1) if not v < 1e12)
+    assert start["lost"] == [0, 0]
+    assert end["lost"] == [lost, 0]
+    assert np.isnan(losses[lost:]).all()  # it is not trained on
+    assert end["nets"][0]["error"] == 1
+    assert end["nets"][1]["error"] < 0.9
+    assert np.isfinite(end["losses"][1]).all()
+
+
+def test_the_hardest_example_is_the_one_with_the_highest_loss(scripts):
+    settings = [BASE, BASE | {"norm": "none"}]
+    messages = [{"example": "hardest"}]
+    found = scripts.evaluate(WORKER, [settings, playground.digits(), messages])
+    net = torch_network(scripts, settings[1], found["starts"][1]).eval()
+    x, y = tensor(found["test"][0]).view(-1, found["inputs"]), torch.tensor(found["test"][1])
+    with torch.no_grad():
+        losses = F.cross_entropy(net(x), y, reduction="none")
+    assert found["answers"][-1]["example"] == int(losses.argmax())

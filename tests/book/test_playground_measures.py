@@ -28,7 +28,7 @@ WORKER = """([settings, digits, messages]) => {
     heat: Array.from(net.heat), map: net.map && Array.from(net.map) })) });
   return {
     answers: answers.map(plain), inputs: set.inputs, starts: nets.map(state),
-    test: batch(set.test),
+    test: batch(set.test), tested: nets.map((net) => net.test(set.test)),
     batches: settings.map((o) => batch(engine.examples(set.train, set.inputs, o.seed)(o.batch))),
   };
 }"""
@@ -102,28 +102,64 @@ def test_activity_gradients_and_answer_are_those_of_pytorch(scripts, case):
         assert activity["apart"] == pytest.approx(of_the_example, abs=1e-8)
 
 
-@pytest.mark.parametrize(
-    ("activation", "idle"),
-    [("relu", lambda a: a == 0), ("tanh", lambda a: abs(a) > 0.99), ("gelu", None)],
-)
+IDLE = {
+    "relu": lambda a: a == 0,
+    "tanh": lambda a: abs(a) > 0.99,
+    "gelu": lambda a: a != a,
+}
+UNITS = """([activation, rows]) => {
+  const B = rows.length, m = rows[0].length;
+  const net = new (lnEngine().Network)({ inputs: m, width: m, depth: 1, classes: 2, seed: 1,
+    activation, norm: "none", place: "before", residual: false, bias: false, size: 1, room: B });
+  const W = net.layers[0].W.fill(0);
+  for (let j = 0; j < m; j++) W[j * m + j] = 1;
+  net.forward(new Float64Array(rows.flat()), B, false);
+  return net.activity(B)[0].dead;
+}"""
+
+
+def test_a_unit_counts_from_0_in_relu_and_from_099_in_tanh_if_every_example_agrees(scripts):
+    """A unit per column, an example per row."""
+    relu = [[-1, 0, 1e-9, -1], [-2, -3, 1e-9, 1]]
+    assert scripts.evaluate(UNITS, ["relu", relu]) == 2 / 4
+    tanh = np.arctanh([[0.991, -0.991, 0.989, 0.991], [0.999, 0.991, 0.989, 0.5]])
+    assert scripts.evaluate(UNITS, ["tanh", tanh.tolist()]) == 2 / 4
+    assert scripts.evaluate(UNITS, ["gelu", tanh.tolist()]) == 0
+
+
+@pytest.mark.parametrize("activation", IDLE)
+@pytest.mark.parametrize("residual", [False, True])
 @pytest.mark.parametrize("norm", ["none", "layer"])
-def test_a_unit_is_dead_or_saturated_if_it_is_so_for_every_example(scripts, norm, activation, idle):
-    """At large weights some units are, and some are for a part of the examples only."""
-    settings = BASE | {"norm": norm, "activation": activation, "size": 6.0, "depth": 3, "width": 24}
+def test_dead_and_saturated_units_are_those_of_pytorch(scripts, norm, residual, activation):
+    """Of the activation's own outputs, without what a residual connection adds."""
+    settings = BASE | {
+        "norm": norm, "activation": activation, "size": 4.0, "depth": 3, "width": 64,
+        "residual": residual,
+    }  # fmt: skip
     found = scripts.evaluate(WORKER, [[settings] * 2, playground.digits(), []])
     net = torch_network(scripts, settings, found["starts"][0]).eval()
     h = tensor(found["test"][0]).view(-1, found["inputs"])[FOLLOWED : FOLLOWED + PROBE]
-    shares, partly = [], []
+    shares = []
     with torch.no_grad():
-        for layer in list(net)[:-1]:
-            h = layer(h)
-            units = idle(h).numpy() if idle else np.zeros(h.shape, bool)
-            shares.append(units.all(0).mean())
-            partly.append(units.any(0).mean())
+        for k, layer in enumerate(list(net)[:-1]):
+            before, h = h, layer(h)
+            a = h - before if residual and k else h
+            a = a.where(a.abs() > 1e-12, 0)  # but for the rounding of the difference
+            shares.append(IDLE[activation](a).all(0).double().mean())
     shown = [layer["dead"] for layer in found["answers"][0]["nets"][0]["activity"]]
     np.testing.assert_allclose(shown, shares, atol=1e-12)
-    if idle:
-        assert max(partly) > max(shares)  # the case tells "for all" from "for any"
+
+
+def test_error_and_loss_are_of_all_held_out_examples(scripts):
+    """Their number is no multiple of a batch's."""
+    found = scripts.evaluate(WORKER, [[BASE] * 2, playground.digits(), []])
+    net = torch_network(scripts, BASE, found["starts"][0]).eval()
+    x, y = tensor(found["test"][0]).view(-1, found["inputs"]), torch.tensor(found["test"][1])
+    assert len(y) % 128
+    with torch.no_grad():
+        assert found["tested"][0]["loss"] == pytest.approx(float(F.cross_entropy(net(x), y)))
+        wrong = (net(x).argmax(1) != y).double().mean()
+    assert found["tested"][0]["error"] == pytest.approx(float(wrong), abs=1e-12)
 
 
 def test_the_map_is_the_class_that_pytorch_gives_each_point(scripts):

@@ -31,6 +31,7 @@ CASES = [
     {"norm": "batch", "activation": "gelu", "place": "after", "residual": True, "data": "moons"},
     {"norm": "rms", "activation": "relu", "optimizer": "adam", "place": "after"},
     {"norm": "rms", "activation": "tanh", "residual": True, "width": 24},
+    {"norm": "layer", "activation": "relu", "residual": True, "width": 64},  # as many as inputs
     {"norm": "rms", "activation": "gelu", "bias": True, "rate": 0.1},
 ]
 BASE = {

@@ -174,8 +174,3 @@ def test_no_ring_around_what_has_the_focus_is_cut(opened):
     """An output that scrolls sideways cuts what lies beyond its edge."""
     opened.page.keyboard.press("Tab")  # rings are for those who use keys
     assert opened.page.evaluate(CUT_RINGS) == []
-
-
-def test_no_ring_is_cut_on_a_phone(phone):
-    phone.page.keyboard.press("Tab")
-    assert phone.page.evaluate(CUT_RINGS) == []

@@ -41,20 +41,21 @@ const lnProgram = (() => {
     const bias = !normed || after || o.bias;
     const lines = [
       "class Layer(nn.Module):",
-      "    def __init__(self, n, m):",
+      `    def __init__(self, n, m${o.residual ? ", skip" : ""}):`,
       "        super().__init__()",
       `        self.linear = nn.Linear(n, m${bias ? "" : ", bias=False"})`,
       `        bound = ${o.size} * (6 / n) ** 0.5  # He's is 1`,
       "        nn.init.uniform_(self.linear.weight, -bound, bound)",
     ];
     if (bias) lines.push("        nn.init.zeros_(self.linear.bias)");
+    if (o.residual) lines.push("        self.skip = skip");
     if (normed) lines.push(`        self.norm = nn.${NORMS[o.norm]}`);
     const summed = "self.linear(inputs)";
     const x = ACTIVATIONS[o.activation](normed && !after ? `self.norm(${summed})` : summed);
     const last = (v) => `        return ${normed && after ? `self.norm(${v})` : v}`;
     lines.push("    def forward(self, inputs):");
     if (o.residual) {
-      lines.push(`        x = ${x}`, last("inputs + x if inputs.shape == x.shape else x"));
+      lines.push(`        x = ${x}`, last("inputs + x if self.skip else x"));
     } else lines.push(last(x));
     return lines;
   }
@@ -72,7 +73,8 @@ const lnProgram = (() => {
       "torch.set_default_dtype(torch.float64)",
       `torch.manual_seed(${o.seed})`,
       ...data(o), "", ...layer(o), "",
-      `layers = [Layer(${inputs}, ${o.width}), *(Layer(${o.width}, ${o.width}) `
+      `layers = [Layer(${inputs}, ${o.width}${o.residual ? ", False" : ""}), `
+        + `*(Layer(${o.width}, ${o.width}${o.residual ? ", True" : ""}) `
         + `for _ in range(${o.depth - 1}))]`,
       `net = nn.Sequential(*layers, nn.Linear(${o.width}, ${classes}))`,
       "nn.init.zeros_(net[-1].bias)",

@@ -65,7 +65,7 @@ class AdaptiveLayerNorm(nn.Module):
         if _calls.is_special(self, input):
             return _calls.call(self, input, condition)
         _check_input("AdaptiveLayerNorm", input, *self.normalized_shape)
-        check_tensors("AdaptiveLayerNorm", condition=condition)
+        check_tensors("AdaptiveLayerNorm", condition=condition, weight=self.weight)
         each = condition.shape[:-1]
         if condition.dim() == 2 < input.dim():  # one for all tokens of an example
             condition = condition.view(len(condition), *[1] * (input.dim() - 2), -1)
@@ -128,6 +128,7 @@ class DynamicTanh(nn.Module):
         if _calls.is_special(self, input):
             return _calls.call(self, input)
         _check_input("DynamicTanh", input, *self.normalized_shape)
+        check_tensors("DynamicTanh", weight=self.weight)
         return self.weight * torch.tanh(self.alpha * input) + self.bias
 
     def extra_repr(self) -> str:

@@ -209,6 +209,17 @@ def check_tensors(name: str, **tensors: Tensor) -> None:
             raise TypeError(
                 f"{name}: {what} must be a Tensor, got {type(t).__name__}; try torch.tensor(...)"
             )
+    check_real(name, **tensors)
+
+
+def check_real(name: str, **tensors: Tensor | None) -> None:
+    """Refuse complex tensors: their variance is another formula."""
+    for what, t in tensors.items():
+        if isinstance(t, Tensor) and t.is_complex():
+            raise NotImplementedError(
+                f"{name}: {what} must be real, got {t.dtype}; take {what}.real and {what}.imag, or "
+                f"torch.view_as_real({what})"
+            )
 
 
 def _check(

@@ -88,17 +88,18 @@ class LayerNorm(nn.LayerNorm):
         """Return the normalized ``input``; with a ``residual``, that of their sum, and the sum."""
         if _calls.is_special(self, input):
             return _calls.call(self, input, residual)
+        functional.check_real("LayerNorm", input=input, residual=residual, weight=self.weight)
         shape, weight, bias, eps = self.normalized_shape, self.weight, self.bias, self.eps
         ours = residual is not None and self.implementation == "fused"
         if ours or self.implementation == "compiled":
             result = rows.norm(input, residual, shape, weight, bias, eps, centered=True)
             if result is not None:
-                return result
+                return _in_format_of(input, result)
         layer_norm = self._functions.get(self.implementation, F.layer_norm)
         if residual is None:
-            return layer_norm(input, shape, weight, bias, eps)
+            return _in_format_of(input, layer_norm(input, shape, weight, bias, eps))
         total = _add("LayerNorm", input, residual)
-        return layer_norm(total, shape, weight, bias, eps), total
+        return _in_format_of(input, (layer_norm(total, shape, weight, bias, eps), total))
 
     def extra_repr(self) -> str:
         """Return what ``torch.nn.LayerNorm`` prints, and the implementation unless fused."""
@@ -174,11 +175,12 @@ class RMSNorm(nn.RMSNorm):
         """Return the normalized ``input``; with a ``residual``, that of their sum, and the sum."""
         if _calls.is_special(self, input):
             return _calls.call(self, input, residual)
+        functional.check_real("RMSNorm", input=input, residual=residual, weight=self.weight)
         shape, weight, eps = self.normalized_shape, self.weight, self.eps
         if self._is_ours(input, residual):
             result = rows.norm(input, residual, shape, weight, None, eps, centered=False)
             if result is not None:
-                return result
+                return _in_format_of(input, result)
         rms_norm = self._functions.get(self.implementation, F.rms_norm)
         if residual is None:
             return rms_norm(input, shape, weight, eps)
@@ -197,6 +199,20 @@ class RMSNorm(nn.RMSNorm):
     def extra_repr(self) -> str:
         """Return what ``torch.nn.RMSNorm`` prints, and the implementation unless fused."""
         return super().extra_repr() + _named(self.implementation)
+
+
+def _in_format_of(
+    input: Tensor, result: Tensor | tuple[Tensor, Tensor]
+) -> Tensor | tuple[Tensor, Tensor]:
+    """Return images that lie with their channels last as such: kernels write rows."""
+    kept = {4: torch.channels_last, 5: torch.channels_last_3d}.get(input.dim())
+    if kept is None or input.is_contiguous() or torch._C._are_functorch_transforms_active():
+        return result  # under vmap there is no format
+    if not input.is_contiguous(memory_format=kept):
+        return result
+    if isinstance(result, tuple):
+        return tuple(y.contiguous(memory_format=kept) for y in result)
+    return result.contiguous(memory_format=kept)
 
 
 def _add(name: str, input: Tensor, residual: Tensor) -> Tensor:

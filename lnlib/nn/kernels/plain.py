@@ -42,7 +42,8 @@ class Product(NamedTuple):
                 bias = b if bias is None else bias + b
             norms = ((gain, bias),)
         # Eqs. 26 and 27 normalize r and z together, and n alone.
-        weights = weight.tensor_split([len(weight) * 2 // 3]) if len(norms) == 2 else (weight,)
+        H = len(weight) // 3
+        weights = weight.split([2 * H, H]) if len(norms) == 2 else (weight,)
         parts = [
             normalize(F.linear(data, w), norm, eps) for w, norm in zip(weights, norms, strict=True)
         ]
@@ -140,8 +141,9 @@ def gru(spec: Spec, weight_hh: Tensor, norms: Sequence[Norm]) -> Step:
     (norm_h, norm_hn), H, eps = norms, weight_hh.shape[1], spec.eps
 
     def step(x: Tensor, h: Tensor) -> tuple[Tensor]:
-        x_gates, x_candidate = x.tensor_split([2 * H], 1)
-        gates, candidate = (h @ weight_hh.t()).tensor_split([2 * H], 1)
+        # Not tensor_split, of which the older ONNX exporter makes a graph that does not run.
+        x_gates, x_candidate = x.split([2 * H, H], 1)
+        gates, candidate = (h @ weight_hh.t()).split([2 * H, H], 1)
         r, z = (x_gates + normalize(gates, norm_h, eps)).sigmoid().chunk(2, 1)
         n = (x_candidate + r * normalize(candidate, norm_hn, eps)).tanh()
         h = (1 - z) * h + z * n

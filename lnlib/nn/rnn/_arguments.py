@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from lnlib.nn.functional import check_real
+
 State = Tensor | tuple[Tensor, Tensor]
 
 
@@ -41,6 +43,7 @@ def _tensors(name: str, hx: State | None, states: int) -> tuple[Tensor, ...]:
 
 def _check_data(module: nn.Module, weight: Tensor, data: Tensor) -> None:
     name = type(module).__name__
+    check_real(name, input=data, weight_ih=weight)
     cast = _autocast(data) is not None and data.is_floating_point()
     if data.dtype != weight.dtype and not cast:
         raise ValueError(
@@ -67,7 +70,8 @@ def _check_states(
             raise RuntimeError(
                 f"{name}: {letter} of hx must be of shape {expected}, {axes}; got {tuple(s.shape)}"
             )
-        if s.dtype != dtype and autocast is None:
+        check_real(name, hx=s)
+        if s.dtype != dtype and (autocast is None or not s.is_floating_point()):
             raise RuntimeError(
                 f"{name}: {letter} of hx is {s.dtype}, input is {dtype}; try hx.to({dtype})"
             )

@@ -201,6 +201,7 @@ class _Sequence(_Recurrent):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
+        proj_size: int = 0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
         *,
@@ -217,6 +218,11 @@ class _Sequence(_Recurrent):
             input_size, hidden_size, form, eps, gain, bias_init, recurrent_init, implementation,
             num_layers, bias=bias, batch_first=batch_first, bidirectional=bidirectional,
         )  # fmt: skip
+        if isinstance(proj_size, bool) or not isinstance(proj_size, int) or proj_size != 0:
+            raise ValueError(
+                f"{name}: proj_size must be 0, got {proj_size!r}; the paper's networks have no "
+                "projection, put a torch.nn.Linear behind the outputs"
+            )
         if (
             isinstance(dropout, bool)
             or not isinstance(dropout, numbers.Number)
@@ -233,12 +239,30 @@ class _Sequence(_Recurrent):
                 stacklevel=2,
             )
         self.num_layers, self.bias, self.batch_first = num_layers, bias, batch_first
-        self.dropout, self.bidirectional = float(dropout), bidirectional
+        self.dropout, self.bidirectional, self.proj_size = float(dropout), bidirectional, 0
         for layer in range(num_layers):
             inputs = input_size if layer == 0 else hidden_size * (1 + bidirectional)
             for suffix in self._suffixes(layer):
                 self._add(suffix, inputs, bias, device=device, dtype=dtype)
         self.reset_parameters()
+
+    @property
+    def mode(self) -> str:
+        """What ``torch.nn`` calls the network: ``LSTM``, ``GRU``, ``RNN_TANH`` or ``RNN_RELU``."""
+        return {"rnn": f"RNN_{self.nonlinearity.upper()}"}.get(self.kind, self.kind.upper())
+
+    @property
+    def all_weights(self) -> list[list[nn.Parameter]]:
+        """The parameters of each layer in each direction, those of its norms last."""
+        return [self._weights(s) for layer in range(self.num_layers) for s in self._suffixes(layer)]
+
+    def _weights(self, suffix: str) -> list[nn.Parameter]:
+        own = [getattr(self, name + suffix) for name in ("weight_ih", "weight_hh", "bias")]
+        norms = (getattr(self, f"layernorm_{p}{suffix}") for p in self.forms[self.form].norms)
+        return [p for p in own if p is not None] + [p for n in norms for p in n.parameters()]
+
+    def flatten_parameters(self) -> None:
+        """Do nothing: ``torch.nn`` lays weights out for cuDNN, which computes no norms."""
 
     def _suffixes(self, layer: int) -> list[str]:
         return [f"_l{layer}", f"_l{layer}_reverse"][: 1 + self.bidirectional]

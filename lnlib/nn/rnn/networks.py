@@ -54,6 +54,7 @@ class LayerNormLSTM(_LSTM, _Sequence):
         batch_first: Input and output are ``(B, T, features)``; the states are not.
         dropout: Probability of zeroing an output between layers, in training.
         bidirectional: Run a second network from the last step to the first.
+        proj_size: 0; there is no projection.
         device: Of the parameters.
         dtype: Of the parameters.
         form: One of the four.
@@ -89,14 +90,6 @@ class LayerNormLSTM(_LSTM, _Sequence):
         (torch.Size([5, 3, 20]), torch.Size([2, 3, 20]))
     """
 
-    def __init__(self, *args, **kwargs) -> None:
-        if kwargs.pop("proj_size", 0):
-            raise ValueError(
-                "LayerNormLSTM: proj_size must be 0, the paper's network has no projection; "
-                "put a torch.nn.Linear behind the outputs"
-            )
-        super().__init__(*args, **kwargs)
-
 
 class LayerNormGRU(_GRU, _Sequence):
     """Run a layer-normalized GRU; call it as ``torch.nn.GRU``.
@@ -121,6 +114,7 @@ class LayerNormGRU(_GRU, _Sequence):
         batch_first: Input and output are ``(B, T, features)``; the states are not.
         dropout: Probability of zeroing an output between layers, in training.
         bidirectional: Run a second network from the last step to the first.
+        proj_size: 0; there is no projection.
         device: Of the parameters.
         dtype: Of the parameters.
         form: ``"paper"``.
@@ -171,6 +165,7 @@ class LayerNormRNN(_RNN, _Sequence):
         batch_first: Input and output are ``(B, T, features)``; the states are not.
         dropout: Probability of zeroing an output between layers, in training.
         bidirectional: Run a second network from the last step to the first.
+        proj_size: 0; there is no projection.
         device: Of the parameters.
         dtype: Of the parameters.
         form: ``"paper"`` or ``"parts"``.

@@ -3,8 +3,8 @@
 Usage: python -m tools.pdf [OUT]     _build/book.pdf, if nothing else is said
 
 Each page is printed by the browser with the book's own print styles, its figures drawn as they
-stand at the start and its answers at its end; pypdf puts the pages together, in the order of
-``_toc.yml``. What leads from page to page leads to that place in the PDF.
+stand at the start, playgrounds after training, and its answers at its end; pypdf puts the pages
+together, in the order of ``_toc.yml``. What leads from page to page leads to that place in the PDF.
 """
 
 from __future__ import annotations
@@ -47,6 +47,14 @@ PATIENCE = 120_000  # ms; a limit against hanging, not a measure of speed
 DRAWN = """(figures) => [...document.querySelectorAll(figures)].every((e) =>
     e.dataset.ready === "yes" && !e.querySelector('canvas[aria-label=""]'))
   && (!document.querySelector(".math") || document.querySelector("mjx-container"))"""
+# A playground is printed as it is after training: before, its two networks are alike.
+TRAINED = 300  # updates
+TRAIN = """() => { for (const go of document.querySelectorAll('.ln-playground [data-part="go"]'))
+    go.click(); }"""
+FAR = """(most) => [...document.querySelectorAll('.ln-playground [data-part="count"]')].every((e) =>
+    Number(e.textContent.replace(/\\D/g, "")) >= most)"""
+FEW = 3  # lines; a page with fewer is not worth its paper
+SMALLER = (0, 0.01, 0.02, 0.03, 0.04)  # by which the letters may become smaller to save it
 # A place that only other pages lead to: the browser notes where it is if the page links to it.
 LINKED = """(ids) => { for (const id of ids) if (document.getElementById(id)) {
   const link = document.createElement("a");
@@ -121,10 +129,34 @@ def on_paper(page: Page, address: str, places: list[str]) -> tuple[str, bytes]:
     page.goto(address)
     page.wait_for_function(DRAWN, arg=figures)
     # Those of a formula in a fold, too, which opens for the printer alone.
-    page.evaluate("() => Promise.all([...document.fonts].map((f) => f.load())).then(() => {})")
+    # Fonts that no page uses are not in the build, so not every one can be loaded.
+    page.evaluate(
+        "() => Promise.allSettled([...document.fonts].map((f) => f.load())).then(() => {})"
+    )
     page.evaluate(LINKED, places)
+    page.evaluate(TRAIN)
+    page.wait_for_function(FAR, arg=TRAINED)
+    page.evaluate(TRAIN)  # which stops it
     title = page.evaluate("document.querySelector('h1').firstChild.textContent")
-    return title, paper(page, margin=MARGIN, scale=SCALE, outline=True)
+    return title, without_thin_pages(page)
+
+
+def without_thin_pages(page: Page) -> bytes:
+    """Print what is open, in slightly smaller letters if a page would have a line or two."""
+    tried = []
+    for less in SMALLER:
+        made = paper(page, margin=MARGIN, scale=SCALE - less, outline=True)
+        tried.append((thin(PdfReader(BytesIO(made))), made))
+        if not tried[-1][0]:
+            break
+    return min(tried, key=lambda pair: pair[0])[1]
+
+
+def thin(reader: PdfReader) -> int:
+    """Count the pages with fewer than ``FEW`` lines of text and no picture."""
+    lines = [page.extract_text().strip().splitlines() for page in reader.pages]
+    drawn = [bool(page.get("/Resources", {}).get("/XObject")) for page in reader.pages]
+    return sum(len(said) < FEW and not image for said, image in zip(lines, drawn, strict=True))
 
 
 def paper(page: Page, **options) -> bytes:
@@ -171,7 +203,9 @@ def feet(browser: Browser, printed: list[Printed], pages: int) -> list[PageObjec
     return made.pages[:pages]
 
 
-def join(printed: list[Printed], folder: Path, title: str, below: list[PageObject]) -> PdfWriter:
+def join(
+    printed: list[Printed], folder: Path, title: str, author: str, below: list[PageObject]
+) -> PdfWriter:
     """Put the pages together, with bookmarks and links that lead within."""
     writer = PdfWriter()
     by_name = {one.name: one for one in printed}
@@ -201,7 +235,8 @@ def join(printed: list[Printed], folder: Path, title: str, below: list[PageObjec
                 writer.add_outline_item(
                     title=said, page_number=number, parent=top, fit=fit(heading.top)
                 )
-    writer.add_metadata({"/Title": title, "/Subject": "Layer normalization"})
+    about = {"/Title": title, "/Author": author, "/Subject": "Layer normalization"}
+    writer.add_metadata(about)
     writer.root_object[NameObject("/PageMode")] = NameObject("/UseOutlines")
     writer.compress_identical_objects()
     return writer
@@ -356,7 +391,7 @@ def lead_within(
         sheet[NameObject("/Annots")] = kept
 
 
-def make(browser: Browser, folder: Path, toc: Path, out: Path, title: str) -> int:
+def make(browser: Browser, folder: Path, toc: Path, out: Path, title: str, author: str = "") -> int:
     """Print the book in a folder into a file; return how many pages it has."""
     pages = list(order(toc))
     places = wanted(folder, [name for name, _ in pages])
@@ -376,7 +411,7 @@ def make(browser: Browser, folder: Path, toc: Path, out: Path, title: str) -> in
     for one in printed:
         one.first, count = count, count + len(one.reader.pages)
     printed.insert(0, Printed("", "", title, contents(browser, folder, title, printed)))
-    writer = join(printed, folder, title, feet(browser, printed, count))
+    writer = join(printed, folder, title, author, feet(browser, printed, count))
     out.parent.mkdir(parents=True, exist_ok=True)
     writer.write(out)
     return count
@@ -387,14 +422,15 @@ def main(out: str = "_build/book.pdf") -> None:
     folder = ROOT / "_build" / "html"
     if not (folder / "index.html").exists():
         raise SystemExit("pdf: there is no built book in _build/html; run make book first")
-    title = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["title"]
+    config = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))
     path = Path(out).resolve()
     with sync_playwright() as playwright:
         try:
             browser, _ = launch(playwright)
         except NoBrowserError as error:
             raise SystemExit(f"pdf: {error}") from None
-        count = make(browser, folder, ROOT / "_toc.yml", path, title)
+        toc = ROOT / "_toc.yml"
+        count = make(browser, folder, toc, path, config["title"], config["author"])
         browser.close()
     print(f"The book on {count} pages, {path.stat().st_size / 1e6:.1f} MB: {path}")
 

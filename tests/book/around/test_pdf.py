@@ -1,6 +1,7 @@
 """The book as one PDF: printed from two small chapters and a page for teachers."""
 
 import re
+from io import BytesIO
 
 import pytest
 from pypdf import PdfReader
@@ -13,7 +14,8 @@ pytestmark = pytest.mark.not_in("firefox", "webkit", reason="Chromium alone prin
 @pytest.fixture(scope="module")
 def printed(taught, browser):
     out = taught / "book.pdf"
-    count = pdf.make(browser, taught / "_build" / "html", taught / "_toc.yml", out, "Two pages")
+    built = taught / "_build" / "html"
+    count = pdf.make(browser, built, taught / "_toc.yml", out, "Two pages", "Ada and Bob")
     reader = PdfReader(out)
     assert count == len(reader.pages)
     return reader
@@ -149,3 +151,33 @@ def test_figures_stand_as_at_the_start_and_answers_at_the_end(printed):
     for words in ("Twice 1.", "You counted to 3.", "It is one."):
         assert words in answers
     assert "On this page" not in "".join(said)
+
+
+def test_title_and_author_stand_in_the_metadata(printed):
+    assert (printed.metadata.title, printed.metadata.author) == ("Two pages", "Ada and Bob")
+
+
+def test_no_page_has_one_line_where_smaller_letters_save_it(browser):
+    page = browser.new_page(viewport={"width": pdf.WIDTH, "height": 1123})
+    found = None
+    for lines in range(60, 90):
+        rows = "".join(f"<div>{k}</div>" for k in range(lines))
+        page.set_content(f"<style>div {{ height: 20px; orphans: 1 }}</style><h1>A</h1>{rows}")
+        plain = pdf.paper(page, margin=pdf.MARGIN, scale=pdf.SCALE)
+        if pdf.thin(PdfReader(BytesIO(plain))):
+            found = pdf.without_thin_pages(page)
+            break
+    page.close()
+    assert found, "no number of lines leaves a page with one"
+    assert pdf.thin(PdfReader(BytesIO(found))) == 0
+
+
+def test_a_playground_is_printed_after_training(browser, built_book):
+    page = browser.new_page(viewport={"width": pdf.WIDTH, "height": 1123})
+    page.set_default_timeout(pdf.PATIENCE)
+    page.emulate_media(media="print")
+    _, made = pdf.on_paper(page, (built_book / "start.html").as_uri(), [])
+    page.close()
+    said = " ".join(p.extract_text() for p in PdfReader(BytesIO(made)).pages)
+    without, with_norm = map(int, re.findall(r"(\d+) % held-out error", said))
+    assert with_norm < 50 < without  # of ten digits, 90 % are wrong before the first update

@@ -7,8 +7,10 @@ the program that reads a pipe may end first.
 from __future__ import annotations
 
 import contextlib
+import difflib
 import os
 import sys
+from collections.abc import Iterable
 from typing import Any, TextIO
 
 
@@ -51,6 +53,20 @@ class Tolerant:
         return isinstance(other, Tolerant) and self._stream is other._stream
 
     __hash__ = None
+
+
+def suggestion(word: str, words: Iterable[str]) -> str:
+    """Return a question that names the word that is probably meant; an empty text if none is near.
+
+    Example:
+        >>> suggestion("minst", ["digits", "mnist"]), suggestion("MNIST", ["mnist"])
+        ("; is 'mnist' meant?", "; is 'mnist' meant?")
+        >>> suggestion("letters", ["digits", "mnist"])
+        ''
+    """
+    known = {other.casefold().replace("-", "_"): other for other in words}
+    near = difflib.get_close_matches(word.casefold().replace("-", "_"), known, 1)
+    return f"; is {known[near[0]]!r} meant?" if near else ""
 
 
 def stderr() -> Tolerant:

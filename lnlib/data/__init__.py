@@ -17,23 +17,79 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["NAMES", "Dataset", "Text", "load"]
+from lnlib._messages import suggestion
 
-NAMES = (
-    "bible_cloze",
-    "coco_val2017_layout",
-    "digits",
-    "fashion_mnist",
-    "fashion_small",
-    "gutenberg_prose",
-    "iam_ondb",
-    "mnist",
-    "mnist_binarized",
-    "omniglot_lines",
-    "python_topics",
-    "sentence_tasks",
-    "tiny_shakespeare",
-)
+__all__ = ["ABOUT", "NAMES", "Dataset", "Text", "load"]
+
+# What each is, how much is downloaded for it, and its licence; sizes are uncompressed.
+ABOUT = {
+    "bible_cloze": (
+        "cloze questions on passages of the Bible, for section 6.2",
+        "15 MB",
+        "public domain",
+    ),
+    "coco_val2017_layout": (
+        "captions and object boxes of COCO val2017, for section 6.1",
+        "5 MB",
+        "CC BY 4.0",
+    ),
+    "digits": (
+        "1,797 images of 8 x 8 pixels, part of scikit-learn",
+        "no download",
+        "BSD-3-Clause",
+    ),
+    "fashion_mnist": (
+        "70,000 images of clothes, for section 6.7 at the paper's scale",
+        "55 MB",
+        "MIT",
+    ),
+    "fashion_small": (
+        "10,000 of these, for section 6.7",
+        "55 MB",
+        "MIT",
+    ),
+    "gutenberg_prose": (
+        "24 novels, sentence by sentence, for section 6.3",
+        "15 MB",
+        "public domain",
+    ),
+    "iam_ondb": (
+        "handwriting, for section 6.5 at the paper's scale",
+        "no download: after registration",
+        "research only",
+    ),
+    "mnist": (
+        "70,000 images of handwritten digits, for section 6.6",
+        "55 MB",
+        "CC BY-SA 3.0",
+    ),
+    "mnist_binarized": (
+        "MNIST in black and white, for section 6.4",
+        "110 MB",
+        "CC BY-SA 3.0",
+    ),
+    "omniglot_lines": (
+        "handwriting composed of Omniglot's letters, for section 6.5",
+        "4 MB",
+        "MIT",
+    ),
+    "python_topics": (
+        "the language reference that comes with Python",
+        "no download",
+        "PSF-2.0",
+    ),
+    "sentence_tasks": (
+        "sentiment, subjectivity and caption pairs, for section 6.3",
+        "1 MB and coco_val2017_layout",
+        "CC BY 4.0",
+    ),
+    "tiny_shakespeare": (
+        "40,000 lines of Shakespeare's plays, for a small transformer",
+        "1 MB",
+        "public domain",
+    ),
+}
+NAMES = tuple(ABOUT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,5 +169,6 @@ def load(name: str) -> Any:
         (1437, 64)
     """
     if name not in NAMES:
-        raise ValueError(f"load: name must be one of {', '.join(NAMES)}; got {name!r}")
+        near = suggestion(str(name), NAMES)
+        raise ValueError(f"load: name must be one of {', '.join(NAMES)}; got {name!r}{near}")
     return import_module(f"lnlib.data.{name}").load()

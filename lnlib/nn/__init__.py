@@ -2,9 +2,11 @@
 
 from importlib.util import find_spec
 
+from lnlib import _install
+
 # Asked before the import, so that a PyTorch that is there but broken still says what broke.
 if find_spec("torch") is None:
-    raise ImportError('lnlib.nn needs PyTorch; install it with: pip install "lnlib[nn]"')
+    raise ImportError(f"lnlib.nn needs PyTorch; install it with: {_install.command()}")
 
 from lnlib.nn.adaptive import AdaptiveLayerNorm, DynamicTanh
 from lnlib.nn.convert import from_fastrnns, to_fastrnns

@@ -18,7 +18,10 @@ import typing
 from collections.abc import Callable, Iterable
 from typing import Annotated, Any, Literal
 
+from lnlib._messages import suggestion
+
 MOST = 10**9  # of anything that is counted
+MOST_POINTS = 10_000  # of a curve within one epoch
 SEED_BITS = 63
 
 
@@ -55,11 +58,11 @@ def _float(value: float) -> float:
     return float(value) + 0.0  # 1 and -0.0 are 1.0 and 0.0
 
 
-def whole(least: int) -> Kind:
-    """Whole numbers from ``least`` to a billion."""
+def whole(least: int, most: int = MOST) -> Kind:
+    """Whole numbers from ``least`` to ``most``, by default a billion."""
     return Kind(
-        f"a whole number from {least} to {MOST:,}",
-        lambda value: _is_whole(value) and least <= value <= MOST,
+        f"a whole number from {least} to {most:,}",
+        lambda value: _is_whole(value) and least <= value <= most,
     )
 
 
@@ -81,6 +84,7 @@ def several(
 
 
 Count = Annotated[int, whole(1)]
+Points = Annotated[int, whole(1, MOST_POINTS)]
 Positive = Annotated[float, number("a positive number", lambda value: value > 0)]
 NotNegative = Annotated[float, number("a number from 0", lambda value: value >= 0)]
 Fraction = Annotated[float, number("a number from 0 to 1", lambda value: 0 <= value <= 1)]
@@ -169,7 +173,9 @@ class Settings:
     def __post_init__(self) -> None:
         """Refuse what cannot be run; a subclass adds what its fields must be together."""
         for name, of in kinds(type(self)).items():
-            self._must(name, of.what, of.right(getattr(self, name)))
+            value = getattr(self, name)
+            near = suggestion(value, of.choices) if isinstance(value, str) else ""
+            self._must(name, of.what, of.right(value), near)
             object.__setattr__(self, name, of.made(getattr(self, name)))
 
     def as_dict(self) -> dict[str, Any]:
@@ -181,9 +187,10 @@ class Settings:
         """Names of the settings that have no effect in this run."""
         return ()
 
-    def _must(self, name: str, what: str, right: bool) -> None:
+    def _must(self, name: str, what: str, right: bool, advice: str = "") -> None:
         if not right:
-            raise ValueError(f"Settings: {name} must be {what}, got {getattr(self, name)!r}")
+            got = repr(getattr(self, name))
+            raise ValueError(f"Settings: {name} must be {what}, got {got}{advice}")
 
     def _default(self, name: str, value: Any) -> None:
         """Give a setting its value where it is ``None``: one that depends on the others."""

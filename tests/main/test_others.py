@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from bench import __main__ as bench
-from lnlib import __version__, experiments
+from lnlib import __version__, _install, experiments
 from lnlib.__main__ import EXTRA, main
 from lnlib.data import Dataset, load
 from lnlib.data import mnist as mnist_data
@@ -136,7 +136,7 @@ def test_bench_needs_a_clone_and_names_no_other_reason(monkeypatch, refused):
 def test_without_the_extra_a_command_says_what_to_install(missing, command, monkeypatch, refused):
     monkeypatch.delenv("LNLIB_DATA", raising=False)
     monkeypatch.setitem(sys.modules, missing, None)
-    cure = 'install it with: pip install "lnlib[nn]"'
+    cure = f"install it with: {_install.command()}"
     assert refused(command) == f"lnlib {command[0]}: {missing} is not installed; {cure}\n"
 
 

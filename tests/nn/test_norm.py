@@ -12,6 +12,7 @@ from torch import nn
 from torch.autograd import gradcheck, gradgradcheck
 from torch.testing import assert_close
 
+from lnlib import _install
 from lnlib.nn import LayerNorm, RMSNorm
 
 IMPLEMENTATIONS = ["plain", "function", "fused", "compiled"]
@@ -351,7 +352,7 @@ def test_a_missing_torch_gives_one_clear_sentence():
     code = "import sys; sys.modules['torch'] = None; import lnlib.nn"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.stderr.splitlines()[-1] == (
-        'ImportError: lnlib.nn needs PyTorch; install it with: pip install "lnlib[nn]"'
+        f"ImportError: lnlib.nn needs PyTorch; install it with: {_install.command()}"
     )
     assert "During handling" not in result.stderr
 

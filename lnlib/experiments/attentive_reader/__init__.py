@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 from lnlib import data
 from lnlib.runs import settings as base
 from lnlib.runs.experiment import Experiment, Grid
-from lnlib.runs.settings import Betas, Count, Finite, Fraction, NotNegative, Positive
+from lnlib.runs.settings import Betas, Count, Finite, Fraction, NotNegative, Points, Positive
 
 if TYPE_CHECKING:
     from lnlib.experiments.attentive_reader.run import Run
@@ -101,7 +101,7 @@ class Settings(base.Settings):
     eps: NotNegative = 1e-5
     momentum: Fraction = 0.1
     pictures: Annotated[int, base.whole(0)] = 8
-    first_epoch_points: Count = 4
+    first_epoch_points: Points = 4
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run, and look up what is not given."""

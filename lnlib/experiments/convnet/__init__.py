@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 from lnlib import data
 from lnlib.runs import settings as base
 from lnlib.runs.experiment import Experiment, Grid
-from lnlib.runs.settings import Betas, Count, Fraction, NotNegative, Positive, Widths, whole
+from lnlib.runs.settings import Betas, Count, Fraction, NotNegative, Points, Positive, Widths, whole
 
 if TYPE_CHECKING:
     from lnlib.experiments.convnet.run import Run
@@ -81,7 +81,7 @@ class Settings(base.Settings):
     adam_eps: NotNegative = 1e-8
     eps: NotNegative = 1e-5
     momentum: Fraction = 0.1
-    first_epoch_points: Count = 8
+    first_epoch_points: Points = 8
     maps: bool = False
     mapped_cases: Count = 500
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 from lnlib import data
 from lnlib.runs import settings as base
 from lnlib.runs.experiment import Experiment, Grid
-from lnlib.runs.settings import Betas, Count, Finite, NotNegative, Positive, whole
+from lnlib.runs.settings import Betas, Count, Finite, NotNegative, Points, Positive, whole
 
 if TYPE_CHECKING:
     from lnlib.experiments.draw.run import Run
@@ -83,7 +83,7 @@ class Settings(base.Settings):
     eps: NotNegative = 1e-5
     images: Count = 1000
     keep: Annotated[int, whole(0)] = 0
-    first_epoch_points: Count = 2
+    first_epoch_points: Points = 2
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run, and look up the learning rate that is not given."""

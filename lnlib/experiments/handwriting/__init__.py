@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from lnlib import data
 from lnlib.runs import settings as base
 from lnlib.runs.experiment import Experiment, Grid
-from lnlib.runs.settings import Betas, Count, Finite, NotNegative, Positive
+from lnlib.runs.settings import Betas, Count, Finite, NotNegative, Points, Positive
 
 if TYPE_CHECKING:
     from lnlib.experiments.handwriting.run import Run
@@ -105,7 +105,7 @@ class Settings(base.Settings):
     eps: NotNegative = 1e-5
     lines: Count = 40
     keep: Count | None = None
-    first_epoch_points: Count = 2
+    first_epoch_points: Points = 2
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run, and look up the learning rate that is not given."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from lnlib import data
 from lnlib.runs import settings as base
 from lnlib.runs.experiment import Experiment, Grid
-from lnlib.runs.settings import Count, Fraction, NotNegative, Positive, Widths
+from lnlib.runs.settings import Count, Fraction, NotNegative, Points, Positive, Widths
 
 if TYPE_CHECKING:
     from lnlib.experiments.landscape.run import Run
@@ -53,7 +53,7 @@ class Settings(base.Settings):
     momentum: Fraction = 0.1
     train_cases: Count = 55_000
     measured_cases: Count = 256
-    first_epoch_points: Count = 3
+    first_epoch_points: Points = 3
 
     @property
     def unused(self) -> tuple[str, ...]:

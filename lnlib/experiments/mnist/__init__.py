@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from lnlib import data
 from lnlib.runs import settings as base
 from lnlib.runs.experiment import Experiment, Grid
-from lnlib.runs.settings import Betas, Count, Fraction, NotNegative, Positive, Widths
+from lnlib.runs.settings import Betas, Count, Fraction, NotNegative, Points, Positive, Widths
 
 if TYPE_CHECKING:
     from lnlib.experiments.mnist.run import Run
@@ -69,7 +69,7 @@ class Settings(base.Settings):
     momentum: Fraction = 0.1
     initialization: Literal["uniform", "he"] = "uniform"
     measured_cases: Count = 10_000
-    first_epoch_points: Count = 20
+    first_epoch_points: Points = 20
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run, and look up the widths that are not given."""
@@ -115,6 +115,7 @@ EXPERIMENT = Experiment(
     several={"learning_rate": (1e-3,), "batch_size": (4, 128), "norm": ("layer", "batch", "none")},
     usual={"epochs": 20, "seeds": 3},
     on_gpu={"epochs": 60, "seeds": 10},
+    scales={"paper": {"epochs": 60}},
     # Batch norm of one case is nothing to ask for, where there are other norms.
     pointless=lambda run, runs: (
         (run["norm"], run["batch_size"]) == ("batch", 1) and {r["norm"] for r in runs} != {"batch"}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 from lnlib.experiments import mnist
 from lnlib.runs.experiment import Experiment, Grid
-from lnlib.runs.settings import Count, whole
+from lnlib.runs.settings import Count, Points, whole
 
 if TYPE_CHECKING:
     from lnlib.experiments.noise.run import Run
@@ -36,7 +36,7 @@ class Settings(mnist.Settings):
     norm: Norm = "batch"
     batch_size: Count = 4
     epochs: Count = 3
-    first_epoch_points: Count = 9
+    first_epoch_points: Points = 9
     gradient_batches: Annotated[int, whole(2)] = 1000  # a variance needs two
     statistics_cases: Count = 10_000
 

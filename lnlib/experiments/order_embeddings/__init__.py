@@ -19,7 +19,7 @@ from lnlib import data
 from lnlib.data.coco_val2017_layout import CAPTIONS
 from lnlib.runs import settings as base
 from lnlib.runs.experiment import Experiment, Grid
-from lnlib.runs.settings import Betas, Count, Finite, NotNegative, Positive
+from lnlib.runs.settings import Betas, Count, Finite, NotNegative, Points, Positive
 
 if TYPE_CHECKING:
     from lnlib.experiments.order_embeddings.run import Run
@@ -75,7 +75,7 @@ class Settings(base.Settings):
     adam_betas: Betas = (0.9, 0.999)
     adam_eps: NotNegative = 1e-8
     eps: NotNegative = 1e-5
-    first_epoch_points: Count = 4
+    first_epoch_points: Points = 4
     keep: Count | None = None
 
     def __post_init__(self) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from lnlib import data, forms
 from lnlib.runs import settings as base
 from lnlib.runs.experiment import Experiment, Grid
-from lnlib.runs.settings import Betas, Count, Finite, NotNegative, Positive
+from lnlib.runs.settings import Betas, Count, Finite, NotNegative, Points, Positive
 
 if TYPE_CHECKING:
     from lnlib.experiments.sequence.run import Run
@@ -105,7 +105,7 @@ class Settings(base.Settings):
     train_cases: Count = 55_000
     held_out: bool = False
     measured_cases: Count = 10_000
-    first_epoch_points: Count = 5
+    first_epoch_points: Points = 5
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run, and look up the learning rate that is not given."""

@@ -26,7 +26,7 @@ from lnlib.data.gutenberg_prose import Prose
 from lnlib.data.sentence_tasks import Tasks
 from lnlib.runs import settings as base
 from lnlib.runs.experiment import Experiment, Grid
-from lnlib.runs.settings import Betas, Count, Finite, NotNegative, Positive
+from lnlib.runs.settings import Betas, Count, Finite, NotNegative, Points, Positive
 
 if TYPE_CHECKING:
     from lnlib.experiments.skip_thoughts.run import Run
@@ -114,7 +114,7 @@ class Settings(base.Settings):
     val_sentences: Count = 1000
     judge_every: Count | None = 6
     keep: bool = False
-    first_epoch_points: Count = 2
+    first_epoch_points: Points = 2
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run, and look up the learning rate that is not given."""

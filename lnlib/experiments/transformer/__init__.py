@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 from lnlib import data
 from lnlib.runs import settings as base
 from lnlib.runs.experiment import Experiment, Grid
-from lnlib.runs.settings import Betas, Count, NotNegative, Positive, whole
+from lnlib.runs.settings import Betas, Count, NotNegative, Points, Positive, whole
 
 if TYPE_CHECKING:
     from lnlib.experiments.transformer.run import Run
@@ -97,7 +97,7 @@ class Settings(base.Settings):
     eps: NotNegative = 1e-5
     windows: Count = 128
     ablate: bool = False
-    first_epoch_points: Count = 4
+    first_epoch_points: Points = 4
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run."""

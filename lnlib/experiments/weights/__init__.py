@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from lnlib.experiments import mnist
 from lnlib.runs.experiment import Experiment, Grid
-from lnlib.runs.settings import Count, Positive, Widths
+from lnlib.runs.settings import Count, Points, Positive, Widths
 
 if TYPE_CHECKING:
     from lnlib.experiments.weights.run import Run
@@ -44,7 +44,7 @@ class Settings(mnist.Settings):
     data: Literal["mnist", "digits"] = "digits"
     hidden: Widths | None = (64, 64)
     learning_rate: Positive | None = None
-    first_epoch_points: Count = 5
+    first_epoch_points: Points = 5
     optimizer: Optimizer = "sgd"
     scale: Positive = 1.0
 

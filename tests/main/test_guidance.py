@@ -1,0 +1,126 @@
+"""What is near to what was typed is suggested, and help says what there is to choose from."""
+
+import re
+
+import pytest
+
+from lnlib import _messages, data, experiments
+from lnlib.__main__ import main
+from lnlib.data import (
+    bible_cloze,
+    coco_val2017_layout,
+    fashion_mnist,
+    gutenberg_prose,
+    mnist,
+    mnist_binarized,
+    omniglot_lines,
+    sentence_tasks,
+    tiny_shakespeare,
+)
+from lnlib.runs.settings import MOST_POINTS, kinds
+
+EXPERIMENTS = experiments.names()
+DOWNLOADS = {
+    "bible_cloze": [*bible_cloze._BIBLES.old[0], *bible_cloze._BIBLES.modern[0]],
+    "coco_val2017_layout": [
+        coco_val2017_layout._COCO.captions[0],
+        coco_val2017_layout._COCO.boxes[0],
+    ],
+    "fashion_mnist": fashion_mnist._FASHION.files,
+    "fashion_small": fashion_mnist._FASHION.files,
+    "gutenberg_prose": [book.file for book in gutenberg_prose._PROSE.books],
+    "mnist": mnist._MNIST.files,
+    "mnist_binarized": mnist_binarized._LAROCHELLE.originals,
+    "omniglot_lines": [omniglot_lines._OMNIGLOT.letters[0], omniglot_lines._OMNIGLOT.text[0]],
+    "sentence_tasks": sentence_tasks._TASKS.archives,
+    "tiny_shakespeare": [tiny_shakespeare._SHAKESPEARE.file],
+}
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("replya mnist", "replay"),
+        ("tabel mnist", "table"),
+        ("claim", "claims"),
+        ("replay minst", "mnist"),
+        ("replay Order-Embeddings", "order_embeddings"),
+        ("table handwritting", "handwriting"),
+        ("data minst", "mnist"),
+        ("data MNIST", "mnist"),
+        ("data tiny-shakespear", "tiny_shakespeare"),
+        ("replay mnist --norm layr", "layer"),
+        ("replay mnist --norm none Batch", "batch"),
+        ("replay mnist --data digit", "digits"),
+        ("replay sequence --cell GRU", "gru"),
+        ("replay convnet --scale papr", "paper"),
+        ("replay mnist --step plan", "plain"),
+    ],
+)
+def test_a_word_that_is_near_is_suggested(typed, meant, refused):
+    assert f"; is '{meant}' meant?" in refused([*typed.split()])
+
+
+@pytest.mark.parametrize("typed", ["train", "data letters", "replay mnist --norm -", "table 6.6"])
+def test_a_word_that_is_near_to_nothing_is_only_refused(typed, refused):
+    assert "meant?" not in refused(typed.split())
+
+
+def test_a_data_set_that_is_loaded_by_a_wrong_name_is_suggested_as_well():
+    with pytest.raises(ValueError, match=r"got 'minst'; is 'mnist' meant\?"):
+        data.load("minst")
+    assert _messages.suggestion("x", []) == ""
+
+
+def help_of(*command, capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main([*command, "--help"])
+    return capsys.readouterr().out
+
+
+def listed(text):
+    """The entries of a list at the end of a help, from a name to what it says."""
+    entries = re.findall(
+        r"^  (\w+) {2,}(\S.*(?:\n {24}.*)*)", text.partition("--runs")[2] or text, re.M
+    )
+    return {name: " ".join(told.split()) for name, told in entries}
+
+
+def test_the_help_of_data_says_of_each_set_what_is_downloaded_and_its_licence(capsys):
+    found = listed(help_of("data", capsys=capsys))
+    assert found.keys() >= set(data.NAMES)
+    for name in data.NAMES:
+        what, size, licence = found[name].split("; ")
+        assert len(what) > 10
+        assert re.search(r"CC BY|MIT|BSD|PSF|public domain|research", licence)
+        stated = re.match(r"(\d+) MB", size)
+        assert bool(stated) == (name in DOWNLOADS), name
+        if stated:
+            real = sum(file.size for file in DOWNLOADS[name]) / 1e6
+            assert int(stated[1]) == round(real), name
+
+
+def test_the_help_of_table_says_what_each_experiment_is(capsys):
+    found = listed(help_of("table", capsys=capsys))
+    assert found.keys() >= set(EXPERIMENTS)
+    for name in EXPERIMENTS:
+        assert found[name] == experiments.find(name).about
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_each_experiment_has_the_papers_scale_or_says_why_not(name, refused, capsys):
+    experiment = experiments.find(name)
+    if "paper" in experiment.scales:
+        assert "paper: --" in " ".join(help_of("replay", name, capsys=capsys).split())
+    elif "scale" in kinds(experiment.settings):
+        assert "--scale must be a positive number" in refused(["replay", name, "--scale", "paper"])
+    else:
+        assert "the paper has no such experiment" in refused(["replay", name, "--scale", "paper"])
+        assert experiment.about.startswith("ours")
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize("points", [0, MOST_POINTS + 1, 10**9, 10**30, -1])
+def test_the_points_of_the_first_epoch_are_bounded(name, points, refused):
+    said = refused(["replay", name, f"--first-epoch-points={points}", "--device", "cpu"])
+    assert f"--first-epoch-points must be a whole number from 1 to {MOST_POINTS:,}, got" in said

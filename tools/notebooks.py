@@ -6,7 +6,8 @@ Keeps stream and text/plain outputs and execution counts; drops HTML, pictures, 
 timings, so that two runs give the same bytes and a diff can be read. A chapter's first code is for
 those who open it alone: it knows the repository that this folder is a clone of, if it is public.
 Code that a page folds or leaves out, and solutions, are folded in JupyterLab, Notebook 7 and Colab,
-too. With ``--no-run`` the cells are not run; metadata alone is set right.
+too. What the checker says of an exercise not yet begun is no part of a page. With ``--no-run`` the
+cells are not run; metadata alone is set right.
 """
 
 from __future__ import annotations
@@ -100,6 +101,8 @@ def folded(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
             cell.metadata |= FOLDED | {"jupyter": hidden}
         elif NOT_SHOWN & set(cell.metadata.get("tags", [])):
             cell.metadata |= FOLDED
+        elif "exercises.check(" in cell.source:
+            cell.metadata["tags"] = ["remove-output"]
     return notebook
 
 

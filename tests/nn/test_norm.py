@@ -217,7 +217,7 @@ def test_arguments_have_torch_order():
     [
         ("plain", "Add"),
         ("function", "NormFunction"),
-        ("fused", "NativeLayerNorm"),
+        ("fused", "Rows"),
         ("compiled", "Rows"),
     ],
 )

@@ -30,6 +30,7 @@ from lnlib.nn.baselines import BatchNorm
 
 SHAPES = [(4096, 1024), (128, 1000)]
 ONE_PASS = [(4096, 1024), (1024, 256), (64, 64)]  # of what is one pass, in two dtypes
+THREADS = (1, 2, 4)  # of what is one pass
 BETWEEN = (1024, 1024)  # the machine's copy, at one size more
 EPS = 1e-5
 AXIS = {"LayerNorm": -1, "BatchNorm": 0, "RMSNorm": -1}
@@ -158,6 +159,7 @@ def in_one_pass(shape: tuple[int, int], device: str) -> list[dict[str, Any]]:
         made = {"eps": EPS, "device": device, "dtype": dtype}
         layer, ours, rms = (m(shape[-1], **made) for m in (nn.LayerNorm, LayerNorm, RMSNorm))
         beside: dict[str, tuple[str, Callable, str, Callable]] = {
+            "LayerNorm alone": ("lnlib.nn.LayerNorm", ours, "torch.nn.LayerNorm", layer),
             "RMSNorm for LayerNorm": ("lnlib.nn.RMSNorm", rms, "torch.nn.LayerNorm", layer),
             "add + LayerNorm": ("lnlib.nn.LayerNorm", ours, "torch.nn.LayerNorm", apart(layer)),
             "add + RMSNorm": ("lnlib.nn.RMSNorm", rms, "lnlib.nn.RMSNorm, apart", apart(rms)),
@@ -259,6 +261,9 @@ def rows(device: str) -> list[dict[str, Any]]:
             with threads(1), threadpool_limits(1, "blas"):
                 found += in_numpy(shape)
         found += in_torch(shape, device)
-    for shape in ONE_PASS:
-        found += in_one_pass(shape, device)
+    own = torch.get_num_threads()  # first: what the book shows
+    for count in (own,) if device == "cuda" else dict.fromkeys((own, *THREADS)):
+        with threads(count):
+            for shape in ONE_PASS:
+                found += in_one_pass(shape, device)
     return found

@@ -1,6 +1,6 @@
 """The layer-normalized recurrences beside PyTorch's own without a norm.
 
-The modules as a user calls them, at every shape, with one thread and with two, beside ``nn.LSTM``,
+The modules as a user calls them, at every shape, with one thread, two and four, beside ``nn.LSTM``,
 ``nn.GRU`` and ``nn.RNN``: training (forward and backward) and inference (without a gradient, in
 ``eval``). What can be chosen instead stands beside them at a shape or two: the loop over ``gx[t]``
 that most people write, and each implementation by its name. The floor is the bare matrix products,
@@ -42,6 +42,7 @@ SHAPES: list[Shape] = [
 ]  # fmt: skip
 COMPARED = {"LSTM": (0, 2), "GRU": (0,), "RNN": (0,)}  # where every path is measured
 THREADS = (1, 2)
+MANY = 4  # threads, more than the cores of a small machine
 TORCH = {"LSTM": nn.LSTM, "GRU": nn.GRU, "RNN": nn.RNN}
 OURS = {"LSTM": LayerNormLSTM, "GRU": LayerNormGRU, "RNN": LayerNormRNN}
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
@@ -309,7 +310,7 @@ def rows(device: str) -> list[dict[str, Any]]:
     """Return the rows of one device: what is called everywhere, all paths where they compare."""
     found = []
     own = torch.get_num_threads()
-    counts = (own,) if device == "cuda" else sorted({*THREADS, own})
+    counts = (own,) if device == "cuda" else sorted({*THREADS, MANY, own})
     for kind, count in itertools.product(OURS, counts):
         for i, shape in enumerate(SHAPES):
             compared = count == own and i in COMPARED[kind]

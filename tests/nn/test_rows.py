@@ -237,11 +237,11 @@ def test_rms_norm_mixes_dtypes_as_torch_does(implementation, dtype, weight_dtype
 
 @each_kind
 @ALONE_OR_ADDED
-@pytest.mark.parametrize("threads", [1, 3])
-def test_every_thread_does_its_part(built, monkeypatch, kind, added, threads):
+@pytest.mark.parametrize("count", [1, 3])
+def test_every_thread_does_its_part(built, monkeypatch, threads, kind, added, count):
     monkeypatch.setattr(rows, "WORK", 8)
-    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(threads), raising=False)
+    threads(count)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(count), raising=False)
     ours, theirs = make_pair(kind, 20, "compiled", dtype=torch.float64)
     for n in (2, 7, 301):
         actual, expected = (run(m, added, (n, 20)) for m in (ours, theirs))

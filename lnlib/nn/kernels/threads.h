@@ -68,18 +68,23 @@ template <class F> void parallel(int64_t threads, F body) {
     struct Job {
         F &body;
         Barrier barrier;
+        int wanted;
         std::atomic<int> next, started;
-    } job{body, {}, {0}, {0}};
+    } job{body, {}, int(threads), {0}, {0}};
     if (threads == 1) {
         job.barrier.threads = 1;
         return body(0, job.barrier);
     }
     if (launch) {
+        // PyTorch's whole team, of which the first to come are taken: OpenMP ends and starts threads
+        // where the size of a team changes from one region to the next.
         launch([](void *p) {
             Job &job = *static_cast<Job *>(p);
-            job.barrier.threads.store(team_size());  // perhaps fewer than asked for
-            job.body(job.next.fetch_add(1), job.barrier);
-        }, &job, threads, 0);
+            int there = team_size(), n = job.wanted < there ? job.wanted : there;
+            job.barrier.threads.store(n);
+            int me = job.next.fetch_add(1);
+            if (me < n) job.body(me, job.barrier);
+        }, &job, 0, 0);
         return;
     }
     std::thread others[MAX_THREADS];

@@ -145,6 +145,22 @@ def test_errors_against_float64_are_no_larger_than_those_of_torch(built, kind, a
         assert squares["ours", k] <= 1.01**2 * squares["theirs", k]
 
 
+@each_kind
+@pytest.mark.parametrize("count", [1, 2])
+def test_gradients_of_parameters_are_summed_over_rows_in_double(built, threads, kind, count):
+    # 64 rows whose sum is 2^24, beside which 1 is lost in float32, and 200 times 64 rows of sum 1.
+    threads(count)
+    dy = torch.full((201 * 64, 64), 2.0**-6)
+    dy[:64] = 2.0**18
+    module = KINDS[kind][0](64, eps=0, implementation="compiled")
+    x = torch.tensor([1.0, -1.0]).repeat(32).expand(len(dy), 64)
+    module(x).backward(dy)
+    expected = torch.full((64,), 2.0**24 + 200)
+    assert torch.equal(module.weight.grad, expected * x[0])
+    if kind == "layer":
+        assert torch.equal(module.bias.grad, expected)
+
+
 @pytest.mark.parametrize("added", [False, True], ids=["alone", "added"])
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize(

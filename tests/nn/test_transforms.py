@@ -1,7 +1,10 @@
 """Gradients and inputs of every kind that PyTorch hands to a module, as torch.nn takes them."""
 
+import copy
+
 import pytest
 import torch
+import torch.utils._pytree
 from torch import fx, nn
 from torch.autograd import forward_ad
 from torch.autograd.functional import hessian, jacobian
@@ -25,6 +28,7 @@ from tests.cases.modules import shake
 B, T, H = 4, 3, 5
 FAST = ("fused", "compiled", "function")
 RECURRENT = {"rnn": LayerNormRNN, "lstm": LayerNormLSTM, "gru": LayerNormGRU}
+CELLS = {"rnn": LayerNormRNNCell, "lstm": LayerNormLSTMCell, "gru": LayerNormGRUCell}
 NORMS = ("layer", "layer + residual", "rms", "rms + residual")
 CASES = [
     *[(name, how) for name in NORMS for how in FAST],
@@ -310,3 +314,18 @@ def test_gradients_of_each_example_need_a_batch_of_equal_lengths():
     packed = nn.utils.rnn.pack_sequence([draw(3, H).float(), draw(2, H).float()])
     with pytest.raises(TypeError, match="need a batch of sequences of equal length"):
         call_for_per_sample_grads(lstm, batch_size=2)(packed)
+
+
+@pytest.mark.parametrize("kind", [*RECURRENT.values(), *CELLS.values()])
+@pytest.mark.parametrize("state", [torch.float32, torch.bfloat16], ids=str)
+def test_under_autocast_a_state_of_either_dtype_gives_what_casting_by_hand_gives(kind, state):
+    module = shake(kind(H, H))
+    shape = (1, B, H) if kind in RECURRENT.values() else (B, H)
+    x = draw(*((T, B, H) if len(shape) == 3 else shape), dtype=torch.float32)
+    hx = tuple(draw(*shape, seed=k, dtype=state) for k in (1, 2))
+    hx = hx if "LSTM" in kind.__name__ else hx[0]
+    with torch.autocast("cpu", torch.bfloat16):
+        actual = module(x, hx)
+    narrow = torch.utils._pytree.tree_map(torch.Tensor.bfloat16, hx)
+    expected = copy.deepcopy(module).bfloat16()(x.bfloat16(), narrow)
+    assert_close(actual, expected)  # dtypes included

@@ -22,7 +22,7 @@ from lnlib._parser import BOOK, OUT, parser
 from lnlib.runs import settings
 
 # What the extra [nn] brings, as it is imported.
-EXTRA = ("torch", "sklearn", "scipy", "pooch", "requests", "filelock", "tqdm", "jsonschema")
+EXTRA = ("torch", "sklearn", "scipy", "pooch", "requests", "filelock", "tqdm")
 # What ends a job: a scheduler's time limits, `kill`, a terminal that is closed.
 STOPS = ("SIGTERM", "SIGUSR1", "SIGUSR2", "SIGXCPU", "SIGHUP")
 PIPE_CLOSED = 141  # the exit status, as a shell has it

@@ -84,9 +84,11 @@ def tell(text: str) -> None:
     if "tqdm" in sys.modules:
         from tqdm import tqdm
 
-        tqdm.write(text, file=stderr())
-    else:
-        stderr().write(f"{text}\n")
+        # It goes through all bars, and one may end in another thread meanwhile.
+        with contextlib.suppress(RuntimeError):
+            tqdm.write(text, file=stderr())
+            return
+    stderr().write(f"{text}\n")
 
 
 def open_closed_descriptors() -> None:

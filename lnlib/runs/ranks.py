@@ -39,10 +39,10 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from tqdm import tqdm
 
 from lnlib import _messages
 from lnlib.runs import record
+from lnlib.runs.progress import Progress
 
 BEAT = 1.0  # seconds between two signs of life of a rank, and between two looks of rank 0
 GRACE = 5.0  # seconds that a rank without its launcher has to end by itself
@@ -52,7 +52,8 @@ _calls = itertools.count()
 
 Run = tuple[Any, int, Path]  # settings, seed, the record's path
 Unit = list[Run]  # what a rank trains at once
-Count = Callable[[int], None]  # told the number of updates since its last call
+# Told the number of updates since its last call, or with resumed=True of updates done before.
+Count = Callable[..., None]
 Train = Callable[[Unit, Count], Iterator[tuple[Path, dict[str, Any]]]]  # to paths and records
 
 
@@ -77,12 +78,16 @@ class Alone:
         return decide()
 
     def work(
-        self, units: list[Unit], train: Train, written: Callable[[Path], None], bar: tqdm
+        self, units: list[Unit], train: Train, written: Callable[[Path], None], bar: Progress
     ) -> None:
         """Train all units in order; arguments and errors as for :meth:`Ranks.work`."""
         said = {}
+
+        def count(updates: int, *, resumed: bool = False) -> None:
+            (bar.skip if resumed else bar.update)(updates)
+
         for unit in units:
-            for path, kept, why in _tried(unit, train, bar.update):
+            for path, kept, why in _tried(unit, train, count):
                 said[path.stem] = why
                 if why:
                     _tell(path.stem, why)
@@ -119,9 +124,9 @@ def _end_with(launcher: int) -> None:
 def _watch(launcher: int) -> None:
     while os.getppid() == launcher:
         time.sleep(BEAT)
-    _messages.tell(
+    _messages.stderr().write(
         f"\nrank {os.environ.get('RANK')}: the launcher is gone. Checkpoints are kept: the same "
-        "command goes on from there."
+        "command goes on from there.\n"
     )
     _messages.stderr().flush()
     os.kill(os.getpid(), signal.SIGTERM)  # as the launcher would have done
@@ -155,12 +160,12 @@ class Ranks:
         # Of rank 0: what it knows of the others, and from a run that ended to why it failed.
         self._others = [_Other(r) for r in range(1, size)] if rank == 0 else []
         self._looked, self._said = 0.0, {}
-        # Of the others: updates done, letters sent, and those that rank 0 has not taken yet.
-        self._updates, self._sent, self._waiting = 0, 0, {}
+        # Of the others: updates done now and before, letters sent, those not taken by rank 0 yet.
+        self._updates, self._resumed, self._sent, self._waiting = 0, 0, 0, {}
         self._lost: dist.DistError | None = None  # why rank 0 cannot be reached
         self.label = f"rank {rank} of {size}: "
         if rank > 0:
-            store.set(f"alive/{rank}", "0 0")
+            store.set(f"alive/{rank}", "0 0 0")
 
     def __str__(self) -> str:
         """Say how many ranks there are, and name this one's device."""
@@ -202,7 +207,7 @@ class Ranks:
         return decided
 
     def work(
-        self, units: list[Unit], train: Train, written: Callable[[Path], None], bar: tqdm
+        self, units: list[Unit], train: Train, written: Callable[[Path], None], bar: Progress
     ) -> None:
         """Take one unit after the other until none is left; on rank 0, write all records.
 
@@ -225,11 +230,15 @@ class Ranks:
             self._collect(bar)
             self._settle(written)
 
-        def count(updates: int) -> None:
+        def count(updates: int, *, resumed: bool = False) -> None:
             if self._lost:  # not when the run is done, which may take hours
                 raise self._lost
-            self._updates += updates
-            bar.update(updates)
+            if resumed:
+                self._resumed += updates
+                bar.skip(updates)
+            else:
+                self._updates += updates
+                bar.update(updates)
             if self.rank == 0 and time.monotonic() - self._looked > BEAT:
                 look()
 
@@ -255,7 +264,7 @@ class Ranks:
                     told = here
                 time.sleep(BEAT / 10)
                 look()
-            self.store.set(f"alive/{self.rank}", f"{self._updates} left")
+            self.store.set(f"alive/{self.rank}", f"{self._updates} {self._resumed} left")
             self.store.set(f"left/{self.rank}", "")
         except dist.DistError as error:
             raise RuntimeError(
@@ -273,7 +282,7 @@ class Ranks:
         """Give signs of life, each with the updates done so far; a thread's only work."""
         for beat in itertools.count(1):
             try:
-                self.store.set(f"alive/{self.rank}", f"{self._updates} {beat}")
+                self.store.set(f"alive/{self.rank}", f"{self._updates} {self._resumed} {beat}")
             except dist.DistError as error:
                 self._lost = error
                 return
@@ -292,7 +301,7 @@ class Ranks:
             if path := self._waiting.pop(key):
                 written(path)
 
-    def _collect(self, bar: tqdm) -> None:
+    def _collect(self, bar: Progress) -> None:
         for other in self._others:
             while self.store.check([key := f"letter/{other.rank}/{other.letters}"]):
                 self._open(self.store.get(key).decode())
@@ -302,9 +311,11 @@ class Ranks:
             said = self.store.get(f"alive/{other.rank}").decode()
             if said != other.said:
                 other.said, other.heard = said, time.monotonic()
-            updates = int(said.split()[0])
+            updates, resumed = map(int, said.split()[:2])
+            if resumed > other.resumed:
+                bar.skip(resumed - other.resumed)
             bar.update(updates - other.updates)
-            other.updates = updates
+            other.updates, other.resumed = updates, resumed
             other.here = not left and time.monotonic() - other.heard < self._silence
 
     def _open(self, letter: str) -> None:
@@ -323,6 +334,7 @@ class _Other:
     rank: int
     letters: int = 0  # opened so far
     updates: int = 0
+    resumed: int = 0
     said: str = ""
     heard: float = 0.0  # when it last said something new
     here: bool = True  # neither done nor silent for too long

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tqdm import tqdm
 
 from lnlib import _files, _messages
 from lnlib.runs import checkpoint, ranks, record
 from lnlib.runs.experiment import Experiment
+from lnlib.runs.progress import Progress
 from lnlib.runs.run import Run
 from lnlib.runs.settings import Settings, check_different, check_runs, words
 from lnlib.runs.train import Point, resolve_device, train
@@ -133,6 +133,7 @@ def record_runs(
         one, seeds = unit[0][0], " ".join(str(seed) for _, seed, _ in unit)
         label = experiment.label.format(**vars(one))
         bar.set_description(f"{team.label}{label}, seed {seeds}")
+        bar.start_run()
         group = [kind(one, data, seed=seed, device=team.device, **options) for _, seed, _ in unit]
         if len(unit) > 1:
             kind.lay_together(group)
@@ -144,6 +145,7 @@ def record_runs(
                 checkpoint=checkpoint.place(path),
                 again=again,
                 on_update=count,
+                on_resume=functools.partial(count, resumed=True),
             )
             for run, (*_, path) in zip(group, unit, strict=True)
         ]
@@ -158,7 +160,7 @@ def record_runs(
         with checkpoint.claimed([path for *_, path in unit], bar.set_description):
             # Another command may have recorded one meanwhile.
             there = [run for run in unit if not again and _is_recorded(*run)]
-            count(updates(there))
+            count(updates(there), resumed=True)
             for *_, path in there:
                 yield path, record.read(path)
             if left := [run for run in unit if run not in there]:
@@ -175,14 +177,7 @@ def record_runs(
         alone = _without_gpu(experiment, todo) if device == "auto" else ""
         count = f"{len(todo)} run{'s' * (len(todo) > 1)}"
         _messages.note(f"{count} on {team}; records go to {out}.{alone}")
-    with tqdm(
-        total=updates(todo),
-        unit="update",
-        file=_messages.stderr(),
-        smoothing=0.05,
-        dynamic_ncols=True,
-        disable=team.rank > 0,
-    ) as bar:
+    with Progress(total=updates(todo), disable=team.rank > 0) as bar:
         team.work(units, claim, written, bar)
     return paths()
 

@@ -66,6 +66,7 @@ def train(
     checkpoint: Path | None = None,
     again: bool = False,
     on_update: Callable[[int], None] | None = None,
+    on_resume: Callable[[int], None] | None = None,
 ) -> Iterator[Point]:
     """Train, and yield what is measured: before the first update, within epoch 1, after each epoch.
 
@@ -82,6 +83,7 @@ def train(
         checkpoint: The file to resume from and save to. ``None`` keeps nothing.
         again: Drop a checkpoint that this run cannot go on from, and start over.
         on_update: Called with the number of updates since its last call.
+        on_resume: Called once with the number of updates that a checkpoint brings, if it does.
 
     Yields:
         ``epoch`` (a fraction within the first), the mean training loss since the last point, as
@@ -107,8 +109,8 @@ def train(
                 raise BadCheckpoint(f"{error}; add --again to start this run over") from error
             _messages.tell(f"{error}; this run starts over")
             checkpoint.unlink()
-        if on_update and (done := at.epochs * per_epoch + at.updates):
-            on_update(min(done, epochs * per_epoch))
+        if on_resume and (done := at.epochs * per_epoch + at.updates):
+            on_resume(min(done, epochs * per_epoch))
         if at.epochs and not at.updates and run.measures_end:  # it was to reach another end
             run.at_end = at.epochs == epochs
             at.points[-1] |= _measure(run)

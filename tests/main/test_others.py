@@ -127,8 +127,6 @@ def test_bench_needs_a_clone_and_names_no_other_reason(monkeypatch, refused):
 @pytest.mark.parametrize(
     ("missing", "command"),
     [
-        ("jsonschema", ["table", "weights"]),
-        ("jsonschema", ["claims"]),
         ("torch", ["replay", "weights"]),
         ("pooch", ["data", "mnist"]),
     ],

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from tqdm import tqdm
 
 from lnlib import _messages
 from lnlib.__main__ import main
@@ -123,3 +124,12 @@ def test_a_message_that_the_encoding_lacks_is_written_with_escapes(monkeypatch):
         write("3 µs")
         getattr(sys, name).flush()
         assert content.getvalue() == b"3 \\xb5s\n"
+
+
+def test_a_message_arrives_although_a_bar_ends_meanwhile_in_another_thread(monkeypatch, capsys):
+    def fails(*_, **__):
+        raise RuntimeError("Set changed size during iteration")
+
+    monkeypatch.setattr(tqdm, "write", fails)
+    _messages.tell("a word")
+    assert capsys.readouterr().err == "a word\n"

@@ -121,6 +121,11 @@ class Bar:
     def update(self, n):
         self.n += n
 
+    skip = update
+
+    def start_run(self):
+        pass
+
     def set_description(self, text):
         self.said.append(text)
 
@@ -137,7 +142,7 @@ def test_a_run_that_another_command_trains_is_waited_for_and_not_trained_again(
     kept["curves"]["wall_s"][0] = 1e6  # as no run here would say
     first = tmp_path / "mnist" / other[0].name
     live = checkpoint.place(first).with_name(f"{first.stem}.pt.{os.getppid()}.part")
-    monkeypatch.setattr(schedule, "tqdm", Bar)
+    monkeypatch.setattr(schedule, "Progress", Bar)
     Bar.last = None
     second = threading.Thread(
         target=record_runs,
@@ -164,7 +169,7 @@ def test_a_run_that_another_command_trains_is_waited_for_and_not_trained_again(
 
 @pytest.mark.parametrize("epochs", [1, 3])
 def test_the_bar_is_as_long_as_all_updates_of_all_epochs(tmp_path, monkeypatch, epochs):
-    monkeypatch.setattr(schedule, "tqdm", Bar)
+    monkeypatch.setattr(schedule, "Progress", Bar)
     chosen = [Settings(norm=n, epochs=epochs, **SMALL) for n in ("none", "layer")]
     record_runs(mnist.EXPERIMENT, chosen, [0, 1], out=tmp_path, device="cpu", step="plain")
     # 1,437 cases, 16 at a time, the last batch left out; two kinds of run, two seeds.

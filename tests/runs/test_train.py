@@ -411,20 +411,26 @@ def test_a_run_that_may_explode_goes_on_to_its_end(digits, tmp_path):
     assert without_time(kept) == without_time(points)
 
 
-def test_on_update_counts_every_update_once(digits, tmp_path):
+def test_every_update_is_counted_once_as_taken_or_as_resumed(digits, tmp_path):
     chosen = Settings(norm="layer", epochs=2, **SMALL)
-    file, counted = tmp_path / "run.pt", []
-    for epochs in (1, 2):
-        counted.append(0)
-
-        def add(n):
-            counted[-1] += n
-
+    file, taken, resumed = tmp_path / "run.pt", [], []
+    for epochs in (1, 2, 2):
+        counts = [], []
         replay = Run(chosen, digits)
-        list(train(replay, epochs=epochs, checkpoint=file, on_update=add))
+        list(
+            train(
+                replay,
+                epochs=epochs,
+                checkpoint=file,
+                on_update=counts[0].append,
+                on_resume=counts[1].append,
+            )
+        )
+        taken.append(sum(counts[0]))
+        resumed.append(sum(counts[1]))
     per_epoch = replay.updates_per_epoch
-    # The second call counts the first epoch as done, so that a bar over both starts half full.
-    assert counted == [per_epoch, 2 * per_epoch]
+    assert taken == [per_epoch, per_epoch, 0]
+    assert resumed == [0, per_epoch, 2 * per_epoch]
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")

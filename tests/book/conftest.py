@@ -193,6 +193,7 @@ class Visit:
     page: object
     outside: list = field(default_factory=list)
     complaints: list = field(default_factory=list)
+    shift: float = 0  # of the layout, without the reader's doing, where it has been measured
 
     def explorers(self, which=".ln-explorer"):
         """Scroll to every explorer, or to those of a selector, and wait until it is drawn."""

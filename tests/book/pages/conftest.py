@@ -8,13 +8,34 @@ PHONE = {"width": 390, "height": 844}
 # A page leaves a reader's first moves alone for a second and a half; nobody moves anything here.
 HURRY = """const wait = window.setTimeout;
 window.setTimeout = (f, ms, ...given) => wait(f, ms === 1500 ? 0 : ms, ...given);"""
+# What moves without the reader's doing, as a share of the window times a share of the way.
+SHIFTS = """window.lnShift = 0;
+if (PerformanceObserver.supportedEntryTypes.includes("layout-shift")) {
+  new PerformanceObserver((list) => list.getEntries().forEach((e) => {
+    if (!e.hadRecentInput) lnShift += e.value;
+  })).observe({ type: "layout-shift", buffered: true });
+}"""
+TO_THE_END = """async () => {
+  const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+  for (let y = 0; y < document.documentElement.scrollHeight; y += innerHeight / 2) {
+    scrollTo({ top: y, behavior: "instant" });
+    await frame(), await frame();
+  }
+  scrollTo({ top: 0, behavior: "instant" });
+  await frame(), await frame();
+  return lnShift;
+}"""
 INK = "e => getComputedStyle(e.querySelector('.main-svg text')).fill"  # as a figure's text has it
 
 
 @pytest.fixture(scope="session")
 def opened_once(visit, built_book, chapter):
-    with visit(built_book.as_uri(), chapter, reduced_motion="reduce") as v:
+    def observe(page):
+        page.add_init_script(SHIFTS)
+
+    with visit(built_book.as_uri(), chapter, before=observe, reduced_motion="reduce") as v:
         v.explorers()
+        v.shift = v.page.evaluate(TO_THE_END)
         yield v
 
 
@@ -38,13 +59,14 @@ def said(cell):
 @pytest.fixture(scope="session")
 def phone_once(visit, http, chapter):
     def hurry(page):
-        page.add_init_script(HURRY)
+        page.add_init_script(SHIFTS + HURRY)
 
     with visit(http, chapter, before=hurry, viewport=PHONE, reduced_motion="reduce") as v:
         v.page.wait_for_function(
             "() => [...document.querySelectorAll('.ln-explorer')]"
             ".every(e => e.dataset.ready === 'yes')"
         )
+        v.shift = v.page.evaluate(TO_THE_END)
         yield v
 
 

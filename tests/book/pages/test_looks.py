@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.book.conftest import ROOT
-from tests.book.pages.conftest import INK
+from tests.book.pages.conftest import INK, SHIFTS, TO_THE_END
 
 NARROW = re.compile(r"@(?:media|container)[^{]*width[^{]*\{((?:[^{}]*\{[^{}]*\})*)")
 COLOR = re.compile(r"(?:[\s{;-](?:color|background|fill|opacity)|filter)\s*:[^;}]*")
@@ -71,6 +71,27 @@ def test_images_and_figures_speak(opened):
 
 def test_page_is_small(built_book, chapter):
     assert (built_book / f"{chapter}.html").stat().st_size < SIZE_LIMIT
+
+
+SHIFT = 0.05  # half of what search engines call good
+
+
+@pytest.mark.not_in("firefox", "webkit", reason="it does not measure what moves")
+def test_nothing_moves_while_a_page_is_drawn_and_read(opened, phone):
+    assert opened.shift < SHIFT
+    assert phone.shift < SHIFT
+
+
+def test_what_moves_is_measured(browser):
+    if browser.browser_type.name != "chromium":
+        pytest.skip("it does not measure what moves")
+    page = browser.new_page()
+    page.add_init_script(SHIFTS)
+    page.goto("data:text/html,<p>above</p><p style='height: 3000px'>below</p>")
+    page.wait_for_timeout(100)
+    page.evaluate("document.querySelector('p').style.height = '300px'")
+    assert page.evaluate(TO_THE_END) > 0.2
+    page.close()
 
 
 @pytest.fixture

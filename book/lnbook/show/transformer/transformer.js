@@ -124,17 +124,25 @@ const lnTransformer = (() => {
 
     // The model, in a Worker.
     let ask, worker = null;
+    let unanswered = []; // messages until the first answer: a policy may stop the Worker later
+    const withoutWorker = () => { // in the page, a little at a time
+      const answer = lnTransformerWorker(lnTransformerEngine(), (m) => setTimeout(() => received(m)));
+      worker = null;
+      ask = (message) => setTimeout(() => answer(message));
+      unanswered?.forEach(ask);
+      unanswered = null;
+    };
     try {
       const code = `const engine = (${lnTransformerEngine})();\n`
         + `const answer = (${lnTransformerWorker})(engine, (m) => postMessage(m));\n`
         + "onmessage = (e) => answer(e.data);";
       const url = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
       worker = new Worker(url);
-      worker.onmessage = (e) => received(e.data);
-      ask = (message) => worker.postMessage(message);
-    } catch { // a browser that forbids it: in the page
-      const answer = lnTransformerWorker(lnTransformerEngine(), (m) => setTimeout(() => received(m)));
-      ask = (message) => setTimeout(() => answer(message));
+      worker.onmessage = (e) => { unanswered = null; received(e.data); };
+      worker.onerror = () => unanswered && withoutWorker();
+      ask = (message) => { unanswered?.push(message); worker.postMessage(message); };
+    } catch { // a browser that forbids it
+      withoutWorker();
     }
 
     let model = null, id = 0, waiting = false, owed = false, closed = false;

@@ -1,0 +1,88 @@
+"""A page in somebody else's frame, and on a host with a strict content security policy."""
+
+import threading
+from functools import partial
+from http.server import ThreadingHTTPServer
+
+import pytest
+
+from tests.book.conftest import QuietHandler
+
+RESULTS = "#search-results li a"
+THEME = "document.documentElement.dataset.theme"
+
+
+@pytest.fixture
+def framed(browser, http):
+    """``framed(address)``: a page of the book in a frame that has no origin, hence no storage."""
+    page = browser.new_page(color_scheme="light")
+
+    def frame(address):
+        page.set_content(f'<iframe sandbox="allow-scripts" src="{http}/{address}" width="1200">')
+        page.wait_for_selector("iframe")
+        return page.frames[1]
+
+    yield frame
+    page.close()
+
+
+def test_search_finds_in_a_sandboxed_frame(framed):
+    frame = framed("search.html?q=normalization")
+    frame.wait_for_selector(RESULTS)
+    assert frame.locator(RESULTS).count() >= 10
+
+
+def test_theme_and_quiz_work_in_a_sandboxed_frame(framed):
+    frame = framed("start.html")
+    frame.wait_for_function(f"{THEME} === 'light'")
+    frame.wait_for_load_state()
+    button = frame.locator(".theme-switch-button").first
+    for _ in range(3):
+        if frame.evaluate(THEME) == "light":
+            button.dispatch_event("click")
+    assert frame.evaluate(THEME) == "dark"
+    frame.wait_for_selector(".ln-quiz[data-ready]", state="attached")
+    assert frame.evaluate("localStorage.setItem('a', 1), localStorage.getItem('a')") == "1"
+
+
+class StrictHandler(QuietHandler):
+    def end_headers(self):
+        self.send_header("Content-Security-Policy", "default-src 'self'")
+        super().end_headers()
+
+
+@pytest.fixture(scope="module")
+def strict(built_book):
+    """Where a server serves the book with the strictest policy that allows a book at all."""
+    handler = partial(StrictHandler, directory=str(built_book))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_formulas_and_figures_work_under_a_strict_policy(visit, strict):
+    with visit(strict, "big_weights") as v:
+        root = v.explorers()[0]
+        assert root.get_attribute("data-ready") == "yes"
+        before = root.get_attribute("data-state")
+        root.query_selector(".ln-controls input").press("ArrowRight")
+        v.page.wait_for_function("([r, s]) => r.dataset.state !== s", arg=[root, before])
+        v.page.wait_for_selector("mjx-container", state="attached")
+        stopped = [said for said in v.complaints if "inline style" not in said]
+        assert stopped == []  # what such a host forbids, too, is a style attribute
+
+
+def test_search_works_under_a_strict_policy(visit, strict):
+    with visit(strict, "search", "?q=normalization") as v:
+        v.page.wait_for_selector(RESULTS)
+        assert v.complaints == []
+
+
+def test_the_playground_runs_without_the_worker_that_a_strict_policy_forbids(visit, strict):
+    with visit(strict, "start") as v:
+        v.page.get_by_role("button", name="Start", exact=True).click()
+        count = "document.querySelector('.ln-playground [data-part=count]').textContent"
+        v.page.wait_for_function(f"() => Number({count}) > 0")

@@ -30,7 +30,7 @@ from lnlib.nn.kernels.memory import is_transformed
 from lnlib.nn.kernels.rows_function import FLOATS, Rows, compare
 
 SOURCE = Path(__file__).with_suffix(".cpp")
-WORK = 2**16  # numbers per thread, some 20 us: with fewer, waking it costs more
+WORK = 2**15  # numbers per thread, some 10 us: with fewer, waking it costs more
 
 
 def available() -> bool:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import hashlib
 import io
 import itertools
 import math
 import os
+import platform
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ import numpy as np
 import torch
 from filelock import FileLock, Timeout
 
-from lnlib import _files
+from lnlib import _files, _messages
 from lnlib.runs import record as records
 from lnlib.runs.run import Run
 from lnlib.runs.settings import Settings
@@ -28,6 +30,8 @@ from lnlib.runs.settings import Settings
 FOLDER = ".checkpoints"
 # What a checkpoint lacks that was written when there were none within an epoch.
 BETWEEN_EPOCHS = {"state": {}, "updates": 0, "loss_sum": 0.0, "loss_count": 0, "segments": []}
+# What a file system says that has no locks.
+NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL)
 SEAL = b"lnlib checkpoint, SHA-256 %s of what follows\n"
 
 
@@ -326,18 +330,57 @@ def _is_contained(state: dict[str, Any], recorded: dict[str, Any]) -> bool:
 
 @contextlib.contextmanager
 def claimed(records: Iterable[Path], say: Callable[[str], None]) -> Iterator[None]:
-    """Keep runs from other commands in the same folder, and wait while one of them trains one."""
+    """Keep runs from other commands in the same folder, and wait while one of them trains one.
+
+    Where the file system has no locks, that is said, and nothing is kept from others.
+
+    Raises:
+        OSError: If a lock cannot be had, with its file and a way on.
+    """
     with contextlib.ExitStack() as held:
         for record in sorted(records):  # in one order: no two wait for each other
             file = place(record).with_name(f"{record.stem}.lock")
+            owner = file.with_suffix(".owner")
             file.parent.mkdir(parents=True, exist_ok=True)
             lock = FileLock(file)
             try:
                 lock.acquire(timeout=0)
             except Timeout:
                 say(f"waiting for another command that trains {record.stem}")
+                _messages.tell(
+                    f"{record.stem} is being trained by {_who(owner)}, which holds the lock "
+                    f"{file}; if it no longer runs, delete that file"
+                )
                 lock.acquire(poll_interval=1.0)
+            except OSError as error:
+                if error.errno not in NO_LOCKS:
+                    raise OSError(
+                        f"cannot lock {file}: {error.strerror}; let whoever made it delete it, or "
+                        "choose another --out"
+                    ) from error
+                _messages.tell(
+                    f"{file.parent} has no locks ({error.strerror}): start no second command there "
+                    f"that trains {record.stem}"
+                )
+                continue
             held.callback(lock.release)
             if os.name == "posix":  # elsewhere a file that is open cannot go
                 held.callback(file.unlink, missing_ok=True)
+            held.callback(_forget, owner)
+            with contextlib.suppress(OSError):
+                owner.write_text(f"process {os.getpid()} on {platform.node()}")
         yield
+
+
+def _who(owner: Path) -> str:
+    """Return who has written that a lock is its own."""
+    with contextlib.suppress(OSError, ValueError):
+        _files.check_regular(owner)
+        if text := _files.printable(owner.read_text(), 200):
+            return text
+    return "another command"
+
+
+def _forget(owner: Path) -> None:
+    with contextlib.suppress(OSError):
+        owner.unlink()

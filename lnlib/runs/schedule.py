@@ -210,6 +210,11 @@ def _is_recorded(settings: Settings, seed: int, path: Path) -> bool:
             f"{path} is recorded with other settings ({differs}); "
             "add --again to replace it, or choose another --out"
         )
+    if (end := found["curves"]["epoch"][-1]) != settings.epochs:
+        raise record.BadRecord(
+            f"{path}: it ends at epoch {end:.4g} of {settings.epochs}; record the run again with "
+            "--again, or delete the file"
+        )
     return True
 
 

@@ -1,7 +1,13 @@
 """Which checkpoints are removed, and which are gone on from."""
 
+import errno
+import fcntl
+import json
 import os
+import platform
+import re
 import shutil
+import threading
 
 import pytest
 
@@ -170,3 +176,119 @@ def test_a_run_that_is_resumed_under_the_same_conditions_has_no_list_of_them(tmp
         runs(tmp_path, 3)
     interrupt(None)
     assert "segments" not in record.read(runs(tmp_path, 3))["provenance"]
+
+
+# Locks.
+
+
+def test_where_the_file_system_has_no_locks_a_run_is_trained_and_that_is_said(
+    tmp_path, monkeypatch, capsys
+):
+    def none(*_, **__):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", none)
+    path = runs(tmp_path, 1)
+    assert record.read(path)["curves"]["epoch"][-1] == 1
+    said = capsys.readouterr().err
+    assert f"{checkpoint.place(path).parent} has no locks (No locks available)" in said
+
+
+def test_a_lock_that_cannot_be_had_is_named_with_a_way_on(tmp_path, monkeypatch):
+    def refused(*_, **__):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(checkpoint.FileLock, "acquire", refused)
+    says = r"cannot lock .*seed0.lock: Permission denied; let .* delete it, or choose another --out"
+    with pytest.raises(OSError, match=says):
+        runs(tmp_path, 1)
+
+
+def test_whoever_waits_is_told_the_owner_the_file_and_that_it_can_be_deleted(tmp_path, capsys):
+    path = tmp_path / "mnist" / "run.json"
+    file = checkpoint.place(path).with_name("run.lock")
+    with checkpoint.claimed([path], print):
+        assert file.with_suffix(".owner").read_text() == (
+            f"process {os.getpid()} on {platform.node()}"
+        )
+        file.with_suffix(".owner").write_text("process 12 on a far host")
+        told = threading.Event()
+
+        def wait():
+            with checkpoint.claimed([path], lambda _: told.set()):
+                pass
+
+        waits = threading.Thread(target=wait, daemon=True)
+        waits.start()
+        assert told.wait(60)
+        file.unlink()
+        waits.join(60)
+        assert not waits.is_alive()
+    said = capsys.readouterr().err
+    assert said == (
+        f"run is being trained by process 12 on a far host, which holds the lock {file}; if it no "
+        "longer runs, delete that file\n"
+    )
+    assert not list(file.parent.iterdir())
+
+
+@pytest.mark.parametrize("umask", [0o002, 0o022, 0o077], ids=oct)
+def test_files_of_a_run_have_the_permissions_that_the_umask_says(tmp_path, monkeypatch, umask):
+    seen, save = set(), checkpoint.save
+
+    def look(*args):
+        save(*args)
+        seen.update(p for p in tmp_path.rglob("*") if oct(p.stat().st_mode & 0o777) != wanted(p))
+
+    def wanted(path):
+        return oct((0o777 if path.is_dir() else 0o666) & ~umask)
+
+    monkeypatch.setattr(checkpoint, "save", look)
+    before = os.umask(umask)
+    try:
+        path = runs(tmp_path, 1)
+    finally:
+        os.umask(before)
+    assert not seen
+    assert oct(path.stat().st_mode & 0o777) == wanted(path)
+
+
+# Records that are not those of the run.
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda path: path.write_bytes(path.read_bytes()[:-40]),
+        lambda path: path.write_bytes(b""),
+        lambda path: edit(path, lambda kept: kept["curves"].pop("test_nll")),
+        lambda path: edit(path, lambda kept: kept["curves"]["test_nll"].pop()),
+        lambda path: edit(path, shorten),
+        lambda path: edit(path, lambda kept: kept["provenance"].pop("commit")),
+        lambda path: edit(path, lambda kept: kept["curves"]["test_nll"].__setitem__(0, 1e999)),
+    ],
+    ids=["cut", "empty", "a curve gone", "a point gone", "shorter", "no commit", "infinite"],
+)
+def test_a_damaged_record_does_not_count_as_recorded(tmp_path, capsys, harm):
+    path = runs(tmp_path, 2)
+    whole = without_time(path)
+    harm(path)
+    capsys.readouterr()
+    with pytest.raises(
+        record.BadRecord, match=rf"{re.escape(path.name)}.*; record the run again with"
+    ):
+        runs(tmp_path, 2)
+    assert "recorded already" not in capsys.readouterr().out
+    assert without_time(runs(tmp_path, 2, again=True)) == whole
+
+
+def shorten(kept):
+    for curve in kept["curves"].values():
+        if isinstance(curve, list):
+            curve.pop()
+
+
+def edit(path, change):
+    kept = json.loads(path.read_text())
+    change(kept)
+    path.write_text(json.dumps(kept).replace("Infinity", "1e999"))

@@ -161,8 +161,9 @@ def test_edit_of_the_library_runs_the_pages_again(book, tmp_path):
 
 
 @pytest.fixture
-def extension():
+def extension(monkeypatch):
     path = ROOT / "book" / "_ext" / "offline_book.py"
+    monkeypatch.syspath_prepend(path.parent)  # it imports its neighbors
     spec = importlib.util.spec_from_file_location("offline_book", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

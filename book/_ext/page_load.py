@@ -8,6 +8,7 @@
 """
 
 import html
+import itertools
 import re
 import shutil
 from pathlib import Path
@@ -38,7 +39,8 @@ UNUSED = (
     "vendor/fontawesome/webfonts/*.ttf",
 )
 SHEET = re.compile(r"<style[^>]*>(.*?)</style>", re.DOTALL)
-HANDLER = re.compile(r'(<[a-z]+(?:\s[^<>]*?)?)\son([a-z]+)="([^"]*)"')
+TAG = re.compile(r"""(<[a-zA-Z][\w-]*)(\s(?:"[^"]*"|'[^']*'|[^<>"'])*>)""")
+HANDLER = re.compile(r'\son([a-z]+)="([^"]*)"')
 LISTEN = """document.querySelector('[data-listens="{}"]').addEventListener("{}", function (event) {{
   {}
 }});"""
@@ -102,12 +104,17 @@ def apart(body):
     """
     sheets, handlers = SHEET.findall(body), []
 
-    def listen(found):
-        start, event, code = found.groups()
-        handlers.append(LISTEN.format(len(handlers), event, html.unescape(code)))
-        return f'{start} data-listens="{len(handlers) - 1}"'
+    elements = itertools.count()
 
-    return HANDLER.sub(listen, SHEET.sub("", body)), sheets, handlers
+    def listen(tag):
+        name, attributes = tag.groups()
+        if not (found := HANDLER.findall(attributes)):
+            return tag[0]
+        element = next(elements)
+        handlers.extend(LISTEN.format(element, event, html.unescape(code)) for event, code in found)
+        return f'{name} data-listens="{element}"{HANDLER.sub("", attributes)}'
+
+    return TAG.sub(listen, SHEET.sub("", body)), sheets, handlers
 
 
 def write(path, texts):

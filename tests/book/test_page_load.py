@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import re
 import sys
 from html.parser import HTMLParser
 
@@ -50,6 +51,22 @@ class Tags(HTMLParser):
 
 def tags(path):
     return Tags(path.read_text("utf-8"))
+
+
+def test_every_event_handler_of_an_element_leaves_the_page():
+    button = (
+        '<button onclick="a(&quot;1&quot;)" title="1 > 0" onkeyup="b()" onblur="c()">Go</button>'
+    )
+    body, _, scripts = page_load.apart(f'{button}<p title="x">1</p><input oninput="d()">')
+    names = [list(attributes) for _, attributes in Tags(body).found]
+    assert names == [["data-listens", "title"], ["title"], ["data-listens"]]
+    pattern = r'\[data-listens="(.)"\]\'\)\.addEventListener\("(\w+)", .*\n  (.*)\n'
+    assert [re.search(pattern, script).groups() for script in scripts] == [
+        ("0", "click", 'a("1")'),
+        ("0", "keyup", "b()"),
+        ("0", "blur", "c()"),
+        ("1", "input", "d()"),
+    ]
 
 
 @pytest.fixture

@@ -22,14 +22,13 @@ import readers_copy  # noqa: E402
 def write(folder: Path, *, over: bool = False) -> list[Path]:
     """Write the copies that are missing, or all of them, and return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for chapter in sorted((ROOT / "book").glob("*.ipynb")):
-        path = folder / chapter.name
-        if over or not path.exists():
-            copied = readers_copy.copy(chapter)
-            path.write_text(readers_copy.text(copied), "utf-8")
-            written.append(path)
-    return written
+    stored = sorted((ROOT / "book").glob("*.ipynb"))
+    missing = [path for path in stored if over or not (folder / path.name).exists()]
+    # All are made before the first is written, as a copy reads other chapters and may replace them.
+    copies = {folder / p.name: readers_copy.text(readers_copy.copy(p)) for p in missing}
+    for path, text in copies.items():
+        path.write_text(text, "utf-8")
+    return list(copies)
 
 
 def command(folder: Path, options: list[str]) -> list[str]:

@@ -24,10 +24,9 @@ from nbclient import NotebookClient
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
-import public_home  # noqa: E402
+import repository_address  # noqa: E402
+from setup_cell import CELL, FOLDED, setup_cell  # noqa: E402
 
-SETUP = public_home.CELL
-FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}}
 NOT_SHOWN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 
 
@@ -50,10 +49,10 @@ def main(paths: list[str]) -> None:
 
 def opened_alone(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """Let the first code be what installs the library, folded, and return the notebook."""
-    cells = [cell for cell in notebook.cells if cell.id != SETUP]
-    home = public_home.home(ROOT)
-    code = public_home.setup_cell(home and f"git+{home}")
-    cell = nbformat.v4.new_code_cell(code, id=SETUP, execution_count=1)  # it is the first
+    cells = [cell for cell in notebook.cells if cell.id != CELL]
+    home = repository_address.home(ROOT)
+    code = setup_cell(home and f"git+{home}")
+    cell = nbformat.v4.new_code_cell(code, id=CELL, execution_count=1)  # it is the first
     cell.metadata = FOLDED | {"tags": ["remove-cell"]}
     first = next(k for k, one in enumerate(cells) if one.cell_type == "code")
     notebook.cells = [*cells[:first], cell, *cells[first:]]
@@ -68,7 +67,7 @@ def text_only(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     }
     numbers = itertools.count()
     for cell in notebook.cells:
-        if cell.id != SETUP:
+        if cell.id != CELL:
             cell.id = f"cell-{next(numbers):02d}"
         if cell.cell_type != "code":
             continue

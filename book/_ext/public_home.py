@@ -9,82 +9,15 @@ The clone's remote ``origin`` decides. Without a public one the book is the same
 """
 
 import platform
-import re
-import subprocess
 from importlib.metadata import version
 from pathlib import Path
 
 from docutils import nodes
+from repository_address import branch, home, public
 from sphinx.util.docutils import SphinxDirective
 
-# With or without a user's name and secret in front, which are left out.
-REMOTE = re.compile(
-    r"(?:https?://(?:[^@/]+@)?|git@|ssh://git@)(?P<host>github\.com|gitlab\.com)[:/]"
-    r"(?P<owner>[\w.-]+)/(?P<name>[\w.-]+?)(?:\.git)?/?"
-)
 PAGES = {"github.com": "github.io", "gitlab.com": "gitlab.io"}
 ROOM = "book"  # the folder of the sources in the repository
-CELL = "cell-setup"  # the name of the first code of a chapter, which is:
-SETUP = """\
-# @title Installs the book's library where it is missing; then choose Run > Run All Cells
-import importlib.util
-import subprocess
-import sys
-from pathlib import Path
-
-SOURCE = "{source}"  # of the library, where the book has a public address
-if importlib.util.find_spec("lnbook") is None:
-    found = [*(path.absolute().as_uri() for path in Path().glob("lnlib-*.whl")), SOURCE]
-    if not found[0]:
-        raise ModuleNotFoundError(
-            "save lnlib-*.whl of the page 'About this book' beside this notebook; run this again"
-        )
-    wanted = f"lnlib[live] @ {{found[0]}}"
-    print(f"Installing {{wanted}}: a few minutes, once.")
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", wanted], check=True)
-    importlib.invalidate_caches()"""
-
-
-def git(folder, *words):
-    """Ask git; an empty text where there is no clone, or no git."""
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *words], capture_output=True, text=True, check=False
-        )
-    except OSError:
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
-
-
-def public(remote):
-    """Return host, owner and name of a public repository, or ``None``."""
-    found = REMOTE.fullmatch(remote)
-    return found and tuple(found.groups())
-
-
-def home(folder):
-    """Return the address of the public repository that a folder is a clone of, or nothing."""
-    # A folder within somebody else's clone is no clone of it.
-    if Path(git(folder, "rev-parse", "--show-toplevel") or "/").resolve() != Path(folder).resolve():
-        return ""
-    found = public(git(folder, "remote", "get-url", "origin"))
-    return "https://{}/{}/{}".format(*found) if found else ""
-
-
-def branch(folder):
-    """Return the branch that the remote shows first."""
-    head = git(folder, "symbolic-ref", "--short", "refs/remotes/origin/HEAD")
-    return head.removeprefix("origin/") or "main"
-
-
-def setup_cell(source):
-    """Return the code with which a chapter begins.
-
-    Args:
-        source: Where it installs the library from where that is missing, as pip takes it after
-            ``lnlib @``; nothing where the book has no public address.
-    """
-    return SETUP.format(source=source)
 
 
 def lead_home(app, config):

@@ -25,8 +25,8 @@ import unicodedata
 from importlib.metadata import version
 from pathlib import Path
 
-import public_home
-from tracks import measures, minutes
+from reading_time import measures, minutes
+from setup_cell import CELL, FOLDED, setup_cell
 
 from lnbook.classroom import chapters
 
@@ -36,7 +36,6 @@ BEGIN = (
     "kernel, do it again; the cell of an exercise also runs alone."
 )
 WHEEL = f"lnlib-{version('lnlib')}-py3-none-any.whl"
-FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}}
 GATE = re.compile(r"^`{3,}\{((?:exercise|solution)-(?:start|end))\}.*\n(?::.*\n)*`{3,}\n*", re.M)
 LABELED = re.compile(r"^\(([\w-]+)\)=\n(#+ (.+))?", re.M)
 EQUATION = re.compile(r"^\$\$ \(([\w-]+)\)$", re.M)
@@ -61,8 +60,8 @@ def copy(path, *, site="", library=None):
     for k, cell in enumerate(stored["cells"]):
         source, tags = "".join(cell["source"]), cell["metadata"].get("tags", [])
         if cell["cell_type"] == "code":
-            if cell["id"] == public_home.CELL:
-                code = source if library is None else public_home.setup_cell(library)
+            if cell["id"] == CELL:
+                code = source if library is None else setup_cell(library)
                 cells.append(cell | {"metadata": FOLDED, "source": code})
             elif "remove-cell" in tags:
                 later = "\n".join(visible(stored["cells"][k + 1 :]))
@@ -98,7 +97,7 @@ def copy(path, *, site="", library=None):
                 cells.append(markdown(said))
     cells[0]["source"] = re.sub(r"^# .+\n?", rf"\g<0>\n{BEGIN}\n", cells[0]["source"], count=1)
     for k, cell in enumerate(cells):
-        cell["id"] = cell["id"] if cell.get("id") == public_home.CELL else f"cell-{k:02d}"
+        cell["id"] = cell["id"] if cell.get("id") == CELL else f"cell-{k:02d}"
         cell["source"] = "".join(cell["source"]).splitlines(keepends=True)
     return stored | {"cells": cells}
 

@@ -1,71 +1,19 @@
 """Sphinx extension: the line under a chapter's title that says where one is and how long it takes.
 
 The tracks are the parts of ``_toc.yml`` whose chapters are notebooks; a page that is no notebook
-has no line. The minutes are counted, not guessed: words of the main line, explorers to move,
-questions to answer, and exercises, at the paces of :data:`PACE`. The role ``{minutes}`chapter```
-puts the same figure into a list of chapters.
+has no line. The minutes are counted (``reading_time.py``). The role ``{minutes}`chapter``` puts the
+same figure into a list of chapters.
 """
 
 import html
 import json
-import re
 from pathlib import Path
 
 import yaml
 from docutils import nodes
+from reading_time import measures, minutes
 
-# Words a minute for a second-language reader; then minutes an item.
-PACE = {"words": 180, "explorers": 1.0, "questions": 0.75, "exercises": 5.0}
 SHOW = '<button type="button" class="ln-show-code" aria-pressed="false">Show code</button>'
-
-
-def main_line(notebook):
-    """Return the markdown that every reader passes: no exercise, nothing folded."""
-    kept, exercising = [], False
-    for cell in notebook["cells"]:
-        text = "".join(cell["source"])
-        if cell["cell_type"] != "markdown":
-            continue
-        for part in re.split(r"^(?=## )", text, flags=re.M):
-            if part.startswith("## "):
-                exercising = part.startswith("## Exercises")
-            if not exercising:
-                kept.append(part)
-    return re.sub(r"<details.*?</details>|`{3,}.*?`{3,}", " ", "\n".join(kept), flags=re.S)
-
-
-def words(text):
-    """Return the words of a text, without formulas, links' targets, roles and tags."""
-    markup = r"\$\$.*?\$\$|\$[^$]*\$|\]\([^)]*\)|{[a-z:]+}`[^`]*`|<[^>]+>"
-    return re.findall(r"[^\W\d_][\w'’-]*", re.sub(markup, " ", text, flags=re.S))
-
-
-def measures(notebook):
-    """Count what takes a reader's time: words, explorers, questions, exercises."""
-    cells = [(cell["cell_type"], "".join(cell["source"])) for cell in notebook["cells"]]
-    code = "\n".join(source for kind, source in cells if kind == "code")
-    prose = "\n".join(source for kind, source in cells if kind == "markdown")
-    return {
-        "words": len(words(main_line(notebook))),
-        "explorers": len(
-            re.findall(
-                r"^(?:Explorer|LiveRun|Playground|Switchboard|Painter|Places|Neighbors|Scene|Scribe"
-                r"|Reader|Sphere|\w*[Ss]heet|diagrams\.\w+)\(",
-                code,
-                re.M,
-            )
-        ),
-        "questions": len(re.findall(r"^    (?:choose|number|order)\(", code, re.M)),
-        "exercises": len(re.findall(r"{exercise-start}", prose)),
-    }
-
-
-def minutes(counted):
-    """Return the minutes to read and play, and those for the exercises, to the next five."""
-    reading = counted["words"] / PACE["words"]
-    reading += sum(PACE[name] * counted[name] for name in ("explorers", "questions"))
-    working = PACE["exercises"] * counted["exercises"]
-    return tuple(max(5, 5 * round(m / 5)) if m else 0 for m in (reading, working))
 
 
 def read_tracks(toc):

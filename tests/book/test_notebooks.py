@@ -14,7 +14,8 @@ import lnbook.exercises
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "book" / "_ext")]
 import notebooks  # noqa: E402
-from tracks import main_line, measures, minutes, read_tracks, words  # noqa: E402
+from reading_time import main_line, measures, minutes, words  # noqa: E402
+from tracks import read_tracks  # noqa: E402
 
 CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
 LESSONS = [path for path in CHAPTERS if path.stem != "playground"]  # with questions and exercises
@@ -32,7 +33,7 @@ def lesson(request):
 
 
 def hidden(cell):
-    return "remove-cell" in cell.metadata.get("tags", []) and cell.id != notebooks.SETUP
+    return "remove-cell" in cell.metadata.get("tags", []) and cell.id != notebooks.CELL
 
 
 def code(notebook):
@@ -126,7 +127,7 @@ def numbers(text):
 def test_the_main_line_is_short(lesson):
     assert len(words(main_line(lesson))) <= WORDS
     rooms = [part for room in exercises(lesson).values() for part in room]
-    set_apart = {notebooks.SETUP, *(cell.id for part in rooms for cell in part)}
+    set_apart = {notebooks.CELL, *(cell.id for part in rooms for cell in part)}
     assert len([cell for cell in lesson.cells if cell.id not in set_apart]) <= CELLS
 
 
@@ -220,9 +221,9 @@ def test_exercises_are_four_with_graded_hints(lesson):
 
 def test_a_chapter_that_is_opened_alone_begins_with_what_it_needs(notebook):
     first = code(notebook)[0]
-    assert first.id == notebooks.SETUP
+    assert first.id == notebooks.CELL
     source = re.search(r'^SOURCE = "(.*?)"', first.source, re.M)[1]
-    assert first.source == notebooks.public_home.setup_cell(source)
+    assert first.source == notebooks.setup_cell(source)
 
 
 def test_code_that_a_page_does_not_show_is_folded_in_jupyterlab_notebook_and_colab(notebook):

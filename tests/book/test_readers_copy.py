@@ -6,19 +6,23 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires
 from pathlib import Path
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from lnbook.classroom import chapters
 from tools import live
 from tools.live import readers_copy
-from tools.notebooks import public_home
+from tools.notebooks import setup_cell
 
 BOOK = Path(__file__).parents[2] / "book"
 CHAPTERS = sorted(path.stem for path in BOOK.glob("*.ipynb"))
@@ -131,6 +135,50 @@ def test_copies_are_written_where_none_is_and_never_over_a_readers_work(tmp_path
     assert (tmp_path / "start.ipynb").read_text("utf-8") == "mine"
 
 
+def test_copies_written_over_the_chapters_are_those_written_elsewhere(tmp_path, monkeypatch):
+    book = tmp_path / "book"
+    book.mkdir()
+    for path in [*BOOK.glob("*.ipynb"), *BOOK.glob("*.md"), BOOK / "references.bib"]:
+        shutil.copy(path, book)
+    monkeypatch.setattr(live, "ROOT", tmp_path)
+    live.write(tmp_path / "elsewhere")
+    live.write(book, over=True)
+    for path in (tmp_path / "elsewhere").iterdir():
+        assert (book / path.name).read_bytes() == path.read_bytes(), path.name
+
+
+def required(name, extras):
+    """The distributions that pip installs with one of them."""
+    found, wanted = set(), [(canonicalize_name(name), extra) for extra in ("", *extras)]
+    while wanted:
+        name, extra = wanted.pop()
+        if (name, extra) in found:
+            continue
+        found.add((name, extra))
+        with contextlib.suppress(PackageNotFoundError):
+            for requirement in map(Requirement, requires(name) or []):
+                if not requirement.marker or requirement.marker.evaluate({"extra": extra}):
+                    needed = canonicalize_name(requirement.name)
+                    wanted += [(needed, part) for part in ("", *requirement.extras)]
+    return {name for name, _ in found}
+
+
+def test_the_extra_live_is_enough_to_make_a_copy():
+    installed = required("lnlib", ["live"])
+    missing = [
+        module
+        for module, distributions in packages_distributions().items()
+        if not installed & set(map(canonicalize_name, distributions))
+    ]
+    assert {"docutils", "sphinx", "myst_nb"} <= set(missing)
+    code = f"""import sys
+sys.modules.update(dict.fromkeys({missing}))  # as if they were not installed
+from tools import live
+live.readers_copy.copy(live.ROOT / "book" / "start.ipynb")"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=BOOK.parent, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="a display is named in Linux's way")
 @pytest.mark.parametrize("root", [True, False])
 @pytest.mark.parametrize("display", [True, False])
@@ -169,7 +217,7 @@ def test_the_first_code_installs_the_library_that_lies_beside_it_without_a_netwo
     for path in Path(nbformat.__file__).parents[1].iterdir():
         if not re.match(r"_?_?(editable|lnlib|lnbook)|distutils-precedence", path.name):
             (site / path.name).symlink_to(path)
-    code = public_home.setup_cell("") + "\nimport lnlib, lnbook; print(lnlib.__file__)"
+    code = setup_cell("") + "\nimport lnlib, lnbook; print(lnlib.__file__)"
     env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"PIP_NO_INDEX": "1"}
     done = subprocess.run(
         [tmp_path / "reader" / "bin" / "python", "-c", code],

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tests.book.conftest import Book
-from tools.notebooks import public_home
+from tools.notebooks import repository_address, setup_cell
 
 REMOTE = "https://someone:hush-hush@github.com/some-one/their.book.git"
 HOME = "https://github.com/some-one/their.book"
@@ -29,7 +29,7 @@ HOME = "https://github.com/some-one/their.book"
     ],
 )
 def test_a_public_remote_is_known_by_its_host(remote, found):
-    assert public_home.public(remote) == found
+    assert repository_address.public(remote) == found
 
 
 def git(folder, *words):
@@ -37,17 +37,17 @@ def git(folder, *words):
 
 
 def test_a_folder_has_a_home_if_it_is_a_clone_itself(tmp_path):
-    assert public_home.home(tmp_path) == ""
+    assert repository_address.home(tmp_path) == ""
     git(tmp_path, "init")
-    assert public_home.home(tmp_path) == ""
+    assert repository_address.home(tmp_path) == ""
     git(tmp_path, "remote", "add", "origin", REMOTE)
-    assert public_home.home(tmp_path) == HOME
-    assert public_home.branch(tmp_path) == "main"
+    assert repository_address.home(tmp_path) == HOME
+    assert repository_address.branch(tmp_path) == "main"
     within = tmp_path / "within"  # somebody else's clone
     within.mkdir()
-    assert public_home.home(within) == ""
+    assert repository_address.home(within) == ""
     git(tmp_path, "symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/trunk")
-    assert public_home.branch(tmp_path) == "trunk"
+    assert repository_address.branch(tmp_path) == "trunk"
 
 
 ABOUT = "# About\n\n```{home}\n```\n\n```{versions}\n```\n\n```{notebooks}\n```"
@@ -57,7 +57,7 @@ ABOUT = "# About\n\n```{home}\n```\n\n```{versions}\n```\n\n```{notebooks}\n```"
 def built(tmp_path_factory, builder):
     """A book in a clone of a made-up repository; its chapter begins as ours do."""
     book = Book(tmp_path_factory.mktemp("public"), builder)
-    book.add("chapter", "# Chapter\n\nText.", public_home.setup_cell(""), run=False)
+    book.add("chapter", "# Chapter\n\nText.", setup_cell(""), run=False)
     path = book.folder / "book" / "chapter.ipynb"
     path.write_text(path.read_text("utf-8").replace('"cell-1"', '"cell-setup"', 1), "utf-8")
     (book.folder / "book" / "about.md").write_text(ABOUT)
@@ -95,7 +95,7 @@ def test_pages_lead_to_the_repository_to_binder_and_to_colab(built):
 def test_a_downloaded_chapter_knows_where_the_library_is(built):
     text = (built.folder / "_build" / "html" / "_sources" / "chapter.ipynb").read_text("utf-8")
     first = next(c for c in json.loads(text)["cells"] if c["cell_type"] == "code")
-    assert "".join(first["source"]) == public_home.setup_cell(f"git+{HOME}")
+    assert "".join(first["source"]) == setup_cell(f"git+{HOME}")
     assert f'SOURCE = "git+{HOME}"' in "".join(first["source"])
 
 
@@ -111,7 +111,7 @@ print(json.dumps(asked))
 
 
 def run(source, there, folder):
-    code = RUN.format(there=there, cell=public_home.setup_cell(source))
+    code = RUN.format(there=there, cell=setup_cell(source))
     return subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True)
 
 
@@ -126,7 +126,7 @@ def test_the_first_cell_installs_the_library_that_lies_beside_it_or_the_public_o
     done = run(source, False, tmp_path)
     if not beside and not source:
         assert done.stdout == ""
-        assert "save lnlib-*.whl of the page 'About this book' beside this" in done.stderr
+        assert "ModuleNotFoundError: download lnlib-*.whl" in done.stderr
         return
     wanted = f"lnlib[live] @ {wheel.as_uri() if beside else source}"
     said, asked = done.stdout.splitlines()

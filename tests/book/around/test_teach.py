@@ -14,7 +14,7 @@ from lnbook.show.quiz.texts import markup
 from tests.book.conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
-import tracks
+import reading_time
 
 SOURCE = (ROOT / "book" / "teach.md").read_text("utf-8")
 # {open}`words <page#state>`, or the option of a block.
@@ -64,7 +64,9 @@ def test_half_an_hour_is_enough_to_read_a_plan_with_all_that_is_folded(built_boo
     ends = [starts[1], source.index('id="homework-grading-quizzes"')]
     for start, end in zip(starts, ends, strict=True):
         plain = re.sub(r"<svg.*?</svg>|<[^>]+>", " ", source[start:end], flags=re.S)
-        assert 1000 < len(tracks.words(html.unescape(plain))) <= 30 * tracks.PACE["words"]
+        assert (
+            1000 < len(reading_time.words(html.unescape(plain))) <= 30 * reading_time.PACE["words"]
+        )
 
 
 def test_the_blocks_for_a_shorter_lecture_take_the_minutes_that_are_there():

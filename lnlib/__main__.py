@@ -234,6 +234,7 @@ def _records_folder(args: argparse.Namespace, names: Sequence[str], what: str) -
 
     Raises:
         ValueError: If the folder that was named has no such records.
+        FileNotFoundError: If lnlib was installed without the book's records, and none are here.
     """
     from lnlib.runs import record
 
@@ -245,8 +246,9 @@ def _records_folder(args: argparse.Namespace, names: Sequence[str], what: str) -
     if args.runs is None:
         book = record.folder()
         if has_records(Path(OUT)):
-            return Path(OUT), f"records of {what} in {OUT}; the book's are read by --runs {book}"
-        return book, f"records of {what} in {book}, the book's own"
+            other = f"; use --runs {book} for the book's" if book.is_dir() else ""
+            return Path(OUT), f"showing records of {what} from {OUT}{other}"
+        return record.installed(), f"records of {what} in {book}, the book's own"
     where = Path(args.runs)
     if not args.runs:
         why = "an empty name; '.' is this folder"

@@ -51,6 +51,7 @@ def weigh(
 
     Raises:
         ValueError: If there is no such folder.
+        FileNotFoundError: If it is the book's, and lnlib was installed without it.
         BadRecord: If a record in it is damaged.
     """
     records = Records(where)

@@ -28,7 +28,7 @@ class Records:
     """
 
     def __init__(self, where: Path | str | None = None) -> None:
-        self.where = record.folder() if where is None else Path(where)
+        self.where = record.installed() if where is None else Path(where)
         if not self.where.is_dir():
             raise ValueError(
                 f"claims: runs must be a folder of records, got {str(where)!r}; python -m lnlib "

@@ -203,13 +203,15 @@ def _impossible(state: dict[str, Any], run: Run) -> str:
     done, updates, count = state["done"], state["updates"], state["loss_count"]
     per_epoch = run.updates_per_epoch
     epochs = [point["epoch"] for point in state["points"]]
-    first, later = [e for e in epochs if e <= 1], [e for e in epochs if not e <= 1]
+    first = [e for e in epochs if 0 <= e <= 1]
+    later = [e for e in epochs if not 0 <= e <= 1]
     now = done + updates / per_epoch
-    since = updates if done else updates - round(first[-1] * per_epoch)
+    since = updates if done or not first else updates - round(first[-1] * per_epoch)
     times = [*(point["wall_s"] for point in state["points"]), state["wall_s"]]
     if (
         done < 0
         or not 0 <= updates < per_epoch
+        or not first
         or first[0] != 0
         or first != sorted(set(first))
         or (first[-1] == 1) != (done > 0)
@@ -218,8 +220,8 @@ def _impossible(state: dict[str, Any], run: Run) -> str:
         or count != (since if updates else 0)
     ):
         return (
-            f"a run of {per_epoch} updates an epoch cannot be at epoch {done}, update {updates}, "
-            f"when it was measured {len(epochs)} times, last at epoch {epochs[-1]:.6g}"
+            f"with {per_epoch} updates per epoch, a run cannot be at epoch {done}, update "
+            f"{updates}, when it was measured {len(epochs)} times, last at epoch {epochs[-1]:.6g}"
         )
     rise = all(before <= after for before, after in itertools.pairwise([0, *times]))
     if not (rise and math.isfinite(times[-1])):
@@ -349,18 +351,18 @@ def claimed(records: Iterable[Path], say: Callable[[str], None]) -> Iterator[Non
                 say(f"waiting for another command that trains {record.stem}")
                 _messages.tell(
                     f"{record.stem} is being trained by {_who(owner)}, which holds the lock "
-                    f"{file}; if it no longer runs, delete that file"
+                    f"{file}; if that process is no longer running, delete the file"
                 )
                 lock.acquire(poll_interval=1.0)
             except OSError as error:
                 if error.errno not in NO_LOCKS:
                     raise OSError(
-                        f"cannot lock {file}: {error.strerror}; let whoever made it delete it, or "
+                        f"cannot lock {file}: {error.strerror}; ask its owner to delete it, or "
                         "choose another --out"
                     ) from error
                 _messages.tell(
-                    f"{file.parent} has no locks ({error.strerror}): start no second command there "
-                    f"that trains {record.stem}"
+                    f"the file system of {file.parent} does not support locks ({error.strerror}): "
+                    f"do not start a second command that trains {record.stem} there"
                 )
                 continue
             held.callback(lock.release)

@@ -307,12 +307,14 @@ def with_segment(
     Args:
         earlier: Those until now: each the :func:`conditions`, and ``epochs``, where it ended.
         now: The present conditions.
-        epochs: Where the run is.
+        epochs: Where the run is, or where it ends if its checkpoint is further.
     """
     if not earlier:
         return [now | {"epochs": epochs}]
-    if earlier[-1]["epochs"] >= epochs:  # nothing was trained since
-        return earlier
+    ends = [segment["epochs"] for segment in earlier]
+    if ends[-1] >= epochs:  # nothing was trained since, or the checkpoint is further than the run
+        k = next(k for k, end in enumerate(ends) if end >= epochs)
+        return [*earlier[:k], earlier[k] | {"epochs": epochs}]
     same = earlier[-1] == now | {"epochs": earlier[-1]["epochs"]}
     return [*(earlier[:-1] if same else earlier), now | {"epochs": epochs}]
 

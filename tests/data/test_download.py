@@ -6,11 +6,13 @@ import gzip
 import hashlib
 import io
 import os
+import queue
 import socket
 import subprocess
 import sys
 import threading
 import time
+import types
 from http import HTTPStatus
 from pathlib import Path
 
@@ -205,6 +207,24 @@ def test_download_has_patience_with_a_server_that_is_slow_and_steady(tmp_path, f
     steady = serve("steadily")
     download(file, [steady.url], tmp_path, timeout=(30.0, 2.0))
     assert steady.sent == len(steady.body)
+
+
+@pytest.mark.parametrize("before", [0, 1 << 20], ids="{} bytes before".format)
+def test_a_pause_of_the_process_is_not_the_servers_delay(monkeypatch, before):
+    """A process that was stopped for ten intervals waits a whole one for the next bytes."""
+    now = 0.0
+    monkeypatch.setattr(transfer, "time", types.SimpleNamespace(monotonic=lambda: now))
+
+    class Arriving:
+        def get(self, timeout):
+            if timeout < 30:
+                raise queue.Empty
+            return b"more"
+
+    response = transfer._Response("https://server.invalid", 0, TIMEOUT)
+    response._queue, response._received = Arriving(), before
+    now = 10 * TIMEOUT[1]
+    assert response.next() == b"more"
 
 
 def test_download_passes_by_a_server_that_refuses_the_connection(tmp_path, file, serve):

@@ -50,7 +50,7 @@ def test_without_records_of_ones_own_those_of_the_book_are_read_and_named(here, 
     assert main(["table", "weights"]) == 0
     assert capsys.readouterr() == book
     assert main(["table", "noise"]) == 0
-    assert "records of noise in runs;" in capsys.readouterr().err
+    assert "showing records of noise from runs;" in capsys.readouterr().err
 
 
 def test_claims_are_weighed_by_ones_own_records_where_there_are_any(here, capsys):
@@ -59,7 +59,21 @@ def test_claims_are_weighed_by_ones_own_records_where_there_are_any(here, capsys
     read = capsys.readouterr()
     files = {name for claim in json.loads(read.out)["claims"] for name in claim["records"]}
     assert all(name.startswith("noise/") for name in files)
-    assert "records of experiments in runs;" in read.err
+    assert "showing records of experiments from runs;" in read.err
+
+
+@pytest.mark.parametrize("command", [["table", "weights"], ["claims"], ["claims", "--json"]])
+def test_without_the_books_records_too_ones_own_are_read_and_none_are_refused(
+    command, here, refused, monkeypatch, capsys
+):
+    book = record.folder()
+    monkeypatch.setattr(record, "folder", lambda: here / "recorded")
+    assert "installed without the book's recorded runs" in refused(command)
+    shutil.copytree(book / "weights", "runs/weights")
+    assert main(command) == 0
+    read = capsys.readouterr()
+    assert read.out
+    assert "recorded" not in read.err
 
 
 @pytest.mark.parametrize("command", [["table", "weights"], ["claims"], ["claims", "--json"]])

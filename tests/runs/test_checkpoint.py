@@ -170,6 +170,23 @@ def test_a_record_lists_the_conditions_under_which_its_parts_were_trained(
     assert first["torch"] != "9.9"
 
 
+@pytest.mark.parametrize(
+    ("epochs", "trained"),
+    [
+        (2, [("A", 2)]),
+        (3, [("A", 3)]),
+        (4, [("A", 3), ("B", 4)]),
+        (5, [("A", 3), ("B", 5)]),
+        (6, [("A", 3), ("B", 5), ("C", 6)]),
+    ],
+)
+def test_the_parts_of_a_run_end_where_it_ends_also_before_its_checkpoint(epochs, trained):
+    earlier = [{"device": "A", "epochs": 3}, {"device": "B", "epochs": 5}]
+    parts = record.with_segment(earlier, {"device": "C"}, epochs)
+    assert [(part["device"], part["epochs"]) for part in parts] == trained
+    assert [part["epochs"] for part in earlier] == [3, 5]
+
+
 def test_a_run_that_is_resumed_under_the_same_conditions_has_no_list_of_them(tmp_path, interrupt):
     interrupt(1)
     with pytest.raises(KeyboardInterrupt):
@@ -181,17 +198,22 @@ def test_a_run_that_is_resumed_under_the_same_conditions_has_no_list_of_them(tmp
 # Locks.
 
 
+@pytest.mark.filterwarnings("ignore:flock not supported")
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS], ids=os.strerror)
 def test_where_the_file_system_has_no_locks_a_run_is_trained_and_that_is_said(
-    tmp_path, monkeypatch, capsys
+    tmp_path, monkeypatch, capsys, number
 ):
     def none(*_, **__):
-        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+        raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(fcntl, "flock", none)
     path = runs(tmp_path, 1)
     assert record.read(path)["curves"]["epoch"][-1] == 1
+    if number == errno.ENOSYS:  # filelock takes a lock of another kind, with a warning of its own
+        return
     said = capsys.readouterr().err
-    assert f"{checkpoint.place(path).parent} has no locks (No locks available)" in said
+    there = checkpoint.place(path).parent
+    assert f"the file system of {there} does not support locks ({os.strerror(number)})" in said
 
 
 def test_a_lock_that_cannot_be_had_is_named_with_a_way_on(tmp_path, monkeypatch):
@@ -199,7 +221,7 @@ def test_a_lock_that_cannot_be_had_is_named_with_a_way_on(tmp_path, monkeypatch)
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
     monkeypatch.setattr(checkpoint.FileLock, "acquire", refused)
-    says = r"cannot lock .*seed0.lock: Permission denied; let .* delete it, or choose another --out"
+    says = "cannot lock .*seed0.lock: Permission denied; ask its owner to delete it, or .* --out"
     with pytest.raises(OSError, match=says):
         runs(tmp_path, 1)
 
@@ -226,8 +248,8 @@ def test_whoever_waits_is_told_the_owner_the_file_and_that_it_can_be_deleted(tmp
         assert not waits.is_alive()
     said = capsys.readouterr().err
     assert said == (
-        f"run is being trained by process 12 on a far host, which holds the lock {file}; if it no "
-        "longer runs, delete that file\n"
+        f"run is being trained by process 12 on a far host, which holds the lock {file}; if that "
+        "process is no longer running, delete the file\n"
     )
     assert not list(file.parent.iterdir())
 

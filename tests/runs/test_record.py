@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import lnlib
+from lnlib import claims
 from lnlib.experiments.mnist import run as mnist
 from lnlib.runs import record
 
@@ -469,4 +470,6 @@ def test_without_the_books_runs_reading_them_says_how_to_get_them(tmp_path, monk
     monkeypatch.setattr(record, "folder", lambda: tmp_path / "recorded")
     with pytest.raises(FileNotFoundError, match="install it from a clone of the book"):
         record.read_all("mnist")
+    with pytest.raises(FileNotFoundError, match="install it from a clone of the book"):
+        claims.weigh()
     assert record.read_all("mnist", tmp_path) == []

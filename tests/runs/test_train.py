@@ -276,6 +276,15 @@ def gone(*path):
     return change
 
 
+def measured_at(epoch, done=1):
+    def change(state):
+        state["done"] = done
+        for point in state["points"]:
+            point["epoch"] = epoch
+
+    return change
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -312,6 +321,12 @@ def gone(*path):
         (put(2.0, "points", 4, "epoch"), "was measured 5 times, last at epoch 2"),
         (put(math.nan, "points", 1, "epoch"), "cannot be at epoch 1"),
         (put(0.01, "points", 0, "epoch"), "cannot be at epoch 1"),
+        (measured_at(2.0), "cannot be at epoch 1"),
+        (measured_at(math.nan), "cannot be at epoch 1"),
+        *(
+            (measured_at(epoch, done=0), "cannot be at epoch 0")
+            for epoch in (0.01, 2.0, math.inf, -math.inf, math.nan)
+        ),
         (put(math.inf, "wall_s"), "cannot have taken inf s"),
         (put(math.nan, "wall_s"), "cannot have taken nan s"),
         (put(0.0, "wall_s"), "cannot have taken 0.0 s"),

@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import shlex
 import sys
 from pathlib import Path
 
@@ -74,8 +75,9 @@ def _homework(args: argparse.Namespace) -> int:
     course = release.parents[1]
     print(f"For the students: {release}")
     print(f"With solutions:   {course / 'source' / args.name}")
-    print(f"Put hand-ins in {course / 'submitted'}, a folder a student, and grade them by")
-    print(f"  python -m lnbook grade {course / 'submitted'}")
+    waits = course / "submitted"
+    print(f"Put the submissions in {waits}, one folder per student, then grade them with")
+    print(f"  python -m lnbook grade {shlex.quote(str(waits))} --container IMAGE")
     return 0
 
 

@@ -5,14 +5,17 @@ holds no reference solution. nbgrader then gives points, keeps the gradebook and
 what is added here are the tables, with the misconception that an answer shows.
 """
 
+import contextlib
 import csv
 import hashlib
 import importlib.metadata
+import importlib.util
 import io
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -140,9 +143,9 @@ def grade(
     hand_ins, sentences = found(folder, name, sheets, others)
     graded = Grades(sentences=sentences)
     with tempfile.TemporaryDirectory(prefix="lnbook-grading-") as room:
-        book = stripped(Path(room, "book"))
+        book, versions = stripped(Path(room, "book")), _versions(where)
         for at, hand_in in enumerate(hand_ins, 1):
-            ran = _run(hand_in, course, name, sources, book, where)
+            ran = _run(hand_in, course, name, sources, book, where, versions)
             if ran:
                 tell(f"{at} of {len(hand_ins)}: {hand_in.student}")
     _forget(course, name, hand_ins)
@@ -162,7 +165,8 @@ def grade(
             for row in _rows(hand_in, chapter, names, course / RUN, name)
         ]
         for row in own:
-            row.points = points.get((row.student, row.chapter, row.exercise), 0)
+            if row.chapter in hand_in.notebooks:  # else the gradebook has an earlier notebook's
+                row.points = points.get((row.student, row.chapter, row.exercise), 0)
         graded.rows += own
         graded.totals.append(_total(hand_in, own, sources))
     _files.write(course / "grades.csv", table(graded.rows, Row))
@@ -212,7 +216,15 @@ def stripped(folder: Path) -> Path:
     return folder
 
 
-def _run(hand_in: HandIn, course: Path, name: str, sources: dict, book: Path, where: Where) -> bool:
+def _run(
+    hand_in: HandIn,
+    course: Path,
+    name: str,
+    sources: dict,
+    book: Path,
+    where: Where,
+    versions: list[str],
+) -> bool:
     """Run a hand-in, unless it has run already; say whether it ran."""
     import nbformat
 
@@ -226,7 +238,7 @@ def _run(hand_in: HandIn, course: Path, name: str, sources: dict, book: Path, wh
             del hand_in.notebooks[chapter]
     files = {path: member.read() for path, member in hand_in.files.items()}
     files[checks.FILE] = (course / "source" / name / checks.FILE).read_bytes()
-    key = _key(notebooks, files, book, where)
+    key = _key(notebooks, files, book, where, versions)
     if not notebooks or _ran(home, notebooks, key):
         return False
     with tempfile.TemporaryDirectory(prefix="hand-in-") as room:
@@ -246,12 +258,35 @@ def _run(hand_in: HandIn, course: Path, name: str, sources: dict, book: Path, wh
     return True
 
 
-def _key(notebooks: dict, files: dict[str, bytes], book: Path, where: Where) -> str:
+def _versions(where: Where) -> list[str]:
+    """Name the programs with which submissions run: the image's contents, or the packages here."""
+    names = ["nbgrader", "numpy"]
+    if where.container is None:
+        here = [sys.version]
+        names += ["torch"] if importlib.util.find_spec("torch") else []
+    else:
+        here = [_image(where.container)]
+    return [*here, *map(importlib.metadata.version, names)]
+
+
+def _image(name: str) -> str:
+    """Return the identifier of an image's contents, pulled if it is not there."""
+    tool = _tool()
+    for command in (["image", "inspect", "--format", "{{.Id}}", name], ["pull", "--quiet", name]):
+        done = subprocess.run([tool, *command], capture_output=True, encoding="utf-8", check=False)
+        if done.returncode == 0:
+            return done.stdout.strip()
+    said = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+    raise ValueError(f"--container must be an image that {tool} has or finds, got {name}: {said}")
+
+
+def _key(
+    notebooks: dict, files: dict[str, bytes], book: Path, where: Where, versions: list[str]
+) -> str:
     """Name a run by all that its result depends on.
 
     The notebooks hold the teacher's tests, hidden ones included, and with them the class's seed.
     """
-    versions = [sys.version, *(importlib.metadata.version(n) for n in ("nbgrader", "numpy"))]
     digest = hashlib.sha256(json.dumps([notebooks, asdict(where), versions]).encode())
     code = {str(p.relative_to(book)): p.read_bytes() for p in book.rglob("*") if p.is_file()}
     for place, content in sorted((files | code).items()):
@@ -281,16 +316,15 @@ def _execute(room: Path, book: Path, where: Where, notebooks: int) -> str:
         command = [sys.executable, "-P", *program, str(room), *limits]
         env = os.environ | ENVIRONMENT | {"PYTHONPATH": str(book)}
         return _wait(command, patience, cwd=room, env=env, start_new_session=os.name == "posix")
-    tool = next((t for t in ("docker", "podman") if shutil.which(t)), None)
-    if tool is None:
-        raise ValueError("--container needs docker or podman, and neither is installed")
-    box = f"lnbook-{uuid.uuid4().hex[:12]}"
+    tool, box = _tool(), f"lnbook-{uuid.uuid4().hex[:12]}"
     options = ["--rm", "--name", box, "--network", "none", "--memory", where.memory]
     options += ["--pids-limit", "512", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"]
     options += ["--read-only", "--tmpfs", "/tmp", "--volume", f"{room}:/work"]
     options += ["--volume", f"{book}:/book:ro", "--workdir", "/work"]
     if hasattr(os, "getuid"):
         options += ["--user", f"{os.getuid()}:{os.getgid()}"]
+        if tool == "podman" and os.getuid():  # else the user inside cannot read /work
+            options += ["--userns", "keep-id"]
     settings = ENVIRONMENT | {"PYTHONPATH": "/book", "HOME": "/tmp", "PYTHONDONTWRITEBYTECODE": "1"}
     options += [part for pair in settings.items() for part in ("--env", "=".join(pair))]
     command = [tool, "run", *options, where.container, "python", *program, "/work", *limits]
@@ -300,19 +334,37 @@ def _execute(room: Path, book: Path, where: Where, notebooks: int) -> str:
         subprocess.run([tool, "rm", "--force", box], capture_output=True, check=False)
 
 
+def _tool() -> str:
+    """Return the program that runs containers."""
+    for tool in ("docker", "podman"):
+        if shutil.which(tool):
+            return tool
+    raise ValueError("--container needs docker or podman, and neither is installed")
+
+
 def _wait(command: list[str], patience: float, **options: Any) -> str:
-    process = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-        **options,
-    )  # fmt: skip
-    try:
-        _, said = process.communicate(timeout=patience)
-    except subprocess.TimeoutExpired:
-        return f"it was not done after {patience:g} seconds"
-    finally:
-        process.kill()
-        process.wait()
-    lines = said.decode("utf-8", "replace").strip().splitlines()
+    """Run a command; return the last line of its errors, empty if it succeeded.
+
+    Its errors go to a file: a pipe would stay open for as long as a process that a cell has
+    started holds it.
+    """
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, **options
+        )
+        try:
+            process.wait(patience)
+        except subprocess.TimeoutExpired:
+            return f"it was not done after {patience:g} seconds"
+        finally:
+            if options.get("start_new_session"):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)
+            process.kill()
+            process.wait()
+        errors.seek(max(0, errors.seek(0, os.SEEK_END) - 10_000))
+        said = errors.read().decode("utf-8", "replace")
+    lines = said.strip().splitlines()
     return "" if process.returncode == 0 else (lines[-1] if lines else f"{process.returncode}")
 
 

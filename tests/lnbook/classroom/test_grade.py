@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import select
 import stat
 import subprocess
 import sys
@@ -182,6 +183,22 @@ def test_points_changed_by_hand_in_the_gradebook_are_those_of_the_tables(course,
     assert total.points == 1.5
 
 
+@pytest.mark.parametrize("left", ["a damaged notebook", "an empty folder"])
+def test_a_student_without_a_notebook_has_no_points_of_an_earlier_one(two, monkeypatch, left):
+    folder, _ = two
+    points = {(student, "start", "two-lines"): 1 for student in ("ada", "bob")}
+    monkeypatch.setattr(grading, "_gradebook", lambda course, name: points)
+    path = folder / "submitted" / "ada.ipynb"
+    if left == "an empty folder":
+        path.unlink()
+        path.with_suffix("").mkdir()
+    else:
+        path.write_text('{"cells": [', "utf-8")
+    graded = grade(folder / "submitted")
+    assert {row.student: row.points for row in graded.rows} == {"ada": 0, "bob": 1}
+    assert {total.student: total.points for total in graded.totals} == {"ada": 0, "bob": 1}
+
+
 # What runs again.
 
 
@@ -221,13 +238,13 @@ def test_a_hand_in_that_has_run_does_not_run_again(two):
     assert ran == []
 
 
-@pytest.mark.parametrize("change", ["seed", "hand-in", "file", "limits", "library"])
+@pytest.mark.parametrize("change", ["seed", "notebook", "file", "limits", "library", "torch"])
 def test_a_hand_in_runs_again_when_what_its_grade_depends_on_has_changed(two, change, monkeypatch):
     folder, ran = two
     where, times = Where(), 2
     if change == "seed":
         make(folder, hand_ins.SEED + 1)
-    elif change == "hand-in":
+    elif change == "notebook":
         path = folder / "submitted" / "ada.ipynb"
         path.write_text(path.read_text("utf-8").replace("mean, var", "mean,  var"), "utf-8")
         times = 1
@@ -238,6 +255,11 @@ def test_a_hand_in_runs_again_when_what_its_grade_depends_on_has_changed(two, ch
         times = 1
     elif change == "limits":
         where = Where(seconds=61)
+    elif change == "torch":
+        version = grading.importlib.metadata.version
+        monkeypatch.setattr(
+            grading.importlib.metadata, "version", lambda n: "9" if n == "torch" else version(n)
+        )
     else:
         before = grading.stripped
 
@@ -278,16 +300,36 @@ def test_what_failed_for_want_of_a_package_runs_again(two):
 # Where it runs.
 
 
-@pytest.mark.skipif(os.name != "posix", reason="the stand-in for Docker is a shell script")
-def test_in_a_container_a_hand_in_has_no_network_and_sees_no_other(two, tmp_path, monkeypatch):
+posix = pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell and process groups")
+
+
+@pytest.fixture
+def containers(tmp_path, monkeypatch):
+    """Put stand-ins for Docker or Podman on PATH, which note how they are called."""
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+
+    def install(tool, image="sha256:1", status=0):
+        program = tmp_path / "bin" / tool
+        program.write_text(
+            f"#!/bin/sh\n[ $1 = image ] && {{ echo {image}; exit {status}; }}\n"
+            f"[ $1 = pull ] && {{ echo denied >&2; exit {status}; }}\n"
+            f'echo "$*" >> {tmp_path}/calls\n'
+        )
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+
+    return install
+
+
+@posix
+def test_in_a_container_a_submission_has_no_network_and_sees_no_other(
+    two, tmp_path, monkeypatch, containers
+):
     folder, _ = two
     monkeypatch.undo()
     monkeypatch.setattr(grading.nbgrader, "run", lambda *arguments: "")
-    (tmp_path / "bin").mkdir()
-    docker = tmp_path / "bin" / "docker"
-    docker.write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/calls\n')
-    docker.chmod(docker.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    containers("docker")
     grade(folder / "submitted", where=Where(container="class:1", memory="1g"))
     ran, removed = (tmp_path / "calls").read_text().splitlines()[:2]
     name = removed.split()[-1]
@@ -298,6 +340,58 @@ def test_in_a_container_a_hand_in_has_no_network_and_sees_no_other(two, tmp_path
     mounted = [part for part in ran.split() if ":/" in part]
     assert len(mounted) == 2
     assert not any(str(folder) in part for part in mounted)
+
+
+@posix
+@pytest.mark.parametrize(
+    ("tool", "user", "mapped"),
+    [("podman", 1000, True), ("podman", 0, False), ("docker", 1000, False)],
+)
+def test_a_rootless_container_of_podman_can_read_the_folder_of_its_submission(
+    tmp_path, monkeypatch, containers, tool, user, mapped
+):
+    monkeypatch.setattr(os, "getuid", lambda: user)
+    containers(tool)
+    grading._execute(tmp_path, tmp_path, Where(container="class"), 1)
+    ran = (tmp_path / "calls").read_text().splitlines()[0]
+    assert f"--user {user}:" in ran
+    assert ("--userns keep-id" in ran) == mapped
+
+
+@posix
+def test_submissions_run_again_in_an_image_that_was_built_anew_under_its_name(two, containers):
+    folder, ran = two
+    for image, times in (("sha256:1", 2), ("sha256:1", 2), ("sha256:2", 4)):
+        containers("docker", image)
+        grade(folder / "submitted", where=Where(container="class"))
+        assert len(ran) == times
+
+
+@posix
+def test_an_image_that_cannot_be_had_ends_the_grading_before_any_submission(two, containers):
+    folder, ran = two
+    containers("docker", status=1)
+    with pytest.raises(ValueError, match=r"--container must be an image .* got class: denied"):
+        grade(folder / "submitted", where=Where(container="class"))
+    assert ran == []
+
+
+@posix
+def test_a_process_that_a_cell_has_started_does_not_outlive_the_run_or_prolong_it():
+    held, given = os.pipe()
+    program = "import subprocess; subprocess.Popen(['sleep', '600'], close_fds=False)"
+    command = [sys.executable, "-c", program]
+    said = grading._wait(command, 30, start_new_session=True, pass_fds=[given])
+    os.close(given)
+    assert said == ""
+    assert select.select([held], [], [], 30)[0] == [held]  # its last holder has ended
+    os.close(held)
+
+
+@posix
+def test_a_run_that_fails_is_told_by_the_last_line_of_its_errors():
+    program = "import sys; print('x' * 20_000, '\\nlast', file=sys.stderr); sys.exit(3)"
+    assert grading._wait([sys.executable, "-c", program], 30) == "last"
 
 
 def test_without_a_word_on_whose_account_nothing_runs(tmp_path, capsys):

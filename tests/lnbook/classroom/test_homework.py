@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import shlex
 
 import nbformat
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from nbgrader.api import Gradebook
 
 from lnbook import exercises
-from lnbook.__main__ import main
+from lnbook.__main__ import _parser, main
 from lnbook.classroom import chapters, checks, homework, nbgrader
 from lnbook.exercises import Function
 
@@ -213,6 +214,16 @@ def test_a_wrong_argument_is_one_sentence_and_writes_nothing(tmp_path, capsys, a
     assert said in error
     assert error.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_the_command_printed_for_grading_is_one_that_grade_accepts(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(nbgrader, "run", lambda *arguments: "")
+    assert main(["homework", "two-lines", "--out", str(tmp_path / "my course")]) == 0
+    words = shlex.split(capsys.readouterr().out.splitlines()[-1])
+    assert words[:3] == ["python", "-m", "lnbook"]
+    given = _parser().parse_args(words[3:])
+    assert given.folder == str(tmp_path / "my course" / "submitted")
+    assert given.container or given.trust
 
 
 def test_without_the_chapters_the_command_says_where_they_are(tmp_path, monkeypatch, capsys):

@@ -34,7 +34,7 @@ PLACED = {
     "lnbook.show.pick": "SOURCE",
     "lnbook.show.scene": "SOURCE",
     "lnbook.weigh_the_claims.chart": "SOURCE",
-    "lnbook.classroom.grade": "exercises.HERE",
+    "lnbook.classroom.runner": "exercises.HERE",
     "lnbook.classroom.slides.write": "HERE / 'deck.css'",
     "lnbook.show.web": "HERE / 'sphere' / 'book.js'",
     "lnbook.exercises": "HERE / 'start' / 'exercises.py'",

@@ -5,55 +5,27 @@ holds no reference solution. nbgrader then gives points, keeps the gradebook and
 what is added here are the tables, with the misconception that an answer shows.
 """
 
-import contextlib
 import csv
 import hashlib
-import importlib.metadata
-import importlib.util
 import io
 import json
-import os
 import re
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
 import unicodedata
-import uuid
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-import lnlib
-from lnbook import exercises
-from lnbook.classroom import checks, nbgrader
+from lnbook.classroom import checks, nbgrader, runner
 from lnbook.classroom.hand_ins import HandIn, found, read, restore
+from lnbook.classroom.runner import Where
 from lnlib import _files
 
 RUN = "executed"  # the folder of what has run, where nbgrader looks for hand-ins
 AGAIN = ("ModuleNotFoundError", "NotRun")  # may end otherwise on a machine that is set right
-ENVIRONMENT = {"LNLIB_STATIC": "1", "LNLIB_COMPILED": "0", "OMP_NUM_THREADS": "1"}
-
-
-@dataclass(frozen=True)
-class Where:
-    """Where the hand-ins run, and for how long.
-
-    Args:
-        container: An image with Python, Jupyter's kernel and what the homework imports; ``None``
-            runs them as this user.
-        seconds: For one cell.
-        total: Seconds for a notebook.
-        memory: Of a container, as Docker writes it.
-    """
-
-    container: str | None = None
-    seconds: float = 60.0
-    total: float = 600.0
-    memory: str = "4g"
 
 
 @dataclass
@@ -143,7 +115,7 @@ def grade(
     hand_ins, sentences = found(folder, name, sheets, others)
     graded = Grades(sentences=sentences)
     with tempfile.TemporaryDirectory(prefix="lnbook-grading-") as room:
-        book, versions = stripped(Path(room, "book")), _versions(where)
+        book, versions = runner.stripped(Path(room, "book")), runner.versions(where)
         for at, hand_in in enumerate(hand_ins, 1):
             ran = _run(hand_in, course, name, sources, book, where, versions)
             if ran:
@@ -203,19 +175,6 @@ def _exercises(source: Any) -> list[str]:
 # To run.
 
 
-def stripped(folder: Path) -> Path:
-    """Write a copy of both packages without the chapters' exercises, and return its folder."""
-    packages = {"lnlib": Path(lnlib.__file__).parent, "lnbook": exercises.HERE}
-    for package, home in packages.items():
-
-        def left_out(at: str, names: list[str], home: Path = home) -> list[str]:
-            secret = ["exercises.py"] if Path(at) != home else []
-            return [n for n in names if n in [*secret, "__pycache__", "recorded"]]
-
-        shutil.copytree(home, folder / package, ignore=left_out)
-    return folder
-
-
 def _run(
     hand_in: HandIn,
     course: Path,
@@ -248,7 +207,7 @@ def _run(
             (room / place).write_bytes(content)
         for chapter, notebook in notebooks.items():
             nbformat.write(notebook, room / f"{chapter}.ipynb")
-        problem = _execute(room, book, where, len(notebooks))
+        problem = runner.execute(room, book, where, len(notebooks))
         shutil.rmtree(home, ignore_errors=True)
         home.mkdir(parents=True)
         for chapter, before in notebooks.items():
@@ -256,28 +215,6 @@ def _run(
             after.metadata["graded"] = key
             nbformat.write(after, home / f"{chapter}.ipynb")
     return True
-
-
-def _versions(where: Where) -> list[str]:
-    """Name the programs with which submissions run: the image's contents, or the packages here."""
-    names = ["nbgrader", "numpy"]
-    if where.container is None:
-        here = [sys.version]
-        names += ["torch"] if importlib.util.find_spec("torch") else []
-    else:
-        here = [_image(where.container)]
-    return [*here, *map(importlib.metadata.version, names)]
-
-
-def _image(name: str) -> str:
-    """Return the identifier of an image's contents, pulled if it is not there."""
-    tool = _tool()
-    for command in (["image", "inspect", "--format", "{{.Id}}", name], ["pull", "--quiet", name]):
-        done = subprocess.run([tool, *command], capture_output=True, encoding="utf-8", check=False)
-        if done.returncode == 0:
-            return done.stdout.strip()
-    said = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-    raise ValueError(f"--container must be an image that {tool} has or finds, got {name}: {said}")
 
 
 def _key(
@@ -305,67 +242,6 @@ def _ran(home: Path, notebooks: dict, key: str) -> bool:
         and not any(e.ename in AGAIN for cell in notebook.cells for e in _errors(cell))
         for notebook in kept
     )
-
-
-def _execute(room: Path, book: Path, where: Where, notebooks: int) -> str:
-    """Run the notebooks of a folder; return what ended it, empty if nothing did."""
-    limits = [f"--seconds={where.seconds:g}", f"--total={where.total:g}"]
-    program = ["-m", "lnbook.classroom.execute"]
-    patience = where.total * notebooks + 60
-    if where.container is None:
-        command = [sys.executable, "-P", *program, str(room), *limits]
-        env = os.environ | ENVIRONMENT | {"PYTHONPATH": str(book)}
-        return _wait(command, patience, cwd=room, env=env, start_new_session=os.name == "posix")
-    tool, box = _tool(), f"lnbook-{uuid.uuid4().hex[:12]}"
-    options = ["--rm", "--name", box, "--network", "none", "--memory", where.memory]
-    options += ["--pids-limit", "512", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"]
-    options += ["--read-only", "--tmpfs", "/tmp", "--volume", f"{room}:/work"]
-    options += ["--volume", f"{book}:/book:ro", "--workdir", "/work"]
-    if hasattr(os, "getuid"):
-        options += ["--user", f"{os.getuid()}:{os.getgid()}"]
-        if tool == "podman" and os.getuid():  # else the user inside cannot read /work
-            options += ["--userns", "keep-id"]
-    settings = ENVIRONMENT | {"PYTHONPATH": "/book", "HOME": "/tmp", "PYTHONDONTWRITEBYTECODE": "1"}
-    options += [part for pair in settings.items() for part in ("--env", "=".join(pair))]
-    command = [tool, "run", *options, where.container, "python", *program, "/work", *limits]
-    try:
-        return _wait(command, patience)
-    finally:
-        subprocess.run([tool, "rm", "--force", box], capture_output=True, check=False)
-
-
-def _tool() -> str:
-    """Return the program that runs containers."""
-    for tool in ("docker", "podman"):
-        if shutil.which(tool):
-            return tool
-    raise ValueError("--container needs docker or podman, and neither is installed")
-
-
-def _wait(command: list[str], patience: float, **options: Any) -> str:
-    """Run a command; return the last line of its errors, empty if it succeeded.
-
-    Its errors go to a file: a pipe would stay open for as long as a process that a cell has
-    started holds it.
-    """
-    with tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, **options
-        )
-        try:
-            process.wait(patience)
-        except subprocess.TimeoutExpired:
-            return f"it was not done after {patience:g} seconds"
-        finally:
-            if options.get("start_new_session"):
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(process.pid, signal.SIGKILL)
-            process.kill()
-            process.wait()
-        errors.seek(max(0, errors.seek(0, os.SEEK_END) - 10_000))
-        said = errors.read().decode("utf-8", "replace")
-    lines = said.strip().splitlines()
-    return "" if process.returncode == 0 else (lines[-1] if lines else f"{process.returncode}")
 
 
 def _outputs(path: Path, before: Any, problem: str) -> Any:

@@ -1,0 +1,275 @@
+"""What a grading runs, what it runs again, and where."""
+
+import importlib.metadata
+import json
+import os
+import select
+import stat
+import subprocess
+import sys
+
+import nbformat
+import pytest
+
+from lnbook.__main__ import main
+from lnbook.classroom import grade as grading
+from lnbook.classroom import homework, runner
+from lnbook.classroom.grade import Where, grade
+from tests.cases import hand_ins
+
+# What runs again.
+
+
+@pytest.fixture
+def two(tmp_path, monkeypatch):
+    """A homework with two hand-ins, and the notebooks that are run; none is run in truth."""
+    ran = []
+
+    def execute(room, book, where, notebooks):
+        ran.append(sorted(path.name for path in room.glob("*.ipynb")))
+        return ""
+
+    monkeypatch.setattr(runner, "execute", execute)
+    monkeypatch.setattr(grading.nbgrader, "run", lambda *arguments: "")
+    make(tmp_path, hand_ins.SEED)
+    content = json.loads((tmp_path / "source/homework/start.ipynb").read_text("utf-8"))
+    for student in ("ada", "bob"):
+        path = tmp_path / "submitted" / f"{student}.ipynb"
+        path.write_text(json.dumps(hand_ins.answered(content, hand_ins.RIGHT)), "utf-8")
+    grade(tmp_path / "submitted")
+    ran.clear()
+    return tmp_path, ran
+
+
+def make(folder, seed):
+    """Write a homework without nbgrader's part, which takes seconds."""
+    run, homework.nbgrader.run = homework.nbgrader.run, lambda *arguments: ""
+    try:
+        homework.make(["two-lines"], folder, seed=seed)
+    finally:
+        homework.nbgrader.run = run
+
+
+def test_a_hand_in_that_has_run_does_not_run_again(two):
+    folder, ran = two
+    grade(folder / "submitted")
+    assert ran == []
+
+
+@pytest.mark.parametrize("change", ["seed", "notebook", "file", "limits", "library", "torch"])
+def test_a_hand_in_runs_again_when_what_its_grade_depends_on_has_changed(two, change, monkeypatch):
+    folder, ran = two
+    where, times = Where(), 2
+    if change == "seed":
+        make(folder, hand_ins.SEED + 1)
+    elif change == "notebook":
+        path = folder / "submitted" / "ada.ipynb"
+        path.write_text(path.read_text("utf-8").replace("mean, var", "mean,  var"), "utf-8")
+        times = 1
+    elif change == "file":
+        (folder / "submitted" / "ada").mkdir()
+        (folder / "submitted" / "ada.ipynb").rename(folder / "submitted" / "ada" / "start.ipynb")
+        (folder / "submitted" / "ada" / "helper.py").write_text("x = 1")
+        times = 1
+    elif change == "limits":
+        where = Where(seconds=61)
+    elif change == "torch":
+        version = importlib.metadata.version
+        monkeypatch.setattr(
+            importlib.metadata, "version", lambda n: "9" if n == "torch" else version(n)
+        )
+    else:
+        before = runner.stripped
+
+        def newer(room):
+            book = before(room)
+            with (book / "lnlib" / "__init__.py").open("a") as file:
+                file.write("\n# newer")
+            return book
+
+        monkeypatch.setattr(runner, "stripped", newer)
+    grade(folder / "submitted", where=where)
+    assert len(ran) == times
+
+
+@pytest.mark.parametrize("left", ["a damaged notebook", "an empty folder"])
+def test_a_student_without_a_notebook_has_no_points_of_an_earlier_one(two, monkeypatch, left):
+    folder, _ = two
+    points = {(student, "start", "two-lines"): 1 for student in ("ada", "bob")}
+    monkeypatch.setattr(grading, "_gradebook", lambda course, name: points)
+    path = folder / "submitted" / "ada.ipynb"
+    if left == "an empty folder":
+        path.unlink()
+        path.with_suffix("").mkdir()
+    else:
+        path.write_text('{"cells": [', "utf-8")
+    graded = grade(folder / "submitted")
+    assert {row.student: row.points for row in graded.rows} == {"ada": 0, "bob": 1}
+    assert {total.student: total.points for total in graded.totals} == {"ada": 0, "bob": 1}
+
+
+def test_an_interrupted_grading_goes_on_where_it_was(two):
+    folder, ran = two
+    make(folder, 11)
+
+    def interrupt(text):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        grade(folder / "submitted", tell=interrupt)
+    grade(folder / "submitted")
+    assert len(ran) == 2
+
+
+def test_what_failed_for_want_of_a_package_runs_again(two):
+    folder, ran = two
+    path = folder / "executed" / "ada" / "homework" / "start.ipynb"
+    notebook = nbformat.read(path, 4)
+    notebook.cells[1].outputs = [nbformat.v4.new_output("error", ename="ModuleNotFoundError")]
+    nbformat.write(notebook, path)
+    grade(folder / "submitted")
+    assert len(ran) == 1
+
+
+# Where it runs.
+
+
+posix = pytest.mark.skipif(os.name != "posix", reason="needs a POSIX shell and process groups")
+
+
+@pytest.fixture
+def containers(tmp_path, monkeypatch):
+    """Put stand-ins for Docker or Podman on PATH, which note how they are called."""
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+
+    def install(tool, image="sha256:1", status=0):
+        program = tmp_path / "bin" / tool
+        program.write_text(
+            f"#!/bin/sh\n[ $1 = image ] && {{ echo {image}; exit {status}; }}\n"
+            f"[ $1 = pull ] && {{ echo denied >&2; exit {status}; }}\n"
+            f'echo "$*" >> {tmp_path}/calls\n'
+        )
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+
+    return install
+
+
+@posix
+def test_in_a_container_a_submission_has_no_network_and_sees_no_other(
+    two, tmp_path, monkeypatch, containers
+):
+    folder, _ = two
+    monkeypatch.undo()
+    monkeypatch.setattr(grading.nbgrader, "run", lambda *arguments: "")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    containers("docker")
+    grade(folder / "submitted", where=Where(container="class:1", memory="1g"))
+    ran, removed = (tmp_path / "calls").read_text().splitlines()[:2]
+    name = removed.split()[-1]
+    assert removed == f"rm --force {name}"
+    assert ran.startswith(f"run --rm --name {name} --network none --memory 1g ")
+    assert " --cap-drop ALL " in ran
+    assert " class:1 python -m lnbook.classroom.execute /work --seconds=60 --total=600" in ran
+    mounted = [part for part in ran.split() if ":/" in part]
+    assert len(mounted) == 2
+    assert not any(str(folder) in part for part in mounted)
+
+
+@posix
+@pytest.mark.parametrize(
+    ("tool", "user", "mapped"),
+    [("podman", 1000, True), ("podman", 0, False), ("docker", 1000, False)],
+)
+def test_a_rootless_container_of_podman_can_read_the_folder_of_its_submission(
+    tmp_path, monkeypatch, containers, tool, user, mapped
+):
+    monkeypatch.setattr(os, "getuid", lambda: user)
+    containers(tool)
+    runner.execute(tmp_path, tmp_path, Where(container="class"), 1)
+    ran = (tmp_path / "calls").read_text().splitlines()[0]
+    assert f"--user {user}:" in ran
+    assert ("--userns keep-id" in ran) == mapped
+
+
+@posix
+def test_submissions_run_again_in_an_image_that_was_built_anew_under_its_name(two, containers):
+    folder, ran = two
+    for image, times in (("sha256:1", 2), ("sha256:1", 2), ("sha256:2", 4)):
+        containers("docker", image)
+        grade(folder / "submitted", where=Where(container="class"))
+        assert len(ran) == times
+
+
+@posix
+def test_an_image_that_cannot_be_had_ends_the_grading_before_any_submission(two, containers):
+    folder, ran = two
+    containers("docker", status=1)
+    with pytest.raises(ValueError, match=r"--container must be an image .* got class: denied"):
+        grade(folder / "submitted", where=Where(container="class"))
+    assert ran == []
+
+
+@posix
+def test_a_process_that_a_cell_has_started_does_not_outlive_the_run_or_prolong_it():
+    held, given = os.pipe()
+    program = "import subprocess; subprocess.Popen(['sleep', '600'], close_fds=False)"
+    command = [sys.executable, "-c", program]
+    said = runner._wait(command, 30, start_new_session=True, pass_fds=[given])
+    os.close(given)
+    assert said == ""
+    assert select.select([held], [], [], 30)[0] == [held]  # its last holder has ended
+    os.close(held)
+
+
+@posix
+def test_a_run_that_fails_is_told_by_the_last_line_of_its_errors():
+    program = "import sys; print('x' * 20_000, '\\nlast', file=sys.stderr); sys.exit(3)"
+    assert runner._wait([sys.executable, "-c", program], 30) == "last"
+
+
+def test_without_a_word_on_whose_account_nothing_runs(tmp_path, capsys):
+    assert main(["grade", str(tmp_path)]) == 1
+    said = capsys.readouterr().err
+    assert "--container IMAGE" in said
+    assert "--trust" in said
+
+
+def test_what_runs_a_hand_in_has_the_book_without_its_exercises(tmp_path):
+    book = runner.stripped(tmp_path / "book")
+    found = {path.relative_to(book).as_posix() for path in book.rglob("exercises.py")}
+    assert found == {"lnbook/exercises.py"}
+    code = "import lnbook.exercises, lnlib.nn; print(lnbook.exercises.names(), lnbook.__file__)"
+    env = os.environ | {"PYTHONPATH": str(book)}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert done.stdout.startswith(f"[] {book}"), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nowhere"], "FOLDER must be a folder of hand-ins, got nowhere"),
+        (["."], "must be the folder that homework wrote"),
+        ([".", "--course", "../made", "--name", "odd"], "--name must be one of first, second"),
+        ([".", "--course", "../made"], "--name must be one of first, second, got None"),
+    ],
+)
+def test_a_wrong_argument_is_one_sentence(tmp_path, monkeypatch, capsys, arguments, said):
+    for name in ("here", "made/source/first", "made/source/second"):
+        (tmp_path / name).mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "here")
+    assert main(["grade", *arguments, "--trust"]) == 1
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_a_name_that_the_console_cannot_write_ends_nothing(two):
+    folder, _ = two
+    (folder / "submitted" / "ada.ipynb").unlink()
+    (folder / "submitted" / "bob.ipynb").rename(folder / "submitted" / "Łukasz 李.txt")
+    env = os.environ | {"PYTHONIOENCODING": "cp1252"}
+    command = [sys.executable, "-m", "lnbook", "grade", str(folder / "submitted"), "--trust"]
+    done = subprocess.run(command, env=env, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"not graded: ?ukasz ?.txt" in done.stdout

@@ -273,7 +273,7 @@ def _table(args: argparse.Namespace) -> int:
     where, said = _records_folder(args, [args.experiment], args.experiment)
     records = record.read_all(args.experiment, where)
     if not records:
-        raise ValueError(f"{where} has no record of {args.experiment}, whatever its files' names")
+        raise ValueError(f"{where} has no records of {args.experiment}")
     _show(table.text(experiments.find(args.experiment), records))
     if said:
         _messages.tell(f"lnlib table: {said}")

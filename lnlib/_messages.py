@@ -60,13 +60,13 @@ def suggestion(word: str, words: Iterable[str]) -> str:
 
     Example:
         >>> suggestion("minst", ["digits", "mnist"]), suggestion("MNIST", ["mnist"])
-        ("; is 'mnist' meant?", "; is 'mnist' meant?")
+        ("; did you mean 'mnist'?", "; did you mean 'mnist'?")
         >>> suggestion("letters", ["digits", "mnist"])
         ''
     """
     known = {other.casefold().replace("-", "_"): other for other in words}
     near = difflib.get_close_matches(word.casefold().replace("-", "_"), known, 1)
-    return f"; is {known[near[0]]!r} meant?" if near else ""
+    return f"; did you mean {known[near[0]]!r}?" if near else ""
 
 
 def stderr() -> Tolerant:

@@ -33,8 +33,9 @@ class _Parser(argparse.ArgumentParser):
         if unknown:
             flags = {flag.strip("-"): flag for flag in read.parser._option_string_actions}
             word = unknown[0].partition("=")[0].strip("-").replace("_", "-")
-            near = [f"(is {flags[n]} meant?)" for n in difflib.get_close_matches(word, flags, 1)]
-            read.parser.error(" ".join(["unrecognized arguments:", *unknown, *near]))
+            near = difflib.get_close_matches(word, flags, 1)
+            hint = [f"(did you mean {flags[name]}?)" for name in near]
+            read.parser.error(" ".join(["unrecognized arguments:", *unknown, *hint]))
         return read
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
@@ -161,7 +162,7 @@ def _add_experiment(
             "--scale",
             type=_only_scale,
             choices=["laptop"],
-            help="laptop alone: the paper has no such experiment, and so no sizes for it",
+            help="only laptop: the paper does not have this experiment",
         )
     if experiment.steps:
         add(
@@ -192,7 +193,7 @@ def _shown(value: Any) -> str:
 def _only_scale(text: str) -> str:
     if text == "paper":
         raise argparse.ArgumentTypeError(
-            "the paper has no such experiment, and so no sizes for it; leave --scale out"
+            "the paper does not have this experiment, so there are no paper sizes; omit --scale"
         )
     return text
 

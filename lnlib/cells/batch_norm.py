@@ -37,7 +37,7 @@ class RecurrentBatchNorm:
         if not 0 < momentum <= 1:
             raise ValueError(
                 f"RecurrentBatchNorm: momentum must be above 0 and at most 1, got {momentum}; "
-                "it is the weight of the newest batch, often 0.1"
+                "it is the weight of the newest batch, typically 0.1"
             )
         self.shared, self.momentum = shared, momentum
         self._kept: list[dict[str, tuple[np.ndarray, np.ndarray]]] = []

@@ -44,7 +44,7 @@ ABOUT = {
         "MIT",
     ),
     "fashion_small": (
-        "10,000 of these, for section 6.7",
+        "10,000 images of Fashion-MNIST, for section 6.7",
         "55 MB",
         "MIT",
     ),

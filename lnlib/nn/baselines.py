@@ -47,7 +47,7 @@ class BatchNorm(nn.Module):
         if not isinstance(momentum, numbers.Real) or not 0 <= momentum <= 1:
             raise ValueError(
                 f"BatchNorm: momentum must be between 0 and 1, got {momentum!r}; it is the weight "
-                "of the newest batch, often 0.1"
+                "of the newest batch, typically 0.1"
             )
         self.eps, self.momentum, self.unbiased = eps, momentum, unbiased
         self.weight = nn.Parameter(torch.ones(features))

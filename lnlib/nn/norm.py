@@ -28,7 +28,7 @@ class LayerNorm(nn.LayerNorm):
     nothing. A subclass of ``torch.nn.LayerNorm`` with the same parameters and ``state_dict``,
     that can show its arithmetic, and that adds and normalizes in one pass.
 
-    On a CPU the default is our own kernel, which keeps the digits of a row whose mean is large
+    On a CPU the default is our own kernel, which stays accurate for a row whose mean is large
     compared with its standard deviation: two float32 features with a mean of 1e4 and a standard
     deviation of 1 come out of ``torch.nn.LayerNorm`` with an error of up to 0.2, here of 1e-7. It
     is also right where squares of float32 overflow, past 1e19; PyTorch's operations then return 0
@@ -185,9 +185,9 @@ class RMSNorm(nn.RMSNorm):
                 return _in_format_of(input, result)
         rms_norm = self._functions.get(self.implementation, F.rms_norm)
         if residual is None:
-            return rms_norm(input, shape, weight, eps)
+            return _in_format_of(input, rms_norm(input, shape, weight, eps))
         total = _add("RMSNorm", input, residual)
-        return rms_norm(total, shape, weight, eps), total
+        return _in_format_of(input, (rms_norm(total, shape, weight, eps), total))
 
     def extra_repr(self) -> str:
         """Return what ``torch.nn.RMSNorm`` prints, and the implementation unless fused."""

@@ -157,7 +157,7 @@ def update_running(running: np.ndarray, batch: np.ndarray, momentum: float = 0.1
     if not isinstance(momentum, numbers.Real) or not 0 <= momentum <= 1:
         raise ValueError(
             f"update_running: momentum must be between 0 and 1, got {momentum!r}; "
-            "it is the weight of the latest batch, often 0.1"
+            "it is the weight of the latest batch, typically 0.1"
         )
     return (1 - momentum) * running + momentum * batch
 

@@ -58,16 +58,16 @@ DOWNLOADS = {
     ],
 )
 def test_a_word_that_is_near_is_suggested(typed, meant, refused):
-    assert f"; is '{meant}' meant?" in refused([*typed.split()])
+    assert f"; did you mean '{meant}'?" in refused([*typed.split()])
 
 
 @pytest.mark.parametrize("typed", ["train", "data letters", "replay mnist --norm -", "table 6.6"])
 def test_a_word_that_is_near_to_nothing_is_only_refused(typed, refused):
-    assert "meant?" not in refused(typed.split())
+    assert "did you mean" not in refused(typed.split())
 
 
 def test_a_data_set_that_is_loaded_by_a_wrong_name_is_suggested_as_well():
-    with pytest.raises(ValueError, match=r"got 'minst'; is 'mnist' meant\?"):
+    with pytest.raises(ValueError, match=r"got 'minst'; did you mean 'mnist'\?"):
         data.load("minst")
     assert _messages.suggestion("x", []) == ""
 
@@ -115,7 +115,8 @@ def test_each_experiment_has_the_papers_scale_or_says_why_not(name, refused, cap
     elif "scale" in kinds(experiment.settings):
         assert "--scale must be a positive number" in refused(["replay", name, "--scale", "paper"])
     else:
-        assert "the paper has no such experiment" in refused(["replay", name, "--scale", "paper"])
+        said = refused(["replay", name, "--scale", "paper"])
+        assert "the paper does not have this experiment" in said
         assert experiment.about.startswith("ours")
 
 

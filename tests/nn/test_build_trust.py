@@ -133,7 +133,7 @@ def a_fifo(path, _):
         (written_by_the_group, "can be written by others"),
         (written_by_all, "can be written by others"),
         (a_link, "is a link"),
-        (a_fifo, "is no file"),
+        (a_fifo, "is not a regular file"),
     ],
 )
 def test_a_file_that_others_may_have_written_is_not_loaded(

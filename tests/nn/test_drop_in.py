@@ -77,6 +77,17 @@ def test_channels_stay_last(kind, implementation, shape, depth):
     assert_close(torch.vmap(norm)(both)[1], norm(x))
 
 
+@pytest.mark.parametrize(("kind", "name"), [(LayerNorm, "layer_norm"), (RMSNorm, "rms_norm")])
+def test_channels_stay_last_where_pytorchs_kernel_writes_rows(monkeypatch, kind, name):
+    """Off the CPU PyTorch's kernels are called; on a GPU they write contiguous rows."""
+    theirs = getattr(torch.nn.functional, name)
+    monkeypatch.setattr(torch.nn.functional, name, lambda *args: theirs(*args).contiguous())
+    x = torch.empty(2, 3, 4, 5, device="meta", memory_format=torch.channels_last)
+    norm = kind(5, device="meta")
+    for y in (norm(x), *norm(x, x)):
+        assert y.is_contiguous(memory_format=torch.channels_last)
+
+
 def complex_calls():
     z, x = torch.randn(4, 5, dtype=torch.complex64), torch.randn(4, 5)
     for implementation in IMPLEMENTATIONS:

@@ -312,7 +312,7 @@ def test_gradients_of_each_example_are_those_of_a_loop(make_module, shape, reduc
 def test_gradients_of_each_example_need_a_batch_of_equal_lengths():
     lstm = LayerNormLSTM(H, H)
     packed = nn.utils.rnn.pack_sequence([draw(3, H).float(), draw(2, H).float()])
-    with pytest.raises(TypeError, match="need a batch of sequences of equal length"):
+    with pytest.raises(TypeError, match="need a 3-D batch of sequences of equal length"):
         call_for_per_sample_grads(lstm, batch_size=2)(packed)
 
 

@@ -178,7 +178,7 @@ def _make_private(folder: Path) -> None:
 def _complaint(status: os.stat_result) -> str:
     """Return why a file is not to be trusted; nothing, if it is."""
     if not stat.S_ISREG(status.st_mode):
-        return "is no file"
+        return "is not a regular file"
     if status.st_uid != os.geteuid():
         return f"belongs to another user, {status.st_uid}"
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):

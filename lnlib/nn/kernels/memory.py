@@ -53,7 +53,7 @@ def readable(t: Tensor | None) -> Tensor | None:
         return t
     if _overrides(type(t)):
         raise TypeError(
-            f"lnlib.nn: a fast recurrence cannot read an incoming gradient of type "
-            f'{type(t).__name__}; take implementation="plain"'
+            f"lnlib.nn: a compiled kernel cannot read an incoming gradient of type "
+            f'{type(t).__name__}; use implementation="plain"'
         )
     return t.clone() if t._is_zerotensor() else t.resolve_neg()

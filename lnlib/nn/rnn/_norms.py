@@ -56,8 +56,8 @@ def caller(norm: nn.Module, name: str, is_cast: bool) -> Callable[[Tensor], Tens
         if not isinstance(y, Tensor) or y.shape != x.shape:
             got = tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__
             raise RuntimeError(
-                f"{name} must return a Tensor of the shape of its input, {tuple(x.shape)}, got "
-                f"{got}; a norm keeps the shape"
+                f"{name} must return a Tensor of the same shape as its input, {tuple(x.shape)}, "
+                f"got {got}"
             )
         return y.to(x.dtype)
 

@@ -221,7 +221,7 @@ class _Sequence(_Recurrent):
         if isinstance(proj_size, bool) or not isinstance(proj_size, int) or proj_size != 0:
             raise ValueError(
                 f"{name}: proj_size must be 0, got {proj_size!r}; the paper's networks have no "
-                "projection, put a torch.nn.Linear behind the outputs"
+                "projection; apply a torch.nn.Linear to the outputs instead"
             )
         if (
             isinstance(dropout, bool)
@@ -309,8 +309,8 @@ class _Sequence(_Recurrent):
         """Answer a tracer of ``torch.fx``, or a call for gradients of each example."""
         if isinstance(input, PackedSequence) or (isinstance(input, Tensor) and input.dim() != 3):
             raise TypeError(
-                f"{type(self).__name__}: gradients of each example need a batch of sequences of "
-                "equal length, a Tensor of 3D; pad them, or call the module for each"
+                f"{type(self).__name__}: per-example gradients need a 3-D batch of sequences of "
+                "equal length; pad the sequences, or call the module once per example"
             )
         batch = 0 if self.batch_first else 1
         return _calls.call(self, input, hx, in_dims=(batch, 1), out_dims=(batch, 1))

@@ -417,6 +417,12 @@ def test_the_versions_are_the_pinned_ones_or_an_end_of_the_ranges(asked, env, wo
     assert asked("nn", RESOLUTION="lowest" if env != {"RESOLUTION": "lowest"} else "newest")
 
 
+@pytest.mark.parametrize("extra", ["nn", "pages", "live", "teach", "book", "test"])
+def test_what_pages_load_is_fetched_only_for_what_builds_them(asked, extra):
+    fetched = [line for line in asked(extra) if "plotly_bundle" in line]
+    assert len(fetched) == (extra in ("book", "test"))
+
+
 def test_another_end_is_refused(bare):
     done = bare(RESOLUTION="oldest")
     assert done.returncode == 1

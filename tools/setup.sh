@@ -62,7 +62,7 @@ if ! packages >"$log" 2>&1; then
     fi
     stop "the packages could not be installed; the lines above and $log say why"
 fi
-case $extra in nn | pages | live) ;; # these build no book
+case $extra in nn | pages | live | teach) ;; # these build no book
 *) "$venv/bin/python" book/_ext/plotly_bundle.py ;;
 esac
 # Every kernel would warn at its start that it speaks plain TCP; it listens on this machine alone.

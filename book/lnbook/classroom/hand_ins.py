@@ -1,9 +1,11 @@
 """Hand-ins as they come: whose each one is, which notebook it holds, and what can be run of it."""
 
+import itertools
 import json
 import re
+import unicodedata
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -58,6 +60,7 @@ def found(
     """
     hand_ins: dict[str, HandIn] = {}
     passed_over = []
+    names: dict[str, str] = {}  # by what folders and files are called
     for entry in sorted(folder.iterdir()):
         if _junk(entry.name):
             passed_over.append(f"passed over: {entry.name}, which a program left there")
@@ -66,7 +69,15 @@ def found(
         if not groups:
             passed_over.append(f"not graded: {entry.name}, neither a notebook nor an archive")
         for student, (members, problems) in groups.items():
-            own = hand_ins.setdefault(_safe(student), HandIn(_safe(student)))
+            student = unicodedata.normalize("NFC", student)  # macOS takes letters apart
+            if student not in names:
+                names[student] = _free(_safe(student), names.values())
+                if names[student] != _safe(student):
+                    passed_over.append(
+                        f"{student} is {names[student]} in the tables, since {_safe(student)} is "
+                        "another student"
+                    )
+            own = hand_ins.setdefault(names[student], HandIn(names[student]))
             own.problems += problems
             _sort(own, members, sheets)
     return list(hand_ins.values()), passed_over
@@ -84,6 +95,12 @@ def _stem(entry: Path) -> str:
 def _safe(student: str) -> str:
     """Return a name that nbgrader can search for, and a file system can hold."""
     return re.sub(r"[^\w .,@()'+&-]", "_", student).strip(" .") or "_"
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    """Return a name, with a number after it if it is taken."""
+    numbered = (f"{name}_{number}" for number in itertools.count(2))
+    return next(free for free in itertools.chain([name], numbered) if free not in taken)
 
 
 def _students(

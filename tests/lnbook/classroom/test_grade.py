@@ -212,6 +212,25 @@ def test_a_student_is_a_folder_a_notebook_or_an_archive(tmp_path, places, studen
     assert told == []
 
 
+def test_students_whose_names_differ_in_other_signs_alone_stay_apart(tmp_path):
+    content = json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+    entries = ["mu\u0308ller!", "müller!.zip", "müller?", "müller_", "müller__2"]
+    for entry in entries:  # the first two are one student's, as macOS and as others write ü
+        if entry.endswith(".zip"):
+            zipfile.ZipFile(tmp_path / entry, "w").close()
+        else:
+            (tmp_path / entry).mkdir()
+            (tmp_path / entry / "start.ipynb").write_text(content)
+    hand_ins, told = found(tmp_path, "homework", {"start": ["two-units"]})
+    students = [hand_in.student for hand_in in hand_ins]
+    assert len(students) == len(set(students)) == 4
+    assert {"müller_", "müller__2"} <= set(students)
+    assert all("start" in hand_in.notebooks for hand_in in hand_ins)
+    assert len(told) == 3
+    for student in set(students) - {"müller_"}:
+        assert any(f" is {student} in the tables" in said for said in told)
+
+
 def test_of_several_notebooks_for_a_chapter_the_newest_counts(tmp_path):
     for age, name in ((2, "older/start.ipynb"), (1, "start-2.ipynb"), (3, "start.ipynb")):
         path = tmp_path / "ada" / name

@@ -22,7 +22,7 @@ book: ## build the book, if anything changed since, and print the page to open
 	@$(PY) tools/book.py
 
 # EXERCISES="start normalize" SEED=7 OUT=… NAME=… choose; python -m lnbook homework --list lists.
-homework: ## a homework as an nbgrader course folder; python -m lnbook grade grades what comes in
+homework: ## an nbgrader assignment; python -m lnbook grade grades the submissions
 	@tools/setup.sh teach
 	@$(PY) -m lnbook homework $(EXERCISES) --seed $(or $(SEED),0) --out $(or $(OUT),homework) \
 		--name $(or $(NAME),homework)

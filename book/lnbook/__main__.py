@@ -34,24 +34,28 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m lnbook", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    homework = commands.add_parser("homework", help="write a homework into an nbgrader course")
+    homework = commands.add_parser("homework", help="generate an nbgrader assignment")
     homework.add_argument("exercises", nargs="*", help="exercises, or chapters for all of theirs")
     homework.add_argument("--seed", type=int, default=0, help="the class's number (default: 0)")
     homework.add_argument("--out", default="homework", help="the course (default: homework)")
     homework.add_argument("--name", default="homework", help="of this homework in the course")
     homework.add_argument("--list", action="store_true", help="list all exercises, and make none")
-    grade = commands.add_parser("grade", help="grade a folder of hand-ins with nbgrader")
-    grade.add_argument(
-        "folder", help="a folder, a zip file or a notebook a student, as in homework/submitted"
-    )
+    grade = commands.add_parser("grade", help="grade a folder of submissions with nbgrader")
+    grade.add_argument("folder", help="a folder with one folder, zip file or notebook per student")
     grade.add_argument("--course", help="the course (default: the folder around FOLDER)")
     grade.add_argument("--name", help="of the homework (default: the only one of the course)")
     runs = grade.add_mutually_exclusive_group()
-    runs.add_argument("--container", metavar="IMAGE", help="run each hand-in in a container of it")
-    runs.add_argument("--trust", action="store_true", help="run the hand-ins' code as this user")
-    grade.add_argument("--seconds", type=float, default=60, help="for a cell (default: 60)")
-    grade.add_argument("--total", type=float, default=600, help="seconds a notebook (default: 600)")
-    grade.add_argument("--memory", default="4g", help="of a container (default: 4g)")
+    runs.add_argument(
+        "--container", metavar="IMAGE", help="run each submission in a container of this image"
+    )
+    runs.add_argument("--trust", action="store_true", help="run the submissions' code as this user")
+    grade.add_argument(
+        "--seconds", type=float, default=60, help="time limit per cell in seconds (default: 60)"
+    )
+    grade.add_argument(
+        "--total", type=float, default=600, help="time limit per notebook in seconds (default: 600)"
+    )
+    grade.add_argument("--memory", default="4g", help="memory limit of a container (default: 4g)")
     export = commands.add_parser(
         "export", help="write the quizzes for Moodle and as Markdown, the glossary for Anki"
     )
@@ -82,7 +86,7 @@ def _homework(args: argparse.Namespace) -> int:
 
 
 TRUST = """FOLDER holds programs of other people, and grading runs them. Choose where:
-  --container IMAGE  each hand-in in a container of its own, without a network (Docker or Podman)
+  --container IMAGE  each submission in a container of its own, without a network (Docker or Podman)
   --trust            as you: they can read and change all that you can, so use an account that
                      holds nothing else"""
 

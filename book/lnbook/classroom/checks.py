@@ -27,7 +27,7 @@ from lnbook.exercises import Exercise, Function, Measured, Text, Value
 
 FILE = "checks.json"
 HERE = Path.cwd()  # the notebook's folder, wherever its cells go later
-LATER = "Recorded. Whether it is right is decided when the homework is graded."
+LATER = "Recorded. Your answer will be graded after you hand in the notebook."
 
 
 # For the cells of a notebook.

@@ -1,6 +1,6 @@
-"""Hand-ins into tables and feedback, by nbgrader.
+"""Submissions into tables and feedback, by nbgrader.
 
-Each hand-in runs in a container, or in a process of this account, with a copy of the book that
+Each submission runs in a container, or in a process of this account, with a copy of the book that
 holds no reference solution. nbgrader then gives points, keeps the gradebook and writes feedback;
 what is added here are the tables, with the misconception that an answer shows.
 """
@@ -88,17 +88,17 @@ def grade(
     where: Where | None = None,
     tell: Callable[[str], None] = lambda text: None,
 ) -> Grades:
-    """Grade a folder of hand-ins, and write ``grades.csv`` and ``totals.csv`` into the course.
+    """Grade a folder of submissions, and write ``grades.csv`` and ``totals.csv`` into the course.
 
-    What has run is kept, so an interrupted grading goes on where it was; a hand-in runs again when
-    it, the homework, its seed, the library or the limits have changed.
+    What has run is kept, so an interrupted grading goes on where it was; a submission runs again
+    when it, the homework, its seed, the limits, the library or the image has changed.
 
     Args:
         folder: A folder, an archive or a notebook for each student.
         course: The course folder that ``homework`` wrote. ``None``: the one around ``folder``.
         name: Of the homework. ``None``: the only one of the course.
-        where: Where the hand-ins run.
-        tell: Called with a sentence after each hand-in.
+        where: Where the submissions run.
+        tell: Called with a sentence after each submission.
 
     Raises:
         ValueError: If there is no such folder, course or homework.
@@ -106,7 +106,7 @@ def grade(
     nbgrader.required()
     folder, where = Path(folder), where or Where()
     if not folder.is_dir():
-        raise ValueError(f"FOLDER must be a folder of hand-ins, got {folder}; look at its name")
+        raise ValueError(f"FOLDER must be a folder of submissions, got {folder}; look at its name")
     course = Path(course).resolve() if course else folder.resolve().parent
     name = _homework(course, name)
     sources = {path.stem: _source(path) for path in (course / "source" / name).glob("*.ipynb")}
@@ -260,7 +260,7 @@ def _outputs(path: Path, before: Any, problem: str) -> Any:
         problem = problem or f"{type(error).__name__}: {error}"
     for cell in before.cells:
         if cell.metadata.get("nbgrader", {}).get("grade"):
-            why = f"this hand-in could not be run: {problem}"
+            why = f"this submission could not be run: {problem}"
             cell.outputs = [nbformat.v4.new_output("error", ename="NotRun", evalue=why)]
     return before
 

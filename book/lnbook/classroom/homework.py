@@ -5,7 +5,7 @@
     source/NAME/start.ipynb          the teacher's: solutions, and hidden tests with points
     source/NAME/checks.json          what the open checks know; nbgrader copies it to the students
     release/NAME/                    for the students; made from source by nbgrader
-    submitted/STUDENT/NAME/…         where hand-ins go
+    submitted/STUDENT/NAME/…         where submissions go
     nbgrader_config.py, gradebook.db
 
 https://nbgrader.readthedocs.io says what else can be done with such a folder.
@@ -38,7 +38,7 @@ c.ClearSolutions.code_stub = {"python": ""}  # the starter stands above each sol
 def make(
     wanted: Sequence[str], folder: str | Path, *, seed: int = 0, name: str = "homework"
 ) -> Path:
-    """Write a homework into a course folder, and let nbgrader make what students get.
+    """Write a homework assignment into a course folder, and let nbgrader make what students get.
 
     Args:
         wanted: Exercises, and chapters for all of theirs.
@@ -150,8 +150,9 @@ def notebook(tasks: Sequence[Task], seed: int) -> dict[str, Any]:
     head = (
         f"# Homework: {tasks[0].title}\n\n"
         "Write each answer into the cell below its task, in place of the `...`, and run the check "
-        "below that. Hand in this notebook. It needs the book's Python packages, as in the "
-        f"JupyterLab that `make live` starts, and the file `{checks.FILE}` beside it.\n\n"
+        "below that. Hand in this notebook. It needs the book's Python packages, and the file "
+        f"`{checks.FILE}` beside it. To work in the JupyterLab that `make live` starts, copy this "
+        "folder into `live/`.\n\n"
         f"In {len(own)} of {len(tasks)} exercises your answer is a function. The check tries it on "
         f"inputs drawn for your class (seed {seed}), and the grader on more of them. In the others "
         "the check knows common mistakes, and whether an answer is right is decided in grading."

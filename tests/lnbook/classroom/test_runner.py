@@ -248,7 +248,7 @@ def test_what_runs_a_hand_in_has_the_book_without_its_exercises(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["nowhere"], "FOLDER must be a folder of hand-ins, got nowhere"),
+        (["nowhere"], "FOLDER must be a folder of submissions, got nowhere"),
         (["."], "must be the folder that homework wrote"),
         ([".", "--course", "../made", "--name", "odd"], "--name must be one of first, second"),
         ([".", "--course", "../made"], "--name must be one of first, second, got None"),

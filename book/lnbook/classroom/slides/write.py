@@ -16,10 +16,7 @@ from lnbook.show.web import widgets
 HERE = Path(__file__).parent
 REVEAL = ("dist/reveal.js", "dist/reveal.css", "plugin/notes/notes.js", "LICENSE")
 OURS = ("deck.css", "deck.js", "figure.css", "figure.js")
-KEYS = (
-    "→ goes on, ← back; Esc shows all; S opens your notes; F fills the screen; D is for the dark; "
-    "Ctrl-P prints."
-)
+KEYS = "→ next, ← back, Esc overview, S speaker notes, F full screen, D dark mode, Ctrl-P print."
 Names = dict[tuple[str, str], str]  # of page and place of a figure: its file
 HEAD = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
@@ -128,7 +125,7 @@ def deck(track: str, book: str, slides: list[Slide], figures: Names, math: str) 
     first = (
         f'<section class="track"><img src="logo.svg" alt=""><h1>{html.escape(track)}</h1>'
         f'<p>{html.escape(book)}</p><p class="keys">{KEYS}</p><p class="plain-print">'
-        "The figures are printed where Ctrl-P, pressed in the slides, leads.</p></section>"
+        "To print the figures, press Ctrl-P in the slides.</p></section>"
     )
     return (
         f"{HEAD.format(title=f'{track}: {book}')}"

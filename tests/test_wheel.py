@@ -26,6 +26,7 @@ CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
 WHOLE = ["start", "gate_by_gate", "what_a_norm_costs", "place_the_norm"]
 # The modules that find a file by their own place, and such a file.
 PLACED = {
+    "lnlib._install": "Path(lnlib._install.__file__)",
     "lnlib.data.fashion_small": "LIST",
     "lnlib.nn.kernels.build": "HEADERS / 'threads.h'",
     "lnlib.nn.kernels.compiled": "SOURCE",
@@ -152,7 +153,7 @@ def test_all_that_a_chapter_imports_and_the_library_finds_is_that_of_the_wheel(e
     assert len(imports) > 20
     code = [
         *sorted(imports),
-        "import sys, lnlib.data.fashion_small",
+        "import sys, lnlib._install, lnlib.data.fashion_small",
         "import lnbook.classroom.grade, lnbook.classroom.slides.write",
         "import lnlib.experiments.mnist.steps.compiled, lnlib.nn.kernels.compiled",
     ]

@@ -346,6 +346,18 @@ def test_without_known_characters_only_losses_are_measured():
         assert set(run.measure()) == {"val_new_nll", "test_new_nll"}
 
 
+@pytest.mark.parametrize("unknown", [0, -1], ids=["in the first part", "in the last part"])
+def test_the_window_is_not_measured_where_one_line_has_no_known_characters(unknown, monkeypatch):
+    monkeypatch.setattr("lnlib.experiments.handwriting.run.AT_ONCE", 2)
+    lines = sorted(LINES.splits["val_new"], key=lambda line: len(line.strokes))
+    lines[unknown] = dataclasses.replace(lines[unknown], characters=None)
+    splits = {"train": LINES.splits["train"], "val_new": tuple(lines)}
+    run = Run(Settings(**SMALL | {"length": 40}), dataclasses.replace(LINES, splits=splits))
+    assert sum(characters is None for _, characters in run.measured["val_new"]) == 1
+    with torch.inference_mode():
+        assert set(run.measure()) == {"val_new_nll"}
+
+
 def test_what_was_written_is_kept_as_small_numbers():
     run = Run(Settings(**SMALL, keep=9), LINES, seed=2)
     with torch.inference_mode():

@@ -153,22 +153,23 @@ class Run(run.Run):
         """Measure the loss of a point on each split, and how far the window is off.
 
         That is the mean distance between where the window is, the mean of phi, and the character
-        that the pen is at, where the lines say which one that is.
+        that the pen is at, where all lines of the split say which one that is.
         """
         found = {}
         for split, batches in self.measured.items():
             total = off = count = 0.0
+            known = all(characters is not None for _, characters in batches)
             for batch, characters in batches:
                 said, share = self.model(batch.points[:-1], batch.text)
                 there = batch.there[1:]
                 total += float(nll(said[there], batch.points[1:][there]).double().sum())
                 count += int(there.sum())
-                if characters is not None:
+                if known:
                     places = torch.arange(share.shape[2], device=share.device)
                     at = (share * places).sum(2) / share.sum(2).clamp(min=1e-9)
                     off += float((at - characters[1:])[there].abs().double().sum())
             found[f"{split}_nll"] = total / count
-            if characters is not None:
+            if known:
                 found[f"{split}_window_off"] = off / count
         if self.settings.keep:
             generator = torch.Generator(self.device).manual_seed(self.seed)

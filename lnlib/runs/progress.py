@@ -34,13 +34,15 @@ class Progress(tqdm):
 
     def skip(self, updates: int) -> None:
         """Count updates that were done before."""
+        if self.disable:  # tqdm then keeps nothing to count with
+            return
         self.n += updates
         self.initial += updates
         self.last_print_n += updates
 
     def update(self, n: float = 1) -> bool | None:
         """Count updates that were done just now."""
-        if self._first and n:
+        if self._first and n and not self.disable:
             self._first = False
             self.last_print_t = self._time()
             if self._since is None:

@@ -116,7 +116,10 @@ def wait_for(true, *processes):
     deadline = time.monotonic() + LONG
     while not true():
         assert time.monotonic() < deadline
-        assert all(p.poll() is None for p in processes), [p.communicate() for p in processes]
+        if any(p.poll() is not None for p in processes):
+            for p in processes:  # one may wait for the other
+                p.kill()
+            pytest.fail("ended too early: " + "\n".join(str(p.communicate()) for p in processes))
         time.sleep(0.01)
 
 

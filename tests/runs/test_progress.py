@@ -82,3 +82,13 @@ def test_time_for_measuring_is_in_the_rate(clock):
         clock.train(9, 0.1)
         clock.train(1, 9.1)
     assert clock.rate == pytest.approx(1, rel=0.3)
+
+
+def test_a_bar_that_is_not_shown_counts_nothing_and_fails_nowhere():
+    """As every rank but the first has it."""
+    bar = Progress(total=10, disable=True)
+    bar.start_run()
+    bar.skip(3)
+    bar.update(2)
+    bar.update(1)
+    bar.close()

@@ -1,6 +1,7 @@
 """nbgrader, run on a course folder as its command line does."""
 
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -31,9 +32,12 @@ def run(course: Path, *arguments: str) -> str:
         ValueError: If the command fails; the text is nbgrader's own.
     """
     command = [sys.executable, "-m", "nbgrader", *arguments, f"--course-dir={course.resolve()}"]
+    # nbgrader calls alembic, which lies beside this Python and is not on every PATH.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     done = subprocess.run(
-        command, cwd=course, capture_output=True, encoding="utf-8", errors="replace"
-    )
+        command, cwd=course, capture_output=True, encoding="utf-8", errors="replace",
+        env=os.environ | {"PATH": path},
+    )  # fmt: skip
     if done.returncode:
         lines = [line for line in done.stderr.splitlines() if "ERROR" in line] or [done.stderr]
         said = re.sub(r"^\[.*?\] ", "", lines[0].strip())[:300]

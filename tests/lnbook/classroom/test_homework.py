@@ -2,8 +2,11 @@
 
 import ast
 import json
+import os
 import re
 import shlex
+import subprocess
+import sys
 
 import nbformat
 import numpy as np
@@ -237,3 +240,13 @@ def test_without_nbgrader_the_command_says_how_to_get_it(tmp_path, monkeypatch, 
     assert main(["homework", "start", "--out", str(tmp_path / "out")]) == 1
     assert 'pip install -e ".[teach]"' in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_homework_is_made_where_the_environment_is_not_on_the_path(tmp_path):
+    """As make runs it: nbgrader itself calls a program that lies beside its Python."""
+    command = [sys.executable, "-m", "lnbook", "homework", "two-units", "--out", tmp_path / "hw"]
+    made = subprocess.run(
+        command, env=os.environ | {"PATH": "/usr/bin:/bin"}, capture_output=True, text=True
+    )
+    assert made.returncode == 0, made.stderr
+    assert (tmp_path / "hw" / "release" / "homework" / "start.ipynb").exists()

@@ -278,9 +278,7 @@ def _forget(course: Path, name: str, hand_ins: list[HandIn]) -> None:
 
 def _gradebook(course: Path, name: str) -> dict[tuple[str, str, str], float]:
     """Return the points of each student, notebook and exercise from nbgrader's gradebook."""
-    from nbgrader.api import Gradebook
-
-    with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as gradebook:
+    with nbgrader.gradebook(course) as gradebook:
         return {
             (submission.student_id, notebook.name, grade.name.removesuffix("-check")): grade.score
             for submission in gradebook.assignment_submissions(name)

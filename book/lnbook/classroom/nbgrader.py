@@ -1,11 +1,14 @@
 """nbgrader, run on a course folder as its command line does."""
 
+import contextlib
 import importlib.util
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 
 def required() -> None:
@@ -32,14 +35,42 @@ def run(course: Path, *arguments: str) -> str:
         ValueError: If the command fails; the text is nbgrader's own.
     """
     command = [sys.executable, "-m", "nbgrader", *arguments, f"--course-dir={course.resolve()}"]
-    # nbgrader calls alembic, which lies beside this Python and is not on every PATH.
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    done = subprocess.run(
-        command, cwd=course, capture_output=True, encoding="utf-8", errors="replace",
-        env=os.environ | {"PATH": path},
-    )  # fmt: skip
+    with _alembic_on_path():
+        done = subprocess.run(
+            command, cwd=course, capture_output=True, encoding="utf-8", errors="replace"
+        )
     if done.returncode:
         lines = [line for line in done.stderr.splitlines() if "ERROR" in line] or [done.stderr]
         said = re.sub(r"^\[.*?\] ", "", lines[0].strip())[:300]
         raise ValueError(f"nbgrader {arguments[0]}: {said}; see {course / '.nbgrader.log'}")
     return done.stderr
+
+
+@contextlib.contextmanager
+def gradebook(course: Path) -> Iterator[Any]:
+    """Open the gradebook of a course folder, an ``nbgrader.api.Gradebook``.
+
+    Args:
+        course: The course folder.
+    """
+    from nbgrader.api import Gradebook
+
+    with _alembic_on_path(), Gradebook(f"sqlite:///{course / 'gradebook.db'}") as opened:
+        yield opened
+
+
+@contextlib.contextmanager
+def _alembic_on_path() -> Iterator[None]:
+    """Let nbgrader find the program alembic, which lies beside this Python.
+
+    It calls it by name, and the environment's folder is on the PATH only where it is activated.
+    """
+    before = os.environ.get("PATH")
+    os.environ["PATH"] = os.pathsep.join(filter(None, [str(Path(sys.executable).parent), before]))
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PATH"]
+        else:
+            os.environ["PATH"] = before

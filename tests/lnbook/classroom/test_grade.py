@@ -162,10 +162,8 @@ def test_the_summary_counts_and_names_what_is_met_most():
 
 
 def test_points_changed_by_hand_in_the_gradebook_are_those_of_the_tables(course, monkeypatch):
-    from nbgrader.api import Gradebook
-
     monkeypatch.setattr(grading.nbgrader, "run", lambda *arguments: "")
-    with Gradebook(f"sqlite:///{course['folder'] / 'gradebook.db'}") as gradebook:
+    with grading.nbgrader.gradebook(course["folder"]) as gradebook:
         found = gradebook.find_grade("undo-check", "start", "homework", "wrong")
         found.manual_score = 0.5
         gradebook.db.commit()

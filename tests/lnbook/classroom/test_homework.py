@@ -11,7 +11,6 @@ import sys
 import nbformat
 import numpy as np
 import pytest
-from nbgrader.api import Gradebook
 
 from lnbook import exercises
 from lnbook.__main__ import _parser, main
@@ -99,7 +98,7 @@ def test_a_seed_can_be_changed_until_work_is_handed_in_and_after(tmp_path):
     cells = []
     for seed in (1, 2):
         homework.make(["two-lines"], tmp_path, seed=seed)
-        with Gradebook(f"sqlite:///{tmp_path / 'gradebook.db'}") as gradebook:
+        with nbgrader.gradebook(tmp_path) as gradebook:
             cells.append(gradebook.find_source_cell("two-lines-check", "start", "homework").source)
             gradebook.update_or_create_student("ada")
             gradebook.update_or_create_submission("homework", "ada")
@@ -250,3 +249,10 @@ def test_homework_is_made_where_the_environment_is_not_on_the_path(tmp_path):
     )
     assert made.returncode == 0, made.stderr
     assert (tmp_path / "hw" / "release" / "homework" / "start.ipynb").exists()
+
+
+def test_the_gradebook_opens_where_the_environment_is_not_on_the_path(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    with nbgrader.gradebook(tmp_path) as gradebook:
+        assert gradebook.assignments == []
+    assert os.environ["PATH"] == "/usr/bin:/bin"

@@ -100,7 +100,7 @@ def test_few_seeds_have_their_range_and_six_an_interval():
 
 
 def test_six_seeds_are_the_first_that_chance_seldom_puts_on_one_side():
-    n = compare.ENOUGH
+    n = compare.SIX
     assert 2 * 0.5**n < 0.05 < 2 * 0.5 ** (n - 1)
 
 

@@ -80,6 +80,8 @@ class Finding:
         counts: Whether the verdict on the claim rests on it; others stand beside.
         exact: Whether it is computed, not trained: then one number decides.
         turned: Whether more is better: a reader is told the differences with the other sign.
+        untestable: Why it cannot be tested here, such as :data:`lnlib.compare.NO_PLATEAU`.
+        corrected: The p value, corrected for all comparisons of the page.
     """
 
     what: str
@@ -90,6 +92,17 @@ class Finding:
     counts: bool = True
     exact: bool = False
     turned: bool = False
+    untestable: str = ""
+    corrected: float | None = None
+
+    @property
+    def label(self) -> compare.Label:
+        """What can be said by this measurement."""
+        if self.untestable:
+            return compare.untestable(self.untestable)
+        if self.exact:
+            return compare.exact(self.differences)
+        return compare.label(self.differences, self.corrected)
 
     @functools.cached_property  # six differences have 46,656 resamples
     def verdict(self) -> str:
@@ -156,6 +169,14 @@ class Weighed:
     def counting(self) -> list[Finding]:
         """The findings on which the verdict rests."""
         return [finding for finding in self.findings if finding.counts]
+
+    @property
+    def label(self) -> compare.Label:
+        """What all findings that count come to together."""
+        if not self.counting:
+            missing = bool(self.claim.experiments)
+            return compare.untestable(compare.NOT_RECORDED if missing else compare.NOT_MEASURED)
+        return compare.together([finding.label for finding in self.counting])
 
     @property
     def verdict(self) -> str:

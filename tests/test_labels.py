@@ -1,0 +1,195 @@
+"""The protocol: labels, tests, corrections, plateaus and targets, against known answers."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from lnlib import compare
+from lnlib.compare import Evidence, label
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 3, 9, 30, 200])
+@pytest.mark.parametrize("t", [0, 0.3, -1, 2.262, 5, 20, 100])
+def test_the_tails_of_students_t_are_those_of_scipy(t, freedom):
+    assert compare.t_tails(t, freedom) == pytest.approx(2 * stats.t.sf(abs(t), freedom), rel=1e-9)
+
+
+@pytest.mark.parametrize("n", [2, 3, 10, 40])
+def test_the_paired_t_test_and_its_interval_are_those_of_scipy(n):
+    rng = np.random.default_rng(n)
+    a, b = rng.normal(size=n), rng.normal(0.5, size=n)
+    theirs = stats.ttest_rel(a, b)
+    assert compare.p_value(a - b) == pytest.approx(theirs.pvalue, rel=1e-9)
+    low, high = theirs.confidence_interval(0.95)
+    assert compare.t_interval(a - b) == pytest.approx((low, high), rel=1e-9)
+    large = compare.t_interval(1e300 * (a - b))
+    assert large == pytest.approx((1e300 * low, 1e300 * high), rel=1e-9)
+
+
+@pytest.mark.parametrize(("less", "more"), [(0, 10), (3, 9), (6, 6), (1, 11)])
+def test_where_a_target_was_never_reached_the_test_is_a_sign_test(less, more):
+    d = np.array([-1.0] * less + [2.0] * (more - 1) + [math.inf, 0.0, math.nan])
+    assert compare.p_value(d) == pytest.approx(stats.binomtest(less, less + more).pvalue)
+
+
+def test_differences_that_are_all_equal_leave_no_doubt_unless_they_are_0():
+    assert compare.p_value(np.full(10, -0.5)) == 0
+    assert compare.p_value(np.zeros(10)) == 1
+    assert compare.p_value(np.array([-0.5])) == 1
+
+
+def test_holms_correction_is_that_of_its_definition():
+    rng = np.random.default_rng(0)
+    for m in (1, 2, 7):
+        p = rng.uniform(0, 0.1, size=m)
+        order = np.argsort(p)
+        wanted = np.empty(m)
+        for rank, k in enumerate(order):
+            wanted[k] = min(1, max((m - r) * p[order[r]] for r in range(rank + 1)))
+        np.testing.assert_allclose(compare.holm(list(p)), wanted)
+    assert compare.holm([]) == []
+    assert compare.holm([0.9, 0.8]) == [1, 1]
+
+
+TEN = np.array([-1.0, -2.0, -1.5, -0.5, -1.2, -0.7, -1.1, -0.9, -1.4, -0.2])
+
+
+@pytest.mark.parametrize(
+    ("differences", "text", "side"),
+    [
+        ([-3.0, -1.0, -2.0], "3 of 3 seeds", 1),
+        ([3.0, 1.0, 2.0], "0 of 3 seeds", -1),
+        ([-3.0, 0.0, -2.0], "2 of 3 seeds", 0),  # equal does not agree
+        ([-3.0, math.inf, -2.0], "2 of 3 seeds", 0),
+        ([-3.0, math.nan, -2.0], "2 of 3 seeds", 0),
+        ([-3.0], "1 of 1 seed", 1),
+        (TEN[:9], "9 of 9 seeds", 1),  # nine have no verdict
+        (TEN, "supported", 1),
+        (-TEN, "contradicted", -1),
+        (TEN - TEN.mean(), "undecided", 0),
+        ([*TEN[:9], math.inf], "supported", 1),  # 9 of 10 by the sign test, p = 0.02
+        ([*TEN[:8], math.inf, math.inf], "undecided", 0),
+        ([math.inf] * 10, "contradicted", -1),
+        ([math.nan] * 3, "not testable here", 0),
+    ],
+)
+def test_differences_have_their_label(differences, text, side):
+    found = label(np.array(differences))
+    assert (found.text, found.side) == (text, side)
+    few = len(differences) < 10
+    kinds = {"not testable here": Evidence.NONE}
+    assert found.evidence == kinds.get(text, Evidence.FEW if few else Evidence.MANY)
+
+
+def test_the_label_uses_the_corrected_p_value():
+    p = compare.p_value(TEN)
+    assert p < 0.001
+    assert label(TEN, 0.051).text == "undecided"
+    weak = TEN - TEN.mean() - 0.42  # alone below 5 %
+    assert 0.01 < compare.p_value(weak) < 0.05
+    assert [one.text for one in compare.labels([weak])] == ["supported"]
+    alone = [weak, np.array([-1.0, -2.0]), np.array([math.nan])]  # few seeds are not counted
+    assert [one.text for one in compare.labels(alone)] == [
+        "supported", "2 of 2 seeds", "not testable here",
+    ]  # fmt: skip
+    five = compare.labels([weak, TEN - TEN.mean(), TEN, weak, weak])
+    assert [one.text for one in five] == ["undecided", "undecided", "supported", *["undecided"] * 2]
+
+
+@pytest.mark.parametrize("differences", [-np.ones((3, 2)), np.ones(0), np.float64(3), ["1"]])
+def test_what_is_not_one_difference_a_seed_is_refused(differences):
+    with pytest.raises(ValueError, match=r"differences must be real, without a mask, and of shape"):
+        label(differences)
+    masked = np.ma.array([-1.0, 9.0, -2.0], mask=[0, 1, 0])  # whose 9 must not be counted unseen
+    with pytest.raises(ValueError, match=r"without a mask, .* got MaskedArray"):
+        label(masked)
+
+
+def of(*differences):
+    return [label(np.array(d)) for d in differences]
+
+
+def test_measurements_that_must_all_agree_have_the_weakest_evidence_together():
+    many, against, few = of(TEN, -TEN, [-1.0, 1.0, -2.0])
+    open_, gone = compare.untestable(compare.NO_PLATEAU), compare.untestable(compare.BUSY)
+    told = {
+        (many, many): "supported",
+        (many, against): "undecided",
+        (against, against): "contradicted",
+        (many, few): "all seeds in 1 of 2 measures",
+        (few, of([-1.0, -1, -1])[0], few): "2 to 3 of 3 seeds",
+        (few, few): "2 of 3 seeds",
+        (many, open_): f"not testable here: 1 of 2 measures: {compare.NO_PLATEAU}",
+        (open_, gone, open_): f"not testable here: {compare.NO_PLATEAU}; {compare.BUSY}",
+        (open_,): f"not testable here: {compare.NO_PLATEAU}",
+    }
+    for found, text in told.items():
+        assert str(compare.together(found)) == text
+    exact = [compare.exact(np.array([d])) for d in (-1.0, 0.0, 1e-9)]
+    assert [one.text for one in exact] == ["holds", "holds", "does not hold"]
+    assert compare.together(exact[:2]).text == "holds"
+    assert compare.together(exact).text == "does not hold"  # one exception is enough
+
+
+AT = np.arange(17.0)
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        (np.exp(-AT), ""),
+        (np.where(AT < 9, 9 - AT, 0), ""),
+        (17 - AT, compare.NO_PLATEAU),
+        # From 1 to 0; 16 updates are 8 times 2, and the mean falls by s from one 2 to the next.
+        (np.interp(AT, [0, 12, 16], [1.04, 0.038, 0]), ""),
+        (np.interp(AT, [0, 12, 16], [1.04, 0.045, 0]), compare.NO_PLATEAU),
+        (np.interp(AT, [0, 8, 16], [1.0, 0, 0.5]), compare.WORSENS),
+        (AT, compare.NO_PROGRESS),
+        (np.where(AT < 12, 1 / (1 + AT), math.nan), compare.DIVERGED),
+        (np.full(17, math.nan), compare.DIVERGED),
+        # Measured now and then, at uneven distances.
+        (np.where(np.isin(AT, [0, 1, 2, 3, 11, 16]), np.exp(-AT), math.nan), ""),
+    ],
+)
+def test_a_curve_has_leveled_off_if_its_last_eighths_differ_by_less_than_2_percent(values, reason):
+    assert compare.no_plateau(AT, np.asarray(values, float)) == reason
+    assert compare.no_plateau(AT, 5 - 3 * (5 - np.asarray(values, float))) == reason  # any unit
+
+
+def test_the_end_is_the_mean_of_the_last_quarter_and_of_three_points_at_least():
+    assert compare.end_value(np.arange(20.0)) == np.mean([15, 16, 17, 18, 19])
+    assert compare.end_value(np.arange(5.0)) == 3
+    assert compare.end_value(np.array([1.0, math.nan, 3, math.nan, 5, 7])) == 5
+    assert compare.end_value(np.array([math.nan, math.nan, 4.0])) == 4  # measured once
+    assert math.isnan(compare.end_value(np.array([3.0, 2.0, math.nan])))  # diverged
+
+
+def test_targets_lie_on_the_way_from_the_initial_value_to_the_level_of_the_end():
+    values = np.array([9.0, 5.0, 1.5, 1.0, 0.5])
+    np.testing.assert_allclose(compare.targets(AT[:5], values), [5, 3, 1.8])
+
+
+def test_steps_to_a_target_are_interpolated_on_the_smoothed_curve():
+    at, values = np.array([0.0, 10, 20, 40, 80]), np.array([8.0, 8, 2, 2, 2])
+    # Smoothed: 8, 6, 4, 2, 2.
+    assert compare.steps_to_target(at, values, 7) == 5
+    assert compare.steps_to_target(at, values, 3) == 30
+    assert compare.steps_to_target(at, values, 2) == 40
+    assert compare.steps_to_target(at, values, 8) == 0
+    assert compare.steps_to_target(at, values, 1.9) == math.inf
+    spike = np.array([8.0, 8, -1, 8, 8])  # one low point is not enough
+    assert compare.steps_to_target(at, spike, 4) == math.inf
+    exploded = np.array([8.0, 8, 5, math.nan, math.nan])
+    assert compare.steps_to_target(at, exploded, 6.75) == pytest.approx(15)
+    assert compare.steps_to_target(at, exploded, 4) == math.inf
+
+
+def test_the_ratio_tells_who_never_was_there():
+    ratio = compare.steps_to_target_ratio
+    assert ratio(30, 40) == 0.75
+    assert ratio(math.inf, 40) == math.inf
+    assert ratio(40, math.inf) == -math.inf
+    assert math.isnan(ratio(math.inf, math.inf))
+    assert math.isnan(ratio(3, 0))

@@ -22,18 +22,21 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Grid:
-    """Runs that the book has: what would be typed to record them.
+    """Runs that the book has, or is to have: what would be typed to record them.
 
     Args:
         seeds: A run of each of the settings for each.
         given: From a setting to its value; to its values where the experiment takes several.
         on_gpu: What is another value on a GPU, ``seeds`` too. ``None`` leaves such a machine out:
             small networks are no faster there.
+        replaced: Whether planned runs take the place of these, which are deleted when those are
+            recorded.
     """
 
     seeds: Sequence[int]
     given: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     on_gpu: Mapping[str, Any] | None = None
+    replaced: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -67,6 +70,8 @@ class Experiment:
             for.
         steps: Ways to compute an update, the readable one first; none where there is one alone.
         grids: The runs that the book has.
+        planned: Runs that are still to be recorded, in the order in which they are worth having.
+            The book's records may have some of them already; nothing counts on them.
         threads: Of the CPU, with which the book's runs are recorded. ``None`` is PyTorch's choice.
         table: From records to the text that tells what they come to. ``None`` is a row for each
             kind of run, with the measure that heads the progress bar.
@@ -91,6 +96,7 @@ class Experiment:
     pointless: Callable[[dict[str, Any], list[dict[str, Any]]], bool] = lambda run, runs: False
     steps: tuple[str, ...] = ()
     grids: Sequence[Grid] = ()
+    planned: Sequence[Grid] = ()
     threads: int | None = None
     table: Callable[[Sequence[dict[str, Any]]], str] | None = None
 
@@ -99,7 +105,7 @@ class Experiment:
         named = set(kinds(self.settings))
         asked = {"data", "epochs", "first_epoch_points", *self._key(), *self.several}
         asked |= {*self.usual, *self.on_gpu} - {"seeds"}
-        for grid in self.grids:
+        for grid in (*self.grids, *self.planned):
             asked |= {*grid.given, *(grid.on_gpu or ())} - {"seeds"}
         for scale in self.scales.values():
             asked |= {*scale}
@@ -184,12 +190,19 @@ class Experiment:
 
     def book(self, *, on_gpu: bool = False) -> Iterator[tuple[list[Settings], Sequence[int]]]:
         """Yield settings and seeds of the runs that the book has, a grid at a time."""
-        for grid in self.grids:
+        for _, settings, seeds in self.runs_of(self.grids, on_gpu=on_gpu):
+            yield settings, seeds
+
+    def runs_of(
+        self, grids: Sequence[Grid], *, on_gpu: bool = False
+    ) -> Iterator[tuple[Grid, list[Settings], Sequence[int]]]:
+        """Yield each grid with the settings and the seeds of its runs."""
+        for grid in grids:
             if on_gpu and grid.on_gpu is None:
                 continue
             given = {"seeds": grid.seeds, **grid.given, **(grid.on_gpu if on_gpu else {})}
             seeds = given.pop("seeds")
-            yield self.settings_of(given, on_gpu=on_gpu), seeds
+            yield grid, self.settings_of(given, on_gpu=on_gpu), seeds
 
 
 def _short(value: Any) -> str:

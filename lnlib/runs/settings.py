@@ -16,7 +16,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from lnlib._messages import suggestion
 
@@ -168,7 +168,13 @@ def manual(cls: type[Settings]) -> dict[str, str]:
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """What is chosen before a run: base class, which checks every field by its type."""
+    """What is chosen before a run: base class, which checks every field by its type.
+
+    A setting that is younger than some records of its experiment is named in ``added``. Its
+    default, ``None``, is what was done before, and is left out of records and names.
+    """
+
+    added: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run; a subclass adds what its fields must be together."""
@@ -180,7 +186,11 @@ class Settings:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the settings as JSON values."""
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in vars(self).items()}
+        return {
+            k: list(v) if isinstance(v, tuple) else v
+            for k, v in vars(self).items()
+            if not (v is None and k in self.added)
+        }
 
     @property
     def unused(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from torch.distributions import Categorical, MixtureSameFamily, MultivariateNorm
 
 from lnlib import data as data_sets
 from lnlib.data.pen import Line, Lines
-from lnlib.experiments.handwriting import PAPER, PLANNED, RATES, TUNED
+from lnlib.experiments.handwriting import PAPER, PLANNED, RATES, RECORDED, SWEEP, TUNED
 from lnlib.experiments.handwriting import model as models
 from lnlib.experiments.handwriting.run import EXPERIMENT, GROUP, Run, Settings
 from lnlib.experiments.handwriting.window import WindowLSTM
@@ -321,7 +321,7 @@ def test_measured_are_the_loss_of_a_point_and_how_far_the_window_is_off():
     run.model.eval()
     with torch.inference_mode():
         found = run.measure()
-        for split in ("val_seen", "val_new", "test_new"):
+        for split in ("train", "val_seen", "val_new", "test_new"):
             pieces = sorted(run.pieces[split], key=lambda p: len(p.strokes))
             chosen = [pieces[k] for k in np.linspace(0, len(pieces) - 1, 3).astype(int)]
             noisy = run.batch(chosen, np.random.default_rng(0))
@@ -343,7 +343,7 @@ def test_without_known_characters_only_losses_are_measured():
             for s, lines in LINES.splits.items() if s != "val_seen"}  # fmt: skip
     run = Run(Settings(**SMALL), dataclasses.replace(LINES, splits=bare))
     with torch.inference_mode():
-        assert set(run.measure()) == {"val_new_nll", "test_new_nll"}
+        assert set(run.measure()) == {"train_nll", "val_new_nll", "test_new_nll"}
 
 
 @pytest.mark.parametrize("unknown", [0, -1], ids=["in the first part", "in the last part"])
@@ -355,7 +355,7 @@ def test_the_window_is_not_measured_where_one_line_has_no_known_characters(unkno
     run = Run(Settings(**SMALL | {"length": 40}), dataclasses.replace(LINES, splits=splits))
     assert sum(characters is None for _, characters in run.measured["val_new"]) == 1
     with torch.inference_mode():
-        assert set(run.measure()) == {"val_new_nll"}
+        assert set(run.measure()) == {"train_nll", "train_window_off", "val_new_nll"}
 
 
 def test_what_was_written_is_kept_as_small_numbers():
@@ -424,9 +424,10 @@ def test_the_sizes_of_the_paper_are_settings():
 
 def test_the_plan_has_three_arms_and_all_rates_with_those_that_are_tuned_within():
     arms = {("none", "usual"), ("none", "chosen"), ("layer", "usual")}
-    for grid in PLANNED:
-        assert {(s.norm, s.start) for s in EXPERIMENT.settings_of(grid.given)} == arms
-    sweep = EXPERIMENT.settings_of(PLANNED[0].given)
+    planned = [one for grid in PLANNED for one in EXPERIMENT.settings_of(grid.given)]
+    for runs in (planned, *(EXPERIMENT.settings_of(grid.given) for grid in RECORDED)):
+        assert {(s.norm, s.start) for s in runs} == arms
+    sweep = EXPERIMENT.settings_of(SWEEP.given)
     assert {s.learning_rate for s in sweep} == set(RATES)
     for rate in TUNED.values():
         assert min(RATES) < rate < max(RATES)

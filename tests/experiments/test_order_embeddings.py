@@ -217,6 +217,9 @@ class ByHand:
         lacks = [self.s.margin + E[k, k] - e for k, j in wrong for e in (E[k, j], E[j, k])]
         loss = torch.stack(lacks).clamp(min=0).sum() / B
         gradients = torch.autograd.grad(loss, self.params)
+        if self.s.clip is not None:  # of the sum over the batch
+            longest = [self.s.clip / (B * g.norm()) for g in gradients]
+            gradients = [g * min(1.0, most) for g, most in zip(gradients, longest, strict=True)]
         self.steps += 1
         b1, b2 = self.s.adam_betas
         with torch.no_grad():
@@ -297,6 +300,7 @@ ODD = [
     {"adam_eps": 0.3},
     {"eps": 0.2},
     {"first_epoch_points": 3},
+    {"clip": 0.3},
 ]
 
 

@@ -156,6 +156,10 @@ class ByHand:
     def update(self, triples):
         loss = self.nll(triples)
         gradients = torch.autograd.grad(loss, self.params)
+        if self.s.clip is not None:  # of the sum over the words
+            count = sum(len(sentence) for triple in triples for sentence in triple[1:])
+            longest = self.s.clip / (count * torch.cat([g.flatten() for g in gradients]).norm())
+            gradients = [g * min(1.0, longest) for g in gradients]
         self.steps += 1
         b1, b2 = self.s.adam_betas
         with torch.no_grad():
@@ -220,6 +224,7 @@ ODD = [
     {"eps": 0.2},
     {"val_sentences": 5},
     {"first_epoch_points": 1},
+    {"clip": 0.3},
 ]
 
 

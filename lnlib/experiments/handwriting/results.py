@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from lnlib.experiments._task import STARTS, Measure, Task, lowest
-from lnlib.experiments.handwriting import SPLITS, Settings
+from lnlib.experiments.handwriting import MEASURED, Settings
 
-_WORDS = {"val_seen": "lines of known writers", "val_new": "lines of new writers",
-          "test_new": "test lines of new writers"}  # fmt: skip
+_WORDS = {
+    "train": "training lines",
+    "val_seen": "lines of known writers",
+    "val_new": "lines of new writers",
+    "test_new": "test lines of new writers",
+}
 
 TASK = Task(
     Settings,
@@ -20,7 +24,7 @@ TASK = Task(
             digits=3,
         )
         for what, unit in (("nll", "nats"), ("window_off", "characters"))
-        for split in SPLITS
+        for split in MEASURED
     ),
     unit="nats a point",
 )

@@ -13,7 +13,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from lnlib.data.pen import Line, Lines, cut
 from lnlib.experiments._weights import pack
-from lnlib.experiments.handwriting import EXPERIMENT, SAMPLE, SPLITS, Settings
+from lnlib.experiments.handwriting import EXPERIMENT, MEASURED, SAMPLE, Settings
 from lnlib.experiments.handwriting.model import model, nll
 from lnlib.runs import run
 
@@ -72,7 +72,7 @@ class Run(run.Run):
         generator = torch.Generator().manual_seed(seed)  # on the CPU: one W for all devices
         built = model(s, len(self.characters), pace, generator=generator)
         self.model = built.to(device)
-        self.measured = {k: self._measured(pieces[k]) for k in SPLITS if k in pieces}
+        self.measured = {k: self._measured(pieces[k]) for k in MEASURED if k in pieces}
         self.optimizer = self.adam()
 
     @classmethod

@@ -285,6 +285,22 @@ class Run(run.Run):
         penalties = penalty(self.model.captions(captions), self.model.images(images))
         return ranking_loss(penalties, self.settings.margin)
 
+    def update(self, batch: tuple[list[Tensor], Tensor]) -> Tensor:
+        """Take one step of Adam along the gradient, clipped as in the public code of Vendrov et al.
+
+        They clip the gradient of each parameter by itself, and of the sum over the batch's pairs.
+        Adam does not see the difference between a sum and a mean; clipping does.
+        """
+        if self.settings.clip is None:
+            return super().update(batch)
+        loss = self.loss(batch)
+        self.optimizer.zero_grad(set_to_none=False)
+        loss.backward()
+        for parameter in self.model.parameters():
+            nn.utils.clip_grad_norm_([parameter], self.settings.clip / len(batch[0]))
+        self.optimizer.step()
+        return loss.detach()
+
     def measure(self) -> dict[str, float | np.ndarray]:
         """Measure how captions find their images and images their captions, in both splits.
 

@@ -186,10 +186,20 @@ class Run(run.Run):
     def update(self, batch: Batch) -> Tensor:
         """Take one step of the optimizer, and its time."""
         begin = time.perf_counter()
-        loss = super().update(batch)
+        loss = super().update(batch) if self.settings.clip is None else self._clipped(batch)
         self.done, self.timed = batch[0] + 1, self.timed + 1
         self.seconds += time.perf_counter() - begin
         return loss
+
+    def _clipped(self, batch: Batch) -> Tensor:
+        """Take one step of Adam; clip the gradient as in the code, whose loss is a sum of words."""
+        loss = self.loss(batch)
+        self.optimizer.zero_grad(set_to_none=False)
+        loss.backward()
+        count = sum(len(sentence) for sentences in batch[2:] for sentence in sentences)
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip / count)
+        self.optimizer.step()
+        return loss.detach()
 
     def loss(self, batch: Batch) -> Tensor:
         """Return the mean loss of a word of the sentences around."""

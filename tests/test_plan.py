@@ -1,0 +1,77 @@
+"""The plan of what is still to be recorded: what counts as recorded, and what comes first."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from lnlib import experiments
+from lnlib.runs import record
+from lnlib.runs.experiment import Grid
+from tools import plan
+
+
+@pytest.fixture
+def planned(monkeypatch):
+    """One planned grid, of runs that the book happens to have."""
+    weights = experiments.find("weights")
+    book = weights.grids[0]
+    monkeypatch.setattr(plan, "ORDER", ("weights",))
+    monkeypatch.setattr(experiments, "names", lambda: ("weights",))
+    object.__setattr__(weights, "planned", (Grid(book.seeds[:1], book.given),))
+    yield list(plan.planned())
+    object.__setattr__(weights, "planned", ())
+
+
+def test_a_run_is_missing_until_a_whole_record_of_its_settings_is_there(planned, tmp_path):
+    (of,) = planned
+    assert of.missing([record.folder()]) == []
+    runs = of.missing([tmp_path])
+    assert len(runs) == len(of.settings)
+    stem = of.experiment.stem(*runs[0])
+    (tmp_path / "weights").mkdir()
+    for path in (record.folder() / "weights").glob(f"{stem}.*"):
+        shutil.copy(path, tmp_path / "weights")
+    assert of.missing([tmp_path]) == runs[1:]
+    path = tmp_path / "weights" / f"{stem}.json"
+    whole = path.read_text()
+    for other in ({"epochs": 999}, {"learning_rate": 0.123}):
+        kept = json.loads(whole)
+        path.write_text(json.dumps(kept | {"settings": kept["settings"] | other}))
+        assert of.missing([tmp_path]) == runs
+    path.write_text(whole[:-5])
+    assert of.missing([tmp_path]) == runs
+
+
+def test_the_list_says_how_many_runs_there_are(planned, tmp_path, capsys):
+    plan.main(["--out", str(tmp_path)])
+    count = len(planned[0].settings)
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.split()[:5] == ["1", "weights", str(count), "of", str(count)]
+
+
+def test_grids_of_an_experiment_that_is_named_twice_do_not_all_come_at_once():
+    """Batches of 128 come before the other sections, batches of 4 after some of them."""
+    names = [of.experiment.name for of in plan.planned()]
+    left = {name: len(experiments.find(name).planned) for name in set(names)}
+    assert {name: names.count(name) for name in left} == left
+    if left.get("mnist", 0) > 1 and "draw" in left:
+        first, last = (names.index("mnist"), len(names) - 1 - names[::-1].index("mnist"))
+        assert first < names.index("draw") < last
+    assert [of.number for of in plan.planned()] == list(range(1, len(names) + 1))
+
+
+def test_what_is_planned_is_not_among_the_runs_of_the_book():
+    for name in experiments.names():
+        experiment = experiments.find(name)
+        book = {(one, seed) for runs, seeds in experiment.book() for one in runs for seed in seeds}
+        for _, runs, seeds in experiment.runs_of(experiment.planned):
+            assert not book & {(one, seed) for one in runs for seed in seeds}
+
+
+def test_to_list_the_plan_needs_no_torch():
+    code = "import sys; from tools import plan; plan.main([]); assert 'torch' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

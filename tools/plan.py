@@ -1,0 +1,185 @@
+"""The runs that are still to be recorded for the book: which, how many, and how long they take.
+
+Usage: python tools/plan.py [--time] [--record] [--out DIR] [--only NAME ...] [--grids N ...]
+
+Each experiment says in its ``planned`` grids what is to be recorded; this lists all of them in the
+order in which they are worth having, with the runs that ``--out`` (default: runs) or the book has.
+``--time`` trains each kind of run for some seconds on one thread and adds the core-hours that are
+left, by the processor's clock, on which other programs count less. ``--record`` records into
+``--out`` what is missing, resuming what was stopped.
+
+When a grid is complete: copy its records to ``book/runs``, move it from ``planned`` to ``grids``
+and delete the grids that are marked ``replaced`` with their records, if none of their names is new.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lnlib import experiments
+from lnlib.runs import record
+from lnlib.runs.experiment import Experiment, Grid
+from lnlib.runs.settings import Settings
+
+# A name takes the next planned grid of its experiment, the last of several all that are left.
+ORDER = (
+    "attentive_reader", "transformer", "mnist", "handwriting", "draw", "mnist",
+    "skip_thoughts", "order_embeddings", "convnet",
+)  # fmt: skip
+TIMED_S, MOST_UPDATES = 4.0, 60  # of a kind of run
+
+
+class Planned(NamedTuple):
+    """A planned grid and the runs that it asks for."""
+
+    number: int
+    experiment: Experiment
+    grid: Grid
+    settings: list[Settings]
+
+    def missing(self, folders: Sequence[Path]) -> list[tuple[Settings, int]]:
+        """Return the runs that no folder has a whole record of."""
+        runs = [(one, seed) for seed in self.grid.seeds for one in self.settings]
+        return [run for run in runs if not any(_is_recorded(self.experiment, *run, f)
+                                               for f in folders)]  # fmt: skip
+
+
+def planned() -> Iterator[Planned]:
+    """Yield all planned grids, those first that are worth most."""
+    order = [*ORDER, *(name for name in experiments.names() if name not in ORDER)]
+    left = {name: list(experiments.find(name).planned) for name in order}
+    number = 0
+    for k, name in enumerate(order):
+        count = 1 if name in order[k + 1 :] else len(left[name])
+        grids, left[name] = left[name][:count], left[name][count:]
+        for grid, settings, _ in experiments.find(name).runs_of(grids):
+            yield Planned(number := number + 1, experiments.find(name), grid, settings)
+
+
+def seconds(experiment: Experiment, settings: Settings, data: Any) -> float:
+    """Return about how long a run takes on one thread: some of its updates and measures, timed."""
+    import torch
+
+    from lnlib.runs.train import _measure, measuring_points
+
+    torch.set_num_threads(1)
+    step = {"step": "auto"} if experiment.steps else {}
+    run = experiment.run()(settings, data, seed=0, device="cpu", **step)
+    run.model.train()
+    first = _timed(lambda: _measure(run))
+    most = min(MOST_UPDATES, run.updates_per_epoch)
+    warm = max(1, most // 10)
+    list(run.advance(0, 0, warm))  # what is compiled or loaded at the first update
+    begin, taken = time.process_time(), 0
+    for count, _ in islice(run.advance(0, warm, most), most):
+        taken += count
+        if time.process_time() - begin > TIMED_S:
+            break
+    an_update = (time.process_time() - begin) / max(1, taken)
+    later = _timed(lambda: _measure(run))
+    points = len(measuring_points(run.updates_per_epoch, settings.first_epoch_points))
+    points += settings.epochs
+    # Skip-thoughts' vectors are judged at some points alone, the first among them.
+    judged = settings.epochs // every if (every := getattr(settings, "judge_every", None)) else 0
+    return (
+        settings.epochs * run.updates_per_epoch * an_update
+        + points * later
+        + judged * max(0.0, first - later)
+    )
+
+
+def _timed(call: Any) -> float:
+    begin = time.process_time()
+    call()
+    return time.process_time() - begin
+
+
+def _is_recorded(experiment: Experiment, settings: Settings, seed: int, folder: Path) -> bool:
+    path = record.place(folder, experiment.name, experiment.stem(settings, seed))
+    if not path.exists():
+        return False
+    try:
+        kept = record.read(path)
+    except record.BadRecord:
+        return False
+    whole = kept["curves"]["epoch"][-1] == settings.epochs
+    return whole and kept["settings"] == settings.as_dict() and kept["seed"] == seed
+
+
+def _hours(of: Planned, missing: Sequence[tuple[Settings, int]], known: dict[Any, float]) -> float:
+    """Return the core-hours of runs; the learning rate and the seed change nothing of them."""
+    total = 0.0
+    for settings, _ in missing:
+        kind = (of.experiment.name,
+                *sorted((k, str(v)) for k, v in settings.as_dict().items()
+                        if k not in ("learning_rate", "gain", "initialization")))  # fmt: skip
+        if kind not in known:
+            known[kind] = seconds(of.experiment, settings, of.experiment.load(settings))
+        total += known[kind] / 3600
+    return total
+
+
+def _told(grid: Grid) -> str:
+    given = ", ".join(
+        f"{name}={' '.join(map(str, value)) if isinstance(value, tuple) else value}"
+        for name, value in grid.given.items()
+    )
+    return f"seeds {min(grid.seeds)} to {max(grid.seeds)}; {given or 'as usual'}"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """List the plan; time it or record it if asked."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--time", action="store_true", help="measure the core-hours left")
+    parser.add_argument("--record", action="store_true", help="record what is missing, in order")
+    parser.add_argument("--out", default="runs", help="folder of the new records (default: runs)")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="these experiments alone")
+    parser.add_argument("--grids", nargs="+", type=int, metavar="N", help="these grids alone")
+    args = parser.parse_args(arguments)
+    wanted = [
+        of for of in planned()
+        if (not args.only or of.experiment.name in args.only)
+        and (not args.grids or of.number in args.grids)
+    ]  # fmt: skip
+    folders = [Path(args.out), record.folder()]
+    known: dict[Any, float] = {}
+    total = 0.0
+    for of in wanted:
+        missing = of.missing(folders)
+        count = len(of.grid.seeds) * len(of.settings)
+        hours = ""
+        if args.time:
+            total += (left := _hours(of, missing, known))
+            hours = f"{left:6.2f} h  "
+        print(f"{of.number:2d}  {of.experiment.name:<17} {count - len(missing):3d} of {count:3d}  "
+              f"{hours}{_told(of.grid)}", flush=True)  # fmt: skip
+    if args.time:
+        print(f"{total:.1f} core-hours left")
+    for name in experiments.names():
+        for grid in experiments.find(name).grids:
+            if grid.replaced:
+                print(f"replaced: {name:<17} {_told(grid)}")
+    if args.record:
+        _record(wanted, folders)
+
+
+def _record(wanted: Sequence[Planned], folders: Sequence[Path]) -> None:
+    import torch
+
+    from lnlib.runs.schedule import record_runs
+
+    for of in wanted:
+        torch.set_num_threads(of.experiment.threads or 1)
+        missing = of.missing(folders)
+        for seed in of.grid.seeds:  # so that complete seeds can be read before all are there
+            if left := [one for one, of_seed in missing if of_seed == seed]:
+                record_runs(of.experiment, left, [seed], out=folders[0], device="cpu")
+
+
+if __name__ == "__main__":
+    main()

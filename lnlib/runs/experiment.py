@@ -29,8 +29,7 @@ class Grid:
         given: From a setting to its value; to its values where the experiment takes several.
         on_gpu: What is another value on a GPU, ``seeds`` too. ``None`` leaves such a machine out:
             small networks are no faster there.
-        replaced: Whether planned runs take the place of these, which are deleted when those are
-            recorded.
+        replaced: Whether planned runs are to take the place of these, which are deleted then.
     """
 
     seeds: Sequence[int]
@@ -70,8 +69,7 @@ class Experiment:
             for.
         steps: Ways to compute an update, the readable one first; none where there is one alone.
         grids: The runs that the book has.
-        planned: Runs that are still to be recorded, in the order in which they are worth having.
-            The book's records may have some of them already; nothing counts on them.
+        planned: Runs that are still to be recorded, those first that are worth most.
         threads: Of the CPU, with which the book's runs are recorded. ``None`` is PyTorch's choice.
         table: From records to the text that tells what they come to. ``None`` is a row for each
             kind of run, with the measure that heads the progress bar.
@@ -190,8 +188,7 @@ class Experiment:
 
     def book(self, *, on_gpu: bool = False) -> Iterator[tuple[list[Settings], Sequence[int]]]:
         """Yield settings and seeds of the runs that the book has, a grid at a time."""
-        for _, settings, seeds in self.runs_of(self.grids, on_gpu=on_gpu):
-            yield settings, seeds
+        yield from (runs[1:] for runs in self.runs_of(self.grids, on_gpu=on_gpu))
 
     def runs_of(
         self, grids: Sequence[Grid], *, on_gpu: bool = False

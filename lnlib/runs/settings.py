@@ -186,11 +186,8 @@ class Settings:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the settings as JSON values."""
-        return {
-            k: list(v) if isinstance(v, tuple) else v
-            for k, v in vars(self).items()
-            if not (v is None and k in self.added)
-        }
+        values = {k: v for k, v in vars(self).items() if not (v is None and k in self.added)}
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
 
     @property
     def unused(self) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 SMALL = {"hidden": 4, "word_size": 5, "batch_size": 6, "epochs": 1, "first_epoch_points": 2,
          "learning_rate": 0.02, "least_count": 2, "pictures": 2}  # fmt: skip
 NORMS = ("none", "layer", "batch", "batch_everywhere")
+OPTIONS = {"bilinear": True, "skip_mean": True, "learned_initial_state": True}
 
 
 @pytest.fixture
@@ -127,7 +128,10 @@ def read_by_hand(model, passage, query):
         found = []
         for k, lstm in enumerate(encoder.directions):
             read = words[::-1] if k else words
-            output = lstm(p["words.weight"][torch.tensor(read)][:, None])[0][:, 0]
+            state = None
+            if encoder.h0:
+                state = encoder.h0[k].detach()[None, None], torch.zeros(1, 1, lstm.hidden_size)
+            output = lstm(p["words.weight"][torch.tensor(read)][:, None], state)[0][:, 0]
             found.append(output.flip(0) if k else output)
         return torch.cat(found, 1)
 
@@ -136,18 +140,27 @@ def read_by_hand(model, passage, query):
     u = torch.cat([ends[-1, :H], ends[0, H:]])
     scores = []
     for y_t in y:
-        m = torch.tanh(p["W_ym.weight"] @ y_t + p["W_um.weight"] @ u + p["W_ym.bias"])
+        m = p["W_ym.weight"] @ y_t + p["W_um.weight"] @ u + p["W_ym.bias"]
+        if "W_dq.weight" in p:
+            m = m + float((p["W_dq.weight"] @ y_t) @ (p["W_dq.weight"] @ u))
+        m = torch.tanh(m)
         scores.append(float(p["w_ms.weight"][0] @ m))
     shares = [math.exp(s) / sum(math.exp(s) for s in scores) for s in scores]
     r = sum(s * y_t for s, y_t in zip(shares, y, strict=True))
-    g = torch.tanh(p["W_rg.weight"] @ r + p["W_ug.weight"] @ u + p["W_rg.bias"])
+    g = p["W_rg.weight"] @ r + p["W_ug.weight"] @ u + p["W_rg.bias"]
+    if "W_md.weight" in p:
+        g = g + p["W_md.weight"] @ (sum(y) / len(y))
+    g = torch.tanh(g)
     return p["W_a.weight"] @ g + p["W_a.bias"], torch.tensor(shares)
 
 
 @pytest.mark.parametrize("norm", ["none", "layer"])
 @pytest.mark.parametrize("bidirectional", [False, True])
-def test_the_reader_is_its_equations_whatever_it_is_padded_with(norm, bidirectional, double):
-    settings = Settings(**SMALL | {"norm": norm, "bidirectional": bidirectional})
+@pytest.mark.parametrize("options", [{}, OPTIONS], ids=["plain", "released"])
+def test_the_reader_is_its_equations_whatever_it_is_padded_with(
+    norm, bidirectional, options, double
+):
+    settings = Settings(**SMALL | {"norm": norm, "bidirectional": bidirectional} | options)
     model = drawn(models.Reader(settings, 10, 3, (7, 4)))
     passage, query = texts(7, 4, 5), texts(2, 4, 3, seed=1)
     present = torch.tensor([[True, True, False], [True, True, True], [False, True, True]])
@@ -328,6 +341,8 @@ ODD = [
     {"start": "chosen", "input_scale": 1.5}, {"hidden": 3}, {"word_size": 4}, {"word_scale": 0.7},
     {"least_count": 40}, {"bidirectional": True}, {"passages": 2}, {"longest": 15},
     {"batch_size": 5}, {"learning_rate": 0.1}, {"gain": 0.3}, {"clip": 1e-4}, {"clip": None},
+    {"start": "orthogonal_tied"}, {"dropout": 0.5}, {"bilinear": True}, {"skip_mean": True},
+    {"learned_initial_state": True},
     {"adam_betas": (0.3, 0.6)}, {"adam_eps": 0.3}, {"eps": 0.2}, {"norm": "batch", "momentum": 0.9},
 ]  # fmt: skip
 
@@ -357,6 +372,8 @@ def test_each_odd_setting_gives_another_run(cloze):
         ({"momentum": 1.5}, "momentum must be a number from 0 to 1, got 1.5"),
         ({"norm": "none", "gain": 0.5}, "gain must be left out where norm is none, .*, got 0.5"),
         ({"input_scale": 2}, "input_scale must be left out where start is usual, .*, got 2.0"),
+        ({"start": "orthogonal_tied", "word_scale": 1}, "word_scale must be left out .*, got 1.0"),
+        ({"dropout": 1}, "dropout must be below 1, got 1.0"),
         ({"norm": "batch", "batch_size": 1}, "batch_size must be at least 2 for batch norm, .* 1"),
         ({"passages": 2, "longest": 9}, "passages must be 1 where longest is given, got 2"),
         ({"pictures": -1}, "pictures must be a whole number from 0 to .*, got -1"),
@@ -423,12 +440,16 @@ def test_pictures_keep_attention_answers_and_what_is_read(cloze):
 # Through the engine.
 
 
-@pytest.mark.parametrize("norm", ["layer", "batch_everywhere"])
+@pytest.mark.parametrize(
+    ("norm", "options"),
+    [("layer", {}), ("batch_everywhere", {}), ("layer", OPTIONS | {"dropout": 0.5})],
+    ids=["layer", "batch_everywhere", "released"],
+)
 def test_resumed_after_any_update_it_is_the_unbroken_run_bit_for_bit(
-    norm, cloze, tmp_path, monkeypatch, interrupted_at_each_update
+    norm, options, cloze, tmp_path, monkeypatch, interrupted_at_each_update
 ):
     monkeypatch.setattr(data_sets, "load", {cloze.name: cloze}.__getitem__)
-    chosen = Settings(**SMALL | {"norm": norm, "epochs": 3, "passages": 2})
+    chosen = Settings(**SMALL | {"norm": norm, "epochs": 3, "passages": 2} | options)
 
     def recorded(out):
         (path,) = record_runs(EXPERIMENT, [chosen], [1], out=out, device="cpu")

@@ -62,16 +62,18 @@ class BatchNormLSTM(nn.Module):
             self.register_buffer(f"var_{place}", torch.ones(steps, features))
         self.register_buffer("known", torch.tensor(0))  # steps that have statistics
 
-    def forward(self, x: Tensor, alive: Tensor) -> Tensor:
+    def forward(self, x: Tensor, alive: Tensor, h0: Tensor | None = None) -> Tensor:
         """Map inputs ``(T, B, input_size)`` to outputs ``(T, B, H)``.
 
         Args:
             x: What is read.
             alive: Whether a sequence has not ended yet, shape ``(T, B)``.
+            h0: Initial hidden state, shape ``(B, H)``; zeros if not given.
         """
         known, every = int(self.known), alive.all(1).tolist()
         of_x = self._inputs(F.linear(x, self.weight_ih_l0), known)
         h = c = x.new_zeros(x.shape[1], self.hidden_size)
+        h = h if h0 is None else h0
         outputs = []
         for t, (gates, on) in enumerate(zip(of_x, alive[..., None].unbind(0), strict=True)):
             gates = gates + self._norm("h", t, known, F.linear(h, self.weight_hh_l0))
@@ -139,11 +141,23 @@ class Encoder(nn.Module):
     Args:
         made: Returns an LSTM.
         directions: 1 or 2.
+        learned_initial_state: Whether the hidden state that each LSTM starts from is a parameter,
+            0 at first; the cell starts at 0.
     """
 
-    def __init__(self, made: Callable[[], nn.Module], directions: int) -> None:
+    def __init__(
+        self,
+        made: Callable[[], nn.Module],
+        directions: int,
+        *,
+        learned_initial_state: bool = False,
+    ) -> None:
         super().__init__()
         self.directions = nn.ModuleList(made() for _ in range(directions))
+        self.h0 = nn.ParameterList(
+            nn.Parameter(torch.zeros(lstm.hidden_size))
+            for lstm in (self.directions if learned_initial_state else ())
+        )
 
     def forward(self, x: Tensor, texts: Texts) -> tuple[Tensor, Tensor]:
         """Map word vectors ``(T, B, I)`` to outputs ``(T, B, D H)`` and last states ``(B, D H)``.
@@ -155,10 +169,13 @@ class Encoder(nn.Module):
         outputs, states = [], []
         for k, lstm in enumerate(self.directions):
             read = _turned(x, texts) if k else x
+            h0 = self.h0[k].expand(x.shape[1], -1) if self.h0 else None
             if isinstance(lstm, BatchNormLSTM):
-                output = lstm(read, texts.alive)
-            else:
+                output = lstm(read, texts.alive, h0)
+            elif h0 is None:
                 output, _ = lstm(read)
+            else:
+                output, _ = lstm(read, (h0[None].contiguous(), torch.zeros_like(h0)[None]))
             states.append(output[last, columns])
             outputs.append(_turned(output, texts) if k else output)
         return torch.cat(outputs, 2), torch.cat(states, 1)
@@ -171,18 +188,41 @@ def _turned(x: Tensor, texts: Texts) -> Tensor:
     return x[places, torch.arange(x.shape[1], device=x.device)]
 
 
+def dropout(x: Tensor, p: float, generator: torch.Generator | None) -> Tensor:
+    """Set each number to 0 with probability p, and divide the others by 1 - p.
+
+    Without a generator, as at inference, the numbers stay as they are.
+    """
+    if generator is None or p == 0:
+        return x
+    kept = torch.rand(x.shape, generator=generator, device=x.device) >= p
+    return x * kept / (1 - p)
+
+
 class Reader(nn.Module):
     """The attentive reader.
 
     ::
 
-        m = tanh(W_ym y + W_um u + b)               y: outputs over the passage, u: of the query
-        s = softmax(w_ms . m)                       over the words of the passage
-        g = tanh(W_rg (sum of s y) + W_ug u + b)
-        p = softmax(W_a g + b)                      over the entities in the passage
+        m = tanh(W_ym y + W_um u + b [+ (W_dq y) . (W_dq u)])   y: outputs over the passage
+        s = softmax(w_ms . m)                                   over the words of the passage
+        g = tanh(W_rg (sum of s y) + W_ug u + b [+ W_md mean(y)])   u: last output over the query
+        p = softmax(W_a g + b)                                  over the entities in the passage
 
-    Hermann et al. (2015), as in the public code of Cooijmans et al., but that only the entities in
-    the passage can be chosen; there it is any word.
+    Hermann et al. (2015). The terms in brackets, dropout and the learned initial state are options
+    that are off by default; they are what the public code of Cooijmans et al. adds, which the
+    paper ran with ``--use_dq_sims 1 --use_desc_skip_c_g 1 --learn_h0 1`` and dropout 0.5.
+
+    What differs from that code with all of them on:
+
+    - only the entities in the passage can be chosen; there, any word of the vocabulary;
+    - initial weights are drawn anew for each seed; there, all runs have NumPy's seed 123;
+    - in batch norm a text that has ended repeats its last state; there, texts are padded with
+      their own words from the beginning;
+    - batch norm's population statistics are running averages; there, they are estimated after
+      training, and its curves are of the statistics of the validation batches;
+    - the layer-normalized LSTM has one bias of the gates; there, one that is added before and after
+      the inputs' norm, and one of each norm.
 
     Args:
         settings: Norm and sizes.
@@ -199,7 +239,12 @@ class Reader(nn.Module):
         both = H * (1 + settings.bidirectional)
         self.words = nn.Embedding(words, settings.word_size)
         self.passage, self.query = (
-            Encoder(lambda n=n: lstm(settings, n), 1 + settings.bidirectional) for n in steps
+            Encoder(
+                lambda n=n: lstm(settings, n),
+                1 + settings.bidirectional,
+                learned_initial_state=settings.learned_initial_state,
+            )
+            for n in steps
         )
         self.W_ym = nn.Linear(both, H)
         self.W_um = nn.Linear(both, H, bias=False)
@@ -207,28 +252,46 @@ class Reader(nn.Module):
         self.W_rg = nn.Linear(both, H)
         self.W_ug = nn.Linear(both, H, bias=False)
         self.W_a = nn.Linear(H, entities)
+        self.dropout = settings.dropout
+        self.W_dq = nn.Linear(both, both, bias=False) if settings.bilinear else None
+        self.W_md = nn.Linear(both, H, bias=False) if settings.skip_mean else None
         self.norms = nn.ModuleDict()
         if settings.norm == "batch_everywhere":
-            for place in ("ym", "um", "rg", "ug"):
+            for place in ("ym", "um", "rg", "ug", *(["md"] if settings.skip_mean else [])):
                 self.norms[place] = BatchNorm(H, settings.eps, settings.momentum)
                 nn.init.constant_(self.norms[place].weight, settings.gain)
 
-    def forward(self, passage: Texts, query: Texts, present: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(
+        self,
+        passage: Texts,
+        query: Texts,
+        present: Tensor,
+        generator: torch.Generator | None = None,
+    ) -> tuple[Tensor, Tensor]:
         """Return the entities' logits ``(B, E)`` and the attention ``(T, B)``.
 
         Args:
             passage: What is read.
             query: What is asked.
             present: Whether an entity is in the passage, shape ``(B, E)``.
+            generator: Draws the dropout, of word vectors and of g; without it there is none.
         """
-        y, _ = self.passage(self.words(passage.words), passage)
-        _, u = self.query(self.words(query.words), query)
-        m = (self._linear("ym", y.flatten(0, 1)).unflatten(0, y.shape[:2])
-             + self._linear("um", u)).tanh()  # fmt: skip
-        scores = self.w_ms(m)[..., 0].masked_fill(~passage.alive, -math.inf)
+        vectors = [
+            dropout(self.words(texts.words), self.dropout, generator) for texts in (passage, query)
+        ]
+        y, _ = self.passage(vectors[0], passage)
+        _, u = self.query(vectors[1], query)
+        m = self._linear("ym", y.flatten(0, 1)).unflatten(0, y.shape[:2]) + self._linear("um", u)
+        if self.W_dq is not None:
+            m = m + (self.W_dq(y) * self.W_dq(u)).sum(2, keepdim=True)
+        scores = self.w_ms(m.tanh())[..., 0].masked_fill(~passage.alive, -math.inf)
         s = scores.softmax(0)
         r = torch.einsum("tb,tbh->bh", s, y)
-        g = (self._linear("rg", r) + self._linear("ug", u)).tanh()
+        g = self._linear("rg", r) + self._linear("ug", u)
+        if self.W_md is not None:
+            mean = (y * passage.alive[..., None]).sum(0) / passage.lengths[:, None]
+            g = g + self._linear("md", mean)
+        g = dropout(g.tanh(), self.dropout, generator)
         return self.W_a(g).masked_fill(~present, -math.inf), s
 
     def _linear(self, place: str, x: Tensor) -> Tensor:
@@ -265,6 +328,9 @@ def model(
         generator: Draws the weights, the same for all norms; biases start at 0.
     """
     built = Reader(settings, words, entities, steps)
+    if settings.start == "orthogonal_tied":
+        _orthogonal_tied(built, generator)
+        return built
     bound, H = 1 / math.sqrt(settings.hidden), settings.hidden
     with torch.no_grad():
         built.words.weight.uniform_(-settings.word_scale, settings.word_scale, generator=generator)
@@ -283,3 +349,45 @@ def model(
                 width = math.sqrt(3 / parameter.shape[1])
                 parameter.uniform_(-width, width, generator=generator)
     return built
+
+
+def _orthogonal_tied(built: Reader, generator: torch.Generator) -> None:
+    """Initialize as the public code does, which sets one seed before it draws each matrix.
+
+    So matrices of one shape are equal: all gates of both LSTMs, input and recurrent parts alike,
+    are one orthogonal matrix times 0.05. Others are uniform in +-sqrt(6 / (inputs + outputs + 1)).
+    """
+    drawn: dict[tuple[int, ...], Tensor] = {}
+
+    def uniform(shape: tuple[int, ...]) -> Tensor:
+        if shape not in drawn:
+            bound = math.sqrt(6 / (sum(shape) + 1))
+            drawn[shape] = torch.empty(shape).uniform_(-bound, bound, generator=generator)
+        return drawn[shape]
+
+    orthogonal: dict[int, Tensor] = {}
+
+    def square(parameter: Tensor) -> Tensor:
+        shape = tuple(parameter.shape)
+        if shape[0] != shape[1]:
+            return uniform(shape)
+        if shape[0] not in orthogonal:
+            orthogonal[shape[0]] = 0.05 * nn.init.orthogonal_(
+                torch.empty(shape), generator=generator
+            )
+        return orthogonal[shape[0]]
+
+    with torch.no_grad():
+        for name, parameter in built.named_parameters():
+            if "weight_ih" in name or "weight_hh" in name:
+                for gate in parameter.chunk(4):
+                    gate.copy_(square(gate))
+            elif "bias" in name:
+                parameter.zero_()
+            elif name in ("W_ym.weight", "W_dq.weight"):
+                parameter.copy_(square(parameter))
+            elif name == "w_ms.weight":
+                bound = 1 / math.sqrt(parameter.shape[1])
+                parameter.uniform_(-bound, bound, generator=generator)
+            elif name.startswith("W_") or name == "words.weight":
+                parameter.copy_(uniform(tuple(parameter.shape)))

@@ -117,12 +117,16 @@ def _named(words: np.ndarray, names: np.ndarray) -> np.ndarray:
 
 
 class Batch(NamedTuple):
-    """Questions side by side; ``present`` says which entities are in each passage."""
+    """Questions side by side; ``present`` says which entities are in each passage.
+
+    ``dropout_seed`` is the seed of this batch's dropout.
+    """
 
     passage: Texts
     query: Texts
     present: Tensor
     answer: Tensor
+    dropout_seed: int | None = None
 
 
 def batch(asked: Coded, device: torch.device | str) -> Batch:
@@ -249,9 +253,11 @@ class Run(run.Run):
     def batches(self, epoch: int) -> Iterator[Batch]:
         """Yield questions of like length, their entities named anew."""
         rng = np.random.default_rng([self.seed, epoch, 1])
+        seeds = np.random.default_rng([self.seed, epoch, 2])
         for rows in self.order(epoch):
             asked = self._joined(self.train.take(rows), rng)
-            yield batch(renamed(asked, rng), self.device)
+            made = batch(renamed(asked, rng), self.device)
+            yield made._replace(dropout_seed=int(seeds.integers(2**63)))
 
     def _joined(self, asked: Coded, rng: np.random.Generator) -> Coded:
         """Return questions whose passages stand among as many others as the settings say."""
@@ -261,7 +267,10 @@ class Run(run.Run):
 
     def loss(self, batch: Batch) -> Tensor:
         """Return the mean NLL of the answers."""
-        logits, _ = self.model(*batch[:3])
+        generator = None
+        if self.settings.dropout:
+            generator = torch.Generator(self.device).manual_seed(batch.dropout_seed)
+        logits, _ = self.model(*batch[:3], generator)
         return F.cross_entropy(logits, batch.answer)
 
     def measure(self) -> dict[str, float | np.ndarray]:

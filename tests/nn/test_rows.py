@@ -469,6 +469,21 @@ def test_numbers_whose_squares_overflow_are_normalized_as_others_are(
 
 
 @each_kind
+def test_a_row_alone_has_the_digits_that_it_has_in_a_batch(built, kind):
+    ours, _ = make_pair(kind, 40, "compiled", dtype=torch.float32)
+    x, dy = (draw(90, 40, dtype=torch.float32) for _ in range(2))
+
+    def both(x, dy):
+        x = x.clone().requires_grad_()
+        y = ours(x)
+        return torch.cat([y.detach(), *torch.autograd.grad(y, x, dy)])
+
+    together = both(x, dy).view(2, 90, 40)
+    for k in range(90):
+        assert torch.equal(both(x[k : k + 1], dy[k : k + 1]).view(2, 40), together[:, k])
+
+
+@each_kind
 def test_a_row_whose_squares_overflow_changes_no_other(built, kind):
     ours, _ = make_pair(kind, 40, "compiled", dtype=torch.float32)
     x = draw(9, 40, dtype=torch.float32)

@@ -25,7 +25,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -47,10 +47,11 @@ class Library:
         source: One C++ file; it may include ``threads.h`` and ``vectors.h``.
         check: Called once with the library in place, through :meth:`load`, in a thread of its own;
             raises if its numbers are wrong.
+        flags: For the compiler, after those that all libraries have.
     """
 
-    def __init__(self, source: Path, check: Callable[[], None]) -> None:
-        self.source, self.check = source, check
+    def __init__(self, source: Path, check: Callable[[], None], flags: Sequence[str] = ()) -> None:
+        self.source, self.check, self.flags = source, check, flags
         self._lock = threading.Lock()
         self._result: tuple[ctypes.CDLL | None, str] | None = None
         self._candidate: tuple[ctypes.CDLL, str] | None = None
@@ -96,7 +97,7 @@ class Library:
     def _find_or_build(self, compiler: list[str]) -> tuple[ctypes.CDLL, str]:
         """Return the library and where it lies."""
         sources = [path.read_bytes() for path in (self.source, *sorted(HEADERS.glob("*.h")))]
-        key = (*sources, FLAGS, _output([*compiler, "--version"]), _processor())
+        key = (*sources, FLAGS, self.flags, _output([*compiler, "--version"]), _processor())
         digest = hashlib.sha256(repr(key).encode()).hexdigest()[:16]
         name = f"{self.source.stem}-{digest}"
         folder, content = _cache_folder(), None
@@ -124,7 +125,7 @@ class Library:
         try:
             with tempfile.TemporaryDirectory() as folder:
                 made = Path(folder) / "made.so"
-                _compile(compiler, self.source, str(made))
+                _compile(compiler, self.source, str(made), self.flags)
                 return made.read_bytes()
         except OSError as error:  # not one of the cache folder
             raise RuntimeError(str(error)) from error
@@ -307,14 +308,14 @@ def _processor() -> str:
     return platform.machine() + platform.processor() + "".join(sorted(set(features)))
 
 
-def _compile(compiler: list[str], source: Path, to: str) -> None:
+def _compile(compiler: list[str], source: Path, to: str, flags: Sequence[str] = ()) -> None:
     """Write the shared library; without ``-march=native`` where the compiler does not know it."""
     what = (f"-I{HEADERS}", str(source), "-o", to)
     try:
-        _output([*compiler, *FLAGS, *what])
+        _output([*compiler, *FLAGS, *flags, *what])
     except RuntimeError:
-        flags = [f for f in FLAGS if f != "-march=native"]
-        _output([*compiler, *flags, *what])
+        known = [flag for flag in FLAGS if flag != "-march=native"]
+        _output([*compiler, *known, *flags, *what])
 
 
 def _output(command: list[str]) -> str:

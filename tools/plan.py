@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,7 +30,7 @@ ORDER = (
     "attentive_reader", "transformer", "mnist", "handwriting", "draw", "mnist",
     "skip_thoughts", "order_embeddings", "convnet",
 )  # fmt: skip
-TIMED_S, MOST_UPDATES = 4.0, 60  # of a kind of run
+TIMED_S, FIRST = 4.0, 20  # seconds of a kind of run, after so many updates
 
 
 class Planned(NamedTuple):
@@ -72,11 +71,10 @@ def seconds(experiment: Experiment, settings: Settings, data: Any) -> float:
     run = experiment.run()(settings, data, seed=0, device="cpu", **step)
     run.model.train()
     first = _timed(lambda: _measure(run))
-    most = min(MOST_UPDATES, run.updates_per_epoch)
-    warm = max(1, most // 10)
+    warm = min(FIRST, run.updates_per_epoch // 2)
     list(run.advance(0, 0, warm))  # what is compiled or loaded at the first update
     begin, taken = time.process_time(), 0
-    for count, _ in islice(run.advance(0, warm, most), most):
+    for count, _ in run.advance(0, warm, run.updates_per_epoch):
         taken += count
         if time.process_time() - begin > TIMED_S:
             break

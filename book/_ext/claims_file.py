@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from lnlib import claims
-from lnlib.claims import numbers
+from lnlib.claims import figure_6, numbers
 
 PAGE = "weigh_the_claims"
 MARK = re.compile(r"^<!-- here: ([\w-]+) -->$", re.M)
@@ -19,7 +19,11 @@ HEADS = ["measure", "paper, none", "paper, layer", "here, none", "here, layer"]
 
 def table(name, records):
     """Write the numbers of a figure or table of the paper beside those here, as MyST."""
-    lines = [HEADS, ["---"] * len(HEADS), *(row.cells for row in numbers.rows(name, records))]
+    if name == "figure-6":
+        heads, *rows = figure_6.table(records)
+    else:
+        heads, rows = HEADS, [row.cells for row in numbers.rows(name, records)]
+    lines = [heads, ["---"] * len(heads), *rows]
     body = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     return f":::{{table}}\n:class: ln-rows ln-here\n\n{body}\n:::"
 

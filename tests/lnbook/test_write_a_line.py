@@ -181,3 +181,29 @@ def test_in_the_drawing_every_layer_reads_the_pen_the_layer_before_and_the_windo
 def test_the_tables_of_verdicts_have_the_numbers_of_synthetic_records(case):
     race_chapters.check_claims("write_a_line", case)
     race_chapters.check_hinges("write_a_line", case, oracle.lowest, 2)
+
+
+def test_the_losses_of_all_lines_are_those_of_the_last_quarter():
+    def loss(first, last):  # of eight points
+        return [3.0, *[first] * 5, last, last + 0.1, last + 0.2]
+
+    lasts = {PLAIN: (-0.5, -0.5, -0.5), CHOSEN: (-0.9, -0.9, -0.9), LAYER: (-0.6, -0.7, -0.4)}
+    found = []
+    for arm, of_seeds in lasts.items():
+        for s, last in enumerate(of_seeds):
+            run = made(arm, 0.01, s, loss(0.0, last))
+            run["curves"] |= {
+                "epoch": np.linspace(0, 2, 9).tolist(),
+                "batch_nll": loss(1.0, -last),
+                "val_seen_nll": loss(0.5, last),
+                "test_new_nll": loss(0.5, 1.0),
+            }
+            found.append(run)
+    book = figures.Runs(found, results.TASK)
+    assert figures.ends(book, "training lines", LAYER) == pytest.approx([0.7, 0.8, 0.5])
+    rows = {row[0]: row[1:] for row in figures.splits(book).rows}
+    assert rows["lines of new writers"] == [
+        "−0.40", "−0.80", "−0.47", "2 of 3 seeds", "0 of 3 seeds",
+    ]  # fmt: skip
+    assert rows["training lines"] == ["0.60", "1.00", "0.67", "1 of 3 seeds", "3 of 3 seeds"]
+    assert rows["other lines of known writers"] == rows["lines of new writers"]

@@ -5,6 +5,7 @@ from lnbook.write_a_line.curves import CURVES, RATES, controls
 from lnbook.write_a_line.network import network
 from lnbook.write_a_line.runs import MAIN, Runs
 from lnbook.write_a_line.speed import BESIDE, SPEED, apart, moves, readable
+from lnbook.write_a_line.splits import SPLITS, ends, splits
 from lnbook.write_a_line.verdicts import claims, hinges
 
 __all__ = [
@@ -16,12 +17,15 @@ __all__ = [
     "PLAIN",
     "RATES",
     "SPEED",
+    "SPLITS",
     "Runs",
     "apart",
     "claims",
     "controls",
+    "ends",
     "hinges",
     "moves",
     "network",
     "readable",
+    "splits",
 ]

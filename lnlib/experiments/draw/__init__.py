@@ -145,7 +145,10 @@ _OFTEN = {"updates_an_epoch": 50, "learning_rate": (1e-3, 3e-3)}
 PLANNED = (
     Grid(range(3), {**_OFTEN, "start": ("usual",), "epochs": 160}),
     Grid(range(3), {**_OFTEN, "norm": ("none",), "start": ("chosen",), "epochs": 160}),
-    Grid(range(3), {**_OFTEN, "start": ("usual",), "glimpses": 16, "epochs": 60}),
+    Grid(
+        range(3),
+        {**_OFTEN, "start": ("usual",), "glimpses": 16, "epochs": 60, "learning_rate": (3e-3,)},
+    ),
 )
 
 EXPERIMENT = Experiment(

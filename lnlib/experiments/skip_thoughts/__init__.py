@@ -195,8 +195,8 @@ RECORDED = (
 )
 # Ten times the updates: whether the vectors come to beat the means of their own words.
 PLANNED = (
-    Grid(range(3), {"epochs": 300, "judge_every": 30, "first_epoch_points": 4,
-                    "start": ("code",), "learning_rate": (1e-3, 3e-3)}),
+    Grid(range(3), {"updates_an_epoch": 500, "epochs": 60, "judge_every": 15,
+                    "first_epoch_points": 8, "start": ("code",), "learning_rate": (1e-3, 3e-3)}),
 )  # fmt: skip
 
 EXPERIMENT = Experiment(

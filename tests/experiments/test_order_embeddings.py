@@ -313,22 +313,6 @@ def few(layouts):
     )
 
 
-def test_the_papers_scale_is_that_of_the_code_that_it_modified():
-    plain, layer = EXPERIMENT.settings_of(EXPERIMENT.scales["paper"])
-    for s in (plain, layer):
-        assert (s.hidden, s.word_size, s.batch_size) == (1024, 300, 128)
-        assert (s.learning_rate, s.clip) == (1e-3, 2)
-        # 100 passes over 113,287 images, of which a last, smaller batch is left out.
-        assert s.epochs * orders.updates_per_epoch(3_952, s.batch_size) == 88_500
-
-
-def test_records_of_runs_without_clipping_are_as_they_were_before_there_was_any():
-    assert "clip" not in Settings().as_dict()
-    assert Settings(clip=2).as_dict()["clip"] == 2
-    assert EXPERIMENT.stem(Settings(norm="none"), 0) == "order_embeddings-none-rate0.01-seed0"
-    assert EXPERIMENT.stem(Settings(norm="none", clip=2), 0).endswith("-clip-2.0-seed0")
-
-
 def test_every_setting_has_an_odd_value_here():
     others = {"data", "keep"}  # what is kept has its own tests, and changes no run
     assert {n for odd in ODD for n in odd} == {

@@ -8,7 +8,7 @@ import pytest
 from lnbook.fill_in_the_name import curves, figures, looking, network, runs, verdicts
 from lnbook.show import arms
 from lnbook.show.table import FAILS, HOLDS, OPEN
-from lnlib.experiments.attentive_reader import HEURISTICS, Settings, results
+from lnlib.experiments.attentive_reader import HEURISTICS, LEVELED, Settings, results
 from lnlib.runs import record
 from tests.cases import oracle, race_chapters
 
@@ -72,10 +72,21 @@ def test_runs_are_told_apart_by_their_kind_and_by_their_own_best_rate(known):
     assert list(known.recorded()) == [figures.MAIN, runs.SMALLER]
     assert all(results.TASK.arms[arm].items() >= own.items() for arm, own in runs.ARMS.items())
     assert list(runs.ARMS) == list(figures.Runs.LOOKS)
-    assert known.missing == [runs.LONGER, runs.SHORT]
+    assert known.missing == [runs.LONGER, runs.SHORT, runs.LONG_RUNS]
     assert {name: arm.rate for name, arm in known.sweep.items()} == {"none": 0.2, "layer": 0.1}
-    for other, name in (({"passages": 2}, runs.LONGER), ({"longest": 98}, runs.SHORT)):
+    for other, name in (
+        ({"passages": 2}, runs.LONGER),
+        ({"longest": 98}, runs.SHORT),
+        ({"epochs": LEVELED["epochs"]}, runs.LONG_RUNS),
+    ):
         assert list(figures.Runs(book(**other), results.TASK).kinds) == [name]
+
+
+def test_runs_of_the_public_code_are_no_arm_of_the_other_protocol(known):
+    released = [run | {"settings": run["settings"] | {"start": "orthogonal_tied", "dropout": 0.5}}
+                for run in book(batch_size=16)]  # fmt: skip
+    found = figures.Runs(book() + released, results.TASK)
+    assert list(found.kinds) == [figures.MAIN]
 
 
 def test_no_records_are_refused_with_the_command_that_makes_them():

@@ -22,13 +22,15 @@ ARMS = {
 }
 MAIN, SMALLER = "as in the picture", "8 questions a batch"
 LONGER, SHORT = "two stories at once", "trained on short stories"
+LONG = 25  # epochs of the runs that are to reach a plateau
+LONG_RUNS = f"{LONG} epochs"
 
 
 class Runs(arms.Runs):
     """What has been recorded of section 6.2."""
 
     EXPERIMENT, MEASURE = "attentive_reader", "val_error"
-    KINDS = (MAIN, SMALLER, LONGER, SHORT)
+    KINDS = (MAIN, SMALLER, LONGER, SHORT, LONG_RUNS)
     EARLY = 400  # updates before which no network does better than any name
     LOOKS: ClassVar = {
         PLAIN: arms.LOOKS[PLAIN],
@@ -43,6 +45,8 @@ class Runs(arms.Runs):
         """Name the kind of some arms."""
         if any(len(arm.rates) > 2 for arm in arms.values()):
             return SWEEP
+        if settings["epochs"] == LONG:
+            return LONG_RUNS
         if settings["longest"] is not None:
             return SHORT
         if settings["passages"] > 1:

@@ -36,7 +36,7 @@ class Runs:
 
     Attributes:
         kinds: From a name of :attr:`KINDS` to its arms, each at its best learning rate; a kind
-            without a record is left out.
+            without a record of one of these is left out.
         sweep: The arms of the runs that were to find the rates, or nothing.
 
     Raises:
@@ -60,7 +60,8 @@ class Runs:
         for _, runs in judge.kinds(records):
             found = judge.at_best_rates(runs)
             own = {arm: found[arm] for arm in self.LOOKS if arm in found}
-            self.kinds[self.kind(own, runs[0]["settings"])] = own
+            if own:
+                self.kinds[self.kind(own, runs[0]["settings"])] = own
         self.sweep = self.kinds.pop(SWEEP, {})
 
     def kind(self, arms: Mapping[str, Any], settings: Mapping[str, Any]) -> str:

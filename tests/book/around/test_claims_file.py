@@ -93,3 +93,25 @@ def test_a_page_without_a_mark_stays_as_it_is(extension, app):
     source = ["Nothing here: figure-4.\n"]
     extension.fill(app, "start", source)
     assert source == ["Nothing here: figure-4.\n"]
+
+
+def test_at_figure_6_stand_the_ends_of_the_runs_that_all_norms_have(extension, tmp_path):
+    def run(norm, seed):
+        curve = [0.9, 0.02 + 0.01 * seed]
+        return {"experiment": "mnist", "seed": seed,
+                "settings": {"norm": norm, "batch_size": 4, "epochs": 60, "learning_rate": 1e-3,
+                             "data": "mnist"},
+                "curves": {"train_nll": curve, "test_nll": curve, "test_error": curve}}  # fmt: skip
+
+    made = [run(norm, seed) for norm in ("batch", "layer", "none") for seed in (0, 1)]
+
+    class Made:
+        def of(self, experiment, **given):
+            return [one for one in made if given.items() <= one["settings"].items()]
+
+    lines = extension.table("figure-6", Made()).splitlines()
+    assert "batch norm | layer norm | no normalization |" in lines[3]
+    (error,) = [line for line in lines if "test error" in line]
+    assert error.startswith("| batches of 4, 60 epochs, 2 seeds: test error, % | 2.50 ± 0.71 |")
+    (missing,) = [line for line in lines if "not recorded" in line]
+    assert missing.startswith("| batches of 128 |")

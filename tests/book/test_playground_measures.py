@@ -1,5 +1,7 @@
 """What the playground shows of a network, beside PyTorch: activity, gradients, errors, the map."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -38,7 +40,7 @@ WORKER = """([settings, digits, messages]) => {
 def scripts(browser):
     """A page that has the scripts and nothing else."""
     page = browser.new_page()
-    names = ("lnEngine", "lnProgram", "lnWorker")
+    names = ("lnEngine", "lnProgram", "lnWorker", "lnPlayground")
     source = playground.WEB.source() + "".join(f"\nwindow.{name} = {name};" for name in names)
     page.add_script_tag(content=source)
     yield page
@@ -200,3 +202,109 @@ def test_the_hardest_example_is_the_one_with_the_highest_loss(scripts):
     with torch.no_grad():
         losses = F.cross_entropy(net(x), y, reduction="none")
     assert found["answers"][-1]["example"] == int(losses.argmax())
+
+
+# What it draws and writes of these measures.
+
+OPEN = """async ([settings, digits, updates]) => {
+  const pen = CanvasRenderingContext2D.prototype, { fillRect, fillText, clearRect } = pen;
+  pen.clearRect = function (...rest) {
+    this.canvas.log = [];
+    clearRect.apply(this, rest);
+  };
+  pen.fillRect = function (...box) {
+    this.canvas.log.push(box);
+    fillRect.apply(this, box);
+  };
+  pen.fillText = function (...text) {
+    this.canvas.log.push([text[0]]);
+    fillText.apply(this, text);
+  };
+  const root = document.createElement("div");
+  root.style.width = "1200px";
+  document.body.append(root);
+  const close = lnPlayground(root, { live: true, settings, digits: async () => digits });
+  const part = (name) => root.querySelector(`[data-part="${name}"]`);
+  const until = async (text) => {
+    while (!part("status").textContent.startsWith(text)) {
+      await new Promise((done) => setTimeout(done, 20));
+    }
+  };
+  await until("After 0");
+  for (let n = 1; n <= updates; n++) {
+    part("step").click();
+    await until(`After ${n} update`);
+  }
+  part("numbers").open = true;
+  while (!part("table").querySelector("td")) await new Promise((done) => setTimeout(done, 20));
+  const cells = (row) => [...row.children].map((cell) => cell.textContent);
+  const found = {
+    table: [...part("table").querySelectorAll("tr")].map(cells),
+    says: [0, 1].map((k) => part(`says-${k}`).textContent),
+    drawn: [0, 1].map((k) => part(`canvas-${k}`).log),
+  };
+  close();
+  root.remove();
+  Object.assign(pen, { fillRect, fillText, clearRect });
+  return found;
+}"""
+TITLES = {
+    "Size of the activations": "size",
+    "Depends on the digit": "apart",
+    "Saturated units": "dead",
+    "Dead units": "dead",
+    "Length of the gradient": "slopes",
+}
+SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+
+
+def as_number(text):
+    """A number as the table writes it."""
+    if found := re.fullmatch(r"(\d+) × 10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)", text):
+        return float(f"{found[1]}e{found[2].translate(SUPERSCRIPTS)}")
+    return float(text.removesuffix(" %")) / (100 if text.endswith("%") else 1)
+
+
+def strip_heights(drawn, title):
+    """Where the bars of a strip end, from 0 at its bottom to 1 at its top."""
+    start = drawn.index([title]) + 1
+    (_, top, _, height), *rest = drawn[start:]
+    end = next((k for k, call in enumerate(rest) if call[0] in TITLES), len(rest))
+    caps = [call for call in rest[:end] if len(call) == 4 and call[3] == 3]  # 3 pixels high
+    return [1 - (y + 1.5 - top) / height for _, y, _, _ in caps]
+
+
+@pytest.mark.parametrize(("activation", "size"), [("tanh", 4), ("relu", 1.4)])
+def test_table_strips_and_sentence_show_each_measure_under_its_name(scripts, activation, size):
+    """Of two networks that differ, as the worker measures them."""
+    chosen = {"depth": 5, "width": 16, "size": size, "activation": activation, "seed": 2,
+              "rate": 0.02, "batch": 16}  # fmt: skip
+    arms = [BASE | chosen | {"norm": norm} for norm in ("none", "layer")]
+    steps = 2
+    messages = [{"train": 1, "full": True}] * steps
+    measured = scripts.evaluate(WORKER, [arms, playground.digits(), messages])["answers"][-1]
+    words = {name: str(value) for name, value in chosen.items()}
+    shown = scripts.evaluate(OPEN, [words, playground.digits(), steps])
+    idle = "saturated units" if activation == "tanh" else "dead units"
+    head, *rows = shown["table"]
+    assert head == ["network", "layer", "size", "depends on the digit", idle, "gradient"]
+    names = {"size": "size", "depends on the digit": "apart", idle: "dead"}
+    for k, net in enumerate(measured["nets"]):
+        own = [dict(zip(head, row, strict=True)) for row in rows if row[0] == "AB"[k]]
+        assert [row["layer"] for row in own] == ["1", "2", "3", "4", "5"]
+        for row, layer, slope in zip(own, net["activity"], net["slopes"][:-1], strict=True):
+            values = {name: layer[key] for name, key in names.items()} | {"gradient": slope}
+            for name, value in values.items():
+                close = {"rel": 0.5} if "×" in row[name] else {"rel": 0.051, "abs": 0.0051}
+                assert as_number(row[name]) == pytest.approx(value, **close), (k, name)
+        share = f"{100 * net['activity'][-1]['apart']:.0f} %"
+        assert f"The signal arrives: {share} of layer 5" in shown["says"][k].replace("\xa0", " ")
+        for title, key in TITLES.items():
+            if title.endswith("units") and not title.lower() == idle:
+                assert [title] not in shown["drawn"][k]
+                continue
+            values = net["slopes"][:-1] if key == "slopes" else [a[key] for a in net["activity"]]
+            heights = strip_heights(shown["drawn"][k], title)
+            if key in ("size", "slopes"):
+                values = [(np.log10(v) + 6) / 9 for v in values]  # from 10^-6 to 10^3
+            np.testing.assert_allclose(heights, values, atol=0.08, err_msg=title)

@@ -300,7 +300,7 @@ def test_table_strips_and_sentence_show_each_measure_under_its_name(scripts, act
         share = f"{100 * net['activity'][-1]['apart']:.0f} %"
         assert f"The signal arrives: {share} of layer 5" in shown["says"][k].replace("\xa0", " ")
         for title, key in TITLES.items():
-            if title.endswith("units") and not title.lower() == idle:
+            if title.endswith("units") and title.lower() != idle:
                 assert [title] not in shown["drawn"][k]
                 continue
             values = net["slopes"][:-1] if key == "slopes" else [a[key] for a in net["activity"]]

@@ -116,6 +116,52 @@ def test_the_sentence_says_the_numbers(scripts):
     assert "nothing is left" in say(gradient=True, d1=1, d2=1, d3=1)
 
 
+def as_number(cell):
+    return float(cell.rpartition(" ")[2].replace("−", "-"))
+
+
+@pytest.mark.parametrize("eps", [0, 0.01, 0.5])
+def test_each_cell_of_the_numbers_is_what_its_row_says(scripts, eps):
+    """σ is the standard deviation of a, without eps; what is lost are projections of d."""
+    a, d = np.array([0.4, -0.3, 0.2]), np.array([1.3, -0.6, -1.4])
+    gain, bias = (np.array(scripts.evaluate(f"lnSphereScene.{name}")) for name in ("GAIN", "BIAS"))
+    hat = lnlib.layer_norm(a, eps=eps)
+    dx = lnlib.layer_norm_backward(d, a, eps=eps)[0]
+    length = np.linalg.norm
+    forward = {
+        "a": (a, f"μ = {a.mean():.2f}"), "a − μ": (a - a.mean(), f"σ = {a.std():.2f}"),
+        "â": (hat, f"length {length(hat):.2f}"), "y": (gain * hat + bias, "gain, bias"),
+    }  # fmt: skip
+    ones, along = np.full(3, d.mean()), hat * (d @ hat) / 3
+    back = {
+        "d": (d, f"length {length(d):.2f}"), "mean": (ones, f"lost {length(ones):.2f}"),
+        "on â": (along, f"lost {length(along):.2f}"), "dx": (dx, f"length {length(dx):.2f}"),
+    }  # fmt: skip
+    given = dict(zip(("a1", "a2", "a3", "d1", "d2", "d3"), [*a, *d], strict=True))
+    for gradient, expected in ((False, forward), (True, back)):
+        state = STATE | given | {"eps": eps, "gradient": gradient}
+        rows = scripts.evaluate("(s) => lnSphereScene.numbers(s)", state)
+        assert [row[1] for row in rows] == [*expected]
+        for _, name, *cells, last in rows:
+            values, more = expected[name]
+            assert [as_number(cell) for cell in cells] == pytest.approx(values, abs=0.0051), name
+            assert last.replace("−", "-") == more, name
+
+
+@pytest.mark.parametrize("eps", [0, 0.01, 0.5])
+def test_the_sentence_names_what_the_gradient_is_divided_by(scripts, eps):
+    """The rest of d over the number that is told has the length that is told."""
+    a, d = np.array([0.4, -0.3, 0.2]), np.array([1.3, -0.6, -1.4])
+    given = dict(zip(("a1", "a2", "a3", "d1", "d2", "d3"), [*a, *d], strict=True))
+    state = STATE | given | {"eps": eps, "gradient": True}
+    said = scripts.evaluate("(s) => lnSphereScene.say(s)", state).replace("\u00a0", " ")
+    told = re.search(r"The rest, divided by (.*) = (\d+\.\d+), is dx, of length (\d+\.\d+)", said)
+    assert told[1] == ("√(σ² + eps)" if eps else "σ")
+    assert float(told[2]) == pytest.approx(np.sqrt(a.var() + eps), abs=0.0051)
+    dx = lnlib.layer_norm_backward(d, a, eps=eps)[0]
+    assert float(told[3]) == pytest.approx(np.linalg.norm(dx), abs=0.0051)
+
+
 @pytest.mark.parametrize("name", STARTS)
 def test_the_picture_without_javascript_is_the_one_of_the_start(scripts, name):
     kept, drawn = (

@@ -40,6 +40,7 @@ def scripts(browser):
     page.add_script_tag(
         content=transformer.WEB.source() + "\nwindow.lnEngine = lnTransformerEngine();"
         "window.LN_TRANSFORMER_CHALLENGES = LN_TRANSFORMER_CHALLENGES;"
+        "window.lnTransformerPictures = lnTransformerPictures;"
         "const lnTransformerWeights = (w) => { window.model = new lnEngine.Model(w); };"
         + transformer.WEB.data["weights.js"]()
     )
@@ -118,6 +119,9 @@ EXPECTED = {
     "All RMS": "hardly", "Norm 1 off": "some", "Norm 3 off": "much", "All frozen": "some",
     "Last norm off": "surer", "All off": "much",
 }  # fmt: skip
+LETTERS = dict(
+    zip(EXPECTED, ("rrrrr", "ollll", "lloll", "fffff", "llllo", "ooooo"), strict=True)
+)  # the norms
 
 
 def test_a_challenge_ends_as_its_sentence_says(scripts, reader):
@@ -138,6 +142,30 @@ def test_a_challenge_ends_as_its_sentence_says(scripts, reader):
         assert found[0], c["name"]
         if EXPECTED[c["name"]] != "some":
             assert found.all(), c["name"]
+
+
+@pytest.mark.parametrize("shape", [(7, 5), (4, 6), (1, 3)])
+def test_deviations_and_outliers_of_the_picture_are_those_of_numpy(scripts, shape):
+    """The biased variance over the features; outliers beside the median of an even or odd count."""
+    rng = np.random.default_rng(1)
+    values = rng.normal(2, 3, size=shape)
+    values[:, 1] *= 40
+    found = scripts.evaluate(
+        """([values, T]) => {
+          const found = lnTransformerPictures.measure(Float64Array.from(values), T);
+          const rows = found.rows.map((row) => [row.mean, row.deviation]);
+          return [rows, found.size, found.outliers.map((one) => [one.k, one.times])];
+        }""",
+        [values.ravel().tolist(), shape[0]],
+    )
+    rows, size, outliers = found
+    np.testing.assert_allclose(rows, np.stack([values.mean(1), values.std(1)], 1), rtol=1e-12)
+    assert size == pytest.approx(np.sqrt((values**2).mean()), rel=1e-12)
+    of_features = np.sqrt((values**2).mean(0))
+    times = of_features / np.median(of_features)
+    expected = [[k, times[k]] for k in np.argsort(-times) if times[k] > 5]
+    np.testing.assert_allclose(outliers, expected, rtol=1e-12)
+    assert expected
 
 
 # On its page.
@@ -163,7 +191,7 @@ def run(visit, built_book):
 def nats(reader, text):
     """A loss as the page writes it."""
     loss = reader.nats(text)
-    return f"{loss:.2f}" if loss < 9.995 else f"{loss:.1f}"
+    return f"{loss:.2f}" if loss < 9.995 else f"{loss:.1f}" if loss < 99.95 else f"{loss:.0f}"
 
 
 def part(page, name):
@@ -282,6 +310,28 @@ def test_a_reader_types_switches_predicts_and_shares(run, reader):
         told = part(page, "ask").inner_text()
         assert "Not as you predicted: by more than 1 nat." in told
         assert f"from {nats(reader, 'Who is it?')} to {third} nats" in told
+
+
+def test_each_challenge_tells_what_the_model_does_and_whether_it_was_predicted(run, reader):
+    """On the sentence that the page starts with; loss and entropy are PyTorch's."""
+    with run() as page:
+        challenges = page.locator(".ln-transformer [data-challenge]")
+        for k, (name, outcome) in enumerate(EXPECTED.items()):
+            challenges.nth(k).click()
+            answers = page.locator(".ln-transformer [data-outcome]")
+            texts = {a.get_attribute("data-outcome"): a.inner_text() for a in answers.all()}
+            other = next(key for key in texts if key != outcome)
+            for predicted, begins in ((outcome, "As you"), (other, "Not as you")):
+                challenges.nth(k).click()
+                page.locator(f".ln-transformer [data-outcome='{predicted}']").click()
+                page.wait_for_selector(".ln-transformer-why")
+                told = page.locator(".ln-transformer-why").inner_text()
+                assert told.startswith(f"{begins} predicted: {texts[outcome]}."), name
+            changed = switched(reader, LETTERS[name])
+            assert f"from {nats(reader, START)} to {nats(changed, START)}" in told
+            if outcome == "surer":
+                ends = [f"{one.unsure(START):.2f}" for one in (reader, changed)]
+                assert f"entropy goes from {ends[0]} to {ends[1]} nats" in told
 
 
 @pytest.mark.parametrize("typed", ["#run&norms=llllx&look=9&heat=2&at=-1", "#run&text=%E0%A4%A"])

@@ -162,8 +162,9 @@ const lnSphereScene = (() => {
       if (long(dx) < 0.005) {
         return `Of the gradient d nothing is left: it has ${parts}, and would only shift or scale a.`;
       }
+      const by = s.eps ? is("√(σ² + eps)", it.std) : sigma;
       return `Two directions are lost: of the gradient d, ${parts}. The rest, divided by `
-        + `${sigma}, is dx, of length ${write(long(dx))}${s.eps ? "" : ": it points along the circle"}.`;
+        + `${by}, is dx, of length ${write(long(dx))}${s.eps ? "" : ": it points along the circle"}.`;
     }
     if (s.stage < 1) {
       return `Three numbers are a point in space. Its height over the plane is √3 times its mean, `

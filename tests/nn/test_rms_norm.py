@@ -61,6 +61,26 @@ def test_a_wrong_eps_is_refused_where_it_is_given(kind, implementation, eps):
 
 
 @each_implementation
+@pytest.mark.parametrize("affine", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16], ids=str)
+def test_an_eps_of_none_is_torchs_in_every_dtype(implementation, affine, dtype):
+    """Of inputs so small that an eps of another dtype gives another output and gradient."""
+    size = torch.finfo(torch.float32 if dtype == torch.bfloat16 else dtype).eps ** 0.5
+    values = torch.randn(5, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    results = []
+    for module in (RMSNorm(8, None, affine, dtype=dtype, implementation=implementation),
+                   nn.RMSNorm(8, None, affine, dtype=dtype)):  # fmt: skip
+        x = (size * values).to(dtype).requires_grad_()
+        y = module(x)
+        (y * y).sum().backward()
+        results.append((y.double(), size * x.grad.double()))
+    (y, dx), expected = results
+    assert 0.3 < y.square().mean() < 0.7  # eps is as large as the squares
+    close = {torch.bfloat16: 0.02, torch.float32: 1e-5}.get(dtype, 1e-12)
+    torch.testing.assert_close((y, dx), expected, rtol=close, atol=close)
+
+
+@each_implementation
 def test_rms_norm_alone_takes_an_eps_of_none(implementation):
     assert RMSNorm(4, eps=None, implementation=implementation)(torch.ones(4)).isfinite().all()
     with pytest.raises(ValueError, match="LayerNorm: eps must be finite and >= 0, got None"):

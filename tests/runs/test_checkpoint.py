@@ -2,6 +2,7 @@
 
 import errno
 import fcntl
+import io
 import json
 import os
 import platform
@@ -10,11 +11,14 @@ import shutil
 import threading
 
 import pytest
+import torch
 
+from lnlib.data import load
 from lnlib.experiments.mnist import run as mnist
 from lnlib.experiments.mnist.run import Settings
 from lnlib.runs import checkpoint, record
 from lnlib.runs.schedule import record_runs
+from lnlib.runs.train import train
 
 SMALL = {"batch_size": 128, "data": "digits", "hidden": (4,)}
 OLD, NEW = 1, 4e9  # file times: long ago, and in the future
@@ -193,6 +197,64 @@ def test_a_run_that_is_resumed_under_the_same_conditions_has_no_list_of_them(tmp
         runs(tmp_path, 3)
     interrupt(None)
     assert "segments" not in record.read(runs(tmp_path, 3))["provenance"]
+
+
+# Whose a checkpoint is.
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A checkpoint of a run of two epochs, and that run's record."""
+
+    def of(step="plain", seed=0):
+        chosen = Settings(norm="none", epochs=2, **SMALL)
+        run = mnist.Run(chosen, load("digits"), seed=seed, step=step)
+        file = tmp_path / "run.pt"
+        points = list(train(run, epochs=2, first_epoch_points=2, checkpoint=file))
+        recorded = {"settings": chosen.as_dict(), "seed": seed,
+                    "curves": record.curves(points, "epoch")}  # fmt: skip
+        return run, file, recorded
+
+    return of
+
+
+@pytest.mark.parametrize(
+    ("part", "other"),
+    [("settings", {"norm": "layer"}), ("seed", 1), ("step", "manual")],
+)
+def test_a_checkpoint_of_another_run_is_refused_whatever_sets_it_apart(saved, part, other):
+    """Also where everything else in it would fit."""
+    run, file, _ = saved()
+    state = checkpoint.read(file)
+    checkpoint.load(file, run, 2)
+    state[part] = state[part] | other if part == "settings" else other
+    content = io.BytesIO()
+    torch.save(state, content)
+    file.write_bytes(checkpoint.sealed(content.getvalue()))
+    with pytest.raises(checkpoint.BadCheckpoint, match=f"belongs to other settings: {part} "):
+        checkpoint.load(file, run, 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "contained"),
+    [
+        (lambda state: None, True),
+        (lambda state: state.update(seed=1), False),
+        (lambda state: state["settings"].update(norm="layer"), False),
+        (lambda state: state.update(done=3), False),
+        (lambda state: state.update(updates=1), False),
+        (lambda state: state["points"].pop(), True),
+        (lambda state: state["points"][1].update(test_nll=0.5), False),
+        (lambda state: state["points"][0].update(wall_s=9.0), False),
+        (lambda state: state.update(points=[]), False),
+    ],
+    ids=["none", "seed", "setting", "epoch", "update", "a point less", "value", "time", "empty"],
+)
+def test_a_checkpoint_is_removed_only_if_the_record_holds_each_part_of_it(saved, change, contained):
+    _, file, recorded = saved()
+    state = checkpoint.BETWEEN_EPOCHS | checkpoint.read(file)
+    change(state)
+    assert checkpoint._is_contained(state, recorded) == contained
 
 
 # Locks.

@@ -204,6 +204,33 @@ def test_the_hardest_example_is_the_one_with_the_highest_loss(scripts):
     assert found["answers"][-1]["example"] == int(losses.argmax())
 
 
+@pytest.mark.parametrize("example", [0, 200, -1])
+def test_what_is_shown_is_of_the_example_that_is_followed(scripts, example):
+    """Also of one among the last, where the examples that are measured begin before it."""
+    settings = [BASE | {"norm": norm} for norm in ("none", "layer")]
+    found = scripts.evaluate(WORKER, [settings, playground.digits(), [{"example": example}]])
+    *_, shown, told = found["answers"]
+    x, y = tensor(found["test"][0]).view(-1, found["inputs"]), found["test"][1]
+    followed = example % len(y)
+    assert told["example"] == followed
+    assert shown["label"] == y[followed]
+    np.testing.assert_allclose(shown["input"], x[followed])
+    first = min(followed, len(y) - PROBE)
+    for k, net in enumerate(shown["nets"]):
+        layers = torch_network(scripts, settings[k], found["starts"][k]).eval()
+        with torch.no_grad():
+            outputs, h = [], x
+            for layer in list(layers):
+                h = layer(h)
+                outputs.append(h)
+        *hidden, logits = outputs
+        heat = np.array(net["heat"]).reshape(len(hidden), -1)
+        np.testing.assert_allclose(heat, torch.stack(hidden)[:, followed], rtol=1e-6)
+        np.testing.assert_allclose(net["chances"], logits[followed].softmax(0), atol=CLOSE)
+        sizes = [h[first : first + PROBE].square().mean().sqrt() for h in hidden]
+        np.testing.assert_allclose([a["size"] for a in net["activity"]], sizes, rtol=CLOSE)
+
+
 # What it draws and writes of these measures.
 
 OPEN = """async ([settings, digits, updates]) => {

@@ -334,6 +334,49 @@ def test_each_challenge_tells_what_the_model_does_and_whether_it_was_predicted(r
                 assert f"entropy goes from {ends[0]} to {ends[1]} nats" in told
 
 
+def as_number(cell):
+    return float(cell.replace("−", "-"))
+
+
+def test_every_number_is_that_of_its_character_its_norm_and_its_switches(run, reader):
+    """The table row by row; the next characters, with the line of all norms on."""
+    text, norms, look = "Who is it?", "llolo", 4
+    changed = switched(reader, norms)
+    with torch.no_grad():
+        costs = -changed.logits(text).log_softmax(-1)[:-1]
+        costs = costs.gather(1, changed.tokens(text)[1:, None]).flatten().tolist()
+    before, after = changed.inside(text)[look]
+    with run(f"#run&norms={norms}&look={look}&text={text.replace(' ', '+')}") as page:
+        until(page, "loss", nats(changed, text))
+        page.locator("[data-part='numbers'] summary").click()
+        rows = [row.split("\t") for row in
+                page.locator("[data-part='table'] tbody tr").all_inner_texts()]  # fmt: skip
+        head = page.locator("[data-part='table'] thead").inner_text().split("\t")
+        bars = page.evaluate(
+            """() => [...document.querySelectorAll(".ln-transformer [data-part=next] li")].map(
+            (li) => [li.querySelector("b").textContent, ...["i", "u"].map((name, k) =>
+              parseFloat(li.querySelector(name).style[["width", "left"][k]]))])"""
+        )
+    assert [h.strip() for h in head] == [
+        "character", "cost, nats", "mean before", "deviation before", "mean after",
+        "deviation after",
+    ]  # fmt: skip
+    assert len(rows) == len(text)
+    for t, (character, cost, *measures) in enumerate(rows):
+        assert character == ("space" if text[t] == " " else f"“{text[t]}”")
+        expected = [float(f(x[t])) for x in (before, after)
+                    for f in (torch.mean, lambda v: v.std(correction=0))]  # fmt: skip
+        assert [as_number(m) for m in measures] == pytest.approx(expected, abs=0.0051)
+        assert cost == "–" if t == 0 else as_number(cost) == pytest.approx(costs[t - 1], abs=0.0051)
+    usual, now = (one.following(text, 65) for one in (reader, changed))
+    assert len(bars) == 8
+    for name, wide, left in bars:
+        c = {"space": " ", "line": "\n"}.get(name, name)
+        assert wide == pytest.approx(100 * now[c], abs=1e-3)
+        assert left == pytest.approx(100 * usual[c], abs=1e-3)
+    assert [wide for _, wide, _ in bars] == sorted((wide for _, wide, _ in bars), reverse=True)
+
+
 @pytest.mark.parametrize("typed", ["#run&norms=llllx&look=9&heat=2&at=-1", "#run&text=%E0%A4%A"])
 def test_a_wrong_address_is_left_out_where_it_is_wrong(run, reader, typed):
     with run(typed) as page:

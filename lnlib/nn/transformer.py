@@ -1,5 +1,6 @@
-"""A small decoder-only transformer: every norm, every place, every start that the book compares."""
+"""A small decoder-only transformer: every norm, placement and initialization of the book."""
 
+import math
 from collections.abc import Callable, Iterator
 
 import torch.nn.functional as F
@@ -16,7 +17,8 @@ NORMS: dict[str, Callable[[int, float], nn.Module]] = {
     "tanh": lambda width, eps: DynamicTanh(width),
 }
 PLACES = ("pre", "post", "sandwich")
-INITIALIZATIONS = ("normal", "xavier", "pytorch")
+INITIALIZATIONS = ("normal", "xavier", "pytorch", "gpt2")
+GPT2_STD, GPT2_WIDTH = 0.02, 768  # of GPT-2 small
 
 
 class Transformer(nn.Module):
@@ -39,9 +41,13 @@ class Transformer(nn.Module):
         place: ``pre``, ``post`` or ``sandwich``.
         last_norm: Whether a norm stands before the output. ``None``: in ``pre`` and ``sandwich``.
         qk_norm: Norm of each query and key of a head: ``none``, ``layer`` or ``rms``.
-        initialization: Of the matrices. ``normal``: N(0, 0.02), near GPT-2's; ``xavier``: uniform,
-            and embeddings N(0, 1/width); ``pytorch``: as the layers of ``torch.nn`` start.
-            Biases of the first two start at 0.
+        initialization: Of the matrices. ``normal``: N(0, 0.02²) at any width; ``gpt2``: N(0, s²)
+            with s = 0.02 √(768 / width), at which a matrix magnifies as GPT-2 small's does at its
+            width of 768, and embeddings N(0, 0.02²); ``xavier``: uniform, and embeddings
+            N(0, 1/width); ``pytorch``: as the layers of ``torch.nn`` start. Biases start at 0,
+            except with ``pytorch``.
+        residual_scaling: Whether the two matrices of a block that write into the residual stream
+            start 1/√(2 depth) times as large, as in GPT-2 (Radford et al., 2019, section 2.3).
         eps: Inside the root of every norm.
 
     Shape:
@@ -71,6 +77,7 @@ class Transformer(nn.Module):
         last_norm: bool | None = None,
         qk_norm: str = "none",
         initialization: str = "normal",
+        residual_scaling: bool = False,
         eps: float = 1e-5,
     ) -> None:
         super().__init__()
@@ -91,6 +98,10 @@ class Transformer(nn.Module):
         self.last_norm = NORMS[norm if has_last else "none"](width, eps)
         self.output = nn.Linear(width, vocabulary)
         _initialize(self, initialization, width)
+        if residual_scaling:
+            for block in self.blocks:
+                for layer in (block.merge, block.contract):
+                    layer.weight.data /= math.sqrt(2 * depth)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Return the logits of each next token."""
@@ -165,14 +176,16 @@ def _initialize(model: Transformer, initialization: str, width: int) -> None:
     """Draw the matrices anew, unless they are to start as ``torch.nn`` starts them."""
     if initialization == "pytorch":
         return
+    embedding = width**-0.5 if initialization == "xavier" else GPT2_STD
+    std = GPT2_STD * math.sqrt(GPT2_WIDTH / width) if initialization == "gpt2" else GPT2_STD
     for module in model.modules():
         if isinstance(module, nn.Embedding):
-            nn.init.normal_(module.weight, 0, 0.02 if initialization == "normal" else width**-0.5)
+            nn.init.normal_(module.weight, 0, embedding)
         elif isinstance(module, nn.Linear):
-            if initialization == "normal":
-                nn.init.normal_(module.weight, 0, 0.02)
-            else:
+            if initialization == "xavier":
                 nn.init.xavier_uniform_(module.weight)
+            else:
+                nn.init.normal_(module.weight, 0, std)
             nn.init.zeros_(module.bias)
 
 

@@ -9,7 +9,6 @@ import typing
 import numpy as np
 import pytest
 
-from lnlib.experiments import transformer
 from lnlib.experiments.transformer import EXPERIMENT
 from lnlib.experiments.transformer.baselines import baselines
 from lnlib.experiments.transformer.run import Run, Settings
@@ -85,7 +84,7 @@ def test_without_a_norm_there_is_one_place():
 
 
 def test_no_two_grids_ask_for_one_run():
-    names = [EXPERIMENT.stem(one, seed) for grid in transformer.PLANNED
+    names = [EXPERIMENT.stem(one, seed) for grid in (*EXPERIMENT.grids, *EXPERIMENT.planned)
              for one in EXPERIMENT.settings_of(grid.given) for seed in grid.seeds]  # fmt: skip
     assert len(set(names)) == len(names)
 

@@ -111,6 +111,7 @@ def test_matrices_start_as_the_setting_says(initialization):
         "normal": (0.02, 0.02),
         "xavier": (math.sqrt(2 / (96 + 384)), 96**-0.5),
         "pytorch": (1 / math.sqrt(3 * 96), 1),
+        "gpt2": (0.02 * math.sqrt(768 / 96), 0.02),
     }
     wanted = sizes[initialization]
     assert expand.weight.std().item() == pytest.approx(wanted[0], rel=0.02)
@@ -119,6 +120,34 @@ def test_matrices_start_as_the_setting_says(initialization):
     low, high = (-expand.weight.abs().max(), expand.weight.abs().max())
     if initialization == "xavier":  # uniform: no number beyond
         assert high - low < 2.01 * math.sqrt(6 / (96 + 384))
+
+
+def test_at_its_width_gpt2_has_the_published_standard_deviation():
+    torch.manual_seed(3)
+    model = Transformer(40, depth=1, width=768, initialization="gpt2")
+    assert model.blocks[0].expand.weight.std().item() == pytest.approx(0.02, rel=0.01)
+
+
+@pytest.mark.parametrize("initialization", INITIALIZATIONS)
+def test_residual_scaling_divides_what_writes_into_the_residual_stream_alone(initialization):
+    models = []
+    for scaled in (False, True):
+        torch.manual_seed(3)
+        models.append(Transformer(9, **SMALL, initialization=initialization,
+                                  residual_scaling=scaled))  # fmt: skip
+    usual, scaled = (dict(model.named_parameters()) for model in models)
+    for name, p in usual.items():
+        writes = name.endswith(("merge.weight", "contract.weight"))
+        divisor = math.sqrt(2 * SMALL["depth"]) if writes else 1
+        torch.testing.assert_close(scaled[name], p / divisor)
+
+
+def test_with_residual_scaling_a_deep_network_without_norm_starts_at_the_level_of_chance():
+    torch.manual_seed(0)
+    tokens = torch.randint(65, (4, 33), generator=torch.Generator().manual_seed(1))
+    model = Transformer(65, depth=24, norm="none", initialization="gpt2", residual_scaling=True)
+    loss = F.cross_entropy(model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
+    assert loss.item() == pytest.approx(math.log(65), abs=0.1)
 
 
 def test_where_a_last_norm_stands():

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Norm = Literal["none", "layer", "rms", "tanh"]
 Place = Literal["pre", "post", "sandwich"]
-Initialization = Literal["normal", "xavier", "pytorch"]
+Initialization = Literal["normal", "xavier", "pytorch", "gpt2"]
 NORMS, PLACES, INITIALIZATIONS = get_args(Norm), get_args(Place), get_args(Initialization)
 # What is done to a trained model; `lnlib.experiments.transformer.ablation` does it.
 ABLATIONS = {
@@ -53,8 +53,12 @@ class Settings(base.Settings):
         norm: ``layer``, ``rms``, ``tanh``, which is dynamic tanh, or ``none``.
         last_norm: Whether a norm stands before the output, where the place is not post.
         qk_norm: Norm of the queries and keys of each head.
-        initialization: Of the matrices. ``normal``: N(0, 0.02), near GPT-2's. ``xavier``: uniform,
-            and embeddings N(0, 1/width). ``pytorch``: as the layers of torch.nn start.
+        initialization: Of the matrices. ``normal``: N(0, 0.02²) at any width. ``gpt2``: the
+            standard deviation is 0.02 √(768 / width), which is GPT-2 small's at its width, and that
+            of embeddings 0.02. ``xavier``: uniform, and embeddings N(0, 1/width). ``pytorch``: as
+            the layers of torch.nn start.
+        residual_scaling: Whether the two matrices of a block that write into the residual stream
+            start 1/√(2 depth) times as large, as in GPT-2.
         data: Text to learn; ``python_topics`` needs no download, and each Python has its own.
         depth: Blocks.
         width: Features of a character in the residual stream.
@@ -81,6 +85,7 @@ class Settings(base.Settings):
     last_norm: bool = True
     qk_norm: Literal["none", "layer", "rms"] = "none"
     initialization: Initialization = "xavier"
+    residual_scaling: bool = False
     data: Literal["tiny_shakespeare", "python_topics"] = "tiny_shakespeare"
     depth: Count = 12
     width: Count = 64
@@ -153,7 +158,7 @@ PAGE = {
 START = {
     "depth": (2, 6, 12, 24),
     "place": ("pre", "post"),
-    "initialization": INITIALIZATIONS,
+    "initialization": ("normal", "xavier", "pytorch"),
     "warm_up": (0,),
     "epochs": 1,
     "updates_an_epoch": 1,
@@ -177,6 +182,18 @@ PLANNED = (
     Grid(SEEDS, {**_WHERE, "depth": (6,), "learning_rate": RATES}),
     Grid(SEEDS, {**_WHERE, "depth": (24,), "learning_rate": (3e-4, 1e-3)}),
     Grid(SEEDS, {**_WHERE, "depth": (24,), "learning_rate": (3e-3,)}),
+)
+# Still to be recorded: GPT-2's initialization, matched by width, those first that are worth most.
+_GPT2 = {"initialization": ("gpt2",), "norm": ("layer",), "place": ("post", "pre")}
+_DEEP = {"initialization": ("gpt2",), "norm": ("layer", "none"), "place": ("pre",), "depth": (24,)}
+GPT2_PLANNED = (
+    Grid(SEEDS, _GPT2 | {"depth": (12,), "learning_rate": (3e-3,), "warm_up": (0,)}),
+    Grid(
+        SEEDS,
+        _GPT2
+        | {"depth": (12,), "learning_rate": (3e-3,), "warm_up": (0,), "residual_scaling": True},
+    ),
+    Grid(SEEDS, _DEEP | {"learning_rate": (1e-3, 3e-3), "warm_up": (0,), "residual_scaling": True}),
 )
 
 EXPERIMENT = Experiment(
@@ -216,5 +233,6 @@ EXPERIMENT = Experiment(
     usual={"seeds": 3},
     pointless=_pointless,
     grids=PLANNED,
+    planned=GPT2_PLANNED,
     threads=1,
 )

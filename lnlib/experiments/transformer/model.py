@@ -30,5 +30,6 @@ def model(settings: Settings, characters: int, *, seed: int = 0) -> Transformer:
             last_norm=None if settings.last_norm else False,
             qk_norm=settings.qk_norm,
             initialization=settings.initialization,
+            residual_scaling=settings.residual_scaling,
             eps=settings.eps,
         )

@@ -65,7 +65,7 @@ OTHER_KIND = {
 }
 #: Captions to train on; cases of each sentence task, and those of its larger class.
 COUNTS = {"train_captions": 3200, "mr": 10, "mr_most": 6, "cr": 8, "cr_most": 5, "subj": 4,
-          "subj_most": 3, "caption_pairs": 9, "caption_pairs_most": 7}  # fmt: skip
+          "subj_most": 3, "caption_pairs": 9, "caption_pairs_most": 7, "different": 65}  # fmt: skip
 MANY_SEEDS = "draw"  # has enough seeds for a 95 % interval
 SPLITS = ("val_seen", "val_new", "test_new")
 

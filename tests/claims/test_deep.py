@@ -1,0 +1,64 @@
+"""Deep transformers with and without a norm: the baseline must start at chance."""
+
+import math
+
+import pytest
+
+from lnlib.claims.feedforward import BROKEN, deep
+from tests.cases.toy_records import InMemory, make
+
+CHANCE = math.log(65)
+
+
+def runs(norm, seed, *, first=CHANCE, last=2.0, initialization="gpt2", depth=24, scaled=True):
+    """A run that starts and ends at the given losses."""
+    curves = {"epoch": [0, 6], "val_nll": [first, last]}
+    return make("transformer", seed, curves, norm=norm, depth=depth, learning_rate=1e-3,
+                initialization=initialization, residual_scaling=scaled)  # fmt: skip
+
+
+def pair(**given):
+    """Two seeds of both arms."""
+    return [runs(norm, seed, last=2.0 + (norm == "none"), **given)
+            for norm in ("layer", "none") for seed in (0, 1)]  # fmt: skip
+
+
+def test_a_baseline_that_starts_at_chance_is_compared():
+    (found,) = deep(InMemory(pair()))
+    assert (found.counts, str(found.label)) == (True, "2 of 2 seeds")
+    assert found.differences.tolist() == [-1, -1]
+
+
+@pytest.mark.parametrize("first", [CHANCE + 0.6, 750, math.nan])
+def test_a_baseline_that_starts_above_chance_is_not_testable(first):
+    broken = [run for run in pair(first=first) if run["settings"]["norm"] == "none"]
+    sound = [run for run in pair() if run["settings"]["norm"] == "layer"]
+    (found,) = deep(InMemory(broken + sound))
+    assert str(found.label) == f"not testable here: {BROKEN}"
+
+
+def test_the_start_of_the_network_with_norms_does_not_matter():
+    sound = [run for run in pair() if run["settings"]["norm"] == "none"]
+    high = [run for run in pair(first=750) if run["settings"]["norm"] == "layer"]
+    (found,) = deep(InMemory(sound + high))
+    assert not found.untestable
+
+
+def test_the_verdict_rests_on_residual_scaling_where_that_is_recorded():
+    xavier = pair(initialization="xavier", scaled=False)
+    found = deep(InMemory(xavier))
+    assert [one.counts for one in found] == [True]
+    found = deep(InMemory(xavier + pair()))
+    assert [(one.counts, "GPT-2" in one.what) for one in found] == [(True, True), (False, False)]
+
+
+def test_gpt2_without_residual_scaling_and_xavier_with_it_are_other_questions():
+    others = [*pair(scaled=False), *pair(initialization="xavier")]
+    assert deep(InMemory(others)) == []
+
+
+def test_records_that_do_not_name_residual_scaling_have_none():
+    old = pair(initialization="xavier", scaled=False)
+    for run in old:
+        del run["settings"]["residual_scaling"]
+    assert len(deep(InMemory(old))) == 1

@@ -98,3 +98,22 @@ def test_without_options_a_run_is_as_it_was_before_there_were_any(cloze):
     *_, last = train(run, epochs=1, first_epoch_points=2)
     assert (last["val_nll"], last["batch_nll"]) == pytest.approx(BEFORE[1:], rel=1e-4)
     assert not {*OPTIONS, "dropout"} & Settings().as_dict().keys()
+
+
+def test_recurrent_batch_norm_starts_from_the_state_that_it_is_given():
+    generator = torch.Generator().manual_seed(0)
+    lstm = models.BatchNormLSTM(3, 4, 1)
+    with torch.no_grad():
+        for parameter in lstm.parameters():
+            parameter.uniform_(-1, 1, generator=generator)
+    x, h0 = (torch.randn(5, width, generator=generator) for width in (3, 4))
+
+    def normal(v, gain):
+        return gain * (v - v.mean(0)) / (v.var(0, unbiased=False) + 1e-5).sqrt()
+
+    gates = normal(x @ lstm.weight_ih_l0.T, lstm.gain_i) + lstm.bias_l0
+    i, _, g, o = (gates + normal(h0 @ lstm.weight_hh_l0.T, lstm.gain_h)).chunk(4, 1)
+    c = i.sigmoid() * g.tanh()
+    expected = o.sigmoid() * (normal(c, lstm.gain_c) + lstm.bias_c).tanh()
+    found = lstm(x[None], torch.ones(1, 5, dtype=torch.bool), h0)
+    torch.testing.assert_close(found[0], expected)

@@ -64,10 +64,10 @@ PAPER = {
     "learning_rate": (8e-5,),
     "epochs": 3300,
 }
-# The first protocol, long enough to level off. Of each norm and gain the two best rates of the
-# sweep, the best first; batch norm of gain 1 has those of gain 0.1.
-RELEASED_RATES = (1e-3, 3e-4)  # of both arms; 8e-5 would need ten times the updates
+# Both protocols have runs that are long enough to level off.
 LEVELED = {"epochs": 25, "first_epoch_points": 8, "pictures": 0}
+# The first: of each norm and gain the two best rates of the sweep, the best first; batch norm of
+# gain 1 has those of gain 0.1.
 CANDIDATES = {
     ("none", None): (3e-3, 1e-3),
     ("layer", 1.0): (3e-3, 1e-3),
@@ -77,6 +77,9 @@ CANDIDATES = {
     ("batch", 1.0): (1e-3, 1e-2),
     ("batch_everywhere", 1.0): (1e-3, 3e-3),
 }
+# The second: both arms have the two rates that are best for either in the sweep. At 3e-4, its
+# lowest, neither does better than counting in 4 epochs, and the paper's 8e-5 is lower still.
+RELEASED_RATES = (3e-3, 1e-3)
 
 
 @dataclasses.dataclass(frozen=True)

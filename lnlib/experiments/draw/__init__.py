@@ -140,15 +140,16 @@ RECORDED = (
     Grid(range(3), {"start": ("usual",), "batch_size": 8, "epochs": 12}),
 )
 # All arms at the paper's rate, which is Adam's default, and at the next one, to the same end,
-# measured every 50 updates; then twice the glimpses, to be compared at its own number of updates.
+# measured every 50 updates; then twice the glimpses, to be compared with as many updates of the
+# others.
 _OFTEN = {"updates_an_epoch": 50, "learning_rate": (1e-3, 3e-3)}
 PLANNED = (
     Grid(range(3), {**_OFTEN, "start": ("usual",), "epochs": 160}),
-    Grid(range(3), {**_OFTEN, "norm": ("none",), "start": ("chosen",), "epochs": 160}),
     Grid(
         range(3),
         {**_OFTEN, "start": ("usual",), "glimpses": 16, "epochs": 60, "learning_rate": (3e-3,)},
     ),
+    Grid(range(3), {**_OFTEN, "norm": ("none",), "start": ("chosen",), "epochs": 160}),
 )
 
 EXPERIMENT = Experiment(

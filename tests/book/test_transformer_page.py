@@ -338,9 +338,18 @@ def as_number(cell):
     return float(cell.replace("−", "-"))
 
 
-def test_every_number_is_that_of_its_character_its_norm_and_its_switches(run, reader):
+def from_percent(percent):
+    return float(percent.removesuffix("%"))
+
+
+def rounded(size):
+    return f"{size:.1f}" if size < 9.95 else f"{size:.0f}"
+
+
+@pytest.mark.parametrize("look", [3, 4])  # a norm that is on, behind outliers; one that is off
+def test_every_number_is_that_of_its_character_its_norm_and_its_switches(run, reader, look):
     """The table row by row; the next characters, with the line of all norms on."""
-    text, norms, look = "Who is it?", "llolo", 4
+    text, norms = "Who is it?", "llolo"
     changed = switched(reader, norms)
     with torch.no_grad():
         costs = -changed.logits(text).log_softmax(-1)[:-1]
@@ -349,9 +358,15 @@ def test_every_number_is_that_of_its_character_its_norm_and_its_switches(run, re
     with run(f"#run&norms={norms}&look={look}&text={text.replace(' ', '+')}") as page:
         until(page, "loss", nats(changed, text))
         page.locator("[data-part='numbers'] summary").click()
+        page.wait_for_function(
+            "document.querySelector('.ln-transformer [data-part=table] td')?.checkVisibility()"
+        )
         rows = [row.split("\t") for row in
                 page.locator("[data-part='table'] tbody tr").all_inner_texts()]  # fmt: skip
         head = page.locator("[data-part='table'] thead").inner_text().split("\t")
+        says = part(page, "says").inner_text()
+        marks = {name: from_percent(part(page, name).evaluate("e => e.style.left"))
+                 for name in ("now", "usual", "blind")}  # fmt: skip
         bars = page.evaluate(
             """() => [...document.querySelectorAll(".ln-transformer [data-part=next] li")].map(
             (li) => [li.querySelector("b").textContent, ...["i", "u"].map((name, k) =>
@@ -368,6 +383,21 @@ def test_every_number_is_that_of_its_character_its_norm_and_its_switches(run, re
                     for f in (torch.mean, lambda v: v.std(correction=0))]  # fmt: skip
         assert [as_number(m) for m in measures] == pytest.approx(expected, abs=0.0051)
         assert cost == "–" if t == 0 else as_number(cost) == pytest.approx(costs[t - 1], abs=0.0051)
+    deviations = [x.std(-1, correction=0) for x in (before, after)]
+    spans = [rounded(float(f(d))) for d in deviations for f in (min, max)]
+    assert says.startswith(
+        "Deviations run from {} to {} before, and from {} to {} after.".format(*spans)
+    )
+    of_features = before.square().mean(0).sqrt()
+    times = of_features / np.median(of_features)
+    outliers = [f"{k} ({rounded(times[k])} times" for k in (-times).argsort()[:4] if times[k] > 5]
+    assert [part for part in outliers if part not in says] == []
+    assert says.count(" times the median") == len(outliers)
+    constant = float(reader.deviations[look])
+    assert f"the constant of “frozen”, {rounded(constant)}." in says
+    losses = {"now": changed.nats(text), "usual": reader.nats(text), "blind": np.log(65)}
+    for name, loss in losses.items():  # on a ruler of 8 nats
+        assert marks[name] == pytest.approx(min(100, 100 * loss / 8), abs=1e-3), name
     usual, now = (one.following(text, 65) for one in (reader, changed))
     assert len(bars) == 8
     for name, wide, left in bars:

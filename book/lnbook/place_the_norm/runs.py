@@ -20,7 +20,12 @@ STUCK = 0.05  # nats: nearer to the unigram line than this, a run has learnt not
 
 #: Initializations by what a reader sees.
 INITIALIZATIONS = {"Xavier": "xavier", "N(0, 0.02)": "normal", "PyTorch's default": "pytorch"}
-INITIALIZATION_NAMES = {key: name for name, key in INITIALIZATIONS.items()}
+#: Likewise of those that are trained, or are to be, without ten draws of their first gradients.
+MATCHED = {
+    "GPT-2's, matched to the width": "gpt2",
+    "GPT-2's, matched, residual scaling": "gpt2 scaled",
+}
+INITIALIZATION_NAMES = {key: name for name, key in (INITIALIZATIONS | MATCHED).items()}
 DEPTHS = (2, 6, 12, 24)
 RATES = (3e-4, 1e-3, 3e-3)
 WARM_UPS = (0, 60)
@@ -68,7 +73,9 @@ def kind(settings: dict[str, Any]) -> str:
 
 def _cell(settings: dict[str, Any]) -> Cell:
     s = settings
-    return Cell(s["initialization"], kind(s), s["depth"], s["learning_rate"], s["warm_up"])
+    # Records from before there was residual scaling do not name it.
+    initialization = s["initialization"] + " scaled" * s.get("residual_scaling", False)
+    return Cell(initialization, kind(s), s["depth"], s["learning_rate"], s["warm_up"])
 
 
 class Runs:
@@ -108,7 +115,7 @@ class Runs:
         """Return a measure of each block before the first update, or ``None`` if not recorded.
 
         Args:
-            initialization: ``xavier``, ``normal`` or ``pytorch``.
+            initialization: A key of :data:`INITIALIZATION_NAMES`.
             kind: Of :data:`KINDS`.
             depth: Blocks.
             name: ``gradient``, from block 1; ``deviation`` or ``mean_share``, from before it.

@@ -46,6 +46,8 @@ def trained_starts(runs: Runs, depth: int = 12) -> dict[str, str]:
 #: What the experiment plans; from its name to whether a cell is of it.
 PLANNED = {
     "N(0, 0.02)": lambda c: c.initialization == "normal",
+    "GPT-2's initialization, matched to the width": lambda c: c.initialization == "gpt2",
+    "the same with residual scaling": lambda c: c.initialization == "gpt2 scaled",
     "sandwich": lambda c: c.kind == "sandwich",
     "RMSNorm": lambda c: c.kind == "rms",
     "dynamic tanh": lambda c: c.kind == "tanh",

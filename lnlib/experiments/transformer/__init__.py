@@ -183,17 +183,26 @@ PLANNED = (
     Grid(SEEDS, {**_WHERE, "depth": (24,), "learning_rate": (3e-4, 1e-3)}),
     Grid(SEEDS, {**_WHERE, "depth": (24,), "learning_rate": (3e-3,)}),
 )
-# Still to be recorded: GPT-2's initialization, matched by width, those first that are worth most.
-_GPT2 = {"initialization": ("gpt2",), "norm": ("layer",), "place": ("post", "pre")}
-_DEEP = {"initialization": ("gpt2",), "norm": ("layer", "none"), "place": ("pre",), "depth": (24,)}
+
+
+def _both(seeds: range, given: dict[str, Any]) -> tuple[Grid, Grid]:
+    """Return a grid from GPT-2's initialization, without its residual scaling and with it."""
+    given = {"initialization": ("gpt2",), **given}
+    return Grid(seeds, given), Grid(seeds, {**given, "residual_scaling": True})
+
+
+_TWELVE = {"depth": (12,), "place": ("pre", "post"), "learning_rate": (3e-3,), "warm_up": (0,)}
+_DEEP = {**_TWELVE, "depth": (24,), "learning_rate": (1e-3, 3e-3)}
+# Those first that are worth most; about two hours of one thread.
 GPT2_PLANNED = (
-    Grid(SEEDS, _GPT2 | {"depth": (12,), "learning_rate": (3e-3,), "warm_up": (0,)}),
-    Grid(
-        SEEDS,
-        _GPT2
-        | {"depth": (12,), "learning_rate": (3e-3,), "warm_up": (0,), "residual_scaling": True},
-    ),
-    Grid(SEEDS, _DEEP | {"learning_rate": (1e-3, 3e-3), "warm_up": (0,), "residual_scaling": True}),
+    *_both(SEEDS, {**_TWELVE, "norm": ("layer",)}),
+    _both(SEEDS, {**_DEEP, "place": ("pre",), "norm": ("layer", "none")})[1],
+    *_both(SEEDS, {**_TWELVE, "norm": ("layer",), "warm_up": (60,)}),
+    *_both(SEEDS, {**_TWELVE, "norm": ("none",), "warm_up": (0, 60)}),
+    *_both(SEEDS, {**_WHERE, "depth": (12,), "learning_rate": (1e-3,)}),
+    *_both(SEEDS, {**_WHERE, "depth": (12,), "learning_rate": (3e-4,), "warm_up": (0,)}),
+    *_both(SEEDS, {**_DEEP, "place": ("post",), "norm": ("layer",), "warm_up": (0, 60)}),
+    *_both(SEEDS, {**_WHERE, "depth": (6,), "learning_rate": (3e-3,), "warm_up": (0,)}),
 )
 
 EXPERIMENT = Experiment(

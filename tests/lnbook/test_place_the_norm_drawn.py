@@ -194,7 +194,7 @@ def test_the_table_of_training_says_in_how_many_seeds_a_claim_is_true(records, k
         return UNIGRAM - 0.05 < loss < 4.174
 
     def told(true):
-        return HOLDS if all(true) else OPEN if any(true) else FAILS
+        return f"{sum(true)} of {len(true)} seeds"
 
     table = claims.trained(known)
     assert table.columns == ["Trained", "Xavier", "N(0, 0.02)"]

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from lnlib import experiments
-from lnlib.runs import record
+from lnlib.runs import record, schedule
 from lnlib.runs.experiment import Grid
 from tools import plan
 
@@ -75,3 +75,20 @@ def test_to_list_the_plan_needs_no_torch():
     code = "import sys; from tools import plan; plan.main([]); assert 'torch' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_what_is_missing_is_recorded_seed_by_seed_into_its_own_folder(
+    planned, monkeypatch, tmp_path
+):
+    calls = []
+
+    def note(experiment, settings, seeds, *, out, device):
+        calls.append((experiment.name, settings, seeds, out, device))
+
+    monkeypatch.setattr(schedule, "record_runs", note)
+    weights = planned[0].experiment
+    book = planned[0].grid
+    object.__setattr__(weights, "planned", (Grid((70, 80), book.given), Grid((0,), book.given)))
+    plan.main(["--record", "--out", str(tmp_path)])
+    every = planned[0].settings
+    assert calls == [("weights", every, [seed], tmp_path, "cpu") for seed in (70, 80)]  # 0 is there

@@ -89,6 +89,17 @@ def test_runs_of_the_public_code_are_no_arm_of_the_other_protocol(known):
     assert list(found.kinds) == [figures.MAIN]
 
 
+def test_long_runs_are_shown_when_both_networks_have_three_seeds():
+    long = book(epochs=LEVELED["epochs"])
+    few = [run for run in long if run["settings"]["norm"] == "none" or run["seed"] < 2]
+    for records, kinds in (
+        (book() + few, [figures.MAIN]),
+        (book() + long, [figures.MAIN, runs.LONG_RUNS]),
+        (book() + [run for run in long if run["settings"]["norm"] == "none"], [figures.MAIN]),
+    ):
+        assert list(figures.Runs(records, results.TASK).recorded()) == kinds
+
+
 def test_no_records_are_refused_with_the_command_that_makes_them():
     with pytest.raises(ValueError, match=r"no records were given; .* replay attentive_reader"):
         figures.Runs([], results.TASK)

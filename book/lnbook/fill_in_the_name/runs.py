@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from lnbook.show import arms
@@ -24,6 +24,7 @@ MAIN, SMALLER = "as in the picture", "8 questions a batch"
 LONGER, SHORT = "two stories at once", "trained on short stories"
 LONG = 25  # epochs of the runs that are to reach a plateau
 LONG_RUNS = f"{LONG} epochs"
+SEEDS = 3  # of the long runs, without which they are not shown
 
 
 class Runs(arms.Runs):
@@ -40,6 +41,13 @@ class Runs(arms.Runs):
         SMALL: ("layer norm (gain 0.1)", COLORS["layer"], "dash"),
         LAYER: arms.LOOKS[LAYER],
     }
+
+    def __init__(self, records: Sequence[Mapping[str, Any]], judge: Any) -> None:
+        super().__init__(records, judge)
+        long = self.kinds.get(LONG_RUNS, {})
+        seeds = [long[arm].runs.keys() if arm in long else set() for arm in (PLAIN, LAYER)]
+        if len(set.intersection(*map(set, seeds))) < SEEDS:
+            self.kinds.pop(LONG_RUNS, None)
 
     def kind(self, arms: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
         """Name the kind of some arms."""

@@ -1,5 +1,6 @@
 """What is refused: at once, in one sentence, by the name of its flag. Records that are damaged."""
 
+import dataclasses
 import json
 import re
 import typing
@@ -63,9 +64,9 @@ def wrong(annotation):
 def table():
     for experiment in EXPERIMENTS:
         found = dict(EVERYWHERE)
-        for name, annotation in typing.get_type_hints(
-            kind(experiment), include_extras=True
-        ).items():
+        hints = typing.get_type_hints(kind(experiment), include_extras=True)
+        for name in (field.name for field in dataclasses.fields(kind(experiment))):
+            annotation = hints[name]
             if annotation is not bool:
                 takes_none = {type(None), "none"} & {*typing.get_args(annotation)}
                 found[name] = wrong(annotation) + ([] if takes_none else ["none"])

@@ -253,7 +253,7 @@ def test_kinds_of_runs_are_side_by_side_each_with_its_own_numbers(name, case, ru
         return f"{kind}: {other}", OPEN
 
     for kind, *cells in known.hinges(judged):
-        if kind in (MAIN, known.KINDS[1] if name != "fill_in_the_name" else known.KINDS[-1]):
+        if kind in (MAIN, known.KINDS[1] if name != "fill_in_the_name" else known.KINDS[3]):
             found = arms(name, case, "usual" if kind == MAIN else "other")
             check_race(cells[:2], oracle.race(found[PLAIN], found[LAYER], oracle.updates))
             assert cells[2:] == [f"{kind}: {PLAIN}", OPEN]

@@ -168,6 +168,24 @@ def bytes_moved(norm: str, which: str, N: int, H: int, size: int = 4) -> int:
     return size * (numbers + statistics + parameters + gain)
 
 
+def kept(norm: str, N: int, H: int) -> int:
+    """Return how many numbers a forward pass keeps for the backward pass: input and statistics.
+
+    Gain and bias are not among them; at inference nothing is kept.
+
+    Args:
+        norm: ``layer``, ``batch`` or ``rms``.
+        N: Cases.
+        H: Features.
+
+    Example:
+        >>> kept("layer", 64, 1024)
+        65664
+    """
+    _check(norm, "backward")
+    return N * H + {"layer": 2 * N, "batch": 2 * H, "rms": N}[norm]
+
+
 # The roofline: Williams, Waterman & Patterson (2009), doi:10.1145/1498765.1498785.
 
 

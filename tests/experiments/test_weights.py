@@ -121,6 +121,28 @@ def test_plain_descent_under_a_norm_steps_at_right_angles(digits, norm):
             assert p[f"square_{i}"] == pytest.approx(p[f"length_{i}"], rel=1e-3)
 
 
+@pytest.mark.parametrize("norm", NORMS)
+def test_a_fixed_magnitude_stays_and_with_a_norm_outputs_do_not_change(digits, norm):
+    x = torch.randn(20, 64, generator=torch.Generator().manual_seed(0))
+    steps = []
+    for magnitude in (None, "fixed"):
+        chosen = Settings(**SMALL, norm=norm, magnitude=magnitude, learning_rate=1.0, eps=1e-12)
+        replay = Run(chosen, digits)
+        next(iter(replay.advance(0, 0, 1)))
+        with torch.no_grad():
+            steps.append([replay.model.eval()(x), replay.measure()])
+            start = Run(chosen, digits).measure()
+    (grown, free), (same, fixed) = steps
+    for i in (1, 2):
+        assert fixed[f"length_{i}"] == pytest.approx(start[f"length_{i}"], rel=1e-6)
+        assert free[f"length_{i}"] != pytest.approx(start[f"length_{i}"], rel=1e-5)
+        # What an update does is measured before the weights are scaled.
+        for name in ("turn", "square"):
+            assert fixed[f"{name}_{i}"] == pytest.approx(free[f"{name}_{i}"], rel=1e-6)
+    if norm == "layer":
+        torch.testing.assert_close(same, grown, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize(("norm", "optimizer"), [("none", "sgd"), ("layer", "adam")])
 def test_other_steps_are_not_at_right_angles(digits, norm, optimizer):
     last = list(run(digits, norm=norm, optimizer=optimizer, epochs=4))[-1]
@@ -128,10 +150,12 @@ def test_other_steps_are_not_at_right_angles(digits, norm, optimizer):
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
-def test_a_run_that_was_broken_off_goes_on_bit_for_bit(digits, optimizer, tmp_path):
-    whole = list(run(digits, optimizer=optimizer, epochs=3))
-    list(run(digits, optimizer=optimizer, epochs=1, checkpoint=tmp_path / "run.pt"))
-    resumed = list(run(digits, optimizer=optimizer, epochs=3, checkpoint=tmp_path / "run.pt"))
+@pytest.mark.parametrize("magnitude", [None, "fixed"])
+def test_a_run_that_was_broken_off_goes_on_bit_for_bit(digits, optimizer, magnitude, tmp_path):
+    given = {"optimizer": optimizer, "magnitude": magnitude}
+    whole = list(run(digits, **given, epochs=3))
+    list(run(digits, **given, epochs=1, checkpoint=tmp_path / "run.pt"))
+    resumed = list(run(digits, **given, epochs=3, checkpoint=tmp_path / "run.pt"))
     assert without_time(resumed) == without_time(whole)
 
 
@@ -152,15 +176,16 @@ def test_records_are_written_named_and_not_repeated(tmp_path, capsys):
 def test_the_books_records_are_all_there_and_repeat():
     found = record.read_all("weights")
     keys = {
-        (r["settings"]["norm"], r["settings"]["optimizer"], r["settings"]["scale"], r["seed"])
+        (*(r["settings"].get(k) for k in ("norm", "optimizer", "scale", "magnitude")), r["seed"])
         for r in found
     }
     seeds = range(10)
-    starts = itertools.product(NORMS, ("sgd",), (0.25, 1.0, 4.0, 16.0), seeds)
-    assert keys == {*starts, *itertools.product(NORMS, ("adam",), (1.0,), seeds)}
+    starts = itertools.product(NORMS, ("sgd",), (0.25, 1.0, 4.0, 16.0), (None,), seeds)
+    fixed = itertools.product(("layer", "batch"), OPTIMIZERS, (1.0,), ("fixed",), seeds)
+    assert keys == {*starts, *fixed, *itertools.product(NORMS, ("adam",), (1.0,), (None,), seeds)}
     assert len(found) == len(keys)
-    (kept,) = (r for r in record.read_all("weights", norm="layer", optimizer="adam")
-               if r["seed"] == 1)  # fmt: skip
+    (kept,) = (r for r in found if r["seed"] == 1 and "magnitude" not in r["settings"] and
+               {"norm": "layer", "optimizer": "adam"}.items() <= r["settings"].items())  # fmt: skip
     chosen = Settings(norm="layer", optimizer="adam")
     replay = Run(chosen, data.load("digits"), seed=1)
     points = list(train(replay, epochs=1, first_epoch_points=chosen.first_epoch_points))

@@ -29,6 +29,8 @@ _START_LOOKS = {
 class Runs:
     """Recorded runs of ``lnlib.experiments.weights.run``, ready to be drawn and compared.
 
+    Runs whose weights are kept at their first magnitude are left out.
+
     Args:
         records: As :func:`lnlib.runs.record.read_all` returns them, measured at equal epochs.
 
@@ -38,7 +40,7 @@ class Runs:
 
     def __init__(self, records: Sequence[Record]):
         self._recorded = Recorded(
-            records,
+            [run for run in records if "magnitude" not in run["settings"]],
             lambda s: (s["norm"], s["optimizer"], s["scale"]),
             "python -m lnlib replay weights",
         )

@@ -8,7 +8,7 @@ narrower layers, on digits, trained by plain gradient descent and by Adam.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 from lnlib.experiments import mnist
 from lnlib.runs.experiment import Experiment, Grid
@@ -36,6 +36,9 @@ class Settings(mnist.Settings):
         scale: The weights of the hidden layers start this many times as long. With a norm, and but
             for ``eps``, the network then computes the same.
         learning_rate: ``None`` takes 0.1 for ``sgd`` and 0.003 for ``adam``.
+        magnitude: ``fixed`` rescales the weights of each hidden layer after every update to the
+            Euclidean norm that they had at the start; with a norm, and but for ``eps``, that
+            changes nothing of what the network computes. ``None`` lets them grow.
     """
 
     norm: Norm = "layer"
@@ -47,6 +50,8 @@ class Settings(mnist.Settings):
     first_epoch_points: Points = 5
     optimizer: Optimizer = "sgd"
     scale: Positive = 1.0
+    magnitude: Literal["fixed"] | None = None
+    added: ClassVar = ("magnitude",)
 
     def __post_init__(self) -> None:
         """Refuse what cannot be run, and look up the learning rate that is not given."""
@@ -89,6 +94,10 @@ EXPERIMENT = Experiment(
         "norm": NORMS,
     },
     usual={"seeds": 10},
-    grids=(Grid(range(10)),),
+    grids=(
+        Grid(range(10)),
+        # Does the growth of the weights end learning? The same runs with weights that cannot grow.
+        Grid(range(10), {"norm": ("layer", "batch"), "scale": (1.0,), "magnitude": "fixed"}),
+    ),
     threads=1,
 )

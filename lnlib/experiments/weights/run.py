@@ -49,8 +49,9 @@ class Run(mnist.Run):
         with torch.no_grad():
             for weight in self._weights:
                 weight.mul_(settings.scale)
+        self._initial = self._lengths()
         # A buffer, so that a checkpoint keeps it: ||W||² at the start and all squared updates.
-        self.model.register_buffer("walked", self._lengths().square())
+        self.model.register_buffer("walked", self._initial.square())
         self._turned: list[torch.Tensor] = []
         self.optimizer.register_step_pre_hook(self._before)
         self.optimizer.register_step_post_hook(self._after)
@@ -72,6 +73,8 @@ class Run(mnist.Run):
             along = (step * old).sum() / old.square().sum()
             across = (step - along * old).norm() / old.norm()
             turned.append(torch.rad2deg(torch.atan2(across, 1 + along)))
+            if self.settings.magnitude == "fixed":
+                new.mul_(self._initial[i] / new.double().norm())
         self._turned.append(torch.stack(turned))
 
     def state(self) -> dict[str, torch.Tensor]:

@@ -86,8 +86,11 @@ def harder_to_turn(records: Records) -> list[Finding]:
     """Compare how far an update turns weights that are four times as long, and as they are."""
     found = []
     for norm in ("layer", "batch", "none"):
-        pairs = _pairs(*(records.of("weights", norm=norm, optimizer="sgd", scale=scale)
-                         for scale in (1.0, 4.0)))  # fmt: skip
+        pairs = _pairs(*(
+            [run for run in records.of("weights", norm=norm, optimizer="sgd", scale=scale)
+             if "magnitude" not in run["settings"]]
+            for scale in (1.0, 4.0)
+        ))  # fmt: skip
         if len(pairs) < 2:
             continue
         d = np.array([np.nanmean(curve(y, "turn_1")) / np.nanmean(curve(x, "turn_1")) - 1

@@ -9,6 +9,7 @@ ran and one that a single seed tried.
 
 import fnmatch
 import json
+import math
 import zlib
 from pathlib import Path
 
@@ -275,13 +276,22 @@ def _mnist(case):
 def _weights(case):
     for norm in ("layer", "batch", "none"):
         for optimizer in ("sgd", "adam"):
-            for scale in (1.0, 4.0):
-                for seed in FAVORED_SEEDS if scale == 4 else REFERENCE_SEEDS:
-                    of = Source(case, 0, seed, False, "weights", norm, optimizer, scale)
+            for scale, magnitude in ((1.0, None), (4.0, None), (1.0, "fixed")):
+                if (norm, magnitude) == ("none", "fixed"):
+                    continue
+                usual = (scale, magnitude) == (1.0, None)
+                for seed in REFERENCE_SEEDS if usual else FAVORED_SEEDS:
+                    of = Source(case, 0, seed, False, "weights", norm, optimizer, scale, magnitude)
                     less = of.wins() == (scale == 4) and norm != "none" and optimizer == "sgd"
                     turns = [(0.5 if less else 3) * of.number(0.8, 1.2) for _ in EPOCHS]
-                    curves = of.finish({"turn_1": [None, *turns[1:]]})
-                    yield make("weights", seed, curves, norm=norm, optimizer=optimizer, scale=scale)
+                    if magnitude:
+                        turns = [(9 if of.wins() else 0.2) * turn for turn in turns]
+                    # Up and down around a curve that falls by one factor an epoch.
+                    uneven = of.number(0.1, 0.15) if usual == of.wins() else of.number(0.3, 0.4)
+                    nll = [math.exp(-t) * (1 + uneven * (-1) ** int(t)) for t in EPOCHS]
+                    curves = of.finish({"turn_1": [None, *turns[1:]], "train_nll": nll})
+                    yield make("weights", seed, curves, norm=norm, optimizer=optimizer,
+                               scale=scale, magnitude=magnitude)  # fmt: skip
 
 
 def _sequence(case):

@@ -179,13 +179,53 @@ def harder_to_turn(runs):
     found = []
     for norm in ("layer", "batch", "none"):
         short, long = ({run["seed"]: run for run in
-                        matching(runs, "weights", norm=norm, optimizer="sgd", scale=scale)}
+                        matching(runs, "weights", norm=norm, optimizer="sgd", scale=scale)
+                        if "magnitude" not in run["settings"]}
                        for scale in (1, 4))  # fmt: skip
         d = [fmean(known(numbers(long[s], "turn_1"))) / fmean(known(numbers(short[s], "turn_1")))
              - 1 for s in (1, 2, 3)]  # fmt: skip
         used = [of[s] for s in (1, 2, 3) for of in (short, long)]
         found.append(Answer(d, "of what it was", d, norm != "none", runs=used))
     return found
+
+
+def unevenness(run):
+    """How much more, or less, the logarithm falls from epoch 3 to 4 than from 2 to 3."""
+    at = dict(zip(run["curves"]["epoch"], run["curves"]["train_nll"], strict=True))
+    two, three, four = (math.log(at[epoch]) for epoch in (2, 3, 4))
+    return abs((four - three) - (three - two))
+
+
+def last_turn(run):
+    return fmean(run["curves"]["turn_1"][-3:])
+
+
+def early_stopping(runs):
+    found = []
+    for optimizer in ("sgd", "adam"):
+        for norm in ("layer", "batch"):
+            grown, fixed = ({run["seed"]: run for run in
+                             matching(runs, "weights", norm=norm, optimizer=optimizer, scale=1)
+                             if run["settings"].get("magnitude") == magnitude}
+                            for magnitude in (None, "fixed"))  # fmt: skip
+            for value in (last_turn, unevenness):
+                d = [value(grown[s]) / value(fixed[s]) - 1 for s in (1, 2, 3)]
+                found.append(Answer(d, "of the fixed", d, optimizer == "sgd",
+                                    runs=[of[s] for s in (1, 2, 3) for of in (grown, fixed)])
+                             )  # fmt: skip
+    return found
+
+
+def figure_6_gains(size):
+    def answers(runs):
+        return [
+            compared(runs, "layer", rival, size,
+                     lambda run, name=name: fmean(run["curves"][name][-3:]), unit, factor)
+            for rival in ("none", "batch")
+            for name, unit, factor in (("train_nll", "nats", 1), ("test_error", "points", 100))
+        ]  # fmt: skip
+
+    return answers
 
 
 # Section 6.1.
@@ -365,6 +405,7 @@ RECORDED = {
     "covariate-shift": landscape(*SHIFTS),
     "batch-of-one": one_by_one,
     "long-weights": harder_to_turn,
+    "early-stopping": early_stopping,
     "recall-speedup": recall_speedup,
     "sixty-percent": own_best,
     "table-2": table_2,
@@ -391,6 +432,8 @@ RECORDED = {
     "smoother": landscape(*SMOOTHNESS),
     "less-shift": landscape(*SHIFTS),
     "any-batch": robust,
+    "gains-at-128": figure_6_gains(128),
+    "gains-at-4": figure_6_gains(4),
     "deep-transformers": deep,
 }
 

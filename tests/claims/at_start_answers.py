@@ -104,7 +104,7 @@ def robust_to_scaling(patch):
                 d *= if_gaussian if family == "gaussian" else 1
                 counts = kind != "weight" and (family, scaled) != ("gaussian", "weights")
                 found.append(Answer([d] * 10, "powers of ten", counts=counts))
-    return sorted(found, key=lambda one: not one.counts)
+    return found
 
 
 def memory(patch):

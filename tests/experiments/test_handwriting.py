@@ -330,12 +330,29 @@ def test_measured_are_the_loss_of_a_point_and_how_far_the_window_is_off():
                 n = len(piece.strokes)
                 said, share = run.model(noisy.points[: n - 1, k : k + 1], noisy.text[k : k + 1])
                 losses += models.nll(said[:, 0], noisy.points[1:n, k]).tolist()
-                for t, phi in enumerate(share[:, 0].tolist()):
+                for t, phi in enumerate(share[:, 0, : len(piece.text)].tolist()):
                     at = sum(u * p for u, p in enumerate(phi)) / sum(phi)
                     off.append(abs(at - piece.characters[t + 1]))
             assert found[f"{split}_nll"] == pytest.approx(np.mean(losses), rel=1e-4)
-            assert found[f"{split}_window_off"] == pytest.approx(np.mean(off), rel=1e-4)
+            assert found[f"{split}_window_distance"] == pytest.approx(np.mean(off), rel=1e-4)
     assert set(found) <= set(EXPERIMENT.measures)
+
+
+def test_padding_of_shorter_texts_does_not_affect_the_distance_of_the_window():
+    short, *_ = sorted(LINES.splits["val_new"], key=lambda line: len(line.text))
+    long = dataclasses.replace(short, text=short.text + 20 * " ")
+    found = []
+    for companion in (short, long):
+        splits = LINES.splits | {"val_new": (short, companion)}
+        run = Run(Settings(**SMALL | {"lines": 2}), dataclasses.replace(LINES, splits=splits))
+        scatter(run.model, by=0.1)
+        (batch, places) = run.measured["val_new"][0]
+        # Only the first line counts, beside one whose text is as long, or longer.
+        batch.there[:, 1] = False
+        with torch.inference_mode():
+            found.append(run.measure()["val_new_window_distance"])
+        assert places.written.sum(1).tolist() == [len(short.text), len(companion.text)]
+    assert found[0] == pytest.approx(found[1], rel=1e-5)
 
 
 def test_without_known_characters_only_losses_are_measured():
@@ -355,7 +372,7 @@ def test_the_window_is_not_measured_where_one_line_has_no_known_characters(unkno
     run = Run(Settings(**SMALL | {"length": 40}), dataclasses.replace(LINES, splits=splits))
     assert sum(characters is None for _, characters in run.measured["val_new"]) == 1
     with torch.inference_mode():
-        assert set(run.measure()) == {"train_nll", "train_window_off", "val_new_nll"}
+        assert set(run.measure()) == {"train_nll", "train_window_distance", "val_new_nll"}
 
 
 def test_what_was_written_is_kept_as_small_numbers():

@@ -303,14 +303,11 @@ def draw():
 
 
 def handwriting():
-    """Of 67 lines the seven longest have the largest offsets.
-
-    The texts of a part have one length: where a window is depends on the padding of its text.
-    """
+    """Of 67 lines the seven longest have the largest offsets; texts of a part differ in length."""
     rng = np.random.default_rng(8)
 
     def line(k):
-        count, points = (3, rng.integers(9, 13)) if k < 60 else (5, 20)
+        count, points = (rng.integers(3, 6), rng.integers(9, 13)) if k < 60 else (5, 20)
         strokes = rng.normal(size=(points, 3)).astype(np.float32) * (1 + 4 * (k >= 60))
         strokes[:, 2] = np.arange(points) % 4 == 3
         text = "".join(rng.choice(list("ab"), count))
@@ -334,7 +331,7 @@ def handwriting():
             at = phi @ np.arange(phi.shape[1]) / phi.sum(1).clip(1e-9)
             sums.append([each.sum(), abs(at - piece.characters[1:]).sum()])
         counts = np.array([len(piece.strokes) - 1 for piece in pieces])
-        for name, each in zip(("nll", "window_off"), np.array(sums).T, strict=True):
+        for name, each in zip(("nll", "window_distance"), np.array(sums).T, strict=True):
             found[f"{split}_{name}"] = Measure(values[f"{split}_{name}"], each, (60, 7), counts)
     return found
 

@@ -23,7 +23,7 @@ TASK = Task(
             lambda run, name=f"{split}_{what}": TASK.at_best(run, name),
             digits=3,
         )
-        for what, unit in (("nll", "nats"), ("window_off", "characters"))
+        for what, unit in (("nll", "nats"), ("window_distance", "characters"))
         for split in MEASURED
     ),
     unit="nats a point",

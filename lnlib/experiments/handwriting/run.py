@@ -30,6 +30,13 @@ class Batch(NamedTuple):
     there: Tensor  # (T, B): whether the line is still going on
 
 
+class Places(NamedTuple):
+    """Where the pen is on the texts of a batch, and how long they are."""
+
+    characters: Tensor  # (T, B)
+    written: Tensor  # (B, U): whether the text is still going on
+
+
 class Run(run.Run):
     """One run: one norm, one start, one seed. Feed it to ``train``.
 
@@ -153,24 +160,26 @@ class Run(run.Run):
         """Measure the loss of a point on each split, and how far the window is off.
 
         That is the mean distance between where the window is, the mean of phi, and the character
-        that the pen is at, where all lines of the split say which one that is.
+        that the pen is at, where all lines of the split say which one that is. What fills a text up
+        to the longest of its batch does not count. (Records that have a ``window_off`` count it.)
         """
         found = {}
         for split, batches in self.measured.items():
             total = off = count = 0.0
-            known = all(characters is not None for _, characters in batches)
-            for batch, characters in batches:
+            known = all(places is not None for _, places in batches)
+            for batch, places in batches:
                 said, share = self.model(batch.points[:-1], batch.text)
                 there = batch.there[1:]
                 total += float(nll(said[there], batch.points[1:][there]).double().sum())
                 count += int(there.sum())
                 if known:
-                    places = torch.arange(share.shape[2], device=share.device)
-                    at = (share * places).sum(2) / share.sum(2).clamp(min=1e-9)
-                    off += float((at - characters[1:])[there].abs().double().sum())
+                    share = share * places.written
+                    numbers = torch.arange(share.shape[2], device=share.device)
+                    at = (share * numbers).sum(2) / share.sum(2).clamp(min=1e-9)
+                    off += float((at - places.characters[1:])[there].abs().double().sum())
             found[f"{split}_nll"] = total / count
             if known:
-                found[f"{split}_window_off"] = off / count
+                found[f"{split}_window_distance"] = off / count
         if self.settings.keep:
             generator = torch.Generator(self.device).manual_seed(self.seed)
             text = self.encode([SAMPLE])
@@ -184,7 +193,7 @@ class Run(run.Run):
             found |= {name: part * self.at_end for name, part in pack(self.model).items()}
         return found
 
-    def _measured(self, pieces: Sequence[Line]) -> list[tuple[Batch, Tensor | None]]:
+    def _measured(self, pieces: Sequence[Line]) -> list[tuple[Batch, Places | None]]:
         """Return the pieces of evenly spaced lines, those of about one length together."""
         rng = np.random.default_rng(0)
         pieces = sorted(pieces, key=lambda piece: len(piece.strokes))
@@ -193,11 +202,13 @@ class Run(run.Run):
         found = []
         for k in range(0, len(chosen), AT_ONCE):
             part = chosen[k : k + AT_ONCE]
-            characters = None
+            batch, places = self.batch(part, rng), None
             if all(piece.characters is not None for piece in part):
                 known = [torch.from_numpy(piece.characters) for piece in part]
-                characters = pad_sequence(known).to(self.device)
-            found.append((self.batch(part, rng), characters))
+                lengths = torch.tensor([[len(piece.text)] for piece in part])
+                written = torch.arange(batch.text.shape[1]) < lengths
+                places = Places(pad_sequence(known).to(self.device), written.to(self.device))
+            found.append((batch, places))
         return found
 
 

@@ -202,17 +202,15 @@ def last_turn(run):
 
 def early_stopping(runs):
     found = []
-    for optimizer in ("sgd", "adam"):
-        for norm in ("layer", "batch"):
-            grown, fixed = ({run["seed"]: run for run in
-                             matching(runs, "weights", norm=norm, optimizer=optimizer, scale=1)
-                             if run["settings"].get("magnitude") == magnitude}
-                            for magnitude in (None, "fixed"))  # fmt: skip
-            for value in (last_turn, unevenness):
-                d = [value(grown[s]) / value(fixed[s]) - 1 for s in (1, 2, 3)]
-                found.append(Answer(d, "of the fixed", d, optimizer == "sgd",
-                                    runs=[of[s] for s in (1, 2, 3) for of in (grown, fixed)])
-                             )  # fmt: skip
+    for norm in ("layer", "batch"):
+        grown, fixed = ({run["seed"]: run for run in
+                         matching(runs, "weights", norm=norm, optimizer="sgd", scale=1)
+                         if run["settings"].get("magnitude") == magnitude}
+                        for magnitude in (None, "fixed"))  # fmt: skip
+        for value in (last_turn, unevenness):
+            d = [value(grown[s]) / value(fixed[s]) - 1 for s in (1, 2, 3)]
+            used = [of[s] for s in (1, 2, 3) for of in (grown, fixed)]
+            found.append(Answer(d, "of the fixed", d, runs=used))
     return found
 
 

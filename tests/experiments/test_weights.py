@@ -181,7 +181,7 @@ def test_the_books_records_are_all_there_and_repeat():
     }
     seeds = range(10)
     starts = itertools.product(NORMS, ("sgd",), (0.25, 1.0, 4.0, 16.0), (None,), seeds)
-    fixed = itertools.product(("layer", "batch"), OPTIMIZERS, (1.0,), ("fixed",), seeds)
+    fixed = itertools.product(("layer", "batch"), ("sgd",), (1.0,), ("fixed",), seeds)
     assert keys == {*starts, *fixed, *itertools.product(NORMS, ("adam",), (1.0,), (None,), seeds)}
     assert len(found) == len(keys)
     (kept,) = (r for r in found if r["seed"] == 1 and "magnitude" not in r["settings"] and

@@ -71,6 +71,8 @@ def _run() -> type[Run]:
     return Run
 
 
+_UNDER_A_NORM = {"norm": ("layer", "batch"), "optimizer": ("sgd",), "scale": (1.0,)}
+
 EXPERIMENT = Experiment(
     name="weights",
     about="ours, on section 5.2.2: how long the weights grow, how far an update turns them",
@@ -97,7 +99,7 @@ EXPERIMENT = Experiment(
     grids=(
         Grid(range(10)),
         # Does the growth of the weights end learning? The same runs with weights that cannot grow.
-        Grid(range(10), {"norm": ("layer", "batch"), "scale": (1.0,), "magnitude": "fixed"}),
+        Grid(range(10), {**_UNDER_A_NORM, "magnitude": "fixed"}),
     ),
     threads=1,
 )

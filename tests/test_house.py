@@ -37,7 +37,10 @@ MAY_IMPORT = {
     "data": {"_files", "_messages"},
     "runs": {"_files", "_messages"},
     "experiments": {"forms", "nn", "data", "runs", "compare", "analysis"},
-    "claims": {"experiments", "runs", "compare", "norm", "cells", "invariance", "analysis"},
+    "claims": {
+        *("experiments", "runs", "compare", "norm", "cells", "invariance", "fisher"),
+        *("transformer", "analysis"),
+    },
 }
 NUMPY_ALONE = ("norm", "forms", "cells", "transformer", "numerics", "compare")
 TRAINS = ("nn", "runs", "experiments")  # and may import torch

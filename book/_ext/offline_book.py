@@ -94,7 +94,9 @@ def copy_vendored(app):
             widget.write(static)
     (static / "colors.css").write_text(colors.css(), "utf-8")
     (static / "pick.css").write_text(pick.STYLE, "utf-8")
+    shutil.copy2(web.HERE / "address.js", static / "address.js")  # page.js, too, needs it
     app.add_css_file("colors.css")
+    app.add_js_file("address.js")
 
 
 def unwrapped(code):

@@ -83,7 +83,14 @@ def choose(app, pagename, templatename, context, doctree):
     for script in scripts:
         if script.attributes.get("type") != "text/later":
             script.attributes["defer"] = "defer"
-    order = [OPTIONS, SETTINGS, *(f"{w.name}/" for w in figures(body)), "page.js", MATHJAX]
+    order = [
+        OPTIONS,
+        SETTINGS,
+        "address.js",
+        *(f"{w.name}/" for w in figures(body)),
+        "page.js",
+        MATHJAX,
+    ]
 
     def place(script):
         known = (k for k, start in enumerate(order) if name_of(script).startswith(start))

@@ -24,6 +24,13 @@
     }
   }
 
+  /* A browser leaves what is half seen at the edge of a row that scrolls sideways where it is, and
+     with it half of the ring around what has the focus. */
+  addEventListener("focusin", ({ target }) => {
+    if (!target.matches(":focus-visible")) return;
+    target.scrollIntoView({ block: "nearest", inline: "nearest", behavior: "instant" });
+  });
+
   /* What a chapter asks is answered on its last page; returns what undoes it. */
   function answersAtTheEnd() {
     const last = document.querySelector("article.bd-article > section");
@@ -62,47 +69,26 @@
     };
   }
 
-  /* The address names each part of the page that was moved, with its controls:
-     #explorer-2&scale=10&chooser&data=conv. Parts without a control of their own are anchors. */
-  function partsOfAddress() {
-    const parts = new Map();
-    let own;
-    for (const word of location.hash.slice(1).split("&").filter(Boolean)) {
-      const at = word.indexOf("=");
-      if (at < 0) parts.set(word, own = new Map());
-      else own?.set(word.slice(0, at), word.slice(at + 1));
-    }
-    return parts;
-  }
-
   /* Radio buttons in a [data-address] keep what was chosen in the address, and are set by it. */
   function choicesInAddress(card) {
     const name = card.dataset.address;
     const radios = [...card.querySelectorAll("input[type=radio]")];
     const group = (radio) => radio.name.slice(radio.name.lastIndexOf("-") + 1);
     function restore() {
-      const chosen = partsOfAddress().get(name) ?? new Map();
+      const chosen = lnAddress.read().get(name) ?? new Map();
       for (const radio of radios) {
         const value = chosen.get(group(radio));
         const known = value !== undefined && radios.some((other) =>
-          group(other) === group(radio) && encodeURIComponent(other.value) === value);
-        const on = known ? encodeURIComponent(radio.value) === value : radio.defaultChecked;
+          group(other) === group(radio) && other.value === value);
+        const on = known ? radio.value === value : radio.defaultChecked;
         if (!on || radio.checked) continue;
         radio.checked = true;
         radio.dispatchEvent(new Event("change", { bubbles: true }));
       }
     }
     card.addEventListener("change", () => {
-      const others = partsOfAddress();
-      others.delete(name);
-      const moved = radios.filter((radio) => radio.checked && !radio.defaultChecked)
-        .map((radio) => `${group(radio)}=${encodeURIComponent(radio.value)}`);
-      const words = moved.length ? [name, ...moved] : [];
-      for (const [other, values] of others) {
-        if (values.size) words.push(other, ...[...values].map(([key, value]) => `${key}=${value}`));
-      }
-      const address = words.length ? `#${words.join("&")}` : location.href.split("#")[0];
-      try { history.replaceState(history.state, "", address); } catch { /* some forbid it */ }
+      const moved = radios.filter((radio) => radio.checked && !radio.defaultChecked);
+      lnAddress.save(name, moved.map((radio) => [group(radio), radio.value]));
     });
     addEventListener("hashchange", restore);
     restore();
@@ -113,8 +99,8 @@
   const MOVES = ["wheel", "touchmove", "pointerdown", "keydown"];
   const SETTLED = 10_000; // ms
   function goToPart() {
-    const [part, ...values] = location.hash.slice(1).split("&");
-    const target = values.length && document.getElementById(part);
+    const part = lnAddress.first(), values = lnAddress.read().get(part);
+    const target = values?.size && document.getElementById(part);
     if (!target) return;
     const sizes = new ResizeObserver(() => target.scrollIntoView({ behavior: "instant" }));
     sizes.observe(document.body);

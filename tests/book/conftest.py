@@ -168,16 +168,22 @@ class QuietServer(ThreadingHTTPServer):
         """A browser that closes a page does not wait for its files."""
 
 
-@pytest.fixture(scope="session")
-def http(built_book):
-    """Where a local server serves the book."""
-    handler = partial(QuietHandler, directory=str(built_book))
-    with QuietServer(("127.0.0.1", 0), handler) as server:
+@contextmanager
+def served(folder, handler=QuietHandler):
+    """The address at which a local server serves a folder."""
+    with QuietServer(("127.0.0.1", 0), partial(handler, directory=str(folder))) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
         thread.join()
+
+
+@pytest.fixture(scope="session")
+def http(built_book):
+    """Where a local server serves the book."""
+    with served(built_book) as address:
+        yield address
 
 
 @pytest.fixture(params=["file", "http"], scope="session")

@@ -1,12 +1,8 @@
 """A page in somebody else's frame, and on a host with a strict content security policy."""
 
-import threading
-from functools import partial
-from http.server import ThreadingHTTPServer
-
 import pytest
 
-from tests.book.conftest import QuietHandler
+from tests.book.conftest import QuietHandler, served
 
 RESULTS = "#search-results li a"
 THEME = "document.documentElement.dataset.theme"
@@ -54,13 +50,8 @@ class StrictHandler(QuietHandler):
 @pytest.fixture(scope="module")
 def strict(built_book):
     """Where a server serves the book with the strictest policy that allows a book at all."""
-    handler = partial(StrictHandler, directory=str(built_book))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with served(built_book, StrictHandler) as address:
+        yield address
 
 
 def test_formulas_and_figures_work_under_a_strict_policy(visit, strict):
@@ -71,7 +62,7 @@ def test_formulas_and_figures_work_under_a_strict_policy(visit, strict):
         root.query_selector(".ln-controls input").press("ArrowRight")
         v.page.wait_for_function("([r, s]) => r.dataset.state !== s", arg=[root, before])
         v.page.wait_for_selector("mjx-container", state="attached")
-        stopped = [said for said in v.complaints if "inline style" not in said]
+        stopped = [text for text in v.complaints if "inline style" not in text]
         assert stopped == []  # what such a host forbids, too, is a style attribute
 
 

@@ -195,3 +195,9 @@ def test_no_ring_around_what_has_the_focus_is_cut(opened):
     """An output that scrolls sideways cuts what lies beyond its edge."""
     opened.page.keyboard.press("Tab")  # rings are for those who use keys
     assert opened.page.evaluate(CUT_RINGS) == []
+
+
+def test_no_ring_around_what_has_the_focus_is_cut_on_a_phone(phone):
+    """Rows scroll sideways there, and what is half seen at their edge comes into view."""
+    phone.page.keyboard.press("Tab")
+    assert phone.page.evaluate(CUT_RINGS) == []

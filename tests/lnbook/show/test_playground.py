@@ -42,8 +42,3 @@ def test_the_widget_runs_the_same_files_as_the_page():
 def test_a_setting_that_is_no_number_and_no_text_is_refused(value):
     with pytest.raises(TypeError, match="Playground: residual must be a number or a text, got"):
         Playground(residual=value)
-
-
-def test_every_script_of_the_folder_is_used():
-    own = {script for script in WEB.scripts if "/" not in script}
-    assert {path.name for path in WEB.folder.glob("*.js")} == own | {"book.js"}

@@ -49,7 +49,3 @@ def test_fifty_examples_can_be_told_from_the_sum_and_from_each_other():
     assert np.abs(points).max() <= 2  # as far as the sliders go
     assert points.std(-1).min() > 0.05
     assert len(np.unique(points, axis=0)) == 50
-
-
-def test_every_script_of_the_folder_is_used():
-    assert {path.name for path in WEB.folder.glob("*.js")} == {*WEB.scripts, "book.js"}

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["WEB", "Explorer", "show"]
 
-WEB = Web("explorer", ("grip.js", "explorer.js"))
+WEB = Web("explorer", ("../address.js", "grip.js", "explorer.js"))
 
 
 class Explorer:

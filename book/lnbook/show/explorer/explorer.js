@@ -99,27 +99,17 @@
     return ready.get(panel);
   }
 
-  /* The address names each explorer that was moved, the last one first, with its controls:
-     #explorer-2&scale=10&explorer-1&batch_size=4. */
+  /* The address names each explorer that was moved, the last one first, with its controls. */
   const PAUSE = 300; // ms after the last move: browsers refuse an address that changes too often
   const named = (el) => el.id.replace(/^explorer-\d+-/, "");
   const texts = (el) => el.options ? [...el.options].map((o) => o.textContent)
     : JSON.parse(el.dataset.texts);
   const controls = (root) => [...root.querySelectorAll(".ln-controls :is(input, select)")];
-  const usual = (el) => el.options
+  const initial = (el) => el.options
     ? Math.max(0, [...el.options].findIndex((o) => o.defaultSelected)) : Number(el.defaultValue);
-  function addressed() {
-    const found = new Map();
-    let own;
-    for (const [key, value] of new URLSearchParams(location.hash.slice(1))) {
-      if (value || !/^[\w-]+$/.test(key)) own?.set(key, value);
-      else found.set(key, own = new Map());
-    }
-    return found;
-  }
   /* Put the controls where the address has them; what it has wrong stays as it is. */
   function restore(root, moved) {
-    const wanted = addressed().get(root.id);
+    const wanted = lnAddress.read().get(root.id);
     for (const el of wanted ? controls(root) : []) {
       const at = texts(el).indexOf(wanted.get(named(el)));
       if (at < 0 || at === Number(el.value)) continue;
@@ -127,26 +117,13 @@
       moved(el);
     }
   }
-  let saving = 0;
+  const saving = new Map(); // from an explorer to the timer after which the address names it
   function remember(root) {
-    clearTimeout(saving);
-    saving = setTimeout(() => {
-      const before = addressed(), all = [...document.querySelectorAll(".ln-explorer")];
-      const order = new Set([root.id, ...before.keys(), ...all.map((r) => r.id)]);
-      const said = [...order].flatMap((id) => {
-        const r = all.find((one) => one.id === id);
-        if (!r) { // of another widget; an anchor alone is left out
-          const values = [...before.get(id)].map(([k, v]) => `${k}=${encodeURIComponent(v)}`);
-          return values.length ? [id, ...values] : [];
-        }
-        const off = controls(r).filter((el) => Number(el.value) !== usual(el));
-        const values = off.map((el) => `${named(el)}=${encodeURIComponent(texts(el)[Number(el.value)])}`);
-        return off.length ? [r.id, ...values] : [];
-      });
-      if (!said.length && !before.size) return;
-      const address = said.length ? `#${said.join("&")}` : location.href.split("#")[0];
-      try { history.replaceState(history.state, "", address); } catch { /* some forbid it */ }
-    }, PAUSE);
+    clearTimeout(saving.get(root));
+    saving.set(root, setTimeout(() => {
+      const moved = controls(root).filter((el) => Number(el.value) !== initial(el));
+      lnAddress.save(root.id, moved.map((el) => [named(el), texts(el)[Number(el.value)]]));
+    }, PAUSE));
   }
 
   /* On a phone a panel is lower than it was laid out for: the names at the ends of its lines move
@@ -224,8 +201,9 @@
       const state = resolve(book.states[i]), goal = state.panels.map(dyed);
       const { look } = theme(), at = shrunk();
       if (look !== drawnAs || at !== drawnAt) drawn = [];
-      if (at !== drawnAt || panels[0].clientWidth !== width) margins = [];
-      [drawnAs, drawnAt, width] = [look, at, panels[0].clientWidth];
+      const wide = panels[0].clientWidth; // once: the page is laid out for it
+      if (at !== drawnAt || wide !== width) margins = [];
+      [drawnAs, drawnAt, width] = [look, at, wide];
       const drawing = goal.map((panel, k) => {
         if (panel === drawn[k]) return null;
         const { data, layout } = drawn[k] = panel;
@@ -394,7 +372,7 @@
     }), { rootMargin: REACH + "px" });
     // The observer first speaks when the page has come to rest, and the first figure is awaited:
     // at the top of the page, or where a link into it leads.
-    const there = document.getElementById(location.hash.slice(1).split("&")[0]);
+    const there = document.getElementById(lnAddress.first() ?? "");
     if (there?.matches(".ln-explorer")) there.scrollIntoView();
     const from = there ? there.getBoundingClientRect().top : 0;
     const inReach = (root) => {

@@ -107,9 +107,11 @@ def digits() -> dict[str, str]:
 WEB = Web(
     "playground",
     (
+        "../address.js",
+        "../background.js",
+        "../canvas.js",
         "engine.js",
         "worker.js",
-        "../canvas.js",
         "pictures.js",
         "program.js",
         "challenges.js",

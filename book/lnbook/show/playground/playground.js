@@ -77,8 +77,8 @@ const lnPlayground = (() => {
 
   /* From the address: what was chosen, and `at`, how far it had been trained. */
   function read() {
-    const [name, ...rest] = location.hash.slice(1).split("&");
-    return name === "play" ? Object.fromEntries(new URLSearchParams(rest.join("&"))) : null;
+    const given = lnAddress.read().get("play");
+    return given ? Object.fromEntries(given) : null;
   }
   const place = (given) => (/^[0-9]{1,5}$/.test(given?.at ?? "") ? Number(given.at) : 0);
 
@@ -159,27 +159,8 @@ const lnPlayground = (() => {
     root.dataset.ready = "yes";
 
     // The networks, in a Worker.
-    let ask, worker = null;
-    let unanswered = []; // messages until the first answer: a policy may stop the Worker later
-    const withoutWorker = () => { // in the page, a little at a time
-      const answer = lnWorker(lnEngine(), (m) => setTimeout(() => received(m)));
-      worker = null;
-      ask = (message) => setTimeout(() => answer(message));
-      unanswered?.forEach(ask);
-      unanswered = null;
-    };
-    try {
-      const code = `const engine = (${lnEngine})();\n`
-        + `const answer = (${lnWorker})(engine, (m) => postMessage(m));\n`
-        + "onmessage = (e) => answer(e.data);";
-      const url = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
-      worker = new Worker(url);
-      worker.onmessage = (e) => { unanswered = null; received(e.data); };
-      worker.onerror = () => unanswered && withoutWorker();
-      ask = (message) => { unanswered?.push(message); worker.postMessage(message); };
-    } catch { // a browser that forbids it
-      withoutWorker();
-    }
+    const background = lnBackground(lnEngine, lnWorker, received);
+    const { ask } = background;
 
     // What the run has come to.
     const calm = matchMedia("(prefers-reduced-motion: reduce)");
@@ -256,7 +237,7 @@ const lnPlayground = (() => {
         const full = now - measured > MEASURE || (stop && updates + n >= stop);
         if (full) measured = now;
         waiting = true;
-        ask({ train: n, full, budget: worker ? BUDGET : SHORT });
+        ask({ train: n, full, budget: background.apart() ? BUDGET : SHORT });
       } else if (view && (owed || !view.full)) { // at rest, all is measured
         waiting = true;
         ask(owed ? { train: 1, full: true } : { measure: true });
@@ -394,16 +375,13 @@ const lnPlayground = (() => {
         return norm === "none" || (key === "bias" && (place === "after" || norm === "batch"));
       });
     }
-    function address() {
+    function chosen() {
       const changed = Object.entries(state).filter(([key, value]) => value !== START[key]);
-      if (updates) changed.push(["at", updates]);
-      return changed.length ? `#play&${new URLSearchParams(changed)}` : "";
+      return updates ? [...changed, ["at", updates]] : changed;
     }
     function save() {
-      if (small) $("all").href = `playground.html${address() || "#play"}`;
-      else if (addressed && (address() || location.hash.startsWith("#play"))) {
-        try { history.replaceState(null, "", address() || "#play"); } catch { /* some forbid it on file:// */ }
-      }
+      if (small) $("all").href = lnAddress.link("play", chosen(), "playground.html");
+      else if (addressed) lnAddress.save("play", chosen());
     }
     function program() {
       const k = Number($("which").value);
@@ -475,8 +453,7 @@ const lnPlayground = (() => {
     on("hardest", () => ask({ example: "hardest" }));
     on("copy", () => {
       save();
-      const link = location.href.split("#")[0] + (address() || "#play");
-      lnCanvas.copy(link, $("copy"), $("link"));
+      lnCanvas.copy(lnAddress.link("play", chosen()), $("copy"), $("link"));
     });
     root.addEventListener("change", ({ target }) => {
       const { key, part } = target.dataset;
@@ -529,7 +506,7 @@ const lnPlayground = (() => {
     reset(place(given));
     return () => { // a notebook takes its output away
       closed = true;
-      worker?.terminate();
+      background.stop();
       themes.disconnect();
       room.disconnect();
       removeEventListener("hashchange", moved);

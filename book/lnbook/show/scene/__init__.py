@@ -133,7 +133,7 @@ def _script(name: str, make: Any) -> str:
 
 WEB = Web(
     "scene",
-    ("../canvas.js", "engine.js", "glyphs.js", "scene.js"),
+    ("../address.js", "../canvas.js", "engine.js", "glyphs.js", "scene.js"),
     wide=True,
     data={"pictures.js": partial(_script, "pictures", pictures)}
     | {

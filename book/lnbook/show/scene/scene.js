@@ -80,21 +80,19 @@ const lnScene = (() => {
     </div>`));
 
     // The state in the address: #scene, the point, and a picture or objects in pixels.
-    function address() {
-      const { w, h, boxes, own } = scene, given = new URLSearchParams({ at });
-      if (own !== null) given.set("picture", own);
+    function values() {
+      const { w, h, boxes, own } = scene, given = [["at", at]];
+      if (own !== null) given.push(["picture", own]);
       if (!whole) {
-        given.set("size", `${w}x${h}`);
-        given.set("boxes", boxes.map(([c, ...box]) => [told.categories[c], ...box]).join(";"));
+        const named = boxes.map(([c, ...box]) => [told.categories[c], ...box]);
+        given.push(["size", `${w}x${h}`], ["boxes", named.join(";")]);
       }
-      return `#scene&${given}`;
+      return given;
     }
     function save() {
       if (!addressed || !told) return;
       clearTimeout(saving);
-      saving = setTimeout(() => {
-        try { history.replaceState(null, "", address()); } catch { /* some forbid it on file:// */ }
-      }, PAUSE);
+      saving = setTimeout(() => lnAddress.save("scene", values()), PAUSE);
     }
     const placeOf = (text, count) => (/^\d{1,4}$/.test(text ?? "") && Number(text) < count
       ? Number(text) : null);
@@ -107,9 +105,8 @@ const lnScene = (() => {
     }
     /* Take what the address says; what cannot be is left as it is. Say whether it says anything. */
     function arrive() {
-      const [name, ...rest] = addressed ? location.hash.slice(1).split("&") : [];
-      if (name !== "scene") return false;
-      const given = new URLSearchParams(rest.join("&"));
+      const given = addressed ? lnAddress.read().get("scene") : null;
+      if (!given) return false;
       at = placeOf(given.get("at"), told.updates.length) ?? point;
       const own = placeOf(given.get("picture"), told.pictures.length);
       const size = /^(\d{2,4})x(\d{2,4})$/.exec(given.get("size") ?? "");
@@ -278,7 +275,7 @@ const lnScene = (() => {
         take(Number(picture));
         save();
       } else if (part === "copy") {
-        lnCanvas.copy(location.href.split("#")[0] + address(), $("copy"), $("link"));
+        lnCanvas.copy(lnAddress.link("scene", values()), $("copy"), $("link"));
       } else if (added) add(told.categories.indexOf(added));
       else if (tool === "remove") remove(chosen);
       else if (tool) scale(chosen, tool === "grow" ? GROW : 1 / GROW);

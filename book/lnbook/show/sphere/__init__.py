@@ -25,7 +25,7 @@ from lnbook.show.web import Web
 
 __all__ = ["WEB", "Sphere", "cloud"]
 
-WEB = Web("sphere", ("space.js", "scene.js", "sphere.js"))
+WEB = Web("sphere", ("../address.js", "space.js", "scene.js", "sphere.js"))
 ALT = (
     "A point in three dimensions, the plane where the three numbers add up to 0, and on it the "
     "circle of radius √3. The point falls onto the plane along the line of equal numbers and "

@@ -36,21 +36,13 @@ const lnSphere = (() => {
     }
     return state;
   }
-  /* The address names each picture that was moved, with what was: #sphere&a1=1&sphere-2&turn=9. */
-  function blocks() {
-    const found = [];
-    for (const part of location.hash.slice(1).split("&").filter(Boolean)) {
-      if (part.includes("=")) found.at(-1)?.push(part); else found.push([part]);
-    }
-    return found;
-  }
 
   return (root, { cloud, settings = {}, live = false }) => {
     const $ = (name) => root.querySelector(`[data-part="${name}"]`);
-    const usual = { ...START, ...settings }, own = () => blocks().find(([id]) => id === root.id);
-    const read = () => allowed(Object.fromEntries(new URLSearchParams(own()?.slice(1).join("&"))),
-      usual);
-    let state = live ? usual : read(), shown = { ...state };
+    const initial = { ...START, ...settings };
+    const addressed = () => lnAddress.read().get(root.id);
+    const read = () => allowed(Object.fromEntries(addressed() ?? []), initial);
+    let state = live ? initial : read(), shown = { ...state };
 
     const row = (key) => {
       const [label, low, high, step] = NUMBERS[key];
@@ -146,13 +138,9 @@ const lnSphere = (() => {
       if (!live) saving = setTimeout(save, PAUSE);
     }
     function save() {
-      const said = Object.entries(state).filter(([key, value]) => value !== usual[key])
-        .map(([key, v]) => `${key}=${v === true ? "yes" : v === false ? "no" : Number(v.toFixed(4))}`);
-      const others = blocks().filter(([id]) => id !== root.id);
-      const all = [...(said.length ? [[root.id, ...said]] : []), ...others].flat().join("&");
-      if (!all && !location.hash) return;
-      const address = all ? `#${all}` : location.href.split("#")[0];
-      try { history.replaceState(history.state, "", address); } catch { /* some forbid it */ }
+      const moved = Object.entries(state).filter(([key, value]) => value !== initial[key]);
+      lnAddress.save(root.id, moved.map(([key, v]) =>
+        [key, v === true ? "yes" : v === false ? "no" : Number(v.toFixed(4))]));
     }
     function play(on) {
       [playing, before] = [on, performance.now()];
@@ -224,7 +212,7 @@ const lnSphere = (() => {
       along: () => to("d", lnSpace.normalize(point("a"), state.eps).hat),
       above: () => ({ tilt: 90 }),
       side: () => ({ tilt: 0 }),
-      back: () => ({ ...usual }),
+      back: () => ({ ...initial }),
     };
     root.addEventListener("click", ({ target }) => {
       const { act: name, way: to } = target.dataset;
@@ -252,7 +240,7 @@ const lnSphere = (() => {
     const seen = new IntersectionObserver(([entry]) => {
       if (!entry.isIntersecting) return;
       seen.disconnect();
-      if (calm.matches || own()) return;
+      if (calm.matches || addressed()) return;
       shown.turn -= SWING;
       jump = { from: { ...shown }, ms: LOOK };
       later();
@@ -265,10 +253,10 @@ const lnSphere = (() => {
     for (const touch of ["pointerdown", "keydown", "input"]) {
       root.addEventListener(touch, touched, { capture: true });
     }
-    const arrived = () => own() && change(read(), TWEEN);
+    const arrived = () => addressed() && change(read(), TWEEN);
     if (!live) {
       addEventListener("hashchange", arrived);
-      if (blocks()[0]?.[0] === root.id) root.scrollIntoView();
+      if (lnAddress.first() === root.id) root.scrollIntoView();
     }
     return () => {
       seen.disconnect();

@@ -164,7 +164,16 @@ def recorded() -> dict[str, list[float]]:
 
 WEB = Web(
     "transformer",
-    ("engine.js", "worker.js", "../canvas.js", "pictures.js", "challenges.js", "transformer.js"),
+    (
+        "../address.js",
+        "../background.js",
+        "../canvas.js",
+        "engine.js",
+        "worker.js",
+        "pictures.js",
+        "challenges.js",
+        "transformer.js",
+    ),
     wide=True,
     data={"weights.js": lambda: f"lnTransformerWeights({json.dumps(weights())});\n"},
     preloaded=("weights.js",),

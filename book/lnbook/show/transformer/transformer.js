@@ -45,8 +45,8 @@ const lnTransformer = (() => {
     return state;
   }
   function read() {
-    const [name, ...rest] = location.hash.slice(1).split("&");
-    return name === "run" ? Object.fromEntries(new URLSearchParams(rest.join("&"))) : null;
+    const given = lnAddress.read().get("run");
+    return given ? Object.fromEntries(given) : null;
   }
   const nats = (v) => (v < 9.995 ? v.toFixed(2) : v < 99.95 ? v.toFixed(1) : v.toFixed(0));
   const percent = (p) => (p >= 0.995 && p < 1 ? "> 99 %" : p < 0.005 ? "< 1 %" : `${Math.round(100 * p)} %`);
@@ -123,27 +123,8 @@ const lnTransformer = (() => {
     </div>`));
 
     // The model, in a Worker.
-    let ask, worker = null;
-    let unanswered = []; // messages until the first answer: a policy may stop the Worker later
-    const withoutWorker = () => { // in the page, a little at a time
-      const answer = lnTransformerWorker(lnTransformerEngine(), (m) => setTimeout(() => received(m)));
-      worker = null;
-      ask = (message) => setTimeout(() => answer(message));
-      unanswered?.forEach(ask);
-      unanswered = null;
-    };
-    try {
-      const code = `const engine = (${lnTransformerEngine})();\n`
-        + `const answer = (${lnTransformerWorker})(engine, (m) => postMessage(m));\n`
-        + "onmessage = (e) => answer(e.data);";
-      const url = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
-      worker = new Worker(url);
-      worker.onmessage = (e) => { unanswered = null; received(e.data); };
-      worker.onerror = () => unanswered && withoutWorker();
-      ask = (message) => { unanswered?.push(message); worker.postMessage(message); };
-    } catch { // a browser that forbids it
-      withoutWorker();
-    }
+    const background = lnBackground(lnTransformerEngine, lnTransformerWorker, received);
+    const { ask } = background;
 
     let model = null, id = 0, waiting = false, owed = false, closed = false;
     let view = null, wrote = ["", ""], done = false, soon = 0, challenge = null, pending = null;
@@ -330,13 +311,9 @@ const lnTransformer = (() => {
       show();
       request();
     }
-    function address() {
-      const changed = Object.entries(state).filter(([key, value]) => value !== START[key]);
-      return changed.length ? `#run&${new URLSearchParams(changed)}` : "";
-    }
+    const chosen = () => Object.entries(state).filter(([key, value]) => value !== START[key]);
     function save() {
-      if (!addressed || !(address() || location.hash.startsWith("#run"))) return;
-      try { history.replaceState(null, "", address() || "#run"); } catch { /* some forbid it on file:// */ }
+      if (addressed) lnAddress.save("run", chosen());
     }
 
     // Challenges: predict, run, read.
@@ -393,8 +370,7 @@ const lnTransformer = (() => {
       request();
     });
     on("copy", () => {
-      const link = location.href.split("#")[0] + (address() || "#run");
-      lnCanvas.copy(link, $("copy"), $("link"));
+      lnCanvas.copy(lnAddress.link("run", chosen()), $("copy"), $("link"));
     });
     root.addEventListener("input", ({ target }) => {
       const { part, norm } = target.dataset;
@@ -474,7 +450,7 @@ const lnTransformer = (() => {
     return () => { // a notebook takes its output away
       closed = true;
       for (const timer of [quiet, soon, saving]) clearTimeout(timer);
-      worker?.terminate();
+      background.stop();
       themes.disconnect();
       room.disconnect();
       removeEventListener("hashchange", moved);

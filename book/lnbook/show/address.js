@@ -1,0 +1,42 @@
+/* The state of a page in its address: each part that was moved, with its values, such as
+   #explorer-2&scale=10&chooser&data=conv. Every script that reads or writes it does so here;
+   several scripts of a page bring it. */
+window.lnAddress ??= (() => {
+  "use strict";
+
+  /* Return the parts that the address names, in order, and the values of each. */
+  function read() {
+    const parts = new Map();
+    let own;
+    for (const word of location.hash.slice(1).split("&").filter(Boolean)) {
+      if (word.includes("=")) {
+        for (const [key, value] of new URLSearchParams(word)) own?.set(key, value);
+      } else {
+        own = parts.get(word) ?? new Map();
+        parts.set(word, own);
+      }
+    }
+    return parts;
+  }
+  const first = () => read().keys().next().value;
+  /* A part without values is left out. */
+  function write(parts) {
+    return [...parts].filter(([, values]) => values.length).flatMap(([name, values]) =>
+      [name, ...values.map(([key, value]) => `${key}=${encodeURIComponent(value)}`)]).join("&");
+  }
+  const page = () => location.href.split("#")[0];
+
+  /* Put a part with its values, pairs of key and value, before the others; without values it goes. */
+  function save(name, values) {
+    const others = read();
+    others.delete(name);
+    const hash = write([[name, values], ...[...others].map(([other, map]) => [other, [...map]])]);
+    if (!hash && !location.hash) return;
+    const address = hash ? `#${hash}` : page();
+    try { history.replaceState(history.state, "", address); } catch { /* some forbid it */ }
+  }
+  /* Return what leads to one part in this state, on this page or another. */
+  const link = (name, values, there = page()) => `${there}#${write([[name, values]]) || name}`;
+
+  return { read, first, save, link };
+})();

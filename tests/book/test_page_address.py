@@ -1,0 +1,59 @@
+"""One script reads and writes the state of a page in its address, for everything on the page."""
+
+import pytest
+
+from lnbook.show import web
+
+SCRIPT = (web.HERE / "address.js").read_text("utf-8")
+READ = (
+    "hash => { location.hash = hash; return [...lnAddress.read()].map(([k, v]) => [k, [...v]]); }"
+)
+
+
+@pytest.fixture(scope="module")
+def page(browser, http):
+    """A page of a server, whose address a script may change, with the script and nothing else."""
+    page = browser.new_page()
+    page.route("**/blank", lambda route: route.fulfill(body="", content_type="text/html"))
+    page.goto(f"{http}/blank")
+    page.add_script_tag(content=SCRIPT)
+    yield page
+    page.close()
+
+
+@pytest.mark.parametrize(
+    ("hash_", "parts"),
+    [
+        ("", []),
+        ("#a-section", [["a-section", []]]),
+        ("#explorer-2&scale=10&chooser&data=conv",
+         [["explorer-2", [["scale", "10"]]], ["chooser", [["data", "conv"]]]]),
+        ("#run&text=a+b%26c%3D%2B", [["run", [["text", "a b&c=+"]]]]),
+        ("#run&text=&at=1", [["run", [["text", ""], ["at", "1"]]]]),
+        ("#run&text=%E0%A4%A", [["run", [["text", "\ufffd%A"]]]]),
+        ("#x=1&sphere&a1=1&&sphere&a2=2", [["sphere", [["a1", "1"], ["a2", "2"]]]]),
+        ("#sphere&__proto__=1&=2", [["sphere", [["__proto__", "1"], ["", "2"]]]]),
+    ],
+)  # fmt: skip
+def test_an_address_is_read_as_parts_with_values(page, hash_, parts):
+    assert page.evaluate(READ, hash_) == parts
+
+
+def test_what_is_saved_is_read_again_and_comes_first(page):
+    text = "a b&c=d#e+f%20é'()"
+    page.evaluate("location.hash = '#chooser&data=conv&anchor&explorer-1&n=4'")
+    page.evaluate("t => lnAddress.save('run', [['text', t], ['at', 3]])", text)
+    assert page.evaluate("[...lnAddress.read().keys()]") == ["run", "chooser", "explorer-1"]
+    assert page.evaluate("lnAddress.first()") == "run"
+    assert page.evaluate("[...lnAddress.read().get('run')]") == [["text", text], ["at", "3"]]
+    page.evaluate("lnAddress.save('chooser', [['data', 'text']])")
+    assert page.evaluate("location.hash").startswith("#chooser&data=text&run&text=")
+    for part in ("run", "chooser", "explorer-1"):
+        page.evaluate("p => lnAddress.save(p, [])", part)
+    assert page.url.endswith("/blank")  # nothing is left, not even a #
+
+
+def test_a_link_leads_to_one_part_on_this_page_or_another(page):
+    page.evaluate("location.hash = '#chooser&data=conv'")
+    assert page.evaluate("lnAddress.link('run', [['at', 3]])").endswith("/blank#run&at=3")
+    assert page.evaluate("lnAddress.link('play', [], 'playground.html')") == "playground.html#play"

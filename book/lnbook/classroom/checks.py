@@ -50,8 +50,8 @@ def check(name: str, answer: object) -> None:
             "they were handed out"
         )
     with _quiet():
-        said = fault(described[name], answer)
-    print(described[name].get("right", LATER) if said is None else f"Not yet: {said}")
+        feedback = fault(described[name], answer)
+    print(described[name].get("right", LATER) if feedback is None else f"Not yet: {feedback}")
 
 
 def mark(name: str, answer: object, sealed: str) -> None:
@@ -73,11 +73,11 @@ def mark(name: str, answer: object, sealed: str) -> None:
             tests.insert(0, shown)
     for at, described in enumerate(tests):
         with _quiet():
-            said = fault(described, answer)
-        if said is not None:
-            known = said in (sentence for _, sentence in described["wrong"])
+            feedback = fault(described, answer)
+        if feedback is not None:
+            known = feedback in (sentence for _, sentence in described["wrong"])
             before = "right on the inputs of the check; " if at else ""
-            raise (Misconception if known else NotYet)(before + said)
+            raise (Misconception if known else NotYet)(before + feedback)
 
 
 class NotYet(AssertionError):
@@ -123,30 +123,37 @@ def describe(name: str, *, seed: int, key: bool) -> dict[str, Any]:
         ValueError: If a case of the exercise cannot be stored as data.
     """
     exercise = exercises.find(name, seed=seed)
-    told: dict[str, Any] = {"kind": type(exercise).__name__, "right": f"Right. {exercise.right}"}
+    described: dict[str, Any] = {
+        "kind": type(exercise).__name__,
+        "right": f"Right. {exercise.right}",
+    }
     if isinstance(exercise, Function):
-        told |= {
+        described |= {
             "arguments": _arguments(exercise.reference),
             "cases": [pack(list(args)) for args in exercise._cases()],
             "expected": _runs(exercise, exercise.reference),
-            "wrong": [[_runs(exercise, wrong), said] for said, wrong in exercise.wrong.items()],
+            "wrong": [
+                [_runs(exercise, wrong), feedback] for feedback, wrong in exercise.wrong.items()
+            ],
             "returns": list(exercise.returns),
             "tolerance": exercise.tolerance,
             "dtype": exercise.dtype,
         }
     elif isinstance(exercise, Measured):
-        told["results"] = list(exercise.results)
-        told["wrong"] = [[pack(condition), said] for said, condition in exercise.wrong.items()]
-        return told  # what is measured has no key
+        described["results"] = list(exercise.results)
+        described["wrong"] = [
+            [pack(condition), feedback] for feedback, condition in exercise.wrong.items()
+        ]
+        return described  # what is measured has no key
     else:
-        told["wrong"] = [[pack(wrong), said] for wrong, said in exercise.wrong.items()]
-        told |= {"expected": pack(exercise.answer), "otherwise": exercise.otherwise}
+        described["wrong"] = [[pack(wrong), feedback] for wrong, feedback in exercise.wrong.items()]
+        described |= {"expected": pack(exercise.answer), "otherwise": exercise.otherwise}
         if isinstance(exercise, Value):
-            told |= {"shape": list(np.shape(exercise.answer)), "within": exercise.tolerance}
+            described |= {"shape": list(np.shape(exercise.answer)), "within": exercise.tolerance}
     if not key:
         for secret in ("expected", "right", "otherwise"):
-            told.pop(secret, None)
-    return told
+            described.pop(secret, None)
+    return described
 
 
 def seal(described: dict) -> str:
@@ -193,16 +200,16 @@ def _open_value(described: dict, answer: object) -> str | None:
     if problem := _words.unlike(np.zeros(shape), answer, "the answer"):
         return problem
     got = _words.numbers(answer).reshape(shape)
-    off = [(np.abs(got - unpack(wrong)).max(), said) for wrong, said in described["wrong"]]
-    distance, said = min(off, default=(np.inf, None))
-    return said if distance <= described["within"] else None
+    off = [(np.abs(got - unpack(wrong)).max(), feedback) for wrong, feedback in described["wrong"]]
+    distance, feedback = min(off, default=(np.inf, None))
+    return feedback if distance <= described["within"] else None
 
 
 def _open_text(described: dict, answer: object) -> str | None:
     if not isinstance(answer, str):
         return rebuild(described | {"expected": "", "otherwise": ""}).fault(answer)
     words = answer.casefold().split()
-    known = {tuple(wrong.casefold().split()): said for wrong, said in described["wrong"]}
+    known = {tuple(wrong.casefold().split()): feedback for wrong, feedback in described["wrong"]}
     return known.get(tuple(words))
 
 
@@ -215,15 +222,15 @@ def rebuild(described: dict) -> Exercise:
             Replay(names, described["expected"]),
             cases=lambda rng: [tuple(unpack(args)) for args in described["cases"]],
             right=right,
-            wrong={said: Replay(names, runs) for runs, said in described["wrong"]},
+            wrong={feedback: Replay(names, runs) for runs, feedback in described["wrong"]},
             tolerance=described["tolerance"],
             returns=described["returns"],
             dtype=described["dtype"],
         )
     if kind == "Measured":
-        wrong = {said: unpack(condition) for condition, said in described["wrong"]}
+        wrong = {feedback: unpack(condition) for condition, feedback in described["wrong"]}
         return Measured(described["results"], right, wrong)
-    wrong = {unpack(answer): said for answer, said in described["wrong"]}
+    wrong = {unpack(answer): feedback for answer, feedback in described["wrong"]}
     answer, otherwise = unpack(described["expected"]), described["otherwise"]
     if kind == "Text":
         return Text(answer, right, wrong, otherwise)

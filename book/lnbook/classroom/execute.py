@@ -1,4 +1,4 @@
-"""Run the notebooks of one hand-in, in the process or container that is its own.
+"""Run the notebooks of one submission, in the process or container that is its own.
 
 ``python -m lnbook.classroom.execute FOLDER`` writes the outputs into the notebooks there. Nothing
 of the teacher's is needed for it.

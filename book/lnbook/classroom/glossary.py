@@ -83,7 +83,7 @@ def renderer():
 
     def role(self, tokens, at, options, env):
         name, text = tokens[at].meta["name"], tokens[at].content
-        said = text.partition("<")[0].strip()
+        term = text.partition("<")[0].strip()
         if name == "doc":
             return f"<i>{html.escape(titles[text])}</i>"
         if name == "cite:t":
@@ -92,7 +92,7 @@ def renderer():
         if name == "cite:p":
             parts = ("{} {}".format(*cited[key]) for key in text.split(","))
             return html.escape(f"({'; '.join(parts)})")
-        return html.escape(said)
+        return html.escape(term)
 
     parser.add_render_rule("myst_role", role)
 

@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from lnbook.classroom import checks, nbgrader, runner
-from lnbook.classroom.hand_ins import HandIn, found, read, restore
 from lnbook.classroom.runner import Where
+from lnbook.classroom.submissions import Submission, found, read, restore
 from lnlib import _files
 
-RUN = "executed"  # the folder of what has run, where nbgrader looks for hand-ins
+RUN = "executed"  # the folder of what has run, where nbgrader looks for submissions
 AGAIN = ("ModuleNotFoundError", "NotRun")  # may end otherwise on a machine that is set right
 
 
@@ -39,7 +39,7 @@ class Row:
         passed: 1 or 0.
         points: As in nbgrader's gradebook, so with what was changed by hand.
         misconception: What the checker says of a misconception that it knows.
-        said: What it says of any other answer that is not right.
+        feedback: What it says of any other answer that is not right.
         error: What went wrong before the check.
     """
 
@@ -49,7 +49,7 @@ class Row:
     passed: int = 0
     points: float = 0
     misconception: str = ""
-    said: str = ""
+    feedback: str = ""
     error: str = ""
 
 
@@ -112,35 +112,35 @@ def grade(
     sources = {path.stem: _source(path) for path in (course / "source" / name).glob("*.ipynb")}
     sheets = {chapter: _exercises(source) for chapter, source in sources.items()}
     others = {path.name for path in (course / "source").iterdir()} - {name}
-    hand_ins, sentences = found(folder, name, sheets, others)
+    submissions, sentences = found(folder, name, sheets, others)
     graded = Grades(sentences=sentences)
     with tempfile.TemporaryDirectory(prefix="lnbook-grading-") as room:
         book, versions = runner.stripped(Path(room, "book")), runner.versions(where)
-        for at, hand_in in enumerate(hand_ins, 1):
-            ran = _run(hand_in, course, name, sources, book, where, versions)
+        for at, submission in enumerate(submissions, 1):
+            ran = _run(submission, course, name, sources, book, where, versions)
             if ran:
-                tell(f"{at} of {len(hand_ins)}: {hand_in.student}")
-    _forget(course, name, hand_ins)
-    if any(hand_in.notebooks for hand_in in hand_ins):
+                tell(f"{at} of {len(submissions)}: {submission.student}")
+    _forget(course, name, submissions)
+    if any(submission.notebooks for submission in submissions):
         for command in ("autograde", "generate_feedback"):
             run = [f"--CourseDirectory.submitted_directory={RUN}", "--force"]
             run += ["--no-execute"] if command == "autograde" else []
             try:
                 nbgrader.run(course, command, name, *run)
-            except ValueError as error:  # it has gone on with the other hand-ins
+            except ValueError as error:  # it has gone on with the other submissions
                 graded.sentences.append(str(error))
     points = _gradebook(course, name)
-    for hand_in in hand_ins:
+    for submission in submissions:
         own = [
             row
             for chapter, names in sheets.items()
-            for row in _rows(hand_in, chapter, names, course / RUN, name)
+            for row in _rows(submission, chapter, names, course / RUN, name)
         ]
         for row in own:
-            if row.chapter in hand_in.notebooks:  # else the gradebook has an earlier notebook's
+            if row.chapter in submission.notebooks:  # else the gradebook has an earlier notebook's
                 row.points = points.get((row.student, row.chapter, row.exercise), 0)
         graded.rows += own
-        graded.totals.append(_total(hand_in, own, sources))
+        graded.totals.append(_total(submission, own, sources))
     _files.write(course / "grades.csv", table(graded.rows, Row))
     _files.write(course / "totals.csv", table(graded.totals, Total))
     return graded
@@ -176,7 +176,7 @@ def _exercises(source: Any) -> list[str]:
 
 
 def _run(
-    hand_in: HandIn,
+    submission: Submission,
     course: Path,
     name: str,
     sources: dict,
@@ -184,23 +184,23 @@ def _run(
     where: Where,
     versions: list[str],
 ) -> bool:
-    """Run a hand-in, unless it has run already; say whether it ran."""
+    """Run a submission, unless it has run already; say whether it ran."""
     import nbformat
 
-    home = course / RUN / hand_in.student / name
+    home = course / RUN / submission.student / name
     notebooks = {}
-    for chapter, member in list(hand_in.notebooks.items()):
+    for chapter, member in list(submission.notebooks.items()):
         try:
             notebooks[chapter] = restore(read(member), sources[chapter])
         except ValueError as error:
-            hand_in.problems.append(str(error))
-            del hand_in.notebooks[chapter]
-    files = {path: member.read() for path, member in hand_in.files.items()}
+            submission.problems.append(str(error))
+            del submission.notebooks[chapter]
+    files = {path: member.read() for path, member in submission.files.items()}
     files[checks.FILE] = (course / "source" / name / checks.FILE).read_bytes()
     key = _key(notebooks, files, book, where, versions)
     if not notebooks or _ran(home, notebooks, key):
         return False
-    with tempfile.TemporaryDirectory(prefix="hand-in-") as room:
+    with tempfile.TemporaryDirectory(prefix="submission-") as room:
         room = Path(room)
         for place, content in files.items():
             (room / place).parent.mkdir(parents=True, exist_ok=True)
@@ -232,7 +232,7 @@ def _key(
 
 
 def _ran(home: Path, notebooks: dict, key: str) -> bool:
-    """Say whether a hand-in has run as it is, and to an end that another run would reach again."""
+    """Say whether a submission has run as it is, to an end that another run would reach again."""
     try:
         kept = [_source(home / f"{chapter}.ipynb") for chapter in notebooks]
     except (OSError, ValueError):
@@ -256,7 +256,7 @@ def _outputs(path: Path, before: Any, problem: str) -> Any:
         if same and not problem:
             return after
         problem = problem or "the notebook was changed while it ran"
-    except Exception as error:  # what a hand-in may have left there
+    except Exception as error:  # what a submission may have left there
         problem = problem or f"{type(error).__name__}: {error}"
     for cell in before.cells:
         if cell.metadata.get("nbgrader", {}).get("grade"):
@@ -265,9 +265,9 @@ def _outputs(path: Path, before: Any, problem: str) -> Any:
     return before
 
 
-def _forget(course: Path, name: str, hand_ins: list[HandIn]) -> None:
-    """Remove what has run of hand-ins that are no longer there."""
-    present = {hand_in.student for hand_in in hand_ins if hand_in.notebooks}
+def _forget(course: Path, name: str, submissions: list[Submission]) -> None:
+    """Remove what has run of submissions that are no longer there."""
+    present = {submission.student for submission in submissions if submission.notebooks}
     for home in (course / RUN).glob(f"*/{name}"):
         if home.parent.name not in present:
             shutil.rmtree(home)
@@ -288,16 +288,16 @@ def _gradebook(course: Path, name: str) -> dict[tuple[str, str, str], float]:
 
 
 def _rows(
-    hand_in: HandIn, chapter: str, names: list[str], executed: Path, homework: str
+    submission: Submission, chapter: str, names: list[str], executed: Path, homework: str
 ) -> list[Row]:
     """Return a row for each exercise of a notebook."""
-    rows = {name: Row(hand_in.student, chapter, name) for name in names}
-    if chapter not in hand_in.notebooks:
-        why = "; ".join(hand_in.problems) or "not handed in"
+    rows = {name: Row(submission.student, chapter, name) for name in names}
+    if chapter not in submission.notebooks:
+        why = "; ".join(submission.problems) or "not handed in"
         for row in rows.values():
             row.error = why
         return list(rows.values())
-    notebook = _source(executed / hand_in.student / homework / f"{chapter}.ipynb")
+    notebook = _source(executed / submission.student / homework / f"{chapter}.ipynb")
     before: list[str] = []
     for cell in notebook.cells:
         errors = [f"{e.ename}: {e.evalue}" for e in _errors(cell)]
@@ -305,15 +305,15 @@ def _rows(
         if not (cell.metadata.get("nbgrader", {}).get("grade") and exercise in rows):
             before += errors
             continue
-        row, said = rows[exercise], _errors(cell)
-        row.passed = int(not said)
-        if said and said[0].ename == "Misconception":
-            row.misconception = said[0].evalue
-        elif said and said[0].ename == "NotYet":
-            row.said = said[0].evalue
-        if said and before:
+        row, raised = rows[exercise], _errors(cell)
+        row.passed = int(not raised)
+        if raised and raised[0].ename == "Misconception":
+            row.misconception = raised[0].evalue
+        elif raised and raised[0].ename == "NotYet":
+            row.feedback = raised[0].evalue
+        if raised and before:
             row.error = "; ".join(before)
-        elif errors and said[0].ename not in ("Misconception", "NotYet"):
+        elif errors and raised[0].ename not in ("Misconception", "NotYet"):
             row.error = errors[0]
         before = []
     return list(rows.values())
@@ -323,22 +323,22 @@ def _errors(cell: Any) -> list[Any]:
     return [o for o in cell.get("outputs", []) if o.output_type == "error"]
 
 
-def _total(hand_in: HandIn, rows: list[Row], sources: dict) -> Total:
+def _total(submission: Submission, rows: list[Row], sources: dict) -> Total:
     most = sum(
         cell.metadata.nbgrader.points
         for source in sources.values()
         for cell in source.cells
         if cell.metadata.nbgrader.grade
     )
-    missing = [c for c in sources if c not in hand_in.notebooks]
-    problems = [f"no {', '.join(missing)}"] if missing and not hand_in.problems else []
+    missing = [c for c in sources if c not in submission.notebooks]
+    problems = [f"no {', '.join(missing)}"] if missing and not submission.problems else []
     return Total(
-        hand_in.student,
+        submission.student,
         sum(row.points for row in rows),
         most,
         sum(row.passed for row in rows),
         len(rows),
-        "; ".join([*problems, *hand_in.problems]),
+        "; ".join([*problems, *submission.problems]),
     )
 
 
@@ -350,8 +350,8 @@ def summary(rows: list[Row]) -> list[str]:
         line = f"{exercise}: {sum(row.passed for row in own)} of {len(own)} passed"
         met = Counter(row.misconception for row in own if row.misconception)
         if met:
-            said, times = met.most_common(1)[0]
-            line += f"; {times} × {said}"
+            misconception, times = met.most_common(1)[0]
+            line += f"; {times} × {misconception}"
         lines.append(line)
     return lines
 

@@ -165,8 +165,8 @@ def notebook(tasks: Sequence[Task], seed: int) -> dict[str, Any]:
         title = task.name.replace("-", " ").capitalize()
         drawn = "inputs of your class" if task in own else "the same for every class"
         text = f"## {number}. {title}\n\n*{drawn.capitalize()}*\n\n{task.text}"
-        said = [f"# {line}" for line in textwrap.wrap(task.why, 86)]
-        solved = "\n".join(["### BEGIN SOLUTION", *said, task.solution.strip()])
+        reasons = [f"# {line}" for line in textwrap.wrap(task.why, 86)]
+        solved = "\n".join(["### BEGIN SOLUTION", *reasons, task.solution.strip()])
         answer = f"{task.starter}\n\n\n{solved}\n### END SOLUTION"
         cells += [
             _cell("markdown", f"{task.name}-task", text, locked=True),

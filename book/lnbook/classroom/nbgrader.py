@@ -41,8 +41,8 @@ def run(course: Path, *arguments: str) -> str:
         )
     if done.returncode:
         lines = [line for line in done.stderr.splitlines() if "ERROR" in line] or [done.stderr]
-        said = re.sub(r"^\[.*?\] ", "", lines[0].strip())[:300]
-        raise ValueError(f"nbgrader {arguments[0]}: {said}; see {course / '.nbgrader.log'}")
+        message = re.sub(r"^\[.*?\] ", "", lines[0].strip())[:300]
+        raise ValueError(f"nbgrader {arguments[0]}: {message}; see {course / '.nbgrader.log'}")
     return done.stderr
 
 

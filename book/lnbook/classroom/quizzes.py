@@ -20,8 +20,8 @@ def quizzes() -> dict[str, tuple]:
     for chapter in chapters.in_order():
         path = chapters.book() / f"{chapter}.ipynb"
         title = re.search(r"^# (.+)$", chapters.cells(path)[0]["source"], re.M)[1]
-        if asked := questions(path):
-            found[title] = asked
+        if in_chapter := questions(path):
+            found[title] = in_chapter
     return found
 
 
@@ -35,12 +35,12 @@ def moodle() -> str:
     options: the right one, those whose misconception the book names, and some more.
     """
     root = ET.Element("quiz")
-    for title, asked in quizzes().items():
+    for title, in_chapter in quizzes().items():
         category = ET.SubElement(root, "question", type="category")
         # A slash in a name is written twice; a single one starts a category within.
         path = "/".join(part.replace("/", "//") for part in (COURSE, title))
         _text(category, "category", f"$course$/top/{path}")
-        for question in asked:
+        for question in in_chapter:
             _question(root, question)
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
@@ -56,10 +56,10 @@ def _question(root: ET.Element, question: Choose | Number | Order) -> None:
     kind = "numerical" if isinstance(question, Number) else "multichoice"
     element = ET.SubElement(root, "question", type=kind)
     _text(element, "name", textwrap.shorten(_bare(question.text), 80, placeholder=" …"))
-    asked = f"<p>{markup(question.text)}</p>"
+    text = f"<p>{markup(question.text)}</p>"
     if isinstance(question, Number) and question.unit:
-        asked += f"<p>(in {markup(question.unit)}; write the number alone)</p>"
-    _text(element, "questiontext", asked, format="html")
+        text += f"<p>(in {markup(question.unit)}; write the number alone)</p>"
+    _text(element, "questiontext", text, format="html")
     ET.SubElement(element, "defaultgrade").text = "1"
     ET.SubElement(element, "penalty").text = "0.3333333"
     ET.SubElement(element, "hidden").text = "0"
@@ -115,8 +115,8 @@ def markdown() -> str:
         lines += [f"## {escaped(title)}", ""]
         for i, question in enumerate(every, 1):
             lines += [f"{i}. {escaped(question.text)}", ""]
-            asked = [line.removeprefix("- ") for line in question.asked()]
-            lines += [f"   - {escaped(line)}" for line in asked] + [""]
+            items = [line.removeprefix("- ") for line in question.choices()]
+            lines += [f"   - {escaped(line)}" for line in items] + [""]
         lines += ["### Answers", ""]
         for i, question in enumerate(every, 1):
             right, *wrong = map(escaped, question.answered())

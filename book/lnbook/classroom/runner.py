@@ -69,8 +69,8 @@ def _image(name: str) -> str:
         done = subprocess.run([tool, *command], capture_output=True, encoding="utf-8", check=False)
         if done.returncode == 0:
             return done.stdout.strip()
-    said = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-    raise ValueError(f"--container must be an image that {tool} has or finds, got {name}: {said}")
+    reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+    raise ValueError(f"--container must be an image that {tool} has or finds, got {name}: {reason}")
 
 
 def execute(room: Path, book: Path, where: Where, notebooks: int) -> str:
@@ -129,6 +129,6 @@ def _wait(command: list[str], patience: float, **options: Any) -> str:
             process.kill()
             process.wait()
         errors.seek(max(0, errors.seek(0, os.SEEK_END) - 10_000))
-        said = errors.read().decode("utf-8", "replace")
-    lines = said.strip().splitlines()
+        output = errors.read().decode("utf-8", "replace")
+    lines = output.strip().splitlines()
     return "" if process.returncode == 0 else (lines[-1] if lines else f"{process.returncode}")

@@ -129,6 +129,6 @@ class _Refusal(torch.autograd.Function):
     @staticmethod
     def backward(ctx, *_):
         raise RuntimeError(
-            "lnlib.nn: a fast recurrence is once_differentiable; for a second derivative, take "
-            'implementation="plain"'
+            "lnlib.nn: this implementation of the recurrence is once_differentiable; for a second "
+            'derivative, take implementation="plain"'
         )

@@ -13,8 +13,8 @@ from lnbook import exercises
 from lnbook.classroom import chapters, checks, homework
 from lnbook.classroom import grade as grading
 from lnbook.classroom.grade import Row, Where, grade, summary, table
-from lnbook.classroom.hand_ins import found, read, restore
-from tests.cases import hand_ins
+from lnbook.classroom.submissions import found, read, restore
+from tests.cases import submissions
 
 LIMITS = Where(seconds=5, total=120)
 
@@ -23,8 +23,8 @@ LIMITS = Where(seconds=5, total=120)
 def course(tmp_path_factory):
     """A homework that a class has handed in and that is graded."""
     folder = tmp_path_factory.mktemp("course")
-    released = homework.make(["start"], folder, seed=hand_ins.SEED)
-    hand_ins.write(folder / "submitted", released)
+    released = homework.make(["start"], folder, seed=submissions.SEED)
+    submissions.write(folder / "submitted", released)
     told = []
     graded = grade(folder / "submitted", where=LIMITS, tell=told.append)
     rows = {(row.student, row.exercise): row for row in graded.rows}
@@ -33,17 +33,17 @@ def course(tmp_path_factory):
 
 def of(course, student):
     """The rows of one student, by exercise."""
-    return {name: course["rows"][student, name] for name in hand_ins.NAMES}
+    return {name: course["rows"][student, name] for name in submissions.NAMES}
 
 
 # Honest work.
 
 
-@pytest.mark.parametrize("name", hand_ins.NAMES)
+@pytest.mark.parametrize("name", submissions.NAMES)
 @pytest.mark.parametrize("student", ["Zoë Łuk", "_1+1", "moved"])
 def test_a_right_answer_that_runs_in_jupyter_gets_its_point(course, student, name):
     row = of(course, student)[name]
-    assert (row.passed, row.points, row.said, row.misconception) == (1, 1, "", ""), row
+    assert (row.passed, row.points, row.feedback, row.misconception) == (1, 1, "", ""), row
 
 
 def test_every_entry_of_the_folder_ends_in_rows_or_in_a_sentence(course):
@@ -54,7 +54,7 @@ def test_every_entry_of_the_folder_ends_in_rows_or_in_a_sentence(course):
         student = "_1+1" if entry == "=1+1.zip" else entry.rpartition(".")[0] or entry
         assert student in graded or entry in told, entry
     assert len(graded) + len(course["graded"].sentences) == len(entries)
-    assert len(course["graded"].rows) == len(graded) * len(hand_ins.NAMES)
+    assert len(course["graded"].rows) == len(graded) * len(submissions.NAMES)
 
 
 # Wrong answers, and those of others.
@@ -64,21 +64,21 @@ def test_a_known_misconception_is_named_in_row_and_feedback(course):
     row = of(course, "wrong")["two-lines"]
     assert row.misconception in exercises.find("two-lines").wrong
     assert "H - 1" in row.misconception
-    assert (row.passed, row.points, row.said) == (0, 0, "")
+    assert (row.passed, row.points, row.feedback) == (0, 0, "")
     page = course["folder"] / "feedback" / "wrong" / "homework" / "start.html"
     assert f"Not yet: {row.misconception}" in page.read_text("utf-8")
 
 
 def test_any_other_wrong_answer_is_told_what_is_wrong_with_it(course):
     rows = of(course, "wrong")
-    assert "ZeroDivisionError" in rows["rest-of-the-batch"].said
+    assert "ZeroDivisionError" in rows["rest-of-the-batch"].feedback
     assert rows["rest-of-the-batch"].misconception == ""
 
 
 def test_knowing_the_inputs_of_the_class_by_heart_is_not_enough(course):
     row = of(course, "wrong")["undo"]
     assert row.passed == row.points == 0
-    assert row.said.startswith("right on the inputs of the check; for x ")
+    assert row.feedback.startswith("right on the inputs of the check; for x ")
 
 
 @pytest.mark.parametrize("name", ["two-lines", "rest-of-the-batch"])
@@ -100,7 +100,7 @@ def test_a_cell_that_ends_python_or_never_ends_costs_its_own_exercise_alone(cour
 
 
 @pytest.mark.parametrize(
-    ("student", "said"),
+    ("student", "reason"),
     [
         ("broken", "start.ipynb is not a notebook"),
         ("list", "list.ipynb is not a notebook"),
@@ -111,12 +111,12 @@ def test_a_cell_that_ends_python_or_never_ends_costs_its_own_exercise_alone(cour
         ("packed", "such archives are not read; unpack it"),
     ],
 )
-def test_what_cannot_be_graded_says_why_in_row_and_total(course, student, said):
+def test_what_cannot_be_graded_says_why_in_row_and_total(course, student, reason):
     for row in of(course, student).values():
         assert (row.passed, row.points) == (0, 0)
-        assert said in row.error
+        assert reason in row.error
     (total,) = [total for total in course["graded"].totals if total.student == student]
-    assert said in total.problems
+    assert reason in total.problems
     assert total.points == 0
 
 
@@ -147,11 +147,13 @@ def test_a_table_on_disk_begins_with_the_byte_order_mark_and_holds_every_row(cou
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "＝", "\t=", "\r\n=", " +", "|"])
 def test_no_text_of_a_student_is_a_formula_or_further_cells(start):
-    given = Row("a", "start", "two-units", said=f"{start}cmd()", error=f'x";{start}1;\n{start}2')
+    given = Row(
+        "a", "start", "two-units", feedback=f"{start}cmd()", error=f'x";{start}1;\n{start}2'
+    )
     lines = table([given], Row).decode("utf-8-sig").splitlines()
     assert len(lines) == 2
     (back,) = csv.DictReader(io.StringIO("\n".join(lines)))
-    assert back["said"].startswith("'")
+    assert back["feedback"].startswith("'")
     assert ";" not in lines[1]  # separates cells where a comma is the decimal sign
 
 
@@ -176,7 +178,7 @@ def test_points_changed_by_hand_in_the_gradebook_are_those_of_the_tables(course,
     assert total.points == 1.5
 
 
-# Hand-ins as programs and people lay them out.
+# Submissions as programs and people lay them out.
 
 
 @pytest.mark.parametrize(
@@ -204,9 +206,9 @@ def test_a_student_is_a_folder_a_notebook_or_an_archive(tmp_path, places, studen
                 archive.writestr(inner, content)
         else:
             path.write_text(content)
-    hand_ins, told = found(tmp_path, "one", {"start": ["two-units"]})
-    assert sorted(hand_in.student for hand_in in hand_ins) == students
-    assert all(list(hand_in.notebooks) == ["start"] for hand_in in hand_ins)
+    submissions, told = found(tmp_path, "one", {"start": ["two-units"]})
+    assert sorted(submission.student for submission in submissions) == students
+    assert all(list(submission.notebooks) == ["start"] for submission in submissions)
     assert told == []
 
 
@@ -219,11 +221,11 @@ def test_students_whose_names_differ_in_other_signs_alone_stay_apart(tmp_path):
         else:
             (tmp_path / entry).mkdir()
             (tmp_path / entry / "start.ipynb").write_text(content)
-    hand_ins, told = found(tmp_path, "homework", {"start": ["two-units"]})
-    students = [hand_in.student for hand_in in hand_ins]
+    submissions, told = found(tmp_path, "homework", {"start": ["two-units"]})
+    students = [submission.student for submission in submissions]
     assert len(students) == len(set(students)) == 4
     assert {"müller_", "müller__2"} <= set(students)
-    assert all("start" in hand_in.notebooks for hand_in in hand_ins)
+    assert all("start" in submission.notebooks for submission in submissions)
     assert len(told) == 3
     for student in set(students) - {"müller_"}:
         assert any(f" is {student} in the tables" in said for said in told)
@@ -235,16 +237,16 @@ def test_of_several_notebooks_for_a_chapter_the_newest_counts(tmp_path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("{}", "utf-8")
         os.utime(path, (1e9 - age, 1e9 - age))
-    ((hand_in,), _) = found(tmp_path, "homework", {"start": []})
-    assert str(hand_in.notebooks["start"].path) == "start-2.ipynb"
+    ((submission,), _) = found(tmp_path, "homework", {"start": []})
+    assert str(submission.notebooks["start"].path) == "start-2.ipynb"
 
 
 def test_another_homework_of_the_course_is_not_taken_for_this_one(tmp_path):
     path = tmp_path / "ada" / "second" / "start.ipynb"
     path.parent.mkdir(parents=True)
     path.write_text("{}", "utf-8")
-    ((hand_in,), _) = found(tmp_path, "first", {"start": []}, others=["second"])
-    assert hand_in.notebooks == {}
+    ((submission,), _) = found(tmp_path, "first", {"start": []}, others=["second"])
+    assert submission.notebooks == {}
 
 
 @pytest.fixture(scope="module")
@@ -254,12 +256,12 @@ def source():
 
 
 def handed(tmp_path, cells):
-    """Read a notebook of these cells as a hand-in."""
+    """Read a notebook of these cells as a submission."""
     path = tmp_path / "start.ipynb"
     content = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
     path.write_text(json.dumps(content))
-    ((hand_in,), _) = found(tmp_path, "homework", {"start": ["two-units", "small-inputs"]})
-    return read(hand_in.notebooks["start"])
+    ((submission,), _) = found(tmp_path, "homework", {"start": ["two-units", "small-inputs"]})
+    return read(submission.notebooks["start"])
 
 
 def code(text, grade_id=None):

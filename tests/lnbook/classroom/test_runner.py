@@ -15,14 +15,14 @@ from lnbook.__main__ import main
 from lnbook.classroom import grade as grading
 from lnbook.classroom import homework, runner
 from lnbook.classroom.grade import Where, grade
-from tests.cases import hand_ins
+from tests.cases import submissions
 
 # What runs again.
 
 
 @pytest.fixture
 def two(tmp_path, monkeypatch):
-    """A homework with two hand-ins, and the notebooks that are run; none is run in truth."""
+    """A homework with two submissions, and the notebooks that are run; none is run in truth."""
     ran = []
 
     def execute(room, book, where, notebooks):
@@ -31,11 +31,11 @@ def two(tmp_path, monkeypatch):
 
     monkeypatch.setattr(runner, "execute", execute)
     monkeypatch.setattr(grading.nbgrader, "run", lambda *arguments: "")
-    make(tmp_path, hand_ins.SEED)
+    make(tmp_path, submissions.SEED)
     content = json.loads((tmp_path / "source/homework/start.ipynb").read_text("utf-8"))
     for student in ("ada", "bob"):
         path = tmp_path / "submitted" / f"{student}.ipynb"
-        path.write_text(json.dumps(hand_ins.answered(content, hand_ins.RIGHT)), "utf-8")
+        path.write_text(json.dumps(submissions.answered(content, submissions.RIGHT)), "utf-8")
     grade(tmp_path / "submitted")
     ran.clear()
     return tmp_path, ran
@@ -50,18 +50,20 @@ def make(folder, seed):
         homework.nbgrader.run = run
 
 
-def test_a_hand_in_that_has_run_does_not_run_again(two):
+def test_a_submission_that_has_run_does_not_run_again(two):
     folder, ran = two
     grade(folder / "submitted")
     assert ran == []
 
 
 @pytest.mark.parametrize("change", ["seed", "notebook", "file", "limits", "library", "torch"])
-def test_a_hand_in_runs_again_when_what_its_grade_depends_on_has_changed(two, change, monkeypatch):
+def test_a_submission_runs_again_when_what_its_grade_depends_on_has_changed(
+    two, change, monkeypatch
+):
     folder, ran = two
     where, times = Where(), 2
     if change == "seed":
-        make(folder, hand_ins.SEED + 1)
+        make(folder, submissions.SEED + 1)
     elif change == "notebook":
         path = folder / "submitted" / "ada.ipynb"
         path.write_text(path.read_text("utf-8").replace("mean, var", "mean,  var"), "utf-8")
@@ -235,7 +237,7 @@ def test_without_a_word_on_whose_account_nothing_runs(tmp_path, capsys):
     assert "--trust" in said
 
 
-def test_what_runs_a_hand_in_has_the_book_without_its_exercises(tmp_path):
+def test_what_runs_a_submission_has_the_book_without_its_exercises(tmp_path):
     book = runner.stripped(tmp_path / "book")
     found = {path.relative_to(book).as_posix() for path in book.rglob("exercises.py")}
     assert found == {"lnbook/exercises.py"}

@@ -127,7 +127,7 @@ def chapter(
         figure = Figure(name, placed(page, state), state)
         if figure.place not in shown:
             shown.add(figure.place)
-            about = asked(name, text, source)
+            about = prediction(name, text, source)
             yield from about[:1]
             yield Slide("figure", name, block_title, notes=spoken(text.children), figure=figure)
             yield from about[1:]
@@ -155,7 +155,7 @@ def placed(page: BeautifulSoup, state: str) -> str:
     return f".{first['class'][0]}" if first else "none"
 
 
-def asked(page: str, text: Tag, source: Path) -> list[Slide]:
+def prediction(page: str, text: Tag, source: Path) -> list[Slide]:
     """Return the first question of a block and its answer: of a quiz, or in the block's words."""
     if first := text.select_one(".ln-asked .ln-from"):
         quiz = first.a["href"].partition(".html")[0]
@@ -173,7 +173,7 @@ def ask(page: str, question: Choose | Number | Order) -> Slide:
     """Make a slide of a question of a quiz; the answers stand in the notes."""
     body = f"<p>{markup(question.text)}</p>"
     if not isinstance(question, Number):
-        options = [re.sub(r"^(\w\.|-) ", "", line) for line in question.asked()]
+        options = [re.sub(r"^(\w\.|-) ", "", line) for line in question.choices()]
         kind = "ol" if isinstance(question, Choose) else "ul"
         body += f"<{kind}>{''.join(f'<li>{markup(option)}</li>' for option in options)}</{kind}>"
     right, *others = (f"<li>{markup(line)}</li>" for line in question.answered())
@@ -184,9 +184,9 @@ def ask(page: str, question: Choose | Number | Order) -> Slide:
 def answer(page: str, question: Choose | Number | Order) -> Slide:
     """Make a slide of the right answer to a question of a quiz, with the reason."""
     if isinstance(question, Choose):
-        right, why = question.asked()[question.right], question.options[question.right][1]
+        right, why = question.choices()[question.right], question.options[question.right][1]
     elif isinstance(question, Number):
-        right, why = question.said, question.why
+        right, why = question.correct, question.why
     else:
         right, why = question.named(range(len(question.items))), question.why
     body = f'<p>{markup(right)}</p><p class="why">{markup(why)}</p>'
@@ -203,12 +203,12 @@ def sentence(paragraph: Tag) -> str:
         link.unwrap()
     for tag in words.find_all(id=True):
         del tag["id"]  # a slide shows it once more
-    said = ""
+    beginning = ""
     for found in SENTENCE.finditer(inside(words)):
-        said += found[0]
-        if len(said.split()) >= FEW:
+        beginning += found[0]
+        if len(beginning.split()) >= FEW:
             break
-    return said.strip() or inside(words)
+    return beginning.strip() or inside(words)
 
 
 def inside(tag: Tag) -> str:

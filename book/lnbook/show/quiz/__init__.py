@@ -117,7 +117,7 @@ class Quiz:
         count = len(self.questions)
         lines = [f"{self.title or 'Check yourself'} ({count} question{'s' * (count > 1)})", ""]
         for i, question in enumerate(self.questions, 1):
-            lines += paragraph(f"{i}. ", [question.text, *question.asked()])
+            lines += paragraph(f"{i}. ", [question.text, *question.choices()])
         lines += ["", "Answers", ""]
         for i, question in enumerate(self.questions, 1):
             lines += paragraph(f"{i}. ", question.answered())

@@ -49,13 +49,13 @@ class Choose:
             for i, (option, why) in enumerate(self.options)
         )
 
-    def asked(self) -> list[str]:
+    def choices(self) -> list[str]:
         """Say in lines what can be answered."""
         return [f"{chr(97 + i)}. {option}" for i, (option, _) in enumerate(self.options)]
 
     def answered(self) -> list[str]:
         """Say in lines what is right, then what is not."""
-        lines = [f"{a}: {why}" for a, (_, why) in zip(self.asked(), self.options, strict=True)]
+        lines = [f"{a}: {why}" for a, (_, why) in zip(self.choices(), self.options, strict=True)]
         right = lines.pop(self.right)
         return [right, *(f"Not {line}" for line in lines)]
 
@@ -123,26 +123,26 @@ class Number:
         )
         return (
             '<details class="ln-answer"><summary>Answer</summary>'
-            f"<p><b>{html.escape(self.said)}.</b> <span data-right>{markup(self.why)}</span></p>"
+            f"<p><b>{html.escape(self.correct)}.</b> <span data-right>{markup(self.why)}</span></p>"
             f"{wrong}<p><b>Another number?</b> <span data-other>{markup(self.otherwise)}</span></p>"
             "</details>"
         )
 
     @property
-    def said(self) -> str:
+    def correct(self) -> str:
         """The answer as a text."""
         unit = f" {self.unit}" if self.unit else ""
         give = f" (give or take {write(self.within)})" if self.within else ""
         return write(self.answer) + unit + give
 
-    def asked(self) -> list[str]:
+    def choices(self) -> list[str]:
         """Say in lines what can be answered."""
         return [f"(a number, in {self.unit})" if self.unit else "(a number)"]
 
     def answered(self) -> list[str]:
         """Say in lines what is right, then what is not."""
         wrong = [f"Not {write(value)}: {why}" for value, why in self.wrong]
-        return [f"{self.said}. {self.why}", *wrong, f"Another number: {self.otherwise}"]
+        return [f"{self.correct}. {self.why}", *wrong, f"Another number: {self.otherwise}"]
 
     def control(self) -> tuple[list, Callable[[], Any]]:
         """Build live widgets, and a function that reads the answer from them."""
@@ -218,7 +218,7 @@ class Order:
         """Say an order in words."""
         return ARROW.join(self.items[i] for i in places)
 
-    def asked(self) -> list[str]:
+    def choices(self) -> list[str]:
         """Say in lines what can be answered."""
         return [f"- {self.items[i]}" for i in self.start]
 

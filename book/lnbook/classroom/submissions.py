@@ -1,4 +1,4 @@
-"""Hand-ins as they come: whose each one is, which notebook it holds, and what can be run of it."""
+"""Submissions as they come: whose each is, which notebook it holds, and what of it can be run."""
 
 import itertools
 import json
@@ -20,7 +20,7 @@ MOODLE = "_assignsubmission_"  # in each folder of the archive in which Moodle h
 
 @dataclass
 class Member:
-    """A file of a hand-in, in a folder or in an archive."""
+    """A file of a submission, in a folder or in an archive."""
 
     path: PurePosixPath
     age: float
@@ -29,7 +29,7 @@ class Member:
 
 
 @dataclass
-class HandIn:
+class Submission:
     """What one student has handed in.
 
     Args:
@@ -47,18 +47,18 @@ class HandIn:
 
 def found(
     folder: Path, name: str, sheets: dict[str, list[str]], others: Iterable[str] = ()
-) -> tuple[list[HandIn], list[str]]:
-    """Return the hand-ins of a folder, and a sentence on each entry that is none.
+) -> tuple[list[Submission], list[str]]:
+    """Return the submissions of a folder, and a sentence on each entry that is none.
 
     A student is a folder, an archive or a single notebook.
 
     Args:
-        folder: Of the hand-ins.
+        folder: Of the submissions.
         name: Of the homework.
         sheets: The exercises of each of its notebooks.
         others: Other homework of the course, to which folders of these names belong.
     """
-    hand_ins: dict[str, HandIn] = {}
+    submissions: dict[str, Submission] = {}
     passed_over = []
     names: dict[str, str] = {}  # by what folders and files are called
     for entry in sorted(folder.iterdir()):
@@ -77,10 +77,10 @@ def found(
                         f"{student} is {names[student]} in the tables, since {_safe(student)} is "
                         "another student"
                     )
-            own = hand_ins.setdefault(names[student], HandIn(names[student]))
+            own = submissions.setdefault(names[student], Submission(names[student]))
             own.problems += problems
             _sort(own, members, sheets)
-    return list(hand_ins.values()), passed_over
+    return list(submissions.values()), passed_over
 
 
 def _junk(name: str) -> bool:
@@ -163,12 +163,12 @@ def _zipped(path: Path) -> Iterator[Member]:
     archive, age = zipfile.ZipFile(path), path.stat().st_mtime
     for info in archive.infolist():
         place = PurePosixPath(info.filename.replace("\\", "/"))
-        usual = place.parts and not place.is_absolute() and ".." not in place.parts
-        if not info.is_dir() and usual and not any(map(_junk, place.parts)):
+        inside = place.parts and not place.is_absolute() and ".." not in place.parts
+        if not info.is_dir() and inside and not any(map(_junk, place.parts)):
             yield Member(place, age, info.file_size, lambda info=info: archive.read(info))
 
 
-def _sort(own: HandIn, members: list[Member], sheets: dict[str, list[str]]) -> None:
+def _sort(own: Submission, members: list[Member], sheets: dict[str, list[str]]) -> None:
     """Put the notebooks and files of a student where they belong."""
     homes = []
     for member in members:
@@ -212,7 +212,7 @@ def _chapter(member: Member, sheets: dict[str, list[str]]) -> str | None:
 
 
 def read(member: Member) -> nbformat.NotebookNode:
-    """Return a hand-in's notebook.
+    """Return a submission's notebook.
 
     Raises:
         ValueError: If it is none.
@@ -253,7 +253,7 @@ SOLUTION = re.compile(r"^### BEGIN SOLUTION\n.*?^### END SOLUTION\n?", re.M | re
 
 
 def restore(handed: nbformat.NotebookNode, source: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """Return a hand-in with the teacher's setup and tests, whatever became of its metadata.
+    """Return a submission with the teacher's setup and tests, whatever became of its metadata.
 
     The student's cells stand in their order. What was written into a cell of the teacher's is kept
     beside it. Where a test occurs more than once, the last place counts; where it is missing, it

@@ -1,4 +1,4 @@
-"""Made-up hand-ins of one homework: right as students write them, wrong, and hostile."""
+"""Made-up submissions of one homework: right as students write them, wrong, and hostile."""
 
 import json
 import zipfile
@@ -82,7 +82,7 @@ def moved(content):
 
 
 def write(folder, released):
-    """Write a folder of hand-ins, made from the released notebook."""
+    """Write a folder of submissions, made from the released notebook."""
     content = json.loads((released / "start.ipynb").read_text("utf-8"))
     for cell in content["cells"]:
         cell["source"] = "".join(cell["source"])

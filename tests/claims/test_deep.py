@@ -60,5 +60,5 @@ def test_gpt2_without_residual_scaling_and_xavier_with_it_are_other_questions():
 def test_records_that_do_not_name_residual_scaling_have_none():
     old = pair(initialization="xavier", scaled=False)
     for run in old:
-        del run["settings"]["residual_scaling"]
+        assert "residual_scaling" not in run["settings"]
     assert len(deep(InMemory(old))) == 1

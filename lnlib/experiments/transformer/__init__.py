@@ -111,6 +111,13 @@ class Settings(base.Settings):
         what = "left out where norm is not layer, layer norm is what is taken apart"
         self._must("ablate", what, self.norm == "layer" or not self.ablate)
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the settings as JSON values; residual scaling where there is some.
+
+        Most records are older than this setting.
+        """
+        return {k: v for k, v in super().as_dict().items() if v or k != "residual_scaling"}
+
     @property
     def unused(self) -> tuple[str, ...]:
         """Names of the settings that have no effect in this run."""

@@ -14,6 +14,7 @@ from lnlib.nn.kernels import rows
 from lnlib.norm._arguments import check_eps
 
 IMPLEMENTATIONS = ("plain", "function", "fused", "compiled")
+OURS = ("fused", "compiled")  # on a CPU
 
 
 class LayerNorm(nn.LayerNorm):
@@ -89,6 +90,10 @@ class LayerNorm(nn.LayerNorm):
         self, input: Tensor, residual: Tensor | None = None
     ) -> Tensor | tuple[Tensor, Tensor]:
         """Return the normalized ``input``; with a ``residual``, that of their sum, and the sum."""
+        if self.implementation in OURS:
+            given = (input, residual, self.normalized_shape, self.weight, self.bias, self.eps)
+            if (result := rows.at_once(*given, centered=True)) is not None:
+                return result
         if _calls.is_special(self, input):
             return _calls.call(self, input, residual)
         functional.check_real("LayerNorm", input=input, residual=residual, weight=self.weight)
@@ -175,6 +180,10 @@ class RMSNorm(nn.RMSNorm):
         self, input: Tensor, residual: Tensor | None = None
     ) -> Tensor | tuple[Tensor, Tensor]:
         """Return the normalized ``input``; with a ``residual``, that of their sum, and the sum."""
+        if self.implementation in OURS:
+            given = (input, residual, self.normalized_shape, self.weight, None, self.eps)
+            if (result := rows.at_once(*given, centered=False)) is not None:
+                return result
         if _calls.is_special(self, input):
             return _calls.call(self, input, residual)
         functional.check_real("RMSNorm", input=input, residual=residual, weight=self.weight)
@@ -210,7 +219,7 @@ def _in_format_of(
 
 def _is_ours(module: LayerNorm | RMSNorm, input: Tensor, residual: Tensor | None) -> bool:
     """Return whether our kernels are asked for; PyTorch's are the fused ones on a GPU."""
-    if not isinstance(input, Tensor) or module.implementation not in ("fused", "compiled"):
+    if not isinstance(input, Tensor) or module.implementation not in OURS:
         return False
     is_mixed = module.weight is not None and module.weight.dtype != input.dtype
     if is_mixed and not functional.RMS_IS_WIDE and isinstance(module, RMSNorm):

@@ -223,7 +223,7 @@ def test_arguments_have_torch_order():
 )
 def test_the_name_chooses_who_computes_the_gradient(implementation, node):
     y = LayerNorm(4, implementation=implementation)(torch.ones(3, 4))
-    assert y.grad_fn.name().startswith(node)
+    assert node in y.grad_fn.name()
 
 
 def test_repr_names_another_implementation():

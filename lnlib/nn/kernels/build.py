@@ -22,6 +22,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import threading
 import time
@@ -48,10 +49,18 @@ class Library:
         check: Called once with the library in place, through :meth:`load`, in a thread of its own;
             raises if its numbers are wrong.
         flags: For the compiler, after those that all libraries have.
+        is_extension: Whether the source includes the headers of PyTorch and of Python.
     """
 
-    def __init__(self, source: Path, check: Callable[[], None], flags: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        source: Path,
+        check: Callable[[], None],
+        flags: Sequence[str] = (),
+        is_extension: bool = False,
+    ) -> None:
         self.source, self.check, self.flags = source, check, flags
+        self.is_extension = is_extension
         self._lock = threading.Lock()
         self._result: tuple[ctypes.CDLL | None, str] | None = None
         self._candidate: tuple[ctypes.CDLL, str] | None = None
@@ -77,7 +86,8 @@ class Library:
             if compiler is None:
                 return None, "no C++ compiler found: install g++ or clang++, or set CXX"
             library, where = self._find_or_build(compiler)
-            _share_threads(library)
+            if not self.is_extension:
+                _share_threads(library)
             self._candidate = library, f"built with {compiler[0]}, in {where}"
             # The first call may come from within autocast, inference mode, a checkpoint or hooks on
             # what autograd keeps. All these are a thread's own: a new one has none of them.
@@ -97,7 +107,8 @@ class Library:
     def _find_or_build(self, compiler: list[str]) -> tuple[ctypes.CDLL, str]:
         """Return the library and where it lies."""
         sources = [path.read_bytes() for path in (self.source, *sorted(HEADERS.glob("*.h")))]
-        key = (*sources, FLAGS, self.flags, _output([*compiler, "--version"]), _processor())
+        shared = _extension_flags() if self.is_extension else FLAGS
+        key = (*sources, shared, self.flags, _output([*compiler, "--version"]), _processor())
         digest = hashlib.sha256(repr(key).encode()).hexdigest()[:16]
         name = f"{self.source.stem}-{digest}"
         folder, content = _cache_folder(), None
@@ -125,7 +136,10 @@ class Library:
         try:
             with tempfile.TemporaryDirectory() as folder:
                 made = Path(folder) / "made.so"
-                _compile(compiler, self.source, str(made), self.flags)
+                if self.is_extension:
+                    _compile_extension(compiler, self.source, str(made))
+                else:
+                    _compile(compiler, self.source, str(made), self.flags)
                 return made.read_bytes()
         except OSError as error:  # not one of the cache folder
             raise RuntimeError(str(error)) from error
@@ -306,6 +320,24 @@ def _processor() -> str:
         lines = []
     features = [line for line in lines if line.startswith(("model name", "flags", "Features"))]
     return platform.machine() + platform.processor() + "".join(sorted(set(features)))
+
+
+def _extension_flags() -> tuple[str, ...]:
+    """Return where PyTorch and Python are, and which: all that an extension depends on."""
+    home = Path(torch.__file__).resolve().parent
+    folders = (home / "include", home / "include/torch/csrc/api/include")
+    found = [f"-I{folder}" for folder in (*folders, sysconfig.get_path("include"))]
+    found += [f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}"]
+    found += [f'-DBUILT_FOR="{torch.__version__}, {sys.version.split()[0]}"']
+    if sys.platform == "darwin":
+        return *found, "-undefined", "dynamic_lookup"
+    return *found, f"-L{home / 'lib'}", "-lc10", "-ltorch_cpu", "-ltorch_python"
+
+
+def _compile_extension(compiler: list[str], source: Path, to: str) -> None:
+    """Write an extension; it leaves the arithmetic to other libraries, so that -O1 is enough."""
+    flags = ("-std=c++20", "-O1", "-w", "-shared", "-fPIC", "-pthread")
+    _output([*compiler, *flags, str(source), "-o", to, *_extension_flags()])  # libraries last
 
 
 def _compile(compiler: list[str], source: Path, to: str, flags: Sequence[str] = ()) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from lnlib.nn import functional
-from lnlib.nn.kernels import build
+from lnlib.nn.kernels import build, rows_operator
 from lnlib.nn.kernels.build import Library
 from lnlib.nn.kernels.memory import is_transformed
 from lnlib.nn.kernels.rows_function import FLOATS, Rows, compare
@@ -41,6 +41,21 @@ def available() -> bool:
 def reason() -> str:
     """Return one sentence: where the library lies, or why there is none."""
     return _library.load()[1]
+
+
+def at_once(
+    input: Tensor,
+    residual: Tensor | None,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None,
+    bias: Tensor | None,
+    eps: float | None,
+    centered: bool,
+) -> Tensor | tuple[Tensor, Tensor] | None:
+    """Return what :func:`norm` does, sooner, or ``None`` where it is not that simple."""
+    if torch.compiler.is_compiling() or (operator := _operator()) is None:
+        return None
+    return operator(input, residual, normalized_shape, weight, bias, eps, centered)
 
 
 def norm(
@@ -176,6 +191,35 @@ def _compiled() -> _Compiled | None:
             build.say(f"no compiled norms, slower ones take their place: {why}")
         return None
     return _Compiled(library)
+
+
+# The same, called from C++.
+
+
+def _check_operator() -> None:
+    operator = rows_operator.make(_operator_library.load()[0], _compiled(), WORK)
+
+    def apply(settings, input, residual, weight, bias):
+        H, _, eps, centered, _ = settings
+        return operator(input, residual, (H,), weight, bias, eps, centered)
+
+    for dtype in _compiled().dtypes:
+        compare(None, torch.device("cpu"), dtype, 19, apply=apply)
+
+
+_operator_library = Library(rows_operator.SOURCE, _check_operator, is_extension=True)
+
+
+@cache
+def _operator() -> Callable | None:
+    kernel = _compiled()
+    if kernel is None:
+        return None
+    library, why = _operator_library.load()
+    if library is None:
+        build.say(f"no operator for small norms, they take some microseconds more: {why}")
+        return None
+    return rows_operator.make(library, kernel, WORK)
 
 
 # Triton.

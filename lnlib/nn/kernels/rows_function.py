@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -48,30 +49,63 @@ class Rows(torch.autograd.Function):
     @staticmethod
     def backward(ctx, dy, dsum=None):
         """Return the gradients; those of both summands are one tensor."""
-        x, weight, bias, stats = ctx.saved_tensors
-        H, ndim, eps, centered, kernel = ctx.settings
-        _, needs_x, needs_residual, needs_weight, needs_bias = ctx.needs_input_grad
         if dy is None:
             return None, dsum, dsum, None, None
-        if torch.is_grad_enabled():  # as it is with create_graph=True
-            dy, dsum = dense(dy), dense(dsum)
-            dx, dweight, dbias = functional.norm_backward(dy, x, weight, bias, ndim, eps, centered)
-            dx = dx if dsum is None else dx + dsum
-            return None, dx, dx if needs_residual else None, dweight, dbias
+        *settings, kernel = ctx.settings
+        needs = ctx.needs_input_grad[1:]
+        return None, *gradients(kernel, *settings, needs, *ctx.saved_tensors, dy, dsum)
 
-        x = x.contiguous()
 
-        def backward(dy: Tensor, dsum: Tensor | None) -> tuple[Tensor | None, ...]:
-            dy, dsum = dy.contiguous(), None if dsum is None else dsum.contiguous()
-            dx = torch.empty_like(x) if needs_x or needs_residual else None
-            dweight = torch.empty_like(weight) if needs_weight else None
-            dbias = torch.empty_like(bias) if needs_bias else None
-            rows = x.numel() // H
-            kernel.backward(rows, H, centered, x, weight, stats, dy, dsum, dx, dweight, dbias)
-            return dx, dweight, dbias
+def gradients(
+    kernel: Any,
+    H: int,
+    ndim: int,
+    eps: float,
+    centered: bool,
+    needs: Sequence[bool],
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    stats: Tensor,
+    dy: Tensor,
+    dsum: Tensor | None,
+) -> tuple[Tensor | None, ...]:
+    """Return the gradients of input, residual, weight and bias, where ``needs`` says so.
 
-        dx, dweight, dbias = linear(backward, dy, dsum)
-        return None, dx, dx if needs_residual else None, dweight, dbias
+    Args:
+        kernel: Which computes them, unless they have to be differentiable again.
+        H: Numbers of a row.
+        ndim: Axes of it.
+        eps: In squared units of the input.
+        centered: Whether it is layer norm.
+        needs: Of the four.
+        x: What was normalized.
+        weight: The gain.
+        bias: That of layer norm.
+        stats: Mean and reciprocal of the standard deviation of each row.
+        dy: Gradient of the normalized rows, of any kind.
+        dsum: That of the sum, if it was an output and used.
+    """
+    needs_x, needs_residual, needs_weight, needs_bias = needs
+    if torch.is_grad_enabled():  # as it is with create_graph=True
+        dy, dsum = dense(dy), dense(dsum)
+        dx, dweight, dbias = functional.norm_backward(dy, x, weight, bias, ndim, eps, centered)
+        dx = dx if dsum is None else dx + dsum
+        return dx, dx if needs_residual else None, dweight, dbias
+
+    x = x.contiguous()
+
+    def backward(dy: Tensor, dsum: Tensor | None) -> tuple[Tensor | None, ...]:
+        dy, dsum = dy.contiguous(), None if dsum is None else dsum.contiguous()
+        dx = torch.empty_like(x) if needs_x or needs_residual else None
+        dweight = torch.empty_like(weight) if needs_weight else None
+        dbias = torch.empty_like(bias) if needs_bias else None
+        rows = x.numel() // H
+        kernel.backward(rows, H, centered, x, weight, stats, dy, dsum, dx, dweight, dbias)
+        return dx, dweight, dbias
+
+    dx, dweight, dbias = linear(backward, dy, dsum)
+    return dx, dx if needs_residual else None, dweight, dbias
 
 
 def compare(
@@ -80,6 +114,7 @@ def compare(
     dtype: torch.dtype,
     H: int,
     weight_dtype: torch.dtype | None = None,
+    apply: Callable = Rows.apply,
 ) -> None:
     """Raise ``RuntimeError`` unless a kernel does to seven rows what the plain formula does."""
 
@@ -97,7 +132,7 @@ def compare(
         given = [x, residual, weight, *([bias] if centered else [])]
         with torch.enable_grad():
             settings = (H, 1, 0.3, centered, kernel)
-            outputs = Rows.apply(settings, *given, *[None] * (4 - len(given)))
+            outputs = apply(settings, *given, *[None] * (4 - len(given)))
             ours = [*outputs, *torch.autograd.grad(outputs, given, (dy, dsum))]
             wide = [t.detach().double().requires_grad_() for t in given]
             total = (x.detach() + residual.detach()).double() + (wide[0] + wide[1])

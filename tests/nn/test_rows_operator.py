@@ -8,6 +8,7 @@ import torch
 from torch import nn
 from torch.autograd import forward_ad
 from torch.testing import assert_close
+from torch.utils.flop_counter import FlopCounterMode
 
 from lnlib.nn import LayerNorm, RMSNorm
 from lnlib.nn.kernels import build, rows, rows_operator
@@ -128,6 +129,7 @@ def test_it_leaves_special_parameters_to_others(operator):
     assert operator(*given, None, None, "small", True) is None
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch.jit.trace
 def test_it_leaves_transforms_modes_and_tracers_to_others(operator):
     module, x, found = make("rms", 5), draw(4, 5), []
 
@@ -138,7 +140,7 @@ def test_it_leaves_transforms_modes_and_tracers_to_others(operator):
     torch.vmap(keep)(x)
     torch.func.grad(lambda x: keep(x).sum())(x)
     torch.jit.trace(keep, x, check_trace=False)
-    with torch.utils.flop_counter.FlopCounterMode(display=False):
+    with FlopCounterMode(display=False):
         keep(x)
     assert found == [None] * len(found)
     assert len(found) >= 4

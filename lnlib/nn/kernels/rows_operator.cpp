@@ -16,6 +16,7 @@
 #include <thread>
 #endif
 
+#define AT_PER_OPERATOR_HEADERS  // not those of all operators
 #include <ATen/Parallel.h>
 #include <ATen/record_function.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>

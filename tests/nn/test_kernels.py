@@ -138,7 +138,7 @@ def test_importing_and_making_builds_nothing_and_the_first_call_does_with_one_li
 
 @pytest.mark.parametrize("compiler", ["works", "fails"])
 def test_the_module_can_be_run_to_build_beforehand(request, capfd, compiler):
-    rows.available()  # built by now, or never: what is said of it meanwhile is not looked at
+    rows.operator_reason()  # built by now, or never: what is said of it meanwhile is not looked at
     capfd.readouterr()
     request.getfixturevalue({"works": "built", "fails": "unbuilt"}[compiler])
     with pytest.raises(SystemExit) as end:
@@ -146,6 +146,7 @@ def test_the_module_can_be_run_to_build_beforehand(request, capfd, compiler):
     assert end.value.code == (compiler == "fails")
     said = f"lnlib: compiled recurrences: {compiled.reason()}\n"
     said += f"lnlib: compiled norms: {rows.reason()}\n"
+    said += f"lnlib: operator of the norms: {rows.operator_reason()}\n"
     assert capfd.readouterr() == (said, "")
 
 

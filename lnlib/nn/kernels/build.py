@@ -325,8 +325,11 @@ def _processor() -> str:
 def _extension_flags() -> tuple[str, ...]:
     """Return where PyTorch and Python are, and which: all that an extension depends on."""
     home = Path(torch.__file__).resolve().parent
-    folders = (home / "include", home / "include/torch/csrc/api/include")
-    found = [f"-I{folder}" for folder in (*folders, sysconfig.get_path("include"))]
+    python = Path(sysconfig.get_path("include"))
+    if not (python / "Python.h").exists():
+        raise RuntimeError(f"{python / 'Python.h'} is missing: install Python's headers")
+    folders = (home / "include", home / "include/torch/csrc/api/include", python)
+    found = [f"-I{folder}" for folder in folders]
     found += [f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}"]
     found += [f'-DBUILT_FOR="{torch.__version__}, {sys.version.split()[0]}"']
     if sys.platform == "darwin":

@@ -1,9 +1,10 @@
 """Layer norm and RMS norm in one pass over the rows, alone or of ``input + residual``.
 
-On a CPU in C++, ``rows.cpp``, built on the first use where a compiler is found (:mod:`.build`); on
-a GPU in Triton (:mod:`.rows_triton`). Either is compared with the plain formula before its first
-use; where it cannot run or differs, PyTorch's operations take its place, and a line on stderr on a
-CPU, a warning on a GPU says why, once.
+On a CPU in C++, ``rows.cpp``, built on the first use where a compiler is found (:mod:`.build`), and
+called through an operator where that can be built too (:mod:`.rows_operator`); on a GPU in Triton
+(:mod:`.rows_triton`). Each is compared with the plain formula before its first use; where it cannot
+run or differs, PyTorch's operations take its place, and a line on stderr on a CPU, a warning on a
+GPU says why, once.
 
 float16, bfloat16, float32 and float64; 16 bits are computed in float32, with parameters of either
 dtype. Whatever looks at the operations themselves gets PyTorch's: ``torch.func``, forward-mode
@@ -56,6 +57,11 @@ def at_once(
     if torch.compiler.is_compiling() or (operator := _operator()) is None:
         return None
     return operator(input, residual, normalized_shape, weight, bias, eps, centered)
+
+
+def operator_reason() -> str:
+    """Return one sentence: where the operator lies that saves small norms time, or why not."""
+    return _operator_library.load()[1] if available() else reason()
 
 
 def norm(
@@ -215,11 +221,9 @@ def _operator() -> Callable | None:
     kernel = _compiled()
     if kernel is None:
         return None
-    library, why = _operator_library.load()
-    if library is None:
-        build.say(f"no operator for small norms, they take some microseconds more: {why}")
-        return None
-    return rows_operator.make(library, kernel, WORK)
+    library, _ = _operator_library.load()
+    # Without it the numbers are the same, so that nothing is said.
+    return None if library is None else rows_operator.make(library, kernel, WORK)
 
 
 # Triton.

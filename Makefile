@@ -56,7 +56,7 @@ test: browser ## check everything: notebooks, library, pages in browsers
 
 suite: ## the tests alone, with the book as it was built last
 	@tools/setup.sh test
-	@unset MAKEFLAGS MAKELEVEL; $(PYTEST) -n 2 --dist worksteal
+	@unset MAKEFLAGS MAKELEVEL; $(PY) -m lnlib.nn.kernels >/dev/null; $(PYTEST) -n 2 --dist worksteal
 
 test-fast: ## the tests nearest to what changed since main, then quick ones, in under 90 s; no page
 	@tools/setup.sh test

@@ -67,8 +67,20 @@ def landscape(measures: dict[str, str], norm: str = "layer", rate: float = 0.1) 
 
 
 def _pairs(one: Iterable[Record], other: Iterable[Record]) -> list[tuple[Record, Record]]:
-    a, b = ({run["seed"]: run for run in runs} for runs in (one, other))
+    a, b = _by_seed(one), _by_seed(other)
     return [(a[seed], b[seed]) for seed in sorted(a.keys() & b.keys())]
+
+
+def _by_seed(runs: Iterable[Record]) -> dict[int, Record]:
+    found: dict[int, Record] = {}
+    for run in runs:
+        if run["seed"] in found:
+            raise ValueError(
+                f"claims: runs of {run['experiment']} that are compared must differ in the seed, "
+                f"got two with seed {run['seed']}; keep one of them in the folder"
+            )
+        found[run["seed"]] = run
+    return found
 
 
 def _typical(run: Record, name: str) -> float:

@@ -160,6 +160,17 @@ def test_each_arm_counts_at_its_best_rate_and_the_usual_settings_decide():
     )
 
 
+def test_two_runs_of_one_seed_are_refused():
+    runs = [
+        {"experiment": "mnist", "seed": seed, "curves": {"epoch": [0.0, 1.0]},
+         "settings": {"norm": norm, "batch_size": 4, "learning_rate": 1e-3, "data": "mnist",
+                      "epochs": 1}}
+        for norm in ("layer", "batch") for seed in (0, 1, 0)
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match="must differ in the seed, got two with seed 0"):
+        verdict("faster-at-4", runs)
+
+
 def test_alike_is_within_the_margin_and_not_merely_lower():
     assert verdict("pen-comparable", book("handwriting", (0.5, -0.4, 0.2))).verdict == HOLDS
     assert verdict("pen-comparable", book("handwriting", (3.0, 3.1, 3.2))).verdict == FAILS

@@ -90,7 +90,7 @@ def answers(question):
         listed = [(k == 0, question.named(at), why) for k, (at, why) in enumerate(known.items())]
         return [*listed, (None, "Another order", question.otherwise)]
     wrong = [(False, write(float(f"{v:.4g}")), why) for v, why in question.wrong]
-    return [(True, question.said, question.why), *wrong, (None, "Another", question.otherwise)]
+    return [(True, question.correct, question.why), *wrong, (None, "Another", question.otherwise)]
 
 
 def asked(question, source):

@@ -180,7 +180,7 @@ def curves(experiment, of):
         found = {name: of.falling(100) for name in ("val_bound", "test_bound")}
         found["test_bound_of_all"] = [None] * 5 + [of.falling(100)[-1]]
     elif experiment == "handwriting":
-        names = [f"{split}_{what}" for split in SPLITS for what in ("nll", "window_distance")]
+        names = [f"{split}_{what}" for split in SPLITS for what in ("nll", "window_off")]
         found = {name: of.falling(1, -2 if name.endswith("nll") else 0) for name in names}
     elif experiment == "convnet":
         found = {"val_error": of.falling(0.4), "test_error": of.falling(0.4),

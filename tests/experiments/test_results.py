@@ -68,7 +68,7 @@ def value(experiment, measure):
              "test lines of new writers": "test_new"}  # fmt: skip
     for words, split in lines.items():
         plain[f"{words}, nats"] = 1, f"{split}_nll"
-        plain[f"{words}, characters"] = 1, f"{split}_window_distance"
+        plain[f"{words}, characters and filling"] = 1, f"{split}_window_off"
     if measure in plain:
         factor, name = plain[measure]
         return lambda run: factor * best(run, name)

@@ -12,7 +12,7 @@ from lnbook.show.table import Table
 from lnbook.write_a_line.runs import MAIN, Runs
 from lnlib.claims.recurrent import SAME_LOSS
 
-LOSS, WINDOW = "lines of new writers, nats", "lines of new writers, characters"
+LOSS, WINDOW = "lines of new writers, nats", "lines of new writers, characters and filling"
 
 
 def more(runs: Runs, kind: str, other: str, measure: str = LOSS) -> np.ndarray:

@@ -19,6 +19,7 @@ is the ratio of updates, method by baseline, seed by seed.
 updates differs from that over the eighth before by less than 2 % of its whole improvement. A level
 that drifts by 2 % moves the last target, which leaves 10 % of the way, by a fifth of what is left;
 more would make it another target. Without a plateau neither the end nor the targets can be tested.
+It is a plateau at the scale of the run, not of the paper's training, which is told beside it.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ NOT_RECORDED, NOT_MEASURED = "not recorded yet", "nothing here measures it"
 NO_PLATEAU, WORSENS = "stopped before a plateau", "gets worse before it levels off"
 NO_PROGRESS, DIVERGED = "no improvement on the initial value", "diverged"
 BUSY = "times measured on a busy machine"
+TRIVIAL, MISTUNED = "model below a trivial baseline", "rival mistuned"
 
 
 class Evidence(enum.StrEnum):
@@ -70,6 +72,12 @@ class Label:
     text: str
     side: int = 0
     reason: str = ""
+
+    @property
+    def group(self) -> str:
+        """The words by which labels are counted: a count of seeds is no verdict."""
+        few = self.evidence is Evidence.FEW
+        return "a count of few seeds" if few else self.text
 
     def __str__(self) -> str:
         """Return the words, with the reason."""
@@ -309,6 +317,37 @@ def interval(
     # No interpolation: a quantile is a mean that was drawn.
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], method="inverted_cdf")
     return float(low * unit), float(high * unit)
+
+
+def limits(differences: np.ndarray) -> tuple[float, float]:
+    """Return the lowest and the highest of few differences, the 95 % interval of ten or more.
+
+    Nor have those an interval of which one is infinite, where something was never reached.
+
+    Raises:
+        ValueError: If ``differences`` are not real numbers on one axis, or masked, or none.
+
+    Example:
+        >>> limits(np.array([-3.0, -1.0, -2.0]))
+        (-3.0, -1.0)
+    """
+    d = _checked("limits", differences)
+    if len(d) >= ENOUGH and np.isfinite(d).all():
+        return t_interval(d)
+    return float(d.min()), float(d.max())
+
+
+def limits_name(n: int) -> str:
+    """Return what :func:`limits` gives for ``n`` differences, in words.
+
+    Example:
+        >>> limits_name(3), limits_name(10)
+        ('lowest to highest', '95 % interval')
+    """
+    return "95 % interval" if n >= ENOUGH else "lowest to highest"
+
+
+# The older rule, by which chapters still judge: all on one side, or an interval of six or more.
 
 
 def bounds(differences: np.ndarray) -> tuple[float, float]:

@@ -1,14 +1,12 @@
-"""What the paper claims, and what holds here: every claim weighed by the records of a folder.
+"""What the paper claims, and what the records of a folder say on it: a label for every claim.
 
-A claim holds if the differences between paired runs lie on its side of 0, by
-:func:`lnlib.compare.verdict`; so a new record changes the verdict, and nothing else does. Claims of
-mathematics are computed.
+:mod:`lnlib.compare` has the protocol and the labels; a new record changes a label, and nothing
+else does. Claims of mathematics are computed.
 """
 
 from __future__ import annotations
 
 import textwrap
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,25 +14,26 @@ from typing import Any
 import numpy as np
 
 import lnlib
-from lnlib.claims.finding import NOT_YET, OPEN, VERDICTS, Claim, Finding, Records, Weighed
+from lnlib.claims.finding import Claim, Finding, Records, Weighed, comparisons, corrected
 from lnlib.claims.finding import weigh as _weigh
 from lnlib.claims.paper import PAPER
 from lnlib.claims.tutorials import TUTORIALS
-from lnlib.compare import bounds, bounds_name
+from lnlib.compare import Evidence, Label, limits, limits_name, p_value
 
 __all__ = [
-    "NOT_YET",
-    "OPEN",
     "PAPER",
     "TUTORIALS",
-    "VERDICTS",
     "Claim",
     "Finding",
     "Records",
     "Weighed",
     "as_json",
+    "by_evidence",
+    "comparisons",
+    "corrections",
     "counts",
     "interval",
+    "said",
     "text",
     "weigh",
 ]
@@ -55,13 +54,27 @@ def weigh(
         BadRecord: If a record in it is damaged.
     """
     records = Records(where)
-    return [_weigh(claim, records) for claim in claims]
+    return corrected([_weigh(claim, records) for claim in claims])
 
 
 def counts(weighed: Sequence[Weighed]) -> dict[str, int]:
-    """Count the verdicts, those that nobody has left out."""
-    found = Counter(one.verdict for one in weighed)
-    return {verdict: found[verdict] for verdict in VERDICTS if found[verdict]}
+    """Count the labels, the strongest evidence first."""
+    order = list(Evidence)
+    found = sorted((one.label for one in weighed), key=lambda one: order.index(one.evidence))
+    words = [one.group for one in found]
+    return {word: words.count(word) for word in dict.fromkeys(words)}
+
+
+def by_evidence(weighed: Sequence[Weighed]) -> dict[Evidence, list[Weighed]]:
+    """Group claims by what their labels rest on, the strongest first; the order is kept."""
+    found = {kind: [one for one in weighed if one.label.evidence is kind] for kind in Evidence}
+    return {kind: of for kind, of in found.items() if of}
+
+
+def corrections(weighed: Sequence[Weighed]) -> str:
+    """Say how many comparisons were made."""
+    n = len(comparisons(weighed))
+    return f"{n} comparisons of ten seeds or more were tested, with Holm's correction for {n}."
 
 
 def interval(finding: Finding) -> str:
@@ -73,24 +86,31 @@ def interval(finding: Finding) -> str:
         '−1.5 points (−2 to −1, lowest to highest of 3 seeds)'
     """
     d, unit = (-1 if finding.turned else 1) * finding.differences, finding.unit
+    if finding.untestable and np.isnan(d).all():
+        return f"{len(d)} seed{'s' * (len(d) > 1)}"
     if finding.exact:
         return f"{max(0, d[0]):.2g} {unit}"
     scale, unit = (100, f"% {unit}") if unit.startswith("of ") else (1, f" {unit}")
     seeds = f"{len(d)} seed{'s' * (len(d) > 1)}"
-    never, lost = int(np.isinf(d).sum()), int(np.isnan(d).sum())
-    without = f", {lost} without a number" if lost else ""
-    if never + lost == len(d):
-        some = f"never in {never} of {seeds}{without}"
-        return some if never and lost else f"{'never' if never else 'no number'}, in {seeds}"
+    never, first, lost = (int(found.sum()) for found in (d == np.inf, d == -np.inf, np.isnan(d)))
+    gone = [(never, "never in {}"), (first, "baseline never in {}"), (lost, "no number in {}")]
+    without = ", ".join(words.format(n) for n, words in gone if n)
     known = scale * d[np.isfinite(d)]
-    low, high = (known.min(), known.max()) if never else bounds(known)
+    if not len(known):
+        return f"{without} of {seeds}"
+    low, high = (known.min(), known.max()) if without else limits(known)
     ends = f"{_signed(low)} to {_signed(high)}"
-    if never:
-        return f"never in {never} of {seeds}{without}, else {ends}{unit}"
-    of = f"{len(known)} of {seeds}{without}" if lost else seeds
+    if without:
+        return f"{without} of {seeds}, else {ends}{unit}"
     if len(known) < 2:
-        return f"{_signed(known[0])}{unit} ({of if lost else 'one seed'})"
-    return f"{_signed(known.mean())}{unit} ({ends}, {bounds_name(len(known))} of {of})"
+        return f"{_signed(known[0])}{unit} (one seed)"
+    return f"{_signed(known.mean())}{unit} ({ends}, {limits_name(len(known))} of {seeds})"
+
+
+def said(finding: Finding) -> str:
+    """Return the label of a finding that counts, or that is not testable; others are beside."""
+    beside = not finding.counts and not finding.untestable
+    return "beside" if beside else str(finding.label)
 
 
 def _signed(value: float) -> str:
@@ -98,28 +118,33 @@ def _signed(value: float) -> str:
 
 
 def text(weighed: Sequence[Weighed]) -> str:
-    """Return claims, verdicts and findings as they are printed."""
-    lines = [", ".join(f"{n} {verdict}" for verdict, n in counts(weighed).items())]
-    for one in weighed:
-        claim = one.claim
-        head = f"{claim.section}: {claim.says} [{claim.quote}]"
-        lines += ["", f"{one.verdict.upper()}  {head}"]
-        for finding in one.findings:
-            mark = "-" if finding.counts else " "
-            lines += textwrap.wrap(f"{mark} {finding.what}: {interval(finding)}", 96,
-                                   initial_indent="  ", subsequent_indent="    ")  # fmt: skip
-        if not one.findings and claim.commands:
-            lines += [f"    {command}" for command in claim.commands]
+    """Return claims, labels and findings as they are printed, by kind of evidence."""
+    lines = [", ".join(f"{n} {word}" for word, n in counts(weighed).items()), corrections(weighed)]
+    for kind, of in by_evidence(weighed).items():
+        lines += ["", f"== {kind.value} =="]
+        for one in of:
+            claim = one.claim
+            lines += ["", f"{one.label}  {claim.section}: {claim.says} [{claim.quote}]"]
+            lines += textwrap.wrap(f"({one.evidence})", 96, initial_indent="  ",
+                                   subsequent_indent="    ")  # fmt: skip
+            for finding in one.findings:
+                mark = "-" if finding.counts else " "
+                told = f"{mark} {finding.what}: {interval(finding)}; {said(finding)}"
+                lines += textwrap.wrap(told, 96, initial_indent="  ", subsequent_indent="    ")
+            if not one.findings and claim.commands:
+                lines += [f"    {command}" for command in claim.commands]
     return "\n".join(lines)
 
 
 #: What :func:`as_json` writes, in one sentence.
 SCHEMA = (
-    "claims: a list, each with its words, section, scale there and here, verdict (one of "
-    "verdicts), chapter and commands, and findings: what was compared, paired "
-    "differences one a seed (below 0 where the claim is true; null: never reached; "
-    '"no number": the run ended without one), unit, mean, low and high (likewise), verdict, '
-    "whether it counts; records: the files behind the claim with their SHA-256."
+    "claims: a list, each with its words, section, scale there and here, label (evidence: one of "
+    "evidence; text; side: 1 for the claim, -1 against it; reason why it is not testable), chapter "
+    "and commands, and findings: what was compared, paired differences one a seed (below 0 where "
+    'the claim is true; null: never reached; "baseline never"; "no number": the run ended without '
+    "one), unit, mean, low and high (likewise, the interval uncorrected), p, p corrected for all "
+    "comparisons (Holm), label (of those that count), whether it counts; records: the files behind "
+    "the claim with their SHA-256."
 )
 
 
@@ -129,7 +154,8 @@ def as_json(weighed: Sequence[Weighed]) -> dict[str, Any]:
         "schema": SCHEMA,
         "lnlib": lnlib.__version__,
         "numpy": np.__version__,
-        "verdicts": list(VERDICTS),
+        "evidence": [kind.value for kind in Evidence],
+        "comparisons": len(comparisons(weighed)),
         "counts": counts(weighed),
         "claims": [_plain(one) for one in weighed],
     }
@@ -137,10 +163,10 @@ def as_json(weighed: Sequence[Weighed]) -> dict[str, Any]:
 
 def _plain(one: Weighed) -> dict[str, Any]:
     claim = one.claim
-    told = ("name", "section", "quote", "says", "there", "here", "beside", "page")
+    fields = ("name", "section", "quote", "says", "there", "here", "beside", "page")
     return {
-        **{name: getattr(claim, name) for name in told},
-        "verdict": one.verdict,
+        **{name: getattr(claim, name) for name in fields},
+        "label": _label(one.label),
         "scale": one.scale,
         "commands": claim.commands,
         "findings": [
@@ -149,7 +175,9 @@ def _plain(one: Weighed) -> dict[str, Any]:
                 "unit": finding.unit,
                 "differences": _finite(finding.differences),
                 **dict(zip(("mean", "low", "high"), _finite(finding.range()), strict=True)),
-                "verdict": finding.verdict,
+                "p": _p(finding, p_value(finding.differences)),
+                "p_corrected": _p(finding, finding.corrected),
+                "label": _label(finding.label) if finding.counts else None,
                 "counts": finding.counts,
                 "exact": finding.exact,
             }
@@ -159,8 +187,19 @@ def _plain(one: Weighed) -> dict[str, Any]:
     }
 
 
+def _label(label: Label) -> dict[str, Any]:
+    return {"evidence": label.evidence.value, "text": label.text, "side": label.side,
+            "reason": label.reason}  # fmt: skip
+
+
+def _p(finding: Finding, p: float | None) -> float | None:
+    tested = finding.counts and finding.label.evidence is Evidence.MANY
+    return float(f"{p:.3g}") if tested and p is not None else None
+
+
 def _finite(values: Sequence[float] | np.ndarray) -> list[float | str | None]:
-    words = ("no number" if np.isnan(value) else None for value in values)
+    words = ("no number" if np.isnan(value) else "baseline never" if value < 0 else None
+             for value in values)  # fmt: skip
     return [
         float(f"{value:.6g}") if np.isfinite(value) else word
         for value, word in zip(values, words, strict=True)

@@ -2,38 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 
 from lnlib.claims import trained
 from lnlib.claims.finding import Finding, Record, Records
-from lnlib.claims.trained import RECURRENT, Weigh, beside, head, lower, sooner
+from lnlib.claims.trained import (
+    RECURRENT,
+    Kind,
+    Value,
+    Weigh,
+    beside,
+    end,
+    final_metric_difference,
+    head,
+    no_plateau,
+    steps_to_target_ratio,
+    to_targets,
+)
+from lnlib.experiments._arms import Arm, paired
 from lnlib.experiments._task import LAYER, NONE, curve
 
 # Section 1, of batch norm; section 3; tutorials: the landscape of a small network.
 
 
 def sgd(records: Records) -> list[Finding]:
-    """Race batch norm against none under plain gradient descent, each at its best rate."""
+    """Compare updates with batch norm and without, by plain gradient descent at the best rates."""
     found = []
     for kind in head(records, "landscape", "none", "batch")[:1]:
-        found.append(sooner(kind, "batch"))
-        found += beside([sooner(kind, norm) for norm in ("layer", "rms") if kind.has(NONE, norm)])
+        found += steps_to_target_ratio(kind, "batch")
+        for norm in ("layer", "rms"):
+            found += beside(steps_to_target_ratio(kind, norm)) if kind.has(NONE, norm) else []
     return found
 
 
 def regularizer(records: Records) -> list[Finding]:
-    """Compare the gap between test and training NLL with batch norm and without."""
+    """Compare the gap between test and training NLL at the end with batch norm and without."""
 
     def gap(run: Record) -> float:
-        return _at(run, "test_nll") - _at(run, "train_nll")
+        return end("test_nll")(run) - end("train_nll")(run)
 
     return [
-        _mnist(records, "batch", "none", size, gap, f"batches of {size}: test minus training NLL",
-               "nats")
+        _mnist_end(arms, gap, "nats", f"batches of {size}: test minus training NLL",
+                   judged="train_nll")
         for size in (128, 4)
-        if len(_mnist_runs(records, "batch", "none", size)) > 1
+        for arms in [_mnist_arms(records, "none", "batch", size)]
+        if arms
     ]  # fmt: skip
 
 
@@ -116,81 +131,99 @@ def harder_to_turn(records: Records) -> list[Finding]:
 # Section 6.6.
 
 
-def _mnist_runs(records: Records, a: str, b: str, size: int) -> list[tuple[Record, Record]]:
+RATE = 1e-3  # Adam's, of all runs with ten seeds: no arm's rate was tuned
+
+
+def _mnist_arms(records: Records, a: str, b: str, size: int) -> tuple[Arm, Arm] | None:
+    """Return the longest runs of two norms at one batch size, by seed, if they share two."""
     found = []
     for norm in (a, b):
-        runs = records.of("mnist", norm=norm, batch_size=size, learning_rate=1e-3, data="mnist")
+        runs = records.of("mnist", norm=norm, batch_size=size, learning_rate=RATE, data="mnist")
         longest = max((run["settings"]["epochs"] for run in runs), default=0)
-        found.append([run for run in runs if run["settings"]["epochs"] == longest])
-    return _pairs(*found)
+        longest = [run for run in runs if run["settings"]["epochs"] == longest]
+        found.append(Arm(dict(sorted(_by_seed(longest).items())), RATE, {}))
+    one, other = found
+    return (one, other) if len(one.runs.keys() & other.runs.keys()) > 1 else None
 
 
-def _at(run: Record, name: str, epoch: float = np.inf) -> float:
-    point = np.searchsorted(curve(run, "epoch"), epoch + 1e-3, side="right") - 1
-    return float(curve(run, name)[point])
-
-
-def _mnist(
-    records: Records, a: str, b: str, size: int, value: Callable[[Record], float], what: str,
-    unit: str = "nats", *, factor: float = 1.0, counts: bool = True,
+def _mnist_end(
+    arms: tuple[Arm, Arm], name: str | Value, unit: str, what: str, *, judged: str = "",
+    factor: float = 1.0, counts: bool = True,
 ) -> Finding:  # fmt: skip
-    pairs = _mnist_runs(records, a, b, size)
-    of_a, of_b = (np.array([value(pair[k]) for pair in pairs]) for k in (0, 1))
-    runs = tuple(run for pair in pairs for run in pair)
-    return Finding(what, factor * (of_a - of_b), unit, (of_a - of_b) / of_b, runs, counts)
+    """Return by how much the second arm's end lies below the first's, seed by seed."""
+    value = end(name) if isinstance(name, str) else name
+    plain, other = paired(*arms, value)
+    runs = tuple(run for arm in arms for run in arm.runs.values())
+    return Finding(what, factor * (other - plain), unit, (other - plain) / plain, runs, counts,
+                   untestable=no_plateau(arms, judged or name))  # fmt: skip
 
 
 def faster_than_batch_norm(size: int) -> Weigh:
-    """Compare training NLL after one epoch; what stands at the end stands beside."""
+    """Compare updates to targets of the training NLL and the test error; the ends stand beside."""
 
     def weigh(records: Records) -> list[Finding]:
-        if len(_mnist_runs(records, "layer", "batch", size)) < 2:
+        arms = _mnist_arms(records, "batch", "layer", size)
+        if not arms:
             return []
-        given = records, "layer", "batch", size
-        points = {"unit": "points", "factor": 100, "counts": False}
+        of = [
+            to_targets(
+                *arms,
+                lambda run, n=name: curve(run, n),
+                _mnist_updates,
+                f"{words}, layer norm against batch norm",
+            )
+            for name, words in (("train_nll", "training NLL"), ("test_error", "test error"))
+        ]
         return [
-            _mnist(*given, lambda run: _at(run, "train_nll", 1), "training NLL after 1 epoch"),
-            _mnist(*given, lambda run: _at(run, "train_nll"), "training NLL at the end",
-                   counts=False),
-            _mnist(*given, lambda run: _at(run, "test_error"), "test error at the end", **points),
+            *of[0],
+            *beside(of[1]),
+            _mnist_end(arms, "train_nll", "nats", "training NLL at the end", counts=False),
+            _mnist_end(arms, "test_error", "points", "test error at the end", factor=100,
+                       counts=False),
         ]  # fmt: skip
 
     return weigh
 
 
+def _mnist_updates(run: Record) -> np.ndarray:
+    updates = run["data"]["cases"]["train"] // run["settings"]["batch_size"]
+    return (curve(run, "epoch") * updates).round()
+
+
 def robust(records: Records) -> list[Finding]:
-    """Compare how much smaller batches change what is reached, with layer and batch norm."""
-    large, small = (_mnist_runs(records, "layer", "batch", size) for size in (128, 4))
-    both = [
-        (*a, *b) for a in large for b in small if a[0]["seed"] == b[0]["seed"]
-    ]  # layer and batch norm at 128, then at 4
-    if len(both) < 2:
+    """Compare how much smaller batches change the end, with layer and batch norm."""
+    of = {size: _mnist_arms(records, "layer", "batch", size) for size in (128, 4)}
+    if not all(of.values()):
         return []
-    found = []
+    arms = [of[size][k] for k in (0, 1) for size in (128, 4)]
+    seeds = sorted(set.intersection(*(set(arm.runs) for arm in arms)))
+    if len(seeds) < 2:
+        return []
+    found, runs = [], tuple(arm.runs[seed] for seed in seeds for arm in arms)
     for name, words, unit, factor in (
         ("train_nll", "training NLL from batches of 128 to 4", "nats", 1),
         ("test_error", "test error from batches of 128 to 4", "points", 100),
     ):
-        changes = np.array([[abs(_at(four[k + 2], name) - _at(four[k], name)) for k in (0, 1)]
-                            for four in both])  # fmt: skip
-        d = changes[:, 0] - changes[:, 1]
-        runs = tuple(run for four in both for run in four)
-        found.append(Finding(f"change of the {words}", factor * d, unit, d / changes[:, 1], runs))
+        ends = np.array([[end(name)(arm.runs[seed]) for seed in seeds] for arm in arms])
+        layer, batch = np.abs(ends[1::2] - ends[::2])
+        d = layer - batch
+        found.append(Finding(f"change of the {words}", factor * d, unit, d / batch, runs,
+                             untestable=no_plateau(arms, name)))  # fmt: skip
     return found
 
 
 def one_by_one(records: Records) -> list[Finding]:
-    """Compare layer norm on single cases with batch norm on its smallest batches."""
-    layer = records.of("mnist", norm="layer", batch_size=1, data="mnist")
+    """Compare layer norm on single cases with batch norm on its smallest batches, at the end."""
+    layer = _by_seed(records.of("mnist", norm="layer", batch_size=1, data="mnist"))
     found = []
     for norm, size in (("batch", 2), ("none", 1)):
-        pairs = _pairs(layer, records.of("mnist", norm=norm, batch_size=size, data="mnist"))
-        if len(pairs) < 2:
+        other = _by_seed(records.of("mnist", norm=norm, batch_size=size, data="mnist"))
+        if len(layer.keys() & other.keys()) < 2:
             continue
-        a, b = (np.array([_at(pair[k], "test_error", 1) for pair in pairs]) for k in (0, 1))
-        what = f"test error after 1 epoch, batches of 1, against {norm} at {size}"
-        runs = tuple(run for pair in pairs for run in pair)
-        found.append(Finding(what, 100 * (a - b), "points", (a - b) / b, runs, norm == "batch"))
+        what = f"test error at the end, batches of 1, against {norm} at {size}"
+        arms = Arm(other, RATE, {}), Arm(layer, RATE, {})
+        found.append(_mnist_end(arms, "test_error", "points", what, factor=100,
+                                counts=norm == "batch"))  # fmt: skip
     return found
 
 
@@ -198,17 +231,23 @@ def one_by_one(records: Records) -> list[Finding]:
 
 
 def outperforms(records: Records) -> list[Finding]:
-    """Compare batch norm's test error with that of every other arm."""
+    """Compare batch norm's test error at the end with that of every other arm; the NLL beside."""
     found = []
     for kind in head(records, "convnet", "batch", NONE):
-        value = trained.at_best(kind, "test_error")
-        one = [
-            lower(kind, value, "points", f"test error against {other}", "batch", other, factor=100)
-            for other in kind.arms
-            if other != "batch" and kind.has("batch", other)
-        ]
+        others = [name for name in kind.arms if name != "batch" and kind.has("batch", name)]
+        one = [_test_end(kind, "error", other) for other in others]
+        one += beside([_test_end(kind, "NLL", other) for other in others])
         found += beside(one) if found else one
     return found
+
+
+def _test_end(kind: Kind, what: str, plain: str) -> Finding:
+    name, unit, factor = {"error": ("test_error", "points", 100), "NLL": ("test_nll", "nats", 1)}[
+        what
+    ]
+    words = f"test {what} at the end against {plain}"
+    return final_metric_difference(kind, name, unit, words, "batch", plain, factor=factor,
+                                   judged=lambda run: curve(run, name))  # fmt: skip
 
 
 def border(name: str) -> Weigh:

@@ -1,8 +1,8 @@
-"""A claim, what was found on it, and the verdict: one way for all of them."""
+"""A claim, what was found on it, and its label: one way for all of them."""
 
 from __future__ import annotations
 
-import functools
+import dataclasses
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,12 +12,10 @@ from typing import Any
 import numpy as np
 
 from lnlib import compare
+from lnlib.claims.scale import relative
 from lnlib.runs import record
 
 Record = dict[str, Any]
-#: Beside the verdicts of :mod:`lnlib.compare`: runs are missing, or nothing here measures it.
-NOT_YET, OPEN = "not yet recorded", "open"
-VERDICTS = (compare.HOLDS, compare.FAILS, compare.UNDECIDED, NOT_YET, OPEN)
 
 
 class Records:
@@ -35,6 +33,14 @@ class Records:
                 "replay book makes one"
             )
         self._read: dict[str, list[tuple[Path, Record]]] = {}
+
+    @classmethod
+    def given(cls, experiment: str, runs: Sequence[Record]) -> Records:
+        """Return records of one experiment that were read before, of no folder."""
+        records = cls.__new__(cls)
+        records.where = Path()
+        records._read = {f"{experiment}-*": [(Path(), run) for run in runs]}
+        return records
 
     def of(self, experiment: str, named: str = "*", **settings: Any) -> list[Record]:
         """Return the records of an experiment whose settings have the given values.
@@ -57,7 +63,8 @@ class Records:
     def files(self, runs: Sequence[Record]) -> dict[str, str]:
         """Return the files of records, from their names to their SHA-256."""
         wanted = {id(run) for run in runs}
-        found = [p for read in self._read.values() for p, run in read if id(run) in wanted]
+        found = [p for read in self._read.values() for p, run in read
+                 if p.name and id(run) in wanted]  # fmt: skip
         return {
             path.relative_to(self.where).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in sorted(found)
@@ -77,7 +84,7 @@ class Finding:
         shares: The same as shares of what is compared with, the unit that all claims have in
             common; ``None`` where there is none.
         runs: The records behind it.
-        counts: Whether the verdict on the claim rests on it; others stand beside.
+        counts: Whether the label of the claim rests on it; others stand beside.
         exact: Whether it is computed, not trained: then one number decides.
         turned: Whether more is better: a reader is told the differences with the other sign.
         untestable: Why it cannot be tested here, such as :data:`lnlib.compare.NO_PLATEAU`.
@@ -104,14 +111,6 @@ class Finding:
             return compare.exact(self.differences)
         return compare.label(self.differences, self.corrected)
 
-    @functools.cached_property  # six differences have 46,656 resamples
-    def verdict(self) -> str:
-        """Whether the claim holds by this measurement."""
-        d = self.differences
-        if self.exact:
-            return compare.HOLDS if (d <= 0).all() else compare.FAILS
-        return compare.verdict(d)
-
     @property
     def seeds(self) -> int:
         """How many."""
@@ -120,7 +119,8 @@ class Finding:
     def range(self, shares: bool = False) -> tuple[float, float, float]:
         """Return mean, lower and upper bound of the differences, or of the shares."""
         values = self.shares if shares else self.differences
-        return float(values.mean()), *compare.bounds(values)
+        with np.errstate(invalid="ignore"):  # never for one, and for the baseline
+            return float(values.mean()), *compare.limits(values)
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ class Weighed:
 
     @property
     def counting(self) -> list[Finding]:
-        """The findings on which the verdict rests."""
+        """The findings on which the label rests."""
         return [finding for finding in self.findings if finding.counts]
 
     @property
@@ -179,28 +179,29 @@ class Weighed:
         return compare.together([finding.label for finding in self.counting])
 
     @property
-    def verdict(self) -> str:
-        """What all findings that count agree on; undecided where they differ.
-
-        Of an exact statement one exception is enough: it does not hold.
-        """
-        if not self.counting:
-            return NOT_YET if self.claim.experiments else OPEN
-        verdicts = {finding.verdict for finding in self.counting}
-        if compare.FAILS in verdicts and all(finding.exact for finding in self.counting):
-            return compare.FAILS
-        return verdicts.pop() if len(verdicts) == 1 else compare.UNDECIDED
+    def seeds(self) -> str:
+        """How many seeds there are, from the fewest to the most; empty of exact statements."""
+        seeds = sorted({finding.seeds for finding in self.counting if not finding.exact})
+        if not seeds:
+            return ""
+        count = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+        return f"{count} seed{'s' * (seeds[-1] > 1)}"
 
     @property
     def scale(self) -> str:
-        """What was recorded: seeds and device; empty where nothing was."""
+        """What was recorded: seeds, size against the paper, device; empty where nothing was."""
         runs = [run for finding in self.counting for run in finding.runs]
         if not runs:
             return ""
-        seeds = sorted({finding.seeds for finding in self.counting})
         devices = sorted({run["provenance"]["device"] for run in runs})
-        count = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
-        return f"{count} seed{'s' * (seeds[-1] > 1)}; {', '.join(devices)}"
+        return f"{self.seeds}; {relative(runs)}; {', '.join(devices)}"
+
+    @property
+    def evidence(self) -> str:
+        """What a line says beside its label: evidence, seeds, and the size against the paper."""
+        runs = [run for finding in self.counting for run in finding.runs]
+        parts = [self.label.evidence.value, self.seeds, relative(runs) if runs else ""]
+        return "; ".join(filter(None, parts))
 
 
 def weigh(claim: Claim, records: Records) -> Weighed:
@@ -209,3 +210,30 @@ def weigh(claim: Claim, records: Records) -> Weighed:
     findings = tuple(sorted(findings, key=lambda finding: not finding.counts))
     runs = [run for finding in findings for run in finding.runs]
     return Weighed(claim, findings, records.files(runs))
+
+
+def corrected(weighed: Sequence[Weighed]) -> list[Weighed]:
+    """Correct the p values of all findings that count and have ten seeds or more, by Holm.
+
+    A measurement that stands under two claims is one comparison.
+    """
+    p_values = {_key(one): compare.p_value(one.differences) for one in comparisons(weighed)}
+    holm = dict(zip(p_values, compare.holm(list(p_values.values())), strict=True))
+    return [
+        dataclasses.replace(one, findings=tuple(
+            dataclasses.replace(finding, corrected=holm.get(_key(finding)))
+            for finding in one.findings
+        ))
+        for one in weighed
+    ]  # fmt: skip
+
+
+def comparisons(weighed: Sequence[Weighed]) -> list[Finding]:
+    """Return the findings that are tested, each once."""
+    tested = [finding for one in weighed for finding in one.counting
+              if finding.label.evidence is compare.Evidence.MANY]  # fmt: skip
+    return list({_key(finding): finding for finding in tested}.values())
+
+
+def _key(finding: Finding) -> tuple[str, bytes]:
+    return finding.what, finding.differences.tobytes()

@@ -1,4 +1,4 @@
-"""What recorded runs say on claims: who is there sooner, who ends lower, by which kind of runs."""
+"""What recorded runs say on claims by the protocol of :mod:`lnlib.compare`: targets and ends."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lnlib.claims.finding import Finding, Record, Records
+from lnlib.compare import WORSENS
 from lnlib.experiments import _arms
 from lnlib.experiments._arms import Arm, Score
+from lnlib.experiments._curves import TARGETS, end_value
 from lnlib.experiments._task import CHOSEN, LAYER, NONE, curve, told
 
 Value = Callable[[Record], float]
 Weigh = Callable[[Records], list[Finding]]
 RECURRENT = ("order_embeddings", "attentive_reader", "skip_thoughts", "draw", "handwriting")
+RATIO = "of its updates"
 TASKS = {
     name: import_module(f"lnlib.experiments.{name}.results").TASK
     for name in (*RECURRENT, "convnet", "landscape")
@@ -64,7 +67,8 @@ def named(arm: str) -> str:
     return words.get(arm, arm)
 
 
-def _told(kind: Kind, text: str) -> str:
+def describe(kind: Kind, text: str) -> str:
+    """Say what is compared, and what is not as usual in the runs."""
     return f"{text}; {kind.name}" if kind.odd else text
 
 
@@ -72,40 +76,59 @@ def _runs(*arms: Arm) -> tuple[Record, ...]:
     return tuple(run for arm in arms for run in arm.runs.values())
 
 
-def sooner(
+def steps_to_target_ratio(
     kind: Kind,
     other: str = LAYER,
     plain: str = NONE,
     *,
-    score: Score | None = None,
-    axis: str = "updates",
+    metric: str | None = None,
     at_most: float = 1.0,
-    what: str = "",
     counts: bool = True,
-) -> Finding:
-    """Say what share of the plain run's updates another arm needs to be as good.
+) -> list[Finding]:
+    """Return the ratio of updates of two arms to each fixed target, or why there are none.
 
     Args:
         kind: Of which runs.
-        other: The arm that is to be sooner.
-        plain: The arm whose best is the aim.
-        score: The lower, the better; the task's own if ``None``.
-        axis: ``updates`` or ``seconds``.
-        at_most: The share that the claim is about.
-        what: In place of the usual words.
+        other: The arm that is to be faster.
+        plain: The baseline, whose plateau sets the targets.
+        metric: One of the task's ``scores``; the paper's own, the first, if ``None``.
+        at_most: The ratio that the claim is about.
         counts: As in :class:`.Finding`.
     """
     task = TASKS[kind.experiment]
-    a, b = kind.arms[plain], kind.arms[other]
-    shares = _arms.race(a, b, score or task.score, getattr(task, axis))
-    text = what or f"{axis} of {named(other)} to the best {task.seeks} of {named(plain)}"
-    unit = f"of its {axis}"
-    return Finding(_told(kind, text), shares - at_most, unit, shares - 1, _runs(a, b), counts)
+    metric = metric or task.seeks
+    score, text = task.scores[metric], f"{metric}, {named(other)} against {named(plain)}"
+    arms = kind.arms[plain], kind.arms[other]
+    return to_targets(*arms, score, task.updates, describe(kind, text), at_most, counts)
 
 
-def lower(
+def to_targets(
+    plain: Arm,
+    other: Arm,
+    score: Score,
+    updates: Score,
+    what: str,
+    at_most: float = 1.0,
+    counts: bool = True,
+) -> list[Finding]:
+    """Return the ratio of updates of any two arms to each fixed target, or why there are none."""
+    runs, seeds = _runs(plain, other), len(plain.runs.keys() & other.runs.keys())
+    reason = _arms.no_plateau(plain, score, updates)
+    if reason:
+        nothing = np.full(seeds, np.nan)
+        text = f"updates to the targets, {what}"
+        return [Finding(text, nothing, RATIO, None, runs, counts, untestable=reason)]
+    ratios = _arms.ratios(plain, other, score, updates)
+    return [
+        Finding(f"updates to {part:.0%} of the way, {what}", values - at_most, RATIO,
+                values - 1, runs, counts)
+        for part, values in zip(TARGETS, ratios, strict=True)
+    ]  # fmt: skip
+
+
+def final_metric_difference(
     kind: Kind,
-    value: Value,
+    name: str | Value,
     unit: str,
     what: str,
     other: str = LAYER,
@@ -114,12 +137,13 @@ def lower(
     factor: float = 1.0,
     share: bool = True,
     counts: bool = True,
+    judged: Score | None = None,
 ) -> Finding:
-    """Say by how much a value of one arm's runs lies below that of another's, seed by seed.
+    """Return by how much one arm's end lies below another's, seed by seed.
 
     Args:
         kind: Of which runs.
-        value: Of a run.
+        name: The curve whose end it is, or what gives a run's value.
         unit: Of the value times ``factor``.
         what: What is compared, in words.
         other: The arm that is to be lower.
@@ -127,47 +151,58 @@ def lower(
         factor: -1 turns round what is better when it is higher; 100 makes percent.
         share: Whether the value has a zero, so that shares of it mean something.
         counts: As in :class:`.Finding`.
+        judged: The curve that must have leveled off in both arms; the task's score if ``None``.
     """
+    task, value = TASKS[kind.experiment], end(name) if isinstance(name, str) else name
     a, b = kind.arms[plain], kind.arms[other]
     with_norm, without = _arms.paired(b, a, value)
     differences = factor * (with_norm - without)
     shares = np.sign(factor) * (with_norm - without) / np.abs(without) if share else None
-    turned = factor < 0
-    return Finding(_told(kind, what), differences, unit, shares, _runs(a, b), counts, turned=turned)
+    return Finding(describe(kind, what), differences, unit, shares, _runs(a, b), counts,
+                   turned=factor < 0, untestable=task.no_plateau(a, b, score=judged))  # fmt: skip
 
 
-def alike(finding: Finding, margin: float, unit: str | None = None) -> Finding:
+def at_best_of_validation(kind: Kind, value: Value, *args: Any, **kwargs: Any) -> Finding:
+    """Return the difference of values where each run's validation was best: early stopping.
+
+    Both arms may get worse after that, but must not be still improving.
+    """
+    found = final_metric_difference(kind, value, *args, **kwargs)
+    late = found.untestable == WORSENS
+    return dataclasses.replace(found, untestable="") if late else found
+
+
+def no_plateau(arms: Iterable[Arm], name: str) -> str:
+    """Return why a curve has not leveled off in one of some arms, over epochs."""
+    reasons = (_arms.no_plateau(arm, lambda run: curve(run, name), epochs) for arm in arms)
+    return next(filter(None, reasons), "")
+
+
+def epochs(run: Record) -> np.ndarray:
+    """Return after how many epochs each point was measured."""
+    return curve(run, "epoch")
+
+
+def equivalence_margin(finding: Finding, margin: float, unit: str | None = None) -> Finding:
     """Turn "lower" into "no different": within a margin, which is ours."""
-    return Finding(
-        f"{finding.what}, at most {margin:g} {unit or finding.unit} apart",
-        np.abs(finding.differences) - margin,
-        unit or finding.unit,
-        None,
-        finding.runs,
-        finding.counts,
+    return dataclasses.replace(
+        finding,
+        what=f"{finding.what}, at most {margin:g} {unit or finding.unit} apart",
+        differences=np.abs(finding.differences) - margin,
+        unit=unit or finding.unit,
+        shares=None,
+        turned=False,
     )
+
+
+def end(name: str) -> Value:
+    """Return what gives the end of a curve; NaN where a run has no number there."""
+    return lambda run: end_value(curve(run, name))
 
 
 def at_best(kind: Kind, name: str) -> Value:
     """Return what gives a curve's value where a run's score is lowest."""
     return lambda run: TASKS[kind.experiment].at_best(run, name)
-
-
-def best(kind: Kind) -> Value:
-    """Return what gives the lowest score of a run."""
-    score = TASKS[kind.experiment].score
-    return lambda run: float(np.nanmin(score(run)))
-
-
-def last(name: str, factor: float = 1.0) -> Value:
-    """Return what gives a curve's last number; NaN where a run has none, as one that exploded."""
-
-    def value(run: Record) -> float:
-        values = curve(run, name)
-        known = values[~np.isnan(values)]
-        return factor * float(known[-1]) if len(known) else np.nan
-
-    return value
 
 
 def best_rates(kind: Kind, records: Records, other: str = LAYER, plain: str = NONE) -> Finding:
@@ -189,7 +224,9 @@ def best_rates(kind: Kind, records: Records, other: str = LAYER, plain: str = NO
     a, b = (np.array(rates[name]) for name in (other, plain))
     typical = [f"{np.exp(np.log(one).mean()):.2g}" for one in (a, b)]
     text = f"{kind.experiment.replace('_', ' ')}: best rate {typical[0]} against {typical[1]}"
-    return Finding(_told(kind, text), np.log10(b / a), "powers of ten", None, tuple(found))
+    reason = task.no_plateau(kind.arms[plain], kind.arms[other])
+    return Finding(describe(kind, text), np.log10(b / a), "powers of ten", None, tuple(found),
+                   untestable=reason)  # fmt: skip
 
 
 def head(records: Records, experiment: str, *arms: str) -> list[Kind]:
@@ -202,15 +239,18 @@ def beside(findings: list[Finding]) -> list[Finding]:
     return [dataclasses.replace(finding, counts=False) for finding in findings]
 
 
-def speedup(experiment: str, *, axis: str = "updates", at_most: float = 1.0) -> Weigh:
-    """Judge who is sooner at the plain arm's best; a chosen start and other kinds stand beside."""
+def speedup(experiment: str, *, at_most: float = 1.0) -> Weigh:
+    """Judge updates to the targets; other metrics, a tuned start and other kinds stand beside."""
 
     def weigh(records: Records) -> list[Finding]:
         found = []
         for kind in head(records, experiment):
-            one = [sooner(kind, axis=axis, at_most=at_most)]
+            one = []
+            for metric in TASKS[experiment].scores:
+                more = steps_to_target_ratio(kind, metric=metric, at_most=at_most)
+                one += beside(more) if one else more
             if kind.has(CHOSEN, LAYER):
-                one += beside([sooner(kind, plain=CHOSEN, axis=axis, at_most=at_most)])
+                one += beside(steps_to_target_ratio(kind, plain=CHOSEN, at_most=at_most))
             found += beside(one) if found else one
         return found
 

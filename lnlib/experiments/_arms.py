@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lnlib.experiments import _curves
+
 Record = dict[str, Any]
 Score = Callable[[Record], np.ndarray]  # at each point of a run; the lower, the better
 
@@ -86,6 +88,40 @@ def paired(a: Arm, b: Arm, value: Callable[[Record], float]) -> tuple[np.ndarray
     """Return a value of both arms' runs, of the seeds that both have, in one order."""
     seeds = [seed for seed in a.runs if seed in b.runs]
     return tuple(np.array([value(arm.runs[s]) for s in seeds], float) for arm in (a, b))
+
+
+def mean_curve(arm: Arm, score: Score) -> np.ndarray:
+    """Return the mean over seeds at each measuring point; NaN where no seed has a number."""
+    values = np.array([score(run) for run in arm.runs.values()])
+    known = ~np.isnan(values)
+    sums = np.where(known, values, 0).sum(0)
+    return np.where(known.any(0), sums / np.maximum(known.sum(0), 1), np.nan)
+
+
+def no_plateau(arm: Arm, score: Score, updates: Score) -> str:
+    """Return why an arm's mean over seeds has not leveled off; ``""`` if it has."""
+    run = next(iter(arm.runs.values()))
+    return _curves.no_plateau(updates(run), mean_curve(arm, score))
+
+
+def ratios(plain: Arm, other: Arm, score: Score, updates: Score) -> np.ndarray:
+    """Return the ratio of updates to each fixed target, other by plain, shape ``(targets, seeds)``.
+
+    Args:
+        plain: The baseline, from whose mean over seeds the targets are.
+        other: The method.
+        score: The lower, the better.
+        updates: At each point of a run.
+    """
+    found = []
+    for target in _curves.targets(mean_curve(plain, score)):
+
+        def steps(run: Record, target: float = target) -> float:
+            return _curves.steps_to_target(updates(run), score(run), target)
+
+        pairs = zip(*paired(other, plain, steps), strict=True)
+        found.append([_curves.steps_to_target_ratio(*pair) for pair in pairs])
+    return np.array(found)
 
 
 def reached(

@@ -69,9 +69,10 @@ def smoothed(values: np.ndarray) -> np.ndarray:
     return np.array([*values[:1], *around])
 
 
-def targets(updates: np.ndarray, values: np.ndarray) -> np.ndarray:
+def targets(values: np.ndarray) -> np.ndarray:
     """Return the fixed targets, from the mean curve of a baseline that has leveled off."""
-    return values[0] + np.array(TARGETS) * (end_value(values) - values[0])
+    first = values[~np.isnan(values)][0]
+    return first + np.array(TARGETS) * (end_value(values) - first)
 
 
 def steps_to_target(updates: np.ndarray, values: np.ndarray, target: float) -> float:

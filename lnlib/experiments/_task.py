@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lnlib import compare
+from lnlib.experiments import _arms
 from lnlib.experiments._arms import Arm, Record, Score, arms, paired, race, shares
 
 # What sets the runs of one kind apart, or changes nothing that is compared.
@@ -114,6 +115,7 @@ class Task:
         per_epoch: How many updates an epoch of a run has.
         unit: Of the score as it is printed.
         factor: From the score to that unit; below 0 where the score is turned round.
+        others: What "faster" is told by beside the score, from words to scores.
     """
 
     settings: Callable[[], Any]
@@ -124,6 +126,12 @@ class Task:
     per_epoch: Callable[[Record], int] = lambda run: run["settings"]["updates_an_epoch"]
     unit: str = "nats"
     factor: float = 1.0
+    others: Mapping[str, Score] = dataclasses.field(default_factory=dict)
+
+    @property
+    def scores(self) -> dict[str, Score]:
+        """The paper's own metric, then the others, by their words."""
+        return {self.seeks: self.score, **self.others}
 
     def updates(self, run: Record) -> np.ndarray:
         """Return after how many updates each point was measured."""
@@ -177,6 +185,21 @@ class Task:
         As a share of the other's own updates or seconds; infinite where it never is.
         """
         return race(other, layer, self.score, getattr(self, axis))
+
+    def no_plateau(self, *arms: Arm, score: Score | None = None) -> str:
+        """Return why one of some arms has not leveled off; ``""`` if all have."""
+        reasons = (_arms.no_plateau(arm, score or self.score, self.updates) for arm in arms)
+        return next(filter(None, reasons), "")
+
+    def ratios(self, other: Arm, layer: Arm, score: Score | None = None) -> np.ndarray | None:
+        """Return the updates of layer norm to each target by the other's, ``(targets, seeds)``.
+
+        ``None`` where the other arm has no plateau from which the targets could be.
+        """
+        score = score or self.score
+        if self.no_plateau(other, score=score):
+            return None
+        return _arms.ratios(other, layer, score, self.updates)
 
     def text(self, records: Sequence[Record]) -> str:
         """Return the tables as they are printed, one for each kind of runs."""

@@ -107,6 +107,7 @@ def claims():
     beside = Finding("beside", d, "of it", d, counts=False)
     found = {
         "robust": (Finding("x", -d, "of it", -d),),
+        "table-1": (Finding("x", -d[:1], "of it", exact=True),),
         "table-2": (Finding("x", d, "of it", d), beside),
     }
     return [Weighed(claim, found.get(claim.name, ()), {}) for claim in PAPER]
@@ -116,23 +117,24 @@ def test_the_chart_of_claims_shows_what_was_asked_for_and_opens_to_what_lies_beh
     page.set_content(STYLE + chart.ClaimChart(claims, "A").to_html())
     shown, count = page.locator(".ln-claim:visible summary b"), page.locator(".ln-count")
 
-    def asked(part, verdict):
-        for group, value in (("part", part), ("verdict", verdict)):
+    def asked(part, evidence):
+        for group, value in (("part", part), ("evidence", evidence)):
             page.locator(f'[name="ln-of-paper-{group}"][value="{value}"]').check()
         return [
             one.claim.says
             for one in claims
-            if part in ("all", chart.part(one)) and verdict in ("any", chart.BADGES[one.verdict][1])
+            if part in ("all", chart.part(one))
+            and evidence in ("any", chart.KINDS[one.label.evidence][0])
         ]
 
-    for part, verdict in (("recurrent", "late"), ("other", "any"), ("all", "fails")):
-        expected = asked(part, verdict)
+    for part, evidence in (("recurrent", "none"), ("all", "exact"), ("all", "few")):
+        expected = asked(part, evidence)
         assert expected
         assert shown.all_inner_texts() == expected
     assert not page.locator(".ln-none").is_visible()
-    assert asked("other", "fails") == shown.all_inner_texts() == []
+    assert asked("exact", "few") == shown.all_inner_texts() == []
     assert page.locator(".ln-none").is_visible()
-    (fails,) = asked("all", "fails")
+    (fails,) = asked("recurrent", "few")
     line = page.locator(".ln-claim", has_text=fails)
     assert page.locator(".ln-beside:visible").count() == 0
     page.locator('[name="ln-of-paper-beside"][value="all"]').check()

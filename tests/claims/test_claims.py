@@ -11,24 +11,26 @@ import pytest
 
 from lnlib import claims, compare
 from lnlib.__main__ import main
-from lnlib.claims import NOT_YET, OPEN, Finding, numbers, trained
+from lnlib.claims import Finding, numbers, trained
 from lnlib.claims.finding import Claim, Records, Weighed
 from lnlib.experiments import find, mnist
-from lnlib.experiments.handwriting.results import TASK
 from lnlib.runs import record
 
 ROOT = Path(__file__).parents[2]
-EPOCHS = [0.0, 0.5, 1.0, 1.5, 2.0]
+EPOCHS = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
+POINTS = len(EPOCHS)
 SEEDS = range(3)
-HOLDS, FAILS, UNDECIDED = compare.HOLDS, compare.FAILS, compare.UNDECIDED
+ALL, NO = "3 of 3 seeds", "0 of 3 seeds"
+NOT_YET = f"{compare.UNTESTABLE}: {compare.NOT_RECORDED}"
+OPEN = f"{compare.UNTESTABLE}: {compare.NOT_MEASURED}"
 OF = {claim.name: claim for claim in (*claims.PAPER, *claims.TUTORIALS)}
 # All curves on which the claims of these experiments rest, and which way is better.
 CURVES = {
-    "attentive_reader": {"val_error": 1, "test_error": 1},
+    "attentive_reader": {"val_error": 1, "val_nll": 1, "test_error": 1},
     "skip_thoughts": {"val_nll": 1, "mr": -1, "cr": -1, "subj": -1, "caption_pairs": -1},
     "draw": {"val_bound": 1, "test_bound": 1, "test_bound_of_all": 1},
-    "handwriting": {"val_new_nll": 1, "test_new_nll": 1},
-    "convnet": {"val_error": 1, "test_error": 1},
+    "handwriting": {"val_new_nll": 1, "test_new_nll": 1, "val_seen_nll": 1, "batch_nll": 1},
+    "convnet": {"val_error": 1, "val_nll": 1, "test_error": 1, "test_nll": 1},
 }
 # The claims that hold where layer norm is better, and there alone.
 ABOUT_LAYER = {
@@ -55,18 +57,18 @@ class Made(Records):
 CASES = ("train", "train_images", "train_questions")
 
 
-def made(experiment, arm, seed, better=0.0, *, ms=10.0, curves=(), **other):
+def made(experiment, arm, seed, better=0.0, *, curves=(), **other):
     """A run of an arm; ``better`` lowers what is to be low and lets it fall sooner."""
     about = find(experiment)
     given = dict(trained.TASKS[experiment].arms[arm]) | other
     settings = about.settings(**{"learning_rate": 0.1} | given).as_dict()
-    falls = [5.0, 4.0, 3.0, 2.5, 2.0] if better <= 0 else [5.0, 2.0, 1.9, 1.8, 1.7]
+    falls = [5.0, 4.5, 3.5, 3.0, 2.5, *[2.0] * 6] if better <= 0 else [5.0, *[2.0] * 10]
     low = [value - better - seed / 100 for value in falls]
     told = {name: [sign * value / 10 for value in low]
             for name, sign in CURVES.get(experiment, {}).items()}  # fmt: skip
     told |= {"epoch": EPOCHS, "wall_s": [3 * e for e in EPOCHS]} | dict(curves)
     if experiment == "skip_thoughts":
-        told["update_ms"] = [None, ms, ms, ms, ms]
+        told |= {f"bag_{task}": [-1.0] * POINTS for task in ("mr", "cr", "subj", "caption_pairs")}
     return {"experiment": experiment, "settings": settings, "seed": seed, "curves": told,
             "data": {"cases": dict.fromkeys(CASES, 640)},
             "provenance": {"device": "CPU: made up"}}  # fmt: skip
@@ -92,26 +94,37 @@ def _weigh(name, records):
 
 @pytest.mark.parametrize(
     ("better", "outcome"),
-    [((1.0, 1.1, 0.9), HOLDS), ((-1.0, -0.9, -1.1), FAILS), ((1.0, -1.0, 1.0), UNDECIDED)],
+    [((1.0, 1.1, 0.9), ALL), ((-1.0, -0.9, -1.1), NO), ((1.0, -1.0, 1.0), "2 of 3 seeds")],
     ids=["better", "worse", "mixed"],
 )
 @pytest.mark.parametrize(
     ("experiment", "name"), [(e, name) for e, names in ABOUT_LAYER.items() for name in names]
 )
-def test_a_claim_holds_where_layer_norm_is_better_and_there_alone(
+def test_seeds_that_agree_with_a_claim_are_those_where_layer_norm_is_better(
     experiment, name, better, outcome
 ):
-    assert verdict(name, book(experiment, better)).verdict == outcome
+    assert str(verdict(name, book(experiment, better)).label) == outcome
+
+
+def test_runs_that_still_improve_are_not_testable():
+    slow = {"val_bound": [float(9 - k) for k in range(POINTS)]}
+    for name in ("draw-twice", "draw-bound", "higher-rates"):
+        one = verdict(name, book("draw", (1.0, 1.1, 0.9), curves=slow))
+        reasons = {finding.untestable for finding in one.findings if finding.counts}
+        assert reasons <= {compare.NO_PLATEAU}
+    assert str(verdict("draw-bound", book("draw", (1, 1, 1), curves=slow)).label) == (
+        f"{compare.UNTESTABLE}: {compare.NO_PLATEAU}"
+    )
 
 
 @pytest.mark.parametrize(
     "name", [claim.name for claim in claims.PAPER if len(claim.experiments) == 1]
 )
 def test_without_runs_or_with_one_seed_a_claim_is_not_yet_recorded(name):
-    assert verdict(name, []).verdict == NOT_YET
+    assert str(verdict(name, []).label) == NOT_YET
     (experiment,) = OF[name].experiments
     if experiment in CURVES:
-        assert verdict(name, book(experiment, (1.0,))).verdict == NOT_YET
+        assert str(verdict(name, book(experiment, (1.0,))).label) == NOT_YET
 
 
 def test_the_curves_that_claims_rest_on_are_those_that_the_experiments_measure():
@@ -126,79 +139,77 @@ def test_the_curves_that_claims_rest_on_are_those_that_the_experiments_measure()
 
 def test_what_is_never_reached_is_infinitely_late_and_no_tie():
     runs = book("draw", (1.0, 1.0, -3.0))
-    (finding, *_) = [f for f in verdict("draw-twice", runs).findings if f.counts]
+    *_, finding = [f for f in verdict("draw-twice", runs).findings if f.counts]
     assert np.isinf(finding.differences).tolist() == [False, False, True]
-    assert finding.verdict == UNDECIDED
+    assert str(finding.label) == "2 of 3 seeds"
     assert claims.interval(finding).startswith("never in 1 of 3 seeds, else ")
-
-
-def test_shares_are_those_of_the_experiments_own_table():
-    runs = book("handwriting", (1.0, 1.1, 0.9))
-    ours = TASK.at_best_rates(runs)
-    race = TASK.race(ours["none"], ours["layer"])
-    finding = verdict("pen-faster", runs).counting[0]
-    np.testing.assert_allclose(finding.differences, race - 1)
-    told = f"{100 * race.mean():.0f} % ({100 * race.min():.0f} to {100 * race.max():.0f}); fewer: "
-    assert "updates of layer norm to the other's best: " in TASK.text(runs)
-    assert told + finding.verdict in TASK.text(runs)
 
 
 def test_each_arm_counts_at_its_best_rate_and_the_usual_settings_decide():
     runs = book("draw", (1.0, 1.0, 1.0))
     runs += [
         run | {"settings": run["settings"] | {"learning_rate": 0.2},
-               "curves": run["curves"] | {"val_bound": [9.0] * 5}}
+               "curves": run["curves"] | {"val_bound": [9.0] * POINTS}}
         for run in runs
     ]  # fmt: skip
     runs += book("draw", (-1.0, -1.0, -1.0), glimpses=16)
     found = verdict("draw-bound", runs)
-    assert found.verdict == HOLDS
-    assert [f.verdict for f in found.findings if "glimpses 16" in f.what] == [FAILS, FAILS]
+    assert str(found.label) == ALL
+    assert [str(f.label) for f in found.findings if "glimpses 16" in f.what] == [NO, NO]
     # Other settings alone decide where there are no usual ones.
-    assert (
-        verdict("draw-bound", [r for r in runs if r["settings"]["glimpses"] == 16]).verdict == FAILS
-    )
+    others = [r for r in runs if r["settings"]["glimpses"] == 16]
+    assert str(verdict("draw-bound", others).label) == NO
 
 
 def test_two_runs_of_one_seed_are_refused():
-    runs = [
-        {"experiment": "mnist", "seed": seed, "curves": {"epoch": [0.0, 1.0]},
-         "settings": {"norm": norm, "batch_size": 4, "learning_rate": 1e-3, "data": "mnist",
-                      "epochs": 1}}
-        for norm in ("layer", "batch") for seed in (0, 1, 0)
-    ]  # fmt: skip
+    runs = [run | {"experiment": "mnist", "settings": {
+        "norm": norm, "batch_size": size, "learning_rate": 1e-3, "data": "mnist", "epochs": 8}}
+        for norm in ("layer", "batch") for size in (128, 4)
+        for run in book("draw", (1.0, 1.0))[:2]]  # fmt: skip
     with pytest.raises(ValueError, match="must differ in the seed, got two with seed 0"):
-        verdict("faster-at-4", runs)
+        verdict("faster-at-4", [*runs, *runs])
 
 
-def test_alike_is_within_the_margin_and_not_merely_lower():
-    assert verdict("pen-comparable", book("handwriting", (0.5, -0.4, 0.2))).verdict == HOLDS
-    assert verdict("pen-comparable", book("handwriting", (3.0, 3.1, 3.2))).verdict == FAILS
-    assert verdict("pen-faster", book("handwriting", (3.0, 3.1, 3.2))).verdict == HOLDS
+def test_comparable_is_within_the_margin_and_not_merely_lower():
+    def label(name, *better):
+        return str(verdict(name, book("handwriting", better)).label)
+
+    assert label("pen-comparable", 0.5, -0.4, 0.2) == ALL
+    assert label("pen-comparable", 3.0, 3.1, 3.2) == NO
+    assert label("pen-faster", 3.0, 3.1, 3.2) == ALL
 
 
-@pytest.mark.parametrize(("ms", "outcome"), [(10.5, HOLDS), (12.0, FAILS), (8.0, FAILS)])
-def test_an_update_takes_as_long_to_a_tenth(ms, outcome):
-    runs = [made("skip_thoughts", arm, seed, ms=ms if arm == "layer" else 10.0)
-            for arm in ("none", "layer") for seed in SEEDS]  # fmt: skip
-    assert verdict("skip-time", runs).verdict == outcome
+def test_seconds_of_recorded_runs_are_no_evidence():
+    for name in ("skip-time", "training-time"):
+        one = verdict(name, book("skip_thoughts", (1.0, 1.0, 1.0)))
+        assert str(one.label) == f"{compare.UNTESTABLE}: {compare.BUSY}"
+
+
+def test_sentence_vectors_below_their_own_words_are_not_testable():
+    runs = book("skip_thoughts", (1.0, 1.0, 1.0))
+    for run in runs:
+        run["curves"]["bag_mr"] = [0.9] * POINTS
+    one = verdict("skip-better", runs)
+    assert str(one.label) == f"{compare.UNTESTABLE}: 1 of 4 measures: {compare.TRIVIAL}"
 
 
 def test_gain_one_is_held_against_a_tenth_and_batch_norm_against_all():
     runs = book("attentive_reader", (1.0, 1.0, 1.0))
-    assert verdict("reader-gain", runs).verdict == HOLDS
-    batch = [made("convnet", arm, seed, 2.0 if arm == "batch" else 0.0)
+    assert str(verdict("reader-gain", runs).label) == ALL
+    batch = [made("convnet", arm, seed, 1.0 if arm == "batch" else 0.0)
              for arm in trained.TASKS["convnet"].arms for seed in SEEDS]  # fmt: skip
-    assert verdict("conv-batch", batch).verdict == HOLDS
-    group = [made("convnet", arm, seed, {"batch": 1.0, "group": 2.0}.get(arm, 0.0))
+    assert str(verdict("conv-batch", batch).label) == ALL
+    group = [made("convnet", arm, seed, {"batch": 0.5, "group": 1.0}.get(arm, 0.0))
              for arm in trained.TASKS["convnet"].arms for seed in SEEDS]  # fmt: skip
     found = verdict("conv-batch", group)
-    assert found.verdict == UNDECIDED
-    assert [f.what for f in found.findings if f.verdict == FAILS] == ["test error against group"]
+    assert str(found.label) == "0 to 3 of 3 seeds"
+    assert [f.what for f in found.counting if str(f.label) == NO] == [
+        "test error at the end against group"
+    ]
 
 
 @pytest.mark.parametrize(
-    ("on", "deviation", "outcome"), [(0.5, 1.3, HOLDS), (1.5, 1.05, FAILS), (0.5, 0.6, HOLDS)]
+    ("on", "deviation", "outcome"), [(0.5, 1.3, ALL), (1.5, 1.05, NO), (0.5, 0.6, ALL)]
 )
 def test_units_at_the_border_are_held_against_the_rest(on, deviation, outcome):
     curves = {}
@@ -208,38 +219,60 @@ def test_units_at_the_border_are_held_against_the_rest(on, deviation, outcome):
     runs = [
         made("convnet", arm, seed, curves=curves) for arm in ("none", "layer") for seed in SEEDS
     ]
-    assert verdict("conv-border", runs).verdict == outcome
-    assert verdict("conv-statistics", runs).verdict == outcome
+    assert str(verdict("conv-border", runs).label) == outcome
+    assert str(verdict("conv-statistics", runs).label) == outcome
 
 
-def test_longer_sequences_are_held_against_the_usual_ones():
-    usual, late = book("draw", (1.0, 1.0, 1.0)), book("draw", (0.2, 0.2, 0.2), glimpses=16)
-    findings = [f for f in OF["long-and-small"].weigh(Made(usual + late))]
-    assert [f.differences.tolist() for f in findings] == [[0.0] * 3]  # both race to the same point
-    sooner = [run | {"curves": run["curves"] | {"val_bound": [5.0, 5.0, 0.1, 0.1, 0.1]}}
-              if run["settings"]["norm"] == "layer" else run for run in usual]  # fmt: skip
-    (found,) = OF["long-and-small"].weigh(Made(sooner + late))
-    np.testing.assert_allclose(found.differences, -0.25)
-    assert found.verdict == HOLDS
+def test_longer_sequences_are_held_against_as_many_epochs_of_the_usual_ones():
+    usual = book("draw", (1.0, 1.0, 1.0))
+    longer = book("draw", (1.0, 1.0, 1.0), glimpses=16)
+    findings = OF["long-and-small"].weigh(Made(usual + longer))
+    assert [f.differences.tolist() for f in findings] == [[0.0] * 3] * 3
+    # Cut after 5 epochs, as they were: the same, though whole runs would have other targets.
+    short = [run | {"curves": {k: v[:8] for k, v in run["curves"].items()}} for run in longer]
+    later = []
+    for run in usual:
+        bound = [*run["curves"]["val_bound"][:8], *[0.1] * 3]
+        later.append(run | {"curves": run["curves"] | {"val_bound": bound}})
+    findings = OF["long-and-small"].weigh(Made(later + short))
+    assert [f.differences.tolist() for f in findings] == [[0.0] * 3] * 3
+    some = [run for run in longer if run["seed"] != 1]  # pairs are by seed, not by position
+    findings = OF["long-and-small"].weigh(Made(usual + some))
+    assert [f.differences.tolist() for f in findings] == [[0.0] * 2] * 3
 
 
-def rule(*verdicts, exact=False):
-    signs = {HOLDS: -1.0, FAILS: 1.0}
-    findings = tuple(Finding("x", np.full(3, signs[v]), "points", exact=exact) for v in verdicts)
-    return Weighed(OF["table-1"], findings, {}).verdict
+def rule(*signs, exact=False):
+    findings = tuple(
+        Finding("x", np.full(3, -float(sign)), "points", exact=exact) for sign in signs
+    )
+    return str(Weighed(OF["table-1"], findings, {}).label)
 
 
-def test_measures_that_differ_leave_a_claim_undecided_but_one_exception_refutes_mathematics():
-    assert rule(HOLDS, HOLDS) == HOLDS
-    assert rule(FAILS, FAILS) == FAILS
-    assert rule(HOLDS, FAILS) == UNDECIDED
-    assert rule(HOLDS, FAILS, exact=True) == FAILS
+def test_measures_that_differ_give_a_range_of_seeds_but_one_exception_refutes_mathematics():
+    assert rule(1, 1) == ALL
+    assert rule(-1, -1) == NO
+    assert rule(1, -1) == "0 to 3 of 3 seeds"
+    assert rule(1, -1, exact=True) == compare.FAILS
     cases = Finding("x", np.array([-1.0, 1.0]), "cases", exact=True)
-    assert cases.verdict == FAILS
+    assert str(cases.label) == compare.FAILS
     beside = Finding("x", np.ones(3), "points", counts=False)
     one = Weighed(OF["table-1"], (Finding("x", -np.ones(3), "points"), beside), {})
-    assert one.verdict == HOLDS
-    assert Weighed(OF["skip-month"], (), {}).verdict == OPEN
+    assert str(one.label) == ALL
+    assert str(Weighed(OF["skip-month"], (), {}).label) == OPEN
+
+
+def test_labels_are_corrected_for_all_comparisons_that_count_each_once():
+    ten = np.array([-1.0, -2.0, -1.5, -0.5, -1.2, -0.7, -1.1, -0.9, -1.4, -0.2])
+    weak = ten - ten.mean() - 0.42  # alone below 5 %
+    one = Finding("weak", weak, "points")
+    beside = Finding("beside", ten, "points", counts=False)
+
+    def labels(*findings):
+        found = claims.finding.corrected([Weighed(OF["table-1"], findings, {})])
+        return [str(f.label) for f in found[0].counting]
+
+    assert labels(one, beside) == labels(one, one)[:1] == [compare.SUPPORTED]
+    assert labels(one, Finding("other", weak[::-1], "points")) == [compare.UNDECIDED] * 2
 
 
 # Tables 2 and 3 as they are printed: a row without the norm, a row with it.
@@ -276,54 +309,40 @@ NAN, INF = np.nan, np.inf
 @pytest.mark.parametrize(
     ("differences", "told"),
     [
-        ([NAN, -4.471, -4.43],
-         "−4.45 nats (−4.47 to −4.43, lowest to highest of 2 of 3 seeds, 1 without a number)"),
-        ([NAN, *range(5)],
-         "+2 nats (+0 to +4, lowest to highest of 5 of 6 seeds, 1 without a number)"),
-        ([NAN, -4.4, NAN], "−4.4 nats (1 of 3 seeds, 2 without a number)"),
-        ([NAN] * 3, "no number, in 3 seeds"),
-        ([NAN], "no number, in 1 seed"),
-        ([NAN, INF, -1], "never in 1 of 3 seeds, 1 without a number, else −1 to −1 nats"),
-        ([NAN, INF, INF], "never in 2 of 3 seeds, 1 without a number"),
-        ([INF, INF], "never, in 2 seeds"),
+        ([NAN, -4.471, -4.43], "no number in 1 of 3 seeds, else −4.47 to −4.43 nats"),
+        ([NAN, -4.4, NAN], "no number in 2 of 3 seeds, else −4.4 to −4.4 nats"),
+        ([NAN] * 3, "no number in 3 of 3 seeds"),
+        ([NAN], "no number in 1 of 1 seed"),
+        ([NAN, INF, -1], "never in 1, no number in 1 of 3 seeds, else −1 to −1 nats"),
+        ([INF, -INF, -1], "never in 1, baseline never in 1 of 3 seeds, else −1 to −1 nats"),
+        ([INF, INF], "never in 2 of 2 seeds"),
+        ([-1.0], "−1 nats (one seed)"),
     ],
 )  # fmt: skip
 def test_a_seed_without_a_number_is_told_and_not_counted(differences, told):
     finding = Finding("bound", np.array(differences), "nats")
     assert claims.interval(finding) == told
-    assert finding.verdict == (FAILS if told.startswith("never, in") else UNDECIDED)
 
 
 def test_runs_that_exploded_are_missing_in_claims_and_in_the_papers_tables():
     runs = book("draw", (1.0, 1.1, 0.9))
     told, cells = [], []
     for run in (run for run in runs if run["settings"]["norm"] == "layer"):
-        run["curves"]["test_bound_of_all"] = [None] * 5
+        run["curves"]["test_bound_of_all"] = [None] * POINTS
         told.append(claims.interval(verdict("draw-bound", runs).counting[0]))
         cells.append(numbers.rows("figure-4", Made(runs))[0].cells[-1])
-    lost = [text.rpartition("seeds, ")[2].rstrip(")") for text in told]
-    assert lost == ["1 without a number", "2 without a number", "no number, in 3 seeds"]
+    assert [text.partition(" of ")[0] for text in told] == [f"no number in {k}" for k in (1, 2, 3)]
     alone = f"{runs[-1]['curves']['test_bound'][-1]:.2f}"
     assert cells[1:] == [f"{alone}, 1 of 3 seeds", "no number"]
 
 
-@pytest.mark.parametrize(
-    ("lost", "told"), [("none", "no number, in 3 seeds"), ("layer", "never, in 3 seeds")]
-)
-def test_of_a_plain_arm_that_exploded_at_once_no_race_is_told(lost, told):
+def test_a_baseline_that_exploded_at_once_has_no_targets():
     runs = book("attentive_reader", (1.0, 1.1, 0.9))
-    for run in (run for run in runs if run["settings"]["norm"] == lost):
-        run["curves"]["val_error"] = [None] * len(EPOCHS)
-    (race, *_) = verdict("reader-faster", runs).counting
-    assert claims.interval(race) == told
-
-
-def test_a_task_of_which_nothing_was_a_number_is_told():
-    runs = book("skip_thoughts", (1.0, 1.1, 0.9), curves={"mr": [None] * 5})
-    (task, *_) = [f for f in verdict("skip-better", runs).findings if f.what.startswith("mr")]
-    assert claims.interval(task) == "no number, in 3 seeds"
-    cells = {row.what: row.cells for row in numbers.rows("table-3", Made(runs))}
-    assert cells["MR, %"][-2:] == ["no number", "no number"]
+    for run in (run for run in runs if run["settings"]["norm"] == "none"):
+        run["curves"]["val_error"] = [None] * POINTS
+    one = verdict("reader-faster", runs)
+    assert str(one.label) == f"{compare.UNTESTABLE}: {compare.DIVERGED}"
+    assert claims.interval(one.counting[0]) == "3 seeds"
 
 
 def test_every_claim_has_its_own_name_a_section_of_the_paper_and_a_page_that_exists():
@@ -349,7 +368,8 @@ def test_every_claim_has_its_own_name_a_section_of_the_paper_and_a_page_that_exi
 def test_what_speaks_against_table_1_speaks_for_the_puzzles_of_the_chapter():
     refuted = {"all-rescaling", "curvature", "feature-shifting"}
     for name in ("table-1", "case-rescaling", *refuted):
-        assert _weigh(name, Made([])).verdict == (FAILS if name in refuted else HOLDS)
+        label = _weigh(name, Made([])).label.text
+        assert label == (compare.FAILS if name in refuted else compare.HOLDS)
 
 
 @pytest.fixture
@@ -361,15 +381,16 @@ def few(tmp_path):
     return tmp_path
 
 
-def test_a_new_record_changes_the_verdict(few):
+def test_a_new_record_changes_the_label(few):
     (before,) = claims.weigh(few, [OF["faster-at-4"]])
-    assert before.verdict == HOLDS
     path = few / "mnist" / "mnist-layer-b4-seed1.json"
     slow = record.read(path)
     slow["curves"]["train_nll"] = [5.0] * len(slow["curves"]["epoch"])
     path.write_text(json.dumps(slow))
     (after,) = claims.weigh(few, [OF["faster-at-4"]])
-    assert after.verdict == UNDECIDED
+    last = [one.counting[-1] for one in (before, after)]
+    assert np.isfinite(last[0].differences).all()
+    assert np.isinf(last[1].differences).sum() == 1
 
 
 def test_json_names_each_record_behind_a_verdict_with_its_checksum(few):
@@ -381,18 +402,25 @@ def test_json_names_each_record_behind_a_verdict_with_its_checksum(few):
     assert set(one["records"]) == files
     for name, digest in one["records"].items():
         assert hashlib.sha256((few / name).read_bytes()).hexdigest() == digest
-    assert [f["counts"] for f in one["findings"]] == [True, False, False]
+    assert [f["counts"] for f in one["findings"]] == [True] * 3 + [False] * 5
     assert all(f["low"] <= f["mean"] <= f["high"] for f in one["findings"])
-    assert (other["verdict"], other["records"], found["counts"]) == (OPEN, {}, {HOLDS: 1, OPEN: 1})
+    assert all((f["p"] is None) == (f["p_corrected"] is None) == (not f["counts"])
+               for f in one["findings"])  # fmt: skip
+    assert all(f["p"] <= f["p_corrected"] for f in one["findings"] if f["counts"])
+    assert found["comparisons"] == 3
+    assert (other["label"]["reason"], other["records"]) == (compare.NOT_MEASURED, {})
+    assert found["counts"] == {one["label"]["text"]: 1, compare.UNTESTABLE: 1}
 
 
 def test_json_tells_what_was_never_reached_from_what_is_no_number():
-    finding = Finding("x", np.array([-0.5, np.inf, np.nan]), "of its updates")
+    finding = Finding("x", np.array([-0.5, np.inf, -np.inf, np.nan]), "of its updates")
     claim = Claim("a", "6.4", "b", "C.", "d", "e", "", ("draw",), lambda records: [finding])
     (found,) = claims.as_json([Weighed(claim, (finding,), {})])["claims"]
-    assert found["findings"][0]["differences"] == [-0.5, None, "no number"]
+    assert found["findings"][0]["differences"] == [
+        -0.5, None, "baseline never", "no number",
+    ]  # fmt: skip
     assert [found["findings"][0][name] for name in ("mean", "low", "high")] == ["no number"] * 3
-    assert all(f"{null}: " in claims.SCHEMA for null in ("null", '"no number"'))
+    assert all(word in claims.SCHEMA for word in ("null: ", '"no number": ', '"baseline never"'))
     json.dumps(found, allow_nan=False)
 
 
@@ -401,10 +429,10 @@ def test_the_command_weighs_a_folder_and_says_what_to_run(tmp_path, capsys):
     shutil.copy(noise, tmp_path)  # a folder without any record is refused
     assert main(["claims", "--runs", str(tmp_path)]) == 0
     said = capsys.readouterr().out
-    assert "NOT YET RECORDED  6.4" in said
+    assert f"{NOT_YET}  6.4" in said
     assert "python -m lnlib replay draw" in said
     assert main(["claims", "--runs", str(tmp_path), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["counts"][NOT_YET] > 10
+    assert json.loads(capsys.readouterr().out)["counts"][compare.UNTESTABLE] > 10
     assert main(["claims", "--runs", str(tmp_path / "gone")]) == 1
     assert capsys.readouterr().err.startswith("lnlib claims: --runs must be a folder with records")
 
@@ -418,4 +446,4 @@ def test_the_best_rates_are_compared_seed_by_seed():
                 runs.append(made("handwriting", arm, seed, at, learning_rate=rate))
     (found,) = OF["higher-rates"].weigh(Made(runs))
     np.testing.assert_allclose(found.differences, -np.log10(3) * np.ones(3))
-    assert found.verdict == HOLDS
+    assert str(found.label) == ALL

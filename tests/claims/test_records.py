@@ -9,7 +9,7 @@ import pytest
 from lnlib import claims
 from lnlib.claims import Records
 from lnlib.runs.schema import BadRecord
-from tests.cases import toy_records
+from tests.cases import protocol_records
 from tests.claims import truth
 
 
@@ -22,7 +22,7 @@ def runs():
 @pytest.fixture(scope="module")
 def folder(runs, tmp_path_factory):
     where = tmp_path_factory.mktemp("records")
-    toy_records.write(runs, where)
+    protocol_records.write(runs, where)
     return where
 
 
@@ -87,7 +87,7 @@ def test_a_record_of_another_experiment_under_this_name_does_not_count(copied):
     (before,) = claims.weigh(copied, [CLAIM])
     path = sorted((copied / "draw").glob("*.json"))[3]
     foreign = json.loads(path.read_text()) | {"experiment": "handwriting"}
-    foreign["curves"]["test_bound_of_all"] = [1e6] * 6
+    foreign["curves"]["test_bound_of_all"] = [1e6] * len(foreign["curves"]["epoch"])
     (copied / "draw" / "draw-a-foreign-seed1.json").write_text(json.dumps(foreign))
     (after,) = claims.weigh(copied, [CLAIM])
     assert [f.differences.tolist() for f in after.findings] == [

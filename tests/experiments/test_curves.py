@@ -43,7 +43,7 @@ def test_the_end_is_the_mean_of_the_last_quarter_and_of_three_points_at_least():
 
 def test_targets_lie_on_the_way_from_the_initial_value_to_the_level_of_the_end():
     values = np.array([9.0, 5.0, 1.5, 1.0, 0.5])
-    np.testing.assert_allclose(_curves.targets(AT[:5], values), [5, 3, 1.8])
+    np.testing.assert_allclose(_curves.targets(values), [5, 3, 1.8])
 
 
 def test_steps_to_a_target_are_interpolated_on_the_smoothed_curve():

@@ -9,12 +9,12 @@ import pytest
 
 import lnbook
 from lnbook.show import pick
-from lnbook.show.plots import BADGES as OF_PLOTS
-from lnbook.train_with_four import figures as of_figure_6
+from lnbook.show.table import badge, mark
 from lnbook.weigh_the_claims import chart, landscape
-from lnbook.weigh_the_claims.chart import BADGES, ClaimChart
+from lnbook.weigh_the_claims.chart import KINDS, ClaimChart
 from lnlib import claims, compare
-from lnlib.claims import NOT_YET, OPEN, Finding, Weighed, numbers
+from lnlib.claims import Finding, Weighed, numbers
+from lnlib.compare import NOT_RECORDED, Evidence
 from lnlib.experiments.order_embeddings import results
 from lnlib.runs import record
 
@@ -44,25 +44,66 @@ def one(*shares, name="table-2", **finding):
     return Weighed(claim, (Finding("x", d, "of it", d, **finding),), {})
 
 
-def test_every_verdict_has_its_badge_and_the_books_words():
-    assert set(BADGES) == set(claims.VERDICTS)
-    assert {verdict: BADGES[verdict][0] for verdict in OF_PLOTS} == OF_PLOTS
-    assert (BADGES[NOT_YET][0], BADGES[OPEN][0]) == ("not yet recorded", "? open")
+def ordered(weighed):
+    """The claims in the order of the chart: by kind of evidence."""
+    return [one_ for of in claims.by_evidence(list(weighed.values())).values() for one_ in of]
 
 
-def test_every_claim_is_a_line_with_its_verdict_and_its_words(weighed, page):
+def test_a_count_of_seeds_has_no_sign_and_no_color_of_a_verdict():
+    ten = -np.arange(1.0, 11)
+    of = {
+        "✓ holds": (compare.exact(np.zeros(1)), "holds"),
+        "✗ does not hold": (compare.exact(np.ones(1)), "fails"),
+        "✓ supported": (compare.label(ten), "holds"),
+        "✗ contradicted": (compare.label(-ten), "fails"),
+        "≈ undecided": (compare.label(ten - ten.mean()), "mixed"),
+        "3 of 3 seeds": (compare.label(ten[:3]), "count"),
+        "not testable here: diverged": (compare.untestable("diverged"), "late"),
+    }
+    for text, (label, color) in of.items():
+        assert badge(label) == text
+        assert mark(text) == color
+    assert mark("1 to 3 of 3 seeds") == mark("all seeds in 1 of 2 measures") == "count"
+    assert mark("3 seeds") == mark("holds") == ""
+
+
+def test_every_claim_is_a_line_with_its_label_evidence_and_words(weighed, page):
     found = lines(page)
     assert len(found) == len(weighed)
-    for one_, (_, body) in zip(weighed.values(), found, strict=True):
+    for one_, (_, body) in zip(ordered(weighed), found, strict=True):
         text = html.unescape(re.sub("<[^>]+>", "", body))
         assert one_.claim.says in text
         assert one_.claim.quote in text
-        assert BADGES[one_.verdict][0] in text
+        assert one_.label.text in text
+        assert one_.label.reason in text
+        head = html.unescape(re.search(r"<summary>(.*?)</summary>", body, re.S)[1])
+        assert f"<small>{one_.evidence}</small>" in head
         for finding in one_.findings:
             assert claims.interval(finding) in text
         for command in one_.claim.commands:
             assert command in text
         assert f'id="claim-{one_.claim.name}"' in body
+
+
+def test_lines_are_grouped_by_evidence_the_strongest_first(weighed, page):
+    heads = re.findall(r'<p class="ln-kind"[^>]*>([^<]*)</p>', page)
+    assert heads == [KINDS[kind][1] for kind in Evidence]
+    parts = re.split(r'<p class="ln-kind"', page)[1:]
+    for kind, body in zip(Evidence, parts, strict=True):
+        assert set(
+            re.findall(r'<details class="ln-claim"[^>]*data-evidence="any (\w+)"', body)
+        ) == {KINDS[kind][0]}
+    assert {one_.label.evidence for one_ in weighed.values()} == set(Evidence)
+
+
+def test_every_dot_says_its_seeds_size_and_evidence(weighed, page):
+    titles = re.findall(r"<title>(.*?)</title>", page)
+    assert len(titles) == len(re.findall(r'<g class="ln-', page)) > 50
+    for title in titles:
+        *_, seeds, size, evidence = html.unescape(title).split("; ")
+        assert re.fullmatch(r"\d+ seeds", seeds)
+        assert size
+        assert evidence in set(Evidence)
 
 
 def test_a_link_leads_to_a_chapter_that_exists(page):
@@ -71,12 +112,12 @@ def test_a_link_leads_to_a_chapter_that_exists(page):
     assert all((BOOK / f"{name}.ipynb").exists() for name in pages)
 
 
-def test_choices_show_each_line_under_all_and_under_its_own_part_and_verdict(weighed, page):
-    for one_, (attributes, _) in zip(weighed.values(), lines(page), strict=True):
+def test_choices_show_each_line_under_all_and_under_its_own_part_and_evidence(weighed, page):
+    for one_, (attributes, _) in zip(ordered(weighed), lines(page), strict=True):
         told = dict(re.findall(r'data-(\w+)="([^"]*)"', attributes))
-        assert told["verdict"].split() == ["any", BADGES[one_.verdict][1]]
+        assert told["evidence"].split() == ["any", KINDS[one_.label.evidence][0]]
         assert told["part"].split() == ["all", chart.part(one_)]
-    for group in ("part", "verdict", "beside"):
+    for group in ("part", "evidence", "beside"):
         values = re.findall(rf'name="ln-of-paper-{group}" value="(\w+)"', page)
         assert values
         for value in values:  # the rule of the style sheet that hides the others
@@ -94,7 +135,8 @@ def test_parts_are_mathematics_recurrent_networks_and_others(weighed):
 
 def test_a_dot_stands_at_the_mean_and_its_bar_goes_from_bound_to_bound():
     body = ClaimChart([one(-0.5, -0.25, -0.15)], "A").to_html()
-    (ends,) = re.findall(r'<g class="ln-holds"><line x1="([\d.]+)%" x2="([\d.]+)%"', body)
+    mark_ = r'<g class="ln-count"><title>.*?</title><line x1="([\d.]+)%" x2="([\d.]+)%"'
+    (ends,) = re.findall(mark_, body)
     (at,) = re.findall(r'<circle cx="([\d.]+)%"', body)
     # A share of 1 is 46 percent of the strip from its middle.
     places = [float(v) for v in (ends[0], at, ends[1])]
@@ -111,17 +153,17 @@ def test_what_was_never_reached_has_no_dot_at_a_mean_and_says_never():
     body = ClaimChart([one(-0.5, np.inf)], "A").to_html()
     assert body.count("<circle") == 1
     assert ">never</text>" in body
-    assert "undecided" in body
+    assert "1 of 2 seeds" in body
     alone = ClaimChart([one(np.inf, np.inf)], "A").to_html()
     assert "<circle" not in alone
-    assert "does not hold" in alone
+    assert "0 of 2 seeds" in alone
 
 
 def test_measures_without_a_share_are_counted_in_words():
     rates = [Finding("x", d * np.ones(3), "powers of ten") for d in (1.0, -1.0)]
     claim = one(0.0, 0.0).claim
     body = ClaimChart([Weighed(claim, tuple(rates), {})], "A").to_html()
-    assert ">2 measures, 1 of them holds</span>" in body
+    assert ">2 measures, see the line</span>" in body
     alone = ClaimChart([Weighed(claim, (rates[0],), {})], "A").to_html()
     assert ">+1 powers of ten</span>" in alone
 
@@ -132,15 +174,18 @@ def test_what_stands_beside_is_drawn_where_all_is_asked_for_alone():
     both = Weighed(finding.claim, (*finding.findings, more), {})
     body = ClaimChart([both], "A").to_html()
     (shown,) = re.findall(r'<span data-beside="all">(.*?)</span>', body)
-    assert 'class="ln-fails ln-beside"' in shown
+    assert 'class="ln-count ln-beside"' in shown
     assert "ln-beside" not in body.replace(shown, "").replace(chart.STYLE, "")
 
 
 def test_the_sentence_counts_and_the_text_has_a_line_a_claim(weighed):
     shown = ClaimChart(list(weighed.values()), "All claims")
     counted = [int(n) for n in re.findall(r"\d+", shown.sentence())]
-    assert counted[0] == len(weighed) == sum(counted[1:])
-    assert len(repr(shown).splitlines()) == 2 + len(weighed)
+    tested = len(claims.comparisons(list(weighed.values())))
+    assert counted[0] == len(weighed) == sum(counted[1:-2])
+    assert counted[-2:] == [tested] * 2
+    for one_ in weighed.values():
+        assert one_.claim.says in repr(shown)
     assert "JSON" not in shown.to_html()
 
 
@@ -155,24 +200,6 @@ def test_the_style_comes_once_a_page(weighed):
 
 
 # Beside what other pages say.
-
-
-def test_verdicts_on_figure_6_are_those_of_its_own_chapter(weighed):
-    table = of_figure_6.claims(of_figure_6.Runs(record.read_all("mnist")))
-    rows = {row[0]: row[1] for row in table.rows}
-    ours = {name: BADGES[weighed[name].verdict][0] for name in ("faster-at-4", "faster-at-128")}
-    assert ours["faster-at-4"] == rows["Batches of 4: lower training NLL after 1 epoch"]
-    assert ours["faster-at-128"] == rows["Batches of 128: lower training NLL after 1 epoch"]
-    steady = {v for text, v in rows.items() if text.startswith("From 128 to 4")}
-    assert steady == {BADGES[weighed["robust"].verdict][0]}
-
-
-def test_verdicts_on_table_2_are_those_of_its_experiment(weighed):
-    rows = results.rows(record.read_all("order_embeddings"))
-    found = weighed["table-2"].counting
-    assert [f.verdict for f in found] == [row.verdict for row in rows]
-    for row, finding in zip(rows, found, strict=True):
-        np.testing.assert_allclose(np.abs(finding.differences), np.abs(row.difference), atol=1e-9)
 
 
 def test_of_figure_1_three_recalls_in_percent_are_added_up():
@@ -202,7 +229,7 @@ def test_the_paper_page_asks_for_every_number_and_gets_not_yet_recorded_where_th
     assert set(asked) == {*numbers.OF, "figure-6"}
     for name in numbers.OF:
         rows = numbers.rows(name, claims.Records(tmp_path))
-        assert {row.cells[-1] for row in rows} <= {NOT_YET, "not among the tasks"}
+        assert {row.cells[-1] for row in rows} <= {NOT_RECORDED, "not among the tasks"}
         assert all(len(row.cells) == 5 for row in rows)
     with pytest.raises(ValueError, match="rows: name must be one of figure-1"):
         numbers.rows("table-9", claims.Records(tmp_path))
@@ -233,10 +260,12 @@ def test_the_figure_has_a_line_a_norm_and_leaves_out_points_that_a_seed_lacks():
     assert drawn == {"layer norm": [0], "no norm": [0, 1]}
 
 
-def test_verdicts_are_compares_and_no_others(weighed):
-    trained = [f for one_ in weighed.values() for f in one_.findings if not f.exact]
-    finite = [f for f in trained if np.isfinite(f.differences).all()]
-    assert [f.verdict for f in finite] == [compare.verdict(f.differences) for f in finite]
+def test_labels_are_compares_with_p_values_corrected_for_all_comparisons(weighed):
+    tested = claims.comparisons(list(weighed.values()))
+    corrected = compare.holm([compare.p_value(f.differences) for f in tested])
+    np.testing.assert_allclose([f.corrected for f in tested], corrected)
+    for finding, p in zip(tested, corrected, strict=True):
+        assert finding.label == compare.label(finding.differences, p)
 
 
 def test_a_seed_without_a_number_is_not_drawn_as_one_that_was_never_reached():

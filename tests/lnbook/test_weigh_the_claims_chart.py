@@ -8,11 +8,12 @@ from statistics import fmean
 import numpy as np
 import pytest
 
+from lnbook.show.table import badge, mark
 from lnbook.weigh_the_claims.chart import ClaimChart
-from lnlib import claims, compare
-from lnlib.claims.finding import weigh
-from tests.cases.oracle import ends, outcome
-from tests.cases.toy_records import InMemory
+from lnlib import claims
+from lnlib.claims.finding import corrected, weigh
+from tests.cases.protocol import ends
+from tests.cases.protocol_records import InMemory
 from tests.claims import truth
 
 CASES = ("better", "worse", "mixed")
@@ -25,7 +26,8 @@ def weighed():
     found = {}
     for case in CASES:
         records = InMemory(truth.records(case))
-        found[case] = {name: weigh(CLAIMS[name], records) for name in truth.RECORDED}
+        of = corrected([weigh(CLAIMS[name], records) for name in truth.RECORDED])
+        found[case] = {one.claim.name: one for one in of}
     return found
 
 
@@ -46,16 +48,13 @@ def drawn(page):
         for kind, inner in re.findall(r'<g class="ln-(\w+)[^"]*">(.*?)</g>', body, re.S):
             line = re.search(r'<line x1="([\d.]+)%" x2="([\d.]+)%"', inner)
             dots = [float(x) for x in re.findall(r'<circle cx="([\d.]+)%"', inner)]
-            word = re.search(r">(never|no number)</text>", inner)
+            word = re.search(r">(never|baseline never|no number)</text>", inner)
             sides = [float(x) for x in line.groups()] if line else []
             marks.append((kind, dots, sides, word[1] if word else ""))
         labels = re.search(r'role="img" aria-label="([^"]*)"', body)
         badge = re.search(r'<span class="verdict (\w+)">', body)[1]
         found[name] = (marks, html.unescape(labels[1]) if labels else None, badge, body)
     return found
-
-
-KIND = {compare.HOLDS: "holds", compare.FAILS: "fails", compare.UNDECIDED: "mixed"}
 
 
 def at(share):
@@ -67,15 +66,21 @@ def at(share):
 def test_the_chart_draws_the_shares_on_the_side_where_they_lie(case, weighed, charts):
     page = charts[case]
     for name in truth.RECORDED:
-        answers = [one for one in truth.expected(name, case) if one.shares is not None]
-        marks, label, badge, _ = page[name]
-        assert badge == KIND[weighed[case][name].verdict]
-        if not any(one.counts for one in answers):
+        answers = [
+            (one, finding)
+            for one, finding in zip(
+                truth.expected(name, case), weighed[case][name].findings, strict=True
+            )
+            if one.shares is not None
+        ]
+        marks, label, color, _ = page[name]
+        assert color == mark(badge(weighed[case][name].label))
+        if not any(one.counts for one, _ in answers):
             assert (marks, label) == ([], None)
             continue
         assert len(marks) == len(answers), name
-        for (kind, dots, sides, word), answer in zip(marks, answers, strict=True):
-            assert kind == KIND[outcome(answer.differences)], name
+        for (kind, dots, sides, word), (answer, finding) in zip(marks, answers, strict=True):
+            assert kind == (mark(badge(finding.label)) if answer.counts else "count"), name
             known = [share for share in answer.shares if math.isfinite(share)]
             if len(known) == len(answer.shares):
                 low, high = ends(answer.shares)
@@ -84,8 +89,8 @@ def test_the_chart_draws_the_shares_on_the_side_where_they_lie(case, weighed, ch
                 assert not word
             else:
                 np.testing.assert_allclose(dots, [at(share) for share in known], atol=0.06)
-                never = any(map(math.isinf, answer.shares))
-                assert word == ("never" if never else "no number")
+                never, first = math.inf in answer.shares, -math.inf in answer.shares
+                assert word == ("never" if never else "baseline never" if first else "no number")
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -97,11 +102,8 @@ def test_the_charts_label_and_lines_say_what_its_findings_say(case, weighed, cha
         for line, finding in zip(listed, one.findings, strict=True):
             plain = html.unescape(re.sub("<[^>]+>", "", line))
             assert f": {claims.interval(finding)}; " in plain
-            (kind,) = [KIND[v] for v in KIND if finding.verdict == v]
-            ending = plain.rpartition("; ")[2]
-            assert (ending == "beside") == (not finding.counts)
-            words = {"holds": "holds", "fails": "does not hold", "mixed": "undecided"}
-            assert ending.endswith(words[kind] if finding.counts else "beside")
+            label_of = badge(finding.label) if finding.counts else claims.said(finding)
+            assert plain.endswith(f"; {label_of}")
         if label:
             counted = [f for f in one.findings if f.counts and f.shares is not None]
             assert label == "; ".join(claims.interval(f) for f in counted[:3])

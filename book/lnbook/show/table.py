@@ -1,4 +1,4 @@
-"""A small table that reads well as text and as HTML, and the words of its verdicts."""
+"""A small table that reads well as text and as HTML, and how labels of claims look in it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,36 @@ from collections.abc import Sequence
 from typing import Any
 
 from lnbook.show.display import bundle
+from lnlib import compare
 
-__all__ = ["FAILS", "HOLDS", "MARKS", "OPEN", "Table"]
+__all__ = ["FAILS", "HOLDS", "OPEN", "Table", "badge", "mark"]
 
-#: Verdicts: the words, and a sign for each, so that color is never alone.
-HOLDS, FAILS = "✓ holds", "✗ does not hold"
-OPEN = "≈ undecided"  # lnlib.compare.verdict says when
-MARKS = {HOLDS: "holds", OPEN: "mixed", FAILS: "fails"}
+#: Of what is computed or counted exactly: the words, and a sign, so that color is never alone.
+HOLDS, FAILS, OPEN = "✓ holds", "✗ does not hold", "≈ undecided"
+#: From the first word of a label to its sign and the class that colors it.
+_SIGNS = {
+    compare.HOLDS: ("✓", "holds"),
+    compare.FAILS: ("✗", "fails"),
+    compare.SUPPORTED: ("✓", "holds"),
+    compare.CONTRADICTED: ("✗", "fails"),
+    compare.UNDECIDED: ("≈", "mixed"),
+}
+_COUNT = re.compile(r"\d+( to \d+)? of \d+ seeds?|all seeds in \d+ of \d+ measures")
+
+
+def badge(label: compare.Label) -> str:
+    """Write a label as a badge has it: a count of seeds has no sign, for it is no verdict."""
+    sign, _ = _SIGNS.get(label.text, ("", ""))
+    return f"{sign} {label}".strip()
+
+
+def mark(text: str) -> str:
+    """Return the class that colors a badge; ``""`` for other text."""
+    if _COUNT.fullmatch(text):
+        return "count"
+    if text.startswith(compare.UNTESTABLE):
+        return "late"
+    return {f"{sign} {word}": kind for word, (sign, kind) in _SIGNS.items()}.get(text, "")
 
 
 class Table:
@@ -67,20 +90,22 @@ class Table:
         def esc(text):  # a number and its unit stay on one line
             return re.sub(r"(?<=\d) (?=(%|[mnµ]?s|h)(?!\w))", "\u00a0", html.escape(text))
 
-        def badge(text):
-            mark = MARKS.get(text)
-            return f'<span class="verdict {mark}">{esc(text)}</span>' if mark else esc(text)
+        def colored(text):
+            kind = mark(text)
+            return f'<span class="verdict {kind}">{esc(text)}</span>' if kind else esc(text)
 
         def cell(row, k):  # on a phone a row is a list, and the column's name stands before
-            inner = badge(row[k])
-            if k + 1 in under and row[k + 1] in MARKS:
-                inner += f"<br>{badge(row[k + 1])}"
+            inner = colored(row[k])
+            if k + 1 in under and mark(row[k + 1]):
+                inner += f"<br>{colored(row[k + 1])}"
             return f'<td data-column="{names[k].rstrip("?")}">{inner}</td>'
 
-        # Verdicts, each right of what it judges, stand below it: columns would be too many.
+        # Labels, each right of what it judges, stand below it: columns would be too many.
         cells = [{row[k] for row in self.rows} for k in range(len(self.columns))]
         judged = [
-            k for k in range(1, len(cells)) if cells[k] & {*MARKS} and cells[k] <= {*MARKS, "–"}
+            k
+            for k in range(1, len(cells))
+            if any(map(mark, cells[k])) and all(mark(text) or text == "–" for text in cells[k])
         ]
         follow = all(k > 1 and k - 1 not in judged for k in judged)
         under = judged if follow and len(judged) > 1 else []

@@ -1,4 +1,4 @@
-"""Weigh the claims: one line a claim, with its dot and interval, which opens to what lies behind.
+"""Weigh the claims: one line a claim, by kind of evidence, which opens to what lies behind.
 
 Choices hide lines by style alone, as on the page that chooses a norm, so that the chart works
 without scripts, on paper and in a live notebook.
@@ -16,26 +16,27 @@ import numpy as np
 
 from lnbook.show.display import bundle
 from lnbook.show.pick import Group, attributes, card, live
-from lnbook.show.table import FAILS, HOLDS, OPEN
+from lnbook.show.table import badge, mark
 from lnlib import claims, compare
 from lnlib.claims import Finding, Weighed
+from lnlib.claims.scale import relative
+from lnlib.compare import Evidence
 
 SOURCE = Path(__file__).with_suffix(".css")
 STYLE = SOURCE.read_text("utf-8")
-#: From a verdict to its badge, and to the class that colors it.
-BADGES = {
-    compare.HOLDS: (HOLDS, "holds"),
-    compare.FAILS: (FAILS, "fails"),
-    compare.UNDECIDED: (OPEN, "mixed"),
-    claims.NOT_YET: ("not yet recorded", "late"),
-    claims.OPEN: ("? open", "late"),
+#: From a kind of evidence to a word for choices, what stands above its lines, and in the choice.
+KINDS = {
+    Evidence.EXACT: ("exact", "Exact: computed or proved", "exact"),
+    Evidence.MANY: (
+        "many",
+        "Ten seeds or more: tested, corrected for all comparisons",
+        "≥ 10 seeds",
+    ),
+    Evidence.FEW: ("few", "Few seeds: how many agree with the claim, no verdict", "few seeds"),
+    Evidence.NONE: ("none", "Not testable here, and why", "not testable"),
 }
 _PARTS = {"all": "all", "recurrent": "recurrent", "other": "other networks", "exact": "mathematics"}
 _FORWARD = {"mnist", "convnet", "landscape", "weights", "transformer"}
-_SHORT = {
-    "any": "any", "holds": "holds", "fails": "does not hold", "mixed": "undecided",
-    "late": "not yet, or open",
-}  # fmt: skip
 LOW, ROW = 22, 9  # pixels: height of a strip, and of a further line in it
 WORD_ROW = 15  # pixels: of a line with a word in it
 
@@ -74,17 +75,20 @@ class ClaimChart:
         self.name = f"ln-of-{name}"
 
     def sentence(self) -> str:
-        """Count the verdicts."""
-        found = claims.counts(self.weighed)
-        counted = "; ".join(f"{verdict}: {n}" for verdict, n in found.items())
-        return f"{len(self.weighed)} claims. {counted[0].upper()}{counted[1:]}."
+        """Count the labels, and say how many comparisons were made."""
+        counted = "; ".join(f"{word}: {n}" for word, n in claims.counts(self.weighed).items())
+        counted = f"{len(self.weighed)} claims. {counted[0].upper()}{counted[1:]}."
+        return f"{counted} {claims.corrections(self.weighed)}"
 
     def __repr__(self) -> str:
         """Return title, counts, and a line a claim."""
         lines = [self.title, self.sentence()]
-        lines += [
-            f"{one.claim.section:9} {one.verdict:16} {one.claim.says}" for one in self.weighed
-        ]
+        for kind, of in claims.by_evidence(self.weighed).items():
+            lines += ["", f"{KINDS[kind][1]}:"]
+            for one in of:
+                text = one.label.text if kind is not Evidence.NONE else one.label.reason
+                lines.append(f"{one.claim.section:9} {text:24} {one.claim.says}")
+                lines += [f"{'':34} ({one.evidence})"] * bool(one.findings)
         return "\n".join(lines)
 
     def to_html(self, suffix: str = ".html") -> str:
@@ -96,11 +100,11 @@ class ClaimChart:
         beside = {"counts": "what decides", "all": "all that was measured"}
         groups = {"beside": Group("Show", beside, "counts")}
         parts = {part(one) for one in self.weighed}
-        verdicts = {BADGES[one.verdict][1] for one in self.weighed}
+        grouped = claims.by_evidence(self.weighed)
         kept = {"all": "all"} | {k: v for k, v in _PARTS.items() if k in parts}
         groups["part"] = Group("Claims on", kept, "all")
-        kept = {k: v for k, v in _SHORT.items() if k in {"any", *verdicts}}
-        groups["verdict"] = Group("Verdict", kept, "any")
+        kept = {"any": "any"} | {KINDS[kind][0]: KINDS[kind][2] for kind in grouped}
+        groups["evidence"] = Group("Evidence", kept, "any")
         ticks = "".join(
             f'<span style="left:{_place(v)}%">{text}</span>'
             for v, text in (
@@ -114,7 +118,10 @@ class ClaimChart:
             f'<span class="ln-ticks"><b>← as claimed</b><b>other way →</b>{ticks}</span>'
             "<span></span></div>"
         )
-        lines = "".join(_line(one, suffix) for one in self.weighed)
+        lines = "".join(
+            _heading(kind, of) + "".join(_line(one, suffix) for one in of)
+            for kind, of in grouped.items()
+        )
         file = (
             f' <a href="{self.file}" download>All of it as JSON</a>.'
             if self.file and suffix == ".html"
@@ -131,12 +138,12 @@ class ClaimChart:
         """Write the rules that say so where no line is of both kinds."""
         kinds = [_conditions(one) for one in self.weighed]
         picked = '.{0}:has([name="{0}-part"][value="{1}"]:checked)'
-        picked += ':has([name="{0}-verdict"][value="{2}"]:checked) p.ln-none{{display:block}}'
+        picked += ':has([name="{0}-evidence"][value="{2}"]:checked) p.ln-none{{display:block}}'
         return "".join(
-            picked.format(self.name, part, verdict)
+            picked.format(self.name, part, evidence)
             for part in groups["part"].options
-            for verdict in groups["verdict"].options
-            if not any(part in kind["part"] and verdict in kind["verdict"] for kind in kinds)
+            for evidence in groups["evidence"].options
+            if not any(part in kind["part"] and evidence in kind["evidence"] for kind in kinds)
         )
 
     def widget(self) -> Any:
@@ -148,19 +155,25 @@ class ClaimChart:
 
 
 def _conditions(one: Weighed) -> dict[str, tuple[str, ...]]:
-    return {"part": ("all", part(one)), "verdict": ("any", BADGES[one.verdict][1])}
+    return {"part": ("all", part(one)), "evidence": ("any", KINDS[one.label.evidence][0])}
+
+
+def _heading(kind: Evidence, of: Sequence[Weighed]) -> str:
+    parts = dict.fromkeys(part(one) for one in of)
+    conditions = {"part": ("all", *parts), "evidence": ("any", KINDS[kind][0])}
+    return f'<p class="ln-kind"{attributes(conditions)}>{html.escape(KINDS[kind][1])}</p>'
 
 
 def _line(one: Weighed, suffix: str) -> str:
-    claim, esc = one.claim, html.escape
-    badge, mark = BADGES[one.verdict]
+    claim, esc, text = one.claim, html.escape, badge(one.label)
     section = f'<i class="ln-sec">{esc(claim.section)}</i>' if claim.section[0].isdigit() else (
         '<i class="ln-sec"></i>')  # fmt: skip
+    untestable = one.label.evidence is Evidence.NONE
     return (
         f'<details class="ln-claim"{attributes(_conditions(one))}><summary>{section}'
-        f"<b>{esc(claim.says)}</b>{_strip(one)}"
-        f'<span class="verdict {mark}">{badge}</span></summary>'
-        f'<div id="claim-{claim.name}">{_behind(one, suffix)}</div></details>'
+        f"<b>{esc(claim.says)}<small>{esc(one.evidence)}</small></b>{_strip(one)}"
+        f'<span class="verdict {mark(text)}">{esc(one.label.text if untestable else text)}</span>'
+        f'</summary><div id="claim-{claim.name}">{_behind(one, suffix)}</div></details>'
     )
 
 
@@ -170,11 +183,13 @@ def _behind(one: Weighed, suffix: str) -> str:
     here = f"{claim.here}; {one.scale}" if one.scale else claim.here
     parts = [f"<p>“{esc(claim.quote)}”, {where}. <em>There:</em> {esc(claim.there)}. "
              f"<em>Here:</em> {esc(here)}.</p>"]  # fmt: skip
+    if one.label.reason:
+        parts.append(f"<p>{esc(_upper(str(one.label)))}.</p>")
     if claim.beside:
         parts.append(f"<p>{esc(claim.beside)}</p>")
     found = "".join(
         f"<li>{esc(_upper(finding.what))}: {esc(claims.interval(finding))}; "
-        + (f"<b>{BADGES[finding.verdict][0]}</b>" if finding.counts else "beside")
+        + (f"<b>{esc(_badge(finding))}</b>" if finding.counts else esc(claims.said(finding)))
         + "</li>"
         for finding in one.findings
     )
@@ -183,6 +198,10 @@ def _behind(one: Weighed, suffix: str) -> str:
     links += [f"<code>{esc(command)}</code>" for command in claim.commands]
     parts += [f"<p>{' · '.join(links)}</p>"] * bool(links)
     return "".join(parts)
+
+
+def _badge(finding: Finding) -> str:
+    return badge(finding.label)
 
 
 def _upper(text: str) -> str:
@@ -196,7 +215,12 @@ def _place(share: float) -> float:
 
 def _strip(one: Weighed) -> str:
     """Draw dot and interval of each finding, or say why there are none."""
-    drawn = [finding for finding in one.findings if finding.shares is not None]
+    drawn = [
+        finding
+        for finding in one.findings
+        if finding.shares is not None
+        and not (finding.untestable and np.isnan(finding.shares).all())
+    ]
     if not any(finding.counts for finding in drawn):
         return f'<span class="ln-strip ln-words">{html.escape(_said(one))}</span>'
     counted = [finding for finding in drawn if finding.counts]
@@ -227,34 +251,41 @@ def _svg(marks: str, height: int) -> str:
 def _mark(finding: Finding, y: int) -> str:
     shares = finding.shares
     known = shares[np.isfinite(shares)]
-    kind = f"ln-{BADGES[finding.verdict][1]}" + ("" if finding.counts else " ln-beside")
+    color = mark(_badge(finding)) if finding.counts else "count"
+    kind = f"ln-{color}" + ("" if finding.counts else " ln-beside")
+    title = f"<title>{html.escape(_title(finding))}</title>"
     if len(known) < len(shares):  # never, or without a number, in some seeds
         never = np.isinf(shares).any()
         dots = "".join(f'<circle cx="{_place(v)}%" cy="{y}" r="2"/>' for v in known)
         if len(known) and never:  # up to the word
             dots += f'<line x1="{_place(known.min())}%" x2="73%" y1="{y}" y2="{y}"/>'
-        word = "never" if never else "no number"
+        first = never and not (shares == np.inf).any()
+        word = "baseline never" if first else "never" if never else "no number"
         # Where the dots are not; what was never reached lies to the right of them all.
-        right = never or not len(known) or known.mean() < 0
+        right = (never and not first) or not len(known) or known.mean() < 0
         end = 'x="100%" text-anchor="end"' if right else 'x="0"'
         said = f'<text {end} y="{y + 4}">{word}</text>'
-        return f'<g class="{kind}">{dots}{said}</g>'
-    low, high = compare.bounds(shares)
+        return f'<g class="{kind}">{title}{dots}{said}</g>'
+    low, high = compare.limits(shares)
     at = _place(shares.mean())
     line = f'<line x1="{_place(low)}%" x2="{_place(high)}%" y1="{y}" y2="{y}"/>'
     size = 4 if finding.counts else 2.5
-    return f'<g class="{kind}">{line}<circle cx="{at}%" cy="{y}" r="{size}"/></g>'
+    return f'<g class="{kind}">{title}{line}<circle cx="{at}%" cy="{y}" r="{size}"/></g>'
+
+
+def _title(finding: Finding) -> str:
+    """Say of a dot what it is, its seeds, the size against the paper, and its evidence."""
+    size = relative(finding.runs) if finding.runs else "computed"
+    return f"{_upper(finding.what)}; {finding.seeds} seeds; {size}; {finding.label.evidence.value}"
 
 
 def _said(one: Weighed) -> str:
-    if not one.counting:
-        return "needs its runs" if one.verdict == claims.NOT_YET else "nothing here measures it"
-    if all(finding.exact for finding in one.counting):
-        return "computed: exact" if one.verdict == compare.HOLDS else "computed: an exception"
+    if one.label.evidence is Evidence.NONE:
+        return one.label.reason
+    if one.label.evidence is Evidence.EXACT:
+        return "computed: exact" if one.label.side > 0 else "computed: an exception"
     if len(one.counting) > 1:
-        verdicts = [finding.verdict for finding in one.counting]
-        held = verdicts.count(compare.HOLDS)
-        return f"{len(verdicts)} measures, {held} of them hold{'s' * (held == 1)}"
+        return f"{len(one.counting)} measures, see the line"
     return claims.interval(one.counting[0]).partition(" (")[0]
 
 

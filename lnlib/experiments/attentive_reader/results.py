@@ -32,6 +32,7 @@ TASK = Task(
     lambda run: run["data"]["cases"]["train_questions"] // run["settings"]["batch_size"],
     "%",
     100,
+    others={"validation NLL": lowest("val_nll")},
 )
 
 

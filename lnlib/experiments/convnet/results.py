@@ -33,4 +33,5 @@ TASK = Task(
     lambda run: run["data"]["cases"]["train"] // run["settings"]["batch_size"],
     "%",
     100,
+    others={"validation NLL": lowest("val_nll")},
 )

@@ -32,4 +32,5 @@ TASK = Task(
         for split in MEASURED
     ),
     unit="nats a point",
+    others={"loss on known writers": lowest("val_seen_nll"), "training loss": lowest("batch_nll")},
 )

@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tests.cases import oracle, toy_records
+from tests.cases import protocol as oracle
+from tests.cases import protocol_records
 from tests.claims import truth
 
 SOURCE = Path(__file__).parents[3] / "book/_ext/claims_file.py"
@@ -35,7 +36,7 @@ def app(records, tmp_path):
     """A book whose records are known, and where it is built."""
     (tmp_path / "runs").mkdir()
     (tmp_path / "html").mkdir()
-    toy_records.write(records, tmp_path / "runs")
+    protocol_records.write(records, tmp_path / "runs")
     (tmp_path / "html" / "weigh_the_claims.html").write_text("the page")
     return SimpleNamespace(srcdir=tmp_path, outdir=tmp_path / "html",
                            builder=SimpleNamespace(format="html"))  # fmt: skip
@@ -48,11 +49,16 @@ def test_the_file_has_the_differences_of_the_records_and_of_no_others(extension,
     for name in ("draw-twice", "draw-bound", "pen-comparable", "pen-faster", "table-2"):
         answers = truth.expected(name, "later")
         for finding, answer in zip(found[name]["findings"], answers, strict=True):
-            values = [math.inf if d is None else d for d in finding["differences"]]
+            words = {None: math.inf, "no number": math.nan, "baseline never": -math.inf}
+            values = [words.get(d, d) for d in finding["differences"]]
             np.testing.assert_allclose(values, answer.differences, rtol=1e-5)
-            assert finding["verdict"] == oracle.outcome(answer.differences)
+            if not answer.counts:
+                assert finding["label"] is None
+            elif len(answer.differences) < 10:
+                assert finding["label"]["text"] == oracle.outcome(answer).partition(":")[0]
     for name in ("reader-faster", "skip-better", "robust"):
-        assert (found[name]["findings"], found[name]["verdict"]) == ([], "not yet recorded")
+        label = found[name]["label"]
+        assert (found[name]["findings"], label["reason"]) == ([], "not recorded yet")
 
 
 def test_no_file_is_written_after_an_error_for_another_format_or_without_the_page(extension, app):
@@ -85,8 +91,8 @@ def test_a_mark_becomes_a_table_with_the_papers_numbers_before_those_here(extens
             for arm in ("none", "layer")]  # fmt: skip
     np.testing.assert_allclose([float(v) for v in bound[3:]], here, atol=0.0051)
     arms = (oracle.arm(truth.records("later"), "draw", arm, "usual") for arm in ("none", "layer"))
-    shares = oracle.race(*arms, oracle.updates)
-    assert updates[3:] == ["100%", f"{fmean(shares):.0%}"]
+    *_, ratios = oracle.ratios(*arms, oracle.score, oracle.updates)
+    assert updates[3:] == ["100%", f"{fmean(ratios):.0%}"]
 
 
 def test_a_page_without_a_mark_stays_as_it_is(extension, app):

@@ -4,7 +4,7 @@ import pytest
 
 CHOICES = {  # page, card, a choice in it, how the address names it
     "choose_a_norm": ("#chooser", "ln-chooser-data", "conv", "#chooser&data=conv"),
-    "weigh_the_claims": ("#of-paper", "ln-of-paper-verdict", "fails", "#of-paper&verdict=fails"),
+    "weigh_the_claims": ("#of-paper", "ln-of-paper-evidence", "few", "#of-paper&evidence=few"),
     "place_the_norm": (".ln-diagram[data-address]", None, "none", "&place=none"),
 }
 

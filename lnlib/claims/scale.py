@@ -1,0 +1,64 @@
+"""How large recorded runs are against those of the paper: units, data, share of the training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+Record = dict[str, Any]
+
+
+class Paper(NamedTuple):
+    """What the paper trained.
+
+    Attributes:
+        units: Of a hidden layer or state.
+        same_data: Whether the book has its data.
+        trained: Its updates or epochs, in words, and from a run the same number; where it says.
+    """
+
+    units: int
+    same_data: bool
+    trained: tuple[str, float, Callable[[Record], float]] | None = None
+
+
+def _updates(run: Record) -> float:
+    return run["curves"]["epoch"][-1] * run["settings"]["updates_an_epoch"]
+
+
+def _passes(run: Record) -> float:
+    return _updates(run) * run["settings"]["batch_size"] / run["data"]["cases"]["train"]
+
+
+PAPER = {
+    "order_embeddings": Paper(1024, False),
+    "attentive_reader": Paper(240, False),
+    "skip_thoughts": Paper(2400, False, ("updates", 1_000_000, _updates)),
+    "draw": Paper(256, True, ("epochs", 200, _passes)),
+    "handwriting": Paper(400, False),
+    "mnist": Paper(1000, True, ("epochs", 60, lambda run: run["curves"]["epoch"][-1])),
+}
+
+
+def relative(runs: Sequence[Record]) -> str:
+    """Say the size of runs against the paper's.
+
+    Args:
+        runs: Records; those of experiments that the paper does not have are the book's own.
+    """
+    names = list(dict.fromkeys(run["experiment"] for run in runs))
+    if len(names) > 1:
+        return f"{len(names)} experiments, most smaller than the paper's"
+    if names[0] not in PAPER:
+        return "a size is not given there" if names[0] == "convnet" else "not run in the paper"
+    paper, run = PAPER[names[0]], runs[0]
+    hidden = run["settings"]["hidden"]
+    units = hidden[0] if isinstance(hidden, list) else hidden
+    parts = [f"{units / paper.units:.0%} of the units"]
+    if paper.trained:
+        word, there, here = paper.trained
+        parts.append(f"{100 * here(run) / there:.2g} % of the {word}")
+    else:
+        parts.append("training of a length not given there")
+    parts.append("the same data" if paper.same_data else "other data")
+    return ", ".join(parts)

@@ -1,0 +1,312 @@
+"""How runs are compared, written a second time as plain loops: arms, rates, targets, paired runs.
+
+Nothing but the words of labels is imported from what is tested. Everything is as slow and as
+obvious as possible; the t test is SciPy's.
+"""
+
+import itertools
+import math
+import re
+from dataclasses import dataclass, field
+from statistics import fmean, stdev
+
+import numpy as np
+from scipy import stats
+
+from lnlib import compare
+from tests.cases.protocol_records import ARMS, OTHER_KIND
+
+NAN = math.nan
+
+
+@dataclass
+class Answer:
+    """One measurement on a claim: what a finding must have."""
+
+    differences: list
+    unit: str
+    shares: list | None = None
+    counts: bool = True
+    turned: bool = False
+    exact: bool = False
+    untestable: str = ""
+    runs: list = field(default_factory=list)
+
+
+def numbers(run, name):
+    return [NAN if value is None else value for value in run["curves"][name]]
+
+
+def known(values):
+    return [value for value in values if not math.isnan(value)]
+
+
+def ends(values):
+    """Lowest and highest of few numbers; of ten the 95 % interval of the mean, by Student's t."""
+    if len(values) < 10 or not np.isfinite(values).all():
+        return min(values), max(values)
+    middle, error = fmean(values), stdev(values) / math.sqrt(len(values))
+    return stats.t.interval(0.95, len(values) - 1, middle, error)
+
+
+def p_value(values):
+    if np.isfinite(values).all():
+        error = stdev(values) / math.sqrt(len(values))
+        if error == 0:
+            return float(fmean(values) == 0)
+        return 2 * stats.t.sf(abs(fmean(values)) / error, len(values) - 1)
+    less, more = sum(v < 0 for v in values), sum(v > 0 for v in values)
+    return stats.binomtest(less, less + more).pvalue if less + more else 1.0
+
+
+def outcome(answer, p=None):
+    """The words of the label of an answer, given its corrected p value."""
+    values = answer.differences
+    if answer.untestable:
+        return f"not testable here: {answer.untestable}"
+    if answer.exact:
+        return compare.FAILS if max(values) > 0 else compare.HOLDS
+    if all(map(math.isnan, values)):
+        return "not testable here: no run has a number"
+    if len(values) < 10:
+        return f"{sum(v < 0 for v in values)} of {len(values)} seeds"
+    if (p_value(values) if p is None else p) >= 0.05:
+        return "undecided"
+    if np.isfinite(values).all():
+        return "supported" if fmean(values) < 0 else "contradicted"
+    return (
+        "supported" if sum(v < 0 for v in values) > sum(v > 0 for v in values) else "contradicted"
+    )
+
+
+def tested(answers):
+    """The answers that are tested: they count, and have ten seeds or more."""
+    return [one for one in answers if one.counts and not one.exact and not one.untestable
+            and len(one.differences) >= 10 and known(one.differences)]  # fmt: skip
+
+
+def holm(answers):
+    """The corrected p value of each answer that is tested, by its differences; each once."""
+    p = {tuple(one.differences): p_value(one.differences) for one in tested(answers)}
+    found, highest = {}, 0.0
+    for rank, key in enumerate(sorted(p, key=p.get)):
+        highest = max(highest, min(1.0, (len(p) - rank) * p[key]))
+        found[key] = highest
+    return found
+
+
+def mean_curve(runs, of):
+    points = zip(*(of(run) for run in runs), strict=True)
+    return [fmean(known(point)) if known(point) else NAN for point in points]
+
+
+def level(at, values, start, stop):
+    """The mean of straight lines between points, by many small steps."""
+    points = [(a, v) for a, v in zip(at, values, strict=True) if not math.isnan(v)]
+    total, steps = 0.0, 60
+    for k in range(steps):
+        x = start + (stop - start) * (k + 0.5) / steps
+        for (a, v), (b, w) in itertools.pairwise(points):
+            if a <= x <= b:
+                total += v + (w - v) * (x - a) / (b - a)
+                break
+    return total / steps
+
+
+def no_plateau(at, values):
+    if len(known(values)) < 2 or math.isnan(values[-1]):
+        return "diverged"
+    end = at[-1]
+    last, before = level(at, values, 7 / 8 * end, end), level(at, values, 6 / 8 * end, 7 / 8 * end)
+    improved = known(values)[0] - last
+    if improved <= 0:
+        return "no improvement on the initial value"
+    if abs(before - last) < 0.02 * improved:
+        return ""
+    return "stopped before a plateau" if before > last else "gets worse before it levels off"
+
+
+def reason(arms, of, axis):
+    """Why one of some arms has not leveled off."""
+    found = [no_plateau(axis(next(iter(arm.values()))), mean_curve(arm.values(), of))
+             for arm in arms]  # fmt: skip
+    return next((one for one in found if one), "")
+
+
+def end(values):
+    if math.isnan(values[-1]):
+        return NAN
+    return fmean(known(values)[-max(3, round(len(known(values)) / 4)) :])
+
+
+def steps(at, values, target):
+    points = [(a, v) for a, v in zip(at, values, strict=True) if not math.isnan(v)]
+    smooth = [v if k == 0 else fmean(w for _, w in points[k - 1 : k + 2])
+              for k, (_, v) in enumerate(points)]  # fmt: skip
+    for k, value in enumerate(smooth):
+        if value <= target:
+            if k == 0:
+                return points[0][0]
+            part = (smooth[k - 1] - target) / (smooth[k - 1] - value)
+            return points[k - 1][0] + part * (points[k][0] - points[k - 1][0])
+    return math.inf
+
+
+def ratios(plain, other, of, axis):
+    """The ratio of updates to each of the three targets, by seed."""
+    mean, found = mean_curve(plain.values(), of), []
+    for part in (0.5, 0.75, 0.9):
+        target = known(mean)[0] + part * (end(mean) - known(mean)[0])
+        row = []
+        for seed in common(plain, other):
+            mine, theirs = (steps(axis(arm[seed]), of(arm[seed]), target) for arm in (other, plain))
+            if math.isinf(theirs):
+                row.append(NAN if math.isinf(mine) else -math.inf)
+            else:
+                row.append(mine / theirs)
+        found.append(row)
+    return found
+
+
+def place_of_lowest(values):
+    return values.index(min(known(values)))
+
+
+def score(run):
+    """The curve by which runs of an experiment are compared; the lower, the better."""
+    name = run["experiment"]
+    if name == "order_embeddings":
+        recalls = [numbers(run, f"val_image_recall_{k}") for k in (1, 5, 10)]
+        return [-100 * (a + b + c) for a, b, c in zip(*recalls, strict=True)]
+    return numbers(run, {
+        "attentive_reader": "val_error", "skip_thoughts": "val_nll", "draw": "val_bound",
+        "handwriting": "val_new_nll", "convnet": "val_error", "landscape": "train_nll",
+    }[name])  # fmt: skip
+
+
+def lowest(run):
+    return min(known(score(run)))
+
+
+def updates(run):
+    size, name = run["settings"]["batch_size"], run["experiment"]
+    if name in ("skip_thoughts", "draw", "handwriting"):
+        each = run["settings"]["updates_an_epoch"]
+    else:
+        each = (5 if name == "order_embeddings" else 1) * (640 // size)  # five captions an image
+    return [round(each * epoch) for epoch in run["curves"]["epoch"]]
+
+
+def at_best(run, name):
+    return numbers(run, name)[place_of_lowest(score(run))]
+
+
+def matching(runs, experiment, **settings):
+    return [
+        run
+        for run in runs
+        if run["experiment"] == experiment
+        and all(run["settings"][name] == value for name, value in settings.items())
+    ]
+
+
+def usual(run):
+    """Whether a run is of the kind with usual settings."""
+    others = OTHER_KIND.get(run["experiment"], {})
+    return all(run["settings"][name] != value for name, value in others.items())
+
+
+def arm(runs, experiment, name, kind):
+    """The runs of an arm at its best rate, by seed."""
+    of = [run for run in matching(runs, experiment, **ARMS[experiment][name])
+          if usual(run) == (kind == "usual")]  # fmt: skip
+    rates = {}
+    for run in of:
+        rates.setdefault(run["settings"]["learning_rate"], {})[run["seed"]] = run
+    seeds = max(len(found) for found in rates.values())
+    means = {
+        rate: fmean(min(known(score(run))) for run in found.values())
+        for rate, found in rates.items()
+        if len(found) == seeds
+    }
+    best = min(means, key=lambda rate: means[rate])
+    return rates[best]
+
+
+def common(*arms):
+    return sorted(set.intersection(*(set(one) for one in arms)))
+
+
+def to_targets(a, b, of, axis, limit=1.0, counts=True):
+    """The answers on the updates of arm b against arm a: three, or one that says why not."""
+    runs, why = [*a.values(), *b.values()], reason([a], of, axis)
+    if why:
+        nothing = [NAN] * len(common(a, b))
+        return [Answer(nothing, "of its updates", None, counts, untestable=why, runs=runs)]
+    return [Answer([r - limit for r in row], "of its updates", [r - 1 for r in row], counts,
+                   runs=runs) for row in ratios(a, b, of, axis)]  # fmt: skip
+
+
+def faster(runs, experiment, kind="usual", *, plain="none", other="layer", of=score, limit=1.0,
+           counts=True):  # fmt: skip
+    a, b = (arm(runs, experiment, name, kind) for name in (plain, other))
+    return to_targets(a, b, of, updates, limit, counts)
+
+
+def final(runs, experiment, value, unit, kind="usual", *, plain="none", other="layer", factor=1,
+          share=True, counts=True, judged=score, early=False):  # fmt: skip
+    """How far a value of the other arm lies below the plain arm's, whichever way is better."""
+    a, b = (arm(runs, experiment, name, kind) for name in (plain, other))
+    differences, shares = [], []
+    for seed in common(a, b):
+        less = value(b[seed]) - value(a[seed])
+        differences.append(factor * less)
+        shares.append((1 if factor > 0 else -1) * less / abs(value(a[seed])))
+    why = reason([a, b], judged, updates)
+    if early and why == "gets worse before it levels off":
+        why = ""
+    return Answer(differences, unit, shares if share else None, counts, factor < 0,
+                  untestable=why, runs=[*a.values(), *b.values()])  # fmt: skip
+
+
+def within(answer, margin, unit):
+    return Answer([abs(d) - margin for d in answer.differences], unit,
+                  untestable=answer.untestable, runs=answer.runs)  # fmt: skip
+
+
+def kinds(experiment):
+    return ["usual", "other"] if experiment in OTHER_KIND else ["usual"]
+
+
+def both_kinds(experiment, make):
+    """The same measurement on the usual runs, which decide, and on the others beside them."""
+    found = []
+    for kind in kinds(experiment):
+        for answer in make(kind):
+            answer.counts = answer.counts and kind == "usual"
+            found.append(answer)
+    return found
+
+
+#: What "faster" is told by beside the score.
+OTHERS = {"attentive_reader": ["val_nll"], "convnet": ["val_nll"],
+          "handwriting": ["val_seen_nll", "batch_nll"]}  # fmt: skip
+
+
+def speedup(experiment, limit=1.0):
+    def answers(runs):
+        return both_kinds(experiment, lambda kind: [
+            *faster(runs, experiment, kind, limit=limit),
+            *(one for name in OTHERS.get(experiment, [])
+              for one in faster(runs, experiment, kind, limit=limit, counts=False,
+                                of=lambda run, name=name: numbers(run, name))),
+            *faster(runs, experiment, kind, plain="none, chosen start", limit=limit, counts=False),
+        ])  # fmt: skip
+
+    return answers
+
+
+def parsed(text):
+    """Return the numbers of a text, in its order."""
+    plain = text.replace("−", "-").replace(",", "").replace("\u00a0", " ")
+    return [float(n) for n in re.findall(r"(?<![\w.])[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?", plain)]

@@ -21,6 +21,7 @@ from lnlib.claims.trained import (
     steps_to_target_ratio,
     to_targets,
 )
+from lnlib.compare import WORSENS
 from lnlib.experiments._arms import Arm, paired
 from lnlib.experiments._task import LAYER, NONE, curve
 
@@ -44,10 +45,10 @@ def regularizer(records: Records) -> list[Finding]:
         return end("test_nll")(run) - end("train_nll")(run)
 
     return [
-        _mnist_end(arms, gap, "nats", f"batches of {size}: test minus training NLL",
+        mnist_end(arms, gap, "nats", f"batches of {size}: test minus training NLL",
                    judged="train_nll")
         for size in (128, 4)
-        for arms in [_mnist_arms(records, "none", "batch", size)]
+        for arms in [mnist_arms(records, "none", "batch", size)]
         if arms
     ]  # fmt: skip
 
@@ -67,7 +68,7 @@ def landscape(measures: dict[str, str], norm: str = "layer", rate: float = 0.1) 
         found = []
         norms = (norm, *(n for n in ("layer", "batch", "rms") if n != norm))
         for other in norms:
-            pairs = _pairs(*(records.of("landscape", learning_rate=rate, norm=n)
+            pairs = pairs_by_seed(*(records.of("landscape", learning_rate=rate, norm=n)
                              for n in ("none", other)))  # fmt: skip
             if len(pairs) < 2:
                 continue
@@ -81,7 +82,12 @@ def landscape(measures: dict[str, str], norm: str = "layer", rate: float = 0.1) 
     return weigh
 
 
-def _pairs(one: Iterable[Record], other: Iterable[Record]) -> list[tuple[Record, Record]]:
+def pairs_by_seed(one: Iterable[Record], other: Iterable[Record]) -> list[tuple[Record, Record]]:
+    """Return the runs of the seeds that both sides have, in pairs.
+
+    Raises:
+        ValueError: If a side has two runs of one seed.
+    """
     a, b = _by_seed(one), _by_seed(other)
     return [(a[seed], b[seed]) for seed in sorted(a.keys() & b.keys())]
 
@@ -113,7 +119,7 @@ def harder_to_turn(records: Records) -> list[Finding]:
     """Compare how far an update turns weights that are four times as long, and as they are."""
     found = []
     for norm in ("layer", "batch", "none"):
-        pairs = _pairs(*(
+        pairs = pairs_by_seed(*(
             [run for run in records.of("weights", norm=norm, optimizer="sgd", scale=scale)
              if "magnitude" not in run["settings"]]
             for scale in (1.0, 4.0)
@@ -134,7 +140,7 @@ def harder_to_turn(records: Records) -> list[Finding]:
 RATE = 1e-3  # Adam's, of all runs with ten seeds: no arm's rate was tuned
 
 
-def _mnist_arms(records: Records, a: str, b: str, size: int) -> tuple[Arm, Arm] | None:
+def mnist_arms(records: Records, a: str, b: str, size: int) -> tuple[Arm, Arm] | None:
     """Return the longest runs of two norms at one batch size, by seed, if they share two."""
     found = []
     for norm in (a, b):
@@ -146,7 +152,7 @@ def _mnist_arms(records: Records, a: str, b: str, size: int) -> tuple[Arm, Arm] 
     return (one, other) if len(one.runs.keys() & other.runs.keys()) > 1 else None
 
 
-def _mnist_end(
+def mnist_end(
     arms: tuple[Arm, Arm], name: str | Value, unit: str, what: str, *, judged: str = "",
     factor: float = 1.0, counts: bool = True,
 ) -> Finding:  # fmt: skip
@@ -162,7 +168,7 @@ def faster_than_batch_norm(size: int) -> Weigh:
     """Compare updates to targets of the training NLL and the test error; the ends stand beside."""
 
     def weigh(records: Records) -> list[Finding]:
-        arms = _mnist_arms(records, "batch", "layer", size)
+        arms = mnist_arms(records, "batch", "layer", size)
         if not arms:
             return []
         of = [
@@ -177,8 +183,8 @@ def faster_than_batch_norm(size: int) -> Weigh:
         return [
             *of[0],
             *beside(of[1]),
-            _mnist_end(arms, "train_nll", "nats", "training NLL at the end", counts=False),
-            _mnist_end(arms, "test_error", "points", "test error at the end", factor=100,
+            mnist_end(arms, "train_nll", "nats", "training NLL at the end", counts=False),
+            mnist_end(arms, "test_error", "points", "test error at the end", factor=100,
                        counts=False),
         ]  # fmt: skip
 
@@ -192,7 +198,7 @@ def _mnist_updates(run: Record) -> np.ndarray:
 
 def robust(records: Records) -> list[Finding]:
     """Compare how much smaller batches change the end, with layer and batch norm."""
-    of = {size: _mnist_arms(records, "layer", "batch", size) for size in (128, 4)}
+    of = {size: mnist_arms(records, "layer", "batch", size) for size in (128, 4)}
     if not all(of.values()):
         return []
     arms = [of[size][k] for k in (0, 1) for size in (128, 4)]
@@ -222,7 +228,7 @@ def one_by_one(records: Records) -> list[Finding]:
             continue
         what = f"test error at the end, batches of 1, against {norm} at {size}"
         arms = Arm(other, RATE, {}), Arm(layer, RATE, {})
-        found.append(_mnist_end(arms, "test_error", "points", what, factor=100,
+        found.append(mnist_end(arms, "test_error", "points", what, factor=100,
                                 counts=norm == "batch"))  # fmt: skip
     return found
 
@@ -316,8 +322,9 @@ ABOVE_CHANCE = 0.5  # nats by which the loss of a sound baseline may start above
 def deep(records: Records) -> list[Finding]:
     """Compare deep transformers with layer norm, pre-norm, and without, each at its best.
 
-    The verdict rests on 24 blocks from GPT-2's initialization with residual scaling, where that is
-    recorded; else on 24 blocks from Xavier's. The baseline's loss must start at chance.
+    The label rests on 24 blocks from GPT-2's initialization with residual scaling, where that is
+    recorded; else on 24 blocks from Xavier's. The baseline's loss must start at chance, and both
+    losses must have leveled off, or have been lower before.
     """
     found = []
     for initialization, depth in (("gpt2", 24), ("xavier", 24), ("xavier", 12), ("xavier", 6)):
@@ -330,9 +337,16 @@ def deep(records: Records) -> list[Finding]:
             what = (f"{depth} blocks, {start} initialization: lowest loss on validation, pre-norm "
                     "against none")  # fmt: skip
             counts = depth == 24 and not any(finding.counts for finding in found)
-            broken = BROKEN if any(_is_broken(arms[1][seed]) for seed in seeds) else ""
-            found.append(Finding(what, a - b, "nats", (a - b) / b, runs, counts, untestable=broken))
+            reason = _not_comparable(arms)
+            found.append(Finding(what, a - b, "nats", (a - b) / b, runs, counts, untestable=reason))
     return found
+
+
+def _not_comparable(arms: list[dict[int, Record]]) -> str:
+    if any(map(_is_broken, arms[1].values())):
+        return BROKEN
+    reasons = (no_plateau([Arm(arm, 0, {})], "val_nll") for arm in arms)
+    return next((reason for reason in reasons if reason not in ("", WORSENS)), "")
 
 
 def _deep_arm(records: Records, norm: str, initialization: str, depth: int) -> dict[int, Record]:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from lnlib.claims import at_start
-from tests.cases.oracle import Answer
+from tests.cases.protocol import Answer
 
 TINY = 1e-9  # a change up to this is rounding
 SEEDS = range(10)

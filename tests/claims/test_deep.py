@@ -4,15 +4,17 @@ import math
 
 import pytest
 
+from lnlib import compare
 from lnlib.claims.feedforward import BROKEN, deep
-from tests.cases.toy_records import InMemory, make
+from tests.cases.protocol_records import InMemory, make
 
 CHANCE = math.log(65)
 
 
-def runs(norm, seed, *, first=CHANCE, last=2.0, initialization="gpt2", depth=24, scaled=True):
-    """A run that starts and ends at the given losses."""
-    curves = {"epoch": [0, 6], "val_nll": [first, last]}
+def runs(norm, seed, *, first=CHANCE, last=2.0, initialization="gpt2", depth=24, scaled=True,
+         middle=None):  # fmt: skip
+    """A run that starts at a loss and levels off at another, or goes there from one between."""
+    curves = {"epoch": [0, 1, 6], "val_nll": [first, last if middle is None else middle, last]}
     return make("transformer", seed, curves, norm=norm, depth=depth, learning_rate=1e-3,
                 initialization=initialization, residual_scaling=scaled)  # fmt: skip
 
@@ -62,3 +64,14 @@ def test_records_that_do_not_name_residual_scaling_have_none():
     for run in old:
         assert "residual_scaling" not in run["settings"]
     assert len(deep(InMemory(old))) == 1
+
+
+@pytest.mark.parametrize("norm", ["layer", "none"])
+def test_losses_that_still_fall_are_not_testable_and_those_that_rise_late_are(norm):
+    def label(middle):
+        others = [run for run in pair() if run["settings"]["norm"] != norm]
+        (found,) = deep(InMemory(others + [runs(norm, seed, middle=middle) for seed in (0, 1)]))
+        return str(found.label)
+
+    assert label(3.0) == f"not testable here: {compare.NO_PLATEAU}"
+    assert not label(1.5).startswith("not testable here")

@@ -1,6 +1,7 @@
 """What every claim comes to on synthetic records, by the plain loops of the oracle."""
 
 import functools
+import itertools
 import math
 from statistics import fmean
 
@@ -223,14 +224,11 @@ def harder_to_turn(runs):
 
 
 def unevenness(run):
-    """How much more, or less, the logarithm falls from epoch 3 to 4 than from 2 to 3."""
+    """How differently the logarithm falls from one whole epoch to the next, in the last half."""
     at = dict(zip(run["curves"]["epoch"], run["curves"]["train_nll"], strict=True))
-    two, three, four = (math.log(at[epoch]) for epoch in (2, 3, 4))
-    return abs((four - three) - (three - two))
-
-
-def last_turn(run):
-    return fmean(run["curves"]["turn_1"][-3:])
+    logs = [math.log(at[epoch]) for epoch in (9, 12, 15, 16)]
+    falls = [b - a for a, b in itertools.pairwise(logs)]
+    return fmean(abs(b - a) for a, b in itertools.pairwise(falls))
 
 
 def early_stopping(runs):
@@ -240,18 +238,19 @@ def early_stopping(runs):
                          matching(runs, "weights", norm=norm, optimizer="sgd", scale=1)
                          if run["settings"].get("magnitude") == magnitude}
                         for magnitude in (None, "fixed"))  # fmt: skip
-        for value in (last_turn, unevenness):
+        pairs = [{s: of[s] for s in (1, 2, 3)} for of in (grown, fixed)]
+        why = reason(pairs, lambda run: numbers(run, "train_nll"), epochs)
+        for value in (of_end("turn_1"), unevenness):
             d = [value(grown[s]) / value(fixed[s]) - 1 for s in (1, 2, 3)]
             used = [of[s] for s in (1, 2, 3) for of in (grown, fixed)]
-            found.append(Answer(d, "of the fixed", d, runs=used))
+            found.append(Answer(d, "of the fixed", d, untestable=why, runs=used))
     return found
 
 
 def figure_6_gains(size):
     def answers(runs):
         return [
-            compared(runs, "layer", rival, size,
-                     lambda run, name=name: fmean(run["curves"][name][-3:]), unit, factor)
+            compared(runs, "layer", rival, size, of_end(name), unit, factor, judged=name)
             for rival in ("none", "batch")
             for name, unit, factor in (("train_nll", "nats", 1), ("test_error", "points", 100))
         ]  # fmt: skip
@@ -425,20 +424,29 @@ def higher_rates(runs):
 
 def deep(runs):
     found = []
-    for depth in (24, 12, 6):
+    for start, depth in (("gpt2", 24), ("xavier", 24), ("xavier", 12), ("xavier", 6)):
         arms = []
         for norm in ("layer", "none"):
             ways = {}
-            for run in matching(runs, "transformer", depth=depth, norm=norm, updates_an_epoch=100):
+            for run in matching(runs, "transformer", initialization=start, depth=depth, norm=norm,
+                                updates_an_epoch=100):  # fmt: skip
                 way = run["settings"]["learning_rate"], run["settings"]["warm_up"]
-                low = min(known(numbers(run, "val_nll")))
-                ways.setdefault(way, {})[run["seed"]] = (low, run)
-            arms.append(min(ways.values(), key=lambda way: fmean(low for low, _ in way.values())))
-        pairs = [(arms[0][s][0], arms[1][s][0]) for s in (1, 2, 3)]
-        found.append(Answer([a - b for a, b in pairs], "nats", [(a - b) / b for a, b in pairs],
-                            depth == 24, runs=[of[s][1] for of in arms for s in (1, 2, 3)])
-                     )  # fmt: skip
+                ways.setdefault(way, {})[run["seed"]] = run
+            arms.append(min(ways.values(), key=lambda way: fmean(map(low, way.values()))))
+        seeds = common(*arms)
+        d = [low(arms[0][s]) - low(arms[1][s]) for s in seeds]
+        shares = [x / low(arms[1][s]) for x, s in zip(d, seeds, strict=True)]
+        why = [reason([arm], lambda run: numbers(run, "val_nll"), epochs) for arm in arms]
+        why = [one for one in why if one not in ("", "gets worse before it levels off")]
+        if any(numbers(run, "val_nll")[0] > math.log(65) + 0.5 for run in arms[1].values()):
+            why = ["the baseline is broken before training"]
+        found.append(Answer(d, "nats", shares, start == "gpt2", untestable=why[0] if why else "",
+                            runs=[of[s] for of in arms for s in seeds]))  # fmt: skip
     return found
+
+
+def low(run):
+    return min(known(numbers(run, "val_nll")))
 
 
 #: Of every claim that rests on records.

@@ -31,6 +31,7 @@ class Answer:
     exact: bool = False
     untestable: str = ""
     runs: list = field(default_factory=list)
+    what: str = ""
 
 
 def numbers(run, name):
@@ -46,6 +47,8 @@ def ends(values):
     if len(values) < 10 or not np.isfinite(values).all():
         return min(values), max(values)
     middle, error = fmean(values), stdev(values) / math.sqrt(len(values))
+    if error == 0:
+        return middle, middle
     return stats.t.interval(0.95, len(values) - 1, middle, error)
 
 
@@ -85,13 +88,18 @@ def tested(answers):
             and len(one.differences) >= 10 and known(one.differences)]  # fmt: skip
 
 
+def key(answer):
+    """What tells a comparison from others."""
+    return answer.what, tuple(answer.differences)
+
+
 def holm(answers):
-    """The corrected p value of each answer that is tested, by its differences; each once."""
-    p = {tuple(one.differences): p_value(one.differences) for one in tested(answers)}
+    """The corrected p value of each answer that is tested, by :func:`key`; each once."""
+    p = {key(one): p_value(one.differences) for one in tested(answers)}
     found, highest = {}, 0.0
-    for rank, key in enumerate(sorted(p, key=p.get)):
-        highest = max(highest, min(1.0, (len(p) - rank) * p[key]))
-        found[key] = highest
+    for rank, one in enumerate(sorted(p, key=p.get)):
+        highest = max(highest, min(1.0, (len(p) - rank) * p[one]))
+        found[one] = highest
     return found
 
 

@@ -27,7 +27,10 @@ _CONV_HERE = "10,000 pictures of Fashion-MNIST; three convolutions; 10 epochs"
 _DIGITS = "8 x 8 digits; three hidden layers of 64; plain gradient descent"
 _SMALL = f"a tanh network of {computed.UNITS} units, orthogonal weights, 10 draws"
 _LATER = "Said of several models; here each recurrent experiment of the book is one."
-_RATE = f"Both at rate {feedforward.RATE:g}, Adam's default; at others fewer seeds were run."
+_RATE = (
+    f"Both at rate {feedforward.RATE:g}, Adam's default; at others fewer seeds were run. The "
+    "paper's words are about training: test error and the ends stand beside."
+)
 _MARGIN = "The margin is ours: the paper gives none."
 
 PAPER = (

@@ -78,7 +78,9 @@ class ClaimChart:
         """Count the labels, and say how many comparisons were made."""
         counted = "; ".join(f"{word}: {n}" for word, n in claims.counts(self.weighed).items())
         counted = f"{len(self.weighed)} claims. {counted[0].upper()}{counted[1:]}."
-        return f"{counted} {claims.corrections(self.weighed)}"
+        n = len(claims.comparisons(self.weighed))
+        tested = f"{n} comparisons of ten seeds or more are tested in this chart"
+        return f"{counted} {tested}, with Holm's correction for all those of the page."
 
     def __repr__(self) -> str:
         """Return title, counts, and a line a claim."""

@@ -198,10 +198,12 @@ class Weighed:
 
     @property
     def evidence(self) -> str:
-        """What a line says beside its label: evidence, seeds, and the size against the paper."""
+        """What a line says beside its label: its seeds, and the size against the paper."""
         runs = [run for finding in self.counting for run in finding.runs]
-        parts = [self.label.evidence.value, self.seeds, relative(runs) if runs else ""]
-        return "; ".join(filter(None, parts))
+        if not self.seeds:
+            exact = self.label.evidence is compare.Evidence.EXACT
+            return "computed" if exact else self.label.evidence.value
+        return f"{self.seeds}; {relative(runs) if runs else 'without training'}"
 
 
 def weigh(claim: Claim, records: Records) -> Weighed:

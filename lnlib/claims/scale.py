@@ -50,15 +50,15 @@ def relative(runs: Sequence[Record]) -> str:
     if len(names) > 1:
         return f"{len(names)} experiments, most smaller than the paper's"
     if names[0] not in PAPER:
-        return "a size is not given there" if names[0] == "convnet" else "not run in the paper"
+        return "size not given in the paper" if names[0] == "convnet" else "not in the paper"
     paper, run = PAPER[names[0]], runs[0]
     hidden = run["settings"]["hidden"]
     units = hidden[0] if isinstance(hidden, list) else hidden
-    parts = [f"{units / paper.units:.0%} of the units"]
+    parts = [f"{100 * units / paper.units:.0f} % of the paper's units"]
     if paper.trained:
         word, there, here = paper.trained
-        parts.append(f"{100 * here(run) / there:.2g} % of the {word}")
+        parts.append(f"{100 * here(run) / there:.2g} % of its {word}")
     else:
-        parts.append("training of a length not given there")
+        parts.append("length of its training not given")
     parts.append("the same data" if paper.same_data else "other data")
     return ", ".join(parts)

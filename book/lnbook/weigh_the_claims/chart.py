@@ -52,7 +52,7 @@ def part(one: Weighed) -> str:
 
 
 class ClaimChart:
-    """Claims as one chart: a line each, with dot, interval and verdict, which opens.
+    """Claims as one chart: a line each, with dot, interval and label, which opens.
 
     Args:
         weighed: As :func:`lnlib.claims.weigh` returns them.
@@ -170,11 +170,10 @@ def _line(one: Weighed, suffix: str) -> str:
     claim, esc, text = one.claim, html.escape, badge(one.label)
     section = f'<i class="ln-sec">{esc(claim.section)}</i>' if claim.section[0].isdigit() else (
         '<i class="ln-sec"></i>')  # fmt: skip
-    untestable = one.label.evidence is Evidence.NONE
     return (
         f'<details class="ln-claim"{attributes(_conditions(one))}><summary>{section}'
         f"<b>{esc(claim.says)}<small>{esc(one.evidence)}</small></b>{_strip(one)}"
-        f'<span class="verdict {mark(text)}">{esc(one.label.text if untestable else text)}</span>'
+        f'<span class="verdict {mark(text)}">{esc(one.label.reason or text)}</span>'
         f'</summary><div id="claim-{claim.name}">{_behind(one, suffix)}</div></details>'
     )
 
@@ -283,11 +282,11 @@ def _title(finding: Finding) -> str:
 
 def _said(one: Weighed) -> str:
     if one.label.evidence is Evidence.NONE:
-        return one.label.reason
+        return ""  # the reason stands where the others have their labels
     if one.label.evidence is Evidence.EXACT:
-        return "computed: exact" if one.label.side > 0 else "computed: an exception"
+        return "no exception" if one.label.side > 0 else "an exception"
     if len(one.counting) > 1:
-        return f"{len(one.counting)} measures, see the line"
+        return f"{len(one.counting)} measures, in the line"
     return claims.interval(one.counting[0]).partition(" (")[0]
 
 

@@ -156,12 +156,12 @@ def above() -> str:
 
 
 def verdicts() -> str:
-    """Return three verdicts: bars beside a line of no difference, and across it."""
+    """Return three labels of tests: bars beside a line of no difference, and across it."""
     parts = [_line((170, 26), (170, 158), "dashed"), _text(170, 14, "no difference", "small")]
     for y, low, high, name, tone in (
-        (54, 50, 140, "✓ holds", "holds"),
+        (54, 50, 140, "✓ supported", "holds"),
         (94, 90, 250, "≈ undecided", "open"),
-        (134, 196, 280, "✗ does not hold", "fails"),
+        (134, 196, 280, "✗ contradicted", "fails"),
     ):
         parts += [_line((low, y), (high, y), "bar", tone), _dot((low + high) / 2, y, tone)]
         parts.append(_text(300, y, name, "start bold", tone))
@@ -212,9 +212,9 @@ BOARDS = {
         "Two wide bars, the picture’s numbers, each with a narrow one of the caption in front.",
     ),
     "verdicts": (
-        "Three verdicts", verdicts,
-        "A bar holds the differences of paired runs. On one side of the line the claim holds or "
-        "does not; across it, it is undecided.",
+        "Three labels of a test", verdicts,
+        "A bar is the 95 % interval of the differences between paired runs, ten seeds or more. On "
+        "one side of the line the claim is supported or contradicted; across it, it is undecided.",
         "A dashed line of no difference; one bar left of it, one across it, one right of it.",
     ),
 }  # fmt: skip

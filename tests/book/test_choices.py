@@ -115,7 +115,7 @@ def claims():
 
 def test_the_chart_of_claims_shows_what_was_asked_for_and_opens_to_what_lies_behind(page, claims):
     page.set_content(STYLE + chart.ClaimChart(claims, "A").to_html())
-    shown, count = page.locator(".ln-claim:visible summary b"), page.locator(".ln-count")
+    shown, count = page.locator(".ln-claim:visible summary b"), page.locator("p.ln-count")
 
     def claims_shown():  # without the line on seeds and size
         return [text.partition("\n")[0] for text in shown.all_inner_texts()]

@@ -45,7 +45,7 @@ NOT_RECORDED, NOT_MEASURED = "not recorded yet", "nothing here measures it"
 NO_PLATEAU, WORSENS = "stopped before a plateau", "gets worse before it levels off"
 NO_PROGRESS, DIVERGED = "no improvement on the initial value", "diverged"
 BUSY = "times measured on a busy machine"
-TRIVIAL, MISTUNED = "model below a trivial baseline", "rival mistuned"
+TRIVIAL = "model below a trivial baseline"
 
 
 class Evidence(enum.StrEnum):
@@ -128,18 +128,6 @@ def label(differences: np.ndarray, p: float | None = None) -> Label:
         return Label(Evidence.MANY, UNDECIDED)
     side = 1 if _direction(d) < 0 else -1
     return Label(Evidence.MANY, SUPPORTED if side > 0 else CONTRADICTED, side)
-
-
-def labels(differences: Sequence[np.ndarray]) -> list[Label]:
-    """Return the labels of all comparisons of a page, corrected for how many they are.
-
-    Example:
-        >>> [str(one) for one in labels([np.array([-1.0, -2.0]), -np.arange(1.0, 11)])]
-        ['2 of 2 seeds', 'supported']
-    """
-    many = [k for k, d in enumerate(differences) if len(d) >= ENOUGH]
-    corrected = dict(zip(many, holm([p_value(differences[k]) for k in many]), strict=True))
-    return [label(d, corrected.get(k)) for k, d in enumerate(differences)]
 
 
 def together(found: Sequence[Label]) -> Label:

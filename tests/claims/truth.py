@@ -240,9 +240,9 @@ def early_stopping(runs):
                         for magnitude in (None, "fixed"))  # fmt: skip
         pairs = [{s: of[s] for s in (1, 2, 3)} for of in (grown, fixed)]
         why = reason(pairs, lambda run: numbers(run, "train_nll"), epochs)
+        used = [run for of in pairs for run in of.values()]
         for value in (of_end("turn_1"), unevenness):
             d = [value(grown[s]) / value(fixed[s]) - 1 for s in (1, 2, 3)]
-            used = [of[s] for s in (1, 2, 3) for of in (grown, fixed)]
             found.append(Answer(d, "of the fixed", d, untestable=why, runs=used))
     return found
 
@@ -323,10 +323,6 @@ def reader_longer(runs):
 
     return [final(runs, "attentive_reader", grows, "points", "other",
                   plain="batch norm in the LSTM", factor=100, share=False)]  # fmt: skip
-
-
-def skip_time(runs):
-    return [untimed(runs, "skip_thoughts")]
 
 
 def skip_better(runs):
@@ -413,10 +409,7 @@ def higher_rates(runs):
     for cell in ("lstm", "gru", "rnn"):
         of = [matching(runs, "sequence", cell=cell, norm=norm, held_out=True)
               for norm in ("none", "layer")]  # fmt: skip
-
-        def loss(run):
-            return numbers(run, "test_nll")
-
+        loss = functools.partial(numbers, name="test_nll")
         d = [math.log10(best_rate(of[0], s, loss) / best_rate(of[1], s, loss)) for s in (1, 2, 3)]
         found.append(Answer(d, "powers of ten", runs=of[0] + of[1]))
     return found
@@ -434,19 +427,22 @@ def deep(runs):
                 ways.setdefault(way, {})[run["seed"]] = run
             arms.append(min(ways.values(), key=lambda way: fmean(map(low, way.values()))))
         seeds = common(*arms)
-        d = [low(arms[0][s]) - low(arms[1][s]) for s in seeds]
-        shares = [x / low(arms[1][s]) for x, s in zip(d, seeds, strict=True)]
-        why = [reason([arm], lambda run: numbers(run, "val_nll"), epochs) for arm in arms]
-        why = [one for one in why if one not in ("", "gets worse before it levels off")]
-        if any(numbers(run, "val_nll")[0] > math.log(65) + 0.5 for run in arms[1].values()):
+        pairs = [(low(arms[0][s]), low(arms[1][s])) for s in seeds]
+        d, shares = [a - b for a, b in pairs], [(a - b) / b for a, b in pairs]
+        why = [one for one in (reason([arm], loss, epochs) for arm in arms)
+               if one not in ("", "gets worse before it levels off")]  # fmt: skip
+        if any(loss(run)[0] > math.log(65) + 0.5 for run in arms[1].values()):
             why = ["the baseline is broken before training"]
         found.append(Answer(d, "nats", shares, start == "gpt2", untestable=why[0] if why else "",
                             runs=[of[s] for of in arms for s in seeds]))  # fmt: skip
     return found
 
 
+loss = functools.partial(numbers, name="val_nll")
+
+
 def low(run):
-    return min(known(numbers(run, "val_nll")))
+    return min(known(loss(run)))
 
 
 #: Of every claim that rests on records.
@@ -466,7 +462,7 @@ RECORDED = {
     "reader-better": reader_better,
     "reader-gain": reader_gain,
     "reader-longer": reader_longer,
-    "skip-time": skip_time,
+    "skip-time": lambda runs: [untimed(runs, "skip_thoughts")],
     "skip-speedup": speedup("skip_thoughts"),
     "skip-better": skip_better,
     "draw-twice": speedup("draw", 0.6),

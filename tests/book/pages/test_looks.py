@@ -10,6 +10,7 @@ from tests.book.pages.conftest import INK, SHIFTS, TO_THE_END
 NARROW = re.compile(r"@(?:media|container)[^{]*width[^{]*\{((?:[^{}]*\{[^{}]*\})*)")
 COLOR = re.compile(r"(?:[\s{;-](?:color|background|fill|opacity)|filter)\s*:[^;}]*")
 SIZE_LIMIT = 150_000  # bytes of one page's HTML
+LARGER = {"weigh_the_claims": 250_000}  # every measure of every claim is on it
 
 
 def test_formulas_are_typeset(opened):
@@ -70,7 +71,7 @@ def test_images_and_figures_speak(opened):
 
 
 def test_page_is_small(built_book, chapter):
-    assert (built_book / f"{chapter}.html").stat().st_size < SIZE_LIMIT
+    assert (built_book / f"{chapter}.html").stat().st_size < LARGER.get(chapter, SIZE_LIMIT)
 
 
 SHIFT = 0.05  # half of what search engines call good

@@ -17,7 +17,7 @@ def table(
 
     Args:
         records: As :func:`lnlib.runs.record.read_all` returns them.
-        by: Settings that make runs of one kind.
+        by: Settings that make runs of one kind; a record without one has ``None`` there.
         measures: Names of curves.
 
     Returns:
@@ -29,7 +29,7 @@ def table(
     """
     kinds: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for one in records:
-        kinds.setdefault(tuple(str(one["settings"][name]) for name in by), []).append(one)
+        kinds.setdefault(tuple(str(one["settings"].get(name)) for name in by), []).append(one)
     rows = []
     for kind, runs in kinds.items():
         seeds = [run["seed"] for run in runs]
@@ -38,7 +38,7 @@ def table(
                 f"table: runs of one kind must differ in the seed, got {', '.join(kind)} with "
                 f"seeds {sorted(seeds)}; name in `by` what else differs"
             )
-        row = {name: runs[0]["settings"][name] for name in by} | {"seeds": len(seeds)}
+        row = {name: runs[0]["settings"].get(name) for name in by} | {"seeds": len(seeds)}
         for name in measures:
             ends = np.array([run["curves"][name][-1] for run in runs], float)
             row[name] = (float(ends.mean()), float(ends.min()), float(ends.max()))
@@ -55,7 +55,8 @@ def text(experiment: Experiment, records: Sequence[dict[str, Any]]) -> str:
     """
     if experiment.table is not None:
         return experiment.table(records)
-    names = records[0]["settings"]
+    # A setting that came later is not in older records.
+    names = dict.fromkeys(name for run in records for name in run["settings"])
     by = [n for n in names if len({str(run["settings"].get(n)) for run in records}) > 1]
     head, unit = experiment.head, experiment.unit(experiment.head)
     titles = [*by, "seeds", f"{head} ({unit})", "lowest to highest"]

@@ -28,10 +28,19 @@ def test_a_kind_may_be_made_of_a_list():
         table(runs, ["norm"], ["loss"])
 
 
+def test_a_record_without_a_later_setting_is_of_another_kind():
+    runs = [run("layer", 0, 1.0, 1), run("layer", 0, 3.0, 1, magnitude="fixed")]
+    for records in (runs, runs[::-1]):
+        rows = table(records, ["norm", "magnitude"], ["loss"])
+        assert {(row["magnitude"], row["loss"][0]) for row in rows} == {(None, 1), ("fixed", 3)}
+        experiment = SimpleNamespace(table=None, head="loss", unit=lambda name: "nats")
+        assert text(experiment, records).startswith("magnitude")
+
+
 def test_the_records_of_the_book_make_a_table():
     kept = record.read_all("weights")
-    rows = table(kept, ["norm", "optimizer", "scale"], ["train_nll", "turn_2"])
-    assert len(rows) == 15
+    rows = table(kept, ["norm", "optimizer", "scale", "magnitude"], ["train_nll", "turn_2"])
+    assert len(rows) == 17
     assert {row["seeds"] for row in rows} == {10}
     (row,) = (r for r in rows if (r["norm"], r["optimizer"]) == ("layer", "adam"))
     of = {name: row[name] for name in ("norm", "optimizer", "scale")}

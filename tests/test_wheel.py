@@ -31,6 +31,7 @@ PLACED = {
     "lnlib.nn.kernels.build": "HEADERS / 'threads.h'",
     "lnlib.nn.kernels.compiled": "SOURCE",
     "lnlib.nn.kernels.rows": "SOURCE",
+    "lnlib.nn.kernels.rows_operator": "SOURCE",
     "lnbook.choose_a_norm.models": "SOURCE",
     "lnbook.show.pick": "SOURCE",
     "lnbook.show.scene": "SOURCE",

@@ -216,6 +216,7 @@ class ByHand:
         self.t, self.norms, self.turns = 0, [], []
         self.hidden = [layer[1][0] for layer in getattr(self.net, "layers", [])][:-1]
         self.walked = [float(W.detach().square().sum()) for W in self.hidden]
+        self.initial = [math.sqrt(square) for square in self.walked]
 
     def update(self, x, y):
         s, loss = self.s, nll_of(self.net(x, True), y).mean()
@@ -244,6 +245,9 @@ class ByHand:
             self.walked[k] += float((b - a).square().sum())
             cosine = float((a * b).sum() / (a.norm() * b.norm()))
             turns.append(math.degrees(math.acos(min(1.0, cosine))))
+            if getattr(s, "magnitude", None) == "fixed":
+                with torch.no_grad():
+                    W *= self.initial[k] / W.norm()
         self.turns.append(turns)
         return float(loss.detach())
 
@@ -394,6 +398,7 @@ ODD = {
         ({}, {"learning_rate": 0.3}),
         ({"norm": "layer"}, {"scale": 2.5}),
         ({"norm": "none"}, {"scale": 0.7}),
+        ({}, {"magnitude": "fixed"}),
     ],
 }
 BASE = {

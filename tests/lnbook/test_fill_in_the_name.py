@@ -142,7 +142,7 @@ def test_the_error_is_drawn_in_percent_and_differences_in_points(known):
 
 
 def test_the_claims_are_judged_against_every_other_network_seed_by_seed(known):
-    rows = {row[0]: row[1:] for row in figures.claims(known).rows}
+    rows = {row[0]: row[1:] for row in verdicts.claims(known).rows}
     assert list(rows) == LABELS[:-1]
     half = "50 %, 50 %, 50 %"
     assert rows["no norm"] == ["−9.0 (−10.0 to −8.0)", HOLDS, half, HOLDS, "105 %, 105 %, 105 %",
@@ -181,12 +181,12 @@ def test_those_who_do_not_read_have_other_levels_where_there_are_two_stories():
 
 
 def test_what_is_not_recorded_is_said_in_its_row(known):
-    rows = {row[0]: row[1:] for row in figures.hinges(known).rows}
+    rows = {row[0]: row[1:] for row in verdicts.hinges(known).rows}
     assert rows[figures.MAIN][0] == rows[runs.SMALLER][0] == "50 %, 50 %, 50 %"
     assert rows[runs.LONGER] == [arms.MISSING, "–", arms.MISSING, "–"]
     one = figures.Runs([r for r in book() if r["seed"] == 0], results.TASK)
-    assert {row[2] for row in figures.claims(one).rows} == {OPEN}
-    assert "one seed, which decides nothing" in figures.claims(one).caption
+    assert {row[2] for row in verdicts.claims(one).rows} == {OPEN}
+    assert "one seed, which decides nothing" in verdicts.claims(one).caption
 
 
 def test_attention_on_the_right_name_is_told_for_all_questions_and_for_one():

@@ -100,8 +100,8 @@ def test_the_table_of_the_books_records_needs_no_torch(tmp_path):
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
     )
     title, *rows, loaded = done.stdout.splitlines()
-    assert title.split()[:5] == ["norm", "learning_rate", "optimizer", "scale", "seeds"]
-    assert len(rows) == 15
+    assert title.split()[:5] == ["norm", "learning_rate", "optimizer", "scale", "magnitude"]
+    assert len(rows) == 17
     assert "torch" not in loaded.split()
 
 

@@ -4,7 +4,7 @@ from lnbook.fill_in_the_name.curves import CURVES, RATES, controls, unread
 from lnbook.fill_in_the_name.looking import ALL, LOOKING, asked, even, kept, on_names, right, shares
 from lnbook.fill_in_the_name.network import network
 from lnbook.fill_in_the_name.runs import BATCH, EVERYWHERE, MAIN, SMALL, Runs
-from lnbook.fill_in_the_name.verdicts import claims, ends, hinges
+from lnbook.fill_in_the_name.verdicts import ends
 from lnbook.show.arms import CHOSEN, LAYER, PLAIN
 
 __all__ = [
@@ -21,11 +21,9 @@ __all__ = [
     "SMALL",
     "Runs",
     "asked",
-    "claims",
     "controls",
     "ends",
     "even",
-    "hinges",
     "kept",
     "network",
     "on_names",

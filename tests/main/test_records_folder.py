@@ -43,7 +43,7 @@ def test_replay_ends_with_commands_that_read_its_records(out, here, short, capsy
 def test_without_records_of_ones_own_those_of_the_book_are_read_and_named(here, capsys):
     assert main(["table", "weights"]) == 0
     book = capsys.readouterr()
-    assert rows(book.out) == 15
+    assert rows(book.out) == 17
     assert str(record.folder()) in book.err
     # Records of another experiment are not those that are asked for.
     shutil.copytree(record.folder() / "noise", "runs/noise")

@@ -122,7 +122,7 @@ def _hours(of: Planned, missing: Sequence[tuple[Settings, int]], known: dict[Any
     return total
 
 
-def _told(grid: Grid) -> str:
+def _describe(grid: Grid) -> str:
     given = ", ".join(
         f"{name}={' '.join(map(str, value)) if isinstance(value, tuple) else value}"
         for name, value in grid.given.items()
@@ -155,13 +155,13 @@ def main(arguments: list[str] | None = None) -> None:
             total += (left := _hours(of, missing, known))
             hours = f"{left:6.2f} h  "
         print(f"{of.number:2d}  {of.experiment.name:<17} {count - len(missing):3d} of {count:3d}  "
-              f"{hours}{_told(of.grid)}", flush=True)  # fmt: skip
+              f"{hours}{_describe(of.grid)}", flush=True)  # fmt: skip
     if args.time:
         print(f"{total:.1f} core-hours left")
     for name in experiments.names():
         for grid in experiments.find(name).grids:
             if grid.replaced:
-                print(f"replaced: {name:<17} {_told(grid)}")
+                print(f"replaced: {name:<17} {_describe(grid)}")
     if args.record:
         _record(wanted, folders)
 

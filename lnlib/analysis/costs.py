@@ -168,7 +168,7 @@ def bytes_moved(norm: str, which: str, N: int, H: int, size: int = 4) -> int:
     return size * (numbers + statistics + parameters + gain)
 
 
-def kept(norm: str, N: int, H: int) -> int:
+def num_saved(norm: str, N: int, H: int) -> int:
     """Return how many numbers a forward pass keeps for the backward pass: input and statistics.
 
     Gain and bias are not among them; at inference nothing is kept.
@@ -179,7 +179,7 @@ def kept(norm: str, N: int, H: int) -> int:
         H: Features.
 
     Example:
-        >>> kept("layer", 64, 1024)
+        >>> num_saved("layer", 64, 1024)
         65664
     """
     _check(norm, "backward")

@@ -33,7 +33,7 @@ __all__ = [
     "corrections",
     "counts",
     "interval",
-    "said",
+    "label_text",
     "text",
     "weigh",
 ]
@@ -107,7 +107,7 @@ def interval(finding: Finding) -> str:
     return f"{_signed(known.mean())}{unit} ({ends}, {limits_name(len(known))} of {seeds})"
 
 
-def said(finding: Finding) -> str:
+def label_text(finding: Finding) -> str:
     """Return the label of a finding that counts, or that is not testable; others are beside."""
     beside = not finding.counts and not finding.untestable
     return "beside" if beside else str(finding.label)
@@ -129,7 +129,7 @@ def text(weighed: Sequence[Weighed]) -> str:
                                    subsequent_indent="    ")  # fmt: skip
             for finding in one.findings:
                 mark = "-" if finding.counts else " "
-                told = f"{mark} {finding.what}: {interval(finding)}; {said(finding)}"
+                told = f"{mark} {finding.what}: {interval(finding)}; {label_text(finding)}"
                 lines += textwrap.wrap(told, 96, initial_indent="  ", subsequent_indent="    ")
             if not one.findings and claim.commands:
                 lines += [f"    {command}" for command in claim.commands]

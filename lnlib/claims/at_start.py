@@ -204,10 +204,10 @@ def robust_to_scaling(records: Records) -> list[Finding]:
 def memory(records: Records) -> list[Finding]:
     """Count what a pass keeps beside gain and bias: at inference nothing, for a gradient more."""
     N, H = 64, 1024
-    kept = costs.kept("layer", N, H)
+    saved = costs.num_saved("layer", N, H)
     return [
-        Finding(f"training, {N} examples of {H:,} features: {kept:,} numbers are kept for the "
-                f"gradient, beside {2 * H:,} of gain and bias", np.array([float(kept)]), "numbers",
+        Finding(f"training, {N} examples of {H:,} features: {saved:,} numbers are kept for the "
+                f"gradient, beside {2 * H:,} of gain and bias", np.array([float(saved)]), "numbers",
                 exact=True),
         Finding("inference: numbers kept", np.array([0.0]), "numbers", counts=False, exact=True),
     ]  # fmt: skip

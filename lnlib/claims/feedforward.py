@@ -88,11 +88,16 @@ def pairs_by_seed(one: Iterable[Record], other: Iterable[Record]) -> list[tuple[
     Raises:
         ValueError: If a side has two runs of one seed.
     """
-    a, b = _by_seed(one), _by_seed(other)
+    a, b = by_seed(one), by_seed(other)
     return [(a[seed], b[seed]) for seed in sorted(a.keys() & b.keys())]
 
 
-def _by_seed(runs: Iterable[Record]) -> dict[int, Record]:
+def by_seed(runs: Iterable[Record]) -> dict[int, Record]:
+    """Return runs by their seeds.
+
+    Raises:
+        ValueError: If two have one seed.
+    """
     found: dict[int, Record] = {}
     for run in runs:
         if run["seed"] in found:
@@ -147,7 +152,7 @@ def mnist_arms(records: Records, a: str, b: str, size: int) -> tuple[Arm, Arm] |
         runs = records.of("mnist", norm=norm, batch_size=size, learning_rate=RATE, data="mnist")
         longest = max((run["settings"]["epochs"] for run in runs), default=0)
         longest = [run for run in runs if run["settings"]["epochs"] == longest]
-        found.append(Arm(dict(sorted(_by_seed(longest).items())), RATE, {}))
+        found.append(Arm(dict(sorted(by_seed(longest).items())), RATE, {}))
     one, other = found
     return (one, other) if len(one.runs.keys() & other.runs.keys()) > 1 else None
 
@@ -220,10 +225,10 @@ def robust(records: Records) -> list[Finding]:
 
 def one_by_one(records: Records) -> list[Finding]:
     """Compare layer norm on single cases with batch norm on its smallest batches, at the end."""
-    layer = _by_seed(records.of("mnist", norm="layer", batch_size=1, data="mnist"))
+    layer = by_seed(records.of("mnist", norm="layer", batch_size=1, data="mnist"))
     found = []
     for norm, size in (("batch", 2), ("none", 1)):
-        other = _by_seed(records.of("mnist", norm=norm, batch_size=size, data="mnist"))
+        other = by_seed(records.of("mnist", norm=norm, batch_size=size, data="mnist"))
         if len(layer.keys() & other.keys()) < 2:
             continue
         what = f"test error at the end, batches of 1, against {norm} at {size}"

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from lnlib.claims.feedforward import RATE, by_seed
 from lnlib.claims.finding import Record, Records
 from lnlib.experiments._task import curve
 
 NORMS = {"batch": "batch norm", "layer": "layer norm", "none": "no normalization"}
 SIZES = (128, 4)
-RATE = 1e-3
 MISSING = "not recorded"
 _CURVES = {
     "train_nll": ("training NLL, nats", 1, ".4f"),
@@ -35,14 +35,14 @@ def table(records: Records) -> list[list[str]]:
 
 
 def _rows(records: Records, size: int) -> list[list[str]]:
-    found: dict[int, dict[str, dict[int, Record]]] = {}
+    found: dict[int, dict[str, list[Record]]] = {}
     for run in records.of("mnist", batch_size=size, learning_rate=RATE, data="mnist"):
         by_norm = found.setdefault(run["settings"]["epochs"], {})
-        by_norm.setdefault(run["settings"]["norm"], {})[run["seed"]] = run
+        by_norm.setdefault(run["settings"]["norm"], []).append(run)
     whole = [epochs for epochs, by_norm in found.items() if by_norm.keys() >= NORMS.keys()]
     if not whole:
         return [[f"batches of {size}", *(MISSING for _ in NORMS)]]
-    runs = found[max(whole)]
+    runs = {norm: by_seed(found[max(whole)][norm]) for norm in NORMS}
     seeds = sorted(set.intersection(*(set(runs[norm]) for norm in NORMS)))
     rows = []
     for name, (what, factor, form) in _CURVES.items():

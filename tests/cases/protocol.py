@@ -6,7 +6,6 @@ obvious as possible; the t test is SciPy's.
 
 import itertools
 import math
-import re
 from dataclasses import dataclass, field
 from statistics import fmean, stdev
 
@@ -14,7 +13,15 @@ import numpy as np
 from scipy import stats
 
 from lnlib import compare
-from tests.cases.protocol_records import ARMS, OTHER_KIND
+from tests.cases.oracle import (
+    arm,
+    both_kinds,
+    common,
+    known,
+    numbers,
+    score,
+    updates,
+)
 
 NAN = math.nan
 
@@ -32,14 +39,6 @@ class Answer:
     untestable: str = ""
     runs: list = field(default_factory=list)
     what: str = ""
-
-
-def numbers(run, name):
-    return [NAN if value is None else value for value in run["curves"][name]]
-
-
-def known(values):
-    return [value for value in values if not math.isnan(value)]
 
 
 def ends(values):
@@ -176,75 +175,6 @@ def ratios(plain, other, of, axis):
     return found
 
 
-def place_of_lowest(values):
-    return values.index(min(known(values)))
-
-
-def score(run):
-    """The curve by which runs of an experiment are compared; the lower, the better."""
-    name = run["experiment"]
-    if name == "order_embeddings":
-        recalls = [numbers(run, f"val_image_recall_{k}") for k in (1, 5, 10)]
-        return [-100 * (a + b + c) for a, b, c in zip(*recalls, strict=True)]
-    return numbers(run, {
-        "attentive_reader": "val_error", "skip_thoughts": "val_nll", "draw": "val_bound",
-        "handwriting": "val_new_nll", "convnet": "val_error", "landscape": "train_nll",
-    }[name])  # fmt: skip
-
-
-def lowest(run):
-    return min(known(score(run)))
-
-
-def updates(run):
-    size, name = run["settings"]["batch_size"], run["experiment"]
-    if name in ("skip_thoughts", "draw", "handwriting"):
-        each = run["settings"]["updates_an_epoch"]
-    else:
-        each = (5 if name == "order_embeddings" else 1) * (640 // size)  # five captions an image
-    return [round(each * epoch) for epoch in run["curves"]["epoch"]]
-
-
-def at_best(run, name):
-    return numbers(run, name)[place_of_lowest(score(run))]
-
-
-def matching(runs, experiment, **settings):
-    return [
-        run
-        for run in runs
-        if run["experiment"] == experiment
-        and all(run["settings"][name] == value for name, value in settings.items())
-    ]
-
-
-def usual(run):
-    """Whether a run is of the kind with usual settings."""
-    others = OTHER_KIND.get(run["experiment"], {})
-    return all(run["settings"][name] != value for name, value in others.items())
-
-
-def arm(runs, experiment, name, kind):
-    """The runs of an arm at its best rate, by seed."""
-    of = [run for run in matching(runs, experiment, **ARMS[experiment][name])
-          if usual(run) == (kind == "usual")]  # fmt: skip
-    rates = {}
-    for run in of:
-        rates.setdefault(run["settings"]["learning_rate"], {})[run["seed"]] = run
-    seeds = max(len(found) for found in rates.values())
-    means = {
-        rate: fmean(min(known(score(run))) for run in found.values())
-        for rate, found in rates.items()
-        if len(found) == seeds
-    }
-    best = min(means, key=lambda rate: means[rate])
-    return rates[best]
-
-
-def common(*arms):
-    return sorted(set.intersection(*(set(one) for one in arms)))
-
-
 def to_targets(a, b, of, axis, limit=1.0, counts=True):
     """The answers on the updates of arm b against arm a: three, or one that says why not."""
     runs, why = [*a.values(), *b.values()], reason([a], of, axis)
@@ -282,20 +212,6 @@ def within(answer, margin, unit):
                   untestable=answer.untestable, runs=answer.runs)  # fmt: skip
 
 
-def kinds(experiment):
-    return ["usual", "other"] if experiment in OTHER_KIND else ["usual"]
-
-
-def both_kinds(experiment, make):
-    """The same measurement on the usual runs, which decide, and on the others beside them."""
-    found = []
-    for kind in kinds(experiment):
-        for answer in make(kind):
-            answer.counts = answer.counts and kind == "usual"
-            found.append(answer)
-    return found
-
-
 #: What "faster" is told by beside the score.
 OTHERS = {"attentive_reader": ["val_nll"], "convnet": ["val_nll"],
           "handwriting": ["val_seen_nll", "batch_nll"]}  # fmt: skip
@@ -312,9 +228,3 @@ def speedup(experiment, limit=1.0):
         ])  # fmt: skip
 
     return answers
-
-
-def parsed(text):
-    """Return the numbers of a text, in its order."""
-    plain = text.replace("−", "-").replace(",", "").replace("\u00a0", " ")
-    return [float(n) for n in re.findall(r"(?<![\w.])[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?", plain)]

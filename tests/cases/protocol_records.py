@@ -7,93 +7,29 @@ noise, so that no two numbers of a folder are equal and a mean is no median. Arm
 sets of seeds, two learning rates that all seeds ran and one that a single seed tried.
 """
 
-import fnmatch
-import json
 import math
 import zlib
-from pathlib import Path
 
 import numpy as np
 
-from lnlib.claims import Records
-from lnlib.experiments import find
+from tests.cases.toy_records import (
+    ARMS,
+    FAVORED_SEEDS,
+    HIGH,
+    LONELY,
+    LOW,
+    MANY_SEEDS,
+    OTHER_KIND,
+    REFERENCE_SEEDS,
+    SPLITS,
+    is_favored,
+    levels_by_rate,
+    make,
+)
 
 CASES = ("better", "worse", "later", "early", "mixed")
 EPOCHS = (0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 9.0, 12.0, 13.5, 15.0, 16.0)
 POINTS = len(EPOCHS)
-LOW, HIGH, LONELY = 0.01, 0.03, 0.1  # learning rates
-REFERENCE_SEEDS, FAVORED_SEEDS = (0, 1, 2, 3), (4, 3, 2, 1)
-RECURRENT = ("order_embeddings", "attentive_reader", "skip_thoughts", "draw", "handwriting")
-ARMS = {
-    "order_embeddings": {"none": {"norm": "none"}, "layer": {"norm": "layer"}},
-    "attentive_reader": {
-        "none": {"norm": "none", "start": "usual"},
-        "none, chosen start": {"norm": "none", "start": "chosen"},
-        "layer, gain 0.1": {"norm": "layer", "start": "usual", "gain": 0.1},
-        "batch norm in the LSTM": {"norm": "batch", "gain": 0.1},
-        "batch norm everywhere": {"norm": "batch_everywhere", "gain": 0.1},
-        "layer": {"norm": "layer", "start": "usual", "gain": 1.0},
-    },
-    "skip_thoughts": {
-        "none": {"norm": "none", "start": "code"},
-        "none, chosen start": {"norm": "none", "start": "scaled"},
-        "layer": {"norm": "layer", "start": "code"},
-    },
-    "draw": {
-        "none": {"norm": "none", "start": "usual"},
-        "none, chosen start": {"norm": "none", "start": "chosen"},
-        "layer": {"norm": "layer", "start": "usual"},
-    },
-    "convnet": {
-        "none": {"norm": "none", "initialization": "uniform"},
-        "none, chosen start": {"norm": "none", "initialization": "he"},
-        "batch": {"norm": "batch"},
-        "layer": {"norm": "layer"},
-        "channel": {"norm": "channel"},
-        "group": {"norm": "group"},
-        "instance": {"norm": "instance"},
-    },
-    "landscape": {norm: {"norm": norm} for norm in ("none", "batch", "layer", "rms")},
-}
-ARMS["handwriting"] = ARMS["draw"]
-#: Settings of a second kind of runs, which has longer sequences or smaller batches.
-OTHER_KIND = {
-    "order_embeddings": {"batch_size": 8},
-    "attentive_reader": {"longest": 100},
-    "skip_thoughts": {"length": 50},
-    "draw": {"glimpses": 16},
-    "handwriting": {"length": 1400},
-    "convnet": {"batch_size": 4},
-}
-#: Captions to train on; cases of each sentence task, and those of its larger class.
-COUNTS = {"train_captions": 3200, "mr": 10, "mr_most": 6, "cr": 8, "cr_most": 5, "subj": 4,
-          "subj_most": 3, "caption_pairs": 9, "caption_pairs_most": 7, "different": 65}  # fmt: skip
-MANY_SEEDS = "draw"  # has enough seeds for a 95 % interval
-SPLITS = ("val_seen", "val_new", "test_new")
-
-
-def make(experiment, seed, curves, **settings):
-    """Return a whole record."""
-    about = find(experiment)
-    chosen = about.settings(**settings)
-    cases = dict.fromkeys(("train", "val", "test", "train_images", "train_questions"), 640)
-    return {
-        "format": 2,
-        "experiment": experiment,
-        "paper": {"section": "6"},
-        "settings": chosen.as_dict(),
-        "seed": seed,
-        "data": {"name": "toy", "sha256": "0" * 64, "cases": cases | COUNTS},
-        "curves": {"x": "epoch"} | curves,
-        "arrays": {},
-        "units": dict.fromkeys(curves, "toys"),
-        "provenance": {
-            "lnlib": "0", "commit": "0", "python": "3", "torch": "2", "numpy": "2",
-            "device": "CPU: toy", "threads": 1, "date": "2026-01-01T00:00:00", "wall_s": 1.0,
-            "command": "toy",
-        },
-        "stem": about.stem(chosen, seed),
-    }  # fmt: skip
 
 
 class Source:
@@ -215,28 +151,12 @@ def curves(experiment, of):
     return found
 
 
-def _favored(experiment, arm):
-    if experiment == "convnet":
-        return {"batch": 2, "layer": 1}.get(arm, 0)
-    if experiment == "landscape":
-        return int(arm != "none")
-    return int(arm == "layer")
-
-
-def _rates(case, seed, favored):
-    """Return the factor of a run's level at each rate: the right rate has 1."""
-    if case == "mixed":
-        case = "worse" if seed % 2 else "better"
-    right = HIGH if bool(favored) == (case != "worse") else LOW
-    return {rate: 1.0 if rate == right else 1.2 for rate in (LOW, HIGH)}
-
-
 def of_arms(case, experiment):
     """Yield the records of one of :data:`ARMS`."""
     kinds = [{}, OTHER_KIND[experiment]] if experiment in OTHER_KIND else [{}]
     for kind in kinds:
         for arm, settings in ARMS[experiment].items():
-            favored = _favored(experiment, arm)
+            favored = is_favored(experiment, arm)
             seeds = FAVORED_SEEDS if favored else REFERENCE_SEEDS
             if experiment == MANY_SEEDS:
                 seeds = (*seeds, *range(5, 12))
@@ -245,7 +165,7 @@ def of_arms(case, experiment):
             planned += [(alone, LONELY)] if experiment != "landscape" else []
             for seed, rate in planned:
                 of = Source(case, favored, seed, bool(kind), experiment, arm, rate, bool(kind))
-                of.level *= {LONELY: 0.01}.get(rate) or _rates(case, seed, favored)[rate]
+                of.level *= {LONELY: 0.01}.get(rate) or levels_by_rate(case, seed, favored)[rate]
                 if (case, experiment, arm, kind) == ("better", "draw", "none, chosen start", {}):
                     # Layer norm is sooner than this arm, but takes more than 60 % of its updates.
                     of.speed = 1.5
@@ -320,7 +240,7 @@ def _sequence(case):
                             gain = 0.6 if of.case == "better" else 1.3
                             of.level = gain if (norm, step) == ("layer", "pixel") else 1.0
                             if held_out:
-                                of.level = _rates(case, seed, norm == "layer")[rate]
+                                of.level = levels_by_rate(case, seed, norm == "layer")[rate]
                             of.speed = 0.1 if case == "early" else 1.0
                             nll = of.falling()
                             if norm == "layer" and step == "row" and not held_out:
@@ -356,35 +276,3 @@ def records(case):
     made += [*_mnist(case), *_weights(case), *_sequence(case), *_transformer(case)]
     order = np.random.default_rng(0).permutation(len(made))
     return [made[k] for k in order]
-
-
-def write(runs, where: Path):
-    """Write records into a folder, as a run leaves them."""
-    for run in runs:
-        content = {name: value for name, value in run.items() if name != "stem"}
-        path = where / run["experiment"] / f"{run['stem']}.json"
-        path.parent.mkdir(exist_ok=True)
-        assert not path.exists(), path
-        path.write_text(json.dumps(content), "utf-8")
-
-
-class InMemory(Records):
-    """Records that need not be files."""
-
-    def __init__(self, runs):
-        self.runs = runs
-
-    def of(self, experiment, named="*", **settings):
-        """Return those of an experiment, as the records of a folder do."""
-        pattern = f"{experiment}-{named}"
-        return [
-            run
-            for run in sorted(self.runs, key=lambda run: run["stem"])
-            if run["experiment"] == experiment
-            and fnmatch.fnmatch(run["stem"], pattern)
-            and settings.items() <= run["settings"].items()
-        ]
-
-    def files(self, runs):
-        """Return nothing: there are no files."""
-        return {}

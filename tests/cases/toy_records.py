@@ -204,7 +204,7 @@ def curves(experiment, of):
     return found
 
 
-def _favored(experiment, arm):
+def is_favored(experiment, arm):
     if experiment == "convnet":
         return {"batch": 2, "layer": 1}.get(arm, 0)
     if experiment == "landscape":
@@ -212,7 +212,7 @@ def _favored(experiment, arm):
     return int(arm == "layer")
 
 
-def _rates(case, seed, favored):
+def levels_by_rate(case, seed, favored):
     """Return the factor of a run's level at each rate: the right rate has 1."""
     if case == "mixed":
         case = "worse" if seed % 2 else "better"
@@ -225,7 +225,7 @@ def of_arms(case, experiment):
     kinds = [{}, OTHER_KIND[experiment]] if experiment in OTHER_KIND else [{}]
     for kind in kinds:
         for arm, settings in ARMS[experiment].items():
-            favored = _favored(experiment, arm)
+            favored = is_favored(experiment, arm)
             seeds = FAVORED_SEEDS if favored else REFERENCE_SEEDS
             if experiment == MANY_SEEDS:
                 seeds = (*seeds, 5, 6, 7)
@@ -234,7 +234,7 @@ def of_arms(case, experiment):
             planned += [(alone, LONELY)] if experiment != "landscape" else []
             for seed, rate in planned:
                 of = Source(case, favored, seed, bool(kind), experiment, arm, rate, bool(kind))
-                of.level *= {LONELY: 0.01}.get(rate) or _rates(case, seed, favored)[rate]
+                of.level *= {LONELY: 0.01}.get(rate) or levels_by_rate(case, seed, favored)[rate]
                 if (case, experiment, arm, kind) == ("better", "draw", "none, chosen start", {}):
                     # Layer norm is sooner than this arm, but takes more than 60 % of its updates.
                     of.level, of.rises, of.rises_after = 0.63 * of.level, True, 3.0
@@ -307,7 +307,7 @@ def _sequence(case):
                             gain = 0.6 if of.wins() else 1.3
                             of.level = gain if (norm, step) == ("layer", "pixel") else 1.0
                             if held_out:
-                                of.level = _rates(case, seed, norm == "layer")[rate]
+                                of.level = levels_by_rate(case, seed, norm == "layer")[rate]
                             of.speed, of.rises = 1.0, True
                             nll = of.falling()
                             if norm == "layer" and step == "row" and not held_out:

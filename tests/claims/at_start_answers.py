@@ -108,7 +108,7 @@ def robust_to_scaling(patch):
 
 
 def memory(patch):
-    patch(at_start, costs=SimpleNamespace(kept=lambda *args: 5))
+    patch(at_start, costs=SimpleNamespace(num_saved=lambda *args: 5))
     return [Answer([5.0], "numbers", exact=True),
             Answer([0.0], "numbers", counts=False, exact=True)]  # fmt: skip
 

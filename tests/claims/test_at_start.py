@@ -47,9 +47,9 @@ def test_layer_norm_keeps_what_pytorch_saves_for_the_gradient():
     ):
         F.layer_norm(x, (5,), *parameters)
     beside = sum(numbers for numbers in saved if numbers != 5)  # gain and bias are 5 each
-    assert beside == costs.kept("layer", 6, 5) == 6 * 5 + 2 * 6
-    assert costs.kept("batch", 6, 5) == 6 * 5 + 2 * 5
-    assert costs.kept("rms", 6, 5) == 6 * 5 + 6
+    assert beside == costs.num_saved("layer", 6, 5) == 6 * 5 + 2 * 6
+    assert costs.num_saved("batch", 6, 5) == 6 * 5 + 2 * 5
+    assert costs.num_saved("rms", 6, 5) == 6 * 5 + 6
 
 
 @pytest.mark.parametrize("place", ["pre", "post"])

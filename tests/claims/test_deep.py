@@ -6,7 +6,7 @@ import pytest
 
 from lnlib import compare
 from lnlib.claims.feedforward import BROKEN, deep
-from tests.cases.protocol_records import InMemory, make
+from tests.cases.toy_records import InMemory, make
 
 CHANCE = math.log(65)
 

@@ -12,7 +12,7 @@ def run(norm, seed, epochs=60, size=128, rate=1e-3, error=0.02):
     curve = [0.9, 0.1, error + 0.001 * seed]
     return {"settings": {"norm": norm, "batch_size": size, "epochs": epochs, "learning_rate": rate,
                          "data": "mnist"},
-            "seed": seed,
+            "experiment": "mnist", "seed": seed,
             "curves": {"train_nll": curve, "test_nll": curve, "test_error": curve}}  # fmt: skip
 
 
@@ -63,3 +63,9 @@ def test_without_runs_of_one_norm_it_says_so(missing):
 
 def test_of_one_seed_there_is_no_standard_deviation():
     assert "±" not in "".join(of(4, table([run(norm, 0, size=4) for norm in NORMS]))[0])
+
+
+def test_two_runs_of_one_seed_are_refused():
+    runs = [run(norm, 0) for norm in NORMS]
+    with pytest.raises(ValueError, match="two with seed 0"):
+        table([*runs, run("layer", 0, error=0.5)])

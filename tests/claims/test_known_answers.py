@@ -14,8 +14,9 @@ from lnlib.claims import computed, numbers, tutorials
 from lnlib.claims.finding import Records, Weighed, corrected, weigh
 from tests.cases import protocol as oracle
 from tests.cases import protocol_records
-from tests.cases.protocol import Answer, ends, holm, key, outcome, parsed
-from tests.cases.protocol_records import InMemory
+from tests.cases.oracle import at_best, lowest, parsed
+from tests.cases.protocol import Answer, ends, holm, key, outcome
+from tests.cases.toy_records import InMemory, write
 from tests.claims import at_start_answers, truth
 
 CLAIMS = {claim.name: claim for claim in (*claims.PAPER, *claims.TUTORIALS)}
@@ -28,7 +29,7 @@ OPEN = {"reader-scale", "skip-month", "benefit-most"}
 def folder(tmp_path_factory):
     """A folder with the records of the mixed case; those of the others are not files."""
     where = tmp_path_factory.mktemp("mixed")
-    protocol_records.write(truth.records("mixed"), where)
+    write(truth.records("mixed"), where)
     return where
 
 
@@ -429,11 +430,11 @@ def final(name, factor=100):
 
 
 def best(name, factor=1):
-    return lambda run: factor * oracle.at_best(run, name)
+    return lambda run: factor * at_best(run, name)
 
 
 PAPER_NUMBERS = {
-    "figure-1": ("order_embeddings", [best("epoch"), lambda run: -oracle.lowest(run)]),
+    "figure-1": ("order_embeddings", [best("epoch"), lambda run: -lowest(run)]),
     "table-2": ("order_embeddings", [
         best(f"test_{way}_{measure}", 1 if measure == "mean_rank" else 100)
         for way in ("caption", "image")

@@ -9,7 +9,7 @@ import pytest
 from lnlib import claims
 from lnlib.claims import Records
 from lnlib.runs.schema import BadRecord
-from tests.cases import protocol_records
+from tests.cases import toy_records
 from tests.claims import truth
 
 
@@ -22,7 +22,7 @@ def runs():
 @pytest.fixture(scope="module")
 def folder(runs, tmp_path_factory):
     where = tmp_path_factory.mktemp("records")
-    protocol_records.write(runs, where)
+    toy_records.write(runs, where)
     return where
 
 

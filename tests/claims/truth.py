@@ -6,18 +6,17 @@ import math
 from statistics import fmean
 
 from tests.cases import protocol_records
+from tests.cases.oracle import at_best, matching, usual
 from tests.cases.protocol import (
     NAN,
     Answer,
     arm,
-    at_best,
     both_kinds,
     common,
     end,
     faster,
     final,
     known,
-    matching,
     numbers,
     ratios,
     reason,
@@ -25,10 +24,9 @@ from tests.cases.protocol import (
     speedup,
     to_targets,
     updates,
-    usual,
     within,
 )
-from tests.cases.protocol_records import ARMS, RECURRENT
+from tests.cases.toy_records import ARMS, RECURRENT
 
 # Sections 1 and 7: over all recurrent experiments.
 

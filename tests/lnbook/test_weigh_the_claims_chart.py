@@ -13,7 +13,7 @@ from lnbook.weigh_the_claims.chart import ClaimChart
 from lnlib import claims
 from lnlib.claims.finding import corrected, weigh
 from tests.cases.protocol import ends
-from tests.cases.protocol_records import InMemory
+from tests.cases.toy_records import InMemory
 from tests.claims import truth
 
 CASES = ("better", "worse", "mixed")
@@ -102,7 +102,7 @@ def test_the_charts_label_and_lines_say_what_its_findings_say(case, weighed, cha
         for line, finding in zip(listed, one.findings, strict=True):
             plain = html.unescape(re.sub("<[^>]+>", "", line))
             assert f": {claims.interval(finding)}; " in plain
-            label_of = badge(finding.label) if finding.counts else claims.said(finding)
+            label_of = badge(finding.label) if finding.counts else claims.label_text(finding)
             assert plain.endswith(f"; {label_of}")
         if label:
             counted = [f for f in one.findings if f.counts and f.shares is not None]

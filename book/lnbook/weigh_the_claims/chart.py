@@ -190,7 +190,7 @@ def _behind(one: Weighed, suffix: str) -> str:
         parts.append(f"<p>{esc(claim.beside)}</p>")
     found = "".join(
         f"<li>{esc(_upper(finding.what))}: {esc(claims.interval(finding))}; "
-        + (f"<b>{esc(_badge(finding))}</b>" if finding.counts else esc(claims.said(finding)))
+        + (f"<b>{esc(_badge(finding))}</b>" if finding.counts else esc(claims.label_text(finding)))
         + "</li>"
         for finding in one.findings
     )
@@ -223,7 +223,7 @@ def _strip(one: Weighed) -> str:
         and not (finding.untestable and np.isnan(finding.shares).all())
     ]
     if not any(finding.counts for finding in drawn):
-        return f'<span class="ln-strip ln-words">{html.escape(_said(one))}</span>'
+        return f'<span class="ln-strip ln-words">{html.escape(_words(one))}</span>'
     counted = [finding for finding in drawn if finding.counts]
     rows = _rows(counted)
     marks = [_mark(finding, 11 + y) for finding, y in zip(counted, rows, strict=True)]
@@ -280,7 +280,7 @@ def _title(finding: Finding) -> str:
     return f"{_upper(finding.what)}; {finding.seeds} seeds; {size}; {finding.label.evidence.value}"
 
 
-def _said(one: Weighed) -> str:
+def _words(one: Weighed) -> str:
     if one.label.evidence is Evidence.NONE:
         return ""  # the reason stands where the others have their labels
     if one.label.evidence is Evidence.EXACT:

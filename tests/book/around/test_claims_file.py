@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.cases import protocol as oracle
-from tests.cases import protocol_records
+from tests.cases import toy_records
 from tests.claims import truth
 
 SOURCE = Path(__file__).parents[3] / "book/_ext/claims_file.py"
@@ -36,7 +36,7 @@ def app(records, tmp_path):
     """A book whose records are known, and where it is built."""
     (tmp_path / "runs").mkdir()
     (tmp_path / "html").mkdir()
-    protocol_records.write(records, tmp_path / "runs")
+    toy_records.write(records, tmp_path / "runs")
     (tmp_path / "html" / "weigh_the_claims.html").write_text("the page")
     return SimpleNamespace(srcdir=tmp_path, outdir=tmp_path / "html",
                            builder=SimpleNamespace(format="html"))  # fmt: skip

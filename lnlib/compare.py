@@ -130,6 +130,24 @@ def label(differences: np.ndarray, p: float | None = None) -> Label:
     return Label(Evidence.MANY, SUPPORTED if side > 0 else CONTRADICTED, side)
 
 
+def labels(rows: Sequence[np.ndarray | str]) -> list[Label]:
+    """Map the rows of one table to labels, with Holm's correction over those that are tested.
+
+    Args:
+        rows: Of each its differences, as :func:`label` takes them, or why it cannot be tested.
+
+    Example:
+        >>> [str(one) for one in labels([np.array([-3.0, -1.0]), -np.arange(1.0, 11), NO_PLATEAU])]
+        ['2 of 2 seeds', 'supported', 'not testable here: stopped before a plateau']
+    """
+    found = [untestable(row) if isinstance(row, str) else label(row) for row in rows]
+    tested = [k for k, one in enumerate(found) if one.evidence is Evidence.MANY]
+    corrected = holm([p_value(rows[k]) for k in tested])
+    for k, p in zip(tested, corrected, strict=True):
+        found[k] = label(rows[k], p)
+    return found
+
+
 def together(found: Sequence[Label]) -> Label:
     """Return the label of a claim all of whose measurements must agree with it.
 

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from lnbook.show.colors import COLORS, fade
 from lnbook.show.explorer.parts import HEIGHT
-from lnbook.show.table import FAILS, HOLDS, OPEN
+from lnbook.show.table import FAILS, HOLDS, OPEN, badge
 from lnlib import compare
 
 #: How each norm looks in every figure of the book: label, color, dash. Never color alone.
@@ -36,6 +36,28 @@ BADGES = {compare.HOLDS: HOLDS, compare.FAILS: FAILS, compare.UNDECIDED: OPEN}
 def verdict(differences: np.ndarray) -> str:
     """Return the badge for what :func:`lnlib.compare.verdict` says."""
     return BADGES[compare.verdict(differences)]
+
+
+def label(differences: np.ndarray | str, p: float | None = None) -> str:
+    """Return the badge of one row, from its differences or from why it cannot be tested.
+
+    Args:
+        differences: One a seed, below 0 where the claim is true; or the reason.
+        p: The corrected p value, as for :func:`lnlib.compare.label`.
+    """
+    if isinstance(differences, str):
+        return badge(compare.untestable(differences))
+    return badge(compare.label(differences, p))
+
+
+def labels(rows: Sequence[np.ndarray | str]) -> list[str]:
+    """Return the badges of the rows of one table, corrected as :func:`lnlib.compare.labels` says.
+
+    Example:
+        >>> labels([np.array([-3.0, -1.0, -2.0]), -np.arange(1.0, 11), "diverged"])
+        ['3 of 3 seeds', '✓ supported', 'not testable here: diverged']
+    """
+    return [badge(one) for one in compare.labels(rows)]
 
 
 def difference(values: np.ndarray, digits: int = 2, unit: str = "") -> str:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lnbook.show import plots
 from lnbook.show.colors import COLORS
 from lnbook.show.plots import (
     LINE,
@@ -143,6 +144,18 @@ def test_six_differences_are_told_with_their_interval_and_not_with_their_range()
     low, high = oracle.ends(values)
     assert parsed(difference(np.array(values))) == pytest.approx([5.0, low, high], abs=0.0051)
     assert (low, high) != (0.0, 20.0)
+
+
+def test_labels_of_a_table_are_badges_corrected_for_its_rows_of_ten_seeds():
+    strong = np.linspace(-2, -1, 10)
+    weak = strong - strong.mean() - 0.25  # p = 0.043 alone
+    assert plots.labels([weak, np.array([-1.0, 2.0, -3.0]), "diverged"]) == [
+        "✓ supported", "2 of 3 seeds", "not testable here: diverged",
+    ]  # fmt: skip
+    assert plots.labels([weak, -weak, -strong]) == ["≈ undecided", "≈ undecided", "✗ contradicted"]
+    assert [plots.label(weak), plots.label(weak, 0.08), plots.label("diverged")] == [
+        "✓ supported", "≈ undecided", "not testable here: diverged",
+    ]  # fmt: skip
 
 
 def test_shares_are_percent_and_signs_have_colors():

@@ -357,32 +357,15 @@ def limits_name(n: int) -> str:
 
 
 def bounds(differences: np.ndarray) -> tuple[float, float]:
-    """Return the lowest and the highest of a few differences, the 95 % interval of more.
+    """Return the lowest and the highest of a few differences, the 95 % interval of six or more.
 
-    Fewer than six differences have no 95 % interval: were both methods equally good, all of them
-    would lie on one side of 0 too often. Nor have those of which one is infinite, where something
-    was never reached.
-
-    Args:
-        differences: One a seed, shape ``(n,)``, in any unit.
-
-    Returns:
-        ``(low, high)`` in the unit of ``differences``.
-
-    Raises:
-        ValueError: If ``differences`` are not real numbers on one axis, or masked, or none.
+    Nor have those an interval of which one is infinite, where something was never reached.
 
     Example:
         >>> bounds(np.array([-3.0, -1.0, -2.0]))
         (-3.0, -1.0)
     """
-    d = np.asarray(differences)
-    if not _real(differences) or not len(d):
-        raise ValueError(
-            "bounds: differences must be real, without a mask, and of shape (n,), one a seed, got "
-            f"{type(differences).__name__} of {d.dtype} {d.shape}; judge each column alone"
-        )
-    d = d.astype(float)
+    d = _checked("bounds", differences)
     if len(d) >= SIX and np.isfinite(d).all():
         return interval(d)
     return float(d.min()), float(d.max())

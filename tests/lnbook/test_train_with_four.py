@@ -1,15 +1,11 @@
 """Figure 6 and its table: the numbers drawn are the numbers recorded."""
 
-import copy
-
 import numpy as np
 import pytest
 
-from lnbook.show import FAILS, HOLDS, OPEN
-from lnbook.show.plots import verdict
-from lnbook.train_with_four import claims, differences, figure_6, origin, rates, sizes
+from lnbook.train_with_four import differences, ending, figure_6, origin, rates, sizes
 from lnbook.train_with_four.runs import Cell, Runs
-from lnlib.compare import interval
+from lnlib.compare import NO_PLATEAU
 
 EPOCHS = [0.0, 0.5, 1.0, 2.0]
 
@@ -24,8 +20,11 @@ def run(norm, size, seed, nll, error, rate=1e-3):
         "test_error": [0.9, error * 4, error * 2, error],
     }
     made = {"wall_s": 1800.0, "device": "CPU: x", "threads": 1, "date": "2026-11-20T", "torch": "2"}
-    settings = {"norm": norm, "batch_size": size, "epochs": 2, "learning_rate": rate}
-    return {"settings": settings, "seed": seed, "curves": curves, "provenance": made}
+    settings = {
+        "norm": norm, "batch_size": size, "epochs": 2, "learning_rate": rate, "data": "mnist",
+    }  # fmt: skip
+    named = {"experiment": "mnist", "settings": settings, "seed": seed}
+    return {**named, "curves": curves, "provenance": made}
 
 
 def records(layer=0.02, batch=0.03):
@@ -100,70 +99,11 @@ def test_the_cursor_stops_after_every_epoch(runs):
     assert figure_6.stops(runs) == [0.0, 1.0, 2.0]
 
 
-def test_a_badge_says_what_the_verdict_is():
-    assert verdict(np.array([-3.0, -1.0, -2.0])) == HOLDS
-    assert verdict(np.array([3.0, 1.0, 2.0])) == FAILS
-    assert verdict(np.array([-3.0, 0.1, -2.0])) == OPEN == "≈ undecided"
-
-
-def verdicts(kept):
-    return [row[1] for row in claims.claims(Runs(kept)).rows]
-
-
-def test_claims_hold_fail_or_are_undecided_as_the_seeds_say():
-    # Layer norm is better everywhere and does not move; batch norm doubles its error.
-    assert verdicts(records()) == [HOLDS] * 8
-    # Layer norm is worse at 128, and at 4 where batch norm's error is 0.02.
-    found = verdicts(records(layer=0.05, batch=0.01))
-    assert found == [FAILS] * 3 + [HOLDS] * 2 + [FAILS] * 3
-    mixed = copy.deepcopy(records())
-    for r in mixed:
-        if r["seed"] == 1 and (r["settings"]["norm"], r["settings"]["batch_size"]) == (
-            "layer",
-            128,
-        ):
-            r["curves"]["test_error"][-1] = 0.5
-    assert verdicts(mixed) == [HOLDS] * 4 + [OPEN] + [HOLDS] * 2 + [OPEN]
-
-
-def test_a_row_of_the_claims_says_difference_bounds_and_means():
-    kept = records()
-    for r in kept:
-        if r["settings"]["norm"] == "layer":
-            r["curves"]["train_nll"][-1] += 0.01 * r["seed"]
-    table = claims.claims(Runs(kept))
-    assert table.columns[2] == "Mean difference, lowest to highest"  # three seeds
-    row = table.rows[1]
-    assert row == [
-        "Batches of 4: lower training NLL after 2 epochs",
-        HOLDS,
-        "−0.1100 [−0.1200,\u00a0−0.1000]",
-        "0.0700 against 0.1800",
-    ]
-
-
-def test_from_six_seeds_on_the_bounds_are_an_interval():
-    kept = [
-        run(norm, size, seed, nll=nll + 0.001 * seed * (norm == "batch"), error=nll)
-        for size in (128, 4)
-        for norm, nll in (("layer", 0.02), ("batch", 0.04))
-        for seed in range(6)
-    ]
-    table = claims.claims(Runs(kept))
-    assert table.columns[2] == "Mean difference, 95 % interval"
-    assert "on 6 seeds" in table.caption
-    low, high = interval(-0.02 - 0.001 * np.arange(6))
-    assert table.rows[1][2] == f"−0.0225 [−{-low:.4f},\u00a0−{-high:.4f}]"
-    assert low > -0.025  # not the lowest
-
-
 def test_where_every_norm_ends_is_said_with_its_range(runs):
-    first, second, *_, last = claims.ending(runs).rows
+    first, second, *_, last = ending.ending(runs).rows
     assert first[:2] == ["128, layer norm", "2.10 (2.00–2.20)"]
-    assert first[2] == first[5] == "–"
     assert second == [
-        "128, batch norm", "3.10 (3.00–3.20)", HOLDS,
-        "0.200 (0.200–0.200)", "0.0900 (0.0900–0.0900)", HOLDS,
+        "128, batch norm", "3.10 (3.00–3.20)", "0.200 (0.200–0.200)", "0.0900 (0.0900–0.0900)",
     ]  # fmt: skip
     assert last[0] == "4, batch norm"
 
@@ -183,14 +123,8 @@ def test_the_difference_is_drawn_with_its_bounds_and_said(runs):
     assert lines(nll)["batches of 4"].y[-1] == pytest.approx(0.06 - 0.18)
     assert lines(error)["batches of 4, upper edge"].y[-1] == pytest.approx(-4)
     assert nll.layout.yaxis.range[1] == -nll.layout.yaxis.range[0]
-    said = differences.describe_difference(runs, ("layer", "batch")).replace("\u00a0", " ")
-    assert said == (
-        "Layer norm minus batch norm after 2 epochs. "
-        "Batches of 128: training NLL −0.0300 [−0.0300, −0.0300], layer norm lower; "
-        "test error −1.00 [−1.00, −1.00], layer norm lower. "
-        "Batches of 4: training NLL −0.1200 [−0.1200, −0.1200], layer norm lower; "
-        "test error −4.00 [−4.00, −4.00], layer norm lower."
-    )
+    said = differences.describe_difference(runs, ("layer", "batch"))
+    assert f"not testable here: {NO_PLATEAU}" in said  # the toys still halve at the end
 
 
 @pytest.fixture
@@ -209,14 +143,14 @@ def test_the_sweep_finds_rates_norms_and_the_best_of_each(all_runs):
     )
 
 
-def test_a_verdict_moves_with_the_learning_rate(all_runs):
+def test_a_count_of_seeds_moves_with_the_learning_rate(all_runs):
     table = rates.rates(all_runs)
     assert [row[0] for row in table.rows] == [
         "batch norm, both at 0.0001", "batch norm, both at 0.001", "batch norm, both at 0.01",
         "batch norm, each at its best: 0.001, 0.0001",
     ]  # fmt: skip
-    assert [row[1] for row in table.rows] == [FAILS, HOLDS, HOLDS, FAILS]
-    assert [row[3] for row in table.rows] == [FAILS, HOLDS, HOLDS, HOLDS]
+    assert [row[1] for row in table.rows] == [f"{n} of 2 seeds" for n in (0, 2, 2, 0)]
+    assert [row[3] for row in table.rows] == [f"{n} of 2 seeds" for n in (0, 2, 2, 2)]
 
 
 def test_a_point_over_the_rates_is_the_mean_of_its_seeds(all_runs):
@@ -271,9 +205,9 @@ def test_cells_are_compared_over_the_seeds_that_all_have():
     kept = [r for k, r in enumerate(records()) if k not in (0, 7)]  # seed 0 of one, 1 of another
     runs = Runs(kept)
     assert runs.among(runs.groups).seeds(Cell("layer", 128)) == [2]
-    assert "on 1 seed, paired" in claims.claims(runs).caption
+    assert "1 seed each" in ending.ending(runs).caption
     with pytest.raises(ValueError, match="share no seed"):
-        claims.claims(Runs([r for r in kept if r["seed"] != 2]))
+        ending.ending(Runs([r for r in kept if r["seed"] != 2]))
 
 
 def test_a_seed_that_is_there_twice_is_refused():

@@ -7,15 +7,12 @@ import plotly.graph_objects as go
 
 from lnbook.show.colors import COLORS
 from lnbook.show.picture import Picture
-from lnbook.show.plots import NORMS, band, label_ends, verdict
-from lnbook.show.table import FAILS, HOLDS, OPEN
+from lnbook.show.plots import NORMS, band, label_ends
 from lnbook.train_with_four.runs import SIZES, Cell, Runs
-from lnbook.train_with_four.words import (
-    NAMES,
-    epoch_text,
-    with_bounds,
-)
-from lnlib.compare import bounds
+from lnbook.train_with_four.words import NAMES
+from lnlib import compare
+from lnlib.claims import Finding, Records, interval
+from lnlib.claims.feedforward import mnist_arms, mnist_end
 
 #: How a batch size looks where norms are compared: color, dash.
 SIZE_LOOKS = {128: (COLORS["first"], "dash"), 4: (COLORS["second"], "solid")}
@@ -50,7 +47,7 @@ def _difference(runs: Runs, pair: tuple[str, str], name: str) -> go.Figure:
         epochs = runs.among(cells).common()
         epochs = epochs[epochs >= 1]
         differences = [runs.difference(epoch, *cells, name) for epoch in epochs]
-        low, high = np.array([bounds(d) for d in differences]).T
+        low, high = np.array([compare.limits(d) for d in differences]).T
         reach = max(reach, *abs(low), *abs(high))
         mean = np.array([d.mean() for d in differences])
         look = (f"batches of {size}", color, dash)
@@ -66,19 +63,38 @@ def _difference(runs: Runs, pair: tuple[str, str], name: str) -> go.Figure:
     return label_ends(figure)
 
 
+def at_the_end(runs: Runs) -> dict[tuple[str, str, int, str], tuple[Finding, compare.Label]]:
+    """Return what each pair of norms ends with, and its label, corrected for all of them.
+
+    Returns:
+        By the two norms, the batch size and the curve.
+    """
+    records, found = Records.given("mnist", runs.records), {}
+    for one, other in pairs(runs).values():
+        for size in SIZES:
+            if arms := mnist_arms(records, other, one, size):
+                for name, unit, factor in (("train_nll", "nats", 1), ("test_error", "points", 100)):
+                    ends = mnist_end(arms, name, unit, NAMES[name], factor=factor)
+                    found[one, other, size, name] = ends
+    labels = compare.labels([ends.untestable or ends.differences for ends in found.values()])
+    return {key: (found[key], label) for key, label in zip(found, labels, strict=True)}
+
+
 def describe_difference(runs: Runs, pair: tuple[str, str]) -> str:
     """Say the difference at the end, its bounds, and who has the lower number."""
     one, other = (NORMS[norm][0] for norm in pair)
-    sentences = [f"{one[0].upper()}{one[1:]} minus {other} after {epoch_text(runs.last)}"]
+    ends = at_the_end(runs)
+    words = {compare.SUPPORTED: f"{one} lower", compare.CONTRADICTED: f"{other} lower"}
+    said = [f"At the end, {one} minus {other}"]
     for size in SIZES:
-        cells = [Cell(norm, size) for norm in pair]
         phrases = []
-        for name, what in (("train_nll", "training NLL"), ("test_error", "test error")):
-            d = runs.difference(runs.last, *cells, name)
-            lower = {HOLDS: f"{one} lower", FAILS: f"{other} lower", OPEN: "undecided"}[verdict(d)]
-            phrases.append(f"{what} {with_bounds(d, name)}, {lower}")
-        sentences.append(f"Batches of {size}: {'; '.join(phrases)}")
-    return f"{'. '.join(sentences)}."
+        for name in ("train_nll", "test_error"):
+            finding, label = ends[*pair, size, name]
+            few = label.evidence is compare.Evidence.FEW
+            who = f"{one} lower in {label}" if few else words.get(label.text, str(label))
+            phrases.append(f"{finding.what.replace('T', 't', 1)} {interval(finding)}, {who}")
+        said.append(f"Batches of {size}: {'; '.join(phrases)}")
+    return f"{'. '.join(said)}."
 
 
 DIFFERENCE = Picture(

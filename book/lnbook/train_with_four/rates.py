@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.show.picture import Picture
-from lnbook.show.plots import NORMS, band, label_ends, spread, verdict
+from lnbook.show.plots import NORMS, band, label_ends, labels, spread
 from lnbook.show.table import Table
 from lnbook.train_with_four.runs import Cell, Runs
 from lnbook.train_with_four.words import (
@@ -85,21 +85,20 @@ def best_rate(runs: Runs, norm: str, epoch: float) -> float:
 
 
 def rates(runs: Runs) -> Table:
-    """Judge layer norm at each learning rate, and with each norm at its own best."""
+    """Compare layer norm at each learning rate, and with each norm at its own best."""
     runs = runs.sweep
     end = rate_stops(runs)[-1]
     lines = [(f"batch norm, both at {r:g}", "batch", (r, r)) for r in runs.rates]
     for norm in (n for n in ("batch", "none") if n in runs.swept):
         best = tuple(best_rate(runs, n, end) for n in ("layer", norm))
         lines.append((f"{NORMS[norm][0]}, each at its best: {best[0]:g}, {best[1]:g}", norm, best))
-    rows = []
-    for text, norm, (of_layer, of_other) in lines:
-        row = [text]
-        for name in ("train_nll", "test_error"):
-            cells = Cell("layer", 4, of_layer), Cell(norm, 4, of_other)
-            d = runs.difference(end, *cells, name)
-            row += [verdict(d), with_bounds(d, name)]
-        rows.append(row)
+    columns = [[text for text, *_ in lines]]
+    for name in ("train_nll", "test_error"):
+        found = [
+            runs.difference(end, Cell("layer", 4, of_layer), Cell(norm, 4, of_other), name)
+            for _, norm, (of_layer, of_other) in lines
+        ]
+        columns += [labels(found), [with_bounds(d, name) for d in found]]
     return Table(
         [
             "Layer norm against",
@@ -108,7 +107,7 @@ def rates(runs: Runs) -> Table:
             "Lower test error",
             "Difference, points",
         ],
-        rows,
+        [*zip(*columns, strict=True)],
         f"With batches of 4 after {epoch_text(end)}: mean difference of {seeds(runs)}, "
         f"{bounds_of(runs)}. The best rate is that of the lowest training NLL.",
     )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lnbook.train_with_four.runs import Runs
-from lnlib.compare import bounds, bounds_name
+from lnlib.compare import limits, limits_name
 
 NAMES = {"train_nll": "Training NLL", "test_nll": "Test NLL", "test_error": "Test error"}
 UNITS = {"train_nll": "nats", "test_nll": "nats", "test_error": "%"}
@@ -53,7 +53,7 @@ def seeds(runs: Runs) -> str:
 
 def bounds_of(runs: Runs) -> str:
     """Write what the bounds of a difference are."""
-    return bounds_name(_count(runs))
+    return limits_name(_count(runs))
 
 
 def digits_of(name: str) -> int:
@@ -70,5 +70,5 @@ def with_bounds(differences: np.ndarray, name: str) -> str:
     mean = _signed(differences.mean(), digits_of(name))
     if len(differences) < 2:
         return f"{mean} [one seed]"
-    low, high = (_signed(v, digits_of(name)) for v in bounds(differences))
+    low, high = (_signed(v, digits_of(name)) for v in limits(differences))
     return f"{mean} [{low},\u00a0{high}]"  # a line does not break within

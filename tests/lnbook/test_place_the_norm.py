@@ -207,9 +207,9 @@ def falling(post, pre, depths=(2, 6, 12, 24)):
     return runs.Runs(records)
 
 
-def test_a_network_as_the_theory_has_it_holds_every_claim_on_the_gradient():
+def test_a_network_as_the_theory_has_it_has_its_measures():
     ideal = falling(lambda L: 3.0, lambda L: 2 / L**0.5)
-    assert claims.flat(ideal, "xavier") == pytest.approx(1)
+    assert claims.deeper(ideal, "xavier", "post") == pytest.approx(1)
     assert claims.root(ideal, "xavier") == pytest.approx(1)
     assert claims.longer(ideal, "xavier") == pytest.approx(1.5 * 12**0.5)
     assert claims.growth(ideal, "xavier") == pytest.approx(1)
@@ -218,8 +218,8 @@ def test_a_network_as_the_theory_has_it_holds_every_claim_on_the_gradient():
 
 def test_the_measures_tell_other_laws_apart():
     other = falling(lambda L: L**0.5, lambda L: 2 / L)
-    assert claims.flat(other, "xavier") == pytest.approx(12**0.5)
-    assert claims.root(other, "xavier") == pytest.approx(12**0.5)
+    assert claims.deeper(other, "xavier", "post") == pytest.approx(12**0.5)
+    assert claims.root(other, "xavier") == pytest.approx(12**-0.5)
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from lnbook.place_the_norm import ablation, claims, river, runs, start, stream, trained
-from lnbook.show.table import FAILS, HOLDS, OPEN
 from tests.cases.drawn import check_band, check_inside, lines
 from tests.cases.oracle import parsed
+from tests.cases.protocol import Answer, holm, key, outcome
 
 SEEDS = (2, 0, 1)
 DEPTHS = (2, 6, 12, 24)
@@ -50,7 +50,7 @@ def records():
     found = [
         made(rng, initialization, kind, depth, seed, begun=True)
         for initialization, kind, depth, seed in itertools.product(
-            STARTS, ("pre", "post"), DEPTHS, SEEDS
+            STARTS, ("pre", "post"), DEPTHS, range(10)
         )
     ]
     for initialization, kind, rate, warm_up in itertools.product(
@@ -135,54 +135,57 @@ def test_the_stream_is_drawn_before_and_after_and_said_behind_the_last_block(
     np.testing.assert_allclose(parsed(said.partition("block: ")[2]), wanted, atol=0.0051)
 
 
-def verdict(value, same, other):
-    return HOLDS if value < same else FAILS if value > other else OPEN
+def within(values, margin):
+    """Differences that are below 0 where the mean is within a margin of 0."""
+    return [math.copysign(1, fmean(values)) * v - margin for v in values]
 
 
-def ratio(values):
-    return max(values) / min(values)
-
-
-def test_the_table_of_the_first_gradient_has_its_measures_and_their_verdicts(records, known):
+def test_the_table_of_the_first_gradient_has_its_measures_and_their_labels(records, known):
     table = claims.at_start(known)
-    measures = []
+    means, answers = [], []
     for name in STARTS:
-        lasts = {kind: [fmean(r["curves"][f"gradient_{d}"][0] for r in
-                              of(records, name, kind, d, begun=True)) for d in DEPTHS]
-                 for kind in ("post", "pre")}  # fmt: skip
-        firsts = {kind: fmean(r["curves"]["gradient_1"][0] for r in
-                              of(records, name, kind, 12, begun=True))
-                  for kind in ("post", "pre")}  # fmt: skip
-        cell = of(records, name, "pre", 12, begun=True)
-        squares = [fmean(r["curves"][f"deviation_{k}"][0] ** 2 for r in cell) for k in (0, 6, 12)]
-        measures.append([
-            ratio(lasts["post"]),
-            ratio([v * math.sqrt(d) for v, d in zip(lasts["pre"], DEPTHS, strict=True)]),
-            lasts["post"][2] / lasts["pre"][2],
-            math.log2((squares[2] - squares[0]) / (squares[1] - squares[0])),
-            lasts["post"][2] / firsts["post"],
-            firsts["pre"] / lasts["pre"][2],
-        ])  # fmt: skip
-    for k, (claim, *verdicts) in enumerate(table.rows):
+
+        def at(kind, depth, block, curve="gradient", name=name):
+            cell = of(records, name, kind, depth, begun=True)
+            return np.array([r["curves"][f"{curve}_{block}"][0] for r in cell])
+
+        squares = [at("pre", 12, k, "deviation") ** 2 for k in (0, 6, 12)]
+        deeper = {kind: at(kind, 24, 24) / at(kind, 2, 2) for kind in ("post", "pre")}
+        measures = [
+            deeper["post"],
+            deeper["pre"] * math.sqrt(24 / 2),
+            at("post", 12, 12) / at("pre", 12, 12),
+            np.log2((squares[2] - squares[0]) / (squares[1] - squares[0])),
+            at("post", 12, 12) / at("post", 12, 1),
+            at("pre", 12, 1) / at("pre", 12, 12),
+        ]
+        means.append([fmean(v) for v in measures])
+        logs = [np.log(v) for v in measures]
+        same, longer = {0, 1, 5}, {2, 4}
+        answers += [
+            Answer(
+                within(logs[k], math.log(1.1)) if k in same
+                else list(-logs[k]) if k in longer else within(measures[k] - 1, 0.25),
+                "", what=f"{name} {k}",
+            )
+            for k in range(6)
+        ]  # fmt: skip
+    p = holm(answers)
+    wanted = {one.what: outcome(one, p[key(one)]) for one in answers}
+    assert {"supported", "contradicted", "undecided"} == set(wanted.values())
+    assert "corrected for the 18" in table.caption
+    for k, (claim, *badges) in enumerate(table.rows):
         told = parsed(claim.rpartition("(")[2])
-        values = [column[k] for column in measures]
-        np.testing.assert_allclose(told, values, atol=0.0051)
-        for value, found in zip(values, verdicts, strict=True):
-            if k in (0, 1, 5):
-                assert found == verdict(max(value, 1 / value), 1.1, 1.25)
-            elif k == 3:
-                assert found == (HOLDS if abs(value - 1) < 0.25 else FAILS)
-            else:
-                assert found == (HOLDS if value > 1.25 else FAILS if value < 1.1 else OPEN)
+        np.testing.assert_allclose(told, [column[k] for column in means], atol=0.0051)
+        assert [badge[2:] for badge in badges] == [wanted[f"{name} {k}"] for name in STARTS]
 
 
-@pytest.mark.parametrize(
-    ("value", "same", "longer"),
-    [(1.0, HOLDS, FAILS), (1.15, OPEN, OPEN), (1.3, FAILS, HOLDS), (1 / 1.15, OPEN, FAILS),
-     (0.5, FAILS, FAILS)],
-)  # fmt: skip
-def test_lengths_are_the_same_within_a_tenth_and_different_beyond_a_quarter(value, same, longer):
-    assert (claims._same(value), claims._longer(value)) == (same, longer)
+def test_a_mean_within_the_margin_on_either_side_is_the_same():
+    for off in (0.05, -0.05):
+        ratios = np.exp(off + np.linspace(-0.01, 0.01, 10))
+        assert (claims._same(ratios) < 0).all()
+    assert (claims._same(np.full(3, 0.8)) > 0).all()
+    assert (claims._same(np.full(3, 1.2)) > 0).all()
 
 
 def test_the_table_of_training_says_in_how_many_seeds_a_claim_is_true(records, known):

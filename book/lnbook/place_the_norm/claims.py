@@ -14,66 +14,68 @@ from lnbook.place_the_norm.runs import (
 )
 from lnbook.place_the_norm.start import last_gradients
 from lnbook.place_the_norm.trained import stuck
-from lnbook.show.table import FAILS, HOLDS, OPEN, Table
+from lnbook.show.plots import labels
+from lnbook.show.table import Table
 
 NOT = "not recorded"
-SAME, OTHER = 1.1, 1.25  # lengths within the first ratio are the same, beyond the second are not
+SAME = 1.1  # lengths within this ratio are the same
 LINEAR = 0.25  # how far from 1 an exponent may be
 LIKE = 0.05  # nats: losses that are called comparable
 DEPTH = 12
 
 
-def _ratio(values: np.ndarray) -> float:
-    return float(values.max() / values.min())
+def deeper(runs: Runs, initialization: str, kind: str) -> np.ndarray:
+    """Return the last gradient's length with most blocks by that with fewest, one a seed."""
+    found = last_gradients(runs, initialization, kind)
+    return found[:, -1] / found[:, 0]
 
 
-def flat(runs: Runs, initialization: str) -> float:
-    """Return how far post-norm's last gradient varies over the depths, as a ratio."""
-    return _ratio(last_gradients(runs, initialization, "post").mean(0))
+def root(runs: Runs, initialization: str) -> np.ndarray:
+    """Return pre-norm's, times the root of the depths: 1 if it falls as the inverse root."""
+    return deeper(runs, initialization, "pre") * np.sqrt(DEPTHS[-1] / DEPTHS[0])
 
 
-def root(runs: Runs, initialization: str) -> float:
-    """Return the same of pre-norm's times the root of the depth: 1 if it falls as its inverse."""
-    return _ratio(last_gradients(runs, initialization, "pre").mean(0) * np.sqrt(DEPTHS))
+def longer(runs: Runs, initialization: str) -> np.ndarray:
+    """Return post-norm's last gradient by pre-norm's, at 12 blocks."""
+    post, pre = (last_gradients(runs, initialization, kind) for kind in ("post", "pre"))
+    return (post / pre)[:, DEPTHS.index(DEPTH)]
 
 
-def longer(runs: Runs, initialization: str) -> float:
-    """Return how much longer post-norm's last gradient is than pre-norm's, at 12 blocks."""
-    post, pre = (last_gradients(runs, initialization, k).mean(0) for k in ("post", "pre"))
-    return float((post / pre)[DEPTHS.index(DEPTH)])
-
-
-def growth(runs: Runs, initialization: str) -> float:
+def growth(runs: Runs, initialization: str) -> np.ndarray:
     """Return p where the variance of pre-norm's stream grows as depth to the power p."""
-    var = np.square(runs.start(initialization, "pre", DEPTH, "deviation")).mean(0)
-    half, whole = var[[DEPTH // 2, DEPTH]] - var[0]
-    return float(np.log2(whole / half))
+    var = np.square(runs.start(initialization, "pre", DEPTH, "deviation"))
+    half, whole = (var[:, depth] - var[:, 0] for depth in (DEPTH // 2, DEPTH))
+    return np.log2(whole / half)
 
 
-def slope(runs: Runs, initialization: str, kind: str) -> float:
+def slope(runs: Runs, initialization: str, kind: str) -> np.ndarray:
     """Return the gradient's length in the first block by that in the last, at 12 blocks."""
-    found = runs.start(initialization, kind, DEPTH, "gradient").mean(0)
-    return float(found[0] / found[-1])
+    found = runs.start(initialization, kind, DEPTH, "gradient")
+    return found[:, 0] / found[:, -1]
 
 
-def _same(ratio: float) -> str:
-    ratio = max(ratio, 1 / ratio)
-    return HOLDS if ratio < SAME else FAILS if ratio > OTHER else OPEN
+def _within(off: np.ndarray, margin: float) -> np.ndarray:
+    """Return differences that are below 0 where the mean is within a margin of 0."""
+    return np.sign(off.mean()) * off - margin
 
 
-def _longer(ratio: float) -> str:
-    return HOLDS if ratio > OTHER else FAILS if ratio < SAME else OPEN
+def _same(ratios: np.ndarray) -> np.ndarray:
+    return _within(np.log(ratios), np.log(SAME))
 
 
-#: Claim, measure, and the verdict on the measure.
+def _longer(ratios: np.ndarray) -> np.ndarray:
+    return -np.log(ratios)
+
+
+#: Claim, measure, and from the measure to differences that are below 0 where the claim is true.
 AT_START = {
-    "Post-norm: the last gradient is the same at every depth": (flat, _same),
+    "Post-norm: the last gradient is the same at every depth": (
+        lambda runs, name: deeper(runs, name, "post"),
+        _same,
+    ),
     "Pre-norm: it falls as the inverse root of the depth": (root, _same),
     "Post-norm's is the longer one": (longer, _longer),
-    "Pre-norm: the stream's variance grows linearly": (
-        growth,
-        lambda p: HOLDS if abs(p - 1) < LINEAR else FAILS,
-    ),
+    "Pre-norm: the stream's variance grows linearly": (growth, lambda p: _within(p - 1, LINEAR)),
     "Post-norm: the gradient decays towards the input": (
         lambda runs, name: 1 / slope(runs, name, "post"),
         _longer,
@@ -86,18 +88,22 @@ AT_START = {
 
 
 def at_start(runs: Runs) -> Table:
-    """Judge the claims on the first gradient, for each initialization."""
-    rows = []
-    for claim, (measure, judge) in AT_START.items():
+    """Label the claims on the first gradient, for each initialization."""
+    numbers, found = [], []
+    for measure, differences in AT_START.values():
         values = [measure(runs, name) for name in INITIALIZATIONS.values()]
-        numbers = ",\N{NO-BREAK SPACE}".join(f"{v:.2f}" for v in values)
-        rows.append([f"{claim} ({numbers})", *map(judge, values)])
+        numbers.append(",\N{NO-BREAK SPACE}".join(f"{v.mean():.2f}" for v in values))
+        found += map(differences, values)
+    badges, n = labels(found), len(INITIALIZATIONS)
     return Table(
         ["Before training", *INITIALIZATIONS],
-        rows,
-        f"Means of ten seeds; in brackets what was measured, in the order of the columns. Lengths "
-        f"within a ratio of {SAME:g} count as the same, beyond {OTHER:g} as different; a power "
-        f"from {1 - LINEAR:g} to {1 + LINEAR:g} counts as linear.",
+        [
+            [f"{claim} ({told})", *badges[n * k : n * k + n]]
+            for k, (claim, told) in enumerate(zip(AT_START, numbers, strict=True))
+        ],
+        f"{len(found[0])} seeds; in brackets the mean of what was measured, in the order of the "
+        f"columns. Lengths within a ratio of {SAME:g} are the same; a power from {1 - LINEAR:g} to "
+        f"{1 + LINEAR:g} is linear. Labels are corrected for the {len(found)} of this table.",
     )
 
 
@@ -106,25 +112,25 @@ def _post(runs: Runs, name: str, rate: float, warm_up: int) -> np.ndarray | None
 
 
 def needs_warm_up(runs: Runs, name: str) -> str:
-    """Judge: at 1e-3 post-norm trains with warm-up and is stuck without."""
+    """Count: at 1e-3 post-norm trains with warm-up and is stuck without."""
     pair = [_post(runs, name, 1e-3, k) for k in (0, 60)]
     return _count(pair, lambda without, warm: stuck(without) & ~stuck(warm))
 
 
 def small_rate(runs: Runs, name: str) -> str:
-    """Judge: at 3e-4 it trains without warm-up, and ends higher than at 1e-3 with it."""
+    """Count: at 3e-4 it trains without warm-up, and ends higher than at 1e-3 with it."""
     pair = _post(runs, name, 3e-4, 0), _post(runs, name, 1e-3, 60)
     return _count(pair, lambda small, warm: ~stuck(small) & (small > warm))
 
 
 def pre_needs_none(runs: Runs, name: str) -> str:
-    """Judge: at 1e-3 pre-norm ends alike with and without warm-up."""
+    """Count: at 1e-3 pre-norm ends alike with and without warm-up."""
     pair = [runs.loss(Cell(name, "pre", DEPTH, 1e-3, k)) for k in (0, 60)]
     return _count(pair, lambda without, warm: np.abs(without - warm) < LIKE)
 
 
 def wider(runs: Runs, name: str) -> str:
-    """Judge: at the highest rate pre-norm trains and post-norm is stuck, warm-up or not."""
+    """Count: at the highest rate pre-norm trains and post-norm is stuck, warm-up or not."""
     cells = [Cell(name, k, DEPTH, RATES[-1], w) for k in ("post", "pre") for w in (0, 60)]
     return _count(
         [runs.loss(c) for c in cells],
@@ -149,7 +155,7 @@ TRAINED = {
 
 
 def trained(runs: Runs) -> Table:
-    """Judge the claims on training, for the initializations that were trained."""
+    """Count seeds for the claims on training, for the initializations that were trained."""
     names = {text: key for key, text in INITIALIZATION_NAMES.items() if runs.kinds(key, DEPTH)}
     rows = [[claim, *(judge(runs, key) for key in names.values())]
             for claim, judge in TRAINED.items()]  # fmt: skip

@@ -1,7 +1,7 @@
 """Put the norm in a transformer: what the notebook shows, from the files beside this one."""
 
 from lnbook.place_the_norm.ablation import ABLATED, ABLATION, cost
-from lnbook.place_the_norm.claims import at_start, flat, root, trained
+from lnbook.place_the_norm.claims import at_start, trained
 from lnbook.place_the_norm.live import LIVE, recorded_run
 from lnbook.place_the_norm.river import river
 from lnbook.place_the_norm.runs import (
@@ -35,10 +35,8 @@ __all__ = [
     "at_start",
     "cost",
     "exploded",
-    "flat",
     "recorded_run",
     "river",
-    "root",
     "stuck",
     "trained",
     "trained_at",

@@ -8,7 +8,6 @@ import torch
 import torch.nn.functional as F
 
 from lnbook.gate_by_gate import at_start, figures, gates, learning, lstm, versions
-from lnbook.show import FAILS, HOLDS, OPEN
 from lnbook.show.plots import GATES
 from lnlib import cells
 
@@ -312,26 +311,6 @@ def test_the_sentence_says_the_means_at_the_cursor(learned):
     assert "after 1 epoch:" in learning.describe_learned(learned, 1.0, "lstm", "pixel")
 
 
-def test_verdicts_hold_fail_or_stay_undecided_as_the_seeds_say():
-    def column(kept, place):
-        return {row[place] for row in figures.verdicts(figures.Learned(kept), 1.0).rows}
-
-    assert column(records(), 1) == column(records(), 3) == {HOLDS}
-    turned = records(layer=0.05, none=0.01)
-    assert column(turned, 1) == column(turned, 3) == {FAILS}
-    mixed = records()
-    for r in mixed:
-        if r["seed"] == 1 and r["settings"]["norm"] == "layer":
-            r["curves"]["test_error"][-1] = 0.5
-    assert column(mixed, 1) == {HOLDS}
-    assert column(mixed, 3) == {OPEN}
-    table = figures.verdicts(figures.Learned(records()), 1.0)
-    assert table.rows[3] == [
-        "LSTM, pixels", HOLDS, "0.120 against 0.180 nats", HOLDS, "2.1 against 3.1 %"
-    ]  # fmt: skip
-    assert "judged by 3 seeds a line" in table.caption
-
-
 def test_runs_from_another_gain_are_a_band_of_their_own_beside_the_same_seeds():
     kept = records()
     for seed in (1, 0):
@@ -339,15 +318,15 @@ def test_runs_from_another_gain_are_a_band_of_their_own_beside_the_same_seeds():
         kept[-1]["settings"]["gain"] = 0.1
     learned = figures.Learned(kept)
     assert learned.seeds("lstm", "row", "gain 0.1") == [0, 1]
-    small, none = learned.pairs(2, "lstm", "row", "gain 0.1", "test_error")
-    assert np.allclose(small, [30, 30])
-    assert np.allclose(none, [3.0, 3.1])
-    against = learned.pairs(2, "lstm", "row", "gain 0.1", "test_error", against="layer")
-    assert np.allclose(against, [[30, 30], [2.0, 2.1]])
+    none, small = learned.arms("lstm", "row", "gain 0.1")
+    assert {run["settings"]["norm"] for run in none.runs.values()} == {"none"}
+    assert {run["settings"]["gain"] for run in small.runs.values()} == {0.1}
+    layer, _ = learned.arms("lstm", "row", "gain 0.1", against="layer")
+    assert (list(layer.runs), list(small.runs)) == ([0, 1, 2], [0, 1])
     assert learned.seeds("lstm", "row", "layer") == [0, 1, 2]
-    table = figures.verdicts(learned, 1.0)
-    assert table.rows[-1][:2] == ["LSTM, rows, gain 0.1", FAILS]
-    assert "judged by 2 or 3 seeds a line" in table.caption
+    table = figures.comparison(learned)
+    assert table.rows[-1][0] == "LSTM, rows, gain 0.1"
+    assert table.caption.startswith("Layer norm against none, 2 or 3 seeds a line")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from lnbook.gate_by_gate.at_start import START, Started
 from lnbook.gate_by_gate.gates import SPREAD, SPREADS, SQUASH, saturated, spreads
-from lnbook.gate_by_gate.learning import CELLS, LEARNED, RACE, STEP_NAMES, Learned, verdicts
+from lnbook.gate_by_gate.learning import CELLS, LEARNED, RACE, STEP_NAMES, Learned, comparison
 from lnbook.gate_by_gate.lstm import finish, parameters
 from lnbook.gate_by_gate.versions import (
     APART,
@@ -17,6 +17,6 @@ from lnbook.gate_by_gate.versions import (
 
 __all__ = [
     "APART", "CELLS", "LEARNED", "MISTAKES", "RACE", "SPREAD", "SPREADS", "SQUASH", "START",
-    "STEP_NAMES", "WIDTHS", "Learned", "Started", "apart", "finish", "mistakes", "outputs",
-    "parameters", "saturated", "seen", "spreads", "verdicts", "versions",
+    "STEP_NAMES", "WIDTHS", "Learned", "Started", "apart", "comparison", "finish", "mistakes",
+    "outputs", "parameters", "saturated", "seen", "spreads", "versions",
 ]  # fmt: skip

@@ -10,9 +10,14 @@ import plotly.graph_objects as go
 
 from lnbook.gate_by_gate.versions import FORMS
 from lnbook.show.picture import Picture
-from lnbook.show.plots import NORMS, band, cursor, label_ends, spread, verdict
-from lnbook.show.table import Table
+from lnbook.show.plots import NORMS, band, cursor, label_ends, spread
+from lnbook.show.table import Table, badge
+from lnlib import compare
 from lnlib.analysis.recorded import Record, Recorded
+from lnlib.claims import Finding
+from lnlib.claims.trained import end, epochs, no_plateau, to_targets
+from lnlib.experiments._arms import Arm, paired
+from lnlib.experiments._task import curve
 
 #: Names of the cells in the records, with and without layer norm.
 CELLS = {"LSTM": "lstm", "GRU": "gru", "simple": "rnn"}
@@ -67,11 +72,12 @@ class Learned:
         """Return the values ``(seeds,)`` at the last point measured up to ``epoch``."""
         return self._recorded.at(epoch, (cell, step, norm), name)
 
-    def pairs(
-        self, epoch: float, cell: str, step: str, norm: str, name: str, against: str = "none"
-    ) -> np.ndarray:
-        """Return values with ``norm``, then with ``against``, of the seeds of both, ``(2, n)``."""
-        return self._recorded.pairs(epoch, (cell, step, norm), (cell, step, against), name)
+    def arms(self, cell: str, step: str, norm: str, against: str = "none") -> tuple[Arm, Arm]:
+        """Return the runs with ``against``, then those with ``norm``, by seed."""
+        return tuple(
+            Arm({r["seed"]: r for r in self._recorded.runs((cell, step, n))}, 0.0, {})
+            for n in (against, norm)
+        )
 
 
 def _norm(chosen: dict[str, Any]) -> str:
@@ -156,43 +162,48 @@ def _epochs(epoch: float) -> str:
     return f"{epoch:.3g} epoch{'s' * (epoch != 1)}"
 
 
-def verdicts(learned: Learned, early: float) -> Table:
-    """Judge, cell by cell, whether layer norm learns faster and whether it ends better.
+def comparison(learned: Learned) -> Table:
+    """Compare updates to the targets and the end, layer norm against none, with a label each.
 
-    A verdict compares the two runs of each seed; :func:`lnlib.compare.verdict` gives it.
-
-    Args:
-        learned: The recorded runs.
-        early: After which epoch the training NLL says who is faster.
+    :mod:`lnlib.compare` has the protocol. Labels are corrected for all of the table.
     """
     keys = [(cell, step, "layer") for step in STEP_NAMES.values() for cell in CELLS.values()]
+    keys += learned.others
     cell_names = {cell: name for name, cell in CELLS.items()}
-    rows = []
-    for cell, step, norm in keys + learned.others:
-        end = float(learned.epochs(cell, step)[-1])
-        row = [f"{cell_names[cell]}, {step}s"]
-        if norm != "layer":
-            row[0] += f", {norm}"
-        for name, epoch, digits in (("train_nll", early, 3), ("test_error", end, 1)):
-            layer, none = learned.pairs(epoch, cell, step, norm, name)
-            row += [
-                verdict(layer - none),
-                f"{layer.mean():.{digits}f} against {none.mean():.{digits}f} {UNITS[name]}",
-            ]
-        rows.append(row)
-    seeds = sorted({len(learned.pairs(0, *key, "train_nll")[0]) for key in keys + learned.others})
+    found = [
+        [*to_targets(*arms, lambda run: curve(run, "train_nll"), epochs, ""), _errors(*arms)]
+        for arms in (learned.arms(*key) for key in keys)
+    ]
+    labels = compare.labels([one.untestable or one.differences for of in found for one in of])
+    tested = sum(label.evidence is compare.Evidence.MANY for label in labels)
+    rows, given = [], iter(labels)
+    for (cell, step, norm), of in zip(keys, found, strict=True):
+        *targets, last = (next(given) for _ in of)
+        name = f"{cell_names[cell]}, {step}s" + (f", {norm}" if norm != "layer" else "")
+        parts = [_percent(1 + f.differences) for f in of[:-1] if not f.untestable]
+        told = ", ".join(parts) or "–"
+        rows.append([name, badge(compare.together(targets)), told, badge(last), of[-1].what])
+    seeds = " or ".join(map(str, sorted({finding.seeds for of in found for finding in of})))
     return Table(
         [
-            "Cell",
-            "Ahead early",
-            f"NLL after {_epochs(early)}",
-            "Ends with fewer errors",
-            "Test error at the end",
+            "Cell", "Fewer updates", "Updates to 50, 75, 90 % of the way, by none's",
+            "Lower test error", "Test error at the end",
         ],
         rows,
-        f"Layer norm against none, judged by {' or '.join(map(str, seeds))} seeds a line. The "
-        "numbers, training NLL and test error, are the seeds' means.",
-    )
+        f"Layer norm against none, {seeds} seeds a line, means. Labels are corrected for the "
+        f"{tested} comparisons that are tested.",
+    )  # fmt: skip
+
+
+def _percent(ratios: np.ndarray) -> str:
+    return f"{100 * ratios.mean():.0f} %" if np.isfinite(ratios).all() else "not in all seeds"
+
+
+def _errors(plain: Arm, other: Arm) -> Finding:
+    without, with_norm = (100 * v for v in paired(plain, other, end("test_error")))
+    what = f"{with_norm.mean():.1f} against {without.mean():.1f} %"
+    reason = no_plateau((plain, other), "test_error")
+    return Finding(what, with_norm - without, "points", untestable=reason)
 
 
 def draw_race(results: Sequence[dict[str, dict[str, float]]], **settings: Any) -> list[go.Figure]:

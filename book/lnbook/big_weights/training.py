@@ -10,10 +10,10 @@ import plotly.graph_objects as go
 from lnbook.big_weights.lines import add_band, add_line, decades
 from lnbook.show.colors import COLORS
 from lnbook.show.picture import Picture
-from lnbook.show.plots import NORMS, label_ends
+from lnbook.show.plots import NORMS, label_ends, labels
 from lnbook.show.table import Table
 from lnlib.analysis.recorded import Record, Recorded
-from lnlib.compare import bounds, bounds_name
+from lnlib.compare import limits, limits_name
 
 RUN_NORMS = ("layer", "batch", "none")
 OPTIMIZERS = {"SGD": "sgd", "Adam": "adam"}
@@ -177,34 +177,35 @@ FOUR_LENGTHS = Picture(
 )
 
 
-def against_drawn(runs: Runs, norm: str, scale: float) -> tuple[float, float, float]:
-    """Compare the training NLL at the end with that of weights as drawn, seed by seed.
+def against_drawn(runs: Runs, norm: str, scale: float) -> np.ndarray:
+    """Return the logarithm of the training NLL at the end over that of weights as drawn, by seed.
 
     Args:
-        runs: The recorded runs, at least two seeds.
+        runs: The recorded runs.
         norm: Of the runs.
         scale: Factor of the weights at the start.
-
-    Returns:
-        The geometric mean of the ratios and its :func:`lnlib.compare.bounds`.
     """
     changed, drawn = (runs.curves("train_nll", norm, "sgd", s)[:, -1] for s in (scale, 1.0))
-    logs = np.log(changed / drawn)
-    low, high = bounds(logs)
-    return float(np.exp(logs.mean())), float(np.exp(low)), float(np.exp(high))
+    return np.log(changed / drawn)
 
 
 def recovered(runs: Runs) -> Table:
     """Tabulate how much higher the loss ends from a start that is too short or too long."""
-    rows = []
-    for scale, (label, *_) in _START_LOOKS.items():
-        if scale != 1:
-            found = (against_drawn(runs, norm, scale) for norm in RUN_NORMS)
-            rows.append([label, *(f"{m:.2f} [{low:.2f}, {high:.2f}]" for m, low, high in found)])
+    scales = [scale for scale in _START_LOOKS if scale != 1]
+    found = [against_drawn(runs, norm, scale) for scale in scales for norm in RUN_NORMS]
+    cells = [cell for d, label in zip(found, labels([-d for d in found]), strict=True)
+             for cell in (_ratio(d), label)]  # fmt: skip
+    n = 2 * len(RUN_NORMS)
     seeds = len(runs.curves("epoch", RUN_NORMS[0]))
     return Table(
-        ["Weights start", *(NORMS[norm][0] for norm in RUN_NORMS)],
-        rows,
+        ["Weights start", *(h for norm in RUN_NORMS for h in (NORMS[norm][0], "higher?"))],
+        [[_START_LOOKS[s][0], *cells[n * k : n * k + n]] for k, s in enumerate(scales)],
         "Training NLL at the end, over that of weights as drawn. Geometric "
-        f"{runs.said[0].lower()}{runs.said[1:-1]}, {bounds_name(seeds)}.",
+        f"{runs.said[0].lower()}{runs.said[1:-1]}, {limits_name(seeds)}. Labels are corrected for "
+        f"the {len(found)} of this table.",
     )
+
+
+def _ratio(logs: np.ndarray) -> str:
+    mean, low, high = np.exp([logs.mean(), *limits(logs)])
+    return f"{mean:.2f} [{low:.2f}, {high:.2f}]"

@@ -82,9 +82,9 @@ LINES = (
           "choose_the_axis#change-the-other-examples", weights="new", data="conv", batch="small"),
     _line("Norm", "Batch norm; it computes something else in use, so test it there.",
           "choose_the_axis#train-then-test", weights="new", data="conv", batch="large"),
-    _line("Norm", "Try both: LayerNormLSTM or LayerNormGRU often started faster here than "
-          "nn.LSTM or nn.GRU, and ended with as many errors or more.",
-          "gate_by_gate#swap-it-in", weights="new", data="rnn"),
+    _line("Norm", "Try both: on digits LayerNormLSTM and LayerNormGRU learned from rows in fewer "
+          "updates than nn.LSTM and nn.GRU, and from pixels ended with more errors.",
+          "gate_by_gate#learn-to-read-digits", weights="new", data="rnn"),
     _line("Norm", "Layer norm. Batch norm does badly at batch size 4.",
           "train_with_four#change-the-batch-size", weights="new", data="table", batch="small"),
     _line("Norm", "Batch norm: the lowest test error at 128. Layer norm needs no batch.",

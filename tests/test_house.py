@@ -73,7 +73,7 @@ def may(package, room, path):
         return {"lnlib": MAY_IMPORT[room] | {room}, "lnbook": set()}
     computes = set(MAY_IMPORT) - {"nn", "data", "runs", "experiments"}
     if room == "show":
-        return {"lnlib": {"norm", "compare", "runs"}, "lnbook": {"show"}}
+        return {"lnlib": {"norm", "compare", "runs", "claims"}, "lnbook": {"show"}}
     if room == "classroom":
         return {"lnlib": {"_files"}, "lnbook": {"classroom", "exercises", "show", "_words"}}
     if path.stem in ("exercises", "_words"):

@@ -268,13 +268,17 @@ def _records_folder(args: argparse.Namespace, names: Sequence[str], what: str) -
 
 
 def _table(args: argparse.Namespace) -> int:
+    from lnlib import claims
     from lnlib.runs import record, table
 
     where, said = _records_folder(args, [args.experiment], args.experiment)
     records = record.read_all(args.experiment, where)
     if not records:
         raise ValueError(f"{where} has no records of {args.experiment}")
-    _show(table.text(experiments.find(args.experiment), records))
+    parts = [table.text(experiments.find(args.experiment), records)]
+    if decided := claims.about(args.experiment):
+        parts.append(f"Claims by these records: {claims.text(claims.weigh(where, decided))}")
+    _show("\n\n".join(parts))
     if said:
         _messages.tell(f"lnlib table: {said}")
     return 0

@@ -27,6 +27,7 @@ __all__ = [
     "Finding",
     "Records",
     "Weighed",
+    "about",
     "as_json",
     "by_evidence",
     "comparisons",
@@ -39,13 +40,18 @@ __all__ = [
 ]
 
 
+def about(experiment: str) -> list[Claim]:
+    """Return the claims that the records of one experiment alone decide."""
+    return [claim for claim in (*PAPER, *TUTORIALS) if claim.experiments == (experiment,)]
+
+
 def weigh(
-    where: Path | str | None = None, claims: Sequence[Claim] = (*PAPER, *TUTORIALS)
+    where: Path | str | Records | None = None, claims: Sequence[Claim] = (*PAPER, *TUTORIALS)
 ) -> list[Weighed]:
     """Weigh claims by the records of a folder.
 
     Args:
-        where: The folder; the book's own if ``None``.
+        where: The folder, or records that were read before; the book's own folder if ``None``.
         claims: Which; the paper's and those of tutorials.
 
     Raises:
@@ -53,7 +59,7 @@ def weigh(
         FileNotFoundError: If it is the book's, and lnlib was installed without it.
         BadRecord: If a record in it is damaged.
     """
-    records = Records(where)
+    records = where if isinstance(where, Records) else Records(where)
     return corrected([_weigh(claim, records) for claim in claims])
 
 

@@ -119,8 +119,9 @@ def to_targets(
         text = f"updates to the targets, {what}"
         return [Finding(text, nothing, RATIO, None, runs, counts, untestable=reason)]
     ratios = _arms.ratios(plain, other, score, updates)
+    limit = "" if at_most == 1 else f", beyond {at_most:.0%}"
     return [
-        Finding(f"updates to {part:.0%} of the way, {what}", values - at_most, RATIO,
+        Finding(f"updates to {part:.0%} of the way{limit}, {what}", values - at_most, RATIO,
                 values - 1, runs, counts)
         for part, values in zip(TARGETS, ratios, strict=True)
     ]  # fmt: skip
@@ -185,9 +186,10 @@ def epochs(run: Record) -> np.ndarray:
 
 def equivalence_margin(finding: Finding, margin: float, unit: str | None = None) -> Finding:
     """Turn "lower" into "no different": within a margin, which is ours."""
+    words, semicolon, kind = finding.what.partition("; ")
     return dataclasses.replace(
         finding,
-        what=f"{finding.what}, at most {margin:g} {unit or finding.unit} apart",
+        what=f"{words}, at most {margin:g} {unit or finding.unit} apart{semicolon}{kind}",
         differences=np.abs(finding.differences) - margin,
         unit=unit or finding.unit,
         shares=None,

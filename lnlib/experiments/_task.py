@@ -2,7 +2,7 @@
 
 Runs of one kind differ in arm, rate and seed alone; there is a table for each kind. Every arm
 counts at its own best rate, every run where its own score was lowest, and arms are compared seed by
-seed.
+seed. What that says on the paper's claims is weighed in :mod:`lnlib.claims`, and there alone.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lnlib import compare
-from lnlib.experiments import _arms
-from lnlib.experiments._arms import Arm, Record, Score, arms, paired, race, shares
+from lnlib.experiments import _arms, _curves
+from lnlib.experiments._arms import Arm, Record, Score, arms, paired
 
 # What sets the runs of one kind apart, or changes nothing that is compared.
 _FREE = {
@@ -96,11 +96,6 @@ class Row(NamedTuple):
         """What layer norm adds, seed by seed."""
         return self.layer - self.none
 
-    @property
-    def verdict(self) -> str:
-        """Whether layer norm is better."""
-        return compare.verdict(-self.better * self.difference)
-
 
 @dataclasses.dataclass(frozen=True)
 class Task:
@@ -108,7 +103,7 @@ class Task:
 
     Args:
         settings: The experiment's; their defaults are "as usual".
-        score: By which rates are chosen and races run; the lower, the better.
+        score: By which rates are chosen and updates to targets counted; the lower, the better.
         seeks: What the score is, in words.
         arms: From an arm's name to the settings that its runs have.
         measures: What is told of each arm.
@@ -179,13 +174,6 @@ class Task:
                 found.append(Row(name, without, with_norm, better))
         return found
 
-    def race(self, other: Arm, layer: Arm, axis: str = "updates") -> np.ndarray:
-        """Return what layer norm needs to be as good as another arm at its best, by seed.
-
-        As a share of the other's own updates or seconds; infinite where it never is.
-        """
-        return race(other, layer, self.score, getattr(self, axis))
-
     def no_plateau(self, *arms: Arm, score: Score | None = None) -> str:
         """Return why one of some arms has not leveled off; ``""`` if all have."""
         reasons = (_arms.no_plateau(arm, score or self.score, self.updates) for arm in arms)
@@ -200,6 +188,20 @@ class Task:
         if self.no_plateau(other, score=score):
             return None
         return _arms.ratios(other, layer, score, self.updates)
+
+    def steps_to_targets(self, plain: Arm, arm: Arm) -> np.ndarray:
+        """Return after how many updates an arm's runs are at each target, ``(targets, seeds)``.
+
+        Args:
+            plain: The baseline that sets the targets, by its mean over seeds.
+            arm: Of any runs, the baseline's own too.
+        """
+        aims = _curves.targets(_arms.mean_curve(plain, self.score))
+        return np.array([
+            [_curves.steps_to_target(self.updates(run), self.score(run), aim)
+             for run in arm.runs.values()]
+            for aim in aims
+        ])  # fmt: skip
 
     def text(self, records: Sequence[Record]) -> str:
         """Return the tables as they are printed, one for each kind of runs."""
@@ -223,28 +225,20 @@ class Task:
         return lines
 
     def _compared(self, name: str, other: Arm, layer: Arm) -> list[str]:
-        seeds = len([seed for seed in other.runs if seed in layer.runs])
-        spread = compare.bounds_name(seeds) if seeds > 1 else "which decides nothing"
+        seeds = len(other.runs.keys() & layer.runs.keys())
+        spread = f" ({compare.limits_name(seeds)})" if seeds > 1 else ""
         lines = [
-            f"  {name} and layer norm, each at its rate (*), by {seeds} seed{'s' * (seeds > 1)}, "
-            f"and their difference ({spread}):"
+            f"  {name} and layer norm, each at its rate (*), mean over {seeds} "
+            f"seed{'s' * (seeds > 1)}, and their difference{spread}:"
         ]
         digits = {measure.name: measure.digits for measure in self.measures}
         for row in self.rows(other, layer):
-            d = digits[row.name]
-            low, high = compare.bounds(row.difference)
-            line = (
+            d, (low, high) = digits[row.name], compare.limits(row.difference)
+            ends = f" ({low:+.{d}f} to {high:+.{d}f})" if seeds > 1 else ""
+            lines.append(
                 f"    {row.name:<32} {row.none.mean():8.{d}f} {row.layer.mean():8.{d}f}  "
-                f"{row.difference.mean():+.{d}f}"
+                f"{row.difference.mean():+.{d}f}{ends}"
             )
-            if seeds > 1:
-                line += f" ({low:+.{d}f} to {high:+.{d}f})  better: {row.verdict}"
-            lines.append(line)
-        for axis in ("updates", "seconds"):
-            of_other = self.race(other, layer, axis)
-            line = f"    {axis} of layer norm to the other's best: {_mean(of_other)}"
-            fewer = f"; fewer: {compare.verdict(of_other - 1)}" if seeds > 1 else ""
-            lines.append(line + fewer)
         return lines
 
 
@@ -258,10 +252,3 @@ def _once(records: Sequence[Record]) -> list[Record]:
         return any(run["settings"].get(name) for name in _KEPT)
 
     return [one for of in twins.values() for one in of if keeps(one) == min(map(keeps, of))]
-
-
-def _mean(of_seeds: np.ndarray) -> str:
-    if np.isinf(of_seeds).any() or len(of_seeds) < 2:
-        return shares(of_seeds)
-    low, high = compare.bounds(100 * of_seeds)
-    return f"{shares(of_seeds)}, mean {100 * of_seeds.mean():.0f} % ({low:.0f} to {high:.0f})"

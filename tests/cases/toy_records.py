@@ -161,6 +161,7 @@ def curves(experiment, of):
                 found[f"{split}_{way}_mean_rank"] = of.falling(20)
     elif experiment == "attentive_reader":
         found = {f"{split}_error": of.falling(0.6) for split in ("val", "test")}
+        found["val_nll"] = [3 * value for value in found["val_error"]]
         for split in ("val", "test"):
             grows = of.number(0.02, 0.04) if better else of.number(0.1, 0.2)
             longer = [value + grows for value in found[f"{split}_error"]]
@@ -182,9 +183,11 @@ def curves(experiment, of):
     elif experiment == "handwriting":
         names = [f"{split}_{what}" for split in SPLITS for what in ("nll", "window_off")]
         found = {name: of.falling(1, -2 if name.endswith("nll") else 0) for name in names}
+        found["batch_nll"] = [2 * value for value in found["val_seen_nll"]]
     elif experiment == "convnet":
         found = {"val_error": of.falling(0.4), "test_error": of.falling(0.4),
                   "test_nll": of.falling(1)}  # fmt: skip
+        found["val_nll"] = [3 * value for value in found["val_error"]]
         for layer in (1, 2, 3):
             inner = [of.number(0.4, 0.5) for _ in EPOCHS]
             share = of.number(0.5, 0.8) if of.wins() else of.number(1.1, 1.4)

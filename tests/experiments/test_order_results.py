@@ -67,10 +67,9 @@ def test_a_run_counts_on_the_test_images_where_it_was_best_on_validation():
     np.testing.assert_allclose(recall.none, [30, 31, 32])
     np.testing.assert_allclose(recall.layer, [50, 52, 54])
     np.testing.assert_allclose(recall.difference, [20, 21, 22])
-    assert recall.verdict == "holds"
     rank = rows["caption retrieval, mean rank"]
     np.testing.assert_allclose(rank.difference, [0.5, 0.5, 0.5])
-    assert rank.verdict == "does not hold"  # more places are worse
+    assert (recall.better, rank.better) == (1, -1)  # more places are worse
 
 
 def test_a_run_that_was_made_to_keep_vectors_is_no_run_of_the_comparison():
@@ -99,11 +98,10 @@ def test_the_tables_say_what_was_found():
     assert "  layer                  0.1: 50  0.2: 80*" in said
     (row,) = (line for line in said.splitlines() if "image retrieval, R@5" in line)
     assert row.split()[4:] == [
-        "31.00", "52.00", "+21.00", "(+20.00", "to", "+22.00)", "better:", "holds",
+        "31.00", "52.00", "+21.00", "(+20.00", "to", "+22.00)",
     ]  # fmt: skip
     assert "3 seeds" in said
     assert "(lowest to highest)" in said
-    assert "updates of layer norm to the other's best: 25 %, 25 %, 50 %, mean 33 %" in said
 
 
 @pytest.mark.parametrize(
@@ -126,4 +124,4 @@ def test_the_rates_of_the_book_are_the_best_of_its_sweep_and_not_at_its_edge():
     for arm in found.values():
         assert tuple(arm.rates) == order_embeddings.RATES
         assert not arm.at_edge
-    assert "better: " in results.TASK.text(kept)
+    assert "and their difference (lowest to highest):" in results.TASK.text(kept)

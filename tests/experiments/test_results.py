@@ -2,14 +2,12 @@
 
 import functools
 import importlib
-import math
 import re
 from statistics import fmean
 
 import numpy as np
 import pytest
 
-from lnlib import compare
 from tests.cases import oracle, toy_records
 from tests.cases.oracle import parsed
 
@@ -74,8 +72,7 @@ def value(experiment, measure):
         return lambda run: factor * best(run, name)
     if measure == "of all test images at the end":
         return lambda run: oracle.numbers(run, "test_bound_of_all")[-1]
-    assert measure == "milliseconds an update"
-    return lambda run: 1000 * oracle.seconds(run)[-1] / oracle.updates(run)[-1]
+    raise AssertionError(measure)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -103,7 +100,7 @@ def test_the_rates_are_told_with_the_mean_of_each_runs_lowest(experiment, case):
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("experiment", toy_records.ARMS)
-def test_measures_and_races_are_those_of_the_pairs(experiment, case):
+def test_measures_are_those_of_the_pairs(experiment, case):
     _, compared = table(experiment, case)
     layer = arm(experiment, case, "layer")
     assert compared.keys() == toy_records.ARMS[experiment].keys() - {"layer"}
@@ -111,39 +108,14 @@ def test_measures_and_races_are_those_of_the_pairs(experiment, case):
         other = arm(experiment, case, name)
         seeds = oracle.common(layer, other)
         head, *lines = text.rstrip().split("\n")
-        assert f"by {len(seeds)} seeds" in head
-        assert ("95 % interval" in head) == (len(seeds) >= 6)
-        measures = [line for line in lines if " better: " in line]
-        assert len(measures) >= 2
-        for line in measures:
+        assert f"mean over {len(seeds)} seeds" in head
+        assert "(lowest to highest)" in head
+        assert len(lines) >= 2
+        for line in lines:
             measure, numbers = re.fullmatch(r"    (.*?)  +(-?\d.*)", line).groups()
             of = value(experiment, measure)
             without, with_norm = ([of(runs[s]) for s in seeds] for runs in (other, layer))
             d = [b - a for a, b in zip(without, with_norm, strict=True)]
-            wanted = [fmean(without), fmean(with_norm), fmean(d), *oracle.ends(d)]
+            wanted = [fmean(without), fmean(with_norm), fmean(d), min(d), max(d)]
             digits = len(numbers.split()[0].partition(".")[2])
-            found = parsed(numbers.partition("better")[0])
-            np.testing.assert_allclose(found, wanted, atol=0.51 * 10**-digits, rtol=0)
-            more = re.search(r"R@|MR|CR|SUBJ|AUC", measure)
-            judged = [-v for v in d] if more else d
-            assert line.endswith(f"better: {oracle.outcome(judged)}")
-        for axis, of in (("updates", oracle.updates), ("seconds", oracle.seconds)):
-            (line,) = [one for one in lines if f"{axis} of layer norm to the other's best" in one]
-            shares = oracle.race(other, layer, of)
-            told = line.partition("best: ")[2]
-            assert told.endswith(f"fewer: {oracle.outcome([s - 1 for s in shares])}")
-            each = told.partition(";")[0].partition(", mean")[0].split(", ")
-            found = [math.inf if one == "never" else parsed(one)[0] / 100 for one in each]
-            np.testing.assert_allclose(found, shares, atol=0.0051)
-            if all(map(math.isfinite, shares)):
-                low, high = oracle.ends(shares)
-                mean = parsed(told.partition("mean")[2].partition(";")[0])
-                wanted = [100 * v for v in (fmean(shares), low, high)]
-                np.testing.assert_allclose(mean, wanted, atol=0.51)
-
-
-def test_verdicts_of_a_table_are_those_of_its_case():
-    seen = {case: {re.search(r"fewer: (.*)", part)[1] for e in toy_records.ARMS
-                   for part in table(e, case)[1].values()} for case in CASES}  # fmt: skip
-    assert compare.HOLDS in seen["better"]
-    assert seen["worse"] >= {compare.FAILS}
+            np.testing.assert_allclose(parsed(numbers), wanted, atol=0.51 * 10**-digits, rtol=0)

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from lnbook.foretell_the_neighbors import alike, curves, figures, network, runs, tasks, verdicts
+from lnbook.foretell_the_neighbors import alike, curves, figures, network, runs, tasks
 from lnbook.show import arms
-from lnbook.show.table import FAILS, HOLDS, OPEN
 from lnlib.claims.numbers import PAPER_TABLE_3
 from lnlib.experiments.skip_thoughts import TASKS, Settings, results
 from tests.cases import drawn, oracle, race_chapters
@@ -136,37 +135,6 @@ def test_table_3_has_the_paper_s_numbers_beside_ours(known):
     assert "after 300 updates, mean of 3 seeds" in figures.table_3(known).caption
 
 
-def test_the_claims_are_judged_seed_by_seed(known):
-    rows = {row[0]: row[1:] for row in figures.speed(known).rows}
-    updates = "67 %, 67 %, 67 %"
-    assert rows["Fewer updates to the other's best loss"] == [
-        updates, HOLDS, "never, 67 %, 67 %", OPEN,
-    ]  # fmt: skip
-    assert rows["Fewer seconds to it"][:2] == ["70 %, 77 %, 83 %", HOLDS]
-    assert rows["A lower loss at its best, in nats"][:2] == ["−1.167 (−2.000 to −0.500)", HOLDS]
-    assert rows["As long an update, to 10 %"][:2] == ["+15 % (+5 to +25)", OPEN]
-    np.testing.assert_allclose(verdicts.slower(known, figures.MAIN, figures.PLAIN),
-                               [0.05, 0.15, 0.25])  # fmt: skip
-    worth = {row[0]: row[1:] for row in figures.better(known).rows}
-    assert worth["Worth more on MR, %"] == [
-        "+0.0 (−2.0 to +2.0)", OPEN, "−10.0 (−12.0 to −8.0)", FAILS,
-    ]  # fmt: skip
-
-
-def test_what_is_not_recorded_is_said_in_its_row(known):
-    main, longer, smaller = figures.hinges(known).rows
-    assert main[1:3] == longer[1:3] == ["67 %, 67 %, 67 %", HOLDS]
-    assert longer[0] == "50 words, 16 sentences"
-    assert smaller == ["4 sentences", arms.MISSING, "–", arms.MISSING, "–"]
-    plain = [r for r in book() if r["settings"]["start"] == "code"]
-    told = figures.speed(figures.Runs(plain, results.TASK)).rows
-    assert {tuple(row[3:]) for row in told} == {(arms.MISSING, "–")}
-    one = figures.Runs([r for r in book() if r["seed"] == 0], results.TASK)
-    assert {row[2] for row in figures.better(one).rows} == {OPEN}
-    assert "one seed, which decides nothing" in figures.better(one).caption
-    assert verdicts.more(one, figures.MAIN, figures.PLAIN, "MR, %") == pytest.approx([-2])
-
-
 def map_of(arm, neighbors):
     texts = ["Is it?", "Was it?", "It is.", "It was."]
     told = np.array([[np.frombuffer(t.encode().ljust(9, b"\0"), "u1") for t in texts]] * 2)
@@ -199,26 +167,6 @@ def test_both_decoders_and_the_judge_are_given_the_vector_alone():
     assert ways["v"] == ["after", "before", "task"]
     given = [wire.source for wire in network.FLOW.wires if wire.target in ways["v"]]
     assert given == ["v"] * 3
-
-
-@pytest.mark.parametrize("case", race_chapters.CASES)
-def test_the_tables_of_verdicts_have_the_numbers_of_synthetic_records(case):
-    race_chapters.check_claims("foretell_the_neighbors", case)
-    race_chapters.check_hinges("foretell_the_neighbors", case, oracle.lowest, 3)
-
-
-@pytest.mark.parametrize("case", race_chapters.CASES)
-def test_each_task_is_judged_by_the_numbers_of_synthetic_records(case):
-    rows = verdicts.better(race_chapters.read("foretell_the_neighbors", case)).rows
-    tasks = ("mr", "cr", "subj", "caption_pairs")
-    for task, (_, *cells) in zip(tasks, rows, strict=True):
-
-        def last(run, task=task):
-            return 100 * oracle.known(oracle.numbers(run, task))[-1]
-
-        for at, other in ((0, "none"), (2, "none, chosen start")):
-            d = race_chapters.differences(last, "foretell_the_neighbors", case, other=other)
-            race_chapters.check_difference(cells[at : at + 2], d, [-v for v in d], 1)
 
 
 TASK_NAMES = ("mr", "cr", "subj", "caption_pairs")

@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 
-from lnbook.paint_a_digit import curves, figures, network, runs, verdicts
+from lnbook.paint_a_digit import curves, figures, network, runs
 from lnbook.show import arms, race
-from lnbook.show.table import FAILS, HOLDS, OPEN
 from lnlib.experiments._task import STARTS
 from lnlib.experiments.draw import Settings, results
-from tests.cases import race_chapters
 
 EPOCHS = [0.0, 0.5, 1.0, 2.0, 3.0]
 
@@ -126,33 +124,6 @@ def test_every_arm_that_is_recorded_is_drawn(known, kind, shown, axis):
     assert lines == (labels if shown == "loss" else against)
 
 
-def test_the_claims_are_judged_seed_by_seed(known):
-    rows = {row[0]: row[1:] for row in figures.claims(known).rows}
-    updates = "67 %, 67 %, 67 %"
-    assert rows["Fewer updates to the other's best bound"] == [
-        updates, HOLDS, "never, never, never", FAILS,
-    ]  # fmt: skip
-    assert rows["… almost twice as fast (at most 60 % of them)"][:2] == [updates, FAILS]
-    assert rows["Fewer seconds to it"][:2] == ["100 %, 167 %, 233 %", OPEN]
-    assert rows["A lower bound at the end, in nats"] == [
-        "+0.00 (−2.00 to +2.00)", OPEN, "+10.00 (+9.00 to +11.00)", FAILS,
-    ]  # fmt: skip
-    assert verdicts.less(known, figures.MAIN, figures.PLAIN).tolist() == [2, 0, -2]
-    assert "seed by seed; at the end their mean and, in brackets, lowest to highest" in (
-        figures.claims(known).caption
-    )
-    assert "one seed, which decides nothing" in figures.claims(known, runs.LONGER).caption
-    alone = figures.Runs([r for r in book() if r["settings"]["start"] == "usual"], results.TASK)
-    assert {tuple(row[3:]) for row in figures.claims(alone).rows} == {(arms.MISSING, "–")}
-
-
-def test_what_is_not_recorded_is_said_in_its_row(known):
-    main, longer, smaller = figures.hinges(known).rows
-    assert main == ["as in the picture", "67 %, 67 %, 67 %", HOLDS, "+0.00 (−2.00 to +2.00)", OPEN]
-    assert longer == ["16 glimpses", "67 %", OPEN, "+2.00", OPEN]
-    assert smaller == ["batch size 8", arms.MISSING, "–", arms.MISSING, "–"]
-
-
 def test_each_best_rate_has_a_ring_and_an_end_is_said_to_be_one(known):
     (figure,) = curves.RACE.draw_rates(known)
     rings = [(t.x[0], t.y[0]) for t in figure.data if t.mode == "markers"]
@@ -174,15 +145,3 @@ def test_the_drawing_s_one_way_from_the_digit_to_the_canvas_meets_both_norms():
     assert kinds == ["look", "LSTM", "LN", "z", "LSTM", "LN", "paint", "", "canvas"]
     assert ways["c"] == ["add", "read"]
     assert ways["norm_d"] == ["write", "h_next"]
-
-
-def test_a_verdict_is_of_the_runs_it_names(known):
-    assert known.shares(runs.LONGER, figures.PLAIN, "updates").tolist() == [2 / 3]
-
-
-@pytest.mark.parametrize("case", race_chapters.CASES)
-def test_the_tables_of_verdicts_have_the_numbers_of_synthetic_records(case):
-    race_chapters.check_claims("paint_a_digit", case)
-    race_chapters.check_hinges(
-        "paint_a_digit", case, lambda run: run["curves"]["test_bound_of_all"][-1], 2
-    )

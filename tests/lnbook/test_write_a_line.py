@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from lnbook.show.arms import CHOSEN, LAYER, MISSING, PLAIN
-from lnbook.show.table import FAILS, HOLDS, OPEN
-from lnbook.write_a_line import curves, figures, network, runs, speed, verdicts
+from lnbook.show.arms import CHOSEN, LAYER, PLAIN
+from lnbook.write_a_line import curves, figures, network, runs, speed
 from lnlib.experiments._task import STARTS
 from lnlib.experiments.handwriting import Settings, results
 from lnlib.experiments.handwriting.model import model
-from tests.cases import oracle, race_chapters
 
 EPOCHS = [0.0, 0.5, 1.0, 2.0]
 
@@ -56,41 +54,6 @@ def test_runs_are_told_apart_by_their_kind(known):
     assert {name: arm.rate for name, arm in known.sweep.items()} == {PLAIN: 0.003, LAYER: 0.001}
     small = figures.Runs(book(batch_size=2), results.TASK)
     assert list(small.kinds) == [runs.SMALLER]
-
-
-def test_claims_are_judged_seed_by_seed(known):
-    rows = {row[0]: row[1:] for row in figures.claims(known).rows}
-    assert rows["A comparable loss (within 0.1 nats)"] == [
-        "−0.06 (−0.07 to −0.05)", HOLDS, "+0.34 (+0.33 to +0.35)", FAILS,
-    ]  # fmt: skip
-    assert rows["… a lower one"][1::2] == [HOLDS, FAILS]
-    assert rows["… a lower one on test writers"] == [
-        "+0.00 (+0.00 to +0.00)", OPEN, "+0.50 (+0.50 to +0.50)", FAILS,
-    ]  # fmt: skip
-    assert rows["Fewer updates to the other's best"] == [
-        "50 %, 50 %, 50 %", HOLDS, "never, never, never", FAILS,
-    ]  # fmt: skip
-    assert rows["Fewer seconds to it"][0] == "50 %, 50 %, 50 %"
-    assert rows["The window nearer its character"][:2] == ["−1.00 (−1.00 to −1.00)", HOLDS]
-    assert verdicts.more(known, figures.MAIN, PLAIN) == pytest.approx([-0.05, -0.06, -0.07])
-    assert "one seed, which decides nothing" in figures.claims(known, runs.LONGER).caption
-
-
-def test_a_much_lower_loss_is_no_comparable_one():
-    lows = ((PLAIN, -0.5), (LAYER, -0.9))
-    found = [made(arm, 0.01, s, [3.0, 0.5, 0.0, low - 0.01 * s]) for arm, low in lows
-             for s in range(3)]  # fmt: skip
-    rows = {row[0]: row[1:] for row in figures.claims(figures.Runs(found, results.TASK)).rows}
-    assert rows["A comparable loss (within 0.1 nats)"][1] == FAILS
-    assert rows["… a lower one"][1] == HOLDS
-
-
-def test_what_is_not_recorded_is_said_in_its_row(known):
-    main, longer, smaller, bare = figures.hinges(known).rows
-    assert main == [figures.MAIN, "50 %, 50 %, 50 %", HOLDS, "−0.06 (−0.07 to −0.05)", HOLDS]
-    assert longer == ["whole lines", "50 %", OPEN, "−0.05", OPEN]
-    assert smaller == ["batch size 2", MISSING, "–", MISSING, "–"]
-    assert bare == ["without the constant 1", MISSING, "–", MISSING, "–"]  # no norm alone
 
 
 def test_the_curves_speak_of_nats_a_point(known):
@@ -175,12 +138,6 @@ def test_in_the_drawing_every_layer_reads_the_pen_the_layer_before_and_the_windo
     assert into["three"] == {"pen", "window", "two"}
     assert into["window"] == {"text", "one"}
     assert [into[name] for name in ("one", "mixture", "next")] == [{"pen"}, {"three"}, {"mixture"}]
-
-
-@pytest.mark.parametrize("case", race_chapters.CASES)
-def test_the_tables_of_verdicts_have_the_numbers_of_synthetic_records(case):
-    race_chapters.check_claims("write_a_line", case)
-    race_chapters.check_hinges("write_a_line", case, oracle.lowest, 2)
 
 
 def test_the_losses_of_all_lines_are_those_of_the_last_quarter():

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from bench import __main__ as bench
-from lnlib import __version__, _install, experiments
+from lnlib import __version__, _install, claims, experiments
 from lnlib.__main__ import EXTRA, main
 from lnlib.data import Dataset, load
 from lnlib.data import mnist as mnist_data
@@ -91,6 +91,14 @@ def test_data_digits_says_its_size(capsys):
     digits = load("digits")
     assert said.startswith("digits: 1,437 training and 360 test cases of 64 features, SHA-256 ")
     assert said.endswith(f"{digits.sha256}\n")
+
+
+@pytest.mark.parametrize("experiment", ["draw", "attentive_reader", "weights"])
+def test_a_table_ends_with_the_claims_that_its_records_decide(experiment, capsys):
+    assert main(["table", experiment]) == 0
+    told, weighed = capsys.readouterr().out, claims.weigh(None, claims.about(experiment))
+    assert {one.claim.experiments for one in weighed} == {(experiment,)}
+    assert told.rstrip().endswith(claims.text(weighed))
 
 
 def test_the_table_of_the_books_records_needs_no_torch(tmp_path):

@@ -1,10 +1,10 @@
 """Fill in the name: everything that the chapter's notebook names."""
 
 from lnbook.fill_in_the_name.curves import CURVES, RATES, controls, unread
+from lnbook.fill_in_the_name.ends import ends
 from lnbook.fill_in_the_name.looking import ALL, LOOKING, asked, even, kept, on_names, right, shares
 from lnbook.fill_in_the_name.network import network
 from lnbook.fill_in_the_name.runs import BATCH, EVERYWHERE, MAIN, SMALL, Runs
-from lnbook.fill_in_the_name.verdicts import ends
 from lnbook.show.arms import CHOSEN, LAYER, PLAIN
 
 __all__ = [

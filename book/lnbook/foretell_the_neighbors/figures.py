@@ -5,7 +5,6 @@ from lnbook.foretell_the_neighbors.curves import CURVES, RATES, controls
 from lnbook.foretell_the_neighbors.network import network
 from lnbook.foretell_the_neighbors.runs import MAIN, Runs
 from lnbook.foretell_the_neighbors.tasks import SHOWN, TASKS, judged, table_3
-from lnbook.foretell_the_neighbors.verdicts import better, hinges, speed
 from lnbook.show.arms import CHOSEN, LAYER, PLAIN
 from lnbook.show.neighbors import alike, sentences
 
@@ -22,13 +21,10 @@ __all__ = [
     "TASKS",
     "Runs",
     "alike",
-    "better",
     "controls",
-    "hinges",
     "judged",
     "kept",
     "network",
     "sentences",
-    "speed",
     "table_3",
 ]

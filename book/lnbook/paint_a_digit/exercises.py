@@ -159,6 +159,6 @@ EXERCISES = {
                 np.flatnonzero(bounds < target)[0]
             ],
         },
-        right="Divided by the other's updates to its best, this is the share in the table.",
+        right="Divided by the other's updates to the same target, this is the ratio in the table.",
     ),
 }

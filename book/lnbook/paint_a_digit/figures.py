@@ -3,7 +3,6 @@
 from lnbook.paint_a_digit.curves import CURVES, RATES, controls
 from lnbook.paint_a_digit.network import network
 from lnbook.paint_a_digit.runs import MAIN, Runs
-from lnbook.paint_a_digit.verdicts import claims, hinges
 from lnbook.show.arms import CHOSEN, LAYER, PLAIN
 
 __all__ = [
@@ -14,8 +13,6 @@ __all__ = [
     "PLAIN",
     "RATES",
     "Runs",
-    "claims",
     "controls",
-    "hinges",
     "network",
 ]

@@ -6,14 +6,15 @@ start, and layer norm; a chapter may add others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from lnbook.show import plots
+from lnbook.show import claims
 from lnbook.show.colors import COLORS
-from lnlib import compare
+from lnbook.show.table import Table
+from lnlib.claims import Weighed
 
 PLAIN, CHOSEN, LAYER = "none", "none, chosen start", "layer"
 #: Label, color and dash of each arm.
@@ -24,7 +25,6 @@ LOOKS = {
 }
 SWEEP = "sweep"  # the kind of the runs that were to find the rates
 MISSING = "not yet recorded"
-Cell = tuple[str, str]  # what was measured, and the verdict
 
 
 class Runs:
@@ -37,6 +37,7 @@ class Runs:
     Attributes:
         kinds: From a name of :attr:`KINDS` to its arms, each at its best learning rate; a kind
             without a record of one of these is left out.
+        of: From a kind to all its records.
         sweep: The arms of the runs that were to find the rates, or nothing.
 
     Raises:
@@ -57,11 +58,13 @@ class Runs:
             )
         self.judge, self.records = judge, records
         self.kinds: dict[str, dict[str, Any]] = {}
+        self.of: dict[str, Sequence[Mapping[str, Any]]] = {}
         for _, runs in judge.kinds(records):
             found = judge.at_best_rates(runs)
             own = {arm: found[arm] for arm in self.LOOKS if arm in found}
             if own:
-                self.kinds[self.kind(own, runs[0]["settings"])] = own
+                name = self.kind(own, runs[0]["settings"])
+                self.kinds[name], self.of[name] = own, runs
         self.sweep = self.kinds.pop(SWEEP, {})
 
     def kind(self, arms: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
@@ -146,66 +149,25 @@ class Runs:
             found.append((there / np.maximum(times, 1e-9))[late])
         return np.mean(where, 0), np.array(found)
 
-    def row(self, kind: str, other: str, measure: str) -> Any:
-        """Return the judge's row of a measure: of layer norm and of another arm, seed by seed."""
-        arms = self.kinds[kind]
-        rows = self.judge.rows(arms[other], arms[LAYER])
-        return next(row for row in rows if row.name == measure)
+    def weighed(self, kind: str) -> dict[str, Weighed]:
+        """Return what the paper's claims come to by a kind of runs, by their names."""
+        found = claims.weighed(self.EXPERIMENT, self.of[kind])
+        return {one.claim.name: one for one in found}
 
-    def hinges(self, judged: Callable[[Runs, str, str], Cell]) -> list[list[str]]:
-        """Put the kinds side by side, layer norm against no norm; say what is not recorded.
+    def claims(self, *names: str) -> Table:
+        """Return what the paper's claims come to, of those names if any, by the chapter's kind."""
+        return claims.table(self.EXPERIMENT, self.of[self.KINDS[0]], *names)
 
-        Args:
-            judged: From these runs, a kind and an arm to what layer norm is judged by beside its
-                updates to that arm's best.
-        """
-        rows = []
-        for kind in self.KINDS:
-            if {PLAIN, LAYER} <= self.kinds.get(kind, {}).keys():
-                cells = *self.sooner(kind, PLAIN, "updates"), *judged(self, kind, PLAIN)
-            else:
-                cells = MISSING, "–", MISSING, "–"
-            rows.append([kind, *cells])
-        return rows
+    def beside(self, *names: str) -> Table:
+        """Return the measurements on the same claims that have no say in their labels."""
+        return claims.beside(self.EXPERIMENT, self.of[self.KINDS[0]], *names)
 
-    def shares(self, kind: str, other: str, axis: str) -> np.ndarray:
-        """Return what layer norm needs to be as good as the other at its best, by seed.
+    def targets(self) -> Table:
+        """Say after how many updates each network is at the targets that the claims are about."""
+        names = {arm: look[0] for arm, look in self.LOOKS.items()}
+        return claims.targets(self.judge, self.kinds[self.KINDS[0]], names)
 
-        As a share of the other's own updates or seconds; infinite where it never is.
-        """
-        return self.judge.race(self.kinds[kind][other], self.kinds[kind][LAYER], axis)
-
-    def sooner(self, kind: str, other: str, axis: str, most: float = 1.0) -> Cell:
-        """Judge whether :meth:`shares` are below a share."""
-        values = self.shares(kind, other, axis)
-        return plots.shares(values), plots.verdict(values / most - 1)
-
-    def judged(self, kind: str, claims: Mapping[str, Callable[[str], Cell]]) -> list[list[str]]:
-        """Return a row a claim: against no norm and against a chosen start, and the verdicts.
-
-        Args:
-            kind: Of :attr:`KINDS`.
-            claims: From its words to what judges it, given the other arm.
-        """
-        others = self.others(kind)
-        return [
-            [claim, *(text for other in (PLAIN, CHOSEN) for text in
-                      (judge(other) if other in others else (MISSING, "–")))]
-            for claim, judge in claims.items()
-        ]  # fmt: skip
-
-    def seeds(self, kind: str) -> str:
-        """Say how many pairs of seeds decide, and what their brackets hold."""
-        arms = self.kinds[kind]
-        own = arms[LAYER].runs.keys()
-        counts = [len(own & arms[other].runs.keys()) for other in self.others(kind)] or [len(own)]
-        if max(counts) == 1:
-            return "of one seed, which decides nothing"
-        names = " or ".join(dict.fromkeys(map(compare.bounds_name, counts)))
-        return f"seed by seed; at the end their mean and, in brackets, {names}"
-
-
-#: Headings of the rows of :meth:`Runs.judged`.
-AGAINST = [
-    "Layer norm", "against no norm", "verdict", "against a chosen start", "verdict there",
-]  # fmt: skip
+    def hinges(self, *names: str) -> Table:
+        """Put the other kinds beside, by the same measurements; say what is not recorded."""
+        others = {kind: self.of.get(kind, ()) for kind in self.KINDS[1:]}
+        return claims.kinds(self.EXPERIMENT, others, MISSING, *names)

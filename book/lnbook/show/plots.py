@@ -69,20 +69,10 @@ def difference(values: np.ndarray, digits: int = 2, unit: str = "") -> str:
         >>> difference(np.array([-1.0, 3.0]), 0, " %")
         '+1 % (−1 to +3)'
     """
-    low, high = compare.bounds(values)
+    low, high = compare.limits(values)
     told = f"{values.mean():+.{digits}f}{unit}"
     told += f" ({low:+.{digits}f} to {high:+.{digits}f})" if len(values) > 1 else ""
     return told.replace("-", "−")
-
-
-def shares(values: np.ndarray) -> str:
-    """Write shares in percent, seed by seed; what is infinite was never reached.
-
-    Example:
-        >>> shares(np.array([0.5, np.inf]))
-        '50 %, never'
-    """
-    return ", ".join("never" if np.isinf(v) else f"{100 * v:.0f} %" for v in values)
 
 
 def signs(values: np.ndarray) -> list[str]:

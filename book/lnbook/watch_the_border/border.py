@@ -10,12 +10,13 @@ from lnbook.show import places
 from lnbook.show.colors import COLORS
 from lnbook.show.picture import Picture
 from lnbook.show.plots import NORMS as LOOKS
-from lnbook.show.table import FAILS, HOLDS, OPEN, Table
+from lnbook.show.table import Table
 from lnbook.watch_the_border.runs import CUTS, LAYERS, NORMS, PICTURES, Runs
 
 SHOWN = {"how often on": "on", "deviation": "deviation"}
 MARKERS = {"none": "circle", "batch": "square", "layer": "diamond"}
 MARGIN = 0.1  # of the rest's: what counts as another deviation
+YES, NO, OPEN = "yes", "no", "open"  # of one network: no verdict
 _AXIS = {"on": "points; left: more rarely on",
          "deviation": "% of elsewhere; left: smaller"}  # fmt: skip
 
@@ -34,9 +35,9 @@ def apart(
 
 
 def rarer(ends: tuple[float, float, float]) -> str:
-    """Judge whether the border is below the rest."""
+    """Say whether the whole interval is below the rest."""
     _, low, high = ends
-    return HOLDS if high < 0 else FAILS if low > 0 else OPEN
+    return YES if high < 0 else NO if low > 0 else OPEN
 
 
 def draw_border(runs: Runs, shown: str) -> list[go.Figure]:
@@ -87,7 +88,7 @@ def describe_border(runs: Runs, shown: str) -> str:
     said = []
     for data, cut in runs.kinds():
         counts = [
-            sum(rarer(apart(runs, data, cut, norm, layer, shown)) == HOLDS for layer in LAYERS)
+            sum(rarer(apart(runs, data, cut, norm, layer, shown)) == YES for layer in LAYERS)
             for norm in NORMS
         ]
         each = ", ".join(f"{LOOKS[n][0]} {c}" for n, c in zip(NORMS, counts, strict=True))
@@ -108,15 +109,15 @@ BORDER = Picture(
 
 
 def other(ends: tuple[float, float, float]) -> str:
-    """Judge whether a deviation differs from the rest's by more than :data:`MARGIN`."""
+    """Say whether the whole interval is more than :data:`MARGIN` away from the rest's."""
     _, low, high = ends
     if max(low, -high) > 100 * MARGIN:
-        return HOLDS
-    return FAILS if max(high, -low) < 100 * MARGIN else OPEN
+        return YES
+    return NO if max(high, -low) < 100 * MARGIN else OPEN
 
 
 def border(runs: Runs, norm: str = "none") -> Table:
-    """Judge the paper's reason: units at the border are rarely on, and have other statistics."""
+    """Say of one network whether units at the border are rarely on, and have other statistics."""
     rows = []
     for data, cut in runs.kinds():
         for layer in LAYERS:
@@ -131,7 +132,8 @@ def border(runs: Runs, norm: str = "none") -> Table:
          "a tenth away?"],
         rows,
         f"Units of the outermost ring beside all others, {LOOKS[norm][0]}, after training: mean, "
-        "and in brackets the 95 % interval over channels of one run.",
+        "and in brackets the 95 % interval over channels of one run. Yes or no: the whole interval "
+        "says so, of this one network; open: it does not.",
         folded=norm != "none",
     )  # fmt: skip
 

@@ -13,8 +13,8 @@ from lnbook.show.explorer import Explorer
 from lnbook.show.picture import Picture
 from lnbook.show.plots import NORMS as LOOKS
 from lnbook.show.plots import band, label_ends, spread
+from lnbook.watch_the_border.norms import complete
 from lnbook.watch_the_border.runs import Runs
-from lnbook.watch_the_border.verdicts import complete
 
 AXES = {"updates": "updates", "seconds": "seconds"}
 ARMS = {

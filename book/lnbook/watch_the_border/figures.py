@@ -1,17 +1,17 @@
 """Watch the border: everything that the chapter's notebook names."""
 
-from lnbook.show.table import HOLDS
-from lnbook.watch_the_border.border import BORDER, SHOWN, apart, border, other, rarer, seeds
+from lnbook.watch_the_border.border import BORDER, SHOWN, YES, apart, border, other, rarer, seeds
 from lnbook.watch_the_border.curves import curves
+from lnbook.watch_the_border.norms import beside, norms, reason, training
 from lnbook.watch_the_border.runs import Runs, channels, ratio
-from lnbook.watch_the_border.verdicts import norms
 
 __all__ = [
     "BORDER",
-    "HOLDS",
     "SHOWN",
+    "YES",
     "Runs",
     "apart",
+    "beside",
     "border",
     "channels",
     "curves",
@@ -19,5 +19,7 @@ __all__ = [
     "other",
     "rarer",
     "ratio",
+    "reason",
     "seeds",
+    "training",
 ]

@@ -6,7 +6,6 @@ from lnbook.write_a_line.network import network
 from lnbook.write_a_line.runs import MAIN, Runs
 from lnbook.write_a_line.speed import BESIDE, SPEED, apart, moves, readable
 from lnbook.write_a_line.splits import SPLITS, ends, splits
-from lnbook.write_a_line.verdicts import claims, hinges
 
 __all__ = [
     "BESIDE",
@@ -20,10 +19,8 @@ __all__ = [
     "SPLITS",
     "Runs",
     "apart",
-    "claims",
     "controls",
     "ends",
-    "hinges",
     "moves",
     "network",
     "readable",

@@ -1,4 +1,4 @@
-"""How runs of section 6.3 are compared: figure 3's race by their loss, and table 3's tasks."""
+"""How runs of section 6.3 are compared: by their loss, and by table 3's tasks."""
 
 from __future__ import annotations
 
@@ -22,11 +22,6 @@ def _at(place: int, name: str, run: Record) -> float:
     return float(found[place]) if len(found) else np.nan
 
 
-def update_ms(run: Record) -> float:
-    """Return the milliseconds of an update, the mean of the whole run."""
-    return 1e3 * float(TASK.seconds(run)[-1] / TASK.updates(run)[-1])
-
-
 TASK = Task(
     Settings,
     lowest("val_nll"),
@@ -43,7 +38,6 @@ TASK = Task(
             for task in TASKS
             for kind, prefix, k in (("", "", -1), ("untrained: ", "", 0), ("words: ", "bag_", -1))
         ),
-        Measure("milliseconds an update", update_ms, digits=1),
     ),
     unit="nats a word",
 )

@@ -6,22 +6,16 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from lnbook.show.arms import LAYER, MISSING, PLAIN
-from lnbook.show.table import HOLDS, OPEN
+from lnbook.show.arms import LAYER
 from tests.cases import oracle
 from tests.cases.oracle import parsed
 from tests.cases.race_chapters import (
     CASES,
     CHAPTERS,
     arms,
-    badge,
-    check_bounds_named,
-    check_race,
     module,
     read,
-    records,
     sweep,
-    task,
 )
 
 ALL = pytest.mark.parametrize("name", CHAPTERS)
@@ -229,54 +223,6 @@ def _settings(chapter, arm):
     from tests.cases.toy_records import ARMS
 
     return ARMS[chapter.experiment][arm]
-
-
-@ALL
-@EVERY
-def test_a_row_is_of_the_seeds_that_both_have_and_a_race_has_its_verdict(name, case, runs):
-    known, found = runs[name, case], arms(name, case)
-    for other in known.others(MAIN):
-        for axis, of in OF.items():
-            shares = oracle.race(found[other], found[LAYER], of)
-            np.testing.assert_allclose(known.shares(MAIN, other, axis), shares)
-            for limit in (1.0, 0.6):
-                check_race(known.sooner(MAIN, other, axis, limit), shares, limit)
-
-
-@ALL
-@EVERY
-def test_kinds_of_runs_are_side_by_side_each_with_its_own_numbers(name, case, runs):
-    known = runs[name, case]
-
-    def judged(of, kind, other):
-        assert of is known
-        return f"{kind}: {other}", OPEN
-
-    for kind, *cells in known.hinges(judged):
-        if kind in (MAIN, known.KINDS[1] if name != "fill_in_the_name" else known.KINDS[3]):
-            found = arms(name, case, "usual" if kind == MAIN else "other")
-            check_race(cells[:2], oracle.race(found[PLAIN], found[LAYER], oracle.updates))
-            assert cells[2:] == [f"{kind}: {PLAIN}", OPEN]
-        else:
-            assert cells == [MISSING, "–", MISSING, "–"]
-
-
-@ALL
-def test_brackets_are_named_for_what_they_hold(name, runs):
-    known = runs[name, "better"]
-    seeds = arms(name, "better")
-    both = oracle.common(seeds[PLAIN], seeds[LAYER])
-    check_bounds_named(known.seeds(MAIN), both)
-    # A seventh seed of layer norm alone adds no pair.
-    fewer = [run for run in records(name, "better")
-             if run["seed"] in both[:5] or run["settings"]["norm"] == "layer"]  # fmt: skip
-    check_bounds_named(module(name, "runs").Runs(fewer, task(name)).seeds(MAIN), both[:5])
-
-
-@ALL
-def test_a_verdict_of_layer_norms_own_case_holds(name, runs):
-    cells = runs[name, "better"].sooner(MAIN, PLAIN, "updates")
-    assert cells[1] == HOLDS == badge([-1.0, -0.5])
 
 
 @ALL

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from lnbook.match_captions import below, claims, curves, runs
-from tests.cases import oracle, toy_records
+from lnlib.compare import WORSENS
+from tests.cases import oracle, protocol, toy_records
 from tests.cases.drawn import check_band, check_inside, lines
 from tests.cases.oracle import parsed
 
@@ -97,6 +98,7 @@ def test_table_2_has_means_of_pairs_their_difference_and_a_count_of_those_that_a
     table = claims.table_2(records(case))
     arms = {norm: {run["seed"]: run for run in best(case, norm)[1]} for norm in LABELS}
     seeds = oracle.common(*arms.values())
+    why = protocol.reason(arms.values(), oracle.score, oracle.updates)
     for name, none, layer, difference, label, _ in table.rows:
         way, what = name.split(" retrieval, ")
         rank = what == "mean rank"
@@ -109,7 +111,8 @@ def test_table_2_has_means_of_pairs_their_difference_and_a_count_of_those_that_a
         np.testing.assert_allclose([float(none), float(layer)], means, atol=0.051)
         np.testing.assert_allclose(parsed(difference), [fmean(d), min(d), max(d)], atol=0.051)
         better = sum(v < 0 if rank else v > 0 for v in d)
-        assert label == f"{better} of {len(seeds)} seeds"
+        late = why and why != WORSENS
+        assert label == (f"not testable here: {why}" if late else f"{better} of {len(seeds)} seeds")
 
 
 @pytest.mark.parametrize("caption", range(6))

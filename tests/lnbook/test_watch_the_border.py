@@ -74,9 +74,7 @@ def test_the_sentence_counts_the_layers_as_the_table_does(book):
     rows = {norm: border.border(book, norm).rows for norm in runs.NORMS}
     said = border.describe_border(book, "on")
     for k, (data, cut) in enumerate(book.kinds()):
-        counts = [
-            [r[2] for r in rows[norm][3 * k : 3 * k + 3]].count(YES) for norm in runs.NORMS
-        ]
+        counts = [[r[2] for r in rows[norm][3 * k : 3 * k + 3]].count(YES) for norm in runs.NORMS]
         plain, batch, layer = counts
         assert (
             f"{runs.PICTURES[data]}, {runs.CUTS[cut]}: no norm {plain}, batch norm {batch}, "

@@ -8,6 +8,7 @@ import pytest
 
 from lnbook.match_captions import below, claims, curves, runs
 from lnlib.compare import WORSENS
+from lnlib.experiments.order_embeddings import results
 from tests.cases import oracle, protocol, toy_records
 from tests.cases.drawn import check_band, check_inside, lines
 from tests.cases.oracle import parsed
@@ -95,7 +96,7 @@ def test_rates_are_drawn_with_their_range_and_a_star_at_the_best(case, point):
 
 @pytest.mark.parametrize("case", CASES)
 def test_table_2_has_means_of_pairs_their_difference_and_a_count_of_those_that_are_better(case):
-    table = claims.table_2(records(case))
+    table = claims.table_2(results.rows(records(case)), records(case))
     arms = {norm: {run["seed"]: run for run in best(case, norm)[1]} for norm in LABELS}
     seeds = oracle.common(*arms.values())
     why = protocol.reason(arms.values(), oracle.score, oracle.updates)

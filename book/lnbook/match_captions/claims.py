@@ -10,7 +10,6 @@ from lnbook.show.plots import difference
 from lnbook.show.table import Table
 from lnlib.claims.numbers import PAPER_TABLE_2
 from lnlib.compare import limits_name
-from lnlib.experiments.order_embeddings import results
 
 EXPERIMENT = "order_embeddings"
 _MEASURES = {f"recall_{k}": f"R@{k} (%)" for k in (1, 5, 10)} | {"mean_rank": "mean rank"}
@@ -27,9 +26,14 @@ def speed(records: Sequence[Record]) -> Table:
     return claims.table(EXPERIMENT, records, "recall-speedup", "sixty-percent")
 
 
-def table_2(records: Sequence[Record]) -> Table:
-    """Put Table 2 of the paper beside ours, with the label of each row."""
-    rows, written = results.rows(records), []
+def table_2(rows: Sequence[Any], records: Sequence[Record]) -> Table:
+    """Put Table 2 of the paper beside ours, with the label of each row.
+
+    Args:
+        rows: As ``lnlib.experiments.order_embeddings.results.rows`` returns them.
+        records: From which they are.
+    """
+    written = []
     (claim,) = claims.weighed(EXPERIMENT, records, "table-2")
     for row, finding in zip(rows, claim.counting, strict=True):
         paper = PAPER[row.name]

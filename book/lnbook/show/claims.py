@@ -13,10 +13,8 @@ import numpy as np
 from lnbook.show.table import Table, badge
 from lnlib import claims
 from lnlib.claims import Finding, Records, Weighed
+from lnlib.claims.trained import NONE, TARGETS
 from lnlib.compare import Evidence
-from lnlib.experiments._arms import Arm
-from lnlib.experiments._curves import TARGETS
-from lnlib.experiments._task import NONE, Task
 
 Record = Mapping[str, Any]
 
@@ -77,7 +75,7 @@ def kinds(
     )
 
 
-def targets(judge: Task, arms: Mapping[str, Arm], names: Mapping[str, str]) -> Table:
+def targets(judge: Any, arms: Mapping[str, Any], names: Mapping[str, str]) -> Table:
     """Say after how many updates each arm is at the three targets.
 
     Args:

@@ -35,7 +35,6 @@ import numpy as np
 DRAWS = 20_000
 EXACT = 6  # up to 6 differences all resamples are listed, 46,656 of them
 ENOUGH = 10  # seeds, from which on there is a test and an interval
-SIX = 6  # as many equal signs come by chance in less than 5 %
 LEVEL = 0.05  # of the test, after Holm's correction
 
 HOLDS, FAILS = "holds", "does not hold"
@@ -351,51 +350,3 @@ def limits_name(n: int) -> str:
         ('lowest to highest', '95 % interval')
     """
     return "95 % interval" if n >= ENOUGH else "lowest to highest"
-
-
-# The older rule, by which chapters still judge: all on one side, or an interval of six or more.
-
-
-def bounds(differences: np.ndarray) -> tuple[float, float]:
-    """Return the lowest and the highest of a few differences, the 95 % interval of six or more.
-
-    Nor have those an interval of which one is infinite, where something was never reached.
-
-    Example:
-        >>> bounds(np.array([-3.0, -1.0, -2.0]))
-        (-3.0, -1.0)
-    """
-    d = _checked("bounds", differences)
-    if len(d) >= SIX and np.isfinite(d).all():
-        return interval(d)
-    return float(d.min()), float(d.max())
-
-
-def bounds_name(n: int) -> str:
-    """Return what :func:`bounds` gives for ``n`` differences, in words.
-
-    Example:
-        >>> bounds_name(3), bounds_name(10)
-        ('lowest to highest', '95 % interval')
-    """
-    return "95 % interval" if n >= SIX else "lowest to highest"
-
-
-def verdict(differences: np.ndarray) -> str:
-    """Judge by paired differences, below 0 where a claim is true, whether it holds.
-
-    Args:
-        differences: One a seed, shape ``(n,)``, in any unit.
-
-    Returns:
-        ``HOLDS`` if both :func:`bounds` lie below 0, ``FAILS`` if both lie above, else
-        ``UNDECIDED``; one seed leaves everything undecided.
-
-    Example:
-        >>> verdict(np.array([-3.0, -1.0, -2.0])), verdict(np.array([-3.0, 0.5, -2.0]))
-        ('holds', 'undecided')
-    """
-    if np.ndim(differences) and len(differences) < 2:
-        return UNDECIDED
-    low, high = bounds(differences)
-    return HOLDS if high < 0 else FAILS if low > 0 else UNDECIDED

@@ -38,7 +38,7 @@ def test_a_marker_is_the_mean_over_channels_and_its_bar_their_interval(book):
         for trace, norm in zip(panel.data[:3], runs.NORMS, strict=True):
             for k, layer in enumerate(runs.LAYERS):
                 values = apart(book, data, cut, norm, layer, shown)
-                low, high = compare.bounds(values)
+                low, high = compare.interval(values)
                 assert trace.x[k] == pytest.approx(values.mean(), rel=1e-6)
                 assert trace.x[k] - trace.error_x.arrayminus[k] == pytest.approx(low, rel=1e-6)
                 assert trace.x[k] + trace.error_x.array[k] == pytest.approx(high, rel=1e-6)

@@ -5,6 +5,7 @@ All findings and labels are those of :mod:`lnlib.claims`, as the page on every c
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,15 +26,28 @@ def weighed(experiment: str, records: Sequence[Record], *names: str) -> list[Wei
     return claims.weigh(Records.given(experiment, records), about)
 
 
-def table(experiment: str, records: Sequence[Record], *names: str) -> Table:
+@functools.cache
+def page() -> dict[str, Weighed]:
+    """Return all claims by the book's records, by name; they are weighed once in a process.
+
+    Labels of ten seeds or more are corrected for all comparisons of the page on every claim.
+    """
+    return {one.claim.name: one for one in claims.weigh()}
+
+
+def findings(of: Sequence[Weighed], caption: str) -> Table:
     """Return a row a claim, and below it a row a measurement that counts, with their labels."""
     rows = []
-    for one in weighed(experiment, records, *names):
+    for one in of:
         rows.append([one.claim.says, "together", badge(one.label)])
         rows += [_row(f"– {finding.what}", finding) for finding in one.counting]
-    return Table(
-        ["Claim, and what was measured", "Difference", "Label"],
-        rows,
+    return Table(["Claim, and what was measured", "Difference", "Label"], rows, caption)
+
+
+def table(experiment: str, records: Sequence[Record], *names: str) -> Table:
+    """Return :func:`findings` on an experiment, by some of its records."""
+    return findings(
+        weighed(experiment, records, *names),
         "What the paper claims, and each measurement behind the label. Every network ran at its "
         "own best learning rate. Fewer than ten seeds are counted, and a count is no verdict.",
     )

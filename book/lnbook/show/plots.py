@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from lnbook.show.colors import COLORS, fade
 from lnbook.show.explorer.parts import HEIGHT
-from lnbook.show.table import FAILS, HOLDS, OPEN, badge
+from lnbook.show.table import badge
 from lnlib import compare
 
 #: How each norm looks in every figure of the book: label, color, dash. Never color alone.
@@ -29,13 +29,6 @@ GATES = {
     "g": ("candidate g", COLORS["gate-g"], "diamond"),
     "o": ("output gate o", COLORS["gate-o"], "triangle-up"),
 }
-
-BADGES = {compare.HOLDS: HOLDS, compare.FAILS: FAILS, compare.UNDECIDED: OPEN}
-
-
-def verdict(differences: np.ndarray) -> str:
-    """Return the badge for what :func:`lnlib.compare.verdict` says."""
-    return BADGES[compare.verdict(differences)]
 
 
 def label(differences: np.ndarray | str, p: float | None = None) -> str:

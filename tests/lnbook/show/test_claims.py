@@ -8,6 +8,7 @@ import pytest
 
 from lnbook.show import claims as shown
 from lnbook.show.arms import MISSING, PLAIN
+from lnbook.show.table import badge
 from lnlib import claims
 from lnlib.claims import Finding
 from lnlib.compare import NO_PLATEAU
@@ -111,3 +112,16 @@ def test_a_label_is_a_count_below_ten_seeds_and_a_verdict_where_one_is_tested(
     differences, given, label
 ):
     assert shown.label(Finding("x", np.array(differences, float), "nats", **given)) == label
+
+
+def test_labels_of_chapters_are_corrected_for_the_whole_page_of_claims():
+    of = shown.page()
+    assert [*of] == [claim.name for claim in (*claims.PAPER, *claims.TUTORIALS)]
+    assert shown.page() is of
+    first, *_ = of["faster-at-4"].counting
+    assert first.corrected > 2 * claims.p_value(first.differences)
+    rows = shown.findings([of["faster-at-4"]], "One.").rows
+    assert [row[2] for row in rows] == [
+        badge(label) for label in (of["faster-at-4"].label, *(
+            finding.label for finding in of["faster-at-4"].counting))
+    ]  # fmt: skip

@@ -122,11 +122,3 @@ def ratios(plain: Arm, other: Arm, score: Score, updates: Score) -> np.ndarray:
         pairs = zip(*paired(other, plain, steps), strict=True)
         found.append([_curves.steps_to_target_ratio(*pair) for pair in pairs])
     return np.array(found)
-
-
-def reached(
-    run: Record, score: Score, target: float, axis: Callable[[Record], np.ndarray]
-) -> float:
-    """Return where a run's score is first as low as a target; infinite where it never is."""
-    there = np.flatnonzero(score(run) <= target)
-    return float(axis(run)[there[0]]) if len(there) else np.inf

@@ -78,20 +78,6 @@ def test_a_run_that_was_made_to_keep_vectors_is_no_run_of_the_comparison():
     assert results.TASK.text([*book(), kept]) == results.TASK.text(book())
 
 
-def test_the_race_is_in_updates_of_the_first_point_that_is_as_good():
-    found = results.race(book())
-    each = 5 * (11 // 4)
-    assert found.none_best.tolist() == [2 * each] * 3
-    # Seed 0 is as good after half an epoch already, 51 to 50; seed 1 just so, 51 to 51.
-    assert found.layer_there.tolist() == [each / 2, each / 2, each]
-    assert found.layer_best.tolist() == [each] * 3
-    runs = book()
-    for run in runs:
-        if run["settings"]["norm"] == "none":
-            run["curves"]["val_image_recall_10"][3] = 1.0
-    assert np.isinf(results.race(runs).layer_there).all()
-
-
 def test_the_tables_say_what_was_found():
     said = results.TASK.text(book())
     assert "  none                   0.1: 51*  0.2: 46.67" in said

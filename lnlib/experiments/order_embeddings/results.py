@@ -1,4 +1,4 @@
-"""How runs of section 6.1 are compared: Table 2's recalls and ranks, and Figure 1's updates.
+"""How runs of section 6.1 are compared: by recall on validation; told are the ranks of table 2.
 
 As in the paper's public code a run counts where it was best: at the highest sum of Recall@1, 5 and
 10 of images on validation. The rate of each norm is the one with the best mean of that.
@@ -7,11 +7,10 @@ As in the paper's public code a run counts where it was best: at the highest sum
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
-from lnlib.experiments._arms import Arm, Record, reached
+from lnlib.experiments._arms import Arm, Record
 from lnlib.experiments._task import LAYER, NONE, Measure, Row, Task, curve
 from lnlib.experiments.order_embeddings import CUTS, Settings, updates_per_epoch
 
@@ -52,20 +51,6 @@ TASK = Task(
 )
 
 
-class Race(NamedTuple):
-    """Updates after which something was first measured, one a seed; infinite where it never was.
-
-    Attributes:
-        none_best: The best of the run without norm.
-        layer_there: As good a run with layer norm.
-        layer_best: The best of the run with layer norm.
-    """
-
-    none_best: np.ndarray
-    layer_there: np.ndarray
-    layer_best: np.ndarray
-
-
 def at_best_rates(records: Sequence[Record]) -> dict[str, Arm]:
     """Return both norms at their best rates, of the most usual kind of runs.
 
@@ -86,14 +71,3 @@ def rows(records: Sequence[Record]) -> list[Row]:
     """Return Table 2: what is measured on the test images where validation was best."""
     found = at_best_rates(records)
     return TASK.rows(found[NONE], found[LAYER])
-
-
-def race(records: Sequence[Record]) -> Race:
-    """Return when runs were best, and when those with layer norm were as good as those without."""
-    arms, found = at_best_rates(records), []
-    for seed in (seed for seed in arms[NONE].runs if seed in arms[LAYER].runs):
-        none, layer = (arms[norm].runs[seed] for norm in (NONE, LAYER))
-        own = [TASK.updates(run)[scores(run).argmax()] for run in (none, layer)]
-        there = reached(layer, TASK.score, TASK.score(none).min(), TASK.updates)
-        found.append((own[0], there, own[1]))
-    return Race(*np.array(found, float).T)

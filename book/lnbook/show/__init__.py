@@ -4,7 +4,7 @@
 figures       :class:`Explorer` and :func:`show`; :class:`LiveRun`, which computes as one watches;
               :class:`Picture`; the controls :func:`slider` (over :func:`round_numbers`) and
               :func:`choice`
-tables        :class:`Table`, with the verdicts ``HOLDS``, ``FAILS`` and ``OPEN``
+tables        :class:`Table`, in which labels have their colors
 questions     :class:`Quiz` of :func:`choose`, :func:`number` and :func:`order`
 to move       :class:`Sheet`, :class:`Playground`, :class:`Switchboard`, :class:`Painter`,
               :class:`Places`, :class:`Neighbors`, :class:`Reader`, :class:`Scribe`, :class:`Scene`,
@@ -28,13 +28,10 @@ from lnbook.show.scene import Scene
 from lnbook.show.scribe import Scribe
 from lnbook.show.sheet import Sheet
 from lnbook.show.sphere import Sphere
-from lnbook.show.table import FAILS, HOLDS, OPEN, Table
+from lnbook.show.table import Table
 from lnbook.show.transformer import Switchboard
 
 __all__ = [
-    "FAILS",
-    "HOLDS",
-    "OPEN",
     "Explorer",
     "LiveRun",
     "Neighbors",

@@ -10,11 +10,9 @@ from typing import Any
 from lnbook.show.display import bundle
 from lnlib import compare
 
-__all__ = ["FAILS", "HOLDS", "OPEN", "Table", "badge", "mark"]
+__all__ = ["Table", "badge", "mark"]
 
-#: Of what is computed or counted exactly: the words, and a sign, so that color is never alone.
-HOLDS, FAILS, OPEN = "✓ holds", "✗ does not hold", "≈ undecided"
-#: From the first word of a label to its sign and the class that colors it.
+#: From a label to its sign, so that color is never alone, and the class that colors it.
 _SIGNS = {
     compare.HOLDS: ("✓", "holds"),
     compare.FAILS: ("✗", "fails"),

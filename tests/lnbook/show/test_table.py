@@ -4,7 +4,9 @@ import re
 
 import pytest
 
-from lnbook.show.table import FAILS, HOLDS, OPEN, Table
+from lnbook.show.table import Table
+
+HOLDS, FAILS, OPEN = "✓ holds", "✗ does not hold", "≈ undecided"
 
 
 def columns(table):

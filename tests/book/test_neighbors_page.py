@@ -47,6 +47,14 @@ def test_a_reader_moves_training_and_chooses_sentences_in_four_ways(visit, built
             for k in range(len(told["arms"])):
                 expected = [texts[j] for j in nearest[k, point, sentence]]
                 assert panels.nth(k).locator("li").all_inner_texts() == expected
+                others = {int(j) for other in range(len(told["arms"])) if other != k
+                          for j in nearest[other, point, sentence]}  # fmt: skip
+                bold = (
+                    panels.nth(k)
+                    .locator("li button")
+                    .evaluate_all("all => all.map((e) => getComputedStyle(e).fontWeight >= 600)")
+                )
+                assert bold == [int(j) in others for j in nearest[k, point, sentence]]
                 loss = told["arms"][k]["losses"][point]
                 assert f"{loss:.2f} nats a word" in panels.nth(k).inner_text()
             assert choice.input_value() == str(sentence)

@@ -1,5 +1,7 @@
 """Passages under attention in a browser: what they show beside the records, controls, colors."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -58,7 +60,14 @@ def test_a_reader_moves_training_and_chooses_question_and_networks(visit, built_
                     assert percent == pytest.approx(100 * chances[arm, point, asked, k], abs=0.51)
                     assert ("✓" in bar) == (k == one["right"])
                 name = told["arms"][arm]["name"]
-                assert f"{name[0].lower()}{name[1:]} says {chr(65 + answer)} (" in says
+                begins = f"{name[0].lower()}{name[1:]} says {chr(65 + answer)} ("
+                assert begins in says
+                chance, on = map(float, re.findall(r"(\d+)\u00a0%", says.partition(begins)[2])[:2])
+                assert chance == pytest.approx(100 * chances[arm, point, asked, answer], abs=0.51)
+                named = [k for k, w in enumerate(one["passage"]) if w == f"@e{one['right']}"]
+                share = attention[arm, point, asked, named].sum()
+                assert on == pytest.approx(100 * share, abs=0.51)
+                assert f"of its attention on {right}" in says
                 words = column.locator("[data-word]")
                 assert words.count() == len(one["passage"])
                 much, _ = words.nth(1).evaluate(SHADE)

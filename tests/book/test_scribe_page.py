@@ -135,25 +135,55 @@ def test_a_missing_file_is_told(visit, http):
         )
 
 
+@pytest.fixture
+def toy(browser, tmp_path):
+    """``toy(strokes, lifts, window)``: a page with what one network has written so."""
+    opened = []
+
+    def open_page(strokes, lifts, window):
+        arrays = {"strokes": strokes, "lifts": lifts.astype("u1"), "window": window}
+        run = {
+            "settings": {"norm": "layer", "start": "usual", "updates_an_epoch": 9},
+            "curves": {"epoch": [0], "val_new_nll": [1.0]},
+            "arrays": {name: values[None] for name, values in arrays.items()},
+        }
+        (tmp_path / "page.html").write_text(
+            f"<!doctype html><meta charset=utf-8><style>{colors.css()}{WEB.style()}</style>"
+            f"{Scribe([run]).to_html()}<script>{WEB.book()}</script>",
+            "utf-8",
+        )
+        opened.append(browser.new_page())
+        opened[0].goto((tmp_path / "page.html").as_uri())
+        ready(opened[0])
+        return opened[0]
+
+    yield open_page
+    for page in opened:
+        page.close()
+
+
 @pytest.mark.parametrize("lifted", [0, 1, 2])
-def test_the_pen_draws_nothing_on_its_way_from_where_it_was_lifted(browser, tmp_path, lifted):
+def test_the_pen_draws_nothing_on_its_way_from_where_it_was_lifted(toy, lifted):
     strokes = np.array([[0, 0], [900, 0], [900, 0], [900, 0]], "i2")  # three steps to the right
-    run = {
-        "settings": {"norm": "layer", "start": "usual", "updates_an_epoch": 9},
-        "curves": {"epoch": [0], "val_new_nll": [1.0]},
-        "arrays": {
-            "strokes": strokes[None],
-            "lifts": (np.arange(4) == lifted).astype("u1")[None],
-            "window": np.zeros((1, 4)),
-        },
-    }
-    (tmp_path / "page.html").write_text(
-        f"<!doctype html><meta charset=utf-8><style>{colors.css()}{WEB.style()}</style>"
-        f"{Scribe([run]).to_html()}<script>{WEB.book()}</script>",
-        "utf-8",
-    )
-    page = browser.new_page()
-    page.goto((tmp_path / "page.html").as_uri())
-    ready(page)
+    page = toy(strokes, np.arange(4) == lifted, np.zeros(4))
     assert page.evaluate(THIRDS) == [k != lifted for k in range(3)]
-    page.close()
+
+
+BARS = """(full) => { // pixels of each character's bar, of which so many are full
+    const canvas = document.querySelector('.ln-scribe-text'), ratio = devicePixelRatio;
+    const pen = canvas.getContext('2d'), cell = Math.min(62, canvas.clientWidth / 16);
+    return Array.from({ length: 16 }, (_, u) => {
+        const x = Math.round((u + 0.5) * cell * ratio), y = Math.round(39 * ratio);
+        const { data } = pen.getImageData(x, y, 1, Math.round(full * ratio));
+        return data.filter((v, k) => k % 4 === 3 && v > 90).length / ratio;
+    });
+}"""
+
+
+def test_a_bar_is_as_high_as_the_window_has_stayed_at_its_character_so_far(toy):
+    window = np.repeat([0, 3, 15, 3], [50, 25, 10, 15])  # 50 points fill a bar of 16 pixels
+    page = toy(np.zeros((100, 2), "i2"), np.ones(100), window)
+    for pen in (100, 75, 50, 20):
+        part(page, "pen").fill(str(pen))
+        stayed = np.bincount(window[:pen], minlength=16)
+        assert page.evaluate(BARS, 16) == pytest.approx(np.minimum(1, stayed / 50) * 16, abs=1.1)

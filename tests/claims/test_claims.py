@@ -13,6 +13,7 @@ from lnlib import claims, compare
 from lnlib.__main__ import main
 from lnlib.claims import Finding, numbers, trained
 from lnlib.claims.finding import Claim, Records, Weighed
+from lnlib.claims.scale import relative
 from lnlib.experiments import find, mnist
 from lnlib.runs import record
 
@@ -343,6 +344,28 @@ def test_a_baseline_that_exploded_at_once_has_no_targets():
     one = verdict("reader-faster", runs)
     assert str(one.label) == f"{compare.UNTESTABLE}: {compare.DIVERGED}"
     assert claims.interval(one.counting[0]) == "3 seeds"
+
+
+@pytest.mark.parametrize(
+    ("experiment", "hidden", "updates_an_epoch", "epochs", "told"),
+    [
+        # 10 x 500 batches of 100 are 10 passes over 50,000 images, of 200.
+        ("draw", 64, 500, 10, "25 % of the paper's units, 5 % of its epochs, the same data"),
+        ("skip_thoughts", 600, 200, 25,
+         "25 % of the paper's units, 0.5 % of its updates, other data"),
+        ("mnist", [500, 1000], 500, 15,
+         "50 % of the paper's units, 25 % of its epochs, the same data"),
+        ("handwriting", 100, 500, 9,
+         "25 % of the paper's units, length of its training not given, other data"),
+    ],
+)  # fmt: skip
+def test_units_and_length_of_training_are_told_as_shares_of_the_papers(
+    experiment, hidden, updates_an_epoch, epochs, told
+):
+    settings = {"hidden": hidden, "updates_an_epoch": updates_an_epoch, "batch_size": 100}
+    run = {"experiment": experiment, "settings": settings, "curves": {"epoch": [0, 1, epochs]},
+           "data": {"cases": {"train": 50_000, "val": 7_000, "test": 10_000}}}  # fmt: skip
+    assert relative([run]) == told
 
 
 def test_every_claim_has_its_own_name_a_section_of_the_paper_and_a_page_that_exists():

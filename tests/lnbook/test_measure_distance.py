@@ -212,6 +212,11 @@ def test_a_trace_is_drawn_with_its_error():
     assert abs(mean[-1] - np.trace(A)) < 4 * errors[-1]
     drawn = lines(networks.draw_trace({"layer": A}, found, "layer"))
     assert drawn["estimate"][-1] == pytest.approx(mean[-1], rel=1e-3)
+    np.testing.assert_allclose(
+        drawn["two standard errors"],
+        [*(mean - 2 * errors)[1:], *(mean + 2 * errors)[:0:-1]],
+        rtol=1e-3,
+    )
     said = networks.describe_trace({"layer": A}, found, "layer")
     assert f"give {mean[-1]:.1f} with a standard error of {errors[-1]:.1f}" in said
     assert "One vector" in networks.describe_trace({"layer": A}, found[:1], "layer")

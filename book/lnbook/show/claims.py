@@ -36,12 +36,13 @@ def page() -> dict[str, Weighed]:
 
 
 def findings(of: Sequence[Weighed], caption: str) -> Table:
-    """Return a row a claim, and below it a row a measurement that counts, with their labels."""
+    """Return a row a claim, with its label and what was run, and below it what was measured."""
     rows = []
     for one in of:
-        rows.append([one.claim.says, "together", badge(one.label)])
+        rows.append([one.claim.says, one.evidence, badge(one.label)])
         rows += [_row(f"– {finding.what}", finding) for finding in one.counting]
-    return Table(["Claim, and what was measured", "Difference", "Label"], rows, caption)
+    columns = ["Claim, and what was measured", "Runs, and mean difference", "Label"]
+    return Table(columns, rows, caption)
 
 
 def table(experiment: str, records: Sequence[Record], *names: str) -> Table:

@@ -6,7 +6,7 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from lnbook.train_with_four import differences, ending, figure_6, rates, sizes
+from lnbook.train_with_four import differences, figure_6, rates, sizes
 from lnbook.train_with_four.runs import Runs
 from tests.cases.drawn import check_band, check_inside, lines
 from tests.cases.oracle import parsed
@@ -165,19 +165,6 @@ def test_the_ends_have_every_kind_of_label_corrected_for_all_that_can_be_chosen(
     assert "not testable here: stopped before a plateau" in kinds[True] & kinds[False]
     alone = [outcome(one) for one, _ in at_the_end(True).values()]
     assert alone != [label for _, label in at_the_end(True).values()]  # the correction tells
-
-
-def test_where_every_norm_ends_has_its_means_and_ranges():
-    rows = {row[0]: row[1:] for row in ending.ending(Runs(RECORDS[False])).rows}
-    common = (1, 2, 3)
-    for size, norm in itertools.product((128, 4), LABELS):
-        row = rows[f"{size}, {LABELS[norm]}"]
-        runs = cell(False, norm, size)
-        for at, name, digits in ((0, "test_error", 2), (1, "test_nll", 3), (2, "train_nll", 4)):
-            values = [value(runs[s], name, 3) for s in common]
-            wanted = [fmean(values), min(values), max(values)]
-            found = parsed(row[at].replace("–", " "))
-            np.testing.assert_allclose(found, wanted, atol=0.51 * 10**-digits)
 
 
 def swept(norm, rate, name, epoch):

@@ -1,7 +1,6 @@
 """Train with four examples at a time: figure 6 of the paper, from recorded runs, and its claims."""
 
 from lnbook.train_with_four.differences import DIFFERENCE, at_the_end, pairs
-from lnbook.train_with_four.ending import ending
 from lnbook.train_with_four.figure_6 import FIGURE_6, stops
 from lnbook.train_with_four.origin import origin
 from lnbook.train_with_four.rates import RATES, rate_stops, rates
@@ -17,7 +16,6 @@ __all__ = [
     "Cell",
     "Runs",
     "at_the_end",
-    "ending",
     "origin",
     "pairs",
     "rate_stops",

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import shutil
 import zipfile
 
 import nbformat
@@ -176,6 +177,19 @@ def test_points_changed_by_hand_in_the_gradebook_are_those_of_the_tables(course,
             gradebook.db.commit()
     (total,) = [total for total in graded.totals if total.student == "wrong"]
     assert total.points == 1.5
+
+
+def test_a_notebook_that_is_no_longer_handed_in_has_no_points(course, tmp_path, monkeypatch):
+    """Also where the gradebook still has those of an earlier grading."""
+    folder = shutil.copytree(course["folder"], tmp_path / "course", symlinks=True)
+    handed_in = folder / "submitted" / "Zoë Łuk" / "homework" / "start.ipynb"
+    handed_in.rename(handed_in.with_suffix(".txt"))
+    monkeypatch.setattr(grading.nbgrader, "run", lambda *arguments: "")
+    graded = grade(folder / "submitted", where=LIMITS)
+    for student, points in (("Zoë Łuk", 0), ("wrong", 1)):
+        assert sum(row.points for row in graded.rows if row.student == student) == points
+        (total,) = [total for total in graded.totals if total.student == student]
+        assert total.points == points
 
 
 # Submissions as programs and people lay them out.

@@ -7,10 +7,12 @@ GPU := $(shell command -v nvidia-smi)
 RUNS ?= $(if $(GPU),gpu-runs,book/runs)
 # Threads that wait for others sleep: spinning, they take the processors from who is waited for.
 PYTEST = OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(PY) -m pytest
+# Tests marked slow are those of `make test-all`.
+SELECT ?= -m "not slow"
 # Built beforehand, or left out, so that no cell's output says that it is being built.
 READY = $(PY) -m lnlib.nn.kernels >/dev/null || export LNLIB_COMPILED=0
 
-.PHONY: help book homework classroom slides pdf browser test suite test-fast nbval
+.PHONY: help book homework classroom slides pdf browser test test-all suite test-fast nbval
 .PHONY: test-versions live bench replay notebooks screenshots lint clean
 .DEFAULT_GOAL := help
 
@@ -50,13 +52,17 @@ browser: ## find Chromium, Chrome or Edge for the pages; without any, install Pl
 # library is tested; the tests of pages come last and wait for the book. Of the tests, whoever has
 # none left takes half of the other's; more such processes than cores only wait.
 # BROWSERS="chromium firefox webkit" chooses for all page tests; without, see CONTRIBUTING.md.
-test: browser ## check everything: notebooks, library, pages in browsers
+test: browser ## check what is usually checked: notebooks, library, pages in Chromium
 	@rm -f _build/.outcome
 	@BOOK_IS_COMING=1 $(MAKE) --no-print-directory --jobs=3 book nbval suite
 
+test-all: export SELECT =
+test-all: test ## check everything: also what takes long, and pages in Firefox
+
 suite: ## the tests alone, with the book as it was built last
 	@tools/setup.sh test
-	@unset MAKEFLAGS MAKELEVEL; $(PY) -m lnlib.nn.kernels >/dev/null; $(PYTEST) -n 2 --dist worksteal
+	@unset MAKEFLAGS MAKELEVEL; $(PY) -m lnlib.nn.kernels >/dev/null; \
+		$(PYTEST) -n 2 --dist worksteal $(SELECT)
 
 test-fast: ## the tests nearest to what changed since main, then quick ones, in under 90 s; no page
 	@tools/setup.sh test

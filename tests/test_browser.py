@@ -221,7 +221,7 @@ NOT_IN = pytest.mark.not_in("firefox", reason="it cannot")
 @pytest.mark.parametrize(
     ("asked", "there", "mark", "runs"),
     [
-        ("", True, EVERY, ["chromium", "firefox"]),
+        ("", True, EVERY, ["chromium", "firefox, slow"]),
         ("", False, EVERY, ["chromium"]),
         ("", True, NOT_IN, ["chromium"]),
         ("firefox webkit", False, EVERY, ["firefox", "webkit"]),
@@ -237,8 +237,10 @@ def test_a_page_test_runs_in_the_browsers_asked_for(monkeypatch, asked, there, m
         iter_markers=lambda name: filter(None, [marked.get(name)]),
     )
     found = conftest.in_browsers(SimpleNamespace(definition=test))
-    said = [one.marks[0].kwargs["reason"] if one.marks else one.values[0] for one in found]
-    assert said == runs
+    names = {"slow": "firefox, slow", "skip": "firefox: it cannot"}
+    assert [names[one.marks[0].name] if one.marks else one.values[0] for one in found] == runs
+    reasons = [mark.kwargs["reason"] for one in found for mark in one.marks if mark.name == "skip"]
+    assert set(reasons) <= {"firefox: it cannot"}
 
 
 def test_a_browser_that_is_not_known_is_refused(monkeypatch):

@@ -97,19 +97,23 @@ BROWSERS = {
 
 
 def in_browsers(metafunc):
-    """The browsers a test runs in: those of BROWSERS, else Chromium and, where marked, Firefox."""
+    """The browsers a test runs in: those of BROWSERS, else Chromium and, where marked, Firefox.
+
+    Nobody asked for Firefox then, so it is slow.
+    """
     asked = os.environ.get("BROWSERS", "").split()
     if wrong := set(asked) - set(BROWSERS):
         raise pytest.UsageError(f"BROWSERS names {wrong}, and has to be of {list(BROWSERS)}")
-    marked = metafunc.definition.get_closest_marker("every_browser")
-    if not asked:
-        asked = ["chromium", "firefox"] if marked and FIREFOX else ["chromium"]
-    skips = {
+    marks = {
         name: pytest.mark.skip(reason=f"{name}: {mark.kwargs['reason']}")
         for mark in metafunc.definition.iter_markers("not_in")
         for name in mark.args
     }
-    return [pytest.param(name, marks=skips.get(name, ())) for name in asked]
+    if not asked:
+        marked = metafunc.definition.get_closest_marker("every_browser")
+        asked = ["chromium", "firefox"] if marked and FIREFOX else ["chromium"]
+        marks.setdefault("firefox", pytest.mark.slow)
+    return [pytest.param(name, marks=marks.get(name, ())) for name in asked]
 
 
 def pytest_generate_tests(metafunc):

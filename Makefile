@@ -52,7 +52,7 @@ browser: ## find Chromium, Chrome or Edge for the pages; without any, install Pl
 # library is tested; the tests of pages come last and wait for the book. Of the tests, whoever has
 # none left takes half of the other's; more such processes than cores only wait.
 # BROWSERS="chromium firefox webkit" chooses for all page tests; without, see CONTRIBUTING.md.
-test: browser ## check what is usually checked: notebooks, library, pages in Chromium
+test: browser ## check notebooks, library and pages, but for what takes long
 	@rm -f _build/.outcome
 	@BOOK_IS_COMING=1 $(MAKE) --no-print-directory --jobs=3 book nbval suite
 

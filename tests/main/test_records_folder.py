@@ -22,6 +22,7 @@ def rows(text):
     return len(text.splitlines()) - 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("out", ["runs", "my runs", "-x"])
 def test_replay_ends_with_commands_that_read_its_records(out, here, short, capsys):
     flags = short("weights", "ignored")[:-2]
@@ -62,6 +63,7 @@ def test_claims_are_weighed_by_ones_own_records_where_there_are_any(here, capsys
     assert "showing records of experiments from runs;" in read.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["table", "weights"], ["claims"], ["claims", "--json"]])
 def test_without_the_books_records_too_ones_own_are_read_and_none_are_refused(
     command, here, refused, monkeypatch, capsys

@@ -37,6 +37,7 @@ def lnlib(command, redirection, folder):
         os.close(into)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "redirection",
     ["2>&-", "<&- >&- 2>&-", ">/dev/full 2>/dev/full", ">&PIPE 2>&PIPE"],

@@ -50,6 +50,7 @@ def of_another_name(path):
     path.rename(path.with_name(f"{path.stem.rpartition('-')[0]}-{'0' * 32}.so"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [truncated, emptied, flipped, longer])
 def test_damage_to_the_file_does_not_reach_a_process_that_has_loaded_it(machine, damage):
     load(machine)

@@ -132,6 +132,7 @@ def environment(pid):
     return dict(pair.split("=", 1) for pair in pairs)
 
 
+@pytest.mark.slow
 def test_a_rank_that_is_killed_loses_nothing_and_the_next_call_completes(
     tmp_path, unbroken, start, start_two
 ):
@@ -159,6 +160,7 @@ def test_a_rank_that_is_killed_loses_nothing_and_the_next_call_completes(
     assert "update" not in noise, "a second bar"
 
 
+@pytest.mark.slow
 def test_ranks_end_soon_after_the_launcher_that_was_killed(tmp_path, start):
     # Runs of hours: nothing else ends them.
     launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
@@ -188,6 +190,7 @@ def lives(pid):
         return False
 
 
+@pytest.mark.slow
 def test_when_the_writer_is_killed_the_next_call_completes_the_records(
     tmp_path, unbroken, start_two
 ):

@@ -145,6 +145,14 @@ template <class T> struct Recurrence : Vectors<T> {
 
     // The product: out (M, columns) = a (M, K) times packed (K, columns).
 
+    // In a register: GCC would read it again for each sum, and loads would take longer than sums.
+    static Vec keep(Vec v) {
+#if defined(__x86_64__)
+        asm("" : "+v"(v));
+#endif
+        return v;
+    }
+
     // One block of it. The constant sizes let the compiler hold every sum in a register.
     template <int M, int W>
     static void block(int64_t K, const T *a, int64_t lda, const T *w, T *out, int64_t ldo,
@@ -155,9 +163,10 @@ template <class T> struct Recurrence : Vectors<T> {
             for (int v = 0; v < W; ++v) __builtin_prefetch(out + m * ldo + v * L, 1);
         for (int m = 0; m < M; ++m)
             for (int v = 0; v < W; ++v) sum[m][v] = add ? in.load(out + m * ldo + v * L) : Vec{};
+#pragma GCC unroll 4
         for (int64_t k = 0; k < K; ++k, w += W * L) {
             Vec column[W];
-            for (int v = 0; v < W; ++v) column[v] = in.load(w + v * L);
+            for (int v = 0; v < W; ++v) column[v] = keep(in.load(w + v * L));
             for (int m = 0; m < M; ++m)
                 for (int v = 0; v < W; ++v) sum[m][v] += a[m * lda + k] * column[v];
         }

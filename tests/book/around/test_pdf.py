@@ -172,6 +172,7 @@ def test_no_page_has_one_line_where_smaller_letters_save_it(browser):
     assert pdf.thin(PdfReader(BytesIO(found))) == 0
 
 
+@pytest.mark.slow
 def test_a_playground_is_printed_after_training(browser, built_book):
     page = browser.new_page(viewport={"width": pdf.WIDTH, "height": 1123})
     page.set_default_timeout(pdf.PATIENCE)

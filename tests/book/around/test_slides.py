@@ -152,6 +152,7 @@ LOW = """() => {
 }"""
 
 
+@pytest.mark.slow
 @pytest.mark.not_in("firefox", "webkit", reason="one browser is enough for the room of each slide")
 @pytest.mark.parametrize("deck", ["use-it", "understand-it", "audit-the-paper"])
 def test_each_slide_is_whole_and_its_figure_large_enough_to_read(visit, whole, deck):

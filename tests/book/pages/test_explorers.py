@@ -47,6 +47,7 @@ def test_every_control_answers_and_draws_its_state(opened, payloads, chapter):
             assert changed, f"{label!r} changes neither figure nor sentence"
 
 
+@pytest.mark.slow
 def test_random_states_are_drawn_as_python_computed_them(opened, payloads, chapter):
     rng = random.Random(chapter)
     for root, states in zip(opened.explorers(), payloads(chapter), strict=True):
@@ -71,6 +72,7 @@ def test_a_card_on_a_phone_draws_its_states_and_keeps_its_height(phone, payloads
             assert root.bounding_box()["height"] == tall, states[index(root)]["text"]
 
 
+@pytest.mark.slow
 def test_numbers_behind_a_figure_are_those_it_draws(opened, payloads, chapter):
     for root, states in zip(opened.explorers(), payloads(chapter), strict=True):
         summary = root.query_selector(".ln-numbers > summary")

@@ -116,6 +116,7 @@ def test_axe_finds_nothing_in_light_and_dark(opened, violations, at_night):
     assert violations(at_night(opened.page), colors=True) == []
 
 
+@pytest.mark.slow
 def test_axe_finds_nothing_on_a_phone(phone, violations):
     assert violations(phone.page, colors=False) == []
 

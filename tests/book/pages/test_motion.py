@@ -60,6 +60,7 @@ def test_a_picture_stays_where_it_is_once_its_widest_numbers_were_seen(visit, bu
         assert all(places == second[0] for places in second)
 
 
+@pytest.mark.slow
 @pytest.mark.not_in("firefox", reason="its driver cannot turn motion on in an open page")
 def test_every_play_button_runs_to_the_end(opened, payloads, chapter):
     opened.page.emulate_media(reduced_motion="no-preference")

@@ -7,6 +7,7 @@ import pytest
 from lnbook.show.quiz.texts import NOT_YET, RIGHT
 
 
+@pytest.mark.slow
 def test_every_question_of_a_chapter_answers_to_the_keyboard(opened):
     forms = opened.page.query_selector_all(".ln-quiz[data-ready] .ln-form")
     assert len(forms) == opened.page.locator(".ln-question").count()

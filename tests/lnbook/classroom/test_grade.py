@@ -164,6 +164,7 @@ def test_the_summary_counts_and_names_what_is_met_most():
     assert summary(rows) == ["undo: 1 of 4 passed; 2 × that way."]
 
 
+@pytest.mark.slow
 def test_points_changed_by_hand_in_the_gradebook_are_those_of_the_tables(course, monkeypatch):
     monkeypatch.setattr(grading.nbgrader, "run", lambda *arguments: "")
     with grading.nbgrader.gradebook(course["folder"]) as gradebook:

@@ -51,6 +51,7 @@ def pairs(folder):
         yield read(path), read(folder / "source" / "homework" / path.name)
 
 
+@pytest.mark.slow
 def test_every_exercise_of_the_book_can_be_set(everything):
     assert sorted(TASKS) == sorted(exercises.names())
     cells = [cell.source for path in released(everything) for cell in read(path).cells]
@@ -93,6 +94,7 @@ def test_nbgrader_finds_a_test_with_points_for_each_exercise(everything):
         assert len(ids) == len(set(ids))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Object of type:sqlalchemy.exc.SAWarning")  # nbgrader's own
 def test_a_seed_can_be_changed_until_work_is_handed_in_and_after(tmp_path):
     cells = []

@@ -56,6 +56,7 @@ def test_a_submission_that_has_run_does_not_run_again(two):
     assert ran == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["seed", "notebook", "file", "limits", "library", "torch"])
 def test_a_submission_runs_again_when_what_its_grade_depends_on_has_changed(
     two, change, monkeypatch
@@ -94,6 +95,7 @@ def test_a_submission_runs_again_when_what_its_grade_depends_on_has_changed(
     assert len(ran) == times
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left", ["a damaged notebook", "an empty folder"])
 def test_a_student_without_a_notebook_has_no_points_of_an_earlier_one(two, monkeypatch, left):
     folder, _ = two
@@ -110,6 +112,7 @@ def test_a_student_without_a_notebook_has_no_points_of_an_earlier_one(two, monke
     assert {total.student: total.points for total in graded.totals} == {"ada": 0, "bob": 1}
 
 
+@pytest.mark.slow
 def test_an_interrupted_grading_goes_on_where_it_was(two):
     folder, ran = two
     make(folder, 11)
@@ -194,6 +197,7 @@ def test_a_rootless_container_of_podman_can_read_the_folder_of_its_submission(
     assert ("--userns keep-id" in ran) == mapped
 
 
+@pytest.mark.slow
 @posix
 def test_submissions_run_again_in_an_image_that_was_built_anew_under_its_name(two, containers):
     folder, ran = two
@@ -203,6 +207,7 @@ def test_submissions_run_again_in_an_image_that_was_built_anew_under_its_name(tw
         assert len(ran) == times
 
 
+@pytest.mark.slow
 @posix
 def test_an_image_that_cannot_be_had_ends_the_grading_before_any_submission(two, containers):
     folder, ran = two
@@ -237,6 +242,7 @@ def test_without_a_word_on_whose_account_nothing_runs(tmp_path, capsys):
     assert "--trust" in said
 
 
+@pytest.mark.slow
 def test_what_runs_a_submission_has_the_book_without_its_exercises(tmp_path):
     book = runner.stripped(tmp_path / "book")
     found = {path.relative_to(book).as_posix() for path in book.rglob("exercises.py")}

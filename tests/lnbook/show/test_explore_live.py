@@ -74,6 +74,7 @@ def says(box, words):
     return any(words in text.replace("&#x27;", "'").replace("&quot;", '"') for text in texts)
 
 
+@pytest.mark.slow
 def test_everything_displayed_is_a_widget_with_the_text_beside_it(shown):
     for thing in shown:
         bundle = thing._repr_mimebundle_()
@@ -81,6 +82,7 @@ def test_everything_displayed_is_a_widget_with_the_text_beside_it(shown):
         assert bundle["text/plain"] == repr(thing)
 
 
+@pytest.mark.slow
 def test_without_anywidget_every_explorer_shows_what_plotly_displays(shown, no_anywidget):
     for thing in shown:
         box = thing.widget()

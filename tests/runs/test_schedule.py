@@ -240,6 +240,7 @@ def comparable(out):
     return path.name, kept
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "how",
     [signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGUSR1],

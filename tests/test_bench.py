@@ -378,6 +378,7 @@ def test_alone_the_synchronized_norm_is_batch_norm():
         torch.testing.assert_close(a, b, rtol=0, atol=1e-11)
 
 
+@pytest.mark.slow
 def test_two_processes_agree_with_one():
     found = exchange.measure(rounds=1)
     assert 0 < found["error"] < EXACT

@@ -109,6 +109,7 @@ def elsewhere(wheel, tmp_path_factory):
     return folder, env
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WHOLE)
 def test_chapter_prints_the_same_in_a_folder_that_is_not_the_clone(elsewhere, name):
     folder, env = elsewhere

@@ -13,11 +13,13 @@ import sys
 import threading
 import time
 import types
+import weakref
 from http import HTTPStatus
 from pathlib import Path
 
 import pytest
 import requests
+import tqdm
 
 import lnlib
 from lnlib.data import transfer
@@ -449,6 +451,7 @@ def test_download_shows_a_bar_that_starts_where_it_broke_off(tmp_path, file, ser
     terminal = io.StringIO()
     terminal.isatty = lambda: True
     monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(tqdm.tqdm, "_instances", weakref.WeakSet())  # of other tests
     get(file, tmp_path, serve("well"))
 
     assert terminal.getvalue().lstrip("\r").startswith("noise:  50%")

@@ -147,8 +147,8 @@ def test_it_learns_and_is_tabled_by_the_command_line(data, tmp_path, monkeypatch
     assert len(records) == 12
     assert main(["table", "convnet", "--runs", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
-    assert "none and layer norm, each at its rate (*), by 2 seeds" in printed
-    assert "batch and layer norm, each at its rate (*), by 2 seeds" in printed
+    assert "none and layer norm, each at its rate (*), mean over 2 seeds" in printed
+    assert "batch and layer norm, each at its rate (*), mean over 2 seeds" in printed
     assert "on at the border, 3, % of the rest" in printed
 
 

@@ -209,6 +209,7 @@ def test_killed_at_any_epoch_it_goes_on_to_the_same_record(tmp_path, toy, monkey
     assert not list(tmp_path.glob("broken/**/*.pt"))
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_loses_no_epoch(tmp_path):
     script = tmp_path / "runner.py"
     # Each epoch takes a moment longer, so that the signal comes before the end.

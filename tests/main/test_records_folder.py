@@ -19,7 +19,7 @@ def here(tmp_path, monkeypatch):
 
 
 def rows(text):
-    return len(text.splitlines()) - 1
+    return len(text.partition("\n\n")[0].splitlines()) - 1  # claims come after them
 
 
 @pytest.mark.slow
@@ -54,6 +54,7 @@ def test_without_records_of_ones_own_those_of_the_book_are_read_and_named(here, 
     assert "showing records of noise from runs;" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_claims_are_weighed_by_ones_own_records_where_there_are_any(here, capsys):
     shutil.copytree(record.folder() / "noise", "runs/noise")
     assert main(["claims", "--json"]) == 0

@@ -72,6 +72,7 @@ def again(name):
     return experiment, kept, list(itertools.islice(points, min(POINTS, max(2, soon))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.needs_data(data_of(name))) for name in RECORDED]
 )

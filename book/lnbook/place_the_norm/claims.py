@@ -6,14 +6,13 @@ import numpy as np
 
 from lnbook.place_the_norm.runs import (
     DEPTHS,
-    INITIALIZATION_NAMES,
     INITIALIZATIONS,
     RATES,
     Cell,
     Runs,
 )
 from lnbook.place_the_norm.start import last_gradients
-from lnbook.place_the_norm.trained import stuck
+from lnbook.place_the_norm.trained import stuck, trained_starts
 from lnbook.show.plots import labels
 from lnbook.show.table import Table
 
@@ -156,7 +155,7 @@ TRAINED = {
 
 def trained(runs: Runs) -> Table:
     """Count seeds for the claims on training, for the initializations that were trained."""
-    names = {text: key for key, text in INITIALIZATION_NAMES.items() if runs.kinds(key, DEPTH)}
+    names = trained_starts(runs, 1e-3, DEPTH)
     rows = [[claim, *(judge(runs, key) for key in names.values())]
             for claim, judge in TRAINED.items()]  # fmt: skip
     return Table(

@@ -38,9 +38,16 @@ def trained_at(runs: Runs) -> dict[str, tuple[str, int]]:
             for name, depth in ordered}  # fmt: skip
 
 
-def trained_starts(runs: Runs, depth: int = 12) -> dict[str, str]:
-    """Return the initializations of which a network of this depth has been trained."""
-    return {name: key for key, name in INITIALIZATION_NAMES.items() if runs.kinds(key, depth)}
+def trained_starts(runs: Runs, rate: float | None = None, depth: int = 12) -> dict[str, str]:
+    """Return the initializations of which a network has been trained, at this rate if one is given.
+
+    Args:
+        runs: The runs.
+        rate: The learning rate.
+        depth: The number of blocks.
+    """
+    known = {c[0] for c in runs.trained.groups if c.depth == depth and rate in (None, c.rate)}
+    return {name: key for key, name in INITIALIZATION_NAMES.items() if key in known}
 
 
 #: What the experiment plans; from its name to whether a cell is of it.

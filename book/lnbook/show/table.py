@@ -117,9 +117,11 @@ class Table:
             for row in self.rows
         )
         caption = "" if self.folded else f"<caption>{esc(self.caption)}</caption>"
-        # It takes the focus, so that the arrow keys scroll it.
+        # It takes the focus, so that the arrow keys scroll it. Two tables of a page may have one
+        # caption, and need names of their own.
+        name = self.caption + "".join(f" First row: {row[0]}" for row in self.rows[:1])
         table = (
-            f'<div class="ln-table" tabindex="0" role="region" aria-label="{esc(self.caption)}">'
+            f'<div class="ln-table" tabindex="0" role="region" aria-label="{esc(name)}">'
             f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
         )
         if not self.folded:

@@ -62,3 +62,11 @@ def test_verdicts_that_stand_before_their_numbers_stay_columns():
 def test_a_row_of_another_length_is_refused():
     with pytest.raises(ValueError, match=r"a row must have 2 cells, got \['a'\]"):
         Table(["one", "two"], [["a"]], "Short.")
+
+
+def test_tables_of_one_caption_have_names_of_their_own():
+    two = [
+        Table(["norm", "here"], [[norm, "1"]], "Error.").to_html() for norm in ("layer", "batch")
+    ]
+    names = [re.search('aria-label="([^"]+)"', one)[1] for one in two]
+    assert names == ["Error. First row: layer", "Error. First row: batch"]

@@ -186,6 +186,7 @@ def run_all(lab, opened):
     return open_notebook
 
 
+@pytest.mark.slow
 def test_chapter_runs_and_its_figure_answers_in_jupyterlab(run_all):
     with run_all(BOOK / "start.ipynb") as page:
         card = page.locator(".ln-live").first
@@ -220,6 +221,7 @@ def tables(batch_size, scale):
     return [figure.data[0].z for figure in figures.draw(batch_size, scale)]
 
 
+@pytest.mark.slow
 def test_number_typed_into_a_chapters_table_is_computed_and_a_word_is_told(run_all):
     sheet = Sheet(axes.TABLE, title="", running=axes.POPULATION, start="layer norm")
     with run_all(BOOK / "choose_the_axis.ipynb") as page:
@@ -233,6 +235,7 @@ def test_number_typed_into_a_chapters_table_is_computed_and_a_word_is_told(run_a
                 sentence.get_by_text(words).wait_for()
 
 
+@pytest.mark.slow
 def test_a_run_starts_stops_and_resumes_in_jupyterlab(run_all, tmp_path):
     path = tmp_path / "run.ipynb"
     nbformat.write(new_notebook(cells=[new_code_cell(RUN)]), path)

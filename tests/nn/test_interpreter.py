@@ -13,6 +13,7 @@ pytest.importorskip("triton", reason="needs triton, which comes with PyTorch for
 HERE = Path(__file__).parent
 
 
+@pytest.mark.slow
 def test_every_kernel_is_right_in_the_interpreter():
     files = [HERE / "test_triton.py", HERE / "test_rows_triton.py"]
     done = subprocess.run(

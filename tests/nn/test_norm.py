@@ -385,6 +385,7 @@ def test_torch_export_takes_it(kind, implementation):
     assert_close(torch.export.export(module, (x,)).module()(x), module(x))
 
 
+@pytest.mark.slow
 @compiles
 @pytest.mark.skipif(shutil.which("c++") is None, reason="inductor needs a C++ compiler")
 def test_inductor_compiles_it_on_cpu():

@@ -40,6 +40,7 @@ def links(reader, number):
     return inside, [a["/A"]["/URI"] for a in found if "/A" in a]
 
 
+@pytest.mark.slow
 def test_bookmarks_lead_to_tracks_chapters_and_their_sections(printed):
     said = texts(printed)
     marks = list(bookmarks(printed))

@@ -31,18 +31,6 @@ GATES = {
 }
 
 
-def label(differences: np.ndarray | str, p: float | None = None) -> str:
-    """Return the badge of one row, from its differences or from why it cannot be tested.
-
-    Args:
-        differences: One a seed, below 0 where the claim is true; or the reason.
-        p: The corrected p value, as for :func:`lnlib.compare.label`.
-    """
-    if isinstance(differences, str):
-        return badge(compare.untestable(differences))
-    return badge(compare.label(differences, p))
-
-
 def labels(rows: Sequence[np.ndarray | str]) -> list[str]:
     """Return the badges of the rows of one table, corrected as :func:`lnlib.compare.labels` says.
 

@@ -152,9 +152,6 @@ def test_labels_of_a_table_are_badges_corrected_for_its_rows_of_ten_seeds():
         "✓ supported", "2 of 3 seeds", "not testable here: diverged",
     ]  # fmt: skip
     assert plots.labels([weak, -weak, -strong]) == ["≈ undecided", "≈ undecided", "✗ contradicted"]
-    assert [plots.label(weak), plots.label(weak, 0.08), plots.label("diverged")] == [
-        "✓ supported", "≈ undecided", "not testable here: diverged",
-    ]  # fmt: skip
 
 
 def test_signs_have_colors():

@@ -141,8 +141,7 @@ def labels(rows: Sequence[np.ndarray | str]) -> list[Label]:
     """
     found = [untestable(row) if isinstance(row, str) else label(row) for row in rows]
     tested = [k for k, one in enumerate(found) if one.evidence is Evidence.MANY]
-    corrected = holm([p_value(rows[k]) for k in tested])
-    for k, p in zip(tested, corrected, strict=True):
+    for k, p in zip(tested, corrected_p_values([rows[k] for k in tested]), strict=True):
         found[k] = label(rows[k], p)
     return found
 
@@ -271,6 +270,15 @@ def holm(p_values: Sequence[float]) -> list[float]:
         highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[k]))
         corrected[k] = highest
     return corrected
+
+
+def corrected_p_values(comparisons: Sequence[np.ndarray]) -> list[float]:
+    """Return the p values of several comparisons, corrected for their number by :func:`holm`.
+
+    Args:
+        comparisons: Of each its differences, as :func:`p_value` takes them.
+    """
+    return holm([p_value(differences) for differences in comparisons])
 
 
 def interval(

@@ -219,11 +219,11 @@ def corrected(weighed: Sequence[Weighed]) -> list[Weighed]:
 
     A measurement that stands under two claims is one comparison.
     """
-    p_values = {_key(one): compare.p_value(one.differences) for one in comparisons(weighed)}
-    holm = dict(zip(p_values, compare.holm(list(p_values.values())), strict=True))
+    tested = {_key(one): one.differences for one in comparisons(weighed)}
+    p_values = dict(zip(tested, compare.corrected_p_values([*tested.values()]), strict=True))
     return [
         dataclasses.replace(one, findings=tuple(
-            dataclasses.replace(finding, corrected=holm.get(_key(finding)))
+            dataclasses.replace(finding, corrected=p_values.get(_key(finding)))
             for finding in one.findings
         ))
         for one in weighed

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from lnbook.show import claims
+from lnbook.show.arms import MISSING
 from lnbook.show.table import Table
 from lnbook.watch_the_border.runs import Runs
 from lnlib.claims.trained import end
 
-MISSING = "not yet recorded"
 #: From an arm of ``lnlib.experiments.convnet`` to what the table calls it.
 NAMES = {
     "none": "no norm",

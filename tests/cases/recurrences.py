@@ -107,11 +107,3 @@ class OnGpu(torch.Tensor):
     """A tensor that says it is on a GPU, so that the choices made there are made here."""
 
     is_cuda = True
-
-
-def everything(case, module, **more):
-    """Results and gradients of a case; on the CUDA path as if it lay on a GPU."""
-    if module is cuda:
-        case.inputs = case.inputs.detach().as_subclass(OnGpu).requires_grad_()
-    results = case.run(module, **more)
-    return [t.detach().as_subclass(torch.Tensor) for t in (*results, *case.grads(results))]

@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 
 @pytest.mark.slow
 def test_every_kernel_is_right_in_the_interpreter():
-    files = [HERE / "test_triton.py", HERE / "test_rows_triton.py"]
+    files = [HERE / f"test_{name}.py" for name in ("cuda", "triton", "rows_triton")]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files],
         env=os.environ | {"TRITON_INTERPRET": "1"},

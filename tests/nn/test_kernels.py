@@ -5,6 +5,7 @@ import runpy
 import subprocess
 import sys
 import warnings
+from importlib.util import find_spec
 
 import pytest
 import torch
@@ -62,7 +63,7 @@ def test_every_path_is_listed_and_two_are_always_there():
     there = kernels.available()
     assert set(there) == set(kernels.IMPLEMENTATIONS) - {"auto"}
     assert there["plain"] is there["function"] is True
-    assert there["cuda"] == torch.cuda.is_available()
+    assert there["cuda"] == (torch.cuda.is_available() and find_spec("triton") is not None)
 
 
 @pytest.mark.parametrize("implementation", ["plain", "function", "compiled"])

@@ -26,7 +26,7 @@ from lnlib.nn import (
     to_fastrnns,
 )
 from lnlib.nn.baselines import BatchNorm, WeightNormLinear
-from lnlib.nn.kernels import compiled, cuda, function, plain
+from lnlib.nn.kernels import compiled, function, plain
 
 # Measured in float64: results 4e-15, slopes by central differences 3e-10 of the largest.
 EXACT, SLOPE, STEP = 1e-11, 1e-7, 1e-5
@@ -106,14 +106,11 @@ def make(layers, kind, form, **changed):
     return layers[kind](**settings), settings
 
 
-@pytest.fixture(params=["plain", "function", "compiled", "cuda"])
-def implementation(request, monkeypatch):
-    """The name of one that runs here; of ``cuda`` the walk and the steps, on a CPU."""
+@pytest.fixture(params=["plain", "function", "compiled"])
+def implementation(request):
+    """The name of one that runs here."""
     if request.param == "compiled" and not compiled.available():
         pytest.skip(f"no compiled library here: {compiled.reason()}")
-    if request.param == "cuda":
-        monkeypatch.setattr(cuda, "supports", lambda *tensors: True)
-        monkeypatch.setattr(cuda, "available", lambda: True)
     return request.param
 
 
@@ -352,7 +349,7 @@ def test_a_repr_tells_every_setting(kind, form):
 @pytest.mark.parametrize("kind", list(GATES))
 def test_who_was_asked_for_computes(implementation, kind, monkeypatch):
     called = []
-    for module in (plain, function, compiled, cuda):
+    for module in (plain, function, compiled):
         name, run = module.__name__.split(".")[-1], module.run
 
         def spy(*args, name=name, run=run, **options):

@@ -4,7 +4,7 @@
 ``plain``     a loop of PyTorch operations, autograd behind it: any device, any derivative
 ``function``  the loop with its gradient by hand; needs nothing but PyTorch
 ``compiled``  C++ for the CPU, built on the first use where a compiler is found
-``cuda``      CUDA, without a step of Python for each time step
+``cuda``      Triton kernels on a GPU, one for each time step
 ``auto``      ``cuda`` for tensors on a GPU, ``compiled`` elsewhere: what modules take
 ============  ===================================================================================
 

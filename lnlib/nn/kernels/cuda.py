@@ -1,15 +1,13 @@
-"""The recurrences of :mod:`.plain` on a GPU, without a step of Python per time step.
+"""The recurrences of :mod:`.plain` on a GPU, one Triton kernel and one product per time step.
 
 A time step is two kernels forward and two backward: the product by ``W_h``, from the library, and
-one kernel for all that is left of the step, the norms, the gates and the cell. What a kernel takes
-to start is then most of what it costs, so that up to 64 steps are recorded as one CUDA graph and
-started together (:mod:`.cuda_graphs`). The gradient of ``W_h`` is one product after the loop.
+one Triton kernel for all that is left of the step, the norms, the gates and the cell
+(:mod:`.triton_kernels`). The gradient of ``W_h`` is one product after the loop. Sequences of
+different lengths run as one rectangle, in which a row that has ended keeps its state.
 
-- Sequences of different lengths run as one rectangle, in which a row that has ended keeps its
-  state.
-- The kernels are in :mod:`.triton_kernels`. Each is compared with :mod:`.cuda_steps` before its
-  first use on a GPU; where one fails or differs, PyTorch operations take their place in the graphs,
-  and where no graph can be recorded, the steps are started one by one. A warning says so, once.
+Each kernel is started from Python. For short steps that costs more than the arithmetic;
+``torch.compile(module, mode="reduce-overhead")`` records the operations of :mod:`.plain` as CUDA
+graphs instead.
 
 float16 and bfloat16: statistics, gates and the cell are computed in float32, and the cell is
 carried in float32; the products, ``h`` and what is kept for the backward pass have the short dtype.
@@ -25,20 +23,20 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from lnlib.nn.kernels import cuda_graphs
-from lnlib.nn.kernels.cuda_graphs import clear_graphs
-from lnlib.nn.kernels.cuda_steps import Weights
+from lnlib.nn.kernels import function, triton_kernels
 from lnlib.nn.kernels.once import once_differentiable
 from lnlib.nn.kernels.spec import Norm, Spec
+from lnlib.nn.kernels.triton_kernels import Weights
 
-__all__ = ["available", "clear_graphs", "run", "supports"]
-
+MAX_HIDDEN = 4096  # units of a row that one program of a Triton kernel can hold in its registers
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+Named = dict[str, Tensor]
 
 
 def available() -> bool:
-    """Return whether PyTorch sees a CUDA GPU."""
-    return torch.cuda.is_available()
+    """Return whether PyTorch sees a CUDA GPU and Triton is installed."""
+    return torch.cuda.is_available() and triton_kernels.triton is not None
 
 
 def supports(inputs: Tensor, *others: Tensor) -> bool:
@@ -61,8 +59,11 @@ def run(
 ) -> tuple[Tensor, ...]:
     """Run a recurrence as :func:`.plain.run` does; same arguments, same results.
 
-    The sequences are laid out as a rectangle that is walked forwards.
+    The sequences are laid out as a rectangle that is walked forwards. More than ``MAX_HIDDEN``
+    units do not fit into a kernel and run by :mod:`.function`.
     """
+    if state[0].shape[1] > MAX_HIDDEN:
+        return function.run(spec, inputs, batch_sizes, state, weight_hh, norms)
     h, c = state if len(state) == 2 else (*state, None)
     *norms, norm_c = norms if spec.kind == "lstm" else (*norms, None)
     reverse, spec = spec.reverse, replace(spec, reverse=False)
@@ -97,8 +98,7 @@ def run(
     # Empty, with the history of all: through it a second derivative finds its refusal.
     history = torch.cat([t.reshape(-1)[:0].to(wide) for t in wanted]) if keep else None
     with torch.cuda.device_of(x), torch.autocast(x.device.type, enabled=False):
-        walk = cuda_graphs._walker(spec, x, running, w)
-        outputs, *last = _Sequence.apply(spec, walk, keep, running, history, *tensors)
+        outputs, *last = _Sequence.apply(spec, keep, running, history, *tensors)
     outputs = (outputs.flip(0) if reverse else outputs).flatten(0, 1)
     outputs = outputs if rows is None else outputs.index_select(0, rows)
     return tuple(t.to(result) for t in (outputs, *last))
@@ -117,7 +117,7 @@ class _Sequence(torch.autograd.Function):
     """The walk over time and back, with what the steps have in common taken out of the loops."""
 
     @staticmethod
-    def forward(ctx, spec, walk, keep, running, history, x, h, c, *weights):
+    def forward(ctx, spec, keep, running, history, x, h, c, *weights):
         w = Weights(*weights)
         (T, B, _), H, dtype, wide = x.shape, h.shape[1], w.weight.dtype, w.gain.dtype
         states = {"h": x.new_empty(T + 1, B, H, dtype=dtype)}
@@ -134,9 +134,9 @@ class _Sequence(torch.autograd.Function):
             name: x.new_empty(T if keep else 1, B, n, dtype=d).expand(T, -1, -1)
             for name, (n, d) in widths.items()
         }
-        walk.forward(w, x, running, states, saved, keep)
+        _forward_steps(spec, w, x, running, states, saved)
         if keep:
-            ctx.spec, ctx.walk, ctx.x_dtype = spec, walk, x.dtype
+            ctx.spec, ctx.x_dtype = spec, x.dtype
             ctx.names = tuple(states), tuple(saved)
             ctx.save_for_backward(running, history, *weights, *states.values(), *saved.values())
         # Copies: what the caller does to them leaves alone what is kept for the backward pass.
@@ -145,7 +145,7 @@ class _Sequence(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx, d_out, *d_last):
-        spec, needs = ctx.spec, ctx.needs_input_grad[5:]
+        spec, needs = ctx.spec, ctx.needs_input_grad[4:]
         running, _, *tensors = ctx.saved_tensors
         w, tensors = Weights(*tensors[:5]), iter(tensors[5:])
         states, saved = (dict(zip(names, tensors, strict=False)) for names in ctx.names)
@@ -157,7 +157,8 @@ class _Sequence(torch.autograd.Function):
         if "c" in states:
             grads["d_cell"] = torch.empty_like(saved["cell_hat"])
         with torch.autocast(h.device.type, enabled=False):
-            ctx.walk.backward(w, d_out.contiguous(), running, states, saved, d_states, grads)
+            d_out = d_out.contiguous()
+            _backward_steps(spec, w, d_out, running, states, saved, d_states, grads)
             dx = grads["d_product" if spec.of_sum else "d_gates"].to(ctx.x_dtype)
             dw = dgain = dbias = dgain_c = dbias_c = dc = None
             if needs[3]:
@@ -174,4 +175,47 @@ class _Sequence(torch.autograd.Function):
                 if needs[6] or needs[7]:
                     d = grads["d_cell"]
                     dgain_c, dbias_c = (d * saved["cell_hat"]).sum((0, 1)), d.sum((0, 1))
-        return (*[None] * 5, dx, d_states[0], dc, dw, dgain, dbias, dgain_c, dbias_c)
+        return (*[None] * 4, dx, d_states[0], dc, dw, dgain, dbias, dgain_c, dbias_c)
+
+
+def _forward_steps(
+    spec: Spec, w: Weights, x: Tensor, running: Tensor | None, states: Named, saved: Named
+) -> None:
+    """Fill ``states`` (T + 1 of each, the first given) and ``saved`` (T of each)."""
+    step, weight_t = getattr(triton_kernels, f"{spec.kind}_forward"), w.weight.t()
+    for t in range(len(x)):
+        now = {name: tensor[t] for name, tensor in saved.items()}
+        product = now.pop("x_hat")
+        torch.mm(states["h"][t], weight_t, out=product)
+        for name, state in states.items():
+            now |= {f"{name}_prev": state[t], name: state[t + 1]}
+        step(spec, w, x=x[t], product=product, running=_at(running, t), **now)
+
+
+def _backward_steps(
+    spec: Spec,
+    w: Weights,
+    d_out: Tensor,
+    running: Tensor | None,
+    states: Named,
+    saved: Named,
+    d_states: list[Tensor],
+    grads: Named,
+) -> None:
+    """Fill ``grads`` (T of each); ``d_states`` is of the last states, then of the first."""
+    step = getattr(triton_kernels, f"{spec.kind}_backward")
+    d_state = dict(zip(("dh", "dc"), d_states, strict=False))
+    for t in reversed(range(len(d_out))):
+        now = {name: tensor[t] for name, tensor in (saved | grads).items()}
+        if spec.kind == "lstm":
+            now["c_prev"] = states["c"][t]
+        elif spec.kind == "gru":
+            now["h_prev"] = states["h"][t]
+        else:
+            now["h"] = states["h"][t + 1]
+        step(spec, w, d_out=d_out[t], running=_at(running, t), **d_state, **now)
+        d_states[0].addmm_(now["d_product"], w.weight)
+
+
+def _at(running: Tensor | None, t: int) -> Tensor | None:
+    return None if running is None else running[t]

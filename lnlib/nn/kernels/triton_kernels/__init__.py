@@ -1,20 +1,37 @@
-"""The steps of :mod:`.cuda_steps` as Triton kernels: one program a row, one kernel a step.
+"""One time step of the recurrences and its gradient as Triton kernels, one program per row.
 
-Same names, arguments and results. A row's summed inputs lie in registers, so that a step reads and
-writes every number once. All arithmetic is in the dtype of ``rstd``, float32 or float64. With
-``TRITON_INTERPRET=1`` set before the import they run on a CPU, slowly.
+Every tensor is one step's slice of a sequence, ``(B, ...)``, and is written in place. ``product``
+holds ``W_h h``, and afterwards its normalized numbers. ``rstd`` has a column for each norm, that of
+the cell last; all arithmetic is in its dtype, float32 or float64. A row at or past ``running`` is
+not in the sequence and keeps its state. With ``TRITON_INTERPRET=1`` set before the import the
+kernels run on a CPU, slowly.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from torch import Tensor
 
-from lnlib.nn.kernels.cuda_steps import Weights
 from lnlib.nn.kernels.spec import Spec
 from lnlib.nn.kernels.triton_kernels.arithmetic import triton
 from lnlib.nn.kernels.triton_kernels.gru import _gru_backward, _gru_forward
 from lnlib.nn.kernels.triton_kernels.lstm import _lstm_backward, _lstm_forward
 from lnlib.nn.kernels.triton_kernels.rnn import _rnn_backward, _rnn_forward
+
+# What is in the dtype of the arithmetic, however short that of the inputs and weights is.
+WIDE = ("rstd", "c", "c_prev", "cell_hat", "dc", "d_cell")
+
+
+class Weights(NamedTuple):
+    """What all steps share; gains and biases are always there and as wide as the cell."""
+
+    weight: Tensor  # (parts H, H)
+    gain: Tensor  # (parts H,)
+    bias: Tensor
+    gain_c: Tensor | None  # (H,), for an LSTM alone
+    bias_c: Tensor | None
+
 
 # What the kernels are compiled for besides their pointers: H, the power of two that covers it, the
 # form's name, eps, and whether rows may have ended.

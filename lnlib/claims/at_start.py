@@ -8,8 +8,8 @@ import itertools
 import numpy as np
 
 from lnlib import norm, transformer
-from lnlib.analysis import costs, recurrence, table_1
-from lnlib.claims.computed import CASES, SCALES, SEEDS, STEPS, UNITS, exact
+from lnlib.analysis import costs, table_1
+from lnlib.claims.computed import SCALES, SEEDS, carried, exact
 from lnlib.claims.finding import Finding, Records
 from lnlib.fisher import GLM
 from lnlib.norm._activations import softmax
@@ -96,19 +96,10 @@ def correlated_changes(records: Records) -> list[Finding]:
 # Section 3.1: summed inputs over time.
 
 
-@functools.cache
 def _drift(form: str, scale: float, inputs: str) -> np.ndarray:
-    found = []
-    for seed in SEEDS:
-        rng = np.random.default_rng(seed)
-        params = recurrence.orthogonal(8, UNITS, rng)
-        params["W_hh"] = scale * params["W_hh"]
-        x, dh = rng.normal(size=(STEPS, CASES, 8)), rng.normal(size=(CASES, UNITS))
-        if inputs == "first":
-            x[1:] = 0
-        summed = recurrence.carry(x, dh, params, form=form).summed
-        found.append(abs(np.log10(summed[-1] / summed[1])))  # step 1 has no state before it
-    return np.array(found)
+    found = (carried(form, scale, seed, inputs).summed for seed in SEEDS)
+    # Step 1 has no state before it.
+    return np.array([abs(np.log10(summed[-1] / summed[1])) for summed in found])
 
 
 def summed_inputs(records: Records) -> list[Finding]:

@@ -88,17 +88,27 @@ def curvature(records: Records) -> list[Finding]:
     ]  # fmt: skip
 
 
-def _carried(form: str, scale: float, seed: int) -> recurrence.Carried:
+@functools.cache
+def carried(form: str, scale: float, seed: int, inputs: str = "every") -> recurrence.Carried:
+    """Return what a random network carries over its steps, with inputs at ``every`` or ``first``.
+
+    Args:
+        form: Of the recurrent cell, ``plain`` or ``paper``.
+        scale: Of the recurrent weights, which are orthogonal at 1.
+        seed: Of weights, inputs and the gradient in the last state.
+        inputs: At which steps there are any.
+    """
     rng = np.random.default_rng(seed)
     params = recurrence.orthogonal(8, UNITS, rng)
     params["W_hh"] = scale * params["W_hh"]
     x, dh = rng.normal(size=(STEPS, CASES, 8)), rng.normal(size=(CASES, UNITS))
+    if inputs == "first":
+        x[1:] = 0
     return recurrence.carry(x, dh, params, form=form)
 
 
-@functools.cache
 def _decades(form: str, scale: float) -> np.ndarray:
-    found = (_carried(form, scale, seed).gradient for seed in SEEDS)
+    found = (carried(form, scale, seed).gradient for seed in SEEDS)
     return np.array([abs(np.log10(values[-1] / values[0])) for values in found])
 
 

@@ -5,12 +5,12 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from lnlib.claims import at_start
+from lnlib.claims import at_start, computed
 from tests.cases.protocol import Answer
 
 TINY = 1e-9  # a change up to this is rounding
 SEEDS = range(10)
-CACHED = (at_start._drift, at_start._gain_change, at_start._block_gradients)
+CACHED = (computed.carried, at_start._gain_change, at_start._block_gradients)
 
 
 def clear():
@@ -51,12 +51,12 @@ def summed_inputs(patch):
         power = powers[form, inputs] * scale * (1 + abs(x[0, 0, 0]) / 10)
         return SimpleNamespace(summed=np.array([99.0, 7.0, 1.0, 7.0 * 10**power]))
 
-    patch(at_start, recurrence=SimpleNamespace(
-        carry=carry, orthogonal=at_start.recurrence.orthogonal))  # fmt: skip
+    orthogonal = computed.recurrence.orthogonal
+    patch(computed, recurrence=SimpleNamespace(carry=carry, orthogonal=orthogonal))
     noise = []
     for seed in SEEDS:
         rng = np.random.default_rng(seed)
-        at_start.recurrence.orthogonal(8, 64, rng)
+        orthogonal(8, 64, rng)
         noise.append(1 + abs(rng.normal(size=(50, 16, 8))[0, 0, 0]) / 10)
     found = []
     for inputs in ("first", "every"):

@@ -256,7 +256,7 @@ def decades(patch):
         return type("Carried", (), {"gradient": np.array(ends)})  # fmt: skip
 
     patch(computed, recurrence=Fake(computed.recurrence, carry=carry))
-    computed._decades.cache_clear()
+    computed.carried.cache_clear()
     noise = []
     for seed in range(10):
         rng = np.random.default_rng(seed)
@@ -398,7 +398,6 @@ def test_a_computed_claim_counts_what_was_measured(name, monkeypatch):
     answers = COMPUTED[name](patch)
     findings = CLAIMS[name].weigh(Records())
     monkeypatch.undo()
-    computed._decades.cache_clear()
     at_start_answers.clear()
     compare_with(findings, answers)
     for finding, answer in zip(findings, answers, strict=True):

@@ -22,9 +22,9 @@ def lines(figure):
 
 def test_every_puzzle_is_in_the_table_once():
     rows = figures.overview().rows
-    assert [row[0].split()[0] for row in rows] == [str(n) for n in range(1, 21)]
-    assert len({row[0].split(maxsplit=1)[1] for row in rows}) == 20
-    assert figures.overview().caption.startswith("Twenty")
+    assert [row[0].split()[0] for row in rows] == [str(n) for n in range(1, 22)]
+    assert len({row[0].split(maxsplit=1)[1] for row in rows}) == 21
+    assert figures.overview().caption.startswith("Twenty-one")
 
 
 # Eps.

@@ -40,6 +40,7 @@ PUZZLES = (
     ("18 No time lost", "section 6.3, other programs", "yes, to plan a run"),
     ("19 Two lengths", "section 6.5, figure 5", "yes, to repeat it"),
     ("20 A pen's speed", "section 6.5, eq. 20", "yes, to repeat it"),
+    ("21 Four gates alike", "section 6.2, its code", "yes, to compare norms"),
 )
 
 
@@ -48,7 +49,7 @@ def overview() -> Table:
     return Table(
         ["puzzle", "who disagrees", "does it matter?"],
         PUZZLES,
-        "Twenty puzzles, and whether they matter to anyone who runs the code.",
+        "Twenty-one puzzles, and whether they matter to anyone who runs the code.",
     )
 
 

@@ -40,6 +40,9 @@ from lnlib.norm._arguments import check_arrays, check_eps
 
 Params = Mapping[str, np.ndarray]
 Gradients = tuple[np.ndarray, dict[str, np.ndarray]]
+#: The output of a part, and what maps the gradient in it to that in the input; the gradients of
+#: the parameters stay with the norms.
+Step = tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]
 
 NORMS = ("none", "layer", "rms")
 PLACES = ("none", "pre", "post", "sandwich")
@@ -121,7 +124,7 @@ def attention_backward(
         "attention_backward", x, params, _attention_shapes(qk_norm), dy, qk_norm=qk_norm, eps=eps
     )
     norms = _Norms(params, qk_norm, eps)
-    return _read_backward(dy, x, params, norms), norms.of(params)
+    return _attend(x, params, norms)[1](dy), norms.of(params)
 
 
 def _read(x: np.ndarray, params: Params, norms: "_Norms") -> tuple[np.ndarray, ...]:
@@ -136,20 +139,24 @@ def _read(x: np.ndarray, params: Params, norms: "_Norms") -> tuple[np.ndarray, .
     return query, key, q, k, v, weights, read, read @ params["W_o"].T
 
 
-def _read_backward(dy: np.ndarray, x: np.ndarray, params: Params, norms: "_Norms") -> np.ndarray:
-    """Return ``dx``; leave the gradients of the parameters with the norms'."""
-    query, key, q, k, v, weights, read, _ = _read(x, params, norms)
-    d_read = dy @ params["W_o"]
-    d_weights = d_read @ np.swapaxes(v, -1, -2)
-    # Through softmax: a weight that grows takes from the others of its row. Where the mask is,
-    # the weight is 0, and so is the gradient.
-    d_scores = softmax_product(weights, d_weights) / math.sqrt(q.shape[-1])
-    d_query = norms.back("q", d_scores @ k, query)
-    d_key = norms.back("k", np.swapaxes(d_scores, -1, -2) @ q, key)
-    d_v = np.swapaxes(weights, -1, -2) @ d_read
-    norms.grads |= {"W_q": _outer(d_query, x), "W_k": _outer(d_key, x), "W_v": _outer(d_v, x)}
-    norms.grads["W_o"] = _outer(dy, read)
-    return d_query @ params["W_q"] + d_key @ params["W_k"] + d_v @ params["W_v"]
+def _attend(x: np.ndarray, params: Params, norms: "_Norms") -> "Step":
+    """Return what is read, and what takes its gradient back to ``x``."""
+    query, key, q, k, v, weights, read, y = _read(x, params, norms)
+
+    def back(dy: np.ndarray) -> np.ndarray:
+        d_read = dy @ params["W_o"]
+        d_weights = d_read @ np.swapaxes(v, -1, -2)
+        # Through softmax: a weight that grows takes from the others of its row. Where the mask is,
+        # the weight is 0, and so is the gradient.
+        d_scores = softmax_product(weights, d_weights) / math.sqrt(q.shape[-1])
+        d_query = norms.back("q", d_scores @ k, query)
+        d_key = norms.back("k", np.swapaxes(d_scores, -1, -2) @ q, key)
+        d_v = np.swapaxes(weights, -1, -2) @ d_read
+        norms.grads |= {"W_q": _outer(d_query, x), "W_k": _outer(d_key, x), "W_v": _outer(d_v, x)}
+        norms.grads["W_o"] = _outer(dy, read)
+        return d_query @ params["W_q"] + d_key @ params["W_k"] + d_v @ params["W_v"]
+
+    return y, back
 
 
 # A block.
@@ -193,8 +200,8 @@ def block(
     chosen = {"place": place, "norm": norm, "qk_norm": qk_norm}
     _check("block", x, params, _block_shapes(**chosen), eps=eps, **chosen)
     norms, qk = _Norms(params, norm, eps), _Norms(params, qk_norm, eps)
-    u = _around(place, norms, "a", lambda z: _read(z, params, qk)[-1], x)
-    return _around(place, norms, "f", lambda z: _feed(z, params)[-1], u)
+    u, _ = _around(place, norms, "a", lambda z: _attend(z, params, qk), x)
+    return _around(place, norms, "f", lambda z: _feed(z, params, norms), u)[0]
 
 
 @np.errstate(under="ignore")
@@ -225,65 +232,48 @@ def block_backward(
     chosen = {"place": place, "norm": norm, "qk_norm": qk_norm}
     _check("block_backward", x, params, _block_shapes(**chosen), dy, eps=eps, **chosen)
     norms, qk = _Norms(params, norm, eps), _Norms(params, qk_norm, eps)
-
-    def read(z):
-        return _read(z, params, qk)[-1]
-
-    def feed(z):
-        return _feed(z, params)[-1]
-
-    u = _around(place, norms, "a", read, x)
-    du = _around_backward(
-        place, norms, "f", feed, lambda d, z: _feed_backward(d, z, params, norms), dy, u
-    )
-    dx = _around_backward(
-        place, norms, "a", read, lambda d, z: _read_backward(d, z, params, qk), du, x
-    )
+    u, back_a = _around(place, norms, "a", lambda z: _attend(z, params, qk), x)
+    _, back_f = _around(place, norms, "f", lambda z: _feed(z, params, norms), u)
+    dx = back_a(back_f(dy))
     norms.grads |= qk.grads
     return dx, norms.of(params)
 
 
-def _around(place: str, norms: "_Norms", at: str, f: Callable, x: np.ndarray) -> np.ndarray:
-    """Put the residual connection and the norm around a step ``f``."""
+def _around(
+    place: str, norms: "_Norms", at: str, sublayer: Callable[[np.ndarray], "Step"], x: np.ndarray
+) -> "Step":
+    """Put the residual connection and the norm around a sublayer."""
     if place == "post":
-        return norms(at, x + f(x))
-    read = f(x) if place == "none" else f(norms(at, x))
-    return x + (norms(f"{at}_out", read) if place == "sandwich" else read)
+        read, back = sublayer(x)
+        total = x + read
+
+        def through_norm(dy: np.ndarray) -> np.ndarray:
+            dy = norms.back(at, dy, total)  # every way back passes the norm
+            return dy + back(dy)
+
+        return norms(at, total), through_norm
+    read, back = sublayer(x if place == "none" else norms(at, x))
+
+    def beside(dy: np.ndarray) -> np.ndarray:
+        d_read = norms.back(f"{at}_out", dy, read) if place == "sandwich" else dy
+        d_inside = back(d_read)
+        return dy + (d_inside if place == "none" else norms.back(at, d_inside, x))
+
+    return x + (norms(f"{at}_out", read) if place == "sandwich" else read), beside
 
 
-def _around_backward(
-    place: str,
-    norms: "_Norms",
-    at: str,
-    f: Callable,
-    f_backward: Callable,
-    dy: np.ndarray,
-    x: np.ndarray,
-) -> np.ndarray:
-    """Go back through :func:`_around`: the residual connection adds a way of its own."""
-    if place == "post":
-        dy = norms.back(at, dy, x + f(x))  # every way back passes the norm
-        return dy + f_backward(dy, x)
-    inside = x if place == "none" else norms(at, x)
-    d_read = norms.back(f"{at}_out", dy, f(inside)) if place == "sandwich" else dy
-    d_inside = f_backward(d_read, inside)
-    return dy + (d_inside if place == "none" else norms.back(at, d_inside, x))
-
-
-def _feed(x: np.ndarray, params: Params) -> tuple[np.ndarray, np.ndarray]:
-    """Return the hidden units of the feed-forward network, and its output."""
+def _feed(x: np.ndarray, params: Params, norms: "_Norms") -> "Step":
+    """Return the output of the feed-forward network, and what takes its gradient back."""
     hidden = np.maximum(x @ params["W_1"].T + params.get("b_1", 0), 0)
-    return hidden, hidden @ params["W_2"].T + params.get("b_2", 0)
 
+    def back(dy: np.ndarray) -> np.ndarray:
+        d_sum = (dy @ params["W_2"]) * (hidden > 0)
+        rows = tuple(range(x.ndim - 1))
+        norms.grads |= {"W_1": _outer(d_sum, x), "b_1": d_sum.sum(rows)}
+        norms.grads |= {"W_2": _outer(dy, hidden), "b_2": dy.sum(rows)}
+        return d_sum @ params["W_1"]
 
-def _feed_backward(dy: np.ndarray, x: np.ndarray, params: Params, norms: "_Norms") -> np.ndarray:
-    """Return ``dx``; leave the gradients of the parameters with the norms'."""
-    hidden, _ = _feed(x, params)
-    d_sum = (dy @ params["W_2"]) * (hidden > 0)
-    rows = tuple(range(x.ndim - 1))
-    norms.grads |= {"W_1": _outer(d_sum, x), "b_1": d_sum.sum(rows)}
-    norms.grads |= {"W_2": _outer(dy, hidden), "b_2": dy.sum(rows)}
-    return d_sum @ params["W_1"]
+    return hidden @ params["W_2"].T + params.get("b_2", 0), back
 
 
 def _outer(d: np.ndarray, x: np.ndarray) -> np.ndarray:

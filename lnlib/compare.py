@@ -43,7 +43,7 @@ UNTESTABLE = "not testable here"
 NOT_RECORDED, NOT_MEASURED = "not recorded yet", "nothing here measures it"
 NO_PLATEAU, WORSENS = "stopped before a plateau", "gets worse before it levels off"
 NO_PROGRESS, DIVERGED = "no improvement on the initial value", "diverged"
-BUSY = "times measured on a busy machine"
+BUSY = "times of two implementations, on a busy machine"
 TRIVIAL = "model below a trivial baseline"
 
 

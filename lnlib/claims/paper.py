@@ -32,6 +32,10 @@ _RATE = (
     "paper's words are about training: test error and the ends stand beside."
 )
 _MARGIN = "The margin is ours: the paper gives none."
+_TWO_IMPLEMENTATIONS = (
+    "PyTorch's GRU runs the network without a norm and this library's the one with it. What a norm "
+    "adds depends on the implementation, and none here runs this network with and without one."
+)
 
 PAPER = (
     # Abstract and section 1.
@@ -161,7 +165,7 @@ PAPER = (
     Claim("skip-time", "6.3", "there was no significant difference",
           f"An update takes as long with layer norm, to {recurrent.SAME_TIME:.0%}.",
           f"{_BOOKS}; Theano with CNMeM", _BOOKS_HERE, "foretell_the_neighbors", ("skip_thoughts",),
-          recurrent.update_time, _MARGIN),
+          recurrent.update_time, f"{_MARGIN} {_TWO_IMPLEMENTATIONS}"),
     Claim("skip-speedup", "6.3", "both in speedup over the baseline",
           "Skip-thoughts with layer norm need fewer updates to the targets of the loss.",
           _BOOKS, _BOOKS_HERE, "foretell_the_neighbors", ("skip_thoughts",),

@@ -47,7 +47,10 @@ LONGER_OR_SMALLER = {"batch_size", "length", "glimpses", "passages"}
 
 
 def recurrent_time(records: Records) -> list[Finding]:
-    """Say that the seconds of recorded runs, on a machine that did other work, show nothing."""
+    """Say that the seconds of recorded runs show nothing.
+
+    The machine did other work, and PyTorch's own layers run the networks without a norm.
+    """
     return [
         _untimed(kind, f"{name.replace('_', ' ')}: time to the targets")
         for name in RECURRENT

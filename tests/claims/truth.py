@@ -33,7 +33,7 @@ from tests.cases.toy_records import ARMS, RECURRENT
 
 def untimed(runs, name):
     a, b = (arm(runs, name, norm, "usual") for norm in ("none", "layer"))
-    why = "times measured on a busy machine"
+    why = "times of two implementations, on a busy machine"
     return Answer([NAN] * len(common(a, b)), "of its time", untestable=why,
                   runs=[*a.values(), *b.values()])  # fmt: skip
 
@@ -304,7 +304,7 @@ def reader_better(runs):
     return both_kinds("attentive_reader", lambda kind: [
         *(reader(runs, kind, plain) for plain in plains),
         *(reader(runs, kind, plain, False, "val_nll") for plain in plains),
-        reader(runs, kind, "none, chosen start", False),
+        reader(runs, kind, "none, tuned initialization", False),
     ])  # fmt: skip
 
 
@@ -339,7 +339,7 @@ def draw_bound(runs):
     value = of_end("test_bound_of_all")
     return both_kinds("draw", lambda kind: [
         final(runs, "draw", value, "nats", kind),
-        final(runs, "draw", value, "nats", kind, plain="none, chosen start", counts=False),
+        final(runs, "draw", value, "nats", kind, plain="none, tuned initialization", counts=False),
     ])  # fmt: skip
 
 

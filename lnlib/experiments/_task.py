@@ -24,8 +24,8 @@ _FREE = {
 }  # fmt: skip
 _KEPT = {"keep", "pictures"}  # what a run keeps beside its curves
 _MEASURED = {"first_epoch_points", "judge_every", "maps"}  # how often it measures, and what
-NONE, CHOSEN, LAYER = "none", "none, chosen start", "layer"
-#: The arms of most: without norm as PyTorch starts it and from a chosen start, and with layer norm.
+NONE, CHOSEN, LAYER = "none", "none, tuned initialization", "layer"
+#: The arms of most: without norm, from PyTorch's and from a tuned initialization; with layer norm.
 STARTS: Mapping[str, Mapping[str, Any]] = {
     NONE: {"norm": "none", "start": "usual"},
     CHOSEN: {"norm": "none", "start": "chosen"},

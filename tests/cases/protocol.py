@@ -224,7 +224,8 @@ def speedup(experiment, limit=1.0):
             *(one for name in OTHERS.get(experiment, [])
               for one in faster(runs, experiment, kind, limit=limit, counts=False,
                                 of=lambda run, name=name: numbers(run, name))),
-            *faster(runs, experiment, kind, plain="none, chosen start", limit=limit, counts=False),
+            *faster(runs, experiment, kind, plain="none, tuned initialization", limit=limit,
+                    counts=False),
         ])  # fmt: skip
 
     return answers

@@ -166,7 +166,12 @@ def of_arms(case, experiment):
             for seed, rate in planned:
                 of = Source(case, favored, seed, bool(kind), experiment, arm, rate, bool(kind))
                 of.level *= {LONELY: 0.01}.get(rate) or levels_by_rate(case, seed, favored)[rate]
-                if (case, experiment, arm, kind) == ("better", "draw", "none, chosen start", {}):
+                if (case, experiment, arm, kind) == (
+                    "better",
+                    "draw",
+                    "none, tuned initialization",
+                    {},
+                ):
                     # Layer norm is sooner than this arm, but takes more than 60 % of its updates.
                     of.speed = 1.5
                 measured = of.finish(curves(experiment, of))

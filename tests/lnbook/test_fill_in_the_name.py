@@ -143,7 +143,12 @@ def test_each_network_counts_where_its_error_on_validation_is_lowest(known):
     rows = {row[0]: row[1:] for row in figures.ends(known).rows}
     assert list(rows) == [*LABELS, *curves.UNREAD.values()]
     assert rows["layer norm"] == ["0.2", "41.0 (40.0 to 42.0)", "50.0", "2, 2, 2"]
-    assert rows["no norm, chosen start"] == ["0.1", "40.0 (35.0 to 45.0)", "50.0", "1, 1, 1"]
+    assert rows["no norm, tuned initialization"] == [
+        "0.1",
+        "40.0 (35.0 to 45.0)",
+        "50.0",
+        "1, 1, 1",
+    ]
     assert rows["… not in the question"] == ["–", "60.0", "60.0", "–"]
     unread = {"any name": 90, "the last name": 85, "the most frequent": 80}
     assert figures.unread(known) == pytest.approx(unread | {"… not in the question": 60})

@@ -83,7 +83,7 @@ def test_curves_are_drawn_and_said_over_updates_and_over_seconds(known, shown, a
     (figure,) = curves.RACE.draw_curves(known, shown, axis)
     lines = {t.name for t in figure.data if t.name and "edge" not in t.name}
     labels = {look[0] for look in arms.LOOKS.values()}
-    against = {"against no norm", "against no norm, chosen start"}
+    against = {"against no norm", "against no norm, tuned initialization"}
     assert lines == (labels if shown == "loss" else against)
     assert "3 seeds" in curves.RACE.describe_curves(known, shown, axis)
 
@@ -114,7 +114,10 @@ def test_the_panels_have_every_network_words_alone_and_what_knows_nothing(known)
         assert lines == [*(look[0] for look in arms.LOOKS.values()), "words alone"]
         assert panel.data[-1].y == (level, level)
     said = tasks.describe_tasks(known, "worth")
-    assert "MR: no norm 70.0, no norm, chosen start 80.0, layer norm 70.0, words alone 71.0" in said
+    assert (
+        "MR: no norm 70.0, no norm, tuned initialization 80.0, layer norm 70.0, words alone 71.0"
+        in said
+    )
 
 
 def test_the_lead_is_layer_norm_less_another_seed_by_seed(known):
@@ -123,8 +126,8 @@ def test_the_lead_is_layer_norm_less_another_seed_by_seed(known):
     np.testing.assert_allclose(values[:, -1], [-2, 0, 2], atol=1e-9)
     panel = tasks.draw_tasks(known, "lead")[0]
     lines = [t.name for t in panel.data if t.name and "edge" not in t.name]
-    assert lines == ["against no norm", "against no norm, chosen start"]
-    assert "−10.0 against no norm, chosen start" in tasks.describe_tasks(known, "lead")
+    assert lines == ["against no norm", "against no norm, tuned initialization"]
+    assert "−10.0 against no norm, tuned initialization" in tasks.describe_tasks(known, "lead")
 
 
 def test_table_3_has_the_paper_s_numbers_beside_ours(known):
@@ -170,7 +173,11 @@ def test_both_decoders_and_the_judge_are_given_the_vector_alone():
 
 
 TASK_NAMES = ("mr", "cr", "subj", "caption_pairs")
-LINES = {"none": "no norm", "none, chosen start": "no norm, chosen start", "layer": "layer norm"}
+LINES = {
+    "none": "no norm",
+    "none, tuned initialization": "no norm, tuned initialization",
+    "layer": "layer norm",
+}
 
 
 def worth(run, name):
@@ -213,7 +220,7 @@ def test_a_lead_on_tasks_is_of_the_seeds_of_both(case):
     said = tasks.describe_tasks(known, "lead").partition("seeds. ")[2].split("; ")
     for task, part, panel in zip(TASK_NAMES, said, tasks.draw_tasks(known, "lead"), strict=True):
         ends = []
-        for other in ("none", "none, chosen start"):
+        for other in ("none", "none, tuned initialization"):
             pairs = [(worth(found["layer"][s], task), worth(found[other][s], task))
                      for s in oracle.common(found["layer"], found[other])]  # fmt: skip
             rows = [[a[u] - b[u] for u in a] for a, b in pairs]

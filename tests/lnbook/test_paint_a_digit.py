@@ -102,15 +102,18 @@ def test_the_share_is_where_layer_norm_s_line_first_is_as_low(monkeypatch):
     assert np.isnan(never[:, -2:]).all()
     said = curves.RACE.describe_curves(known, "share", "updates")
     assert said.startswith("The part of the updates that layer norm needs for another's best bound")
-    assert "chosen start's within 100, 50 %, within 300, more than all (mean of 3 seeds)." in said
+    assert (
+        "tuned initialization's within 100, 50 %, within 300, more than all (mean of 3 seeds)."
+        in said
+    )
 
 
 def test_the_sentence_says_where_the_lead_was_largest_and_what_is_left(known):
     said = curves.RACE.describe_curves(known, "lead", "updates")
     assert "at the end, in nats: against no norm 20.0 ahead (after 50 updates), 5.0 ahead" in said
-    assert "chosen start 10.0 ahead (after 50 updates), 4.0 behind" in said
+    assert "tuned initialization 10.0 ahead (after 50 updates), 4.0 behind" in said
     said = curves.RACE.describe_curves(known, "loss", "updates")
-    assert "no norm 51.0, no norm, chosen start 42.0, layer norm 46.0" in said
+    assert "no norm 51.0, no norm, tuned initialization 42.0, layer norm 46.0" in said
 
 
 @pytest.mark.parametrize("axis", race.AXES)
@@ -120,7 +123,7 @@ def test_every_arm_that_is_recorded_is_drawn(known, kind, shown, axis):
     (figure,) = curves.RACE.draw_curves(known, shown, axis, kind)
     lines = {t.name for t in figure.data if t.name and "edge" not in t.name}
     labels = {look[0] for look in arms.LOOKS.values()}
-    against = {"against no norm", "against no norm, chosen start"}
+    against = {"against no norm", "against no norm, tuned initialization"}
     assert lines == (labels if shown == "loss" else against)
 
 

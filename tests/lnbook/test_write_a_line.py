@@ -59,7 +59,8 @@ def test_runs_are_told_apart_by_their_kind(known):
 def test_the_curves_speak_of_nats_a_point(known):
     said = curves.CURVES.describe(known, "loss", "updates", figures.MAIN)
     assert said == (
-        "After 200 updates, mean of 3 seeds, in nats: no norm −0.50, no norm, chosen start −0.90, "
+        "After 200 updates, mean of 3 seeds, in nats: no norm −0.50, "
+        "no norm, tuned initialization −0.90, "
         "layer norm −0.56."
     )
     (figure,) = curves.RATES.draw(known)

@@ -37,9 +37,9 @@ RACE = Race(
     top=84,
     pad=3,
     apart="points",
-    lines="no norm dotted, no norm from a chosen start dashed, batch norm in the LSTM solid, batch "
-    "norm everywhere dashed, layer norm with gain 0.1 dashed, layer norm solid, and levels for "
-    "those who do not read",
+    lines="no norm dotted, no norm from a tuned initialization dashed, batch norm in the LSTM "
+    "solid, batch norm everywhere dashed, layer norm with gain 0.1 dashed, layer norm solid, and "
+    "levels for those who do not read",
     levels=_levels,
 )
 CURVES, RATES, controls = RACE.curves, RACE.rates, RACE.controls

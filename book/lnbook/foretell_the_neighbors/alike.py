@@ -69,6 +69,6 @@ KINDRED = Picture(
     draw_alike,
     describe_alike,
     alt="Lines over updates: the share of the five nearest to sentences with something in common "
-    "that have it, too, for no norm, no norm from a chosen start and layer norm; a gray line is "
-    "what luck would give.",
+    "that have it, too, for no norm, no norm from a tuned initialization and layer norm; a gray "
+    "line is what luck would give.",
 )

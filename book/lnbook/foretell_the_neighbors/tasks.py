@@ -136,9 +136,9 @@ TASKS = Picture(
     draw_tasks,
     describe_tasks,
     alt="Four panels, a task each: what sentence vectors are worth over updates, no norm dotted, "
-    "no norm from a chosen start dashed, layer norm solid, words alone dash-dotted, with bands "
-    "from the lowest run to the highest and a line for what knows nothing; or layer norm's lead in "
-    "points, with a line at zero.",
+    "no norm from a tuned initialization dashed, layer norm solid, words alone dash-dotted, with "
+    "bands from the lowest run to the highest and a line for what knows nothing; or layer "
+    "norm's lead in points, with a line at zero.",
 )
 
 

@@ -29,7 +29,7 @@ def river(runs: Runs) -> diagrams.Diagram:
         states,
         Gauge("loss, nats", 2.15, 3.45, {PAIRS: BIGRAM, SINGLE: UNIGRAM}),
         title="The residual stream: move the norm by one wire",
-        starts="First weights",
+        starts="Initialization",
         bars="gradient norm",
         hint="A blue bar is a norm. Each block reads from the stream and adds to it: attention and "
         "a feed-forward network, a norm at each, drawn as one. The stream is as wide as the "

@@ -16,11 +16,11 @@ from lnbook.show.colors import COLORS
 from lnbook.show.table import Table
 from lnlib.claims import Weighed
 
-PLAIN, CHOSEN, LAYER = "none", "none, chosen start", "layer"
+PLAIN, CHOSEN, LAYER = "none", "none, tuned initialization", "layer"
 #: Label, color and dash of each arm.
 LOOKS = {
     PLAIN: ("no norm", COLORS["none"], "dot"),
-    CHOSEN: ("no norm, chosen start", COLORS["none"], "dash"),
+    CHOSEN: ("no norm, tuned initialization", COLORS["none"], "dash"),
     LAYER: ("layer norm", COLORS["layer"], "solid"),
 }
 SWEEP = "sweep"  # the kind of the runs that were to find the rates

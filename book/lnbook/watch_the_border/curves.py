@@ -19,7 +19,7 @@ from lnbook.watch_the_border.runs import Runs
 AXES = {"updates": "updates", "seconds": "seconds"}
 ARMS = {
     "none": LOOKS["none"],
-    "none, chosen start": ("no norm, He’s start", COLORS["none"], "dash"),
+    "none, tuned initialization": ("no norm, He initialization", COLORS["none"], "dash"),
     "batch": LOOKS["batch"],
     "layer": LOOKS["layer"],
     "channel": ("layer norm, of a place", COLORS["variant"], "longdash"),

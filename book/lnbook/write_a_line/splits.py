@@ -32,8 +32,8 @@ def splits(runs: Runs) -> Table:
         means = (f"{values.mean():.2f}".replace("-", "−") for values in found.values())
         rows.append([split, *means, *(f"{lower.sum()} of {len(lower)} seeds" for lower in less)])
     return Table(
-        ["Loss, nats a point", "no norm", "no norm, chosen start", "layer norm",
-         "layer norm below no norm", "… below the chosen start"],
+        ["Loss, nats a point", "no norm", "no norm, tuned initialization", "layer norm",
+         "layer norm below no norm", "… below the tuned initialization"],
         rows,
         f"At the end of {runs.judge.updates(run)[-1]:,.0f} updates, the mean of the last quarter "
         "of the measuring points. The first row is the loss of the batches that were trained on, "

@@ -44,7 +44,7 @@ class Settings(base.Settings):
         latent: Numbers that the encoder passes on at a glimpse.
         read_size: Filters of the window that reads, in height and in width.
         write_size: The same of the window that paints.
-        input_scale: What the chosen start multiplies input weights by.
+        input_scale: What the tuned initialization multiplies input weights by.
         epochs: Stretches of ``updates_an_epoch`` updates. The images come in passes of their own,
             each time in another order.
         updates_an_epoch: A run measures, and can be resumed, after each so many updates.

@@ -123,7 +123,7 @@ class Settings(base.Settings):
             what = "left out where norm is none, it is layer norm's"
             self._must("gain", what, self.gain == 1)
         if self.start == "usual":
-            what = "left out where start is usual, it is that of the chosen start"
+            what = "left out where start is usual, it is that of the tuned initialization"
             self._must("input_scale", what, self.input_scale == 5)
 
     @property

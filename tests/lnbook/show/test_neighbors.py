@@ -61,7 +61,7 @@ def test_what_is_packed_comes_back_as_the_records_have_it():
     told, places, nearest = unpacked(packed(three()))
     layer, plain, chosen = three()
     assert [arm["name"] for arm in told["arms"]] == [
-        "No norm", "No norm, chosen start", "Layer norm",
+        "No norm", "No norm, tuned initialization", "Layer norm",
     ]  # fmt: skip
     assert told["updates"] == [0, 50, 100, 200]
     assert told["arms"][2]["losses"] == [7.6, 5.0, None, 4.25]

@@ -45,7 +45,7 @@ def test_what_is_packed_comes_back_as_the_records_have_it():
     told, shades, windows = unpacked(packed(three()))
     layer, plain, chosen = three()
     assert [arm["name"] for arm in told["arms"]] == [
-        "No norm", "No norm, chosen start", "Layer norm",
+        "No norm", "No norm, tuned initialization", "Layer norm",
     ]  # fmt: skip
     assert told["updates"] == [0, 50, 100, 200, 300]
     assert told["arms"][2]["bounds"] == [543.5, 200.0, 150.0, None, 120.25]

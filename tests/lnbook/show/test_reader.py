@@ -69,7 +69,8 @@ def test_what_is_on_the_right_name_is_counted_at_each_of_its_places():
 def test_what_is_packed_comes_back_as_the_records_have_it():
     told, chances, attention = unpacked(packed(six()))
     assert [arm["name"] for arm in told["arms"]] == [
-        "No norm", "No norm, chosen start", "Batch norm in the LSTM", "Batch norm everywhere",
+        "No norm", "No norm, tuned initialization", "Batch norm in the LSTM",
+        "Batch norm everywhere",
         "Layer norm, gain 0.1", "Layer norm",
     ]  # fmt: skip
     assert [told["arms"][k]["name"] for k in told["shown"]] == list(reader.SHOWN)
@@ -102,7 +103,7 @@ def test_the_first_question_is_the_one_whose_name_attracts_most_attention():
 def test_fewer_networks_stand_alone():
     told, _, _ = unpacked(packed([made("none", "chosen"), made(gain=0.1)]))
     assert [arm["name"] for arm in told["arms"]] == [
-        "No norm, chosen start",
+        "No norm, tuned initialization",
         "Layer norm, gain 0.1",
     ]
     assert told["shown"] == [0, 1]

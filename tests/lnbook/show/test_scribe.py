@@ -44,7 +44,7 @@ def write(run, text, bias):
 def test_what_is_packed_comes_back_as_the_records_have_it():
     told, strokes, windows, lifts = unpacked(packed(three()))
     assert [arm["name"] for arm in told["arms"]] == [
-        "No norm", "No norm, chosen start", "Layer norm",
+        "No norm", "No norm, tuned initialization", "Layer norm",
     ]  # fmt: skip
     assert (told["text"], told["points"], told["updates"]) == (
         "the pen moves on", 30, [0, 50, 100, 200],

@@ -168,11 +168,16 @@ def label_ends(figure: go.Figure) -> go.Figure:
 
 
 def _two_lines(name: str) -> str:
-    """Break a long name after a comma, or else where its halves are most alike."""
+    """Break a long name where both halves fit, after a comma, or where they are most alike."""
     breaks = [k for k, letter in enumerate(name) if letter == " "]
     if len(name) <= WIDEST or not breaks:
         return name
-    k = min(breaks, key=lambda k: (name[k - 1] != ",", abs(2 * k + 1 - len(name))))
+
+    def poor(k: int) -> tuple[bool, bool, int]:
+        longer = max(k, len(name) - k - 1)
+        return longer > WIDEST, name[k - 1] != ",", abs(2 * k + 1 - len(name))
+
+    k = min(breaks, key=poor)
     return f"{name[:k]}<br>{name[k + 1 :]}"
 
 

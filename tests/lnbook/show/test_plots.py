@@ -77,6 +77,10 @@ def test_points_keep_their_legend_beside_named_lines():
 def test_a_long_name_takes_two_lines_and_one_that_is_longer_leaves_the_legend():
     found = labels(panel(["batch norm, in use", "averages of all batches"]))
     assert set(found) == {"batch norm,<br>in use", "averages of<br>all batches"}
+    # After its comma the second line would be too long.
+    assert set(labels(panel(["no norm, tuned initialization", "short"]))) == {
+        "no norm, tuned<br>initialization", "short"
+    }  # fmt: skip
     figure = panel([f"{'x' * (WIDEST + 1)} y", "short"])
     assert not figure.layout.annotations
     assert figure.layout.showlegend is None

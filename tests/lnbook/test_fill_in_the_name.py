@@ -123,7 +123,7 @@ def test_the_error_is_drawn_in_percent_and_differences_in_points(known):
     assert list(plain.y) == pytest.approx([90, 80, 70, 50])
     assert list(plain.x) == UPDATES
     said = curves.RACE.describe_curves(known, "loss", "updates")
-    assert said.startswith("After 200 updates, mean of 3 seeds, in %: no norm 50.0, no norm, ch")
+    assert said.startswith("After 200 updates, mean of 3 seeds, in %: no norm 50.0, no norm, tuned")
     lead = curves.RACE.describe_curves(known, "lead", "updates")
     assert "at the end, in points: against no norm 20.0 ahead (after 50 updates), 9.0 ahead" in lead
     rates = curves.RACE.describe_rates(known)

@@ -134,18 +134,18 @@ def _misfit(value: Any, schema: dict[str, Any], path: str = "$") -> str:
     kinds = schema.get("type", [])
     kinds = [kinds] if isinstance(kinds, str) else kinds
     types = tuple(of for kind in kinds for of in _TYPES[kind])
-    why, shown = "", repr(value)[:150] if not isinstance(value, dict | list) else "the value"
+    why = ""
     if kinds and (not isinstance(value, types) or isinstance(value, bool)):
-        why = f"{shown} is not of type {' or '.join(map(repr, kinds))}"
+        why = f"{_shown(value)} is not of type {' or '.join(map(repr, kinds))}"
     elif "const" in schema and (value != schema["const"] or isinstance(value, bool)):
         why = f"{schema['const']!r} was expected"
     elif isinstance(value, str):
         if len(value) < schema.get("minLength", 0):
-            why = f"{shown} is too short"
-        elif not re.search(schema.get("pattern", ""), value):
-            why = f"{shown} does not match {schema['pattern']!r}"
+            why = f"{_shown(value)} is too short"
+        elif "pattern" in schema and not re.search(schema["pattern"], value):
+            why = f"{_shown(value)} does not match {schema['pattern']!r}"
     elif "minimum" in schema and value < schema["minimum"]:
-        why = f"{shown} is less than the minimum of {schema['minimum']}"
+        why = f"{_shown(value)} is less than the minimum of {schema['minimum']}"
     elif isinstance(value, dict):
         return _misfit_within(value, schema, path)
     elif isinstance(value, list):
@@ -160,6 +160,10 @@ def _misfit(value: Any, schema: dict[str, Any], path: str = "$") -> str:
     return why and f"{path} does not fit: {why}"
 
 
+def _shown(value: Any) -> str:
+    return "the value" if isinstance(value, dict | list) else repr(value)[:150]
+
+
 def _misfit_within(value: dict[str, Any], schema: dict[str, Any], path: str) -> str:
     for name in schema.get("required", ()):
         if name not in value:
@@ -167,8 +171,9 @@ def _misfit_within(value: dict[str, Any], schema: dict[str, Any], path: str) -> 
     if len(value) < schema.get("minProperties", 0):
         return f"{path} does not fit: it has too few properties"
     properties, others = schema.get("properties", {}), schema.get("additionalProperties")
+    names = schema.get("propertyNames")
     for name, part in value.items():
-        if wrong := _misfit(name, schema.get("propertyNames", {}), path):
+        if names and (wrong := _misfit(name, names, path)):
             return wrong
         of = properties.get(name, others)
         if of is not None and (wrong := _misfit(part, of, f"{path}.{name}")):

@@ -132,8 +132,7 @@ def _read(x: np.ndarray, params: Params, norms: "_Norms") -> tuple[np.ndarray, .
     query, key, v = (x @ params[name].T for name in ("W_q", "W_k", "W_v"))
     q, k = norms("q", query), norms("k", key)
     scores = q @ np.swapaxes(k, -1, -2) / math.sqrt(q.shape[-1])
-    later = np.triu(np.ones(scores.shape[-2:], bool), 1)
-    scores = np.where(later, -np.inf, scores)
+    scores = np.where(np.tri(*scores.shape[-2:], dtype=bool), scores, -np.inf)  # not later ones
     weights = softmax(scores)
     read = weights @ v
     return query, key, q, k, v, weights, read, read @ params["W_o"].T

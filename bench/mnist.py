@@ -26,14 +26,12 @@ from bench.table import medians, row
 from lnlib.data import Dataset
 from lnlib.experiments.mnist import run as mnist
 from lnlib.experiments.mnist.steps import NAMES, choose
-from lnlib.experiments.mnist.steps.graph import Together
 
 NORMS = ("none", "layer", "batch")
 BATCHES = (4, 128)
 UPDATES = 2000
-# Updates within one measurement; a CUDA graph holds 50.
+# Updates within one measurement.
 BLOCK = {("cpu", 4): 20, ("cpu", 128): 3, ("cuda", 4): 500, ("cuda", 128): 50}
-SEEDS = 16  # side by side on a GPU
 CASES = 10_000
 
 
@@ -47,27 +45,19 @@ def cases() -> Dataset:
     return Dataset("mnist", x, y, x[:100], y[:100], sha256="0" * 64)
 
 
-def stepper(
-    norm: str, batch_size: int, step: str, data: Dataset, device: str, seeds: int = 1
-) -> Callable:
-    """Return a call that makes ``BLOCK[device, batch_size]`` updates of each seed."""
+def stepper(norm: str, batch_size: int, step: str, data: Dataset, device: str) -> Callable:
+    """Return a call that makes ``BLOCK[device, batch_size]`` updates."""
     settings = mnist.Settings(norm=norm, batch_size=batch_size, train_cases=CASES)
-    alone = step if seeds == 1 else "plain"
-    replays = [
-        mnist.Run(settings, data, seed=seed, device=device, step=alone) for seed in range(seeds)
-    ]
-    if seeds > 1:
-        Together(replays)
+    run = mnist.Run(settings, data, seed=0, device=device, step=step)
     updates = BLOCK[device, batch_size]
     epoch = first = 0
 
     def call() -> None:
         nonlocal epoch, first
-        if first + updates > replays[0].updates_per_epoch:
+        if first + updates > run.updates_per_epoch:
             epoch, first = epoch + 1, 0
-        for replay in replays:
-            for _ in replay.advance(epoch, first, first + updates):
-                pass
+        for _ in run.advance(epoch, first, first + updates):
+            pass
         first += updates
 
     return call
@@ -149,17 +139,8 @@ def rows(device: str) -> list[dict[str, Any]]:
         block = BLOCK[device, batch_size]
         pairs = list(itertools.product(NORMS, steps))  # all in turn: the norms are compared, too
         calls = {p: stepper(p[0], batch_size, p[1], data, device) for p in pairs}
-        if device == "cuda":
-            together = f"graph, {SEEDS} seeds, each"
-            pairs += [(norm, together) for norm in NORMS]
-            calls |= {
-                p: stepper(p[0], batch_size, "graph", data, device, SEEDS)
-                for p in pairs[-len(NORMS) :]
-            }
         ms = medians(calls, 6.0, device, floors=floors(device, block))
         ms = {p: t / block for p, t in ms.items()}
-        if device == "cuda":
-            ms |= {(norm, together): ms[norm, together] / SEEDS for norm in NORMS}
         for norm, step in pairs:
             found.append(
                 row(

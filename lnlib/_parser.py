@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from lnlib import __version__, _messages, experiments
 from lnlib.data import ABOUT, NAMES
 from lnlib.runs import settings
-from lnlib.runs.experiment import Experiment
+from lnlib.runs.experiment import FORMER_STEPS, Experiment
 
 BOOK = "book"  # in place of an experiment: all the runs that the book has
 OUT = "runs"  # the folder that replay writes to, and table and claims read first
@@ -168,6 +168,7 @@ def _add_experiment(
         add(
             "--step",
             default="auto",
+            type=lambda name: FORMER_STEPS.get(name, name),
             choices=["auto", *experiment.steps],
             help="how an update is computed (default: auto, the fastest here)",
         )

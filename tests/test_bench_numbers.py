@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from bench import exchange, experiments, fisher, mnist, norm, pages, rnn, table, transformer
+from bench import exchange, experiments, fisher, mnist, norm, pages, rnn, transformer
 from tests.cases.bench import Given, check, of
 
 
@@ -170,11 +170,11 @@ def test_the_machines_operations_and_bytes_are_those_of_its_shapes(monkeypatch):
 def test_a_step_of_mnist_is_the_time_of_a_block_divided(monkeypatch):
     made, asked = Given(run=False), []
     monkeypatch.setattr(mnist, "medians", made)
-    monkeypatch.setattr(mnist, "there", lambda device: ["plain", "graph"])
+    monkeypatch.setattr(mnist, "there", lambda device: ["plain", "compiled"])
     monkeypatch.setattr(mnist, "stepper", lambda *a: asked.append(a) or a)
     monkeypatch.setattr(mnist, "floors", lambda device, updates: [(device, updates)])
     monkeypatch.setattr(mnist, "_late", lambda norm, step, flush=False: (
-        (40.0, 99.0) if flush else ({"plain": 70.0, "graph": 20.0}[step], 5.0)))  # fmt: skip
+        (40.0, 99.0) if flush else ({"plain": 70.0, "compiled": 20.0}[step], 5.0)))  # fmt: skip
     found = mnist.rows("cpu")
     for k, (size, block) in enumerate(((4, 20), (128, 3))):
         ms, below = made.ms[k], made.ms[k]["floor"] / block
@@ -187,28 +187,11 @@ def test_a_step_of_mnist_is_the_time_of_a_block_divided(monkeypatch):
             }
             plain = ms[kind, "plain"] / block
             check(rows["plain"], plain, None, below)
-            check(rows["graph"], ms[kind, "graph"] / block, plain, below)  # fmt: skip
+            check(rows["compiled"], ms[kind, "compiled"] / block, plain, below)  # fmt: skip
     late = {r["path"]: r for r in found if r["what"] == "MNIST step 2,000, layer"}
     check(late["plain"], 70.0, 40.0, 5.0)
-    check(late["graph"], 20.0, 40.0, 5.0)
+    check(late["compiled"], 20.0, 40.0, 5.0)
     assert len(found) == 14
-
-
-def test_on_a_gpu_seeds_side_by_side_share_the_time(monkeypatch):
-    made = Given(run=False)
-    monkeypatch.setattr(mnist, "medians", made)
-    monkeypatch.setattr(mnist, "there", lambda device: ["plain"])
-    monkeypatch.setattr(mnist, "stepper", lambda *a: a)
-    monkeypatch.setattr(mnist, "floors", lambda *a: [a])
-    monkeypatch.setattr(table.record, "device_name", lambda device: f"GPU: {device}")
-    found = mnist.rows("cuda")
-    for k, (size, block) in enumerate(((4, 500), (128, 50))):
-        together = of(found, what="MNIST step, layer", shape=f"batch size {size}",
-                      path="graph, 16 seeds, each")  # fmt: skip
-        ms = made.ms[k]
-        check(together, ms["layer", "graph, 16 seeds, each"] / block / 16,
-              ms["layer", "plain"] / block, ms["floor"] / block)  # fmt: skip
-        assert made.options[k]["device"] == "cuda"
 
 
 def test_a_late_step_comes_after_two_thousand_updates_and_is_one_of_its_block(monkeypatch):
@@ -228,7 +211,7 @@ def test_a_late_step_comes_after_two_thousand_updates_and_is_one_of_its_block(mo
     assert made.options[0]["floors"] == [20]
 
 
-def test_a_call_of_the_stepper_makes_a_block_of_updates_of_each_seed(monkeypatch):
+def test_a_call_of_the_stepper_makes_a_block_of_updates(monkeypatch):
     log = []
 
     class Run:
@@ -245,10 +228,10 @@ def test_a_call_of_the_stepper_makes_a_block_of_updates_of_each_seed(monkeypatch
 
     monkeypatch.setattr(mnist.mnist, "Run", Run)
     monkeypatch.setitem(mnist.BLOCK, ("cpu", 128), 3)
-    call = mnist.stepper("layer", 128, "graph", None, "cpu")
+    call = mnist.stepper("layer", 128, "compiled", None, "cpu")
     call(), call(), call()
     expected = [(0, 0, k) for k in range(6)] + [(0, 1, k) for k in range(3)]
-    assert log == [(0, "graph", 128), *expected]
+    assert log == [(0, "compiled", 128), *expected]
 
 
 def test_an_update_of_the_transformer_is_one_of_those_in_a_call(monkeypatch, given):

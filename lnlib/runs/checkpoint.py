@@ -14,7 +14,7 @@ import itertools
 import math
 import os
 import platform
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -331,47 +331,48 @@ def _is_contained(state: dict[str, Any], recorded: dict[str, Any]) -> bool:
 
 
 @contextlib.contextmanager
-def claimed(records: Iterable[Path], say: Callable[[str], None]) -> Iterator[None]:
-    """Keep runs from other commands in the same folder, and wait while one of them trains one.
+def claimed(record: Path, say: Callable[[str], None]) -> Iterator[None]:
+    """Keep a run from other commands in the same folder, and wait while one of them trains it.
 
     Where the file system has no locks, that is said, and nothing is kept from others.
 
     Raises:
         OSError: If a lock cannot be had, with its file and a way on.
     """
-    with contextlib.ExitStack() as held:
-        for record in sorted(records):  # in one order: no two wait for each other
-            file = place(record).with_name(f"{record.stem}.lock")
-            owner = file.with_suffix(".owner")
-            file.parent.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(file)
-            try:
-                lock.acquire(timeout=0)
-            except Timeout:
-                say(f"waiting for another command that trains {record.stem}")
-                _messages.tell(
-                    f"{record.stem} is being trained by {_who(owner)}, which holds the lock "
-                    f"{file}; if that process is no longer running, delete the file"
-                )
-                lock.acquire(poll_interval=1.0)
-            except OSError as error:
-                if error.errno not in NO_LOCKS:
-                    raise OSError(
-                        f"cannot lock {file}: {error.strerror}; ask its owner to delete it, or "
-                        "choose another --out"
-                    ) from error
-                _messages.tell(
-                    f"the file system of {file.parent} does not support locks ({error.strerror}): "
-                    f"do not start a second command that trains {record.stem} there"
-                )
-                continue
-            held.callback(lock.release)
-            if os.name == "posix":  # elsewhere a file that is open cannot go
-                held.callback(file.unlink, missing_ok=True)
-            held.callback(_forget, owner)
-            with contextlib.suppress(OSError):
-                owner.write_text(f"process {os.getpid()} on {platform.node()}")
+    file = place(record).with_name(f"{record.stem}.lock")
+    owner = file.with_suffix(".owner")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(file)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        say(f"waiting for another command that trains {record.stem}")
+        _messages.tell(
+            f"{record.stem} is being trained by {_who(owner)}, which holds the lock "
+            f"{file}; if that process is no longer running, delete the file"
+        )
+        lock.acquire(poll_interval=1.0)
+    except OSError as error:
+        if error.errno not in NO_LOCKS:
+            raise OSError(
+                f"cannot lock {file}: {error.strerror}; ask its owner to delete it, or "
+                "choose another --out"
+            ) from error
+        _messages.tell(
+            f"the file system of {file.parent} does not support locks ({error.strerror}): "
+            f"do not start a second command that trains {record.stem} there"
+        )
         yield
+        return
+    try:
+        with contextlib.suppress(OSError):
+            owner.write_text(f"process {os.getpid()} on {platform.node()}")
+        yield
+    finally:
+        _forget(owner)
+        if os.name == "posix":  # elsewhere a file that is open cannot go
+            file.unlink(missing_ok=True)
+        lock.release()
 
 
 def _who(owner: Path) -> str:

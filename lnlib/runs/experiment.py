@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from lnlib.runs.run import Run
 
 
+#: Former names of ``--step`` in the commands of records, and what takes their place.
+FORMER_STEPS = {"manual": "plain", "graph": "plain"}
+
+
 @dataclasses.dataclass(frozen=True)
 class Grid:
     """Runs that the book has, or is to have: what would be typed to record them.

@@ -51,10 +51,9 @@ _JOIN = timedelta(minutes=10)
 _calls = itertools.count()
 
 Run = tuple[Any, int, Path]  # settings, seed, the record's path
-Unit = list[Run]  # what a rank trains at once
 # Told the number of updates since its last call, or with resumed=True of updates done before.
 Count = Callable[..., None]
-Train = Callable[[Unit, Count], Iterator[tuple[Path, dict[str, Any]]]]  # to paths and records
+Train = Callable[[Run, Count], Iterator[dict[str, Any]]]  # to the run's record, one
 
 
 class Alone:
@@ -78,16 +77,16 @@ class Alone:
         return decide()
 
     def work(
-        self, units: list[Unit], train: Train, written: Callable[[Path], None], bar: Progress
+        self, runs: list[Run], train: Train, written: Callable[[Path], None], bar: Progress
     ) -> None:
-        """Train all units in order; arguments and errors as for :meth:`Ranks.work`."""
+        """Train all runs in order; arguments and errors as for :meth:`Ranks.work`."""
         said = {}
 
         def count(updates: int, *, resumed: bool = False) -> None:
             (bar.skip if resumed else bar.update)(updates)
 
-        for unit in units:
-            for path, kept, why in _tried(unit, train, count):
+        for *run, path in runs:
+            for kept, why in _tried((*run, path), train, count):
                 said[path.stem] = why
                 if why:
                     _tell(path.stem, why)
@@ -207,15 +206,15 @@ class Ranks:
         return decided
 
     def work(
-        self, units: list[Unit], train: Train, written: Callable[[Path], None], bar: Progress
+        self, runs: list[Run], train: Train, written: Callable[[Path], None], bar: Progress
     ) -> None:
-        """Take one unit after the other until none is left; on rank 0, write all records.
+        """Take one run after the other until none is left; on rank 0, write all records.
 
         Rank 0 returns when every run is recorded, another rank when its own are.
 
         Args:
-            units: The same on every rank.
-            train: Trains a unit.
+            runs: The same on every rank.
+            train: Trains a run.
             written: Called with the path of each record of this rank once it is on disk.
             bar: Of the updates of all ranks; rank 0 shows it.
 
@@ -223,7 +222,7 @@ class Ranks:
             RuntimeError: On rank 0, at the end, if a run failed or a rank was lost; on another
                 rank, if it has lost rank 0.
         """
-        self._paths = {path.stem: path for unit in units for *_, path in unit}
+        self._paths = {path.stem: path for *_, path in runs}
 
         def look() -> None:
             self._looked = time.monotonic()
@@ -246,8 +245,9 @@ class Ranks:
         alive = threading.Thread(target=self._live, args=(over,), daemon=True)
         alive.start()
         try:
-            while (taken := self.store.add("taken", 1)) <= len(units):
-                for path, kept, why in _tried(units[taken - 1], train, count):
+            while (taken := self.store.add("taken", 1)) <= len(runs):
+                *_, path = run = runs[taken - 1]
+                for kept, why in _tried(run, train, count):
                     said = {"run": path.stem, "record": kept and record.pack(kept), "failed": why}
                     letter = json.dumps(said, allow_nan=False)
                     if self.rank > 0:
@@ -340,26 +340,16 @@ class _Other:
     here: bool = True  # neither done nor silent for too long
 
 
-def _tried(unit: Unit, train: Train, count: Count) -> Iterator[tuple[Path, Any, str]]:
-    """Train a unit and yield, for each run, its record's path, the record, and why there is none.
-
-    If runs fail together, those that are left are trained one by one.
-    """
-    left, why = list(unit), ""
+def _tried(run: Run, train: Train, count: Count) -> Iterator[tuple[Any, str]]:
+    """Train a run and yield its record, or ``None`` and why there is none."""
     try:
-        for path, kept in train(unit, count):
-            record.check(kept, path.name)
-            left = [run for run in left if run[2] != path]
-            yield path, kept, ""
+        for kept in train(run, count):
+            record.check(kept, run[2].name)
+            yield kept, ""
     except dist.DistError:  # no fault of the run
         raise
     except (ValueError, RuntimeError) as error:
-        why = str(error)
-    for run in left:
-        if len(unit) > 1:
-            yield from _tried([run], train, count)
-        else:
-            yield run[2], None, why
+        yield None, str(error)
 
 
 def _tell(name: str, why: str) -> None:

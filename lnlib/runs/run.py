@@ -44,7 +44,6 @@ class Run:
     measures_end = False  # whether something is measured at the end alone: where ``at_end``
     at_end = False  # whether the last update of all was taken
     explodes = False  # whether a loss that is no number is recorded, too, and not an error
-    resumes_within_epoch = True  # whether a checkpoint can be taken after any update
     _position: tuple[int, int] | None = None  # epoch and update of the batch that comes next
 
     def __init__(
@@ -145,12 +144,3 @@ class Run:
     @classmethod
     def check(cls, settings: Sequence[Settings], device: str, **options: Any) -> None:
         """Refuse what cannot run here before data are asked for."""
-
-    @classmethod
-    def side_by_side(cls, device: torch.device, **options: Any) -> int:
-        """Return how many seeds to train in one batched model."""
-        return 1
-
-    @classmethod
-    def lay_together(cls, runs: Sequence[Run]) -> None:
-        """Let runs that differ in the seed alone advance in one batched model."""

@@ -102,22 +102,15 @@ def record_runs(
             record.check_writable(checkpoint.place(path))
         if any(due):
             loaded()  # before other ranks do: it may have to be downloaded
-        # Seeds that a GPU trains side by side must be equally far.
-        most = kind.side_by_side(team.device, **options)
-        done = [checkpoint.progress(*run) if most > 1 else (0, 0) for run in runs]
-        ranked = sorted(set(done))
-        stands = [
-            1 + ranked.index(at) if is_due else 0 for is_due, at in zip(due, done, strict=True)
-        ]
-        return [asked, most, *stands]
+        return [asked, *map(int, due)]
 
-    asked_first, most, *stands = team.agree(decide, 2 + len(runs))
+    asked_first, *due = team.agree(decide, 1 + len(runs))
     if asked != asked_first:
         raise ValueError(
             f"rank {team.rank} was asked for other runs than rank 0; start all ranks with one "
             "command, and name --epochs and --seeds if not every machine has a GPU"
         )
-    todo = [run for run, stand in zip(runs, stands, strict=True) if stand]
+    todo = list(itertools.compress(runs, due))
     if (done := len(runs) - len(todo) - len(damaged)) and team.rank == 0:
         _messages.note(f"{done} of {len(runs)} runs are recorded already in {out}.")
     if not todo:
@@ -126,59 +119,49 @@ def record_runs(
         _messages.tell(sentence)
     data = loaded()
 
-    def updates(unit: ranks.Unit) -> int:
-        return sum(one.epochs * kind.updates(one, data) for one, *_ in unit)
+    def updates(run: ranks.Run) -> int:
+        return run[0].epochs * kind.updates(run[0], data)
 
-    def train_unit(unit: ranks.Unit, count: ranks.Count) -> Iterator[tuple[Path, dict[str, Any]]]:
-        one, seeds = unit[0][0], " ".join(str(seed) for _, seed, _ in unit)
-        label = experiment.label.format(**vars(one))
-        bar.set_description(f"{team.label}{label}, seed {seeds}")
+    def train_run(one: Settings, seed: int, path: Path, count: ranks.Count) -> dict[str, Any]:
+        bar.set_description(f"{team.label}{experiment.label.format(**vars(one))}, seed {seed}")
         bar.start_run()
-        group = [kind(one, data, seed=seed, device=team.device, **options) for _, seed, _ in unit]
-        if len(unit) > 1:
-            kind.lay_together(group)
-        loops = [
-            train(
-                run,
-                epochs=one.epochs,
-                first_epoch_points=one.first_epoch_points,
-                checkpoint=checkpoint.place(path),
-                again=again,
-                on_update=count,
-                on_resume=functools.partial(count, resumed=True),
-            )
-            for run, (*_, path) in zip(group, unit, strict=True)
-        ]
-        curves = []
-        for points in zip(*loops, strict=True):
-            curves.append(points)
-            bar.set_postfix_str(_head(experiment, points[0]))
-        for run, points, (*_, path) in zip(group, zip(*curves, strict=True), unit, strict=True):
-            yield path, _record(run, data, list(points), team.device, out, len(unit))
+        run = kind(one, data, seed=seed, device=team.device, **options)
+        points = []
+        for point in train(
+            run,
+            epochs=one.epochs,
+            first_epoch_points=one.first_epoch_points,
+            checkpoint=checkpoint.place(path),
+            again=again,
+            on_update=count,
+            on_resume=functools.partial(count, resumed=True),
+        ):
+            points.append(point)
+            bar.set_postfix_str(_head(experiment, point))
+        return _record(run, data, points, team.device, out)
 
-    def claim(unit: ranks.Unit, count: ranks.Count) -> Iterator[tuple[Path, dict[str, Any]]]:
-        with checkpoint.claimed([path for *_, path in unit], bar.set_description):
-            # Another command may have recorded one meanwhile.
-            there = [run for run in unit if not again and _is_recorded(*run)]
-            count(updates(there), resumed=True)
-            for *_, path in there:
-                yield path, record.read(path)
-            if left := [run for run in unit if run not in there]:
-                yield from train_unit(left, count)
+    def claim(run: ranks.Run, count: ranks.Count) -> Iterator[dict[str, Any]]:
+        *_, path = run
+        with checkpoint.claimed(path, bar.set_description):
+            # Another command may have recorded it meanwhile.
+            if not again and _is_recorded(*run):
+                count(updates(run), resumed=True)
+                yield record.read(path)
+            else:
+                yield train_run(*run, count)
 
     def written(path: Path) -> None:
         checkpoint.drop(*next(run for run in todo if run[2] == path))
 
-    most = min(most, math.ceil(len(todo) / team.size))  # work for all ranks
-    units = _units(todo, [stand for stand in stands if stand], most)
+    ordered = todo
     if team.size > 1:
-        units.sort(key=updates, reverse=True)  # the longest first, so that all end together
+        ordered = sorted(todo, key=updates, reverse=True)  # so that all end together
     if team.rank == 0:
         alone = _without_gpu(experiment, todo) if device == "auto" else ""
         count = f"{len(todo)} run{'s' * (len(todo) > 1)}"
         _messages.note(f"{count} on {team}; records go to {out}.{alone}")
-    with Progress(total=updates(todo), disable=team.rank > 0) as bar:
-        team.work(units, claim, written, bar)
+    with Progress(total=sum(map(updates, todo)), disable=team.rank > 0) as bar:
+        team.work(ordered, claim, written, bar)
     return paths()
 
 
@@ -188,14 +171,6 @@ def _head(experiment: Experiment, point: Point) -> str:
     unit = experiment.unit(name)
     shown = f"{value:.2%}" if unit == "fraction" else f"{value:.4g} {unit}"
     return f"epoch {point['epoch']:.2f}, {name.replace('_', ' ')} {shown}"
-
-
-def _units(todo: ranks.Unit, stands: list[int], most: int) -> list[ranks.Unit]:
-    """Put runs together that differ in the seed alone and are equally far, at most so many."""
-    alike: dict[Any, ranks.Unit] = {}
-    for (one, seed, path), stand in zip(todo, stands, strict=True):
-        alike.setdefault((one, stand) if most > 1 else path, []).append((one, seed, path))
-    return [runs[k : k + most] for runs in alike.values() for k in range(0, len(runs), most)]
 
 
 def _is_recorded(settings: Settings, seed: int, path: Path) -> bool:
@@ -218,7 +193,7 @@ def _is_recorded(settings: Settings, seed: int, path: Path) -> bool:
     return True
 
 
-def _without_gpu(experiment: Experiment, todo: ranks.Unit) -> str:
+def _without_gpu(experiment: Experiment, todo: Sequence[ranks.Run]) -> str:
     """Say that there is no GPU, and how long the runs took when the book's were made on a CPU."""
     if torch.cuda.is_available():
         return ""
@@ -238,16 +213,9 @@ def _without_gpu(experiment: Experiment, todo: ranks.Unit) -> str:
 
 
 def _record(
-    run: Run,
-    data: Any,
-    points: list[Point],
-    device: torch.device,
-    out: Path,
-    together: int = 1,
+    run: Run, data: Any, points: list[Point], device: torch.device, out: Path
 ) -> dict[str, Any]:
     experiment = run.experiment
-    # The wall time of runs that were trained together is that of them all.
-    shared = {"seeds_together": together} if together > 1 else {}
     where = [
         *words("device", str(device)),
         *words("threads", torch.get_num_threads()),
@@ -269,5 +237,5 @@ def _record(
         "curves": record.curves(points, x="epoch"),
         "arrays": record.arrays(points),
         "units": {name: experiment.unit(name) for name in points[0]},
-        "provenance": made | {"step": run.step} | shared | several,
+        "provenance": made | {"step": run.step} | several,
     }

@@ -142,7 +142,7 @@ def train(
                 if on_update:
                     on_update(count)
                 due = checkpoint is not None and time.monotonic() - saved >= CHECKPOINT_S
-                if due and run.resumes_within_epoch and at.updates < last:
+                if due and at.updates < last:
                     at.wall_s = wall + time.perf_counter() - clock
                     checkpoints.save(checkpoint, run, at)
                     saved = time.monotonic()

@@ -96,8 +96,8 @@ def test_a_step_is_tried_before_anything_else_is_asked_for(monkeypatch):
     called = []
     monkeypatch.setattr(mnist, "resolve_device", "resolved {}".format)
     monkeypatch.setattr(steps, "choose", lambda *given: called.append(given))
-    Run.check([Settings()], "cuda:1", step="graph")
-    assert called == [("graph", 1, "resolved cuda:1")]
+    Run.check([Settings()], "cuda:1", step="compiled")
+    assert called == [("compiled", 1, "resolved cuda:1")]
     Run.check([Settings()], "cuda:1", step="auto")
     assert len(called) == 1  # to choose would start a compiler, even where all is recorded
 
@@ -105,14 +105,15 @@ def test_a_step_is_tried_before_anything_else_is_asked_for(monkeypatch):
 def test_the_step_that_was_asked_for_takes_the_updates(monkeypatch, digits):
     made = []
 
-    def make(name, replay):
-        made.append((name, replay))
-        return lambda x, y: (name, x, y)
+    def make(replay):
+        made.append(replay)
+        return lambda x, y: ("compiled", x, y)
 
-    monkeypatch.setattr(steps, "make", make)
-    replay = Run(Settings(hidden=(8,)), digits, step="manual")
-    assert replay.update((1, 2)) == ("manual", 1, 2)
-    assert made == [("manual", replay)]
+    monkeypatch.setattr(steps.compiled, "make", make)
+    monkeypatch.setattr(steps.compiled, "available", lambda: True)
+    replay = Run(Settings(hidden=(8,)), digits, step="compiled")
+    assert replay.update((1, 2)) == ("compiled", 1, 2)
+    assert made == [replay]
     Run(Settings(hidden=(8,)), digits, step="plain")
     assert len(made) == 1
 

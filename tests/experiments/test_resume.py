@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from lnlib import experiments
-from lnlib.experiments.mnist.steps import graph
 from lnlib.runs.checkpoint import BadCheckpoint, load
 from lnlib.runs.train import train
 from tests.experiments.test_convnet import SMALL as CONVNET
@@ -23,23 +22,16 @@ RUNS = {
     "weights": {"hidden": (8,), "batch_size": 400, "norm": "layer", "optimizer": "adam"},
     "convnet": CONVNET,
 }
-STEPS = [("mnist", "plain"), ("mnist", "manual"), ("mnist", "graph")]
-STEPS += [(name, None) for name in RUNS if name != "mnist"]
 
 
 @pytest.fixture
 def start(digits, images):  # noqa: F811
     """From an experiment to its run of three epochs."""
 
-    def run(name, step, epochs=3, **more):
+    def run(name, epochs=3, **more):
         of = experiments.find(name)
         settings = of.settings(**RUNS[name] | {"epochs": epochs, "first_epoch_points": 2} | more)
-        made = of.run()(settings, images if name == "convnet" else digits, seed=1)
-        if step == "graph":  # as on a GPU, without the graph
-            graph.Together([made], launch=1)
-        elif step:
-            made = of.run()(settings, digits, seed=1, step=step)
-        return made
+        return of.run()(settings, images if name == "convnet" else digits, seed=1)
 
     return run
 
@@ -53,12 +45,12 @@ def assert_same(found, expected):
         torch.testing.assert_close(point, wanted, rtol=0, atol=0, equal_nan=True)
 
 
-@pytest.mark.parametrize(("name", "step"), STEPS)
+@pytest.mark.parametrize("name", RUNS)
 def test_interrupted_after_each_update_it_is_the_unbroken_run_bit_for_bit(
-    start, tmp_path, interrupted_at_each_update, name, step
+    start, tmp_path, interrupted_at_each_update, name
 ):
     def ended(**more):
-        run = start(name, step)
+        run = start(name)
         points = list(train(run, epochs=3, first_epoch_points=2, **more))
         return points, run.model.state_dict()
 
@@ -74,7 +66,7 @@ def test_interrupted_after_each_update_it_is_the_unbroken_run_bit_for_bit(
 def test_a_checkpoint_within_an_epoch_is_saved_by_the_clock(start, tmp_path, monkeypatch):
     now, saved = [0.0], []
     monkeypatch.setattr("lnlib.runs.train.time.monotonic", lambda: now[0])
-    run = start("mnist", "plain", batch_size=40, first_epoch_points=1)
+    run = start("mnist", batch_size=40, first_epoch_points=1)
     update = run.update
 
     def slow(batch):
@@ -91,24 +83,10 @@ def test_a_checkpoint_within_an_epoch_is_saved_by_the_clock(start, tmp_path, mon
     assert saved == [*((0, k) for k in within), (1, 0), *((1, k) for k in within), (2, 0)]
 
 
-def test_seeds_side_by_side_are_saved_after_whole_epochs_alone(start, tmp_path, monkeypatch):
-    saved = []
-    monkeypatch.setattr("lnlib.runs.train.CHECKPOINT_S", 0)
-    monkeypatch.setattr(
-        "lnlib.runs.checkpoint.save", lambda path, run, at: saved.append((at.epochs, at.updates))
-    )
-    runs = [start("mnist", "plain") for _ in range(2)]
-    graph.Together(runs)
-    loops = [train(run, epochs=2, checkpoint=tmp_path / f"{k}.pt") for k, run in enumerate(runs)]
-    for _ in zip(*loops, strict=True):
-        pass
-    assert saved == [(1, 0), (1, 0), (2, 0), (2, 0)]
-
-
 def test_a_run_that_is_measured_at_its_end_refuses_a_checkpoint_beyond_it(
     start, tmp_path, monkeypatch
 ):
-    run = start("mnist", "plain")
+    run = start("mnist")
     monkeypatch.setattr(type(run), "measures_end", True)
     monkeypatch.setattr("lnlib.runs.train.CHECKPOINT_S", 0)
     file = tmp_path / "run.pt"
@@ -124,7 +102,7 @@ def test_a_run_that_is_measured_at_its_end_refuses_a_checkpoint_beyond_it(
     run.advance = broken
     with pytest.raises(KeyboardInterrupt):
         list(points)
-    at = load(file, start("mnist", "plain"), 3)
+    at = load(file, start("mnist"), 3)
     assert (at.epochs, at.updates) == (2, 2)
     with pytest.raises(BadCheckpoint, match=r"is at epoch 2.667, past --epochs 2, .* --epochs 3"):
-        load(file, start("mnist", "plain", epochs=2), 2)
+        load(file, start("mnist", epochs=2), 2)

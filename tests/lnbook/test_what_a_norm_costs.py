@@ -112,11 +112,11 @@ def test_the_tables_of_the_chapter_hold_the_rows_times():
     said = repr(figures.exchanges(figures.Bench(kept))).splitlines()[2].split()
     assert said == ["1,000", "16,004", "5", "ms", "4", "ms", "1", "ms", "0", "500", "µs"]
     whats = ["MNIST step, none", "MNIST step, layer", "MNIST step, batch"]
-    rows = [row(w, path=p, shape="batch size 4") for w in whats for p in ("plain", "manual")]
+    rows = [row(w, path=p, shape="batch size 4") for w in whats for p in ("plain", "compiled")]
     late = row("MNIST step 2,000, layer", path="plain", shape="batch size 4", ms=9.0)
     said = repr(figures.steps(figures.Bench(table(*rows, late)), 4)).splitlines()
     assert said[2].split() == ["plain", "2", "ms", "2", "ms", "2", "ms", "9", "ms"]
-    assert said[3].split() == ["manual", "2", "ms", "2", "ms", "2", "ms", "–"]
+    assert said[3].split() == ["compiled", "2", "ms", "2", "ms", "2", "ms", "–"]
     assert said[5].split()[-2:] == ["4", "ms"]
 
 

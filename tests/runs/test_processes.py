@@ -1,4 +1,4 @@
-"""Ranks as real processes: killed, left alone, and trained side by side."""
+"""Ranks as real processes: killed and left alone."""
 
 import os
 import signal
@@ -13,7 +13,6 @@ import torch
 
 from lnlib.__main__ import main
 from lnlib.experiments.mnist import run as mnist
-from lnlib.experiments.mnist.steps import graph
 from lnlib.runs import ranks, record
 from lnlib.runs.schedule import record_runs
 
@@ -236,50 +235,6 @@ def test_what_it_means_that_there_is_no_gpu_is_said_once(tmp_path, capsys, monke
     said = capsys.readouterr().out
     assert said.count("No GPU was found: ") == (says is not None)
     assert says is None or says in said
-
-
-@pytest.mark.parametrize(
-    ("later", "groups"),
-    [(0, [2, 2]), (1, [2])],
-    ids=["between two epochs", "when one has saved an epoch more"],
-)
-def test_seeds_trained_together_break_off_and_resume_as_they_would_alone(
-    tmp_path, monkeypatch, later, groups
-):
-    chosen = [mnist.Settings(norm="batch", epochs=3, data="digits", hidden=(16, 16))]
-    seeds, alone, out = [0, 1, 2], tmp_path / "alone", tmp_path / "together"
-    options = {"device": "cpu", "step": "plain"}
-    record_runs(mnist.EXPERIMENT, chosen, seeds, out=alone, **options)
-    expected, sizes, measured = curves(alone), [], []
-    points = len(next(iter(expected.values()))["curves"]["epoch"])
-    together, measure = graph.Together, mnist.Run.measure
-
-    def spied(replays):
-        sizes.append(len(replays))
-        return together(replays)
-
-    def broken(self):
-        if len(measured) == 2 * (points - 2) + later:  # in turn, and epochs 2 and 3 are one each
-            raise KeyboardInterrupt
-        measured.append(self.seed)
-        return measure(self)
-
-    monkeypatch.setattr(mnist.Run, "side_by_side", lambda *_, **__: 2)
-    monkeypatch.setattr(graph, "Together", spied)
-    monkeypatch.setattr(mnist.Run, "measure", broken)
-    with pytest.raises(KeyboardInterrupt):
-        record_runs(mnist.EXPERIMENT, chosen, seeds, out=out, **options)
-    monkeypatch.setattr(mnist.Run, "measure", measure)
-    assert len(checkpoints(out)) == 2
-    assert not curves(out)
-    record_runs(mnist.EXPERIMENT, chosen, seeds, out=out, **options)
-    assert sizes == groups
-    found = curves(out)
-    assert found.keys() == expected.keys()
-    for name, whole in expected.items():
-        for curve in ("train_nll", "test_nll", "test_error"):  # float32, another order of sums
-            assert found[name]["curves"][curve] == pytest.approx(whole["curves"][curve], rel=1e-3)
-    assert not list(out.glob("*/.checkpoints/*"))
 
 
 def test_a_rank_that_was_asked_for_other_runs_refuses(tmp_path, monkeypatch):

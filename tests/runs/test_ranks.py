@@ -36,10 +36,9 @@ RECORD = {
 class Game:
     """Several ranks in threads of one process, their store in its memory, their work pretended."""
 
-    def __init__(self, folder, *, runs, size, together=1, silence=60, fails=()):
+    def __init__(self, folder, *, runs, size, silence=60, fails=()):
         paths = [folder / f"run-{n}.json" for n in range(runs)]
-        units = [paths[n : n + together] for n in range(0, runs, together)]
-        self.units = [[(None, 0, path) for path in unit] for unit in units]
+        self.runs = [(None, 0, path) for path in paths]
         self.store, self.fails = dist.HashStore(), fails
         self.teams = [
             ranks.Ranks(CPU, self.store, rank, size, silence=silence) for rank in range(size)
@@ -47,14 +46,14 @@ class Game:
         self.bar = tqdm(file=io.StringIO())
         self.trained, self.written, self.said = [], [], None
 
-    def train(self, unit, count):
-        for *_, path in unit:
-            self.trained.append(path.name)
-            time.sleep(0.01)
-            count(10)
-            if path.stem in self.fails:
-                raise Diverged("the training loss is nan")
-            yield path, RECORD
+    def train(self, run, count):
+        *_, path = run
+        self.trained.append(path.name)
+        time.sleep(0.01)
+        count(10)
+        if path.stem in self.fails:
+            raise Diverged("the training loss is nan")
+        yield RECORD
 
     def on_disk(self, path):
         assert path.exists(), "the checkpoint would go before the record is there"
@@ -63,14 +62,14 @@ class Game:
     def start(self, rank):
         bar = tqdm(disable=True)
         work = self.teams[rank].work
-        return Bounded(work, self.units, self.train, self.on_disk, bar)
+        return Bounded(work, self.runs, self.train, self.on_disk, bar)
 
     def play(self, *others):
         """Let rank 0 work, and ``others`` beside it, to the end."""
         threads = [self.start(rank) for rank in others]
         try:
             work = self.teams[0].work
-            Bounded(work, self.units, self.train, self.on_disk, self.bar).join()
+            Bounded(work, self.runs, self.train, self.on_disk, self.bar).join()
         except RuntimeError as error:
             self.said = str(error)
         for thread in threads:
@@ -112,9 +111,8 @@ def names(folder):
     return sorted(path.name for path in folder.glob("*.json"))
 
 
-@pytest.mark.parametrize("together", [1, 2])
-def test_every_run_is_trained_once_and_recorded_once(tmp_path, together):
-    game = Game(tmp_path, runs=12, size=4, together=together)
+def test_every_run_is_trained_once_and_recorded_once(tmp_path):
+    game = Game(tmp_path, runs=12, size=4)
     game.play(1, 2, 3)
     assert sorted(game.trained) == sorted(game.written) == names(tmp_path)
     assert len(names(tmp_path)) == 12
@@ -139,17 +137,10 @@ def test_a_run_that_fails_is_named_when_the_others_are_done(tmp_path):
         assert f"{name}: the training loss is nan" in game.said
 
 
-@pytest.mark.parametrize("team", ["ranks", "alone"])
-def test_runs_that_fail_together_are_trained_one_by_one(tmp_path, team):
-    game = Game(tmp_path, runs=4, size=2, together=4, fails=("run-2",))
-    if team == "ranks":
-        game.play(1)
-        assert "1 of 4 runs have no record yet:\n  run-2: the training loss" in game.said
-    else:
-        with pytest.raises(
-            RuntimeError, match=r"1 of 4 runs .*\n  run-2: the training loss is nan"
-        ):
-            ranks.Alone(CPU).work(game.units, game.train, game.on_disk, game.bar)
+def test_a_process_alone_trains_the_others_where_a_run_fails(tmp_path):
+    game = Game(tmp_path, runs=4, size=1, fails=("run-2",))
+    with pytest.raises(RuntimeError, match=r"1 of 4 runs .*\n  run-2: the training loss is nan"):
+        ranks.Alone(CPU).work(game.runs, game.train, game.on_disk, game.bar)
     assert names(tmp_path) == [f"run-{n}.json" for n in (0, 1, 3)]
     assert sorted(game.written) == names(tmp_path)
 
@@ -158,13 +149,13 @@ def test_runs_that_fail_together_are_trained_one_by_one(tmp_path, team):
 def test_a_process_alone_stops_at_once_where_no_run_is_at_fault(tmp_path, error):
     game = Game(tmp_path, runs=3, size=1)
 
-    def train(unit, count):
-        game.trained.append(unit)
+    def train(run, count):
+        game.trained.append(run)
         raise error
         yield
 
     with pytest.raises(error if isinstance(error, type) else OSError):
-        ranks.Alone(CPU).work(game.units, train, game.on_disk, game.bar)
+        ranks.Alone(CPU).work(game.runs, train, game.on_disk, game.bar)
     assert len(game.trained) == 1
 
 
@@ -192,9 +183,8 @@ def test_a_rank_keeps_its_checkpoint_until_rank_0_has_written(tmp_path):
 def test_a_record_that_does_not_fit_is_the_fault_of_its_run_alone(tmp_path):
     game = Game(tmp_path, runs=2, size=2)
 
-    def train(unit, count):
-        ((*_, path),) = unit
-        yield path, RECORD | ({"seed": -1} if path.stem == "run-0" else {})
+    def train(run, count):
+        yield RECORD | ({"seed": -1} if run[2].stem == "run-0" else {})
 
     game.train = train
     game.play(1)
@@ -228,13 +218,13 @@ def test_a_rank_that_has_lost_rank_0_ends_in_the_middle_of_its_run(tmp_path, mon
 
     game.teams[1].store = Gone()
 
-    def endless(unit, count):
+    def endless(run, count):
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             count(1)
             broken.append(True)
             time.sleep(0.01)
-        yield unit[0][2], RECORD
+        yield RECORD
 
     game.train = endless
     with pytest.raises(RuntimeError, match=r"rank 1 can no longer reach rank 0.*goes on from the"):

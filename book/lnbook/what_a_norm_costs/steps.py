@@ -17,9 +17,7 @@ from lnbook.what_a_norm_costs.written import duration
 #: Ways to take a step: what the reader sees. The floor moves the same bytes and no more.
 WAYS = {
     "plain": "plain loop",
-    "manual": "gradient by hand",
     "compiled": "compiled",
-    "graph": "CUDA graph",
     "floor": "floor: one pass",
 }
 
@@ -81,7 +79,7 @@ def stored_steps(bench: dict[str, Any], batch_size: int) -> list[dict[str, float
     """
     shape = f"batch size {batch_size}"
     rows = [r for r in bench["rows"] if (r["what"], r["shape"]) == ("MNIST step, layer", shape)]
-    rows = [row for row in rows if row["device"] == rows[0]["device"]]
+    rows = [r for r in rows if r["device"] == rows[0]["device"] and r["path"] in WAYS]
     return [{row["path"]: row["ms"] for row in rows} | {"floor": rows[0]["floor_ms"]}]
 
 
@@ -91,7 +89,7 @@ def steps(bench: Bench, batch_size: int) -> Table:
     norms["layer norm, after 2,000"] = "MNIST step 2,000, layer"
     shape = f"batch size {batch_size}"
     found = {n: {r["path"]: r for r in bench.pick(w, shape=shape)} for n, w in norms.items()}
-    paths = list(found["layer"])
+    paths = [path for path in WAYS if path in found["layer"]]
     rows = [[p, *(duration(f[p]["ms"]) if p in f else "–" for f in found.values())] for p in paths]
     rows.append(["floor", *(duration(f["plain"]["floor_ms"]) for f in found.values())])
     late = found["layer norm, after 2,000"]["plain"]["instead_ms"]

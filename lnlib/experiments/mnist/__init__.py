@@ -121,7 +121,7 @@ EXPERIMENT = Experiment(
     pointless=lambda run, runs: (
         (run["norm"], run["batch_size"]) == ("batch", 1) and {r["norm"] for r in runs} != {"batch"}
     ),
-    steps=("plain", "manual", "compiled", "graph"),
+    steps=("plain", "compiled"),
     grids=(
         Grid(
             SEEDS,

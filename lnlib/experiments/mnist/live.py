@@ -71,9 +71,8 @@ def race(
         )
         for norm in norms
     }
-    step = "manual" if where.type == "cpu" else "auto"  # what is small needs no compiler
     replays = {
-        (norm, seed): mnist.Run(settings, data, seed=seed, device=where, step=step)
+        (norm, seed): mnist.Run(settings, data, seed=seed, device=where)
         for norm, settings in chosen.items()
         for seed in range(seeds)
     }

@@ -12,7 +12,6 @@ from torch import nn
 from lnlib.data import Dataset
 from lnlib.experiments._classification import Classification
 from lnlib.experiments.mnist import EXPERIMENT, HIDDEN, NORMS, Settings, steps
-from lnlib.experiments.mnist.steps import graph
 from lnlib.nn import LayerNorm
 from lnlib.nn.baselines import BatchNorm, WeightNormLinear
 from lnlib.runs.train import resolve_device
@@ -105,26 +104,20 @@ class Run(Classification):
             fused=True,  # one pass over the parameters: twice as fast as the default on a CPU
         )
         self.step = steps.choose(step, settings.batch_size, self.x.device)
-        self._take = None if self.step == "plain" else steps.make(self.step, self)
+        self._take = steps.compiled.make(self) if self.step == "compiled" else None
 
     def update(self, batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
         """Take one step of the optimizer; return the batch's mean NLL before it, in nats."""
-        return super().update(batch) if self._take is None else self._take(*batch)
+        if self._take is not None:
+            return self._take(*batch)
+        loss = super().update(batch)
+        (flat,) = self.optimizer.param_groups[0]["params"]
+        if not flat.is_cuda:
+            steps.sweep(self.optimizer.state[flat])
+        return loss
 
     @classmethod
     def check(cls, settings: Sequence[Settings], device: str, *, step: str = "auto") -> None:
         """Refuse a step that cannot run here before data are asked for."""
         if step != "auto":  # auto would start a compiler, even where all is recorded
             steps.choose(step, 1, resolve_device(device))
-
-    @classmethod
-    def side_by_side(cls, device: torch.device, *, step: str = "plain") -> int:
-        """Return how many seeds to train in one batched model: several in a CUDA graph alone."""
-        if device.type != "cuda" or step not in ("auto", "graph") or graph.problem(device):
-            return 1
-        return graph.seeds_together(device)
-
-    @classmethod
-    def lay_together(cls, runs: Sequence[Run]) -> None:
-        """Let runs that differ in the seed alone advance in one batched model."""
-        graph.Together(runs)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from lnbook.show.control import Control
 from lnbook.show.display import bundle
 from lnbook.show.explorer import live, page
-from lnbook.show.explorer.parts import check_accepts, figures_of, in_haste, picture_of, summary
+from lnbook.show.explorer.parts import check_accepts, figures_of, no_template, picture_of, summary
 from lnbook.show.picture import Picture
 from lnbook.show.web import Web
 
@@ -115,7 +115,7 @@ class Explorer:
 
     def to_html(self) -> str:
         """Write the explorer as HTML with every state inside."""
-        with in_haste():
+        with no_template():
             states = page.told_apart(list(self.states()), self.controls)
         columns = self.columns or live.columns(len(states[0]["panels"]))
         return page.page(self.title, self.alt, self.controls, states, columns)

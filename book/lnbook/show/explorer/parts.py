@@ -73,37 +73,15 @@ def figures_of(owner: str, title: str, drawn: Any) -> list[Figure]:
 
 
 @contextlib.contextmanager
-def in_haste() -> Iterator[None]:
-    """Let plotly make the same figures in half of the time, where a page has hundreds of them.
-
-    - Its own template, which :func:`figures_of` would take off, is not copied into each.
-    - A trace is made and checked once, not once by itself and again by the figure.
-    - A layout is set whole; to update it plotly goes through its parts, each for who may listen.
-    """
-    from plotly.graph_objects import Figure
+def no_template() -> Iterator[None]:
+    """Keep plotly from copying its template into each figure; :func:`figures_of` takes it off."""
     from plotly.io import templates
 
-    def update_layout(self, dict1=None, overwrite=False, **kwargs):
-        there = self.layout.to_plotly_json()
-        if dict1 is not None or there.keys() & kwargs.keys():  # to be joined
-            return usual["update_layout"](self, dict1, overwrite, **kwargs)
-        self.layout = there | kwargs
-        return self
-
-    def add_scatter(self, **kwargs):
-        return self.add_traces([{"type": "scatter"} | kwargs])
-
-    quick = {"update_layout": update_layout, "add_scatter": add_scatter}
-    usual = {name: getattr(Figure, name) for name in quick}
     template, templates.default = templates.default, None
     try:
-        for name, method in quick.items():
-            setattr(Figure, name, method)
         yield
     finally:
         templates.default = template
-        for name, method in usual.items():
-            setattr(Figure, name, method)
 
 
 def summary(head: str, controls: Mapping[str, Control], sentence: str) -> str:

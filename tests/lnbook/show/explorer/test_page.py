@@ -9,7 +9,6 @@ from plotly.io import templates
 
 from lnbook.show import Explorer, choice, show, slider
 from lnbook.show.explorer import page
-from lnbook.show.explorer.parts import in_haste
 from tests.lnbook.show.explorer.conftest import (
     CONTROLS,
     TABLE,
@@ -141,31 +140,6 @@ def test_page_is_drawn_without_the_template_that_it_would_lose():
         Explorer(draw, title="T", describe=lambda: "").to_html()
     assert seen == [{}]
     assert templates.default == "plotly"  # as it comes
-
-
-def test_figures_made_in_haste_are_those_that_plotly_makes():
-    def draw():
-        figure = go.Figure()
-        figure.layout.template = None
-        figure.update_layout(title="T", xaxis={"title": "x"}, margin_r=7)
-        figure.add_scatter(x=[1, 2], y=X[:2], line_color="red", name=None, marker={"size": 3})
-        figure.update_layout(yaxis_title="y", xaxis_range=[0, 1])
-        figure.update_layout(title={"x": 0.5}, xaxis={"zeroline": False})  # each is there already
-        figure.update_layout({"height": 200}, showlegend=False)
-        for x in (1, 2):
-            figure.update_layout(shapes=[{"type": "line", "x0": x}])
-        figure.update_layout(overwrite=True, margin={"l": 1})
-        with pytest.raises(ValueError, match="nonsense"):
-            figure.update_layout(nonsense=1)
-        with pytest.raises(ValueError, match="nonsense"):
-            figure.add_scatter(nonsense=1)
-        return page.panel(figure)
-
-    usual, own = draw(), vars(go.Figure).copy()
-    with in_haste():
-        assert vars(go.Figure) != own
-        np.testing.assert_equal(draw(), usual)
-    assert vars(go.Figure) == own
 
 
 def test_show_is_an_explorer_with_one_state():

@@ -94,7 +94,7 @@ def sealed(content: bytes) -> bytes:
 
 
 def _copied(state: Any) -> Any:
-    # A view is saved with all that it is a view of: the parameters of every seed side by side.
+    # A view is saved with all that it is a view of: here one flat tensor of all parameters.
     if isinstance(state, dict):
         return {key: _copied(value) for key, value in state.items()}
     return state.clone() if isinstance(state, torch.Tensor) else state

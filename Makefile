@@ -23,7 +23,7 @@ book: ## build the book, if anything changed since, and print the page to open
 	@tools/setup.sh book
 	@$(PY) tools/book.py
 
-# EXERCISES="start normalize" SEED=7 OUT=… NAME=… choose; python -m lnbook homework --list lists.
+# EXERCISES="introduction normalize" SEED=7 OUT=… NAME=… choose; python -m lnbook homework --list lists.
 homework: ## an nbgrader assignment; python -m lnbook grade grades the submissions
 	@tools/setup.sh teach
 	@$(PY) -m lnbook homework $(EXERCISES) --seed $(or $(SEED),0) --out $(or $(OUT),homework) \

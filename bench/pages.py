@@ -205,7 +205,7 @@ def playground(browser, site):
     return row(what, "24x32x16", "the built book", ms, instead=("the goal", GOALS[what]), **facts)
 
 
-RUN = "run_a_transformer.html#run&norms=llllo"
+RUN = "transformer_ablation.html#run&norms=llllo"
 SENTENCE = "ROMEO:\nWhat light through yonder window breaks? It is the east, "
 ANSWER = """() => {
   const root = document.querySelector(".ln-transformer");

@@ -11,7 +11,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from bench import __main__ as bench
 from bench import exchange, norm, pages, rnn, table
-from lnbook.what_a_norm_costs import figures
+from lnbook.chapters.cost import figures
 from lnlib.nn import LayerNormGRU, LayerNormLSTM
 from lnlib.nn.kernels import compiled
 

@@ -10,14 +10,14 @@ import pytest
 from tools import book
 
 FILES = (
-    "book/start.ipynb",
-    "book/paper.md",
+    "book/introduction.ipynb",
+    "book/equations.md",
     "book/references.bib",
     "book/_ext/extension.py",
     "book/_static/custom.css",
     "book/_templates/top.html",
     "book/lnbook/show/explorer/explorer.js",
-    "book/lnbook/start/figures.py",
+    "book/lnbook/chapters/introduction/figures.py",
     "book/runs/mnist/run.json",
     "book/runs/mnist/run.npz",
     "lnlib/norm/layer.py",
@@ -71,8 +71,8 @@ def git(clone, *words):
 CHANGES = {
     **{name: lambda clone, name=name: (clone / name).write_text("after!") for name in FILES},
     "a new page": lambda clone: (clone / "book" / "new.md").write_text("new"),
-    "a page that is gone": lambda clone: (clone / "book" / "paper.md").unlink(),
-    "a page of another name": lambda clone: (clone / "book" / "paper.md").rename(
+    "a page that is gone": lambda clone: (clone / "book" / "equations.md").unlink(),
+    "a page of another name": lambda clone: (clone / "book" / "equations.md").rename(
         clone / "book" / "pages.md"
     ),
     "a package of another version": lambda clone: (
@@ -119,7 +119,7 @@ def test_every_file_of_the_clone_that_a_build_opens_is_among_those_that_count():
 
 def test_what_tools_leave_in_the_folders_does_not_count(clone):
     assert book.main(clone) == 0
-    for name in ("lnlib/__pycache__/a.pyc", "book/.ipynb_checkpoints/start.ipynb"):
+    for name in ("lnlib/__pycache__/a.pyc", "book/.ipynb_checkpoints/introduction.ipynb"):
         (clone / name).parent.mkdir()
         (clone / name).write_text("left")
     assert book.main(clone) == 0
@@ -139,7 +139,7 @@ def test_a_build_that_fails_is_tried_again(clone, monkeypatch):
 def test_an_altered_page_has_all_pages_written_again(clone):
     assert book.main(clone) == 0
     info = clone / "_build/html/.buildinfo"
-    (clone / "book/paper.md").write_text("changed")
+    (clone / "book/equations.md").write_text("changed")
     seen = []
     run = subprocess.run
 

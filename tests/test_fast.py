@@ -17,8 +17,13 @@ from tools import fast
         "lnlib/__main__.py": {"tests/main"},
         "lnlib/nn/kernels/compiled.py": {"tests/nn/test_compiled.py", "tests/nn/test_kernels.py"},
         "lnlib/experiments/mnist/steps/graph.py": {"tests/experiments/test_graph.py"},
-        "book/start.ipynb": {"tests/lnbook/test_start.py", "tests/book/test_notebooks.py"},
-        "book/lnbook/start/figures.py": {"tests/lnbook/test_start.py"},
+        "book/introduction.ipynb": {
+            "tests/lnbook/chapters/test_introduction.py",
+            "tests/book/test_notebooks.py",
+        },
+        "book/lnbook/chapters/introduction/figures.py": {
+            "tests/lnbook/chapters/test_introduction.py"
+        },
         "book/lnbook/show/still.py": {"tests/lnbook/show/test_still.py"},
         "book/lnbook/show/explorer/page.py": {"tests/lnbook/show/explorer/test_page.py"},
         "book/lnbook/show/scene/scene.js": {"tests/book/test_scene_page.py"},

@@ -23,7 +23,7 @@ from lnlib.nn.kernels import build, compiled, rows
 ROOT = Path(__file__).parents[1]
 PACKAGES = (ROOT / "lnlib", ROOT / "book" / "lnbook")
 CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
-WHOLE = ["start", "gate_by_gate", "what_a_norm_costs", "place_the_norm"]
+WHOLE = ["introduction", "lstm_gru", "cost", "pre_norm_post_norm"]
 # The modules that find a file by their own place, and such a file.
 PLACED = {
     "lnlib._install": "Path(lnlib._install.__file__)",
@@ -32,14 +32,14 @@ PLACED = {
     "lnlib.nn.kernels.compiled": "SOURCE",
     "lnlib.nn.kernels.rows": "SOURCE",
     "lnlib.nn.kernels.rows_operator": "SOURCE",
-    "lnbook.choose_a_norm.models": "SOURCE",
+    "lnbook.chapters.which_norm.models": "SOURCE",
     "lnbook.show.pick": "SOURCE",
     "lnbook.show.scene": "SOURCE",
-    "lnbook.weigh_the_claims.chart": "SOURCE",
+    "lnbook.chapters.claims.chart": "SOURCE",
     "lnbook.classroom.runner": "exercises.HERE",
     "lnbook.classroom.slides.write": "HERE / 'deck.css'",
     "lnbook.show.web": "HERE / 'sphere' / 'book.js'",
-    "lnbook.exercises": "HERE / 'start' / 'exercises.py'",
+    "lnbook.exercises": "HERE / 'chapters' / 'introduction' / 'exercises.py'",
     "lnlib.experiments": "import_module('pathlib').Path(lnlib.experiments.__path__[0], 'mnist')",
     "lnlib.runs.record": "folder() / 'bench.json'",
     "lnlib.experiments.mnist.steps.compiled": "SOURCE",

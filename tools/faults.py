@@ -102,7 +102,8 @@ class Fault:
     def notebook(self, root: Path) -> str | None:
         """Return the chapter that shows what the file makes, if it is one chapter's."""
         parts = Path(self.file).parts
-        name = parts[2] if parts[:2] == ("book", "lnbook") else Path(self.file).stem
+        chapter = parts[:3] == ("book", "lnbook", "chapters")
+        name = parts[3] if chapter else Path(self.file).stem
         path = f"book/{name}.ipynb"
         return path if parts[0] == "book" and (root / path).exists() else None
 
@@ -136,7 +137,7 @@ def copy(root: Path) -> Iterator[Path]:
                 shutil.copy2(root / name, there / name)
             else:
                 (there / name).unlink(missing_ok=True)
-        if (root / "_build/html/start.html").exists():
+        if (root / "_build/html/introduction.html").exists():
             shutil.copytree(root / "_build/html", there / "_build/html")
         yield there
 
@@ -146,7 +147,7 @@ class Copy:
 
     def __init__(self, root: Path, seconds: float) -> None:
         self.root, self.seconds = root, seconds
-        self.pages = (root / "_build/html/start.html").exists()
+        self.pages = (root / "_build/html/introduction.html").exists()
         own = {"PYTHONPATH": f"{root}{os.pathsep}{root / 'book'}", "PYTHONDONTWRITEBYTECODE": "1"}
         self.environment = {"OMP_NUM_THREADS": "1", **os.environ, **own}
 

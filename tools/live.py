@@ -33,7 +33,7 @@ def write(folder: Path, *, over: bool = False) -> list[Path]:
 
 def command(folder: Path, options: list[str]) -> list[str]:
     """Return the command that starts JupyterLab on this machine."""
-    words = [f"--ServerApp.root_dir={folder}", "--LabApp.default_url=/lab/tree/start.ipynb"]
+    words = [f"--ServerApp.root_dir={folder}", "--LabApp.default_url=/lab/tree/introduction.ipynb"]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         words.append("--allow-root")
     if not browser():

@@ -30,7 +30,7 @@ def main() -> None:
     with sync_playwright() as playwright:
         browser, _ = launch(playwright)
         page = browser.new_page(viewport=README, color_scheme="light")
-        page.goto((ROOT / "_build" / "html" / "start.html").as_uri())
+        page.goto((ROOT / "_build" / "html" / "introduction.html").as_uri())
         go = "document.querySelector('[data-part=go]').click()"
         page.evaluate(go)
         page.wait_for_function(COUNT)

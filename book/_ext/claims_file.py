@@ -12,7 +12,7 @@ from pathlib import Path
 from lnlib import claims
 from lnlib.claims import figure_6, numbers
 
-PAGE = "weigh_the_claims"
+PAGE = "claims"
 MARK = re.compile(r"^<!-- here: ([\w-]+) -->$", re.M)
 HEADS = ["measure", "paper, none", "paper, layer", "here, none", "here, layer"]
 

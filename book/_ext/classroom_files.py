@@ -4,7 +4,7 @@ from pathlib import Path
 
 from lnbook.classroom import exports
 
-PAGE = "notation"
+PAGE = "glossary"
 
 
 def write(app, exception):

@@ -1,6 +1,6 @@
 """Sphinx extension: in the page of models ``<!-- all models -->`` becomes a section a model."""
 
-from lnbook.choose_a_norm.models import MODELS, sources
+from lnbook.chapters.which_norm.models import MODELS, sources
 
 MARK = "<!-- all models -->"
 

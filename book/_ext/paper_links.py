@@ -2,8 +2,8 @@
 
 "eq. 15", "eqs. 3, 15 and 16", "section 6.6", "sections 2 and 3", "figure 6", "table 1" in running
 text become links (class ``ln-paper``) to the anchors ``(paper-eq-15)=``, ``(paper-section-6-6)=``,
-``(paper-figure-6)=``, ``(paper-table-1)=`` of ``paper.md``. A number without an anchor there is a
-warning.
+``(paper-figure-6)=``, ``(paper-table-1)=`` of ``equations.md``. A number without an anchor
+there is a warning.
 
 Headings, code, formulas, HTML and the text of other links stay as they are. So does the place of
 another work: "{cite:t}`Wu2018`, section 3" and "section 3 of {cite:t}`Wu2018`" are left alone.

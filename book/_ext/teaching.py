@@ -42,10 +42,10 @@ def address(page, state):
     """Return the relative address of a page in a state, written ``name=value&name=value``.
 
     Example:
-        >>> address("start", "explorer-1&batch_size=1")
-        'start.html#explorer-1&batch_size=1'
-        >>> address("run_a_transformer", "run&text=To be")
-        'run_a_transformer.html#run&text=To%20be'
+        >>> address("introduction", "explorer-1&batch_size=1")
+        'introduction.html#explorer-1&batch_size=1'
+        >>> address("transformer_ablation", "run&text=To be")
+        'transformer_ablation.html#run&text=To%20be'
     """
     pairs = (part.split("=", 1) for part in state.split("&"))
     return f"{page}.html#" + "&".join("=".join(quote(v, safe="") for v in pair) for pair in pairs)

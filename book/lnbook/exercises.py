@@ -52,7 +52,7 @@ HERE = Path(__file__).parent
 
 def chapters() -> list[str]:
     """Return the chapters that have exercises, by name."""
-    return sorted(path.parent.name for path in HERE.glob("*/exercises.py"))
+    return sorted(path.parent.name for path in HERE.glob("chapters/*/exercises.py"))
 
 
 def check(name: str, answer: object, *, seed: int = 0) -> None:
@@ -101,7 +101,7 @@ def names() -> list[str]:
 def _all() -> dict[str, "Exercise"]:
     found: dict[str, Exercise] = {}
     for chapter in chapters():
-        module = importlib.import_module(f"lnbook.{chapter}.exercises")
+        module = importlib.import_module(f"lnbook.chapters.{chapter}.exercises")
         for name, exercise in module.EXERCISES.items():
             if name in found:
                 raise ValueError(f"{chapter}: an exercise {name!r} exists already; rename this one")

@@ -43,7 +43,7 @@ class Book:
         for part in ("_ext", "_static", "_templates"):
             shutil.copytree(ROOT / "book" / part, folder / "book" / part)
         self.add(
-            "start",
+            "introduction",
             "# Start\n\nThis page has nothing to hide and takes {minutes}`start`; see "
             "{cite:t}`Ba2016`.\n\n```{bibliography}\n```",
         )
@@ -61,7 +61,7 @@ class Book:
         self.pages = [*dict.fromkeys([*self.pages, name])]
 
     def build(self, **environment):
-        chapters = "".join(f"  - file: {name}\n" for name in self.pages if name != "start")
+        chapters = "".join(f"  - file: {name}\n" for name in self.pages if name != "introduction")
         toc = TOC.format(chapters=chapters).removesuffix("chapters:\n")
         (self.folder / "_toc.yml").write_text(toc)
         command = (

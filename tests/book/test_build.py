@@ -65,7 +65,7 @@ def test_sound_book_builds_without_a_warning_and_again_in_no_time(sound):
 def test_image_with_a_text_is_no_fault(sound):
     for text in ("An empty picture", "The logo"):
         assert f'alt="{text}"' in sound.html("sound")
-    assert 'takes <span class="ln-minutes">5 min</span>' in sound.html("start")
+    assert 'takes <span class="ln-minutes">5 min</span>' in sound.html("introduction")
 
 
 def test_page_with_a_figure_asks_for_mathjax_later(sound):
@@ -132,7 +132,7 @@ FAULTS = {
 
 
 def test_every_planted_fault_is_named_and_fails_the_build_twice(book):
-    book.add("paper", "# Paper\n\n(paper-eq-3)=\nPlace.")
+    book.add("equations", "# Paper\n\n(paper-eq-3)=\nPlace.")
     for name, (text, code, _) in FAULTS.items():
         book.add(name, f"# Page\n\n{text}", *code)
     for _ in range(2):  # a second build must not take the failed one for done
@@ -145,15 +145,22 @@ def test_every_planted_fault_is_named_and_fails_the_build_twice(book):
             for message in messages:
                 named = any(name in line and message in line for line in warnings)
                 assert named, (name, message, warnings)
-        for sound in ("start.ipynb", "paper.ipynb", "(paper-eq-3)="):
+        for sound in ("introduction.ipynb", "equations.ipynb", "(paper-eq-3)="):
             assert not any(sound in line for line in warnings)
 
 
 def test_edit_of_the_library_runs_the_pages_again(book, tmp_path):
     library = tmp_path / "elsewhere" / "lnbook"
     shutil.copytree(Path(lnbook.__file__).parent, library)
-    path, edited = {"PYTHONPATH": str(library.parent)}, library / "start" / "__init__.py"
-    book.add("answer", "# Answer", "from lnbook.start import ANSWER\nprint(f'answer {ANSWER}')")
+    path, edited = (
+        {"PYTHONPATH": str(library.parent)},
+        library / "chapters" / "introduction" / "__init__.py",
+    )
+    book.add(
+        "answer",
+        "# Answer",
+        "from lnbook.chapters.introduction import ANSWER\nprint(f'answer {ANSWER}')",
+    )
     for answer in (41, 42):
         edited.write_text(f"ANSWER = {answer}\n")
         assert book.build(**path).returncode == 0

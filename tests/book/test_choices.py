@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from lnbook.choose_a_norm import chooser, models
+from lnbook.chapters.claims import chart
+from lnbook.chapters.which_norm import chooser, models
 from lnbook.show import pick
-from lnbook.weigh_the_claims import chart
 from lnlib.claims import PAPER, Finding, Weighed
 from tools.browser import Firefox
 
@@ -64,7 +64,7 @@ def test_a_line_opens_to_the_way_to_its_sources(page):
     assert not link.is_visible()
     line.locator("summary").click()
     assert link.is_visible()
-    assert link.get_attribute("href") == "models.html#model-bert"
+    assert link.get_attribute("href") == "model_sources.html#model-bert"
 
 
 def test_a_live_line_opens_to_its_sources(browser):

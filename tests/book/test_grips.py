@@ -2,7 +2,9 @@
 
 import pytest
 
-PAGE = "big_weights"  # its first explorer has a line in each of two panels, and one slider
+PAGE = (
+    "effective_learning_rate"  # its first explorer has a line in each of two panels, and one slider
+)
 
 
 @pytest.fixture

@@ -19,9 +19,9 @@ import psutil  # comes with ipykernel
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from lnbook.choose_the_axis import figures as axes
+from lnbook.chapters.introduction import figures
+from lnbook.chapters.normalization_axes import figures as axes
 from lnbook.show.sheet import Sheet
-from lnbook.start import figures
 
 BOOK = Path(__file__).parents[2] / "book"
 PATIENCE = 60  # seconds; a limit against hanging, not a measure of speed
@@ -188,7 +188,7 @@ def run_all(lab, opened):
 
 @pytest.mark.slow
 def test_chapter_runs_and_its_figure_answers_in_jupyterlab(run_all):
-    with run_all(BOOK / "start.ipynb") as page:
+    with run_all(BOOK / "introduction.ipynb") as page:
         card = page.locator(".ln-live").first
         sentence = card.get_by_role("status")
         sentence.get_by_text(figures.describe(8, 1.0), exact=True).wait_for()
@@ -224,7 +224,7 @@ def tables(batch_size, scale):
 @pytest.mark.slow
 def test_number_typed_into_a_chapters_table_is_computed_and_a_word_is_told(run_all):
     sheet = Sheet(axes.TABLE, title="", running=axes.POPULATION, start="layer norm")
-    with run_all(BOOK / "choose_the_axis.ipynb") as page:
+    with run_all(BOOK / "normalization_axes.ipynb") as page:
         field = page.get_by_title("example 1, feature 1", exact=True)
         sentence = page.locator(".ln-sheet-live").get_by_role("status")
         for typed in ("-7.5", "seven"):

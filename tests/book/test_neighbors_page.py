@@ -36,7 +36,7 @@ def test_a_reader_moves_training_and_chooses_sentences_in_four_ways(visit, built
     told, places, nearest = recorded
     texts, last = told["texts"], len(told["updates"]) - 1
 
-    with visit(built_book.as_uri(), "foretell_the_neighbors", reduced_motion="reduce") as v:
+    with visit(built_book.as_uri(), "skip_thoughts", reduced_motion="reduce") as v:
         page = v.page
         page.wait_for_function("document.querySelector('.ln-neighbors')?.dataset.ready === 'yes'")
         whole = page.locator(".ln-neighbors")
@@ -138,7 +138,7 @@ def test_a_missing_file_is_told(visit, http):
     def refuse(page):
         page.route("**/packed.js", lambda route: route.abort())
 
-    with visit(http, "foretell_the_neighbors", before=refuse) as v:
+    with visit(http, "skip_thoughts", before=refuse) as v:
         v.page.wait_for_function(
             "document.querySelector('.ln-neighbors')?.innerText.includes('be read: the file')"
         )

@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from lnbook.choose_a_norm.chooser import Chooser
+from lnbook.chapters.introduction import figures
+from lnbook.chapters.which_norm.chooser import Chooser
 from lnbook.show import (
     Explorer,
     Neighbors,
@@ -25,7 +26,6 @@ from lnbook.show import (
     web,
 )
 from lnbook.show.explorer.live import plot_widget
-from lnbook.start import figures
 
 RENDER = """async ([source, data]) => {
   const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));

@@ -91,7 +91,6 @@ def test_the_template_is_kept(lesson):
     titles = re.findall(r"^## (.+)$", prose(lesson), re.M)
     assert titles[-4:] == SECTIONS
     assert len(re.findall(r"^# ", prose(lesson), re.M)) == 1
-    assert re.match(r"# [A-Z][^:]+: \w", prose(lesson)), "Verb, then object: topic"
 
 
 def test_the_questions_are_three_to_five_of_every_kind(lesson):

@@ -103,7 +103,7 @@ def test_every_figure_is_of_types_that_the_bundle_has(payloads, chapter):
 
 
 def test_the_plotly_of_the_book_knows_these_types(visit, http):
-    with visit(http, "big_weights") as v:
+    with visit(http, "effective_learning_rate") as v:
         v.explorers()
         known = v.page.evaluate("Object.keys(Plotly.PlotSchema.get().traces)")
         assert set(known) >= plotly_bundle.TRACES
@@ -148,7 +148,7 @@ def test_what_a_page_needs_to_start_is_small_and_there(built_book, every_page):
         files = list(asked_at_once(built_book / f"{name}.html", page))
         size = sum(len(gzip.compress(file.read_bytes())) for file in files) / 1000
         # The weights of the transformer, which it runs with.
-        assert size < KILOBYTES + 100 * (name == "run_a_transformer"), name
+        assert size < KILOBYTES + 100 * (name == "transformer_ablation"), name
         assert not any("searchindex" in file.name for file in files) or name == "search"
 
 

@@ -41,7 +41,7 @@ def test_a_reader_moves_training_glimpse_digit_and_mode_and_lets_it_play(
         drawn = shades[:, point, 0, image, glimpse - 1].reshape(len(arms), -1) > 7.5
         return [str(n) for n in (drawn != bits[image]).sum(1)]
 
-    with visit(built_book.as_uri(), "paint_a_digit", reduced_motion="reduce") as v:
+    with visit(built_book.as_uri(), "draw", reduced_motion="reduce") as v:
         page = v.page
         page.wait_for_function("document.querySelector('.ln-painter')?.dataset.ready === 'yes'")
         assert page.locator(".ln-painter-arm").count() == len(arms)
@@ -118,7 +118,7 @@ def test_a_missing_file_is_told(visit, http):
     def refuse(page):
         page.route("**/packed.js", lambda route: route.abort())
 
-    with visit(http, "paint_a_digit", before=refuse) as v:
+    with visit(http, "draw", before=refuse) as v:
         v.page.wait_for_function(
             "document.querySelector('.ln-painter')?.innerText.includes('cannot be read: the file')"
         )

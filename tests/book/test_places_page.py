@@ -29,7 +29,7 @@ def number(v, statistic):
 
 @pytest.mark.every_browser
 def test_a_reader_moves_pictures_layer_statistic_channel_and_training(visit, built_book, told):
-    with visit(built_book.as_uri(), "watch_the_border") as v:
+    with visit(built_book.as_uri(), "convnet") as v:
         page = v.page
         page.wait_for_function(READY)
         whole = page.locator(".ln-places")
@@ -120,7 +120,7 @@ def test_a_missing_file_is_told_first_and_later(visit, http):
     def refuse(page):
         page.route("**/mnist-4.js", lambda route: route.abort())
 
-    with visit(http, "watch_the_border", before=refuse) as v:
+    with visit(http, "convnet", before=refuse) as v:
         v.page.wait_for_function(READY)
         v.page.locator("[data-of='cut'][value='4']").check(force=True)
         v.page.wait_for_function(

@@ -226,7 +226,7 @@ def test_the_digits_arrive_as_scikit_learn_has_them(scripts):
 
 # On its pages.
 
-SMALL, FULL = "start", "playground"
+SMALL, FULL = "introduction", "playground"
 
 
 @pytest.fixture(scope="module")

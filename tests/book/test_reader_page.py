@@ -28,7 +28,7 @@ def test_a_reader_moves_training_and_chooses_question_and_networks(visit, built_
     told, chances, attention = recorded
     last = len(told["updates"]) - 1
 
-    with visit(built_book.as_uri(), "fill_in_the_name", reduced_motion="reduce") as v:
+    with visit(built_book.as_uri(), "attentive_reader", reduced_motion="reduce") as v:
         page = v.page
         page.wait_for_function("document.querySelector('.ln-reader')?.dataset.ready === 'yes'")
         whole = page.locator(".ln-reader")
@@ -125,7 +125,7 @@ def test_a_reader_moves_training_and_chooses_question_and_networks(visit, built_
 
 
 def test_on_a_phone_a_swipe_leads_from_network_to_network(visit, built_book):
-    with visit(built_book.as_uri(), "fill_in_the_name", viewport=PHONE) as v:
+    with visit(built_book.as_uri(), "attentive_reader", viewport=PHONE) as v:
         page = v.page
         page.wait_for_function("document.querySelector('.ln-reader')?.dataset.ready === 'yes'")
         assert page.evaluate("(r => r.scrollWidth - r.clientWidth)(document.documentElement)") == 0
@@ -143,7 +143,7 @@ def test_a_missing_file_is_told(visit, http):
     def refuse(page):
         page.route("**/packed.js", lambda route: route.abort())
 
-    with visit(http, "fill_in_the_name", before=refuse) as v:
+    with visit(http, "attentive_reader", before=refuse) as v:
         v.page.wait_for_function(
             "document.querySelector('.ln-reader')?.innerText.includes('be read: the file')"
         )

@@ -95,7 +95,7 @@ def test_a_copy_needs_nothing_of_the_checks_that_it_leaves_out(name):
     assert not [source for source in code if re.match(r"assert ", source, re.M)]
 
 
-@pytest.mark.parametrize("name", ["choose_a_norm", "match_captions"])  # checks draw, checks define
+@pytest.mark.parametrize("name", ["which_norm", "order_embeddings"])  # checks draw, checks define
 def test_a_copy_prints_what_its_chapter_prints(name, tmp_path):
     def said(cell):
         outputs = cell.get("outputs", [])
@@ -120,7 +120,7 @@ def test_a_link_of_a_copy_leads_to_a_chapter_or_to_a_heading(name):
 
 
 def test_a_copy_names_authors_years_and_numbers_of_equations():
-    text = prose(copied("start"))
+    text = prose(copied("introduction"))
     assert "[Ba et al. (2016)](https://arxiv.org/abs/1607.06450)" in text
     assert "[Ioffe and Szegedy (2015)](https://arxiv.org/abs/1502.03167)" in text
     assert text.index("\\tag{1}") < text.index("\\tag{2}") < text.index("as of (2), is this book's")
@@ -129,10 +129,10 @@ def test_a_copy_names_authors_years_and_numbers_of_equations():
 
 def test_copies_are_written_where_none_is_and_never_over_a_readers_work(tmp_path):
     assert sorted(path.stem for path in live.write(tmp_path)) == CHAPTERS
-    (tmp_path / "start.ipynb").write_text("mine", "utf-8")
+    (tmp_path / "introduction.ipynb").write_text("mine", "utf-8")
     (tmp_path / "playground.ipynb").unlink()
     assert [path.stem for path in live.write(tmp_path)] == ["playground"]
-    assert (tmp_path / "start.ipynb").read_text("utf-8") == "mine"
+    assert (tmp_path / "introduction.ipynb").read_text("utf-8") == "mine"
 
 
 def test_copies_written_over_the_chapters_are_those_written_elsewhere(tmp_path, monkeypatch):
@@ -174,7 +174,7 @@ def test_the_extra_live_is_enough_to_make_a_copy():
     code = f"""import sys
 sys.modules.update(dict.fromkeys({missing}))  # as if they were not installed
 from tools import live
-live.readers_copy.copy(live.ROOT / "book" / "start.ipynb")"""
+live.readers_copy.copy(live.ROOT / "book" / "introduction.ipynb")"""
     done = subprocess.run([sys.executable, "-c", code], cwd=BOOK.parent, capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
 
@@ -204,7 +204,7 @@ def test_the_built_book_offers_the_copies_and_the_library_without_records(built_
     with zipfile.ZipFile(built_book / "_downloads" / "chapters.zip") as archive:
         assert archive.read(wheel.name) == wheel.read_bytes()
         assert len(archive.namelist()) == len(CHAPTERS) + 1
-    offered = json.loads((built_book / "_sources" / "start.ipynb").read_text("utf-8"))
+    offered = json.loads((built_book / "_sources" / "introduction.ipynb").read_text("utf-8"))
     assert re.findall(MYST, prose(offered), re.M) == []
 
 

@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from lnbook.match_captions import below
+from lnbook.chapters.order_embeddings import below
 from lnbook.show import colors, scene
 from lnlib.data.coco_val2017_layout import Layouts, features
 from tools.browser import named

@@ -65,7 +65,7 @@ def test_a_reader_moves_pen_and_training_and_lets_them_play(visit, built_book, w
             found.append(f"the window is at {letter}, character {u + 1} of {len(text)}")
         return found
 
-    with visit(built_book.as_uri(), "write_a_line", reduced_motion="reduce") as v:
+    with visit(built_book.as_uri(), "handwriting", reduced_motion="reduce") as v:
         page = v.page
         ready(page)
         assert page.locator("#scribe-1 .ln-scribe-arm").count() == len(told["arms"])
@@ -115,7 +115,7 @@ def test_a_reader_moves_pen_and_training_and_lets_them_play(visit, built_book, w
 
 
 def test_the_pen_writes_a_line_in_seconds_where_motion_is_welcome(visit, built_book, written):
-    with visit(built_book.as_uri(), "write_a_line", reduced_motion="no-preference") as v:
+    with visit(built_book.as_uri(), "handwriting", reduced_motion="no-preference") as v:
         ready(v.page)
         part(v.page, "pen").fill(str(written[0]["points"] - 100))
         v.page.get_by_role("button", name="Write").first.click()
@@ -129,7 +129,7 @@ def test_a_missing_file_is_told(visit, http):
     def refuse(page):
         page.route("**/packed.js", lambda route: route.abort())
 
-    with visit(http, "write_a_line", before=refuse) as v:
+    with visit(http, "handwriting", before=refuse) as v:
         v.page.wait_for_function(
             "document.querySelector('.ln-scribe')?.innerText.includes('cannot be read: the file')"
         )

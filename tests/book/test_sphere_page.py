@@ -14,7 +14,7 @@ from tools.browser import named
 from tools.sphere import STARTS, markup
 
 EXACT = 1e-12
-CHAPTER = "one_example"
+CHAPTER = "layer_norm_from_scratch"
 STATE = {
     "a1": 1.8, "a2": 0.2, "a3": 1, "eps": 0, "stage": 2, "d1": 1, "d2": -0.6, "d3": 1.4,
     "turn": -25, "tilt": 24, "cloud": False, "gradient": False,

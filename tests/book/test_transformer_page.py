@@ -177,7 +177,7 @@ def run(visit, built_book):
 
     @contextmanager
     def opened(query="", **options):
-        with visit(built_book.as_uri(), "run_a_transformer", query, **options) as v:
+        with visit(built_book.as_uri(), "transformer_ablation", query, **options) as v:
             v.page.wait_for_function(
                 "document.querySelector('.ln-transformer')?.dataset.ready === 'yes'"
             )
@@ -427,5 +427,5 @@ def test_weights_that_are_missing_are_told(visit, http):
     def refuse(page):
         page.route("**/weights.js", lambda route: route.abort())
 
-    with visit(http, "run_a_transformer", before=refuse) as v:
+    with visit(http, "transformer_ablation", before=refuse) as v:
         until(v.page, "left-out", "The model cannot be read: the file ")

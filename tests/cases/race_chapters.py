@@ -20,17 +20,17 @@ class Chapter(NamedTuple):
 
 
 CHAPTERS = {
-    "paint_a_digit": Chapter("draw", "test_bound", 1, 500, {"images": 50}),
-    "write_a_line": Chapter("handwriting", "val_new_nll", 1, 100, {"lines": 7}),
-    "fill_in_the_name": Chapter("attentive_reader", "val_error", 100, 400, {"word_size": 32}),
-    "foretell_the_neighbors": Chapter("skip_thoughts", "val_nll", 1, 100, {"judge_every": None}),
+    "draw": Chapter("draw", "test_bound", 1, 500, {"images": 50}),
+    "handwriting": Chapter("handwriting", "val_new_nll", 1, 100, {"lines": 7}),
+    "attentive_reader": Chapter("attentive_reader", "val_error", 100, 400, {"word_size": 32}),
+    "skip_thoughts": Chapter("skip_thoughts", "val_nll", 1, 100, {"judge_every": None}),
 }
 #: What a chapter calls the second kind of synthetic runs.
 OTHER = {
-    "paint_a_digit": "16 glimpses",
-    "write_a_line": "whole lines",
-    "fill_in_the_name": "trained on short stories",
-    "foretell_the_neighbors": "50 words, 16 sentences",
+    "draw": "16 glimpses",
+    "handwriting": "whole lines",
+    "attentive_reader": "trained on short stories",
+    "skip_thoughts": "50 words, 16 sentences",
 }
 MAIN = "as in the picture"  # what a chapter calls the first
 SWEPT = (0.001, 0.01, 0.1)

@@ -39,7 +39,7 @@ HOSTILE = {
     "small-inputs": "while True: pass",
     "two-lines": "for i in range(100_000): print('=more;=more')\n"
     "from lnbook import exercises\nnormalize = exercises.find('two-lines').reference",
-    "rest-of-the-batch": "from lnbook.start.exercises import EXERCISES\n"
+    "rest-of-the-batch": "from lnbook.chapters.introduction.exercises import EXERCISES\n"
     "largest_change = EXERCISES['rest-of-the-batch'].reference",
     "undo": "{}",
 }
@@ -83,7 +83,7 @@ def moved(content):
 
 def write(folder, released):
     """Write a folder of submissions, made from the released notebook."""
-    content = json.loads((released / "start.ipynb").read_text("utf-8"))
+    content = json.loads((released / "introduction.ipynb").read_text("utf-8"))
     for cell in content["cells"]:
         cell["source"] = "".join(cell["source"])
 
@@ -91,7 +91,7 @@ def write(folder, released):
         (folder / place).parent.mkdir(parents=True, exist_ok=True)
         (folder / place).write_text(json.dumps(content, ensure_ascii=False), "utf-8")
 
-    notebook("Zoë Łuk/homework/start.ipynb", answered(content, HONEST["cell magics"]))
+    notebook("Zoë Łuk/homework/introduction.ipynb", answered(content, HONEST["cell magics"]))
     (folder / "Zoë Łuk" / "homework" / "._start.ipynb").write_bytes(b"\x00\x05\x16\x07")
     with zipfile.ZipFile(folder / "=1+1.zip", "w") as archive:
         lines = answered(content, HONEST["lines"], metadata=False)
@@ -99,14 +99,14 @@ def write(folder, released):
         archive.writestr("work/helper.py", "")
         archive.writestr("__MACOSX/work/._Untitled 1.ipynb", "")
     notebook("moved.ipynb", moved(content))
-    notebook("wrong/start.ipynb", answered(content, WRONG | {"undo": by_heart()}))
-    notebook("hostile/start.ipynb", answered(content, HOSTILE))
+    notebook("wrong/introduction.ipynb", answered(content, WRONG | {"undo": by_heart()}))
+    notebook("hostile/introduction.ipynb", answered(content, HOSTILE))
     notebook("starter/nothing here/other.ipynb", {"cells": [], "metadata": {}, "nbformat": 4})
     (folder / "broken").mkdir()
-    (folder / "broken" / "start.ipynb").write_text('{"cells": [', "utf-8")
+    (folder / "broken" / "introduction.ipynb").write_text('{"cells": [', "utf-8")
     (folder / "list.ipynb").write_text('[{"cells": []}]', "utf-8")
     (folder / "linked").mkdir()
-    (folder / "linked" / "start.ipynb").symlink_to(folder / "moved.ipynb")
+    (folder / "linked" / "introduction.ipynb").symlink_to(folder / "moved.ipynb")
     (folder / "empty").mkdir()
     (folder / "report").mkdir()
     (folder / "report" / "report.docx").write_bytes(b"PK")

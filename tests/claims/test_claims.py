@@ -370,7 +370,7 @@ def test_units_and_length_of_training_are_told_as_shares_of_the_papers(
 
 def test_every_claim_has_its_own_name_a_section_of_the_paper_and_a_page_that_exists():
     anchors = set(
-        re.findall(r"^\(paper-section-([\d-]+)\)=", (ROOT / "book/paper.md").read_text(), re.M)
+        re.findall(r"^\(paper-section-([\d-]+)\)=", (ROOT / "book/equations.md").read_text(), re.M)
     )
     assert len(OF) == len(claims.PAPER) + len(claims.TUTORIALS)
     for claim in claims.PAPER:

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from lnbook.chapters.mnist import noise
 from lnbook.show import LiveRun, choice
-from lnbook.train_with_four import noise
 from lnlib import data
 from lnlib.experiments.mnist import live
 from lnlib.experiments.mnist import run as mnist

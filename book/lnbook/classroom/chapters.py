@@ -62,7 +62,7 @@ def book() -> Path:
         ValueError: If there is none, as in an installed wheel.
     """
     folder = exercises.HERE.parent
-    if not (folder / "start.ipynb").exists():
+    if not (folder / "introduction.ipynb").exists():
         raise ValueError(
             "the chapters must lie beside lnbook, and this copy was installed without them; "
             "run it in a clone of the book"

@@ -32,7 +32,7 @@ class Entry(NamedTuple):
 
 def entries() -> list[Entry]:
     """Return the glossary's entries, in its order."""
-    page = (chapters.book() / "notation.md").read_text("utf-8")
+    page = (chapters.book() / "glossary.md").read_text("utf-8")
     glossary = re.search(r"```\{glossary\}\n(.*?)```", page, re.S)[1]
     found = []
     for block in re.split(r"\n\s*\n", glossary.strip()):

@@ -2,7 +2,7 @@
 
 ::
 
-    source/NAME/start.ipynb          the teacher's: solutions, and hidden tests with points
+    source/NAME/introduction.ipynb          the teacher's: solutions, and hidden tests with points
     source/NAME/checks.json          what the open checks know; nbgrader copies it to the students
     release/NAME/                    for the students; made from source by nbgrader
     submitted/STUDENT/NAME/…         where submissions go
@@ -22,10 +22,11 @@ from lnbook import exercises
 from lnbook.classroom import chapters, checks, nbgrader
 from lnbook.classroom.chapters import Task
 from lnbook.exercises import Function
+from lnbook.renamed import NEW_NAMES
 from lnlib import _files
 
 OTHER = 1_000_003  # from the class's seed to that of the inputs that only the grader has
-DEFAULT = ("start", "choose_the_axis")
+DEFAULT = ("introduction", "normalization_axes")
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 ALWAYS = "import numpy as np\n\nimport lnlib\nfrom lnbook.classroom import checks\n"
 POINTS = 1
@@ -94,7 +95,7 @@ def select(wanted: Sequence[str]) -> list[Task]:
     """
     found: dict[str, Task] = {}
     every = {chapter: chapters.tasks(chapter) for chapter in chapters.in_order()}
-    for name in wanted:
+    for name in (NEW_NAMES.get(name, name) for name in wanted):
         if name in every:
             found |= every[name]
         elif tasks := next((tasks for tasks in every.values() if name in tasks), None):
@@ -105,7 +106,9 @@ def select(wanted: Sequence[str]) -> list[Task]:
         else:
             exercises.find(name)  # says which name is near
     if not found:
-        raise ValueError("exercises must name one at least, got none; name a chapter, as in start")
+        raise ValueError(
+            "exercises must name one at least, got none; name a chapter, as in introduction"
+        )
     order = list(every)
     return sorted(found.values(), key=lambda task: order.index(task.chapter))
 

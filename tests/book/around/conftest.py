@@ -11,7 +11,7 @@ from tests.book.conftest import Book, pages
 
 ROOT = Path(__file__).parents[3]
 BOOK = ROOT / "book"
-PAPER = (BOOK / "paper.md").read_text("utf-8")
+PAPER = (BOOK / "equations.md").read_text("utf-8")
 CHAPTERS = [name for name in pages() if (BOOK / f"{name}.ipynb").exists()]
 
 
@@ -59,7 +59,7 @@ PLAN = """# Teach
 ::::{block} Raise the bar
 :minutes: 5
 :page: start
-:open: three high <start#explorer-1&n=3>
+:open: three high <introduction#explorer-1&n=3>
 
 ```{ask} two 1
 :says: even
@@ -119,12 +119,15 @@ def taught(tmp_path_factory, builder):
     link = "[the paper](https://arxiv.org/abs/1607.06450) and {cite:t}`Ba2016`."
     bibliography = "\n\n```{bibliography}\n```"
     book.add(
-        "start", f"# Start: one bar\n\n{LEAD}{link}\n{SUMMARY}{bibliography}", EXPLORER, **FOLDED
+        "introduction",
+        f"# Start: one bar\n\n{LEAD}{link}\n{SUMMARY}{bibliography}",
+        EXPLORER,
+        **FOLDED,
     )
     two = f"# Two bars\n\nAnother.\n\n(kept)={SUMMARY}{SOLUTION}"
     book.add("two", two, EXPLORER, QUIZ, **FOLDED)
-    (book.folder / "book" / "teach.md").write_text(PLAN)
-    book.pages.append("teach")
+    (book.folder / "book" / "teaching.md").write_text(PLAN)
+    book.pages.append("teaching")
     done = book.build()
     assert done.returncode == 0, done.stdout
     (book.folder / "_toc.yml").write_text(TRACKS)

@@ -15,7 +15,7 @@ def test_every_chapter_leads_to_the_page_of_the_paper(built_book, name):
     html = (built_book / f"{name}.html").read_text("utf-8")
     targets = set(re.findall(r'href="paper\.html#(paper-[^"]+)"', html))
     assert targets
-    ids = set(re.findall(r'id="([^"]+)"', (built_book / "paper.html").read_text("utf-8")))
+    ids = set(re.findall(r'id="([^"]+)"', (built_book / "equations.html").read_text("utf-8")))
     assert targets <= ids
 
 
@@ -50,7 +50,7 @@ def test_archive_is_saved_from_a_folder_and_from_a_server(visit, site):
     assert download.value.suggested_filename == "chapters.zip"
 
 
-@pytest.mark.parametrize(("name", "suffix"), [(CHAPTERS[0], ".ipynb"), ("paper", ".md")])
+@pytest.mark.parametrize(("name", "suffix"), [(CHAPTERS[0], ".ipynb"), ("equations", ".md")])
 def test_download_button_gives_the_source_of_its_page(visit, built_book, name, suffix):
     with visit(built_book.as_uri(), name) as v:
         v.page.locator(".dropdown-download-buttons > button").click()

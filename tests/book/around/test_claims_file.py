@@ -37,14 +37,14 @@ def app(records, tmp_path):
     (tmp_path / "runs").mkdir()
     (tmp_path / "html").mkdir()
     toy_records.write(records, tmp_path / "runs")
-    (tmp_path / "html" / "weigh_the_claims.html").write_text("the page")
+    (tmp_path / "html" / "claims.html").write_text("the page")
     return SimpleNamespace(srcdir=tmp_path, outdir=tmp_path / "html",
                            builder=SimpleNamespace(format="html"))  # fmt: skip
 
 
 def test_the_file_has_the_differences_of_the_records_and_of_no_others(extension, app):
     extension.write(app, None)
-    told = json.loads((app.outdir / "weigh_the_claims.json").read_text("utf-8"))
+    told = json.loads((app.outdir / "claims.json").read_text("utf-8"))
     found = {one["name"]: one for one in told["claims"]}
     for name in ("draw-twice", "draw-bound", "pen-comparable", "pen-faster", "table-2"):
         answers = truth.expected(name, "later")
@@ -64,7 +64,7 @@ def test_the_file_has_the_differences_of_the_records_and_of_no_others(extension,
 def test_no_file_is_written_after_an_error_for_another_format_or_without_the_page(extension, app):
     extension.write(app, ValueError("the build failed"))
     extension.write(SimpleNamespace(**vars(app) | {"builder": SimpleNamespace(format="pdf")}), None)
-    (app.outdir / "weigh_the_claims.html").unlink()
+    (app.outdir / "claims.html").unlink()
     extension.write(app, None)
     assert not list(app.outdir.glob("*.json"))
 
@@ -76,7 +76,7 @@ def mean(arm, value):
 
 def test_a_mark_becomes_a_table_with_the_papers_numbers_before_those_here(extension, app):
     source = ["Before.\n\n<!-- here: figure-4 -->\n\nAfter.\n"]
-    extension.fill(app, "paper", source)
+    extension.fill(app, "equations", source)
     before, table, after = source[0].split("\n\n", 1)[0], source[0], source[0].rstrip()[-6:]
     assert (before, after) == ("Before.", "After.")
     assert "<!--" not in table
@@ -97,7 +97,7 @@ def test_a_mark_becomes_a_table_with_the_papers_numbers_before_those_here(extens
 
 def test_a_page_without_a_mark_stays_as_it_is(extension, app):
     source = ["Nothing here: figure-4.\n"]
-    extension.fill(app, "start", source)
+    extension.fill(app, "introduction", source)
     assert source == ["Nothing here: figure-4.\n"]
 
 

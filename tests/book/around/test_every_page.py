@@ -52,19 +52,19 @@ def test_code_is_out_of_sight_until_it_is_asked_for_and_stays_so_on_the_next_pag
         "() => [...document.querySelectorAll('details.above-input')]"
         ".map(e => [e.checkVisibility(), e.open])"
     )
-    with visit(built_book.as_uri(), "start") as v:
+    with visit(built_book.as_uri(), "introduction") as v:
         button = v.page.get_by_role("button", name="Show code", exact=True)
         folded = v.page.evaluate(seen)
         assert folded
         assert all(one == [False, False] for one in folded)
         button.click()
         assert all(one == [True, True] for one in v.page.evaluate(seen))
-        v.page.goto(f"{built_book.as_uri()}/choose_the_axis.html")
+        v.page.goto(f"{built_book.as_uri()}/normalization_axes.html")
         assert all(one == [True, True] for one in v.page.evaluate(seen))
         v.page.get_by_role("button", name="Hide code", exact=True).click()
         v.page.reload()
         assert all(one == [False, False] for one in v.page.evaluate(seen))
-    with visit(built_book.as_uri(), "start", java_script_enabled=False) as v:
+    with visit(built_book.as_uri(), "introduction", java_script_enabled=False) as v:
         bars = v.page.locator("details.above-input > summary")
         assert bars.first.is_visible()
         assert not v.page.locator(".ln-show-code").first.is_visible()
@@ -76,7 +76,7 @@ def test_paper_has_hints_and_solutions_open_and_no_bars_of_source(visit, built_b
         "sel => [...document.querySelectorAll(sel)].map("
         "e => e.checkVisibility({ visibilityProperty: true, opacityProperty: true }))"
     )
-    with visit(built_book.as_uri(), "start") as v:
+    with visit(built_book.as_uri(), "introduction") as v:
         assert not any(
             v.page.evaluate(
                 shown, ".exercise details p, article .solution p:not(.admonition-title)"

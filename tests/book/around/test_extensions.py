@@ -50,11 +50,11 @@ ANCHORS = ("eq-3", "eq-15", "eq-16", "section-2", "section-6-6", "figure-6", "ta
 def tiny(tmp_path_factory, builder):
     """A book with the paper's anchors, two chapters and the page about it, built once."""
     book = Book(tmp_path_factory.mktemp("tiny"), builder)
-    book.add("start", START, *FIRST)
+    book.add("introduction", START, *FIRST)
     book.add("chapter", CHAPTER, *SECOND)
     book.add("other", "# Other\n\nText.", "print(1)")
     for name, text in {
-        "paper": "# Paper\n\n" + "".join(f"(paper-{a})=\nPlace {a}.\n\n" for a in ANCHORS),
+        "equations": "# Paper\n\n" + "".join(f"(paper-{a})=\nPlace {a}.\n\n" for a in ANCHORS),
         "about": "# About\n\n```{last-run}\n```\n\n```{notebooks}\n```\n\n```{home}\n```",
     }.items():
         (book.folder / "book" / f"{name}.md").write_text(text)
@@ -78,7 +78,7 @@ def test_without_a_public_remote_a_page_says_that_there_is_none(tiny):
 
 
 def test_places_of_the_paper_become_links(tiny):
-    to = "paper.html#paper-".__add__
+    to = "equations.html#paper-".__add__
     assert links(tiny.html("chapter"), "FIRST") == [
         ("eq. 15", to("eq-15")),
         ("Equation 15", to("eq-15")),
@@ -100,13 +100,13 @@ def test_code_headings_links_and_other_works_stay_as_they_are(tiny):
     html = tiny.html("chapter")
     assert links(html, "CODE") == []
     assert links(html, "ELSEWHERE") == []
-    assert links(html, "NUMBERS") == [("eqs. 3", "paper.html#paper-eq-3")]
+    assert links(html, "NUMBERS") == [("eqs. 3", "equations.html#paper-eq-3")]
     assert re.search(r"<h1>Chapter of eq. 15<a", html)
     assert len(re.findall('class="ln-paper', html)) == 14
 
 
 def test_notebooks_run_side_by_side(tiny):
-    assert "together" in tiny.html("start")
+    assert "together" in tiny.html("introduction")
     assert "together" in tiny.html("chapter")
 
 
@@ -126,11 +126,11 @@ def test_last_run_never_gives_a_cached_result_this_machines_name(tiny):
     (note,) = notes["chapter"].values()
     here = note["processor"]
     note |= {"processor": "Another processor", "date": "2001-02-03 04:05"}
-    del notes["start"]  # as if its result came from somewhere else, without a note
+    del notes["introduction"]  # as if its result came from somewhere else, without a note
     path.write_text(json.dumps(notes))
     tiny.add("other", "# Other\n\nText.", "print(2)")  # the only page that runs again
     tiny.add("chapter", CHAPTER + "\nMore.", *SECOND)  # read again, from the cache
-    tiny.add("start", START + "\nMore.", *FIRST)  # likewise
+    tiny.add("introduction", START + "\nMore.", *FIRST)  # likewise
     assert tiny.build().returncode == 0
     by_name = {row[0]: row for row in rows(tiny.html("about"))}
     assert by_name["Chapter of eq. 15"][1] == "2001-02-03 04:05"

@@ -33,7 +33,7 @@ def test_every_section_figure_and_table_has_an_anchor_and_a_line():
 def test_every_name_of_the_library_on_these_pages_exists():
     names = {
         name
-        for page in ("paper", "notation", "about")
+        for page in ("equations", "glossary", "about")
         for name in re.findall(r"`(lnlib(?:\.\w+)+)`", (BOOK / f"{page}.md").read_text("utf-8"))
     }
     assert names
@@ -42,7 +42,7 @@ def test_every_name_of_the_library_on_these_pages_exists():
 
 
 def test_no_formula_of_the_paper_is_cut_off_on_a_phone(visit, built_book):
-    with visit(built_book.as_uri(), "paper", viewport={"width": 390, "height": 844}) as v:
+    with visit(built_book.as_uri(), "equations", viewport={"width": 390, "height": 844}) as v:
         v.page.evaluate("MathJax.startup.promise")
         cut = v.page.evaluate(
             "() => [...document.querySelectorAll('.ln-eq mjx-container[display]')]"

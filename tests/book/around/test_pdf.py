@@ -178,7 +178,7 @@ def test_a_playground_is_printed_after_training(browser, built_book):
     page = browser.new_page(viewport={"width": pdf.WIDTH, "height": 1123})
     page.set_default_timeout(pdf.PATIENCE)
     page.emulate_media(media="print")
-    _, made = pdf.on_paper(page, (built_book / "start.html").as_uri(), [])
+    _, made = pdf.on_paper(page, (built_book / "introduction.html").as_uri(), [])
     page.close()
     said = " ".join(p.extract_text() for p in PdfReader(BytesIO(made)).pages)
     without, with_norm = map(int, re.findall(r"(\d+) % held-out error", said))

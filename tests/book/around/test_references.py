@@ -10,7 +10,7 @@ from tests.book.around.conftest import BOOK, ROOT, sources
 
 
 def test_every_glossary_term_in_use_is_defined():
-    glossary = re.search(r"```\{glossary\}\n(.*?)```", dict(sources())["notation"], re.S)[1]
+    glossary = re.search(r"```\{glossary\}\n(.*?)```", dict(sources())["glossary"], re.S)[1]
     defined = [line for line in glossary.splitlines() if line and not line.startswith(" ")]
     assert len(set(defined)) == len(defined) > 50
     used = {

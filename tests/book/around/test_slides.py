@@ -29,11 +29,11 @@ def test_a_chapter_has_title_question_figure_and_what_to_keep(taught):
     decks = slides.decks(taught / "_build" / "html", taught / "book")
     assert list(decks) == ["Use it"]  # a part without a chapter has no slides
     assert kinds(decks["Use it"]) == [
-        ("chapter", "start", "Start"),
-        ("ask", "start", "Predict"),
-        ("figure", "start", "Raise the bar"),
-        ("answer", "start", "Answer"),
-        ("keep", "start", "To keep"),
+        ("chapter", "introduction", "Start"),
+        ("ask", "introduction", "Predict"),
+        ("figure", "introduction", "Raise the bar"),
+        ("answer", "introduction", "Answer"),
+        ("keep", "introduction", "To keep"),
         ("chapter", "two", "Two bars"),
         ("ask", "two", "Predict"),
         ("figure", "two", "Two bars"),
@@ -46,7 +46,7 @@ def test_a_chapter_has_title_question_figure_and_what_to_keep(taught):
     assert ask.body == "<p>Is 2 even?</p><ol><li>Yes</li><li>No</li></ol>"
     assert ask.notes.index("Twice 1.") < ask.notes.index("You <em>counted</em> to 3.")
     assert answer.body == '<p>a. Yes</p><p class="why">Twice 1.</p>'
-    assert (figure.figure.page, figure.figure.state) == ("start", "explorer-1&n=3")
+    assert (figure.figure.page, figure.figure.state) == ("introduction", "explorer-1&n=3")
     assert "<strong>Move</strong> the slider down; <em>" in figure.notes
     assert "has x^2." in figure.notes
     assert not re.search("<svg|<a |href|Is 2 even", figure.notes)
@@ -73,8 +73,8 @@ def test_a_change_of_a_chapter_and_of_its_quiz_changes_the_slides(taught, tmp_pa
     shutil.copytree(taught, tmp_path / "copy")
     book, built = tmp_path / "copy" / "book", tmp_path / "copy" / "_build" / "html"
     for path, old, new in (
-        (built / "start.html", "The first is short", "The first is new"),
-        (built / "teach.html", "Raise the bar", "Lower the bar"),
+        (built / "introduction.html", "The first is short", "The first is new"),
+        (built / "teaching.html", "Raise the bar", "Lower the bar"),
         (book / "two.ipynb", "Is 2 even?", "Is 4 even?"),
     ):
         source = path.read_text("utf-8")

@@ -16,7 +16,7 @@ from tests.book.conftest import ROOT
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 import reading_time
 
-SOURCE = (ROOT / "book" / "teach.md").read_text("utf-8")
+SOURCE = (ROOT / "book" / "teaching.md").read_text("utf-8")
 # {open}`words <page#state>`, or the option of a block.
 LINKS = re.findall(r"(?:\{open\}`|:open: )[^<\n]+<(\w+)#([^>\n]+)>", SOURCE)
 COMPUTED = ("play", "run", "scene", "sphere")  # not by Python: their values are asked of the page
@@ -32,7 +32,7 @@ def values(state):
 
 def addresses(built_book):
     """Every link of the built page that carries a state: the page, and what follows the #."""
-    source = (built_book / "teach.html").read_text("utf-8")
+    source = (built_book / "teaching.html").read_text("utf-8")
     found = re.findall(r'<a class="ln-open[^"]*" href="(\w+)\.html#([^"]+)">', source)
     return [(page, html.unescape(state)) for page, state in found]
 
@@ -59,7 +59,7 @@ def test_the_blocks_of_each_plan_take_the_minutes_that_the_page_promises():
 
 
 def test_half_an_hour_is_enough_to_read_a_plan_with_all_that_is_folded(built_book):
-    source = (built_book / "teach.html").read_text("utf-8")
+    source = (built_book / "teaching.html").read_text("utf-8")
     starts = [source.index(f'id="{name}"') for name in ("one-lecture", "seminar")]
     ends = [starts[1], source.index('id="homework-grading-quizzes"')]
     for start, end in zip(starts, ends, strict=True):
@@ -180,7 +180,7 @@ PLAN = """# Teach
 :::{block} First
 :minutes: 4
 :page: start
-:open: a batch of one <start#explorer-1&batch_size=1&name=layer norm>
+:open: a batch of one <introduction#explorer-1&batch_size=1&name=layer norm>
 
 ```{ask} two 1
 :says: even
@@ -226,7 +226,7 @@ class Pages:
     def build(self, quiz=QUIZ, plan=PLAN):
         start = [("markdown", "# Start here: one word")]
         two = [("markdown", "# Number two"), ("code", quiz)]
-        self.write("start.ipynb", notebook(start))
+        self.write("introduction.ipynb", notebook(start))
         self.write("two.ipynb", notebook(two))
         self.write("index.md", plan)
         path = {"PYTHONPATH": f"{ROOT}/book/_ext"}
@@ -263,7 +263,7 @@ def test_the_table_of_a_plan_says_when_each_block_begins_and_what_to_open(teachi
     plain = [re.sub("<[^>]+>", "", cell) for cell in cells[:7]]
     assert plain[:4] == ["0:00, 4 min", "First", "Start here", "a batch of one"]
     assert plain[4:] == ["0:04, 3 min", "Second", "Start here"]
-    assert 'href="start.html#explorer-1&amp;batch_size=1&amp;name=layer%20norm"' in cells[3]
+    assert 'href="introduction.html#explorer-1&amp;batch_size=1&amp;name=layer%20norm"' in cells[3]
     folds = re.findall(r'<details class="ln-block" id="([\w-]+)">', teaching.first)
     assert (
         folds == re.findall(r'<a href="#([\w-]+)">', "".join(cells)) == ["lecture-1", "lecture-2"]
@@ -297,7 +297,7 @@ def test_what_cannot_be_is_said_at_the_build_each_with_what_to_do(teaching):
 
 
 def test_each_question_of_the_page_is_that_of_the_chapter_now(built_book):
-    source = (built_book / "teach.html").read_text("utf-8")
+    source = (built_book / "teaching.html").read_text("utf-8")
     asked = re.findall(r"```\{ask\} (\w+) (\d+)", SOURCE)
     assert len(asked) > 30
     for chapter, number in asked:

@@ -2,10 +2,12 @@
 
 import pytest
 
+from lnbook.renamed import NEW_NAMES
+
 CHOICES = {  # page, card, a choice in it, how the address names it
-    "choose_a_norm": ("#chooser", "ln-chooser-data", "conv", "#chooser&data=conv"),
-    "weigh_the_claims": ("#of-paper", "ln-of-paper-evidence", "few", "#of-paper&evidence=few"),
-    "place_the_norm": (".ln-diagram[data-address]", None, "none", "&place=none"),
+    "which_norm": ("#chooser", "ln-chooser-data", "conv", "#chooser&data=conv"),
+    "claims": ("#of-paper", "ln-of-paper-evidence", "few", "#of-paper&evidence=few"),
+    "pre_norm_post_norm": (".ln-diagram[data-address]", None, "none", "&place=none"),
 }
 
 
@@ -33,7 +35,7 @@ def test_a_choice_is_kept_in_the_address_and_set_by_it(visit, built_book, name):
 
 def test_choices_and_explorers_share_the_address(visit, built_book):
     start = "#chooser&data=conv&explorer-1&"
-    with visit(built_book.as_uri(), "choose_a_norm", start, reduced_motion="reduce") as v:
+    with visit(built_book.as_uri(), "which_norm", start, reduced_motion="reduce") as v:
         explorer = v.explorers()[0]
         control = explorer.query_selector("input[type=range], select")
         control.focus()
@@ -50,14 +52,14 @@ def test_choices_and_explorers_share_the_address(visit, built_book):
 def test_a_link_to_a_state_leads_to_its_figure(visit, http, payloads, viewport):
     """Also where figures above it are drawn after the page was scrolled."""
     size = dict(zip(("width", "height"), viewport, strict=True))
-    with visit(http, "measure_distance", "#explorer-4", viewport=size) as v:
+    with visit(http, "fisher_information", "#explorer-4", viewport=size) as v:
         control = v.page.query_selector("#explorer-4 :is(input, select)")
         name = control.get_attribute("id").removeprefix("explorer-4-")
         texts = control.evaluate(
             "e => e.options ? [...e.options].map(o => o.textContent) : JSON.parse(e.dataset.texts)"
         )
     link = f"#explorer-4&{name}={texts[-1]}"
-    with visit(http, "measure_distance", link, viewport=size) as v:
+    with visit(http, "fisher_information", link, viewport=size) as v:
         v.page.wait_for_function(
             "() => [...document.querySelectorAll('.ln-explorer')]"
             ".every(e => e.dataset.ready === 'yes')"
@@ -65,3 +67,19 @@ def test_a_link_to_a_state_leads_to_its_figure(visit, http, payloads, viewport):
         v.page.wait_for_timeout(500)
         top = v.page.evaluate("document.querySelector('#explorer-4').getBoundingClientRect().top")
         assert 0 <= top < 120  # below the page's header
+
+
+def test_every_former_address_leads_to_a_page(built_book):
+    for old, new in NEW_NAMES.items():
+        moved = (built_book / f"{old}.html").read_text("utf-8")
+        assert f'<link rel="canonical" href="{new}.html">' in moved
+        page = (built_book / f"{new}.html").read_text("utf-8")
+        assert f'<meta name="ln-former-page" content="{old}.html">' in page
+
+
+@pytest.mark.parametrize("java_script", [True, False])
+def test_a_former_address_leads_to_the_state_it_names(visit, built_book, java_script):
+    state = "#explorer-1&batch_size=2" if java_script else ""
+    options = {"java_script_enabled": java_script}
+    with visit(built_book.as_uri(), "start", state, **options) as v:
+        v.page.wait_for_url(f"**/introduction.html{state}")

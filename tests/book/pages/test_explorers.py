@@ -119,7 +119,7 @@ def test_a_still_has_the_axes_that_plotly_gives_the_figure(opened, payloads, cha
                 assert abs(axis.high - high) < room, (letter, axis.high, high)
 
 
-@pytest.mark.parametrize("name", ["start", "one_example", "train_with_four"])
+@pytest.mark.parametrize("name", ["introduction", "layer_norm_from_scratch", "mnist"])
 def test_the_address_has_every_moved_control_and_brings_it_back(visit, built_book, name, payloads):
     moves = ".ln-explorer:has(.ln-controls :is(input, select))"
     with visit(built_book.as_uri(), name, reduced_motion="reduce") as v:

@@ -28,7 +28,7 @@ def test_search_finds_in_a_sandboxed_frame(framed):
 
 
 def test_theme_and_quiz_work_in_a_sandboxed_frame(framed):
-    frame = framed("start.html")
+    frame = framed("introduction.html")
     frame.wait_for_function(f"{THEME} === 'light'")
     frame.wait_for_load_state()
     button = frame.locator(".theme-switch-button").first
@@ -54,7 +54,7 @@ def strict(built_book):
 
 
 def test_formulas_and_figures_work_under_a_strict_policy(visit, strict):
-    with visit(strict, "big_weights") as v:
+    with visit(strict, "effective_learning_rate") as v:
         root = v.explorers()[0]
         assert root.get_attribute("data-ready") == "yes"
         before = root.get_attribute("data-state")
@@ -72,7 +72,7 @@ def test_search_works_under_a_strict_policy(visit, strict):
 
 
 def test_the_playground_runs_without_the_worker_that_a_strict_policy_forbids(visit, strict):
-    with visit(strict, "start") as v:
+    with visit(strict, "introduction") as v:
         v.page.get_by_role("button", name="Start", exact=True).click()
         count = "document.querySelector('.ln-playground [data-part=count]').textContent"
         v.page.wait_for_function(f"() => Number({count}) > 0")

@@ -16,7 +16,7 @@ def test_a_move_draws_each_panel_that_changes_once_and_no_other(visit, built_boo
     forget = "root => root.querySelectorAll('.ln-panel').forEach(p => p.lnDrawn = 0)"
     shown = "root => [...root.querySelectorAll('.ln-panel')].map(p => JSON.stringify(p.data))"
     options = {"reduced_motion": "no-preference", "color_scheme": "light"}
-    with visit(built_book.as_uri(), "start", **options) as v:
+    with visit(built_book.as_uri(), "introduction", **options) as v:
         root = v.explorers()[0]
         root.evaluate(count)
         seen = set()
@@ -45,7 +45,7 @@ def test_a_picture_stays_where_it_is_once_its_widest_numbers_were_seen(visit, bu
     """Numbers beside the plane have one to three figures."""
     place = """root => [...root.querySelectorAll(".ln-panel .nsewdrag")].map((e) =>
       ["x", "y", "width", "height"].map((name) => Number(e.getAttribute(name))))"""
-    with visit(built_book.as_uri(), "big_weights", reduced_motion="reduce") as v:
+    with visit(built_book.as_uri(), "effective_learning_rate", reduced_motion="reduce") as v:
         root = v.explorers()[1]
         rounds = []
         for _ in range(2):

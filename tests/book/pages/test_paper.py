@@ -19,7 +19,7 @@ def test_print_is_light_and_without_controls(visit, built_book, explored):
         assert v.page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
-@pytest.mark.parametrize("name", ["paper", "about"])
+@pytest.mark.parametrize("name", ["equations", "about"])
 def test_a_page_without_a_figure_is_light_on_paper_too(visit, built_book, name):
     theme = "document.documentElement.dataset.theme"
     with visit(built_book.as_uri(), name, color_scheme="dark") as v:
@@ -34,7 +34,7 @@ def test_a_page_without_a_figure_is_light_on_paper_too(visit, built_book, name):
 @pytest.mark.not_in("firefox", reason="its driver cannot show a page as on paper")
 def test_answers_stand_at_the_end_of_a_printed_chapter(visit, built_book):
     """Hints open where they are; afterwards the page is as it was."""
-    with visit(built_book.as_uri(), "one_example") as v:
+    with visit(built_book.as_uri(), "layer_norm_from_scratch") as v:
         article = v.page.locator("article.bd-article")
         v.explorers()
         v.page.wait_for_selector("mjx-container")

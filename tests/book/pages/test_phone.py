@@ -45,7 +45,7 @@ def stays_narrow(page, width):
 
 def test_a_long_word_in_a_text_field_does_not_widen_the_page(visit, http):
     """The message about a wrong entry repeats it."""
-    with visit(http, "choose_the_axis", viewport=PHONE, reduced_motion="reduce") as v:
+    with visit(http, "normalization_axes", viewport=PHONE, reduced_motion="reduce") as v:
         field = v.page.locator("article .ln-sheet input[type='text']").first
         field.fill("x" * 300)
         field.press("Enter")

@@ -72,6 +72,24 @@ def test_what_is_kept_has_the_page_and_the_quiz_in_its_name(page):
     ]
 
 
+def test_answers_stored_under_the_former_address_of_a_page_are_found(page):
+    answer_all(page)
+    answered = as_answered(page)
+    page.evaluate("""() => {
+        const [name] = Object.keys(localStorage);
+        const text = localStorage[name];
+        localStorage.clear();
+        localStorage[name.replace(/[^/]* 0$/, "start.html 0")] = text;
+    }""")
+    reload(page)
+    assert as_answered(page) != answered
+    page.add_init_script("""document.addEventListener("DOMContentLoaded", () =>
+        document.head.insertAdjacentHTML("beforeend",
+            '<meta name="ln-former-page" content="start.html">'), { capture: true })""")
+    reload(page)
+    assert as_answered(page) == answered
+
+
 def test_a_changed_question_forgets_and_its_neighbors_do_not(reader, write):
     with reader() as page:
         page.goto(write(Quiz(MEANS, LAST, STEPS)))

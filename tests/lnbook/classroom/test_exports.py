@@ -70,7 +70,7 @@ def test_each_chapter_is_a_category_in_the_order_of_the_book(files):
     assert sorted(p.removeprefix("$course$/top/Layer normalization/") for p in paths) == sorted(
         titles
     )
-    assert paths[0].endswith("Start here: what layer norm does")
+    assert paths[0].endswith("What is layer normalization?")
     assert root[0].get("type") == "category"
 
 
@@ -182,7 +182,7 @@ def deck(files, tmp_path_factory):
 
 
 def test_the_deck_has_a_card_for_every_entry_of_the_page(deck):
-    page = (BOOK / "notation.md").read_text("utf-8")
+    page = (BOOK / "glossary.md").read_text("utf-8")
     block = page.partition("```{glossary}\n")[2].partition("```")[0]
     defined = [line for line in block.splitlines() if line.startswith("  ")]
     terms = [line for line in block.splitlines() if line and not line.startswith(" ")]
@@ -218,7 +218,7 @@ def test_the_back_of_a_card_has_formulas_for_anki_and_no_mark_of_the_book():
     assert r"\(\lambda / \|W\|^2\)" in backs["effective-learning-rate"]
     assert "Ioffe and Szegedy (2015)" in backs["covariate-shift"]
     assert "(Zhang and Sennrich 2019)" in backs["rms-normalization"]
-    assert "<i>Count the cost: operations, bytes, time</i>" in backs["memory-bound"]
+    assert "<i>What normalization costs: operations, memory, time</i>" in backs["memory-bound"]
 
 
 def test_signs_of_a_formula_survive_html():
@@ -243,5 +243,5 @@ def test_one_command_writes_them(tmp_path, capsys):
 
 
 def test_the_page_links_to_each_of_them():
-    page = (BOOK / "notation.md").read_text("utf-8")
+    page = (BOOK / "glossary.md").read_text("utf-8")
     assert set(re.findall(r'<a href="([^"]+)" download>', page)) == set(exports.FILES)

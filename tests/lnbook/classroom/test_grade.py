@@ -24,7 +24,7 @@ LIMITS = Where(seconds=5, total=120)
 def course(tmp_path_factory):
     """A homework that a class has handed in and that is graded."""
     folder = tmp_path_factory.mktemp("course")
-    released = homework.make(["start"], folder, seed=submissions.SEED)
+    released = homework.make(["introduction"], folder, seed=submissions.SEED)
     submissions.write(folder / "submitted", released)
     told = []
     graded = grade(folder / "submitted", where=LIMITS, tell=told.append)
@@ -66,7 +66,7 @@ def test_a_known_misconception_is_named_in_row_and_feedback(course):
     assert row.misconception in exercises.find("two-lines").wrong
     assert "H - 1" in row.misconception
     assert (row.passed, row.points, row.feedback) == (0, 0, "")
-    page = course["folder"] / "feedback" / "wrong" / "homework" / "start.html"
+    page = course["folder"] / "feedback" / "wrong" / "homework" / "introduction.html"
     assert f"Not yet: {row.misconception}" in page.read_text("utf-8")
 
 
@@ -87,7 +87,7 @@ def test_no_reference_solution_can_be_imported_where_work_is_graded(course, name
     row = of(course, "hostile")[name]
     assert row.points == 0
     assert "ValueError: check: name must be an exercise" in row.error or (
-        "No module named 'lnbook.start.exercises'" in row.error
+        "No module named 'lnbook.chapters.introduction.exercises'" in row.error
     )
 
 
@@ -103,7 +103,7 @@ def test_a_cell_that_ends_python_or_never_ends_costs_its_own_exercise_alone(cour
 @pytest.mark.parametrize(
     ("student", "reason"),
     [
-        ("broken", "start.ipynb is not a notebook"),
+        ("broken", "introduction.ipynb is not a notebook"),
         ("list", "list.ipynb is not a notebook"),
         ("linked", "it is empty"),
         ("empty", "it is empty"),
@@ -149,7 +149,7 @@ def test_a_table_on_disk_begins_with_the_byte_order_mark_and_holds_every_row(cou
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "＝", "\t=", "\r\n=", " +", "|"])
 def test_no_text_of_a_student_is_a_formula_or_further_cells(start):
     given = Row(
-        "a", "start", "two-units", feedback=f"{start}cmd()", error=f'x";{start}1;\n{start}2'
+        "a", "introduction", "two-units", feedback=f"{start}cmd()", error=f'x";{start}1;\n{start}2'
     )
     lines = table([given], Row).decode("utf-8-sig").splitlines()
     assert len(lines) == 2
@@ -159,8 +159,11 @@ def test_no_text_of_a_student_is_a_formula_or_further_cells(start):
 
 
 def test_the_summary_counts_and_names_what_is_met_most():
-    rows = [Row(str(k), "start", "undo", misconception="that way.") for k in range(2)]
-    rows += [Row("c", "start", "undo", passed=1), Row("d", "start", "undo", misconception="x.")]
+    rows = [Row(str(k), "introduction", "undo", misconception="that way.") for k in range(2)]
+    rows += [
+        Row("c", "introduction", "undo", passed=1),
+        Row("d", "introduction", "undo", misconception="x."),
+    ]
     assert summary(rows) == ["undo: 1 of 4 passed; 2 × that way."]
 
 
@@ -168,7 +171,7 @@ def test_the_summary_counts_and_names_what_is_met_most():
 def test_points_changed_by_hand_in_the_gradebook_are_those_of_the_tables(course, monkeypatch):
     monkeypatch.setattr(grading.nbgrader, "run", lambda *arguments: "")
     with grading.nbgrader.gradebook(course["folder"]) as gradebook:
-        found = gradebook.find_grade("undo-check", "start", "homework", "wrong")
+        found = gradebook.find_grade("undo-check", "introduction", "homework", "wrong")
         found.manual_score = 0.5
         gradebook.db.commit()
         try:
@@ -183,7 +186,7 @@ def test_points_changed_by_hand_in_the_gradebook_are_those_of_the_tables(course,
 def test_a_notebook_that_is_no_longer_handed_in_has_no_points(course, tmp_path, monkeypatch):
     """Also where the gradebook still has those of an earlier grading."""
     folder = shutil.copytree(course["folder"], tmp_path / "course", symlinks=True)
-    handed_in = folder / "submitted" / "Zoë Łuk" / "homework" / "start.ipynb"
+    handed_in = folder / "submitted" / "Zoë Łuk" / "homework" / "introduction.ipynb"
     handed_in.rename(handed_in.with_suffix(".txt"))
     monkeypatch.setattr(grading.nbgrader, "run", lambda *arguments: "")
     graded = grade(folder / "submitted", where=LIMITS)
@@ -199,15 +202,15 @@ def test_a_notebook_that_is_no_longer_handed_in_has_no_points(course, tmp_path, 
 @pytest.mark.parametrize(
     ("places", "students"),
     [
-        (["ada/start.ipynb", "bob/one/start.ipynb"], ["ada", "bob"]),
+        (["ada/introduction.ipynb", "bob/one/introduction.ipynb"], ["ada", "bob"]),
         (["start-cy.ipynb", "dan/Untitled.ipynb"], ["cy", "dan"]),
-        (["a.zip:start.ipynb", "b/x.zip:deep/down/start.ipynb"], ["a", "b"]),
-        (["A_1_assignsubmission_file_/start.ipynb"], ["A_1_assignsubmission_file_"]),
+        (["a.zip:introduction.ipynb", "b/x.zip:deep/down/introduction.ipynb"], ["a", "b"]),
+        (["A_1_assignsubmission_file_/introduction.ipynb"], ["A_1_assignsubmission_file_"]),
         (
             ["all.zip:A_1_assignsubmission_/s.ipynb", "all.zip:B_2_assignsubmission_/s.ipynb"],
             ["A_1_assignsubmission_", "B_2_assignsubmission_"],
         ),
-        (["[x]*?/start.ipynb", "e/start.IPYNB"], ["_x___", "e"]),
+        (["[x]*?/introduction.ipynb", "e/start.IPYNB"], ["_x___", "e"]),
     ],
 )  # fmt: skip
 def test_a_student_is_a_folder_a_notebook_or_an_archive(tmp_path, places, students):
@@ -221,9 +224,9 @@ def test_a_student_is_a_folder_a_notebook_or_an_archive(tmp_path, places, studen
                 archive.writestr(inner, content)
         else:
             path.write_text(content)
-    submissions, told = found(tmp_path, "one", {"start": ["two-units"]})
+    submissions, told = found(tmp_path, "one", {"introduction": ["two-units"]})
     assert sorted(submission.student for submission in submissions) == students
-    assert all(list(submission.notebooks) == ["start"] for submission in submissions)
+    assert all(list(submission.notebooks) == ["introduction"] for submission in submissions)
     assert told == []
 
 
@@ -235,48 +238,54 @@ def test_students_whose_names_differ_in_other_signs_alone_stay_apart(tmp_path):
             zipfile.ZipFile(tmp_path / entry, "w").close()
         else:
             (tmp_path / entry).mkdir()
-            (tmp_path / entry / "start.ipynb").write_text(content)
-    submissions, told = found(tmp_path, "homework", {"start": ["two-units"]})
+            (tmp_path / entry / "introduction.ipynb").write_text(content)
+    submissions, told = found(tmp_path, "homework", {"introduction": ["two-units"]})
     students = [submission.student for submission in submissions]
     assert len(students) == len(set(students)) == 4
     assert {"müller_", "müller__2"} <= set(students)
-    assert all("start" in submission.notebooks for submission in submissions)
+    assert all("introduction" in submission.notebooks for submission in submissions)
     assert len(told) == 3
     for student in set(students) - {"müller_"}:
         assert any(f" is {student} in the tables" in said for said in told)
 
 
 def test_of_several_notebooks_for_a_chapter_the_newest_counts(tmp_path):
-    for age, name in ((2, "older/start.ipynb"), (1, "start-2.ipynb"), (3, "start.ipynb")):
+    for age, name in (
+        (2, "older/introduction.ipynb"),
+        (1, "introduction-2.ipynb"),
+        (3, "introduction.ipynb"),
+    ):
         path = tmp_path / "ada" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("{}", "utf-8")
         os.utime(path, (1e9 - age, 1e9 - age))
-    ((submission,), _) = found(tmp_path, "homework", {"start": []})
-    assert str(submission.notebooks["start"].path) == "start-2.ipynb"
+    ((submission,), _) = found(tmp_path, "homework", {"introduction": []})
+    assert str(submission.notebooks["introduction"].path) == "introduction-2.ipynb"
 
 
 def test_another_homework_of_the_course_is_not_taken_for_this_one(tmp_path):
-    path = tmp_path / "ada" / "second" / "start.ipynb"
+    path = tmp_path / "ada" / "second" / "introduction.ipynb"
     path.parent.mkdir(parents=True)
     path.write_text("{}", "utf-8")
-    ((submission,), _) = found(tmp_path, "first", {"start": []}, others=["second"])
+    ((submission,), _) = found(tmp_path, "first", {"introduction": []}, others=["second"])
     assert submission.notebooks == {}
 
 
 @pytest.fixture(scope="module")
 def source():
-    tasks = list(chapters.tasks("start").values())[:2]
+    tasks = list(chapters.tasks("introduction").values())[:2]
     return nbformat.from_dict(homework.notebook(tasks, 7))
 
 
 def handed(tmp_path, cells):
     """Read a notebook of these cells as a submission."""
-    path = tmp_path / "start.ipynb"
+    path = tmp_path / "introduction.ipynb"
     content = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
     path.write_text(json.dumps(content))
-    ((submission,), _) = found(tmp_path, "homework", {"start": ["two-units", "small-inputs"]})
-    return read(submission.notebooks["start"])
+    ((submission,), _) = found(
+        tmp_path, "homework", {"introduction": ["two-units", "small-inputs"]}
+    )
+    return read(submission.notebooks["introduction"])
 
 
 def code(text, grade_id=None):

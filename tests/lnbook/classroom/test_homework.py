@@ -23,7 +23,7 @@ SEEDS = (1, 2)
 
 
 def test_most_exercises_have_inputs_of_their_own_for_a_class():
-    assert 2 * len(DRAWN) > len(TASKS)  # so says book/teach.md
+    assert 2 * len(DRAWN) > len(TASKS)  # so says book/teaching.md
 
 
 def read(path):
@@ -101,12 +101,14 @@ def test_a_seed_can_be_changed_until_work_is_handed_in_and_after(tmp_path):
     for seed in (1, 2):
         homework.make(["two-lines"], tmp_path, seed=seed)
         with nbgrader.gradebook(tmp_path) as gradebook:
-            cells.append(gradebook.find_source_cell("two-lines-check", "start", "homework").source)
+            cells.append(
+                gradebook.find_source_cell("two-lines-check", "introduction", "homework").source
+            )
             gradebook.update_or_create_student("ada")
             gradebook.update_or_create_submission("homework", "ada")
     assert cells[0] != cells[1]
     with pytest.raises(ValueError, match="nbgrader generate_assignment: "):
-        homework.make(["one_example"], tmp_path)
+        homework.make(["layer_norm_from_scratch"], tmp_path)
 
 
 # The starter of "unseen" trains for seconds; test_solutions.py lets it.
@@ -188,12 +190,13 @@ def test_text_of_a_task_shows_as_it_is_in_any_notebook(everything):
 
 def test_one_command_makes_it_and_says_what_to_do_next(tmp_path, capsys):
     out = tmp_path / "class"
-    assert main(["homework", "undo", "one_example", "--seed", "3", "--out", str(out)]) == 0
+    by_former_name = ["homework", "undo", "one_example", "--seed", "3", "--out", str(out)]
+    assert main(by_former_name) == 0
     said = capsys.readouterr().out
     assert f"python -m lnbook grade {out / 'submitted'}" in said
     names = [path.name for path in released(out)]
-    assert names == ["one_example.ipynb", "start.ipynb"]
-    (check,) = [c.source for c in read(released(out)[1]).cells if "check(" in c.source]
+    assert names == ["introduction.ipynb", "layer_norm_from_scratch.ipynb"]
+    (check,) = [c.source for c in read(released(out)[0]).cells if "check(" in c.source]
     assert check == 'checks.check("undo", undo)'
 
 
@@ -208,8 +211,8 @@ def test_the_list_names_every_exercise_once(capsys):
     ("arguments", "said"),
     [
         (["two-unit"], "got 'two-unit'; did you mean 'two-units'"),
-        (["start", "--seed", "-1"], "seed must be 0 to 4294967295, got -1"),
-        (["start", "--name", "../up"], "name must be letters, digits, - and _, got '../up'"),
+        (["introduction", "--seed", "-1"], "seed must be 0 to 4294967295, got -1"),
+        (["introduction", "--name", "../up"], "name must be letters, digits, - and _, got '../up'"),
     ],
 )
 def test_a_wrong_argument_is_one_sentence_and_writes_nothing(tmp_path, capsys, arguments, said):
@@ -232,13 +235,13 @@ def test_the_command_printed_for_grading_is_one_that_grade_accepts(tmp_path, mon
 
 def test_without_the_chapters_the_command_says_where_they_are(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(exercises, "HERE", tmp_path / "lnbook")
-    assert main(["homework", "start", "--out", str(tmp_path / "out")]) == 1
+    assert main(["homework", "introduction", "--out", str(tmp_path / "out")]) == 1
     assert "run it in a clone of the book" in capsys.readouterr().err
 
 
 def test_without_nbgrader_the_command_says_how_to_get_it(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(nbgrader.importlib.util, "find_spec", lambda name: None)
-    assert main(["homework", "start", "--out", str(tmp_path / "out")]) == 1
+    assert main(["homework", "introduction", "--out", str(tmp_path / "out")]) == 1
     assert 'pip install -e ".[teach]"' in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
@@ -250,7 +253,7 @@ def test_homework_is_made_where_the_environment_is_not_on_the_path(tmp_path):
         command, env=os.environ | {"PATH": "/usr/bin:/bin"}, capture_output=True, text=True
     )
     assert made.returncode == 0, made.stderr
-    assert (tmp_path / "hw" / "release" / "homework" / "start.ipynb").exists()
+    assert (tmp_path / "hw" / "release" / "homework" / "introduction.ipynb").exists()
 
 
 def test_the_gradebook_opens_where_the_environment_is_not_on_the_path(tmp_path, monkeypatch):

@@ -32,7 +32,7 @@ def two(tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "execute", execute)
     monkeypatch.setattr(grading.nbgrader, "run", lambda *arguments: "")
     make(tmp_path, submissions.SEED)
-    content = json.loads((tmp_path / "source/homework/start.ipynb").read_text("utf-8"))
+    content = json.loads((tmp_path / "source/homework/introduction.ipynb").read_text("utf-8"))
     for student in ("ada", "bob"):
         path = tmp_path / "submitted" / f"{student}.ipynb"
         path.write_text(json.dumps(submissions.answered(content, submissions.RIGHT)), "utf-8")
@@ -71,7 +71,9 @@ def test_a_submission_runs_again_when_what_its_grade_depends_on_has_changed(
         times = 1
     elif change == "file":
         (folder / "submitted" / "ada").mkdir()
-        (folder / "submitted" / "ada.ipynb").rename(folder / "submitted" / "ada" / "start.ipynb")
+        (folder / "submitted" / "ada.ipynb").rename(
+            folder / "submitted" / "ada" / "introduction.ipynb"
+        )
         (folder / "submitted" / "ada" / "helper.py").write_text("x = 1")
         times = 1
     elif change == "limits":
@@ -99,7 +101,7 @@ def test_a_submission_runs_again_when_what_its_grade_depends_on_has_changed(
 @pytest.mark.parametrize("left", ["a damaged notebook", "an empty folder"])
 def test_a_student_without_a_notebook_has_no_points_of_an_earlier_one(two, monkeypatch, left):
     folder, _ = two
-    points = {(student, "start", "two-lines"): 1 for student in ("ada", "bob")}
+    points = {(student, "introduction", "two-lines"): 1 for student in ("ada", "bob")}
     monkeypatch.setattr(grading, "_gradebook", lambda course, name: points)
     path = folder / "submitted" / "ada.ipynb"
     if left == "an empty folder":
@@ -128,7 +130,7 @@ def test_an_interrupted_grading_goes_on_where_it_was(two):
 
 def test_what_failed_for_want_of_a_package_runs_again(two):
     folder, ran = two
-    path = folder / "executed" / "ada" / "homework" / "start.ipynb"
+    path = folder / "executed" / "ada" / "homework" / "introduction.ipynb"
     notebook = nbformat.read(path, 4)
     notebook.cells[1].outputs = [nbformat.v4.new_output("error", ename="ModuleNotFoundError")]
     nbformat.write(notebook, path)

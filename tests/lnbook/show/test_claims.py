@@ -91,7 +91,7 @@ def test_each_network_has_its_updates_to_targets_that_no_norm_sets(name, case):
 
 
 def test_claims_are_picked_by_their_names():
-    known = read("paint_a_digit", "better")
+    known = read("draw", "better")
     says = [row[0] for row in known.claims("draw-bound").rows if not row[0].startswith("–")]
     assert says == [one.says for one in claims.about("draw") if one.name == "draw-bound"]
     assert len(known.hinges("draw-bound").rows) < len(known.hinges().rows)

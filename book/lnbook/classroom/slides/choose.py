@@ -24,7 +24,7 @@ from lnbook.show.quiz.read import questions
 from lnbook.show.quiz.texts import markup
 from lnbook.show.web import widgets
 
-PLANS = "teach"  # the page for those who teach
+PLANS = "teaching"  # the page for those who teach
 FIGURES = [web.selector for web in widgets() if web.name != "quiz"]
 SENTENCE = re.compile(r".+?(?:[?!]|(?<!\beq)(?<!\beqs)\.)(?=\s|$)\s*", re.DOTALL)  # not "eq. 4"
 FEW = 8  # words; after a sentence of fewer comes the next

@@ -105,7 +105,7 @@
      answer is gone at the next save. */
   const usable = (entry) => Array.isArray(entry) && Array.isArray(entry[1])
     && typeof entry[1][0] === "string" && typeof entry[1][1] === "boolean";
-  function store(name) {
+  function store(name, former) {
     const works = (action) => { try { action(); return true; } catch { return false; } };
     const save = (map) => works(() => (map.size
       ? localStorage.setItem(name, JSON.stringify([...map])) : localStorage.removeItem(name)));
@@ -113,14 +113,21 @@
     const open = works(() => {
       localStorage.setItem("ln-quiz", ""); // full or forbidden: better known now
       localStorage.removeItem("ln-quiz");
-      text = localStorage.getItem(name);
+      text = localStorage.getItem(name) ?? localStorage.getItem(former);
     });
     works(() => { kept = JSON.parse(text).filter(usable); });
     return { kept: new Map(kept), open, save: (map) => open && save(map) };
   }
 
+  /* Answers are stored under the address of the page, or under its former one. */
+  const key = (path, n) => `ln-quiz ${path} ${n}`;
+  function formerPath() {
+    const page = document.querySelector("meta[name=ln-former-page]")?.content;
+    return page ? new URL(page, location.href).pathname : location.pathname;
+  }
+
   function start(quiz, n) {
-    const { kept, open, save } = store(`ln-quiz ${location.pathname} ${n}`);
+    const { kept, open, save } = store(key(location.pathname, n), key(formerPath(), n));
     const answers = new Map(), questions = [...quiz.querySelectorAll(".ln-question")];
     const score = make("p", { class: "ln-score" });
     const note = make("p", { class: "ln-kept", role: "status" }, open ? KEPT : LOST);

@@ -1,1 +1,0 @@
-"""Chapter before_and_after.ipynb: Put the paper in its time: before and after."""

@@ -1,1 +1,0 @@
-"""Chapter carry_a_state.ipynb: Carry a state: layer norm in recurrent networks."""

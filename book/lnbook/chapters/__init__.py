@@ -1,0 +1,1 @@
+"""One folder for each chapter: its figures, and its exercises."""

@@ -1,0 +1,62 @@
+"""The recorded runs, in the kinds in which the chapter compares them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from lnbook.show import arms
+from lnbook.show.arms import CHOSEN, LAYER, PLAIN, SWEEP
+from lnbook.show.colors import COLORS
+
+BATCH, EVERYWHERE = "batch norm in the LSTM", "batch norm everywhere"
+SMALL = "layer, gain 0.1"
+#: What the runs of each network have among their settings.
+ARMS = {
+    PLAIN: {"norm": "none", "start": "usual"},
+    CHOSEN: {"norm": "none", "start": "chosen"},
+    BATCH: {"norm": "batch", "gain": 0.1},
+    EVERYWHERE: {"norm": "batch_everywhere", "gain": 0.1},
+    SMALL: {"norm": "layer", "gain": 0.1},
+    LAYER: {"norm": "layer", "gain": 1.0},
+}
+MAIN, SMALLER = "as in the picture", "8 questions a batch"
+LONGER, SHORT = "two stories at once", "trained on short stories"
+LONG = 25  # epochs of the runs that are to reach a plateau
+LONG_RUNS = f"{LONG} epochs"
+SEEDS = 3  # of the long runs, without which they are not shown
+
+
+class Runs(arms.Runs):
+    """What has been recorded of section 6.2."""
+
+    EXPERIMENT, MEASURE = "attentive_reader", "val_error"
+    KINDS = (MAIN, SMALLER, LONGER, SHORT, LONG_RUNS)
+    EARLY = 400  # updates before which no network does better than any name
+    LOOKS: ClassVar = {
+        PLAIN: arms.LOOKS[PLAIN],
+        CHOSEN: arms.LOOKS[CHOSEN],
+        BATCH: ("batch norm in the LSTM", COLORS["batch"], "solid"),
+        EVERYWHERE: ("batch norm everywhere", COLORS["batch"], "dash"),
+        SMALL: ("layer norm (gain 0.1)", COLORS["layer"], "dash"),
+        LAYER: arms.LOOKS[LAYER],
+    }
+
+    def __init__(self, records: Sequence[Mapping[str, Any]], judge: Any) -> None:
+        super().__init__(records, judge)
+        long = self.kinds.get(LONG_RUNS, {})
+        seeds = [long[arm].runs.keys() if arm in long else set() for arm in (PLAIN, LAYER)]
+        if len(set.intersection(*map(set, seeds))) < SEEDS:
+            self.kinds.pop(LONG_RUNS, None)
+
+    def kind(self, arms: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+        """Name the kind of some arms."""
+        if any(len(arm.rates) > 2 for arm in arms.values()):
+            return SWEEP
+        if settings["epochs"] == LONG:
+            return LONG_RUNS
+        if settings["longest"] is not None:
+            return SHORT
+        if settings["passages"] > 1:
+            return LONGER
+        return SMALLER if settings["batch_size"] < 32 else MAIN

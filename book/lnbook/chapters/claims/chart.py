@@ -1,0 +1,294 @@
+"""One line a claim, by kind of evidence, which opens to what lies behind.
+
+Choices hide lines by style alone, as on the page that chooses a norm, so that the chart works
+without scripts, on paper and in a live notebook.
+"""
+
+from __future__ import annotations
+
+import html
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lnbook.show.display import bundle
+from lnbook.show.pick import Group, attributes, card, live
+from lnbook.show.table import badge, mark
+from lnlib import claims, compare
+from lnlib.claims import Finding, Weighed
+from lnlib.claims.scale import relative
+from lnlib.compare import Evidence
+
+SOURCE = Path(__file__).with_suffix(".css")
+STYLE = SOURCE.read_text("utf-8")
+#: From a kind of evidence to a word for choices, what stands above its lines, and in the choice.
+KINDS = {
+    Evidence.EXACT: ("exact", "Exact: computed or proved", "exact"),
+    Evidence.MANY: (
+        "many",
+        "Ten seeds or more: tested, corrected for all comparisons",
+        "≥ 10 seeds",
+    ),
+    Evidence.FEW: ("few", "Few seeds: how many agree with the claim, no verdict", "few seeds"),
+    Evidence.NONE: ("none", "Not testable here, and why", "not testable"),
+}
+_PARTS = {"all": "all", "recurrent": "recurrent", "other": "other networks", "exact": "mathematics"}
+_FORWARD = {"mnist", "convnet", "landscape", "weights", "transformer"}
+LOW, ROW = 22, 9  # pixels: height of a strip, and of a further line in it
+WORD_ROW = 15  # pixels: of a line with a word in it
+
+
+def part(one: Weighed) -> str:
+    """Say to which part a claim belongs: mathematics, recurrent networks, or others."""
+    if one.findings and all(finding.exact for finding in one.findings):
+        return "exact"
+    if one.claim.experiments:
+        return "other" if _FORWARD & set(one.claim.experiments[:1]) else "recurrent"
+    recurrent = one.claim.section[:3] in ("3.1", "6.3", "7") or "time" in one.claim.quote
+    return "recurrent" if recurrent else "other"
+
+
+class ClaimChart:
+    """Claims as one chart: a line each, with dot, interval and label, which opens.
+
+    Args:
+        weighed: As :func:`lnlib.claims.weigh` returns them.
+        title: Above the chart.
+        file: The name of the file that has all of it, beside the page; ``""`` for none.
+        name: Short, and no other chart's of the page: every rule of its style repeats it.
+        styled: Whether to bring the look; one chart of a page is enough.
+    """
+
+    def __init__(
+        self,
+        weighed: Sequence[Weighed],
+        title: str,
+        file: str = "",
+        *,
+        name: str = "paper",
+        styled: bool = True,
+    ) -> None:
+        self.weighed, self.title, self.file, self.styled = list(weighed), title, file, styled
+        self.name = f"ln-of-{name}"
+
+    def sentence(self) -> str:
+        """Count the labels, and say how many comparisons were made."""
+        counted = "; ".join(f"{word}: {n}" for word, n in claims.counts(self.weighed).items())
+        counted = f"{len(self.weighed)} claims. {counted[0].upper()}{counted[1:]}."
+        n = len(claims.comparisons(self.weighed))
+        tested = f"{n} comparisons of ten seeds or more are tested in this chart"
+        return f"{counted} {tested}, with Holm's correction for all those of the page."
+
+    def __repr__(self) -> str:
+        """Return title, counts, and a line a claim."""
+        lines = [self.title, self.sentence()]
+        for kind, of in claims.by_evidence(self.weighed).items():
+            lines += ["", f"{KINDS[kind][1]}:"]
+            for one in of:
+                text = one.label.text if kind is not Evidence.NONE else one.label.reason
+                lines.append(f"{one.claim.section:9} {text:24} {one.claim.says}")
+                lines += [f"{'':34} ({one.evidence})"] * bool(one.findings)
+        return "\n".join(lines)
+
+    def to_html(self, suffix: str = ".html") -> str:
+        """Write all lines; a style sheet hides those that were not chosen.
+
+        Args:
+            suffix: Of a page's name, in links.
+        """
+        beside = {"counts": "what decides", "all": "all that was measured"}
+        groups = {"beside": Group("Show", beside, "counts")}
+        parts = {part(one) for one in self.weighed}
+        grouped = claims.by_evidence(self.weighed)
+        kept = {"all": "all"} | {k: v for k, v in _PARTS.items() if k in parts}
+        groups["part"] = Group("Claims on", kept, "all")
+        kept = {"any": "any"} | {KINDS[kind][0]: KINDS[kind][2] for kind in grouped}
+        groups["evidence"] = Group("Evidence", kept, "any")
+        ticks = "".join(
+            f'<span style="left:{_place(v)}%">{text}</span>'
+            for v, text in (
+                (-1, "−100 %"),
+                (0, "0"),
+                (1, "+100 %"),
+            )
+        )
+        head = (
+            '<div class="ln-scale" aria-hidden="true"><span></span><span></span>'
+            f'<span class="ln-ticks"><b>← as claimed</b><b>other way →</b>{ticks}</span>'
+            "<span></span></div>"
+        )
+        lines = "".join(
+            _heading(kind, of) + "".join(_line(one, suffix) for one in of)
+            for kind, of in grouped.items()
+        )
+        file = (
+            f' <a href="{self.file}" download>All of it as JSON</a>.'
+            if self.file and suffix == ".html"
+            else ""
+        )
+        note = f'<p class="ln-count"> lines shown. {html.escape(self.sentence())}{file}</p>'
+        body = head + lines + '<p class="ln-none">No claim is of both kinds.</p>' + note
+        whole = card(self.name, self.title, groups, body)
+        whole = whole.replace('class="ln-pick ', 'class="ln-pick ln-claims ', 1)
+        whole = f"<style>{self._empty(groups)}</style>{whole}"
+        return f"<style>{STYLE}</style>{whole}" if self.styled else whole
+
+    def _empty(self, groups: dict[str, Group]) -> str:
+        """Write the rules that say so where no line is of both kinds."""
+        kinds = [_conditions(one) for one in self.weighed]
+        picked = '.{0}:has([name="{0}-part"][value="{1}"]:checked)'
+        picked += ':has([name="{0}-evidence"][value="{2}"]:checked) p.ln-none{{display:block}}'
+        return "".join(
+            picked.format(self.name, part, evidence)
+            for part in groups["part"].options
+            for evidence in groups["evidence"].options
+            if not any(part in kind["part"] and evidence in kind["evidence"] for kind in kinds)
+        )
+
+    def widget(self) -> Any:
+        """Build the live widget: the same, with links to notebooks."""
+        return live(self.to_html(".ipynb"))
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
+        return bundle(self)
+
+
+def _conditions(one: Weighed) -> dict[str, tuple[str, ...]]:
+    return {"part": ("all", part(one)), "evidence": ("any", KINDS[one.label.evidence][0])}
+
+
+def _heading(kind: Evidence, of: Sequence[Weighed]) -> str:
+    parts = dict.fromkeys(part(one) for one in of)
+    conditions = {"part": ("all", *parts), "evidence": ("any", KINDS[kind][0])}
+    return f'<p class="ln-kind"{attributes(conditions)}>{html.escape(KINDS[kind][1])}</p>'
+
+
+def _line(one: Weighed, suffix: str) -> str:
+    claim, esc, text = one.claim, html.escape, badge(one.label)
+    section = f'<i class="ln-sec">{esc(claim.section)}</i>' if claim.section[0].isdigit() else (
+        '<i class="ln-sec"></i>')  # fmt: skip
+    return (
+        f'<details class="ln-claim"{attributes(_conditions(one))}><summary>{section}'
+        f"<b>{esc(claim.says)}<small>{esc(one.evidence)}</small></b>{_strip(one)}"
+        f'<span class="verdict {mark(text)}">{esc(one.label.reason or text)}</span>'
+        f'</summary><div id="claim-{claim.name}">{_behind(one, suffix)}</div></details>'
+    )
+
+
+def _behind(one: Weighed, suffix: str) -> str:
+    claim, esc = one.claim, html.escape
+    where = f"section {claim.section}" if claim.section[0].isdigit() else "a tutorial"
+    here = f"{claim.here}; {one.scale}" if one.scale else claim.here
+    parts = [f"<p>“{esc(claim.quote)}”, {where}. <em>There:</em> {esc(claim.there)}. "
+             f"<em>Here:</em> {esc(here)}.</p>"]  # fmt: skip
+    if one.label.reason:
+        parts.append(f"<p>{esc(_upper(str(one.label)))}.</p>")
+    if claim.beside:
+        parts.append(f"<p>{esc(claim.beside)}</p>")
+    found = "".join(
+        f"<li>{esc(_upper(finding.what))}: {esc(claims.interval(finding))}; "
+        + (f"<b>{esc(_badge(finding))}</b>" if finding.counts else esc(claims.label_text(finding)))
+        + "</li>"
+        for finding in one.findings
+    )
+    parts += [f"<ul>{found}</ul>"] * bool(found)
+    links = [f'<a href="{claim.page}{suffix}">The chapter</a>'] * bool(claim.page)
+    links += [f"<code>{esc(command)}</code>" for command in claim.commands]
+    parts += [f"<p>{' · '.join(links)}</p>"] * bool(links)
+    return "".join(parts)
+
+
+def _badge(finding: Finding) -> str:
+    return badge(finding.label)
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _place(share: float) -> float:
+    """Return where a share stands, in percent of the strip; beyond the ends it stays at them."""
+    return round(50 + 46 * float(np.clip(share, -1.04, 1.04)), 1)
+
+
+def _strip(one: Weighed) -> str:
+    """Draw dot and interval of each finding, or say why there are none."""
+    drawn = [
+        finding
+        for finding in one.findings
+        if finding.shares is not None
+        and not (finding.untestable and np.isnan(finding.shares).all())
+    ]
+    if not any(finding.counts for finding in drawn):
+        return f'<span class="ln-strip ln-words">{html.escape(_words(one))}</span>'
+    counted = [finding for finding in drawn if finding.counts]
+    rows = _rows(counted)
+    marks = [_mark(finding, 11 + y) for finding, y in zip(counted, rows, strict=True)]
+    svgs = _svg("".join(marks), LOW + rows[-1])
+    beside = [finding for finding in drawn if not finding.counts]
+    if beside:
+        rows = _rows(beside)
+        more = "".join(_mark(finding, 7 + y) for finding, y in zip(beside, rows, strict=True))
+        svgs += f'<span data-beside="all">{_svg(more, rows[-1] + 15)}</span>'
+    told = html.escape(_told(counted))
+    return f'<span class="ln-strip" role="img" aria-label="{told}">{svgs}</span>'
+
+
+def _rows(findings: Sequence[Finding]) -> list[int]:
+    """Return the vertical offset of each mark in pixels; words need more room than dots."""
+    has_word = [not np.isfinite(finding.shares).all() for finding in findings]
+    steps = [WORD_ROW if a or b else ROW for a, b in itertools.pairwise(has_word)]
+    return [0, *itertools.accumulate(steps)]
+
+
+def _svg(marks: str, height: int) -> str:
+    zero = '<line class="ln-zero" x1="50%" x2="50%" y2="100%"/>'
+    return f'<svg height="{height}">{zero}{marks}</svg>'
+
+
+def _mark(finding: Finding, y: int) -> str:
+    shares = finding.shares
+    known = shares[np.isfinite(shares)]
+    color = mark(_badge(finding)) if finding.counts else "count"
+    kind = f"ln-{color}" + ("" if finding.counts else " ln-beside")
+    title = f"<title>{html.escape(_title(finding))}</title>"
+    if len(known) < len(shares):  # never, or without a number, in some seeds
+        never = np.isinf(shares).any()
+        dots = "".join(f'<circle cx="{_place(v)}%" cy="{y}" r="2"/>' for v in known)
+        if len(known) and never:  # up to the word
+            dots += f'<line x1="{_place(known.min())}%" x2="73%" y1="{y}" y2="{y}"/>'
+        first = never and not (shares == np.inf).any()
+        word = "baseline never" if first else "never" if never else "no number"
+        # Where the dots are not; what was never reached lies to the right of them all.
+        right = (never and not first) or not len(known) or known.mean() < 0
+        end = 'x="100%" text-anchor="end"' if right else 'x="0"'
+        said = f'<text {end} y="{y + 4}">{word}</text>'
+        return f'<g class="{kind}">{title}{dots}{said}</g>'
+    low, high = compare.limits(shares)
+    at = _place(shares.mean())
+    line = f'<line x1="{_place(low)}%" x2="{_place(high)}%" y1="{y}" y2="{y}"/>'
+    size = 4 if finding.counts else 2.5
+    return f'<g class="{kind}">{title}{line}<circle cx="{at}%" cy="{y}" r="{size}"/></g>'
+
+
+def _title(finding: Finding) -> str:
+    """Say of a dot what it is, its seeds, the size against the paper, and its evidence."""
+    size = relative(finding.runs) if finding.runs else "computed"
+    return f"{_upper(finding.what)}; {finding.seeds} seeds; {size}; {finding.label.evidence.value}"
+
+
+def _words(one: Weighed) -> str:
+    if one.label.evidence is Evidence.NONE:
+        return ""  # the reason stands where the others have their labels
+    if one.label.evidence is Evidence.EXACT:
+        return "no exception" if one.label.side > 0 else "an exception"
+    if len(one.counting) > 1:
+        return f"{len(one.counting)} measures, in the line"
+    return claims.interval(one.counting[0]).partition(" (")[0]
+
+
+def _told(findings: Sequence[Finding]) -> str:
+    return "; ".join(claims.interval(finding) for finding in findings[:3])

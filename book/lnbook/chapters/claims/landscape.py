@@ -1,0 +1,97 @@
+"""How smooth the loss is, and how far layers shift each other, over training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from lnbook.show.picture import Picture
+from lnbook.show.plots import NORMS, RMS, band, label_ends
+from lnlib.analysis.recorded import Record, Recorded
+
+LOOKS = NORMS | {"rms": RMS}
+#: From a measure to what the reader sees, and its title with unit.
+MEASURES = {
+    "effective smoothness": ("smoothness", "Effective smoothness (less is smoother)"),
+    "range of the loss": ("loss_range", "Range of the loss along the gradient, nats"),
+    "change of the gradient": ("gradient_change", "Change of the gradient along itself"),
+    "covariate shift": ("shift", "Change of a layer's gradient by the layers below, of its length"),
+}
+
+
+class Runs(Recorded):
+    """Recorded runs of ``lnlib.experiments.landscape``, a group for each norm and rate.
+
+    Args:
+        records: As :func:`lnlib.runs.record.read_all` returns them.
+    """
+
+    def __init__(self, records: Sequence[Record]):
+        super().__init__(
+            records, lambda s: (s["norm"], s["learning_rate"]), "python -m lnlib replay landscape"
+        )
+
+    @property
+    def rates(self) -> list[float]:
+        """The learning rates."""
+        return sorted({rate for _, rate in self.groups})
+
+    def measure(self, norm: str, rate: float, name: str) -> np.ndarray:
+        """Return a measure ``(seeds, points)``; of several layers their geometric mean."""
+        if name != "shift":
+            return self.curves((norm, rate), name)
+        layers = [k for k in self.runs((norm, rate))[0]["curves"] if k.startswith("shift_")]
+        with np.errstate(divide="ignore"):
+            logs = [np.log(self.curves((norm, rate), k)) for k in layers]
+        return np.exp(np.mean(logs, axis=0))
+
+
+def typical(runs: Runs, norm: str, rate: float, name: str) -> float:
+    """Return the geometric mean of a measure over seeds and training."""
+    values = runs.measure(norm, rate, name)
+    return float(np.exp(np.log(values[np.isfinite(values) & (values > 0)]).mean()))
+
+
+def draw(runs: Runs, measure: str, rate: float) -> go.Figure:
+    """Draw a measure over training, a line a norm in the band of its seeds."""
+    name, title = MEASURES[measure]
+    figure = go.Figure()
+    for norm, look in LOOKS.items():
+        if (norm, rate) not in runs.groups:
+            continue
+        values = runs.measure(norm, rate, name)
+        shown = np.isfinite(values).all(0) & (values > 0).all(0)
+        logs = np.log(values[:, shown])
+        edges = [np.exp(v).round(5) for v in (logs.min(0), logs.mean(0), logs.max(0))]
+        band(figure, runs.epochs((norm, rate))[shown], edges, look, "epoch %{x:.3g}: %{y:.3g}")
+    figure.update_layout(
+        title=title,
+        height=360,
+        xaxis={"title": "epoch", "zeroline": False},
+        yaxis={"type": "log", "dtick": 1},
+    )
+    return label_ends(figure)
+
+
+def describe(runs: Runs, measure: str, rate: float) -> str:
+    """Say the typical values of all norms."""
+    name, _ = MEASURES[measure]
+    told = [
+        f"{look[0]} {typical(runs, norm, rate, name):.2g}"
+        for norm, look in LOOKS.items()
+        if (norm, rate) in runs.groups
+    ]
+    return (
+        f"At rate {rate:g}, {measure}, geometric mean over training and "
+        f"{len(runs.seeds(next(iter(runs.groups))))} seeds: {', '.join(told)}."
+    )
+
+
+LANDSCAPE = Picture(
+    draw,
+    describe,
+    alt="Lines over ten epochs on a logarithmic axis, one a norm, in bands from the lowest to the "
+    "highest of the seeds: what was measured along the gradient.",
+)

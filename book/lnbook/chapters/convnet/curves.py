@@ -1,0 +1,102 @@
+"""The error while each network learns, at its own best rate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from lnbook.chapters.convnet.norms import complete
+from lnbook.chapters.convnet.runs import Runs
+from lnbook.show.colors import COLORS
+from lnbook.show.control import choice
+from lnbook.show.explorer import Explorer
+from lnbook.show.picture import Picture
+from lnbook.show.plots import NORMS as LOOKS
+from lnbook.show.plots import band, label_ends, spread
+
+AXES = {"updates": "updates", "seconds": "seconds"}
+ARMS = {
+    "none": LOOKS["none"],
+    "none, tuned initialization": ("no norm, He initialization", COLORS["none"], "dash"),
+    "batch": LOOKS["batch"],
+    "layer": LOOKS["layer"],
+    "channel": ("layer norm, of a place", COLORS["variant"], "longdash"),
+    "group": ("group norm", COLORS["group"], "dashdot"),
+    "instance": ("instance norm", COLORS["instance"], "longdashdot"),
+}
+ALWAYS = ("none", "batch")  # whatever stands beside them
+BESIDE = {look[0]: name for name, look in ARMS.items() if name not in ALWAYS}
+HIGHEST = 30  # percent; the first points are far above
+
+
+def lines(runs: Runs, judge: Any, axis: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return of each arm where its runs were measured, mean of the seeds, and errors in percent."""
+    found = {}
+    for name, arm in complete(runs, judge).items():
+        every = arm.runs.values()
+        errors = np.array([100 * judge.score(run) for run in every])
+        where = {
+            "updates": [judge.updates(run) for run in every],
+            "seconds": [run["curves"]["wall_s"] for run in every],
+        }[axis]
+        found[name] = np.mean(where, 0), errors
+    return found
+
+
+def draw_curves(runs: Runs, judge: Any, beside: str, axis: str) -> list[go.Figure]:
+    """Draw the error on validation, of an arm beside no norm and batch norm; bands are seeds."""
+    figure = go.Figure()
+    lowest, end = [], 0.0
+    for name, (where, errors) in lines(runs, judge, axis).items():
+        if name not in (*ALWAYS, beside):
+            continue
+        hover = "after %{x:,.0f} " + axis + ": %{y:.1f} %"
+        band(figure, where, spread(errors), ARMS[name], hover)
+        lowest.append(np.nanmin(errors))
+        end = max(end, where[-1])
+    figure.update_layout(
+        title="Error on validation pictures",
+        height=420,
+        xaxis={"title": axis, "range": [0, end], "zeroline": False, "tickformat": ",d"},
+        yaxis={"title": "%", "range": [min(lowest) - 1, HIGHEST], "zeroline": False},
+    )
+    return [label_ends(figure)]
+
+
+def describe_curves(runs: Runs, judge: Any, beside: str, axis: str) -> str:
+    """Say the lowest error of each, in the mean of the seeds, and where it is."""
+    said = []
+    for name, (where, errors) in lines(runs, judge, axis).items():
+        if name not in (*ALWAYS, beside):
+            continue
+        mean = errors.mean(0)
+        at = int(np.nanargmin(mean))
+        said.append(f"{ARMS[name][0]} {mean[at]:.1f} % after {where[at]:,.0f} {axis}")
+    return f"Lowest error on validation, mean of the seeds: {'; '.join(said)}."
+
+
+CURVES = Picture(
+    draw_curves,
+    describe_curves,
+    alt="Curves of the error on validation pictures over updates or seconds: no norm, batch "
+    "norm and one network beside them, each at its own best rate, with a band from the lowest seed "
+    "to the highest.",
+)
+
+
+def curves(runs: Runs, judge: Any) -> Explorer | None:
+    """Return the curves to be shown; ``None`` while an arm is not recorded.
+
+    Args:
+        runs: What is recorded.
+        judge: Compares them, ``lnlib.experiments.convnet.results.TASK``.
+    """
+    if not complete(runs, judge):
+        return None
+    controls = {
+        "beside": choice("Beside no norm and batch norm", BESIDE, start="layer norm"),
+        "axis": choice("Over", AXES),
+    }
+    return Explorer(CURVES.of(runs, judge), controls, title="The error falls, norm beside norm")

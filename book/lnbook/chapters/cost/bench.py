@@ -1,0 +1,103 @@
+"""The measured table: its rows, and the machine and the network that they tell of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from lnbook.chapters.cost.written import duration, ratio
+from lnbook.show.table import Table
+from lnlib.analysis.costs import Machine
+
+
+class Bench:
+    """The bench table that the book shows, ready to be asked.
+
+    Args:
+        stored: As read from ``book/runs/bench.json``.
+        device: Whose rows; ``None`` takes the first processor's.
+
+    Raises:
+        ValueError: If it is of another format, or has no rows of the device.
+    """
+
+    def __init__(self, stored: dict[str, Any], device: str | None = None):
+        if stored.get("format") != 1:
+            raise ValueError(
+                f"Bench: expected format 1, got {stored.get('format')!r}; update lnlib"
+            )
+        self.devices = list(dict.fromkeys(r["device"] for r in stored["rows"]))
+        first = next((d for d in self.devices if d.startswith("CPU")), None)
+        self.device = device or first
+        self.rows = [r for r in stored["rows"] if r["device"] == self.device]
+        if not self.rows:
+            raise ValueError(f"Bench: no rows of {self.device!r}; there are {self.devices}")
+        self.made = stored["provenance"][self.device]
+        self.threads = self.made.get("threads") or max(r["threads"] for r in self.rows)
+
+    def pick(self, what: str, **of: Any) -> list[dict[str, Any]]:
+        """Return the rows of a ``what`` whose other fields have the given values."""
+        found = [r for r in self.rows if r["what"] == what]
+        return [r for r in found if all(r[k] == v for k, v in of.items())]
+
+    def one(self, what: str, **of: Any) -> dict[str, Any]:
+        """Return the one row; of several, as of a path beside two others, the first.
+
+        Raises:
+            ValueError: If there is none.
+        """
+        found = self.pick(what, **of)
+        if not found:
+            raise ValueError(f"Bench: no row of {what!r} with {of}; measure again: make bench")
+        return found[0]
+
+    def table(self, whats: Sequence[str], caption: str, **of: Any) -> Table:
+        """Return rows as a table: the time, over what stands in its place, over the floor."""
+        rows = [r for what in whats for r in self.pick(what, **of)]
+        text = [
+            [
+                f"{r['what']}, {r['shape']}",
+                r["path"],
+                duration(r["ms"]),
+                r["instead"] or "–",
+                ratio(r["ratio"]),
+                ratio(r["floor_ms"] and r["ms"] / r["floor_ms"]),
+            ]
+            for r in rows
+        ]
+        return Table(["what", "path", "time", "beside", "over it", "over the floor"], text, caption)
+
+
+def machines(bench: Bench) -> dict[str, Machine]:
+    """Return machines, this processor and a GPU.
+
+    The processor's numbers are measured: a large product, and the fastest way to move two arrays,
+    which is faster where a cache holds them, so that each measured size has a number of its own.
+    Those of the H100 (SXM) are NVIDIA's: 67 Tflop/s in float32, 989 in bfloat16 on the tensor
+    cores, which can do products alone, and 3.35 TB/s.
+    """
+    product = bench.one("machine", path="matrix product")
+    rate = product["flops"] / product["ms"] * 1e3
+    rows = sorted(bench.pick("machine", path="copy"), key=lambda r: r["bytes"])
+    copies = tuple((r["bytes"], r["bytes"] / r["ms"] * 1e3) for r in rows)
+    return {
+        "this CPU, float32": Machine(rate, rate, copies[-1][1], copies=copies),
+        "H100, float32": Machine(67e12, 67e12, 3.35e12),
+        "H100, bfloat16": Machine(989e12, 67e12, 3.35e12, size=2),
+    }
+
+
+def networks(bench: Bench) -> dict[str, tuple[float, float]]:
+    """Return networks: seconds before a message arrives, and bytes a second after that.
+
+    The first is measured, between two processes of one machine; the others are assumed, of the
+    order of a cluster's and of an office's.
+    """
+    short, long = bench.pick("all-reduce over 2 processes")
+    sent = long["sent_bytes"] - short["sent_bytes"]
+    here = short["ms"] / 1e3, sent / ((long["ms"] - short["ms"]) / 1e3)
+    return {
+        "gloo, measured": here,
+        "5 µs, 50 GB/s": (5e-6, 50e9),
+        "50 µs, 1 GB/s": (50e-6, 1e9),
+    }

@@ -1,0 +1,121 @@
+"""Words between devices: what batch norm sends, and how long it waits."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+
+from lnbook.chapters.cost.bench import Bench
+from lnbook.chapters.cost.written import decades, duration, short
+from lnbook.show.colors import COLORS
+from lnbook.show.picture import Picture
+from lnbook.show.plots import cursor, label_ends
+from lnbook.show.table import Table
+from lnlib.analysis.costs import exchange_time, messages
+
+DEVICES = [2, 8, 64, 1000]
+EXCHANGE_WIDTHS = [100, 1000, 10_000]
+WAYS = {
+    "ring": ("in a ring", COLORS["batch"], "dash"),
+    "doubling": ("doubling", COLORS["kept"], "solid"),
+}
+
+
+def exchanges(bench: Bench) -> Table:
+    """Return what two processes take, and send, for batch norm and for layer norm."""
+    rows = []
+    for r in bench.pick("BatchNorm over 2 processes"):
+        layer = bench.one("LayerNorm over 2 processes", shape=r["shape"])
+        rows.append(
+            [
+                f"{int(r['shape'].split('×')[-1]):,}",
+                f"{r['sent_bytes']:,}",
+                duration(r["ms"]),
+                duration(r["instead_ms"]),
+                duration(r["floor_ms"]),
+                f"{layer['sent_bytes']:,}",
+                duration(layer["ms"]),
+            ]
+        )
+    names = ["features", "bytes sent", "batch norm", "its halves alone", "the exchange alone"]
+    return Table(
+        [*names, "layer norm: bytes", "layer norm"],
+        rows,
+        "Two processes with 64 examples each, one thread each, forward and backward.",
+    )
+
+
+def draw_devices(networks: dict[str, tuple[float, float]], network: str, H: int, devices: int):
+    """Draw the time and the bytes of one batch norm's exchanges over the number of devices.
+
+    Args:
+        networks: As :func:`networks` returns them.
+        network: One of its keys.
+        H: Features.
+        devices: Where the cursor stands.
+
+    Returns:
+        Two figures.
+    """
+    at = [2, 4, 8, 16, 64, 256, 1000]
+    times, sizes = go.Figure(), go.Figure()
+    for way, (label, color, dash) in WAYS.items():
+        times.add_scatter(
+            x=at,
+            y=short([1e3 * exchange_time(P, H, networks[network], way) for P in at]),
+            mode="lines",
+            name=f"batch norm, {label}",
+            line={"color": color, "dash": dash, "width": 2.5},
+            hovertemplate=f"%{{x}} devices: %{{y}} ms<extra>{label}</extra>",
+        )
+    sizes.add_scatter(
+        x=at,
+        y=short([(P - 1) * messages(H)[0] / 1e6 for P in at]),
+        mode="lines",
+        name="batch norm",
+        line={"color": COLORS["batch"], "dash": "dash", "width": 2.5},
+        hovertemplate="%{x} devices: %{y} MB<extra>batch norm</extra>",
+    )
+    axis = {
+        "title": "devices",
+        "type": "log",
+        "range": [0.2, 3.1],
+        "tickvals": DEVICES,
+        "ticktext": [f"{d:,}" for d in DEVICES],
+    }
+    times.update_layout(
+        title="Waiting of one batch norm in one step, ms",
+        height=340,
+        xaxis=axis,
+        yaxis=decades(-2.3, 4),
+        shapes=[cursor(devices)],
+    )
+    sizes.update_layout(
+        title="What each device receives forward, MB",
+        height=340,
+        xaxis=axis,
+        yaxis=decades(-3.3, 2.5),
+        shapes=[cursor(devices)],
+    )
+    return [label_ends(times), label_ends(sizes)]
+
+
+def describe_devices(
+    networks: dict[str, tuple[float, float]], network: str, H: int, devices: int
+) -> str:
+    """Say how long, how much, and what layer norm needs."""
+    ring, doubling = (duration(1e3 * exchange_time(devices, H, networks[network], w)) for w in WAYS)
+    received = (devices - 1) * messages(H)[0]
+    size = f"{received / 1e6:.3g} MB" if received >= 1e6 else f"{received / 1e3:.3g} KB"
+    return (
+        f"{devices:,} devices, {H:,} features, {network}: each batch norm waits {ring} a step in a "
+        f"ring, {doubling} by doubling, and each device receives {size} forward. Layer norm sends "
+        "no statistics."
+    )
+
+
+ON_DEVICES = Picture(
+    draw_devices,
+    describe_devices,
+    alt="On logarithmic axes over the number of devices: left, how long one batch norm waits in a "
+    "step, in a ring and by doubling; right, the bytes that each device receives.",
+)

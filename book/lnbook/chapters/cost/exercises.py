@@ -1,0 +1,147 @@
+"""The exercises of the chapter ``cost``."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from lnbook.exercises import Function, Value
+
+
+def _merge(counts, means, variances):
+    total = counts.sum()
+    mean = (counts[:, None] * means).sum(0) / total
+    spread = variances + (means - mean) ** 2
+    return mean, (counts[:, None] * spread).sum(0) / total
+
+
+def _merge_cases(rng):
+    yield np.array([1.0, 3.0]), np.array([[0.0], [4.0]]), np.array([[0.0], [2.0]])
+    for parts, H in ((2, 3), (5, 4)):
+        yield (
+            rng.integers(1, 9, size=parts).astype(float),
+            rng.normal(size=(parts, H)),
+            rng.uniform(0.5, 2, size=(parts, H)),
+        )
+
+
+def _equal_counts(counts, means, variances):
+    return _merge(np.ones_like(counts), means, variances)
+
+
+def _no_spread(counts, means, variances):
+    weights = counts[:, None] / counts.sum()
+    return (weights * means).sum(0), (weights * variances).sum(0)
+
+
+def _of_the_means(counts, means, variances):
+    mean = _merge(counts, means, variances)[0]
+    return mean, (counts[:, None] * (means - mean) ** 2).sum(0) / counts.sum()
+
+
+def _least_time(flops, bytes_moved, flops_a_second, bytes_a_second):
+    return max(flops / flops_a_second, bytes_moved / bytes_a_second)
+
+
+def _least_cases(rng):
+    yield 100.0, 10.0, 10.0, 5.0
+    yield 10.0, 100.0, 10.0, 5.0
+    for _ in range(3):
+        yield tuple(rng.uniform(1, 1e3, size=4))
+
+
+def _ring(devices, size, delay, speed):
+    return (devices - 1) * (delay + size / speed)
+
+
+def _ring_cases(rng):
+    yield 2, 8.0, 1.0, 4.0
+    yield 1000, 8004.0, 5e-6, 50e9
+    yield 64, *rng.uniform(1, 9, size=3)
+
+
+EXERCISES = {
+    "operations-of-rms-norm": Value(
+        64 * (4 * 1000 + 3),
+        right="Four a number, and three an example: eps, root and reciprocal.",
+        wrong={
+            64 * (7 * 1000 + 3): "that is layer norm's; RMS norm has no mean to take off and no "
+            "bias.",
+            64 * 4 * 1000: "each example also has its `eps`, its root and its reciprocal.",
+            64 * (5 * 1000 + 3): "RMS norm has no bias.",
+            4 * 1000 + 3: "that is one example of the 64.",
+        },
+        otherwise="square, mean, factor, gain: which of them is done for each number?",
+    ),
+    "least-time": Function(
+        _least_time,
+        cases=_least_cases,
+        wrong={
+            "both go on at once: the slower decides, they do not add up.": (
+                lambda flops, bytes_moved, flops_a_second, bytes_a_second: (
+                    flops / flops_a_second + bytes_moved / bytes_a_second
+                )
+            ),
+            "the machine waits for the *slower* of the two.": (
+                lambda flops, bytes_moved, flops_a_second, bytes_a_second: min(
+                    flops / flops_a_second, bytes_moved / bytes_a_second
+                )
+            ),
+            "this is the arithmetic alone.": (
+                lambda flops, bytes_moved, flops_a_second, bytes_a_second: flops / flops_a_second
+            ),
+            "these are the bytes alone.": (
+                lambda flops, bytes_moved, flops_a_second, bytes_a_second: (
+                    bytes_moved / bytes_a_second
+                )
+            ),
+        },
+        right="The roofline in one line: norms are on its slope, wide products under its flat top.",
+    ),
+    "width-of-a-tenth": Value(
+        800,
+        right="Beyond it the product hides the norm; on tensor cores this width is far larger.",
+        wrong={
+            80: "at this width the norm takes as long as the product.",
+            200: "a number has 4 bytes here, and there are two arrays.",
+            400: "the norm reads x and writes y: two arrays.",
+            1600: "the product makes 2 H operations for each output, a factor and a sum.",
+            8: "the norm should take a *tenth* of the product's time, not ten times as long.",
+        },
+        otherwise="set 8 N H / (bytes a second) to a tenth of 2 N H² / (flops a second).",
+    ),
+    "merge-the-halves": Function(
+        _merge,
+        cases=_merge_cases,
+        returns=("mean", "variance"),
+        wrong={
+            "the parts have different sizes: weigh each by its count.": _equal_counts,
+            "the means of the parts differ, and that is part of the variance of the whole.": (
+                _no_spread
+            ),
+            "this is the variance of the means alone; the parts vary within, too.": _of_the_means,
+        },
+        right="Three numbers a part are enough, however many examples it has.",
+    ),
+    "around-the-ring": Function(
+        _ring,
+        cases=_ring_cases,
+        wrong={
+            "a device has its own message already: one round fewer than devices.": (
+                lambda devices, size, delay, speed: devices * (delay + size / speed)
+            ),
+            "every round waits for its latency, not only the first.": (
+                lambda devices, size, delay, speed: delay + (devices - 1) * size / speed
+            ),
+            "this is doubling, where a round passes on all that has come so far; in a ring each "
+            "device hears of one other a round.": lambda devices, size, delay, speed: (
+                math.ceil(math.log2(devices)) * delay + (devices - 1) * size / speed
+            ),
+            "every round also carries the bytes.": (
+                lambda devices, size, delay, speed: (devices - 1) * delay
+            ),
+        },
+        right="With 1,000 devices and messages this short nearly all of it is latency.",
+    ),
+}

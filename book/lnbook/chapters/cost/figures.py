@@ -1,0 +1,20 @@
+"""What a normalization costs: arithmetic, bytes, measured times, and words between devices."""
+
+from lnbook.chapters.cost.bench import Bench, machines, networks
+from lnbook.chapters.cost.devices import DEVICES, EXCHANGE_WIDTHS, ON_DEVICES, exchanges
+from lnbook.chapters.cost.recurrence import (
+    CALLED,
+    CELLS,
+    RECURRENCE,
+    called,
+    same_loop,
+    tasks,
+)
+from lnbook.chapters.cost.roofline import CASES, ROOFLINE, WIDTHS, counts, norms
+from lnbook.chapters.cost.steps import STEP_TIME, steps, stored_steps
+
+__all__ = [
+    "CALLED", "CASES", "CELLS", "DEVICES", "EXCHANGE_WIDTHS", "ON_DEVICES", "RECURRENCE",
+    "ROOFLINE", "STEP_TIME", "WIDTHS", "Bench", "called", "counts", "exchanges", "machines",
+    "networks", "norms", "same_loop", "steps", "stored_steps", "tasks",
+]  # fmt: skip

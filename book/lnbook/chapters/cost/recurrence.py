@@ -1,0 +1,151 @@
+"""A recurrence with layer norm, beside one without: the norm's cost and the loop's."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+
+from lnbook.chapters.cost.bench import Bench
+from lnbook.chapters.cost.written import duration, ratio, short
+from lnbook.show.colors import COLORS
+from lnbook.show.picture import Picture
+from lnbook.show.table import Table
+from lnbook.chapters.cost.steps import WAYS
+
+CELLS = ("LSTM", "GRU", "RNN")
+CALLED = "lnlib.nn, as called"
+PATH_NAMES = {
+    "loop over gx[t]": "indexed loop",
+    "loop over gx.unbind(0)": "unbound loop",
+    "lnlib.nn, plain": "unbound loop",
+    "lnlib.nn, function": "by hand",
+    "lnlib.nn, compiled": "compiled",
+    "lnlib.nn, cuda": "CUDA",
+    CALLED: "as called",
+}
+
+
+def tasks(bench: Bench) -> dict[str, tuple[str, str]]:
+    """Return the recurrences that were measured in several ways, for a choice.
+
+    Returns:
+        From a label to cell and shape.
+    """
+    found = {}
+    for cell in CELLS:
+        for r in bench.pick(f"LN-{cell} forward + backward"):
+            T, _, H = r["shape"].split(",")[0].split("×")
+            if r["path"] != CALLED:
+                found[f"{cell}, {T} steps, H {H}"] = (cell, r["shape"])
+    return found
+
+
+def called(bench: Bench) -> Table:
+    """Return the times of the modules as they are called, over those of PyTorch's without norm."""
+    passes = {"training": "forward + backward", "inference": "forward"}
+    every = {
+        (r["shape"], name, cell, r["threads"]): r
+        for name, which in passes.items()
+        for cell in CELLS
+        for r in bench.pick(f"LN-{cell} {which}", path=CALLED)
+    }
+    places = list(dict.fromkeys((shape, name) for shape, name, *_ in every))
+    columns = list(dict.fromkeys((cell, count) for *_, cell, count in every))
+    rows = [
+        [*place, *(ratio(every[*place, *column]["ratio"]) for column in columns)]
+        for place in sorted(places, key=lambda place: [p[0] for p in places].index(place[0]))
+    ]
+    names = [f"{cell}, {count} thread{'s' * (count > 1)}" for cell, count in columns]
+    caption = "Time over that of torch.nn's without a norm, for steps × batch × units."
+    return Table(["shape", "pass", *names], rows, caption, folded=True)
+
+
+def same_loop(bench: Bench) -> Table:
+    """Return what norms cost: each loop, or step, beside itself without them.
+
+    One compiled loop keeps the cell's norm: its row says so.
+    """
+    rows = []
+    for kind, which in ((k, w) for k in CELLS for w in ("forward", "forward + backward")):
+        for r in bench.pick(f"norms of an {kind}, {which}"):
+            path = PATH_NAMES.get(r["path"], r["path"])
+            without = r["instead"].removeprefix("the same loop, ")
+            rows.append([f"{kind} {r['shape']}, {path}", which, without, r["ms"], r["instead_ms"]])
+    for size in (4, 128):
+        shape = f"batch size {size}"
+        for r in bench.pick("MNIST step, layer", shape=shape):
+            if r["path"] not in WAYS:  # a way that lnlib no longer has
+                continue
+            none = bench.one("MNIST step, none", shape=shape, path=r["path"])
+            rows.append(
+                [f"MNIST step, {shape}, {r['path']}", "step", "no norm", r["ms"], none["ms"]]
+            )
+    return Table(
+        ["the same loop", "pass", "beside", "with norms", "without", "times"],
+        [[*r[:3], duration(r[3]), duration(r[4]), ratio(r[3] / r[4])] for r in rows],
+        f"Layer norm beside the same code without it, {bench.device}.",
+        folded=True,
+    )
+
+
+def draw_recurrence(bench: Bench, task: tuple[str, str], which: str) -> go.Figure:
+    """Draw each path's time over that of PyTorch's cell without a norm.
+
+    Args:
+        bench: The table.
+        task: Cell and shape.
+        which: ``forward`` or ``forward + backward``.
+    """
+    cell, shape = task
+    rows = bench.pick(f"LN-{cell} {which}", shape=shape, threads=bench.threads)
+    floor = rows[0]["floor_ms"] / rows[0]["instead_ms"]
+    names = [
+        f"{PATH_NAMES[r['path']].replace(' ', '<br>')}<br><b>{ratio(r['ratio'])}</b>" for r in rows
+    ]
+    figure = go.Figure()
+    figure.add_bar(
+        x=names,
+        y=short([r["ratio"] for r in rows]),
+        name="with layer norm",
+        marker={"color": COLORS["layer"]},
+        customdata=[duration(r["ms"]) for r in rows],
+        hovertemplate="%{x}: %{y} times, %{customdata}<extra></extra>",
+    )
+    for value, name, thing, dash in (
+        (1.0, "torch.nn, no norm", "none", "dot"),
+        (floor, "the products alone", "ink", "dash"),
+    ):
+        figure.add_scatter(
+            x=names,
+            y=short([value] * len(names)),
+            mode="lines",
+            name=name,
+            line={"color": COLORS[thing], "dash": dash, "width": 2.5},
+            hovertemplate=f"%{{y}} times<extra>{name}</extra>",
+        )
+    both = [r for w in ("forward", "forward + backward") for r in bench.pick(f"LN-{cell} {w}")]
+    top = max(r["ratio"] for r in both if r["shape"] == shape)
+    figure.update_layout(
+        title=f"Time over that of torch.nn.{cell} without a norm",
+        height=380,
+        yaxis={"range": [0, 1.15 * max(top, 1)]},
+    )
+    return figure
+
+
+def describe_recurrence(bench: Bench, task: tuple[str, str], which: str) -> str:
+    """Say how long each path takes."""
+    cell, shape = task
+    rows = bench.pick(f"LN-{cell} {which}", shape=shape, threads=bench.threads)
+    said = [f"{PATH_NAMES[r['path']]} {duration(r['ms'])} ({r['ratio']:.2f} times)" for r in rows]
+    return (
+        f"LN-{cell}, {which}, {shape}: {'; '.join(said)}. torch.nn.{cell} without a norm: "
+        f"{duration(rows[0]['instead_ms'])}; the bare products: {duration(rows[0]['floor_ms'])}."
+    )
+
+
+RECURRENCE = Picture(
+    draw_recurrence,
+    describe_recurrence,
+    alt="Bars: the time of each implementation of a layer-normalized recurrence over that of "
+    "PyTorch's own without a norm. The indexed loop is by far the highest on long sequences.",
+)

@@ -1,0 +1,174 @@
+"""Arithmetic against memory: counted operations, measured norms, the roofline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from lnbook.chapters.cost.bench import Bench
+from lnbook.chapters.cost.written import decades, digits, duration, ratio, short
+from lnbook.show.colors import COLORS
+from lnbook.show.picture import Picture
+from lnbook.show.plots import NORMS, RMS, cursor, label_ends
+from lnbook.show.table import Table
+from lnlib.analysis import costs
+from lnlib.analysis.costs import PASSES, Machine, norm_work, product_work, share
+
+#: The norms of this chapter: label, color, dash.
+LOOKS = {"layer": NORMS["layer"], "batch": NORMS["batch"], "rms": RMS}
+WIDTHS = [64, 256, 1024, 4096]
+CASES = [1, 32, 1024, 32_768]
+_FINE = 2 ** np.arange(5, 14.1, 1)
+
+
+def counts(N: int, H: int) -> Table:
+    """Return operations and arrays of each norm, for each number, as a table."""
+    rows = [
+        [LOOKS[norm][0]]
+        + [
+            cell
+            for which in PASSES
+            for cell in (
+                f"{costs.count(norm, which, N, H) / (N * H):.2f}",
+                str(costs.arrays(norm, which)),
+            )
+        ]
+        for norm in LOOKS
+    ]
+    names = [f"{which}: {what}" for which in PASSES for what in ("operations", "arrays")]
+    caption = f"{N} examples, {H} features. Operations for each number; arrays read or written."
+    return Table(["norm", *names], rows, caption)
+
+
+def norms(bench: Bench, shape: str) -> Table:
+    """Return what each norm takes in PyTorch and NumPy, over its floor and over other ways.
+
+    Args:
+        bench: The table.
+        shape: As the rows call it.
+    """
+    rows = []
+    for kind in ("LayerNorm", "BatchNorm", "RMSNorm"):
+        for which in ("forward", "forward + backward"):
+            found = bench.pick(f"{kind} {which}", shape=shape)
+            plain = next(r for r in found if r["path"] == "PyTorch, op by op")
+            typed = next((r for r in found if r["path"].startswith("lnlib.") and _numpy(r)), None)
+            rows.append(
+                [
+                    f"{kind}, {which}",
+                    duration(plain["instead_ms"]),
+                    ratio(plain["instead_ms"] / plain["floor_ms"]),
+                    ratio(plain["ratio"]),
+                    ratio(typed and typed["ratio"]),
+                ]
+            )
+    names = [
+        "norm",
+        "torch.nn",
+        "over the floor",
+        "op by op over it",
+        "lnlib.norm over NumPy as typed",
+    ]
+    return Table(names, rows, f"{shape}, float32, {bench.device}.")
+
+
+def _numpy(row: dict[str, Any]) -> bool:
+    return row["instead"] == "NumPy, as typed"
+
+
+def draw_roofline(
+    every: dict[str, Machine], machine: str, which: str, N: int, H: int
+) -> list[go.Figure]:
+    """Draw what a machine can do at each intensity, with norms and product; and the norms' share.
+
+    Args:
+        every: As :func:`machines` returns them.
+        machine: One of its keys.
+        which: ``forward`` or ``backward``.
+        N: Cases.
+        H: Features.
+    """
+    m = every[machine].at_size(N, H)
+    roof, shares = go.Figure(), go.Figure()
+    at = np.array([0.25, m.products / m.bandwidth, 3000.0])
+    roof.add_scatter(
+        x=short(at),
+        y=short(100 * np.minimum(1, at * m.bandwidth / m.products)),
+        mode="lines",
+        name="the roof",
+        showlegend=False,
+        line={"color": COLORS["gray"], "width": 2.5},
+        hoverinfo="skip",
+    )
+    points = {norm: norm_work(norm, which, N, H, m.size) for norm in LOOKS}
+    points["product"] = product_work(which, N, H, m.size)
+    marks = {"layer": "circle", "batch": "square", "rms": "diamond", "product": "star"}
+    for name, work in points.items():
+        label, color = LOOKS[name][:2] if name in LOOKS else ("product", COLORS["ink"])
+        reached = work[0] / m.seconds(work, product=name == "product")
+        roof.add_scatter(
+            x=short([work[0] / work[1]]),
+            y=short([100 * reached / m.products]),
+            mode="markers",
+            name=label,
+            marker={"color": color, "size": 12, "symbol": marks[name]},
+            hovertemplate=f"%{{x}} operations a byte, %{{y}} %<extra>{label}</extra>",
+        )
+    roof.update_layout(
+        title="Speed, in % of the machine's best",
+        height=360,
+        xaxis={"title": "operations for each byte moved"} | decades(-0.7, 3.6),
+        yaxis=decades(-1.7, 2.2),
+    )
+    for norm, (label, color, dash) in LOOKS.items():
+        shares.add_scatter(
+            x=_FINE,
+            y=short([100 * share(m, norm, which, N, int(h)) for h in _FINE]),
+            mode="lines",
+            name=label,
+            line={"color": color, "dash": dash, "width": 6 if norm == "layer" else 2.5},
+            opacity=0.6 if norm == "layer" else 1,  # RMS norm lies on it
+            hovertemplate=f"H = %{{x}}: %{{y}} %<extra>{label}</extra>",
+        )
+    shares.update_layout(
+        title="Time of the norm, in % of the product's",
+        height=360,
+        xaxis={
+            "title": "features H",
+            "type": "log",
+            "tickvals": WIDTHS,
+            "ticktext": [f"{w:,}" for w in WIDTHS],
+        },
+        yaxis=decades(-2, 4.3),
+        shapes=[cursor(H)],
+    )
+    return [roof, label_ends(shares)]
+
+
+def describe_roofline(every: dict[str, Machine], machine: str, which: str, N: int, H: int) -> str:
+    """Say at which intensity layer norm stands, what the machine could do, and the share."""
+    m = every[machine].at_size(N, H)
+    work = norm_work("layer", which, N, H, m.size)
+    product = product_work(which, N, H, m.size)
+    intensity = product[0] / product[1]
+    bound = "arithmetic" if intensity > m.products / m.bandwidth else "bytes"
+    percent = 100 * share(m, "layer", which, N, H)
+    least = f"{duration(1e3 * m.seconds(work))}, {digits(percent)} %"
+    return (
+        f"On {machine}, {N:,} × {H:,}, {which}: layer norm does {work[0] / work[1]:.2f} "
+        f"operations for each byte, the machine could do {m.other / m.bandwidth:.0f}; the "
+        f"product does {digits(intensity)} and waits for {bound}. Layer norm takes at least "
+        f"{least} of the product's time."
+    )
+
+
+ROOFLINE = Picture(
+    draw_roofline,
+    describe_roofline,
+    alt="Left, on logarithmic axes, the speed that a machine allows over operations per byte: a "
+    "slope, then a flat top; the three norms stand low on the slope, the matrix product further "
+    "right. Right, the time of each norm in percent of the product's, falling with the width, "
+    "save where the arrays outgrow a cache.",
+)

@@ -1,0 +1,98 @@
+"""The time of a training step: each way to compute it, beside its floor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+
+from lnbook.chapters.cost.bench import Bench
+from lnbook.chapters.cost.written import duration
+from lnbook.show.colors import COLORS
+from lnbook.show.picture import Picture
+from lnbook.show.plots import NORMS
+from lnbook.show.table import Table
+
+#: Ways to take a step: what the reader sees. The floor moves the same bytes and no more.
+WAYS = {
+    "plain": "plain loop",
+    "compiled": "compiled",
+    "floor": "floor: one pass",
+}
+
+
+def draw_steps(results: Sequence[dict[str, float]], **settings: Any) -> go.Figure:
+    """Draw milliseconds a step, each way a bar, the floor last.
+
+    Args:
+        results: As :func:`lnlib.experiments.mnist.live.time_steps` yields them, at least one.
+        **settings: As given to it; they do not change the picture.
+    """
+    ms = results[-1]
+    names = [name for name in WAYS if name in ms][::-1]  # plotly draws from below
+    figure = go.Figure()
+    figure.add_bar(
+        y=[WAYS[name] for name in names],
+        x=[ms[name] for name in names],
+        orientation="h",
+        name="ms a step",
+        marker={"color": [COLORS["gray" if name == "floor" else "layer"] for name in names]},
+        text=[f"{ms[name]:.2g}" for name in names],
+        textposition="outside",
+        hovertemplate="%{y}: %{x:.3g} ms<extra></extra>",
+    )
+    figure.update_layout(
+        title="Milliseconds a step",
+        height=60 + 46 * len(names),
+        xaxis={"range": [0, 1.2 * max(ms.values())], "title": "ms"},
+    )
+    return figure
+
+
+def describe_steps(results: Sequence[dict[str, float]], **settings: Any) -> str:
+    """Say each way's time, and what it is against the floor."""
+    if not results:
+        return "Press Start to time a step on this machine."
+    ms = results[-1]
+    said = [
+        f"{WAYS[name]} {ms[name]:.2g} ms ({ms[name] / ms['floor']:.1f} times the floor)"
+        for name in WAYS
+        if name in ms and name != "floor"
+    ]
+    return f"Medians: {', '.join(said)}; the floor is {ms['floor']:.2g} ms."
+
+
+STEP_TIME = Picture(
+    draw_steps,
+    describe_steps,
+    alt="Bars: milliseconds a step for each way to compute it, and the floor.",
+)
+
+
+def stored_steps(bench: dict[str, Any], batch_size: int) -> list[dict[str, float]]:
+    """Read a step's times out of the stored benchmark, as ``time_steps`` yields them.
+
+    Args:
+        bench: The table of ``book/runs/bench.json``.
+        batch_size: Cases a step, 4 or 128.
+    """
+    shape = f"batch size {batch_size}"
+    rows = [r for r in bench["rows"] if (r["what"], r["shape"]) == ("MNIST step, layer", shape)]
+    rows = [r for r in rows if r["device"] == rows[0]["device"] and r["path"] in WAYS]
+    return [{row["path"]: row["ms"] for row in rows} | {"floor": rows[0]["floor_ms"]}]
+
+
+def steps(bench: Bench, batch_size: int) -> Table:
+    """Return the time of a training step of section 6.6, for each norm and way to compute it."""
+    norms = {n: f"MNIST step, {n}" for n in ("none", "layer", "batch")}
+    norms["layer norm, after 2,000"] = "MNIST step 2,000, layer"
+    shape = f"batch size {batch_size}"
+    found = {n: {r["path"]: r for r in bench.pick(w, shape=shape)} for n, w in norms.items()}
+    paths = [path for path in WAYS if path in found["layer"]]
+    rows = [[p, *(duration(f[p]["ms"]) if p in f else "–" for f in found.values())] for p in paths]
+    rows.append(["floor", *(duration(f["plain"]["floor_ms"]) for f in found.values())])
+    late = found["layer norm, after 2,000"]["plain"]["instead_ms"]
+    rows.append(["plain, denormals as 0", *["–"] * 3, duration(late)])
+    labels = [NORMS[n][0] if n in NORMS else n for n in norms]
+    return Table(["step", *labels], rows, f"One training step, {shape}.")

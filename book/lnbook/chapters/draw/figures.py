@@ -1,0 +1,18 @@
+"""Paint a digit: everything that the chapter's notebook names."""
+
+from lnbook.chapters.draw.curves import CURVES, RATES, controls
+from lnbook.chapters.draw.network import network
+from lnbook.chapters.draw.runs import MAIN, Runs
+from lnbook.show.arms import CHOSEN, LAYER, PLAIN
+
+__all__ = [
+    "CHOSEN",
+    "CURVES",
+    "LAYER",
+    "MAIN",
+    "PLAIN",
+    "RATES",
+    "Runs",
+    "controls",
+    "network",
+]

@@ -1,0 +1,29 @@
+"""Steps, Fisher blocks, recorded runs and the metric of the gains."""
+
+from lnbook.chapters.effective_learning_rate.circle import CIRCLE
+from lnbook.chapters.effective_learning_rate.gain import FAMILIES, FORMULAS, GAIN, SCALED, gain
+from lnbook.chapters.effective_learning_rate.lines import SCALES
+from lnbook.chapters.effective_learning_rate.models import INPUTS, UNITS, cases, glm
+from lnbook.chapters.effective_learning_rate.same_step import (
+    SAME_STEP,
+    WHOSE,
+    blocks,
+    scaling,
+    step,
+)
+from lnbook.chapters.effective_learning_rate.training import (
+    FOUR_LENGTHS,
+    OPTIMIZERS,
+    RUN_NORMS,
+    STARTS,
+    TRAINING,
+    Runs,
+    against_drawn,
+    recovered,
+)
+
+__all__ = [
+    "CIRCLE", "FAMILIES", "FORMULAS", "FOUR_LENGTHS", "GAIN", "INPUTS", "OPTIMIZERS", "RUN_NORMS",
+    "SAME_STEP", "SCALED", "SCALES", "STARTS", "TRAINING", "UNITS", "WHOSE", "Runs",
+    "against_drawn", "blocks", "cases", "gain", "glm", "recovered", "scaling", "step",
+]  # fmt: skip

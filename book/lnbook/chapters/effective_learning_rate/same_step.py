@@ -1,0 +1,160 @@
+"""The same step from longer weights, in outputs and in the Fisher matrix."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import plotly.graph_objects as go
+
+from lnbook.chapters.effective_learning_rate.lines import FINE, doubling
+from lnbook.chapters.effective_learning_rate.models import INPUTS, UNITS, cases, glm
+from lnbook.show.picture import Picture
+from lnbook.show.plots import NORMS, cursor, label_ends
+
+WHOSE = {"one unit's, w₁": "one", "all of W": "all"}
+_TOP = 2.1  # of the panel of the scaling
+STEP = 0.02  # length of the step in the weights
+
+
+def _delta(norm: str, whose: str) -> np.ndarray:
+    delta = np.zeros((UNITS, INPUTS + (1 if norm == "none" else 2)))
+    rows = slice(0, 1 if whose == "one" else UNITS)
+    delta[rows, :INPUTS] = np.random.default_rng(5).normal(size=(UNITS, INPUTS))[rows]
+    return (STEP * delta / np.linalg.norm(delta)).ravel()
+
+
+@cache
+def step(norm: str, scale: float, whose: str) -> float:
+    """Return how far one and the same step in the weights moves the outputs.
+
+    Args:
+        norm: Of the summed inputs.
+        scale: Factor of the weights before the step.
+        whose: Which weights are scaled and take the step.
+
+    Returns:
+        Root mean square of the change of ``s``.
+    """
+    model = glm(norm, scale=scale, whose=whose)
+    return _rms(model.moved(_delta(norm, whose)).natural(cases()) - model.natural(cases()))
+
+
+@cache
+def scaling(norm: str, scale: float, whose: str) -> float:
+    """Return how far the scaling itself moves the outputs, as in :func:`step`."""
+    moved = glm(norm, scale=scale, whose=whose).natural(cases())
+    return _rms(moved - glm(norm).natural(cases()))
+
+
+def _rms(a: np.ndarray) -> float:
+    return float(np.sqrt((a**2).mean()))
+
+
+def draw_step(scale: float, whose: str) -> list[go.Figure]:
+    """Draw what a step does, and what the scaling did, over the scale of the weights."""
+    steps, scalings = go.Figure(), go.Figure()
+    for norm, (label, color, dash) in NORMS.items():
+        for figure, value in ((steps, step), (scalings, scaling)):
+            figure.add_scatter(
+                x=FINE.round(4),
+                y=[_shown(value(norm, float(d), whose)) for d in FINE],
+                mode="lines",
+                name=label,
+                line={"color": color, "dash": dash, "width": 2.5},
+                hovertemplate=f"times %{{x:.3g}}: %{{y:.3g}}<extra>{label}</extra>",
+            )
+    for figure, value in ((steps, step), (scalings, scaling)):
+        figure.add_scatter(
+            x=[scale] * len(NORMS),
+            y=[_shown(value(norm, float(scale), whose)) for norm in NORMS],
+            mode="markers",
+            marker={"color": [look[1] for look in NORMS.values()], "size": 10},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+        figure.update_layout(
+            height=340,
+            xaxis=doubling("weights multiplied by"),
+            shapes=[cursor(scale)],
+        )
+    steps.update_layout(
+        title="Change of the outputs by the same step",
+        yaxis={
+            "type": "log",
+            "range": [-3.6, -0.4],
+            "tickvals": [0.001, 0.01, 0.1],
+            "ticktext": ["0.001", "0.01", "0.1"],
+        },
+    )
+    scalings.update_layout(
+        title="Change of the outputs by the scaling itself",
+        yaxis={"range": [-0.1, _TOP], "zeroline": False},
+    )
+    return [label_ends(steps), label_ends(scalings)]
+
+
+def _shown(value: float) -> float | None:
+    # No norm leaves the right panel at its top: the others would be flat beside it.
+    return float(f"{value:.4g}") if value <= _TOP else None
+
+
+def describe_step(scale: float, whose: str) -> str:
+    """Say how far the step goes, against scale 1, and what the scaling did."""
+    name = "the weights of one unit" if whose == "one" else "all weights"
+    if scale == 1:
+        return "The weights are multiplied by 1; move the scale."
+    said = [
+        f"{NORMS[n][0]} {step(n, scale, whose) / step(n, 1, whose):.2f} times as far"
+        f" ({_did(scaling(n, scale, whose))})"
+        for n in NORMS
+    ]
+    return (
+        f"With {name} times {scale:g}, the same step moves the outputs: {'; '.join(said)}. In "
+        "parentheses: how far the scaling itself had moved them."
+    )
+
+
+SAME_STEP = Picture(
+    draw_step,
+    describe_step,
+    alt="Two line plots over the scale of the weights for four norms. Left, how far one and the "
+    "same step moves the outputs; right, how far the scaling itself had moved them.",
+)
+
+
+def _did(value: float) -> str:
+    return "0" if value < 1e-12 else f"{value:.2f}"
+
+
+# Blocks of the Fisher matrix.
+
+
+def blocks(norm: str, whose: str) -> dict[str, float]:
+    """Return by which factor parts of the exact Fisher matrix change as weights double.
+
+    Args:
+        norm: ``batch``, ``weight`` or ``layer``.
+        whose: Whose weights are doubled, ``"one"`` unit's or ``"all"``.
+
+    Returns:
+        ``own`` and ``other``: the blocks of w₁ with itself and with w₂, by their Frobenius norms;
+        ``length``: ds for a step in w₁; ``along``: the curvature along what was doubled,
+        before, not a factor.
+    """
+    F, doubled = (
+        glm(norm, scale=s, whose=whose)
+        .fisher(cases())
+        .reshape(UNITS, INPUTS + 2, UNITS, INPUTS + 2)[:, :INPUTS, :, :INPUTS]
+        for s in (1.0, 2.0)
+    )
+    w = glm(norm).W.copy()
+    if whose == "one":
+        w[1:] = 0
+    d = _delta(norm, "one").reshape(UNITS, -1)[0, :INPUTS]
+    return {
+        "own": float(np.linalg.norm(doubled[0, :, 0]) / np.linalg.norm(F[0, :, 0])),
+        "other": float(np.linalg.norm(doubled[0, :, 1]) / np.linalg.norm(F[0, :, 1])),
+        "length": float(np.sqrt((d @ doubled[0, :, 0] @ d) / (d @ F[0, :, 0] @ d))),
+        "along": float(np.einsum("ip,ipjq,jq->", w, F, w)),
+    }

@@ -1,0 +1,138 @@
+"""The exercises of the chapter ``fisher_information``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lnbook.exercises import Function, Value
+
+
+def _kl(p, q):
+    return p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q))
+
+
+def _kl_cases(rng):
+    yield np.array([0.5]), np.array([0.25])
+    yield rng.uniform(0.1, 0.9, size=(2, 5))
+
+
+def _mean(X, w, b):
+    return 1 / (1 + np.exp(-(X @ w + b)))
+
+
+def _other_matrix(*, weigh=lambda p: p * (1 - p), total=False, bias=True):
+    def one_unit_fisher(X, w, b):
+        rows = np.concatenate([X, np.ones((len(X), 1))], axis=1) if bias else X
+        F = rows.T @ (weigh(_mean(X, w, b))[:, None] * rows)
+        return F if total else F / len(X)
+
+    return one_unit_fisher
+
+
+def _matrix_cases(rng):
+    yield np.array([[1.0], [2.0]]), np.array([0.5]), 0.0
+    for cases, inputs in ((5, 3), (4, 4)):
+        yield rng.normal(size=(cases, inputs)), rng.normal(size=inputs), 0.7
+
+
+def _product(X, w, b, v):
+    p = _mean(X, w, b)
+    ds = X @ v[:-1] + v[-1]
+    u = p * (1 - p) * ds / len(X)
+    return np.concatenate([X.T @ u, [u.sum()]])
+
+
+def _other_product(*, weigh=lambda p: p * (1 - p), total=False, moves=True):
+    def product(X, w, b, v):
+        ds = X @ v[:-1] + (v[-1] if moves else 0)
+        u = weigh(_mean(X, w, b)) * ds / (1 if total else len(X))
+        return np.concatenate([X.T @ u, [u.sum()]])
+
+    return product
+
+
+def _product_cases(rng):
+    yield np.array([[1.0], [2.0]]), np.array([0.5]), 0.0, np.array([1.0, -1.0])
+    for cases, inputs in ((5, 3), (6, 2000)):
+        X, w = rng.normal(size=(cases, inputs)), rng.normal(size=inputs) / inputs
+        yield X, w, 0.7, rng.normal(size=inputs + 1)
+
+
+EXERCISES = {
+    "two-coins": Function(
+        _kl,
+        cases=_kl_cases,
+        wrong={
+            "this takes the two the other way round; the mean is over the labels of the first.": (
+                lambda p, q: _kl(q, p)
+            ),
+            "a coin has two sides: add the term of 1 - p and 1 - q.": (
+                lambda p, q: p * np.log(p / q)
+            ),
+            "these are bits; nats come from the natural logarithm.": (
+                lambda p, q: _kl(p, q) / np.log(2)
+            ),
+            "this is the cross entropy; subtract the entropy of the first.": (
+                lambda p, q: -p * np.log(q) - (1 - p) * np.log(1 - q)
+            ),
+        },
+        right="In nats, 0 for equal coins, and not the same both ways.",
+    ),
+    "one-unit-fisher": Function(
+        _other_matrix(),
+        cases=_matrix_cases,
+        wrong={
+            "the variance of a label that is 0 or 1 is p (1 - p).": _other_matrix(
+                weigh=lambda p: p
+            ),
+            "the variance p (1 - p) is missing; this is the matrix of a Gaussian.": _other_matrix(
+                weigh=np.ones_like
+            ),
+            "the expectation over x is a mean over the examples, not a sum.": _other_matrix(
+                total=True
+            ),
+            "the bias is a parameter too: put a 1 behind every x.": _other_matrix(bias=False),
+        },
+        right="Eq. 12 for one unit: variance times data, averaged.",
+    ),
+    "flat-directions": Value(
+        (5, 9),
+        right="One for each unit under batch norm; under layer norm D, and one for the scale.",
+        wrong={
+            (5, 1): "one direction scales all weights. Table 1 has a second invariance of layer "
+            "norm: the same vector added to every row of W.",
+            (5, 8): "those are the D shifts of all rows; the scale of W is one more.",
+            (1, 9): "under batch norm each unit has a scale of its own.",
+            (9, 5): "these are the right numbers, the other way round.",
+            (5, 5): "under layer norm a single unit's weights cannot be scaled: it shares mean "
+            "and deviation with the others.",
+        },
+        otherwise="count the directions in which W can move and no prediction does; Table 1 lists "
+        "them.",
+    ),
+    "labels-for-one-percent": Value(
+        4000,
+        right="Twenty times the precision costs four hundred times the labels.",
+        wrong={
+            200: "that is in proportion; the error falls with the root of the number of labels.",
+            400: "that is by how many times more; you had ten to start with.",
+            45: "the root goes the other way: the number grows with the square of the precision.",
+        },
+        otherwise="the error is in proportion to 1 / √labels.",
+    ),
+    "product-without-matrix": Function(
+        _product,
+        cases=_product_cases,
+        wrong={
+            "the variance p (1 - p) of the labels is missing.": _other_product(weigh=np.ones_like),
+            "the variance of a label that is 0 or 1 is p (1 - p).": _other_product(
+                weigh=lambda p: p
+            ),
+            "the expectation over x is a mean over the examples, not a sum.": _other_product(
+                total=True
+            ),
+            "the last number of v moves the bias, which moves s too.": _other_product(moves=False),
+        },
+        right="Out along v, times the variance, and back: nothing of size × size.",
+    ),
+}

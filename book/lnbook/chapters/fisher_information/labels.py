@@ -1,0 +1,146 @@
+"""A Fisher matrix from labels: drawn from the model, or those of the data."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import plotly.graph_objects as go
+
+from lnbook.chapters.fisher_information.matrix import matrix
+from lnbook.chapters.fisher_information.models import CASES, UNITS, cases, glm
+from lnbook.show.colors import COLORS
+from lnbook.show.picture import Picture
+from lnbook.show.plots import cursor, label_ends
+from lnlib.analysis import metric
+
+SAMPLES = [1, 3, 10, 30, 100, 300, 1000]
+TRUTHS = {"this model": "itself", "another model": "other", "all 1": "ones"}
+
+
+@cache
+def labels(truth: str, draws: int = 1) -> np.ndarray:
+    """Return labels of the data, ``(40 * draws, 3)``, from a value of :data:`TRUTHS`."""
+    rng, model = np.random.default_rng(5), glm("layer", "bernoulli")
+    if truth == "ones":
+        return np.ones((CASES * draws, UNITS))
+    if truth == "other":
+        model = model.moved(2 * np.random.default_rng(6).normal(size=model.size))
+    return rng.binomial(1, np.tile(model.mean(cases()), (draws, 1))).astype(float)
+
+
+@cache
+def empirical(truth: str, draws: int) -> np.ndarray:
+    """Return the empirical matrix from so many labels of the data for each case."""
+    X = np.tile(cases(), (draws, 1))
+    return glm("layer", "bernoulli").fisher(X, "empirical", y=labels(truth, draws))
+
+
+@cache
+def sampled(draws: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sampled matrix and its standard errors."""
+    rng = np.random.default_rng(draws)
+    return glm("layer", "bernoulli").sampled_fisher(cases(), samples=draws, rng=rng)
+
+
+def error(F: np.ndarray) -> float:
+    """Return how far a matrix is from the exact one, in Frobenius norms of that."""
+    return metric.distance(F, matrix("layer", "bernoulli", "exact"))
+
+
+@cache
+def standard_error(draws: int) -> float:
+    """Return what :func:`error` of a sampled matrix is to be, from the errors of its numbers."""
+    _, errors = sampled(SAMPLES[-1])
+    exact = matrix("layer", "bernoulli", "exact")
+    return float(np.linalg.norm(errors) / np.linalg.norm(exact) * np.sqrt(SAMPLES[-1] / draws))
+
+
+def draw_labels(truth: str, draws: int) -> list[go.Figure]:
+    """Draw the errors over the labels for each case, and every number of three matrices."""
+    errors, numbers = go.Figure(), go.Figure()
+    errors.add_scatter(
+        x=SAMPLES,
+        y=[float(f"{standard_error(n):.3g}") for n in SAMPLES],
+        mode="lines",
+        name="standard error",
+        line={"color": COLORS["gray"], "width": 1.5, "dash": "dot"},
+        hovertemplate="%{x} labels: %{y:.1%}<extra>standard error</extra>",
+    )
+    exact = matrix("layer", "bernoulli", "exact")
+    above = np.triu_indices(len(exact))
+    size = 1.1 * np.abs(exact).max()
+    numbers.add_scatter(
+        x=[-size, size],
+        y=[-size, size],
+        mode="lines",
+        line={"color": COLORS["gray"], "width": 1.5},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    for label, color, symbol, found in (
+        ("empirical", "fourth", "x", lambda n: empirical(truth, n)),
+        ("sampled", "third", "circle", lambda n: sampled(n)[0]),
+    ):
+        errors.add_scatter(
+            x=SAMPLES,
+            y=[float(f"{error(found(n)):.3g}") for n in SAMPLES],
+            mode="lines+markers",
+            name=label,
+            line={"color": COLORS[color], "width": 2.5},
+            marker={"color": COLORS[color], "symbol": symbol, "size": 9},
+            hovertemplate=f"%{{x}} labels: %{{y:.1%}}<extra>{label}</extra>",
+        )
+        numbers.add_scatter(
+            x=exact[above].round(3),
+            y=found(draws)[above].round(3),
+            mode="markers",
+            name=label,
+            marker={"color": COLORS[color], "symbol": symbol, "size": 6, "opacity": 0.7},
+            hovertemplate=f"exact %{{x:.3f}}, {label} %{{y:.3f}}<extra></extra>",
+        )
+    errors.update_layout(
+        title="Distance from the exact matrix",
+        height=340,
+        xaxis={
+            "type": "log",
+            "title": "labels for each example",
+            "range": [-0.15, 3.15],
+            "tickvals": [1, 10, 100, 1000],
+            "ticktext": ["1", "10", "100", "1000"],
+            "zeroline": False,
+        },
+        yaxis={
+            "type": "log",
+            "range": [-2.2, 0.3],
+            "tickvals": [0.01, 0.1, 1],
+            "ticktext": ["1%", "10%", "100%"],
+            "zeroline": False,
+        },
+        shapes=[cursor(draws)],
+    )
+    numbers.update_layout(
+        title="Number by number",
+        height=340,
+        xaxis={"title": "exact", "range": [-size, size], "zeroline": False},
+        yaxis={"title": "from labels", "range": [-size, size], "zeroline": False},
+    )
+    return [label_ends(errors), numbers]
+
+
+def describe_labels(truth: str, draws: int) -> str:
+    """Say both distances."""
+    label = "label" if draws == 1 else "labels"
+    return (
+        f"With {draws} {label} for each example the sampled matrix is "
+        f"{error(sampled(draws)[0]):.1%} from the "
+        f"exact one, the empirical matrix {error(empirical(truth, draws)):.1%}."
+    )
+
+
+LABELS = Picture(
+    draw_labels,
+    describe_labels,
+    alt="Left, the distance of the sampled and the empirical matrix from the exact one, over the "
+    "number of labels for each example. Right, their numbers against the exact ones.",
+)

@@ -1,0 +1,159 @@
+"""A divergence and its parabola along a line in the parameters, eq. 8."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import plotly.graph_objects as go
+
+from lnbook.chapters.fisher_information.models import INPUTS, UNITS, ZERO, cases, glm, power
+from lnbook.show.colors import COLORS
+from lnbook.show.picture import Picture
+from lnbook.show.plots import cursor, label_ends
+
+DIRECTIONS = {
+    "random": "random",
+    "all weights longer": "matrix",
+    "one unit's longer": "unit",
+}
+_LINE = np.linspace(-0.8, 0.8, 33).round(3)
+_LENGTHS = 0.8 / 2 ** np.arange(0, 6.5, 0.5)[::-1]
+
+
+@cache
+def direction(norm: str, family: str, along: str) -> np.ndarray:
+    """Return a step of length 1 in the parameters.
+
+    Args:
+        norm: Of the model.
+        family: Of the model.
+        along: A value of :data:`DIRECTIONS`.
+    """
+    model = glm(norm, family)
+    delta = np.random.default_rng(44).normal(size=(UNITS, INPUTS + 2))
+    if along != "random":
+        delta[:] = 0
+        rows = slice(0, 1) if along == "unit" else slice(None)
+        delta[rows, :INPUTS] = model.W[rows]
+    delta = delta[:, : model.size // UNITS].ravel()
+    return delta / np.linalg.norm(delta)
+
+
+@cache
+def moved(norm: str, family: str, along: str, step: float) -> tuple[float, float]:
+    """Return the two sides of eq. 8 for one step: the divergence, and the quadratic form."""
+    model, delta = glm(norm, family), step * direction(norm, family, along)
+    return model.kl(cases(), delta), model.quadratic(cases(), delta)
+
+
+def remainder(norm: str, family: str, along: str, step: float) -> float:
+    """Return how far the two sides of eq. 8 are apart; 0 where float64 cannot tell."""
+    kl, quadratic = moved(norm, family, along, step)
+    apart = abs(kl - quadratic)
+    return apart if apart > 1e-9 * quadratic and quadratic > ZERO else 0.0
+
+
+def flat(norm: str, family: str, along: str) -> bool:
+    """Say whether the model does not move at all."""
+    return abs(moved(norm, family, along, 0.4)[0]) < ZERO
+
+
+def draw_line(norm: str, family: str, along: str, step: float) -> list[go.Figure]:
+    """Draw both sides of eq. 8 along a line, and their sizes and difference over the step."""
+    line, sizes = go.Figure(), go.Figure()
+    pairs = np.array([moved(norm, family, along, float(t)) for t in _LINE])
+    looks = (("divergence", "first", "solid"), ("quadratic form", "second", "dash"))
+    for k, (label, color, dash) in enumerate(looks):
+        line.add_scatter(
+            x=_LINE,
+            y=np.round(np.maximum(pairs[:, k], 0), 5),
+            mode="lines",
+            name=label,
+            line={"color": COLORS[color], "dash": dash, "width": 2.5},
+            hovertemplate=f"step %{{x:.2f}}: %{{y:.4f}}<extra>{label}</extra>",
+        )
+    line.add_scatter(
+        x=[step] * 2,
+        y=[max(v, 0) for v in moved(norm, family, along, step)],
+        mode="markers",
+        marker={"size": 10, "color": [COLORS[color] for _, color, _ in looks]},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    still = flat(norm, family, along)
+    line.layout = dict(
+        title="Both sides of eq. 8, in nats",
+        height=340,
+        xaxis={"title": "step", "range": [-0.84, 0.84], "dtick": 0.4, "zeroline": False},
+        yaxis={
+            "range": [-0.05, 1] if still else [-0.04 * pairs.max(), 1.05 * pairs.max()],
+            "zeroline": False,
+        },
+        shapes=[cursor(step)],
+    )
+    apart = [remainder(norm, family, along, float(t)) for t in _LENGTHS]
+    ends = np.array([moved(norm, family, along, float(t)) for t in _LENGTHS])
+    curves = (*zip(looks, ends.T, strict=True), (("their difference", "third", "dot"), apart))
+    for (label, color, dash), values in curves:
+        shown = np.array([float(f"{v:.3g}") if v > ZERO else np.nan for v in values])
+        sizes.add_scatter(
+            x=_LENGTHS.round(4),
+            y=shown,
+            mode="lines",
+            name=label,
+            line={"color": COLORS[color], "dash": dash, "width": 2.5},
+            hovertemplate=f"step %{{x:.3f}}: %{{y:.2g}}<extra>{label}</extra>",
+        )
+    powers = np.arange(-8, 1, 2)
+    sizes.layout = dict(
+        title="The same for shorter steps",
+        height=340,
+        xaxis={
+            "type": "log",
+            "title": "step",
+            "range": [-2.03, 0.0],
+            "tickvals": [0.01, 0.1, 1],
+            "ticktext": ["0.01", "0.1", "1"],
+            "zeroline": False,
+        },
+        yaxis={
+            "type": "log",
+            "range": [-8.5, 1.2],
+            "tickvals": 10.0**powers,
+            "ticktext": [power(p) for p in powers],
+            "zeroline": False,
+        },
+        shapes=[cursor(step)],
+    )
+    if still:
+        sizes.add_annotation(
+            text="0 at every step", xref="paper", yref="paper", x=0.5, y=0.5, showarrow=False
+        )
+    return [label_ends(line), label_ends(sizes)]
+
+
+def describe_line(norm: str, family: str, along: str, step: float) -> str:
+    """Say both sides of eq. 8, and what half the step does to the difference."""
+    kl, quadratic = moved(norm, family, along, step)
+    if flat(norm, family, along):
+        return (
+            f"A step of {step:g} leaves every prediction as it is: the divergence is 0, and so is "
+            "the quadratic form."
+        )
+    said = (
+        f"A step of {step:g} moves the model by {kl:.3g} nats; the quadratic form says "
+        f"{quadratic:.3g}"
+    )
+    apart, half = (remainder(norm, family, along, t) for t in (step, step / 2))
+    if not apart:
+        return f"{said}, and for this family without a norm the two are equal."
+    return f"{said}. Half the step divides their difference by {apart / half:.1f}."
+
+
+LINE = Picture(
+    draw_line,
+    describe_line,
+    alt="Left, the divergence and the quadratic form along a line in parameter space. Right, both "
+    "and their difference for steps from 0.0125 to 0.8, on logarithmic axes.",
+)

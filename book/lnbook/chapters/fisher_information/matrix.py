@@ -1,0 +1,149 @@
+"""The Fisher matrix block by block, exact and as eq. 13 has it."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import plotly.graph_objects as go
+
+from lnbook.chapters.fisher_information.models import INPUTS, UNITS, ZERO, cases, glm, power
+from lnbook.show.colors import COLORS
+from lnbook.show.picture import Picture
+from lnlib.analysis import metric
+
+SHOWN = {"exact, eq. 9": "exact", "as printed, eq. 13": "paper", "exact − printed": "difference"}
+_FLOOR = -5.5  # where a zero is drawn, as a power of ten
+
+
+@cache
+def matrix(norm: str, family: str, kind: str) -> np.ndarray:
+    """Return a Fisher matrix of the model; ``difference`` is exact less paper."""
+    if kind == "difference":
+        return matrix(norm, family, "exact") - matrix(norm, family, "paper")
+    return glm(norm, family).fisher(cases(), kind)
+
+
+def zeros(norm: str, family: str, kind: str) -> int:
+    """Return in how many independent directions a Fisher matrix has no curvature."""
+    values = np.linalg.eigvalsh(matrix(norm, family, kind))
+    return int((values < ZERO * values[-1]).sum())
+
+
+def share(norm: str, family: str, *, own: bool = False) -> float:
+    """Return how much of the exact matrix eq. 13 misses: a ratio of Frobenius norms.
+
+    Args:
+        norm: Of the model.
+        family: Of the model.
+        own: In the blocks of one unit with itself alone.
+    """
+    exact, printed = (matrix(norm, family, kind) for kind in ("exact", "paper"))
+    return metric.distance(printed, exact, units=UNITS if own else None)
+
+
+def draw_matrix(norm: str, family: str, kind: str) -> list[go.Figure]:
+    """Draw a matrix with its blocks, and the eigenvalues of the exact and the printed one."""
+    F = matrix(norm, family, kind)
+    exact, n = matrix(norm, family, "exact"), len(F) // UNITS
+    limit = float(f"{np.abs(exact).max() / 2:.2g}")
+    names = [
+        f"{name} of unit {unit}"
+        for unit in range(1, UNITS + 1)
+        for name in [*(f"weight {d}" for d in range(1, INPUTS + 1)), "bias", "gain"][:n]
+    ]
+    clean = np.where(np.abs(F) < ZERO * np.abs(exact).max(), 0, F)
+    heat = go.Figure(
+        go.Heatmap(
+            z=[[float(f"{v:.2g}") for v in row] for row in clean],
+            x=names,
+            y=names,
+            coloraxis="coloraxis",
+            hovertemplate="%{y}, %{x}: %{z:.2g}<extra></extra>",
+        )
+    )
+    middle = np.arange(UNITS) * n + (n - 1) / 2
+    axis = {
+        "tickvals": middle,
+        "ticktext": [f"unit {i}" for i in range(1, UNITS + 1)],
+        "showgrid": False,
+        "zeroline": False,
+        "ticks": "",
+    }
+    edges = [
+        {"type": "line", **{f"{a}0": at, f"{a}1": at, f"{b}0": -0.5, f"{b}1": len(F) - 0.5},
+         "line": {"color": COLORS["gray"], "width": 1.5}}
+        for a, b in ("xy", "yx")
+        for at in np.arange(UNITS + 1) * n - 0.5
+    ]  # fmt: skip
+    heat.update_layout(
+        title={"exact": "The exact matrix", "paper": "The matrix as printed"}.get(
+            kind, "What eq. 13 misses"
+        ),
+        height=380,
+        coloraxis={"cmin": -limit, "cmax": limit, "cmid": 0},
+        xaxis={**axis, "side": "top", "range": [-0.6, len(F) - 0.4]},
+        yaxis={**axis, "range": [len(F) - 0.4, -0.6], "tickangle": -90},
+        shapes=edges,
+    )
+    spectrum = go.Figure()
+    for which, label, color, symbol in (
+        ("paper", "as printed", "second", "x"),
+        ("exact", "exact", "first", "circle-open"),
+    ):
+        values = np.linalg.eigvalsh(matrix(norm, family, which))[::-1]
+        left = values > ZERO * values[0]
+        spectrum.add_scatter(
+            x=np.arange(1, len(values) + 1),
+            y=[float(f"{v:.3g}") if ok else 10**_FLOOR for v, ok in zip(values, left, strict=True)],
+            text=[f"{v:.2g}" if ok else "0" for v, ok in zip(values, left, strict=True)],
+            mode="markers",
+            name=label,
+            marker={
+                "color": COLORS[color],
+                "symbol": symbol,
+                "size": 8 if which == "paper" else 11,
+                "line": {"width": 2, "color": COLORS[color]},
+            },
+            hovertemplate=f"eigenvalue %{{x}}: %{{text}}<extra>{label}</extra>",
+        )
+    powers = np.arange(-4, 2, 2)
+    spectrum.update_layout(
+        title="Eigenvalues: curvature in each direction",
+        height=380,
+        xaxis={"title": "largest first", "range": [0.2, 18.8], "dtick": 3, "tick0": 3,
+               "zeroline": False},
+        yaxis={
+            "type": "log",
+            "range": [_FLOOR - 0.3, 1.3],
+            "tickvals": [10**_FLOOR, *10.0**powers],
+            "ticktext": ["0", *(power(p) for p in powers)],
+            "zeroline": False,
+        },
+    )  # fmt: skip
+    return [heat, spectrum]
+
+
+def describe_matrix(norm: str, family: str, kind: str) -> str:
+    """Say what eq. 13 misses, and how many directions are flat."""
+    flat_ones = [zeros(norm, family, which) for which in ("exact", "paper")]
+    size, gap = len(matrix(norm, family, "exact")), share(norm, family)
+    said = f"The matrix is {size} × {size}"
+    if gap < ZERO:
+        directions = "direction" if flat_ones[0] == 1 else "directions"
+        return (
+            f"{said}; eq. 13 as printed gives the same, with {flat_ones[0]} {directions} of no "
+            "curvature."
+        )
+    return (
+        f"{said}; eq. 13 as printed misses {gap:.0%} of it. It has {flat_ones[0]} directions of "
+        f"no curvature, the printed one {flat_ones[1]}."
+    )
+
+
+MATRIX = Picture(
+    draw_matrix,
+    describe_matrix,
+    alt="Left, a heat map of the Fisher matrix of three units, in nine blocks. Right, the "
+    "eigenvalues of the exact and of the printed matrix; those that are 0 lie on the lowest line.",
+)

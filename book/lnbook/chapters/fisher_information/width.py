@@ -1,0 +1,101 @@
+"""What eq. 13 misses in wider layers."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import plotly.graph_objects as go
+
+from lnbook.chapters.fisher_information.models import INPUTS
+from lnbook.show.colors import COLORS
+from lnbook.show.picture import Picture
+from lnbook.show.plots import label_ends
+from lnlib.analysis import metric
+from lnlib.fisher import GLM
+
+WIDTHS = (3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+
+
+def wide(units: int, family: str) -> tuple[GLM, np.ndarray]:
+    """Return a layer-normalized model of so many units, and sixty cases."""
+    rng = np.random.default_rng(units)
+    X, W = rng.normal(size=(60, INPUTS)), rng.normal(size=(units, INPUTS)) / 2
+    return GLM(W, np.zeros(units), norm="layer", family=family), X
+
+
+@cache
+def width_shares(family: str) -> np.ndarray:
+    """Return what eq. 13 misses under layer norm, of all and of the diagonal, ``(2, widths)``."""
+    found = []
+    for H in WIDTHS:
+        model, X = wide(H, family)
+        printed, exact = model.fisher(X, "paper"), model.fisher(X)
+        found.append([metric.distance(printed, exact, units=units) for units in (None, H)])
+    return np.array(found).T
+
+
+def draw_widths(family: str) -> go.Figure:
+    """Draw what eq. 13 misses over the number of units."""
+    figure, found = go.Figure(), width_shares(family)
+    looks = (
+        ("whole matrix", "first", "solid", "circle"),
+        ("blocks on the diagonal", "second", "dash", "square"),
+    )
+    for (label, color, dash, symbol), values in zip(looks, found, strict=True):
+        figure.add_scatter(
+            x=WIDTHS,
+            y=values.round(4),
+            mode="lines+markers",
+            name=label,
+            marker={"color": COLORS[color], "size": 8, "symbol": symbol},
+            line={"color": COLORS[color], "dash": dash, "width": 2.5},
+            hovertemplate=f"%{{x}} units: %{{y:.1%}}<extra>{label}</extra>",
+        )
+    figure.add_scatter(
+        x=[WIDTHS[0], WIDTHS[-1]],
+        y=[np.round(found[0][-1] * np.sqrt(WIDTHS[-1] / H), 4) for H in (WIDTHS[0], WIDTHS[-1])],
+        mode="lines",
+        name="∝ 1/√H",
+        line={"color": COLORS["gray"], "width": 1.5, "dash": "dot"},
+        hoverinfo="skip",
+    )
+    figure.update_layout(
+        title="Share of the exact matrix that eq. 13 misses",
+        height=340,
+        xaxis={
+            "type": "log",
+            "title": "units H",
+            "range": [np.log10(2.7), np.log10(72)],
+            "tickvals": [4, 8, 16, 32, 64],
+            "ticktext": ["4", "8", "16", "32", "64"],
+            "zeroline": False,
+        },
+        yaxis={
+            "type": "log",
+            "range": [-2.1, 0.1],
+            "tickvals": [0.01, 0.03, 0.1, 0.3, 1],
+            "ticktext": ["1%", "3%", "10%", "30%", "100%"],
+            "zeroline": False,
+        },
+    )
+    return label_ends(figure)
+
+
+def describe_widths(family: str) -> str:
+    """Say both shares at both ends."""
+    every, own = width_shares(family)
+    return (
+        f"From {WIDTHS[0]} to {WIDTHS[-1]} units, what eq. 13 misses falls from {every[0]:.0%} to "
+        f"{every[-1]:.0%} of the matrix, and from {own[0]:.0%} to {own[-1]:.0%} of its blocks on "
+        "the diagonal."
+    )
+
+
+WIDER = Picture(
+    draw_widths,
+    describe_widths,
+    alt="On logarithmic axes, the share of the exact Fisher matrix that eq. 13 misses, for 3 to "
+    "64 units: of the whole matrix, near a line of 1 over root H, and of its diagonal blocks, "
+    "steeper.",
+)

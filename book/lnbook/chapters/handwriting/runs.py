@@ -1,0 +1,30 @@
+"""The recorded runs, in the kinds in which the chapter compares them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lnbook.show import arms
+from lnbook.show.arms import SWEEP
+
+MAIN, LONGER, SMALLER = "as in the picture", "whole lines", "batch size 2"
+BARE = "without the constant 1"
+
+
+class Runs(arms.Runs):
+    """What has been recorded of section 6.5."""
+
+    EXPERIMENT, MEASURE = "handwriting", "val_new_nll"
+    KINDS = (MAIN, LONGER, SMALLER, BARE)
+    EARLY = 100  # updates before which all arms only learn how large a move is
+
+    def kind(self, arms: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+        """Name the kind of some arms."""
+        if any(len(arm.rates) > 2 for arm in arms.values()):
+            return SWEEP
+        if not settings["constant"]:
+            return BARE
+        if settings["length"] > 300:
+            return LONGER
+        return SMALLER if settings["batch_size"] < 8 else MAIN

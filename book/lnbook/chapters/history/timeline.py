@@ -1,0 +1,175 @@
+"""Seven ideas, each a line of dated papers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from lnbook.show.colors import COLORS
+from lnbook.show.picture import Picture
+
+__all__ = ["LANES", "PAPER", "TIMELINE", "Event", "month"]
+
+MONTHS = "January February March April May June July August September October November December"
+
+
+@dataclass(frozen=True)
+class Event:
+    """A dated paper.
+
+    Args:
+        key: In ``references.bib``.
+        who: Its authors, as a sentence names them.
+        number: Its number on arXiv, which begins with year and month.
+        what: What it did to the idea.
+    """
+
+    key: str
+    who: str
+    number: str
+    what: str
+
+
+def month(number: str) -> tuple[int, int]:
+    """Return year and month of a number of arXiv, of April 2007 or later.
+
+    Example:
+        >>> month("1607.06450")
+        (2016, 7)
+    """
+    return 2000 + int(number[:2]), int(number[2:4])
+
+
+PAPER = "1607.06450"
+BA = ("Ba2016", "this paper", PAPER)
+
+#: From an idea to what became of it, in the order of time.
+LANES = {
+    "who shares": [
+        Event("Ioffe2015", "Ioffe and Szegedy", "1502.03167", "the examples of a batch"),
+        Event(*BA, "the units of one example"),
+        Event("Ulyanov2016", "Ulyanov et al.", "1607.08022", "one channel of one image"),
+        Event("Wu2018", "Wu and He", "1803.08494", "some channels of one image"),
+    ],
+    "the mean": [
+        Event(*BA, "subtracted, as batch norm's is"),
+        Event("Zhang2019", "Zhang and Sennrich", "1910.07467", "left out: RMS norm"),
+        Event("Touvron2023", "Touvron et al.", "2302.13971", "left out in LLaMA"),
+    ],
+    "gain and bias": [
+        Event(*BA, "one of each a unit, learned"),
+        Event("Perez2018", "Perez et al.", "1709.07871", "given by a condition"),
+        Event("Raffel2019", "Raffel et al.", "1910.10683", "no bias in T5"),
+        Event("Groeneveld2024", "Groeneveld et al.", "2402.00838", "neither, in OLMo"),
+    ],
+    "its place": [
+        Event(*BA, "on the summed inputs of a layer"),
+        Event("Vaswani2017", "Vaswani et al.", "1706.03762", "behind each residual sum"),
+        Event("Wang2019", "Wang et al.", "1906.01787", "before each block, for depth"),
+        Event("Henry2020", "Henry et al.", "2010.04245", "on queries and keys as well"),
+        Event("Liu2021", "Liu et al.", "2111.09883", "on the output of each block"),
+    ],
+    "recurrent nets": [
+        Event("Laurent2016", "Laurent et al.", "1510.01378", "batch norm, on the inputs alone"),
+        Event("Cooijmans2016", "Cooijmans et al.", "1603.09025", "batch norm, step by step"),
+        Event(*BA, "layer norm, at every step alike"),
+        Event("Vaswani2017", "Vaswani et al.", "1706.03762", "layer norm without recurrence"),
+    ],
+    "why it works": [
+        Event("Ioffe2015", "Ioffe and Szegedy", "1502.03167", "less covariate shift, they say"),
+        Event(*BA, "the same reason, taken over"),
+        Event("Santurkar2018", "Santurkar et al.", "1805.11604", "for batch norm, it is not that"),
+    ],
+    "is it needed?": [
+        Event(*BA, "it trains faster with it"),
+        Event("Heimersheim2024", "Heimersheim", "2409.13710", "taken out of a trained GPT-2"),
+        Event("Zhu2025", "Zhu et al.", "2503.10622", "a tanh in its place"),
+        Event(
+            "Verma2026", "Verma", "2604.23434", "the tanh helps in some regimes, harms in others"
+        ),
+    ],
+}
+
+
+SINCE = 2000  # the axis counts from here: the page keeps four digits of a number
+
+
+def at(event: Event) -> float:
+    """Return when, in years since :data:`SINCE`: the middle of the month."""
+    year, number = month(event.number)
+    return year - SINCE + (number - 0.5) / 12
+
+
+def dated(event: Event) -> str:
+    """Write an event: who, when, what."""
+    year, number = month(event.number)
+    return f"{event.what} ({event.who}, {MONTHS.split()[number - 1]} {year})"
+
+
+def draw_timeline(idea: str) -> go.Figure:
+    """Draw a row for each idea, the chosen one's papers with their numbers."""
+    figure, names = go.Figure(), list(LANES)
+    for row, (name, events) in enumerate(LANES.items()):
+        chosen = name == idea
+        # Neighbors stand a little above and below their line, so that none hides another.
+        lift = [(-0.2, 0.2)[k % 2] if chosen else 0 for k in range(len(events))]
+        figure.add_scatter(
+            x=[round(at(e), 3) for e in events],
+            y=[row + up for up in lift],
+            mode="lines+markers+text" if chosen else "markers",
+            line={"color": COLORS["layer"], "width": 1.5} if chosen else None,
+            text=[str(k) for k in range(1, len(events) + 1)] if chosen else None,
+            textfont={"color": COLORS["ink"], "size": 12} if chosen else None,
+            textposition=[f"{'top' if up < 0 else 'bottom'} center" for up in lift]
+            if chosen
+            else None,
+            name=name,
+            marker={
+                "opacity": 1,
+                "line": {"width": 0},
+                "size": [(12 if chosen else 7) + 3 * (e.number == PAPER) for e in events],
+                "color": COLORS["layer" if chosen else "gray"],
+                "symbol": ["star" if e.number == PAPER else "circle" for e in events],
+            },
+            customdata=[dated(e) for e in events],
+            hovertemplate="%{customdata}<extra></extra>",
+            showlegend=False,
+        )
+    paper = at(LANES["the mean"][0])
+    figure.update_layout(
+        height=360,
+        xaxis={
+            "range": [14.6, 26.9],
+            "tickvals": list(range(16, 27, 3)),
+            "ticktext": [str(SINCE + year) for year in range(16, 27, 3)],
+            "tickangle": 0,
+            "title": "year",
+        },
+        yaxis={
+            "range": [len(names) - 0.4, -0.7],
+            "tickvals": list(range(len(names))),
+            "ticktext": names,
+            "zeroline": False,
+        },
+        shapes=[
+            {"type": "line", "x0": paper, "x1": paper, "y0": 0, "y1": 1, "yref": "paper",
+             "line": {"color": COLORS["gray"], "width": 1.5, "dash": "dot"}}
+        ],
+    )  # fmt: skip
+    return figure
+
+
+def describe_timeline(idea: str) -> str:
+    """List the papers of an idea, in the order of their numbers."""
+    said = "; ".join(f"{k} {dated(e)}" for k, e in enumerate(LANES[idea], 1))
+    return f"{idea[0].upper()}{idea[1:]}: {said}."
+
+
+TIMELINE = Picture(
+    draw_timeline,
+    describe_timeline,
+    alt="Seven rows over the years from 2015 to 2026, a point for each dated paper; a star and a "
+    "dotted line mark the paper on layer norm, July 2016. The papers of the chosen row have "
+    "numbers.",
+)

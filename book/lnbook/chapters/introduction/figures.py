@@ -1,0 +1,119 @@
+"""One small table of summed inputs under batch norm and under layer norm."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+
+import lnlib
+from lnbook.show.colors import COLORS
+from lnbook.show.picture import Picture
+
+#: Summed inputs of eight examples (rows) to six hidden units (columns).
+TABLE = np.array(
+    [
+        [2.0, -1.0, 0.0, 3.0, 1.0, 1.0],
+        [4.0, 5.0, 3.0, 6.0, 2.0, 4.0],
+        [-2.0, 0.0, -1.0, 1.0, -3.0, -1.0],
+        [0.5, 0.0, 1.0, 1.5, 0.0, 0.0],
+        [6.0, -2.0, 2.0, 8.0, 4.0, 0.0],
+        [-1.0, -4.0, -2.0, 0.0, 1.0, -6.0],
+        [1.0, 3.0, -3.0, 2.0, 5.0, 4.0],
+        [3.0, 1.0, 2.0, -1.0, 0.0, 7.0],
+    ]
+)
+
+
+def tables(batch_size: int, scale: float) -> dict[str, np.ndarray]:
+    """Return the summed inputs and what each norm makes of them.
+
+    Args:
+        batch_size: How many rows of :data:`TABLE` are in the batch, 1 to 8.
+        scale: Factor on the first row.
+
+    Returns:
+        ``input``, ``batch`` and ``layer``, each of shape ``(batch_size, 6)``.
+    """
+    x = TABLE[:batch_size].copy()
+    x[0] *= scale
+    return {"input": x, "batch": lnlib.batch_norm(x), "layer": lnlib.layer_norm(x)}
+
+
+def draw(batch_size: int, scale: float) -> list[go.Figure]:
+    """Draw the three tables, the first example framed."""
+    shown = tables(batch_size, scale)
+    titles = {"input": "Summed inputs", "batch": "After batch norm", "layer": "After layer norm"}
+    return [
+        _table(shown[key], title, 8.0 if key == "input" else 2.2) for key, title in titles.items()
+    ]
+
+
+def describe(batch_size: int, scale: float) -> str:
+    """Say what became of the first example."""
+    shown = tables(batch_size, scale)
+    before, batch, layer = (_list(shown[key][0]) for key in ("input", "batch", "layer"))
+    others = batch_size - 1
+    beside = f"{others} other{'s' * (others > 1)} beside it" if others else "nothing beside it"
+    return (
+        f"Example 1 is {before}, with {beside}. "
+        f"Batch norm makes it {batch}; layer norm makes it {layer}."
+    )
+
+
+TWO_NORMS = Picture(
+    draw,
+    describe,
+    alt="Three tables of numbers, examples by hidden units: the summed inputs, the same after "
+    "batch norm, and after layer norm. The first example is framed.",
+)
+
+
+def _list(row: np.ndarray) -> str:
+    return "(" + ", ".join(map(_one, row)) + ")"
+
+
+def _one(value: float) -> str:
+    # Rounding first turns -0.00 into 0.00.
+    return f"{round(value, 1) + 0.0:.1f}".replace("-", "−")
+
+
+def _table(x: np.ndarray, title: str, limit: float) -> go.Figure:
+    figure = go.Figure(
+        go.Heatmap(
+            z=x,
+            x=np.arange(1, x.shape[1] + 1),
+            y=np.arange(1, len(x) + 1),
+            coloraxis="coloraxis",
+            # Not plotly's rounding, which makes −0.0 of −0.04.
+            text=[[_one(v) for v in row] for row in x],
+            texttemplate="%{text}",
+            hovertemplate="example %{y}, unit %{x}: %{z:.3f}<extra></extra>",
+            xgap=2,
+            ygap=2,
+        )
+    )
+    figure.layout = dict(
+        title=title,
+        height=310,
+        coloraxis={"cmin": -limit, "cmax": limit, "cmid": 0, "showscale": False},
+        xaxis={
+            "side": "top",
+            "showgrid": False,
+            "tickvals": [],
+            "title": "hidden units →",
+            "zeroline": False,
+        },
+        # Room for eight rows at every batch size, so that the table grows and does not stretch.
+        yaxis={
+            "range": [len(TABLE) + 0.5, 0.5],
+            "showgrid": False,
+            "title": "← examples",
+            "zeroline": False,
+            "tickvals": list(range(1, len(x) + 1)),
+        },
+        shapes=[
+            {"type": "rect", "x0": 0.5, "x1": x.shape[1] + 0.5, "y0": 0.5, "y1": 1.5,
+             "line": {"width": 2.5, "color": COLORS["ink"]}}
+        ],
+    )  # fmt: skip
+    return figure

@@ -1,0 +1,115 @@
+"""Find what is unchanged: digits whose contrast or brightness changes."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+
+from lnbook.chapters.invariances import contrast
+from lnbook.show.colors import COLORS
+from lnbook.show.picture import Picture
+from lnbook.show.plots import NORMS, cursor, label_ends
+
+#: From the kinds of :data:`lnbook.chapters.invariances.contrast.KINDS` to label, color, dash.
+READERS = {
+    "none": NORMS["none"],
+    "batch": NORMS["batch"],
+    "running": ("batch norm, in use", COLORS["kept"], "longdash"),
+    "layer": NORMS["layer"],
+    "equal": ("layer norm, equal sums", COLORS["variant"], "dashdot"),
+}
+AMOUNTS = {
+    "contrast": (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0),
+    "brightness": (-1.0, -0.5, -0.25, 0.0, 0.5, 1.0, 2.0),
+}
+#: Places among them where the slider stops.
+PLACES = tuple(i / 4 for i in range(25))
+
+
+def draw_contrast(readers: contrast.Readers, change: str, place: float) -> list[go.Figure]:
+    """Draw one digit, and the test error of each network over all amounts."""
+    amounts = AMOUNTS[change]
+    ticks = [0, (len(amounts) - 1) // 2, len(amounts) - 1]
+    figure = go.Figure()
+    for kind, (label, color, dash) in READERS.items():
+        figure.add_scatter(
+            x=PLACES,
+            y=[readers.error(kind, change, amount_at(change, p)) for p in PLACES],
+            mode="lines",
+            name=label,
+            line={"color": color, "dash": dash, "width": 5 if kind == "batch" else 2},
+            hovertemplate=f"{label}: %{{y:.1f}}%<extra></extra>",
+        )
+    figure.layout = dict(
+        title=f"Test error in percent, over {change}",
+        height=400,
+        xaxis={
+            "title": change,
+            "tickvals": ticks,
+            "ticktext": [amount_text(change, i) for i in ticks],
+            "zeroline": False,
+        },
+        yaxis={"range": [0, 100], "ticksuffix": "%"},
+        shapes=[cursor(place)],
+    )
+    return [_digit(readers, change, amount_at(change, place)), label_ends(figure)]
+
+
+def _digit(readers: contrast.Readers, change: str, amount: float) -> go.Figure:
+    shown = np.clip(contrast.altered(readers.X[1], change, amount), 0, 1).reshape(8, 8)
+    figure = go.Figure(
+        go.Heatmap(
+            z=shown,  # as a camera shows it in both themes: 0 is black, more is whiter
+            zmin=0,
+            zmax=1,
+            colorscale=[[0, "rgb(20, 20, 20)"], [1, "rgb(255, 255, 255)"]],
+            autocolorscale=False,
+            showscale=False,
+            hovertemplate="%{z:.2f}<extra></extra>",
+        )
+    )
+    figure.layout = dict(
+        title="A test image, cut at black and white",
+        height=400,
+        xaxis={"visible": False, "constrain": "domain"},
+        yaxis={"visible": False, "autorange": "reversed", "scaleanchor": "x"},
+    )
+    return figure
+
+
+def describe_contrast(readers: contrast.Readers, change: str, place: float) -> str:
+    """Say the test errors."""
+    errors = [
+        f"{READERS[kind][0]} {readers.error(kind, change, amount_at(change, place)):.1f}%"
+        for kind in READERS
+    ]
+    return f"At {change} {amount_text(change, place)}, misread: {', '.join(errors)}."
+
+
+CONTRAST = Picture(
+    draw_contrast,
+    describe_contrast,
+    alt="Left, a handwritten digit at the chosen contrast or brightness. Right, the test errors "
+    "of five networks over all contrasts or brightnesses.",
+)
+
+
+def amount_at(change: str, place: float) -> float:
+    """Return the amount at a place, between two amounts too: a contrast in the same ratio."""
+    amounts, at = np.array(AMOUNTS[change]), np.arange(len(AMOUNTS[change]))
+    if change == "contrast" and place % 1:
+        return float(np.exp(np.interp(place, at, np.log(amounts))))
+    return float(np.interp(place, at, amounts))
+
+
+def amount_text(change: str, place: float) -> str:
+    """Write an amount as its axis does."""
+    amount = amount_at(change, place)
+    if change == "contrast":
+        return f"×{amount:.3g}"
+    return f"{amount:+.3g}".replace("-", "−") if amount else "0"
+
+
+def place_text(place: float) -> str:
+    """Write a place among the amounts: 0 is the image as it came."""
+    return f"{place - 3:+g}".replace("-", "−") if place != 3 else "0"

@@ -1,0 +1,101 @@
+"""Find what is unchanged: where it ends, with eps or with a bias before the norm."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+
+from lnbook.chapters.invariances.names import say
+from lnbook.show.colors import COLORS
+from lnbook.show.picture import Picture
+from lnbook.show.plots import cursor, label_ends
+from lnlib import norm
+
+EPS = {"0": 0.0, "1e-5": 1e-5, "1e-3": 1e-3}
+SCALES = tuple(float(10.0**e) for e in (-3, -2, -1, -0.5, 0, 0.5, 1, 2, 3))
+_CURVE = 10.0 ** np.linspace(-3, 3, 37)
+
+
+def scale_text(scale: float) -> str:
+    """Write a factor in few digits."""
+    return f"{scale:,.0f}" if scale >= 10 else f"{scale:.3g}"
+
+
+def scaled(a: np.ndarray, scale: float, eps: float, bias: np.ndarray | float = 0.0) -> np.ndarray:
+    """Return layer norm of ``scale * a + bias``: a case, re-scaled, that meets a bias."""
+    return norm.layer_norm(scale * a + bias, eps=eps)
+
+
+def draw_scale(a: np.ndarray, bias: np.ndarray, scale: float, before: bool) -> list[go.Figure]:
+    """Draw the largest change of an output over the factor, and the outputs at one factor.
+
+    Args:
+        a: Summed inputs of one case, shape ``(H,)``.
+        bias: Added before the norm if ``before``.
+        scale: The factor of the right panel.
+        before: Whether there is a bias before the norm.
+    """
+    things = ("first", "solid", "circle-open"), ("second", "dash", "diamond"), ("third", "dot", "x")
+    looks = dict(zip(EPS, things, strict=True))
+    b = bias if before else 0.0
+    curve, outputs = go.Figure(), go.Figure()
+    at = np.arange(1, len(a) + 1)
+    for label, eps in EPS.items():
+        thing, dash, symbol = looks[label]
+        color = COLORS[thing]
+        start = scaled(a, 1.0, eps, b)
+        curve.add_scatter(
+            x=_CURVE,
+            y=[np.abs(scaled(a, s, eps, b) - start).max() for s in _CURVE],
+            mode="lines",
+            name=f"eps {label}",
+            line={"color": color, "dash": dash, "width": 2},
+            hovertemplate=f"eps {label}: %{{y:.2g}}<extra></extra>",
+        )
+        outputs.add_scatter(
+            x=at,
+            y=scaled(a, scale, eps, b),
+            mode="markers",
+            name=f"eps {label}",
+            marker={"color": color, "symbol": symbol, "size": 8, "opacity": 0.85},
+            hovertemplate=f"eps {label}, unit %{{x}}: %{{y:.3f}}<extra></extra>",
+        )
+    curve.layout = dict(
+        title="Largest change of an output",
+        height=340,
+        xaxis={
+            "type": "log",
+            "title": "factor",
+            "range": [-3.1, 3.1],
+            "tickvals": [0.001, 0.01, 0.1, 1, 10, 100, 1000],
+            "ticktext": ["10⁻³", "0.01", "0.1", "1", "10", "100", "10³"],
+        },
+        yaxis={"range": [-0.1, 4]},
+        shapes=[cursor(scale)],
+    )
+    outputs.layout = dict(
+        title=f"Outputs at factor {scale_text(scale)}",
+        height=340,
+        xaxis={"title": "unit", "tick0": 1, "dtick": 3, "range": [0.4, len(a) + 0.6]},
+        yaxis={"range": [-2.6, 2.6]},
+    )
+    return [label_ends(curve), outputs]
+
+
+def describe_scale(a: np.ndarray, bias: np.ndarray, scale: float, before: bool) -> str:
+    """Say the largest change for each eps."""
+    b = bias if before else 0.0
+    changes = [
+        f"{say(np.abs(scaled(a, scale, eps, b) - scaled(a, 1.0, eps, b)).max())} with eps {label}"
+        for label, eps in EPS.items()
+    ]
+    where = "a bias before the norm" if before else "no bias before the norm"
+    return f"At factor {scale_text(scale)}, {where}, outputs change by up to {', '.join(changes)}."
+
+
+SCALE = Picture(
+    draw_scale,
+    describe_scale,
+    alt="Left, the largest change of an output over the factor, one curve for each eps. Right, "
+    "the outputs of twelve units at the chosen factor.",
+)

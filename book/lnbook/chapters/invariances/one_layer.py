@@ -1,0 +1,229 @@
+"""Find what is unchanged: one small layer, before and after a transformation."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import plotly.graph_objects as go
+
+from lnbook.chapters.invariances.names import LABELS, NAMES, say
+from lnbook.show.colors import COLORS
+from lnbook.show.picture import Picture
+from lnlib import invariance
+from lnlib.analysis import table_1
+from lnlib.analysis.table_1 import ROUNDING
+
+CASES, FEATURES, UNITS = 4, 3, 4
+STRENGTHS = (0.5, 2.0, 3.0)
+#: Where the sliders stop; not at 1, where nothing changes.
+TRIED = tuple(s / 4 for s in (1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12))
+HEIGHT = 360
+#: Whose lines a norm forgets: those of an example or those of a unit.
+COMMON = {"batch": "unit", "weight": "unit", "none": "unit", "layer": "example", "rms": "example"}
+
+
+@cache
+def small() -> tuple[np.ndarray, invariance.Layer]:
+    """Return four cases of three features, and a layer of four units without gain and bias."""
+    rng = np.random.default_rng(381)
+    X = rng.normal(size=(CASES, FEATURES)) + 0.5
+    W = rng.normal(size=(UNITS, FEATURES))
+    return X.round(1), invariance.Layer(W.round(1), np.ones(UNITS), np.zeros(UNITS))
+
+
+def change(name: str, transformation: str, strength: float) -> table_1.Change:
+    """Return summed inputs and outputs of the small layer before and after, each (case, unit).
+
+    Args:
+        name: A norm, one of :data:`COMMON`.
+        transformation: One of :data:`lnlib.invariance.TRANSFORMS`.
+        strength: Its factor or shift.
+    """
+    return table_1.change(name, transformation, *small(), strength=strength)
+
+
+def draw_change(
+    name: str, transformation: str, strength: float, reveal: bool = True
+) -> list[go.Figure]:
+    """Draw the changed weights and data, then summed inputs and outputs, after over before."""
+    here, far = (change(name, transformation, s) for s in (strength, max(STRENGTHS)))
+    common = COMMON[name]
+    stays = np.abs(here.new_output - here.output).max() < ROUNDING
+    return [
+        _changed(transformation, strength),
+        _against(
+            here.summed,
+            here.new_summed,
+            far.new_summed,
+            common,
+            f"Summed inputs, a line for each {common}",
+            "first",
+        ),
+        _against(
+            here.output,
+            here.new_output if reveal else None,
+            far.new_output,
+            common,
+            "Outputs: on the dots, unchanged" if reveal else "Outputs: what is your prediction?",
+            "holds" if stays else "fails",
+        ),
+    ]
+
+
+def describe_change(name: str, transformation: str, strength: float, reveal: bool = True) -> str:
+    """Say by how much summed inputs and outputs change, and what Table 1 says."""
+    here = change(name, transformation, strength)
+    moved = np.abs(here.new_summed - here.summed).max()
+    changed = np.abs(here.new_output - here.output).max()
+    head = f"{NAMES[transformation]}, {LABELS[name]}: "
+    head = head[0].upper() + head[1:] + f"the summed inputs change by up to {say(moved)}"
+    if not reveal:
+        return f"{head}. Does any output change? Predict, then reveal."
+    verdict = "no output changes" if changed < ROUNDING else f"the outputs by up to {say(changed)}"
+    table = ""
+    if name in invariance.TABLE_1 and transformation in invariance.TABLE_1[name]:
+        entry = "Invariant" if invariance.TABLE_1[name][transformation] else "No"
+        table = f". Table 1 says: {entry}"
+    return f"{head}, {verdict}{table}."
+
+
+CHANGE = Picture(
+    draw_change,
+    describe_change,
+    alt="A table of weights and data with a frame around what has changed. Beside it, in a lane "
+    "for each example or each unit, the summed inputs after over before, and the outputs after "
+    "over before or a question mark.",
+)
+
+
+def _changed(transformation: str, strength: float) -> go.Figure:
+    """Draw the weights of the units above the data, and a frame around what has changed."""
+    X, layer = small()
+    new_X, (new,), order = invariance.transform(transformation, X, (layer,), strength=strength)
+    bias = new.input_bias is not None
+    z = np.full((UNITS + 1 + CASES, FEATURES + bias), None)
+    z[:UNITS, :FEATURES], z[UNITS + 1 :, :FEATURES] = new.W, new_X
+    moved = np.zeros(z.shape, dtype=bool)
+    moved[:UNITS, :FEATURES] = new.W != layer.W
+    moved[UNITS + 1 :, :FEATURES] = new_X != X
+    if bias:
+        z[:UNITS, FEATURES] = new.input_bias
+        moved[:UNITS, FEATURES] = True
+    rows, columns = (np.flatnonzero(moved.any(axis)) for axis in (1, 0))
+    names = [f"unit {i + 1}" for i in order] + [""] + [f"example {i + 1}" for i in range(CASES)]
+    figure = go.Figure(
+        go.Heatmap(
+            z=z,
+            text=[["" if v is None else _cell(v) for v in row] for row in z],
+            texttemplate="%{text}",
+            coloraxis="coloraxis",
+            hovertemplate="%{text}<extra></extra>",
+            hoverongaps=False,
+            xgap=2,
+            ygap=2,
+        )
+    )
+    figure.layout = dict(
+        title="Weights, then data; in the frame: what changed",
+        height=HEIGHT,
+        meta={"phone": 1.5},  # nine rows of numbers
+        coloraxis={"cmin": -4, "cmax": 4, "cmid": 0, "showscale": False},
+        xaxis={
+            "tickvals": list(range(z.shape[1])),
+            "ticktext": [str(i + 1) for i in range(FEATURES)] + ["bias"] * bias,
+            "title": "feature",
+            "showgrid": False,
+            "zeroline": False,
+        },
+        yaxis={
+            "tickvals": [i for i in range(len(names)) if names[i]],
+            "ticktext": [n for n in names if n],
+            "range": [len(z) - 0.4, -0.6],
+            "showgrid": False,
+            "zeroline": False,
+        },
+    )
+    if moved.any():  # a factor of 1 changes nothing
+        figure.add_shape(
+            type="rect",
+            x0=columns[0] - 0.49,
+            x1=columns[-1] + 0.49,
+            y0=rows[0] - 0.49,
+            y1=rows[-1] + 0.49,
+            line={"width": 3, "color": COLORS["ink"]},
+        )
+    return figure
+
+
+def _cell(value: float) -> str:
+    # Rounding first turns -0.0 into 0.0.
+    return f"{round(value, 1) + 0.0:.1f}".replace("-", "−")
+
+
+def _against(
+    before: np.ndarray,
+    after: np.ndarray | None,
+    far: np.ndarray,
+    common: str,
+    title: str,
+    thing: str,
+) -> go.Figure:
+    """Draw after over before, a lane with its line for each case, or for each unit.
+
+    Args:
+        before: Shape ``(cases, units)``.
+        after: As ``before``; ``None`` leaves the lanes empty, with a question mark.
+        far: ``after`` at the greatest strength, for the axes.
+        common: ``case`` or ``unit``.
+        title: Of the panel.
+        thing: Whose color lines and points have.
+    """
+    known = before if after is None else after
+    wide = 1.15 * np.abs(before).max()
+    high = 1.15 * max(np.abs(before).max(), np.abs(far).max(), np.abs(known).max())
+    if common == "unit":
+        before, known = before.T, known.T
+    figure, lanes, axes = go.Figure(), len(before), {}
+    for i, (x, y) in enumerate(zip(before, known, strict=True)):
+        at, axis = np.argsort(x), "y" if i == 0 else f"y{i + 1}"
+        figure.add_scatter(
+            x=[-wide, wide],
+            y=[-wide, wide],
+            yaxis=axis,
+            mode="lines",
+            line={"color": COLORS["gray"], "dash": "dot", "width": 2},
+            hoverinfo="skip",
+        )
+        if after is not None:
+            figure.add_scatter(
+                x=x[at],
+                y=y[at],
+                yaxis=axis,
+                mode="lines+markers",
+                name=f"{common} {i + 1}",
+                line={"color": COLORS[thing], "width": 2},
+                marker={"color": COLORS[thing], "size": 8},
+                hovertemplate=f"{common} {i + 1}: %{{x:.2f}} → %{{y:.2f}}<extra></extra>",
+            )
+        top = 1 - i / lanes
+        axes[f"yaxis{'' if i == 0 else i + 1}"] = {
+            "domain": [top - 0.92 / lanes, top],
+            "range": [-high, high],
+            "tickvals": [0],
+            "ticktext": [f"{common} {i + 1}"],
+            "zeroline": False,
+        }
+    figure.layout = dict(
+        **axes,
+        title=title,
+        height=HEIGHT,
+        meta={"phone": 0.9},
+        showlegend=False,
+        xaxis={"title": "before (after: upwards)", "range": [-wide, wide], "anchor": f"y{lanes}"},
+    )
+    if after is None:
+        figure.add_annotation(
+            text="?", xref="paper", yref="paper", x=0.5, y=0.5, showarrow=False, font={"size": 64}
+        )
+    return figure

@@ -1,0 +1,157 @@
+"""The exercises of the chapter ``layer_norm_from_scratch``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lnbook.chapters.layer_norm_from_scratch.material import Stream
+from lnbook.exercises import Function, Value
+from lnlib.norm import layer_norm, rms_norm_backward
+
+
+def _normalize(x, gain, bias, *, axis=-1, ddof=0, eps=1e-5):
+    mean, var = (f(x, axis=axis, keepdims=True) for f in (np.mean, np.var))
+    n = x.size if axis is None else x.shape[axis]
+    return gain * (x - mean) / np.sqrt(var * n / (n - ddof) + eps) + bias
+
+
+def _deviation(x):
+    return x - x.mean(-1, keepdims=True), x.std(-1, keepdims=True)
+
+
+def _layer_norm_cases(rng):
+    # A square table, so that a wrong axis raises no error; small numbers, so that eps counts.
+    shapes, scale = [(2, 3), (3, 3), (2, 3, 4)], [2.0, 0.003, 1.0]
+    for shape, size in zip(shapes, scale, strict=True):
+        gain, bias = rng.normal(size=(2, shape[-1]))
+        yield (size * rng.normal(size=shape) + 1, gain + 1, bias)
+
+
+def _outside(x, gain, bias):
+    centered, std = _deviation(x)
+    return gain * centered / (std + 1e-5) + bias
+
+
+def _no_root(x, gain, bias):
+    centered, std = _deviation(x)
+    return gain * centered / (std**2 + 1e-5) + bias
+
+
+# The gradient of RMS norm, less one of its parts.
+
+
+def _rms(dy, x, gain, *, mean=False, radial=True, use_gain=True, over=True, H=1):
+    rms = np.sqrt((x * x).mean(-1, keepdims=True))
+    x_hat = x / rms
+    d = gain * dy if use_gain else dy
+    left = d - radial * H * x_hat * (d * x_hat).mean(-1, keepdims=True)
+    return (left - mean * d.mean(-1, keepdims=True)) / (rms if over else 1)
+
+
+def _rms_cases(rng):
+    for shape in [(1, 3), (4, 4), (5, 7)]:
+        yield (rng.normal(size=shape), 2 * rng.normal(size=shape) + 1, rng.normal(size=shape[-1]))
+
+
+# The variance of a stream.
+
+
+def _stream_cases(rng):
+    for offset, n in ((0.0, 5), (3.0, 40), (1e9, 8), (1e9, 400)):
+        yield (Stream(offset + rng.normal(size=n)),)
+
+
+def _variance(stream):
+    return np.var(list(stream))
+
+
+def _running(stream, *, naive=False, ddof=0, squared=False):
+    mean = squares = total = total_squares = 0.0
+    for k, x in enumerate(stream, 1):
+        total, total_squares = total + x, total_squares + x * x
+        step = x - mean
+        mean += step / k
+        squares += step * (step if squared else x - mean)
+    return total_squares / k - (total / k) ** 2 if naive else squares / (k - ddof)
+
+
+EXERCISES = {
+    "layer-norm-by-hand": Function(
+        lambda x, gain, bias: layer_norm(x, gain, bias),
+        cases=_layer_norm_cases,
+        wrong={
+            "its mean and variance run down the columns; that is batch norm. The features are the "
+            "last axis.": lambda x, gain, bias: _normalize(x, gain, bias, axis=0),
+            "one mean for all numbers mixes the examples; take one for each row, `axis=-1`.": (
+                lambda x, gain, bias: _normalize(x, gain, bias, axis=None)
+            ),
+            "this variance divides by H - 1; eq. 16 divides by H.": (
+                lambda x, gain, bias: _normalize(x, gain, bias, ddof=1)
+            ),
+            "eps stands outside the root; PyTorch adds it to the variance, before the root.": (
+                _outside
+            ),
+            "eps is missing, which shows as soon as the numbers are small.": (
+                lambda x, gain, bias: _normalize(x, gain, bias, eps=0)
+            ),
+            "it divides by the variance; the deviation is its root.": _no_root,
+            "gain and bias are missing; they come after the normalization.": (
+                lambda x, gain, bias: _normalize(x, 1, 0)
+            ),
+            "gain and bias are in each other's place: the gain multiplies, the bias is added.": (
+                lambda x, gain, bias: _normalize(x, bias, gain)
+            ),
+            "gain and bias are applied before the normalization, which then undoes them in part; "
+            "eq. 15 applies them after.": lambda x, gain, bias: _normalize(gain * x + bias, 1, 0),
+        },
+        right="Eqs. 15 and 16 for any number of examples at once.",
+    ),
+    "which-eps": Value(
+        1e-6,
+        within=5e-8,
+        wrong={
+            1.427e-5: "that is the eps outside the root, σ (1/y − 1); inside it is σ² (1/y² − 1).",
+            1e-5: "PyTorch's 1e-5 gives ±0.99589.",
+            1e-3: "Keras's 1e-3 gives ±0.73996.",
+            8.205e-4: "the variance is still to be multiplied: eps = σ² (1/y² − 1).",
+        },
+        right="It is the default of Flax; read into PyTorch, such a model needs `eps=1e-6`.",
+        otherwise="solve y = σ/√(σ² + eps) for eps, with the biased variance of the pair.",
+    ),
+    "rms-norm-backward": Function(
+        lambda dy, x, gain: rms_norm_backward(dy, x, gain, eps=0)[0],
+        cases=_rms_cases,
+        wrong={
+            "this is layer norm's gradient; RMS norm has no mean, so nothing flows through one.": (
+                lambda dy, x, gain: _rms(dy, x, gain, mean=True)
+            ),
+            "this is the direct path alone; x also moves the root mean square.": (
+                lambda dy, x, gain: _rms(dy, x, gain, radial=False)
+            ),
+            "the gain is missing: it stands between y and x_hat.": (
+                lambda dy, x, gain: _rms(dy, x, gain, use_gain=False)
+            ),
+            "the division by the root mean square is missing.": (
+                lambda dy, x, gain: _rms(dy, x, gain, over=False)
+            ),
+            "the sum over the features must be a mean: the root mean square divides by H.": (
+                lambda dy, x, gain: _rms(dy, x, gain, H=x.shape[-1])
+            ),
+        },
+        right="One direction is removed, along x_hat; without a mean, the ones pass.",
+    ),
+    "variance-of-a-stream": Function(
+        _variance,
+        cases=_stream_cases,
+        wrong={
+            "E[x²] − E[x]² loses every digit when the numbers lie about 1e9; keep sums of "
+            "differences.": lambda stream: _running(stream, naive=True),
+            "both factors use the old mean; one of them must use the new.": (
+                lambda stream: _running(stream, squared=True)
+            ),
+            "divide by n, as eq. 16 does, not by n - 1.": lambda stream: _running(stream, ddof=1),
+        },
+        tolerance=1e-5,
+        right="One pass, and the offset costs nothing.",
+    ),
+}

@@ -1,0 +1,392 @@
+"""Steps, who computes what, floats."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+import lnlib
+from lnbook.show.colors import COLORS, fade
+from lnbook.show.control import round_numbers
+from lnbook.show.picture import Picture
+from lnbook.show.plots import cursor, label_ends, signs
+from lnbook.show.table import Table
+from lnlib import numerics
+from lnlib.analysis import rounding
+
+# Step by step.
+
+#: From what the reader sees to how far :func:`steps` goes.
+STEPS = {"minus the mean": 1, "over σ": 2, "gain and bias": 3}
+
+
+def steps(
+    a: np.ndarray, gain: np.ndarray, bias: np.ndarray, step: int, shift: float, scale: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the summed inputs ``scale * a + shift`` and what they are after a step, each (H,)."""
+    x = scale * a + shift
+    y = x - x.mean()
+    if step >= 2:
+        y = y / x.std()
+    return x, gain * y + bias if step == 3 else y
+
+
+def draw_steps(
+    a: np.ndarray, gain: np.ndarray, bias: np.ndarray, step: int, shift: float, scale: float
+) -> list[go.Figure]:
+    """Draw the summed inputs of one example, and the same after a step."""
+    x, y = steps(a, gain, bias, step, shift, scale)
+    before = _bars(x, "Summed inputs, μ and σ", 17)
+    _level(before, len(x), x.mean(), "mean μ")
+    before.update_layout(
+        shapes=[
+            {"type": "rect", "x0": 0.4, "x1": len(x) + 0.6, "layer": "below",
+             "y0": x.mean() - x.std(), "y1": x.mean() + x.std(),
+             "fillcolor": fade(COLORS["gray"]), "line": {"width": 0}}
+        ]
+    )  # fmt: skip
+    titles = {1: "Minus the mean", 2: "Over σ", 3: "With gain and bias"}
+    return [before, _bars(y, titles[step], 17 if step == 1 else 3.2)]
+
+
+def describe_steps(
+    a: np.ndarray, gain: np.ndarray, bias: np.ndarray, step: int, shift: float, scale: float
+) -> str:
+    """Say the two statistics, and whether the result is that of the summed inputs as they came."""
+    x, y = steps(a, gain, bias, step, shift, scale)
+    start = steps(a, gain, bias, step, 0.0, 1.0)[1]
+    same = ""
+    if (shift, scale) != (0, 1):
+        same = ", as before" if np.allclose(y, start) else f", not {_say(start[0])} as before"
+    return (
+        f"μ = {_say(x.mean())} and σ = {_say(x.std())}. The summed input of unit 1, {_say(x[0])}, "
+        f"becomes {_say(y[0])}{same}."
+    )
+
+
+THREE_STEPS = Picture(
+    draw_steps,
+    describe_steps,
+    alt="Two bar charts over twelve units: the summed inputs with their mean as a line and their "
+    "deviation as a band, and the same numbers after one to three steps.",
+)
+
+
+# Who computes what.
+
+#: The row that people asked about, and two rows of our own below it: one sample (T, C) each.
+SAMPLES = {
+    "0.0948, 0.1644": np.array([[0.09484422, 0.16441762], [0.3, 0.1], [0.2, 0.6]]),
+    "1, 0, 0, 0": np.array([[1.0, 0, 0, 0], [0, 2, 1, 0], [3, 1, 1, 2]]),
+}
+EPS = (0.0, 1e-12, 1e-10, 1e-8, 1e-7, *round_numbers(1e-6, 1e-2))
+
+
+def eps_text(eps: float) -> str:
+    """Write an eps: 0, 1e-5, 0.002."""
+    return f"{eps:g}".replace("e-0", "e-")
+
+
+def draw_variant(sample: str, axis: str, ddof: int, place: str, eps: float) -> list[go.Figure]:
+    """Draw a sample and what :func:`lnlib.numerics.variant` makes of it, its first row framed."""
+    x = SAMPLES[sample]
+    y = numerics.variant(x, axis=axis, ddof=ddof, place=place, eps=eps)
+    return [_table(x, "Before", 4, 3.0), _table(y, "After", 5, 2.5)]
+
+
+def describe_variant(sample: str, axis: str, ddof: int, place: str, eps: float) -> str:
+    """Say what the first row becomes, and who computes it so."""
+    y = numerics.variant(SAMPLES[sample], axis=axis, ddof=ddof, place=place, eps=eps)
+    row = ", ".join(_say(v, 5) for v in y[0])
+    who = [
+        r.who
+        for r in numerics.RECIPES
+        # Without eps there is no place for it.
+        if (r.axis, r.ddof, r.eps) == (axis, ddof, eps) and (r.place == place or eps == 0)
+    ]
+    by = "; nobody in the table computes it so"
+    if who:
+        by = f", as {_and(who)} compute{'s' * (len(who) == 1)} it"
+    return f"The first row becomes ({row}){by}."
+
+
+VARIANT = Picture(
+    draw_variant,
+    describe_variant,
+    alt="Two small tables: a sample of three rows, and the same after normalization.",
+)
+
+
+def recipes() -> Table:
+    """Tabulate who sets the switches how, and what the two rows become that people asked about."""
+    rows = []
+    for r in numerics.RECIPES:
+        pair, four = (r(x)[0] for x in SAMPLES.values())
+        opposite = np.isclose(pair.sum(), 0)
+        rows.append(
+            [
+                r.who,
+                r.source,
+                _denominator(r),
+                f"±{pair[1]:.5f}" if opposite else " and ".join(_say(v, 3) for v in pair),
+                _say(four[0], 4),
+            ]
+        )
+    return Table(
+        ["Who", "Where", "Divides by", "0.0948, 0.1644", "First of 1, 0, 0, 0"],
+        rows,
+        "What becomes of two rows, before gain and bias: one name, many answers. The last two "
+        "lines also see the rows of the next figure; the last is batch norm, for comparison. "
+        "s is the deviation over n − 1.",
+    )
+
+
+def _denominator(r: numerics.Recipe) -> str:
+    std, size = "s" if r.ddof else "σ", f"{r.eps:.0e}".replace("e-0", "e−").replace("e-", "e−")
+    if r.eps:
+        # No-break spaces: a formula stays on one line.
+        std = (
+            f"√({std}²\u00a0+\u00a0{size})" if r.place == "inside" else f"{std}\u00a0+\u00a0{size}"
+        )
+    return std + {"features": "", "sample": ", of the sample", "batch": ", of the column"}[r.axis]
+
+
+# Floats.
+
+EXPONENTS = np.arange(19) / 3  # log10 of the offset
+DRAWS = 20
+WIDTHS = (16, 256)
+DTYPES = {"float32": np.float32, "float16": np.float16}
+LOOKS = {
+    "naive": (COLORS["second"], "solid", "x"),
+    "Welford": (COLORS["third"], "dot", "diamond"),
+    "two-pass": (COLORS["fourth"], "dash", "square"),
+    "shifted": (COLORS["first"], "solid", "circle"),
+}
+
+
+def offset_text(exponent: float) -> str:
+    """Write the offset 10**exponent."""
+    value = 10.0**exponent
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+FLOOR, LOST = 1e-8, 1e4  # where errors below the axis are drawn, and those that are no number
+
+
+@functools.cache
+def _draws(width: int) -> np.ndarray:
+    """Vectors of mean 0 and deviation 1, shape ``(draws, width)``."""
+    z = np.random.default_rng(width).normal(size=(DRAWS, width))
+    return (z - z.mean(-1, keepdims=True)) / z.std(-1, keepdims=True)
+
+
+def offset_numbers(exponent: float, dtype: str, width: int) -> np.ndarray:
+    """Return 20 vectors of deviation 1 about 10**exponent, rounded to dtype, ``(20, width)``."""
+    with np.errstate(over="ignore"):
+        return (10.0**exponent + _draws(width)).astype(DTYPES[dtype])
+
+
+@functools.cache
+def error_of_std(exponent: float, dtype: str, width: int) -> dict[str, float]:
+    """Return the worst relative error of the deviation, by method.
+
+    That of :func:`lnlib.analysis.rounding.errors_of_std` for :func:`offset_numbers`.
+    """
+    return rounding.errors_of_std(offset_numbers(exponent, dtype, width))
+
+
+def draw_floats(exponent: float, dtype: str, width: int) -> list[go.Figure]:
+    """Draw the error of the deviation over the offset, and the outputs at one offset."""
+    errors = go.Figure()
+    measured = [error_of_std(float(e), dtype, width) for e in EXPONENTS]
+    offsets = 10.0**EXPONENTS
+    for name, (color, dash, symbol) in LOOKS.items():
+        values = np.array([e[name] for e in measured])
+        errors.add_scatter(
+            x=offsets,
+            y=np.where(np.isinf(values), LOST, np.maximum(values, FLOOR)),
+            mode="lines+markers",
+            name=name,
+            line={"color": color, "dash": dash, "width": 2},
+            marker={"symbol": symbol, "size": 5},
+            hovertemplate=f"{name}, offset %{{x:.3g}}: %{{y:.2g}}<extra></extra>",
+        )
+    limit = numerics.breaking_offset(DTYPES[dtype])
+    errors.layout = dict(
+        title=f"Relative error of σ, worst of {DRAWS} vectors",
+        height=340,
+        xaxis={
+            "type": "log",
+            "title": "offset",
+            "range": [-0.15, 6.15],
+            "tickvals": 10.0 ** np.arange(7),
+            "ticktext": ["1", "10", "10²", "10³", "10⁴", "10⁵", "10⁶"],
+        },
+        yaxis={
+            "type": "log",
+            "range": [-8.3, 4.5],
+            "tickvals": [1e-8, 1e-6, 1e-4, 1e-2, 1, LOST],
+            "ticktext": ["10⁻⁸", "10⁻⁶", "10⁻⁴", "0.01", "1", "∞, NaN"],
+        },
+        shapes=[_rule(10.0**exponent, COLORS["gray"], "solid"), _rule(limit, COLORS["ink"], "dot")],
+        annotations=[
+            {"x": np.log10(limit), "y": 0.02, "yref": "paper", "yanchor": "bottom",
+             "xanchor": "left", "xshift": 3, "text": "σ/√u", "showarrow": False,
+             "font": {"color": COLORS["ink"]}}
+        ],
+    )  # fmt: skip
+    return [label_ends(errors), _outputs(exponent, dtype, width)]
+
+
+def _outputs(exponent: float, dtype: str, width: int) -> go.Figure:
+    x = offset_numbers(exponent, dtype, width)[0]
+    exact = _exact(x)[:8]
+    figure = go.Figure()
+    figure.add_scatter(
+        x=[-3, 3],
+        y=[-3, 3],
+        mode="lines",
+        line={"color": COLORS["gray"], "width": 1},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    for name, (color, _, symbol) in LOOKS.items():
+        y = numerics.layer_norm(x, name)[:8].astype(np.float64)
+        figure.add_scatter(
+            x=exact,
+            y=np.where(np.abs(y) < 1e6, y, np.nan),
+            mode="markers",
+            name=name,
+            marker={"color": color, "symbol": symbol, "size": 7, "opacity": 0.8},
+            hovertemplate=f"{name}: %{{y:.3f}} for %{{x:.3f}}<extra></extra>",
+        )
+    figure.layout = dict(
+        title="Eight outputs of one vector",
+        height=340,
+        xaxis={"title": "right output", "range": [-3, 3]},
+        yaxis={"title": "computed output", "range": [-3, 3]},
+    )
+    return figure
+
+
+def _exact(x: np.ndarray) -> np.ndarray:
+    """Normalize in float64, with the same eps; NaN where ``x`` is infinite."""
+    if not np.isfinite(x).all():
+        return np.full(x.shape, np.nan)
+    return lnlib.layer_norm(x.astype(np.float64))
+
+
+def describe_floats(exponent: float, dtype: str, width: int) -> str:
+    """Say how wrong each method is at the offset."""
+    x, errors = offset_numbers(exponent, dtype, width), error_of_std(exponent, dtype, width)
+    where = f"At offset {offset_text(exponent)} in {dtype}, with H = {width}"
+    if not np.isfinite(x).all():
+        return f"{where}: the numbers themselves are infinite; {dtype} ends at 65504."
+    if np.isnan(errors["naive"]):
+        return f"{where}: rounding has made the numbers of a vector equal; no spread is left."
+    parts = [
+        f"{name} " + ("∞ or NaN" if np.isinf(e) else f"{e:.1e}".replace("-", "−"))
+        for name, e in errors.items()
+    ]
+    return f"{where}, the deviation is wrong by up to: {', '.join(parts)}."
+
+
+FLOATS = Picture(
+    draw_floats,
+    describe_floats,
+    alt="Left, the relative error of the deviation over the offset, one curve a method, on "
+    "logarithmic axes. Right, computed outputs over right outputs of one vector.",
+)
+
+
+def reported() -> dict[str, np.ndarray]:
+    """Return float32 vectors for which someone reported a layer norm that went wrong."""
+    nearly = np.full(10240, 256, np.float32)
+    nearly[-1] = 255
+    return {
+        "onnxruntime 28463": np.array([40000, 40001, 40002, 40003], np.float32),
+        "trt-samples 88": nearly,
+    }
+
+
+# What they share.
+
+
+def _units(a: np.ndarray) -> np.ndarray:
+    return np.arange(1, len(a) + 1)
+
+
+def _bars(y: np.ndarray, title: str, limit: float) -> go.Figure:
+    figure = go.Figure()
+    figure.add_bar(
+        x=_units(y),
+        y=y,
+        name="value",
+        marker={"color": signs(y)},
+        hovertemplate="unit %{x}: %{y:.3f}<extra></extra>",
+    )
+    figure.layout = dict(
+        title=title,
+        height=290,
+        showlegend=False,
+        xaxis={"title": "unit", "tick0": 1, "dtick": 3, "range": [0.4, len(y) + 0.6]},
+        yaxis={"range": [-limit, limit]},
+    )
+    return figure
+
+
+def _level(figure: go.Figure, H: int, y: float, name: str) -> None:
+    figure.add_scatter(
+        x=[0.4, H + 0.6],
+        y=[y, y],
+        mode="lines",
+        name=name,
+        line={"color": COLORS["ink"], "dash": "dash", "width": 2},
+        hovertemplate=f"{name}: %{{y:.3f}}<extra></extra>",
+    )
+
+
+def _rule(x: float, color: str, dash: str) -> dict[str, Any]:
+    return cursor(x) | {"line": {"width": 1.5, "dash": dash, "color": color}}
+
+
+def _table(x: np.ndarray, title: str, digits: int, limit: float) -> go.Figure:
+    figure = go.Figure(
+        go.Heatmap(
+            z=x,
+            x=_units(x.T),
+            y=_units(x),
+            text=[[_say(v, digits) for v in row] for row in x],
+            texttemplate="%{text}",
+            coloraxis="coloraxis",
+            hovertemplate="row %{y}, feature %{x}: %{text}<extra></extra>",
+            xgap=2,
+            ygap=2,
+        )
+    )
+    bare = {"showgrid": False, "zeroline": False}
+    figure.layout = dict(
+        title=title,
+        height=200,
+        coloraxis={"cmin": -limit, "cmax": limit, "cmid": 0, "showscale": False},
+        xaxis={"side": "top", "tickvals": [], "title": "features →", **bare},
+        yaxis={"range": [len(x) + 0.52, 0.45], "tickvals": [], "title": "← positions", **bare},
+        shapes=[
+            {"type": "rect", "x0": 0.5, "x1": x.shape[1] + 0.5, "y0": 0.5, "y1": 1.5,
+             "line": {"width": 2.5, "color": COLORS["ink"]}}
+        ],
+    )  # fmt: skip
+    return figure
+
+
+def _say(value: float, digits: int = 2) -> str:
+    # Rounding first turns -0.00 into 0.00.
+    return f"{round(float(value), digits) + 0.0:.{digits}f}".replace("-", "−")
+
+
+def _and(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

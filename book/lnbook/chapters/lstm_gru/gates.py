@@ -1,0 +1,149 @@
+"""Gates on their curves under large weights, and the spread of each gate."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+
+from lnbook.chapters.lstm_gru.lstm import Params, squash, summed_inputs
+from lnbook.show.colors import COLORS
+from lnbook.show.picture import Picture
+from lnbook.show.plots import GATES
+
+
+def draw_squash(x: np.ndarray, h: np.ndarray, params: Params, scale: float) -> list[go.Figure]:
+    """Draw the gates on their curves, without a norm and with, all weights times ``scale``."""
+    scaled = _scaled(params, scale)
+    return [
+        _curves(summed_inputs(x, h, scaled, "plain"), "No norm: eq. 17"),
+        _curves(summed_inputs(x, h, scaled, "paper"), "Layer norm: eq. 20"),
+    ]
+
+
+def describe_squash(x: np.ndarray, h: np.ndarray, params: Params, scale: float) -> str:
+    """Say how many gates lie on the flat parts of their curves."""
+    plain, paper = saturated(x, h, params, scale)
+    return (
+        f"With all weights times {scale:g}, {plain:.0%} of the gates lie on the flat parts of "
+        f"their curves without a norm, {paper:.0%} with layer norm."
+    )
+
+
+SQUASH = Picture(
+    draw_squash,
+    describe_squash,
+    alt="Two panels with the same two S-shaped curves and 64 points on them, a symbol a gate: "
+    "without a norm they move outward with the scale, with layer norm they stay.",
+)
+
+
+def saturated(x: np.ndarray, h: np.ndarray, params: Params, scale: float) -> list[float]:
+    """Return the shares of gates that saturate, without a norm and with: on flat parts of curves.
+
+    Flat is where the curve is less than a fifth as steep as in its middle.
+    """
+    shares = []
+    for form in ("plain", "paper"):
+        opened = squash(summed_inputs(x, h, _scaled(params, scale), form))
+        # Slopes, 1 in the middle: 4 s (1 - s) of the logistic function, 1 - tanh^2 of tanh.
+        slope = np.where(np.arange(4)[:, None] == 2, 1 - opened**2, 4 * opened * (1 - opened))
+        shares.append(float((slope < 0.2).mean()))
+    return shares
+
+
+def _scaled(params: Params, scale: float) -> Params:
+    return params | {name: scale * params[name] for name in ("W_ih", "W_hh")}
+
+
+EDGE = 8.0  # summed inputs beyond it are drawn at it
+
+
+def _curves(gates: np.ndarray, title: str) -> go.Figure:
+    figure = go.Figure()
+    a = np.linspace(-EDGE, EDGE, 65)
+    for y in ((1 + np.tanh(a / 2)) / 2, np.tanh(a)):
+        figure.add_scatter(
+            x=a, y=y, mode="lines", line={"color": COLORS["gray"], "width": 1}, hoverinfo="skip",
+            showlegend=False,
+        )  # fmt: skip
+    for (name, color, symbol), row, y in zip(GATES.values(), gates, squash(gates), strict=True):
+        figure.add_scatter(
+            x=np.clip(row, -EDGE, EDGE),
+            y=y,
+            mode="markers",
+            name=name,
+            marker={"color": color, "symbol": symbol, "size": 8, "opacity": 0.75},
+            hovertemplate=f"{name}: %{{y:.3f}}<extra></extra>",
+        )
+    figure.layout = dict(
+        title=title,
+        height=340,
+        xaxis={"title": "summed input", "range": [-1.05 * EDGE, 1.05 * EDGE]},
+        yaxis={"title": "gate", "range": [-1.12, 1.12], "tickvals": [-1, 0, 0.5, 1]},
+    )
+    return figure
+
+
+# The spread of each gate.
+
+SPREADS = {"plain": "no norm", "paper": "together", "per_gate": "each alone"}
+
+
+def spreads(x: np.ndarray, h: np.ndarray, params: Params, factor: float, form: str) -> np.ndarray:
+    """Return the deviation of each gate's summed inputs over its units, ``(4,)``: i, f, g, o.
+
+    Args:
+        x: Shape ``(I,)``.
+        h: Shape ``(H,)``.
+        params: As for :func:`summed_inputs`.
+        factor: On the rows of both matrices that belong to the forget gate.
+        form: As for :func:`summed_inputs`.
+    """
+    return summed_inputs(x, h, louder(params, factor), form).std(axis=1)
+
+
+def louder(params: Params, factor: float) -> Params:
+    """Return parameters with the forget gate's rows of both matrices times ``factor``."""
+    H = params["W_hh"].shape[1]
+    rows = np.ones(4 * H)
+    rows[H : 2 * H] = factor
+    return params | {name: rows[:, None] * params[name] for name in ("W_ih", "W_hh")}
+
+
+def draw_spread(x: np.ndarray, h: np.ndarray, params: Params, factor: float) -> go.Figure:
+    """Draw the spread of each gate under no norm, the joint norm and a norm for each gate."""
+    found = np.array([spreads(x, h, params, factor, form) for form in SPREADS])
+    figure = go.Figure()
+    for (gate, (name, color, _)), values in zip(GATES.items(), found.T, strict=True):
+        figure.add_bar(
+            x=list(SPREADS.values()),
+            y=values,
+            name=name,
+            text=[gate] * len(SPREADS),
+            textposition="outside",
+            marker={"color": color},
+            hovertemplate=f"{name}: %{{y:.2f}}<extra>%{{x}}</extra>",
+        )
+    figure.layout = dict(
+        title="Spread of the summed inputs of each gate",
+        barmode="group",
+        yaxis={"title": "deviation", "range": [0, 4.2]},
+    )
+    return figure
+
+
+def describe_spread(x: np.ndarray, h: np.ndarray, params: Params, factor: float) -> str:
+    """Say how much wider the forget gate spreads than the input gate."""
+    ratios = [f / i for i, f, *_ in (spreads(x, h, params, factor, form) for form in SPREADS)]
+    return (
+        f"The forget gate spreads {ratios[0]:.2f} times as wide as the input gate without a norm, "
+        f"{ratios[1]:.2f} times under the paper's, {ratios[2]:.2f} times with a norm for each."
+    )
+
+
+SPREAD = Picture(
+    draw_spread,
+    describe_spread,
+    alt="Three groups of four bars, the spread of each gate: without a norm, under the joint norm "
+    "of the paper, and with a norm for each gate, where all bars are 1.",
+)

@@ -1,0 +1,256 @@
+"""What it learns: recorded runs, with layer norm and without, and two networks side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from lnbook.chapters.lstm_gru.versions import FORMS
+from lnbook.show.picture import Picture
+from lnbook.show.plots import NORMS, band, cursor, label_ends, spread
+from lnbook.show.table import Table, badge
+from lnlib import compare
+from lnlib.analysis.recorded import Record, Recorded
+from lnlib.claims import Finding
+from lnlib.claims.feedforward import mnist_end
+from lnlib.claims.trained import Arm, curve, end, epochs, to_targets
+
+#: Names of the cells in the records, with and without layer norm.
+CELLS = {"LSTM": "lstm", "GRU": "gru", "simple": "rnn"}
+STEP_NAMES = {"a row": "row", "a pixel": "pixel"}
+MEASURES = {"train_nll": "Training NLL", "test_error": "Test error"}
+UNITS = {"train_nll": "nats", "test_error": "%"}
+TICKS = {"train_nll": [0.0001, 0.001, 0.01, 0.1, 1], "test_error": [1, 3, 10, 30]}
+RANGES = {"train_nll": (0.00007, 5), "test_error": (0.4, 98)}
+RACED = ("layer", "none")
+
+
+class Learned:
+    """Recorded runs of sequential digits, one curve a seed.
+
+    A norm is ``layer`` or ``none``. Runs of layer norm in another form, or from other gains or
+    biases, are named by that, such as ``gain 0.1``.
+
+    Args:
+        records: As :func:`lnlib.runs.record.read_all` returns them. Of one cell, step and norm
+            all must be measured at the same epochs and differ in the seed alone.
+
+    Raises:
+        ValueError: If there are no records, or runs to be drawn as one band are not comparable.
+    """
+
+    def __init__(self, records: Sequence[Record]):
+        self._recorded = Recorded(
+            records, lambda s: (s["cell"], s["step"], _norm(s)), "make replay"
+        )
+        #: Cell, step and norm of the bands of another layer norm than ``layer``.
+        self.others = sorted(
+            (key for key in self._recorded.groups if not key[2].startswith(RACED)), reverse=True
+        )
+
+    def seeds(self, cell: str, step: str, norm: str) -> list[int]:
+        """Return the seeds of a band, in the order of its curves."""
+        return self._recorded.seeds((cell, step, norm))
+
+    def rate(self, cell: str, step: str, norm: str) -> float:
+        """Return the learning rate of a band."""
+        return self._recorded.runs((cell, step, norm))[0]["settings"]["learning_rate"]
+
+    def epochs(self, cell: str, step: str) -> np.ndarray:
+        """Return the epochs (points,) at which the runs were measured, 0 first."""
+        return self._recorded.epochs((cell, step, "layer"))
+
+    def curves(self, cell: str, step: str, norm: str, name: str) -> np.ndarray:
+        """Return curves ``(seeds, points)``: NLL in nats, test error in percent."""
+        return self._recorded.curves((cell, step, norm), name)
+
+    def at(self, epoch: float, cell: str, step: str, norm: str, name: str) -> np.ndarray:
+        """Return the values ``(seeds,)`` at the last point measured up to ``epoch``."""
+        return self._recorded.at(epoch, (cell, step, norm), name)
+
+    def arms(self, cell: str, step: str, norm: str, against: str = "none") -> tuple[Arm, Arm]:
+        """Return the runs with ``against``, then those with ``norm``, by seed."""
+        return tuple(
+            Arm({r["seed"]: r for r in self._recorded.runs((cell, step, n))}, 0.0, {})
+            for n in (against, norm)
+        )
+
+
+def _norm(chosen: dict[str, Any]) -> str:
+    """Name the norm of a run by its settings."""
+    unusual = []
+    if chosen.get("gain", 1) != 1:
+        unusual.append(f"gain {chosen['gain']:g}")
+    if chosen.get("form", "paper") != "paper":
+        unusual.append(FORMS[chosen["form"]][0] if chosen["form"] in FORMS else chosen["form"])
+    if chosen.get("bias_init", "zeros") != "zeros":
+        unusual.append("biases drawn")
+    if chosen["norm"] == "none" or not unusual:
+        unusual.insert(0, chosen["norm"])
+    return ", ".join(unusual)
+
+
+def draw_learned(learned: Learned, epoch: float, cell: str, step: str) -> list[go.Figure]:
+    """Draw training NLL and test error over epochs, with a cursor at ``epoch``.
+
+    A line is the mean of the seeds, its band reaches from the lowest to the highest.
+    """
+    return [_learned(learned, name, epoch, cell, step) for name in MEASURES]
+
+
+def _learned(learned: Learned, name: str, epoch: float, cell: str, step: str) -> go.Figure:
+    figure, epochs = go.Figure(), learned.epochs(cell, step)
+    for norm in RACED:
+        curves = np.maximum(learned.curves(cell, step, norm, name), RANGES[name][0])
+        hover = f"epoch %{{x:.3g}}: %{{y:.3g}} {UNITS[name]}"
+        band(figure, epochs, spread(curves), NORMS[norm], hover)
+    epoch = min(epoch, float(epochs[-1]))
+    for norm in RACED:
+        mean = learned.at(epoch, cell, step, norm, name).mean()
+        figure.add_scatter(
+            x=[epoch],
+            y=[max(mean, RANGES[name][0])],
+            mode="markers",
+            marker={"color": NORMS[norm][1], "size": 10},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    _axes(figure, name, float(epochs[-1]))
+    figure.update_layout(shapes=[cursor(epoch)])
+    return label_ends(figure)
+
+
+def _axes(figure: go.Figure, name: str, until: float) -> None:
+    figure.update_layout(
+        title=MEASURES[name],
+        height=300,
+        xaxis={"title": "epochs", "range": [-0.02 * until, 1.02 * until]},
+        yaxis={
+            "type": "log",
+            "title": UNITS[name],
+            "tickvals": TICKS[name],
+            "ticktext": [f"{t:g}" for t in TICKS[name]],
+            "range": [np.log10(v) for v in RANGES[name]],
+        },
+    )
+
+
+def describe_learned(learned: Learned, epoch: float, cell: str, step: str) -> str:
+    """Say where both stand at the cursor, mean of the seeds."""
+    epoch = min(epoch, float(learned.epochs(cell, step)[-1]))
+    said = [
+        f"{NORMS[norm][0]} {learned.at(epoch, cell, step, norm, 'train_nll').mean():.2g} nats and "
+        f"{learned.at(epoch, cell, step, norm, 'test_error').mean():.1f} %"
+        for norm in RACED
+    ]
+    return f"Training NLL and test error after {_epochs(epoch)}: {'; '.join(said)}."
+
+
+LEARNED = Picture(
+    draw_learned,
+    describe_learned,
+    alt="Two panels of curves over epochs, training NLL and test error, with layer norm and "
+    "without, the range of the seeds as a band.",
+)
+
+
+def _epochs(epoch: float) -> str:
+    return f"{epoch:.3g} epoch{'s' * (epoch != 1)}"
+
+
+def comparison(learned: Learned) -> Table:
+    """Compare updates to the targets and the end, layer norm against none, with a label each.
+
+    :mod:`lnlib.compare` has the protocol. Labels are corrected for all of the table.
+    """
+    keys = [(cell, step, "layer") for step in STEP_NAMES.values() for cell in CELLS.values()]
+    keys += learned.others
+    cell_names = {cell: name for name, cell in CELLS.items()}
+    found = [
+        [*to_targets(*arms, lambda run: curve(run, "train_nll"), epochs, ""), _errors(*arms)]
+        for arms in (learned.arms(*key) for key in keys)
+    ]
+    labels = compare.labels([one.untestable or one.differences for of in found for one in of])
+    tested = sum(label.evidence is compare.Evidence.MANY for label in labels)
+    rows, given = [], iter(labels)
+    for (cell, step, norm), of in zip(keys, found, strict=True):
+        *targets, last = (next(given) for _ in of)
+        name = f"{cell_names[cell]}, {step}s" + (f", {norm}" if norm != "layer" else "")
+        parts = [_percent(1 + f.differences) for f in of[:-1] if not f.untestable]
+        told = ", ".join(parts) or "–"
+        rows.append([name, badge(compare.together(targets)), told, badge(last), of[-1].what])
+    seeds = " or ".join(map(str, sorted({finding.seeds for of in found for finding in of})))
+    return Table(
+        [
+            "Cell", "Fewer updates", "Updates to 50, 75, 90 % of the way, by none's",
+            "Lower test error", "Test error at the end",
+        ],
+        rows,
+        f"Layer norm against none, {seeds} seeds a line, means. Labels are corrected for the "
+        f"{tested} comparisons that are tested.",
+    )  # fmt: skip
+
+
+def _percent(ratios: np.ndarray) -> str:
+    return f"{100 * ratios.mean():.0f} %" if np.isfinite(ratios).all() else "not in all seeds"
+
+
+def _errors(plain: Arm, other: Arm) -> Finding:
+    both = plain.runs.keys() & other.runs.keys()
+    means = [100 * np.mean([end("test_error")(arm.runs[s]) for s in both])
+             for arm in (other, plain)]  # fmt: skip
+    what = "{:.1f} against {:.1f} %".format(*means)
+    return mnist_end((plain, other), "test_error", "points", what, factor=100)
+
+
+def draw_race(results: Sequence[dict[str, dict[str, float]]], **settings: Any) -> list[go.Figure]:
+    """Draw two networks that train side by side: training NLL and test error so far.
+
+    Args:
+        results: As :func:`lnlib.experiments.sequence.run.race` yields them, at least one.
+        **settings: As given to it; they do not change the picture.
+    """
+    figures = []
+    for name in MEASURES:
+        figure = go.Figure()
+        for norm in results[-1]:
+            label, color, dash = NORMS[norm]
+            figure.add_scatter(
+                x=[r[norm]["epoch"] for r in results],
+                y=[r[norm][name] * (100 if name == "test_error" else 1) for r in results],
+                mode="lines+markers",
+                name=label,
+                line={"color": color, "dash": dash, "width": 2.5},
+                marker={"size": 4},
+                hovertemplate=f"{label}, epoch %{{x:.3g}}: %{{y:.3g}} {UNITS[name]}<extra></extra>",
+            )
+        _axes(figure, name, RACE_EPOCHS)
+        figures.append(label_ends(figure))
+    return figures
+
+
+#: Epochs of a live race.
+RACE_EPOCHS = 10
+
+
+def describe_race(results: Sequence[dict[str, dict[str, float]]], **settings: Any) -> str:
+    """Say where each stands."""
+    if not results:
+        return "Press Start to train the two networks side by side; Stop keeps what was reached."
+    last = results[-1]
+    parts = [
+        f"{NORMS[norm][0]} {point['train_nll']:.3f} nats, {point['test_error']:.1%} wrong"
+        for norm, point in last.items()
+    ]
+    return f"After {_epochs(next(iter(last.values()))['epoch'])}: {'; '.join(parts)}."
+
+
+RACE = Picture(
+    draw_race,
+    describe_race,
+    alt="Two panels of curves over epochs, training NLL and test error, one with layer norm and "
+    "one without.",
+)

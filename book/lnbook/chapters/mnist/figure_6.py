@@ -1,0 +1,99 @@
+"""Figure 6 of the paper, replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from lnbook.chapters.mnist.runs import SIZES, Cell, Runs
+from lnbook.chapters.mnist.words import (
+    UNITS,
+    epoch_text,
+    log_axis,
+    nats,
+)
+from lnbook.show.picture import Picture
+from lnbook.show.plots import NORMS, band, cursor, label_ends, spread
+
+PANELS = [
+    ("train_nll", 128, "Training NLL, batch size 128"),
+    ("train_nll", 4, "Training NLL, batch size 4"),
+    ("test_error", 128, "Test error, batch size 128"),
+    ("test_error", 4, "Test error, batch size 4"),
+]
+
+
+def stops(runs: Runs) -> list[float]:
+    """Return where the cursor stops: five times in the first epoch, then after each."""
+    epochs = runs.among(Cell(norm, 4) for norm in runs.norms).common()
+    first = epochs[(epochs > 0) & (epochs < 1)]
+    return [0.0, *first[4::5].tolist(), *epochs[epochs >= 1].tolist()]
+
+
+def draw(runs: Runs, epoch: float, norms: Sequence[str], until: float) -> list[go.Figure]:
+    """Draw figure 6: training NLL above, test error below, batch size 128 beside 4.
+
+    Args:
+        runs: The recorded runs.
+        epoch: Where the cursor stands; it stops at ``until``.
+        norms: Which norms to show.
+        until: The last epoch of the horizontal axis.
+
+    Returns:
+        Four panels. A line is the mean of the seeds, its band reaches from the lowest to the
+        highest.
+    """
+    epoch = min(epoch, until)
+    return [_panel(runs, name, size, title, epoch, norms, until) for name, size, title in PANELS]
+
+
+def describe(runs: Runs, epoch: float, norms: Sequence[str], until: float) -> str:
+    """Say where each norm stands at the cursor, mean of the seeds."""
+    epoch, sentences = min(epoch, until), []
+    for size in SIZES:
+        parts = [
+            f"{NORMS[n][0]} {nats(runs.at(epoch, Cell(n, size), 'train_nll').mean())} nats and "
+            f"{runs.at(epoch, Cell(n, size), 'test_error').mean():.2f} %"
+            for n in norms
+        ]
+        sentences.append(f"at batch size {size}, {'; '.join(parts)}")
+    return f"Training NLL and test error after {epoch_text(epoch)}: {', and '.join(sentences)}."
+
+
+FIGURE_6 = Picture(
+    draw,
+    describe,
+    alt="Four panels of curves over epochs: training NLL above, test error below, batch size 128 "
+    "on the left, batch size 4 on the right, one curve a norm.",
+)
+
+
+def _panel(
+    runs: Runs, name: str, size: int, title: str, epoch: float, norms: Sequence[str], until: float
+) -> go.Figure:
+    figure = go.Figure()
+    for norm in norms:
+        cell = Cell(norm, size)
+        values = spread(runs.curves(cell, name))
+        hover = f"epoch %{{x:.3g}}: %{{y:.3g}} {UNITS[name]}"
+        band(figure, runs.epochs(cell), values, NORMS[norm], hover)
+    for norm in norms:
+        figure.add_scatter(
+            x=[epoch],
+            y=[runs.at(epoch, Cell(norm, size), name).mean()],
+            mode="markers",
+            marker={"color": NORMS[norm][1], "size": 10},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    # One range for both batch sizes: side by side they can be compared by eye.
+    shown = [runs.curves(Cell(n, s), name) for n in runs.norms for s in SIZES]
+    figure.update_layout(
+        title=title,
+        height=300,
+        xaxis={"title": "epochs", "range": [-0.02 * until, 1.02 * until]},
+        yaxis=log_axis(name, shown),
+        shapes=[cursor(epoch)],
+    )
+    return label_ends(figure)

@@ -1,0 +1,79 @@
+"""From one example at a time to 256."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+
+from lnbook.chapters.mnist.runs import Cell, Runs
+from lnbook.chapters.mnist.words import (
+    NAMES,
+    UNITS,
+    epoch_text,
+    log_axis,
+    nats,
+)
+from lnbook.show.picture import Picture
+from lnbook.show.plots import NORMS, band, label_ends, spread
+
+
+def draw_sizes(runs: Runs, nll: str) -> list[go.Figure]:
+    """Draw NLL and test error over the batch size, all at equal numbers of cases seen.
+
+    Args:
+        runs: The recorded runs; they are read at the last epoch that all of them have.
+        nll: ``"train_nll"`` or ``"test_nll"``.
+    """
+    return [_over_sizes(runs.over_sizes, name) for name in (nll, "test_error")]
+
+
+def _over_sizes(runs: Runs, name: str) -> go.Figure:
+    figure, sizes, epoch = go.Figure(), runs.sizes(), runs.common()[-1]
+    for norm in (n for n in NORMS if runs.sizes(n)):
+        x = runs.sizes(norm)
+        values = [spread(runs.at(epoch, Cell(norm, s), name)) for s in x]
+        hover = f"batch size %{{x}}: %{{y:.3g}} {UNITS[name]}"
+        band(figure, x, np.transpose(values), NORMS[norm], hover, "lines+markers")
+    names = ["test_error"] if name == "test_error" else ["train_nll", "test_nll"]
+    shown = [runs.at(epoch, c, n) for c in runs.groups for n in names]
+    figure.update_layout(
+        title=NAMES[name],
+        height=340,
+        xaxis={
+            "type": "log",
+            "title": "batch size",
+            "tickvals": sizes,
+            "ticktext": ["" if k % 2 else str(s) for k, s in enumerate(sizes)],
+            "tickangle": 0,
+            "range": [np.log10(sizes[0]) - 0.1, np.log10(sizes[-1]) + 0.1],
+        },
+        yaxis=log_axis(name, shown),
+    )
+    return label_ends(figure)
+
+
+def describe_sizes(runs: Runs, nll: str) -> str:
+    """Say at which batch size each norm errs least and most, and where its NLL is lowest."""
+    phrases, runs = [], runs.over_sizes
+    epoch = runs.common()[-1]
+    for norm in (n for n in NORMS if runs.sizes(n)):
+        errors, nlls = (
+            {s: runs.at(epoch, Cell(norm, s), name).mean() for s in runs.sizes(norm)}
+            for name in ("test_error", nll)
+        )
+        least, most = min(errors, key=errors.get), max(errors, key=errors.get)
+        low = min(nlls, key=nlls.get)
+        phrases.append(
+            f"{NORMS[norm][0]} errs least at {least} ({errors[least]:.2f} %), most at {most} "
+            f"({errors[most]:.2f} %), its {NAMES[nll].replace('T', 't')} is lowest at {low} "
+            f"({nats(nlls[low])} nats)"
+        )
+    return f"After {epoch_text(epoch)}: {'; '.join(phrases)}."
+
+
+BATCH_SIZES = Picture(
+    draw_sizes,
+    describe_sizes,
+    alt="Two panels over the batch size from 1 to 256, NLL and test error, one curve a norm; "
+    "batch norm's begins at 2.",
+)

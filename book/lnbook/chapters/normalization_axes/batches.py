@@ -1,0 +1,119 @@
+"""One number in many batches, and how large they are."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import plotly.graph_objects as go
+
+import lnlib
+from lnbook.chapters.normalization_axes.followed import (
+    BATCH,
+    FEATURE,
+    FOLLOWED,
+    all_data_line,
+    examples,
+    layer_line,
+    layer_norm_of_followed,
+    number,
+    whole_population,
+)
+from lnbook.show.colors import fade
+from lnbook.show.picture import Picture
+from lnbook.show.plots import cursor, label_ends
+
+BATCHES = 2000
+SHOWN = 20  # of them, as points
+SIZES = 16  # batch sizes on the horizontal axis, more where a live slider goes further
+
+
+@cache
+def outputs(batch_size: int) -> np.ndarray:
+    """Return what batch norm makes of one number in many batches.
+
+    Args:
+        batch_size: Examples in a batch: example 1 of :data:`TABLE` and others, drawn anew.
+
+    Returns:
+        Shape ``(2000,)``: the output for :data:`FOLLOWED`, one a batch.
+    """
+    rng = np.random.default_rng(batch_size)
+    others = examples(BATCHES * (batch_size - 1), rng)[:, FEATURE].reshape(-1, BATCHES)
+    batches = np.vstack([np.full(BATCHES, FOLLOWED), others])  # (batch_size, batches)
+    return lnlib.batch_norm(batches)[0]
+
+
+@cache
+def band(batch_size: int) -> tuple[float, float]:
+    """Return between which outputs nine batches of ten lie."""
+    low, high = np.quantile(outputs(batch_size), [0.05, 0.95])
+    return float(low), float(high)
+
+
+def draw_batch_size(batch_size: int) -> list[go.Figure]:
+    """Draw one number's outputs in 20 batches of one size, and their band at every size."""
+    layer, places = layer_norm_of_followed(), np.arange(1, SHOWN + 1)
+    points = go.Figure()
+    points.add_scatter(
+        x=places,
+        y=outputs(batch_size)[:SHOWN].round(2),  # as the page says them, and fewer bytes
+        mode="markers",
+        name="batch norm",
+        marker={"color": BATCH, "size": 8},
+        hovertemplate="batch %{x}: %{y:.2f}<extra>batch norm</extra>",
+    )
+    layer_line(points, places, layer)
+    all_data_line(points, places, whole_population())
+    points.update_layout(
+        title=f"One number in {SHOWN} batches of {batch_size}",
+        xaxis={"title": "batch", "range": [0, SHOWN + 1], "zeroline": False},
+        yaxis=_output_axis(),
+    )
+    sizes = np.arange(1, max(SIZES, batch_size) + 1)
+    low, high = np.transpose([band(size) for size in sizes])
+    bands = go.Figure()
+    bands.add_scatter(
+        x=np.r_[sizes, sizes[::-1]],
+        y=np.r_[high, low[::-1]].round(2),
+        fill="toself",
+        fillcolor=fade(BATCH),
+        mode="lines",
+        line={"width": 1, "color": BATCH},
+        name="batch norm",
+        hoverinfo="skip",
+    )
+    layer_line(bands, sizes, layer)
+    all_data_line(bands, sizes, whole_population())
+    bands.update_layout(
+        title="Nine of ten batches, at every size",
+        xaxis={"title": "batch size", "range": [0.5, sizes[-1] + 0.5], "zeroline": False},
+        yaxis=_output_axis(),
+        shapes=[cursor(batch_size)],
+    )
+    return [label_ends(points), label_ends(bands)]
+
+
+def describe_batch_size(batch_size: int) -> str:
+    """Say between which values the output lies, and that layer norm's does not move."""
+    always = f"Layer norm makes it {number(layer_norm_of_followed())} in every batch."
+    if batch_size == 1:
+        return f"Alone in its batch, {FOLLOWED} becomes 0 under batch norm. {always}"
+    low, high = band(batch_size)
+    return (
+        f"In nine of ten batches of {batch_size}, batch norm makes {FOLLOWED} something from "
+        f"{number(low)} to {number(high)}. {always}"
+    )
+
+
+BATCH_SIZE = Picture(
+    draw_batch_size,
+    describe_batch_size,
+    alt="Left: the output for one number in 20 random batches, scattered points for batch norm "
+    "and a flat line for layer norm. Right: the band that holds nine of ten outputs of batch "
+    "norm, over the batch size, and layer norm's flat line.",
+)
+
+
+def _output_axis() -> dict:
+    return {"title": "output", "range": [-2.2, 2.2], "dtick": 1}

@@ -1,0 +1,37 @@
+"""Which numbers share one mean, and what follows from it."""
+
+from lnbook.chapters.normalization_axes.batches import BATCH_SIZE, band, outputs
+from lnbook.chapters.normalization_axes.followed import (
+    FOLLOWED,
+    POPULATION,
+    TABLE,
+    layer_norm_of_followed,
+    whole_population,
+)
+from lnbook.chapters.normalization_axes.groups import CHANNELS, GROUPS
+from lnbook.chapters.normalization_axes.normalization_sets import (
+    NORMALIZATION_SET,
+    TENSORS,
+    normalization_sets,
+)
+from lnbook.chapters.normalization_axes.running_statistics import RUNNING, stream
+from lnbook.chapters.normalization_axes.summary import summary
+
+__all__ = [
+    "BATCH_SIZE",
+    "CHANNELS",
+    "FOLLOWED",
+    "GROUPS",
+    "NORMALIZATION_SET",
+    "POPULATION",
+    "RUNNING",
+    "TABLE",
+    "TENSORS",
+    "band",
+    "layer_norm_of_followed",
+    "normalization_sets",
+    "outputs",
+    "stream",
+    "summary",
+    "whole_population",
+]

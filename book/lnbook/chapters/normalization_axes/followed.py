@@ -1,0 +1,83 @@
+"""The table of the chapter, and the one number in it that is followed."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+
+import lnlib
+from lnbook.show.colors import COLORS
+from lnbook.show.plots import NORMS
+
+#: Four examples (rows) of six features (columns): the table of the chapter.
+TABLE = np.array(
+    [
+        [2.47, -2.92, 1.04, 4.77, 11.41, 7.69],
+        [10.40, 10.66, 18.18, 21.06, 17.98, 19.56],
+        [24.70, 20.35, 27.00, 24.64, 32.17, 33.55],
+        [32.67, 31.92, 34.40, 42.46, 42.22, 41.09],
+    ]
+)
+
+# More examples like them: a level for the whole example, a slope over the features, noise.
+LEVELS = (0.0, 42.0)
+SLOPE = np.linspace(-5.0, 5.0, 6)
+NOISE = 3.0
+
+#: Mean and variance of each feature over all the examples that :func:`examples` can give.
+POPULATION = (
+    np.mean(LEVELS) + SLOPE,
+    np.full(6, (LEVELS[1] - LEVELS[0]) ** 2 / 12 + NOISE**2),
+)
+
+FEATURE = 4  # index of the feature that is followed, of example 1
+FOLLOWED = float(TABLE[0, FEATURE])
+BATCH, LAYER = NORMS["batch"][1], NORMS["layer"][1]  # their colors
+
+
+def examples(n: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw ``n`` further examples like those of :data:`TABLE`, shape ``(n, 6)``."""
+    level = rng.uniform(*LEVELS, size=(n, 1))
+    return level + SLOPE + NOISE * rng.normal(size=(n, 6))
+
+
+def layer_norm_of_followed() -> float:
+    """Return what layer norm makes of the number that is followed."""
+    return float(lnlib.layer_norm(TABLE[:1])[0, FEATURE])
+
+
+def whole_population() -> float:
+    """Return what eq. 2 makes of the number: mean and variance over all the data."""
+    mean, var = POPULATION
+    given = {"mean": mean, "var": var}
+    return float(lnlib.batch_norm(TABLE[:1], **given)[0, FEATURE])
+
+
+def layer_line(figure: go.Figure, x: np.ndarray, layer: float) -> None:
+    """Add a level line: layer norm's output."""
+    figure.add_scatter(
+        x=x[[0, -1]],
+        y=[layer, layer],
+        mode="lines",
+        name="layer norm",
+        line={"color": LAYER, "width": 2.5},
+        hovertemplate="%{y:.2f}<extra>layer norm</extra>",
+    )
+
+
+def all_data_line(figure: go.Figure, x: np.ndarray, value: float) -> None:
+    """Add a level line: what the statistics of all the data give."""
+    figure.add_scatter(
+        x=x[[0, -1]],
+        y=[value, value],
+        mode="lines",
+        name="all data",
+        line={"color": COLORS["gray"], "dash": "dot", "width": 2},
+        hovertemplate="%{y:.2f}<extra>all data</extra>",
+    )
+
+
+def number(value: float, digits: int = 2) -> str:
+    """Write a number with a true minus."""
+    # Rounding first turns -0.00 into 0.00; a true minus reads better in a sentence.
+    return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")

@@ -1,0 +1,122 @@
+"""Training and test time, running statistics."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import plotly.graph_objects as go
+
+from lnbook.chapters.normalization_axes.followed import (
+    BATCH,
+    FEATURE,
+    FOLLOWED,
+    POPULATION,
+    all_data_line,
+    examples,
+    layer_line,
+    layer_norm_of_followed,
+    number,
+    whole_population,
+)
+from lnbook.show.colors import COLORS
+from lnbook.show.picture import Picture
+from lnbook.show.plots import cursor, label_ends
+from lnlib.analysis import running
+
+STREAM = 40  # batches
+
+
+def batches(batch_size: int) -> np.ndarray:
+    """Return the stream of batches of the followed feature, shape ``(40, batch_size)``."""
+    rng = np.random.default_rng([STREAM, batch_size])
+    return examples(STREAM * batch_size, rng)[:, FEATURE].reshape(STREAM, batch_size)
+
+
+@cache
+def stream(momentum: float, batch_size: int) -> running.Stream:
+    """Follow one feature through 40 batches.
+
+    Args:
+        momentum: Weight of the latest batch in the running statistics.
+        batch_size: Examples in a batch, at least 2: of one, there is no unbiased variance.
+
+    Returns:
+        Statistics and outputs; running mean and variance start from 0 and 1, as in PyTorch.
+    """
+    return running.follow(FOLLOWED, batches(batch_size), momentum)
+
+
+def draw_running(momentum: float, batch_size: int, seen: int) -> list[go.Figure]:
+    """Draw the running mean, and one number's outputs in training and at test time."""
+    run, steps = stream(momentum, batch_size), np.arange(STREAM + 1)
+    mean = _running_panel(run.batch_mean, run.running_mean, POPULATION[0][FEATURE], seen)
+    mean.update_layout(
+        title=f"Mean of feature {FEATURE + 1}", yaxis={"title": "mean", "range": [-4, 50]}
+    )
+    output = _running_panel(run.train, run.test, whole_population(), seen)
+    layer_line(output, steps, layer_norm_of_followed())
+    output.update_layout(
+        title=f"Output for the {FOLLOWED} of example 1",
+        yaxis={"title": "output", "range": [-4.5, 12.5]},
+    )
+    return [label_ends(mean), label_ends(output)]
+
+
+def _running_panel(each: np.ndarray, over_time: np.ndarray, whole: float, seen: int) -> go.Figure:
+    steps = np.arange(STREAM + 1)
+    figure = go.Figure()
+    figure.add_scatter(
+        x=steps[1:],
+        y=each.round(2),
+        mode="markers",
+        name="in training",
+        marker={"color": BATCH, "size": 5},
+        hovertemplate="batch %{x}: %{y:.2f}<extra>in training</extra>",
+    )
+    figure.add_scatter(
+        x=steps,
+        y=over_time.round(2),
+        mode="lines",
+        name="at test time",
+        line={"color": COLORS["kept"], "width": 2.5},
+        hovertemplate="after batch %{x}: %{y:.2f}<extra>at test time</extra>",
+    )
+    all_data_line(figure, steps, whole)
+    figure.add_scatter(
+        x=[seen],
+        y=[over_time[seen]],
+        mode="markers",
+        showlegend=False,
+        marker={"color": COLORS["kept"], "size": 11},
+        hoverinfo="skip",
+    )
+    figure.update_layout(
+        height=340,
+        xaxis={"title": "batches seen", "range": [-2, STREAM + 2], "zeroline": False},
+        shapes=[cursor(seen)],
+    )
+    return figure
+
+
+def describe_running(momentum: float, batch_size: int, seen: int) -> str:
+    """Say how far the running mean has come, and what both times make of the number."""
+    run = stream(momentum, batch_size)
+    after = f"After {seen} batches of {batch_size}" if seen else "Before the first batch"
+    if seen == 1:
+        after = f"After 1 batch of {batch_size}"
+    low, high = np.quantile(run.train, [0.05, 0.95])
+    return (
+        f"{after}, the running mean is {number(run.running_mean[seen])} (all data: "
+        f"{number(POPULATION[0][FEATURE])}), and at test time {FOLLOWED} becomes "
+        f"{number(run.test[seen])}. In training it becomes something from {number(low)} to "
+        f"{number(high)} in nine of ten batches."
+    )
+
+
+RUNNING = Picture(
+    draw_running,
+    describe_running,
+    alt="Two panels over the batches seen: the mean of a feature, and the output for one number. "
+    "Points use each batch's own statistics, a line the running ones, a dotted line all data.",
+)

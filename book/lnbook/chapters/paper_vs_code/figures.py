@@ -1,0 +1,276 @@
+"""The list of puzzles, eps in three places, b in two."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from lnbook.show.colors import COLORS
+from lnbook.show.picture import Picture
+from lnbook.show.plots import GATES, cursor, label_ends
+from lnbook.show.table import Table
+from lnlib import norm
+from lnlib.analysis.eps import deviation_after
+from lnlib.numerics import variant
+
+# The list.
+
+#: Name, who disagrees, whether it matters to who runs the code.
+PUZZLES = (
+    ("1 Zeros and ones", "appendix, eq. 15", "yes, to start training"),
+    ("2 An order", "section 5.1, eqs. 2 and 3", "no"),
+    ("3 A sign", "section 6.4, figure 4", "no"),
+    ("4 Old or new", "eq. 28, Theano", "yes, to load weights"),
+    ("5 A constant", "eq. 16, Theano, Lua", "yes, for small inputs"),
+    ("6 Sum or parts", "eq. 4, eq. 20", "yes"),
+    ("7 A bias twice", "eq. 20, Theano", "yes, to load weights"),
+    ("8 State or cell", "appendix, eq. 31", "yes"),
+    ("9 Minus four", "Lua, within itself", "no"),
+    ("10 All of them?", "section 5.1, table 1", "yes, to choose a norm"),
+    ("11 The same output?", "section 5.2.2, table 1", "yes, to choose a norm"),
+    ("12 Any δ", "eqs. 6 and 7, arithmetic", "seldom"),
+    ("13 Which features?", "section 7, table 1", "yes, to prepare data"),
+    ("14 A half", "section 5.2.2, eq. 13", "for theory"),
+    ("15 A factor dropped", "eq. 32, eq. 33", "for theory"),
+    ("16 For any norm", "eq. 13, eq. 9", "for theory"),
+    ("17 Two curves", "figure 6, its retellings", "yes, to compare norms"),
+    ("18 No time lost", "section 6.3, other programs", "yes, to plan a run"),
+    ("19 Two lengths", "section 6.5, figure 5", "yes, to repeat it"),
+    ("20 A pen's speed", "section 6.5, eq. 20", "yes, to repeat it"),
+    ("21 Four gates alike", "section 6.2, its code", "yes, to compare norms"),
+)
+
+
+def overview() -> Table:
+    """Tabulate the puzzles of the chapter, without the verdicts."""
+    return Table(
+        ["puzzle", "who disagrees", "does it matter?"],
+        PUZZLES,
+        "Twenty-one puzzles, and whether they matter to anyone who runs the code.",
+    )
+
+
+# Where eps stands.
+
+#: From the place of eps to label, color, dash, symbol.
+PLACES = {
+    "none": ("no eps (paper)", COLORS["gray"], "dot", "x"),
+    "inside": ("inside (Theano)", COLORS["first"], "solid", "circle"),
+    "outside": ("outside (Lua)", COLORS["second"], "dash", "diamond"),
+}
+SIZES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+UNITS = 6
+
+
+def _switches(place: str, eps: float) -> dict[str, Any]:
+    return {"place": "inside", "eps": 0.0} if place == "none" else {"place": place, "eps": eps}
+
+
+@cache
+def _units() -> np.ndarray:
+    x = np.random.default_rng(4).normal(size=UNITS)
+    return (x - x.mean()) / x.std()
+
+
+def draw_eps(size: float, eps: float) -> list[go.Figure]:
+    """Draw the size after the norm over the size before, and six units at one size."""
+    curves, units = go.Figure(), go.Figure()
+    fine = 10 ** np.linspace(-6, 0, 61)
+    for place, (label, color, dash, symbol) in PLACES.items():
+        curves.add_scatter(
+            x=fine,
+            y=deviation_after(fine, **_switches(place, eps)).round(3),
+            mode="lines",
+            name=label,
+            line={"color": color, "dash": dash, "width": 2.5},
+            hovertemplate=f"σ %{{x:.1e}}: %{{y:.3f}}<extra>{label}</extra>",
+        )
+        units.add_scatter(
+            x=np.arange(1, UNITS + 1),
+            y=variant(size * _units(), **_switches(place, eps)).round(3),
+            mode="markers",
+            name=label,
+            marker={"color": color, "symbol": symbol, "size": 11, "opacity": 0.85},
+            hovertemplate=f"unit %{{x}}: %{{y:.3f}}<extra>{label}</extra>",
+        )
+    curves.layout = dict(
+        title="Deviation after the norm",
+        height=340,
+        xaxis={
+            "type": "log",
+            "title": "deviation σ before",
+            "range": [-6.15, 0.15],
+            "tickvals": list(SIZES[::2]),
+            "ticktext": [power(value) for value in SIZES[::2]],
+            "tickangle": 0,
+            "zeroline": False,
+        },
+        yaxis={"range": [-0.04, 1.12], "dtick": 0.25},
+        shapes=[cursor(size)],
+    )  # fmt: skip
+    units.layout = dict(
+        title=f"Six units, σ = {power(size)} before",
+        height=340,
+        xaxis={"title": "unit", "dtick": 1, "range": [0.5, UNITS + 0.5]},
+        yaxis={"range": [-2.3, 2.3], "dtick": 1},
+    )
+    return [label_ends(curves), units]
+
+
+def describe_eps(size: float, eps: float) -> str:
+    """Say the three sizes after the norm."""
+    inside, outside = (
+        float(deviation_after(size, eps=eps, place=place)) for place in ("inside", "outside")
+    )
+    return (
+        f"With eps {power(eps)}, summed inputs of deviation {power(size)} leave the norm with "
+        f"deviation {inside:.3f} if eps is inside the root, {outside:.3f} if outside, 1 without."
+    )
+
+
+EPS = Picture(
+    draw_eps,
+    describe_eps,
+    alt="Left, the deviation after the norm over the deviation before, on a logarithmic axis: 1 "
+    "without eps, an S-shaped curve with eps inside the root, another further left with eps "
+    "outside. Right, six units after each of the three norms.",
+)
+
+
+def power(value: float) -> str:
+    """Write a number as a power of ten where it is a small one."""
+    digits, exponent = f"{value:.1e}".split("e")
+    if int(exponent) >= -1:
+        return f"{value:.2g}"
+    raised = "10" + str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return raised if digits == "1.0" else f"{float(digits):g}·{raised}"
+
+
+# A bias that acts twice.
+
+HIDDEN, INPUTS, CASES = 16, 8, 8
+FACTORS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+BIASES = (0.0, 0.25, 0.5, 1.0)
+LOOKS = {
+    "paper": ("eq. 20: b once", COLORS["gray"], "solid"),
+    "theano": ("Theano: b twice", COLORS["first"], "dash"),
+}
+
+
+@cache
+def _cell() -> tuple[np.ndarray, ...]:
+    """Return x, h, c, W_ih, W_hh and b of size 1; W_ih is no smaller than b."""
+    rng = np.random.default_rng(5)
+    return (
+        rng.normal(size=(CASES, INPUTS)),
+        rng.uniform(-1, 1, size=(CASES, HIDDEN)),
+        rng.normal(size=(CASES, HIDDEN)),
+        rng.normal(size=(4 * HIDDEN, INPUTS)) / np.sqrt(INPUTS),
+        rng.normal(size=(4 * HIDDEN, HIDDEN)) / np.sqrt(HIDDEN),
+        rng.normal(size=4 * HIDDEN),
+    )
+
+
+def summed(form: str, bias: float, factor: float = 1.0) -> np.ndarray:
+    """Return the summed inputs of the four gates, ``(8, 64)``, with gain 1, shift 0, eps 0.
+
+    Args:
+        form: ``paper``: LN(W_h h) + LN(W_x x) + b; ``theano``: LN(W_h h) + LN(W_x x + b) + b.
+        bias: Size of b.
+        factor: Of the input x.
+    """
+    x, h, _, W_ih, W_hh, b = _cell()
+    from_x, b = factor * x @ W_ih.T, bias * b
+    inside = b if form == "theano" else 0
+    return norm.layer_norm(h @ W_hh.T, eps=0) + norm.layer_norm(from_x + inside, eps=0) + b
+
+
+def output(form: str, bias: float, factor: float = 1.0) -> np.ndarray:
+    """Return the hidden state after the step, ``(8, 16)``; arguments as in :func:`summed`."""
+    i, f, g, o = np.split(summed(form, bias, factor), 4, axis=1)
+    i, f, o = (1 / (1 + np.exp(-gate)) for gate in (i, f, o))
+    c = f * _cell()[2] + i * np.tanh(g)
+    return o * np.tanh(norm.layer_norm(c, eps=0))
+
+
+def change(form: str, bias: float, factor: float) -> float:
+    """Return the largest change of the output when the input is multiplied by ``factor``."""
+    return float(np.abs(output(form, bias, factor) - output(form, bias)).max())
+
+
+def draw_bias(bias: float) -> list[go.Figure]:
+    """Draw the gates of the two against each other, and what a factor of the input does."""
+    gates, changes = go.Figure(), go.Figure()
+    limit = 6.0
+    gates.add_scatter(
+        x=[-limit, limit],
+        y=[-limit, limit],
+        mode="lines",
+        line={"color": COLORS["gray"], "width": 1},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    once, twice = (np.split(summed(form, bias)[0], 4) for form in LOOKS)
+    for (label, color, symbol), a, b in zip(GATES.values(), once, twice, strict=True):
+        gates.add_scatter(
+            x=a.round(3),
+            y=b.round(3),
+            mode="markers",
+            name=label,
+            marker={"color": color, "symbol": symbol, "size": 7, "opacity": 0.8},
+            hovertemplate=f"eq. 20 %{{x:.2f}}, Theano %{{y:.2f}}<extra>{label}</extra>",
+        )
+    fine = 10 ** np.linspace(-1, 1, 21)
+    for form, (label, color, dash) in LOOKS.items():
+        changes.add_scatter(
+            x=fine.round(4),
+            y=[round(change(form, bias, float(factor)), 3) for factor in fine],
+            mode="lines",
+            name=label,
+            line={"color": color, "dash": dash, "width": 2.5},
+            hovertemplate=f"input times %{{x:.2g}}: %{{y:.3f}}<extra>{label}</extra>",
+        )
+    gates.layout = dict(
+        title="Summed inputs of the gates, one example",
+        height=360,
+        xaxis={"title": "eq. 20", "range": [-limit, limit], "dtick": 4},
+        yaxis={"title": "Theano", "range": [-limit, limit], "dtick": 4},
+    )
+    changes.layout = dict(
+        title="Largest change of the output",
+        height=360,
+        xaxis={
+            "type": "log",
+            "title": "input x multiplied by",
+            "range": [-1.05, 1.05],
+            "tickvals": list(FACTORS),
+            "ticktext": [f"{factor:g}" for factor in FACTORS],
+            "zeroline": False,
+        },
+        yaxis={"title": "change", "range": [-0.05, 1.3], "dtick": 0.25},
+    )
+    return [gates, label_ends(changes)]
+
+
+def describe_bias(bias: float) -> str:
+    """Say how far the gates of the case are apart, and what a tenth of the input does."""
+    apart = np.abs(summed("theano", bias)[0] - summed("paper", bias)[0]).max()
+    if apart < 1e-9:
+        return "With b = 0 the two are the same, and neither sees the scale of the input."
+    once, twice = (change(form, bias, 0.1) for form in LOOKS)
+    return (
+        f"With b of size {bias:g}, these gates differ by up to {apart:.2f}; a tenth of the input "
+        f"moves some output by {once:.2f} with b once and by {twice:.2f} with b twice."
+    )
+
+
+BIAS = Picture(
+    draw_bias,
+    describe_bias,
+    alt="Left, the summed inputs of 64 gates, with b once across and with b twice upwards: on the "
+    "diagonal at b = 0, off it otherwise. Right, the change of the output over a factor of the "
+    "input: 0 with b once, a valley around factor 1 with b twice.",
+)

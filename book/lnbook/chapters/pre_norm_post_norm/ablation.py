@@ -1,0 +1,97 @@
+"""A trained model whose norms are changed at test time."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+
+from lnbook.chapters.pre_norm_post_norm.runs import BIGRAM, UNIGRAM, Runs
+from lnbook.show.colors import COLORS
+from lnbook.show.picture import Picture
+
+#: From what is asked to the measures that answer, with a short name each.
+ABLATED = {
+    "take norms out": {
+        "removed": "all",
+        "gain_and_bias": "all, gain and bias kept",
+        "but_last": "all but the last",
+        "last": "the last alone",
+    },
+    "put something in their place": {
+        "rms": "RMSNorm",
+        "frozen": "frozen deviation",
+        "frozen_but_last": "frozen, last one alive",
+    },
+    "change eps": {
+        "eps_thousandth": "eps 1e-3",
+        "eps_hundredth": "eps 1e-2",
+        "eps_tenth": "eps 0.1",
+        "eps_one": "eps 1",
+    },
+    "compute in fewer bits": {
+        "float16": "float16, sums in float32",
+        "float16_sums": "float16, sums too",
+        "bfloat16": "bfloat16",
+        "int8": "weights in 8 bits",
+    },
+}
+AS_TRAINED = "as trained"
+
+
+def cost(runs: Runs, name: str) -> np.ndarray:
+    """Return the loss of each seed's model in nats, one norm's change at a time.
+
+    Args:
+        runs: The recorded runs.
+        name: Of :data:`lnlib.experiments.transformer.ABLATIONS`, or ``val_nll`` for none.
+    """
+    curve = name if name == "val_nll" else f"nll_{name}"
+    return np.array([r["curves"][curve][-1] for r in runs.model], float)
+
+
+def draw_ablation(runs: Runs, group: str) -> list[go.Figure]:
+    """Draw the loss of the three models after each change of a group."""
+    names = {"val_nll": AS_TRAINED, **ABLATED[group]}
+    figure = go.Figure()
+    for k, (name, label) in enumerate(names.items()):
+        values = cost(runs, name)
+        color = COLORS["gray" if k == 0 else "layer"]
+        figure.add_scatter(
+            x=values,
+            y=[label] * len(values),
+            mode="markers",
+            marker={"color": color, "size": 11, "symbol": "diamond" if k == 0 else "circle"},
+            showlegend=False,
+            hovertemplate=f"{label}: %{{x:.3f}} nats<extra></extra>",
+        )
+    every = np.concatenate([cost(runs, n) for n in names])
+    high = max(4, 1.3 * every.max())
+    ticks = [t for t in ((2, 5, 20, 100, 500) if high > 10 else (2, 3, 4)) if t < high]
+    figure.update_layout(
+        title="Loss of validation text, nats a character",
+        height=100 + 44 * len(names),
+        xaxis={"type": "log", "range": [np.log10(1.4), np.log10(high)], "tickvals": ticks,
+               "ticktext": [f"{t:g}" for t in ticks]},
+        yaxis={"type": "category", "autorange": "reversed", "showgrid": False},
+        shapes=[
+            {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "paper",
+             "line": {"color": COLORS["gray"], "width": 1.5, "dash": "dot"}}
+            for x in (BIGRAM, UNIGRAM)
+        ],
+    )  # fmt: skip
+    return [figure]
+
+
+def describe_ablation(runs: Runs, group: str) -> str:
+    """Say what each change costs, mean of the models."""
+    base = cost(runs, "val_nll").mean()
+    said = [f"{label} {cost(runs, name).mean():.4g}" for name, label in ABLATED[group].items()]
+    return f"As trained {base:.2f} nats; {', '.join(said)}."
+
+
+ABLATION = Picture(
+    draw_ablation,
+    describe_ablation,
+    alt="A row for each change of the norms of three trained models, with the loss of each model "
+    "as a point; dotted lines mark what counting pairs and single characters costs.",
+)

@@ -1,0 +1,166 @@
+"""Xiong et al. (2020), claim by claim, by the records."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lnbook.chapters.pre_norm_post_norm.runs import (
+    DEPTHS,
+    INITIALIZATIONS,
+    RATES,
+    Cell,
+    Runs,
+)
+from lnbook.chapters.pre_norm_post_norm.start import last_gradients
+from lnbook.chapters.pre_norm_post_norm.trained import stuck, trained_starts
+from lnbook.show.plots import labels
+from lnbook.show.table import Table
+
+NOT = "not recorded"
+SAME = 1.1  # lengths within this ratio are the same
+LINEAR = 0.25  # how far from 1 an exponent may be
+LIKE = 0.05  # nats: losses that are called comparable
+DEPTH = 12
+
+
+def deeper(runs: Runs, initialization: str, kind: str) -> np.ndarray:
+    """Return the last gradient's length with most blocks by that with fewest, one a seed."""
+    found = last_gradients(runs, initialization, kind)
+    return found[:, -1] / found[:, 0]
+
+
+def root(runs: Runs, initialization: str) -> np.ndarray:
+    """Return pre-norm's, times the root of the depths: 1 if it falls as the inverse root."""
+    return deeper(runs, initialization, "pre") * np.sqrt(DEPTHS[-1] / DEPTHS[0])
+
+
+def longer(runs: Runs, initialization: str) -> np.ndarray:
+    """Return post-norm's last gradient by pre-norm's, at 12 blocks."""
+    post, pre = (last_gradients(runs, initialization, kind) for kind in ("post", "pre"))
+    return (post / pre)[:, DEPTHS.index(DEPTH)]
+
+
+def growth(runs: Runs, initialization: str) -> np.ndarray:
+    """Return p where the variance of pre-norm's stream grows as depth to the power p."""
+    var = np.square(runs.start(initialization, "pre", DEPTH, "deviation"))
+    half, whole = (var[:, depth] - var[:, 0] for depth in (DEPTH // 2, DEPTH))
+    return np.log2(whole / half)
+
+
+def slope(runs: Runs, initialization: str, kind: str) -> np.ndarray:
+    """Return the gradient's length in the first block by that in the last, at 12 blocks."""
+    found = runs.start(initialization, kind, DEPTH, "gradient")
+    return found[:, 0] / found[:, -1]
+
+
+def _within(off: np.ndarray, margin: float) -> np.ndarray:
+    """Return differences that are below 0 where the mean is within a margin of 0."""
+    return np.sign(off.mean()) * off - margin
+
+
+def _same(ratios: np.ndarray) -> np.ndarray:
+    return _within(np.log(ratios), np.log(SAME))
+
+
+def _longer(ratios: np.ndarray) -> np.ndarray:
+    return -np.log(ratios)
+
+
+#: Claim, measure, and from the measure to differences that are below 0 where the claim is true.
+AT_START = {
+    "Post-norm: the last gradient is the same at every depth": (
+        lambda runs, name: deeper(runs, name, "post"),
+        _same,
+    ),
+    "Pre-norm: it falls as the inverse root of the depth": (root, _same),
+    "Post-norm's is the longer one": (longer, _longer),
+    "Pre-norm: the stream's variance grows linearly": (growth, lambda p: _within(p - 1, LINEAR)),
+    "Post-norm: the gradient decays towards the input": (
+        lambda runs, name: 1 / slope(runs, name, "post"),
+        _longer,
+    ),
+    "Pre-norm: it is the same in every block": (
+        lambda runs, name: slope(runs, name, "pre"),
+        _same,
+    ),
+}
+
+
+def at_start(runs: Runs) -> Table:
+    """Label the claims on the first gradient, for each initialization."""
+    numbers, found = [], []
+    for measure, differences in AT_START.values():
+        values = [measure(runs, name) for name in INITIALIZATIONS.values()]
+        numbers.append(",\N{NO-BREAK SPACE}".join(f"{v.mean():.2f}" for v in values))
+        found += map(differences, values)
+    badges, n = labels(found), len(INITIALIZATIONS)
+    return Table(
+        ["Before training", *INITIALIZATIONS],
+        [
+            [f"{claim} ({told})", *badges[n * k : n * k + n]]
+            for k, (claim, told) in enumerate(zip(AT_START, numbers, strict=True))
+        ],
+        f"{len(found[0])} seeds; in brackets the mean of what was measured, in the order of the "
+        f"columns. Lengths within a ratio of {SAME:g} are the same; a power from {1 - LINEAR:g} to "
+        f"{1 + LINEAR:g} is linear. Labels are corrected for the {len(found)} of this table.",
+    )
+
+
+def _post(runs: Runs, name: str, rate: float, warm_up: int) -> np.ndarray | None:
+    return runs.loss(Cell(name, "post", DEPTH, rate, warm_up))
+
+
+def needs_warm_up(runs: Runs, name: str) -> str:
+    """Count: at 1e-3 post-norm trains with warm-up and is stuck without."""
+    pair = [_post(runs, name, 1e-3, k) for k in (0, 60)]
+    return _count(pair, lambda without, warm: stuck(without) & ~stuck(warm))
+
+
+def small_rate(runs: Runs, name: str) -> str:
+    """Count: at 3e-4 it trains without warm-up, and ends higher than at 1e-3 with it."""
+    pair = _post(runs, name, 3e-4, 0), _post(runs, name, 1e-3, 60)
+    return _count(pair, lambda small, warm: ~stuck(small) & (small > warm))
+
+
+def pre_needs_none(runs: Runs, name: str) -> str:
+    """Count: at 1e-3 pre-norm ends alike with and without warm-up."""
+    pair = [runs.loss(Cell(name, "pre", DEPTH, 1e-3, k)) for k in (0, 60)]
+    return _count(pair, lambda without, warm: np.abs(without - warm) < LIKE)
+
+
+def wider(runs: Runs, name: str) -> str:
+    """Count: at the highest rate pre-norm trains and post-norm is stuck, warm-up or not."""
+    cells = [Cell(name, k, DEPTH, RATES[-1], w) for k in ("post", "pre") for w in (0, 60)]
+    return _count(
+        [runs.loss(c) for c in cells],
+        lambda *four: stuck(four[0]) & stuck(four[1]) & ~stuck(four[2]) & ~stuck(four[3]),
+    )
+
+
+def _count(losses, holds) -> str:
+    """Return in how many of the seeds it holds: three are too few for a verdict."""
+    if any(v is None for v in losses):
+        return NOT
+    found = holds(*losses)
+    return f"{found.sum()} of {len(found)} seeds"
+
+
+TRAINED = {
+    "Post-norm needs warm-up: at 1e-3 it trains with, not without": needs_warm_up,
+    "At a smaller rate it trains without, and more slowly": small_rate,
+    "Pre-norm needs none: at 1e-3 it ends alike": pre_needs_none,
+    "Pre-norm trains at a rate, 3e-3, where post-norm does not": wider,
+}
+
+
+def trained(runs: Runs) -> Table:
+    """Count seeds for the claims on training, for the initializations that were trained."""
+    names = trained_starts(runs, 1e-3, DEPTH)
+    rows = [[claim, *(judge(runs, key) for key in names.values())]
+            for claim, judge in TRAINED.items()]  # fmt: skip
+    return Table(
+        ["Trained", *names],
+        rows,
+        "12 blocks, 600 updates: in how many of the seeds each statement is true. "
+        f"Losses within {LIKE:g} nats count as alike.",
+    )

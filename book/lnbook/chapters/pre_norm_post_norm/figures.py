@@ -1,0 +1,51 @@
+"""What the notebook shows, from the files beside this one."""
+
+from lnbook.chapters.pre_norm_post_norm.ablation import ABLATED, ABLATION, cost
+from lnbook.chapters.pre_norm_post_norm.claims import at_start, trained
+from lnbook.chapters.pre_norm_post_norm.live import LIVE, recorded_run
+from lnbook.chapters.pre_norm_post_norm.river import river
+from lnbook.chapters.pre_norm_post_norm.runs import (
+    BIGRAM,
+    INITIALIZATIONS,
+    RATES,
+    UNIGRAM,
+    WARM_UPS,
+    Cell,
+    Runs,
+)
+from lnbook.chapters.pre_norm_post_norm.start import START
+from lnbook.chapters.pre_norm_post_norm.stream import STREAM
+from lnbook.chapters.pre_norm_post_norm.trained import (
+    CURVE,
+    LOSSES,
+    exploded,
+    stuck,
+    trained_at,
+    trained_starts,
+)
+
+__all__ = [
+    "ABLATED",
+    "ABLATION",
+    "BIGRAM",
+    "CURVE",
+    "INITIALIZATIONS",
+    "LIVE",
+    "LOSSES",
+    "RATES",
+    "START",
+    "STREAM",
+    "UNIGRAM",
+    "WARM_UPS",
+    "Cell",
+    "Runs",
+    "at_start",
+    "cost",
+    "exploded",
+    "recorded_run",
+    "river",
+    "stuck",
+    "trained",
+    "trained_at",
+    "trained_starts",
+]

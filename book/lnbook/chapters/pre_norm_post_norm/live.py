@@ -1,0 +1,86 @@
+"""A short training, here or as recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+
+from lnbook.chapters.pre_norm_post_norm.runs import (
+    BIGRAM,
+    KINDS,
+    PAIRS,
+    SINGLE,
+    UNIGRAM,
+    Cell,
+    Runs,
+)
+from lnbook.show.colors import COLORS
+from lnbook.show.picture import Picture
+from lnbook.show.plots import label_ends
+
+Point = dict[str, Any]  # as lnlib.experiments.transformer.live.short_run yields it
+UPDATES, TOP = 600, 4.4
+TEXTS = {"tiny_shakespeare": "tiny Shakespeare", "python_topics": "Python's own help"}
+
+
+def recorded_run(runs: Runs, place: str, warm_up: int) -> list[Point]:
+    """Return the same of a recorded run, which has read tiny Shakespeare."""
+    cell = Cell("xavier", place, 12, 1e-3, warm_up)
+    lines = {"unigram": UNIGRAM, "bigram": BIGRAM, "text": "tiny_shakespeare"}
+    losses = runs.trained.curves(cell, "val_nll")[0]
+    return [
+        {"updates": round(float(at)), "loss": float(loss), **lines}
+        for at, loss in zip(runs.updates, losses, strict=True)
+    ]
+
+
+def draw_live(results: Sequence[Point], place: str, warm_up: int) -> list[go.Figure]:
+    """Draw the validation loss so far, between the lines of counting."""
+    figure, last = go.Figure(), results[-1]
+    label, color, dash = KINDS[place]
+    figure.add_scatter(
+        x=[p["updates"] for p in results],
+        y=[min(p["loss"], TOP) for p in results],
+        mode="lines+markers",
+        name=label,
+        line={"color": color, "dash": dash, "width": 2.5},
+        hovertemplate="after %{x} updates: %{y:.3f} nats<extra></extra>",
+    )
+    for name, value in ((SINGLE, last["unigram"]), (PAIRS, last["bigram"])):
+        figure.add_scatter(
+            x=[0, UPDATES],
+            y=[value, value],
+            mode="lines",
+            name=name,
+            line={"color": COLORS["gray"], "dash": "dot", "width": 1.5},
+            hovertemplate=f"counting {name}: %{{y:.3f}} nats<extra></extra>",
+        )
+    figure.update_layout(
+        title=f"Loss of validation text: {TEXTS[last['text']]}",
+        xaxis={"title": "updates", "range": [-8, UPDATES + 8], "zeroline": False},
+        yaxis={"title": "nats a character", "range": [2, TOP], "zeroline": False},
+    )
+    return [label_ends(figure)]
+
+
+def describe_live(results: Sequence[Point], place: str, warm_up: int) -> str:
+    """Say where it stands."""
+    if not results:
+        return "Press Start to train twelve blocks; Stop keeps what was reached."
+    last = results[-1]
+    text = TEXTS[last["text"]]
+    return (
+        f"{text[0].upper()}{text[1:]}, {KINDS[place][0]}, after {last['updates']} "
+        f"updates: {last['loss']:.2f} nats; counting single characters costs "
+        f"{last['unigram']:.2f}, pairs {last['bigram']:.2f}."
+    )
+
+
+LIVE = Picture(
+    draw_live,
+    describe_live,
+    alt="The validation loss over the updates of one run, between two dotted lines: counting "
+    "single characters, and counting pairs.",
+)

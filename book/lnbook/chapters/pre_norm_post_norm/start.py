@@ -1,0 +1,87 @@
+"""The first gradient, by block and by depth."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+
+from lnbook.chapters.pre_norm_post_norm.runs import DEPTHS, INITIALIZATION_NAMES, KINDS, Runs
+from lnbook.show.colors import COLORS
+from lnbook.show.picture import Picture
+from lnbook.show.plots import band, cursor, label_ends, spread
+
+STARTED = ("post", "pre")
+
+
+def last_gradients(runs: Runs, initialization: str, kind: str) -> np.ndarray:
+    """Return the gradient's length in the last block, ``(seeds, depths)``, a depth a column."""
+    columns = [runs.start(initialization, kind, depth, "gradient") for depth in DEPTHS]
+    return np.array([found[:, -1] for found in columns]).T
+
+
+def draw_start(runs: Runs, initialization: str, depth: int) -> list[go.Figure]:
+    """Draw the gradient in each block, and in the last block over the depth."""
+    blocks, last = go.Figure(), go.Figure()
+    for kind in STARTED:
+        found = runs.start(initialization, kind, depth, "gradient")
+        hover = "block %{x}: %{y:.3g}"
+        band(blocks, np.arange(1, depth + 1), spread(found), KINDS[kind], hover, "lines+markers")
+        values = last_gradients(runs, initialization, kind)
+        hover = "%{x} blocks: %{y:.3g}"
+        band(last, DEPTHS, spread(values), KINDS[kind], hover, "lines+markers")
+    pre = last_gradients(runs, initialization, "pre").mean(0)
+    last.add_scatter(
+        x=DEPTHS,
+        y=pre[0] * np.sqrt(DEPTHS[0] / np.array(DEPTHS)),
+        mode="lines",
+        name="1/√depth",
+        line={"color": COLORS["gray"], "dash": "dot", "width": 1.5},
+        hoverinfo="skip",
+    )
+    blocks.update_layout(
+        title=f"In each of {depth} blocks",
+        xaxis={"title": "block", "range": [0.5 - 0.02 * depth, depth + 0.5], "zeroline": False},
+        yaxis={"title": "gradient", "range": _range(runs, initialization)[:2]},
+    )
+    ticks = [v for v in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2)]
+    last.update_layout(
+        title="In the last block, by depth",
+        xaxis={"title": "blocks", "type": "log", "tickvals": DEPTHS, "ticktext": list(DEPTHS),
+               "range": [np.log10(1.8), np.log10(28)]},
+        yaxis={"title": "gradient", "type": "log", "tickvals": ticks,
+               "ticktext": [f"{t:g}" for t in ticks],
+               "range": np.log10(_range(runs, initialization)[2:]).tolist()},
+        shapes=[cursor(depth)],
+    )  # fmt: skip
+    return [label_ends(blocks), label_ends(last)]
+
+
+def _range(runs: Runs, initialization: str) -> tuple[float, float, float, float]:
+    """Return the ends of both panels' axes, the same at every depth."""
+    every = [
+        runs.start(initialization, kind, depth, "gradient") for kind in STARTED for depth in DEPTHS
+    ]
+    lasts = [found[:, -1] for found in every]
+    top = max(found.max() for found in every)
+    low, high = min(f.min() for f in lasts), max(f.max() for f in lasts)
+    return 0, 1.05 * top, 0.75 * low, 1.35 * high
+
+
+def describe_start(runs: Runs, initialization: str, depth: int) -> str:
+    """Say how long the gradient is in the first and the last block, in both places."""
+    said = []
+    for kind in STARTED:
+        found = runs.start(initialization, kind, depth, "gradient").mean(0)
+        said.append(f"{KINDS[kind][0]} {found[0]:.2g} in the first block, {found[-1]:.2g} in the "
+                    "last")  # fmt: skip
+    name = INITIALIZATION_NAMES[initialization]
+    return f"{name}, {depth} blocks, before the first update: {'; '.join(said)}."
+
+
+START = Picture(
+    draw_start,
+    describe_start,
+    alt="Two panels with the length of the first gradient, in post-norm and in pre-norm. Left, in "
+    "each block. Right, in the last block over the number of blocks, beside a dotted line that "
+    "falls as one over the root of the depth. Bands: the range of ten seeds.",
+)

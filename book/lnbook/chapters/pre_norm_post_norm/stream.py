@@ -1,0 +1,76 @@
+"""Deviation of the stream, and its share that is mean."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+
+from lnbook.chapters.pre_norm_post_norm.runs import INITIALIZATION_NAMES, KINDS, Cell, Runs
+from lnbook.show.colors import COLORS
+from lnbook.show.picture import Picture
+from lnbook.show.plots import band, label_ends, spread
+
+DEPTH, RATE, WARM_UP = 12, 1e-3, 60
+TIMES = {
+    "start": ("at the start", COLORS["gray"], "dot"),
+    "end": ("after training", COLORS["ink"], "solid"),
+}
+TICKS = {"deviation": (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20),
+         "mean_share": (0.05, 0.1, 0.2, 0.5, 1, 2, 5)}  # fmt: skip
+TITLES = {"deviation": "Deviation of the stream", "mean_share": "Share of it that is mean, %"}
+RANGES = {"deviation": (0.02, 24), "mean_share": (0.04, 6)}
+
+
+def at(runs: Runs, initialization: str, kind: str, name: str, when: str) -> np.ndarray | None:
+    """Return a measure behind each block, ``(seeds, 13)``; the share in percent."""
+    if when == "start":
+        found = runs.start(initialization, kind, DEPTH, name)
+    else:
+        found = runs.end(Cell(initialization, kind, DEPTH, RATE, WARM_UP), name)
+    return found if found is None or name == "deviation" else 100 * found
+
+
+def draw_stream(runs: Runs, kind: str, initialization: str) -> list[go.Figure]:
+    """Draw deviation and mean share of the stream behind each block, before and after training."""
+    return [_panel(runs, kind, initialization, name) for name in TITLES]
+
+
+def _panel(runs: Runs, kind: str, initialization: str, name: str) -> go.Figure:
+    figure, places = go.Figure(), np.arange(DEPTH + 1)
+    low, high = RANGES[name]
+    for when, look in TIMES.items():
+        found = at(runs, initialization, kind, name, when)
+        if found is not None:
+            values = np.clip(found, low, high)
+            band(figure, places, spread(values), look, "behind block %{x}: %{y:.3g}",
+                 "lines+markers")  # fmt: skip
+    figure.update_layout(
+        title=TITLES[name],
+        xaxis={"title": "behind block", "range": [-0.4, DEPTH + 0.4], "zeroline": False,
+               "dtick": 3},
+        yaxis={"type": "log", "range": [np.log10(low * 0.9), np.log10(high * 1.1)],
+               "tickvals": TICKS[name], "ticktext": [f"{t:g}" for t in TICKS[name]]},
+    )  # fmt: skip
+    return label_ends(figure) if figure.data else figure
+
+
+def describe_stream(runs: Runs, kind: str, initialization: str) -> str:
+    """Say what both are behind the last block, before and after training."""
+    said = []
+    for when, (label, *_) in TIMES.items():
+        both = [at(runs, initialization, kind, name, when) for name in TITLES]
+        if both[0] is None:
+            said.append(f"{label} not recorded")
+        else:
+            size, share = (v.mean(0)[-1] for v in both)
+            said.append(f"{label} deviation {size:.2f}, {max(share, 0):.2f} % of it mean")
+    start = INITIALIZATION_NAMES[initialization]
+    return f"{KINDS[kind][0]}, {start}, behind the last block: {'; '.join(said)}."
+
+
+STREAM = Picture(
+    draw_stream,
+    describe_stream,
+    alt="Two panels over the blocks: the deviation of the residual stream, and the share of its "
+    "squares that is its mean's, at the start and after 600 updates.",
+)

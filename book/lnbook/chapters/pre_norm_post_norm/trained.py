@@ -1,0 +1,238 @@
+"""What the short runs end with, as a map and as curves."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+
+from lnbook.chapters.pre_norm_post_norm.runs import (
+    BIGRAM,
+    INITIALIZATION_NAMES,
+    KINDS,
+    PAIRS,
+    RANDOM,
+    RATES,
+    SINGLE,
+    STUCK,
+    UNIGRAM,
+    WARM_UPS,
+    Cell,
+    Runs,
+)
+from lnbook.show.colors import COLORS
+from lnbook.show.picture import Picture
+from lnbook.show.plots import band, label_ends, spread
+
+MISSING = "not<br>recorded"
+NEAR = 0.02  # nats: losses that are told apart no further
+REACH = 0.4  # nats from the line of pairs to the fullest color
+MAPPED = ("post", "pre", "sandwich", "none", "rms", "tanh", "qk", "no last")
+CURVES = ("post", "pre", "sandwich", "none")
+
+
+def trained_at(runs: Runs) -> dict[str, tuple[str, int]]:
+    """Return initialization and depth of what has been trained, by what a reader sees."""
+    known = {(c.initialization, c.depth) for c in runs.trained.groups}
+    ordered = sorted(known, key=lambda k: ([*INITIALIZATION_NAMES].index(k[0]), k[1] != 12, k[1]))
+    return {f"{INITIALIZATION_NAMES[name]}, {depth} blocks": (name, depth)
+            for name, depth in ordered}  # fmt: skip
+
+
+def trained_starts(runs: Runs, rate: float | None = None, depth: int = 12) -> dict[str, str]:
+    """Return the initializations of which a network has been trained, at this rate if one is given.
+
+    Args:
+        runs: The runs.
+        rate: The learning rate.
+        depth: The number of blocks.
+    """
+    known = {c[0] for c in runs.trained.groups if c.depth == depth and rate in (None, c.rate)}
+    return {name: key for key, name in INITIALIZATION_NAMES.items() if key in known}
+
+
+#: What the experiment plans; from its name to whether a cell is of it.
+PLANNED = {
+    "N(0, 0.02)": lambda c: c.initialization == "normal",
+    "GPT-2's initialization, matched to the width": lambda c: c.initialization == "gpt2",
+    "the same with residual scaling": lambda c: c.initialization == "gpt2 scaled",
+    "sandwich": lambda c: c.kind == "sandwich",
+    "RMSNorm": lambda c: c.kind == "rms",
+    "dynamic tanh": lambda c: c.kind == "tanh",
+    "QK norm": lambda c: c.kind == "qk",
+    "no last norm": lambda c: c.kind == "no last",
+    "6 blocks": lambda c: c.depth == 6,
+    "24 blocks": lambda c: c.depth == 24,
+}
+
+
+def missing(runs: Runs) -> list[str]:
+    """Return what of :data:`PLANNED` has no trained run among the records."""
+    return [name for name, of in PLANNED.items() if not any(map(of, runs.trained.groups))]
+
+
+def draw_losses(runs: Runs, where: tuple[str, int]) -> list[go.Figure]:
+    """Draw the loss over kind and learning rate, without warm-up and with it."""
+    return [_map(runs, *where, warm_up) for warm_up in WARM_UPS]
+
+
+def _map(runs: Runs, initialization: str, depth: int, warm_up: int) -> go.Figure:
+    kinds = [k for k in MAPPED if k in runs.kinds(initialization, depth)]
+    losses = [
+        [runs.loss(Cell(initialization, k, depth, rate, warm_up)) for rate in RATES] for k in kinds
+    ]
+    z = [[_height(v) for v in row] for row in losses]
+    text = [[_text(v) for v in row] for row in losses]
+    hover = [[_hover(v) for v in row] for row in losses]
+    figure = go.Figure(
+        go.Heatmap(
+            z=z,
+            x=[f"{rate:g}" for rate in RATES],
+            y=[short(k) for k in kinds],
+            text=text,
+            customdata=hover,
+            texttemplate="%{text}",
+            hovertemplate="%{y}, rate %{x}: %{customdata}<extra></extra>",
+            coloraxis="coloraxis",
+            xgap=3,
+            ygap=3,
+        )
+    )
+    figure.update_layout(
+        title=f"Warm-up of {warm_up} updates" if warm_up else "No warm-up",
+        height=110 + 46 * len(kinds),
+        coloraxis={"cmin": -REACH, "cmax": REACH, "cmid": 0, "showscale": False},
+        xaxis={"title": "learning rate", "type": "category", "showgrid": False, "zeroline": False},
+        yaxis={"type": "category", "autorange": "reversed", "showgrid": False, "zeroline": False},
+    )
+    return figure
+
+
+def _height(losses: np.ndarray | None) -> float:
+    if losses is None:
+        return np.nan
+    return REACH if exploded(losses).any() else float(losses.mean()) - BIGRAM
+
+
+def _text(losses: np.ndarray | None) -> str:
+    if losses is None:
+        return MISSING
+    return "exploded" if exploded(losses).any() else f"{losses.mean():.2f}"
+
+
+def _hover(losses: np.ndarray | None) -> str:
+    if losses is None:
+        return "not recorded"
+    if gone := int(exploded(losses).sum()):
+        return f"exploded in {gone} of {len(losses)} seeds"
+    low, high = losses.min(), losses.max()
+    return f"{losses.mean():.3f} nats, {len(losses)} seeds from {low:.3f} to {high:.3f}"
+
+
+def short(kind: str) -> str:
+    """Name a kind where all but post-norm and the sandwich are pre-norm's variants."""
+    return KINDS[kind][0].removeprefix("pre, ")
+
+
+def stuck(losses: np.ndarray) -> np.ndarray:
+    """Tell of each loss whether it is no better than the unigram line, and has not exploded."""
+    return (losses > UNIGRAM - STUCK) & ~exploded(losses)
+
+
+def exploded(losses: np.ndarray) -> np.ndarray:
+    """Tell of each loss whether it is worse than drawing any character, or no number."""
+    return ~(losses < RANDOM)
+
+
+def describe_losses(runs: Runs, where: tuple[str, int]) -> str:
+    """Say which cells are stuck, and where the lowest loss is."""
+    initialization, depth = where
+    cells = {
+        c: runs.loss(c)
+        for c in runs.trained.groups
+        if (c.initialization, c.depth) == where
+    }  # fmt: skip
+    gone = sorted(c for c in cells if exploded(cells[c]).any())
+    means = {c: losses.mean() for c, losses in cells.items() if c not in gone}
+    lowest = min(means.values())
+    best = sorted(c for c in means if means[c] < lowest + NEAR)
+    bad = sorted(c for c in cells if stuck(cells[c]).all())
+    said = (
+        f"{INITIALIZATION_NAMES[initialization]}, {depth} blocks: the lowest loss is {lowest:.2f} "
+        f"nats, reached within {NEAR:g} by {_listed(best)}. "
+    )
+    said += f"Stuck at the line of single characters: {_listed(bad) or 'none'}."
+    said += f" Exploded: {_listed(gone)}." if gone else ""
+    lacks = missing(runs)
+    return f"{said} Not recorded yet: {', '.join(lacks)}." if lacks else said
+
+
+def _listed(cells: list[Cell]) -> str:
+    said = []
+    for kind in dict.fromkeys(c.kind for c in cells):
+        of_kind = [c for c in cells if c.kind == kind]
+        if len(of_kind) == len(RATES) * len(WARM_UPS):
+            said.append(f"{short(kind)} at every rate, with and without warm-up")
+            continue
+        for warm_up in WARM_UPS:
+            if rates := " and ".join(f"{c.rate:g}" for c in of_kind if c.warm_up == warm_up):
+                said.append(f"{short(kind)} at {rates} {'with' if warm_up else 'without'} warm-up")
+    return "; ".join(said)
+
+
+LOSSES = Picture(
+    draw_losses,
+    describe_losses,
+    alt="Two heat maps of the loss after 600 updates, without warm-up and with it: a row for each "
+    "kind of norm and place, a column for each learning rate. Red is worse than counting pairs of "
+    'characters, green better; "exploded" is worse than drawing characters at random.',
+)
+
+
+def draw_curves(runs: Runs, rate: float, warm_up: int, initialization: str) -> list[go.Figure]:
+    """Draw the validation loss of 12 blocks over the updates, with the lines of counting."""
+    figure, updates = go.Figure(), runs.updates
+    for kind in CURVES:
+        cell = Cell(initialization, kind, 12, rate, warm_up)
+        if runs.has(cell):
+            curves = np.minimum(runs.trained.curves(cell, "val_nll"), TOP)
+            hover = "after %{x} updates: %{y:.3f} nats"
+            band(figure, updates, spread(curves), KINDS[kind], hover)
+    for label, value in ((SINGLE, UNIGRAM), (PAIRS, BIGRAM)):
+        figure.add_scatter(
+            x=[updates[0], updates[-1]],
+            y=[value, value],
+            mode="lines",
+            name=label,
+            line={"color": COLORS["gray"], "dash": "dot", "width": 1.5},
+            hovertemplate=f"counting {label}: %{{y:.3f}} nats<extra></extra>",
+        )
+    figure.update_layout(
+        title="Loss of validation text",
+        height=360,
+        xaxis={"title": "updates", "range": [-8, updates[-1] + 8], "zeroline": False},
+        yaxis={"title": "nats a character", "range": [2.1, TOP], "zeroline": False},
+    )
+    return [label_ends(figure)]
+
+
+TOP = 4.4
+
+
+def describe_curves(runs: Runs, rate: float, warm_up: int, initialization: str) -> str:
+    """Say where each kind ends."""
+    said = []
+    for kind in CURVES:
+        losses = runs.loss(Cell(initialization, kind, 12, rate, warm_up))
+        if losses is not None:
+            said.append(f"{KINDS[kind][0]} {losses.mean():.2f}")
+    with_it = f"with {warm_up} updates of warm-up" if warm_up else "without warm-up"
+    start = f"{INITIALIZATION_NAMES[initialization]}, 12 blocks, rate {rate:g}, {with_it}"
+    return f"{start}: {', '.join(said)} nats." if said else f"{start}: not recorded."
+
+
+CURVE = Picture(
+    draw_curves,
+    describe_curves,
+    alt="Curves of the validation loss over 600 updates for post-norm, pre-norm and no norm, with "
+    "two dotted lines: counting single characters, and counting pairs. Bands: three seeds.",
+)

@@ -1,0 +1,134 @@
+"""The exercises of the chapter ``recurrent_networks``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lnbook.exercises import Function, Value
+from lnlib.cells import rnn_step
+
+
+def _step(x, h, W_ih, W_hh):
+    return rnn_step(x, h, {"W_ih": W_ih, "W_hh": W_hh})
+
+
+def _normalize(a, *, axis=1, ddof=0, eps=1e-5):
+    std = np.sqrt(a.var(axis=axis, ddof=ddof, keepdims=True) + eps)
+    return (a - a.mean(axis=axis, keepdims=True)) / std
+
+
+def _other_step(*, norm=_normalize, f=np.tanh, parts=False, before=False, swapped=False):
+    def step(x, h, W_ih, W_hh):
+        from_x, from_h = (x @ W_ih, h @ W_hh) if swapped else (x @ W_ih.T, h @ W_hh.T)
+        if before:
+            return norm(f(from_x + from_h))
+        return f(norm(from_x) + norm(from_h) if parts else norm(from_x + from_h))
+
+    return step
+
+
+def _step_cases(rng):
+    # Square matrices, so that a wrong axis raises no error; small numbers, so that eps counts.
+    for sequences, inputs, units, size in ((2, 3, 3, 1.0), (4, 4, 4, 0.01), (5, 2, 6, 1.0)):
+        yield (
+            size * rng.normal(size=(sequences, inputs)),
+            size * rng.normal(size=(sequences, units)),
+            rng.normal(size=(units, inputs)),
+            rng.normal(size=(units, units)),
+        )
+
+
+def _last(states, lengths):
+    return states[np.arange(len(states)), lengths - 1]
+
+
+def _last_cases(rng):
+    for shape, lengths in (((2, 3, 2), [2, 1]), ((4, 5, 4), [3, 4, 1, 2])):
+        yield rng.normal(size=shape), np.array(lengths)
+
+
+EXERCISES = {
+    "ln-rnn-step": Function(
+        _step,
+        cases=_step_cases,
+        wrong={
+            "this normalizes the two parts and then adds; eq. 4 normalizes their sum.": (
+                _other_step(parts=True)
+            ),
+            "its mean and deviation run down the batch; each sequence has its own, `axis=1`.": (
+                _other_step(norm=lambda a: _normalize(a, axis=0))
+            ),
+            "the deviation is taken over n - 1; eq. 4 divides by H.": _other_step(
+                norm=lambda a: _normalize(a, ddof=1)
+            ),
+            "eps is missing, which shows as soon as the summed inputs are small.": _other_step(
+                norm=lambda a: _normalize(a, eps=0)
+            ),
+            "nothing is normalized yet.": _other_step(norm=lambda a: a),
+            "tanh comes last: the norm acts on the summed inputs, not on the state.": _other_step(
+                before=True
+            ),
+            "tanh is missing.": _other_step(f=lambda a: a),
+            "row i of each matrix holds the weights of unit i: multiply by its transpose.": (
+                _other_step(swapped=True)
+            ),
+        },
+        right="Eq. 4, for all sequences of a batch at once.",
+    ),
+    "steps-to-a-thousand": Value(
+        73,
+        right="1.1 to the power 73 is 1,051, to the power 72 only 956.",
+        wrong={
+            72: "after 72 steps it is still 956 times as long.",
+            72.48: "that is where the curve crosses a thousand; steps are whole numbers.",
+            9990: "that is growth by a tenth of the *first* length; each step adds a tenth of the "
+            "one before.",
+            9991: "that is growth by a tenth of the *first* length; each step adds a tenth of the "
+            "one before.",
+            910: "the factors multiply, they do not add up.",
+        },
+        otherwise="each step multiplies the length by 1.1; use the logarithm.",
+    ),
+    "half-the-slope": Value(
+        1.337,
+        within=0.03,
+        right="A tanh that is fed a gain of 1.34 passes on half of the gradient, on average.",
+        wrong={
+            0.881: "that is where the slope *at* one deviation is a half; take the mean over all "
+            "the numbers.",
+            0.549: "that is where tanh itself is a half; its slope is 1 - tanh².",
+        },
+        otherwise="average 1 - tanh² over many numbers, for several gains.",
+    ),
+    "statistics-to-keep": Value(
+        (51200, 0),
+        right="2 T H numbers, none of which serves step 101; layer norm keeps none.",
+        wrong={
+            (25600, 0): "each unit needs a mean *and* a variance.",
+            (512, 0): "those are statistics that all steps share; here each step has its own.",
+            (51200, 512): "gain and bias are parameters, which both norms learn; they are no "
+            "statistics.",
+            (51200, 51200): "layer norm computes its statistics anew from each example and keeps "
+            "none of them.",
+            (51200, 200): "layer norm computes its statistics anew from each example and keeps "
+            "none of them.",
+        },
+        otherwise="count steps × units × numbers for each, and what layer norm has to remember.",
+    ),
+    "last-real-state": Function(
+        _last,
+        cases=_last_cases,
+        wrong={
+            "these are the states after the padding; the sequences had ended before.": (
+                lambda states, lengths: states[:, -1]
+            ),
+            "step number n has index n - 1.": (
+                lambda states, lengths: states[np.arange(len(states)), lengths]
+            ),
+            "each sequence has its own length; this takes the first one's for all.": (
+                lambda states, lengths: states[:, lengths[0] - 1]
+            ),
+        },
+        right="The norm keeps padding out of the mean; to keep it out of the state is your task.",
+    ),
+}

@@ -1,0 +1,109 @@
+"""Statistics for each step, and sequences longer than any in training."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import plotly.graph_objects as go
+
+from lnbook.chapters.recurrent_networks.network import INPUTS, parameters, say
+from lnbook.show.colors import COLORS
+from lnbook.show.picture import Picture
+from lnbook.show.plots import NORMS, cursor, label_ends
+from lnlib.analysis import recurrence
+
+LONG, TRAINED_ON, BATCHES = 60, 64, 30
+LENGTHS_TRAINED = [5, 10, 20, 40]
+
+
+def sequences(inputs: str, steps: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw 64 sequences, ``(steps, 64, 8)``.
+
+    Args:
+        inputs: ``"steady"``: every step alike; ``"walk"``: each step adds to the one before.
+        steps: How long they are.
+        rng: Where the numbers come from.
+    """
+    x = rng.normal(size=(steps, TRAINED_ON, INPUTS))
+    return x if inputs == "steady" else x.cumsum(axis=0)
+
+
+@cache
+def longer(trained: int, inputs: str) -> recurrence.OverTime:
+    """Keep statistics of 30 batches of short sequences, then go on to 60 steps.
+
+    Args:
+        trained: Steps of the sequences in training.
+        inputs: See :func:`sequences`.
+    """
+    rng = np.random.default_rng(4)
+    training = [sequences(inputs, trained, rng) for _ in range(BATCHES)]
+    return recurrence.over_time(training, sequences(inputs, LONG, rng), parameters("batch"))
+
+
+_KINDS = {
+    "each step": ("batch norm, by step", NORMS["batch"][1], "dash"),
+    "shared": ("batch norm, shared", COLORS["kept"], "longdash"),
+    "layer": NORMS["layer"],
+}
+
+
+def draw_longer(trained: int, inputs: str) -> list[go.Figure]:
+    """Draw the running deviations and the data's, and what comes out of the norm."""
+    run, steps = longer(trained, inputs), np.arange(1, LONG + 1)
+    running, size = go.Figure(), go.Figure()
+    running.add_scatter(
+        x=steps,
+        y=run.data.round(3),
+        mode="lines",
+        name="test data",
+        line={"color": COLORS["gray"], "dash": "dot", "width": 2.5},
+        hovertemplate="step %{x}: %{y:.2f}<extra>test data</extra>",
+    )
+    for figure, lines in ((running, run.running), (size, run.size)):
+        for kind, values in lines.items():
+            label, color, dash = _KINDS[kind]
+            figure.add_scatter(
+                x=steps,
+                y=values.round(3),
+                mode="lines",
+                name=label,
+                line={"color": color, "dash": dash, "width": 2.5},
+                hovertemplate=f"step %{{x}}: %{{y:.2f}}<extra>{label}</extra>",
+            )
+    for figure, title, top in (
+        (running, "Deviation of W_ih x", 9.0),
+        (size, "Size after the norm", 4.2),
+    ):
+        figure.layout = dict(
+            title=title,
+            height=380,
+            xaxis={"title": "step", "range": [0, LONG + 1], "zeroline": False},
+            yaxis={"range": [0, top]},
+            shapes=[cursor(trained + 0.5)],
+            annotations=[
+                {"x": trained + 0.5, "y": 1, "yref": "paper", "yanchor": "top", "xanchor": "left",
+                 "xshift": 4, "text": "training ends", "showarrow": False}
+            ],
+        )  # fmt: skip
+    return [label_ends(running), label_ends(size)]
+
+
+def describe_longer(trained: int, inputs: str) -> str:
+    """Say how large the normalized inputs are at the first step and at the last."""
+    size = longer(trained, inputs).size
+    first, last = ({kind: say(size[kind][t]) for kind in size} for t in (0, -1))
+    return (
+        f"Trained on {trained} steps, the norm puts out size {first['each step']} at step 1 and "
+        f"{last['each step']} at step {LONG} with statistics for each step, {first['shared']} and "
+        f"{last['shared']} with shared ones; layer norm {first['layer']} and {last['layer']}."
+    )
+
+
+LONGER = Picture(
+    draw_longer,
+    describe_longer,
+    alt="Left, the deviation of the input's part over 60 steps: of the test data, as kept for each "
+    "step, and as shared by all. Right, the size after the norm, which should be 1.",
+)

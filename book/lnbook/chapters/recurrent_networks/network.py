@@ -1,0 +1,59 @@
+"""The network of the figures, its forms' looks, and how a size is written."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from lnbook.show.colors import COLORS
+from lnbook.show.plots import NORMS
+from lnlib.analysis import recurrence
+
+HIDDEN, INPUTS, SEQUENCES = 32, 8, 16
+
+#: From the form of :func:`lnlib.cells.rnn_step` to label, color, dash.
+LOOKS = {
+    "plain": NORMS["none"],
+    "paper": ("layer norm, sum", *NORMS["layer"][1:]),
+    "parts": ("layer norm, parts", COLORS["variant"], "dashdot"),
+    "batch": NORMS["batch"],
+}
+SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+@cache
+def weights() -> tuple[np.ndarray, np.ndarray]:
+    """Return W_ih ``(32, 8)`` and an orthogonal W_hh ``(32, 32)``, which keeps every length."""
+    params = recurrence.orthogonal(INPUTS, HIDDEN, np.random.default_rng(0))
+    return params["W_ih"], params["W_hh"]
+
+
+def parameters(form: str, scale: float = 1.0, gain: float = 1.0) -> dict[str, np.ndarray]:
+    """Return the parameters of a network.
+
+    Args:
+        form: Of :func:`lnlib.cells.rnn_step`.
+        scale: W_hh is multiplied by it: the factor by which a length grows in W_hh h.
+        gain: Of every norm.
+    """
+    W_ih, W_hh = weights()
+    places = {"plain": "", "paper": "s"}.get(form, "ih")
+    gains = {f"gain_{place}": np.full(HIDDEN, float(gain)) for place in places}
+    return {"W_ih": W_ih, "W_hh": scale * W_hh} | gains
+
+
+def say(value: float) -> str:
+    """Write a positive number in two digits, a large or small one with a power of ten."""
+    if value == 0:
+        return "0"
+    if 0.0095 <= value < 999.5:
+        return f"{value:.2f}" if value < 9.95 else f"{value:.0f}"
+    mantissa, exponent = f"{value:.0e}".split("e")
+    ten = power(int(exponent))
+    return ten if mantissa == "1" else f"{mantissa}·{ten}"
+
+
+def power(exponent: int) -> str:
+    """Write a power of ten."""
+    return "1" if exponent == 0 else "10" + str(int(exponent)).translate(SUPERSCRIPT)

@@ -1,0 +1,142 @@
+"""How large summed inputs and gradients are after many steps."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import plotly.graph_objects as go
+
+from lnbook.chapters.recurrent_networks.network import (
+    HIDDEN,
+    INPUTS,
+    LOOKS,
+    SEQUENCES,
+    parameters,
+    power,
+    say,
+)
+from lnbook.show.picture import Picture
+from lnbook.show.plots import label_ends
+from lnlib.analysis import recurrence
+
+STEPS = 200
+
+
+@cache
+def carry(
+    form: str, scale: float, nonlinearity: str, inputs: str, gain: float = 1.0, eps: float = 1e-5
+) -> recurrence.Carried:
+    """Run 16 sequences of 200 steps forward, and the gradient of the last state back.
+
+    Args:
+        form: Of :func:`lnlib.cells.rnn_step`.
+        scale: Of W_hh.
+        nonlinearity: ``tanh``, ``relu`` or ``identity``.
+        inputs: ``"every"``: random inputs at every step; ``"first"``: zeros after the first.
+        gain: Of every norm.
+        eps: Inside the root of every norm.
+    """
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(STEPS, SEQUENCES, INPUTS))
+    gradient = rng.normal(size=(SEQUENCES, HIDDEN))
+    if inputs == "first":
+        x[1:] = 0
+    params, options = parameters(form, scale, gain), {"nonlinearity": nonlinearity, "eps": eps}
+    return recurrence.carry(x, gradient, params, form=form, **options)
+
+
+_SHOWN = np.r_[1:5, 5:201:5]  # steps that are drawn
+_WIDE = 12  # powers of ten above and below 1
+
+
+def draw_forward(scale: float, nonlinearity: str, inputs: str) -> go.Figure:
+    """Draw the size of the summed inputs over the steps."""
+    figure = go.Figure()
+    for form in ("plain", "paper", "batch"):
+        run = carry(form, scale, nonlinearity, inputs)
+        _curve(figure, form, _SHOWN, run.summed[_SHOWN - 1], "step")
+    _logarithmic(figure, "step", "Root mean square of the summed inputs")
+    return label_ends(figure)
+
+
+def describe_forward(scale: float, nonlinearity: str, inputs: str) -> str:
+    """Say how large the summed inputs are at the end."""
+    ends = {
+        form: say(carry(form, scale, nonlinearity, inputs).summed[-1])
+        for form in ("plain", "paper", "batch")
+    }
+    return (
+        f"At step {STEPS}, the summed inputs have size {ends['plain']} with no norm, "
+        f"{ends['paper']} with layer norm and {ends['batch']} with batch norm."
+    )
+
+
+FORWARD = Picture(
+    draw_forward,
+    describe_forward,
+    alt="One logarithmic line plot over 200 steps: the size of the summed inputs with no norm, "
+    "with layer norm and with batch norm.",
+)
+
+
+def draw_backward(scale: float, nonlinearity: str, inputs: str, gain: float) -> go.Figure:
+    """Draw the length of the gradient over the steps it has come back."""
+    figure, back = go.Figure(), np.r_[0, _SHOWN[:-1]]
+    for form in LOOKS:
+        run = carry(form, scale, nonlinearity, inputs, 1.0 if form == "plain" else gain)
+        _curve(figure, form, back, run.gradient[back], "steps back")
+    _logarithmic(figure, "steps back from the last", "Length of the gradient, 1 at the last state")
+    return label_ends(figure)
+
+
+def describe_backward(scale: float, nonlinearity: str, inputs: str, gain: float) -> str:
+    """Say what is left of the gradient after fifty steps."""
+    left = {
+        form: say(
+            carry(form, scale, nonlinearity, inputs, 1.0 if form == "plain" else gain).gradient[50]
+        )
+        for form in LOOKS
+    }
+    return (
+        f"Fifty steps back, a gradient of length 1 has length {left['plain']} with no norm, "
+        f"{left['paper']} with layer norm of the sum (eq. 4), {left['parts']} with layer norm of "
+        f"the parts and {left['batch']} with batch norm."
+    )
+
+
+BACKWARD = Picture(
+    draw_backward,
+    describe_backward,
+    alt="One logarithmic line plot over the steps back from the last state: the length of its "
+    "gradient with no norm, with layer norm of the sum and of the parts, and with batch norm.",
+)
+
+
+def _curve(figure: go.Figure, form: str, x: np.ndarray, y: np.ndarray, along: str) -> None:
+    label, color, dash = LOOKS[form]
+    figure.add_scatter(
+        x=x,
+        # Three digits over 24 powers of ten; below the smallest float there is nothing to draw.
+        y=[float(f"{v:.3g}") if v > 0 else np.nan for v in y],
+        mode="lines",
+        name=label,
+        line={"color": color, "dash": dash, "width": 2.5},
+        hovertemplate=f"{along} %{{x}}: %{{y:.2g}}<extra>{label}</extra>",
+    )
+
+
+def _logarithmic(figure: go.Figure, along: str, title: str) -> None:
+    powers = np.arange(-_WIDE, _WIDE + 1, 4)
+    figure.layout = dict(
+        title=title,
+        height=360,
+        xaxis={"title": along, "range": [-3, STEPS + 3], "zeroline": False},
+        yaxis={
+            "type": "log",
+            "range": [-_WIDE - 0.5, _WIDE + 0.5],
+            "tickvals": 10.0**powers,
+            "ticktext": [power(p) for p in powers],
+            "zeroline": False,
+        },
+    )

@@ -1,0 +1,26 @@
+"""The recorded runs, in the kinds in which the chapter compares them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lnbook.show import arms
+from lnbook.show.arms import SWEEP
+
+MAIN, LONGER, SMALLER = "as in the picture", "50 words, 16 sentences", "4 sentences"
+
+
+class Runs(arms.Runs):
+    """What has been recorded of section 6.3."""
+
+    EXPERIMENT, MEASURE, KINDS = "skip_thoughts", "val_nll", (MAIN, LONGER, SMALLER)
+    EARLY = 100  # updates, before which all arms only learn which words are frequent
+
+    def kind(self, arms: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+        """Name the kind of some arms."""
+        if settings["batch_size"] < 16:
+            return SMALLER
+        if settings["length"] > 20:
+            return LONGER
+        return SWEEP if settings["judge_every"] is None else MAIN

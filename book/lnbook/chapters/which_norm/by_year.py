@@ -1,0 +1,139 @@
+"""What the models of the table use, counted by year."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import plotly.graph_objects as go
+
+from lnbook.chapters.which_norm.models import MODELS, Model
+from lnbook.show.colors import COLORS
+from lnbook.show.picture import Picture
+
+__all__ = ["BY_YEAR", "QUESTIONS", "counted"]
+
+#: From a question to its answers: what each is called, its color, its pattern.
+QUESTIONS = {
+    "norm": {
+        "layer": ("layer norm", COLORS["layer"], ""),
+        "rms": ("RMS norm", COLORS["rms"], "/"),
+        "other": ("another kind", COLORS["gray"], "."),
+    },
+    "place": {
+        "pre": ("pre", COLORS["first"], ""),
+        "post": ("post", COLORS["second"], "/"),
+        "output": ("output only", COLORS["third"], "x"),
+        "sandwich": ("sandwich", COLORS["fourth"], "-"),
+        "other": ("another kind", COLORS["gray"], "."),
+    },
+    "learned": {
+        "both": ("gain and bias", COLORS["first"], ""),
+        "gain": ("gain alone", COLORS["second"], "/"),
+        "neither": ("neither", COLORS["third"], "x"),
+        "other": ("another, or not known", COLORS["gray"], "."),
+    },
+    "QK norm": {
+        "yes": ("yes", COLORS["first"], ""),
+        "no": ("no", COLORS["second"], "/"),
+        "other": ("another, or not known", COLORS["gray"], "."),
+    },
+}
+
+
+def learned(model: Model) -> str:
+    """Say what a model's norms learn: ``"both"``, ``"gain"``, ``"neither"`` or ``"other"``."""
+    has = {"yes": True, "from 0": True, "1 + w": True, "no": False}
+    gain, bias = (has.get(model.short[name]) for name in ("gain", "bias"))
+    return {(True, True): "both", (True, False): "gain", (False, False): "neither"}.get(
+        (gain, bias), "other"
+    )
+
+
+def qk_norm(model: Model) -> str:
+    """Say whether queries and keys are normalized: ``"yes"``, ``"no"`` or ``"other"``."""
+    said = model.short["qk_norm"]
+    return {"RMS": "yes", "LayerNorm": "yes", "no": "no", "latents": "no"}.get(said, "other")
+
+
+ANSWERS = {
+    "norm": lambda m: m.norm,
+    "place": lambda m: m.place,
+    "learned": learned,
+    "QK norm": qk_norm,
+}
+
+
+def counted(question: str, data: str = "any", since: int = 0, until: int = 9999) -> Counter:
+    """Count the answers to a question.
+
+    Args:
+        question: One of :data:`QUESTIONS`.
+        data: Of which models; ``"any"`` takes all.
+        since: The first year.
+        until: The last one.
+    """
+    return Counter(
+        ANSWERS[question](m) for m in MODELS if data in ("any", m.data) and since <= m.year <= until
+    )
+
+
+def draw_by_year(question: str, data: str) -> go.Figure:
+    """Draw a column a year, one piece for each answer."""
+    years = list(range(MODELS[0].year, MODELS[-1].year + 1))
+    figure = go.Figure()
+    for answer, (label, color, pattern) in QUESTIONS[question].items():
+        found = [counted(question, data, year, year)[answer] for year in years]
+        if any(found):
+            figure.add_bar(
+                x=years,
+                y=found,
+                name=label,
+                marker={
+                    "color": color,
+                    "pattern": {
+                        "shape": pattern,
+                        "fillmode": "overlay",
+                        "fgopacity": 0.35,
+                        "solidity": 0.2,
+                    },
+                },
+                text=[str(n) if n else "" for n in found],
+                textangle=0,
+                insidetextanchor="middle",
+                textposition="inside",
+                constraintext="none",
+                hovertemplate=f"%{{x}}: %{{y}} with {label}<extra></extra>",
+            )
+    figure.update_layout(
+        barmode="stack",
+        xaxis={"title": "year of publication", "tick0": 2018, "dtick": 2, "tickangle": 0},
+        yaxis={"title": "lines of the table", "range": [0, 15]},
+        legend={"traceorder": "normal"},
+    )
+    return figure
+
+
+def describe_by_year(question: str, data: str) -> str:
+    """Count the answers before 2023 and since."""
+    parts = []
+    for when, years in (("Before 2023", (0, 2022)), ("since", (2023, 9999))):
+        found = counted(question, data, *years)
+        said = ", ".join(
+            f"{found[answer]} {label}"
+            for answer, (label, *_) in QUESTIONS[question].items()
+            if found[answer]
+        )
+        parts.append(f"{when}: {said}")
+    return f"{'; '.join(parts)}. {_whose(data)}"
+
+
+def _whose(data: str) -> str:
+    return "All lines." if data == "any" else "Lines of language models alone."
+
+
+BY_YEAR = Picture(
+    draw_by_year,
+    describe_by_year,
+    alt="A column for each year from 2017 to 2026, as high as the table has models of that year, "
+    "in pieces: one for each answer to the chosen question.",
+)

@@ -1,0 +1,244 @@
+"""What well-known models use, each line with its source and the day it was read.
+
+``models.json`` has, for each model, the words of the table (``short``), the same in full, what
+could not be verified, and the lines of code or paper that say it.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lnbook.show.display import bundle
+from lnbook.show.pick import Group, attributes, card, live, shown
+
+__all__ = ["COLUMNS", "GROUPS", "MODELS", "Model", "ModelTable", "sources"]
+
+SOURCE = Path(__file__).with_suffix(".json")
+#: From a field to the heading of its column.
+COLUMNS = {
+    "norm": "norm",
+    "place": "place",
+    "eps": "eps",
+    "gain": "gain",
+    "bias": "bias",
+    "qk_norm": "QK norm",
+    "final_norm": "last",
+}
+#: What stays beside a value on a phone, where the columns have no heads.
+NAMED = ("gain", "bias", "qk_norm", "final_norm")
+TITLE = "What well-known models use"
+#: The page of the book that has the sources.
+PAGE = "model_sources"
+
+
+@dataclass(frozen=True)
+class Model:
+    """One line of the table.
+
+    Args:
+        model: Its name.
+        year: Of its first publication.
+        data: ``"language"``, ``"text"`` (encoders, translation), ``"images"``, ``"speech"`` or
+            ``"any"``.
+        asked: Whether it is among the dozen shown first.
+        short: From a column of :data:`COLUMNS` to a word or two; ``"?"`` where nothing is verified.
+        full: The same, in full.
+        note: What else there is to know.
+        not_verified: What was not published, is inferred or was read second hand.
+        second_hand: Whether the whole line rests on what others quote.
+        read: The day on which the sources were read.
+        sources: Where (``where``), the words (``line``) and, if it has one, the address (``url``).
+    """
+
+    model: str
+    year: int
+    data: str
+    asked: bool
+    short: Mapping[str, str]
+    full: Mapping[str, str]
+    note: str
+    not_verified: tuple[str, ...]
+    second_hand: bool
+    read: str
+    sources: tuple[Mapping[str, str], ...]
+
+    @property
+    def norm(self) -> str:
+        """``"layer"``, ``"rms"`` or ``"other"``."""
+        return {"LayerNorm": "layer", "RMSNorm": "rms"}.get(self.short["norm"], "other")
+
+    @property
+    def place(self) -> str:
+        """``"pre"``, ``"post"``, ``"output"``, ``"sandwich"`` or, of several, ``"other"``."""
+        known = {"pre": "pre", "post": "post", "output only": "output", "sandwich": "sandwich"}
+        return known.get(self.short["place"], "other")
+
+    @property
+    def anchor(self) -> str:
+        """What the page of sources calls it."""
+        return f"model-{re.sub(r'[^a-z0-9]+', '-', self.model.lower()).strip('-')}"
+
+    @property
+    def conditions(self) -> dict[str, tuple[str, ...]]:
+        """Under which choices the line is shown."""
+        return {
+            "which": ("asked", "all") if self.asked else ("all",),
+            "data": ("any", self.data) if self.data != "any" else tuple(GROUPS["data"].options),
+            "norm": ("any", self.norm),
+            "place": ("any", self.place),
+        }
+
+
+GROUPS = {
+    "which": Group("Lines", {"asked": "the dozen asked for", "all": "all"}, "asked"),
+    "data": Group(
+        "Data",
+        {
+            "any": "any",
+            "language": "language",
+            "text": "other text",
+            "images": "images",
+            "speech": "speech",
+        },
+        "any",
+    ),
+    "norm": Group(
+        "Norm",
+        {"any": "any", "layer": "layer norm", "rms": "RMS norm", "other": "other"},
+        "any",
+    ),
+    "place": Group(
+        "Place",
+        {
+            "any": "any",
+            "pre": "pre",
+            "post": "post",
+            "output": "output only",
+            "sandwich": "sandwich",
+            "other": "other",
+        },
+        "any",
+    ),
+}
+
+
+def read() -> tuple[list[Model], str]:
+    """Read the models, in the order of their years, and how they were read."""
+    found = json.loads(SOURCE.read_text("utf-8"))
+    lines = [
+        Model(**m | {name: tuple(m[name]) for name in ("not_verified", "sources")})
+        for m in found["models"]
+    ]
+    return sorted(lines, key=lambda m: m.year), found["how"]
+
+
+MODELS, HOW = read()
+
+
+class ModelTable:
+    """The table of models: lines that choices hide and that open to their sources."""
+
+    def __repr__(self) -> str:
+        """Return the lines shown at the start, as text."""
+        start = {group: choice.start for group, choice in GROUPS.items()}
+        lines = [m for m in MODELS if shown(m.conditions, start)]
+        cells = [[m.model, str(m.year), *(m.short[c] for c in COLUMNS)] for m in lines]
+        cells.insert(0, ["model", "year", *COLUMNS.values()])
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        text = (
+            "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip()
+            for row in cells
+        )
+        return "\n".join([f"{TITLE}: {len(lines)} of {len(MODELS)} lines", *text])
+
+    def to_html(self, page: str = f"{PAGE}.html") -> str:
+        """Write all lines; a style sheet hides those that were not chosen.
+
+        Args:
+            page: That has the sources; a line leads there. ``""`` puts them into the lines.
+        """
+        head = "".join(
+            f"<span>{html.escape(c)}</span>" for c in ("model", "year", *COLUMNS.values())
+        )
+        days = sorted({m.read for m in MODELS})
+        note = (
+            f" of {len(MODELS)} lines, read on {' and '.join(days)}. An asterisk: the default of "
+            "the model's class, which its weights may override. A question mark: not published, "
+            "or not verified. Open a line for what is behind it, and its sources."
+        )
+        lines = "".join(_line(model, page) for model in MODELS)
+        none = '<p class="ln-none">No line has that word.</p>'
+        head = f'<div class="ln-head" aria-hidden="true">{head}</div>'
+        note = f'<p class="ln-count">{note}</p>'
+        return card("ln-models", TITLE, GROUPS, SEARCH + head + lines + none + note)
+
+    def widget(self) -> Any:
+        """Build the live widget: the same HTML."""
+        return live(self.to_html(page=""))
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
+        return bundle(self)
+
+
+# What is typed is looked for in every line, chosen or not; a page and a live notebook need no more.
+SEARCH = (
+    '<p class="ln-search"><label>Find <input type="search" placeholder="name, norm, place"'
+    ' autocomplete="off" oninput="{code}"/></label></p>'
+).format(
+    code="const card = this.closest('.ln-pick'), words = this.value.toLowerCase().trim();"
+    " card.classList.toggle('ln-found', words !== '');"
+    " for (const line of card.querySelectorAll('.ln-model')) line.classList.toggle('ln-hit',"
+    " line.firstElementChild.textContent.toLowerCase().includes(words))"
+)
+
+
+def _line(model: Model, page: str) -> str:
+    """Write one model: what is in its line, and what is behind it."""
+    esc = html.escape
+    cells = "".join(
+        f"<i{' class=ln-named' * (c in NAMED)}><span>{esc(head)} </span>{esc(model.short[c])}</i>"
+        for c, head in COLUMNS.items()
+    )
+    return (
+        f'<details class="ln-model"{attributes(model.conditions)}>'
+        f'<summary><b>{esc(model.model)}</b><i class="ln-year">{model.year}</i>{cells}</summary>'
+        f"<div>{_behind(model, page)}</div></details>"
+    )
+
+
+def _behind(model: Model, page: str) -> str:
+    """Write what stands behind a line: the words in full, doubts, sources or the way there."""
+    esc = html.escape
+    full = "; ".join(
+        f"{head}: {model.full[c]}"
+        for c, head in COLUMNS.items()
+        if model.full[c] not in (model.short[c], "yes", "no")
+    )
+    parts = [f"<p>{esc(text)}</p>" for text in (full and f"{full}.", model.note) if text]
+    if model.not_verified:
+        how = "Read second hand" if model.second_hand else "Not verified"
+        names = [COLUMNS.get(name, name) for name in model.not_verified]
+        parts.append(f"<p><b>{how}:</b> {esc(', '.join(names))}.</p>")
+    if page:
+        many = len(model.sources)
+        link = f'<a href="{page}#{model.anchor}">{many} source{"s" * (many > 1)}</a>'
+        return "".join([*parts, f"<p>Read on {model.read}: {link}, with their words.</p>"])
+    return "".join([*parts, f"<p>Read on {model.read}:</p>{sources(model)}"])
+
+
+def sources(model: Model) -> str:
+    """Write where a model's line was read, and the words."""
+    return f"<ul>{''.join(f'<li>{_source(source)}</li>' for source in model.sources)}</ul>"
+
+
+def _source(source: Mapping[str, str]) -> str:
+    where, line = html.escape(source["where"]), html.escape(source["line"])
+    if url := source.get("url"):
+        where = f'<a href="{html.escape(url)}">{where}</a>'
+    return f"{where}: <code>{line}</code>"

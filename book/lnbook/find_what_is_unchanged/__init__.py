@@ -1,1 +1,0 @@
-"""Chapter find_what_is_unchanged.ipynb: Find what stays unchanged: the invariances."""

@@ -1,1 +1,0 @@
-"""Chapter gate_by_gate.ipynb: Normalize gate by gate: LSTM and GRU."""

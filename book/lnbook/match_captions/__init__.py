@@ -1,1 +1,0 @@
-"""Chapter match_captions.ipynb: Match captions to pictures: order embeddings."""

@@ -1,1 +1,0 @@
-"""Chapter measure_distance.ipynb: Measure distance between models: the Fisher metric."""

@@ -1,1 +1,0 @@
-"""Chapter one_example.ipynb: Normalize one example: layer norm from scratch."""

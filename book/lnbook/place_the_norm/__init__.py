@@ -1,1 +1,0 @@
-"""Chapter place_the_norm.ipynb: Put the norm in a transformer: pre-norm, post-norm, RMSNorm."""

@@ -1,1 +1,0 @@
-"""Chapter read_the_paper.ipynb: Read the paper against its code: its puzzles."""

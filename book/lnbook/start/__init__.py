@@ -1,1 +1,0 @@
-"""Chapter start.ipynb: Start here: what layer norm does."""

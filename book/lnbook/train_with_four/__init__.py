@@ -1,1 +1,0 @@
-"""Chapter train_with_four.ipynb: Train with four examples: MNIST."""

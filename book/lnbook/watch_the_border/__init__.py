@@ -1,1 +1,0 @@
-"""Chapter watch_the_border.ipynb: Watch the border: convolutional networks (section 6.7)."""

@@ -1,1 +1,0 @@
-"""Weigh the claims: what the paper says of the world, and what holds here."""

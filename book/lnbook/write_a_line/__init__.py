@@ -1,1 +1,0 @@
-"""Chapter write_a_line.ipynb: Write a line: handwriting (section 6.5)."""

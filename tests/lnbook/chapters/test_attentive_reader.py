@@ -1,0 +1,234 @@
+"""What is drawn and judged is what the records say, whatever there is."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from lnbook.chapters.attentive_reader import curves, figures, looking, network, runs
+from lnlib.experiments.attentive_reader import HEURISTICS, LEVELED, Settings, results
+from lnlib.runs import record
+from tests.cases import oracle, race_chapters
+
+EPOCHS = [0.0, 0.5, 1.0, 2.0]
+UPDATES = [0, 50, 100, 200]
+UNREAD = dict(zip(HEURISTICS, (0.9, 0.8, 0.85, 0.6), strict=True))
+LABELS = [look[0] for look in figures.Runs.LOOKS.values()]
+
+
+def made(arm, rate, seed, errors, test=0.5, seconds=10.0, **other):
+    """A record of 200 updates of 32; the test error is lowest where it is not looked for."""
+    norm = results.TASK.arms[arm]["norm"]
+    given = {"epochs": 2} | {k: v for k, v in results.TASK.arms[arm].items() if k != "gain"} | other
+    if norm == "layer":
+        given["gain"] = results.TASK.arms[arm]["gain"]
+    settings = Settings(learning_rate=rate, **given)
+    curve = {"epoch": EPOCHS, "wall_s": [0, *np.linspace(1, seconds, 3)], "val_error": errors}
+    curve["test_error"] = [0.1, 0.1, 0.1, test] if np.argmin(errors) == 3 else [0.1, 0.1, test, 0.1]
+    for split in ("val", "test"):
+        curve |= {f"{split}_{name}_error": [e] * 4 for name, e in UNREAD.items()}
+    cases = {"train_questions": 100 * settings.batch_size}
+    return {"settings": settings.as_dict(), "seed": seed, "curves": curve, "data": {"cases": cases},
+            "arrays": {}}  # fmt: skip
+
+
+def book(**other):
+    """Layer norm comes to no norm's best at half its updates, to batch norm's never."""
+    found = []
+    for s in range(3):
+        found += [
+            made(figures.PLAIN, 0.1, s, [0.9, 0.8, 0.7, 0.5], **other),
+            made(figures.LAYER, 0.2, s, [0.9, 0.6, 0.5, 0.4 + s / 100], seconds=20, **other),
+        ]
+        if not other:
+            found += [
+                made(figures.CHOSEN, 0.1, s, [0.9, 0.8, 0.4 + (s - 1) / 20, 0.6]),
+                made(figures.BATCH, 0.1, s, [0.9, 0.8, 0.7, 0.3]),
+                made(figures.EVERYWHERE, 0.1, s, [0.9, 0.8, 0.7, 0.6]),
+                made(figures.SMALL, 0.1, s, [0.9, 0.8, 0.7, 0.65]),
+            ]
+    return found
+
+
+def sweep():
+    return [
+        made(arm, rate, 0, [0.9, 0.8, 0.7, low], epochs=1, pictures=0)
+        for arm, lows in ((figures.PLAIN, (0.55, 0.5, 0.7)), (figures.LAYER, (0.4, 0.41, 0.42)))
+        for rate, low in zip((0.1, 0.2, 0.3), lows, strict=True)
+    ]
+
+
+@pytest.fixture(scope="module")
+def known():
+    # What is as usual in these records is not as in the book's: two epochs, not ten.
+    usual = dataclasses.replace(results.TASK, settings=lambda: Settings(epochs=2))
+    small = book(batch_size=8)
+    return figures.Runs(sweep() + book() + small, usual)
+
+
+def test_runs_are_told_apart_by_their_kind_and_by_their_own_best_rate(known):
+    assert list(known.recorded()) == [figures.MAIN, runs.SMALLER]
+    assert all(results.TASK.arms[arm].items() >= own.items() for arm, own in runs.ARMS.items())
+    assert list(runs.ARMS) == list(figures.Runs.LOOKS)
+    assert known.missing == [runs.LONGER, runs.SHORT, runs.LONG_RUNS]
+    assert {name: arm.rate for name, arm in known.sweep.items()} == {"none": 0.2, "layer": 0.1}
+    for other, name in (
+        ({"passages": 2}, runs.LONGER),
+        ({"longest": 98}, runs.SHORT),
+        ({"epochs": LEVELED["epochs"]}, runs.LONG_RUNS),
+    ):
+        assert list(figures.Runs(book(**other), results.TASK).kinds) == [name]
+
+
+def test_runs_of_the_public_code_are_no_arm_of_the_other_protocol(known):
+    released = [run | {"settings": run["settings"] | {"start": "orthogonal_tied", "dropout": 0.5}}
+                for run in book(batch_size=16)]  # fmt: skip
+    found = figures.Runs(book() + released, results.TASK)
+    assert list(found.kinds) == [figures.MAIN]
+
+
+def test_long_runs_are_shown_when_both_networks_have_three_seeds():
+    long = book(epochs=LEVELED["epochs"])
+    few = [run for run in long if run["settings"]["norm"] == "none" or run["seed"] < 2]
+    for records, kinds in (
+        (book() + few, [figures.MAIN]),
+        (book() + long, [figures.MAIN, runs.LONG_RUNS]),
+        (book() + [run for run in long if run["settings"]["norm"] == "none"], [figures.MAIN]),
+    ):
+        assert list(figures.Runs(records, results.TASK).recorded()) == kinds
+
+
+def test_no_records_are_refused_with_the_command_that_makes_them():
+    with pytest.raises(ValueError, match=r"no records were given; .* replay attentive_reader"):
+        figures.Runs([], results.TASK)
+
+
+@pytest.mark.parametrize("axis", ["updates", "seconds"])
+@pytest.mark.parametrize("shown", curves.RACE.shown.values())
+def test_all_six_networks_are_drawn_and_said(known, shown, axis):
+    (figure,) = curves.RACE.draw_curves(known, shown, axis)
+    lines = [t.name for t in figure.data if t.name and "edge" not in t.name]
+    said = curves.RACE.describe_curves(known, shown, axis)
+    if shown == "loss":
+        assert lines == [*LABELS, "any name", "by counting"]
+        assert "Without learning: any name 90.0, by counting 60.0." in said
+    else:
+        assert lines == [f"against {label}" for label in LABELS[:-1]]
+    assert all(label in said for label in LABELS)
+
+
+def test_the_error_is_drawn_in_percent_and_differences_in_points(known):
+    (figure,) = curves.RACE.draw_curves(known, "loss", "updates")
+    plain = next(t for t in figure.data if t.name == "no norm")
+    assert list(plain.y) == pytest.approx([90, 80, 70, 50])
+    assert list(plain.x) == UPDATES
+    said = curves.RACE.describe_curves(known, "loss", "updates")
+    assert said.startswith("After 200 updates, mean of 3 seeds, in %: no norm 50.0, no norm, tuned")
+    lead = curves.RACE.describe_curves(known, "lead", "updates")
+    assert "at the end, in points: against no norm 20.0 ahead (after 50 updates), 9.0 ahead" in lead
+    rates = curves.RACE.describe_rates(known)
+    assert "no norm at 0.2 (50.0 %, 70.0 at worst)" in rates
+    (figure,) = curves.RACE.draw_rates(known)
+    assert list(figure.data[0].y) == pytest.approx([55, 50, 70])
+    assert [note.text for note in figure.layout.annotations] == ["no norm", "layer norm"]
+    # Names at the ends would cover lines that go on to another rate.
+    tried = [run for run in sweep() if run["settings"]["norm"] == "none"] + [
+        made(figures.BATCH, rate, 0, [0.9] * 4, epochs=1, pictures=0) for rate in (0.05, 0.1, 0.2)
+    ]
+    (figure,) = curves.RACE.draw_rates(figures.Runs(tried, known.judge))
+    assert not figure.layout.annotations
+
+
+def test_each_network_counts_where_its_error_on_validation_is_lowest(known):
+    rows = {row[0]: row[1:] for row in figures.ends(known).rows}
+    assert list(rows) == [*LABELS, *curves.UNREAD.values()]
+    assert rows["layer norm"] == ["0.2", "41.0 (40.0 to 42.0)", "50.0", "2, 2, 2"]
+    assert rows["no norm, tuned initialization"] == [
+        "0.1",
+        "40.0 (35.0 to 45.0)",
+        "50.0",
+        "1, 1, 1",
+    ]
+    assert rows["… not in the question"] == ["–", "60.0", "60.0", "–"]
+    unread = {"any name": 90, "the last name": 85, "the most frequent": 80}
+    assert figures.unread(known) == pytest.approx(unread | {"… not in the question": 60})
+
+
+def test_those_who_do_not_read_have_other_levels_where_there_are_two_stories():
+    recorded = figures.Runs(record.read_all("attentive_reader"), results.TASK)
+    tops = {}
+    for kind, any_name, counting in ((figures.MAIN, 79.1, 47.9), (runs.LONGER, 89.9, 76.5)):
+        text = figures.CURVES.describe(recorded, shown="loss", axis="updates", kind=kind)
+        assert f"any name {any_name}, by counting {counting}." in text
+        (figure,) = figures.CURVES.draw(recorded, shown="loss", axis="updates", kind=kind)
+        levels = {
+            trace.name: trace.y[0] for trace in figure.data if trace.line.dash == "longdashdot"
+        }
+        assert list(levels.values()) == pytest.approx([any_name, counting], abs=0.05)
+        low, tops[kind] = figure.layout.yaxis.range
+        assert low < counting
+        assert any_name < tops[kind]
+    assert tops[figures.MAIN] == 84
+
+
+def test_attention_on_the_right_name_is_told_for_all_questions_and_for_one():
+    asked = ["@e1 or @e0 .\n@blank ?\n@e1\nruth 1:2", "@e5 @e5 @e0 .\n@blank ?\n@e5\njob 3:4"]
+    text = np.stack([np.frombuffer(t.encode().ljust(40, b"\0"), "u1") for t in asked])
+    run = made(figures.LAYER, 0.1, 0, [0.9, 0.8, 0.7, 0.6])
+    attention = np.full((4, 2, 4), 0.25)
+    attention[-1] = [[0.7, 0, 0.3, 0], [0.2, 0.3, 0.5, 0]]
+    run["arrays"] = {"attention": attention, "text": np.stack([text] * 4)}
+    late = {**run, "seed": 1}
+    kept = figures.kept([late, made(figures.PLAIN, 0.1, 0, [0.9] * 4), run])
+    assert kept == {figures.LAYER: run}
+    assert list(figures.asked(kept)) == [figures.ALL, "Ruth 1:2", "Job 3:4"]
+    assert figures.shares(run, figures.ALL) == pytest.approx([37.5, 37.5, 37.5, 60])
+    assert figures.shares(run, "Job 3:4")[-1] == pytest.approx(50)
+    assert [figures.even(run, v) for v in (figures.ALL, "Ruth 1:2")] == [37.5, 25]
+    assert figures.on_names(run) == pytest.approx([62.5, 62.5, 62.5, 100])
+    chances = np.zeros((4, 2, 12))
+    chances[-1, [0, 1], [1, 0]] = 1
+    run["arrays"]["chances"] = chances
+    assert [figures.right(run, verse) for verse in ("Ruth 1:2", "Job 3:4")] == [True, False]
+    (figure,) = looking.draw_looking(kept, "Ruth 1:2")
+    assert list(figure.data[0].y) == [25, 25, 25, 70]
+    assert list(figure.data[0].x) == UPDATES
+    assert looking.describe_looking(kept, "Ruth 1:2") == (
+        "In Ruth 1:2, at the end, so many percent of the attention are on the right name: "
+        "layer norm 70; spread evenly it would be 25."
+    )
+    of_all = looking.describe_looking(kept, figures.ALL)
+    assert oracle.parsed(of_all) == [2, 60, 38]  # questions, percent, and if spread evenly
+
+
+def test_the_score_sees_story_and_question_and_so_does_the_answer():
+    ways = {}
+    for wire in network.FLOW.wires:
+        ways.setdefault(wire.target, set()).add(wire.source)
+    assert ways["match"] == {"read", "ask"}
+    assert ways["look"] == {"read", "match"}
+    assert ways["mix"] == {"look", "ask"}
+
+
+@pytest.mark.parametrize("case", race_chapters.CASES)
+def test_each_network_ends_with_the_numbers_of_synthetic_records(case):
+    known = race_chapters.read("attentive_reader", case)
+    table = figures.ends(known)
+    found = race_chapters.arms("attentive_reader", case)
+    *networks, first, second, third, fourth = table.rows
+    assert len(networks) == len(found)
+    for (arm, (label, *_)), row in zip(known.LOOKS.items(), networks, strict=True):
+        of = [found[arm][seed] for seed in sorted(found[arm])]
+        val = [100 * oracle.lowest(run) for run in of]
+        test = [100 * oracle.at_best(run, "test_error") for run in of]
+        epochs = [oracle.at_best(run, "epoch") for run in of]
+        assert row[:2] == [label, f"{of[0]['settings']['learning_rate']:g}"]
+        wanted = [sum(val) / len(val), min(val), max(val)]
+        np.testing.assert_allclose(oracle.parsed(row[2]), wanted, atol=0.051)
+        np.testing.assert_allclose(float(row[3]), sum(test) / len(test), atol=0.051)
+        assert row[4] == ", ".join(f"{epoch:.0f}" for epoch in epochs)
+    curves = found["layer"][min(found["layer"])]["curves"]
+    rules = ("random", "last", "frequent", "frequent_unasked")
+    for rule, row in zip(rules, (first, second, third, fourth), strict=True):
+        wanted = [100 * curves[f"{split}_{rule}_error"][0] for split in ("val", "test")]
+        np.testing.assert_allclose([float(row[2]), float(row[3])], wanted, atol=0.051)

@@ -1,0 +1,82 @@
+"""Curves, sentence and table of the norms, on synthetic records."""
+
+import functools
+from statistics import fmean
+
+import numpy as np
+import pytest
+
+from lnbook.chapters.convnet import border, curves, norms, runs
+from lnlib.experiments.convnet.results import TASK
+from tests.cases import oracle, toy_records
+from tests.cases.drawn import check_band, lines
+from tests.cases.oracle import parsed
+
+CASES = ("better", "worse", "later")
+MAPS = {"norm": "none", "data": "mnist", "cut": 0, "maps": True}
+
+
+@functools.cache
+def records(case):
+    return [*toy_records.of_arms(case, "convnet")]
+
+
+@functools.cache
+def known(case):
+    maps = {"settings": MAPS | {"batch_size": 64, "epochs": 10}}
+    return runs.Runs([*records(case), maps])
+
+
+def arm(case, name):
+    return oracle.arm(records(case), "convnet", name, "usual")
+
+
+@pytest.mark.parametrize("axis", ["updates", "seconds"])
+@pytest.mark.parametrize("beside", ["layer", "group"])
+@pytest.mark.parametrize("case", CASES)
+def test_curves_are_means_with_the_range_of_the_seeds_and_the_lowest_is_said(case, beside, axis):
+    (figure,) = curves.draw_curves(known(case), TASK, beside, axis)
+    said = curves.describe_curves(known(case), TASK, beside, axis)
+    wanted, labels = [], []
+    for name, (label, *_) in curves.ARMS.items():
+        if name not in ("none", "batch", beside):
+            assert label not in lines(figure)
+            continue
+        of = arm(case, name)
+        rows = [[100 * v for v in oracle.score(of[s])] for s in sorted(of)]
+        where = {"updates": oracle.updates, "seconds": oracle.seconds}[axis]
+        places = [fmean(column) for column in zip(*(where(of[s]) for s in of), strict=True)]
+        check_band(lines(figure)[label], places, rows)
+        means = [fmean(column) for column in zip(*rows, strict=True)]
+        best = means.index(min(means))
+        wanted += [means[best], places[best]]
+        labels.append(label)
+        assert figure.layout.yaxis.range[0] <= min(map(min, rows))
+    assert figure.layout.xaxis.range[1] >= max(wanted[1::2])
+    found = parsed(said)
+    np.testing.assert_allclose(found[::2], wanted[::2], atol=0.051)
+    np.testing.assert_allclose(found[1::2], wanted[1::2], atol=0.51)
+    assert [label in part for label, part in zip(labels, said.split("; "), strict=True)]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_table_of_norms_has_rates_and_errors_at_the_end(case):
+    table = norms.norms(known(case), TASK)
+    for (name, label), row in zip(norms.NAMES.items(), table.rows, strict=True):
+        of = arm(case, name)
+        rate = next(iter(of.values()))["settings"]["learning_rate"]
+        assert row[:2] == [label, f"{rate:g}*"]  # of two
+        errors = [100 * fmean(oracle.numbers(run, "test_error")[-3:]) for run in of.values()]
+        assert parsed(row[-1]) == [pytest.approx(fmean(errors), abs=0.051)]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_border_units_are_told_seed_by_seed_in_points(case):
+    table = border.seeds(known(case), TASK)
+    for norm, row in zip(("none", "batch", "layer"), table.rows, strict=True):
+        of = arm(case, norm)
+        for layer, cell in zip((1, 2, 3), row[1:], strict=True):
+            wanted = [100 * (of[s]["curves"][f"border_on_{layer}"][-1]
+                             - of[s]["curves"][f"inner_on_{layer}"][-1])
+                      for s in sorted(of)]  # fmt: skip
+            np.testing.assert_allclose(parsed(cell), wanted, atol=0.51)

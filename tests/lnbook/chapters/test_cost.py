@@ -1,0 +1,323 @@
+"""What a normalization costs: what is drawn is what the formulas and the measured rows say."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+
+from lnbook.chapters.cost import devices, figures, recurrence, roofline, steps
+from lnbook.chapters.cost.written import duration
+from lnbook.show import Explorer, choice, slider
+from lnlib.analysis import costs
+from lnlib.runs import record
+
+
+@pytest.fixture(scope="module")
+def kept():
+    return json.loads((record.folder() / "bench.json").read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def bench(kept):
+    return figures.Bench(kept)
+
+
+def row(what, **of):
+    base = {"shape": "2×3", "path": "ours", "instead": "theirs", "ms": 2.0, "instead_ms": 4.0}
+    base |= {"floor": "copy", "floor_ms": 1.0, "ratio": 0.5, "device": "CPU: one", "threads": 1}
+    return {"what": what} | base | of
+
+
+def table(*rows):
+    return {"format": 1, "rows": list(rows), "provenance": {r["device"]: {} for r in rows}}
+
+
+# The roofline.
+
+
+def test_the_machine_is_the_measured_one(bench):
+    machine = figures.machines(bench)["this CPU, float32"]
+    copy = bench.one("machine", path="copy", shape="4096×1024")
+    product = bench.one("machine", path="matrix product")
+    assert machine.bandwidth == pytest.approx(2 * 4 * 4096 * 1024 / copy["ms"] * 1e3)
+    assert machine.products == pytest.approx(2 * 4096 * 1024**2 / product["ms"] * 1e3)
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_the_sentence_knows_the_cache_in_whatever_order_it_was_measured(turn):
+    large, small = (8 * 4096 * 1024, 1.0), (8 * 128 * 1000, 0.01)
+    rows = [row("machine", path="copy", bytes=b, ms=ms) for b, ms in (large, small)[::turn]]
+    product = row("machine", path="matrix product", flops=1e9)
+    machines = figures.machines(figures.Bench(table(product, *rows)))
+    assert machines["this CPU, float32"].bandwidth == pytest.approx(large[0] * 1e3)
+    moved = costs.bytes_moved("layer", "forward", 32, 1024)
+    expected = moved / (small[0] / small[1])  # ms
+    said = roofline.describe_roofline(machines, "this CPU, float32", "forward", 32, 1024)
+    assert f"takes at least {duration(expected)}" in said
+
+
+def test_no_point_stands_above_the_roof(bench):
+    every = figures.machines(bench)
+    for name, which in itertools.product(every, costs.PASSES):
+        roof, *points = roofline.draw_roofline(every, name, which, 1024, 1024)[0].data
+        for point in points:
+            top = np.interp(np.log(point.x[0]), np.log(roof.x), np.log(roof.y))
+            assert np.log(point.y[0]) <= top + 1e-3
+
+
+# Rows.
+
+
+def test_the_table_takes_a_processor_and_can_be_asked_for_another_device():
+    kept = table(row("a", device="GPU: G"), row("a"), row("b"))
+    assert figures.Bench(kept).device == "CPU: one"
+    assert len(figures.Bench(kept, "GPU: G").rows) == 1
+    assert figures.Bench(kept).one("b")["ms"] == 2
+    with pytest.raises(ValueError, match="no row of 'c'"):
+        figures.Bench(kept).one("c")
+    with pytest.raises(ValueError, match="no rows of 'TPU'"):
+        figures.Bench(kept, "TPU")
+    with pytest.raises(ValueError, match="expected format 1, got 2"):
+        figures.Bench(kept | {"format": 2})
+
+
+def test_a_table_writes_times_and_ratios():
+    kept = table(row("a"), row("a", ms=0.0321, instead=None, ratio=None, floor_ms=None))
+    text = repr(figures.Bench(kept).table(["a"], "Rows."))
+    assert text.splitlines()[2].split() == [
+        "a,",
+        "2×3",
+        "ours",
+        "2",
+        "ms",
+        "theirs",
+        "0.50",
+        "2.00",
+    ]
+    assert text.splitlines()[3].split() == ["a,", "2×3", "ours", "32", "µs", "–", "–", "–"]
+
+
+def test_the_table_of_counts_is_what_was_counted():
+    layer = repr(figures.counts(4, 10)).splitlines()[2].split()
+    assert layer == ["layer", "norm", "7.30", "2", "12.50", "3"]
+
+
+def test_the_tables_of_the_chapter_hold_the_rows_times():
+    shape = "2 × 64×1000"
+    kept = table(
+        row("BatchNorm over 2 processes", shape=shape, ms=5.0, sent_bytes=16_004),
+        row("LayerNorm over 2 processes", shape=shape, ms=0.5, sent_bytes=0),
+    )
+    said = repr(figures.exchanges(figures.Bench(kept))).splitlines()[2].split()
+    assert said == ["1,000", "16,004", "5", "ms", "4", "ms", "1", "ms", "0", "500", "µs"]
+    whats = ["MNIST step, none", "MNIST step, layer", "MNIST step, batch"]
+    rows = [row(w, path=p, shape="batch size 4") for w in whats for p in ("plain", "compiled")]
+    late = row("MNIST step 2,000, layer", path="plain", shape="batch size 4", ms=9.0)
+    said = repr(figures.steps(figures.Bench(table(*rows, late)), 4)).splitlines()
+    assert said[2].split() == ["plain", "2", "ms", "2", "ms", "2", "ms", "9", "ms"]
+    assert said[3].split() == ["compiled", "2", "ms", "2", "ms", "2", "ms", "–"]
+    assert said[5].split()[-2:] == ["4", "ms"]
+
+
+def test_a_norm_costs_what_the_same_loop_takes_more():
+    rows = [
+        row("norms of an RNN, forward", path="lnlib.nn, compiled", ms=6.0, instead_ms=5.0,
+            instead="the same loop, no norm"),
+        row("MNIST step, layer", path="plain", shape="batch size 4", ms=3.0),
+        row("MNIST step, none", path="plain", shape="batch size 4", ms=2.0),
+    ]  # fmt: skip
+    first, second = figures.same_loop(figures.Bench(table(*rows))).rows
+    assert first == ["RNN 2×3, compiled", "forward", "no norm", "6 ms", "5 ms", "1.20"]
+    assert second[3:] == ["3 ms", "2 ms", "1.50"]
+
+
+def test_norms_stand_over_a_copy_and_over_the_plain_formula():
+    rows = [
+        row(f"{kind} {which}", path="PyTorch, op by op", instead="torch.nn", ms=12.0, ratio=3.0)
+        for kind in ("LayerNorm", "BatchNorm", "RMSNorm")
+        for which in ("forward", "forward + backward")
+    ]
+    first = repr(figures.norms(figures.Bench(table(*rows)), "2×3")).splitlines()[2].split()
+    assert first == ["LayerNorm,", "forward", "4", "ms", "4.00", "3.00", "–"]
+
+
+def test_the_bars_are_the_rows(bench):
+    for task in figures.tasks(bench).values():
+        figure = recurrence.draw_recurrence(bench, task, "forward")
+        rows = bench.pick(f"LN-{task[0]} forward", shape=task[1], threads=bench.threads)
+        np.testing.assert_allclose(
+            figure.data[0].y, [r["ms"] / r["instead_ms"] for r in rows], 2e-3
+        )
+        floor = rows[0]["floor_ms"] / rows[0]["instead_ms"]
+        np.testing.assert_allclose(figure.data[2].y, floor, rtol=2e-3)
+
+
+def recurrences():
+    """Rows as two shapes, two thread counts and two paths leave them."""
+    found = []
+    for cell, which in itertools.product(("LSTM", "RNN"), ("forward", "forward + backward")):
+        for shape, path, threads in (
+            ("9×2×4", "as called", 1),
+            ("9×2×4", "as called", 2),
+            ("9×2×4", "plain", 2),
+            ("300×8×128, 3 inputs", "as called", 1),
+            ("300×8×128, 3 inputs", "as called", 2),
+        ):
+            of = {"shape": shape, "path": f"lnlib.nn, {path}", "threads": threads}
+            ratio = 0.25 * (1 + len(found))
+            found.append(row(f"LN-{cell} {which}", **of, ms=ratio * 4, ratio=ratio))
+    kept = table(*found)
+    kept["provenance"]["CPU: one"]["threads"] = 2
+    return figures.Bench(kept)
+
+
+def test_a_choice_is_offered_where_paths_compare_and_of_the_machines_own_threads():
+    bench = recurrences()
+    assert figures.tasks(bench) == {
+        "LSTM, 9 steps, H 4": ("LSTM", "9×2×4"),
+        "RNN, 9 steps, H 4": ("RNN", "9×2×4"),
+    }
+    figure = recurrence.draw_recurrence(bench, ("LSTM", "9×2×4"), "forward + backward")
+    assert list(figure.data[0].y) == [0.25 * 7, 0.25 * 8]
+    assert [name.split("<br><b>")[0] for name in figure.data[0].x] == [
+        "as<br>called",
+        "unbound<br>loop",
+    ]
+    said = recurrence.describe_recurrence(bench, ("LSTM", "9×2×4"), "forward + backward")
+    assert "forward + backward, 9×2×4: as called 7 ms (1.75 times); unbound loop 8 ms" in said
+
+
+def test_what_a_user_calls_stands_in_one_table():
+    head, *rows = repr(figures.called(recurrences())).splitlines()[1:]
+    assert head.split("  ")[0] == "shape"
+    assert [part.strip() for part in head.split("  ") if part][2:] == [
+        "LSTM, 1 thread", "LSTM, 2 threads", "RNN, 1 thread", "RNN, 2 threads",
+    ]  # fmt: skip
+    assert [" ".join(r.split()) for r in rows] == [
+        "9×2×4 training 1.50 1.75 4.00 4.25",
+        "9×2×4 inference 0.25 0.50 2.75 3.00",
+        "300×8×128, 3 inputs training 2.25 2.50 4.75 5.00",
+        "300×8×128, 3 inputs inference 1.00 1.25 3.50 3.75",
+    ]
+
+
+# The time of a step.
+
+
+def test_steps_are_bars_beside_the_floor():
+    results = [{"plain": 9.0, "floor": 9.0}, {"plain": 3.0, "compiled": 1.0, "floor": 0.5}]
+    figure = steps.draw_steps(results, batch_size=4)
+    (bars,) = figure.data
+    assert list(bars.y) == ["floor: one pass", "compiled", "plain loop"]
+    assert list(bars.x) == [0.5, 1.0, 3.0]
+    said = steps.describe_steps(results)
+    assert "plain loop 3 ms (6.0 times the floor), compiled 1 ms (2.0 times the floor)" in said
+    assert "Press Start" in steps.describe_steps([])
+
+
+def test_the_stored_steps_are_those_of_the_batch_size_on_the_first_device():
+    size = {"shape": "batch size 4", "floor_ms": 0.5}
+    rows = [
+        row("MNIST step, layer", **size, path="plain", ms=2.0),
+        row("MNIST step, layer", **size, path="compiled", ms=1.0),
+        row("MNIST step, layer", **size, path="graph", ms=0.1, device="GPU: G"),
+        row("MNIST step, layer", **size | {"shape": "batch size 128"}, path="plain", ms=9.0),
+        row("MNIST step 2,000, layer", **size, path="plain", ms=4.0),
+        row("LayerNorm", **size, path="plain", ms=1.0),
+    ]
+    stored = steps.stored_steps(table(*rows), 4)
+    assert stored == [{"plain": 2.0, "compiled": 1.0, "floor": 0.5}]
+
+
+# Devices.
+
+
+def test_the_measured_network_is_read_from_a_short_and_a_long_message():
+    what = "all-reduce over 2 processes"
+    kept = table(row(what, ms=0.1, sent_bytes=8), row(what, ms=1.1, sent_bytes=1_000_008))
+    delay, speed = figures.networks(figures.Bench(kept))["gloo, measured"]
+    assert delay == pytest.approx(1e-4)
+    assert speed == pytest.approx(1e9)
+
+
+# All of them.
+
+
+def explorers(bench):
+    machines, networks = figures.machines(bench), figures.networks(bench)
+    return [
+        Explorer(
+            lambda **state: roofline.draw_roofline(machines, **state),
+            {
+                "machine": choice("m", list(machines)),
+                "which": choice("p", costs.PASSES),
+                "N": slider("N", figures.CASES, start=1024),
+                "H": slider("H", figures.WIDTHS, start=1024),
+            },
+            title="roofline",
+            describe=lambda **state: roofline.describe_roofline(machines, **state),
+        ),
+        Explorer(
+            lambda **state: recurrence.draw_recurrence(bench, **state),
+            {
+                "task": choice("t", figures.tasks(bench)),
+                "which": choice("p", ["forward", "forward + backward"]),
+            },
+            title="recurrence",
+            describe=lambda **state: recurrence.describe_recurrence(bench, **state),
+        ),
+        Explorer(
+            lambda **state: devices.draw_devices(networks, **state),
+            {
+                "network": choice("n", list(networks)),
+                "H": slider("H", figures.EXCHANGE_WIDTHS),
+                "devices": slider("P", figures.DEVICES),
+            },
+            title="devices",
+            describe=lambda **state: devices.describe_devices(networks, **state),
+        ),
+    ]
+
+
+def states(explorer):
+    names = list(explorer.controls)
+    for values in itertools.product(*(c.values for c in explorer.controls.values())):
+        yield dict(zip(names, values, strict=True))
+
+
+@pytest.mark.parametrize("i", range(3))
+def test_everything_drawn_lies_inside_its_axes(bench, i):
+    explorer = explorers(bench)[i]
+    for state in states(explorer):
+        for figure in explorer.figures(**state):
+            low, high = figure.layout.yaxis.range
+            for trace in figure.data:
+                y = np.array(trace.y, dtype=float)
+                y = np.log10(y) if figure.layout.yaxis.type == "log" else y
+                inside = low <= y.min() and y.max() <= high
+                assert inside, (state, figure.layout.title.text, trace.name, y.min(), y.max())
+
+
+@pytest.mark.parametrize("i", range(3))
+def test_every_control_changes_the_figure_and_the_sentence(bench, i):
+    explorer = explorers(bench)[i]
+    for name, control in explorer.controls.items():
+        seen, said = set(), set()
+        for value in control.values:
+            state = explorer.start | {name: value}
+            drawn = [figure.to_dict() for figure in explorer.figures(**state)]
+            seen.add(str([(d["data"], d["layout"].get("shapes")) for d in drawn]))
+            said.add(explorer.describe(**state))
+        assert len(seen) == len(said) == len(control.values), name
+
+
+def test_the_sentences_say_what_happens(bench):
+    machines = figures.machines(bench)
+    said = roofline.describe_roofline(machines, "H100, bfloat16", "forward", 32_768, 1024)
+    assert "layer norm does 1.75 operations for each byte, the machine could do 20" in said
+    assert said.endswith("58 % of the product's time.")
+    said = devices.describe_devices({"n": (5e-6, 50e9)}, "n", 1000, 1000)
+    assert "waits 15 ms a step in a ring, 262 µs by doubling" in said
+    assert "receives 8 MB forward" in said
+    assert duration(0.00046e-3) == "0.46 ns"

@@ -1,0 +1,334 @@
+"""What is drawn is what autograd and the definitions say."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from lnbook.chapters.effective_learning_rate import circle, figures, same_step, training
+from lnbook.chapters.effective_learning_rate import gain as gains
+from lnbook.show import Explorer, choice, slider
+from lnbook.show.plots import NORMS
+from lnlib.analysis.learning_rate import spiral
+from lnlib.runs import record
+
+EXACT = 1e-12
+UNITS, INPUTS = figures.UNITS, figures.INPUTS
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return figures.Runs(record.read_all("weights"))
+
+
+def growing(**settings):
+    """The records whose weights may grow."""
+    found = record.read_all("weights", **settings)
+    return [run for run in found if run["settings"].get("magnitude") is None]
+
+
+def outputs(norm, W, b, x, gain=None):
+    """The natural parameters in PyTorch, float64."""
+    a = x @ W.T
+    if norm == "layer":
+        a = F.layer_norm(a, (UNITS,), eps=0)
+    elif norm == "batch":
+        a = (a - a.mean(0)) / a.std(0, unbiased=False)
+    elif norm == "weight":
+        a = a / W.norm(dim=1)
+    return (a if gain is None else gain * a) + b
+
+
+def tensors(norm, scale=1.0, whose="all"):
+    model = figures.glm(norm)
+    W = torch.tensor(model.W)
+    W[: 1 if whose == "one" else UNITS] *= scale
+    return W, torch.tensor(model.b), torch.tensor(figures.cases())
+
+
+def lines(figure):
+    return {trace.name: np.array(trace.y, dtype=float) for trace in figure.data if trace.name}
+
+
+# Steps.
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("whose", ["one", "all"])
+@pytest.mark.parametrize("scale", [0.25, 1.0, 8.0])
+def test_a_step_and_the_scaling_move_the_outputs_as_in_pytorch(norm, whose, scale):
+    W, b, x = tensors(norm, scale, whose)
+    rows = 1 if whose == "one" else UNITS
+    drawn = np.random.default_rng(5).normal(size=(UNITS, INPUTS))[:rows]
+    step = torch.zeros_like(W)
+    step[:rows] = torch.tensor(drawn / np.linalg.norm(drawn) * same_step.STEP)
+    before, after = outputs(norm, W, b, x), outputs(norm, W + step, b, x)
+    assert figures.step(norm, scale, whose) == pytest.approx(
+        (after - before).square().mean().sqrt().item(), rel=1e-9
+    )
+    plain, b, x = tensors(norm)
+    moved = (before - outputs(norm, plain, b, x)).square().mean().sqrt().item()
+    assert figures.scaling(norm, scale, whose) == pytest.approx(moved, abs=1e-12)
+
+
+def test_the_lines_are_steps_and_scalings():
+    steps, scalings = map(lines, same_step.draw_step(2, "all"))
+    assert list(steps) == list(scalings) == [look[0] for look in NORMS.values()]
+    at = np.array(same_step.draw_step(2, "all")[0].data[0].x)
+    i = int(np.argmin(np.abs(at - 2)))
+    for norm, (label, *_) in NORMS.items():
+        assert steps[label][i] == pytest.approx(figures.step(norm, 2, "all"), rel=1e-3)
+        assert scalings[label][i] == pytest.approx(figures.scaling(norm, 2, "all"), rel=1e-3)
+
+
+# The Fisher matrix.
+
+
+@pytest.mark.parametrize(
+    ("norm", "whose"), [("batch", "one"), ("weight", "one"), ("layer", "one"), ("layer", "all")]
+)
+def test_the_blocks_are_those_of_autograd(norm, whose):
+    def fisher(scale):
+        W, b, x = tensors(norm, scale, whose)
+        J = torch.autograd.functional.jacobian(lambda W: outputs(norm, W, b, x), W)
+        p = outputs(norm, W, b, x).softmax(1)
+        cov = torch.diag_embed(p) - p[:, :, None] * p[:, None, :]
+        return torch.einsum("nkip,nkl,nljq->ipjq", J, cov, J).numpy() / len(x)
+
+    before, after = fisher(1.0), fisher(2.0)
+    found = figures.blocks(norm, whose)
+    ratio = [np.linalg.norm(after[0, :, j]) / np.linalg.norm(before[0, :, j]) for j in (0, 1)]
+    np.testing.assert_allclose([found["own"], found["other"]], ratio, rtol=1e-9)
+    w = figures.glm(norm).W.copy()
+    w[1 if whose == "one" else UNITS :] = 0
+    along = np.einsum("ip,ipjq,jq->", w, before, w)
+    assert found["along"] == pytest.approx(along, abs=EXACT)
+    d = np.random.default_rng(5).normal(size=(UNITS, INPUTS))[0]
+    lengths = [np.sqrt(d @ F_[0, :, 0] @ d) for F_ in (before, after)]
+    assert found["length"] == pytest.approx(lengths[1] / lengths[0], rel=1e-9)
+
+
+# The toy.
+
+
+def test_the_circle_holds_the_whole_way():
+    for length, rate in itertools.product((0.5, 1, 2), (0.1, 0.3, 1)):
+        way, angles = circle.draw_circle(length, rate)
+        tips, _, turns = spiral(length, rate)
+        assert np.abs(tips).max() < way.layout.xaxis.range[1]
+        np.testing.assert_allclose(angles.data[0].y, turns, atol=0.006)
+
+
+# Records.
+
+
+def test_the_rate_is_the_learning_rate_over_the_squared_length(runs):
+    length = runs.curves("length_1", "layer", "adam")
+    kept = growing(norm="layer", optimizer="adam")
+    assert length.shape == (len(kept), len(runs.epochs))
+    np.testing.assert_allclose(runs.curves("rate_1", "layer", "adam"), 0.003 / length**2)
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.parametrize("layer", [1, 2])
+def test_the_training_lines_are_the_means_of_the_seeds(runs, optimizer, layer):
+    lengths, turns = map(lines, training.draw_training(runs, optimizer, layer))
+    for norm in figures.RUN_NORMS:
+        raw = [r["curves"] for r in growing(norm=norm, optimizer=optimizer, scale=1.0)]
+        mean = np.mean([c[f"length_{layer}"] for c in raw], axis=0)
+        turn = np.mean([c[f"turn_{layer}"][1:] for c in raw], axis=0)
+        np.testing.assert_allclose(lengths[NORMS[norm][0]], mean, rtol=1e-3)
+        np.testing.assert_allclose(turns[NORMS[norm][0]], turn, rtol=1e-3)
+
+
+def test_the_starts_differ_in_the_length_at_epoch_0(runs):
+    for norm in figures.RUN_NORMS:
+        lengths, losses = map(lines, training.draw_starts(runs, norm))
+        losses = {name: line for name, line in losses.items() if "edge" not in name}
+        first = [line[0] for line in lengths.values()]
+        np.testing.assert_allclose(np.array(first) / first[0], [1, 4, 16, 64], rtol=1e-3)
+        assert len({tuple(line) for line in losses.values()}) == 4
+
+
+def run(norm, scale, seed, last, optimizer="sgd"):
+    settings = {"norm": norm, "optimizer": optimizer, "scale": scale, "learning_rate": 0.1}
+    curves = {"epoch": [0.0, 1.0], "train_nll": [2.3, last], "length_2": [scale, scale]}
+    return {"settings": settings, "seed": seed, "curves": curves}
+
+
+def few(seeds):
+    """Short starts end at 2 and 8 times the loss of their own seed, in turn."""
+    return figures.Runs(
+        [
+            run(norm, scale, seed, (seed + 1) * (1 if scale == 1 else (2, 8)[seed % 2]))
+            for norm in figures.RUN_NORMS
+            for scale in figures.STARTS
+            for seed in range(seeds)
+        ]
+    )
+
+
+def test_a_start_is_compared_seed_by_seed_with_its_geometric_mean():
+    logs = figures.against_drawn(few(4), "layer", 0.25)
+    assert np.exp(logs) == pytest.approx([2, 8, 2, 8])
+    table = figures.recovered(few(4))
+    assert table.rows[0] == ["a quarter", *["4.00 [2.00, 8.00]", "4 of 4 seeds"] * 3]
+    assert figures.recovered(few(10)).rows[0][2] == "✓ supported"
+    assert [row[0] for row in table.rows] == ["a quarter", "4 times", "16 times"]
+    assert "Geometric means of 4 seeds, lowest to highest." in table.caption
+
+
+def test_the_sentences_count_the_seeds_that_are_recorded():
+    assert training.describe_starts(few(4), "none").endswith("Means of 4 seeds.")
+    assert few(2).said == "Means of 2 seeds."
+
+
+def test_the_loss_has_a_band_from_its_lowest_seed_to_its_highest():
+    _, losses = training.draw_starts(few(2), "batch")
+    drawn = lines(losses)
+    assert drawn["a quarter, lower edge"][-1] == 2
+    assert drawn["a quarter, upper edge"][-1] == 16
+    assert drawn["a quarter"][-1] == 9
+
+
+def test_runs_refuses_nothing_and_unequal_epochs():
+    with pytest.raises(ValueError, match="no records were given"):
+        figures.Runs([])
+    one, two = growing(norm="layer", optimizer="adam")[:2]
+    two["curves"]["epoch"] = [2 * e for e in two["curves"]["epoch"]]
+    with pytest.raises(ValueError, match="at the same epochs"):
+        figures.Runs([one, two])
+
+
+# Gains.
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("family", figures.FAMILIES.values())
+@pytest.mark.parametrize(("scale", "scaled"), [(1, "inputs"), (4, "inputs"), (4, "weights")])
+def test_the_metric_is_the_second_derivative_of_the_divergence(norm, family, scale, scaled):
+    W, b, x = tensors(norm, scale if scaled == "weights" else 1.0)
+    x = x * (scale if scaled == "inputs" else 1.0)
+    step = torch.tensor([0.08, -0.02, 0.05, 0.03], dtype=torch.float64)
+    s0 = outputs(norm, W, b, x)
+    cumulant = {
+        "gaussian": lambda s: (s**2 / 2).sum(1),
+        "bernoulli": lambda s: F.softplus(s).sum(1),
+        "categorical": lambda s: torch.logsumexp(s, 1),
+    }[family]
+    base = s0.clone().requires_grad_()
+    (mean,) = torch.autograd.grad(cumulant(base).sum(), base)
+
+    def kl(t):
+        if norm == "none":
+            s = x @ (W + t * step[:, None] * W / W.norm(dim=1, keepdim=True)).T + b
+        else:
+            s = outputs(norm, W, b, x, 1 + t * step)
+        return (cumulant(s) - cumulant(s0) - (mean * (s - s0)).sum(1)).mean()
+
+    zero = torch.tensor(0.0, dtype=torch.float64)
+    exact = torch.autograd.functional.hessian(kl, zero).item() / 2
+    assert figures.gain(norm, family, scale, scaled, "exact") == pytest.approx(exact, rel=1e-9)
+
+
+def test_the_printed_formula_differs_for_batch_norm_alone():
+    for norm, family in itertools.product(NORMS, figures.FAMILIES.values()):
+        a, b = (figures.gain(norm, family, 2, "inputs", k) for k in ("paper", "exact"))
+        same = norm != "batch" or family == "gaussian"
+        assert (abs(a / b - 1) < 1e-9) == same
+
+
+# All of them.
+
+
+def explorers(runs):
+    return [
+        Explorer(
+            same_step.draw_step,
+            {"scale": slider("s", figures.SCALES), "whose": choice("w", figures.WHOSE)},
+            title="steps",
+            describe=same_step.describe_step,
+        ),
+        Explorer(
+            circle.draw_circle,
+            {"length": slider("l", [0.5, 1, 2]), "rate": slider("r", [0.1, 0.3, 1])},
+            title="circle",
+            describe=circle.describe_circle,
+        ),
+        Explorer(
+            lambda optimizer, layer: training.draw_training(runs, optimizer, layer),
+            {"optimizer": choice("o", figures.OPTIMIZERS), "layer": choice("l", [1, 2])},
+            title="training",
+            describe=lambda optimizer, layer: training.describe_training(runs, optimizer, layer),
+        ),
+        Explorer(
+            lambda norm: training.draw_starts(runs, norm),
+            {"norm": choice("n", figures.RUN_NORMS)},
+            title="starts",
+            describe=lambda norm: training.describe_starts(runs, norm),
+        ),
+        Explorer(
+            gains.draw_gain,
+            {
+                "family": choice("f", figures.FAMILIES),
+                "scaled": choice("s", figures.SCALED),
+                "kind": choice("k", figures.FORMULAS),
+            },
+            title="gains",
+            describe=gains.describe_gain,
+        ),
+    ]
+
+
+@pytest.mark.parametrize("i", range(5))
+def test_everything_drawn_lies_inside_its_axes(runs, i):
+    for state in _states(explorers(runs)[i]):
+        for figure in explorers(runs)[i].figures(**state):
+            low, high = figure.layout.yaxis.range
+            log = figure.layout.yaxis.type == "log"
+            for trace in figure.data:
+                y = np.array(trace.y, dtype=float)
+                y = np.log10(y[y > 0]) if log else y[np.isfinite(y)]
+                if not len(y):
+                    continue
+                assert y.min() >= low, (state, figure.layout.title.text)
+                assert y.max() <= high, (state, figure.layout.title.text)
+
+
+@pytest.mark.parametrize("i", range(5))
+def test_every_control_changes_the_figure_and_the_sentence(runs, i):
+    explorer = explorers(runs)[i]
+    for name, control in explorer.controls.items():
+        seen, said = set(), set()
+        for value in control.values:
+            state = explorer.start | {name: value}
+            if name == "kind":  # the formulas differ for batch norm and not for Gaussian labels
+                state["family"] = "bernoulli"
+            seen.add("".join(str(figure.to_dict()["data"]) for figure in explorer.figures(**state)))
+            said.add(explorer.describe(**state))
+        assert len(seen) == len(said) == len(control.values), name
+
+
+def test_the_sentences_say_what_happens(runs):
+    assert same_step.describe_step(1, "one").endswith("move the scale.")
+    said = same_step.describe_step(2, "one")
+    assert "batch norm 0.50 times as far (0)" in said
+    assert "no norm 1.00 times as far (0.70)" in said
+    assert circle.describe_circle(1, 0.3).startswith(
+        "From length 1 at rate 0.3: the first step turns the weights by 16.7 degrees"
+    )
+    assert "layer norm from 4.62 to 5.65 (right angles: 5.65)" in training.describe_training(
+        runs, "sgd", 1
+    )
+    assert "16 times, from 73.9 to 73.9" in training.describe_starts(runs, "layer")
+    assert "layer norm 0.0057, 0.0057 and 0.0057" in gains.describe_gain(
+        "gaussian", "inputs", "exact"
+    )
+
+
+def _states(explorer):
+    names = list(explorer.controls)
+    for values in itertools.product(*(c.values for c in explorer.controls.values())):
+        yield dict(zip(names, values, strict=True))

@@ -1,0 +1,282 @@
+"""Measure the distance between models: what is drawn is what PyTorch computes."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from lnbook.chapters.fisher_information import (
+    figures,
+    labels,
+    line,
+    matrix,
+    models,
+    networks,
+    width,
+)
+from lnbook.show import Explorer, choice, slider
+from lnlib.fisher import trace_estimates
+
+# float64, identities. Measured 2e-15.
+EXACT = 1e-12
+NORMS = list(figures.CHOICES.values())
+FAMILIES = list(figures.FAMILIES.values())
+X = torch.from_numpy(figures.cases())
+
+
+def natural(norm, theta):
+    """The model in PyTorch, from the vector of its parameters."""
+    parts = theta.reshape(models.UNITS, -1)
+    a = X @ parts[:, :4].T
+    if norm == "none":
+        return a + parts[:, 4]
+    if norm == "weight":
+        a = a / parts[:, :4].norm(dim=1)
+    else:
+        axis = 0 if norm == "batch" else 1
+        a = a - a.mean(axis, keepdim=True)
+        a = a / a.square().mean(axis, keepdim=True).sqrt()
+    return a * parts[:, 5] + parts[:, 4]
+
+
+LAWS = {
+    "gaussian": lambda s: torch.distributions.Normal(s, 1.0),
+    "bernoulli": lambda s: torch.distributions.Bernoulli(logits=s),
+    "poisson": lambda s: torch.distributions.Poisson(s.exp()),
+    "categorical": lambda s: torch.distributions.Categorical(logits=s),
+}
+
+
+def divergence(norm, family, theta, other):
+    laws = (LAWS[family](natural(norm, t)) for t in (theta, other))
+    kl = torch.distributions.kl_divergence(*laws)
+    return (kl if family == "categorical" else kl.sum(1)).mean()
+
+
+def hessian(norm, family):
+    """The matrix as the second derivative of the divergence: no scores, no covariance."""
+    theta = torch.from_numpy(figures.glm(norm, family).theta)
+    return torch.autograd.functional.hessian(
+        lambda other: divergence(norm, family, theta, other), theta
+    ).numpy()
+
+
+def lines(figure):
+    return {t.name: np.array(t.y, dtype=float) for t in figure.data if t.name}
+
+
+each = pytest.mark.parametrize(("norm", "family"), list(itertools.product(NORMS, FAMILIES)))
+
+
+@each
+def test_the_matrix_is_the_curvature_of_the_divergence(norm, family):
+    np.testing.assert_allclose(
+        figures.matrix(norm, family, "exact"), hessian(norm, family), rtol=1e-9, atol=1e-10
+    )
+
+
+@each
+def test_both_sides_of_eq_8_are_those_of_torch(norm, family):
+    theta = torch.from_numpy(figures.glm(norm, family).theta)
+    F = hessian(norm, family)
+    for along, step in itertools.product(figures.DIRECTIONS.values(), (-0.4, 0.2)):
+        delta = step * figures.direction(norm, family, along)
+        assert np.linalg.norm(delta) == pytest.approx(abs(step))
+        kl, quadratic = line.moved(norm, family, along, step)
+        expected = divergence(norm, family, theta, theta + torch.from_numpy(delta)).item()
+        assert kl == pytest.approx(expected, rel=1e-9, abs=EXACT)
+        assert quadratic == pytest.approx(delta @ F @ delta / 2, rel=1e-9, abs=EXACT)
+
+
+def test_directions_make_weights_longer():
+    model = figures.glm("layer", "bernoulli")
+    for along, rows in (("matrix", [0, 1, 2]), ("unit", [0])):
+        delta = figures.direction("layer", "bernoulli", along).reshape(3, 6)
+        ratio = delta[rows, :4] / model.W[rows]
+        np.testing.assert_allclose(ratio, ratio[0, 0], rtol=EXACT)
+        assert not delta[:, 4:].any()
+        assert not np.delete(delta, rows, axis=0).any()
+
+
+def test_the_line_shows_both_sides_and_their_difference():
+    args = {"norm": "layer", "family": "poisson", "along": "random"}
+    both, sizes = line.draw_line(**args, step=0.4)
+    at = list(both.data[0].x).index(0.4)
+    pair = line.moved(**args, step=0.4)
+    drawn = [lines(both)[name][at] for name in ("divergence", "quadratic form")]
+    np.testing.assert_allclose(drawn, pair, atol=1e-5)
+    found = lines(sizes)
+    at = list(sizes.data[0].x).index(0.4)
+    assert found["their difference"][at] == pytest.approx(abs(pair[0] - pair[1]), rel=0.01)
+
+
+def test_where_nothing_moves_the_drawing_says_so():
+    args = {"norm": "batch", "family": "bernoulli", "along": "unit", "step": 0.2}
+    _, sizes = line.draw_line(**args)
+    assert sizes.layout.annotations[0].text == "0 at every step"
+    assert np.isnan(np.concatenate(list(lines(sizes).values()))).all()
+    assert "leaves every prediction as it is" in line.describe_line(**args)
+
+
+def test_a_line_is_described_by_its_numbers():
+    kl, quadratic = line.moved("layer", "bernoulli", "random", 0.4)
+    said = line.describe_line("layer", "bernoulli", "random", 0.4)
+    assert f"{kl:.3g} nats" in said
+    assert f"says {quadratic:.3g}" in said
+    halved = figures.remainder("layer", "bernoulli", "random", 0.2)
+    assert f"by {abs(kl - quadratic) / halved:.1f}." in said
+    assert "the two are equal" in line.describe_line("none", "gaussian", "random", 0.4)
+
+
+@each
+def test_flat_directions_are_the_invariances(norm, family):
+    count = {"none": 0, "batch": 3, "weight": 3, "layer": 5}[norm]
+    if family == "categorical":  # one bias; with no norm also one vector for all rows
+        count += 5 if norm == "none" else {"batch": 5, "weight": 5, "layer": 1}[norm]
+    assert figures.zeros(norm, family, "exact") == count
+    assert count == np.sum(np.linalg.eigvalsh(hessian(norm, family)) < 1e-10)
+
+
+@each
+def test_eq_13_misses_something_under_layer_norm_alone(norm, family):
+    exact, paper = (figures.matrix(norm, family, kind) for kind in ("exact", "paper"))
+    gap = np.sqrt(((exact - paper) ** 2).sum() / (exact**2).sum())
+    assert matrix.share(norm, family) == pytest.approx(gap, abs=EXACT)
+    assert (gap > 0.5) == (norm == "layer")
+    said = matrix.describe_matrix(norm, family, "exact")
+    assert (f"misses {gap:.0%}" in said) == (norm == "layer")
+
+
+def test_the_share_of_the_diagonal_blocks_is_theirs():
+    pair = [figures.matrix("layer", "gaussian", kind) for kind in ("exact", "paper")]
+    exact, paper = ([F[k : k + 6, k : k + 6] for k in (0, 6, 12)] for F in pair)
+    gap = np.linalg.norm(np.subtract(exact, paper)) / np.linalg.norm(exact)
+    assert matrix.share("layer", "gaussian", own=True) == pytest.approx(gap)
+
+
+@pytest.mark.parametrize("kind", figures.SHOWN.values())
+def test_the_matrix_is_drawn_number_by_number(kind):
+    heat, spectrum = matrix.draw_matrix("layer", "categorical", kind)
+    F = figures.matrix("layer", "categorical", kind)
+    np.testing.assert_allclose(np.array(heat.data[0].z), F, rtol=0.06, atol=EXACT)
+    assert heat.data[0].x[5] == "gain of unit 1"
+    assert heat.data[0].x[6] == "weight 1 of unit 2"
+    zero = next(t for t in spectrum.data if t.name == "exact").text.count("0")
+    assert zero == figures.zeros("layer", "categorical", "exact") == 6
+
+
+def test_widths_show_what_eq_13_misses():
+    model, cases = figures.wide(3, "bernoulli")
+    exact, paper = model.fisher(cases), model.fisher(cases, "paper")
+    found = lines(width.draw_widths("bernoulli"))
+    expected = np.linalg.norm(exact - paper) / np.linalg.norm(exact)
+    assert found["whole matrix"][0] == pytest.approx(expected, abs=1e-4)
+    assert f"from {expected:.0%} to" in width.describe_widths("bernoulli")
+
+
+def test_labels_of_the_data_come_from_where_they_are_said_to():
+    model = figures.glm("layer", "bernoulli")
+    y = figures.labels("itself", 1000).reshape(1000, 40, 3)
+    expected = model.mean(figures.cases())
+    error = np.sqrt(expected * (1 - expected) / 1000)
+    assert (np.abs(y.mean(0) - expected) < 5 * error).all()
+    assert (
+        np.abs(figures.labels("other", 1000).reshape(1000, 40, 3).mean(0) - expected)
+    ).max() > 0.3
+    assert figures.labels("ones", 2).all()
+
+
+def test_errors_of_drawn_labels_are_about_their_standard_error():
+    for draws in (1, 10, 100):
+        repeats = [
+            figures.error(
+                figures.glm("layer", "bernoulli").sampled_fisher(
+                    figures.cases(), samples=draws, rng=np.random.default_rng(seed)
+                )[0]
+            )
+            for seed in range(40 if draws < 100 else 8)
+        ]
+        rms = np.sqrt(np.mean(np.square(repeats)))
+        assert 0.6 < rms / figures.standard_error(draws) < 1.5
+
+
+def test_labels_are_drawn_and_described():
+    errors, numbers = labels.draw_labels("other", 100)
+    at = figures.SAMPLES.index(100)
+    gap = figures.error(figures.empirical("other", 100))
+    assert lines(errors)["empirical"][at] == pytest.approx(gap, rel=0.01)
+    assert f"empirical matrix {gap:.1%}" in labels.describe_labels("other", 100)
+    F = figures.sampled(100)[0]
+    np.testing.assert_allclose(lines(numbers)["sampled"], F[np.triu_indices(18)], atol=6e-4)
+
+
+def test_a_trace_is_drawn_with_its_error():
+    A = np.diag([1.0, 2.0, 4.0]) + 0.5
+    found = list(trace_estimates(lambda v: A @ v, 3, 50))
+    mean, errors = networks.running(found)
+    assert mean[-1] == pytest.approx(np.mean(found))
+    assert errors[-1] == pytest.approx(np.std(found, ddof=1) / np.sqrt(50))
+    assert abs(mean[-1] - np.trace(A)) < 4 * errors[-1]
+    drawn = lines(networks.draw_trace({"layer": A}, found, "layer"))
+    assert drawn["estimate"][-1] == pytest.approx(mean[-1], rel=1e-3)
+    np.testing.assert_allclose(
+        drawn["two standard errors"],
+        [*(mean - 2 * errors)[1:], *(mean + 2 * errors)[:0:-1]],
+        rtol=1e-3,
+    )
+    said = networks.describe_trace({"layer": A}, found, "layer")
+    assert f"give {mean[-1]:.1f} with a standard error of {errors[-1]:.1f}" in said
+    assert "One vector" in networks.describe_trace({"layer": A}, found[:1], "layer")
+    assert networks.draw_trace({"layer": A}, found[:1], "layer").data[1].y == (
+        float(f"{found[0]:.4g}"),
+    )
+
+
+def test_spectra_are_drawn_and_described():
+    spectra = {"none": {0: np.array([2.0, 1.0])}, "layer": {0: np.array([5.0, 3.0])}}
+    drawn = lines(networks.draw_spectra(spectra, 0))
+    assert list(drawn["layer norm"]) == [5, 3]
+    said = networks.describe_spectra(spectra, 0)
+    assert "2 with no norm and 5 with layer norm" in said
+
+
+EXPLORERS = {
+    "line": (
+        line.draw_line,
+        line.describe_line,
+        {
+            "norm": choice("Norm", figures.CHOICES),
+            "family": choice("Family", figures.FAMILIES),
+            "along": choice("Direction", figures.DIRECTIONS),
+            "step": slider("Step", [0.05, 0.1, 0.2, 0.4, 0.8]),
+        },
+    ),
+    "matrix": (
+        matrix.draw_matrix,
+        matrix.describe_matrix,
+        {
+            "norm": choice("Norm", figures.CHOICES),
+            "family": choice("Family", figures.FAMILIES),
+            "kind": choice("Show", figures.SHOWN),
+        },
+    ),
+    "labels": (
+        labels.draw_labels,
+        labels.describe_labels,
+        {
+            "truth": choice("Truth", figures.TRUTHS),
+            "draws": slider("Labels", figures.SAMPLES),
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize(("draw", "describe", "controls"), EXPLORERS.values(), ids=EXPLORERS)
+def test_every_control_moves_something(draw, describe, controls):
+    explorer = Explorer(draw, controls, title="t", describe=describe)
+    start = [f.to_json() for f in explorer.figures(**explorer.start)]
+    for name, control in controls.items():
+        for value in control.values[1:]:
+            params = explorer.start | {name: value}
+            assert [f.to_json() for f in explorer.figures(**params)] != start, (name, value)

@@ -1,0 +1,75 @@
+"""Every date is that of the paper in the list of sources."""
+
+import itertools
+import re
+from pathlib import Path
+
+import pytest
+
+import lnbook
+from lnbook.chapters.history import timeline
+from lnbook.chapters.history.ideas import ideas
+from lnbook.chapters.which_norm.by_year import counted
+from lnbook.show.explorer.page import plain
+
+BOOK = Path(lnbook.__file__).parent.parent
+NUMBERS = {
+    key: re.search(r"eprint\s*=\s*\{([^}]+)\}", entry)[1]
+    for key, entry in re.findall(
+        r"@\w+\{(\w+),(.*?)\n\}", (BOOK / "references.bib").read_text("utf-8"), re.S
+    )
+    if "eprint" in entry
+}
+EVENTS = [pytest.param(e, id=e.key) for row in timeline.LANES.values() for e in row]
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_a_date_is_the_number_of_the_source(event):
+    assert event.number == NUMBERS[event.key]
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_a_paper_of_the_timeline_is_cited_on_the_page(event):
+    assert f"`{event.key}`" in (BOOK / "history.ipynb").read_text("utf-8")
+
+
+@pytest.mark.parametrize("idea", timeline.LANES)
+def test_a_row_runs_forward_in_time_and_has_the_paper(idea):
+    row = timeline.LANES[idea]
+    assert all(
+        timeline.at(a) < timeline.at(b)
+        for a, b in itertools.pairwise(row)
+        if a.number[:4] != b.number[:4]
+    )
+    assert [e.number for e in row] == sorted(e.number for e in row)
+    assert [e.key for e in row].count("Ba2016") == 1
+
+
+def test_july_2016_is_a_little_after_its_middle_on_the_page_too():
+    figure = timeline.draw_timeline("the mean")
+    (row,) = (trace for trace in figure.data if trace.name == "the mean")
+    assert plain(row.x)[0] + timeline.SINCE == pytest.approx(2016 + 6.5 / 12, abs=0.01)
+
+
+@pytest.mark.parametrize("idea", timeline.LANES)
+def test_the_numbers_of_the_chosen_row_are_those_of_the_sentence(idea):
+    figure = timeline.draw_timeline(idea)
+    numbered = [row for row in figure.data if row.text]
+    assert [row.name for row in numbered] == [idea]
+    said = timeline.describe_timeline(idea)
+    for number, event in zip(numbered[0].text, timeline.LANES[idea], strict=True):
+        assert f"{number} {event.what} ({event.who}, " in said
+
+
+def test_the_sentence_has_month_and_year():
+    assert timeline.describe_timeline("the mean") == (
+        "The mean: 1 subtracted, as batch norm's is (this paper, July 2016); 2 left out: RMS norm "
+        "(Zhang and Sennrich, October 2019); 3 left out in LLaMA (Touvron et al., February 2023)."
+    )
+
+
+def test_the_ideas_count_what_the_table_of_models_has():
+    rows = {row[0]: row for row in ideas(counted, "50 to 133 %").rows}
+    assert rows["statistics of one example"][1] == "50 of 53 models have them"
+    assert rows["subtract the mean"][1] == "21 of 28 language models since 2023 do not"
+    assert {row[2] for row in rows.values()} == {"counted", "inferred", "read", "recorded"}

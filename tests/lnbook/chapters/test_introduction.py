@@ -1,0 +1,50 @@
+"""The table under both norms."""
+
+import numpy as np
+import pytest
+
+from lnbook.chapters.introduction import figures
+from lnbook.show import Table
+
+
+def by_formula(x, axis):
+    mean = x.mean(axis=axis, keepdims=True)
+    return (x - mean) / np.sqrt(((x - mean) ** 2).mean(axis=axis, keepdims=True) + 1e-5)
+
+
+@pytest.mark.parametrize("batch_size", range(1, 9))
+def test_what_is_drawn_follows_the_formula(batch_size):
+    x = figures.TABLE[:batch_size] * np.r_[10.0, np.ones(7)][:batch_size, None]
+    drawn = [figure.data[0].z for figure in figures.draw(batch_size, 10.0)]
+    for found, expected in zip(drawn, (x, by_formula(x, 0), by_formula(x, 1)), strict=True):
+        np.testing.assert_allclose(np.array(found, dtype=float), expected, rtol=0, atol=1e-12)
+
+
+def test_the_sentence_says_how_many_others_there_are():
+    assert "with nothing beside it" in figures.describe(1, 1.0)
+    assert "with 1 other beside it" in figures.describe(2, 1.0)
+    assert "with 3 others beside it" in figures.describe(4, 1.0)
+    assert "-0.0" not in figures.describe(2, 1.0)
+
+
+def test_a_table_with_a_missing_cell_is_refused():
+    with pytest.raises(ValueError, match="a row must have 2 cells, got \\['only'\\]"):
+        Table(["a", "b"], [["only"]], "caption")
+
+
+def test_a_folded_table_shows_its_caption_until_it_is_opened():
+    shown = Table(["a"], [["1"], ["2"]], "What it is.", folded=True).to_html()
+    assert shown.startswith("<details")
+    assert "<summary>The table, 2 rows: What it is.</summary>" in shown
+    assert "<caption>" not in shown
+
+
+def test_a_number_and_its_unit_stay_on_one_line():
+    shown = Table(["a", "b"], [["37 ms", "1.9 against 1.2 %"]], "20 seeds").to_html()
+    assert "37\u00a0ms" in shown
+    assert "1.9 against 1.2\u00a0%" in shown
+    assert "20 seeds" in shown
+
+
+def test_a_table_escapes_what_it_shows():
+    assert "<b>" not in Table(["a"], [["<b>"]], "<b>").to_html()

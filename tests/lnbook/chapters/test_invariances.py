@@ -1,0 +1,267 @@
+"""What leaves the output unchanged: figures against torch and loops, sentences against numbers."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from lnbook.chapters.invariances import contrast, digits, eps, names, one_layer, whole_table
+from lnlib import data
+from lnlib.invariance import NORMS, TABLE_1, TRANSFORMS
+
+EXACT = 1e-12
+CELLS = [(norm, name) for norm in TABLE_1 for name in TABLE_1[norm]]
+
+
+def y_of(trace):
+    return np.array(trace.y, dtype=float)
+
+
+# One small layer.
+
+
+def by_torch(norm, a, W):
+    a, W = torch.tensor(a), torch.tensor(W)
+    return {
+        "layer": lambda: F.layer_norm(a, a.shape[1:], eps=0),
+        "batch": lambda: (a - a.mean(0)) / a.std(0, unbiased=False),
+        "weight": lambda: a / W.norm(dim=1),
+        "rms": lambda: a / a.square().mean(1, keepdim=True).sqrt(),
+        "none": lambda: a,
+    }[norm]().numpy()
+
+
+@pytest.mark.parametrize("norm", one_layer.COMMON)
+def test_outputs_before_are_those_of_torch(norm):
+    X, layer = one_layer.small()
+    a, _, y, _ = one_layer.change(norm, "dataset_rescaling", 2.0)
+    np.testing.assert_allclose(a, X @ layer.W.T, atol=EXACT)
+    np.testing.assert_allclose(y, by_torch(norm, X @ layer.W.T, layer.W), atol=EXACT)
+
+
+@pytest.mark.parametrize("norm", one_layer.COMMON)
+def test_outputs_after_are_those_of_torch(norm):
+    X, layer = one_layer.small()
+    W = layer.W.copy()
+    W[0] *= 3
+    *_, y = one_layer.change(norm, "weight_vector_rescaling", 3.0)
+    np.testing.assert_allclose(y, by_torch(norm, X @ W.T, W), atol=EXACT)
+
+
+@pytest.mark.parametrize(("norm", "name"), CELLS)
+@pytest.mark.parametrize("strength", one_layer.STRENGTHS)
+def test_points_lie_on_the_dotted_line_where_the_table_says_invariant(norm, name, strength):
+    outputs = one_layer.draw_change(norm, name, strength)[2]
+    off = max(np.abs(y_of(t) - np.array(t.x, float)).max() for t in outputs.data[1:])
+    assert (off < 1e-9) == TABLE_1[norm][name]
+    said = one_layer.describe_change(norm, name, strength)
+    assert ("no output changes" in said) == TABLE_1[norm][name]
+    assert said.endswith(f"Table 1 says: {'Invariant' if TABLE_1[norm][name] else 'No'}.")
+
+
+def test_a_lane_is_a_case_for_layer_norm_and_a_unit_for_batch_norm():
+    a, new_a, *_ = one_layer.change("layer", "dataset_rescaling", 2.0)
+    case = one_layer.draw_change("layer", "dataset_rescaling", 2.0)[1].data[3]
+    unit = one_layer.draw_change("batch", "dataset_rescaling", 2.0)[1].data[3]
+    assert (case.name, unit.name) == ("example 2", "unit 2")
+    np.testing.assert_allclose(case.x, np.sort(a[1]))
+    np.testing.assert_allclose(unit.y, np.sort(new_a[:, 1]))
+
+
+@pytest.mark.parametrize("name", one_layer.COMMON)
+def test_no_line_shares_a_lane_and_each_lane_says_whose_it_is(name):
+    for panel in one_layer.draw_change(name, "dataset_rescaling", 2.0)[1:]:
+        lanes = {t.yaxis: t.name for t in panel.data if t.name}
+        common = one_layer.COMMON[name]
+        assert list(lanes.values()) == [f"{common} {i}" for i in range(1, 5)]
+        for axis, said in lanes.items():
+            assert panel.layout[axis.replace("y", "yaxis")].ticktext == (said,)
+
+
+def test_the_menus_have_short_names_of_the_same_changes():
+    assert list(names.MENU) == list(TRANSFORMS[:9])
+    assert max(map(len, names.MENU.values())) <= 20  # as many as a third of a card shows
+
+
+def test_what_has_changed_is_framed():
+    def frame(name):
+        (shape,) = one_layer.draw_change("layer", name, 2.0)[0].layout.shapes
+        return [round(v) for v in (shape.x0, shape.x1, shape.y0, shape.y1)]
+
+    assert frame("weight_matrix_rescaling") == [0, 2, 0, 3]
+    assert frame("weight_vector_rescaling") == [0, 2, 0, 0]
+    assert frame("dataset_recentering") == [0, 2, 5, 8]
+    assert frame("single_case_rescaling") == [0, 2, 5, 5]
+    assert frame("feature_shift") == [0, 0, 5, 8]
+    assert frame("input_bias") == [3, 3, 0, 3]
+
+
+def test_a_factor_of_1_can_be_drawn_and_frames_nothing():
+    table, *_ = one_layer.draw_change("layer", "dataset_rescaling", 1.0)
+    assert table.layout.shapes == ()
+    assert "no output changes" in one_layer.describe_change("layer", "dataset_rescaling", 1.0)
+
+
+def test_no_cell_reads_minus_nought():
+    for name in TRANSFORMS:
+        texts = np.ravel(one_layer.draw_change("layer", name, 0.5)[0].data[0].text)
+        assert "−0.0" not in texts
+
+
+def test_the_outputs_are_hidden_until_they_are_asked_for():
+    hidden = one_layer.draw_change("layer", "dataset_rescaling", 2.0, reveal=False)[2]
+    assert all(trace.name is None for trace in hidden.data)  # the dotted lines
+    assert hidden.layout.annotations[0].text == "?"
+    said = one_layer.describe_change("layer", "dataset_rescaling", 2.0, reveal=False)
+    assert said.endswith("Predict, then reveal.")
+    assert "Table 1" not in said
+
+
+@pytest.mark.parametrize("name", TRANSFORMS[:9])
+def test_the_strength_moves_the_summed_inputs(name):
+    panels = [one_layer.draw_change("layer", name, s)[1] for s in (0.5, 3.0)]
+    ys = [np.concatenate([y_of(t) for t in panel.data[1:]]) for panel in panels]
+    assert np.abs(ys[1] - ys[0]).max() > 0.1
+    high = panels[0].layout.yaxis.range[1]
+    assert max(np.abs(y).max() for y in ys) < high
+
+
+# The whole table.
+
+
+@pytest.fixture(scope="module")
+def images():
+    return data.load("digits").x_test[:64].astype(float)
+
+
+@pytest.mark.parametrize("kind", ["random", "adversarial", "digits"])
+@pytest.mark.parametrize("depth", whole_table.DEPTHS)
+def test_all_eighteen_are_as_the_table_says_at_eps_0(images, kind, depth):
+    for strength in (0.01, 0.5, 3.0):
+        said = whole_table.describe_table(images, kind, depth, 0.0, strength)
+        assert said.startswith("18 of the 18 cells are as Table 1 says")
+        assert "no output changes" in said
+
+
+def test_a_cell_shows_the_change_of_torchs_layer_norm(images):
+    figure = whole_table.draw_table(images, "digits", "one layer", 1e-5, 3.0)
+    rng = np.random.default_rng(1)
+    W = rng.normal(size=(12, 64)) / 8
+    gain = rng.uniform(0.5, 1.5, size=12)
+    before, after = (
+        F.layer_norm(torch.tensor(x @ W.T), (12,), torch.tensor(gain)) for x in (images, images + 3)
+    )
+    change = (after - before).abs().max().item()
+    i, j = TRANSFORMS.index("dataset_recentering"), NORMS.index("layer")
+    assert figure.data[0].text[i][j] == f"{change:.1f}"
+
+
+def test_a_cell_is_filled_where_an_output_changes(images):
+    (cells,) = whole_table.draw_table(images, "random", "one layer", 0.0, 3.0).data
+    for row, texts in zip(cells.z, cells.text, strict=True):
+        for z, text in zip(row, texts, strict=True):
+            assert z >= 0
+            assert (z == 0) == (text == "0")
+
+
+def test_eps_breaks_six_cells(images):
+    said = whole_table.describe_table(images, "random", "one layer", 1e-5, 0.01)
+    assert said.startswith("12 of the 18 cells are as Table 1 says: where it says invariant, outp")
+
+
+def test_every_control_of_the_table_moves_something(images):
+    start = ("random", "one layer", 0.0, 3.0)
+    others = [("digits", *start[1:]), ("random", "three layers, tanh", 0.0, 3.0),
+              ("random", "one layer", 1e-3, 3.0), (*start[:3], 0.5)]  # fmt: skip
+    shown = [str(whole_table.draw_table(images, *other).data[0].text) for other in (start, *others)]
+    assert len(set(shown)) == 5
+
+
+def test_the_verdicts_are_the_papers():
+    rows = whole_table.verdicts().rows
+    assert [row[0].lower() for row in rows] == [names.NAMES[name] for name in TRANSFORMS[:6]]
+    for name, (_, *cells) in zip(TRANSFORMS[:6], rows, strict=True):
+        assert cells == [
+            "✓ stays" if TABLE_1[norm][name] else "✗ moves" for norm in ("batch", "weight", "layer")
+        ]
+
+
+# Digits.
+
+
+@pytest.fixture(scope="module")
+def readers():
+    images = data.load("digits")
+    training, X = images.x_train.astype(float), images.x_test.astype(float)
+    W = np.random.default_rng(2).normal(size=(100, 64)) / 8
+    readouts = {
+        kind: np.linalg.lstsq(
+            contrast.features(kind, training, W, training),
+            np.eye(10)[images.y_train],
+            rcond=None,
+        )[0]
+        for kind in contrast.KINDS
+    }
+    return contrast.Readers(W, readouts, training, X, images.y_test)
+
+
+def test_the_middle_of_both_axes_is_the_image_as_it_came(readers):
+    for change, amounts in digits.AMOUNTS.items():
+        assert len(amounts) == 7
+        np.testing.assert_array_equal(contrast.altered(readers.X, change, amounts[3]), readers.X)
+    assert [digits.place_text(i) for i in (0, 3, 4.25, 6)] == ["−3", "0", "+1.25", "+3"]
+
+
+def test_between_two_amounts_the_contrast_grows_in_one_ratio_and_brightness_in_one_step():
+    steps = np.linspace(4, 5, 5)
+    contrast = np.array([digits.amount_at("contrast", p) for p in steps])
+    brightness = np.array([digits.amount_at("brightness", p) for p in steps])
+    np.testing.assert_allclose(contrast[1:] / contrast[:-1], 2**0.25)
+    np.testing.assert_allclose(np.diff(brightness), 0.125)
+    for change, amounts in digits.AMOUNTS.items():
+        assert [digits.amount_at(change, i) for i in range(7)] == list(amounts)
+    assert digits.amount_text("contrast", 4.5) == "×2.83"
+
+
+def test_curves_and_sentence_say_the_errors(readers):
+    image, curves = digits.draw_contrast(readers, "brightness", 6)
+    wrong = readers.predict("layer", readers.X + 2) != readers.y
+    line = next(t for t in curves.data if t.name == "layer norm")
+    assert line.y[-1] == pytest.approx(100 * wrong.mean())
+    said = digits.describe_contrast(readers, "brightness", 6)
+    assert said.startswith("At brightness +2, misread: no norm ")
+    assert f"layer norm {100 * wrong.mean():.1f}%" in said
+    assert np.min(image.data[0].z) == 1  # two whites more: nothing is left to see
+
+
+# Where it ends.
+
+A, B = np.random.default_rng(5).normal(size=(2, 12))
+
+
+@pytest.mark.parametrize("scale", eps.SCALES)
+@pytest.mark.parametrize("before", [False, True])
+def test_outputs_of_a_scaled_case_are_those_of_torch(scale, before):
+    _, outputs = eps.draw_scale(A, B, scale, before)
+    for trace, value in zip(outputs.data, eps.EPS.values(), strict=True):
+        x = torch.tensor(scale * A + (B if before else 0))
+        np.testing.assert_allclose(y_of(trace), F.layer_norm(x, (12,), eps=value), atol=1e-9)
+
+
+def test_the_curve_passes_through_nought_at_factor_1():
+    curve, _ = eps.draw_scale(A, B, 0.1, True)
+    for trace in curve.data:
+        assert y_of(trace)[np.argmin(np.abs(np.log(trace.x)))] == pytest.approx(0, abs=EXACT)
+        assert y_of(trace).max() < curve.layout.yaxis.range[1]
+
+
+def test_the_sentence_says_the_changes_of_the_curves():
+    said = eps.describe_scale(A, B, 0.01, False)
+    left = 1 - 0.01 * A.std() / np.sqrt(1e-4 * A.var() + 1e-3)
+    most = np.abs((A - A.mean()) / A.std()).max()
+    expected = most * (left - 1 + A.std() / np.sqrt(A.var() + 1e-3))
+    assert re.search(r"by up to 0 with eps 0, \d", said)
+    assert said.endswith(f"{expected:.2f} with eps 1e-3.")
+    assert "a bias before the norm" in eps.describe_scale(A, B, 0.01, True)

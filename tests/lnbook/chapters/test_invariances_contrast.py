@@ -1,0 +1,74 @@
+"""Readers of digits: their units are PyTorch's, and they forget what their norm forgets."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from lnbook.chapters.invariances.contrast import KINDS, Readers, altered, features
+from lnlib import data
+
+D, H = 9, 20
+rng = np.random.default_rng(3)
+TRAINING, X, W = rng.uniform(size=(50, D)), rng.uniform(size=(8, D)), rng.normal(size=(H, D))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_features_are_those_of_torch(kind):
+    weights = torch.tensor(W)
+    if kind == "equal":
+        weights = weights - weights.mean(1, keepdim=True)
+    a, b = torch.tensor(X) @ weights.T, torch.tensor(TRAINING) @ weights.T
+    mean, var = b.mean(0), b.var(0, unbiased=False)
+    normed = {
+        "none": lambda: a,
+        "batch": lambda: (a - a.mean(0)) / a.std(0, unbiased=False),
+        "running": lambda: F.batch_norm(a, mean, var, eps=0),
+        "layer": lambda: F.layer_norm(a, (H,), eps=0),
+        "equal": lambda: F.layer_norm(a, (H,), eps=0),
+    }[kind]()
+    found = features(kind, X, W, TRAINING)
+    np.testing.assert_allclose(found[:, :-1], normed.relu().numpy(), atol=1e-10)
+    assert np.all(found[:, -1] == 1)
+
+
+def test_a_norm_without_a_name_is_refused():
+    with pytest.raises(ValueError, match=r"kind must be one of none, batch, .* got 'kept'"):
+        features("kept", X, W, TRAINING)
+
+
+@pytest.fixture(scope="module")
+def readers():
+    digits = data.load("digits")
+    training, X = digits.x_train.astype(float), digits.x_test.astype(float)
+    W = np.random.default_rng(2).normal(size=(100, 64)) / 8
+    readouts = {
+        kind: np.linalg.lstsq(
+            features(kind, training, W, training), np.eye(10)[digits.y_train], rcond=None
+        )[0]
+        for kind in KINDS
+    }
+    return Readers(W, readouts, training, X, digits.y_test)
+
+
+@pytest.mark.parametrize(
+    ("kind", "stays"),
+    [("layer", (True, False)), ("equal", (True, True)), ("batch", (True, True)),
+     ("running", (False, False)), ("none", (False, False))],
+)  # fmt: skip
+def test_who_forgets_contrast_and_brightness(readers, kind, stays):
+    usual = readers.predict(kind, readers.X)
+    found = [
+        np.array_equal(readers.predict(kind, altered(readers.X, change, 2.0)), usual)
+        for change in ("contrast", "brightness")
+    ]
+    assert tuple(found) == stays
+
+
+def test_the_error_is_the_share_of_what_is_misread(readers):
+    wrong = sum(
+        int(readers.predict("running", 2 * readers.X)[i] != readers.y[i])
+        for i in range(len(readers.y))
+    )
+    assert readers.error("running", "contrast", 2.0) == pytest.approx(100 * wrong / len(readers.y))
+    assert wrong > 10

@@ -1,0 +1,155 @@
+"""Curves, colors and sentences are computed a second time, with PyTorch."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from lnbook.chapters.invariances import digits, eps, one_layer, whole_table
+from lnlib import invariance
+from lnlib.analysis import table_1
+from tests.cases.oracle import parsed
+
+A, B = np.random.default_rng(8).normal(size=(2, 12))
+EPS = {"0": 0.0, "1e-5": 1e-5, "1e-3": 1e-3}
+
+
+def largest(scale, value, bias):
+    """The largest change of an output when its case is scaled before the norm."""
+    before, after = (
+        F.layer_norm(torch.tensor(s * A + bias), (12,), eps=value) for s in (1.0, scale)
+    )
+    return (after - before).abs().max().item()
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_the_curve_has_the_largest_change_at_every_factor(before):
+    bias = B if before else 0.0
+    curve, outputs = eps.draw_scale(A, B, 10.0, before)
+    for trace, (label, value) in zip(curve.data, EPS.items(), strict=True):
+        assert trace.name == f"eps {label}"
+        wanted = [largest(scale, value, bias) for scale in trace.x]
+        np.testing.assert_allclose(trace.y, wanted, atol=1e-9)
+    for trace in outputs.data:
+        assert list(trace.x) == list(range(1, 13))
+    assert curve.layout.shapes[0].x0 == 10.0
+
+
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize("scale", [0.01, 1.0, 10.0, 1000.0])
+def test_the_sentence_has_the_largest_change_of_each_eps(scale, before):
+    said = eps.describe_scale(A, B, scale, before)
+    factor, *rest = parsed(said.replace("eps 0", "eps").replace("eps 1e-5", "").replace(
+        "eps 1e-3", ""))  # fmt: skip
+    wanted = [largest(scale, value, B if before else 0.0) for value in EPS.values()]
+    assert factor == scale
+    told = said.partition("up to ")[2].split(", ")
+    for part, value in zip(told, wanted, strict=True):
+        number = part.partition(" with")[0].replace("−", "-")
+        assert float(number) == pytest.approx(0 if value < 1e-9 else value, rel=0.51, abs=0.0051)
+    assert len(rest) >= 2
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [(1000.0, "1,000"), (10.0, "10"), (3.1623, "3.16"), (0.001, "0.001"), (0.31623, "0.316")],
+)
+def test_a_factor_is_written_in_few_digits(value, told):
+    assert eps.scale_text(value) == told
+
+
+@pytest.fixture(scope="module")
+def images():
+    return np.random.default_rng(0).uniform(0, 16, size=(16, 64))
+
+
+@pytest.mark.parametrize("value", [0.0, 1e-3])
+@pytest.mark.parametrize("strength", [0.01, 3.0])
+def test_the_table_is_colored_by_the_logarithm_and_its_cells_are_counted(images, value, strength):
+    depth = "three layers, tanh"
+    measured = table_1.changes(
+        whole_table.sample("random"), (12, 16, 8), eps=value, strength=strength
+    )
+    (cells,) = whole_table.draw_table(images, "random", depth, value, strength).data
+    for row, changes in zip(cells.z, measured, strict=True):
+        for z, change in zip(row, changes, strict=True):
+            full = min(max(1 + math.log10(max(change, 1e-9)) / 9, 0.15), 0.8)
+            assert z == pytest.approx(0 if change < 1e-9 else full)
+    held, kept, moved = 0, [], []
+    for i, j in itertools.product(range(6), range(3)):
+        norm, change = ("batch", "weight", "layer")[j], list(whole_table.SHORT)[i]
+        same = invariance.TABLE_1[norm][change]
+        (kept if same else moved).append(measured[i, j])
+        held += (measured[i, j] < 1e-9) == same
+    assert len(kept) + len(moved) == 18
+    said = whole_table.describe_table(images, "random", depth, value, strength)
+    assert said.startswith(f"{held} of the 18 cells")
+    assert ("no output changes" in said) == (max(kept) < 1e-9)
+    assert said.endswith(f"by {whole_table.short(min(moved))} or more.")
+    if max(kept) >= 1e-9:
+        assert f"change by up to {whole_table.short(max(kept))};" in said
+
+
+@pytest.mark.parametrize("strength", [0.5, 3.0])
+@pytest.mark.parametrize("transformation", ["dataset_recentering", "weight_matrix_rescaling"])
+@pytest.mark.parametrize("norm", ["layer", "batch", "none"])
+def test_the_sentence_on_one_layer_has_the_largest_changes(norm, transformation, strength):
+    found = one_layer.change(norm, transformation, strength)
+    said = one_layer.describe_change(norm, transformation, strength)
+
+    def largest(new, old):
+        return max(abs(a - b) for a, b in zip(np.ravel(new), np.ravel(old), strict=True))
+
+    moved = largest(found.new_summed, found.summed)
+    changed = largest(found.new_output, found.output)
+    told = said.partition("summed inputs change by up to ")[2]
+    number = told.partition(", ")[0].removesuffix(".")
+    assert float(number) == pytest.approx(moved, abs=0.0051)
+    rest = told.partition(", ")[2].partition(". ")[0].removesuffix(".")
+    if changed < 1e-9:
+        assert rest == "no output changes"
+    else:
+        assert float(rest.removeprefix("the outputs by up to ")) == pytest.approx(
+            changed, abs=0.0051
+        )
+
+
+class Readers:
+    """Networks whose error is known: of the kind, the change and the amount."""
+
+    X = np.random.default_rng(1).uniform(0, 1, size=(3, 64))
+
+    def error(self, kind, change, amount):
+        at = list(digits.READERS).index(kind) + 1
+        return 3 * at + (5 if change == "contrast" else 0) + abs(amount)
+
+
+@pytest.mark.parametrize("change", digits.AMOUNTS)
+@pytest.mark.parametrize("place", [0.0, 2.5, 3.0, 6.0])
+def test_errors_are_drawn_at_every_amount_and_said_at_one(change, place):
+    readers, amounts = Readers(), digits.AMOUNTS[change]
+
+    def amount(at):
+        low, part = int(at), at % 1
+        if not part:
+            return amounts[low]
+        a, b = amounts[low], amounts[low + 1]
+        return a * (b / a) ** part if change == "contrast" else a + part * (b - a)
+
+    _, curves = digits.draw_contrast(readers, change, place)
+    said = digits.describe_contrast(readers, change, place).partition("misread: ")[2]
+    wanted = []
+    for trace, kind in zip(curves.data, digits.READERS, strict=True):
+        assert trace.name == digits.READERS[kind][0]
+        np.testing.assert_allclose(
+            trace.y, [readers.error(kind, change, amount(p)) for p in trace.x], rtol=1e-9
+        )
+        wanted.append(readers.error(kind, change, amount(place)))
+    np.testing.assert_allclose(parsed(said.replace("%", " ")), wanted, atol=0.051)
+    ticks = dict(zip(curves.layout.xaxis.tickvals, curves.layout.xaxis.ticktext, strict=True))
+    assert set(ticks) == {0, 3, 6}  # both ends, and the image as it came
+    for at, text in ticks.items():
+        assert parsed(text.replace("×", ""))[0] == pytest.approx(amounts[at], rel=0.01)

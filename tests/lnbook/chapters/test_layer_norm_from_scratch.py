@@ -1,0 +1,133 @@
+"""The figures of one example: what is drawn is what the formulas say, and so is every sentence."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+import lnlib
+from lnbook.chapters.layer_norm_from_scratch import figures
+from lnlib import numerics
+from lnlib.analysis import rounding
+
+EXACT = 1e-12
+A = np.array([2.0, -1.0, 0.5, 3.0, 1.0, -4.0])
+GAIN, BIAS = np.array([1.2, 0.3, -0.8, 1.0, 2.0, 0.5]), np.linspace(-1, 1, 6)
+
+
+def y_of(figure):
+    return [np.array(trace.y, dtype=float) for trace in figure.data]
+
+
+# Steps.
+
+
+@pytest.mark.parametrize("shift", [-6.0, 0.0, 2.5])
+@pytest.mark.parametrize("scale", [0.25, 1.0, 2.0])
+def test_the_last_step_is_layer_norm_whatever_shift_and_scale(shift, scale):
+    before, after = figures.draw_steps(A, GAIN, BIAS, 3, shift, scale)
+    np.testing.assert_allclose(y_of(before)[0], scale * A + shift, atol=EXACT)
+    expected = F.layer_norm(*map(torch.tensor, (A,)), (6,), *map(torch.tensor, (GAIN, BIAS)), eps=0)
+    np.testing.assert_allclose(y_of(after)[0], expected.numpy(), atol=EXACT)
+
+
+def test_the_sentence_says_what_became_of_unit_1():
+    assert figures.describe_steps(A, GAIN, BIAS, 1, 0.0, 1.0) == (
+        "μ = 0.25 and σ = 2.27. The summed input of unit 1, 2.00, becomes 1.75."
+    )
+    said = figures.describe_steps(A, GAIN, BIAS, 1, 1.0, 2.0)
+    assert said.endswith("unit 1, 5.00, becomes 3.50, not 1.75 as before.")
+    said = figures.describe_steps(A, GAIN, BIAS, 2, 1.0, 2.0)
+    assert said.endswith("becomes 0.77, as before.")
+
+
+# Who computes what.
+
+
+def test_the_sentence_names_those_whose_settings_they_are():
+    said = figures.describe_variant("0.0948, 0.1644", "features", 0, "inside", 1e-3)
+    assert said == "The first row becomes (−0.73996, 0.73996), as Keras computes it."
+    said = figures.describe_variant("1, 0, 0, 0", "features", 1, "outside", 1e-6)
+    assert said.startswith("The first row becomes (1.50000, −0.50000,")
+    assert said.endswith("as the Annotated Transformer computes it.")
+    said = figures.describe_variant("1, 0, 0, 0", "features", 0, "inside", 1e-5)
+    assert said.endswith("as PyTorch and the authors' Theano code compute it.")
+    said = figures.describe_variant("1, 0, 0, 0", "features", 0, "outside", 1e-3)
+    assert said.endswith("nobody in the table computes it so.")
+
+
+@pytest.mark.parametrize("place", ["inside", "outside"])
+def test_without_eps_its_place_does_not_matter(place):
+    said = figures.describe_variant("1, 0, 0, 0", "features", 0, place, 0.0)
+    assert said.endswith("as the paper computes it.")
+
+
+@pytest.mark.parametrize("recipe", numerics.RECIPES, ids=lambda recipe: recipe.who)
+def test_every_recipe_can_be_set_with_the_switches(recipe):
+    assert recipe.eps in figures.EPS
+    for sample in figures.SAMPLES:
+        said = figures.describe_variant(sample, recipe.axis, recipe.ddof, recipe.place, recipe.eps)
+        assert recipe.who in said
+
+
+def test_the_table_shows_what_is_computed():
+    shown = figures.draw_variant("0.0948, 0.1644", "batch", 0, "inside", 1e-5)[1].data[0]
+    np.testing.assert_allclose(
+        np.array(shown.z, dtype=float),
+        lnlib.batch_norm(figures.SAMPLES["0.0948, 0.1644"]),
+        atol=EXACT,
+    )
+    assert shown.text[0][0] == f"{shown.z[0][0]:.5f}".replace("-", "−")
+
+
+def test_the_table_of_recipes_says_formula_and_numbers():
+    rows = {row[0]: row[2:] for row in figures.recipes().rows}
+    assert rows["the paper"] == ["σ", "±1.00000", "1.7321"]
+    assert rows["Keras"] == ["√(σ²\u00a0+\u00a01e−3)", "±0.73996", "1.7275"]
+    assert rows["the Annotated Transformer"] == ["s\u00a0+\u00a01e−6", "±0.70709", "1.5000"]
+    assert rows["TensorFlow 1"][0] == "√(σ²\u00a0+\u00a01e−12), of the sample"
+
+
+# Floats.
+
+
+def test_there_are_twenty_vectors_of_the_width_and_type_about_the_offset():
+    x = figures.offset_numbers(2.0, "float32", 16)
+    assert x.shape == (20, 16)
+    assert x.dtype == np.float32
+    np.testing.assert_allclose(x.mean(-1), 100, atol=1e-4)
+    np.testing.assert_allclose(x.std(-1), 1, atol=1e-4)
+    assert figures.error_of_std(2.0, "float32", 16) == rounding.errors_of_std(x)
+
+
+def test_a_failure_is_infinite_and_nothing_to_measure_is_nan():
+    assert figures.error_of_std(4.0, "float32", 256)["naive"] == np.inf  # a negative variance
+    assert all(np.isnan(e) for e in figures.error_of_std(5.0, "float16", 16).values())
+
+
+def test_the_sentence_says_why_there_is_nothing_to_measure():
+    said = figures.describe_floats(5.0, "float16", 16)
+    assert said.endswith("the numbers themselves are infinite; float16 ends at 65504.")
+    said = figures.describe_floats(4.0, "float16", 16)
+    assert said.endswith("rounding has made the numbers of a vector equal; no spread is left.")
+    said = figures.describe_floats(4.0, "float32", 256)
+    assert said.startswith("At offset 10,000 in float32, with H = 256, the deviation is wrong by")
+    assert "naive ∞ or NaN" in said
+
+
+def test_the_curve_is_cut_only_where_it_cannot_be_drawn():
+    errors, outputs = figures.draw_floats(3.5, "float32", 16)
+    lines = {trace.name: np.array(trace.y, dtype=float) for trace in errors.data}
+    for name, line in lines.items():
+        for exponent, shown in zip(figures.EXPONENTS, line, strict=True):
+            error = figures.error_of_std(float(exponent), "float32", 16)[name]
+            expected = figures.LOST if np.isinf(error) else max(error, figures.FLOOR)
+            assert shown == pytest.approx(expected, nan_ok=True)
+    right = next(trace for trace in outputs.data if trace.name == "shifted")
+    np.testing.assert_allclose(right.y, right.x, atol=1e-5)
+
+
+def test_panels_of_an_infinite_input_can_be_drawn():
+    errors, outputs = figures.draw_floats(6.0, "float16", 256)
+    assert np.isnan(y_of(outputs)[1]).all()
+    assert len(errors.data) == len(numerics.METHODS)

@@ -1,0 +1,218 @@
+"""Figure 6 and its table: the numbers drawn are the numbers recorded."""
+
+import numpy as np
+import pytest
+
+from lnbook.chapters.mnist import differences, figure_6, origin, rates, sizes
+from lnbook.chapters.mnist.runs import Cell, Runs
+from lnlib.compare import NO_PLATEAU
+
+EPOCHS = [0.0, 0.5, 1.0, 2.0]
+
+
+def run(norm, size, seed, nll, error, rate=1e-3):
+    curves = {
+        "x": "epoch",
+        "epoch": EPOCHS,
+        "train_nll": [2.3, nll * 4, nll * 2, nll],
+        "test_nll": [2.3, 1.0, 0.5, 0.2],
+        "batch_nll": [None, 1.0, 0.5, 0.2],
+        "test_error": [0.9, error * 4, error * 2, error],
+    }
+    made = {"wall_s": 1800.0, "device": "CPU: x", "threads": 1, "date": "2026-11-20T", "torch": "2"}
+    settings = {
+        "norm": norm, "batch_size": size, "epochs": 2, "learning_rate": rate, "data": "mnist",
+    }  # fmt: skip
+    named = {"experiment": "mnist", "settings": settings, "seed": seed}
+    return {**named, "curves": curves, "provenance": made}
+
+
+def records(layer=0.02, batch=0.03):
+    return [
+        run(norm, size, seed, nll=error * 3, error=error + 0.001 * seed)
+        for size in (128, 4)
+        for norm, error in (("layer", layer), ("batch", batch * (1 + (size == 4))))
+        for seed in (0, 1, 2)
+    ]
+
+
+def sweep():
+    """Two more rates and two more batch sizes; batch norm is best at the lowest rate."""
+    at_rates = [
+        run(norm, 4, seed, nll=nll + 0.001 * seed, error=nll / 2, rate=rate)
+        for norm, nlls in (("layer", (0.2, 0.1)), ("batch", (0.05, 0.15)))
+        for rate, nll in zip((1e-4, 1e-2), nlls, strict=True)
+        for seed in (0, 1)
+    ]
+    at_sizes = [
+        run(norm, size, seed, nll=size / 100, error=size / 200)
+        for norm, size in (("layer", 1), ("layer", 2), ("batch", 2))
+        for seed in (0, 1)
+    ]
+    return at_rates + at_sizes
+
+
+@pytest.fixture
+def runs():
+    return Runs(records())
+
+
+def lines(figure):
+    return {trace.name: trace for trace in figure.data if trace.name}
+
+
+def test_a_line_is_the_mean_of_the_seeds_and_its_band_their_range(runs):
+    figure = figure_6.draw(runs, 2.0, ["layer", "batch"], 2.0)[3]  # test error at batch size 4
+    assert lines(figure)["batch norm"].y[-1] == pytest.approx(100 * (0.06 + 0.001))
+    band = lines(figure)
+    assert band["layer norm, upper edge"].y[-1] == pytest.approx(100 * 0.022)
+    assert band["layer norm, lower edge"].y[-1] == pytest.approx(100 * 0.020)
+    names = [trace.name for trace in figure.data[:2]]
+    assert names == ["layer norm, lower edge", "layer norm, upper edge"]
+    assert [trace.fill for trace in figure.data[:2]] == [None, "tonexty"]  # from low to high
+
+
+def test_the_cursor_reads_the_last_point_before_it(runs):
+    assert runs.at(0.7, Cell("layer", 4), "test_error").mean() == pytest.approx(
+        100 * 4 * (0.02 + 0.001)
+    )
+    assert runs.at(0.0, Cell("layer", 4), "train_nll").mean() == pytest.approx(2.3)
+    assert runs.last == 2
+
+
+def test_the_sentence_says_the_numbers_at_the_cursor(runs):
+    said = figure_6.describe(runs, 2.0, ["layer"], 2.0)
+    assert "at batch size 128, layer norm 0.060 nats and 2.10 %" in said
+    assert said.startswith("Training NLL and test error after 2 epochs")
+    assert "after 1 epoch:" in figure_6.describe(runs, 1.0, ["layer"], 2.0)
+    assert "after 1 epoch:" in figure_6.describe(runs, 2.0, ["layer"], 1.0)  # the axis ends there
+
+
+def test_panels_are_those_of_the_paper_and_share_their_ranges(runs):
+    drawn = figure_6.draw(runs, 1.0, ["layer"], 2.0)
+    assert [f.layout.title.text for f in drawn] == [title for *_, title in figure_6.PANELS]
+    assert drawn[0].layout.yaxis.range == drawn[1].layout.yaxis.range
+    assert drawn[2].layout.yaxis.range == drawn[3].layout.yaxis.range
+
+
+def test_the_cursor_stops_after_every_epoch(runs):
+    assert figure_6.stops(runs) == [0.0, 1.0, 2.0]
+
+
+def test_a_difference_is_taken_seed_by_seed_over_the_seeds_that_both_have():
+    kept = records()
+    for k, r in enumerate(kept):
+        r["curves"]["train_nll"] = [2.0, 1.0, 1.0, float(k)]  # layer 128: 0 1 2, batch 128: 3 4 5
+    runs = Runs([r for k, r in enumerate(kept) if k != 4][::-1])
+    found = runs.difference(2.0, Cell("layer", 128), Cell("batch", 128), "train_nll")
+    assert found.tolist() == [0 - 3, 2 - 5]
+
+
+def test_the_difference_is_drawn_with_its_bounds_and_said(runs):
+    assert differences.pairs(runs) == {"layer norm − batch norm": ("layer", "batch")}
+    nll, error = differences.draw_difference(runs, ("layer", "batch"))
+    assert lines(nll)["batches of 4"].y[-1] == pytest.approx(0.06 - 0.18)
+    assert lines(error)["batches of 4, upper edge"].y[-1] == pytest.approx(-4)
+    assert nll.layout.yaxis.range[1] == -nll.layout.yaxis.range[0]
+    said = differences.describe_difference(runs, ("layer", "batch"))
+    assert f"not testable here: {NO_PLATEAU}" in said  # the toys still halve at the end
+
+
+@pytest.fixture
+def all_runs():
+    return Runs(records() + sweep())
+
+
+def test_the_sweep_finds_rates_norms_and_the_best_of_each(all_runs):
+    assert all_runs.rates == [1e-4, 1e-3, 1e-2]
+    assert all_runs.swept == ["layer", "batch"]
+    assert rates.best_rate(all_runs, "layer", 2.0) == 1e-3
+    assert rates.best_rate(all_runs, "batch", 2.0) == 1e-4
+    assert rates.describe_rates(all_runs, 2.0) == (
+        "After 2 epochs the training NLL is lowest with layer norm at 0.001 (0.060 nats, 2.05 %); "
+        "batch norm at 0.0001 (0.051 nats, 2.50 %)."
+    )
+
+
+def test_a_count_of_seeds_moves_with_the_learning_rate(all_runs):
+    table = rates.rates(all_runs)
+    assert [row[0] for row in table.rows] == [
+        "batch norm, both at 0.0001", "batch norm, both at 0.001", "batch norm, both at 0.01",
+        "batch norm, each at its best: 0.001, 0.0001",
+    ]  # fmt: skip
+    assert [row[1] for row in table.rows] == [f"{n} of 2 seeds" for n in (0, 2, 2, 0)]
+    assert [row[3] for row in table.rows] == [f"{n} of 2 seeds" for n in (0, 2, 2, 2)]
+
+
+def test_a_point_over_the_rates_is_the_mean_of_its_seeds(all_runs):
+    nll, error = rates.draw_rates(all_runs, 2.0)
+    assert list(lines(nll)["batch norm"].x) == [1e-4, 1e-3, 1e-2]
+    assert np.allclose(lines(nll)["batch norm"].y, [0.0505, 0.18, 0.1505])
+    assert np.allclose(lines(nll)["batch norm, upper edge"].y, [0.051, 0.18, 0.151])
+    assert np.allclose(lines(error)["layer norm"].y, [10, 2.05, 5])  # two seeds, as the sweep has
+    assert rates.rate_stops(all_runs) == [1.0, 2.0]
+
+
+def test_batch_norm_has_no_batch_of_one(all_runs):
+    nll, error = sizes.draw_sizes(all_runs, "train_nll")
+    assert list(lines(error)["layer norm"].x) == [1, 2, 4, 128]
+    assert list(lines(error)["batch norm"].x) == [2, 4, 128]
+    assert np.allclose(lines(error)["layer norm"].y, [0.5, 1, 2.05, 2.05])
+    assert np.allclose(lines(nll)["batch norm"].y, [0.02, 0.18, 0.09])
+    assert nll.layout.title.text == "Training NLL"
+    assert sizes.draw_sizes(all_runs, "test_nll")[0].layout.title.text == "Test NLL"
+
+
+def test_the_sizes_of_the_least_and_the_most_errors_are_said(all_runs):
+    assert sizes.describe_sizes(all_runs, "train_nll") == (
+        "After 2 epochs: layer norm errs least at 1 (0.50 %), most at 4 (2.05 %), its training "
+        "NLL is lowest at 1 (0.010 nats); batch norm errs least at 2 (1.00 %), most at 4 (6.05 %), "
+        "its training NLL is lowest at 2 (0.020 nats)."
+    )
+
+
+def test_the_table_says_where_the_records_come_from(all_runs):
+    table = origin.origin(all_runs)
+    assert table.rows[0] == [
+        "Figure 6", "12", "layer norm, batch norm", "4, 128", "0.001", "0, 1, 2", "2", "6.0 h",
+    ]  # fmt: skip
+    assert [row[:2] for row in table.rows[1:]] == [["Learning rates", "8"], ["Batch sizes", "6"]]
+    assert table.caption == "Made on CPU: x, 1 thread; training step plain; PyTorch 2; 2026-11-20."
+
+
+def test_a_run_that_is_not_there_is_named_with_its_command(runs):
+    with pytest.raises(ValueError, match=r"no run of weight norm, batch size 8.*--norm weight"):
+        runs.at(1.0, Cell("weight", 8), "train_nll")
+
+
+def test_no_sweep_says_how_to_record_one(runs):
+    with pytest.raises(ValueError, match=r"no sweep .* --learning-rate RATE RATE"):
+        rates.rates(runs)
+    with pytest.raises(ValueError, match=r"no other batch sizes .* --batch-size 2 8 16"):
+        sizes.draw_sizes(runs, "train_nll")
+
+
+def test_cells_are_compared_over_the_seeds_that_all_have():
+    kept = [r for k, r in enumerate(records()) if k not in (0, 7)]  # seed 0 of one, 1 of another
+    runs = Runs(kept)
+    assert runs.among(runs.groups).seeds(Cell("layer", 128)) == [2]
+    runs = Runs([r for r in kept if r["seed"] != 2])
+    with pytest.raises(ValueError, match="share no seed"):
+        runs.among(runs.groups)
+
+
+def test_a_seed_that_is_there_twice_is_refused():
+    with pytest.raises(ValueError, match=r"batch size 128.* a seed is there twice"):
+        Runs([*records(), records()[0]])
+
+
+def test_no_records_says_how_to_make_them():
+    with pytest.raises(ValueError, match="record them with: make replay"):
+        Runs([])
+
+
+def test_runs_measured_at_different_epochs_are_refused():
+    kept = records()
+    kept[0]["curves"]["epoch"] = [0.0, 0.4, 1.0, 2.0]
+    with pytest.raises(ValueError, match="must be measured at the same epochs"):
+        Runs(kept)

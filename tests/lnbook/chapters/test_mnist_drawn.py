@@ -1,0 +1,239 @@
+"""Batches of four: figures, sentences and tables on random records, computed a second time."""
+
+import itertools
+from statistics import fmean
+
+import numpy as np
+import pytest
+
+from lnbook.chapters.mnist import differences, figure_6, rates, sizes
+from lnbook.chapters.mnist.runs import Runs
+from tests.cases.drawn import check_band, check_inside, lines
+from tests.cases.oracle import parsed
+from tests.cases.protocol import Answer, end, ends, holm, key, outcome, reason
+
+EPOCHS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 2.0, 3.0)
+LABELS = {"layer": "layer norm", "batch": "batch norm", "none": "no norm"}
+RATE, SWEPT = 1e-3, (1e-4, 1e-3, 1e-2)
+DIGITS = {"train_nll": 4, "test_error": 2}
+
+
+def made(rng, norm, size, seed, rate=RATE):
+    curves = {"epoch": list(EPOCHS)}
+    for name, scale in (("train_nll", 1), ("test_nll", 2), ("test_error", 0.2)):
+        level = rng.uniform(0.1, 1)  # of each alone: the best by one is not the best by another
+        slow = (norm, size) == ("none", 128)  # does not level off
+        falls = np.exp(-(0.5 if slow else 4) * np.array(EPOCHS))
+        ends = 0.2 + {("batch", 128): 0.02, ("batch", 4): 0.0025}.get((norm, size), 0)
+        curves[name] = list(scale * (level * falls + ends + 0.01 * rng.uniform(size=8)))
+    provenance = {"wall_s": 1.0, "device": "CPU: toy", "threads": 1, "date": "2026", "torch": "2"}
+    settings = {
+        "norm": norm, "batch_size": size, "epochs": 3, "learning_rate": rate, "data": "mnist",
+    }  # fmt: skip
+    named = {"experiment": "mnist", "settings": settings, "seed": seed}
+    return {**named, "curves": curves, "provenance": provenance}
+
+
+def book(many=False):
+    rng = np.random.default_rng(7)
+    seeds = {"layer": (3, 1, 0, 2), "batch": (1, 2, 3, 4), "none": (1, 2, 3)}
+    if many:
+        seeds = {norm: (*of, *range(5, 12)) for norm, of in seeds.items()}
+    found = [made(rng, norm, size, seed) for norm, of in seeds.items() for size in (128, 4)
+             for seed in of]  # fmt: skip
+    found += [made(rng, norm, 4, seed, rate) for norm in ("layer", "batch")
+              for rate in SWEPT if rate != RATE for seed in seeds[norm]]  # fmt: skip
+    found += [made(rng, norm, size, seed) for norm, more in (("layer", (1, 2, 16)),
+              ("batch", (2, 16))) for size in more for seed in seeds[norm]]  # fmt: skip
+    return found
+
+
+RECORDS = {many: book(many) for many in (False, True)}
+MANY = pytest.mark.parametrize("many", [False, True], ids=["three seeds", "ten seeds"])
+
+
+def cell(many, norm, size, rate=RATE):
+    """The runs of a cell by seed."""
+    return {r["seed"]: r for r in sorted(RECORDS[many], key=lambda r: r["seed"])
+            if (r["settings"]["norm"], r["settings"]["batch_size"]) == (norm, size)
+            and r["settings"]["learning_rate"] == rate}  # fmt: skip
+
+
+def value(run, name, epoch):
+    """A curve's value at the last point that is not after an epoch."""
+    at = max(k for k, e in enumerate(EPOCHS) if e <= epoch)
+    return (100 if name == "test_error" else 1) * run["curves"][name][at]
+
+
+def differs(many, one, other, name, epoch):
+    a, b = cell(many, *one), cell(many, *other)
+    return [
+        value(a[s], name, epoch) - value(b[s], name, epoch) for s in sorted(a.keys() & b.keys())
+    ]
+
+
+def check_difference(text, d, name):
+    told = parsed(text)
+    np.testing.assert_allclose(told, [fmean(d), *ends(d)], atol=0.51 * 10 ** -DIGITS[name])
+
+
+@pytest.mark.parametrize("epoch", [0.0, 0.5, 2.0])
+def test_figure_6_has_the_mean_and_range_and_is_said_at_the_cursor(epoch):
+    known, until, norms = Runs(RECORDS[False]), 3.0, ["layer", "batch", "none"]
+    panels = figure_6.draw(known, epoch, norms, until)
+    said = figure_6.describe(known, epoch, norms, until)
+    wanted = [epoch]
+    for (name, size), panel in zip(
+        itertools.product(("train_nll", "test_error"), (128, 4)), panels, strict=True
+    ):
+        for norm in norms:
+            runs = cell(False, norm, size)
+            rows = [[value(r, name, e) for e in EPOCHS] for r in runs.values()]
+            check_band(lines(panel)[LABELS[norm]], EPOCHS, rows)
+        dots = [(t.x[0], t.y[0]) for t in panel.data if t.mode == "markers"]
+        means = [(epoch, fmean(value(r, name, epoch) for r in cell(False, norm, size).values()))
+                 for norm in norms]  # fmt: skip
+        np.testing.assert_allclose(dots, means)
+        check_inside(panel)
+    for size in (128, 4):
+        wanted.append(size)
+        for norm in norms:
+            wanted += [fmean(value(r, n, epoch) for r in cell(False, norm, size).values())
+                       for n in ("train_nll", "test_error")]  # fmt: skip
+    np.testing.assert_allclose(parsed(said), wanted, atol=0.0051)
+
+
+@MANY
+@pytest.mark.parametrize("pair", [("layer", "batch"), ("batch", "none")])
+def test_a_difference_of_norms_has_its_mean_and_bounds_epoch_by_epoch(pair, many):
+    known = Runs(RECORDS[many])
+    figures = differences.draw_difference(known, pair)
+    said = differences.describe_difference(known, pair)
+    for name, figure in zip(("train_nll", "test_error"), figures, strict=True):
+        for size in (128, 4):
+            middle, low, high = lines(figure)[f"batches of {size}"]
+            assert list(middle.x) == [1, 2, 3]
+            for k, epoch in enumerate((1, 2, 3)):
+                d = differs(many, (pair[0], size), (pair[1], size), name, epoch)
+                wanted = [fmean(d), *ends(d)]
+                found = [t.y[k] for t in (middle, low, high)]
+                np.testing.assert_allclose(found, wanted, rtol=1e-9)
+        check_inside(figure)
+    labels = at_the_end(many)
+    first, *parts = said.rstrip(".").split(". Batches of ")
+    assert first == f"At the end, {LABELS[pair[0]]} minus {LABELS[pair[1]]}"
+    who = {"supported": f"{LABELS[pair[0]]} lower", "contradicted": f"{LABELS[pair[1]]} lower"}
+    for part, size in zip(parts, (128, 4), strict=True):
+        for phrase, name in zip(part.split("; "), ("train_nll", "test_error"), strict=True):
+            answer, label = labels[*pair, size, name]
+            wanted = [fmean(answer.differences), *ends(answer.differences)]
+            told = parsed(phrase.partition("NLL" if "NLL" in phrase else "error")[2])
+            np.testing.assert_allclose(told[:3], wanted, rtol=0.006)
+            if label.endswith("seeds"):
+                label = f"{LABELS[pair[0]]} lower in {label}"
+            assert phrase.endswith(who.get(label, label))
+
+
+def at_the_end(many):
+    """All comparisons of two norms at the end, by the protocol, and their labels."""
+    found = {}
+    pairs = [("layer", "batch"), ("layer", "none"), ("batch", "none")]
+    for pair, size, name in itertools.product(pairs, (128, 4), ("train_nll", "test_error")):
+        b, a = (cell(many, norm, size) for norm in pair)
+        factor = 100 if name == "test_error" else 1
+        of = {s: [factor * v for v in b[s]["curves"][name]] for s in b}
+        before = {s: [factor * v for v in a[s]["curves"][name]] for s in a}
+        why = reason([a, b], lambda r, n=name: r["curves"][n], lambda r: r["curves"]["epoch"])
+        found[*pair, size, name] = Answer(
+            [end(of[s]) - end(before[s]) for s in sorted(a.keys() & b.keys())], "",
+            untestable=why, what=f"{pair} {size} {name}",
+        )  # fmt: skip
+    p = holm(found.values())
+    return {k: (one, outcome(one, p.get(key(one)))) for k, one in found.items()}
+
+
+def test_the_ends_have_every_kind_of_label_corrected_for_all_that_can_be_chosen():
+    kinds = {}
+    for many in (False, True):
+        wanted = at_the_end(many)
+        found = differences.at_the_end(Runs(RECORDS[many]))
+        assert {k: str(label) for k, (_, label) in found.items()} == {
+            k: label for k, (_, label) in wanted.items()
+        }
+        kinds[many] = {label for _, label in wanted.values()}
+    assert {"undecided", "supported"} < kinds[True]
+    assert "not testable here: stopped before a plateau" in kinds[True] & kinds[False]
+    alone = [outcome(one) for one, _ in at_the_end(True).values()]
+    assert alone != [label for _, label in at_the_end(True).values()]  # the correction tells
+
+
+def swept(norm, rate, name, epoch):
+    return [value(cell(False, norm, 4, rate)[s], name, epoch) for s in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("epoch", [1.0, 3.0])
+def test_rates_are_drawn_with_their_range_and_the_lowest_training_loss_is_said(epoch):
+    known = Runs(RECORDS[False])
+    wanted = []
+    for name, figure in zip(("train_nll", "test_error"), rates.draw_rates(known, epoch),
+                            strict=True):  # fmt: skip
+        for norm in ("layer", "batch"):
+            columns = [swept(norm, rate, name, epoch) for rate in SWEPT]
+            check_band(lines(figure)[LABELS[norm]], SWEPT, [*zip(*columns, strict=True)])
+        check_inside(figure)
+    best = {}
+    for norm in ("layer", "batch"):
+        means = {rate: fmean(swept(norm, rate, "train_nll", epoch)) for rate in SWEPT}
+        best[norm] = min(means, key=means.get)
+        wanted += [best[norm], means[best[norm]],
+                   fmean(swept(norm, best[norm], "test_error", epoch))]  # fmt: skip
+    said = rates.describe_rates(known, epoch).partition("lowest with ")[2]
+    np.testing.assert_allclose(parsed(said), wanted, atol=0.0051)
+    if epoch < 3:
+        return
+    table = rates.rates(known)
+    pairs = [(rate, rate) for rate in SWEPT] + [(best["layer"], best["batch"])]
+    for row, (ours, theirs) in zip(table.rows, pairs, strict=True):
+        for at, name in ((1, "train_nll"), (3, "test_error")):
+            d = [
+                a - b
+                for a, b in zip(
+                    swept("layer", ours, name, 3), swept("batch", theirs, name, 3), strict=True
+                )
+            ]
+            assert row[at] == outcome(Answer(d, ""))
+            check_difference(row[at + 1], d, name)  # fmt: skip
+
+
+@pytest.mark.parametrize("nll", ["train_nll", "test_nll"])
+def test_batch_sizes_are_drawn_with_their_range_and_the_lowest_and_highest_are_said(nll):
+    known = Runs(RECORDS[False])
+    of = {"layer": (1, 2, 4, 16, 128), "batch": (2, 4, 16, 128)}
+
+    def at(norm, size, name):
+        return [value(cell(False, norm, size)[s], name, 3) for s in (1, 2, 3)]
+
+    for name, figure in zip((nll, "test_error"), sizes.draw_sizes(known, nll), strict=True):
+        for norm, every in of.items():
+            columns = [at(norm, size, name) for size in every]
+            check_band(lines(figure)[LABELS[norm]], every, [*zip(*columns, strict=True)])
+        check_inside(figure)
+    wanted = [3]
+    for norm, every in of.items():
+        errors = {size: fmean(at(norm, size, "test_error")) for size in every}
+        nlls = {size: fmean(at(norm, size, nll)) for size in every}
+        for means, pick in ((errors, min), (errors, max), (nlls, min)):
+            size = pick(means, key=means.get)
+            wanted += [size, means[size]]
+    np.testing.assert_allclose(parsed(sizes.describe_sizes(known, nll)), wanted, atol=0.0051)
+
+
+def test_sliders_stop_in_the_middle_of_the_first_epoch_and_after_each():
+    epochs = [*(k / 10 for k in range(11)), 2.0, 3.0]
+    runs = []
+    for run in RECORDS[False]:
+        curves = {name: list(np.interp(epochs, EPOCHS, values))
+                  for name, values in run["curves"].items()}  # fmt: skip
+        runs.append(run | {"curves": curves | {"epoch": epochs}})
+    assert figure_6.stops(Runs(runs)) == [0.0, 0.5, 1.0, 2.0, 3.0]
+    assert rates.rate_stops(Runs(runs)) == [0.5, 1.0, 2.0, 3.0]

@@ -1,0 +1,202 @@
+"""Noise drawn: what is drawn and said are the numbers recorded."""
+
+import math
+
+import numpy as np
+import pytest
+
+from lnbook.chapters.mnist import noise
+from lnbook.show.plots import NORMS
+from tests.cases.oracle import parsed
+
+EPOCHS = [0.0, 0.5, 1.0]
+NUMBERS = {"batch": (1, 2, 3), "layer": (1, 2), "none": ()}
+
+
+def run(norm, seed):
+    """Made-up curves in which every number tells where it comes from."""
+    rng = np.random.default_rng([seed, list(NUMBERS).index(norm)])
+
+    def curve(low, high):
+        return rng.uniform(low, high, len(EPOCHS)).round(4).tolist()
+
+    curves = {"x": "epoch", "epoch": EPOCHS, "train_nll": [2.3, 0.5, 0.1 + 0.1 * seed]}
+    curves |= {"gradient_noise": curve(10, 500)}
+    arrays = {}
+    kinds = ("test", "batches", "averages", "true") if norm == "batch" else ("test",)
+    for kind in kinds:
+        curves |= {f"{kind}_nll": curve(0.1, 2), f"{kind}_error": curve(0.02, 0.9)}
+    for i in NUMBERS[norm]:
+        curves[f"moves_{i}"] = curve(0.4, 0.6) if norm == "batch" else [0.0] * len(EPOCHS)
+        arrays[f"mean_{i}"] = rng.uniform(-1, 1, (len(EPOCHS), 4)).round(4)
+        arrays[f"std_{i}"] = rng.uniform(0.5, 1.5, (len(EPOCHS), 4)).round(4)
+        if norm == "batch":
+            curves |= {f"miss_{i}": curve(0.4, 0.6), f"kept_miss_{i}": curve(0.1, 0.2)}
+            curves |= {f"kept_mean_{i}": curve(-0.2, 0.2), f"kept_std_{i}": curve(0.9, 1.1)}
+    return {"settings": {"norm": norm}, "seed": seed, "curves": curves, "arrays": arrays}
+
+
+@pytest.fixture
+def records():
+    return [run(norm, seed) for seed in (1, 0) for norm in NUMBERS]
+
+
+@pytest.fixture
+def runs(records):
+    return noise.Runs(records)
+
+
+def of(records, norm, seed, name):
+    (found,) = (r for r in records if r["settings"]["norm"] == norm and r["seed"] == seed)
+    return (found["curves"] | found["arrays"])[name]
+
+
+def traces(figure):
+    return {trace.name: trace for trace in figure.data}
+
+
+def test_curves_are_a_row_a_seed_and_errors_in_percent(records, runs):
+    assert runs.norms == ["layer", "batch", "none"]
+    assert runs.seeds("batch") == [0, 1]
+    expected = [of(records, "batch", seed, "true_error") for seed in (0, 1)]
+    np.testing.assert_allclose(runs.curves("batch", "true_error"), 100 * np.array(expected))
+
+
+def test_a_slider_stops_less_often_later(records, runs):
+    assert noise.stops(runs) == [0, 2]
+    epochs = [0, 0.25, 0.5, 0.75, *range(1, 21)]
+    for r in records:
+        r["curves"]["epoch"] = epochs
+    shown = noise.stops(noise.Runs(records))
+    assert [epochs[point] for point in shown] == [0, 0.5, 1, 2, 3, 5, 10, 20]
+
+
+@pytest.mark.parametrize("place", noise.PLACES.values())
+def test_the_cloud_is_that_of_seed_0_at_the_point(records, runs, place):
+    norm, number = place
+    cloud, _ = noise.draw_statistics(runs, 1, place)
+    points = cloud.data[0]
+    for k in range(4):
+        assert points.x[k] == of(records, norm, 0, f"mean_{number}")[1, k]
+        assert points.y[k] == of(records, norm, 0, f"std_{number}")[1, k]
+    drawn = traces(cloud)
+    if norm == "batch":
+        kept = drawn["running averages"]
+        assert kept.x[0] == of(records, "batch", 0, f"kept_mean_{number}")[1]
+        assert kept.y[0] == of(records, "batch", 0, f"kept_std_{number}")[1]
+        assert (drawn["all examples"].x[0], drawn["all examples"].y[0]) == (0, 1)
+    else:
+        assert set(drawn) == {"examples", "average example"}
+
+
+def test_the_lines_are_the_means_of_the_seeds_and_the_cursor_is_at_the_point(records, runs):
+    _, misses = noise.draw_statistics(runs, 1, ("batch", 2))
+    drawn = traces(misses)
+    for label, name in (
+        ("an example, in other batches", "moves_2"),
+        ("a batch's mean", "miss_2"),
+        ("the running mean", "kept_miss_2"),
+    ):
+        mean = np.mean([of(records, "batch", seed, name) for seed in (0, 1)], axis=0)
+        np.testing.assert_allclose(drawn[label].y, mean, atol=6e-4)
+    assert misses.layout.shapes[0].x0 == EPOCHS[1]
+    assert list(traces(noise.draw_statistics(runs, 1, ("layer", 1))[1])) == [
+        "an example, in other batches"
+    ]
+
+
+def test_the_sentence_says_the_means_at_the_point(records, runs):
+    said = noise.describe_statistics(runs, 2, ("batch", 1))
+    miss, kept, moves = (
+        np.mean([of(records, "batch", seed, name)[2] for seed in (0, 1)])
+        for name in ("miss_1", "kept_miss_1", "moves_1")
+    )
+    assert said.startswith("After 1 epoch:")
+    for value in (f"off by {miss:.2f}", f"running mean by {kept:.2f}", f"move by {moves:.2f}"):
+        assert value in said
+    assert "move by 0.00" in noise.describe_statistics(runs, 0, ("layer", 2))
+
+
+@pytest.mark.parametrize("against", ["epoch", "train_nll"])
+def test_gradient_noise_is_the_geometric_mean_of_the_seeds(records, runs, against):
+    drawn = traces(noise.draw_gradient(runs, against))
+    for norm in NUMBERS:
+        line = drawn[NORMS[norm][0]]
+        both = [of(records, norm, seed, "gradient_noise") for seed in (0, 1)]
+        np.testing.assert_allclose(line.y, np.sqrt(np.prod(both, axis=0)), atol=0.06)
+        nll = np.mean([of(records, norm, seed, "train_nll") for seed in (0, 1)], axis=0)
+        np.testing.assert_allclose(line.x, EPOCHS if against == "epoch" else nll)
+    both = [of(records, "layer", seed, "gradient_noise")[-1] for seed in (0, 1)]
+    assert f"{np.sqrt(np.prod(both)):.0f}" in noise.describe_gradient(runs, against)
+
+
+def test_gradient_noise_that_was_not_measured_is_left_out(records):
+    for r in records:
+        r["curves"]["gradient_noise"][1] = None
+    line = noise.draw_gradient(noise.Runs(records), "epoch").data[0]
+    assert list(line.x) == [0.0, 1.0]
+    assert np.isfinite(line.y).all()
+
+
+def test_the_mismatch_is_drawn_and_said_for_each_kind_of_statistics(records, runs):
+    nll, error = (traces(figure) for figure in noise.draw_mismatch(runs))
+    said = noise.describe_mismatch(runs)
+    assert set(nll) == set(error) == {label for label, *_ in noise.STATISTICS.values()}
+    for kind, (label, *_) in noise.STATISTICS.items():
+        wrong, mean = (
+            np.mean([of(records, "batch", seed, f"{kind}_{name}") for seed in (0, 1)], axis=0)
+            for name in ("error", "nll")
+        )
+        np.testing.assert_allclose(error[label].y, 100 * wrong)
+        np.testing.assert_allclose(nll[label].y, mean)
+        assert f"{label} {mean[-1]:.3f} nats and {100 * wrong[-1]:.2f} %" in said
+
+
+def test_no_records_and_records_that_do_not_match_are_refused(records):
+    with pytest.raises(ValueError, match="record them with: python -m lnlib replay noise"):
+        noise.Runs([])
+    for r in records:
+        if r["settings"]["norm"] == "layer":
+            r["curves"]["epoch"] = [0.0, 0.4, 1.0]
+    with pytest.raises(ValueError, match="measured at the same epochs"):
+        noise.Runs(records)
+
+
+def points(epoch, nll, error):
+    return [{"epoch": epoch, "train_nll": n, "test_error": e} for n, e in zip(nll, error)]  # noqa: B905
+
+
+def test_the_race_draws_the_mean_of_the_seeds_in_a_band_from_low_to_high():
+    results = [
+        {"layer": points(0.0, [2.3, 2.5], [0.9, 0.8])},
+        {"layer": points(1.0, [0.5, 0.7], [0.1, 0.2])},
+    ]
+    nll, error = noise.draw_race(results, batch_size=4)
+    drawn = traces(error)
+    np.testing.assert_allclose(drawn["layer norm"].y, [85, 15])
+    np.testing.assert_allclose(drawn["layer norm, lower edge"].y, [80, 10])
+    np.testing.assert_allclose(drawn["layer norm, upper edge"].y, [90, 20])
+    assert drawn["layer norm, upper edge"].fill == "tonexty"
+    np.testing.assert_allclose(traces(nll)["layer norm"].y, [2.4, 0.6])
+    said = noise.describe_race(results, batch_size=4)
+    assert said == "After 1 epoch, 2 seeds: layer norm 0.600 nats, 15.0% wrong."
+    assert "Press Start" in noise.describe_race([], batch_size=4)
+
+
+def test_the_race_of_one_seed_has_no_band():
+    nll, _ = noise.draw_race([{"batch": points(0.0, [2.3], [0.9])}])
+    assert [trace.name for trace in nll.data] == ["batch norm"]
+
+
+@pytest.mark.parametrize("point", [0, 1, 2])
+@pytest.mark.parametrize("number", [1, 2])
+def test_the_sentence_on_layer_norm_has_the_spread_of_its_examples(records, runs, number, point):
+    said = noise.describe_statistics(runs, point, ("layer", number)).partition(": ")[2]
+    means, deviations = (of(records, "layer", 0, f"{name}_{number}")[point]
+                         for name in ("mean", "std"))  # fmt: skip
+    moves = [of(records, "layer", seed, f"moves_{number}")[point] for seed in (0, 1)]
+    wanted = [
+        math.sqrt(sum((v - sum(values) / len(values)) ** 2 for v in values) / len(values))
+        for values in (means, deviations)
+    ]
+    np.testing.assert_allclose(parsed(said), [*wanted, sum(moves) / 2], atol=0.0051)

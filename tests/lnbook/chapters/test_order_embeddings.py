@@ -1,0 +1,153 @@
+"""What is drawn and said is what was recorded."""
+
+import numpy as np
+import pytest
+import torch
+
+from lnbook.chapters.order_embeddings import below, claims, curves, runs
+from lnbook.show import scene
+from lnlib.data import coco_val2017_layout as coco
+from lnlib.experiments.order_embeddings import results
+from lnlib.experiments.order_embeddings.run import penalty
+from lnlib.runs import record
+
+
+@pytest.fixture(scope="module")
+def book():
+    """The records of the book, as files have them, and as the chapter reads them."""
+    records = record.read_all("order_embeddings")
+    return records, runs.Runs(records)
+
+
+def made(norm="layer", rate=0.1, seed=0, r1=(0.0, 0.1, 0.3), seconds=60.0, **settings):
+    """A record that need not have been: R@5 is twice R@1, R@10 is three times."""
+    found = {"epoch": [0, 0.5, 2], "wall_s": [1, 2, seconds]}
+    for way in ("image", "caption"):
+        shift = 0.01 * (way == "caption")
+        found |= {f"val_{way}_recall_{k}": [m * v + shift for v in r1]
+                  for k, m in ((1, 1), (5, 2), (10, 3))}  # fmt: skip
+    cases = {"train_images": 11, "train_captions": 55}
+    return {"settings": {"norm": norm, "learning_rate": rate, "batch_size": 4} | settings,
+            "seed": seed, "curves": found, "data": {"cases": cases}}  # fmt: skip
+
+
+def few():
+    return [
+        made("none", 0.1, 0, (0, 0.10, 0.20), seconds=40),
+        made("none", 0.1, 1, (0, 0.12, 0.24), seconds=20),
+        made("none", 0.2, 0, (0, 0.05, 0.30)),
+        made("none", 0.2, 1, (0, 0.01, 0.06)),
+        made("layer", 0.1, 0, (0, 0.01, 0.02)),
+        made("layer", 0.1, 1, (0, 0.01, 0.02)),
+        made("layer", 0.2, 0, (0, 0.20, 0.10)),
+        made("layer", 0.2, 1, (0, 0.30, 0.20), seconds=30),
+        made("layer", 0.2, 0, (0, 0.9, 0.9), keep=500),
+    ]
+
+
+def test_a_norm_is_shown_at_its_own_best_rate_without_what_was_made_to_keep():
+    read = runs.Runs(few())
+    assert read.rates == [0.1, 0.2]
+    assert read.best("none") == ("none", 0.1)  # by the mean over seeds, not by the best of them
+    assert read.best("layer") == ("layer", 0.2)  # by each run's best, not by its last
+    np.testing.assert_allclose(read.score(read.best("layer"))[:, 1], [40, 60])
+    assert read.updates.tolist() == [0, 5, 20]  # 5 rounds of 2 full batches an epoch
+    assert read.pace("none") == 1.0
+    assert read.pace("layer") == 1.5
+
+
+def test_the_book_is_read_as_the_tables_of_the_command_line_read_it(book):
+    records, read = book
+    for norm, arm in results.at_best_rates(records).items():
+        assert read.best(norm).rate == arm.rate
+        scores = [results.scores(run) for run in arm.runs.values()]
+        np.testing.assert_allclose(3 * read.score(read.best(norm)), scores)
+
+
+@pytest.mark.parametrize("axis", ["updates", "seconds"])
+def test_a_curve_is_the_mean_of_the_seeds_over_updates_or_the_fastest_runs_seconds(axis):
+    read = runs.Runs(few())
+    images, captions = curves.draw_curves(read, 5, axis)
+    (none,) = (t for t in images.data if t.name == "no norm")
+    np.testing.assert_allclose(none.y, [22, 44])
+    np.testing.assert_allclose(none.x, [5, 20])  # 1 second an update
+    (layer,) = (t for t in captions.data if t.name == "layer norm")
+    np.testing.assert_allclose(layer.y, [51, 31])
+    np.testing.assert_allclose(layer.x, np.array([5, 20]) * (1.5 if axis == "seconds" else 1))
+    said = curves.describe_curves(read, 5, axis)
+    assert "Image retrieval, R@5: after 20 updates 44.0 % without a norm and 30.0 % with" in said
+    assert ("1000.0 ms without a norm and 1500.0 ms" in said) == (axis == "seconds")
+
+
+def test_every_rate_has_its_point_and_a_star_marks_the_one_that_counts():
+    read = runs.Runs(few())
+    (figure,) = curves.draw_rates(read, 2)
+    (none,) = (t for t in figure.data if t.name == "no norm")
+    np.testing.assert_allclose(none.y, [44, 36])
+    stars = [(t.x[0], t.y[0]) for t in figure.data if t.mode == "markers"]
+    np.testing.assert_allclose(stars, [(0.1, 44), (0.2, 30)])
+    assert "no norm: 44 % at 0.1, 36 % at 0.2; layer norm: 4 % at 0.1, 30 % at 0.2" in (
+        curves.describe_rates(read, 2)
+    )
+
+
+def test_table_2_has_the_papers_numbers_beside_ours(book):
+    records, _ = book
+    rows, table = results.rows(records), claims.table_2(results.rows(records), records)
+    assert [row[0] for row in table.rows] == [row.name for row in rows]
+    ranks = next(row for row in table.rows if row[0] == "caption retrieval, mean rank")
+    (found,) = (row for row in rows if row.name == ranks[0])
+    assert ranks[1:3] == [f"{found.none.mean():.1f}", f"{found.layer.mean():.1f}"]
+    assert ranks[-1] == "5.2, 5.1"
+
+
+# What sticks out.
+
+
+@pytest.fixture(scope="module")
+def x():
+    """What is in the pictures of the page, by the library's own features."""
+    told = scene.pictures()
+    rows = [dict(w=w, h=h, boxes=boxes) for _, w, h, boxes, _ in told["pictures"]]
+    return coco.features(coco.Layouts("", tuple(told["categories"]), {"test": rows}, ""), "test")
+
+
+def test_the_vectors_that_were_kept_are_those_that_were_measured(x):
+    for kept in scene.records().values():
+        for point in (1, 8):
+            found = below.vectors(kept, x, point)
+            ranked = below.every(found)
+            expected = penalty(torch.tensor(found.captions), torch.tensor(found.pictures))
+            np.testing.assert_allclose(ranked, expected, atol=1e-12)
+            share = np.mean((ranked <= ranked.diagonal()[:, None]).sum(1) <= 10)
+            # The record has all 2,500 captions, in full precision; here are the first of each five.
+            assert share == pytest.approx(kept["curves"]["test_image_recall_10"][point], abs=0.04)
+
+
+def test_what_is_drawn_red_adds_up_to_the_penalty():
+    captions = np.array([[0.0, 0.7, 0.8, 0.3], [0.8, 0.0, 0.9, 0.6], [0.5, 0.5, 0.5, 0.5]])
+    found = below.Vectors(captions, np.array([[0.1, 0.7, 0.5, 0.5]]))
+    book = {("none", 3): found}
+    cone, skyline = below.draw_below(book, 0, 1, caption=2, point=3, norm="none")
+    inside, roof, above = skyline.data  # the last is stacked on the one before
+    np.testing.assert_allclose((np.array(above.y) ** 2).sum(), 0.4**2, atol=1e-6)
+    np.testing.assert_allclose(inside.y, 0.5)
+    np.testing.assert_allclose(roof.y, [0.7, 0.5, 0.5, 0.1])  # the picture's largest first
+    assert [t.stackgroup for t in skyline.data] == [None, "above", "above"]
+    # Of the numbers in which the picture is large and its own caption, the first, lies below it,
+    # caption 1 sticks out most in the last.
+    assert (cone.layout.xaxis.title.text, cone.layout.yaxis.title.text) == ("number 1", "number 3")
+    said = below.describe_below(book, 0, 1, caption=2, point=3, norm="none")
+    assert said.startswith("The caption sticks out in 1 of 4 numbers.")
+    assert said.endswith("penalty of 0.16: place 2 of 3.")
+
+
+@pytest.mark.needs_data(coco.NAME)
+def test_the_pictures_of_the_page_are_the_data_sets():
+    data, told = coco.load(), scene.pictures()
+    expected = [
+        [r["id"], r["w"], r["h"], r["boxes"], r["captions"][0]] for r in data.images["test"]
+    ]
+    assert told["pictures"] == expected
+    assert tuple(told["categories"]) == data.categories
+    assert told["sha256"] == data.sha256

@@ -1,0 +1,136 @@
+"""What is drawn is what PyTorch computes from the formulas."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from lnbook.chapters.paper_vs_code import figures
+from lnbook.show import Explorer
+
+EXACT = 1e-12
+
+
+def lines(figure):
+    return {trace.name: np.array(trace.y, dtype=float) for trace in figure.data if trace.name}
+
+
+# The list.
+
+
+def test_every_puzzle_is_in_the_table_once():
+    rows = figures.overview().rows
+    assert [row[0].split()[0] for row in rows] == [str(n) for n in range(1, 22)]
+    assert len({row[0].split(maxsplit=1)[1] for row in rows}) == 21
+    assert figures.overview().caption.startswith("Twenty-one")
+
+
+# Eps.
+
+
+@pytest.mark.parametrize("size", figures.SIZES)
+def test_the_points_have_the_deviation_of_the_curves_and_those_of_pytorch(size):
+    curves, units = (lines(figure) for figure in figures.draw_eps(size, 1e-4))
+    at = round(10 * np.log10(size)) + 60  # of the curves' 61 places
+    for (label, *_), factor in zip(figures.PLACES.values(), (1, *factors(size, 1e-4)), strict=True):
+        assert curves[label][at] == pytest.approx(factor, abs=6e-4)
+        np.testing.assert_allclose(units[label], factor * figures._units(), atol=6e-4)
+
+
+def factors(size, eps):
+    """What PyTorch makes of the size of numbers, with eps inside the root; and a division."""
+    x = torch.tensor([[-size, size]], dtype=torch.float64)
+    return float(F.layer_norm(x, (2,), eps=eps)[0, 1]), size / (size + eps)
+
+
+# The bias.
+
+
+def in_torch(form, bias, factor):
+    """One step in PyTorch from the formulas, at the same numbers."""
+    x, h, c, W_ih, W_hh, b = (torch.tensor(array) for array in figures._cell())
+    b = bias * b
+
+    def norm(a):
+        return F.layer_norm(a, a.shape[-1:], eps=0)
+
+    part = F.linear(factor * x, W_ih, b if form == "theano" else None)
+    gates = norm(part) + norm(F.linear(h, W_hh)) + b
+    i, f, g, o = gates.chunk(4, dim=1)
+    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+    return gates.numpy(), (o.sigmoid() * norm(c).tanh()).numpy()
+
+
+@pytest.mark.parametrize("form", figures.LOOKS)
+@pytest.mark.parametrize(("bias", "factor"), [(0.0, 1.0), (0.5, 0.1), (1.0, 10.0)])
+def test_gates_and_outputs_are_those_of_pytorch(form, bias, factor):
+    gates, out = in_torch(form, bias, factor)
+    np.testing.assert_allclose(figures.summed(form, bias, factor), gates, atol=1e-10)
+    np.testing.assert_allclose(figures.output(form, bias, factor), out, atol=1e-10)
+
+
+def test_the_bias_once_forgets_the_scale_of_the_input_and_twice_does_not():
+    for bias, factor in itertools.product(figures.BIASES, figures.FACTORS):
+        assert figures.change("paper", bias, factor) < 1e-12
+        moved = figures.change("theano", bias, factor)
+        assert (moved > 1e-3) == (bias > 0 and factor != 1)
+
+
+@pytest.mark.parametrize("bias", [*figures.BIASES, 0.35])
+def test_all_that_is_drawn_is_within_the_axes(bias):
+    gates, changes = figures.draw_bias(bias)
+    for figure in (gates, changes):
+        low, high = figure.layout.yaxis.range
+        for y in lines(figure).values():
+            assert low < y.min() <= y.max() < high
+    low, high = gates.layout.xaxis.range
+    assert all(low < min(t.x) <= max(t.x) < high for t in gates.data if t.name)
+
+
+# What is said.
+
+
+def test_the_sentences_have_the_numbers_of_the_figures():
+    said = figures.describe_eps(1e-3, 1e-5)
+    assert "0.302 if eps is inside" in said
+    assert "0.990 if outside" in said
+    assert "the same" in figures.describe_bias(0.0)
+    gap = np.abs(in_torch("theano", 0.5, 1.0)[0][0] - in_torch("paper", 0.5, 1.0)[0][0]).max()
+    moved = np.abs(in_torch("theano", 0.5, 0.1)[1] - in_torch("theano", 0.5, 1.0)[1]).max()
+    assert f"up to {gap:.2f}" in figures.describe_bias(0.5)
+    assert f"by {moved:.2f} with b twice" in figures.describe_bias(0.5)
+
+
+CONTROLS = {
+    "eps": {"size": [1e-3, 1e-5], "eps": [1e-5, 1e-3]},
+    "bias": {"bias": [0.5, 1.0]},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "control"), [(name, control) for name, all_ in CONTROLS.items() for control in all_]
+)
+def test_every_control_moves_every_panel_and_the_sentence(name, control):
+    draw, describe = (getattr(figures, f"{verb}_{name}") for verb in ("draw", "describe"))
+    start = {key: values[0] for key, values in CONTROLS[name].items()}
+    moved = start | {control: CONTROLS[name][control][1]}
+    for before, after in zip(draw(**start), draw(**moved), strict=True):
+        assert before.to_json() != after.to_json()
+    assert describe(**start) != describe(**moved)
+
+
+@pytest.mark.parametrize("name", CONTROLS)
+def test_what_is_drawn_fits_a_page_and_is_said(name):
+    draw, describe = (getattr(figures, f"{verb}_{name}") for verb in ("draw", "describe"))
+    for values in itertools.product(*CONTROLS[name].values()):
+        params = dict(zip(CONTROLS[name], values, strict=True))
+        shown = Explorer(
+            lambda: draw(**params),  # noqa: B023
+            title=name,
+            describe=lambda: describe(**params),  # noqa: B023
+        )
+        assert len(shown.to_html()) < 40_000
+        assert describe(**params).endswith(".")
+        assert not any(word in describe(**params) for word in ("nan", "inf", "e-", "e+"))

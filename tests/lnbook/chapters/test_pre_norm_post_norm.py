@@ -1,0 +1,397 @@
+"""What is drawn and said is what was recorded."""
+
+import base64
+import gzip
+import json
+import re
+
+import numpy as np
+import pytest
+
+from lnbook.chapters.pre_norm_post_norm import (
+    ablation,
+    claims,
+    live,
+    river,
+    runs,
+    start,
+    stream,
+    trained,
+)
+from lnbook.show.diagrams import rivers
+from lnlib.data import Text, load
+from lnlib.experiments.transformer import ABLATIONS, Settings
+from lnlib.experiments.transformer.baselines import baselines
+from lnlib.experiments.transformer.live import short_run
+from lnlib.experiments.transformer.run import Run
+from lnlib.runs import record
+from lnlib.runs.train import train
+
+
+@pytest.fixture(scope="module")
+def book():
+    """The records of the book, as files have them, and as the chapter reads them."""
+    records = record.read_all("transformer")
+    return records, runs.Runs(records)
+
+
+def settings(**changed):
+    """Settings of a run that need not have been."""
+    return {
+        "initialization": "xavier", "place": "pre", "norm": "layer", "depth": 2,
+        "learning_rate": 1e-3, "warm_up": 0, "last_norm": True, "qk_norm": "none",
+        "updates_an_epoch": 100, "ablate": False,
+    } | changed  # fmt: skip
+
+
+def made(seed=0, loss=2.0, depth=2, **changed):
+    """A record that need not have been: gradient k in block k, deviation 10 + k behind it."""
+    curves = {"epoch": [0, 6], "val_nll": [4.0, loss]}
+    for k in range(depth + 1):
+        curves |= {f"deviation_{k}": [10 + k, 20 + k], f"mean_share_{k}": [0.1 * k, 0.2]}
+        if k:
+            curves[f"gradient_{k}"] = [float(k), -1.0]
+    return {"settings": settings(depth=depth, **changed), "seed": seed, "curves": curves}
+
+
+def begun(**changed):
+    """A record of one update."""
+    one = made(**changed)
+    one["settings"]["updates_an_epoch"] = 1
+    return one
+
+
+@pytest.mark.parametrize(
+    ("kind", "changed"),
+    [
+        ("pre", {}),
+        ("post", {"place": "post"}),
+        ("post", {"place": "post", "last_norm": False}),  # it has none
+        ("sandwich", {"place": "sandwich"}),
+        ("none", {"norm": "none"}),
+        ("rms", {"norm": "rms"}),
+        ("tanh", {"norm": "tanh"}),
+        ("qk", {"qk_norm": "layer"}),
+        ("no last", {"last_norm": False}),
+    ],
+)
+def test_a_kind_is_told_by_the_settings(kind, changed):
+    assert runs.kind(settings(**changed)) == kind
+    assert kind in runs.KINDS
+
+
+def test_measures_are_read_block_by_block_before_and_after_training():
+    few = runs.Runs([begun(), made(seed=1), made(place="post", learning_rate=3e-3)])
+    assert few.start("xavier", "pre", 2, "gradient").tolist() == [[1, 2]]
+    assert few.start("xavier", "pre", 2, "deviation").tolist() == [[10, 11, 12]]
+    cell = runs.Cell("xavier", "pre", 2)
+    assert few.end(cell, "deviation").tolist() == [[20, 21, 22]]
+    assert few.loss(cell).tolist() == [2]
+    # Without a record of its own, a start is that of a run at any rate.
+    assert few.start("xavier", "post", 2, "gradient").tolist() == [[1, 2]]
+
+
+def test_what_is_not_recorded_is_none_and_is_said():
+    few = runs.Runs([begun(), begun(depth=12), made(depth=12)])
+    assert few.start("normal", "pre", 2, "gradient") is None
+    assert few.loss(runs.Cell("normal", "pre", 12)) is None
+    assert few.end(runs.Cell("xavier", "post", 12), "deviation") is None
+    assert river.state(few, "pre", "normal").said.endswith("not recorded.")
+    half = river.state(few, "pre", "xavier")  # one warm-up of two
+    assert half.marks == {"no warm-up": 2.0, "warm-up": None}
+    assert half.said.endswith("its loss in nats is 2.00 without warm-up.")
+    assert "not recorded" in trained.describe_curves(few, 1e-3, 60, "xavier")
+    assert "after training not recorded" in stream.describe_stream(few, "pre", "xavier")
+    assert "sandwich" in trained.missing(few)
+    heat = trained.draw_losses(few, ("xavier", 12))[0]
+    assert [list(row) for row in heat.data[0].text] == [[trained.MISSING, "2.00", trained.MISSING]]
+    assert claims.needs_warm_up(few, "xavier") == claims.NOT
+
+
+def test_residual_scaling_is_another_initialization():
+    scaled = made(depth=12, loss=3.0, initialization="gpt2", residual_scaling=True)
+    usual = made(depth=12, loss=2.0, initialization="gpt2", residual_scaling=False)
+    few = runs.Runs([begun(), scaled, usual])
+    assert few.loss(runs.Cell("gpt2", "pre", 12)).tolist() == [2]
+    assert few.loss(runs.Cell("gpt2 scaled", "pre", 12)).tolist() == [3]
+    assert [*trained.trained_at(few)] == [
+        "GPT-2's, matched to the width, 12 blocks", "GPT-2's, matched, residual scaling, 12 blocks",
+    ]  # fmt: skip
+    assert not [name for name in trained.missing(few) if "GPT-2" in name or "residual" in name]
+    assert "the same with residual scaling" in trained.missing(runs.Runs([begun(), usual]))
+    assert claims.trained(few).columns[1:] == [*trained.trained_starts(few)]
+
+
+def test_records_of_neither_kind_are_refused():
+    with pytest.raises(ValueError, match="no records were given; record them with"):
+        runs.Runs([made()])
+
+
+def test_the_map_has_the_means_of_the_files(book):
+    records, known = book
+    ends = {}
+    for r in records:
+        s = r["settings"]
+        if s["updates_an_epoch"] == 100 and (s["initialization"], s["depth"]) == ("xavier", 12):
+            key = runs.kind(s), f"{s['learning_rate']:g}", s["warm_up"]
+            ends.setdefault(key, []).append(r["curves"]["val_nll"][-1])
+    drawn = {}
+    for warm_up, figure in zip(runs.WARM_UPS, trained.draw_losses(known, ("xavier", 12)),
+                               strict=True):  # fmt: skip
+        heat = figure.data[0]
+        names = {trained.short(k): k for k in runs.KINDS}
+        for name, row in zip(heat.y, heat.z, strict=True):
+            for rate, z in zip(heat.x, row, strict=True):
+                if np.isfinite(z):
+                    drawn[names[name], rate, warm_up] = z + runs.BIGRAM
+    assert drawn.keys() == ends.keys()
+    for key, values in ends.items():
+        assert drawn[key] == pytest.approx(np.mean(values), abs=1e-9)
+
+
+def test_the_sentence_names_the_stuck_cells_the_best_and_what_is_missing():
+    few = runs.Runs(
+        [
+            begun(depth=12),
+            made(depth=12, loss=2.4, warm_up=60),
+            made(depth=12, loss=2.3, norm="rms", learning_rate=3e-3),
+            made(depth=12, loss=3.34, place="post"),
+            made(depth=12, loss=3.35, place="post", warm_up=60),
+            made(seed=1, depth=12, loss=2.5, place="post", warm_up=60),
+        ]
+    )
+    said = trained.describe_losses(few, ("xavier", 12))
+    assert "2.30 nats, reached within 0.02 by RMSNorm at 0.003 without warm-up." in said
+    assert "characters: post-norm at 0.001 without warm-up." in said
+    assert "dynamic tanh, QK norm, no last norm, 6 blocks" in said.partition("Not recorded")[2]
+    assert "RMSNorm" not in said.partition("Not recorded")[2]
+
+
+def test_what_explodes_is_told_apart_from_what_is_stuck():
+    everywhere = [
+        made(depth=12, loss=loss, norm="none", learning_rate=rate, warm_up=warm_up, seed=seed)
+        for rate in runs.RATES
+        for warm_up in runs.WARM_UPS
+        for seed, loss in enumerate((np.nan, 5.0, 3.3))
+    ]
+    stuck = [made(depth=12, loss=3.34, place="post", learning_rate=rate) for rate in (1e-3, 3e-3)]
+    few = runs.Runs([begun(depth=12), made(depth=12, loss=2.4), *everywhere, *stuck])
+    said = trained.describe_losses(few, ("xavier", 12))
+    assert "characters: post-norm at 0.001 and 0.003 without warm-up. Exploded: no norm at " in said
+    assert "every rate, with and without warm-up." in said
+    heat = trained.draw_losses(few, ("xavier", 12))[0].data[0]
+    row = list(heat.y).index("no norm")
+    assert list(heat.text[row]) == ["exploded"] * 3
+    assert list(heat.z[row]) == [trained.REACH] * 3
+    assert heat.customdata[row][0] == "exploded in 2 of 3 seeds"
+    assert heat.text[list(heat.y).index("post-norm")][1] == "3.34"
+
+
+def test_both_panels_of_the_start_are_of_the_same_records(book):
+    for name in runs.INITIALIZATIONS.values():
+        blocks, last = start.draw_start(book[1], name, 6)
+        for kind in start.STARTED:
+            label = runs.KINDS[kind][0]
+            found = book[1].start(name, kind, 6, "gradient")
+            assert found.shape == (10, 6)
+            (of_blocks,) = (t for t in blocks.data if t.name == label)
+            (of_depths,) = (t for t in last.data if t.name == label)
+            np.testing.assert_allclose(of_blocks.y, found.mean(0))
+            assert of_depths.y[1] == pytest.approx(of_blocks.y[-1])
+    (dotted,) = (t for t in last.data if t.name == "1/√depth")
+    assert dotted.y[1] / dotted.y[3] == pytest.approx(2)  # 6 and 24 blocks
+
+
+def falling(post, pre, depths=(2, 6, 12, 24)):
+    """Records whose last gradient is that of a function of the depth."""
+    records = [made()]
+    for depth in depths:
+        for place, last in (("post", post), ("pre", pre)):
+            one = begun(depth=depth, place=place)
+            for k in range(1, depth + 1):
+                one["curves"][f"gradient_{k}"][0] = last(depth)
+            for k in range(depth + 1):
+                one["curves"][f"deviation_{k}"][0] = (1 + k) ** 0.5
+            records.append(one)
+    return runs.Runs(records)
+
+
+def test_a_network_as_the_theory_has_it_has_its_measures():
+    ideal = falling(lambda L: 3.0, lambda L: 2 / L**0.5)
+    assert claims.deeper(ideal, "xavier", "post") == pytest.approx(1)
+    assert claims.root(ideal, "xavier") == pytest.approx(1)
+    assert claims.longer(ideal, "xavier") == pytest.approx(1.5 * 12**0.5)
+    assert claims.growth(ideal, "xavier") == pytest.approx(1)
+    assert claims.slope(ideal, "xavier", "pre") == pytest.approx(1)
+
+
+def test_the_measures_tell_other_laws_apart():
+    other = falling(lambda L: L**0.5, lambda L: 2 / L)
+    assert claims.deeper(other, "xavier", "post") == pytest.approx(12**0.5)
+    assert claims.root(other, "xavier") == pytest.approx(12**-0.5)
+
+
+@pytest.mark.parametrize(
+    ("without", "warm", "count"),
+    [
+        ((3.35, 3.36), (2.3, 2.4), "2 of 2 seeds"),
+        ((2.4, 2.3), (2.3, 2.4), "0 of 2 seeds"),
+        ((3.35, 2.4), (2.3, 2.4), "1 of 2 seeds"),
+        ((3.35, 3.36), (3.35, 3.35), "0 of 2 seeds"),
+    ],
+)
+def test_seeds_that_are_stuck_without_warm_up_and_not_with_it_are_counted(without, warm, count):
+    records = [begun(depth=12)]
+    for warm_up, losses in ((0, without), (60, warm)):
+        records += [
+            made(seed=k, loss=loss, depth=12, place="post", warm_up=warm_up)
+            for k, loss in enumerate(losses)
+        ]
+    assert claims.needs_warm_up(runs.Runs(records), "xavier") == count
+
+
+def test_every_ablation_that_is_recorded_is_shown_once(book):
+    shown = [name for group in ablation.ABLATED.values() for name in group]
+    assert sorted(shown) == sorted(ABLATIONS)
+    (figure,) = ablation.draw_ablation(book[1], "take norms out")
+    pages = [r for r in book[0] if r["settings"]["ablate"]]
+    removed = sorted(r["curves"]["nll_removed"][-1] for r in pages)
+    assert sorted(figure.data[1].x) == removed
+    assert len(removed) == 3
+
+
+def test_the_stream_is_drawn_before_and_after(book):
+    for figure, name in zip(
+        stream.draw_stream(book[1], "pre", "xavier"), ("deviation", "mean_share"), strict=True
+    ):
+        lines = [t for t in figure.data if t.mode == "lines+markers"]
+        assert [t.name for t in lines] == ["at the start", "after training"]
+        percent = 100 if name == "mean_share" else 1
+        cell = runs.Cell("xavier", "pre", 12, 1e-3, 60)
+        np.testing.assert_allclose(lines[1].y, percent * book[1].end(cell, name).mean(0))
+
+
+# The river.
+
+
+def shapes(place, widths=(1, 1, 2), bars=(1, 0.5), layout=rivers.WIDE):
+    state = rivers.State("", widths, bars, {"a": 2.0, "b": 3.0})
+    return rivers._shape(layout, place, state, len(bars), rivers.Gauge("", 2, 3, {}))
+
+
+def locks(shape):
+    return [rect for rect in shape["rects"][:5]]
+
+
+@pytest.mark.parametrize(
+    ("place", "count"), [("pre", 3), ("post", 2), ("sandwich", 5), ("none", 0)]
+)
+def test_a_place_has_as_many_locks_as_norms(place, count):
+    assert sum(lock[4] for lock in locks(shapes(place))) == count
+
+
+@pytest.mark.parametrize("layout", [rivers.WIDE, rivers.TALL], ids=["wide", "tall"])
+def test_only_post_norm_and_the_last_norm_stand_on_the_river(layout):
+    def on_river(rect):
+        x, y, w, h, opacity = rect
+        low, size = (x, w) if layout.portrait else (y, h)
+        return bool(opacity) and low < layout.river < low + size
+
+    found = {p: [on_river(lock) for lock in locks(shapes(p, layout=layout))] for p in rivers.PLACES}
+    assert found["post"] == [True, False, True, False, False]
+    assert found["pre"] == found["sandwich"] == [False, False, False, False, True]
+    assert not any(found["none"])
+
+
+def test_the_river_is_as_wide_as_the_stream_and_bars_as_high_as_the_gradient():
+    numbers = np.array(re.findall(r"-?[\d.]+", shapes("pre")["river"]), float).reshape(-1, 2)
+    assert np.ptp(numbers[numbers[:, 0] == numbers[:, 0].max()][:, 1]) == pytest.approx(
+        2 * rivers.WIDE.wide
+    )
+    assert np.ptp(numbers[numbers[:, 0] == numbers[:, 0].min()][:, 1]) == pytest.approx(
+        rivers.WIDE.wide
+    )
+    lengths = [rect[3] for rect in shapes("pre", bars=(1, 0.1))["rects"][5:]]
+    decades = np.log10(rivers.BARS[1] / rivers.BARS[0])
+    assert lengths[0] - lengths[1] == pytest.approx(rivers.WIDE.high / decades, abs=0.1)
+
+
+@pytest.mark.parametrize("layout", [rivers.WIDE, rivers.TALL], ids=["wide", "tall"])
+def test_no_shape_leaves_the_card_or_covers_another_part_of_it(book, layout):
+    """In every recorded state, and with values far off every scale."""
+    recorded = [
+        river.state(book[1], place, name)
+        for place in rivers.PLACES for name in runs.INITIALIZATIONS.values()
+    ]  # fmt: skip
+    far = [
+        rivers.State("", [size] * 13, [size] * 12, {"a": size, "b": -size})
+        for size in (0.0, 1e-30, 1e30)
+    ]
+    gauge = rivers.Gauge("", 2.15, 3.45, {})
+    assert sum(state.bars is not None for state in recorded) >= 9
+    for place in rivers.PLACES:
+        for state in recorded + far:
+            shape = rivers._shape(layout, place, state, 12, gauge)
+            numbers = re.findall(r"-?[\d.]+", shape["river"])
+            bank = np.array(numbers, float).reshape(-1, 2)[:, 0 if layout.portrait else 1]
+            assert layout.box + layout.half[1] < bank.min()
+            for x, y, width, height, _ in shape["rects"]:
+                assert 0 <= x <= x + width <= layout.size[0]
+                assert 0 <= y <= y + height <= layout.size[1]
+            for x, y, width, height, _ in shape["rects"][25:]:
+                low, high = (x, x + width) if layout.portrait else (y, y + height)
+                assert bank.max() < low <= high
+            for x, y, _ in shape["circles"] + shape["texts"]:
+                assert 0 <= x <= layout.size[0]
+                assert 0 <= y <= layout.size[1]
+
+
+def test_every_state_has_the_same_shapes_and_the_marks_are_on_the_gauge(book):
+    html = river.river(book[1]).to_html()
+    packed = re.search(r'class="ln-diagram-data">(.*?)</script>', html, re.S)[1]
+    states = json.loads(gzip.decompress(base64.b64decode(packed)))
+    sizes = {
+        (len(re.findall(r"[\d.]+", shape["river"])), *(len(shape[k]) for k in
+                                                       ("rects", "circles", "texts")))
+        for state in states.values() for shape in state["shapes"]
+    }  # fmt: skip
+    assert len(sizes) == 1
+    assert {name.split("|")[0] for name in states} == set(rivers.PLACES)
+    left, right, _ = rivers.WIDE.gauge
+    alone, warm = states["post|Xavier"]["shapes"][0]["circles"]
+    assert left < warm[0] < alone[0] < right
+    loss = book[1].loss(runs.Cell("xavier", "post", 12, 1e-3, 0)).mean()
+    assert f"{loss:.2f} without warm-up (stuck" in states["post|Xavier"]["said"]
+
+
+# A short run.
+
+
+def test_a_short_run_ends_where_the_experiment_does():
+    text = Text.split("python_topics", "to be or not to be that is the question " * 40)
+    small = {"depth": 1, "width": 8, "heads": 2, "length": 8, "windows": 4, "batch_size": 2}
+    points = list(short_run(text, "post", 2, **small, epochs=2, updates_an_epoch=4))
+    assert [p["updates"] for p in points][-2:] == [4, 8]
+    chosen = Settings(place="post", warm_up=2, data="python_topics", **small, updates_an_epoch=4)
+    *_, last = train(Run(chosen, text), epochs=2)
+    assert points[-1]["loss"] == last["val_nll"]
+    assert points[0]["unigram"] > points[0]["bigram"] > 0
+    assert "Python's own help, post-norm, after 8 updates" in live.describe_live(points, "post", 2)
+    (figure,) = live.draw_live(points, "post", 2)
+    assert list(figure.data[0].y) == [min(p["loss"], live.TOP) for p in points]
+
+
+def test_a_recorded_run_is_drawn_between_the_lines_of_its_text(book):
+    points = live.recorded_run(book[1], "post", 0)
+    assert (points[0]["updates"], points[-1]["updates"]) == (0, 600)
+    assert points[-1]["unigram"] == runs.UNIGRAM
+    assert live.describe_live(points, "post", 0).startswith(
+        "Tiny Shakespeare, post-norm, after 600"
+    )
+
+
+@pytest.mark.needs_data("tiny_shakespeare")
+def test_the_two_lines_are_those_of_tiny_shakespeare():
+    lines = baselines(load("tiny_shakespeare"))
+    assert round(lines["unigram"], 3) == runs.UNIGRAM
+    assert round(lines["bigram"], 3) == runs.BIGRAM

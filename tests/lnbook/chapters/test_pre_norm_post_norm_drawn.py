@@ -1,0 +1,342 @@
+"""Pre-norm and post-norm: figures, sentences and verdicts, on random records, computed again."""
+
+import itertools
+import math
+import re
+from statistics import fmean
+
+import numpy as np
+import pytest
+
+from lnbook.chapters.pre_norm_post_norm import ablation, claims, river, runs, start, stream, trained
+from tests.cases.drawn import check_band, check_inside, lines
+from tests.cases.oracle import parsed
+from tests.cases.protocol import Answer, holm, key, outcome
+
+SEEDS = (2, 0, 1)
+DEPTHS = (2, 6, 12, 24)
+EPOCHS = (0.0, 0.25, 1.0, 3.0, 6.0)
+KINDS = {
+    "pre": {}, "post": {"place": "post"}, "sandwich": {"place": "sandwich"},
+    "none": {"norm": "none"}, "rms": {"norm": "rms"}, "tanh": {"norm": "tanh"},
+    "qk": {"qk_norm": "layer"}, "no last": {"last_norm": False},
+}  # fmt: skip
+LABELS = {"post": "post-norm", "pre": "pre-norm", "sandwich": "sandwich", "none": "no norm"}
+UNIGRAM, BIGRAM = 3.347, 2.482  # nats
+STARTS = ("xavier", "normal", "pytorch")
+
+
+def made(rng, initialization, kind, depth, seed, *, rate=1e-3, warm_up=0, begun=False, level=None):
+    settings = {
+        "initialization": initialization, "place": "pre", "norm": "layer", "depth": depth,
+        "learning_rate": rate, "warm_up": warm_up, "last_norm": True, "qk_norm": "none",
+        "updates_an_epoch": 1 if begun else 100, "ablate": False,
+    } | KINDS[kind]  # fmt: skip
+    epochs = (0.0, 1.0) if begun else EPOCHS
+    level = rng.uniform(2.2, 4.0) if level is None else level
+    curves = {"epoch": list(epochs),
+              "val_nll": list(np.sort(level + rng.uniform(0, 0.3, len(epochs)))[::-1])}  # fmt: skip
+    for k in range(depth + 1):
+        curves[f"deviation_{k}"] = list(rng.uniform(0.9, 1.1, len(epochs)) * math.sqrt(k + 1))
+        curves[f"mean_share_{k}"] = list(rng.uniform(0.001, 0.04, len(epochs)))
+        if k:
+            curves[f"gradient_{k}"] = list(rng.uniform(0.02, 1, len(epochs)))
+    return {"settings": settings, "seed": seed, "curves": curves}
+
+
+@pytest.fixture(scope="module")
+def records():
+    rng = np.random.default_rng(0)
+    found = [
+        made(rng, initialization, kind, depth, seed, begun=True)
+        for initialization, kind, depth, seed in itertools.product(
+            STARTS, ("pre", "post"), DEPTHS, range(10)
+        )
+    ]
+    for initialization, kind, rate, warm_up in itertools.product(
+        STARTS[:2], KINDS, (3e-4, 1e-3, 3e-3), (0, 60)
+    ):
+        levels = rng.choice([2.2, 2.4, 3.31, 4.5], size=3)
+        if rng.random() < 0.6:  # in most cells all seeds are alike
+            levels[:] = levels[0]
+        found += [made(rng, initialization, kind, 12, seed, rate=rate, warm_up=warm_up, level=level)
+                  for seed, level in zip(SEEDS, levels, strict=True)]  # fmt: skip
+    return found
+
+
+@pytest.fixture(scope="module")
+def known(records):
+    return runs.Runs(records)
+
+
+def of(records, initialization, kind, depth, *, begun=False, rate=1e-3, warm_up=0):
+    """The runs of a cell by seed."""
+    wanted = {"initialization": initialization, "depth": depth, "learning_rate": rate,
+              "warm_up": warm_up, "updates_an_epoch": 1 if begun else 100}  # fmt: skip
+    plain = {"place": "pre", "norm": "layer", "last_norm": True, "qk_norm": "none"}
+    wanted |= plain | KINDS[kind]
+    return sorted((r for r in records if all(r["settings"][k] == v for k, v in wanted.items())),
+                  key=lambda r: r["seed"])  # fmt: skip
+
+
+def blocks(cell, name, depth, first, at):
+    """A measure by seed and block."""
+    return [[r["curves"][f"{name}_{k}"][at] for k in range(first, depth + 1)] for r in cell]
+
+
+def mean_of(rows, column):
+    return fmean(row[column] for row in rows)
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+@pytest.mark.parametrize("initialization", STARTS)
+def test_the_first_gradient_is_drawn_by_block_and_by_depth(records, known, initialization, depth):
+    by_block, by_depth = start.draw_start(known, initialization, depth)
+    said = start.describe_start(known, initialization, depth)
+    wanted = []
+    for kind in ("post", "pre"):
+        cell = of(records, initialization, kind, depth, begun=True)
+        rows = blocks(cell, "gradient", depth, 1, 0)
+        check_band(lines(by_block)[LABELS[kind]], range(1, depth + 1), rows)
+        wanted += [mean_of(rows, 0), mean_of(rows, -1)]
+        lasts = [[r["curves"][f"gradient_{d}"][0] for r in
+                  of(records, initialization, kind, d, begun=True)] for d in DEPTHS]  # fmt: skip
+        check_band(lines(by_depth)[LABELS[kind]], DEPTHS, [*zip(*lasts, strict=True)])
+    dotted, *_ = lines(by_depth)["1/√depth"]
+    wanted_line = [fmean(lasts[0]) * math.sqrt(2 / d) for d in DEPTHS]
+    np.testing.assert_allclose(dotted.y, wanted_line)
+    numbers = parsed(said.partition("update: ")[2])
+    np.testing.assert_allclose(numbers, wanted, rtol=0.06)
+    for figure in (by_block, by_depth):
+        check_inside(figure, but=("1/√depth",))
+
+
+@pytest.mark.parametrize("kind", ["pre", "sandwich", "none"])
+@pytest.mark.parametrize("initialization", STARTS[:2])
+def test_the_stream_is_drawn_before_and_after_and_said_behind_the_last_block(
+    records, known, initialization, kind
+):
+    figures = stream.draw_stream(known, kind, initialization)
+    said = stream.describe_stream(known, kind, initialization)
+    ends = {}
+    for figure, name, factor in zip(figures, ("deviation", "mean_share"), (1, 100), strict=True):
+        low, high = {"deviation": (0.02, 24), "mean_share": (0.04, 6)}[name]
+        begun = of(records, initialization, kind, 12, begun=True)
+        begun = begun or of(records, initialization, kind, 12, rate=3e-4)
+        after = of(records, initialization, kind, 12, warm_up=60)
+        for when, cell, at in (("at the start", begun, 0), ("after training", after, -1)):
+            rows = [[factor * v for v in row] for row in blocks(cell, name, 12, 0, at)]
+            ends[when, name] = mean_of(rows, -1)
+            clipped = [[min(max(v, low), high) for v in row] for row in rows]
+            check_band(lines(figure)[when], range(13), clipped)
+        check_inside(figure)
+    wanted = [ends[when, name] for when in ("at the start", "after training")
+              for name in ("deviation", "mean_share")]  # fmt: skip
+    np.testing.assert_allclose(parsed(said.partition("block: ")[2]), wanted, atol=0.0051)
+
+
+def within(values, margin):
+    """Differences that are below 0 where the mean is within a margin of 0."""
+    return [math.copysign(1, fmean(values)) * v - margin for v in values]
+
+
+def test_the_table_of_the_first_gradient_has_its_measures_and_their_labels(records, known):
+    table = claims.at_start(known)
+    means, answers = [], []
+    for name in STARTS:
+
+        def at(kind, depth, block, curve="gradient", name=name):
+            cell = of(records, name, kind, depth, begun=True)
+            return np.array([r["curves"][f"{curve}_{block}"][0] for r in cell])
+
+        squares = [at("pre", 12, k, "deviation") ** 2 for k in (0, 6, 12)]
+        deeper = {kind: at(kind, 24, 24) / at(kind, 2, 2) for kind in ("post", "pre")}
+        measures = [
+            deeper["post"],
+            deeper["pre"] * math.sqrt(24 / 2),
+            at("post", 12, 12) / at("pre", 12, 12),
+            np.log2((squares[2] - squares[0]) / (squares[1] - squares[0])),
+            at("post", 12, 12) / at("post", 12, 1),
+            at("pre", 12, 1) / at("pre", 12, 12),
+        ]
+        means.append([fmean(v) for v in measures])
+        logs = [np.log(v) for v in measures]
+        same, longer = {0, 1, 5}, {2, 4}
+        answers += [
+            Answer(
+                within(logs[k], math.log(1.1)) if k in same
+                else list(-logs[k]) if k in longer else within(measures[k] - 1, 0.25),
+                "", what=f"{name} {k}",
+            )
+            for k in range(6)
+        ]  # fmt: skip
+    p = holm(answers)
+    wanted = {one.what: outcome(one, p[key(one)]) for one in answers}
+    assert {"supported", "contradicted", "undecided"} == set(wanted.values())
+    assert "corrected for the 18" in table.caption
+    for k, (claim, *badges) in enumerate(table.rows):
+        told = parsed(claim.rpartition("(")[2])
+        np.testing.assert_allclose(told, [column[k] for column in means], atol=0.0051)
+        assert [badge[2:] for badge in badges] == [wanted[f"{name} {k}"] for name in STARTS]
+
+
+def test_a_mean_within_the_margin_on_either_side_is_the_same():
+    for off in (0.05, -0.05):
+        ratios = np.exp(off + np.linspace(-0.01, 0.01, 10))
+        assert (claims._same(ratios) < 0).all()
+    assert (claims._same(np.full(3, 0.8)) > 0).all()
+    assert (claims._same(np.full(3, 1.2)) > 0).all()
+
+
+def test_the_table_of_training_says_in_how_many_seeds_a_claim_is_true(records, known):
+    def ends(name, kind, rate, warm_up):
+        cell = of(records, name, kind, 12, rate=rate, warm_up=warm_up)
+        return [r["curves"]["val_nll"][-1] for r in cell]
+
+    def is_stuck(loss):
+        return UNIGRAM - 0.05 < loss < 4.174
+
+    def told(true):
+        return f"{sum(true)} of {len(true)} seeds"
+
+    table = claims.trained(known)
+    assert table.columns == ["Trained", "Xavier", "N(0, 0.02)"]
+    for column, name in enumerate(STARTS[:2], 1):
+        without, warm = (ends(name, "post", 1e-3, k) for k in (0, 60))
+        small = ends(name, "post", 3e-4, 0)
+        pre = [ends(name, "pre", 1e-3, k) for k in (0, 60)]
+        high = [ends(name, kind, 3e-3, k) for kind in ("post", "pre") for k in (0, 60)]
+        wanted = [
+            told([is_stuck(a) and not is_stuck(b) for a, b in zip(without, warm, strict=True)]),
+            told([not is_stuck(a) and a > b for a, b in zip(small, warm, strict=True)]),
+            told([abs(a - b) < 0.05 for a, b in zip(*pre, strict=True)]),
+            told([is_stuck(a) and is_stuck(b) and not is_stuck(c) and not is_stuck(d)
+                  for a, b, c, d in zip(*high, strict=True)]),
+        ]  # fmt: skip
+        assert [row[column] for row in table.rows] == wanted
+
+
+@pytest.mark.parametrize("initialization", STARTS[:2])
+def test_the_map_says_and_colors_the_mean_and_each_hover_has_its_range(
+    records, known, initialization
+):
+    names = {trained.short(kind): kind for kind in KINDS}
+    for warm_up, figure in zip((0, 60), trained.draw_losses(known, (initialization, 12)),
+                               strict=True):  # fmt: skip
+        heat = figure.data[0]
+        for name, z, texts, hovers in zip(heat.y, heat.z, heat.text, heat.customdata, strict=True):
+            for k, rate in enumerate((3e-4, 1e-3, 3e-3)):
+                cell = of(records, initialization, names[name], 12, rate=rate, warm_up=warm_up)
+                ends = [r["curves"]["val_nll"][-1] for r in cell]
+                if max(ends) >= 4.174:
+                    assert (texts[k], z[k]) == ("exploded", 0.4)
+                    continue
+                assert float(texts[k]) == pytest.approx(fmean(ends), abs=0.0051)
+                assert z[k] == pytest.approx(fmean(ends) - BIGRAM)
+                wanted = [fmean(ends), 3, min(ends), max(ends)]
+                np.testing.assert_allclose(parsed(hovers[k]), wanted, atol=0.00051)
+
+
+def test_the_sentence_on_the_map_has_the_lowest_mean_and_who_is_near_it(records, known):
+    said = trained.describe_losses(known, ("xavier", 12))
+    best, stuck, gone = [], [], []
+    for kind, rate, warm_up in itertools.product(KINDS, (3e-4, 1e-3, 3e-3), (0, 60)):
+        cell = of(records, "xavier", kind, 12, rate=rate, warm_up=warm_up)
+        ends = [r["curves"]["val_nll"][-1] for r in cell]
+        cell_name = kind, rate, warm_up
+        if max(ends) < 4.174:
+            best.append((fmean(ends), kind))
+        else:
+            gone.append(cell_name)
+        if all(UNIGRAM - 0.05 < v < 4.174 for v in ends):
+            stuck.append(cell_name)
+    assert stuck
+    assert gone
+    assert not set(stuck) & set(gone)  # no cell is counted twice
+    assert f"the lowest loss is {min(best)[0]:.2f} nats" in said
+    near = {trained.short(kind) for mean, kind in best if mean < min(best)[0] + 0.02}
+    told = re.search(r"reached within 0.02 by (.*?)\. Stuck", said)[1]
+    assert {part.partition(" at ")[0] for part in told.split("; ")} == near
+    parts = re.search(r"single characters: (.*?)\. Exploded: (.*?)\.(?: Not|$)", said)
+    for text, cells in zip(parts.groups(), (stuck, gone), strict=True):
+        assert listed(text) == set(cells)
+
+
+def listed(text):
+    """The cells of a list in words."""
+    names = {trained.short(kind): kind for kind in KINDS}
+    found = set()
+    for part in text.split("; "):
+        name, _, rest = part.partition(" at ")
+        if rest.startswith("every rate"):
+            rates, warm_ups = (3e-4, 1e-3, 3e-3), (0, 60)
+        else:
+            rates = [float(n) for n in re.findall(r"\d[\d.e-]*", rest)]
+            warm_ups = (60,) if rest.endswith(" with warm-up") else (0,)
+        found |= {(names[name], rate, warm_up) for rate in rates for warm_up in warm_ups}
+    return found
+
+
+@pytest.mark.parametrize("initialization", STARTS[:2])
+@pytest.mark.parametrize("warm_up", [0, 60])
+def test_curves_of_training_are_means_with_the_range_of_the_seeds(
+    records, known, initialization, warm_up
+):
+    (figure,) = trained.draw_curves(known, 1e-3, warm_up, initialization)
+    said = trained.describe_curves(known, 1e-3, warm_up, initialization)
+    wanted = []
+    for kind, label in LABELS.items():
+        cell = of(records, initialization, kind, 12, warm_up=warm_up)
+        curves = [r["curves"]["val_nll"] for r in cell]
+        check_band(lines(figure)[label], [100 * e for e in EPOCHS],
+                   [[min(v, 4.4) for v in row] for row in curves])  # fmt: skip
+        wanted.append(mean_of(curves, -1))
+    assert [lines(figure)[f"{name}"][0].y for name in ("single characters", "pairs")] == [
+        (UNIGRAM, UNIGRAM), (BIGRAM, BIGRAM),
+    ]  # fmt: skip
+    told = said.rpartition("warm-up: ")[2]
+    np.testing.assert_allclose(parsed(told), wanted, atol=0.0051)
+
+
+@pytest.mark.parametrize("place", ["post", "pre", "sandwich", "none"])
+def test_the_picture_of_the_stream_has_the_means_of_the_seeds(records, known, place):
+    state = river.state(known, place, "xavier")
+    cell = of(records, "xavier", place, 12, begun=True)
+    cell = cell or of(records, "xavier", place, 12, rate=3e-4)
+    widths, bars = (blocks(cell, n, 12, f, 0) for n, f in (("deviation", 0), ("gradient", 1)))
+    np.testing.assert_allclose(state.widths, [fmean(c) for c in zip(*widths, strict=True)])
+    np.testing.assert_allclose(state.bars, [fmean(c) for c in zip(*bars, strict=True)])
+    losses = {}
+    for warm_up, label in ((0, "no warm-up"), (60, "warm-up")):
+        of_place = of(records, "xavier", place, 12, warm_up=warm_up)
+        losses[label] = fmean(r["curves"]["val_nll"][-1] for r in of_place)
+    assert state.marks == pytest.approx(losses)
+    stuck = state.said.count("stuck: no better than counting single characters")
+    assert stuck == sum(value > UNIGRAM - 0.05 for value in losses.values())
+
+
+@pytest.mark.parametrize("group", ablation.ABLATED)
+def test_changed_norms_are_drawn_model_by_model_and_said_in_the_mean(group):
+    rng = np.random.default_rng(1)
+    names = ablation.ABLATED[group]
+    models = [
+        {"settings": {"ablate": True, "updates_an_epoch": 300}, "seed": seed,
+         "curves": {"epoch": [0, 1], "val_nll": [4.0, rng.uniform(1.5, 2)],
+                    **{f"nll_{n}": [9.0, rng.uniform(2, 60)] for n in names}}}
+        for seed in range(3)
+    ]  # fmt: skip
+    known = type("Known", (), {"model": models})
+    (figure,) = ablation.draw_ablation(known, group)
+    said = ablation.describe_ablation(known, group)
+    columns = {"as trained": [m["curves"]["val_nll"][-1] for m in models]}
+    columns |= {label: [m["curves"][f"nll_{n}"][-1] for m in models] for n, label in names.items()}
+    for trace, (label, values) in zip(figure.data, columns.items(), strict=True):
+        assert set(trace.y) == {label}
+        np.testing.assert_allclose(trace.x, values)
+    check_inside(figure)
+    first, *others = said.partition(" nats; ")[::2]
+    assert parsed(first) == [pytest.approx(fmean(columns["as trained"]), abs=0.0051)]
+    parts = others[0].rstrip(".")
+    for label, values in list(columns.items())[1:]:
+        told = float(re.search(rf"{re.escape(label)} ([\d.]+)(?:, |$)", parts)[1])
+        assert told == pytest.approx(fmean(values), rel=1e-3)

@@ -1,0 +1,273 @@
+"""Carry a state through time: what is drawn and said is what is computed."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from lnbook.chapters.recurrent_networks import longer, network, padding, rescaling, through_time
+from lnbook.show import Explorer
+from lnlib.analysis import recurrence
+
+EXACT = 1e-12
+
+
+def lines(figure):
+    return {trace.name: np.array(trace.y, dtype=float) for trace in figure.data if trace.name}
+
+
+# Forward and back.
+
+
+def test_the_recurrent_weights_keep_every_length():
+    _, W_hh = network.weights()
+    np.testing.assert_allclose(W_hh @ W_hh.T, np.eye(32), atol=EXACT)
+
+
+@pytest.mark.parametrize(
+    ("form", "places"), [("plain", ""), ("paper", "s"), ("parts", "ih"), ("batch", "ih")]
+)
+def test_scale_and_gain_go_where_the_form_has_them(form, places):
+    params = network.parameters(form, 2.0, 0.5)
+    np.testing.assert_array_equal(params.pop("W_hh"), 2 * network.weights()[1])
+    np.testing.assert_array_equal(params.pop("W_ih"), network.weights()[0])
+    assert set(params) == {f"gain_{place}" for place in places}
+    assert all(np.array_equal(gain, np.full(32, 0.5)) for gain in params.values())
+
+
+@pytest.mark.parametrize("scale", [0.5, 1.1, 2.0])
+def test_a_linear_network_grows_by_its_scale_forward_and_back(scale):
+    run = through_time.carry("plain", scale, "identity", "first")
+    np.testing.assert_allclose(run.summed[1:] / run.summed[:-1], scale, rtol=1e-9)
+    np.testing.assert_allclose(run.gradient, scale ** np.arange(200.0), rtol=1e-9)
+
+
+def test_the_lines_are_the_runs_at_the_steps_shown():
+    figure = through_time.draw_forward(1.1, "identity", "every")
+    assert list(lines(figure)) == ["no norm", "layer norm, sum", "batch norm"]
+    steps = np.array(figure.data[0].x)
+    assert (steps[0], steps[-1]) == (1, 200)
+    run = through_time.carry("plain", 1.1, "identity", "every")
+    three = 0.005  # digits
+    np.testing.assert_allclose(lines(figure)["no norm"], run.summed[steps - 1], rtol=three)
+    back = through_time.draw_backward(1.1, "identity", "every", 0.1)
+    run, steps = (
+        through_time.carry("parts", 1.1, "identity", "every", 0.1),
+        np.array(back.data[0].x),
+    )
+    assert steps[0] == 0
+    found = lines(back)["layer norm, parts"]
+    np.testing.assert_allclose(found, run.gradient[steps], rtol=three)
+
+
+def test_the_gain_belongs_to_the_norms_alone():
+    small, large = (lines(through_time.draw_backward(2.0, "tanh", "every", g)) for g in (0.1, 1.0))
+    assert np.array_equal(small.pop("no norm"), large.pop("no norm"))
+    assert not any(np.allclose(small[name][1:], large[name][1:]) for name in small)
+
+
+def test_a_gradient_below_the_smallest_float_is_not_drawn():
+    assert through_time.carry("paper", 0.1, "tanh", "every", 0.05).gradient[-1] == 0
+    drawn = through_time.draw_backward(0.1, "tanh", "every", 0.05)
+    assert np.isnan(lines(drawn)["layer norm, sum"][-1])
+    assert "3·10⁻¹¹³ with layer norm of the sum" in through_time.describe_backward(
+        0.1, "tanh", "every", 0.05
+    )
+
+
+def test_the_sentences_say_sizes_and_what_is_left():
+    assert through_time.describe_forward(1.1, "identity", "first") == (
+        "At step 200, the summed inputs have size 2·10⁸ with no norm, 1.10 with layer norm and "
+        "1.10 with batch norm."
+    )
+    said = through_time.describe_backward(2.0, "identity", "first", 1.0)
+    assert said.startswith("Fifty steps back, a gradient of length 1 has length 10¹⁵ with no norm")
+
+
+# Re-scaling.
+
+
+@pytest.mark.parametrize("form", ["plain", "paper", "parts"])
+@pytest.mark.parametrize(
+    ("matrix", "factors"), [("both", (7, 7)), ("hidden", (1, 7)), ("input", (7, 1))]
+)
+def test_the_factor_is_that_of_the_matrix_named(form, matrix, factors):
+    rng = np.random.default_rng(2)
+    start, x = rng.normal(size=(16, 32)), rng.normal(size=(20, 16, 8))
+    W_ih, W_hh = network.weights()
+    into, on = factors
+    # A factor of W_ih is one of x.
+    params = {"W_ih": W_ih, "W_hh": on * W_hh}
+    expected = recurrence.states(into * x, start, params, form=form, eps=1e-3)[-1]
+    found = rescaling.rescaled(form, 7.0, matrix, 1e-3)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    gap = np.abs(expected - rescaling.rescaled(form, 1.0, matrix, 1e-3)).max()
+    assert rescaling.change(form, 7.0, matrix, 1e-3) == pytest.approx(gap, abs=1e-6)
+
+
+def test_the_diagonal_is_left_by_those_that_change():
+    changes, units = rescaling.draw_rescaled(0.1, "hidden", 0.0)
+    points = {t.name: np.array([t.x, t.y], float) for t in units.data if t.name}
+    moved = {name: np.abs(x - y).max() for name, (x, y) in points.items()}
+    assert moved["no norm"] > 0.1
+    assert moved["layer norm, sum"] > 0.1
+    assert moved["layer norm, parts"] == 0
+    at = int(np.argmin(np.abs(np.array(changes.data[0].x) - 0.1)))
+    assert lines(changes)["no norm"][at] == round(rescaling.change("plain", 0.1, "hidden", 0.0), 3)
+
+
+def test_the_sentence_names_the_matrix_and_the_changes():
+    assert rescaling.describe_rescaled(0.01, "both", 1e-5) == (
+        "With both weight matrices multiplied by 0.01, some state changes by 0.98 with no norm, "
+        "by 0.08 with layer norm of the sum and by 0.20 with layer norm of the parts."
+    )
+    assert "nothing changes" in rescaling.describe_rescaled(1, "both", 0.0)
+    said = rescaling.describe_rescaled(100, "input", 0.0)
+    assert said.startswith("With W_ih multiplied by 100,")
+    assert said.endswith("by 0.00 with layer norm of the parts.")
+
+
+# Padding.
+
+
+@pytest.mark.parametrize("value", [0.0, 10.0])
+def test_padding_reaches_no_state_of_layer_norm_and_all_of_a_shared_step(value):
+    assert np.nanmax(padding.padding_change("layer", value)) < EXACT
+    counted = padding.padding_change("counted", value)
+    ends = np.arange(8) >= np.array(padding.LENGTHS)[:, None]
+    assert np.array_equal(np.isnan(counted), ends)
+    assert np.nanmax(counted[:, :2]) < EXACT < 0.2 < np.nanmin(counted[:, 2:])
+    left_out = padding.padded_run("left out", value)
+    assert np.array_equal(np.isnan(left_out).all(-1), ends)
+    assert not left_out[0, 6:].any()
+    assert np.array_equal(left_out[~ends], padding.padded_run("left out", 3.0)[~ends])
+
+
+def test_the_table_and_the_bars_show_the_change_and_who_shares_a_mean():
+    table, bars = padding.draw_padding("counted", 1.0)
+    changed, shown = padding.padding_change("counted", 1.0), table.data[0]
+    assert shown.text[0][3] == f"{changed[0, 3]:.2f}"
+    assert [row.count("pad") for row in map(list, shown.text)] == [0, 2, 3, 5, 6]
+    stairs = set(zip(table.data[1].x, table.data[1].y, strict=True))
+    for row, length in enumerate(padding.LENGTHS, 1):
+        assert {(length + 0.5, row - 0.5), (length + 0.5, row + 0.5)} <= stairs
+    assert lines(bars)["sequences"].tolist() == [5, 5, 4, 3, 3, 2, 1, 1]
+    assert (lines(bars)["sequences"] + lines(bars)["padding"]).tolist() == [5] * 8
+    assert lines(padding.draw_padding("layer", 1.0)[1])["sequences"].tolist() == [1] * 8
+    assert not lines(padding.draw_padding("left out", 1.0)[1])["padding"].any()
+
+
+def test_the_sentence_says_where_the_padding_reaches():
+    largest = np.nanmax(padding.padding_change("counted", 10.0))
+    said = padding.describe_padding("counted", 10.0)
+    assert said.startswith(f"Padding of 10 changes states by up to {largest:.2f}, from step 3 on:")
+    assert "by more than 0.00" in padding.describe_padding("layer", 10.0)
+    said = padding.describe_padding("left out", 0.0)
+    assert "from step 7 on one sequence is left" in said
+    assert said.endswith("0.00 in every unit.")
+
+
+# Longer than in training.
+
+
+def test_a_walk_spreads_as_the_root_of_time_and_steady_inputs_do_not():
+    root = np.sqrt(np.arange(1, 61))
+    spread = np.sqrt((network.weights()[0] ** 2).sum(1).mean())
+    np.testing.assert_allclose(longer.longer(20, "walk").data / root, spread, rtol=0.15)
+    np.testing.assert_allclose(longer.longer(20, "steady").data, spread, rtol=0.15)
+
+
+@pytest.mark.parametrize("inputs", ["walk", "steady"])
+@pytest.mark.parametrize("trained", longer.LENGTHS_TRAINED)
+def test_statistics_end_where_training_does(trained, inputs):
+    run = longer.longer(trained, inputs)
+    running = run.running["each step"]
+    assert len(set(running[:trained])) == trained
+    assert set(running[trained:]) <= {running[trained - 1]}
+    np.testing.assert_allclose(running[:trained], run.data[:trained], rtol=0.15)
+    assert len(set(run.running["shared"])) == 1
+    np.testing.assert_allclose(run.size["layer"], 1, atol=1e-4)
+
+
+def test_the_size_after_the_norm_is_the_data_over_the_running_deviation():
+    run = longer.longer(5, "walk")
+    for kind in ("each step", "shared"):
+        # Not exact: a deviation is averaged over the units here, and a mean is not quite 0.
+        np.testing.assert_allclose(run.size[kind], run.data / run.running[kind], rtol=0.2)
+    assert run.size["each step"][-1] > 3
+
+
+def test_the_panels_show_the_running_deviation_and_what_comes_out():
+    running, size = longer.draw_longer(20, "walk")
+    run = longer.longer(20, "walk")
+    np.testing.assert_array_equal(lines(running)["test data"], run.data.round(3))
+    name = "batch norm, shared"
+    np.testing.assert_array_equal(lines(running)[name], run.running["shared"].round(3))
+    np.testing.assert_array_equal(lines(size)[name], run.size["shared"].round(3))
+    assert running.layout.shapes[0].x0 == 20.5
+    said = longer.describe_longer(20, "walk")
+    assert said.startswith("Trained on 20 steps, ")
+    assert f"{run.size['each step'][-1]:.2f} at step 60 with statistics for each step" in said
+    assert said.endswith("layer norm 1.00 and 1.00.")
+
+
+# All of them.
+
+PARTS = {
+    "forward": through_time, "backward": through_time, "rescaled": rescaling, "padding": padding,
+    "longer": longer,
+}  # fmt: skip
+CONTROLS = {
+    "forward": {
+        "scale": [0.9, 1.1], "nonlinearity": ["tanh", "relu"], "inputs": ["first", "every"]
+    },
+    "backward": {
+        "scale": [0.9, 1.1], "nonlinearity": ["tanh", "relu"], "inputs": ["first", "every"],
+        "gain": [0.1, 1.0],
+    },
+    "rescaled": {"delta": [0.01, 10], "matrix": ["both", "hidden"], "eps": [0.0, 1e-3]},
+    "padding": {"norm": ["counted", "left out"], "value": [0.0, 10.0]},
+    "longer": {"trained": [5, 40], "inputs": ["walk", "steady"]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "control"), [(name, control) for name, all_ in CONTROLS.items() for control in all_]
+)
+def test_every_control_moves_the_figure_and_the_sentence(name, control):
+    draw, describe = (getattr(PARTS[name], f"{verb}_{name}") for verb in ("draw", "describe"))
+    start = {key: values[0] for key, values in CONTROLS[name].items()}
+    states = [start, start | {control: CONTROLS[name][control][1]}]
+
+    def drawn(params):
+        found = draw(**params)
+        return [f.to_json() for f in (found if isinstance(found, list) else [found])]
+
+    assert drawn(states[0]) != drawn(states[1])
+    assert describe(**states[0]) != describe(**states[1])
+
+
+@pytest.mark.parametrize("name", CONTROLS)
+def test_what_is_drawn_fits_a_page_and_is_said(name):
+    draw, describe = (getattr(PARTS[name], f"{verb}_{name}") for verb in ("draw", "describe"))
+    for values in itertools.product(*CONTROLS[name].values()):
+        params = dict(zip(CONTROLS[name], values, strict=True))
+        shown = Explorer(
+            lambda: draw(**params),  # noqa: B023
+            title=name,
+            describe=lambda: describe(**params),  # noqa: B023
+        )
+        assert len(shown.to_html()) < 40_000
+        assert describe(**params).endswith(".")
+        assert not any(word in describe(**params) for word in ("nan", "inf", "e-", "e+"))
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (0, "0"), (0.01, "0.01"), (1.1, "1.10"), (9.96, "10"), (54.3, "54"), (999, "999"),
+        (1000, "10³"), (2.1e8, "2·10⁸"), (3.2e-12, "3·10⁻¹²"), (0.0094, "9·10⁻³"),
+    ],
+)  # fmt: skip
+def test_numbers_are_written_short(value, said):
+    assert network.say(value) == said

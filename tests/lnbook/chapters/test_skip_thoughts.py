@@ -1,0 +1,251 @@
+"""What is drawn and judged is what the records say, whatever there is."""
+
+import numpy as np
+import pytest
+
+from lnbook.chapters.skip_thoughts import alike, curves, figures, network, runs, tasks
+from lnbook.show import arms
+from lnlib.claims.numbers import PAPER_TABLE_3
+from lnlib.experiments.skip_thoughts import TASKS, Settings, results
+from tests.cases import drawn, oracle, race_chapters
+
+EPOCHS = [0.0, 0.5, 1.0, 2.0, 3.0]
+UPDATES = [0, 50, 100, 200, 300]
+ARMS = {
+    figures.PLAIN: {"norm": "none", "start": "code"},
+    figures.CHOSEN: {"norm": "none", "start": "scaled"},
+    figures.LAYER: {"norm": "layer"},
+}
+CASES = {"mr": 10, "mr_most": 6, "cr": 10, "cr_most": 5, "subj": 4, "subj_most": 3,
+         "caption_pairs": 6, "caption_pairs_most": 4}  # fmt: skip
+
+
+def made(arm, rate, seed, losses, worth, ms=10.0, **other):
+    """A record of 300 updates, judged before them, after 200 and at the end, on four tasks."""
+    given = {"epochs": 3, "updates_an_epoch": 100, "judge_every": 2} | other
+    settings = Settings(**ARMS[arm], learning_rate=rate, **given)
+    curves = {"epoch": EPOCHS, "val_nll": losses, "update_ms": [None, *[ms] * 4]}
+    if given["judge_every"]:
+        for k, task in enumerate(TASKS):
+            curves[task] = [0.5, None, None, *(w + k / 100 for w in worth)]
+            curves[f"bag_{task}"] = [0.55, None, None, 0.6, 0.7 + seed / 100]
+    return {"settings": settings.as_dict(), "seed": seed, "curves": curves,
+            "data": {"cases": CASES}}  # fmt: skip
+
+
+def book(**other):
+    """Layer norm has no norm's best loss at half its updates, and each update takes longer."""
+    found = []
+    for s in range(3):
+        found += [
+            made(figures.PLAIN, 0.1, s, [9, 8, 7, 6, 5], (0.6, 0.70), **other),
+            made(figures.CHOSEN, 0.1, s, [9, 7, 6, 4.2, 4.1], (0.6, 0.8), **other),
+            made(figures.LAYER, 0.2, s, [9, 6, 5.5, 5 - s, 4.5], (0.6, 0.7 + (s - 1) / 50),
+                 ms=10.5 + s, **other),
+        ]  # fmt: skip
+    return found
+
+
+def sweep():
+    return [
+        made(arm, rate, 0, [9, 8, 7, 6, low], (), judge_every=None)
+        for arm, lows in ((figures.PLAIN, (5.5, 5.0, 7.0)), (figures.LAYER, (4.0, 4.1, 4.2)))
+        for rate, low in zip((0.1, 0.2, 0.3), lows, strict=True)
+    ]
+
+
+@pytest.fixture(scope="module")
+def known():
+    longer = book(length=50, batch_size=16, judge_every=None)
+    slow = [made(figures.LAYER, 0.3, s, [9, 8, 7, 7, 7], (), length=50, batch_size=16,
+                 judge_every=None) for s in range(3)]  # fmt: skip
+    return figures.Runs(sweep() + book() + longer + slow, results.TASK)
+
+
+def test_runs_are_told_apart_by_their_kind_and_by_their_own_best_rate(known):
+    assert list(known.recorded()) == [figures.MAIN, runs.LONGER]
+    assert known.missing == [runs.SMALLER]
+    assert {name: arm.rate for name, arm in known.sweep.items()} == {"none": 0.2, "layer": 0.1}
+    assert known.kinds[runs.LONGER][figures.LAYER].rate == 0.2
+    assert list(figures.controls(known)) == ["kind", "shown", "axis"]
+    small = figures.Runs(book(batch_size=4, judge_every=None), results.TASK)
+    assert list(small.kinds) == [runs.SMALLER]
+
+
+def test_no_records_are_refused_with_the_command_that_makes_them():
+    with pytest.raises(ValueError, match=r"no records were given; .* replay skip_thoughts"):
+        figures.Runs([], results.TASK)
+
+
+@pytest.mark.parametrize("axis", ["updates", "seconds"])
+@pytest.mark.parametrize("shown", curves.RACE.shown.values())
+def test_curves_are_drawn_and_said_over_updates_and_over_seconds(known, shown, axis):
+    (figure,) = curves.RACE.draw_curves(known, shown, axis)
+    lines = {t.name for t in figure.data if t.name and "edge" not in t.name}
+    labels = {look[0] for look in arms.LOOKS.values()}
+    against = {"against no norm", "against no norm, tuned initialization"}
+    assert lines == (labels if shown == "loss" else against)
+    assert "3 seeds" in curves.RACE.describe_curves(known, shown, axis)
+
+
+def test_the_curve_ends_where_the_records_end(known):
+    said = curves.RACE.describe_curves(known, "loss", "updates")
+    assert "After 300 updates, mean of 3 seeds, in nats: no norm 5.000" in said
+    assert "layer norm 4.500" in said
+    # The plain runs take 10 ms an update, 3 s.
+    assert "After 3 seconds" in curves.RACE.describe_curves(known, "loss", "seconds")
+
+
+def test_a_task_is_read_where_it_was_judged(known):
+    where, values = figures.judged(known, figures.LAYER, "cr")
+    assert where.tolist() == [0, 200, 300]
+    np.testing.assert_allclose(values, [[50, 61, 71 + 2 * (s - 1)] for s in range(3)])
+    where, values = tasks.words(known, "mr")
+    assert where.tolist() == [0, 200, 300]
+    np.testing.assert_allclose(values[:, -1], [70, 71, 72] * 3)  # of the runs of every arm
+    assert [tasks.most(known, name) for name in ("mr", "subj", "caption_pairs")] == [60, 75, 50]
+
+
+def test_the_panels_have_every_network_words_alone_and_what_knows_nothing(known):
+    panels = tasks.draw_tasks(known, "worth")
+    assert len(panels) == len(TASKS)
+    for panel, level in zip(panels, (60, 50, 75, 50), strict=True):
+        lines = [t.name for t in panel.data if t.name and "edge" not in t.name]
+        assert lines == [*(look[0] for look in arms.LOOKS.values()), "words alone"]
+        assert panel.data[-1].y == (level, level)
+    said = tasks.describe_tasks(known, "worth")
+    assert (
+        "MR: no norm 70.0, no norm, tuned initialization 80.0, layer norm 70.0, words alone 71.0"
+        in said
+    )
+
+
+def test_the_lead_is_layer_norm_less_another_seed_by_seed(known):
+    where, values = tasks.lead(known, figures.PLAIN, "mr")
+    assert where.tolist() == [0, 200, 300]
+    np.testing.assert_allclose(values[:, -1], [-2, 0, 2], atol=1e-9)
+    panel = tasks.draw_tasks(known, "lead")[0]
+    lines = [t.name for t in panel.data if t.name and "edge" not in t.name]
+    assert lines == ["against no norm", "against no norm, tuned initialization"]
+    assert "−10.0 against no norm, tuned initialization" in tasks.describe_tasks(known, "lead")
+
+
+def test_table_3_has_the_paper_s_numbers_beside_ours(known):
+    rows = {row[0]: row[1:] for row in figures.table_3(known).rows}
+    assert rows["MR, %"] == ["70.0", "80.0", "70.0", "50.0", "71.0", *PAPER_TABLE_3["MR, %"]]
+    assert rows["SUBJ, %"][-2:] == ["92.6", "93.4"]
+    assert rows["captions, AUC in %"][-2:] == ["–", "–"]
+    assert "after 300 updates, mean of 3 seeds" in figures.table_3(known).caption
+
+
+def map_of(arm, neighbors):
+    texts = ["Is it?", "Was it?", "It is.", "It was."]
+    told = np.array([[np.frombuffer(t.encode().ljust(9, b"\0"), "u1") for t in texts]] * 2)
+    return {
+        "settings": ARMS[arm] | {"start": ARMS[arm].get("start", "code"), "keep": True,
+                                 "updates_an_epoch": 100},
+        "curves": {"epoch": [0, 3]},
+        "arrays": {"texts": told, "neighbors": np.array(neighbors, "u2")[..., None]},
+    }  # fmt: skip
+
+
+def test_the_nearest_of_a_kind_are_counted_at_each_point():
+    plain = map_of(figures.PLAIN, [[1, 0, 3, 2], [1, 2, 0, 0]])
+    layer = map_of(figures.LAYER, [[2, 2, 0, 0], [1, 0, 3, 2]])
+    found = figures.kept([{"settings": plain["settings"] | {"keep": False}}, layer, plain])
+    assert list(found) == [figures.PLAIN, figures.LAYER]
+    (figure,) = alike.draw_alike(found, "questions")
+    assert [list(t.y) for t in figure.data] == [[100, 50], [0, 100], [pytest.approx(100 / 3)] * 2]
+    assert list(figure.data[0].x) == [0, 300]
+    said = alike.describe_alike(found, "questions")
+    assert "no norm 100 and 50 %, layer norm 0 and 100 % are such; luck would give 33 %." in said
+
+
+def test_both_decoders_and_the_judge_are_given_the_vector_alone():
+    ways = {}
+    for wire in network.FLOW.wires:
+        ways.setdefault(wire.source, []).append(wire.target)
+    assert ways["x"] == ["encoder"]
+    assert ways["encoder"] == ["v"]
+    assert ways["v"] == ["after", "before", "task"]
+    given = [wire.source for wire in network.FLOW.wires if wire.target in ways["v"]]
+    assert given == ["v"] * 3
+
+
+TASK_NAMES = ("mr", "cr", "subj", "caption_pairs")
+LINES = {
+    "none": "no norm",
+    "none, tuned initialization": "no norm, tuned initialization",
+    "layer": "layer norm",
+}
+
+
+def worth(run, name):
+    """What a task measured, in percent, by the update after which it did."""
+    return {u: 100 * v for u, v in zip(oracle.updates(run), run["curves"][name], strict=True)
+            if v is not None}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", race_chapters.CASES)
+def test_tasks_are_drawn_with_the_range_of_the_seeds_and_said_at_the_end(case):
+    known = race_chapters.read("skip_thoughts", case)
+    found = race_chapters.arms("skip_thoughts", case)
+    said = tasks.describe_tasks(known, "worth").partition("seeds. ")[2].split("; ")
+    table = {row[0]: row[1:] for row in tasks.table_3(known).rows}
+    heads = ("MR, %", "CR, %", "SUBJ, %", "captions, AUC in %")
+    knows_nothing = {"mr": 60, "cr": 62.5, "subj": 75, "caption_pairs": 50}
+    for task, head, part, panel in zip(
+        TASK_NAMES, heads, said, tasks.draw_tasks(known, "worth"), strict=True
+    ):
+        ends, first, words = [], [], []
+        for arm, label in LINES.items():
+            rows = [worth(found[arm][s], task) for s in sorted(found[arm])]
+            drawn.check_band(drawn.lines(panel)[label], list(rows[0]), [r.values() for r in rows])
+            ends.append(np.mean([list(r.values())[-1] for r in rows]))
+            first += [next(iter(r.values())) for r in rows]
+            words += [list(worth(run, f"bag_{task}").values()) for run in found[arm].values()]
+        drawn.check_band(drawn.lines(panel)["words alone"], list(rows[0]), words)
+        ends.append(np.mean([row[-1] for row in words]))
+        np.testing.assert_allclose(oracle.parsed(part), ends, atol=0.051)
+        assert panel.data[-1].y == (knows_nothing[task],) * 2
+        drawn.check_inside(panel)
+        wanted = [*ends[:3], np.mean(first), ends[3]]
+        np.testing.assert_allclose([float(v) for v in table[head][:5]], wanted, atol=0.051)
+
+
+@pytest.mark.parametrize("case", race_chapters.CASES)
+def test_a_lead_on_tasks_is_of_the_seeds_of_both(case):
+    known = race_chapters.read("skip_thoughts", case)
+    found = race_chapters.arms("skip_thoughts", case)
+    said = tasks.describe_tasks(known, "lead").partition("seeds. ")[2].split("; ")
+    for task, part, panel in zip(TASK_NAMES, said, tasks.draw_tasks(known, "lead"), strict=True):
+        ends = []
+        for other in ("none", "none, tuned initialization"):
+            pairs = [(worth(found["layer"][s], task), worth(found[other][s], task))
+                     for s in oracle.common(found["layer"], found[other])]  # fmt: skip
+            rows = [[a[u] - b[u] for u in a] for a, b in pairs]
+            line = drawn.lines(panel)[f"against {LINES[other]}"]
+            drawn.check_band(line, list(pairs[0][0]), rows)
+            ends.append(np.mean([row[-1] for row in rows]))
+        np.testing.assert_allclose(oracle.parsed(part), ends, atol=0.051)
+        drawn.check_inside(panel)
+
+
+def test_kindred_sentences_are_drawn_and_said_from_before_training_to_the_end(monkeypatch):
+    shares = {0.1: [0.2, 0.3, 0.4, 0.5, 0.55], 0.2: [0.25, 0.5, 0.6, 0.8, 0.75]}
+    runs_ = {
+        figures.PLAIN: made(figures.PLAIN, 0.1, 0, [9, 8, 7, 6, 5], (0.6, 0.7)),
+        figures.LAYER: made(figures.LAYER, 0.2, 0, [9, 8, 7, 6, 5], (0.6, 0.7)),
+    }
+    monkeypatch.setattr(alike, "alike", lambda run, mark: (
+        np.array(shares[run["settings"]["learning_rate"]]), 0.125))  # fmt: skip
+    mark = next(iter(alike.MARKS))
+    (figure,) = alike.draw_alike(runs_, mark)
+    plain, layer, luck = figure.data
+    for trace, rate in ((plain, 0.1), (layer, 0.2)):
+        assert list(trace.x) == UPDATES
+        np.testing.assert_allclose(trace.y, [100 * v for v in shares[rate]])
+    assert (list(luck.x), list(luck.y)) == ([0, 300], [12.5, 12.5])
+    assert list(figure.layout.xaxis.range) == [0, 300]
+    said = alike.describe_alike(runs_, mark).partition("after it: ")[2]
+    np.testing.assert_allclose(oracle.parsed(said), [20, 55, 25, 75, 12.5], atol=0.51)

@@ -1,0 +1,82 @@
+"""Run a transformer: the table is the records', the lines are the deviations."""
+
+import numpy as np
+import pytest
+import torch
+
+from lnbook.chapters.transformer_ablation import figures
+
+TEXT = "I am\nhe"
+
+
+@pytest.fixture(scope="module")
+def seen():
+    rng = np.random.default_rng(4)
+    sides = rng.normal(3, np.arange(1, 8)[:, None], size=(2, 5, 7, 6)).swapaxes(0, 1)
+    return {TEXT: [tuple(map(torch.from_numpy, pair)) for pair in sides]}
+
+
+def test_the_table_has_each_change_of_each_record():
+    runs = [
+        {"seed": seed, "curves": {name: [9.0, k + seed / 4] for k, name in enumerate(names)}}
+        for names in [figures.CHANGES.values()]
+        for seed in (3, 5)
+    ]
+    runs[0]["curves"]["nll_removed"][-1] = 123.4
+    table = figures.table(runs)
+    assert table.columns == ["norms", "seed 3", "seed 5"]
+    assert table.rows[1] == ["all five RMS", "1.75", "2.25"]
+    assert table.rows[-1] == ["all five off", "123", "7.25"]
+
+
+def test_a_line_is_a_characters_deviation_before_and_after_each_norm(seen):
+    expected = np.array(
+        [[pair[side].std(-1, correction=0).numpy() for pair in seen[TEXT]] for side in (0, 1)]
+    )
+    np.testing.assert_allclose(figures.deviations(seen, TEXT), expected, atol=1e-12)
+    for values, panel in zip(expected, figures.draw_growth(seen, [1.0] * 5, TEXT), strict=True):
+        drawn = {}
+        for trace in panel.data[:2]:
+            y = [v for v in trace.y if v is not None]
+            drawn[trace.name] = np.reshape(y, (-1, 5)).T
+        blanks = [1, 4]
+        np.testing.assert_allclose(drawn["spaces, line ends"], values[:, blanks], atol=5e-4)
+        others = [0, 2, 3, 5, 6]
+        np.testing.assert_allclose(drawn["other characters"], values[:, others], atol=5e-4)
+
+
+def test_the_sentence_compares_blanks_with_others_at_the_third_norm(seen):
+    before, after = (x.numpy().std(-1) for x in seen[TEXT][2])
+    said = figures.describe_growth(seen, [1, 2, 3.25, 4, 5], TEXT)
+    assert f"a space has a deviation of {(before[1] + before[4]) / 2:.1f} on average" in said
+    assert "the constant is 3.2" in said
+    others = [before[k] for k in (0, 2, 3, 5, 6)]
+    assert f"another character {sum(others) / 5:.1f}; the constant" in said
+    assert f"{before.max() / before.min():.1f} times the smallest; behind" in said
+    assert said.endswith(f"{after.max() / after.min():.1f} times.")
+
+
+def test_an_outlier_is_beyond_five_medians_whatever_its_sign():
+    x = np.array([[1.0, -5.2, 1.0, 4.8, -1.0], [-1.0, -5.2, 1.0, -4.8, 1.0]])
+    assert figures.outliers(x).tolist() == [1]
+
+
+def test_a_feature_that_is_large_once_is_no_outlier_by_its_root_mean_square():
+    x = np.ones((100, 6))
+    x[:, 1] = 5.1
+    x[7, 2] = 40.0  # once: its root mean square is 4.1
+    assert figures.outliers(x).tolist() == [1]
+
+
+def test_lines_stand_at_the_five_norms_and_break_between_characters(seen):
+    constants = [0.5, 1.0, 2.0, 4.0, 8.0]
+    before, after = figures.draw_growth(seen, constants, TEXT)
+    for panel in (before, after):
+        for trace, characters in zip(panel.data[:2], (5, 2), strict=True):
+            assert list(trace.x) == [1, 2, 3, 4, 5, None] * characters
+            assert [k for k, v in enumerate(trace.y) if v is None] == list(
+                range(5, 6 * characters, 6)
+            )
+    (diamonds,) = before.data[2:]
+    assert (list(diamonds.x), list(diamonds.y)) == ([1, 2, 3, 4, 5], constants)
+    assert len(after.data) == 2

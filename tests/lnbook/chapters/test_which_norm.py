@@ -1,0 +1,170 @@
+"""The decision answers every question once, the table has its sources."""
+
+import datetime
+import itertools
+import json
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+import lnbook
+from lnbook.chapters.which_norm import by_year, chooser, models
+from lnbook.show import pick
+
+BOOK = Path(lnbook.__file__).parent.parent
+RAW = json.loads((BOOK / "lnbook/chapters/which_norm/models.json").read_text("utf-8"))["models"]
+MODELS = [pytest.param(model, id=model.model) for model in models.MODELS]
+PAGES = sorted({line.page for line in chooser.LINES})
+
+
+def test_every_choice_has_one_answer_to_each_aspect():
+    choices = list(chooser.every_choice())
+    assert len(choices) == 2 * 5 * 2 * 3 * 2 * 3 * 2
+    for chosen in choices:
+        given = [line.aspect for line in chooser.answers(**chosen)]
+        assert sorted(given) == sorted(chooser.ASPECTS), chosen
+
+
+def test_every_answer_is_given_to_someone():
+    choices = list(chooser.every_choice())
+    for line in chooser.LINES:
+        assert any(pick.shown(line.when, chosen) for chosen in choices), line
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_an_answer_links_to_a_page_and_a_section_that_exist(page):
+    name, _, section = page.partition("#")
+    cells = nbformat.read(BOOK / f"{name or 'which_norm'}.ipynb", as_version=4).cells
+    prose = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    headings = re.findall(r"^#+ (.+)$", prose, re.M)
+    assert not section or section in [re.sub(r"\W+", "-", h.lower()).strip("-") for h in headings]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_line_has_sources_with_their_words_and_a_day(model):
+    assert model.sources
+    for source in model.sources:
+        assert len(source["where"]) > 10
+        assert source["line"].strip()
+        assert source.get("url", "https://").startswith("https://")
+    assert datetime.date.fromisoformat(model.read) >= datetime.date(2026, 11, 22)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_question_mark_says_what_is_not_known(model):
+    for column, short in model.short.items():
+        unknown = model.full[column].startswith(("not ", "as GPT-2"))
+        doubted = column in model.not_verified and not model.second_hand
+        assert (short == "?") == (unknown or doubted), column
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_word_in_the_table_begins_what_stands_in_full(model):
+    for column in ("norm", "place"):
+        word = re.split(r"[ ;,]", model.short[column])[0]
+        full = model.full[column]
+        assert word in ("in", "everywhere", "the", "l2", "tanh", "norm's") or word in full, column
+    powers = set(re.findall(r"1e-\d+", model.short["eps"]))
+    assert powers <= set(re.findall(r"1e-\d+", model.full["eps"]))
+    by_default = re.search(r"\(class default\)|^class default", model.full["eps"])
+    assert ("*" in model.short["eps"]) == bool(by_default)
+
+
+def test_the_dozen_is_a_dozen_and_has_the_great_ones():
+    asked = {model.model for model in models.MODELS if model.asked}
+    assert len(asked) == 12
+    assert {"BERT", "GPT-2", "T5", "ViT", "Llama 3", "OLMo 2"} <= asked
+
+
+@pytest.mark.parametrize("data", ["any", "language"])
+@pytest.mark.parametrize(("norm", "word"), [("layer", "LayerNorm"), ("rms", "RMSNorm")])
+def test_the_columns_count_the_lines_of_the_file(data, norm, word):
+    panel = by_year.draw_by_year("norm", data)
+    (bars,) = (bar for bar in panel.data if bar.name == by_year.QUESTIONS["norm"][norm][0])
+    for year, height in zip(bars.x, bars.y, strict=True):
+        of_year = [m for m in RAW if m["year"] == year and data in ("any", m["data"])]
+        assert height == [m["short"]["norm"] for m in of_year].count(word)
+
+
+@pytest.mark.parametrize("question", by_year.QUESTIONS)
+def test_every_line_is_counted_once(question):
+    assert by_year.counted(question).total() == len(models.MODELS)
+    assert set(by_year.counted(question)) <= set(by_year.QUESTIONS[question])
+    panel = by_year.draw_by_year(question, "any")
+    assert sum(sum(bar.y) for bar in panel.data) == len(models.MODELS)
+    assert (
+        max(map(sum, zip(*(bar.y for bar in panel.data), strict=True)))
+        < panel.layout.yaxis.range[1]
+    )
+
+
+def test_the_sentence_counts_before_and_since():
+    said = by_year.describe_by_year("norm", "language")
+    assert said == (
+        "Before 2023: 9 layer norm; since: 6 layer norm, 21 RMS norm, 1 another kind. "
+        "Lines of language models alone."
+    )
+
+
+def test_the_text_of_the_table_has_the_dozen_and_a_heading():
+    head, names, *lines = repr(models.ModelTable()).splitlines()
+    assert head == "What well-known models use: 12 of 53 lines"
+    assert names.split()[:3] == ["model", "year", "norm"]
+    assert len(lines) == 12
+
+
+def test_a_style_sheet_has_a_rule_for_every_value_of_every_group():
+    sheet = pick.rules("ln-chooser", chooser.GROUPS)
+    assert sheet.count("display:none") == sum(len(g.options) for g in chooser.GROUPS.values())
+    for group, choice in chooser.GROUPS.items():
+        assert choice.start in choice.options
+        for value, line in itertools.product(choice.options, chooser.LINES):
+            assert set(line.when.get(group, ())) <= set(choice.options), (value, line)
+
+
+def answer(question, line):
+    """The one answer of a line of the file to a question, by rules written a second time."""
+    short = line["short"]
+    if question == "norm":
+        return {"LayerNorm": "layer norm", "RMSNorm": "RMS norm"}.get(
+            short["norm"].split()[0].rstrip(";,"), "another kind"
+        )
+    if question == "learned":
+        gain, bias = short["gain"], short["bias"]
+        learnt = ("yes", "1 + w", "from 0")
+        if (gain, bias) == ("no", "no"):
+            return "neither"
+        if gain in learnt and bias in (*learnt, "no"):
+            return "gain alone" if bias == "no" else "gain and bias"
+        return "another, or not known"
+    if question == "QK norm":
+        return {"RMS": "yes", "LayerNorm": "yes", "no": "no", "latents": "no"}.get(
+            short["qk_norm"], "another, or not known"
+        )
+    return None
+
+
+@pytest.mark.parametrize("data", ["any", "language"])
+@pytest.mark.parametrize("question", by_year.QUESTIONS)
+def test_each_year_and_each_half_counts_every_line_in_one_class(question, data):
+    lines = [line for line in RAW if data in ("any", line["data"])]
+    panel = by_year.draw_by_year(question, data)
+    columns = {bar.name: dict(zip(bar.x, bar.y, strict=True)) for bar in panel.data}
+    for year in range(2017, 2027):
+        of_year = [line for line in lines if line["year"] == year]
+        assert sum(column[year] for column in columns.values()) == len(of_year)
+        if answer(question, RAW[0]):
+            for name, column in columns.items():
+                assert column[year] == [answer(question, one) for one in of_year].count(name)
+    for bar in panel.data:
+        assert list(bar.text) == [str(n) if n else "" for n in bar.y]
+    before, since = by_year.describe_by_year(question, data).split(". ")[0].split("; since: ")
+    halves = ((before.removeprefix("Before 2023: "), range(2017, 2023)), (since, range(2023, 2027)))
+    for said, years in halves:
+        told = {name: int(n) for n, name in
+                (part.split(" ", 1) for part in re.split(r", (?=\d)", said))}  # fmt: skip
+        wanted = {name: sum(column[year] for year in years) for name, column in columns.items()}
+        assert told == {name: n for name, n in wanted.items() if n}
+        assert sum(told.values()) == sum(line["year"] in years for line in lines)

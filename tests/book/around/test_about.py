@@ -13,7 +13,7 @@ from tools.live import readers_copy
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_every_chapter_leads_to_the_page_of_the_paper(built_book, name):
     html = (built_book / f"{name}.html").read_text("utf-8")
-    targets = set(re.findall(r'href="paper\.html#(paper-[^"]+)"', html))
+    targets = set(re.findall(r'href="equations\.html#(paper-[^"]+)"', html))
     assert targets
     ids = set(re.findall(r'id="([^"]+)"', (built_book / "equations.html").read_text("utf-8")))
     assert targets <= ids

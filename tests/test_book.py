@@ -16,7 +16,7 @@ FILES = (
     "book/_ext/extension.py",
     "book/_static/custom.css",
     "book/_templates/top.html",
-    "book/lnbook/show/explorer/explorer.js",
+    "book/lnbook/explorer/explorer.js",
     "book/lnbook/chapters/introduction/figures.py",
     "book/runs/mnist/run.json",
     "book/runs/mnist/run.npz",

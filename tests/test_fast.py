@@ -24,10 +24,12 @@ from tools import fast
         "book/lnbook/chapters/introduction/figures.py": {
             "tests/lnbook/chapters/test_introduction.py"
         },
-        "book/lnbook/show/still.py": {"tests/lnbook/show/test_still.py"},
-        "book/lnbook/show/explorer/page.py": {"tests/lnbook/show/explorer/test_page.py"},
-        "book/lnbook/show/scene/scene.js": {"tests/book/test_scene_page.py"},
-        "book/lnbook/show/numbers.js": {"tests/book/quiz", "tests/book/sheet"},
+        "book/lnbook/explorer/still.py": {"tests/lnbook/explorer/test_still.py"},
+        "book/lnbook/explorer/page.py": {"tests/lnbook/explorer/test_page.py"},
+        "book/lnbook/widgets/replay/caption_ranking/caption_ranking.js": {
+            "tests/book/test_caption_ranking_page.py"
+        },
+        "book/lnbook/widgets/number_parsing.js": {"tests/book/quiz", "tests/book/norm_table"},
         "book/lnbook/classroom/slides/deck.js": {"tests/book/around/test_slides.py"},
         "book/_ext/tracks.py": {"tests/book/around/test_tracks.py"},
         "book/_ext/teaching.py": {"tests/book/around/test_extensions.py"},

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import lnlib
-from lnbook.show import colors, plots
+from lnbook.figures import colors, plots
 from lnlib import cells, experiments, forms, invariance, nn
 from lnlib.experiments.mnist.steps import compiled
 from lnlib.experiments.sequence import FORMS as SEQUENCE_FORMS

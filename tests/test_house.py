@@ -43,6 +43,7 @@ MAY_IMPORT = {
     },
 }
 NUMPY_ALONE = ("norm", "forms", "cells", "transformer", "numerics", "compare")
+SHOWS = {"show", "display", "explorer", "figures", "diagrams", "widgets"}  # of lnbook
 TRAINS = ("nn", "runs", "experiments")  # and may import torch
 CHAPTERS = sorted(path.stem for path in (ROOT / "book").glob("*.ipynb"))
 
@@ -73,16 +74,16 @@ def may(package, room, path):
         assert room in MAY_IMPORT, f"{room} has no place in the house yet: say what it may import"
         return {"lnlib": MAY_IMPORT[room] | {room}, "lnbook": set()}
     computes = set(MAY_IMPORT) - {"nn", "data", "runs", "experiments"}
-    if room == "show":
-        return {"lnlib": {"norm", "compare", "runs", "claims"}, "lnbook": {"show"}}
+    if room in SHOWS:
+        return {"lnlib": {"norm", "compare", "runs", "claims"}, "lnbook": SHOWS}
     if room == "classroom":
-        shared = {"exercises", "renamed", "show", "_words"}
+        shared = {"exercises", "renamed", "_words", *SHOWS}
         return {"lnlib": {"_files"}, "lnbook": {"classroom"} | shared}
     if path.stem in ("exercises", "_words", "renamed"):
         own = {room} if path.with_name("material.py").exists() else set()
         return {"lnlib": computes, "lnbook": {"exercises", "_words"} | own}
-    assert room in CHAPTERS, f"{path}: a folder of lnbook is show or named as a notebook"
-    return {"lnlib": computes, "lnbook": {"show", room}}
+    assert room in CHAPTERS, f"{path}: neither a part of what is shown nor a chapter"
+    return {"lnlib": computes, "lnbook": {*SHOWS, room}}
 
 
 @pytest.mark.parametrize(("package", "room", "path"), list(rooms()))
@@ -92,7 +93,7 @@ def test_imports_run_downwards_only(package, room, path):
         first, *rest = name.replace("lnbook.chapters.", "lnbook.").split(".")
         if rest and first in rooms and (first == "lnbook" or rest[0] in MAY_IMPORT):
             assert rest[0] in rooms[first], f"{path} imports {name}"
-        if room == "show" and name.startswith("lnlib.runs"):  # records, not what makes them
+        if room in SHOWS and name.startswith("lnlib.runs"):  # records, not what makes them
             assert name == "lnlib.runs.record", f"{path} imports {name}"
         if path.stem == "exercises" and rest[:1] == [room] and room != "exercises":
             assert rest[1] == "material", f"{path} imports {name}"

@@ -85,14 +85,14 @@ def named(folder: Path, name: str, deep: bool = False) -> list[Path]:
 
 def pages(path: Path, root: Path) -> list[Path]:
     """Return the tests of pages with a widget, or with those that share its script."""
-    show, book = root / "book/lnbook/show", root / "tests/book"
-    if show not in (root / path).parents:
+    package, book = root / "book/lnbook", root / "tests/book"
+    if package / "widgets" not in (root / path).parents:
         return []
-    if (root / path).parent != show:
-        widgets = [(root / path).relative_to(show).parts[0]]
+    if (root / path).with_name("__init__.py").exists():
+        widgets = [path.parent.name]
     else:
-        uses = (f"../{path.name}", f"show.{path.stem} ", f"show import {path.stem}")
-        every = sorted(show.glob("*/__init__.py"))
+        uses = (f"../{path.name}", f".{path.stem} ", f"import {path.stem}")
+        every = sorted(package.rglob("__init__.py"))
         widgets = [one.parent.name for one in every if any(u in one.read_text() for u in uses)]
     tests = [book / of for name in widgets for of in (f"test_{name}_page.py", name)]
     return [one for one in tests if one.exists()]

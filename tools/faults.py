@@ -49,8 +49,8 @@ sys.exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *sys.argv[1:]], plug
 # A built book has a widget's files as they were then.
 WIDGETS = """
 from pathlib import Path
-from lnbook.show import web
-for widget in web.widgets():
+from lnbook.widgets import base
+for widget in base.widgets():
     where = Path("_build/html/_static", widget.name)
     if where.is_dir():
         (where / f"{widget.name}.js").write_text(widget.book(), "utf-8")
@@ -177,7 +177,7 @@ class Copy:
 
     def refresh(self, fault: Fault) -> None:
         """Bring what a page loads of a widget into the built book."""
-        if self.pages and fault.file.startswith("book/lnbook/show/"):
+        if self.pages and fault.file.startswith(("book/lnbook/explorer/", "book/lnbook/widgets/")):
             self.run("-c", WIDGETS)
 
     @contextlib.contextmanager

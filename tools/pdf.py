@@ -35,7 +35,7 @@ from pypdf.generic import (
     TextStringObject,
 )
 
-from lnbook.show.web import widgets
+from lnbook.widgets.base import widgets
 from tools.browser import NoBrowserError, launch
 
 ROOT = Path(__file__).parents[1]

@@ -1,13 +1,13 @@
 """Write what the sphere shows at its start, for pages without JavaScript.
 
-Usage: python tools/sphere.py     into lnbook/show/sphere/*.html
+Usage: python tools/sphere.py     into lnbook/widgets/sphere/*.html
 """
 
 from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
-from lnbook.show.sphere import ALT, WEB, Sphere
+from lnbook.widgets.sphere import ALT, WEB, Sphere
 from tools.browser import launch
 
 STARTS = {"start": False, "gradient": True}  # file: whether it begins with the gradient

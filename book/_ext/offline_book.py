@@ -23,7 +23,8 @@ import plotly_bundle
 from docutils import nodes
 from sphinx.util import logging
 
-from lnbook.show import colors, pick, web
+from lnbook.figures import colors, css_filter
+from lnbook.widgets import base
 
 LOGGER = logging.getLogger(__name__)
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -39,7 +40,7 @@ EXPLORER = re.compile(
     r' class="ln-data")>(?P<states>[^<]+)',
     re.DOTALL,
 )
-WIDGETS = web.widgets()
+WIDGETS = base.widgets()
 
 
 def prepare(app, config):
@@ -93,8 +94,8 @@ def copy_vendored(app):
         if (static / widget.name).exists():  # for a page that is not written again
             widget.write(static)
     (static / "colors.css").write_text(colors.css(), "utf-8")
-    (static / "pick.css").write_text(pick.STYLE, "utf-8")
-    shutil.copy2(web.HERE / "address.js", static / "address.js")  # page.js, too, needs it
+    (static / "pick.css").write_text(css_filter.STYLE, "utf-8")
+    shutil.copy2(base.HERE / "address.js", static / "address.js")  # page.js, too, needs it
     app.add_css_file("colors.css")
     app.add_js_file("address.js")
 

@@ -13,7 +13,7 @@ import re
 import shutil
 from pathlib import Path
 
-from lnbook.show import web
+from lnbook.widgets import base
 
 # From the start of a file's name to what a page's body has if it needs the file.
 NEEDED_BY = {
@@ -133,7 +133,7 @@ def write(path, texts):
 def figures(body):
     """Return the widgets that a page has, in the order of its figures."""
     first = {}
-    for widget in web.widgets():
+    for widget in base.widgets():
         if found := re.search(rf'class="{widget.selector[1:]}[ "]', body):
             first[widget] = found.start()
     return sorted(first, key=first.get)

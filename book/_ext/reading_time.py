@@ -39,8 +39,8 @@ def measures(notebook):
         "words": len(words(main_line(notebook))),
         "explorers": len(
             re.findall(
-                r"^(?:Explorer|LiveRun|Playground|Switchboard|Painter|Places|Neighbors|Scene|Scribe"
-                r"|Reader|Sphere|\w*[Ss]heet|diagrams\.\w+)\(",
+                r"^(?:Explorer|LiveRun|Playground|TransformerWidget|DrawReplay|ActivationMaps|SentenceNeighbors|CaptionRanking|HandwritingReplay"
+                r"|AttentionReplay|Sphere|\w*[Ss]heet|diagrams\.\w+)\(",
                 code,
                 re.M,
             )

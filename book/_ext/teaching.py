@@ -21,10 +21,10 @@ from docutils.parsers.rst import directives
 from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-from lnbook.show import diagrams
-from lnbook.show.quiz import Choose, Order
-from lnbook.show.quiz.read import questions
-from lnbook.show.quiz.texts import markup, write
+from lnbook import diagrams
+from lnbook.widgets.quiz import Choose, Order
+from lnbook.widgets.quiz.read import questions
+from lnbook.widgets.quiz.texts import markup, write
 
 TARGET = re.compile(r"(?P<words>.+?)\s*<(?P<page>\w+)#(?P<state>[^>]+)>", re.DOTALL)
 DIAGRAMS = {

@@ -10,7 +10,8 @@ import pytest
 from plotly.offline import get_plotlyjs
 
 import lnbook
-from lnbook.show import colors, explorer
+from lnbook import explorer
+from lnbook.figures import colors
 from tests.book.conftest import ROOT, Book
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from lnbook.chapters.claims import chart
 from lnbook.chapters.which_norm import chooser, models
-from lnbook.show import pick
+from lnbook.figures import css_filter
 from lnlib.claims import PAPER, Finding, Weighed
 from tools.browser import Firefox
 
@@ -15,7 +15,7 @@ CHOICES = [
     {"data": "table", "devices": "several", "depth": "few"},
     {"weights": "loaded", "data": "rnn", "sequence": "one", "precision": "float32"},
 ]
-STYLE = f"<style>{pick.STYLE}</style>"
+STYLE = f"<style>{css_filter.STYLE}</style>"
 FILTERS = [
     {},
     {"which": "all"},
@@ -54,7 +54,7 @@ def test_the_chooser_shows_the_answers_to_what_was_clicked(page, chosen):
 def test_the_table_shows_the_lines_that_were_asked_for(page, chosen):
     chosen = choose(page, "ln-models", models.GROUPS, chosen)
     shown = page.locator(".ln-models .ln-model:visible summary b").all_inner_texts()
-    assert shown == [m.model for m in models.MODELS if pick.shown(m.conditions, chosen)]
+    assert shown == [m.model for m in models.MODELS if css_filter.shown(m.conditions, chosen)]
 
 
 def test_a_line_opens_to_the_way_to_its_sources(page):

@@ -9,20 +9,25 @@ import plotly
 import plotly.graph_objects as go
 import pytest
 
-from lnbook.show import colors, explorer, sheet, show
-from lnbook.show.explorer import live as lived
-from lnbook.show.explorer import page as paged
-from lnbook.show.plots import NORMS, band, label_ends
-from lnbook.show.sheet import NORMS as SHEET_NORMS
-from lnbook.show.sheet import Sheet
+from lnbook import explorer
+from lnbook.explorer import live as lived
+from lnbook.explorer import page as paged
+from lnbook.figures import colors
+from lnbook.figures.plots import NORMS, band, label_ends
+from lnbook.show import show
+from lnbook.widgets import norm_table
+from lnbook.widgets.norm_table import NORMS as SHEET_NORMS
+from lnbook.widgets.norm_table import NormTable
 from tools.browser import named
 
 STATIC = Path(__file__).parents[2] / "book" / "_static"
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>A page</title>
 <meta name="viewport" content="width=device-width"><link rel="stylesheet" href="colors.css">
 <link rel="stylesheet" href="custom.css">
-<link rel="stylesheet" href="explorer/explorer.css"><link rel="stylesheet" href="sheet/sheet.css">
-<script src="explorer/explorer.js" defer></script><script src="sheet/sheet.js" defer></script>
+<link rel="stylesheet" href="explorer/explorer.css">
+<link rel="stylesheet" href="norm_table/norm_table.css">
+<script src="explorer/explorer.js" defer></script>
+<script src="norm_table/norm_table.js" defer></script>
 <body class="bd-article">{}</body></html>"""
 PATIENCE = 180_000  # ms; a limit against hanging, not a measure of speed
 STROKES = "all => all.map(e => getComputedStyle(e).stroke)"
@@ -52,11 +57,11 @@ def page(browser, tmp_path_factory):
     script = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
     (folder / "plotly" / "plotly.min.js").symlink_to(script)
     (folder / "custom.css").symlink_to(STATIC / "custom.css")
-    for widget in (explorer.WEB, sheet.WEB):
+    for widget in (explorer.WEB, norm_table.WEB):
         widget.write(folder)
     (folder / "colors.css").write_text(colors.css(), "utf-8")
     shown = show([panel() for _ in range(4)], title="T", describe="D").to_html()
-    shown += Sheet(np.eye(3), title="T", running=(np.ones(3), np.ones(3))).to_html()
+    shown += NormTable(np.eye(3), title="T", running=(np.ones(3), np.ones(3))).to_html()
     (folder / "page.html").write_text(PAGE.format(shown), "utf-8")
     page = browser.new_page(viewport={"width": 1000, "height": 700})
     page.set_default_timeout(PATIENCE)
@@ -118,8 +123,8 @@ def test_what_shares_a_mean_in_the_sheet_is_framed_in_the_color_of_the_norm(page
     page.evaluate("document.documentElement.dataset.theme = 'light'")
     edge = "e => getComputedStyle(e).getPropertyValue('--edge')"
     for norm in SHEET_NORMS:
-        page.locator(".ln-sheet select").first.select_option(norm)
-        cell = page.locator(".ln-sheet td.chosen").first
+        page.locator(".ln-norm-table select").first.select_option(norm)
+        cell = page.locator(".ln-norm-table td.chosen").first
         assert cell.evaluate(edge) == colors.COLORS[norm.split()[0].lower()]
 
 

@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lnbook.show import colors, diagrams
-from lnbook.show.diagrams import cells, cubes, rivers
-from lnbook.show.diagrams.svg import spoken
+from lnbook import diagrams
+from lnbook.diagrams import cells, cubes, rivers
+from lnbook.diagrams.svg import spoken
+from lnbook.figures import colors
 
 STATIC = Path(__file__).parents[2] / "book" / "_static"
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1300, "height": 900}

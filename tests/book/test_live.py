@@ -21,7 +21,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from lnbook.chapters.introduction import figures
 from lnbook.chapters.normalization_axes import figures as axes
-from lnbook.show.sheet import Sheet
+from lnbook.widgets.norm_table import NormTable
 
 BOOK = Path(__file__).parents[2] / "book"
 PATIENCE = 60  # seconds; a limit against hanging, not a measure of speed
@@ -223,10 +223,10 @@ def tables(batch_size, scale):
 
 @pytest.mark.slow
 def test_number_typed_into_a_chapters_table_is_computed_and_a_word_is_told(run_all):
-    sheet = Sheet(axes.TABLE, title="", running=axes.POPULATION, start="layer norm")
+    sheet = NormTable(axes.TABLE, title="", running=axes.POPULATION, start="layer norm")
     with run_all(BOOK / "normalization_axes.ipynb") as page:
         field = page.get_by_title("example 1, feature 1", exact=True)
-        sentence = page.locator(".ln-sheet-live").get_by_role("status")
+        sentence = page.locator(".ln-norm-table-live").get_by_role("status")
         for typed in ("-7.5", "seven"):
             field.fill(typed)
             (_, *row), *rows = sheet.start.x

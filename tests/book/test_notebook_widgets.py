@@ -5,27 +5,27 @@ import re
 
 import pytest
 
+from lnbook import diagrams
 from lnbook.chapters.introduction import figures
 from lnbook.chapters.which_norm.chooser import Chooser
+from lnbook.explorer.live import plot_widget
 from lnbook.show import (
+    ActivationMaps,
+    AttentionReplay,
+    CaptionRanking,
+    DrawReplay,
     Explorer,
-    Neighbors,
-    Painter,
-    Places,
+    HandwritingReplay,
+    NormTable,
     Playground,
     Quiz,
-    Reader,
-    Scene,
-    Scribe,
-    Sheet,
+    SentenceNeighbors,
     Sphere,
-    Switchboard,
-    diagrams,
+    TransformerWidget,
     number,
     slider,
-    web,
 )
-from lnbook.show.explorer.live import plot_widget
+from lnbook.widgets import base
 
 RENDER = """async ([source, data]) => {
   const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
@@ -36,13 +36,13 @@ RENDER = """async ([source, data]) => {
 SHOWN = {
     "playground": (lambda: Playground(depth=3), "canvas"),
     "sphere": (Sphere, "svg"),
-    "transformer": (lambda: Switchboard("Now"), "canvas"),
-    "scene": (Scene, "svg"),
-    "painter": (Painter, "canvas"),
-    "places": (Places, "canvas"),
-    "neighbors": (Neighbors, "canvas"),
-    "scribe": (Scribe, "canvas"),
-    "reader": (Reader, ".ln-reader-passage"),
+    "transformer": (lambda: TransformerWidget("Now"), "canvas"),
+    "caption_ranking": (CaptionRanking, "svg"),
+    "draw": (DrawReplay, "canvas"),
+    "activation_maps": (ActivationMaps, "canvas"),
+    "sentence_neighbors": (SentenceNeighbors, "canvas"),
+    "handwriting": (HandwritingReplay, "canvas"),
+    "attention": (AttentionReplay, ".ln-attention-passage"),
 }
 
 # Of a style sheet, from rule to rule, the selectors.
@@ -96,8 +96,8 @@ def rendered(page, name):
 
 
 def test_every_widget_of_the_book_that_runs_its_scripts_in_a_notebook_is_tried_here():
-    by_kernel = {"explorer", "quiz", "sheet"}  # ipywidgets of their own
-    assert {widget.name for widget in web.widgets()} == {*SHOWN, *by_kernel, "diagrams"}
+    by_kernel = {"explorer", "quiz", "norm_table"}  # ipywidgets of their own
+    assert {widget.name for widget in base.widgets()} == {*SHOWN, *by_kernel, "diagrams"}
 
 
 def test_every_live_widget_has_an_anywidget_id_of_its_own():
@@ -108,13 +108,13 @@ def test_every_live_widget_has_an_anywidget_id_of_its_own():
 
 def test_an_anywidget_id_is_that_of_a_content():
     styles = ("", "", "a {}")
-    made = [web.anywidget_class("one", "export {}", css)()._anywidget_id for css in styles]
+    made = [base.anywidget_class("one", "export {}", css)()._anywidget_id for css in styles]
     assert made[0] == made[1] != made[2]
 
 
 def test_a_selector_of_a_widget_names_a_class_that_no_other_widget_has(browser):
     page = browser.new_page()
-    styles = {widget.selector[1:]: widget.style() for widget in web.widgets()}
+    styles = {widget.selector[1:]: widget.style() for widget in base.widgets()}
     found = {root: page.evaluate(SELECTORS, style) for root, style in styles.items()}
     page.close()
     classes = {
@@ -132,7 +132,7 @@ def test_a_selector_of_a_widget_names_a_class_that_no_other_widget_has(browser):
 @pytest.mark.parametrize("name", SHOWN)
 def test_the_styles_of_other_widgets_leave_every_box_as_large_as_it_is(page, name):
     rendered(page, name)
-    others = [widget.style() for widget in web.widgets() if widget.name != name]
+    others = [widget.style() for widget in base.widgets() if widget.name != name]
     alone, together = page.evaluate(SIZES, others)
     assert together == alone
 
@@ -164,9 +164,9 @@ AROUND = """([source, data]) => {
 
 
 def test_a_key_in_a_live_widget_is_the_widgets_and_a_command_is_the_notebooks(page):
-    widget = live("painter")
+    widget = live("draw")
     page.evaluate(AROUND, [widget._esm, json.loads(json.dumps(widget.data))])
-    slider = page.locator(".ln-painter input[type=range]").first
+    slider = page.locator(".ln-draw input[type=range]").first
     slider.focus()
     at_first = slider.input_value()
     page.keyboard.press("ArrowLeft")
@@ -188,7 +188,7 @@ def boxes():
     quiz = Quiz(number("How many?", 3, why="Counted.", otherwise="Count."), title="One")
     controls = {"batch_size": slider("Batch size", [1, 2]), "scale": slider("Scale", [1, 2])}
     explorer = Explorer(figures.TWO_NORMS, controls, title="Two norms")
-    sheet = Sheet([[1.0, 2], [3, 5]], title="Two examples")
+    sheet = NormTable([[1.0, 2], [3, 5]], title="Two examples")
     for shown in (quiz, explorer, sheet, diagrams.cube(), Chooser()):
         yield shown.widget()
 
@@ -198,4 +198,4 @@ def test_every_box_of_a_notebook_brings_the_script_that_keeps_its_keys():
         assert "ln-keys" in box._dom_classes, box
         scripts = [child._esm for child in box.children if hasattr(child, "_esm")]
         assert scripts, box
-        assert all(script.startswith(web.KEYS) for script in scripts)
+        assert all(script.startswith(base.KEYS) for script in scripts)

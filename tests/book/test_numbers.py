@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from lnbook.show import Quiz, Sheet, number, numbers, quiz, sheet
-from lnbook.show.sheet.state import typed
+from lnbook.show import NormTable, Quiz, number
+from lnbook.widgets import norm_table, number_parsing, quiz
+from lnbook.widgets.norm_table.state import typed
 
 # What may be typed, and the numbers that it may be.
 CASES = {
@@ -30,7 +31,7 @@ CASES = {
     "-1e999": [], "1e308/1e-9": [], "½": [], "1,155,": [],
 }  # fmt: skip
 HUGE = ("1e999", "-1e999", "1e308/1e-9")
-SHEET = Sheet([[1.0]], title="T", start="none")
+SHEET = NormTable([[1.0]], title="T", start="none")
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,7 @@ def page(browser, tmp_path_factory):
         for i, answer in enumerate(answers or [0])
     ]
     things = SHEET, Quiz(*asked)
-    scripts = "".join(f"<script>{widget.WEB.book()}</script>" for widget in (sheet, quiz))
+    scripts = "".join(f"<script>{widget.WEB.book()}</script>" for widget in (norm_table, quiz))
     path = tmp_path_factory.mktemp("numbers") / "page.html"
     html = "".join(thing.to_html() for thing in things)
     path.write_text(f'<!doctype html><meta charset="utf-8"><body>{html}{scripts}', "utf-8")
@@ -53,20 +54,22 @@ def page(browser, tmp_path_factory):
 
 
 def test_python_reads_them():
-    assert {text: numbers.readings(text) for text in CASES} == CASES
+    assert {text: number_parsing.readings(text) for text in CASES} == CASES
 
 
 def test_the_page_reads_them_as_python_does(page):
     found = page.evaluate("all => all.map((text) => lnNumbers.readings(text))", [*CASES])
     assert dict(zip(CASES, found, strict=True)) == CASES
     forms = page.evaluate("all => all.map((text) => lnNumbers.forms(text))", [*CASES])
-    assert dict(zip(CASES, forms, strict=True)) == {text: numbers.forms(text) for text in CASES}
+    assert dict(zip(CASES, forms, strict=True)) == {
+        text: number_parsing.forms(text) for text in CASES
+    }
 
 
 @pytest.mark.parametrize("unit", ["ms", "MS", " ms"])
 def test_a_unit_may_stand_behind_a_number(page, unit):
     for text, answers in CASES.items():
-        assert numbers.readings(text + unit, "ms") == answers, text
+        assert number_parsing.readings(text + unit, "ms") == answers, text
         found = page.evaluate("([t, u]) => lnNumbers.readings(t, u)", [text + unit, "ms"])
         assert found == answers, text
 
@@ -86,7 +89,7 @@ def test_the_sheet_takes_what_is_one_number_and_asks_where_it_may_be_two(page):
         if len(answers) == 1:
             assert typed(text) == answers[0]
             assert warning == ""
-            shown = page.evaluate("v => lnSheet.shown(v)", answers[0])
+            shown = page.evaluate("v => lnNormTable.shown(v)", answers[0])
             assert output == shown, text
         else:
             assert math.isnan(typed(text)), text

@@ -2,9 +2,9 @@
 
 import pytest
 
-from lnbook.show import web
+from lnbook.widgets import base
 
-SCRIPT = (web.HERE / "address.js").read_text("utf-8")
+SCRIPT = (base.HERE / "address.js").read_text("utf-8")
 READ = (
     "hash => { location.hash = hash; return [...lnAddress.read()].map(([k, v]) => [k, [...v]]); }"
 )

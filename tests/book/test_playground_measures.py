@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from lnbook.show import playground
+from lnbook.widgets import playground
 from tests.book.test_playground_page import BASE, CASES, parts, program, tensor
 
 PROBE, FOLLOWED = 64, 3  # how many held-out examples are measured, from the followed one on

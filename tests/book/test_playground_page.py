@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from sklearn.datasets import load_digits
 
-from lnbook.show import playground
+from lnbook.widgets import playground
 
 UPDATES = 20
 CLOSE = 1e-9

@@ -199,7 +199,7 @@ def test_the_built_book_offers_the_copies_and_the_library_without_records(built_
     assert wheel.stat().st_size < 1_500_000
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
-    assert {"lnlib/__init__.py", "lnbook/show/painter/painter.js"} <= set(names)
+    assert {"lnlib/__init__.py", "lnbook/widgets/replay/draw/draw.js"} <= set(names)
     assert not [name for name in names if name.startswith("lnlib/recorded/")]
     with zipfile.ZipFile(built_book / "_downloads" / "chapters.zip") as archive:
         assert archive.read(wheel.name) == wheel.read_bytes()

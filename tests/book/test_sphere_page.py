@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import lnlib
-from lnbook.show.sphere import ALT, WEB, Sphere, cloud
+from lnbook.widgets.sphere import ALT, WEB, Sphere, cloud
 from tools.browser import named
 from tools.sphere import STARTS, markup
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from lnbook.show import transformer
+from lnbook.widgets import transformer
 from lnlib.experiments.transformer import ablation
 from lnlib.experiments.transformer.reader import Reader
 from lnlib.runs import record

@@ -6,10 +6,10 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterable
 
 from lnbook.classroom import chapters
-from lnbook.show.quiz import Choose, Number, Order
-from lnbook.show.quiz.questions import digest
-from lnbook.show.quiz.read import questions
-from lnbook.show.quiz.texts import EMPHASIS, markup
+from lnbook.widgets.quiz import Choose, Number, Order
+from lnbook.widgets.quiz.questions import digest
+from lnbook.widgets.quiz.read import questions
+from lnbook.widgets.quiz.texts import EMPHASIS, markup
 
 COURSE = "Layer normalization"
 

@@ -19,17 +19,17 @@ def test_a_shared_link_has_a_title_a_description_and_a_picture(built_book, chapt
 
 WIDGETS = {
     "explorer": "ln-explorer",
-    "sheet": "ln-sheet",
+    "norm_table": "ln-norm-table",
     "quiz": "ln-quiz",
     "playground": "ln-playground",
     "sphere": "ln-sphere",
     "transformer": "ln-transformer",
-    "scene": "ln-scene",
-    "painter": "ln-painter",
-    "places": "ln-places",
-    "neighbors": "ln-neighbors",
-    "scribe": "ln-scribe",
-    "reader": "ln-reader",
+    "caption_ranking": "ln-caption-ranking",
+    "draw": "ln-draw",
+    "activation_maps": "ln-activation-maps",
+    "sentence_neighbors": "ln-sentence-neighbors",
+    "handwriting": "ln-handwriting",
+    "attention": "ln-attention",
     "diagrams": "ln-diagram",
 }
 

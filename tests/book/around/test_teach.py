@@ -9,8 +9,8 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from lnbook.show.quiz.read import questions
-from lnbook.show.quiz.texts import markup
+from lnbook.widgets.quiz.read import questions
+from lnbook.widgets.quiz.texts import markup
 from tests.book.conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
@@ -110,7 +110,7 @@ def test_every_link_into_an_explorer_names_controls_and_values_of_its_own(built_
 
 
 def test_every_figure_that_a_link_opens_stands_on_its_page(built_book):
-    element = {"play": "ln-playground", "run": "ln-transformer", "scene": "ln-scene"}
+    element = {"play": "ln-playground", "run": "ln-transformer", "scene": "ln-caption-ranking"}
     for page, state in LINKS:
         name = figure(state)
         sign = f'class="{element[name]}"' if name in element else f'id="{name}"'
@@ -126,7 +126,8 @@ SHOWN = {
         .map((e) => e.value).join('') })""",
     "scene": """() => ({ at: document.querySelector('[data-part=at]').value,
         picture: document.querySelector('[data-picture][aria-pressed=true]')?.dataset.picture,
-        size: '640x480', boxes: document.querySelector('.ln-scene-object') ? 'some' : '' })""",
+        size: '640x480',
+        boxes: document.querySelector('.ln-caption-ranking-object') ? 'some' : '' })""",
     "sphere": """() => ({ ...Object.fromEntries([...document.querySelectorAll(
         '#sphere [data-key]')].map((e) => [e.dataset.key, e.value])),
         cloud: document.querySelector('#sphere [data-part=cloud]').checked ? 'yes' : 'no' })""",

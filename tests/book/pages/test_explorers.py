@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from lnbook.show.explorer import page as written
-from lnbook.show.explorer.axes import axes
+from lnbook.explorer import page as written
+from lnbook.explorer.axes import axes
 from tests.book.pages.conftest import assert_drawn, index, jump, move, said, seen, stops, wait_drawn
 
 

@@ -46,10 +46,10 @@ def stays_narrow(page, width):
 def test_a_long_word_in_a_text_field_does_not_widen_the_page(visit, http):
     """The message about a wrong entry repeats it."""
     with visit(http, "normalization_axes", viewport=PHONE, reduced_motion="reduce") as v:
-        field = v.page.locator("article .ln-sheet input[type='text']").first
+        field = v.page.locator("article .ln-norm-table input[type='text']").first
         field.fill("x" * 300)
         field.press("Enter")
-        v.page.wait_for_function("document.querySelector('article .ln-sheet .bad')")
+        v.page.wait_for_function("document.querySelector('article .ln-norm-table .bad')")
         assert v.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from lnbook.show.quiz.texts import NOT_YET, RIGHT
+from lnbook.widgets.quiz.texts import NOT_YET, RIGHT
 
 
 @pytest.mark.slow

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from lnbook.show import Quiz, choose, colors, number, order
-from lnbook.show.quiz import WEB
-from lnbook.show.quiz.texts import NOT_YET, RIGHT, bare
+from lnbook.figures import colors
+from lnbook.show import Quiz, choose, number, order
+from lnbook.widgets.quiz import WEB
+from lnbook.widgets.quiz.texts import NOT_YET, RIGHT, bare
 
 STATIC = Path(__file__).parents[3] / "book" / "_static"
 PATIENCE = 180_000  # ms; a limit against hanging, not a measure of speed

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from lnbook.show import Quiz, choose, number, order
-from lnbook.show.quiz.texts import NOT_YET, RIGHT, bare
+from lnbook.widgets.quiz.texts import NOT_YET, RIGHT, bare
 from tests.book.quiz.conftest import (
     KEPT,
     LAST,

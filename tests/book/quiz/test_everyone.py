@@ -5,7 +5,7 @@ import re
 import pytest
 
 from lnbook.show import Quiz, choose
-from lnbook.show.quiz.texts import bare
+from lnbook.widgets.quiz.texts import bare
 from tests.book.quiz.conftest import LAST, MEANS, STEPS, check
 
 

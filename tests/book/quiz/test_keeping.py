@@ -5,7 +5,7 @@ import json
 import pytest
 
 from lnbook.show import Quiz, choose, number
-from lnbook.show.quiz.texts import RIGHT
+from lnbook.widgets.quiz.texts import RIGHT
 from tests.book.quiz.conftest import (
     KEPT,
     LAST,

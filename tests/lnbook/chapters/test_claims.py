@@ -10,8 +10,8 @@ import pytest
 import lnbook
 from lnbook.chapters.claims import chart, landscape
 from lnbook.chapters.claims.chart import KINDS, ClaimChart
-from lnbook.show import pick
-from lnbook.show.table import badge, mark
+from lnbook.figures import css_filter
+from lnbook.figures.table import badge, mark
 from lnlib import claims, compare
 from lnlib.claims import Finding, Weighed, numbers
 from lnlib.compare import NOT_RECORDED, Evidence
@@ -194,8 +194,8 @@ def test_the_style_comes_once_a_page(weighed):
     assert chart.STYLE in ClaimChart(few, "A").to_html()
     bare = ClaimChart(few, "A", name="few", styled=False).to_html()
     assert chart.STYLE not in bare
-    assert pick.STYLE not in ClaimChart(few, "A").to_html()  # the book's pages load it
-    assert pick.STYLE in ClaimChart(few, "A").widget().children[0].value
+    assert css_filter.STYLE not in ClaimChart(few, "A").to_html()  # the book's pages load it
+    assert css_filter.STYLE in ClaimChart(few, "A").widget().children[0].value
     assert '[name="ln-of-few-part"]' in bare  # its own rules remain
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lnbook.chapters.claims.chart import ClaimChart
-from lnbook.show.table import badge, mark
+from lnbook.figures.table import badge, mark
 from lnlib import claims
 from lnlib.claims.finding import corrected, weigh
 from tests.cases.protocol import ends

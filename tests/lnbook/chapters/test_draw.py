@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lnbook.chapters.draw import curves, figures, network, runs
-from lnbook.show import arms, race
+from lnbook.figures import learning_curves, run_groups
 from lnlib.experiments._task import STARTS
 from lnlib.experiments.draw import Settings, results
 
@@ -51,7 +51,7 @@ def test_runs_are_told_apart_by_their_kind(known):
     assert list(known.recorded()) == ["as in the picture", "16 glimpses"]
     assert known.missing == ["batch size 8"]
     assert {name: arm.rate for name, arm in known.sweep.items()} == {"none": 0.2, "layer": 0.1}
-    assert list(known.kinds[figures.MAIN]) == list(arms.LOOKS)
+    assert list(known.kinds[figures.MAIN]) == list(run_groups.LOOKS)
     assert list(figures.controls(known)) == ["kind", "shown", "axis"]
     small = figures.Runs(book(batch_size=8), results.TASK)
     assert (list(small.kinds), small.sweep) == (["batch size 8"], {})
@@ -116,13 +116,13 @@ def test_the_sentence_says_where_the_lead_was_largest_and_what_is_left(known):
     assert "no norm 51.0, no norm, tuned initialization 42.0, layer norm 46.0" in said
 
 
-@pytest.mark.parametrize("axis", race.AXES)
+@pytest.mark.parametrize("axis", learning_curves.AXES)
 @pytest.mark.parametrize("shown", curves.RACE.shown.values())
 @pytest.mark.parametrize("kind", [figures.MAIN, runs.LONGER])
 def test_every_arm_that_is_recorded_is_drawn(known, kind, shown, axis):
     (figure,) = curves.RACE.draw_curves(known, shown, axis, kind)
     lines = {t.name for t in figure.data if t.name and "edge" not in t.name}
-    labels = {look[0] for look in arms.LOOKS.values()}
+    labels = {look[0] for look in run_groups.LOOKS.values()}
     against = {"against no norm", "against no norm, tuned initialization"}
     assert lines == (labels if shown == "loss" else against)
 
@@ -134,7 +134,7 @@ def test_each_best_rate_has_a_ring_and_an_end_is_said_to_be_one(known):
     said = curves.RACE.describe_rates(known)
     assert "no norm at 0.2 (50.0 nats, 70.0 at worst)" in said
     assert "layer norm at 0.1, the end of those tried (40.0 nats" in said
-    assert arms.MISSING in curves.RACE.describe_rates(figures.Runs(book(), results.TASK))
+    assert run_groups.MISSING in curves.RACE.describe_rates(figures.Runs(book(), results.TASK))
 
 
 def test_the_drawing_s_one_way_from_the_digit_to_the_canvas_meets_both_norms():

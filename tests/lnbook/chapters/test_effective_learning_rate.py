@@ -9,8 +9,8 @@ from torch.nn import functional as F
 
 from lnbook.chapters.effective_learning_rate import circle, figures, same_step, training
 from lnbook.chapters.effective_learning_rate import gain as gains
+from lnbook.figures.plots import NORMS
 from lnbook.show import Explorer, choice, slider
-from lnbook.show.plots import NORMS
 from lnlib.analysis.learning_rate import spiral
 from lnlib.runs import record
 

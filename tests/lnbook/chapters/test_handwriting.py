@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from lnbook.chapters.handwriting import curves, figures, network, runs, speed
-from lnbook.show.arms import CHOSEN, LAYER, PLAIN
+from lnbook.figures.run_groups import CHOSEN, LAYER, PLAIN
 from lnlib.experiments._task import STARTS
 from lnlib.experiments.handwriting import Settings, results
 from lnlib.experiments.handwriting.model import model

@@ -10,7 +10,7 @@ import lnbook
 from lnbook.chapters.history import timeline
 from lnbook.chapters.history.ideas import ideas
 from lnbook.chapters.which_norm.by_year import counted
-from lnbook.show.explorer.page import plain
+from lnbook.explorer.page import plain
 
 BOOK = Path(lnbook.__file__).parent.parent
 NUMBERS = {

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from lnbook.chapters.lstm_gru import at_start, figures, gates, learning, lstm, versions
-from lnbook.show.plots import GATES
+from lnbook.figures.plots import GATES
 from lnlib import cells
 
 H, INPUTS = 6, 4

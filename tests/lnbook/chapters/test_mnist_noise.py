@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lnbook.chapters.mnist import noise
-from lnbook.show.plots import NORMS
+from lnbook.figures.plots import NORMS
 from tests.cases.oracle import parsed
 
 EPOCHS = [0.0, 0.5, 1.0]

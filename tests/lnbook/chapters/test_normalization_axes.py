@@ -8,7 +8,7 @@ from torch.nn import functional as F
 from lnbook.chapters.normalization_axes import batches, followed, groups, summary
 from lnbook.chapters.normalization_axes import normalization_sets as sets
 from lnbook.chapters.normalization_axes import running_statistics as running
-from lnbook.show.diagrams import cubes
+from lnbook.diagrams import cubes
 
 
 def per_step(x):  # batch norm with statistics of its own at each step

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from lnbook.chapters.order_embeddings import below, claims, curves, runs
-from lnbook.show import scene
+from lnbook.widgets.replay import caption_ranking
 from lnlib.data import coco_val2017_layout as coco
 from lnlib.experiments.order_embeddings import results
 from lnlib.experiments.order_embeddings.run import penalty
@@ -107,13 +107,13 @@ def test_table_2_has_the_papers_numbers_beside_ours(book):
 @pytest.fixture(scope="module")
 def x():
     """What is in the pictures of the page, by the library's own features."""
-    told = scene.pictures()
+    told = caption_ranking.pictures()
     rows = [dict(w=w, h=h, boxes=boxes) for _, w, h, boxes, _ in told["pictures"]]
     return coco.features(coco.Layouts("", tuple(told["categories"]), {"test": rows}, ""), "test")
 
 
 def test_the_vectors_that_were_kept_are_those_that_were_measured(x):
-    for kept in scene.records().values():
+    for kept in caption_ranking.records().values():
         for point in (1, 8):
             found = below.vectors(kept, x, point)
             ranked = below.every(found)
@@ -144,7 +144,7 @@ def test_what_is_drawn_red_adds_up_to_the_penalty():
 
 @pytest.mark.needs_data(coco.NAME)
 def test_the_pictures_of_the_page_are_the_data_sets():
-    data, told = coco.load(), scene.pictures()
+    data, told = coco.load(), caption_ranking.pictures()
     expected = [
         [r["id"], r["w"], r["h"], r["boxes"], r["captions"][0]] for r in data.images["test"]
     ]

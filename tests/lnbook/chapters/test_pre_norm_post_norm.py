@@ -18,7 +18,7 @@ from lnbook.chapters.pre_norm_post_norm import (
     stream,
     trained,
 )
-from lnbook.show.diagrams import rivers
+from lnbook.diagrams import rivers
 from lnlib.data import Text, load
 from lnlib.experiments.transformer import ABLATIONS, Settings
 from lnlib.experiments.transformer.baselines import baselines

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lnbook.chapters.skip_thoughts import alike, curves, figures, network, runs, tasks
-from lnbook.show import arms
+from lnbook.figures import run_groups
 from lnlib.claims.numbers import PAPER_TABLE_3
 from lnlib.experiments.skip_thoughts import TASKS, Settings, results
 from tests.cases import drawn, oracle, race_chapters
@@ -82,7 +82,7 @@ def test_no_records_are_refused_with_the_command_that_makes_them():
 def test_curves_are_drawn_and_said_over_updates_and_over_seconds(known, shown, axis):
     (figure,) = curves.RACE.draw_curves(known, shown, axis)
     lines = {t.name for t in figure.data if t.name and "edge" not in t.name}
-    labels = {look[0] for look in arms.LOOKS.values()}
+    labels = {look[0] for look in run_groups.LOOKS.values()}
     against = {"against no norm", "against no norm, tuned initialization"}
     assert lines == (labels if shown == "loss" else against)
     assert "3 seeds" in curves.RACE.describe_curves(known, shown, axis)
@@ -111,7 +111,7 @@ def test_the_panels_have_every_network_words_alone_and_what_knows_nothing(known)
     assert len(panels) == len(TASKS)
     for panel, level in zip(panels, (60, 50, 75, 50), strict=True):
         lines = [t.name for t in panel.data if t.name and "edge" not in t.name]
-        assert lines == [*(look[0] for look in arms.LOOKS.values()), "words alone"]
+        assert lines == [*(look[0] for look in run_groups.LOOKS.values()), "words alone"]
         assert panel.data[-1].y == (level, level)
     said = tasks.describe_tasks(known, "worth")
     assert (

@@ -11,7 +11,7 @@ import pytest
 
 import lnbook
 from lnbook.chapters.which_norm import by_year, chooser, models
-from lnbook.show import pick
+from lnbook.figures import css_filter
 
 BOOK = Path(lnbook.__file__).parent.parent
 RAW = json.loads((BOOK / "lnbook/chapters/which_norm/models.json").read_text("utf-8"))["models"]
@@ -30,7 +30,7 @@ def test_every_choice_has_one_answer_to_each_aspect():
 def test_every_answer_is_given_to_someone():
     choices = list(chooser.every_choice())
     for line in chooser.LINES:
-        assert any(pick.shown(line.when, chosen) for chosen in choices), line
+        assert any(css_filter.shown(line.when, chosen) for chosen in choices), line
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -116,7 +116,7 @@ def test_the_text_of_the_table_has_the_dozen_and_a_heading():
 
 
 def test_a_style_sheet_has_a_rule_for_every_value_of_every_group():
-    sheet = pick.rules("ln-chooser", chooser.GROUPS)
+    sheet = css_filter.rules("ln-chooser", chooser.GROUPS)
     assert sheet.count("display:none") == sum(len(g.options) for g in chooser.GROUPS.values())
     for group, choice in chooser.GROUPS.items():
         assert choice.start in choice.options

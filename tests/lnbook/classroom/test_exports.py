@@ -17,8 +17,8 @@ from markdown_it import MarkdownIt
 
 from lnbook.__main__ import main
 from lnbook.classroom import chapters, exports, glossary, quizzes
-from lnbook.show.quiz import choose, number, order
-from lnbook.show.quiz.texts import markup
+from lnbook.widgets.quiz import choose, number, order
+from lnbook.widgets.quiz.texts import markup
 
 BOOK = Path(__file__).parents[3] / "book"
 KINDS = {"choose": "multichoice", "order": "multichoice", "number": "numerical"}

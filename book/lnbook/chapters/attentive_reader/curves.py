@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lnbook.chapters.attentive_reader.runs import LAYER, MAIN, Runs
-from lnbook.show.race import Race
+from lnbook.figures.learning_curves import Race
 
 COUNTING = "… not in the question"
 #: Who does not read, by how they choose among the names in the story.

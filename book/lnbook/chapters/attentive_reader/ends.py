@@ -6,8 +6,8 @@ import numpy as np
 
 from lnbook.chapters.attentive_reader.curves import unread
 from lnbook.chapters.attentive_reader.runs import MAIN, Runs
-from lnbook.show.arms import LAYER
-from lnbook.show.table import Table
+from lnbook.figures.run_groups import LAYER
+from lnbook.figures.table import Table
 
 
 def ends(runs: Runs, kind: str = MAIN) -> Table:

@@ -14,7 +14,7 @@ from lnbook.chapters.attentive_reader.looking import (
 )
 from lnbook.chapters.attentive_reader.network import network
 from lnbook.chapters.attentive_reader.runs import BATCH, EVERYWHERE, MAIN, SMALL, Runs
-from lnbook.show.arms import CHOSEN, LAYER, PLAIN
+from lnbook.figures.run_groups import CHOSEN, LAYER, PLAIN
 
 __all__ = [
     "ALL",

@@ -9,11 +9,11 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.chapters.attentive_reader.runs import ARMS, Runs
-from lnbook.show import training
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
-from lnbook.show.plots import label_ends
-from lnbook.show.reader import attends, questions
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import label_ends
+from lnbook.widgets.replay import base
+from lnbook.widgets.replay.attention import attends, questions
 
 ALL = "mean of all"
 Kept = Mapping[str, Mapping[str, Any]]
@@ -22,7 +22,7 @@ Kept = Mapping[str, Mapping[str, Any]]
 def kept(records: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     """Return each network's run that kept its attention: the longest, of the first seed."""
     runs = sorted(records, key=lambda run: (-run["settings"]["epochs"], run["seed"]))
-    return training.kept(runs, ARMS, "attention")
+    return base.kept(runs, ARMS, "attention")
 
 
 def asked(runs: Kept) -> dict[str, str]:
@@ -71,12 +71,12 @@ def draw_looking(runs: Kept, verse: str) -> list[go.Figure]:
     for name, run in runs.items():
         label, color, dash = Runs.LOOKS[name]
         figure.add_scatter(
-            x=training.updates(run), y=shares(run, verse).round(1), name=label, mode="lines",
+            x=base.updates(run), y=shares(run, verse).round(1), name=label, mode="lines",
             line={"color": color, "dash": dash, "width": 2.5},
             hovertemplate=f"after %{{x:,}} updates: %{{y:.0f}} %<extra>{label}</extra>",
         )  # fmt: skip
     one = next(iter(runs.values()))
-    end = training.updates(one)[-1]
+    end = base.updates(one)[-1]
     figure.add_scatter(
         x=[0, end], y=[even(one, verse)] * 2, name="spread evenly", mode="lines",
         hoverinfo="skip", line={"color": COLORS["gray"], "width": 1.5},

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from lnbook.show import arms
-from lnbook.show.arms import CHOSEN, LAYER, PLAIN, SWEEP
-from lnbook.show.colors import COLORS
+from lnbook.figures import run_groups
+from lnbook.figures.colors import COLORS
+from lnbook.figures.run_groups import CHOSEN, LAYER, PLAIN, SWEEP
 
 BATCH, EVERYWHERE = "batch norm in the LSTM", "batch norm everywhere"
 SMALL = "layer, gain 0.1"
@@ -27,19 +27,19 @@ LONG_RUNS = f"{LONG} epochs"
 SEEDS = 3  # of the long runs, without which they are not shown
 
 
-class Runs(arms.Runs):
+class Runs(run_groups.Runs):
     """What has been recorded of section 6.2."""
 
     EXPERIMENT, MEASURE = "attentive_reader", "val_error"
     KINDS = (MAIN, SMALLER, LONGER, SHORT, LONG_RUNS)
     EARLY = 400  # updates before which no network does better than any name
     LOOKS: ClassVar = {
-        PLAIN: arms.LOOKS[PLAIN],
-        CHOSEN: arms.LOOKS[CHOSEN],
+        PLAIN: run_groups.LOOKS[PLAIN],
+        CHOSEN: run_groups.LOOKS[CHOSEN],
         BATCH: ("batch norm in the LSTM", COLORS["batch"], "solid"),
         EVERYWHERE: ("batch norm everywhere", COLORS["batch"], "dash"),
         SMALL: ("layer norm (gain 0.1)", COLORS["layer"], "dash"),
-        LAYER: arms.LOOKS[LAYER],
+        LAYER: run_groups.LOOKS[LAYER],
     }
 
     def __init__(self, records: Sequence[Mapping[str, Any]], judge: Any) -> None:

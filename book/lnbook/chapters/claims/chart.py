@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from lnbook.show.display import bundle
-from lnbook.show.pick import Group, attributes, card, live
-from lnbook.show.table import badge, mark
+from lnbook.display import bundle
+from lnbook.figures.css_filter import Group, attributes, card, live
+from lnbook.figures.table import badge, mark
 from lnlib import claims, compare
 from lnlib.claims import Finding, Weighed
 from lnlib.claims.scale import relative

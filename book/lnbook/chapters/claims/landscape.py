@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.show.picture import Picture
-from lnbook.show.plots import NORMS, RMS, band, label_ends
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.plots import NORMS, RMS, band, label_ends
 from lnlib.analysis.recorded import Record, Recorded
 
 LOOKS = NORMS | {"rms": RMS}

@@ -7,11 +7,11 @@ from typing import Any
 import plotly.graph_objects as go
 
 from lnbook.chapters.convnet.runs import CUTS, LAYERS, NORMS, PICTURES, Runs
-from lnbook.show import places
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
-from lnbook.show.plots import NORMS as LOOKS
-from lnbook.show.table import Table
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import NORMS as LOOKS
+from lnbook.figures.table import Table
+from lnbook.widgets.replay import activation_maps
 
 SHOWN = {"how often on": "on", "deviation": "deviation"}
 MARKERS = {"none": "circle", "batch": "square", "layer": "diamond"}
@@ -29,7 +29,7 @@ def apart(
     Of ``on`` in points; of ``deviation`` in percent of the mean elsewhere.
     """
     maps = runs.maps[data, cut, norm]["arrays"][f"{shown}_{layer}"][-1].astype(float)
-    border, rest, low, high = places.apart(maps / (255 if shown == "on" else 1))
+    border, rest, low, high = activation_maps.apart(maps / (255 if shown == "on" else 1))
     unit = 100 / (1 if shown == "on" else rest)
     return unit * (border - rest), unit * low, unit * high
 

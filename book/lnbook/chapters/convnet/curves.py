@@ -9,12 +9,12 @@ import plotly.graph_objects as go
 
 from lnbook.chapters.convnet.norms import complete
 from lnbook.chapters.convnet.runs import Runs
-from lnbook.show.colors import COLORS
-from lnbook.show.control import choice
-from lnbook.show.explorer import Explorer
-from lnbook.show.picture import Picture
-from lnbook.show.plots import NORMS as LOOKS
-from lnbook.show.plots import band, label_ends, spread
+from lnbook.explorer import Explorer
+from lnbook.explorer.control import choice
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import NORMS as LOOKS
+from lnbook.figures.plots import band, label_ends, spread
 
 AXES = {"updates": "updates", "seconds": "seconds"}
 ARMS = {

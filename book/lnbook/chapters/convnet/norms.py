@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from lnbook.chapters.convnet.runs import Runs
-from lnbook.show import claims
-from lnbook.show.arms import MISSING
-from lnbook.show.table import Table
+from lnbook.figures import claims
+from lnbook.figures.run_groups import MISSING
+from lnbook.figures.table import Table
 from lnlib.claims.trained import end
 
 #: From an arm of ``lnlib.experiments.convnet`` to what the table calls it.

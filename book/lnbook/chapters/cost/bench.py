@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lnbook.chapters.cost.written import duration, ratio
-from lnbook.show.table import Table
+from lnbook.figures.table import Table
 from lnlib.analysis.costs import Machine
 
 

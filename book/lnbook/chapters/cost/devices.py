@@ -6,10 +6,10 @@ import plotly.graph_objects as go
 
 from lnbook.chapters.cost.bench import Bench
 from lnbook.chapters.cost.written import decades, duration, short
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
-from lnbook.show.plots import cursor, label_ends
-from lnbook.show.table import Table
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import cursor, label_ends
+from lnbook.figures.table import Table
 from lnlib.analysis.costs import exchange_time, messages
 
 DEVICES = [2, 8, 64, 1000]

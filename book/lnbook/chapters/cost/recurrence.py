@@ -6,9 +6,9 @@ import plotly.graph_objects as go
 
 from lnbook.chapters.cost.bench import Bench
 from lnbook.chapters.cost.written import duration, ratio, short
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
-from lnbook.show.table import Table
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
+from lnbook.figures.table import Table
 from lnbook.chapters.cost.steps import WAYS
 
 CELLS = ("LSTM", "GRU", "RNN")

@@ -9,10 +9,10 @@ import plotly.graph_objects as go
 
 from lnbook.chapters.cost.bench import Bench
 from lnbook.chapters.cost.written import decades, digits, duration, ratio, short
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
-from lnbook.show.plots import NORMS, RMS, cursor, label_ends
-from lnbook.show.table import Table
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import NORMS, RMS, cursor, label_ends
+from lnbook.figures.table import Table
 from lnlib.analysis import costs
 from lnlib.analysis.costs import PASSES, Machine, norm_work, product_work, share
 

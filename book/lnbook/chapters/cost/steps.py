@@ -9,10 +9,10 @@ import plotly.graph_objects as go
 
 from lnbook.chapters.cost.bench import Bench
 from lnbook.chapters.cost.written import duration
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
-from lnbook.show.plots import NORMS
-from lnbook.show.table import Table
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import NORMS
+from lnbook.figures.table import Table
 
 #: Ways to take a step: what the reader sees. The floor moves the same bytes and no more.
 WAYS = {

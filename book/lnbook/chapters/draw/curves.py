@@ -1,6 +1,6 @@
 """Paint a digit: the bound while it falls, and what each network comes to by its rate."""
 
-from lnbook.show.race import Race
+from lnbook.figures.learning_curves import Race
 
 RACE = Race(
     "bound", "test images", "validation images", unit="nats", axis="nats an image", top=215

@@ -3,7 +3,7 @@
 from lnbook.chapters.draw.curves import CURVES, RATES, controls
 from lnbook.chapters.draw.network import network
 from lnbook.chapters.draw.runs import MAIN, Runs
-from lnbook.show.arms import CHOSEN, LAYER, PLAIN
+from lnbook.figures.run_groups import CHOSEN, LAYER, PLAIN
 
 __all__ = [
     "CHOSEN",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lnbook.show import arms
-from lnbook.show.arms import SWEEP
+from lnbook.figures import run_groups
+from lnbook.figures.run_groups import SWEEP
 
 MAIN, LONGER, SMALLER = "as in the picture", "16 glimpses", "batch size 8"
 
 
-class Runs(arms.Runs):
+class Runs(run_groups.Runs):
     """What has been recorded of section 6.4."""
 
     EXPERIMENT, MEASURE, KINDS = "draw", "test_bound", (MAIN, LONGER, SMALLER)

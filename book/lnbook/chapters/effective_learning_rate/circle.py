@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
 from lnlib.analysis.learning_rate import spiral
 
 TURNS = 12

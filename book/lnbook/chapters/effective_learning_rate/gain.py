@@ -9,8 +9,8 @@ import plotly.graph_objects as go
 
 from lnbook.chapters.effective_learning_rate.lines import FINE, add_line, decades, doubling
 from lnbook.chapters.effective_learning_rate.models import cases, glm
-from lnbook.show.picture import Picture
-from lnbook.show.plots import NORMS, label_ends
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.plots import NORMS, label_ends
 
 FAMILIES = {"Gaussian": "gaussian", "Bernoulli": "bernoulli", "categorical": "categorical"}
 SCALED = {"the inputs": "inputs", "the weights": "weights"}

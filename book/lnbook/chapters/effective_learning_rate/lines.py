@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.show.plots import band, spread
+from lnbook.figures.plots import band, spread
 
 SCALES = [0.125, 0.25, 0.5, 1, 2, 4, 8]
 FINE = 2 ** np.linspace(-3, 3, 25)
 
 
 def add_line(figure: go.Figure, x: np.ndarray, y: np.ndarray, look: tuple, hover: str) -> None:
-    """Add a line, in four digits; ``look`` is as in :data:`lnbook.show.plots.NORMS`."""
+    """Add a line, in four digits; ``look`` is as in :data:`lnbook.figures.plots.NORMS`."""
     label, color, dash = look
     figure.add_scatter(
         x=x,

@@ -9,8 +9,8 @@ import plotly.graph_objects as go
 
 from lnbook.chapters.effective_learning_rate.lines import FINE, doubling
 from lnbook.chapters.effective_learning_rate.models import INPUTS, UNITS, cases, glm
-from lnbook.show.picture import Picture
-from lnbook.show.plots import NORMS, cursor, label_ends
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.plots import NORMS, cursor, label_ends
 
 WHOSE = {"one unit's, w₁": "one", "all of W": "all"}
 _TOP = 2.1  # of the panel of the scaling

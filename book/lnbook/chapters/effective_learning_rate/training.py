@@ -8,10 +8,10 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.chapters.effective_learning_rate.lines import add_band, add_line, decades
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
-from lnbook.show.plots import NORMS, label_ends, labels
-from lnbook.show.table import Table
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import NORMS, label_ends, labels
+from lnbook.figures.table import Table
 from lnlib.analysis.recorded import Record, Recorded
 from lnlib.compare import limits, limits_name
 

@@ -9,9 +9,9 @@ import plotly.graph_objects as go
 
 from lnbook.chapters.fisher_information.matrix import matrix
 from lnbook.chapters.fisher_information.models import CASES, UNITS, cases, glm
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
-from lnbook.show.plots import cursor, label_ends
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import cursor, label_ends
 from lnlib.analysis import metric
 
 SAMPLES = [1, 3, 10, 30, 100, 300, 1000]

@@ -8,8 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.chapters.fisher_information.models import INPUTS, UNITS, ZERO, cases, glm, power
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
 from lnlib.analysis import metric
 
 SHOWN = {"exact, eq. 9": "exact", "as printed, eq. 13": "paper", "exact − printed": "difference"}

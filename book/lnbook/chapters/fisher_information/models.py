@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from lnbook.show.plots import NORMS
+from lnbook.figures.plots import NORMS
 from lnlib.fisher import GLM
 
 UNITS, INPUTS, CASES = 3, 4, 40

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.show.colors import COLORS, fade
-from lnbook.show.picture import Picture
-from lnbook.show.plots import NORMS, label_ends
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS, fade
+from lnbook.figures.plots import NORMS, label_ends
 
 
 def running(found: list[float]) -> tuple[np.ndarray, np.ndarray]:

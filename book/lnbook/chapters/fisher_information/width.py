@@ -8,9 +8,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.chapters.fisher_information.models import INPUTS
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
-from lnbook.show.plots import label_ends
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import label_ends
 from lnlib.analysis import metric
 from lnlib.fisher import GLM
 

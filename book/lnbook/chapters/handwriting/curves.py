@@ -1,6 +1,6 @@
 """The loss while it falls, and what each network comes to by its rate."""
 
-from lnbook.show.race import Race
+from lnbook.figures.learning_curves import Race
 
 WRITERS = "lines of new writers"
 RACE = Race(

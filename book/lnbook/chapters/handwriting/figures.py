@@ -5,7 +5,7 @@ from lnbook.chapters.handwriting.network import network
 from lnbook.chapters.handwriting.runs import MAIN, Runs
 from lnbook.chapters.handwriting.speed import BESIDE, SPEED, apart, moves, readable
 from lnbook.chapters.handwriting.splits import SPLITS, ends, splits
-from lnbook.show.arms import CHOSEN, LAYER, PLAIN
+from lnbook.figures.run_groups import CHOSEN, LAYER, PLAIN
 
 __all__ = [
     "BESIDE",

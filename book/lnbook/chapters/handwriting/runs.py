@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lnbook.show import arms
-from lnbook.show.arms import SWEEP
+from lnbook.figures import run_groups
+from lnbook.figures.run_groups import SWEEP
 
 MAIN, LONGER, SMALLER = "as in the picture", "whole lines", "batch size 2"
 BARE = "without the constant 1"
 
 
-class Runs(arms.Runs):
+class Runs(run_groups.Runs):
     """What has been recorded of section 6.5."""
 
     EXPERIMENT, MEASURE = "handwriting", "val_new_nll"

@@ -10,9 +10,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 import lnlib
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
-from lnbook.show.plots import cursor, label_ends
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import cursor, label_ends
 
 HIDDEN, LETTERS = 96, 27
 #: What stands beside the pen's three numbers: the label, color and dash of its line.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from lnbook.chapters.handwriting.runs import MAIN, Runs
-from lnbook.show.arms import CHOSEN, LAYER, PLAIN
-from lnbook.show.table import Table
+from lnbook.figures.run_groups import CHOSEN, LAYER, PLAIN
+from lnbook.figures.table import Table
 
 #: From a name of lines to the curve of their loss.
 SPLITS = {

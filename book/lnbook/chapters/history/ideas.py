@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from lnbook.show.table import Table
+from lnbook.figures.table import Table
 
 __all__ = ["ideas"]
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
 
 __all__ = ["LANES", "PAPER", "TIMELINE", "Event", "month"]
 
@@ -112,7 +112,7 @@ def draw_timeline(idea: str) -> go.Figure:
     figure, names = go.Figure(), list(LANES)
     for row, (name, events) in enumerate(LANES.items()):
         chosen = name == idea
-        # Neighbors stand a little above and below their line, so that none hides another.
+        # SentenceNeighbors stand a little above and below their line, so that none hides another.
         lift = [(-0.2, 0.2)[k % 2] if chosen else 0 for k in range(len(events))]
         figure.add_scatter(
             x=[round(at(e), 3) for e in events],

@@ -6,8 +6,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 import lnlib
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
 
 #: Summed inputs of eight examples (rows) to six hidden units (columns).
 TABLE = np.array(

@@ -6,9 +6,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.chapters.invariances import contrast
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
-from lnbook.show.plots import NORMS, cursor, label_ends
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import NORMS, cursor, label_ends
 
 #: From the kinds of :data:`lnbook.chapters.invariances.contrast.KINDS` to label, color, dash.
 READERS = {
@@ -22,7 +22,7 @@ AMOUNTS = {
     "contrast": (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0),
     "brightness": (-1.0, -0.5, -0.25, 0.0, 0.5, 1.0, 2.0),
 }
-#: Places among them where the slider stops.
+#: ActivationMaps among them where the slider stops.
 PLACES = tuple(i / 4 for i in range(25))
 
 

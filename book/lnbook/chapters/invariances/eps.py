@@ -6,9 +6,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.chapters.invariances.names import say
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
-from lnbook.show.plots import cursor, label_ends
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import cursor, label_ends
 from lnlib import norm
 
 EPS = {"0": 0.0, "1e-5": 1e-5, "1e-3": 1e-3}

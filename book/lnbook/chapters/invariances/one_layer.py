@@ -8,8 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.chapters.invariances.names import LABELS, NAMES, say
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
 from lnlib import invariance
 from lnlib.analysis import table_1
 from lnlib.analysis.table_1 import ROUNDING

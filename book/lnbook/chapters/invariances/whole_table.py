@@ -8,9 +8,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.chapters.invariances.names import NAMES, short
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
-from lnbook.show.table import Table
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
+from lnbook.figures.table import Table
 from lnlib import invariance
 from lnlib.analysis import table_1
 from lnlib.analysis.table_1 import ROUNDING

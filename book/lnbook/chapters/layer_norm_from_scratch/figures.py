@@ -9,11 +9,11 @@ import numpy as np
 import plotly.graph_objects as go
 
 import lnlib
-from lnbook.show.colors import COLORS, fade
-from lnbook.show.control import round_numbers
-from lnbook.show.picture import Picture
-from lnbook.show.plots import cursor, label_ends, signs
-from lnbook.show.table import Table
+from lnbook.explorer.control import round_numbers
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS, fade
+from lnbook.figures.plots import cursor, label_ends, signs
+from lnbook.figures.table import Table
 from lnlib import numerics
 from lnlib.analysis import rounding
 

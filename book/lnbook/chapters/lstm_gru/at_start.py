@@ -8,9 +8,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.chapters.lstm_gru.lstm import Params, State, squash, summed_inputs
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
-from lnbook.show.plots import GATES, cursor, label_ends, signs
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import GATES, cursor, label_ends, signs
 from lnlib import cells
 
 GAINS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)

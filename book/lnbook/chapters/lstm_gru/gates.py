@@ -6,9 +6,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.chapters.lstm_gru.lstm import Params, squash, summed_inputs
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
-from lnbook.show.plots import GATES
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import GATES
 
 
 def draw_squash(x: np.ndarray, h: np.ndarray, params: Params, scale: float) -> list[go.Figure]:

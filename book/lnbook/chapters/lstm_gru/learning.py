@@ -9,9 +9,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.chapters.lstm_gru.versions import FORMS
-from lnbook.show.picture import Picture
-from lnbook.show.plots import NORMS, band, cursor, label_ends, spread
-from lnbook.show.table import Table, badge
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.plots import NORMS, band, cursor, label_ends, spread
+from lnbook.figures.table import Table, badge
 from lnlib import compare
 from lnlib.analysis.recorded import Record, Recorded
 from lnlib.claims import Finding

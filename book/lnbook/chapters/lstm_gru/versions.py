@@ -9,10 +9,10 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.chapters.lstm_gru.lstm import Params, State, finish
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
-from lnbook.show.plots import label_ends
-from lnbook.show.table import Table
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import label_ends
+from lnbook.figures.table import Table
 from lnlib import cells
 from lnlib.norm import layer_norm
 

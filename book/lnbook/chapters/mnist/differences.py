@@ -7,9 +7,9 @@ import plotly.graph_objects as go
 
 from lnbook.chapters.mnist.runs import SIZES, Cell, Runs
 from lnbook.chapters.mnist.words import NAMES
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
-from lnbook.show.plots import NORMS, band, label_ends
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import NORMS, band, label_ends
 from lnlib import compare
 from lnlib.claims import Finding, Records, interval
 from lnlib.claims.feedforward import mnist_arms, mnist_end

@@ -13,8 +13,8 @@ from lnbook.chapters.mnist.words import (
     log_axis,
     nats,
 )
-from lnbook.show.picture import Picture
-from lnbook.show.plots import NORMS, band, cursor, label_ends, spread
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.plots import NORMS, band, cursor, label_ends, spread
 
 PANELS = [
     ("train_nll", 128, "Training NLL, batch size 128"),

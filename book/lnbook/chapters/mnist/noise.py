@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
-from lnbook.show.plots import NORMS, band, cursor, label_ends, spread
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import NORMS, band, cursor, label_ends, spread
 from lnlib.analysis.recorded import Record, Recorded
 
 #: Where a norm stands: what the reader sees, and (norm, its number).

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from lnbook.chapters.mnist.runs import RATE, SIZES, Cell, Runs
-from lnbook.show.plots import NORMS
-from lnbook.show.table import Table
+from lnbook.figures.plots import NORMS
+from lnbook.figures.table import Table
 
 
 def origin(runs: Runs) -> Table:

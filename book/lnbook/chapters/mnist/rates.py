@@ -16,9 +16,9 @@ from lnbook.chapters.mnist.words import (
     seeds,
     with_bounds,
 )
-from lnbook.show.picture import Picture
-from lnbook.show.plots import NORMS, band, label_ends, labels, spread
-from lnbook.show.table import Table
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.plots import NORMS, band, label_ends, labels, spread
+from lnbook.figures.table import Table
 
 
 def rate_stops(runs: Runs) -> list[float]:

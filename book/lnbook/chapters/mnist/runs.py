@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from lnbook.show.plots import NORMS
+from lnbook.figures.plots import NORMS
 from lnlib.analysis.recorded import Record, Recorded
 
 RATE = 1e-3  # Adam's default, of the runs of figure 6

@@ -19,9 +19,9 @@ from lnbook.chapters.normalization_axes.followed import (
     number,
     whole_population,
 )
-from lnbook.show.colors import fade
-from lnbook.show.picture import Picture
-from lnbook.show.plots import cursor, label_ends
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import fade
+from lnbook.figures.plots import cursor, label_ends
 
 BATCHES = 2000
 SHOWN = 20  # of them, as points

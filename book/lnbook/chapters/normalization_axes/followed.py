@@ -6,8 +6,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 import lnlib
-from lnbook.show.colors import COLORS
-from lnbook.show.plots import NORMS
+from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import NORMS
 
 #: Four examples (rows) of six features (columns): the table of the chapter.
 TABLE = np.array(

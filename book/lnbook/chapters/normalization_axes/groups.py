@@ -7,8 +7,8 @@ import plotly.graph_objects as go
 
 import lnlib
 from lnbook.chapters.normalization_axes.followed import number
-from lnbook.show.colors import COLORS, fade
-from lnbook.show.picture import Picture
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS, fade
 
 CHANNELS = np.array([-3.0, -1.5, -2.0, -2.5, 0.5, 1.0, 0.0, 2.5, 3.0, 5.0, 4.0, 6.5])
 

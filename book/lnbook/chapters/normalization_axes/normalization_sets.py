@@ -8,9 +8,9 @@ from functools import cache
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.show.colors import COLORS, fade
-from lnbook.show.diagrams import cubes
-from lnbook.show.picture import Picture
+from lnbook.diagrams import cubes
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS, fade
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from lnbook.chapters.normalization_axes.followed import (
     number,
     whole_population,
 )
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
-from lnbook.show.plots import cursor, label_ends
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import cursor, label_ends
 from lnlib.analysis import running
 
 STREAM = 40  # batches

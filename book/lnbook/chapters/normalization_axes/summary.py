@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lnbook.show.table import Table
+from lnbook.figures.table import Table
 
 #: Number of means for ``(N, C)`` and ``(N, C, ...)``; RMS norm's are mean squares.
 MEANS = {

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.show.colors import COLORS, fade
-from lnbook.show.picture import Picture
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS, fade
 
 UNDER, ABOVE = COLORS["first"], COLORS["positive"]
 FEW = 4  # of so many captions one is a gray dot: more would hide each other, and take their time

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lnbook.show import claims
-from lnbook.show.plots import difference
-from lnbook.show.table import Table
+from lnbook.figures import claims
+from lnbook.figures.plots import difference
+from lnbook.figures.table import Table
 from lnlib.claims.numbers import PAPER_TABLE_2
 from lnlib.compare import limits_name
 

@@ -6,10 +6,10 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.chapters.order_embeddings.runs import NORMS, WAYS, Cell, Runs
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
-from lnbook.show.plots import NORMS as LOOKS
-from lnbook.show.plots import band, label_ends, spread
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import NORMS as LOOKS
+from lnbook.figures.plots import band, label_ends, spread
 
 AXES = {"updates": "updates", "seconds": "seconds"}
 TICKS = {  # few: on a phone more would be turned

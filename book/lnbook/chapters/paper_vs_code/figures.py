@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
-from lnbook.show.plots import GATES, cursor, label_ends
-from lnbook.show.table import Table
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import GATES, cursor, label_ends
+from lnbook.figures.table import Table
 from lnlib import norm
 from lnlib.analysis.eps import deviation_after
 from lnlib.numerics import variant

@@ -6,8 +6,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.chapters.pre_norm_post_norm.runs import BIGRAM, UNIGRAM, Runs
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
 
 #: From what is asked to the measures that answer, with a short name each.
 ABLATED = {

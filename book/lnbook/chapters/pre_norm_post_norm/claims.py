@@ -13,8 +13,8 @@ from lnbook.chapters.pre_norm_post_norm.runs import (
 )
 from lnbook.chapters.pre_norm_post_norm.start import last_gradients
 from lnbook.chapters.pre_norm_post_norm.trained import stuck, trained_starts
-from lnbook.show.plots import labels
-from lnbook.show.table import Table
+from lnbook.figures.plots import labels
+from lnbook.figures.table import Table
 
 NOT = "not recorded"
 SAME = 1.1  # lengths within this ratio are the same

@@ -16,9 +16,9 @@ from lnbook.chapters.pre_norm_post_norm.runs import (
     Cell,
     Runs,
 )
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
-from lnbook.show.plots import label_ends
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import label_ends
 
 Point = dict[str, Any]  # as lnlib.experiments.transformer.live.short_run yields it
 UPDATES, TOP = 600, 4.4

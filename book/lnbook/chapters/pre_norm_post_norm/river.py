@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lnbook import diagrams
 from lnbook.chapters.pre_norm_post_norm.runs import (
     BIGRAM,
     INITIALIZATIONS,
@@ -12,8 +13,7 @@ from lnbook.chapters.pre_norm_post_norm.runs import (
     Cell,
     Runs,
 )
-from lnbook.show import diagrams
-from lnbook.show.diagrams.rivers import PLACES, Gauge, State, number
+from lnbook.diagrams.rivers import PLACES, Gauge, State, number
 
 DEPTH, RATE = 12, 1e-3
 MARKS = {0: "no warm-up", 60: "warm-up"}

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lnbook.show.colors import COLORS
-from lnbook.show.plots import NORMS, RMS
+from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import NORMS, RMS
 from lnlib.analysis.recorded import Record, Recorded
 
 #: Mean loss of a character of tiny Shakespeare, in nats, by counts alone:

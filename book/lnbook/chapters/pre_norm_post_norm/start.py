@@ -6,9 +6,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.chapters.pre_norm_post_norm.runs import DEPTHS, INITIALIZATION_NAMES, KINDS, Runs
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
-from lnbook.show.plots import band, cursor, label_ends, spread
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import band, cursor, label_ends, spread
 
 STARTED = ("post", "pre")
 

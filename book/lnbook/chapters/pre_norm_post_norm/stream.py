@@ -6,9 +6,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.chapters.pre_norm_post_norm.runs import INITIALIZATION_NAMES, KINDS, Cell, Runs
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
-from lnbook.show.plots import band, label_ends, spread
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import band, label_ends, spread
 
 DEPTH, RATE, WARM_UP = 12, 1e-3, 60
 TIMES = {

@@ -19,9 +19,9 @@ from lnbook.chapters.pre_norm_post_norm.runs import (
     Cell,
     Runs,
 )
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
-from lnbook.show.plots import band, label_ends, spread
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import band, label_ends, spread
 
 MISSING = "not<br>recorded"
 NEAR = 0.02  # nats: losses that are told apart no further

@@ -8,9 +8,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.chapters.recurrent_networks.network import INPUTS, parameters, say
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
-from lnbook.show.plots import NORMS, cursor, label_ends
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import NORMS, cursor, label_ends
 from lnlib.analysis import recurrence
 
 LONG, TRAINED_ON, BATCHES = 60, 64, 30

@@ -6,8 +6,8 @@ from functools import cache
 
 import numpy as np
 
-from lnbook.show.colors import COLORS
-from lnbook.show.plots import NORMS
+from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import NORMS
 from lnlib.analysis import recurrence
 
 HIDDEN, INPUTS, SEQUENCES = 32, 8, 16

@@ -6,8 +6,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.chapters.recurrent_networks.network import INPUTS, parameters
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
 from lnlib.analysis import recurrence
 
 LENGTHS = (8, 6, 5, 3, 2)

@@ -16,9 +16,9 @@ from lnbook.chapters.recurrent_networks.network import (
     power,
     say,
 )
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
-from lnbook.show.plots import cursor, label_ends
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import cursor, label_ends
 from lnlib.analysis import recurrence
 
 _FINE = 10 ** np.linspace(-3, 3, 37)

@@ -16,8 +16,8 @@ from lnbook.chapters.recurrent_networks.network import (
     power,
     say,
 )
-from lnbook.show.picture import Picture
-from lnbook.show.plots import label_ends
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.plots import label_ends
 from lnlib.analysis import recurrence
 
 STEPS = 200

@@ -7,12 +7,12 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from lnbook.show import training
-from lnbook.show.arms import CHOSEN, LAYER, LOOKS, PLAIN
-from lnbook.show.colors import COLORS
-from lnbook.show.neighbors import ALIKE, alike
-from lnbook.show.picture import Picture
-from lnbook.show.plots import label_ends
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import label_ends
+from lnbook.figures.run_groups import CHOSEN, LAYER, LOOKS, PLAIN
+from lnbook.widgets.replay import base
+from lnbook.widgets.replay.sentence_neighbors import ALIKE, alike
 
 ARMS = {
     PLAIN: {"norm": "none", "start": "code"},
@@ -24,7 +24,7 @@ MARKS = {name: name for name in ALIKE}
 
 def kept(records: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     """Return the run of each arm that kept a map."""
-    return training.kept(records, ARMS, "neighbors")
+    return base.kept(records, ARMS, "neighbors")
 
 
 def draw_alike(runs: Mapping[str, Mapping[str, Any]], mark: str) -> list[go.Figure]:
@@ -33,7 +33,7 @@ def draw_alike(runs: Mapping[str, Mapping[str, Any]], mark: str) -> list[go.Figu
     for arm, run in runs.items():
         label, color, dash = LOOKS[arm]
         shares, luck = alike(run, mark)
-        where = training.updates(run)
+        where = base.updates(run)
         figure.add_scatter(
             x=where, y=(100 * shares).round(1), name=label, mode="lines",
             line={"color": color, "dash": dash, "width": 2.5},

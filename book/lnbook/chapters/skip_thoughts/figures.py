@@ -5,8 +5,8 @@ from lnbook.chapters.skip_thoughts.curves import CURVES, RATES, controls
 from lnbook.chapters.skip_thoughts.network import network
 from lnbook.chapters.skip_thoughts.runs import MAIN, Runs
 from lnbook.chapters.skip_thoughts.tasks import SHOWN, TASKS, judged, table_3
-from lnbook.show.arms import CHOSEN, LAYER, PLAIN
-from lnbook.show.neighbors import alike, sentences
+from lnbook.figures.run_groups import CHOSEN, LAYER, PLAIN
+from lnbook.widgets.replay.sentence_neighbors import alike, sentences
 
 __all__ = [
     "CHOSEN",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lnbook.show.diagrams import Diagram
-from lnbook.show.diagrams.flow import Box, Flow, Wire
+from lnbook.diagrams import Diagram
+from lnbook.diagrams.flow import Box, Flow, Wire
 
 
 def _gru(column: float, row: float, note: str, says: str) -> Box:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lnbook.show import arms
-from lnbook.show.arms import SWEEP
+from lnbook.figures import run_groups
+from lnbook.figures.run_groups import SWEEP
 
 MAIN, LONGER, SMALLER = "as in the picture", "50 words, 16 sentences", "4 sentences"
 
 
-class Runs(arms.Runs):
+class Runs(run_groups.Runs):
     """What has been recorded of section 6.3."""
 
     EXPERIMENT, MEASURE, KINDS = "skip_thoughts", "val_nll", (MAIN, LONGER, SMALLER)

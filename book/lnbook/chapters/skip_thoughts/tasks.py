@@ -8,11 +8,11 @@ import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.chapters.skip_thoughts.runs import MAIN, Runs
-from lnbook.show.arms import LAYER, LOOKS, PLAIN
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
-from lnbook.show.plots import band, label_ends, spread
-from lnbook.show.table import Table
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import band, label_ends, spread
+from lnbook.figures.run_groups import LAYER, LOOKS, PLAIN
+from lnbook.figures.table import Table
 from lnlib.claims.numbers import PAPER_TABLE_3
 
 NAMES = {
@@ -31,7 +31,7 @@ def judged(runs: Runs, arm: str, name: str) -> tuple[np.ndarray, np.ndarray]:
 
     Args:
         runs: The recorded runs.
-        arm: Of :data:`lnbook.show.arms.LOOKS`.
+        arm: Of :data:`lnbook.figures.run_groups.LOOKS`.
         name: Of a task, ``bag_`` before it for the mean of the words' vectors.
 
     Returns:

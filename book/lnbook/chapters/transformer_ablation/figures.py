@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
-from lnbook.show.table import Table
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
+from lnbook.figures.table import Table
 
 #: The norms in the order in which the stream meets them.
 NORMS = ("1 attention", "2 feed-forward", "3 attention", "4 feed-forward", "5 last")

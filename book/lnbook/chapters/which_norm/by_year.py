@@ -7,8 +7,8 @@ from collections import Counter
 import plotly.graph_objects as go
 
 from lnbook.chapters.which_norm.models import MODELS, Model
-from lnbook.show.colors import COLORS
-from lnbook.show.picture import Picture
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
 
 __all__ = ["BY_YEAR", "QUESTIONS", "counted"]
 

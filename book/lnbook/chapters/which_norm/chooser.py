@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lnbook.show.display import bundle
-from lnbook.show.pick import Group, attributes, card, live, shown
+from lnbook.display import bundle
+from lnbook.figures.css_filter import Group, attributes, card, live, shown
 
 __all__ = ["GROUPS", "LINES", "Chooser", "Line", "answers", "every_choice"]
 

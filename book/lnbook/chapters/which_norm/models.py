@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lnbook.show.display import bundle
-from lnbook.show.pick import Group, attributes, card, live, shown
+from lnbook.display import bundle
+from lnbook.figures.css_filter import Group, attributes, card, live, shown
 
 __all__ = ["COLUMNS", "GROUPS", "MODELS", "Model", "ModelTable", "sources"]
 

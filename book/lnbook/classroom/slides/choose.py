@@ -19,10 +19,10 @@ from pathlib import Path
 import yaml
 from bs4 import BeautifulSoup, Tag
 
-from lnbook.show.quiz import Choose, Number, Order
-from lnbook.show.quiz.read import questions
-from lnbook.show.quiz.texts import markup
-from lnbook.show.web import widgets
+from lnbook.widgets.base import widgets
+from lnbook.widgets.quiz import Choose, Number, Order
+from lnbook.widgets.quiz.read import questions
+from lnbook.widgets.quiz.texts import markup
 
 PLANS = "teaching"  # the page for those who teach
 FIGURES = [web.selector for web in widgets() if web.name != "quiz"]

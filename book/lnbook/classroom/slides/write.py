@@ -11,7 +11,7 @@ from pathlib import Path
 from bs4 import BeautifulSoup
 
 from lnbook.classroom.slides.choose import Slide, decks, read
-from lnbook.show.web import widgets
+from lnbook.widgets.base import widgets
 
 HERE = Path(__file__).parent
 REVEAL = ("dist/reveal.js", "dist/reveal.css", "plugin/notes/notes.js", "LICENSE")

@@ -1,0 +1,256 @@
+"""Boxes and wires on a grid: drawn from left to right, or from above where it is narrow."""
+
+from __future__ import annotations
+
+import html
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lnbook.diagrams.svg import Point, marked, polygon, spans, spoken, wire
+
+#: Half of the width and of the height of a box, by kind.
+SIZES = {
+    "end": (23, 14),
+    "weight": (21, 19),
+    "norm": (29, 18),
+    "gate": (28, 18),
+    "block": (28, 18),
+    "sum": (13, 13),
+    "times": (13, 13),
+    "minus": (14, 14),
+}
+SIGNS = {"sum": "+", "times": "⊙", "minus": "1−"}
+ROUND = {"weight": 5, "norm": 7, "gate": 18, "block": 5}
+LANDSCAPE, PORTRAIT = (86, 60), (66, 61)  # pixels a column and a row
+MARGIN = (34, 24)
+NOTE = 5  # pixels by which a second line makes a box higher, above and below
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box of a :class:`Flow`.
+
+    Args:
+        kind: A key of :data:`SIZES`.
+        column: Its place along the flow.
+        row: Its place across.
+        label: What stands in it: mathematics, as :func:`lnbook.diagrams.svg.spans` reads it.
+        says: What it does, in a line, with its equation between dollars.
+        note: A second line in the box.
+        tone: Name of the color, such as ``gate-f``; ``None`` is that of the text.
+        wide: Half of its width, where its kind's does not fit.
+    """
+
+    kind: str
+    column: float
+    row: float
+    label: str = ""
+    says: str = ""
+    note: str = ""
+    tone: str | None = None
+    wide: float | None = None
+
+    @property
+    def half(self) -> Point:
+        """Half of its width and of its height."""
+        wide, high = SIZES[self.kind]
+        return self.wide or wide, high + NOTE * bool(self.note)
+
+
+@dataclass(frozen=True)
+class Wire:
+    """A line from box to box.
+
+    Args:
+        source: Name of a box.
+        target: Name of a box.
+        bend: ``""`` straight on, ``"hv"`` along the row and then across, ``"vh"`` the other way,
+            or a column: along the row to it, across, and along again.
+        tone: As for :class:`Box`.
+        start: A column at which it leaves a longer wire, with a dot.
+        over: Whether it passes over another wire.
+        lit: Whether it is the one that the picture is about.
+    """
+
+    source: str
+    target: str
+    bend: str | float = ""
+    tone: str | None = None
+    start: float | None = None
+    over: bool = False
+    lit: bool = False
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Boxes by name, the wires between them, and what they are together.
+
+    Args:
+        boxes: In the order in which the arrow keys run through them; those that say nothing are
+            passed by.
+        wires: In the order in which they are drawn.
+        said: What the whole is, in a sentence.
+    """
+
+    boxes: Mapping[str, Box]
+    wires: Sequence[Wire]
+    said: str
+
+    def __post_init__(self) -> None:
+        """Refuse a wire that would run askew: it is drawn along rows and columns."""
+        for w in self.wires:
+            for (u, v), (x, y) in itertools.pairwise(self.points(w)):
+                if u != x and v != y:
+                    raise ValueError(
+                        f"Flow: the wire from {w.source!r} to {w.target!r} must run along rows and "
+                        f"columns, got a part from {(u, v)} to {(x, y)}; give it a bend"
+                    )
+
+    def body(self) -> str:
+        """Return the drawing, the sentence, and every box in a line."""
+        parts = [(name, box) for name, box in self.boxes.items() if box.says]
+        lines = "".join(
+            f'<li data-part="{name}"{_toned(box)}>{marked(box.says)}</li>' for name, box in parts
+        )
+        return (
+            f'{self.draw()}<div class="ln-diagram-lines">'
+            f'<p class="ln-diagram-said" role="status">{marked(self.said)}</p>'
+            f'<ol class="ln-diagram-parts">{lines}</ol></div>'
+            '<p class="ln-diagram-hint">What a box does: point at it or tap it, or press Tab and'
+            " the arrow keys.</p>"
+        )
+
+    def draw(self) -> str:
+        """Return one ``<svg>``: from left to right, or from above where it is narrow.
+
+        The boxes are the same in both, and the style sheet puts them to their places; of the wires
+        it shows those of the one. The drawing is cut to the height that it then has.
+        """
+        (width, height), (narrow, tall) = self._size(_landscape), self._size(_portrait)
+        wires = "".join(
+            f'<g class="wires {name}">{self._wires(place)}</g>'
+            for name, place in (("ln-diagram-wide", _landscape), ("ln-diagram-tall", _portrait))
+        )
+        boxes = "".join(
+            self._box(name, box, style=f"--c:{box.column:g};--r:{box.row:g}")
+            for name, box in self.boxes.items()
+        )
+        return (
+            f'<svg viewBox="0 0 {width:g} {tall:g}" preserveAspectRatio="xMinYMin slice"'
+            f' style="--wide: {width:g}px; --flat: {width:g} / {height:g};'
+            f' --upright: {narrow:g} / {tall:g}" role="img"'
+            f' aria-label="{html.escape(spoken(self.said))}">{wires}{boxes}</svg>'
+        )
+
+    def upright(self) -> str:
+        """Return one ``<svg>``, drawn from above downward at every width."""
+        width, height = self._size(_portrait)
+        boxes = "".join(
+            self._box(name, box, _portrait(box.column, box.row)) for name, box in self.boxes.items()
+        )
+        return (
+            f'<svg viewBox="0 0 {width:g} {height:g}" style="--wide: {width:g}px" role="img"'
+            f' aria-label="{html.escape(spoken(self.said))}">'
+            f'<g class="wires">{self._wires(_portrait)}</g>{boxes}</svg>'
+        )
+
+    def _size(self, place) -> Point:
+        """Return the width and the height of a drawing."""
+        edges = [
+            [
+                at + max(half, margin)
+                for at, half, margin in zip(place(b.column, b.row), b.half, MARGIN, strict=True)
+            ]
+            for b in self.boxes.values()
+        ]
+        return tuple(map(max, zip(*edges, strict=True)))
+
+    def _wires(self, place) -> str:
+        return "".join(self._wire(w, place) for w in self.wires)
+
+    def _wire(self, w: Wire, place) -> str:
+        points = [place(*p) for p in self.points(w)]
+        points[-1] = _border(self.boxes[w.target], points[-2], points[-1])
+        head, points[-1] = _head(points[-2], points[-1], 12 if w.lit else 8)
+        path, lit = wire(points), ' class="lit"' * w.lit
+        tone = f' style="--tone: var(--{w.tone})"' if w.tone else ""
+        (x, y), *_ = points
+        return (
+            (f'<path class="bridge" d="{path}"/>' if w.over else "")
+            + f'<g{lit} data-to="{w.target}"{tone}>'
+            + (f'<path class="glow" d="{path}"/>' if w.lit else "")
+            + f'<path d="{path}"/><path d="{head}"/>'
+            + (f'<circle cx="{x:g}" cy="{y:g}" r="3.5"/>' if w.start is not None else "")
+            + "</g>"
+        )
+
+    def points(self, w: Wire) -> list[Point]:
+        """Return the corners of a wire, in columns and rows."""
+        source, target = self.boxes[w.source], self.boxes[w.target]
+        first, last = (source.column, source.row), (target.column, target.row)
+        if w.start is not None:
+            first = (w.start, source.row)
+        if w.bend == "":
+            corners = []
+        elif w.bend == "hv":
+            corners = [(last[0], first[1])]
+        elif w.bend == "vh":
+            corners = [(first[0], last[1])]
+        else:
+            corners = [(w.bend, first[1]), (w.bend, last[1])]
+        corners = [first, *corners, last]
+        return [p for k, p in enumerate(corners) if k == 0 or p != corners[k - 1]]
+
+    def _box(self, name: str, box: Box, at: Point = (0, 0), style: str = "") -> str:
+        (x, y), (a, b) = at, box.half
+        if box.kind in SIGNS:
+            shape = f'<circle cx="{x:g}" cy="{y:g}" r="{a}"/>'
+        elif box.kind == "end":
+            size = f'width="{2 * a:g}" height="{2 * b:g}"'
+            shape = f'<rect class="ground" x="{x - a:g}" y="{y - b:g}" {size}/>'
+        else:
+            shape = (
+                f'<rect x="{x - a:g}" y="{y - b:g}" width="{2 * a:g}" height="{2 * b}"'
+                f' rx="{ROUND[box.kind]}"/>'
+            )
+        up = 8 if box.note else 0
+        label = spans(box.label or SIGNS.get(box.kind, ""))
+        words = f'<text x="{x:g}" y="{y - up:g}">{label}</text>'
+        if box.note:
+            words += f'<text class="note" x="{x:g}" y="{y + 11:g}">{spans(box.note)}</text>'
+        part = f' data-part="{name}"' if box.says else ""
+        return f'<g class="box {box.kind}"{part}{_toned(box, style)}>{shape}{words}</g>'
+
+
+def _landscape(column: float, row: float) -> Point:
+    return MARGIN[0] + column * LANDSCAPE[0], MARGIN[1] + row * LANDSCAPE[1]
+
+
+def _portrait(column: float, row: float) -> Point:
+    return MARGIN[0] + row * PORTRAIT[0], MARGIN[1] + column * PORTRAIT[1]
+
+
+def _border(box: Box, before: Point, center: Point) -> Point:
+    """Return where a wire meets the box that it ends at, with room for its head."""
+    (u, v), (x, y) = before, center
+    a, b = box.half
+    if u == x:
+        return x, y - (b if v < y else -b)
+    return x - (a if u < x else -a), y
+
+
+def _head(before: Point, tip: Point, size: float) -> tuple[str, Point]:
+    """Return the head of an arrow, and where its line ends, within it."""
+    (u, v), (x, y) = before, tip
+    length = abs(x - u) + abs(y - v)  # along an axis
+    dx, dy = (x - u) / length * size, (y - v) / length * size
+    left = (x - dx + 0.55 * dy, y - dy - 0.55 * dx)
+    right = (x - dx - 0.55 * dy, y - dy + 0.55 * dx)
+    return polygon([left, tip, right]), (x - 0.7 * dx, y - 0.7 * dy)
+
+
+def _toned(box: Box, style: str = "") -> str:
+    """Return a style with the color of a box, the norm's or a gate's, if there is any."""
+    whole = ";".join(filter(None, (style, box.tone and f"--tone:var(--{box.tone})")))
+    return f' style="{whole}"' if whole else ""

@@ -1,0 +1,125 @@
+"""A residual block: the norm before it, behind it, or both; and what stands on the free wire."""
+
+from __future__ import annotations
+
+import html
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lnbook.diagrams.flow import Box, Flow, Wire
+from lnbook.diagrams.svg import marked
+
+#: Heading of each form.
+FORMS = {
+    "pre": "Pre-norm",
+    "post": "Post-norm",
+    "sandwich": "Sandwich",
+    "inner": "Norm inside",
+}
+
+
+ASIDE, STEP = 1.25, 0.88  # rows and columns: aside from the wire that passes by, box to box
+FIRST = 1.1  # column of the first box of the longest block
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One block: its heading, its drawing, and whether its lit wire is free of norms."""
+
+    title: str
+    flow: Flow
+    formula: str
+    free: bool
+
+
+def branch(form: str, block: Sequence[str], norm: str) -> tuple[str, ...]:
+    """Return the boxes that stand beside the wire."""
+    if form not in FORMS:
+        raise ValueError(f"residual: forms must be of {', '.join(FORMS)}, got {form!r}")
+    if form == "inner" and len(block) < 2:
+        raise ValueError(
+            f"residual: block must have two boxes or more for the form inner, got {block!r}"
+        )
+    return {
+        "pre": (norm, *block),
+        "post": (*block,),
+        "sandwich": (norm, *block, norm),
+        "inner": (block[0], norm, *block[1:]),
+    }[form]
+
+
+def panels(block: Sequence[str], norm: str, forms: Mapping[str, str | None]) -> list[Panel]:
+    """Draw one block in several forms, each from above downward.
+
+    Args:
+        block: Its boxes, from the first to the last.
+        norm: What is written on the norm.
+        forms: From a key of :data:`FORMS` to the heading; ``None`` takes that of :data:`FORMS`.
+    """
+    branches = {form: branch(form, block, norm) for form in forms}
+    longest = max(map(len, branches.values()))
+    return [
+        _panel(forms[form] or FORMS[form], labels, norm, longest, behind=form == "post")
+        for form, labels in branches.items()
+    ]
+
+
+def _panel(title: str, labels: Sequence[str], norm: str, longest: int, *, behind: bool) -> Panel:
+    """Draw one form, as high as one with ``longest`` boxes."""
+    first = FIRST + STEP * (longest - len(labels)) / 2
+    end = FIRST + STEP * longest  # the sum
+    boxes = {"x": Box("end", 0, 0, "x"), "sum": Box("sum", end, 0)}
+    names, formula = [], "x"
+    for k, label in enumerate(labels):
+        names.append(f"{k + 1} {label}")
+        boxes[names[-1]] = _box(label, first + STEP * k, ASIDE, norm)
+        formula = f"{label}({formula})"
+    formula = f"x + {formula}"
+    wires = [Wire("x", "sum", lit=True), Wire("x", names[0], 0.5, start=0.5)]
+    wires += [Wire(a, b) for a, b in itertools.pairwise(names)]
+    wires.append(Wire(names[-1], "sum", "hv"))
+    last = "sum"
+    if behind:
+        boxes["behind"] = _box(norm, end + 0.95, 0, norm)
+        wires.append(Wire("sum", "behind", lit=True))
+        last, formula = "behind", f"{norm}({formula})"
+    boxes["y"] = Box("end", end + 1.9, 0, "y")
+    wires.append(Wire(last, "y", lit=not behind))
+    flow = Flow(boxes, tuple(wires), f"{title}: y = {formula}")
+    return Panel(title, flow, f"y = {formula}", not behind)
+
+
+def _box(label: str, along: float, across: float, norm: str) -> Box:
+    wide = max(28, 4.2 * len(label) + 9)
+    if label == norm:
+        return Box("norm", along, across, label, tone="layer", wide=wide)
+    return Box("block", along, across, label, wide=wide)
+
+
+def body(shown: Sequence[Panel]) -> str:
+    """Return the panels side by side."""
+    figures = "".join(
+        f"<figure>{p.flow.upright()}<figcaption><b>{_heading(p.title)}</b>"
+        f"<span>{marked(f'${p.formula}$').replace('+ ', '+<br/>')}</span></figcaption></figure>"
+        for p in shown
+    )
+    said = f'<p class="ln-diagram-said">{describe(shown)}</p>'
+    return f'<div class="ln-diagram-panels">{figures}</div>{said}'
+
+
+def _heading(title: str) -> str:
+    """Write a heading that breaks between words, not at a hyphen."""
+    return re.sub(r"\S+-\S+", r'<span class="ln-diagram-whole">\g<0></span>', html.escape(title))
+
+
+def describe(shown: Sequence[Panel]) -> str:
+    """Say in which blocks a norm stands on the wire that passes the block by."""
+    said = []
+    for free, what in ((True, "No norm stands on the lit wire"), (False, "A norm stands on it")):
+        names = [p.title for p in shown if p.free is free]
+        if names:
+            listed = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+            said.append(f"{what}: {listed}.")
+    return " ".join(said)

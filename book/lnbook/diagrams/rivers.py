@@ -1,0 +1,357 @@
+"""The residual stream as a river, the norms as locks: on the river, or on the ways beside it.
+
+Each block takes from the river and gives back to it. How wide the river is, how high the bars and
+where the marks stand are numbers of the one who draws it; where the locks are, the place says.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import html
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lnbook.diagrams.svg import Point, at, marked, wire
+
+#: Where the norms of a block stand, by the name of the place.
+PLACES = {
+    "pre": "Pre-norm",
+    "post": "Post-norm",
+    "sandwich": "Sandwich",
+    "none": "No norm",
+}
+
+
+@dataclass(frozen=True)
+class State:
+    """What the river shows at one choice.
+
+    Args:
+        said: The sentence.
+        widths: Of the stream, before the first block and behind each. ``None``: not known.
+        bars: One for each block, on a logarithmic scale from :data:`BARS`' low end to its high end.
+        marks: From label to a number on the gauge, two of them; ``None`` where it is not known.
+    """
+
+    said: str
+    widths: Sequence[float] | None = None
+    bars: Sequence[float] | None = None
+    marks: Mapping[str, float | None] | None = None
+
+
+@dataclass(frozen=True)
+class Gauge:
+    """The scale at the foot.
+
+    Args:
+        title: What it measures.
+        low: Its left end.
+        high: Its right end.
+        lines: From label to a number that all is held against.
+    """
+
+    title: str
+    low: float
+    high: float
+    lines: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Pixels: along the river, and across it."""
+
+    portrait: bool
+    size: Point
+    step: float  # from block to block
+    start: float  # where the first block begins
+    river: float  # the middle of the river, across
+    box: float  # the middle of the boxes
+    half: Point  # of a box, along and across
+    lock: float  # of the locks on the ways beside the river
+    wide: float  # of the river for a deviation of 1
+    foot: float  # of the bars
+    high: float  # of a bar at the high end of the scale
+    gauge: tuple[float, float, float]  # its left and right end, and its height
+
+    def place(self, along: float, across: float) -> Point:
+        """Return where a point is drawn."""
+        return (across, along) if self.portrait else (along, across)
+
+    def rect(self, along: float, across: float, long: float, wide: float) -> list[float]:
+        """Return x, y, width and height of a rectangle around a point."""
+        x, y = self.place(along - long / 2, across - wide / 2)
+        return [round(v, 1) for v in (x, y, *self.place(long, wide))]
+
+
+WIDE = Layout(False, (720, 446), 49, 70, 172, 54, (11, 14), 108, 22, 332, 64, (150, 640, 396))
+TALL = Layout(
+    True, (360, 722), 42, 58, 152, 40, (9, 16), 92, 18, 212, 96, (30, 330, 664)
+)  # fmt: skip
+BARS = (1e-4, 20)  # both ends of the bars' scale
+TICKS = (1e-3, 0.1, 10)  # of the bars' scale
+FORK, JOIN, BEHIND = 0.14, 0.78, 0.94  # of a step
+LEAST = 1.6  # pixels: how wide the narrowest creek is drawn
+WIDEST = 100  # pixels: a wider stream would cover the norms beside it
+
+
+def _length(layout: Layout, value: float) -> float:
+    """Return the length in pixels of a bar; what lies off the scale ends where the scale does."""
+    low, high = map(math.log10, BARS)
+    share = (math.log10(max(value, BARS[0])) - low) / (high - low)
+    return max(1, layout.high * min(share, 1))
+
+
+def number(value: float) -> str:
+    """Write a length: two decimals, or more where these would be 0.
+
+    Example:
+        >>> [number(v) for v in (1.0, 0.014, 0.00123)]
+        ['1.00', '0.01', '0.001']
+    """
+    return f"{value:.2f}" if value >= 0.005 else f"{value:.1g}"
+
+
+def _shape(layout: Layout, place: str, state: State, blocks: int, gauge: Gauge) -> dict[str, Any]:
+    """Return everything that moves: the river, rectangles, circles, texts; in their order."""
+    widths = state.widths if state.widths is not None else [0] * (blocks + 1)
+    half = [max(LEAST, min(layout.wide * w, WIDEST)) / 2 for w in widths]
+    rects = [*_locks(layout, place, half), *_bars(layout, state.bars or [0] * blocks)]
+    circles, texts = _marks(layout, gauge, state)
+    return {
+        "river": _river(layout, half),
+        "rects": rects,
+        "circles": circles,
+        "texts": texts + _ends(layout, state, half),
+    }
+
+
+def _river(layout: Layout, half: Sequence[float]) -> str:
+    """Return the river's outline: behind each block it is as wide as the stream there."""
+    joins = [layout.start + (k + JOIN) * layout.step for k in range(len(half) - 1)]
+    middle = [layout.start - 30, *joins, layout.start + (len(half) - 1) * layout.step + 34]
+    every = [half[0], *half[1:], half[-1]]
+    banks = []
+    for side in (-1, 1):
+        bank = []
+        for along, before, after in zip(
+            middle, [every[0], *every[:-1]], [*every[:-1], every[-1]], strict=True
+        ):
+            bank.append(layout.place(along - 6, layout.river + side * before))
+            bank.append(layout.place(along + 6, layout.river + side * after))
+        banks.append(bank)
+    return f"M{'L'.join(map(at, banks[0] + banks[1][::-1]))}Z"
+
+
+def _locks(layout: Layout, place: str, half: Sequence[float]) -> list[list[float]]:
+    """Return two locks a block, and the last: x, y, width, height and opacity."""
+    found = []
+    for k in range(len(half) - 1):
+        begin = layout.start + k * layout.step
+        beside = [
+            layout.rect(begin + part * layout.step, layout.lock, 15, 7) for part in (FORK, JOIN)
+        ]
+        across = layout.rect(
+            begin + BEHIND * layout.step, layout.river, 7, 2 * max(half[k + 1], 9) + 10
+        )
+        first = across if place == "post" else beside[0]
+        found += [[*first, int(place != "none")], [*beside[1], int(place == "sandwich")]]
+    end = layout.start + (len(half) - 1) * layout.step + 14
+    last = layout.rect(end, layout.river, 7, 2 * max(half[-1], 9) + 10)
+    return [*found, [*last, int(place in ("pre", "sandwich"))]]
+
+
+def _bars(layout: Layout, bars: Sequence[float]) -> list[list[float]]:
+    found = []
+    for k, value in enumerate(bars):
+        along, tall = layout.start + (k + 0.46) * layout.step, _length(layout, value)
+        sign = 1 if layout.portrait else -1
+        found.append([*layout.rect(along, layout.foot + sign * tall / 2, 17, tall), 1])
+    return found
+
+
+def _ends(layout: Layout, state: State, half: Sequence[float]) -> list[list]:
+    """Write the first and the last width and bar; empty where they are not known."""
+    blocks, texts = len(half) - 1, []
+    ends = (layout.start - 24, layout.start + blocks * layout.step + 30)
+    known = state.widths is not None
+    for k, along in zip((0, -1), ends, strict=True):
+        value = number(state.widths[k]) if known else ""
+        if layout.portrait:
+            x, y = layout.river + half[k] + 22, along + 4
+        else:
+            x, y = along, layout.river + half[k] + 17
+        texts.append([round(x, 1), round(y, 1), value])
+    for k in (0, blocks - 1):
+        along = layout.start + (k + 0.46) * layout.step
+        tall = _length(layout, state.bars[k]) if state.bars is not None else 0
+        value = number(state.bars[k]) if state.bars is not None else ""
+        across = layout.foot + (tall + 20 if layout.portrait else -tall - 9)
+        x, y = layout.place(along, across)
+        texts.append([round(x, 1), round(y, 1), value])
+    return texts
+
+
+def _marks(layout: Layout, gauge: Gauge, state: State) -> tuple[list[list], list[list]]:
+    left, right, y = layout.gauge
+    circles, texts = [], []
+    for k, (label, value) in enumerate((state.marks or {"": None, " ": None}).items()):
+        share = 0 if value is None else (value - gauge.low) / (gauge.high - gauge.low)
+        x = left + min(max(share, 0), 1) * (right - left)
+        circles.append([round(x, 1), y, int(value is not None)])
+        inside = min(max(x, left + 34), right - 34)
+        text = "" if value is None else f"{label} {value:.2f}"
+        texts.append([round(inside, 1), y + (-16 if k == 0 else 20), text])
+    if not state.marks:
+        texts[0] = [(left + right) / 2, y - 16, "not recorded"]
+    return circles, texts
+
+
+def draw(layout: Layout, place: str, state: State, blocks: int, gauge: Gauge, bars: str) -> str:
+    """Return the ``<svg>`` of one state."""
+    shape = _shape(layout, place, state, blocks, gauge)
+    still = []
+    for k in range(blocks):
+        begin = layout.start + k * layout.step
+        fork, join = begin + FORK * layout.step, begin + JOIN * layout.step
+        middle = (fork + join) / 2
+        ways = [
+            [(fork, layout.river), (fork, layout.box), (middle - layout.half[0], layout.box)],
+            [(middle + layout.half[0], layout.box), (join, layout.box), (join, layout.river)],
+        ]
+        still += [
+            f'<path class="way" d="{wire([layout.place(*p) for p in way], 6)}"/>' for way in ways
+        ]
+        x, y, w, h = layout.rect(middle, layout.box, *(2 * v for v in layout.half))
+        still.append(f'<rect class="block" x="{x}" y="{y}" width="{w}" height="{h}" rx="4"/>')
+        u, v = layout.place(middle, layout.box)
+        still.append(f'<text x="{u:g}" y="{v:g}">{k + 1}</text>')
+    still.append(_words(layout, blocks, gauge, bars))
+    rects = "".join(
+        f'<rect class="{"bar" if k > 2 * blocks else "lock"}" x="{x}" y="{y}" width="{w}"'
+        f' height="{h}" opacity="{o}" rx="2"/>'
+        for k, (x, y, w, h, o) in enumerate(shape["rects"])
+    )
+    circles = "".join(
+        f'<circle class="{"open" if k == 0 else "full"}" cx="{x}" cy="{y}" r="7" opacity="{o}"/>'
+        for k, (x, y, o) in enumerate(shape["circles"])
+    )
+    texts = "".join(
+        f'<text class="value" x="{x}" y="{y}">{html.escape(text)}</text>'
+        for x, y, text in shape["texts"]
+    )
+    size = " ".join(map(str, layout.size))
+    return (
+        f'<svg viewBox="0 0 {size}" aria-hidden="true"><path class="river" d="{shape["river"]}"/>'
+        f"{''.join(still)}{rects}{circles}{texts}</svg>"
+    )
+
+
+def _words(layout: Layout, blocks: int, gauge: Gauge, bars: str) -> str:
+    """Return the titles of what is drawn, and the gauge."""
+    left, right, y = layout.gauge
+    end = layout.start + blocks * layout.step
+    said = []
+
+    def say(x: float, y: float, text: str, kind: str = "") -> None:
+        said.append(f'<text class="word {kind}" x="{x:g}" y="{y:g}">{html.escape(text)}</text>')
+
+    first, last = layout.start, end
+    if layout.portrait:
+        say(layout.box, 9, "block")
+        say(layout.river, 9, "stream")
+        say((layout.foot + 350) / 2, 9, bars)
+        line = [(layout.foot, first), (layout.foot, last)]
+    else:
+        say(first - 66, layout.box, "blocks", "left")
+        say(first - 66, layout.river - 20, "stream", "left")
+        for k, word in enumerate(bars.split()):  # beside the first bar there is room for one
+            say(first - 66, layout.foot - 26 + 17 * k, word, "left")
+        line = [(first, layout.foot), (last, layout.foot)]
+    said.append(f'<path class="axis" d="{wire(line)}"/>')
+    for tick in TICKS:
+        across = layout.foot + (1 if layout.portrait else -1) * _length(layout, tick)
+        ends = [layout.place(first, across), layout.place(last, across)]
+        said.append(f'<path class="axis scale" d="{wire(ends)}"/>')
+        say(*layout.place(last + 12, across), f"{tick:g}", "" if layout.portrait else "left")
+    said.append(f'<path class="axis" d="M{left} {y}H{right}"/>')
+    for label, value in gauge.lines.items():
+        x = left + (value - gauge.low) / (gauge.high - gauge.low) * (right - left)
+        said.append(f'<path class="axis tick" d="M{x:.1f} {y - 11}v22"/>')
+        # Long labels stay within the drawing.
+        words = f"{label} {value:.2f}"
+        room = 3.6 * len(words)
+        say(min(max(x, room), layout.size[0] - room), y + 42, words)
+    if layout.portrait:
+        say((left + right) / 2, y - 40, gauge.title)
+    else:
+        say(first - 66, y, gauge.title, "left")
+    return "".join(said)
+
+
+def body(
+    states: Mapping[str, Mapping[str, State]],
+    gauge: Gauge,
+    *,
+    starts: str,
+    bars: str,
+    hint: str,
+) -> str:
+    """Return the choices, both drawings, of which one is shown, and the sentence.
+
+    Args:
+        states: From a key of :data:`PLACES` to a state for each start; the first of both is shown.
+        gauge: The scale at the foot.
+        starts: What the second choice is called.
+        bars: What the bars are.
+        hint: What the drawing means.
+    """
+    place, (start, state) = next(iter(states)), next(iter(next(iter(states.values())).items()))
+    blocks = next(
+        len(s.bars) for by_start in states.values() for s in by_start.values() if s.bars is not None
+    )
+    chips = _chips("Place of the norm", "place", {p: PLACES[p] for p in states})
+    chips += _chips(starts, "start", {name: name for name in states[place]})
+    drawings = "".join(
+        f'<div class="{name}">{draw(layout, place, state, blocks, gauge, bars)}</div>'
+        for name, layout in (("ln-diagram-wide", WIDE), ("ln-diagram-tall", TALL))
+    )
+    data = {
+        f"{p}|{name}": {
+            "said": marked(s.said),
+            "shapes": [_shape(layout, p, s, blocks, gauge) for layout in (WIDE, TALL)],
+        }
+        for p, by_start in states.items()
+        for name, s in by_start.items()
+    }
+    rest = "".join(
+        f"<li>{marked(by_start[start].said)}</li>" for p, by_start in states.items() if p != place
+    )
+    return (
+        f'{chips}{drawings}<p class="ln-diagram-said" role="status">{marked(state.said)}</p>'
+        f'<ul class="ln-diagram-other">{rest}</ul><p class="ln-diagram-hint">{marked(hint)}</p>'
+        f'<script type="text/plain" class="ln-diagram-data">{_packed(data)}</script>'
+    )
+
+
+def _packed(data: Any) -> str:
+    """Write JSON, gzip it, and encode it as base64; the same bytes at every build."""
+    raw = json.dumps(data, separators=(",", ":")).encode()
+    return base64.b64encode(gzip.compress(raw, 9, mtime=0)).decode()
+
+
+def _chips(legend: str, name: str, options: Mapping[str, str]) -> str:
+    checked = ' checked="checked"'
+    return (
+        f'<div class="ln-diagram-chips" role="radiogroup" aria-label="{html.escape(legend)}">'
+        f"<b>{html.escape(legend)}</b>"
+        + "".join(
+            f'<label><input type="radio" name="{{id}}-{name}" value="{html.escape(key)}"'
+            f'{checked * (k == 0)} autocomplete="off"/><span>{html.escape(text)}</span></label>'
+            for k, (key, text) in enumerate(options.items())
+        )
+        + "</div>"
+    )

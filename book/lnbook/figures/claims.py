@@ -1,0 +1,137 @@
+"""What the paper claims of an experiment, and what its records come to, as a chapter's tables.
+
+All findings and labels are those of :mod:`lnlib.claims`, as the page on every claim has them.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lnbook.figures.table import Table, badge
+from lnlib import claims
+from lnlib.claims import Finding, Records, Weighed
+from lnlib.claims.trained import NONE, TARGETS
+from lnlib.compare import Evidence
+
+Record = Mapping[str, Any]
+
+
+def weighed(experiment: str, records: Sequence[Record], *names: str) -> list[Weighed]:
+    """Weigh the claims that an experiment decides; of those names alone, where any are given."""
+    about = [one for one in claims.about(experiment) if not names or one.name in names]
+    return claims.weigh(Records.given(experiment, records), about)
+
+
+@functools.cache
+def page() -> dict[str, Weighed]:
+    """Return all claims by the book's records, by name; they are weighed once in a process.
+
+    Labels of ten seeds or more are corrected for all comparisons of the page on every claim.
+    """
+    return {one.claim.name: one for one in claims.weigh()}
+
+
+def findings(of: Sequence[Weighed], caption: str) -> Table:
+    """Return a row a claim, with its label and what was run, and below it what was measured."""
+    rows = []
+    for one in of:
+        rows.append([one.claim.says, one.evidence, badge(one.label)])
+        rows += [_row(f"– {finding.what}", finding) for finding in one.counting]
+    columns = ["Claim, and what was measured", "Runs, and mean difference", "Label"]
+    return Table(columns, rows, caption)
+
+
+def table(experiment: str, records: Sequence[Record], *names: str) -> Table:
+    """Return :func:`findings` on an experiment, by some of its records."""
+    return findings(
+        weighed(experiment, records, *names),
+        "What the paper claims, and each measurement behind the label. Every network ran at its "
+        "own best learning rate. Fewer than ten seeds are counted, and a count is no verdict.",
+    )
+
+
+def beside(experiment: str, records: Sequence[Record], *names: str) -> Table:
+    """Return the measurements that have no say in a label, folded."""
+    found = [finding for one in weighed(experiment, records, *names) for finding in one.findings]
+    return Table(
+        ["What was measured", "Difference", "Label"],
+        [_row(finding.what, finding) for finding in found if not finding.counts],
+        "Measurements beside, which have no say in the labels.",
+        folded=True,
+    )
+
+
+def kinds(
+    experiment: str, records: Mapping[str, Sequence[Record]], missing: str, *names: str
+) -> Table:
+    """Put kinds of runs side by side: what counts of each, as if it were the only kind.
+
+    Args:
+        experiment: Its name.
+        records: From the name of a kind to its records, none where it is not recorded.
+        missing: What is said of a kind without records.
+        names: Of the claims.
+    """
+    rows = []
+    for kind, runs in records.items():
+        found = [one for claim in weighed(experiment, runs, *names) for one in claim.counting]
+        rows += [[kind, *_row(one.what.partition("; ")[0], one)] for one in found] or [
+            [kind, missing, "–", "–"]
+        ]
+    return Table(
+        ["Runs", "What was measured", "Difference", "Label"],
+        rows,
+        "The same measurements for other kinds of runs, layer norm against no norm with the same "
+        "initial weights.",
+    )
+
+
+def targets(judge: Any, arms: Mapping[str, Any], names: Mapping[str, str]) -> Table:
+    """Say after how many updates each arm is at the three targets.
+
+    Args:
+        judge: Compares the runs.
+        arms: At their best rates, that without norm among them.
+        names: What the table calls them.
+    """
+    plain = arms[NONE]
+    rows = [
+        [names[arm], f"{of.rate:g}{'*' * of.at_edge}",
+         *map(_updates, judge.steps_to_targets(plain, of))]
+        for arm, of in arms.items()
+    ]  # fmt: skip
+    first = judge.updates(next(iter(plain.runs.values())))[1:5]
+    return Table(
+        ["Network", "Learning rate", *(f"to {part:.0%} of the way" for part in TARGETS)],
+        rows,
+        f"Updates to three targets between no norm's initial {judge.seeks} and the level where it "
+        "plateaus, mean over seeds (lowest to highest). It was first measured after "
+        f"{', '.join(f'{at:,.0f}' for at in first)} updates, with straight lines between.",
+    )
+
+
+def label(finding: Finding) -> str:
+    """Return the badge of a finding; one beside, which no test was corrected for, has no verdict.
+
+    Example:
+        >>> import numpy as np
+        >>> label(Finding("test error", np.array([-1.0, -2.0, 1.5]), "points"))
+        '2 of 3 seeds'
+    """
+    told = finding.counts or finding.label.evidence is not Evidence.MANY
+    return badge(finding.label) if told else "beside"
+
+
+def _row(what: str, finding: Finding) -> list[str]:
+    return [what, claims.interval(finding), label(finding)]
+
+
+def _updates(steps: np.ndarray) -> str:
+    """Write numbers of updates, one a seed: mean and ends; infinite where a target was missed."""
+    if np.isinf(steps).any():
+        return f"never in {np.isinf(steps).sum()} of {len(steps)} seeds"
+    return f"{steps.mean():,.0f} ({steps.min():,.0f} to {steps.max():,.0f})"

@@ -1,0 +1,257 @@
+"""Who is there first: curves of the arms, layer norm's lead, and what each comes to by its rate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+
+from lnbook.explorer.control import Control, choice
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import band, label_ends, spread
+from lnbook.figures.run_groups import LAYER, MISSING, Runs
+
+AXES = {"updates": "updates", "seconds": "seconds"}
+UNIT = {"updates": "updates", "seconds": "seconds on one thread"}
+OF = {"loss": "", "lead": "", "share": " of the other"}
+
+
+@dataclass(frozen=True)
+class Race:
+    """How a chapter draws and says its curves.
+
+    Args:
+        word: What falls, such as ``bound``.
+        of: Of what it is drawn, such as ``test images``.
+        chosen_by: Of what it is where rates are chosen.
+        unit: In which it is said.
+        axis: In which it is drawn.
+        top: Of the axis, unless one of the curves stays above it; the first falls are quick, and
+            all alike.
+        digits: After the point.
+        pad: From the lowest curve to the axis, and around leads.
+        apart: The unit of a difference; that of the curves if ``None``.
+        lines: How the networks' lines look, in words.
+        levels: From the runs and one of their kinds to what others come to who do not learn, by
+            what they do.
+    """
+
+    word: str
+    of: str
+    chosen_by: str
+    unit: str
+    axis: str
+    top: float
+    digits: int = 1
+    pad: float = 4.0
+    apart: str | None = None
+    lines: str = "no norm dotted, no norm from a tuned initialization dashed, layer norm solid"
+    levels: Callable[[Runs, str], Mapping[str, float]] | None = None
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """What a reader may choose to see."""
+        return {f"the {self.word}": "loss", "layer norm's lead": "lead",
+                "the share it needs": "share"}  # fmt: skip
+
+    def controls(self, runs: Runs) -> dict[str, Control]:
+        """Return what a reader may choose; among kinds of runs, once there are two."""
+        kinds = runs.recorded()
+        several = {"kind": choice("Runs", kinds)} if len(kinds) > 1 else {}
+        return several | {"shown": choice("Shown", self.shown), "axis": choice("Over", AXES)}
+
+    @property
+    def curves(self) -> Picture:
+        """The curves while it trains; or how far layer norm is ahead, in two ways."""
+        alt = (
+            f"Curves of the {self.word} of {self.of} in {self.unit} over updates or seconds: "
+            f"{self.lines}, with a band from the lowest seed to the highest; or layer norm's "
+            f"{self.word} less each of the others', with a line at zero; or the share of the "
+            "other's updates or seconds that layer norm needs, with lines at 100 and 50 percent."
+        )
+        return Picture(self.draw_curves, self.describe_curves, alt)
+
+    def draw_curves(
+        self, runs: Runs, shown: str, axis: str, kind: str | None = None
+    ) -> list[go.Figure]:
+        """Draw what is shown over an axis."""
+        figure, kind = go.Figure(), kind or runs.KINDS[0]
+        draw = {"loss": self._losses, "lead": self._lead, "share": self._share}[shown]
+        end = draw(figure, runs, kind, axis)
+        figure.update_layout(
+            title={
+                "loss": f"{self.word.capitalize()} of {self.of}",
+                "lead": f"Layer norm's {self.word} less another's",
+                "share": f"What layer norm needs of another's {axis}, to be as good",
+            }[shown],
+            height=400,
+            xaxis={"title": UNIT[axis] if shown == "loss" else f"{UNIT[axis]}{OF[shown]}",
+                   "range": [0, end], "zeroline": False, "tickformat": ",d"},
+            yaxis={"zeroline": False},
+        )  # fmt: skip
+        return [label_ends(figure)]
+
+    def _losses(self, figure: go.Figure, runs: Runs, kind: str, axis: str) -> float:
+        lowest, where = [], np.zeros(1)
+        for arm in runs.kinds[kind]:
+            where, values = runs.curves(kind, arm, axis)
+            hover = "after %{x:,.0f} " + axis + f": %{{y:.{self.digits}f}} {self.unit}"
+            band(figure, where, spread(values), runs.LOOKS[arm], hover)
+            lowest.append(np.nanmin(values))
+        for name, value in self._levels(runs, kind).items():
+            _level(figure, value, where[-1], "longdashdot", name)
+            lowest.append(value)
+        ends = [min(lowest) - self.pad, max(self.top, max(lowest) + self.pad)]
+        figure.update_layout(yaxis={"title": self.axis, "range": ends})
+        return float(where[-1])
+
+    def _lead(self, figure: go.Figure, runs: Runs, kind: str, axis: str) -> float:
+        ends, where = [0.0], np.zeros(1)
+        for other in runs.others(kind):
+            where, values = runs.lead(kind, other, axis)
+            hover = "after %{x:,.0f} " + axis + f": %{{y:+.{self.digits}f}} {self._apart}"
+            band(figure, where, spread(values), _against(runs, other), hover)
+            ends += [np.nanmin(values), np.nanmax(values)]
+        _level(figure, 0, where[-1])
+        figure.update_layout(
+            yaxis={"title": f"{self._apart}; below 0: layer norm leads",
+                   "range": [min(ends) - 0.75 * self.pad, max(ends) + 0.75 * self.pad]},
+        )  # fmt: skip
+        return float(where[-1])
+
+    def _share(self, figure: go.Figure, runs: Runs, kind: str, axis: str) -> float:
+        most, end = 110.0, 0.0
+        for other in runs.others(kind):
+            where, values = runs.share(kind, other, axis)
+            hover = f"for its {self.word} after %{{x:,.0f}} {axis}: %{{y:.0f}} %"
+            band(figure, where, spread(100 * values), _against(runs, other), hover)
+            most = max(most, 100 * np.nanmax(values, initial=1) + 5)
+            end = max(end, float(where[-1]))  # each has seconds of its own
+        _level(figure, 100, end)
+        _level(figure, 50, end, "dot")
+        figure.update_layout(yaxis={"title": "%; 50 is twice as fast", "range": [0, most]})
+        return end
+
+    def describe_curves(self, runs: Runs, shown: str, axis: str, kind: str | None = None) -> str:
+        """Say where the curves end; or where the lead was largest, and what is left of it."""
+        kind = kind or runs.KINDS[0]
+        arms = runs.kinds[kind]
+        seeds = len(arms[LAYER].runs)
+        count = f"mean of {seeds} seeds" if seeds > 1 else "one seed"
+        if shown == "loss":
+            lasts = {arm: runs.curves(kind, arm, axis)[1][:, -1].mean() for arm in arms}
+            ends = [f"{runs.LOOKS[arm][0]} {self._number(last)}" for arm, last in lasts.items()]
+            where = runs.curves(kind, LAYER, axis)[0][-1]
+            text = f"After {where:,.0f} {axis}, {count}, in {self.unit}: {', '.join(ends)}."
+            levels = [f"{name} {self._number(v)}" for name, v in self._levels(runs, kind).items()]
+            return f"{text} Without learning: {', '.join(levels)}." if levels else text
+        said = []
+        for other in runs.others(kind):
+            where, values = getattr(runs, shown)(kind, other, axis)
+            means, label = values.mean(0), runs.LOOKS[other][0]
+            if shown == "lead":
+                at = int(np.nanargmin(means))
+                said.append(
+                    f"against {label} {self._ahead(means[at])} (after {where[at]:,.0f} {axis}), "
+                    f"{self._ahead(means[-1])}"
+                )
+            else:
+                at = len(where) // 4
+                said.append(
+                    f"{label}'s within {where[at]:,.0f}, {_part(means[at])}, "
+                    f"within {where[-1]:,.0f}, {_part(means[-1])}"
+                )
+        first = f"The part of the {axis} that layer norm needs for another's best {self.word}"
+        if shown == "lead":
+            first = f"Layer norm where it leads most, and at the end, in {self._apart}"
+        return f"{first}: {'; '.join(said)} ({count})."
+
+    def _number(self, value: float) -> str:
+        return f"{value:.{self.digits}f}".replace("-", "−")
+
+    def _ahead(self, value: float) -> str:
+        return f"{abs(value):.{self.digits}f} {'ahead' if value < 0 else 'behind'}"
+
+    @property
+    def _apart(self) -> str:
+        return self.apart or self.unit
+
+    def _levels(self, runs: Runs, kind: str) -> Mapping[str, float]:
+        return self.levels(runs, kind) if self.levels else {}
+
+    @property
+    def rates(self) -> Picture:
+        """What each arm comes to at each learning rate."""
+        alt = (
+            f"Lines of the lowest {self.word} of {self.chosen_by} over learning rates: "
+            f"{self.lines}; a ring marks each one's best."
+        )
+        return Picture(self.draw_rates, self.describe_rates, alt)
+
+    def draw_rates(self, runs: Runs) -> list[go.Figure]:
+        """Draw the lowest on validation over the learning rate, and mark each arm's lowest."""
+        figure = go.Figure()
+        for name, arm in runs.sweep.items():
+            label, color, dash = runs.LOOKS[name]
+            lows = {rate: runs.judge.factor * value for rate, value in arm.rates.items()}
+            hover = f"rate %{{x:g}}: %{{y:.{self.digits}f}} {self.unit}<extra>{label}</extra>"
+            figure.add_scatter(
+                x=list(lows), y=list(lows.values()), name=label, mode="lines+markers",
+                hovertemplate=hover, line={"color": color, "dash": dash, "width": 2.5},
+                marker={"size": 7},
+            )  # fmt: skip
+            figure.add_scatter(
+                x=[arm.rate], y=[lows[arm.rate]], mode="markers", showlegend=False,
+                hoverinfo="skip", marker={"color": color, "size": 15, "symbol": "circle-open",
+                                          "line": {"width": 2.5}},
+            )  # fmt: skip
+        ticks = sorted({rate for arm in runs.sweep.values() for rate in arm.rates})
+        figure.update_layout(
+            title=f"Lowest {self.word} of {self.chosen_by}",
+            height=360,
+            xaxis={"title": "learning rate", "type": "log", "tickvals": ticks,
+                   "ticktext": [f"{rate:g}" for rate in ticks]},
+            yaxis={"title": self.axis, "zeroline": False, "range": self._ends(runs)},
+        )  # fmt: skip
+        # Where lines end at several rates, a name at the end of one would cover others.
+        several = len({max(arm.rates) for arm in runs.sweep.values()}) > 1
+        return [figure if several else label_ends(figure)]
+
+    def _ends(self, runs: Runs) -> list[float]:
+        lows = [value for arm in runs.sweep.values() for value in arm.rates.values()]
+        every = [runs.judge.factor * value for value in lows]
+        return [min(every) - self.pad, min(max(every), self.top) + self.pad]
+
+    def describe_rates(self, runs: Runs) -> str:
+        """Say which rate is each arm's best, and what its best and its worst come to."""
+        if not runs.sweep:
+            return f"The runs at several rates are {MISSING}."
+        said = []
+        for name, arm in runs.sweep.items():
+            edge = ", the end of those tried" if arm.at_edge else ""
+            lows = (runs.judge.factor * of(arm.rates.values()) for of in (min, max))
+            low, high = map(self._number, lows)
+            told = f"({low} {self.unit}, {high} at worst)"
+            said.append(f"{runs.LOOKS[name][0]} at {arm.rate:g}{edge} {told}")
+        return f"Each is at its best at a rate of its own: {'; '.join(said)}."
+
+
+def _against(runs: Runs, other: str) -> tuple[str, str, str]:
+    label, color, dash = runs.LOOKS[other]
+    return f"against {label}", color, dash
+
+
+def _level(
+    figure: go.Figure, y: float, end: float, dash: str = "solid", name: str | None = None
+) -> None:
+    figure.add_scatter(
+        x=[0, end], y=[y, y], mode="lines", name=name, showlegend=bool(name), hoverinfo="skip",
+        line={"color": COLORS["gray"], "width": 1.5, "dash": dash},
+    )  # fmt: skip
+
+
+def _part(share: float) -> str:
+    return "more than all" if np.isnan(share) else f"{100 * share:.0f} %"

@@ -1,0 +1,237 @@
+"""Figures and tables: arrays and records in, plotly figures out. One file a chapter."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from lnbook.explorer.parts import HEIGHT
+from lnbook.figures.colors import COLORS, fade
+from lnbook.figures.table import badge
+from lnlib import compare
+
+#: How each norm looks in every figure of the book: label, color, dash. Never color alone.
+NORMS = {
+    "layer": ("layer norm", COLORS["layer"], "solid"),
+    "batch": ("batch norm", COLORS["batch"], "dash"),
+    "none": ("no norm", COLORS["none"], "dot"),
+    "weight": ("weight norm", COLORS["weight"], "dashdot"),
+}
+RMS = ("RMS norm", COLORS["rms"], "longdash")
+#: The gates of an LSTM in the order of the rows of W: how each looks. Never color alone.
+GATES = {
+    "i": ("input gate i", COLORS["gate-i"], "circle"),
+    "f": ("forget gate f", COLORS["gate-f"], "square"),
+    "g": ("candidate g", COLORS["gate-g"], "diamond"),
+    "o": ("output gate o", COLORS["gate-o"], "triangle-up"),
+}
+
+
+def labels(rows: Sequence[np.ndarray | str]) -> list[str]:
+    """Return the badges of the rows of one table, corrected as :func:`lnlib.compare.labels` says.
+
+    Example:
+        >>> labels([np.array([-3.0, -1.0, -2.0]), -np.arange(1.0, 11), "diverged"])
+        ['3 of 3 seeds', '✓ supported', 'not testable here: diverged']
+    """
+    return [badge(one) for one in compare.labels(rows)]
+
+
+def difference(values: np.ndarray, digits: int = 2, unit: str = "") -> str:
+    """Write a mean difference with its bounds; of one seed there are none.
+
+    Example:
+        >>> difference(np.array([-1.0, 3.0]), 1)
+        '+1.0 (−1.0 to +3.0)'
+        >>> difference(np.array([-1.0, 3.0]), 0, " %")
+        '+1 % (−1 to +3)'
+    """
+    low, high = compare.limits(values)
+    told = f"{values.mean():+.{digits}f}{unit}"
+    told += f" ({low:+.{digits}f} to {high:+.{digits}f})" if len(values) > 1 else ""
+    return told.replace("-", "−")
+
+
+def signs(values: np.ndarray) -> list[str]:
+    """Return the color of each number: above zero, or below."""
+    return [COLORS["negative" if value < 0 else "positive"] for value in values]
+
+
+def band(
+    figure: go.Figure,
+    x: Sequence[float],
+    values: Sequence[np.ndarray],
+    look: tuple[str, str, str],
+    hover: str,
+    mode: str = "lines",
+) -> None:
+    """Add a line to a panel, in a band, where there is one.
+
+    Args:
+        figure: The panel.
+        x: ActivationMaps, shape ``(points,)``.
+        values: The band's lower edge, the line and the upper edge, each ``(points,)``.
+        look: Label, color, dash, as in :data:`NORMS`.
+        hover: What the line says at a point, in plotly's template.
+        mode: Of the line.
+    """
+    label, color, dash = look
+    low, middle, high = values
+    edges = () if np.array_equal(low, high) else (("lower", low), ("upper", high))
+    for edge, y in edges:
+        figure.add_scatter(
+            x=x,
+            y=y,
+            name=f"{label}, {edge} edge",
+            fill="tonexty" if edge == "upper" else None,
+            fillcolor=fade(color),
+            mode="lines",
+            line={"width": 0},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    figure.add_scatter(
+        x=x,
+        y=middle,
+        name=label,
+        mode=mode,
+        line={"color": color, "dash": dash, "width": 2.5},
+        marker={"size": 7},
+        hovertemplate=f"{hover}<extra>{label}</extra>",
+    )
+    figure.layout.legend.traceorder = "normal"  # the fill would turn it round
+
+
+def spread(curves: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the lowest, the mean and the highest of the seeds, the first axis."""
+    return curves.min(0), curves.mean(0), curves.max(0)
+
+
+LETTER, LINE, GAP = 6.6, 15, 8  # pixels: width of a letter, height of a line, from line to label
+WIDEST = 16  # letters: on a phone a wider label would take the room of the lines
+AROUND = 66  # pixels of a panel's height that are not the lines'
+
+
+def label_ends(figure: go.Figure) -> go.Figure:
+    """Write the name of each line at its last point, in its color, in place of the legend.
+
+    Names that would cover each other move apart. Where one is too wide the legend stays.
+
+    Args:
+        figure: A panel that is complete.
+
+    Returns:
+        The panel.
+    """
+    lines = [
+        trace
+        for trace in figure.data
+        if trace.type == "scatter"
+        and "lines" in (trace.mode or "")
+        and trace.name
+        and trace.fill != "toself"
+        and trace.showlegend is not False
+        and np.isfinite(np.asarray(trace.y, dtype=float)).any()
+    ]
+    names = [_two_lines(trace.name) for trace in lines]
+    widest = max((len(part) for name in names for part in name.split("<br>")), default=0)
+    if not lines or widest > WIDEST:
+        return figure
+    x, y = (_ends(figure, lines, letter) for letter in "xy")
+    _, (low, high) = (_range(figure, letter) for letter in "xy")
+    room = (figure.layout.height or HEIGHT) - AROUND
+    here = (np.clip((y - low) / (high - low), 0, 1) * room).tolist()
+    tall = [LINE * (1 + name.count("<br>")) for name in names]
+    figure.layout.annotations += tuple(
+        {
+            "x": x[k],
+            "y": min(max(y[k], min(low, high)), max(low, high)),
+            "text": names[k],
+            "showarrow": False,
+            "xanchor": "left",
+            "xshift": GAP,
+            "yshift": round(moved - here[k]),
+            "align": "left",
+            "font": {"color": lines[k].line.color},
+        }
+        for k, moved in enumerate(_apart(here, tall, room))
+    )
+    for trace in lines:
+        trace.showlegend = False
+    others = any(trace.name and trace.showlegend is not False for trace in figure.data)
+    figure.update_layout(showlegend=others, margin={"r": round(GAP + 8 + LETTER * widest)})
+    return figure
+
+
+def _two_lines(name: str) -> str:
+    """Break a long name where both halves fit, after a comma, or where they are most alike."""
+    breaks = [k for k, letter in enumerate(name) if letter == " "]
+    if len(name) <= WIDEST or not breaks:
+        return name
+
+    def poor(k: int) -> tuple[bool, bool, int]:
+        longer = max(k, len(name) - k - 1)
+        return longer > WIDEST, name[k - 1] != ",", abs(2 * k + 1 - len(name))
+
+    k = min(breaks, key=poor)
+    return f"{name[:k]}<br>{name[k + 1 :]}"
+
+
+def _range(figure: go.Figure, letter: str) -> tuple[float, float]:
+    """Return how far an axis reaches; plotly's own choice would make room for the labels there."""
+    axis = figure.layout[f"{letter}axis"]
+    if axis.range is None:
+        every = np.concatenate([np.asarray(trace[letter], dtype=float) for trace in figure.data])
+        known = every[np.isfinite(every)]
+        if axis.type == "log":
+            known = np.log10(known[known > 0])
+        low, high = known.min(), known.max()
+        pad = 0.04 * (high - low)
+        ends = (low - pad, high + pad)
+        axis.range, axis.autorange = ends[:: -1 if axis.autorange == "reversed" else 1], None
+    return axis.range
+
+
+def _ends(figure: go.Figure, lines: Sequence[Any], letter: str) -> np.ndarray:
+    """Return where the lines end, as their axis counts it."""
+    found = []
+    for trace in lines:
+        x, y = (np.asarray(values, dtype=float) for values in (trace.x, trace.y))
+        last = np.flatnonzero(np.isfinite(x) & np.isfinite(y))[-1]
+        found.append((x if letter == "x" else y)[last])
+    return np.log10(found) if figure.layout[f"{letter}axis"].type == "log" else np.array(found)
+
+
+def _apart(here: Sequence[float], tall: Sequence[float], room: float) -> np.ndarray:
+    """Move labels as little as possible until none covers another or leaves the room."""
+    order = np.argsort(here, kind="stable")
+    gaps = [(tall[a] + tall[b]) / 2 for a, b in itertools.pairwise(order)]
+    stacked = np.cumsum([0, *gaps])  # where they stand if each touches the next
+    groups: list[tuple[float, int]] = []  # of labels that touch: how far up, how many
+    for k, at in zip(order, stacked, strict=True):
+        groups.append((here[k] - at, 1))
+        while len(groups) > 1 and groups[-2][0] > groups[-1][0]:
+            (one, n), (other, m) = groups[-2:]
+            groups[-2:] = [((n * one + m * other) / (n + m), n + m)]
+    moved = np.concatenate([np.full(n, at) for at, n in groups])
+    places = np.empty(len(order))
+    low, high = tall[order[0]] / 2, room - stacked[-1] - tall[order[-1]] / 2
+    places[order] = stacked + np.clip(moved, low, max(low, high))
+    return places
+
+
+def cursor(x: float) -> dict[str, Any]:
+    """Return a vertical line at ``x``, over the whole height of a panel, for its ``shapes``."""
+    return {
+        "type": "line",
+        "x0": x,
+        "x1": x,
+        "y0": 0,
+        "y1": 1,
+        "yref": "paper",
+        "line": {"color": COLORS["gray"], "width": 1.5},
+    }

@@ -1,0 +1,173 @@
+"""Recorded runs of several arms, in the kinds in which a chapter compares them.
+
+The arms are the networks of the paper's recurrent experiments: no norm, no norm from a chosen
+start, and layer norm; a chapter may add others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from lnbook.figures import claims
+from lnbook.figures.colors import COLORS
+from lnbook.figures.table import Table
+from lnlib.claims import Weighed
+
+PLAIN, CHOSEN, LAYER = "none", "none, tuned initialization", "layer"
+#: Label, color and dash of each arm.
+LOOKS = {
+    PLAIN: ("no norm", COLORS["none"], "dot"),
+    CHOSEN: ("no norm, tuned initialization", COLORS["none"], "dash"),
+    LAYER: ("layer norm", COLORS["layer"], "solid"),
+}
+SWEEP = "sweep"  # the kind of the runs that were to find the rates
+MISSING = "not yet recorded"
+
+
+class Runs:
+    """What has been recorded of an experiment; a chapter says which kinds it tells apart.
+
+    Args:
+        records: Of the experiment.
+        judge: Compares them: the ``TASK`` of its ``results``.
+
+    Attributes:
+        kinds: From a name of :attr:`KINDS` to its arms, each at its best learning rate; a kind
+            without a record of one of these is left out.
+        of: From a kind to all its records.
+        sweep: The arms of the runs that were to find the rates, or nothing.
+
+    Raises:
+        ValueError: If there are no records.
+    """
+
+    EXPERIMENT: ClassVar[str]
+    MEASURE: ClassVar[str]  # the curve that is drawn
+    KINDS: ClassVar[tuple[str, ...]]  # the first is the chapter's own
+    EARLY: ClassVar[int] = 0  # updates before which no share is told
+    LOOKS: ClassVar[Mapping[str, tuple[str, str, str]]] = LOOKS  # of the arms, layer norm last
+
+    def __init__(self, records: Sequence[Mapping[str, Any]], judge: Any) -> None:
+        if not records:
+            raise ValueError(
+                "Runs: no records were given; record them with python -m lnlib replay "
+                f"{self.EXPERIMENT}"
+            )
+        self.judge, self.records = judge, records
+        self.kinds: dict[str, dict[str, Any]] = {}
+        self.of: dict[str, Sequence[Mapping[str, Any]]] = {}
+        for _, runs in judge.kinds(records):
+            found = judge.at_best_rates(runs)
+            own = {arm: found[arm] for arm in self.LOOKS if arm in found}
+            if own:
+                name = self.kind(own, runs[0]["settings"])
+                self.kinds[name], self.of[name] = own, runs
+        self.sweep = self.kinds.pop(SWEEP, {})
+
+    def kind(self, arms: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+        """Name the kind of some arms, by what their runs' settings have in common."""
+        raise NotImplementedError
+
+    @property
+    def missing(self) -> list[str]:
+        """Names of the kinds that are not recorded."""
+        return [name for name in self.KINDS if name not in self.kinds]
+
+    def recorded(self) -> dict[str, str]:
+        """Return the kinds that are recorded, for a choice."""
+        return {name: name for name in self.KINDS if name in self.kinds}
+
+    def others(self, kind: str) -> list[str]:
+        """Return the arms of a kind that layer norm is compared with."""
+        return [arm for arm in self.LOOKS if arm != LAYER and arm in self.kinds.get(kind, {})]
+
+    def curves(
+        self, kind: str, arm: str, axis: str, name: str | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return a measure of an arm's runs, a row a seed.
+
+        Args:
+            kind: Of :attr:`KINDS`.
+            arm: Of :attr:`LOOKS`.
+            axis: ``updates`` or ``seconds``. Runs have points at the same updates; for seconds
+                they are put on one grid, by straight lines between their points.
+            name: Of the measure; :attr:`MEASURE`, in the judge's unit, if ``None``.
+
+        Returns:
+            Where, shape ``(points,)``, and the values, ``(seeds, points)``.
+        """
+        runs = self.kinds[kind][arm].runs.values()
+        factor = self.judge.factor if name is None else 1.0
+        values = [factor * np.array(run["curves"][name or self.MEASURE], float) for run in runs]
+        if axis == "updates":
+            return self.judge.updates(next(iter(runs))), np.array(values)
+        every = [
+            self.judge.seconds(run)
+            for other in self.kinds[kind].values()
+            for run in other.runs.values()
+        ]
+        grid = np.linspace(0, min(times[-1] for times in every), 60)
+        own = [self.judge.seconds(run) for run in runs]
+        return grid, np.array([np.interp(grid, t, v) for t, v in zip(own, values, strict=True)])
+
+    def lead(
+        self, kind: str, other: str, axis: str, name: str | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return layer norm's measure less that of another arm, of the seeds that both have."""
+        arms = self.kinds[kind]
+        where, own = self.curves(kind, LAYER, axis, name)
+        _, others = self.curves(kind, other, axis, name)
+        seeds = [seed for seed in arms[LAYER].runs if seed in arms[other].runs]
+        rows = [[list(arms[name].runs).index(s) for s in seeds] for name in (LAYER, other)]
+        return where, own[rows[0]] - others[rows[1]]
+
+    def share(self, kind: str, other: str, axis: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return what layer norm needs to be as good as another arm at each of its points.
+
+        As a share of the other's own updates or seconds, by straight lines between layer norm's
+        points, on validation data; NaN where it never is as good.
+
+        Returns:
+            Where the other is (mean of the seeds), and the shares, ``(seeds, points)``; from
+            :attr:`EARLY` updates on.
+        """
+        arms, judge = self.kinds[kind], self.judge
+        seeds = [seed for seed in arms[LAYER].runs if seed in arms[other].runs]
+        where, found = [], []
+        for seed in seeds:
+            theirs, ours = arms[other].runs[seed], arms[LAYER].runs[seed]
+            updates = judge.updates(theirs)
+            late = updates >= min(self.EARLY, updates[-1])
+            times, own = (getattr(judge, axis)(run) for run in (theirs, ours))
+            targets, lowest = (np.fmin.accumulate(judge.score(run)) for run in (theirs, ours))
+            new = np.r_[True, np.diff(lowest) < 0]  # else it was as low before
+            there = np.interp(targets, lowest[new][::-1], own[new][::-1], left=np.nan)
+            where.append(times[late])
+            found.append((there / np.maximum(times, 1e-9))[late])
+        return np.mean(where, 0), np.array(found)
+
+    def weighed(self, kind: str) -> dict[str, Weighed]:
+        """Return what the paper's claims come to by a kind of runs, by their names."""
+        found = claims.weighed(self.EXPERIMENT, self.of[kind])
+        return {one.claim.name: one for one in found}
+
+    def claims(self, *names: str) -> Table:
+        """Return what the paper's claims come to, of those names if any, by the chapter's kind."""
+        return claims.table(self.EXPERIMENT, self.of[self.KINDS[0]], *names)
+
+    def beside(self, *names: str) -> Table:
+        """Return the measurements on the same claims that have no say in their labels."""
+        return claims.beside(self.EXPERIMENT, self.of[self.KINDS[0]], *names)
+
+    def targets(self) -> Table:
+        """Say after how many updates each network is at the targets that the claims are about."""
+        names = {arm: look[0] for arm, look in self.LOOKS.items()}
+        return claims.targets(self.judge, self.kinds[self.KINDS[0]], names)
+
+    def hinges(self, *names: str) -> Table:
+        """Put the other kinds beside, by the same measurements; say what is not recorded."""
+        others = {kind: self.of.get(kind, ()) for kind in self.KINDS[1:]}
+        return claims.kinds(self.EXPERIMENT, others, MISSING, *names)

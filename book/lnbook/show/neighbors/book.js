@@ -1,2 +1,0 @@
-/* In the built book: every map of sentences of the page. */
-lnCanvas.wake(".ln-neighbors", document.currentScript, lnNeighbors);

@@ -1,0 +1,268 @@
+"""A sheet where there is a kernel: fields to type into, choices, tables, sentences."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from lnbook.display import explained, wrapped
+from lnbook.figures import colors
+from lnbook.widgets.base import box
+from lnbook.widgets.norm_table.state import EPS, EXAMPLES, FEATURES, State, divisor
+from lnbook.widgets.norm_table.tables import Tables
+from lnbook.widgets.norm_table.texts import block, exact
+from lnbook.widgets.norm_table.words import WORDS
+
+STYLE = (
+    f"<style>{colors.css()}"
+    + """
+.ln-norm-table-live table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+.ln-norm-table-live .sheet-scroll { display: inline-block; max-width: 100%; overflow-x: auto;
+  margin-right: 2rem; vertical-align: top; }
+.ln-norm-table-live caption { text-align: left; font-weight: 600; }
+.ln-norm-table-live :is(td, th) { height: 2.6em; min-width: 3.4em; padding: 0 0.4em;
+  text-align: right; line-height: 1.2;
+  box-shadow: inset var(--l, 0px) var(--t, 0px) var(--norm),
+    inset var(--r, 0px) var(--b, 0px) var(--norm);
+  background: color-mix(in srgb, var(--tone, transparent) var(--share, 0%), transparent); }
+.ln-norm-table-live .set { font-weight: 600; }
+.ln-norm-table-live .chosen { text-decoration: underline; }
+.ln-norm-table-live .t { --t: 2px; } .ln-norm-table-live .l { --l: 2px; }
+.ln-norm-table-live .b { --b: -2px; } .ln-norm-table-live .r { --r: -2px; }
+.ln-norm-table-live .sheet-margin > span { display: block; white-space: nowrap; }
+.ln-norm-table-live :is(.sheet-narrow, .sheet-sign) { display: none; }
+.ln-norm-table-live .sheet-margin b { font-weight: 400; }
+.ln-norm-table-live .sheet-margin.mine b { font-weight: 700; }
+.ln-norm-table-live .sheet-sr { position: absolute; clip-path: inset(50%); width: 1px; height: 1px;
+  overflow: hidden; white-space: nowrap; }
+</style>"""
+)
+
+
+def draw(rng: np.random.Generator, B: int, F: int) -> list[list[str]]:
+    """Draw numbers of at most 5 characters; each example has a level and a spread of its own."""
+    level, spread = rng.uniform(-10, 40, (B, 1)), rng.uniform(0.5, 8, (B, 1))
+    x = np.clip(level + spread * rng.standard_normal((B, F)), -99, 99)
+    return [[exact(round(v, 1 if v < -9.9 else 2)) for v in row] for row in x]
+
+
+class Card:
+    """The live sheet; every change is computed anew.
+
+    Args:
+        sheet: The :class:`lnbook.widgets.norm_table.NormTable`: its title, norms, names,
+            start, ``read``.
+    """
+
+    def __init__(self, sheet: Any) -> None:
+        import ipywidgets as widgets
+
+        self.sheet, self.rng = sheet, np.random.default_rng(1)
+        # A text for each cell that there may be; a field for each that there has been.
+        self.texts = {("x", i, j): "" for i in range(EXAMPLES) for j in range(FEATURES)}
+        self.fields: dict[tuple, Any] = {}
+        self.changing = 0  # not 0 while many fields change at once
+        start = sheet.start
+        self.norm = _dropdown("Norm", sheet.norms, start.norm)
+        self.groups = _dropdown("Groups", [start.groups], start.groups)
+        self.eps = _dropdown("eps", EPS, start.eps)
+        self.examples = _whole("Examples", start.shape[0], EXAMPLES)
+        self.features = _whole("Features", start.shape[1], FEATURES)
+        self.example = _whole("Chosen example", start.cell[0] + 1, EXAMPLES)
+        self.feature = _whole("Chosen feature", start.cell[1] + 1, FEATURES)
+        self.grid, self.result, self.note = widgets.GridBox(), widgets.HTML(), widgets.HTML()
+        self.pasted = widgets.Textarea(
+            placeholder="Paste a table: a line for each example",
+            layout=widgets.Layout(width="100%"),
+        )
+        self.begin()
+        for control in (self.norm, self.groups, self.eps, self.example, self.feature):
+            control.observe(lambda _: self.update(), "value")
+        for control in (self.examples, self.features):
+            control.observe(lambda _: self.lay_out(), "value")
+
+    def box(self) -> Any:
+        """Put all of it one below the other."""
+        import ipywidgets as widgets
+
+        new, back, use = (
+            widgets.Button(description=name)
+            for name in ("New numbers", "Start values", "Use these numbers")
+        )
+        for button, action in ((new, self.renew), (back, self.begin), (use, self.paste)):
+            button.on_click(lambda _, action=action: action())
+        choices = [self.norm, self.groups, self.eps, self.examples, self.features]
+        return box(
+            [
+                widgets.HTML(f"<b>{html.escape(self.sheet.title)}</b>"),
+                widgets.HBox(choices, layout=wrapped()),
+                widgets.HBox([new, back], layout=wrapped()),
+                self.grid,
+                widgets.HBox([self.example, self.feature], layout=wrapped()),
+                self.result,
+                self.pasted,
+                use,
+                self.note,
+            ]
+        )
+
+    # What is set, and what it comes to.
+
+    def state(self) -> State:
+        """Return what the reader has set."""
+        B, F = self.examples.value, self.features.value
+        return State(
+            x=tuple(tuple(self.texts["x", i, j] for j in range(F)) for i in range(B)),
+            gain=tuple(self.texts["gain", 0, j] for j in range(F)),
+            bias=tuple(self.texts["bias", 0, j] for j in range(F)),
+            norm=self.norm.value,
+            groups=self.groups.value,
+            eps=self.eps.value,
+            cell=(self.example.value - 1, self.feature.value - 1),
+        )
+
+    def update(self) -> None:
+        """Show what the state comes to; an error is said where the tables stand."""
+        if self.changing:
+            return
+        try:
+            self.groups.layout.display = "" if self.norm.value == "group norm" else "none"
+            self.result.value = self.shown(self.state())
+        except Exception as error:
+            said = f"This could not be computed ({explained(error)}). Type another number."
+            self.result.value = f'<p role="status">{html.escape(said)}</p>'
+
+    def shown(self, state: State) -> str:
+        """Write tables and sentences."""
+        reading, esc = self.sheet.read(state), html.escape
+        thing = state.norm.split()[0].lower()
+        warning = f"<p>⚠ {esc(reading.warning)}</p>" if reading.warning else ""
+        return (
+            f'{STYLE}<div class="ln-norm-table-live" style="--norm: var(--ln-{thing})">'
+            f"{Tables(state, reading, self.sheet.head).html()}"
+            f"<p>{esc(WORDS['about'][state.norm])}</p>"
+            f'<div role="status" aria-live="polite"><p>{esc(reading.text)}</p>{warning}</div>'
+            f"<p>{esc(reading.work)}</p></div>"
+        )
+
+    # What the reader does.
+
+    def typed(self, key: tuple, text: str) -> None:
+        """Take a text that was typed into a field, whose cell is then the chosen one."""
+        self.texts[key] = text
+        if self.changing:
+            return
+        self.note.value = ""
+        which, i, j = key
+        if which == "x":
+            self.changing += 1
+            self.example.value, self.feature.value = i + 1, j + 1
+            self.changing -= 1
+        self.update()
+
+    def begin(self) -> None:
+        """Put the start back; what the table may grow into has numbers, too."""
+        self.note.value = ""
+        more = _numbered(draw(np.random.default_rng(0), EXAMPLES, FEATURES))
+        affine = {(w, 0, j): t for w, t in (("gain", "1"), ("bias", "0")) for j in range(FEATURES)}
+        start = self.sheet.start
+        self.put(more | _numbered(start.x) | affine, *start.shape)
+
+    def renew(self) -> None:
+        """Draw new numbers."""
+        self.note.value = ""
+        shape = self.examples.value, self.features.value
+        self.put(_numbered(draw(self.rng, *shape)), *shape)
+
+    def paste(self) -> None:
+        """Take the table that was pasted, as far as there is room."""
+        rows, separator = block(self.pasted.value)
+        if not rows:
+            self.note.value = WORDS["nothing"]
+            return
+        width = max(map(len, rows))
+        B, F = min(len(rows), EXAMPLES), min(width, FEATURES)
+        padded = [[*row, *[""] * F][:F] for row in rows[:B]]
+        said = WORDS["pasted"].format(rows=B, columns=F, separator=separator)
+        if (len(rows), width) != (B, F):
+            said += " " + WORDS["left out"]
+        self.put(_numbered(padded), B, F)
+        self.note.value = f'<p role="status">{html.escape(said)}</p>'
+
+    def put(self, texts: Mapping[tuple, str], B: int, F: int) -> None:
+        """Change many texts, and the size of the table, at once."""
+        self.changing += 1
+        self.texts.update(texts)
+        for key, text in texts.items():
+            if key in self.fields:
+                self.fields[key].value = text
+        self.examples.value, self.features.value = B, F
+        self.changing -= 1
+        self.lay_out()
+
+    # The fields.
+
+    def lay_out(self) -> None:
+        """Lay the fields out for as many examples and features as there are now."""
+        import ipywidgets as widgets
+
+        if self.changing:
+            return
+        self.changing += 1
+        B, F = self.examples.value, self.features.value
+        self.example.max, self.feature.max = B, F
+        wanted = self.groups.value
+        self.groups.options = [g for g in range(1, F + 1) if F % g == 0]
+        self.groups.value = divisor(wanted, F)
+        cells = [widgets.Label(), *(widgets.Label(self.sheet.head(j)) for j in range(F))]
+        lines = [("x", i, f"E{i + 1}") for i in range(B)]
+        for which, i, head in [*lines, ("gain", 0, "gain"), ("bias", 0, "bias")]:
+            cells += [widgets.Label(head), *(self.field((which, i, j)) for j in range(F))]
+        self.grid.children = cells
+        self.grid.layout = widgets.Layout(
+            grid_template_columns=f"3rem repeat({F}, 5.2rem)", overflow="auto", max_width="100%"
+        )
+        self.changing -= 1
+        self.update()
+
+    def field(self, key: tuple) -> Any:
+        """Return the field of a cell, made when it is first needed."""
+        import ipywidgets as widgets
+
+        if key not in self.fields:
+            which, i, j = key
+            self.fields[key] = widgets.Text(
+                value=self.texts[key],
+                tooltip=WORDS["cell"][which].format(i=i + 1, feature=self.sheet.feature(j)),
+                layout=widgets.Layout(width="5rem", margin="1px"),
+            )
+            self.fields[key].observe(lambda change: self.typed(key, change["new"]), "value")
+        return self.fields[key]
+
+
+def _numbered(rows: Iterable[Iterable[str]]) -> dict[tuple, str]:
+    return {("x", i, j): text for i, row in enumerate(rows) for j, text in enumerate(row)}
+
+
+def _looks() -> dict[str, Any]:
+    import ipywidgets as widgets
+
+    return {
+        "style": {"description_width": "initial"},
+        "layout": widgets.Layout(width="min(100%, 20rem)"),
+    }
+
+
+def _dropdown(label: str, options: Any, value: Any) -> Any:
+    import ipywidgets as widgets
+
+    return widgets.Dropdown(description=label, options=options, value=value, **_looks())
+
+
+def _whole(label: str, value: int, most: int) -> Any:
+    import ipywidgets as widgets
+
+    return widgets.IntSlider(description=label, value=value, min=1, max=most, **_looks())

@@ -1,0 +1,260 @@
+/* The page's half of lnbook.widgets.norm_table: a table into which the reader types, normalized as they type.
+   Words come from Python. No network; works from file://; nothing is stored. */
+(() => {
+  "use strict";
+  const MOST = { example: 16, feature: 8 };
+  const { TEST_TIME, normalizationSets, normalize, typed } = lnNormTableCompute;
+  const { block, shown, figure, width, fill, escaped } = lnNormTableTexts;
+
+  function start(root) {
+    const book = JSON.parse(root.querySelector(".sheet-data").textContent), { words } = book;
+    const $ = (selector) => root.querySelector(selector);
+    const [norm, groups, eps] = ["norm", "groups", "eps"].map((n) => $(`.sheet-${n} select`));
+    const state = { cell: [Math.min(book.x.length, 2) - 1, Math.min(book.x[0].length, 3) - 1] };
+    let wanted = book.groups, seed = 0;
+
+    function random() { // mulberry32: the same numbers at every visit
+      seed = (seed + 0x6d2b79f5) | 0;
+      let t = Math.imul(seed ^ (seed >>> 15), 1 | seed);
+      t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+      return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+    }
+    function draw(B, F) { // each example has a level and a spread of its own; 5 characters at most
+      return Array.from({ length: B }, () => {
+        const level = 50 * random() - 10, spread = 0.5 + 7.5 * random();
+        return Array.from({ length: F }, () => {
+          const bell = 1.73 * (random() + random() + random() + random() - 2);
+          const v = Math.max(-99, Math.min(99, level + spread * bell));
+          return String(Number(v.toFixed(v < -9.9 ? 1 : 2)));
+        });
+      });
+    }
+    function put(rows, i0 = 0, j0 = 0) {
+      rows.forEach((row, i) => row.forEach((text, j) => { state.texts.x[i0 + i][j0 + j] = text; }));
+    }
+    function begin() {
+      const row = (text) => [Array(MOST.feature).fill(text)];
+      state.texts = { x: draw(MOST.example, MOST.feature), gain: row("1"), bias: row("0") };
+      put(book.x);
+      [state.example, state.feature] = [book.x.length, book.x[0].length];
+    }
+
+    /* The tables: built when their shape changes, filled at every change. */
+    const head = (j) => escaped(book.columns[j] ?? `F${j + 1}`);
+    const rms = () => state.norm === "RMS norm";
+    const field = (which, i, j, text) => `<td><input type="text" size="1" data-at="${which} ${i} ${j}"`
+      + ` value="${escaped(text)}" aria-label="${escaped(fill(words.cell[which],
+        { i: i + 1, feature: book.columns[j] ?? `feature ${j + 1}` }))}" autocomplete="off"`
+      // No inputmode: the number pads of phones have no minus.
+      + ` autocapitalize="off" spellcheck="false"></td>`;
+    function build() {
+      const { example: B, feature: F } = state, js = Array.from({ length: F }, (_, j) => j);
+      const each = (f, list = js) => list.map(f).join("");
+      const hidden = `<span class="sheet-sr">${rms() ? "root mean square" : "mean and deviation"}</span>`;
+      const signs = `<span class="sheet-sign" aria-hidden="true">${rms() ? "RMS" : "μ<br>σ"}</span>`;
+      const aside = ["layer norm", "RMS norm"].includes(state.norm);
+      const below = ["batch norm", TEST_TIME].includes(state.norm);
+      const between = { "group norm": state.groups, "instance norm": F }[state.norm] ?? Number(aside);
+      const margin = (i, j, span = 0) => // beside a row, or below a row or a column
+        `<td class="sheet-margin${span ? "" : " sheet-aside"}" data-of="${i} ${j}" colspan="${span || 1}"></td>`;
+      const row = (name, cells, kind = "") =>
+        `<tr${kind && ` class="${kind}"`}><th scope="row">${name}</th>${cells}</tr>`;
+      let x = "", y = "";
+      for (let i = 0; i < B; i++) {
+        x += row(`E${i + 1}`, each((j) => field("x", i, j, state.texts.x[i][j]))
+          + (aside ? margin(i, 0) : ""));
+        y += row(`E${i + 1}`, each((j) => `<td data-at="y ${i} ${j}" tabindex="-1"></td>`));
+        if (!between) continue;
+        const size = F / between, kind = `${size > 2 ? " sheet-wide" : ""}${aside ? " sheet-narrow" : ""}`;
+        x += row(signs + hidden, each((j) => margin(i, j, size), js.filter((j) => j % size === 0)), `sheet-stats${kind}`);
+        if (!aside) y += `<tr class="sheet-gap${kind}" aria-hidden="true"><td colspan="${F + 1}"></td></tr>`;
+      }
+      const affine = each((which) => row(which,
+        each((j) => field(which, 0, j, state.texts[which][0][j])), "sheet-affine"),
+      rms() ? ["gain"] : ["gain", "bias"]);
+      const table = (kind, name, side, body, foot) => `<div class="sheet-scroll"><table`
+        + ` class="sheet-${kind}"><caption>${name}</caption><thead><tr><td></td>${
+          each((j) => `<th scope="col">${head(j)}</th>`)}${side}</tr></thead><tbody>${body}</tbody>${
+          foot && `<tfoot>${foot}</tfoot>`}</table></div>`;
+      $(".sheet-tables").innerHTML =
+        table("x", "Input x", aside ? `<th scope="col">${hidden}</th>` : "", x,
+          below ? row(signs + hidden, each((j) => margin(0, j, 1)), "sheet-stats") : "")
+        + table("y", "Output y", "", y, affine);
+    }
+
+    function update() {
+      const { example: B, feature: F, texts } = state;
+      const [x, gain, bias] = ["x", "gain", "bias"].map((w) =>
+        texts[w].slice(0, B).map((row) => row.slice(0, F).map(typed)));
+      const more = (list, rest) => list && [...list, ...Array(F).fill(rest)].slice(0, F);
+      const running = { mean: more(book.running?.mean, 0), var: more(book.running?.var, 1) };
+      const r = { x, gain: gain[0], bias: bias[0],
+        ...normalize(x, { ...state, gain: gain[0], bias: bias[0], running }) };
+      const mates = normalizationSets(state.norm, B, F, state.groups).find((cells) =>
+        cells.some(([i, j]) => i === state.cell[0] && j === state.cell[1]));
+      const chosen = new Set(mates.map(String));
+      const peak = Math.max(2, ...r.y.flat().filter(Number.isFinite).map(Math.abs));
+      const wide = Math.max(4.5, ...texts.x.slice(0, B).flatMap((row) => row.slice(0, F).map(width)));
+
+      for (const el of root.querySelectorAll("[data-at]")) {
+        const [which, i, j] = el.dataset.at.split(" ").map((v, k) => k ? Number(v) : v);
+        const td = el.closest("td"), note = which === "y" ? r.note[i][j] : "";
+        if (which === "y") {
+          const y = r.y[i][j];
+          td.textContent = note || shown(y);
+          td.style.cssText = note ? "" : `--share:${(100 * Math.abs(y) / peak).toFixed(1)}%;`
+            + `--tone:var(--ln-${y < 0 ? "low" : "high"})`;
+        } else {
+          const bad = Number.isNaN(typed(el.value));
+          el.toggleAttribute("aria-invalid", bad);
+          if (bad) el.setAttribute("aria-invalid", "true");
+          bad ? el.setAttribute("aria-describedby", root.id + "-warning")
+            : el.removeAttribute("aria-describedby");
+          td.classList.toggle("bad", bad);
+        }
+        if (which === "gain" || which === "bias") continue;
+        const mine = chosen.has(`${i},${j}`), ends = (k, m) => mine && !chosen.has(`${k},${m}`);
+        for (const [name, on] of Object.entries({ note: Boolean(note), set: mine,
+          t: ends(i - 1, j), r: ends(i, j + 1), b: ends(i + 1, j), l: ends(i, j - 1),
+          chosen: String(state.cell) === `${i},${j}` })) td.classList.toggle(name, on);
+      }
+      for (const td of root.querySelectorAll(".sheet-margin")) {
+        const [i0, j] = td.dataset.of.split(" ").map(Number);
+        const i = state.norm === TEST_TIME ? state.cell[0] : i0;
+        td.classList.toggle("mine", chosen.has(`${i},${j}`));
+        const line = (sign, name, v) => `<span><span aria-hidden="true">${sign}</span>`
+          + `<span class="sheet-sr">${name}</span> <b>${v}</b></span>`;
+        const beside = td.classList.contains("sheet-aside"); // a narrow column has no room for more
+        const std = figure(r.std[i][j], beside || td.colSpan > 1 ? 4 : 3);
+        td.innerHTML = rms() ? line("RMS", "root mean square", std)
+          : line("μ", "mean", figure(r.mean[i][j])) + line("σ", "deviation", std);
+      }
+      for (const t of root.querySelectorAll("table")) t.style.setProperty("--wide", `${Number(Math.min(12, wide).toFixed(1))}ch`);
+      const said = lnNormTableSentences(book, state, r);
+      for (const [kind, text] of Object.entries({ ...said, about: words.about[state.norm] })) {
+        const p = $(`.sheet-${kind}`);
+        if (p.textContent !== text) p.textContent = text;
+        p.hidden = !text && kind === "warning";
+      }
+    }
+
+    /* What changes more than one text: new tables, and the focus where it was. */
+    function redo() {
+      const at = document.activeElement?.dataset?.at;
+      const F = state.feature, whole = Array.from({ length: F }, (_, k) => k + 1).filter((g) => F % g === 0);
+      state.norm = norm.value;
+      state.eps = Number(eps.value);
+      state.groups = Math.max(...whole.filter((g) => g <= wanted));
+      groups.innerHTML = whole.map((g) => `<option>${g}</option>`).join("");
+      groups.value = state.groups;
+      $(".sheet-groups").hidden = state.norm !== "group norm";
+      state.cell = [Math.min(state.cell[0], state.example - 1), Math.min(state.cell[1], F - 1)];
+      for (const button of root.querySelectorAll(".sheet-step button")) {
+        const [what, which] = button.dataset.do.split(" ");
+        button.setAttribute("aria-disabled", state[which] === (what === "more" ? MOST[which] : 1));
+        button.parentElement.querySelector("output").textContent = state[which];
+      }
+      build();
+      update();
+      if (at) $(`[data-at="${at}"]`)?.focus();
+    }
+    function note(text) {
+      $(".sheet-note").textContent = text;
+      $(".sheet-note").hidden = !text;
+    }
+
+    /* At a cell the table grows as far as it must; without one, the block is the table. */
+    function paste(text, at) {
+      const { rows, separator } = block(text);
+      if (!rows.length) return note(words.nothing);
+      const [i0, j0] = at ?? [0, 0], wide = Math.max(...rows.map((row) => row.length));
+      const B = Math.min(rows.length, MOST.example - i0), F = Math.min(wide, MOST.feature - j0);
+      const before = at ? [state.example, state.feature] : [0, 0];
+      [state.example, state.feature] = [Math.max(before[0], i0 + B), Math.max(before[1], j0 + F)];
+      for (let i = 0; i < state.example; i++) { // what nobody gave a number is empty, not invented
+        for (let j = 0; j < state.feature; j++) {
+          if (i >= before[0] || j >= before[1]) state.texts.x[i][j] = "";
+        }
+      }
+      put(rows.slice(0, B).map((row) => row.slice(0, F)), i0, j0);
+      redo();
+      note(fill(words.pasted, { rows: B, columns: F, separator })
+        + (B < rows.length || F < wide ? ` ${words["left out"]}` : ""));
+    }
+
+    const actions = {
+      new: () => put(draw(state.example, state.feature)), start: begin,
+      less: (which) => { state[which] = Math.max(1, state[which] - 1); },
+      more: (which) => { state[which] = Math.min(MOST[which], state[which] + 1); },
+    };
+    root.addEventListener("click", ({ target }) => {
+      const [what, which] = (target.closest("[data-do]")?.dataset.do ?? "").split(" ");
+      if (!what) return;
+      note("");
+      if (what === "paste") return paste($("textarea").value);
+      actions[what](which);
+      redo();
+    });
+    const place = (el) => el.dataset.at?.split(" ").map((v, k) => k ? Number(v) : v);
+    root.addEventListener("focusin", ({ target }) => {
+      const at = place(target);
+      if (!at) return;
+      if (target.select) { target.select(); target.dataset.before = target.value; }
+      state.cell = at[0] === "x" || at[0] === "y" ? at.slice(1) : [state.cell[0], at[2]];
+      update();
+    });
+    root.addEventListener("focusout", ({ target }) => { // a comma is seen to be read as what it was
+      const at = place(target);
+      const [form, other] = lnNumbers.forms(target.value ?? "");
+      if (!at || !/[,\s]/.test(target.value?.trim()) || !form || other) return;
+      target.value = state.texts[at[0]][at[1]][at[2]] = form;
+    });
+    root.addEventListener("input", ({ target }) => {
+      if (target.tagName === "SELECT") {
+        if (target === groups) wanted = Number(groups.value);
+        return redo();
+      }
+      const at = place(target);
+      if (!at) return;
+      note("");
+      state.texts[at[0]][at[1]][at[2]] = target.value;
+      update();
+    });
+    root.addEventListener("paste", (event) => {
+      const at = place(event.target), text = event.clipboardData.getData("text");
+      if (!at || at[0] !== "x" || lnNumbers.forms(text).length) return; // one number
+      const { rows } = block(text);
+      if (rows.length < 2 && (rows[0]?.length ?? 0) < 2) return;
+      event.preventDefault();
+      paste(text, at.slice(1));
+    });
+    root.addEventListener("keydown", (event) => {
+      const { target, key } = event, at = place(target);
+      if (!at) return;
+      const [which, i, j] = at, to = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1],
+        ArrowRight: [0, 1], Enter: [event.shiftKey ? -1 : 1, 0] }[key];
+      if (key === "Escape" && target.select) {
+        target.value = target.dataset.before;
+        target.dispatchEvent(new Event("input", { bubbles: true }));
+      }
+      if (!to || event.ctrlKey || event.metaKey || event.altKey || (event.shiftKey && key !== "Enter")) return;
+      if (to[1] && target.select) { // within a text the arrows move the cursor
+        const { selectionStart: from, selectionEnd: end, value: { length } } = target;
+        if (!(from === 0 && end === length) && (from !== end || from !== (to[1] < 0 ? 0 : length))) return;
+      }
+      event.preventDefault();
+      const column = which === "y" ? "y" : null, last = state.example;
+      const line = { gain: last, bias: last + 1 }[which] ?? i; // gain and bias follow the examples
+      const next = line + to[0], kind = column ?? (next < last ? "x" : next === last ? "gain" : "bias");
+      $(`[data-at="${kind} ${kind === "x" || kind === "y" ? next : next - last - (kind === "bias")} ${j + to[1]}"]`)?.focus();
+    });
+
+    begin();
+    redo();
+    root.dataset.ready = "yes";
+  }
+
+  window.lnNormTable = { normalize, block, shown, figure };
+  const find = () => document.querySelectorAll(".ln-norm-table").forEach(start);
+  document.readyState === "loading" ? addEventListener("DOMContentLoaded", find) : find();
+})();

@@ -1,0 +1,47 @@
+"""What a state of a sheet comes to: its numbers and its sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from lnbook.widgets.norm_table.compute import Result, compute
+from lnbook.widgets.norm_table.sentences import Sentences
+from lnbook.widgets.norm_table.state import State
+
+
+@dataclass(frozen=True)
+class Reading(Result):
+    """The numbers of a state, and what is said of them.
+
+    Args:
+        text: The sentence about the chosen cell.
+        work: The formula with its numbers, or nothing.
+        warning: Sentences, or nothing.
+    """
+
+    text: str
+    work: str
+    warning: str
+
+
+def read(
+    state: State,
+    feature: Callable[[int], str],
+    running: tuple[np.ndarray, np.ndarray] | None,
+) -> Reading:
+    """Compute a state and say what it shows.
+
+    Args:
+        state: What the reader has set.
+        feature: Names a feature, counted from 0.
+        running: Averages and variances from training, for batch norm at test time.
+
+    Returns:
+        Numbers and sentences.
+    """
+    result = compute(state, running)
+    say = Sentences(state, result, feature, len(running[0]) if running else 0)
+    return Reading(**vars(result), text=say.shares(), work=say.work(), warning=say.warning())

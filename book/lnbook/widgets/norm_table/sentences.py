@@ -1,0 +1,141 @@
+"""What a sheet says of a state: what a cell shares, how its output comes about, what is wrong."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from lnbook.widgets import number_parsing
+from lnbook.widgets.norm_table.compute import Result, all_equal
+from lnbook.widgets.norm_table.state import TEST_TIME, State, typed
+from lnbook.widgets.norm_table.texts import figure, shown, signed
+from lnbook.widgets.norm_table.words import WORDS, counted, upper
+
+
+class Sentences:
+    """The sentences of one state.
+
+    Args:
+        state: What the reader has set.
+        result: What it comes to.
+        feature: Names a feature, counted from 0.
+        known: Of how many features there are running averages.
+    """
+
+    def __init__(
+        self, state: State, result: Result, feature: Callable[[int], str], known: int
+    ) -> None:
+        self.state, self.result, self.feature, self.known = state, result, feature, known
+        self.sets = state.sets()
+
+    def shares(self) -> str:
+        """Say what the chosen cell shares, and with whom."""
+        state, r, (i, j), name = self.state, self.result, self.state.cell, self.state.norm
+        size = int((self.sets == self.sets[i, j]).sum())
+        means = {TEST_TIME: state.shape[1], "none": 0}.get(name, int(self.sets.max()) + 1)
+        key = name
+        if size == 1 and name not in (TEST_TIME, "none"):
+            key = "alone RMS" if name == "RMS norm" else "alone"
+        others = WORDS["others"]["example" if name == "batch norm" else "feature"]
+        return WORDS["shares"][key].format(
+            Cell=upper(WORDS["cell"]["x"].format(i=i + 1, feature=self.feature(j))),
+            mean=figure(r.mean[i, j]),
+            std=figure(r.std[i, j]),
+            x=figure(r.x[i, j], 6),
+            i=i + 1,
+            g=state.group(j) + 1,
+            others=counted(others, size - 1),
+            means=counted(WORDS["means"].get(name, WORDS["means"]["mean"]), means),
+        )
+
+    def work(self) -> str:
+        """Work the output of the chosen cell out; nothing, if a number is missing."""
+        r, (i, j) = self.result, self.state.cell
+        if r.note[i, j] == "?":
+            return ""
+        formula = WORDS["work"].get(self.state.norm, WORDS["work"]["norm"])
+        return formula.format(
+            x=signed(r.x[i, j]),
+            first=figure(r.x[i, j], 6),
+            gain=signed(r.gain[j]),
+            bias=signed(r.bias[j]),
+            mean=signed(r.mean[i, j]),
+            std=figure(r.std[i, j], 6),
+            y=r.note[i, j] or shown(r.y[i, j]),
+        )
+
+    def warning(self) -> str:
+        """Say what went wrong, and what is so by construction."""
+        notes = [WORDS["degenerate"][k] for k in ("too big", "too small") if k in self.result.note]
+        return " ".join([*self._bad(), *self._few(), *self._equal(), *notes, *self._no_running()])
+
+    def _bad(self) -> list[str]:
+        """Name the first cell that holds no number, and count the others."""
+        state = self.state
+        cells = [
+            (text, WORDS["cell"]["x"].format(i=i + 1, feature=self.feature(j)))
+            for i, row in enumerate(state.x)
+            for j, text in enumerate(row)
+        ] + [
+            (text, WORDS["cell"][which].format(feature=self.feature(j)))
+            for which, row in (("gain", state.gain), ("bias", state.bias))
+            if which == "gain" or state.norm != "RMS norm"
+            for j, text in enumerate(row)
+        ]
+        bad = [(text, cell) for text, cell in cells if math.isnan(typed(text))]
+        if not bad:
+            return []
+        text, cell = bad[0]
+        forms = number_parsing.forms(text)
+        kind = "text" if text.strip(number_parsing.EDGE) else "empty"
+        if len(number_parsing.readings(text)) == 2:
+            kind = "two"
+        elif any(math.isinf(number_parsing.value(form)) for form in forms):
+            kind = "huge"
+        first, second = forms if kind == "two" else ("", "")
+        places = {"text": text.strip(number_parsing.EDGE), "first": first, "second": second}
+        said = [WORDS["bad"][kind].format(Cell=upper(cell), **places)]
+        if len(bad) > 1:
+            said.append(counted(WORDS["bad"]["more"], len(bad) - 1))
+        return [*said, WORDS["bad"]["then"]]
+
+    def _few(self) -> list[str]:
+        """Say what one number, or two, are normalized to."""
+        size, few = int((self.sets == 0).sum()), WORDS["few"].get(self.state.norm)
+        if few and size == 1:
+            key = "one" if self.state.eps else "one, eps 0"
+            if self.state.norm == "RMS norm":
+                key = "one RMS"
+            return [WORDS["degenerate"][key].format(Why=few[0])]
+        if few and size == 2 and few[1]:
+            return [WORDS["degenerate"]["two"].format(Why=few[1])]
+        return []
+
+    def _equal(self) -> list[str]:
+        """Name the first normalization set of equal numbers, and count the others."""
+        name, eps = self.state.norm, self.state.eps
+        size, rms = int((self.sets == 0).sum()), name == "RMS norm"
+        if name not in WORDS["few"] or (eps if rms else size == 1):
+            return []
+        x = self.result.x
+        equal = [k for k in range(self.sets.max() + 1) if all_equal(name, x[self.sets == k])]
+        if not equal:
+            return []
+        i, j = np.argwhere(self.sets == equal[0])[0]
+        places = {"i": i + 1, "g": self.state.group(j) + 1, "feature": self.feature(j)}
+        named = WORDS["set"][name].format(**places)
+        if len(equal) > 1:
+            named = counted(WORDS["set"]["and"], len(equal) - 1, set=named)
+        key = "equal RMS" if rms else "equal" if eps else "equal, eps 0"
+        return [WORDS["degenerate"][key].format(set=named)]
+
+    def _no_running(self) -> list[str]:
+        """Say which features have no running averages."""
+        missing = self.state.shape[1] - self.known
+        if self.state.norm != TEST_TIME or missing <= 0:
+            return []
+        first = upper(self.feature(self.known))
+        features = counted(WORDS["set"]["has"], missing, feature=first)
+        return [WORDS["degenerate"]["no running"].format(features=features)]

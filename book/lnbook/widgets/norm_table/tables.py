@@ -1,0 +1,139 @@
+"""The two tables of a sheet, input and output, as HTML to read; ``sheet.js`` draws the same."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from lnbook.widgets.norm_table.reading import Reading
+from lnbook.widgets.norm_table.state import TEST_TIME, State
+from lnbook.widgets.norm_table.texts import figure, shown, width
+
+
+class Tables:
+    """Input and output of one state.
+
+    Args:
+        state: What the reader has set.
+        reading: What it comes to.
+        head: Names a feature, counted from 0, above its column.
+    """
+
+    def __init__(self, state: State, reading: Reading, head: Callable[[int], str]) -> None:
+        self.state, self.reading = state, reading
+        sets, F = state.sets(), state.shape[1]
+        self.mine = sets == sets[state.cell]  # the normalization set of the chosen cell
+        self.peak = max([2.0, *np.abs(reading.y[np.isfinite(reading.y)])])
+        self.wide = min(12, max(4.5, *(width(text) for row in state.x for text in row)))
+        self.heads = "".join(f'<th scope="col">{html.escape(head(j))}</th>' for j in range(F))
+        self.rms = state.norm == "RMS norm"
+        # Statistics stand beside a row, or (on a phone, or in groups) so many to a line below it.
+        self.aside = state.norm in ("layer norm", "RMS norm")
+        groups = {"group norm": state.groups, "instance norm": F}
+        self.below = groups.get(state.norm, int(self.aside))
+        stats = "root mean square" if self.rms else "mean and deviation"
+        self.hidden = f'<span class="sheet-sr">{stats}</span>'
+        sign = "RMS" if self.rms else "μ<br>σ"
+        self.signs = f'<span class="sheet-sign" aria-hidden="true">{sign}</span>{self.hidden}'
+
+    def html(self) -> str:
+        """Write both."""
+        side = f'<th scope="col">{self.hidden}</th>' * self.aside
+        return self._table("x", "Input x", side, *self._input()) + self._table(
+            "y", "Output y", "", *self._output()
+        )
+
+    def _table(self, kind: str, caption: str, side: str, body: list, foot: list) -> str:
+        foot = f"<tfoot>{''.join(foot)}</tfoot>" if foot else ""
+        style = f"--wide:{self.wide:.3g}ch"
+        return (
+            f'<div class="sheet-scroll"><table class="sheet-{kind}" style="{style}">'
+            f"<caption>{caption}</caption><thead><tr><td></td>{self.heads}{side}</tr></thead>"
+            f"<tbody>{''.join(body)}</tbody>{foot}</table></div>"
+        )
+
+    def _input(self) -> tuple[list[str], list[str]]:
+        """Return the rows of the numbers with their statistics, and those below all."""
+        F = self.state.shape[1]
+        body, foot = [], []
+        for i, texts in enumerate(self.state.x):
+            cells = [
+                f'<td class="{self._places(i, j)}">{html.escape(text)}</td>'
+                for j, text in enumerate(texts)
+            ]
+            body.append(row(f"E{i + 1}", cells + [self._margin(i, 0)] * self.aside))
+            if self.below:
+                step = F // self.below
+                of_row = [self._margin(i, j, step) for j in range(0, F, step)]
+                body.append(row(self.signs, of_row, f"sheet-stats{self._kind()}"))
+        if self.state.norm in ("batch norm", TEST_TIME):
+            of_columns = [self._margin(self.state.cell[0], j, 1) for j in range(F)]
+            foot.append(row(self.signs, of_columns, "sheet-stats"))
+        return body, foot
+
+    def _output(self) -> tuple[list[str], list[str]]:
+        """Return the rows of the outputs, and those of gain and bias."""
+        B, F = self.state.shape
+        kind = f'class="sheet-gap{self._kind()}" aria-hidden="true"'
+        gap = f'<tr {kind}><td colspan="{F + 1}"></td></tr>'
+        body = []
+        for i in range(B):
+            body.append(row(f"E{i + 1}", (self._result(i, j) for j in range(F))))
+            body += [gap] * bool(self.below and not self.aside)
+        affine = {"gain": self.state.gain} | ({} if self.rms else {"bias": self.state.bias})
+        return body, [
+            row(which, (f"<td>{html.escape(text)}</td>" for text in texts), "sheet-affine")
+            for which, texts in affine.items()
+        ]
+
+    def _kind(self) -> str:
+        """Say, as classes, how the statistics of a row stand below it."""
+        wide = self.below and self.state.shape[1] // self.below > 2
+        return " sheet-wide" * bool(wide) + " sheet-narrow" * self.aside
+
+    def _places(self, i: int, j: int, more: str = "") -> str:
+        """Say, as classes, on which sides of a cell its normalization set ends."""
+        B, F = self.state.shape
+        names = [more]
+        if self.mine[i, j]:
+            names.append("set")
+            sides = {"t": (i - 1, j), "r": (i, j + 1), "b": (i + 1, j), "l": (i, j - 1)}
+            for side, (k, m) in sides.items():
+                if not (0 <= k < B and 0 <= m < F and self.mine[k, m]):
+                    names.append(side)
+        if (i, j) == self.state.cell:
+            names.append("chosen")
+        return " ".join(filter(None, names))
+
+    def _margin(self, i: int, j: int, span: int = 0) -> str:
+        """Write statistics: beside a row (0), or below so many columns."""
+        beside = "" if span else " sheet-aside"
+        here = " mine" * bool(self.mine[i, j])
+        std = figure(self.reading.std[i, j], 3 if span == 1 else 4)  # a narrow column has no room
+        lines = [("μ", "mean", figure(self.reading.mean[i, j])), ("σ", "deviation", std)]
+        if self.rms:
+            lines = [("RMS", "root mean square", std)]
+        inner = "".join(
+            f'<span><span aria-hidden="true">{sign}</span><span class="sheet-sr">{word}</span> '
+            f"<b>{text}</b></span>"
+            for sign, word, text in lines
+        )
+        return f'<td class="sheet-margin{beside}{here}" colspan="{span or 1}">{inner}</td>'
+
+    def _result(self, i: int, j: int) -> str:
+        """Write one output: its number, or why there is none."""
+        note, y = self.reading.note[i, j], self.reading.y[i, j]
+        if note:
+            return f'<td class="{self._places(i, j, "note")}">{note}</td>'
+        tone = (
+            f"--share:{100 * abs(y) / self.peak:.1f}%;--tone:var(--ln-{'low' if y < 0 else 'high'})"
+        )
+        return f'<td class="{self._places(i, j)}" style="{tone}">{shown(y)}</td>'
+
+
+def row(head: str, cells: Iterable[str], kind: str = "") -> str:
+    """Write a row."""
+    kind = f' class="{kind}"' if kind else ""
+    return f'<tr{kind}><th scope="row">{head}</th>{"".join(cells)}</tr>'

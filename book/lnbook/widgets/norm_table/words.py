@@ -1,0 +1,114 @@
+"""All that a sheet says, once: ``sheet.js`` fills in the same places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from lnbook.widgets.norm_table.state import TEST_TIME
+
+WORDS = {
+    "about": {
+        "layer norm": "A row has a mean μ and a deviation σ = √(variance + eps) of its own.",
+        "batch norm": "A column has a mean μ and a deviation σ = √(variance + eps) of its own.",
+        TEST_TIME: "μ and σ = √(variance + eps) are running averages kept from training; nothing "
+        "in this table changes them.",
+        "RMS norm": "A row has a root mean square, RMS = √(mean of squares + eps); no mean is "
+        "subtracted, and there is no bias.",
+        "group norm": "A group of neighboring features in a row has a mean μ and a deviation "
+        "σ = √(variance + eps) of its own, written below it.",
+        "instance norm": "Each number has a mean μ and a deviation σ = √(variance + eps) of its "
+        "own, written below it; on images it would have one for each channel.",
+        "none": "No mean and no deviation: y = gain × x + bias.",
+    },
+    "shares": {
+        "layer norm": "{Cell} shares its mean {mean} with {others} of example {i}; {means} in all.",
+        "batch norm": "{Cell} shares its mean {mean} with the same feature of {others}; {means} in "
+        "all.",
+        TEST_TIME: "{Cell} has the running mean {mean} of its feature, which no example of this "
+        "batch changes; {means} in all.",
+        "RMS norm": "{Cell} shares its root mean square {std} with {others} of example {i}; {means}"
+        " in all.",
+        "group norm": "{Cell} shares its mean {mean} with {others} of group {g} in example {i}; "
+        "{means} in all.",
+        "none": "{Cell} stays {x} but for gain and bias; nothing is shared.",
+        "alone": "{Cell} has its mean {mean} to itself; {means} in all.",
+        "alone RMS": "{Cell} has its root mean square {std} to itself; {means} in all.",
+    },
+    "others": {
+        "feature": ["the other feature", "the {n} other features"],
+        "example": ["the other example", "the {n} other examples"],
+    },
+    "means": {
+        "mean": ["1 mean", "{n} means"],
+        "RMS norm": ["1 root mean square", "{n} root mean squares"],
+    },
+    "work": {
+        "norm": "y = gain × (x − μ) / σ + bias = {gain} × ({first} − {mean}) / {std} + {bias} = "
+        "{y}",
+        "RMS norm": "y = gain × x / RMS = {gain} × {x} / {std} = {y}",
+        "none": "y = gain × x + bias = {gain} × {x} + {bias} = {y}",
+    },
+    "bad": {
+        "text": "{Cell} holds “{text}”, where a number such as 1.5, −2, 1e3 or 1/3 is expected.",
+        "empty": "{Cell} is empty, where a number such as 1.5, −2, 1e3 or 1/3 is expected.",
+        "two": "{Cell} holds “{text}”, which may be {first} or {second}: type the one you mean.",
+        "huge": "{Cell} holds “{text}”, beyond the largest number of a computer, 1.8e308.",
+        "more": ["One more cell holds no number.", "{n} more cells hold no number."],
+        "then": "Until then, outputs that need it show “?”.",
+    },
+    "few": {
+        "layer norm": ["There is one feature", "There are two features"],
+        "batch norm": ["The batch has one example", "The batch has two examples"],
+        "RMS norm": ["There is one feature", ""],
+        "group norm": ["A group is one feature", "A group is two features"],
+        "instance norm": ["In a table of examples by features an instance is one number", ""],
+    },
+    "degenerate": {
+        "one": "{Why}: a single number is its own mean, so x − μ is 0 and every output is the "
+        "bias.",
+        "one, eps 0": "{Why}: a single number is its own mean, so x − μ and σ are both 0, and 0/0 "
+        "is no number.",
+        "one RMS": "{Why}: divided by its own size, only the sign is left of a number, but for eps "
+        "and gain.",
+        "two": "{Why}: whatever two different numbers are, they become −1 and 1, but for eps, gain "
+        "and bias.",
+        "equal": "The numbers of {set} are equal: x − μ is 0 and the output is the bias.",
+        "equal, eps 0": "The numbers of {set} are equal: x − μ and σ are both 0, and 0/0 is no "
+        "number.",
+        "equal RMS": "The numbers of {set} are all 0, so is their root mean square, and 0/0 is "
+        "no number.",
+        "too big": "“too big”: the number, or a square on the way to it, is beyond 1.8e308, the "
+        "largest that float64 holds.",
+        "too small": "“too small”: the squares of the differences are below 1e-290, where float64 "
+        "loses its digits.",
+        "no running": "{features} no running averages from training: mean 0 and variance 1 stand "
+        "in, with which training starts.",
+    },
+    "set": {
+        "layer norm": "example {i}",
+        "batch norm": "{feature}",
+        "RMS norm": "example {i}",
+        "group norm": "group {g} of example {i}",
+        "and": ["{set} (and of 1 more)", "{set} (and of {n} more)"],
+        "has": ["{feature} has", "{feature} and those after it have"],
+    },
+    "cell": {
+        "x": "example {i}, {feature}",
+        "gain": "the gain of {feature}",
+        "bias": "the bias of {feature}",
+    },
+    "pasted": "Pasted {rows} by {columns} numbers, read with {separator} between them.",
+    "left out": "What is beyond 16 examples or 8 features was left out.",
+    "nothing": "There is no number to paste.",
+}
+
+
+def upper(text: str) -> str:
+    """Begin with a capital letter, and leave the rest."""
+    return text[:1].upper() + text[1:]
+
+
+def counted(forms: Sequence[str], n: int, **places: Any) -> str:
+    """Fill in the form for one, or that for several."""
+    return forms[n != 1].format(n=n, **places)

@@ -1,0 +1,123 @@
+"""Two networks that train side by side in the page, different in one setting.
+
+The network, its gradient and its optimizers are JavaScript (``engine.js``), because a page has
+nothing else to compute with; a test holds them to PyTorch. The same files serve the built book and
+a live notebook, where :class:`Playground` is a widget without a Python half.
+
+================  ==============================================================================
+``engine.js``     the networks, the optimizers and the data
+``worker.js``     trains both, away from the page, and tells what is to be drawn
+``pictures.js``   draws it
+``program.js``    writes the PyTorch program that does the same
+``challenges.js`` what the reader is asked to predict
+``playground.js`` the controls, the address, and what holds all of it together
+================  ==============================================================================
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+from lnbook.display import bundle
+from lnbook.widgets.base import WidgetFiles
+
+__all__ = ["WEB", "Playground", "digits"]
+
+
+class Playground:
+    """A pair of deep networks that trains in the page.
+
+    Make it the last line of a cell. In the built book it is HTML, which the files of this folder
+    bring to life; with a kernel it is a widget that runs them.
+
+    Args:
+        small: Whether to show the pictures and the choice of two norms alone.
+        **settings: Where to start, such as ``depth=12`` or ``a="batch"``; the names and values are
+            those of ``SETTINGS`` in ``playground.js``.
+
+    Raises:
+        TypeError: If a value is neither a number nor a text.
+
+    Example:
+        >>> Playground(small=True, depth=12)
+        Playground: two networks train side by side in the page
+    """
+
+    def __init__(self, *, small: bool = False, **settings: float | str) -> None:
+        for name, value in settings.items():
+            if isinstance(value, bool) or not isinstance(value, int | float | str):
+                raise TypeError(
+                    f"Playground: {name} must be a number or a text, got {type(value).__name__}; "
+                    'a switch is "yes" or "no"'
+                )
+        self.small, self.settings = small, settings
+
+    def to_html(self) -> str:
+        """Return one ``<div>``; ``playground.js`` fills it."""
+        return WEB.html(
+            "Two networks that train",
+            "Here two networks train in the page, side by side. They need JavaScript, and "
+            "nothing else: no network.",
+            options={"small": self.small, "settings": self.settings},
+        )
+
+    def widget(self) -> Any:
+        """Return the widget of a live notebook."""
+        start = (
+            "lnPlayground(root,"
+            " { ...data.options, live: true, digits: () => Promise.resolve(data.digits) })"
+        )
+        options = {"small": self.small, "settings": self.settings}
+        return WEB.live(start, "the playground", options=options, digits=digits())
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
+        return bundle(self)
+
+    def __repr__(self) -> str:
+        return "Playground: two networks train side by side in the page"
+
+
+@functools.cache
+def digits() -> dict[str, str]:
+    """Export scikit-learn's digits for the page, in the order of ``default_rng(0)``.
+
+    Returns:
+        ``pixels``: A to P stand for 1 to 16, a small letter for a run of 1 to 26 zeros; 64 pixels
+        an example, row by row. ``labels``: one character an example.
+    """
+    import numpy as np
+    from sklearn.datasets import load_digits
+
+    loaded = load_digits()
+    order = np.random.default_rng(0).permutation(len(loaded.target))
+    pixels: list[str] = []
+    for value, run in itertools.groupby(loaded.data[order].astype(int).ravel()):
+        count = len(list(run))
+        if value:
+            pixels.append(chr(64 + value) * count)
+        else:
+            whole, rest = divmod(count, 26)
+            pixels.append("z" * whole + (chr(96 + rest) if rest else ""))
+    return {"pixels": "".join(pixels), "labels": "".join(map(str, loaded.target[order]))}
+
+
+WEB = WidgetFiles(
+    Path(__file__).parent,
+    (
+        "../address.js",
+        "../background.js",
+        "../canvas.js",
+        "engine.js",
+        "worker.js",
+        "pictures.js",
+        "program.js",
+        "challenges.js",
+        "playground.js",
+    ),
+    data={"digits.js": lambda: f"lnDigits({json.dumps(digits())});\n"},
+    preloaded=("digits.js",),
+)

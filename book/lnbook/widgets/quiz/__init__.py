@@ -1,0 +1,156 @@
+"""Check yourself: questions that answer back, in a notebook and in the built book.
+
+A chapter hands over :class:`Quiz` with :func:`choose`, :func:`number` and :func:`order`. Each wrong
+answer has an explanation of its own, so that it can name the misconception behind it. With a kernel
+the quiz is a widget; under ``LNLIB_STATIC=1`` it is HTML that reads as text and that
+``quiz.js`` makes into forms; as text it is the questions, then the answers.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from lnbook.display import bundle
+from lnbook.figures import colors
+from lnbook.widgets.base import WidgetFiles, box
+from lnbook.widgets.quiz.make import choose, number, order
+from lnbook.widgets.quiz.questions import Choose, Number, Order, digest
+from lnbook.widgets.quiz.texts import NOT_YET, RIGHT, markup, paragraph
+
+__all__ = ["WEB", "Choose", "Number", "Order", "Quiz", "choose", "number", "order"]
+
+WEB = WidgetFiles(Path(__file__).parent, ("../number_parsing.js", "quiz.js"))
+
+
+class Quiz:
+    """Questions a reader can answer, the same in a notebook and in the built book.
+
+    Make it the last line of a cell tagged ``hide-input``. Answers are judged where they are given,
+    as often as the reader likes; the built book keeps them in the reader's browser, nowhere else.
+
+    Args:
+        *questions: Made by :func:`choose`, :func:`number` and :func:`order`.
+        title: Heads the card. ``None``: the heading of the section does.
+
+    Raises:
+        ValueError: If there are no questions, or two with the same text.
+        TypeError: If something else is given.
+
+    Example:
+        >>> Quiz(choose("Is 2 even?", {"Yes": "Twice 1.", "No": "It is."}, right="Yes"))
+        Check yourself (1 question)
+        <BLANKLINE>
+        1. Is 2 even?
+           a. Yes
+           b. No
+        <BLANKLINE>
+        Answers
+        <BLANKLINE>
+        1. a. Yes: Twice 1.
+           Not b. No: It is.
+    """
+
+    def __init__(self, *questions: Choose | Number | Order, title: str | None = None):
+        if not questions:
+            raise ValueError("Quiz: questions must not be empty.")
+        for question in questions:
+            if not isinstance(question, Choose | Number | Order):
+                raise TypeError(
+                    "Quiz: a question must be made by choose, number or order, got "
+                    f"{type(question).__name__} (the title is a keyword)."
+                )
+        texts = [question.text for question in questions]
+        twice = {text for text in texts if texts.count(text) > 1}
+        if twice:
+            raise ValueError(f"Quiz: questions must differ, got twice: {sorted(twice)}.")
+        self.questions, self.title = questions, title
+
+    def to_html(self) -> str:
+        """Write the quiz as HTML that is complete as it stands; ``quiz.js`` makes forms of it."""
+        title = self.title or "Check yourself"
+        return (
+            f'<div class="ln-quiz" role="group" aria-label="{html.escape(title)}">'
+            + (f'<p class="ln-title">{markup(self.title)}</p>' if self.title else "")
+            + '<p class="ln-how">Think of your answer, then open it.</p>'
+            + f'<ol class="ln-questions" role="list">{"".join(map(question_html, self.questions))}'
+            "</ol></div>"
+        )
+
+    def widget(self) -> Any:
+        """Build the live widget: for each question its controls, a button, the explanation."""
+        import ipywidgets as widgets
+
+        first: dict[int, bool] = {}  # of the questions answered: whether at the first try
+        score = widgets.HTML()
+
+        def question(i, asked):
+            controls, read = asked.control()
+            check = widgets.Button(description="Check", tooltip=f"Check the answer to question {i}")
+            said = widgets.HTML()
+
+            def judge(_):
+                answer = read()
+                verdict = asked.judge(answer)
+                if verdict is None:
+                    said.value = feedback(None, asked.nothing)
+                    return
+                first.setdefault(i, verdict[0])
+                said.value = feedback(*verdict)
+                score.value = scored(first, len(self.questions))
+
+            check.on_click(judge)
+            head = widgets.HTML(f"<p><b>{i}.</b> {markup(asked.text)}</p>")
+            return widgets.VBox([head, *controls, check, said])
+
+        title = f"<b>{markup(self.title)}</b>" if self.title else ""
+        head = widgets.HTML(f"<style>{colors.css()}</style>{title}")
+        rows = [question(i, asked) for i, asked in enumerate(self.questions, 1)]
+        score.value = scored(first, len(rows))
+        card = box([head, *rows, score])
+        card.add_class("ln-quiz-live")
+        return card
+
+    def __repr__(self) -> str:
+        """Return the questions, then the answers."""
+        count = len(self.questions)
+        lines = [f"{self.title or 'Check yourself'} ({count} question{'s' * (count > 1)})", ""]
+        for i, question in enumerate(self.questions, 1):
+            lines += paragraph(f"{i}. ", [question.text, *question.choices()])
+        lines += ["", "Answers", ""]
+        for i, question in enumerate(self.questions, 1):
+            lines += paragraph(f"{i}. ", question.answered())
+        return "\n".join(lines)
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
+        return bundle(self, missing="\n\n(To answer here: pip install ipywidgets)")
+
+
+def question_html(question: Choose | Number | Order) -> str:
+    """Write a question; ``data-key`` is what a stored answer belongs to."""
+    data = ""
+    if isinstance(question, Number):
+        data = f' data-answer="{question.answer!r}" data-within="{question.within!r}"'
+        data += f' data-unit="{html.escape(question.unit)}"' if question.unit else ""
+    key = digest(question.kind, *question.identity)[:8]
+    return (
+        f'<li class="ln-question" data-kind="{question.kind}" data-key="{key}"{data}>'
+        f'<p class="ln-ask">{markup(question.text)}</p>{question.html()}</li>'
+    )
+
+
+def feedback(right: bool | None, why: str) -> str:
+    """Write what the live widget says; ``None`` is no verdict."""
+    verdict = {True: f"<b>{RIGHT}</b> ", False: f"<b>{NOT_YET}</b> ", None: ""}[right]
+    color = {True: "holds", False: "fails", None: "gray"}[right]
+    return (
+        f'<p role="status" aria-live="polite" style="border-left: 4px solid var(--ln-{color});'
+        f' padding-left: 0.6em; line-height: 1.5">{verdict}{markup(why)}</p>'
+    )
+
+
+def scored(first: Mapping[int, bool], count: int) -> str:
+    """Say how far the reader is."""
+    return f"{len(first)} of {count} answered, {sum(first.values())} right at the first try."

@@ -1,0 +1,172 @@
+"""What a chapter calls: :func:`choose`, :func:`number`, :func:`order`; each checks what it gets."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lnbook.widgets.quiz.questions import Choose, Number, Order, near
+
+
+def choose(text: str, options: Mapping[str, str], *, right: str) -> Choose:
+    """Ask for one of several options.
+
+    Args:
+        text: The question. Here and in every explanation, `` `code` `` and ``*emphasis*`` are
+            marked up, and nothing else.
+        options: From each option to the explanation that is shown for it: why it is right, or
+            which misconception it comes from. A leading "Yes." or "No:" is dropped, for the
+            verdict stands before it.
+        right: The right option.
+
+    Returns:
+        The question, for :class:`Quiz`.
+
+    Raises:
+        ValueError: If a text or an explanation is empty, there are fewer than two options, or
+            ``right`` is not among them.
+
+    Example:
+        >>> choose("Is 2 even?", {"Yes": "Twice 1.", "No": "It is *not* odd."}, right="Yes").right
+        0
+    """
+    filled("choose", "text", text)
+    pairs = tuple(
+        (
+            filled("choose", f"an option of {text!r}", option),
+            explanation("choose", f"the explanation of {option!r}", why),
+        )
+        for option, why in options.items()
+    )
+    if len(pairs) < 2:
+        raise ValueError(f"choose: options of {text!r} must be two or more, got {len(pairs)}.")
+    if right not in options:
+        raise ValueError(
+            f"choose: right of {text!r} must be one of its options {tuple(options)}, got {right!r}."
+        )
+    return Choose(text, pairs, list(options).index(right))
+
+
+def number(
+    text: str,
+    answer: float,
+    *,
+    why: str,
+    otherwise: str,
+    within: float = 0.0,
+    wrong: Mapping[float, str] | None = None,
+    unit: str = "",
+) -> Number:
+    """Ask for a number.
+
+    Args:
+        text: The question.
+        answer: The number.
+        why: Explains it.
+        otherwise: A hint for any answer that is neither right nor in ``wrong``.
+        within: Absolute tolerance, of the answer and of each wrong one.
+        wrong: From a wrong number to the misconception it comes from.
+        unit: Said beside the answer; the reader may leave it out.
+
+    Returns:
+        The question, for :class:`Quiz`.
+
+    Raises:
+        ValueError: If a text or an explanation is empty, a number is not finite, ``within`` is
+            negative, or a wrong number would count as right.
+
+    Example:
+        >>> half = number("Half of 1?", 0.5, why="1 / 2.", otherwise="Divide by 2.")
+        >>> half.judge("1/2"), half.judge("0,5"), half.judge("a lot")
+        ((True, '1 / 2.'), (True, '1 / 2.'), None)
+    """
+    filled("number", "text", text)
+    answer, within = finite("answer", text, answer), finite("within", text, within)
+    if within < 0:
+        raise ValueError(f"number: within of {text!r} must not be negative, got {within:g}.")
+    pairs = tuple(
+        (finite("wrong", text, value), explanation("number", f"the explanation of {value!r}", why_))
+        for value, why_ in (wrong or {}).items()
+    )
+    for value, _ in pairs:
+        if near(value, answer, within):
+            raise ValueError(
+                f"number: wrong of {text!r} has {value:g}, which counts as right: the answer is "
+                f"{answer:g}, within {within:g}."
+            )
+    why = explanation("number", f"why of {text!r}", why)
+    otherwise = explanation("number", f"otherwise of {text!r}", otherwise)
+    return Number(text, answer, within, why, pairs, otherwise, unit)
+
+
+def order(
+    text: str,
+    items: Sequence[str],
+    *,
+    why: str,
+    otherwise: str,
+    wrong: Mapping[Sequence[str], str] | None = None,
+) -> Order:
+    """Ask for things to be put in order.
+
+    Args:
+        text: The question; it says which end is first.
+        items: In the right order. The reader gets them mixed, the same way at every build.
+        why: Explains the order.
+        otherwise: A hint for any order that is neither right nor in ``wrong``.
+        wrong: From a tuple of all items in a wrong order to the misconception it comes from.
+
+    Returns:
+        The question, for :class:`Quiz`.
+
+    Raises:
+        ValueError: If a text or an explanation is empty, there are fewer than two items or one
+            occurs twice, or an order in ``wrong`` is the right one or does not have every item.
+
+    Example:
+        >>> order("Smallest first.", ["1", "2"], why="1 < 2.", otherwise="Count.").start
+        (1, 0)
+    """
+    filled("order", "text", text)
+    items = tuple(filled("order", f"an item of {text!r}", item) for item in items)
+    if len(items) < 2 or len(set(items)) < len(items):
+        raise ValueError(f"order: items of {text!r} must be two or more, all different: {items}.")
+    pairs = []
+    for given, what in (wrong or {}).items():
+        if isinstance(given, str) or sorted(given) != sorted(items) or tuple(given) == items:
+            raise ValueError(
+                f"order: wrong of {text!r} must have every item, as a tuple in another order than "
+                f"the right one {items}, got {given!r}."
+            )
+        places = tuple(items.index(item) for item in given)
+        pairs.append((places, explanation("order", f"the explanation of {given!r}", what)))
+    why = explanation("order", f"why of {text!r}", why)
+    otherwise = explanation("order", f"otherwise of {text!r}", otherwise)
+    return Order(text, items, why, tuple(pairs), otherwise)
+
+
+def filled(owner: str, what: str, text: Any) -> str:
+    """Return a text that says something."""
+    if not isinstance(text, str) or not text.strip():
+        raise ValueError(f"{owner}: {what} must be a text that is not empty, got {text!r}.")
+    return text
+
+
+def explanation(owner: str, what: str, text: Any) -> str:
+    """Return an explanation without a verdict at its start."""
+    text = filled(owner, what, text).strip()
+    rest = re.sub(r"^(yes|no|right|correct|wrong|not yet)[.:!]\s+", "", text, flags=re.I)
+    return rest[0].upper() + rest[1:] if rest != text and re.match("[a-z]{2}", rest) else rest
+
+
+def finite(name: str, text: str, value: Any) -> float:
+    """Return a float that is a number."""
+    try:
+        value = float(value)
+    except (TypeError, ValueError):
+        value = math.nan
+    if not math.isfinite(value):
+        raise ValueError(f"number: {name} of {text!r} must be a finite number.")
+    return value

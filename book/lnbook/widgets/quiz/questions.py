@@ -1,0 +1,262 @@
+"""The three kinds of questions: what is right, how each is written, asked and judged."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lnbook.widgets import number_parsing
+from lnbook.widgets.quiz.texts import NOT_YET, RIGHT, bare, markup, write
+
+ARROW = " → "
+
+
+@dataclass(frozen=True)
+class Choose:
+    """A question with options; :func:`choose` makes it.
+
+    Args:
+        text: The question.
+        options: Pairs of option and explanation.
+        right: Index of the right option.
+    """
+
+    text: str
+    options: tuple[tuple[str, str], ...]
+    right: int
+    kind = "choose"
+    nothing = "Choose an option first."
+
+    @property
+    def identity(self) -> tuple:
+        """What a stored answer belongs to: all but the explanations."""
+        return self.text, [option for option, _ in self.options], self.right
+
+    def judge(self, answer: int | None) -> tuple[bool, str] | None:
+        """Say whether the option of this index is right, and why; ``None`` if none is chosen."""
+        return None if answer is None else (answer == self.right, self.options[answer][1])
+
+    def html(self) -> str:
+        """Write options that open."""
+        return "".join(
+            f'<details class="ln-answer"><summary>{markup(option)}</summary><p>'
+            f"<b>{RIGHT if i == self.right else NOT_YET}</b>"
+            f" <span{' data-right' * (i == self.right)}>{markup(why)}</span></p></details>"
+            for i, (option, why) in enumerate(self.options)
+        )
+
+    def choices(self) -> list[str]:
+        """Say in lines what can be answered."""
+        return [f"{chr(97 + i)}. {option}" for i, (option, _) in enumerate(self.options)]
+
+    def answered(self) -> list[str]:
+        """Say in lines what is right, then what is not."""
+        lines = [f"{a}: {why}" for a, (_, why) in zip(self.choices(), self.options, strict=True)]
+        right = lines.pop(self.right)
+        return [right, *(f"Not {line}" for line in lines)]
+
+    def control(self) -> tuple[list, Callable[[], Any]]:
+        """Build live widgets, and a function that reads the answer from them."""
+        import ipywidgets as widgets
+
+        radio = widgets.RadioButtons(
+            options=[(bare(option), i) for i, (option, _) in enumerate(self.options)],
+            index=None,
+            layout=widgets.Layout(width="auto"),
+        )
+        return [radio], lambda: radio.value
+
+
+@dataclass(frozen=True)
+class Number:
+    """A question for a number; :func:`number` makes it.
+
+    Args:
+        text: The question.
+        answer: The number.
+        within: Absolute tolerance.
+        why: Explains the right answer.
+        wrong: Pairs of a wrong answer and its explanation.
+        otherwise: A hint for any other answer.
+        unit: Said beside the answer.
+    """
+
+    text: str
+    answer: float
+    within: float
+    why: str
+    wrong: tuple[tuple[float, str], ...]
+    otherwise: str
+    unit: str
+    kind = "number"
+    nothing = "Write a number, such as 0.25, 1/4, −3 or 2e-3."
+
+    @property
+    def identity(self) -> tuple:
+        """What a stored answer belongs to: all but the explanations."""
+        return self.text, self.answer, self.within, self.unit
+
+    def judge(self, answer: str) -> tuple[bool, str] | None:
+        """Say whether this text is the right number, and why; ``None`` if it is no number."""
+        found = number_parsing.readings(answer, self.unit)
+        if not found:
+            return None
+        if any(near(x, self.answer, self.within) for x in found):
+            return True, self.why
+        known = [
+            (abs(x - value), why)
+            for value, why in self.wrong
+            for x in found
+            if near(x, value, self.within)
+        ]
+        return False, min(known, key=lambda pair: pair[0])[1] if known else self.otherwise
+
+    def html(self) -> str:
+        """Write the answer, which opens."""
+        wrong = "".join(
+            f'<p><b>{write(value)}?</b> <span data-value="{value!r}">{markup(why)}</span></p>'
+            for value, why in self.wrong
+        )
+        return (
+            '<details class="ln-answer"><summary>Answer</summary>'
+            f"<p><b>{html.escape(self.correct)}.</b> <span data-right>{markup(self.why)}</span></p>"
+            f"{wrong}<p><b>Another number?</b> <span data-other>{markup(self.otherwise)}</span></p>"
+            "</details>"
+        )
+
+    @property
+    def correct(self) -> str:
+        """The answer as a text."""
+        unit = f" {self.unit}" if self.unit else ""
+        give = f" (give or take {write(self.within)})" if self.within else ""
+        return write(self.answer) + unit + give
+
+    def choices(self) -> list[str]:
+        """Say in lines what can be answered."""
+        return [f"(a number, in {self.unit})" if self.unit else "(a number)"]
+
+    def answered(self) -> list[str]:
+        """Say in lines what is right, then what is not."""
+        wrong = [f"Not {write(value)}: {why}" for value, why in self.wrong]
+        return [f"{self.correct}. {self.why}", *wrong, f"Another number: {self.otherwise}"]
+
+    def control(self) -> tuple[list, Callable[[], Any]]:
+        """Build live widgets, and a function that reads the answer from them."""
+        import ipywidgets as widgets
+
+        unit = f" ({self.unit})" if self.unit else ""
+        field = widgets.Text(
+            description=f"Your answer{unit}",
+            style={"description_width": "initial"},
+            layout=widgets.Layout(width="min(100%, 20rem)"),
+        )
+        return [field], lambda: field.value
+
+
+@dataclass(frozen=True)
+class Order:
+    """Things to be put in order; :func:`order` makes it.
+
+    Args:
+        text: The question.
+        items: In the right order.
+        why: Explains it.
+        wrong: Pairs of a wrong order, as indices into ``items``, and its explanation.
+        otherwise: A hint for any other order.
+    """
+
+    text: str
+    items: tuple[str, ...]
+    why: str
+    wrong: tuple[tuple[tuple[int, ...], str], ...]
+    otherwise: str
+    kind = "order"
+    nothing = ""  # there is always an order
+
+    @property
+    def identity(self) -> tuple:
+        """What a stored answer belongs to: all but the explanations."""
+        return self.text, self.items
+
+    @property
+    def start(self) -> tuple[int, ...]:
+        """The order at the start, the same at every build: no item has its right place."""
+        right = range(len(self.items))
+        for salt in itertools.count():
+            mixed = sorted(right, key=lambda i: digest(salt, self.text, self.items[i]))
+            if all(i != place for i, place in zip(mixed, right, strict=True)):
+                return tuple(mixed)
+
+    def judge(self, answer: Sequence[int]) -> tuple[bool, str] | None:
+        """Say whether this order of indices is right, and why."""
+        if tuple(answer) == tuple(range(len(self.items))):
+            return True, self.why
+        return False, dict(self.wrong).get(tuple(answer), self.otherwise)
+
+    def html(self) -> str:
+        """Write the items mixed, and the answer, which opens."""
+        mixed = "".join(f'<li data-place="{i}">{markup(self.items[i])}</li>' for i in self.start)
+        wrong = "".join(
+            f"<p><b>{markup(self.named(places))}?</b>"
+            f' <span data-order="{" ".join(map(str, places))}">{markup(why)}</span></p>'
+            for places, why in self.wrong
+        )
+        return (
+            f'<ul class="ln-items">{mixed}</ul>'
+            '<details class="ln-answer"><summary>Answer</summary>'
+            f"<p><b>{markup(self.named(range(len(self.items))))}.</b>"
+            f" <span data-right>{markup(self.why)}</span></p>{wrong}"
+            f"<p><b>Another order?</b> <span data-other>{markup(self.otherwise)}</span></p>"
+            "</details>"
+        )
+
+    def named(self, places: Sequence[int]) -> str:
+        """Say an order in words."""
+        return ARROW.join(self.items[i] for i in places)
+
+    def choices(self) -> list[str]:
+        """Say in lines what can be answered."""
+        return [f"- {self.items[i]}" for i in self.start]
+
+    def answered(self) -> list[str]:
+        """Say in lines what is right, then what is not."""
+        wrong = [f"Not {self.named(places)}: {why}" for places, why in self.wrong]
+        right = f"{self.named(range(len(self.items)))}. {self.why}"
+        return [right, *wrong, f"Another order: {self.otherwise}"]
+
+    def control(self) -> tuple[list, Callable[[], Any]]:
+        """Build live widgets, and a function that reads the answer from them."""
+        import ipywidgets as widgets
+
+        listed = widgets.Select(
+            options=[(bare(self.items[i]), i) for i in self.start],
+            rows=len(self.items),
+            layout=widgets.Layout(width="min(100%, 36rem)"),
+        )
+
+        def move(step):
+            options, at = list(listed.options), listed.index
+            if 0 <= at + step < len(options):
+                options.insert(at + step, options.pop(at))
+                listed.options = options  # which selects the first
+                listed.index = at + step
+
+        up = widgets.Button(description="Move up", icon="arrow-up")
+        down = widgets.Button(description="Move down", icon="arrow-down")
+        up.on_click(lambda _: move(-1))
+        down.on_click(lambda _: move(1))
+        return [listed, widgets.HBox([up, down])], lambda: [i for _, i in listed.options]
+
+
+def near(x: float, value: float, within: float) -> bool:
+    """Compare, with room for rounding at the edge."""
+    return abs(x - value) <= within * (1 + 1e-9) + 1e-12 * abs(value)
+
+
+def digest(*parts: Any) -> str:
+    """Hash, the same at every build."""
+    return hashlib.sha256(repr(parts).encode()).hexdigest()

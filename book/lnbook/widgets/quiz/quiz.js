@@ -1,0 +1,193 @@
+/* The page's half of lnbook.widgets.quiz: forms in place of answers that open. Every word of an explanation
+   stands in the page already. No kernel, no network; works from file://.
+   Answers are kept in this browser's localStorage, where there is one. */
+(() => {
+  "use strict";
+  const WORDS = { right: "✓ Right.", wrong: "✗ Not yet." };
+  const KEPT = "Your answers stay in this browser and are sent nowhere.";
+  const LOST = "This browser keeps no answers: they last as long as this page, and go nowhere.";
+
+  const make = (tag, attributes = {}, ...children) => {
+    const element = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    element.append(...children);
+    return element;
+  };
+  const copies = (element) => element.cloneNode(true).childNodes; // text and its marks, no name
+
+  /* Each kind: how it looks; read() and write(answer), a text ("" is none); judge(answer), the
+     element that explains it, or none if it cannot be judged. */
+  const kinds = {
+    choose(question, name) {
+      const details = [...question.querySelectorAll(".ln-answer")];
+      const inputs = details.map((_, i) => make("input", { type: "radio", name, value: i }));
+      return {
+        parts: details.map((one, i) => make("label", { class: "ln-option" }, inputs[i],
+          make("span", {}, ...copies(one.querySelector("summary"))))),
+        nothing: "Choose an option first.",
+        read: () => inputs.find((input) => input.checked)?.value ?? "",
+        write: (answer) => inputs.forEach((input) => { input.checked = input.value === answer; }),
+        judge: (answer) => details[answer]?.querySelector("span"),
+      };
+    },
+
+    number(question, name) {
+      const { answer, within, unit = "" } = question.dataset;
+      const known = [...question.querySelectorAll("[data-value]")];
+      const negative = [answer, ...known.map((e) => e.dataset.value)].some((x) => x < 0);
+      const field = make("input", { type: "text", id: name,
+        inputmode: negative ? "text" : "decimal" }); // a phone's decimal keys have no minus
+      const label = make("label", { for: name }, unit ? `Your answer (${unit})` : "Your answer");
+      const near = (off, y) => off <= within * (1 + 1e-9) + 1e-12 * Math.abs(y);
+      return {
+        parts: [make("div", { class: "ln-number" }, label, field)],
+        nothing: "Write a number, such as 0.25, 1/4, −3 or 2e-3.",
+        read: () => field.value.trim(),
+        write: (text) => { field.value = text; },
+        judge(text) {
+          const found = lnNumbers.readings(text, unit);
+          if (!found.length) return null;
+          const off = (y) => Math.min(...found.map((x) => Math.abs(x - y)));
+          if (near(off(answer), answer)) return question.querySelector("[data-right]");
+          return known.map((why) => [off(why.dataset.value), why])
+            .filter(([far, why]) => near(far, why.dataset.value)).sort(([a], [b]) => a - b)[0]?.[1]
+            ?? question.querySelector("[data-other]");
+        },
+      };
+    },
+
+    order(question) {
+      const said = make("p", { class: "ln-unseen", role: "status", "aria-live": "polite" });
+      const list = make("ol", { class: "ln-sort", role: "list" });
+      const rows = [...question.querySelectorAll(".ln-items > li")].map((item) => {
+        const text = make("span", {}, ...copies(item)), name = item.textContent;
+        const row = make("li", { "data-place": item.dataset.place }, text);
+        for (const [step, sign, way] of [[-1, "↑", "up"], [1, "↓", "down"]]) {
+          const mover = make("button", { type: "button", class: "ln-move",
+            "aria-label": `Move ${way}: ${name}` }, sign);
+          mover.addEventListener("click", () => {
+            const other = step < 0 ? row.previousElementSibling : row.nextElementSibling;
+            if (other) step < 0 ? other.before(row) : other.after(row);
+            mover.focus(); // which moving takes away
+            settle();
+            const place = [...list.children].indexOf(row) + 1;
+            said.textContent = `${name}: ${other ? "now" : "already"} ${place} of ${rows.length}.`;
+          });
+          row.append(mover);
+        }
+        return row;
+      });
+      const settle = () => [...list.children].forEach((row, i) => {
+        row.children[1].setAttribute("aria-disabled", i === 0);
+        row.children[2].setAttribute("aria-disabled", i === rows.length - 1);
+      });
+      list.append(...rows);
+      settle();
+      return {
+        parts: [list, said],
+        read: () => [...list.children].map((row) => row.dataset.place).join(" "),
+        write(answer) {
+          const wanted = answer.split(" ").map((at) => rows.find((row) => row.dataset.place === at));
+          list.append(...rows, ...wanted.filter(Boolean));
+          settle();
+        },
+        judge(answer) {
+          const right = answer === rows.map((_, i) => i).join(" ");
+          return question.querySelector(right ? "[data-right]" : `[data-order="${answer}"]`)
+            ?? question.querySelector("[data-other]");
+        },
+      };
+    },
+  };
+
+  /* What this browser keeps of a quiz: [key of the question, [last answer, right at first]].
+     What cannot be that is left out, alone. A question that has changed has another key: its old
+     answer is gone at the next save. */
+  const usable = (entry) => Array.isArray(entry) && Array.isArray(entry[1])
+    && typeof entry[1][0] === "string" && typeof entry[1][1] === "boolean";
+  function store(name, former) {
+    const works = (action) => { try { action(); return true; } catch { return false; } };
+    const save = (map) => works(() => (map.size
+      ? localStorage.setItem(name, JSON.stringify([...map])) : localStorage.removeItem(name)));
+    let text, kept = [];
+    const open = works(() => {
+      localStorage.setItem("ln-quiz", ""); // full or forbidden: better known now
+      localStorage.removeItem("ln-quiz");
+      text = localStorage.getItem(name) ?? localStorage.getItem(former);
+    });
+    works(() => { kept = JSON.parse(text).filter(usable); });
+    return { kept: new Map(kept), open, save: (map) => open && save(map) };
+  }
+
+  /* Answers are stored under the address of the page, or under its former one. */
+  const key = (path, n) => `ln-quiz ${path} ${n}`;
+  function formerPath() {
+    const page = document.querySelector("meta[name=ln-former-page]")?.content;
+    return page ? new URL(page, location.href).pathname : location.pathname;
+  }
+
+  function start(quiz, n) {
+    const { kept, open, save } = store(key(location.pathname, n), key(formerPath(), n));
+    const answers = new Map(), questions = [...quiz.querySelectorAll(".ln-question")];
+    const score = make("p", { class: "ln-score" });
+    const note = make("p", { class: "ln-kept", role: "status" }, open ? KEPT : LOST);
+    const keep = (said) => {
+      const news = save(answers) ? said : LOST; // full by now, perhaps
+      if (note.textContent !== news) note.textContent = news;
+    };
+    const count = () => {
+      const first = [...answers.values()].filter(([, right]) => right).length;
+      score.textContent =
+        `${answers.size} of ${questions.length} answered, ${first} right at the first try.`;
+    };
+
+    const forgetters = questions.map((question, i) => {
+      const { kind, key } = question.dataset;
+      const input = kinds[kind](question, `ln-quiz-${n}-${i + 1}`);
+      const said = make("p", { class: "ln-said", role: "status", "aria-live": "polite" });
+      const form = make("form", { class: "ln-form", autocomplete: "off" }, make("fieldset", {},
+        make("legend", { class: "ln-ask" }, ...copies(question.querySelector(".ln-ask"))),
+        ...input.parts, make("button", { type: "submit", class: "ln-check" }, "Check"), said));
+      const show = (why) => {
+        const verdict = why && ("right" in why.dataset ? "right" : "wrong");
+        for (const one of [said, question, ...input.parts])
+          one.dataset.verdict = one.matches("label:not(:has(:checked))") ? "" : verdict ?? "";
+        said.replaceChildren(...(why ? [make("b", {}, WORDS[verdict]), " ", ...copies(why)] : []));
+        return verdict;
+      };
+      form.addEventListener("submit", (event) => {
+        event.preventDefault();
+        const answer = input.read(), why = input.judge(answer), verdict = show(why);
+        if (!why) return said.append(input.nothing);
+        answers.set(key, [answer, answers.get(key)?.[1] ?? verdict === "right"]);
+        keep(KEPT);
+        count();
+      });
+
+      const [answer, first] = kept.get(key) ?? [""];
+      input.write(answer);
+      const why = answer && input.read() === answer && input.judge(answer);
+      if (why) {
+        show(why);
+        answers.set(key, [answer, first]);
+      } else input.write(""); // what this question cannot have been answered
+      question.append(form);
+      return () => { input.write(""); show(); };
+    });
+
+    const forget = make("button", { type: "button", class: "ln-forget" }, "Forget my answers");
+    forget.addEventListener("click", () => {
+      answers.clear();
+      keep("Your answers are forgotten.");
+      forgetters.forEach((clear) => clear());
+      count();
+    });
+    count();
+    quiz.append(make("div", { class: "ln-foot" }, score, forget, note));
+    for (const one of quiz.querySelectorAll("details")) one.open = true; // for the printer
+    quiz.dataset.ready = "yes"; // from here on the style sheet shows the forms
+  }
+
+  const find = () => document.querySelectorAll(".ln-quiz").forEach(start);
+  document.readyState === "loading" ? addEventListener("DOMContentLoaded", find) : find();
+})();

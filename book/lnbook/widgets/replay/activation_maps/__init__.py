@@ -1,0 +1,202 @@
+"""Statistics of every unit of a convolutional network, by its place: norms side by side.
+
+What is shown was recorded by ``lnlib.experiments.convnet`` with ``maps``: how often each unit is
+on, and mean and standard deviation of its summed input, in and behind the norm, at points of
+training. The page gets one file for each kind of pictures, when it is asked for, and draws. The
+same files serve the built book and a live notebook, where :class:`ActivationMaps` is a widget
+without a Python half.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lnbook.display import bundle
+from lnbook.widgets.base import WidgetFiles
+from lnlib import compare
+from lnlib.runs import record as recorded
+
+__all__ = ["WEB", "ActivationMaps", "apart", "packed", "unpacked"]
+
+#: Each norm's name and color, in the order of the panels.
+NORMS = {
+    "none": ("No norm", "none"),
+    "batch": ("Batch norm", "batch"),
+    "layer": ("Layer norm", "layer"),
+}
+PICTURES = {"fashion_small": "Fashion-MNIST", "mnist": "MNIST"}
+CUTS = (0, 4)  # pixels off each side
+LAYERS = (1, 2, 3)
+STATISTICS = ("on", "mean", "deviation", "before_mean", "before_deviation")
+LEVELS = 60  # above zero and below, to which a map is rounded
+
+
+class ActivationMaps:
+    """Maps of units' statistics over the image, without a norm and with two, and their controls.
+
+    Make it the last line of a cell. In the built book it is HTML, which the files of this folder
+    bring to life; with a kernel it is a widget that runs them.
+
+    Example:
+        >>> ActivationMaps()  # doctest: +SKIP
+        ActivationMaps: units of 3 layers by their places, with 3 norms, on 4 kinds of pictures
+    """
+
+    def to_html(self) -> str:
+        """Return one ``<div>``; ``places.js`` fills it."""
+        return WEB.html(
+            "Statistics of units by their place in the image",
+            "Here are maps of what units do at each place of the image, as recorded. They "
+            "need JavaScript, and nothing else: no network.",
+        )
+
+    def widget(self) -> Any:
+        """Return the widget of a live notebook."""
+        start = "lnActivationMaps(root, async (name) => data[name])"
+        return WEB.live(start, "the maps", **{name: of_book(*kind) for name, kind in FILES.items()})
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
+        return bundle(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"ActivationMaps: units of {len(LAYERS)} layers by their places, with {len(NORMS)} "
+            f"norms, on {len(FILES)} kinds of pictures"
+        )
+
+
+def apart(maps: np.ndarray) -> np.ndarray:
+    """Return what units of the outermost ring have, and the others, and how far they are apart.
+
+    Args:
+        maps: A statistic of each unit, shape ``(..., channels, S, S)``.
+
+    Returns:
+        Shape ``(..., 4)``: mean of the ring, mean of the others, and the ends of the 95 % interval
+        of their difference over the channels, :func:`lnlib.compare.interval` at once for all.
+    """
+    inner = maps[..., 1:-1, 1:-1]
+    rest = inner.mean((-2, -1))
+    ring = maps.shape[-1] ** 2 - inner.shape[-1] ** 2
+    border = (maps.sum((-2, -1)) - inner.sum((-2, -1))) / ring
+    means = np.sort(border - rest) @ _shares(maps.shape[-3]).T
+    level = 0.95  # written as compare.interval does: 0.025 is another number in floating point
+    quantiles = [(1 - level) / 2, (1 + level) / 2]
+    ends = np.quantile(means, quantiles, axis=-1, method="inverted_cdf")
+    return np.stack([border.mean(-1), rest.mean(-1), *ends], -1)
+
+
+@functools.cache
+def _shares(n: int) -> np.ndarray:
+    # Of each channel in each resample: as compare.interval draws them.
+    drawn = np.random.default_rng(0).integers(n, size=(compare.DRAWS, n))
+    return (drawn[..., None] == np.arange(n)).mean(1)
+
+
+def packed(records: Sequence[Mapping[str, Any]]) -> str:
+    """Return what the page draws of one kind of pictures, in base64 of gzip: JSON, then bytes.
+
+    The bytes are ``ink``, how often a pixel is not empty, ``(S, S)`` of 0 to 255; then, for each
+    norm, layer and statistic, a map in whole steps, ``(points, channels, S, S)``, each less its
+    left neighbor, modulo 256; the JSON says how long a step is at each point.
+
+    Args:
+        records: Of runs with ``maps``, one a norm.
+
+    Raises:
+        ValueError: If a norm is missing, or is there twice, or a record has no maps.
+    """
+    norms = sorted(run["settings"]["norm"] for run in records)
+    if norms != sorted(NORMS) or not all("on_1" in run["arrays"] for run in records):
+        raise ValueError(
+            f"ActivationMaps: records must be one with maps for each of {', '.join(NORMS)}, got "
+            f"{', '.join(norms) or 'none'}; record them with python -m lnlib replay convnet --maps"
+        )
+    arms, parts = [], []
+    for norm, (name, color) in NORMS.items():
+        (run,) = (run for run in records if run["settings"]["norm"] == norm)
+        told, content = _arm(run)
+        arms.append({"name": name, "color": color, "layers": told})
+        parts.extend(content)
+    one = records[0]
+    settings = one["settings"]
+    told = {
+        "pictures": PICTURES[settings["data"]],
+        "cut": settings["cut"],
+        "passes": one["curves"]["epoch"],
+        "arms": arms,
+    }
+    ink = one["arrays"]["ink"][0]
+    content = json.dumps(told).encode() + b"\n" + b"".join([ink.tobytes(), *parts])
+    return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
+
+
+def _arm(run: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[bytes]]:
+    layers, parts = [], []
+    for layer in LAYERS:
+        found = {}
+        for name in STATISTICS:
+            if f"{name}_{layer}" not in run["arrays"]:
+                continue  # without a norm nothing lies before it
+            maps = run["arrays"][f"{name}_{layer}"].astype(float)
+            maps = maps / 255 if name == "on" else maps
+            step = np.maximum(np.abs(maps).max((1, 2, 3)), 1e-6) / LEVELS
+            whole = np.rint(maps / step[:, None, None, None]).astype("i1")
+            parts.append(np.diff(whole, axis=-1, prepend=np.int8(0)).astype("i1").tobytes())
+            found[name] = {
+                "step": [float(f"{s:.4g}") for s in step],
+                "apart": [[float(f"{v:.4g}") for v in row] for row in apart(maps)],
+            }
+        channels, side = maps.shape[1:3]
+        layers.append({"channels": channels, "side": side, "statistics": found})
+    return layers, parts
+
+
+def unpacked(content: str) -> tuple[dict[str, Any], np.ndarray, list]:
+    """Return what was packed: what is told, the ink, and maps by norm, layer and statistic."""
+    head, _, rest = gzip.decompress(base64.b64decode(content)).partition(b"\n")
+    told = json.loads(head)
+    ink = np.frombuffer(rest, "u1", count=28 * 28).reshape(28, 28)
+    at, points = ink.size, len(told["passes"])
+    arms = []
+    for arm in told["arms"]:
+        layers = []
+        for layer in arm["layers"]:
+            maps, shape = {}, (points, layer["channels"], layer["side"], layer["side"])
+            for name, one in layer["statistics"].items():
+                steps = np.frombuffer(rest, "i1", count=int(np.prod(shape)), offset=at)
+                at += steps.size
+                whole = np.cumsum(steps.reshape(shape), -1, dtype="i1")
+                maps[name] = whole * np.array(one["step"])[:, None, None, None]
+            layers.append(maps)
+        arms.append(layers)
+    return told, ink, arms
+
+
+def of_book(pictures: str, cut: int) -> str:
+    """Pack the book's records of one kind of pictures."""
+    return packed(recorded.read_all("convnet", maps=True, data=pictures, cut=cut))
+
+
+FILES = {f"{data}-{cut}": (data, cut) for data in PICTURES for cut in CUTS}
+
+
+def _script(name: str) -> str:
+    return f'lnPlaced["{name}"]("{of_book(*FILES[name])}");\n'
+
+
+WEB = WidgetFiles(
+    Path(__file__).parent,
+    ("../../canvas.js", "activation_maps.js"),
+    wide=True,
+    data={f"{name}.js": partial(_script, name) for name in FILES},
+)

@@ -1,0 +1,261 @@
+/* Statistics of units by their place in the image, as recorded: norms side by side. */
+const lnActivationMaps = (() => {
+  "use strict";
+  const SIDE = 28, SPEAK = 700; // ms of rest before the sentence is said
+  const ROW = 8; // small maps in a row
+  const plain = (v) => `${v <= -0.005 ? "−" : ""}${Math.abs(v).toFixed(2)}`;
+  // What is drawn: its words, how it is written, and which distance has the full color.
+  const STATISTICS = {
+    on: { label: "how often on", ends: ["50 points rarer", "50 points more often"],
+      unit: "points", write: (v) => `${(100 * v).toFixed(0)} %`, factor: 100, digits: 1, full: () => 0.5,
+      says: "turned on by" },
+    mean: { label: "mean", ends: ["2 deviations lower", "2 higher"], unit: "", digits: 2,
+      write: plain, factor: 1, full: (deviation) => 2 * deviation, says: "mean" },
+    deviation: { label: "deviation", ends: ["none", "twice as large"], unit: "", digits: 2,
+      write: plain, factor: 1, full: (_, rest) => rest, says: "deviation" },
+  };
+  let made = 0;
+
+  async function unpack(base64) {
+    const [data, all] = await lnCanvas.unpack(base64);
+    let at = SIDE * SIDE;
+    for (const { layers } of data.arms) for (const { channels, side, statistics } of layers) {
+      for (const one of Object.values(statistics)) {
+        const whole = new Int8Array(all.buffer, all.byteOffset + at, data.passes.length * channels * side * side);
+        for (let k = 0; k < whole.length; k++) if (k % side) whole[k] += whole[k - 1];
+        at += whole.length;
+        const size = channels * side * side;
+        one.map = (point, channel) => { // of one channel, or the mean of all
+          const found = new Float32Array(side * side), from = point * size;
+          const [first, last] = channel ? [channel - 1, channel] : [0, channels];
+          const part = one.step[point] / (last - first);
+          for (let c = first; c < last; c++) {
+            for (let k = 0; k < found.length; k++) found[k] += part * whole[from + c * found.length + k];
+          }
+          return found;
+        };
+      }
+    }
+    return { ...data, ink: all.subarray(0, SIDE * SIDE) };
+  }
+
+  const parts = (color) => color.match(/[0-9a-f]{2}/gi).map((part) => parseInt(part, 16));
+  const onRing = (k, side) => {
+    const x = k % side, y = (k - x) / side;
+    return !x || !y || x === side - 1 || y === side - 1;
+  };
+  function ends(map, side) { // means of the ring and of the rest
+    const sum = [0, 0], count = [0, 0];
+    map.forEach((v, k) => { const i = onRing(k, side) ? 0 : 1; sum[i] += v; count[i] += 1; });
+    return [sum[0] / count[0], sum[1] / count[1]];
+  }
+
+  function build(root, load, first) {
+    const mine = `ln-activation-maps-${++made}`, last = first.passes.length - 1;
+    const state = { pictures: "mnist", cut: 0, layer: 0, statistic: "on", before: 0, point: last, channel: 0 };
+    let data = first;
+    const pills = (name, label, options) => `<fieldset class="ln-activation-maps-pills"><legend>${label}</legend>
+      ${Object.entries(options).map(([value, text]) => `<label><input type="radio" name="${mine}-${name}"
+      data-of="${name}" value="${value}" autocomplete="off"${String(state[name]) === value ? " checked" : ""}>
+      <span>${text}</span></label>`).join("")}</fieldset>`;
+    const slide = (name, label, most) => `<label class="ln-activation-maps-slide"><span>${label} <output
+      data-part="${name}-told"></output></span><input type="range" data-part="${name}" min="0"
+      max="${most}" step="1" autocomplete="off"></label>`;
+    root.insertAdjacentHTML("beforeend", `<div class="ln-activation-maps-body"><div class="ln-activation-maps-bar">
+      ${pills("pictures", "Pictures", { mnist: "MNIST", fashion_small: "Fashion-MNIST" })}
+      ${pills("cut", "Border", { 0: "as it is", 4: "4 pixels cut off" })}
+      ${pills("layer", "Layer", { 0: "1", 1: "2", 2: "3" })}
+      ${pills("statistic", "Shown", Object.fromEntries(
+        Object.entries(STATISTICS).map(([name, { label }]) => [name, label])))}
+      ${pills("before", "Summed input", { 0: "after the norm", 1: "before it" })}</div>
+      <div class="ln-activation-maps-bar">${slide("point", "Training", last)}${slide("channel", "Channel", 16)}</div>
+      <div class="ln-activation-maps-panels"><figure class="ln-activation-maps-panel ln-activation-maps-pictures"><figcaption><b>The pictures</b></figcaption>
+        <canvas class="ln-activation-maps-map" role="img"></canvas><p data-part="ink"></p></figure>
+      ${data.arms.map(({ name, color }) => `<figure class="ln-activation-maps-panel ln-activation-maps-arm"
+        style="--tone: var(--ln-${color})"><figcaption><b>${name}</b></figcaption>
+        <canvas class="ln-activation-maps-map" role="img"></canvas>
+        <p><span data-part="border"></span><span data-part="rest"></span><strong data-part="apart"></strong></p>
+        <canvas class="ln-activation-maps-small" aria-hidden="true"></canvas></figure>`).join("")}</div>
+      <div class="ln-activation-maps-scale"><span data-part="low"></span><i></i><span data-part="high"></span></div>
+      <p class="ln-activation-maps-says" data-part="says"></p><p class="ln-activation-maps-hush" role="status" data-part="status"></p>
+      </div>`);
+    const $ = (name, from = root) => from.querySelector(`[data-part="${name}"]`);
+    const panels = [...root.querySelectorAll(".ln-activation-maps-arm")];
+    const picture = root.querySelector(".ln-activation-maps-pictures");
+    const chosen = (name) => root.querySelectorAll(`[data-of="${name}"]`);
+
+    const dye = new Uint32Array(256), shade = new Uint32Array(256); // from low to high; from paper to ink
+    let colors, saying = 0;
+    function look() {
+      const css = getComputedStyle(root), v = (name) => css.getPropertyValue(`--ln-${name}`).trim();
+      colors = { card: v("card"), line: v("line"), ink: v("ink") };
+      const [paper, low, high, ink] = ["card", "negative", "positive", "ink"].map((name) => parts(v(name)));
+      const fill = (to, pick) => {
+        const bytes = new Uint8Array(to.buffer);
+        for (let k = 0; k < 256; k++) {
+          const [end, share] = pick(k);
+          for (let c = 0; c < 3; c++) bytes[4 * k + c] = paper[c] + share * (end[c] - paper[c]);
+          bytes[4 * k + 3] = 255;
+        }
+      };
+      fill(dye, (k) => (k < 128 ? [low, (128 - k) / 128] : [high, (k - 128) / 127]));
+      fill(shade, (k) => [ink, 0.9 * k / 255]);
+    }
+    const tile = document.createElement("canvas");
+    function put(pen, map, side, color, table, x, y, size) {
+      tile.width = tile.height = side;
+      const tiled = tile.getContext("2d"), pixels = tiled.createImageData(side, side);
+      const whole = new Uint32Array(pixels.data.buffer);
+      map.forEach((v, k) => { whole[k] = table[Math.max(0, Math.min(255, Math.round(color(v))))]; });
+      tiled.putImageData(pixels, 0, 0);
+      pen.imageSmoothingEnabled = false;
+      pen.drawImage(tile, x, y, size, size);
+    }
+    const sheet = (canvas, high) => lnCanvas.sheet(canvas, high ?? canvas.clientWidth);
+    function frame(pen, size, cells) { // what counts as border: the outermost ring
+      pen.strokeStyle = colors.ink;
+      pen.globalAlpha = 0.55;
+      pen.lineWidth = 1;
+      pen.setLineDash([3, 3]);
+      pen.strokeRect(size / cells, size / cells, size - 2 * size / cells, size - 2 * size / cells);
+      pen.setLineDash([]);
+      pen.globalAlpha = 1;
+    }
+
+    const before = (arm) => state.before && state.statistic !== "on"
+      && `before_${state.statistic}` in arm.layers[state.layer].statistics;
+    function of(arm) { // the statistic that is shown, and the scale's distance around a middle
+      const { statistics, side } = arm.layers[state.layer], lead = before(arm) ? "before_" : "";
+      const one = statistics[lead + state.statistic], spread = statistics[`${lead}deviation`];
+      const color = (channel, map) => {
+        const rest = ends(map, side)[1];
+        const usual = state.statistic === "mean" ? ends(spread.map(state.point, channel), side)[1] : 0;
+        const full = STATISTICS[state.statistic].full(usual, rest) || 1;
+        return (v) => 128 + 127 * (v - rest) / full;
+      };
+      return { one, side, color };
+    }
+
+    function draw() {
+      const cut = data.cut, inner = SIDE - 2 * cut;
+      const ink = data.ink.filter((_, k) => {
+        const x = k % SIDE, y = (k - x) / SIDE;
+        return Math.min(x, y, SIDE - 1 - x, SIDE - 1 - y) >= cut;
+      });
+      const map = picture.querySelector("canvas"), [pen, size] = sheet(map, map.clientWidth);
+      put(pen, ink, inner, (v) => v, shade, 0, 0, size);
+      frame(pen, size, inner);
+      panels.forEach((panel, k) => {
+        const arm = data.arms[k], { one, side, color } = of(arm), { channels } = arm.layers[state.layer];
+        const canvas = panel.querySelector(".ln-activation-maps-map"), [large, wide] = sheet(canvas);
+        const shown = one.map(state.point, state.channel);
+        put(large, shown, side, color(state.channel, shown), dye, 0, 0, wide);
+        frame(large, wide, side);
+        const strip = panel.querySelector(".ln-activation-maps-small"), step = strip.clientWidth / ROW, gap = 2;
+        const [small] = sheet(strip, Math.round(step * channels / ROW));
+        for (let c = 1; c <= channels; c++) {
+          const of = one.map(state.point, c), x = ((c - 1) % ROW) * step, y = Math.floor((c - 1) / ROW) * step;
+          put(small, of, side, color(c, of), dye, x + gap, y + gap, step - 2 * gap);
+          if (c === state.channel) {
+            small.strokeStyle = colors.ink;
+            small.lineWidth = 2;
+            small.strokeRect(x + 1, y + 1, step - 2, step - 2);
+          }
+        }
+      });
+    }
+
+    function words() {
+      const { statistic, point, channel, layer } = state, told = STATISTICS[statistic];
+      const { channels } = data.arms[0].layers[layer], passes = data.passes[point];
+      const training = passes ? `after ${passes} pass${passes === 1 ? "" : "es"}` : "before the first update";
+      const which = channel ? `channel ${channel} of ${channels}` : `mean of all ${channels}`;
+      $("point-told").textContent = training;
+      $("channel-told").textContent = which;
+      $("point").value = point;
+      $("channel").max = channels;
+      $("channel").value = channel;
+      $("point").setAttribute("aria-valuetext", training);
+      $("channel").setAttribute("aria-valuetext", which);
+      for (const input of chosen("before")) input.disabled = statistic === "on";
+      [$("low").textContent, $("high").textContent] = told.ends;
+      const signed = (v) => `${v < 0 ? "−" : "+"}${Math.abs(told.factor * v).toFixed(told.digits)}`;
+      const said = panels.map((panel, k) => {
+        const arm = data.arms[k], { one, side } = of(arm);
+        const whole = one.apart[point], map = one.map(point, channel);
+        const [border, rest, low, high] = channel ? ends(map, side) : whole;
+        const difference = `${signed(border - rest)}${told.unit && ` ${told.unit}`}`;
+        const interval = channel ? "" : ` (${signed(low)} to ${signed(high)})`;
+        $("border", panel).textContent = `border ${told.write(border)}`;
+        $("rest", panel).textContent = `elsewhere ${told.write(rest)}`;
+        $("apart", panel).textContent = difference + interval;
+        const text = `${arm.name.toLowerCase()} ${told.write(border)} at the border, ${told.write(rest)} elsewhere`;
+        panel.querySelector(".ln-activation-maps-map").setAttribute("aria-label",
+          `Map of ${told.label} by place, ${which}, ${text}`);
+        return text;
+      });
+      const share = ends(data.ink, SIDE)[0];
+      const cut = data.cut ? `, ${data.cut} pixels cut off each side` : "";
+      $("ink").textContent = "how often a pixel has ink";
+      picture.querySelector("canvas").setAttribute("aria-label",
+        `How often each pixel of ${data.pictures} has ink${cut}; in the outermost ring of the whole `
+        + `picture in ${(100 * share).toFixed(0)} percent of them`);
+      const what = { on: "share of pictures that turn a unit on",
+        mean: "mean of a unit's summed input", deviation: "standard deviation of a unit's summed input" }[statistic];
+      const around = statistic === "on" ? "" : state.before ? ", before the norm" : ", after the norm";
+      const text = `${data.pictures}${cut}, layer ${layer + 1}, ${which}, ${training}: ${what}${around}. `
+        + `${said.join("; ")}.`.replace(/^n/, "N");
+      $("says").textContent = text;
+      clearTimeout(saying);
+      saying = setTimeout(() => { $("status").textContent = text; }, SPEAK);
+    }
+    function go(next) {
+      Object.assign(state, next);
+      state.channel = Math.min(state.channel, data.arms[0].layers[state.layer].channels);
+      words();
+      draw();
+    }
+    let asked = 0;
+    async function fetch(next) { // other pictures: their file first
+      const mine = ++asked, { pictures, cut } = { ...state, ...next };
+      Object.assign(state, next);
+      try {
+        const found = await load(`${pictures}-${cut}`);
+        if (mine !== asked) return;
+        data = found;
+        go({});
+      } catch (error) {
+        $("says").textContent = `These maps cannot be read: ${error.message}.`;
+      }
+    }
+    for (const name of ["pictures", "cut"]) for (const input of chosen(name)) {
+      input.addEventListener("change", () => fetch({ [name]: name === "cut" ? Number(input.value) : input.value }));
+    }
+    for (const name of ["layer", "before", "statistic"]) for (const input of chosen(name)) {
+      input.addEventListener("change", () => go({ [name]: name === "statistic" ? input.value : Number(input.value) }));
+    }
+    for (const name of ["point", "channel"]) {
+      $(name).addEventListener("input", (event) => go({ [name]: Number(event.target.value) }));
+    }
+    for (const canvas of root.querySelectorAll(".ln-activation-maps-small")) { // a short way; the slider is the other
+      canvas.addEventListener("click", ({ offsetX, offsetY }) => {
+        const step = canvas.clientWidth / ROW, at = (v) => Math.floor(v / step);
+        const channel = 1 + Math.min(ROW - 1, at(offsetX)) + ROW * at(offsetY);
+        go({ channel: channel === state.channel ? 0 : channel });
+      });
+    }
+
+    const redraw = () => { look(); go({}); };
+    const leave = lnCanvas.follow(root, redraw);
+    root.dataset.ready = "yes";
+    return leave;
+  }
+
+  return (root, placed) => {
+    const found = {};
+    const load = (name) => (found[name] ??= placed(name).then(unpack));
+    return lnCanvas.open(
+      root, load("mnist-0"), (first) => build(root, load, first), "The maps cannot be read",
+    );
+  };
+})();

@@ -1,0 +1,188 @@
+"""A passage with a name to fill in, each word shaded by attention: readers of section 6.2 compared.
+
+What is shown was recorded by ``lnlib.experiments.attentive_reader`` with ``pictures``: how much
+attention each network pays to each word of a few passages, and which name it would fill in, at
+every point of training that was measured. Nothing is computed in the page. The same files serve the
+built book and a live notebook, where :class:`AttentionReplay` is a widget without a Python half.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lnbook.widgets.replay import base
+from lnlib.runs import record as recorded
+
+__all__ = ["WEB", "AttentionReplay", "Question", "attends", "packed", "questions", "unpacked"]
+
+BY = ("norm", "start", "gain")
+#: Norm, start and gain of each network: its name, its color, the dash of its line.
+ARMS = {
+    ("none", "usual", 1.0): ("No norm", "none", "dotted"),
+    ("none", "chosen", 1.0): ("No norm, tuned initialization", "none", "dashed"),
+    ("batch", "usual", 0.1): ("Batch norm in the LSTM", "batch", "solid"),
+    ("batch_everywhere", "usual", 0.1): ("Batch norm everywhere", "batch", "dashed"),
+    ("layer", "usual", 0.1): ("Layer norm, gain 0.1", "layer", "dashed"),
+    ("layer", "usual", 1.0): ("Layer norm", "layer", "solid"),
+}
+#: Those that stand side by side at first, as far as there are records.
+SHOWN = ("No norm", "Batch norm in the LSTM", "Layer norm")
+BLANK, NAME = "@blank", re.compile(r"@e(\d+)")
+BOOKS = {"songofsolomon": "Song of Solomon", "songofsongs": "Song of Songs"}
+CHANCE = 10_000  # of a sure answer
+
+
+class Question(NamedTuple):
+    """A question as a run with ``pictures`` has kept it.
+
+    Attributes:
+        passage: Its words, names such as ``@e3`` among them; ``...`` is a word too rare to know.
+        query: Likewise, ``@blank`` among them.
+        answer: The name that is missing.
+        verse: Where the query stands, such as ``1 Samuel 17:32``.
+    """
+
+    passage: list[str]
+    query: list[str]
+    answer: str
+    verse: str
+
+    @property
+    def right(self) -> int:
+        """The number of the answer among the names."""
+        return int(NAME.fullmatch(self.answer)[1])
+
+
+class AttentionReplay(base.SideBySide):
+    """A passage under the attention of several networks, and what each would fill in.
+
+    Args:
+        records: Of runs with ``pictures``, one for each norm, start and gain. ``None``: the book's.
+
+    Raises:
+        ValueError: If there are none, or two of one norm, start and gain, or they differ in more.
+
+    Example:
+        >>> AttentionReplay()  # doctest: +SKIP
+        AttentionReplay: 8 questions, at 14 of 4,840 updates, by 6 networks
+    """
+
+    WEB = base.files(Path(__file__).parent, lambda: packed(_book()))
+    LABEL = "A passage, and where networks look for the missing name while they learn"
+    WHAT = "is a passage under the attention of several networks"
+    SHORT = "the passages"
+
+    def __init__(self, records: Sequence[Mapping[str, Any]] | None = None) -> None:
+        super().__init__(packed(_book() if records is None else records), own=records is not None)
+
+    def __repr__(self) -> str:
+        told, _, _ = unpacked(self.packed)
+        return (
+            f"AttentionReplay: {len(told['questions'])} questions, at {len(told['updates'])} of "
+            f"{told['updates'][-1]:,} updates, by {len(told['arms'])} networks"
+        )
+
+
+def _book() -> list[dict[str, Any]]:
+    """Return what kept its attention, of the first seed and the longest training."""
+    runs = [run for run in recorded.read_all("attentive_reader") if "attention" in run["arrays"]]
+    longest = max((run["settings"]["epochs"] for run in runs), default=0)
+    return [run for run in runs if run["seed"] == 0 and run["settings"]["epochs"] == longest]
+
+
+def questions(run: Mapping[str, Any]) -> list[Question]:
+    """Return the questions that a run with ``pictures`` has kept."""
+    found = []
+    for row in run["arrays"]["text"][0]:
+        passage, query, answer, verse = bytes(row).rstrip(b"\0").decode().split("\n")
+        found.append(Question(passage.split(), query.split(), answer, _verse(verse)))
+    return found
+
+
+def _verse(place: str) -> str:
+    """Write where a verse stands as a person would.
+
+    Example:
+        >>> _verse("1samuel 17:32"), _verse("songofsolomon 3:7")
+        ('1 Samuel 17:32', 'Song of Solomon 3:7')
+    """
+    number, book, verse = re.fullmatch(r"(\d?)(\S+) (.*)", place).groups()
+    return " ".join(part for part in (number, BOOKS.get(book, book.title()), verse) if part)
+
+
+def attends(run: Mapping[str, Any]) -> np.ndarray:
+    """Return the share of attention that is on the right name, shape ``(points, questions)``."""
+    shares = []
+    for k, asked in enumerate(questions(run)):
+        here = [at for at, word in enumerate(asked.passage) if word == asked.answer]
+        shares.append(run["arrays"]["attention"][:, k, here].astype(float).sum(1))
+    return np.stack(shares, 1)
+
+
+def packed(records: Sequence[Mapping[str, Any]]) -> str:
+    """Return what the page draws, in base64 of gzip: a line of JSON, and then bytes.
+
+    The bytes are the chances of the names in 1/10,000, uint16 of shape ``(networks, points,
+    questions, names)``, and then the roots of the attention, 255 for all of it, uint8 of
+    ``(networks, points, questions, words)``.
+
+    A reader sees first the question on whose right name attention grows most from the first point
+    to the last, in the mean of the networks that are shown first.
+
+    Args:
+        records: Of runs with ``pictures``.
+
+    Raises:
+        ValueError: As :class:`AttentionReplay` says.
+    """
+    arms = base.side_by_side(
+        "AttentionReplay",
+        records,
+        tuple(ARMS),
+        "attention",
+        "attentive_reader",
+        by=BY,
+        kept="pictures",
+    )
+    runs = list(arms.values())
+    attention, chances = (np.stack([r["arrays"][name] for r in runs]).astype(float)
+                          for name in ("attention", "chances"))  # fmt: skip
+    asked = questions(runs[0])
+    names = [ARMS[arm][0] for arm in arms]
+    shown = [k for k, name in enumerate(names) if name in SHOWN] or list(range(len(names)))[:3]
+    grows = np.mean([attends(runs[k])[-1] - attends(runs[k])[0] for k in shown], axis=0)
+    told = {
+        "arms": [
+            {"name": name, "color": color, "line": line,
+             "errors": np.round(run["curves"]["val_error"], 4).tolist()}
+            for run, (name, color, line) in ((run, ARMS[arm]) for arm, run in arms.items())
+        ],
+        "shown": shown,
+        "first": int(np.argmax(grows)),
+        "updates": base.updates(runs[0]),
+        "questions": [
+            {"verse": one.verse, "right": one.right, "passage": one.passage, "query": one.query}
+            for one in asked
+        ],
+        "names": chances.shape[-1],
+    }  # fmt: skip
+    shares = np.rint(CHANCE * chances).astype("<u2"), np.rint(255 * np.sqrt(attention)).astype("u1")
+    return base.pack(told, *shares)
+
+
+def unpacked(content: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
+    """Return what was packed: what is told, the names' chances and the words' attention."""
+    told, rest = base.unpack(content)
+    shape = len(told["arms"]), len(told["updates"]), len(told["questions"])
+    count = 2 * int(np.prod(shape)) * told["names"]
+    chances = np.frombuffer(rest[:count], "<u2").reshape(*shape, -1) / CHANCE
+    attention = np.frombuffer(rest[count:], "u1").reshape(*shape, -1)
+    return told, chances, (attention / 255.0) ** 2
+
+
+WEB = AttentionReplay.WEB

@@ -1,0 +1,149 @@
+"""A scene that a reader composes, and the captions that two recorded networks find for it.
+
+The networks are those of ``lnlib.experiments.order_embeddings``, without norm and with layer norm,
+each at its own best learning rate, at several points of training: the vectors of 500 captions and
+the map that gives a scene its vector, in 8 bits. The page has nothing else to compute with, so the
+arithmetic is JavaScript; a test holds it to Python's. The same files serve the built book and a
+live notebook, where :class:`CaptionRanking` is a widget without a Python half.
+
+==================  ============================================================================
+``pictures.json``   the test pictures: boxes of objects, and a caption each, with their credit
+``engine.js``       what the experiment computes of a scene
+``glyphs.js``       shapes for objects
+``scene.js``        the canvas, the controls, and the captions in their order
+==================  ============================================================================
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lnbook.display import bundle
+from lnbook.widgets.base import WidgetFiles
+from lnlib.runs import record
+
+__all__ = ["WEB", "CaptionRanking", "networks", "pictures"]
+
+SOURCE = Path(__file__).with_name("pictures.json")
+NORMS = ("none", "layer")
+POINTS = 9  # of training; a test holds that the records have so many
+
+
+class CaptionRanking:
+    """Objects on a canvas, and the captions that two networks rank by them.
+
+    Make it the last line of a cell. In the built book it is HTML, which the files of this folder
+    bring to life; with a kernel it is a widget that runs them.
+
+    Args:
+        picture: The test picture to start from, as its place in the test data, from 0.
+        point: Of training, as its place among the recorded ones. ``None``: the last.
+
+    Raises:
+        ValueError: If there is no such picture or point.
+
+    Example:
+        >>> CaptionRanking(68)
+        CaptionRanking: objects on a canvas, and 500 captions ranked by two networks
+    """
+
+    def __init__(self, picture: int = 68, *, point: int | None = None) -> None:
+        count = len(pictures()["pictures"])
+        for name, value, most in (("picture", picture, count), ("point", point or 0, POINTS)):
+            if not 0 <= value < most:
+                raise ValueError(
+                    f"CaptionRanking: {name} must be a place from 0 to {most - 1}, got {value}"
+                )
+        self.options = {"picture": picture, "point": POINTS - 1 if point is None else point}
+
+    def to_html(self) -> str:
+        """Return one ``<div>``; ``scene.js`` fills it."""
+        return WEB.html(
+            "A scene and its captions",
+            "Here you put objects on a canvas, and two networks rank captions by them, in "
+            "the page. It needs JavaScript, and nothing else: no network.",
+            options=self.options,
+        )
+
+    def widget(self) -> Any:
+        """Return the widget of a live notebook."""
+        start = (
+            "lnCaptionRanking(root, { ...data.options, load: async (name) => data.files[name] })"
+        )
+        return WEB.live(start, "the scene", options=self.options | {"live": True}, files=_all())
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
+        return bundle(self)
+
+    def __repr__(self) -> str:
+        return "CaptionRanking: objects on a canvas, and 500 captions ranked by two networks"
+
+
+@functools.cache
+def pictures() -> dict[str, Any]:
+    """Return the test pictures as ``pictures.json`` has them, and when the networks were kept.
+
+    Returns:
+        ``categories``, ``credit``; ``pictures``, each its id, width, height, boxes and caption;
+        ``updates``, the points of training.
+    """
+    told = json.loads(SOURCE.read_text("utf-8"))
+    kept = records()["none"]
+    cases, batch = kept["data"]["cases"], kept["settings"]["batch_size"]
+    each = cases["train_captions"] // cases["train_images"] * (cases["train_images"] // batch)
+    updates = [round(epoch * each) for epoch in kept["curves"]["epoch"]]
+    return told | {"updates": updates}
+
+
+@functools.cache
+def records() -> dict[str, dict[str, Any]]:
+    """Return the records that keep vectors, by norm."""
+    found = [r for r in record.read_all("order_embeddings") if "keep" in r["settings"]]
+    return {r["settings"]["norm"]: r for r in found}
+
+
+def networks(point: int) -> dict[str, dict[str, str]]:
+    """Return both networks at a point of training: levels and scales in base64, little-endian."""
+
+    def text(norm: str, name: str, dtype: str) -> str:
+        array = records()[norm]["arrays"][name][point]
+        return base64.b64encode(np.ascontiguousarray(array, dtype).tobytes()).decode()
+
+    return {
+        norm: {
+            "captions": text(norm, "caption_levels", "u1"),
+            "caption_scales": text(norm, "caption_scales", "<f4"),
+            "image": text(norm, "image_levels", "i1"),
+            "image_scales": text(norm, "image_scales", "<f4"),
+        }
+        for norm in NORMS
+    }
+
+
+def _all() -> dict[str, Any]:
+    return {"pictures": pictures()} | {f"networks-{k}": networks(k) for k in range(POINTS)}
+
+
+def _script(name: str, make: Any) -> str:
+    return (
+        f"lnCaptionRankingData({json.dumps(name)}, {json.dumps(make(), separators=(',', ':'))});\n"
+    )
+
+
+WEB = WidgetFiles(
+    Path(__file__).parent,
+    ("../../address.js", "../../canvas.js", "engine.js", "glyphs.js", "caption_ranking.js"),
+    wide=True,
+    data={"pictures.js": partial(_script, "pictures", pictures)}
+    | {
+        f"networks-{k}.js": partial(_script, f"networks-{k}", partial(networks, k))
+        for k in range(POINTS)
+    },
+)

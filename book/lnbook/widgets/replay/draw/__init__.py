@@ -1,0 +1,145 @@
+"""Digits painted glimpse by glimpse, by networks of section 6.4 side by side at one update.
+
+What is shown was recorded by ``lnlib.experiments.draw`` with ``keep``: canvases and windows, of
+test digits and of dreams, at points of training. The page gets a dozen of these points; nothing is
+computed there but what lies between two of them. The same files serve the built book and a live
+notebook, where :class:`DrawReplay` is a widget without a Python half.
+
+``digits.json`` has the digits that are painted, test images of binarized MNIST by their number
+(after MNIST by Yann LeCun and Corinna Cortes, under CC BY-SA 3.0). A record does not hold them.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lnbook.widgets.replay import base
+from lnlib.runs import record as recorded
+
+__all__ = ["WEB", "DrawReplay", "digits", "packed"]
+
+SIDE = 28
+STEPS = 64  # of a window's numbers, to a pixel
+#: Norm and start of each network: its name, its color, the dash of its line.
+ARMS = {
+    ("none", "usual"): ("No norm", "none", "dotted"),
+    ("none", "chosen"): ("No norm, tuned initialization", "none", "dashed"),
+    ("layer", "usual"): ("Layer norm", "layer", "solid"),
+}
+
+
+class DrawReplay(base.SideBySide):
+    """Networks that paint digits, side by side; a control for the glimpse, one for the update.
+
+    Args:
+        records: Of runs with ``keep``, one for each norm and start. ``None``: the book's.
+
+    Raises:
+        ValueError: If there are none, or two of one norm and start, or they differ in more.
+
+    Example:
+        >>> DrawReplay()  # doctest: +SKIP
+        DrawReplay: 6 digits and 6 dreams in 8 glimpses, at 12 of 8,000 updates, by 3 networks
+    """
+
+    WEB = base.files(Path(__file__).parent, lambda: packed(_book()))
+    LABEL = "Digits, painted glimpse by glimpse"
+    WHAT = "networks paint digits, glimpse by glimpse"
+    SHORT = "the painted digits"
+
+    def __init__(self, records: Sequence[Mapping[str, Any]] | None = None) -> None:
+        super().__init__(packed(_book() if records is None else records), own=records is not None)
+
+    def __repr__(self) -> str:
+        told = unpacked(self.packed)[0]
+        count = len(told["digits"])
+        return (
+            f"DrawReplay: {count} digits and {count} dreams in {told['glimpses']} glimpses, at "
+            f"{len(told['updates'])} of {told['updates'][-1]:,} updates, by "
+            f"{len(told['arms'])} networks"
+        )
+
+
+@functools.cache
+def digits() -> dict[int, tuple[int, str]]:
+    """Return the test images that are shown: their number, their digit, their bits in base64."""
+    found = json.loads(Path(__file__).with_name("digits.json").read_text("utf-8"))
+    return {int(number): (one["digit"], one["bits"]) for number, one in found.items()}
+
+
+def _book() -> list[dict[str, Any]]:
+    return [run for run in recorded.read_all("draw") if "canvas" in run["arrays"]]
+
+
+def packed(records: Sequence[Mapping[str, Any]]) -> str:
+    """Return what the page draws, in base64 of gzip: a line of JSON, and then bytes.
+
+    The bytes are shades, 0 to 15, of shape ``(networks, points, 2, images, glimpses, S, S)``:
+    digits seen, and dreams; each shade is less that of the glimpse before, modulo 16. Behind them
+    are windows, int16 of ``STEPS`` to a pixel, ``(networks, points, 3, images, glimpses, 4)``:
+    reading and painting a digit, painting a dream; center x and y, stride and deviation.
+
+    Args:
+        records: Of runs with ``keep``.
+
+    Raises:
+        ValueError: As :class:`DrawReplay` says.
+    """
+    arms = base.side_by_side("DrawReplay", records, tuple(ARMS), "canvas", "draw --keep 6")
+    runs = list(arms.values())
+    updates = base.updates(runs[0])
+    chosen = base.points(updates)
+    shades = np.stack([_both(run, "canvas", "dream_canvas", chosen) for run in runs])
+    before = np.concatenate([np.zeros_like(shades[..., :1, :, :]), shades[..., :-1, :, :]], -3)
+    windows = np.stack(
+        [_both(run, "read_window", "write_window", "dream_window", chosen) for run in runs]
+    )[..., :4]
+    steps = np.clip(np.rint(windows.astype(float) * STEPS), -32768, 32767).astype("<i2")
+    told = _told(runs, [updates[k] for k in chosen], chosen)
+    return base.pack(told, (shades - before) % 16, steps)
+
+
+def _both(run: Mapping[str, Any], *names_and_points: Any) -> np.ndarray:
+    *names, chosen = names_and_points
+    return np.stack([run["arrays"][name][chosen] for name in names], 1)
+
+
+def _told(runs: Sequence[Mapping[str, Any]], updates: list[int], chosen: list[int]) -> dict:
+    settings, images = runs[0]["settings"], runs[0]["arrays"]["canvas"].shape[1]
+    count = runs[0]["data"]["cases"]["test"]
+    numbers = [(2 * k + 1) * count // (2 * images) for k in range(images)]  # as a run keeps them
+    arms = []
+    for run in runs:
+        name, color, line = ARMS[run["settings"]["norm"], run["settings"]["start"]]
+        bounds = [run["curves"]["test_bound"][k] for k in chosen]
+        arms.append({"name": name, "color": color, "line": line, "bounds": bounds})
+    return {
+        "arms": arms,
+        "updates": updates,
+        "glimpses": settings["glimpses"],
+        "sizes": [settings["read_size"], settings["write_size"]],
+        "steps": STEPS,
+        "images": images,
+        "digits": [digits().get(number, (None, ""))[0] for number in numbers],
+        "bits": [digits().get(number, (None, ""))[1] for number in numbers],
+    }
+
+
+def unpacked(painted: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
+    """Return what was packed: what is told, the shades and the windows (pixels)."""
+    told, content = base.unpack(painted)
+    shape = len(told["arms"]), len(told["updates"])
+    each = told["images"], told["glimpses"]
+    count = 2 * SIDE**2 * int(np.prod(shape + each))
+    shades = np.frombuffer(content[:count], np.uint8).reshape(*shape, 2, *each, SIDE, SIDE)
+    windows = np.frombuffer(content[count:], "<i2").reshape(*shape, 3, *each, 4)
+    return told, np.cumsum(shades, -3) % 16, windows / told["steps"]
+
+
+WEB = DrawReplay.WEB

@@ -1,0 +1,2 @@
+/* In the built book: every painter of the page. */
+lnCanvas.wake(".ln-draw", document.currentScript, lnDraw);

@@ -1,0 +1,194 @@
+"""A text written point by point, by networks of section 6.5 abreast, at one update.
+
+What is shown was recorded by ``lnlib.experiments.handwriting`` with ``keep``: pen and window, at
+points of training. Nothing is computed on the page. The same files serve the built book and a live
+notebook. There a reader can type a text of their own, which a :class:`HandwritingReplay` that is
+handed a text and what writes it shows in place of what was recorded.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lnbook.widgets.replay import base
+from lnbook.widgets.replay.draw import ARMS
+from lnlib.runs import record as recorded
+
+__all__ = ["WEB", "HandwritingReplay", "packed", "unpacked"]
+
+TEXT = "the pen moves on"  # what the runs write
+ARRAYS = ("strokes", "lifts", "window")  # of shape (points of training, points), or (…, 2)
+PER = 64  # of the window's numbers, to a character
+
+
+class HandwritingReplay(base.SideBySide):
+    """Networks that write a text, one below the other; a control for the pen, one for the update.
+
+    With a text it shows what the networks write of it, as they are in the end, and in a live
+    notebook a field for another.
+
+    Args:
+        records: Of runs with ``keep``, one for each norm and start. ``None``: the book's.
+        text: To write. ``None``: what was recorded is shown.
+        write: ``write(record, text, bias=…)``, what the network of a record writes in the end: an
+            object with ``strokes``, ``lifts`` and ``window``, as a record's arrays are, but as many
+            points as it likes. It raises a ``ValueError`` for a text that cannot be written.
+
+    Raises:
+        ValueError: If there are no records, or two of one norm and start, or they differ in more.
+
+    Example:
+        >>> HandwritingReplay()  # doctest: +SKIP
+        HandwritingReplay: 'the pen moves on' in 450 points, at 17 of 1,500 updates, by 3 networks
+    """
+
+    WEB = base.files(Path(__file__).parent, lambda: packed(_book()))
+    LABEL = "A line, written point by point"
+    WHAT = "networks write a line, point by point"
+    SHORT = "the written line"
+
+    def __init__(
+        self,
+        records: Sequence[Mapping[str, Any]] | None = None,
+        *,
+        text: str | None = None,
+        write: Callable[..., Any] | None = None,
+    ) -> None:
+        self.text, self.write = text, write
+        self.records = _ordered(_book() if records is None else records)
+        written = packed(self.records) if text is None else self.typed(text)
+        super().__init__(written, own=records is not None or text is not None)
+
+    def typed(self, text: str, bias: float = 1.0) -> str:
+        """Return what the networks write of a text, packed: as they are in the end.
+
+        Args:
+            text: To write.
+            bias: How steady the hand is.
+
+        Raises:
+            ValueError: If they cannot write it.
+        """
+        lines = [self.write(run, text, bias=bias) for run in self.records]
+        most = max(len(line.lifts) for line in lines)
+        arrays = {
+            name: [[_rest(name, getattr(line, name), most)] for line in lines] for name in ARRAYS
+        }
+        after = base.updates(self.records[0])[-1:]
+        return _pack(text, _arms(self.records, [-1]), after, arrays)
+
+    def widget(self) -> Any:
+        """Return the widget of a live notebook, with a field for a text if one was written."""
+        shown = super().widget()
+        if self.text is None:
+            return shown
+        import ipywidgets as widgets
+
+        text = widgets.Text(value=self.text, description="Text", continuous_update=False)
+        bias = widgets.FloatSlider(value=1, min=0, max=3, step=0.5, description="Steadiness")
+        button = widgets.Button(description="Write it", icon="pencil")
+        said, place = widgets.HTML(), widgets.VBox(shown.children)
+
+        def write(_: Any) -> None:
+            button.disabled, said.value = True, "They write …"
+            try:
+                self.packed = self.typed(text.value, bias.value)
+                place.children = super(HandwritingReplay, self).widget().children
+                said.value = ""
+            except ValueError as error:
+                said.value = f'<p role="alert">{html.escape(str(error))}</p>'
+            finally:
+                button.disabled = False
+
+        button.on_click(write)
+        return widgets.VBox([widgets.HBox([text, bias, button]), said, place])
+
+    def __repr__(self) -> str:
+        told = unpacked(self.packed)[0]
+        if self.text is not None:  # how many points it takes, another processor may say otherwise
+            return (
+                f"HandwritingReplay: {self.text!r}, by {len(told['arms'])} networks after "
+                f"{told['updates'][-1]:,} updates"
+            )
+        return (
+            f"HandwritingReplay: {told['text']!r} in {told['points']} points, at "
+            f"{len(told['updates'])} of {told['updates'][-1]:,} updates, "
+            f"by {len(told['arms'])} networks"
+        )
+
+
+def _book() -> list[dict[str, Any]]:
+    return [run for run in recorded.read_all("handwriting") if "strokes" in run["arrays"]]
+
+
+def _ordered(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    how = "handwriting --keep 450"
+    return list(
+        base.side_by_side("HandwritingReplay", records, tuple(ARMS), "strokes", how).values()
+    )
+
+
+def _rest(name: str, values: np.ndarray, most: int) -> np.ndarray:
+    """Return an array of a line that ended early, to so many points: the pen rests, lifted."""
+    end = {"strokes": np.zeros(2), "lifts": 1, "window": values[-1]}[name]
+    return np.concatenate((values, np.broadcast_to(end, (most - len(values), *values.shape[1:]))))
+
+
+def _arms(records: Sequence[Mapping[str, Any]], points: Sequence[int]) -> list[dict[str, Any]]:
+    arms = []
+    for run in records:
+        name, color, line = ARMS[run["settings"]["norm"], run["settings"]["start"]]
+        losses = [run["curves"]["val_new_nll"][k] for k in points]
+        arms.append({"name": name, "color": color, "line": line, "losses": losses})
+    return arms
+
+
+def packed(records: Sequence[Mapping[str, Any]]) -> str:
+    """Return what the page draws, in base64 of gzip: a line of JSON, and then bytes.
+
+    The bytes are strokes, int16, of shape ``(networks, points of training, points, 2)``; windows,
+    int16 of ``PER`` to a character, and lifts, a byte each, of shape ``(networks, points of
+    training, points)``.
+
+    Args:
+        records: Of runs with ``keep``.
+
+    Raises:
+        ValueError: As :class:`HandwritingReplay` says.
+    """
+    records = _ordered(records)
+    after = base.updates(records[0])
+    arrays = {name: [run["arrays"][name] for run in records] for name in ARRAYS}
+    return _pack(TEXT, _arms(records, range(len(after))), after, arrays)
+
+
+def _pack(
+    text: str, arms: list[dict[str, Any]], after: list[int], arrays: Mapping[str, Sequence]
+) -> str:
+    strokes, lifts, window = (np.array(arrays[name]) for name in ARRAYS)
+    # A window that has left the text, or is no number, stays where it can be shown.
+    place = np.clip(np.nan_to_num(window.astype(float)), 0, len(text) - 1)
+    told = {"text": text, "arms": arms, "updates": after, "points": strokes.shape[2]}
+    steps = np.rint(place * PER).astype("<i2")
+    return base.pack(told, strokes.astype("<i2"), steps, lifts.astype("u1"))
+
+
+def unpacked(written: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray, np.ndarray]:
+    """Return what was packed: what is told, the strokes, the windows (characters), the lifts."""
+    told, content = base.unpack(written)
+    shape = len(told["arms"]), len(told["updates"]), told["points"]
+    count = int(np.prod(shape))
+    numbers = np.frombuffer(content[: 6 * count], "<i2")
+    lifts = np.frombuffer(content[6 * count :], "u1").reshape(shape)
+    return (
+        told, numbers[: 2 * count].reshape(*shape, 2), numbers[2 * count :].reshape(shape) / PER,
+        lifts,
+    )  # fmt: skip
+
+
+WEB = HandwritingReplay.WEB

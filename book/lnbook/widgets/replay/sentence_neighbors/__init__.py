@@ -1,0 +1,207 @@
+"""Sentences as points, and next to which others they lie: networks of section 6.3 side by side.
+
+What is shown was recorded by ``lnlib.experiments.skip_thoughts`` with ``keep``: where 500 sentences
+lie in each network's principal directions, and the nearest of each, at points of training. The page
+gets some of these points; nothing is computed there but what lies between two of them. The same
+files serve the built book and a live notebook, where :class:`SentenceNeighbors` is a widget without
+a Python half.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lnbook.widgets.replay import base
+from lnlib.runs import record as recorded
+
+__all__ = ["ALIKE", "WEB", "SentenceNeighbors", "alike", "packed", "sentences"]
+
+#: Norm and start of each network: its name, its color, the dash of its line.
+ARMS = {
+    ("none", "code"): ("No norm", "none", "dotted"),
+    ("none", "scaled"): ("No norm, tuned initialization", "none", "dashed"),
+    ("layer", "code"): ("Layer norm", "layer", "solid"),
+}
+_THEY = {"he", "she", "him", "her", "his"}
+#: What sentences may have in common: in short, in words, and of their own words.
+ALIKE = {
+    "questions": ("questions", lambda said: "?" in said),
+    "“I”": ("sentences with “I”", lambda said: any(w.split("'")[0] == "i" for w in said)),
+    "he, she": (
+        "sentences on him or her",
+        lambda said: bool(_THEY & {w.split("'")[0] for w in said}),
+    ),
+    "8+ words": (
+        "sentences of 8 words or more",
+        lambda said: sum(w not in "?!" for w in said) >= 8,
+    ),
+}
+FRAME = 107  # of the map, where those lie that are farther out
+EDGE, HIGH = 100, 0.8  # where the outermost sentences lie, but for one in a hundred; of that, up
+
+
+class SentenceNeighbors(base.SideBySide):
+    """A map of sentences by each network, and the nearest to one of them; a control for training.
+
+    Args:
+        records: Of runs with ``keep``, one for each norm and start. ``None``: the book's.
+
+    Raises:
+        ValueError: If there are none, or two of one norm and start, or they differ in more.
+
+    Example:
+        >>> SentenceNeighbors()  # doctest: +SKIP
+        SentenceNeighbors: 500 sentences and the 5 nearest to each, at 10 of 3,000 updates, by ...
+    """
+
+    WEB = base.files(Path(__file__).parent, lambda: packed(_book()))
+    LABEL = "Sentences and their nearest, while networks learn"
+    WHAT = "are maps of sentences, and the nearest to each"
+    SHORT = "the maps of sentences"
+
+    def __init__(self, records: Sequence[Mapping[str, Any]] | None = None) -> None:
+        super().__init__(packed(_book() if records is None else records), own=records is not None)
+
+    def __repr__(self) -> str:
+        told, _, nearest = unpacked(self.packed)
+        return (
+            f"SentenceNeighbors: {len(told['texts'])} sentences and the "
+            f"{nearest.shape[-1]} nearest to each, at {len(told['updates'])} of "
+            f"{told['updates'][-1]:,} updates, by {len(told['arms'])} networks"
+        )
+
+
+def _book() -> list[dict[str, Any]]:
+    return [run for run in recorded.read_all("skip_thoughts") if "map" in run["arrays"]]
+
+
+def sentences(run: Mapping[str, Any]) -> list[str]:
+    """Return the sentences that a run with ``keep`` has kept, without quotation marks around."""
+    kept = (bytes(row).rstrip(b"\0").decode() for row in run["arrays"]["texts"][0])
+    return [_tidy(text) for text in kept]
+
+
+def _tidy(text: str) -> str:
+    """Leave out marks that only say that someone speaks; write those within a sentence as a pair.
+
+    Example:
+        >>> _tidy('"There is no hurry.'), _tidy('"Come in!" said Holmes.')
+        ('There is no hurry.', '‘Come in!’ said Holmes.')
+    """
+    inside = text.strip('"_ ')
+    if inside.count('"') % 2:
+        inside = f'"{inside}' if text.startswith('"') else f'{inside}"'
+    parts = " ".join(inside.replace("--", " – ").split()).split('"')
+    return "".join(f"‘{part}’" if k % 2 else part for k, part in enumerate(parts))
+
+
+def alike(run: Mapping[str, Any], what: str) -> tuple[np.ndarray, float]:
+    """Return how many of the nearest of sentences that have something in common have it, too.
+
+    Args:
+        run: A record with ``keep``.
+        what: Of :data:`ALIKE`.
+
+    Returns:
+        A share for each point of training, and what luck would give; 0 where no sentence has it.
+    """
+    have = np.array(_having(sentences(run), what))
+    nearest = run["arrays"]["neighbors"]
+    if not have.any():
+        return np.zeros(len(nearest)), 0.0
+    return have[nearest[:, have]].mean((1, 2)), float((have.sum() - 1) / (len(have) - 1))
+
+
+def _having(texts: Sequence[str], what: str) -> list[bool]:
+    return [ALIKE[what][1](words(text)) for text in texts]
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a sentence, its ``?`` and ``!``, as the networks read them."""
+    return re.findall(r"[a-z0-9]+(?:'[a-z0-9]+)*|[?!]", text.lower())
+
+
+def packed(records: Sequence[Mapping[str, Any]]) -> str:
+    """Return what the page draws, in base64 of gzip: a line of JSON, and then bytes.
+
+    The bytes are places, int8 of shape ``(networks, points, sentences, 2)``, and then the nearest,
+    nearest first, uint16 of ``(networks, points, sentences, nearest)``.
+
+    A map has the two directions in which the vectors of that network differ most at that point. As
+    it has no top and no left, each is turned, or mirrored, onto that of the next point; the last
+    ones onto layer norm's.
+
+    Args:
+        records: Of runs with ``keep``.
+
+    Raises:
+        ValueError: As :class:`SentenceNeighbors` says.
+    """
+    arms = base.side_by_side(
+        "SentenceNeighbors", records, tuple(ARMS), "map", "skip_thoughts --keep true"
+    )
+    runs = list(arms.values())
+    every = base.updates(runs[0])
+    chosen = base.points(every)
+    found = sentences(runs[0])
+    last = runs[-1]["arrays"]["map"][chosen[-1], :, :2].astype(float)
+    places = np.stack([_places(run["arrays"]["map"][chosen], last) for run in runs])
+    nearest = np.stack([run["arrays"]["neighbors"][chosen] for run in runs]).astype("<u2")
+    common = {what: alike(runs[0], what)[1] for what in ALIKE}
+    told = {
+        "arms": [_told(run, arm, chosen) for arm, run in arms.items()],
+        "updates": [every[k] for k in chosen],
+        "size": runs[0]["settings"]["hidden"],
+        "texts": found,
+        "count": nearest.shape[-1],
+        "alike": [
+            {"name": what, "says": ALIKE[what][0], "luck": round(luck, 4),
+             "of": np.flatnonzero(_having(found, what)).tolist()}
+            for what, luck in common.items()
+        ],
+    }  # fmt: skip
+    return base.pack(told, places, nearest)
+
+
+def _told(run: Mapping[str, Any], arm: tuple[str, str], chosen: list[int]) -> dict[str, Any]:
+    name, color, line = ARMS[arm]
+    explained = run["arrays"]["explained"][chosen, :2].astype(float).sum(1)
+    return {
+        "name": name,
+        "color": color,
+        "line": line,
+        "losses": [run["curves"]["val_nll"][k] for k in chosen],
+        "explained": [round(share, 3) for share in explained.tolist()],
+        "alike": [[round(share, 4) for share in alike(run, what)[0][chosen].tolist()]
+                  for what in ALIKE],
+    }  # fmt: skip
+
+
+def _places(maps: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """Turn each map onto the next one, and let it fill the frame."""
+    found, like = [], last
+    for now in maps[::-1, :, :2].astype(float):
+        left, _, right = np.linalg.svd(now.T @ like)
+        like = now @ left @ right
+        found.append(like)
+    turned = np.stack(found[::-1])
+    reach = np.quantile(np.abs(turned / [1, HIGH]).max(-1), 0.99, axis=1)[:, None, None]
+    frame = FRAME * np.array([1, HIGH])
+    return np.rint(np.clip(turned / reach.clip(1e-12) * EDGE, -frame, frame)).astype("i1")
+
+
+def unpacked(content: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
+    """Return what was packed: what is told, the places and the nearest."""
+    told, rest = base.unpack(content)
+    shape = len(told["arms"]), len(told["updates"]), len(told["texts"])
+    count = 2 * int(np.prod(shape))
+    places = np.frombuffer(rest[:count], "i1").reshape(*shape, 2)
+    return told, places, np.frombuffer(rest[count:], "<u2").reshape(*shape, told["count"])
+
+
+WEB = SentenceNeighbors.WEB

@@ -1,0 +1,220 @@
+/* Sentences as points of a map, and the nearest to one of them, as recorded: networks side by side. */
+const lnSentenceNeighbors = (() => {
+  "use strict";
+  const EDGE = 100, HIGH = 0.8, ROOM = 1.12; // of the recorded places, and of the map around them
+  const POINT = 700; // ms under play
+  const SPEAK = 700; // ms of rest before the sentence is said
+  const NEAR = 18; // pixels from the pointer to a sentence, at most
+  const FIRST = "Come in"; // the sentence that a reader sees first begins so
+  const calm = matchMedia("(prefers-reduced-motion: reduce)");
+  let made = 0;
+
+  async function unpack(base64) {
+    const [data, all] = await lnCanvas.unpack(base64);
+    const [P, N, K] = [data.updates.length, data.texts.length, data.count];
+    const count = data.arms.length * P * N * 2;
+    const places = new Int8Array(all.slice(0, count).buffer), near = new Uint16Array(all.slice(count).buffer);
+    const map = (arm, point) => Float32Array.from(places.subarray((arm * P + point) * N * 2, (arm * P + point + 1) * N * 2));
+    const nearest = (arm, point, sentence) => {
+      const from = ((arm * P + point) * N + sentence) * K;
+      return Array.from(near.subarray(from, from + K));
+    };
+    return { ...data, map, nearest, marked: data.alike.map(({ of }) => new Set(of)) };
+  }
+
+  const number = (v) => v.toLocaleString("en-US");
+  const percent = (v) => `${(100 * v).toFixed(0)}\u00a0%`;
+  const smooth = (v) => v * v * (3 - 2 * v);
+  const escape = (text) => text.replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
+
+  function build(root, data) {
+    const mine = `ln-sentence-neighbors-${++made}`, last = data.updates.length - 1, arms = data.arms.map((_, k) => k);
+    const order = data.texts.map((_, k) => k).sort((a, b) => data.texts[a].localeCompare(data.texts[b], "en"));
+    const first = data.texts.findIndex((text) => text.startsWith(FIRST));
+    const state = { point: last, sentence: Math.max(0, first), mark: 0 };
+
+    root.insertAdjacentHTML("beforeend", `<div class="ln-sentence-neighbors-body">
+      <div class="ln-sentence-neighbors-bar"><div class="ln-sentence-neighbors-slide"><button type="button" data-part="play" aria-pressed="false"></button>
+        <label><span>Training <output data-part="point-told"></output></span><input type="range"
+        data-part="point" min="0" max="${last}" step="1" autocomplete="off"></label></div>
+        <div class="ln-sentence-neighbors-pick"><label><span>Sentence</span><select data-part="sentence" autocomplete="off">${order.map((k) =>
+          `<option value="${k}">${escape(data.texts[k])}</option>`).join("")}</select></label>
+          <button type="button" data-part="any">Another</button></div></div>
+      <fieldset class="ln-sentence-neighbors-marks"><legend>Marked</legend>${data.alike.map(({ name }, k) => `<label><input
+        type="radio" name="${mine}-mark" value="${k}" autocomplete="off"${k ? "" : " checked"}>
+        <span>${name}</span></label>`).join("")}</fieldset>
+      <div class="ln-sentence-neighbors-arms">${data.arms.map((arm) => `<figure class="ln-sentence-neighbors-arm ln-sentence-neighbors-${arm.line}"
+        style="--tone: var(--ln-${arm.color})">
+        <figcaption><b>${arm.name}</b><span data-part="loss"></span></figcaption>
+        <canvas class="ln-sentence-neighbors-map" role="img"></canvas>
+        <div class="ln-sentence-neighbors-beside"><p class="ln-sentence-neighbors-nearest">Nearest to “<span data-part="to"></span>”</p>
+        <ol>${Array.from({ length: data.count }, (_, k) =>
+          `<li><button type="button" data-place="${k}"></button></li>`).join("")}</ol>
+        <p class="ln-sentence-neighbors-alike" data-part="alike"></p></div></figure>`).join("")}</div>
+      <p class="ln-sentence-neighbors-keys">A line leads to each of the nearest, in all ${data.size} numbers of the vectors; the map
+        has two directions of them. <b>Bold:</b> another network names it, too. Click any point or sentence.</p>
+      <p class="ln-sentence-neighbors-says" data-part="says"></p><p class="ln-sentence-neighbors-hush" role="status" data-part="status"></p>
+    </div>`);
+    const $ = (name, from = root) => from.querySelector(`[data-part="${name}"]`);
+    const figures = [...root.querySelectorAll(".ln-sentence-neighbors-arm")];
+
+    let colors, shown = null, going = 0, saying = 0, under = null;
+    function look() {
+      const css = getComputedStyle(root), v = (name) => css.getPropertyValue(`--ln-${name}`).trim();
+      colors = { card: v("card"), ink: v("ink"), gray: v("gray"), mark: v("second"),
+        tones: data.arms.map((arm) => v(arm.color)) };
+    }
+    const at = (map, k, size) => [0.5 + map[2 * k] / (2 * EDGE * ROOM), HIGH / 2 - map[2 * k + 1] / (2 * EDGE * ROOM)].map((v) => v * size);
+    function dot(pen, [x, y], radius, color, alpha = 1) {
+      pen.globalAlpha = alpha;
+      pen.fillStyle = color;
+      pen.beginPath();
+      pen.arc(x, y, radius, 0, 7);
+      pen.fill();
+      pen.globalAlpha = 1;
+    }
+    function draw(maps) {
+      shown = maps;
+      const marked = data.marked[state.mark];
+      figures.forEach((figure, arm) => {
+        const canvas = figure.querySelector(".ln-sentence-neighbors-map");
+        const [pen, size] = lnCanvas.sheet(canvas, HIGH * canvas.clientWidth), map = maps[arm];
+        const small = size < 220 ? 0.75 : 1, tone = colors.tones[arm], here = at(map, state.sentence, size);
+        for (let k = 0; k < data.texts.length; k++) if (!marked.has(k)) dot(pen, at(map, k, size), 1.9 * small, colors.gray, 0.45);
+        for (const k of marked) { // by its form, too: a square
+          const [x, y] = at(map, k, size), wide = 4.6 * small;
+          lnCanvas.box(pen, x - wide / 2, y - wide / 2, wide, wide, colors.mark, 0.85);
+        }
+        const near = data.nearest(arm, state.point, state.sentence);
+        pen.strokeStyle = tone;
+        pen.lineWidth = 1.5;
+        pen.globalAlpha = 0.7;
+        for (const k of near) {
+          pen.beginPath();
+          pen.moveTo(...here);
+          pen.lineTo(...at(map, k, size));
+          pen.stroke();
+        }
+        for (const k of near) {
+          dot(pen, at(map, k, size), 5.5 * small, colors.card);
+          dot(pen, at(map, k, size), 4.2 * small, tone);
+        }
+        dot(pen, here, 8.5 * small, colors.card);
+        dot(pen, here, 7 * small, colors.ink);
+        dot(pen, here, 3 * small, colors.card);
+        if (under?.arm === arm) told(pen, at(map, under.sentence, size), data.texts[under.sentence], size);
+      });
+    }
+    function told(pen, [x, y], text, size) { // what the pointer is on
+      pen.font = "12px system-ui, sans-serif";
+      const wide = Math.min(size - 4, pen.measureText(text).width + 12), high = 20;
+      const left = Math.max(2, Math.min(size - wide - 2, x - wide / 2)), top = y > 34 ? y - 30 : y + 12;
+      dot(pen, [x, y], 4, colors.ink);
+      lnCanvas.box(pen, left, top, wide, high, colors.ink);
+      pen.fillStyle = colors.card;
+      pen.textAlign = "left";
+      pen.fillText(text, left + 6, top + 14, wide - 12);
+    }
+
+    function words() {
+      const { point, sentence, mark } = state, updates = `${number(data.updates[point])} updates`;
+      const text = data.texts[sentence], { says, luck } = data.alike[mark];
+      $("point-told").textContent = updates;
+      $("point").value = point;
+      $("point").setAttribute("aria-valuetext", updates);
+      $("sentence").value = sentence;
+      const lists = arms.map((arm) => data.nearest(arm, point, sentence));
+      figures.forEach((figure, arm) => {
+        const { losses, explained, alike } = data.arms[arm];
+        $("loss", figure).textContent = losses[point] === null ? "exploded" : `${losses[point].toFixed(2)} nats a word`;
+        $("to", figure).textContent = text;
+        figure.querySelectorAll("li button").forEach((button, k) => {
+          const found = lists[arm][k];
+          button.textContent = data.texts[found];
+          button.classList.toggle("ln-sentence-neighbors-shared", lists.some((list, other) => other !== arm && list.includes(found)));
+        });
+        const share = percent(alike[mark][point]);
+        $("alike", figure).textContent = `Of the nearest to ${says}, ${share} are such. Luck: ${percent(luck)}.`;
+        figure.querySelector(".ln-sentence-neighbors-map").setAttribute("aria-label", `Map of ${data.texts.length} sentences, `
+          + `${data.arms[arm].name.toLowerCase()}, ${percent(explained[point])} of the vectors’ variance; nearest to “${text}”: `
+          + lists[arm].map((k) => `“${data.texts[k]}”`).join(", "));
+      });
+      const firsts = arms.map((arm) => `“${data.texts[lists[arm][0]]}” (${data.arms[arm].name.toLowerCase()})`);
+      const end = arms.length - 1, both = lists[0].filter((k) => lists[end].includes(k)).length;
+      const common = end ? ` ${both} of ${data.count} are the same with ${data.arms[0].name.toLowerCase()} and ${data.arms[end].name.toLowerCase()}.` : "";
+      const alike = data.arms.map((arm) => percent(arm.alike[mark][point])).join(", ");
+      const said = `After ${updates} the nearest to “${text}” is ${firsts.join(", ")}.${common} `
+        + `Of the nearest to ${says}, ${alike} are such; luck would give ${percent(luck)}.`;
+      $("says").textContent = said;
+      clearTimeout(saying);
+      if (!train.on()) saying = setTimeout(() => { $("status").textContent = said; }, SPEAK);
+    }
+    /* Go to a state: at once, or in so many ms. */
+    function go(next, time = 0) {
+      Object.assign(state, next);
+      words();
+      cancelAnimationFrame(going);
+      const from = shown, to = arms.map((arm) => data.map(arm, state.point)), begin = performance.now();
+      if (!time || !from || calm.matches) return draw(to);
+      going = requestAnimationFrame(function step(now) {
+        const share = smooth(Math.min(1, Math.max(0, (now - begin) / time)));
+        draw(share < 1 ? to.map((map, arm) => map.map((v, k) => from[arm][k] + share * (v - from[arm][k]))) : to);
+        if (share < 1) going = requestAnimationFrame(step);
+      });
+    }
+    const train = lnCanvas.train($("play"), $("point"), {
+      last, time: POINT, at: () => state.point, go: (point, time) => go({ point }, time), rest: words,
+    });
+    $("sentence").addEventListener("change", (event) => go({ sentence: Number(event.target.value) }));
+    $("any").addEventListener("click", () => go({ sentence: Math.floor(Math.random() * data.texts.length) }));
+    for (const input of root.querySelectorAll(".ln-sentence-neighbors-marks input")) {
+      input.addEventListener("change", () => go({ mark: Number(input.value) }));
+    }
+    figures.forEach((figure, arm) => {
+      const canvas = figure.querySelector(".ln-sentence-neighbors-map");
+      const found = ({ offsetX, offsetY }) => {
+        let best = null, least = NEAR ** 2;
+        for (let k = 0; k < data.texts.length; k++) {
+          const [x, y] = at(shown[arm], k, canvas.clientWidth), away = (x - offsetX) ** 2 + (y - offsetY) ** 2;
+          if (away < least) [best, least] = [k, away];
+        }
+        return best;
+      };
+      canvas.addEventListener("click", (event) => {
+        const sentence = found(event);
+        if (sentence !== null) go({ sentence });
+      });
+      canvas.addEventListener("pointermove", (event) => {
+        if (event.pointerType !== "mouse" || train.on()) return;
+        const sentence = found(event);
+        canvas.style.cursor = sentence === null ? "" : "pointer";
+        under = sentence === null ? null : { arm, sentence };
+        draw(shown);
+      });
+      canvas.addEventListener("pointerleave", () => {
+        under = null;
+        draw(shown);
+      });
+      for (const button of figure.querySelectorAll("li button")) {
+        button.addEventListener("click", () => {
+          go({ sentence: data.nearest(arm, state.point, state.sentence)[Number(button.dataset.place)] });
+        });
+      }
+    });
+
+    function redraw() {
+      look();
+      go({});
+    }
+    const leave = lnCanvas.follow(root, redraw);
+    root.dataset.ready = "yes";
+    return () => {
+      train.stop();
+      leave();
+    };
+  }
+
+  return (root, packed) => lnCanvas.open(
+    root, packed().then(unpack), (data) => build(root, data), "The maps cannot be read",
+  );
+})();

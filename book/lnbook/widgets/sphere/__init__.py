@@ -1,0 +1,85 @@
+"""Three numbers in space, and what layer norm leaves of them: a picture that turns.
+
+The reader drags a point; the mean falls away along (1, 1, 1), the deviation towards a circle. The
+page computes it itself, and a test holds it to :mod:`lnlib.norm`. The same files serve the built
+book and a live notebook, where :class:`Sphere` is a widget without a Python half.
+
+=============  =================================================================================
+``space.js``   layer norm of three numbers, forward and backward, and the camera
+``scene.js``   draws it, says it
+``sphere.js``  the controls, the hands in the picture, the state and its address
+``*.html``     the start as ``sphere.js`` has it, for pages without JavaScript: ``python
+               tools/sphere.py`` writes it
+=============  =================================================================================
+"""
+
+from __future__ import annotations
+
+import html
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+from lnbook.display import bundle
+from lnbook.widgets.base import WidgetFiles
+
+__all__ = ["WEB", "Sphere", "cloud"]
+
+WEB = WidgetFiles(Path(__file__).parent, ("../address.js", "space.js", "scene.js", "sphere.js"))
+ALT = (
+    "A point in three dimensions, the plane where the three numbers add up to 0, and on it the "
+    "circle of radius √3. The point falls onto the plane along the line of equal numbers and "
+    "then goes straight to the circle."
+)
+_ids = itertools.count(1)
+
+
+class Sphere:
+    """The sphere, the plane and the circle in which they meet, for examples of three numbers.
+
+    Make it the last line of a cell. In the built book it is HTML, which the files of this folder
+    bring to life; with a kernel it is a widget that runs them.
+
+    Args:
+        gradient: Whether to begin with the gradient that arrives, and what is left of it.
+
+    Example:
+        >>> Sphere()
+        Sphere: three numbers in space, and what layer norm leaves of them
+    """
+
+    def __init__(self, *, gradient: bool = False) -> None:
+        self.options = {"cloud": cloud(), "settings": {"gradient": gradient}}
+
+    def to_html(self) -> str:
+        """Return one ``<div>`` with the picture at its start; ``sphere.js`` takes its place."""
+        number = next(_ids)
+        name = f"sphere-{number}" if number > 1 else "sphere"
+        start = "gradient" if self.options["settings"]["gradient"] else "start"
+        return (
+            f'<div class="ln-sphere" id="{name}" role="group" aria-label="Three numbers in space"'
+            f' data-alt="{ALT}" data-options="{html.escape(json.dumps(self.options))}">'
+            + (WEB.folder / f"{start}.html").read_text("utf-8").replace("{id}", name)
+            + '<noscript><p class="ln-note">With JavaScript the picture turns and its points can '
+            "be moved; it needs nothing else, no network.</p></noscript></div>"
+        )
+
+    def widget(self) -> Any:
+        """Return the widget of a live notebook."""
+        start = "(root.dataset.alt = data.alt, lnSphere(root, { ...data.options, live: true }))"
+        return WEB.live(start, "the picture", options=self.options, alt=ALT)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
+        return bundle(self)
+
+    def __repr__(self) -> str:
+        return "Sphere: three numbers in space, and what layer norm leaves of them"
+
+
+def cloud() -> list[list[float]]:
+    """Draw fifty examples of three numbers, to two decimals."""
+    import numpy as np
+
+    drawn = np.random.default_rng(2).normal([0.3, -0.1, 0.4], 0.85, (50, 3))
+    return drawn.clip(-2, 2).round(2).tolist()

@@ -1,0 +1,181 @@
+"""A transformer that reads the reader's sentence in the page, a switch on each of its norms.
+
+The model is one that ``lnlib.experiments.transformer`` has trained, with two blocks and 64
+features; its weights come in 8 bits. The arithmetic is JavaScript (``engine.js``), because a page
+has nothing else to compute with; a test holds it to PyTorch. The same files serve the built book
+and a live notebook, where :class:`TransformerWidget` is a widget without a Python half.
+
+==================  ============================================================================
+``engine.js``       the model: what it reads, what it writes, what a norm sees
+``worker.js``       runs it, away from the page
+``pictures.js``     draws the stream before and after a norm
+``challenges.js``   what the reader is asked to predict
+``transformer.js``  the controls, the address, and what holds all of it together
+==================  ============================================================================
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lnbook.display import bundle
+from lnbook.widgets.base import WidgetFiles
+from lnlib.runs import record as records
+
+__all__ = ["WEB", "TransformerWidget", "recorded", "weights"]
+
+SEEDS = range(3)
+# From the letters of a setting, a norm each, to the measure of a record that has its loss.
+MEASURES = {
+    "lllll": "val_nll",
+    "rrrrr": "nll_rms",
+    "fffff": "nll_frozen",
+    "ffffl": "nll_frozen_but_last",
+    "ooooo": "nll_removed",
+    "ooool": "nll_but_last",
+    "llllo": "nll_last",
+}
+
+
+class TransformerWidget:
+    """A small transformer on a sentence, with a switch on each of its norms.
+
+    Make it the last line of a cell. In the built book it is HTML, which the files of this folder
+    bring to life; with a kernel it is a widget that runs them.
+
+    Args:
+        text: The sentence to start with. ``None``: the page's.
+        norms: A letter for each norm, in the order in which the stream meets them: ``l`` on, ``r``
+            RMS, ``f`` frozen, ``o`` off.
+        record: Of another run, with its weights. ``None``: the book's model.
+
+    Raises:
+        ValueError: If ``norms`` is not made of five such letters, or the record has no weights or
+            another number of norms.
+
+    Example:
+        >>> TransformerWidget("To be, or not to be", norms="llllo")
+        TransformerWidget: a small transformer reads a sentence, a switch on each of its 5 norms
+    """
+
+    def __init__(
+        self,
+        text: str | None = None,
+        *,
+        norms: str = "lllll",
+        record: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.options: dict[str, Any] = {"settings": {"norms": norms}}
+        if text is not None:
+            self.options["settings"]["text"] = text
+        if record is not None:
+            self.options["weights"] = packed(record)
+            count = len(self.options["weights"]["deviations"])
+            if count != 5:
+                raise ValueError(
+                    f"TransformerWidget: record must be of a model with 5 norms, got {count}; "
+                    "train one of depth 2"
+                )
+        if len(norms) != 5 or not set(norms) <= set("lrfo"):
+            raise ValueError(
+                f"TransformerWidget: norms must be five letters of l, r, f and o, got {norms!r}"
+            )
+
+    def to_html(self) -> str:
+        """Return one ``<div>``; ``transformer.js`` fills it."""
+        return WEB.html(
+            "A transformer on your sentence",
+            "Here a small transformer reads what you type, in the page. It needs "
+            "JavaScript, and nothing else: no network.",
+            options=self.options,
+        )
+
+    def widget(self) -> Any:
+        """Return the widget of a live notebook."""
+        start = "lnTransformer(root, { ...data, live: true })"
+        return WEB.live(start, "the switchboard", **({"weights": weights()} | self.options))
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
+        return bundle(self)
+
+    def __repr__(self) -> str:
+        return "TransformerWidget: a small transformer reads a sentence, with a switch on each norm"
+
+
+def packed(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the weights of a record as the page reads them.
+
+    Args:
+        record: Its ``settings``, and ``arrays`` of all points; the last is taken.
+
+    Returns:
+        ``matrices`` (int8), ``scales`` and ``vectors`` (float32, little-endian) in base64;
+        ``deviations``, what a frozen norm divides by; ``characters``; ``settings``.
+
+    Raises:
+        ValueError: If the record has no weights.
+    """
+    if "matrices" not in record["arrays"]:
+        raise ValueError(
+            "TransformerWidget: record must be of a run with ablate, this one kept no weights"
+        )
+    last = {name: array[-1] for name, array in record["arrays"].items()}
+
+    def text(name: str, dtype: str) -> str:
+        return base64.b64encode(np.ascontiguousarray(last[name], dtype).tobytes()).decode()
+
+    return {
+        "matrices": text("matrices", "i1"),
+        "scales": text("scales", "<f4"),
+        "vectors": text("vectors", "<f4"),
+        "deviations": last["norm_deviations"].astype(float).tolist(),
+        "characters": "".join(map(chr, last["characters"])),
+        "settings": {
+            k: record["settings"][k] for k in ("depth", "width", "heads", "length", "eps")
+        },
+    }
+
+
+@functools.cache
+def _read(seed: int) -> dict[str, Any]:
+    """Read the book's record of the model that the page runs."""
+    (path,) = (records.installed() / "transformer").glob(f"*-ablate-True-*-seed{seed}.json")
+    return records.read(path)
+
+
+def weights() -> dict[str, Any]:
+    """Return the book's model, seed 0, and what its changes cost in three seeds."""
+    return packed(_read(0)) | {"recorded": recorded()}
+
+
+def recorded() -> dict[str, list[float]]:
+    """Return the recorded losses on validation text, in nats: a setting's letters, its seeds."""
+    return {
+        letters: [round(_read(seed)["curves"][name][-1], 4) for seed in SEEDS]
+        for letters, name in MEASURES.items()
+    }
+
+
+WEB = WidgetFiles(
+    Path(__file__).parent,
+    (
+        "../address.js",
+        "../background.js",
+        "../canvas.js",
+        "engine.js",
+        "worker.js",
+        "pictures.js",
+        "challenges.js",
+        "transformer.js",
+    ),
+    wide=True,
+    data={"weights.js": lambda: f"lnTransformerWeights({json.dumps(weights())});\n"},
+    preloaded=("weights.js",),
+)

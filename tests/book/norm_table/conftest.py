@@ -1,0 +1,330 @@
+"""A sheet in a real browser: hands and eyes on it, and what its numbers must be.
+
+The page is made here from the style sheets of the theme and of the book; it needs no built book.
+"""
+
+import importlib.util
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lnbook.figures import colors
+from lnbook.show import NormTable
+from lnbook.widgets.norm_table import WEB
+from lnbook.widgets.norm_table.state import EPS, TEST_TIME, State
+from lnbook.widgets.norm_table.words import WORDS
+from lnlib import norm
+
+ROOT = Path(__file__).parents[3]
+STATIC = ROOT / "book" / "_static"
+TABLE = np.array(
+    [
+        [2.47, -2.92, 1.04, 4.77, 11.41, 7.69],
+        [10.4, 10.66, 18.18, 21.06, 17.98, 19.56],
+        [24.7, 20.35, 27, 24.64, 32.17, 33.55],
+        [32.67, 31.92, 34.4, 42.46, 42.22, 41.09],
+    ]
+)
+RUNNING = (np.array([15.5, 14.0, 20.0, 22.0, 25.0, 24.0]), np.array([9.0, 4.0, 1.0, 16.0, 25, 2]))
+PHONE, DESK = {"width": 390, "height": 844}, {"width": 1300, "height": 900}
+
+
+def package(name, path):
+    return Path(importlib.util.find_spec(name).origin).parent / path
+
+
+LOOK = [
+    package("pydata_sphinx_theme", "theme/pydata_sphinx_theme/static/styles/theme.css"),
+    package(
+        "pydata_sphinx_theme", "theme/pydata_sphinx_theme/static/styles/pydata-sphinx-theme.css"
+    ),
+    package("sphinx_book_theme", "theme/sphinx_book_theme/static/styles/sphinx-book-theme.css"),
+    package("myst_nb", "static/mystnb.css"),
+    STATIC / "custom.css",
+    WEB.folder / "norm_table.css",
+]
+
+
+def html_of(*sheets, theme="light", script=True):
+    """A page as the book has it around an output, 760 pixels for a card on a desk."""
+    look = re.sub(r"@import [^;]*;", "", "".join(path.read_text("utf-8") for path in LOOK))
+    look += colors.css()
+    cards = "".join(
+        '<div class="cell_output" style="padding: 0"><div class="output text_html">'
+        f"{s.to_html()}</div></div>"
+        for s in sheets
+    )
+    code = f"<script>{WEB.book()}</script>" if script else ""
+    block = 'style="display: block; max-width: none; padding: 0"'
+    return (
+        f'<!doctype html><html lang="en" data-theme="{theme}"><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<title>Sheet</title><link rel="icon" href="data:,"><style>{look}</style><body {block}>'
+        f'<main class="bd-main" {block}><article class="bd-article" style="max-width: 760px; '
+        f'padding: 16px; margin: auto; box-sizing: content-box"><h1>A table</h1>{cards}'
+        f"</article></main>{code}</body></html>"
+    )
+
+
+def table_sheet(**changes):
+    return NormTable(TABLE, **({"title": "Type here", "running": RUNNING} | changes))
+
+
+class Reader:
+    """Hands and eyes on one sheet."""
+
+    def __init__(self, page, root=".ln-norm-table"):
+        self.page, self.root = page, page.locator(root).first
+
+    def cell(self, which, i, j):
+        return self.root.locator(f'[data-at="{which} {i} {j}"]')
+
+    def type(self, which, i, j, text):
+        self.cell(which, i, j).focus()
+        self.page.keyboard.press("Control+a")
+        self.page.keyboard.press("Backspace")
+        self.page.keyboard.type(text)
+
+    def choose(self, name, value):
+        self.root.locator(f".sheet-{name} select").select_option(value)
+
+    def press(self, action, times=1):
+        for _ in range(times):
+            self.root.locator(f'[data-do="{action}"]').click(force=True)  # at a limit, too
+
+    def paste(self, text):
+        """The whole table, by the box below it."""
+        details = self.root.locator("details")
+        if details.get_attribute("open") is None:
+            details.locator("summary").click()
+        details.locator("textarea").fill(text)
+        self.press("paste")
+
+    def paste_at(self, i, j, text):
+        """Copy a text elsewhere on the page, and paste it, with keys."""
+        self.page.evaluate(
+            "text => { const box = document.body.appendChild(document.createElement('textarea'));"
+            "box.id = 'elsewhere'; box.value = text; box.select(); }",
+            text,
+        )
+        self.page.keyboard.press("Control+c")
+        self.page.evaluate("document.getElementById('elsewhere').remove()")
+        self.cell("x", i, j).focus()
+        self.page.keyboard.press("Control+v")
+
+    def seen(self):
+        """All that the sheet shows, in one look: asked piece by piece a browser takes its time."""
+        return self.root.evaluate(SEEN)
+
+    def texts(self, which="x"):
+        return self.seen()["texts"][which]
+
+    def said(self, kind):
+        return self.seen()["said"][kind]
+
+    def state(self, seen=None):
+        """What the page shows to be set, as Python would have it."""
+        seen = seen or self.seen()
+        value, texts = seen["chosen"], seen["texts"]
+        F = len(texts["x"][0])
+        bias = texts["bias"][0] if value["norm"] != "RMS norm" else ["0"] * F
+        return State(
+            x=tuple(map(tuple, texts["x"])),
+            gain=tuple(texts["gain"][0]),
+            bias=tuple(bias),
+            norm=value["norm"],
+            groups=int(value["groups"]),
+            eps=EPS[value["eps"]],
+            cell=tuple(seen["cell"]),
+        )
+
+    def set(self, kind):
+        """Cells that are outlined, in the input (x) or the output (y)."""
+        return set(map(tuple, self.seen()["set"][kind]))
+
+    def margins(self):
+        """The statistics in sight: where they stand, and what they say."""
+        return self.seen()["margins"]
+
+
+SEEN = """r => {
+  const texts = {}, said = {}, chosen = {}, set = { x: [], y: [] };
+  for (const el of r.querySelectorAll('[data-at]')) {
+    const [kind, ...at] = el.dataset.at.split(' '), [i, j] = at.map(Number);
+    ((texts[kind] ??= [])[i] ??= []).push(el.value ?? el.textContent);
+    if (set[kind] && el.closest('td').classList.contains('set')) set[kind].push([i, j]);
+  }
+  for (const kind of ['text', 'work', 'warning', 'note', 'about'])
+    said[kind] = r.querySelector(`.sheet-${kind}`)?.textContent;
+  for (const name of ['norm', 'groups', 'eps'])
+    chosen[name] = r.querySelector(`.sheet-${name} select`).value;
+  const of = r.querySelector('.sheet-x td.chosen input')?.dataset.at;
+  const cell = of?.split(' ').slice(1).map(Number);
+  const margins = [...r.querySelectorAll('.sheet-margin')].filter(e => e.offsetParent).map(e => [
+    e.dataset.of.split(' ').map(Number), e.parentElement.rowIndex, e.colSpan,
+    [...e.querySelectorAll('b')].map(b => b.textContent)]);
+  return { texts, said, chosen, set, cell, margins };
+}"""
+
+
+@pytest.fixture(scope="module")
+def browse(browser, tmp_path_factory):
+    """``with browse(page html, …) as page`` would nest deeply: contexts are closed at the end."""
+    contexts = []
+
+    def open_page(source, wait=True, before=None, **options):
+        path = tmp_path_factory.mktemp("sheet") / "page.html"
+        path.write_text(source, "utf-8")
+        context = browser.new_context(**({"viewport": DESK} | options))
+        contexts.append(context)
+        page = context.new_page()
+        page.asked, page.complaints = [], []
+        page.on("request", lambda r: page.asked.append(r.url))
+        page.on("pageerror", lambda e: page.complaints.append(str(e)))
+        page.on("console", lambda m: page.complaints.append(m.text))
+        if before:
+            before(page)
+        page.goto(path.as_uri())
+        if wait:
+            page.wait_for_function("document.querySelector('.ln-norm-table').dataset.ready")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture(scope="module")
+def shared(browse):
+    """One page for all the tests of this file; at the end it has not complained."""
+    page = browse(html_of(table_sheet()))
+    yield page
+    assert page.complaints == []
+
+
+@pytest.fixture
+def reader(shared):
+    """The page as at the start."""
+    shared.reload()
+    shared.wait_for_function("document.querySelector('.ln-norm-table').dataset.ready")
+    return Reader(shared)
+
+
+# The arithmetic.
+
+
+def oracle(name, x, gain, bias, eps, groups, running):
+    """lnlib.norm, called as a reader of the chapter would."""
+    with np.errstate(all="ignore"):
+        if name == "layer norm":
+            return norm.layer_norm(x, gain, bias, eps=eps)
+        if name == "batch norm":
+            return norm.batch_norm(x, gain, bias, eps=eps)
+        if name == TEST_TIME:
+            return norm.batch_norm(x, gain, bias, eps=eps, mean=running[0], var=running[1])
+        if name == "RMS norm":
+            return norm.rms_norm(x, gain, eps=eps)
+        if name == "group norm":
+            return norm.group_norm(x, groups, gain, bias, eps=eps)
+        if name == "instance norm":
+            return norm.instance_norm(x[..., None], gain, bias, eps=eps)[..., 0]
+        return gain * x + bias
+
+
+# What is displayed.
+
+
+def shown_is(text, value):
+    """Whether a text is this number, to the digits it shows."""
+    number = float(text.replace("−", "-"))
+    mantissa, _, power = text.partition("e")
+    places = len(mantissa.partition(".")[2])
+    unit = 10.0 ** (float(power.replace("−", "-") or 0) - places)
+    return abs(number - value) <= 0.5 * unit * (1 + 1e-6) + 1e-12 * abs(value)
+
+
+def write(x, separator="\t"):
+    return "\n".join(separator.join(repr(float(v)) for v in row) for row in x)
+
+
+def assert_page_is_right(reader):
+    """Outputs against lnlib.norm, margins against NumPy, words against Python."""
+    seen = reader.seen()
+    state = reader.state(seen)
+    x = np.array(state.x, float)
+    B, F = x.shape
+    gain, bias = np.array(state.gain, float), np.array(state.bias, float)
+    running = [np.append(r, np.full(8, f))[:F] for r, f in zip(RUNNING, (0, 1), strict=True)]
+    want = oracle(state.norm, x, gain, bias, state.eps, state.groups, running)
+    texts = seen["texts"]["y"]
+    assert np.shape(texts) == (B, F)
+    for i, j in np.ndindex(B, F):
+        if np.isnan(want[i, j]):
+            assert texts[i][j] == "0/0"
+        else:
+            assert shown_is(texts[i][j], want[i, j]), (state, i, j, texts[i][j], want[i, j])
+    for (i, j), _, span, shown in seen["margins"]:
+        part = {
+            "layer norm": x[i],
+            "RMS norm": x[i],
+            "batch norm": x[:, j],
+            "group norm": x[i, j : j + span],
+            "instance norm": x[i, j : j + 1],
+        }.get(state.norm)
+        if state.norm == TEST_TIME:
+            stats = [running[0][j], math.sqrt(running[1][j] + state.eps)]
+        elif state.norm == "RMS norm":
+            stats = [math.sqrt(np.square(part).mean() + state.eps)]
+        else:
+            stats = [part.mean(), math.sqrt(part.var() + state.eps)]
+        assert len(shown) == len(stats)
+        for text, value in zip(shown, stats, strict=True):
+            rounded = float(text.replace("−", "-"))
+            digits = 5.1e-3 if span == 1 and value == stats[-1] else 5.1e-4  # 3 or 4 of them
+            assert math.isclose(rounded, value, rel_tol=digits, abs_tol=1e-11), (state, text, value)
+    python = NormTable(TABLE, title="", running=RUNNING).read(state)
+    assert seen["said"]["text"] == python.text
+    assert seen["said"]["work"] == python.work
+    assert seen["said"]["warning"] == python.warning
+    assert seen["said"]["about"] == WORDS["about"][state.norm]
+
+
+# Normalization sets.
+
+
+def set_by_trial(name, x, cell, groups):
+    """The inputs that move this output: by lnlib.norm, pushing one after the other."""
+    ones, zeros = np.ones(x.shape[1]), np.zeros(x.shape[1])
+
+    def output(table):
+        return oracle(name, table, ones, zeros, 0.1, groups, RUNNING)[cell]
+
+    moved = {cell}  # alone in its mean, a number moves nothing
+    for place in np.ndindex(*x.shape):
+        pushed = x.copy()
+        pushed[place] += 3.7
+        if output(pushed) != output(x):
+            moved.add(place)
+    return moved
+
+
+# Keyboard.
+
+
+def at(reader):
+    return reader.page.evaluate("document.activeElement.dataset.at")
+
+
+def busy(reader, what):
+    """Bring the sheet into one of the states that look different."""
+    if what == "groups and a wrong cell":
+        reader.choose("norm", "group norm")
+        reader.type("x", 1, 1, "abc")
+        reader.root.locator("summary").click()
+    if what == "batch, 16 by 8":
+        reader.choose("norm", "batch norm")
+        reader.paste(write(np.arange(128.0).reshape(16, 8) ** 2 % 83))
+        reader.cell("x", 3, 7).focus()

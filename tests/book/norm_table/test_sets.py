@@ -1,0 +1,103 @@
+"""Who shares a mean: the outline and the sentence; and the table's shape, which changes them."""
+
+import numpy as np
+import pytest
+
+from lnbook.widgets.norm_table.state import NORMS
+from tests.book.norm_table.conftest import TABLE, assert_page_is_right, set_by_trial, table_sheet
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_the_outline_is_around_the_inputs_that_move_this_output(reader, name):
+    reader.choose("norm", name)
+    sheet = table_sheet()
+    for groups in (1, 2, 3, 6) if name == "group norm" else (2,):
+        if name == "group norm":
+            reader.choose("groups", str(groups))
+        for cell in ((0, 0), (1, 2), (3, 5)):
+            for kind in ("x", "y"):
+                reader.cell(kind, *cell).click()
+                want = set_by_trial(name, TABLE, cell, groups)
+                seen = reader.seen()
+                for which in ("x", "y"):
+                    assert set(map(tuple, seen["set"][which])) == want
+                assert reader.state(seen).cell == cell
+                assert seen["said"]["text"] == sheet.read(reader.state(seen)).text
+
+
+def test_the_sentence_counts_who_shares_and_means(reader):
+    assert reader.said("text") == (
+        "Example 2, feature 3 shares its mean 16.31 with the 5 other features of example 2; "
+        "4 means in all."
+    )
+    assert reader.said("work") == (
+        "y = gain × (x − μ) / σ + bias = 1 × (18.18 − 16.3067) / 4.20835 + 0 = 0.445"
+    )
+    reader.choose("norm", "batch norm")
+    assert reader.said("text") == (
+        "Example 2, feature 3 shares its mean 20.16 with the same feature of the 3 other examples; "
+        "6 means in all."
+    )
+
+
+def test_the_outline_is_closed(reader):
+    """The set's outer sides have a line, its inner ones none."""
+    reader.choose("norm", "group norm")
+    reader.cell("x", 1, 1).click()
+    sides = {
+        at: reader.cell("x", 1, at).evaluate(
+            "e => ['t', 'r', 'b', 'l'].filter(s => e.closest('td').classList.contains(s)).join('')"
+        )
+        for at in range(6)
+    }
+    assert sides == {0: "tbl", 1: "tb", 2: "trb", 3: "", 4: "", 5: ""}
+
+
+# Shape, start, draw.
+
+
+def test_examples_and_features_come_and_go_within_limits(reader):
+    reader.press("more example", 14)
+    reader.press("more feature", 4)
+    assert np.shape(reader.texts()) == (16, 8)
+    for action in ("more example", "more feature"):
+        button = reader.root.locator(f'[data-do="{action}"]')
+        assert button.get_attribute("aria-disabled") == "true"
+    assert_page_is_right(reader)
+    assert np.array_equal(np.array(reader.texts(), float)[:4, :6], TABLE)
+    reader.press("less example", 17)
+    reader.press("less feature", 9)
+    assert reader.texts() == [["2.47"]]
+    assert_page_is_right(reader)
+    reader.press("more example", 3)
+    reader.press("more feature", 5)
+    assert np.array_equal(np.array(reader.texts(), float), TABLE)  # what was there comes back
+
+
+def test_groups_always_divide_the_features(reader):
+    reader.choose("norm", "group norm")
+    reader.choose("groups", "3")
+    for F, options, chosen in ((5, "15", "1"), (4, "124", "2"), (3, "13", "3"), (2, "12", "2")):
+        reader.press("less feature")
+        select = reader.root.locator(".sheet-groups select")
+        assert (select.evaluate("e => [...e.options].map(o => o.text).join('')")) == options, F
+        assert select.input_value() == chosen
+        assert_page_is_right(reader)
+
+
+def test_new_numbers_are_new_and_start_values_come_back(reader):
+    reader.choose("norm", "batch norm")
+    reader.type("gain", 0, 0, "3")
+    seen = [reader.texts()]
+    for _ in range(3):
+        reader.press("new")
+        assert reader.texts() not in seen
+        assert all(len(t) <= 5 for row in reader.texts() for t in row)
+        seen.append(reader.texts())
+        assert_page_is_right(reader)
+    reader.press("more example")
+    reader.press("start")
+    assert np.array_equal(np.array(reader.texts(), float), TABLE)
+    assert reader.texts("gain") == [["1"] * 6]
+    assert reader.state().norm == "batch norm"  # the choice stays
+    assert_page_is_right(reader)

@@ -1,0 +1,132 @@
+"""The maps in a browser: their numbers beside the records', their controls, their colors."""
+
+import re
+
+import numpy as np
+import pytest
+
+from lnbook.figures import colors
+from lnbook.widgets.replay.activation_maps import FILES, of_book, unpacked
+
+READY = "document.querySelector('.ln-activation-maps')?.dataset.ready === 'yes'"
+PIXEL = """([panel, x, y]) => {
+    const map = document.querySelectorAll('.ln-activation-maps-arm .ln-activation-maps-map')[panel];
+    const copy = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+    copy.drawImage(map, -Math.floor(map.width * x), -Math.floor(map.height * y));
+    return [...copy.getImageData(0, 0, 1, 1).data].slice(0, 3);
+}"""
+
+
+@pytest.fixture(scope="module")
+def told():
+    return {name: unpacked(of_book(*FILES[name])) for name in ("mnist-0", "fashion_small-4")}
+
+
+def number(v, statistic):
+    text = f"{100 * v:.0f} %" if statistic == "on" else f"{v:.2f}"
+    return text.replace("-", "−")
+
+
+@pytest.mark.every_browser
+def test_a_reader_moves_pictures_layer_statistic_channel_and_training(visit, built_book, told):
+    with visit(built_book.as_uri(), "convnet") as v:
+        page = v.page
+        page.wait_for_function(READY)
+        whole = page.locator(".ln-activation-maps")
+
+        def part(name):
+            return whole.locator(f"[data-part='{name}']").all_inner_texts()
+
+        def choose(name, value):
+            whole.locator(f"[data-of='{name}'][value='{value}']").check(force=True)
+
+        def holds(name, layer, statistic, point):
+            for k, arm in enumerate(told[name][0]["arms"]):
+                statistics = arm["layers"][layer - 1]["statistics"]
+                plain = statistic.removeprefix("before_")
+                one = statistics.get(statistic, statistics[plain])["apart"][point]
+                assert part("border")[k] == f"border {number(one[0], plain)}"
+                assert part("rest")[k] == f"elsewhere {number(one[1], plain)}"
+                digits = (1, 100) if plain == "on" else (2, 1)
+                low, high = (f"{digits[1] * end:+.{digits[0]}f}" for end in one[2:])
+                assert f"({low} to {high})".replace("-", "−") in part("apart")[k]
+
+        box = page.locator(".ln-activation-maps-map").last.bounding_box()
+        assert box["y"] + box["height"] <= 900  # with all controls above it
+        holds("mnist-0", 1, "on", 3)
+        assert not whole.locator("[data-of='before']").first.is_visible()
+
+        # By keyboard: back to the start; there the border of layer norm's network is on.
+        whole.locator("[data-part='point']").focus()
+        page.keyboard.press("Home")
+        assert part("point-told") == ["before the first update"]
+        holds("mnist-0", 1, "on", 0)
+
+        # Other pictures: their file is read, and the numbers are theirs.
+        choose("pictures", "fashion_small")
+        choose("cut", 4)
+        page.wait_for_function(
+            "document.querySelector('[data-part=says]').textContent.startsWith('Fashion-MNIST, 4')"
+        )
+        choose("statistic", "mean")
+        choose("layer", 2)
+        whole.locator("[data-part='point']").focus()
+        page.keyboard.press("ArrowRight")
+        holds("fashion_small-4", 3, "mean", 1)
+        choose("before", 1)
+        holds("fashion_small-4", 3, "before_mean", 1)
+        choose("statistic", "deviation")
+        holds("fashion_small-4", 3, "before_deviation", 1)
+
+        # A channel, by the slider and by its small map; its numbers are those of its map alone.
+        whole.locator("[data-part='channel']").focus()
+        for _ in range(10):
+            page.keyboard.press("ArrowRight")
+        assert part("channel-told") == ["channel 10 of 32"]
+        maps = told["fashion_small-4"][2][2][2]["before_deviation"][1, 9]
+        rest = maps[1:-1, 1:-1].mean()
+        assert part("rest")[2] == f"elsewhere {number(rest, 'deviation')}"
+        assert re.fullmatch(r"[+−]\d\.\d\d", part("apart")[2])
+        small = page.locator(".ln-activation-maps-small").last
+        side = small.bounding_box()["width"] / 8
+        small.click(position={"x": 1.5 * side, "y": 1.5 * side})  # the tenth: back to all
+        assert part("channel-told") == ["mean of all 32"]
+        small.click(position={"x": 7.5 * side, "y": 0.5 * side})
+        assert part("channel-told") == ["channel 8 of 32"]
+
+        # Its color says how far a place is from the rest of its map, in either theme.
+        maps = told["fashion_small-4"][2][2][2]["before_deviation"][1, 7]
+        far = maps[0, 0] / maps[1:-1, 1:-1].mean() - 1
+        end = "positive" if far > 0 else "negative"
+        for theme, k in (("light", 0), ("dark", 1)):
+            page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+            full = (colors.COLORS, colors.DARK)[k][end]
+            wanted = colors.mix(full, colors.CARD[k], min(1, abs(far)))
+            rgb = [int(wanted[i : i + 2], 16) for i in (1, 3, 5)]
+            page.wait_for_function(
+                f"([at, rgb]) => ({PIXEL})(at).every((c, k) => Math.abs(c - rgb[k]) <= 3)",
+                arg=[[2, 0.03, 0.03], rgb],
+            )
+        assert np.isfinite(far)
+        page.wait_for_function(
+            "document.querySelector('.ln-activation-maps [role=status]')"
+            ".textContent.includes('channel 8 of 32')"
+        )
+        assert not v.complaints
+        assert not v.outside
+
+
+def test_a_missing_file_is_told_first_and_later(visit, http):
+    def refuse(page):
+        page.route("**/mnist-4.js", lambda route: route.abort())
+
+    with visit(http, "convnet", before=refuse) as v:
+        v.page.wait_for_function(READY)
+        v.page.locator("[data-of='cut'][value='4']").check(force=True)
+        v.page.wait_for_function(
+            "document.querySelector('.ln-activation-maps').innerText.includes('be read: the file')"
+        )
+        v.page.locator("[data-of='cut'][value='0']").check(force=True)
+        v.page.wait_for_function(
+            "document.querySelector('[data-part=says]').textContent.startsWith('MNIST, layer 1')"
+        )

@@ -1,0 +1,149 @@
+"""Passages under attention in a browser: what they show beside the records, controls, colors."""
+
+import re
+
+import numpy as np
+import pytest
+
+from lnbook.figures import colors
+from lnbook.widgets.replay.attention import packed, unpacked
+from lnlib.runs import record
+
+PHONE = {"width": 390, "height": 844}
+TONE = "(el) => getComputedStyle(el).getPropertyValue('--tone').trim()"
+SHADE = """(el) => [Number(el.style.getPropertyValue('--much')),
+                    getComputedStyle(el).backgroundColor]"""
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    """What is told, the chances, the attention."""
+    runs = record.read_all("attentive_reader", epochs=10)
+    kept = [run for run in runs if run["seed"] == 0 and "attention" in run["arrays"]]
+    return unpacked(packed(kept))
+
+
+@pytest.mark.every_browser
+def test_a_reader_moves_training_and_chooses_question_and_networks(visit, built_book, recorded):
+    told, chances, attention = recorded
+    last = len(told["updates"]) - 1
+
+    with visit(built_book.as_uri(), "attentive_reader", reduced_motion="reduce") as v:
+        page = v.page
+        page.wait_for_function("document.querySelector('.ln-attention')?.dataset.ready === 'yes'")
+        whole = page.locator(".ln-attention")
+        columns = whole.locator(".ln-attention-arm")
+        question = whole.locator("[data-part='asked']")
+
+        def shows(arms, asked, point):
+            one = told["questions"][asked]
+            right = chr(65 + one["right"])
+            says = whole.locator("[data-part='says']").inner_text()
+            after = f"After {told['updates'][point]:,} updates, {one['verse']}, where {right} is"
+            assert says.startswith(f"{after} missing: ")
+            assert question.input_value() == str(asked)
+            query = whole.locator("[data-part='query']").inner_text()
+            assert query.count("?") >= one["query"].count("@blank")
+            there = sorted({int(w[2:]) for w in one["passage"] if w.startswith("@e")})
+            for place, arm in enumerate(arms):
+                column = columns.nth(place)
+                answer = int(np.argmax(chances[arm, point, asked]))
+                held = "right" if answer == one["right"] else "wrong"
+                caption = column.locator("[data-part='answer']").inner_text()
+                error = told["arms"][arm]["errors"][point]
+                assert caption.startswith(f"says {chr(65 + answer)}: {held}")
+                assert f"{100 * error:.0f}\u00a0%" in caption
+                bars = column.locator("li").all_inner_texts()
+                assert [bar.split()[0] for bar in bars] == [chr(65 + k) for k in there]
+                for k, bar in zip(there, bars, strict=True):
+                    percent = float(bar.replace("\u00a0", " ").split()[1])
+                    assert percent == pytest.approx(100 * chances[arm, point, asked, k], abs=0.51)
+                    assert ("✓" in bar) == (k == one["right"])
+                name = told["arms"][arm]["name"]
+                begins = f"{name[0].lower()}{name[1:]} says {chr(65 + answer)} ("
+                assert begins in says
+                chance, on = map(float, re.findall(r"(\d+)\u00a0%", says.partition(begins)[2])[:2])
+                assert chance == pytest.approx(100 * chances[arm, point, asked, answer], abs=0.51)
+                named = [k for k, w in enumerate(one["passage"]) if w == f"@e{one['right']}"]
+                share = attention[arm, point, asked, named].sum()
+                assert on == pytest.approx(100 * share, abs=0.51)
+                assert f"of its attention on {right}" in says
+                words = column.locator("[data-word]")
+                assert words.count() == len(one["passage"])
+                much, _ = words.nth(1).evaluate(SHADE)
+                expected = min(1, attention[arm, point, asked, 1] / 0.5) ** 0.5
+                assert much == pytest.approx(expected, abs=2e-3)
+
+        shown, first = told["shown"], told["first"]
+        shows(shown, first, last)
+        box = columns.first.locator("[data-part='passage']").bounding_box()
+        assert box["y"] < 700  # all controls and the beginning of the text at once
+
+        # By keyboard: the beginning of training, one point on, another question, another network.
+        whole.locator("[data-part='point']").focus()
+        page.keyboard.press("Home")
+        shows(shown, first, 0)
+        page.keyboard.press("ArrowRight")
+        shows(shown, first, 1)
+        question.focus()
+        page.keyboard.press("Home")
+        shows(shown, 0, 1)
+        page.keyboard.press("End")
+        shows(shown, len(told["questions"]) - 1, 1)
+        question.select_option(str(first))
+        columns.first.locator("select").focus()
+        page.keyboard.press("ArrowDown")
+        shows([shown[0] + 1, *shown[1:]], first, 1)
+        columns.first.locator("select").select_option(str(shown[0]))
+
+        # The word with most attention is the darkest, in the network's color, in either theme.
+        whole.locator("[data-part='point']").focus()
+        page.keyboard.press("End")
+        most = int(attention[shown[-1], last, first].argmax())
+        word = columns.last.locator(f"[data-word='{most}']")
+        seen = set()
+        for theme, k in (("light", 0), ("dark", 1)):
+            page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+            tone = columns.last.evaluate(TONE)
+            assert tone == (colors.COLORS, colors.DARK)[k][told["arms"][shown[-1]]["color"]]
+            seen.add(word.evaluate(SHADE)[1])
+        assert len(seen) == 2
+
+        # Play goes on from where one is, and stops at the end.
+        page.keyboard.press("ArrowLeft")
+        page.get_by_role("button", name="Train").click()
+        assert page.get_by_role("button", name="Stop").get_attribute("aria-pressed") == "true"
+        page.wait_for_function(
+            "document.querySelector('.ln-attention [data-part=play]').ariaPressed === 'false'"
+        )
+        shows(shown, first, last)
+        page.wait_for_function(
+            "document.querySelector('.ln-attention [role=status]').innerText.includes('er 4,840')"
+        )
+        assert not v.complaints
+        assert not v.outside
+
+
+def test_on_a_phone_a_swipe_leads_from_network_to_network(visit, built_book):
+    with visit(built_book.as_uri(), "attentive_reader", viewport=PHONE) as v:
+        page = v.page
+        page.wait_for_function("document.querySelector('.ln-attention')?.dataset.ready === 'yes'")
+        assert page.evaluate("(r => r.scrollWidth - r.clientWidth)(document.documentElement)") == 0
+        row = page.locator(".ln-attention-arms")
+        assert row.evaluate("(el) => el.scrollWidth > 2 * el.clientWidth")
+        columns = row.locator(".ln-attention-arm")
+        columns.last.locator("select").focus()  # by keyboard, too
+        page.wait_for_function(
+            "document.querySelector('.ln-attention-arm:last-child')"
+            ".getBoundingClientRect().right <= 390"
+        )
+
+
+def test_a_missing_file_is_told(visit, http):
+    def refuse(page):
+        page.route("**/packed.js", lambda route: route.abort())
+
+    with visit(http, "attentive_reader", before=refuse) as v:
+        v.page.wait_for_function(
+            "document.querySelector('.ln-attention')?.innerText.includes('be read: the file')"
+        )

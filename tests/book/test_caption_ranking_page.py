@@ -1,0 +1,257 @@
+"""The scene in a browser: its ranking beside Python's, its controls, what is missing."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from lnbook.chapters.order_embeddings import below
+from lnbook.figures import colors
+from lnbook.widgets.replay import caption_ranking
+from lnlib.data.coco_val2017_layout import Layouts, features
+from tools.browser import named
+
+PHONE = {"width": 390, "height": 844}
+CLOSE = 1e-12  # of penalties up to 1; both halves compute in float64
+
+
+def made(pictures):
+    """The features of scenes, ``(w, h, boxes)`` each, by the library."""
+    rows = [{"w": w, "h": h, "boxes": boxes} for w, h, boxes in pictures]
+    return features(
+        Layouts("", tuple(caption_ranking.pictures()["categories"]), {"test": rows}, ""), "test"
+    )
+
+
+def ranked(norm, point, w, h, boxes):
+    """Captions in their order, by the record."""
+    found = below.vectors(caption_ranking.records()[norm], made([(w, h, boxes)]), point)
+    return np.argsort(below.penalties(found, 0), kind="stable").tolist()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A page of a folder that has a scene, and nothing else."""
+    where = tmp_path_factory.mktemp("scene")
+    caption_ranking.WEB.write(where)
+    (where / "page.html").write_text(
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Scene</title>'
+        '<meta name="viewport" content="width=device-width">'
+        f"<style>{colors.css()} body {{ margin: 16px; background: #fff; color: #222; }}</style>"
+        '<link rel="stylesheet" href="caption_ranking/caption_ranking.css"></head>'
+        f"<body><main><h1>Scene</h1>{caption_ranking.CaptionRanking().to_html()}</main>"
+        '<script src="caption_ranking/caption_ranking.js"></script></body></html>',
+        "utf-8",
+    )
+    return where
+
+
+@pytest.fixture
+def page(browser, folder):
+    context = browser.new_context(viewport={"width": 1300, "height": 900}, has_touch=True)
+    page = context.new_page()
+    complaints = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto((folder / "page.html").as_uri())
+    page.wait_for_selector(".ln-caption-ranking[data-ready='yes']")
+    yield page
+    context.close()
+    assert complaints == []
+
+
+ENGINE = """([kept, scenes, count]) => {
+  const { features, Network } = lnCaptionRankingEngine, x = scenes.map(([w, h, boxes]) =>
+    features({ w, h, boxes }, count));
+  const found = kept.map((norms) => Object.fromEntries(Object.entries(norms).map(([norm, one]) => {
+    const network = new Network(one);
+    return [norm, x.map((row) => Array.from(network.penalties(row)))];
+  })));
+  return [x.map((row) => Array.from(row)), found];
+}"""
+
+
+def test_the_page_computes_the_penalties_that_python_does(page):
+    told, points = caption_ranking.pictures(), (0, 3)
+    scenes = [[w, h, boxes] for _, w, h, boxes, _ in told["pictures"][::25]]
+    # Two of one size, one within another, none at all.
+    scenes += [[200, 100, [[3, 0, 0, 20, 10], [3, 80, 40, 100, 50], [7, 0, 0, 200, 100]]]]
+    scenes += [[640, 480, []]]
+    kept = [caption_ranking.networks(point) for point in points]
+    x, found = page.evaluate(ENGINE, [kept, scenes, len(told["categories"])])
+    np.testing.assert_allclose(x, made(scenes), rtol=2e-7)  # the last digit of float32
+    for point, norms in zip(points, found, strict=True):
+        for norm, record in caption_ranking.records().items():
+            vectors = below.vectors(record, np.array(x), point)
+            np.testing.assert_allclose(norms[norm], below.every(vectors).T, rtol=0, atol=CLOSE)
+
+
+def boxes(page):
+    """What is on the canvas, in shares of it: name, left, top, right, bottom."""
+    return page.evaluate("""() =>
+      [...document.querySelectorAll(".ln-caption-ranking-object")].map((e) => {
+      const s = e.style, [x, y, w, h] = [s.left, s.top, s.width, s.height].map(parseFloat);
+      return [e.querySelector("span").textContent, x, y, x + w, y + h]; })""")
+
+
+def shown(page, norm):
+    """Captions that are seen, in their order, and the place of the picture's own."""
+    items = page.locator(f"[data-part='list-{norm}'] li").all_inner_texts()
+    return [text.removeprefix("✓ its own: ") for text in items]
+
+
+def agrees(page, point, w, h, placed, own=None):
+    texts = [caption for *_, caption in caption_ranking.pictures()["pictures"]]
+    # A point's networks are read when it is first asked for.
+    soonest = texts[ranked(caption_ranking.NORMS[0], point, w, h, placed)[0]]
+    page.wait_for_function(
+        "t => document.querySelector('[data-part=list-none] li')?.textContent.includes(t)",
+        arg=soonest,
+    )
+    for norm in caption_ranking.NORMS:
+        expected = ranked(norm, point, w, h, placed)
+        first = [texts[k] for k in expected[:10]]
+        seen = shown(page, norm)
+        assert seen[:10] == first, norm
+        said = page.locator(f"[data-part='own-{norm}']").inner_text()
+        if own is None:
+            assert said == "your own scene"
+            continue
+        place = expected.index(own) + 1
+        assert said.endswith(f"place {place}")
+        assert seen[10:] == [texts[own]] * (place > 10)
+
+
+@pytest.mark.every_browser
+def test_a_reader_slides_moves_stretches_adds_and_removes(page, violations):
+    _, w, h, placed, _ = caption_ranking.pictures()["pictures"][68]
+    agrees(page, 8, w, h, placed, 68)
+
+    # The slider: what it needs is read when it is asked for.
+    page.locator("[data-part='at']").focus()
+    for _ in range(6):
+        page.keyboard.press("ArrowLeft")
+    page.wait_for_function("document.querySelector('[data-part=updates]').textContent === '76'")
+    page.wait_for_function(
+        "document.querySelector('[data-part=all]').textContent.includes('37\u00a0%')"
+    )
+    agrees(page, 2, w, h, placed, 68)
+    counted = page.locator("[data-part='all']").inner_text().replace("\u00a0", " ")
+    assert "in 48 % without a norm, in 37 % with" in counted
+
+    # The keyboard: right by 2 % of the canvas, then larger, then gone.
+    person = page.locator(".ln-caption-ranking-object").first
+    person.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Shift+ArrowDown")
+    c, x1, y1, x2, y2 = placed[0]
+    moved = [c, x1 + 10, y1, x2 + 10, round(y2 + 0.02 * h)]
+    agrees(page, 2, w, h, [moved, placed[1]], 68)
+    assert "person, 51 % from the left" in person.get_attribute("aria-label")
+    page.keyboard.press("Delete")
+    agrees(page, 2, w, h, placed[1:], 68)
+    assert [name for name, *_ in boxes(page)] == ["surfboard"]
+
+    # The pointer: an object is dragged, and then its corner.
+    board = page.locator(".ln-caption-ranking-object")
+    before = board.bounding_box()
+    page.mouse.move(before["x"] + 60, before["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(before["x"] + 20, before["y"] - 20, steps=3)
+    page.mouse.up()
+    after = board.bounding_box()
+    assert after["x"] == pytest.approx(before["x"] - 40, abs=1.5)
+    assert after["y"] == pytest.approx(before["y"] - 40, abs=1.5)
+    corner = after["x"] + after["width"] - 6, after["y"] + after["height"] - 6
+    page.mouse.move(*corner)
+    page.mouse.down()
+    page.mouse.move(corner[0] - 50, corner[1] + 30, steps=3)
+    page.mouse.up()
+    shaped = board.bounding_box()
+    assert shaped["width"] == pytest.approx(after["width"] - 50, abs=1.5)
+    assert shaped["height"] == pytest.approx(after["height"] + 30, abs=1.5)
+
+    # A scene of one's own: by button and by list; a tap on the empty canvas brings the chosen one.
+    page.get_by_role("button", name="Empty").click()
+    assert "The canvas is empty" in page.locator("[data-part='hint']").inner_text()
+    page.get_by_role("button", name="dog", exact=True).click()
+    page.get_by_label("Put in another object").select_option(label="TV")
+    stage = page.locator("[data-part='stage']").bounding_box()
+    # Of a driver's tap Firefox makes no click.
+    tap = page.mouse.click if named(page) == "firefox" else page.touchscreen.tap
+    tap(stage["x"] + 0.8 * stage["width"], stage["y"] + 0.2 * stage["height"])
+    (dog, *at), (tv, *there) = boxes(page)
+    assert (dog, tv) == ("dog", "TV")
+    assert np.mean([there[0], there[2]]) == pytest.approx(80, abs=1)
+    assert np.mean([there[1], there[3]]) == pytest.approx(20, abs=1)
+    names = caption_ranking.pictures()["categories"]
+    pixels = [[names.index({"TV": "tvmonitor"}.get(name, name)),
+               *np.multiply([a, b, c, d], [6.4, 4.8, 6.4, 4.8]).round().astype(int).tolist()]
+              for name, a, b, c, d in boxes(page)]  # fmt: skip
+    agrees(page, 2, 640, 480, pixels)
+    assert at[1] > 0
+
+    # The address has all of it: another page that opens it shows the same.
+    page.locator("[data-part='copy']").click()
+    link = page.locator("[data-part='link']").input_value()
+    page.wait_for_function("link => location.href === link", arg=link)  # it follows after a rest
+    assert "tvmonitor" in link
+    other = page.context.new_page()
+    other.goto(link)
+    other.wait_for_selector(".ln-caption-ranking[data-ready='yes']")
+    assert boxes(other) == boxes(page)
+    agrees(other, 2, 640, 480, pixels)
+    # What cannot be is left out, and the rest is shown.
+    other.goto(link.split("#")[0] + "#scene&at=99&size=640x480&boxes=dog,0,0,64,48;cow,9,9,1,1;x")
+    other.wait_for_function("document.querySelectorAll('.ln-caption-ranking-object').length === 1")
+    agrees(other, 8, 640, 480, [[names.index("dog"), 0, 0, 64, 48]])
+    other.goto(link.split("#")[0] + "#scene&at=2&picture=20")
+    other.wait_for_function("document.querySelectorAll('.ln-caption-ranking-object').length > 1")
+    agrees(other, 2, *caption_ranking.pictures()["pictures"][20][1:4], 20)
+    other.close()
+
+    # Seen by axe, in both themes, and on a phone.
+    assert violations(page) == []
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    page.add_style_tag(content="body { background: #121212 !important; color: #ddd !important; }")
+    assert violations(page, colors=True) == []
+    page.set_viewport_size(PHONE)
+    beyond = "(r => r.scrollWidth - r.clientWidth)(document.documentElement)"
+    assert page.evaluate(beyond) == 0
+    small = page.evaluate(
+        "() => [...document.querySelectorAll('.ln-caption-ranking-bar button,"
+        " .ln-caption-ranking :is(select, input)')]"
+        ".filter((e) => e.checkVisibility()).map((e) => e.getBoundingClientRect())"
+        ".filter(({ width, height }) => width < 28 || height < 28).length"
+    )
+    assert small == 0
+
+
+NOTEBOOK = """async ([source, data]) => {
+  const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+  const { default: widget } = await import(url), el = document.createElement("div");
+  document.body.replaceChildren(el);
+  window.leave = widget.render({ model: { get: () => data }, el });
+}"""
+
+
+def test_a_notebook_has_the_same_scene_without_the_books_files(page):
+    (widget,) = caption_ranking.CaptionRanking(20, point=1).widget().children
+    few = {name: widget.data["files"][name] for name in ("pictures", "networks-1")}
+    page.evaluate(NOTEBOOK, [widget._esm, json.loads(json.dumps(widget.data | {"files": few}))])
+    page.wait_for_selector(".ln-caption-ranking[data-ready='yes']")
+    _, w, h, placed, _ = caption_ranking.pictures()["pictures"][20]
+    agrees(page, 1, w, h, placed, 20)
+    page.evaluate("leave()")
+
+
+def test_networks_that_are_missing_are_told(browser, folder, tmp_path):
+    few = shutil.copytree(folder, tmp_path / "few")
+    next(few.rglob("networks-8.js")).unlink()
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto((few / "page.html").as_uri())
+    page.wait_for_selector(".ln-caption-ranking[data-ready='failed']")
+    said = page.locator("[data-part='hint']").inner_text()
+    assert "The networks cannot be read: the file " in said
+    context.close()

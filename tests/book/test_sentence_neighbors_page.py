@@ -1,0 +1,148 @@
+"""The maps of sentences in a browser: what they list beside the records', controls, colors."""
+
+import pytest
+
+from lnbook.figures import colors
+from lnbook.widgets.replay.sentence_neighbors import HIGH, packed, unpacked
+from lnlib.runs import record
+
+PIXEL = """([x, y]) => {
+    const canvas = document.querySelector('.ln-sentence-neighbors-map');
+    const ratio = canvas.width / canvas.clientWidth;
+    const copy = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+    const [left, top] = [x, y].map((v) => Math.floor(v * ratio)); // between two it would mix them
+    copy.drawImage(canvas, left, top, 1, 1, 0, 0, 1, 1);
+    return [...copy.getImageData(0, 0, 1, 1).data].slice(0, 3);
+}"""
+ROOM = 1.12  # as neighbors.js leaves around the places
+INSIDE = 60  # of the 100 that a recorded place reaches: far from the edge of the map
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    """What is told, the places, the nearest."""
+    runs = [run for run in record.read_all("skip_thoughts") if "map" in run["arrays"]]
+    return unpacked(packed(runs))
+
+
+def at(place, wide):
+    """Where a recorded place is drawn, in pixels of a map so wide."""
+    x, y = place / (200 * ROOM)
+    return (0.5 + x) * wide, (HIGH / 2 - y) * wide
+
+
+@pytest.mark.every_browser
+def test_a_reader_moves_training_and_chooses_sentences_in_four_ways(visit, built_book, recorded):
+    told, places, nearest = recorded
+    texts, last = told["texts"], len(told["updates"]) - 1
+
+    with visit(built_book.as_uri(), "skip_thoughts", reduced_motion="reduce") as v:
+        page = v.page
+        page.wait_for_function(
+            "document.querySelector('.ln-sentence-neighbors')?.dataset.ready === 'yes'"
+        )
+        whole = page.locator(".ln-sentence-neighbors")
+        panels = whole.locator(".ln-sentence-neighbors-arm")
+        choice = whole.locator("[data-part='sentence']")
+
+        def lists(sentence, point):
+            for k in range(len(told["arms"])):
+                expected = [texts[j] for j in nearest[k, point, sentence]]
+                assert panels.nth(k).locator("li").all_inner_texts() == expected
+                others = {int(j) for other in range(len(told["arms"])) if other != k
+                          for j in nearest[other, point, sentence]}  # fmt: skip
+                bold = (
+                    panels.nth(k)
+                    .locator("li button")
+                    .evaluate_all("all => all.map((e) => getComputedStyle(e).fontWeight >= 600)")
+                )
+                assert bold == [int(j) in others for j in nearest[k, point, sentence]]
+                loss = told["arms"][k]["losses"][point]
+                assert f"{loss:.2f} nats a word" in panels.nth(k).inner_text()
+            assert choice.input_value() == str(sentence)
+            said = whole.locator("[data-part='says']").inner_text()
+            assert (
+                f"After {told['updates'][point]:,} updates the nearest to “{texts[sentence]}”"
+                in said
+            )
+
+        first = next(k for k, text in enumerate(texts) if text.startswith("Come in"))
+        lists(first, last)
+        box = panels.first.locator("canvas").bounding_box()
+        assert box["y"] + box["height"] <= 900  # with all controls above it
+
+        # By keyboard: the beginning of training, and one point on.
+        whole.locator("[data-part='point']").focus()
+        page.keyboard.press("Home")
+        lists(first, 0)
+        page.keyboard.press("ArrowRight")
+        lists(first, 1)
+
+        # From the list of all sentences, as a key moves it; they are in the order of the alphabet.
+        choice.focus()
+        page.keyboard.press("ArrowDown")
+        below = int(choice.input_value())
+        assert texts[below] > texts[first]
+        lists(below, 1)
+
+        # A neighbor, and then a point of the map, one that no other covers and whose rings lie
+        # on the map.
+        panels.nth(1).locator("li button").nth(2).click()
+        there = int(nearest[1, 1, below, 2])
+        lists(there, 1)
+        canvas = panels.first.locator("canvas")
+        wide = canvas.evaluate("e => e.clientWidth")  # inside its border
+        apart = [min(abs(p - q).max() for j, q in enumerate(places[0, 1].astype(int)) if j != k)
+                 for k, p in enumerate(places[0, 1].astype(int))]  # fmt: skip
+        inside = [abs(p).max() < INSIDE for p in places[0, 1].astype(int)]
+        alone = max(range(len(apart)), key=lambda k: (inside[k], apart[k]))
+        x, y = at(places[0, 1, alone].astype(float), wide)
+        canvas.click(position={"x": x, "y": y})
+        lists(alone, 1)
+
+        # What is alike, of each network.
+        whole.locator(".ln-sentence-neighbors-marks input").nth(2).check(force=True)
+        for k, arm in enumerate(told["arms"]):
+            said = panels.nth(k).locator("[data-part='alike']").inner_text()
+            assert f"{100 * arm['alike'][2][1]:.0f}" in said
+            assert "on him or her" in said
+
+        # In the middle of the chosen point is the card, in either theme.
+        page.mouse.move(0, 0)
+        for theme, k in (("light", 0), ("dark", 1)):
+            page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+            page.wait_for_function(
+                f"([at, rgb]) => ({PIXEL})(at).every((c, k) => Math.abs(c - rgb[k]) <= 2)",
+                arg=[[x, y], [int(colors.CARD[k][i : i + 2], 16) for i in (1, 3, 5)]],
+            )
+
+        # Play goes on from where one is, and stops at the end.
+        whole.locator("[data-part='point']").focus()
+        page.keyboard.press("End")
+        page.keyboard.press("ArrowLeft")
+        page.get_by_role("button", name="Train").click()
+        assert page.get_by_role("button", name="Stop").get_attribute("aria-pressed") == "true"
+        page.wait_for_function(
+            "document.querySelector('.ln-sentence-neighbors [data-part=play]').ariaPressed"
+            " === 'false'"
+        )
+        lists(alone, last)
+        page.wait_for_function(
+            "document.querySelector('.ln-sentence-neighbors [role=status]')"
+            ".textContent.includes('After 3,000')"
+        )
+        page.get_by_role("button", name="Another").click()
+        lists(int(choice.input_value()), last)
+        assert not v.complaints
+        assert not v.outside
+
+
+def test_a_missing_file_is_told(visit, http):
+    def refuse(page):
+        page.route("**/packed.js", lambda route: route.abort())
+
+    with visit(http, "skip_thoughts", before=refuse) as v:
+        v.page.wait_for_function(
+            "document.querySelector('.ln-sentence-neighbors')?.innerText"
+            ".includes('be read: the file')"
+        )

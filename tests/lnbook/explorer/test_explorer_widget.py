@@ -1,0 +1,112 @@
+"""An explorer where there is a kernel."""
+
+import anywidget
+import ipywidgets
+import numpy as np
+import plotly.graph_objects as go
+
+from lnbook.show import Explorer, choice, slider
+from tests.lnbook.explorer.conftest import TABLE, X, drawn, explorer, panels, parts, sentence
+
+
+def test_live_numbers_come_on_request_and_follow_the_control():
+    box = explorer().widget()
+    (asked,) = parts(box, ipywidgets.ToggleButton)
+    tables = parts(box, ipywidgets.HTML)[-1]
+    assert tables.value == ""
+    asked.value = True
+    before = tables.value
+    assert before.count("<table>") == 2
+    parts(box, ipywidgets.SelectionSlider)[0].value = 5
+    assert tables.value.count("<tr>") == before.count("<tr>") + 2
+    asked.value = False
+    assert tables.value == ""
+
+
+def test_moving_a_control_redraws_and_describes():
+    box = explorer().widget()
+    rows, scale = parts(box, ipywidgets.SelectionSlider) + parts(box, ipywidgets.Dropdown)
+    before = panels(box)
+    assert np.shape(drawn(box)[0].data[0].z) == (3, 7)
+    rows.value, scale.value = 2, -2.0
+    assert panels(box) == before  # changed, not replaced
+    heat, lines = drawn(box)
+    np.testing.assert_array_equal(heat.data[0].z, TABLE[:2] * -2)
+    np.testing.assert_array_equal(lines.data[1].y, np.sin(X) * -2)
+    assert "2 rows" in [text.value for text in parts(box, ipywidgets.HTML)]
+    assert "2 rows &lt;times&gt; -2.0." in sentence(box)
+
+
+def test_live_figure_keeps_nothing_of_the_state_before():
+    def marked(on):
+        layout = {"shapes": [{"type": "line", "x0": 0}], "xaxis": {"title": "on"}} if on else {}
+        return go.Figure(go.Scatter(y=[1], text=["on"] if on else None), layout)
+
+    box = Explorer(
+        marked, {"on": choice("On", [True, False])}, title="T", describe=lambda on: ""
+    ).widget()
+    (figure,) = drawn(box)
+    assert (len(figure.layout.shapes), figure.data[0].text) == (1, ("on",))
+    parts(box, ipywidgets.Dropdown)[0].value = False
+    (figure,) = drawn(box)
+    assert (len(figure.layout.shapes), figure.data[0].text) == (0, None)
+    assert figure.layout.xaxis.title.text is None
+
+
+def test_live_figure_of_another_make_replaces_the_old():
+    kinds = {"bar": go.Bar, "line": go.Scatter}
+    box = Explorer(
+        lambda kind: go.Figure(kind(y=[1, 2])),
+        {"kind": choice("Kind", kinds)},
+        title="T",
+        describe=lambda kind: "",
+    ).widget()
+    parts(box, ipywidgets.Dropdown)[0].value = go.Scatter
+    assert [f.data[0].type for f in drawn(box)] == ["scatter"]
+
+
+def test_slider_is_finer_with_a_kernel():
+    fine = {"x": slider("x", [0.0, 1.0], live=(0, 2, 0.25))}
+    box = Explorer(
+        lambda x: go.Figure(go.Bar(y=[x])), fine, title="T", describe=lambda x: f"{x}"
+    ).widget()
+    (control,) = parts(box, ipywidgets.FloatSlider)
+    assert (control.min, control.max, control.step) == (0, 2, 0.25)
+    control.value = 1.25
+    assert drawn(box)[0].data[0].y == (1.25,)
+    assert "1.25" in sentence(box)
+
+
+def test_live_error_is_said_and_the_last_figure_stays():
+    def sometimes(x):
+        if x:
+            raise ZeroDivisionError("x must be 0")
+        return go.Figure(go.Bar(y=[7]))
+
+    box = Explorer(
+        sometimes, {"x": slider("x", [0, 1])}, title="T", describe=lambda x: "Fine."
+    ).widget()
+    control = parts(box, ipywidgets.SelectionSlider)[0]
+    control.value = 1
+    assert "could not be drawn (ZeroDivisionError: x must be 0). Choose another" in sentence(box)
+    assert drawn(box)[0].data[0].y == (7,)
+    control.value = 0
+    assert "Fine." in sentence(box)
+
+
+def test_without_anywidget_core_widgets_do(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "anywidget", None)
+    box = explorer().widget()
+    heat, _ = parts(box, ipywidgets.Output)
+    shown = heat.outputs[0]["data"]["application/vnd.plotly.v1+json"]
+    assert (shown["data"][0]["type"], shown["layout"]["width"]) == ("heatmap", 450)
+    parts(box, ipywidgets.Dropdown)[0].value = -2.0
+    assert "-2.0" in sentence(box)
+
+
+def test_plotly_comes_once_however_many_figures():
+    boxes = [explorer().widget(), explorer().widget()]
+    first, second = ([w for w in parts(box, anywidget.AnyWidget) if not w.figure] for box in boxes)
+    assert first == second
+    assert b"plotly.js v" in first[0].code[:200]
+    assert not any(panel.code for box in boxes for panel in panels(box))

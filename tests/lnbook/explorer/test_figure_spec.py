@@ -1,0 +1,64 @@
+"""A picture: drawing, sentence and alt text as one object, its data fixed beforehand."""
+
+import plotly.graph_objects as go
+import pytest
+
+from lnbook.explorer.figure_spec import Picture
+from lnbook.show import Explorer, LiveRun, slider
+
+MOVED = {"n": slider("Points", [2, 3], start=3)}
+
+
+def draw(data, n):
+    return go.Figure(go.Scatter(x=list(range(n)), y=data[:n]))
+
+
+def describe(data, n):
+    return f"{n} points, the last {data[n - 1]}."
+
+
+POINTS = Picture(draw, describe, alt="A line of points.")
+
+
+def test_explorer_of_a_picture_is_that_of_its_three_parts():
+    data = [5.0, 7.0, 11.0]
+    explorer = Explorer(POINTS.of(data), MOVED, title="Points")
+    parts = Explorer(
+        lambda n: draw(data, n),
+        MOVED,
+        title="Points",
+        describe=lambda n: describe(data, n),
+        alt="A line of points.",
+    )
+    assert list(explorer.states()) == list(parts.states())
+    assert explorer.alt == parts.alt
+    assert repr(explorer).endswith("3 points, the last 11.0.")
+
+
+def test_data_may_be_fixed_by_name_and_twice():
+    picture = Picture(
+        lambda a, results, n, size: go.Figure(layout={"height": a + size + n}),
+        lambda a, results, n, size: f"{a} {results} {n} {size}",
+    )
+    run = LiveRun(lambda n: iter([n, 2 * n]), picture.of(100).of(size=40), MOVED, title="Run")
+    run.start(n=2)
+    run.wait()
+    assert run.describe(run.results, **run.settings) == "100 [2, 4] 2 40"
+    assert run.figures()[0].layout.height == 142
+
+
+@pytest.mark.parametrize(
+    ("also", "got"),
+    [
+        ({"describe": describe}, "a Picture and another sentence or alt text"),
+        ({"alt": "A line."}, "a Picture and another sentence or alt text"),
+    ],
+)
+def test_a_picture_has_one_sentence_and_one_alt_text(also, got):
+    with pytest.raises(ValueError, match=f"Explorer: draw must be a Picture.*got {got}"):
+        Explorer(POINTS.of([1, 2, 3]), MOVED, title="Points", **also)
+
+
+def test_a_drawing_without_a_sentence_is_refused():
+    with pytest.raises(ValueError, match=r"LiveRun: draw must be a Picture.*got no sentence"):
+        LiveRun(lambda n: iter([n]), draw, MOVED, title="Points")

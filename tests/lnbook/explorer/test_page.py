@@ -1,0 +1,198 @@
+"""What an explorer is in the built book: the states it packs, the card, the numbers behind."""
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from plotly.io import templates
+
+from lnbook.explorer import page
+from lnbook.show import Explorer, choice, show, slider
+from tests.lnbook.explorer.conftest import (
+    CONTROLS,
+    TABLE,
+    Cards,
+    X,
+    describe,
+    explorer,
+    payload,
+    unpack,
+)
+
+
+def four_digits(array):
+    """What is to be stored of an array, by NumPy's own writing of floats."""
+    return [
+        float(np.format_float_scientific(x, 3, unique=False)) if np.isfinite(x) else None
+        for x in np.asarray(array, float).ravel()
+    ]
+
+
+def test_payload_holds_every_state_at_four_digits_in_the_order_of_the_controls():
+    states = iter(payload(explorer()))
+    for n in CONTROLS["n"].values:
+        for scale in CONTROLS["scale"].values:
+            state = next(states)
+            heat, lines = state["panels"]
+            assert np.ravel(heat["data"][0]["z"]).tolist() == four_digits(TABLE[:n] * scale)
+            assert np.shape(heat["data"][0]["z"]) == (n, 7)
+            assert lines["data"][0]["y"] == four_digits(X**n)
+            assert lines["data"][1]["y"] == four_digits(np.sin(X) * scale)
+            assert (heat["title"], lines["title"]) == (f"{n} rows", "")
+            assert state["text"] == describe(n, scale)
+    assert next(states, None) is None
+
+
+def test_payload_stores_what_states_share_once():
+    stored = page.dumps(page.share(list(explorer().states())))
+    assert stored.count(page.dumps(page.plain(X))) == 1
+    assert len(stored) < len(page.dumps(list(explorer().states()))) / 3
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text("ab", max_size=30),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from("xyz"), inner),
+    max_leaves=12,
+)
+
+
+@given(st.lists(json_values, max_size=6))
+def test_pack_is_undone_by_unpack(states):
+    assert unpack(page.pack(states * 2)) == states * 2
+
+
+@pytest.mark.parametrize(
+    ("value", "stored"),
+    [
+        (np.nan, None),
+        (np.inf, None),
+        (np.float32(1 / 3), 0.3333),
+        (123456.7, 123500),
+        (1.23456e-7, 1.235e-7),
+        (60000, 60000),
+        (np.int64(123456), 123456),
+        (np.bool_(True), True),
+        (np.array([[1.00004, np.nan]]), [[1, None]]),
+        ({"gone": None, "kept": (1.0, "a")}, {"kept": [1, "a"]}),
+    ],
+)
+def test_plain_keeps_four_digits_whole_numbers_and_no_nan(value, stored):
+    assert repr(page.plain(value)) == repr(stored)
+
+
+def test_page_is_the_same_at_every_build(monkeypatch):
+    pages = []
+    for now in (1e9, 2e9):
+        monkeypatch.setattr(page, "_ids", iter([1]))
+        monkeypatch.setattr(page.gzip.time, "time", lambda now=now: now)
+        pages.append(explorer().to_html())
+    assert pages[0] == pages[1]
+
+
+def test_two_explorers_share_no_id():
+    card = Cards(explorer().to_html() + explorer().to_html())
+    ids = [attrs["id"] for _, attrs in card.tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+
+
+def test_card_says_the_start_in_text_and_labels_every_control():
+    card = Cards(explorer(alt="A table and two curves").to_html())
+    assert describe(3, 1.0) in card.texts
+    ids = {label["for"] for label in card.find("label")}
+    fields = card.find("input", type="range") + card.find("select")
+    assert {field["id"] for field in fields} == ids
+    assert card.find("input")[0]["aria-valuetext"] == "3"
+    assert card.find("div", role="img")[0]["aria-label"] == "A table and two curves"
+    assert {field["autocomplete"] for field in fields} == {"off"}
+
+
+def test_card_escapes_what_the_author_wrote():
+    source = explorer(title="<b>&", alt='"').to_html()
+    assert "<b>&" not in source
+    assert "<times>" not in source
+    assert {"<b>&", describe(3, 1.0)} <= set(Cards(source).texts)
+
+
+def test_panel_keeps_the_room_of_its_highest_state():
+    def tall(n, scale):
+        return [go.Figure(layout={"height": 100 * n}), go.Figure()]
+
+    rooms = Cards(Explorer(tall, CONTROLS, title="", describe=describe).to_html()).find(
+        "div", **{"class": "ln-panel"}
+    )
+    assert [room["style"] for room in rooms] == ["--h:500", "--h:320"]
+
+
+def test_page_carries_no_template_of_plotly():
+    for state in payload(explorer()):
+        assert all("template" not in panel["layout"] for panel in state["panels"])
+
+
+def test_page_is_drawn_without_the_template_that_it_would_lose():
+    seen = []
+
+    def draw():
+        seen.append(go.Figure().layout.template.to_plotly_json())
+        raise ZeroDivisionError("drawn")
+
+    with pytest.raises(ZeroDivisionError, match="drawn"):
+        Explorer(draw, title="T", describe=lambda: "").to_html()
+    assert seen == [{}]
+    assert templates.default == "plotly"  # as it comes
+
+
+def test_show_is_an_explorer_with_one_state():
+    shown = show(go.Figure(go.Bar(y=[1, 2])), title="Bars", describe="Two bars.")
+    (state,) = payload(shown)
+    assert state["panels"][0]["data"][0]["y"] == [1, 2]
+    assert repr(shown) == "Bars\nTwo bars."
+
+
+# The numbers behind a figure.
+
+
+def test_numbers_are_those_drawn_lines_at_the_same_places_in_one_table():
+    figures = explorer().figures(n=3, scale=-2.0)
+    heat, curves = page.numbers([page.panel(figure) for figure in figures])
+    assert heat["caption"] == "3 rows"
+    assert np.shape(heat["rows"]) == (3, 8)
+    np.testing.assert_allclose(np.array(heat["rows"])[:, 1:], -2 * TABLE[:3], rtol=1e-3)
+    assert curves["columns"] == ["x", "y", "y"]
+    np.testing.assert_allclose(np.array(curves["rows"])[:, 1], X**3, rtol=1e-3)
+    np.testing.assert_allclose(np.array(curves["rows"])[:, 2], -2 * np.sin(X), rtol=1e-3)
+
+
+def test_numbers_name_axes_and_traces_and_leave_ornaments_out():
+    figure = go.Figure(
+        [
+            go.Bar(x=[1.0, np.nan], y=["a", "b"], orientation="h", name="share"),
+            go.Scatter(x=[0, 1], y=[2, 3], hoverinfo="skip"),
+            go.Scatter(x=[5, None, 6], y=[7, None, 8], xaxis="x2"),
+        ],
+        layout={"yaxis": {"title": "norm"}, "xaxis2": {"title": "steps"}},
+    )
+    tables = page.numbers([page.panel(figure)])
+    assert [t["columns"] for t in tables] == [["norm", "share"], ["steps", "norm"]]
+    assert [t["rows"] for t in tables] == [[["a", 1], ["b", None]], [[5, 7], [6, 8]]]
+    assert "<td>–</td>" in page.grid(tables[0])
+    assert "<b>" not in page.grid({"caption": "<b>", "columns": ["<b>"], "rows": [["<b>"]]})
+
+
+def test_where_figures_differ_and_the_sentence_would_not_it_names_the_controls():
+    controls = {"row": choice("Row", {"first": 0, "last": 1}), "eps": slider("eps", (1, 2, 4)),
+                "idle": choice("Idle", {"yes": 0, "no": 1})}  # fmt: skip
+    states = [
+        {"panels": [row * (eps > 1)], "text": "Large." if eps == 4 and row else "Small."}
+        for row in (0, 1)
+        for eps in (1, 2, 4)
+        for _ in (0, 1)
+    ]
+    texts = [state["text"] for state in page.told_apart(states, controls)]
+    assert texts[::2] == [
+        "Small. (Row: first; eps: 1)", "Small. (Row: first; eps: 2)",
+        "Small. (Row: first; eps: 4)", "Small. (Row: last; eps: 1)",
+        "Small. (Row: last; eps: 2)", "Large.",
+    ]  # fmt: skip
+    same = [{"panels": [1], "text": "So it is."} for _ in range(2)]
+    assert [s["text"] for s in page.told_apart(same, {"row": controls["row"]})] == ["So it is."] * 2

@@ -1,0 +1,174 @@
+"""Live runs: started, stopped, resumed, failed, replayed in the book."""
+
+import ipywidgets
+import numpy as np
+import pytest
+
+from lnbook.show import LiveRun
+from tests.lnbook.explorer.conftest import (
+    PATIENCE,
+    RUN,
+    count,
+    describe_run,
+    draw_run,
+    drawn,
+    gated,
+    parts,
+    payload,
+    sentence,
+)
+
+
+def test_run_stops_after_the_next_result_and_resumes_where_it_was():
+    gate, live = gated()
+    live.start(n=3)
+    gate.wait_inside()
+    live.stop()
+    assert (live.state, live.stopping) == ("running", True)
+    gate.passes.release()
+    live.wait(PATIENCE)
+    assert (live.state, live.results) == ("stopped", [0])
+    gate.passes.release(2)
+    live.resume()
+    live.wait(PATIENCE)
+    assert (live.state, live.results, gate.began) == ("done", [0, 1, 2], 1)
+
+
+def test_run_starts_over_with_other_settings():
+    _, live = gated(run=count)
+    for n in (3, 50):
+        live.start(n=n)
+        live.wait(PATIENCE)
+        assert (live.state, live.results, live.settings) == ("done", list(range(n)), {"n": n})
+    live.reset()
+    assert (live.state, live.results) == ("ready", [])
+
+
+def test_run_that_fails_keeps_its_results_and_can_start_again():
+    broken = [True]
+
+    def fails_once(n):
+        yield 0
+        if broken.pop() if broken else False:
+            raise FloatingPointError("diverged")
+        yield 1
+
+    _, live = gated(run=fails_once)
+    box = live.widget()
+    live.start()
+    live.wait(PATIENCE)
+    assert (live.state, live.results) == ("failed", [0])
+    assert "The run failed (FloatingPointError: diverged)" in sentence(box)
+    live.start()
+    live.wait(PATIENCE)
+    assert (live.state, live.results, live.error) == ("done", [0, 1], None)
+
+
+def buttons(box):
+    return {b.description: b for b in parts(box, ipywidgets.Button)}
+
+
+def enabled(box):
+    return {name for name, b in buttons(box).items() if not b.disabled}
+
+
+def test_buttons_lead_a_run_from_start_to_end():
+    gate, live = gated()
+    box = live.widget()
+    (choose,) = parts(box, ipywidgets.Dropdown)
+    assert (enabled(box), choose.disabled) == ({"Start"}, False)
+    assert "Press Start" in sentence(box)
+    buttons(box)["Start"].click()
+    gate.wait_inside()
+    assert (enabled(box), choose.disabled) == ({"Stop"}, True)
+    buttons(box)["Stop"].click()
+    assert enabled(box) == set()
+    assert "Stopping" in sentence(box)
+    gate.passes.release()
+    live.wait(PATIENCE)
+    assert enabled(box) == {"Resume", "Start over"}
+    assert "1 of 3. Stopped" in sentence(box)
+    assert drawn(box)[0].data[0].y == (0,)
+    gate.passes.release(2)
+    buttons(box)["Resume"].click()
+    live.wait(PATIENCE)
+    assert enabled(box) == {"Start over"}
+    assert "3 of 3. Done." in sentence(box)
+    assert drawn(box)[0].data[0].y == (0, 1, 2)
+    buttons(box)["Start over"].click()
+    assert (enabled(box), choose.disabled) == ({"Start"}, False)
+    assert drawn(box) == []
+
+
+def test_run_redraws_at_its_own_pace_and_always_at_the_end(monkeypatch):
+    clock = iter(np.arange(0, 1e6, 0.03).tolist())
+    monkeypatch.setattr("lnbook.explorer.run.time.monotonic", lambda: next(clock))
+    seen = []
+    live = LiveRun(count, draw_run, RUN, title="Count", describe=describe_run)
+    live.watch = lambda: seen.append(len(live.results))
+    live.start(n=50)
+    live.wait(PATIENCE)
+    assert seen[0] == 1
+    assert seen[-2:] == [50, 50] or seen[-1] == 50
+    assert len(seen) < 15  # of 50, where the clock moves 0.03 s at a look
+
+
+def test_error_while_drawing_does_not_end_the_run():
+    def breaks(results, n):
+        raise KeyError("loss")
+
+    live = LiveRun(count, breaks, RUN, title="Count", describe=describe_run)
+    box = live.widget()
+    live.start(n=3)
+    live.wait(PATIENCE)
+    assert (live.state, live.results) == ("done", [0, 1, 2])
+    assert "could not be drawn (KeyError: 'loss')" in sentence(box).replace("&#x27;", "'")
+
+
+def test_widget_of_a_run_is_built_once():
+    _, live = gated(run=count)
+    assert live.widget() is live.widget()
+
+
+def test_text_of_a_run_does_not_run_it():
+    gate, live = gated()
+    assert live._repr_mimebundle_()["text/plain"] == (
+        "Count\n  n: 3 | 50 (start: 3)\nA run to start, watch, stop and resume."
+    )
+    assert gate.began == 0
+
+
+def test_book_replays_every_setting_at_twenty_positions_at_most():
+    live = LiveRun(count, draw_run, RUN, title="Count", describe=describe_run)
+    replay = live.replay()
+    positions = replay.controls["_shown"]
+    assert len(positions.values) == 20
+    assert (positions.values[0], positions.values[-1], positions.play) == (3, 50, True)
+    assert replay.start == {"n": 0, "_shown": 50}
+    states = iter(payload(live))
+    for n in (3, 50):
+        for shown in positions.values:
+            state = next(states)
+            assert state["panels"][0]["data"][0]["y"] == list(range(min(n, shown)))
+            assert state["text"] == f"{min(n, shown)} of {n}."
+
+
+def test_book_shows_no_slider_for_one_result():
+    live = LiveRun(count, draw_run, RUN, title="Count", describe=describe_run, frames=1)
+    assert list(live.replay().controls) == ["n"]
+    assert [state["text"] for state in payload(live)] == ["3 of 3.", "50 of 50."]
+
+
+def test_book_shows_what_is_recorded_and_a_kernel_what_it_computes():
+    gate, live = gated(n_passes=3, recorded=lambda n: [n])
+    assert [state["text"] for state in payload(live)] == ["1 of 3.", "1 of 50."]
+    assert gate.began == 0
+    live.start()
+    live.wait(PATIENCE)
+    assert (gate.began, live.results) == (1, [0, 1, 2])
+
+
+def test_book_refuses_a_run_that_yields_nothing():
+    live = LiveRun(lambda n: iter(()), draw_run, RUN, title="Count", describe=describe_run)
+    with pytest.raises(ValueError, match="run of 'Count' must yield at least one result"):
+        live.to_html()

@@ -1,0 +1,149 @@
+"""The still picture of a figure: what it draws lies where plotly will draw it."""
+
+import re
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from lnbook.explorer import page
+from lnbook.explorer.axes import axes
+from lnbook.explorer.still import SIDE, still
+
+
+def drawn(figure):
+    return still(page.plain(page.panel(figure)))
+
+
+def lying(figure):
+    return axes(page.plain(page.panel(figure)))
+
+
+def paths(source):
+    """The numbers of each path but the grid's."""
+    found = re.findall(r"<path (?!class)[^>]*?d=\"([^\"]*)\"", source.replace("<p>", ""))
+    return [[float(n) for n in re.findall(r"-?\d+\.?\d*", d)] for d in found]
+
+
+def test_a_line_goes_through_its_points():
+    figure = go.Figure(go.Scatter(x=[1, 2, 5], y=[10, 0, 5], mode="lines"))
+    figure.update_layout(xaxis_range=[0, 10], yaxis_range=[0, 20])
+    assert paths(drawn(figure)) == [[100, 500, 100, 500, 300, -250]]
+
+
+def test_a_missing_point_breaks_the_line():
+    figure = go.Figure(go.Scatter(x=[0, 1, 2, 3], y=[1, None, 1, 2], mode="lines"))
+    assert re.search(r'd="M\d+ \d+M\d+ \d+l\d+-\d+"', drawn(figure))
+
+
+def test_a_line_keeps_its_bends_and_leaves_out_what_lies_between():
+    x = np.linspace(0, 10, 201)
+    figure = go.Figure(go.Scatter(x=x, y=np.abs(x - 3), mode="lines"))
+    figure.update_layout(xaxis_range=[0, 10], yaxis_range=[0, 10])
+    assert paths(drawn(figure)) == [[0, 700, 300, 300, 700, -700]]
+    figure.data[0].y = np.sin(3 * x)
+    (numbers,) = paths(drawn(figure))
+    corners = np.cumsum(np.reshape(numbers, (-1, 2)), axis=0)
+    assert len(corners) < 150
+    t = np.linspace(0, len(corners) - 1, 20_000)  # along what is drawn
+    along = np.stack([np.interp(t, np.arange(len(corners)), c) for c in corners.T], axis=1)
+    for point in np.stack([100 * x, 1000 - 100 * np.sin(3 * x)], axis=1):
+        assert np.hypot(*(along - point).T).min() < 2.3  # 1.5 units, and what rounding moves
+
+
+def test_a_log_axis_counts_powers_and_leaves_out_what_is_not_positive():
+    figure = go.Figure(go.Scatter(x=[1, 10, 100, 0], y=[1, 2, 4, 4], mode="lines"))
+    figure.update_layout(xaxis={"type": "log", "range": [0, 2]}, yaxis_range=[0, 4])
+    source = drawn(figure)
+    assert paths(source) == [[0, 750, 500, -250, 500, -500]]
+    assert re.findall(r'style="--x:([\d.]+)%">(\w+)<', source) == [
+        ("0", "1"),
+        ("50", "10"),
+        ("100", "100"),
+    ]
+
+
+def test_categories_stand_in_the_order_in_which_they_come():
+    figure = go.Figure(go.Bar(x=["b", "a"], y=[1, 2], marker_color=["red", "blue"]))
+    axis = lying(figure)["xaxis"]
+    assert axis.names == ["b", "a"]
+    assert [axis.at(axis.number(n)) for n in "ba"] == [0.25, 0.75]
+
+
+def test_a_reversed_axis_runs_down():
+    figure = go.Figure(go.Scatter(x=[0, 1], y=[0, 4]), layout={"yaxis": {"autorange": "reversed"}})
+    axis = lying(figure)["yaxis"]
+    assert axis.at(0) < 0.1
+    assert axis.at(4) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("mode", "second"), [("group", [500, 800, 400]), ("stack", [100, 400, 800])]
+)
+def test_bars_stand_beside_or_on_each_other(mode, second):
+    bars = [go.Bar(x=["a"], y=[4]), go.Bar(x=["a"], y=[2])]
+    figure = go.Figure(bars, {"barmode": mode, "bargap": 0.2, "yaxis_range": [0, 10]})
+    figure.update_layout(showlegend=False)
+    one, other = paths(drawn(figure))
+    assert one[:3] == [100, 600, 400 if mode == "group" else 800]
+    assert other[:3] == second
+
+
+def test_bars_begin_at_zero_and_lie_where_they_are_told_to():
+    figure = go.Figure(go.Bar(y=["a", "b"], x=[3, -1], orientation="h"), {"xaxis_range": [-5, 5]})
+    (numbers,) = paths(drawn(figure))
+    assert [numbers[0], numbers[2]] == [500, 300]
+    assert numbers[5] == 400  # from −1 to 0
+
+
+def test_a_heat_map_has_a_shade_for_each_size_and_sign():
+    figure = go.Figure(go.Heatmap(z=[[-2, 0], [2, None]], coloraxis="coloraxis"))
+    figure.update_layout(coloraxis={"cmid": 0, "cmin": -2, "cmax": 2})
+    source = drawn(figure)
+    assert "var(--ln-low) 100%" in source
+    assert "var(--ln-high) 100%" in source
+    assert len(paths(source)) == 3
+    cells = sorted(numbers[:2] for numbers in paths(source))
+    assert cells == [[0, 0], [0, SIDE / 2], [SIDE / 2, SIDE / 2]]
+
+
+def test_a_scale_of_its_own_is_mixed_from_its_nearest_colors():
+    figure = go.Figure(go.Heatmap(z=[[0, 1, 3]], zmin=0, zmax=4, colorscale=["#000000", "#ffffff"]))
+    found = re.findall(r"#ffffff (\d+)%,#000000", drawn(figure))
+    assert found == ["0", "25", "75"]
+
+
+def test_the_numbers_of_a_heat_map_stand_in_its_cells():
+    figure = go.Figure(go.Heatmap(z=[[1, 2]], text=[["one", "<2>"]], texttemplate="%{text}"))
+    said = re.findall(r'ln-in" style="left:([\d.]+)%;top:([\d.]+)%">([^<]*)', drawn(figure))
+    assert said == [("25", "50", "one"), ("75", "50", "&lt;2&gt;")]
+
+
+def test_a_second_axis_keeps_to_its_part_of_the_panel():
+    figure = go.Figure([go.Scatter(y=[0, 1]), go.Scatter(y=[0, 1], yaxis="y2")])
+    figure.update_layout(yaxis={"domain": [0, 0.5], "range": [0, 1]})
+    figure.update_layout(yaxis2={"domain": [0.5, 1], "range": [0, 1]})
+    found = lying(figure)
+    assert [found["yaxis"].at(v) for v in (0, 1)] == [1, 0.5]
+    assert [found["yaxis2"].at(v) for v in (0, 1)] == [0.5, 0]
+
+
+def test_shapes_and_notes_stand_where_they_are_told_to():
+    figure = go.Figure(go.Scatter(x=[0, 10], y=[0, 10], mode="lines"))
+    figure.update_layout(xaxis_range=[0, 10], yaxis_range=[0, 10])
+    figure.add_shape(type="line", x0=3, x1=3, y0=0, y1=1, yref="paper")
+    figure.add_annotation(x=3, y=5, text="here", showarrow=False, xanchor="left")
+    source = drawn(figure)
+    assert paths(source)[-1] == [300, 1000, 0, -1000]
+    assert "left:30%;top:50%;transform:translate(0,-50%)" in source
+
+
+def test_a_legend_names_what_is_drawn_and_nothing_else():
+    lines = [go.Scatter(y=[1, 2], name="a<b"), go.Scatter(y=[2, 1], name="c", showlegend=False)]
+    assert "</svg> a&lt;b<" not in drawn(go.Figure(lines[:1]))
+    named = drawn(go.Figure([*lines, go.Scatter(y=[0, 0], name="d")]))
+    assert re.findall(r"</svg> ([^<]*)<", named) == ["a&lt;b", "d"]
+
+
+def test_a_still_says_nothing_to_a_screen_reader():
+    assert 'aria-hidden="true"' in drawn(go.Figure(go.Scatter(y=[1, 2])))

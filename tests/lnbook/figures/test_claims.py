@@ -1,0 +1,128 @@
+"""Tables of claims: the findings of the page on every claim, of a chapter's own runs alone."""
+
+import math
+from statistics import fmean
+
+import numpy as np
+import pytest
+
+from lnbook.figures import claims as shown
+from lnbook.figures.run_groups import MISSING, PLAIN
+from lnbook.figures.table import badge
+from lnlib import claims
+from lnlib.claims import Finding
+from lnlib.compare import NO_PLATEAU
+from tests.cases import oracle, protocol
+from tests.cases.oracle import parsed
+from tests.cases.race_chapters import CASES, CHAPTERS, OTHER, arms, read, records
+
+ALL = pytest.mark.parametrize("name", CHAPTERS)
+EVERY = pytest.mark.parametrize("case", CASES)
+
+
+def findings(name, case, kind):
+    """What the claims come to by the runs of one kind, which are picked by their settings."""
+    runs = [run for run in records(name, case) if oracle.usual(run) == (kind == "usual")]
+    return shown.weighed(CHAPTERS[name].experiment, runs)
+
+
+def check(difference, label, finding):
+    """Hold two cells to a plain count of the differences, and to their mean."""
+    d = [-v if finding.turned else v for v in finding.differences]
+    scale = 100 if finding.unit.startswith("of ") else 1
+    if finding.untestable:
+        assert label == f"not testable here: {finding.untestable}"
+    else:
+        assert label == f"{sum(v < 0 for v in finding.differences)} of {len(d)} seeds"
+    if np.isfinite(d).all():
+        assert parsed(difference)[0] == pytest.approx(scale * np.mean(d), rel=0.006, abs=1e-9)
+
+
+@ALL
+@EVERY
+def test_a_chapter_has_the_claims_on_its_experiment_with_every_finding_of_its_own_runs(name, case):
+    rows, beside = iter(read(name, case).claims().rows), iter(read(name, case).beside().rows)
+    told = findings(name, case, "usual")
+    assert [one.claim for one in told] == claims.about(CHAPTERS[name].experiment)
+    for one in told:
+        says, evidence, label = next(rows)
+        assert (says, label.split(":")[0]) == (one.claim.says, one.label.text)
+        assert evidence == one.evidence
+        for finding in one.findings:
+            what, *cells = next(rows if finding.counts else beside)
+            assert what.removeprefix("– ") == finding.what
+            check(*cells, finding)
+    assert not [*rows, *beside]
+
+
+@ALL
+@EVERY
+def test_other_kinds_have_findings_of_their_own_and_what_is_missing_is_said(name, case):
+    known = read(name, case)
+    rows = known.hinges().rows
+    found = [one for claim in findings(name, case, "other") for one in claim.counting]
+    (kind,) = [kind for kind in known.KINDS[1:] if kind == OTHER[name]]
+    own = [row[1:] for row in rows if row[0] == kind]
+    for (what, *cells), finding in zip(own, found, strict=True):
+        assert finding.what.startswith(what)
+        check(*cells, finding)
+    missing = [row for row in rows if row[0] != kind]
+    assert missing == [[k, MISSING, "–", "–"] for k in known.KINDS[1:] if k != kind]
+
+
+@ALL
+@EVERY
+def test_each_network_has_its_updates_to_targets_that_no_norm_sets(name, case):
+    known, found = read(name, case), arms(name, case)
+    mean = protocol.mean_curve(found[PLAIN].values(), oracle.score)
+    way = protocol.end(mean) - mean[0]
+    for (arm, (label, *_)), row in zip(known.LOOKS.items(), known.targets().rows, strict=True):
+        runs = found[arm].values()
+        assert row[0] == label
+        assert float(row[1].strip("*")) == next(iter(runs))["settings"]["learning_rate"]
+        for part, cell in zip((0.5, 0.75, 0.9), row[2:], strict=True):
+            steps = [protocol.steps(oracle.updates(run), oracle.score(run), mean[0] + part * way)
+                     for run in runs]  # fmt: skip
+            if math.inf in steps:
+                assert cell == f"never in {steps.count(math.inf)} of {len(steps)} seeds"
+            else:
+                wanted = [fmean(steps), min(steps), max(steps)]
+                np.testing.assert_allclose(parsed(cell), wanted, atol=0.51)
+
+
+def test_claims_are_picked_by_their_names():
+    known = read("draw", "better")
+    says = [row[0] for row in known.claims("draw-bound").rows if not row[0].startswith("–")]
+    assert says == [one.says for one in claims.about("draw") if one.name == "draw-bound"]
+    assert len(known.hinges("draw-bound").rows) < len(known.hinges().rows)
+
+
+@pytest.mark.parametrize(
+    ("differences", "given", "label"),
+    [
+        ([-1, -2, 3], {}, "2 of 3 seeds"),
+        ([-1, -2, -3], {"counts": False}, "3 of 3 seeds"),  # a count is no verdict
+        (range(-11, -1), {}, "✓ supported"),
+        (range(2, 12), {}, "✗ contradicted"),
+        ([-1, 1] * 5, {}, "≈ undecided"),
+        (range(-11, -1), {"counts": False}, "beside"),
+        (range(-11, -1), {"untestable": NO_PLATEAU}, f"not testable here: {NO_PLATEAU}"),
+    ],
+)
+def test_a_label_is_a_count_below_ten_seeds_and_a_verdict_where_one_is_tested(
+    differences, given, label
+):
+    assert shown.label(Finding("x", np.array(differences, float), "nats", **given)) == label
+
+
+def test_labels_of_chapters_are_corrected_for_the_whole_page_of_claims():
+    of = shown.page()
+    assert [*of] == [claim.name for claim in (*claims.PAPER, *claims.TUTORIALS)]
+    assert shown.page() is of
+    first, *_ = of["faster-at-4"].counting
+    assert first.corrected > 2 * claims.p_value(first.differences)
+    rows = shown.findings([of["faster-at-4"]], "One.").rows
+    assert [row[2] for row in rows] == [
+        badge(label) for label in (of["faster-at-4"].label, *(
+            finding.label for finding in of["faster-at-4"].counting))
+    ]  # fmt: skip

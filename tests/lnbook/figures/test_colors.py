@@ -1,0 +1,214 @@
+"""The colors of the book: seen on both themes, told from each other, and owned by one module."""
+
+import importlib
+import itertools
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lnbook.figures import colors
+from lnbook.figures.colors import CARD, COLORS, DARK, NUMBER
+from lnbook.figures.plots import GATES, NORMS, RMS
+
+ROOT = Path(__file__).parents[3]
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
+STYLES = (*DASHES, "circle", "square", "diamond", "triangle-up", "x", "circle-open")
+THEMES = {"light": (COLORS, CARD[0], NUMBER[0]), "dark": (DARK, CARD[1], NUMBER[1])}
+
+
+def linear(color):
+    parts = np.array([int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+
+
+def contrast(one, other):
+    """As WCAG 2 has it."""
+    low, high = sorted(linear(c) @ [0.2126, 0.7152, 0.0722] for c in (one, other))
+    return (high + 0.05) / (low + 0.05)
+
+
+# What is left of red, green and blue without one kind of cone: Machado et al. (2009).
+EYES = {
+    "all cones": np.eye(3),
+    "protanopia": np.array(
+        [
+            [0.152286, 1.052583, -0.204868],
+            [0.114503, 0.786281, 0.099216],
+            [-0.003882, -0.048116, 1.051998],
+        ]
+    ),
+    "deuteranopia": np.array(
+        [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.011820, 0.042940, 0.968881],
+        ]
+    ),
+}
+
+
+def oklab(color, eyes="all cones"):
+    cones = np.clip(EYES[eyes] @ linear(color), 0, 1)
+    lms = [
+        [0.4122214708, 0.5363325363, 0.0514459929],
+        [0.2119034982, 0.6806995451, 0.1073969566],
+        [0.0883024619, 0.2817188376, 0.6299787005],
+    ]
+    lab = [
+        [0.2104542553, 0.7936177850, -0.0040720468],
+        [1.9779984951, -2.4285922050, 0.4505937099],
+        [0.0259040371, 0.7827717662, -0.8086757660],
+    ]
+    return lab @ np.cbrt(lms @ cones)
+
+
+def apart(one, other, eyes="all cones"):
+    """The distance of two colors in OKLab, where 0.02 is just noticeable."""
+    return np.linalg.norm(oklab(one, eyes) - oklab(other, eyes))
+
+
+@pytest.mark.parametrize("thing", COLORS)
+@pytest.mark.parametrize("theme", THEMES)
+def test_every_color_can_be_read_as_text_on_its_card(theme, thing):
+    things, card, _ = THEMES[theme]
+    assert contrast(things[thing], card) >= 4.5
+
+
+@pytest.mark.parametrize("thing", ["positive", "negative"])
+@pytest.mark.parametrize("theme", THEMES)
+def test_a_number_can_be_read_in_the_fullest_cell_of_a_heat_map(theme, thing):
+    things, card, number = THEMES[theme]
+    assert contrast(colors.mix(things[thing], card, colors.HEAT), number) >= 4.5
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_no_two_things_have_one_color(theme):
+    things = THEMES[theme][0]
+    close = {
+        pair for pair in itertools.combinations(things, 2) if apart(*map(things.get, pair)) < 0.035
+    }
+    assert not close
+
+
+#: What stands in one figure, and must be told apart where the eye is all that one has.
+TOGETHER = [
+    ("none", "layer", "batch", "weight"),
+    ("layer", "batch", "rms"),
+    ("layer", "batch", "group", "instance"),
+    ("gate-i", "gate-f", "gate-g", "gate-o"),
+    ("gate-r", "gate-z", "gate-n"),
+    ("positive", "negative"),
+    ("sgd", "adam"),
+    ("batch", "kept", "gray"),
+    ("layer", "variant", "none", "batch"),
+    ("first", "second", "third", "fourth"),
+    ("holds", "fails", "open"),
+]
+
+
+@pytest.mark.parametrize("things", TOGETHER, ids=" ".join)
+@pytest.mark.parametrize("theme", THEMES)
+def test_what_stands_in_one_figure_is_told_apart(theme, things):
+    of = THEMES[theme][0]
+    for one, other in itertools.combinations(things, 2):
+        assert apart(of[one], of[other]) >= 0.08, (one, other)
+        for eyes in ("protanopia", "deuteranopia"):
+            assert apart(of[one], of[other], eyes) >= 0.03, (one, other, eyes)
+
+
+def words(row, known):
+    """Those strings of a row that are known."""
+    parts = row if isinstance(row, tuple) else ()
+    return [part for part in parts if isinstance(part, str) and part in known]
+
+
+def looks():
+    """Every table of looks in the modules of the figures: color and style, row by row."""
+    chapters = ROOT.glob("book/lnbook/*/*.py")
+    paths = [path for path in chapters if path.stem[0] != "_" and path.stem != "colors"]
+    files = (f"lnbook.{path.parent.name}.{path.stem}" for path in paths)
+    tables = {}
+    for name in sorted(files):
+        for called, table in vars(importlib.import_module(name)).items():
+            rows = list(table.values()) if isinstance(table, dict) else []
+            if len(rows) > 1 and all(words(row, COLORS.values()) for row in rows):
+                tables.setdefault(id(table), pytest.param(rows, id=f"{name}.{called}"))
+    return tables.values()
+
+
+@pytest.mark.parametrize("rows", list(looks()))
+def test_looks_that_stand_together_have_colors_of_the_module_and_differ(rows):
+    for one, other in itertools.combinations(rows, 2):
+        (a,), (b,) = (words(row, COLORS.values()) for row in (one, other))
+        seen = min(apart(a, b, eyes) for eyes in EYES)
+        assert seen >= 0.06 or words(one, STYLES) != words(other, STYLES), (one, other)
+
+
+def test_no_norm_and_no_gate_is_told_by_its_color_alone():
+    looks = [*NORMS.values(), RMS]
+    assert len({dash for _, _, dash in looks}) == len(looks)
+    assert len({symbol for _, _, symbol in GATES.values()}) == len(GATES)
+
+
+def test_each_norm_and_each_gate_has_the_color_of_its_name():
+    assert {norm: look[1] for norm, look in NORMS.items()} == {n: COLORS[n] for n in NORMS}
+    assert {gate: look[1] for gate, look in GATES.items()} == {
+        g: COLORS[f"gate-{g}"] for g in GATES
+    }
+
+
+# One module owns them.
+
+COLOR = re.compile(
+    r"#[0-9a-f]{6}\b|#[0-9a-f]{3}\b(?!;? *\w)|rgba?\(\s*(\d+),\s*(\d+),\s*(\d+)", re.I
+)
+OF_THE_PAGE = ("--pst-", "--mystnb-")  # the theme's own: links, code
+FOLDERS = ("book/lnbook", "lnlib", "book/_static", "book/_ext", "book/_templates")
+
+
+def neutral(found):
+    """Whether a color is a gray, as a page's furniture is."""
+    text = found.group()
+    if text.startswith("#"):
+        digits = text[1:] if len(text) == 7 else "".join(2 * c for c in text[1:])
+        parts = [int(digits[i : i + 2], 16) for i in (0, 2, 4)]
+    else:
+        parts = [int(part) for part in found.groups()]
+    return max(parts) - min(parts) <= 26
+
+
+def sources():
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in (".py", ".js", ".css", ".html", ".svg") and path.name != "colors.py":
+                yield path
+
+
+def test_no_other_file_has_a_color_of_its_own():
+    strays = [
+        f"{path.relative_to(ROOT)}:{number}: {found.group()}"
+        for path in sources()
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if not any(name in line for name in OF_THE_PAGE)
+        for found in COLOR.finditer(line)
+        if not neutral(found) and found.group() not in (COLORS["layer"],) * (path.suffix == ".svg")
+    ]
+    assert not strays
+
+
+def test_every_variable_that_a_style_asks_for_is_there():
+    texts = {path: path.read_text("utf-8") for path in sources()}
+    known = set(re.findall(r"(--ln-[\w-]+):", " ".join([colors.css(), *texts.values()])))
+    for path, text in texts.items():
+        assert set(re.findall(r"var\((--ln-[\w-]+)\)", text)) <= known, path
+
+
+def test_a_dark_page_has_another_color_for_each_and_for_its_faded_form():
+    swap = colors.swap()
+    for thing, light in COLORS.items():
+        assert swap[light] == DARK[thing]
+        faded, wanted = colors.fade(light, 0.3), colors.fade(DARK[thing], 0.3)
+        begin = next(old for old in swap if faded.startswith(old + ","))
+        assert faded.replace(begin, swap[begin]) == wanted

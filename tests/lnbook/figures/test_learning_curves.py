@@ -1,0 +1,248 @@
+"""Races and arms: what is drawn and said equals a second computation from the records."""
+
+import math
+from statistics import fmean
+
+import numpy as np
+import pytest
+
+from lnbook.figures.run_groups import LAYER
+from tests.cases import oracle
+from tests.cases.oracle import parsed
+from tests.cases.race_chapters import (
+    CASES,
+    CHAPTERS,
+    arms,
+    module,
+    read,
+    sweep,
+)
+
+ALL = pytest.mark.parametrize("name", CHAPTERS)
+EVERY = pytest.mark.parametrize("case", CASES)
+AXIS = pytest.mark.parametrize("axis", ["updates", "seconds"])
+OF = {"updates": oracle.updates, "seconds": oracle.seconds}
+MAIN = "as in the picture"
+
+
+@pytest.fixture(scope="module")
+def runs():
+    """The records of each chapter and case, as the chapter reads them."""
+    return {(name, case): read(name, case) for name in CHAPTERS for case in CASES}
+
+
+def between(t, times, values):
+    """Where a line through points is at a time; before its first it is as high as there."""
+    if t < times[0]:
+        return values[0]
+    for k in range(1, len(times)):
+        if t <= times[k]:
+            part = (t - times[k - 1]) / (times[k] - times[k - 1])
+            return values[k - 1] + part * (values[k] - values[k - 1])
+    return values[-1]
+
+
+def curves(name, case, arm, axis):
+    """Return where an arm is drawn, and its curve by seed."""
+    found, chapter = arms(name, case), CHAPTERS[name]
+    of = {s: [chapter.factor * v for v in found[arm][s]["curves"][chapter.curve]]
+          for s in sorted(found[arm])}  # fmt: skip
+    if axis == "updates":
+        return oracle.updates(next(iter(found[arm].values()))), of
+    shortest = min(oracle.seconds(run)[-1] for runs in found.values() for run in runs.values())
+    grid = [shortest * k / 59 for k in range(60)]
+    times = {s: oracle.seconds(run) for s, run in found[arm].items()}
+    return grid, {s: [between(t, times[s], of[s]) for t in grid] for s in of}
+
+
+def lines(figure):
+    """The lines of a figure by name, each with the edges of its band."""
+    traces = {t.name: t for t in figure.data if t.name}
+    return {
+        label: (t, traces.get(f"{label}, lower edge"), traces.get(f"{label}, upper edge"))
+        for label, t in traces.items()
+        if "edge" not in label
+    }
+
+
+def check_band(line, where, by_seed):
+    """Hold a line and its band to the mean, the lowest and the highest of the seeds."""
+    columns = [*zip(*by_seed, strict=True)]
+    middle, low, high = line
+    for trace, of in ((middle, fmean), (low, min), (high, max)):
+        np.testing.assert_allclose(trace.x, where, rtol=1e-9)
+        np.testing.assert_allclose(trace.y, [of(column) for column in columns], rtol=1e-6)
+
+
+def without(text, labels):
+    """A text without the names of lines, some of which have numbers."""
+    for label in sorted(labels, key=len, reverse=True):
+        text = text.replace(label, "")
+    return text
+
+
+@ALL
+@EVERY
+@AXIS
+def test_curves_have_the_mean_and_the_range_of_the_seeds_and_are_said_where_they_end(
+    name, case, axis, runs
+):
+    known, race = runs[name, case], module(name, "curves").RACE
+    (figure,) = race.draw_curves(known, "loss", axis)
+    drawn = lines(figure)
+    ends = []
+    for arm, (label, *_) in known.LOOKS.items():
+        where, by_seed = curves(name, case, arm, axis)
+        check_band(drawn[label], where, by_seed.values())
+        ends.append((where[-1], fmean(values[-1] for values in by_seed.values())))
+    said = race.describe_curves(known, "loss", axis)
+    told, _, levels = without(said, [look[0] for look in known.LOOKS.values()]).partition("Without")
+    end, seeds, *found = parsed(told)
+    assert (end, seeds) == (round(ends[-1][0]), 4 if CHAPTERS[name].experiment != "draw" else 7)
+    np.testing.assert_allclose(found, [value for _, value in ends], atol=0.51 * 10**-race.digits)
+    assert "lowest seed to the highest" in race.curves.alt
+    if levels:
+        flat = {t.y[0] for label, (t, *_) in drawn.items() if "edge" not in label
+                and label not in [look[0] for look in known.LOOKS.values()]}  # fmt: skip
+        np.testing.assert_allclose(sorted(parsed(levels)), sorted(flat), atol=0.051)
+
+
+@ALL
+@EVERY
+@AXIS
+def test_the_lead_is_layer_norm_less_the_other_and_is_said_with_its_side(name, case, axis, runs):
+    known, race = runs[name, case], module(name, "curves").RACE
+    (figure,) = race.draw_curves(known, "lead", axis)
+    drawn, wanted, labels = lines(figure), [], []
+    where, own = curves(name, case, LAYER, axis)
+    for other in known.others(MAIN):
+        _, theirs = curves(name, case, other, axis)
+        leads = [[a - b for a, b in zip(own[s], theirs[s], strict=True)]
+                 for s in sorted(own.keys() & theirs.keys())]  # fmt: skip
+        label = known.LOOKS[other][0]
+        check_band(drawn[f"against {label}"], where, leads)
+        means = [fmean(column) for column in zip(*leads, strict=True)]
+        best = means.index(min(means))
+        wanted += [abs(means[best]), where[best], abs(means[-1])]
+        labels.append((label, means[best], means[-1]))
+    said = race.describe_curves(known, "lead", axis)
+    found = parsed(without(said, [label for label, *_ in labels]))[:-1]  # the last: how many seeds
+    np.testing.assert_allclose(found, wanted, atol=0.51, rtol=0)
+    np.testing.assert_allclose(found[::3], wanted[::3], atol=0.51 * 10**-race.digits)
+    np.testing.assert_allclose(found[2::3], wanted[2::3], atol=0.51 * 10**-race.digits)
+    for part, (label, best, last) in zip(said.partition(": ")[2].split("; "), labels, strict=True):
+        assert label in part
+        sides = [word.strip("., ") for word in part.split() if "ahead" in word or "behind" in word]
+        assert sides == ["ahead" if value < 0 else "behind" for value in (best, last)]
+
+
+def first_at(target, times, values):
+    """When a falling line is first as low as a target; NaN where it never is."""
+    if values[0] <= target:
+        return times[0]
+    time, low = times[0], values[0]
+    for t, value in zip(times[1:], values[1:], strict=True):
+        if value >= low:
+            continue
+        if value <= target:
+            return time + (low - target) / (low - value) * (t - time)
+        time, low = t, value
+    return math.nan
+
+
+@ALL
+@EVERY
+@AXIS
+def test_the_share_is_the_time_to_each_of_the_others_points(name, case, axis, runs):
+    known, race = runs[name, case], module(name, "curves").RACE
+    (figure,) = race.draw_curves(known, "share", axis)
+    drawn, found = lines(figure), arms(name, case)
+    said = race.describe_curves(known, "share", axis)
+    wanted = []
+    for other in known.others(MAIN):
+        rows, places = [], []
+        for seed in sorted(found[LAYER].keys() & found[other].keys()):
+            ours, theirs = found[LAYER][seed], found[other][seed]
+            points, updates = OF[axis](theirs), oracle.updates(theirs)
+            early = min(CHAPTERS[name].early, updates[-1])
+            row, lowest = [], math.inf
+            for k, value in enumerate(oracle.score(theirs)):
+                lowest = min(lowest, value)
+                there = first_at(lowest, OF[axis](ours), oracle.score(ours))
+                if updates[k] >= early:
+                    row.append(there / points[k])
+            rows.append(row)
+            places.append([t for t, u in zip(points, updates, strict=True) if u >= early])
+        where, shares = known.share(MAIN, other, axis)
+        np.testing.assert_allclose(shares, rows, rtol=1e-6)
+        means = [fmean(column) for column in zip(*places, strict=True)]
+        np.testing.assert_allclose(where, means)
+        percent = [[100 * share for share in row] for row in rows]
+        middle, *edges = drawn[f"against {known.LOOKS[other][0]}"]
+        np.testing.assert_allclose(middle.y, np.mean(percent, 0), rtol=1e-6)
+        if edges[0] is not None:
+            np.testing.assert_allclose(edges[0].y, np.min(percent, 0), rtol=1e-6)
+            np.testing.assert_allclose(edges[1].y, np.max(percent, 0), rtol=1e-6)
+        mean = np.mean(percent, 0)
+        for k in (len(means) // 4, -1):
+            wanted += [means[k], *([] if math.isnan(mean[k]) else [mean[k]])]
+    told = without(said.partition(": ")[2], [look[0] for look in known.LOOKS.values()])
+    numbers = parsed(told)[:-1]
+    np.testing.assert_allclose(numbers, wanted, atol=0.51)
+
+
+@ALL
+def test_the_rates_are_drawn_with_the_mean_of_each_runs_lowest_and_the_best_is_marked(name, runs):
+    known, race = runs[name, "better"], module(name, "curves").RACE
+    (figure,) = race.draw_rates(known)
+    said = race.describe_rates(known)
+    rings = [(t.x[0], t.y[0]) for t in figure.data if t.mode == "markers"]
+    chapter, wanted, marked = CHAPTERS[name], [], []
+    for arm, (label, *_) in known.LOOKS.items():
+        of = [run for run in oracle.matching(sweep(name), chapter.experiment,
+                                             **_settings(chapter, arm))]  # fmt: skip
+        lows = {}
+        for run in of:
+            low = chapter.factor * min(oracle.known(oracle.score(run)))
+            lows.setdefault(run["settings"]["learning_rate"], []).append(low)
+        means = {rate: fmean(values) for rate, values in sorted(lows.items())}
+        (line,) = [t for t in figure.data if t.name == label]
+        np.testing.assert_allclose(line.x, list(means))
+        np.testing.assert_allclose(line.y, list(means.values()), rtol=1e-9)
+        best = min(means, key=means.get)
+        marked.append((best, means[best]))
+        wanted += [best, means[best], max(means.values())]
+        (part,) = [p for p in said.split("; ") if f"{label} at " in p]
+        assert ("the end of those tried" in part) == (best != sorted(means)[1])
+    np.testing.assert_allclose(rings, marked, rtol=1e-9)
+    told = without(said.partition(": ")[2], [look[0] for look in known.LOOKS.values()])
+    np.testing.assert_allclose(parsed(told), wanted, atol=0.51 * 10**-race.digits)
+
+
+def _settings(chapter, arm):
+    from tests.cases.toy_records import ARMS
+
+    return ARMS[chapter.experiment][arm]
+
+
+@ALL
+@EVERY
+@AXIS
+def test_axes_begin_at_0_show_what_is_compared_and_have_their_levels(name, case, axis, runs):
+    known, race = runs[name, case], module(name, "curves").RACE
+    for shown, levels in (("loss", ()), ("lead", (0,)), ("share", (100, 50))):
+        (figure,) = race.draw_curves(known, shown, axis)
+        first, last = figure.layout.xaxis.range
+        longest = max(np.nanmax(np.array(t.x, float)) for t in figure.data)
+        assert (first, last) == (0, pytest.approx(longest))
+        low, high = figure.layout.yaxis.range
+        drawn = np.concatenate([np.array(t.y, float) for t in figure.data])
+        assert low <= np.nanmin(drawn)
+        if shown == "loss":  # whose first falls may be cut off, but no curve as a whole
+            assert high >= max(np.nanmin(np.array(t.y, float)) for t in figure.data if t.name)
+        else:
+            assert high >= np.nanmax(drawn)
+        flat = [t for t in figure.data if not t.name and len(t.x) == 2]
+        assert [(list(t.x), list(t.y)) for t in flat] == [
+            ([0, pytest.approx(last)], [level, level]) for level in levels
+        ]

@@ -1,0 +1,180 @@
+"""The names of lines at their ends, bands, and how differences are written."""
+
+import itertools
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from lnbook.figures import plots
+from lnbook.figures.colors import COLORS
+from lnbook.figures.plots import (
+    LINE,
+    WIDEST,
+    _apart,
+    band,
+    difference,
+    label_ends,
+    signs,
+    spread,
+)
+from tests.cases.oracle import parsed
+
+
+def panel(names, ends=None, **layout):
+    figure = go.Figure()
+    for k, name in enumerate(names):
+        end = k if ends is None else ends[k]
+        line = {"color": f"#00000{k}"}
+        figure.add_scatter(x=[1, 10], y=[1, end], name=name, mode="lines", line=line)
+    figure.update_layout(height=300, **layout)
+    return label_ends(figure)
+
+
+def labels(figure):
+    return {label.text: label for label in figure.layout.annotations}
+
+
+def test_a_name_stands_where_its_line_ends_in_its_color_and_the_legend_goes():
+    found = labels(figure := panel(["one", "two"], [3, 9]))
+    assert {name: (at.x, at.y, at.font.color) for name, at in found.items()} == {
+        "one": (10, 3, "#000000"),
+        "two": (10, 9, "#000001"),
+    }
+    assert figure.layout.showlegend is False
+
+
+def test_on_a_logarithmic_axis_a_name_stands_at_the_power():
+    found = labels(panel(["one"], [100], yaxis={"type": "log", "range": [0, 3]}))
+    assert found["one"].y == 2
+
+
+def test_a_line_that_breaks_off_carries_its_name_where_it_does():
+    figure = go.Figure()
+    figure.add_scatter(x=[1, 2, 3], y=[5, 6, None], name="short", mode="lines")
+    figure.add_scatter(x=[1, 2, 3], y=[None] * 3, name="nothing", mode="lines")
+    found = labels(label_ends(figure))
+    assert {name: (at.x, at.y) for name, at in found.items()} == {"short": (2, 6)}
+
+
+def test_a_name_of_a_line_that_leaves_the_panel_stays_at_its_edge():
+    found = labels(panel(["one", "two"], [50, -50], yaxis={"range": [0, 9]}))
+    assert (found["one"].y, found["two"].y) == (9, 0)
+
+
+def test_points_keep_their_legend_beside_named_lines():
+    figure = go.Figure()
+    figure.add_scatter(x=[1, 2], y=[1, 2], name="line", mode="lines")
+    figure.add_scatter(x=[1, 2], y=[1, 2], name="points", mode="markers")
+    label_ends(figure)
+    assert figure.layout.showlegend is True
+    assert [trace.showlegend for trace in figure.data] == [False, None]
+
+
+def test_a_long_name_takes_two_lines_and_one_that_is_longer_leaves_the_legend():
+    found = labels(panel(["batch norm, in use", "averages of all batches"]))
+    assert set(found) == {"batch norm,<br>in use", "averages of<br>all batches"}
+    # After its comma the second line would be too long.
+    assert set(labels(panel(["no norm, tuned initialization", "short"]))) == {
+        "no norm, tuned<br>initialization", "short"
+    }  # fmt: skip
+    figure = panel([f"{'x' * (WIDEST + 1)} y", "short"])
+    assert not figure.layout.annotations
+    assert figure.layout.showlegend is None
+
+
+def test_the_axes_reach_as_far_as_the_lines_whatever_the_names():
+    figure = panel(["one", "two"], [3, 9])
+    assert figure.layout.xaxis.range == pytest.approx((0.64, 10.36))
+    assert figure.layout.yaxis.range == pytest.approx((0.68, 9.32))
+    figure = panel(["one"], [3], xaxis={"autorange": "reversed"})
+    assert figure.layout.xaxis.range == pytest.approx((10.36, 0.64))
+
+
+@given(st.lists(st.floats(0, 300), min_size=1, max_size=6), st.integers(0, 2**6))
+def test_names_never_cover_each_other_and_stay_in_the_panel(here, broken):
+    tall = [LINE * (1 + (broken >> k & 1)) for k in range(len(here))]
+    places = _apart(here, tall, 300)
+    order = np.argsort(here, kind="stable")
+    for one, other in itertools.pairwise(order):
+        assert places[other] - places[one] >= (tall[one] + tall[other]) / 2 - 1e-9
+    for at, size in zip(places, tall, strict=True):
+        assert size / 2 - 1e-9 <= at <= 300 - size / 2 + 1e-9
+
+
+@given(st.lists(st.integers(1, 10), min_size=1, max_size=6))
+def test_names_that_have_room_stay_where_they_are(steps):
+    here = LINE + np.cumsum(steps) * 1.0 * LINE
+    room = here[-1] + LINE
+    np.testing.assert_allclose(_apart(here, [LINE] * len(here), room), here)
+
+
+# Bands, differences and verdicts.
+
+
+def test_a_band_goes_from_the_lowest_to_the_highest_seed_around_their_mean():
+    low, middle, high = spread(np.array([[1.0, 5.0], [2.0, -1.0], [6.0, 2.0]]))
+    assert (low.tolist(), middle.tolist(), high.tolist()) == ([1, -1], [3, 2], [6, 5])
+    figure = go.Figure()
+    band(figure, [0, 1], (low, middle, high), ("seeds", "#123456", "dot"), "%{y}")
+    edges = [(t.name, list(t.y), t.fill) for t in figure.data]
+    assert edges == [
+        ("seeds, lower edge", [1, -1], None),
+        ("seeds, upper edge", [6, 5], "tonexty"),
+        ("seeds", [3, 2], None),
+    ]
+    band(figure, [0, 1], (middle, middle, middle), ("one", "#123456", "dot"), "%{y}")
+    assert [t.name for t in figure.data[3:]] == ["one"]  # of one seed there is no band
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ([-1.25], "−1.25"),
+        ([0.5, -2.0, 3.0], "+0.50 (−2.00 to +3.00)"),
+        ([1.0, 2.0, 9.0, 1.0, 2.0], "+3.00 (+1.00 to +9.00)"),
+    ],
+)
+def test_a_difference_is_a_mean_and_of_several_seeds_its_bounds(values, told):
+    assert difference(np.array(values)) == told
+
+
+def test_ten_differences_are_told_with_their_interval_and_not_with_their_range():
+    values = [0.0, 1.0, 2.0, 3.0, 4.0, 20.0, 1.0, 2.0, 3.0, 4.0]
+    low, high = stats.ttest_1samp(values, 0).confidence_interval()
+    assert parsed(difference(np.array(values))) == pytest.approx([4.0, low, high], abs=0.0051)
+    assert parsed(difference(np.array(values[:9])))[1:] == [0.0, 20.0]
+
+
+def test_labels_of_a_table_are_badges_corrected_for_its_rows_of_ten_seeds():
+    strong = np.linspace(-2, -1, 10)
+    weak = strong - strong.mean() - 0.25  # p = 0.043 alone
+    assert plots.labels([weak, np.array([-1.0, 2.0, -3.0]), "diverged"]) == [
+        "✓ supported", "2 of 3 seeds", "not testable here: diverged",
+    ]  # fmt: skip
+    assert plots.labels([weak, -weak, -strong]) == ["≈ undecided", "≈ undecided", "✗ contradicted"]
+
+
+def test_signs_have_colors():
+    assert signs(np.array([-1.0, 2.0])) == [COLORS["negative"], COLORS["positive"]]
+
+
+@pytest.mark.parametrize("kind", ["linear", "log"])
+def test_a_name_stands_as_high_as_its_line_ends(kind):
+    """Names that have room are not moved, whichever way an axis counts."""
+    figure = go.Figure()
+    for name, end in (("one", 10.0), ("two", 1000.0)):
+        figure.add_scatter(x=[1, 10], y=[100.0, end], name=name, mode="lines")
+    figure.update_layout(height=400, yaxis={"type": kind})
+    found = labels(label_ends(figure))
+    assert [found[name].yshift for name in ("one", "two")] == [
+        pytest.approx(0, abs=LINE), pytest.approx(0, abs=LINE),
+    ]  # fmt: skip
+    low, high = figure.layout.yaxis.range
+    ends = [np.log10(v) if kind == "log" else v for v in (10.0, 1000.0)]
+    assert (low, high) == pytest.approx(
+        (ends[0] - 0.04 * (ends[1] - ends[0]), ends[1] + 0.04 * (ends[1] - ends[0]))
+    )

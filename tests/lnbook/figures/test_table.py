@@ -1,0 +1,72 @@
+"""Tables with verdicts: as HTML, and as text."""
+
+import re
+
+import pytest
+
+from lnbook.figures.table import Table
+
+HOLDS, FAILS, OPEN = "✓ holds", "✗ does not hold", "≈ undecided"
+
+
+def columns(table):
+    return re.findall(r'<th scope="col">(.*?)</th>', table.to_html())
+
+
+def row(table, k):
+    line = re.findall(r"<tr>(.*?)</tr>", table.to_html())[1 + k]
+    return re.findall(r"<td.*?>(.*?)</td>", line)
+
+
+def badge(kind, words):
+    return f'<span class="verdict {kind}">{words}</span>'
+
+
+def test_one_verdict_has_a_column_of_its_own():
+    table = Table(["claim", "points", "verdict"], [["faster", "+7 %", OPEN]], "One.")
+    assert columns(table) == ["claim", "points", "verdict"]
+    assert row(table, 0) == ["+7\u00a0%", badge("mixed", OPEN)]
+
+
+def test_several_verdicts_stand_each_under_what_is_judged():
+    table = Table(
+        ["claim", "points", "verdict", "updates", "fewer?"],
+        [["faster", "+7", FAILS, "80 %", HOLDS], ["lower", "not recorded", "–", "30 %", OPEN]],
+        "Two.",
+    )
+    assert columns(table) == ["claim", "points", "updates: fewer?"]
+    assert row(table, 0) == [
+        f"+7<br>{badge('fails', FAILS)}",
+        f"80\u00a0%<br>{badge('holds', HOLDS)}",
+    ]
+    assert row(table, 1) == ["not recorded", f"30\u00a0%<br>{badge('mixed', OPEN)}"]
+    assert 'data-column="updates: fewer"' in table.to_html()  # before the cell, on a phone
+    assert repr(table).splitlines()[1] == "claim   points        verdict          updates  fewer?"
+
+
+def test_verdicts_beside_each_other_stay_columns():
+    table = Table(["norm", "here", "there"], [["layer", HOLDS, FAILS]], "Beside.")
+    assert columns(table) == ["norm", "here", "there"]
+    assert row(table, 0) == [badge("holds", HOLDS), badge("fails", FAILS)]
+
+
+def test_verdicts_that_stand_before_their_numbers_stay_columns():
+    table = Table(
+        ["rate", "lower loss", "nats", "lower error", "points"],
+        [["0.1", HOLDS, "-0.2", OPEN, "+1"]],
+        "Before.",
+    )
+    assert columns(table) == table.columns
+
+
+def test_a_row_of_another_length_is_refused():
+    with pytest.raises(ValueError, match=r"a row must have 2 cells, got \['a'\]"):
+        Table(["one", "two"], [["a"]], "Short.")
+
+
+def test_tables_of_one_caption_have_names_of_their_own():
+    two = [
+        Table(["norm", "here"], [[norm, "1"]], "Error.").to_html() for norm in ("layer", "batch")
+    ]
+    names = [re.search('aria-label="([^"]+)"', one)[1] for one in two]
+    assert names == ["Error. First row: layer", "Error. First row: batch"]

@@ -1,0 +1,399 @@
+"""What the diagrams show is what lnlib computes: sets by perturbation, cells box by box."""
+
+import itertools
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import lnlib
+from lnbook import diagrams
+from lnbook.diagrams import boards, cubes, flow, residuals, svg
+from lnbook.diagrams import cells as drawn
+from lnbook.figures import colors
+from lnlib import cells
+from lnlib.invariance import TABLE_1
+
+SAME = 1e-12  # float64: the same sums in another order
+
+
+def over_example(norm):
+    """A norm over all of an example."""
+    return lambda x: norm(x.reshape(len(x), -1)).reshape(x.shape)
+
+
+def over_channels(norm):
+    """A norm over the last axis, for (batch, channel, position)."""
+    return lambda x: norm(x.swapaxes(1, 2)).swapaxes(1, 2)
+
+
+COMPUTED = {
+    "Batch norm": lnlib.batch_norm,
+    "Layer norm": over_example(lnlib.layer_norm),
+    "Layer norm over channels": over_channels(lnlib.layer_norm),
+    "RMS norm over channels": over_channels(lnlib.rms_norm),
+    "Group norm, 2 groups": lambda x: lnlib.group_norm(x, 2),
+    "Instance norm": lnlib.instance_norm,
+}
+
+
+@pytest.mark.parametrize("name", cubes.NORMS)
+def test_the_lit_set_of_every_cell_is_what_moves_when_the_cell_is_changed(name):
+    x = np.random.default_rng(0).normal(size=cubes.SHAPE)
+    before, numbers = COMPUTED[name](x), cubes.sets(name)
+    for cell in np.ndindex(x.shape):
+        changed = x.copy()
+        changed[cell] += 1
+        moved = np.abs(COMPUTED[name](changed) - before) > 1e-9
+        assert np.array_equal(moved, numbers == numbers[cell]), cell
+
+
+@pytest.mark.parametrize("name", cubes.NORMS)
+def test_only_a_norm_that_centers_is_said_to_have_a_mean(name):
+    x = np.random.default_rng(0).normal(3, 1, size=cubes.SHAPE)
+    shifted = np.abs(COMPUTED[name](x + 1) - COMPUTED[name](x)).max() > 0.01
+    assert shifted != cubes.NORMS[name].centers
+    assert ("no mean" in cubes.describe(name)) == shifted
+
+
+@pytest.mark.parametrize("name", cubes.NORMS)
+def test_the_sentence_counts_the_numbers_and_says_whether_other_examples_matter(name):
+    numbers = cubes.sets(name)
+    for cell in np.ndindex(cubes.SHAPE):
+        mine = numbers == numbers[cell]
+        said = cubes.describe(name, cell)
+        found = re.search(
+            r" of (\d+) numbers, those (.*); other examples (.*)\. (\d+)(?: means)? in all", said
+        )
+        assert int(found[1]) == mine.sum()
+        assert int(found[4]) == numbers.max()
+        assert (found[3] == "matter") == mine.any((1, 2)).all()
+        assert mine.any((1, 2)).sum() == (1 if "of example" in said or "those of e" in said else 4)
+        for axis, at in zip(cubes.AXES, np.nonzero(mine), strict=True):
+            for named in re.findall(rf"{axis} (\d)", found[2]):
+                assert {int(named) - 1} == {*at} == {cell[cubes.AXES.index(axis)]}
+        for first, last in re.findall(r"channels (\d) to (\d)", found[2]):
+            assert {*range(int(first) - 1, int(last))} == {*np.nonzero(mine)[1]}
+
+
+def test_what_is_drawn_is_the_normalization_set():
+    for name in cubes.NORMS:
+        numbers = cubes.sets(name)
+        picture = ElementTree.fromstring(cubes.drawing(name, (2, 4, 0)))
+        paths = {path.get("class"): path.get("d") for path in picture.iter("path")}
+        lit = paths["ln-diagram-cell lit"]
+        cells_ = np.argwhere(numbers == numbers[2, 4, 0])
+        assert lit == "".join(cubes.cell_path(*map(int, cell)) for cell in cells_)
+
+
+# One step, computed along the wires.
+
+
+def computed(shown, values, params, H):
+    """Compute what is drawn: every box from what its wires bring."""
+
+    def norm(place):
+        return lambda z: lnlib.layer_norm(z, params[f"gain_{place}"], params[f"bias_{place}"])
+
+    def sigmoid(a):
+        return 1 / (1 + np.exp(-a))
+
+    def take(gates, gate):
+        return lambda a: a[gates.index(gate) * H : (gates.index(gate) + 1) * H]
+
+    gates = "ifgo" if "o" in shown.boxes else "rz"
+    functions = {"σ": sigmoid, "tanh": np.tanh}
+
+    def value(name):
+        if name in values:
+            return values[name]
+        box = shown.boxes[name]
+        into = [value(w.source) for w in shown.wires if w.target == name]
+        if box.kind == "sum":
+            return sum(into)
+        if box.kind == "times":
+            return np.prod(into, axis=0)
+        (a,) = into
+        if box.kind == "weight":
+            return params[name] @ a
+        if box.kind == "norm":
+            return norm(re.search(r"α_(\d)", box.note)[1])(a)
+        if box.kind == "minus":
+            return 1 - a
+        found = re.fullmatch(r"(σ|tanh)\((\w)\)", box.label)
+        if found:
+            return functions[found[1]](take(gates, found[2])(a))
+        return a if box.kind == "end" else functions[box.label](a)
+
+    return value
+
+
+def drawn_params(rng, blocks, H):
+    return {
+        f"{kind}_{k}": rng.normal(size=n * H)
+        for k, n in enumerate(blocks, 1)
+        for kind in ("gain", "bias")
+    }
+
+
+def test_the_drawn_lstm_computes_what_the_library_does():
+    rng, H = np.random.default_rng(0), 5
+    x, h, c = rng.normal(size=3), rng.normal(size=H), rng.normal(size=H)
+    p = drawn_params(rng, (4, 4, 1), H)
+    p |= {"W_x": rng.normal(size=(4 * H, 3)), "W_h": rng.normal(size=(4 * H, H))}
+    b = rng.normal(size=4 * H)
+    value = computed(drawn.LSTM, {"x": x, "h": h, "c": c, "b": b}, p, H)
+    theirs = {"W_ih": p["W_x"], "W_hh": p["W_h"], "b": b}
+    for place, k in {"h": 1, "i": 2, "c": 3}.items():
+        theirs[f"gain_{place}"], theirs[f"bias_{place}"] = p[f"gain_{k}"], p[f"bias_{k}"]
+    h_next, c_next = cells.lstm_step(x[None], (h[None], c[None]), theirs)
+    assert np.abs(value("h_next") - h_next[0]).max() < SAME
+    assert np.abs(value("c_next") - c_next[0]).max() < SAME
+
+
+def test_the_drawn_gru_computes_what_the_library_does():
+    rng, H = np.random.default_rng(0), 5
+    x, h = rng.normal(size=3), rng.normal(size=H)
+    p = drawn_params(rng, (2, 2, 1, 1), H)
+    for name, n, inputs in (("W_h", 2, H), ("W_x", 2, 3), ("U", 1, H), ("W", 1, 3)):
+        p[name] = rng.normal(size=(n * H, inputs))
+    value = computed(drawn.GRU, {"x": x, "h": h}, p, H)
+    theirs = {"W_ih": np.vstack([p["W_x"], p["W"]]), "W_hh": np.vstack([p["W_h"], p["U"]])}
+    for place, k in {"h": 1, "i": 2, "in": 3, "hn": 4}.items():
+        theirs[f"gain_{place}"], theirs[f"bias_{place}"] = p[f"gain_{k}"], p[f"bias_{k}"]
+    h_next = cells.gru_step(x[None], h[None], theirs)
+    assert np.abs(value("h_next") - h_next[0]).max() < SAME
+
+
+@pytest.mark.parametrize(("shown", "count"), [(drawn.LSTM, "Three"), (drawn.GRU, "Four")])
+def test_the_sentence_of_a_cell_counts_its_norms(shown, count):
+    norms = [box for box in shown.boxes.values() if box.kind == "norm"]
+    assert shown.said.startswith(f"{count} norms:")
+    assert len(norms) == {"Three": 3, "Four": 4}[count]
+    assert all(box.tone == "layer" for box in norms)
+
+
+def test_a_norm_says_what_runs_into_it():
+    for shown in (drawn.LSTM, drawn.GRU):
+        for name, box in shown.boxes.items():
+            if box.kind != "norm":
+                continue
+            (source,) = (w.source for w in shown.wires if w.target == name)
+            into = shown.boxes[source]
+            what = "c_t" if into.kind == "sum" else into.says[1:].partition("$")[0]
+            assert box.says.startswith(f"$LN({what}; {box.note})$")
+
+
+# Boxes and wires.
+
+PLACES = {"landscape": flow._landscape, "portrait": flow._portrait}
+FLOWS = {"LSTM": drawn.LSTM, "GRU": drawn.GRU} | {
+    form: residuals.panels(("linear", "ReLU"), "LN", {form: None})[0].flow
+    for form in residuals.FORMS
+}
+
+
+def frame(box, place):
+    (x, y), (a, b) = place(box.column, box.row), box.half
+    return x - a, y - b, x + a, y + b
+
+
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [(name, "portrait") for name in FLOWS] + [("LSTM", "landscape"), ("GRU", "landscape")],
+)
+def test_no_two_boxes_touch_and_no_wire_runs_through_a_box(name, way):
+    shown, place = FLOWS[name], PLACES[way]
+    boxes = {key: frame(box, place) for key, box in shown.boxes.items()}
+    for one, (left, top, right, bottom) in boxes.items():
+        for two, (l2, t2, r2, b2) in boxes.items():
+            if one != two:
+                assert right + 2 < l2 or r2 + 2 < left or bottom + 2 < t2 or b2 + 2 < top, (
+                    one,
+                    two,
+                )
+    for w in shown.wires:
+        for (u, v), (x, y) in segments(shown, w, place):
+            assert u == x or v == y, "a wire runs along the axes"
+            for key, (left, top, right, bottom) in boxes.items():
+                if key not in (w.source, w.target):
+                    apart = max(u, x) < left or right < min(u, x)
+                    assert apart or max(v, y) < top or bottom < min(v, y), (w, key)
+
+
+def test_the_style_sheet_puts_a_box_where_its_wires_lead():
+    (left, top), style = flow.MARGIN, diagrams.WEB.style()
+    for (wide, high), (u, v) in ((flow.LANDSCAPE, "cr"), (flow.PORTRAIT, "rc")):
+        x, y = f"{left}px + {wide}px * var(--{u})", f"{top}px + {high}px * var(--{v})"
+        assert f".ln-diagram-flow .box {{ transform: translate(calc({x}), calc({y})); }}" in style
+
+
+def segments(shown, w, place):
+    points = [place(*p) for p in shown.points(w)]
+    return list(itertools.pairwise(points))
+
+
+def crossings(shown, place):
+    """Pairs of wires that cross within both, not where one leaves or meets the other."""
+    found = set()
+    for k, one in enumerate(shown.wires):
+        for two in shown.wires[k + 1 :]:
+            for a in segments(shown, one, place):
+                for b in segments(shown, two, place):
+                    for (u, v), (x, y) in ((a, b), (b, a)):
+                        level, upright = sorted((u, v), key=lambda p: p[0]), sorted((x, y))
+                        if level[0][1] == level[1][1] and upright[0][0] == upright[1][0]:
+                            inside = level[0][0] < upright[0][0] < level[1][0]
+                            if inside and upright[0][1] < level[0][1] < upright[1][1]:
+                                found.add((one.source, one.target, two.source, two.target))
+    return found
+
+
+def test_the_lstm_is_drawn_without_a_crossing_and_the_gru_with_the_one_it_needs():
+    assert crossings(drawn.LSTM, flow._landscape) == set()
+    assert crossings(drawn.GRU, flow._landscape) == {("x", "W_x", "h", "U")}
+    assert [(w.source, w.target) for w in drawn.GRU.wires if w.over] == [("h", "U")]
+
+
+# Residual blocks.
+
+
+def block_value(panel, norm):
+    shown, functions = panel.flow, {"LN": norm, "linear": lambda x: x @ MIX, "ReLU": relu}
+
+    def value(name, x):
+        if name == "x":
+            return x
+        into = [value(w.source, x) for w in shown.wires if w.target == name]
+        label = shown.boxes[name].label
+        return functions[label](*into) if label in functions else sum(into)
+
+    return lambda x: value("y", x)
+
+
+MIX = np.random.default_rng(1).normal(size=(4, 4))
+
+
+def relu(x):
+    return np.maximum(x, 0)
+
+
+@pytest.mark.parametrize(
+    ("form", "formula"),
+    [
+        ("pre", lambda x, n: x + relu(n(x) @ MIX)),
+        ("post", lambda x, n: n(x + relu(x @ MIX))),
+        ("sandwich", lambda x, n: x + n(relu(n(x) @ MIX))),
+        ("inner", lambda x, n: x + relu(n(x @ MIX))),
+    ],
+)
+def test_a_drawn_block_computes_its_formula(form, formula):
+    (panel,) = residuals.panels(("linear", "ReLU"), "LN", {form: None})
+    x = np.random.default_rng(0).normal(size=(2, 4))
+    assert np.array_equal(block_value(panel, lnlib.layer_norm)(x), formula(x, lnlib.layer_norm))
+    said = panel.formula.removeprefix("y = ").replace("linear(", "relu_in(")
+    names = {"x": x, "LN": lnlib.layer_norm, "ReLU": relu, "relu_in": lambda x: x @ MIX}
+    assert np.array_equal(eval(said, names), formula(x, lnlib.layer_norm))
+
+
+@pytest.mark.parametrize("form", residuals.FORMS)
+def test_the_lit_wire_is_said_to_be_free_where_the_input_passes_unchanged(form):
+    """With a block that gives 0, a free wire gives back its input."""
+    (panel,) = residuals.panels(("linear", "zero"), "LN", {form: None})
+    lit = {w.target for w in panel.flow.wires if w.lit}
+    assert panel.free == ("behind" not in lit) == (form != "post")
+    assert panel.free == ("y" in lit)
+    assert residuals.describe([panel]).startswith("No norm" if panel.free else "A norm")
+
+
+def test_an_unknown_form_and_a_block_too_short_are_refused():
+    with pytest.raises(ValueError, match=r"residual: forms must be of pre, post, .* got 'peri'"):
+        diagrams.residual(forms=("peri",))
+    with pytest.raises(ValueError, match="block must have two boxes or more for the form inner"):
+        diagrams.residual(forms=("inner",))
+
+
+# The card.
+
+ALL = {
+    "cube": diagrams.cube,
+    "lstm": diagrams.lstm,
+    "gru": diagrams.gru,
+    "residual": diagrams.residual,
+}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_diagram_is_whole_html_with_ids_of_its_own(name):
+    one, two = (ALL[name]().to_html() for _ in range(2))
+    ids = [re.findall(r' id="([^"]+)"', text) for text in (one, two)]
+    assert len({*ids[0], *ids[1]}) == len(ids[0]) + len(ids[1])
+    for text in (one, two):
+        whole = ElementTree.fromstring(text)
+        named = {e.get("id") for e in whole.iter()}
+        for e in whole.iter():
+            for attribute in ("href", "aria-labelledby", "aria-describedby"):
+                assert e.get(attribute, "#").lstrip("#") in named | {""}
+    assert len(one) < 25_000
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_text_of_a_diagram_is_its_title_and_its_sentence(name, monkeypatch):
+    shown = ALL[name]()
+    assert repr(shown) == f"{shown.title}. {svg.spoken(shown.said)}"
+    assert "$" not in repr(shown)
+    monkeypatch.setenv("LNLIB_STATIC", "1")
+    assert set(shown._repr_mimebundle_()) == {"text/plain", "text/html"}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_live_diagram_brings_its_script_and_its_look(name):
+    (widget,) = ALL[name]().widget().children
+    assert widget.html.startswith('<div class="ln-diagram ')
+    assert "lnDiagram" in widget._esm
+    assert ".ln-diagram" in widget._css
+    assert "--ln-layer: " in widget._css
+
+
+def test_every_tone_of_a_diagram_is_in_its_style_sheet():
+    style = diagrams.WEB.style()
+    for name in ALL:
+        for tone in re.findall(r"var\(--([\w-]+)\)", ALL[name]().to_html()):
+            assert f"--{tone}: var(--ln-{tone})" in style, tone
+
+
+@pytest.mark.parametrize("name", boards.BOARDS)
+def test_a_sketch_says_in_words_what_it_shows_in_colors_of_the_book(name):
+    html = diagrams.board(name).to_html()
+    picture = ElementTree.fromstring(re.search(r"<svg.*</svg>", html, re.S)[0])
+    assert len(picture.get("aria-label")) > 40
+    assert set(re.findall(r"var\(--ln-([\w-]+)\)", html)) <= set(colors.COLORS)
+    height = float(picture.get("viewBox").split()[3])
+    for text in picture.iter("text"):  # letters of 20 keep within
+        assert 9 < float(text.get("y")) < height - 5, text.text
+
+
+def test_the_sketch_of_a_pair_has_the_numbers_that_layer_norm_makes_of_it():
+    html = diagrams.board("pair").to_html()
+    shown = [float(v.replace("−", "-")) for v in re.findall(r'bold">(−?\d+)<', html)]
+    a = np.array(boards.PAIR)
+    centered = a - a.mean()
+    assert shown == [*a, *centered, *(centered / np.sqrt((centered**2).mean()))]
+
+
+def test_the_empty_table_1_has_a_cell_for_each_of_the_papers():
+    html = diagrams.board("table-1").to_html()
+    assert html.count('<rect class="cell"') == sum(map(len, TABLE_1.values()))
+
+
+def test_a_sketch_that_is_not_there_is_refused_with_those_that_are():
+    with pytest.raises(ValueError, match=r"board: name must be one of layers, .*verdicts, got 'x'"):
+        diagrams.board("x")
+
+
+def test_a_wire_that_would_run_askew_is_refused():
+    boxes = {"a": flow.Box("end", 0, 0, "a"), "b": flow.Box("end", 2, 1, "b")}
+    flow.Flow(boxes, (flow.Wire("a", "b", "hv"),), "Two corners.")
+    with pytest.raises(ValueError, match="from 'a' to 'b' must run along rows and columns"):
+        flow.Flow(boxes, (flow.Wire("a", "b"),), "Askew.")

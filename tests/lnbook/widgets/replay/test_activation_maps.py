@@ -1,0 +1,118 @@
+"""The maps' Python half: what a page and a notebook are handed to draw."""
+
+import numpy as np
+import pytest
+
+from lnbook.widgets.replay import activation_maps
+from lnbook.widgets.replay.activation_maps import (
+    FILES,
+    WEB,
+    ActivationMaps,
+    apart,
+    packed,
+    unpacked,
+)
+from lnlib import compare
+
+PASSES = [0, 0.5, 2]
+SIDES = (28, 14, 7)
+
+
+def made(norm, seed=0, **settings):
+    """A record that need not have been: few channels, borders unlike the rest."""
+    rng = np.random.default_rng([seed, sum(map(ord, norm))])
+    ink = np.random.default_rng(9).integers(256, size=(3, 28, 28))  # the same pictures for all
+    arrays = {"ink": ink.astype("u1")}
+    for layer, side in enumerate(SIDES, 1):
+        shape = len(PASSES), 2 + layer, side, side
+        for name in activation_maps.STATISTICS[: 3 if norm == "none" else 5]:
+            values = (
+                rng.normal(-3, 5, size=shape) + rng.normal(0, 9, size=shape[:2])[..., None, None]
+            )
+            arrays[f"{name}_{layer}"] = values.astype("f2")
+        arrays[f"on_{layer}"] = rng.integers(256, size=shape).astype("u1")
+    return {
+        "settings": {"norm": norm, "data": "mnist", "cut": 0} | settings,
+        "curves": {"epoch": PASSES},
+        "arrays": arrays,
+    }
+
+
+@pytest.fixture(scope="module")
+def three():
+    return [made(norm) for norm in ("layer", "none", "batch")]
+
+
+def test_what_is_packed_comes_back_as_the_records_have_it(three):
+    told, ink, arms = unpacked(packed(three))
+    assert (told["pictures"], told["cut"], told["passes"]) == ("MNIST", 0, PASSES)
+    assert [arm["name"] for arm in told["arms"]] == ["No norm", "Batch norm", "Layer norm"]
+    layer, plain, batch = three
+    np.testing.assert_array_equal(ink, plain["arrays"]["ink"][0])
+    for arm, run in zip(arms, (plain, batch, layer), strict=True):
+        for k, maps in enumerate(arm, 1):
+            assert len(maps) == (3 if run is plain else 5)
+            for name, found in maps.items():
+                kept = run["arrays"][f"{name}_{k}"].astype(float) / (255 if name == "on" else 1)
+                largest = np.abs(kept).max((1, 2, 3), keepdims=True)
+                assert np.all(
+                    np.abs(found - kept) <= 0.53 * largest / activation_maps.LEVELS
+                )  # and 4 digits
+
+
+def test_what_is_told_of_a_border_is_its_mean_and_the_interval_of_compare(three):
+    told, *_ = unpacked(packed(three))
+    maps = three[0]["arrays"]["before_mean_2"][1].astype(float)
+    at = [(i, j) for i in range(14) for j in range(14) if {i, j} & {0, 13}]
+    edge = np.array([maps[:, i, j] for i, j in at]).mean(0)
+    rest = maps[:, 1:-1, 1:-1].mean((1, 2))
+    expected = [edge.mean(), rest.mean(), *compare.interval(edge - rest)]
+    found = told["arms"][2]["layers"][1]["statistics"]["before_mean"]["apart"][1]
+    np.testing.assert_allclose(found, expected, rtol=1e-3)
+    many = np.random.default_rng(1).normal(size=(2, 16, 5, 5)) ** 3
+    ring = np.ones((5, 5), bool)
+    ring[1:-1, 1:-1] = False
+    for one, channels in zip(apart(many), many, strict=True):
+        difference = channels[:, ring].mean(1) - channels[:, ~ring].mean(1)
+        np.testing.assert_allclose(one[2:], compare.interval(difference), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("norms", "got"),
+    [
+        ((), "none"),
+        (("none", "layer"), "layer, none"),
+        (("none", "layer", "layer"), "layer, layer"),
+    ],
+)
+def test_norms_that_are_not_each_there_once_are_refused(norms, got):
+    with pytest.raises(ValueError, match=rf"one with maps for each of .*, got {got}.*; record"):
+        packed([made(norm) for norm in norms])
+
+
+def test_a_record_without_maps_is_refused(three):
+    bare = [three[0] | {"arrays": {}}, *three[1:]]
+    with pytest.raises(ValueError, match=r"records must be one with maps for each of none, batch"):
+        packed(bare)
+
+
+def test_the_page_gets_one_element_and_a_file_for_each_kind_of_pictures(monkeypatch):
+    html = ActivationMaps().to_html()
+    assert html.count("<div") == html.count("</div>") == 1
+    assert "<script" not in html
+    assert ActivationMaps().to_html() != html  # another id
+    assert list(WEB.data) == [f"{name}.js" for name in FILES]
+    content = WEB.data["mnist-4.js"]()
+    start, end = 'lnPlaced["mnist-4"]("', '");\n'
+    assert content.startswith(start)
+    assert content.endswith(end)
+    assert len(content) < 800_000
+    told, _, arms = unpacked(content[len(start) : -len(end)])
+    assert told["cut"] == 4
+    assert arms[0][0]["on"].shape == (4, 16, 20, 20)
+    monkeypatch.setenv("LNLIB_STATIC", "1")
+    assert (
+        ActivationMaps()
+        ._repr_mimebundle_()["text/html"]
+        .startswith('<div class="ln-activation-maps"')
+    )

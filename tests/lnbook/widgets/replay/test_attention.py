@@ -1,0 +1,148 @@
+"""Passages under attention, their Python half: what a page and a notebook are handed to draw."""
+
+import numpy as np
+import pytest
+
+from lnbook.widgets.replay import attention
+from lnbook.widgets.replay.attention import (
+    WEB,
+    AttentionReplay,
+    attends,
+    packed,
+    questions,
+    unpacked,
+)
+from lnlib.experiments.attentive_reader import HEURISTICS
+from lnlib.runs import record
+
+EPOCHS = [0, 0.5, 1, 2]
+ASKED = [
+    "then @e3 said to @e0 , @e3 am i .\n@blank spoke to @e0 .\n@e3\n1samuel 17:32",
+    'and @e1 went to @e2 .\n" to @blank he went " .\n@e2\nsongofsolomon 3:7',
+]
+LONGEST = 12
+
+
+def made(norm="layer", start="usual", gain=None, seed=0, asked=ASKED, questions=320):
+    """A record that need not have been; batches are of 32."""
+    gain = {"none": 1.0, "layer": 1.0}.get(norm, 0.1) if gain is None else gain
+    rng = np.random.default_rng([seed, len(norm), start == "usual", int(10 * gain)])
+    attention = np.zeros((len(EPOCHS), len(asked), LONGEST))
+    for k, text in enumerate(asked):
+        words = len(text.split("\n")[0].split())
+        attention[:, k, :words] = rng.dirichlet(np.ones(words), len(EPOCHS))
+    told = np.stack([np.frombuffer(text.encode().ljust(90, b"\0"), "u1") for text in asked])
+    return {
+        "settings": {"norm": norm, "start": start, "gain": gain, "batch_size": 32},
+        "seed": seed,
+        "data": {"cases": {"train_questions": questions}},
+        "curves": {"epoch": EPOCHS, "val_error": [0.8, 0.75, 0.61234, 0.5]},
+        "arrays": {
+            "attention": attention.astype("f2"),
+            "chances": rng.dirichlet(np.ones(12), (len(EPOCHS), len(asked))).astype("f2"),
+            "text": np.stack([told] * len(EPOCHS)),
+        },
+    }
+
+
+def six():
+    return [made(), made(gain=0.1), made("batch"), made("batch_everywhere"), made("none"),
+            made("none", "chosen")]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def book():
+    runs = record.read_all("attentive_reader", epochs=10)
+    runs = [run for run in runs if "attention" in run["arrays"]]
+    assert runs
+    return runs
+
+
+def test_a_question_is_read_and_its_place_is_written_as_a_person_would():
+    first, second = questions(made())
+    assert (first.passage[1], first.query[0], first.answer) == ("@e3", "@blank", "@e3")
+    assert (first.right, first.verse) == (3, "1 Samuel 17:32")
+    assert (second.right, second.verse) == (2, "Song of Solomon 3:7")
+    assert attention._verse("genesis 31:13") == "Genesis 31:13"
+
+
+def test_what_is_on_the_right_name_is_counted_at_each_of_its_places():
+    run = made()
+    kept = run["arrays"]["attention"].astype(float)
+    expected = np.stack([kept[:, 0, 1] + kept[:, 0, 6], kept[:, 1, 4]], 1)
+    np.testing.assert_allclose(attends(run), expected)
+
+
+def test_what_is_packed_comes_back_as_the_records_have_it():
+    told, chances, attention = unpacked(packed(six()))
+    assert [arm["name"] for arm in told["arms"]] == [
+        "No norm", "No norm, tuned initialization", "Batch norm in the LSTM",
+        "Batch norm everywhere",
+        "Layer norm, gain 0.1", "Layer norm",
+    ]  # fmt: skip
+    assert [told["arms"][k]["name"] for k in told["shown"]] == list(attention.SHOWN)
+    assert told["updates"] == [0, 5, 10, 20]
+    assert told["arms"][0]["errors"] == [0.8, 0.75, 0.6123, 0.5]
+    assert [one["verse"] for one in told["questions"]] == ["1 Samuel 17:32", "Song of Solomon 3:7"]
+    assert told["questions"][0]["passage"] == questions(made())[0].passage
+    for k, run in {5: six()[0], 4: six()[1], 2: six()[2], 3: six()[3], 0: six()[4]}.items():
+        np.testing.assert_allclose(chances[k], run["arrays"]["chances"], atol=6e-5)
+        # A root in 255 steps: at most half a step away.
+        own = run["arrays"]["attention"].astype(float)
+        np.testing.assert_allclose(np.sqrt(attention[k]), np.sqrt(own), atol=0.51 / 255)
+
+
+def test_the_first_question_is_the_one_whose_name_attracts_most_attention():
+    runs = six()
+    for run in runs:
+        kept = run["arrays"]["attention"]
+        kept[:] = 0
+        kept[:, :, 0] = 1
+        kept[-1, 1, [0, 4]] = 0.4, 0.6  # the second question, its name
+        kept[-1, 0, [0, 1]] = 0.5, 0.5
+    runs[1]["arrays"]["attention"][-1, 0, [0, 1]] = 0, 1  # gain 0.1, which is not shown first
+    assert unpacked(packed(runs))[0]["first"] == 1
+    for k in (0, 2, 4):
+        runs[k]["arrays"]["attention"][-1, 0, [0, 1]] = 0.3, 0.7
+    assert unpacked(packed(runs))[0]["first"] == 0
+
+
+def test_fewer_networks_stand_alone():
+    told, _, _ = unpacked(packed([made("none", "chosen"), made(gain=0.1)]))
+    assert [arm["name"] for arm in told["arms"]] == [
+        "No norm, tuned initialization",
+        "Layer norm, gain 0.1",
+    ]
+    assert told["shown"] == [0, 1]
+
+
+def test_a_page_and_a_notebook_are_handed_the_same(handed):
+    handed(AttentionReplay(), AttentionReplay(six()), (
+        "AttentionReplay: 2 questions, at 4 of 20 updates, by 6 networks"
+    ))  # fmt: skip
+
+
+def test_the_book_s_file_has_the_first_seed_in_less_than_100_kilobytes(book):
+    assert AttentionReplay().packed == packed([run for run in book if run["seed"] == 0])
+    assert len(WEB.data["packed.js"]()) < 100_000
+
+
+def test_attention_adds_up_and_every_answer_of_the_book_is_a_name_of_its_passage(book):
+    for run in book:
+        sums = run["arrays"]["attention"].astype(float).sum(-1)
+        np.testing.assert_allclose(sums, 1, atol=5e-3)  # in half precision
+        for one in questions(run):
+            assert one.answer in one.passage
+            assert "@blank" in one.query
+    assert all(f"val_{name}_error" in book[0]["curves"] for name in HEURISTICS)
+
+
+def test_records_that_do_not_go_together_are_refused(refused):
+    refused(
+        AttentionReplay,
+        made,
+        "attention",
+        "norm, start and gain",
+        shape={"asked": ASKED[:1]},
+        updates={"questions": 640},
+    )

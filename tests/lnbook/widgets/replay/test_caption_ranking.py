@@ -1,0 +1,97 @@
+"""The scene's Python half: what a page and a notebook are handed."""
+
+import base64
+import html
+import json
+import re
+
+import numpy as np
+import pytest
+
+from lnbook.widgets.replay import caption_ranking
+from lnbook.widgets.replay.caption_ranking import WEB, CaptionRanking
+from lnlib.runs import record
+
+
+def test_the_page_gets_one_element_with_its_options():
+    shown = CaptionRanking(20, point=3).to_html()
+    options = json.loads(html.unescape(re.search(r'data-options="([^"]*)"', shown)[1]))
+    assert options == {"picture": 20, "point": 3}
+    assert CaptionRanking().options == {"picture": 68, "point": 8}
+    assert shown.count("<div") == shown.count("</div>") == 1
+    assert "JavaScript" in shown
+
+
+def test_a_book_gets_html_and_a_notebook_a_widget(monkeypatch):
+    monkeypatch.setenv("LNLIB_STATIC", "1")
+    assert (
+        CaptionRanking()
+        ._repr_mimebundle_()["text/html"]
+        .startswith('<div class="ln-caption-ranking"')
+    )
+    monkeypatch.delenv("LNLIB_STATIC")
+    bundle = CaptionRanking()._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" in bundle
+    assert bundle["text/plain"] == repr(CaptionRanking())
+
+
+def test_the_widget_runs_the_same_files_as_the_page_on_the_same_data():
+    (widget,) = CaptionRanking(3).widget().children
+    assert WEB.source() in widget._esm
+    assert set(widget.data["files"]) == {name.removesuffix(".js") for name in WEB.data}
+    for name, make in WEB.data.items():
+        called, content = re.fullmatch(
+            r'lnCaptionRankingData\("([\w-]+)", (.*)\);\n', make()
+        ).groups()
+        assert f"{called}.js" == name
+        assert widget.data["files"][called] == json.loads(content)
+
+
+def test_the_networks_arrive_as_the_records_have_them():
+    for norm, kept in caption_ranking.records().items():
+        assert len(kept["curves"]["epoch"]) == caption_ranking.POINTS
+        sent = caption_ranking.networks(5)[norm]
+        for name, array, dtype in (
+            ("captions", "caption_levels", "u1"),
+            ("caption_scales", "caption_scales", "<f4"),
+            ("image", "image_levels", "i1"),
+            ("image_scales", "image_scales", "<f4"),
+        ):
+            found = np.frombuffer(base64.b64decode(sent[name]), dtype)
+            np.testing.assert_array_equal(found, kept["arrays"][array][5].ravel())
+    assert set(caption_ranking.records()) == set(caption_ranking.NORMS)
+
+
+def test_both_networks_were_kept_at_the_same_updates_of_the_same_captions():
+    none, layer = (caption_ranking.records()[norm] for norm in caption_ranking.NORMS)
+    assert none["curves"]["epoch"] == layer["curves"]["epoch"]
+    told = caption_ranking.pictures()
+    assert none["data"]["sha256"] == layer["data"]["sha256"] == told["sha256"]
+    assert len(told["pictures"]) == none["settings"]["keep"] == layer["settings"]["keep"]
+    assert told["updates"][:5] == [0, 19, 76, 172, 305]
+    assert "CC BY 4.0" in told["credit"]
+    assert "Lin et al. (2014)" in told["credit"]
+
+
+def test_a_page_loads_at_most_half_a_megabyte_before_its_slider_is_moved():
+    first = WEB.data["pictures.js"](), WEB.data["networks-8.js"](), WEB.book()
+    assert sum(len(text.encode()) for text in first) < 500_000
+
+
+def test_what_the_records_keep_takes_less_than_two_megabytes():
+    kept = list((record.folder() / "order_embeddings").glob("*.npz"))
+    assert len(kept) == len(caption_ranking.NORMS)
+    assert sum(path.stat().st_size for path in kept) < 2_000_000
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"picture": 500}, "picture must be a place from 0 to 499, got 500"),
+        ({"picture": -1}, "picture must be a place from 0 to 499, got -1"),
+        ({"point": 9}, "point must be a place from 0 to 8, got 9"),
+    ],
+)
+def test_a_picture_or_a_point_that_is_not_there_is_refused(wrong, said):
+    with pytest.raises(ValueError, match=f"CaptionRanking: {said}"):
+        CaptionRanking(**wrong)

@@ -1,0 +1,100 @@
+"""The painter's Python half: what a page and a notebook are handed to draw."""
+
+import base64
+
+import numpy as np
+import pytest
+
+from lnbook.widgets.replay import base, draw
+from lnbook.widgets.replay.draw import WEB, DrawReplay, packed, unpacked
+from lnlib.runs import record
+
+EPOCHS = [0, 0.5, 1, 2, 3]
+# Of the 10,000 test images, which lie in the order of their digits.
+OF_EACH_DIGIT = (980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009)
+
+
+def made(norm="layer", start="usual", seed=0, images=6, glimpses=3, **settings):
+    """A record that need not have been."""
+    rng = np.random.default_rng([seed, norm == "layer", start == "usual"])
+    shape = len(EPOCHS), images, glimpses
+    arrays = {k: rng.integers(16, size=(*shape, 28, 28)).astype("u1")
+              for k in ("canvas", "dream_canvas")}  # fmt: skip
+    for name in ("read_window", "write_window", "dream_window"):
+        arrays[name] = (20 * rng.normal(size=(*shape, 5))).astype("f2")
+        arrays[name][-1, 0, 0, 0] = 9_000  # far off
+    return {
+        "settings": {"norm": norm, "start": start, "glimpses": glimpses, "updates_an_epoch": 100,
+                     "read_size": 4, "write_size": 3} | settings,
+        "data": {"cases": {"test": 10_000}},
+        "curves": {"epoch": EPOCHS, "test_bound": [543.5, 200.0, 150.0, None, 120.25]},
+        "arrays": arrays,
+    }  # fmt: skip
+
+
+def three():
+    return [made(), made("none"), made("none", "chosen")]
+
+
+@pytest.fixture(scope="module")
+def book():
+    return [run for run in record.read_all("draw") if "canvas" in run["arrays"]]
+
+
+def test_what_is_packed_comes_back_as_the_records_have_it():
+    told, shades, windows = unpacked(packed(three()))
+    layer, plain, chosen = three()
+    assert [arm["name"] for arm in told["arms"]] == [
+        "No norm", "No norm, tuned initialization", "Layer norm",
+    ]  # fmt: skip
+    assert told["updates"] == [0, 50, 100, 200, 300]
+    assert told["arms"][2]["bounds"] == [543.5, 200.0, 150.0, None, 120.25]
+    assert (told["glimpses"], told["sizes"]) == (3, [4, 3])
+    for k, run in enumerate((plain, chosen, layer)):
+        arrays = run["arrays"]
+        np.testing.assert_array_equal(shades[k, :, 0], arrays["canvas"])
+        np.testing.assert_array_equal(shades[k, :, 1], arrays["dream_canvas"])
+        for kind, name in enumerate(("read_window", "write_window", "dream_window")):
+            expected = np.clip(arrays[name][..., :4].astype(float), -512, 511.99)
+            np.testing.assert_allclose(windows[k, :, kind], expected, atol=0.51 / 64)
+
+
+def test_of_many_points_a_dozen_are_taken_closer_at_the_beginning():
+    updates = [0, 125, *range(250, 8001, 250)]
+    chosen = base.points(updates)
+    assert len(chosen) <= base.POINTS
+    taken = [updates[k] for k in chosen]
+    assert (taken[:3], taken[-1]) == ([0, 125, 250], 8000)
+    steps = np.diff(taken[1:])
+    assert np.all(steps > 0)
+    assert steps[-1] == steps.max() > 4 * steps[0]
+
+
+def test_the_digits_are_test_images_of_their_digit():
+    digit_of = np.repeat(np.arange(10), OF_EACH_DIGIT)
+    assert [digit_of[number] for number in draw.digits()] == [0, 2, 4, 5, 7, 9]
+    assert [digit for digit, _ in draw.digits().values()] == [0, 2, 4, 5, 7, 9]
+
+
+def test_with_layer_norm_each_canvas_of_the_book_ends_nearest_its_own_digit(book):
+    told, shades, _ = unpacked(packed(book))
+    own = [np.unpackbits(np.frombuffer(base64.b64decode(text), "u1")) for text in told["bits"]]
+    (layer,) = (k for k, arm in enumerate(told["arms"]) if arm["color"] == "layer")
+    last = shades[layer, -1, 0, :, -1].reshape(len(own), -1) / 15
+    apart = np.abs(last[:, None] - np.array(own)).mean(-1)
+    assert apart.argmin(1).tolist() == list(range(len(own)))
+    assert apart.diagonal().max() < 0.1
+
+
+def test_a_page_and_a_notebook_are_handed_the_same(handed):
+    handed(DrawReplay(), DrawReplay(three()), (
+        "DrawReplay: 6 digits and 6 dreams in 3 glimpses, at 5 of 300 updates, by 3 networks"
+    ))  # fmt: skip
+
+
+def test_the_book_s_file_is_less_than_900_kilobytes():
+    assert len(WEB.data["packed.js"]()) < 900_000
+
+
+def test_records_that_do_not_go_together_are_refused(refused):
+    refused(DrawReplay, made, "canvas", shape={"glimpses": 4}, updates={"updates_an_epoch": 99})

@@ -1,0 +1,109 @@
+"""The scribe's Python half: what a page and a notebook are handed to draw, and what one types."""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from lnbook.widgets.replay.handwriting import WEB, HandwritingReplay, packed, unpacked
+
+EPOCHS = [0, 0.5, 1, 2]
+
+
+def made(norm="layer", start="usual", seed=0, points=30, **settings):
+    """A record that need not have been."""
+    rng = np.random.default_rng([seed, norm == "layer", start == "usual"])
+    shape = len(EPOCHS), points
+    window = np.sort(15 * rng.random(shape)).astype("f2")
+    window[0, 3], window[1, 4] = np.nan, 40
+    arrays = {
+        "strokes": rng.integers(-300, 300, size=(*shape, 2)).astype("i2"),
+        "lifts": rng.integers(2, size=shape).astype("u1"),
+        "window": window,
+    }
+    return {
+        "settings": {"norm": norm, "start": start, "updates_an_epoch": 100} | settings,
+        "curves": {"epoch": EPOCHS, "val_new_nll": [3.5, 0.25, None, -0.5]},
+        "arrays": arrays,
+    }
+
+
+def three():
+    return [made(), made("none"), made("none", "chosen")]
+
+
+def write(run, text, bias):
+    """A line that depends on the record, the text and the bias; without a norm it is longer."""
+    if "!" in text:
+        raise ValueError("write: text must be of <letters>, got '!'")
+    count = (4 + (run["settings"]["norm"] == "none")) * len(text)
+    strokes = np.full((count, 2), run["arrays"]["strokes"][0, 0, 0] + 10 * bias)
+    window = np.linspace(0, len(text) - 1, count)
+    return SimpleNamespace(strokes=strokes, lifts=np.zeros(count, "u1"), window=window)
+
+
+def test_what_is_packed_comes_back_as_the_records_have_it():
+    told, strokes, windows, lifts = unpacked(packed(three()))
+    assert [arm["name"] for arm in told["arms"]] == [
+        "No norm", "No norm, tuned initialization", "Layer norm",
+    ]  # fmt: skip
+    assert (told["text"], told["points"], told["updates"]) == (
+        "the pen moves on", 30, [0, 50, 100, 200],
+    )  # fmt: skip
+    assert told["arms"][0]["losses"] == [3.5, 0.25, None, -0.5]
+    layer, plain, chosen = three()
+    for k, run in enumerate((plain, chosen, layer)):
+        np.testing.assert_array_equal(strokes[k], run["arrays"]["strokes"])
+        np.testing.assert_array_equal(lifts[k], run["arrays"]["lifts"])
+        expected = np.clip(np.nan_to_num(run["arrays"]["window"].astype(float)), 0, 15)
+        np.testing.assert_allclose(windows[k], expected, atol=0.501 / 64)
+        assert (windows[k][0, 3], windows[k][1, 4]) == (0, 15)
+
+
+def test_a_page_and_a_notebook_are_handed_the_same(handed):
+    handed(HandwritingReplay(), HandwritingReplay(three()), (
+        "HandwritingReplay: 'the pen moves on' in 30 points, at 4 of 200 updates, by 3 networks"
+    ))  # fmt: skip
+
+
+def test_a_text_is_written_by_each_network_as_it_was_in_the_end():
+    shown = HandwritingReplay(three(), text="abc", write=write)
+    told, strokes, windows, lifts = unpacked(shown.packed)
+    assert (told["text"], told["points"], told["updates"]) == ("abc", 15, [200])
+    assert [arm["losses"] for arm in told["arms"]] == [[-0.5]] * 3
+    layer, plain, chosen = three()
+    for k, run in enumerate((plain, chosen, layer)):
+        assert np.all(strokes[k, 0, :12] == run["arrays"]["strokes"][0, 0, 0] + 10)
+    # Who is ready first lifts the pen and rests.
+    assert not strokes[2, 0, 12:].any()
+    assert lifts[:, 0, 12:].tolist() == [[0] * 3, [0] * 3, [1] * 3]
+    assert windows[:, 0, -1].tolist() == [2, 2, 2]
+    assert shown.packed in shown.to_html()
+    assert repr(shown) == "HandwritingReplay: 'abc', by 3 networks after 200 updates"
+
+
+def test_the_field_shows_the_new_line_and_says_what_is_wrong_with_a_text():
+    shown = HandwritingReplay(three(), text="abc", write=write)
+    row, said, place = shown.widget().children
+    text, bias, button = row.children
+    assert (text.value, place.children[0].data["packed"]) == ("abc", shown.packed)
+    text.value = "pen & ink!"
+    button.click()
+    assert "text must be of &lt;letters&gt;, got &#x27;!&#x27;" in said.value
+    assert place.children[0].data["packed"] == shown.packed
+    text.value, bias.value = "ink", 2
+    button.click()
+    assert said.value == ""
+    told, strokes, *_ = unpacked(place.children[0].data["packed"])
+    assert told["text"] == "ink"
+    assert strokes[2, 0, 0, 0] == three()[0]["arrays"]["strokes"][0, 0, 0] + 20
+    assert not button.disabled
+
+
+def test_records_that_do_not_go_together_are_refused(refused):
+    refused(
+        HandwritingReplay, made, "strokes", shape={"points": 31}, updates={"updates_an_epoch": 9}
+    )
+
+
+def test_the_book_s_file_is_less_than_300_kilobytes():
+    assert len(WEB.data["packed.js"]()) < 300_000

@@ -1,0 +1,138 @@
+"""The maps of sentences, their Python half: what a page and a notebook are handed to draw."""
+
+import numpy as np
+import pytest
+
+from lnbook.widgets.replay import sentence_neighbors
+from lnbook.widgets.replay.sentence_neighbors import (
+    WEB,
+    SentenceNeighbors,
+    alike,
+    packed,
+    sentences,
+    unpacked,
+)
+from lnlib.experiments.skip_thoughts.run import words as read
+from lnlib.runs import record
+
+EPOCHS = [0, 0.5, 1, 2]
+TEXTS = ['"Come in!" said Holmes.', "I am--here, sir.\"", "“She said”", "Who? Me?", '"Is that it?"',
+         "He said that it was not so bad at all."]  # fmt: skip
+
+
+def made(norm="layer", start="code", seed=0, texts=TEXTS, **settings):
+    """A record that need not have been."""
+    rng = np.random.default_rng([seed, norm == "layer", start == "code"])
+    count = len(texts)
+    told = np.stack([np.frombuffer(t.encode().ljust(60, b"\0"), "u1") for t in texts])
+    nearest = [[rng.permutation([j for j in range(count) if j != k])[:3] for k in range(count)]
+               for _ in EPOCHS]  # fmt: skip
+    return {
+        "settings": {"norm": norm, "start": start, "updates_an_epoch": 100, "hidden": 7} | settings,
+        "curves": {"epoch": EPOCHS, "val_nll": [7.6, 5.0, None, 4.25]},
+        "arrays": {
+            "map": (9 * rng.normal(size=(len(EPOCHS), count, 4))).astype("f2"),
+            "explained": np.tile([0.5, 0.25, 0.1, 0.05], (len(EPOCHS), 1)).astype("f2"),
+            "neighbors": np.array(nearest, "u2"),
+            "texts": np.stack([told] * len(EPOCHS)),
+        },
+    }  # fmt: skip
+
+
+def three():
+    return [made(), made("none"), made("none", "scaled")]
+
+
+@pytest.fixture(scope="module")
+def book():
+    found = [run for run in record.read_all("skip_thoughts") if "map" in run["arrays"]]
+    assert found
+    return found
+
+
+def test_a_sentence_loses_the_marks_around_it_and_keeps_those_within_as_a_pair():
+    assert sentences(made()) == [
+        "‘Come in!’ said Holmes.", "I am – here, sir.", "“She said”", "Who? Me?", "Is that it?",
+        "He said that it was not so bad at all.",
+    ]  # fmt: skip
+    assert sentence_neighbors._tidy('Then he said, "Go.') == "Then he said, ‘Go.’"
+    assert sentence_neighbors._tidy("He said:--") == "He said: –"
+
+
+def test_words_are_those_that_the_networks_read(book):
+    for text in [*TEXTS, *sentences(book[0])]:
+        assert sentence_neighbors.words(text) == read(text)
+
+
+def test_what_is_packed_comes_back_as_the_records_have_it():
+    told, places, nearest = unpacked(packed(three()))
+    layer, plain, chosen = three()
+    assert [arm["name"] for arm in told["arms"]] == [
+        "No norm", "No norm, tuned initialization", "Layer norm",
+    ]  # fmt: skip
+    assert told["updates"] == [0, 50, 100, 200]
+    assert told["arms"][2]["losses"] == [7.6, 5.0, None, 4.25]
+    assert told["arms"][0]["explained"] == [0.75] * 4
+    assert told["texts"] == sentences(layer)
+    assert [(one["name"], one["of"]) for one in told["alike"]] == [
+        ("questions", [3, 4]), ("“I”", [1]), ("he, she", [2, 5]), ("8+ words", [5]),
+    ]  # fmt: skip
+    assert [one["luck"] for one in told["alike"]] == [0.2, 0, 0.2, 0]
+    for k, run in enumerate((plain, chosen, layer)):
+        np.testing.assert_array_equal(nearest[k], run["arrays"]["neighbors"])
+        assert told["arms"][k]["alike"][0] == alike(run, "questions")[0].round(4).tolist()
+        for point in range(len(EPOCHS)):  # turned or mirrored: no distance has changed
+            kept = run["arrays"]["map"][point, :, :2].astype(float)
+            far, shown = (np.linalg.norm(x[:, None] - x, axis=-1)
+                          for x in (kept, places[k, point].astype(float)))  # fmt: skip
+            np.testing.assert_allclose(shown, far * shown.max() / far.max(), atol=2.5)
+
+
+def test_each_map_is_turned_onto_the_next_and_the_last_onto_layer_norm_s():
+    rng = np.random.default_rng(0)
+    still = np.pad(rng.normal(size=(30, 2)) * [5, 2], ((0, 0), (0, 2)))
+    angle = 0.7
+    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    runs = [made(norm, texts=[f"{k} is it?" for k in range(30)]) for norm in ("none", "layer")]
+    for k, run in enumerate(runs):
+        maps = [still.copy() for _ in EPOCHS]
+        for point, one in enumerate(maps):
+            one[:, :2] = one[:, :2] @ np.linalg.matrix_power(turn, point + 3 * k) * [1, -1]
+        run["arrays"]["map"] = np.stack(maps)
+    _, places, _ = unpacked(packed(runs))
+    for map_of in places.reshape(-1, 30, 2):
+        np.testing.assert_allclose(map_of, places[1, -1], atol=1)
+    assert 99 <= np.abs(places / [1, sentence_neighbors.HIGH]).max() <= sentence_neighbors.FRAME + 1
+
+
+def test_the_nearest_that_are_alike_are_counted_beside_luck():
+    run = made()
+    run["arrays"]["neighbors"][:] = 5
+    run["arrays"]["neighbors"][0, 3] = [4, 0, 1]  # of two questions one has the other
+    shares, luck = alike(run, "questions")
+    assert shares.tolist() == pytest.approx([1 / 6, 0, 0, 0])
+    assert luck == pytest.approx(1 / 5)
+
+
+def test_a_page_and_a_notebook_are_handed_the_same(handed):
+    handed(SentenceNeighbors(), SentenceNeighbors(three()), (
+        "SentenceNeighbors: 6 sentences and the 3 nearest to each, at 4 of 200 updates, "
+        "by 3 networks"
+    ))  # fmt: skip
+
+
+def test_the_book_s_file_is_less_than_300_kilobytes():
+    assert len(WEB.data["packed.js"]()) < 300_000
+
+
+def test_no_sentence_of_the_book_is_its_own_neighbor(book):
+    _, _, nearest = unpacked(packed(book))
+    own = np.arange(nearest.shape[2])[:, None]
+    assert not (nearest == own).any()
+    assert nearest.max() < len(own)
+
+
+def test_records_that_do_not_go_together_are_refused(refused):
+    refused(
+        SentenceNeighbors, made, "map", shape={"texts": TEXTS[:5]}, updates={"updates_an_epoch": 99}
+    )

@@ -1,0 +1,55 @@
+"""Every widget is a folder, whose files reach the page by one way."""
+
+import re
+
+import pytest
+
+from lnbook.widgets import base
+
+WIDGETS = {widget.name: widget for widget in base.widgets()}
+EXAMPLES = {"element": '<div class="{}" id="x">', "several": '<div class="{} more">'}
+
+
+def test_there_are_widgets():
+    assert len(base.widgets()) == len(WIDGETS)
+    assert {"explorer", "norm_table", "quiz", "playground", "draw", "diagrams"} <= set(WIDGETS)
+
+
+@pytest.mark.parametrize("name", WIDGETS)
+def test_a_widget_brings_every_script_of_its_folder_and_its_look(name, tmp_path):
+    web = WIDGETS[name]
+    assert (web.name, web.folder.name) == (name, name)
+    scripts = {path.name for path in web.folder.glob("*.js")} - {"book.js"}
+    assert {script for script in web.scripts if "/" not in script} == scripts
+    web.write(tmp_path)
+    code = (tmp_path / name / f"{name}.js").read_text("utf-8")
+    places = [code.index((web.folder / script).read_text("utf-8")) for script in web.scripts]
+    assert places == sorted(places)
+    if (start := web.folder / "book.js").exists():
+        assert code.endswith(start.read_text("utf-8"))
+    look = (web.folder / f"{name}.css").read_text("utf-8")
+    assert (tmp_path / name / f"{name}.css").read_text("utf-8") == look
+    assert {path.name for path in (tmp_path / name).iterdir()} == {
+        f"{name}.js", f"{name}.css", *web.data,
+    }  # fmt: skip
+
+
+def test_a_script_beside_the_folders_is_shared_by_two_widgets_or_more():
+    beside = set(base.HERE.glob("*.js"))
+    from_there = [
+        (web.folder / script).resolve()
+        for web in WIDGETS.values() for script in web.scripts if "/" in script
+    ]  # fmt: skip
+    assert set(from_there) == beside
+    assert min(map(from_there.count, from_there)) >= 2
+
+
+@pytest.mark.parametrize("name", WIDGETS)
+def test_a_page_has_a_widget_if_it_has_its_element(name):
+    web = WIDGETS[name]
+    element = web.element or f"ln-{name.replace('_', '-')}"
+    assert re.search(rf"\.{element}\b", web.book())  # by which the scripts find it
+    for wanted, page in ((True, EXAMPLES["element"]), (True, EXAMPLES["several"])):
+        assert web.on(page.format(element)) == wanted
+    others = (f"{element}-live", f"no-{element}", "x")
+    assert not any(web.on(EXAMPLES["element"].format(other)) for other in others)

@@ -1,0 +1,420 @@
+"""The table a reader types into, without a browser: what it refuses, writes, says, how it lives."""
+
+import re
+from html.parser import HTMLParser
+
+import ipywidgets
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lnbook.show import NormTable
+from lnbook.widgets.norm_table.state import NORMS, TEST_TIME, State, typed
+from lnbook.widgets.norm_table.texts import exact, figure, shown
+from lnlib import norm
+
+TABLE = np.array(
+    [
+        [2.47, -2.92, 1.04, 4.77, 11.41, 7.69],
+        [10.4, 10.66, 18.18, 21.06, 17.98, 19.56],
+        [24.7, 20.35, 27, 24.64, 32.17, 33.55],
+        [32.67, 31.92, 34.4, 42.46, 42.22, 41.09],
+    ]
+)
+RUNNING = (TABLE.mean(0) + 1, TABLE.var(0) + 2)
+
+
+@pytest.fixture(autouse=True)
+def live(monkeypatch):
+    monkeypatch.delenv("LNLIB_STATIC", raising=False)
+
+
+def make(values=TABLE, **changes):
+    return NormTable(values, **({"title": "Type here", "running": RUNNING} | changes))
+
+
+def state_of(x, **changes):
+    """A state from numbers, or from texts."""
+    x = tuple(tuple(v if isinstance(v, str) else repr(float(v)) for v in row) for row in x)
+    F = len(x[0])
+    start = {"gain": ("1",) * F, "bias": ("0",) * F, "norm": "layer norm", "groups": 1}
+    return State(x=x, **(start | {"eps": 1e-5, "cell": (0, 0)} | changes))
+
+
+# What it refuses.
+
+
+@pytest.mark.parametrize(
+    ("values", "changes", "match"),
+    [
+        (np.zeros(3), {}, r"values must be of shape \(examples, features\).*got \(3,\); values\["),
+        (np.zeros((17, 2)), {}, r"1 to 16 by 1 to 8, got \(17, 2\)"),
+        (np.zeros((2, 9)), {}, r"1 to 16 by 1 to 8, got \(2, 9\)"),
+        (np.zeros((0, 2)), {}, r"got \(0, 2\)"),
+        ([[1.0, 2.0], [3.0]], {}, "values must be numbers in rows of one length"),
+        ([["one"]], {}, "values must be numbers"),
+        ([[1.0, np.nan]], {}, "values must hold no NaN and no infinity"),
+        ([[1.0, np.inf]], {}, "values must hold no NaN and no infinity"),
+        (np.ones((2, 3)), {"running": np.ones(3)}, r"running must be a pair \(mean, var\)"),
+        (
+            np.ones((2, 3)),
+            {"running": (np.ones(2), np.ones(3))},
+            r"running mean must be of shape \(3,\), .* got \(2,\)",
+        ),
+        (
+            np.ones((2, 3)),
+            {"running": (np.ones(3), np.ones((1, 3)))},
+            r"running var must be of shape \(3,\), .* got \(1, 3\)",
+        ),
+        (
+            np.ones((2, 2)),
+            {"running": (np.ones(2), np.array([1.0, 0.0]))},
+            "running var must be positive",
+        ),
+        (
+            np.ones((2, 2)),
+            {"running": (np.array([1, np.nan]), np.ones(2))},
+            "running must hold no NaN",
+        ),
+        (np.ones((2, 2)), {"start": "weight norm"}, "start must be one of .*got 'weight norm'"),
+        (np.ones((2, 2)), {"start": TEST_TIME}, r"got 'batch.*'; it needs running=\(mean, var\)"),
+        (np.ones((2, 2)), {"groups": 0}, "groups must be 1 or more, got 0"),
+        (np.ones((2, 2)), {"columns": ["a"]}, "columns must be 2 names, got 1"),
+    ],
+)
+def test_what_does_not_fit_is_refused(values, changes, match):
+    with pytest.raises(ValueError, match=match):
+        NormTable(values, title="", **changes)
+
+
+def test_groups_that_do_not_divide_go_down_to_the_next_that_do():
+    assert make(groups=4).start.groups == 3
+    assert make(groups=99).start.groups == 6
+    assert NormTable(np.ones((1, 5)), title="").start.groups == 1
+
+
+# What it computes and says; the browser's tests compare the page with this.
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_a_reading_has_the_numbers_of_the_formula(name):
+    rng = np.random.default_rng(0)
+    for groups in (1, 2, 3):
+        x, gain, bias = rng.normal(1e4, 3, (5, 6)), rng.normal(size=6), rng.normal(size=6)
+        state = state_of(
+            x, gain=(*map(repr, map(float, gain)),), bias=(*map(repr, map(float, bias)),),
+            norm=name, groups=groups, eps=1e-3,
+        )  # fmt: skip
+        r = make().read(state)
+        for i, j in np.ndindex(5, 6):  # a loop from the formula
+            k = 6 // groups
+            part = {
+                "layer norm": x[i],
+                "RMS norm": x[i],
+                "batch norm": x[:, j],
+                "group norm": x[i, j // k * k : j // k * k + k],
+            }.get(name, x[i, j : j + 1])
+            mean, var = part.mean(), part.var()
+            if name == TEST_TIME:
+                mean, var = RUNNING[0][j], RUNNING[1][j]
+            if name == "RMS norm":
+                mean, var = 0, np.square(part).mean()
+            std = 1 if name == "none" else np.sqrt(var + 1e-3)
+            mean = 0 if name == "none" else mean
+            b = 0 if name == "RMS norm" else bias[j]
+            assert r.mean[i, j] == pytest.approx(mean, rel=1e-12)
+            assert r.std[i, j] == pytest.approx(std, rel=1e-9)
+            assert r.y[i, j] == pytest.approx(gain[j] * (x[i, j] - mean) / std + b, rel=1e-8)
+        assert (r.note == "").all()
+
+
+def test_a_cell_without_a_number_spoils_what_norm_would_spoil():
+    x = [["1", "2", "oops"], ["4", "5", "7"]]
+    for name, spoilt in {"layer norm": [0, 0, 0], "batch norm": [2, 2]}.items():
+        r = make(np.ones((2, 3)), running=None).read(state_of(x, norm=name))
+        numbers = np.array([[1, 2, np.nan], [4, 5, 7.0]])
+        want = getattr(norm, name.replace(" ", "_"))(numbers)
+        np.testing.assert_array_equal(r.note == "?", np.isnan(want))
+        assert (r.note == "?").sum() == len(spoilt)
+        np.testing.assert_allclose(r.y, want, rtol=1e-12)
+        assert r.warning.startswith("Example 1, feature 3 holds “oops”, where a number")
+
+
+def test_a_batch_of_one_is_said_to_return_the_bias():
+    r = make().read(state_of(TABLE[:1], norm="batch norm", bias=("2",) * 6))
+    np.testing.assert_array_equal(r.y, np.full((1, 6), 2.0))
+    assert r.warning.startswith("The batch has one example: ")
+    assert r.text == "Example 1, feature 1 has its mean 2.47 to itself; 6 means in all."
+
+
+@given(st.floats(-1e300, 1e300))
+def test_what_is_written_reads_back_as_the_number_rounded(v):
+    assert typed(exact(v)) == v
+    short, long = typed(shown(v)), typed(figure(v, 6))
+    half = {10: 5.1e-4, 100: 5.1e-3, 1000: 5.1e-2, 1e5: 0.51}  # of the last digit, up to a size
+    assert abs(short - v) <= next((half[size] for size in half if abs(v) < size), 5.1e-3 * abs(v))
+    assert long == pytest.approx(v, rel=5.1e-6, abs=1e-310)
+
+
+# The page.
+
+
+class Cells(HTMLParser):
+    """The rows of each table, as texts."""
+
+    def __init__(self, source):
+        super().__init__()
+        self.tables, self.attributes, self._cell = [], [], None
+        self.feed(source)
+
+    def handle_starttag(self, tag, attrs):
+        self.attributes.append((tag, dict(attrs)))
+        if tag == "table":
+            self.tables.append([])
+        if tag == "tr":
+            self.tables[-1].append([])
+        if tag in ("td", "th"):
+            self.tables[-1][-1].append("")
+            self._cell = True
+
+    def handle_endtag(self, tag):
+        if tag in ("td", "th"):
+            self._cell = None
+
+    def handle_data(self, data):
+        if self._cell:
+            self.tables[-1][-1][-1] += data
+
+
+def rounds(text, value):
+    digits = text.replace("−", "-")
+    return abs(float(digits) - value) <= 0.5001 * 10.0 ** -len(digits.partition(".")[2])
+
+
+def test_html_holds_the_start_as_plain_tables():
+    parsed = Cells(make().to_html())
+    inputs, outputs = parsed.tables
+    want = norm.layer_norm(TABLE)
+    shown = [row for row in inputs[1:] if row[0].startswith("E")]
+    for i in range(4):
+        head, *cells, margin = shown[i]
+        assert head == f"E{i + 1}"
+        assert [float(c) for c in cells] == TABLE[i].tolist()
+        mean, std = re.fullmatch(r"μmean (\S+)σdeviation (\S+)", margin).groups()
+        assert rounds(mean, TABLE[i].mean())
+        assert rounds(std, np.sqrt(TABLE[i].var() + 1e-5))
+        assert all(rounds(t, v) for t, v in zip(outputs[i + 1][1:], want[i], strict=True))
+    assert outputs[5:] == [["gain", *"111111"], ["bias", *"000000"]]
+    assert all(a.get("scope") in ("row", "col") for tag, a in parsed.attributes if tag == "th")
+    ids = [a["id"] for _, a in parsed.attributes if "id" in a]
+    assert len(ids) == len(set(ids))
+
+
+def test_html_is_small_and_escaped():
+    source = make(title="<b>", alt='"alt"', columns=["</script>", *"bcdef"]).to_html()
+    assert len(source.encode()) < 16_000
+    assert "<b>" not in source.replace("<b>1", "").split("sheet-controls")[0]
+    assert source.count("</script>") == 1
+    assert "&quot;alt&quot;" in source
+
+
+def test_text_form_is_the_same_every_time():
+    assert repr(make()) == repr(make())
+    assert "batch norm at test time" not in repr(make(running=None))
+    lines = repr(make(start="batch norm")).splitlines()
+    assert lines[0] == "Type here (4 examples × 6 features)"
+    assert lines[-1] == (
+        "Example 2, feature 3 shares its mean 20.16 with the same feature of the 3 other examples; "
+        "6 means in all."
+    )
+    means = next(line for line in lines if line.startswith("mean μ")).split()[2:]
+    assert all(rounds(t, v) for t, v in zip(means, TABLE.mean(0), strict=True))
+
+
+def test_static_and_live_are_chosen_as_by_an_explorer(monkeypatch):
+    assert "application/vnd.jupyter.widget-view+json" in make()._repr_mimebundle_()
+    monkeypatch.setenv("LNLIB_STATIC", "1")
+    bundle = make()._repr_mimebundle_()
+    assert set(bundle) == {"text/plain", "text/html"}
+    assert bundle["text/plain"] == repr(make())
+
+
+# The live widget.
+
+
+def every(widget):
+    yield widget
+    for child in getattr(widget, "children", ()):
+        yield from every(child)
+
+
+class Live:
+    """Hands and eyes on the widget."""
+
+    def __init__(self, made):
+        self.sheet, self.box = made, made.widget()
+
+    def find(self, kind, **traits):
+        return [
+            w
+            for w in every(self.box)
+            if isinstance(w, kind) and all(getattr(w, n) == v for n, v in traits.items())
+        ]
+
+    def field(self, name):
+        (found,) = self.find(ipywidgets.Text, tooltip=name)
+        return found
+
+    def control(self, label):
+        (found,) = (w for w in every(self.box) if getattr(w, "description", None) == label)
+        return found
+
+    @property
+    def fields(self):
+        return [w.value for w in self.find(ipywidgets.Text) if w.tooltip.startswith("example")]
+
+    @property
+    def page(self):
+        (found,) = (w.value for w in self.find(ipywidgets.HTML) if "ln-norm-table-live" in w.value)
+        return found
+
+    @property
+    def outputs(self):
+        rows = Cells(self.page).tables[1][1:]
+        return [row[1:] for row in rows if row[0].startswith("E")]
+
+
+@pytest.fixture
+def widget():
+    return Live(make())
+
+
+def assert_shows(widget, want):
+    for row, numbers in zip(widget.outputs, want, strict=True):
+        assert all(rounds(t, v) for t, v in zip(row, numbers, strict=True)), (row, numbers)
+
+
+def test_live_every_norm_is_lnlib_norm(widget):
+    for name, want in {
+        "layer norm": norm.layer_norm(TABLE),
+        "batch norm": norm.batch_norm(TABLE),
+        TEST_TIME: norm.batch_norm(TABLE, mean=RUNNING[0], var=RUNNING[1]),
+        "RMS norm": norm.rms_norm(TABLE),
+        "group norm": norm.group_norm(TABLE, 2),
+        "instance norm": np.zeros((4, 6)),
+        "none": TABLE,
+    }.items():
+        widget.control("Norm").value = name
+        assert_shows(widget, want)
+        hidden = widget.control("Groups").layout.display == "none"
+        assert hidden == (name != "group norm")
+
+
+def test_live_typing_is_answered(widget):
+    widget.field("example 3, feature 5").value = "1/3"
+    widget.field("the gain of feature 5").value = "−2"
+    widget.field("the bias of feature 1").value = "1,5"
+    widget.control("eps").value = 0.1
+    x = TABLE.copy()
+    x[2, 4] = 1 / 3
+    gain, bias = np.array([1, 1, 1, 1, -2.0, 1]), np.array([1.5, 0, 0, 0, 0, 0])
+    assert_shows(widget, norm.layer_norm(x, gain, bias, eps=0.1))
+    assert "Example 3, feature 5 shares its mean" in widget.page  # the cell last typed into
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("abc", "holds “abc”"), ("", "is empty"), ("<i>", "&lt;i&gt;")]
+)
+def test_live_text_in_a_number_field_is_said(widget, text, said):
+    widget.field("example 2, feature 3").value = text
+    assert said in widget.page
+    assert "<i>" not in widget.page
+    assert widget.outputs[1] == ["?"] * 6
+    assert_shows_all_but(widget, 1)
+    widget.field("example 2, feature 3").value = "18.18"
+    assert_shows(widget, norm.layer_norm(TABLE))
+
+
+def assert_shows_all_but(widget, row):
+    for i in {*range(4)} - {row}:
+        want = norm.layer_norm(TABLE)[i]
+        assert all(rounds(t, v) for t, v in zip(widget.outputs[i], want, strict=True))
+
+
+def test_live_table_grows_and_shrinks(widget):
+    widget.control("Norm").value = "batch norm"
+    widget.control("Examples").value = 1
+    assert_shows(widget, np.zeros((1, 6)))
+    assert "The batch has one example" in widget.page
+    widget.control("Features").value = 8
+    widget.control("Examples").value = 16
+    assert len(widget.fields) == 16 * 8
+    x = np.array(widget.fields, float).reshape(16, 8)
+    np.testing.assert_array_equal(x[:4, :6], TABLE)
+    assert_shows(widget, norm.batch_norm(x))
+
+
+def test_live_groups_follow_the_features(widget):
+    widget.control("Norm").value = "group norm"
+    widget.control("Groups").value = 3
+    widget.control("Features").value = 4
+    assert widget.control("Groups").options == (1, 2, 4)
+    assert_shows(widget, norm.group_norm(TABLE[:, :4].copy(), 2))
+
+
+def test_live_paste_new_and_start(widget):
+    (box,) = widget.find(ipywidgets.Textarea)
+    box.value = str(TABLE[:2, :3])
+    widget.control("Use these numbers").click()
+    assert_shows(widget, norm.layer_norm(TABLE[:2, :3].copy()))
+    said = [w.value for w in widget.find(ipywidgets.HTML)][-1]
+    assert "Pasted 2 by 3 numbers, read with spaces between them." in said
+    box.value = ""
+    widget.control("Use these numbers").click()
+    assert [w.value for w in widget.find(ipywidgets.HTML)][-1] == "There is no number to paste."
+    widget.control("New numbers").click()
+    assert_shows(widget, norm.layer_norm(np.array(widget.fields, float).reshape(2, 3)))
+    assert float(widget.fields[0]) != TABLE[0, 0]
+    widget.control("Start values").click()
+    assert [float(f) for f in widget.fields] == TABLE.ravel().tolist()
+    assert_shows(widget, norm.layer_norm(TABLE))
+
+
+@pytest.mark.parametrize(
+    ("shape", "cut"),
+    [((16, 8), False), ((17, 8), True), ((16, 9), True), ((2, 9), True), ((20, 10), True)],
+)
+def test_live_paste_says_what_is_left_out_of_rows_or_of_columns(widget, shape, cut):
+    (box,) = widget.find(ipywidgets.Textarea)
+    x = np.arange(float(np.prod(shape))).reshape(shape)
+    box.value = "\n".join("\t".join(map(str, row)) for row in x)
+    widget.control("Use these numbers").click()
+    said = [w.value for w in widget.find(ipywidgets.HTML)][-1]
+    B, F = min(shape[0], 16), min(shape[1], 8)
+    assert f"Pasted {B} by {F} numbers" in said
+    assert ("What is beyond 16 examples or 8 features was left out." in said) == cut
+    assert [float(f) for f in widget.fields] == x[:16, :8].ravel().tolist()
+
+
+def test_live_cell_can_be_chosen(widget):
+    widget.control("Chosen example").value = 4
+    widget.control("Chosen feature").value = 1
+    assert "Example 4, feature 1 shares its mean 37.46" in widget.page
+    widget.control("Examples").value = 2
+    assert "Example 2, feature 1 shares its mean" in widget.page
+
+
+def test_live_works_without_anywidget(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "anywidget", None)
+    assert_shows(Live(make()), norm.layer_norm(TABLE))
+
+
+def test_live_failure_is_a_sentence(widget, monkeypatch):
+    def fail(*args):
+        raise RuntimeError("something <else>")
+
+    monkeypatch.setattr(widget.sheet, "read", fail)
+    widget.field("example 1, feature 1").value = "2"
+    said = [w.value for w in widget.find(ipywidgets.HTML)]
+    assert any("could not be computed (RuntimeError: something &lt;else&gt;)" in s for s in said)

@@ -1,0 +1,487 @@
+"""Quizzes without a browser: what they judge, write and refuse, and how they live in a notebook."""
+
+import re
+from html.parser import HTMLParser
+
+import ipywidgets
+import pytest
+
+from lnbook.show import Quiz, choose, number, order
+from lnbook.widgets.number_parsing import readings
+from lnbook.widgets.quiz import texts
+
+
+@pytest.fixture(autouse=True)
+def live(monkeypatch):
+    monkeypatch.delenv("LNLIB_STATIC", raising=False)
+
+
+MEANS = choose(
+    "How many *means* has `x[:32]`?",
+    {
+        "1": "No. One mean over the table would mix examples.",
+        "`32`": "Yes: one for each example, if x < 2 & y.",
+        "100": "That is batch norm.",
+    },
+    right="`32`",
+)
+LAST = number(
+    "What is the *last* output?",
+    1.155,
+    within=0.01,
+    why="Yes: the deviation divides by H.",
+    wrong={1.333: "That is the ratio of the variances.", 1.17: "Rounded too early."},
+    otherwise="Subtract the mean first.",
+    unit="ms",
+)
+STEPS = order(
+    "Smallest first.",
+    ["`1/4`", "*a half*", "1"],
+    why="1/4 < 1/2 < 1.",
+    wrong={("1", "*a half*", "`1/4`"): "You began with the largest."},
+    otherwise="Compare two at a time.",
+)
+
+
+class Page(HTMLParser):
+    """Elements as (tag, attributes, text within)."""
+
+    def __init__(self, source):
+        super().__init__()
+        self.elements, self.open = [], []
+        self.feed(source)
+        assert self.open == [], "an element is not closed"
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append([tag, dict(attrs), ""])
+        self.open.append(self.elements[-1])
+
+    def handle_data(self, data):
+        for element in self.open:
+            element[2] += data
+
+    def handle_endtag(self, tag):
+        assert self.open.pop()[0] == tag
+
+    def texts(self, tag, *attributes):
+        return [t for name, a, t in self.elements if name == tag and a.keys() >= {*attributes}]
+
+
+# Judging.
+
+
+def test_choose_judges_each_option_by_its_own_explanation():
+    assert [MEANS.judge(i) for i in range(3)] == [
+        (False, "One mean over the table would mix examples."),
+        (True, "One for each example, if x < 2 & y."),
+        (False, "That is batch norm."),
+    ]
+    assert MEANS.judge(None) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "right", "why"),
+    [
+        ("1.155", True, "The deviation divides by H."),
+        ("1.165", True, "The deviation divides by H."),  # in binary a little more than 0.01 off
+        ("1.145 ms", True, "The deviation divides by H."),
+        ("231/200", True, "The deviation divides by H."),
+        ("1,155", True, "The deviation divides by H."),
+        ("1.166", False, "Rounded too early."),
+        ("1.3332", False, "That is the ratio of the variances."),
+        ("4/3", False, "That is the ratio of the variances."),
+        ("1.4", False, "Subtract the mean first."),
+        ("-1.155", False, "Subtract the mean first."),
+    ],
+)
+def test_number_judges_within_its_tolerance_and_knows_the_wrong_ones(text, right, why):
+    assert LAST.judge(text) == (right, why)
+
+
+@pytest.mark.parametrize("text", ["", "  ", "a lot", "1/0", "1/2/3", "0x10", "1 2", "inf", "ms"])
+def test_what_is_no_number_is_not_judged(text):
+    assert LAST.judge(text) is None
+
+
+def test_the_nearest_wrong_number_explains():
+    close = number("?", 0, within=1, why="0.", wrong={2: "Two.", 3: "Three."}, otherwise="Neither.")
+    assert [close.judge(x) for x in ("1", "2.4", "2.6", "4", "4.1")] == [
+        (True, "0."),
+        (False, "Two."),
+        (False, "Three."),
+        (False, "Three."),
+        (False, "Neither."),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("3200", [3200]),
+        (" 3,200 ", [3200, 3.2]),
+        ("1,234,567.5", [1234567.5]),
+        ("60 000", [60000]),
+        ("60\u202f000", [60000]),
+        ("0,155", [0.155]),
+        ("1,5", [1.5]),
+        ("−1.5", [-1.5]),
+        ("+.5", [0.5]),
+        ("2e-3", [0.002]),
+        ("2E−3", [0.002]),
+        ("1/4", [0.25]),
+        ("-1 / 4", [-0.25]),
+        ("1/1,000", [0.001, 1]),
+        ("5 s", [5]),
+        ("5S", [5]),
+        ("1e999", []),
+        ("1 1/4", []),
+        ("12,34", [12.34]),
+        ("1,23,456", []),
+        ("٣", []),
+        ("1_000", []),
+        ("nan", []),
+    ],
+)
+def test_numbers_are_read_as_people_type_them(text, found):
+    assert readings(text, "s") == found
+
+
+def test_order_judges_every_order():
+    assert STEPS.judge([0, 1, 2]) == (True, "1/4 < 1/2 < 1.")
+    assert STEPS.judge([2, 1, 0]) == (False, "You began with the largest.")
+    assert STEPS.judge([1, 0, 2]) == (False, "Compare two at a time.")
+
+
+@pytest.mark.parametrize("count", range(2, 8))
+def test_order_starts_with_no_item_in_its_place_and_the_same_at_every_build(count):
+    for text in "abcdefgh":
+        starts = {
+            order(text, [f"item {i}" for i in range(count)], why=".", otherwise=".").start
+            for _ in range(3)
+        }
+        (start,) = starts
+        assert sorted(start) == list(range(count))
+        assert all(i != place for i, place in enumerate(start))
+
+
+def test_orders_of_different_questions_start_differently():
+    starts = {order(t, list("abcde"), why=".", otherwise=".").start for t in "abcdefgh"}
+    assert len(starts) > 3
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ("Yes: one for each.", "One for each."),
+        ("No. That is batch norm.", "That is batch norm."),
+        ("Not yet. σ shrinks.", "σ shrinks."),
+        ("Right! x is a number.", "x is a number."),
+        ("Yes, and no more.", "Yes, and no more."),
+        ("Nothing changes.", "Nothing changes."),
+        ("Yes: `eval()` does.", "`eval()` does."),
+    ],
+)
+def test_a_verdict_at_the_start_of_an_explanation_is_dropped(written, kept):
+    assert choose("?", {"a": written, "b": "."}, right="a").judge(0) == (True, kept)
+
+
+# The page.
+
+
+def test_html_holds_every_option_with_its_explanation_and_one_is_right():
+    page = Page(Quiz(MEANS).to_html())
+    assert page.texts("summary") == ["1", "32", "100"]
+    assert page.texts("details") == [
+        "1✗ Not yet. One mean over the table would mix examples.",
+        "32✓ Right. One for each example, if x < 2 & y.",
+        "100✗ Not yet. That is batch norm.",
+    ]
+    assert page.texts("span", "data-right") == ["One for each example, if x < 2 & y."]
+
+
+def test_html_of_a_number_says_the_answer_and_every_misconception_behind_one_summary():
+    page = Page(Quiz(LAST).to_html())
+    assert page.texts("details") == [
+        "Answer1.155 ms (give or take 0.01). The deviation divides by H."
+        "1.333? That is the ratio of the variances.1.17? Rounded too early."
+        "Another number? Subtract the mean first."
+    ]
+    (asked,) = (a for tag, a, _ in page.elements if tag == "li")
+    assert (float(asked["data-answer"]), float(asked["data-within"])) == (1.155, 0.01)
+    assert asked["data-unit"] == "ms"
+
+
+def test_html_of_an_order_shows_the_items_mixed_and_the_right_order_behind_a_summary():
+    page = Page(Quiz(STEPS).to_html())
+    items = page.texts("li", "data-place")
+    assert sorted(items) == ["1", "1/4", "a half"]
+    assert items != ["1/4", "a half", "1"]
+    places = [int(a["data-place"]) for tag, a, _ in page.elements if "data-place" in a]
+    assert [["1/4", "a half", "1"][i] for i in places] == items
+    assert page.texts("details") == [
+        "Answer1/4 → a half → 1. 1/4 < 1/2 < 1."
+        "1 → a half → 1/4? You began with the largest.Another order? Compare two at a time."
+    ]
+    assert [a["data-order"] for _, a, _ in page.elements if "data-order" in a] == ["2 1 0"]
+
+
+def test_html_marks_code_and_emphasis_and_escapes_the_rest():
+    source = Quiz(MEANS, title="<b>&").to_html()
+    assert "How many <em>means</em> has <code>x[:32]</code>?" in source
+    assert "x &lt; 2 &amp; y" in source
+    assert "<b>&" not in source
+    assert "<b>&" in Page(source).texts("p")
+    asked = number('<i>"', 1, why="<u>", otherwise="<s>", unit='"<', wrong={2: "<q>"})
+    assert not re.search("<[isuq]>", Quiz(asked).to_html())
+    assert [a["data-unit"] for _, a, _ in Page(Quiz(asked).to_html()).elements if "data-unit" in a]
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("2*3*4", "2*3*4"),
+        ("a * b * c", "a * b * c"),
+        ("*a b*, *c*", "<em>a b</em>, <em>c</em>"),
+        ("`a*b*c` *d*", "<code>a*b*c</code> <em>d</em>"),
+        ("(*a*)", "(<em>a</em>)"),
+        ("one ` alone", "one ` alone"),
+        ("<*&*>", "&lt;<em>&amp;</em>&gt;"),
+        ("`<b>`", "<code>&lt;b&gt;</code>"),
+    ],
+)
+def test_markup_is_code_and_emphasis_alone(text, written):
+    assert texts.markup(text) == written
+
+
+def keys(*questions):
+    return re.findall(r'data-key="(\w+)"', Quiz(*questions).to_html())
+
+
+def test_a_question_has_the_same_key_until_it_changes():
+    options = {"a": "First.", "b": "Second."}
+    first = choose("Which?", options, right="a")
+    same = choose("Which?", options | {"b": "Second, in other words."}, right="a")
+    others = [
+        choose("Which one?", options, right="a"),
+        choose("Which?", options, right="b"),
+        choose("Which?", {"a": "First.", "c": "Second."}, right="a"),
+        number("Which?", 1, why=".", otherwise="."),
+        number("Which?", 2, why=".", otherwise="."),
+        order("Which?", ["a", "b"], why=".", otherwise="."),
+    ]
+    assert keys(first) == keys(same)
+    assert len({*keys(first), *(keys(other)[0] for other in others)}) == 7
+
+
+def test_five_questions_take_less_than_8_kilobytes():
+    five = [MEANS, LAST, STEPS]
+    five += [choose(str(i), {"a" * 60: "b" * 200, "c": "d" * 200}, right="c") for i in range(2)]
+    assert len(Quiz(*five).to_html().encode()) < 8_000
+
+
+# Text.
+
+
+def test_text_is_the_questions_then_the_answers():
+    assert repr(Quiz(MEANS, LAST, STEPS)) == (
+        "Check yourself (3 questions)\n"
+        "\n"
+        "1. How many *means* has `x[:32]`?\n"
+        "   a. 1\n"
+        "   b. `32`\n"
+        "   c. 100\n"
+        "2. What is the *last* output?\n"
+        "   (a number, in ms)\n"
+        "3. Smallest first.\n"
+        + "".join(f"   - {STEPS.items[i]}\n" for i in STEPS.start)
+        + "\nAnswers\n"
+        "\n"
+        "1. b. `32`: One for each example, if x < 2 & y.\n"
+        "   Not a. 1: One mean over the table would mix examples.\n"
+        "   Not c. 100: That is batch norm.\n"
+        "2. 1.155 ms (give or take 0.01). The deviation divides by H.\n"
+        "   Not 1.333: That is the ratio of the variances.\n"
+        "   Not 1.17: Rounded too early.\n"
+        "   Another number: Subtract the mean first.\n"
+        "3. `1/4` → *a half* → 1. 1/4 < 1/2 < 1.\n"
+        "   Not 1 → *a half* → `1/4`: You began with the largest.\n"
+        "   Another order: Compare two at a time."
+    )
+
+
+def test_long_texts_are_wrapped():
+    long = choose("word " * 40, {"a": "word " * 40, "b": "."}, right="a")
+    lines = repr(Quiz(long, title="Long")).splitlines()
+    assert lines[0] == "Long (1 question)"
+    assert max(map(len, lines)) <= texts.LINE
+    assert sum(line.count("word") for line in lines) == 80
+
+
+# Where it lives.
+
+
+def test_notebook_gets_a_widget_and_the_same_text():
+    out = Quiz(MEANS)._repr_mimebundle_()
+    assert out["text/plain"] == repr(Quiz(MEANS))
+    assert "application/vnd.jupyter.widget-view+json" in out
+    assert "text/html" not in out
+
+
+def test_book_gets_html_and_the_same_text(monkeypatch):
+    monkeypatch.setenv("LNLIB_STATIC", "1")
+    assert Quiz(MEANS)._repr_mimebundle_() == {
+        "text/plain": repr(Quiz(MEANS)),
+        "text/html": Quiz(MEANS).to_html(),
+    }
+
+
+def test_without_ipywidgets_the_text_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "ipywidgets", None)
+    out = Quiz(MEANS)._repr_mimebundle_()
+    assert set(out) == {"text/plain"}
+    assert out["text/plain"] == repr(Quiz(MEANS)) + "\n\n(To answer here: pip install ipywidgets)"
+
+
+# The live life.
+
+
+class Live:
+    """A widget, driven as its reader does."""
+
+    def __init__(self, *questions, **options):
+        self.box = Quiz(*questions, **options).widget()
+        *self.rows, self.score = (c for c in self.box.children if not hasattr(c, "_esm"))
+        self.rows = [row for row in self.rows if isinstance(row, ipywidgets.VBox)]
+
+    def find(self, kind, row=0):
+        def within(box):
+            yield box
+            for child in getattr(box, "children", ()):
+                yield from within(child)
+
+        return [part for part in within(self.rows[row]) if type(part) is kind]
+
+    def press(self, name, row=0):
+        (button,) = (b for b in self.find(ipywidgets.Button, row) if b.description == name)
+        button.click()
+
+    def check(self, row=0):
+        self.press("Check", row)
+        return re.sub("<[^>]+>", "", self.find(ipywidgets.HTML, row)[-1].value)
+
+
+def test_live_choice_is_judged_as_often_as_one_likes():
+    page = Live(MEANS, LAST)
+    (radio,) = page.find(ipywidgets.RadioButtons)
+    assert [label for label, _ in radio.options] == ["1", "32", "100"]
+    assert page.check() == "Choose an option first."
+    assert page.score.value == "0 of 2 answered, 0 right at the first try."
+    radio.index = 0
+    assert page.check() == "✗ Not yet. One mean over the table would mix examples."
+    radio.index = 1
+    assert page.check() == "✓ Right. One for each example, if x &lt; 2 &amp; y."
+    assert page.score.value == "1 of 2 answered, 0 right at the first try."
+
+
+def test_live_number_is_judged_and_no_number_gets_a_sentence():
+    page = Live(MEANS, LAST)
+    (field,) = page.find(ipywidgets.Text, 1)
+    assert field.description == "Your answer (ms)"
+    field.value = "<much>"
+    assert page.check(1) == "Write a number, such as 0.25, 1/4, −3 or 2e-3."
+    assert page.score.value == "0 of 2 answered, 0 right at the first try."
+    field.value = "1,155"
+    assert page.check(1) == "✓ Right. The deviation divides by H."
+    assert page.score.value == "1 of 2 answered, 1 right at the first try."
+    field.value = "1.333"
+    assert page.check(1) == "✗ Not yet. That is the ratio of the variances."
+    assert page.score.value == "1 of 2 answered, 1 right at the first try."
+
+
+def test_live_order_is_moved_by_buttons_and_the_moved_item_stays_selected():
+    page = Live(STEPS)
+    (listed,) = page.find(ipywidgets.Select)
+    assert [i for _, i in listed.options] == list(STEPS.start)
+    assert page.check() == "✗ Not yet. Compare two at a time."
+
+    def to(i, place):
+        listed.index = [value for _, value in listed.options].index(i)
+        while listed.index != place:
+            page.press("Move up" if listed.index > place else "Move down")
+            assert listed.value == i
+
+    for place, i in enumerate([2, 1, 0]):
+        to(i, place)
+    assert page.check() == "✗ Not yet. You began with the largest."
+    for place, i in enumerate([0, 1, 2]):
+        to(i, place)
+    assert [label for label, _ in listed.options] == ["1/4", "a half", "1"]
+    listed.index = 2
+    page.press("Move down")
+    listed.index = 0
+    page.press("Move up")
+    assert page.check() == "✓ Right. 1/4 &lt; 1/2 &lt; 1."
+
+
+def test_live_feedback_is_announced_and_title_and_question_are_marked_up():
+    page = Live(MEANS, title="A <b>title")
+    page.find(ipywidgets.RadioButtons)[0].index = 1
+    page.check()
+    asked, said = page.find(ipywidgets.HTML)
+    assert 'role="status"' in said.value
+    assert "How many <em>means</em> has <code>x[:32]</code>?" in asked.value
+    assert page.box.children[0].value.endswith("<b>A &lt;b&gt;title</b>")
+
+
+# Refusals.
+
+TWO = {"a": "First.", "b": "Second."}
+SAID = {"why": "So.", "otherwise": "Think."}
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: choose("Q", TWO, right="c"), r"right of 'Q' must be one .* \('a', 'b'\), got 'c'"),
+        (lambda: choose("Q", {"a": "."}, right="a"), r"options of 'Q' must be two or more, got 1"),
+        (lambda: choose(" ", TWO, right="a"), r"choose: text must be a text that is not empty"),
+        (
+            lambda: choose("Q", TWO | {"c": ""}, right="a"),
+            r"the explanation of 'c' must be a text that is not empty, got ''",
+        ),
+        (lambda: choose("Q", TWO | {"c": None}, right="a"), r"explanation of 'c' .* got None"),
+        (lambda: choose("Q", TWO | {"": "."}, right="a"), r"an option of 'Q' must be a text"),
+        (lambda: number("Q", 1, within=-0.1, **SAID), r"within of 'Q' must not be neg.* got -0.1"),
+        (lambda: number("Q", float("nan"), **SAID), r"answer of 'Q' must be a finite number"),
+        (lambda: number("Q", "one", **SAID), r"answer of 'Q' must be a finite number"),
+        (lambda: number("Q", 1, **SAID | {"why": ""}), r"why of 'Q' must be a text"),
+        (lambda: number("Q", 1, **SAID | {"otherwise": ""}), r"otherwise of 'Q' must be a text"),
+        (lambda: number("Q", 1, wrong={2: " "}, **SAID), r"explanation of 2 must be a text"),
+        (
+            lambda: number("Q", 1, within=0.5, wrong={1.5: "."}, **SAID),
+            r"wrong of 'Q' has 1.5, which counts as right: the answer is 1, within 0.5",
+        ),
+        (lambda: order("Q", ["a"], **SAID), r"items of 'Q' must be two or more, all different"),
+        (lambda: order("Q", ["a", "b", "a"], **SAID), r"items of 'Q' .* all different"),
+        (lambda: order("Q", ["a", ""], **SAID), r"an item of 'Q' must be a text"),
+        (lambda: order("Q", ["a", "b"], **SAID | {"why": ""}), r"why of 'Q' must be a text"),
+        (
+            lambda: order("Q", ["a", "b"], wrong={("a", "c"): "."}, **SAID),
+            r"wrong of 'Q' must have every item, as a tuple .*got \('a', 'c'\)",
+        ),
+        (lambda: order("Q", ["a", "b"], wrong={("b",): "."}, **SAID), r"must have every item"),
+        (lambda: order("Q", ["a", "b"], wrong={("a", "b"): "."}, **SAID), r"than the right one"),
+        (lambda: order("Q", ["a", "b"], wrong={"ba": "."}, **SAID), r"got 'ba'"),
+        (lambda: order("Q", ["a", "b"], wrong={("b", "a"): ""}, **SAID), r"explanation of \('b'"),
+        (lambda: Quiz(), r"Quiz: questions must not be empty"),
+        (lambda: Quiz(MEANS, MEANS), r"questions must differ, got twice: \['How many"),
+    ],
+)
+def test_refusal_names_what_is_wrong(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_what_is_no_question_is_refused():
+    with pytest.raises(TypeError, match=r"must be made by choose, number or order, got str \(the"):
+        Quiz(MEANS, "Title")

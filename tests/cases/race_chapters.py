@@ -43,7 +43,7 @@ def task(name):
 
 def module(name, part):
     """Return a module of a chapter."""
-    return importlib.import_module(f"lnbook.{name}.{part}")
+    return importlib.import_module(f"lnbook.chapters.{name}.{part}")
 
 
 @functools.cache

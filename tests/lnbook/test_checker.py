@@ -269,4 +269,4 @@ def test_a_name_is_given_once(monkeypatch):
 
 def test_every_chapter_has_four_exercises_at_least():
     for chapter in exercises.chapters():
-        assert len(sys.modules[f"lnbook.{chapter}.exercises"].EXERCISES) >= 4
+        assert len(sys.modules[f"lnbook.chapters.{chapter}.exercises"].EXERCISES) >= 4

@@ -24,5 +24,5 @@ assert PARTED
 def test_figures_brings_what_the_notebook_names_and_nothing_more(chapter):
     cells = nbformat.read(BOOK / f"{chapter}.ipynb", as_version=4).cells
     source = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
-    named = set(re.findall(r"\bfigures\.(\w+)", source))
+    named = set(re.findall(r"(?<!lnbook\.)\bfigures\.(\w+)", source))
     assert set(importlib.import_module(f"lnbook.chapters.{chapter}.figures").__all__) == named

@@ -126,9 +126,9 @@ def words(row, known):
 
 def looks():
     """Every table of looks in the modules of the figures: color and style, row by row."""
-    chapters = ROOT.glob("book/lnbook/*/*.py")
-    paths = [path for path in chapters if path.stem[0] != "_" and path.stem != "colors"]
-    files = (f"lnbook.{path.parent.name}.{path.stem}" for path in paths)
+    paths = [path for path in (ROOT / "book/lnbook").rglob("*.py") if path.stem[0] != "_"]
+    files = [path.relative_to(ROOT / "book").with_suffix("").parts for path in paths]
+    files = [".".join(parts) for parts in files if len(parts) > 2 and parts[-1] != "colors"]
     tables = {}
     for name in sorted(files):
         for called, table in vars(importlib.import_module(name)).items():

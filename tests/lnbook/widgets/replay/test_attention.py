@@ -74,7 +74,7 @@ def test_what_is_on_the_right_name_is_counted_at_each_of_its_places():
 
 
 def test_what_is_packed_comes_back_as_the_records_have_it():
-    told, chances, attention = unpacked(packed(six()))
+    told, chances, weights = unpacked(packed(six()))
     assert [arm["name"] for arm in told["arms"]] == [
         "No norm", "No norm, tuned initialization", "Batch norm in the LSTM",
         "Batch norm everywhere",
@@ -89,7 +89,7 @@ def test_what_is_packed_comes_back_as_the_records_have_it():
         np.testing.assert_allclose(chances[k], run["arrays"]["chances"], atol=6e-5)
         # A root in 255 steps: at most half a step away.
         own = run["arrays"]["attention"].astype(float)
-        np.testing.assert_allclose(np.sqrt(attention[k]), np.sqrt(own), atol=0.51 / 255)
+        np.testing.assert_allclose(np.sqrt(weights[k]), np.sqrt(own), atol=0.51 / 255)
 
 
 def test_the_first_question_is_the_one_whose_name_attracts_most_attention():

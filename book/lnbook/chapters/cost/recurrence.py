@@ -5,11 +5,11 @@ from __future__ import annotations
 import plotly.graph_objects as go
 
 from lnbook.chapters.cost.bench import Bench
+from lnbook.chapters.cost.steps import WAYS
 from lnbook.chapters.cost.written import duration, ratio, short
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.table import Table
-from lnbook.chapters.cost.steps import WAYS
 
 CELLS = ("LSTM", "GRU", "RNN")
 CALLED = "lnlib.nn, as called"

@@ -16,7 +16,7 @@ from tools import fast
         "lnlib/norm/_statistics.py": {"tests/norm/test_values.py", "tests/norm/test_arrays.py"},
         "lnlib/__main__.py": {"tests/main"},
         "lnlib/nn/kernels/compiled.py": {"tests/nn/test_compiled.py", "tests/nn/test_kernels.py"},
-        "lnlib/experiments/mnist/steps/graph.py": {"tests/experiments/test_graph.py"},
+        "lnlib/nn/kernels/cuda.py": {"tests/nn/test_cuda.py"},
         "book/introduction.ipynb": {
             "tests/lnbook/chapters/test_introduction.py",
             "tests/book/test_notebooks.py",

@@ -55,13 +55,11 @@ def _retry(start, attempts=3):
 @functools.cache
 def _missing(name):
     """Say why a data set cannot be loaded; an empty text if it can."""
-    module = importlib.import_module(f"lnlib.data.{name}")
-    if not hasattr(module, "fetch"):
-        return ""  # comes with a package
-    if "LNLIB_DATA" not in os.environ:
+    data = importlib.import_module("lnlib.data")
+    if name not in data.BUNDLED and "LNLIB_DATA" not in os.environ:
         return f"LNLIB_DATA names no folder with {name}"
     try:
-        module.fetch()
+        data.load(name)
     except FileNotFoundError as error:
         return str(error)
     return ""

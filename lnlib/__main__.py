@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from lnlib import _install, _messages, experiments
 from lnlib._parser import BOOK, OUT, parser
+from lnlib.data import BUNDLED, fetch
 from lnlib.runs import settings
 
 # What the extra [nn] brings, as it is imported.
@@ -300,7 +301,7 @@ def _claims(args: argparse.Namespace) -> int:
 
 def _data(args: argparse.Namespace) -> int:
     module = import_module(f"lnlib.data.{args.name}")
-    fetched = hasattr(module, "fetch")
+    fetched = args.name not in BUNDLED
     if args.folder is not None and not fetched:
         raise ValueError(
             f"--folder is where a download lies, and {args.name} come without one; leave it out"
@@ -315,9 +316,11 @@ def _data(args: argparse.Namespace) -> int:
             raise ValueError(
                 f"--folder must be a folder, got {args.folder!r} ({why}); name another"
             ) from error
-    if fetched:
-        _show(f"{args.name} lies in {module.fetch(args.folder)}")
     loaded = module.load(*([args.folder] if fetched else []))
+    if fetched:
+        there = [path for path in fetch.folders(args.name, args.folder) if path.is_dir()]
+        if there:
+            _show(f"{args.name} lies in {there[0]}")
     _show(f"{loaded.name}: {loaded}, SHA-256 {loaded.sha256}")
     return 0
 

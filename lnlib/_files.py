@@ -43,20 +43,21 @@ def write(path: Path, content: bytes) -> None:
         raise cannot_write(path, error, len(content)) from error
 
 
-def cannot_write(path: Path, error: OSError, need: int) -> OSError:
+def cannot_write(path: Path, error: OSError, need: int | None = None) -> OSError:
     """Return the error as one sentence; where the disk is full, with what is needed and free.
 
     Args:
         path: What was to be written.
         error: What the system says.
-        need: Bytes.
+        need: Bytes, if known.
     """
     hint = "mend that, or choose another folder"
     if is_full(error):
         free = ""
         with contextlib.suppress(OSError):
             free = f" and {shutil.disk_usage(path.parent).free:,} are free"
-        hint = f"{need:,} bytes are needed{free}; make room, and the same command goes on from here"
+        needed = "more" if need is None else f"{need:,}"
+        hint = f"{needed} bytes are needed{free}; make room, and run the same command again"
     told = OSError(f"cannot write {path}: {error.strerror or error}; {hint}")
     told.errno = error.errno
     return told

@@ -19,77 +19,41 @@ import numpy as np
 
 from lnlib._messages import suggestion
 
-__all__ = ["ABOUT", "NAMES", "Dataset", "Text", "load"]
+__all__ = ["ABOUT", "BUNDLED", "NAMES", "Dataset", "Text", "load"]
 
 # What each is, how much is downloaded for it, and its licence; sizes are uncompressed.
 ABOUT = {
-    "bible_cloze": (
-        "cloze questions on passages of the Bible, for section 6.2",
-        "15 MB",
-        "public domain",
-    ),
-    "coco_val2017_layout": (
-        "captions and object boxes of COCO val2017, for section 6.1",
-        "5 MB",
-        "CC BY 4.0",
-    ),
-    "digits": (
-        "1,797 images of 8 x 8 pixels, part of scikit-learn",
-        "no download",
-        "BSD-3-Clause",
-    ),
-    "fashion_mnist": (
-        "70,000 images of clothes, for section 6.7 at the paper's scale",
-        "55 MB",
-        "MIT",
-    ),
-    "fashion_small": (
-        "10,000 images of Fashion-MNIST, for section 6.7",
-        "55 MB",
-        "MIT",
-    ),
-    "gutenberg_prose": (
-        "24 novels, sentence by sentence, for section 6.3",
-        "15 MB",
-        "public domain",
-    ),
-    "iam_ondb": (
-        "handwriting, for section 6.5 at the paper's scale",
-        "no download: after registration",
-        "research only",
-    ),
-    "mnist": (
-        "70,000 images of handwritten digits, for section 6.6",
-        "55 MB",
-        "CC BY-SA 3.0",
-    ),
-    "mnist_binarized": (
-        "MNIST in black and white, for section 6.4",
-        "110 MB",
-        "CC BY-SA 3.0",
-    ),
-    "omniglot_lines": (
-        "handwriting composed of Omniglot's letters, for section 6.5",
-        "4 MB",
-        "MIT",
-    ),
-    "python_topics": (
-        "the language reference that comes with Python",
-        "no download",
-        "PSF-2.0",
-    ),
-    "sentence_tasks": (
-        "sentiment, subjectivity and caption pairs, for section 6.3",
-        "1 MB and coco_val2017_layout",
-        "CC BY 4.0",
-    ),
-    "tiny_shakespeare": (
-        "40,000 lines of Shakespeare's plays, for a small transformer",
-        "1 MB",
-        "public domain",
-    ),
-}
+    "bible_cloze":
+        ("cloze questions on passages of the Bible, for section 6.2", "15 MB", "public domain"),
+    "coco_val2017_layout":
+        ("captions and object boxes of COCO val2017, for section 6.1", "5 MB", "CC BY 4.0"),
+    "digits":
+        ("1,797 images of 8 x 8 pixels, part of scikit-learn", "no download", "BSD-3-Clause"),
+    "fashion_mnist":
+        ("70,000 images of clothes, for section 6.7 at the paper's scale", "55 MB", "MIT"),
+    "fashion_small":
+        ("10,000 images of Fashion-MNIST, for section 6.7", "55 MB", "MIT"),
+    "gutenberg_prose":
+        ("24 novels, sentence by sentence, for section 6.3", "15 MB", "public domain"),
+    "iam_ondb":
+        ("handwriting, for section 6.5 at the paper's scale", "no download: after registration",
+         "research only"),
+    "mnist":
+        ("70,000 images of handwritten digits, for section 6.6", "55 MB", "CC BY-SA 3.0"),
+    "mnist_binarized":
+        ("MNIST in black and white, for section 6.4", "110 MB", "CC BY-SA 3.0"),
+    "omniglot_lines":
+        ("handwriting composed of Omniglot's letters, for section 6.5", "4 MB", "MIT"),
+    "python_topics":
+        ("the language reference that comes with Python", "no download", "PSF-2.0"),
+    "sentence_tasks":
+        ("sentiment, subjectivity and caption pairs, for section 6.3",
+         "1 MB and coco_val2017_layout", "CC BY 4.0"),
+    "tiny_shakespeare":
+        ("40,000 lines of Shakespeare's plays, for a small transformer", "1 MB", "public domain"),
+}  # fmt: skip
 NAMES = tuple(ABOUT)
+BUNDLED = ("digits", "python_topics")  # part of a package: nothing to download
 
 
 @dataclass(frozen=True, eq=False)

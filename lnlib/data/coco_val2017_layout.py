@@ -1,9 +1,8 @@
 """Captions and object boxes of COCO val2017: what section 6.1 is run on, without a pixel.
 
-One file of lines of JSON, the categories first, then an image a line. It is prepared from two
+One file of lines of JSON, the categories first, then one image per line. It is derived from two
 public files, each at a fixed commit: the official ``captions_val2017.json``, and ``val2017.txt``,
-which has all boxes of ``instances_val2017.json``. COCO itself publishes both JSON files only within
-:data:`ARCHIVE`, of 253 MB: who has that can put ``captions_val2017.json`` into the folder.
+which has all boxes of ``instances_val2017.json``.
 
 Captions and boxes are annotations of COCO, by Lin et al. (2014) and the COCO Consortium,
 cocodataset.org, under CC BY 4.0; here they are joined, trimmed and split.
@@ -17,15 +16,13 @@ import os
 import random
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lnlib.data.download import RemoteFile, home
+from lnlib.data import fetch
 
 NAME = "coco_val2017_layout"
-ARCHIVE = "http://images.cocodataset.org/annotations/annotations_trainval2017.zip"
 CAPTIONS = 5  # an image
 PLACES = 5  # numbers that a category has in an image's features
 # As the file of boxes counts them: it has the names of the YOLO detectors.
@@ -41,44 +38,6 @@ CATEGORIES = (
     "keyboard", "cell phone", "microwave", "oven", "toaster", "sink", "refrigerator", "book",
     "clock", "vase", "scissors", "teddy bear", "hair drier", "toothbrush",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class _Source:
-    """The prepared file, and what it is prepared from: each original with its one address."""
-
-    prepared: RemoteFile
-    captions: tuple[RemoteFile, str]
-    boxes: tuple[RemoteFile, str]
-    held_out: int = 500  # images for testing, and as many for validation
-
-
-_GITHUB = "https://raw.githubusercontent.com/"
-_COCO = _Source(
-    prepared=RemoteFile(
-        name="coco_layout.jsonl",
-        size=2_436_147,
-        sha256="7bc21af8eb257aab99c6c9cf92b19938a9b0c00f8ad633e50c2515cf6b6c2d57",
-    ),
-    captions=(
-        RemoteFile(
-            name="captions_val2017.json",
-            size=3_872_493,
-            sha256="1018a8760deaf1fc71be2f1b8da1a1348b9c35994af4322ca2fd795a78abb79c",
-            origin=ARCHIVE,
-        ),
-        f"{_GITHUB}ruizewang/evaluate/1152656d3b8c66c48fc6a4357e159f5e21bd2d2d/annotations/",
-    ),
-    boxes=(
-        RemoteFile(
-            name="val2017.txt",
-            size=1_021_150,
-            sha256="d99d3077b830516474ea6d8aeb08b13429e5afd7c7bd51d16cf8d74b6a8ccab1",
-        ),
-        f"{_GITHUB}hunglc007/tensorflow-yolov4-tflite/"
-        "9f16748aa3f45ff240608da4bd9b1216a29127f5/data/dataset/",
-    ),
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,38 +64,22 @@ class Layouts:
         return f"{' + '.join(parts)} images with {CAPTIONS} captions each and {boxes:,} boxes"
 
 
-def fetch(folder: str | os.PathLike | None = None) -> Path:
-    """Make sure that the data set is there and right, and say where.
-
-    Without ``folder``, what the environment variable ``LNLIB_DATA`` names, or the folder of the
-    data set's name in it, is used as it is and never written to; without that, the two originals
-    are downloaded to the user's cache and the data set is prepared there.
-
-    Args:
-        folder: Where it is to lie, gzipped or not. The originals are downloaded if it does not and
-            they do not either; what lies there is never replaced.
-
-    Returns:
-        The folder.
-
-    Raises:
-        OSError: If a file is missing and cannot be downloaded or written.
-        ValueError: If a file is another.
-    """
-    return _gather(folder, _COCO)[0]
-
-
 def load(folder: str | os.PathLike | None = None) -> Layouts:
-    """Load the data set, from where :func:`fetch` puts or finds it.
+    """Load the images' layouts and captions.
 
     Args:
-        folder: As for :func:`fetch`.
+        folder: As for :func:`lnlib.data.fetch.folders`.
 
     Raises:
-        OSError: As for :func:`fetch`.
-        ValueError: As for :func:`fetch`.
+        OSError: As for :func:`lnlib.data.fetch.get_or_derive`.
+        ValueError: As for :func:`lnlib.data.fetch.get_or_derive`.
     """
-    return _read(_gather(folder, _COCO)[1])
+
+    def derive() -> bytes:
+        originals = ("captions_val2017.json", "val2017.txt")
+        return join(*(fetch.get(f"{NAME}/{file}", folder) for file in originals))
+
+    return _read(fetch.get_or_derive([f"{NAME}/coco_layout.jsonl"], derive, folder))
 
 
 def features(layouts: Layouts, split: str) -> np.ndarray:
@@ -167,21 +110,8 @@ def features(layouts: Layouts, split: str) -> np.ndarray:
     return found.reshape(len(rows), -1)
 
 
-def _gather(folder: str | os.PathLike | None, source: _Source) -> tuple[Path, bytes]:
-    """Return the folder, and the content of the prepared file."""
-    originals = source.captions, source.boxes
-    where = home(NAME, [source.prepared, *(file for file, _ in originals)], folder)
-
-    def made() -> bytes:
-        captions, boxes = (where.get(file, [mirror], suffix="") for file, mirror in originals)
-        return prepare(captions, boxes, held_out=source.held_out)
-
-    varies = "this Python shuffles otherwise"
-    return where.folder, where.prepared([source.prepared], made, varies)
-
-
-def prepare(captions: bytes, boxes: bytes, *, held_out: int = 500) -> bytes:
-    """Make the data set's one file of the two originals.
+def join(captions: bytes, boxes: bytes, *, held_out: int = 500) -> bytes:
+    """Return the data set's one file, derived from the two originals.
 
     Images without a box are left out. Of each image's captions the first five are taken, each run
     of white space as one space. The images, in the order of their ids, are shuffled by Python's

@@ -33,19 +33,8 @@ SETS = {"train": "trainset.txt", "val_new": "testset_v.txt", "test_new": "testse
 BREAK = "%%%%%%%%%%%"  # in some texts, for the end of a line
 
 
-def fetch(folder: str | os.PathLike | None = None) -> Path:
-    """Say where the data set lies; it cannot be downloaded.
-
-    Args:
-        folder: Where it lies. ``None`` means the folder ``iam_ondb`` in the one that the
-            environment variable ``LNLIB_DATA`` names.
-
-    Returns:
-        The folder.
-
-    Raises:
-        FileNotFoundError: If it is not there; the error says how to come by it.
-    """
+def _find(folder: str | os.PathLike | None) -> Path:
+    """Return the folder of the data set, or say how to come by it."""
     named = os.environ.get("LNLIB_DATA")
     lacking = ["lineStrokes", *SETS.values()]
     where: Path | str = f"the folder {NAME} in what LNLIB_DATA names"
@@ -62,19 +51,20 @@ def fetch(folder: str | os.PathLike | None = None) -> Path:
 
 
 def load(folder: str | os.PathLike | None = None) -> Lines:
-    """Load the data set, from where :func:`fetch` finds it.
+    """Load the data set, which cannot be downloaded.
 
     Lines that have no text, or texts that have another number of lines than there are files of
     strokes, are left out. Offsets are in the units of the whiteboard, which are whole numbers.
 
     Args:
-        folder: As for :func:`fetch`.
+        folder: Where it is; if not given, the folder ``iam_ondb`` in the one that the environment
+            variable ``LNLIB_DATA`` names.
 
     Raises:
-        FileNotFoundError: As for :func:`fetch`.
+        FileNotFoundError: If it is not there; the error says how to get it.
         ValueError: If a file is not what it must be, or no line is left of a set.
     """
-    where = fetch(folder)
+    where = _find(folder)
     read = hashlib.sha256()
     splits = {}
     for split, name in SETS.items():

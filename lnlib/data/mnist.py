@@ -5,82 +5,25 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from lnlib.data import Dataset
-from lnlib.data.download import RemoteFile, home
-from lnlib.data.idx import parse_idx
+from lnlib.data import Dataset, fetch
 
-
-@dataclass(frozen=True)
-class Source:
-    """Where the files are, and how they must hash: training, then test, images before labels."""
-
-    mirrors: tuple[str, ...]
-    files: tuple[RemoteFile, RemoteFile, RemoteFile, RemoteFile]
-    name: str = "mnist"
-
-
-_MNIST = Source(
-    mirrors=(
-        "https://ossci-datasets.s3.amazonaws.com/mnist/",
-        "https://storage.googleapis.com/cvdf-datasets/mnist/",
-    ),
-    # Uncompressed: each mirror compresses as it likes.
-    files=(
-        RemoteFile(
-            name="train-images-idx3-ubyte",
-            size=47_040_016,
-            sha256="ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
-        ),
-        RemoteFile(
-            name="train-labels-idx1-ubyte",
-            size=60_008,
-            sha256="65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
-        ),
-        RemoteFile(
-            name="t10k-images-idx3-ubyte",
-            size=7_840_016,
-            sha256="0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
-        ),
-        RemoteFile(
-            name="t10k-labels-idx1-ubyte",
-            size=10_008,
-            sha256="ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
-        ),
-    ),
+# Training images and labels, then those for testing.
+FILES = (
+    "train-images-idx3-ubyte",
+    "train-labels-idx1-ubyte",
+    "t10k-images-idx3-ubyte",
+    "t10k-labels-idx1-ubyte",
 )
 
 
-def fetch(folder: str | os.PathLike | None = None) -> Path:
-    """Make sure that the four files are there and right, and say where.
-
-    Without ``folder``, the folder that the environment variable ``LNLIB_DATA`` names, or its folder
-    ``mnist``, is used as it is and never written to; without that, MNIST is downloaded to the
-    user's cache.
-
-    Args:
-        folder: Where the files are to lie, gzipped or not. What is missing is downloaded, what
-            lies there is never replaced.
-
-    Returns:
-        The folder.
-
-    Raises:
-        OSError: If a file is missing and cannot be downloaded or written.
-        ValueError: If a file is not the one of MNIST.
-    """
-    return gather(folder, _MNIST)[0]
-
-
 def load(folder: str | os.PathLike | None = None) -> Dataset:
-    """Load MNIST, from where :func:`fetch` puts or finds it.
+    """Load MNIST.
 
     Args:
-        folder: As for :func:`fetch`.
+        folder: As for :func:`lnlib.data.fetch.folders`.
 
     Returns:
         784 features, the pixels 0 to 255 divided by 255, row by row. ``sha256`` is of the four
@@ -88,49 +31,34 @@ def load(folder: str | os.PathLike | None = None) -> Dataset:
         labels (``zcat`` them into ``sha256sum``).
 
     Raises:
-        OSError: If a file is missing and cannot be downloaded or written.
-        ValueError: If a file is not the one of MNIST.
+        OSError: As for :func:`lnlib.data.fetch.get`.
+        ValueError: As for :func:`lnlib.data.fetch.get`.
     """
-    return assemble(gather(folder, _MNIST)[1], _MNIST)
+    return read("mnist", [fetch.get(f"mnist/{file}", folder) for file in FILES])
 
 
-def gather(folder: str | os.PathLike | None, source: Source) -> tuple[Path, list[bytearray]]:
-    """Return the folder and the verified, uncompressed content of its four files.
+def read(name: str, contents: Sequence[bytes]) -> Dataset:
+    """Return the data set that four verified IDX files hold, in the order of :data:`FILES`."""
+    sha256 = hashlib.sha256(b"".join(contents)).hexdigest()
+    return dataset(name, [parse_idx(content) for content in contents], sha256)
 
-    Raises:
-        OSError: As for :func:`fetch`.
-        ValueError: As for :func:`fetch`.
+
+def parse_idx(content: bytes) -> np.ndarray:
+    """Return the array in a verified IDX file of unsigned bytes.
+
+    The format: 0, 0, 8, the number n of dimensions; n sizes of 4 bytes, big-endian; the values.
     """
-    found = home(source.name, source.files, folder)
-    return found.folder, [found.get(file, source.mirrors) for file in source.files]
-
-
-def assemble(contents: Sequence[bytearray], source: Source) -> Dataset:
-    """Return the data set that four files hold.
-
-    Raises:
-        ValueError: If an image has no label, or one that is no class.
-    """
-    sha256 = hashlib.sha256()
-    parts = []
-    for content, file, ndim in zip(contents, source.files, (3, 1, 3, 1), strict=True):
-        sha256.update(content)
-        parts.append(parse_idx(content, name=file.name, ndim=ndim))
-    for images, labels in (parts[:2], parts[2:]):
-        if len(images) != len(labels) or labels.max() > 9:
-            raise ValueError(
-                f"{source.name}: each image must have a label of 0 to 9, got {len(images):,} "
-                f"images and {len(labels):,} labels up to {labels.max()}"
-            )
-    return dataset(source.name, parts, sha256.hexdigest())
+    ndim = content[3]
+    shape = np.frombuffer(content, ">u4", ndim, offset=4)
+    return np.frombuffer(content, np.uint8, offset=4 + 4 * ndim).reshape(shape)
 
 
 def dataset(name: str, parts: Sequence[np.ndarray], sha256: str) -> Dataset:
-    """Return pictures and labels, of training and then of test, as a data set.
+    """Return images and labels, for training and then for testing, as a data set.
 
     Args:
         name: Of the data set.
-        parts: Of unsigned bytes, pictures ``(N, H, W)`` before labels ``(N,)``.
+        parts: Of unsigned bytes, images ``(N, H, W)`` before labels ``(N,)``.
         sha256: Of what was read.
     """
     x_train, y_train, x_test, y_test = (

@@ -8,7 +8,7 @@ the last two 160 for test.
 There are two such sets, and either is taken. ``lines.npz``, on which the book's runs are recorded,
 was composed once and cannot be downloaded; its words are from novels. ``prepared_lines.npz`` is
 composed here of what can be, Omniglot's file at a fixed commit and tiny Shakespeare, by
-:func:`prepare`: another set of the same kind. A record has the SHA-256 of the one it was made on.
+:func:`compose`: another set of the same kind. A record has the SHA-256 of the one it was made on.
 
 Omniglot is by Brenden Lake (github.com/brendenlake/omniglot, copyright 2015, MIT License); Lake,
 Salakhutdinov & Tenenbaum (2015). The texts are in the public domain.
@@ -25,13 +25,10 @@ import random
 import re
 import statistics
 import zipfile
-from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from lnlib.data import tiny_shakespeare
-from lnlib.data.download import RemoteFile, home
+from lnlib.data import fetch
 from lnlib.data.pen import Line, Lines
 
 NAME = "omniglot_lines"
@@ -42,63 +39,26 @@ NEW = {"val_new": (14, 17), "test_new": (2, 5)}  # drawers who write nothing els
 COUNTS = {"train": 2000, "val_seen": 160, "val_new": 160, "test_new": 160}
 
 
-@dataclass(frozen=True)
-class _Source:
-    """The two sets, and of what the second is prepared."""
-
-    composed: RemoteFile
-    prepared: RemoteFile
-    letters: tuple[RemoteFile, str]
-    text: tuple[RemoteFile, str]
-
-
-def fetch(folder: str | os.PathLike | None = None) -> Path:
-    """Make sure that one of the sets is there and right, and say where.
-
-    Without ``folder``, what the environment variable ``LNLIB_DATA`` names, or the folder of the
-    data set's name in it, is used as it is and never written to; without that, the originals are
-    downloaded to the user's cache and ``prepared_lines.npz`` is prepared there.
-
-    Args:
-        folder: Where it is to lie. What lies there is never replaced.
-
-    Returns:
-        The folder.
-
-    Raises:
-        OSError: If a file is missing and cannot be downloaded or written.
-        ValueError: If a file is another.
-    """
-    return _gather(folder, _OMNIGLOT)[0]
-
-
 def load(folder: str | os.PathLike | None = None) -> Lines:
-    """Load the data set, from where :func:`fetch` puts or finds it.
+    """Load the lines, ``lines.npz`` where it is supplied.
 
     Args:
-        folder: As for :func:`fetch`.
+        folder: As for :func:`lnlib.data.fetch.folders`.
 
     Raises:
-        OSError: As for :func:`fetch`.
-        ValueError: As for :func:`fetch`.
+        OSError: As for :func:`lnlib.data.fetch.get_or_derive`.
+        ValueError: As for :func:`lnlib.data.fetch.get_or_derive`.
     """
-    return _read(_gather(folder, _OMNIGLOT)[1])
+
+    def derive() -> bytes:
+        letters = fetch.get(f"{NAME}/strokes_background_small1.zip", folder)
+        return compose(letters, fetch.get("tiny_shakespeare/input.txt", folder))
+
+    names = [f"{NAME}/lines.npz", f"{NAME}/prepared_lines.npz"]
+    return _read(fetch.get_or_derive(names, derive, folder))
 
 
-def _gather(folder: str | os.PathLike | None, source: _Source) -> tuple[Path, bytes]:
-    """Return the folder, and the content of the set that is there."""
-    originals = source.letters, source.text
-    files = [source.composed, source.prepared]
-    where = home(NAME, [*files, *(file for file, _ in originals)], folder)
-
-    def made() -> bytes:
-        return prepare(*(bytes(where.get(file, [at], suffix="")) for file, at in originals))
-
-    varies = "this Python draws or NumPy writes otherwise"
-    return where.folder, where.prepared(files, made, varies)
-
-
-def prepare(letters: bytes, text: bytes) -> bytes:
+def compose(letters: bytes, text: bytes) -> bytes:
     """Compose the lines of Omniglot's letters and a text.
 
     A letter keeps every fourth recorded point, from a random one, and the ends of its strokes. It
@@ -247,27 +207,3 @@ def _read(content: bytes) -> Lines:
         for k, name in enumerate(found["split_names"])
     }
     return Lines(NAME, splits, 1 / UNIT, hashlib.sha256(content).hexdigest())
-
-
-_OMNIGLOT = _Source(
-    composed=RemoteFile(
-        name="lines.npz",
-        size=3_431_254,
-        sha256="d23ee4f095ad37bb781e15c5c4f8d0c20cd069a18f3672531ba819c556797a80",
-    ),
-    prepared=RemoteFile(
-        name="prepared_lines.npz",
-        size=8_772_808,
-        sha256="6fd9714476ddc9c3d278e98b648aa411cd76b29a12a1586ca0ac5d3877e9f331",
-    ),
-    letters=(
-        RemoteFile(
-            name="strokes_background_small1.zip",
-            size=3_056_274,
-            sha256="8cb3960fb6cf4ccf5f064ad83169f828c36c36782a0f6e7faacb7ecfae4468a2",
-        ),
-        "https://raw.githubusercontent.com/brendenlake/omniglot/"
-        "057f034baf2ecb8530bc5710e5a23584d2a519cc/python/",
-    ),
-    text=(tiny_shakespeare._SHAKESPEARE.file, tiny_shakespeare._SHAKESPEARE.mirror),
-)

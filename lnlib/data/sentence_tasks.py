@@ -6,9 +6,10 @@ from four archives of NLTK's data at a fixed commit, byte for byte. ``cr`` has 3
 paper's copy 3,775.
 
 ``caption_pairs`` stands in for SICK, which may not be passed on freely: of 3,000 pairs of captions
-of COCO val2017, 1,000 are of one image (label 1). There are two such files. ``FIRST`` may lie where
-``LNLIB_DATA`` says; how its pairs were drawn is not kept. :func:`pairs` draws others, by the same
-description, from a fixed seed. A record's SHA-256 says which were read.
+of COCO val2017, 1,000 are of one image (label 1). There are two such files.
+``caption_pairs.tsv`` can be supplied in ``LNLIB_DATA``; how its pairs were drawn was not kept.
+:func:`pairs` draws others, by the same description, from a fixed seed. A record's SHA-256 says
+which were read.
 
 Sentences and labels are by Pang and Lee (2004, 2005), Hu and Liu (2004) and Liu (2007), under CC BY
 4.0 as NLTK's data say; captions are COCO's, by Lin et al. (2014), under CC BY 4.0. Here they are
@@ -24,83 +25,17 @@ import os
 import random
 import re
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lnlib.data import coco_val2017_layout as coco
-from lnlib.data.download import RemoteFile, home
+from lnlib.data import fetch
 
 NAME = "sentence_tasks"
+ARCHIVES = ("sentence_polarity", "subjectivity", "product_reviews_1", "product_reviews_2")
 PAIRS = 1000  # of one image; as many of any two; as many of two with the same things in them
-_MIRROR = (
-    "https://raw.githubusercontent.com/nltk/nltk_data/"
-    "5db857e6f7df11eabb5e5665836db9ec8df07e28/packages/corpora/"
-)
-
-
-@dataclass(frozen=True)
-class _Source:
-    """The prepared files, and the archives of the first three; the pairs have two that will do."""
-
-    sentences: dict[str, RemoteFile]
-    first_pairs: RemoteFile
-    own_pairs: RemoteFile
-    archives: tuple[RemoteFile, ...]
-    mirror: str
-    layouts: Callable[[], coco.Layouts]
-
-
-_TASKS = _Source(
-    sentences={
-        "mr": RemoteFile(
-            "mr.tsv", 1_249_452, "4550c976a3d7058361264ce26fbc9aa72cfb015bcf71bb2f7ad713430b37e5d2"
-        ),
-        "subj": RemoteFile(
-            "subj.tsv",
-            1_310_328,
-            "6f9761f1b63effb86eb60dcb7760c92bbf0e3517e0ab3893a3b8d72632381c57",
-        ),
-        "cr": RemoteFile(
-            "cr.tsv", 363_178, "b0c678435e53d733a6942d9e14c0854aaf77e029fc9fded3b6ee43072cbfdbfa"
-        ),
-    },
-    first_pairs=RemoteFile(
-        "caption_pairs.tsv",
-        326_470,
-        "415ba16acf50a492b7f30030b95b7dd396644e7ead2fc499807a5bce5d141dbe",
-    ),
-    own_pairs=RemoteFile(
-        "caption_pairs_own.tsv",
-        325_875,
-        "a39128bc1d4571576e53f5bed6cdf5db5aa7ba95a2addf9ffc8ac2a5c2038280",
-    ),
-    archives=(
-        RemoteFile(
-            "sentence_polarity.zip",
-            490_256,
-            "6e1ed4405b65c7eabf1d199a7f7c437091ac21da0ea7467b410a74062574566b",
-        ),
-        RemoteFile(
-            "subjectivity.zip",
-            521_628,
-            "741f3371e1a4375051b874fd82fd55857b90975473c91c19a3101cbe17fc4d8c",
-        ),
-        RemoteFile(
-            "product_reviews_1.zip",
-            141_287,
-            "627bfb0bb7c87586246d99b4402c3d7e4fb77ac14559d8695c283bd6850615ac",
-        ),
-        RemoteFile(
-            "product_reviews_2.zip",
-            170_698,
-            "272b08fe130882e5867aa7ecc69a65616099183c4ccc10374a62c271801b0bc1",
-        ),
-    ),
-    mirror=_MIRROR,
-    layouts=coco.load,
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,62 +64,32 @@ class Tasks:
         return f"sentences: {three}; {len(self.caption_pairs):,} pairs of captions"
 
 
-def fetch(folder: str | os.PathLike | None = None) -> Path:
-    """Make sure that the four files are there and right, and say where.
-
-    Without ``folder``, what the environment variable ``LNLIB_DATA`` names, or the folder of the
-    data set's name in it, is used as it is and never written to; without that, the archives are
-    downloaded to the user's cache and the files prepared there, the pairs from
-    :mod:`lnlib.data.coco_val2017_layout`.
-
-    Args:
-        folder: Where they are to lie, compressed or not. What does not is prepared; what lies there
-            is never replaced.
-
-    Returns:
-        The folder.
-
-    Raises:
-        OSError: If a file is missing and cannot be downloaded or written.
-        ValueError: If a file is another.
-    """
-    return _gather(folder, _TASKS)[0]
-
-
 def load(folder: str | os.PathLike | None = None) -> Tasks:
-    """Load the tasks, from where :func:`fetch` puts or finds them.
+    """Load the tasks, ``caption_pairs.tsv`` where it is supplied.
 
     Args:
-        folder: As for :func:`fetch`.
+        folder: As for :func:`lnlib.data.fetch.folders`.
 
     Raises:
-        OSError: As for :func:`fetch`.
-        ValueError: As for :func:`fetch`.
+        OSError: As for :func:`lnlib.data.fetch.get_or_derive`.
+        ValueError: As for :func:`lnlib.data.fetch.get_or_derive`.
     """
-    return _read(_gather(folder, _TASKS)[1])
-
-
-def _gather(folder: str | os.PathLike | None, source: _Source) -> tuple[Path, dict[str, bytes]]:
-    """Return the folder, and the content of the four files by their names."""
-    pair_files = [source.first_pairs, source.own_pairs]
-    where = home(NAME, [*source.sentences.values(), *pair_files, *source.archives], folder)
 
     @functools.cache
-    def made() -> dict[str, bytes]:
-        archives = (where.get(file, [source.mirror], suffix="") for file in source.archives)
-        return prepare(*map(bytes, archives))
+    def derive() -> dict[str, bytes]:
+        return to_tasks(*(fetch.get(f"{NAME}/{file}.zip", folder) for file in ARCHIVES))
 
-    varies = "this Python shuffles otherwise"
     contents = {
-        name: where.prepared([file], lambda name=name: made()[name], varies)
-        for name, file in source.sentences.items()
+        task: fetch.get_or_derive([f"{NAME}/{task}.tsv"], lambda task=task: derive()[task], folder)
+        for task in ("mr", "cr", "subj")
     }
-    contents["caption_pairs"] = where.prepared(pair_files, lambda: pairs(source.layouts()), varies)
-    return where.folder, contents
+    names = [f"{NAME}/caption_pairs.tsv", f"{NAME}/caption_pairs_own.tsv"]
+    contents["caption_pairs"] = fetch.get_or_derive(names, lambda: pairs(coco.load(folder)), folder)
+    return _read(contents)
 
 
-def prepare(polarity: bytes, subjectivity: bytes, five: bytes, nine: bytes) -> dict[str, bytes]:
-    """Make the three files of sentences from the four archives.
+def to_tasks(polarity: bytes, subjectivity: bytes, five: bytes, nine: bytes) -> dict[str, bytes]:
+    """Return the three files of sentences, derived from the four archives.
 
     Of the products' reviews a sentence is good if one of its features is tagged ``[+n]`` and none
     ``[-n]``, and bad the other way round; others, and copies, are left out. Each run of white space
@@ -276,10 +181,10 @@ def _lines(rows: Sequence[Sequence[str]]) -> bytes:
 
 
 def _read(contents: dict[str, bytes]) -> Tasks:
-    told: dict[str, Any] = {}
+    tasks: dict[str, Any] = {}
     names = ("mr", "cr", "subj", "caption_pairs")
     for name in names:
         rows = (line.split("\t") for line in contents[name].decode().split("\n") if line)
-        told[name] = tuple((int(label), *texts) for label, *texts in rows)
+        tasks[name] = tuple((int(label), *texts) for label, *texts in rows)
     sha256 = hashlib.sha256(b"".join(contents[name] for name in names)).hexdigest()
-    return Tasks(NAME, sha256=sha256, **told)
+    return Tasks(NAME, sha256=sha256, **tasks)

@@ -1,25 +1,17 @@
-"""Cloze questions: what is prepared of two translations, and where it is looked for."""
+"""Cloze questions: how they are derived from two translations."""
 
 from __future__ import annotations
 
-import dataclasses
-import gzip
 import hashlib
 import json
 import lzma
 
-import pooch
 import pytest
 
-from lnlib.data import _cloze
+from lnlib.data import _cloze, fetch
 from lnlib.data import bible_cloze as bible
-from lnlib.data.download import RemoteFile
 
 WORDS = "and the man of the land went out with all that he had to the field . "
-
-
-def remote(name: str, content: bytes) -> RemoteFile:
-    return RemoteFile(name, len(content), hashlib.sha256(content).hexdigest())
 
 
 def originals() -> tuple[bytes, bytes]:
@@ -39,33 +31,22 @@ def originals() -> tuple[bytes, bytes]:
 
 
 @pytest.fixture
-def source(serve):
-    """Where the made-up books are served, what is prepared of them, and how often was asked."""
+def derived(tmp_path, register, monkeypatch):
+    """Return the questions on the made-up books, whose files are in ``tmp_path``."""
     old, modern = originals()
-    prepared = _cloze.prepare(_cloze.old("1Made.json", old), _cloze.modern("1made.json", modern))
-    mirrors = []
-    for name, content in (("1Made.json", old), ("1made.json", modern)):
-        mirrors.append((serve("well"), (remote(name, content),)))
-        mirrors[-1][0].bodies[f"/{name}"] = content
-    recorded = prepared[: prepared.index(b"\n") + 1]
-    made = bible._Source(
-        recorded=remote("cloze.jsonl", recorded),
-        prepared=remote("cloze_1603.jsonl", prepared),
-        old=(mirrors[0][1], mirrors[0][0].url),
-        modern=(mirrors[1][1], mirrors[1][0].url),
-    )
-    return made, prepared, recorded, lambda: sum(len(m.asked) for m, _ in mirrors)
+    derived = _cloze.derive(_cloze.old("1Made.json", old), _cloze.modern("1made.json", modern))
+    monkeypatch.setattr(fetch, "REGISTRY", {})
+    for name, content in (("old/1Made.json", old), ("modern/1made.json", modern)):
+        register(f"{bible.NAME}/{name}", content)
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_bytes(content)
+    register(f"{bible.NAME}/cloze_1603.jsonl", derived)
+    register(f"{bible.NAME}/cloze.jsonl", derived[: derived.index(b"\n") + 1])
+    return derived
 
 
-@pytest.fixture
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setattr(pooch, "os_cache", lambda name: tmp_path / "cache")
-    return tmp_path / "cache" / bible.NAME
-
-
-def test_a_question_is_a_verse_retold_with_a_name_of_its_passage_left_out(source):
-    _, prepared, _, _ = source
-    rows = [json.loads(line) for line in prepared.splitlines()]
+def test_a_question_is_a_verse_retold_with_a_name_of_its_passage_left_out(derived):
+    rows = [json.loads(line) for line in derived.splitlines()]
     assert {row["s"] for row in rows} == {"train", "val", "test"}
     for row in rows:
         passage, query = row["c"].split(), row["q"].split()
@@ -98,44 +79,10 @@ def test_windows_are_all_runs_around_a_verse_that_are_long_enough_and_not_too_lo
         assert {(w.start, w.stop) for w in _cloze.windows(lengths, verse)} == expected
 
 
-def test_the_books_are_fetched_once_and_prepared_in_the_cache(source, cache):
-    made, prepared, _, asked = source
-    for _ in range(2):
-        assert bible._gather(None, made) == (cache, prepared)
-        assert asked() == 2
-    assert gzip.decompress((cache / "cloze_1603.jsonl.gz").read_bytes()) == prepared
-
-
-def test_what_is_prepared_otherwise_is_refused_and_not_kept(source, cache):
-    made, _, _, _ = source
-    other = dataclasses.replace(made, prepared=remote("cloze_1603.jsonl", b"other"))
-    with pytest.raises(ValueError, match=r"as prepared must be .*; this Python draws other"):
-        bible._gather(None, other)
-    assert not (cache / "cloze_1603.jsonl.gz").exists()
-
-
-def test_where_lnlib_data_says_the_questions_of_the_records_come_first(
-    source, tmp_path, monkeypatch
-):
-    made, prepared, recorded, asked = source
-    folder = tmp_path / bible.NAME
-    folder.mkdir()
-    monkeypatch.setenv("LNLIB_DATA", str(tmp_path))
-    with pytest.raises(FileNotFoundError, match=r"where cloze\.jsonl must lie"):
-        bible._gather(None, made)
-    (folder / "cloze_1603.jsonl").write_bytes(prepared)
-    assert bible._gather(None, made) == (folder, prepared)
-    (folder / "cloze.jsonl.xz").write_bytes(lzma.compress(recorded))
-    _, first = bible._gather(None, made)
-    assert first == recorded
-    found = bible._read(first)
+def test_the_questions_of_the_records_come_before_derived_ones(tmp_path, derived):
+    found = bible.load(tmp_path)
+    assert found.sha256 == hashlib.sha256(derived).hexdigest()
+    assert sum(map(len, found.questions.values())) == len(derived.splitlines())
+    (tmp_path / "cloze.jsonl.xz").write_bytes(lzma.compress(derived[: derived.index(b"\n") + 1]))
+    found = bible.load(tmp_path)
     assert sum(map(len, found.questions.values())) == 1
-    assert found.sha256 == hashlib.sha256(first).hexdigest()
-    assert asked() == 0
-
-
-def test_the_originals_are_all_books_of_both_at_fixed_commits():
-    for files, mirror in (bible._BIBLES.old, bible._BIBLES.modern):
-        assert len({f.name.lower() for f in files}) == 66
-        assert mirror.startswith("https://raw.githubusercontent.com/")
-        assert len(mirror.split("/")[5]) == 40

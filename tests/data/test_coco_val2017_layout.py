@@ -1,21 +1,16 @@
-"""Captions and boxes of COCO: what is prepared of the originals, and where it is looked for."""
+"""Captions and boxes of COCO: how the originals are joined, and the features of an image."""
 
 from __future__ import annotations
 
-import dataclasses
-import gzip
 import hashlib
 import json
-import os
 import random
 
 import numpy as np
-import pooch
 import pytest
 
 from lnlib.data import coco_val2017_layout as coco
-from lnlib.data import load
-from lnlib.data.download import RemoteFile, find
+from lnlib.data import fetch, load
 
 IDS = [42, 7, 300, 12, 99, 8, 1000]
 BOXES = {42: "1,2,3,4,0 5,6,7,8,79", 7: "0,0,9,9,16", 300: "", 12: "3,3,4,4,2",
@@ -37,7 +32,7 @@ def originals() -> tuple[bytes, bytes]:
 
 
 def expected() -> list[dict]:
-    """Return what is prepared of them, by hand."""
+    """Return what is derived from them, by hand."""
     order = [7, 8, 12, 42, 99, 1000]
     random.Random(2016).shuffle(order)
     rows = []
@@ -55,40 +50,8 @@ def expected() -> list[dict]:
     return rows
 
 
-def remote(name: str, content: bytes) -> RemoteFile:
-    return RemoteFile(name, len(content), hashlib.sha256(content).hexdigest())
-
-
-@pytest.fixture
-def source(serve):
-    """Where the made-up originals are served, each by a mirror of its own."""
-    captions, boxes = originals()
-    prepared = coco.prepare(captions, boxes, held_out=2)
-    mirrors = {}
-    for name, content in (("captions_val2017.json", captions), ("val2017.txt", boxes)):
-        mirror = serve("well")
-        mirror.bodies = {f"/{name}": content}
-        mirrors[name] = remote(name, content), mirror.url
-        mirrors[f"{name} at"] = mirror
-    made = coco._Source(
-        remote("coco_layout.jsonl", prepared),
-        mirrors["captions_val2017.json"],
-        mirrors["val2017.txt"],
-        held_out=2,
-    )
-    asked = [mirrors["captions_val2017.json at"].asked, mirrors["val2017.txt at"].asked]
-    return made, prepared, lambda: sum(map(len, asked))
-
-
-@pytest.fixture
-def cache(tmp_path, monkeypatch):
-    """What stands in for the user's cache."""
-    monkeypatch.setattr(pooch, "os_cache", lambda project: tmp_path / "cache" / project)
-    return tmp_path / "cache" / "lnlib" / coco.NAME
-
-
-def test_what_is_prepared_is_joined_trimmed_shuffled_and_split():
-    head, *rows = (json.loads(line) for line in coco.prepare(*originals(), held_out=2).splitlines())
+def test_what_is_derived_is_joined_trimmed_shuffled_and_split():
+    head, *rows = (json.loads(line) for line in coco.join(*originals(), held_out=2).splitlines())
     assert rows == expected()
     assert head["categories"] == list(coco.CATEGORIES)
     assert (len(set(coco.CATEGORIES)), coco.CATEGORIES[0], coco.CATEGORIES[79]) == (
@@ -97,7 +60,7 @@ def test_what_is_prepared_is_joined_trimmed_shuffled_and_split():
 
 
 def test_it_is_read_by_split_in_the_order_of_the_file():
-    content = coco.prepare(*originals(), held_out=2)
+    content = coco.join(*originals(), held_out=2)
     found = coco._read(content)
     for split in ("train", "val", "test"):
         assert found.images[split] == [row for row in expected() if row["split"] == split]
@@ -105,104 +68,13 @@ def test_it_is_read_by_split_in_the_order_of_the_file():
     assert str(found) == "2 train + 2 val + 2 test images with 5 captions each and 8 boxes"
 
 
-def test_the_originals_are_fetched_once_and_prepared_in_the_cache(source, cache):
-    made, prepared, asked = source
-    for _ in range(2):
-        assert coco._gather(None, made) == (cache, prepared)
-        assert asked() == 2
-    assert gzip.decompress((cache / "coco_layout.jsonl.gz").read_bytes()) == prepared
-    assert not list(cache.glob("*.part"))
-
-
-def test_a_damaged_file_in_the_cache_is_prepared_again_without_the_net(source, cache):
-    made, prepared, asked = source
-    coco._gather(None, made)
-    (cache / "coco_layout.jsonl.gz").write_bytes(b"damaged")
-    assert coco._gather(None, made) == (cache, prepared)
-    assert asked() == 2
-    assert gzip.decompress((cache / "coco_layout.jsonl.gz").read_bytes()) == prepared
-
-
-def test_an_original_that_is_another_is_not_used(source, cache):
-    made, _, _ = source
-    other = dataclasses.replace(made, boxes=(remote("val2017.txt", b"other"), made.boxes[1]))
-    with pytest.raises(OSError, match=r"cannot download val2017\.txt:"):
-        coco._gather(None, other)
-    assert not (cache / "coco_layout.jsonl.gz").exists()
-
-
-def test_what_is_prepared_otherwise_is_refused_and_not_kept(source, cache):
-    made, _, _ = source
-    other = dataclasses.replace(made, prepared=remote("coco_layout.jsonl", b"other"))
-    with pytest.raises(ValueError, match=r"as prepared must be .*; this Python shuffles oth"):
-        coco._gather(None, other)
-    assert not (cache / "coco_layout.jsonl.gz").exists()
-
-
-@pytest.mark.parametrize("inner", ["", coco.NAME], ids=["its own folder", "one folder a data set"])
-@pytest.mark.parametrize("held", ["prepared", "gzipped", "originals"])
-def test_what_lies_where_lnlib_data_says_is_used_and_nothing_written(
-    source, tmp_path, monkeypatch, inner, held
-):
-    made, prepared, asked = source
-    folder = tmp_path / "mine" / inner
-    folder.mkdir(parents=True)
-    captions, boxes = originals()
-    files = {
-        "prepared": {"coco_layout.jsonl": prepared},
-        "gzipped": {"coco_layout.jsonl.gz": gzip.compress(prepared)},
-        "originals": {"captions_val2017.json": captions, "val2017.txt.gz": gzip.compress(boxes)},
-    }[held]
-    for name, content in files.items():
-        (folder / name).write_bytes(content)
-    monkeypatch.setenv("LNLIB_DATA", str(tmp_path / "mine"))
-    assert coco._gather(None, made) == (folder, prepared)
-    assert {path.name for path in folder.iterdir()} == set(files)
-    assert asked() == 0
-
-
-@pytest.mark.parametrize("inner", ["", coco.NAME])
-@pytest.mark.parametrize("has", ["nothing", "val2017.txt"])
-def test_where_lnlib_data_lacks_it_the_file_is_named_and_none_downloaded(
-    source, tmp_path, monkeypatch, inner, has
-):
-    made, _, asked = source
-    (tmp_path / "mine" / inner).mkdir(parents=True)
-    (tmp_path / "mine" / inner / has).write_bytes(originals()[1])
-    monkeypatch.setenv("LNLIB_DATA", str(tmp_path / "mine"))
-    with pytest.raises(
-        FileNotFoundError,
-        match=rf"LNLIB_DATA names {tmp_path}/mine, where coco_layout\.jsonl must lie, gzipped or "
-        "not, in it or in its folder coco_val2017_layout; put it there, name another folder, or "
-        "unset LNLIB_DATA to download coco_val2017_layout",
-    ):
-        coco._gather(None, made)
-    assert asked() == 0
-
-
-def test_a_wrong_file_of_the_user_is_refused_and_left_alone(source, tmp_path):
-    made, _, asked = source
-    (tmp_path / "coco_layout.jsonl").write_bytes(b"mine")
-    with pytest.raises(ValueError, match=r"coco_layout\.jsonl: SHA-256 of the uncompressed"):
-        coco._gather(tmp_path, made)
-    assert {path.name for path in tmp_path.iterdir()} == {"coco_layout.jsonl"}
-    assert asked() == 0
-
-
-def test_a_folder_given_is_filled(source, tmp_path):
-    made, prepared, asked = source
-    assert coco._gather(tmp_path / "new", made) == (tmp_path / "new", prepared)
-    assert asked() == 2
-    assert find(made.prepared, tmp_path / "new") == prepared
-
-
-def test_the_originals_are_at_fixed_commits():
-    for file, mirror in (coco._COCO.captions, coco._COCO.boxes):
-        host, _, _, commit, *_ = mirror.removeprefix("https://").split("/")
-        assert host == "raw.githubusercontent.com"
-        assert len(commit) == 40
-        assert mirror.endswith("/")
-        assert file.size > 10**6
+def test_it_is_derived_from_the_originals(tmp_path, register):
+    content = coco.join(*originals())
+    for name, original in zip(("captions_val2017.json", "val2017.txt"), originals(), strict=True):
+        (tmp_path / name).write_bytes(original)
+        register(f"{coco.NAME}/{name}", original)
+    register(f"{coco.NAME}/coco_layout.jsonl", content)
+    assert coco.load(tmp_path).sha256 == hashlib.sha256(content).hexdigest()
 
 
 def test_features_say_what_is_there_how_often_and_where_the_largest_is():
@@ -224,8 +96,7 @@ needs_coco = pytest.mark.needs_data(coco.NAME)
 
 
 @needs_coco
-def test_the_data_set_is_found_where_lnlib_data_says():
-    assert coco.fetch().is_relative_to(os.environ["LNLIB_DATA"])
+def test_the_data_set_has_4952_images():
     found = load(coco.NAME)
     assert found.name == coco.NAME
     assert str(found) == (
@@ -235,7 +106,7 @@ def test_the_data_set_is_found_where_lnlib_data_says():
 
 @needs_coco
 def test_originals_that_say_what_it_says_make_every_byte_of_it():
-    content = bytes(find(coco._COCO.prepared, coco.fetch()))
+    content = fetch.get(f"{coco.NAME}/coco_layout.jsonl")
     rows = [json.loads(line) for line in content.splitlines()[1:]]
     random.Random(1).shuffle(rows)
     told = {
@@ -250,4 +121,4 @@ def test_originals_that_say_what_it_says_make_every_byte_of_it():
         f"/x/{r['id']:012d}.jpg" + "".join(f" {x},{y},{z},{w},{c}" for c, x, y, z, w in r["boxes"])
         for r in rows
     ]
-    assert coco.prepare(json.dumps(told).encode(), "\n".join(lines).encode()) == content
+    assert coco.join(json.dumps(told).encode(), "\n".join(lines).encode()) == content

@@ -1,21 +1,17 @@
-"""Pen lines: how they are composed of letters, and where they are looked for."""
+"""Pen lines: how they are composed of letters."""
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import io
-import os
 import random
 import zipfile
 
 import numpy as np
-import pooch
 import pytest
 
 from lnlib.data import load
 from lnlib.data import omniglot_lines as omniglot
-from lnlib.data.download import RemoteFile
 
 TEXT = ("To be, or not to be: that's the question.\nWhether 'tis nobler in the mind " * 9).encode()
 FEW = {"train": 19, "val_seen": 3, "val_new": 4, "test_new": 2}
@@ -44,37 +40,13 @@ def letters():
 LETTERS = letters()
 
 
-def remote(name, content):
-    return RemoteFile(name, len(content), hashlib.sha256(content).hexdigest())
-
-
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
     monkeypatch.setattr(omniglot, "COUNTS", FEW)
 
 
-@pytest.fixture
-def source(serve):
-    prepared = omniglot.prepare(LETTERS, TEXT)
-    mirror = serve("well")
-    mirror.bodies = {"/letters.zip": LETTERS, "/text.txt": TEXT}
-    made = omniglot._Source(
-        remote("lines.npz", prepared[:-1] + b"\0"),
-        remote("prepared_lines.npz", prepared),
-        (remote("letters.zip", LETTERS), mirror.url),
-        (remote("text.txt", TEXT), mirror.url),
-    )
-    return made, prepared, mirror.asked
-
-
-@pytest.fixture
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setattr(pooch, "os_cache", lambda project: tmp_path / "cache" / project)
-    return tmp_path / "cache" / "lnlib" / omniglot.NAME
-
-
 def test_lines_are_of_running_words_by_drawers_of_their_own_split():
-    found = omniglot._read(omniglot.prepare(LETTERS, TEXT))
+    found = omniglot._read(omniglot.compose(LETTERS, TEXT))
     assert {split: len(lines) for split, lines in found.splits.items()} == FEW
     running = "to be or not to be thats the question whether tis nobler in the mind "
     words = (running * 9).split()
@@ -93,7 +65,7 @@ def test_lines_are_of_running_words_by_drawers_of_their_own_split():
 
 
 def test_each_letter_is_its_drawers_thinned_with_the_ends_of_its_strokes():
-    found = omniglot._read(omniglot.prepare(LETTERS, TEXT))
+    found = omniglot._read(omniglot.compose(LETTERS, TEXT))
     drawn = omniglot._drawn(LETTERS)
     for line in found.splits["val_new"]:
         own = drawn[int(line.writer.split()[1])]
@@ -135,61 +107,21 @@ def test_letters_stand_on_the_line_or_hang_below_it():
         assert median == pytest.approx(1)
 
 
-def test_the_originals_are_fetched_once_and_prepared_in_the_cache(source, cache):
-    made, prepared, asked = source
-    for _ in range(2):
-        assert omniglot._gather(None, made) == (cache, prepared)
-        assert len(asked) == 2
-    assert gzip.decompress((cache / "prepared_lines.npz.gz").read_bytes()) == prepared
-
-
-def test_what_is_prepared_otherwise_is_refused_and_not_kept(source, cache, monkeypatch):
-    made, _, _ = source
-    monkeypatch.setattr(omniglot, "COUNTS", FEW | {"train": 5})
-    with pytest.raises(ValueError, match=r"as prepared must be .*; this Python draws or NumPy"):
-        omniglot._gather(None, made)
-    assert not list(cache.glob("prepared*"))
-
-
-@pytest.mark.parametrize("name", ["lines.npz", "prepared_lines.npz"])
-def test_either_set_is_used_where_lnlib_data_says(source, tmp_path, monkeypatch, name):
-    made, prepared, asked = source
-    content = prepared if name.startswith("prep") else prepared[:-1] + b"\0"
-    (tmp_path / omniglot.NAME).mkdir()
-    (tmp_path / omniglot.NAME / name).write_bytes(content)
-    monkeypatch.setenv("LNLIB_DATA", str(tmp_path))
-    assert omniglot._gather(None, made) == (tmp_path / omniglot.NAME, content)
-    assert not asked
-
-
-def test_where_lnlib_data_has_the_originals_they_are_prepared_and_nothing_written(
-    source, tmp_path, monkeypatch
-):
-    made, prepared, asked = source
-    (tmp_path / "letters.zip").write_bytes(LETTERS)
-    monkeypatch.setenv("LNLIB_DATA", str(tmp_path))
-    with pytest.raises(
-        FileNotFoundError, match=r"where lines\.npz must lie, gzipped or not, in it"
-    ):
-        omniglot._gather(None, made)
-    (tmp_path / "text.txt.gz").write_bytes(gzip.compress(TEXT))
-    assert omniglot._gather(None, made) == (tmp_path, prepared)
-    assert {path.name for path in tmp_path.iterdir()} == {"letters.zip", "text.txt.gz"}
-    assert not asked
-
-
-def test_the_originals_are_at_fixed_commits():
-    for file, mirror in (omniglot._OMNIGLOT.letters, omniglot._OMNIGLOT.text):
-        host, _, _, commit, *_ = mirror.removeprefix("https://").split("/")
-        assert host == "raw.githubusercontent.com"
-        assert len(commit) == 40
-        assert mirror.endswith("/")
-        assert file.size > 10**6
+def test_supplied_lines_come_before_composed_ones(tmp_path, register):
+    composed = omniglot.compose(LETTERS, TEXT)
+    register(f"{omniglot.NAME}/strokes_background_small1.zip", LETTERS)
+    register("tiny_shakespeare/input.txt", TEXT)
+    register(f"{omniglot.NAME}/lines.npz", composed + b"\0")
+    register(f"{omniglot.NAME}/prepared_lines.npz", composed)
+    (tmp_path / "strokes_background_small1.zip").write_bytes(LETTERS)
+    (tmp_path / "input.txt").write_bytes(TEXT)
+    assert omniglot.load(tmp_path).sha256 == hashlib.sha256(composed).hexdigest()
+    (tmp_path / "lines.npz").write_bytes(composed + b"\0")
+    assert omniglot.load(tmp_path).sha256 == hashlib.sha256(composed + b"\0").hexdigest()
 
 
 @pytest.mark.needs_data("omniglot_lines")
-def test_the_data_set_is_found_where_lnlib_data_says():
-    assert omniglot.fetch().is_relative_to(os.environ["LNLIB_DATA"])
+def test_the_data_set_has_2480_lines():
     found = load(omniglot.NAME)
     assert str(found) == (
         "2,000 train + 160 val_seen + 160 val_new + 160 test_new lines of 1,588,643 points"

@@ -1,21 +1,18 @@
-"""Tasks for sentence vectors: what is prepared of the archives, how pairs are drawn, where from."""
+"""Tasks for sentence vectors: how the archives are read, and how pairs are drawn."""
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import io
 import json
 import random
 import zipfile
 
-import pooch
 import pytest
 
 from lnlib.data import coco_val2017_layout as coco
 from lnlib.data import load
 from lnlib.data import sentence_tasks as tasks
-from lnlib.data.download import RemoteFile
 
 FILMS = {"README.txt": b"[+1]##no", "rt-polarity.pos": b" good   one \ngo\xc3\xa9d\n\n",
          "rt-polarity.neg": b"bad\nworse\nworst\n"}  # fmt: skip
@@ -33,12 +30,12 @@ def zipped(files: dict[str, bytes]) -> bytes:
     return content.getvalue()
 
 
+PAIR = b"1\ta\tb\n"
 ARCHIVES = [zipped(files) for files in (FILMS, PLOTS, FIVE, NINE)]
-NAMES = ("sentence_polarity", "subjectivity", "product_reviews_1", "product_reviews_2")
 
 
 def expected() -> dict[str, bytes]:
-    """Return what is prepared, by hand: sorted, then shuffled by one generator."""
+    """Return what is derived, by hand: sorted, then shuffled by one generator."""
     rows = {
         "mr": ["0\tbad", "0\tworse", "0\tworst", "1\tgood one", "1\tgoéd"],
         "subj": ["0\the gées", "1\ti feel", "1\tthey feel"],
@@ -60,41 +57,8 @@ def layouts() -> coco.Layouts:
     return coco.Layouts("c", (), {"train": rows[:4], "val": rows[4:6], "test": rows[6:]}, "0" * 64)
 
 
-def remote(name: str, content: bytes) -> RemoteFile:
-    return RemoteFile(name, len(content), hashlib.sha256(content).hexdigest())
-
-
-@pytest.fixture
-def source(serve):
-    mirror = serve("well")
-    mirror.bodies = {f"/{n}.zip": a for n, a in zip(NAMES, ARCHIVES, strict=True)}
-    pairs = tasks.pairs(layouts(), 4)
-    made = tasks._Source(
-        sentences={n: remote(f"{n}.tsv", content) for n, content in expected().items()},
-        first_pairs=remote("caption_pairs.tsv", b"1\ta\tb\n"),
-        own_pairs=remote("caption_pairs_own.tsv", pairs),
-        archives=tuple(remote(f"{n}.zip", a) for n, a in zip(NAMES, ARCHIVES, strict=True)),
-        mirror=mirror.url,
-        layouts=layouts,
-    )
-    return made, mirror, expected() | {"caption_pairs": pairs}
-
-
-@pytest.fixture(autouse=True)
-def few(monkeypatch):
-    """Fewer pairs."""
-    monkeypatch.setattr(tasks.pairs, "__defaults__", (4,))
-
-
-@pytest.fixture
-def cache(tmp_path, monkeypatch):
-    """What stands in for the user's cache."""
-    monkeypatch.setattr(pooch, "os_cache", lambda project: tmp_path / "cache" / project)
-    return tmp_path / "cache" / "lnlib" / tasks.NAME
-
-
 def test_sentences_are_cleaned_labelled_sorted_and_shuffled_by_one_generator():
-    assert tasks.prepare(*ARCHIVES) == expected()
+    assert tasks.to_tasks(*ARCHIVES) == expected()
 
 
 def test_pairs_are_of_one_image_of_any_two_and_of_two_with_the_same_things():
@@ -122,44 +86,23 @@ def test_an_image_with_all_the_same_things_and_many_more_is_less_alike():
     assert [b for a, b in pairs if a == 0 and b] == [2, 2]
 
 
-def test_all_is_fetched_once_and_prepared_in_the_cache(source, cache):
-    made, mirror, contents = source
-    for _ in range(2):
-        assert tasks._gather(None, made) == (cache, contents)
-        assert len(mirror.asked) == 4
-    found = tasks._read(contents)
+def test_tasks_are_derived_and_supplied_pairs_come_before_others(tmp_path, register, monkeypatch):
+    monkeypatch.setattr(tasks.pairs, "__defaults__", (4,))
+    monkeypatch.setattr(coco, "load", lambda folder: layouts())
+    for name, content in zip(tasks.ARCHIVES, ARCHIVES, strict=True):
+        register(f"{tasks.NAME}/{name}.zip", content)
+        (tmp_path / f"{name}.zip").write_bytes(content)
+    contents = expected() | {"caption_pairs_own": tasks.pairs(layouts()), "caption_pairs": PAIR}
+    for name, content in contents.items():
+        register(f"{tasks.NAME}/{name}.tsv", content)
+    found = tasks.load(tmp_path)
     assert (0, "worst") in found.mr
     assert {row[0] for row in found.caption_pairs} == {0, 1}
-    whole = b"".join(contents[n] for n in ("mr", "cr", "subj", "caption_pairs"))
+    whole = b"".join(contents[n] for n in ("mr", "cr", "subj", "caption_pairs_own"))
     assert found.sha256 == hashlib.sha256(whole).hexdigest()
     assert str(found) == "sentences: 5 of MR, 2 of CR, 3 of SUBJ; 12 pairs of captions"
-
-
-def test_the_pairs_that_were_first_come_before_our_own(source, tmp_path, monkeypatch):
-    made, mirror, contents = source
-    for name, content in contents.items():
-        (tmp_path / f"{name}.tsv").write_bytes(content)
-    (tmp_path / "caption_pairs.tsv").write_bytes(b"1\ta\tb\n")
-    monkeypatch.setenv("LNLIB_DATA", str(tmp_path))
-    assert tasks._gather(None, made)[1] == contents | {"caption_pairs": b"1\ta\tb\n"}
-    assert not mirror.asked
-    (tmp_path / "cr.tsv").unlink()
-    with pytest.raises(FileNotFoundError, match=r"where cr\.tsv must lie"):
-        tasks._gather(None, made)
-
-
-@pytest.mark.parametrize("which", ["cr", "caption_pairs"])
-def test_what_is_prepared_otherwise_is_refused(source, cache, which):
-    made, _, _ = source
-    other = remote(f"{which}.tsv", b"other")
-    changed = (
-        {"own_pairs": other}
-        if which == "caption_pairs"
-        else {"sentences": made.sentences | {which: other}}
-    )
-    with pytest.raises(ValueError, match=rf"SHA-256 of {which}\.tsv as prepared must be"):
-        tasks._gather(None, dataclasses.replace(made, **changed))
-    assert not (cache / f"{which}.tsv.gz").exists()
+    (tmp_path / "caption_pairs.tsv").write_bytes(PAIR)
+    assert tasks.load(tmp_path).caption_pairs == ((1, "a", "b"),)
 
 
 @pytest.mark.needs_data("sentence_tasks")

@@ -13,6 +13,7 @@ import types
 from pathlib import Path
 
 import numpy as np
+import pooch
 import pytest
 
 from bench import __main__ as bench
@@ -52,7 +53,7 @@ def kind(experiment):
 )
 def test_other_commands_refuse_what_they_cannot_do(command, said, tmp_path, monkeypatch, refused):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(mnist_data, "fetch", lambda folder: pytest.fail("MNIST was asked for"))
+    monkeypatch.setattr(mnist_data, "load", lambda folder: pytest.fail("MNIST was asked for"))
     Path("FILE").write_text("mine")
     Path("LINK").symlink_to("gone")
     assert said in refused(command)
@@ -60,10 +61,10 @@ def test_other_commands_refuse_what_they_cannot_do(command, said, tmp_path, monk
 
 
 def test_a_download_that_fails_is_said_in_one_sentence(monkeypatch, refused):
-    def fetch(folder):
+    def load(folder):
         raise OSError("no mirror of MNIST delivers")
 
-    monkeypatch.setattr(mnist_data, "fetch", fetch)
+    monkeypatch.setattr(mnist_data, "load", load)
     assert refused(["data", "mnist"]) == "lnlib data: no mirror of MNIST delivers\n"
 
 
@@ -74,12 +75,13 @@ def test_data_says_what_there_is_and_where(folder, tmp_path, monkeypatch, capsys
     x = np.zeros((3, 2), np.float32)
     made = Dataset("mnist", x, np.zeros(3, np.int64), x[:1], np.zeros(1, np.int64), "5" * 64)
     asked_for = []
-    monkeypatch.setattr(mnist_data, "fetch", lambda f: asked_for.append(f) or f or "the cache")
+    monkeypatch.setattr(pooch, "os_cache", lambda project: tmp_path / project)
+    (tmp_path / "lnlib" / "mnist").mkdir(parents=True)
     monkeypatch.setattr(mnist_data, "load", lambda f: asked_for.append(f) or made)
     assert main(["data", "mnist", *(["--folder", folder] if folder else [])]) == 0
-    assert asked_for == [folder, folder]
+    assert asked_for == [folder]
     assert capsys.readouterr().out == (
-        f"mnist lies in {folder or 'the cache'}\n"
+        f"mnist lies in {tmp_path / (folder or 'lnlib/mnist')}\n"
         f"mnist: 3 training and 1 test cases of 2 features, SHA-256 {'5' * 64}\n"
     )
     assert folder is None or Path(folder).is_dir()

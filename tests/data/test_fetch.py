@@ -1,0 +1,283 @@
+"""Downloads from a local server, and files found in the user's folders."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import hashlib
+import lzma
+import os
+import random
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pooch
+import pytest
+
+import lnlib
+from lnlib import data
+from lnlib.data import fetch
+
+CONTENT = random.Random(0).randbytes(100_000)
+NAME = "made_up/noise"
+# Run in another process: the arguments are the folder and the address.
+DOWNLOAD = f"""
+import sys
+from lnlib.data import fetch
+fetch.REGISTRY[{NAME!r}] = fetch.Entry({hashlib.sha256(CONTENT).hexdigest()!r}, (sys.argv[2],))
+print(len(fetch.get({NAME!r}, sys.argv[1])))
+"""
+
+
+def files(folder) -> set[str]:
+    return {path.name for path in folder.iterdir()} if folder.exists() else set()
+
+
+def start_download(folder, url) -> subprocess.Popen:
+    environment = os.environ | {"PYTHONPATH": str(Path(lnlib.__file__).parents[1])}
+    command = [sys.executable, "-c", DOWNLOAD, str(folder), url]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True)
+
+
+def test_a_file_is_downloaded_once_and_readable_by_others(cache, serve, register):
+    mirror = serve({"noise": CONTENT})
+    register(NAME, CONTENT, f"{mirror.url}noise")
+    assert [fetch.get(NAME) for _ in range(2)] == [CONTENT, CONTENT]
+    assert mirror.asked == ["noise"]
+    assert (cache / "made_up" / "noise").stat().st_mode & 0o777 == 0o644
+
+
+def test_a_folder_given_is_made_and_filled(tmp_path, serve, register):
+    register(NAME, CONTENT, f"{serve({'noise': CONTENT}).url}noise")
+    assert fetch.get(NAME, tmp_path / "new" / "below") == CONTENT
+    assert files(tmp_path / "new" / "below") == {"noise"}
+
+
+@pytest.mark.parametrize(
+    ("behavior", "says"),
+    [
+        ("not_found", "404 Client Error"),
+        ("breaking_off", "IncompleteRead"),
+        ("stalling", "timed out"),
+        ("wrong_content", f"expected sha256:{hashlib.sha256(CONTENT).hexdigest()} but got "
+                          f"{hashlib.sha256(b'other').hexdigest()}"),
+        (None, "Connection refused"),
+    ],
+)  # fmt: skip
+def test_the_next_address_is_tried_and_an_error_names_what_failed(
+    tmp_path, serve, register, monkeypatch, behavior, says
+):
+    monkeypatch.setattr(fetch, "TIMEOUT", (30.0, 0.3))
+    first = serve({"noise": CONTENT}, behavior)
+    if behavior is None:
+        first.close = first.close() or (lambda: None)
+    register(NAME, CONTENT, f"{first.url}noise")
+    with pytest.raises(OSError, match=rf"cannot download noise:\n  {first.url}noise: .*{says}"):
+        fetch.get(NAME, tmp_path / "alone")
+    assert files(tmp_path / "alone") == set()
+
+    register(NAME, CONTENT, f"{first.url}noise", f"{serve({'noise': CONTENT}).url}noise")
+    assert fetch.get(NAME, tmp_path / "both") == CONTENT
+    assert files(tmp_path / "both") == {"noise"}
+
+
+def test_a_file_that_only_the_server_compresses_is_stored_uncompressed(tmp_path, serve, register):
+    mirror = serve({"noise.gz": gzip.compress(CONTENT), "torn.gz": gzip.compress(CONTENT)[:-9]})
+    register(NAME, CONTENT, f"{mirror.url}torn.gz", f"{mirror.url}noise.gz")
+    assert fetch.get(NAME, tmp_path) == CONTENT
+    assert (tmp_path / "noise").read_bytes() == CONTENT
+    # A registered .gz is kept as it is.
+    packed = mirror.files["noise.gz"]
+    register("made_up/noise.gz", packed, f"{mirror.url}noise.gz")
+    assert fetch.get("made_up/noise.gz", tmp_path) == packed
+    assert (tmp_path / "noise.gz").read_bytes() == packed
+
+
+def test_a_full_disk_is_an_error_of_its_own(tmp_path, serve, register, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(pooch.HTTPDownloader, "__call__", full)
+    register(NAME, CONTENT, "http://127.0.0.1:1/a", "http://127.0.0.1:1/b")
+    with pytest.raises(
+        OSError, match=r"cannot write .*noise: No space .*more bytes are needed and"
+    ):
+        fetch.get(NAME, tmp_path)
+    assert files(tmp_path) == set()
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path, serve, register):
+    (tmp_path / "file").write_text("mine")
+    register(NAME, CONTENT, f"{serve({'noise': CONTENT}).url}noise")
+    with pytest.raises(OSError, match=rf"cannot write {tmp_path}/file/below/noise: .*LNLIB_DATA"):
+        fetch.get(NAME, tmp_path / "file" / "below")
+
+
+def test_a_killed_download_is_not_taken_for_a_whole_file(tmp_path, serve, register):
+    stalling = serve({"noise": CONTENT}, "stalling")
+    process = start_download(tmp_path, f"{stalling.url}noise")
+    assert stalling.halfway.wait(60)
+    process.kill()
+    process.communicate()
+    assert "noise" not in files(tmp_path)
+    register(NAME, CONTENT, f"{serve({'noise': CONTENT}).url}noise")
+    assert fetch.get(NAME, tmp_path) == CONTENT
+
+
+def test_two_processes_may_download_at_once(tmp_path, serve, register):
+    register(NAME, CONTENT)
+    stalling = serve({"noise": CONTENT}, "stalling")
+    first = start_download(tmp_path, f"{stalling.url}noise")
+    assert stalling.halfway.wait(60)
+    second = start_download(tmp_path, f"{serve({'noise': CONTENT}).url}noise")
+    assert second.communicate()[0] == "100000\n"
+    stalling.resume.set()
+    assert first.communicate()[0] == "100000\n"
+    assert files(tmp_path) == {"noise"}
+    assert fetch.get(NAME, tmp_path) == CONTENT
+
+
+def test_a_damaged_file_in_the_cache_is_downloaded_again(cache, serve, register):
+    mirror = serve({"noise": CONTENT})
+    register(NAME, CONTENT, f"{mirror.url}noise")
+    (cache / "made_up").mkdir(parents=True)
+    (cache / "made_up" / "noise").write_bytes(b"damaged")
+    assert fetch.get(NAME) == CONTENT
+    assert (cache / "made_up" / "noise").read_bytes() == CONTENT
+
+
+COMPRESSED = {"": CONTENT, ".gz": gzip.compress(CONTENT), ".xz": lzma.compress(CONTENT)}
+
+
+@pytest.mark.parametrize("inner", ["", "made_up"])
+@pytest.mark.parametrize("suffix", COMPRESSED)
+def test_lnlib_data_is_used_as_it_is(tmp_path, register, monkeypatch, inner, suffix):
+    folder = tmp_path / "mine" / inner
+    folder.mkdir(parents=True)
+    (folder / f"noise{suffix}").write_bytes(COMPRESSED[suffix])
+    register(NAME, CONTENT, "http://127.0.0.1:1/noise")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LNLIB_DATA", "mine")
+    before = folder.stat().st_mtime_ns
+    assert fetch.get(NAME) == CONTENT
+    assert folder.stat().st_mtime_ns == before
+    assert files(folder) == {f"noise{suffix}"}
+
+
+def test_the_folder_of_a_data_set_comes_before_files_of_another(tmp_path, register, monkeypatch):
+    monkeypatch.setenv("LNLIB_DATA", str(tmp_path))
+    register(NAME, CONTENT)
+    (tmp_path / "noise").write_bytes(b"another data set's")
+    with pytest.raises(ValueError, match="SHA-256 of its uncompressed content must be"):
+        fetch.get(NAME)
+    (tmp_path / "made_up").mkdir()
+    (tmp_path / "made_up" / "noise.gz").write_bytes(COMPRESSED[".gz"])
+    assert fetch.get(NAME) == CONTENT
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_lnlib_data_without_the_file_is_an_error_and_nothing_is_downloaded(
+    tmp_path, serve, register, monkeypatch, there
+):
+    mirror = serve({"noise": CONTENT})
+    register(NAME, CONTENT, f"{mirror.url}noise")
+    where = tmp_path if there else tmp_path / "gone"
+    monkeypatch.setenv("LNLIB_DATA", str(where))
+    gone = "" if there else "; there is no such folder"
+    with pytest.raises(FileNotFoundError, match=rf"names {where}, which must .*made_up{gone}; put"):
+        fetch.get(NAME)
+    assert mirror.asked == []
+    assert files(tmp_path) == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("noise", b"mine", rf"must be {hashlib.sha256(CONTENT).hexdigest()}, got "
+                           rf"{hashlib.sha256(b'mine').hexdigest()}"),
+        ("noise.gz", COMPRESSED[".gz"][:-9], "noise.gz: must be a whole gz file"),
+        ("noise.gz", b"mine", "noise.gz: must be a whole gz file"),
+        ("noise.xz", COMPRESSED[".xz"][:-40], "noise.xz: must be a whole xz file"),
+    ],
+)  # fmt: skip
+def test_a_wrong_file_of_the_user_is_refused_and_left_alone(
+    tmp_path, serve, register, name, content, says
+):
+    mirror = serve({"noise": CONTENT})
+    register(NAME, CONTENT, f"{mirror.url}noise")
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=says):
+        fetch.get(NAME, tmp_path)
+    assert (tmp_path / name).read_bytes() == content
+    assert (files(tmp_path), mirror.asked) == ({name}, [])
+
+
+DERIVED = "made_up/derived"
+
+
+def test_a_derived_file_is_stored_and_derived_once(cache, register):
+    register(DERIVED, CONTENT)
+    asked = []
+    for _ in range(2):
+        assert fetch.get_or_derive([DERIVED], lambda: asked.append(1) or CONTENT) == CONTENT
+    assert asked == [1]
+    assert files(cache / "made_up") == {"derived.gz"}
+    (cache / "made_up" / "derived.gz").write_bytes(b"damaged")
+    assert fetch.get_or_derive([DERIVED], lambda: CONTENT) == CONTENT
+    assert fetch.find(DERIVED) == CONTENT
+
+
+def test_a_supplied_file_comes_before_a_derived_one(tmp_path, register):
+    register(NAME, CONTENT)
+    register(DERIVED, b"derived")
+    (tmp_path / "derived").write_bytes(b"derived")
+    assert fetch.get_or_derive([NAME, DERIVED], pytest.fail, tmp_path) == b"derived"
+    (tmp_path / "noise").write_bytes(CONTENT)
+    assert fetch.get_or_derive([NAME, DERIVED], pytest.fail, tmp_path) == CONTENT
+
+
+def test_other_derived_bytes_are_refused_and_not_stored(cache, register):
+    register(NAME, CONTENT)
+    register(DERIVED, CONTENT)
+    sums = [hashlib.sha256(content).hexdigest() for content in (CONTENT, b"other")]
+    with pytest.raises(
+        ValueError, match="SHA-256 of derived as derived must be {}, got {}".format(*sums)
+    ):
+        fetch.get_or_derive([NAME, DERIVED], lambda: b"other")
+    assert files(cache / "made_up") == set()
+
+
+def test_originals_in_lnlib_data_are_used_and_nothing_is_written(tmp_path, register, monkeypatch):
+    monkeypatch.setenv("LNLIB_DATA", str(tmp_path))
+    register(NAME, CONTENT)
+    register(DERIVED, CONTENT[::-1])
+
+    def derive():
+        return fetch.get(NAME)[::-1]
+
+    with pytest.raises(FileNotFoundError, match="which must have derived, compressed or not"):
+        fetch.get_or_derive([DERIVED], derive)
+    (tmp_path / "noise").write_bytes(CONTENT)
+    assert fetch.get_or_derive([DERIVED], derive) == CONTENT[::-1]
+    assert files(tmp_path) == {"noise"}
+
+
+def test_every_registered_file_has_a_checksum_and_an_address_that_does_not_change():
+    for name, (sha256, urls) in fetch.REGISTRY.items():
+        assert re.fullmatch("[0-9a-f]{64}", sha256), name
+        assert name.partition("/")[0] in data.NAMES
+        for url in urls:
+            assert url.startswith(("https://", "http://www.cs.toronto", "http://fashion-mnist")), (
+                url
+            )
+            if url.startswith("https://raw.githubusercontent.com/"):
+                assert re.fullmatch("[0-9a-f]{40}", url.split("/")[5]), url
+    gutenberg = [e.urls for n, e in fetch.REGISTRY.items() if n.startswith("gutenberg") and e.urls]
+    assert all(
+        re.fullmatch(r".*/epub/(\d+)/pg\1\.txt", first) and copy for first, copy in gutenberg
+    )
+    count = Counter(name.rpartition("/")[0] for name in fetch.REGISTRY)
+    assert (count["bible_cloze/old"], count["bible_cloze/modern"], len(gutenberg)) == (66, 66, 24)

@@ -28,6 +28,7 @@ WHOLE = ["introduction", "lstm_gru", "cost", "pre_norm_post_norm"]
 PLACED = {
     "lnlib._install": "Path(lnlib._install.__file__)",
     "lnlib.data.fashion_small": "LIST",
+    "lnlib.data.fetch": "SOURCE",
     "lnlib.nn.kernels.build": "HEADERS / 'threads.h'",
     "lnlib.nn.kernels.compiled": "SOURCE",
     "lnlib.nn.kernels.rows": "SOURCE",

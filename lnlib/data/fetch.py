@@ -37,7 +37,8 @@ def _read_registry(text: str) -> dict[str, Entry]:
     return {name: Entry(sha256, tuple(urls)) for name, sha256, *urls in rows}
 
 
-REGISTRY = _read_registry(Path(__file__).with_name("registry.txt").read_text())
+SOURCE = Path(__file__).with_name("registry.txt")
+REGISTRY = _read_registry(SOURCE.read_text())
 
 
 def folders(dataset: str, folder: str | os.PathLike | None = None) -> list[Path]:

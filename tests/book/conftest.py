@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 READY = "e => ['yes', 'failed'].includes(e.dataset.ready)"
 PATIENCE = 180_000  # ms; a limit against hanging, not a measure of speed
 FIREFOX = any(map(shutil.which, browsers.FIREFOX))
-TOC = "format: jb-book\nroot: start\nchapters:\n{chapters}"
+TOC = "format: jb-book\nroot: introduction\nchapters:\n{chapters}"
 
 
 class Book:
@@ -44,7 +44,7 @@ class Book:
             shutil.copytree(ROOT / "book" / part, folder / "book" / part)
         self.add(
             "introduction",
-            "# Start\n\nThis page has nothing to hide and takes {minutes}`start`; see "
+            "# Start\n\nThis page has nothing to hide and takes {minutes}`introduction`; see "
             "{cite:t}`Ba2016`.\n\n```{bibliography}\n```",
         )
 

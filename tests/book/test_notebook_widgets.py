@@ -145,7 +145,7 @@ def test_a_widget_comes_to_life_in_a_notebook_and_its_names_stay_its_own(page, n
     rendered(page, name)
     ids = page.evaluate("() => [...document.querySelectorAll('[id]')].map((e) => e.id)")
     assert wrong == []
-    assert page.locator(f".ln-{name}").count() == 2
+    assert page.locator(f".ln-{name.replace('_', '-')}").count() == 2
     assert len(ids) == len(set(ids))
 
 

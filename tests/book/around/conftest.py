@@ -58,7 +58,7 @@ PLAN = """# Teach
 
 ::::{block} Raise the bar
 :minutes: 5
-:page: start
+:page: introduction
 :open: three high <introduction#explorer-1&n=3>
 
 ```{ask} two 1
@@ -101,7 +101,7 @@ It is **one**.
 ````
 """
 TRACKS = """format: jb-book
-root: start
+root: introduction
 parts:
   - caption: Use it
     chapters:

@@ -116,7 +116,7 @@ def test_the_deck_is_alive_from_a_folder(visit, made):
 
 
 def test_a_figure_is_large_and_whole_and_changes_with_the_deck_to_dark(visit, made):
-    with visit(made.as_uri(), "use-it", "#/start-3", color_scheme="light") as v:
+    with visit(made.as_uri(), "use-it", "#/introduction-3", color_scheme="light") as v:
         frame = v.page.locator("section.present iframe[data-fits]")
         frame.wait_for()
         card = frame.content_frame.locator('.ln-explorer[data-ready="yes"]')
@@ -132,7 +132,7 @@ def test_a_figure_is_large_and_whole_and_changes_with_the_deck_to_dark(visit, ma
         theme = "document.documentElement.dataset.theme"
         v.page.keyboard.press("d")
         assert v.page.evaluate(theme) == "dark"
-        (inner,) = [f for f in v.page.frames if "figures/start" in f.url]
+        (inner,) = [f for f in v.page.frames if "figures/introduction" in f.url]
         inner.wait_for_function(f"{theme} === 'dark'")
         assert v.complaints == []
 
@@ -188,7 +188,7 @@ def test_slides_print_a_page_each_with_their_figures(visit, made):
 
 
 def test_the_notes_open_offline_and_follow_the_slides(visit, made):
-    with visit(made.as_uri(), "use-it", "#/start-2") as v:
+    with visit(made.as_uri(), "use-it", "#/introduction-2") as v:
         with v.page.expect_popup() as popup:
             v.page.keyboard.press("s")
         notes = popup.value.locator(".speaker-controls-notes .value")

@@ -180,7 +180,7 @@ PLAN = """# Teach
 
 :::{block} First
 :minutes: 4
-:page: start
+:page: introduction
 :open: a batch of one <introduction#explorer-1&batch_size=1&name=layer norm>
 
 ```{ask} two 1
@@ -198,7 +198,7 @@ PLAN = """# Teach
 
 :::{block} Second
 :minutes: 3
-:page: start
+:page: introduction
 
 Text.
 :::

@@ -62,7 +62,7 @@ class TransformerWidget:
 
     Example:
         >>> TransformerWidget("To be, or not to be", norms="llllo")
-        TransformerWidget: a small transformer reads a sentence, a switch on each of its 5 norms
+        TransformerWidget: a small transformer reads a sentence, with a switch on each norm
     """
 
     def __init__(

@@ -25,6 +25,8 @@ PACKAGES = (ROOT / "lnlib", ROOT / "book" / "lnbook")
 CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
 WHOLE = ["introduction", "lstm_gru", "cost", "pre_norm_post_norm"]
 # The modules that find a file by their own place, and such a file.
+WIDGETS = ("norm_table", "playground", "quiz", "sphere", "transformer")
+REPLAYS = ("activation_maps", "attention", "handwriting", "sentence_neighbors")
 PLACED = {
     "lnlib._install": "Path(lnlib._install.__file__)",
     "lnlib.data.fashion_small": "LIST",
@@ -36,6 +38,16 @@ PLACED = {
     "lnbook.chapters.which_norm.models": "SOURCE",
     "lnbook.figures.css_filter": "SOURCE",
     "lnbook.widgets.replay.caption_ranking": "SOURCE",
+    "lnbook.widgets.replay.draw": "WEB.folder / 'digits.json'",
+    **{
+        f"lnbook.{name}": f"WEB.folder / '{name.rpartition('.')[2]}.css'"
+        for name in (
+            "diagrams",
+            "explorer",
+            *(f"widgets.{name}" for name in WIDGETS),
+            *(f"widgets.replay.{name}" for name in REPLAYS),
+        )
+    },
     "lnbook.chapters.claims.chart": "SOURCE",
     "lnbook.classroom.runner": "exercises.HERE",
     "lnbook.classroom.slides.write": "HERE / 'deck.css'",

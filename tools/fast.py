@@ -88,7 +88,7 @@ def pages(path: Path, root: Path) -> list[Path]:
     package, book = root / "book/lnbook", root / "tests/book"
     if package / "widgets" not in (root / path).parents:
         return []
-    if (root / path).with_name("__init__.py").exists():
+    if (root / path).with_name(f"{path.parent.name}.css").exists():
         widgets = [path.parent.name]
     else:
         uses = (f"../{path.name}", f".{path.stem} ", f"import {path.stem}")

@@ -1,0 +1,1 @@
+"""Widgets, one package each: Python, JavaScript and a style sheet."""

@@ -1,0 +1,1 @@
+"""Widgets that show what recorded networks did while they trained."""

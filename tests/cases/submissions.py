@@ -7,7 +7,7 @@ from lnbook import exercises
 from lnbook.classroom import chapters
 
 SEED = 7
-RIGHT = {task.name: task.solution for task in chapters.tasks("start").values()}
+RIGHT = {task.name: task.solution for task in chapters.tasks("introduction").values()}
 NAMES = list(RIGHT)
 
 # Right answers, in cells that run in Jupyter.
@@ -92,7 +92,7 @@ def write(folder, released):
         (folder / place).write_text(json.dumps(content, ensure_ascii=False), "utf-8")
 
     notebook("Zoë Łuk/homework/introduction.ipynb", answered(content, HONEST["cell magics"]))
-    (folder / "Zoë Łuk" / "homework" / "._start.ipynb").write_bytes(b"\x00\x05\x16\x07")
+    (folder / "Zoë Łuk" / "homework" / "._introduction.ipynb").write_bytes(b"\x00\x05\x16\x07")
     with zipfile.ZipFile(folder / "=1+1.zip", "w") as archive:
         lines = answered(content, HONEST["lines"], metadata=False)
         archive.writestr("work/Untitled 1.ipynb", json.dumps(lines))

@@ -257,8 +257,8 @@ def test_a_name_that_is_none_hears_the_close_ones():
 
 def test_a_name_is_given_once(monkeypatch):
     double = types.SimpleNamespace(EXERCISES={"two-units": Value(1, "It is.")})
-    monkeypatch.setitem(sys.modules, "lnbook.double.exercises", double)
-    monkeypatch.setattr(exercises, "chapters", lambda: ["start", "double"])
+    monkeypatch.setitem(sys.modules, "lnbook.chapters.double.exercises", double)
+    monkeypatch.setattr(exercises, "chapters", lambda: ["introduction", "double"])
     exercises._all.cache_clear()
     try:
         with pytest.raises(ValueError, match="double: an exercise 'two-units' exists already"):

@@ -203,14 +203,14 @@ def test_a_notebook_that_is_no_longer_handed_in_has_no_points(course, tmp_path, 
     ("places", "students"),
     [
         (["ada/introduction.ipynb", "bob/one/introduction.ipynb"], ["ada", "bob"]),
-        (["start-cy.ipynb", "dan/Untitled.ipynb"], ["cy", "dan"]),
+        (["introduction-cy.ipynb", "dan/Untitled.ipynb"], ["cy", "dan"]),
         (["a.zip:introduction.ipynb", "b/x.zip:deep/down/introduction.ipynb"], ["a", "b"]),
         (["A_1_assignsubmission_file_/introduction.ipynb"], ["A_1_assignsubmission_file_"]),
         (
             ["all.zip:A_1_assignsubmission_/s.ipynb", "all.zip:B_2_assignsubmission_/s.ipynb"],
             ["A_1_assignsubmission_", "B_2_assignsubmission_"],
         ),
-        (["[x]*?/introduction.ipynb", "e/start.IPYNB"], ["_x___", "e"]),
+        (["[x]*?/introduction.ipynb", "e/introduction.IPYNB"], ["_x___", "e"]),
     ],
 )  # fmt: skip
 def test_a_student_is_a_folder_a_notebook_or_an_archive(tmp_path, places, students):

@@ -7,6 +7,12 @@ import re
 
 # Words a minute for a second-language reader; then minutes an item.
 PACE = {"words": 180, "explorers": 1.0, "questions": 0.75, "exercises": 5.0}
+# What a reader moves, by the names of ``lnbook.show``.
+FIGURES = (
+    "ActivationMaps", "AttentionReplay", "CaptionRanking", "DrawReplay", "Explorer",
+    "HandwritingReplay", "LiveRun", "NormTable", "Playground", "SentenceNeighbors", "Sphere",
+    "TransformerWidget",
+)  # fmt: skip
 
 
 def main_line(notebook):
@@ -37,14 +43,7 @@ def measures(notebook):
     prose = "\n".join(source for kind, source in cells if kind == "markdown")
     return {
         "words": len(words(main_line(notebook))),
-        "explorers": len(
-            re.findall(
-                r"^(?:Explorer|LiveRun|Playground|TransformerWidget|DrawReplay|ActivationMaps|SentenceNeighbors|CaptionRanking|HandwritingReplay"
-                r"|AttentionReplay|Sphere|\w*[Ss]heet|diagrams\.\w+)\(",
-                code,
-                re.M,
-            )
-        ),
+        "explorers": len(re.findall(rf"^(?:{'|'.join(FIGURES)}|diagrams\.\w+)\(", code, re.M)),
         "questions": len(re.findall(r"^    (?:choose|number|order)\(", code, re.M)),
         "exercises": len(re.findall(r"{exercise-start}", prose)),
     }

@@ -10,11 +10,12 @@ import nbformat
 import pytest
 
 import lnbook.exercises
+from lnbook import show
 
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "book" / "_ext")]
 import notebooks  # noqa: E402
-from reading_time import measures, minutes  # noqa: E402
+from reading_time import FIGURES, measures, minutes  # noqa: E402
 from tracks import read_tracks  # noqa: E402
 
 CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
@@ -59,6 +60,13 @@ def test_a_track_takes_about_the_time_that_it_promises(name, least, most):
     assert least <= sum(minutes(m)[0] for m in counted) <= most
     everyone = all(m["words"] > 300 and m["explorers"] > 0 for m in counted)
     assert everyone, "every chapter has something to read and something to move"
+
+
+def test_everything_that_a_reader_moves_is_counted():
+    shown = {name for name in show.__all__ if name[0].isupper()}
+    assert shown - {"Picture", "Quiz", "Table"} == set(FIGURES)
+    cells = [nbformat.v4.new_code_cell(f"{name}(x)") for name in FIGURES]
+    assert measures({"cells": cells})["explorers"] == len(FIGURES)
 
 
 def test_minutes_count_words_explorers_questions_and_exercises():

@@ -112,7 +112,7 @@ def draw_timeline(idea: str) -> go.Figure:
     figure, names = go.Figure(), list(LANES)
     for row, (name, events) in enumerate(LANES.items()):
         chosen = name == idea
-        # SentenceNeighbors stand a little above and below their line, so that none hides another.
+        # Neighbors stand a little above and below their line, so that none hides another.
         lift = [(-0.2, 0.2)[k % 2] if chosen else 0 for k in range(len(events))]
         figure.add_scatter(
             x=[round(at(e), 3) for e in events],

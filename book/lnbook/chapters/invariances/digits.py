@@ -22,7 +22,7 @@ AMOUNTS = {
     "contrast": (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0),
     "brightness": (-1.0, -0.5, -0.25, 0.0, 0.5, 1.0, 2.0),
 }
-#: ActivationMaps among them where the slider stops.
+#: Places among them where the slider stops.
 PLACES = tuple(i / 4 for i in range(25))
 
 

@@ -1,2 +1,2 @@
-/* In the built book: every painter of the page. */
+/* In the built book: every DRAW replay of the page. */
 lnCanvas.wake(".ln-draw", document.currentScript, lnDraw);

@@ -1,2 +1,2 @@
-/* In the built book: every scribe of the page. */
+/* In the built book: every handwriting replay of the page. */
 lnCanvas.wake(".ln-handwriting", document.currentScript, lnHandwriting);

@@ -124,7 +124,8 @@ def test_a_missing_file_is_told_first_and_later(visit, http):
         v.page.wait_for_function(READY)
         v.page.locator("[data-of='cut'][value='4']").check(force=True)
         v.page.wait_for_function(
-            "document.querySelector('.ln-activation-maps').innerText.includes('be read: the file')"
+            "document.querySelector('.ln-activation-maps').innerText"
+            ".includes('cannot be read: the file')"
         )
         v.page.locator("[data-of='cut'][value='0']").check(force=True)
         v.page.wait_for_function(

@@ -118,7 +118,8 @@ def test_a_reader_moves_training_and_chooses_question_and_networks(visit, built_
         )
         shows(shown, first, last)
         page.wait_for_function(
-            "document.querySelector('.ln-attention [role=status]').innerText.includes('er 4,840')"
+            "document.querySelector('.ln-attention [role=status]').textContent"
+            ".includes('After 4,840')"
         )
         assert not v.complaints
         assert not v.outside

@@ -108,7 +108,7 @@ def test_a_reader_moves_pen_and_training_and_lets_them_play(visit, built_book, w
         )
         assert part(page, "pen").input_value() == str(N)
         page.wait_for_function(
-            "document.querySelector('.ln-handwriting [role=status]').innerText"
+            "document.querySelector('.ln-handwriting [role=status]').textContent"
             f".includes('{N} of {N}')"
         )
         assert not v.complaints
@@ -132,7 +132,8 @@ def test_a_missing_file_is_told(visit, http):
 
     with visit(http, "handwriting", before=refuse) as v:
         v.page.wait_for_function(
-            "document.querySelector('.ln-handwriting')?.innerText.includes('be read: the file')"
+            "document.querySelector('.ln-handwriting')?.innerText"
+            ".includes('cannot be read: the file')"
         )
 
 

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 
+import joblib
 import pytest
 
 from lnlib import experiments
@@ -90,5 +91,25 @@ def test_what_is_missing_is_recorded_seed_by_seed_into_its_own_folder(
     book = planned[0].grid
     object.__setattr__(weights, "planned", (Grid((70, 80), book.given), Grid((0,), book.given)))
     plan.main(["--record", "--out", str(tmp_path)])
-    every = planned[0].settings
-    assert calls == [("weights", every, [seed], tmp_path, "cpu") for seed in (70, 80)]  # 0 is there
+    assert calls == [
+        ("weights", [one], [seed], tmp_path, "cpu")
+        for seed in (70, 80)  # 0 is there
+        for one in planned[0].settings
+    ]
+
+
+def test_a_run_that_fails_is_named_and_the_other_jobs_go_on(planned, monkeypatch, tmp_path, capsys):
+    done = []
+
+    def fail_first(experiment, settings, seeds, **_):
+        if settings == planned[0].settings[:1]:
+            raise RuntimeError("the first run diverged")
+        done.append(settings)
+
+    monkeypatch.setattr(schedule, "record_runs", fail_first)
+    weights = planned[0].experiment
+    object.__setattr__(weights, "planned", (Grid((70,), planned[0].grid.given),))
+    with joblib.parallel_config("threading"):
+        plan.main(["--record", "--out", str(tmp_path), "--jobs", "2"])
+    assert len(done) == len(planned[0].settings) - 1
+    assert "the first run diverged" in capsys.readouterr().err

@@ -1,12 +1,14 @@
 """The runs that are still to be recorded for the book: which, how many, and how long they take.
 
 Usage: python tools/plan.py [--time] [--record] [--out DIR] [--only NAME ...] [--grids N ...]
+                            [--device DEVICE] [--jobs N]
 
 Each experiment says in its ``planned`` grids what is to be recorded; this lists all of them in the
 order in which they are worth having, with the runs that ``--out`` (default: runs) or the book has.
 ``--time`` trains each kind of run for some seconds on one thread and adds the core-hours that are
 left, by the processor's clock, on which other programs count less. ``--record`` records into
-``--out`` what is missing, resuming what was stopped.
+``--out`` what is missing, resuming what was stopped, ``--jobs`` runs at a time; several on one GPU
+keep it busy, since networks of this size wait for Python most of the time.
 
 When a grid is complete: copy its records to ``book/runs``, move it from ``planned`` to ``grids``
 and delete the grids that are marked ``replaced`` with their records, if none of their names is new.
@@ -15,6 +17,7 @@ and delete the grids that are marked ``replaced`` with their records, if none of
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -138,6 +141,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--out", default="runs", help="folder of the new records (default: runs)")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these experiments alone")
     parser.add_argument("--grids", nargs="+", type=int, metavar="N", help="these grids alone")
+    parser.add_argument("--device", default="cpu", help="auto, cpu, cuda or cuda:N (default: cpu)")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N",
+                        help="how many runs to record at a time (default: 1)")  # fmt: skip
     args = parser.parse_args(arguments)
     wanted = [
         of for of in planned()
@@ -163,20 +169,32 @@ def main(arguments: list[str] | None = None) -> None:
             if grid.replaced:
                 print(f"replaced: {name:<17} {_describe(grid)}")
     if args.record:
-        _record(wanted, folders)
+        _record(wanted, folders, args.device, args.jobs)
 
 
-def _record(wanted: Sequence[Planned], folders: Sequence[Path]) -> None:
+def _record(wanted: Sequence[Planned], folders: Sequence[Path], device: str, jobs: int) -> None:
+    import joblib
+
+    # Grid by grid and seed by seed, so that complete seeds can be read before all are there.
+    runs = [
+        joblib.delayed(_record_run)(of.experiment.name, settings, seed, folders[0], device)
+        for of in wanted
+        for settings, seed in of.missing(folders)
+    ]
+    joblib.Parallel(n_jobs=jobs, pre_dispatch=jobs, batch_size=1)(runs)
+
+
+def _record_run(name: str, settings: Settings, seed: int, out: Path, device: str) -> None:
     import torch
 
     from lnlib.runs.schedule import record_runs
 
-    for of in wanted:
-        torch.set_num_threads(of.experiment.threads or 1)
-        missing = of.missing(folders)
-        for seed in of.grid.seeds:  # so that complete seeds can be read before all are there
-            if left := [one for one, of_seed in missing if of_seed == seed]:
-                record_runs(of.experiment, left, [seed], out=folders[0], device="cpu")
+    experiment = experiments.find(name)
+    torch.set_num_threads(experiment.threads or 1)
+    try:
+        record_runs(experiment, [settings], [seed], out=out, device=device)
+    except RuntimeError as error:  # one that diverged, say: the others are recorded first
+        print(error, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

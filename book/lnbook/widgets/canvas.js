@@ -43,13 +43,11 @@ window.lnCanvas ??= (() => {
      it, or in `packed.js` beside its script. The first element loads that file, which calls a
      function; fetch would fail on file://. */
   function wake(selector, { src }, start) {
-    const parts = selector.slice(".ln-".length).split("-"); // sentence-neighbors: SentenceNeighbors
-    const name = parts.map((part) => part[0].toUpperCase() + part.slice(1)).join("");
     let loaded;
     const load = () => (loaded ??= new Promise((done, fail) => {
       const script = document.createElement("script");
       script.src = src.replace(/[^/]*$/, "packed.js");
-      window[`ln${name}Packed`] = done;
+      (window.lnPacked ??= {})[selector] = done;
       script.onerror = () => fail(new Error(`the file ${script.src} is missing`));
       document.head.append(script);
     }));

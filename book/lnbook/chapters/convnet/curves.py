@@ -19,7 +19,7 @@ from lnbook.figures.plots import band, label_ends, spread
 AXES = {"updates": "updates", "seconds": "seconds"}
 ARMS = {
     "none": LOOKS["none"],
-    "none, tuned initialization": ("no norm, He initialization", COLORS["none"], "dash"),
+    "none, tuned initialization": ("no norm, tuned initialization", COLORS["none"], "dash"),
     "batch": LOOKS["batch"],
     "layer": LOOKS["layer"],
     "channel": ("layer norm, of a place", COLORS["variant"], "longdash"),

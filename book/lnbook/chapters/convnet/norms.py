@@ -15,7 +15,7 @@ from lnlib.claims.trained import end
 #: From an arm of ``lnlib.experiments.convnet`` to what the table calls it.
 NAMES = {
     "none": "no norm",
-    "none, tuned initialization": "no norm, He initialization",
+    "none, tuned initialization": "no norm, tuned initialization",
     "batch": "batch norm",
     "layer": "layer norm, over channels and places",
     "channel": "layer norm, over the channels of a place",

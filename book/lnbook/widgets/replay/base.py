@@ -142,7 +142,7 @@ def files(folder: Path, packed: Callable[[], str]) -> WidgetFiles:
     """
 
     def data() -> str:
-        return f'{made.js_name}Packed("{packed()}");\n'
+        return f'lnPacked["{made.selector}"]("{packed()}");\n'
 
     scripts = ("../../canvas.js", f"{folder.name}.js")
     made = WidgetFiles(folder, scripts, wide=True, data={"packed.js": data})

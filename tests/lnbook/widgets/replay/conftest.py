@@ -28,7 +28,7 @@ def handed(monkeypatch):
         assert f"return {web.js_name}(root, async () => data.packed);" in widget._esm
         assert widget.data == {"packed": own.packed}
         (content,) = (file() for file in web.data.values())
-        assert content == f'{web.js_name}Packed("{ours.packed}");\n'
+        assert content == f'lnPacked["{web.selector}"]("{ours.packed}");\n'
 
     return check
 

@@ -151,6 +151,46 @@ def test_one_pass_is_held_against_two_and_a_small_one_is_repeated(given):
     assert {r["dtype"] for r in found} == {"float32", "bfloat16"}
 
 
+@pytest.fixture
+def ran(monkeypatch):
+    """The modules that are called, by the names that rows have for them, and with how many."""
+    known = {f"torch.nn.{kind}": getattr(torch.nn, kind)
+             for kind in ("LayerNorm", "BatchNorm1d", "RMSNorm")}  # fmt: skip
+    known |= {"lnlib.nn.LayerNorm": norm.LayerNorm, "lnlib.nn.RMSNorm": norm.RMSNorm,
+              "lnlib.nn.baselines": norm.BatchNorm}  # fmt: skip
+    log = []
+
+    def logged(name, forward):
+        def call(self, *inputs):
+            log.append((name, len(inputs)))
+            return forward(self, *inputs)
+
+        return call
+
+    for name, module in known.items():
+        monkeypatch.setattr(module, "forward", logged(name, module.forward))
+    return log
+
+
+def test_a_time_is_that_of_the_module_that_its_row_names(given, ran):
+    norm.in_torch((3, 4), "cpu")
+    for call in (call for calls in given.calls for call in calls.items()):
+        (_, path), timed = call
+        ran.clear()
+        timed()
+        assert ran == ([] if path == "PyTorch, op by op" else [(path, 1)])
+
+
+def test_one_pass_adds_within_and_the_other_apart(given, ran):
+    rows = norm.in_one_pass((3, 4), "cpu")
+    for row, calls in zip(rows, given.calls, strict=True):
+        for path, timed in calls.items():
+            ran.clear()
+            timed()
+            within = row["what"].startswith("add") and path == row["path"]
+            assert ran == [(path.removesuffix(", apart"), 1 + within)]
+
+
 def test_the_machines_operations_and_bytes_are_those_of_its_shapes(monkeypatch):
     monkeypatch.setattr(norm, "SHAPES", [])
     monkeypatch.setattr(norm, "ONE_PASS", [])

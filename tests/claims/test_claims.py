@@ -180,6 +180,18 @@ def test_comparable_is_within_the_margin_and_not_merely_lower():
     assert label("pen-faster", 3.0, 3.1, 3.2) == ALL
 
 
+def test_the_seeds_of_a_claim_are_those_of_the_findings_that_decide():
+    def seeds(*given):
+        findings = tuple(Finding("x", -np.ones(n), "nats", **more) for n, more in given)
+        return Weighed(OF["table-1"], findings, {}).seeds
+
+    beside, exact = {"counts": False}, {"exact": True}
+    assert seeds((10, {}), (3, beside)) == seeds((10, {}), (20, beside)) == "10 seeds"
+    assert seeds((10, {}), (3, {}), (5, {})) == "3 to 10 seeds"
+    assert seeds((1, {}), (1, exact), (3, beside)) == "1 seed"
+    assert seeds((1, exact), (3, beside)) == ""
+
+
 def test_seconds_of_recorded_runs_are_no_evidence():
     for name in ("skip-time", "training-time"):
         one = verdict(name, book("skip_thoughts", (1.0, 1.0, 1.0)))

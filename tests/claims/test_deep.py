@@ -54,6 +54,13 @@ def test_the_verdict_rests_on_residual_scaling_where_that_is_recorded():
     assert [(one.counts, "GPT-2" in one.what) for one in found] == [(True, True), (False, False)]
 
 
+@pytest.mark.parametrize("recorded", [(12,), (6,), (12, 6), (24, 12)])
+def test_the_verdict_rests_on_24_blocks_alone(recorded):
+    every = [run for depth in recorded
+             for run in pair(initialization="xavier", scaled=False, depth=depth)]  # fmt: skip
+    assert [one.counts for one in deep(InMemory(every))] == [depth == 24 for depth in recorded]
+
+
 def test_gpt2_without_residual_scaling_and_xavier_with_it_are_other_questions():
     others = [*pair(scaled=False), *pair(initialization="xavier")]
     assert deep(InMemory(others)) == []

@@ -92,6 +92,7 @@ def test_a_missing_provenance_is_refused_by_name(key):
         (changed("units", "train_nll"), "units must name epoch, train_nll, got epoch"),
         (changed("units", to=GOOD["units"] | {"nothing": "m"}), "units must name .*, nothing"),
         (changed("arrays", to={"a": np.zeros((3, 1))}), r"a row for each of the 2 points, got .*3"),
+        (changed("arrays", to={"a": np.zeros((1, 3))}), r"a row for each of the 2 points, got .*1"),
         (changed("arrays", to={"epoch": np.zeros((2, 1))}), "got epoch of both"),
         (changed("arrays", to={"../a": np.zeros((2, 1))}), r"\$.arrays does not fit"),
         (changed("arrays", to={"a": np.array([None, 1])}), r"\$.arrays.a.dtype does not fit"),

@@ -161,6 +161,41 @@ def test_wall_time_adds_up_over_a_break(digits, tmp_path, monkeypatch):
     assert times(3) == [1, 2, 3, 4, 5, 6, 7]
 
 
+@pytest.mark.parametrize("breaks", [(3,), (3, 7), (3, 5, 40), (91, 100)])
+def test_each_update_counts_its_seconds_once_wherever_a_run_is_broken_off(
+    digits, tmp_path, monkeypatch, breaks
+):
+    """Each takes a second, and each process has a clock of its own."""
+    monkeypatch.setattr(loop, "CHECKPOINT_S", 0)  # a checkpoint after each update
+    file, clock, taken = tmp_path / "run.pt", [0.0], [0]
+
+    def work(until):
+        clock[0] = 1000.0 * until
+
+        def update(count):
+            taken[0] += count
+            clock[0] += count
+            if taken[0] > until:
+                raise KeyboardInterrupt  # before its checkpoint: it is taken again
+
+        replay = Run(Settings(norm="none", epochs=2, **SMALL), digits, step="plain")
+        taken[0] = 0
+        return list(
+            train(
+                replay, epochs=2, first_epoch_points=4, checkpoint=file, on_update=update,
+                on_resume=lambda count: taken.__setitem__(0, count),
+            )
+        )  # fmt: skip
+
+    monkeypatch.setattr(loop.time, "perf_counter", lambda: clock[0])
+    for at in breaks:
+        with pytest.raises(KeyboardInterrupt):
+            work(at)
+    points = work(10**6)
+    per_epoch = taken[0] // 2
+    assert [p["wall_s"] for p in points] == [round(p["epoch"] * per_epoch) for p in points]
+
+
 # What a checkpoint must be before it is used.
 
 

@@ -70,10 +70,11 @@ def test_what_is_frozen_gets_no_gradient(centered):
 @pytest.mark.parametrize(
     "dtype", list(rows_function.FLOATS)[:1] + list(rows_function.FLOATS)[2:], ids=str
 )
-def test_the_check_before_their_first_use_finds_them_right(dtype, weight_dtype):
+@pytest.mark.parametrize("H", [1, 19])
+def test_the_check_before_their_first_use_finds_them_right(dtype, weight_dtype, H):
     if dtype == torch.float64 and weight_dtype:
         pytest.skip("refused before")
-    rows_function.compare(rows_triton, torch.device("cpu"), dtype, 19, weight_dtype)
+    rows_function.compare(rows_triton, torch.device("cpu"), dtype, H, weight_dtype)
 
 
 # What surrounds them, and what the interpreter cannot know: whether the compiler takes it.

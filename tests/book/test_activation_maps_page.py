@@ -116,6 +116,38 @@ def test_a_reader_moves_pictures_layer_statistic_channel_and_training(visit, bui
         assert not v.outside
 
 
+@pytest.mark.parametrize("channel", [0, 3])
+def test_each_statistic_is_colored_by_its_distance_from_the_rest(visit, built_book, told, channel):
+    """Full color: half of all pictures, two deviations of the rest, the rest's deviation."""
+    _, _, arms = told["mnist-0"]
+
+    def of(layers, statistic):
+        every = layers[0][statistic][-1]
+        return every[channel - 1] if channel else every.mean(0)
+
+    def distance(layers, statistic, place):
+        shown, spread = of(layers, statistic), of(layers, "deviation")[1:-1, 1:-1].mean()
+        rest = shown[1:-1, 1:-1].mean()
+        return (shown[place] - rest) / {"on": 0.5, "mean": 2 * spread, "deviation": rest}[statistic]
+
+    with visit(built_book.as_uri(), "convnet") as v:
+        v.page.wait_for_function(READY)
+        whole = v.page.locator(".ln-activation-maps")
+        whole.locator("[data-part='channel']").fill(str(channel))
+        for statistic in ("on", "mean", "deviation"):
+            whole.locator(f"[data-of='statistic'][value='{statistic}']").check(force=True)
+            for k, layers in enumerate(arms):
+                side = layers[0][statistic].shape[-1]
+                for place in ((0, 0), (0, side // 2), (side // 2, side // 3)):
+                    far = distance(layers, statistic, place)
+                    full = colors.COLORS["positive" if far > 0 else "negative"]
+                    wanted = colors.mix(full, colors.CARD[0], min(1, abs(far)))
+                    rgb = [int(wanted[i : i + 2], 16) for i in (1, 3, 5)]
+                    x, y = ((i + 0.5) / side for i in place[::-1])
+                    drawn = v.page.evaluate(PIXEL, [k, x, y])
+                    assert np.abs(np.subtract(drawn, rgb)).max() <= 4, (statistic, k, place)
+
+
 def test_a_missing_file_is_told_first_and_later(visit, http):
     def refuse(page):
         page.route("**/mnist-4.js", lambda route: route.abort())

@@ -1,6 +1,7 @@
 """The scene in a browser: its ranking beside Python's, its controls, what is missing."""
 
 import json
+import re
 import shutil
 
 import numpy as np
@@ -225,6 +226,23 @@ def test_a_reader_slides_moves_stretches_adds_and_removes(page, violations):
         ".filter(({ width, height }) => width < 28 || height < 28).length"
     )
     assert small == 0
+
+
+@pytest.mark.parametrize("picture", [68, 20, 15])
+def test_each_object_is_described_by_where_it_is_and_how_wide(page, picture):
+    told = caption_ranking.pictures()
+    _, w, h, placed, _ = told["pictures"][picture]
+    assert w != h
+    page.goto(f"{page.url}#scene&picture={picture}")
+    page.wait_for_function(
+        "n => document.querySelectorAll('.ln-caption-ranking-object').length === n",
+        arg=len(placed),
+    )
+    objects = page.locator(".ln-caption-ranking-object").all()
+    for (_, x1, y1, x2, y2), one in zip(placed, objects, strict=True):
+        said = [int(n) for n in re.findall(r"(\d+) %", one.get_attribute("aria-label"))]
+        shares = [(x1 + x2) / 2 / w, (y1 + y2) / 2 / h, (x2 - x1) / w]
+        np.testing.assert_allclose(said, [100 * share for share in shares], atol=0.51)
 
 
 NOTEBOOK = """async ([source, data]) => {

@@ -335,3 +335,42 @@ def test_table_strips_and_sentence_show_each_measure_under_its_name(scripts, act
             if key in ("size", "slopes"):
                 values = [(np.log10(v) + 6) / 9 for v in values]  # from 10^-6 to 10^3
             np.testing.assert_allclose(heights, values, atol=0.08, err_msg=title)
+
+
+COLORED = """async ([settings, colors]) => {
+  const pen = CanvasRenderingContext2D.prototype, { stroke } = pen, lines = [];
+  pen.stroke = function () {
+    if (this.canvas.dataset.part === "curves") lines.push(this.strokeStyle);
+    stroke.apply(this);
+  };
+  const root = document.createElement("div");
+  for (const [name, color] of Object.entries(colors)) root.style.setProperty(`--ln-${name}`, color);
+  document.body.append(root);
+  const close = lnPlayground(root, { live: true, settings });
+  const part = (name) => root.querySelector(`[data-part="${name}"]`);
+  while (!part("status").textContent) await new Promise((done) => setTimeout(done, 20));
+  const cards = [0, 1].map((k) => part(`net-${k}`).style.getPropertyValue("--ln-playground-mine"));
+  close();
+  root.remove();
+  Object.assign(pen, { stroke });
+  return { cards, lines: lines.slice(-4) };
+}"""
+COLORS = {name: f"#00000{k}" for k, name in
+          enumerate(("none", "layer", "batch", "rms", "sgd", "adam"), start=1)}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("settings", "shown"),
+    [
+        ({"differs": "norm", "a": "none", "b": "batch"}, ("none", "batch")),
+        ({"differs": "norm", "a": "rms", "b": "layer"}, ("rms", "layer")),
+        ({"differs": "optimizer", "a": "sgd", "b": "adam"}, ("sgd", "adam")),
+        ({"differs": "depth", "a": "2", "b": "3", "norm": "rms"}, ("rms", "rms")),
+    ],
+)
+def test_a_network_has_the_color_of_what_sets_it_apart(scripts, settings, shown):
+    """Its card, and its lines in both plots of curves; else both have that of their norm."""
+    small = {"data": "moons", "depth": "2", "width": "8"}
+    found = scripts.evaluate(COLORED, [small | settings, COLORS])
+    assert found["cards"] == [COLORS[name] for name in shown]
+    assert found["lines"] == [COLORS[name] for name in shown] * 2

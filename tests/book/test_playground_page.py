@@ -344,6 +344,15 @@ def test_the_address_carries_settings_and_update(play):
         assert page.locator("select[data-key='rate']").is_hidden()
 
 
+@pytest.mark.parametrize("at", [1, 1234, 12345])
+def test_an_address_leads_to_its_update_however_far_and_keeps_it(play, at):
+    with play(query=f"#play&data=moons&depth=1&width=8&batch=1&at={at}") as page:
+        page.wait_for_function(AT, arg=f"{at:,}")
+        page.wait_for_function(AT_REST)
+        assert updates(page) == at
+        assert page.url.endswith(f"at={at}")
+
+
 @pytest.fixture(scope="module")
 def usual(play):
     """What is said where the address says nothing."""

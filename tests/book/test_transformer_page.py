@@ -407,6 +407,19 @@ def test_every_number_is_that_of_its_character_its_norm_and_its_switches(run, re
     assert [wide for _, wide, _ in bars] == sorted((wide for _, wide, _ in bars), reverse=True)
 
 
+def test_the_slider_of_characters_says_which_of_how_many_is_chosen(run):
+    text = "Who is it?"
+    with run(f"#run&text={text.replace(' ', '+')}") as page:
+        until(page, "count", f"{len(text)} of")
+        slider = part(page, "at")
+        for k in (0, 3, len(text) - 1):
+            slider.fill(str(k))
+            character = "space" if text[k] == " " else f"“{text[k]}”"
+            spoken = slider.get_attribute("aria-valuetext")
+            assert spoken == f"{k + 1} of {len(text)}: {character}"
+            assert f"Character {k + 1}, {character}: mean" in part(page, "says").inner_text()
+
+
 @pytest.mark.parametrize("typed", ["#run&norms=llllx&look=9&heat=2&at=-1", "#run&text=%E0%A4%A"])
 def test_a_wrong_address_is_left_out_where_it_is_wrong(run, reader, typed):
     with run(typed) as page:

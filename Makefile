@@ -83,11 +83,11 @@ live: ## open the chapters in JupyterLab, as copies in live/
 
 bench: ## measure speed beside what you would pick instead; the pages too, if they are built
 	@tools/setup.sh test
-	@$(PY) -m lnlib bench $(if $(KEEP),--keep)
+	@$(PY) -m lnlab bench $(if $(KEEP),--keep)
 
 replay: ## record the book's runs again (hours on a CPU); interrupted, it goes on where it was
 	@tools/setup.sh nn
-	@$(PY) -m lnlib replay book --out $(RUNS)
+	@$(PY) -m lnlab replay book --out $(RUNS)
 
 notebooks: ## run the chapters and store their text outputs, after an edit
 	@tools/setup.sh test

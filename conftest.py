@@ -55,7 +55,7 @@ def _retry(start, attempts=3):
 @functools.cache
 def _missing(name):
     """Say why a data set cannot be loaded; an empty text if it can."""
-    data = importlib.import_module("lnlib.data")
+    data = importlib.import_module("lnlab.datasets")
     if name not in data.BUNDLED and "LNLIB_DATA" not in os.environ:
         return f"LNLIB_DATA names no folder with {name}"
     try:

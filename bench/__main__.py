@@ -1,6 +1,6 @@
 """Measure everything in this folder, print one table, and store it in ``_build/bench.json``.
 
-Usage: python -m lnlib bench [--keep]   (or: make bench, make bench KEEP=1)
+Usage: python -m lnlab bench [--keep]   (or: make bench, make bench KEEP=1)
        python -m bench norm rnn         measures some of it and stores nothing
 
 With ``--keep`` the rows go into ``book/runs/bench.json`` too, which the book shows: in the place of
@@ -20,7 +20,7 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from bench import exchange, experiments, fisher, mnist, norm, pages, rnn, table, transformer
-from lnlib.runs import record
+from lnlab import records
 
 MODULES = {
     "norm": norm,
@@ -49,8 +49,8 @@ def measure(names: list[str], device: str) -> tuple[list[dict[str, Any]], dict[s
         table.check_floors(found, name)  # before the rest is measured
         print(f"{time.perf_counter() - begin:.0f} s", flush=True)
         rows += found
-    made = record.provenance(
-        device=device, wall_s=time.perf_counter() - start, command="python -m lnlib bench"
+    made = records.provenance(
+        device=device, wall_s=time.perf_counter() - start, command="python -m lnlab bench"
     )
     # Others at work on the machine are in the figures: of the last minute, before and after.
     made["load"] = [round(load[0], 2), round(os.getloadavg()[0], 2)]

@@ -13,14 +13,14 @@ import torch
 from torch import Tensor
 
 from bench.table import medians, row, threads
-from lnlib.data import Dataset
-from lnlib.data.bible_cloze import Cloze, Question
-from lnlib.data.coco_val2017_layout import CAPTIONS, Layouts
-from lnlib.data.gutenberg_prose import Book, Prose
-from lnlib.data.mnist_binarized import PIXELS, SPLITS, Binarized
-from lnlib.data.pen import Line, Lines
-from lnlib.data.sentence_tasks import Tasks
-from lnlib.experiments import (
+from lnlab.datasets import Dataset
+from lnlab.datasets.bible_cloze import Cloze, Question
+from lnlab.datasets.coco_val2017_layout import CAPTIONS, Layouts
+from lnlab.datasets.gutenberg_prose import Book, Prose
+from lnlab.datasets.mnist_binarized import PIXELS, SPLITS, Binarized
+from lnlab.datasets.pen import Line, Lines
+from lnlab.datasets.sentence_tasks import Tasks
+from lnlab.experiments import (
     attentive_reader,
     convnet,
     draw,
@@ -28,14 +28,14 @@ from lnlib.experiments import (
     order_embeddings,
     skip_thoughts,
 )
-from lnlib.experiments.attentive_reader.run import Run as ReaderRun
-from lnlib.experiments.convnet.run import Run as ConvnetRun
-from lnlib.experiments.draw.run import Run as DrawRun
-from lnlib.experiments.handwriting.run import Run as HandwritingRun
-from lnlib.experiments.handwriting.window import Seen, WindowLSTM
-from lnlib.experiments.order_embeddings.run import Run as OrderRun
-from lnlib.experiments.skip_thoughts.run import Run as SkipRun
-from lnlib.runs.run import Run
+from lnlab.experiments.attentive_reader.run import Run as ReaderRun
+from lnlab.experiments.convnet.run import Run as ConvnetRun
+from lnlab.experiments.draw.run import Run as DrawRun
+from lnlab.experiments.handwriting.run import Run as HandwritingRun
+from lnlab.experiments.handwriting.window import Seen, WindowLSTM
+from lnlab.experiments.order_embeddings.run import Run as OrderRun
+from lnlab.experiments.skip_thoughts.run import Run as SkipRun
+from lnlab.run import Run
 
 SECONDS = 12.0  # for each experiment
 

@@ -23,9 +23,9 @@ import numpy as np
 import torch
 
 from bench.table import medians, row
-from lnlib.data import Dataset
-from lnlib.experiments.mnist import run as mnist
-from lnlib.experiments.mnist.steps import NAMES, choose
+from lnlab.datasets import Dataset
+from lnlab.experiments.mnist import run as mnist
+from lnlab.experiments.mnist.steps import NAMES, choose
 
 NORMS = ("none", "layer", "batch")
 BATCHES = (4, 128)

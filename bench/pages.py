@@ -247,10 +247,10 @@ def transformer(browser, site):
 
 def pytorch_reads():
     """Return the ms that PyTorch takes for the logits with all norms on, and the last one off."""
-    from lnlib.experiments.transformer.reader import Reader
-    from lnlib.runs import record
+    from lnlab import records
+    from lnlab.experiments.transformer.reader import Reader
 
-    on = Reader.of(record.read_all("transformer", ablate=True)[0])
+    on = Reader.of(records.read_all("transformer", ablate=True)[0])
     off = on.switch("on", "on", "on", "on", "off")
     return medians({"": lambda: (on.logits(SENTENCE), off.logits(SENTENCE))}, 1)[""]
 

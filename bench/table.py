@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from lnlib.runs import record
+from lnlab import records
 
 FORMAT = 1
 TEXTS = ("what", "shape", "path", "instead", "floor", "device")  # instead, floor may be null
@@ -126,7 +126,7 @@ def row(
         "floor_ms": floor and _short(floor[1]),
         "floor": floor and floor[0],
         "ratio": instead and _short(ms / instead[1]),
-        "device": record.device_name(device),
+        "device": records.device_name(device),
         "threads": torch.get_num_threads(),
     } | more
 

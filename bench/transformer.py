@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from bench.table import medians, row, threads
-from lnlib.data import Text
-from lnlib.experiments.transformer import NORMS, Settings
-from lnlib.experiments.transformer.run import Run
+from lnlab.datasets import Text
+from lnlab.experiments.transformer import NORMS, Settings
+from lnlab.experiments.transformer.run import Run
 
 UPDATES = 2  # within one measurement
 CHARACTERS = 65  # as many as tiny Shakespeare has

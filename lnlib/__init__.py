@@ -1,7 +1,6 @@
 """Layer normalization, computed: the equations of Ba, Kiros & Hinton (2016) and what follows.
 
-``import lnlib`` loads NumPy and nothing heavier. PyTorch lives in :mod:`lnlib.nn`, data sets in
-:mod:`lnlib.data`, the experiments in :mod:`lnlib.experiments`.
+``import lnlib`` loads NumPy and nothing heavier. PyTorch lives in :mod:`lnlib.nn`.
 """
 
 from lnlib import norm

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from lnlib.data.bible_cloze import Cloze, Question
-from lnlib.data.coco_val2017_layout import Layouts
+from lnlab.datasets.bible_cloze import Cloze, Question
+from lnlab.datasets.coco_val2017_layout import Layouts
 
 
 @pytest.hookimpl(trylast=True)  # after pytest has put together what shares a fixture

@@ -104,7 +104,16 @@ def test_whatever_the_book_comes_from_has_it_built_again(clone, monkeypatch, cha
 
 def test_every_file_of_the_clone_that_a_build_opens_is_among_those_that_count():
     """What git keeps in the folders that the settings and the extensions name."""
-    command = ["git", "ls-files", "book", "lnlib", "_config.yml", "_toc.yml", "pyproject.toml"]
+    command = [
+        "git",
+        "ls-files",
+        "book",
+        "lnlib",
+        "lnlab",
+        "_config.yml",
+        "_toc.yml",
+        "pyproject.toml",
+    ]
     done = subprocess.run(command, cwd=book.ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip("no clone")

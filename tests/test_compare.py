@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lnlib import compare
-from lnlib.compare import interval
+from lnlab import comparison
+from lnlab.comparison import interval
 
 
 def listed(differences, level):
@@ -51,7 +51,7 @@ def test_the_interval_is_that_of_scipy(n):
 def test_listing_and_drawing_agree(monkeypatch):
     differences = np.random.default_rng(3).normal(size=6)
     exact = interval(differences)
-    monkeypatch.setattr(compare, "EXACT", 0)
+    monkeypatch.setattr(comparison, "EXACT", 0)
     assert interval(differences) == pytest.approx(exact, abs=0.03)
 
 
@@ -92,27 +92,27 @@ def test_an_impossible_level_is_refused():
 
 def test_few_seeds_have_their_range_and_ten_an_interval():
     d = np.array([0.3, -1.2, 7.0, 1.0, 2.0, 0.1, 0.2, 3.0, -1.0])
-    assert compare.limits(d) == (-1.2, 7.0)
-    assert compare.limits_name(9) == "lowest to highest"
+    assert comparison.limits(d) == (-1.2, 7.0)
+    assert comparison.limits_name(9) == "lowest to highest"
     more = np.append(d, 4.0)
-    assert compare.limits(more) == compare.t_interval(more) != (more.min(), more.max())
-    assert compare.limits_name(10) == "95 % interval"
+    assert comparison.limits(more) == comparison.t_interval(more) != (more.min(), more.max())
+    assert comparison.limits_name(10) == "95 % interval"
 
 
 @pytest.mark.parametrize("differences", [-np.ones((3, 2)), np.ones((2, 0))])
 def test_a_table_of_differences_is_refused(differences):
     with pytest.raises(ValueError, match=r"of shape \(n,\).* got ndarray of float64 \(\d, \d\)"):
-        compare.label(differences)
+        comparison.label(differences)
     with pytest.raises(ValueError, match=r"and of shape \(n,\).* got float64 of float64 \(\)"):
-        compare.label(np.float64(3))
+        comparison.label(np.float64(3))
     with pytest.raises(ValueError, match=r"got ndarray of float64 \(0,\)"):
-        compare.limits(np.ones(0))
+        comparison.limits(np.ones(0))
     for few in (np.array([1 + 2j, 3]), ["1", "2"]):
         with pytest.raises(ValueError, match="differences must be real, without a mask,"):
-            compare.label(few)
+            comparison.label(few)
     masked = np.ma.array([-1.0, 9.0, -2.0], mask=[0, 1, 0])  # whose 9 must not be counted unseen
     with pytest.raises(ValueError, match=r"without a mask, .* got MaskedArray"):
-        compare.label(masked)
+        comparison.label(masked)
     with pytest.raises(ValueError, match=r"must be two or more finite numbers, .* masked_array"):
         interval(masked)
 

@@ -14,7 +14,7 @@ from tools import fast
         "lnlib/nn/rnn.py": {"tests/nn/test_rnn.py", "tests/nn/test_rnn_parameters.py"},
         "lnlib/numerics.py": {"tests/test_numerics.py"},
         "lnlib/norm/_statistics.py": {"tests/norm/test_values.py", "tests/norm/test_arrays.py"},
-        "lnlib/__main__.py": {"tests/main"},
+        "lnlab/cli.py": {"tests/main"},
         "lnlib/nn/kernels/compiled.py": {"tests/nn/test_compiled.py", "tests/nn/test_kernels.py"},
         "lnlib/nn/kernels/cuda.py": {"tests/nn/test_cuda.py"},
         "book/introduction.ipynb": {
@@ -46,7 +46,7 @@ def test_the_tests_of_a_file_are_those_of_its_name_or_of_its_folder(name, tests)
 
 
 def test_where_a_whole_folder_is_near_those_that_speak_of_the_file_come_first():
-    first, *others = fast.near("lnlib/data/_cloze.py")
+    first, *others = fast.near("lnlab/datasets/_cloze.py")
     assert first == "tests/data/test_bible_cloze.py"
     assert "tests/data/test_mnist.py" in others
 

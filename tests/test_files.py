@@ -9,14 +9,14 @@ import time
 
 import pytest
 
-from lnlib import _files
+from lnlab import atomic_write
 
 ENDED = 2**22 + 1  # beyond the largest process number of Linux
 
 
 def test_write_replaces_a_file_and_leaves_nothing_else(tmp_path):
     for content in (b"old", b"new" * 10_000, b""):
-        _files.write(tmp_path / "deep" / "file", content)
+        atomic_write.write(tmp_path / "deep" / "file", content)
         assert (tmp_path / "deep" / "file").read_bytes() == content
     assert os.listdir(tmp_path / "deep") == ["file"]
 
@@ -35,7 +35,7 @@ def test_the_content_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatc
 
     monkeypatch.setattr(os, "fsync", seen)
     monkeypatch.setattr(os, "replace", named)
-    _files.write(path, b"12345")
+    atomic_write.write(path, b"12345")
     assert done == [("fsync", 5, False), ("rename", 5, path)]
 
 
@@ -56,7 +56,7 @@ def test_a_write_that_fails_keeps_the_old_file_and_says_what_is_needed(
     with pytest.raises(
         OSError, match=f"cannot write {path}: {os.strerror(number)}; {says}"
     ) as told:
-        _files.write(path, bytes(12_345))
+        atomic_write.write(path, bytes(12_345))
     assert told.value.errno == number
     assert "\n" not in str(told.value)
     assert path.read_bytes() == b"old"
@@ -83,14 +83,14 @@ def test_a_break_in_the_middle_leaves_no_part(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", stopped)
     with pytest.raises(KeyboardInterrupt):
-        _files.write(tmp_path / "file", b"new")
+        atomic_write.write(tmp_path / "file", b"new")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_is_a_file_is_told(tmp_path):
     (tmp_path / "runs").touch()
     with pytest.raises(OSError, match=r"runs/file: (Not a directory|File exists); mend that"):
-        _files.write(tmp_path / "runs" / "file", b"new")
+        atomic_write.write(tmp_path / "runs" / "file", b"new")
 
 
 @pytest.mark.parametrize(
@@ -113,8 +113,8 @@ def test_sweep_takes_what_an_ended_process_left(tmp_path, name, seconds, goes):
     left = tmp_path / name.replace("OWN", str(os.getpid()))  # xdist compares the ids
     left.touch()
     os.utime(left, (time.time() - seconds,) * 2)
-    _files.sweep(tmp_path, "*.json")
-    _files.sweep(tmp_path / "not there", "*.json")
+    atomic_write.sweep(tmp_path, "*.json")
+    atomic_write.sweep(tmp_path / "not there", "*.json")
     assert left.exists() != goes
 
 
@@ -127,7 +127,7 @@ def test_sweep_leaves_the_part_of_another_users_process(tmp_path, monkeypatch):
     left = tmp_path / "a.json.7.part"
     left.touch()
     os.utime(left, (time.time() - 3600,) * 2)
-    _files.sweep(tmp_path, "*.json")
+    atomic_write.sweep(tmp_path, "*.json")
     assert left.exists()
 
 
@@ -145,17 +145,17 @@ def test_what_is_no_file_is_refused_by_name(tmp_path, kind, monkeypatch):
     else:
         path.mkdir()
     with pytest.raises(ValueError, match=f"{path}: must be a file, is a {kind}"):
-        _files.check_regular(path)
+        atomic_write.check_regular(path)
 
 
 def test_a_link_to_a_file_is_a_file(tmp_path):
     (tmp_path / "file").touch()
     (tmp_path / "link").symlink_to(tmp_path / "file")
-    _files.check_regular(tmp_path / "link")
+    atomic_write.check_regular(tmp_path / "link")
 
 
 def test_what_is_quoted_can_be_shown_and_is_not_long():
     every = "".join(map(chr, [*range(0x3000), 0xD800, 0x202E, 0x1F600]))
-    assert _files.printable(every, 10**6).isprintable()
-    assert _files.printable("größe 100 µs") == "größe 100 µs"
-    assert len(_files.printable("x" * 10**6)) <= 501
+    assert atomic_write.printable(every, 10**6).isprintable()
+    assert atomic_write.printable("größe 100 µs") == "größe 100 µs"
+    assert len(atomic_write.printable("x" * 10**6)) <= 501

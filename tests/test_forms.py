@@ -9,9 +9,10 @@ import torch
 
 import lnlib
 from lnbook.figures import colors, plots
-from lnlib import cells, experiments, forms, invariance, nn
-from lnlib.experiments.mnist.steps import compiled
-from lnlib.experiments.sequence import FORMS as SEQUENCE_FORMS
+from lnlab import experiments
+from lnlab.experiments.mnist.steps import compiled
+from lnlab.experiments.sequence import FORMS as SEQUENCE_FORMS
+from lnlib import cells, forms, invariance, nn
 
 PAPER = {name for name, norm in forms.NORMS.items() if norm.paper}
 

@@ -5,8 +5,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from lnlab.datasets import load
 from lnlib import invariance, layer_norm
-from lnlib.data import load
 from lnlib.invariance import NORMS, TABLE_1, TRANSFORMS, measure, network, output, transform
 
 # eps = 0, float64: invariant cells changed by at most 1.3e-13, the others by at least 0.06.

@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lnlib import compare
-from lnlib.compare import Evidence, label
+from lnlab import comparison
+from lnlab.comparison import Evidence, label
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 9, 30, 200])
 @pytest.mark.parametrize("t", [0, 0.3, -1, 2.262, 5, 20, 100])
 def test_the_tails_of_students_t_are_those_of_scipy(t, freedom):
-    assert compare.t_tails(t, freedom) == pytest.approx(2 * stats.t.sf(abs(t), freedom), rel=1e-9)
+    assert comparison.t_tails(t, freedom) == pytest.approx(
+        2 * stats.t.sf(abs(t), freedom), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("n", [2, 3, 10, 40])
@@ -21,23 +23,23 @@ def test_the_paired_t_test_and_its_interval_are_those_of_scipy(n):
     rng = np.random.default_rng(n)
     a, b = rng.normal(size=n), rng.normal(0.5, size=n)
     theirs = stats.ttest_rel(a, b)
-    assert compare.p_value(a - b) == pytest.approx(theirs.pvalue, rel=1e-9)
+    assert comparison.p_value(a - b) == pytest.approx(theirs.pvalue, rel=1e-9)
     low, high = theirs.confidence_interval(0.95)
-    assert compare.t_interval(a - b) == pytest.approx((low, high), rel=1e-9)
-    large = compare.t_interval(1e300 * (a - b))
+    assert comparison.t_interval(a - b) == pytest.approx((low, high), rel=1e-9)
+    large = comparison.t_interval(1e300 * (a - b))
     assert large == pytest.approx((1e300 * low, 1e300 * high), rel=1e-9)
 
 
 @pytest.mark.parametrize(("less", "more"), [(0, 10), (3, 9), (6, 6), (1, 11)])
 def test_where_a_target_was_never_reached_the_test_is_a_sign_test(less, more):
     d = np.array([-1.0] * less + [2.0] * (more - 1) + [math.inf, 0.0, math.nan])
-    assert compare.p_value(d) == pytest.approx(stats.binomtest(less, less + more).pvalue)
+    assert comparison.p_value(d) == pytest.approx(stats.binomtest(less, less + more).pvalue)
 
 
 def test_differences_that_are_all_equal_leave_no_doubt_unless_they_are_0():
-    assert compare.p_value(np.full(10, -0.5)) == 0
-    assert compare.p_value(np.zeros(10)) == 1
-    assert compare.p_value(np.array([-0.5])) == 1
+    assert comparison.p_value(np.full(10, -0.5)) == 0
+    assert comparison.p_value(np.zeros(10)) == 1
+    assert comparison.p_value(np.array([-0.5])) == 1
 
 
 def test_holms_correction_is_that_of_its_definition():
@@ -48,9 +50,9 @@ def test_holms_correction_is_that_of_its_definition():
         wanted = np.empty(m)
         for rank, k in enumerate(order):
             wanted[k] = min(1, max((m - r) * p[order[r]] for r in range(rank + 1)))
-        np.testing.assert_allclose(compare.holm(list(p)), wanted)
-    assert compare.holm([]) == []
-    assert compare.holm([0.9, 0.8]) == [1, 1]
+        np.testing.assert_allclose(comparison.holm(list(p)), wanted)
+    assert comparison.holm([]) == []
+    assert comparison.holm([0.9, 0.8]) == [1, 1]
 
 
 TEN = np.array([-1.0, -2.0, -1.5, -0.5, -1.2, -0.7, -1.1, -0.9, -1.4, -0.2])
@@ -84,19 +86,19 @@ def test_differences_have_their_label(differences, text, side):
 
 
 def test_the_label_uses_the_corrected_p_value():
-    p = compare.p_value(TEN)
+    p = comparison.p_value(TEN)
     assert p < 0.001
     assert label(TEN, 0.051).text == "undecided"
     weak = TEN - TEN.mean() - 0.42  # alone below 5 %
-    assert 0.01 < compare.p_value(weak) < 0.05
+    assert 0.01 < comparison.p_value(weak) < 0.05
     assert label(weak).text == "supported"
-    few = [np.array([-3.0, 1.0]), compare.NO_PLATEAU, np.full(10, np.nan)]  # not tested, no part
-    found = compare.labels([weak, TEN - TEN.mean(), *few, TEN, weak, weak])
+    few = [np.array([-3.0, 1.0]), comparison.NO_PLATEAU, np.full(10, np.nan)]  # not tested, no part
+    found = comparison.labels([weak, TEN - TEN.mean(), *few, TEN, weak, weak])
     assert [str(one) for one in found] == [
         "undecided", "undecided", "1 of 2 seeds", "not testable here: stopped before a plateau",
         "not testable here: no run has a number", "supported", "undecided", "undecided",
     ]  # fmt: skip
-    assert compare.labels([weak, *few])[0].text == "supported"
+    assert comparison.labels([weak, *few])[0].text == "supported"
 
 
 @pytest.mark.parametrize("differences", [-np.ones((3, 2)), np.ones(0), np.float64(3), ["1"]])
@@ -114,7 +116,10 @@ def of(*differences):
 
 def test_measurements_that_must_all_agree_have_the_weakest_evidence_together():
     many, against, few = of(TEN, -TEN, [-1.0, 1.0, -2.0])
-    open_, gone = compare.untestable(compare.NO_PLATEAU), compare.untestable(compare.BUSY)
+    open_, gone = (
+        comparison.untestable(comparison.NO_PLATEAU),
+        comparison.untestable(comparison.BUSY),
+    )
     told = {
         (many, many): "supported",
         (many, against): "undecided",
@@ -122,13 +127,13 @@ def test_measurements_that_must_all_agree_have_the_weakest_evidence_together():
         (many, few): "all seeds in 1 of 2 measures",
         (few, of([-1.0, -1, -1])[0], few): "2 to 3 of 3 seeds",
         (few, few): "2 of 3 seeds",
-        (many, open_): f"not testable here: 1 of 2 measures: {compare.NO_PLATEAU}",
-        (open_, gone, open_): f"not testable here: {compare.NO_PLATEAU}; {compare.BUSY}",
-        (open_,): f"not testable here: {compare.NO_PLATEAU}",
+        (many, open_): f"not testable here: 1 of 2 measures: {comparison.NO_PLATEAU}",
+        (open_, gone, open_): f"not testable here: {comparison.NO_PLATEAU}; {comparison.BUSY}",
+        (open_,): f"not testable here: {comparison.NO_PLATEAU}",
     }
     for found, text in told.items():
-        assert str(compare.together(found)) == text
-    exact = [compare.exact(np.array([d])) for d in (-1.0, 0.0, 1e-9)]
+        assert str(comparison.together(found)) == text
+    exact = [comparison.exact(np.array([d])) for d in (-1.0, 0.0, 1e-9)]
     assert [one.text for one in exact] == ["holds", "holds", "does not hold"]
-    assert compare.together(exact[:2]).text == "holds"
-    assert compare.together(exact).text == "does not hold"  # one exception is enough
+    assert comparison.together(exact[:2]).text == "holds"
+    assert comparison.together(exact).text == "does not hold"  # one exception is enough

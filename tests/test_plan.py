@@ -8,9 +8,8 @@ import sys
 import joblib
 import pytest
 
-from lnlib import experiments
-from lnlib.runs import record, schedule
-from lnlib.runs.experiment import Grid
+from lnlab import experiments, records, runner
+from lnlab.experiment import Grid
 from tools import plan
 
 
@@ -28,12 +27,12 @@ def planned(monkeypatch):
 
 def test_a_run_is_missing_until_a_whole_record_of_its_settings_is_there(planned, tmp_path):
     (of,) = planned
-    assert of.missing([record.folder()]) == []
+    assert of.missing([records.folder()]) == []
     runs = of.missing([tmp_path])
     assert len(runs) == len(of.settings)
     stem = of.experiment.stem(*runs[0])
     (tmp_path / "weights").mkdir()
-    for path in (record.folder() / "weights").glob(f"{stem}.*"):
+    for path in (records.folder() / "weights").glob(f"{stem}.*"):
         shutil.copy(path, tmp_path / "weights")
     assert of.missing([tmp_path]) == runs[1:]
     path = tmp_path / "weights" / f"{stem}.json"
@@ -86,7 +85,7 @@ def test_what_is_missing_is_recorded_seed_by_seed_into_its_own_folder(
     def note(experiment, settings, seeds, *, out, device):
         calls.append((experiment.name, settings, seeds, out, device))
 
-    monkeypatch.setattr(schedule, "record_runs", note)
+    monkeypatch.setattr(runner, "record_runs", note)
     weights = planned[0].experiment
     book = planned[0].grid
     object.__setattr__(weights, "planned", (Grid((70, 80), book.given), Grid((0,), book.given)))
@@ -106,7 +105,7 @@ def test_a_run_that_fails_is_named_and_the_other_jobs_go_on(planned, monkeypatch
             raise RuntimeError("the first run diverged")
         done.append(settings)
 
-    monkeypatch.setattr(schedule, "record_runs", fail_first)
+    monkeypatch.setattr(runner, "record_runs", fail_first)
     weights = planned[0].experiment
     object.__setattr__(weights, "planned", (Grid((70,), planned[0].grid.given),))
     with joblib.parallel_config("threading"):

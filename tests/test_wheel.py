@@ -21,7 +21,7 @@ from nbformat.v4 import new_code_cell
 from lnlib.nn.kernels import build, compiled, rows
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = (ROOT / "lnlib", ROOT / "book" / "lnbook")
+PACKAGES = (ROOT / "lnlib", ROOT / "lnlab", ROOT / "book" / "lnbook")
 CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
 WHOLE = ["introduction", "lstm_gru", "cost", "pre_norm_post_norm"]
 # The modules that find a file by their own place, and such a file.
@@ -29,8 +29,8 @@ WIDGETS = ("norm_table", "playground", "quiz", "sphere", "transformer")
 REPLAYS = ("activation_maps", "attention", "handwriting", "sentence_neighbors")
 PLACED = {
     "lnlib._install": "Path(lnlib._install.__file__)",
-    "lnlib.data.fashion_small": "LIST",
-    "lnlib.data.fetch": "SOURCE",
+    "lnlab.datasets.fashion_small": "LIST",
+    "lnlab.datasets.fetch": "SOURCE",
     "lnlib.nn.kernels.build": "HEADERS / 'threads.h'",
     "lnlib.nn.kernels.compiled": "SOURCE",
     "lnlib.nn.kernels.rows": "SOURCE",
@@ -53,9 +53,9 @@ PLACED = {
     "lnbook.classroom.slides.write": "HERE / 'deck.css'",
     "lnbook.widgets.base": "HERE / 'sphere' / 'book.js'",
     "lnbook.exercises": "HERE / 'chapters' / 'introduction' / 'exercises.py'",
-    "lnlib.experiments": "import_module('pathlib').Path(lnlib.experiments.__path__[0], 'mnist')",
-    "lnlib.runs.record": "folder() / 'bench.json'",
-    "lnlib.experiments.mnist.steps.compiled": "SOURCE",
+    "lnlab.experiments": "import_module('pathlib').Path(lnlab.experiments.__path__[0], 'mnist')",
+    "lnlab.records": "folder() / 'bench.json'",
+    "lnlab.experiments.mnist.steps.compiled": "SOURCE",
 }
 # The kernel may read nothing of the clone (but its environment, which may lie within).
 GUARD = """
@@ -93,7 +93,7 @@ def test_wheel_holds_the_library_and_the_records_and_nothing_else(wheel):
     }
     runs = ROOT / "book" / "runs"
     paths = [*runs.rglob("*.json"), *runs.rglob("*.npz")]
-    records = {f"lnlib/recorded/{p.relative_to(runs).as_posix()}": p.read_bytes() for p in paths}
+    records = {f"lnlab/recorded/{p.relative_to(runs).as_posix()}": p.read_bytes() for p in paths}
     assert len(records) >= 18
     assert held.keys() == library.keys() | records.keys()
     assert held == library | records
@@ -168,12 +168,13 @@ def test_all_that_a_chapter_imports_and_the_library_finds_is_that_of_the_wheel(e
     assert len(imports) > 20
     code = [
         *sorted(imports),
-        "import sys, lnlib._install, lnlib.data.fashion_small",
+        "import sys, lnlib._install, lnlab.datasets.fashion_small",
         "import lnbook.classroom.grade, lnbook.classroom.slides.write",
-        "import lnlib.experiments.mnist.steps.compiled, lnlib.nn.kernels.compiled",
+        "import lnlab.experiments.mnist.steps.compiled, lnlib.nn.kernels.compiled",
     ]
     code += [f"print((sys.modules[{m!r}].{place}).resolve(True))" for m, place in PLACED.items()]
-    code += ["print(*(m.__file__ for n, m in sys.modules.items() if n[:5] in ('lnlib', 'lnboo')))"]
+    ours = tuple(package.name for package in PACKAGES)
+    code += [f"print(*(m.__file__ for n, m in sys.modules.items() if n.startswith({ours!r})))"]
     done = subprocess.run(
         [sys.executable, "-c", "\n".join(code)], cwd=folder, env=env, capture_output=True, text=True
     )

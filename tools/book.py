@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-READ = ("book", "lnlib", "tools/book.py", "_config.yml", "_toc.yml", "pyproject.toml")
+READ = ("book", "lnlib", "lnlab", "tools/book.py", "_config.yml", "_toc.yml", "pyproject.toml")
 SETTINGS = ("LNLIB_", "OMP_", "MKL_", "SOURCE_DATE_EPOCH")  # how the names of variables begin
 OPTIONS = "--config _config.yml --toc _toc.yml --path-output . -W -n --keep-going --quiet"
 GIT = (["rev-parse", "HEAD"], ["remote", "-v"])

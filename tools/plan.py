@@ -23,10 +23,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lnlib import experiments
-from lnlib.runs import record
-from lnlib.runs.experiment import Experiment, Grid
-from lnlib.runs.settings import Settings
+from lnlab import experiments, records
+from lnlab.config import Settings
+from lnlab.experiment import Experiment, Grid
 
 # A name takes the next planned grid of its experiment, the last of several all that are left.
 ORDER = (
@@ -67,7 +66,7 @@ def seconds(experiment: Experiment, settings: Settings, data: Any) -> float:
     """Return about how long a run takes on one thread: some of its updates and measures, timed."""
     import torch
 
-    from lnlib.runs.train import _measure, measuring_points
+    from lnlab.training import _measure, measuring_points
 
     torch.set_num_threads(1)
     step = {"step": "auto"} if experiment.steps else {}
@@ -101,12 +100,12 @@ def _timed(call: Any) -> float:
 
 
 def _is_recorded(experiment: Experiment, settings: Settings, seed: int, folder: Path) -> bool:
-    path = record.place(folder, experiment.name, experiment.stem(settings, seed))
+    path = records.place(folder, experiment.name, experiment.stem(settings, seed))
     if not path.exists():
         return False
     try:
-        kept = record.read(path)
-    except record.BadRecord:
+        kept = records.read(path)
+    except records.BadRecord:
         return False
     whole = kept["curves"]["epoch"][-1] == settings.epochs
     return whole and kept["settings"] == settings.as_dict() and kept["seed"] == seed
@@ -150,7 +149,7 @@ def main(arguments: list[str] | None = None) -> None:
         if (not args.only or of.experiment.name in args.only)
         and (not args.grids or of.number in args.grids)
     ]  # fmt: skip
-    folders = [Path(args.out), record.folder()]
+    folders = [Path(args.out), records.folder()]
     known: dict[Any, float] = {}
     total = 0.0
     for of in wanted:
@@ -187,7 +186,7 @@ def _record(wanted: Sequence[Planned], folders: Sequence[Path], device: str, job
 def _record_run(name: str, settings: Settings, seed: int, out: Path, device: str) -> None:
     import torch
 
-    from lnlib.runs.schedule import record_runs
+    from lnlab.runner import record_runs
 
     experiment = experiments.find(name)
     torch.set_num_threads(experiment.threads or 1)

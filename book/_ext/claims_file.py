@@ -9,8 +9,8 @@ import json
 import re
 from pathlib import Path
 
-from lnlib import claims
-from lnlib.claims import figure_6, numbers
+from lnlab import claims
+from lnlab.claims import figure_6, numbers
 
 PAGE = "claims"
 MARK = re.compile(r"^<!-- here: ([\w-]+) -->$", re.M)

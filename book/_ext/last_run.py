@@ -37,7 +37,7 @@ def machine():
     """Say what runs the chapters: processor, GPU, versions, and the commit in a clone."""
     import torch
 
-    from lnlib.runs.record import provenance
+    from lnlab.records import provenance
 
     facts = provenance(device="cpu", wall_s=0, command="")
     kept = {name: facts[name] for name in ("lnlib", "commit", "python", "numpy", "torch")}

@@ -256,7 +256,7 @@ def build_wheel(root, folder):
         Path(place, "pyproject.toml").write_text(project, "utf-8")
         for name in ("README.md", "LICENSE"):
             shutil.copy(root / name, place)
-        for name in ("lnlib", "book/lnbook"):
+        for name in ("lnlib", "lnlab", "book/lnbook"):
             ignored = shutil.ignore_patterns("__pycache__")
             shutil.copytree(root / name, Path(place, name), ignore=ignored)
         command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder]

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from lnlib.analysis import costs
-from lnlib.analysis.costs import Machine
+from lnlab.analysis import costs
+from lnlab.analysis.costs import Machine
 
 EXACT = 1e-12
 

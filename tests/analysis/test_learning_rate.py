@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from lnlib.analysis.learning_rate import spiral
+from lnlab.analysis.learning_rate import spiral
 
 EXACT = 1e-12
 starts = pytest.mark.parametrize(("length", "rate"), [(0.5, 1.0), (1.0, 0.3), (2.0, 0.1)])

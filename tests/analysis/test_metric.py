@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from lnlib.analysis import metric
+from lnlab.analysis import metric
 from lnlib.fisher import FAMILIES, GLM
 
 # float64, identities. Measured 2e-15.

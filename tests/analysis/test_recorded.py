@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 
-from lnlib.analysis.recorded import Recorded
+from lnlab.analysis.recorded import Recorded
 
 EPOCHS = [0.0, 0.5, 1.0, 2.0]
 

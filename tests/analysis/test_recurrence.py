@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from lnlib.analysis import recurrence
+from lnlab.analysis import recurrence
 
 T, B, INPUTS, H, EPS = 60, 6, 5, 12, 1e-3
 ACTIVATIONS = {"identity": lambda a: a, "relu": torch.relu, "tanh": torch.tanh}

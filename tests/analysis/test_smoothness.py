@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lnlib.analysis.smoothness import along_gradient, covariate_shift
+from lnlab.analysis.smoothness import along_gradient, covariate_shift
 
 
 def quadratic(A, b):

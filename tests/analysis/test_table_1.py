@@ -5,7 +5,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from lnlib.analysis.table_1 import ROUNDING, change, changes
+from lnlab.analysis.table_1 import ROUNDING, change, changes
 from lnlib.invariance import NORMS, TABLE_1, TRANSFORMS, Layer, measure, network
 
 EXACT = 1e-12

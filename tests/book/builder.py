@@ -62,7 +62,7 @@ def prepare():
     others = [e for e in settings["config"]["extensions"] if e not in settings["local_extensions"]]
     for name in (*COMMANDS.values(), *others, *LATER):
         importlib.import_module(name)
-    if ours := {"lnlib", "lnbook"} & sys.modules.keys():
+    if ours := {"lnlib", "lnlab", "lnbook"} & sys.modules.keys():
         raise RuntimeError(f"a build must import {ours} itself, which may lie elsewhere for it")
 
 

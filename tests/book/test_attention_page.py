@@ -7,7 +7,7 @@ import pytest
 
 from lnbook.figures import colors
 from lnbook.widgets.replay.attention import packed, unpacked
-from lnlib.runs import record
+from lnlab import records
 
 PHONE = {"width": 390, "height": 844}
 TONE = "(el) => getComputedStyle(el).getPropertyValue('--tone').trim()"
@@ -18,7 +18,7 @@ SHADE = """(el) => [Number(el.style.getPropertyValue('--much')),
 @pytest.fixture(scope="module")
 def recorded():
     """What is told, the chances, the attention."""
-    runs = record.read_all("attentive_reader", epochs=10)
+    runs = records.read_all("attentive_reader", epochs=10)
     kept = [run for run in runs if run["seed"] == 0 and "attention" in run["arrays"]]
     return unpacked(packed(kept))
 

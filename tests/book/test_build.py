@@ -196,7 +196,7 @@ def test_edit_of_a_record_does_what_an_edit_of_the_library_does(extension, tmp_p
         names.append(cache())
     assert names[0] == names[2] != names[1]
     monkeypatch.setattr(extension, "package", lambda name: tmp_path / name)
-    for name in ("lnlib", "lnbook"):
+    for name in ("lnlib", "lnlab", "lnbook"):
         names.append(cache())
         code = tmp_path / name / "deep" / "code.py"
         code.parent.mkdir(parents=True)

@@ -10,7 +10,7 @@ import pytest
 from lnbook.chapters.order_embeddings import below
 from lnbook.figures import colors
 from lnbook.widgets.replay import caption_ranking
-from lnlib.data.coco_val2017_layout import Layouts, features
+from lnlab.datasets.coco_val2017_layout import Layouts, features
 from tools.browser import named
 
 PHONE = {"width": 390, "height": 844}

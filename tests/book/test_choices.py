@@ -6,7 +6,7 @@ import pytest
 from lnbook.chapters.claims import chart
 from lnbook.chapters.which_norm import chooser, models
 from lnbook.figures import css_filter
-from lnlib.claims import PAPER, Finding, Weighed
+from lnlab.claims import PAPER, Finding, Weighed
 from tools.browser import Firefox
 
 CHOICES = [

@@ -7,7 +7,7 @@ import pytest
 
 from lnbook.figures import colors
 from lnbook.widgets.replay.draw import packed, unpacked
-from lnlib.runs import record
+from lnlab import records
 
 PIXEL = """() => {
     const copy = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
@@ -19,7 +19,7 @@ PIXEL = """() => {
 @pytest.fixture(scope="module")
 def painted():
     """What is told, the shades, the windows, and the bits of the digits."""
-    runs = [run for run in record.read_all("draw") if "canvas" in run["arrays"]]
+    runs = [run for run in records.read_all("draw") if "canvas" in run["arrays"]]
     told, shades, windows = unpacked(packed(runs))
     bits = [np.unpackbits(np.frombuffer(base64.b64decode(text), "u1")) for text in told["bits"]]
     return told, shades, windows, np.array(bits)

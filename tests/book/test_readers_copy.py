@@ -200,7 +200,7 @@ def test_the_built_book_offers_the_copies_and_the_library_without_records(built_
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     assert {"lnlib/__init__.py", "lnbook/widgets/replay/draw/draw.js"} <= set(names)
-    assert not [name for name in names if name.startswith("lnlib/recorded/")]
+    assert not [name for name in names if name.startswith("lnlab/recorded/")]
     with zipfile.ZipFile(built_book / "_downloads" / "chapters.zip") as archive:
         assert archive.read(wheel.name) == wheel.read_bytes()
         assert len(archive.namelist()) == len(CHAPTERS) + 1

@@ -4,7 +4,7 @@ import pytest
 
 from lnbook.figures import colors
 from lnbook.widgets.replay.sentence_neighbors import HIGH, packed, unpacked
-from lnlib.runs import record
+from lnlab import records
 
 PIXEL = """([x, y]) => {
     const canvas = document.querySelector('.ln-sentence-neighbors-map');
@@ -21,7 +21,7 @@ INSIDE = 60  # of the 100 that a recorded place reaches: far from the edge of th
 @pytest.fixture(scope="module")
 def recorded():
     """What is told, the places, the nearest."""
-    runs = [run for run in record.read_all("skip_thoughts") if "map" in run["arrays"]]
+    runs = [run for run in records.read_all("skip_thoughts") if "map" in run["arrays"]]
     return unpacked(packed(runs))
 
 

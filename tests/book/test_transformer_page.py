@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from lnbook.widgets import transformer
-from lnlib.experiments.transformer import ablation
-from lnlib.experiments.transformer.reader import Reader
-from lnlib.runs import record
+from lnlab import records
+from lnlab.experiments.transformer import ablation
+from lnlab.experiments.transformer.reader import Reader
 
 WORDS = {"l": "on", "r": "rms", "f": "frozen", "o": "off"}
 EVERY = ["".join(norms) for norms in itertools.product(WORDS, repeat=5)]
@@ -30,7 +30,7 @@ SENTENCES = [START, "My cat sat on the mat and slept", "What is your name? My na
 
 @pytest.fixture(scope="module")
 def reader():
-    return Reader.of(record.read_all("transformer", ablate=True)[0])
+    return Reader.of(records.read_all("transformer", ablate=True)[0])
 
 
 @pytest.fixture(scope="module")
@@ -242,7 +242,7 @@ def test_a_reader_types_switches_predicts_and_shares(run, reader):
             assert box["y"] + box["height"] <= 900, place
         assert part(page, "loss").inner_text() == nats(reader, START)
         assert written(page) == reader.write(START, 100, temperature=0.8, seed=1)
-        val = [one["curves"]["val_nll"][-1] for one in record.read_all("transformer", ablate=True)]
+        val = [one["curves"]["val_nll"][-1] for one in records.read_all("transformer", ablate=True)]
         assert f"{min(val):.2f} to {max(val):.2f}" in part(page, "recorded").inner_text()
 
         # A switch, by keyboard: its norm is shown, the loss and the next character change.

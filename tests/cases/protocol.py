@@ -12,7 +12,7 @@ from statistics import fmean, stdev
 import numpy as np
 from scipy import stats
 
-from lnlib import compare
+from lnlab import comparison
 from tests.cases.oracle import (
     arm,
     both_kinds,
@@ -67,7 +67,7 @@ def outcome(answer, p=None):
     if answer.untestable:
         return f"not testable here: {answer.untestable}"
     if answer.exact:
-        return compare.FAILS if max(values) > 0 else compare.HOLDS
+        return comparison.FAILS if max(values) > 0 else comparison.HOLDS
     if all(map(math.isnan, values)):
         return "not testable here: no run has a number"
     if len(values) < 10:

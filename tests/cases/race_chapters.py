@@ -38,7 +38,7 @@ SWEPT = (0.001, 0.01, 0.1)
 
 def task(name):
     """Return how the experiment of a chapter compares its runs."""
-    return importlib.import_module(f"lnlib.experiments.{CHAPTERS[name].experiment}.results").TASK
+    return importlib.import_module(f"lnlab.experiments.{CHAPTERS[name].experiment}.results").TASK
 
 
 def module(name, part):

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from lnlib.claims import Records
-from lnlib.experiments import find
+from lnlab.claims import Records
+from lnlab.experiments import find
 
 CASES = ("better", "worse", "later", "mixed")
 EPOCHS = (0.0, 0.5, 1.0, 2.0, 3.0, 4.0)

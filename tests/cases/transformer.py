@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lnlib.data import Text
+from lnlab.datasets import Text
 
 SMALL = {"depth": 2, "width": 8, "heads": 2, "length": 5, "updates_an_epoch": 4, "epochs": 1,
          "batch_size": 3, "learning_rate": 0.02, "windows": 6, "first_epoch_points": 2}  # fmt: skip

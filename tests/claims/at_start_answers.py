@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from lnlib.claims import at_start, computed
+from lnlab.claims import at_start, computed
 from tests.cases.protocol import Answer
 
 TINY = 1e-9  # a change up to this is rounding

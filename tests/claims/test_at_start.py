@@ -7,8 +7,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from lnlib.analysis import costs
-from lnlib.claims import at_start, computed, ten_seeds
+from lnlab.analysis import costs
+from lnlab.claims import at_start, computed, ten_seeds
 
 ACTIVATIONS = {"relu": torch.relu, "tanh": torch.tanh}
 

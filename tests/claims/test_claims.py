@@ -9,21 +9,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lnlib import claims, compare
-from lnlib.__main__ import main
-from lnlib.claims import Finding, numbers, trained
-from lnlib.claims.finding import Claim, Records, Weighed
-from lnlib.claims.scale import relative
-from lnlib.experiments import find, mnist
-from lnlib.runs import record
+from lnlab import claims, comparison
+from lnlab import records as record
+from lnlab.claims import Finding, numbers, trained
+from lnlab.claims.finding import Claim, Records, Weighed
+from lnlab.claims.scale import relative
+from lnlab.cli import main
+from lnlab.experiments import find, mnist
 
 ROOT = Path(__file__).parents[2]
 EPOCHS = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
 POINTS = len(EPOCHS)
 SEEDS = range(3)
 ALL, NO = "3 of 3 seeds", "0 of 3 seeds"
-NOT_YET = f"{compare.UNTESTABLE}: {compare.NOT_RECORDED}"
-OPEN = f"{compare.UNTESTABLE}: {compare.NOT_MEASURED}"
+NOT_YET = f"{comparison.UNTESTABLE}: {comparison.NOT_RECORDED}"
+OPEN = f"{comparison.UNTESTABLE}: {comparison.NOT_MEASURED}"
 OF = {claim.name: claim for claim in (*claims.PAPER, *claims.TUTORIALS)}
 # All curves on which the claims of these experiments rest, and which way is better.
 CURVES = {
@@ -112,9 +112,9 @@ def test_runs_that_still_improve_are_not_testable():
     for name in ("draw-twice", "draw-bound", "higher-rates"):
         one = verdict(name, book("draw", (1.0, 1.1, 0.9), curves=slow))
         reasons = {finding.untestable for finding in one.findings if finding.counts}
-        assert reasons <= {compare.NO_PLATEAU}
+        assert reasons <= {comparison.NO_PLATEAU}
     assert str(verdict("draw-bound", book("draw", (1, 1, 1), curves=slow)).label) == (
-        f"{compare.UNTESTABLE}: {compare.NO_PLATEAU}"
+        f"{comparison.UNTESTABLE}: {comparison.NO_PLATEAU}"
     )
 
 
@@ -195,7 +195,7 @@ def test_the_seeds_of_a_claim_are_those_of_the_findings_that_decide():
 def test_seconds_of_recorded_runs_are_no_evidence():
     for name in ("skip-time", "training-time"):
         one = verdict(name, book("skip_thoughts", (1.0, 1.0, 1.0)))
-        assert str(one.label) == f"{compare.UNTESTABLE}: {compare.BUSY}"
+        assert str(one.label) == f"{comparison.UNTESTABLE}: {comparison.BUSY}"
 
 
 def test_sentence_vectors_below_their_own_words_are_not_testable():
@@ -203,7 +203,7 @@ def test_sentence_vectors_below_their_own_words_are_not_testable():
     for run in runs:
         run["curves"]["bag_mr"] = [0.9] * POINTS
     one = verdict("skip-better", runs)
-    assert str(one.label) == f"{compare.UNTESTABLE}: 1 of 4 measures: {compare.TRIVIAL}"
+    assert str(one.label) == f"{comparison.UNTESTABLE}: 1 of 4 measures: {comparison.TRIVIAL}"
 
 
 def test_gain_one_is_held_against_a_tenth_and_batch_norm_against_all():
@@ -265,9 +265,9 @@ def test_measures_that_differ_give_a_range_of_seeds_but_one_exception_refutes_ma
     assert rule(1, 1) == ALL
     assert rule(-1, -1) == NO
     assert rule(1, -1) == "0 to 3 of 3 seeds"
-    assert rule(1, -1, exact=True) == compare.FAILS
+    assert rule(1, -1, exact=True) == comparison.FAILS
     cases = Finding("x", np.array([-1.0, 1.0]), "cases", exact=True)
-    assert str(cases.label) == compare.FAILS
+    assert str(cases.label) == comparison.FAILS
     beside = Finding("x", np.ones(3), "points", counts=False)
     one = Weighed(OF["table-1"], (Finding("x", -np.ones(3), "points"), beside), {})
     assert str(one.label) == ALL
@@ -284,8 +284,8 @@ def test_labels_are_corrected_for_all_comparisons_that_count_each_once():
         found = claims.finding.corrected([Weighed(OF["table-1"], findings, {})])
         return [str(f.label) for f in found[0].counting]
 
-    assert labels(one, beside) == labels(one, one)[:1] == [compare.SUPPORTED]
-    assert labels(one, Finding("other", weak[::-1], "points")) == [compare.UNDECIDED] * 2
+    assert labels(one, beside) == labels(one, one)[:1] == [comparison.SUPPORTED]
+    assert labels(one, Finding("other", weak[::-1], "points")) == [comparison.UNDECIDED] * 2
 
 
 # Tables 2 and 3 as they are printed: a row without the norm, a row with it.
@@ -354,7 +354,7 @@ def test_a_baseline_that_exploded_at_once_has_no_targets():
     for run in (run for run in runs if run["settings"]["norm"] == "none"):
         run["curves"]["val_error"] = [None] * POINTS
     one = verdict("reader-faster", runs)
-    assert str(one.label) == f"{compare.UNTESTABLE}: {compare.DIVERGED}"
+    assert str(one.label) == f"{comparison.UNTESTABLE}: {comparison.DIVERGED}"
     assert claims.interval(one.counting[0]) == "3 seeds"
 
 
@@ -404,7 +404,7 @@ def test_what_speaks_against_table_1_speaks_for_the_puzzles_of_the_chapter():
     refuted = {"all-rescaling", "curvature", "feature-shifting"}
     for name in ("table-1", "case-rescaling", *refuted):
         label = _weigh(name, Made([])).label.text
-        assert label == (compare.FAILS if name in refuted else compare.HOLDS)
+        assert label == (comparison.FAILS if name in refuted else comparison.HOLDS)
 
 
 @pytest.fixture
@@ -443,8 +443,8 @@ def test_json_names_each_record_behind_a_verdict_with_its_checksum(few):
                for f in one["findings"])  # fmt: skip
     assert all(f["p"] <= f["p_corrected"] for f in one["findings"] if f["counts"])
     assert found["comparisons"] == 3
-    assert (other["label"]["reason"], other["records"]) == (compare.NOT_MEASURED, {})
-    assert found["counts"] == {one["label"]["text"]: 1, compare.UNTESTABLE: 1}
+    assert (other["label"]["reason"], other["records"]) == (comparison.NOT_MEASURED, {})
+    assert found["counts"] == {one["label"]["text"]: 1, comparison.UNTESTABLE: 1}
 
 
 def test_json_tells_what_was_never_reached_from_what_is_no_number():
@@ -465,11 +465,11 @@ def test_the_command_weighs_a_folder_and_says_what_to_run(tmp_path, capsys):
     assert main(["claims", "--runs", str(tmp_path)]) == 0
     said = capsys.readouterr().out
     assert f"{NOT_YET}  6.4" in said
-    assert "python -m lnlib replay draw" in said
+    assert "python -m lnlab replay draw" in said
     assert main(["claims", "--runs", str(tmp_path), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["counts"][compare.UNTESTABLE] > 10
+    assert json.loads(capsys.readouterr().out)["counts"][comparison.UNTESTABLE] > 10
     assert main(["claims", "--runs", str(tmp_path / "gone")]) == 1
-    assert capsys.readouterr().err.startswith("lnlib claims: --runs must be a folder with records")
+    assert capsys.readouterr().err.startswith("lnlab claims: --runs must be a folder with records")
 
 
 def test_the_best_rates_are_compared_seed_by_seed():

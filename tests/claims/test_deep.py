@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from lnlib import compare
-from lnlib.claims.feedforward import BROKEN, deep
+from lnlab import comparison
+from lnlab.claims.feedforward import BROKEN, deep
 from tests.cases.toy_records import InMemory, make
 
 CHANCE = math.log(65)
@@ -80,5 +80,5 @@ def test_losses_that_still_fall_are_not_testable_and_those_that_rise_late_are(no
         (found,) = deep(InMemory(others + [runs(norm, seed, middle=middle) for seed in (0, 1)]))
         return str(found.label)
 
-    assert label(3.0) == f"not testable here: {compare.NO_PLATEAU}"
+    assert label(3.0) == f"not testable here: {comparison.NO_PLATEAU}"
     assert not label(1.5).startswith("not testable here")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lnlib.claims import figure_6
+from lnlab.claims import figure_6
 
 NORMS = ("batch", "layer", "none")
 

@@ -8,10 +8,10 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from lnlib import claims, compare
-from lnlib.__main__ import main
-from lnlib.claims import computed, numbers, tutorials
-from lnlib.claims.finding import Records, Weighed, corrected, weigh
+from lnlab import claims, comparison
+from lnlab.claims import computed, numbers, tutorials
+from lnlab.claims.finding import Records, Weighed, corrected, weigh
+from lnlab.cli import main
 from tests.cases import protocol as oracle
 from tests.cases import protocol_records
 from tests.cases.oracle import at_best, lowest, parsed
@@ -99,7 +99,7 @@ def test_labels_follow_the_side_of_the_differences_and_the_number_of_seeds(name,
     if len(set(each)) == 1:
         assert str(found.label) == each[0]
     elif any(text.startswith("not testable here") for text in each):
-        assert found.label.text == compare.UNTESTABLE
+        assert found.label.text == comparison.UNTESTABLE
         for text in each:
             assert text.partition("not testable here: ")[2] in found.label.reason
     else:
@@ -107,7 +107,7 @@ def test_labels_follow_the_side_of_the_differences_and_the_number_of_seeds(name,
         if len(counts) == len(each):
             assert str(found.label) == f"{min(counts)} to {max(counts)} of 3 seeds"
         elif not counts:
-            assert found.label.text == compare.UNDECIDED
+            assert found.label.text == comparison.UNDECIDED
 
 
 def test_every_recorded_claim_has_seeds_that_agree_and_seeds_that_do_not(weighed):
@@ -115,7 +115,7 @@ def test_every_recorded_claim_has_seeds_that_agree_and_seeds_that_do_not(weighed
     never = {name for name, found in sides.items() if found != {-1, 0, 1}}
     assert never == {"training-time", "skip-time"}  # never testable
     kinds = {of[name].label.evidence for of in weighed.values() for name in truth.RECORDED}
-    assert kinds == {compare.Evidence.MANY, compare.Evidence.FEW, compare.Evidence.NONE}
+    assert kinds == {comparison.Evidence.MANY, comparison.Evidence.FEW, comparison.Evidence.NONE}
 
 
 # The sentence.
@@ -408,7 +408,7 @@ def test_a_computed_claim_counts_what_was_measured(name, monkeypatch):
     one = Weighed(CLAIMS[name], tuple(findings), {})
     if all(answer.exact for answer in answers):
         wrong = any(answer.counts and max(answer.differences) > 0 for answer in answers)
-        assert one.label.text == (compare.FAILS if wrong else compare.HOLDS)
+        assert one.label.text == (comparison.FAILS if wrong else comparison.HOLDS)
 
 
 @pytest.mark.parametrize("name", sorted(OPEN))

@@ -6,9 +6,9 @@ import shutil
 
 import pytest
 
-from lnlib import claims
-from lnlib.claims import Records
-from lnlib.runs.schema import BadRecord
+from lnlab import claims
+from lnlab.claims import Records
+from lnlab.record_schema import BadRecord
 from tests.cases import toy_records
 from tests.claims import truth
 

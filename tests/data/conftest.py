@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pooch
 import pytest
 
-from lnlib.data import fetch
+from lnlab.datasets import fetch
 
 
 class Mirror:

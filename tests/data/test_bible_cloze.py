@@ -8,8 +8,8 @@ import lzma
 
 import pytest
 
-from lnlib.data import _cloze, fetch
-from lnlib.data import bible_cloze as bible
+from lnlab.datasets import _cloze, fetch
+from lnlab.datasets import bible_cloze as bible
 
 WORDS = "and the man of the land went out with all that he had to the field . "
 

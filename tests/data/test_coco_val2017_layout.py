@@ -9,8 +9,8 @@ import random
 import numpy as np
 import pytest
 
-from lnlib.data import coco_val2017_layout as coco
-from lnlib.data import fetch, load
+from lnlab.datasets import coco_val2017_layout as coco
+from lnlab.datasets import fetch, load
 
 IDS = [42, 7, 300, 12, 99, 8, 1000]
 BOXES = {42: "1,2,3,4,0 5,6,7,8,79", 7: "0,0,9,9,16", 300: "", 12: "3,3,4,4,2",

@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
-from lnlib import data
+from lnlab import datasets
 
 
 def test_load_takes_a_data_set_by_its_name():
-    loaded = data.load("digits")
+    loaded = datasets.load("digits")
 
-    assert isinstance(loaded, data.Dataset)
+    assert isinstance(loaded, datasets.Dataset)
     assert loaded.name == "digits"
 
 
@@ -21,18 +21,18 @@ def test_load_names_the_choices_for_an_unknown_name(name):
     with pytest.raises(
         ValueError, match=r"name must be one of bible_cloze, coco_val2017_layout, .*peare; got"
     ):
-        data.load(name)
+        datasets.load(name)
 
 
 def test_dataset_cannot_be_changed():
     with pytest.raises(dataclasses.FrozenInstanceError, match="cannot assign to field 'sha256'"):
-        data.load("digits").sha256 = ""
+        datasets.load("digits").sha256 = ""
 
 
 def test_importing_the_data_sets_loads_nothing_heavy():
     program = (
-        "import sys, lnlib.data; from importlib import import_module;"
-        "[import_module(f'lnlib.data.{name}') for name in lnlib.data.NAMES];"
+        "import sys, lnlab.datasets; from importlib import import_module;"
+        "[import_module(f'lnlab.datasets.{name}') for name in lnlab.datasets.NAMES];"
         "print(*sorted({name.partition('.')[0] for name in sys.modules}))"
     )
     loaded = subprocess.run(

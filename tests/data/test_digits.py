@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn import datasets
 
-from lnlib.data import digits
+from lnlab.datasets import digits
 
 
 @pytest.fixture(scope="module")

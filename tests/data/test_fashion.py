@@ -4,7 +4,7 @@ import zlib
 import numpy as np
 import pytest
 
-from lnlib.data import Dataset, fashion_mnist, fashion_small, load, mnist
+from lnlab.datasets import Dataset, fashion_mnist, fashion_small, load, mnist
 from tests.data.test_mnist import contents  # noqa: F401
 
 

@@ -18,15 +18,15 @@ import pooch
 import pytest
 
 import lnlib
-from lnlib import data
-from lnlib.data import fetch
+from lnlab import datasets
+from lnlab.datasets import fetch
 
 CONTENT = random.Random(0).randbytes(100_000)
 NAME = "made_up/noise"
 # Run in another process: the arguments are the folder and the address.
 DOWNLOAD = f"""
 import sys
-from lnlib.data import fetch
+from lnlab.datasets import fetch
 fetch.REGISTRY[{NAME!r}] = fetch.Entry({hashlib.sha256(CONTENT).hexdigest()!r}, (sys.argv[2],))
 print(len(fetch.get({NAME!r}, sys.argv[1])))
 """
@@ -268,7 +268,7 @@ def test_originals_in_lnlib_data_are_used_and_nothing_is_written(tmp_path, regis
 def test_every_registered_file_has_a_checksum_and_an_address_that_does_not_change():
     for name, (sha256, urls) in fetch.REGISTRY.items():
         assert re.fullmatch("[0-9a-f]{64}", sha256), name
-        assert name.partition("/")[0] in data.NAMES
+        assert name.partition("/")[0] in datasets.NAMES
         for url in urls:
             assert url.startswith(("https://", "http://www.cs.toronto", "http://fashion-mnist")), (
                 url

@@ -7,8 +7,8 @@ import lzma
 
 import pytest
 
-from lnlib.data import gutenberg_prose as prose
-from lnlib.data import load
+from lnlab.datasets import gutenberg_prose as prose
+from lnlab.datasets import load
 
 E_BOOK = (
     "\ufeffThe Project Gutenberg eBook\r\n*** START OF THE PROJECT GUTENBERG EBOOK IT ***\r\n"

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from lnlib.data import iam_ondb, load
-from lnlib.data.iam_ondb import ADDRESS
+from lnlab.datasets import iam_ondb, load
+from lnlab.datasets.iam_ondb import ADDRESS
 
 XML = """<?xml version="1.0" encoding="ISO-8859-1"?>
 <WhiteboardCaptureSession>

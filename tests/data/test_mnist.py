@@ -7,7 +7,7 @@ import struct
 import numpy as np
 import pytest
 
-from lnlib.data import load, mnist
+from lnlab.datasets import load, mnist
 
 
 def idx(array) -> bytes:

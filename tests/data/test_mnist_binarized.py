@@ -7,8 +7,8 @@ import hashlib
 import numpy as np
 import pytest
 
-from lnlib.data import fetch, load
-from lnlib.data import mnist_binarized as bits
+from lnlab.datasets import fetch, load
+from lnlab.datasets import mnist_binarized as bits
 
 NAMES = [f"binarized_mnist_{part}.amat" for part in ("train", "valid", "test")]
 PIXELS = np.random.default_rng(0).integers(0, 2, (9, 784))

@@ -10,8 +10,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from lnlib.data import load
-from lnlib.data import omniglot_lines as omniglot
+from lnlab.datasets import load
+from lnlab.datasets import omniglot_lines as omniglot
 
 TEXT = ("To be, or not to be: that's the question.\nWhether 'tis nobler in the mind " * 9).encode()
 FEW = {"train": 19, "val_seen": 3, "val_new": 4, "test_new": 2}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lnlib.data.pen import Line, Lines, cut
+from lnlab.datasets.pen import Line, Lines, cut
 
 
 def line(lengths, text, known=True):

@@ -10,9 +10,9 @@ import zipfile
 
 import pytest
 
-from lnlib.data import coco_val2017_layout as coco
-from lnlib.data import load
-from lnlib.data import sentence_tasks as tasks
+from lnlab.datasets import coco_val2017_layout as coco
+from lnlab.datasets import load
+from lnlab.datasets import sentence_tasks as tasks
 
 FILMS = {"README.txt": b"[+1]##no", "rt-polarity.pos": b" good   one \ngo\xc3\xa9d\n\n",
          "rt-polarity.neg": b"bad\nworse\nworst\n"}  # fmt: skip

@@ -8,7 +8,7 @@ from pydoc_data.topics import topics
 
 import pytest
 
-from lnlib.data import Text, fetch, load, python_topics
+from lnlab.datasets import Text, fetch, load, python_topics
 
 
 def test_a_text_is_split_after_nine_tenths_of_its_characters():

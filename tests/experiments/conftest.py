@@ -3,19 +3,18 @@
 import pytest
 import torch
 
-from lnlib import data
-from lnlib.runs import checkpoint, train
+from lnlab import checkpoint, datasets, training
 
 
 @pytest.fixture(scope="module")
 def digits():
-    return data.load("digits")
+    return datasets.load("digits")
 
 
 @pytest.fixture
 def made_up(text, monkeypatch):
     """The module's text in place of the data set of its name."""
-    monkeypatch.setattr(data, "load", {text.name: text}.__getitem__)
+    monkeypatch.setattr(datasets, "load", {text.name: text}.__getitem__)
 
 
 @pytest.fixture
@@ -41,7 +40,7 @@ def interrupted_at_each_update(monkeypatch):
             save(*args)
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(train, "CHECKPOINT_S", 0)
+        monkeypatch.setattr(training, "CHECKPOINT_S", 0)
         monkeypatch.setattr(checkpoint, "save", interrupt)
         while interrupted < 100:
             try:

@@ -7,17 +7,16 @@ import numpy as np
 import pytest
 import torch
 
+from lnlab import datasets, records
+from lnlab.datasets.bible_cloze import BLANK, ENTITIES
+from lnlab.experiments.attentive_reader import Settings
+from lnlab.experiments.attentive_reader import model as models
+from lnlab.experiments.attentive_reader import run as reading
+from lnlab.experiments.attentive_reader.model import BatchNormLSTM, Texts
+from lnlab.experiments.attentive_reader.run import EXPERIMENT, Run
+from lnlab.runner import record_runs
+from lnlab.training import train
 from lnlib import cells
-from lnlib import data as data_sets
-from lnlib.data.bible_cloze import BLANK, ENTITIES
-from lnlib.experiments.attentive_reader import Settings
-from lnlib.experiments.attentive_reader import model as models
-from lnlib.experiments.attentive_reader import run as reading
-from lnlib.experiments.attentive_reader.model import BatchNormLSTM, Texts
-from lnlib.experiments.attentive_reader.run import EXPERIMENT, Run
-from lnlib.runs import record
-from lnlib.runs.schedule import record_runs
-from lnlib.runs.train import train
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -448,12 +447,12 @@ def test_pictures_keep_attention_answers_and_what_is_read(cloze):
 def test_resumed_after_any_update_it_is_the_unbroken_run_bit_for_bit(
     norm, options, cloze, tmp_path, monkeypatch, interrupted_at_each_update
 ):
-    monkeypatch.setattr(data_sets, "load", {cloze.name: cloze}.__getitem__)
+    monkeypatch.setattr(datasets, "load", {cloze.name: cloze}.__getitem__)
     chosen = Settings(**SMALL | {"norm": norm, "epochs": 3, "passages": 2} | options)
 
     def recorded(out):
         (path,) = record_runs(EXPERIMENT, [chosen], [1], out=out, device="cpu")
-        kept = record.read(path)
+        kept = records.read(path)
         del kept["curves"]["wall_s"], kept["provenance"]
         arrays = kept.pop("arrays")
         return kept, {name: value.tolist() for name, value in arrays.items()}
@@ -471,9 +470,9 @@ def test_a_reader_learns_what_it_is_shown(norm, cloze):
 
 
 def test_the_record_says_what_was_measured_in_which_unit(cloze, tmp_path, monkeypatch):
-    monkeypatch.setattr(data_sets, "load", {cloze.name: cloze}.__getitem__)
+    monkeypatch.setattr(datasets, "load", {cloze.name: cloze}.__getitem__)
     (path,) = record_runs(EXPERIMENT, [Settings(**SMALL)], [0], out=tmp_path, device="cpu")
-    kept = record.read(path)
+    kept = records.read(path)
     assert path.name.startswith("attentive_reader-layer-usual-gain1-rate0.02-hidden-4-")
     assert kept["data"]["cases"] == {
         "words": 23, "train_questions": 43, "val_questions": 12, "test_questions": 9,

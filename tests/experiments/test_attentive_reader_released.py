@@ -8,10 +8,10 @@ import math
 import pytest
 import torch
 
-from lnlib.experiments.attentive_reader import NORMS, Settings
-from lnlib.experiments.attentive_reader import model as models
-from lnlib.experiments.attentive_reader.run import Run
-from lnlib.runs.train import train
+from lnlab.experiments.attentive_reader import NORMS, Settings
+from lnlab.experiments.attentive_reader import model as models
+from lnlab.experiments.attentive_reader.run import Run
+from lnlab.training import train
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -7,13 +7,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from lnlib import experiments
-from lnlib.__main__ import main
-from lnlib.data import Dataset
-from lnlib.experiments.convnet import NORMS, Settings
-from lnlib.experiments.convnet.run import Network, Run, norm, ring
-from lnlib.runs import record
-from lnlib.runs.train import train
+from lnlab import experiments
+from lnlab import records as record
+from lnlab.cli import main
+from lnlab.datasets import Dataset
+from lnlab.experiments.convnet import NORMS, Settings
+from lnlab.experiments.convnet.run import Network, Run, norm, ring
+from lnlab.training import train
 
 SMALL = {"channels": (4, 8, 4), "train_cases": 48, "val_cases": 12, "batch_size": 16,
          "epochs": 2, "first_epoch_points": 2, "mapped_cases": 10}  # fmt: skip

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from lnlib import compare
-from lnlib.experiments import _curves
+from lnlab import comparison
+from lnlab.experiments import _curves
 
 AT = np.arange(17.0)
 
@@ -16,14 +16,14 @@ AT = np.arange(17.0)
     [
         (np.exp(-AT), ""),
         (np.where(AT < 9, 9 - AT, 0), ""),
-        (17 - AT, compare.NO_PLATEAU),
+        (17 - AT, comparison.NO_PLATEAU),
         # From 1 to 0; 16 updates are 8 times 2, and the mean falls by s from one 2 to the next.
         (np.interp(AT, [0, 12, 16], [1.04, 0.038, 0]), ""),
-        (np.interp(AT, [0, 12, 16], [1.04, 0.045, 0]), compare.NO_PLATEAU),
-        (np.interp(AT, [0, 8, 16], [1.0, 0, 0.5]), compare.WORSENS),
-        (AT, compare.NO_PROGRESS),
-        (np.where(AT < 12, 1 / (1 + AT), math.nan), compare.DIVERGED),
-        (np.full(17, math.nan), compare.DIVERGED),
+        (np.interp(AT, [0, 12, 16], [1.04, 0.045, 0]), comparison.NO_PLATEAU),
+        (np.interp(AT, [0, 8, 16], [1.0, 0, 0.5]), comparison.WORSENS),
+        (AT, comparison.NO_PROGRESS),
+        (np.where(AT < 12, 1 / (1 + AT), math.nan), comparison.DIVERGED),
+        (np.full(17, math.nan), comparison.DIVERGED),
         # Measured now and then, at uneven distances.
         (np.where(np.isin(AT, [0, 1, 2, 3, 11, 16]), np.exp(-AT), math.nan), ""),
     ],

@@ -11,15 +11,14 @@ import numpy as np
 import pytest
 import torch
 
-from lnlib import data as data_sets
-from lnlib.data.mnist_binarized import Binarized
-from lnlib.experiments import draw
-from lnlib.experiments.draw import model as painting
-from lnlib.experiments.draw import run as runs
-from lnlib.experiments.draw.run import EXPERIMENT, Run, Settings
-from lnlib.runs import record
-from lnlib.runs.schedule import record_runs
-from lnlib.runs.train import train
+from lnlab import datasets, records
+from lnlab.datasets.mnist_binarized import Binarized
+from lnlab.experiments import draw
+from lnlab.experiments.draw import model as painting
+from lnlab.experiments.draw import run as runs
+from lnlab.experiments.draw.run import EXPERIMENT, Run, Settings
+from lnlab.runner import record_runs
+from lnlab.training import train
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -383,7 +382,7 @@ def test_more_images_than_there_are_are_refused(wrong, said):
 
 @pytest.fixture
 def loaded(monkeypatch):
-    monkeypatch.setattr(data_sets, "load", {DATA.name: DATA}.__getitem__)
+    monkeypatch.setattr(datasets, "load", {DATA.name: DATA}.__getitem__)
 
 
 @pytest.mark.parametrize("norm", ["none", "layer"])
@@ -404,7 +403,7 @@ def test_resumed_after_any_update_it_is_the_unbroken_run_bit_for_bit(
 
     def recorded(out):
         (path,) = record_runs(EXPERIMENT, [chosen], [1], out=out, device="cpu")
-        kept = record.read(path)
+        kept = records.read(path)
         del kept["curves"]["wall_s"], kept["provenance"]
         arrays = {name: array.tobytes() for name, array in kept.pop("arrays").items()}
         return kept, arrays
@@ -417,7 +416,7 @@ def test_where_a_run_is_now_to_end_all_images_are_measured(loaded, tmp_path, mon
     def ends(epochs, **more):
         chosen = Settings(**ODD | {"epochs": epochs})
         (path,) = record_runs(EXPERIMENT, [chosen], [1], out=tmp_path, device="cpu", **more)
-        return record.read(path)["curves"]["test_bound_of_all"]
+        return records.read(path)["curves"]["test_bound_of_all"]
 
     advance = Run.advance
 
@@ -439,7 +438,7 @@ def test_where_a_run_is_now_to_end_all_images_are_measured(loaded, tmp_path, mon
 def test_the_record_says_what_was_measured_in_which_unit(loaded, tmp_path):
     given = {k: v for k, v in ODD.items() if k not in ("norm", "start", "gain")}
     (path,) = record_runs(EXPERIMENT, [Settings(**given)], [0], out=tmp_path, device="cpu")
-    kept = record.read(path)
+    kept = records.read(path)
     assert path.name.startswith("draw-layer-usual-T3-b4-rate0.02-hidden-6-latent-3-read-size-2-")
     assert kept["data"]["cases"] == {"train": 14, "val": 9, "test": 11}
     assert kept["units"]["test_bound_of_all"] == "nats"
@@ -451,7 +450,7 @@ def test_the_record_says_what_was_measured_in_which_unit(loaded, tmp_path):
 def test_a_run_that_explodes_is_recorded_to_its_end(loaded, tmp_path):
     chosen = Settings(**ODD | {"learning_rate": 1e6, "clip": None})
     (path,) = record_runs(EXPERIMENT, [chosen], [0], out=tmp_path, device="cpu")
-    curves = record.read(path)["curves"]
+    curves = records.read(path)["curves"]
     assert curves["epoch"][-1] == 2
     assert curves["val_bound"][0] is not None
     assert curves["val_bound"][-1] is None

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from lnlib import experiments
-from lnlib.__main__ import BOOK, asked, main
-from lnlib.runs import record, schedule, settings
+from lnlab import config, experiments, records, runner
+from lnlab.cli import BOOK, asked, main
 
 NAMES = experiments.names()
 
@@ -27,7 +26,7 @@ def test_the_book_has_the_runs_of_the_grids_and_no_other_but_some_that_are_plann
 
     wanted, planned = asked_for(experiment.grids), asked_for(experiment.planned)
     kept = {}
-    for path in (record.folder() / name).glob("*.json"):
+    for path in (records.folder() / name).glob("*.json"):
         found = json.loads(path.read_text())
         kept[path.stem] = found["settings"] | {"seed": found["seed"]}
     for runs in (wanted, planned):
@@ -43,7 +42,7 @@ def test_the_book_has_the_runs_of_the_grids_and_no_other_but_some_that_are_plann
 
 def test_the_folders_of_the_book_are_those_of_experiments():
     recorded = [name for name in NAMES if experiments.find(name).grids]
-    assert sorted(p.name for p in record.folder().iterdir() if p.is_dir()) == recorded
+    assert sorted(p.name for p in records.folder().iterdir() if p.is_dir()) == recorded
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -51,9 +50,9 @@ def test_an_experiment_says_what_it_is(name):
     experiment = experiments.find(name)
     assert experiment.name == name != BOOK
     assert {"section"} <= experiment.paper.keys()
-    assert set(settings.manual(experiment.settings)) == set(settings.kinds(experiment.settings))
+    assert set(config.manual(experiment.settings)) == set(config.kinds(experiment.settings))
     assert experiment.run().experiment is experiment
-    assert all(text.endswith(".") for text in settings.manual(experiment.settings).values())
+    assert all(text.endswith(".") for text in config.manual(experiment.settings).values())
 
 
 def test_another_name_is_refused():
@@ -70,7 +69,7 @@ def recorded(monkeypatch):
         calls.append((experiment.name, runs, list(seeds), torch.get_num_threads(), how))
 
     before = torch.get_num_threads()
-    monkeypatch.setattr(schedule, "record_runs", note)
+    monkeypatch.setattr(runner, "record_runs", note)
     yield calls
     torch.set_num_threads(before)
 
@@ -110,5 +109,5 @@ def test_a_grid_is_what_would_be_typed(tmp_path):
 def test_make_replay_records_the_book():
     makefile = (Path(__file__).parents[2] / "Makefile").read_text()
     recipe = makefile.split("\nreplay:")[1].split("\n\n")[0]
-    assert "-m lnlib replay book --out $(RUNS)" in recipe
+    assert "-m lnlab replay book --out $(RUNS)" in recipe
     assert recipe.count("-m lnlib") == 1

@@ -10,16 +10,15 @@ import torch
 from torch import nn
 from torch.distributions import Categorical, MixtureSameFamily, MultivariateNormal
 
-from lnlib import data as data_sets
-from lnlib.data.pen import Line, Lines
-from lnlib.experiments.handwriting import PAPER, PLANNED, RATES, RECORDED, SWEEP, TUNED
-from lnlib.experiments.handwriting import model as models
-from lnlib.experiments.handwriting.run import EXPERIMENT, GROUP, Run, Settings
-from lnlib.experiments.handwriting.window import WindowLSTM
+from lnlab import datasets, records
+from lnlab.datasets.pen import Line, Lines
+from lnlab.experiments.handwriting import PAPER, PLANNED, RATES, RECORDED, SWEEP, TUNED
+from lnlab.experiments.handwriting import model as models
+from lnlab.experiments.handwriting.run import EXPERIMENT, GROUP, Run, Settings
+from lnlab.experiments.handwriting.window import WindowLSTM
+from lnlab.runner import record_runs
+from lnlab.training import train
 from lnlib.nn import LayerNormLSTMCell
-from lnlib.runs import record
-from lnlib.runs.schedule import record_runs
-from lnlib.runs.train import train
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -365,7 +364,7 @@ def test_without_known_characters_only_losses_are_measured():
 
 @pytest.mark.parametrize("unknown", [0, -1], ids=["in the first part", "in the last part"])
 def test_the_window_is_not_measured_where_one_line_has_no_known_characters(unknown, monkeypatch):
-    monkeypatch.setattr("lnlib.experiments.handwriting.run.AT_ONCE", 2)
+    monkeypatch.setattr("lnlab.experiments.handwriting.run.AT_ONCE", 2)
     lines = sorted(LINES.splits["val_new"], key=lambda line: len(line.strokes))
     lines[unknown] = dataclasses.replace(lines[unknown], characters=None)
     splits = {"train": LINES.splits["train"], "val_new": tuple(lines)}
@@ -456,12 +455,12 @@ def test_the_plan_has_three_arms_and_all_rates_with_those_that_are_tuned_within(
 def test_resumed_after_any_update_it_is_the_unbroken_run_bit_for_bit(
     tmp_path, monkeypatch, interrupted_at_each_update
 ):
-    monkeypatch.setattr(data_sets, "load", {LINES.name: LINES}.__getitem__)
+    monkeypatch.setattr(datasets, "load", {LINES.name: LINES}.__getitem__)
     chosen = Settings(**SMALL | {"epochs": 3, "keep": 5})
 
     def recorded(out):
         (path,) = record_runs(EXPERIMENT, [chosen], [1], out=out, device="cpu")
-        kept = record.read(path)
+        kept = records.read(path)
         del kept["curves"]["wall_s"], kept["provenance"]
         return kept
 

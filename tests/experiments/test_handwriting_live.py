@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from lnlib import data as data_sets
-from lnlib.experiments.handwriting.live import GRAIN, LAST, LONGEST, POINTS, Pen, write
-from lnlib.experiments.handwriting.model import Written, draw
-from lnlib.experiments.handwriting.run import EXPERIMENT, Run, Settings
-from lnlib.runs import record
-from lnlib.runs.schedule import record_runs
-from lnlib.runs.train import train
+from lnlab import datasets, records
+from lnlab.experiments.handwriting.live import GRAIN, LAST, LONGEST, POINTS, Pen, write
+from lnlab.experiments.handwriting.model import Written, draw
+from lnlab.experiments.handwriting.run import EXPERIMENT, Run, Settings
+from lnlab.runner import record_runs
+from lnlab.training import train
 from tests.experiments.test_handwriting import LINES, SMALL
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -23,10 +22,10 @@ CHOSEN = Settings(**SMALL | {"epochs": 2, "keep": 5})
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(data_sets, "load", {LINES.name: LINES}.__getitem__)
+        patch.setattr(datasets, "load", {LINES.name: LINES}.__getitem__)
         out = tmp_path_factory.mktemp("runs")
         (path,) = record_runs(EXPERIMENT, [CHOSEN], [1], out=out, device="cpu")
-    return record.read(path)
+    return records.read(path)
 
 
 def test_a_run_keeps_the_weights_it_has_in_the_end_and_no_other(recorded):

@@ -6,10 +6,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from lnlib.data import Dataset
-from lnlib.experiments.landscape import NORMS, Settings
-from lnlib.experiments.landscape.run import FACTORS, Landscape, Run, network
-from lnlib.runs.train import train
+from lnlab.datasets import Dataset
+from lnlab.experiments.landscape import NORMS, Settings
+from lnlab.experiments.landscape.run import FACTORS, Landscape, Run, network
+from lnlab.training import train
 
 SMALL = {"hidden": (6, 5, 4), "batch_size": 8, "epochs": 2, "measured_cases": 20, "eps": 0.1,
          "learning_rate": 0.2, "first_epoch_points": 1}  # fmt: skip

@@ -5,10 +5,9 @@ import torch
 
 from lnbook.chapters.mnist import noise
 from lnbook.show import LiveRun, choice
-from lnlib import data
-from lnlib.experiments.mnist import live
-from lnlib.experiments.mnist import run as mnist
-from lnlib.runs import train
+from lnlab import datasets, training
+from lnlab.experiments.mnist import live
+from lnlab.experiments.mnist import run as mnist
 
 SMALL = {"data": "digits", "hidden": (8, 8)}
 
@@ -40,8 +39,8 @@ def test_a_race_is_the_runs_of_its_norms_and_seeds(small, given):
             norm=norm, batch_size=32, epochs=2, first_epoch_points=6, **SMALL, **given
         )
         for seed in (0, 1):
-            alone = mnist.Run(settings, data.load("digits"), seed=seed)
-            expected = list(train.train(alone, epochs=2, first_epoch_points=6))
+            alone = mnist.Run(settings, datasets.load("digits"), seed=seed)
+            expected = list(training.train(alone, epochs=2, first_epoch_points=6))
             assert without_time(r[norm][seed] for r in raced) == without_time(expected)
 
 

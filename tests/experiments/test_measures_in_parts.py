@@ -13,21 +13,21 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from lnlib import experiments
-from lnlib.data import Dataset, Text
-from lnlib.data.bible_cloze import Cloze, Question
-from lnlib.data.coco_val2017_layout import Layouts
-from lnlib.data.gutenberg_prose import Book, Prose
-from lnlib.data.mnist_binarized import Binarized
-from lnlib.data.pen import Line, Lines
-from lnlib.data.sentence_tasks import Tasks
-from lnlib.experiments.attentive_reader.run import batch
-from lnlib.experiments.handwriting.model import nll as point_nll
-from lnlib.experiments.noise.run import forward
-from lnlib.experiments.order_embeddings.run import CUTS
-from lnlib.experiments.skip_thoughts import Material
-from lnlib.experiments.transformer import ABLATIONS
-from lnlib.experiments.transformer.ablation import ablated, deviations
+from lnlab import experiments
+from lnlab.datasets import Dataset, Text
+from lnlab.datasets.bible_cloze import Cloze, Question
+from lnlab.datasets.coco_val2017_layout import Layouts
+from lnlab.datasets.gutenberg_prose import Book, Prose
+from lnlab.datasets.mnist_binarized import Binarized
+from lnlab.datasets.pen import Line, Lines
+from lnlab.datasets.sentence_tasks import Tasks
+from lnlab.experiments.attentive_reader.run import batch
+from lnlab.experiments.handwriting.model import nll as point_nll
+from lnlab.experiments.noise.run import forward
+from lnlab.experiments.order_embeddings.run import CUTS
+from lnlab.experiments.skip_thoughts import Material
+from lnlab.experiments.transformer import ABLATIONS
+from lnlab.experiments.transformer.ablation import ablated, deviations
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -7,18 +7,18 @@ import pytest
 import torch
 from torch import nn
 
-from lnlib import data
-from lnlib.experiments.mnist import run as mnist
-from lnlib.experiments.mnist import steps
-from lnlib.experiments.mnist.run import HIDDEN, NORMS, Run, Settings, network
+from lnlab import datasets
+from lnlab.experiments.mnist import run as mnist
+from lnlab.experiments.mnist import steps
+from lnlab.experiments.mnist.run import HIDDEN, NORMS, Run, Settings, network
+from lnlab.training import train
 from lnlib.nn import LayerNorm
 from lnlib.nn.baselines import BatchNorm, WeightNormLinear
-from lnlib.runs.train import train
 
 
 @pytest.fixture(scope="module")
 def digits():
-    return data.load("digits")
+    return datasets.load("digits")
 
 
 def build(norm, **settings):
@@ -176,7 +176,7 @@ def test_batches_cover_each_case_once_and_depend_on_seed_and_epoch_alone(digits)
 def test_replay_trains_on_the_first_55000_cases_and_pairs_labels_with_their_cases():
     x = np.linspace(0, 1, 56_000, dtype=np.float32)[:, None]
     y = (np.arange(56_000) % 10).astype(np.int64)
-    fake = data.Dataset("fake", x, y, x[:10], y[:10], "0" * 64)
+    fake = datasets.Dataset("fake", x, y, x[:10], y[:10], "0" * 64)
     replay = Run(Settings(hidden=(4,)), fake)
     assert len(replay.x) == 55_000
     assert replay.updates_per_epoch == 429

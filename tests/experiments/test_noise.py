@@ -8,13 +8,13 @@ import pytest
 import torch
 from torch import nn
 
-from lnlib.experiments.mnist import run as mnist
-from lnlib.experiments.noise import run as noise
-from lnlib.experiments.noise.run import CLOUD, NORMS, SEEN, Run, Settings, forward
+from lnlab import records
+from lnlab.experiments.mnist import run as mnist
+from lnlab.experiments.noise import run as noise
+from lnlab.experiments.noise.run import CLOUD, NORMS, SEEN, Run, Settings, forward
+from lnlab.runner import record_runs
+from lnlab.training import train
 from lnlib.nn.baselines import BatchNorm
-from lnlib.runs import record
-from lnlib.runs.schedule import record_runs
-from lnlib.runs.train import train
 
 SMALL = {"data": "digits", "hidden": (24, 12), "epochs": 1, "first_epoch_points": 2}
 
@@ -223,7 +223,7 @@ def test_records_are_written_named_and_not_repeated(tmp_path, capsys):
     assert [p.name for p in paths] == [
         f"noise-digits-{norm}-b4-hidden-[24, 12]-first-epoch-points-2-seed0.json" for norm in NORMS
     ]
-    (kept,) = record.read_all("noise", tmp_path, norm="batch")
+    (kept,) = records.read_all("noise", tmp_path, norm="batch")
     assert {"gradient_noise", "miss_3", "moves_1", "true_nll"} <= set(kept["curves"])
     points = len(kept["curves"]["epoch"])
     assert {name: kept["arrays"][name].shape for name in kept["arrays"]} == {

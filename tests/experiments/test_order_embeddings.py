@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 import torch
 
-from lnlib import data as data_sets
-from lnlib.experiments.order_embeddings import run as orders
-from lnlib.experiments.order_embeddings.run import EXPERIMENT, Run, Settings
-from lnlib.runs import record
-from lnlib.runs.schedule import record_runs
-from lnlib.runs.train import train
+from lnlab import datasets, records
+from lnlab.experiments.order_embeddings import run as orders
+from lnlab.experiments.order_embeddings.run import EXPERIMENT, Run, Settings
+from lnlab.runner import record_runs
+from lnlab.training import train
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -158,7 +157,7 @@ class ByHand:
             for split, rows in texts.items()
         }  # fmt: skip
         self.images = {
-            split: torch.tensor(data_sets.coco_val2017_layout.features(data, split)).double()
+            split: torch.tensor(datasets.coco_val2017_layout.features(data, split)).double()
             for split in texts
         }
         places, scale = self.images["train"].shape[1], s.word_scale
@@ -436,7 +435,7 @@ def test_more_captions_than_there_are_test_images_are_refused(layouts):
 
 @pytest.fixture
 def made_up(layouts, monkeypatch):
-    monkeypatch.setattr(data_sets, "load", {layouts.name: layouts}.__getitem__)
+    monkeypatch.setattr(datasets, "load", {layouts.name: layouts}.__getitem__)
 
 
 @pytest.mark.parametrize("norm", ["none", "layer"])
@@ -459,7 +458,7 @@ def test_resumed_after_any_update_it_is_the_unbroken_run_bit_for_bit(
 
     def recorded(out):
         (path,) = record_runs(EXPERIMENT, [chosen], [1], out=out, device="cpu")
-        kept = record.read(path)
+        kept = records.read(path)
         del kept["curves"]["wall_s"], kept["provenance"]
         return kept
 
@@ -469,7 +468,7 @@ def test_resumed_after_any_update_it_is_the_unbroken_run_bit_for_bit(
 
 def test_the_record_says_what_was_measured_in_which_unit(layouts, made_up, tmp_path):
     (path,) = record_runs(EXPERIMENT, [Settings(**SMALL)], [0], out=tmp_path, device="cpu")
-    kept = record.read(path)
+    kept = records.read(path)
     assert path.name == (
         "order_embeddings-layer-rate0.02-hidden-7-word-size-5-batch-size-6-"
         "first-epoch-points-2-seed0.json"

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from lnlib.experiments import order_embeddings
-from lnlib.experiments.order_embeddings import results
-from lnlib.runs import record
+from lnlab import records
+from lnlab.experiments import order_embeddings
+from lnlab.experiments.order_embeddings import results
 
 EPOCHS = [0.0, 0.5, 1.0, 2.0, 3.0]
 MEASURES = [name for name in order_embeddings.EXPERIMENT.measures if "#" not in name] + [
@@ -103,7 +103,7 @@ def test_records_that_cannot_be_compared_are_refused(runs, says):
 
 
 def test_the_rates_of_the_book_are_the_best_of_its_sweep_and_not_at_its_edge():
-    kept = record.read_all("order_embeddings")
+    kept = records.read_all("order_embeddings")
     found = results.at_best_rates(kept)
     assert {norm: arm.rate for norm, arm in found.items()} == order_embeddings.TUNED
     assert len(found["layer"].runs) == 5

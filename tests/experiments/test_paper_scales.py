@@ -2,8 +2,8 @@
 
 import pytest
 
-from lnlib import experiments
-from lnlib.experiments.order_embeddings import updates_per_epoch
+from lnlab import experiments
+from lnlab.experiments.order_embeddings import updates_per_epoch
 
 
 def at_paper_scale(name):

@@ -23,7 +23,7 @@ def records(experiment, case):
 @functools.cache
 def table(experiment, case):
     """The table of the usual runs, cut into the rates and what arms are compared by."""
-    task = importlib.import_module(f"lnlib.experiments.{experiment}.results").TASK
+    task = importlib.import_module(f"lnlab.experiments.{experiment}.results").TASK
     usual = [run for run in records(experiment, case)
              if oracle.usual(run) and _at_usual_rate(run)]  # fmt: skip
     rates, *compared = re.split(r"(?m)^  (?=.* and layer norm, each at its rate)", task.text(usual))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from lnlib import experiments
-from lnlib.runs.checkpoint import BadCheckpoint, load
-from lnlib.runs.train import train
+from lnlab import experiments
+from lnlab.checkpoint import BadCheckpoint, load
+from lnlab.training import train
 from tests.experiments.test_convnet import SMALL as CONVNET
 from tests.experiments.test_convnet import data as images  # noqa: F401
 
@@ -65,7 +65,7 @@ def test_interrupted_after_each_update_it_is_the_unbroken_run_bit_for_bit(
 
 def test_a_checkpoint_within_an_epoch_is_saved_by_the_clock(start, tmp_path, monkeypatch):
     now, saved = [0.0], []
-    monkeypatch.setattr("lnlib.runs.train.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("lnlab.training.time.monotonic", lambda: now[0])
     run = start("mnist", batch_size=40, first_epoch_points=1)
     update = run.update
 
@@ -75,7 +75,7 @@ def test_a_checkpoint_within_an_epoch_is_saved_by_the_clock(start, tmp_path, mon
 
     monkeypatch.setattr(run, "update", slow)
     monkeypatch.setattr(
-        "lnlib.runs.checkpoint.save", lambda path, run, at: saved.append((at.epochs, at.updates))
+        "lnlab.checkpoint.save", lambda path, run, at: saved.append((at.epochs, at.updates))
     )
     list(train(run, epochs=2, first_epoch_points=1, checkpoint=tmp_path / "run.pt"))
     assert run.updates_per_epoch == 35
@@ -88,7 +88,7 @@ def test_a_run_that_is_measured_at_its_end_refuses_a_checkpoint_beyond_it(
 ):
     run = start("mnist")
     monkeypatch.setattr(type(run), "measures_end", True)
-    monkeypatch.setattr("lnlib.runs.train.CHECKPOINT_S", 0)
+    monkeypatch.setattr("lnlab.training.CHECKPOINT_S", 0)
     file = tmp_path / "run.pt"
     points = train(run, epochs=3, first_epoch_points=1, checkpoint=file)
     advance = run.advance

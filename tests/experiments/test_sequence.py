@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from lnlib.experiments.sequence import run as sequence
-from lnlib.experiments.sequence.run import CELLS, NORMS, STEPS, TUNED, Run, Settings, network
-from lnlib.runs import record
-from lnlib.runs.schedule import record_runs
-from lnlib.runs.train import train
+from lnlab import records
+from lnlab.experiments.sequence import run as sequence
+from lnlab.experiments.sequence.run import CELLS, NORMS, STEPS, TUNED, Run, Settings, network
+from lnlab.runner import record_runs
+from lnlab.training import train
 
 SMALL = {"hidden": 12, "batch_size": 48, "first_epoch_points": 2}
 
@@ -298,7 +298,7 @@ def test_a_record_fits_the_schema_and_its_command_repeats_it(tmp_path):
         "sequence-rnn-layer-row-hidden-12-batch-size-48-gain-0.5-form-parts-clip-None-"
         "held-out-True-seed3.json"
     )
-    first = record.read(path)
+    first = records.read(path)
     assert first["experiment"] == "sequence"
     assert first["settings"] == short.as_dict()
     assert sum(first["data"]["cases"].values()) == 1437
@@ -308,14 +308,14 @@ def test_a_record_fits_the_schema_and_its_command_repeats_it(tmp_path):
     command[command.index("--out") + 1] = str(tmp_path / "second")
     threads = ["--device", "cpu", "--threads", "1"]
     subprocess.run([sys.executable, *command[1:], *threads], check=True, capture_output=True)
-    second = record.read(tmp_path / "second" / "sequence" / path.name)
+    second = records.read(tmp_path / "second" / "sequence" / path.name)
     for kept in (first, second):
         del kept["curves"]["wall_s"], kept["provenance"]
     assert first == second
 
 
 def test_the_command_records_each_cell_norm_and_learning_rate_once(tmp_path, capsys):
-    from lnlib.__main__ import main
+    from lnlab.cli import main
 
     command = [
         "replay", "sequence", "--cell", "gru", "rnn", "--norm", "none", "--epochs", "1",
@@ -335,7 +335,7 @@ def test_the_command_records_each_cell_norm_and_learning_rate_once(tmp_path, cap
 
 
 def kept(**settings):
-    return record.read_all("sequence", data="digits", **settings)
+    return records.read_all("sequence", data="digits", **settings)
 
 
 def test_the_book_has_the_runs_of_sequential_digits():

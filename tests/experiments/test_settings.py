@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 import torch
 
-from lnlib import data as data_sets
-from lnlib.data import Dataset
-from lnlib.experiments.mnist import run as mnist
-from lnlib.experiments.noise import run as noise
-from lnlib.experiments.sequence import run as sequence
-from lnlib.experiments.weights import run as weights
-from lnlib.runs import record, train
-from lnlib.runs.schedule import record_runs
+from lnlab import datasets, records
+from lnlab import training as train
+from lnlab.datasets import Dataset
+from lnlab.experiments.mnist import run as mnist
+from lnlab.experiments.noise import run as noise
+from lnlab.experiments.sequence import run as sequence
+from lnlab.experiments.weights import run as weights
+from lnlab.runner import record_runs
 
 EXPERIMENTS = {"mnist": mnist, "noise": noise, "sequence": sequence, "weights": weights}
 SMALL = {"batch_size": 4, "epochs": 1, "first_epoch_points": 2}
@@ -434,13 +434,13 @@ def test_an_odd_setting_acts_as_its_definition_says(experiment, needs, odd):
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_the_data_set_is_the_one_that_is_named(experiment, tmp_path, monkeypatch):
     both = {"digits": TINY, "mnist": cases("mnist", 2)}
-    monkeypatch.setattr(data_sets, "load", both.get)
+    monkeypatch.setattr(datasets, "load", both.get)
     expected = {}
     for name, data in both.items():
         chosen = EXPERIMENTS[experiment].Settings(**BASE[experiment] | {"data": name})
         described = EXPERIMENTS[experiment].EXPERIMENT
         (path,) = record_runs(described, [chosen], [3], out=tmp_path, device="cpu")
-        kept = record.read(path)
+        kept = records.read(path)
         assert kept["data"]["name"] == kept["settings"]["data"] == name
         expected[name] = ByHand(experiment, chosen, data, 3).points()
         # Five digits are kept.

@@ -14,15 +14,14 @@ import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from lnlib import data as data_sets
-from lnlib.data.gutenberg_prose import Book, Prose
-from lnlib.data.sentence_tasks import Tasks
-from lnlib.experiments.skip_thoughts import Material, tasks
-from lnlib.experiments.skip_thoughts import run as skip
-from lnlib.experiments.skip_thoughts.run import EXPERIMENT, Run, Settings
-from lnlib.runs import record
-from lnlib.runs.schedule import record_runs
-from lnlib.runs.train import train
+from lnlab import datasets, records
+from lnlab.datasets.gutenberg_prose import Book, Prose
+from lnlab.datasets.sentence_tasks import Tasks
+from lnlab.experiments.skip_thoughts import Material, tasks
+from lnlab.experiments.skip_thoughts import run as skip
+from lnlab.experiments.skip_thoughts.run import EXPERIMENT, Run, Settings
+from lnlab.runner import record_runs
+from lnlab.training import train
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -63,7 +62,7 @@ def material():
 def made_up(material, monkeypatch):
     """The module's novels and tasks in place of the real ones."""
     both = {"gutenberg_prose": material.prose, "sentence_tasks": material.tasks}
-    monkeypatch.setattr(data_sets, "load", both.__getitem__)
+    monkeypatch.setattr(datasets, "load", both.__getitem__)
 
 
 class ByHand:
@@ -387,7 +386,7 @@ def test_a_run_that_was_broken_off_goes_on_bit_for_bit(
 
     def recorded(out):
         (path,) = record_runs(EXPERIMENT, [chosen], [1], out=out, device="cpu")
-        kept = record.read(path)
+        kept = records.read(path)
         arrays = {name: value.tobytes() for name, value in kept.pop("arrays").items()}
         del kept["curves"]["wall_s"], kept["curves"]["update_ms"], kept["provenance"]
         return kept, arrays

@@ -9,15 +9,15 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from lnlib import data
-from lnlib.data import Dataset
-from lnlib.experiments.mnist import run as mnist
-from lnlib.experiments.mnist import steps
-from lnlib.experiments.mnist.run import Run, Settings
-from lnlib.experiments.mnist.steps import compiled
+from lnlab import datasets
+from lnlab.datasets import Dataset
+from lnlab.experiments.mnist import run as mnist
+from lnlab.experiments.mnist import steps
+from lnlab.experiments.mnist.run import Run, Settings
+from lnlab.experiments.mnist.steps import compiled
+from lnlab.runner import record_runs
+from lnlab.training import Diverged, train
 from lnlib.nn.kernels import build
-from lnlib.runs.schedule import record_runs
-from lnlib.runs.train import Diverged, train
 from tests.cases.build import unoptimized
 
 SMALL = {"data": "digits", "hidden": (37, 21)}
@@ -25,7 +25,7 @@ SMALL = {"data": "digits", "hidden": (37, 21)}
 
 @pytest.fixture(scope="module")
 def digits():
-    return data.load("digits")
+    return datasets.load("digits")
 
 
 @pytest.fixture(scope="module")

@@ -6,13 +6,13 @@ import math
 import numpy as np
 import pytest
 
-from lnlib.experiments import draw, handwriting, names
-from lnlib.experiments._task import CHOSEN, LAYER, NONE, STARTS, Measure, Task, lowest
-from lnlib.experiments.attentive_reader import results as reader
-from lnlib.experiments.draw import results as draws
-from lnlib.experiments.handwriting import results as pens
-from lnlib.experiments.skip_thoughts import results as skip
-from lnlib.runs import record
+from lnlab import records
+from lnlab.experiments import draw, handwriting, names
+from lnlab.experiments._task import CHOSEN, LAYER, NONE, STARTS, Measure, Task, lowest
+from lnlab.experiments.attentive_reader import results as reader
+from lnlab.experiments.draw import results as draws
+from lnlab.experiments.handwriting import results as pens
+from lnlab.experiments.skip_thoughts import results as skip
 
 EPOCHS = [0.0, 0.5, 1.0, 2.0, 3.0]
 
@@ -174,7 +174,7 @@ def test_the_rates_of_the_book_are_the_best_of_its_sweep_and_not_at_its_edge(
     odd = {k: v for k, v in sweep.items() if k != "learning_rate" and not isinstance(v, tuple)}
     name = task.settings.__module__.rsplit(".", 1)[-1]
     assert name in names()
-    found = task.at_best_rates(record.read_all(name, **odd))
+    found = task.at_best_rates(records.read_all(name, **odd))
     for arm, of in found.items():
         assert tuple(of.rates) == experiment.RATES
         assert of.rate == tuned[tuple(STARTS[arm].values())[:2]]

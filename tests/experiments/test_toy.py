@@ -14,20 +14,19 @@ import numpy as np
 import pytest
 import torch
 
-from lnlib import experiments
-from lnlib.__main__ import asked, main
-from lnlib.runs import checkpoint, record, schedule
-from lnlib.runs.train import train
+from lnlab import checkpoint, experiments, records, runner
+from lnlab.cli import asked, main
+from lnlab.training import train
 
 TOYS = Path(__file__).parent / "toys"
 ODD = ["--start", "drawn", "--learning-rate", "0.03", "--decay", "0.2", "--no-mirrored"]
 ODD += ["--pairs-per-update", "5", "--first-epoch-points", "3", "--data", "far"]
-# As `python -m lnlib`, where the toy's file lies among the experiments.
+# As `python -m lnlab`, where the toy's file lies among the experiments.
 RUNNER = f"""
 import sys
-from lnlib import experiments
+from lnlab import experiments
 experiments.__path__.append({str(TOYS)!r})
-from lnlib.__main__ import main
+from lnlab.cli import main
 """
 
 
@@ -37,7 +36,7 @@ def toy(monkeypatch):
     monkeypatch.setattr(experiments, "__path__", [*experiments.__path__, str(TOYS)])
     before = torch.get_num_threads()
     yield experiments.find("retrieval")
-    sys.modules.pop("lnlib.experiments.retrieval", None)
+    sys.modules.pop("lnlab.experiments.retrieval", None)
     vars(experiments).pop("retrieval", None)
     torch.set_num_threads(before)
 
@@ -86,7 +85,7 @@ def the_record(out):
 
 
 def without_time(path):
-    kept = record.read(path)
+    kept = records.read(path)
     del kept["curves"]["wall_s"], kept["provenance"]
     kept["arrays"] = {k: (v.dtype.name, v.tolist()) for k, v in kept["arrays"].items()}
     return kept
@@ -104,8 +103,8 @@ def test_it_is_run_recorded_and_read_as_it_describes_itself(tmp_path, capsys, to
         "retrieval-far-drawn-m0.5-learning-rate-0.03-decay-0.2-mirrored-False-"
         "pairs-per-update-5-first-epoch-points-3-seed1.json"
     )
-    (kept,) = record.read_all("retrieval", tmp_path, momentum=0.5)
-    assert record.read_all("retrieval", tmp_path, momentum=0.0) == []
+    (kept,) = records.read_all("retrieval", tmp_path, momentum=0.5)
+    assert records.read_all("retrieval", tmp_path, momentum=0.0) == []
     chosen = toy.settings(**kept["settings"])
     data = toy.load(chosen)
     expected = by_hand(3, 1, momentum=0.5, data=data)
@@ -130,7 +129,7 @@ def test_its_recorded_command_makes_the_record_again(tmp_path):
     assert run(tmp_path) == 0
     path = the_record(tmp_path)
     first = without_time(path)
-    command = shlex.split(record.read(path)["provenance"]["command"])
+    command = shlex.split(records.read(path)["provenance"]["command"])
     for file in (path, path.with_suffix(".npz")):
         file.unlink()
     assert main(command[3:]) == 0
@@ -214,7 +213,7 @@ def test_a_process_that_is_killed_loses_no_epoch(tmp_path):
     script = tmp_path / "runner.py"
     # Each epoch takes a moment longer, so that the signal comes before the end.
     script.write_text(
-        "import time\nfrom lnlib.runs import checkpoint\nsave = checkpoint.save\n"
+        "import time\nfrom lnlab import checkpoint\nsave = checkpoint.save\n"
         "def slow(*args):\n    save(*args)\n    time.sleep(1)\n"
         f"checkpoint.save = slow\n{RUNNER}\nraise SystemExit(main(sys.argv[1:]))\n"
     )
@@ -284,7 +283,7 @@ def test_an_array_that_is_not_finite_stops_the_run(toy, monkeypatch, value, tmp_
 
 def test_seeds_share_what_a_record_names(tmp_path):
     assert run(tmp_path, seeds="0 1") == 0
-    found = record.read_all("retrieval", tmp_path)
+    found = records.read_all("retrieval", tmp_path)
     assert [r["seed"] for r in found] == [0, 1]
     assert not np.array_equal(*(r["arrays"]["map"][0] for r in found))
     assert found[0]["settings"] == found[1]["settings"]
@@ -294,6 +293,6 @@ def test_seeds_share_what_a_record_names(tmp_path):
 
 def test_the_bar_says_a_fraction_in_percent_and_the_rest_in_its_unit(toy):
     point = {"epoch": 1.25, "mean_rank": 3.14159, "recall_1": 0.25}
-    assert schedule._head(toy, point) == "epoch 1.25, mean rank 3.142 places"
+    assert runner._head(toy, point) == "epoch 1.25, mean rank 3.142 places"
     other = type("Other", (), {"head": "recall_1", "unit": toy.unit})
-    assert schedule._head(other, point) == "epoch 1.25, recall 1 25.00%"
+    assert runner._head(other, point) == "epoch 1.25, recall 1 25.00%"

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 import torch
 
-from lnlib.experiments._weights import pack, unpack
-from lnlib.experiments.transformer import ABLATIONS, EXPERIMENT, ablation, weights
-from lnlib.experiments.transformer.run import Run, Settings, model, nll
-from lnlib.runs import record
-from lnlib.runs.schedule import record_runs
-from lnlib.runs.train import train
+from lnlab import records
+from lnlab.experiments._weights import pack, unpack
+from lnlab.experiments.transformer import ABLATIONS, EXPERIMENT, ablation, weights
+from lnlab.experiments.transformer.run import Run, Settings, model, nll
+from lnlab.runner import record_runs
+from lnlab.training import train
 from tests.cases.transformer import SMALL, words
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -411,7 +411,7 @@ def test_weights_of_another_model_are_refused(depth, said, trained):
 def test_the_model_of_a_record_is_the_one_that_was_measured(text, made_up, tmp_path):
     chosen = Settings(**SMALL | {"ablate": True, "adam_betas": (0.5, 0.9)})
     (path,) = record_runs(EXPERIMENT, [chosen], [4], out=tmp_path, device="cpu")
-    kept = record.read(path)
+    kept = records.read(path)
     for point in (-1, 0):
         restored, characters = weights.restore(kept, point)
         assert characters == "".join(sorted({*text.train, *text.val}))
@@ -428,4 +428,4 @@ def test_the_model_of_a_record_is_the_one_that_was_measured(text, made_up, tmp_p
 def test_a_record_without_weights_says_so(text, made_up, tmp_path):
     (path,) = record_runs(EXPERIMENT, [Settings(**SMALL)], [4], out=tmp_path, device="cpu")
     with pytest.raises(ValueError, match="record must be of a run with ablate, this one kept no"):
-        weights.restore(record.read(path))
+        weights.restore(records.read(path))

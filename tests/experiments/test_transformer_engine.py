@@ -9,13 +9,13 @@ import typing
 import numpy as np
 import pytest
 
-from lnlib.experiments.transformer import EXPERIMENT
-from lnlib.experiments.transformer.baselines import baselines
-from lnlib.experiments.transformer.run import Run, Settings
+from lnlab import records
+from lnlab.experiments.transformer import EXPERIMENT
+from lnlab.experiments.transformer.baselines import baselines
+from lnlab.experiments.transformer.run import Run, Settings
+from lnlab.runner import record_runs
+from lnlab.training import train
 from lnlib.nn import transformer as modules
-from lnlib.runs import record
-from lnlib.runs.schedule import record_runs
-from lnlib.runs.train import train
 from tests.cases.transformer import SMALL, words
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -104,7 +104,7 @@ def test_characters_are_learnt_beyond_their_pairs(place, text):
 
 def recorded(out, chosen):
     (path,) = record_runs(EXPERIMENT, [chosen], [1], out=out, device="cpu")
-    kept = record.read(path)
+    kept = records.read(path)
     del kept["curves"]["wall_s"], kept["provenance"]
     kept["arrays"] = {name: value.tolist() for name, value in kept["arrays"].items()}
     return kept
@@ -141,7 +141,7 @@ def test_a_run_that_explodes_is_recorded_to_its_end(made_up, tmp_path):
 
 def test_the_record_says_what_was_measured_in_which_unit(text, made_up, tmp_path):
     (path,) = record_runs(EXPERIMENT, [Settings(**SMALL)], [0], out=tmp_path, device="cpu")
-    kept = record.read(path)
+    kept = records.read(path)
     assert path.name == (
         "transformer-xavier-pre-layer-L2-rate0.02-warm0-width-8-heads-2-length-5-"
         "updates-an-epoch-4-batch-size-3-windows-6-first-epoch-points-2-seed0.json"

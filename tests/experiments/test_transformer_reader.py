@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from lnlib.experiments._weights import pack
-from lnlib.experiments.transformer import Settings, ablation
-from lnlib.experiments.transformer.reader import Reader
-from lnlib.experiments.transformer.run import Run
+from lnlab.experiments._weights import pack
+from lnlab.experiments.transformer import Settings, ablation
+from lnlab.experiments.transformer.reader import Reader
+from lnlab.experiments.transformer.run import Run
 from tests.cases.transformer import SMALL, words
 
 pytestmark = pytest.mark.usefixtures("one_thread")

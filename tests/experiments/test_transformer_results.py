@@ -8,7 +8,7 @@ over three.
 import numpy as np
 import pytest
 
-from lnlib.runs import record
+from lnlab import records
 
 DEPTHS = (2, 6, 12, 24)
 
@@ -17,7 +17,7 @@ DEPTHS = (2, 6, 12, 24)
 def starts():
     """From initialization, place and depth to the runs' curves before the first update."""
     found = {}
-    for one in record.read_all("transformer", updates_an_epoch=1):
+    for one in records.read_all("transformer", updates_an_epoch=1):
         s = one["settings"]
         first = {k: v[0] for k, v in one["curves"].items() if k != "x"}
         found.setdefault((s["initialization"], s["place"], s["depth"]), []).append(first)
@@ -88,7 +88,7 @@ def test_little_of_the_stream_is_mean_before_training(starts, initialization):
 def ends():
     """From place, norm and warm-up to the last validation loss of each seed."""
     found = {}
-    for one in record.read_all(
+    for one in records.read_all(
         "transformer", depth=12, initialization="xavier", learning_rate=1e-3, updates_an_epoch=100
     ):
         s = one["settings"]

@@ -8,13 +8,12 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from lnlib import data
-from lnlib.experiments.mnist import run as mnist
-from lnlib.experiments.weights import run as weights
-from lnlib.experiments.weights.run import NORMS, OPTIMIZERS, RATES, Run, Settings
-from lnlib.runs import record
-from lnlib.runs.schedule import record_runs
-from lnlib.runs.train import train
+from lnlab import datasets, records
+from lnlab.experiments.mnist import run as mnist
+from lnlab.experiments.weights import run as weights
+from lnlab.experiments.weights.run import NORMS, OPTIMIZERS, RATES, Run, Settings
+from lnlab.runner import record_runs
+from lnlab.training import train
 
 SMALL = {"hidden": (12, 12), "batch_size": 48, "first_epoch_points": 2, "epochs": 2}
 
@@ -164,7 +163,7 @@ def test_records_are_written_named_and_not_repeated(tmp_path, capsys):
     paths = record_runs(weights.EXPERIMENT, chosen, [0], out=tmp_path, device="cpu")
     assert len({path.name for path in paths}) == 2
     assert all(path.name.startswith("weights-layer-sgd-x") for path in paths)
-    found = record.read_all("weights", tmp_path, scale=4.0)
+    found = records.read_all("weights", tmp_path, scale=4.0)
     assert len(found) == 1
     assert "--scale 4.0 " in found[0]["provenance"]["command"]
     assert {"length_1", "square_2", "turn_1"} <= set(found[0]["curves"])
@@ -174,7 +173,7 @@ def test_records_are_written_named_and_not_repeated(tmp_path, capsys):
 
 
 def test_the_books_records_are_all_there_and_repeat():
-    found = record.read_all("weights")
+    found = records.read_all("weights")
     keys = {
         (*(r["settings"].get(k) for k in ("norm", "optimizer", "scale", "magnitude")), r["seed"])
         for r in found
@@ -187,7 +186,7 @@ def test_the_books_records_are_all_there_and_repeat():
     (kept,) = (r for r in found if r["seed"] == 1 and "magnitude" not in r["settings"] and
                {"norm": "layer", "optimizer": "adam"}.items() <= r["settings"].items())  # fmt: skip
     chosen = Settings(norm="layer", optimizer="adam")
-    replay = Run(chosen, data.load("digits"), seed=1)
+    replay = Run(chosen, datasets.load("digits"), seed=1)
     points = list(train(replay, epochs=1, first_epoch_points=chosen.first_epoch_points))
     for name in ("length_1", "square_2", "train_nll"):
         np.testing.assert_allclose(

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from lnbook import exercises
-from lnlib.runs import record
+from lnlab import records
 from tests.lnbook.conftest import names
 
 CHAPTERS = sorted((Path(__file__).parents[2] / "book").glob("*.ipynb"))
-READ = functools.cache(record.read_all)  # no chapter changes what it reads
+READ = functools.cache(records.read_all)  # no chapter changes what it reads
 CHECK = re.compile(r"exercises\.check\(\s*\"([^\"]+)\"")
 
 
@@ -82,7 +82,7 @@ def test_every_exercise_has_a_starter_and_a_solution():
 
 @pytest.mark.parametrize("name", exercises.names())
 def test_the_starter_is_a_starter_still_and_the_solution_is_right(name, capsys, monkeypatch):
-    monkeypatch.setattr(record, "read_all", READ)
+    monkeypatch.setattr(records, "read_all", READ)
     (line,) = said(name, False, capsys)
     assert line.startswith("Not yet: ")
     assert "`...`" in line

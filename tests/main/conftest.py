@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from lnlib import data
-from lnlib.__main__ import main
+from lnlab import datasets
+from lnlab.cli import main
 
 SHORT = {  # a run of a tenth of a second
     "attentive_reader": "--norm layer --gain 1 --batch-size 40 --hidden 4 --word-size 3",
@@ -22,8 +22,8 @@ SHORT = {  # a run of a tenth of a second
 @pytest.fixture
 def short(monkeypatch, cloze, layouts):
     """From an experiment and a folder to the command of a short run, on what needs no download."""
-    load, made_up = data.load, {of.name: of for of in (cloze, layouts)}
-    monkeypatch.setattr(data, "load", lambda name: made_up.get(name) or load(name))
+    load, made_up = datasets.load, {of.name: of for of in (cloze, layouts)}
+    monkeypatch.setattr(datasets, "load", lambda name: made_up.get(name) or load(name))
 
     def typed(experiment, out, *more):
         always = f"replay {experiment} {SHORT[experiment]} --epochs 1 --seeds 0 --device cpu"
@@ -43,9 +43,9 @@ def refused(capsys):
         except SystemExit as end:
             status = end.code
         said = capsys.readouterr()
-        assert status == (2 if "; see python -m lnlib" in said.err else 1)
+        assert status == (2 if "; see python -m lnlab" in said.err else 1)
         assert said.out == ""
-        assert re.fullmatch(r"lnlib[ :][^\n]+\n", said.err), said.err
+        assert re.fullmatch(r"lnlab[ :][^\n]+\n", said.err), said.err
         return said.err
 
     return said_of

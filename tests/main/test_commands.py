@@ -14,11 +14,10 @@ from hypothesis import given
 from hypothesis import settings as tries
 from hypothesis import strategies as st
 
-from lnlib import experiments
-from lnlib.__main__ import asked, main
-from lnlib.experiments.sequence import run as sequence
-from lnlib.experiments.weights import run as weights
-from lnlib.runs import record, schedule, settings
+from lnlab import config, experiments, records, runner
+from lnlab.cli import asked, main
+from lnlab.experiments.sequence import run as sequence
+from lnlab.experiments.weights import run as weights
 from tests.main.conftest import SHORT
 
 EXPERIMENTS = experiments.names()
@@ -57,7 +56,7 @@ NAMES = st.text("runs -='\"$\\/.~#\n\té∞", min_size=1, max_size=12)
 @st.composite
 def runs(draw, experiment):
     """Any settings that can be run: each field as usual or not."""
-    fields = settings.kinds(kind(experiment))
+    fields = config.kinds(kind(experiment))
     chosen = draw(st.sets(st.sampled_from(sorted(fields))))
     values = {name: draw(drawn(fields[name])) for name in sorted(chosen)}
     while True:
@@ -77,14 +76,14 @@ def recorded_command(experiment, chosen, seed, *, step, device, threads, out):
     )  # fmt: skip
     made = types.SimpleNamespace(name="digits", sha256="0" * 64)
     points = [{"epoch": 0.0, "wall_s": 1.0}]
-    before = torch.get_num_threads, record.device_name, record._commit
+    before = torch.get_num_threads, records.device_name, records._commit
     try:
         torch.get_num_threads = lambda: threads
-        record.device_name, record._commit = str, lambda: "abc"
-        kept = schedule._record(run, made, points, torch.device(device), out)
+        records.device_name, records._commit = str, lambda: "abc"
+        kept = runner._record(run, made, points, torch.device(device), out)
     finally:
-        torch.get_num_threads, record.device_name, record._commit = before
-    record.check(kept)
+        torch.get_num_threads, records.device_name, records._commit = before
+    records.check(kept)
     return json.loads(json.dumps(kept))["provenance"]["command"]
 
 
@@ -101,7 +100,7 @@ def test_the_recorded_command_asks_for_the_run_and_nothing_else(experiment, draw
         "out": Path(drawn.draw(NAMES)),
     }
     start, *typed = shlex.split(recorded_command(experiment, chosen, seed, **how))
-    assert [start, *typed[:2]] == ["python", "-m", "lnlib"]
+    assert [start, *typed[:2]] == ["python", "-m", "lnlab"]
     read = asked(typed[2:])
     assert read.experiment == experiment
     assert read.settings == [chosen]
@@ -122,7 +121,7 @@ def test_the_command_of_the_usual_settings_asks_for_them(experiment):
 
 @pytest.mark.parametrize("experiment", [n for n in EXPERIMENTS if experiments.find(n).grids])
 def test_every_record_of_the_book_has_the_name_and_the_command_of_its_settings(experiment):
-    paths = sorted(record.folder().glob(f"{experiment}/*.json"))
+    paths = sorted(records.folder().glob(f"{experiment}/*.json"))
     described = experiments.find(experiment)
     assert paths
     for path in paths:

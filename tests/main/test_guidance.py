@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from lnlib import _messages, data, experiments
-from lnlib.__main__ import main
-from lnlib.data import fetch
-from lnlib.runs.settings import MOST_POINTS, kinds
+from lnlab import datasets, experiments, messages
+from lnlab.cli import main
+from lnlab.config import MOST_POINTS, kinds
+from lnlab.datasets import fetch
 
 EXPERIMENTS = experiments.names()
 DOWNLOADS = {name.partition("/")[0] for name, entry in fetch.REGISTRY.items() if entry.urls}
@@ -44,8 +44,8 @@ def test_a_word_that_is_near_to_nothing_is_only_refused(typed, refused):
 
 def test_a_data_set_that_is_loaded_by_a_wrong_name_is_suggested_as_well():
     with pytest.raises(ValueError, match=r"got 'minst'; did you mean 'mnist'\?"):
-        data.load("minst")
-    assert _messages.suggestion("x", []) == ""
+        datasets.load("minst")
+    assert messages.suggestion("x", []) == ""
 
 
 def help_of(*command, capsys):
@@ -64,8 +64,8 @@ def listed(text):
 
 def test_the_help_of_data_says_of_each_set_what_is_downloaded_and_its_licence(capsys):
     found = listed(help_of("data", capsys=capsys))
-    assert found.keys() >= set(data.NAMES)
-    for name in data.NAMES:
+    assert found.keys() >= set(datasets.NAMES)
+    for name in datasets.NAMES:
         what, size, licence = found[name].split("; ")
         assert len(what) > 10
         assert re.search(r"CC BY|MIT|BSD|PSF|public domain|research", licence)

@@ -17,12 +17,12 @@ import pooch
 import pytest
 
 from bench import __main__ as bench
-from lnlib import __version__, _install, claims, experiments
-from lnlib.__main__ import EXTRA, main
-from lnlib.data import Dataset, load
-from lnlib.data import mnist as mnist_data
-from lnlib.runs import schedule
-from lnlib.runs.settings import words
+from lnlab import claims, experiments, runner
+from lnlab.cli import EXTRA, main
+from lnlab.config import words
+from lnlab.datasets import Dataset, load
+from lnlab.datasets import mnist as mnist_data
+from lnlib import __version__, _install
 
 EXPERIMENTS = experiments.names()
 
@@ -44,11 +44,11 @@ def kind(experiment):
         (["data", "mnist", "--folder", "LINK"], "(it is no folder); name another"),
         (["data", "mnist", "--folder", "x" * 300], "(File name too long); name another"),
         (["data", "letters"], "argument name: invalid choice: 'letters' (choose from"),
-        (["data"], "the following arguments are required: name; see python -m lnlib data --help"),
+        (["data"], "the following arguments are required: name; see python -m lnlab data --help"),
         (["bench", "norm"], "unrecognized arguments: norm"),
         (["bench", "--keep", "1"], "unrecognized arguments: 1"),
         (["train"], "invalid choice: 'train' (choose from"),
-        ([], "the following arguments are required: command; see python -m lnlib --help"),
+        ([], "the following arguments are required: command; see python -m lnlab --help"),
     ],
 )
 def test_other_commands_refuse_what_they_cannot_do(command, said, tmp_path, monkeypatch, refused):
@@ -65,7 +65,7 @@ def test_a_download_that_fails_is_said_in_one_sentence(monkeypatch, refused):
         raise OSError("no mirror of MNIST delivers")
 
     monkeypatch.setattr(mnist_data, "load", load)
-    assert refused(["data", "mnist"]) == "lnlib data: no mirror of MNIST delivers\n"
+    assert refused(["data", "mnist"]) == "lnlab data: no mirror of MNIST delivers\n"
 
 
 @pytest.mark.parametrize("folder", [None, "new/below", "there"])
@@ -104,7 +104,7 @@ def test_a_table_ends_with_the_claims_that_its_records_decide(experiment, capsys
 
 
 def test_the_table_of_the_books_records_needs_no_torch(tmp_path):
-    code = "import sys; from lnlib.__main__ import main; main(['table', 'weights'])\n"
+    code = "import sys; from lnlab.cli import main; main(['table', 'weights'])\n"
     code += "print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
@@ -146,7 +146,7 @@ def test_without_the_extra_a_command_says_what_to_install(missing, command, monk
     monkeypatch.delenv("LNLIB_DATA", raising=False)
     monkeypatch.setitem(sys.modules, missing, None)
     cure = f"install it with: {_install.command()}"
-    assert refused(command) == f"lnlib {command[0]}: {missing} is not installed; {cure}\n"
+    assert refused(command) == f"lnlab {command[0]}: {missing} is not installed; {cure}\n"
 
 
 def test_the_extra_is_that_of_the_project():
@@ -182,7 +182,7 @@ def test_a_signal_ends_with_its_status_and_one_rank_says_what_is_kept(
     monkeypatch.delenv("RANK", raising=False)
     if rank is not None:
         monkeypatch.setenv("RANK", rank)
-    monkeypatch.setattr(schedule, "record_runs", lambda *_, **__: os.kill(os.getpid(), number))
+    monkeypatch.setattr(runner, "record_runs", lambda *_, **__: os.kill(os.getpid(), number))
     before = handlers()
     assert main(["replay", "weights", "--device", "cpu"]) == 128 + number
     said = capsys.readouterr()
@@ -200,15 +200,13 @@ def test_a_signal_ends_with_its_status_and_one_rank_says_what_is_kept(
 @pytest.mark.parametrize("handler", [signal.SIG_IGN, lambda *_: None], ids=["nohup", "a program's"])
 def test_a_signal_that_is_ignored_or_handled_already_stops_nothing(handlers, handler, monkeypatch):
     signal.signal(signal.SIGHUP, handler)
-    monkeypatch.setattr(
-        schedule, "record_runs", lambda *_, **__: os.kill(os.getpid(), signal.SIGHUP)
-    )
+    monkeypatch.setattr(runner, "record_runs", lambda *_, **__: os.kill(os.getpid(), signal.SIGHUP))
     assert main(["replay", "weights", "--device", "cpu"]) == 0
     assert signal.getsignal(signal.SIGHUP) is handler
 
 
 def test_a_command_runs_in_another_thread_where_signals_cannot_be_handled(handlers, monkeypatch):
-    monkeypatch.setattr(schedule, "record_runs", lambda *_, **__: None)
+    monkeypatch.setattr(runner, "record_runs", lambda *_, **__: None)
     with concurrent.futures.ThreadPoolExecutor() as pool:
         assert pool.submit(main, ["replay", "weights", "--device", "cpu"]).result() == 0
 
@@ -226,17 +224,17 @@ def test_a_command_runs_in_another_thread_where_signals_cannot_be_handled(handle
     ids=" ".join,
 )
 def test_help_needs_no_torch(arguments):
-    code = f"import sys; from lnlib.__main__ import main\ntry: main({[*arguments, '--help']})\n"
+    code = f"import sys; from lnlab.cli import main\ntry: main({[*arguments, '--help']})\n"
     code += "except SystemExit: print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "usage: python -m lnlib" in done.stdout
+    assert "usage: python -m lnlab" in done.stdout
     heavy = {"torch", "sklearn", "scipy", "jsonschema", "tqdm", "plotly", "pooch", "requests"}
     assert not heavy & set(done.stdout.split())
 
 
-def test_the_help_says_what_lnlib_is_and_the_version_which(capsys):
+def test_the_help_says_what_lnlab_is_and_the_version_which(capsys):
     for flag, said in [
-        ("--help", "\n\nlnlib, layer norm"),
+        ("--help", "\n\nlnlab, layer norm"),
         ("--version", f"lnlib {__version__}\n"),
     ]:
         with pytest.raises(SystemExit, match="0"):
@@ -268,7 +266,7 @@ def test_the_help_says_what_is_run_if_nothing_is_given(capsys):
 
 
 def test_the_process_ends_with_the_status_of_the_command(tmp_path):
-    command = [sys.executable, "-m", "lnlib", "replay", "mnist", "--momentum", "2"]
+    command = [sys.executable, "-m", "lnlab", "replay", "mnist", "--momentum", "2"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=os.environ)
     assert done.returncode == 1
-    assert done.stderr == "lnlib replay: --momentum must be a number from 0 to 1, got 2\n"
+    assert done.stderr == "lnlab replay: --momentum must be a number from 0 to 1, got 2\n"

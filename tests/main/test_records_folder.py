@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lnlib.__main__ import main
-from lnlib.runs import record
+from lnlab import records
+from lnlab.cli import main
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_replay_ends_with_commands_that_read_its_records(out, here, short, capsy
     assert ("--runs" in table) == ("--runs" in claims) == (out != "runs")
     for command in (table, claims):
         python, m, lnlib, *arguments = shlex.split(command)
-        assert [python, m, lnlib] == ["python", "-m", "lnlib"]
+        assert [python, m, lnlib] == ["python", "-m", "lnlab"]
         assert main(arguments) == 0
         read = capsys.readouterr()
         assert "book" not in read.err.partition(";")[0]
@@ -45,9 +45,9 @@ def test_without_records_of_ones_own_those_of_the_book_are_read_and_named(here, 
     assert main(["table", "weights"]) == 0
     book = capsys.readouterr()
     assert rows(book.out) == 17
-    assert str(record.folder()) in book.err
+    assert str(records.folder()) in book.err
     # Records of another experiment are not those that are asked for.
-    shutil.copytree(record.folder() / "noise", "runs/noise")
+    shutil.copytree(records.folder() / "noise", "runs/noise")
     assert main(["table", "weights"]) == 0
     assert capsys.readouterr() == book
     assert main(["table", "noise"]) == 0
@@ -56,7 +56,7 @@ def test_without_records_of_ones_own_those_of_the_book_are_read_and_named(here, 
 
 @pytest.mark.slow
 def test_claims_are_weighed_by_ones_own_records_where_there_are_any(here, capsys):
-    shutil.copytree(record.folder() / "noise", "runs/noise")
+    shutil.copytree(records.folder() / "noise", "runs/noise")
     assert main(["claims", "--json"]) == 0
     read = capsys.readouterr()
     files = {name for claim in json.loads(read.out)["claims"] for name in claim["records"]}
@@ -69,8 +69,8 @@ def test_claims_are_weighed_by_ones_own_records_where_there_are_any(here, capsys
 def test_without_the_books_records_too_ones_own_are_read_and_none_are_refused(
     command, here, refused, monkeypatch, capsys
 ):
-    book = record.folder()
-    monkeypatch.setattr(record, "folder", lambda: here / "recorded")
+    book = records.folder()
+    monkeypatch.setattr(records, "folder", lambda: here / "recorded")
     assert "installed without the book's recorded runs" in refused(command)
     shutil.copytree(book / "weights", "runs/weights")
     assert main(command) == 0
@@ -97,4 +97,4 @@ def test_a_folder_without_records_is_refused_with_the_reason(command, named, why
     said = refused([*command, "--runs", named])
     assert said.startswith(f"lnlib {command[0]}: --runs must be a folder with records of ")
     assert f"got {named!r} ({why}" in said
-    assert re.search(r"python -m lnlib replay (weights|book) makes records", said)
+    assert re.search(r"python -m lnlab replay (weights|book) makes records", said)

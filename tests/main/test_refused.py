@@ -9,13 +9,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from lnlib import data, experiments
-from lnlib.__main__ import asked, main
-from lnlib.experiments.weights import run as weights
-from lnlib.runs import record, schedule
-from lnlib.runs import settings as base
-from lnlib.runs.schedule import record_runs
-from lnlib.runs.settings import words
+from lnlab import config, datasets, experiments, records, runner
+from lnlab.cli import asked, main
+from lnlab.config import words
+from lnlab.experiments.weights import run as weights
+from lnlab.runner import record_runs
 from tests.main.conftest import SHORT
 
 EXPERIMENTS = experiments.names()
@@ -31,13 +29,13 @@ WRONG_COUNT = ["0", "-1", "1.5", "nan", "inf", "many", "", "1e30", "9" * 5000]
 WRONG_POSITIVE = ["0", "-1", "-1e-3", "nan", "inf", "-inf", "small", "", "1e999"]
 WRONG_FROM_0 = ["-1", "-1e-30", "nan", "inf", "small", ""]
 WRONG = [  # by what a setting's type says of it
-    (base.Count, WRONG_COUNT),
-    (base.Positive, WRONG_POSITIVE),
-    (base.NotNegative, WRONG_FROM_0),
-    (base.Fraction, [*WRONG_FROM_0, "2", "1.0000001"]),
-    (base.Finite, ["nan", "inf", "-inf", "one", ""]),
-    (base.Betas, ["0.9", "0.9 1", "-0.1 0.9", "0.9 nan", "0.9 0.9 0.9", "a b", ""]),
-    (base.Widths, WRONG_COUNT),
+    (config.Count, WRONG_COUNT),
+    (config.Positive, WRONG_POSITIVE),
+    (config.NotNegative, WRONG_FROM_0),
+    (config.Fraction, [*WRONG_FROM_0, "2", "1.0000001"]),
+    (config.Finite, ["nan", "inf", "-inf", "one", ""]),
+    (config.Betas, ["0.9", "0.9 1", "-0.1 0.9", "0.9 nan", "0.9 0.9 0.9", "a b", ""]),
+    (config.Widths, WRONG_COUNT),
 ]
 EVERYWHERE = {
     "seeds": ["-1", "1.5", "nan", "one", "", "9" * 30, "1" + "0" * 18, "²", "0 0", "00 0"],
@@ -83,7 +81,7 @@ def test_a_wrong_value_is_refused_by_the_name_of_its_flag(
     experiment, name, values, tmp_path, monkeypatch, refused
 ):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(data, "load", lambda name: pytest.fail("data were asked for"))
+    monkeypatch.setattr(datasets, "load", lambda name: pytest.fail("data were asked for"))
     monkeypatch.chdir(tmp_path)
     flag = words(name, 0)[0]
     norm = ["--norm", "batch"] if experiment in ("mnist", "noise", "weights") else []
@@ -114,13 +112,13 @@ def test_a_wrong_value_is_refused_by_the_name_of_its_flag(
         ("transformer --norm rms --ablate", "--ablate must be left out where norm is not layer"),
         ("transformer --width 6", "--heads must be a divisor of width 6, got 4"),
         ("mnist --device cuda", "--device 'cuda' was asked for, but PyTorch sees no GPU"),
-        ("mnist --epochs", "argument --epochs: expected one argument; see python -m lnlib replay"),
-        ("weights --step plain", "unrecognized arguments: --step plain; see python -m lnlib"),
+        ("mnist --epochs", "argument --epochs: expected one argument; see python -m lnlab replay"),
+        ("weights --step plain", "unrecognized arguments: --step plain; see python -m lnlab"),
         (
             "mnist --nonsense 3",
-            "unrecognized arguments: --nonsense 3; see python -m lnlib replay",
+            "unrecognized arguments: --nonsense 3; see python -m lnlab replay",
         ),
-        ("mnist --momentm 3", "--momentm 3 (did you mean --momentum?); see python -m lnlib rep"),
+        ("mnist --momentm 3", "--momentm 3 (did you mean --momentum?); see python -m lnlab rep"),
         ("mnist --learning_rates=3", "learning_rates=3 (did you mean --learning-rate?); see"),
         ("pong", "invalid choice: 'pong' (choose from"),
         ("", "the following arguments are required: experiment"),
@@ -128,7 +126,7 @@ def test_a_wrong_value_is_refused_by_the_name_of_its_flag(
 )
 def test_what_does_not_fit_together_is_refused(command, said, monkeypatch, tmp_path, refused):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(data, "load", lambda name: pytest.fail("data were asked for"))
+    monkeypatch.setattr(datasets, "load", lambda name: pytest.fail("data were asked for"))
     monkeypatch.chdir(tmp_path)
     assert said in refused(["replay", *command.split()])
     assert list(tmp_path.rglob("*.json")) == []
@@ -164,7 +162,7 @@ def test_a_setting_that_changes_none_of_the_runs_is_told(command, idle):
 def test_what_is_told_does_not_stop_the_run(tmp_path, capsys, short):
     assert main(short("mnist", tmp_path, "--norm", "layer", "--momentum", "0.2")) == 0
     said = capsys.readouterr().err
-    assert said.startswith("lnlib replay: --momentum has no effect on these runs\n")
+    assert said.startswith("lnlab replay: --momentum has no effect on these runs\n")
     assert len(list(tmp_path.glob("*/*.json"))) == 1
 
 
@@ -184,7 +182,7 @@ def test_a_batch_larger_than_the_data_is_refused_before_other_runs_train(
 def test_a_window_longer_than_the_text_is_refused(tmp_path, capsys, short):
     assert main(short("transformer", tmp_path, "--length", "9000000")) == 1
     said = capsys.readouterr().err
-    assert "lnlib replay: --length 9000000 needs a text with more characters" in said
+    assert "lnlab replay: --length 9000000 needs a text with more characters" in said
 
 
 def impossible(kind, tmp_path):
@@ -218,7 +216,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_trained(
     if kind == "not allowed" and not Path("/proc/self").exists():
         pytest.skip("needs Linux")
     out, why = impossible(kind, tmp_path)
-    monkeypatch.setattr(data, "load", lambda name: pytest.fail("data were asked for"))
+    monkeypatch.setattr(datasets, "load", lambda name: pytest.fail("data were asked for"))
     said = refused(short("mnist", out))
     assert re.search(rf"--out must be a folder where \S+ can be written, got .*\(({why})\)", said)
     assert "choose another" in said
@@ -228,7 +226,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_trained(
 def test_a_record_whose_name_is_too_long_is_refused_before_it_is_trained(
     tmp_path, monkeypatch, short, refused
 ):
-    monkeypatch.setattr(data, "load", lambda name: pytest.fail("data were asked for"))
+    monkeypatch.setattr(datasets, "load", lambda name: pytest.fail("data were asked for"))
     deep = ["--hidden", *["1000"] * 60]
     said = refused(short("mnist", tmp_path, *deep))
     assert "File name too long" in said
@@ -239,7 +237,7 @@ def test_recorded_runs_are_found_in_a_folder_that_cannot_be_written(
 ):
     command = short("mnist", tmp_path)
     assert main(command) == 0
-    monkeypatch.setattr(record, "check_writable", lambda path: pytest.fail("nothing is written"))
+    monkeypatch.setattr(records, "check_writable", lambda path: pytest.fail("nothing is written"))
     assert main(command) == 0
     assert "1 of 1 runs are recorded already" in capsys.readouterr().out
 
@@ -259,12 +257,12 @@ def test_a_damaged_record_keeps_its_own_run_alone_waiting(tmp_path, capsys, shor
     assert second.exists()
     assert first.read_text() == '{"format": 1, "exp'
     last = said.splitlines()[-1]
-    assert last.startswith(f"lnlib replay: {first}: not a JSON file that can be read")
+    assert last.startswith(f"lnlab replay: {first}: not a JSON file that can be read")
     assert last.endswith("record the run again with --again, or delete the file")
     # Said before the other run begins, too.
     assert said.index(str(first)) < said.index("seed 1")
     assert main([*both, "--again"]) == 0
-    assert record.read(first)["seed"] == 0
+    assert records.read(first)["seed"] == 0
 
 
 def test_a_record_of_another_seed_is_no_record_of_the_run(tmp_path, capsys, short):
@@ -294,8 +292,8 @@ def test_a_run_that_diverges_keeps_no_other_waiting_and_is_named_at_once_and_at_
         assert main([*short("mnist", tmp_path), *typed]) == 1
         said = capsys.readouterr()
         assert ("4 runs on CPU" if times == "first" else "2 runs on CPU") in said.out
-        told = said.err[said.err.index("lnlib replay: ") :].splitlines()
-        assert re.match(r"lnlib replay: 2 of \d runs have no record yet:", told[0])
+        told = said.err[said.err.index("lnlab replay: ") :].splitlines()
+        assert re.match(r"lnlab replay: 2 of \d runs have no record yet:", told[0])
         for seed, line in enumerate(told[1:3]):
             assert re.match(rf"  mnist-\S*1e\+30\S*-seed{seed}: .*; a smaller learning rate", line)
         assert told[3:] == ["The same command tries them again, from their checkpoints."]
@@ -311,24 +309,24 @@ def test_a_setting_that_fails_a_run_is_named_as_it_is_typed(monkeypatch, capsys)
     def fails(*_, **__):
         raise RuntimeError(why)
 
-    monkeypatch.setattr(schedule, "record_runs", fails)
+    monkeypatch.setattr(runner, "record_runs", fails)
     assert main(["replay", "weights", "--device", "cpu"]) == 1
     assert "\n  mnist-seed0: --keep-all 3 is too much\n" in capsys.readouterr().err
 
 
 def test_the_time_left_is_that_of_as_many_epochs(tmp_path, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    (path,) = record.folder().glob("weights/weights-layer-sgd-x1-seed0.json")
-    monkeypatch.setattr(record, "folder", lambda: tmp_path)
+    (path,) = records.folder().glob("weights/weights-layer-sgd-x1-seed0.json")
+    monkeypatch.setattr(records, "folder", lambda: tmp_path)
     kept = json.loads(path.read_text())
     assert kept["settings"]["epochs"] == 20
     kept["provenance"]["wall_s"] = 100.0
     (tmp_path / path.name).write_text(json.dumps(kept))
     runs = [(weights.Settings(epochs=epochs), 5, path) for epochs in (10, 60)]
     # 20 epochs took 100 s, so 10 take 50 s and 60 take 300 s.
-    assert "they take 0:05:50 (h:mm:ss)" in schedule._without_gpu(weights.EXPERIMENT, runs)
+    assert "they take 0:05:50 (h:mm:ss)" in runner._without_gpu(weights.EXPERIMENT, runs)
     (tmp_path / path.name).write_text("{")
-    assert "the bar says within a minute" in schedule._without_gpu(weights.EXPERIMENT, runs)
+    assert "the bar says within a minute" in runner._without_gpu(weights.EXPERIMENT, runs)
 
 
 # Python callers.

@@ -9,11 +9,10 @@ import sys
 import pytest
 from tqdm import tqdm
 
-from lnlib import _messages
-from lnlib.__main__ import main
-from lnlib.experiments.mnist.run import EXPERIMENT, Settings
-from lnlib.runs import record
-from lnlib.runs.schedule import record_runs
+from lnlab import messages, records
+from lnlab.cli import main
+from lnlab.experiments.mnist.run import EXPERIMENT, Settings
+from lnlab.runner import record_runs
 from tests.main.conftest import SHORT
 
 RUN = f"replay weights {SHORT['weights']} --epochs 1 --seeds 0 --threads 1 --device cpu --out runs"
@@ -47,7 +46,7 @@ def test_a_run_is_recorded_whatever_becomes_of_its_messages(tmp_path, redirectio
     done = lnlib(RUN, redirection, tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     (path,) = tmp_path.glob("runs/weights/*.json")
-    assert record.read(path)["curves"]["epoch"][-1] == 1
+    assert records.read(path)["curves"]["epoch"][-1] == 1
     assert not list(tmp_path.glob("runs/**/.checkpoints/*"))
 
 
@@ -63,7 +62,7 @@ def test_a_run_is_recorded_whatever_becomes_of_its_messages(tmp_path, redirectio
 def test_a_table_that_cannot_be_printed_is_an_error(tmp_path, redirection, status, said):
     done = lnlib("table weights", redirection, tmp_path)
     assert done.returncode == status
-    assert done.stderr == (said and f"lnlib table: {said}")
+    assert done.stderr == (said and f"lnlab table: {said}")
 
 
 def test_a_file_opened_where_standard_error_is_closed_is_not_written_to_by_libraries(tmp_path):
@@ -115,11 +114,11 @@ def test_a_python_program_records_runs_with_standard_streams_that_fail(
         bad.write_bytes(b"bad")
         assert record_runs(EXPERIMENT, chosen, [0], again=True, **runs) == [path]
         assert main(["table", "mnist", "--runs", str(tmp_path / "none")]) == 1
-    assert record.read(path)["curves"]["epoch"][-1] == 1
+    assert records.read(path)["curves"]["epoch"][-1] == 1
 
 
 def test_a_message_that_the_encoding_lacks_is_written_with_escapes(monkeypatch):
-    for name, write in (("stdout", _messages.note), ("stderr", _messages.tell)):
+    for name, write in (("stdout", messages.note), ("stderr", messages.tell)):
         content = io.BytesIO()
         monkeypatch.setattr(sys, name, io.TextIOWrapper(content, "ascii"))
         write("3 µs")
@@ -132,5 +131,5 @@ def test_a_message_arrives_although_a_bar_ends_meanwhile_in_another_thread(monke
         raise RuntimeError("Set changed size during iteration")
 
     monkeypatch.setattr(tqdm, "write", fails)
-    _messages.tell("a word")
+    messages.tell("a word")
     assert capsys.readouterr().err == "a word\n"

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from lnlib.experiments.mnist.steps import compiled as step
+from lnlab.experiments.mnist.steps import compiled as step
 from lnlib.nn.kernels import build, compiled, function_rows, plain, rows
 from lnlib.nn.kernels.spec import Spec
 from tests.cases.compiled import FLOAT64, SIZES, arguments, call, each_form, everything, numbers

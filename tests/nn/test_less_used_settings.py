@@ -7,8 +7,8 @@ import torch.nn.functional as F
 from torch.testing import assert_close
 
 import lnlib
-from lnlib.experiments.convnet.run import Settings
-from lnlib.experiments.convnet.run import norm as convnet_norm
+from lnlab.experiments.convnet.run import Settings
+from lnlab.experiments.convnet.run import norm as convnet_norm
 from lnlib.nn import AdaptiveLayerNorm, to_fastrnns
 from lnlib.transformer import attention_weights
 from tests.cases.modules import (

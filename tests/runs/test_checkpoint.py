@@ -11,12 +11,12 @@ import threading
 
 import pytest
 
-from lnlib.data import load
-from lnlib.experiments.mnist import run as mnist
-from lnlib.experiments.mnist.run import Settings
-from lnlib.runs import checkpoint, record
-from lnlib.runs.schedule import record_runs
-from lnlib.runs.train import train
+from lnlab import checkpoint, records
+from lnlab.datasets import load
+from lnlab.experiments.mnist import run as mnist
+from lnlab.experiments.mnist.run import Settings
+from lnlab.runner import record_runs
+from lnlab.training import train
 
 SMALL = {"batch_size": 128, "data": "digits", "hidden": (4,)}
 OLD, NEW = 1, 4e9  # file times: long ago, and in the future
@@ -30,7 +30,7 @@ def runs(out, epochs, **more):
 
 
 def without_time(path):
-    kept = record.read(path)
+    kept = records.read(path)
     del kept["curves"]["wall_s"], kept["provenance"]
     return kept
 
@@ -145,10 +145,10 @@ def test_a_record_lists_the_conditions_under_which_its_parts_were_trained(
 ):
     now = {"threads": 1}
 
-    def conditions(device, made=record.conditions):
+    def conditions(device, made=records.conditions):
         return made(device) | now
 
-    monkeypatch.setattr(record, "conditions", conditions)
+    monkeypatch.setattr(records, "conditions", conditions)
     save = checkpoint.save
 
     def killed(path, run, at):
@@ -161,7 +161,7 @@ def test_a_record_lists_the_conditions_under_which_its_parts_were_trained(
         runs(tmp_path, 3)
     monkeypatch.setattr(checkpoint, "save", save)
     now |= {"threads": 7, "torch": "9.9", "device": "GPU: another"}
-    made = record.read(runs(tmp_path, 3))["provenance"]
+    made = records.read(runs(tmp_path, 3))["provenance"]
     if again == 3:  # all was trained under the first
         assert (made["threads"], "segments" in made) == (1, False)
         return
@@ -209,7 +209,7 @@ def test_a_part_that_ends_within_an_epoch_ends_where_it_was_broken_off(
 )
 def test_the_parts_of_a_run_end_where_it_ends_also_before_its_checkpoint(epochs, trained):
     earlier = [{"device": "A", "epochs": 3}, {"device": "B", "epochs": 5}]
-    parts = record.with_segment(earlier, {"device": "C"}, epochs)
+    parts = records.with_segment(earlier, {"device": "C"}, epochs)
     assert [(part["device"], part["epochs"]) for part in parts] == trained
     assert [part["epochs"] for part in earlier] == [3, 5]
 
@@ -219,7 +219,7 @@ def test_a_run_that_is_resumed_under_the_same_conditions_has_no_list_of_them(tmp
     with pytest.raises(KeyboardInterrupt):
         runs(tmp_path, 3)
     interrupt(None)
-    assert "segments" not in record.read(runs(tmp_path, 3))["provenance"]
+    assert "segments" not in records.read(runs(tmp_path, 3))["provenance"]
 
 
 # What a record holds.
@@ -231,7 +231,7 @@ def saved(tmp_path):
     chosen, file = Settings(norm="none", epochs=2, **SMALL), tmp_path / "run.pt"
     run = mnist.Run(chosen, load("digits"))
     points = list(train(run, epochs=2, first_epoch_points=2, checkpoint=file))
-    curves = record.curves(points, "epoch")
+    curves = records.curves(points, "epoch")
     recorded = {"settings": chosen.as_dict(), "seed": 0, "curves": curves}
     return checkpoint.BETWEEN_EPOCHS | checkpoint.read(file), recorded
 
@@ -270,7 +270,7 @@ def test_where_the_file_system_has_no_locks_a_run_is_trained_and_that_is_said(
 
     monkeypatch.setattr(fcntl, "flock", none)
     path = runs(tmp_path, 1)
-    assert record.read(path)["curves"]["epoch"][-1] == 1
+    assert records.read(path)["curves"]["epoch"][-1] == 1
     if number == errno.ENOSYS:  # filelock takes a lock of another kind, with a warning of its own
         return
     said = capsys.readouterr().err
@@ -359,7 +359,7 @@ def test_a_damaged_record_does_not_count_as_recorded(tmp_path, capsys, harm):
     harm(path)
     capsys.readouterr()
     with pytest.raises(
-        record.BadRecord, match=rf"{re.escape(path.name)}.*; record the run again with"
+        records.BadRecord, match=rf"{re.escape(path.name)}.*; record the run again with"
     ):
         runs(tmp_path, 2)
     assert "recorded already" not in capsys.readouterr().out

@@ -6,13 +6,13 @@ from typing import Annotated, Literal
 
 import pytest
 
-from lnlib.runs import settings as base
-from lnlib.runs.experiment import Experiment, Grid
-from lnlib.runs.settings import Betas, Count, Finite, Fraction, NotNegative, Positive, Widths, kind
+from lnlab import config
+from lnlab.config import Betas, Count, Finite, Fraction, NotNegative, Positive, Widths, kind
+from lnlab.experiment import Experiment, Grid
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings(base.Settings):
+class Settings(config.Settings):
     """What is chosen.
 
     Args:
@@ -45,7 +45,7 @@ class Further(Settings):
         width: Of a further one.
     """
 
-    width: Annotated[int, base.whole(2)] = 4
+    width: Annotated[int, config.whole(2)] = 4
 
 
 def described(**changes):
@@ -59,7 +59,7 @@ def described(**changes):
 
 RIGHT = {
     Count: [(1, 1), (10**9, 10**9)],
-    Annotated[int, base.whole(2)]: [(2, 2)],
+    Annotated[int, config.whole(2)]: [(2, 2)],
     Positive: [(2, 2.0), (1e-300, 1e-300)],
     NotNegative: [(0, 0.0), (-0.0, 0.0)],
     Fraction: [(0, 0.0), (1, 1.0)],
@@ -74,7 +74,7 @@ RIGHT = {
 }
 WRONG = {
     Count: [0, -1, 1.0, True, "1", 10**9 + 1, None],
-    Annotated[int, base.whole(2)]: [1],
+    Annotated[int, config.whole(2)]: [1],
     Positive: [0, -0.0, math.nan, math.inf, "1", True, 10**400, None],
     NotNegative: [-1e-300, math.nan],
     Fraction: [1.0000001, -1e-9, math.nan],
@@ -114,9 +114,9 @@ def test_a_wrong_value_is_named_with_what_it_must_be():
 
 
 def test_the_sentence_of_a_setting_is_that_of_the_class_which_says_it_last():
-    assert base.manual(Settings)["data"] == "One of two, the first of which is there, as len is."
-    assert base.manual(Settings)["rate"] == "None is looked up."
-    assert base.manual(Further) == base.manual(Settings) | {"width": "Of a further one."}
+    assert config.manual(Settings)["data"] == "One of two, the first of which is there, as len is."
+    assert config.manual(Settings)["rate"] == "None is looked up."
+    assert config.manual(Further) == config.manual(Settings) | {"width": "Of a further one."}
 
 
 def test_a_setting_without_a_sentence_is_refused():
@@ -131,7 +131,7 @@ def test_a_setting_without_a_sentence_is_refused():
         depth: Count = 1
 
     with pytest.raises(TypeError, match=r"Silent must have a sentence .*, it has none for depth$"):
-        base.manual(Silent)
+        config.manual(Silent)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,10 @@ def test_a_setting_without_a_sentence_is_refused():
         ({"usual": {"seeds": 2, "lr": 1}}, "spoken of, lr are missing"),
         ({"on_gpu": {"steps": 2}}, "spoken of, steps are missing"),
         ({"grids": (Grid((0,), {"lr": 1}),)}, "spoken of, lr are missing"),
-        ({"settings": base.Settings, "key": "", "several": {}}, "data, epochs, first_epoch_points"),
+        (
+            {"settings": config.Settings, "key": "", "several": {}},
+            "data, epochs, first_epoch_points",
+        ),
         ({"head": "nll"}, "head must be one of the measures, got 'nll'"),
         ({"usual": {"epochs": 2}}, "usual must say how many seeds there are"),
     ],
@@ -207,7 +210,7 @@ def test_a_gpu_has_what_is_usual_there():
 def test_a_command_says_what_the_command_line_would_choose_otherwise():
     made = described(key="{data}", usual={"first_epoch_points": 9, "seeds": 2})
     typed = "--data here --width 3 --rate 0.5 --epochs 1 --first-epoch-points 1 --seeds 6"
-    start = ["python", "-m", "lnlib", "replay", "made"]
+    start = ["python", "-m", "lnlab", "replay", "made"]
     assert made.command(Settings(), 6) == [*start, *typed.split()]
     odd = made.command(Settings(wide=True), 6)
     assert "--wide" in odd

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from lnlib.__main__ import main
-from lnlib.experiments.mnist import run as mnist
-from lnlib.runs import ranks, record
-from lnlib.runs.schedule import record_runs
+from lnlab import distributed, records
+from lnlab.cli import main
+from lnlab.experiments.mnist import run as mnist
+from lnlab.runner import record_runs
 
 PATIENCE = 60  # seconds: far more than a signal needs
 # Both ranks are at work before either goes on, and each measurement takes a moment longer, so that
@@ -22,8 +22,8 @@ PATIENCE = 60  # seconds: far more than a signal needs
 SLOW = """
 import os, sys, time
 from pathlib import Path
-from lnlib.__main__ import main
-from lnlib.experiments.mnist import run as mnist
+from lnlab.cli import main
+from lnlab.experiments.mnist import run as mnist
 
 measure, out = mnist.Run.measure, Path(sys.argv[-1])
 
@@ -60,7 +60,7 @@ def unbroken(tmp_path_factory):
 
 
 def curves(out):
-    kept = {path.name: record.read(path) for path in out.glob("*/*.json")}
+    kept = {path.name: records.read(path) for path in out.glob("*/*.json")}
     for run in kept.values():
         del run["curves"]["wall_s"], run["provenance"]
     return kept
@@ -148,7 +148,7 @@ def test_a_rank_that_is_killed_loses_nothing_and_the_next_call_completes(
     recorded = len(curves(out))
     assert recorded < 3, "it ended before it was broken off"
 
-    first, second = start_two("-m", "lnlib", *RUNS, out)
+    first, second = start_two("-m", "lnlab", *RUNS, out)
     (said, bar), (quiet, noise) = first.communicate(timeout=LONG), second.communicate(timeout=LONG)
     assert (first.returncode, second.returncode) == (0, 0), (bar, noise)
     assert curves(out) == unbroken
@@ -164,7 +164,7 @@ def test_ranks_end_soon_after_the_launcher_that_was_killed(tmp_path, start):
     # Runs of hours: nothing else ends them.
     launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     runs = [*RUNS[:-1], "--epochs", "100000", "--out", tmp_path]
-    torchrun = start(*launch, "-m", "lnlib", *runs)
+    torchrun = start(*launch, "-m", "lnlab", *runs)
     wait_for(lambda: len(checkpoints(tmp_path)) == 2, torchrun)
     ranks_ = children(torchrun.pid)
     assert len(ranks_) == 2
@@ -238,12 +238,12 @@ def test_what_it_means_that_there_is_no_gpu_is_said_once(tmp_path, capsys, monke
 
 
 def test_a_rank_that_was_asked_for_other_runs_refuses(tmp_path, monkeypatch):
-    class Misled(ranks.Alone):
+    class Misled(distributed.Alone):
         def agree(self, decide, n):
             asked, *rest = decide()
             return [asked + 1, *rest]
 
-    monkeypatch.setattr(ranks, "join", Misled)
+    monkeypatch.setattr(distributed, "join", Misled)
     with pytest.raises(ValueError, match="asked for other runs than rank 0; start all ranks with"):
         record_runs(
             mnist.EXPERIMENT, [mnist.Settings(data="digits")], [0], out=tmp_path, device="cpu"

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from lnlib.runs.progress import Progress
+from lnlab.progress import Progress
 
 
 class Clock:

@@ -13,8 +13,8 @@ import torch
 import torch.distributed as dist
 from tqdm import tqdm
 
-from lnlib.runs import ranks, record
-from lnlib.runs.train import Diverged
+from lnlab import distributed, records
+from lnlab.training import Diverged
 
 CPU = torch.device("cpu")
 PATIENCE = 60  # seconds: far more than threads of one process need
@@ -41,7 +41,7 @@ class Game:
         self.runs = [(None, 0, path) for path in paths]
         self.store, self.fails = dist.HashStore(), fails
         self.teams = [
-            ranks.Ranks(CPU, self.store, rank, size, silence=silence) for rank in range(size)
+            distributed.Ranks(CPU, self.store, rank, size, silence=silence) for rank in range(size)
         ]
         self.bar = tqdm(file=io.StringIO())
         self.trained, self.written, self.said = [], [], None
@@ -140,7 +140,7 @@ def test_a_run_that_fails_is_named_when_the_others_are_done(tmp_path):
 def test_a_process_alone_trains_the_others_where_a_run_fails(tmp_path):
     game = Game(tmp_path, runs=4, size=1, fails=("run-2",))
     with pytest.raises(RuntimeError, match=r"1 of 4 runs .*\n  run-2: the training loss is nan"):
-        ranks.Alone(CPU).work(game.runs, game.train, game.on_disk, game.bar)
+        distributed.Alone(CPU).work(game.runs, game.train, game.on_disk, game.bar)
     assert names(tmp_path) == [f"run-{n}.json" for n in (0, 1, 3)]
     assert sorted(game.written) == names(tmp_path)
 
@@ -155,7 +155,7 @@ def test_a_process_alone_stops_at_once_where_no_run_is_at_fault(tmp_path, error)
         yield
 
     with pytest.raises(error if isinstance(error, type) else OSError):
-        ranks.Alone(CPU).work(game.runs, train, game.on_disk, game.bar)
+        distributed.Alone(CPU).work(game.runs, train, game.on_disk, game.bar)
     assert len(game.trained) == 1
 
 
@@ -172,7 +172,7 @@ def test_a_rank_keeps_its_checkpoint_until_rank_0_has_written(tmp_path):
     game = Game(tmp_path, runs=1, size=2)
     other = game.start(1)
     until(lambda: game.store.check(["letter/1/0"]))
-    time.sleep(3 * ranks.BEAT / 10)  # it looks for an answer, and there is none
+    time.sleep(3 * distributed.BEAT / 10)  # it looks for an answer, and there is none
     assert game.trained == ["run-0.json"]
     assert not game.written
     game.play()
@@ -196,7 +196,7 @@ def test_a_disk_that_is_full_stops_rank_0_at_once(tmp_path, monkeypatch):
     def full(*_):
         raise OSError("No space left on device")
 
-    monkeypatch.setattr(record, "write", full)
+    monkeypatch.setattr(records, "write", full)
     game = Game(tmp_path, runs=2, size=1)
     with pytest.raises(OSError, match="No space left"):
         game.play()
@@ -205,7 +205,7 @@ def test_a_disk_that_is_full_stops_rank_0_at_once(tmp_path, monkeypatch):
 
 
 def test_a_rank_that_has_lost_rank_0_ends_in_the_middle_of_its_run(tmp_path, monkeypatch):
-    monkeypatch.setattr(ranks, "BEAT", 0.01)
+    monkeypatch.setattr(distributed, "BEAT", 0.01)
     game, broken = Game(tmp_path, runs=1, size=2), []
 
     class Gone:
@@ -235,14 +235,14 @@ def test_a_rank_that_has_lost_rank_0_ends_in_the_middle_of_its_run(tmp_path, mon
 @pytest.mark.parametrize("ends", [True, False], ids=["by itself", "not by itself"])
 def test_a_rank_whose_launcher_is_gone_is_told_to_end_and_then_ended(monkeypatch, capsys, ends):
     parents, done = iter([7, 7, 1]), []
-    monkeypatch.setattr(ranks.os, "getppid", lambda: next(parents))
-    monkeypatch.setattr(ranks.os, "kill", lambda *what: done.append(what))
-    monkeypatch.setattr(ranks.os, "_exit", done.append)
-    monkeypatch.setattr(ranks.time, "sleep", done.append)
+    monkeypatch.setattr(distributed.os, "getppid", lambda: next(parents))
+    monkeypatch.setattr(distributed.os, "kill", lambda *what: done.append(what))
+    monkeypatch.setattr(distributed.os, "_exit", done.append)
+    monkeypatch.setattr(distributed.time, "sleep", done.append)
     monkeypatch.setenv("RANK", "3")
-    ranks._watch(7)
-    assert done == [ranks.BEAT] * 2 + [(os.getpid(), signal.SIGTERM), ranks.GRACE, 1]
-    assert 2 * ranks.BEAT + ranks.GRACE < 10
+    distributed._watch(7)
+    assert done == [distributed.BEAT] * 2 + [(os.getpid(), signal.SIGTERM), distributed.GRACE, 1]
+    assert 2 * distributed.BEAT + distributed.GRACE < 10
     assert "rank 3: the launcher is gone. Checkpoints are kept" in capsys.readouterr().err
 
 
@@ -256,4 +256,4 @@ def test_a_process_that_no_launcher_has_started_is_alone(monkeypatch, variables)
         variables = complete | variables
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert isinstance(ranks.join(CPU), ranks.Alone)
+    assert isinstance(distributed.join(CPU), distributed.Alone)

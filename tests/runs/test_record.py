@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import lnlab
 import lnlib
-from lnlib import claims
-from lnlib.experiments.mnist import run as mnist
-from lnlib.runs import record
+from lnlab import claims, records
+from lnlab.experiments.mnist import run as mnist
 
 GOOD = {
     "format": 2,
@@ -39,7 +39,7 @@ GOOD = {
         "threads": 2,
         "date": "2026-11-20T12:00:00+00:00",
         "wall_s": 1.0,
-        "command": "python -m lnlib replay mnist",
+        "command": "python -m lnlab replay mnist",
     },
 }
 
@@ -58,20 +58,20 @@ def changed(*path, to=None):
 
 
 def test_a_record_survives_writing_and_reading(tmp_path):
-    record.write(GOOD, tmp_path / "deep" / "run.json")
-    assert record.read(tmp_path / "deep" / "run.json") == GOOD
+    records.write(GOOD, tmp_path / "deep" / "run.json")
+    assert records.read(tmp_path / "deep" / "run.json") == GOOD
 
 
 @pytest.mark.parametrize("key", sorted(GOOD.keys() - {"format"}))
 def test_a_missing_part_is_refused_by_name(key):
-    with pytest.raises(record.BadRecord, match=f"'{key}' is a required property"):
-        record.check(changed(key))
+    with pytest.raises(records.BadRecord, match=f"'{key}' is a required property"):
+        records.check(changed(key))
 
 
 @pytest.mark.parametrize("key", sorted(GOOD["provenance"]))
 def test_a_missing_provenance_is_refused_by_name(key):
-    with pytest.raises(record.BadRecord, match=f"'{key}' is a required property"):
-        record.check(changed("provenance", key))
+    with pytest.raises(records.BadRecord, match=f"'{key}' is a required property"):
+        records.check(changed("provenance", key))
 
 
 @pytest.mark.parametrize(
@@ -99,13 +99,13 @@ def test_a_missing_provenance_is_refused_by_name(key):
     ],
 )
 def test_what_does_not_fit_is_named(bad, said):
-    with pytest.raises(record.BadRecord, match=said):
-        record.check(bad)
+    with pytest.raises(records.BadRecord, match=said):
+        records.check(bad)
 
 
 def test_a_newer_format_says_to_update():
-    with pytest.raises(record.BadRecord, match=r"written in format 3.* update lnlib"):
-        record.check(changed("format", to=3))
+    with pytest.raises(records.BadRecord, match=r"written in format 3.* update lnlib"):
+        records.check(changed("format", to=3))
 
 
 @pytest.mark.parametrize(
@@ -125,72 +125,72 @@ def test_a_newer_format_says_to_update():
 def test_a_damaged_file_is_named(tmp_path, content):
     (tmp_path / "mnist-x.json").write_bytes(content)
     said = r"mnist-x.json: not a JSON file that can be read \(.+\); .* --again, or delete the file$"
-    with pytest.raises(record.BadRecord, match=said):
-        record.read_all("mnist", tmp_path)
-    with pytest.raises(record.BadRecord, match=said):
-        record.read(tmp_path / "mnist-x.json")
+    with pytest.raises(records.BadRecord, match=said):
+        records.read_all("mnist", tmp_path)
+    with pytest.raises(records.BadRecord, match=said):
+        records.read(tmp_path / "mnist-x.json")
 
 
 def test_nothing_is_written_for_a_bad_record(tmp_path):
-    with pytest.raises(record.BadRecord):
-        record.write(changed("seed"), tmp_path / "run.json")
+    with pytest.raises(records.BadRecord):
+        records.write(changed("seed"), tmp_path / "run.json")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_read_all_chooses_by_settings(tmp_path):
-    record.write(GOOD, tmp_path / "mnist-a.json")
-    record.write(changed("settings", "norm", to="batch"), tmp_path / "mnist-b.json")
-    assert len(record.read_all("mnist", tmp_path)) == 2
-    (found,) = record.read_all("mnist", tmp_path, norm="batch", batch_size=4)
+    records.write(GOOD, tmp_path / "mnist-a.json")
+    records.write(changed("settings", "norm", to="batch"), tmp_path / "mnist-b.json")
+    assert len(records.read_all("mnist", tmp_path)) == 2
+    (found,) = records.read_all("mnist", tmp_path, norm="batch", batch_size=4)
     assert found["settings"]["norm"] == "batch"
-    assert record.read_all("draw", tmp_path) == []
+    assert records.read_all("draw", tmp_path) == []
 
 
 def test_read_all_goes_by_what_a_record_says_and_not_by_the_name_of_its_file(tmp_path):
-    record.write(changed("experiment", to="mnist-rotated"), tmp_path / "mnist-rotated-b4.json")
-    record.write(changed("experiment", to="noise"), tmp_path / "mnist-x.json")
-    record.write(changed("seed", to=5), tmp_path / "renamed.json")
+    records.write(changed("experiment", to="mnist-rotated"), tmp_path / "mnist-rotated-b4.json")
+    records.write(changed("experiment", to="noise"), tmp_path / "mnist-x.json")
+    records.write(changed("seed", to=5), tmp_path / "renamed.json")
     (tmp_path / "other.json").write_text('[{"experiment": "mnist"}]')
-    (found,) = record.read_all("mnist", tmp_path)
+    (found,) = records.read_all("mnist", tmp_path)
     assert found["seed"] == 5
-    assert [r["experiment"] for r in record.read_all("noise", tmp_path)] == ["noise"]
+    assert [r["experiment"] for r in records.read_all("noise", tmp_path)] == ["noise"]
 
 
 def test_a_record_that_lacks_a_setting_matches_no_filter_for_it(tmp_path):
-    record.write(GOOD, tmp_path / "mnist-a.json")
-    record.write(changed("settings", "clip", to=[None]), tmp_path / "mnist-b.json")
+    records.write(GOOD, tmp_path / "mnist-a.json")
+    records.write(changed("settings", "clip", to=[None]), tmp_path / "mnist-b.json")
     kept = json.loads((tmp_path / "mnist-b.json").read_text())
     kept["settings"]["clip"] = None
     (tmp_path / "mnist-b.json").write_text(json.dumps(kept))
-    (found,) = record.read_all("mnist", tmp_path, clip=None)
+    (found,) = records.read_all("mnist", tmp_path, clip=None)
     assert "clip" in found["settings"]
 
 
 def test_a_filter_may_be_a_tuple_where_a_record_has_a_list(tmp_path):
-    record.write(changed("settings", "hidden", to=[8, 4]), tmp_path / "mnist-a.json")
-    assert len(record.read_all("mnist", tmp_path, hidden=(8, 4))) == 1
-    assert record.read_all("mnist", tmp_path, hidden=(8, 5)) == []
+    records.write(changed("settings", "hidden", to=[8, 4]), tmp_path / "mnist-a.json")
+    assert len(records.read_all("mnist", tmp_path, hidden=(8, 4))) == 1
+    assert records.read_all("mnist", tmp_path, hidden=(8, 5)) == []
 
 
 def test_all_damaged_records_of_an_experiment_are_named_and_none_of_another(tmp_path):
-    record.write(GOOD, tmp_path / "mnist-a.json")
+    records.write(GOOD, tmp_path / "mnist-a.json")
     for name in ("noise-x.json", "noise-y.json"):
         (tmp_path / name).write_text("{")
     (tmp_path / "noise-z.json").write_text("{}")  # nor does it say of what it is
     kept = json.loads((tmp_path / "mnist-a.json").read_text())
     del kept["seed"]
     (tmp_path / "w.json").write_text(json.dumps(kept | {"experiment": "weights"}))
-    assert record.read_all("mnist", tmp_path) == [GOOD]
+    assert records.read_all("mnist", tmp_path) == [GOOD]
     with pytest.raises(
-        record.BadRecord, match=r"(?s)noise-x.json: not .*noise-y.json: not "
+        records.BadRecord, match=r"(?s)noise-x.json: not .*noise-y.json: not "
     ) as bad:
-        record.read_all("noise", tmp_path)
+        records.read_all("noise", tmp_path)
     first, second, third = str(bad.value).splitlines()
     assert "noise-z.json: $ does not fit: " in third
     for sentence in (first, second, third):
         assert sentence.endswith("; record the run again with --again, or delete the file")
-    with pytest.raises(record.BadRecord, match=r"w.json: \$ does not fit: 'seed' is a required"):
-        record.read_all("weights", tmp_path)
+    with pytest.raises(records.BadRecord, match=r"w.json: \$ does not fit: 'seed' is a required"):
+        records.read_all("weights", tmp_path)
 
 
 @pytest.mark.parametrize("depth", range(50, 1000, 50))
@@ -198,8 +198,8 @@ def test_a_record_nested_however_deep_is_named(tmp_path, depth):
     (tmp_path / "mnist-x.json").write_text(
         json.dumps(GOOD).replace("0.0", "[" * depth + "]" * depth)
     )
-    with pytest.raises(record.BadRecord, match=r"mnist-x.json: .*; record the run again with"):
-        record.read(tmp_path / "mnist-x.json")
+    with pytest.raises(records.BadRecord, match=r"mnist-x.json: .*; record the run again with"):
+        records.read(tmp_path / "mnist-x.json")
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "nothing", "link to nothing"])
@@ -211,25 +211,25 @@ def test_what_is_no_file_is_named_and_not_waited_for(tmp_path, kind):
         path.mkdir()
     elif kind == "link to nothing":
         path.symlink_to("gone")
-    with pytest.raises(record.BadRecord, match=r"mnist-x.json: not .* \(there is no such file\)"):
-        record.read(path)
+    with pytest.raises(records.BadRecord, match=r"mnist-x.json: not .* \(there is no such file\)"):
+        records.read(path)
 
 
 def test_an_endless_number_is_refused(tmp_path):
     (tmp_path / "mnist-x.json").write_text(json.dumps(GOOD).replace("2.3", "1e999"))
-    with pytest.raises(record.BadRecord, match="curves must be finite, got inf in train_nll"):
-        record.read(tmp_path / "mnist-x.json")
+    with pytest.raises(records.BadRecord, match="curves must be finite, got inf in train_nll"):
+        records.read(tmp_path / "mnist-x.json")
 
 
 def test_a_newer_record_is_not_to_be_deleted(tmp_path):
     (tmp_path / "mnist-x.json").write_text(json.dumps(changed("format", to=3)))
-    with pytest.raises(record.BadRecord, match=r"update lnlib$"):
-        record.read_all("mnist", tmp_path)
+    with pytest.raises(records.BadRecord, match=r"update lnlib$"):
+        records.read_all("mnist", tmp_path)
 
 
 def test_a_record_appears_whole_or_not_at_all(tmp_path, monkeypatch):
     path, seen = tmp_path / "run.json", []
-    record.write(GOOD, path)
+    records.write(GOOD, path)
     old = path.read_bytes()
 
     def replaced(source, target):
@@ -239,7 +239,7 @@ def test_a_record_appears_whole_or_not_at_all(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "replace", replaced)
     new = changed("seed", to=8)
     with pytest.raises(OSError, match="went down"):
-        record.write(new, path)
+        records.write(new, path)
     assert seen == [(new, path, old)]
     assert path.read_bytes() == old
     assert list(tmp_path.iterdir()) == [path]  # nothing half made is left
@@ -258,41 +258,41 @@ def git(folder, *arguments):
 def test_a_package_installed_within_another_projects_clone_has_no_commit_of_it(
     tmp_path, monkeypatch, variables
 ):
-    project, package = tmp_path / "project", tmp_path / "project/.venv/site-packages/lnlib"
+    project, package = tmp_path / "project", tmp_path / "project/.venv/site-packages/lnlab"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
     (project / "own.py").write_text("theirs = 1\n")
     git(project, "init", "-q")
     git(project, "add", "own.py")
     git(project, "commit", "-qm", "theirs")
-    monkeypatch.setattr(lnlib, "__file__", str(package / "__init__.py"))
+    monkeypatch.setattr(lnlab, "__file__", str(package / "__init__.py"))
     for name, value in variables.items():
         monkeypatch.setenv(name, str(tmp_path / value))
-    assert record._commit() == "unknown"
+    assert records._commit() == "unknown"
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 def test_the_commit_says_where_the_package_differs_from_it(tmp_path, monkeypatch):
-    package = tmp_path / "lnlib"
+    package = tmp_path / "lnlab"
     package.mkdir()
-    monkeypatch.setattr(lnlib, "__file__", str(package / "__init__.py"))
+    monkeypatch.setattr(lnlab, "__file__", str(package / "__init__.py"))
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    assert record._commit() == "unknown"
+    assert records._commit() == "unknown"
     (package / "__init__.py").write_text("one = 1\n")
     git(tmp_path, "init", "-q")
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "-qm", "one")
     git(tmp_path, "tag", "v1")
     commit = git(tmp_path, "rev-parse", "--short=12", "HEAD")
-    assert record._commit() == commit
+    assert records._commit() == commit
     (package / "__init__.py").write_text("one = 2\n")
-    assert record._commit() == f"{commit}-dirty"
+    assert records._commit() == f"{commit}-dirty"
 
 
 def test_provenance_says_what_it_is_told():
     import torch
 
-    made = record.provenance(device="cpu", wall_s=1.26, command="a command")
+    made = records.provenance(device="cpu", wall_s=1.26, command="a command")
     assert (made["wall_s"], made["command"]) == (1.3, "a command")
     assert made["threads"] == torch.get_num_threads()
     assert made["torch"] == torch.__version__
@@ -301,7 +301,7 @@ def test_provenance_says_what_it_is_told():
 
 def test_curves_keep_five_digits_and_say_null_for_not_measured():
     points = [{"epoch": 0.0, "nll": float("nan")}, {"epoch": 1 / 3, "nll": 123456.7}]
-    assert record.curves(points, "epoch") == {
+    assert records.curves(points, "epoch") == {
         "x": "epoch",
         "epoch": [0.0, 0.33333],
         "nll": [None, 123460.0],
@@ -330,23 +330,23 @@ def same(found, expected):
 
 def test_arrays_survive_writing_and_reading_and_another_machine(tmp_path):
     path = tmp_path / "run-0.5.json"
-    record.write(with_arrays(), path)
+    records.write(with_arrays(), path)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["run-0.5.json", "run-0.5.npz"]
-    assert same(record.read(path), with_arrays())
+    assert same(records.read(path), with_arrays())
     told = json.loads(path.read_text())["arrays"]["strokes"]
     assert told == {
         "shape": [2, 3, 2], "dtype": "int16",
         "sha256": hashlib.sha256(KEPT["strokes"].astype("<i2").tobytes()).hexdigest(),
     }  # fmt: skip
-    sent = json.loads(json.dumps(record.pack(with_arrays()), allow_nan=False))
-    assert same(record.unpack(sent), with_arrays())
-    assert record.unpack(record.pack(GOOD)) == GOOD
+    sent = json.loads(json.dumps(records.pack(with_arrays()), allow_nan=False))
+    assert same(records.unpack(sent), with_arrays())
+    assert records.unpack(records.pack(GOOD)) == GOOD
 
 
 def test_the_same_arrays_are_the_same_file(tmp_path, monkeypatch):
-    record.write(with_arrays(), tmp_path / "a.json")
+    records.write(with_arrays(), tmp_path / "a.json")
     monkeypatch.setenv("TZ", "Asia/Tokyo")
-    record.write(with_arrays(), tmp_path / "b.json")
+    records.write(with_arrays(), tmp_path / "b.json")
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
 
 
@@ -367,14 +367,14 @@ def test_the_same_arrays_are_the_same_file(tmp_path, monkeypatch):
     ids=["gone", "empty", "cut", "lacks one", "other values", "other type", "an object"],
 )
 def test_arrays_that_are_not_those_of_the_record_are_refused(tmp_path, harm, said):
-    record.write(with_arrays(), tmp_path / "run.json")
+    records.write(with_arrays(), tmp_path / "run.json")
     harm(tmp_path / "run.npz")
-    with pytest.raises(record.BadRecord, match=rf"run.npz: {said}.*; record the run again with"):
-        record.read(tmp_path / "run.json")
+    with pytest.raises(records.BadRecord, match=rf"run.npz: {said}.*; record the run again with"):
+        records.read(tmp_path / "run.json")
 
 
 def test_of_200_flipped_bits_in_the_arrays_none_is_accepted_that_matters(tmp_path):
-    record.write(with_arrays(), tmp_path / "run.json")
+    records.write(with_arrays(), tmp_path / "run.json")
     content, rng = (tmp_path / "run.npz").read_bytes(), random.Random(0)
     refused = 0
     for _ in range(200):
@@ -383,8 +383,8 @@ def test_of_200_flipped_bits_in_the_arrays_none_is_accepted_that_matters(tmp_pat
         (tmp_path / "run.npz").write_bytes(flipped)
         try:
             # Dates and the like of the archive may be other ones: the arrays may not.
-            assert same(record.read(tmp_path / "run.json"), with_arrays())
-        except record.BadRecord:
+            assert same(records.read(tmp_path / "run.json"), with_arrays())
+        except records.BadRecord:
             refused += 1
     assert refused > 60
 
@@ -413,51 +413,51 @@ def of_format_1():
 def test_a_record_of_format_1_is_read_with_what_it_lacks(tmp_path):
     path = tmp_path / "old.json"
     path.write_text(json.dumps(of_format_1()))
-    found = record.read(path)
+    found = records.read(path)
     assert found["data"]["cases"] == {"train": 7, "test": 5}
     assert set(found["curves"]) == {"x", "epoch", "train_nll", "length_1", "length_10"}
     expected = {"mean_2": [[0.5, 1.5, 2.5], [9.0, np.nan, np.nan]]}
     np.testing.assert_equal(found["arrays"], expected)
-    with pytest.raises(record.BadRecord, match="written in format 2, got 1; record the run anew"):
-        record.write(found, tmp_path / "new.json")
+    with pytest.raises(records.BadRecord, match="written in format 2, got 1; record the run anew"):
+        records.write(found, tmp_path / "new.json")
 
 
 def test_a_record_of_format_1_is_checked_as_such():
     for part in ("train_cases", "test_cases"):
         bad = of_format_1()
         del bad["data"][part]
-        with pytest.raises(record.BadRecord, match=f"'{part}' is a required property"):
-            record.check(bad)
-    with pytest.raises(record.BadRecord, match=r"\$.format does not fit: 2 was expected"):
-        record.check(GOOD | {"format": 0})
+        with pytest.raises(records.BadRecord, match=f"'{part}' is a required property"):
+            records.check(bad)
+    with pytest.raises(records.BadRecord, match=r"\$.format does not fit: 2 was expected"):
+        records.check(GOOD | {"format": 0})
 
 
 def test_records_lie_in_a_folder_an_experiment_and_older_ones_are_found_beside_it(tmp_path):
     new = tmp_path / "mnist" / "mnist-a.json"
-    assert record.place(tmp_path, "mnist", "mnist-a") == new
-    record.write(GOOD, tmp_path / "mnist-a.json")
-    assert record.place(tmp_path, "mnist", "mnist-a") == tmp_path / "mnist-a.json"
-    record.write(changed("seed", to=4), tmp_path / "mnist" / "mnist-b.json")
-    assert [r["seed"] for r in record.read_all("mnist", tmp_path)] == [0, 4]
-    record.write(GOOD, new)
-    assert record.place(tmp_path, "mnist", "mnist-a") == new
+    assert records.place(tmp_path, "mnist", "mnist-a") == new
+    records.write(GOOD, tmp_path / "mnist-a.json")
+    assert records.place(tmp_path, "mnist", "mnist-a") == tmp_path / "mnist-a.json"
+    records.write(changed("seed", to=4), tmp_path / "mnist" / "mnist-b.json")
+    assert [r["seed"] for r in records.read_all("mnist", tmp_path)] == [0, 4]
+    records.write(GOOD, new)
+    assert records.place(tmp_path, "mnist", "mnist-a") == new
 
 
 def test_every_record_of_the_book_fits_and_stays_small():
-    paths = sorted(record.folder().glob("*/*.json"))
+    paths = sorted(records.folder().glob("*/*.json"))
     assert paths, "book/runs is empty"
     for path in paths:
-        kept = record.read(path)
+        kept = records.read(path)
         assert path.parent.name == kept["experiment"]
         assert path.stem.startswith(kept["experiment"])
         assert not kept["provenance"]["commit"].endswith("dirty"), path
-    held = [p for p in record.folder().rglob("*") if p.is_file()]
-    assert {p for p in held if p.parent == record.folder()} == {record.folder() / "bench.json"}
+    held = [p for p in records.folder().rglob("*") if p.is_file()]
+    assert {p for p in held if p.parent == records.folder()} == {records.folder() / "bench.json"}
     assert sum(p.stat().st_size for p in held) < 20e6
 
 
 def test_the_book_has_the_runs_of_figure_6():
-    all_ = record.read_all("mnist", data="mnist", learning_rate=1e-3, momentum=0.1)
+    all_ = records.read_all("mnist", data="mnist", learning_rate=1e-3, momentum=0.1)
     kept = [r for r in all_ if r["settings"]["batch_size"] in (4, 128)]
     cells = {(r["settings"]["norm"], r["settings"]["batch_size"], r["seed"]) for r in kept}
     assert cells >= {(n, b, s) for n in mnist.NORMS for b in (4, 128) for s in range(3)}
@@ -468,9 +468,9 @@ def test_the_book_has_the_runs_of_figure_6():
 
 
 def test_without_the_books_runs_reading_them_says_how_to_get_them(tmp_path, monkeypatch):
-    monkeypatch.setattr(record, "folder", lambda: tmp_path / "recorded")
+    monkeypatch.setattr(records, "folder", lambda: tmp_path / "recorded")
     with pytest.raises(FileNotFoundError, match="install it from a clone of the book"):
-        record.read_all("mnist")
+        records.read_all("mnist")
     with pytest.raises(FileNotFoundError, match="install it from a clone of the book"):
         claims.weigh()
-    assert record.read_all("mnist", tmp_path) == []
+    assert records.read_all("mnist", tmp_path) == []

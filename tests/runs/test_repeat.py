@@ -13,8 +13,7 @@ import math
 import numpy as np
 import pytest
 
-from lnlib import experiments
-from lnlib.runs import record, train
+from lnlab import experiments, records, training
 
 RECORDED = [name for name in experiments.names() if experiments.find(name).grids]
 POINTS, MOST_S = 3, 6.0  # so many, and as many of them as the record had after so long
@@ -38,7 +37,7 @@ def calmest(name):
         took = kept["curves"]["wall_s"][1]
         return max(took, MOST_S), kept["settings"].get("learning_rate", 0), took
 
-    return record.read(min((record.folder() / name).glob("*.json"), key=order))
+    return records.read(min((records.folder() / name).glob("*.json"), key=order))
 
 
 def apart(experiment, kept, points):
@@ -65,7 +64,7 @@ def again(name):
     assert data.sha256 == kept["data"]["sha256"], "recorded on other data"
     step = {"step": "plain"} if experiment.steps else {}
     run = experiment.run()(settings, data, seed=kept["seed"], **step)
-    points = train.train(
+    points = training.train(
         run, epochs=settings.epochs, first_epoch_points=settings.first_epoch_points
     )
     soon = sum(s <= MOST_S for s in kept["curves"]["wall_s"])

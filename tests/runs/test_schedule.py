@@ -14,12 +14,12 @@ import time
 import pytest
 import torch
 
-from lnlib.__main__ import main
-from lnlib.experiments.mnist import run as mnist
-from lnlib.experiments.mnist.run import Settings
-from lnlib.experiments.weights import run as weights
-from lnlib.runs import checkpoint, record, schedule
-from lnlib.runs.schedule import record_runs
+from lnlab import checkpoint, records, runner
+from lnlab.cli import main
+from lnlab.experiments.mnist import run as mnist
+from lnlab.experiments.mnist.run import Settings
+from lnlab.experiments.weights import run as weights
+from lnlab.runner import record_runs
 
 SMALL = {"batch_size": 16, "data": "digits", "hidden": (24,)}
 
@@ -33,7 +33,7 @@ def test_again_on_the_command_line_of_runs_drops_a_bad_checkpoint(tmp_path, caps
     with pytest.raises(RuntimeError, match=r"seed0.pt cannot be used: .*; add --again to"):
         record_runs(mnist.EXPERIMENT, chosen, [0], **options)
     (path,) = record_runs(mnist.EXPERIMENT, chosen, [0], again=True, **options)
-    assert record.read(path)["seed"] == 0
+    assert records.read(path)["seed"] == 0
     assert "this run starts over" in capsys.readouterr().err
     assert not list(bad.parent.iterdir())
 
@@ -42,26 +42,26 @@ def test_again_repeats_what_is_recorded_and_without_it_nothing_is_run(tmp_path, 
     chosen = [Settings(norm="none", epochs=1, **SMALL)]
     options = {"out": tmp_path, "device": "cpu", "step": "plain"}
     (path,) = record_runs(mnist.EXPERIMENT, chosen, [0], **options)
-    marked = record.read(path)
+    marked = records.read(path)
     marked["curves"]["wall_s"][0] = 1e6
-    record.write(marked, path)
+    records.write(marked, path)
     record_runs(mnist.EXPERIMENT, chosen, [0], **options)
-    assert record.read(path) == marked
+    assert records.read(path) == marked
     record_runs(mnist.EXPERIMENT, chosen, [0], again=True, **options)
-    assert record.read(path)["curves"]["wall_s"][0] < 1e6
+    assert records.read(path)["curves"]["wall_s"][0] < 1e6
 
 
 def test_a_full_disk_keeps_the_former_record_and_says_what_is_needed(tmp_path, monkeypatch):
     chosen = [Settings(norm="none", epochs=1, **SMALL)]
     (path,) = record_runs(mnist.EXPERIMENT, chosen, [0], out=tmp_path, device="cpu", step="plain")
-    kept, before = record.read(path), path.read_bytes()
+    kept, before = records.read(path), path.read_bytes()
 
     def full(_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match=rf"cannot write .*seed0.json: .*{len(before):,} bytes are"):
-        record.write(kept, path)
+        records.write(kept, path)
     assert path.read_bytes() == before
     assert list(tmp_path.glob("*.part")) == []
 
@@ -138,11 +138,11 @@ def test_a_run_that_another_command_trains_is_waited_for_and_not_trained_again(
     chosen = [Settings(norm=norm, epochs=1, **SMALL) for norm in ("none", "layer")]
     options = {"device": "cpu", "step": "plain"}
     other = record_runs(mnist.EXPERIMENT, chosen[:1], [0], out=tmp_path / "other", **options)
-    kept = record.read(other[0])
+    kept = records.read(other[0])
     kept["curves"]["wall_s"][0] = 1e6  # as no run here would say
     first = tmp_path / "mnist" / other[0].name
     live = checkpoint.place(first).with_name(f"{first.stem}.pt.{os.getppid()}.part")
-    monkeypatch.setattr(schedule, "Progress", Bar)
+    monkeypatch.setattr(runner, "Progress", Bar)
     Bar.last = None
     second = threading.Thread(
         target=record_runs,
@@ -158,10 +158,10 @@ def test_a_run_that_another_command_trains_is_waited_for_and_not_trained_again(
             assert time.monotonic() < deadline
             time.sleep(0.01)
         assert Bar.last.said == [f"waiting for another command that trains {first.stem}"]
-        record.write(kept, first)
+        records.write(kept, first)
     second.join(60)
     assert not second.is_alive()
-    assert record.read(first)["curves"]["wall_s"][0] == 1e6
+    assert records.read(first)["curves"]["wall_s"][0] == 1e6
     assert len(list(tmp_path.glob("mnist/*.json"))) == 2
     assert list(live.parent.iterdir()) == [live], "a checkpoint or a lock is left"
     assert Bar.last.n == Bar.last.total
@@ -169,7 +169,7 @@ def test_a_run_that_another_command_trains_is_waited_for_and_not_trained_again(
 
 @pytest.mark.parametrize("epochs", [1, 3])
 def test_the_bar_is_as_long_as_all_updates_of_all_epochs(tmp_path, monkeypatch, epochs):
-    monkeypatch.setattr(schedule, "Progress", Bar)
+    monkeypatch.setattr(runner, "Progress", Bar)
     chosen = [Settings(norm=n, epochs=epochs, **SMALL) for n in ("none", "layer")]
     record_runs(mnist.EXPERIMENT, chosen, [0, 1], out=tmp_path, device="cpu", step="plain")
     # 1,437 cases, 16 at a time, the last batch left out; two kinds of run, two seeds.
@@ -182,14 +182,14 @@ def test_the_time_that_runs_will_take_goes_with_their_epochs(tmp_path, monkeypat
     # The book's own took an hour for 20 epochs.
     chosen = weights.Settings(norm="layer", optimizer="sgd", epochs=20)
     name = f"weights/{weights.EXPERIMENT.stem(chosen, 0)}.json"
-    kept = json.loads((record.folder() / name).read_text())
+    kept = json.loads((records.folder() / name).read_text())
     kept["provenance"]["wall_s"] = 3600.0
     (tmp_path / "weights").mkdir()
     (tmp_path / name).write_text(json.dumps(kept))
-    monkeypatch.setattr(record, "folder", lambda: tmp_path)
+    monkeypatch.setattr(records, "folder", lambda: tmp_path)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     asked = dataclasses.replace(chosen, epochs=epochs)
-    said = schedule._without_gpu(weights.EXPERIMENT, [(asked, seed, None) for seed in (0, 1)])
+    said = runner._without_gpu(weights.EXPERIMENT, [(asked, seed, None) for seed in (0, 1)])
     assert f"they take {long} (h:mm:ss)" in said
 
 
@@ -211,8 +211,8 @@ def _same_threads():
 SLOW = """
 import sys, time
 from pathlib import Path
-from lnlib.__main__ import main
-from lnlib.experiments.mnist import run as mnist
+from lnlab.cli import main
+from lnlab.experiments.mnist import run as mnist
 
 measure = mnist.Run.measure
 
@@ -235,7 +235,7 @@ def unbroken(tmp_path_factory):
 
 def comparable(out):
     (path,) = out.glob("*/*.json")
-    kept = record.read(path)
+    kept = records.read(path)
     del kept["curves"]["wall_s"], kept["provenance"]
     return path.name, kept
 
@@ -292,4 +292,4 @@ def test_a_record_of_other_settings_is_not_overwritten(tmp_path, capsys):
     said = capsys.readouterr().err
     assert "recorded with other settings" in said
     assert "add --again to replace it" in said
-    assert math.isclose(record.read(next(tmp_path.glob("*/*.json")))["settings"]["epochs"], 3)
+    assert math.isclose(records.read(next(tmp_path.glob("*/*.json")))["settings"]["epochs"], 3)

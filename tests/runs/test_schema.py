@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import lnlib
-from lnlib.runs import record, schema
+from lnlab import record_schema, records
 from tests.runs.test_record import changed, with_arrays
 
 
@@ -19,17 +19,17 @@ def test_an_endless_number_is_refused_wherever_it_is(tmp_path, path):
     text = json.dumps(changed(*path, to=8765.0)).replace("8765.0", "1e999")
     (tmp_path / "mnist-x.json").write_text(text)
     said = rf"numbers must be finite, got inf at \$.{path[0]}.{path[1]}; record the run again"
-    with pytest.raises(record.BadRecord, match=said):
-        record.read(tmp_path / "mnist-x.json")
+    with pytest.raises(records.BadRecord, match=said):
+        records.read(tmp_path / "mnist-x.json")
 
 
 def test_reading_records_needs_numpy_alone(tmp_path):
-    record.write(with_arrays(), tmp_path / "run.json")
+    records.write(with_arrays(), tmp_path / "run.json")
     code = (
-        "import sys; from lnlib.runs import record; from pathlib import Path\n"
-        f"assert record.read({str(tmp_path / 'run.json')!r})['arrays']\n"
-        f"assert record.read_all('mnist', Path({str(tmp_path)!r}))\n"
-        "known = {*sys.stdlib_module_names, 'numpy', 'lnlib', '__main__'}\n"
+        "import sys; from lnlab import records; from pathlib import Path\n"
+        f"assert records.read({str(tmp_path / 'run.json')!r})['arrays']\n"
+        f"assert records.read_all('mnist', Path({str(tmp_path)!r}))\n"
+        "known = {*sys.stdlib_module_names, 'numpy', 'lnlib', 'lnlab', '__main__'}\n"
         "print(*{name.partition('.')[0] for name in sys.modules} - known)"
     )
     isolated = [sys.executable, "-S", "-c"]  # without what .pth files import
@@ -50,9 +50,9 @@ def paths_within(value, *path):
 
 def test_the_check_agrees_with_that_of_a_library():
     jsonschema = pytest.importorskip("jsonschema")
-    good = schema.described(with_arrays())
+    good = record_schema.described(with_arrays())
     good["provenance"]["segments"] = [good["provenance"] | {"epochs": 1.5}] * 2
-    library = jsonschema.Draft202012Validator(schema.SCHEMAS[2])
+    library = jsonschema.Draft202012Validator(record_schema.SCHEMAS[2])
     odd = [None, True, 0, -1, 1.5, "", "a b", [], [1, "x"], [None, True], {}, {"a": []}, {"1": 0}]
     verdicts = []
     for path in paths_within(good):
@@ -67,22 +67,25 @@ def test_the_check_agrees_with_that_of_a_library():
             else:
                 place[last] = other
             verdicts.append(library.is_valid(bad))
-            assert verdicts[-1] == (not schema._misfit(bad, schema.SCHEMAS[2])), (path, other)
+            assert verdicts[-1] == (not record_schema._misfit(bad, record_schema.SCHEMAS[2])), (
+                path,
+                other,
+            )
     assert 100 < sum(verdicts) < len(verdicts) - 100
 
 
 def test_a_number_of_a_curve_costs_no_call_of_the_check(monkeypatch):
     def calls(points):
         count = [0]
-        misfit = schema._misfit
+        misfit = record_schema._misfit
 
         def counted(*arguments):
             count[0] += 1
             return misfit(*arguments)
 
         with monkeypatch.context() as patched:
-            patched.setattr(schema, "_misfit", counted)
-            record.check(changed("curves", to=dict.fromkeys(("epoch", "train_nll"), points) | X))
+            patched.setattr(record_schema, "_misfit", counted)
+            records.check(changed("curves", to=dict.fromkeys(("epoch", "train_nll"), points) | X))
         return count[0]
 
     X = {"x": "epoch"}

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from lnlib.runs import record
-from lnlib.runs.table import table, text
+from lnlab import records as record
+from lnlab.results_table import table, text
 
 
 def run(norm, seed, *ends, **settings):

@@ -11,24 +11,16 @@ import random
 import pytest
 import torch
 
-from lnlib import data
-from lnlib.experiments.mnist.run import Run, Settings
-from lnlib.runs import checkpoint
-from lnlib.runs import train as loop
-from lnlib.runs.train import (
-    BadCheckpoint,
-    Diverged,
-    measuring_points,
-    resolve_device,
-    train,
-)
+from lnlab import checkpoint, datasets, training
+from lnlab.experiments.mnist.run import Run, Settings
+from lnlab.training import BadCheckpoint, Diverged, measuring_points, resolve_device, train
 
 SMALL = {"batch_size": 16, "data": "digits", "hidden": (24,)}
 
 
 @pytest.fixture(scope="module")
 def digits():
-    return data.load("digits")
+    return datasets.load("digits")
 
 
 def without_time(points):
@@ -154,7 +146,7 @@ def test_wall_time_adds_up_over_a_break(digits, tmp_path, monkeypatch):
 
     def times(epochs):
         ticks = itertools.count(100)  # a second each time that the clock is read
-        monkeypatch.setattr(loop.time, "perf_counter", lambda: next(ticks))
+        monkeypatch.setattr(training.time, "perf_counter", lambda: next(ticks))
         return [p["wall_s"] for p in run(digits, epochs=epochs, checkpoint=file)]
 
     assert times(1) == [1, 2, 3, 4, 5]

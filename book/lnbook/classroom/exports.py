@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from lnbook.classroom import glossary, quizzes
-from lnlib import _files
+from lnlab import atomic_write
 
 FILES = {
     "quizzes-moodle.xml": quizzes.moodle,
@@ -28,5 +28,5 @@ def write(folder: str | Path) -> list[Path]:
     paths = [Path(folder) / name for name in FILES]
     for path, make in zip(paths, FILES.values(), strict=True):
         made = make()
-        _files.write(path, made if isinstance(made, bytes) else made.encode())
+        atomic_write.write(path, made if isinstance(made, bytes) else made.encode())
     return paths

@@ -22,7 +22,7 @@ from typing import Any
 from lnbook.classroom import checks, nbgrader, runner
 from lnbook.classroom.runner import Where
 from lnbook.classroom.submissions import Submission, found, read, restore
-from lnlib import _files
+from lnlab import atomic_write
 
 RUN = "executed"  # the folder of what has run, where nbgrader looks for submissions
 AGAIN = ("ModuleNotFoundError", "NotRun")  # may end otherwise on a machine that is set right
@@ -141,8 +141,8 @@ def grade(
                 row.points = points.get((row.student, row.chapter, row.exercise), 0)
         graded.rows += own
         graded.totals.append(_total(submission, own, sources))
-    _files.write(course / "grades.csv", table(graded.rows, Row))
-    _files.write(course / "totals.csv", table(graded.totals, Total))
+    atomic_write.write(course / "grades.csv", table(graded.rows, Row))
+    atomic_write.write(course / "totals.csv", table(graded.totals, Total))
     return graded
 
 

@@ -23,7 +23,7 @@ from lnbook.classroom import chapters, checks, nbgrader
 from lnbook.classroom.chapters import Task
 from lnbook.exercises import Function
 from lnbook.renamed import NEW_NAMES
-from lnlib import _files
+from lnlab import atomic_write
 
 OTHER = 1_000_003  # from the class's seed to that of the inputs that only the grader has
 DEFAULT = ("introduction", "normalization_axes")
@@ -85,7 +85,7 @@ def make(
 
 def _write(path: Path, content: dict) -> None:
     text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
-    _files.write(path, text.encode())
+    atomic_write.write(path, text.encode())
 
 
 def select(wanted: Sequence[str]) -> list[Task]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import lnlab
 import lnlib
 from lnbook import exercises
 
@@ -39,8 +40,9 @@ class Where:
 
 
 def stripped(folder: Path) -> Path:
-    """Write a copy of both packages without the chapters' exercises, and return its folder."""
-    packages = {"lnlib": Path(lnlib.__file__).parent, "lnbook": exercises.HERE}
+    """Write a copy of the packages without the chapters' exercises, and return its folder."""
+    packages = {of.__name__: Path(of.__file__).parent for of in (lnlib, lnlab)}
+    packages |= {"lnbook": exercises.HERE}
     for package, home in packages.items():
 
         def left_out(at: str, names: list[str], home: Path = home) -> list[str]:

@@ -1,6 +1,6 @@
 """What the paper claims of an experiment, and what its records come to, as a chapter's tables.
 
-All findings and labels are those of :mod:`lnlib.claims`, as the page on every claim has them.
+All findings and labels are those of :mod:`lnlab.claims`, as the page on every claim has them.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from lnbook.figures.table import Table, badge
-from lnlib import claims
-from lnlib.claims import Finding, Records, Weighed
-from lnlib.claims.trained import NONE, TARGETS
-from lnlib.compare import Evidence
+from lnlab import claims
+from lnlab.claims import Finding, Records, Weighed
+from lnlab.claims.trained import NONE, TARGETS
+from lnlab.comparison import Evidence
 
 Record = Mapping[str, Any]
 

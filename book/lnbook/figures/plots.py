@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from lnbook.explorer.parts import HEIGHT
 from lnbook.figures.colors import COLORS, fade
 from lnbook.figures.table import badge
-from lnlib import compare
+from lnlab import comparison
 
 #: How each norm looks in every figure of the book: label, color, dash. Never color alone.
 NORMS = {
@@ -32,13 +32,13 @@ GATES = {
 
 
 def labels(rows: Sequence[np.ndarray | str]) -> list[str]:
-    """Return the badges of the rows of one table, corrected as :func:`lnlib.compare.labels` says.
+    """Return the badges of a table's rows, corrected as :func:`lnlab.comparison.labels` says.
 
     Example:
         >>> labels([np.array([-3.0, -1.0, -2.0]), -np.arange(1.0, 11), "diverged"])
         ['3 of 3 seeds', '✓ supported', 'not testable here: diverged']
     """
-    return [badge(one) for one in compare.labels(rows)]
+    return [badge(one) for one in comparison.labels(rows)]
 
 
 def difference(values: np.ndarray, digits: int = 2, unit: str = "") -> str:
@@ -50,7 +50,7 @@ def difference(values: np.ndarray, digits: int = 2, unit: str = "") -> str:
         >>> difference(np.array([-1.0, 3.0]), 0, " %")
         '+1 % (−1 to +3)'
     """
-    low, high = compare.limits(values)
+    low, high = comparison.limits(values)
     told = f"{values.mean():+.{digits}f}{unit}"
     told += f" ({low:+.{digits}f} to {high:+.{digits}f})" if len(values) > 1 else ""
     return told.replace("-", "−")

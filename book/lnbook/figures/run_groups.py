@@ -14,7 +14,7 @@ import numpy as np
 from lnbook.figures import claims
 from lnbook.figures.colors import COLORS
 from lnbook.figures.table import Table
-from lnlib.claims import Weighed
+from lnlab.claims import Weighed
 
 PLAIN, CHOSEN, LAYER = "none", "none, tuned initialization", "layer"
 #: Label, color and dash of each arm.
@@ -53,7 +53,7 @@ class Runs:
     def __init__(self, records: Sequence[Mapping[str, Any]], judge: Any) -> None:
         if not records:
             raise ValueError(
-                "Runs: no records were given; record them with python -m lnlib replay "
+                "Runs: no records were given; record them with python -m lnlab replay "
                 f"{self.EXPERIMENT}"
             )
         self.judge, self.records = judge, records

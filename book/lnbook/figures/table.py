@@ -8,22 +8,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from lnbook.display import bundle
-from lnlib import compare
+from lnlab import comparison
 
 __all__ = ["Table", "badge", "mark"]
 
 #: From a label to its sign, so that color is never alone, and the class that colors it.
 _SIGNS = {
-    compare.HOLDS: ("✓", "holds"),
-    compare.FAILS: ("✗", "fails"),
-    compare.SUPPORTED: ("✓", "holds"),
-    compare.CONTRADICTED: ("✗", "fails"),
-    compare.UNDECIDED: ("≈", "mixed"),
+    comparison.HOLDS: ("✓", "holds"),
+    comparison.FAILS: ("✗", "fails"),
+    comparison.SUPPORTED: ("✓", "holds"),
+    comparison.CONTRADICTED: ("✗", "fails"),
+    comparison.UNDECIDED: ("≈", "mixed"),
 }
 _COUNT = re.compile(r"\d+( to \d+)? of \d+ seeds?|all seeds in \d+ of \d+ measures")
 
 
-def badge(label: compare.Label) -> str:
+def badge(label: comparison.Label) -> str:
     """Write a label as a badge has it: a count of seeds has no sign, for it is no verdict."""
     sign, _ = _SIGNS.get(label.text, ("", ""))
     return f"{sign} {label}".strip()
@@ -33,7 +33,7 @@ def mark(text: str) -> str:
     """Return the class that colors a badge; ``""`` for other text."""
     if _COUNT.fullmatch(text):
         return "count"
-    if text.startswith(compare.UNTESTABLE):
+    if text.startswith(comparison.UNTESTABLE):
         return "late"
     return {f"{sign} {word}": kind for word, (sign, kind) in _SIGNS.items()}.get(text, "")
 

@@ -13,14 +13,14 @@ from typing import Literal
 
 import numpy as np
 
-from lnlib.runs import settings as base
-from lnlib.runs.experiment import Experiment, Grid
-from lnlib.runs.run import Run
-from lnlib.runs.settings import Count, Fraction, Positive
+from lnlab import config
+from lnlab.config import Count, Fraction, Positive
+from lnlab.experiment import Experiment, Grid
+from lnlab.run import Run
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings(base.Settings):
+class Settings(config.Settings):
     """Everything that is chosen before a run.
 
     Args:

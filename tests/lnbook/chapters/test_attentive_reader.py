@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from lnbook.chapters.attentive_reader import curves, figures, looking, network, runs
-from lnlib.experiments.attentive_reader import HEURISTICS, LEVELED, Settings, results
-from lnlib.runs import record
+from lnlab import records as record
+from lnlab.experiments.attentive_reader import HEURISTICS, LEVELED, Settings, results
 from tests.cases import oracle, race_chapters
 
 EPOCHS = [0.0, 0.5, 1.0, 2.0]

@@ -12,11 +12,10 @@ from lnbook.chapters.claims import chart, landscape
 from lnbook.chapters.claims.chart import KINDS, ClaimChart
 from lnbook.figures import css_filter
 from lnbook.figures.table import badge, mark
-from lnlib import claims, compare
-from lnlib.claims import Finding, Weighed, numbers
-from lnlib.compare import NOT_RECORDED, Evidence
-from lnlib.experiments.order_embeddings import results
-from lnlib.runs import record
+from lnlab import claims, comparison, records
+from lnlab.claims import Finding, Weighed, numbers
+from lnlab.comparison import NOT_RECORDED, Evidence
+from lnlab.experiments.order_embeddings import results
 
 BOOK = Path(lnbook.__file__).parents[1]
 
@@ -52,13 +51,13 @@ def ordered(weighed):
 def test_a_count_of_seeds_has_no_sign_and_no_color_of_a_verdict():
     ten = -np.arange(1.0, 11)
     of = {
-        "✓ holds": (compare.exact(np.zeros(1)), "holds"),
-        "✗ does not hold": (compare.exact(np.ones(1)), "fails"),
-        "✓ supported": (compare.label(ten), "holds"),
-        "✗ contradicted": (compare.label(-ten), "fails"),
-        "≈ undecided": (compare.label(ten - ten.mean()), "mixed"),
-        "3 of 3 seeds": (compare.label(ten[:3]), "count"),
-        "not testable here: diverged": (compare.untestable("diverged"), "late"),
+        "✓ holds": (comparison.exact(np.zeros(1)), "holds"),
+        "✗ does not hold": (comparison.exact(np.ones(1)), "fails"),
+        "✓ supported": (comparison.label(ten), "holds"),
+        "✗ contradicted": (comparison.label(-ten), "fails"),
+        "≈ undecided": (comparison.label(ten - ten.mean()), "mixed"),
+        "3 of 3 seeds": (comparison.label(ten[:3]), "count"),
+        "not testable here: diverged": (comparison.untestable("diverged"), "late"),
     }
     for text, (label, color) in of.items():
         assert badge(label) == text
@@ -206,7 +205,7 @@ def test_of_figure_1_three_recalls_in_percent_are_added_up():
     (total,) = (row for row in numbers.rows("figure-1", claims.Records()) if "R@1" in row.what)
     for arm, here in zip(("none", "layer"), total.here, strict=True):
         rate = {"none": 0.01, "layer": 0.03}[arm]
-        runs = record.read_all("order_embeddings", norm=arm, learning_rate=rate)
+        runs = records.read_all("order_embeddings", norm=arm, learning_rate=rate)
         runs = [run for run in runs if not run["settings"].get("keep")]
         best = [max(sum(100 * run["curves"][f"val_image_recall_{k}"][point] for k in (1, 5, 10))
                     for point in range(len(run["curves"]["epoch"]))) for run in runs]  # fmt: skip
@@ -215,7 +214,7 @@ def test_of_figure_1_three_recalls_in_percent_are_added_up():
 
 
 def test_the_numbers_beside_table_2_are_the_means_of_its_experiment():
-    rows = results.rows(record.read_all("order_embeddings"))
+    rows = results.rows(records.read_all("order_embeddings"))
     told = numbers.rows("table-2", claims.Records())
     ours = [(f"{row.none.mean():.1f}", f"{row.layer.mean():.1f}") for row in rows]
     assert [row.here for row in told] == ours[4:] + ours[:4]  # captions come first in the paper
@@ -264,10 +263,10 @@ def test_the_figure_has_a_line_a_norm_and_leaves_out_points_that_a_seed_lacks():
 
 def test_labels_are_compares_with_p_values_corrected_for_all_comparisons(weighed):
     tested = claims.comparisons(list(weighed.values()))
-    corrected = compare.holm([compare.p_value(f.differences) for f in tested])
+    corrected = comparison.holm([comparison.p_value(f.differences) for f in tested])
     np.testing.assert_allclose([f.corrected for f in tested], corrected)
     for finding, p in zip(tested, corrected, strict=True):
-        assert finding.label == compare.label(finding.differences, p)
+        assert finding.label == comparison.label(finding.differences, p)
 
 
 def test_a_seed_without_a_number_is_not_drawn_as_one_that_was_never_reached():

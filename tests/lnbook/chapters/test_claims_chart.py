@@ -10,8 +10,8 @@ import pytest
 
 from lnbook.chapters.claims.chart import ClaimChart
 from lnbook.figures.table import badge, mark
-from lnlib import claims
-from lnlib.claims.finding import corrected, weigh
+from lnlab import claims
+from lnlab.claims.finding import corrected, weigh
 from tests.cases.protocol import ends
 from tests.cases.toy_records import InMemory
 from tests.claims import truth

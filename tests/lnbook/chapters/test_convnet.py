@@ -7,9 +7,9 @@ import pytest
 
 from lnbook.chapters.convnet import border, curves, norms, runs
 from lnbook.chapters.convnet.border import NO, OPEN, YES
-from lnlib import compare
-from lnlib.experiments.convnet.results import TASK
-from lnlib.runs import record
+from lnlab import comparison
+from lnlab import records as record
+from lnlab.experiments.convnet.results import TASK
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def test_a_marker_is_the_mean_over_channels_and_its_bar_their_interval(book):
         for trace, norm in zip(panel.data[:3], runs.NORMS, strict=True):
             for k, layer in enumerate(runs.LAYERS):
                 values = apart(book, data, cut, norm, layer, shown)
-                low, high = compare.interval(values)
+                low, high = comparison.interval(values)
                 assert trace.x[k] == pytest.approx(values.mean(), rel=1e-6)
                 assert trace.x[k] - trace.error_x.arrayminus[k] == pytest.approx(low, rel=1e-6)
                 assert trace.x[k] + trace.error_x.array[k] == pytest.approx(high, rel=1e-6)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lnbook.chapters.convnet import border, curves, norms, runs
-from lnlib.experiments.convnet.results import TASK
+from lnlab.experiments.convnet.results import TASK
 from tests.cases import oracle, toy_records
 from tests.cases.drawn import check_band, lines
 from tests.cases.oracle import parsed

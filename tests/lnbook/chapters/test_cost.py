@@ -9,13 +9,13 @@ import pytest
 from lnbook.chapters.cost import devices, figures, recurrence, roofline, steps
 from lnbook.chapters.cost.written import duration
 from lnbook.show import Explorer, choice, slider
-from lnlib.analysis import costs
-from lnlib.runs import record
+from lnlab import records
+from lnlab.analysis import costs
 
 
 @pytest.fixture(scope="module")
 def kept():
-    return json.loads((record.folder() / "bench.json").read_text("utf-8"))
+    return json.loads((records.folder() / "bench.json").read_text("utf-8"))
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 
 from lnbook.chapters.cost import devices, recurrence, roofline, written
 from lnbook.chapters.cost.bench import Bench
-from lnlib.analysis.costs import Machine, norm_work
+from lnlab.analysis.costs import Machine, norm_work
 from tests.cases.drawn import lines
 from tests.cases.oracle import parsed
 

@@ -5,8 +5,8 @@ import pytest
 
 from lnbook.chapters.draw import curves, figures, network, runs
 from lnbook.figures import learning_curves, run_groups
-from lnlib.experiments._task import STARTS
-from lnlib.experiments.draw import Settings, results
+from lnlab.experiments._task import STARTS
+from lnlab.experiments.draw import Settings, results
 
 EPOCHS = [0.0, 0.5, 1.0, 2.0, 3.0]
 

@@ -11,8 +11,8 @@ from lnbook.chapters.effective_learning_rate import circle, figures, same_step, 
 from lnbook.chapters.effective_learning_rate import gain as gains
 from lnbook.figures.plots import NORMS
 from lnbook.show import Explorer, choice, slider
-from lnlib.analysis.learning_rate import spiral
-from lnlib.runs import record
+from lnlab import records
+from lnlab.analysis.learning_rate import spiral
 
 EXACT = 1e-12
 UNITS, INPUTS = figures.UNITS, figures.INPUTS
@@ -20,12 +20,12 @@ UNITS, INPUTS = figures.UNITS, figures.INPUTS
 
 @pytest.fixture(scope="module")
 def runs():
-    return figures.Runs(record.read_all("weights"))
+    return figures.Runs(records.read_all("weights"))
 
 
 def growing(**settings):
     """The records whose weights may grow."""
-    found = record.read_all("weights", **settings)
+    found = records.read_all("weights", **settings)
     return [run for run in found if run["settings"].get("magnitude") is None]
 
 

@@ -6,9 +6,9 @@ import torch
 
 from lnbook.chapters.handwriting import curves, figures, network, runs, speed
 from lnbook.figures.run_groups import CHOSEN, LAYER, PLAIN
-from lnlib.experiments._task import STARTS
-from lnlib.experiments.handwriting import Settings, results
-from lnlib.experiments.handwriting.model import model
+from lnlab.experiments._task import STARTS
+from lnlab.experiments.handwriting import Settings, results
+from lnlab.experiments.handwriting.model import model
 
 EPOCHS = [0.0, 0.5, 1.0, 2.0]
 

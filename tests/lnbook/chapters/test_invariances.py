@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from lnbook.chapters.invariances import contrast, digits, eps, names, one_layer, whole_table
-from lnlib import data
+from lnlab import datasets
 from lnlib.invariance import NORMS, TABLE_1, TRANSFORMS
 
 EXACT = 1e-12
@@ -133,7 +133,7 @@ def test_the_strength_moves_the_summed_inputs(name):
 
 @pytest.fixture(scope="module")
 def images():
-    return data.load("digits").x_test[:64].astype(float)
+    return datasets.load("digits").x_test[:64].astype(float)
 
 
 @pytest.mark.parametrize("kind", ["random", "adversarial", "digits"])
@@ -193,7 +193,7 @@ def test_the_verdicts_are_the_papers():
 
 @pytest.fixture(scope="module")
 def readers():
-    images = data.load("digits")
+    images = datasets.load("digits")
     training, X = images.x_train.astype(float), images.x_test.astype(float)
     W = np.random.default_rng(2).normal(size=(100, 64)) / 8
     readouts = {

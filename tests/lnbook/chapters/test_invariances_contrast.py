@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from lnbook.chapters.invariances.contrast import KINDS, Readers, altered, features
-from lnlib import data
+from lnlab import datasets
 
 D, H = 9, 20
 rng = np.random.default_rng(3)
@@ -39,7 +39,7 @@ def test_a_norm_without_a_name_is_refused():
 
 @pytest.fixture(scope="module")
 def readers():
-    digits = data.load("digits")
+    digits = datasets.load("digits")
     training, X = digits.x_train.astype(float), digits.x_test.astype(float)
     W = np.random.default_rng(2).normal(size=(100, 64)) / 8
     readouts = {

@@ -9,8 +9,8 @@ import torch
 from torch.nn import functional as F
 
 from lnbook.chapters.invariances import digits, eps, one_layer, whole_table
+from lnlab.analysis import table_1
 from lnlib import invariance
-from lnlib.analysis import table_1
 from tests.cases.oracle import parsed
 
 A, B = np.random.default_rng(8).normal(size=(2, 12))

@@ -7,8 +7,8 @@ import torch.nn.functional as F
 
 import lnlib
 from lnbook.chapters.layer_norm_from_scratch import figures
+from lnlab.analysis import rounding
 from lnlib import numerics
-from lnlib.analysis import rounding
 
 EXACT = 1e-12
 A = np.array([2.0, -1.0, 0.5, 3.0, 1.0, -4.0])

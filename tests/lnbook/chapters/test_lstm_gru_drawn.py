@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lnbook.chapters.lstm_gru import at_start, learning
-from lnlib.compare import UNTESTABLE
+from lnlab.comparison import UNTESTABLE
 from tests.cases.drawn import check_band, lines
 from tests.cases.oracle import parsed
 from tests.cases.protocol import Answer, end, holm, key, outcome, reason, to_targets

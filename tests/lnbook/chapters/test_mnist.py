@@ -5,7 +5,7 @@ import pytest
 
 from lnbook.chapters.mnist import differences, figure_6, origin, rates, sizes
 from lnbook.chapters.mnist.runs import Cell, Runs
-from lnlib.compare import NO_PLATEAU
+from lnlab.comparison import NO_PLATEAU
 
 EPOCHS = [0.0, 0.5, 1.0, 2.0]
 

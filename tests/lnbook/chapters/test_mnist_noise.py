@@ -153,7 +153,7 @@ def test_the_mismatch_is_drawn_and_said_for_each_kind_of_statistics(records, run
 
 
 def test_no_records_and_records_that_do_not_match_are_refused(records):
-    with pytest.raises(ValueError, match="record them with: python -m lnlib replay noise"):
+    with pytest.raises(ValueError, match="record them with: python -m lnlab replay noise"):
         noise.Runs([])
     for r in records:
         if r["settings"]["norm"] == "layer":

@@ -6,10 +6,10 @@ import torch
 
 from lnbook.chapters.order_embeddings import below, claims, curves, runs
 from lnbook.widgets.replay import caption_ranking
-from lnlib.data import coco_val2017_layout as coco
-from lnlib.experiments.order_embeddings import results
-from lnlib.experiments.order_embeddings.run import penalty
-from lnlib.runs import record
+from lnlab import records as record
+from lnlab.datasets import coco_val2017_layout as coco
+from lnlab.experiments.order_embeddings import results
+from lnlab.experiments.order_embeddings.run import penalty
 
 
 @pytest.fixture(scope="module")

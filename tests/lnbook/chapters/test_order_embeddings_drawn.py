@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from lnbook.chapters.order_embeddings import below, claims, curves, runs
-from lnlib.compare import WORSENS
-from lnlib.experiments.order_embeddings import results
+from lnlab.comparison import WORSENS
+from lnlab.experiments.order_embeddings import results
 from tests.cases import oracle, protocol, toy_records
 from tests.cases.drawn import check_band, check_inside, lines
 from tests.cases.oracle import parsed

@@ -19,13 +19,13 @@ from lnbook.chapters.pre_norm_post_norm import (
     trained,
 )
 from lnbook.diagrams import rivers
-from lnlib.data import Text, load
-from lnlib.experiments.transformer import ABLATIONS, Settings
-from lnlib.experiments.transformer.baselines import baselines
-from lnlib.experiments.transformer.live import short_run
-from lnlib.experiments.transformer.run import Run
-from lnlib.runs import record
-from lnlib.runs.train import train
+from lnlab import records as record
+from lnlab.datasets import Text, load
+from lnlab.experiments.transformer import ABLATIONS, Settings
+from lnlab.experiments.transformer.baselines import baselines
+from lnlab.experiments.transformer.live import short_run
+from lnlab.experiments.transformer.run import Run
+from lnlab.training import train
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 
 from lnbook.chapters.recurrent_networks import longer, network, padding, rescaling, through_time
 from lnbook.show import Explorer
-from lnlib.analysis import recurrence
+from lnlab.analysis import recurrence
 
 EXACT = 1e-12
 

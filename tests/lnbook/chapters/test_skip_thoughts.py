@@ -5,8 +5,8 @@ import pytest
 
 from lnbook.chapters.skip_thoughts import alike, curves, figures, network, runs, tasks
 from lnbook.figures import run_groups
-from lnlib.claims.numbers import PAPER_TABLE_3
-from lnlib.experiments.skip_thoughts import TASKS, Settings, results
+from lnlab.claims.numbers import PAPER_TABLE_3
+from lnlab.experiments.skip_thoughts import TASKS, Settings, results
 from tests.cases import drawn, oracle, race_chapters
 
 EPOCHS = [0.0, 0.5, 1.0, 2.0, 3.0]

@@ -9,9 +9,9 @@ import pytest
 from lnbook.figures import claims as shown
 from lnbook.figures.run_groups import MISSING, PLAIN
 from lnbook.figures.table import badge
-from lnlib import claims
-from lnlib.claims import Finding
-from lnlib.compare import NO_PLATEAU
+from lnlab import claims
+from lnlab.claims import Finding
+from lnlab.comparison import NO_PLATEAU
 from tests.cases import oracle, protocol
 from tests.cases.oracle import parsed
 from tests.cases.race_chapters import CASES, CHAPTERS, OTHER, arms, read, records

@@ -165,7 +165,7 @@ COLOR = re.compile(
     r"#[0-9a-f]{6}\b|#[0-9a-f]{3}\b(?!;? *\w)|rgba?\(\s*(\d+),\s*(\d+),\s*(\d+)", re.I
 )
 OF_THE_PAGE = ("--pst-", "--mystnb-")  # the theme's own: links, code
-FOLDERS = ("book/lnbook", "lnlib", "book/_static", "book/_ext", "book/_templates")
+FOLDERS = ("book/lnbook", "lnlib", "lnlab", "book/_static", "book/_ext", "book/_templates")
 
 
 def neutral(found):

@@ -10,7 +10,7 @@ import pytest
 
 from lnbook.widgets import transformer
 from lnbook.widgets.transformer import WEB, TransformerWidget
-from lnlib.runs import record
+from lnlab import records as record
 
 
 @pytest.fixture(scope="module")

@@ -17,10 +17,10 @@ import numpy as np
 from lnbook.display import bundle
 from lnbook.figures.css_filter import Group, attributes, card, live
 from lnbook.figures.table import badge, mark
-from lnlib import claims, compare
-from lnlib.claims import Finding, Weighed
-from lnlib.claims.scale import relative
-from lnlib.compare import Evidence
+from lnlab import claims, comparison
+from lnlab.claims import Finding, Weighed
+from lnlab.claims.scale import relative
+from lnlab.comparison import Evidence
 
 SOURCE = Path(__file__).with_suffix(".css")
 STYLE = SOURCE.read_text("utf-8")
@@ -55,7 +55,7 @@ class ClaimChart:
     """Claims as one chart: a line each, with dot, interval and label, which opens.
 
     Args:
-        weighed: As :func:`lnlib.claims.weigh` returns them.
+        weighed: As :func:`lnlab.claims.weigh` returns them.
         title: Above the chart.
         file: The name of the file that has all of it, beside the page; ``""`` for none.
         name: Short, and no other chart's of the page: every rule of its style repeats it.
@@ -267,7 +267,7 @@ def _mark(finding: Finding, y: int) -> str:
         end = 'x="100%" text-anchor="end"' if right else 'x="0"'
         said = f'<text {end} y="{y + 4}">{word}</text>'
         return f'<g class="{kind}">{title}{dots}{said}</g>'
-    low, high = compare.limits(shares)
+    low, high = comparison.limits(shares)
     at = _place(shares.mean())
     line = f'<line x1="{_place(low)}%" x2="{_place(high)}%" y1="{y}" y2="{y}"/>'
     size = 4 if finding.counts else 2.5

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.plots import NORMS, RMS, band, label_ends
-from lnlib.analysis.recorded import Record, Recorded
+from lnlab.analysis.recorded import Record, Recorded
 
 LOOKS = NORMS | {"rms": RMS}
 #: From a measure to what the reader sees, and its title with unit.
@@ -22,15 +22,15 @@ MEASURES = {
 
 
 class Runs(Recorded):
-    """Recorded runs of ``lnlib.experiments.landscape``, a group for each norm and rate.
+    """Recorded runs of ``lnlab.experiments.landscape``, a group for each norm and rate.
 
     Args:
-        records: As :func:`lnlib.runs.record.read_all` returns them.
+        records: As :func:`lnlab.records.read_all` returns them.
     """
 
     def __init__(self, records: Sequence[Record]):
         super().__init__(
-            records, lambda s: (s["norm"], s["learning_rate"]), "python -m lnlib replay landscape"
+            records, lambda s: (s["norm"], s["learning_rate"]), "python -m lnlab replay landscape"
         )
 
     @property

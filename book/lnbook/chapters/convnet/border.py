@@ -143,7 +143,7 @@ def seeds(runs: Runs, judge: Any) -> Table:
 
     Args:
         runs: What is recorded.
-        judge: Compares them, ``lnlib.experiments.convnet.results.TASK``.
+        judge: Compares them, ``lnlab.experiments.convnet.results.TASK``.
     """
     arms = judge.at_best_rates(runs.compared)
     rows = [[LOOKS[norm][0], *(_by_seed(arms[norm], layer) for layer in LAYERS)]

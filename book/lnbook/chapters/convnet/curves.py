@@ -91,7 +91,7 @@ def curves(runs: Runs, judge: Any) -> Explorer | None:
 
     Args:
         runs: What is recorded.
-        judge: Compares them, ``lnlib.experiments.convnet.results.TASK``.
+        judge: Compares them, ``lnlab.experiments.convnet.results.TASK``.
     """
     if not complete(runs, judge):
         return None

@@ -10,9 +10,9 @@ from lnbook.chapters.convnet.runs import Runs
 from lnbook.figures import claims
 from lnbook.figures.run_groups import MISSING
 from lnbook.figures.table import Table
-from lnlib.claims.trained import end
+from lnlab.claims.trained import end
 
-#: From an arm of ``lnlib.experiments.convnet`` to what the table calls it.
+#: From an arm of ``lnlab.experiments.convnet`` to what the table calls it.
 NAMES = {
     "none": "no norm",
     "none, tuned initialization": "no norm, tuned initialization",
@@ -41,7 +41,7 @@ def norms(runs: Runs, judge: Any) -> Table:
 
     Args:
         runs: What is recorded.
-        judge: Compares them, ``lnlib.experiments.convnet.results.TASK``.
+        judge: Compares them, ``lnlab.experiments.convnet.results.TASK``.
     """
     found = complete(runs, judge)
     if not found:

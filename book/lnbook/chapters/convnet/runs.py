@@ -37,7 +37,7 @@ class Runs:
         }
         if not self.maps:
             raise ValueError(
-                "Runs: records must have maps, none has; record them with python -m lnlib replay "
+                "Runs: records must have maps, none has; record them with python -m lnlab replay "
                 "convnet --maps"
             )
         usual = {"data": "fashion_small", "cut": 0, "batch_size": 64, "epochs": 10, "maps": False}

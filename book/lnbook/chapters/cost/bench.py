@@ -7,7 +7,7 @@ from typing import Any
 
 from lnbook.chapters.cost.written import duration, ratio
 from lnbook.figures.table import Table
-from lnlib.analysis.costs import Machine
+from lnlab.analysis.costs import Machine
 
 
 class Bench:

@@ -10,7 +10,7 @@ from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import cursor, label_ends
 from lnbook.figures.table import Table
-from lnlib.analysis.costs import exchange_time, messages
+from lnlab.analysis.costs import exchange_time, messages
 
 DEVICES = [2, 8, 64, 1000]
 EXCHANGE_WIDTHS = [100, 1000, 10_000]

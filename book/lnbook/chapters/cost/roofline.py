@@ -13,8 +13,8 @@ from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import NORMS, RMS, cursor, label_ends
 from lnbook.figures.table import Table
-from lnlib.analysis import costs
-from lnlib.analysis.costs import PASSES, Machine, norm_work, product_work, share
+from lnlab.analysis import costs
+from lnlab.analysis.costs import PASSES, Machine, norm_work, product_work, share
 
 #: The norms of this chapter: label, color, dash.
 LOOKS = {"layer": NORMS["layer"], "batch": NORMS["batch"], "rms": RMS}

@@ -26,7 +26,7 @@ def draw_steps(results: Sequence[dict[str, float]], **settings: Any) -> go.Figur
     """Draw milliseconds a step, each way a bar, the floor last.
 
     Args:
-        results: As :func:`lnlib.experiments.mnist.live.time_steps` yields them, at least one.
+        results: As :func:`lnlab.experiments.mnist.live.time_steps` yields them, at least one.
         **settings: As given to it; they do not change the picture.
     """
     ms = results[-1]

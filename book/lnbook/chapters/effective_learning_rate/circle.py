@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
-from lnlib.analysis.learning_rate import spiral
+from lnlab.analysis.learning_rate import spiral
 
 TURNS = 12
 

@@ -12,8 +12,8 @@ from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import NORMS, label_ends, labels
 from lnbook.figures.table import Table
-from lnlib.analysis.recorded import Record, Recorded
-from lnlib.compare import limits, limits_name
+from lnlab.analysis.recorded import Record, Recorded
+from lnlab.comparison import limits, limits_name
 
 RUN_NORMS = ("layer", "batch", "none")
 OPTIMIZERS = {"SGD": "sgd", "Adam": "adam"}
@@ -27,12 +27,12 @@ _START_LOOKS = {
 
 
 class Runs:
-    """Recorded runs of ``lnlib.experiments.weights.run``, ready to be drawn and compared.
+    """Recorded runs of ``lnlab.experiments.weights.run``, ready to be drawn and compared.
 
     Runs whose weights are kept at their first magnitude are left out.
 
     Args:
-        records: As :func:`lnlib.runs.record.read_all` returns them, measured at equal epochs.
+        records: As :func:`lnlab.records.read_all` returns them, measured at equal epochs.
 
     Raises:
         ValueError: If there are no records, or they were measured at different epochs.
@@ -42,7 +42,7 @@ class Runs:
         self._recorded = Recorded(
             [run for run in records if "magnitude" not in run["settings"]],
             lambda s: (s["norm"], s["optimizer"], s["scale"]),
-            "python -m lnlib replay weights",
+            "python -m lnlab replay weights",
         )
         self.epochs = self._recorded.epochs()
 

@@ -12,7 +12,7 @@ from lnbook.chapters.fisher_information.models import CASES, UNITS, cases, glm
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import cursor, label_ends
-from lnlib.analysis import metric
+from lnlab.analysis import metric
 
 SAMPLES = [1, 3, 10, 30, 100, 300, 1000]
 TRUTHS = {"this model": "itself", "another model": "other", "all 1": "ones"}

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from lnbook.chapters.fisher_information.models import INPUTS, UNITS, ZERO, cases, glm, power
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
-from lnlib.analysis import metric
+from lnlab.analysis import metric
 
 SHOWN = {"exact, eq. 9": "exact", "as printed, eq. 13": "paper", "exact − printed": "difference"}
 _FLOOR = -5.5  # where a zero is drawn, as a power of ten

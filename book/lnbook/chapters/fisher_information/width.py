@@ -11,7 +11,7 @@ from lnbook.chapters.fisher_information.models import INPUTS
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import label_ends
-from lnlib.analysis import metric
+from lnlab.analysis import metric
 from lnlib.fisher import GLM
 
 WIDTHS = (3, 4, 6, 8, 12, 16, 24, 32, 48, 64)

@@ -10,9 +10,9 @@ import plotly.graph_objects as go
 from lnbook.chapters.invariances.names import LABELS, NAMES, say
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
+from lnlab.analysis import table_1
+from lnlab.analysis.table_1 import ROUNDING
 from lnlib import invariance
-from lnlib.analysis import table_1
-from lnlib.analysis.table_1 import ROUNDING
 
 CASES, FEATURES, UNITS = 4, 3, 4
 STRENGTHS = (0.5, 2.0, 3.0)

@@ -11,9 +11,9 @@ from lnbook.chapters.invariances.names import NAMES, short
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.table import Table
+from lnlab.analysis import table_1
+from lnlab.analysis.table_1 import ROUNDING
 from lnlib import invariance
-from lnlib.analysis import table_1
-from lnlib.analysis.table_1 import ROUNDING
 
 #: The six transformations of Table 1.
 PAPERS = invariance.TRANSFORMS[:6]

@@ -12,11 +12,11 @@ from lnbook.chapters.lstm_gru.versions import FORMS
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.plots import NORMS, band, cursor, label_ends, spread
 from lnbook.figures.table import Table, badge
-from lnlib import compare
-from lnlib.analysis.recorded import Record, Recorded
-from lnlib.claims import Finding
-from lnlib.claims.feedforward import mnist_end
-from lnlib.claims.trained import Arm, curve, end, epochs, to_targets
+from lnlab import comparison as compare
+from lnlab.analysis.recorded import Record, Recorded
+from lnlab.claims import Finding
+from lnlab.claims.feedforward import mnist_end
+from lnlab.claims.trained import Arm, curve, end, epochs, to_targets
 
 #: Names of the cells in the records, with and without layer norm.
 CELLS = {"LSTM": "lstm", "GRU": "gru", "simple": "rnn"}
@@ -35,7 +35,7 @@ class Learned:
     biases, are named by that, such as ``gain 0.1``.
 
     Args:
-        records: As :func:`lnlib.runs.record.read_all` returns them. Of one cell, step and norm
+        records: As :func:`lnlab.records.read_all` returns them. Of one cell, step and norm
             all must be measured at the same epochs and differ in the seed alone.
 
     Raises:
@@ -164,7 +164,7 @@ def _epochs(epoch: float) -> str:
 def comparison(learned: Learned) -> Table:
     """Compare updates to the targets and the end, layer norm against none, with a label each.
 
-    :mod:`lnlib.compare` has the protocol. Labels are corrected for all of the table.
+    :mod:`lnlab.comparison` has the protocol. Labels are corrected for all of the table.
     """
     keys = [(cell, step, "layer") for step in STEP_NAMES.values() for cell in CELLS.values()]
     keys += learned.others
@@ -210,7 +210,7 @@ def draw_race(results: Sequence[dict[str, dict[str, float]]], **settings: Any) -
     """Draw two networks that train side by side: training NLL and test error so far.
 
     Args:
-        results: As :func:`lnlib.experiments.sequence.run.race` yields them, at least one.
+        results: As :func:`lnlab.experiments.sequence.run.race` yields them, at least one.
         **settings: As given to it; they do not change the picture.
     """
     figures = []

@@ -10,9 +10,9 @@ from lnbook.chapters.mnist.words import NAMES
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import NORMS, band, label_ends
-from lnlib import compare
-from lnlib.claims import Finding, Records, interval
-from lnlib.claims.feedforward import mnist_arms, mnist_end
+from lnlab import comparison
+from lnlab.claims import Finding, Records, interval
+from lnlab.claims.feedforward import mnist_arms, mnist_end
 
 #: How a batch size looks where norms are compared: color, dash.
 SIZE_LOOKS = {128: (COLORS["first"], "dash"), 4: (COLORS["second"], "solid")}
@@ -47,7 +47,7 @@ def _difference(runs: Runs, pair: tuple[str, str], name: str) -> go.Figure:
         epochs = runs.among(cells).common()
         epochs = epochs[epochs >= 1]
         differences = [runs.difference(epoch, *cells, name) for epoch in epochs]
-        low, high = np.array([compare.limits(d) for d in differences]).T
+        low, high = np.array([comparison.limits(d) for d in differences]).T
         reach = max(reach, *abs(low), *abs(high))
         mean = np.array([d.mean() for d in differences])
         look = (f"batches of {size}", color, dash)
@@ -63,7 +63,7 @@ def _difference(runs: Runs, pair: tuple[str, str], name: str) -> go.Figure:
     return label_ends(figure)
 
 
-def at_the_end(runs: Runs) -> dict[tuple[str, str, int, str], tuple[Finding, compare.Label]]:
+def at_the_end(runs: Runs) -> dict[tuple[str, str, int, str], tuple[Finding, comparison.Label]]:
     """Return what each pair of norms ends with, and its label, corrected for all of them.
 
     Returns:
@@ -76,7 +76,7 @@ def at_the_end(runs: Runs) -> dict[tuple[str, str, int, str], tuple[Finding, com
                 for name, unit, factor in (("train_nll", "nats", 1), ("test_error", "points", 100)):
                     ends = mnist_end(arms, name, unit, NAMES[name], factor=factor)
                     found[one, other, size, name] = ends
-    labels = compare.labels([ends.untestable or ends.differences for ends in found.values()])
+    labels = comparison.labels([ends.untestable or ends.differences for ends in found.values()])
     return {key: (found[key], label) for key, label in zip(found, labels, strict=True)}
 
 
@@ -84,13 +84,13 @@ def describe_difference(runs: Runs, pair: tuple[str, str]) -> str:
     """Say the difference at the end, its bounds, and who has the lower number."""
     one, other = (NORMS[norm][0] for norm in pair)
     ends = at_the_end(runs)
-    words = {compare.SUPPORTED: f"{one} lower", compare.CONTRADICTED: f"{other} lower"}
+    words = {comparison.SUPPORTED: f"{one} lower", comparison.CONTRADICTED: f"{other} lower"}
     said = [f"At the end, {one} minus {other}"]
     for size in SIZES:
         phrases = []
         for name in ("train_nll", "test_error"):
             finding, label = ends[*pair, size, name]
-            few = label.evidence is compare.Evidence.FEW
+            few = label.evidence is comparison.Evidence.FEW
             who = f"{one} lower in {label}" if few else words.get(label.text, str(label))
             phrases.append(f"{finding.what.replace('T', 't', 1)} {interval(finding)}, {who}")
         said.append(f"Batches of {size}: {'; '.join(phrases)}")

@@ -8,7 +8,7 @@ import numpy as np
 
 from lnbook.chapters.mnist.material import equal, exchanged, untrained
 from lnbook.exercises import Function, Measured
-from lnlib.compare import interval
+from lnlab.comparison import interval
 from lnlib.norm import update_running
 
 

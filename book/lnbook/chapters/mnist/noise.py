@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import NORMS, band, cursor, label_ends, spread
-from lnlib.analysis.recorded import Record, Recorded
+from lnlab.analysis.recorded import Record, Recorded
 
 #: Where a norm stands: what the reader sees, and (norm, its number).
 PLACES = {
@@ -31,17 +31,17 @@ STATISTICS = {
 
 
 class Runs(Recorded):
-    """Recorded runs of ``lnlib.experiments.noise.run``, a group a norm.
+    """Recorded runs of ``lnlab.experiments.noise.run``, a group a norm.
 
     Args:
-        records: As :func:`lnlib.runs.record.read_all` returns them, measured at equal epochs.
+        records: As :func:`lnlab.records.read_all` returns them, measured at equal epochs.
 
     Raises:
         ValueError: If there are no records, or they were measured at different epochs.
     """
 
     def __init__(self, records: Sequence[Record]):
-        super().__init__(records, lambda s: s["norm"], "python -m lnlib replay noise")
+        super().__init__(records, lambda s: s["norm"], "python -m lnlab replay noise")
         self.epochs()  # are the same
         self.norms = [norm for norm in NORMS if norm in self.groups]
 
@@ -284,7 +284,7 @@ MISMATCH = Picture(
 
 # Side by side.
 
-RACE_EPOCHS = 3  # as lnlib.experiments.mnist.live has it
+RACE_EPOCHS = 3  # as lnlab.experiments.mnist.live has it
 _RACE = {
     "train_nll": ("Training NLL, nats", 1, (0.001, 3), [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1]),
     "test_error": ("Test error, %", 100, (1, 95), [1, 2, 3, 5, 10, 20, 50]),
@@ -295,7 +295,7 @@ def draw_race(results: Sequence[dict[str, list[dict]]], **settings: Any) -> list
     """Draw norms that train side by side: the mean of the seeds, in a band from low to high.
 
     Args:
-        results: As :func:`lnlib.experiments.mnist.live.race` yields them, at least one.
+        results: As :func:`lnlab.experiments.mnist.live.race` yields them, at least one.
         **settings: As given to it; they do not change the picture.
     """
     return [_race(results, name) for name in _RACE]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from lnbook.figures.plots import NORMS
-from lnlib.analysis.recorded import Record, Recorded
+from lnlab.analysis.recorded import Record, Recorded
 
 RATE = 1e-3  # Adam's default, of the runs of figure 6
 SIZES = (128, 4)  # of figure 6
@@ -28,7 +28,7 @@ class Runs(Recorded):
     """Recorded runs of section 6.6, a group for each :class:`Cell`.
 
     Args:
-        records: As :func:`lnlib.runs.record.read_all` returns them, of any norms, batch sizes,
+        records: As :func:`lnlab.records.read_all` returns them, of any norms, batch sizes,
             learning rates and seeds; the runs of one cell measured at the same epochs.
     """
 
@@ -63,7 +63,7 @@ class Runs(Recorded):
         """
         if not self.swept:
             raise ValueError(
-                "Runs: no sweep over learning rates was given; record it with: python -m lnlib "
+                "Runs: no sweep over learning rates was given; record it with: python -m lnlab "
                 "replay mnist --norm layer batch --batch-size 4 --learning-rate RATE RATE …"
             )
         return self.among(Cell(n, 4, r) for n in self.swept for r in self.rates)
@@ -79,7 +79,7 @@ class Runs(Recorded):
         if not cells:
             raise ValueError(
                 "Runs: no other batch sizes than those of figure 6 were given; record them with: "
-                "python -m lnlib replay mnist --norm layer batch --batch-size 2 8 16 …"
+                "python -m lnlab replay mnist --norm layer batch --batch-size 2 8 16 …"
             )
         return self.among(cells)
 
@@ -97,7 +97,7 @@ class Runs(Recorded):
         """Return the records of a cell, sorted by seed; where there is none, say how to make it."""
         if cell not in self.groups:
             raise ValueError(
-                f"Runs: no run of {cell} was given; record it with: python -m lnlib replay mnist "
+                f"Runs: no run of {cell} was given; record it with: python -m lnlab replay mnist "
                 f"--norm {cell.norm} --batch-size {cell.batch_size} --learning-rate {cell.rate:g}"
             )
         return self.groups[cell]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lnbook.chapters.mnist.runs import Runs
-from lnlib.compare import limits, limits_name
+from lnlab.comparison import limits, limits_name
 
 NAMES = {"train_nll": "Training NLL", "test_nll": "Test NLL", "test_error": "Test error"}
 UNITS = {"train_nll": "nats", "test_nll": "nats", "test_error": "%"}

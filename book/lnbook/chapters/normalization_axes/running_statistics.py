@@ -22,7 +22,7 @@ from lnbook.chapters.normalization_axes.followed import (
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import cursor, label_ends
-from lnlib.analysis import running
+from lnlab.analysis import running
 
 STREAM = 40  # batches
 

@@ -8,8 +8,8 @@ from typing import Any
 from lnbook.figures import claims
 from lnbook.figures.plots import difference
 from lnbook.figures.table import Table
-from lnlib.claims.numbers import PAPER_TABLE_2
-from lnlib.compare import limits_name
+from lnlab.claims.numbers import PAPER_TABLE_2
+from lnlab.comparison import limits_name
 
 EXPERIMENT = "order_embeddings"
 _MEASURES = {f"recall_{k}": f"R@{k} (%)" for k in (1, 5, 10)} | {"mean_rank": "mean rank"}
@@ -30,7 +30,7 @@ def table_2(rows: Sequence[Any], records: Sequence[Record]) -> Table:
     """Put Table 2 of the paper beside ours, with the label of each row.
 
     Args:
-        rows: As ``lnlib.experiments.order_embeddings.results.rows`` returns them.
+        rows: As ``lnlab.experiments.order_embeddings.results.rows`` returns them.
         records: From which they are.
     """
     written = []

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lnlib.analysis.recorded import Record, Recorded
+from lnlab.analysis.recorded import Record, Recorded
 
 WAYS = {"image": "Image retrieval", "caption": "Caption retrieval"}
 CUTS = (1, 5, 10)
@@ -29,7 +29,7 @@ class Runs(Recorded):
     """Recorded runs of section 6.1, a group for each :class:`Cell`.
 
     Args:
-        records: As :func:`lnlib.runs.record.read_all` returns them; those that keep vectors are
+        records: As :func:`lnlab.records.read_all` returns them; those that keep vectors are
             shorter, and left out.
 
     Raises:
@@ -38,7 +38,7 @@ class Runs(Recorded):
 
     def __init__(self, records: Sequence[Record]):
         full = [r for r in records if "keep" not in r["settings"]]
-        command = "python -m lnlib replay order_embeddings"
+        command = "python -m lnlab replay order_embeddings"
         super().__init__(full, lambda s: Cell(s["norm"], s["learning_rate"]), command)
 
     @property

@@ -43,7 +43,7 @@ def cost(runs: Runs, name: str) -> np.ndarray:
 
     Args:
         runs: The recorded runs.
-        name: Of :data:`lnlib.experiments.transformer.ABLATIONS`, or ``val_nll`` for none.
+        name: Of :data:`lnlab.experiments.transformer.ABLATIONS`, or ``val_nll`` for none.
     """
     curve = name if name == "val_nll" else f"nll_{name}"
     return np.array([r["curves"][curve][-1] for r in runs.model], float)

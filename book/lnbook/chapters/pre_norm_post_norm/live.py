@@ -20,7 +20,7 @@ from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import label_ends
 
-Point = dict[str, Any]  # as lnlib.experiments.transformer.live.short_run yields it
+Point = dict[str, Any]  # as lnlab.experiments.transformer.live.short_run yields it
 UPDATES, TOP = 600, 4.4
 TEXTS = {"tiny_shakespeare": "tiny Shakespeare", "python_topics": "Python's own help"}
 

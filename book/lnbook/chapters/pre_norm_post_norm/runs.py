@@ -9,10 +9,10 @@ import numpy as np
 
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import NORMS, RMS
-from lnlib.analysis.recorded import Record, Recorded
+from lnlab.analysis.recorded import Record, Recorded
 
 #: Mean loss of a character of tiny Shakespeare, in nats, by counts alone:
-#: :func:`lnlib.experiments.transformer.baselines.baselines` has counted.
+#: :func:`lnlab.experiments.transformer.baselines.baselines` has counted.
 UNIGRAM, BIGRAM = 3.347, 2.482
 SINGLE, PAIRS = "single characters", "pairs"  # what the two lines are called
 RANDOM = 4.174  # nats: drawing one of the 65 characters
@@ -84,7 +84,7 @@ class Runs:
     Which of the short runs there are is up to the records; what is missing says so.
 
     Args:
-        records: As :func:`lnlib.runs.record.read_all` returns them.
+        records: As :func:`lnlab.records.read_all` returns them.
 
     Raises:
         ValueError: If there are no first gradients or no short runs among them.
@@ -94,7 +94,7 @@ class Runs:
         def some(chosen: Any) -> list[Record]:
             return [r for r in records if chosen(r["settings"])]
 
-        command = "python -m lnlib replay transformer"
+        command = "python -m lnlab replay transformer"
         self.starts = Recorded(some(lambda s: s["updates_an_epoch"] == 1), _cell, command)
         self.trained = Recorded(some(lambda s: s["updates_an_epoch"] == 100), _cell, command)
         self.model = some(lambda s: s["ablate"])

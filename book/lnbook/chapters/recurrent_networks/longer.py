@@ -11,7 +11,7 @@ from lnbook.chapters.recurrent_networks.network import INPUTS, parameters, say
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import NORMS, cursor, label_ends
-from lnlib.analysis import recurrence
+from lnlab.analysis import recurrence
 
 LONG, TRAINED_ON, BATCHES = 60, 64, 30
 LENGTHS_TRAINED = [5, 10, 20, 40]

@@ -8,7 +8,7 @@ import numpy as np
 
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import NORMS
-from lnlib.analysis import recurrence
+from lnlab.analysis import recurrence
 
 HIDDEN, INPUTS, SEQUENCES = 32, 8, 16
 

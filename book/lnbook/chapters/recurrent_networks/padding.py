@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from lnbook.chapters.recurrent_networks.network import INPUTS, parameters
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
-from lnlib.analysis import recurrence
+from lnlab.analysis import recurrence
 
 LENGTHS = (8, 6, 5, 3, 2)
 PADDED = {

@@ -19,7 +19,7 @@ from lnbook.chapters.recurrent_networks.network import (
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import cursor, label_ends
-from lnlib.analysis import recurrence
+from lnlab.analysis import recurrence
 
 _FINE = 10 ** np.linspace(-3, 3, 37)
 _FOLLOWED = 16  # units that are drawn

@@ -18,7 +18,7 @@ from lnbook.chapters.recurrent_networks.network import (
 )
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.plots import label_ends
-from lnlib.analysis import recurrence
+from lnlab.analysis import recurrence
 
 STEPS = 200
 

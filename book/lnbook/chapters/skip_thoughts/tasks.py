@@ -13,7 +13,7 @@ from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import band, label_ends, spread
 from lnbook.figures.run_groups import LAYER, LOOKS, PLAIN
 from lnbook.figures.table import Table
-from lnlib.claims.numbers import PAPER_TABLE_3
+from lnlab.claims.numbers import PAPER_TABLE_3
 
 NAMES = {
     "mr": "MR: liked or not",

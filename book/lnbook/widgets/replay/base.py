@@ -55,13 +55,13 @@ def side_by_side(
         if array not in run["arrays"]:
             raise ValueError(
                 f"{widget}: records must be of runs with {kept}, this one kept no {array}; record "
-                f"it with python -m lnlib replay {again}"
+                f"it with python -m lnlab replay {again}"
             )
         found[arm] = run
     runs = {arm: found[arm] for arm in arms if arm in found}
     if not runs:
         raise ValueError(
-            f"{widget}: records must be one at least, got none; record them with python -m lnlib "
+            f"{widget}: records must be one at least, got none; record them with python -m lnlab "
             f"replay {again} --seeds 0"
         )
     shapes = {run["arrays"][array].shape for run in runs.values()}

@@ -1,6 +1,6 @@
 """A transformer that reads the reader's sentence in the page, a switch on each of its norms.
 
-The model is one that ``lnlib.experiments.transformer`` has trained, with two blocks and 64
+The model is one that ``lnlab.experiments.transformer`` has trained, with two blocks and 64
 features; its weights come in 8 bits. The arithmetic is JavaScript (``engine.js``), because a page
 has nothing else to compute with; a test holds it to PyTorch. The same files serve the built book
 and a live notebook, where :class:`TransformerWidget` is a widget without a Python half.
@@ -27,7 +27,7 @@ import numpy as np
 
 from lnbook.display import bundle
 from lnbook.widgets.base import WidgetFiles
-from lnlib.runs import record as records
+from lnlab import records
 
 __all__ = ["WEB", "TransformerWidget", "recorded", "weights"]
 

@@ -12,7 +12,7 @@ from lnbook.widgets.replay.activation_maps import (
     packed,
     unpacked,
 )
-from lnlib import compare
+from lnlab import comparison
 
 PASSES = [0, 0.5, 2]
 SIDES = (28, 14, 7)
@@ -66,7 +66,7 @@ def test_what_is_told_of_a_border_is_its_mean_and_the_interval_of_compare(three)
     at = [(i, j) for i in range(14) for j in range(14) if {i, j} & {0, 13}]
     edge = np.array([maps[:, i, j] for i, j in at]).mean(0)
     rest = maps[:, 1:-1, 1:-1].mean((1, 2))
-    expected = [edge.mean(), rest.mean(), *compare.interval(edge - rest)]
+    expected = [edge.mean(), rest.mean(), *comparison.interval(edge - rest)]
     found = told["arms"][2]["layers"][1]["statistics"]["before_mean"]["apart"][1]
     np.testing.assert_allclose(found, expected, rtol=1e-3)
     many = np.random.default_rng(1).normal(size=(2, 16, 5, 5)) ** 3
@@ -74,7 +74,7 @@ def test_what_is_told_of_a_border_is_its_mean_and_the_interval_of_compare(three)
     ring[1:-1, 1:-1] = False
     for one, channels in zip(apart(many), many, strict=True):
         difference = channels[:, ring].mean(1) - channels[:, ~ring].mean(1)
-        np.testing.assert_allclose(one[2:], compare.interval(difference), rtol=1e-9)
+        np.testing.assert_allclose(one[2:], comparison.interval(difference), rtol=1e-9)
 
 
 @pytest.mark.parametrize(

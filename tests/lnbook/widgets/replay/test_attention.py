@@ -12,8 +12,8 @@ from lnbook.widgets.replay.attention import (
     questions,
     unpacked,
 )
-from lnlib.experiments.attentive_reader import HEURISTICS
-from lnlib.runs import record
+from lnlab import records
+from lnlab.experiments.attentive_reader import HEURISTICS
 
 EPOCHS = [0, 0.5, 1, 2]
 ASKED = [
@@ -52,7 +52,7 @@ def six():
 
 @pytest.fixture(scope="module")
 def book():
-    runs = record.read_all("attentive_reader", epochs=10)
+    runs = records.read_all("attentive_reader", epochs=10)
     runs = [run for run in runs if "attention" in run["arrays"]]
     assert runs
     return runs

@@ -10,7 +10,7 @@ import pytest
 
 from lnbook.widgets.replay import caption_ranking
 from lnbook.widgets.replay.caption_ranking import WEB, CaptionRanking
-from lnlib.runs import record
+from lnlab import records
 
 
 def test_the_page_gets_one_element_with_its_options():
@@ -79,7 +79,7 @@ def test_a_page_loads_at_most_half_a_megabyte_before_its_slider_is_moved():
 
 
 def test_what_the_records_keep_takes_less_than_two_megabytes():
-    kept = list((record.folder() / "order_embeddings").glob("*.npz"))
+    kept = list((records.folder() / "order_embeddings").glob("*.npz"))
     assert len(kept) == len(caption_ranking.NORMS)
     assert sum(path.stat().st_size for path in kept) < 2_000_000
 

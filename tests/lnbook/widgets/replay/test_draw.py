@@ -7,7 +7,7 @@ import pytest
 
 from lnbook.widgets.replay import base, draw
 from lnbook.widgets.replay.draw import WEB, DrawReplay, packed, unpacked
-from lnlib.runs import record
+from lnlab import records
 
 EPOCHS = [0, 0.5, 1, 2, 3]
 # Of the 10,000 test images, which lie in the order of their digits.
@@ -38,7 +38,7 @@ def three():
 
 @pytest.fixture(scope="module")
 def book():
-    return [run for run in record.read_all("draw") if "canvas" in run["arrays"]]
+    return [run for run in records.read_all("draw") if "canvas" in run["arrays"]]
 
 
 def test_what_is_packed_comes_back_as_the_records_have_it():

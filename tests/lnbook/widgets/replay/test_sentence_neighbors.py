@@ -12,8 +12,8 @@ from lnbook.widgets.replay.sentence_neighbors import (
     sentences,
     unpacked,
 )
-from lnlib.experiments.skip_thoughts.run import words as read
-from lnlib.runs import record
+from lnlab import records
+from lnlab.experiments.skip_thoughts.run import words as read
 
 EPOCHS = [0, 0.5, 1, 2]
 TEXTS = ['"Come in!" said Holmes.', "I am--here, sir.\"", "“She said”", "Who? Me?", '"Is that it?"',
@@ -45,7 +45,7 @@ def three():
 
 @pytest.fixture(scope="module")
 def book():
-    found = [run for run in record.read_all("skip_thoughts") if "map" in run["arrays"]]
+    found = [run for run in records.read_all("skip_thoughts") if "map" in run["arrays"]]
     assert found
     return found
 

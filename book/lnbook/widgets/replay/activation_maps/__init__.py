@@ -1,6 +1,6 @@
 """Statistics of every unit of a convolutional network, by its place: norms side by side.
 
-What is shown was recorded by ``lnlib.experiments.convnet`` with ``maps``: how often each unit is
+What is shown was recorded by ``lnlab.experiments.convnet`` with ``maps``: how often each unit is
 on, and mean and standard deviation of its summed input, in and behind the norm, at points of
 training. The page gets one file for each kind of pictures, when it is asked for, and draws. The
 same files serve the built book and a live notebook, where :class:`ActivationMaps` is a widget
@@ -22,8 +22,8 @@ import numpy as np
 
 from lnbook.display import bundle
 from lnbook.widgets.base import WidgetFiles
-from lnlib import compare
-from lnlib.runs import record as recorded
+from lnlab import comparison
+from lnlab import records as recorded
 
 __all__ = ["WEB", "ActivationMaps", "apart", "packed", "unpacked"]
 
@@ -82,7 +82,7 @@ def apart(maps: np.ndarray) -> np.ndarray:
 
     Returns:
         Shape ``(..., 4)``: mean of the ring, mean of the others, and the ends of the 95 % interval
-        of their difference over the channels, :func:`lnlib.compare.interval` at once for all.
+        of their difference over the channels, :func:`lnlab.comparison.interval` at once for all.
     """
     inner = maps[..., 1:-1, 1:-1]
     rest = inner.mean((-2, -1))
@@ -98,7 +98,7 @@ def apart(maps: np.ndarray) -> np.ndarray:
 @functools.cache
 def _shares(n: int) -> np.ndarray:
     # Of each channel in each resample: as compare.interval draws them.
-    drawn = np.random.default_rng(0).integers(n, size=(compare.DRAWS, n))
+    drawn = np.random.default_rng(0).integers(n, size=(comparison.DRAWS, n))
     return (drawn[..., None] == np.arange(n)).mean(1)
 
 
@@ -119,7 +119,7 @@ def packed(records: Sequence[Mapping[str, Any]]) -> str:
     if norms != sorted(NORMS) or not all("on_1" in run["arrays"] for run in records):
         raise ValueError(
             f"ActivationMaps: records must be one with maps for each of {', '.join(NORMS)}, got "
-            f"{', '.join(norms) or 'none'}; record them with python -m lnlib replay convnet --maps"
+            f"{', '.join(norms) or 'none'}; record them with python -m lnlab replay convnet --maps"
         )
     arms, parts = [], []
     for norm, (name, color) in NORMS.items():

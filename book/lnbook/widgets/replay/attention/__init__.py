@@ -1,6 +1,6 @@
 """A passage with a name to fill in, each word shaded by attention: readers of section 6.2 compared.
 
-What is shown was recorded by ``lnlib.experiments.attentive_reader`` with ``pictures``: how much
+What is shown was recorded by ``lnlab.experiments.attentive_reader`` with ``pictures``: how much
 attention each network pays to each word of a few passages, and which name it would fill in, at
 every point of training that was measured. Nothing is computed in the page. The same files serve the
 built book and a live notebook, where :class:`AttentionReplay` is a widget without a Python half.
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lnbook.widgets.replay import base
-from lnlib.runs import record as recorded
+from lnlab import records as recorded
 
 __all__ = ["WEB", "AttentionReplay", "Question", "attends", "packed", "questions", "unpacked"]
 

@@ -1,6 +1,6 @@
 """A scene that a reader composes, and the captions that two recorded networks find for it.
 
-The networks are those of ``lnlib.experiments.order_embeddings``, without norm and with layer norm,
+The networks are those of ``lnlab.experiments.order_embeddings``, without norm and with layer norm,
 each at its own best learning rate, at several points of training: the vectors of 500 captions and
 the map that gives a scene its vector, in 8 bits. The page has nothing else to compute with, so the
 arithmetic is JavaScript; a test holds it to Python's. The same files serve the built book and a
@@ -27,7 +27,7 @@ import numpy as np
 
 from lnbook.display import bundle
 from lnbook.widgets.base import WidgetFiles
-from lnlib.runs import record
+from lnlab import records as record
 
 __all__ = ["WEB", "CaptionRanking", "networks", "pictures"]
 

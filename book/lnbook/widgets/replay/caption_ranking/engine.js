@@ -1,7 +1,7 @@
 /* What the experiment computes of a scene: 400 numbers, a vector, the penalties of all captions. */
 const lnCaptionRankingEngine = (() => {
   "use strict";
-  const PLACES = 5; // numbers that a category has, as lnlib.data.coco_val2017_layout.features says
+  const PLACES = 5; // numbers that a category has, as lnlab.datasets.coco_val2017_layout.features says
 
   function features({ w, h, boxes }, categories) {
     const found = new Float32Array(categories * PLACES), largest = new Float64Array(categories);

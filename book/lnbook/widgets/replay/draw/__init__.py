@@ -1,6 +1,6 @@
 """Digits painted glimpse by glimpse, by networks of section 6.4 side by side at one update.
 
-What is shown was recorded by ``lnlib.experiments.draw`` with ``keep``: canvases and windows, of
+What is shown was recorded by ``lnlab.experiments.draw`` with ``keep``: canvases and windows, of
 test digits and of dreams, at points of training. The page gets a dozen of these points; nothing is
 computed there but what lies between two of them. The same files serve the built book and a live
 notebook, where :class:`DrawReplay` is a widget without a Python half.
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from lnbook.widgets.replay import base
-from lnlib.runs import record as recorded
+from lnlab import records as recorded
 
 __all__ = ["WEB", "DrawReplay", "digits", "packed"]
 

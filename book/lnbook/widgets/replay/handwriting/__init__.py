@@ -1,6 +1,6 @@
 """A text written point by point, by networks of section 6.5 abreast, at one update.
 
-What is shown was recorded by ``lnlib.experiments.handwriting`` with ``keep``: pen and window, at
+What is shown was recorded by ``lnlab.experiments.handwriting`` with ``keep``: pen and window, at
 points of training. Nothing is computed on the page. The same files serve the built book and a live
 notebook. There a reader can type a text of their own, which a :class:`HandwritingReplay` that is
 handed a text and what writes it shows in place of what was recorded.
@@ -17,7 +17,7 @@ import numpy as np
 
 from lnbook.widgets.replay import base
 from lnbook.widgets.replay.draw import ARMS
-from lnlib.runs import record as recorded
+from lnlab import records as recorded
 
 __all__ = ["WEB", "HandwritingReplay", "packed", "unpacked"]
 

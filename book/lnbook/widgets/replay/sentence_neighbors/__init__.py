@@ -1,6 +1,6 @@
 """Sentences as points, and next to which others they lie: networks of section 6.3 side by side.
 
-What is shown was recorded by ``lnlib.experiments.skip_thoughts`` with ``keep``: where 500 sentences
+What is shown was recorded by ``lnlab.experiments.skip_thoughts`` with ``keep``: where 500 sentences
 lie in each network's principal directions, and the nearest of each, at points of training. The page
 gets some of these points; nothing is computed there but what lies between two of them. The same
 files serve the built book and a live notebook, where :class:`SentenceNeighbors` is a widget without
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from lnbook.widgets.replay import base
-from lnlib.runs import record as recorded
+from lnlab import records as recorded
 
 __all__ = ["ALIKE", "WEB", "SentenceNeighbors", "alike", "packed", "sentences"]
 

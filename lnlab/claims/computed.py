@@ -1,0 +1,153 @@
+"""What is computed on claims: exact statements by the library's own checks, and small networks."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from lnlab.analysis import recurrence, running, table_1
+from lnlab.claims.finding import Finding, Records
+from lnlib import invariance, norm
+
+SEEDS = range(10)
+UNITS, STEPS, CASES = 64, 50, 16  # of the small recurrent networks
+SCALES = (0.5, 1.0, 2.0)  # of their recurrent weights, orthogonal at 1
+
+
+def exact(what: str, measured: float, *, counts: bool = True) -> Finding:
+    """Return a finding that holds if a change that is to be 0 is only rounding."""
+    over = np.array([measured - table_1.ROUNDING])
+    return Finding(what, over, "largest change", counts=counts, exact=True)
+
+
+def table_one(records: Records) -> list[Finding]:
+    """Count the cells of table 1 that are not as the paper has them, of 18."""
+    wrong = sum(
+        (invariance.measure(name, change) < table_1.ROUNDING) != kept
+        for name, row in invariance.TABLE_1.items()
+        for change, kept in row.items()
+    )
+    return [Finding("cells of 18 that differ", np.array([float(wrong)]), "cells", exact=True)]
+
+
+def dataset_rescaling(records: Records) -> list[Finding]:
+    """Rescale the data under each norm of table 1."""
+    return [
+        exact(f"{name} norm, data times 3", invariance.measure(name, "dataset_rescaling"))
+        for name in invariance.TABLE_1
+    ]
+
+
+def case_rescaling(records: Records) -> list[Finding]:
+    """Rescale single cases under layer norm; a negative factor stands beside."""
+    flipped = invariance.measure("layer", "negative_rescaling")
+    return [
+        exact("one case times 3", invariance.measure("layer", "single_case_rescaling")),
+        exact("times a negative number", flipped, counts=False),
+    ]
+
+
+def case_shifting(records: Records) -> list[Finding]:
+    """Shift the summed inputs of a case, and the data that it is."""
+    summed = np.random.default_rng(0).normal(size=(16, 12))
+    moved = np.abs(norm.layer_norm(summed + 3, eps=0) - norm.layer_norm(summed, eps=0)).max()
+    return [
+        exact("one number added to a case's data", invariance.measure("layer", "feature_shift")),
+        exact("one number added to its summed inputs", moved, counts=False),
+    ]
+
+
+def same_computation(records: Records) -> list[Finding]:
+    """Compare what a case becomes in a training batch and alone, under layer and batch norm."""
+    cases = np.random.default_rng(0).normal(size=(64, 12))
+    layer = np.abs(norm.layer_norm(cases)[:1] - norm.layer_norm(cases[:1])).max()
+    stream = running.follow(1.0, np.random.default_rng(0).normal(size=(50, 8)))
+    batch = np.abs(stream.train - stream.test[1:]).max()
+    return [
+        exact("layer norm: a case in a batch, and alone", layer),
+        exact("batch norm: by its batch, and by running averages", batch, counts=False),
+    ]
+
+
+def curvature(records: Records) -> list[Finding]:
+    """Double one weight vector under batch norm and look at the block of its Fisher matrix."""
+    rng = np.random.default_rng(0)
+    X, w, aside = rng.normal(size=(64, 8)), rng.normal(size=8), rng.normal(size=8)
+    aside -= aside @ w / (w @ w) * w  # along w itself nothing changes
+
+    def moves(factor: float) -> float:
+        outputs = [norm.batch_norm((X @ (factor * w + h * aside))[:, None], eps=0)
+                   for h in (1e-5, -1e-5)]  # fmt: skip
+        return float(np.square((outputs[0] - outputs[1]) / 2e-5).mean())
+
+    ratio = moves(2.0) / moves(1.0)
+    return [
+        Finding(f"weights twice as long: the block of the Fisher matrix times {ratio:.2f}, not 0.5",
+                np.array([abs(ratio - 0.5) - 0.01]), "of the block", exact=True)
+    ]  # fmt: skip
+
+
+@functools.cache
+def carried(form: str, scale: float, seed: int, inputs: str) -> recurrence.Carried:
+    """Return what a random network carries over its steps, with inputs at ``every`` or ``first``.
+
+    Args:
+        form: Of the recurrent cell, ``plain`` or ``paper``.
+        scale: Of the recurrent weights, which are orthogonal at 1.
+        seed: Of weights, inputs and the gradient in the last state.
+        inputs: At which steps there are any.
+    """
+    rng = np.random.default_rng(seed)
+    params = recurrence.orthogonal(8, UNITS, rng)
+    params["W_hh"] = scale * params["W_hh"]
+    x, dh = rng.normal(size=(STEPS, CASES, 8)), rng.normal(size=(CASES, UNITS))
+    if inputs == "first":
+        x[1:] = 0
+    return recurrence.carry(x, dh, params, form=form)
+
+
+def _decades(form: str, scale: float) -> np.ndarray:
+    found = (carried(form, scale, seed, "every").gradient for seed in SEEDS)
+    return np.array([abs(np.log10(values[-1] / values[0])) for values in found])
+
+
+def gradients_through_time(records: Records) -> list[Finding]:
+    """Carry gradients back 50 steps, with layer norm and without, from three starts."""
+    found = []
+    for scale in SCALES:
+        plain, layer = (_decades(form, scale) for form in ("plain", "paper"))
+        what = (
+            f"recurrent weights x {scale:g}: the gradient changes by {layer.mean():.1f} powers of "
+            f"ten over {STEPS} steps, {plain.mean():.1f} without norm"
+        )
+        found.append(Finding(what, layer - plain, "powers of ten", (layer - plain) / plain))
+    return found
+
+
+def plain_gradients(records: Records) -> list[Finding]:
+    """Say from which starts a plain network's gradient changes tenfold or more over 50 steps."""
+    found = []
+    for scale in SCALES:
+        plain = _decades("plain", scale)
+        what = f"recurrent weights x {scale:g}: it changes by {plain.mean():.1f} powers of ten"
+        found.append(Finding(f"{what}, at least 1", 1 - plain, "powers of ten"))
+    return found
+
+
+def longer(records: Records) -> list[Finding]:
+    """Keep statistics over 10 steps and use a network of sums over 40, whose inputs grow."""
+    found = {"each step": [], "layer": []}
+    for seed in SEEDS:
+        rng = np.random.default_rng(seed)
+        params = recurrence.orthogonal(8, UNITS, rng)
+        batches = [np.cumsum(rng.normal(size=(40, 32, 8)), axis=0) for _ in range(11)]
+        run = recurrence.over_time([b[:10] for b in batches[:10]], batches[10], params)
+        for kind, sizes in found.items():
+            sizes.append(abs(np.log10(run.size[kind][-1] / run.size[kind][9])))
+    layer, batch = (np.array(found[kind]) for kind in ("layer", "each step"))
+    what = (
+        f"inputs that grow, 40 steps after 10 in training: what leaves the norm grows by "
+        f"{batch.mean():.2f} powers of ten under batch norm, {layer.mean():.2f} under layer norm"
+    )
+    return [Finding(what, layer - batch, "powers of ten", (layer - batch) / batch)]

@@ -1,0 +1,381 @@
+"""Recorded runs of other networks on claims: sections 1, 3, 5.2, 6.6, 6.7, and tutorials."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from lnlab.claims import trained
+from lnlab.claims.finding import Finding, Record, Records
+from lnlab.claims.trained import (
+    RECURRENT,
+    Kind,
+    Value,
+    Weigh,
+    beside,
+    end,
+    final_metric_difference,
+    head,
+    no_plateau,
+    steps_to_target_ratio,
+    to_targets,
+)
+from lnlab.comparison import WORSENS
+from lnlab.experiments._arms import Arm, paired
+from lnlab.experiments._task import LAYER, NONE, curve
+
+# Section 1, of batch norm; section 3; tutorials: the landscape of a small network.
+
+
+def sgd(records: Records) -> list[Finding]:
+    """Compare updates with batch norm and without, by plain gradient descent at the best rates."""
+    found = []
+    for kind in head(records, "landscape", "none", "batch")[:1]:
+        found += steps_to_target_ratio(kind, "batch")
+        for norm in ("layer", "rms"):
+            found += beside(steps_to_target_ratio(kind, norm)) if kind.has(NONE, norm) else []
+    return found
+
+
+def regularizer(records: Records) -> list[Finding]:
+    """Compare the gap between test and training NLL at the end with batch norm and without."""
+
+    def gap(run: Record) -> float:
+        return end("test_nll")(run) - end("train_nll")(run)
+
+    return [
+        mnist_end(arms, gap, "nats", f"batches of {size}: test minus training NLL",
+                   judged="train_nll")
+        for size in (128, 4)
+        for arms in [mnist_arms(records, "none", "batch", size)]
+        if arms
+    ]  # fmt: skip
+
+
+LANDSCAPE = {
+    "smoothness": "effective smoothness",
+    "gradient_change": "change of the gradient",
+    "loss_range": "range of the loss",
+}
+SHIFT = {"shift": "shift of the gradients", "moments": "shift of the moments"}
+
+
+def landscape(measures: dict[str, str], norm: str = "layer", rate: float = 0.1) -> Weigh:
+    """Compare measures of the landscape with a norm and without, at one rate, over training."""
+
+    def weigh(records: Records) -> list[Finding]:
+        found = []
+        norms = (norm, *(n for n in ("layer", "batch", "rms") if n != norm))
+        for other in norms:
+            pairs = pairs_by_seed(*(records.of("landscape", learning_rate=rate, norm=n)
+                             for n in ("none", other)))  # fmt: skip
+            if len(pairs) < 2:
+                continue
+            for name, words in measures.items():
+                d = np.array([_typical(b, name) / _typical(a, name) - 1 for a, b in pairs])
+                runs = tuple(run for pair in pairs for run in pair)
+                what = f"{words}, {other} norm against none"
+                found.append(Finding(what, d, "of none's", d, runs, other == norm))
+        return found
+
+    return weigh
+
+
+def pairs_by_seed(one: Iterable[Record], other: Iterable[Record]) -> list[tuple[Record, Record]]:
+    """Return the runs of the seeds that both sides have, in pairs.
+
+    Raises:
+        ValueError: If a side has two runs of one seed.
+    """
+    a, b = by_seed(one), by_seed(other)
+    return [(a[seed], b[seed]) for seed in sorted(a.keys() & b.keys())]
+
+
+def by_seed(runs: Iterable[Record]) -> dict[int, Record]:
+    """Return runs by their seeds.
+
+    Raises:
+        ValueError: If two have one seed.
+    """
+    found: dict[int, Record] = {}
+    for run in runs:
+        if run["seed"] in found:
+            raise ValueError(
+                f"claims: runs of {run['experiment']} that are compared must differ in the seed, "
+                f"got two with seed {run['seed']}; keep one of them in the folder"
+            )
+        found[run["seed"]] = run
+    return found
+
+
+def _typical(run: Record, name: str) -> float:
+    names = (
+        [name] if name in run["curves"] else [k for k in run["curves"] if k.startswith(f"{name}_")]
+    )
+    values = np.array([curve(run, k) for k in names])
+    return float(np.exp(np.nanmean(np.log(values))))
+
+
+# Section 5.2.2.
+
+
+def harder_to_turn(records: Records) -> list[Finding]:
+    """Compare how far an update turns weights that are four times as long, and as they are."""
+    found = []
+    for norm in ("layer", "batch", "none"):
+        pairs = pairs_by_seed(*(
+            [run for run in records.of("weights", norm=norm, optimizer="sgd", scale=scale)
+             if "magnitude" not in run["settings"]]
+            for scale in (1.0, 4.0)
+        ))  # fmt: skip
+        if len(pairs) < 2:
+            continue
+        d = np.array([np.nanmean(curve(y, "turn_1")) / np.nanmean(curve(x, "turn_1")) - 1
+                      for x, y in pairs])  # fmt: skip
+        what = f"{norm}: degrees an update turns the weights of layer 1, four times as long"
+        runs = tuple(run for pair in pairs for run in pair)
+        found.append(Finding(what, d, "of what it was", d, runs, norm != "none"))
+    return found
+
+
+# Section 6.6.
+
+
+RATE = 1e-3  # Adam's, of all runs with ten seeds: no arm's rate was tuned
+
+
+def mnist_arms(records: Records, a: str, b: str, size: int) -> tuple[Arm, Arm] | None:
+    """Return the longest runs of two norms at one batch size, by seed, if they share two."""
+    found = []
+    for norm in (a, b):
+        runs = records.of("mnist", norm=norm, batch_size=size, learning_rate=RATE, data="mnist")
+        longest = max((run["settings"]["epochs"] for run in runs), default=0)
+        longest = [run for run in runs if run["settings"]["epochs"] == longest]
+        found.append(Arm(dict(sorted(by_seed(longest).items())), RATE, {}))
+    one, other = found
+    return (one, other) if len(one.runs.keys() & other.runs.keys()) > 1 else None
+
+
+def mnist_end(
+    arms: tuple[Arm, Arm], name: str | Value, unit: str, what: str, *, judged: str = "",
+    factor: float = 1.0, counts: bool = True,
+) -> Finding:  # fmt: skip
+    """Return by how much the second arm's end lies below the first's, seed by seed."""
+    value = end(name) if isinstance(name, str) else name
+    plain, other = paired(*arms, value)
+    runs = tuple(run for arm in arms for run in arm.runs.values())
+    return Finding(what, factor * (other - plain), unit, (other - plain) / plain, runs, counts,
+                   untestable=no_plateau(arms, judged or name))  # fmt: skip
+
+
+def faster_than_batch_norm(size: int) -> Weigh:
+    """Compare updates to targets of the training NLL and the test error; the ends stand beside."""
+
+    def weigh(records: Records) -> list[Finding]:
+        arms = mnist_arms(records, "batch", "layer", size)
+        if not arms:
+            return []
+        of = [
+            to_targets(
+                *arms,
+                lambda run, n=name: curve(run, n),
+                _mnist_updates,
+                f"{words}, layer norm against batch norm",
+            )
+            for name, words in (("train_nll", "training NLL"), ("test_error", "test error"))
+        ]
+        return [
+            *of[0],
+            *beside(of[1]),
+            mnist_end(arms, "train_nll", "nats", "training NLL at the end", counts=False),
+            mnist_end(arms, "test_error", "points", "test error at the end", factor=100,
+                       counts=False),
+        ]  # fmt: skip
+
+    return weigh
+
+
+def _mnist_updates(run: Record) -> np.ndarray:
+    updates = run["data"]["cases"]["train"] // run["settings"]["batch_size"]
+    return (curve(run, "epoch") * updates).round()
+
+
+def robust(records: Records) -> list[Finding]:
+    """Compare how much smaller batches change the end, with layer and batch norm."""
+    of = {size: mnist_arms(records, "layer", "batch", size) for size in (128, 4)}
+    if not all(of.values()):
+        return []
+    arms = [of[size][k] for k in (0, 1) for size in (128, 4)]
+    seeds = sorted(set.intersection(*(set(arm.runs) for arm in arms)))
+    if len(seeds) < 2:
+        return []
+    found, runs = [], tuple(arm.runs[seed] for seed in seeds for arm in arms)
+    for name, words, unit, factor in (
+        ("train_nll", "training NLL from batches of 128 to 4", "nats", 1),
+        ("test_error", "test error from batches of 128 to 4", "points", 100),
+    ):
+        ends = np.array([[end(name)(arm.runs[seed]) for seed in seeds] for arm in arms])
+        layer, batch = np.abs(ends[1::2] - ends[::2])
+        d = layer - batch
+        found.append(Finding(f"change of the {words}", factor * d, unit, d / batch, runs,
+                             untestable=no_plateau(arms, name)))  # fmt: skip
+    return found
+
+
+def one_by_one(records: Records) -> list[Finding]:
+    """Compare layer norm on single cases with batch norm on its smallest batches, at the end."""
+    layer = by_seed(records.of("mnist", norm="layer", batch_size=1, data="mnist"))
+    found = []
+    for norm, size in (("batch", 2), ("none", 1)):
+        other = by_seed(records.of("mnist", norm=norm, batch_size=size, data="mnist"))
+        if len(layer.keys() & other.keys()) < 2:
+            continue
+        what = f"test error at the end, batches of 1, against {norm} at {size}"
+        arms = Arm(other, RATE, {}), Arm(layer, RATE, {})
+        found.append(mnist_end(arms, "test_error", "points", what, factor=100,
+                                counts=norm == "batch"))  # fmt: skip
+    return found
+
+
+# Section 6.7.
+
+
+def outperforms(records: Records) -> list[Finding]:
+    """Compare batch norm's test error at the end with that of every other arm; the NLL beside."""
+    found = []
+    for kind in head(records, "convnet", "batch", NONE):
+        others = [name for name in kind.arms if name != "batch" and kind.has("batch", name)]
+        one = [_test_end(kind, "error", other) for other in others]
+        one += beside([_test_end(kind, "NLL", other) for other in others])
+        found += beside(one) if found else one
+    return found
+
+
+def _test_end(kind: Kind, what: str, plain: str) -> Finding:
+    name, unit, factor = {"error": ("test_error", "points", 100), "NLL": ("test_nll", "nats", 1)}[
+        what
+    ]
+    words = f"test {what} at the end against {plain}"
+    return final_metric_difference(kind, name, unit, words, "batch", plain, factor=factor,
+                                   judged=lambda run: curve(run, name))  # fmt: skip
+
+
+def border(name: str) -> Weigh:
+    """Compare units at the border with the rest: how often they are on, or how they vary."""
+
+    def weigh(records: Records) -> list[Finding]:
+        found = []
+        for kind in head(records, "convnet", LAYER)[:1]:
+            for layer in (1, 2, 3):
+                arm = kind.arms[LAYER]
+                ends = {k: np.array([curve(run, f"{k}_{layer}")[-1] for run in arm.runs.values()])
+                        for k in ("border_on", "inner_on", "border_deviation")}  # fmt: skip
+                ratio = ends["border_on"] / ends["inner_on"]
+                if name == "deviation":
+                    apart = np.abs(ends["border_deviation"] - 1)
+                    what = f"layer {layer}: deviation at the border, a tenth away from the rest's"
+                    found.append(Finding(what, 0.1 - apart, "of the rest's", None,
+                                         tuple(arm.runs.values())))  # fmt: skip
+                else:
+                    what = f"layer {layer}: share of cases that turn a unit at the border on"
+                    found.append(Finding(what, ratio - 1, "of the rest's", ratio - 1,
+                                         tuple(arm.runs.values())))  # fmt: skip
+        return found
+
+    return weigh
+
+
+# Tutorials.
+
+
+def higher_rates(records: Records) -> list[Finding]:
+    """Compare the best learning rates with layer norm and without, where several were run."""
+    found = []
+    for name in ("landscape", *RECURRENT, "convnet"):
+        for kind in head(records, name):
+            if min(len(kind.arms[arm].rates) for arm in (NONE, LAYER)) > 1:
+                found.append(trained.best_rates(kind, records))
+                break
+    return found + _rates_of_digits(records)
+
+
+def _rates_of_digits(records: Records) -> list[Finding]:
+    found = []
+    for cell in ("lstm", "gru", "rnn"):
+        best: dict[str, dict[int, float]] = {}
+        runs = records.of("sequence", cell=cell, step="row", held_out=True, gain=1.0)
+        for norm in ("none", "layer"):
+            mine = [run for run in runs if run["settings"]["norm"] == norm]
+            for seed in {run["seed"] for run in mine}:
+                of = [run for run in mine if run["seed"] == seed]
+                low = min(of, key=lambda run: curve(run, "test_nll").min())
+                best.setdefault(norm, {})[seed] = low["settings"]["learning_rate"]
+        seeds = sorted(best.get("none", {}).keys() & best.get("layer", {}).keys())
+        if len(seeds) > 1:
+            a, b = (np.array([best[norm][seed] for seed in seeds]) for norm in ("layer", "none"))
+            typical = [f"{np.exp(np.log(one).mean()):.2g}" for one in (a, b)]
+            what = f"digits, {cell.upper()}: best rate {typical[0]} against {typical[1]}"
+            found.append(Finding(what, np.log10(b / a), "powers of ten", None, tuple(runs)))
+    return found
+
+
+BROKEN = "the baseline is broken before training"
+ABOVE_CHANCE = 0.5  # nats by which the loss of a sound baseline may start above chance
+
+
+def deep(records: Records) -> list[Finding]:
+    """Compare deep transformers with layer norm, pre-norm, and without, each at its best.
+
+    The label rests on 24 blocks from GPT-2's initialization with residual scaling, where that is
+    recorded; else on 24 blocks from Xavier's. The baseline's loss must start at chance, and both
+    losses must have leveled off, or have been lower before.
+    """
+    found = []
+    for initialization, depth in (("gpt2", 24), ("xavier", 24), ("xavier", 12), ("xavier", 6)):
+        arms = [_deep_arm(records, norm, initialization, depth) for norm in ("layer", "none")]
+        seeds = sorted(arms[0].keys() & arms[1].keys())
+        if len(seeds) > 1:
+            a, b = (np.array([_lowest(arm[seed]) for seed in seeds]) for arm in arms)
+            runs = tuple(arm[seed] for arm in arms for seed in seeds)
+            start = "GPT-2's" if initialization == "gpt2" else "Xavier's"
+            what = (f"{depth} blocks, {start} initialization: lowest loss on validation, pre-norm "
+                    "against none")  # fmt: skip
+            counts = depth == 24 and not any(finding.counts for finding in found)
+            reason = _not_comparable(arms)
+            found.append(Finding(what, a - b, "nats", (a - b) / b, runs, counts, untestable=reason))
+    return found
+
+
+def _not_comparable(arms: list[dict[int, Record]]) -> str:
+    if any(map(_is_broken, arms[1].values())):
+        return BROKEN
+    reasons = (no_plateau([Arm(arm, 0, {})], "val_nll") for arm in arms)
+    return next((reason for reason in reasons if reason not in ("", WORSENS)), "")
+
+
+def _deep_arm(records: Records, norm: str, initialization: str, depth: int) -> dict[int, Record]:
+    """Return the runs of an arm at its best learning rate and warm-up, by seed."""
+    named = f"{initialization}-pre-{norm}-L{depth}-rate*-warm*"
+    scaled = initialization == "gpt2"
+    ways: dict[tuple, dict[int, Record]] = {}
+    for run in records.of("transformer", named, last_norm=True, qk_norm="none", norm=norm):
+        s = run["settings"]
+        # Records from before there was residual scaling do not name it.
+        if s["updates_an_epoch"] > 1 and s.get("residual_scaling", False) == scaled:
+            ways.setdefault((s["learning_rate"], s["warm_up"]), {})[run["seed"]] = run
+    return min(ways.values(), key=_mean_lowest, default={})
+
+
+def _is_broken(run: Record) -> bool:
+    """Whether the loss before the first update is above that of drawing any character."""
+    chance = np.log(run["data"]["cases"]["different"])
+    return not curve(run, "val_nll")[0] <= chance + ABOVE_CHANCE
+
+
+def _lowest(run: Record) -> float:
+    return float(np.nanmin(curve(run, "val_nll")))
+
+
+def _mean_lowest(runs: dict[int, Record]) -> float:
+    return float(np.mean([_lowest(run) for run in runs.values()]))

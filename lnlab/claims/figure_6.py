@@ -1,0 +1,56 @@
+"""The table at the paper's figure 6, of which its text gives no numbers: where the runs here end.
+
+Network, training cases and batch sizes are the paper's.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lnlab.claims.feedforward import RATE, by_seed
+from lnlab.claims.finding import Record, Records
+from lnlab.experiments._task import curve
+
+NORMS = {"batch": "batch norm", "layer": "layer norm", "none": "no normalization"}
+SIZES = (128, 4)
+MISSING = "not recorded"
+_CURVES = {
+    "train_nll": ("training NLL, nats", 1, ".4f"),
+    "test_nll": ("test NLL, nats", 1, ".4f"),
+    "test_error": ("test error, %", 100, ".2f"),
+}
+
+
+def table(records: Records) -> list[list[str]]:
+    """Return the rows of the table, its headings first.
+
+    A cell is the mean and the standard deviation over the seeds that all norms have, at the end of
+    the longest runs that all norms have.
+
+    Args:
+        records: Of a folder.
+    """
+    heads = ["at the end of training: mean ± standard deviation", *NORMS.values()]
+    return [heads, *(row for size in SIZES for row in _rows(records, size))]
+
+
+def _rows(records: Records, size: int) -> list[list[str]]:
+    found: dict[int, dict[str, list[Record]]] = {}
+    for run in records.of("mnist", batch_size=size, learning_rate=RATE, data="mnist"):
+        by_norm = found.setdefault(run["settings"]["epochs"], {})
+        by_norm.setdefault(run["settings"]["norm"], []).append(run)
+    whole = [epochs for epochs, by_norm in found.items() if by_norm.keys() >= NORMS.keys()]
+    if not whole:
+        return [[f"batches of {size}", *(MISSING for _ in NORMS)]]
+    runs = {norm: by_seed(found[max(whole)][norm]) for norm in NORMS}
+    seeds = sorted(set.intersection(*(set(runs[norm]) for norm in NORMS)))
+    rows = []
+    for name, (what, factor, form) in _CURVES.items():
+        cells = []
+        for norm in NORMS:
+            ends = np.array([factor * curve(runs[norm][seed], name)[-1] for seed in seeds])
+            spread = f" ± {ends.std(ddof=1):{form}}" if len(ends) > 1 else ""
+            cells.append(f"{ends.mean():{form}}{spread}")
+        of = f"batches of {size}, {max(whole)} epochs, {len(seeds)} seeds"
+        rows.append([f"{of}: {what}", *cells])
+    return rows

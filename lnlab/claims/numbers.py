@@ -1,0 +1,197 @@
+"""The numbers that the paper's text gives of figures 1 to 5 and tables 2 and 3, beside those here.
+
+Paper and book differ in data and scale, so that only the two columns of each are to be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from lnlab.claims.finding import Record, Records
+from lnlab.claims.trained import TASKS, Kind, at_best, end, head
+from lnlab.comparison import NOT_RECORDED
+from lnlab.experiments._curves import TARGETS
+from lnlab.experiments._task import LAYER, NONE
+
+
+class Row(NamedTuple):
+    """A number without norm and with layer norm, in the paper and here.
+
+    Attributes:
+        what: What is measured, with its unit.
+        paper: Without norm, with layer norm; empty where its text gives none.
+        here: Likewise; ``None`` where it is not recorded.
+        experiment: Whose.
+    """
+
+    what: str
+    paper: tuple[str, str]
+    here: tuple[str, str] | None
+    experiment: str
+
+    @property
+    def cells(self) -> list[str]:
+        """The row as it is printed."""
+        here = self.here or ("", NOT_RECORDED)
+        return [self.what, *(text or "–" for text in (*self.paper, *here))]
+
+
+def _means(kind: Kind | None, value: Callable[[Record], float], form: str) -> tuple | None:
+    if kind is None:
+        return None
+    arms = (kind.arms[name].runs.values() for name in (NONE, LAYER))
+    return tuple(_mean(np.array([value(run) for run in runs]), form) for runs in arms)
+
+
+def _mean(values: np.ndarray, form: str) -> str:
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return "no number"
+    of = f", {len(known)} of {len(values)} seeds" if len(known) < len(values) else ""
+    return f"{known.mean():{form}}{of}"
+
+
+def _usual(records: Records, experiment: str) -> Kind | None:
+    return next(iter(head(records, experiment)), None)
+
+
+LAST = f"updates to {TARGETS[-1]:.0%} of the way of none"
+
+
+def _ratio(kind: Kind | None) -> tuple[str, str] | None:
+    """Return the ratio of updates to the last target, the mean of the seeds."""
+    if kind is None:
+        return None
+    task = TASKS[kind.experiment]
+    reason = task.no_plateau(kind.arms[NONE])
+    if reason:
+        return "", f"not testable: {reason}"
+    ratios = task.ratios(kind.arms[NONE], kind.arms[LAYER])[-1]
+    never = int(np.isinf(ratios).sum())
+    return "100%", f"never in {never} of {len(ratios)}" if never else f"{ratios.mean():.0%}"
+
+
+PAPER_BOUNDS = {NONE: 82.36, LAYER: 82.09}  # nats, after 200 passes
+PAPER_TABLE_2 = {
+    ("caption", "recall_1"): ("46.6", "48.5"),
+    ("caption", "recall_5"): ("79.3", "80.6"),
+    ("caption", "recall_10"): ("89.1", "89.8"),
+    ("caption", "mean_rank"): ("5.2", "5.1"),
+    ("image", "recall_1"): ("37.8", "38.9"),
+    ("image", "recall_5"): ("73.6", "74.3"),
+    ("image", "recall_10"): ("85.7", "86.3"),
+    ("image", "mean_rank"): ("7.9", "7.6"),
+}
+PAPER_TABLE_3 = {
+    "SICK, r": ("0.842", "0.854"),
+    "SICK, ρ": ("0.767", "0.785"),
+    "SICK, MSE": ("0.298", "0.277"),
+    "MR, %": ("77.3", "79.5"),
+    "CR, %": ("81.8", "82.6"),
+    "SUBJ, %": ("92.6", "93.4"),
+    "MPQA, %": ("87.9", "89.0"),
+}
+
+
+def _figure_1(records: Records) -> list[Row]:
+    kind, name = _usual(records, "order_embeddings"), "order_embeddings"
+    score = TASKS[name].score
+    own = _means(kind, lambda run: TASKS[name].at_best(run, "epoch"), ".1f")
+    total = _means(kind, lambda run: -float(np.nanmin(score(run))), ".1f")  # in percent by now
+    return [
+        Row("time to its own best, here in epochs", ("100%", "60%"), own, name),
+        Row("best R@1 + 5 + 10, validation", ("", ""), total, name),
+    ]
+
+
+def _table_2(records: Records) -> list[Row]:
+    kind = _usual(records, "order_embeddings")
+    found = []
+    for (way, measure), paper in PAPER_TABLE_2.items():
+        rank = measure == "mean_rank"
+        what = f"{way}s, " + ("mean rank" if rank else f"R@{measure.removeprefix('recall_')}, %")
+        factor = 1 if rank else 100
+        value = at_best(kind, f"test_{way}_{measure}") if kind else None
+        here = _means(kind, lambda run, v=value, f=factor: f * v(run), ".1f")
+        found.append(Row(what, paper, here, "order_embeddings"))
+    return found
+
+
+def _figure_2(records: Records) -> list[Row]:
+    kind = _usual(records, "attentive_reader")
+    here = _means(kind, _percent("val_error"), ".1f")
+    return [
+        Row("error on validation at the end, %", ("", ""), here, "attentive_reader"),
+        Row(LAST, ("", ""), _ratio(kind), "attentive_reader"),
+    ]
+
+
+def _percent(name: str) -> Callable[[Record], float]:
+    return lambda run: 100 * end(name)(run)
+
+
+def _figure_3(records: Records) -> list[Row]:
+    share = _ratio(_usual(records, "skip_thoughts"))
+    return [Row(LAST, ("", ""), share, "skip_thoughts")]
+
+
+def _table_3(records: Records) -> list[Row]:
+    kind = _usual(records, "skip_thoughts")
+    found = []
+    for what, paper in PAPER_TABLE_3.items():
+        task = what.partition(",")[0].lower()
+        if task in ("mr", "cr", "subj"):
+            here = _means(kind, _percent(task), ".1f")
+            found.append(Row(what, paper, here, "skip_thoughts"))
+        else:
+            found.append(Row(what, paper, ("", "not among the tasks"), "skip_thoughts"))
+    pairs = _means(kind, _percent("caption_pairs"), ".1f")
+    return [*found, Row("pairs of captions, AUC, %", ("", ""), pairs, "skip_thoughts")]
+
+
+def _figure_4(records: Records) -> list[Row]:
+    kind = _usual(records, "draw")
+    return [
+        Row("bound at the end, nats", tuple(f"{bound:.2f}" for bound in PAPER_BOUNDS.values()),
+            _means(kind, end("test_bound_of_all"), ".2f"), "draw"),
+        Row(LAST, ("", "“almost twice as fast”"), _ratio(kind), "draw"),
+    ]  # fmt: skip
+
+
+def _figure_5(records: Records) -> list[Row]:
+    kind = _usual(records, "handwriting")
+    loss = _means(kind, end("val_new_nll"), ".3f")
+    return [
+        Row("loss at the end, new writers, nats a point", ("", ""), loss, "handwriting"),
+        Row(LAST, ("", "“much faster”"), _ratio(kind), "handwriting"),
+    ]
+
+
+#: From a figure or table of the paper to what makes its rows.
+OF = {
+    "figure-1": _figure_1,
+    "table-2": _table_2,
+    "figure-2": _figure_2,
+    "figure-3": _figure_3,
+    "table-3": _table_3,
+    "figure-4": _figure_4,
+    "figure-5": _figure_5,
+}
+
+
+def rows(name: str, records: Records) -> list[Row]:
+    """Return the numbers of a figure or a table, the paper's and those here.
+
+    Args:
+        name: One of :data:`OF`.
+        records: Of a folder.
+
+    Raises:
+        ValueError: If the paper has no such figure or table with numbers to compare.
+    """
+    if name not in OF:
+        raise ValueError(f"rows: name must be one of {', '.join(OF)}, got {name!r}")
+    return OF[name](records)

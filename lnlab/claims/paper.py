@@ -1,0 +1,241 @@
+"""The sentences of Ba, Kiros & Hinton (2016) that could be false of the world, in their order.
+
+Quoted is a phrase; ``says`` is ours. A sentence that repeats another is listed once, where it is
+most exact.
+"""
+
+from __future__ import annotations
+
+from lnlab.claims import at_start, computed, feedforward, recurrent, ten_seeds
+from lnlab.claims.finding import Claim
+from lnlab.claims.trained import NONE, RECURRENT, speedup
+
+_COCO = "COCO, 113,000 images as VGG features; GRU of 1,024"
+_COCO_HERE = "COCO val2017, 4,952 images as 400 numbers on their objects; GRU of 128"
+_CNN = "CNN articles, 4 sentences each; LSTM of 240"
+_CNN_HERE = "cloze questions from two Bible translations; LSTM of 64"
+_BOOKS = "BookCorpus; GRU of 2,400; a million updates"
+_BOOKS_HERE = "novels of Project Gutenberg; GRU of 128; 3,000 updates"
+_DRAW = "binarized MNIST; 64 glimpses, 256 units, 200 passes"
+_DRAW_HERE = "the same images; 8 glimpses, 128 units, 10 passes"
+_PEN = "IAM-OnDB, 12,179 lines; 3 LSTMs of 400; batches of 8"
+_PEN_HERE = "pen lines composed of Omniglot letters; 3 LSTMs of 96; batches of 8"
+_MNIST = "MNIST; 784-1000-1000-10; about 60 epochs; one run"
+_MNIST_HERE = "the same network and data; 20 epochs"
+_CONV = "no network, data or figure named: first trials"
+_CONV_HERE = "10,000 pictures of Fashion-MNIST; three convolutions; 10 epochs"
+_DIGITS = "8 x 8 digits; three hidden layers of 64; plain gradient descent"
+_SMALL = f"a tanh network of {computed.UNITS} units, orthogonal weights, 10 draws"
+_LATER = "Said of several models; here each recurrent experiment of the book is one."
+_RATE = (
+    f"Both at rate {feedforward.RATE:g}, Adam's default; at others fewer seeds were run. The "
+    "paper's words are about training: test error and the ends stand beside."
+)
+_MARGIN = "The margin is ours: the paper gives none."
+_TWO_IMPLEMENTATIONS = (
+    "PyTorch's GRU runs the network without a norm and this library's the one with it. What a norm "
+    "adds depends on the implementation, and none here runs this network with and without one."
+)
+
+PAPER = (
+    # Abstract and section 1.
+    Claim("training-time", "1", "improves … the training time",
+          "Layer norm takes less time to the targets of a recurrent network without norm.",
+          "five recurrent models, on GPUs of 2016", "the same five, at a laptop's scale",
+          "", RECURRENT, recurrent.recurrent_time, _LATER),
+    Claim("generalization", "1", "and the generalization performance",
+          "Recurrent networks with layer norm do better on test data.",
+          "five recurrent models", "the same five, at a laptop's scale",
+          "", RECURRENT, recurrent.recurrent_generalization, _LATER),
+    Claim("batch-norm-sgd", "1", "converge faster even with simple SGD",
+          "Batch norm speeds up plain gradient descent in a feed-forward network.",
+          "said of earlier work", _DIGITS, "", ("landscape",), feedforward.sgd,
+          "Each arm at its own best rate of five, from the same weights."),
+    Claim("regularizer", "1", "the stochasticity … serves as a regularizer",
+          "Batch norm narrows the gap between test and training.",
+          "said of earlier work", _MNIST_HERE, "mnist", ("mnist",),
+          feedforward.regularizer,
+          "A narrower gap does not say what narrowed it."),
+    Claim("same-computation", "1", "the same computation at training and test times",
+          "Layer norm's output for a case does not depend on the batch, nor on running averages.",
+          "by its definition", "float64, random cases", "normalization_axes",
+          weigh=computed.same_computation),
+    # Section 3.
+    Claim("correlated-changes", "3", "highly correlated changes … especially with ReLU",
+          "After an update of a layer the summed inputs of the next change together, with ReLU "
+          "more than with tanh.",
+          "an observation without a figure", "random data; two hidden layers of 64; 10 draws", "",
+          weigh=at_start.correlated_changes,
+          beside="One step of gradient descent on layer 1, from the initial weights."),
+    Claim("covariate-shift", "3", "“covariate shift” … can be reduced",
+          "A layer's gradient changes less with layer norm when the layers below take a step.",
+          "a suggestion without a figure", _DIGITS, "", ("landscape",),
+          feedforward.landscape(feedforward.SHIFT),
+          "As Santurkar et al. (2018) did for batch norm, at one rate, mean over training."),
+    Claim("batch-of-one", "3", "the pure online regime with batch size 1",
+          "Layer norm trains on one case at a time, better than batch norm on two.",
+          "by its definition", "MNIST; 784-1000-1000-10; 1 epoch", "mnist", ("mnist",),
+          feedforward.one_by_one, "The comparison with batch norm is ours."),
+    # Section 3.1.
+    Claim("vanishing", "3.1", "exploding or vanishing gradients",
+          "Without norm, a gradient grows or shrinks tenfold or more over 50 steps.",
+          "a tendency, without a figure", _SMALL, "recurrent_networks",
+          weigh=computed.plain_gradients),
+    Claim("hidden-dynamics", "3.1", "much more stable hidden-to-hidden dynamics",
+          "With layer norm the magnitude of the summed inputs changes less over 50 steps.",
+          "an argument without a figure", _SMALL, "recurrent_networks",
+          weigh=at_start.summed_inputs,
+          beside="At initialization, from recurrent weights of three sizes."),
+    Claim("hidden-gradients", "3.1", "much more stable hidden-to-hidden dynamics",
+          "With layer norm the norm of the gradient changes less over 50 steps.",
+          "not said there: the book's own reading", _SMALL, "recurrent_networks",
+          weigh=computed.gradients_through_time,
+          beside="The paper speaks of summed inputs; the gradient is this book's. At "
+          "initialization, from recurrent weights of three sizes."),
+    Claim("longer-sequences", "3.1", "longer than any of the training sequences",
+          "What leaves layer norm stays the same on longer sequences; batch norm's does not.",
+          "an argument without a figure", _SMALL, "recurrent_networks", weigh=computed.longer),
+    # Section 4.
+    Claim("no-parameterization", "4", "is not a re-parameterization",
+          "No other parameters of the same layer compute what layer norm does.",
+          "derived", "computed in float64", "invariances",
+          weigh=at_start.not_a_parameterization,
+          beside="With any parameters a layer is affine in its input; under layer norm it is not."),
+    # Section 5.
+    Claim("table-1", "5.1", "Table 1",
+          "All 18 cells of the table of invariances are right.",
+          "derived", "computed at eps = 0, float64", "invariances",
+          weigh=computed.table_one),
+    Claim("all-rescaling", "5.1", "all the normalization methods are invariant",
+          "Batch, weight and layer norm do not see that all data are rescaled.",
+          "derived", "computed at eps = 0, float64", "paper_vs_code",
+          weigh=computed.dataset_rescaling, beside="Table 1 itself says No for weight norm."),
+    Claim("case-rescaling", "5.1", "does not change the model's prediction",
+          "Rescaling a single case changes nothing under layer norm.",
+          "derived", "computed at eps = 0, float64", "invariances",
+          weigh=computed.case_rescaling, beside="Positive factors; a negative one flips signs."),
+    Claim("curvature", "5.2", "by a factor of ½",
+          "Weights of a unit that are twice as large halve the curvature in their block.",
+          "derived", "computed by differences, batch norm", "paper_vs_code",
+          weigh=computed.curvature, beside="The block is quartered; a step's length is halved."),
+    Claim("long-weights", "5.2", "harder to change the orientation",
+          "An update turns large weights less than small ones, where there is a norm.",
+          "an argument without a figure", "digits; two hidden layers of 64; 20 epochs",
+          "effective_learning_rate", ("weights",), feedforward.harder_to_turn),
+    Claim("early-stopping", "5.2", "an implicit “early stopping” effect",
+          "With a norm, weights that grow turn less in the end, and training is steadier, than "
+          "with weights kept at their initial magnitude.",
+          "a suggestion without a figure", "digits; two hidden layers of 64; 20 epochs",
+          "effective_learning_rate", ("weights",), ten_seeds.early_stopping,
+          "Plain gradient descent at rate 0.1."),
+    Claim("robust-scaling", "5.2", "more robust to the scaling of the input",
+          "Rescaling inputs or weights changes the metric along the gains less than along the "
+          "magnitude of weights without a norm.",
+          "derived", "generalized linear models of 6 outputs, 10 draws", "effective_learning_rate",
+          weigh=at_start.robust_to_scaling,
+          beside="Batch and layer norm; weight norm, of which the paper does not say it, beside."),
+    # Section 6.1.
+    Claim("recall-speedup", "6.1", "a per-iteration speedup across all metrics",
+          "Layer norm needs fewer updates to the targets of R@1, R@5 and R@10.",
+          _COCO, _COCO_HERE, "order_embeddings", ("order_embeddings",),
+          recurrent.recall_by_updates),
+    Claim("sixty-percent", "6.1", "in 60% of the time",
+          "Layer norm is at its own best sooner than the plain model at its.",
+          _COCO, _COCO_HERE, "order_embeddings", ("order_embeddings",), recurrent.own_best),
+    Claim("table-2", "6.1", "improved generalization over the original model",
+          "Recalls and mean ranks on test data are better with layer norm.",
+          _COCO, _COCO_HERE, "order_embeddings", ("order_embeddings",), recurrent.table_2),
+    # Section 6.2.
+    Claim("reader-faster", "6.2", "not only trains faster",
+          "The attentive reader needs fewer updates to the targets of its error rate.",
+          _CNN, _CNN_HERE, "attentive_reader", ("attentive_reader",), speedup("attentive_reader")),
+    Claim("reader-better", "6.2", "a better validation result over both",
+          "The attentive reader's error rate ends lower than without norm or with batch norm.",
+          _CNN, _CNN_HERE, "attentive_reader", ("attentive_reader",),
+          recurrent.reader_error(NONE, "batch norm in the LSTM", "batch norm everywhere")),
+    Claim("reader-gain", "6.2", "the former model performed significantly better",
+          "The attentive reader ends with a lower error rate from gains of 1 than from 0.1.",
+          _CNN, _CNN_HERE, "attentive_reader", ("attentive_reader",),
+          recurrent.reader_error("layer, gain 0.1")),
+    Claim("reader-longer", "6.2", "recurrent batch normalization",
+          "Layer norm loses less than recurrent batch norm on longer passages than in training.",
+          "not compared there; section 3.1 argues it", _CNN_HERE, "attentive_reader",
+          ("attentive_reader",), recurrent.longer_passages),
+    Claim("reader-scale", "6.2", "not sensitive to the initial scale",
+          "Gains that start at 1 or at 0.1 matter less for layer norm than for batch norm.",
+          _CNN, "batch norm with gain 1 is not recorded yet", "attentive_reader"),
+    # Section 6.3.
+    Claim("skip-time", "6.3", "there was no significant difference",
+          f"An update takes as long with layer norm, to {recurrent.SAME_TIME:.0%}.",
+          f"{_BOOKS}; Theano with CNMeM", _BOOKS_HERE, "skip_thoughts", ("skip_thoughts",),
+          recurrent.update_time, f"{_MARGIN} {_TWO_IMPLEMENTATIONS}"),
+    Claim("skip-speedup", "6.3", "both in speedup over the baseline",
+          "Skip-thoughts with layer norm need fewer updates to the targets of the loss.",
+          _BOOKS, _BOOKS_HERE, "skip_thoughts", ("skip_thoughts",),
+          speedup("skip_thoughts")),
+    Claim("skip-better", "6.3", "as well as better final results",
+          "Skip-thought vectors are more useful on every task at the end, with layer norm.",
+          _BOOKS, f"{_BOOKS_HERE}; MR, CR, SUBJ, pairs of captions",
+          "skip_thoughts", ("skip_thoughts",), recurrent.sentence_tasks),
+    Claim("skip-month", "6.3", "further performance gains across all but one task",
+          "A month of training improves all tasks but one.",
+          f"{_BOOKS}, then 1.7 million", "not run", ""),
+    # Section 6.4.
+    Claim("draw-twice", "6.4", "almost twice as fast",
+          f"DRAW needs at most {recurrent.ALMOST_TWICE:.0%} of the updates to the bound's targets.",
+          _DRAW, _DRAW_HERE, "draw", ("draw",), recurrent.draw_twice, _MARGIN),
+    Claim("draw-bound", "6.4", "82.36 … 82.09 nats",
+          "DRAW's bound on the test data is lower at the end with layer norm.",
+          _DRAW, _DRAW_HERE, "draw", ("draw",), recurrent.draw_bound,
+          "The paper stops after 200 passes."),
+    # Section 6.5.
+    Claim("pen-comparable", "6.5", "a comparable log likelihood",
+          f"Handwriting: losses with and without end within {recurrent.SAME_LOSS:g} nats a point.",
+          _PEN, _PEN_HERE, "handwriting", ("handwriting",), recurrent.comparable, _MARGIN),
+    Claim("pen-faster", "6.5", "but is much faster",
+          "Handwriting: layer norm needs fewer updates to the targets of the loss.",
+          _PEN, _PEN_HERE, "handwriting", ("handwriting",), speedup("handwriting"),
+          "Layer norm of a three-number input hides the pen's speed; a constant 1 is among the "
+          "inputs here."),
+    # Section 6.6.
+    Claim("robust", "6.6", "robust to the batch-sizes",
+          "From batches of 128 to 4 layer norm's results change less than batch norm's.",
+          _MNIST, _MNIST_HERE, "mnist", ("mnist",),
+          feedforward.robust),
+    Claim("faster-at-128", "6.6", "a faster training convergence",
+          "With batches of 128 layer norm needs fewer updates to the targets of the training NLL.",
+          _MNIST, _MNIST_HERE, "mnist", ("mnist",),
+          feedforward.faster_than_batch_norm(128), _RATE),
+    Claim("faster-at-4", "6.6", "a faster training convergence",
+          "With batches of 4 layer norm needs fewer updates to the targets of the training NLL.",
+          _MNIST, _MNIST_HERE, "mnist", ("mnist",),
+          feedforward.faster_than_batch_norm(4), _RATE),
+    # Section 6.7.
+    Claim("conv-speedup", "6.7", "a speedup over the baseline model",
+          "A convolutional network needs fewer updates to the targets with layer norm.",
+          _CONV, _CONV_HERE, "convnet", ("convnet",), speedup("convnet")),
+    Claim("conv-batch", "6.7", "batch normalization outperforms the other methods",
+          "Batch norm ends with the lowest test error of all norms.",
+          _CONV, _CONV_HERE, "convnet", ("convnet",), feedforward.outperforms),
+    Claim("conv-border", "6.7", "rarely turned on",
+          "Units near the border of the image are on less often than the rest.",
+          _CONV, _CONV_HERE, "convnet", ("convnet",), feedforward.border("on")),
+    Claim("conv-statistics", "6.7", "very different statistics from the rest",
+          "The std of units near the border differs from that of the rest by over a tenth.",
+          _CONV, _CONV_HERE, "convnet", ("convnet",), feedforward.border("deviation"),
+          _MARGIN),
+    # Section 7.
+    Claim("feature-shifting", "7", "per training-case feature shifting",
+          "Adding one number to all data of a case changes nothing.",
+          "a summary of table 1", "computed at eps = 0, float64", "paper_vs_code",
+          weigh=computed.case_shifting,
+          beside="Read of the summed inputs, as the words can be, it is true."),
+    Claim("benefit-most", "7", "recurrent neural networks benefit the most",
+          "Recurrent networks gain more than others.",
+          "a summary of section 6", "not comparable between tasks", ""),
+    Claim("long-and-small", "7", "long sequences and small mini-batches",
+          "The gain is larger with longer sequences and smaller batches.",
+          "a summary of section 6", "longer and smaller settings of each; digits by pixel",
+          "lstm_gru", (*RECURRENT, "sequence"), recurrent.long_and_small,
+          "Both kinds are cut to the shorter one's epochs; test NLL for the digits."),
+)  # fmt: skip

@@ -1,0 +1,88 @@
+"""What tutorials say of layer norm, and what the book has measured on it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lnlab.analysis import recurrence
+from lnlab.claims import at_start, computed, feedforward, ten_seeds
+from lnlab.claims.feedforward import LANDSCAPE
+from lnlab.claims.finding import Claim, Finding, Records
+from lnlab.claims.trained import RECURRENT
+
+_DIGITS = "8 x 8 digits; three hidden layers of 64; plain gradient descent at rate 0.1"
+_FIGURE_6 = "MNIST; 784-1000-1000-10; Adam at 0.001; the longest runs"
+_START = f"a tanh network of {computed.UNITS} units, 10 draws, at the start of training"
+
+
+def padding(records: Records) -> list[Finding]:
+    """Run short sequences beside long ones, with padding and alone, under two norms."""
+    found = []
+    for form, layer in (("paper", True), ("batch", False)):
+        rng = np.random.default_rng(0)
+        params = recurrence.orthogonal(8, computed.UNITS, rng)
+        x = rng.normal(size=(20, 4, 8))
+        whole = recurrence.padded_states(x, [20, 12, 9, 5], params, form=form)
+        changes = []
+        for k, length in enumerate([20, 12, 9, 5]):
+            alone = np.repeat(x[:length, k : k + 1], 2, axis=1)
+            if layer:
+                alone = alone[:, :1]
+            states = recurrence.padded_states(alone, [length] * alone.shape[1], params, form=form)
+            changes.append(np.abs(states[:, 0] - whole[:length, k]).max())
+        what = f"{'layer' if layer else 'batch'} norm: real steps of a padded batch, and alone"
+        found.append(computed.exact(what, max(changes), counts=layer))
+    return found
+
+
+TUTORIALS = (
+    Claim("higher-rates", "tutorials", "enables higher learning rates",
+          "The best learning rate is higher with layer norm.",
+          "said without a source", "the sweeps of the book's experiments", "mnist",
+          ("landscape", *RECURRENT, "convnet", "sequence"), feedforward.higher_rates),
+    Claim("smoother", "tutorials", "smoother optimization landscape",
+          "Loss and gradient change less along the gradient with layer norm.",
+          "shown for batch norm by Santurkar et al. (2018)", _DIGITS, "", ("landscape",),
+          feedforward.landscape(LANDSCAPE),
+          "From the weights of He et al., which a network without norm needs; mean over training."),
+    Claim("less-shift", "tutorials", "reduces internal covariate shift",
+          "A layer's gradient changes less when the layers below take their step.",
+          "a conjecture of 2015", _DIGITS, "", ("landscape",),
+          feedforward.landscape(feedforward.SHIFT)),
+    Claim("steady-gradients", "tutorials", "stabilizes gradient flow through time",
+          "The norm of a gradient changes less over 50 steps.",
+          "said without a source", _START,
+          "recurrent_networks", weigh=computed.gradients_through_time),
+    Claim("any-batch", "tutorials", "works with any batch size",
+          "From batches of 128 to 4 results change less than with batch norm.",
+          "by its definition", "MNIST; 784-1000-1000-10; 20 epochs", "mnist", ("mnist",),
+          feedforward.robust),
+    Claim("variable-lengths", "tutorials", "handles variable-length sequences naturally",
+          "Padding and the other sequences of a batch change nothing in a sequence's real steps.",
+          "by its definition", "a network of 64 units, four lengths", "recurrent_networks",
+          weigh=padding),
+    Claim("gains-at-128", "tutorials", "gains in both training loss and test error",
+          "With batches of 128 layer norm ends lower than no norm and than batch norm.",
+          "read off figure 6, which has no network without norm", _FIGURE_6, "mnist",
+          ("mnist",), ten_seeds.figure_6_gains(128)),
+    Claim("gains-at-4", "tutorials", "gains in both training loss and test error",
+          "With batches of 4 layer norm ends lower than no norm and than batch norm.",
+          "read off figure 6, which has no network without norm", _FIGURE_6, "mnist",
+          ("mnist",), ten_seeds.figure_6_gains(4)),
+    Claim("minimal-memory", "tutorials", "memory: minimal overhead (just γ and β)",
+          "Layer norm keeps no number in memory but gain and bias.",
+          "said without a source", "counted from the formula of the gradient", "cost",
+          weigh=at_start.memory, beside="True at inference; training keeps the input, too."),
+    Claim("pre-norm-flow", "tutorials", "pre-norm … enables better gradient flow",
+          "With pre-norm more of the gradient reaches the first block, and it changes less.",
+          "said without a source", "blocks of 32 features, random tokens, 10 draws",
+          "pre_norm_post_norm", weigh=at_start.gradient_flow,
+          beside="At initialization (Xavier; GPT-2's beside); two readings of “better”."),
+    Claim("deep-transformers", "tutorials", "enables training of very deep transformer models",
+          "A transformer of 24 blocks reaches a lower loss with layer norm than without.",
+          "said without a source", "characters of Shakespeare, 64 features, 600 updates",
+          "pre_norm_post_norm", ("transformer",), feedforward.deep,
+          "Each at its best of the recorded rates, with and without warm-up. From Xavier's weights "
+          "the loss of 24 blocks without a norm starts far above chance: that is no baseline. From "
+          "GPT-2's with residual scaling it starts at chance."),
+)  # fmt: skip

@@ -1,0 +1,138 @@
+"""Data sets, one module each, every one checked against a SHA-256 before it is used.
+
+``digits`` comes with scikit-learn and is always there. For the sections of the paper there are
+``coco_val2017_layout`` (6.1), ``bible_cloze`` (6.2), ``gutenberg_prose`` and ``sentence_tasks``
+(6.3), ``mnist_binarized`` (6.4), ``omniglot_lines`` and ``iam_ondb`` (6.5), ``mnist`` (6.6),
+``fashion_mnist`` and ``fashion_small`` (6.7). ``tiny_shakespeare`` is text for a small transformer,
+and ``python_topics``, which every Python has, stands in where there is no network. Importing this
+package loads none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from lnlab.messages import suggestion
+
+__all__ = ["ABOUT", "BUNDLED", "NAMES", "Dataset", "Text", "load"]
+
+# What each is, how much is downloaded for it, and its licence; sizes are uncompressed.
+ABOUT = {
+    "bible_cloze":
+        ("cloze questions on passages of the Bible, for section 6.2", "15 MB", "public domain"),
+    "coco_val2017_layout":
+        ("captions and object boxes of COCO val2017, for section 6.1", "5 MB", "CC BY 4.0"),
+    "digits":
+        ("1,797 images of 8 x 8 pixels, part of scikit-learn", "no download", "BSD-3-Clause"),
+    "fashion_mnist":
+        ("70,000 images of clothes, for section 6.7 at the paper's scale", "55 MB", "MIT"),
+    "fashion_small":
+        ("10,000 images of Fashion-MNIST, for section 6.7", "55 MB", "MIT"),
+    "gutenberg_prose":
+        ("24 novels, sentence by sentence, for section 6.3", "15 MB", "public domain"),
+    "iam_ondb":
+        ("handwriting, for section 6.5 at the paper's scale", "no download: after registration",
+         "research only"),
+    "mnist":
+        ("70,000 images of handwritten digits, for section 6.6", "55 MB", "CC BY-SA 3.0"),
+    "mnist_binarized":
+        ("MNIST in black and white, for section 6.4", "110 MB", "CC BY-SA 3.0"),
+    "omniglot_lines":
+        ("handwriting composed of Omniglot's letters, for section 6.5", "4 MB", "MIT"),
+    "python_topics":
+        ("the language reference that comes with Python", "no download", "PSF-2.0"),
+    "sentence_tasks":
+        ("sentiment, subjectivity and caption pairs, for section 6.3",
+         "1 MB and coco_val2017_layout", "CC BY 4.0"),
+    "tiny_shakespeare":
+        ("40,000 lines of Shakespeare's plays, for a small transformer", "1 MB", "public domain"),
+}  # fmt: skip
+NAMES = tuple(ABOUT)
+BUNDLED = ("digits", "python_topics")  # part of a package: nothing to download
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Training and test cases, one row each.
+
+    Attributes:
+        name: As given to :func:`load`.
+        x_train: Features, shape ``(N, D)``, float32 in [0, 1].
+        y_train: Classes, shape ``(N,)``, int64.
+        x_test: As ``x_train``.
+        y_test: As ``y_train``.
+        sha256: Of everything that was read; the module that loads says of which bytes.
+    """
+
+    name: str
+    x_train: np.ndarray
+    y_train: np.ndarray
+    x_test: np.ndarray
+    y_test: np.ndarray
+    sha256: str
+
+    def __str__(self) -> str:
+        """Say how much there is."""
+        return (
+            f"{len(self.x_train):,} training and {len(self.x_test):,} test cases of "
+            f"{self.x_train.shape[1]} features"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Text:
+    """A long text, its beginning for training and its end for validation.
+
+    Attributes:
+        name: As given to :func:`load`.
+        train: The first 90 %.
+        val: The rest.
+        sha256: Of the whole text, in UTF-8.
+    """
+
+    name: str
+    train: str
+    val: str
+    sha256: str
+
+    @classmethod
+    def split(cls, name: str, text: str) -> Text:
+        """Return the text as training and validation text, as it is usual for characters."""
+        count = len(text) * 9 // 10
+        sha256 = hashlib.sha256(text.encode()).hexdigest()
+        return cls(name, text[:count], text[count:], sha256)
+
+    def __str__(self) -> str:
+        """Say how much there is."""
+        return (
+            f"{len(self.train):,} training and {len(self.val):,} validation characters, "
+            f"{len({*self.train, *self.val})} different"
+        )
+
+
+def load(name: str) -> Any:
+    """Load a data set by its name.
+
+    Args:
+        name: One of :data:`NAMES`.
+
+    Returns:
+        What ``lnlab.datasets.<name>.load()`` returns: a :class:`Dataset`, where it is of cases and
+        their classes, or a :class:`Text`, or :class:`lnlab.datasets.pen.Lines`.
+
+    Raises:
+        ValueError: If there is no data set of this name.
+
+    Example:
+        >>> load("digits").x_train.shape
+        (1437, 64)
+    """
+    if name not in NAMES:
+        near = suggestion(str(name), NAMES)
+        raise ValueError(f"load: name must be one of {', '.join(NAMES)}; got {name!r}{near}")
+    return import_module(f"lnlab.datasets.{name}").load()

@@ -1,0 +1,157 @@
+"""Captions and object boxes of COCO val2017: what section 6.1 is run on, without a pixel.
+
+One file of lines of JSON, the categories first, then one image per line. It is derived from two
+public files, each at a fixed commit: the official ``captions_val2017.json``, and ``val2017.txt``,
+which has all boxes of ``instances_val2017.json``.
+
+Captions and boxes are annotations of COCO, by Lin et al. (2014) and the COCO Consortium,
+cocodataset.org, under CC BY 4.0; here they are joined, trimmed and split.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lnlab.datasets import fetch
+
+NAME = "coco_val2017_layout"
+CAPTIONS = 5  # an image
+PLACES = 5  # numbers that a category has in an image's features
+# As the file of boxes counts them: it has the names of the YOLO detectors.
+CATEGORIES = (
+    "person", "bicycle", "car", "motorbike", "aeroplane", "bus", "train", "truck", "boat",
+    "traffic light", "fire hydrant", "stop sign", "parking meter", "bench", "bird", "cat", "dog",
+    "horse", "sheep", "cow", "elephant", "bear", "zebra", "giraffe", "backpack", "umbrella",
+    "handbag", "tie", "suitcase", "frisbee", "skis", "snowboard", "sports ball", "kite",
+    "baseball bat", "baseball glove", "skateboard", "surfboard", "tennis racket", "bottle",
+    "wine glass", "cup", "fork", "knife", "spoon", "bowl", "banana", "apple", "sandwich",
+    "orange", "broccoli", "carrot", "hot dog", "pizza", "donut", "cake", "chair", "sofa",
+    "potted plant", "bed", "dining table", "toilet", "tvmonitor", "laptop", "mouse", "remote",
+    "keyboard", "cell phone", "microwave", "oven", "toaster", "sink", "refrigerator", "book",
+    "clock", "vase", "scissors", "teddy bear", "hair drier", "toothbrush",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Layouts:
+    """Images by what is in them and where, each with its captions.
+
+    Attributes:
+        name: As given to :func:`lnlab.datasets.load`.
+        categories: Names of the objects.
+        images: For ``train``, ``val`` and ``test`` the images' rows of the file: ``id``, ``w`` and
+            ``h`` in pixels, ``boxes`` as ``[category, x1, y1, x2, y2]``, five ``captions``.
+        sha256: Of the prepared file, uncompressed.
+    """
+
+    name: str
+    categories: tuple[str, ...]
+    images: dict[str, list[dict[str, Any]]]
+    sha256: str
+
+    def __str__(self) -> str:
+        """Say how much there is."""
+        parts = [f"{len(rows):,} {split}" for split, rows in self.images.items()]
+        boxes = sum(len(row["boxes"]) for rows in self.images.values() for row in rows)
+        return f"{' + '.join(parts)} images with {CAPTIONS} captions each and {boxes:,} boxes"
+
+
+def load(folder: str | os.PathLike | None = None) -> Layouts:
+    """Load the images' layouts and captions.
+
+    Args:
+        folder: As for :func:`lnlab.datasets.fetch.folders`.
+
+    Raises:
+        OSError: As for :func:`lnlab.datasets.fetch.get_or_derive`.
+        ValueError: As for :func:`lnlab.datasets.fetch.get_or_derive`.
+    """
+
+    def derive() -> bytes:
+        originals = ("captions_val2017.json", "val2017.txt")
+        return join(*(fetch.get(f"{NAME}/{file}", folder) for file in originals))
+
+    return _read(fetch.get_or_derive([f"{NAME}/coco_layout.jsonl"], derive, folder))
+
+
+def features(layouts: Layouts, split: str) -> np.ndarray:
+    """Return what is in each image, and where, as numbers.
+
+    Args:
+        layouts: The data set.
+        split: ``train``, ``val`` or ``test``.
+
+    Returns:
+        Shape ``(N, 400)`` for 80 categories, float32; for each of them whether it is there, the
+        logarithm of 1 + how often, and of the largest one (of equals, the last) the square root of
+        its share of the area, and its center's x and y from 0 to 1; 0 where there is none.
+    """
+    rows = layouts.images[split]
+    found = np.zeros((len(rows), len(layouts.categories), PLACES), np.float32)
+    for image, row in zip(found, rows, strict=True):
+        w, h = row["w"], row["h"]
+        largest = np.zeros(len(image))
+        for c, x1, y1, x2, y2 in row["boxes"]:
+            area = (x2 - x1) * (y2 - y1) / (w * h)
+            image[c, 0] = 1
+            image[c, 1] += 1
+            if area >= largest[c]:
+                largest[c] = area
+                image[c, 2:] = area**0.5, (x1 + x2) / 2 / w, (y1 + y2) / 2 / h
+    found[:, :, 1] = np.log1p(found[:, :, 1])
+    return found.reshape(len(rows), -1)
+
+
+def join(captions: bytes, boxes: bytes, *, held_out: int = 500) -> bytes:
+    """Return the data set's one file, derived from the two originals.
+
+    Images without a box are left out. Of each image's captions the first five are taken, each run
+    of white space as one space. The images, in the order of their ids, are shuffled by Python's
+    ``random`` from the seed 2016: the first are for testing, the next for validation.
+
+    Args:
+        captions: ``captions_val2017.json``.
+        boxes: ``val2017.txt``, a line an image: its path, then ``x1,y1,x2,y2,category`` for each
+            box.
+        held_out: How many images for testing, and how many for validation.
+
+    Returns:
+        Lines of JSON in ASCII.
+    """
+    told = json.loads(captions)
+    sizes = {image["id"]: (image["width"], image["height"]) for image in told["images"]}
+    said: dict[int, list[str]] = {}
+    for one in told["annotations"]:
+        said.setdefault(one["image_id"], []).append(" ".join(one["caption"].split()))
+    seen: dict[int, list[list[int]]] = {}
+    for line in boxes.decode().splitlines():
+        path, *found = line.split()
+        corners = [[int(number) for number in box.split(",")] for box in found]
+        seen[int(re.search(r"(\d+)\.jpg$", path)[1])] = [[c, *xy] for *xy, c in corners]
+    order = sorted(image for image, found in seen.items() if found)
+    random.Random(2016).shuffle(order)
+    head = {"categories": CATEGORIES, "box": "[category index, x1, y1, x2, y2] in pixels"}
+    lines = [json.dumps(head)]
+    for k, image in enumerate(order):
+        row = dict(zip(("id", "w", "h"), (image, *sizes[image]), strict=True)) | {
+            "boxes": seen[image],
+            "captions": said[image][:CAPTIONS],
+            "split": "test" if k < held_out else "val" if k < 2 * held_out else "train",
+        }
+        lines.append(json.dumps(row, separators=(",", ":")))
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _read(content: bytes) -> Layouts:
+    head, *rows = (json.loads(line) for line in content.splitlines())
+    images = {split: [r for r in rows if r["split"] == split] for split in ("train", "val", "test")}
+    sha256 = hashlib.sha256(content).hexdigest()
+    return Layouts(NAME, tuple(head["categories"]), images, sha256)

@@ -1,0 +1,34 @@
+"""Fashion-MNIST: 60,000 + 10,000 images of clothes in ten classes, with MNIST's format and sizes.
+
+By Xiao, Rasul and Vollgraf (2017), Zalando SE, under the MIT license. Only the checksums of the
+publisher's gzipped files are known, so no other compression is accepted.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+
+from lnlab.datasets import Dataset, fetch, mnist
+
+CLASSES = (
+    "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
+    "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",
+)  # fmt: skip
+
+
+def load(folder: str | os.PathLike | None = None) -> Dataset:
+    """Load Fashion-MNIST.
+
+    Args:
+        folder: As for :func:`lnlab.datasets.fetch.folders`.
+
+    Returns:
+        As :func:`lnlab.datasets.mnist.load`; the classes are :data:`CLASSES`.
+
+    Raises:
+        OSError: As for :func:`lnlab.datasets.fetch.get`.
+        ValueError: As for :func:`lnlab.datasets.fetch.get`.
+    """
+    files = (fetch.get(f"fashion_mnist/{file}.gz", folder) for file in mnist.FILES)
+    return mnist.read("fashion_mnist", [gzip.decompress(file) for file in files])

@@ -1,0 +1,224 @@
+"""Verified files of data sets: found in a folder that has them, or downloaded with pooch.
+
+``registry.txt`` lists every file with its SHA-256 and its addresses. Files are looked for in the
+folder that the caller names, else in the one that the environment variable ``LNLIB_DATA`` names
+(directly or in a subfolder called as the data set), else in the user's cache. Nothing is ever
+written to ``LNLIB_DATA``; elsewhere a missing file is downloaded.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import hashlib
+import lzma
+import os
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from lnlab import messages
+from lnlab.atomic_write import cannot_write, printable, write
+
+TIMEOUT = (10.0, 30.0)  # seconds to connect, and between two pieces of an answer
+_OPEN = {"": open, ".gz": gzip.open, ".xz": lzma.open}
+
+
+class Entry(NamedTuple):
+    """What the registry says about a file."""
+
+    sha256: str
+    urls: tuple[str, ...]
+
+
+def _read_registry(text: str) -> dict[str, Entry]:
+    rows = (line.split() for line in text.splitlines() if not line.startswith("#"))
+    return {name: Entry(sha256, tuple(urls)) for name, sha256, *urls in rows}
+
+
+SOURCE = Path(__file__).with_name("registry.txt")
+REGISTRY = _read_registry(SOURCE.read_text())
+
+
+def folders(dataset: str, folder: str | os.PathLike | None = None) -> list[Path]:
+    """Return the folders where files of a data set are looked for; downloads go to the first.
+
+    Args:
+        dataset: Its name.
+        folder: The only one to look in, if given.
+    """
+    if folder is not None:
+        return [Path(folder).expanduser().resolve()]
+    if named := os.environ.get("LNLIB_DATA"):
+        outer = Path(named).expanduser().resolve()
+        return [outer / dataset, outer]
+    import pooch
+
+    return [(pooch.os_cache("lnlib") / dataset).expanduser().resolve()]
+
+
+def find(name: str, folder: str | os.PathLike | None = None) -> bytes | None:
+    """Return the verified content of a file, or ``None`` if it is not there.
+
+    Args:
+        name: As in the registry: ``dataset/file``.
+        folder: As for :func:`folders`.
+
+    Raises:
+        ValueError: If only damaged or other files of that name are there. In the user's cache,
+            which may be overwritten, they count as missing.
+        OSError: If it cannot be read.
+    """
+    dataset, _, file = name.partition("/")
+    wrong = None
+    for place in folders(dataset, folder):
+        for suffix in _OPEN:
+            path = place / f"{file}{suffix}"
+            try:
+                if path.is_file():
+                    return _verify(path, _read(path, suffix), REGISTRY[name].sha256)
+            except ValueError as error:
+                wrong = wrong or error
+    if wrong is not None and (folder is not None or os.environ.get("LNLIB_DATA")):
+        raise wrong
+    return None
+
+
+def get(name: str, folder: str | os.PathLike | None = None) -> bytes:
+    """Return the verified content of a file, downloaded if it is missing.
+
+    Args:
+        name: As in the registry: ``dataset/file``.
+        folder: As for :func:`folders`.
+
+    Raises:
+        FileNotFoundError: If ``LNLIB_DATA`` names a folder that does not have the file.
+        ValueError: As for :func:`find`.
+        OSError: If it cannot be downloaded or written.
+    """
+    if (content := find(name, folder)) is not None:
+        return content
+    if _read_only(folder):
+        raise _missing(name)
+    return _download(name, folder)
+
+
+def get_or_derive(
+    names: Sequence[str], derive: Callable[[], bytes], folder: str | os.PathLike | None = None
+) -> bytes:
+    """Return the verified content of the first of several files that exists, or derive the last.
+
+    The derived file is stored gzipped beside the others, except in ``LNLIB_DATA``.
+
+    Args:
+        names: As in the registry; any of these files will do.
+        derive: Returns the content of the last one, made of files that it gets by :func:`get`.
+        folder: As for :func:`folders`.
+
+    Raises:
+        FileNotFoundError: If ``LNLIB_DATA`` has neither one of the files nor the originals.
+        ValueError: As for :func:`find`, or if something else was derived, which is not stored.
+        OSError: As for :func:`get`.
+    """
+    for name in names:
+        if (content := find(name, folder)) is not None:
+            return content
+    try:
+        content = derive()
+    except FileNotFoundError as error:
+        raise _missing(names[0]) if _read_only(folder) else error from error
+    dataset, _, file = names[-1].partition("/")
+    expected, got = REGISTRY[names[-1]].sha256, hashlib.sha256(content).hexdigest()
+    if got != expected:
+        raise ValueError(
+            f"{dataset}: SHA-256 of {file} as derived must be {expected}, got {got}; this version "
+            "of Python or NumPy derives other bytes, let LNLIB_DATA name a folder that has "
+            f"{' or '.join(name.partition('/')[2] for name in names)}"
+        )
+    if not _read_only(folder):
+        path = folders(dataset, folder)[0] / f"{file}.gz"
+        write(path, gzip.compress(content, mtime=0))
+    return content
+
+
+def _read_only(folder: str | os.PathLike | None) -> bool:
+    return folder is None and bool(os.environ.get("LNLIB_DATA"))
+
+
+def _missing(name: str) -> FileNotFoundError:
+    dataset, _, file = name.partition("/")
+    inner, outer = folders(dataset)
+    gone = "" if outer.is_dir() else "; there is no such folder"
+    return FileNotFoundError(
+        f"LNLIB_DATA names {outer}, which must have {file}, compressed or not, in it or in its "
+        f"folder {inner.name}{gone}; put it there, name another folder, or unset LNLIB_DATA to "
+        f"download {dataset}"
+    )
+
+
+def _read(path: Path, compression: str) -> bytes:
+    """Return the uncompressed content of a file."""
+    try:
+        with _OPEN[compression](path, "rb") as file:
+            return file.read()
+    except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
+        raise ValueError(
+            f"{path}: must be a whole {compression[1:]} file: {error}; fetch it again"
+        ) from error
+
+
+def _verify(path: Path, content: bytes, expected: str) -> bytes:
+    if (got := hashlib.sha256(content).hexdigest()) != expected:
+        raise ValueError(
+            f"{path}: SHA-256 of its uncompressed content must be {expected}, got {got}; it is "
+            "damaged, or another data set's (Fashion-MNIST's files have the names of MNIST's)"
+        )
+    return content
+
+
+def _download(name: str, folder: str | os.PathLike | None) -> bytes:
+    """Return the content of a file from the first address that delivers it right, and store it.
+
+    pooch writes to a temporary file and moves it once its checksum is right: no partial file gets
+    the name of a whole one, and two processes may download at once.
+    """
+    import pooch
+    import requests
+
+    dataset, _, file = name.partition("/")
+    path = folders(dataset, folder)[0] / file
+    pooch.get_logger().setLevel("WARNING")  # the progress bar is enough
+    problems = []
+    for url in REGISTRY[name].urls:
+        try:
+            sha256 = f"sha256:{REGISTRY[name].sha256}"
+            http = functools.partial(_http, path.name)
+            pooch.retrieve(url, sha256, path.name, path.parent, downloader=http)
+            path.chmod(0o644)  # pooch's temporary files can only be read by their owner
+            return path.read_bytes()
+        except (requests.RequestException, ValueError) as error:
+            problems.append(f"\n  {url}: {printable(str(error))}")
+        except OSError as error:
+            told = cannot_write(path, error)
+            raise OSError(f"{told}; or let LNLIB_DATA name a folder that has the files") from error
+    raise OSError(
+        f"cannot download {file}:{''.join(problems)}\n"
+        "Try again later, or get the file by other means and let the environment variable "
+        "LNLIB_DATA name its folder."
+    )
+
+
+def _http(file: str, url: str, output_file: str, _: object) -> None:
+    """Download to ``output_file``, decompressed if only the address ends in ``.gz``."""
+    import pooch
+    from tqdm import tqdm
+
+    with tqdm(
+        total=1, desc=file, unit="B", unit_scale=True, disable=None, file=messages.stderr()
+    ) as bar:
+        download = pooch.HTTPDownloader(progressbar=bar, chunk_size=1 << 16, timeout=TIMEOUT)
+        download(url, output_file, None)
+    path = Path(output_file)
+    if url.endswith(".gz") and not file.endswith(".gz"):
+        path.write_bytes(_read(path, ".gz"))

@@ -1,0 +1,27 @@
+"""Tiny Shakespeare: 40,000 lines of his plays in one file, for character language models.
+
+Collected by Karpathy for char-rnn (2015); the text is in the public domain.
+"""
+
+from __future__ import annotations
+
+import os
+
+from lnlab.datasets import Text, fetch
+
+
+def load(folder: str | os.PathLike | None = None) -> Text:
+    """Load the text.
+
+    Args:
+        folder: As for :func:`lnlab.datasets.fetch.folders`.
+
+    Returns:
+        The first 90 % for training, the last 10 % for validation, as usual.
+
+    Raises:
+        OSError: As for :func:`lnlab.datasets.fetch.get`.
+        ValueError: As for :func:`lnlab.datasets.fetch.get`.
+    """
+    content = fetch.get("tiny_shakespeare/input.txt", folder)
+    return Text.split("tiny_shakespeare", content.decode())

@@ -1,0 +1,106 @@
+"""Curves of runs, the lower the better: where they level off, and when they reach a target.
+
+:mod:`lnlab.comparison` says why it is done so.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from lnlab.comparison import DIVERGED, NO_PLATEAU, NO_PROGRESS, WORSENS
+
+TARGETS = (0.5, 0.75, 0.9)  # of the way from the initial value to the baseline's plateau
+DRIFT, EIGHTHS = 0.02, 8  # of the whole improvement, from one eighth of a run to the next
+LAST, FEWEST = 0.25, 3  # share of the measuring points that are the end, and how many at least
+
+
+def no_plateau(updates: np.ndarray, values: np.ndarray) -> str:
+    """Return why a curve, the lower the better, has not leveled off; ``""`` if it has.
+
+    Args:
+        updates: At each measuring point, rising, shape ``(points,)``.
+        values: There; NaN where nothing was measured.
+
+    Example:
+        >>> at = np.arange(17.0)
+        >>> no_plateau(at, np.exp(-at)), no_plateau(at, 17 - at)
+        ('', 'stopped before a plateau')
+    """
+    known = ~np.isnan(values)
+    if known.sum() < 2 or not known[-1]:
+        return DIVERGED
+    end = updates[-1]
+    fine = np.linspace(0, 1, 101) / EIGHTHS  # equal weights, however points are spaced
+    last, before = (
+        np.interp(end * (1 - k / EIGHTHS - fine), updates[known], values[known]).mean()
+        for k in (0, 1)
+    )
+    improved = values[known][0] - last
+    if improved <= 0:
+        return NO_PROGRESS
+    if abs(before - last) < DRIFT * improved:
+        return ""
+    return NO_PLATEAU if before > last else WORSENS
+
+
+def end_value(values: np.ndarray) -> float:
+    """Return the mean of the last quarter of what was measured, of three points at least.
+
+    Example:
+        >>> end_value(np.array([9.0, 4.0, 3.0, 2.0]))
+        3.0
+    """
+    if not len(values) or np.isnan(values[-1]):
+        return math.nan
+    known = values[~np.isnan(values)]
+    return float(known[-max(FEWEST, round(LAST * len(known))) :].mean())
+
+
+def smoothed(values: np.ndarray) -> np.ndarray:
+    """Return a moving average over three measuring points; the first, untrained, stays.
+
+    Example:
+        >>> smoothed(np.array([9.0, 6.0, 3.0, 0.0]))
+        array([9. , 6. , 3. , 1.5])
+    """
+    around = [values[max(0, k - 1) : k + 2].mean() for k in range(1, len(values))]
+    return np.array([*values[:1], *around])
+
+
+def targets(values: np.ndarray) -> np.ndarray:
+    """Return the fixed targets, from the mean curve of a baseline that has leveled off."""
+    first = values[~np.isnan(values)][0]
+    return first + np.array(TARGETS) * (end_value(values) - first)
+
+
+def steps_to_target(updates: np.ndarray, values: np.ndarray, target: float) -> float:
+    """Return after how many updates a smoothed curve is first as low as a target.
+
+    By a straight line between measuring points; infinite where it never is.
+
+    Example:
+        >>> steps_to_target(np.array([0.0, 100, 200, 300]), np.array([9.0, 6, 3, 0]), 4.5)
+        150.0
+    """
+    known = ~np.isnan(values)
+    at, curve = np.asarray(updates)[known], smoothed(np.asarray(values)[known])
+    there = np.flatnonzero(curve <= target)
+    if not len(there):
+        return math.inf
+    k = int(there[0])
+    if k == 0:
+        return float(at[0])
+    part = (curve[k - 1] - target) / (curve[k - 1] - curve[k])
+    return float(at[k - 1] + part * (at[k] - at[k - 1]))
+
+
+def steps_to_target_ratio(method: float, baseline: float) -> float:
+    """Return the ratio of two numbers of updates: infinite where the method never was there.
+
+    Minus infinity where the baseline alone never was, NaN where neither was.
+    """
+    if math.isinf(baseline):
+        return math.nan if math.isinf(method) else -math.inf
+    return method / baseline if baseline > 0 else math.nan

@@ -1,0 +1,37 @@
+"""How runs of section 6.7 are compared: each norm beside none, by their error on validation."""
+
+from __future__ import annotations
+
+from lnlab.experiments._task import CHOSEN, NONE, Measure, Task, lowest
+from lnlab.experiments.convnet import NORMS, Settings
+
+LAYERS = (1, 2, 3)
+
+TASK = Task(
+    Settings,
+    lowest("val_error"),
+    "error on validation",
+    {
+        NONE: {"norm": "none", "initialization": "uniform"},
+        CHOSEN: {"norm": "none", "initialization": "he"},
+    }
+    | {norm: {"norm": norm, "initialization": "uniform"} for norm in NORMS[1:]},
+    (
+        Measure("test error, %", lambda run: 100 * TASK.at_best(run, "test_error")),
+        Measure("test NLL, nats", lambda run: TASK.at_best(run, "test_nll"), digits=3),
+        *(
+            Measure(
+                f"on at the border, {k}, % of the rest",
+                lambda run, k=k: (
+                    100 * (TASK.at_best(run, f"border_on_{k}") / TASK.at_best(run, f"inner_on_{k}"))
+                ),
+                digits=0,
+            )
+            for k in LAYERS
+        ),
+    ),
+    lambda run: run["data"]["cases"]["train"] // run["settings"]["batch_size"],
+    "%",
+    100,
+    others={"validation NLL": lowest("val_nll")},
+)

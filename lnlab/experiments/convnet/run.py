@@ -1,0 +1,213 @@
+"""The network of section 6.7, its norms, and one run of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from lnlab.datasets import Dataset
+from lnlab.experiments._classification import Classification
+from lnlab.experiments.convnet import EXPERIMENT, SIDE, Settings
+from lnlib.nn import LayerNorm
+
+STRIDES = (1, 2, 2)
+KERNEL = 3
+
+
+class ChannelNorm(LayerNorm):
+    """Layer norm over the channels of each place, of ``(B, C, H, W)``."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Normalize each place by itself."""
+        return super().forward(x.movedim(1, -1)).movedim(-1, 1)
+
+
+def norm(settings: Settings, channels: int, side: int) -> nn.Module:
+    """Return the norm of ``(B, channels, side, side)``; every one has gains of 1, biases of 0.
+
+    Layer norm has a gain and a bias for each unit, as eq. 4; the others one for each channel, as
+    is usual.
+    """
+    eps = settings.eps
+    return {
+        "none": nn.Identity,
+        "batch": lambda: nn.BatchNorm2d(channels, eps, settings.momentum),
+        "layer": lambda: LayerNorm((channels, side, side), eps),
+        "channel": lambda: ChannelNorm(channels, eps),
+        "group": lambda: nn.GroupNorm(4, channels, eps),
+        "instance": lambda: nn.GroupNorm(channels, channels, eps),
+    }[settings.norm]()
+
+
+class Network(nn.Module):
+    """Three times convolution, norm and ReLU, then a linear map to the classes.
+
+    Args:
+        settings: Norm, channels, padding, cut, start.
+        classes: 10.
+        generator: Draws the weights, in order; the norm plays no part in it.
+    """
+
+    def __init__(self, settings: Settings, classes: int, *, generator: torch.Generator) -> None:
+        super().__init__()
+        self.cut, side = settings.cut, SIDE - 2 * settings.cut
+        self.convolutions, self.norms = nn.ModuleList(), nn.ModuleList()
+        inputs = 1
+        for channels, stride in zip(settings.channels, STRIDES, strict=True):
+            side = math.ceil(side / stride)
+            self.convolutions.append(
+                nn.Conv2d(
+                    inputs,
+                    channels,
+                    KERNEL,
+                    stride,
+                    padding=KERNEL // 2,
+                    padding_mode=settings.padding,
+                    bias=settings.norm == "none",  # a norm brings its own, behind it
+                )
+            )
+            self.norms.append(norm(settings, channels, side))
+            inputs = channels
+        self.logits = nn.Linear(inputs * side * side, classes)
+        with torch.no_grad():
+            for layer in (*self.convolutions, self.logits):
+                fan_in = layer.weight[0].numel()
+                if settings.initialization == "he":
+                    layer.weight.normal_(0, math.sqrt(2 / fan_in), generator=generator)
+                else:
+                    bound = 1 / math.sqrt(fan_in)
+                    layer.weight.uniform_(-bound, bound, generator=generator)
+                if layer.bias is not None:
+                    layer.bias.zero_()
+
+    def summed_inputs(self, x: Tensor) -> list[Tensor]:
+        """Map pictures ``(B, 784)`` to what goes into each ReLU, normalized: ``(B, C, H, W)``."""
+        return [after for _, after in self.around_norms(x)]
+
+    def around_norms(self, x: Tensor) -> list[tuple[Tensor, Tensor]]:
+        """Map pictures ``(B, 784)`` to what goes into each norm and what comes out of it."""
+        x = x.view(-1, 1, SIDE, SIDE)
+        if self.cut:
+            x = x[:, :, self.cut : -self.cut, self.cut : -self.cut]
+        found = []
+        for convolution, normalize in zip(self.convolutions, self.norms, strict=True):
+            before = convolution(x)
+            found.append((before, normalize(before)))
+            x = found[-1][1].relu()
+        return found
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map pictures ``(B, 784)`` to logits ``(B, classes)``."""
+        return self.logits(self.summed_inputs(x)[-1].relu().flatten(1))
+
+
+def ring(side: int) -> Tensor:
+    """Return which places of ``(side, side)`` are the outermost.
+
+    Example:
+        >>> ring(3).int()
+        tensor([[1, 1, 1],
+                [1, 0, 1],
+                [1, 1, 1]], dtype=torch.int32)
+    """
+    outer = torch.ones(side, side, dtype=torch.bool)
+    outer[1:-1, 1:-1] = False
+    return outer
+
+
+def short(x: Tensor) -> Tensor:
+    """Return a map rounded to 128ths, which a picture does not show and a file does."""
+    return ((128 * x).round() / 128).half()
+
+
+class Run(Classification):
+    """One run of section 6.7: one norm, one seed. Feed it to ``train``.
+
+    The seed draws the weights and the order of the cases, and neither depends on the norm.
+
+    Args:
+        settings: What is chosen.
+        data: Training and test cases.
+        seed: From 0.
+        device: Where model and data live.
+
+    Raises:
+        ValueError: If there are fewer cases than ``train_cases`` and ``val_cases``, or than
+            ``batch_size``, or ``seed`` is negative.
+    """
+
+    experiment = EXPERIMENT
+
+    def __init__(
+        self,
+        settings: Settings,
+        data: Dataset,
+        *,
+        seed: int = 0,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        super().__init__(settings, data, seed=seed, device=device)
+        last = slice(-settings.val_cases, None)
+        self.x_val = torch.from_numpy(data.x_train[last]).to(device)
+        self.y_val = torch.from_numpy(data.y_train[last]).to(device)
+        generator = torch.Generator().manual_seed(seed)  # on the CPU: one W for all devices
+        self.model = Network(settings, self.classes, generator=generator).to(device)
+        self.optimizer = self.adam()
+
+    @staticmethod
+    def split(settings: Settings, data: Dataset) -> Dataset:
+        """Return the cases to train on and those to measure on.
+
+        Raises:
+            ValueError: If there are too few, or the pictures are not of 28 x 28 pixels.
+        """
+        cases, needed = len(data.x_train), settings.train_cases + settings.val_cases
+        if data.x_train.shape[1] != SIDE * SIDE:
+            raise ValueError(
+                f"Run: data must be pictures of {SIDE} x {SIDE} pixels, {data.name} has "
+                f"{data.x_train.shape[1]} numbers a case"
+            )
+        if needed > cases:
+            raise ValueError(
+                f"Run: train_cases and val_cases must be at most {cases:,} together, as many as "
+                f"{data.name} has for training, got {needed:,}; choose fewer"
+            )
+        return Classification.split(settings, data)
+
+    @property
+    def cases(self) -> Mapping[str, int]:
+        """How many cases there are to train on, to choose by, and to measure on."""
+        return {**super().cases, "val": len(self.x_val)}
+
+    def measure(self) -> dict[str, float | Tensor]:
+        """Measure NLL and error, and how units at the border differ from the others.
+
+        ``border_on_k`` is the share of cases that turn on a unit of the outermost ring in layer k,
+        as the mean over them, ``inner_on_k`` that of the others; ``border_deviation_k`` is the
+        standard deviation of what goes into the ReLUs of the ring, over cases and units, divided by
+        that of the others.
+        """
+        found: dict[str, float | Tensor] = {}
+        for split, x, y in (("val", self.x_val, self.y_val), ("test", self.x_test, self.y_test)):
+            found[f"{split}_nll"], found[f"{split}_error"] = self._evaluate(x, y)
+        mapped = self.x_val[: self.settings.mapped_cases]
+        if self.settings.maps:
+            found["ink"] = (255 * (mapped > 0).float().mean(0).view(SIDE, SIDE)).round().byte()
+        for k, (before, a) in enumerate(self.model.around_norms(mapped), 1):
+            before, a = before.float(), a.float()
+            on = (a > 0).float().mean(0)
+            outer = ring(a.shape[-1]).to(a.device)
+            found[f"border_on_{k}"] = float(on[:, outer].mean())
+            found[f"inner_on_{k}"] = float(on[:, ~outer].mean())
+            border, inner = a[..., outer].std(), a[..., ~outer].std()
+            found[f"border_deviation_{k}"] = float(border / inner)
+            if self.settings.maps:
+                found[f"on_{k}"] = (255 * on).round().byte()
+                found[f"mean_{k}"], found[f"deviation_{k}"] = short(a.mean(0)), short(a.std(0))
+            if self.settings.maps and self.settings.norm != "none":
+                found[f"before_mean_{k}"] = short(before.mean(0))
+                found[f"before_deviation_{k}"] = short(before.std(0))
+        return found

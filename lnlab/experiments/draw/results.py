@@ -1,0 +1,26 @@
+"""How runs of section 6.4 are compared: by their bound on validation; told is that of the test."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lnlab.experiments._arms import Record
+from lnlab.experiments._task import STARTS, Measure, Task, curve, lowest
+from lnlab.experiments.draw import Settings
+
+
+def final(run: Record) -> float:
+    """Return the bound of all test images at the end, in nats; NaN if the run has exploded."""
+    return float(curve(run, "test_bound_of_all")[-1])
+
+
+TASK = Task(
+    Settings,
+    lowest("val_bound"),
+    "bound on validation",
+    STARTS,
+    (
+        Measure("bound on validation, nats", lambda run: np.nanmin(curve(run, "val_bound"))),
+        Measure("of all test images at the end", final),
+    ),
+)

@@ -1,0 +1,106 @@
+"""A trained network of a record, which writes what a reader types."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from lnlab.experiments._weights import NAMES, unpack
+from lnlab.experiments.handwriting import Settings
+from lnlab.experiments.handwriting.model import Writer, Written
+
+LONGEST = 40  # characters of a text
+POINTS = 50  # for a character, at most; the lines have 25
+LAST = 22  # points that the pen is given once the window is at the last character
+GRAIN = 64  # parts of the strokes' deviation
+
+
+class Line(NamedTuple):
+    """What a network wrote, as arrays.
+
+    Attributes:
+        strokes: Shape ``(T, 2)``, int16: by how much x and y grow, ``GRAIN`` to their deviation.
+        lifts: Shape ``(T,)``: 1 where the pen is lifted after the point.
+        window: Shape ``(T,)``: its place, in characters from 0.
+    """
+
+    strokes: np.ndarray
+    lifts: np.ndarray
+    window: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True)
+class Pen:
+    """A trained network and the characters it was taught.
+
+    Args:
+        model: As it was at the end of its run.
+        characters: The k-th of them is the k-th number of a character's vector.
+    """
+
+    model: Writer
+    characters: str
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> Pen:
+        """Restore the network of a record that has kept its weights, as it was in the end.
+
+        Args:
+            record: As :func:`lnlab.records.read` returns it, of a run with ``keep``.
+
+        Raises:
+            ValueError: If the record has no weights, or its run exploded.
+        """
+        arrays = record["arrays"]
+        if "matrices" not in arrays:
+            raise ValueError("Pen: record must be of a run with keep, this one kept no weights")
+        told = {k: tuple(v) if isinstance(v, list) else v for k, v in record["settings"].items()}
+        characters = "".join(map(chr, arrays["characters"][-1]))
+        packed = {name: arrays[name][-1] for name in NAMES}
+        model = unpack(packed, Writer(Settings(**told), len(characters)))
+        if not all(p.isfinite().all() for p in model.parameters()):
+            raise ValueError("Pen: record must be of a run that did not explode; take another")
+        return cls(model.eval(), characters)
+
+    @torch.no_grad()
+    def write(self, text: str, count: int, *, bias: float = 0.0, seed: int = 0) -> Written:
+        """Write a text, ``count`` points, drawn by a seed; with a bias the hand is steadier.
+
+        Raises:
+            ValueError: If it is empty, too long, or has a character that training never had.
+        """
+        if not 1 <= len(text) <= LONGEST:
+            raise ValueError(f"write: text must have 1 to {LONGEST} characters, got {len(text)}")
+        if unknown := sorted(set(text) - set(self.characters)):
+            raise ValueError(
+                f"write: text must be of characters that training had, got "
+                f"{' '.join(map(repr, unknown))}; use only {self.characters!r}"
+            )
+        places = torch.tensor([[self.characters.index(c) for c in text]])
+        coded = torch.nn.functional.one_hot(places, len(self.characters)).float()
+        return self.model.write(coded, count, torch.Generator().manual_seed(seed), bias)
+
+
+def write(record: Mapping[str, Any], text: str, *, bias: float = 1.0, seed: int = 0) -> Line:
+    """Write a text with the network of a record, as it was in the end.
+
+    The line ends when the window has been at the last character for a while, or is past it, or
+    after so many points that it should have been there.
+
+    Raises:
+        ValueError: As :meth:`Pen.of` and :meth:`Pen.write` say.
+    """
+    points, window = Pen.of(record).write(text, POINTS * len(text), bias=bias, seed=seed)
+    numbers, place = points[:, 0].nan_to_num().numpy(), window[:, 0].numpy()
+    # What is left of a window that has passed the end lies behind where it was.
+    most = np.maximum.accumulate(place)
+    back = (most > len(text) - 4) & (most - place > 2)
+    there = np.flatnonzero((place > len(text) - 1.5) | back)
+    end = there[0] + LAST if len(there) else len(place)
+    numbers, place = numbers[:end], place[:end]
+    strokes = np.clip(np.rint(numbers[:, :2] * GRAIN), -32768, 32767).astype(np.int16)
+    return Line(strokes, numbers[:, 2].astype(np.uint8), place)

@@ -1,0 +1,185 @@
+"""The network of section 6.5: a window over the text, LSTMs, and a mixture of Gaussians."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from lnlab.experiments.handwriting import Settings
+from lnlab.experiments.handwriting.window import BELL, WindowLSTM
+from lnlib.nn import LayerNormLSTM, LayerNormLSTMCell
+
+PEN = 3  # numbers of a point: how far x and y are, and whether the pen is lifted
+LEAST, MOST = -7.0, 7.0  # of a standard deviation's logarithm, in that of an offset
+TIGHT = 0.999  # the largest correlation
+
+
+class Written(NamedTuple):
+    """What a network wrote."""
+
+    points: Tensor  # (T, B, 3)
+    window: Tensor  # (T, B): where it was, the mean of phi, in characters from 0
+
+
+class Writer(nn.Module):
+    """Say where the pen goes next, from where it was and what is to be written.
+
+    Every layer sees the pen, the window and the layer below; the output sees all layers. Graves
+    (2013), section 5.2.
+
+    Args:
+        settings: Norm and sizes.
+        characters: How many there are.
+    """
+
+    def __init__(self, settings: Settings, characters: int) -> None:
+        super().__init__()
+        s, H = settings, settings.hidden
+        self.constant = s.constant
+        pen = PEN + s.constant
+        if s.norm == "layer":
+            options = {"eps": s.eps, "gain": s.gain}
+            cell, lstm = LayerNormLSTMCell, LayerNormLSTM
+        else:
+            options, cell, lstm = {}, nn.LSTMCell, nn.LSTM
+        self.first = WindowLSTM(cell(pen + characters, H, **options), s.bells)
+        self.others = nn.ModuleList(
+            lstm(H + pen + characters, H, **options) for _ in range(s.layers - 1)
+        )
+        self.output = nn.Linear(s.layers * H, 1 + 6 * s.mixture)
+
+    def pen(self, points: Tensor) -> Tensor:
+        """Return points as they are fed in: with a 1, if that is asked for."""
+        return F.pad(points, (0, 1), value=1.0) if self.constant else points
+
+    def forward(self, points: Tensor, text: Tensor) -> tuple[Tensor, Tensor]:
+        """Run over pieces of lines.
+
+        Args:
+            points: Shape ``(T, B, 3)``: offsets in units of their deviation, lifts.
+            text: Shape ``(B, U, C)``: a 1 for each character, zeros behind the last.
+
+        Returns:
+            What is said of the next point ``(T, B, 1 + 6 mixture)``, and phi ``(T, B, U)``.
+        """
+        x = self.pen(points)
+        hidden, window, share = self.first(x, text)
+        layers = [hidden]
+        for lstm in self.others:
+            layers.append(lstm(torch.cat((layers[-1], x, window), 2))[0])
+        return self.output(torch.cat(layers, 2)), share
+
+    def write(
+        self, text: Tensor, count: int, generator: torch.Generator, bias: float = 0.0
+    ) -> Written:
+        """Write texts ``(B, U, C)`` point by point, ``count`` points, as :func:`draw` draws."""
+        state, others = self.first.start(text), [None] * len(self.others)
+        point = text.new_zeros(len(text), PEN)
+        places = torch.arange(text.shape[1], dtype=text.dtype, device=text.device)
+        points, window = [], []
+        for _ in range(count):
+            x = self.pen(point)
+            state, share = self.first.step(x, text, state)
+            layers = [state.h]
+            for k, lstm in enumerate(self.others):
+                input = torch.cat((layers[-1], x, state.window), 1)
+                output, others[k] = lstm(input.unsqueeze(0), others[k])
+                layers.append(output[0])
+            point = draw(self.output(torch.cat(layers, 1)), generator, bias)
+            points.append(point)
+            window.append(share @ places / share.sum(1).clamp(min=1e-9))
+        return Written(torch.stack(points), torch.stack(window))
+
+
+def model(
+    settings: Settings, characters: int, pace: float, *, generator: torch.Generator
+) -> Writer:
+    """Build the network, on the same weights for every norm.
+
+    They are uniform in +-1 / sqrt(fan-in of the recurrent weights), as ``torch.nn`` draws them, but
+    for a ``chosen`` start; all biases are 0, but for the window's: with them it begins at the usual
+    pace, and its bells' heights sum to 1.
+
+    Args:
+        settings: Norm, sizes, start.
+        characters: How many there are.
+        pace: Characters that a point takes the pen along.
+        generator: Draws the weights.
+    """
+    s, built = settings, Writer(settings, characters)
+    with torch.no_grad():
+        for parameter in built.parameters():
+            if parameter.dim() == 1:
+                continue
+            bound = 1 / math.sqrt(s.hidden)
+            parameter.uniform_(-bound, bound, generator=generator)
+        for name, parameter in built.named_parameters():
+            leaf = name.rpartition(".")[2]
+            if leaf.startswith("weight_ih") and s.start == "chosen":
+                parameter.mul_(s.input_scale)
+            elif leaf.startswith("weight_hh") and s.start == "chosen":
+                for gate in parameter.split(s.hidden):
+                    nn.init.orthogonal_(gate, generator=generator)
+            elif "bias" in leaf:
+                parameter.zero_()
+        height, _, step = built.first.bells.bias.chunk(BELL)
+        height.fill_(-math.log(s.bells))
+        step.fill_(math.log(pace))
+    return built
+
+
+def nll(said: Tensor, points: Tensor) -> Tensor:
+    """Return the negative log likelihood of each point, in nats.
+
+    ::
+
+        -log sum over the mixture of  pi N(x, y; mean, deviations, correlation)
+        -log p(lifted or not)
+
+    Graves (2013), eqs. 23-26. Densities are by the unit in which ``points`` are given.
+
+    Args:
+        said: Shape ``(..., 1 + 6 M)``: of the lift, then M each of weights, means of x and y,
+            logarithms of their deviations, correlations before tanh.
+        points: Shape ``(..., 3)``.
+    """
+    lift, weight, mean_x, mean_y, log_x, log_y, rho = _parts(said)
+    x, y, lifted = points.unsqueeze(-1).unbind(-2)
+    u, v = (x - mean_x) * torch.exp(-log_x), (y - mean_y) * torch.exp(-log_y)
+    rest = 1 - rho * rho
+    distance = (u * u + v * v - 2 * rho * u * v) / rest
+    log_density = -0.5 * (distance + torch.log(rest)) - log_x - log_y - math.log(2 * math.pi)
+    log_mixture = torch.logsumexp(F.log_softmax(weight, -1) + log_density, -1)
+    bernoulli = F.binary_cross_entropy_with_logits(lift, lifted, reduction="none").squeeze(-1)
+    return bernoulli - log_mixture
+
+
+def draw(said: Tensor, generator: torch.Generator, bias: float = 0.0) -> Tensor:
+    """Draw a point ``(B, 3)`` from what is said of it ``(B, 1 + 6 M)``.
+
+    With a ``bias`` the hand is steadier: deviations are ``e^bias`` times as small, and the logits
+    of the mixture's weights ``1 + bias`` times as large; Graves (2013), eqs. 61-62.
+    """
+    lift, weight, *rest = _parts(said)
+    weight, rest[2], rest[3] = weight * (1 + bias), rest[2] - bias, rest[3] - bias
+    # A network whose weights are no numbers any more draws any of them.
+    chosen = torch.multinomial(weight.softmax(-1).nan_to_num(1.0), 1, generator=generator)
+    mean_x, mean_y, log_x, log_y, rho = (s.gather(1, chosen) for s in rest)
+    u, v = torch.randn(2, len(said), 1, generator=generator, dtype=said.dtype)
+    x = mean_x + log_x.exp() * u
+    y = mean_y + log_y.exp() * (rho * u + (1 - rho * rho).sqrt() * v)
+    lifted = torch.rand(len(said), 1, generator=generator, dtype=said.dtype) < lift.sigmoid()
+    return torch.cat((x, y, lifted.to(said.dtype)), 1)
+
+
+def _parts(said: Tensor) -> list[Tensor]:
+    count = (said.shape[-1] - 1) // 6
+    lift, weight, mean_x, mean_y, log_x, log_y, rho = said.split((1, *[count] * 6), -1)
+    return [
+        *(lift, weight, mean_x, mean_y, log_x.clamp(LEAST, MOST), log_y.clamp(LEAST, MOST)),
+        TIGHT * rho.tanh(),
+    ]

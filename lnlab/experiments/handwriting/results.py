@@ -1,0 +1,36 @@
+"""How runs of section 6.5 are compared: by their loss on lines of new writers."""
+
+from __future__ import annotations
+
+from lnlab.experiments._task import STARTS, Measure, Task, lowest
+from lnlab.experiments.handwriting import MEASURED, Settings
+
+_WORDS = {
+    "train": "training lines",
+    "val_seen": "lines of known writers",
+    "val_new": "lines of new writers",
+    "test_new": "test lines of new writers",
+}
+
+TASK = Task(
+    Settings,
+    lowest("val_new_nll"),
+    "loss on new writers",
+    STARTS,
+    tuple(
+        Measure(
+            f"{_WORDS[split]}, {unit}",
+            lambda run, name=f"{split}_{what}": TASK.at_best(run, name),
+            digits=3,
+        )
+        for what, unit in (
+            ("nll", "nats"),
+            ("window_distance", "characters"),
+            # Of older records, where what fills a shorter text up counts, too.
+            ("window_off", "characters and filling"),
+        )
+        for split in MEASURED
+    ),
+    unit="nats a point",
+    others={"loss on known writers": lowest("val_seen_nll"), "training loss": lowest("batch_nll")},
+)

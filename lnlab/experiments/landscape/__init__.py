@@ -1,0 +1,105 @@
+"""Is the loss smoother with a norm? Measured as Santurkar et al. (2018) did for batch norm.
+
+The paper has no experiment on it; tutorials say it of layer norm. A network on digits is trained by
+plain gradient descent with each norm and without, at several rates, all from the same weights.
+While it trains, its run walks along the gradient and looks at loss and gradient there, and lets
+the lower layers take their step, to see how far the gradients of those above change.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from lnlab import config, datasets
+from lnlab.config import Count, Fraction, NotNegative, Points, Positive, Widths
+from lnlab.experiment import Experiment, Grid
+
+if TYPE_CHECKING:
+    from lnlab.experiments.landscape.run import Run
+
+Norm = Literal["none", "batch", "layer", "rms"]
+NORMS = get_args(Norm)
+RATES = (0.03, 0.1, 0.3, 1.0, 3.0)  # of gradient descent
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(config.Settings):
+    """Everything that is chosen before a run.
+
+    Args:
+        norm: Of the hidden layers.
+        data: Pictures of digits, read as rows of numbers.
+        hidden: Widths of the hidden layers, with ReLU.
+        epochs: Passes over the training cases.
+        batch_size: A last, smaller batch of an epoch is left out.
+        learning_rate: Of plain gradient descent.
+        eps: Inside the root of the norms.
+        momentum: Weight of the newest batch in batch norm's running averages.
+        train_cases: The first so many training cases, at most all.
+        measured_cases: Training cases on which NLL and landscape are measured: the first so many.
+        first_epoch_points: How often to measure within the first epoch.
+    """
+
+    norm: Norm = "layer"
+    data: Literal["digits"] = "digits"
+    hidden: Widths = (64, 64, 64)
+    epochs: Count = 10
+    batch_size: Count = 32
+    learning_rate: Positive = 0.1
+    eps: NotNegative = 1e-5
+    momentum: Fraction = 0.1
+    train_cases: Count = 55_000
+    measured_cases: Count = 256
+    first_epoch_points: Points = 3
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """Names of the settings that have no effect in this run."""
+        of_batch = () if self.norm == "batch" else ("momentum",)
+        return of_batch if self.norm != "none" else (*of_batch, "eps")
+
+
+def _table(records: Sequence[dict[str, Any]]) -> str:
+    """Return the tables of the records."""
+    from lnlab.experiments.landscape.results import TASK
+
+    return TASK.text(records)
+
+
+def _run() -> type[Run]:
+    """Return the class of the runs."""
+    from lnlab.experiments.landscape.run import Run
+
+    return Run
+
+
+EXPERIMENT = Experiment(
+    name="landscape",
+    about="ours: how smooth the loss is with each norm, and how far lower layers shift upper ones",
+    paper={"section": "3", "task": "ours, not the paper's"},
+    settings=Settings,
+    key="{norm}-rate{learning_rate}",
+    label="{norm}, rate {learning_rate:g}",
+    load=lambda settings: datasets.load(settings.data),
+    run=_run,
+    loss=("batch_nll", "nats"),
+    measures={
+        "train_nll": "nats",
+        "test_nll": "nats",
+        "test_error": "fraction",
+        "loss_range": "nats",
+        "gradient_length": "nats per unit of a parameter",
+        "gradient_change": "nats per unit of a parameter",
+        "smoothness": "nats per square unit of a parameter",
+        "shift_#": "lengths of the gradient",
+        "moments_#": "deviations",
+    },
+    head="test_error",
+    several={"norm": NORMS, "learning_rate": (0.1,)},
+    usual={"seeds": 3},
+    grids=(Grid(range(3), {"learning_rate": RATES}),),
+    threads=1,
+    table=_table,
+)

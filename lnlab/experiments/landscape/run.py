@@ -1,0 +1,167 @@
+"""A network that measures how smooth its loss is, and how far its layers shift each other."""
+
+from __future__ import annotations
+
+import copy
+import math
+from itertools import pairwise
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.nn.utils import parameters_to_vector, vector_to_parameters
+
+from lnlab.analysis.smoothness import along_gradient, covariate_shift
+from lnlab.datasets import Dataset
+from lnlab.experiments._classification import Classification
+from lnlab.experiments.landscape import EXPERIMENT, NORMS, Settings
+from lnlib.nn import LayerNorm, RMSNorm
+from lnlib.nn.baselines import BatchNorm
+
+__all__ = ["NORMS", "Landscape", "Run", "Settings", "network"]
+
+FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)  # of the learning rate: how far to look along the gradient
+
+
+def network(
+    settings: Settings, inputs: int, classes: int, *, generator: torch.Generator
+) -> nn.Sequential:
+    """Build the network: hidden layers with a norm and ReLU, and logits without a norm.
+
+    Weights start normal with deviation sqrt(2/fan in), which keeps the summed inputs of a ReLU
+    network without a norm as large in each layer as in the one below (He et al., 2015).
+
+    Args:
+        settings: Norm and widths.
+        inputs: Features of a case.
+        classes: How many.
+        generator: Draws the weight matrices, in order; nothing else is random.
+    """
+    sizes = [inputs, *settings.hidden, classes]
+    layers: list[nn.Module] = []
+    for depth, (fan_in, width) in enumerate(pairwise(sizes)):
+        layers.append(linear := nn.Linear(fan_in, width))
+        with torch.no_grad():
+            linear.weight.normal_(0, math.sqrt(2 / fan_in), generator=generator)
+            linear.bias.zero_()
+        if depth < len(sizes) - 2:
+            if settings.norm == "batch":
+                layers.append(BatchNorm(width, settings.eps, settings.momentum))
+            elif settings.norm != "none":
+                kind = {"layer": LayerNorm, "rms": RMSNorm}[settings.norm]
+                layers.append(kind(width, settings.eps))
+            layers.append(nn.ReLU())
+    return nn.Sequential(*layers)
+
+
+class Landscape:
+    """The loss of a network on some cases as a function of all its weights, in float64.
+
+    Batch norm takes its statistics from these cases.
+
+    Args:
+        model: Stays as it is.
+        x: Cases.
+        y: Their classes.
+    """
+
+    def __init__(self, model: nn.Sequential, x: torch.Tensor, y: torch.Tensor) -> None:
+        self.model = copy.deepcopy(model).cpu().double().train()
+        self.x, self.y = x.cpu().double(), y.cpu()
+
+    @property
+    def weights(self) -> np.ndarray:
+        """All weights in a row, layer after layer."""
+        return parameters_to_vector(self.model.parameters()).detach().numpy().copy()
+
+    @property
+    def layers(self) -> list[slice]:
+        """Where each layer's weights lie, those of its norm among them."""
+        starts, total = [], 0
+        for module in self.model:
+            if isinstance(module, nn.Linear):
+                starts.append(total)
+            total += sum(p.numel() for p in module.parameters())
+        return [slice(a, b) for a, b in pairwise([*starts, total])]
+
+    @torch.inference_mode(False)
+    @torch.enable_grad()
+    def __call__(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return loss and gradient at other weights."""
+        parameters = list(self.model.parameters())
+        vector_to_parameters(torch.from_numpy(weights), parameters)
+        loss = F.cross_entropy(self.model(self.x), self.y)
+        gradient = parameters_to_vector(torch.autograd.grad(loss, parameters))
+        return float(loss.detach()), gradient.numpy()
+
+    def inputs(self, weights: np.ndarray) -> list[torch.Tensor]:
+        """Return what goes into each layer but the lowest."""
+        vector_to_parameters(torch.from_numpy(weights), self.model.parameters())
+        found, x = [], self.x
+        with torch.no_grad():
+            for module in self.model:
+                if isinstance(module, nn.Linear):
+                    found.append(x)
+                x = module(x)
+        return found[1:]
+
+
+class Run(Classification):
+    """One run: one norm, one rate, one seed. Feed it to ``train``.
+
+    The seed draws the weights and the order of the cases, which depend on nothing else.
+
+    Args: as :class:`lnlab.experiments._classification.Classification`.
+    """
+
+    experiment = EXPERIMENT
+    explodes = True
+
+    def __init__(
+        self,
+        settings: Settings,
+        data: Dataset,
+        *,
+        seed: int = 0,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        super().__init__(settings, data, seed=seed, device=device)
+        generator = torch.Generator().manual_seed(seed)
+        model = network(settings, self.x.shape[1], self.classes, generator=generator)
+        self.model = model.to(device)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=settings.learning_rate)
+
+    def measure(self) -> dict[str, float]:
+        """Measure NLL and test error, the landscape along the gradient, and the layers' shift.
+
+        ``loss_range``, ``gradient_length``, ``gradient_change``, ``smoothness``: as
+        :class:`lnlab.analysis.smoothness.Smoothness` has them, a quarter of the learning rate to
+        four times as far along the gradient. ``shift_l``: how far the gradient of layer l changes
+        when the layers below have taken an update's step, by its length. ``moments_l``: how far
+        that moves mean and deviation of what goes into layer l, root mean square over its numbers,
+        in deviations. ``l`` counts layers but the lowest, from 1. NaN where the run has exploded.
+        """
+        return super().measure() | self._landscape()
+
+    @torch.inference_mode(False)
+    def _landscape(self) -> dict[str, float]:
+        n, rate = self.settings.measured_cases, self.settings.learning_rate
+        loss = Landscape(self.model, self.x[:n], self.y[:n])
+        here = loss.weights
+        step = -rate * loss(here)[1]
+        with np.errstate(all="ignore"):  # a run may have exploded
+            found = along_gradient(loss, here, [factor * rate for factor in FACTORS])._asdict()
+            shifts = covariate_shift(loss, here, step, loss.layers)
+        before, after = loss.inputs(here), loss.inputs(here + step)
+        moments = map(_moved, before, after)
+        for name, values in (("shift", shifts), ("moments", moments)):
+            found |= {f"{name}_{k}": float(v) for k, v in enumerate(values, start=1)}
+        return found
+
+
+def _moved(before: torch.Tensor, after: torch.Tensor) -> float:
+    (std, mean), (new_std, new_mean) = (torch.std_mean(x, 0, correction=0) for x in (before, after))
+    on = std > 0  # a unit that is never on has no deviation to count in
+    moved = torch.stack([new_mean - mean, new_std - std])[:, on] / std[on]
+    return float(moved.square().mean().sqrt())

@@ -1,0 +1,123 @@
+"""The network of section 6.6, its norms, and one run of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+import torch
+from torch import nn
+
+from lnlab.datasets import Dataset
+from lnlab.experiments._classification import Classification
+from lnlab.experiments.mnist import EXPERIMENT, HIDDEN, NORMS, Settings, steps
+from lnlab.training import resolve_device
+from lnlib.nn import LayerNorm
+from lnlib.nn.baselines import BatchNorm, WeightNormLinear
+
+__all__ = ["HIDDEN", "NORMS", "Run", "Settings", "network"]
+
+
+def network(
+    settings: Settings, inputs: int, classes: int, *, generator: torch.Generator
+) -> nn.Sequential:
+    """Build the network of section 6.6.
+
+    Args:
+        settings: Norm, widths, initialization.
+        inputs: Features of a case, 784 for MNIST.
+        classes: 10.
+        generator: Draws the weight matrices, in order; nothing else is random.
+
+    Returns:
+        Modules that map ``(B, inputs)`` to logits ``(B, classes)``.
+    """
+    sizes = [inputs, *settings.hidden, classes]
+    layers: list[nn.Module] = []
+    for depth, (fan_in, width) in enumerate(pairwise(sizes)):
+        is_logits = depth == len(sizes) - 2
+        if settings.norm == "weight":
+            layers.append(linear := WeightNormLinear(fan_in, width))
+        else:
+            # A bias before a norm that removes the mean would have no effect; eq. 5 has it after.
+            normalized = settings.norm == "batch" or (settings.norm == "layer" and not is_logits)
+            layers.append(linear := nn.Linear(fan_in, width, bias=not normalized))
+            if normalized and settings.norm == "batch":
+                layers.append(
+                    BatchNorm(width, settings.eps, settings.momentum, unbiased=settings.unbiased)
+                )
+            elif normalized:
+                layers.append(LayerNorm(width, settings.eps))
+        if not is_logits:
+            layers.append(nn.ReLU())
+        with torch.no_grad():
+            if settings.initialization == "he":
+                linear.weight.normal_(0, math.sqrt(2 / fan_in), generator=generator)
+            else:
+                bound = 1 / math.sqrt(fan_in)
+                linear.weight.uniform_(-bound, bound, generator=generator)
+            if linear.bias is not None:
+                linear.bias.zero_()
+    return nn.Sequential(*layers)
+
+
+class Run(Classification):
+    """One run of section 6.6: one norm, one batch size, one seed. Feed it to ``train``.
+
+    The seed draws the weights and the order of the cases, and neither depends on the norm: runs
+    of one seed differ in the norm alone.
+
+    Args:
+        settings: What is chosen.
+        data: Training and test cases.
+        seed: From 0.
+        device: Where model and data live.
+        step: How a step is computed, one of :data:`.steps.NAMES` or ``auto``: the same numbers but
+            for rounding, faster than the readable ``plain``.
+
+    Raises:
+        ValueError: If there are fewer training cases than ``batch_size``, ``seed`` is negative, or
+            the step cannot run here.
+    """
+
+    experiment = EXPERIMENT
+
+    def __init__(
+        self,
+        settings: Settings,
+        data: Dataset,
+        *,
+        seed: int = 0,
+        device: torch.device | str = "cpu",
+        step: str = "plain",
+    ) -> None:
+        super().__init__(settings, data, seed=seed, device=device)
+        generator = torch.Generator().manual_seed(seed)  # on the CPU: one W for all devices
+        model = network(settings, self.x.shape[1], self.classes, generator=generator)
+        self.model = model.to(device)
+        self.optimizer = torch.optim.Adam(
+            [steps.flatten(self.model)],
+            lr=settings.learning_rate,
+            betas=settings.adam_betas,
+            eps=settings.adam_eps,
+            fused=True,  # one pass over the parameters: twice as fast as the default on a CPU
+        )
+        self.step = steps.choose(step, settings.batch_size, self.x.device)
+        self._take = steps.compiled.make(self) if self.step == "compiled" else None
+
+    def update(self, batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+        """Take one step of the optimizer; return the batch's mean NLL before it, in nats."""
+        if self._take is not None:
+            return self._take(*batch)
+        loss = super().update(batch)
+        (flat,) = self.optimizer.param_groups[0]["params"]
+        if not flat.is_cuda:
+            steps.sweep(self.optimizer.state[flat])
+        return loss
+
+    @classmethod
+    def check(cls, settings: Sequence[Settings], device: str, *, step: str = "auto") -> None:
+        """Refuse a step that cannot run here before data are asked for."""
+        if step != "auto":  # auto would start a compiler, even where all is recorded
+            steps.choose(step, 1, resolve_device(device))

@@ -1,0 +1,245 @@
+"""What the norms of a network of section 6.6 see while it trains, measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from lnlab.experiments.mnist import run as mnist
+from lnlab.experiments.noise import EXPERIMENT, NORMS, Settings
+from lnlib.nn import LayerNorm
+from lnlib.nn.baselines import BatchNorm
+
+__all__ = ["NORMS", "Run", "Seen", "Settings", "forward"]
+
+CLOUD = 40  # batches of one unit, or cases under layer norm, that a record keeps
+SEEN = (400, 8)  # cases, and batches in which each of them is seen
+
+
+class Seen(NamedTuple):
+    """Summed inputs on their way into a norm, and the statistics that normalize them."""
+
+    inputs: torch.Tensor  # batch norm (batches, B, H), layer norm (N, H)
+    mean: torch.Tensor  # (batches, 1, H), or (N, 1)
+    var: torch.Tensor  # as the norm divides it: by B - 1 where it does
+
+    def normalized(self, eps: float) -> torch.Tensor:
+        """Return ``(inputs - mean) / sqrt(var + eps)``."""
+        return (self.inputs - self.mean) / (self.var + eps).sqrt()
+
+
+def forward(
+    model: nn.Sequential,
+    x: torch.Tensor,
+    *,
+    batch_size: int | None = None,
+    given: list[tuple[torch.Tensor, torch.Tensor]] | None = None,
+) -> tuple[torch.Tensor, list[Seen]]:
+    """Run many batches through a network at once, and return what its norms saw.
+
+    No running average moves. Without a batch norm the two choices are the same.
+
+    Args:
+        model: As :func:`lnlab.experiments.mnist.run.network` builds it.
+        x: Cases, ``(N, D)``.
+        batch_size: Batch norm takes its statistics from each so many cases in a row; N a multiple.
+        given: Or it takes these ``(mean, var)``, one pair a batch norm, each ``(H,)``.
+
+    Returns:
+        Logits ``(N, classes)``, and one :class:`Seen` a norm, in order.
+    """
+    seen, given = [], iter(given or ())
+    for layer in model:
+        if isinstance(layer, BatchNorm):
+            inputs = x.view(-1, batch_size or len(x), x.shape[1])
+            if batch_size:
+                var, mean = torch.var_mean(inputs, 1, correction=int(layer.unbiased), keepdim=True)
+            else:
+                mean, var = (s.view(1, 1, -1) for s in next(given))
+            seen.append(Seen(inputs, mean, var))
+            x = seen[-1].normalized(layer.eps).view_as(x) * layer.weight + layer.bias
+        else:
+            if isinstance(layer, LayerNorm):
+                var, mean = torch.var_mean(x, 1, correction=0, keepdim=True)
+                seen.append(Seen(x, mean, var))
+            x = layer(x)
+    return x, seen
+
+
+class Run(mnist.Run):
+    """One run of section 6.6 that measures its own noise. Feed it to ``train``.
+
+    Args: as :class:`lnlab.experiments.mnist.run.Run`.
+
+    Raises:
+        ValueError: As there, and if a measurement has no whole batch to take.
+    """
+
+    experiment = EXPERIMENT
+    unmeasured = ("gradient_noise", "gradient_length")
+
+    def __init__(self, settings: Settings, *args: Any, **kwargs: Any) -> None:
+        super().__init__(settings, *args, **kwargs)
+        room = {"half of the training cases": len(self.x) // 2}
+        if settings.norm == "batch":
+            room["the test cases"] = len(self.x_test)
+            room["statistics_cases"] = settings.statistics_cases
+        if settings.norm != "none":
+            room["the cases that come in other batches"] = SEEN[0]
+        what = min(room, key=room.get)
+        if settings.batch_size > room[what]:
+            raise ValueError(
+                f"noise: batch_size must be at most {room[what]:,} ({what}), or a measurement has "
+                f"no whole batch, got {settings.batch_size:,}; choose smaller batches"
+            )
+
+    def measure(self) -> dict[str, Any]:
+        """Measure NLL and test error, and the noise; ``l`` is a norm's number, from 1.
+
+        Of batch norm, in deviations of the same summed inputs over many batches:
+
+        - ``mean_l``, ``std_l``: mean minus true mean, and deviation, that each of 40 batches gives
+          the first unit; ``kept_mean_l``, ``kept_std_l`` what the running averages give it;
+        - ``miss_l``, ``kept_miss_l``: root mean square of that difference of the means, over all
+          units and all batches of an epoch, and of the running average;
+        - ``batches_nll``, ``batches_error``: as ``test_nll`` and ``test_error``, with each batch
+          of test cases normalized by its own statistics; ``averages_nll``, ``averages_error``: by
+          the average statistics of all training batches, which the running averages are after;
+          ``true_nll``, ``true_error``: by the statistics of all training cases as one batch.
+
+        Of layer norm ``mean_l``, ``std_l`` are mean and deviation over the units of each of 40
+        cases, the first minus its average over the cases, both in units of the deviations' average.
+
+        Of both ``moves_l``: how far one normalized number moves, root mean square, when its case
+        comes in another batch. Of all norms ``gradient_noise``: see :meth:`gradient_noise`.
+        """
+        found = super().measure()
+        found["gradient_noise"], found["gradient_length"] = self.gradient_noise()
+        if self.settings.norm == "batch":
+            found |= self._batch_statistics()
+        elif self.settings.norm == "layer":
+            found |= self._case_statistics()
+        return found | self._moves()
+
+    @torch.inference_mode(False)
+    @torch.enable_grad()
+    def gradient_noise(self) -> tuple[float, float]:
+        """Return how many batches must be averaged until the gradient's noise is as long as it.
+
+        That is the variance of a batch's gradient, summed over the parameters, over the squared
+        length of the mean gradient. A batch's gradient is that of its mean NLL in training, which
+        under batch norm is no mean over its cases.
+
+        Returns:
+            The ratio, and the length of the mean gradient; both NaN where the gradient is too
+            short to be told from 0.
+        """
+        parameters = list(self.model.parameters())
+        total = [torch.zeros_like(p) for p in parameters]
+        squares, n = 0.0, 0
+        kept = {name: b.clone() for name, b in self.model.named_buffers()}
+        self.model.train()
+        for batch in self._probes():
+            gradient = torch.autograd.grad(self.loss(batch), parameters)
+            n += 1
+            for sum_, g in zip(total, gradient, strict=True):
+                sum_ += g
+                squares += torch.dot(g.flatten(), g.flatten())
+        self.model.eval()
+        for name, b in self.model.named_buffers():  # the running averages as they were
+            b.copy_(kept[name])
+        mean = sum(float(sum_.double().square().sum()) for sum_ in total) / n**2
+        variance = (float(squares) / n - mean) * n / (n - 1)
+        signal = mean - variance / n  # the mean of n has 1/n of the variance in its square
+        if signal <= 0:
+            return math.nan, math.nan
+        return variance / signal, math.sqrt(signal)
+
+    def _order(self) -> torch.Tensor:
+        # No epoch has this order, and every point and norm has it.
+        order = np.random.default_rng([self.seed, 0, 1]).permutation(len(self.x))
+        return torch.from_numpy(order).to(self.x.device)
+
+    def _probes(self) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        size = self.settings.batch_size
+        n = min(self.settings.gradient_batches, self.updates_per_epoch)
+        for chosen in self._order()[: n * size].split(size):
+            yield self.x[chosen], self.y[chosen]
+
+    def _batch_statistics(self) -> dict[str, Any]:
+        size, found, averages = self.settings.batch_size, {}, []
+        cases = min(self.settings.statistics_cases, len(self.x)) // size * size
+        x = self.x[self._order()[:cases]]
+        # Some batches at a time: what lies in the cache is soon read again.
+        parts = [forward(self.model, part, batch_size=size)[1] for part in x.split(500 * size)]
+        norms = [m for m in self.model if isinstance(m, BatchNorm)]
+        for i, (norm, seen) in enumerate(zip(norms, zip(*parts, strict=True), strict=True), 1):
+            mean, var = (torch.cat([s[k] for s in seen])[:, 0] for k in (1, 2))  # (batches, H)
+            unbiased = var.mean(0) * (1 if norm.unbiased else size / (size - 1))
+            averages.append((mean.mean(0), unbiased))  # as a running average keeps them
+            # Of all cases: the variance within the batches and that between them.
+            std = (unbiased * (size - 1) / size + mean.var(0, correction=0)).sqrt()
+            miss, kept = (mean - mean.mean(0)) / std, (norm.running_mean - mean.mean(0)) / std
+            found |= {f"miss_{i}": _rms(miss), f"kept_miss_{i}": _rms(kept)}
+            found[f"kept_mean_{i}"] = float(kept[0])
+            found[f"kept_std_{i}"] = float(norm.running_var[0].sqrt() / std[0])
+            found |= _cloud(i, miss[:CLOUD, 0], var[:CLOUD, 0].sqrt() / std[0])
+        _, seen = forward(self.model, x, batch_size=cases)
+        true = [(s.mean.flatten(), s.var.flatten()) for s in seen]
+        return found | self._with_other_statistics(averages, true)
+
+    def _case_statistics(self) -> dict[str, Any]:
+        x, found = self.x[self._order()[: self.settings.statistics_cases]], {}
+        parts = [forward(self.model, part)[1] for part in x.split(2000)]
+        for i, seen in enumerate(zip(*parts, strict=True), 1):
+            mean, var = (torch.cat([s[k] for s in seen])[:, 0] for k in (1, 2))  # (cases,)
+            std = var.sqrt()
+            found |= _cloud(i, (mean - mean.mean())[:CLOUD] / std.mean(), std[:CLOUD] / std.mean())
+        return found
+
+    def _with_other_statistics(self, averages: list, true: list) -> dict[str, float]:
+        size, found = self.settings.batch_size, {}
+        n = len(self.x_test) // size * size
+        for name, chosen in (
+            ("batches", {"batch_size": size}),
+            ("averages", {"given": averages}),
+            ("true", {"given": true}),
+        ):
+            logits, labels = forward(self.model, self.x_test[:n], **chosen)[0], self.y_test[:n]
+            found[f"{name}_nll"] = float(F.cross_entropy(logits, labels))
+            found[f"{name}_error"] = float((logits.argmax(1) != labels).double().mean())
+        return found
+
+    def _moves(self) -> dict[str, float]:
+        cases, batches = SEEN
+        size = self.settings.batch_size
+        cases = min(cases, len(self.x)) // size * size
+        x = self.x[self._order()[:cases]]
+        seen_as: list[list[torch.Tensor]] = []
+        for k in range(batches):
+            order = torch.from_numpy(np.random.default_rng([self.seed, k]).permutation(cases))
+            _, seen = forward(self.model, x[order.to(x.device)], batch_size=size)
+            back = order.argsort().to(x.device)
+            seen_as.append(
+                [s.normalized(self.settings.eps).flatten(0, -2)[back] for s in seen]  # (cases, H)
+            )
+        return {
+            f"moves_{i}": float(torch.stack(layer).var(0, correction=1).mean().sqrt())
+            for i, layer in enumerate(zip(*seen_as, strict=True), start=1)
+        }
+
+
+def _rms(values: torch.Tensor) -> float:
+    return float(values.double().square().mean().sqrt())
+
+
+def _cloud(layer: int, means: torch.Tensor, stds: torch.Tensor) -> dict[str, np.ndarray]:
+    # Three decimals are enough to draw.
+    found = {f"mean_{layer}": means, f"std_{layer}": stds}
+    return {name: value.float().cpu().numpy().round(3) for name, value in found.items()}

@@ -1,0 +1,73 @@
+"""How runs of section 6.1 are compared: by recall on validation; told are the ranks of table 2.
+
+As in the paper's public code a run counts where it was best: at the highest sum of Recall@1, 5 and
+10 of images on validation. The rate of each norm is the one with the best mean of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lnlab.experiments._arms import Arm, Record
+from lnlab.experiments._task import LAYER, NONE, Measure, Row, Task, curve
+from lnlab.experiments.order_embeddings import CUTS, Settings, updates_per_epoch
+
+WAYS = {"image": "image retrieval", "caption": "caption retrieval"}
+
+
+def scores(run: Record) -> np.ndarray:
+    """Return the sum of Recall@1, 5 and 10 of images on validation at each point, in percent."""
+    return 100 * sum(curve(run, f"val_image_recall_{k}") for k in CUTS)
+
+
+def _measures() -> list[Measure]:
+    found = []
+    for way, words in WAYS.items():
+        for k in CUTS:
+            name = f"test_{way}_recall_{k}"
+            found.append(
+                Measure(
+                    f"{words}, R@{k} (%)", lambda run, n=name: 100 * TASK.at_best(run, n), better=1
+                )
+            )
+        name = f"test_{way}_mean_rank"
+        found.append(Measure(f"{words}, mean rank", lambda run, n=name: TASK.at_best(run, n)))
+    return found
+
+
+TASK = Task(
+    Settings,
+    lambda run: -scores(run),
+    "recall on validation",
+    {NONE: {"norm": "none"}, LAYER: {"norm": "layer", "gain": 1.0}},
+    _measures(),
+    lambda run: updates_per_epoch(
+        run["data"]["cases"]["train_images"], run["settings"]["batch_size"]
+    ),
+    "%",
+    -1,
+)
+
+
+def at_best_rates(records: Sequence[Record]) -> dict[str, Arm]:
+    """Return both norms at their best rates, of the most usual kind of runs.
+
+    Raises:
+        ValueError: If there is none of a norm, or it has two runs of one rate and seed.
+    """
+    kinds = TASK.kinds(records)
+    found = TASK.at_best_rates(kinds[0][1]) if kinds else {}
+    if len(found) < 2 or not found[NONE].runs.keys() & found[LAYER].runs.keys():
+        raise ValueError(
+            "at_best_rates: records must have a seed for both norms, got "
+            f"{len(records)} of them without; record more"
+        )
+    return found
+
+
+def rows(records: Sequence[Record]) -> list[Row]:
+    """Return Table 2: what is measured on the test images where validation was best."""
+    found = at_best_rates(records)
+    return TASK.rows(found[NONE], found[LAYER])

@@ -1,0 +1,208 @@
+"""Recurrent networks that read digits, with and without layer norm, and one run of one."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from lnlab.datasets import Dataset
+from lnlab.experiments._classification import Classification
+from lnlab.experiments.sequence import CELLS, EXPERIMENT, FORMS, NORMS, STEPS, TUNED, Settings
+from lnlab.training import resolve_device, train_together
+from lnlib.nn import LayerNormGRU, LayerNormLSTM, LayerNormRNN
+
+__all__ = ["CELLS", "FORMS", "NORMS", "STEPS", "TUNED", "Run", "Settings", "network", "race"]
+
+_PLAIN = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
+_NORMALIZED = {"lstm": LayerNormLSTM, "gru": LayerNormGRU, "rnn": LayerNormRNN}
+_GATES = {"lstm": 4, "gru": 3, "rnn": 1}
+
+
+class Reader(nn.Module):
+    """One recurrent layer that reads a sequence, and a linear layer on its last output.
+
+    Args:
+        recurrent: Called as ``nn.LSTM`` is, sequence first.
+        inputs: Features of a case that one step reads.
+        hidden: Outputs of the recurrent layer.
+        classes: Outputs of the linear layer.
+    """
+
+    def __init__(self, recurrent: nn.Module, inputs: int, hidden: int, classes: int) -> None:
+        super().__init__()
+        self.inputs = inputs
+        self.recurrent = recurrent
+        self.head = nn.Linear(hidden, classes)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Map cases ``(B, T * inputs)`` to logits ``(B, classes)``."""
+        steps = x.unflatten(1, (-1, self.inputs)).transpose(0, 1)  # (T, B, inputs)
+        outputs, _ = self.recurrent(steps)
+        return self.head(outputs[-1])
+
+
+def network(
+    settings: Settings, features: int, classes: int, *, generator: torch.Generator
+) -> Reader:
+    """Build the network, with or without layer norm on the same weights.
+
+    Args:
+        settings: Cell, norm, step, initialization.
+        features: Of a case, 64 for digits: a square image, row after row.
+        classes: 10.
+        generator: Draws the three weight matrices, in order, then the bias if it is not 0.
+
+    Returns:
+        A module that maps ``(B, features)`` to logits ``(B, classes)``.
+
+    Raises:
+        ValueError: If ``step`` is ``row`` and the image is no square.
+    """
+    inputs, H, gates = 1, settings.hidden, _GATES[settings.cell]
+    if settings.step == "row":
+        inputs = math.isqrt(features)
+        if inputs**2 != features:
+            raise ValueError(
+                f"network: a row a step needs square images, got {features} features; "
+                "choose step='pixel'"
+            )
+    if settings.norm == "none":
+        recurrent = _PLAIN[settings.cell](inputs, H)
+    else:
+        form = {} if settings.cell == "gru" else {"form": settings.form}
+        recurrent = _NORMALIZED[settings.cell](
+            inputs, H, eps=settings.eps, gain=settings.gain, **form
+        )
+    model = Reader(recurrent, inputs, H, classes)
+    bound = 1 / math.sqrt(H)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "bias" in name:
+                parameter.zero_()
+        weight_ih, weight_hh = recurrent.weight_ih_l0, recurrent.weight_hh_l0
+        weight_ih.uniform_(-bound, bound, generator=generator)
+        if settings.recurrent_init == "uniform":
+            weight_hh.uniform_(-bound, bound, generator=generator)
+        else:
+            for square in weight_hh.split(H):
+                nn.init.orthogonal_(square, generator=generator)
+        model.head.weight.uniform_(-bound, bound, generator=generator)
+        biases = _biases(recurrent)
+        if settings.bias_init == "uniform":
+            drawn = torch.empty(gates * H).uniform_(-bound, bound, generator=generator)
+            for bias, part in zip(biases, drawn.split([len(b) for b in biases]), strict=True):
+                bias.copy_(part)
+        if settings.cell == "gru" and settings.norm == "none":
+            # PyTorch's z keeps what the paper's z replaces: 1 - s(z) = s(-z). With these signs both
+            # networks start as one function but for the norm.
+            for parameter in (weight_ih, weight_hh, *biases):
+                parameter[H : 2 * H].neg_()
+    return model
+
+
+def _biases(recurrent: nn.Module) -> list[torch.Tensor]:
+    """Return the bias of the summed inputs, in the order of the gates; it may lie in norms."""
+    own = [b for name, b in recurrent.named_parameters() if name in ("bias_ih_l0", "bias_l0")]
+    if own:
+        return own
+    norms = ("layernorm_i_l0", "layernorm_in_l0", "layernorm_s_l0")
+    return [getattr(recurrent, name).bias for name in norms if hasattr(recurrent, name)]
+
+
+class Run(Classification):
+    """One run: one cell, one norm, one seed. Feed it to ``train``.
+
+    The seed draws the weights and the order of the cases, and neither depends on the norm: runs of
+    one seed differ in the norm, and in the learning rate where it is tuned.
+
+    Args:
+        settings: What is chosen.
+        data: Training and test cases.
+        seed: From 0.
+        device: Where model and data live.
+
+    Raises:
+        ValueError: If there are fewer training cases than ``batch_size``, or ``seed`` is negative.
+    """
+
+    experiment = EXPERIMENT
+
+    def __init__(
+        self,
+        settings: Settings,
+        data: Dataset,
+        *,
+        seed: int = 0,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        super().__init__(settings, data, seed=seed, device=device)
+        generator = torch.Generator().manual_seed(seed)  # on the CPU: one W for all devices
+        model = network(settings, self.x.shape[1], self.classes, generator=generator)
+        self.model = model.to(device)
+        self.optimizer = self.adam()
+        self._norms: list[torch.Tensor] = []
+        self.optimizer.register_step_pre_hook(self._clip)
+
+    @staticmethod
+    def split(settings: Settings, data: Dataset) -> Dataset:
+        """Return the cases to train on and those to measure on."""
+        x, y = data.x_train, data.y_train
+        if settings.held_out:
+            out = slice(4, None, 5)
+            kept = torch.ones(len(x), dtype=torch.bool)
+            kept[out] = False
+            kept = kept.numpy()
+            data = dataclasses.replace(
+                data, x_train=x[kept], y_train=y[kept], x_test=x[out], y_test=y[out]
+            )
+        return Classification.split(settings, data)
+
+    def _clip(self, *_: Any) -> None:
+        longest = math.inf if self.settings.clip is None else self.settings.clip
+        norm = nn.utils.clip_grad_norm_(self.model.parameters(), longest)
+        self._norms.append(norm)
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """Return the gradient norms of the updates since the last measurement."""
+        return {"norms": torch.stack(self._norms)} if self._norms else {}
+
+    def load_state(self, state: Mapping[str, torch.Tensor]) -> None:
+        """Restore them."""
+        self._norms = [*state["norms"]] if state else []
+
+    def measure(self) -> dict[str, float]:
+        """Measure training NLL (nats), test NLL (nats), test error (a fraction), gradient norm.
+
+        ``gradient_norm`` is the mean over the updates since the last measurement, each before
+        clipping; NaN before the first update.
+        """
+        norms, self._norms = self._norms, []
+        mean = float(torch.stack(norms).mean()) if norms else math.nan
+        return super().measure() | {"gradient_norm": mean}
+
+
+def race(
+    norms: Sequence[str], data: Dataset, *, seed: int = 0, device: str = "auto", **settings: Any
+) -> Iterator[dict[str, dict[str, float]]]:
+    """Train one network for each norm, side by side, and yield where they stand.
+
+    Args:
+        norms: For example ``("layer", "none")``.
+        data: Training and test cases.
+        seed: The same for all: one W, one order of the cases.
+        device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
+        **settings: Other fields of :class:`Settings`.
+
+    Yields:
+        From norm to a point of :func:`lnlab.training.train`, all at the same epoch.
+    """
+    where = resolve_device(device)
+    chosen = {norm: Settings(norm=norm, data=data.name, **settings) for norm in norms}
+    yield from train_together(
+        {norm: Run(s, data, seed=seed, device=where) for norm, s in chosen.items()}
+    )

@@ -1,0 +1,43 @@
+"""How runs of section 6.3 are compared: by their loss, and by table 3's tasks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lnlab.experiments._arms import Record
+from lnlab.experiments._task import CHOSEN, LAYER, NONE, Measure, Task, curve, lowest
+from lnlab.experiments.skip_thoughts import TASKS, Settings
+
+_WORDS = {"mr": "MR, %", "cr": "CR, %", "subj": "SUBJ, %", "caption_pairs": "captions, AUC in %"}
+
+
+def scored(run: Record, name: str) -> np.ndarray:
+    """Return what a task measured where it was, in percent: first the untrained encoder's."""
+    values = 100 * curve(run, name) if name in run["curves"] else np.array([])
+    return values[~np.isnan(values)]
+
+
+def _at(place: int, name: str, run: Record) -> float:
+    found = scored(run, name)
+    return float(found[place]) if len(found) else np.nan
+
+
+TASK = Task(
+    Settings,
+    lowest("val_nll"),
+    "loss on held-out chapters",
+    {
+        NONE: {"norm": "none", "start": "code"},
+        CHOSEN: {"norm": "none", "start": "scaled"},
+        LAYER: {"norm": "layer", "gain": 1.0},
+    },
+    (
+        Measure("loss, nats a word", lambda run: np.nanmin(curve(run, "val_nll")), digits=3),
+        *(
+            Measure(f"{kind}{_WORDS[task]}", lambda run, n=prefix + task, k=k: _at(k, n, run), 1)
+            for task in TASKS
+            for kind, prefix, k in (("", "", -1), ("untrained: ", "", 0), ("words: ", "bag_", -1))
+        ),
+    ),
+    unit="nats a word",
+)

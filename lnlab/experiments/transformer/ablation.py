@@ -1,0 +1,164 @@
+"""A trained transformer whose layer norms are changed at test time: the field's word is ablation.
+
+Nothing is trained again: what a change costs is what the other weights had come to rely on.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from lnlab.experiments._weights import pack, unpack
+from lnlab.experiments.transformer import ABLATIONS
+from lnlib.nn.norm import LayerNorm
+from lnlib.nn.transformer import Transformer
+
+EPS = {"thousandth": 1e-3, "hundredth": 1e-2, "tenth": 0.1, "one": 1.0}
+
+
+class Changed(nn.Module):
+    """Something else in the place of a layer norm, with its gain and bias.
+
+    Args:
+        norm: The layer norm.
+        change: From the norm, its input and ``deviation`` to the output.
+        deviation: Of the input, as it is frozen.
+    """
+
+    def __init__(
+        self,
+        norm: LayerNorm,
+        change: Callable[[LayerNorm, Tensor, Tensor], Tensor],
+        deviation: Tensor,
+    ) -> None:
+        super().__init__()
+        self.norm, self.change, self.deviation = norm, change, deviation
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return what stands in for ``norm(x)``."""
+        return self.change(self.norm, x, self.deviation)
+
+
+def _gain_and_bias(norm: LayerNorm, x: Tensor, deviation: Tensor) -> Tensor:
+    return norm.weight * x + norm.bias
+
+
+def _rms(norm: LayerNorm, x: Tensor, deviation: Tensor) -> Tensor:
+    return F.rms_norm(x, norm.normalized_shape, norm.weight, norm.eps) + norm.bias
+
+
+def _frozen(norm: LayerNorm, x: Tensor, deviation: Tensor) -> Tensor:
+    return norm.weight * (x - x.mean(-1, keepdim=True)) / deviation + norm.bias
+
+
+def _sums_as_they_come(norm: LayerNorm, x: Tensor, deviation: Tensor) -> Tensor:
+    # As somebody types it who does not think of the dtype.
+    centered = x - x.mean(-1, keepdim=True)
+    var = (centered * centered).mean(-1, keepdim=True)
+    return norm.weight * centered / (var + norm.eps).sqrt() + norm.bias
+
+
+def norms(model: Transformer) -> dict[str, LayerNorm]:
+    """Return the layer norms of the stream by their names, in their order; not those of QK norm."""
+    return {
+        name: module
+        for name, module in model.named_modules()
+        if isinstance(module, LayerNorm) and not name.endswith(("norm_q", "norm_k"))
+    }
+
+
+@torch.no_grad()
+def deviations(model: Transformer, tokens: Tensor) -> Tensor:
+    """Return the mean deviation of what comes into each norm, over texts ``(B, T)``."""
+    seen: list[Tensor] = []
+
+    def note(norm: nn.Module, inputs: tuple[Tensor]) -> None:
+        seen.append((inputs[0].var(-1, correction=0) + norm.eps).sqrt().mean())
+
+    hooks = [norm.register_forward_pre_hook(note) for norm in norms(model).values()]
+    model(tokens)
+    for hook in hooks:
+        hook.remove()
+    return torch.stack(seen)
+
+
+# What a switch on one norm does.
+SWITCHES: dict[str, Callable[[LayerNorm, Tensor, Tensor], Tensor] | None] = {
+    "on": None,
+    "rms": _rms,
+    "frozen": _frozen,
+    "off": lambda norm, x, deviation: x,
+}
+
+
+def switched(model: Transformer, switches: Sequence[str], frozen: Tensor) -> Transformer:
+    """Return a copy of a model, each of its layer norms as its switch says.
+
+    Args:
+        model: With layer norms, trained.
+        switches: One for each of :func:`norms`: ``on``; ``rms``, RMSNorm with the same gain and
+            bias; ``frozen``, the deviation a constant; ``off``, gain and bias out, too.
+        frozen: The deviations that ``frozen`` divides by, as :func:`deviations` returns them.
+
+    Raises:
+        ValueError: If there are more or fewer than norms, or one is none of these words.
+    """
+    at = norms(model)
+    if len(switches) != len(at) or not set(switches) <= set(SWITCHES):
+        raise ValueError(
+            f"switched: switches must be {len(at)} of {', '.join(SWITCHES)}, one for each norm; "
+            f"got {', '.join(map(repr, switches)) or 'none'}"
+        )
+    made = copy.deepcopy(model)
+    for name, switch, deviation in zip(at, switches, frozen, strict=True):
+        if change := SWITCHES[switch]:
+            _put(made, name, change, deviation)
+    return made
+
+
+def _put(made: Transformer, at: str, change: Callable, deviation: Tensor) -> None:
+    owner, _, field = at.rpartition(".")
+    norm = made.get_submodule(at)
+    setattr(made.get_submodule(owner), field, Changed(norm, change, deviation))
+
+
+def ablated(model: Transformer, name: str, frozen: Tensor) -> Transformer:
+    """Return a copy of a model with its layer norms changed.
+
+    Args:
+        model: With layer norms, trained.
+        name: One of :data:`lnlab.experiments.transformer.ABLATIONS`, which says what each does.
+        frozen: The deviations that ``frozen`` divides by, as :func:`deviations` returns them.
+
+    Raises:
+        ValueError: If there is no ablation of this name.
+    """
+    if name not in ABLATIONS:
+        raise ValueError(f"ablated: name must be one of {', '.join(ABLATIONS)}, got {name!r}")
+    made = copy.deepcopy(model)
+    if name == "int8":
+        unpack(pack(made), made)
+        return made
+    if name.startswith("eps_"):
+        for norm in norms(made).values():
+            norm.eps = EPS[name.removeprefix("eps_")]
+        return made
+    if name in ("float16", "bfloat16"):
+        return made.to(getattr(torch, name))
+    change = {
+        "gain_and_bias": _gain_and_bias,
+        "rms": _rms,
+        "frozen": _frozen,
+        "frozen_but_last": _frozen,
+        "float16_sums": _sums_as_they_come,
+    }.get(name, lambda norm, x, deviation: x)
+    for at, deviation in zip(norms(made), frozen, strict=True):
+        is_last = at == "last_norm"
+        if (name.endswith("but_last") and is_last) or (name == "last" and not is_last):
+            continue
+        _put(made, at, change, deviation)
+    return made.half() if name == "float16_sums" else made

@@ -1,0 +1,35 @@
+"""The transformer of an experiment's settings."""
+
+from __future__ import annotations
+
+import torch
+
+from lnlab.experiments.transformer import Settings
+from lnlib.nn.transformer import Transformer
+
+
+def model(settings: Settings, characters: int, *, seed: int = 0) -> Transformer:
+    """Build the transformer; of one seed and depth, all norms and places start from one W.
+
+    Args:
+        settings: What is chosen.
+        characters: How many different ones there are.
+        seed: Draws the weights.
+    """
+    # The layers of torch.nn know no generator.
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return Transformer(
+            characters,
+            depth=settings.depth,
+            width=settings.width,
+            heads=settings.heads,
+            length=settings.length,
+            norm=settings.norm,
+            place=settings.place,
+            last_norm=None if settings.last_norm else False,
+            qk_norm=settings.qk_norm,
+            initialization=settings.initialization,
+            residual_scaling=settings.residual_scaling,
+            eps=settings.eps,
+        )

@@ -1,0 +1,164 @@
+"""A trained transformer on a sentence of one's own: norms switched, what they see, what it writes.
+
+The book's page computes the same in JavaScript.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from lnlab.experiments.transformer.ablation import norms, switched
+from lnlab.experiments.transformer.weights import restore
+from lnlib.nn.transformer import Transformer
+
+
+@dataclasses.dataclass(frozen=True)
+class Reader:
+    """A trained transformer that is handed text, in float64.
+
+    Args:
+        model: With layer norms, trained.
+        characters: The model's token k is the k-th of them.
+        deviations: What a frozen norm divides by, one for each norm.
+        switches: Each norm as it is, in the order in which the stream meets them: ``on``, ``rms``,
+            ``frozen`` or ``off``, as :func:`lnlab.experiments.transformer.ablation.switched` has
+            them.
+
+    Example:
+        >>> from lnlab import records
+        >>> reader = Reader.of(records.read_all("transformer", ablate=True)[0])
+        >>> round(reader.nats("To be, or not to be"), 2)
+        1.47
+        >>> reader.switch("rms", "rms", "rms", "rms", "rms").write("To be, or not", 10)
+        ' the shall'
+    """
+
+    model: Transformer
+    characters: str
+    deviations: Tensor
+    switches: tuple[str, ...]
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> Reader:
+        """Restore the model of a record that has kept its weights.
+
+        Args:
+            record: As :func:`lnlab.records.read` returns it, of a run with ``ablate``.
+
+        Raises:
+            ValueError: If the record has no weights.
+        """
+        model, characters = restore(record)
+        deviations = torch.as_tensor(record["arrays"]["norm_deviations"][-1]).double()
+        return cls(model.double(), characters, deviations, ("on",) * len(deviations))
+
+    def switch(self, *switches: str) -> Reader:
+        """Return this model with its norms set, one word each."""
+        made = dataclasses.replace(self, switches=switches)
+        _ = made.network  # refuses what is wrong
+        return made
+
+    @functools.cached_property
+    def network(self) -> Transformer:
+        """The model, a copy, as it is switched."""
+        return switched(self.model, self.switches, self.deviations)
+
+    def tokens(self, text: str) -> Tensor:
+        """Return a text as the model reads it, ``(T,)``.
+
+        Raises:
+            ValueError: If it is empty, too long, or has a character that the model does not know.
+        """
+        if not 1 <= len(text) <= self.model.length:
+            raise ValueError(
+                f"Reader: text must have from 1 to {self.model.length} characters, got {len(text)}"
+                "; give its last ones"
+            )
+        if unknown := sorted(set(text) - set(self.characters)):
+            raise ValueError(
+                f"Reader: text must be made of the {len(self.characters)} characters that the "
+                f"model knows, got {' '.join(map(repr, unknown))}; leave them out"
+            )
+        return torch.tensor([self.characters.index(c) for c in text])
+
+    @torch.no_grad()
+    def logits(self, text: str) -> Tensor:
+        """Return the logits of what follows each character, ``(T, characters)``."""
+        return self.network(self.tokens(text)[None])[0]
+
+    def nats(self, text: str) -> float:
+        """Return the mean loss of the characters but the first, in nats.
+
+        Raises:
+            ValueError: If there is only one.
+        """
+        if len(text) < 2:
+            raise ValueError(f"nats: text must have two characters or more, got {text!r}")
+        return float(F.cross_entropy(self.logits(text)[:-1], self.tokens(text)[1:]))
+
+    def unsure(self, text: str) -> float:
+        """Return the entropy of what follows a character, mean over the text, in nats."""
+        log_p = self.logits(text).log_softmax(-1)
+        return float(-(log_p.exp() * log_p).sum(-1).mean())
+
+    def following(self, text: str, count: int = 5) -> dict[str, float]:
+        """Return the likeliest next characters and how likely each is, the first first."""
+        p, at = self.logits(text)[-1].softmax(-1).topk(count)
+        return {self.characters[k]: float(v) for k, v in zip(at.tolist(), p, strict=True)}
+
+    @torch.no_grad()
+    def inside(self, text: str) -> list[tuple[Tensor, Tensor]]:
+        """Return the stream before and after each norm, ``(T, width)``, in its order."""
+        seen: list[tuple[Tensor, Tensor]] = []
+
+        def note(module: nn.Module, inputs: tuple[Tensor], y: Tensor) -> None:
+            seen.append((inputs[0][0].clone(), y[0].clone()))
+
+        hooks = [
+            self.network.get_submodule(name).register_forward_hook(note)
+            for name in norms(self.model)
+        ]
+        self.network(self.tokens(text)[None])
+        for hook in hooks:
+            hook.remove()
+        return seen
+
+    @torch.no_grad()
+    def write(self, text: str, count: int, *, temperature: float = 0, seed: int = 0) -> str:
+        """Return what follows a text, as the page writes it.
+
+        Args:
+            text: To go on from.
+            count: Of characters.
+            temperature: The logits are divided by it; at 0 the likeliest character is taken.
+            seed: Of what is drawn.
+        """
+        tokens, network, length = self.tokens(text).tolist(), self.network, self.model.length
+        for left, _ in zip(uniform(seed), range(count), strict=False):
+            logits = network(torch.tensor([tokens[-length:]]))[0, -1]
+            if temperature:
+                over = (logits / temperature).softmax(-1).cumsum(-1) > left
+                tokens.append(int(over.int().argmax()))
+            else:
+                tokens.append(int(logits.argmax()))
+        return "".join(self.characters[k] for k in tokens[len(text) :])
+
+
+def uniform(seed: int) -> Iterator[float]:
+    """Yield numbers from 0 to 1 as the page draws them: mulberry32."""
+
+    def times(a: int, b: int) -> int:
+        return a * b & 0xFFFFFFFF
+
+    while True:
+        seed = seed + 0x6D2B79F5 & 0xFFFFFFFF
+        t = times(seed ^ seed >> 15, seed | 1)
+        t ^= t + times(t ^ t >> 7, t | 61) & 0xFFFFFFFF
+        yield (t ^ t >> 14) / 2**32

@@ -1,4 +1,0 @@
-"""What runs an experiment and knows none: loop, checkpoints, ranks, and what a run leaves behind.
-
-Nothing here draws.
-"""

@@ -11,12 +11,18 @@ from tools import fast
 @pytest.mark.parametrize(
     ("name", "tests"),
     {
-        "lnlib/nn/rnn.py": {"tests/nn/test_rnn.py", "tests/nn/test_rnn_parameters.py"},
-        "lnlib/numerics.py": {"tests/test_numerics.py"},
-        "lnlib/norm/_statistics.py": {"tests/norm/test_values.py", "tests/norm/test_arrays.py"},
-        "lnlab/cli.py": {"tests/main"},
-        "lnlib/nn/kernels/compiled.py": {"tests/nn/test_compiled.py", "tests/nn/test_kernels.py"},
-        "lnlib/nn/kernels/cuda.py": {"tests/nn/test_cuda.py"},
+        "lnlib/nn/rnn.py": {"tests/lnlib/nn/test_rnn.py", "tests/lnlib/nn/test_rnn_parameters.py"},
+        "lnlib/numerics.py": {"tests/lnlib/test_numerics.py"},
+        "lnlib/norm/_statistics.py": {
+            "tests/lnlib/norm/test_values.py",
+            "tests/lnlib/norm/test_arrays.py",
+        },
+        "lnlab/cli.py": {"tests/lnlab/cli"},
+        "lnlib/nn/kernels/compiled.py": {
+            "tests/lnlib/nn/test_compiled.py",
+            "tests/lnlib/nn/test_kernels.py",
+        },
+        "lnlib/nn/kernels/cuda.py": {"tests/lnlib/nn/test_cuda.py"},
         "book/introduction.ipynb": {
             "tests/lnbook/chapters/test_introduction.py",
             "tests/book/test_notebooks.py",
@@ -36,7 +42,7 @@ from tools import fast
         "tools/fast.py": {"tests/test_fast.py"},
         "tools/pdf.py": {"tests/book/around/test_pdf.py"},
         "tests/test_fast.py": {"tests/test_fast.py"},
-        "tests/nn/conftest.py": {"tests/nn/test_rnn.py", "tests/nn/test_norm.py"},
+        "tests/lnlib/nn/conftest.py": {"tests/lnlib/nn/test_rnn.py", "tests/lnlib/nn/test_norm.py"},
     }.items(),
 )
 def test_the_tests_of_a_file_are_those_of_its_name_or_of_its_folder(name, tests):
@@ -47,8 +53,8 @@ def test_the_tests_of_a_file_are_those_of_its_name_or_of_its_folder(name, tests)
 
 def test_where_a_whole_folder_is_near_those_that_speak_of_the_file_come_first():
     first, *others = fast.near("lnlab/datasets/_cloze.py")
-    assert first == "tests/data/test_bible_cloze.py"
-    assert "tests/data/test_mnist.py" in others
+    assert first == "tests/lnlab/datasets/test_bible_cloze.py"
+    assert "tests/lnlab/datasets/test_mnist.py" in others
 
 
 def test_a_file_without_tests_has_none_near():

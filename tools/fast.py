@@ -22,7 +22,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-CHEAP = ("tests/test_house.py", "tests/book/test_notebooks.py", "tests/norm", "tests/cells")
+CHEAP = (
+    "tests/test_house.py",
+    "tests/book/test_notebooks.py",
+    "tests/lnlib/norm",
+    "tests/lnlib/cells",
+)
 SECONDS = 60  # none begins later; the longest takes less than half a minute
 
 
@@ -52,7 +57,7 @@ def near(name: str, root: Path = ROOT) -> list[str]:
         shared = path.suffix == ".py" and path.parent != Path("tests")  # by all: for `make test`
         beside = sorted((root / path.parent).glob("test_*.py")) if shared else []
         return [str(one.relative_to(root)) for one in beside]
-    inside = [p for p in path.parent.parts if p not in ("book", "lnlib", "tools")]
+    inside = [p for p in path.parent.parts if p not in ("book", "tools")]
     if path.suffix == ".ipynb":
         inside = ["lnbook"]
     elif inside[:1] in (["_ext"], ["_static"], ["_templates"]):

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cases import protocol as oracle
 from tests.cases import toy_records
-from tests.claims import truth
+from tests.lnlab.claims import truth
 
 SOURCE = Path(__file__).parents[3] / "book/_ext/claims_file.py"
 EXPERIMENTS = ("draw", "handwriting", "order_embeddings")

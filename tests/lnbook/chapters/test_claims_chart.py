@@ -14,7 +14,7 @@ from lnlab import claims
 from lnlab.claims.finding import corrected, weigh
 from tests.cases.protocol import ends
 from tests.cases.toy_records import InMemory
-from tests.claims import truth
+from tests.lnlab.claims import truth
 
 CASES = ("better", "worse", "mixed")
 CLAIMS = {claim.name: claim for claim in (*claims.PAPER, *claims.TUTORIALS)}

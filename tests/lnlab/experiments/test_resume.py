@@ -9,8 +9,8 @@ import torch
 from lnlab import experiments
 from lnlab.checkpoint import BadCheckpoint, load
 from lnlab.training import train
-from tests.experiments.test_convnet import SMALL as CONVNET
-from tests.experiments.test_convnet import data as images  # noqa: F401
+from tests.lnlab.experiments.test_convnet import SMALL as CONVNET
+from tests.lnlab.experiments.test_convnet import data as images  # noqa: F401
 
 DIGITS = {"data": "digits", "batch_size": 400}
 NETWORK = {**DIGITS, "hidden": (8,)}

@@ -17,7 +17,7 @@ from tests.cases import protocol_records
 from tests.cases.oracle import at_best, lowest, parsed
 from tests.cases.protocol import Answer, ends, holm, key, outcome
 from tests.cases.toy_records import InMemory, write
-from tests.claims import at_start_answers, truth
+from tests.lnlab.claims import at_start_answers, truth
 
 CLAIMS = {claim.name: claim for claim in (*claims.PAPER, *claims.TUTORIALS)}
 CASES = protocol_records.CASES

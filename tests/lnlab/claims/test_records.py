@@ -10,7 +10,7 @@ from lnlab import claims
 from lnlab.claims import Records
 from lnlab.record_schema import BadRecord
 from tests.cases import toy_records
-from tests.claims import truth
+from tests.lnlab.claims import truth
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from lnlab.datasets import Dataset, fashion_mnist, fashion_small, load, mnist
-from tests.data.test_mnist import contents  # noqa: F401
+from tests.lnlab.datasets.test_mnist import contents  # noqa: F401
 
 
 def test_files_are_verified_as_the_publisher_compressed_them(tmp_path, register, contents):  # noqa: F811

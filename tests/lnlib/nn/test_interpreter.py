@@ -19,7 +19,7 @@ def test_every_kernel_is_right_in_the_interpreter():
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files],
         env=os.environ | {"TRITON_INTERPRET": "1"},
-        cwd=HERE.parents[1],
+        cwd=HERE.parents[2],
         capture_output=True,
         text=True,
     )

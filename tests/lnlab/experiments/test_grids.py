@@ -107,7 +107,7 @@ def test_a_grid_is_what_would_be_typed(tmp_path):
 
 
 def test_make_replay_records_the_book():
-    makefile = (Path(__file__).parents[2] / "Makefile").read_text()
+    makefile = (Path(__file__).parents[3] / "Makefile").read_text()
     recipe = makefile.split("\nreplay:")[1].split("\n\n")[0]
     assert "-m lnlab replay book --out $(RUNS)" in recipe
     assert recipe.count("-m lnlib") == 1

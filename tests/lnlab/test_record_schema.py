@@ -11,7 +11,7 @@ import pytest
 
 import lnlib
 from lnlab import record_schema, records
-from tests.runs.test_record import changed, with_arrays
+from tests.lnlab.test_records import changed, with_arrays
 
 
 @pytest.mark.parametrize("path", [("settings", "rate"), ("provenance", "wall_s"), ("paper", "x")])

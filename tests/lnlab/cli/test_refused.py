@@ -14,7 +14,7 @@ from lnlab.cli import asked, main
 from lnlab.config import words
 from lnlab.experiments.weights import run as weights
 from lnlab.runner import record_runs
-from tests.main.conftest import SHORT
+from tests.lnlab.cli.conftest import SHORT
 
 EXPERIMENTS = experiments.names()
 

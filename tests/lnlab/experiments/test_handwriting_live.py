@@ -13,7 +13,7 @@ from lnlab.experiments.handwriting.model import Written, draw
 from lnlab.experiments.handwriting.run import EXPERIMENT, Run, Settings
 from lnlab.runner import record_runs
 from lnlab.training import train
-from tests.experiments.test_handwriting import LINES, SMALL
+from tests.lnlab.experiments.test_handwriting import LINES, SMALL
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 CHOSEN = Settings(**SMALL | {"epochs": 2, "keep": 5})

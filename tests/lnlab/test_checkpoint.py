@@ -176,10 +176,10 @@ def test_a_record_lists_the_conditions_under_which_its_parts_were_trained(
 def test_a_part_that_ends_within_an_epoch_ends_where_it_was_broken_off(
     tmp_path, monkeypatch, epoch, updates
 ):
-    monkeypatch.setattr("lnlib.runs.train.CHECKPOINT_S", 0)
+    monkeypatch.setattr("lnlab.training.CHECKPOINT_S", 0)
     save, per_epoch, now = checkpoint.save, [], {"threads": 1}
-    made = record.conditions
-    monkeypatch.setattr(record, "conditions", lambda device: made(device) | now)
+    made = records.conditions
+    monkeypatch.setattr(records, "conditions", lambda device: made(device) | now)
 
     def killed(path, run, at):
         save(path, run, at)
@@ -192,7 +192,7 @@ def test_a_part_that_ends_within_an_epoch_ends_where_it_was_broken_off(
         runs(tmp_path, 2, step="plain")
     monkeypatch.setattr(checkpoint, "save", save)
     now["threads"] = 7
-    first, last = record.read(runs(tmp_path, 2, step="plain"))["provenance"]["segments"]
+    first, last = records.read(runs(tmp_path, 2, step="plain"))["provenance"]["segments"]
     assert first["epochs"] == pytest.approx(epoch + updates / per_epoch[0])
     assert (first["threads"], last["threads"], last["epochs"]) == (1, 7, 2)
 

@@ -13,7 +13,7 @@ from lnlab import messages, records
 from lnlab.cli import main
 from lnlab.experiments.mnist.run import EXPERIMENT, Settings
 from lnlab.runner import record_runs
-from tests.main.conftest import SHORT
+from tests.lnlab.cli.conftest import SHORT
 
 RUN = f"replay weights {SHORT['weights']} --epochs 1 --seeds 0 --threads 1 --device cpu --out runs"
 

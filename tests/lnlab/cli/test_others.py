@@ -150,7 +150,7 @@ def test_without_the_extra_a_command_says_what_to_install(missing, command, monk
 
 
 def test_the_extra_is_that_of_the_project():
-    project = Path(__file__).parents[2] / "pyproject.toml"
+    project = Path(__file__).parents[3] / "pyproject.toml"
     listed = tomllib.loads(project.read_text())["project"]["optional-dependencies"]["nn"]
     names = [re.match(r"[\w-]+", needed)[0] for needed in listed]
     assert sorted(EXTRA) == sorted({"scikit-learn": "sklearn"}.get(n, n) for n in names)

@@ -18,7 +18,7 @@ from lnlab import config, experiments, records, runner
 from lnlab.cli import asked, main
 from lnlab.experiments.sequence import run as sequence
 from lnlab.experiments.weights import run as weights
-from tests.main.conftest import SHORT
+from tests.lnlab.cli.conftest import SHORT
 
 EXPERIMENTS = experiments.names()
 

@@ -158,7 +158,7 @@ def test_each_update_counts_its_seconds_once_wherever_a_run_is_broken_off(
     digits, tmp_path, monkeypatch, breaks
 ):
     """Each takes a second, and each process has a clock of its own."""
-    monkeypatch.setattr(loop, "CHECKPOINT_S", 0)  # a checkpoint after each update
+    monkeypatch.setattr(training, "CHECKPOINT_S", 0)  # a checkpoint after each update
     file, clock, taken = tmp_path / "run.pt", [0.0], [0]
 
     def work(until):
@@ -179,7 +179,7 @@ def test_each_update_counts_its_seconds_once_wherever_a_run_is_broken_off(
             )
         )  # fmt: skip
 
-    monkeypatch.setattr(loop.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(training.time, "perf_counter", lambda: clock[0])
     for at in breaks:
         with pytest.raises(KeyboardInterrupt):
             work(at)

@@ -17,7 +17,7 @@ from lnlab.claims.scale import relative
 from lnlab.cli import main
 from lnlab.experiments import find, mnist
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 EPOCHS = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
 POINTS = len(EPOCHS)
 SEEDS = range(3)

@@ -31,8 +31,8 @@ from torch import Tensor, nn
 
 from bench.table import medians, row, threads
 from lnlib.nn import LayerNormGRU, LayerNormLSTM, LayerNormRNN, kernels
-from lnlib.nn.kernels import compiled
-from lnlib.nn.kernels.plain import Product
+from lnlib.nn.kernels.cpu import recurrent
+from lnlib.nn.kernels.reference import Product
 from lnlib.nn.kernels.spec import Spec
 
 Shape = tuple[int, int, int, int]  # T, B, H, inputs
@@ -207,7 +207,7 @@ def norm_free_rnn(m: nn.RNN, x: Tensor) -> Tensor:
     product = Product(m.weight_ih_l0, m.bias_ih_l0 + m.bias_hh_l0, ())
     state = x.new_zeros(B, m.hidden_size)
     given = ([B] * T, [state], m.weight_hh_l0, [(None, None)])
-    out, _ = compiled.run(Spec("rnn", "draw"), x.view(-1, D), *given, product=product)
+    out, _ = recurrent.run(Spec("rnn", "draw"), x.view(-1, D), *given, product=product)
     return out.view(T, B, -1)
 
 
@@ -232,7 +232,7 @@ def with_and_without(H: int) -> dict[tuple[str, str], list[tuple[nn.Module, Call
         return [(m, partial(indexed_lstm, m, unbind=unbind)) for m in (lstm(True), lstm(False))]
 
     found = {("LSTM", LOOP): looped(False), ("LSTM", "loop over gx.unbind(0)"): looped(True)}
-    if compiled.available():
+    if recurrent.available():
         chosen = {"implementation": "compiled"}
         modules = [OURS["LSTM"](H, H, form=form, **chosen) for form in ("paper", "draw")]
         modules.append(OURS["RNN"](H, H, **chosen))

@@ -3,8 +3,8 @@
 ``import lnlib`` loads NumPy and nothing heavier. PyTorch lives in :mod:`lnlib.nn`.
 """
 
-from lnlib import norm
-from lnlib.norm import *  # noqa: F403
+from lnlib import norms
+from lnlib.norms import *  # noqa: F403
 
 __version__ = "0.1.0"
-__all__ = norm.__all__
+__all__ = norms.__all__

@@ -28,10 +28,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from lnlib import forms
-from lnlib import norm as norms
-from lnlib.norm._arguments import check_eps, check_floats
-from lnlib.norm._statistics import row_norms
+from lnlib import norms, registry
+from lnlib.norms._arguments import check_eps, check_floats
+from lnlib.norms._statistics import row_norms
 
 _PAPERS = (
     "weight_matrix_rescaling",
@@ -56,7 +55,7 @@ TABLE_1 = MappingProxyType(
 )
 
 #: The norms that can be measured, the paper's first.
-NORMS = tuple(forms.NORMS)
+NORMS = tuple(registry.NORMS)
 
 #: The transformations, the paper's first.
 TRANSFORMS = (
@@ -120,7 +119,7 @@ def network(
         )
     layers = []
     for D, H in pairwise(sizes):
-        if forms.NORMS[norm].over == "group" and H % 4:
+        if registry.NORMS[norm].over == "group" and H % 4:
             raise ValueError(
                 f"network: {norm} norm needs a multiple of 4 units, got {H}; they are channels of "
                 "4 positions, and two groups"

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lnlib.norm._arguments import check_floats
+from lnlib.norms._arguments import check_floats
 
 #: Which numbers of a sample (T, C) share one mean: NumPy's axis.
 AXES = {"features": -1, "batch": 0, "sample": None}

@@ -34,9 +34,9 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from lnlib.norm import layer_norm, layer_norm_backward, rms_norm, rms_norm_backward
-from lnlib.norm._activations import softmax, softmax_product
-from lnlib.norm._arguments import check_arrays, check_eps
+from lnlib.norms import layer_norm, layer_norm_backward, rms_norm, rms_norm_backward
+from lnlib.norms._activations import softmax, softmax_product
+from lnlib.norms._arguments import check_arrays, check_eps
 
 Params = Mapping[str, np.ndarray]
 Gradients = tuple[np.ndarray, dict[str, np.ndarray]]

@@ -13,7 +13,7 @@ from bench import __main__ as bench
 from bench import exchange, norm, pages, rnn, table
 from lnbook.chapters.cost import figures
 from lnlib.nn import LayerNormGRU, LayerNormLSTM
-from lnlib.nn.kernels import compiled
+from lnlib.nn.kernels.cpu import recurrent
 
 EXACT = 1e-12
 
@@ -305,7 +305,7 @@ def test_a_loop_stands_beside_itself_without_its_norms(monkeypatch):
     assert {r["what"].partition(", ")[2] for r in found} == set(rnn.PASSES)
     left = {(r["what"].partition(",")[0], r["path"]): r["instead"] for r in found}
     assert left["norms of an LSTM", rnn.LOOP] == "the same loop, no norm"
-    if compiled.available():
+    if recurrent.available():
         assert left["norms of an RNN", "lnlib.nn, compiled"] == "the same loop, no norm"
         assert left["norms of an LSTM", "lnlib.nn, compiled"].endswith("the cell's norm alone")
 

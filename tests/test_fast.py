@@ -11,18 +11,21 @@ from tools import fast
 @pytest.mark.parametrize(
     ("name", "tests"),
     {
-        "lnlib/nn/rnn.py": {"tests/lnlib/nn/test_rnn.py", "tests/lnlib/nn/test_rnn_parameters.py"},
+        "lnlib/nn/recurrent/networks.py": {
+            "tests/lnlib/nn/recurrent/test_recurrent.py",
+            "tests/lnlib/nn/recurrent/test_parameters.py",
+        },
         "lnlib/numerics.py": {"tests/lnlib/test_numerics.py"},
-        "lnlib/norm/_statistics.py": {
-            "tests/lnlib/norm/test_values.py",
-            "tests/lnlib/norm/test_arrays.py",
+        "lnlib/norms/_statistics.py": {
+            "tests/lnlib/norms/test_values.py",
+            "tests/lnlib/norms/test_arrays.py",
         },
         "lnlab/cli.py": {"tests/lnlab/cli"},
-        "lnlib/nn/kernels/compiled.py": {
-            "tests/lnlib/nn/test_compiled.py",
-            "tests/lnlib/nn/test_kernels.py",
+        "lnlib/nn/kernels/cpu/recurrent.py": {
+            "tests/lnlib/nn/kernels/cpu/test_recurrent.py",
+            "tests/lnlib/nn/kernels/cpu/test_recurrent_inputs.py",
         },
-        "lnlib/nn/kernels/cuda.py": {"tests/lnlib/nn/test_cuda.py"},
+        "lnlib/nn/kernels/triton/recurrent.py": {"tests/lnlib/nn/kernels/triton/test_recurrent.py"},
         "book/introduction.ipynb": {
             "tests/lnbook/chapters/test_introduction.py",
             "tests/book/test_notebooks.py",
@@ -42,7 +45,10 @@ from tools import fast
         "tools/fast.py": {"tests/test_fast.py"},
         "tools/pdf.py": {"tests/book/around/test_pdf.py"},
         "tests/test_fast.py": {"tests/test_fast.py"},
-        "tests/lnlib/nn/conftest.py": {"tests/lnlib/nn/test_rnn.py", "tests/lnlib/nn/test_norm.py"},
+        "tests/lnlib/nn/conftest.py": {
+            "tests/lnlib/nn/recurrent/test_recurrent.py",
+            "tests/lnlib/nn/test_norm.py",
+        },
     }.items(),
 )
 def test_the_tests_of_a_file_are_those_of_its_name_or_of_its_folder(name, tests):

@@ -26,17 +26,17 @@ ENGINE = {
     *("lnlab.records", "lnlab.record_schema", "lnlab.results_table"),
 }
 FILES = {"lnlab.atomic_write", "lnlab.messages"}
-EQUATIONS = {"lnlib.norm", "lnlib.cells", "lnlib.numerics", "lnlib.invariance", "lnlib.fisher"}
+EQUATIONS = {"lnlib.norms", "lnlib.cells", "lnlib.numerics", "lnlib.invariance", "lnlib.fisher"}
 MAY_IMPORT = {
     "lnlib._install": set(),
-    "lnlib.norm": set(),
-    "lnlib.forms": set(),
-    "lnlib.cells": {"lnlib.norm", "lnlib.forms"},
-    "lnlib.numerics": {"lnlib.norm"},
-    "lnlib.invariance": {"lnlib.norm", "lnlib.forms"},
-    "lnlib.fisher": {"lnlib.norm", "lnlib.forms"},
-    "lnlib.transformer": {"lnlib.norm"},
-    "lnlib.nn": {"lnlib.norm", "lnlib.forms", "lnlib._install"},
+    "lnlib.norms": set(),
+    "lnlib.registry": set(),
+    "lnlib.cells": {"lnlib.norms", "lnlib.registry"},
+    "lnlib.numerics": {"lnlib.norms"},
+    "lnlib.invariance": {"lnlib.norms", "lnlib.registry"},
+    "lnlib.fisher": {"lnlib.norms", "lnlib.registry"},
+    "lnlib.transformer": {"lnlib.norms"},
+    "lnlib.nn": {"lnlib.norms", "lnlib.registry", "lnlib._install"},
     "lnlab.atomic_write": set(),
     "lnlab.messages": set(),
     "lnlab.comparison": set(),
@@ -44,7 +44,7 @@ MAY_IMPORT = {
     **dict.fromkeys(ENGINE, ENGINE | FILES),
     "lnlab.analysis": EQUATIONS | {"lnlab.datasets", "lnlab.comparison"},
     "lnlab.experiments": {
-        *("lnlib.forms", "lnlib.nn"),
+        *("lnlib.registry", "lnlib.nn"),
         *ENGINE,
         *("lnlab.datasets", "lnlab.comparison", "lnlab.analysis"),
     },
@@ -58,7 +58,7 @@ MAY_IMPORT = {
 MAY_IMPORT["lnlab.arguments"] = {"lnlab.messages", "lnlab.datasets", "lnlab.experiments", *ENGINE}
 MAY_IMPORT["lnlab.cli"] = {"lnlib._install"} | {n for n in MAY_IMPORT if n.startswith("lnlab.")}
 NUMPY_ALONE = {
-    *("lnlib.norm", "lnlib.forms", "lnlib.cells", "lnlib.transformer", "lnlib.numerics"),
+    *("lnlib.norms", "lnlib.registry", "lnlib.cells", "lnlib.transformer", "lnlib.numerics"),
     "lnlab.comparison",
 }
 TRAINS = {"lnlib.nn", "lnlab.experiments", "lnlab.cli", *ENGINE}  # and may import torch
@@ -100,7 +100,7 @@ def may(package, room, path):
         return {f"lnbook.{name}" for name in rooms}
 
     if room in SHOWS:
-        return {"lnlib.norm", "lnlab.comparison", "lnlab.records", "lnlab.claims"} | book(*SHOWS)
+        return {"lnlib.norms", "lnlab.comparison", "lnlab.records", "lnlab.claims"} | book(*SHOWS)
     if room == "classroom":
         shared = ("exercises", "renamed", "_words", *SHOWS)
         return {"lnlab", "lnlab.atomic_write"} | book("classroom", *shared)

@@ -18,7 +18,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell
 
-from lnlib.nn.kernels import build, compiled, rows
+from lnlib.nn.kernels.cpu import build, layer_norm, recurrent
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = (ROOT / "lnlib", ROOT / "lnlab", ROOT / "book" / "lnbook")
@@ -31,10 +31,10 @@ PLACED = {
     "lnlib._install": "Path(lnlib._install.__file__)",
     "lnlab.datasets.fashion_small": "LIST",
     "lnlab.datasets.fetch": "SOURCE",
-    "lnlib.nn.kernels.build": "HEADERS / 'threads.h'",
-    "lnlib.nn.kernels.compiled": "SOURCE",
-    "lnlib.nn.kernels.rows": "SOURCE",
-    "lnlib.nn.kernels.rows_operator": "SOURCE",
+    "lnlib.nn.kernels.cpu.build": "HEADERS / 'threads.h'",
+    "lnlib.nn.kernels.cpu.recurrent": "SOURCE",
+    "lnlib.nn.kernels.cpu.layer_norm": "SOURCE",
+    "lnlib.nn.kernels.cpu.layer_norm_operator": "SOURCE",
     "lnbook.chapters.which_norm.models": "SOURCE",
     "lnbook.figures.css_filter": "SOURCE",
     "lnbook.widgets.replay.caption_ranking": "SOURCE",
@@ -116,7 +116,7 @@ def elsewhere(wheel, tmp_path_factory):
     for name in ("LNLIB_STATIC", "LNLIB_DATA"):
         env.pop(name, None)
     if not (
-        compiled.available() and rows.available()
+        recurrent.available() and layer_norm.available()
     ):  # built now, if it was not before: no cell says so
         env["LNLIB_COMPILED"] = "0"
     return folder, env
@@ -170,7 +170,7 @@ def test_all_that_a_chapter_imports_and_the_library_finds_is_that_of_the_wheel(e
         *sorted(imports),
         "import sys, lnlib._install, lnlab.datasets.fashion_small",
         "import lnbook.classroom.grade, lnbook.classroom.slides.write",
-        "import lnlab.experiments.mnist.steps.compiled, lnlib.nn.kernels.compiled",
+        "import lnlab.experiments.mnist.steps.compiled, lnlib.nn.kernels.cpu.recurrent",
     ]
     code += [f"print((sys.modules[{m!r}].{place}).resolve(True))" for m, place in PLACED.items()]
     ours = tuple(package.name for package in PACKAGES)

@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 CHEAP = (
     "tests/test_house.py",
     "tests/book/test_notebooks.py",
-    "tests/lnlib/norm",
+    "tests/lnlib/norms",
     "tests/lnlib/cells",
 )
 SECONDS = 60  # none begins later; the longest takes less than half a minute
@@ -55,7 +55,7 @@ def near(name: str, root: Path = ROOT) -> list[str]:
         if path.name.startswith("test_"):
             return [name]
         shared = path.suffix == ".py" and path.parent != Path("tests")  # by all: for `make test`
-        beside = sorted((root / path.parent).glob("test_*.py")) if shared else []
+        beside = sorted((root / path.parent).rglob("test_*.py")) if shared else []
         return [str(one.relative_to(root)) for one in beside]
     inside = [p for p in path.parent.parts if p not in ("book", "tools")]
     if path.suffix == ".ipynb":

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from lnlib import cells, norm
+from lnlib import cells, norms
 from lnlib.cells.rnn import find_activation
-from lnlib.norm._statistics import standardize, standardize_backward
+from lnlib.norms._statistics import standardize, standardize_backward
 
 
 def orthogonal(inputs: int, hidden: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -202,7 +202,7 @@ def over_time(
             for statistics in kinds.values():
                 statistics.at(t).seen("i", part)
     part = test @ params["W_ih"].T  # (T, B, H)
-    running, size = {}, {"layer": _size(norm.layer_norm(part, eps=eps))}
+    running, size = {}, {"layer": _size(norms.layer_norm(part, eps=eps))}
     for kind, statistics in kinds.items():
         means, variances = (
             np.stack([value("i", t) for t in range(len(test))])[:, None]

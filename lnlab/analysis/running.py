@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lnlib import norm
+from lnlib import norms
 
 
 @dataclass(frozen=True)
@@ -57,14 +57,14 @@ def follow(
     means, running, train = [], [(mean, var)], []
     for batch in batches:
         x = batch[:, None].copy()  # (B, 1 feature)
-        batch_mean, batch_var = norm.batch_statistics(x, ddof=1)
-        mean = norm.update_running(mean, batch_mean, momentum)
-        var = norm.update_running(var, batch_var, momentum)
+        batch_mean, batch_var = norms.batch_statistics(x, ddof=1)
+        mean = norms.update_running(mean, batch_mean, momentum)
+        var = norms.update_running(var, batch_var, momentum)
         running.append((mean, var))
         means.append(batch_mean)
         x[0] = value
-        train.append(norm.batch_norm(x, eps=eps)[0])
+        train.append(norms.batch_norm(x, eps=eps)[0])
     followed = np.array([[float(value)]])
-    test = [norm.batch_norm(followed, mean=m, var=v, eps=eps)[0] for m, v in running]
+    test = [norms.batch_norm(followed, mean=m, var=v, eps=eps)[0] for m, v in running]
     all_means, all_vars = zip(*running, strict=True)
     return Stream(*(np.concatenate(a) for a in (means, all_means, all_vars, train, test)))

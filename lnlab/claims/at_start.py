@@ -10,9 +10,9 @@ import numpy as np
 from lnlab.analysis import costs, table_1
 from lnlab.claims.computed import SCALES, SEEDS, carried, exact
 from lnlab.claims.finding import Finding, Records
-from lnlib import norm, transformer
+from lnlib import norms, transformer
 from lnlib.fisher import GLM
-from lnlib.norm._activations import softmax
+from lnlib.norms._activations import softmax
 
 DECADES = "powers of ten"
 FACTOR = 4.0  # of inputs and weights, where a generalized linear model is rescaled
@@ -138,8 +138,8 @@ def not_a_parameterization(records: Records) -> list[Finding]:
         return float(np.abs(whole).max())
 
     # Input 0 has no variance: with eps its output is 0.
-    of_layer = defect(lambda z: norm.layer_norm(z @ W.T, eps=1e-12))
-    of_weight = defect(lambda z: norm.weight_norm(z, W))
+    of_layer = defect(lambda z: norms.layer_norm(z @ W.T, eps=1e-12))
+    of_weight = defect(lambda z: norms.weight_norm(z, W))
     return [
         Finding(f"layer norm: f(x + y) - f(x) - f(y) + f(0) is up to {of_layer:.1f}, not 0",
                 np.array([table_1.ROUNDING - of_layer]), "of the output", exact=True),
@@ -224,7 +224,7 @@ def _block_gradients(place: str, depth: int, initialization: str) -> np.ndarray:
         for params in blocks:
             stream.append(transformer.block(stream[-1], params, place=place))
         if place == "pre":  # its last norm
-            d = norm.layer_norm_backward(d, stream[-1])[0]
+            d = norms.layer_norm_backward(d, stream[-1])[0]
         sizes_of = []
         for x, params in zip(stream[-2::-1], blocks[::-1], strict=True):
             d, grads = transformer.block_backward(d, x, params, place=place)

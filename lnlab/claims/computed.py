@@ -8,7 +8,7 @@ import numpy as np
 
 from lnlab.analysis import recurrence, running, table_1
 from lnlab.claims.finding import Finding, Records
-from lnlib import invariance, norm
+from lnlib import invariance, norms
 
 SEEDS = range(10)
 UNITS, STEPS, CASES = 64, 50, 16  # of the small recurrent networks
@@ -51,7 +51,7 @@ def case_rescaling(records: Records) -> list[Finding]:
 def case_shifting(records: Records) -> list[Finding]:
     """Shift the summed inputs of a case, and the data that it is."""
     summed = np.random.default_rng(0).normal(size=(16, 12))
-    moved = np.abs(norm.layer_norm(summed + 3, eps=0) - norm.layer_norm(summed, eps=0)).max()
+    moved = np.abs(norms.layer_norm(summed + 3, eps=0) - norms.layer_norm(summed, eps=0)).max()
     return [
         exact("one number added to a case's data", invariance.measure("layer", "feature_shift")),
         exact("one number added to its summed inputs", moved, counts=False),
@@ -61,7 +61,7 @@ def case_shifting(records: Records) -> list[Finding]:
 def same_computation(records: Records) -> list[Finding]:
     """Compare what a case becomes in a training batch and alone, under layer and batch norm."""
     cases = np.random.default_rng(0).normal(size=(64, 12))
-    layer = np.abs(norm.layer_norm(cases)[:1] - norm.layer_norm(cases[:1])).max()
+    layer = np.abs(norms.layer_norm(cases)[:1] - norms.layer_norm(cases[:1])).max()
     stream = running.follow(1.0, np.random.default_rng(0).normal(size=(50, 8)))
     batch = np.abs(stream.train - stream.test[1:]).max()
     return [
@@ -77,7 +77,7 @@ def curvature(records: Records) -> list[Finding]:
     aside -= aside @ w / (w @ w) * w  # along w itself nothing changes
 
     def moves(factor: float) -> float:
-        outputs = [norm.batch_norm((X @ (factor * w + h * aside))[:, None], eps=0)
+        outputs = [norms.batch_norm((X @ (factor * w + h * aside))[:, None], eps=0)
                    for h in (1e-5, -1e-5)]  # fmt: skip
         return float(np.square((outputs[0] - outputs[1]) / 2e-5).mean())
 

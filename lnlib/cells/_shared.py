@@ -5,10 +5,10 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from lnlib import norm
+from lnlib import norms
 from lnlib.cells.batch_norm import AtStep
-from lnlib.forms import CELLS
-from lnlib.norm._arguments import check_arrays, check_eps
+from lnlib.norms._arguments import check_arrays, check_eps
+from lnlib.registry import CELLS
 
 Params = Mapping[str, np.ndarray]
 
@@ -38,10 +38,10 @@ class _Norms:
         if self.form == "batch":
             if self.batch_norm and not self.peek:
                 self.batch_norm.seen(place, z)
-            return norm.batch_norm(z, gain, bias, eps=self.eps, **self._given(place))
+            return norms.batch_norm(z, gain, bias, eps=self.eps, **self._given(place))
         if place == "s" and self.form == "per_gate":
-            return norm.group_norm(z, 4, gain, bias, eps=self.eps)  # each gate alone
-        return norm.layer_norm(z, gain, bias, eps=self.eps)
+            return norms.group_norm(z, 4, gain, bias, eps=self.eps)  # each gate alone
+        return norms.layer_norm(z, gain, bias, eps=self.eps)
 
     def back(self, place: str, dy: np.ndarray, z: np.ndarray) -> np.ndarray:
         """Return the gradient in ``z`` and keep those in the gain and the bias."""
@@ -49,13 +49,13 @@ class _Norms:
             return dy
         gain = self.params.get(f"gain_{place}")
         if self.form == "batch":
-            dz, dgain, dbias = norm.batch_norm_backward(
+            dz, dgain, dbias = norms.batch_norm_backward(
                 dy, z, gain, eps=self.eps, **self._given(place)
             )
         elif place == "s" and self.form == "per_gate":
-            dz, dgain, dbias = norm.group_norm_backward(dy, z, 4, gain, eps=self.eps)
+            dz, dgain, dbias = norms.group_norm_backward(dy, z, 4, gain, eps=self.eps)
         else:
-            dz, dgain, dbias = norm.layer_norm_backward(dy, z, gain, eps=self.eps)
+            dz, dgain, dbias = norms.layer_norm_backward(dy, z, gain, eps=self.eps)
         self.grads |= {f"gain_{place}": dgain, f"bias_{place}": dbias}
         return dz
 

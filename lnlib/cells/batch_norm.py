@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lnlib import norm
+from lnlib import norms
 
 
 class RecurrentBatchNorm:
@@ -79,13 +79,13 @@ class RecurrentBatchNorm:
         return min(t, self.steps - 1)  # 0 where they are shared
 
     def _update(self, place: str, t: int, z: np.ndarray) -> None:
-        mean, var = norm.batch_statistics(z, ddof=1)
+        mean, var = norms.batch_statistics(z, ddof=1)
         if t == self.steps:
             self._kept.append({})
         stored = self._kept[t]
         if place in stored:
-            mean = norm.update_running(stored[place][0], mean, self.momentum)
-            var = norm.update_running(stored[place][1], var, self.momentum)
+            mean = norms.update_running(stored[place][0], mean, self.momentum)
+            var = norms.update_running(stored[place][1], var, self.momentum)
         stored[place] = mean, var
 
 

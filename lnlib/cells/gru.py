@@ -4,7 +4,7 @@ import numpy as np
 
 from lnlib.cells._shared import Params, _check, _Norms
 from lnlib.cells.batch_norm import AtStep
-from lnlib.norm._activations import sigmoid, sigmoid_slope, tanh_slope
+from lnlib.norms._activations import sigmoid, sigmoid_slope, tanh_slope
 
 
 @np.errstate(under="ignore")

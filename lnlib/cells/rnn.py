@@ -6,7 +6,7 @@ import numpy as np
 
 from lnlib.cells._shared import Params, _check, _Norms
 from lnlib.cells.batch_norm import AtStep
-from lnlib.norm._activations import tanh_slope
+from lnlib.norms._activations import tanh_slope
 
 ACTIVATIONS: dict[str, tuple[Callable, Callable]] = {  # f, and its slope
     "tanh": (np.tanh, tanh_slope),

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lnlib.norm._activations import sigmoid, sigmoid_slope, softmax
+from lnlib.norms._activations import sigmoid, sigmoid_slope, softmax
 
 
 def _log_rest(s: np.ndarray) -> np.ndarray:

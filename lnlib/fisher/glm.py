@@ -20,13 +20,13 @@ import numbers
 
 import numpy as np
 
-from lnlib import forms
+from lnlib import registry
 from lnlib.fisher.families import FAMILIES
 from lnlib.fisher.layer import Layer, real
-from lnlib.norm._activations import from_likeliest, softmax_product
-from lnlib.norm._arguments import check_eps
+from lnlib.norms._activations import from_likeliest, softmax_product
+from lnlib.norms._arguments import check_eps
 
-NORMS = ("none", *(name for name, norm in forms.NORMS.items() if norm.paper))
+NORMS = ("none", *(name for name, norm in registry.NORMS.items() if norm.paper))
 KINDS = ("exact", "paper", "sampled", "empirical")
 
 

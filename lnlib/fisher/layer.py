@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from lnlib import forms
-from lnlib import norm as norms
+from lnlib import norms, registry
 
 
 def real(name: str, a: np.ndarray) -> np.ndarray:
@@ -26,7 +25,7 @@ class Layer:
     def __init__(self, W: np.ndarray, b: np.ndarray, g: np.ndarray, norm: str, eps: float) -> None:
         self.W, self.b, self.g = W, b, g
         self.norm, self.eps = norm, eps
-        self._axis = {"batch": 0, "example": 1}.get(forms.NORMS[norm].over)  # of the statistics
+        self._axis = {"batch": 0, "example": 1}.get(registry.NORMS[norm].over)  # of the statistics
 
     @property
     def size(self) -> int:
@@ -95,7 +94,7 @@ class Layer:
         return self.g * d_hat + dg * x_hat + db
 
     def _back(self, X: np.ndarray, u: np.ndarray) -> np.ndarray:
-        """Return the sum over the cases of ``Jᵀ u``, by the gradients of :mod:`lnlib.norm`."""
+        """Return the sum over the cases of ``Jᵀ u``, by the gradients of :mod:`lnlib.norms`."""
         if self.norm == "none":
             return self._join(u.T @ X, u.sum(0), None)
         if self.norm == "weight":

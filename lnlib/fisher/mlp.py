@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lnlib.norm._activations import softmax, softmax_product
-from lnlib.norm._arguments import check_arrays, check_eps
+from lnlib.norms._activations import softmax, softmax_product
+from lnlib.norms._arguments import check_arrays, check_eps
 
 CHUNK = 500  # cases at a time: what is held does not grow with their number
 

@@ -11,7 +11,7 @@ if find_spec("torch") is None:
 from lnlib.nn.adaptive import AdaptiveLayerNorm, DynamicTanh
 from lnlib.nn.convert import from_fastrnns, to_fastrnns
 from lnlib.nn.norm import LayerNorm, RMSNorm
-from lnlib.nn.rnn import (
+from lnlib.nn.recurrent import (
     LayerNormGRU,
     LayerNormGRUCell,
     LayerNormLSTM,

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from lnlib.nn import _calls
 from lnlib.nn.functional import check_tensors
-from lnlib.norm._arguments import check_eps
+from lnlib.norms._arguments import check_eps
 
 
 class AdaptiveLayerNorm(nn.Module):

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from lnlib.norm._arguments import check_eps
+from lnlib.norms._arguments import check_eps
 
 
 class BatchNorm(nn.Module):

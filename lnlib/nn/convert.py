@@ -7,7 +7,7 @@ import re
 import torch
 from torch import Tensor
 
-from lnlib.nn.rnn import LayerNormLSTM
+from lnlib.nn.recurrent import LayerNormLSTM
 
 
 def from_fastrnns(state_dict: dict[str, Tensor], **options) -> LayerNormLSTM:

@@ -1,6 +1,7 @@
 """Layer norm and RMS norm as modules, each in several implementations, alone or of a sum.
 
-The arithmetic is in :mod:`lnlib.nn.functional`, and in one pass in :mod:`lnlib.nn.kernels.rows`.
+The arithmetic is in :mod:`lnlib.nn.functional`, and in one pass in
+:mod:`lnlib.nn.kernels.cpu.layer_norm`.
 """
 
 from typing import ClassVar
@@ -10,8 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lnlib.nn import _calls, functional
-from lnlib.nn.kernels import rows
-from lnlib.norm._arguments import check_eps
+from lnlib.nn.kernels.cpu import layer_norm
+from lnlib.norms._arguments import check_eps
 
 IMPLEMENTATIONS = ("plain", "function", "fused", "compiled")
 OURS = ("fused", "compiled")  # on a CPU
@@ -47,7 +48,8 @@ class LayerNorm(nn.LayerNorm):
         dtype: Of the parameters. A float16 or bfloat16 input may meet float32 parameters.
         implementation: ``"plain"``, ``"function"``, ``"fused"`` or ``"compiled"``: plain
             operations, the gradient by hand, one kernel (on a GPU PyTorch's; ours on a CPU and with
-            a residual, where PyTorch has none), or ours alone (:mod:`lnlib.nn.kernels.rows`).
+            a residual, where PyTorch has none), or ours alone
+            (:mod:`lnlib.nn.kernels.cpu.layer_norm`).
             PyTorch's operations take the place of ours where they cannot run.
 
     Shape:
@@ -92,21 +94,21 @@ class LayerNorm(nn.LayerNorm):
         """Return the normalized ``input``; with a ``residual``, that of their sum, and the sum."""
         if self.implementation in OURS:
             given = (input, residual, self.normalized_shape, self.weight, self.bias, self.eps)
-            if (result := rows.at_once(*given, centered=True)) is not None:
+            if (result := layer_norm.at_once(*given, centered=True)) is not None:
                 return result
         if _calls.is_special(self, input):
             return _calls.call(self, input, residual)
         functional.check_real("LayerNorm", input=input, residual=residual, weight=self.weight)
         shape, weight, bias, eps = self.normalized_shape, self.weight, self.bias, self.eps
         if _is_ours(self, input, residual):
-            result = rows.norm(input, residual, shape, weight, bias, eps, centered=True)
+            result = layer_norm.norm(input, residual, shape, weight, bias, eps, centered=True)
             if result is not None:
                 return _in_format_of(input, result)
-        layer_norm = self._functions.get(self.implementation, F.layer_norm)
+        function = self._functions.get(self.implementation, F.layer_norm)
         if residual is None:
-            return _in_format_of(input, layer_norm(input, shape, weight, bias, eps))
+            return _in_format_of(input, function(input, shape, weight, bias, eps))
         total = _add("LayerNorm", input, residual)
-        return _in_format_of(input, (layer_norm(total, shape, weight, bias, eps), total))
+        return _in_format_of(input, (function(total, shape, weight, bias, eps), total))
 
     def extra_repr(self) -> str:
         """Return what ``torch.nn.LayerNorm`` prints, and the implementation unless fused."""
@@ -138,7 +140,8 @@ class RMSNorm(nn.RMSNorm):
         dtype: Of the parameter. A float16 or bfloat16 input may meet a float32 one.
         implementation: ``"plain"``, ``"function"``, ``"fused"`` or ``"compiled"``: plain
             operations, the gradient by hand, one kernel (on a GPU PyTorch's; ours on a CPU and with
-            a residual, where PyTorch has none), or ours alone (:mod:`lnlib.nn.kernels.rows`).
+            a residual, where PyTorch has none), or ours alone
+            (:mod:`lnlib.nn.kernels.cpu.layer_norm`).
             PyTorch's operations take the place of ours where they cannot run.
 
     Shape:
@@ -182,14 +185,14 @@ class RMSNorm(nn.RMSNorm):
         """Return the normalized ``input``; with a ``residual``, that of their sum, and the sum."""
         if self.implementation in OURS:
             given = (input, residual, self.normalized_shape, self.weight, None, self.eps)
-            if (result := rows.at_once(*given, centered=False)) is not None:
+            if (result := layer_norm.at_once(*given, centered=False)) is not None:
                 return result
         if _calls.is_special(self, input):
             return _calls.call(self, input, residual)
         functional.check_real("RMSNorm", input=input, residual=residual, weight=self.weight)
         shape, weight, eps = self.normalized_shape, self.weight, self.eps
         if _is_ours(self, input, residual):
-            result = rows.norm(input, residual, shape, weight, None, eps, centered=False)
+            result = layer_norm.norm(input, residual, shape, weight, None, eps, centered=False)
             if result is not None:
                 return _in_format_of(input, result)
         rms_norm = self._functions.get(self.implementation, F.rms_norm)

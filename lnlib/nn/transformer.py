@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from lnlib.nn.adaptive import DynamicTanh
 from lnlib.nn.norm import LayerNorm
-from lnlib.norm._arguments import check_eps
+from lnlib.norms._arguments import check_eps
 
 NORMS: dict[str, Callable[[int, float], nn.Module]] = {
     "none": lambda width, eps: nn.Identity(),

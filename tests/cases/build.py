@@ -3,7 +3,7 @@
 import hashlib
 import shlex
 
-from lnlib.nn.kernels import build
+from lnlib.nn.kernels.cpu import build
 
 SOURCE = 'extern "C" void lnlib_use(void*, void*) {}\nextern "C" int answer() { return %d; }\n'
 OURS, FOREIGN = 42, 13

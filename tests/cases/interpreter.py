@@ -1,6 +1,6 @@
 """Which tests of Triton kernels run by its interpreter: those of a process that asked for it.
 
-It has to be asked for before Triton is first imported (``tests/lnlib/nn/test_interpreter.py``).
+It has to be asked for before Triton is first imported (``triton/test_interpreter.py``).
 """
 
 import functools

@@ -4,8 +4,9 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from lnlib.nn.kernels import cuda, plain
+from lnlib.nn.kernels import reference
 from lnlib.nn.kernels.spec import Spec
+from lnlib.nn.kernels.triton import recurrent
 
 KINDS = [
     *(("lstm", {"form": form}) for form in ("paper", "carried", "per_gate", "draw")),
@@ -66,7 +67,7 @@ class Case:
 
 def check(case, tolerance=EXACT, **more):
     """Hold results and every gradient to the plain loop's."""
-    expected, actual = case.run(plain, **more), case.run(cuda, **more)
+    expected, actual = case.run(reference, **more), case.run(recurrent, **more)
     assert_close(actual, expected, **tolerance)
     assert_close(case.grads(actual), case.grads(expected), **tolerance)
 
@@ -77,7 +78,7 @@ def check_short(kind, options, dtype, device):
     with torch.no_grad():
         for a, b in zip(exact.leaves, short.leaves, strict=True):
             a.copy_(b)
-    actual, expected = short.run(cuda), exact.run(plain)
+    actual, expected = short.run(recurrent), exact.run(reference)
     assert all(r.dtype == dtype for r in actual)
     # In roundings of the largest number, measured 5 in the results and 8 in the gradients. That of
     # a relu jumps where rounding moves a unit across 0.
@@ -99,7 +100,7 @@ def creep(device, dtype):
     gates = torch.tensor([-8.0, 30.0, 1.0, 0.0]).repeat_interleave(H).expand(T, -1)
     h, c = torch.zeros(1, H), torch.ones(1, H)
     gates, *state, weight = (t.to(device, dtype) for t in (gates, h, c, torch.zeros(4 * H, H)))
-    _, _, c = cuda.run(Spec("lstm", "draw"), gates, [1] * T, state, weight, [(None, None)])
+    _, _, c = recurrent.run(Spec("lstm", "draw"), gates, [1] * T, state, weight, [(None, None)])
     return c
 
 

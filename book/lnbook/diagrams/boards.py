@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from lnbook.diagrams.svg import spans
-from lnlib.norm import layer_norm
+from lnlib.norms import layer_norm
 
 WIDTH = 480
 EXAMPLES, UNITS = 4, 6  # of the table

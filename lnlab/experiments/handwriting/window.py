@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from lnlib.nn import LayerNormLSTMCell
-from lnlib.nn.kernels.once import once_differentiable
+from lnlib.nn.kernels.once_differentiable import once_differentiable
 
 BELL = 3  # numbers that a bell of the window has: height, sharpness, step
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from lnlab import config, datasets
 from lnlab.config import Betas, Count, Finite, NotNegative, Points, Positive
 from lnlab.experiment import Experiment, Grid
-from lnlib import forms
+from lnlib import registry
 
 if TYPE_CHECKING:
     from lnlab.experiments.sequence.run import Run
@@ -27,7 +27,7 @@ Step = Literal["row", "pixel"]
 CELLS, NORMS, STEPS = get_args(Cell), get_args(Norm), get_args(Step)
 FORMS = {
     name: tuple(form for form, of in cell.forms.items() if of.norm == "layer")
-    for name, cell in forms.CELLS.items()
+    for name, cell in registry.CELLS.items()
 }
 # Cell, norm, step: chosen on training cases held out, without a look at the test cases. No other
 # rate of the recorded sweep has a clearly lower NLL there, as the mean of the last five epochs.

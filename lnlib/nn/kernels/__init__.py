@@ -1,4 +1,4 @@
-"""The recurrences of :mod:`lnlib.nn.rnn`, once readable and several times fast.
+"""The recurrences of :mod:`lnlib.nn.recurrent`, once readable and several times fast.
 
 ============  ===================================================================================
 ``plain``     a loop of PyTorch operations, autograd behind it: any device, any derivative
@@ -28,25 +28,27 @@ from importlib import import_module
 
 from torch import Tensor
 
-from lnlib.nn.kernels import build, function, plain
+from lnlib.nn.kernels import autograd, reference
+from lnlib.nn.kernels.cpu import build
 from lnlib.nn.kernels.memory import is_transformed
 from lnlib.nn.kernels.spec import Norm, Spec
 
 IMPLEMENTATIONS = ("auto", "plain", "function", "compiled", "cuda")
+_OPTIONAL = {"compiled": "cpu.recurrent", "cuda": "triton.recurrent"}  # and their modules
 
 
 def available() -> dict[str, bool]:
     """Return for each implementation whether it can run on this machine.
 
     Asking builds the ``compiled`` one, if a compiler is found and it was not built before.
-    ``lnlib.nn.kernels.compiled.reason()`` says where it lies, or why it is missing.
+    ``lnlib.nn.kernels.cpu.recurrent.reason()`` says where it lies, or why it is missing.
 
     Example:
         >>> available()["function"]
         True
     """
     return {"plain": True, "function": True} | {
-        name: _optional(name).available() for name in ("compiled", "cuda")
+        name: _optional(name).available() for name in _OPTIONAL
     }
 
 
@@ -58,7 +60,7 @@ def run(
     state: Sequence[Tensor],
     weight_hh: Tensor,
     norms: Sequence[Norm],
-    product: plain.Product,
+    product: reference.Product,
 ) -> tuple[Tensor, ...]:
     """Run a recurrence by the named implementation, or by the one that stands in for it.
 
@@ -66,7 +68,7 @@ def run(
         implementation: One of :data:`IMPLEMENTATIONS`.
         spec: Which recurrence.
         data: What the inputs are made of by ``product``, ``(N, features)``.
-        batch_sizes: As for :func:`.plain.run`, and so are ``state``, ``weight_hh`` and ``norms``.
+        batch_sizes: As for :func:`.reference.run`; so are ``state``, ``weight_hh``, ``norms``.
         state: Before the first step.
         weight_hh: The recurrent weights.
         norms: Their norms.
@@ -86,25 +88,25 @@ def run(
 
 def _choose(implementation: str, inputs: Tensor, others: list[Tensor]):
     if implementation == "plain" or is_transformed([inputs, *others]):
-        return plain
+        return reference
     if implementation == "auto":
         implementation = "cuda" if inputs.is_cuda else "compiled"
-    if implementation in ("compiled", "cuda"):
+    if implementation in _OPTIONAL:
         module = _optional(implementation)
         if module.supports(inputs, *others):
             if module.available():
                 return module
             if implementation == "compiled":
-                _give_way(module.reason())
-    return function
+                _warn_fallback(module.reason())
+    return autograd
 
 
 @cache  # once
-def _give_way(reason: str) -> None:
+def _warn_fallback(reason: str) -> None:
     if not build.is_switched_off():
         build.say(f"no compiled recurrences, slower ones take their place: {reason}")
 
 
 def _optional(name: str):
     # Loaded when asked for: most readers never do.
-    return import_module(f"lnlib.nn.kernels.{name}")
+    return import_module(f"lnlib.nn.kernels.{_OPTIONAL[name]}")

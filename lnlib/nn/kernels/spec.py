@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from lnlib.forms import CELLS
+from lnlib.registry import CELLS
 
 #: Gain and bias, each ``None`` where there is none. For ``plain`` alone, also a function that
 #: normalizes: a module that is called.
@@ -20,7 +20,7 @@ class Spec:
 
     Attributes:
         kind: ``lstm``, ``gru`` or ``rnn``.
-        form: A form of layer norm in :data:`lnlib.forms.CELLS`.
+        form: A form of layer norm in :data:`lnlib.registry.CELLS`.
         nonlinearity: ``tanh`` or ``relu``, of an RNN.
         eps: Inside the root of every norm.
         reverse: From the last step to the first.

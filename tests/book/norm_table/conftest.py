@@ -16,7 +16,7 @@ from lnbook.show import NormTable
 from lnbook.widgets.norm_table import WEB
 from lnbook.widgets.norm_table.state import EPS, TEST_TIME, State
 from lnbook.widgets.norm_table.words import WORDS
-from lnlib import norm
+from lnlib import norms
 
 ROOT = Path(__file__).parents[3]
 STATIC = ROOT / "book" / "_static"
@@ -217,20 +217,20 @@ def reader(shared):
 
 
 def oracle(name, x, gain, bias, eps, groups, running):
-    """lnlib.norm, called as a reader of the chapter would."""
+    """lnlib.norms, called as a reader of the chapter would."""
     with np.errstate(all="ignore"):
         if name == "layer norm":
-            return norm.layer_norm(x, gain, bias, eps=eps)
+            return norms.layer_norm(x, gain, bias, eps=eps)
         if name == "batch norm":
-            return norm.batch_norm(x, gain, bias, eps=eps)
+            return norms.batch_norm(x, gain, bias, eps=eps)
         if name == TEST_TIME:
-            return norm.batch_norm(x, gain, bias, eps=eps, mean=running[0], var=running[1])
+            return norms.batch_norm(x, gain, bias, eps=eps, mean=running[0], var=running[1])
         if name == "RMS norm":
-            return norm.rms_norm(x, gain, eps=eps)
+            return norms.rms_norm(x, gain, eps=eps)
         if name == "group norm":
-            return norm.group_norm(x, groups, gain, bias, eps=eps)
+            return norms.group_norm(x, groups, gain, bias, eps=eps)
         if name == "instance norm":
-            return norm.instance_norm(x[..., None], gain, bias, eps=eps)[..., 0]
+            return norms.instance_norm(x[..., None], gain, bias, eps=eps)[..., 0]
         return gain * x + bias
 
 
@@ -251,7 +251,7 @@ def write(x, separator="\t"):
 
 
 def assert_page_is_right(reader):
-    """Outputs against lnlib.norm, margins against NumPy, words against Python."""
+    """Outputs against lnlib.norms, margins against NumPy, words against Python."""
     seen = reader.seen()
     state = reader.state(seen)
     x = np.array(state.x, float)
@@ -296,7 +296,7 @@ def assert_page_is_right(reader):
 
 
 def set_by_trial(name, x, cell, groups):
-    """The inputs that move this output: by lnlib.norm, pushing one after the other."""
+    """The inputs that move this output: by lnlib.norms, pushing one after the other."""
     ones, zeros = np.ones(x.shape[1]), np.zeros(x.shape[1])
 
     def output(table):

@@ -7,7 +7,7 @@ import pytest
 
 from lnbook.show import NormTable
 from lnbook.widgets.norm_table.state import TEST_TIME
-from lnlib import norm
+from lnlib import norms
 from tests.book.norm_table.conftest import (
     DESK,
     PHONE,
@@ -153,7 +153,7 @@ def test_desk_has_input_and_output_side_by_side(browse):
 def test_without_javascript_it_is_a_table_to_read(browse):
     page = browse(html_of(table_sheet()), wait=False, java_script_enabled=False)
     rows = page.locator(".sheet-y tbody tr").all()
-    want = norm.layer_norm(TABLE)
+    want = norms.layer_norm(TABLE)
     for row, numbers in zip(rows, want, strict=True):
         texts = row.locator("td").all_text_contents()
         assert all(shown_is(t, v) for t, v in zip(texts, numbers, strict=True))

@@ -1,4 +1,4 @@
-"""The sheet's arithmetic against lnlib.norm, and what is displayed against it."""
+"""The sheet's arithmetic against lnlib.norms, and what is displayed against it."""
 
 import numpy as np
 import pytest

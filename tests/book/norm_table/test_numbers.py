@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lnbook.widgets.norm_table.texts import figure, shown
-from lnlib import norm
+from lnlib import norms
 from tests.book.norm_table.conftest import TABLE, assert_page_is_right, shown_is, table_sheet
 
 
@@ -20,7 +20,7 @@ def test_typing_key_by_key_is_answered_at_once(reader):
     assert reader.texts()[0][0] == "1.5"  # a decimal comma is seen to have been read as one
     reader.choose("norm", "layer norm")  # the tables are made anew
     assert reader.texts()[0][0] == "1.5"
-    want = norm.layer_norm(
+    want = norms.layer_norm(
         np.array([[1.5, *TABLE[0, 1:]]]),
         np.array([1, 1, 1, 1, -2.0, 1]),
         np.array([1 / 3, 0, 0, 0, 0, 0]),

@@ -202,7 +202,7 @@ def test_norms_are_over_their_floor_and_the_plain_formula_over_the_module():
         for which in ("forward", "forward + backward"):
             plain, module, floor, ours, typed = (float(next(numbers) ** 1.5) for _ in range(5))
             rows.append(row(f"{kind} {which}", "PyTorch, op by op", plain, module, floor))
-            rows.append(row(f"{kind} {which}", "lnlib.norm", ours, typed, floor,
+            rows.append(row(f"{kind} {which}", "lnlib.norms", ours, typed, floor,
                             instead="NumPy, as typed"))  # fmt: skip
             ratios[f"{kind}, {which}"] = module, module / floor, plain / module, ours / typed
     bench = Bench({"format": 1, "rows": rows, "provenance": {"CPU: toy": {"threads": 1}}})

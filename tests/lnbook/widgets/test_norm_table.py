@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from lnbook.show import NormTable
 from lnbook.widgets.norm_table.state import NORMS, TEST_TIME, State, typed
 from lnbook.widgets.norm_table.texts import exact, figure, shown
-from lnlib import norm
+from lnlib import norms
 
 TABLE = np.array(
     [
@@ -134,7 +134,7 @@ def test_a_cell_without_a_number_spoils_what_norm_would_spoil():
     for name, spoilt in {"layer norm": [0, 0, 0], "batch norm": [2, 2]}.items():
         r = make(np.ones((2, 3)), running=None).read(state_of(x, norm=name))
         numbers = np.array([[1, 2, np.nan], [4, 5, 7.0]])
-        want = getattr(norm, name.replace(" ", "_"))(numbers)
+        want = getattr(norms, name.replace(" ", "_"))(numbers)
         np.testing.assert_array_equal(r.note == "?", np.isnan(want))
         assert (r.note == "?").sum() == len(spoilt)
         np.testing.assert_allclose(r.y, want, rtol=1e-12)
@@ -195,7 +195,7 @@ def rounds(text, value):
 def test_html_holds_the_start_as_plain_tables():
     parsed = Cells(make().to_html())
     inputs, outputs = parsed.tables
-    want = norm.layer_norm(TABLE)
+    want = norms.layer_norm(TABLE)
     shown = [row for row in inputs[1:] if row[0].startswith("E")]
     for i in range(4):
         head, *cells, margin = shown[i]
@@ -297,11 +297,11 @@ def assert_shows(widget, want):
 
 def test_live_every_norm_is_lnlib_norm(widget):
     for name, want in {
-        "layer norm": norm.layer_norm(TABLE),
-        "batch norm": norm.batch_norm(TABLE),
-        TEST_TIME: norm.batch_norm(TABLE, mean=RUNNING[0], var=RUNNING[1]),
-        "RMS norm": norm.rms_norm(TABLE),
-        "group norm": norm.group_norm(TABLE, 2),
+        "layer norm": norms.layer_norm(TABLE),
+        "batch norm": norms.batch_norm(TABLE),
+        TEST_TIME: norms.batch_norm(TABLE, mean=RUNNING[0], var=RUNNING[1]),
+        "RMS norm": norms.rms_norm(TABLE),
+        "group norm": norms.group_norm(TABLE, 2),
         "instance norm": np.zeros((4, 6)),
         "none": TABLE,
     }.items():
@@ -319,7 +319,7 @@ def test_live_typing_is_answered(widget):
     x = TABLE.copy()
     x[2, 4] = 1 / 3
     gain, bias = np.array([1, 1, 1, 1, -2.0, 1]), np.array([1.5, 0, 0, 0, 0, 0])
-    assert_shows(widget, norm.layer_norm(x, gain, bias, eps=0.1))
+    assert_shows(widget, norms.layer_norm(x, gain, bias, eps=0.1))
     assert "Example 3, feature 5 shares its mean" in widget.page  # the cell last typed into
 
 
@@ -333,12 +333,12 @@ def test_live_text_in_a_number_field_is_said(widget, text, said):
     assert widget.outputs[1] == ["?"] * 6
     assert_shows_all_but(widget, 1)
     widget.field("example 2, feature 3").value = "18.18"
-    assert_shows(widget, norm.layer_norm(TABLE))
+    assert_shows(widget, norms.layer_norm(TABLE))
 
 
 def assert_shows_all_but(widget, row):
     for i in {*range(4)} - {row}:
-        want = norm.layer_norm(TABLE)[i]
+        want = norms.layer_norm(TABLE)[i]
         assert all(rounds(t, v) for t, v in zip(widget.outputs[i], want, strict=True))
 
 
@@ -352,7 +352,7 @@ def test_live_table_grows_and_shrinks(widget):
     assert len(widget.fields) == 16 * 8
     x = np.array(widget.fields, float).reshape(16, 8)
     np.testing.assert_array_equal(x[:4, :6], TABLE)
-    assert_shows(widget, norm.batch_norm(x))
+    assert_shows(widget, norms.batch_norm(x))
 
 
 def test_live_groups_follow_the_features(widget):
@@ -360,25 +360,25 @@ def test_live_groups_follow_the_features(widget):
     widget.control("Groups").value = 3
     widget.control("Features").value = 4
     assert widget.control("Groups").options == (1, 2, 4)
-    assert_shows(widget, norm.group_norm(TABLE[:, :4].copy(), 2))
+    assert_shows(widget, norms.group_norm(TABLE[:, :4].copy(), 2))
 
 
 def test_live_paste_new_and_start(widget):
     (box,) = widget.find(ipywidgets.Textarea)
     box.value = str(TABLE[:2, :3])
     widget.control("Use these numbers").click()
-    assert_shows(widget, norm.layer_norm(TABLE[:2, :3].copy()))
+    assert_shows(widget, norms.layer_norm(TABLE[:2, :3].copy()))
     said = [w.value for w in widget.find(ipywidgets.HTML)][-1]
     assert "Pasted 2 by 3 numbers, read with spaces between them." in said
     box.value = ""
     widget.control("Use these numbers").click()
     assert [w.value for w in widget.find(ipywidgets.HTML)][-1] == "There is no number to paste."
     widget.control("New numbers").click()
-    assert_shows(widget, norm.layer_norm(np.array(widget.fields, float).reshape(2, 3)))
+    assert_shows(widget, norms.layer_norm(np.array(widget.fields, float).reshape(2, 3)))
     assert float(widget.fields[0]) != TABLE[0, 0]
     widget.control("Start values").click()
     assert [float(f) for f in widget.fields] == TABLE.ravel().tolist()
-    assert_shows(widget, norm.layer_norm(TABLE))
+    assert_shows(widget, norms.layer_norm(TABLE))
 
 
 @pytest.mark.parametrize(
@@ -407,7 +407,7 @@ def test_live_cell_can_be_chosen(widget):
 
 def test_live_works_without_anywidget(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "anywidget", None)
-    assert_shows(Live(make()), norm.layer_norm(TABLE))
+    assert_shows(Live(make()), norms.layer_norm(TABLE))
 
 
 def test_live_failure_is_a_sentence(widget, monkeypatch):

@@ -17,7 +17,7 @@ from lnlab.experiments.mnist.run import Run, Settings
 from lnlab.experiments.mnist.steps import compiled
 from lnlab.runner import record_runs
 from lnlab.training import Diverged, train
-from lnlib.nn.kernels import build
+from lnlib.nn.kernels.cpu import build
 from tests.cases.build import unoptimized
 
 SMALL = {"data": "digits", "hidden": (37, 21)}

@@ -5,15 +5,15 @@ import os
 import pytest
 import torch
 
-from lnlib.nn.kernels import build, compiled
+from lnlib.nn.kernels.cpu import build, recurrent
 from tests.cases.build import FOREIGN, OURS, SOURCE, digest, kept, load
 from tests.cases.modules import KINDS, TORCH
 
 
 @pytest.fixture
 def built():
-    if not compiled.available():
-        pytest.skip(f"no compiled library here: {compiled.reason()}")
+    if not recurrent.available():
+        pytest.skip(f"no compiled library here: {recurrent.reason()}")
 
 
 @pytest.fixture

@@ -26,7 +26,8 @@ from lnlib.nn import (
     to_fastrnns,
 )
 from lnlib.nn.baselines import BatchNorm, WeightNormLinear
-from lnlib.nn.kernels import compiled, function, plain
+from lnlib.nn.kernels import autograd, reference
+from lnlib.nn.kernels.cpu import recurrent
 
 # Measured in float64: results 4e-15, slopes by central differences 3e-10 of the largest.
 EXACT, SLOPE, STEP = 1e-11, 1e-7, 1e-5
@@ -109,8 +110,8 @@ def make(layers, kind, form, **changed):
 @pytest.fixture(params=["plain", "function", "compiled"])
 def implementation(request):
     """The name of one that runs here."""
-    if request.param == "compiled" and not compiled.available():
-        pytest.skip(f"no compiled library here: {compiled.reason()}")
+    if request.param == "compiled" and not recurrent.available():
+        pytest.skip(f"no compiled library here: {recurrent.reason()}")
     return request.param
 
 
@@ -349,7 +350,7 @@ def test_a_repr_tells_every_setting(kind, form):
 @pytest.mark.parametrize("kind", list(GATES))
 def test_who_was_asked_for_computes(implementation, kind, monkeypatch):
     called = []
-    for module in (plain, function, compiled):
+    for module in (reference, autograd, recurrent):
         name, run = module.__name__.split(".")[-1], module.run
 
         def spy(*args, name=name, run=run, **options):

@@ -69,7 +69,7 @@ def norms(bench: Bench, shape: str) -> Table:
         "torch.nn",
         "over the floor",
         "op by op over it",
-        "lnlib.norm over NumPy as typed",
+        "lnlib.norms over NumPy as typed",
     ]
     return Table(names, rows, f"{shape}, float32, {bench.device}.")
 

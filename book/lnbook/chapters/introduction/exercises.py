@@ -6,7 +6,7 @@ import numpy as np
 
 from lnbook.chapters.introduction.material import less_the_mean
 from lnbook.exercises import Function, Value
-from lnlib.norm import batch_norm, layer_norm
+from lnlib.norms import batch_norm, layer_norm
 
 
 def _two_lines(x: np.ndarray, eps: float) -> np.ndarray:

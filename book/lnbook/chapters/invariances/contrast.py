@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from lnlib import norm
+from lnlib import norms
 
 #: Norms of the layer. ``running`` is batch norm in use, with the statistics of the training images;
 #: ``equal`` is layer norm of weights whose rows sum to 0.
@@ -39,12 +39,12 @@ def features(kind: str, X: np.ndarray, W: np.ndarray, training: np.ndarray) -> n
         W = W - W.mean(axis=1, keepdims=True)
     a = X @ W.T
     if kind == "batch":
-        a = norm.batch_norm(a, eps=0)
+        a = norms.batch_norm(a, eps=0)
     elif kind == "running":
         b = training @ W.T
-        a = norm.batch_norm(a, mean=b.mean(0), var=b.var(0), eps=0)
+        a = norms.batch_norm(a, mean=b.mean(0), var=b.var(0), eps=0)
     elif kind in ("layer", "equal"):
-        a = norm.layer_norm(a, eps=0)
+        a = norms.layer_norm(a, eps=0)
     return np.column_stack([np.maximum(a, 0), np.ones(len(X))])
 
 

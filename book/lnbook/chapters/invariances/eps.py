@@ -9,7 +9,7 @@ from lnbook.chapters.invariances.names import say
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import cursor, label_ends
-from lnlib import norm
+from lnlib import norms
 
 EPS = {"0": 0.0, "1e-5": 1e-5, "1e-3": 1e-3}
 SCALES = tuple(float(10.0**e) for e in (-3, -2, -1, -0.5, 0, 0.5, 1, 2, 3))
@@ -23,7 +23,7 @@ def scale_text(scale: float) -> str:
 
 def scaled(a: np.ndarray, scale: float, eps: float, bias: np.ndarray | float = 0.0) -> np.ndarray:
     """Return layer norm of ``scale * a + bias``: a case, re-scaled, that meets a bias."""
-    return norm.layer_norm(scale * a + bias, eps=eps)
+    return norms.layer_norm(scale * a + bias, eps=eps)
 
 
 def draw_scale(a: np.ndarray, bias: np.ndarray, scale: float, before: bool) -> list[go.Figure]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lnlib.norm import batch_norm, layer_norm, weight_norm
+from lnlib.norms import batch_norm, layer_norm, weight_norm
 
 
 class Box:

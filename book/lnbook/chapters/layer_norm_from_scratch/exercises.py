@@ -6,7 +6,7 @@ import numpy as np
 
 from lnbook.chapters.layer_norm_from_scratch.material import Stream
 from lnbook.exercises import Function, Value
-from lnlib.norm import layer_norm, rms_norm_backward
+from lnlib.norms import layer_norm, rms_norm_backward
 
 
 def _normalize(x, gain, bias, *, axis=-1, ddof=0, eps=1e-5):

@@ -6,7 +6,7 @@ import numpy as np
 
 from lnbook.exercises import Function, Text, Value
 from lnlib import cells
-from lnlib.norm import layer_norm
+from lnlib.norms import layer_norm
 
 # Each gate alone.
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from lnlib.norm import layer_norm
+from lnlib.norms import layer_norm
 
 Params = Mapping[str, np.ndarray]
 State = tuple[np.ndarray, np.ndarray]

@@ -14,7 +14,7 @@ from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import label_ends
 from lnbook.figures.table import Table
 from lnlib import cells
-from lnlib.norm import layer_norm
+from lnlib.norms import layer_norm
 
 #: Forms of :func:`lnlib.cells.lstm_step` that go by the name of LN-LSTM.
 FORMS = {

@@ -9,7 +9,7 @@ import numpy as np
 from lnbook.chapters.mnist.material import equal, exchanged, untrained
 from lnbook.exercises import Function, Measured
 from lnlab.comparison import interval
-from lnlib.norm import update_running
+from lnlib.norms import update_running
 
 
 def _updates(cases: int, batch_size: int) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from lnbook.exercises import Function, Value
-from lnlib import norm
+from lnlib import norms
 
 EPS = 1e-5
 
@@ -50,9 +50,9 @@ def _scaled(x: np.ndarray, axes: tuple[int, ...], how: str) -> np.ndarray:
 def which_norm(x: np.ndarray, y: np.ndarray) -> str:
     """Tell which norm made ``y`` from the table ``x``: "batch", "layer" or "rms"."""
     made = {
-        "batch": norm.batch_norm(x),
-        "layer": norm.layer_norm(x),
-        "rms": norm.rms_norm(x),
+        "batch": norms.batch_norm(x),
+        "layer": norms.layer_norm(x),
+        "rms": norms.rms_norm(x),
     }
     return min(made, key=lambda name: np.abs(made[name] - y).max())
 
@@ -60,7 +60,7 @@ def which_norm(x: np.ndarray, y: np.ndarray) -> str:
 def _tables(rng: np.random.Generator) -> Iterator[tuple]:
     for shape, shift in (((4, 6), 10.0), ((8, 3), -2.0), ((5, 5), 5.0), ((3, 8), 1.0)):
         x = shift + rng.normal(size=shape)
-        for function in (norm.layer_norm, norm.batch_norm, norm.rms_norm):
+        for function in (norms.layer_norm, norms.batch_norm, norms.rms_norm):
             yield x, function(x)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lnbook.exercises import Function, Value
-from lnlib.norm import layer_norm
+from lnlib.norms import layer_norm
 
 # Eps outside the root.
 

@@ -13,7 +13,7 @@ from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import GATES, cursor, label_ends
 from lnbook.figures.table import Table
 from lnlab.analysis.eps import deviation_after
-from lnlib import norm
+from lnlib import norms
 from lnlib.numerics import variant
 
 # The list.
@@ -185,7 +185,7 @@ def summed(form: str, bias: float, factor: float = 1.0) -> np.ndarray:
     x, h, _, W_ih, W_hh, b = _cell()
     from_x, b = factor * x @ W_ih.T, bias * b
     inside = b if form == "theano" else 0
-    return norm.layer_norm(h @ W_hh.T, eps=0) + norm.layer_norm(from_x + inside, eps=0) + b
+    return norms.layer_norm(h @ W_hh.T, eps=0) + norms.layer_norm(from_x + inside, eps=0) + b
 
 
 def output(form: str, bias: float, factor: float = 1.0) -> np.ndarray:
@@ -193,7 +193,7 @@ def output(form: str, bias: float, factor: float = 1.0) -> np.ndarray:
     i, f, g, o = np.split(summed(form, bias, factor), 4, axis=1)
     i, f, o = (1 / (1 + np.exp(-gate)) for gate in (i, f, o))
     c = f * _cell()[2] + i * np.tanh(g)
-    return o * np.tanh(norm.layer_norm(c, eps=0))
+    return o * np.tanh(norms.layer_norm(c, eps=0))
 
 
 def change(form: str, bias: float, factor: float) -> float:

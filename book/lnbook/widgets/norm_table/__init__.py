@@ -1,9 +1,9 @@
 """A table of numbers into which a reader types, normalized as they type.
 
-:class:`NormTable` lives as an explorer does: widgets computed by :mod:`lnlib.norm` where there is a
-kernel (``live.py``); HTML in the built book, where ``sheet.js`` makes a form of it. Typed numbers
+:class:`NormTable` lives as an explorer does: widgets computed by :mod:`lnlib.norms` where there is
+a kernel (``live.py``); HTML in the built book, where ``sheet.js`` makes a form of it. Typed numbers
 cannot be computed beforehand, so this is the one place where the page has arithmetic of its own:
-one function of 30 lines, compared with :mod:`lnlib.norm` in a browser by the tests. The words, and
+one function of 30 lines, compared with :mod:`lnlib.norms` in a browser by the tests. The words, and
 the rules for reading and writing numbers, are the same here and there.
 
 ================  ===========================================================================
@@ -146,7 +146,7 @@ class NormTable:
         return self.columns[j] if j < len(self.columns) else f"F{j + 1}"
 
     def read(self, state: State) -> Reading:
-        """Compute a state with :mod:`lnlib.norm` and say what it shows.
+        """Compute a state with :mod:`lnlib.norms` and say what it shows.
 
         Args:
             state: What the reader has set.

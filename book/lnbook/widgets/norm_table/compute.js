@@ -1,5 +1,5 @@
 /* The arithmetic of a sheet, the only one in these pages that is not Python's: `normalize`, compared
-   with lnlib.norm by the tests. */
+   with lnlib.norms by the tests. */
 const lnNormTableCompute = (() => {
   "use strict";
   const TEST_TIME = "batch norm at test time";
@@ -29,7 +29,7 @@ const lnNormTableCompute = (() => {
         centered = a.map((v) => v - mean);
       } else if (own) {
         if (norm !== "RMS norm") {
-          // As lnlib.norm in float64: less the first number, equal numbers are exactly 0; what
+          // As lnlib.norms in float64: less the first number, equal numbers are exactly 0; what
           // rounding took from the mean is subtracted as well.
           const first = a[0] + sum(a.map((v) => v - a[0])) / a.length;
           const less = a.map((v) => v - first), rest = sum(less) / a.length;

@@ -1,4 +1,4 @@
-"""What a state of a sheet comes to, computed by :mod:`lnlib.norm`."""
+"""What a state of a sheet comes to, computed by :mod:`lnlib.norms`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lnbook.widgets.norm_table.state import TEST_TIME, State, typed
-from lnlib import norm as norms
+from lnlib import norms
 
 TINY = 1e-145  # squares of smaller differences lose digits in float64
 

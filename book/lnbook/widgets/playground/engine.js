@@ -1,7 +1,7 @@
 /* A network of fully connected layers that trains in the page: forward, backward by hand, SGD and
    Adam, in float64. No library; the same in a page, in a Worker and in a live notebook.
 
-   One hidden layer, with x what it is given, n its size and norm as in lnlib.norm:
+   One hidden layer, with x what it is given, n its size and norm as in lnlib.norms:
 
      norm before the activation   h = act(gain * norm(W x + c) + b)           residual: h = x + …
      norm after                   h = gain * norm(act(W x + c)) + b           residual: norm(x + …)

@@ -1,7 +1,7 @@
 """Three numbers in space, and what layer norm leaves of them: a picture that turns.
 
 The reader drags a point; the mean falls away along (1, 1, 1), the deviation towards a circle. The
-page computes it itself, and a test holds it to :mod:`lnlib.norm`. The same files serve the built
+page computes it itself, and a test holds it to :mod:`lnlib.norms`. The same files serve the built
 book and a live notebook, where :class:`Sphere` is a widget without a Python half.
 
 =============  =================================================================================

@@ -1,7 +1,7 @@
 """One step in C++ for the CPU: forward, backward and Adam in one pass over the memory.
 
-The source is ``step.cpp``; :mod:`lnlib.nn.kernels.build` says what it needs. It is checked against
-the plain step before its first use.
+The source is ``step.cpp``; :mod:`lnlib.nn.kernels.cpu.build` says what it needs. It is checked
+against the plain step before its first use.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from torch import Tensor, nn
 
 from lnlib.nn import LayerNorm
 from lnlib.nn.baselines import BatchNorm, WeightNormLinear
-from lnlib.nn.kernels import build
-from lnlib.nn.kernels.build import Library
+from lnlib.nn.kernels.cpu import build
+from lnlib.nn.kernels.cpu.build import Library
 
 SOURCE = Path(__file__).with_name("step.cpp")
 MAX_LAYERS = 16  # as in step.cpp

@@ -1,0 +1,102 @@
+"""A GRU's step and its gradient, a kernel each."""
+
+from __future__ import annotations
+
+from lnlib.nn.kernels.triton.arithmetic import (
+    _jit,
+    _load,
+    _norm,
+    _norm_backward,
+    _sigmoid,
+    _store,
+    _tanh,
+    tl,
+)
+
+
+@_jit
+def _gru_forward(
+    x, product, h_prev, h, gates, rstd, gain, bias, running, H: tl.constexpr,
+    BLOCK: tl.constexpr, FORM: tl.constexpr, EPS: tl.constexpr, MASKED: tl.constexpr,
+):  # fmt: skip
+    row = tl.program_id(0).to(tl.int64)
+    col = tl.arange(0, BLOCK)
+    ok = col < H
+    at = row * 3 * H + col
+    r = _load(product, at, ok, rstd)
+    z = _load(product, at + H, ok, rstd)
+    mean = tl.sum(r + z, 0) / (2 * H)
+    r = tl.where(ok, r - mean, 0)
+    z = tl.where(ok, z - mean, 0)
+    scale = 1 / tl.sqrt(tl.sum(r * r + z * z, 0) / (2 * H) + EPS)
+    r *= scale
+    z *= scale
+    n, scale_n = _norm(_load(product, at + 2 * H, ok, rstd), ok, H, EPS)
+    tl.store(rstd + row * 2, scale)
+    tl.store(rstd + row * 2 + 1, scale_n)
+    _store(product, at, ok, r)
+    _store(product, at + H, ok, z)
+    _store(product, at + 2 * H, ok, n)
+    r = r * _load(gain, col, ok, rstd) + _load(bias, col, ok, rstd)
+    z = z * _load(gain, col + H, ok, rstd) + _load(bias, col + H, ok, rstd)
+    n = n * _load(gain, col + 2 * H, ok, rstd) + _load(bias, col + 2 * H, ok, rstd)
+    r = _sigmoid(r + _load(x, at, ok, rstd))
+    z = _sigmoid(z + _load(x, at + H, ok, rstd))
+    n = _tanh(r * n + _load(x, at + 2 * H, ok, rstd))
+    _store(gates, at, ok, r)
+    _store(gates, at + H, ok, z)
+    _store(gates, at + 2 * H, ok, n)
+    before = _load(h_prev, row * H + col, ok, rstd)
+    out = (1 - z) * before + z * n
+    if MASKED:
+        out = tl.where(row < tl.load(running), out, before)
+    _store(h, row * H + col, ok, out)
+
+
+@_jit
+def _gru_backward(
+    d_out, dh, x_hat, gates, h_prev, rstd, d_gates, d_product, gain, bias, running,
+    H: tl.constexpr, BLOCK: tl.constexpr, FORM: tl.constexpr, EPS: tl.constexpr,
+    MASKED: tl.constexpr,
+):  # fmt: skip
+    row = tl.program_id(0).to(tl.int64)
+    col = tl.arange(0, BLOCK)
+    ok = col < H
+    live = True
+    if MASKED:
+        live = row < tl.load(running)
+    at = row * H + col
+    d = _load(dh, at, ok, rstd) + _load(d_out, at, ok, rstd)
+    before = _load(h_prev, at, ok, rstd)
+    at = row * 3 * H + col
+    r = _load(gates, at, ok, rstd)
+    z = _load(gates, at + H, ok, rstd)
+    n = _load(gates, at + 2 * H, ok, rstd)
+    x_r = _load(x_hat, at, ok, rstd)
+    x_z = _load(x_hat, at + H, ok, rstd)
+    x_n = _load(x_hat, at + 2 * H, ok, rstd)
+    gain_n = _load(gain, col + 2 * H, ok, rstd)
+    y_n = x_n * gain_n + _load(bias, col + 2 * H, ok, rstd)
+    d_n = d * z * (1 - n * n)
+    d_z = d * (n - before) * z * (1 - z)
+    d_r = d_n * y_n * r * (1 - r)
+    d = tl.where(live, d * (1 - z), d)
+    d_r = tl.where(live, d_r, 0)
+    d_z = tl.where(live, d_z, 0)
+    d_n = tl.where(live, d_n, 0)
+    _store(dh, row * H + col, ok, d)
+    _store(d_gates, at, ok, d_r)
+    _store(d_gates, at + H, ok, d_z)
+    _store(d_gates, at + 2 * H, ok, d_n)
+    d_r *= _load(gain, col, ok, rstd)
+    d_z *= _load(gain, col + H, ok, rstd)
+    d_n *= r * gain_n
+    scale = tl.load(rstd + row * 2)
+    shift = tl.sum(d_r + d_z, 0) / (2 * H)
+    slope = tl.sum(d_r * x_r + d_z * x_z, 0) / (2 * H)
+    d_r = (d_r - shift - slope * x_r) * scale
+    d_z = (d_z - shift - slope * x_z) * scale
+    d_n = _norm_backward(d_n, x_n, ok, tl.load(rstd + row * 2 + 1), H)
+    _store(d_product, at, ok, d_r)
+    _store(d_product, at + H, ok, d_z)
+    _store(d_product, at + 2 * H, ok, d_n)

@@ -1,0 +1,193 @@
+"""An LSTM's step and its gradient, a kernel each."""
+
+from __future__ import annotations
+
+from lnlib.nn.kernels.triton.arithmetic import (
+    _jit,
+    _load,
+    _norm,
+    _norm_backward,
+    _sigmoid,
+    _store,
+    _tanh,
+    tl,
+)
+
+
+@_jit
+def _lstm_forward(
+    x, product, h_prev, h, c_prev, c, gates, cell_hat, rstd, gain, bias, gain_c, bias_c,
+    running, H: tl.constexpr, BLOCK: tl.constexpr, FORM: tl.constexpr, EPS: tl.constexpr,
+    MASKED: tl.constexpr,
+):  # fmt: skip
+    row = tl.program_id(0).to(tl.int64)
+    col = tl.arange(0, BLOCK)
+    ok = col < H
+    at = row * 4 * H + col
+    i = _load(product, at, ok, rstd)
+    f = _load(product, at + H, ok, rstd)
+    g = _load(product, at + 2 * H, ok, rstd)
+    o = _load(product, at + 3 * H, ok, rstd)
+    x_i = _load(x, at, ok, rstd)
+    x_f = _load(x, at + H, ok, rstd)
+    x_g = _load(x, at + 2 * H, ok, rstd)
+    x_o = _load(x, at + 3 * H, ok, rstd)
+    if FORM == "draw":
+        r_at = row
+        i += x_i
+        f += x_f
+        g += x_g
+        o += x_o
+    else:
+        if FORM == "per_gate":
+            r_at = row * 5
+            i, r_i = _norm(i + x_i, ok, H, EPS)
+            f, r_f = _norm(f + x_f, ok, H, EPS)
+            g, r_g = _norm(g + x_g, ok, H, EPS)
+            o, r_o = _norm(o + x_o, ok, H, EPS)
+            tl.store(rstd + r_at, r_i)
+            tl.store(rstd + r_at + 1, r_f)
+            tl.store(rstd + r_at + 2, r_g)
+            tl.store(rstd + r_at + 3, r_o)
+            r_at += 4
+        else:
+            r_at = row * 2
+            mean = tl.sum(i + f + g + o, 0) / (4 * H)
+            i = tl.where(ok, i - mean, 0)
+            f = tl.where(ok, f - mean, 0)
+            g = tl.where(ok, g - mean, 0)
+            o = tl.where(ok, o - mean, 0)
+            r = 1 / tl.sqrt(tl.sum(i * i + f * f + g * g + o * o, 0) / (4 * H) + EPS)
+            i *= r
+            f *= r
+            g *= r
+            o *= r
+            tl.store(rstd + r_at, r)
+            r_at += 1
+        _store(product, at, ok, i)
+        _store(product, at + H, ok, f)
+        _store(product, at + 2 * H, ok, g)
+        _store(product, at + 3 * H, ok, o)
+        i = i * _load(gain, col, ok, rstd) + _load(bias, col, ok, rstd)
+        f = f * _load(gain, col + H, ok, rstd) + _load(bias, col + H, ok, rstd)
+        g = g * _load(gain, col + 2 * H, ok, rstd) + _load(bias, col + 2 * H, ok, rstd)
+        o = o * _load(gain, col + 3 * H, ok, rstd) + _load(bias, col + 3 * H, ok, rstd)
+        if FORM != "per_gate":
+            i += x_i
+            f += x_f
+            g += x_g
+            o += x_o
+    i = _sigmoid(i)
+    f = _sigmoid(f)
+    g = _tanh(g)
+    o = _sigmoid(o)
+    _store(gates, at, ok, i)
+    _store(gates, at + H, ok, f)
+    _store(gates, at + 2 * H, ok, g)
+    _store(gates, at + 3 * H, ok, o)
+    at = row * H + col
+    before = _load(c_prev, at, ok, rstd)
+    cell = tl.where(ok, f * before + i * g, 0)
+    n_hat, r = _norm(cell, ok, H, EPS)
+    tl.store(rstd + r_at, r)
+    _store(cell_hat, at, ok, n_hat)
+    y = n_hat * _load(gain_c, col, ok, rstd) + _load(bias_c, col, ok, rstd)
+    out = o * _tanh(y)
+    if FORM == "carried":
+        cell = y
+    if MASKED:
+        live = row < tl.load(running)
+        cell = tl.where(live, cell, before)
+        out = tl.where(live, out, _load(h_prev, at, ok, rstd))
+    _store(c, at, ok, cell)
+    _store(h, at, ok, out)
+
+
+@_jit
+def _lstm_backward(
+    d_out, dh, dc, x_hat, gates, c_prev, cell_hat, rstd, d_gates, d_product, d_cell, gain,
+    gain_c, bias_c, running, H: tl.constexpr, BLOCK: tl.constexpr, FORM: tl.constexpr,
+    EPS: tl.constexpr, MASKED: tl.constexpr,
+):  # fmt: skip
+    row = tl.program_id(0).to(tl.int64)
+    col = tl.arange(0, BLOCK)
+    ok = col < H
+    live = True
+    if MASKED:
+        live = row < tl.load(running)
+    at = row * H + col
+    d = _load(dh, at, ok, rstd) + _load(d_out, at, ok, rstd)
+    d_c = _load(dc, at, ok, rstd)
+    before = _load(c_prev, at, ok, rstd)
+    n_hat = _load(cell_hat, at, ok, rstd)
+    scale = _load(gain_c, col, ok, rstd)
+    tanh = _tanh(n_hat * scale + _load(bias_c, col, ok, rstd))
+    at = row * 4 * H + col
+    i = _load(gates, at, ok, rstd)
+    f = _load(gates, at + H, ok, rstd)
+    g = _load(gates, at + 2 * H, ok, rstd)
+    o = _load(gates, at + 3 * H, ok, rstd)
+    if FORM == "draw":
+        r_at = row
+    elif FORM == "per_gate":
+        r_at = row * 5
+    else:
+        r_at = row * 2
+
+    d_y = d * o * (1 - tanh * tanh)
+    if FORM == "carried":
+        d_y += d_c
+    if FORM == "draw":
+        r = tl.load(rstd + r_at)
+    elif FORM == "per_gate":
+        r = tl.load(rstd + r_at + 4)
+    else:
+        r = tl.load(rstd + r_at + 1)
+    d_sum = _norm_backward(d_y * scale, n_hat, ok, r, H)
+    if FORM != "carried":
+        d_sum += d_c
+    d_i = d_sum * g * i * (1 - i)
+    d_f = d_sum * before * f * (1 - f)
+    d_g = d_sum * i * (1 - g * g)
+    d_o = d * tanh * o * (1 - o)
+    d_c = tl.where(live, d_sum * f, d_c)
+    # Kept rows hand their gradient on; those that ran get theirs through the product.
+    d = tl.where(live, 0, d)
+    d_y = tl.where(live, d_y, 0)
+    d_i = tl.where(live, d_i, 0)
+    d_f = tl.where(live, d_f, 0)
+    d_g = tl.where(live, d_g, 0)
+    d_o = tl.where(live, d_o, 0)
+    _store(dh, row * H + col, ok, d)
+    _store(dc, row * H + col, ok, d_c)
+    _store(d_cell, row * H + col, ok, d_y)
+    _store(d_gates, at, ok, d_i)
+    _store(d_gates, at + H, ok, d_f)
+    _store(d_gates, at + 2 * H, ok, d_g)
+    _store(d_gates, at + 3 * H, ok, d_o)
+    if FORM != "draw":
+        d_i *= _load(gain, col, ok, rstd)
+        d_f *= _load(gain, col + H, ok, rstd)
+        d_g *= _load(gain, col + 2 * H, ok, rstd)
+        d_o *= _load(gain, col + 3 * H, ok, rstd)
+        x_i = _load(x_hat, at, ok, rstd)
+        x_f = _load(x_hat, at + H, ok, rstd)
+        x_g = _load(x_hat, at + 2 * H, ok, rstd)
+        x_o = _load(x_hat, at + 3 * H, ok, rstd)
+        if FORM == "per_gate":
+            d_i = _norm_backward(d_i, x_i, ok, tl.load(rstd + r_at), H)
+            d_f = _norm_backward(d_f, x_f, ok, tl.load(rstd + r_at + 1), H)
+            d_g = _norm_backward(d_g, x_g, ok, tl.load(rstd + r_at + 2), H)
+            d_o = _norm_backward(d_o, x_o, ok, tl.load(rstd + r_at + 3), H)
+        else:
+            r = tl.load(rstd + r_at)
+            shift = tl.sum(d_i + d_f + d_g + d_o, 0) / (4 * H)
+            slope = tl.sum(d_i * x_i + d_f * x_f + d_g * x_g + d_o * x_o, 0) / (4 * H)
+            d_i = (d_i - shift - slope * x_i) * r
+            d_f = (d_f - shift - slope * x_f) * r
+            d_g = (d_g - shift - slope * x_g) * r
+            d_o = (d_o - shift - slope * x_o) * r
+        _store(d_product, at, ok, d_i)
+        _store(d_product, at + H, ok, d_f)
+        _store(d_product, at + 2 * H, ok, d_g)
+        _store(d_product, at + 3 * H, ok, d_o)

@@ -1,0 +1,497 @@
+"""RMS norm as a module, and both norms of a sum in one pass, against PyTorch's composition."""
+
+import copy
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.autograd import forward_ad, gradcheck, gradgradcheck
+from torch.testing import assert_close
+
+from lnlib.nn import LayerNorm, RMSNorm, functional
+from lnlib.nn.kernels import layer_norm_function
+from lnlib.nn.kernels.cpu import build, layer_norm
+
+IMPLEMENTATIONS = ["plain", "function", "fused", "compiled"]
+FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
+KINDS = {"layer": (LayerNorm, nn.LayerNorm), "rms": (RMSNorm, nn.RMSNorm)}
+each_implementation = pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
+each_kind = pytest.mark.parametrize("kind", KINDS)
+each_dtype = pytest.mark.parametrize("dtype", FLOATS, ids=str)
+ALONE_OR_ADDED = pytest.mark.parametrize("added", [False, True], ids=["alone", "added"])
+
+# Measured against torch in float64: forward 5e-16, backward 3e-14, where deviations are near 1.
+FLOAT64 = {"rtol": 1e-12, "atol": 1e-12}
+
+
+@pytest.fixture
+def built():
+    if not layer_norm.available():
+        pytest.skip(f"no compiled library here: {layer_norm.reason()}")
+
+
+@pytest.mark.skipif(
+    build._compiler() is None or build.is_switched_off(), reason="no C++ compiler, or unwanted"
+)
+def test_where_there_is_a_compiler_there_is_the_library():
+    assert layer_norm.available(), (
+        layer_norm.reason()
+    )  # whatever else tests it skips where it is missing
+
+
+def draw(*shape, seed=0, dtype=torch.float64):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype)
+
+
+def make_pair(kind, shape, implementation, **options):
+    """Return ours and PyTorch's module, with the same gain, not 1, and bias, not 0."""
+    ours = KINDS[kind][0](shape, implementation=implementation, **options)
+    with torch.no_grad():
+        for i, parameter in enumerate(ours.parameters()):
+            parameter.copy_(draw(*parameter.shape, seed=10 + i))
+    theirs = KINDS[kind][1](shape, **options)
+    theirs.load_state_dict(ours.state_dict())
+    return ours, theirs
+
+
+def run(module, added, shape, dtype=torch.float64, scale=1.0, shift=0.0):
+    """Return outputs, and the gradients in the input, the residual and the parameters."""
+    tensors = [draw(*shape, seed=k, dtype=dtype) for k in range(4)]
+    x, residual = (shift + scale * t for t in tensors[:2])
+    leaves = [x.requires_grad_()] + ([residual.requires_grad_()] if added else [])
+    if not added:
+        outputs = (module(x),)
+    elif type(module) in (nn.LayerNorm, nn.RMSNorm):
+        total = x + residual
+        outputs = module(total), total
+    else:
+        outputs = module(x, residual)
+    leaves += module.parameters()
+    return [*outputs, *torch.autograd.grad(outputs, leaves, tensors[2 : 2 + len(outputs)])]
+
+
+SHAPES = [
+    *(((H,), (n, H)) for H, n in ((7, 5), (16, 8), (33, 1), (100, 9), (1, 3))),
+    ((3, 4), (2, 5, 3, 4)),
+    ((6,), (6,)),
+    ((4,), (0, 4)),
+    ((130,), (70, 2, 130)),  # more rows than are summed before double takes over
+]
+
+
+@each_kind
+@each_implementation
+@ALONE_OR_ADDED
+@pytest.mark.parametrize(("normalized_shape", "shape"), SHAPES, ids=str)
+def test_outputs_and_gradients_are_those_of_torch(
+    kind, implementation, added, normalized_shape, shape
+):
+    ours, theirs = make_pair(
+        kind, normalized_shape, implementation, dtype=torch.float64, **{"eps": 0.3}
+    )
+    for scale, shift in ((1.0, 0.0), (-3.0, 2.0)):
+        actual, expected = (run(m, added, shape, scale=scale, shift=shift) for m in (ours, theirs))
+        assert_close(actual, expected, **FLOAT64)
+
+
+@each_kind
+@ALONE_OR_ADDED
+@each_dtype
+def test_every_dtype_comes_out_as_from_torch(built, kind, added, dtype):
+    ours, theirs = make_pair(kind, 40, "compiled", dtype=dtype)
+    actual, expected = (run(m, added, (9, 40), dtype) for m in (ours, theirs))
+    exact = run(copy.deepcopy(theirs).double(), added, (9, 40))
+    for a, b, e in zip(actual, expected, exact, strict=True):
+        assert a.dtype == b.dtype == dtype
+        # The inputs are rounded, too, and layer norm's statistics in torch.
+        assert (a - e).abs().max() <= 30 * torch.finfo(dtype).eps * e.abs().max()
+
+
+@each_kind
+@ALONE_OR_ADDED
+@pytest.mark.parametrize("dtype", FLOATS[:3], ids=str)
+def test_errors_against_float64_are_no_larger_than_those_of_torch(built, kind, added, dtype):
+    # The root mean square over all numbers and five seeds, of each output and each gradient.
+    ours, theirs = make_pair(kind, 256, "compiled", dtype=dtype)
+    exact = copy.deepcopy(theirs).double()
+    squares = {}
+    for seed in range(5):
+        inputs = [draw(300, 256, seed=10 * seed + k, dtype=dtype) for k in range(4)]
+        inputs[0] += 3
+        results = {}
+        for name, module in (("ours", ours), ("theirs", theirs), ("exact", exact)):
+            x, residual, dy, dsum = (t.double() if name == "exact" else t for t in inputs)
+            leaves = [x.clone().requires_grad_(), *module.parameters()]
+            if not added:
+                outputs, d = (module(leaves[0]),), (dy,)
+            elif name == "ours":
+                outputs, d = module(leaves[0], residual), (dy, dsum)
+            else:
+                total = leaves[0] + residual
+                if name == "exact":  # the sum as it was rounded
+                    total = total + ((x.to(dtype) + residual.to(dtype)).double() - total).detach()
+                outputs, d = (module(total), total), (dy, dsum)
+            results[name] = [*outputs, *torch.autograd.grad(outputs, leaves, d)]
+        for name in ("ours", "theirs"):
+            for k, (a, e) in enumerate(zip(results[name], results["exact"], strict=True)):
+                error = (a.double() - e).square().mean().item()
+                squares[name, k] = squares.get((name, k), 0) + error
+    for k in range(len(squares) // 2):
+        # Measured: 0.08 (gradients of layer norm's parameters in 16 bits) to 1.00002.
+        assert squares["ours", k] <= 1.01**2 * squares["theirs", k]
+
+
+@pytest.mark.filterwarnings("ignore:Mismatch dtype")
+@each_kind
+@pytest.mark.parametrize("dtype", FLOATS[:2], ids=str)
+def test_sixteen_bits_may_meet_float32_parameters(built, kind, dtype):
+    ours, theirs = make_pair(kind, 24, "compiled", dtype=torch.float32)
+    actual, expected = (run(m, True, (9, 24), dtype) for m in (ours, theirs))
+    assert actual[-1].dtype == torch.float32
+    exact = run(copy.deepcopy(theirs).double(), True, (9, 24))
+    for a, b, e in zip(actual, expected, exact, strict=True):
+        assert a.dtype == b.dtype
+        assert (a - e).abs().max() <= 30 * torch.finfo(dtype).eps * e.abs().max()
+
+
+@each_dtype
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -0.0, 1e-40, 6e4], ids=str)
+def test_special_numbers_are_added_and_normalized_as_in_torch(built, dtype, value):
+    x, residual = draw(2, 5, 20, dtype=dtype)
+    x[1, 3], residual[1, 3] = value, 0
+    ours, theirs = make_pair("rms", 20, "compiled", dtype=dtype)
+    y, total = ours(x, residual)
+    assert_close(total, x + residual, rtol=0, atol=0, equal_nan=True)
+    assert_close(y, theirs(x + residual), equal_nan=True)
+
+
+@each_dtype
+def test_every_number_of_sixteen_bits_survives_a_sum_with_zero(built, dtype):
+    if dtype.itemsize != 2:
+        pytest.skip("of 16 bits")
+    x = torch.arange(-(2**15), 2**15, dtype=torch.int16).view(dtype).view(-1, 64)
+    _, total = RMSNorm(64, dtype=dtype)(x, torch.zeros_like(x))
+    assert_close(total, x + 0, rtol=0, atol=0, equal_nan=True)
+
+
+@each_dtype
+def test_eps_of_none_is_that_of_torch(dtype):
+    x = draw(3, 8, dtype=dtype) * 2.0**-12
+    for implementation in IMPLEMENTATIONS:
+        ours = RMSNorm(8, dtype=dtype, implementation=implementation)
+        assert_close(ours(x), nn.RMSNorm(8, dtype=dtype)(x))
+
+
+@pytest.mark.filterwarnings("ignore:Mismatch dtype")
+@each_implementation
+@pytest.mark.parametrize("weight_dtype", FLOATS, ids=str)
+@each_dtype
+def test_rms_norm_mixes_dtypes_as_torch_does(implementation, dtype, weight_dtype):
+    ours, theirs = make_pair("rms", 8, implementation, dtype=weight_dtype)
+    x = draw(5, 8, dtype=dtype)
+    # Older ones round to the input's dtype before they multiply by a wider weight.
+    near = {"rtol": 8 * torch.finfo(dtype).eps, "atol": 1e-5 if dtype.itemsize < 8 else 1e-13}
+    assert_close(ours(x), theirs(x), **near)  # dtype included
+    with torch.autocast("cpu", torch.bfloat16):
+        assert_close(ours(x), theirs(x), **near)
+
+
+# Layouts, threads, what needs a gradient.
+
+
+@each_kind
+@ALONE_OR_ADDED
+@pytest.mark.parametrize("count", [1, 3])
+def test_every_thread_does_its_part(built, monkeypatch, threads, kind, added, count):
+    monkeypatch.setattr(layer_norm, "WORK", 8)
+    threads(count)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(count), raising=False)
+    ours, theirs = make_pair(kind, 20, "compiled", dtype=torch.float64)
+    for n in (2, 7, 301):
+        actual, expected = (run(m, added, (n, 20)) for m in (ours, theirs))
+        assert_close(actual, expected, **FLOAT64)
+
+
+@each_kind
+def test_tensors_may_lie_in_memory_as_they_like(built, kind):
+    ours, theirs = make_pair(kind, 6, "compiled", dtype=torch.float64)
+    strided = draw(6, 2).t()
+    for module in (ours, theirs):
+        module.weight = nn.Parameter(strided[0])
+    x, residual, dy, dsum = (draw(6, 5, 4, seed=k).permute(2, 1, 0) for k in range(4))
+    x.requires_grad_()
+    both = []
+    for outputs in (ours(x, residual), (theirs(x + residual), x + residual)):
+        both.append(
+            [
+                *outputs,
+                *torch.autograd.grad(outputs, (x, ours.weight), (dy, dsum), allow_unused=True)[:1],
+            ]
+        )
+    assert_close(*both, **FLOAT64)
+
+
+@each_kind
+@pytest.mark.parametrize("frozen", ["input", "residual", "weight", "parameters"])
+def test_what_is_frozen_gets_no_gradient_and_the_rest_its_own(built, kind, frozen):
+    both = []
+    for module in make_pair(kind, 7, "compiled", dtype=torch.float64):
+        x, residual, dy, dsum = (draw(5, 7, seed=k) for k in range(4))
+        leaves = {"input": x, "residual": residual, **dict(module.named_parameters())}
+        for name, leaf in leaves.items():
+            is_parameter = frozen == "parameters" and isinstance(leaf, nn.Parameter)
+            leaf.requires_grad_(name != frozen and not is_parameter)
+        ours = isinstance(module, (LayerNorm, RMSNorm))
+        outputs = module(x, residual) if ours else (module(x + residual), x + residual)
+        torch.autograd.backward(outputs, (dy, dsum))
+        both.append([torch.zeros(()) if p.grad is None else p.grad for p in leaves.values()])
+    assert_close(*both, **FLOAT64)
+
+
+@each_kind
+@pytest.mark.parametrize("used", [0, 1], ids=["the norm", "the sum"])
+def test_one_output_may_go_unused(built, kind, used):
+    ours, theirs = make_pair(kind, 7, "compiled", dtype=torch.float64)
+    x, residual, dy = (draw(5, 7, seed=k).requires_grad_() for k in range(3))
+    total = x + residual
+    both = [
+        torch.autograd.grad(outputs[used], (x, residual), dy)
+        for outputs in (ours(x, residual), (theirs(total), total))
+    ]
+    assert_close(*both, **FLOAT64)
+
+
+@each_kind
+@each_implementation
+@ALONE_OR_ADDED
+def test_gradients_match_central_differences_twice(kind, implementation, added):
+    module, _ = make_pair(kind, (3, 2), implementation, dtype=torch.float64, eps=0.1)
+    names = [name for name, _ in module.named_parameters()]
+
+    def forward(*tensors):
+        given = dict(zip(names, tensors, strict=False))
+        return torch.func.functional_call(module, given, tensors[len(names) :])
+
+    inputs = [draw(3, 2, 3, seed=k).transpose(1, 2).requires_grad_() for k in range(1 + added)]
+    assert gradcheck(forward, (*module.parameters(), *inputs))
+    assert gradgradcheck(forward, (*module.parameters(), *inputs))
+
+
+@each_kind
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float64], ids=str)
+def test_gradients_that_can_be_differentiated_again_are_the_same(built, kind, dtype):
+    module, _ = make_pair(kind, 6, "compiled", dtype=dtype)
+    x, residual, dy, dsum = (draw(5, 6, seed=k, dtype=dtype).requires_grad_() for k in range(4))
+    outputs, leaves = module(x, residual), (x, residual, *module.parameters())
+    both = [
+        torch.autograd.grad(outputs, leaves, (dy, dsum), retain_graph=True, create_graph=again)
+        for again in (False, True)
+    ]
+    near = 1e-12 if dtype == torch.float64 else 0.01  # where it also rounds before dsum is added
+    assert_close(*both, rtol=near, atol=near)
+
+
+def test_without_a_gradient_nothing_is_kept(built):
+    module = RMSNorm(8)
+    x = draw(3, 8, dtype=torch.float32)
+    with torch.no_grad():
+        assert module(x).grad_fn is None
+    module.requires_grad_(False)
+    assert module(x).grad_fn is None
+    assert torch.equal(module(x), module.requires_grad_()(x))
+
+
+# Transforms and compilers.
+
+# PyTorch's compiler and its forward mode themselves use what PyTorch deprecates.
+compiles = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
+
+@compiles
+@each_kind
+@ALONE_OR_ADDED
+def test_transforms_get_operations_of_torch(kind, added):
+    module, _ = make_pair(kind, 4, "compiled", dtype=torch.float64)
+    parameters = {name: p.detach() for name, p in module.named_parameters()}
+    tensors = [draw(5, 4, seed=k) for k in range(1 + added)]
+
+    def loss(parameters, *given):
+        outputs = torch.func.functional_call(module, parameters, given)
+        return sum((y.sin() * y).sum() for y in ((outputs,) if not added else outputs))
+
+    each = torch.func.vmap(torch.func.grad(loss), (None, *[0] * len(tensors)))
+    per_example = each(parameters, *tensors)
+    for i in range(5):
+        one = torch.func.grad(loss)(parameters, *(t[i] for t in tensors))
+        assert_close({n: g[i] for n, g in per_example.items()}, one)
+    tangents = [draw(5, 4, seed=8 + k) for k in range(1 + added)]
+    with forward_ad.dual_level():
+        dual = [forward_ad.make_dual(t, d) for t, d in zip(tensors, tangents, strict=True)]
+        moved = forward_ad.unpack_dual(loss(parameters, *dual)).tangent
+    leaves = [t.requires_grad_() for t in tensors]
+    slopes = torch.autograd.grad(loss(parameters, *leaves), leaves)
+    assert_close(moved, sum((s * d).sum() for s, d in zip(slopes, tangents, strict=True)))
+
+
+@compiles
+@each_kind
+@ALONE_OR_ADDED
+def test_torch_compile_takes_it_as_one_graph(kind, added):
+    torch.compiler.reset()
+    module, _ = make_pair(kind, 4, "fused", dtype=torch.float64)
+    compiled = torch.compile(module, backend="aot_eager", fullgraph=True)
+    x, residual = (draw(5, 4, seed=k).requires_grad_() for k in range(2))
+    given = (x, residual)[: 1 + added]
+    both = []
+    for call in (compiled, module):
+        outputs = call(*given)
+        outputs = outputs if added else (outputs,)
+        loss = sum((y * draw(*y.shape, seed=5)).sum() for y in outputs)
+        both.append([*outputs, *torch.autograd.grad(loss, [*given, *module.parameters()])])
+    assert_close(*both, **FLOAT64)
+
+
+@compiles
+@pytest.mark.skipif(shutil.which("c++") is None, reason="inductor needs a C++ compiler")
+def test_inductor_compiles_a_norm_of_a_sum():
+    torch.compiler.reset()
+    module, _ = make_pair("rms", 16, "fused")
+    x, residual = draw(2, 3, 16, dtype=torch.float32)
+    compiled = torch.compile(module, fullgraph=True)
+    with torch.no_grad():
+        assert_close(compiled(x, residual), module(x, residual))
+
+
+def test_meta_device_gives_shapes():
+    module = RMSNorm(4, device="meta")
+    y, total = module(torch.empty(3, 4, device="meta"), torch.empty(3, 4, device="meta"))
+    assert y.shape == total.shape == (3, 4)
+
+
+# Drop-in.
+
+
+@each_implementation
+def test_copies_and_pickles_compute_the_same(implementation):
+    module, theirs = make_pair("rms", 4, implementation)
+    x = draw(3, 4, dtype=torch.float32)
+    theirs.load_state_dict(module.state_dict(), strict=True)
+    for twin in (copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
+        assert torch.equal(twin(x), module(x))
+
+
+@pytest.mark.parametrize(
+    ("kind", "implementation", "node"),
+    [
+        ("rms", "plain", "Mul"),
+        ("rms", "function", "NormFunction"),
+        ("rms", "fused", "Rows"),
+        ("rms", "compiled", "Rows"),
+        ("layer", "fused", "Rows"),
+        ("layer", "plain", "Add"),
+    ],
+)
+def test_the_name_chooses_who_computes_the_gradient(built, kind, implementation, node):
+    module = KINDS[kind][0](4, implementation=implementation)
+    y, _ = module(torch.ones(3, 4), torch.ones(3, 4))
+    assert node in y.grad_fn.name()
+
+
+# Without the library.
+
+
+def test_where_it_cannot_be_built_torch_takes_its_place_and_one_line_says_so(tmp_path):
+    code = """
+import torch
+from lnlib.nn import LayerNorm, RMSNorm
+x = torch.arange(8.0).view(2, 4)
+torch.testing.assert_close(RMSNorm(4)(x), torch.nn.RMSNorm(4)(x))
+y, total = LayerNorm(4)(x, x)
+torch.testing.assert_close(y, torch.nn.LayerNorm(4)(x + x))
+"""
+    env = os.environ | {"CXX": "no-such-compiler", "XDG_CACHE_HOME": str(tmp_path)}
+    env.pop("LNLIB_COMPILED", None)
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    said = [line for line in done.stderr.splitlines() if "take their place" in line]
+    assert len(said) == 1
+    assert "no-such-compiler" in said[0]
+
+
+def test_wrong_numbers_are_found_before_the_first_use(built):
+    class Off(layer_norm._Compiled):
+        def backward(self, *args):
+            super().backward(*args)
+            args[-1 if args[-1] is not None else -2].mul_(1.2)
+
+    kernel = Off(layer_norm._library.load()[0])
+    with pytest.raises(RuntimeError, match=r"layer norm of .* differs from the plain formula by"):
+        layer_norm_function.compare(kernel, torch.device("cpu"), torch.float32, 19)
+
+
+def test_the_hand_written_gradient_is_also_that_of_a_wider_type():
+    # float16 inputs: everything between is float32.
+    x = 100 + 8 * draw(3, 4096, dtype=torch.float16)
+    for f in (functional.rms_norm_plain, functional.rms_norm_function):
+        assert_close(f(x, (4096,)).double(), F.rms_norm(x.double(), (4096,)), rtol=1e-3, atol=0)
+
+
+@each_kind
+@ALONE_OR_ADDED
+@pytest.mark.parametrize(
+    ("dtype", "power"),
+    [(torch.float32, 66), (torch.bfloat16, 115), (torch.float32, 115), (torch.float64, 1000)],
+    ids=str,
+)
+def test_numbers_whose_squares_overflow_are_normalized_as_others_are(
+    built, kind, added, dtype, power
+):
+    ours, _ = make_pair(kind, 40, "compiled", dtype=dtype)
+    x, residual, dy = draw(3, 9, 40, dtype=dtype)
+    power = power + torch.arange(9)[:, None] % 2  # rows of two sizes
+    results = []
+    for at in (
+        40,
+        power,
+    ):  # a power of 2 rounds nothing; beside the square of 2**40, eps is nothing
+        scale = torch.full((9, 1), 2.0, dtype=dtype) ** torch.as_tensor(at)
+        ours.zero_grad()
+        a, b = ((t * scale).requires_grad_() for t in (x, residual))
+        y = ours(a, b)[0] if added else ours(a)
+        y.backward(dy)
+        results.append([y, a.grad.double() * scale, *(p.grad for p in ours.parameters())])
+    for actual, expected in zip(*results, strict=True):
+        assert_close(actual, expected, rtol=1e-2 if dtype == torch.bfloat16 else 1e-4, atol=1e-5)
+
+
+@each_kind
+def test_a_row_alone_has_the_digits_that_it_has_in_a_batch(built, kind):
+    ours, _ = make_pair(kind, 40, "compiled", dtype=torch.float32)
+    x, dy = (draw(90, 40, dtype=torch.float32) for _ in range(2))
+
+    def both(x, dy):
+        x = x.clone().requires_grad_()
+        y = ours(x)
+        return torch.cat([y.detach(), *torch.autograd.grad(y, x, dy)])
+
+    together = both(x, dy).view(2, 90, 40)
+    for k in range(90):
+        assert torch.equal(both(x[k : k + 1], dy[k : k + 1]).view(2, 40), together[:, k])
+
+
+@each_kind
+def test_a_row_whose_squares_overflow_changes_no_other(built, kind):
+    ours, _ = make_pair(kind, 40, "compiled", dtype=torch.float32)
+    x = draw(9, 40, dtype=torch.float32)
+    rest = torch.arange(9) != 5
+    y = ours(x)
+    x[5] *= 1e37
+    assert torch.equal(ours(x)[rest], y[rest])
+    assert_close(ours(x)[5], copy.deepcopy(ours).double()(x[5].double()).float())

@@ -1,0 +1,219 @@
+"""The compiled norms as a C++ function: the same numbers, and nothing it should not take."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch import nn
+from torch.autograd import forward_ad
+from torch.testing import assert_close
+from torch.utils.flop_counter import FlopCounterMode
+
+from lnlib.nn import LayerNorm, RMSNorm
+from lnlib.nn.kernels.cpu import build, layer_norm, layer_norm_operator
+
+KINDS = {"layer": LayerNorm, "rms": RMSNorm}
+FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
+each_kind = pytest.mark.parametrize("kind", KINDS)
+ALONE_OR_ADDED = pytest.mark.parametrize("added", [False, True], ids=["alone", "added"])
+
+
+@pytest.fixture
+def operator():
+    if not layer_norm.available():
+        pytest.skip(f"no compiled library here: {layer_norm.reason()}")
+    if layer_norm._operator() is None:
+        pytest.skip(f"no operator here: {layer_norm._operator_library.load()[1]}")
+    return layer_norm._operator()
+
+
+def draw(*shape, seed=0, dtype=torch.float32):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype)
+
+
+def make(kind, shape, **options):
+    module = KINDS[kind](shape, **options)
+    with torch.no_grad():
+        for i, parameter in enumerate(module.parameters()):
+            parameter.copy_(draw(*parameter.shape, seed=10 + i))
+    return module
+
+
+def call(operator, module, input, residual=None):
+    bias = getattr(module, "bias", None)
+    given = (input, residual, module.normalized_shape, module.weight, bias, module.eps)
+    return operator(*given, isinstance(module, LayerNorm))
+
+
+def results(module, x, residual, dys):
+    """Return outputs and gradients."""
+    leaves = [x] + [residual] * (residual is not None) + list(module.parameters())
+    outputs = module(x, residual)
+    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+    gradients = torch.autograd.grad(outputs, leaves, dys[: len(outputs)])
+    return [*outputs, *gradients]
+
+
+@pytest.mark.parametrize("shape", [(7, 5), (3, 4, 16), (600, 256), (0, 8), (4,)], ids=str)
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("affine", [True, False])
+@ALONE_OR_ADDED
+@each_kind
+def test_it_gives_the_same_bits_as_the_function_in_python(
+    operator, monkeypatch, threads, kind, added, affine, dtype, shape
+):
+    threads(2)
+    module = make(kind, shape[-1], elementwise_affine=affine, dtype=dtype)
+    x, residual, dy, dsum = (draw(*shape, seed=k, dtype=dtype) for k in range(4))
+    given = x.requires_grad_(), residual.requires_grad_() if added else None, (dy, dsum)
+    assert (
+        call(operator, module, *given[:2]) is not None or dtype not in layer_norm._compiled().dtypes
+    )
+    ours = results(module, *given)
+    monkeypatch.setattr(layer_norm, "at_once", lambda *_, **__: None)
+    for actual, expected in zip(ours, results(module, *given), strict=True):
+        assert torch.equal(actual, expected)
+
+
+def test_the_last_axes_may_be_several(operator):
+    module, x = make("layer", (3, 4)), draw(2, 3, 4)
+    expected = nn.functional.layer_norm(x, (3, 4), module.weight, module.bias)
+    assert_close(call(operator, module, x), expected)
+    assert call(operator, module, draw(2, 4, 3)) is None
+    assert call(operator, module, draw(4)) is None
+
+
+class Subclass(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, function, types, args=(), kwargs=None):
+        return super().__torch_function__(function, types, args, kwargs or {})
+
+
+def dual(x):
+    return forward_ad.make_dual(x, torch.ones_like(x))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyTorch's own forward mode
+@pytest.mark.parametrize(
+    "special",
+    [
+        lambda x: x.t().contiguous().t(),
+        lambda x: x[:, :4],
+        lambda x: x.int(),
+        lambda x: x.double(),
+        lambda x: x.to("meta"),
+        lambda x: x.to_sparse(),
+        lambda x: x.as_subclass(Subclass),
+        lambda x: torch._neg_view(x),
+        lambda x: torch._efficientzerotensor(x.shape),
+        dual,
+        lambda x: x.tolist(),
+    ],
+)
+def test_it_leaves_special_tensors_to_others(operator, special):
+    module, x = make("layer", 5), draw(4, 5)
+    with forward_ad.dual_level():
+        assert call(operator, module, x) is not None
+        assert call(operator, module, special(x)) is None
+        assert call(operator, module, x, special(x)) is None
+
+
+def test_it_leaves_special_parameters_to_others(operator):
+    x = draw(4, 5)
+    given = (x, None, (5,))
+    assert operator(*given, torch.ones(5, dtype=torch.float64), None, 1e-5, True) is None
+    assert operator(*given, torch.ones(10)[::2], None, 1e-5, True) is None
+    assert operator(*given, torch.ones(4), None, 1e-5, True) is None
+    assert operator(*given, torch.ones(5).as_subclass(Subclass), None, 1e-5, True) is None
+    assert operator(*given, None, torch.ones(5), 1e-5, True) is None
+    assert operator(*given, None, None, "small", True) is None
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch.jit.trace
+def test_it_leaves_transforms_modes_and_tracers_to_others(operator):
+    module, x, found = make("rms", 5), draw(4, 5), []
+
+    def keep(x):
+        found.append(call(operator, module, x))
+        return x * 1
+
+    torch.vmap(keep)(x)
+    torch.func.grad(lambda x: keep(x).sum())(x)
+    torch.jit.trace(keep, x, check_trace=False)
+    with FlopCounterMode(display=False):
+        keep(x)
+    assert found == [None] * len(found)
+    assert len(found) >= 4
+
+
+@ALONE_OR_ADDED
+@each_kind
+def test_its_node_frees_refuses_and_keeps_as_others_do(operator, kind, added):
+    module, x, residual = make(kind, 5), draw(4, 5), draw(4, 5, seed=1)
+    given = (x.requires_grad_(), residual.requires_grad_() if added else None)
+
+    def output():
+        y = call(operator, module, *given)
+        assert "Rows" in (y[0] if added else y).grad_fn.name()
+        return sum(y) if added else y
+
+    y = output()
+    y.sum().backward(retain_graph=True)
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match="a second time"):
+        y.sum().backward()
+    y = output()
+    with torch.no_grad():
+        module.weight.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+    packed = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: packed.append(t) or t, lambda t: t):
+        output().sum().backward()
+    assert len(packed) >= 3
+
+
+def test_an_error_of_the_function_in_python_arrives(operator):
+    module, x = make("layer", 5), draw(4, 5).requires_grad_()
+    y = call(operator, module, x)
+
+    class Strange(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            return super().__torch_function__(function, types, args, kwargs or {})
+
+        @classmethod
+        def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
+            raise ValueError("not with me")
+
+    with pytest.raises((TypeError, ValueError)):
+        y.backward(torch.Tensor._make_subclass(Strange, torch.ones(4, 5)))
+
+
+def test_gradients_of_several_threads_at_once(operator):
+    code = """
+import threading, torch
+from lnlib.nn import LayerNorm
+m = LayerNorm(64)
+x = torch.randn(32, 64)
+def work():
+    for _ in range(200):
+        y = m(x.clone().requires_grad_())
+        (g,) = torch.autograd.grad(y.square().sum(), m.weight, create_graph=True)
+        g.sum().backward()
+workers = [threading.Thread(target=work) for _ in range(4)]
+[w.start() for w in workers]; [w.join() for w in workers]
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_without_pythons_headers_one_sentence_says_why(operator, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(build.sysconfig, "get_path", lambda _: str(tmp_path))
+    library = build.Library(layer_norm_operator.SOURCE, lambda: None, is_extension=True)
+    found, why = library.load()
+    assert found is None
+    assert "Python.h is missing" in why
+    assert "\n" not in why

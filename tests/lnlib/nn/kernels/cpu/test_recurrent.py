@@ -1,0 +1,385 @@
+"""The C++ recurrences against the plain loop."""
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from unittest.mock import Mock
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from lnlab.experiments.mnist.steps import compiled as step
+from lnlib.nn.kernels import autograd_norms, reference
+from lnlib.nn.kernels.cpu import build, layer_norm, recurrent
+from lnlib.nn.kernels.spec import Spec
+from tests.cases.compiled import FLOAT64, SIZES, arguments, call, each_form, everything, numbers
+
+
+@pytest.mark.skipif(
+    build._compiler() is None or build.is_switched_off(), reason="no C++ compiler, or unwanted"
+)
+@pytest.mark.parametrize("library", [recurrent, step], ids=["recurrences", "step"])
+def test_where_there_is_a_compiler_there_is_the_library(library):
+    # Whatever else tests it skips where it is missing.
+    assert library.available(), library.reason()
+
+
+@each_form
+@pytest.mark.parametrize("reverse", [False, True], ids=["forwards", "backwards"])
+@pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
+@pytest.mark.parametrize("H", [1, 5, 33])
+def test_outputs_and_gradients_are_those_of_the_plain_loop(
+    built, monkeypatch, kind, options, reverse, sizes, H
+):
+    monkeypatch.setattr(autograd_norms, "CHUNK", 20)  # several chunks in every case but one
+    tensors, norms = arguments(kind, options, H, sizes)
+    ours, theirs = (
+        everything(module, kind, options, tensors, sizes, norms, reverse=reverse, eps=1e-3)
+        for module in (recurrent, reference)
+    )
+    assert_close(ours, theirs, **FLOAT64)
+
+
+@each_form
+def test_float32_is_as_close_as_its_digits_allow(built, kind, options):
+    # A few steps: two orders of summation part exponentially with time.
+    tensors, norms = arguments(kind, options, 40, [6] * 5)
+    single = (
+        [t.detach().float() for t in tensors],
+        [norm and [p.detach().float() for p in norm] for norm in norms],
+    )
+    ours = call(recurrent, kind, options, single[0], [6] * 5, single[1])
+    theirs = call(reference, kind, options, tensors, [6] * 5, norms)
+    assert_close(list(ours), [y.float() for y in theirs])
+
+
+@each_form
+def test_float32_gradients_are_those_of_the_plain_loop(built, kind, options):
+    tensors, norms = arguments(kind, options, 40, [6] * 5, torch.float32)
+    ours, theirs = (
+        everything(module, kind, options, tensors, [6] * 5, norms)
+        for module in (recurrent, reference)
+    )
+    # Sums over all steps: measured 1e-5 of the largest entry.
+    for a, b in zip(ours, theirs, strict=True):
+        assert_close(a, b, rtol=1e-4, atol=1e-4 * float(b.detach().abs().max()))
+
+
+@each_form
+def test_gradients_agree_with_finite_differences(built, kind, options):
+    tensors, norms = arguments(kind, options, 3, [2, 2, 1])
+    flat = [*tensors, *(p for norm in norms if norm for p in norm)]
+
+    def run(*flat):
+        rest = list(flat[len(tensors) :])
+        given = [norm and [rest.pop(0), rest.pop(0)] for norm in norms]
+        return call(recurrent, kind, options, flat[: len(tensors)], [2, 2, 1], given)
+
+    assert torch.autograd.gradcheck(run, flat)
+
+
+@each_form
+@pytest.mark.parametrize("missing", [(0,), (1,), (0, 1)], ids=["gain", "bias", "both"])
+def test_a_missing_gain_or_bias_means_ones_or_zeros(built, kind, options, missing):
+    tensors, norms = arguments(kind, options, 5, [3] * 4)
+    norms = [norm and [None if k in missing else p for k, p in enumerate(norm)] for norm in norms]
+    ours, theirs = (
+        everything(module, kind, options, tensors, [3] * 4, norms)
+        for module in (recurrent, reference)
+    )
+    assert_close(ours, theirs, **FLOAT64)
+
+
+def test_a_gru_may_miss_the_gain_of_one_norm_alone(built):
+    tensors, norms = arguments("gru", {}, 5, [3] * 4)
+    norms[0][0] = norms[1][1] = None
+    ours, theirs = (
+        everything(module, "gru", {}, tensors, [3] * 4, norms) for module in (recurrent, reference)
+    )
+    assert_close(ours, theirs, **FLOAT64)
+
+
+@each_form
+@pytest.mark.parametrize("count", [2, 3])
+def test_several_threads_give_what_one_does(built, monkeypatch, threads, kind, options, count):
+    monkeypatch.setattr(recurrent, "WORK", 1)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(count), raising=False)
+    tensors, norms = arguments(kind, options, 70, SIZES["ending"])
+    threads(1)
+    one = everything(recurrent, kind, options, tensors, SIZES["ending"], norms)
+    threads(count)
+    assert recurrent._threads(70 * 70) == count
+    several = everything(recurrent, kind, options, tensors, SIZES["ending"], norms)
+    assert_close(several, one, rtol=1e-11, atol=1e-11)  # the order of summation differs
+
+
+def test_no_more_threads_are_taken_than_there_is_work_for(monkeypatch, threads):
+    monkeypatch.setattr(recurrent, "WORK", 100)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(8), raising=False)
+    threads(3)
+    assert [recurrent._threads(work) for work in (0, 99, 199, 200, 300, 10**9)] == [
+        1,
+        1,
+        1,
+        2,
+        3,
+        3,
+    ]
+    monkeypatch.setattr(build, "MAX_THREADS", 2)
+    assert recurrent._threads(10**9) == 2
+
+
+@pytest.mark.parametrize(("asked", "cores", "taken"), [(4, 2, 2), (2, 4, 2), (4, 1, 1)])
+def test_no_more_threads_are_taken_than_there_are_cores(monkeypatch, threads, asked, cores, taken):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(cores), raising=False)
+    threads(asked)
+    assert recurrent._threads(10**12) == taken
+    assert layer_norm._threads(10**6, 10**3) == taken
+
+
+@pytest.mark.parametrize(
+    ("B", "H", "taken"), [(8, 128, 1), (1, 512, 1), (64, 128, 2), (8, 400, 2), (128, 1024, 2)]
+)
+def test_a_small_time_step_of_an_lstm_is_taken_by_one_thread(monkeypatch, threads, B, H, taken):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(2), raising=False)
+    threads(2)
+    assert recurrent._threads(B * H * 4 * H) == taken
+
+
+def test_the_threads_of_torch_are_found_behind_a_link(monkeypatch, tmp_path):
+    if "libgomp" not in Path("/proc/self/maps").read_text():
+        pytest.skip("PyTorch has another OpenMP here")
+    (tmp_path / "torch").symlink_to(Path(torch.__file__).parent)
+    monkeypatch.setattr(torch, "__file__", str(tmp_path / "torch" / "__init__.py"))
+    monkeypatch.setattr(os, "register_at_fork", lambda **_: None)
+    library = Mock()
+    build._share_threads(library)
+    ((launch, team_size),) = [call.args for call in library.lnlib_use.call_args_list]
+    assert launch
+    assert team_size
+
+
+def test_several_callers_at_once_get_what_each_gets_alone(built, monkeypatch, threads):
+    monkeypatch.setattr(recurrent, "WORK", 1)
+    threads(2)
+
+    def run(seed):
+        tensors, norms = arguments("lstm", {}, 40, [5] * 20, seed=seed)
+        return everything(recurrent, "lstm", {}, tensors, [5] * 20, norms)
+
+    alone = [run(seed) for seed in range(8)]
+    with ThreadPoolExecutor(4) as pool:
+        assert_close(list(pool.map(run, range(8))), alone, rtol=1e-11, atol=1e-11)
+
+
+def test_one_large_shape_crosses_every_block_of_the_product(built):
+    # More columns, rows and terms than a block, and a rest of each.
+    sizes = [19, 19]
+    tensors, norms = arguments("lstm", {}, 307, sizes)
+    ours, theirs = (
+        everything(module, "lstm", {}, tensors, sizes, norms) for module in (recurrent, reference)
+    )
+    assert_close(ours, theirs, **FLOAT64)
+
+
+def test_tanh_and_sigmoid_are_right_to_float32(built):
+    x = torch.cat((torch.linspace(-86, 86, 40001), torch.logspace(-30, 0, 4001)))
+    x = torch.cat((x, -x))
+    B = len(x)
+    zero = torch.zeros(B, 1)
+    none = (None, None)
+    weight = torch.zeros(3, 1)
+    y, _ = recurrent.run(Spec("rnn", "parts"), x[:, None], [B], [zero], weight[:1], [none])
+    # Measured: 1.6e-7 and 1.4e-7.
+    assert_close(y[:, 0].double(), x.double().tanh(), rtol=3e-7, atol=0)
+    # r = s(0), the candidate is tanh(50) = 1, so that h = s(z).
+    inputs = torch.stack((0 * x, x, 0 * x + 50), 1)
+    y, _ = recurrent.run(Spec("gru"), inputs, [B], [zero], weight, [none, none])
+    assert_close(y[:, 0].double(), x.double().sigmoid(), rtol=3e-7, atol=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("extreme", [1e4, -1e4, float("inf"), float("-inf")])
+def test_gates_saturate_without_nan(built, dtype, extreme):
+    inputs = torch.full((1, 3), extreme, dtype=dtype)
+    zero, none = torch.zeros(1, 1, dtype=dtype), (None, None)
+    y, _ = recurrent.run(Spec("gru"), inputs, [1], [zero], zero.expand(3, 1), [none, none])
+    # Not exactly 0 in float32: exp is cut off at 87, where s is 1e-38.
+    assert y.item() == pytest.approx(float(extreme > 0), abs=1e-37)
+
+
+@each_form
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_nan_spoils_its_own_sequence_from_its_step_on_and_no_other(built, kind, options, dtype):
+    tensors, norms = arguments(kind, options, 20, [3] * 4, dtype)
+    with torch.no_grad():
+        tensors[0][2 * 3 + 1] = float("nan")  # step 2 of sequence 1
+    outputs = call(recurrent, kind, options, tensors, [3] * 4, norms)[0].view(4, 3, 20)
+    spoiled = torch.zeros(4, 3, dtype=torch.bool)
+    spoiled[2:, 1] = True
+    assert torch.equal(outputs.isnan().all(2), spoiled)
+    assert torch.equal(outputs.isnan().any(2), spoiled)
+
+
+def test_tensors_need_not_be_contiguous(built):
+    tensors, norms = arguments("lstm", {}, 6, [3] * 4)
+    strided = [t.detach().t().contiguous().t().requires_grad_() for t in tensors]
+    wide = [
+        [torch.stack((p.detach(), p.detach()), 1)[:, 0].requires_grad_() for p in norm]
+        for norm in norms
+    ]
+    assert not any(t.is_contiguous() for t in (*strided, *wide[0], *wide[1]))
+    assert_close(
+        everything(recurrent, "lstm", {}, strided, [3] * 4, wide),
+        everything(recurrent, "lstm", {}, tensors, [3] * 4, norms),
+    )
+
+
+def one_number(y):
+    return torch.full((), 1.7, dtype=y.dtype).expand_as(y)
+
+
+def a_transpose(y):
+    return numbers(torch.Generator().manual_seed(9), *y.shape[::-1]).t()
+
+
+@each_form
+@pytest.mark.parametrize("dy", [one_number, a_transpose])
+def test_gradients_that_come_in_may_lie_as_they_like_and_stay_as_they_are(
+    built, monkeypatch, kind, options, dy
+):
+    monkeypatch.setattr(autograd_norms, "CHUNK", 20)
+    tensors, norms = arguments(kind, options, 6, SIZES["ending"])
+    both = []
+    for module in (recurrent, reference):
+        outputs = call(module, kind, options, tensors, SIZES["ending"], norms)
+        dys = [dy(y) for y in outputs]
+        both.append(torch.autograd.grad(outputs, tensors, dys))
+        assert_close(dys, [dy(y) for y in outputs], rtol=0, atol=0)
+    assert_close(*both, **FLOAT64)
+
+
+@each_form
+def test_last_states_can_be_changed_and_the_outputs_stay(built, kind, options):
+    tensors, norms = arguments(kind, options, 6, [3] * 4)
+    outputs, *last = call(recurrent, kind, options, tensors, [3] * 4, norms)
+    before = outputs.detach().clone()
+    for state in last:
+        state.detach().zero_()
+    assert_close(outputs.detach(), before, rtol=0, atol=0)
+
+
+@each_form
+def test_without_a_gradient_the_numbers_are_the_same(built, kind, options):
+    tensors, norms = arguments(kind, options, 33, SIZES["ending"])
+    recorded = call(recurrent, kind, options, tensors, SIZES["ending"], norms)
+    with torch.no_grad():
+        quick = call(recurrent, kind, options, tensors, SIZES["ending"], norms)
+    assert all(y.requires_grad for y in recorded)
+    assert not any(y.requires_grad for y in quick)
+    for a, b in zip(recorded, quick, strict=True):
+        assert torch.equal(a, b)
+
+
+def test_arguments_stay_as_they_are_and_a_graph_may_be_walked_twice(built):
+    tensors, norms = arguments("lstm", {}, 5, [3] * 4)
+    before = [t.detach().clone() for t in tensors]
+    y = call(recurrent, "lstm", {}, tensors, [3] * 4, norms)[0].square().sum()
+    first, second = (torch.autograd.grad(y, tensors, retain_graph=True) for _ in range(2))
+    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(tensors, before, strict=True))
+
+
+def test_a_gradient_that_is_not_wanted_is_not_given(built):
+    tensors, norms = arguments("lstm", {}, 5, [3] * 4)
+    expected = everything(recurrent, "lstm", {}, tensors, [3] * 4, norms)[3]  # of the inputs
+    for p in (*tensors[1:], *norms[0], *norms[1]):
+        p.requires_grad_(False)
+    outputs = call(recurrent, "lstm", {}, tensors, [3] * 4, norms)
+    generator = torch.Generator().manual_seed(9)
+    sum((y * numbers(generator, *y.shape)).sum() for y in outputs).backward()
+    assert_close(tensors[0].grad, expected)
+    assert tensors[3].grad is None
+
+
+# PyTorch's own decorator is silent behind a sum.
+@pytest.mark.parametrize("loss", [torch.Tensor.sum, lambda y: y.square().sum()])
+def test_a_second_derivative_is_refused(built, loss):
+    tensors, norms = arguments("gru", {}, 5, [3] * 4)
+    y = loss(call(recurrent, "gru", {}, tensors, [3] * 4, norms)[0])
+    (slope,) = torch.autograd.grad(y, tensors[0], create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        slope.sum().backward()
+
+
+def wrong_in_float32(y):
+    return y * 1.001 if y.dtype == torch.float32 else y
+
+
+def wrong_in_float64(y):
+    return y + 1e-6 if y.dtype == torch.float64 else y
+
+
+def wrong_in_the_gradient(y):
+    return y + 0.01 * (y - y.detach())
+
+
+def not_a_number(y):
+    return y * torch.nan
+
+
+@pytest.mark.parametrize(
+    "fault", [wrong_in_float32, wrong_in_float64, wrong_in_the_gradient, not_a_number]
+)
+def test_the_check_before_the_first_use_finds_a_fault(monkeypatch, fault):
+    monkeypatch.setattr(recurrent, "run", reference.run)
+    recurrent._check()
+    monkeypatch.setattr(recurrent, "run", lambda *a: tuple(fault(y) for y in reference.run(*a)))
+    with pytest.raises(RuntimeError, match="differ from those of the plain loop"):
+        recurrent._check()
+
+
+def test_only_float32_and_float64_on_the_cpu_are_supported():
+    x = torch.ones(2)
+    assert recurrent.supports(x, x)
+    assert recurrent.supports(x.double(), x.double())
+    assert not recurrent.supports(x.half(), x.half())
+    assert not recurrent.supports(x, x.double())
+    assert not recurrent.supports(x, x.to("meta"))
+    assert not recurrent.supports(x, x.to_sparse())
+
+
+def python(code):
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_a_forked_process_computes_the_same_and_does_not_hang(built):
+    code = """
+import os, torch
+from lnlib.nn.kernels import compiled
+from lnlib.nn.kernels.spec import Spec
+compiled.WORK = 1
+torch.set_num_threads(2)
+x = torch.linspace(-1, 1, 6 * 4 * 80, dtype=torch.float64).reshape(24, 80)
+h, w = torch.zeros(4, 20, dtype=torch.float64), torch.eye(20, dtype=torch.float64).repeat(4, 1)
+run = lambda: compiled.run(Spec("lstm"), x, [4] * 6, [h, h], w, [(None, None)] * 2)[0]
+before = run()
+child = os.fork()
+if child == 0:
+    os._exit(0 if torch.equal(run(), before) else 1)
+print(os.waitpid(child, 0)[1], torch.equal(run(), before))
+"""
+    process = python(code)
+    try:
+        out, err = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    assert out == "0 True\n", err

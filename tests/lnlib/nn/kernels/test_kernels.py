@@ -1,0 +1,272 @@
+"""Who computes: the path that was asked for, or the one that stands in for it."""
+
+import os
+import runpy
+import subprocess
+import sys
+import warnings
+from importlib.util import find_spec
+
+import pytest
+import torch
+from torch._subclasses import FakeTensorMode
+from torch.testing import assert_close
+from torch.utils.flop_counter import FlopCounterMode
+
+from lnlib.nn import LayerNormGRU, LayerNormLSTM, LayerNormRNN, kernels
+from lnlib.nn.kernels import autograd, reference
+from lnlib.nn.kernels.cpu import build, layer_norm, recurrent
+from lnlib.nn.kernels.spec import Spec
+from tests.cases.build import unoptimized
+
+each_kind = pytest.mark.parametrize(
+    "kind", [LayerNormRNN, LayerNormLSTM, LayerNormGRU], ids=lambda k: k.__name__
+)
+
+
+def make(kind=LayerNormLSTM, **options):
+    torch.manual_seed(0)
+    return kind(3, 5, dtype=torch.float64, **options)
+
+
+def x(*shape):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The names of the paths that computed something, in order."""
+    names = []
+    for module in (reference, autograd, recurrent):
+        real, path = module.run, module.__name__.split(".")[-1]
+
+        def spy(*args, real=real, path=path, **options):
+            names.append(path)
+            return real(*args, **options)
+
+        monkeypatch.setattr(module, "run", spy)
+    return names
+
+
+@pytest.fixture
+def unbuilt(monkeypatch, tmp_path):
+    """A process in which nothing has been tried yet, and whose compiler fails."""
+    monkeypatch.setattr(recurrent, "_library", build.Library(recurrent.SOURCE, recurrent._check))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("CXX", "/bin/false")
+    monkeypatch.delenv("LNLIB_COMPILED", raising=False)
+    kernels._warn_fallback.cache_clear()
+    yield monkeypatch
+    kernels._warn_fallback.cache_clear()
+
+
+def test_every_path_is_listed_and_two_are_always_there():
+    there = kernels.available()
+    assert set(there) == set(kernels.IMPLEMENTATIONS) - {"auto"}
+    assert there["plain"] is there["function"] is True
+    assert there["cuda"] == (torch.cuda.is_available() and find_spec("triton") is not None)
+
+
+@pytest.mark.parametrize("implementation", ["plain", "function", "compiled"])
+def test_the_name_chooses_who_computes(built, asked, implementation):
+    make(implementation=implementation)(x(4, 2, 3))
+    assert asked == [implementation]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_whoever_just_calls_it_gets_the_compiled_path(built, asked, dtype):
+    module = make().to(dtype)
+    module(x(4, 2, 3).to(dtype))[0].sum().backward()
+    module.eval()
+    with torch.no_grad():
+        module(x(4, 2, 3).to(dtype))
+    assert asked == ["compiled", "compiled"]
+
+
+@pytest.mark.parametrize("implementation", ["auto", "compiled"])
+def test_sixteen_bits_give_way_without_a_word(unbuilt, asked, capfd, implementation):
+    make(implementation=implementation).bfloat16()(x(4, 2, 3).bfloat16())
+    assert asked == ["function"]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_cuda_gives_way_for_tensors_on_a_cpu(asked):
+    make(implementation="cuda")(x(4, 2, 3))
+    assert asked == ["function"]
+
+
+@pytest.mark.parametrize("implementation", ["auto", "compiled"])
+def test_what_cannot_be_built_gives_way_with_one_line(unbuilt, asked, capfd, implementation):
+    for _ in range(2):
+        y = make(implementation=implementation)(x(4, 2, 3))[0]
+        y.sum().backward()
+    assert asked == ["function", "function"]
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.splitlines() == [
+        f"lnlib: no compiled recurrences, slower ones take their place: {recurrent.reason()}"
+    ]
+    assert "/bin/false ended with status 1" in err
+
+
+@pytest.mark.parametrize("implementation", ["auto", "compiled"])
+def test_what_is_switched_off_gives_way_without_a_word(unbuilt, asked, capfd, implementation):
+    unbuilt.setenv("LNLIB_COMPILED", "0")
+    make(implementation=implementation)(x(4, 2, 3))
+    assert asked == ["function"]
+    assert not kernels.available()["compiled"]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_importing_and_making_builds_nothing_and_the_first_call_does_with_one_line(built, tmp_path):
+    (cache := tmp_path / "cache").mkdir()
+    code = (
+        "import os, sys, torch; from lnlib.nn import LayerNormLSTM;"
+        "m = LayerNormLSTM(3, 5); print(os.listdir(sys.argv[1]), flush=True);"
+        "[m(torch.ones(4, 2, 3))[0].sum().backward() for _ in range(2)];"
+        "print(len([f for f in os.listdir(sys.argv[1] + '/lnlib/compiled') if f.endswith('.so')]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code, str(cache)],
+        env=os.environ | {"XDG_CACHE_HOME": str(cache), "CXX": unoptimized(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "[]\n1\n"
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith("lnlib: building recurrent.cpp with ")
+
+
+@pytest.mark.parametrize("compiler", ["works", "fails"])
+def test_the_module_can_be_run_to_build_beforehand(request, capfd, compiler):
+    layer_norm.operator_reason()  # built by now, or never: what it says is not looked at
+    capfd.readouterr()
+    request.getfixturevalue({"works": "built", "fails": "unbuilt"}[compiler])
+    with pytest.raises(SystemExit) as end:
+        runpy.run_module("lnlib.nn.kernels", run_name="__main__")
+    assert end.value.code == (compiler == "fails")
+    said = f"lnlib: compiled recurrences: {recurrent.reason()}\n"
+    said += f"lnlib: compiled norms: {layer_norm.reason()}\n"
+    said += f"lnlib: operator of the norms: {layer_norm.operator_reason()}\n"
+    assert capfd.readouterr() == (said, "")
+
+
+# Whatever looks at the operations, and not at the numbers alone, has to see them.
+
+
+def test_a_trace_holds_the_operations(built, asked):
+    module = make().requires_grad_(False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch's own, of its way to trace
+        traced = torch.jit.trace(lambda a: module(a)[0], x(4, 2, 3))
+    assert asked[0] == "plain"  # then PyTorch compares, untraced
+    other = x(8, 2, 3)[4:]
+    assert_close(traced(other), module(other)[0])
+
+
+def test_a_mode_sees_the_operations(built, asked):
+    counter = FlopCounterMode(display=False)
+    with counter:
+        make()(x(4, 2, 3))
+    assert asked == ["plain"]
+    # 2 (3 + 5) 4 · 5 for each of the 4 steps of 2 sequences.
+    assert counter.get_total_flops() == 2 * 8 * 20 * 4 * 2
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # PyTorch's own, of what it deprecates
+def test_torch_compile_takes_a_module_as_one_graph(built):
+    torch.compiler.reset()
+    module = make()
+    compiled = torch.compile(module, backend="eager", fullgraph=True)
+    assert_close(compiled(x(4, 2, 3)), module(x(4, 2, 3)))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@each_kind
+@pytest.mark.parametrize("options", [{}, {"num_layers": 2, "bidirectional": True}], ids=str)
+def test_an_exported_module_takes_batches_of_any_size(built, kind, options):
+    module = make(kind, **options)
+    sizes = ({1: torch.export.Dim("batch")},)
+    exported = torch.export.export(module, (x(4, 3, 3),), dynamic_shapes=sizes).module()
+    assert_close(exported(x(4, 7, 3)), module(x(4, 7, 3)))
+
+
+def test_tensors_without_numbers_give_shapes(built, asked):
+    mode = FakeTensorMode()
+    fake = mode.from_tensor(x(4, 2, 3))
+    module = make(implementation="compiled")
+    parameters = {n: mode.from_tensor(p.detach()) for n, p in module.named_parameters()}
+    assert torch.func.functional_call(module, parameters, (fake,))[0].shape == (4, 2, 5)
+    assert asked == ["plain"]
+
+
+def run(inputs, h, weight, gain, weight_x=None):
+    """A simple network, by the compiled path if that can."""
+    product = reference.Product(x(5, 5) if weight_x is None else weight_x, None, ())
+    given = Spec("rnn"), inputs, [2] * 4, [h], weight, [(gain, None)]
+    return kernels.run("compiled", *given, product)[0]
+
+
+@pytest.mark.parametrize("which", range(5), ids=["inputs", "state", "weight", "gain", "product"])
+def test_numbers_that_are_negated_on_reading_are_right(built, which):
+    given = [x(8, 5), x(2, 5), x(5, 5), x(5), x(5, 5)]
+    lazy = list(given)
+    lazy[which] = torch._neg_view(-given[which])
+    assert lazy[which].is_neg()
+    assert_close(run(*lazy), run(*given))
+
+
+@pytest.mark.parametrize("which", range(1, 4), ids=["state", "weight", "gain"])
+def test_one_tensor_of_another_dtype_gives_way_to_a_path_that_takes_it(built, monkeypatch, which):
+    monkeypatch.setattr(recurrent, "run", lambda *a, **k: pytest.fail("not for these"))
+    given = [x(8, 5), x(2, 5), x(5, 5), x(5)]
+    mixed = list(given)
+    mixed[which] = given[which].float()
+    y = run(*mixed)
+    assert y.dtype == torch.float64
+    given[which] = mixed[which].double()
+    inputs, h, weight, gain = given
+    made = inputs @ x(5, 5).T
+    assert_close(y, autograd.run(Spec("rnn"), made, [2] * 4, [h], weight, [(gain, None)])[0])
+
+
+@each_kind
+def test_gradients_of_each_example_come_from_vmap(kind):
+    module = make(kind)
+    parameters = {name: p.detach() for name, p in module.named_parameters()}
+    xs = x(6, 4, 3)  # six sequences of four steps
+
+    def loss(parameters, sequence):
+        return torch.func.functional_call(module, parameters, (sequence,))[0].square().sum()
+
+    per_example = torch.func.vmap(torch.func.grad(loss), (None, 0))(parameters, xs)
+    for k in range(6):
+        module.zero_grad()
+        loss(dict(module.named_parameters()), xs[k]).backward()
+        for name, p in module.named_parameters():
+            assert_close(per_example[name][k], p.grad)
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")  # PyTorch's own use
+@each_kind
+def test_forward_mode_gives_the_derivative_along_a_direction(kind):
+    module = make(kind)
+    a, direction = x(4, 2, 3), x(8, 2, 3)[4:]
+    _, along = torch.func.jvp(lambda a: module(a)[0], (a,), (direction,))
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(a, direction)
+        same = torch.autograd.forward_ad.unpack_dual(module(dual)[0]).tangent
+    with torch.no_grad():
+        step = 1e-6
+        expected = (module(a + step * direction)[0] - module(a - step * direction)[0]) / (2 * step)
+    assert_close(along, expected, rtol=1e-6, atol=1e-8)
+    assert_close(same, along)
+
+
+@pytest.mark.parametrize("loss", [torch.Tensor.sum, lambda y: y.square().sum()])
+def test_a_second_derivative_is_refused_where_it_would_be_wrong(loss):
+    a = x(4, 2, 3).requires_grad_()
+    (slope,) = torch.autograd.grad(loss(make()(a)[0]), a, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        slope.sum().backward()

@@ -1,0 +1,68 @@
+"""The Triton kernels without a GPU: run by Triton's interpreter, and compiled for four chips."""
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+pytest.importorskip("triton", reason="needs triton, which comes with PyTorch for CUDA")
+
+from lnlib.nn.kernels.spec import Spec
+from lnlib.nn.kernels.triton import recurrent, steps
+from tests.cases.interpreter import in_the_interpreter, in_this_process
+from tests.cases.recurrences import each_kind
+
+
+@in_the_interpreter
+def test_tanh_keeps_its_digits_near_zero_and_is_1_far_from_it():
+    x = torch.tensor([[0.0, 1e-30, -1e-6, 1e-3, -0.1, 0.299, 0.301, -1.0, 9.0, -50.0, 1e4, 0.5]])
+    spec = Spec("rnn", "parts", "tanh", 1e-5)
+    one, zero = torch.ones(x.shape[1]), torch.zeros(x.shape[1])
+    w = steps.Weights(torch.zeros(x.shape[1], x.shape[1]), one, zero, None, None)
+    h = torch.empty_like(x)
+    product, rstd = torch.zeros_like(x), torch.empty(1, 1)
+    steps.rnn_forward(spec, w, x, product, h, h, rstd, None)
+    assert_close(h, x.double().tanh().float(), rtol=4e-7, atol=0)
+
+
+# What the interpreter cannot know: whether the compiler takes it.
+
+IN_THE_WIDE_DTYPE = {"gain", "bias", "gain_c", "bias_c", *steps.WIDE}
+WIDE = {"fp16": "fp32", "bf16": "fp32", "fp32": "fp32", "fp64": "fp64"}
+
+
+def compile_kernel(name, form, H, dtype, masked, chip, relu=False):
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    kernel = getattr(steps, name)
+    block = triton.next_power_of_2(H)
+    constants = {"H": H, "BLOCK": block, "FORM": form, "EPS": 1e-5, "MASKED": masked}
+    if name.startswith("_rnn"):
+        constants["RELU"] = relu
+    pointers = {
+        n: "*i32" if n == "running" else "*" + (WIDE[dtype] if n in IN_THE_WIDE_DTYPE else dtype)
+        for n in kernel.arg_names
+        if n not in constants
+    }
+    # By position: Triton 3.2 has another name for the constants.
+    signature = {n: pointers.get(n, "constexpr") for n in kernel.arg_names}
+    source = ASTSource(kernel, signature, constants)
+    options = steps._compiled_with(block)
+    return triton.compile(source, target=GPUTarget("cuda", chip, 32), options=options)
+
+
+@in_this_process
+@each_kind
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+@pytest.mark.parametrize("chip", [75, 80, 90, 100], ids="sm_{}".format)
+def test_kernels_compile(monkeypatch, tmp_path, kind, options, direction, chip):
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    form, relu = options.get("form", "paper"), options.get("nonlinearity") == "relu"
+    shapes = [(256, "bf16", True), (recurrent.MAX_HIDDEN, "fp16", True)]
+    if chip == 80:  # seconds each: what does not depend on the chip is seen on one
+        shapes += [(1, "fp32", True), (400, "fp32", False), (64, "fp64", False)]
+    for H, dtype, masked in shapes:
+        kernel = compile_kernel(f"_{kind}_{direction}", form, H, dtype, masked, chip, relu)
+        assert kernel.asm["cubin"]
+        assert ".entry" in kernel.asm["ptx"]

@@ -1,0 +1,313 @@
+"""The norms inside the recurrent modules are modules: hooks, other settings, other modules."""
+
+import copy
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.nn.modules.module import register_module_forward_hook
+from torch.nn.utils import parametrize, prune
+from torch.nn.utils.rnn import pack_padded_sequence
+from torch.testing import assert_close
+
+from lnlib.nn import LayerNorm
+from lnlib.nn.kernels import autograd, reference
+from lnlib.nn.kernels.cpu import recurrent
+from tests.cases.modules import (
+    CELLS,
+    IN,
+    TORCH,
+    B,
+    H,
+    T,
+    draw,
+    each_form,
+    each_kind,
+    make,
+    shake,
+    start,
+    states,
+)
+
+LENGTHS = torch.tensor([7, 4, 4, 1])
+BOTH = {"num_layers": 2, "bidirectional": True}
+
+
+def norms(module):
+    return {name: norm for name, norm in module.named_children() if name.startswith("layernorm_")}
+
+
+def of_inputs(name):
+    """Whether it is a norm of the input part, which is computed for all steps at once."""
+    return name.split("_")[1] in ("i", "in")
+
+
+def networks(kind, form):
+    """A network and a cell, as functions of a fresh copy without arguments."""
+    network, cell = make(kind, form=form, **BOTH), shake(CELLS[kind](IN, H, form=form).double())
+    x, hx = draw(T, B, IN), start(kind, 4)
+    one = states(kind, hx)
+    one = tuple(s[0] for s in one) if kind == "lstm" else one[0][0]
+    packed = pack_padded_sequence(x, LENGTHS)
+    yield network, lambda m: (lambda y, last: (y.data, *states(kind, last)))(*m(packed, hx))
+    yield network, lambda m: (lambda y, last: (y, *states(kind, last)))(*m(x, hx))
+    yield cell, lambda m: states(kind, m(x[0], one))
+
+
+@pytest.fixture
+def paths(monkeypatch):
+    """The names of the implementations that ran, in order."""
+    names = []
+    for module in (reference, autograd, recurrent):
+        real, name = module.run, module.__name__.split(".")[-1]
+
+        def spy(*args, real=real, name=name, **options):
+            names.append(name)
+            return real(*args, **options)
+
+        monkeypatch.setattr(module, "run", spy)
+    return names
+
+
+@each_form
+def test_hooks_of_an_inner_norm_are_called_with_what_it_normalizes(kind, form):
+    module = make(kind, form=form, **BOTH)
+    packed, hx = pack_padded_sequence(draw(T, B, IN), LENGTHS), start(kind, 4)
+    expected, last = module(packed, hx)
+    for name, norm in norms(module).items():
+        seen = {"pre": [], "post": []}
+        handles = [
+            norm.register_forward_pre_hook(lambda m, x, seen=seen: seen["pre"].append(len(x[0]))),
+            norm.register_forward_hook(lambda m, x, y, seen=seen: seen["post"].append(len(y))),
+        ]
+        output, end = module(packed, hx)
+        for handle in handles:
+            handle.remove()
+        sizes = packed.batch_sizes.tolist()
+        rows = [sum(sizes)] if of_inputs(name) else sizes[:: -1 if "reverse" in name else 1]
+        assert seen == {"pre": rows, "post": rows}, name
+        assert_close(output.data, expected.data)
+        assert_close(end, last)
+
+
+@each_form
+def test_what_hooks_return_is_what_is_computed_with(kind, form):
+    for module, run in networks(kind, form):
+        for name in norms(module):
+            hooked, moved = copy.deepcopy(module), copy.deepcopy(module)
+            getattr(hooked, name).register_forward_hook(lambda m, x, y: y + 0.5)
+            getattr(moved, name).bias.data += 0.5
+            assert_close(run(hooked), run(moved))
+            hooked, moved = copy.deepcopy(module), copy.deepcopy(module)
+            getattr(hooked, name).register_forward_pre_hook(lambda m, x: (0 * x[0],))
+            getattr(moved, name).weight.data.zero_()  # LN(0) is the bias
+            assert_close(run(hooked), run(moved))
+
+
+@each_form
+def test_backward_hooks_of_an_inner_norm_see_and_change_the_gradient(kind, form):
+    for module, run in networks(kind, form):
+        for name in filter(of_inputs, norms(module)):
+            weight = f"weight_ih{name.removeprefix('layernorm_in').removeprefix('layernorm_i')}"
+            gradients = []
+            for factor in (1, 3):
+                hooked, seen = copy.deepcopy(module), []
+                norm = getattr(hooked, name)
+                norm.register_full_backward_pre_hook(lambda m, dy, seen=seen: seen.append(m))
+                norm.register_full_backward_hook(lambda m, dx, dy, k=factor: (k * dx[0],))
+                sum(y.square().sum() for y in run(hooked)).backward()
+                assert seen == [norm]
+                gradient = getattr(hooked, weight).grad
+                is_part = "_in" in name, kind == "gru" and "_in" not in name
+                rows = slice(2 * H * is_part[0], 2 * H if is_part[1] else None)
+                gradients.append(gradient[rows])
+            assert gradients[0].abs().max() > 1e-6
+            assert_close(gradients[1], 3 * gradients[0])
+
+
+def normalized(groups, eps):
+    """A hook that computes a norm anew, with another ``eps``."""
+
+    def hook(norm, args, _):
+        x_hat = F.group_norm(args[0], groups, eps=eps)
+        return x_hat * norm.weight + norm.bias
+
+    return hook
+
+
+@each_form
+def test_each_inner_norm_has_an_eps_of_its_own(kind, form):
+    for module, run in networks(kind, form):
+        for name in norms(module):
+            ours, expected = copy.deepcopy(module), copy.deepcopy(module)
+            getattr(ours, name).eps = 10
+            groups = 4 if form == "per_gate" and "_s" in name else 1
+            getattr(expected, name).register_forward_hook(normalized(groups, 10))
+            assert_close(run(ours), run(expected))
+            assert any(
+                (a - b).abs().max() > 1e-3 for a, b in zip(run(ours), run(module), strict=True)
+            )
+
+
+@each_form
+def test_an_eps_that_all_inner_norms_share_is_that_of_the_module(kind, form):
+    built = make(kind, form=form, eps=0.7, **BOTH)
+    one_by_one, at_once = (make(kind, form=form, **BOTH) for _ in range(2))
+    for norm in norms(one_by_one).values():
+        norm.eps = 0.7
+    at_once.eps = 0.7
+    assert repr(at_once) == repr(built)
+    x, hx = draw(T, B, IN), start(kind, 4)
+    for module in (one_by_one, at_once):
+        assert_close(module(x, hx), built(x, hx))
+    with pytest.raises(ValueError, match=r"eps must be finite and >= 0, got -1"):
+        built.eps = -1
+
+
+@pytest.mark.parametrize("layers", [{}, BOTH], ids=["one layer", "two layers, both directions"])
+@each_form
+def test_without_its_norms_a_network_is_that_of_torch(kind, form, layers):
+    ours = make(kind, form=form, **layers)
+    theirs = TORCH[kind](IN, H, dtype=torch.float64, **layers)
+    for name in norms(ours):
+        setattr(ours, name, nn.Identity())
+    move_weights(ours, theirs)
+    x, hx = draw(T, B, IN), start(kind, 4 if layers else 1)
+    packed = pack_padded_sequence(x, LENGTHS)
+    assert_close(ours(x, hx), theirs(x, hx))
+    assert_close(ours(packed, hx)[0].data, theirs(packed, hx)[0].data)
+
+
+@each_form
+def test_without_its_norms_a_cell_is_that_of_torch(kind, form):
+    ours = shake(CELLS[kind](IN, H, form=form, dtype=torch.float64))
+    theirs = {"rnn": nn.RNNCell, "lstm": nn.LSTMCell, "gru": nn.GRUCell}[kind](IN, H).double()
+    for name in norms(ours):
+        setattr(ours, name, nn.Identity())
+    move_weights(ours, theirs)
+    x, hx = draw(B, IN), tuple(draw(2, B, H, seed=2))
+    hx = hx if kind == "lstm" else hx[0]
+    assert_close(ours(x, hx), theirs(x, hx))
+
+
+def move_weights(ours, theirs):
+    """Give torch's module our weights; its z of a GRU opens the other way."""
+    own = dict(ours.named_parameters())
+    with torch.no_grad():
+        for name, p in theirs.named_parameters():
+            if name.startswith("weight"):
+                p.copy_(own[name])
+            else:
+                b = own.get(name.replace("bias_ih", "bias"))
+                p.zero_() if b is None else p.copy_(b)
+            if p.shape[0] == 3 * H:
+                p[H : 2 * H] *= -1
+
+
+def prunes(norm):
+    mask = torch.arange(norm.weight.numel()) % 2
+    prune.custom_from_mask(norm, "weight", mask)
+    norm.weight_orig.data *= 3  # as an optimizer's step: the mask is applied again
+    return 3 * mask * (norm.weight_orig.data / 3)
+
+
+class Doubled(nn.Module):
+    def forward(self, weight):
+        return 2 * weight
+
+
+def parametrizes(norm):
+    weight = 2 * norm.weight.detach()
+    parametrize.register_parametrization(norm, "weight", Doubled())
+    return weight
+
+
+def patches(norm):
+    norm.forward = lambda x: F.layer_norm(x, x.shape[1:], 2 * norm.weight, norm.bias, norm.eps)
+    return 2 * norm.weight.detach()
+
+
+class Twice(LayerNorm):
+    def forward(self, x):
+        return F.layer_norm(x, x.shape[1:], 2 * self.weight, self.bias, self.eps)
+
+
+def becomes_a_subclass(norm):
+    norm.__class__ = Twice
+    return 2 * norm.weight.detach()
+
+
+@pytest.mark.parametrize(
+    "change", [prunes, parametrizes, patches, becomes_a_subclass], ids=lambda f: f.__name__
+)
+@each_kind
+def test_a_changed_norm_computes_what_it_says(kind, change):
+    x, hx = draw(T, B, IN), start(kind)
+    for name in norms(make(kind)):
+        ours, expected = make(kind), make(kind)
+        getattr(expected, name).weight.data = change(getattr(ours, name))
+        assert_close(ours(x, hx), expected(x, hx))
+
+
+@each_kind
+def test_hooks_of_all_modules_are_called_for_inner_norms_too(kind):
+    module, called = make(kind), []
+    with register_module_forward_hook(lambda m, x, y: called.append(m)):
+        module(draw(T, B, IN))
+    assert set(norms(module).values()) <= set(called)
+
+
+@each_kind
+def test_the_fast_path_is_left_only_while_a_norm_is_changed(kind, paths):
+    if not recurrent.available():
+        pytest.skip(f"no compiled library here: {recurrent.reason()}")
+    module, x = make(kind), draw(T, B, IN)
+    module.eps = 0.1
+    handle = next(iter(norms(module).values())).register_forward_hook(lambda m, x, y: None)
+    module(x)
+    handle.remove()
+    module(x)
+    assert paths == ["plain", "compiled"]
+
+
+@each_kind
+def test_a_replaced_norm_runs_under_autocast(kind):
+    module, x = make(kind, dtype=torch.float32), draw(T, B, IN).float()
+    name, norm = next(iter(norms(module).items()))
+    linear = nn.Linear(*2 * norm.normalized_shape)  # refuses bfloat16 unless autocast is on
+    nn.init.eye_(linear.weight)
+    nn.init.zeros_(linear.bias)
+    setattr(module, name, nn.Sequential(norm, linear))
+    with torch.autocast("cpu", torch.bfloat16):
+        output, last = module(x)
+    assert {output.dtype, *(s.dtype for s in states(kind, last))} == {torch.bfloat16}
+    assert_close(output.float(), module(x)[0], atol=0.05, rtol=0)
+
+
+@each_kind
+def test_what_cannot_stand_in_a_norms_place_is_named(kind):
+    x = draw(T, B, IN)
+    for name in norms(make(kind)):
+        module = make(kind)
+        setattr(module, name, None)
+        with pytest.raises(TypeError, match=rf"{name} must be a Module, got NoneType; .*Identity"):
+            module(x)
+        module = make(kind)
+        getattr(module, name).register_forward_hook(lambda m, x, y: y[:, :1])
+        with pytest.raises(RuntimeError, match=rf"{name} must return a Tensor .*, 1\)"):
+            module(x)
+        getattr(module, name).register_forward_hook(lambda m, x, y: [])
+        with pytest.raises(RuntimeError, match=rf"{name} must return a Tensor .*got list"):
+            module(x)
+
+
+@each_kind
+def test_a_network_with_hooks_can_be_compiled_and_exported(kind):
+    module, x = make(kind), draw(3, B, IN)
+    for norm in norms(module).values():
+        norm.register_forward_hook(lambda m, x, y: 2 * y)
+    expected = module(x)[0]
+    compiled_module = torch.compile(module, backend="eager", fullgraph=True)
+    assert_close(compiled_module(x)[0], expected)
+    assert_close(torch.export.export(module, (x,)).module()(x)[0], expected)

@@ -1,0 +1,95 @@
+"""The tables of norms and forms, and every list that has to be theirs."""
+
+import inspect
+from typing import get_args, get_type_hints
+
+import numpy as np
+import pytest
+import torch
+
+import lnlib
+from lnbook.figures import colors, plots
+from lnlab import experiments
+from lnlab.experiments.mnist.steps import compiled
+from lnlab.experiments.sequence import FORMS as SEQUENCE_FORMS
+from lnlib import cells, invariance, nn, registry
+
+PAPER = {name for name, norm in registry.NORMS.items() if norm.paper}
+
+
+@pytest.mark.parametrize("name", sorted(set(registry.NORMS) - {"none"}))
+def test_every_norm_has_its_function_and_its_gradient(name):
+    assert callable(getattr(lnlib, f"{name}_norm"))
+    assert callable(getattr(lnlib, f"{name}_norm_backward"))
+
+
+def test_every_function_of_a_norm_has_its_row():
+    found = {name.removesuffix("_norm") for name in lnlib.__all__ if name.endswith("_norm")}
+    found = {name.removeprefix("adaptive_") for name in found}  # the same, with another's gain
+    assert found == set(registry.NORMS) - {"none"}
+
+
+def test_the_norms_of_the_paper_are_those_of_its_table():
+    assert set(invariance.TABLE_1) == PAPER
+
+
+@pytest.mark.parametrize("name", experiments.names())
+def test_an_experiment_compares_norms_of_the_table(name):
+    hints = get_type_hints(experiments.find(name).settings)
+    if "norm" in hints:
+        # What is newer than the paper, no norm, or a norm in other places.
+        more = {
+            "transformer": {"rms", "tanh"},
+            "landscape": {"rms"},
+            "attentive_reader": {"batch_everywhere"},
+            "convnet": {"channel", "group", "instance"},
+        }
+        assert set(get_args(hints["norm"])) <= PAPER | {"none"} | more.get(name, set())
+
+
+def test_the_compiled_step_knows_the_papers_norms():
+    assert set(compiled.NORMS) == PAPER | {"none"}
+
+
+def test_the_book_calls_and_draws_every_norm_as_the_table_does():
+    titles = {name: norm.title for name, norm in registry.NORMS.items()}
+    assert {name: plots.NORMS[name][0] for name in plots.NORMS}.items() <= titles.items()
+    assert plots.RMS[0] == titles["rms"]
+    assert set(titles) <= set(colors.COLORS)
+
+
+@pytest.mark.parametrize("cell", registry.CELLS)
+def test_a_step_in_numpy_has_the_forms_of_the_table(cell):
+    gates, states, table = registry.CELLS[cell]
+    step = getattr(cells, f"{cell}_step")
+    x, h = np.ones((2, 3)), np.ones((2, 4))
+    params = {"W_ih": np.ones((gates * 4, 3)), "W_hh": np.ones((gates * 4, 4))}
+    state = h if states == 1 else (h, h)
+    with pytest.raises(ValueError, match=f"form must be one of {', '.join(table)}; got 'other'"):
+        step(x, state, params, form="other")
+    for name, form in table.items():
+        own = {f"gain_{place}": np.ones(span * 4) for place, span in form.norms.items()}
+        own |= {"b": np.ones(gates * 4)} if form.bias else {}
+        step(x, state, params | own, form=name)
+        assert f"``{name}``" in inspect.getdoc(cells)
+
+
+@pytest.mark.parametrize("cell", registry.CELLS)
+def test_a_module_has_the_forms_of_layer_norm_and_their_parameters(cell):
+    gates, _, table = registry.CELLS[cell]
+    layer = {name: form for name, form in table.items() if form.norm == "layer"}
+    assert SEQUENCE_FORMS[cell] == tuple(layer)
+    for kind in (f"LayerNorm{cell.upper()}", f"LayerNorm{cell.upper()}Cell"):
+        with pytest.raises(
+            ValueError, match=f"form must be one of {', '.join(layer)}; got 'plain'"
+        ):
+            getattr(nn, kind)(3, 4, form="plain")
+    for name, form in layer.items():
+        module = getattr(nn, f"LayerNorm{cell.upper()}Cell")(3, 4, form=name)
+        found = {n: tuple(p.shape) for n, p in module.named_parameters()}
+        wanted = {"weight_ih": (gates * 4, 3), "weight_hh": (gates * 4, 4)}
+        wanted |= {"bias": (gates * 4,)} if form.bias else {}
+        for place, span in form.norms.items():
+            wanted |= {f"layernorm_{place}.{p}": (span * 4,) for p in ("weight", "bias")}
+        assert found == wanted
+        assert torch.isfinite(sum(map(torch.sum, module(torch.ones(2, 3)))))

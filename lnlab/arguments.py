@@ -56,11 +56,11 @@ def parser(arguments: list[str]) -> argparse.ArgumentParser:
     names = experiments.names()
     helps = not {"-h", "--help"}.isdisjoint(arguments)
     whole = frozenset(names).intersection(arguments)
-    return _made(names, "replay" in arguments, "table" in arguments and helps, whole)
+    return _build_parser(names, "replay" in arguments, "table" in arguments and helps, whole)
 
 
 @functools.cache  # a process may read many commands
-def _made(
+def _build_parser(
     names: tuple[str, ...], replays: bool, tells: bool, whole: frozenset
 ) -> argparse.ArgumentParser:
     what = "lnlab, layer normalization computed: train what the paper trained, weigh its claims."
@@ -126,7 +126,9 @@ def _add_experiment(
     if not whole:  # it was not asked for: its flags would be read by nobody
         return
     usual = {field.name: field.default for field in dataclasses.fields(experiment.settings)}
-    usual |= {k: v for k, v in experiment.several.items() if not callable(v)} | experiment.usual
+    usual |= {
+        k: v for k, v in experiment.sweep_axes.items() if not callable(v)
+    } | experiment.defaults
     manual = config.manual(experiment.settings)
     named = config.kinds(experiment.settings)
     for name, kind in named.items():
@@ -142,11 +144,11 @@ def _add_experiment(
         else:
             how["type"] = str if kind.choices else config.typed
             how["metavar"] = name.split("_")[-1].upper()
-        if name in experiment.several or kind.several:
+        if name in experiment.sweep_axes or kind.several:
             how["nargs"] = "+"
         parser.add_argument(config.flag(name), default=argparse.SUPPRESS, **how)
     add = parser.add_argument
-    seeds = f"0 to {experiment.usual['seeds'] - 1}"
+    seeds = f"0 to {experiment.defaults['seeds'] - 1}"
     if "seeds" in experiment.on_gpu:
         seeds = f"0 to {experiment.on_gpu['seeds'] - 1} on a GPU, {seeds} on a CPU"
     add("--seeds", nargs="+", type=_seed, help=f"a run of each setting for each (default: {seeds})")

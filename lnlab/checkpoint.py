@@ -84,10 +84,10 @@ def save(path: Path, run: Run, at: Progress) -> None:
         },
         content,
     )
-    atomic_write.write(path, sealed(content.getvalue()))
+    atomic_write.write(path, with_checksum(content.getvalue()))
 
 
-def sealed(content: bytes) -> bytes:
+def with_checksum(content: bytes) -> bytes:
     """Return the content behind its checksum."""
     return SEAL % hashlib.sha256(content).hexdigest().encode() + content
 
@@ -115,7 +115,7 @@ def read(path: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
         content = found[len(SEAL % bytes(64)) :]
         if found.startswith(b"PK\3\4"):
             raise ValueError("it is of an older lnlib, without a checksum")
-        if found != sealed(content):
+        if found != with_checksum(content):
             raise ValueError("it is damaged, or no checkpoint: its checksum is another")
         state = torch.load(io.BytesIO(content), map_location=device, weights_only=True)
         if not isinstance(state, dict):
@@ -143,7 +143,7 @@ def load(path: Path, run: Run, epochs: int) -> Progress:
             raise BadCheckpoint(
                 f"the checkpoint {path} belongs to other settings: {part} {kept}, not {asked}"
             )
-    if wrong := _misfit(state, run) or _impossible(state, run):
+    if wrong := _describe_incompatibility(state, run) or _impossible(state, run):
         raise BadCheckpoint(f"the checkpoint {path} cannot be used: {wrong}")
     done, updates = state["done"], state["updates"]
     if run.measures_end and (done, updates) > (epochs, 0):
@@ -169,7 +169,7 @@ def load(path: Path, run: Run, epochs: int) -> Progress:
     return Progress(points, done, *(state[name] for name in rest))
 
 
-def _misfit(state: dict[str, Any], run: Run) -> str:
+def _describe_incompatibility(state: dict[str, Any], run: Run) -> str:
     """Say which parts are missing or do not fit the run; nothing if all is well."""
     kept = state.get("points")
     point = dict.fromkeys(("epoch", run.experiment.loss[0], "wall_s"), 0.0)
@@ -330,7 +330,7 @@ def _is_contained(state: dict[str, Any], recorded: dict[str, Any]) -> bool:
 
 
 @contextlib.contextmanager
-def claimed(record: Path, say: Callable[[str], None]) -> Iterator[None]:
+def acquire_lock(record: Path, say: Callable[[str], None]) -> Iterator[None]:
     """Keep a run from other commands in the same folder, and wait while one of them trains it.
 
     Where the file system has no locks, that is said, and nothing is kept from others.

@@ -59,7 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 1
 
 
-class Asked(NamedTuple):
+class Invocation(NamedTuple):
     """What a command line asks for: the runs of an experiment, and how."""
 
     experiment: str
@@ -67,10 +67,10 @@ class Asked(NamedTuple):
     seeds: Sequence[int]
     options: dict[str, Any]  # for record_runs
     threads: int | None
-    idle: list[str]  # flags that change none of the runs
+    unused_flags: list[str]  # flags that change none of the runs
 
 
-def asked(arguments: list[str]) -> Asked:
+def asked(arguments: list[str]) -> Invocation:
     """Return what ``replay`` would run, and run nothing.
 
     Args:
@@ -83,7 +83,7 @@ def asked(arguments: list[str]) -> Asked:
     return wanted
 
 
-def _asked(args: argparse.Namespace) -> Iterator[Asked]:
+def _asked(args: argparse.Namespace) -> Iterator[Invocation]:
     """Yield what a command line asks for: an experiment, or those of the book, a grid each."""
     if args.threads is not None and not (
         isinstance(args.threads, int) and 1 <= args.threads <= MOST_THREADS
@@ -99,7 +99,7 @@ def _asked(args: argparse.Namespace) -> Iterator[Asked]:
         for experiment in map(experiments.find, experiments.names()):
             for runs, seeds in experiment.book(on_gpu=on_gpu):
                 threads = args.threads or experiment.threads
-                yield Asked(experiment.name, runs, seeds, options, threads, [])
+                yield Invocation(experiment.name, runs, seeds, options, threads, [])
         return
     experiment = experiments.find(args.experiment)
     named = config.kinds(experiment.settings)
@@ -111,15 +111,17 @@ def _asked(args: argparse.Namespace) -> Iterator[Asked]:
     asked_for = given.keys() | ({"seeds"} if seeds is not None else set())
     on_gpu = bool(experiment.on_gpu.keys() - asked_for) and _is_gpu(args.device)
     if seeds is None:
-        seeds = list(range({**experiment.usual, **(experiment.on_gpu if on_gpu else {})}["seeds"]))
+        seeds = list(
+            range({**experiment.defaults, **(experiment.on_gpu if on_gpu else {})}["seeds"])
+        )
     config.check_different("--seeds", seeds)
-    for several in experiment.several:
-        config.check_different(config.flag(several), given.get(several, []))
+    for axis in experiment.sweep_axes:
+        config.check_different(config.flag(axis), given.get(axis, []))
     runs = experiment.settings_of(given, on_gpu=on_gpu)
-    idle = [config.flag(k) for k in typed if all(k in run.unused for run in runs)]
+    unused = [config.flag(k) for k in typed if all(k in run.unused for run in runs)]
     if experiment.steps:
         options["step"] = args.step
-    yield Asked(experiment.name, runs, seeds, options, args.threads, idle)
+    yield Invocation(experiment.name, runs, seeds, options, args.threads, unused)
 
 
 def _is_gpu(device: str) -> bool:
@@ -136,7 +138,7 @@ def _as_typed(sentence: str) -> str:
 
 def _replay(args: argparse.Namespace) -> int:
     wanted = list(_asked(args))
-    for flag in (flag for asked in wanted for flag in asked.idle):
+    for flag in (flag for asked in wanted for flag in asked.unused_flags):
         messages.tell(f"lnlab replay: {flag} has no effect on these runs")
     import torch
 
@@ -278,7 +280,7 @@ def _table(args: argparse.Namespace) -> int:
         raise ValueError(f"{where} has no records of {args.experiment}")
     parts = [results_table.text(experiments.find(args.experiment), records)]
     if decided := claims.about(args.experiment):
-        parts.append(f"Claims by these records: {claims.text(claims.weigh(where, decided))}")
+        parts.append(f"Claims by these records: {claims.text(claims.evaluate(where, decided))}")
     _show("\n\n".join(parts))
     if said:
         messages.tell(f"lnlab table: {said}")
@@ -289,7 +291,7 @@ def _claims(args: argparse.Namespace) -> int:
     from lnlab import claims
 
     where, said = _records_folder(args, experiments.names(), "experiments")
-    weighed = claims.weigh(where)
+    weighed = claims.evaluate(where)
     if args.json:
         _show(json.dumps(claims.as_json(weighed), indent=1, ensure_ascii=False))
     else:

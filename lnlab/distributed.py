@@ -43,9 +43,9 @@ import torch.distributed as dist
 from lnlab import messages, records
 from lnlab.progress import Progress
 
-BEAT = 1.0  # seconds between two signs of life of a rank, and between two looks of rank 0
+HEARTBEAT_S = 1.0  # seconds between two signs of life of a rank, and between two looks of rank 0
 GRACE = 5.0  # seconds that a rank without its launcher has to end by itself
-SILENCE = 60.0  # seconds without a sign of life after which a rank is given up
+HEARTBEAT_TIMEOUT_S = 60.0  # seconds without a sign of life after which a rank is given up
 _JOIN = timedelta(minutes=10)
 _calls = itertools.count()
 
@@ -121,7 +121,7 @@ def _end_with(launcher: int) -> None:
 
 def _watch(launcher: int) -> None:
     while os.getppid() == launcher:
-        time.sleep(BEAT)
+        time.sleep(HEARTBEAT_S)
     messages.stderr().write(
         f"\nrank {os.environ.get('RANK')}: the launcher is gone. Checkpoints are kept: the same "
         "command goes on from there.\n"
@@ -151,7 +151,7 @@ class Ranks:
         rank: int,
         size: int,
         *,
-        silence: float = SILENCE,
+        silence: float = HEARTBEAT_TIMEOUT_S,
     ) -> None:
         self.device, self.store, self.rank, self.size = device, store, rank, size
         self._silence = silence
@@ -237,7 +237,7 @@ class Ranks:
             else:
                 self._updates += updates
                 bar.update(updates)
-            if self.rank == 0 and time.monotonic() - self._looked > BEAT:
+            if self.rank == 0 and time.monotonic() - self._looked > HEARTBEAT_S:
                 look()
 
         over = threading.Event()
@@ -261,7 +261,7 @@ class Ranks:
                 if self.rank == 0 and here != told:
                     bar.set_description(f"waiting for rank {', '.join(map(str, here))}")
                     told = here
-                time.sleep(BEAT / 10)
+                time.sleep(HEARTBEAT_S / 10)
                 look()
             self.store.set(f"alive/{self.rank}", f"{self._updates} {self._resumed} left")
             self.store.set(f"left/{self.rank}", "")
@@ -272,7 +272,7 @@ class Ranks:
             ) from error
         finally:
             over.set()
-            alive.join(5 * BEAT)
+            alive.join(5 * HEARTBEAT_S)
         if self.rank == 0:
             lost = f"its rank was lost: no sign of life for {self._silence:.0f} s"
             _complain({name: self._said.get(name, lost) for name in self._paths})
@@ -285,7 +285,7 @@ class Ranks:
             except dist.DistError as error:
                 self._lost = error
                 return
-            if over.wait(BEAT):
+            if over.wait(HEARTBEAT_S):
                 return
 
     def _send(self, path: Path | None, letter: str) -> None:

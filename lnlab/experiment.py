@@ -61,16 +61,16 @@ class Experiment:
         measures: From each number that a run measures to its unit; ``#`` stands for a number from
             1, of a layer say.
         arrays: Likewise of the arrays worth keeping, measured as the numbers are.
-        head: The measure that heads the progress bar.
-        several: What the command line runs if a flag is not given, of the settings of which it
+        primary_metric: The measure that heads the progress bar.
+        sweep_axes: What the command line runs if a flag is not given, of the settings of which it
             takes several values. They may depend on those before: then it is a function of them.
-        usual: Other settings, and how many ``seeds``, if a flag is not given and the dataclass's
+        defaults: Other settings, and how many ``seeds``, if a flag is not given and the dataclass's
             default is not meant.
         on_gpu: The same on a GPU.
         scales: From another scale, such as ``paper``, to the settings that it has unless they are
             given; the usual ones are called ``laptop``.
-        pointless: Whether a run is left out, from what is chosen for it and for all that are asked
-            for.
+        skip_combination: Whether a run is left out, from what is chosen for it and for all that
+            are asked for.
         steps: Ways to compute an update, the readable one first; none where there is one alone.
         grids: The runs that the book has.
         planned: Runs that are still to be recorded, those first that are worth most.
@@ -89,13 +89,15 @@ class Experiment:
     run: Callable[[], type[Run]]
     loss: tuple[str, str]
     measures: Mapping[str, str]
-    head: str
+    primary_metric: str
     arrays: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    several: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    usual: Mapping[str, Any] = dataclasses.field(default_factory=lambda: {"seeds": 3})
+    sweep_axes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    defaults: Mapping[str, Any] = dataclasses.field(default_factory=lambda: {"seeds": 3})
     on_gpu: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     scales: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
-    pointless: Callable[[dict[str, Any], list[dict[str, Any]]], bool] = lambda run, runs: False
+    skip_combination: Callable[[dict[str, Any], list[dict[str, Any]]], bool] = lambda run, runs: (
+        False
+    )
     steps: tuple[str, ...] = ()
     grids: Sequence[Grid] = ()
     planned: Sequence[Grid] = ()
@@ -105,8 +107,8 @@ class Experiment:
     def __post_init__(self) -> None:
         """Refuse a description that the engine cannot work with."""
         named = set(kinds(self.settings))
-        asked = {"data", "epochs", "first_epoch_points", *self._key(), *self.several}
-        asked |= {*self.usual, *self.on_gpu} - {"seeds"}
+        asked = {"data", "epochs", "first_epoch_points", *self._key(), *self.sweep_axes}
+        asked |= {*self.defaults, *self.on_gpu} - {"seeds"}
         for grid in (*self.grids, *self.planned):
             asked |= {*grid.given, *(grid.on_gpu or ())} - {"seeds"}
         for scale in self.scales.values():
@@ -116,7 +118,7 @@ class Experiment:
                 f"Experiment {self.name}: settings must have all fields that are spoken of, "
                 f"{', '.join(missing)} are missing"
             )
-        if not isinstance(self.usual.get("seeds"), int):
+        if not isinstance(self.defaults.get("seeds"), int):
             raise ValueError(f"Experiment {self.name}: usual must say how many seeds there are")
         if self.steps and "step" in named:
             raise ValueError(
@@ -128,9 +130,10 @@ class Experiment:
                 f"Experiment {self.name}: no setting may be called scale where --scale chooses "
                 "among several"
             )
-        if self.unit(self.head) is None:
+        if self.unit(self.primary_metric) is None:
             raise ValueError(
-                f"Experiment {self.name}: head must be one of the measures, got {self.head!r}"
+                f"Experiment {self.name}: primary_metric must be one of the measures, "
+                f"got {self.primary_metric!r}"
             )
 
     def unit(self, name: str) -> str | None:
@@ -161,7 +164,7 @@ class Experiment:
     def command(self, settings: Settings, seed: int, step: str = "") -> list[str]:
         """Return the words that repeat a run, but for where it runs and where its record goes."""
         # What the command line would have several values of, or another default, is said always.
-        always = {*self._key(), *self.several, *self.usual, "epochs"} - {"seeds"}
+        always = {*self._key(), *self.sweep_axes, *self.defaults, "epochs"} - {"seeds"}
         usual = type(settings)(**{name: getattr(settings, name) for name in always})
         said = [
             words(name, value)
@@ -179,16 +182,16 @@ class Experiment:
             given: As in :class:`Grid`; the others are as the command line has them.
             on_gpu: Whether they are to run on a GPU.
         """
-        usual = {**self.usual, **(self.on_gpu if on_gpu else {})}
+        usual = {**self.defaults, **(self.on_gpu if on_gpu else {})}
         usual.pop("seeds", None)
-        runs = [usual | {k: v for k, v in given.items() if k not in self.several}]
-        for name, values in self.several.items():
+        runs = [usual | {k: v for k, v in given.items() if k not in self.sweep_axes}]
+        for name, values in self.sweep_axes.items():
             runs = [
                 run | {name: value}
                 for run in runs
                 for value in given.get(name) or (values(run) if callable(values) else values)
             ]
-        return [self.settings(**run) for run in runs if not self.pointless(run, runs)]
+        return [self.settings(**run) for run in runs if not self.skip_combination(run, runs)]
 
     def book(self, *, on_gpu: bool = False) -> Iterator[tuple[list[Settings], Sequence[int]]]:
         """Yield settings and seeds of the runs that the book has, a grid at a time."""

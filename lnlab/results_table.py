@@ -58,7 +58,7 @@ def text(experiment: Experiment, records: Sequence[dict[str, Any]]) -> str:
     # A setting that came later is not in older records.
     names = dict.fromkeys(name for run in records for name in run["settings"])
     by = [n for n in names if len({str(run["settings"].get(n)) for run in records}) > 1]
-    head, unit = experiment.head, experiment.unit(experiment.head)
+    head, unit = experiment.primary_metric, experiment.unit(experiment.primary_metric)
     titles = [*by, "seeds", f"{head} ({unit})", "lowest to highest"]
     lines = [titles] + [
         [*(str(row[n]) for n in by), str(row["seeds"]), f"{mean:.4g}", f"{low:.4g} to {high:.4g}"]

@@ -141,7 +141,7 @@ def record_runs(
 
     def claim(run: distributed.Run, count: distributed.Count) -> Iterator[dict[str, Any]]:
         *_, path = run
-        with checkpoint.claimed(path, bar.set_description):
+        with checkpoint.acquire_lock(path, bar.set_description):
             # Another command may have recorded it meanwhile.
             if not again and _is_recorded(*run):
                 count(updates(run), resumed=True)
@@ -166,7 +166,7 @@ def record_runs(
 
 def _head(experiment: Experiment, point: Point) -> str:
     """Say where a run stands: its epoch, and the measure that the experiment puts first."""
-    name, value = experiment.head, point[experiment.head]
+    name, value = experiment.primary_metric, point[experiment.primary_metric]
     unit = experiment.unit(name)
     shown = f"{value:.2%}" if unit == "fraction" else f"{value:.4g} {unit}"
     return f"epoch {point['epoch']:.2f}, {name.replace('_', ' ')} {shown}"

@@ -39,7 +39,7 @@ def write(app, exception):
     """Weigh the claims by the book's records and write them as JSON, if the book has the page."""
     page = Path(app.outdir, f"{PAGE}.html")
     if exception is None and app.builder.format == "html" and page.exists():
-        weighed = claims.as_json(claims.weigh(Path(app.srcdir, "runs")))
+        weighed = claims.as_json(claims.evaluate(Path(app.srcdir, "runs")))
         text = json.dumps(weighed, indent=1, ensure_ascii=False)
         page.with_suffix(".json").write_text(text + "\n", "utf-8")
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 import lnlib
-from lnlab.claims.finding import Claim, Finding, Records, Weighed, comparisons, corrected
-from lnlab.claims.finding import weigh as _weigh
+from lnlab.claims.finding import Claim, ClaimResult, Finding, Records, comparisons, corrected
+from lnlab.claims.finding import evaluate as _evaluate
 from lnlab.claims.paper import PAPER
 from lnlab.claims.tutorials import TUTORIALS
 from lnlab.comparison import Evidence, Label, limits, limits_name, p_value
@@ -24,19 +24,19 @@ __all__ = [
     "PAPER",
     "TUTORIALS",
     "Claim",
+    "ClaimResult",
     "Finding",
     "Records",
-    "Weighed",
     "about",
     "as_json",
     "by_evidence",
     "comparisons",
     "corrections",
     "counts",
+    "evaluate",
     "interval",
     "label_text",
     "text",
-    "weigh",
 ]
 
 
@@ -45,9 +45,9 @@ def about(experiment: str) -> list[Claim]:
     return [claim for claim in (*PAPER, *TUTORIALS) if claim.experiments == (experiment,)]
 
 
-def weigh(
+def evaluate(
     where: Path | str | Records | None = None, claims: Sequence[Claim] = (*PAPER, *TUTORIALS)
-) -> list[Weighed]:
+) -> list[ClaimResult]:
     """Weigh claims by the records of a folder.
 
     Args:
@@ -60,10 +60,10 @@ def weigh(
         BadRecord: If a record in it is damaged.
     """
     records = where if isinstance(where, Records) else Records(where)
-    return corrected([_weigh(claim, records) for claim in claims])
+    return corrected([_evaluate(claim, records) for claim in claims])
 
 
-def counts(weighed: Sequence[Weighed]) -> dict[str, int]:
+def counts(weighed: Sequence[ClaimResult]) -> dict[str, int]:
     """Count the labels, the strongest evidence first."""
     order = list(Evidence)
     found = sorted((one.label for one in weighed), key=lambda one: order.index(one.evidence))
@@ -71,13 +71,13 @@ def counts(weighed: Sequence[Weighed]) -> dict[str, int]:
     return {word: words.count(word) for word in dict.fromkeys(words)}
 
 
-def by_evidence(weighed: Sequence[Weighed]) -> dict[Evidence, list[Weighed]]:
+def by_evidence(weighed: Sequence[ClaimResult]) -> dict[Evidence, list[ClaimResult]]:
     """Group claims by what their labels rest on, the strongest first; the order is kept."""
     found = {kind: [one for one in weighed if one.label.evidence is kind] for kind in Evidence}
     return {kind: of for kind, of in found.items() if of}
 
 
-def corrections(weighed: Sequence[Weighed]) -> str:
+def corrections(weighed: Sequence[ClaimResult]) -> str:
     """Say how many comparisons were made."""
     n = len(comparisons(weighed))
     return f"{n} comparisons of ten seeds or more were tested, with Holm's correction for {n}."
@@ -123,7 +123,7 @@ def _signed(value: float) -> str:
     return f"{value:+.3g}".replace("-", "−")
 
 
-def text(weighed: Sequence[Weighed]) -> str:
+def text(weighed: Sequence[ClaimResult]) -> str:
     """Return claims, labels and findings as they are printed, by kind of evidence."""
     lines = [", ".join(f"{n} {word}" for word, n in counts(weighed).items()), corrections(weighed)]
     for kind, of in by_evidence(weighed).items():
@@ -154,7 +154,7 @@ SCHEMA = (
 )
 
 
-def as_json(weighed: Sequence[Weighed]) -> dict[str, Any]:
+def as_json(weighed: Sequence[ClaimResult]) -> dict[str, Any]:
     """Return everything as JSON values, with versions and the checksums of all records."""
     return {
         "schema": SCHEMA,
@@ -167,7 +167,7 @@ def as_json(weighed: Sequence[Weighed]) -> dict[str, Any]:
     }
 
 
-def _plain(one: Weighed) -> dict[str, Any]:
+def _plain(one: ClaimResult) -> dict[str, Any]:
     claim = one.claim
     fields = ("name", "section", "quote", "says", "there", "here", "beside", "page")
     return {

@@ -64,7 +64,7 @@ SHIFT = {"shift": "shift of the gradients", "moments": "shift of the moments"}
 def landscape(measures: dict[str, str], norm: str = "layer", rate: float = 0.1) -> Weigh:
     """Compare measures of the landscape with a norm and without, at one rate, over training."""
 
-    def weigh(records: Records) -> list[Finding]:
+    def evaluate(records: Records) -> list[Finding]:
         found = []
         norms = (norm, *(n for n in ("layer", "batch", "rms") if n != norm))
         for other in norms:
@@ -79,7 +79,7 @@ def landscape(measures: dict[str, str], norm: str = "layer", rate: float = 0.1) 
                 found.append(Finding(what, d, "of none's", d, runs, other == norm))
         return found
 
-    return weigh
+    return evaluate
 
 
 def pairs_by_seed(one: Iterable[Record], other: Iterable[Record]) -> list[tuple[Record, Record]]:
@@ -172,7 +172,7 @@ def mnist_end(
 def faster_than_batch_norm(size: int) -> Weigh:
     """Compare updates to targets of the training NLL and the test error; the ends stand beside."""
 
-    def weigh(records: Records) -> list[Finding]:
+    def evaluate(records: Records) -> list[Finding]:
         arms = mnist_arms(records, "batch", "layer", size)
         if not arms:
             return []
@@ -193,7 +193,7 @@ def faster_than_batch_norm(size: int) -> Weigh:
                        counts=False),
         ]  # fmt: skip
 
-    return weigh
+    return evaluate
 
 
 def _mnist_updates(run: Record) -> np.ndarray:
@@ -264,7 +264,7 @@ def _test_end(kind: Kind, what: str, plain: str) -> Finding:
 def border(name: str) -> Weigh:
     """Compare units at the border with the rest: how often they are on, or how they vary."""
 
-    def weigh(records: Records) -> list[Finding]:
+    def evaluate(records: Records) -> list[Finding]:
         found = []
         for kind in head(records, "convnet", LAYER)[:1]:
             for layer in (1, 2, 3):
@@ -283,7 +283,7 @@ def border(name: str) -> Weigh:
                                          tuple(arm.runs.values())))  # fmt: skip
         return found
 
-    return weigh
+    return evaluate
 
 
 # Tutorials.

@@ -136,7 +136,7 @@ class Claim:
         here: What stands in for that here.
         page: The chapter that goes into it.
         experiments: Whose records decide; none if it is computed, or open.
-        weigh: From the records to what they say; nothing where they are missing.
+        evaluate: From the records to what they say; nothing where they are missing.
         beside: What was different here, or what limits the claim.
     """
 
@@ -148,7 +148,7 @@ class Claim:
     here: str
     page: str
     experiments: tuple[str, ...] = ()
-    weigh: Callable[[Records], list[Finding]] = field(default=lambda records: [])
+    evaluate: Callable[[Records], list[Finding]] = field(default=lambda records: [])
     beside: str = ""
 
     @property
@@ -158,7 +158,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Weighed:
+class ClaimResult:
     """A claim with what was found on it; the findings that count come first."""
 
     claim: Claim
@@ -208,15 +208,15 @@ class Weighed:
         return f"{self.seeds}; {relative(runs) if runs else 'without training'}"
 
 
-def weigh(claim: Claim, records: Records) -> Weighed:
+def evaluate(claim: Claim, records: Records) -> ClaimResult:
     """Weigh one claim by the records of a folder."""
-    findings = claim.weigh(records)
+    findings = claim.evaluate(records)
     findings = tuple(sorted(findings, key=lambda finding: not finding.counts))
     runs = [run for finding in findings for run in finding.runs]
-    return Weighed(claim, findings, records.files(runs))
+    return ClaimResult(claim, findings, records.files(runs))
 
 
-def corrected(weighed: Sequence[Weighed]) -> list[Weighed]:
+def corrected(weighed: Sequence[ClaimResult]) -> list[ClaimResult]:
     """Correct the p values of all findings that count and have ten seeds or more, by Holm.
 
     A measurement that stands under two claims is one comparison.
@@ -232,7 +232,7 @@ def corrected(weighed: Sequence[Weighed]) -> list[Weighed]:
     ]  # fmt: skip
 
 
-def comparisons(weighed: Sequence[Weighed]) -> list[Finding]:
+def comparisons(weighed: Sequence[ClaimResult]) -> list[Finding]:
     """Return the findings that are tested, each once."""
     tested = [finding for one in weighed for finding in one.counting
               if finding.label.evidence is comparison.Evidence.MANY]  # fmt: skip

@@ -217,7 +217,7 @@ def table_2(records: Records) -> list[Finding]:
 def reader_error(*others: str) -> Weigh:
     """Compare the error on validation at the end with that of other arms; the NLL beside."""
 
-    def weigh(records: Records) -> list[Finding]:
+    def evaluate(records: Records) -> list[Finding]:
         found = []
         for kind in kinds(records, "attentive_reader", (LAYER,)):
             plains = [other for other in others if kind.has(other, LAYER)]
@@ -228,7 +228,7 @@ def reader_error(*others: str) -> Weigh:
             found += beside(one) if found else one
         return found
 
-    return weigh
+    return evaluate
 
 
 def _reader_end(kind: Kind, what: str, plain: str) -> Finding:

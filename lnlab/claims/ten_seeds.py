@@ -59,7 +59,7 @@ _MEASURES = (("train_nll", "training NLL", "nats", 1), ("test_error", "test erro
 def figure_6_gains(size: int) -> Callable[[Records], list[Finding]]:
     """Compare training NLL and test error at the end with both rivals, at one batch size."""
 
-    def weigh(records: Records) -> list[Finding]:
+    def evaluate(records: Records) -> list[Finding]:
         found = []
         for rival in ("none", "batch"):
             arms = mnist_arms(records, rival, "layer", size)
@@ -68,4 +68,4 @@ def figure_6_gains(size: int) -> Callable[[Records], list[Finding]]:
                 found.append(mnist_end(arms, name, unit, what, factor=factor))
         return found
 
-    return weigh
+    return evaluate

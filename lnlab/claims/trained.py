@@ -14,7 +14,7 @@ from lnlab.comparison import WORSENS
 from lnlab.experiments import _arms
 from lnlab.experiments._arms import Arm, Score
 from lnlab.experiments._curves import TARGETS, end_value
-from lnlab.experiments._task import CHOSEN, LAYER, NONE, curve, told
+from lnlab.experiments._task import CHOSEN, LAYER, NONE, curve, describe_non_default_config
 
 Value = Callable[[Record], float]
 Weigh = Callable[[Records], list[Finding]]
@@ -42,7 +42,7 @@ class Kind(NamedTuple):
     @property
     def name(self) -> str:
         """Say what is odd."""
-        return told(self.odd)
+        return describe_non_default_config(self.odd)
 
     def has(self, *names: str) -> bool:
         """Say whether there are such arms with two seeds in common."""
@@ -244,7 +244,7 @@ def beside(findings: list[Finding]) -> list[Finding]:
 def speedup(experiment: str, *, at_most: float = 1.0) -> Weigh:
     """Judge updates to the targets; other metrics, a tuned start and other kinds stand beside."""
 
-    def weigh(records: Records) -> list[Finding]:
+    def evaluate(records: Records) -> list[Finding]:
         found = []
         for kind in head(records, experiment):
             one = []
@@ -256,4 +256,4 @@ def speedup(experiment: str, *, at_most: float = 1.0) -> Weigh:
             found += beside(one) if found else one
         return found
 
-    return weigh
+    return evaluate

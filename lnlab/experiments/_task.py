@@ -43,11 +43,11 @@ def lowest(name: str) -> Score:
     return lambda run: curve(run, name)
 
 
-def told(odd: Mapping[str, Any]) -> str:
+def describe_non_default_config(odd: Mapping[str, Any]) -> str:
     """Say what is odd in the settings of runs; what they measure, only if nothing else is.
 
     Example:
-        >>> told({"batch_size": 4, "constant": False, "judge_every": None})
+        >>> describe_non_default_config({"batch_size": 4, "constant": False, "judge_every": None})
         'batch size 4, without constant'
     """
     said = []
@@ -158,7 +158,7 @@ class Task:
             odd = {k: v for k, v in run["settings"].items()
                    if k not in _FREE | _KEPT and v != usual.get(k)}  # fmt: skip
             found.setdefault(json.dumps(odd, sort_keys=True), []).append(run)
-        parts = [(json.loads(odd), _once(runs)) for odd, runs in found.items()]
+        parts = [(json.loads(odd), _drop_duplicates(runs)) for odd, runs in found.items()]
         return sorted(parts, key=lambda part: len(part[0]))
 
     def at_best_rates(self, records: Sequence[Record]) -> dict[str, Arm]:
@@ -207,7 +207,14 @@ class Task:
         """Return the tables as they are printed, one for each kind of runs."""
         parts = []
         for odd, runs in self.kinds(records):
-            parts.append("\n".join([f"Settings: {told(odd) or 'as usual'}", *self._table(runs)]))
+            parts.append(
+                "\n".join(
+                    [
+                        f"Settings: {describe_non_default_config(odd) or 'as usual'}",
+                        *self._table(runs),
+                    ]
+                )
+            )
         return "\n\n".join(parts)
 
     def _table(self, records: Sequence[Record]) -> list[str]:
@@ -242,7 +249,7 @@ class Task:
         return lines
 
 
-def _once(records: Sequence[Record]) -> list[Record]:
+def _drop_duplicates(records: Sequence[Record]) -> list[Record]:
     twins: dict[str, list[Record]] = {}
     for run in records:
         told = {k: v for k, v in run["settings"].items() if k not in _KEPT}

@@ -51,13 +51,13 @@ def standardize(
     x: np.ndarray, eps: float, ddof: int = 0, out: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return ``x_hat = (x - mean) / std`` and ``std = sqrt(var + eps)`` over the last axis."""
-    x_hat, var, unit = in_unit(x, eps, lambda x: moments(x, ddof, out)[::2])
+    x_hat, var, unit = rescale_against_overflow(x, eps, lambda x: moments(x, ddof, out)[::2])
     std = np.sqrt(var + eps * unit * unit)
     x_hat /= std.astype(x_hat.dtype)
     return x_hat, (std / unit).astype(x_hat.dtype, copy=False)
 
 
-def in_unit(
+def rescale_against_overflow(
     x: np.ndarray, eps: float, spread: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 ) -> tuple[np.ndarray, np.ndarray, float | np.ndarray]:
     """Return ``spread`` of ``unit * x``, and ``unit``: 1 but for rows whose squares overflow.
@@ -72,12 +72,12 @@ def in_unit(
     tiny = (eps < normal) & (var < lowest) & centered.any(-1, keepdims=True)
     # A power of 2, which rounds nothing; the other rows stay as they are.
     unit = np.where(tiny, large, np.where(np.isfinite(var), 1.0, small))
-    return *spread(wide(x) * unit.astype(centered.dtype)), unit
+    return *spread(at_least_float32(x) * unit.astype(centered.dtype)), unit
 
 
 def row_norms(W: np.ndarray) -> tuple[np.ndarray, np.ndarray, float | np.ndarray]:
     """Return rows over ``unit``, the norms of these, and ``unit``: 1 if all squares fit."""
-    W, unit = wide(W), 1.0
+    W, unit = at_least_float32(W), 1.0
     with np.errstate(over="ignore"):  # along the memory vecdot is the faster one
         square = np.vecdot(W, W) if W.flags.c_contiguous else np.square(W).sum(1)
     if not (square.min() >= LIMITS[W.itemsize == 4][1] and square.max() < np.inf):
@@ -109,7 +109,7 @@ def affine(x_hat: np.ndarray, gain: np.ndarray | None, bias: np.ndarray | None) 
     return x_hat
 
 
-def wide(x: np.ndarray) -> np.ndarray:
+def at_least_float32(x: np.ndarray) -> np.ndarray:
     """Return ``x`` in at least float32."""
     return x.astype(np.result_type(x, np.float32), copy=False)
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from lnlib.norms._activations import tanh_slope
 from lnlib.norms._arguments import check_features, check_floats, check_shapes
-from lnlib.norms._statistics import standardize, standardize_backward, wide
+from lnlib.norms._statistics import at_least_float32, standardize, standardize_backward
 
 
 @np.errstate(under="ignore")
@@ -51,7 +51,7 @@ def adaptive_layer_norm(
     function = "adaptive_layer_norm"
     dtype = check_floats(function, eps, x=x, condition=condition, weight=weight, bias=bias)
     H = _check_condition(function, x, condition, weight, bias)
-    x_hat, _ = standardize(wide(x), eps)
+    x_hat, _ = standardize(at_least_float32(x), eps)
     scale, shift = _modulation(condition, weight, bias, H)
     return ((1 + scale) * x_hat + shift).astype(dtype, copy=False)
 
@@ -78,10 +78,10 @@ def adaptive_layer_norm_backward(
     dtype = check_floats(function, eps, **arrays)
     H = _check_condition(function, x, condition, weight, bias)
     check_shapes(function, x.shape, dy=dy)
-    x_hat, std = standardize(wide(x), eps)
+    x_hat, std = standardize(at_least_float32(x), eps)
     scale, _ = _modulation(condition, weight, bias, H)
     dx = standardize_backward((1 + scale) * dy, x_hat, std)
-    both = np.concatenate([dy * x_hat, wide(dy)], axis=-1)
+    both = np.concatenate([dy * x_hat, at_least_float32(dy)], axis=-1)
     shared = tuple(i for i, n in enumerate(condition.shape[:-1]) if n != x.shape[i])
     d = both.sum(shared, keepdims=True, dtype=float)
     rows = d.reshape(-1, 2 * H)
@@ -126,7 +126,7 @@ def dynamic_tanh(
     dtype = check_floats("dynamic_tanh", x=x, alpha=alpha, gain=gain, bias=bias)
     check_features("dynamic_tanh", x, gain=gain, bias=bias)
     _check_alpha("dynamic_tanh", alpha)
-    y = np.tanh(wide(alpha) * wide(x))
+    y = np.tanh(at_least_float32(alpha) * at_least_float32(x))
     y = y if gain is None else gain * y
     return (y if bias is None else y + bias).astype(dtype, copy=False)
 
@@ -148,8 +148,8 @@ def dynamic_tanh_backward(
     H = check_features(function, x, gain=gain)
     check_shapes(function, x.shape, dy=dy)
     _check_alpha(function, alpha)
-    wide_x, wide_dy = wide(x), wide(dy)
-    a = wide(alpha) * wide_x
+    wide_x, wide_dy = at_least_float32(x), at_least_float32(dy)
+    a = at_least_float32(alpha) * wide_x
     t, d = np.tanh(a), (wide_dy if gain is None else gain * wide_dy) * tanh_slope(a)
     dalpha = (d * wide_x).sum(dtype=float).reshape(alpha.shape)
     dgain, dbias = (a.reshape(-1, H).sum(0, dtype=float) for a in (wide_dy * t, wide_dy))
@@ -159,7 +159,7 @@ def dynamic_tanh_backward(
 def _modulation(
     condition: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, H: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    both = wide(condition) @ wide(weight).T + (0 if bias is None else bias)
+    both = at_least_float32(condition) @ at_least_float32(weight).T + (0 if bias is None else bias)
     return both[..., :H], both[..., H:]
 
 

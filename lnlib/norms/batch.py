@@ -5,7 +5,14 @@ import numbers
 import numpy as np
 
 from lnlib.norms._arguments import check_cases, check_channels, check_floats, check_shapes
-from lnlib.norms._statistics import affine, column, moments, standardize, standardize_backward, wide
+from lnlib.norms._statistics import (
+    affine,
+    at_least_float32,
+    column,
+    moments,
+    standardize,
+    standardize_backward,
+)
 
 
 @np.errstate(under="ignore")
@@ -89,7 +96,7 @@ def batch_norm_backward(
     check_channels("batch_norm_backward", x, gain=gain)
     check_shapes("batch_norm_backward", x.shape, dy=dy)
     x_hat, std = _batch_standardize("batch_norm_backward", x, eps, ddof, mean, var)
-    d = wide(_features_first(dy))
+    d = at_least_float32(_features_first(dy))
     dx_hat = d if gain is None else column(gain) * d
     dx = dx_hat / std if mean is not None else standardize_backward(dx_hat, x_hat, std, ddof)
     dx = _features_second(dx, x.shape).astype(dtype, copy=False)
@@ -184,8 +191,8 @@ def _batch_standardize(
     check_shapes(function, x.shape[1:2], mean=mean, var=var)
     if (var < 0).any():
         raise ValueError(f"{function}: var must be >= 0, got {var.min()}; give std**2")
-    std = np.sqrt(column(wide(var)) + eps)
-    return (rows - column(wide(mean))) / std, std
+    std = np.sqrt(column(at_least_float32(var)) + eps)
+    return (rows - column(at_least_float32(mean))) / std, std
 
 
 def _features_first(x: np.ndarray) -> np.ndarray:

@@ -3,7 +3,14 @@
 import numpy as np
 
 from lnlib.norms._arguments import check_channels, check_floats, check_groups, check_shapes
-from lnlib.norms._statistics import affine, blocks, column, standardize, standardize_backward, wide
+from lnlib.norms._statistics import (
+    affine,
+    at_least_float32,
+    blocks,
+    column,
+    standardize,
+    standardize_backward,
+)
 
 
 @np.errstate(under="ignore")
@@ -77,7 +84,7 @@ def group_norm_backward(
     dgain, dbias = np.zeros(C), np.zeros(C)
     for examples in blocks(x_groups):
         x_hat, std = standardize(x_groups[examples], eps)
-        d = wide(dy_channels[examples])
+        d = at_least_float32(dy_channels[examples])
         dx_hat = d if gain is None else gain * d
         dx[examples] = standardize_backward(dx_hat.reshape(x_hat.shape), x_hat, std)
         dgain += (d * x_hat.reshape(d.shape)).sum((0, 2), dtype=float)

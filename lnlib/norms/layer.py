@@ -3,7 +3,14 @@
 import numpy as np
 
 from lnlib.norms._arguments import check_features, check_floats, check_shapes
-from lnlib.norms._statistics import affine, blocks, in_unit, standardize, standardize_backward, wide
+from lnlib.norms._statistics import (
+    affine,
+    at_least_float32,
+    blocks,
+    rescale_against_overflow,
+    standardize,
+    standardize_backward,
+)
 
 
 @np.errstate(under="ignore")
@@ -81,7 +88,7 @@ def layer_norm_backward(
     dgain, dbias = np.zeros(H), np.zeros(H)
     for rows in blocks(x_rows):
         x_hat, std = standardize(x_rows[rows], eps)
-        d = wide(dy_rows[rows])
+        d = at_least_float32(dy_rows[rows])
         dx_hat = d if gain is None else gain * d
         dx[rows] = standardize_backward(dx_hat, x_hat, std)
         dgain += (d * x_hat).sum(0, dtype=float)
@@ -146,7 +153,7 @@ def rms_norm_backward(
     dx, dgain = np.empty(x_rows.shape, dtype), np.zeros(H)
     for rows in blocks(x_rows):
         x_hat, rms = _rms_standardize(x_rows[rows], eps)
-        d = wide(dy_rows[rows])
+        d = at_least_float32(dy_rows[rows])
         dx_hat = d if gain is None else gain * d
         dx[rows] = (dx_hat - x_hat * (dx_hat * x_hat).mean(-1, keepdims=True)) / rms
         dgain += (d * x_hat).sum(0, dtype=float)
@@ -154,6 +161,8 @@ def rms_norm_backward(
 
 
 def _rms_standardize(x: np.ndarray, eps: float) -> tuple[np.ndarray, np.ndarray]:
-    x, square, unit = in_unit(wide(x), eps, lambda x: (x, np.square(x).mean(-1, keepdims=True)))
+    x, square, unit = rescale_against_overflow(
+        at_least_float32(x), eps, lambda x: (x, np.square(x).mean(-1, keepdims=True))
+    )
     rms = np.sqrt(square + np.asarray(eps * unit * unit, x.dtype))
     return x / rms, (rms / unit).astype(x.dtype, copy=False)

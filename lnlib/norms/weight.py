@@ -3,7 +3,7 @@
 import numpy as np
 
 from lnlib.norms._arguments import check_floats, check_shapes, check_weights
-from lnlib.norms._statistics import affine, column, row_norms, wide
+from lnlib.norms._statistics import affine, at_least_float32, column, row_norms
 
 
 @np.errstate(under="ignore")
@@ -42,7 +42,7 @@ def weight_norm(
     dtype = check_floats("weight_norm", x=x, W=W, gain=gain, bias=bias)
     check_weights("weight_norm", x, W, gain=gain, bias=bias)
     W, norm, _ = row_norms(W)
-    y = affine(wide(x) @ W.T / norm, gain, bias)
+    y = affine(at_least_float32(x) @ W.T / norm, gain, bias)
     return y.astype(dtype, copy=False)
 
 
@@ -64,7 +64,7 @@ def weight_norm_backward(
     dtype = check_floats("weight_norm_backward", dy=dy, x=x, W=W, gain=gain)
     H, D = check_weights("weight_norm_backward", x, W, gain=gain)
     check_shapes("weight_norm_backward", (*x.shape[:-1], H), dy=dy)
-    x_rows, d = wide(x.reshape(-1, D)), wide(dy.reshape(-1, H))
+    x_rows, d = at_least_float32(x.reshape(-1, D)), at_least_float32(dy.reshape(-1, H))
     W, norm, unit = row_norms(W)
     v = W / column(norm)
     x_hat, dx_hat = x_rows @ v.T, d if gain is None else gain * d  # (examples, H)

@@ -6,7 +6,7 @@ import pytest
 from lnbook.chapters.claims import chart
 from lnbook.chapters.which_norm import chooser, models
 from lnbook.figures import css_filter
-from lnlab.claims import PAPER, Finding, Weighed
+from lnlab.claims import PAPER, ClaimResult, Finding
 from tools.browser import Firefox
 
 CHOICES = [
@@ -110,7 +110,7 @@ def claims():
         "table-1": (Finding("x", -d[:1], "of it", exact=True),),
         "table-2": (Finding("x", d, "of it", d), beside),
     }
-    return [Weighed(claim, found.get(claim.name, ()), {}) for claim in PAPER]
+    return [ClaimResult(claim, found.get(claim.name, ()), {}) for claim in PAPER]
 
 
 def test_the_chart_of_claims_shows_what_was_asked_for_and_opens_to_what_lies_behind(page, claims):

@@ -291,7 +291,7 @@ def test_a_lock_that_cannot_be_had_is_named_with_a_way_on(tmp_path, monkeypatch)
 def test_whoever_waits_is_told_the_owner_the_file_and_that_it_can_be_deleted(tmp_path, capsys):
     path = tmp_path / "mnist" / "run.json"
     file = checkpoint.place(path).with_name("run.lock")
-    with checkpoint.claimed(path, print):
+    with checkpoint.acquire_lock(path, print):
         assert file.with_suffix(".owner").read_text() == (
             f"process {os.getpid()} on {platform.node()}"
         )
@@ -299,7 +299,7 @@ def test_whoever_waits_is_told_the_owner_the_file_and_that_it_can_be_deleted(tmp
         told = threading.Event()
 
         def wait():
-            with checkpoint.claimed(path, lambda _: told.set()):
+            with checkpoint.acquire_lock(path, lambda _: told.set()):
                 pass
 
         waits = threading.Thread(target=wait, daemon=True)

@@ -172,7 +172,7 @@ def test_a_rank_keeps_its_checkpoint_until_rank_0_has_written(tmp_path):
     game = Game(tmp_path, runs=1, size=2)
     other = game.start(1)
     until(lambda: game.store.check(["letter/1/0"]))
-    time.sleep(3 * distributed.BEAT / 10)  # it looks for an answer, and there is none
+    time.sleep(3 * distributed.HEARTBEAT_S / 10)  # it looks for an answer, and there is none
     assert game.trained == ["run-0.json"]
     assert not game.written
     game.play()
@@ -205,7 +205,7 @@ def test_a_disk_that_is_full_stops_rank_0_at_once(tmp_path, monkeypatch):
 
 
 def test_a_rank_that_has_lost_rank_0_ends_in_the_middle_of_its_run(tmp_path, monkeypatch):
-    monkeypatch.setattr(distributed, "BEAT", 0.01)
+    monkeypatch.setattr(distributed, "HEARTBEAT_S", 0.01)
     game, broken = Game(tmp_path, runs=1, size=2), []
 
     class Gone:
@@ -241,8 +241,12 @@ def test_a_rank_whose_launcher_is_gone_is_told_to_end_and_then_ended(monkeypatch
     monkeypatch.setattr(distributed.time, "sleep", done.append)
     monkeypatch.setenv("RANK", "3")
     distributed._watch(7)
-    assert done == [distributed.BEAT] * 2 + [(os.getpid(), signal.SIGTERM), distributed.GRACE, 1]
-    assert 2 * distributed.BEAT + distributed.GRACE < 10
+    assert done == [distributed.HEARTBEAT_S] * 2 + [
+        (os.getpid(), signal.SIGTERM),
+        distributed.GRACE,
+        1,
+    ]
+    assert 2 * distributed.HEARTBEAT_S + distributed.GRACE < 10
     assert "rank 3: the launcher is gone. Checkpoints are kept" in capsys.readouterr().err
 
 

@@ -188,7 +188,7 @@ def test_a_record_is_named_by_its_key_and_by_what_is_odd():
 
 
 def test_a_value_may_depend_on_those_before_unless_it_is_given():
-    made = described(pointless=lambda run, runs: run["width"] == 4 and len(runs) > 1)
+    made = described(skip_combination=lambda run, runs: run["width"] == 4 and len(runs) > 1)
     assert [(s.width, s.rate) for s in made.settings_of({})] == [(3, 1.5)]
     assert [(s.width, s.rate) for s in made.settings_of({"width": (4,)})] == [(4, 2.0)]
     found = made.settings_of({"width": (5, 6), "rate": (0.1, 0.2), "wide": True})
@@ -197,7 +197,7 @@ def test_a_value_may_depend_on_those_before_unless_it_is_given():
 
 
 def test_a_gpu_has_what_is_usual_there():
-    made = described(usual={"epochs": 2, "seeds": 1}, on_gpu={"epochs": 8, "seeds": 4})
+    made = described(defaults={"epochs": 2, "seeds": 1}, on_gpu={"epochs": 8, "seeds": 4})
     assert {s.epochs for s in made.settings_of({})} == {2}
     assert {s.epochs for s in made.settings_of({}, on_gpu=True)} == {8}
     assert {s.epochs for s in made.settings_of({"epochs": 3}, on_gpu=True)} == {3}
@@ -208,7 +208,7 @@ def test_a_gpu_has_what_is_usual_there():
 
 
 def test_a_command_says_what_the_command_line_would_choose_otherwise():
-    made = described(key="{data}", usual={"first_epoch_points": 9, "seeds": 2})
+    made = described(key="{data}", defaults={"first_epoch_points": 9, "seeds": 2})
     typed = "--data here --width 3 --rate 0.5 --epochs 1 --first-epoch-points 1 --seeds 6"
     start = ["python", "-m", "lnlab", "replay", "made"]
     assert made.command(Settings(), 6) == [*start, *typed.split()]

@@ -472,5 +472,5 @@ def test_without_the_books_runs_reading_them_says_how_to_get_them(tmp_path, monk
     with pytest.raises(FileNotFoundError, match="install it from a clone of the book"):
         records.read_all("mnist")
     with pytest.raises(FileNotFoundError, match="install it from a clone of the book"):
-        claims.weigh()
+        claims.evaluate()
     assert records.read_all("mnist", tmp_path) == []

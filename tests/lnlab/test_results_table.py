@@ -33,7 +33,7 @@ def test_a_record_without_a_later_setting_is_of_another_kind():
     for records in (runs, runs[::-1]):
         rows = table(records, ["norm", "magnitude"], ["loss"])
         assert {(row["magnitude"], row["loss"][0]) for row in rows} == {(None, 1), ("fixed", 3)}
-        experiment = SimpleNamespace(table=None, head="loss", unit=lambda name: "nats")
+        experiment = SimpleNamespace(table=None, primary_metric="loss", unit=lambda name: "nats")
         assert text(experiment, records).startswith("magnitude")
 
 
@@ -51,7 +51,7 @@ def test_the_records_of_the_book_make_a_table():
 def test_as_text_it_has_a_row_for_each_kind_and_the_measure_that_heads_the_bar():
     runs = [run("layer", 0, 1.0, 4, hidden=8), run("none", 0, 5.0, 12345, hidden=8),
             run("layer", 3, 2.0, 5, hidden=8)]  # fmt: skip
-    described = SimpleNamespace(table=None, head="rank", unit={"rank": "places"}.get)
+    described = SimpleNamespace(table=None, primary_metric="rank", unit={"rank": "places"}.get)
     assert text(described, runs).splitlines() == [
         "norm   seeds  rank (places)  lowest to highest",
         "layer  2      4.5            4 to 5",

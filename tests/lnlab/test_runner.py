@@ -150,7 +150,7 @@ def test_a_run_that_another_command_trains_is_waited_for_and_not_trained_again(
         kwargs={"out": tmp_path, **options},
         daemon=True,
     )
-    with checkpoint.claimed(first, print):
+    with checkpoint.acquire_lock(first, print):
         live.write_bytes(b"what it is writing")
         second.start()
         deadline = time.monotonic() + 60

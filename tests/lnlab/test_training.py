@@ -276,7 +276,7 @@ def changed(content, change):
     state = change(state) or state
     out = io.BytesIO()
     torch.save(state, out)
-    return checkpoint.sealed(out.getvalue())
+    return checkpoint.with_checksum(out.getvalue())
 
 
 def without(part):

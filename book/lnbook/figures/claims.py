@@ -13,29 +13,29 @@ import numpy as np
 
 from lnbook.figures.table import Table, badge
 from lnlab import claims
-from lnlab.claims import Finding, Records, Weighed
+from lnlab.claims import ClaimResult, Finding, Records
 from lnlab.claims.trained import NONE, TARGETS
 from lnlab.comparison import Evidence
 
 Record = Mapping[str, Any]
 
 
-def weighed(experiment: str, records: Sequence[Record], *names: str) -> list[Weighed]:
+def weighed(experiment: str, records: Sequence[Record], *names: str) -> list[ClaimResult]:
     """Weigh the claims that an experiment decides; of those names alone, where any are given."""
     about = [one for one in claims.about(experiment) if not names or one.name in names]
-    return claims.weigh(Records.given(experiment, records), about)
+    return claims.evaluate(Records.given(experiment, records), about)
 
 
 @functools.cache
-def page() -> dict[str, Weighed]:
+def page() -> dict[str, ClaimResult]:
     """Return all claims by the book's records, by name; they are weighed once in a process.
 
     Labels of ten seeds or more are corrected for all comparisons of the page on every claim.
     """
-    return {one.claim.name: one for one in claims.weigh()}
+    return {one.claim.name: one for one in claims.evaluate()}
 
 
-def findings(of: Sequence[Weighed], caption: str) -> Table:
+def findings(of: Sequence[ClaimResult], caption: str) -> Table:
     """Return a row a claim, with its label and what was run, and below it what was measured."""
     rows = []
     for one in of:

@@ -14,7 +14,7 @@ import numpy as np
 from lnbook.figures import claims
 from lnbook.figures.colors import COLORS
 from lnbook.figures.table import Table
-from lnlab.claims import Weighed
+from lnlab.claims import ClaimResult
 
 PLAIN, CHOSEN, LAYER = "none", "none, tuned initialization", "layer"
 #: Label, color and dash of each arm.
@@ -149,7 +149,7 @@ class Runs:
             found.append((there / np.maximum(times, 1e-9))[late])
         return np.mean(where, 0), np.array(found)
 
-    def weighed(self, kind: str) -> dict[str, Weighed]:
+    def weighed(self, kind: str) -> dict[str, ClaimResult]:
         """Return what the paper's claims come to by a kind of runs, by their names."""
         found = claims.weighed(self.EXPERIMENT, self.of[kind])
         return {one.claim.name: one for one in found}

@@ -263,8 +263,8 @@ EXPERIMENT = Experiment(
         )
     },
     arrays={"attention": "fraction", "chances": "probability", "text": "UTF-8"},
-    head="val_error",
-    several={
+    primary_metric="val_error",
+    sweep_axes={
         "norm": NORMS,
         "start": lambda run: STARTS if run["norm"] == "none" else STARTS[:1],
         "gain": lambda run: (1.0, 0.1) if run["norm"] == "layer" else (None,),

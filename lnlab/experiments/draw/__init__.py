@@ -176,13 +176,13 @@ EXPERIMENT = Experiment(
         "dream_canvas": "probability of white, in 15ths",
         "dream_window": "center x, center y, stride, deviation: pixels; intensity: factor",
     },
-    head="val_bound",
-    several={
+    primary_metric="val_bound",
+    sweep_axes={
         "norm": NORMS,
         "start": lambda run: STARTS if run["norm"] == "none" else ("usual",),
         "learning_rate": (None,),
     },
-    usual={"seeds": 3},
+    defaults={"seeds": 3},
     scales={"paper": PAPER},
     grids=RECORDED,
     planned=PLANNED,

@@ -111,13 +111,17 @@ EXPERIMENT = Experiment(
     run=_run,
     loss=("batch_nll", "nats"),
     measures={"train_nll": "nats", "test_nll": "nats", "test_error": "fraction"},
-    head="test_error",
-    several={"learning_rate": (1e-3,), "batch_size": (4, 128), "norm": ("layer", "batch", "none")},
-    usual={"epochs": 20, "seeds": 3},
+    primary_metric="test_error",
+    sweep_axes={
+        "learning_rate": (1e-3,),
+        "batch_size": (4, 128),
+        "norm": ("layer", "batch", "none"),
+    },
+    defaults={"epochs": 20, "seeds": 3},
     on_gpu={"epochs": 60, "seeds": 10},
     scales={"paper": {"epochs": 60}},
     # Batch norm of one case is nothing to ask for, where there are other norms.
-    pointless=lambda run, runs: (
+    skip_combination=lambda run, runs: (
         (run["norm"], run["batch_size"]) == ("batch", 1) and {r["norm"] for r in runs} != {"batch"}
     ),
     steps=("plain", "compiled"),

@@ -151,9 +151,9 @@ EXPERIMENT = Experiment(
         "image_levels": "127ths of the largest weight",
         "image_scales": "weight",
     },
-    head="val_image_recall_10",
-    several={"norm": NORMS, "learning_rate": (None,)},
-    usual={"seeds": 5},
+    primary_metric="val_image_recall_10",
+    sweep_axes={"norm": NORMS, "learning_rate": (None,)},
+    defaults={"seeds": 5},
     scales={"paper": PAPER},
     grids=(
         Grid(range(5), {"learning_rate": RATES}, replaced=True),

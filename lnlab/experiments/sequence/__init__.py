@@ -149,15 +149,15 @@ EXPERIMENT = Experiment(
         "test_error": "fraction",
         "gradient_norm": "nats per unit of a parameter",
     },
-    head="test_error",
-    several={
+    primary_metric="test_error",
+    sweep_axes={
         "step": ("row",),
         "cell": CELLS,
         "norm": NORMS,
         "learning_rate": (None,),
         "gain": (1.0,),
     },
-    usual={"seeds": 5},
+    defaults={"seeds": 5},
     grids=(
         Grid(SEEDS, {"step": STEPS}),
         Grid(SEEDS, {"cell": ("lstm",), "norm": ("layer",), "gain": (0.1, 0.0)}),

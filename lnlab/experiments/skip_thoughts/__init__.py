@@ -221,13 +221,13 @@ EXPERIMENT = Experiment(
         "neighbors": "sentence",
         "texts": "character",
     },
-    head="val_nll",
-    several={
+    primary_metric="val_nll",
+    sweep_axes={
         "norm": NORMS,
         "start": lambda run: STARTS if run["norm"] == "none" else STARTS[:1],
         "learning_rate": (None,),
     },
-    usual={"seeds": 3},
+    defaults={"seeds": 3},
     scales={"paper": PAPER},
     grids=RECORDED,
     planned=PLANNED,

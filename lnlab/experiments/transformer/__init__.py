@@ -235,8 +235,8 @@ EXPERIMENT = Experiment(
         "norm_deviations": "units of the stream",
         "characters": "code point",
     },
-    head="val_nll",
-    several={
+    primary_metric="val_nll",
+    sweep_axes={
         "initialization": ("xavier",),
         "depth": (12,),
         "place": ("pre", "post"),
@@ -244,8 +244,8 @@ EXPERIMENT = Experiment(
         "learning_rate": (1e-3,),
         "warm_up": (0, 60),
     },
-    usual={"seeds": 3},
-    pointless=_pointless,
+    defaults={"seeds": 3},
+    skip_combination=_pointless,
     grids=(*PLANNED, *GPT2),
     planned=GPT2_PLANNED,
     threads=1,

@@ -89,13 +89,13 @@ EXPERIMENT = Experiment(
         "square_#": "Euclidean norm",
         "turn_#": "degrees",
     },
-    head="test_error",
-    several={
+    primary_metric="test_error",
+    sweep_axes={
         "optimizer": OPTIMIZERS,
         "scale": lambda run: SCALES.get(run["optimizer"], (1.0,)),
         "norm": NORMS,
     },
-    usual={"seeds": 10},
+    defaults={"seeds": 10},
     grids=(
         Grid(range(10)),
         # Does the growth of the weights end learning? The same runs with weights that cannot grow.

@@ -13,7 +13,7 @@ from lnbook.chapters.claims.chart import KINDS, ClaimChart
 from lnbook.figures import css_filter
 from lnbook.figures.table import badge, mark
 from lnlab import claims, comparison, records
-from lnlab.claims import Finding, Weighed, numbers
+from lnlab.claims import ClaimResult, Finding, numbers
 from lnlab.comparison import NOT_RECORDED, Evidence
 from lnlab.experiments.order_embeddings import results
 
@@ -23,7 +23,7 @@ BOOK = Path(lnbook.__file__).parents[1]
 @pytest.fixture(scope="module")
 def weighed():
     """The claims by the book's records, by name."""
-    return {one.claim.name: one for one in claims.weigh()}
+    return {one.claim.name: one for one in claims.evaluate()}
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def one(*shares, name="table-2", **finding):
     """A claim with one finding."""
     claim = next(c for c in claims.PAPER if c.name == name)
     d = np.array(shares, float)
-    return Weighed(claim, (Finding("x", d, "of it", d, **finding),), {})
+    return ClaimResult(claim, (Finding("x", d, "of it", d, **finding),), {})
 
 
 def ordered(weighed):
@@ -161,16 +161,16 @@ def test_what_was_never_reached_has_no_dot_at_a_mean_and_says_never():
 def test_measures_without_a_share_are_counted_in_words():
     rates = [Finding("x", d * np.ones(3), "powers of ten") for d in (1.0, -1.0)]
     claim = one(0.0, 0.0).claim
-    body = ClaimChart([Weighed(claim, tuple(rates), {})], "A").to_html()
+    body = ClaimChart([ClaimResult(claim, tuple(rates), {})], "A").to_html()
     assert ">2 measures, in the line</span>" in body
-    alone = ClaimChart([Weighed(claim, (rates[0],), {})], "A").to_html()
+    alone = ClaimChart([ClaimResult(claim, (rates[0],), {})], "A").to_html()
     assert ">+1 powers of ten</span>" in alone
 
 
 def test_what_stands_beside_is_drawn_where_all_is_asked_for_alone():
     finding = one(-0.5, -0.4)
     more = Finding("y", np.array([0.1, 0.2]), "of it", np.array([0.1, 0.2]), counts=False)
-    both = Weighed(finding.claim, (*finding.findings, more), {})
+    both = ClaimResult(finding.claim, (*finding.findings, more), {})
     body = ClaimChart([both], "A").to_html()
     (shown,) = re.findall(r'<span data-beside="all">(.*?)</span>', body)
     assert 'class="ln-count ln-beside"' in shown
@@ -283,7 +283,7 @@ def test_no_word_in_a_chart_covers_another(page):
     never = (0.2, np.inf)
     claim = one(*never).claim
     findings = tuple(Finding(f"{k}", np.array(never), "of it", np.array(never)) for k in range(3))
-    both = page + ClaimChart([Weighed(claim, findings, {})], "Claims", "").to_html()
+    both = page + ClaimChart([ClaimResult(claim, findings, {})], "Claims", "").to_html()
     strips = [re.findall(r'<text [^>]*y="(\d+)"', svg) for svg in re.findall("<svg.*?</svg>", both)]
     several = [sorted(map(int, heights)) for heights in strips if len(heights) > 1]
     assert several

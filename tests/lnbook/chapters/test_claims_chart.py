@@ -11,7 +11,7 @@ import pytest
 from lnbook.chapters.claims.chart import ClaimChart
 from lnbook.figures.table import badge, mark
 from lnlab import claims
-from lnlab.claims.finding import corrected, weigh
+from lnlab.claims.finding import corrected, evaluate
 from tests.cases.protocol import ends
 from tests.cases.toy_records import InMemory
 from tests.lnlab.claims import truth
@@ -26,7 +26,7 @@ def weighed():
     found = {}
     for case in CASES:
         records = InMemory(truth.records(case))
-        of = corrected([weigh(CLAIMS[name], records) for name in truth.RECORDED])
+        of = corrected([evaluate(CLAIMS[name], records) for name in truth.RECORDED])
         found[case] = {one.claim.name: one for one in of}
     return found
 

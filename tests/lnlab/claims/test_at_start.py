@@ -109,9 +109,9 @@ def test_what_a_random_network_carries_is_computed_once_for_all_claims(monkeypat
     orthogonal = computed.recurrence.orthogonal
     monkeypatch.setattr(computed, "recurrence", SimpleNamespace(carry=carry, orthogonal=orthogonal))
     computed.carried.cache_clear()
-    for weigh in (at_start.summed_inputs, computed.gradients_through_time,
-                  computed.plain_gradients):  # fmt: skip
-        weigh(None)
+    for evaluate in (at_start.summed_inputs, computed.gradients_through_time,
+                     computed.plain_gradients):  # fmt: skip
+        evaluate(None)
     computed.carried.cache_clear()
     # Of each form, scale and seed once with inputs at every step, once with the first alone.
     assert len(calls) == 2 * 3 * 10 * 2

@@ -12,7 +12,7 @@ import pytest
 from lnlab import claims, comparison
 from lnlab import records as record
 from lnlab.claims import Finding, numbers, trained
-from lnlab.claims.finding import Claim, Records, Weighed
+from lnlab.claims.finding import Claim, ClaimResult, Records
 from lnlab.claims.scale import relative
 from lnlab.cli import main
 from lnlab.experiments import find, mnist
@@ -85,12 +85,12 @@ def book(experiment, better, **other):
 
 
 def verdict(name, runs):
-    return claims.weigh(None, [OF[name]])[0] if runs is None else _weigh(name, Made(runs))
+    return claims.evaluate(None, [OF[name]])[0] if runs is None else _weigh(name, Made(runs))
 
 
 def _weigh(name, records):
-    findings = tuple(OF[name].weigh(records))
-    return Weighed(OF[name], findings, {})
+    findings = tuple(OF[name].evaluate(records))
+    return ClaimResult(OF[name], findings, {})
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_comparable_is_within_the_margin_and_not_merely_lower():
 def test_the_seeds_of_a_claim_are_those_of_the_findings_that_decide():
     def seeds(*given):
         findings = tuple(Finding("x", -np.ones(n), "nats", **more) for n, more in given)
-        return Weighed(OF["table-1"], findings, {}).seeds
+        return ClaimResult(OF["table-1"], findings, {}).seeds
 
     beside, exact = {"counts": False}, {"exact": True}
     assert seeds((10, {}), (3, beside)) == seeds((10, {}), (20, beside)) == "10 seeds"
@@ -239,7 +239,7 @@ def test_units_at_the_border_are_held_against_the_rest(on, deviation, outcome):
 def test_longer_sequences_are_held_against_as_many_epochs_of_the_usual_ones():
     usual = book("draw", (1.0, 1.0, 1.0))
     longer = book("draw", (1.0, 1.0, 1.0), glimpses=16)
-    findings = OF["long-and-small"].weigh(Made(usual + longer))
+    findings = OF["long-and-small"].evaluate(Made(usual + longer))
     assert [f.differences.tolist() for f in findings] == [[0.0] * 3] * 3
     # Cut after 5 epochs, as they were: the same, though whole runs would have other targets.
     short = [run | {"curves": {k: v[:8] for k, v in run["curves"].items()}} for run in longer]
@@ -247,10 +247,10 @@ def test_longer_sequences_are_held_against_as_many_epochs_of_the_usual_ones():
     for run in usual:
         bound = [*run["curves"]["val_bound"][:8], *[0.1] * 3]
         later.append(run | {"curves": run["curves"] | {"val_bound": bound}})
-    findings = OF["long-and-small"].weigh(Made(later + short))
+    findings = OF["long-and-small"].evaluate(Made(later + short))
     assert [f.differences.tolist() for f in findings] == [[0.0] * 3] * 3
     some = [run for run in longer if run["seed"] != 1]  # pairs are by seed, not by position
-    findings = OF["long-and-small"].weigh(Made(usual + some))
+    findings = OF["long-and-small"].evaluate(Made(usual + some))
     assert [f.differences.tolist() for f in findings] == [[0.0] * 2] * 3
 
 
@@ -258,7 +258,7 @@ def rule(*signs, exact=False):
     findings = tuple(
         Finding("x", np.full(3, -float(sign)), "points", exact=exact) for sign in signs
     )
-    return str(Weighed(OF["table-1"], findings, {}).label)
+    return str(ClaimResult(OF["table-1"], findings, {}).label)
 
 
 def test_measures_that_differ_give_a_range_of_seeds_but_one_exception_refutes_mathematics():
@@ -269,9 +269,9 @@ def test_measures_that_differ_give_a_range_of_seeds_but_one_exception_refutes_ma
     cases = Finding("x", np.array([-1.0, 1.0]), "cases", exact=True)
     assert str(cases.label) == comparison.FAILS
     beside = Finding("x", np.ones(3), "points", counts=False)
-    one = Weighed(OF["table-1"], (Finding("x", -np.ones(3), "points"), beside), {})
+    one = ClaimResult(OF["table-1"], (Finding("x", -np.ones(3), "points"), beside), {})
     assert str(one.label) == ALL
-    assert str(Weighed(OF["skip-month"], (), {}).label) == OPEN
+    assert str(ClaimResult(OF["skip-month"], (), {}).label) == OPEN
 
 
 def test_labels_are_corrected_for_all_comparisons_that_count_each_once():
@@ -281,7 +281,7 @@ def test_labels_are_corrected_for_all_comparisons_that_count_each_once():
     beside = Finding("beside", ten, "points", counts=False)
 
     def labels(*findings):
-        found = claims.finding.corrected([Weighed(OF["table-1"], findings, {})])
+        found = claims.finding.corrected([ClaimResult(OF["table-1"], findings, {})])
         return [str(f.label) for f in found[0].counting]
 
     assert labels(one, beside) == labels(one, one)[:1] == [comparison.SUPPORTED]
@@ -417,19 +417,19 @@ def few(tmp_path):
 
 
 def test_a_new_record_changes_the_label(few):
-    (before,) = claims.weigh(few, [OF["faster-at-4"]])
+    (before,) = claims.evaluate(few, [OF["faster-at-4"]])
     path = few / "mnist" / "mnist-layer-b4-seed1.json"
     slow = record.read(path)
     slow["curves"]["train_nll"] = [5.0] * len(slow["curves"]["epoch"])
     path.write_text(json.dumps(slow))
-    (after,) = claims.weigh(few, [OF["faster-at-4"]])
+    (after,) = claims.evaluate(few, [OF["faster-at-4"]])
     last = [one.counting[-1] for one in (before, after)]
     assert np.isfinite(last[0].differences).all()
     assert np.isinf(last[1].differences).sum() == 1
 
 
 def test_json_names_each_record_behind_a_verdict_with_its_checksum(few):
-    found = claims.as_json(claims.weigh(few, [OF["faster-at-4"], OF["skip-month"]]))
+    found = claims.as_json(claims.evaluate(few, [OF["faster-at-4"], OF["skip-month"]]))
     one, other = json.loads(json.dumps(found, allow_nan=False))["claims"]
     files = {
         f"mnist/mnist-{norm}-b4-seed{s}.json" for norm in ("batch", "layer") for s in mnist.SEEDS
@@ -450,7 +450,7 @@ def test_json_names_each_record_behind_a_verdict_with_its_checksum(few):
 def test_json_tells_what_was_never_reached_from_what_is_no_number():
     finding = Finding("x", np.array([-0.5, np.inf, -np.inf, np.nan]), "of its updates")
     claim = Claim("a", "6.4", "b", "C.", "d", "e", "", ("draw",), lambda records: [finding])
-    (found,) = claims.as_json([Weighed(claim, (finding,), {})])["claims"]
+    (found,) = claims.as_json([ClaimResult(claim, (finding,), {})])["claims"]
     assert found["findings"][0]["differences"] == [
         -0.5, None, "baseline never", "no number",
     ]  # fmt: skip
@@ -479,6 +479,6 @@ def test_the_best_rates_are_compared_seed_by_seed():
             for rate in (0.1, 0.3):
                 at = 0.5 if rate == best else 0.0
                 runs.append(made("handwriting", arm, seed, at, learning_rate=rate))
-    (found,) = OF["higher-rates"].weigh(Made(runs))
+    (found,) = OF["higher-rates"].evaluate(Made(runs))
     np.testing.assert_allclose(found.differences, -np.log10(3) * np.ones(3))
     assert str(found.label) == ALL

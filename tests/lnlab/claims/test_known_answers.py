@@ -10,7 +10,7 @@ import pytest
 
 from lnlab import claims, comparison
 from lnlab.claims import computed, numbers, tutorials
-from lnlab.claims.finding import Records, Weighed, corrected, weigh
+from lnlab.claims.finding import ClaimResult, Records, corrected, evaluate
 from lnlab.cli import main
 from tests.cases import protocol as oracle
 from tests.cases import protocol_records
@@ -38,11 +38,11 @@ def weighed(folder):
     """The recorded claims as the library weighs them, by case and name."""
     recorded = [CLAIMS[name] for name in truth.RECORDED]
     found = {
-        case: corrected([weigh(claim, InMemory(truth.records(case))) for claim in recorded])
+        case: corrected([evaluate(claim, InMemory(truth.records(case))) for claim in recorded])
         for case in CASES
         if case != "mixed"
     }
-    found["mixed"] = claims.weigh(folder, recorded)
+    found["mixed"] = claims.evaluate(folder, recorded)
     return {case: {one.claim.name: one for one in of} for case, of in found.items()}
 
 
@@ -295,7 +295,7 @@ def longer(patch):
         return type("OverTime", (), {"size": {k: np.array(v) for k, v in size.items()}})
 
     patch(computed, recurrence=Fake(computed.recurrence, over_time=over_time))
-    CLAIMS["longer-sequences"].weigh(Records())  # the numbers depend on what is drawn
+    CLAIMS["longer-sequences"].evaluate(Records())  # the numbers depend on what is drawn
     pairs = [*zip(layers, batches, strict=True)]
     layers.clear()
     return [Answer([a - b for a, b in pairs], "powers of ten",
@@ -396,7 +396,7 @@ def test_a_computed_claim_counts_what_was_measured(name, monkeypatch):
             monkeypatch.setattr(module, attribute, value)
 
     answers = COMPUTED[name](patch)
-    findings = CLAIMS[name].weigh(Records())
+    findings = CLAIMS[name].evaluate(Records())
     monkeypatch.undo()
     at_start_answers.clear()
     compare_with(findings, answers)
@@ -405,7 +405,7 @@ def test_a_computed_claim_counts_what_was_measured(name, monkeypatch):
         assert str(finding.label) == outcome(answer)
         if answer.exact:
             assert parsed(claims.interval(finding))[0] == pytest.approx(max(0, d[0]), rel=0.05)
-    one = Weighed(CLAIMS[name], tuple(findings), {})
+    one = ClaimResult(CLAIMS[name], tuple(findings), {})
     if all(answer.exact for answer in answers):
         wrong = any(answer.counts and max(answer.differences) > 0 for answer in answers)
         assert one.label.text == (comparison.FAILS if wrong else comparison.HOLDS)
@@ -413,7 +413,7 @@ def test_a_computed_claim_counts_what_was_measured(name, monkeypatch):
 
 @pytest.mark.parametrize("name", sorted(OPEN))
 def test_an_open_claim_has_no_finding(name):
-    assert CLAIMS[name].weigh(Records()) == []
+    assert CLAIMS[name].evaluate(Records()) == []
 
 
 # The numbers beside those of the paper's figures and tables: means over all seeds of an arm.

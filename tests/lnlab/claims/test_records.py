@@ -81,16 +81,16 @@ def test_a_damaged_record_is_refused_by_its_name_and_never_left_out(copied):
     path = sorted((copied / "draw").glob("*.json"))[3]
     path.write_text(path.read_text()[:200])
     with pytest.raises(BadRecord, match=path.name):
-        claims.weigh(copied, [CLAIM])
+        claims.evaluate(copied, [CLAIM])
 
 
 def test_a_record_of_another_experiment_under_this_name_does_not_count(copied):
-    (before,) = claims.weigh(copied, [CLAIM])
+    (before,) = claims.evaluate(copied, [CLAIM])
     path = sorted((copied / "draw").glob("*.json"))[3]
     foreign = json.loads(path.read_text()) | {"experiment": "handwriting"}
     foreign["curves"]["test_bound_of_all"] = [1e6] * len(foreign["curves"]["epoch"])
     (copied / "draw" / "draw-a-foreign-seed1.json").write_text(json.dumps(foreign))
-    (after,) = claims.weigh(copied, [CLAIM])
+    (after,) = claims.evaluate(copied, [CLAIM])
     assert [f.differences.tolist() for f in after.findings] == [
         f.differences.tolist() for f in before.findings
     ]
@@ -98,12 +98,12 @@ def test_a_record_of_another_experiment_under_this_name_does_not_count(copied):
 
 
 def test_a_folder_is_read_anew_each_time_it_is_weighed(copied):
-    (before,) = claims.weigh(copied, [CLAIM])
+    (before,) = claims.evaluate(copied, [CLAIM])
     usual = (name for name in before.files if "-T8-" in name and "seed1." in name)
     name = next(name for name in usual if "-layer-" in name)
     run = json.loads((copied / name).read_text())
     run["curves"]["test_bound_of_all"][-1] += 1000.0
     (copied / name).write_text(json.dumps(run))
-    (after,) = claims.weigh(copied, [CLAIM])
+    (after,) = claims.evaluate(copied, [CLAIM])
     assert after.files[name] != before.files[name]
     assert after.counting[0].differences.sum() > before.counting[0].differences.sum() + 900

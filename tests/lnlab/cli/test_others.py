@@ -98,7 +98,7 @@ def test_data_digits_says_its_size(capsys):
 @pytest.mark.parametrize("experiment", ["draw", "attentive_reader", "weights"])
 def test_a_table_ends_with_the_claims_that_its_records_decide(experiment, capsys):
     assert main(["table", experiment]) == 0
-    told, weighed = capsys.readouterr().out, claims.weigh(None, claims.about(experiment))
+    told, weighed = capsys.readouterr().out, claims.evaluate(None, claims.about(experiment))
     assert {one.claim.experiments for one in weighed} == {(experiment,)}
     assert told.rstrip().endswith(claims.text(weighed))
 

@@ -156,7 +156,7 @@ def test_what_does_not_fit_together_is_refused(command, said, monkeypatch, tmp_p
     ],
 )
 def test_a_setting_that_changes_none_of_the_runs_is_told(command, idle):
-    assert asked(["replay", *command.split(), "--epochs", "1", "--seeds", "0"]).idle == idle
+    assert asked(["replay", *command.split(), "--epochs", "1", "--seeds", "0"]).unused_flags == idle
 
 
 def test_what_is_told_does_not_stop_the_run(tmp_path, capsys, short):

@@ -251,7 +251,7 @@ def test_a_checkpoint_of_another_form_is_refused(tmp_path, toy, change, says):
     state = checkpoint.read(file)
     change(state)
     torch.save(state, tmp_path / "raw")
-    file.write_bytes(checkpoint.sealed((tmp_path / "raw").read_bytes()))
+    file.write_bytes(checkpoint.with_checksum((tmp_path / "raw").read_bytes()))
     with pytest.raises(checkpoint.BadCheckpoint, match=says):
         checkpoint.load(file, toy.run()(chosen, toy.load(chosen)), 9)
 

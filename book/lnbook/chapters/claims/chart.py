@@ -18,7 +18,7 @@ from lnbook.display import bundle
 from lnbook.figures.css_filter import Group, attributes, card, live
 from lnbook.figures.table import badge, mark
 from lnlab import claims, comparison
-from lnlab.claims import Finding, Weighed
+from lnlab.claims import ClaimResult, Finding
 from lnlab.claims.scale import relative
 from lnlab.comparison import Evidence
 
@@ -41,7 +41,7 @@ LOW, ROW = 22, 9  # pixels: height of a strip, and of a further line in it
 WORD_ROW = 15  # pixels: of a line with a word in it
 
 
-def part(one: Weighed) -> str:
+def part(one: ClaimResult) -> str:
     """Say to which part a claim belongs: mathematics, recurrent networks, or others."""
     if one.findings and all(finding.exact for finding in one.findings):
         return "exact"
@@ -55,7 +55,7 @@ class ClaimChart:
     """Claims as one chart: a line each, with dot, interval and label, which opens.
 
     Args:
-        weighed: As :func:`lnlab.claims.weigh` returns them.
+        weighed: As :func:`lnlab.claims.evaluate` returns them.
         title: Above the chart.
         file: The name of the file that has all of it, beside the page; ``""`` for none.
         name: Short, and no other chart's of the page: every rule of its style repeats it.
@@ -64,7 +64,7 @@ class ClaimChart:
 
     def __init__(
         self,
-        weighed: Sequence[Weighed],
+        weighed: Sequence[ClaimResult],
         title: str,
         file: str = "",
         *,
@@ -156,17 +156,17 @@ class ClaimChart:
         return bundle(self)
 
 
-def _conditions(one: Weighed) -> dict[str, tuple[str, ...]]:
+def _conditions(one: ClaimResult) -> dict[str, tuple[str, ...]]:
     return {"part": ("all", part(one)), "evidence": ("any", KINDS[one.label.evidence][0])}
 
 
-def _heading(kind: Evidence, of: Sequence[Weighed]) -> str:
+def _heading(kind: Evidence, of: Sequence[ClaimResult]) -> str:
     parts = dict.fromkeys(part(one) for one in of)
     conditions = {"part": ("all", *parts), "evidence": ("any", KINDS[kind][0])}
     return f'<p class="ln-kind"{attributes(conditions)}>{html.escape(KINDS[kind][1])}</p>'
 
 
-def _line(one: Weighed, suffix: str) -> str:
+def _line(one: ClaimResult, suffix: str) -> str:
     claim, esc, text = one.claim, html.escape, badge(one.label)
     section = f'<i class="ln-sec">{esc(claim.section)}</i>' if claim.section[0].isdigit() else (
         '<i class="ln-sec"></i>')  # fmt: skip
@@ -178,7 +178,7 @@ def _line(one: Weighed, suffix: str) -> str:
     )
 
 
-def _behind(one: Weighed, suffix: str) -> str:
+def _behind(one: ClaimResult, suffix: str) -> str:
     claim, esc = one.claim, html.escape
     where = f"section {claim.section}" if claim.section[0].isdigit() else "a tutorial"
     here = f"{claim.here}; {one.scale}" if one.scale else claim.here
@@ -214,7 +214,7 @@ def _place(share: float) -> float:
     return round(50 + 46 * float(np.clip(share, -1.04, 1.04)), 1)
 
 
-def _strip(one: Weighed) -> str:
+def _strip(one: ClaimResult) -> str:
     """Draw dot and interval of each finding, or say why there are none."""
     drawn = [
         finding
@@ -280,7 +280,7 @@ def _title(finding: Finding) -> str:
     return f"{_upper(finding.what)}; {finding.seeds} seeds; {size}; {finding.label.evidence.value}"
 
 
-def _words(one: Weighed) -> str:
+def _words(one: ClaimResult) -> str:
     if one.label.evidence is Evidence.NONE:
         return ""  # the reason stands where the others have their labels
     if one.label.evidence is Evidence.EXACT:

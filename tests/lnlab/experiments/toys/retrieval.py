@@ -132,8 +132,8 @@ EXPERIMENT = Pairs.experiment = Experiment(
     loss=("squared_error", "m^2"),
     measures={"recall_#": "fraction", "mean_rank": "places", "best_at_recall": "epochs"},
     arrays={"map": "m"},
-    head="mean_rank",
-    several={"momentum": (0.0, 0.5)},
-    usual={"epochs": 2, "seeds": 2},
+    primary_metric="mean_rank",
+    sweep_axes={"momentum": (0.0, 0.5)},
+    defaults={"epochs": 2, "seeds": 2},
     grids=(Grid(range(2), {"momentum": (0.5,), "epochs": 1}),),
 )

@@ -119,7 +119,7 @@ class Experiment:
                 f"{', '.join(missing)} are missing"
             )
         if not isinstance(self.defaults.get("seeds"), int):
-            raise ValueError(f"Experiment {self.name}: usual must say how many seeds there are")
+            raise ValueError(f"Experiment {self.name}: defaults must say how many seeds there are")
         if self.steps and "step" in named:
             raise ValueError(
                 f"Experiment {self.name}: no setting may be called step where --step chooses "

@@ -52,8 +52,8 @@ def described(**changes):
     return Experiment(**{
         "name": "made", "about": "made up", "paper": {"section": "0"}, "settings": Settings,
         "key": "w{width}-{rate}", "label": "{width}", "load": None, "run": None,
-        "loss": ("error", "m"), "measures": {"gap": "m", "layer_#": "s"}, "head": "gap",
-        "several": {"width": (3, 4), "rate": lambda run: (run["width"] / 2,)},
+        "loss": ("error", "m"), "measures": {"gap": "m", "layer_#": "s"}, "primary_metric": "gap",
+        "sweep_axes": {"width": (3, 4), "rate": lambda run: (run["width"] / 2,)},
     } | changes)  # fmt: skip
 
 
@@ -138,16 +138,16 @@ def test_a_setting_without_a_sentence_is_refused():
     ("changes", "said"),
     [
         ({"key": "{norm}"}, "settings must have all fields that are spoken of, norm are missing"),
-        ({"several": {"size": (1,)}}, "all fields that are spoken of, size are missing"),
-        ({"usual": {"seeds": 2, "lr": 1}}, "spoken of, lr are missing"),
+        ({"sweep_axes": {"size": (1,)}}, "all fields that are spoken of, size are missing"),
+        ({"defaults": {"seeds": 2, "lr": 1}}, "spoken of, lr are missing"),
         ({"on_gpu": {"steps": 2}}, "spoken of, steps are missing"),
         ({"grids": (Grid((0,), {"lr": 1}),)}, "spoken of, lr are missing"),
         (
-            {"settings": config.Settings, "key": "", "several": {}},
+            {"settings": config.Settings, "key": "", "sweep_axes": {}},
             "data, epochs, first_epoch_points",
         ),
-        ({"head": "nll"}, "head must be one of the measures, got 'nll'"),
-        ({"usual": {"epochs": 2}}, "usual must say how many seeds there are"),
+        ({"primary_metric": "nll"}, "primary_metric must be one of the measures, got 'nll'"),
+        ({"defaults": {"epochs": 2}}, "defaults must say how many seeds there are"),
     ],
 )
 def test_a_description_that_cannot_work_is_refused(changes, said):

@@ -294,5 +294,5 @@ def test_seeds_share_what_a_record_names(tmp_path):
 def test_the_bar_says_a_fraction_in_percent_and_the_rest_in_its_unit(toy):
     point = {"epoch": 1.25, "mean_rank": 3.14159, "recall_1": 0.25}
     assert runner._head(toy, point) == "epoch 1.25, mean rank 3.142 places"
-    other = type("Other", (), {"head": "recall_1", "unit": toy.unit})
+    other = type("Other", (), {"primary_metric": "recall_1", "unit": toy.unit})
     assert runner._head(other, point) == "epoch 1.25, recall 1 25.00%"

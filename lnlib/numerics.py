@@ -232,6 +232,70 @@ def breaking_offset(dtype: type | np.dtype, std: float = 1.0) -> float:
     return float(std / np.sqrt(float(np.finfo(dtype).eps) / 2))
 
 
+def errors_of_std(x: np.ndarray) -> dict[str, float]:
+    """Return the worst relative error of the deviation of vectors, by method.
+
+    ::
+
+        max over the vectors of |std / true - 1|
+
+    ``true`` is float64's for the numbers as ``x`` holds them, so the error is the method's own and
+    not that of rounding its input.
+
+    Args:
+        x: Shape ``(n, H)``, float16 or float32.
+
+    Returns:
+        For each of :data:`METHODS`: infinity where the deviation of a vector came
+        out infinite or NaN. NaN itself says that there is nothing to measure: ``x`` holds infinity
+        or NaN, or a vector of equal numbers.
+
+    Example:
+        >>> x = np.array([[40000, 40001, 40002, 40003]], dtype=np.float32)
+        >>> {name: round(error, 3) for name, error in errors_of_std(x).items()}
+        {'naive': inf, 'Welford': 0.0, 'two-pass': 0.0, 'shifted': 0.0}
+    """
+    wide = x.astype(np.float64)
+    if not np.isfinite(wide).all() or not (true := wide.std(-1)).all():
+        return dict.fromkeys(METHODS, np.nan)
+    errors = {}
+    for name, method in METHODS.items():
+        with np.errstate(invalid="ignore"):
+            error = np.abs(np.sqrt(method(x)[1].astype(np.float64)) / true - 1).max()
+        errors[name] = float(error) if np.isfinite(error) else np.inf
+    return errors
+
+
+def deviation_after(
+    std: float | np.ndarray, *, eps: float = 1e-5, place: str = "inside"
+) -> np.ndarray:
+    """Return the deviation after a norm of numbers that had the deviation ``std``.
+
+    ::
+
+        inside:  std / sqrt(std^2 + eps)        outside: std / (std + eps)
+
+    Eqs. 2-4 and 16 of Ba, Kiros & Hinton (2016) have no eps, so their norm leaves 1. The authors'
+    Theano code has it inside the root, their Lua code outside.
+
+    Args:
+        std: Above 0, any shape.
+        eps: Squared units of ``std`` inside the root, units of ``std`` outside.
+        place: ``"inside"`` or ``"outside"`` the root, as in :func:`variant`.
+
+    Raises:
+        ValueError: If ``place`` is unknown.
+
+    Example:
+        >>> float(deviation_after(1e-5, place="outside"))
+        0.5
+    """
+    if place not in ("inside", "outside"):
+        raise ValueError(f"deviation_after: place must be inside or outside, got {place!r}")
+    std = np.asarray(std, float)
+    return std / (np.sqrt(std**2 + eps) if place == "inside" else std + eps)
+
+
 def _mean(x: np.ndarray) -> np.ndarray:
     """Return the mean over the last axis, added up from left to right."""
     total = np.zeros(x.shape[:-1], x.dtype)

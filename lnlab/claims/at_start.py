@@ -7,10 +7,10 @@ import itertools
 
 import numpy as np
 
-from lnlab.analysis import costs, table_1
+from lnlab.analysis import costs
 from lnlab.claims.computed import SCALES, SEEDS, carried, exact
 from lnlab.claims.finding import Finding, Records
-from lnlib import norms, transformer
+from lnlib import invariance, norms, transformer
 from lnlib.fisher import GLM
 from lnlib.norms._activations import softmax
 
@@ -142,7 +142,7 @@ def not_a_parameterization(records: Records) -> list[Finding]:
     of_weight = defect(lambda z: norms.weight_norm(z, W))
     return [
         Finding(f"layer norm: f(x + y) - f(x) - f(y) + f(0) is up to {of_layer:.1f}, not 0",
-                np.array([table_1.ROUNDING - of_layer]), "of the output", exact=True),
+                np.array([invariance.ROUNDING - of_layer]), "of the output", exact=True),
         exact("weight norm: the same", of_weight, counts=False),
     ]  # fmt: skip
 

@@ -6,7 +6,7 @@ import functools
 
 import numpy as np
 
-from lnlab.analysis import recurrence, running, table_1
+from lnlab.analysis import recurrence, running
 from lnlab.claims.finding import Finding, Records
 from lnlib import invariance, norms
 
@@ -17,14 +17,14 @@ SCALES = (0.5, 1.0, 2.0)  # of their recurrent weights, orthogonal at 1
 
 def exact(what: str, measured: float, *, counts: bool = True) -> Finding:
     """Return a finding that holds if a change that is to be 0 is only rounding."""
-    over = np.array([measured - table_1.ROUNDING])
+    over = np.array([measured - invariance.ROUNDING])
     return Finding(what, over, "largest change", counts=counts, exact=True)
 
 
 def table_one(records: Records) -> list[Finding]:
     """Count the cells of table 1 that are not as the paper has them, of 18."""
     wrong = sum(
-        (invariance.measure(name, change) < table_1.ROUNDING) != kept
+        (invariance.measure(name, change) < invariance.ROUNDING) != kept
         for name, row in invariance.TABLE_1.items()
         for change, kept in row.items()
     )

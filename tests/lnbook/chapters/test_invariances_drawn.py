@@ -9,7 +9,6 @@ import torch
 from torch.nn import functional as F
 
 from lnbook.chapters.invariances import digits, eps, one_layer, whole_table
-from lnlab.analysis import table_1
 from lnlib import invariance
 from tests.cases.oracle import parsed
 
@@ -70,7 +69,7 @@ def images():
 @pytest.mark.parametrize("strength", [0.01, 3.0])
 def test_the_table_is_colored_by_the_logarithm_and_its_cells_are_counted(images, value, strength):
     depth = "three layers, tanh"
-    measured = table_1.changes(
+    measured = invariance.changes(
         whole_table.sample("random"), (12, 16, 8), eps=value, strength=strength
     )
     (cells,) = whole_table.draw_table(images, "random", depth, value, strength).data

@@ -7,7 +7,6 @@ import torch.nn.functional as F
 
 import lnlib
 from lnbook.chapters.layer_norm_from_scratch import figures
-from lnlab.analysis import rounding
 from lnlib import numerics
 
 EXACT = 1e-12
@@ -97,7 +96,7 @@ def test_there_are_twenty_vectors_of_the_width_and_type_about_the_offset():
     assert x.dtype == np.float32
     np.testing.assert_allclose(x.mean(-1), 100, atol=1e-4)
     np.testing.assert_allclose(x.std(-1), 1, atol=1e-4)
-    assert figures.error_of_std(2.0, "float32", 16) == rounding.errors_of_std(x)
+    assert figures.error_of_std(2.0, "float32", 16) == numerics.errors_of_std(x)
 
 
 def test_a_failure_is_infinite_and_nothing_to_measure_is_nan():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lnlab.analysis.table_1 import ROUNDING
+from lnlib.invariance import ROUNDING
 
 #: From the name of a transformation to what the reader sees of it.
 NAMES = {

@@ -10,9 +10,8 @@ import plotly.graph_objects as go
 from lnbook.chapters.invariances.names import LABELS, NAMES, say
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
-from lnlab.analysis import table_1
-from lnlab.analysis.table_1 import ROUNDING
 from lnlib import invariance
+from lnlib.invariance import ROUNDING
 
 CASES, FEATURES, UNITS = 4, 3, 4
 STRENGTHS = (0.5, 2.0, 3.0)
@@ -32,7 +31,7 @@ def small() -> tuple[np.ndarray, invariance.Layer]:
     return X.round(1), invariance.Layer(W.round(1), np.ones(UNITS), np.zeros(UNITS))
 
 
-def change(name: str, transformation: str, strength: float) -> table_1.Change:
+def change(name: str, transformation: str, strength: float) -> invariance.Change:
     """Return summed inputs and outputs of the small layer before and after, each (case, unit).
 
     Args:
@@ -40,7 +39,7 @@ def change(name: str, transformation: str, strength: float) -> table_1.Change:
         transformation: One of :data:`lnlib.invariance.TRANSFORMS`.
         strength: Its factor or shift.
     """
-    return table_1.change(name, transformation, *small(), strength=strength)
+    return invariance.change(name, transformation, *small(), strength=strength)
 
 
 def draw_change(

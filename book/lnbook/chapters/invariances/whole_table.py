@@ -11,9 +11,8 @@ from lnbook.chapters.invariances.names import NAMES, short
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.table import Table
-from lnlab.analysis import table_1
-from lnlab.analysis.table_1 import ROUNDING
 from lnlib import invariance
+from lnlib.invariance import ROUNDING
 
 #: The six transformations of Table 1.
 PAPERS = invariance.TRANSFORMS[:6]
@@ -51,7 +50,7 @@ def sample(kind: str) -> np.ndarray:
 @cache
 def _changes(kind: str, depth: str, eps: float, strength: float, digits: bytes) -> np.ndarray:
     X = np.frombuffer(digits).reshape(-1, 64) if kind == "digits" else sample(kind)
-    return table_1.changes(X, DEPTHS[depth], eps=eps, strength=strength)
+    return invariance.changes(X, DEPTHS[depth], eps=eps, strength=strength)
 
 
 def draw_table(digits: np.ndarray, data: str, depth: str, eps: float, strength: float) -> go.Figure:
@@ -123,7 +122,7 @@ TABLE = Picture(
 
 def verdicts() -> Table:
     """Tabulate the verdicts of Table 1, each as measured on random data."""
-    measured = table_1.changes(sample("random"), (12,), strength=3.0)
+    measured = invariance.changes(sample("random"), (12,), strength=3.0)
     rows = [
         [NAMES[name], *("✓ stays" if v < ROUNDING else "✗ moves" for v in measured[i, :3])]
         for i, name in enumerate(PAPERS)

@@ -14,7 +14,6 @@ from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS, fade
 from lnbook.figures.plots import cursor, label_ends, signs
 from lnbook.figures.table import Table
-from lnlab.analysis import rounding
 from lnlib import numerics
 
 # Step by step.
@@ -194,9 +193,9 @@ def offset_numbers(exponent: float, dtype: str, width: int) -> np.ndarray:
 def error_of_std(exponent: float, dtype: str, width: int) -> dict[str, float]:
     """Return the worst relative error of the deviation, by method.
 
-    That of :func:`lnlab.analysis.rounding.errors_of_std` for :func:`offset_numbers`.
+    That of :func:`lnlib.numerics.errors_of_std` for :func:`offset_numbers`.
     """
-    return rounding.errors_of_std(offset_numbers(exponent, dtype, width))
+    return numerics.errors_of_std(offset_numbers(exponent, dtype, width))
 
 
 def draw_floats(exponent: float, dtype: str, width: int) -> list[go.Figure]:

@@ -12,9 +12,8 @@ from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import GATES, cursor, label_ends
 from lnbook.figures.table import Table
-from lnlab.analysis.eps import deviation_after
 from lnlib import norms
-from lnlib.numerics import variant
+from lnlib.numerics import deviation_after, variant
 
 # The list.
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from lnlab.analysis.eps import deviation_after
+from lnlib.numerics import deviation_after
 
 SIZES = np.array([1e-6, 1e-4, 1e-3, 1.0, 20.0])
 

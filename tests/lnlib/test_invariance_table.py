@@ -5,8 +5,17 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from lnlab.analysis.table_1 import ROUNDING, change, changes
-from lnlib.invariance import NORMS, TABLE_1, TRANSFORMS, Layer, measure, network
+from lnlib.invariance import (
+    NORMS,
+    ROUNDING,
+    TABLE_1,
+    TRANSFORMS,
+    Layer,
+    change,
+    changes,
+    measure,
+    network,
+)
 
 EXACT = 1e-12
 rng = np.random.default_rng(11)

@@ -6,8 +6,8 @@ import statistics
 import numpy as np
 import pytest
 
-from lnlab.analysis.rounding import errors_of_std
 from lnlib import numerics
+from lnlib.numerics import errors_of_std
 
 
 @pytest.mark.parametrize(("dtype", "offset"), [(np.float32, 300), (np.float16, 10)])

@@ -95,6 +95,6 @@ def test_a_folder_without_records_is_refused_with_the_reason(command, named, why
     Path("empty").mkdir()
     Path("loop").symlink_to("loop")
     said = refused([*command, "--runs", named])
-    assert said.startswith(f"lnlib {command[0]}: --runs must be a folder with records of ")
+    assert said.startswith(f"lnlab {command[0]}: --runs must be a folder with records of ")
     assert f"got {named!r} ({why}" in said
     assert re.search(r"python -m lnlab replay (weights|book) makes records", said)

@@ -67,7 +67,7 @@ def test_a_table_that_cannot_be_printed_is_an_error(tmp_path, redirection, statu
 
 def test_a_file_opened_where_standard_error_is_closed_is_not_written_to_by_libraries(tmp_path):
     code = (
-        "import os; from lnlib import _messages; _messages.open_closed_descriptors()\n"
+        "import os; from lnlab import messages; messages.open_closed_descriptors()\n"
         "kept = open('kept', 'w'); os.write(2, b'a warning in C'); kept.write('mine')"
     )
     done = subprocess.run(

@@ -110,4 +110,4 @@ def test_make_replay_records_the_book():
     makefile = (Path(__file__).parents[3] / "Makefile").read_text()
     recipe = makefile.split("\nreplay:")[1].split("\n\n")[0]
     assert "-m lnlab replay book --out $(RUNS)" in recipe
-    assert recipe.count("-m lnlib") == 1
+    assert recipe.count("-m lnlab") == 1

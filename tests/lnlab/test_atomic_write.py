@@ -68,9 +68,9 @@ def test_a_file_that_the_system_does_not_let_grow_leaves_no_part(tmp_path):
     code = f"""
 import resource
 from pathlib import Path
-from lnlib import _files
+from lnlab import atomic_write
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, -1))
-_files.write(Path({str(tmp_path / "file")!r}), bytes(5000))
+atomic_write.write(Path({str(tmp_path / "file")!r}), bytes(5000))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "file: File too large; 5,000 bytes are needed" in done.stderr

@@ -231,7 +231,7 @@ def test_a_part_of_its_own_that_was_left_is_written_over(machine):
 @pytest.mark.slow
 def test_of_processes_started_together_one_builds_and_the_others_wait(machine):
     code = (
-        "import sys; from pathlib import Path; from lnlib.nn.kernels import build;"
+        "import sys; from pathlib import Path; from lnlib.nn.kernels.cpu import build;"
         "library, why = build.Library(Path(sys.argv[1]), lambda: None).load();"
         "print(library and library.answer(), why)"
     )

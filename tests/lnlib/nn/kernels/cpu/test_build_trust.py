@@ -55,7 +55,7 @@ def of_another_name(path):
 def test_damage_to_the_file_does_not_reach_a_process_that_has_loaded_it(machine, damage):
     load(machine)
     code = (
-        "import sys; from pathlib import Path; from lnlib.nn.kernels import build;"
+        "import sys; from pathlib import Path; from lnlib.nn.kernels.cpu import build;"
         "library, where = build.Library(Path(sys.argv[1]), lambda: None).load();"
         "print(where.rpartition(' ')[2], flush=True); input(); print(library.answer())"
     )

@@ -364,13 +364,13 @@ def python(code):
 def test_a_forked_process_computes_the_same_and_does_not_hang(built):
     code = """
 import os, torch
-from lnlib.nn.kernels import compiled
+from lnlib.nn.kernels.cpu import recurrent
 from lnlib.nn.kernels.spec import Spec
-compiled.WORK = 1
+recurrent.WORK = 1
 torch.set_num_threads(2)
 x = torch.linspace(-1, 1, 6 * 4 * 80, dtype=torch.float64).reshape(24, 80)
 h, w = torch.zeros(4, 20, dtype=torch.float64), torch.eye(20, dtype=torch.float64).repeat(4, 1)
-run = lambda: compiled.run(Spec("lstm"), x, [4] * 6, [h, h], w, [(None, None)] * 2)[0]
+run = lambda: recurrent.run(Spec("lstm"), x, [4] * 6, [h, h], w, [(None, None)] * 2)[0]
 before = run()
 child = os.fork()
 if child == 0:

@@ -59,8 +59,8 @@ def networks(kind, form):
 def paths(monkeypatch):
     """The names of the implementations that ran, in order."""
     names = []
-    for module in (reference, autograd, recurrent):
-        real, name = module.run, module.__name__.split(".")[-1]
+    for name, module in {"plain": reference, "function": autograd, "compiled": recurrent}.items():
+        real = module.run
 
         def spy(*args, real=real, name=name, **options):
             names.append(name)

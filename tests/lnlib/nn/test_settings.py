@@ -350,8 +350,8 @@ def test_a_repr_tells_every_setting(kind, form):
 @pytest.mark.parametrize("kind", list(GATES))
 def test_who_was_asked_for_computes(implementation, kind, monkeypatch):
     called = []
-    for module in (reference, autograd, recurrent):
-        name, run = module.__name__.split(".")[-1], module.run
+    for name, module in {"plain": reference, "function": autograd, "compiled": recurrent}.items():
+        run = module.run
 
         def spy(*args, name=name, run=run, **options):
             called.append(name)

@@ -69,7 +69,7 @@ def summed_inputs(patch):
 
 def not_a_parameterization(patch):
     """Layer norm adds 2 to what it is given; weight norm doubles it, which is linear."""
-    patch(at_start, norm=SimpleNamespace(
+    patch(at_start, norms=SimpleNamespace(
         layer_norm=lambda a, eps: np.maximum(np.round(a), -1), weight_norm=lambda x, W: 2 * x @ W.T
     ))  # fmt: skip
     rng = np.random.default_rng(0)

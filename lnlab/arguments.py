@@ -182,7 +182,7 @@ def _add_place(parser: argparse.ArgumentParser) -> None:
     add(
         "--device",
         default="auto",
-        help="auto, cpu, cuda or cuda:N (default: auto); no GPU has run it yet",
+        help="auto, cpu, cuda or cuda:N (default: auto)",
     )
     add("--threads", type=config.typed, help="of the CPU (default: PyTorch's own choice)")
     add("--out", default=OUT, help=f"folder of the records (default: {OUT})")

@@ -4,13 +4,15 @@ Usage: python tools/plan.py [--time] [--record] [--out DIR] [--only NAME ...] [-
                             [--device DEVICE] [--jobs N]
 
 Each experiment says in its ``planned`` grids what is to be recorded; this lists all of them in the
-order in which they are worth having, with the runs that ``--out`` (default: runs) or the book has.
+order in which they are worth having, with the runs that ``--out`` (default: pending_runs), that
+folder or the book has. ``pending_runs`` in the clone's root holds the records of grids that are not
+complete, or not on the book's pages yet.
 ``--time`` trains each kind of run for some seconds on one thread and adds the core-hours that are
 left, by the processor's clock, on which other programs count less. ``--record`` records into
 ``--out`` what is missing, resuming what was stopped, ``--jobs`` runs at a time; several on one GPU
 keep it busy, since networks of this size wait for Python most of the time.
 
-When a grid is complete: copy its records to ``book/runs``, move it from ``planned`` to ``grids``
+When a grid is complete: move its records to ``book/runs``, move it from ``planned`` to ``grids``
 and delete the grids that are marked ``replaced`` with their records, if none of their names is new.
 """
 
@@ -32,6 +34,7 @@ ORDER = (
     "attentive_reader", "transformer", "mnist", "handwriting", "draw", "mnist",
     "skip_thoughts", "order_embeddings", "convnet",
 )  # fmt: skip
+PENDING = Path(__file__).parents[1] / "pending_runs"
 TIMED_S, FIRST = 4.0, 20  # seconds of a kind of run, after so many updates
 
 
@@ -137,7 +140,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--time", action="store_true", help="measure the core-hours left")
     parser.add_argument("--record", action="store_true", help="record what is missing, in order")
-    parser.add_argument("--out", default="runs", help="folder of the new records (default: runs)")
+    parser.add_argument("--out", default=str(PENDING), metavar="DIR",
+                        help="folder of the new records (default: pending_runs)")  # fmt: skip
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these experiments alone")
     parser.add_argument("--grids", nargs="+", type=int, metavar="N", help="these grids alone")
     parser.add_argument("--device", default="cpu", help="auto, cpu, cuda or cuda:N (default: cpu)")
@@ -149,7 +153,7 @@ def main(arguments: list[str] | None = None) -> None:
         if (not args.only or of.experiment.name in args.only)
         and (not args.grids or of.number in args.grids)
     ]  # fmt: skip
-    folders = [Path(args.out), records.folder()]
+    folders = [Path(args.out), PENDING, records.folder()]
     known: dict[Any, float] = {}
     total = 0.0
     for of in wanted:

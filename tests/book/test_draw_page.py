@@ -114,6 +114,37 @@ def test_a_reader_moves_training_glimpse_digit_and_mode_and_lets_it_play(
         assert not v.outside
 
 
+ALPHAS = """
+  const pen = CanvasRenderingContext2D.prototype, { clearRect, drawImage } = pen;
+  pen.clearRect = function (...rest) {
+    this.canvas.alphas = [];
+    clearRect.apply(this, rest);
+  };
+  pen.drawImage = function (...rest) {
+    this.canvas.alphas?.push(this.globalAlpha);
+    drawImage.apply(this, rest);
+  };
+"""
+
+
+def test_in_the_strip_the_glimpses_to_come_are_pale_and_no_others(visit, built_book):
+    def log(page):
+        page.add_init_script(ALPHAS)
+
+    options = {"reduced_motion": "reduce", "before": log}
+    with visit(built_book.as_uri(), "draw", **options) as v:
+        v.page.wait_for_function("document.querySelector('.ln-draw')?.dataset.ready === 'yes'")
+        slider = part(v.page, "glimpse")
+        last = int(slider.get_attribute("max"))
+        for glimpse in (0, 1, last - 2, last):
+            slider.fill(str(glimpse))
+            strips = v.page.locator(".ln-draw-strip").evaluate_all("all => all.map(s => s.alphas)")
+            for alphas in strips:
+                assert alphas[:glimpse] == [1] * glimpse
+                assert all(0 < alpha < 1 for alpha in alphas[glimpse:])
+                assert len(alphas) == last
+
+
 def test_a_missing_file_is_told(visit, http):
     def refuse(page):
         page.route("**/packed.js", lambda route: route.abort())

@@ -374,3 +374,69 @@ def test_a_network_has_the_color_of_what_sets_it_apart(scripts, settings, shown)
     found = scripts.evaluate(COLORED, [small | settings, COLORS])
     assert found["cards"] == [COLORS[name] for name in shown]
     assert found["lines"] == [COLORS[name] for name in shown] * 2
+
+
+CURVES = """async ([settings, digits, updates]) => {
+  const pen = CanvasRenderingContext2D.prototype, names = ["clearRect", "beginPath", "moveTo",
+    "lineTo", "fillText"], own = Object.fromEntries(names.map((name) => [name, pen[name]]));
+  let log;
+  const act = { clearRect: () => { log = { lines: [], texts: {} }; },
+    beginPath: () => log.lines.push([]), moveTo: (...at) => log.lines.at(-1).push(at),
+    lineTo: (...at) => log.lines.at(-1).push(at),
+    fillText: (text, ...at) => { log.texts[text] = at; } };
+  for (const name of names) {
+    pen[name] = function (...rest) {
+      if (this.canvas.dataset.part === "curves") act[name](...rest);
+      own[name].apply(this, rest);
+    };
+  }
+  const root = document.createElement("div");
+  root.style.width = "1200px";
+  document.body.append(root);
+  const close = lnPlayground(root, { live: true, settings, digits: async () => digits });
+  const part = (name) => root.querySelector(`[data-part="${name}"]`);
+  const until = async (text) => {
+    while (!part("status").textContent.startsWith(text)) {
+      await new Promise((done) => setTimeout(done, 20));
+    }
+  };
+  await until("After 0");
+  for (let n = 1; n <= updates; n++) {
+    part("step").click();
+    await until(`After ${n} update`);
+  }
+  close();
+  root.remove();
+  Object.assign(pen, own);
+  return log;
+}"""
+
+
+def test_both_curves_stand_at_their_updates_and_at_the_height_of_what_was_measured(scripts):
+    """The loss is a running mean, each update weighing a tenth, without a bias at the start."""
+    chosen = {"depth": 2, "width": 16, "size": 1.4, "seed": 2, "rate": 0.05, "batch": 16}
+    arms = [BASE | chosen | {"norm": norm} for norm in ("none", "layer")]
+    steps = 5
+    answers = scripts.evaluate(
+        WORKER, [arms, playground.digits(), [{"train": 1, "full": True}] * steps]
+    )["answers"]
+    words = {name: str(value) for name, value in chosen.items()}
+    drawn = scripts.evaluate(CURVES, [words, playground.digits(), steps])
+    texts, lines = drawn["texts"], [np.array(line) for line in drawn["lines"][-4:]]
+    (loss,) = (at for text, at in texts.items() if text.startswith("Loss"))
+    (error,) = (at for text, at in texts.items() if text.startswith("Error"))
+    update = (texts["200 updates"][0] - error[0]) / 200  # pixels
+    weights = 0.9 ** np.arange(steps)
+    for k in (0, 1):
+        x, y = lines[k].T
+        np.testing.assert_allclose((x - loss[0]) / update, range(1, steps + 1), atol=1e-6)
+        losses = np.array([answer["losses"][k][0] for answer in answers[1:]])
+        means = [np.average(losses[: n + 1], weights=weights[: n + 1][::-1]) for n in range(steps)]
+        one = texts["1"][1] - texts["2"][1]  # a nat, in pixels
+        np.testing.assert_allclose(1 + (texts["1"][1] - 4 - y) / one, means, rtol=1e-6)
+        x, y = lines[2 + k].T
+        np.testing.assert_allclose((x - error[0]) / update, range(steps + 1), atol=1e-6)
+        half = texts["50 %"][1] - texts["100 %"][1]
+        errors = [answer["nets"][k]["error"] for answer in answers]
+        shown = 0.5 + 0.5 * (texts["50 %"][1] - 4 - y) / half
+        np.testing.assert_allclose(shown, errors, atol=1e-6)

@@ -153,7 +153,7 @@ def main(arguments: list[str] | None = None) -> None:
         if (not args.only or of.experiment.name in args.only)
         and (not args.grids or of.number in args.grids)
     ]  # fmt: skip
-    folders = [Path(args.out), PENDING, records.folder()]
+    folders = list(dict.fromkeys([Path(args.out), PENDING, records.folder()]))
     known: dict[Any, float] = {}
     total = 0.0
     for of in wanted:
@@ -171,11 +171,14 @@ def main(arguments: list[str] | None = None) -> None:
         for grid in experiments.find(name).grids:
             if grid.replaced:
                 print(f"replaced: {name:<17} {_describe(grid)}")
-    if args.record:
-        _record(wanted, folders, args.device, args.jobs)
+    if args.record and (failed := _record(wanted, folders, args.device, args.jobs)):
+        sys.exit("\n".join(failed))
 
 
-def _record(wanted: Sequence[Planned], folders: Sequence[Path], device: str, jobs: int) -> None:
+def _record(
+    wanted: Sequence[Planned], folders: Sequence[Path], device: str, jobs: int
+) -> list[str]:
+    """Record what is missing, and return why runs failed, once the others are recorded."""
     import joblib
 
     # Grid by grid and seed by seed, so that complete seeds can be read before all are there.
@@ -184,10 +187,10 @@ def _record(wanted: Sequence[Planned], folders: Sequence[Path], device: str, job
         for of in wanted
         for settings, seed in of.missing(folders)
     ]
-    joblib.Parallel(n_jobs=jobs, pre_dispatch=jobs, batch_size=1)(runs)
+    return [*filter(None, joblib.Parallel(n_jobs=jobs, pre_dispatch=jobs, batch_size=1)(runs))]
 
 
-def _record_run(name: str, settings: Settings, seed: int, out: Path, device: str) -> None:
+def _record_run(name: str, settings: Settings, seed: int, out: Path, device: str) -> str:
     import torch
 
     from lnlab.runner import record_runs
@@ -196,8 +199,9 @@ def _record_run(name: str, settings: Settings, seed: int, out: Path, device: str
     torch.set_num_threads(experiment.threads or 1)
     try:
         record_runs(experiment, [settings], [seed], out=out, device=device)
-    except RuntimeError as error:  # one that diverged, say: the others are recorded first
-        print(error, file=sys.stderr, flush=True)
+    except RuntimeError as error:  # one that diverged, say
+        return str(error)
+    return ""
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ class Invocation(NamedTuple):
     unused_flags: list[str]  # flags that change none of the runs
 
 
-def asked(arguments: list[str]) -> Invocation:
+def invocation(arguments: list[str]) -> Invocation:
     """Return what ``replay`` would run, and run nothing.
 
     Args:
@@ -79,11 +79,11 @@ def asked(arguments: list[str]) -> Invocation:
     Raises:
         ValueError: If a setting cannot be what it is given.
     """
-    (wanted,) = _asked(parser(arguments).parse_args(arguments))
+    (wanted,) = _invocations(parser(arguments).parse_args(arguments))
     return wanted
 
 
-def _asked(args: argparse.Namespace) -> Iterator[Invocation]:
+def _invocations(args: argparse.Namespace) -> Iterator[Invocation]:
     """Yield what a command line asks for: an experiment, or those of the book, a grid each."""
     if args.threads is not None and not (
         isinstance(args.threads, int) and 1 <= args.threads <= MOST_THREADS
@@ -137,7 +137,7 @@ def _as_typed(sentence: str) -> str:
 
 
 def _replay(args: argparse.Namespace) -> int:
-    wanted = list(_asked(args))
+    wanted = list(_invocations(args))
     for flag in (flag for asked in wanted for flag in asked.unused_flags):
         messages.tell(f"lnlab replay: {flag} has no effect on these runs")
     import torch

@@ -233,7 +233,7 @@ def breaking_offset(dtype: type | np.dtype, std: float = 1.0) -> float:
 
 
 def errors_of_std(x: np.ndarray) -> dict[str, float]:
-    """Return the worst relative error of the deviation of vectors, by method.
+    """Return the worst relative error of the standard deviation of vectors, by method.
 
     ::
 
@@ -246,7 +246,7 @@ def errors_of_std(x: np.ndarray) -> dict[str, float]:
         x: Shape ``(n, H)``, float16 or float32.
 
     Returns:
-        For each of :data:`METHODS`: infinity where the deviation of a vector came
+        For each of :data:`METHODS`: infinity where the standard deviation of a vector came
         out infinite or NaN. NaN itself says that there is nothing to measure: ``x`` holds infinity
         or NaN, or a vector of equal numbers.
 
@@ -269,7 +269,7 @@ def errors_of_std(x: np.ndarray) -> dict[str, float]:
 def deviation_after(
     std: float | np.ndarray, *, eps: float = 1e-5, place: str = "inside"
 ) -> np.ndarray:
-    """Return the deviation after a norm of numbers that had the deviation ``std``.
+    """Return the standard deviation after a norm, of numbers that had ``std`` before it.
 
     ::
 

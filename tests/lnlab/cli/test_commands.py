@@ -15,7 +15,7 @@ from hypothesis import settings as tries
 from hypothesis import strategies as st
 
 from lnlab import config, experiments, records, runner
-from lnlab.cli import asked, main
+from lnlab.cli import invocation, main
 from lnlab.experiments.sequence import run as sequence
 from lnlab.experiments.weights import run as weights
 from tests.lnlab.cli.conftest import SHORT
@@ -101,7 +101,7 @@ def test_the_recorded_command_asks_for_the_run_and_nothing_else(experiment, draw
     }
     start, *typed = shlex.split(recorded_command(experiment, chosen, seed, **how))
     assert [start, *typed[:2]] == ["python", "-m", "lnlab"]
-    read = asked(typed[2:])
+    read = invocation(typed[2:])
     assert read.experiment == experiment
     assert read.settings == [chosen]
     assert read.settings[0].as_dict() == chosen.as_dict()
@@ -116,7 +116,7 @@ def test_the_recorded_command_asks_for_the_run_and_nothing_else(experiment, draw
 def test_the_command_of_the_usual_settings_asks_for_them(experiment):
     chosen, how = kind(experiment)(), {"step": "plain", "device": "cpu", "threads": 1}
     command = recorded_command(experiment, chosen, 0, out=Path("runs"), **how)
-    assert asked(shlex.split(command)[3:]).settings == [chosen]
+    assert invocation(shlex.split(command)[3:]).settings == [chosen]
 
 
 @pytest.mark.parametrize("experiment", [n for n in EXPERIMENTS if experiments.find(n).grids])
@@ -129,8 +129,8 @@ def test_every_record_of_the_book_has_the_name_and_the_command_of_its_settings(e
         chosen = kind(experiment)(**kept["settings"])
         assert chosen.as_dict() == kept["settings"]
         assert described.stem(chosen, kept["seed"]) == path.stem
-        new = asked(described.command(chosen, kept["seed"], "plain")[3:])
-        old = asked(shlex.split(kept["provenance"]["command"])[3:])
+        new = invocation(described.command(chosen, kept["seed"], "plain")[3:])
+        old = invocation(shlex.split(kept["provenance"]["command"])[3:])
         assert old.options.get("step", "auto") in ("auto", *described.steps)
         assert new.settings == old.settings == [chosen]
         assert new.seeds == old.seeds == [kept["seed"]]
@@ -146,7 +146,7 @@ def test_two_settings_never_share_a_record():
 
 def test_what_is_not_given_is_the_books_runs(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    found = asked(["replay", "mnist"])
+    found = invocation(["replay", "mnist"])
     assert [(s.batch_size, s.norm, s.epochs) for s in found.settings] == [
         (size, norm, 20) for size in (4, 128) for norm in ("layer", "batch", "none")
     ]
@@ -154,14 +154,14 @@ def test_what_is_not_given_is_the_books_runs(monkeypatch):
     assert found.options == {
         "out": Path("runs"), "device": "auto", "again": False, "step": "auto",
     }  # fmt: skip
-    assert asked(["replay", "mnist", "--data", "digits"]).settings[0].hidden == (200, 200)
-    assert [s.norm for s in asked(["replay", "noise"]).settings] == ["batch", "layer", "none"]
-    found = asked(["replay", "sequence"])
+    assert invocation(["replay", "mnist", "--data", "digits"]).settings[0].hidden == (200, 200)
+    assert [s.norm for s in invocation(["replay", "noise"]).settings] == ["batch", "layer", "none"]
+    found = invocation(["replay", "sequence"])
     assert [(s.cell, s.norm) for s in found.settings] == [
         (cell, norm) for cell in sequence.CELLS for norm in ("none", "layer")
     ]
     assert found.seeds == [0, 1, 2, 3, 4]
-    found = asked(["replay", "weights"]).settings
+    found = invocation(["replay", "weights"]).settings
     assert [(s.optimizer, s.scale) for s in found[::3]] == [
         ("sgd", 1.0), ("sgd", 0.25), ("sgd", 4.0), ("sgd", 16.0), ("adam", 1.0),
     ]  # fmt: skip
@@ -171,7 +171,7 @@ def test_what_is_not_given_is_the_books_runs(monkeypatch):
 def test_a_gpu_runs_the_whole_of_figure_6(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    found = asked(["replay", "mnist"])
+    found = invocation(["replay", "mnist"])
     assert {s.epochs for s in found.settings} == {60}
     assert found.seeds == list(range(10))
     for typed, epochs, seeds in [
@@ -181,13 +181,13 @@ def test_a_gpu_runs_the_whole_of_figure_6(monkeypatch):
         ("--device cpu", 20, [0, 1, 2]),
         ("--device cpu --seeds 7", 20, [7]),
     ]:
-        found = asked(["replay", "mnist", *typed.split()])
+        found = invocation(["replay", "mnist", *typed.split()])
         assert ({s.epochs for s in found.settings}, found.seeds) == ({epochs}, seeds)
 
 
 def test_several_values_are_several_runs():
     typed = "replay mnist --norm batch layer --batch-size 1 8 --learning-rate 0.1 1e-2 --epochs 1"
-    found = asked([*typed.split(), "--momentum", "0.3"]).settings
+    found = invocation([*typed.split(), "--momentum", "0.3"]).settings
     # One case has no variance: batch norm of it is left out where there are other norms.
     assert [(s.learning_rate, s.batch_size, s.norm) for s in found] == [
         (rate, size, norm)
@@ -196,7 +196,7 @@ def test_several_values_are_several_runs():
     ]
     assert {s.momentum for s in found} == {0.3}
     typed = "replay weights --optimizer adam sgd --scale 2 3 --norm layer"
-    found = asked(typed.split()).settings
+    found = invocation(typed.split()).settings
     assert [(s.optimizer, s.scale) for s in found] == [
         ("adam", 2.0), ("adam", 3.0), ("sgd", 2.0), ("sgd", 3.0),
     ]  # fmt: skip
@@ -245,19 +245,19 @@ def test_the_command_of_a_record_makes_the_record(tmp_path, experiment, short):
 
 
 def test_the_papers_scale_gives_its_sizes_where_no_flag_does():
-    (layer,) = asked(
+    (layer,) = invocation(
         ["replay", "order_embeddings", "--scale", "paper", "--norm", "layer", "--hidden", "7"]
     ).settings
     assert (layer.hidden, layer.word_size, layer.batch_size) == (7, 300, 128)
     assert layer.learning_rate == 1e-3
-    assert asked(["replay", "order_embeddings", "--scale", "laptop"]) == asked(
+    assert invocation(["replay", "order_embeddings", "--scale", "laptop"]) == invocation(
         ["replay", "order_embeddings"]
     )
 
 
 def test_a_scale_that_is_none_is_refused_with_those_there_are(capsys):
     with pytest.raises(SystemExit):
-        asked(["replay", "order_embeddings", "--scale", "cluster"])
+        invocation(["replay", "order_embeddings", "--scale", "cluster"])
     assert "choose from 'laptop', 'paper'" in capsys.readouterr().err
 
 

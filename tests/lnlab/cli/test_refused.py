@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from lnlab import config, datasets, experiments, records, runner
-from lnlab.cli import asked, main
+from lnlab.cli import invocation, main
 from lnlab.config import words
 from lnlab.experiments.weights import run as weights
 from lnlab.runner import record_runs
@@ -156,7 +156,10 @@ def test_what_does_not_fit_together_is_refused(command, said, monkeypatch, tmp_p
     ],
 )
 def test_a_setting_that_changes_none_of_the_runs_is_told(command, idle):
-    assert asked(["replay", *command.split(), "--epochs", "1", "--seeds", "0"]).unused_flags == idle
+    assert (
+        invocation(["replay", *command.split(), "--epochs", "1", "--seeds", "0"]).unused_flags
+        == idle
+    )
 
 
 def test_what_is_told_does_not_stop_the_run(tmp_path, capsys, short):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from lnlab import config, experiments, records, runner
-from lnlab.cli import BOOK, asked, main
+from lnlab.cli import BOOK, invocation, main
 
 NAMES = experiments.names()
 
@@ -101,7 +101,7 @@ def test_on_a_gpu_the_book_is_recorded_longer_and_small_networks_are_left_out(
 
 def test_a_grid_is_what_would_be_typed(tmp_path):
     typed = "sequence --step row --held-out --learning-rate 3e-4 1e-3 3e-3 1e-2 3e-2 --seeds 0 1 2"
-    found = asked(["replay", *typed.split(), "--out", str(tmp_path)])
+    found = invocation(["replay", *typed.split(), "--out", str(tmp_path)])
     grids = list(experiments.find("sequence").book())
     assert (found.settings, found.seeds) in [(runs, list(seeds)) for runs, seeds in grids]
 

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from lnlab import checkpoint, experiments, records, runner
-from lnlab.cli import asked, main
+from lnlab.cli import invocation, main
 from lnlab.training import train
 
 TOYS = Path(__file__).parent / "toys"
@@ -137,7 +137,7 @@ def test_its_recorded_command_makes_the_record_again(tmp_path):
 
 
 def test_what_is_not_given_is_as_it_says(toy):
-    found = asked(["replay", "retrieval"])
+    found = invocation(["replay", "retrieval"])
     assert [(s.momentum, s.epochs, s.data) for s in found.settings] == [
         (0.0, 2, "near"), (0.5, 2, "near"),
     ]  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from lnlab.claims.trained import (
     Weigh,
     beside,
     end,
+    epochs,
     final_metric_difference,
     head,
     no_plateau,
@@ -161,10 +162,14 @@ def mnist_end(
     arms: tuple[Arm, Arm], name: str | Value, unit: str, what: str, *, judged: str = "",
     factor: float = 1.0, counts: bool = True,
 ) -> Finding:  # fmt: skip
-    """Return by how much the second arm's end lies below the first's, seed by seed."""
+    """Return by how much the second arm's end lies below the first's, seed by seed.
+
+    Where one was trained for longer, both are compared after the epochs that both have.
+    """
     value = end(name) if isinstance(name, str) else name
-    plain, other = paired(*arms, value)
     runs = tuple(run for arm in arms for run in arm.runs.values())
+    arms = equally_long(arms)
+    plain, other = paired(*arms, value)
     return Finding(what, factor * (other - plain), unit, (other - plain) / plain, runs, counts,
                    untestable=no_plateau(arms, judged or name))  # fmt: skip
 
@@ -202,7 +207,10 @@ def _mnist_updates(run: Record) -> np.ndarray:
 
 
 def robust(records: Records) -> list[Finding]:
-    """Compare how much smaller batches change the end, with layer and batch norm."""
+    """Compare how much smaller batches change the end, with layer and batch norm.
+
+    Both sizes are compared after the epochs that the shorter runs have.
+    """
     of = {size: mnist_arms(records, "layer", "batch", size) for size in (128, 4)}
     if not all(of.values()):
         return []
@@ -211,9 +219,11 @@ def robust(records: Records) -> list[Finding]:
     if len(seeds) < 2:
         return []
     found, runs = [], tuple(arm.runs[seed] for seed in seeds for arm in arms)
+    arms = equally_long(arms)
+    shortest = next(iter(arms[0].runs.values()))["curves"]["epoch"][-1]
     for name, words, unit, factor in (
-        ("train_nll", "training NLL from batches of 128 to 4", "nats", 1),
-        ("test_error", "test error from batches of 128 to 4", "points", 100),
+        ("train_nll", f"training NLL from batches of 128 to 4, {shortest:g} epochs", "nats", 1),
+        ("test_error", f"test error from batches of 128 to 4, {shortest:g} epochs", "points", 100),
     ):
         ends = np.array([[end(name)(arm.runs[seed]) for seed in seeds] for arm in arms])
         layer, batch = np.abs(ends[1::2] - ends[::2])
@@ -221,6 +231,20 @@ def robust(records: Records) -> list[Finding]:
         found.append(Finding(f"change of the {words}", factor * d, unit, d / batch, runs,
                              untestable=no_plateau(arms, name)))  # fmt: skip
     return found
+
+
+def equally_long(arms: Sequence[Arm]) -> tuple[Arm, ...]:
+    """Return arms as if all runs had ended with the shortest of them."""
+    shortest = min(run["curves"]["epoch"][-1] for arm in arms for run in arm.runs.values())
+    return tuple(
+        arm._replace(runs={seed: _up_to(shortest, run) for seed, run in arm.runs.items()})
+        for arm in arms
+    )
+
+
+def _up_to(epoch: float, run: Record) -> Record:
+    count = int(np.count_nonzero(epochs(run) <= epoch))
+    return run | {"curves": {name: values[:count] for name, values in run["curves"].items()}}
 
 
 def one_by_one(records: Records) -> list[Finding]:

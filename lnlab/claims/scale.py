@@ -44,7 +44,8 @@ def relative(runs: Sequence[Record]) -> str:
     """Say the size of runs against the paper's.
 
     Args:
-        runs: Records; those of experiments that the paper does not have are the book's own.
+        runs: Records; those of experiments that the paper does not have are the book's own. Where
+            some were trained longer than others, both ends are named.
     """
     names = list(dict.fromkeys(run["experiment"] for run in runs))
     if len(names) > 1:
@@ -57,8 +58,14 @@ def relative(runs: Sequence[Record]) -> str:
     parts = [f"{100 * units / paper.units:.0f} % of the paper's units"]
     if paper.trained:
         word, there, here = paper.trained
-        parts.append(f"{100 * here(run) / there:.2g} % of its {word}")
+        shares = {_percent(here(run) / there) for run in runs}
+        ends = " to ".join(dict.fromkeys((min(shares, key=float), max(shares, key=float))))
+        parts.append(f"{ends} % of its {word}")
     else:
         parts.append("length of its training not given")
     parts.append("the same data" if paper.same_data else "other data")
     return ", ".join(parts)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}" if share >= 0.1 else f"{100 * share:.2g}"

@@ -55,7 +55,7 @@ def _difference(runs: Runs, pair: tuple[str, str], name: str) -> go.Figure:
     figure.update_layout(
         title=f"{NAMES[name]}, difference in {unit}",
         height=300,
-        xaxis={"title": "epochs", "range": [0, 1.02 * runs.last], "zeroline": False},
+        xaxis={"title": "epochs", "range": [0, 1.02 * runs.longest], "zeroline": False},
         yaxis={"range": [-1.1 * reach, 1.1 * reach]},
         shapes=[{"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": 0, "y1": 0,
                  "line": {"width": 1.5, "color": COLORS["gray"]}}],

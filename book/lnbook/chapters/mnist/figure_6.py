@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import plotly.graph_objects as go
 
 from lnbook.chapters.mnist.runs import SIZES, Cell, Runs
@@ -24,11 +25,18 @@ PANELS = [
 ]
 
 
+LATER = 5  # epochs between stops where some runs have ended
+
+
 def stops(runs: Runs) -> list[float]:
-    """Return where the cursor stops: five times in the first epoch, then after each."""
+    """Return where the cursor stops: five times in the first epoch, then after each.
+
+    Where runs have ended that are shorter than the others, it stops less often.
+    """
     epochs = runs.among(Cell(norm, 4) for norm in runs.norms).common()
     first = epochs[(epochs > 0) & (epochs < 1)]
-    return [0.0, *first[4::5].tolist(), *epochs[epochs >= 1].tolist()]
+    later = np.arange(runs.last + LATER, runs.longest + 1, LATER)
+    return [0.0, *first[4::5].tolist(), *epochs[epochs >= 1].tolist(), *later.tolist()]
 
 
 def draw(runs: Runs, epoch: float, norms: Sequence[str], until: float) -> list[go.Figure]:
@@ -42,21 +50,17 @@ def draw(runs: Runs, epoch: float, norms: Sequence[str], until: float) -> list[g
 
     Returns:
         Four panels. A line is the mean of the seeds, its band reaches from the lowest to the
-        highest.
+        highest. Of runs that have ended before the cursor the end is marked.
     """
     epoch = min(epoch, until)
     return [_panel(runs, name, size, title, epoch, norms, until) for name, size, title in PANELS]
 
 
 def describe(runs: Runs, epoch: float, norms: Sequence[str], until: float) -> str:
-    """Say where each norm stands at the cursor, mean of the seeds."""
+    """Say where each norm stands at the cursor, or where it has ended, mean of the seeds."""
     epoch, sentences = min(epoch, until), []
     for size in SIZES:
-        parts = [
-            f"{NORMS[n][0]} {nats(runs.at(epoch, Cell(n, size), 'train_nll').mean())} nats and "
-            f"{runs.at(epoch, Cell(n, size), 'test_error').mean():.2f} %"
-            for n in norms
-        ]
+        parts = [_standing(runs, Cell(n, size), epoch) for n in norms]
         sentences.append(f"at batch size {size}, {'; '.join(parts)}")
     return f"Training NLL and test error after {epoch_text(epoch)}: {', and '.join(sentences)}."
 
@@ -69,6 +73,13 @@ FIGURE_6 = Picture(
 )
 
 
+def _standing(runs: Runs, cell: Cell, epoch: float) -> str:
+    there = min(epoch, runs.end(cell))
+    nll, error = (runs.at(there, cell, name).mean() for name in ("train_nll", "test_error"))
+    ended = f" after {there:g}" if there < epoch else ""
+    return f"{NORMS[cell.norm][0]} {nats(nll)} nats and {error:.2f} %{ended}"
+
+
 def _panel(
     runs: Runs, name: str, size: int, title: str, epoch: float, norms: Sequence[str], until: float
 ) -> go.Figure:
@@ -79,9 +90,10 @@ def _panel(
         hover = f"epoch %{{x:.3g}}: %{{y:.3g}} {UNITS[name]}"
         band(figure, runs.epochs(cell), values, NORMS[norm], hover)
     for norm in norms:
+        there = min(epoch, runs.end(Cell(norm, size)))
         figure.add_scatter(
-            x=[epoch],
-            y=[runs.at(epoch, Cell(norm, size), name).mean()],
+            x=[there],
+            y=[runs.at(there, Cell(norm, size), name).mean()],
             mode="markers",
             marker={"color": NORMS[norm][1], "size": 10},
             hoverinfo="skip",

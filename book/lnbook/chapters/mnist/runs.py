@@ -90,8 +90,17 @@ class Runs(Recorded):
 
     @property
     def last(self) -> float:
-        """The last epoch of figure 6."""
-        return float(min(self.epochs(Cell(n, size))[-1] for n in self.norms for size in SIZES))
+        """The last epoch that all runs of figure 6 have."""
+        return float(min(self.end(Cell(n, size)) for n in self.norms for size in SIZES))
+
+    @property
+    def longest(self) -> float:
+        """The last epoch of the longest runs of figure 6."""
+        return float(max(self.end(Cell(n, size)) for n in self.norms for size in SIZES))
+
+    def end(self, cell: Cell) -> float:
+        """Return the last epoch of a cell's runs."""
+        return float(self.epochs(cell)[-1])
 
     def runs(self, cell: Cell) -> list[Record]:
         """Return the records of a cell, sorted by seed; where there is none, say how to make it."""

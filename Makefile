@@ -12,8 +12,8 @@ SELECT ?= -m "not slow"
 # Built beforehand, or left out, so that no cell's output says that it is being built.
 READY = $(PY) -m lnlib.nn.kernels >/dev/null || export LNLIB_COMPILED=0
 
-.PHONY: help book homework classroom slides pdf browser test test-all suite test-fast nbval
-.PHONY: test-versions live bench replay notebooks screenshots lint clean
+.PHONY: help book homework classroom slides pdf browser test test-all suite test-fast
+.PHONY: check-notebooks test-versions live bench replay notebooks screenshots lint clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -48,16 +48,17 @@ browser: ## find Chromium, Chrome or Edge for the pages; without any, install Pl
 	@tools/setup.sh test
 	@$(PY) tools/browser.py
 
-# All at once, so that no core waits: the book is built and the notebooks are compared while the
-# library is tested; the tests of pages come last and wait for the book. Of the tests, whoever has
+# All at once, so that no core waits: the book is built, which runs the chapters, while the library
+# is tested; the tests of pages come last and wait for the book. Of the tests, whoever has
 # none left takes half of the other's; more such processes than cores only wait.
 # BROWSERS="chromium firefox webkit" chooses for all page tests; without, see CONTRIBUTING.md.
 test: browser ## check notebooks, library and pages, but for what takes long
 	@rm -f _build/.outcome
-	@BOOK_IS_COMING=1 $(MAKE) --no-print-directory --jobs=3 book nbval suite
+	@BOOK_IS_COMING=1 $(MAKE) --no-print-directory --jobs=2 book suite
 
 test-all: export SELECT =
 test-all: test ## check everything: also what takes long, and pages in Firefox
+	@$(MAKE) --no-print-directory check-notebooks
 
 suite: ## the tests alone, with the book as it was built last
 	@tools/setup.sh test
@@ -68,9 +69,9 @@ test-fast: ## the tests nearest to what changed since main, then quick ones, in 
 	@tools/setup.sh test
 	@OMP_NUM_THREADS=1 $(PY) -m tools.fast $(WORDS)
 
-nbval: ## run the chapters and compare what their cells print
+check-notebooks: ## run the chapters as in JupyterLab, and compare what their cells print
 	@tools/setup.sh test
-	@$(READY); $(PYTEST) --nbval --nbval-current-env --nbval-cell-timeout 120 book/*.ipynb
+	@$(READY); OMP_NUM_THREADS=1 $(PY) tools/notebooks.py --check book/*.ipynb
 
 # PYTHON=3.13 and RESOLUTION=lowest choose.
 test-versions: ## the same with the lowest and with the newest versions that pyproject.toml allows

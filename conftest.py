@@ -1,4 +1,4 @@
-"""What holds for every test, doctest and notebook: no network, and no data unless marked.
+"""What holds for every test and doctest: no network, and no data unless marked.
 
 ``LNLIB_DATA`` is hidden from all tests but those marked ``needs_data``, which are skipped where it
 does not have the data set. So a test that needs data and is not marked fails on every machine.
@@ -18,11 +18,8 @@ _PROXY = "http://127.0.0.1:9"
 _DATA = "LNLIB_TEST_DATA"  # where processes of pytest-xdist find what is hidden
 
 
-def pytest_configure(config):
+def pytest_configure():
     """Hide the data and close the network, for this process and those that it starts."""
-    if config.getoption("nbval", False):
-        nbval_kernel = importlib.import_module("nbval.kernel")
-        nbval_kernel.start_new_kernel = _retry(nbval_kernel.start_new_kernel)
     if named := os.environ.pop("LNLIB_DATA", None):
         os.environ[_DATA] = str(Path(named).expanduser().resolve())
     guard = str(Path(sitecustomize.__file__).parent)
@@ -32,24 +29,6 @@ def pytest_configure(config):
     for scheme in ("http", "https", "all"):
         os.environ[f"{scheme}_proxy"] = os.environ[f"{scheme}_proxy".upper()] = _PROXY
     os.environ["no_proxy"] = os.environ["NO_PROXY"] = "127.0.0.1,localhost,::1"
-
-
-def _retry(start, attempts=3):
-    """Return ``start`` with further attempts: two kernels that start at once may choose one port.
-
-    The second of them dies before it has answered, which nbval raises as RuntimeError.
-    """
-
-    @functools.wraps(start)
-    def start_again(*args, **kwargs):
-        for _ in range(attempts - 1):
-            try:
-                return start(*args, **kwargs)
-            except RuntimeError:
-                continue
-        return start(*args, **kwargs)
-
-    return start_again
 
 
 @functools.cache

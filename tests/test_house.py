@@ -303,7 +303,7 @@ def test_make_test_looks_for_a_browser_before_it_builds_or_tests():
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     first = done.stdout.index("tools/browser.py")
     assert done.stdout.index("setup.sh test") < first
-    for step in ("tools/book.py", "pytest --nbval", "pytest -n 2"):
+    for step in ("tools/book.py", "pytest -n 2"):
         assert first < done.stdout.index(step)
 
 

@@ -2,7 +2,7 @@
 
 Three are run whole, which between them need every kind of file that the package finds by its own
 place. For the others it is enough that the wheel holds the same library, and that all they import
-comes from there: nbval runs them in the clone.
+comes from there: the book runs them in the clone.
 """
 
 import ast

@@ -171,9 +171,9 @@ class Copy:
                 with contextlib.suppress(ProcessLookupError):  # with all that it started
                     os.killpg(process.pid, signal.SIGKILL)
 
-    def test(self, *words: str) -> tuple[int | None, str]:
-        """Run tests until the first fails."""
-        return self.run("-c", PYTEST.format(seconds=self.seconds, pages=self.pages), *words)
+    def tests(self, *names: str) -> list[str]:
+        """Return the words after ``python`` that run tests until the first fails."""
+        return ["-c", PYTEST.format(seconds=self.seconds, pages=self.pages), *names]
 
     def refresh(self, fault: Fault) -> None:
         """Bring what a page loads of a widget into the built book."""
@@ -194,10 +194,12 @@ class Copy:
             self.refresh(fault)
 
     def stages(self, fault: Fault) -> list[list[str]]:
-        """Return what is run: the nearest tests, then the chapter's notebook."""
-        tests, notebook = fault.near(self.root), fault.notebook(self.root)
-        compared = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout", "120"]
-        return [words for words in (tests, notebook and [*compared, notebook]) if words]
+        """Return what Python runs: the nearest tests, then the chapter's notebook."""
+        near, notebook = fault.near(self.root), fault.notebook(self.root)
+        return [
+            *([self.tests(*near)] if near else []),
+            *([["tools/notebooks.py", "--check", notebook]] if notebook else []),
+        ]
 
     def tried(self, fault: Fault) -> Outcome:
         """Plant it and run its nearest tests, until one fails."""
@@ -210,10 +212,10 @@ class Copy:
         notes = []
         for words in self.stages(fault):
             with self.planted(fault):
-                code, said = self.test(*words)
+                code, said = self.run(*words)
             if code is None:
                 return Outcome(
-                    HUNG, f"no end after {HANGS * self.seconds:.0f} s: {' '.join(words)}"
+                    HUNG, f"no end after {HANGS * self.seconds:.0f} s: {' '.join(words[2:])}"
                 )
             notes += [line for line in said.splitlines() if "were left out when" in line]
             if code not in (0, 5):  # 5: there were no tests
@@ -225,10 +227,8 @@ class Copy:
         lines = [line.split(" - ")[0] for line in said.splitlines()]
         failed = [line.split(" ", 1)[1] for line in lines if line.startswith(("FAILED ", "ERROR "))]
         test = failed[0].strip() if failed else ""
-        options = [word for word in words if word.startswith("-") or word.isdigit()]
-        # A notebook's cells need those before them; what was not even collected is no name.
-        again = words if options or not test else [test]
-        code, said_now = self.test(*again)
+        # A notebook is run as a whole; what was not even collected is no name.
+        code, said_now = self.run(*(self.tests(test) if test else words))
         if code == 0:
             return Outcome(CAUGHT, test or said.strip().splitlines()[-1])
         last = (said_now.strip().splitlines() or ["no end"])[-1]

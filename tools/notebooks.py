@@ -1,17 +1,19 @@
-"""Run chapters as a reader would and store what strict nbval compares: text, nothing else.
+"""Run chapters as a reader would and store the text that their cells print, nothing else.
 
-Usage: python tools/notebooks.py book/*.ipynb
+Usage: python tools/notebooks.py [--check | --no-run] book/*.ipynb
 
 Keeps stream and text/plain outputs and execution counts; drops HTML, pictures, widget state and
 timings, so that two runs give the same bytes and a diff can be read. A chapter's first code is for
 those who open it alone: it knows the repository that this folder is a clone of, if it is public.
 Code that a page folds or leaves out, and solutions, are folded in JupyterLab, Notebook 7 and Colab,
 too. What the checker says of an exercise not yet begun is no part of a page. With ``--no-run`` the
-cells are not run; metadata alone is set right.
+cells are not run; metadata alone is set right. With ``--check`` nothing is stored: what the cells
+print is compared with what is stored, and the exit code is 1 if it differs.
 """
 
 from __future__ import annotations
 
+import copy
 import itertools
 import os
 import re
@@ -33,9 +35,11 @@ NOT_SHOWN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 def main(paths: list[str]) -> None:
     """Run and store each notebook."""
     os.environ.pop("LNLIB_STATIC", None)  # the live outputs, not the built book's
-    run = "--no-run" not in paths
-    for path in (path for path in paths if path != "--no-run"):
-        notebook = opened_alone(nbformat.read(path, as_version=4))
+    run, check = "--no-run" not in paths, "--check" in paths
+    differs = False
+    for path in (path for path in paths if not path.startswith("--")):
+        stored = nbformat.read(path, as_version=4)
+        notebook = opened_alone(copy.deepcopy(stored))
         if run:
             NotebookClient(
                 notebook,
@@ -43,8 +47,41 @@ def main(paths: list[str]) -> None:
                 kernel_name="python3",
                 resources={"metadata": {"path": Path(path).parent}},
             ).execute()
+        if check:
+            found = differences(stored, notebook)
+            differs = differs or bool(found)
+            print(f"{path}: {len(found) or 'no'} cells differ", *found, sep="\n\n", flush=True)
+            continue
         nbformat.write(folded(text_only(notebook)), path)
         print(f"{'ran' if run else 'normalized'} {path}")
+    if differs:
+        sys.exit(1)
+
+
+def differences(stored: nbformat.NotebookNode, ran: nbformat.NotebookNode) -> list[str]:
+    """Say for each cell that prints another text than is stored what both are."""
+    before, after = ([c for c in of.cells if c.cell_type == "code"] for of in (stored, ran))
+    if [c.source for c in before] != [c.source for c in after]:
+        return ["what ran has other code; build the book or run the notebook again"]
+    return [
+        f"{one.source}\n--- is stored with\n{texts(one)}\n--- and prints\n{texts(other)}"
+        for one, other in zip(before, after, strict=True)
+        if texts(one) != texts(other)
+    ]
+
+
+def texts(cell: nbformat.NotebookNode) -> list[tuple[str, str]]:
+    """Return what a cell prints: stream or kind of output, and the text."""
+    found = []
+    for output in merged(cell.outputs):
+        text = output.text if output.output_type == "stream" else _plain(output)
+        if text is not None:
+            found.append((output.get("name", output.output_type), text))
+    return found
+
+
+def _plain(output: nbformat.NotebookNode) -> str | None:
+    return output.get("data", {}).get("text/plain")
 
 
 def opened_alone(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:

@@ -22,7 +22,7 @@ PATIENCE = 60  # seconds; against hanging, not a measure of speed
 
 
 def cells(path):
-    """A chapter's code, but for hidden checks that set nothing needed later: nbval runs these."""
+    """A chapter's code, but for hidden checks that set nothing needed later."""
     chosen, wanted = [], set()
     for cell in reversed(nbformat.read(path, as_version=4).cells):
         if cell.cell_type == "code":

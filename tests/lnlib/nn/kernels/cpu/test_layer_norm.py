@@ -358,6 +358,7 @@ def test_torch_compile_takes_it_as_one_graph(kind, added):
     assert_close(*both, **FLOAT64)
 
 
+@pytest.mark.slow
 @compiles
 @pytest.mark.skipif(shutil.which("c++") is None, reason="inductor needs a C++ compiler")
 def test_inductor_compiles_a_norm_of_a_sum():

@@ -55,7 +55,11 @@ def compile_kernel(name, form, H, dtype, masked, chip, relu=False):
 @in_this_process
 @each_kind
 @pytest.mark.parametrize("direction", ["forward", "backward"])
-@pytest.mark.parametrize("chip", [75, 80, 90, 100], ids="sm_{}".format)
+@pytest.mark.parametrize(
+    "chip",
+    [80, *(pytest.param(chip, marks=pytest.mark.slow) for chip in (75, 90, 100))],
+    ids="sm_{}".format,
+)
 def test_kernels_compile(monkeypatch, tmp_path, kind, options, direction, chip):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     form, relu = options.get("form", "paper"), options.get("nonlinearity") == "relu"

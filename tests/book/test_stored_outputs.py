@@ -1,0 +1,47 @@
+"""What the cells of a chapter print in the book is what its notebook has stored."""
+
+import nbformat
+import pytest
+
+from tests.book.test_notebooks import CHAPTERS, notebooks
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_the_book_prints_what_is_stored(built_book, path):
+    stored = nbformat.read(path, as_version=4)
+    ran = nbformat.read(built_book.parent / "jupyter_execute" / path.name, as_version=4)
+    assert notebooks.differences(stored, ran) == []
+
+
+def notebook(*outputs, source="print(1)"):
+    return nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source, outputs=[*outputs])])
+
+
+def printed(text, name="stdout"):
+    return nbformat.v4.new_output("stream", name=name, text=text)
+
+
+def shown(text, **more):
+    return nbformat.v4.new_output("display_data", {"text/plain": text} | more)
+
+
+@pytest.mark.parametrize(
+    "ran",
+    [
+        notebook(),
+        notebook(printed("2\n")),
+        notebook(printed("1\n", "stderr")),
+        notebook(shown("1\n")),
+        notebook(printed("1\n"), shown("a figure")),
+        notebook(printed("1\n"), source="print(2)"),
+    ],
+    ids=["nothing", "another number", "a warning", "a figure", "one more", "other code"],
+)
+def test_another_output_is_a_difference(ran):
+    assert len(notebooks.differences(notebook(printed("1\n")), ran)) == 1
+
+
+def test_where_the_kernel_cuts_and_what_only_a_browser_shows_is_none():
+    stored = notebook(printed("1\n2\n"), shown("a figure"))
+    ran = notebook(printed("1\n"), printed("2\n"), shown("a figure", **{"text/html": "<p>"}))
+    assert notebooks.differences(stored, ran) == []

@@ -64,7 +64,8 @@ def test_the_numbers_of_the_chosen_row_are_those_of_the_sentence(idea):
 def test_the_sentence_has_month_and_year():
     assert timeline.describe_timeline("the mean") == (
         "The mean: 1 subtracted, as batch norm's is (this paper, July 2016); 2 left out: RMS norm "
-        "(Zhang and Sennrich, October 2019); 3 left out in LLaMA (Touvron et al., February 2023)."
+        "(Zhang and Sennrich, October 2019); 3 left out in Gopher (Rae et al., December 2021); "
+        "4 left out in LLaMA (Touvron et al., February 2023)."
     )
 
 

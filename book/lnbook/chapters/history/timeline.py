@@ -55,6 +55,7 @@ LANES = {
     "the mean": [
         Event(*BA, "subtracted, as batch norm's is"),
         Event("Zhang2019", "Zhang and Sennrich", "1910.07467", "left out: RMS norm"),
+        Event("Rae2021", "Rae et al.", "2112.11446", "left out in Gopher"),
         Event("Touvron2023", "Touvron et al.", "2302.13971", "left out in LLaMA"),
     ],
     "gain and bias": [

@@ -1,4 +1,4 @@
-"""Six questions, eight answers, and the page of the book that computes each."""
+"""Seven questions, eight answers, and the page of the book that computes each."""
 
 from __future__ import annotations
 
@@ -72,8 +72,9 @@ def _line(aspect: str, text: str, page: str, **when: str) -> Line:
 
 TRANSFORMER = "text image"
 LINES = (
-    _line("Norm", "The checkpoint's: layer norm and RMS norm load into each other's place, and "
-          "compute something else.", "#look-up-what-others-use", weights="loaded"),
+    _line("Norm", "The checkpoint's. Layer norm without a bias and RMS norm load into each other's "
+          "place without an error, and compute something else.",
+          "#look-up-what-others-use", weights="loaded"),
     _line("Norm", "RMS norm or layer norm, whichever your kernels do faster.",
           "pre_norm_post_norm#see-what-rmsnorm-leaves-out", weights="new", data="text"),
     _line("Norm", "Layer norm, as the image transformers of the table.",
@@ -89,7 +90,7 @@ LINES = (
     _line("Norm", "Layer norm. Batch norm does badly at batch size 4.",
           "mnist#change-the-batch-size", weights="new", data="table", batch="small"),
     _line("Norm", "Batch or layer norm: at 128 both err less than none, too close to tell apart.",
-          "mnist#change-the-batch-size", weights="new", data="table", batch="large"),
+          "mnist#judge-the-claims", weights="new", data="table", batch="large"),
 
     _line("Mean over", "The channels of one token; padding and later tokens cannot reach it.",
           "normalization_axes#keep-padding-out", data=TRANSFORMER),
@@ -129,29 +130,33 @@ LINES = (
 
     _line("dtype", "float32 throughout.",
           "layer_norm_from_scratch#find-where-floats-break", precision="float32"),
-    _line("dtype", "Statistics in float32, then back, as PyTorch's own norms do.",
+    _line("dtype", "Statistics in float32, then back, as PyTorch's own norms do; under autocast on "
+          "a GPU, layer norm and group norm return float32.",
           "layer_norm_from_scratch#find-where-floats-break", precision="bfloat16"),
     _line("dtype", "Statistics in float32, then back: squares above 65,504 are infinite.",
           "#nan-in-float16", precision="float16"),
 
     _line("Gain, bias", "The checkpoint's. Some store the gain as 1 + w.",
           "#look-up-what-others-use", weights="loaded"),
-    _line("Gain, bias", "Gain from 1, no bias: most language models since 2023.",
+    _line("Gain, bias", "Gain from 1, no bias, as most language models of the table since 2023.",
           "#look-up-what-others-use", weights="new", data="text"),
     _line("Gain, bias", "Gain from 1, bias from 0, one of each a channel.",
           "normalization_axes#give-back-what-was-taken", weights="new", data="image conv table"),
     _line("Gain, bias", "Gain from 1, not 0 or 0.1; one bias, not PyTorch's two.",
           "lstm_gru#start-the-gain-at-one", weights="new", data="rnn"),
 
-    _line("Weight decay", "None on gain and bias, chosen by the type of module. A convention.",
+    _line("Weight decay", "None on gain and bias: decay parameters with two axes or more. A "
+          "convention.",
           "#a-gain-under-weight-decay", data="text image conv rnn table"),
 
     _line("Devices", "Nothing to exchange; what a norm takes of your time is in the bytes.",
           "cost#measure-against-the-floor", devices="one"),
-    _line("Devices", "Nothing to exchange: a norm of one example has all it needs.",
-          "cost#exchange-nothing", devices="several", data="text image rnn"),
-    _line("Devices", "Nothing to exchange, unless it is batch norm with few examples a device.",
-          "cost#exchange-nothing", devices="several", data="conv table"),
+    _line("Devices", "No statistics to exchange, unless the features of one token are split over "
+          "devices.",
+          "cost#what-devices-exchange", devices="several", data="text image rnn"),
+    _line("Devices", "No statistics to exchange, unless it is batch norm with few examples a "
+          "device, or what shares a mean is split over devices.",
+          "cost#what-devices-exchange", devices="several", data="conv table"),
 )  # fmt: skip
 
 

@@ -72,7 +72,7 @@ def rms_norm_plain(
 
     Returns:
         Tensor of the shape and dtype of ``F.rms_norm``'s: the input's, but float32 under autocast
-        on CUDA.
+        on CUDA, as PyTorch has it since 2.12.
 
     Raises:
         RuntimeError: As ``F.rms_norm``, if a shape or dtype does not fit.
@@ -237,7 +237,8 @@ def _check(
             f"{name}: input must end in normalized_shape {list(normalized_shape)}, which needs "
             f"an axis or more, got {list(input.shape)}; name the sizes of the input's last axes"
         )
-    # Under autocast both norms return float32 on CUDA; on CPU autocast leaves them alone.
+    # Under autocast both norms return float32 on CUDA (PyTorch's RMS norm since 2.12); on CPU
+    # autocast leaves them alone.
     if input.is_cuda and torch.is_autocast_enabled("cuda"):
         return _wide(input)
     for parameter in (weight, bias):

@@ -134,7 +134,7 @@ class RMSNorm(nn.RMSNorm):
     Args:
         normalized_shape: The trailing axes of the input, an int for one.
         eps: In squared units of the input. ``None``: the machine epsilon of the dtype that it is
-            computed in (before PyTorch 2.8 or so: of the input's).
+            computed in, float32's for 16 bits (before PyTorch 2.8 or so: of the input's).
         elementwise_affine: Whether there is ``weight`` (the gain).
         device: Of the parameter.
         dtype: Of the parameter. A float16 or bfloat16 input may meet a float32 one.

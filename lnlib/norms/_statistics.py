@@ -90,7 +90,7 @@ def row_norms(W: np.ndarray) -> tuple[np.ndarray, np.ndarray, float | np.ndarray
 def standardize_backward(
     dx_hat: np.ndarray, x_hat: np.ndarray, std: np.ndarray, ddof: int = 0
 ) -> np.ndarray:
-    """Return ``dx`` from ``dx_hat``: directly, through ``mean``, and through ``var``."""
+    """Return ``dx`` from ``dx_hat``: the direct part, and those through ``mean`` and ``var``."""
     n, dtype = x_hat.shape[-1], np.result_type(dx_hat, x_hat)
     shift = dx_hat.sum(-1, keepdims=True) / n
     slope = (dot(dx_hat, x_hat) / (n - ddof)).astype(dtype)

@@ -45,7 +45,8 @@ class LayerNorm(nn.LayerNorm):
         elementwise_affine: Whether there are ``weight`` (the gain) and ``bias``.
         bias: Whether there is ``bias``, given ``elementwise_affine``.
         device: Of the parameters.
-        dtype: Of the parameters. A float16 or bfloat16 input may meet float32 parameters.
+        dtype: Of the parameters. A float16 or bfloat16 input may meet float32 parameters, but not
+            in PyTorch's kernel on a GPU, the default there, unless under autocast.
         implementation: ``"plain"``, ``"function"``, ``"fused"`` or ``"compiled"``: plain
             operations, the gradient by hand, one kernel (on a GPU PyTorch's; ours on a CPU and with
             a residual, where PyTorch has none), or ours alone

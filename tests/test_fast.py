@@ -38,6 +38,10 @@ from tools import fast
         "book/lnbook/widgets/replay/caption_ranking/caption_ranking.js": {
             "tests/book/test_caption_ranking_page.py"
         },
+        "book/lnbook/widgets/playground/pictures.js": {
+            "tests/book/test_playground_page.py",
+            "tests/book/test_playground_measures.py",
+        },
         "book/lnbook/widgets/number_parsing.js": {"tests/book/quiz", "tests/book/norm_table"},
         "book/lnbook/classroom/slides/deck.js": {"tests/book/around/test_slides.py"},
         "book/_ext/tracks.py": {"tests/book/around/test_tracks.py"},

@@ -99,7 +99,7 @@ def pages(path: Path, root: Path) -> list[Path]:
         uses = (f"../{path.name}", f".{path.stem} ", f"import {path.stem}")
         every = sorted(package.rglob("__init__.py"))
         widgets = [one.parent.name for one in every if any(u in one.read_text() for u in uses)]
-    tests = [book / of for name in widgets for of in (f"test_{name}_page.py", name)]
+    tests = [one for name in widgets for one in (*named(book, name), book / name)]
     return [one for one in tests if one.exists()]
 
 

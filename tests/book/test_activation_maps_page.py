@@ -1,12 +1,11 @@
 """The maps in a browser: their numbers beside the records', their controls, their colors."""
 
-import re
-
 import numpy as np
 import pytest
 
 from lnbook.figures import colors
 from lnbook.widgets.replay.activation_maps import FILES, of_book, unpacked
+from tests.cases.readouts import check_says
 
 READY = "document.querySelector('.ln-activation-maps')?.dataset.ready === 'yes'"
 PIXEL = """([panel, x, y]) => {
@@ -48,8 +47,10 @@ def test_a_reader_moves_pictures_layer_statistic_channel_and_training(visit, bui
                 assert part("border")[k] == f"border {number(one[0], plain)}"
                 assert part("rest")[k] == f"elsewhere {number(one[1], plain)}"
                 digits = (1, 100) if plain == "on" else (2, 1)
-                low, high = (f"{digits[1] * end:+.{digits[0]}f}" for end in one[2:])
-                assert f"({low} to {high})".replace("-", "−") in part("apart")[k]
+                difference, low, high = (
+                    f"{digits[1] * end:+.{digits[0]}f}" for end in (one[0] - one[1], *one[2:])
+                )
+                check_says(part("apart")[k].replace("−", "-"), difference, low, high)
 
         box = page.locator(".ln-activation-maps-map").last.bounding_box()
         assert box["y"] + box["height"] <= 900  # with all controls above it
@@ -86,7 +87,8 @@ def test_a_reader_moves_pictures_layer_statistic_channel_and_training(visit, bui
         maps = told["fashion_small-4"][2][2][2]["before_deviation"][1, 9]
         rest = maps[1:-1, 1:-1].mean()
         assert part("rest")[2] == f"elsewhere {number(rest, 'deviation')}"
-        assert re.fullmatch(r"[+−]\d\.\d\d", part("apart")[2])
+        border = (maps.sum() - maps[1:-1, 1:-1].sum()) / (maps.size - maps[1:-1, 1:-1].size)
+        assert part("apart")[2] == f"{border - rest:+.2f}".replace("-", "−")
         small = page.locator(".ln-activation-maps-small").last
         side = small.bounding_box()["width"] / 8
         small.click(position={"x": 1.5 * side, "y": 1.5 * side})  # the tenth: back to all

@@ -1,13 +1,15 @@
 """The painter in a browser: what it counts beside the records', its controls, its colors."""
 
-import base64
+from base64 import b64decode
 
 import numpy as np
 import pytest
 
 from lnbook.figures import colors
-from lnbook.widgets.replay.draw import packed, unpacked
+from lnbook.widgets.replay import base
+from lnbook.widgets.replay.draw import WEB, packed, unpacked
 from lnlab import records
+from tests.cases.readouts import check_says, labels
 
 PIXEL = """() => {
     const copy = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
@@ -21,7 +23,7 @@ def painted():
     """What is told, the shades, the windows, and the bits of the digits."""
     runs = [run for run in records.read_all("draw") if "canvas" in run["arrays"]]
     told, shades, windows = unpacked(packed(runs))
-    bits = [np.unpackbits(np.frombuffer(base64.b64decode(text), "u1")) for text in told["bits"]]
+    bits = [np.unpackbits(np.frombuffer(b64decode(text), "u1")) for text in told["bits"]]
     return told, shades, windows, np.array(bits)
 
 
@@ -37,9 +39,38 @@ def test_a_reader_moves_training_glimpse_digit_and_mode_and_lets_it_play(
     T, last = told["glimpses"], len(told["updates"]) - 1
     arms = range(len(told["arms"]))
 
-    def wrong(point, image, glimpse):
+    def facts(point, image, glimpse, dreams):
+        """Of each network the pixels that are wrong, or how wide the window of a dream is."""
+        if not glimpse:
+            return ["–"] * len(arms)
+        if dreams:
+            strides = windows[:, point, 2, image, glimpse - 1, 2]
+            return [str(int((told["sizes"][1] - 1) * stride + 0.5)) for stride in strides]
         drawn = shades[:, point, 0, image, glimpse - 1].reshape(len(arms), -1) > 7.5
         return [str(n) for n in (drawn != bits[image]).sum(1)]
+
+    def shows(point, image, glimpse, dreams=False):
+        """Hold every readout and label to the records."""
+        after, found = f"{told['updates'][point]:,}", facts(point, image, glimpse, dreams)
+        bounds = [f"{arm['bounds'][point]:.1f}" for arm in told["arms"]]
+        names = [arm["name"].lower() for arm in told["arms"]]
+        digit = str(told["digits"][image])
+        assert part(page, "count").all_inner_texts() == found
+        assert part(page, "bound").all_inner_texts() == [f"{bound} nats" for bound in bounds]
+        assert part(page, "glimpse-told").inner_text() == f"{glimpse} of {T}"
+        assert part(page, "point-told").inner_text() == f"{after} updates"
+        numbers = [[] if fact == "–" else [fact] for fact in found]
+        each = [word for name, of in zip(names, numbers, strict=True) for word in (name, *of)]
+        last = [word for pair in zip(bounds, names, strict=True) for word in pair]
+        check_says(
+            part(page, "says").inner_text(),
+            after, glimpse, T, image + 1 if dreams else digit, *each, *last,
+        )  # fmt: skip
+        for k, (of_reading, of_painting) in enumerate(
+            zip(*(labels(page, f".ln-draw-{part}") for part in ("read", "canvas")), strict=True)
+        ):
+            check_says(of_reading, *([] if dreams else [digit]))
+            check_says(of_painting, told["arms"][k]["name"], *numbers[k])
 
     with visit(built_book.as_uri(), "draw", reduced_motion="reduce") as v:
         page = v.page
@@ -51,11 +82,7 @@ def test_a_reader_moves_training_glimpse_digit_and_mode_and_lets_it_play(
         # By keyboard: the end of training, three glimpses back, the first digit.
         part(page, "point").focus()
         page.keyboard.press("End")
-        assert part(page, "count").all_inner_texts() == wrong(last, 4, T)
-        assert (
-            f"After {told['updates'][-1]:,} updates and 8 of 8 gl"
-            in part(page, "says").inner_text()
-        )
+        shows(last, 4, T)
         part(page, "glimpse").focus()
         for _ in range(3):
             page.keyboard.press("ArrowLeft")
@@ -63,32 +90,28 @@ def test_a_reader_moves_training_glimpse_digit_and_mode_and_lets_it_play(
         page.keyboard.press("ArrowRight")
         page.keyboard.press("ArrowRight")
         assert page.get_by_label("a 0", exact=True).is_checked()
-        assert part(page, "count").all_inner_texts() == wrong(last, 0, T - 3)
+        shows(last, 0, T - 3)
         part(page, "point").focus()
         page.keyboard.press("ArrowLeft")
-        assert part(page, "count").all_inner_texts() == wrong(last - 1, 0, T - 3)
-        bounds = [f"{arm['bounds'][last - 1]:.1f} nats" for arm in told["arms"]]
-        assert part(page, "bound").all_inner_texts() == bounds
+        shows(last - 1, 0, T - 3)
 
         # The strip below a canvas is a short way to a glimpse.
         strip = page.locator(".ln-draw-strip").nth(1)
         wide = strip.bounding_box()["width"] / T
         for glimpse in (1, T, T - 3):
             strip.click(position={"x": (glimpse - 0.5) * wide, "y": 5})
-            assert part(page, "glimpse-told").inner_text() == f"{glimpse} of {T}"
-            assert part(page, "count").all_inner_texts() == wrong(last - 1, 0, glimpse)
+            shows(last - 1, 0, glimpse)
 
         # Dreams: no digit is seen, windows are told.
         page.locator(".ln-draw-mode input").nth(1).check(force=True)
-        wide = [f"{4 * windows[k, last - 1, 2, 0, T - 4, 2]:.0f}" for k in arms]
-        assert part(page, "count").all_inner_texts() == wide
-        assert "dream 1" in part(page, "says").inner_text()
+        shows(last - 1, 0, T - 3, dreams=True)
         assert not page.locator(".ln-draw-read").first.is_visible()
         page.locator(".ln-draw-mode input").nth(0).check(force=True)
 
         # Before the first glimpse all is between paper and ink, in either theme.
         part(page, "glimpse").focus()
         page.keyboard.press("Home")
+        shows(last - 1, 0, 0)
         for theme, k in (("light", 0), ("dark", 1)):
             page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
             ink = (colors.COLORS, colors.DARK)[k]["ink"]
@@ -106,12 +129,40 @@ def test_a_reader_moves_training_glimpse_digit_and_mode_and_lets_it_play(
         page.wait_for_function(
             "document.querySelector('[data-play=glimpse]').getAttribute('aria-pressed') === 'false'"
         )
-        assert part(page, "count").all_inner_texts() == wrong(last - 1, 0, T)
+        shows(last - 1, 0, T)
         page.wait_for_function(
             "document.querySelector('.ln-draw [role=status]').textContent.includes('8 of 8')"
         )
         assert not v.complaints
         assert not v.outside
+
+
+OTHER_SIZES = """async (packed) => {
+  const root = document.createElement("div");
+  document.body.append(root);
+  const close = lnDraw(root, async () => packed);
+  while (!root.dataset.ready) await new Promise((done) => setTimeout(done, 10));
+  root.querySelectorAll(".ln-draw-mode input")[1].click();
+  const widths = [...root.querySelectorAll("[data-part=count]")].map((e) => e.textContent);
+  close();
+  return widths;
+}"""
+
+
+def test_the_width_of_a_dream_s_window_is_that_of_the_filters_that_paint(browser, painted):
+    """The book's networks read and paint with as many filters; others need not."""
+    told, _, windows, _ = painted
+    runs = [run for run in records.read_all("draw") if "canvas" in run["arrays"]]
+    content = np.frombuffer(base.unpack(packed(runs))[1], "u1")
+    page = browser.new_page()
+    page.add_style_tag(content=colors.css())
+    page.add_script_tag(content=WEB.source() + "\nwindow.lnDraw = lnDraw;")
+    shown = page.evaluate(OTHER_SIZES, base.pack(told | {"sizes": [3, 8]}, content))
+    page.close()
+    bounds = [arm["bounds"] for arm in told["arms"]]
+    point = int(np.argmax(np.subtract(bounds[0], bounds[-1])))  # where a reader begins
+    strides = windows[:, point, 2, min(4, told["images"] - 1), -1, 2]
+    assert shown == [str(int(7 * stride + 0.5)) for stride in strides]
 
 
 ALPHAS = """

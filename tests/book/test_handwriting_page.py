@@ -5,6 +5,7 @@ import pytest
 
 from lnbook.figures import colors
 from lnbook.widgets.replay.handwriting import WEB, HandwritingReplay, unpacked
+from tests.cases.readouts import check_says, labels
 
 INK = """(k) => {
     const canvas = document.querySelectorAll('.ln-handwriting-ink')[k];
@@ -57,23 +58,30 @@ def test_a_reader_moves_pen_and_training_and_lets_them_play(visit, built_book, w
     told, _, windows, _ = written
     N, last, text = told["points"], len(told["updates"]) - 1, told["text"]
 
-    def places(point, pen):
-        found = []
-        for k in range(len(told["arms"])):
-            u = int(windows[k, point, pen - 1] + 0.5)
-            letter = "a space" if text[u] == " " else f"“{text[u]}”"
-            found.append(f"the window is at {letter}, character {u + 1} of {len(text)}")
-        return found
+    def shows(point, pen):
+        """Hold every readout and label to the records."""
+        after = f"{told['updates'][point]:,}"
+        assert part(page, "pen-told").inner_text() == f"point {pen} of {N}"
+        assert part(page, "point-told").inner_text() == f"{after} updates"
+        said, heard = [after, pen, N], (labels(page, f"#handwriting-1 .ln-handwriting-{of}")
+                                        for of in ("text", "ink"))  # fmt: skip
+        for k, (arm, of_text, of_ink) in enumerate(zip(told["arms"], *heard, strict=True)):
+            place = []
+            if pen:
+                u = int(windows[k, point, pen - 1] + 0.5)
+                place = ["a space" if text[u] == " " else f"“{text[u]}”", u + 1, len(text)]
+            loss = f"{arm['losses'][point]:.2f}".replace("-", "−")
+            assert part(page, "loss").nth(k).inner_text() == f"{loss} nats a point"
+            said += [arm["name"], loss, *place]
+            check_says(of_text, arm["name"], *place)
+            check_says(of_ink, arm["name"], pen, N)
+        check_says(part(page, "says").inner_text(), *said)
 
     with visit(built_book.as_uri(), "handwriting", reduced_motion="reduce") as v:
         page = v.page
         ready(page)
         assert page.locator("#handwriting-1 .ln-handwriting-arm").count() == len(told["arms"])
-        losses = part(page, "loss").all_inner_texts()
-        assert losses == [
-            f"{arm['losses'][last]:.2f} nats a point".replace("-", "−") for arm in told["arms"]
-        ]
-        assert all(said in part(page, "says").inner_text() for said in places(last, N))
+        shows(last, N)
 
         # By keyboard: an earlier update, the first points of the pen.
         part(page, "point").focus()
@@ -81,13 +89,11 @@ def test_a_reader_moves_pen_and_training_and_lets_them_play(visit, built_book, w
         page.keyboard.press("ArrowLeft")
         part(page, "pen").focus()
         page.keyboard.press("Home")
-        assert "the window has not begun" in part(page, "says").inner_text()
+        shows(last - 2, 0)
         assert not page.evaluate(INK, 0)
         for _ in range(9):
             page.keyboard.press("ArrowRight")
-        said = part(page, "says").inner_text()
-        assert f"After {told['updates'][last - 2]:,} updates, point 9 of {N}." in said
-        assert all(place in said for place in places(last - 2, 9))
+        shows(last - 2, 9)
         assert page.evaluate(DRAW_S) < 50
 
         # Wet ink has the network's color, in either theme; a whole line has none of it.
@@ -96,6 +102,7 @@ def test_a_reader_moves_pen_and_training_and_lets_them_play(visit, built_book, w
             for pen, wet in ((N // 2, True), (N, False)):
                 part(page, "pen").fill(str(pen))
                 ink = page.evaluate(INK, len(told["arms"]) - 1)
+                shows(last - 2, pen)
                 assert (k["layer"] in ink) == wet
                 assert k["ink"] in ink
 
@@ -164,11 +171,26 @@ def toy(browser, tmp_path):
         page.close()
 
 
+DOTS = """() => { // with what the pen's place is filled, each time that it is drawn
+    const pen = CanvasRenderingContext2D.prototype, { fill } = pen;
+    window.dots = [];
+    pen.fill = function (...rest) {
+        if (this.canvas.className === 'ln-handwriting-ink') dots.push(this.fillStyle);
+        fill.apply(this, rest);
+    };
+}"""
+
+
 @pytest.mark.parametrize("lifted", [0, 1, 2])
 def test_the_pen_draws_nothing_on_its_way_from_where_it_was_lifted(toy, lifted):
     strokes = np.array([[0, 0], [900, 0], [900, 0], [900, 0]], "i2")  # three steps to the right
     page = toy(strokes, np.arange(4) == lifted, np.zeros(4))
     assert page.evaluate(THIRDS) == [k != lifted for k in range(3)]
+    page.evaluate(DOTS)
+    for t in range(3):  # where it is in the air, it is a ring
+        part(page, "pen").fill(str(t + 1))
+        filled = colors.CARD[0] if t == lifted else colors.COLORS["layer"]
+        assert page.evaluate("dots.at(-1)") == filled.lower()
 
 
 BARS = """(full) => { // pixels of each character's bar, of which so many are full

@@ -5,6 +5,7 @@ import pytest
 from lnbook.figures import colors
 from lnbook.widgets.replay.sentence_neighbors import HIGH, packed, unpacked
 from lnlab import records
+from tests.cases.readouts import check_says, percent
 
 PIXEL = """([x, y]) => {
     const canvas = document.querySelector('.ln-sentence-neighbors-map');
@@ -45,7 +46,12 @@ def test_a_reader_moves_training_and_chooses_sentences_in_four_ways(visit, built
         panels = whole.locator(".ln-sentence-neighbors-arm")
         choice = whole.locator("[data-part='sentence']")
 
-        def lists(sentence, point):
+        def shows(sentence, point, mark=0):
+            """Hold every list, readout and label to the records."""
+            lists = nearest[:, point, sentence].tolist()
+            names = [arm["name"].lower() for arm in told["arms"]]
+            alike, luck = told["alike"][mark], percent(told["alike"][mark]["luck"])
+            shares = [percent(arm["alike"][mark][point]) for arm in told["arms"]]
             for k in range(len(told["arms"])):
                 expected = [texts[j] for j in nearest[k, point, sentence]]
                 assert panels.nth(k).locator("li").all_inner_texts() == expected
@@ -59,37 +65,49 @@ def test_a_reader_moves_training_and_chooses_sentences_in_four_ways(visit, built
                 assert bold == [int(j) in others for j in nearest[k, point, sentence]]
                 loss = told["arms"][k]["losses"][point]
                 assert f"{loss:.2f} nats a word" in panels.nth(k).inner_text()
+                of_kind = panels.nth(k).locator("[data-part='alike']").inner_text()
+                check_says(of_kind, alike["says"], shares[k], luck)
+                label = panels.nth(k).locator("canvas").get_attribute("aria-label")
+                check_says(
+                    label,
+                    len(texts), names[k], percent(told["arms"][k]["explained"][point]),
+                    texts[sentence], *expected,
+                )  # fmt: skip
             assert choice.input_value() == str(sentence)
-            said = whole.locator("[data-part='says']").inner_text()
-            assert (
-                f"After {told['updates'][point]:,} updates the nearest to “{texts[sentence]}”"
-                in said
-            )
+            firsts = [word for name, of in zip(names, lists, strict=True)
+                      for word in (texts[of[0]], name)]  # fmt: skip
+            both = len({*lists[0]} & {*lists[-1]})
+            check_says(
+                whole.locator("[data-part='says']").inner_text(),
+                f"{told['updates'][point]:,}", texts[sentence],
+                *firsts,
+                both, nearest.shape[-1], names[0], names[-1], alike["says"], *shares, luck,
+            )  # fmt: skip
 
         first = next(k for k, text in enumerate(texts) if text.startswith("Come in"))
-        lists(first, last)
+        shows(first, last)
         box = panels.first.locator("canvas").bounding_box()
         assert box["y"] + box["height"] <= 900  # with all controls above it
 
         # By keyboard: the beginning of training, and one point on.
         whole.locator("[data-part='point']").focus()
         page.keyboard.press("Home")
-        lists(first, 0)
+        shows(first, 0)
         page.keyboard.press("ArrowRight")
-        lists(first, 1)
+        shows(first, 1)
 
         # From the list of all sentences, as a key moves it; they are in the order of the alphabet.
         choice.focus()
         page.keyboard.press("ArrowDown")
         below = int(choice.input_value())
         assert texts[below] > texts[first]
-        lists(below, 1)
+        shows(below, 1)
 
         # A neighbor, and then a point of the map, one that no other covers and whose rings lie
         # on the map.
         panels.nth(1).locator("li button").nth(2).click()
         there = int(nearest[1, 1, below, 2])
-        lists(there, 1)
+        shows(there, 1)
         canvas = panels.first.locator("canvas")
         wide = canvas.evaluate("e => e.clientWidth")  # inside its border
         apart = [min(abs(p - q).max() for j, q in enumerate(places[0, 1].astype(int)) if j != k)
@@ -98,14 +116,11 @@ def test_a_reader_moves_training_and_chooses_sentences_in_four_ways(visit, built
         alone = max(range(len(apart)), key=lambda k: (inside[k], apart[k]))
         x, y = at(places[0, 1, alone].astype(float), wide)
         canvas.click(position={"x": x, "y": y})
-        lists(alone, 1)
+        shows(alone, 1)
 
         # What is alike, of each network.
         whole.locator(".ln-sentence-neighbors-marks input").nth(2).check(force=True)
-        for k, arm in enumerate(told["arms"]):
-            said = panels.nth(k).locator("[data-part='alike']").inner_text()
-            assert f"{100 * arm['alike'][2][1]:.0f}" in said
-            assert "on him or her" in said
+        shows(alone, 1, mark=2)
 
         # In the middle of the chosen point is the card, in either theme.
         page.mouse.move(0, 0)
@@ -126,13 +141,13 @@ def test_a_reader_moves_training_and_chooses_sentences_in_four_ways(visit, built
             "document.querySelector('.ln-sentence-neighbors [data-part=play]').ariaPressed"
             " === 'false'"
         )
-        lists(alone, last)
+        shows(alone, last, mark=2)
         page.wait_for_function(
             "document.querySelector('.ln-sentence-neighbors [role=status]')"
             ".textContent.includes('After 3,000')"
         )
         page.get_by_role("button", name="Another").click()
-        lists(int(choice.input_value()), last)
+        shows(int(choice.input_value()), last, mark=2)
         assert not v.complaints
         assert not v.outside
 

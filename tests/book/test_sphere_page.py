@@ -10,6 +10,7 @@ import pytest
 
 import lnlib
 from lnbook.widgets.sphere import ALT, WEB, Sphere, cloud
+from tests.cases.readouts import check_says
 from tools.browser import named
 from tools.sphere import STARTS, markup
 
@@ -114,6 +115,58 @@ def test_the_sentence_says_the_numbers(scripts):
     assert f"{ones:.2f} along (1, 1, 1) and {along:.2f} along â" in said
     assert f"dx, of length {dx:.2f}: it points along the circle." in said
     assert "nothing is left" in say(gradient=True, d1=1, d2=1, d3=1)
+
+
+@pytest.mark.parametrize("stage", [0, 0.5, 1, 1.5, 2, 2.5, 3])
+@pytest.mark.parametrize("eps", [0, 0.2])
+def test_the_sentence_of_each_stage_says_the_numbers_of_its_point(scripts, stage, eps):
+    for a in np.random.default_rng(3).uniform(-2, 2, size=(5, 3)).round(2):
+        given = dict(zip(("a1", "a2", "a3"), a.tolist(), strict=True))
+        said = scripts.evaluate(
+            "(s) => lnSphereScene.say(s)", STATE | given | {"eps": eps, "stage": stage}
+        )
+        mean, sigma = (f"{v:.2f}".replace("-", "−") for v in (a.mean(), a.std()))
+        short = f"{3**0.5 - np.linalg.norm(lnlib.layer_norm(a, eps=eps)):.2f}"
+        at_the_norm = [mean, f"{eps:.2f}", short, sigma] if eps else [mean, sigma]
+        numbers = (
+            ["√3", mean] if stage < 1 else [mean, "√3", sigma] if stage < 2
+            else at_the_norm if stage == 2 else []
+        )  # fmt: skip
+        check_says(said, *numbers)
+
+
+SHOWN = """(states) => states.map((settings) => {
+  const root = document.createElement("div");
+  const close = lnSphere(root, { cloud: [], settings, live: true });
+  const texts = [...root.querySelectorAll("[data-key]")].map((field) => [field.dataset.key,
+    [field.nextElementSibling.textContent, field.getAttribute("aria-valuetext")]]);
+  close();
+  return Object.fromEntries(texts);
+})"""
+
+
+def test_beside_each_slider_stands_its_value_and_the_stage_that_is_reached_next(scripts):
+    rng = np.random.default_rng(5)
+    stages = [0, 1, 2, 3, *(np.arange(1, 30) / 10)]
+    states = [
+        {name: round(float(rng.uniform(low, high)), 2) for name, low, high in (
+            ("a1", -2, 2), ("a2", -2, 2), ("a3", -2, 2), ("eps", 0, 0.5), ("d1", -2, 2),
+            ("d2", -2, 2), ("d3", -2, 2), ("turn", -180, 180), ("tilt", 0, 90))}
+        | {"stage": float(stage)}
+        for stage in stages
+    ]  # fmt: skip
+    shown = scripts.evaluate(SHOWN, states)
+    names = [texts["stage"][0] for texts in shown[:4]]
+    assert len(set(names)) == 4
+    for state, texts in zip(states, shown, strict=True):
+        assert texts.keys() == state.keys()
+        stage = state.pop("stage")
+        reached = names[math.ceil(stage)]
+        assert texts["stage"] == [reached if stage % 1 == 0 else f"→ {reached}"] * 2
+        for name, value in state.items():
+            seen, heard = (float(t.replace("−", "-").removesuffix("°")) for t in texts[name])
+            half = 0.5 if name in ("turn", "tilt") else 0.005
+            assert seen == heard == pytest.approx(value, abs=half + 1e-9), name
 
 
 def as_number(cell):

@@ -456,7 +456,7 @@ def test_a_run_that_may_explode_goes_on_to_its_end(digits, tmp_path):
 def test_every_update_is_counted_once_as_taken_or_as_resumed(digits, tmp_path):
     chosen = Settings(norm="layer", epochs=2, **SMALL)
     file, taken, resumed = tmp_path / "run.pt", [], []
-    for epochs in (1, 2, 2):
+    for epochs in (1, 2, 2, 1):  # the last time the checkpoint is further than asked
         counts = [], []
         replay = Run(chosen, digits)
         list(
@@ -471,8 +471,8 @@ def test_every_update_is_counted_once_as_taken_or_as_resumed(digits, tmp_path):
         taken.append(sum(counts[0]))
         resumed.append(sum(counts[1]))
     per_epoch = replay.updates_per_epoch
-    assert taken == [per_epoch, per_epoch, 0]
-    assert resumed == [0, per_epoch, 2 * per_epoch]
+    assert taken == [per_epoch, per_epoch, 0, 0]
+    assert resumed == [0, per_epoch, 2 * per_epoch, per_epoch]
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")

@@ -173,20 +173,21 @@ def test_those_who_do_not_read_have_other_levels_where_there_are_two_stories():
 
 def test_attention_on_the_right_name_is_told_for_all_questions_and_for_one():
     asked = ["@e1 or @e0 .\n@blank ?\n@e1\nruth 1:2", "@e5 @e5 @e0 .\n@blank ?\n@e5\njob 3:4"]
+    asked.append("@e2 @e2 @e3 .\n@blank ?\n@e3\nacts 5:6")  # with it the mean is no median
     text = np.stack([np.frombuffer(t.encode().ljust(40, b"\0"), "u1") for t in asked])
     run = made(figures.LAYER, 0.1, 0, [0.9, 0.8, 0.7, 0.6])
-    attention = np.full((4, 2, 4), 0.25)
-    attention[-1] = [[0.7, 0, 0.3, 0], [0.2, 0.3, 0.5, 0]]
+    attention = np.full((4, 3, 4), 0.25)
+    attention[-1] = [[0.7, 0, 0.3, 0], [0.2, 0.3, 0.5, 0], [0.2, 0.3, 0.1, 0.4]]
     run["arrays"] = {"attention": attention, "text": np.stack([text] * 4)}
     late = {**run, "seed": 1}
     kept = figures.kept([late, made(figures.PLAIN, 0.1, 0, [0.9] * 4), run])
     assert kept == {figures.LAYER: run}
-    assert list(figures.asked(kept)) == [figures.ALL, "Ruth 1:2", "Job 3:4"]
-    assert figures.shares(run, figures.ALL) == pytest.approx([37.5, 37.5, 37.5, 60])
+    assert list(figures.asked(kept)) == [figures.ALL, "Ruth 1:2", "Job 3:4", "Acts 5:6"]
+    assert figures.shares(run, figures.ALL) == pytest.approx([*[100 / 3] * 3, 130 / 3])
     assert figures.shares(run, "Job 3:4")[-1] == pytest.approx(50)
-    assert [figures.even(run, v) for v in (figures.ALL, "Ruth 1:2")] == [37.5, 25]
-    assert figures.on_names(run) == pytest.approx([62.5, 62.5, 62.5, 100])
-    chances = np.zeros((4, 2, 12))
+    assert [figures.even(run, v) for v in (figures.ALL, "Ruth 1:2")] == pytest.approx([100 / 3, 25])
+    assert figures.on_names(run) == pytest.approx([*[200 / 3] * 3, 260 / 3])
+    chances = np.zeros((4, 3, 12))
     chances[-1, [0, 1], [1, 0]] = 1
     run["arrays"]["chances"] = chances
     assert [figures.right(run, verse) for verse in ("Ruth 1:2", "Job 3:4")] == [True, False]
@@ -198,7 +199,7 @@ def test_attention_on_the_right_name_is_told_for_all_questions_and_for_one():
         "layer norm 70; spread evenly it would be 25."
     )
     of_all = looking.describe_looking(kept, figures.ALL)
-    assert oracle.parsed(of_all) == [2, 60, 38]  # questions, percent, and if spread evenly
+    assert oracle.parsed(of_all) == [3, 43, 33]  # questions, percent, and if spread evenly
 
 
 def test_the_score_sees_story_and_question_and_so_does_the_answer():

@@ -17,6 +17,7 @@ from lnbook.chapters.fisher_information import (
 )
 from lnbook.show import Explorer, choice, slider
 from lnlib.fisher import trace_estimates
+from tests.cases.readouts import check_says
 
 # float64, identities. Measured 2e-15.
 EXACT = 1e-12
@@ -172,7 +173,9 @@ def test_widths_show_what_eq_13_misses():
     found = lines(width.draw_widths("bernoulli"))
     expected = np.linalg.norm(exact - paper) / np.linalg.norm(exact)
     assert found["whole matrix"][0] == pytest.approx(expected, abs=1e-4)
-    assert f"from {expected:.0%} to" in width.describe_widths("bernoulli")
+    ends = [f"{100 * found[name][t]:.0f}%" for name in ("whole matrix", "blocks on the diagonal")
+            for t in (0, -1)]  # fmt: skip
+    check_says(width.describe_widths("bernoulli"), 3, 64, "eq. 13", *ends)
 
 
 def test_labels_of_the_data_come_from_where_they_are_said_to():

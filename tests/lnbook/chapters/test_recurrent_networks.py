@@ -8,6 +8,7 @@ import pytest
 from lnbook.chapters.recurrent_networks import longer, network, padding, rescaling, through_time
 from lnbook.show import Explorer
 from lnlab.analysis import recurrence
+from tests.cases.readouts import check_says
 
 EXACT = 1e-12
 
@@ -205,10 +206,19 @@ def test_the_panels_show_the_running_deviation_and_what_comes_out():
     np.testing.assert_array_equal(lines(running)[name], run.running["shared"].round(3))
     np.testing.assert_array_equal(lines(size)[name], run.size["shared"].round(3))
     assert running.layout.shapes[0].x0 == 20.5
-    said = longer.describe_longer(20, "walk")
-    assert said.startswith("Trained on 20 steps, ")
-    assert f"{run.size['each step'][-1]:.2f} at step 60 with statistics for each step" in said
-    assert said.endswith("layer norm 1.00 and 1.00.")
+
+
+@pytest.mark.parametrize("inputs", ["walk", "steady"])
+def test_the_sentence_says_the_size_that_is_drawn_at_the_first_step_and_at_the_last(inputs):
+    _, drawn = longer.draw_longer(5, inputs)
+    by_step, shared, layer = (
+        [f"{lines(drawn)[name][t]:.2f}" for t in (0, -1)]
+        for name in ("batch norm, by step", "batch norm, shared", "layer norm")
+    )
+    check_says(
+        longer.describe_longer(5, inputs),
+        5, by_step[0], "step 1", by_step[1], f"step {longer.LONG}", *shared, "layer", *layer,
+    )  # fmt: skip
 
 
 # All of them.

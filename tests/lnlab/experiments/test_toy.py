@@ -1,8 +1,11 @@
 """An experiment that is no classification, added by its own file alone, from typing to records."""
 
+import datetime
 import hashlib
+import itertools
 import json
 import os
+import platform
 import shlex
 import signal
 import subprocess
@@ -14,7 +17,8 @@ import numpy as np
 import pytest
 import torch
 
-from lnlab import checkpoint, experiments, records, runner
+import lnlib
+from lnlab import checkpoint, experiments, records, runner, training
 from lnlab.cli import invocation, main
 from lnlab.training import train
 
@@ -123,6 +127,34 @@ def test_it_is_run_recorded_and_read_as_it_describes_itself(tmp_path, capsys, to
     }  # fmt: skip
     assert kept["paper"] == {"section": "none", "task": "a test's"}
     assert not list(tmp_path.glob("**/*.pt"))
+
+
+def test_the_record_says_when_and_on_what_it_was_made_and_how_long_that_took(
+    tmp_path, toy, monkeypatch
+):
+    """Every look at the clock takes 100 s, so that no two points have one time."""
+    clock = itertools.count(0, 100)
+    monkeypatch.setattr(training.time, "perf_counter", lambda: float(next(clock)))
+    before = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+    assert run(tmp_path) == 0
+    kept = records.read(the_record(tmp_path))
+    seconds, made = kept["curves"]["wall_s"], kept["provenance"]
+    assert len(set(seconds)) == len(seconds) == len(kept["curves"]["epoch"])
+    assert made["wall_s"] == seconds[-1] == max(seconds)
+    assert (
+        before
+        <= datetime.datetime.fromisoformat(made["date"])
+        <= datetime.datetime.now(datetime.UTC)
+    )
+    now = {
+        "lnlib": lnlib.__version__, "python": platform.python_version(), "threads": 1,
+        "torch": torch.__version__, "numpy": np.__version__,
+    }  # fmt: skip
+    assert {name: made[name] for name in now} == now
+    assert made["device"].startswith("CPU: ")
+    assert (kept["format"], kept["experiment"], kept["seed"]) == (2, "retrieval", 1)
+    assert kept["curves"]["x"] == "epoch"
+    assert "segments" not in made
 
 
 def test_its_recorded_command_makes_the_record_again(tmp_path):

@@ -12,7 +12,6 @@ from lnbook.widgets import transformer
 from lnlab import records
 from lnlab.experiments.transformer import ablation
 from lnlab.experiments.transformer.reader import Reader
-from tests.cases.readouts import check_says, percent
 
 WORDS = {"l": "on", "r": "rms", "f": "frozen", "o": "off"}
 EVERY = ["".join(norms) for norms in itertools.product(WORDS, repeat=5)]
@@ -42,7 +41,6 @@ def scripts(browser):
         content=transformer.WEB.source() + "\nwindow.lnEngine = lnTransformerEngine();"
         "window.LN_TRANSFORMER_CHALLENGES = LN_TRANSFORMER_CHALLENGES;"
         "window.lnTransformerPictures = lnTransformerPictures;"
-        "window.lnTransformer = lnTransformer;"
         "const lnTransformerWeights = (w) => { window.model = new lnEngine.Model(w); };"
         + transformer.WEB.data["weights.js"]()
     )
@@ -168,95 +166,6 @@ def test_deviations_and_outliers_of_the_picture_are_those_of_numpy(scripts, shap
     expected = [[k, times[k]] for k in np.argsort(-times) if times[k] > 5]
     np.testing.assert_allclose(outliers, expected, rtol=1e-12)
     assert expected
-
-
-SWITCHBOARD = """async ([weights, settings, colors]) => {
-  const { setTimeout } = window, pen = CanvasRenderingContext2D.prototype, { drawImage } = pen;
-  const rest = (ms) => new Promise((done) => setTimeout(done, ms)), maps = [];
-  window.setTimeout = (act, ms) => setTimeout(act, Math.min(ms, 5)); // nothing waits for readers
-  pen.drawImage = function (image, ...place) {
-    const { width, height } = image;
-    maps.push(Array.from(image.getContext("2d").getImageData(0, 0, width, height).data));
-    drawImage.call(this, image, ...place);
-  };
-  const root = document.createElement("div");
-  for (const [name, color] of Object.entries(colors)) root.style.setProperty(`--ln-${name}`, color);
-  document.body.append(root);
-  const close = lnTransformer(root, { weights, settings, live: true });
-  const part = (name) => root.querySelector(`[data-part="${name}"]`);
-  const written = (k) => part(`wrote-${k}`).childNodes[1].data;
-  const all = settings.norms === "lllll";
-  while (written(0).length < 100 || (!all && written(1).length < 100)) await rest(10);
-  await rest(50);
-  const texts = Object.fromEntries([...root.querySelectorAll("[data-part]")].map(
-    (e) => [e.dataset.part, e.textContent.replace(/\\s+/g, " ").trim()]));
-  const next = [...root.querySelectorAll("[data-part=next] li")].map((li) =>
-    [li.querySelector("b").textContent, li.lastChild.textContent]);
-  close();
-  root.remove();
-  window.setTimeout = setTimeout;
-  Object.assign(pen, { drawImage });
-  return { texts, next, written: [0, 1].map(written), maps: maps.slice(-2) };
-}"""
-RECORDED = {
-    "lllll": "val_nll", "rrrrr": "nll_rms", "fffff": "nll_frozen", "ooooo": "nll_removed",
-    "ffffl": "nll_frozen_but_last", "ooool": "nll_but_last", "llllo": "nll_last",
-}  # fmt: skip
-COLORS = {"transformer-zero": "#102030", "negative": "#f00408", "positive": "#0cf010"}
-
-
-def as_percent(p):
-    return "> 99 %" if 0.995 <= p < 1 else "< 1 %" if p < 0.005 else percent(p)
-
-
-@pytest.mark.parametrize(("look", "norms"), [*enumerate([*RECORDED, "llolo", "rflll"])])
-def test_every_readout_is_what_pytorch_computes_with_the_norms_as_they_are_set(
-    scripts, reader, look, norms
-):
-    """Losses, recorded losses, next characters, the spoken sentence; the map's colors by sign."""
-    text, look = "What is your name? My", look % 5
-    settings = {"text": text, "norms": norms, "look": str(look), "heat": "0", "at": "5"}
-    found = scripts.evaluate(SWITCHBOARD, [transformer.weights(), settings, COLORS])
-    changed, texts = switched(reader, norms), found["texts"]
-    loss = nats(changed, text)
-    with_all_on = [] if norms == "lllll" else [nats(reader, text)]
-    assert texts["loss"] == loss
-    check_says(texts["loss-says"], *with_all_on)
-    blind, span = f"{np.log(65):.2f}", []
-    if norms in RECORDED:
-        runs = records.read_all("transformer", ablate=True)
-        seeds = [run["curves"][RECORDED[norms]][-1] for run in runs]
-        span = [len(seeds), *(as_nats(end) for end in (min(seeds), max(seeds)))]
-    check_says(texts["recorded"], *span, blind)
-    following = changed.following(text, 65)
-    shown = {"space": " ", "line": "\n"}
-    assert [(shown.get(name, name), p) for name, p in found["next"]] == [
-        (name, as_percent(p)) for name, p in itertools.islice(following.items(), 8)
-    ]
-    likely, p = next(iter(following.items()))
-    goes_on = changed.write(text, 100, temperature=0, seed=1)
-    assert found["written"][0] == goes_on
-    character = {" ": "space", "\n": "new line"}.get(likely, f"“{likely}”")
-    check_says(
-        texts["status"],
-        loss, *with_all_on, character, as_percent(p), " ".join(goes_on.split()),
-    )  # fmt: skip
-    before, after = changed.inside(text)[look]
-    sizes = [float(x[5].std(correction=0)) for x in (before, after)]
-    check_says(
-        texts["says"].partition(" Character ")[2],
-        6, "“i”", f"{before[5].mean():.2f}".replace("-", "−"),
-        *map(rounded, [*sizes, float(reader.deviations[look])]),
-    )  # fmt: skip
-    ground, below, above = (
-        np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) for color in COLORS.values()
-    )
-    for values, pixels in zip((before, after), found["maps"], strict=True):
-        values = values.numpy()[..., None]
-        share = np.minimum(1, abs(values) / (3 * np.sqrt((values**2).mean())))
-        wanted = ground + share * (np.where(values < 0, below, above) - ground)
-        drawn = np.reshape(pixels, (*wanted.shape[:2], 4))[..., :3]
-        np.testing.assert_allclose(drawn, wanted, atol=1)
 
 
 # On its page.

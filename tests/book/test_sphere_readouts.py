@@ -1,0 +1,136 @@
+"""What the sphere says of its numbers: sentences, sliders and table beside lnlib's."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+import lnlib
+from lnbook.widgets.sphere import WEB
+from tests.book.test_sphere_page import STATE
+from tests.cases.readouts import check_says
+
+
+@pytest.fixture(scope="module")
+def scripts(browser):
+    """A page that has the scripts and nothing else."""
+    page = browser.new_page()
+    names = ("lnSphereScene", "lnSphere")
+    page.add_script_tag(content=WEB.source() + "".join(f"\nwindow.{n} = {n};" for n in names))
+    yield page
+    page.close()
+
+
+def test_the_sentence_says_the_numbers(scripts):
+    def say(**given):
+        return scripts.evaluate("(s) => lnSphereScene.say(s)", STATE | given).replace("\u00a0", " ")
+
+    assert "the mean, μ = 1.00; in and out, the deviation, σ = 0.65." in say()
+    a, d = np.array([1.8, 0.2, 1.0]), np.array([1, -0.6, 1.4])
+    short = 3**0.5 - np.linalg.norm(lnlib.layer_norm(a, eps=0.2))
+    assert f"With eps = 0.20 the point stops {short:.2f} short of the circle" in say(eps=0.2)
+    dx = np.linalg.norm(lnlib.layer_norm_backward(d, a, eps=0)[0])
+    ones, along = 3**0.5 * d.mean(), d @ lnlib.layer_norm(a, eps=0) / 3**0.5
+    said = say(gradient=True)
+    assert f"{ones:.2f} along (1, 1, 1) and {along:.2f} along â" in said
+    assert f"dx, of length {dx:.2f}: it points along the circle." in said
+    assert "nothing is left" in say(gradient=True, d1=1, d2=1, d3=1)
+
+
+@pytest.mark.parametrize("stage", [0, 0.5, 1, 1.5, 2, 2.5, 3])
+@pytest.mark.parametrize("eps", [0, 0.2])
+def test_the_sentence_of_each_stage_says_the_numbers_of_its_point(scripts, stage, eps):
+    for a in np.random.default_rng(3).uniform(-2, 2, size=(5, 3)).round(2):
+        given = dict(zip(("a1", "a2", "a3"), a.tolist(), strict=True))
+        said = scripts.evaluate(
+            "(s) => lnSphereScene.say(s)", STATE | given | {"eps": eps, "stage": stage}
+        )
+        mean, sigma = (f"{v:.2f}".replace("-", "−") for v in (a.mean(), a.std()))
+        short = f"{3**0.5 - np.linalg.norm(lnlib.layer_norm(a, eps=eps)):.2f}"
+        at_the_norm = [mean, f"{eps:.2f}", short, sigma] if eps else [mean, sigma]
+        numbers = (
+            ["√3", mean] if stage < 1 else [mean, "√3", sigma] if stage < 2
+            else at_the_norm if stage == 2 else []
+        )  # fmt: skip
+        check_says(said, *numbers)
+
+
+SHOWN = """(states) => states.map((settings) => {
+  const root = document.createElement("div");
+  const close = lnSphere(root, { cloud: [], settings, live: true });
+  const texts = [...root.querySelectorAll("[data-key]")].map((field) => [field.dataset.key,
+    [field.nextElementSibling.textContent, field.getAttribute("aria-valuetext")]]);
+  close();
+  return Object.fromEntries(texts);
+})"""
+
+
+def test_beside_each_slider_stands_its_value_and_the_stage_that_is_reached_next(scripts):
+    rng = np.random.default_rng(5)
+    stages = [0, 1, 2, 3, *(np.arange(1, 30) / 10)]
+    states = [
+        {name: round(float(rng.uniform(low, high)), 2) for name, low, high in (
+            ("a1", -2, 2), ("a2", -2, 2), ("a3", -2, 2), ("eps", 0, 0.5), ("d1", -2, 2),
+            ("d2", -2, 2), ("d3", -2, 2), ("turn", -180, 180), ("tilt", 0, 90))}
+        | {"stage": float(stage)}
+        for stage in stages
+    ]  # fmt: skip
+    shown = scripts.evaluate(SHOWN, states)
+    names = [texts["stage"][0] for texts in shown[:4]]
+    assert len(set(names)) == 4
+    for state, texts in zip(states, shown, strict=True):
+        assert texts.keys() == state.keys()
+        stage = state.pop("stage")
+        reached = names[math.ceil(stage)]
+        assert texts["stage"] == [reached if stage % 1 == 0 else f"→ {reached}"] * 2
+        for name, value in state.items():
+            seen, heard = (float(t.replace("−", "-").removesuffix("°")) for t in texts[name])
+            half = 0.5 if name in ("turn", "tilt") else 0.005
+            assert seen == heard == pytest.approx(value, abs=half + 1e-9), name
+
+
+def as_number(cell):
+    return float(cell.rpartition(" ")[2].replace("−", "-"))
+
+
+@pytest.mark.parametrize("eps", [0, 0.01, 0.5])
+def test_each_cell_of_the_numbers_is_what_its_row_says(scripts, eps):
+    """σ is the standard deviation of a, without eps; what is lost are projections of d."""
+    a, d = np.array([0.4, -0.3, 0.2]), np.array([1.3, -0.6, -1.4])
+    gain, bias = (np.array(scripts.evaluate(f"lnSphereScene.{name}")) for name in ("GAIN", "BIAS"))
+    hat = lnlib.layer_norm(a, eps=eps)
+    dx = lnlib.layer_norm_backward(d, a, eps=eps)[0]
+    length = np.linalg.norm
+    forward = {
+        "a": (a, f"μ = {a.mean():.2f}"), "a − μ": (a - a.mean(), f"σ = {a.std():.2f}"),
+        "â": (hat, f"length {length(hat):.2f}"), "y": (gain * hat + bias, "gain, bias"),
+    }  # fmt: skip
+    ones, along = np.full(3, d.mean()), hat * (d @ hat) / 3
+    back = {
+        "d": (d, f"length {length(d):.2f}"), "mean": (ones, f"lost {length(ones):.2f}"),
+        "on â": (along, f"lost {length(along):.2f}"), "dx": (dx, f"length {length(dx):.2f}"),
+    }  # fmt: skip
+    given = dict(zip(("a1", "a2", "a3", "d1", "d2", "d3"), [*a, *d], strict=True))
+    for gradient, expected in ((False, forward), (True, back)):
+        state = STATE | given | {"eps": eps, "gradient": gradient}
+        rows = scripts.evaluate("(s) => lnSphereScene.numbers(s)", state)
+        assert [row[1] for row in rows] == [*expected]
+        for _, name, *cells, last in rows:
+            values, more = expected[name]
+            assert [as_number(cell) for cell in cells] == pytest.approx(values, abs=0.0051), name
+            assert last.replace("−", "-") == more, name
+
+
+@pytest.mark.parametrize("eps", [0, 0.01, 0.5])
+def test_the_sentence_names_what_the_gradient_is_divided_by(scripts, eps):
+    """The rest of d over the number that is told has the length that is told."""
+    a, d = np.array([0.4, -0.3, 0.2]), np.array([1.3, -0.6, -1.4])
+    given = dict(zip(("a1", "a2", "a3", "d1", "d2", "d3"), [*a, *d], strict=True))
+    state = STATE | given | {"eps": eps, "gradient": True}
+    said = scripts.evaluate("(s) => lnSphereScene.say(s)", state).replace("\u00a0", " ")
+    told = re.search(r"The rest, divided by (.*) = (\d+\.\d+), is dx, of length (\d+\.\d+)", said)
+    assert told[1] == ("√(σ² + eps)" if eps else "σ")
+    assert float(told[2]) == pytest.approx(np.sqrt(a.var() + eps), abs=0.0051)
+    dx = lnlib.layer_norm_backward(d, a, eps=eps)[0]
+    assert float(told[3]) == pytest.approx(np.linalg.norm(dx), abs=0.0051)

@@ -348,27 +348,51 @@ BROKEN = "the baseline is broken before training"
 ABOVE_CHANCE = 0.5  # nats by which the loss of a sound baseline may start above chance
 
 
-def deep(records: Records) -> list[Finding]:
-    """Compare deep transformers with layer norm, pre-norm, and without, each at its best.
+# Initialization, blocks and place of the norm; the label rests on the first that is recorded.
+DEEP = (
+    ("gpt2", 24, "pre"), ("xavier", 24, "pre"),
+    ("gpt2", 24, "post"), ("gpt2", 12, "pre"), ("gpt2", 12, "post"),
+    ("xavier", 12, "pre"), ("xavier", 6, "pre"),
+)  # fmt: skip
+STARTS = {"gpt2": "GPT-2's initialization with residual scaling", "xavier": "Xavier initialization"}
+Way = tuple[float, int]  # learning rate and warm-up
 
-    The label rests on 24 blocks from GPT-2's initialization with residual scaling, where that is
-    recorded; else on 24 blocks from Xavier's. The baseline's loss must start at chance, and both
-    losses must have leveled off, or have been lower before.
+
+def deep(records: Records) -> list[Finding]:
+    """Compare deep transformers with layer norm and without, each at its best rate and warm-up.
+
+    Both choose among the rates and warm-ups that both have. The label rests on pre-norm and 24
+    blocks, from GPT-2's initialization with residual scaling where that is recorded, else from
+    Xavier's. The baseline's loss must start at chance, and both losses must have leveled off, or
+    have been lower before.
     """
-    found = []
-    for initialization, depth in (("gpt2", 24), ("xavier", 24), ("xavier", 12), ("xavier", 6)):
-        arms = [_deep_arm(records, norm, initialization, depth) for norm in ("layer", "none")]
+    found: list[Finding] = []
+    for initialization, depth, place in DEEP:
+        with_norm = _ways(records, "layer", initialization, depth, place)
+        without = _ways(records, "none", initialization, depth, "pre")
+        common = with_norm.keys() & without.keys()
+        if not common:
+            continue
+        best = [min(sorted(common), key=lambda way, of=of: _mean_lowest(of[way]))
+                for of in (with_norm, without)]  # fmt: skip
+        arms = [with_norm[best[0]], without[best[1]]]
         seeds = sorted(arms[0].keys() & arms[1].keys())
-        if len(seeds) > 1:
-            a, b = (np.array([_lowest(arm[seed]) for seed in seeds]) for arm in arms)
-            runs = tuple(arm[seed] for arm in arms for seed in seeds)
-            start = "GPT-2's" if initialization == "gpt2" else "Xavier's"
-            what = (f"{depth} blocks, {start} initialization: lowest loss on validation, pre-norm "
-                    "against none")  # fmt: skip
-            counts = depth == 24 and not any(finding.counts for finding in found)
-            reason = _not_comparable(arms)
-            found.append(Finding(what, a - b, "nats", (a - b) / b, runs, counts, untestable=reason))
+        if len(seeds) < 2:
+            continue
+        a, b = (np.array([_lowest(arm[seed]) for seed in seeds]) for arm in arms)
+        runs = tuple(arm[seed] for arm in arms for seed in seeds)
+        one, other = map(_rate, best)
+        what = (f"{depth} blocks, {STARTS[initialization]}: lowest validation loss, {place}-norm "
+                f"at rate {one} against none at {other}")  # fmt: skip
+        counts = (depth, place) == (24, "pre") and not any(finding.counts for finding in found)
+        reason = _not_comparable(arms)
+        found.append(Finding(what, a - b, "nats", (a - b) / b, runs, counts, untestable=reason))
     return found
+
+
+def _rate(way: Way) -> str:
+    rate, warm_up = way
+    return f"{rate:g}" + " with warm-up" * bool(warm_up)
 
 
 def _not_comparable(arms: list[dict[int, Record]]) -> str:
@@ -378,17 +402,19 @@ def _not_comparable(arms: list[dict[int, Record]]) -> str:
     return next((reason for reason in reasons if reason not in ("", WORSENS)), "")
 
 
-def _deep_arm(records: Records, norm: str, initialization: str, depth: int) -> dict[int, Record]:
-    """Return the runs of an arm at its best learning rate and warm-up, by seed."""
-    named = f"{initialization}-pre-{norm}-L{depth}-rate*-warm*"
+def _ways(
+    records: Records, norm: str, initialization: str, depth: int, place: str
+) -> dict[Way, dict[int, Record]]:
+    """Return the runs of one network by learning rate and warm-up, then by seed."""
+    named = f"{initialization}-{place}-{norm}-L{depth}-rate*-warm*"
     scaled = initialization == "gpt2"
-    ways: dict[tuple, dict[int, Record]] = {}
+    ways: dict[Way, dict[int, Record]] = {}
     for run in records.of("transformer", named, last_norm=True, qk_norm="none", norm=norm):
         s = run["settings"]
         # Records from before there was residual scaling do not name it.
         if s["updates_an_epoch"] > 1 and s.get("residual_scaling", False) == scaled:
             ways.setdefault((s["learning_rate"], s["warm_up"]), {})[run["seed"]] = run
-    return min(ways.values(), key=_mean_lowest, default={})
+    return ways
 
 
 def _is_broken(run: Record) -> bool:

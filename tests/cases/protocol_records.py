@@ -258,14 +258,16 @@ def _sequence(case):
 
 
 def _transformer(case):
-    for start, depth in (("xavier", 6), ("xavier", 12), ("xavier", 24), ("gpt2", 24)):
-        for norm in ("none", "layer"):
-            given = {"norm": norm, "depth": depth, "initialization": start}
+    for start, depth in (
+        ("xavier", 6), ("xavier", 12), ("xavier", 24), ("gpt2", 12), ("gpt2", 24),
+    ):  # fmt: skip
+        for norm, place in (("none", "pre"), ("layer", "pre"), ("layer", "post")):
+            given = {"norm": norm, "place": place, "depth": depth, "initialization": start}
             given |= {"residual_scaling": True} if start == "gpt2" else {}
             for seed in FAVORED_SEEDS if norm == "layer" else REFERENCE_SEEDS:
                 for rate in (3e-4, 1e-3):
                     for warm_up in (0, 60):
-                        key = "transformer", start, depth, norm, rate, warm_up
+                        key = "transformer", start, depth, norm, place, rate, warm_up
                         of = Source(case, int(norm == "layer"), seed, False, *key)
                         of.level *= 1.0 + 0.3 * (rate == 1e-3) + 0.2 * (warm_up == 60)
                         # Without a norm deep networks from Xavier's weights start above chance.

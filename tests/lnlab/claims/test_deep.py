@@ -12,11 +12,11 @@ CHANCE = math.log(65)
 
 
 def runs(norm, seed, *, first=CHANCE, last=2.0, initialization="gpt2", depth=24, scaled=True,
-         middle=None):  # fmt: skip
+         middle=None, rate=1e-3, **given):  # fmt: skip
     """A run that starts at a loss and levels off at another, or goes there from one between."""
     curves = {"epoch": [0, 1, 6], "val_nll": [first, last if middle is None else middle, last]}
-    return make("transformer", seed, curves, norm=norm, depth=depth, learning_rate=1e-3,
-                initialization=initialization, residual_scaling=scaled)  # fmt: skip
+    return make("transformer", seed, curves, norm=norm, depth=depth, learning_rate=rate,
+                initialization=initialization, residual_scaling=scaled, **given)  # fmt: skip
 
 
 def pair(**given):
@@ -82,3 +82,32 @@ def test_losses_that_still_fall_are_not_testable_and_those_that_rise_late_are(no
 
     assert label(3.0) == f"not testable here: {comparison.NO_PLATEAU}"
     assert not label(1.5).startswith("not testable here")
+
+
+def test_each_arm_has_its_best_rate_of_those_that_both_have_and_says_which():
+    ends = {
+        ("layer", 3e-4): 2.3, ("layer", 1e-3): 2.2, ("none", 3e-4): 2.4, ("none", 1e-3): 2.5,
+        # The other arm has not been trained at these.
+        ("layer", 3e-3): 1.9, ("none", 1e-4): 2.0,
+    }  # fmt: skip
+    every = [runs(norm, seed, rate=rate, last=last)
+             for (norm, rate), last in ends.items() for seed in (0, 1)]  # fmt: skip
+    (found,) = deep(InMemory(every))
+    assert found.differences.tolist() == pytest.approx([-0.2, -0.2])
+    assert found.what.endswith("pre-norm at rate 0.001 against none at 0.0003")
+    warm = [runs(norm, seed, warm_up=60, last=1.5) for norm in ("layer", "none") for seed in (0, 1)]
+    (found,) = deep(InMemory(every + warm))
+    assert found.what.endswith("at rate 0.001 with warm-up against none at 0.001 with warm-up")
+
+
+def test_arms_without_a_rate_in_common_are_not_compared():
+    apart = [runs(norm, seed, rate=rate)
+             for norm, rate in (("layer", 1e-3), ("none", 3e-3)) for seed in (0, 1)]  # fmt: skip
+    assert deep(InMemory(apart)) == []
+
+
+def test_post_norm_is_compared_with_the_same_baseline_and_has_no_say():
+    post = [runs("layer", seed, place="post", last=1.5) for seed in (0, 1)]
+    found = deep(InMemory(pair() + post))
+    assert [(one.counts, "post-norm" in one.what) for one in found] == [(True, False), (False, True)]
+    assert [one.differences.tolist() for one in found] == [[-1, -1], [-1.5, -1.5]]

@@ -50,7 +50,8 @@ def test_each_question_is_answered_by_its_own_experiment_settings_and_pattern(ru
         for norm in ("layer", "none"):
             named = f"xavier-pre-{norm}-L{depth}-rate*-warm*"
             found = keys(records.of("transformer", named))
-            wanted = {"norm": norm, "depth": depth, "initialization": "xavier"}
+            wanted = {"norm": norm, "depth": depth, "initialization": "xavier",
+                          "place": "pre"}  # fmt: skip
             assert found == of(runs, "transformer", **wanted)
     assert records.of("convnet") == []
 

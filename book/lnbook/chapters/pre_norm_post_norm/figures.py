@@ -20,7 +20,6 @@ from lnbook.chapters.pre_norm_post_norm.trained import (
     LOSSES,
     exploded,
     stuck,
-    trained_at,
     trained_starts,
 )
 
@@ -46,6 +45,5 @@ __all__ = [
     "river",
     "stuck",
     "trained",
-    "trained_at",
     "trained_starts",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lnbook import diagrams
 from lnbook.chapters.pre_norm_post_norm.runs import (
     BIGRAM,
-    INITIALIZATIONS,
+    INITIALIZATION_NAMES,
     PAIRS,
     SINGLE,
     STUCK,
@@ -22,7 +22,7 @@ MARKS = {0: "no warm-up", 60: "warm-up"}
 def river(runs: Runs) -> diagrams.Diagram:
     """Draw twelve blocks and their norms; the river is as wide as the recorded stream."""
     states = {
-        place: {name: state(runs, place, key) for name, key in INITIALIZATIONS.items()}
+        place: {name: state(runs, place, key) for key, name in INITIALIZATION_NAMES.items()}
         for place in ("post", "pre", "sandwich", "none")
     }
     return diagrams.river(

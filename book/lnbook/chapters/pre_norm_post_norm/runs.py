@@ -19,13 +19,15 @@ RANDOM = 4.174  # nats: drawing one of the 65 characters
 STUCK = 0.05  # nats: nearer to the unigram line than this, a run has learnt nothing of the order
 
 #: Initializations by what a reader sees.
-INITIALIZATIONS = {"Xavier": "xavier", "N(0, 0.02)": "normal", "PyTorch's default": "pytorch"}
-#: Likewise of those that are trained, or are to be, without ten draws of their first gradients.
-MATCHED = {
-    "GPT-2's, matched to the width": "gpt2",
-    "GPT-2's, matched, residual scaling": "gpt2 scaled",
+INITIALIZATION_NAMES = {
+    "xavier": "Xavier",
+    "gpt2": "GPT-2, no residual scaling",
+    "gpt2 scaled": "GPT-2, residual scaling",
+    "normal": "N(0, 0.02)",
+    "pytorch": "PyTorch's default",
 }
-INITIALIZATION_NAMES = {key: name for name, key in (INITIALIZATIONS | MATCHED).items()}
+#: From what a reader sees, those with ten draws of their first gradients.
+INITIALIZATIONS = {INITIALIZATION_NAMES[key]: key for key in ("xavier", "normal", "pytorch")}
 DEPTHS = (2, 6, 12, 24)
 RATES = (3e-4, 1e-3, 3e-3)
 WARM_UPS = (0, 60)

@@ -27,15 +27,8 @@ MISSING = "not<br>recorded"
 NEAR = 0.02  # nats: losses that are told apart no further
 REACH = 0.4  # nats from the line of pairs to the fullest color
 MAPPED = ("post", "pre", "sandwich", "none", "rms", "tanh", "qk", "no last")
+PLACES = ("post", "pre", "none")  # these have a row in every map, recorded or not
 CURVES = ("post", "pre", "sandwich", "none")
-
-
-def trained_at(runs: Runs) -> dict[str, tuple[str, int]]:
-    """Return initialization and depth of what has been trained, by what a reader sees."""
-    known = {(c.initialization, c.depth) for c in runs.trained.groups}
-    ordered = sorted(known, key=lambda k: ([*INITIALIZATION_NAMES].index(k[0]), k[1] != 12, k[1]))
-    return {f"{INITIALIZATION_NAMES[name]}, {depth} blocks": (name, depth)
-            for name, depth in ordered}  # fmt: skip
 
 
 def trained_starts(runs: Runs, rate: float | None = None, depth: int = 12) -> dict[str, str]:
@@ -50,33 +43,14 @@ def trained_starts(runs: Runs, rate: float | None = None, depth: int = 12) -> di
     return {name: key for key, name in INITIALIZATION_NAMES.items() if key in known}
 
 
-#: What the experiment plans; from its name to whether a cell is of it.
-PLANNED = {
-    "N(0, 0.02)": lambda c: c.initialization == "normal",
-    "GPT-2's initialization, matched to the width": lambda c: c.initialization == "gpt2",
-    "the same with residual scaling": lambda c: c.initialization == "gpt2 scaled",
-    "sandwich": lambda c: c.kind == "sandwich",
-    "RMSNorm": lambda c: c.kind == "rms",
-    "dynamic tanh": lambda c: c.kind == "tanh",
-    "QK norm": lambda c: c.kind == "qk",
-    "no last norm": lambda c: c.kind == "no last",
-    "6 blocks": lambda c: c.depth == 6,
-    "24 blocks": lambda c: c.depth == 24,
-}
-
-
-def missing(runs: Runs) -> list[str]:
-    """Return what of :data:`PLANNED` has no trained run among the records."""
-    return [name for name, of in PLANNED.items() if not any(map(of, runs.trained.groups))]
-
-
-def draw_losses(runs: Runs, where: tuple[str, int]) -> list[go.Figure]:
+def draw_losses(runs: Runs, initialization: str, depth: int) -> list[go.Figure]:
     """Draw the loss over kind and learning rate, without warm-up and with it."""
-    return [_map(runs, *where, warm_up) for warm_up in WARM_UPS]
+    return [_map(runs, initialization, depth, warm_up) for warm_up in WARM_UPS]
 
 
 def _map(runs: Runs, initialization: str, depth: int, warm_up: int) -> go.Figure:
-    kinds = [k for k in MAPPED if k in runs.kinds(initialization, depth)]
+    known = {*PLACES, *runs.kinds(initialization, depth)}
+    kinds = [k for k in MAPPED if k in known]
     losses = [
         [runs.loss(Cell(initialization, k, depth, rate, warm_up)) for rate in RATES] for k in kinds
     ]
@@ -116,7 +90,11 @@ def _height(losses: np.ndarray | None) -> float:
 def _text(losses: np.ndarray | None) -> str:
     if losses is None:
         return MISSING
-    return "exploded" if exploded(losses).any() else f"{losses.mean():.2f}"
+    if exploded(losses).any():
+        return "exploded"
+    count = stuck(losses).sum()
+    of = f"<br>{count} of {len(losses)} stuck" if 0 < count < len(losses) else ""
+    return f"{losses.mean():.2f}{of}"
 
 
 def _hover(losses: np.ndarray | None) -> str:
@@ -143,27 +121,28 @@ def exploded(losses: np.ndarray) -> np.ndarray:
     return ~(losses < RANDOM)
 
 
-def describe_losses(runs: Runs, where: tuple[str, int]) -> str:
+def describe_losses(runs: Runs, initialization: str, depth: int) -> str:
     """Say which cells are stuck, and where the lowest loss is."""
-    initialization, depth = where
     cells = {
         c: runs.loss(c)
         for c in runs.trained.groups
-        if (c.initialization, c.depth) == where
-    }  # fmt: skip
+        if (c.initialization, c.depth) == (initialization, depth)
+    }
+    name = f"{INITIALIZATION_NAMES[initialization]}, {depth} blocks"
+    if not cells:
+        return f"{name}: not recorded."
     gone = sorted(c for c in cells if exploded(cells[c]).any())
     means = {c: losses.mean() for c, losses in cells.items() if c not in gone}
     lowest = min(means.values())
     best = sorted(c for c in means if means[c] < lowest + NEAR)
     bad = sorted(c for c in cells if stuck(cells[c]).all())
+    some = sorted(c for c in means if stuck(cells[c]).any() and c not in bad)
     said = (
-        f"{INITIALIZATION_NAMES[initialization]}, {depth} blocks: the lowest loss is {lowest:.2f} "
-        f"nats, reached within {NEAR:g} by {_listed(best)}. "
+        f"{name}: the lowest loss is {lowest:.2f} nats, reached within {NEAR:g} by "
+        f"{_listed(best)}. Stuck at the line of single characters: {_listed(bad) or 'none'}."
     )
-    said += f"Stuck at the line of single characters: {_listed(bad) or 'none'}."
-    said += f" Exploded: {_listed(gone)}." if gone else ""
-    lacks = missing(runs)
-    return f"{said} Not recorded yet: {', '.join(lacks)}." if lacks else said
+    said += f" Stuck in some seeds: {_listed(some)}." if some else ""
+    return f"{said} Exploded: {_listed(gone)}." if gone else said
 
 
 def _listed(cells: list[Cell]) -> str:

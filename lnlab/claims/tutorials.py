@@ -82,7 +82,7 @@ TUTORIALS = (
           "A transformer of 24 blocks reaches a lower loss with layer norm than without.",
           "said without a source", "characters of Shakespeare, 64 features, 600 updates",
           "pre_norm_post_norm", ("transformer",), feedforward.deep,
-          "Each at its best of the recorded rates, with and without warm-up. From Xavier's weights "
-          "the loss of 24 blocks without a norm starts far above chance: that is no baseline. From "
-          "GPT-2's with residual scaling it starts at chance."),
+          "Each at its best of the rates and warm-ups at which both were trained. From Xavier's "
+          "initialization the loss of 24 blocks without a norm starts far above chance: that is not "
+          "a baseline. From GPT-2's with residual scaling it starts at chance, and trains."),
 )  # fmt: skip

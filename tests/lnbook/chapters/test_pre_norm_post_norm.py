@@ -190,6 +190,26 @@ def test_what_explodes_is_told_apart_from_what_is_stuck():
     assert heat.text[list(heat.y).index("post-norm")][1] == "3.34"
 
 
+def test_each_place_is_shown_at_its_best_of_the_rates_that_all_places_have():
+    ends = {
+        ("pre", 1e-3): 2.4, ("pre", 3e-3): 2.6, ("post", 1e-3): 3.34, ("post", 3e-3): 3.35,
+        ("none", 1e-3): 9.0, ("none", 3e-3): 2.5,
+        ("pre", 3e-4): 2.0,  # no other place was trained at this rate
+    }  # fmt: skip
+    how = {"pre": {}, "post": {"place": "post"}, "none": {"norm": "none"}}
+    few = [made(depth=12, loss=loss, learning_rate=rate, **how[kind])
+           for (kind, rate), loss in ends.items()]  # fmt: skip
+    few += [made(depth=6, loss=2.2, warm_up=60), made(depth=24, loss=np.nan)]
+    few += [made(depth=24, loss=2.3, place="post")]
+    table = trained.at_best(runs.Runs([begun(), *few]))
+    assert table.columns == ["Initialization", "blocks", "post-norm", "pre-norm", "no norm"]
+    assert table.rows == [
+        ["Xavier", "6", "not recorded", "2.20 at 0.001 with warm-up", "not recorded"],
+        ["Xavier", "12", "stuck at every rate", "2.40 at 0.001", "2.50 at 0.003"],
+        ["Xavier", "24", "2.30 at 0.001", "exploded at every rate", "not recorded"],
+    ]
+
+
 def test_both_panels_of_the_start_are_of_the_same_records(book):
     for name in runs.INITIALIZATIONS.values():
         blocks, last = start.draw_start(book[1], name, 6)

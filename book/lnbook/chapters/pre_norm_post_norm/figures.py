@@ -18,6 +18,7 @@ from lnbook.chapters.pre_norm_post_norm.stream import STREAM
 from lnbook.chapters.pre_norm_post_norm.trained import (
     CURVE,
     LOSSES,
+    at_best,
     exploded,
     stuck,
     trained_starts,
@@ -38,6 +39,7 @@ __all__ = [
     "WARM_UPS",
     "Cell",
     "Runs",
+    "at_best",
     "at_start",
     "cost",
     "exploded",

@@ -22,6 +22,7 @@ from lnbook.chapters.pre_norm_post_norm.runs import (
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import band, label_ends, spread
+from lnbook.figures.table import Table
 
 MISSING = "not<br>recorded"
 NEAR = 0.02  # nats: losses that are told apart no further
@@ -41,6 +42,42 @@ def trained_starts(runs: Runs, rate: float | None = None, depth: int = 12) -> di
     """
     known = {c[0] for c in runs.trained.groups if c.depth == depth and rate in (None, c.rate)}
     return {name: key for key, name in INITIALIZATION_NAMES.items() if key in known}
+
+
+def at_best(runs: Runs) -> Table:
+    """Show the mean loss of each place at the best of the rates and warm-ups that all have."""
+    known = {(c.initialization, c.depth) for c in runs.trained.groups}
+    ordered = sorted(known, key=lambda k: ([*INITIALIZATION_NAMES].index(k[0]), k[1]))
+    return Table(
+        ["Initialization", "blocks", *map(short, PLACES)],
+        [[INITIALIZATION_NAMES[name], str(depth), *_row(runs, name, depth)]
+         for name, depth in ordered],
+        "Mean loss of the seeds after 600 updates, in nats, at each network's best learning rate "
+        "and warm-up, among those at which every network of its row was trained.",
+    )  # fmt: skip
+
+
+def _row(runs: Runs, initialization: str, depth: int) -> list[str]:
+    """Return a cell for each of :data:`PLACES`."""
+    grid = runs.grid(initialization, depth)
+    ways = {kind: {key[1:] for key in grid if key[0] == kind} for kind in PLACES}
+    common = set.intersection(*(of for of in ways.values() if of))
+    cells = []
+    for kind in PLACES:
+        if not ways[kind] or not common:
+            cells.append("not recorded")
+            continue
+        losses = {way: grid[kind, *way] for way in sorted(common)}
+        sound = {way: of.mean() for way, of in losses.items() if not exploded(of).any()}
+        if not sound:
+            cells.append("exploded at every rate")
+        elif all(stuck(of).all() for of in losses.values()):
+            cells.append("stuck at every rate")
+        else:
+            rate, warm_up = min(sound, key=sound.__getitem__)
+            loss = sound[rate, warm_up]
+            cells.append(f"{loss:.2f} at {rate:g}" + " with warm-up" * bool(warm_up))
+    return cells
 
 
 def draw_losses(runs: Runs, initialization: str, depth: int) -> list[go.Figure]:

@@ -110,7 +110,7 @@ LINES = (
           "#look-up-what-others-use", weights="loaded", data=TRANSFORMER),
     _line("Place", "Pre-norm, and one last norm: the habit at every depth.",
           "pre_norm_post_norm#tell-what-is-settled", weights="new", data=TRANSFORMER, depth="few"),
-    _line("Place", "Pre-norm, and one last norm. Post-norm from Xavier's start got stuck at "
+    _line("Place", "Pre-norm, and one last norm. Without residual scaling post-norm got stuck at "
           "some rates, warmed up or not.",
           "pre_norm_post_norm#train-it", weights="new", data=TRANSFORMER, depth="many"),
     _line("Place", "Between convolution and nonlinearity; before batch norm, no bias.",

@@ -83,6 +83,6 @@ TUTORIALS = (
           "said without a source", "characters of Shakespeare, 64 features, 600 updates",
           "pre_norm_post_norm", ("transformer",), feedforward.deep,
           "Each at its best of the rates and warm-ups at which both were trained. From Xavier's "
-          "initialization the loss of 24 blocks without a norm starts far above chance: that is not "
-          "a baseline. From GPT-2's with residual scaling it starts at chance, and trains."),
+          "initialization the loss of 24 blocks without a norm starts far above chance: that is "
+          "no fair baseline. From GPT-2's with residual scaling it starts at chance, and trains."),
 )  # fmt: skip

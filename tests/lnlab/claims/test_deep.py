@@ -109,5 +109,6 @@ def test_arms_without_a_rate_in_common_are_not_compared():
 def test_post_norm_is_compared_with_the_same_baseline_and_has_no_say():
     post = [runs("layer", seed, place="post", last=1.5) for seed in (0, 1)]
     found = deep(InMemory(pair() + post))
-    assert [(one.counts, "post-norm" in one.what) for one in found] == [(True, False), (False, True)]
+    kinds = [(one.counts, "post-norm" in one.what) for one in found]
+    assert kinds == [(True, False), (False, True)]
     assert [one.differences.tolist() for one in found] == [[-1, -1], [-1.5, -1.5]]

@@ -167,7 +167,7 @@ def test_the_sentence_names_the_stuck_cells_and_the_best():
     without, warm = (panel.data[0] for panel in trained.draw_losses(few, "xavier", 12))
     post = list(without.y).index("post-norm")
     assert list(without.text[post]) == [trained.MISSING, "3.34", "2.60"]
-    assert warm.text[post][1] == "2.92<br>1 of 2 stuck"
+    assert warm.text[post][1] == "1 of 2<br>stuck"
 
 
 def test_what_explodes_is_told_apart_from_what_is_stuck():

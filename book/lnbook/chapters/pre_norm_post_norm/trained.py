@@ -110,7 +110,7 @@ def _map(runs: Runs, initialization: str, depth: int, warm_up: int) -> go.Figure
     )
     figure.update_layout(
         title=f"Warm-up of {warm_up} updates" if warm_up else "No warm-up",
-        height=110 + 46 * len(kinds),
+        height=110 + 36 * len(MAPPED),
         coloraxis={"cmin": -REACH, "cmax": REACH, "cmid": 0, "showscale": False},
         xaxis={"title": "learning rate", "type": "category", "showgrid": False, "zeroline": False},
         yaxis={"type": "category", "autorange": "reversed", "showgrid": False, "zeroline": False},
@@ -130,8 +130,9 @@ def _text(losses: np.ndarray | None) -> str:
     if exploded(losses).any():
         return "exploded"
     count = stuck(losses).sum()
-    of = f"<br>{count} of {len(losses)} stuck" if 0 < count < len(losses) else ""
-    return f"{losses.mean():.2f}{of}"
+    if 0 < count < len(losses):  # a mean of both would be the loss of no run
+        return f"{count} of {len(losses)}<br>stuck"
+    return f"{losses.mean():.2f}"
 
 
 def _hover(losses: np.ndarray | None) -> str:

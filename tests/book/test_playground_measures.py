@@ -440,3 +440,44 @@ def test_both_curves_stand_at_their_updates_and_at_the_height_of_what_was_measur
         errors = [answer["nets"][k]["error"] for answer in answers]
         shown = 0.5 + 0.5 * (texts["50 %"][1] - 4 - y) / half
         np.testing.assert_allclose(shown, errors, atol=1e-6)
+
+
+HEAT = """async ([settings, digits, below, above]) => {
+  const pen = CanvasRenderingContext2D.prototype, { fillRect } = pen;
+  const cells = { "canvas-0": [], "canvas-1": [] };
+  pen.fillRect = function (...place) {
+    const sign = [below, above].indexOf(this.fillStyle);
+    if (sign >= 0) cells[this.canvas.dataset.part]?.push([sign, this.globalAlpha]);
+    fillRect.apply(this, place);
+  };
+  const root = document.createElement("div");
+  const others = ["card", "line", "none", "layer", "playground-zero", "playground-ink",
+    "playground-soft"]; // without a color of its own a box would have the last one's
+  for (const name of others) root.style.setProperty(`--ln-${name}`, "#000001");
+  root.style.setProperty("--ln-negative", below);
+  root.style.setProperty("--ln-positive", above);
+  document.body.append(root);
+  const close = lnPlayground(root, { live: true, settings, digits: async () => digits });
+  const status = root.querySelector('[data-part="status"]');
+  while (!status.textContent) await new Promise((done) => setTimeout(done, 20));
+  close();
+  root.remove();
+  Object.assign(pen, { fillRect });
+  return Object.values(cells).map((all) => all.slice(-settings.depth * settings.width));
+}"""
+
+
+@pytest.mark.parametrize("activation", ["tanh", "gelu"])
+def test_a_cell_has_the_color_of_its_activation_s_sign_and_is_as_dark_as_it_is_far_from_0(
+    scripts, activation
+):
+    chosen = {"depth": 3, "width": 16, "size": 1.4, "seed": 2, "activation": activation}
+    arms = [BASE | chosen | {"norm": norm, "rate": 0.01} for norm in ("none", "layer")]
+    (answer,) = scripts.evaluate(WORKER, [arms, playground.digits(), []])["answers"]
+    words = {name: str(value) for name, value in chosen.items()}
+    drawn = scripts.evaluate(HEAT, [words, playground.digits(), "#f00408", "#0cf010"])
+    for net, cells in zip(answer["nets"], drawn, strict=True):
+        heat, (above, alphas) = np.array(net["heat"]), np.transpose(cells)
+        np.testing.assert_array_equal(above, heat >= 0)
+        full = 1 if activation == "tanh" else 2
+        np.testing.assert_allclose(alphas, np.minimum(1, abs(heat) / full), atol=5e-3)

@@ -232,8 +232,8 @@ def test_check_prints_one_paragraph_and_twice_the_same(capsys):
         exercises.check("two-lines", lambda x, eps: x)
     lines = capsys.readouterr().out.splitlines()
     assert lines[:3] == lines[3:]
-    assert lines[0] == "Right. Of two units only their order is left."
-    assert lines[1].startswith("Not yet: a single unit would leave 0;")
+    assert lines[0] == "Right. With two units, only their order survives."
+    assert lines[1].startswith("Not yet: only a single unit would give 0;")
     assert lines[2].startswith("Not yet: for x = [[1, 2, 6], [3, 3, 3]], eps = 1e-05, the result")
 
 

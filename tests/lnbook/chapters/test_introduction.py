@@ -21,9 +21,9 @@ def test_what_is_drawn_follows_the_formula(batch_size):
 
 
 def test_the_sentence_says_how_many_others_there_are():
-    assert "with nothing beside it" in figures.describe(1, 1.0)
-    assert "with 1 other beside it" in figures.describe(2, 1.0)
-    assert "with 3 others beside it" in figures.describe(4, 1.0)
+    assert "in a batch of size one" in figures.describe(1, 1.0)
+    assert "with 1 other example." in figures.describe(2, 1.0)
+    assert "with 3 other examples." in figures.describe(4, 1.0)
     assert "-0.0" not in figures.describe(2, 1.0)
 
 

@@ -1,4 +1,4 @@
-"""The exercises of the chapter ``start``: one table, two norms."""
+"""The exercises of the introduction: batch norm and layer norm of a small table."""
 
 from collections.abc import Callable
 
@@ -48,31 +48,31 @@ def _undo(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 EXERCISES = {
     "two-units": Value(
         ((-1.0, 1.0), (1.0, -1.0), (-1.0, 1.0)),
-        right="Of two units only their order is left.",
+        right="With two units, only their order survives.",
         wrong={
             ((-1, 1), (-1, 1), (-1, 1)): "in the second row the first number is the larger one, "
-            "and layer norm keeps the order.",
-            ((1, -1), (-1, 1), (1, -1)): "the larger number of a row lies above the mean, so it "
-            "is the one that becomes positive.",
+            "and layer norm preserves the order.",
+            ((1, -1), (-1, 1), (1, -1)): "the larger number of a row is above the mean, so its "
+            "output is positive.",
             ((-0.7071, 0.7071), (0.7071, -0.7071), (-0.7071, 0.7071)): "that variance is divided "
             "by H - 1; layer norm divides by H, here 2.",
-            ((-1, 1), (53.5, -53.5), (-0.05, 0.05)): "you have subtracted the mean; the division "
-            "by the deviation of each row is still to come.",
-            0: "a single unit would leave 0; two numbers differ from their mean.",
+            ((-1, 1), (53.5, -53.5), (-0.05, 0.05)): "you have subtracted the mean; now divide "
+            "each row by its standard deviation.",
+            0: "only a single unit would give 0; two different numbers differ from their mean.",
         },
-        otherwise="where does the mean of two numbers lie, and how far is each from it?",
+        otherwise="what is the mean of two numbers, and how far is each of them from it?",
     ),
     "small-inputs": Value(
         1e-11,
-        right="eps is in squared units of the input: 1,000 times smaller, 1,000,000 times less.",
+        right="eps has the squared units of the input: 1,000 times smaller, squared, is 1,000,000.",
         wrong={
             1e-8: "the variance is in squared units, and eps is added to the variance: what "
             "happens to a variance when the numbers are multiplied by 0.001?",
-            1e-5: "this is the eps that swamps the small variance.",
-            10.0: "the variance has become smaller; eps must follow it down, not up.",
-            1e-2: "the variance has become smaller; eps must follow it down, not up.",
-            0.0: "with eps=0 the scale drops out, but 1e-5 had its small part in the output of "
-            "`a`: which eps has the same part in that of the small numbers?",
+            1e-5: "this eps dominates the small variance.",
+            10.0: "the variance has become smaller, so eps must become smaller too.",
+            1e-2: "the variance has become smaller, so eps must become smaller too.",
+            0.0: "with eps=0 the scale does not matter, but 1e-5 had a small effect on the "
+            "output of `a`: which eps has the same effect for the small numbers?",
         },
         otherwise="by which factor does the variance change when the numbers are multiplied by "
         "0.001? eps must change by the same.",
@@ -80,31 +80,31 @@ EXERCISES = {
     "two-lines": Function(
         _two_lines,
         cases=_tables,
-        right="One mean and one deviation a row, and `keepdims=True` lays them beside the rows.",
+        right="One mean and one std per row; with `keepdims=True` they broadcast along the rows.",
         wrong={
-            "your statistics run down the columns, over the examples: that is batch norm. An "
-            "example is a row; its numbers lie along axis 1.": lambda x, eps: (
+            "your statistics are computed down the columns, over the examples: that is batch "
+            "norm. An example is a row; its numbers are along axis 1.": lambda x, eps: (
                 (x - x.mean(axis=0)) / np.sqrt(x.var(axis=0) + eps)
             ),
-            "one mean and one deviation for the whole table mixes the examples; give `mean` and "
-            "`var` an axis.": lambda x, eps: (x - x.mean()) / np.sqrt(x.var() + eps),
-            "the means lie in a row, one an example, and NumPy subtracts that row from every row; "
-            "with `keepdims=True` they stand in a column.": lambda x, eps: (
+            "a single mean and std for the whole table mix the examples; pass an axis to `mean` "
+            "and `var`.": lambda x, eps: (x - x.mean()) / np.sqrt(x.var() + eps),
+            "the means form a row, one per example, and NumPy subtracts this row from every row; "
+            "with `keepdims=True` they form a column.": lambda x, eps: (
                 (x - x.mean(axis=1)) / np.sqrt(x.var(axis=1) + eps)
             ),
-            "eps is added to the deviation; it belongs to the variance, under the root.": (
+            "eps is added to the standard deviation; add it to the variance, under the root.": (
                 lambda x, eps: _centered(x) / (x.std(axis=1, keepdims=True) + eps)
             ),
-            "eps is missing; the row of equal numbers has the deviation 0.": lambda x, eps: (
+            "eps is missing; a row of equal numbers has standard deviation 0.": lambda x, eps: (
                 _centered(x) / x.std(axis=1, keepdims=True)
             ),
-            "the variance is divided by H - 1; layer norm divides it by H, NumPy's default.": (
+            "the variance is divided by H - 1; layer norm divides by H, NumPy's default.": (
                 lambda x, eps: _centered(x) / np.sqrt(x.var(axis=1, keepdims=True, ddof=1) + eps)
             ),
-            "you divide by the variance; its root is the deviation.": lambda x, eps: (
+            "you divide by the variance; take its square root, the std.": lambda x, eps: (
                 _centered(x) / (x.var(axis=1, keepdims=True) + eps)
             ),
-            "the mean is still in it: subtract that of each row first.": lambda x, eps: (
+            "the mean is not subtracted: first subtract the mean of each row.": lambda x, eps: (
                 x / np.sqrt(x.var(axis=1, keepdims=True) + eps)
             ),
         },
@@ -112,28 +112,28 @@ EXERCISES = {
     "rest-of-the-batch": Function(
         _change_by_others,
         cases=_batches,
-        right="Under layer norm it is 0 whatever the others are; no batch can reach an example.",
+        right="Under layer norm the change is 0: the output for an example ignores its batch.",
         wrong={
-            "you compare all rows, and the others differ because they were replaced; compare the "
-            "first row alone.": lambda norm, x, others: np.abs(
+            "you compare all rows, but the others differ because they were replaced; compare only "
+            "the first row.": lambda norm, x, others: np.abs(
                 norm(x) - norm(np.concatenate([x[:1], others[1:]]))
             ).max(),
             "the first example was replaced as well; keep row 0 of x above rows 1, 2, … of "
             "others.": lambda norm, x, others: np.abs(norm(x)[0] - norm(others)[0]).max(),
-            "this leaves the first example alone; here it is to have other neighbors.": (
+            "this puts the first example in a batch of size one; replace the other rows instead.": (
                 lambda norm, x, others: np.abs(norm(x)[0] - norm(x[:1])[0]).max()
             ),
-            "a number may also fall; take the largest change without its sign.": (
+            "an output can also decrease; take the largest absolute change.": (
                 lambda norm, x, others: (
                     norm(np.concatenate([x[:1], others[1:]]))[0] - norm(x)[0]
                 ).max()
             ),
-            "a number may also rise; take the largest change without its sign.": (
+            "an output can also increase; take the largest absolute change.": (
                 lambda norm, x, others: (
                     norm(x)[0] - norm(np.concatenate([x[:1], others[1:]]))[0]
                 ).max()
             ),
-            "that is the average change; the largest is asked for.": lambda norm, x, others: np.abs(
+            "that is the average change; return the largest.": lambda norm, x, others: np.abs(
                 norm(x)[0] - norm(np.concatenate([x[:1], others[1:]]))[0]
             ).mean(),
         },
@@ -145,24 +145,24 @@ EXERCISES = {
             (rng.normal(2.0, 3.0, size=(5, 5)),),
             (rng.normal(-1.0, 0.1, size=(8, 3)),),
         ],
-        right="Of this batch, batch norm loses nothing that its gain and bias could not give back.",
+        right="For this batch, gain and bias can restore everything that batch norm removes.",
         returns=("gain", "bias"),
         wrong={
-            "gain and bias are the other way round: the gain multiplies first, then the bias is "
+            "gain and bias are swapped: first the gain multiplies, then the bias is "
             "added.": lambda x: (x.mean(axis=0), x.std(axis=0)),
-            "that gain is the variance; batch norm has divided by its root.": lambda x: (
+            "that gain is the variance; batch norm divided by its square root.": lambda x: (
                 x.var(axis=0),
                 x.mean(axis=0),
             ),
-            "that gain divides by the deviation a second time; it has to take the division "
-            "back.": lambda x: (1 / x.std(axis=0), x.mean(axis=0)),
-            "that bias subtracts the mean a second time; it has to give it back.": lambda x: (
+            "that gain divides by the standard deviation a second time; it must undo the "
+            "division.": lambda x: (1 / x.std(axis=0), x.mean(axis=0)),
+            "that bias subtracts the mean a second time; it must add it back.": lambda x: (
                 x.std(axis=0),
                 -x.mean(axis=0),
             ),
-            "these are the statistics of the rows; gain and bias have one number a unit, a "
-            "column.": lambda x: (x.std(axis=1), x.mean(axis=1)),
-            "that deviation is divided by B - 1; batch norm has used the one divided by B.": (
+            "these are the statistics of the rows; gain and bias have one number per unit, so "
+            "one per column.": lambda x: (x.std(axis=1), x.mean(axis=1)),
+            "that variance is divided by B - 1; batch norm divides by B.": (
                 lambda x: (x.std(axis=0, ddof=1), x.mean(axis=0))
             ),
         },

@@ -25,7 +25,7 @@ TABLE = np.array(
 
 
 def tables(batch_size: int, scale: float) -> dict[str, np.ndarray]:
-    """Return the summed inputs and what each norm makes of them.
+    """Return the summed inputs and the output of each norm.
 
     Args:
         batch_size: How many rows of :data:`TABLE` are in the batch, 1 to 8.
@@ -49,14 +49,14 @@ def draw(batch_size: int, scale: float) -> list[go.Figure]:
 
 
 def describe(batch_size: int, scale: float) -> str:
-    """Say what became of the first example."""
+    """Return a sentence with the first example before and after both norms."""
     shown = tables(batch_size, scale)
     before, batch, layer = (_list(shown[key][0]) for key in ("input", "batch", "layer"))
     others = batch_size - 1
-    beside = f"{others} other{'s' * (others > 1)} beside it" if others else "nothing beside it"
+    rest = f"with {others} other example{'s' * (others > 1)}" if others else "of size one"
     return (
-        f"Example 1 is {before}, with {beside}. "
-        f"Batch norm makes it {batch}; layer norm makes it {layer}."
+        f"Example 1 is {before}, in a batch {rest}. "
+        f"Batch norm's output for it is {batch}, layer norm's is {layer}."
     )
 
 

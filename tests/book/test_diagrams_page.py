@@ -42,7 +42,7 @@ RIVER = {
     }
     for place, size in (("post", 1), ("pre", 2.5), ("sandwich", 2), ("none", 3))
 }
-GAUGE = rivers.Gauge("loss", 2, 3.5, {"pairs": 2.5, "single characters": 3.3})
+GAUGE = rivers.Gauge("loss", 2, 3.5, {"bigram": 2.5, "unigram": 3.3})
 
 
 def river():

@@ -99,7 +99,7 @@ def test_what_is_not_recorded_is_none_and_is_said():
     assert river.state(few, "pre", "normal").said.endswith("not recorded.")
     half = river.state(few, "pre", "xavier")  # one warm-up of two
     assert half.marks == {"no warm-up": 2.0, "warm-up": None}
-    assert half.said.endswith("its loss in nats is 2.00 without warm-up.")
+    assert half.said.endswith("the loss in nats is 2.00 without warm-up.")
     assert "not recorded" in trained.describe_curves(few, 1e-3, 60, "xavier")
     assert "after training not recorded" in stream.describe_stream(few, "pre", "xavier")
     heat = trained.draw_losses(few, "xavier", 12)[0].data[0]
@@ -162,7 +162,7 @@ def test_the_sentence_names_the_stuck_cells_and_the_best():
     )
     said = trained.describe_losses(few, "xavier", 12)
     assert "2.30 nats, reached within 0.02 by RMSNorm at 0.003 without warm-up." in said
-    assert "characters: post-norm at 0.001 without warm-up." in said
+    assert "unigram entropy: post-norm at 0.001 without warm-up." in said
     assert said.endswith("Stuck in some seeds: post-norm at 0.001 with warm-up.")
     without, warm = (panel.data[0] for panel in trained.draw_losses(few, "xavier", 12))
     post = list(without.y).index("post-norm")
@@ -180,7 +180,7 @@ def test_what_explodes_is_told_apart_from_what_is_stuck():
     stuck = [made(depth=12, loss=3.34, place="post", learning_rate=rate) for rate in (1e-3, 3e-3)]
     few = runs.Runs([begun(depth=12), made(depth=12, loss=2.4), *everywhere, *stuck])
     said = trained.describe_losses(few, "xavier", 12)
-    assert "characters: post-norm at 0.001 and 0.003 without warm-up. Exploded: no norm at " in said
+    assert "unigram entropy: post-norm at 0.001 and 0.003 without warm-up. Exploded: no norm at " in said
     assert "every rate, with and without warm-up." in said
     heat = trained.draw_losses(few, "xavier", 12)[0].data[0]
     row = list(heat.y).index("no norm")

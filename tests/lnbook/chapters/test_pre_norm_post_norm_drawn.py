@@ -266,7 +266,7 @@ def test_the_sentence_on_the_map_has_the_lowest_mean_and_who_is_near_it(records,
     told = re.search(r"reached within 0.02 by (.*?)\. Stuck", said)[1]
     assert {part.partition(" at ")[0] for part in told.split("; ")} == near
     parts = re.search(
-        r"single characters: (.*?)\. Stuck in some seeds: (.*?)\. Exploded: (.*?)\.$", said
+        r"unigram entropy: (.*?)\. Stuck in some seeds: (.*?)\. Exploded: (.*?)\.$", said
     )
     for text, cells in zip(parts.groups(), (stuck, some, gone), strict=True):
         assert listed(text) == set(cells)
@@ -301,7 +301,7 @@ def test_curves_of_training_are_means_with_the_range_of_the_seeds(
         check_band(lines(figure)[label], [100 * e for e in EPOCHS],
                    [[min(v, 4.4) for v in row] for row in curves])  # fmt: skip
         wanted.append(mean_of(curves, -1))
-    assert [lines(figure)[f"{name}"][0].y for name in ("single characters", "pairs")] == [
+    assert [lines(figure)[f"{name}"][0].y for name in ("unigram", "bigram")] == [
         (UNIGRAM, UNIGRAM), (BIGRAM, BIGRAM),
     ]  # fmt: skip
     told = said.rpartition("warm-up: ")[2]
@@ -321,7 +321,7 @@ def test_the_picture_of_the_stream_has_the_means_of_the_seeds(records, known, pl
         of_place = of(records, "xavier", place, 12, warm_up=warm_up)
         losses[label] = fmean(r["curves"]["val_nll"][-1] for r in of_place)
     assert state.marks == pytest.approx(losses)
-    stuck = state.said.count("stuck: no better than counting single characters")
+    stuck = state.said.count("stuck at the unigram entropy")
     assert stuck == sum(value > UNIGRAM - 0.05 for value in losses.values())
 
 

@@ -93,5 +93,5 @@ ABLATION = Picture(
     draw_ablation,
     describe_ablation,
     alt="A row for each change of the norms of three trained models, with the loss of each model "
-    "as a point; dotted lines mark what counting pairs and single characters costs.",
+    "as a point; dotted lines mark the bigram and the unigram entropy.",
 )

@@ -58,80 +58,84 @@ EXERCISES = {
         pre_step,
         cases=_streams,
         wrong={
-            "this is post-norm still: the norm stands on the stream, behind the sum.": (
+            "this is still post-norm: the norm is applied to the residual stream, after the sum.": (
                 lambda x, W: layer_norm(x + x @ W.T)
             ),
-            "the norm has got onto the stream: `x = layer_norm(x)` before the sum loses the x "
-            "that should pass by. A step must add to the x that came in.": _carried,
-            "the stream is missing: a step adds to x.": lambda x, W: layer_norm(x) @ W.T,
-            "the norm stands behind the step; in pre-norm it reads x first.": (
+            "the residual stream is normalized: `x = layer_norm(x)` before the sum discards the x "
+            "that must be added. Add to the original x.": _carried,
+            "the residual connection is missing: add x.": lambda x, W: layer_norm(x) @ W.T,
+            "the norm is applied to the sublayer's output; pre-norm normalizes its input.": (
                 lambda x, W: x + layer_norm(x @ W.T)
             ),
             "there is no norm.": lambda x, W: x + x @ W.T,
-            "this is a sandwich: pre-norm has no norm behind the step.": (
+            "this is a sandwich: pre-norm has no norm after the sublayer.": (
                 lambda x, W: x + layer_norm(layer_norm(x) @ W.T)
             ),
         },
-        right="What passes the step by meets no norm.",
+        right="The residual path contains no norm.",
     ),
     "count-the-norms": Value(
         NORMS_OF_12,
         wrong={
-            (24, 24, 48): "pre-norm and the sandwich have one more, before the output: no other "
-            "norm has seen what the last block adds.",
-            (13, 12, 25): "a block has two steps, attention and a feed-forward network, each with "
-            "its own norm.",
-            (12, 12, 24): "a block has two steps, each with its own norm; and pre-norm and the "
-            "sandwich have one more before the output.",
-            (25, 25, 49): "post-norm needs no last one: its last block ends with a norm.",
-            (25, 24, 48): "the sandwich ends as pre-norm does: its stream meets no norm, so it "
-            "needs a last one too.",
+            (
+                24,
+                24,
+                48,
+            ): "pre-norm and the sandwich have one more, before the output layer: nothing "
+            "else normalizes the output of the last block.",
+            (13, 12, 25): "a block has two sublayers, attention and a feed-forward network, each "
+            "with its own norm.",
+            (12, 12, 24): "a block has two sublayers, each with its own norm; and pre-norm and "
+            "the sandwich have one more before the output layer.",
+            (25, 25, 49): "post-norm needs no final norm: its last block ends with one.",
+            (25, 24, 48): "the sandwich is like pre-norm: its residual stream is not normalized, "
+            "so it needs a final norm too.",
         },
-        right="Two a block in pre-norm and post-norm, four in a sandwich; one more where the "
-        "stream has met none.",
-        otherwise="count two steps a block, and ask what the output layer reads.",
+        right="Two per block in pre-norm and post-norm, four in a sandwich; one more where the "
+        "residual stream is not normalized.",
+        otherwise="count two sublayers per block. What is the input of the output layer?",
     ),
     "variance-adds": Value(
         DEVIATION,
         wrong={
-            (START + STEPS / 2 * STEP) ** 0.5: "a block has two steps: 24 in all.",
-            START + STEPS * STEP: "that is the variance; the deviation is its root.",
-            START**0.5 + STEPS * STEP**0.5: "deviations of independent parts do not add; their "
-            "squares do.",
-            1.0: "so it is in post-norm, where a norm stands on the stream.",
+            (START + STEPS / 2 * STEP) ** 0.5: "a block has two sublayers: 24 in all.",
+            START + STEPS * STEP: "that is the variance; take its square root.",
+            START**0.5 + STEPS * STEP**0.5: "standard deviations of independent terms do not "
+            "add; variances do.",
+            1.0: "that is the answer for post-norm, where the residual stream is normalized.",
         },
-        right="Growth by the root of the depth: so pre-norm's later blocks change the stream "
-        "little, and its last block gets a short gradient.",
-        otherwise="add up the variances, then take the root.",
+        right="It grows with the square root of the depth. So the later blocks of a pre-norm model "
+        "change the residual stream little, and the last block gets a small gradient.",
+        otherwise="add the variances, then take the square root.",
         within=0.01,
     ),
     "warm-up-rate": Function(
         rate,
         cases=_updates,
         wrong={
-            "the first update is number 0, and its rate here is 0: it changes nothing. Count from "
-            "1.": _from_zero,
-            "the rate goes on rising after the warm-up; hold it there.": (
+            "the first update is number 0, and its rate here is 0, so it changes nothing. Count "
+            "from 1.": _from_zero,
+            "the rate keeps rising after the warm-up; keep it constant.": (
                 lambda update, highest, warm_up: (
                     highest * (update + 1) / warm_up if warm_up else highest
                 )
             ),
-            "without warm-up the rate is `highest` from the start; a division by 0 is no answer.": (
+            "without warm-up the rate is always `highest`; this divides by 0.": (
                 lambda update, highest, warm_up: highest * min(1, (update + 1) / warm_up)
             ),
             "there is no warm-up in this rate.": lambda update, highest, warm_up: highest,
         },
-        right="Four lines of a training loop, and at 1e-3 the difference between learning nothing "
-        "and learning.",
+        right="Four lines of a training loop. From Xavier initialization at 1e-3 they decide "
+        "whether post-norm trains.",
     ),
     "switch-the-norm-off": Value(
         1e6,
         wrong={
-            1e12: "the norm divides by the root of the variance and eps, and that is 1e6.",
-            1e-6: "the norm makes x small by that factor; the gain must undo it.",
+            1e12: "the norm divides by the square root of variance plus eps, which is 1e6.",
+            1e-6: "the norm multiplies x by that factor; the gain must undo it.",
             1.0: "with gain 1 the output is x - mean divided by 1e6.",
         },
-        right="So one can take a norm out of a model and keep the class of the checkpoint.",
+        right="So a norm can be switched off without changing the class or the checkpoint.",
         otherwise="what is sqrt(var + eps) when eps is 1e12 and var is about 1?",
     ),
 }

@@ -9,10 +9,10 @@ import plotly.graph_objects as go
 
 from lnbook.chapters.pre_norm_post_norm.runs import (
     BIGRAM,
+    BIGRAM_LABEL,
     KINDS,
-    PAIRS,
-    SINGLE,
     UNIGRAM,
+    UNIGRAM_LABEL,
     Cell,
     Runs,
 )
@@ -37,7 +37,7 @@ def recorded_run(runs: Runs, place: str, warm_up: int) -> list[Point]:
 
 
 def draw_live(results: Sequence[Point], place: str, warm_up: int) -> list[go.Figure]:
-    """Draw the validation loss so far, between the lines of counting."""
+    """Draw the validation loss so far, with unigram and bigram entropy."""
     figure, last = go.Figure(), results[-1]
     label, color, dash = KINDS[place]
     figure.add_scatter(
@@ -48,14 +48,14 @@ def draw_live(results: Sequence[Point], place: str, warm_up: int) -> list[go.Fig
         line={"color": color, "dash": dash, "width": 2.5},
         hovertemplate="after %{x} updates: %{y:.3f} nats<extra></extra>",
     )
-    for name, value in ((SINGLE, last["unigram"]), (PAIRS, last["bigram"])):
+    for name, value in ((UNIGRAM_LABEL, last["unigram"]), (BIGRAM_LABEL, last["bigram"])):
         figure.add_scatter(
             x=[0, UPDATES],
             y=[value, value],
             mode="lines",
             name=name,
             line={"color": COLORS["gray"], "dash": "dot", "width": 1.5},
-            hovertemplate=f"counting {name}: %{{y:.3f}} nats<extra></extra>",
+            hovertemplate=f"{name} entropy: %{{y:.3f}} nats<extra></extra>",
         )
     figure.update_layout(
         title=f"Loss of validation text: {TEXTS[last['text']]}",
@@ -73,14 +73,14 @@ def describe_live(results: Sequence[Point], place: str, warm_up: int) -> str:
     text = TEXTS[last["text"]]
     return (
         f"{text[0].upper()}{text[1:]}, {KINDS[place][0]}, after {last['updates']} "
-        f"updates: {last['loss']:.2f} nats; counting single characters costs "
-        f"{last['unigram']:.2f}, pairs {last['bigram']:.2f}."
+        f"updates: {last['loss']:.2f} nats; the unigram entropy is "
+        f"{last['unigram']:.2f}, the bigram entropy {last['bigram']:.2f}."
     )
 
 
 LIVE = Picture(
     draw_live,
     describe_live,
-    alt="The validation loss over the updates of one run, between two dotted lines: counting "
-    "single characters, and counting pairs.",
+    alt="The validation loss over the updates of one run, between two dotted lines: the "
+    "unigram and the bigram entropy.",
 )

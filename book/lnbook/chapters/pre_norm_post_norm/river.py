@@ -5,11 +5,11 @@ from __future__ import annotations
 from lnbook import diagrams
 from lnbook.chapters.pre_norm_post_norm.runs import (
     BIGRAM,
+    BIGRAM_LABEL,
     INITIALIZATION_NAMES,
-    PAIRS,
-    SINGLE,
     STUCK,
     UNIGRAM,
+    UNIGRAM_LABEL,
     Cell,
     Runs,
 )
@@ -27,15 +27,15 @@ def river(runs: Runs) -> diagrams.Diagram:
     }
     return diagrams.river(
         states,
-        Gauge("loss, nats", 2.15, 3.45, {PAIRS: BIGRAM, SINGLE: UNIGRAM}),
-        title="The residual stream: move the norm by one wire",
+        Gauge("loss, nats", 2.15, 3.45, {BIGRAM_LABEL: BIGRAM, UNIGRAM_LABEL: UNIGRAM}),
+        title="The residual stream of twelve blocks",
         starts="Initialization",
         bars="gradient norm",
-        hint="A blue bar is a norm. Each block reads from the stream and adds to it: attention and "
-        "a feed-forward network, a norm at each, drawn as one. The stream is as wide as the "
-        "standard deviation of its features. Gradient norm: of the last matrix of each block, on a "
-        "logarithmic scale. Both before the first update. The loss is of validation text after "
-        "600 updates.",
+        hint="A blue bar is a norm. Each block reads the residual stream and adds to it; its "
+        "attention and feed-forward network, each with a norm, are drawn as one. The width of the "
+        "stream is the standard deviation of its features. Gradient norm: of the last matrix of "
+        "each block, on a logarithmic scale. Both are taken before the first update. The loss is "
+        "that of validation text after 600 updates.",
     )
 
 
@@ -52,18 +52,18 @@ def state(runs: Runs, place: str, initialization: str) -> State:
         marks = None
     said = f"{PLACES[place]}: "
     if widths is None:
-        return State(f"{said}this start is not recorded.", widths, bars, marks)
+        return State(f"{said}this initialization is not recorded.", widths, bars, marks)
     said += (
-        f"behind the last block the stream's deviation is {number(widths[-1])}; the gradient's "
-        f"length is {number(bars[0])} in the first block, {number(bars[-1])} in the last. "
+        f"after the last block the residual stream has std {number(widths[-1])}; the gradient "
+        f"norm is {number(bars[0])} in the first block and {number(bars[-1])} in the last. "
     )
     if marks is None:
-        return State(f"{said}It has not been trained here.", widths, bars, marks)
+        return State(f"{said}No network was trained from it.", widths, bars, marks)
     ends = [
         f"{value:.2f} {'with' if label == 'warm-up' else 'without'} warm-up"
-        + " (stuck: no better than counting single characters)" * (value > UNIGRAM - STUCK)
+        + " (stuck at the unigram entropy)" * (value > UNIGRAM - STUCK)
         for label, value in marks.items()
         if value is not None
     ]
-    said += f"Trained, its loss in nats is {', '.join(ends)}."
+    said += f"After training, the loss in nats is {', '.join(ends)}."
     return State(said, widths, bars, marks)

@@ -14,7 +14,7 @@ from lnlab.analysis.recorded import Record, Recorded
 #: Mean loss of a character of tiny Shakespeare, in nats, by counts alone:
 #: :func:`lnlab.experiments.transformer.baselines.baselines` has counted.
 UNIGRAM, BIGRAM = 3.347, 2.482
-SINGLE, PAIRS = "single characters", "pairs"  # what the two lines are called
+UNIGRAM_LABEL, BIGRAM_LABEL = "unigram", "bigram"  # of the reference lines
 RANDOM = 4.174  # nats: drawing one of the 65 characters
 STUCK = 0.05  # nats: nearer to the unigram line than this, a run has learnt nothing of the order
 

@@ -7,14 +7,14 @@ import plotly.graph_objects as go
 
 from lnbook.chapters.pre_norm_post_norm.runs import (
     BIGRAM,
+    BIGRAM_LABEL,
     INITIALIZATION_NAMES,
     KINDS,
-    PAIRS,
     RANDOM,
     RATES,
-    SINGLE,
     STUCK,
     UNIGRAM,
+    UNIGRAM_LABEL,
     WARM_UPS,
     Cell,
     Runs,
@@ -177,7 +177,7 @@ def describe_losses(runs: Runs, initialization: str, depth: int) -> str:
     some = sorted(c for c in means if stuck(cells[c]).any() and c not in bad)
     said = (
         f"{name}: the lowest loss is {lowest:.2f} nats, reached within {NEAR:g} by "
-        f"{_listed(best)}. Stuck at the line of single characters: {_listed(bad) or 'none'}."
+        f"{_listed(best)}. Stuck at the unigram entropy: {_listed(bad) or 'none'}."
     )
     said += f" Stuck in some seeds: {_listed(some)}." if some else ""
     return f"{said} Exploded: {_listed(gone)}." if gone else said
@@ -206,7 +206,7 @@ LOSSES = Picture(
 
 
 def draw_curves(runs: Runs, rate: float, warm_up: int, initialization: str) -> list[go.Figure]:
-    """Draw the validation loss of 12 blocks over the updates, with the lines of counting."""
+    """Draw the validation loss of 12 blocks over the updates, with unigram and bigram entropy."""
     figure, updates = go.Figure(), runs.updates
     for kind in CURVES:
         cell = Cell(initialization, kind, 12, rate, warm_up)
@@ -214,14 +214,14 @@ def draw_curves(runs: Runs, rate: float, warm_up: int, initialization: str) -> l
             curves = np.minimum(runs.trained.curves(cell, "val_nll"), TOP)
             hover = "after %{x} updates: %{y:.3f} nats"
             band(figure, updates, spread(curves), KINDS[kind], hover)
-    for label, value in ((SINGLE, UNIGRAM), (PAIRS, BIGRAM)):
+    for label, value in ((UNIGRAM_LABEL, UNIGRAM), (BIGRAM_LABEL, BIGRAM)):
         figure.add_scatter(
             x=[updates[0], updates[-1]],
             y=[value, value],
             mode="lines",
             name=label,
             line={"color": COLORS["gray"], "dash": "dot", "width": 1.5},
-            hovertemplate=f"counting {label}: %{{y:.3f}} nats<extra></extra>",
+            hovertemplate=f"{label} entropy: %{{y:.3f}} nats<extra></extra>",
         )
     figure.update_layout(
         title="Loss of validation text",
@@ -251,5 +251,5 @@ CURVE = Picture(
     draw_curves,
     describe_curves,
     alt="Curves of the validation loss over 600 updates for post-norm, pre-norm and no norm, with "
-    "two dotted lines: counting single characters, and counting pairs. Bands: three seeds.",
+    "two dotted lines: the unigram and the bigram entropy. Bands: three seeds.",
 )

@@ -180,7 +180,10 @@ def test_what_explodes_is_told_apart_from_what_is_stuck():
     stuck = [made(depth=12, loss=3.34, place="post", learning_rate=rate) for rate in (1e-3, 3e-3)]
     few = runs.Runs([begun(depth=12), made(depth=12, loss=2.4), *everywhere, *stuck])
     said = trained.describe_losses(few, "xavier", 12)
-    assert "unigram entropy: post-norm at 0.001 and 0.003 without warm-up. Exploded: no norm at " in said
+    assert (
+        "unigram entropy: post-norm at 0.001 and 0.003 without warm-up. Exploded: no norm at "
+        in said
+    )
     assert "every rate, with and without warm-up." in said
     heat = trained.draw_losses(few, "xavier", 12)[0].data[0]
     row = list(heat.y).index("no norm")

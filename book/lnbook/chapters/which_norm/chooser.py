@@ -13,7 +13,7 @@ from lnbook.figures.css_filter import Group, attributes, card, live, shown
 
 __all__ = ["GROUPS", "LINES", "Chooser", "Line", "answers", "every_choice"]
 
-TITLE = "Your norm in seven clicks"
+TITLE = "Which norm for your network?"
 GROUPS = {
     "data": Group(
         "Network",
@@ -22,15 +22,17 @@ GROUPS = {
             "image": "image transformer",
             "conv": "convolutional",
             "rnn": "LSTM or GRU",
-            "table": "for rows of a table",
+            "table": "tabular data (MLP)",
         },
         "text",
     ),
-    "weights": Group("Weights", {"new": "new", "loaded": "a checkpoint's"}, "new"),
-    "batch": Group("Examples a device", {"small": "1 to 8", "large": "16 or more"}, "small"),
+    "weights": Group(
+        "Weights", {"new": "trained from scratch", "loaded": "from a checkpoint"}, "new"
+    ),
+    "batch": Group("Batch size per device", {"small": "1 to 8", "large": "16 or more"}, "small"),
     "depth": Group("Blocks", {"few": "up to 6", "many": "12 or more"}, "many"),
     "sequence": Group(
-        "Inputs", {"one": "of one size", "padded": "padded", "streamed": "streamed"}, "padded"
+        "Inputs", {"one": "of equal size", "padded": "padded", "streamed": "streamed"}, "padded"
     ),
     "precision": Group(
         "Precision",
@@ -39,7 +41,7 @@ GROUPS = {
     ),
     "devices": Group("Devices", {"one": "one", "several": "several"}, "one"),
 }
-ASPECTS = ("Norm", "Mean over", "Place", "eps", "dtype", "Gain, bias", "Weight decay", "Devices")
+ASPECTS = ("Norm", "Axes", "Placement", "eps", "dtype", "Gain, bias", "Weight decay", "Devices")
 
 
 @dataclass(frozen=True)
@@ -72,91 +74,133 @@ def _line(aspect: str, text: str, page: str, **when: str) -> Line:
 
 TRANSFORMER = "text image"
 LINES = (
-    _line("Norm", "The checkpoint's. Layer norm without a bias and RMS norm load into each other's "
-          "place without an error, and compute something else.",
-          "#look-up-what-others-use", weights="loaded"),
-    _line("Norm", "RMS norm or layer norm, whichever your kernels do faster.",
-          "pre_norm_post_norm#see-what-rmsnorm-leaves-out", weights="new", data="text"),
-    _line("Norm", "Layer norm, as the image transformers of the table.",
-          "#look-up-what-others-use", weights="new", data="image"),
-    _line("Norm", "Group norm. Batch norm would depend on who is in the batch.",
-          "normalization_axes#change-the-other-examples",
-          weights="new", data="conv", batch="small"),
-    _line("Norm", "Batch norm; it computes something else in use, so test it there.",
-          "normalization_axes#train-then-test", weights="new", data="conv", batch="large"),
-    _line("Norm", "Try both: on digits LayerNormLSTM and LayerNormGRU learned from rows in fewer "
-          "updates than nn.LSTM and nn.GRU, and from pixels ended with more errors.",
-          "lstm_gru#learn-to-read-digits", weights="new", data="rnn"),
-    _line("Norm", "Layer norm. Batch norm does badly at batch size 4.",
-          "mnist#change-the-batch-size", weights="new", data="table", batch="small"),
-    _line("Norm", "Batch or layer norm: at 128 both err less than none, too close to tell apart.",
-          "mnist#judge-the-claims", weights="new", data="table", batch="large"),
+    _line("Norm",
+          "That of the checkpoint. Layer norm without a bias and RMS norm load each other's "
+          "weights without an error, but compute something else.",
+          "#normalization-in-well-known-models", weights="loaded"),
+    _line("Norm",
+          "RMS norm or layer norm, whichever is faster on your hardware.",
+          "pre_norm_post_norm#rmsnorm-and-the-mean", weights="new", data="text"),
+    _line("Norm",
+          "Layer norm, like the image transformers in the table.",
+          "#normalization-in-well-known-models", weights="new", data="image"),
+    _line("Norm",
+          "Group norm. The output of batch norm would depend on the rest of a small batch.",
+          "normalization_axes#dependence-on-the-batch", weights="new", data="conv", batch="small"),
+    _line("Norm",
+          "Batch norm. It computes a different function in eval mode, so test the model "
+          "there.",
+          "normalization_axes#running-statistics-training-and-inference",
+          weights="new", data="conv", batch="large"),
+    _line("Norm",
+          "Try both. On digits, LayerNormLSTM and LayerNormGRU needed fewer updates than "
+          "nn.LSTM and nn.GRU row by row, and ended with a higher error pixel by pixel.",
+          "lstm_gru#training-results-digits-row-by-row-and-pixel-by-pixel",
+          weights="new", data="rnn"),
+    _line("Norm",
+          "Layer norm. Batch norm has a much higher error at batch size 4.",
+          "mnist#effect-of-the-batch-size", weights="new", data="table", batch="small"),
+    _line("Norm",
+          "Batch norm or layer norm. With batches of 128 both have a lower error than no "
+          "norm, and are too close to be told apart.",
+          "mnist#results-robustness-and-speed", weights="new", data="table", batch="large"),
 
-    _line("Mean over", "The channels of one token; padding and later tokens cannot reach it.",
-          "normalization_axes#keep-padding-out", data=TRANSFORMER),
-    _line("Mean over", "The units of one step, at every step anew.",
-          "recurrent_networks#mix-lengths", data="rnn"),
-    _line("Mean over", "The features of one row, or for batch norm one feature of the batch.",
-          "normalization_axes#choose-who-shares", data="table"),
-    _line("Mean over", "Channels come first: say which axes you mean.",
-          "normalization_axes#count-the-means-of-a-tensor", data="conv", sequence="one"),
-    _line("Mean over", "Height and width as well, so padding gets in: mask it, or norm the "
-          "channels of one place.", "normalization_axes#keep-padding-out", data="conv",
-          sequence="padded"),
-    _line("Mean over", "The channels of one place: a mean over time would need the future.",
-          "normalization_axes#count-the-means-of-a-tensor", data="conv", sequence="streamed"),
+    _line("Axes",
+          "The channels of one token, so padding and later tokens cannot affect it.",
+          "normalization_axes#padding-changes-the-output", data=TRANSFORMER),
+    _line("Axes",
+          "The units at one time step, computed anew at every step.",
+          "recurrent_networks#padding-and-packed-sequences", data="rnn"),
+    _line("Axes",
+          "The features of one row; for batch norm, one feature over the batch.",
+          "normalization_axes#one-formula-for-all-norms", data="table"),
+    _line("Axes",
+          "Channels come first in images, so specify the axes.",
+          "normalization_axes#axes-of-sequences-and-images", data="conv", sequence="one"),
+    _line("Axes",
+          "Height and width too, so padding affects the result. Mask it, or normalize the "
+          "channels at each position.",
+          "normalization_axes#padding-changes-the-output", data="conv", sequence="padded"),
+    _line("Axes",
+          "The channels at each position, because a mean over time would need the future.",
+          "normalization_axes#axes-of-sequences-and-images", data="conv", sequence="streamed"),
 
-    _line("Place", "The checkpoint's model has it in its code; weights do not tell pre from post.",
-          "#look-up-what-others-use", weights="loaded", data=TRANSFORMER),
-    _line("Place", "Pre-norm, and one last norm: the habit at every depth.",
-          "pre_norm_post_norm#tell-what-is-settled", weights="new", data=TRANSFORMER, depth="few"),
-    _line("Place", "Pre-norm, and one last norm. Without residual scaling post-norm got stuck at "
-          "some rates, warmed up or not.",
-          "pre_norm_post_norm#train-it", weights="new", data=TRANSFORMER, depth="many"),
-    _line("Place", "Between convolution and nonlinearity; before batch norm, no bias.",
-          "#a-bias-before-the-norm", data="conv"),
-    _line("Place", "Inside: on the part from x, on that from h, in an LSTM on the cell, too.",
-          "lstm_gru#take-one-step-of-an-lstm", data="rnn"),
-    _line("Place", "On the summed inputs, before the nonlinearity.",
-          "layer_norm_from_scratch#take-three-steps", data="table"),
+    _line("Placement",
+          "That of the checkpoint's code. The weights do not show whether it is pre- or "
+          "post-norm.",
+          "#normalization-in-well-known-models", weights="loaded", data=TRANSFORMER),
+    _line("Placement",
+          "Pre-norm with a final norm, the common choice at every depth.",
+          "pre_norm_post_norm#what-is-established", weights="new", data=TRANSFORMER, depth="few"),
+    _line("Placement",
+          "Pre-norm with a final norm. Without residual scaling post-norm was stuck at some "
+          "learning rates, with and without warm-up.",
+          "pre_norm_post_norm#training-with-and-without-warm-up",
+          weights="new", data=TRANSFORMER, depth="many"),
+    _line("Placement",
+          "Between convolution and non-linearity. A convolution before batch norm needs no "
+          "bias.",
+          "#is-the-bias-before-a-norm-redundant", data="conv"),
+    _line("Placement",
+          "Inside the cell: on W_x x and W_h h separately, and in an LSTM also on the cell "
+          "state.",
+          "lstm_gru#one-step-of-a-layer-normalized-lstm", data="rnn"),
+    _line("Placement",
+          "On the summed inputs, before the non-linearity.",
+          "layer_norm_from_scratch#forward-pass-in-three-steps", data="table"),
 
-    _line("eps", "The checkpoint's, from its configuration: the weights do not have it.",
-          "#a-forgotten-eps", weights="loaded"),
-    _line("eps", "1e-5, written down: defaults differ.",
-          "invariances#find-where-it-ends", weights="new",
-          precision="float32 bfloat16"),
-    _line("eps", "1e-5, written down. Not 1e-12: in float16 that is 0.",
-          "#nan-in-float16", weights="new", precision="float16"),
+    _line("eps",
+          "That of the checkpoint's configuration; the weights do not contain it.",
+          "#small-output-differences-after-loading-weights-mismatched-eps", weights="loaded"),
+    _line("eps",
+          "1e-5, set explicitly, because defaults differ.",
+          "invariances#when-eps-and-bias-break-the-invariance",
+          weights="new", precision="float32 bfloat16"),
+    _line("eps",
+          "1e-5, set explicitly. 1e-12 would be 0 in float16.",
+          "#nan-or-zeros-in-float16", weights="new", precision="float16"),
 
-    _line("dtype", "float32 throughout.",
-          "layer_norm_from_scratch#find-where-floats-break", precision="float32"),
-    _line("dtype", "Statistics in float32, then back, as PyTorch's own norms do; under autocast on "
-          "a GPU, layer norm and group norm return float32.",
-          "layer_norm_from_scratch#find-where-floats-break", precision="bfloat16"),
-    _line("dtype", "Statistics in float32, then back: squares above 65,504 are infinite.",
-          "#nan-in-float16", precision="float16"),
+    _line("dtype",
+          "float32 everywhere.",
+          "layer_norm_from_scratch#numerical-precision-of-the-variance", precision="float32"),
+    _line("dtype",
+          "Statistics in float32, then cast back, as PyTorch's own norms do. Under autocast "
+          "on a GPU, layer norm and group norm return float32.",
+          "layer_norm_from_scratch#numerical-precision-of-the-variance", precision="bfloat16"),
+    _line("dtype",
+          "Statistics in float32, then cast back: squares above 65,504 overflow.",
+          "#nan-or-zeros-in-float16", precision="float16"),
 
-    _line("Gain, bias", "The checkpoint's. Some store the gain as 1 + w.",
-          "#look-up-what-others-use", weights="loaded"),
-    _line("Gain, bias", "Gain from 1, no bias, as most language models of the table since 2023.",
-          "#look-up-what-others-use", weights="new", data="text"),
-    _line("Gain, bias", "Gain from 1, bias from 0, one of each a channel.",
-          "normalization_axes#give-back-what-was-taken", weights="new", data="image conv table"),
-    _line("Gain, bias", "Gain from 1, not 0 or 0.1; one bias, not PyTorch's two.",
-          "lstm_gru#start-the-gain-at-one", weights="new", data="rnn"),
+    _line("Gain, bias",
+          "Those of the checkpoint. Some models store the gain as 1 + w.",
+          "#normalization-in-well-known-models", weights="loaded"),
+    _line("Gain, bias",
+          "A gain initialized to 1 and no bias, like most language models in the table since "
+          "2023.",
+          "#normalization-in-well-known-models", weights="new", data="text"),
+    _line("Gain, bias",
+          "One gain and one bias per channel, initialized to 1 and 0.",
+          "normalization_axes#learnable-gain-and-bias", weights="new", data="image conv table"),
+    _line("Gain, bias",
+          "A gain initialized to 1, not to 0 or 0.1, and one bias instead of PyTorch's two.",
+          "lstm_gru#initialization-of-the-gain", weights="new", data="rnn"),
 
-    _line("Weight decay", "None on gain and bias: decay parameters with two axes or more. A "
-          "convention.",
-          "#a-gain-under-weight-decay", data="text image conv rnn table"),
+    _line("Weight decay",
+          "None for gain and bias: apply it only to parameters with two or more axes. This is "
+          "a convention.",
+          "#gains-shrink-under-weight-decay", data="text image conv rnn table"),
 
-    _line("Devices", "Nothing to exchange; what a norm takes of your time is in the bytes.",
-          "cost#measure-against-the-floor", devices="one"),
-    _line("Devices", "No statistics to exchange, unless the features of one token are split over "
+    _line("Devices",
+          "Nothing to communicate. The time of a norm is mostly memory traffic.",
+          "cost#memory-traffic-and-time-of-a-norm", devices="one"),
+    _line("Devices",
+          "No statistics to communicate, unless the features of one token are split over "
           "devices.",
-          "cost#what-devices-exchange", devices="several", data="text image rnn"),
-    _line("Devices", "No statistics to exchange, unless it is batch norm with few examples a "
-          "device, or what shares a mean is split over devices.",
-          "cost#what-devices-exchange", devices="several", data="conv table"),
+          "cost#communication-between-devices", devices="several", data="text image rnn"),
+    _line("Devices",
+          "No statistics to communicate, except for batch norm with few examples per device, "
+          "or if a normalized axis is split over devices.",
+          "cost#communication-between-devices", devices="several", data="conv table"),
 )  # fmt: skip
 
 

@@ -1,12 +1,10 @@
 """No test reaches another machine, and none sees data unless it is marked."""
 
 import os
-import runpy
 import socket
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import pytest
 
@@ -108,23 +106,3 @@ def test_a_test_is_skipped_where_its_data_are_not(folder, tmp_path):
     assert done.returncode == 0
     assert "1 skipped" in done.stdout
     assert f"LNLIB_DATA names {tmp_path / folder if folder else 'no folder'}" in done.stdout
-
-
-def test_a_kernel_that_dies_at_its_start_is_started_again():
-    """Two that choose a TCP port at the same moment may choose the same one."""
-    conftest = runpy.run_path(str(Path(__file__).parents[1] / "conftest.py"))
-    outcomes = iter([RuntimeError("Kernel died"), RuntimeError("Kernel died"), "kernel"])
-
-    def start(name):
-        outcome = next(outcomes)
-        if isinstance(outcome, Exception):
-            raise outcome
-        return name, outcome
-
-    assert conftest["_retry"](start)("python3") == ("python3", "kernel")
-
-    def dead(name):
-        raise RuntimeError("Kernel died")
-
-    with pytest.raises(RuntimeError, match="Kernel died"):
-        conftest["_retry"](dead)("python3")

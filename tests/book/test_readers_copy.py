@@ -123,7 +123,9 @@ def test_a_copy_names_authors_years_and_numbers_of_equations():
     text = prose(copied("introduction"))
     assert "[Ba et al. (2016)](https://arxiv.org/abs/1607.06450)" in text
     assert "[Ioffe and Szegedy (2015)](https://arxiv.org/abs/1502.03167)" in text
-    assert text.index("\\tag{1}") < text.index("\\tag{2}") < text.index("as of (2), is this book's")
+    assert (
+        text.index("\\tag{1}") < text.index("\\tag{2}") < text.index("as for (2), is this book's")
+    )
     assert readers_copy.accented(r"Ko{\v{c}}isk{\'y}") == "Kočiský"
 
 

@@ -129,7 +129,7 @@ class Ask(SphinxDirective):
                 f"question {number} of {chapter} must have the word of :says:, got {word!r} for "
                 f"{question.text!r}; if the quiz has changed, choose the question anew"
             )
-        link = f'<a href="{chapter}.html#check-yourself">{html.escape(title(path))}</a>, {number}'
+        link = f'<a href="{chapter}.html#quiz">{html.escape(title(path))}</a>, {number}'
         return [nodes.raw("", asked(question, link), format="html")]
 
 

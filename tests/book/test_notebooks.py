@@ -20,7 +20,7 @@ from tracks import read_tracks  # noqa: E402
 
 CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
 LESSONS = [path for path in CHAPTERS if path.stem != "playground"]  # with questions and exercises
-SECTIONS = ["Check yourself", "Exercises", "Summary", "In the paper, in practice"]
+SECTIONS = ["Summary", "Quiz", "Exercises", "Notes"]
 
 
 @pytest.fixture(params=CHAPTERS, ids=lambda path: path.stem)

@@ -305,4 +305,4 @@ def test_each_question_of_the_page_is_that_of_the_chapter_now(built_book):
         question = questions(ROOT / "book" / f"{chapter}.ipynb")[int(number) - 1]
         assert f"<b>Ask: {markup(question.text)}</b>" in source
     for chapter in {chapter for chapter, _ in asked}:
-        assert 'id="check-yourself"' in (built_book / f"{chapter}.html").read_text("utf-8")
+        assert 'id="quiz"' in (built_book / f"{chapter}.html").read_text("utf-8")

@@ -2,18 +2,16 @@
 
 import pytest
 
-PAGE = (
-    "effective_learning_rate"  # its first explorer has a line in each of two panels, and one slider
-)
+PAGE = "effective_learning_rate"  # explorer 4 has a line in each of two panels, and one slider
 
 
 @pytest.fixture
 def first(visit, built_book):
-    """The page's first explorer, drawn."""
+    """The page's fourth explorer, drawn."""
     with visit(built_book.as_uri(), PAGE) as v:
-        root = v.page.locator("#explorer-1")
+        root = v.page.locator("#explorer-4")
         root.scroll_into_view_if_needed()
-        v.page.wait_for_function("document.querySelector('#explorer-1').dataset.ready === 'yes'")
+        v.page.wait_for_function("document.querySelector('#explorer-4').dataset.ready === 'yes'")
         yield root
         assert not v.complaints
 
@@ -32,7 +30,7 @@ def middle(grip):
 def drawn(root):
     """Wait until the state that the slider has is drawn."""
     root.page.wait_for_function(
-        """() => { const root = document.querySelector("#explorer-1");
+        """() => { const root = document.querySelector("#explorer-4");
         const sizes = JSON.parse(root.dataset.sizes);
         const fields = [...root.querySelectorAll(".ln-controls :is(input, select)")];
         const at = fields.reduce((n, e, k) => n * sizes[k] + Number(e.value), 0);
@@ -71,7 +69,7 @@ def test_who_drags_the_line_moves_the_slider(first):
     page.mouse.move(x, y)  # let go
     drawn(first)
     assert slider.input_value() == at
-    page.wait_for_function("location.hash.startsWith('#explorer-1&scale=')")
+    page.wait_for_function("location.hash.startsWith('#explorer-4&scale=')")
 
 
 def test_a_panel_without_such_a_line_has_no_grip(first):

@@ -174,9 +174,9 @@ def test_a_start_is_compared_seed_by_seed_with_its_geometric_mean():
     logs = figures.against_drawn(few(4), "layer", 0.25)
     assert np.exp(logs) == pytest.approx([2, 8, 2, 8])
     table = figures.recovered(few(4))
-    assert table.rows[0] == ["a quarter", *["4.00 [2.00, 8.00]", "4 of 4 seeds"] * 3]
+    assert table.rows[0] == ["× 0.25", *["4.00 [2.00, 8.00]", "4 of 4 seeds"] * 3]
     assert figures.recovered(few(10)).rows[0][2] == "✓ supported"
-    assert [row[0] for row in table.rows] == ["a quarter", "4 times", "16 times"]
+    assert [row[0] for row in table.rows] == ["× 0.25", "× 4", "× 16"]
     assert "Geometric means of 4 seeds, lowest to highest." in table.caption
 
 
@@ -188,9 +188,9 @@ def test_the_sentences_count_the_seeds_that_are_recorded():
 def test_the_loss_has_a_band_from_its_lowest_seed_to_its_highest():
     _, losses = training.draw_starts(few(2), "batch")
     drawn = lines(losses)
-    assert drawn["a quarter, lower edge"][-1] == 2
-    assert drawn["a quarter, upper edge"][-1] == 16
-    assert drawn["a quarter"][-1] == 9
+    assert drawn["× 0.25, lower edge"][-1] == 2
+    assert drawn["× 0.25, upper edge"][-1] == 16
+    assert drawn["× 0.25"][-1] == 9
 
 
 def test_runs_refuses_nothing_and_unequal_epochs():
@@ -312,17 +312,15 @@ def test_every_control_changes_the_figure_and_the_sentence(runs, i):
 
 
 def test_the_sentences_say_what_happens(runs):
-    assert same_step.describe_step(1, "one").endswith("move the scale.")
+    assert same_step.describe_step(1, "one").startswith("The weights are multiplied by 1.")
     said = same_step.describe_step(2, "one")
-    assert "batch norm 0.50 times as far (0)" in said
-    assert "no norm 1.00 times as far (0.70)" in said
-    assert circle.describe_circle(1, 0.3).startswith(
-        "From length 1 at rate 0.3: the first step turns the weights by 16.7 degrees"
-    )
-    assert "layer norm from 4.62 to 5.65 (right angles: 5.65)" in training.describe_training(
+    assert "with: layer norm, no norm." in said
+    assert "0.50 (batch norm), 1.00 (no norm)" in said
+    assert "by 16.7 degrees and the twelfth by 9.8" in circle.describe_circle(1, 0.3)
+    assert "layer norm from 4.62 to 5.65 (Pythagoras: 5.65)" in training.describe_training(
         runs, "sgd", 1
     )
-    assert "16 times, from 73.9 to 73.9" in training.describe_starts(runs, "layer")
+    assert "× 16, 73.9 to 73.9" in training.describe_starts(runs, "layer")
     assert "layer norm 0.0057, 0.0057 and 0.0057" in gains.describe_gain(
         "gaussian", "inputs", "exact"
     )

@@ -14,7 +14,7 @@ from tests.cases.protocol import Answer, ends, holm, key, outcome
 
 EPOCHS = (0.0, 0.5, 1.0, 5.0, 10.0, 15.0, 20.0)
 LABELS = {"layer": "layer norm", "batch": "batch norm", "none": "no norm"}
-SCALES = {0.25: "a quarter", 1.0: "as drawn", 4.0: "4 times", 16.0: "16 times"}
+SCALES = {0.25: "× 0.25", 1.0: "× 1", 4.0: "× 4", 16.0: "× 16"}
 RATE = {"sgd": 0.1, "adam": 0.001}
 
 
@@ -63,7 +63,7 @@ def test_length_and_turn_are_means_and_the_growth_is_said(optimizer, layer):
         )
         line, *_ = lines(lengths)[label]
         np.testing.assert_allclose(line.y, length, rtol=1e-3)
-        dots, *_ = lines(lengths)[f"{label}, right angles"]
+        dots, *_ = lines(lengths)[f"{label}, Pythagoras"]
         np.testing.assert_allclose(dots.x, EPOCHS[::3])
         np.testing.assert_allclose(dots.y, square[::3], atol=6e-4)
         turned = [row[1:] for row in rows(f"turn_{layer}", norm, optimizer)]
@@ -73,7 +73,7 @@ def test_length_and_turn_are_means_and_the_growth_is_said(optimizer, layer):
                  for row in rows(f"length_{layer}", norm, optimizer)]  # fmt: skip
         rate = means(rates)
         falls.append(100 * rate[-1] / rate[0])
-    first, second = said.split(" The rate over the squared length falls ")
+    first, second = said.split(" The ratio λ/‖W‖² falls ")
     np.testing.assert_allclose(parsed(first), [20, *grown], atol=0.0051)
     np.testing.assert_allclose(parsed(second), [*falls, 3], atol=0.51)
 

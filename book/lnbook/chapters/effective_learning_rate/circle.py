@@ -1,4 +1,4 @@
-"""Twelve steps at right angles: weights that grow, and turn less."""
+"""Twelve steps orthogonal to the weights: their norm grows, and the angles shrink."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TURNS = 12
 
 
 def draw_circle(length: float, rate: float) -> list[go.Figure]:
-    """Draw the way of the tip of the weights, and the angle of each step."""
+    """Draw the path of the weight vector, and the angle of each step."""
     tips, lengths, turns = spiral(length, rate, TURNS)
     way, angles = go.Figure(), go.Figure()
     reach = 1.25 * max(lengths[-1], length)
@@ -22,7 +22,7 @@ def draw_circle(length: float, rate: float) -> list[go.Figure]:
         x=(length * np.cos(around)).round(3),
         y=(length * np.sin(around)).round(3),
         mode="lines",
-        name="circle of the start",
+        name="initial norm",
         line={"color": COLORS["gray"], "dash": "dot", "width": 1.5},
         hoverinfo="skip",
     )
@@ -54,14 +54,14 @@ def draw_circle(length: float, rate: float) -> list[go.Figure]:
         line={"color": COLORS["first"], "width": 2.5},
         marker={"color": COLORS["first"], "size": 7},
         customdata=lengths.round(3),
-        hovertemplate="length %{customdata}<extra>tip of the weights</extra>",
+        hovertemplate="norm %{customdata}<extra>weights</extra>",
     )
     way.update_layout(
-        title="Weights in a plane",
+        title="Two weights, w₁ and w₂",
         height=380,
         showlegend=False,
-        xaxis={"range": [-reach, reach], "zeroline": False, "constrain": "domain"},
-        yaxis={"range": [-reach, reach], "zeroline": False, "scaleanchor": "x"},
+        xaxis={"title": "w₁", "range": [-reach, reach], "zeroline": False, "constrain": "domain"},
+        yaxis={"title": "w₂", "range": [-reach, reach], "zeroline": False, "scaleanchor": "x"},
     )
     angles.add_bar(
         x=list(range(1, TURNS + 1)),
@@ -71,7 +71,7 @@ def draw_circle(length: float, rate: float) -> list[go.Figure]:
         hovertemplate="step %{x}: %{y}°<extra></extra>",
     )
     angles.update_layout(
-        title="Turn of each step, in degrees",
+        title="Angle of each step, degrees",
         height=380,
         xaxis={"title": "step", "dtick": 2},
         yaxis={"range": [0, 90], "tickvals": [0, 30, 60, 90]},
@@ -80,17 +80,19 @@ def draw_circle(length: float, rate: float) -> list[go.Figure]:
 
 
 def describe_circle(length: float, rate: float) -> str:
-    """Say what the first step does, and what the last."""
+    """Say by which angle the first and the last step turn the weights."""
     _, lengths, turns = spiral(length, rate, TURNS)
     return (
-        f"From length {length:g} at rate {rate:g}: the first step turns the weights by "
-        f"{turns[0]:.1f} degrees, the twelfth by {turns[-1]:.1f}; they end {lengths[-1]:.2f} long."
+        f"With initial norm {length:g} and learning rate {rate:g}, the first step turns the "
+        f"weights "
+        f"by {turns[0]:.1f} degrees and the twelfth by {turns[-1]:.1f}. Their norm ends at "
+        f"{lengths[-1]:.2f}."
     )
 
 
 CIRCLE = Picture(
     draw_circle,
     describe_circle,
-    alt="Left, the tip of a weight vector in a plane: each step stands at a right angle to the "
-    "vector, so the tip leaves its circle. Right, the angle of each step.",
+    alt="Left, a vector of two weights in a plane: each step is orthogonal to the vector, so the "
+    "weights move outward in a spiral. Right, the angle of each step, which becomes smaller.",
 )

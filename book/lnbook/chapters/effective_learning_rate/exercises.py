@@ -53,53 +53,39 @@ def _metric_cases(rng):
 
 
 EXERCISES = {
-    "three-times-as-long": Value(
-        (1 / 9, 1 / 3, 1 / 3),
-        within=5e-3,
-        right="One factor 1/3 for each end of a block that is w₁; the length is the root of the "
-        "curvature.",
-        wrong={
-            (1 / 3, 1 / 3, 1 / 3): "w₁ stands at both ends of its own block, and each end brings a "
-            "factor 1/3.",
-            (1 / 9, 1 / 9, 1 / 3): "w₂ is as long as before, so its end of the block brings no "
-            "factor.",
-            (1 / 9, 1 / 3, 1 / 9): "that is what becomes of ds²; a length is its root.",
-            (9, 3, 3): "longer weights make the same step do *less*.",
-            (1, 1, 1): "the outputs do not change, but what a step does to them does.",
-        },
-        otherwise="count how often 1/σ₁ stands in each, and remember that ds is a root.",
-    ),
     "length-after-steps": Function(
         _after,
         cases=_after_cases,
         wrong={
-            "the squares of the steps add up, and the root comes last; these are their lengths.": (
+            "the *squares* of the norms of the steps add up, and the root comes last.": (
                 lambda length, rate, gradients: length + rate * gradients.sum()
             ),
             "each step is the rate *times* the gradient, so its square has the rate squared.": (
                 lambda length, rate, gradients: np.sqrt(length**2 + rate * (gradients**2).sum())
             ),
-            "a step at a right angle makes the weights longer, not shorter.": (
+            "an orthogonal step makes the norm larger, not smaller.": (
                 lambda length, rate, gradients: np.sqrt(
                     np.abs(length**2 - rate**2 * (gradients**2).sum())
                 )
             ),
-            "this is the length's square.": lambda length, rate, gradients: (
+            "this is the square of the norm.": lambda length, rate, gradients: (
                 length**2 + rate**2 * (gradients**2).sum()
             ),
-            "the steps stand at right angles to the weights, not all in one line: square each "
-            "before you add.": lambda length, rate, gradients: np.sqrt(
+            "each step is orthogonal to the current weights; the steps do not lie in one line. "
+            "Square each before you add.": lambda length, rate, gradients: np.sqrt(
                 length**2 + (rate * gradients.sum()) ** 2
             ),
         },
-        right="Pythagoras, once a step: plain gradient descent can only make such weights longer.",
+        right="Pythagoras, once per step: plain gradient descent can only increase the norm of "
+        "such "
+        "weights.",
     ),
     "degrees-turned": Function(
         _degrees,
         cases=_degrees_cases,
         wrong={
-            "this is the angle between the weights and the step; asked is where they point "
-            "*after* it.": lambda w, step: np.degrees(
+            "this is the angle between the weights and the step, not between the weights before "
+            "and *after* it.": lambda w, step: np.degrees(
                 np.arccos((w * step).sum() / np.linalg.norm(w) / np.linalg.norm(step))
             ),
             "these are radians; 180 degrees are π.": lambda w, step: np.radians(_degrees(w, step)),
@@ -107,36 +93,39 @@ EXERCISES = {
                 np.radians(_degrees(w, step))
             ),
         },
-        right="A step counts by this angle, for the length says nothing under a norm.",
+        right="Under a norm only this angle changes the outputs; the norm of the weights does not.",
         tolerance=1e-5,
     ),
     "same-run": Value(
         0.5,
-        right="25 times the rate: the gradient is a fifth, and the step has to be five times as "
-        "long.",
+        right="25 times the learning rate: the gradient is a fifth as large, and the step has to "
+        "be "
+        "five times as large as before.",
         wrong={
-            0.1: "five times the rate makes up for the gradient, which is a fifth; but the step "
-            "also has to be five times as long as before.",
-            0.02: "with the old rate the weights turn 25 times more slowly.",
-            0.0008: "the gradient of longer weights is smaller, so the rate must be larger.",
-            0.004: "the gradient of longer weights is smaller, so the rate must be larger.",
+            0.1: "a factor of 5 compensates for the smaller gradient, but the step also has to be "
+            "five times as large as before, because the weights are.",
+            0.02: "with the old learning rate the weights turn 25 times more slowly.",
+            0.0008: "the gradient of larger weights is smaller, so the learning rate must be "
+            "larger.",
+            0.004: "the gradient of larger weights is smaller, so the learning rate must be "
+            "larger.",
         },
-        otherwise="keep the rate over the squared length what it was.",
+        otherwise="the learning rate divided by the squared norm must stay the same.",
     ),
     "metric-of-the-gains": Function(
         lambda x, W, b, delta: _compute(x, W, b, delta),
         cases=_metric_cases,
         wrong={
-            "this is eq. 32 with layer norm's outputs; eq. 33 has the factors ((a - μ)/σ)².": (
+            "this is eq. 32 with the outputs of layer norm; eq. 33 has the factors ((a - μ)/σ)².": (
                 _other(factors=False)
             ),
             "the ½ is missing.": _other(halved=False),
             "Cov[y | x] is missing: the variance p(1 - p) of each label.": _other(variance=False),
-            "the mean is not taken off the summed inputs.": _other(centered=False),
-            "these are batch norm's statistics; layer norm's run over the units, `axis=1`.": (
-                _other(axis=0)
-            ),
+            "the mean is not subtracted from the summed inputs.": _other(centered=False),
+            "these are the statistics of batch norm; those of layer norm run over the units, "
+            "`axis=1`.": (_other(axis=0)),
         },
-        right="Scale `x` or `W` and nothing happens to it: the normalized inputs are the same.",
+        right="Rescaling `x` or `W` does not change it, because the normalized inputs are the "
+        "same.",
     ),
 }

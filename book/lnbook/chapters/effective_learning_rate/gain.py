@@ -43,7 +43,7 @@ def draw_gain(family: str, scaled: str, kind: str) -> go.Figure:
         if norm == "none":  # often lies under weight norm
             figure.data[-1].update(line={"width": 6}, opacity=0.6)
     figure.update_layout(
-        title="ds² of the same step in the gains, nats",
+        title="ds² of the same step in the gains (nats)",
         height=360,
         xaxis=doubling(f"{scaled} multiplied by"),
         yaxis=decades(-5.4, 0),
@@ -52,19 +52,19 @@ def draw_gain(family: str, scaled: str, kind: str) -> go.Figure:
 
 
 def describe_gain(family: str, scaled: str, kind: str) -> str:
-    """Say how far ds² reaches, from an eighth to eight times."""
+    """Say which values ds² takes at factors of 1/8, 1 and 8."""
     said = []
     for norm in NORMS:
         low, mid, high = (gain(norm, family, s, scaled, kind) for s in (0.125, 1.0, 8.0))
         said.append(f"{NORMS[norm][0]} {_say(low)}, {_say(mid)} and {_say(high)}")
-    return f"ds² at an eighth, once and eight times {scaled}: {'; '.join(said)}."
+    return f"ds² with {scaled} multiplied by ⅛, 1 and 8: {'; '.join(said)}."
 
 
 GAIN = Picture(
     draw_gain,
     describe_gain,
     alt="On logarithmic axes, the metric of one step in the gains over the scale of the inputs or "
-    "of the weights, for four norms; batch norm and layer norm are flat.",
+    "of the weights. The lines of batch norm and layer norm are flat.",
 )
 
 

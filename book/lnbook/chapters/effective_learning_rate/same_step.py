@@ -1,4 +1,4 @@
-"""The same step from longer weights, in outputs and in the Fisher matrix."""
+"""The same step from rescaled weights, in outputs and in the Fisher matrix."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from lnbook.chapters.effective_learning_rate.models import INPUTS, UNITS, cases,
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.plots import NORMS, cursor, label_ends
 
-WHOSE = {"one unit's, w₁": "one", "all of W": "all"}
+WHOSE = {"one unit, w₁": "one", "all of W": "all"}
 _TOP = 2.1  # of the panel of the scaling
-STEP = 0.02  # length of the step in the weights
+STEP = 0.02  # norm of the step in the weights
 
 
 def _delta(norm: str, whose: str) -> np.ndarray:
@@ -52,7 +52,7 @@ def _rms(a: np.ndarray) -> float:
 
 
 def draw_step(scale: float, whose: str) -> list[go.Figure]:
-    """Draw what a step does, and what the scaling did, over the scale of the weights."""
+    """Draw the effect of a step, and of the rescaling itself, over the scale of the weights."""
     steps, scalings = go.Figure(), go.Figure()
     for norm, (label, color, dash) in NORMS.items():
         for figure, value in ((steps, step), (scalings, scaling)):
@@ -79,7 +79,7 @@ def draw_step(scale: float, whose: str) -> list[go.Figure]:
             shapes=[cursor(scale)],
         )
     steps.update_layout(
-        title="Change of the outputs by the same step",
+        title="Change of the outputs by the step (RMS)",
         yaxis={
             "type": "log",
             "range": [-3.6, -0.4],
@@ -88,43 +88,37 @@ def draw_step(scale: float, whose: str) -> list[go.Figure]:
         },
     )
     scalings.update_layout(
-        title="Change of the outputs by the scaling itself",
+        title="Change by the rescaling itself (RMS)",
         yaxis={"range": [-0.1, _TOP], "zeroline": False},
     )
     return [label_ends(steps), label_ends(scalings)]
 
 
 def _shown(value: float) -> float | None:
-    # No norm leaves the right panel at its top: the others would be flat beside it.
+    # The line without a norm ends at the top of the right panel, so that the others are not flat.
     return float(f"{value:.4g}") if value <= _TOP else None
 
 
 def describe_step(scale: float, whose: str) -> str:
-    """Say how far the step goes, against scale 1, and what the scaling did."""
-    name = "the weights of one unit" if whose == "one" else "all weights"
+    """Say how the effect of the step compares with that at scale 1, and what rescaling did."""
     if scale == 1:
-        return "The weights are multiplied by 1; move the scale."
-    said = [
-        f"{NORMS[n][0]} {step(n, scale, whose) / step(n, 1, whose):.2f} times as far"
-        f" ({_did(scaling(n, scale, whose))})"
-        for n in NORMS
-    ]
+        return "The weights are multiplied by 1. Move the slider."
+    name = "The weights of one unit" if whose == "one" else "All weights"
+    ratios = [f"{step(n, scale, whose) / step(n, 1, whose):.2f} ({NORMS[n][0]})" for n in NORMS]
+    moved = [NORMS[n][0] for n in NORMS if scaling(n, scale, whose) >= 1e-12]
     return (
-        f"With {name} times {scale:g}, the same step moves the outputs: {'; '.join(said)}. In "
-        "parentheses: how far the scaling itself had moved them."
+        f"{name} are multiplied by {scale:g}. This alone changes the outputs with: "
+        f"{', '.join(moved)}. The change caused by the step is multiplied by {', '.join(ratios)}."
     )
 
 
 SAME_STEP = Picture(
     draw_step,
     describe_step,
-    alt="Two line plots over the scale of the weights for four norms. Left, how far one and the "
-    "same step moves the outputs; right, how far the scaling itself had moved them.",
+    alt="Two line plots over the scale of the weights, for layer, batch and weight norm and for "
+    "none. Left, the change of the outputs caused by the same step in the weights; right, the "
+    "change caused by the rescaling itself.",
 )
-
-
-def _did(value: float) -> str:
-    return "0" if value < 1e-12 else f"{value:.2f}"
 
 
 # Blocks of the Fisher matrix.

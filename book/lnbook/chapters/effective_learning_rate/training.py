@@ -1,4 +1,4 @@
-"""Length and turn of the weights in recorded runs."""
+"""Norm of the weights, and the angle of each update, in recorded runs."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ RUN_NORMS = ("layer", "batch", "none")
 OPTIMIZERS = {"SGD": "sgd", "Adam": "adam"}
 STARTS = (0.25, 1.0, 4.0, 16.0)
 _START_LOOKS = {
-    0.25: ("a quarter", COLORS["third"], "dot"),
-    1.0: ("as drawn", COLORS["first"], "solid"),
-    4.0: ("4 times", COLORS["second"], "dash"),
-    16.0: ("16 times", COLORS["fourth"], "dashdot"),
+    0.25: ("× 0.25", COLORS["third"], "dot"),
+    1.0: ("× 1", COLORS["first"], "solid"),
+    4.0: ("× 4", COLORS["second"], "dash"),
+    16.0: ("× 16", COLORS["fourth"], "dashdot"),
 }
 
 
 class Runs:
     """Recorded runs of ``lnlab.experiments.weights.run``, ready to be drawn and compared.
 
-    Runs whose weights are kept at their first magnitude are left out.
+    Runs whose weights are rescaled to their initial norm are left out.
 
     Args:
         records: As :func:`lnlab.records.read_all` returns them, measured at equal epochs.
@@ -59,7 +59,7 @@ class Runs:
             name: Of a recorded curve, or ``rate_1``, ``rate_2``: the learning rate over ||W||².
             norm: Of the run.
             optimizer: ``sgd`` or ``adam``.
-            scale: Factor of the weights at the start.
+            scale: Factor of the initial weights.
         """
         key = norm, optimizer, scale
         if name.startswith("rate"):
@@ -69,7 +69,7 @@ class Runs:
 
 
 def draw_training(runs: Runs, optimizer: str, layer: int) -> list[go.Figure]:
-    """Draw the length of W over the epochs, and how far an update turns it.
+    """Draw the norm of W over the epochs, and the angle by which an update turns it.
 
     A line is the mean of the seeds; the turn has a band from the lowest to the highest.
     """
@@ -82,22 +82,22 @@ def draw_training(runs: Runs, optimizer: str, layer: int) -> list[go.Figure]:
             x=runs.epochs[::3],
             y=square[::3].round(3),
             mode="markers",
-            name=f"{label}, right angles",
+            name=f"{label}, Pythagoras",
             showlegend=False,
             marker={"color": color, "symbol": "circle-open", "size": 9, "line": {"width": 2}},
-            hovertemplate=f"right angles: %{{y:.2f}}<extra>{label}</extra>",
+            hovertemplate=f"Pythagoras: %{{y:.2f}}<extra>{label}</extra>",
         )
         add_line(lengths, runs.epochs, length, NORMS[norm], "epoch %{x:.3g}: %{y:.2f}")
         turn = runs.curves(f"turn_{layer}", norm, optimizer)[:, 1:]
         add_band(turns, runs.epochs[1:], turn, NORMS[norm], "epoch %{x:.3g}: %{y:.3g}°")
     lengths.update_layout(
-        title=f"Length of W in hidden layer {layer}; circles: if all at right angles",
+        title=f"Norm of W, hidden layer {layer} (circles: Pythagoras)",
         height=340,
         xaxis={"title": "epoch", "range": [-0.4, 20.4]},
         yaxis={"range": [4, 11.6]},
     )
     turns.update_layout(
-        title="An update turns W by, in degrees",
+        title="Angle of one update, degrees",
         height=340,
         xaxis={"title": "epoch", "range": [-0.4, 20.4]},
         yaxis=decades(-2.2, 0.9),
@@ -106,34 +106,34 @@ def draw_training(runs: Runs, optimizer: str, layer: int) -> list[go.Figure]:
 
 
 def describe_training(runs: Runs, optimizer: str, layer: int) -> str:
-    """Say how much longer the weights are at the end, and how much less they turn."""
+    """Say how the norm of the weights grows, and how the effective learning rate falls."""
     said, falls = [], []
     for norm in RUN_NORMS:
         length = runs.curves(f"length_{layer}", norm, optimizer).mean(0)
         square = runs.curves(f"square_{layer}", norm, optimizer).mean(0)
         rate = runs.curves(f"rate_{layer}", norm, optimizer).mean(0)
         said.append(
-            f"{NORMS[norm][0]} from {length[0]:.2f} to {length[-1]:.2f} (right angles: "
+            f"{NORMS[norm][0]} from {length[0]:.2f} to {length[-1]:.2f} (Pythagoras: "
             f"{square[-1]:.2f})"
         )
         falls.append(f"{rate[-1] / rate[0]:.0%}")
     return (
-        f"In 20 epochs the weights grow: {'; '.join(said)}. The rate over the squared length falls "
-        f"to {falls[0]}, {falls[1]} and {falls[2]}. {runs.said}"
+        f"In 20 epochs the norm of W grows: {'; '.join(said)}. The ratio λ/‖W‖² falls "
+        f"to {falls[0]}, {falls[1]} and {falls[2]} of its initial value. {runs.said}"
     )
 
 
 TRAINING = Picture(
     draw_training,
     describe_training,
-    alt="Two line plots over 20 epochs with layer norm, batch norm and no norm. Left, the length "
-    "of the weights, with circles where right angles would put it; right, the mean angle by which "
-    "an update turns them, in a band over the seeds.",
+    alt="Two line plots over 20 epochs, with layer norm, with batch norm and without "
+    "normalization. Left, the norm of the weights, with circles where Pythagoras puts it; right, "
+    "the mean angle by which an update turns them, in a band over the seeds.",
 )
 
 
 def draw_starts(runs: Runs, norm: str) -> list[go.Figure]:
-    """Draw length and training NLL over the epochs, for four lengths at the start.
+    """Draw the norm of W and the training NLL over the epochs, for four initial scales.
 
     A line is the mean of the seeds; the NLL has a band from the lowest to the highest.
     """
@@ -144,13 +144,13 @@ def draw_starts(runs: Runs, norm: str) -> list[go.Figure]:
         add_line(lengths, runs.epochs, length, look, "epoch %{x:.3g}: %{y:.3g}")
         add_band(losses, runs.epochs, loss, look, "epoch %{x:.3g}: %{y:.3g} nats")
     lengths.update_layout(
-        title="Length of W in hidden layer 2",
+        title="Norm of W, hidden layer 2",
         height=340,
         xaxis={"title": "epoch", "range": [-0.4, 20.4]},
         yaxis=decades(-0.1, 2.1),
     )
     losses.update_layout(
-        title="Training NLL, nats",
+        title="Training NLL (nats)",
         height=340,
         xaxis={"title": "epoch", "range": [-0.4, 20.4]},
         yaxis=decades(-2.6, 2.6),
@@ -159,38 +159,38 @@ def draw_starts(runs: Runs, norm: str) -> list[go.Figure]:
 
 
 def describe_starts(runs: Runs, norm: str) -> str:
-    """Say where each start leads."""
+    """Say how the norm and the loss end from each initial scale."""
     said = []
     for scale, (label, *_) in _START_LOOKS.items():
         length = runs.curves("length_2", norm, "sgd", scale).mean(0)
         loss = runs.curves("train_nll", norm, "sgd", scale).mean(0)
-        said.append(f"{label}, from {length[0]:.3g} to {length[-1]:.3g} and to {loss[-1]:.2g} nats")
-    return f"Weights that start, with {NORMS[norm][0]}: {'; '.join(said)}. {runs.said}"
+        said.append(f"{label}, {length[0]:.3g} to {length[-1]:.3g}, loss {loss[-1]:.2g} nats")
+    return f"Norm of W and final loss, with {NORMS[norm][0]}: {'; '.join(said)}. {runs.said}"
 
 
 FOUR_LENGTHS = Picture(
     draw_starts,
     describe_starts,
-    alt="Two line plots over 20 epochs for weights that start a quarter, 1, 4 and 16 times as "
-    "long. Left, the length of the weights in layer 2; right, the training loss, in a "
-    "band over the seeds.",
+    alt="Two line plots over 20 epochs for initial weights multiplied by 0.25, 1, 4 and 16. "
+    "Left, the norm of the weights of layer 2; right, the training loss, in a band over the "
+    "seeds.",
 )
 
 
 def against_drawn(runs: Runs, norm: str, scale: float) -> np.ndarray:
-    """Return the logarithm of the training NLL at the end over that of weights as drawn, by seed.
+    """Return the log ratio of the final training NLL to that of unscaled initial weights, by seed.
 
     Args:
         runs: The recorded runs.
         norm: Of the runs.
-        scale: Factor of the weights at the start.
+        scale: Factor of the initial weights.
     """
     changed, drawn = (runs.curves("train_nll", norm, "sgd", s)[:, -1] for s in (scale, 1.0))
     return np.log(changed / drawn)
 
 
 def recovered(runs: Runs) -> Table:
-    """Tabulate how much higher the loss ends from a start that is too short or too long."""
+    """Tabulate how much higher the final loss is from rescaled initial weights."""
     scales = [scale for scale in _START_LOOKS if scale != 1]
     found = [against_drawn(runs, norm, scale) for scale in scales for norm in RUN_NORMS]
     cells = [cell for d, label in zip(found, labels([-d for d in found]), strict=True)
@@ -198,11 +198,11 @@ def recovered(runs: Runs) -> Table:
     n = 2 * len(RUN_NORMS)
     seeds = len(runs.curves("epoch", RUN_NORMS[0]))
     return Table(
-        ["Weights start", *(h for norm in RUN_NORMS for h in (NORMS[norm][0], "higher?"))],
+        ["Initial weights", *(h for norm in RUN_NORMS for h in (NORMS[norm][0], "higher loss?"))],
         [[_START_LOOKS[s][0], *cells[n * k : n * k + n]] for k, s in enumerate(scales)],
-        "Training NLL at the end, over that of weights as drawn. Geometric "
-        f"{runs.said[0].lower()}{runs.said[1:-1]}, {limits_name(seeds)}. Labels are corrected for "
-        f"the {len(found)} of this table.",
+        "Final training NLL, divided by that from unscaled initial weights. Geometric "
+        f"{runs.said[0].lower()}{runs.said[1:-1]}, {limits_name(seeds)}. The labels are corrected "
+        f"for the {len(found)} comparisons of this table.",
     )
 
 

@@ -41,9 +41,9 @@ LSTM = Flow(
         "write": Box("times", 5.5, 2.5, says="$σ(i) ⊙ tanh(g)$: what is written"),
         "add": Box(
             "sum", 6, 0,
-            says="$c_t = σ(f) ⊙ c_{t−1} + σ(i) ⊙ tanh(g)$: goes on to the next step as it is",
+            says="$c_t = σ(f) ⊙ c_{t−1} + σ(i) ⊙ tanh(g)$: carried to the next step as it is",
         ),
-        "norm_c": _norm(6.9, 1.35, "c_t", 3, "the cell, over its $H$ numbers, on its way out only"),
+        "norm_c": _norm(6.9, 1.35, "c_t", 3, "the cell, over its $H$ numbers, only for the output"),
         "tanh": Box("block", 6.9, 2.65, "tanh", "$tanh(LN(c_t))$: between −1 and 1"),
         "show": Box("times", 6.9, 4, says="$h_t = σ(o) ⊙ tanh(LN(c_t; α_3, β_3))$: the output"),
         "c_next": Box("end", 8, 0, "c_t"),
@@ -74,8 +74,8 @@ LSTM = Flow(
         Wire("o", "show", tone="gate-o"),
         Wire("show", "h_next"),
     ),
-    "Three norms: of the part from $h_{t−1}$, of the part from $x_t$, and of the cell on its way "
-    "out. The cell that goes on to the next step is not normalized.",
+    "Three norms: of $W_h h_{t−1}$, of $W_x x_t$, and of the cell before the output. The cell that "
+    "is carried to the next step is not normalized.",
 )  # fmt: skip
 
 GRU = Flow(
@@ -139,6 +139,7 @@ GRU = Flow(
         Wire("n", "write", "hv", tone="gate-n"),
         Wire("write", "add"),
     ),
-    "Four norms: two over both gates together, two over the candidate's parts. The state "
-    "$h_{t−1}$ that is kept passes by them all.",
+    "Four norms: two over both gates together, and two over the parts of the candidate. The part "
+    "of "
+    "$h_{t−1}$ that is kept is not normalized.",
 )  # fmt: skip

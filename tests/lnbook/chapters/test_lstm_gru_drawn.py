@@ -6,14 +6,14 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from lnbook.chapters.lstm_gru import at_start, learning
+from lnbook.chapters.lstm_gru import learning
 from lnlab.comparison import UNTESTABLE
 from tests.cases.drawn import check_band, lines
 from tests.cases.oracle import parsed
 from tests.cases.protocol import Answer, end, holm, key, outcome, reason, to_targets
 
 EPOCHS = (0.0, 0.5, 1.0, 2.0, 3.0, 4.0)
-CELLS, STEPS = {"lstm": "LSTM", "gru": "GRU", "rnn": "simple"}, ("row", "pixel")
+CELLS, STEPS = {"lstm": "LSTM", "gru": "GRU", "rnn": "simple RNN"}, ("row", "pixel")
 SEEDS = {"layer": (*range(12)[::-1],), "none": (*range(2, 13),)}
 LABELS = {"layer": "layer norm", "none": "no norm"}
 
@@ -128,28 +128,3 @@ def test_a_race_that_trains_now_is_drawn_and_said_as_far_as_it_is():
         *(v for n in LABELS for v in (last[n]["train_nll"], 100 * last[n]["test_error"])),
     ]
     np.testing.assert_allclose(parsed(learning.describe_race(results)), wanted, atol=0.051)
-
-
-@pytest.fixture(scope="module")
-def started():
-    rng = np.random.default_rng(6)
-    params = {"W_ih": rng.normal(size=(20, 3)), "W_hh": rng.normal(size=(20, 5)) / 2}
-    return at_start.Started(rng.normal(size=(4, 3)), params, rng.normal(size=5))
-
-
-@pytest.mark.parametrize(("gain", "bias"), [(0.0, 1.0), (0.1, 0.0), (3.0, 1.0)])
-def test_gates_outputs_and_gradients_at_the_start_stand_at_their_places(started, gain, bias):
-    now = started.at(gain, bias)
-    opened, out, slopes = at_start.draw_start(started, gain, bias)
-    for place, (trace, row) in enumerate(zip(opened.data, now["gates"], strict=True)):
-        np.testing.assert_allclose(trace.y, row)
-        # Side by side, in the order of the units, around the place of their gate.
-        np.testing.assert_allclose(trace.x, [place - 0.25 + 0.125 * k for k in range(5)])
-    assert list(out.data[0].x) == [1, 2, 3, 4, 5]
-    np.testing.assert_allclose(out.data[0].y, now["h"])
-    gains = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
-    for trace, name in zip(slopes.data, ("W_ih", "W_hh"), strict=True):
-        sizes = [np.sqrt((started.at(g, bias)[name] ** 2).sum()) for g in gains]
-        np.testing.assert_allclose(trace.y, [max(size, 1e-4) for size in sizes])
-        np.testing.assert_allclose(trace.x, [-2.5, *(np.log10(g) for g in gains[1:])])
-    assert slopes.layout.shapes[0].x0 == pytest.approx(np.log10(gain) if gain else -2.5)

@@ -1,4 +1,4 @@
-"""The exercises of the chapter ``lstm_gru``: versions of a cell, a sign, a count, a gain."""
+"""The exercises of the chapter ``lstm_gru``: versions of a cell, a sign, a gain."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lnbook.exercises import Function, Text, Value
 from lnlib import cells
 from lnlib.norms import layer_norm
 
-# Each gate alone.
+# One norm per gate.
 
 
 def _per_gate(a, *, together=False, batch=False, interleaved=False, all_rows=False):
@@ -34,7 +34,7 @@ def _summed_cases(rng):
 
 
 def unknown() -> tuple[np.ndarray, tuple, dict[str, np.ndarray], np.ndarray]:
-    """Return what a colleague ran, and what came out.
+    """Return the inputs and the outputs of an unknown LN-LSTM.
 
     Returns:
         Inputs ``(3, 1, 4)``, the state ``(h, c)`` before them, the parameters, and the outputs h
@@ -67,19 +67,6 @@ def _affine_cases(rng):
         yield rng.normal(1, 0.5, size=2 * H), rng.normal(size=2 * H)
 
 
-# How many numbers.
-
-
-def _count(inputs, units, *, b=True, norms=(4, 4, 1), each=2):
-    H = units
-    return 4 * H * (inputs + H) + b * 4 * H + each * sum(norms) * H
-
-
-def _sizes(rng):
-    drawn = rng.integers(2, 200, size=2).tolist()
-    return [(8, 16), (1, 3), (28, 100), tuple(drawn)]
-
-
 def _logistic(a):
     return 1 / (1 + np.exp(-a))
 
@@ -89,90 +76,65 @@ EXERCISES = {
         _per_gate,
         cases=_summed_cases,
         wrong={
-            "this is one norm over all four gates, as in eq. 20; here each gate has its own.": (
-                lambda a: _per_gate(a, together=True)
-            ),
-            "its statistics run over the examples; that is batch norm.": (
+            "this is one norm over all four gates, as in eq. 20; here each gate has its own "
+            "norm.": (lambda a: _per_gate(a, together=True)),
+            "these statistics are computed over the examples; that is batch norm.": (
                 lambda a: _per_gate(a, batch=True)
             ),
-            "it mixes the examples; each row of `a` is an example of its own.": (
+            "this mixes the examples; each row of `a` is one example.": (
                 lambda a: _per_gate(a, all_rows=True)
             ),
-            "a gate is H columns side by side, not every fourth one: reshape to (B, 4, H).": (
+            "a gate is H adjacent columns, not every fourth column: reshape to (B, 4, H).": (
                 lambda a: _per_gate(a, interleaved=True)
             ),
         },
-        right="Every gate now has spread 1, whatever its weights say.",
+        right="Every gate now has standard deviation 1, whatever the scale of its weights.",
     ),
     "which-version": Text(
         "carried",
         wrong={
-            "paper": "its first output agrees and its second does not; one step is no test.",
+            "paper": "its first output agrees, but the second does not. One step is not "
+            "enough for a test.",
             "per_gate": "its first output differs already.",
             "draw": "its first output differs already.",
             "plain": "its first output differs already.",
         },
         otherwise='answer with a form of `cells.lstm_step`, such as "paper".',
-        right="At step 1 it cannot be told from the paper's; from step 2 on it can.",
+        right="At step 1 it agrees with the paper's form; from step 2 on it differs.",
     ),
     "turn-the-gate": Function(
         _turned,
         cases=_affine_cases,
         returns=("gain", "bias"),
         wrong={
-            "as they are, 1 − u stands where u should.": (
+            "with the parameters unchanged, the gate is 1 − u where it should be u.": (
                 lambda gain, bias: _turned(gain, bias, of_gain=1, of_bias=1)
             ),
-            "the reset gate means the same in both; only the update gate is turned.": (
+            "the reset gate has the same meaning in both; only the update gate changes sign.": (
                 lambda gain, bias: _turned(gain, bias, both=True)
             ),
             "these are the rows of the reset gate; r comes first.": (
                 lambda gain, bias: _turned(gain, bias, first=True)
             ),
-            "the bias has to turn as well: it is part of what the logistic function gets.": (
-                lambda gain, bias: _turned(gain, bias, of_bias=1)
-            ),
-            "the gain has to turn as well; the bias alone only shifts the gate.": (
+            "the bias must change sign as well: it is part of the input of the logistic "
+            "function.": (lambda gain, bias: _turned(gain, bias, of_bias=1)),
+            "the gain must change sign as well; the bias alone only shifts the gate.": (
                 lambda gain, bias: _turned(gain, bias, of_gain=1)
             ),
         },
-        right="σ(−a) = 1 − σ(a), and the sign goes where the norm is done.",
-    ),
-    "count-the-numbers": Function(
-        _count,
-        cases=_sizes,
-        wrong={
-            "this is nn.LSTM, with two biases and no norm.": (
-                lambda inputs, units: 4 * units * (inputs + units) + 8 * units
-            ),
-            "the bias b of eq. 20 is missing, 4H numbers.": (
-                lambda inputs, units: _count(inputs, units, b=False)
-            ),
-            "the norm of the cell is missing, a gain and a bias for each unit.": (
-                lambda inputs, units: _count(inputs, units, norms=(4, 4))
-            ),
-            "every norm has a gain and a bias for each number that it normalizes; one of the two "
-            "is missing.": lambda inputs, units: _count(inputs, units, each=1),
-            "W_x x and W_h h each have a norm of their own, over 4H numbers.": (
-                lambda inputs, units: _count(inputs, units, norms=(4, 1))
-            ),
-            "these norms span H numbers; those of the gates span 4H.": (
-                lambda inputs, units: _count(inputs, units, norms=(1, 1, 1))
-            ),
-        },
-        right="4H(I + H) weights, and 22H numbers for b and the three norms.",
+        right="σ(−a) = 1 − σ(a), and the sign is applied after the normalization.",
     ),
     "gain-of-zero": Value(
         _logistic(2) * np.tanh(1),
         wrong={
-            _logistic(1) * np.tanh(1): "the output gate gets two biases: one from each norm in "
-            "eq. 20.",
+            _logistic(1) * np.tanh(1): "the output gate receives two biases, one from each "
+            "norm in eq. 20.",
             _logistic(2) * np.tanh(2): "the norm of the cell has one bias, so tanh gets 1.",
             _logistic(2): "eq. 22 multiplies the output gate by tanh(1).",
-            0: "that is what gain 0 and bias 0 give.",
-            0.5: "a gate of 1/2 is what bias 0 gives; here the biases are 1.",
+            0: "that is the output with gain 0 and bias 0.",
+            0.5: "a gate is 1/2 when the biases are 0; here they are 1.",
         },
-        right="Every unit, every step, every input: 0.671.",
-        otherwise="with gain 0 a norm puts out its bias. Put 1 for each norm of eqs. 20 and 22.",
+        right="Every unit outputs 0.671 at every step, for every input.",
+        otherwise="with gain 0 a norm returns its bias. Replace each norm of eqs. 20 and 22 by 1.",
     ),
 }

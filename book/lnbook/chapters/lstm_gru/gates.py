@@ -1,4 +1,4 @@
-"""Gates on their curves under large weights, and the spread of each gate."""
+"""Saturation of the gates under large weights, and the relative scale of the gates."""
 
 from __future__ import annotations
 
@@ -12,35 +12,36 @@ from lnbook.figures.plots import GATES
 
 
 def draw_squash(x: np.ndarray, h: np.ndarray, params: Params, scale: float) -> list[go.Figure]:
-    """Draw the gates on their curves, without a norm and with, all weights times ``scale``."""
+    """Draw the gates on their curves, with and without a norm, all weights times ``scale``."""
     scaled = _scaled(params, scale)
     return [
-        _curves(summed_inputs(x, h, scaled, "plain"), "No norm: eq. 17"),
-        _curves(summed_inputs(x, h, scaled, "paper"), "Layer norm: eq. 20"),
+        _curves(summed_inputs(x, h, scaled, "plain"), "Without normalization (eq. 17)"),
+        _curves(summed_inputs(x, h, scaled, "paper"), "With layer norm (eq. 20)"),
     ]
 
 
 def describe_squash(x: np.ndarray, h: np.ndarray, params: Params, scale: float) -> str:
-    """Say how many gates lie on the flat parts of their curves."""
+    """Say how many gates are saturated."""
     plain, paper = saturated(x, h, params, scale)
     return (
-        f"With all weights times {scale:g}, {plain:.0%} of the gates lie on the flat parts of "
-        f"their curves without a norm, {paper:.0%} with layer norm."
+        f"With all weights multiplied by {scale:g}, {plain:.0%} of the gates are saturated without "
+        f"normalization and {paper:.0%} with layer norm."
     )
 
 
 SQUASH = Picture(
     draw_squash,
     describe_squash,
-    alt="Two panels with the same two S-shaped curves and 64 points on them, a symbol a gate: "
-    "without a norm they move outward with the scale, with layer norm they stay.",
+    alt="Two panels with the same two S-shaped curves and 64 points on them, one symbol per gate. "
+    "Without normalization the points move outward as the weights grow; with layer norm they do "
+    "not move.",
 )
 
 
 def saturated(x: np.ndarray, h: np.ndarray, params: Params, scale: float) -> list[float]:
-    """Return the shares of gates that saturate, without a norm and with: on flat parts of curves.
+    """Return the fractions of gates that are saturated, without a norm and with layer norm.
 
-    Flat is where the curve is less than a fifth as steep as in its middle.
+    Saturated means that the slope is less than a fifth of the slope in the middle.
     """
     shares = []
     for form in ("plain", "paper"):
@@ -84,13 +85,13 @@ def _curves(gates: np.ndarray, title: str) -> go.Figure:
     return figure
 
 
-# The spread of each gate.
+# The standard deviation of each gate.
 
-SPREADS = {"plain": "no norm", "paper": "together", "per_gate": "each alone"}
+SPREADS = {"plain": "no norm", "paper": "one joint norm", "per_gate": "one norm per gate"}
 
 
 def spreads(x: np.ndarray, h: np.ndarray, params: Params, factor: float, form: str) -> np.ndarray:
-    """Return the deviation of each gate's summed inputs over its units, ``(4,)``: i, f, g, o.
+    """Return the standard deviation of the summed inputs per gate, over units: i, f, g, o.
 
     Args:
         x: Shape ``(I,)``.
@@ -111,7 +112,7 @@ def louder(params: Params, factor: float) -> Params:
 
 
 def draw_spread(x: np.ndarray, h: np.ndarray, params: Params, factor: float) -> go.Figure:
-    """Draw the spread of each gate under no norm, the joint norm and a norm for each gate."""
+    """Draw the standard deviation per gate: no norm, one joint norm, one norm per gate."""
     found = np.array([spreads(x, h, params, factor, form) for form in SPREADS])
     figure = go.Figure()
     for (gate, (name, color, _)), values in zip(GATES.items(), found.T, strict=True):
@@ -125,25 +126,27 @@ def draw_spread(x: np.ndarray, h: np.ndarray, params: Params, factor: float) -> 
             hovertemplate=f"{name}: %{{y:.2f}}<extra>%{{x}}</extra>",
         )
     figure.layout = dict(
-        title="Spread of the summed inputs of each gate",
+        title="Standard deviation of the summed inputs, per gate",
         barmode="group",
-        yaxis={"title": "deviation", "range": [0, 4.2]},
+        yaxis={"title": "standard deviation", "range": [0, 4.2]},
     )
     return figure
 
 
 def describe_spread(x: np.ndarray, h: np.ndarray, params: Params, factor: float) -> str:
-    """Say how much wider the forget gate spreads than the input gate."""
+    """Say how the standard deviation of the forget gate compares with that of the input gate."""
     ratios = [f / i for i, f, *_ in (spreads(x, h, params, factor, form) for form in SPREADS)]
     return (
-        f"The forget gate spreads {ratios[0]:.2f} times as wide as the input gate without a norm, "
-        f"{ratios[1]:.2f} times under the paper's, {ratios[2]:.2f} times with a norm for each."
+        f"The standard deviation of the forget gate is {ratios[0]:.2f} times that of the input "
+        f"gate "
+        f"without a norm, {ratios[1]:.2f} times with one joint norm and {ratios[2]:.2f} times with "
+        f"one norm per gate."
     )
 
 
 SPREAD = Picture(
     draw_spread,
     describe_spread,
-    alt="Three groups of four bars, the spread of each gate: without a norm, under the joint norm "
-    "of the paper, and with a norm for each gate, where all bars are 1.",
+    alt="Three groups of four bars, the standard deviation per gate: without a norm, with the "
+    "joint norm of the paper, and with one norm per gate, where all bars are 1.",
 )

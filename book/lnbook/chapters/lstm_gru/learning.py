@@ -1,4 +1,4 @@
-"""What it learns: recorded runs, with layer norm and without, and two networks side by side."""
+"""Recorded runs on sequential digits, with and without layer norm, and two that train live."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lnlab.claims.feedforward import mnist_end
 from lnlab.claims.trained import Arm, curve, end, epochs, to_targets
 
 #: Names of the cells in the records, with and without layer norm.
-CELLS = {"LSTM": "lstm", "GRU": "gru", "simple": "rnn"}
+CELLS = {"LSTM": "lstm", "GRU": "gru", "simple RNN": "rnn"}
 STEP_NAMES = {"a row": "row", "a pixel": "pixel"}
 MEASURES = {"train_nll": "Training NLL", "test_error": "Test error"}
 UNITS = {"train_nll": "nats", "test_error": "%"}
@@ -85,7 +85,7 @@ def _norm(chosen: dict[str, Any]) -> str:
     if chosen.get("gain", 1) != 1:
         unusual.append(f"gain {chosen['gain']:g}")
     if chosen.get("form", "paper") != "paper":
-        unusual.append(FORMS[chosen["form"]][0] if chosen["form"] in FORMS else chosen["form"])
+        unusual.append(FORMS.get(chosen["form"], chosen["form"]))
     if chosen.get("bias_init", "zeros") != "zeros":
         unusual.append("biases drawn")
     if chosen["norm"] == "none" or not unusual:
@@ -139,7 +139,7 @@ def _axes(figure: go.Figure, name: str, until: float) -> None:
 
 
 def describe_learned(learned: Learned, epoch: float, cell: str, step: str) -> str:
-    """Say where both stand at the cursor, mean of the seeds."""
+    """Say the mean loss and error of both at the cursor."""
     epoch = min(epoch, float(learned.epochs(cell, step)[-1]))
     said = [
         f"{NORMS[norm][0]} {learned.at(epoch, cell, step, norm, 'train_nll').mean():.2g} nats and "
@@ -152,8 +152,8 @@ def describe_learned(learned: Learned, epoch: float, cell: str, step: str) -> st
 LEARNED = Picture(
     draw_learned,
     describe_learned,
-    alt="Two panels of curves over epochs, training NLL and test error, with layer norm and "
-    "without, the range of the seeds as a band.",
+    alt="Two panels of curves over epochs, training NLL and test error, with and without layer "
+    "norm, in a band over the seeds.",
 )
 
 
@@ -162,7 +162,7 @@ def _epochs(epoch: float) -> str:
 
 
 def comparison(learned: Learned) -> Table:
-    """Compare updates to the targets and the end, layer norm against none, with a label each.
+    """Tabulate the updates to the targets and the final error, with and without layer norm.
 
     :mod:`lnlab.comparison` has the protocol. Labels are corrected for all of the table.
     """
@@ -185,12 +185,13 @@ def comparison(learned: Learned) -> Table:
     seeds = " or ".join(map(str, sorted({finding.seeds for of in found for finding in of})))
     return Table(
         [
-            "Cell", "Fewer updates", "Updates to 50, 75, 90 % of the way, by none's",
-            "Lower test error", "Test error at the end",
+            "Cell, input", "Fewer updates?", "Updates to 50, 75, 90 % of the way",
+            "Lower error?", "Final test error, with and without",
         ],
         rows,
-        f"Layer norm against none, {seeds} seeds a line, means. Labels are corrected for the "
-        f"{tested} comparisons that are tested.",
+        f"Layer norm compared with no norm, means of {seeds} seeds per row. Updates are relative "
+        f"to "
+        f"those without a norm. The labels are corrected for all {tested} tests of this table.",
     )  # fmt: skip
 
 
@@ -202,7 +203,7 @@ def _errors(plain: Arm, other: Arm) -> Finding:
     both = plain.runs.keys() & other.runs.keys()
     means = [100 * np.mean([end("test_error")(arm.runs[s]) for s in both])
              for arm in (other, plain)]  # fmt: skip
-    what = "{:.1f} against {:.1f} %".format(*means)
+    what = "{:.1f} and {:.1f} %".format(*means)
     return mnist_end((plain, other), "test_error", "points", what, factor=100)
 
 
@@ -237,12 +238,12 @@ RACE_EPOCHS = 10
 
 
 def describe_race(results: Sequence[dict[str, dict[str, float]]], **settings: Any) -> str:
-    """Say where each stands."""
+    """Say the loss and the error of each network so far."""
     if not results:
-        return "Press Start to train the two networks side by side; Stop keeps what was reached."
+        return "Press Start to train both networks side by side. Stop keeps the result so far."
     last = results[-1]
     parts = [
-        f"{NORMS[norm][0]} {point['train_nll']:.3f} nats, {point['test_error']:.1%} wrong"
+        f"{NORMS[norm][0]} {point['train_nll']:.3f} nats, {point['test_error']:.1%} test error"
         for norm, point in last.items()
     ]
     return f"After {_epochs(next(iter(last.values()))['epoch'])}: {'; '.join(parts)}."

@@ -1,4 +1,4 @@
-"""Four cells of one name: how far they part, and what a test sees of a mistake."""
+"""Four cells that are called LN-LSTM, and what a test sees of a mistake in one."""
 
 from __future__ import annotations
 
@@ -6,21 +6,17 @@ import functools
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from lnbook.chapters.lstm_gru.lstm import Params, State, finish
-from lnbook.explorer.figure_spec import Picture
-from lnbook.figures.colors import COLORS
-from lnbook.figures.plots import label_ends
 from lnbook.figures.table import Table
 from lnlib import cells
 from lnlib.norms import layer_norm
 
 #: Forms of :func:`lnlib.cells.lstm_step` that go by the name of LN-LSTM.
 FORMS = {
-    "paper": ("the paper's", COLORS["layer"], "solid"),
-    "carried": ("normalized cell carried on", COLORS["first"], "dash"),
-    "per_gate": ("each gate alone", COLORS["second"], "dot"),
+    "paper": "the paper's",
+    "carried": "normalized cell carried on",
+    "per_gate": "one norm per gate",
 }
 
 STEPS, INPUTS = 50, 16
@@ -70,70 +66,25 @@ def apart(H: int, gain: float, start: str, form: str) -> np.ndarray:
     return np.abs(outputs(H, gain, start, form) - outputs(H, gain, start, "paper")).max(axis=1)
 
 
-def draw_apart(H: int, gain: float, start: str) -> list[go.Figure]:
-    """Draw how far two versions are from the paper's, and one unit of all three."""
-    steps = np.arange(1, STEPS + 1)
-    gap, unit = go.Figure(), go.Figure()
-    for form, (name, color, dash) in FORMS.items():
-        line = {"color": color, "dash": dash, "width": 2}
-        if form != "paper":
-            gap.add_scatter(
-                x=steps, y=apart(H, gain, start, form), mode="lines", name=name, line=line,
-                hovertemplate=f"{name}, step %{{x}}: %{{y:.2f}}<extra></extra>",
-            )  # fmt: skip
-        unit.add_scatter(
-            x=steps[:20], y=outputs(H, gain, start, form)[:20, 0], mode="lines", name=name,
-            line=line, hovertemplate=f"{name}, step %{{x}}: %{{y:.2f}}<extra></extra>",
-        )  # fmt: skip
-    gap.layout = dict(
-        title="Largest difference from the paper's h",
-        xaxis={"title": "step", "range": [0, 51]},
-        yaxis={"title": "difference", "range": [0, 2]},
-    )
-    unit.layout = dict(
-        title="Unit 1, the first 20 steps",
-        xaxis={"title": "step", "range": [0, 21]},
-        yaxis={"title": "h", "range": [-1, 1]},
-    )
-    return [label_ends(gap), label_ends(unit)]
-
-
-def describe_apart(H: int, gain: float, start: str) -> str:
-    """Say the difference at step 1 and the largest of all steps."""
-    said = []
-    for form in ("carried", "per_gate"):
-        gap = apart(H, gain, start, form)
-        said.append(f"{FORMS[form][0]} {gap[0]:.2f} and {gap.max():.2f}")
-    return f"From the paper's outputs, at step 1 and at most in 50 steps: {'; '.join(said)}."
-
-
-APART = Picture(
-    draw_apart,
-    describe_apart,
-    alt="Left: over fifty steps, how far the outputs of two versions are from the paper's. "
-    "Right: one unit of all three over twenty steps.",
-)
-
-
 def versions() -> Table:
-    """Tabulate who normalizes what and carries what; each row was read in its source."""
+    """Tabulate what public code normalizes and carries; each row was read in its source."""
     return Table(
-        ["Gates", "Carried to the next step", "Who"],
+        ["Norms of the gates", "Cell carried to the next step", "Found in"],
         [
-            ["two parts, four gates together", "the cell", "the paper; its authors' Theano"],
+            ["W_x x and W_h h, four gates together", "as it is", "the paper; its authors' Theano"],
             [
-                "two parts, four gates together",
-                "the normalized cell",
+                "W_x x and W_h h, four gates together",
+                "normalized",
                 "PyTorch's custom_lstms.py; TensorFlow Addons",
             ],
-            ["the sum, each gate alone", "the cell", "labml's annotated LSTM"],
+            ["the sum, one norm per gate", "as it is", "labml's annotated LSTM"],
             [
-                "the sum, each gate alone",
-                "the normalized cell",
+                "the sum, one norm per gate",
+                "normalized",
                 "TensorFlow 1, LayerNormBasicLSTMCell",
             ],
         ],
-        "One name, four cells. In all of them the cell is normalized before tanh.",
+        "Four different cells called LN-LSTM. All of them normalize the cell before tanh.",
     )
 
 
@@ -162,9 +113,11 @@ def _no_forget(x: np.ndarray, state: State, params: Params) -> State:
 #: Cells that are wrong, each in one place.
 MISTAKES = {
     "W_h h is not normalized": _no_hidden_norm,
-    "the gates of W_h h are in another order": _shifted_hidden,
+    "the gates of W_h h are in the wrong order": _shifted_hidden,
     "the forget gate is always open": _no_forget,
-    "the normalized cell is carried on": functools.partial(cells.lstm_step, form="carried"),
+    "the normalized cell is carried to the next step": functools.partial(
+        cells.lstm_step, form="carried"
+    ),
 }
 
 
@@ -195,9 +148,9 @@ def mistakes() -> Table:
         zero, nonzero = seen(step, "zero"), seen(step, "nonzero")
         rows.append([name, *(_gap(v) for v in (zero[0], nonzero[0], *nonzero[1:]))])
     return Table(
-        ["Mistake", "Zero state, step 1", "Nonzero state, step 1", "step 2", "step 3"],
+        ["Mistake", "Zero state, step 1", "Nonzero state, step 1", "Step 2", "Step 3"],
         rows,
-        "Largest error of h, H = 32: what a test would have seen.",
+        "Largest error of h with 32 units. A 0 means that the test cannot see the mistake.",
     )
 
 

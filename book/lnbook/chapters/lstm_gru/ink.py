@@ -1,0 +1,64 @@
+"""Layer norm of ``W_x x`` for an input of one number: the amount of ink of one pixel."""
+
+from __future__ import annotations
+
+import numpy as np
+import plotly.graph_objects as go
+
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.plots import signs
+from lnlib.norms import layer_norm
+
+ROWS = 12  # of W_x that are drawn
+W_X, FROM_H = np.random.default_rng(4).normal(size=(2, ROWS))  # FROM_H is W_h h
+PANELS = ("W_x x", "LN(W_x x)", "LN(W_x x + W_h h)")
+
+
+def parts(ink: float) -> np.ndarray:
+    """Return what each panel shows for one pixel, shape ``(3, 12)``.
+
+    Args:
+        ink: The value of the pixel, from 0 to 1.
+    """
+    from_x = W_X * ink
+    return np.stack([from_x, layer_norm(from_x), layer_norm(from_x + FROM_H)])
+
+
+def draw_ink(ink: float) -> list[go.Figure]:
+    """Draw the part of the summed inputs that comes from the pixel, with and without a norm."""
+    figures = []
+    for title, values in zip(PANELS, parts(ink), strict=True):
+        figure = go.Figure()
+        figure.add_bar(
+            x=np.arange(1, ROWS + 1),
+            y=values.round(4),
+            marker={"color": signs(values)},
+            hovertemplate="row %{x}: %{y:.2f}<extra></extra>",
+        )
+        figure.layout = dict(
+            title=title,
+            height=260,
+            showlegend=False,
+            xaxis={"title": "row of W", "dtick": 3},
+            yaxis={"range": [-3, 3], "tickvals": [-2, 0, 2]},
+        )
+        figures.append(figure)
+    return figures
+
+
+def describe_ink(ink: float) -> str:
+    """Say the standard deviation of ``W_x x`` before and after the norm."""
+    before, after, _ = parts(ink).std(axis=1)
+    return (
+        f"With {ink:g} of ink, the standard deviation of W_x x is {before:.2f}, "
+        f"and that of LN(W_x x) is {after:.2f}."
+    )
+
+
+INK = Picture(
+    draw_ink,
+    describe_ink,
+    alt="Three bar plots over twelve rows of the weights. Left, W_x x grows with the amount of "
+    "ink; middle, its layer norm does not change; right, the layer norm of the sum with W_h h "
+    "changes.",
+)

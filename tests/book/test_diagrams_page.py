@@ -167,7 +167,7 @@ def test_the_arrow_keys_walk_over_the_cube_and_over_the_norms(page):
     walked += [("ArrowLeft", (1, 0, 1)), ("ArrowLeft", (0, 5, 1)), ("ArrowRight", (1, 0, 1))]
     for key, cell in walked:
         page.keyboard.press(key)
-        holds(root.evaluate(LIT), "Batch norm", cell)
+        holds(root.evaluate(LIT), "LayerNorm(C)", cell)
     root.locator("input").first.focus()
     for name in list(cubes.NORMS)[1:]:
         page.keyboard.press("ArrowRight")
@@ -181,9 +181,9 @@ def test_a_beam_joins_the_examples_that_share_a_mean(page):
         beams = root.evaluate(
             "r => [...r.querySelectorAll('.ln-diagram-large .beam')].map(b => b.getAttribute('d'))"
         )
-        channel = int(re.search(r"channel (\d)", cubes.describe("Batch norm", (1, 0, 1)))[1]) - 1
+        channel = int(re.search(r"channel (\d)", cubes.describe("BatchNorm", (1, 0, 1)))[1]) - 1
         joined = [cubes.beam(i, channel) for i in (2, 1, 0)]
-        assert beams == (joined if name == "Batch norm" else ["", "", ""])
+        assert beams == (joined if name == "BatchNorm" else ["", "", ""])
 
 
 FLOWS = {"LSTM": (0, cells.LSTM), "GRU": (1, cells.GRU)}
@@ -335,7 +335,7 @@ def test_a_live_notebook_gets_the_same_from_the_widget(browse, theme):
     root = page.locator(".ln-diagram-cube")
     root.locator(".ln-diagram-large").focus()
     page.keyboard.press("ArrowDown")
-    holds(root.evaluate(LIT), "Layer norm", (1, 2, 2))
+    holds(root.evaluate(LIT), "LayerNorm(C)", (1, 2, 2))
     ground = root.evaluate("e => getComputedStyle(e).backgroundColor.match(/\\d+/g).map(Number)")
     assert (max(ground) < 60) == (theme == "false")
     assert page.complaints == []

@@ -29,12 +29,12 @@ def over_channels(norm):
 
 
 COMPUTED = {
-    "Batch norm": lnlib.batch_norm,
-    "Layer norm": over_example(lnlib.layer_norm),
-    "Layer norm over channels": over_channels(lnlib.layer_norm),
-    "RMS norm over channels": over_channels(lnlib.rms_norm),
-    "Group norm, 2 groups": lambda x: lnlib.group_norm(x, 2),
-    "Instance norm": lnlib.instance_norm,
+    "LayerNorm(C)": over_channels(lnlib.layer_norm),
+    "RMSNorm(C)": over_channels(lnlib.rms_norm),
+    "BatchNorm": lnlib.batch_norm,
+    "InstanceNorm": lnlib.instance_norm,
+    "GroupNorm(2, C)": lambda x: lnlib.group_norm(x, 2),
+    "LayerNorm([C, T])": over_example(lnlib.layer_norm),
 }
 
 
@@ -64,7 +64,7 @@ def test_the_sentence_counts_the_numbers_and_says_whether_other_examples_matter(
         mine = numbers == numbers[cell]
         said = cubes.describe(name, cell)
         found = re.search(
-            r" of (\d+) numbers, those (.*); other examples (.*)\. (\d+)(?: means)? in all", said
+            r" of (\d+) numbers, those (.*); other examples (.*)\. (\d+)(?: means)? in total", said
         )
         assert int(found[1]) == mine.sum()
         assert int(found[4]) == numbers.max()

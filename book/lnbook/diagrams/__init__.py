@@ -1,7 +1,7 @@
 """Diagrams drawn by us, where a picture says more than a formula: inline SVG, made by Python.
 
 =================  ===========================================================================
-``cube()``         who shares a mean in a tensor (batch, channel, position), norm by norm
+``cube()``         which numbers share a mean in a tensor (batch, channel, position), norm by norm
 ``lstm() gru()``   one step of a layer-normalized cell, each norm where it sits
 ``residual()``     a residual block, with the norm before, behind, or both
 ``river()``        the residual stream through all blocks, as wide as it was measured
@@ -91,14 +91,14 @@ def _widget_class() -> type:
 
 
 def cube() -> Diagram:
-    """Draw a tensor (batch, channel, position) and, norm by norm, who shares a mean.
+    """Draw a tensor (batch, channel, position) and, norm by norm, which numbers share a mean.
 
     Example:
         >>> cube()
-        Who shares a mean with whom. Layer norm: the mean of 24 numbers, those of example 2; other
-        examples do not matter. 4 means in all.
+        Which numbers share a mean. LayerNorm(C): the mean of 6 numbers, those at position 2 of
+        example 2; other examples do not matter. 16 means in total.
     """
-    return Diagram("ln-diagram-cube", "Who shares a mean with whom", cubes.body(), cubes.describe())
+    return Diagram("ln-diagram-cube", "Which numbers share a mean", cubes.body(), cubes.describe())
 
 
 def lstm() -> Diagram:

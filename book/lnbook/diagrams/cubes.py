@@ -1,4 +1,4 @@
-"""The cube of (batch, channel, position): whose mean a cell shares, norm by norm.
+"""The cube of (batch, channel, position): which cells share a mean, norm by norm.
 
 It is pulled apart along the batch, so that every cell is in sight: four examples, each a slab of
 channels and positions.
@@ -39,30 +39,29 @@ class Norm:
     centers: bool = True
 
 
+#: Named like PyTorch's modules: C channels and T positions. The first is that of transformers.
 NORMS = {
-    "Batch norm": Norm((0, 2), "channel {channel} in every example", "batch"),
-    "Layer norm": Norm((1, 2), "example {example}", "layer"),
-    "Layer norm over channels": Norm((1,), "position {position} of example {example}", "layer"),
-    "RMS norm over channels": Norm(
-        (1,), "position {position} of example {example}", "rms", centers=False
-    ),
-    "Group norm, 2 groups": Norm(
+    "LayerNorm(C)": Norm((1,), "position {position} of example {example}", "layer"),
+    "RMSNorm(C)": Norm((1,), "position {position} of example {example}", "rms", centers=False),
+    "BatchNorm": Norm((0, 2), "channel {channel} in every example", "batch"),
+    "InstanceNorm": Norm((2,), "channel {channel} of example {example}", "instance"),
+    "GroupNorm(2, C)": Norm(
         (2,), "channels {first} to {last} of example {example}", "group", groups=2
     ),
-    "Instance norm": Norm((2,), "channel {channel} of example {example}", "instance"),
+    "LayerNorm([C, T])": Norm((1, 2), "example {example}", "layer"),
 }
+START_NORM = next(iter(NORMS))
 
 
 def normalization_sets(
-    shape: tuple[int, ...], over: tuple[int, ...], *, channels: int = 1, groups: int = 0
+    shape: tuple[int, ...], over: tuple[int, ...], *, groups: int = 0
 ) -> np.ndarray:
     """Number the means of a norm, and say which one each cell uses.
 
     Args:
-        shape: Of the tensor.
+        shape: Of the tensor; its axis 1 is the channels.
         over: Axes that the mean runs over.
-        channels: Which axis the channels are.
-        groups: Into how many groups of neighbors they are cut. 0 if they are not.
+        groups: Into how many groups of neighbors the channels are cut. 0 if they are not.
 
     Returns:
         Integers from 1 up, of that shape; equal where cells share their statistics.
@@ -74,7 +73,7 @@ def normalization_sets(
     """
     places = np.indices(shape)
     if groups:  # the channel's group in place of the channel
-        places[channels] = places[channels] * groups // shape[channels]
+        places[1] = places[1] * groups // shape[1]
     keys = np.stack([key.ravel() for axis, key in enumerate(places) if axis not in over])
     _, numbers = np.unique(keys, axis=1, return_inverse=True)
     return numbers.reshape(shape) + 1
@@ -94,14 +93,14 @@ def sentence(name: str) -> str:
     alone = len({*np.nonzero(numbers == 1)[0]}) == 1  # of one example
     others = "do not matter" if alone else "matter"
     return (
-        f"{name}: {'' if norm.centers else 'no mean, but '}the {what} of {numbers.size // means} "
+        f"{name}: {'' if norm.centers else 'no mean, only '}the {what} of {numbers.size // means} "
         f"numbers, those of {norm.members}; other examples {others}. "
-        f"{means}{' means' * norm.centers} in all."
+        f"{means}{' means' * norm.centers} in total."
     ).replace("those of position", "those at position")
 
 
-def describe(name: str = "Layer norm", cell: Sequence[int] = START) -> str:
-    """Say who shares a mean with a cell.
+def describe(name: str = START_NORM, cell: Sequence[int] = START) -> str:
+    """Say which numbers share a mean with a cell.
 
     Args:
         name: A key of :data:`NORMS`.
@@ -228,7 +227,7 @@ def _words() -> str:
 
 def body() -> str:
     """Return the norms side by side, the cube at large, and the sentence."""
-    start, checked = "Layer norm", ' checked="checked"'
+    start, checked = START_NORM, ' checked="checked"'
     norms = "".join(
         f'<label class="ln-diagram-norm" style="--tone: var(--{norm.tone})">'
         f'<input type="radio" name="{{id}}-norm"{checked * (name == start)} autocomplete="off"/>'
@@ -256,7 +255,7 @@ def body() -> str:
         f' role="application" tabindex="0" aria-label="{label}" aria-describedby="{{id}}-said">'
         f"{drawing(start, large=True)}</div>"
         f'<p class="ln-diagram-said" id="{{id}}-said" role="status">{html.escape(describe())}</p>'
-        '<p class="ln-diagram-hint">Choose a norm; point at a cell or tap it, or press Tab and the '
+        '<p class="ln-diagram-hint">Choose a norm. Point at a cell or tap it, or use the Tab and '
         "arrow keys.</p>"
         f'<script type="application/json" class="ln-diagram-data">'
         f"{json.dumps(data, separators=(',', ':'))}</script>"

@@ -29,8 +29,8 @@ def test_typing_key_by_key_is_answered_at_once(reader):
 
 
 ASKED = (
-    "Example 2, feature 3 holds “1,155”, which may be 1155 or 1.155: type the one you mean. Until "
-    "then, outputs that need it show “?”."
+    "Example 2, feature 3 holds “1,155”, which could be 1155 or 1.155: type the one you mean. "
+    "Until then, outputs that need it show “?”."
 )
 
 

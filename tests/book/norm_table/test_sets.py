@@ -28,7 +28,7 @@ def test_the_outline_is_around_the_inputs_that_move_this_output(reader, name):
 def test_the_sentence_counts_who_shares_and_means(reader):
     assert reader.said("text") == (
         "Example 2, feature 3 shares its mean 16.31 with the 5 other features of example 2; "
-        "4 means in all."
+        "4 means in total."
     )
     assert reader.said("work") == (
         "y = gain × (x − μ) / σ + bias = 1 × (18.18 − 16.3067) / 4.20835 + 0 = 0.445"
@@ -36,7 +36,7 @@ def test_the_sentence_counts_who_shares_and_means(reader):
     reader.choose("norm", "batch norm")
     assert reader.said("text") == (
         "Example 2, feature 3 shares its mean 20.16 with the same feature of the 3 other examples; "
-        "6 means in all."
+        "6 means in total."
     )
 
 

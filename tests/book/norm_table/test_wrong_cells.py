@@ -109,7 +109,7 @@ def test_batch_of_one_makes_batch_norm_return_the_bias(reader):
 
 DEGENERATE = {
     "7": "There is one feature: a single number is its own mean",
-    "1 5\n8 2": "There are two features: whatever two different numbers are, they become −1 and 1",
+    "1 5\n8 2": "There are two features: any two different numbers become −1 and 1",
     "1 2 3\n4 4 4": "The numbers of example 2 are equal: x − μ is 0 and the output is the bias.",
     "4 4 4\n4 4 4\n1 2 3": "The numbers of example 1 (and of 1 more) are equal",
     "1e200 2 3": "“too big”: the number, or a square on the way to it, is beyond 1.8e308",

@@ -35,9 +35,9 @@ def test_the_sentence_says_what_became_of_unit_1():
         "μ = 0.25 and σ = 2.27. The summed input of unit 1, 2.00, becomes 1.75."
     )
     said = figures.describe_steps(A, GAIN, BIAS, 1, 1.0, 2.0)
-    assert said.endswith("unit 1, 5.00, becomes 3.50, not 1.75 as before.")
+    assert said.endswith("unit 1, 5.00, becomes 3.50 instead of 1.75.")
     said = figures.describe_steps(A, GAIN, BIAS, 2, 1.0, 2.0)
-    assert said.endswith("becomes 0.77, as before.")
+    assert said.endswith("becomes 0.77, the same as without the change.")
 
 
 # Who computes what.
@@ -45,20 +45,20 @@ def test_the_sentence_says_what_became_of_unit_1():
 
 def test_the_sentence_names_those_whose_settings_they_are():
     said = figures.describe_variant("0.0948, 0.1644", "features", 0, "inside", 1e-3)
-    assert said == "The first row becomes (−0.73996, 0.73996), as Keras computes it."
+    assert said == "The first row becomes (−0.73996, 0.73996). These are the settings of Keras."
     said = figures.describe_variant("1, 0, 0, 0", "features", 1, "outside", 1e-6)
     assert said.startswith("The first row becomes (1.50000, −0.50000,")
-    assert said.endswith("as the Annotated Transformer computes it.")
+    assert said.endswith("These are the settings of the Annotated Transformer.")
     said = figures.describe_variant("1, 0, 0, 0", "features", 0, "inside", 1e-5)
-    assert said.endswith("as PyTorch and the authors' Theano code compute it.")
+    assert said.endswith("These are the settings of PyTorch and the authors' Theano code.")
     said = figures.describe_variant("1, 0, 0, 0", "features", 0, "outside", 1e-3)
-    assert said.endswith("nobody in the table computes it so.")
+    assert said.endswith("No implementation in the table uses these settings.")
 
 
 @pytest.mark.parametrize("place", ["inside", "outside"])
 def test_without_eps_its_place_does_not_matter(place):
     said = figures.describe_variant("1, 0, 0, 0", "features", 0, place, 0.0)
-    assert said.endswith("as the paper computes it.")
+    assert said.endswith("These are the settings of the paper.")
 
 
 @pytest.mark.parametrize("recipe", numerics.RECIPES, ids=lambda recipe: recipe.who)
@@ -106,11 +106,11 @@ def test_a_failure_is_infinite_and_nothing_to_measure_is_nan():
 
 def test_the_sentence_says_why_there_is_nothing_to_measure():
     said = figures.describe_floats(5.0, "float16", 16)
-    assert said.endswith("the numbers themselves are infinite; float16 ends at 65504.")
+    assert said.endswith("the numbers themselves are infinite, because float16 ends at 65504.")
     said = figures.describe_floats(4.0, "float16", 16)
-    assert said.endswith("rounding has made the numbers of a vector equal; no spread is left.")
+    assert said.endswith("rounding has made all numbers of a vector equal, so their variance is 0.")
     said = figures.describe_floats(4.0, "float32", 256)
-    assert said.startswith("At offset 10,000 in float32, with H = 256, the deviation is wrong by")
+    assert said.startswith("At offset 10,000 in float32, with H = 256, largest relative error of σ")
     assert "naive ∞ or NaN" in said
 
 

@@ -6,115 +6,8 @@ import torch
 from torch.nn import functional as F
 
 from lnbook.chapters.normalization_axes import batches, followed, groups, summary
-from lnbook.chapters.normalization_axes import normalization_sets as sets
 from lnbook.chapters.normalization_axes import running_statistics as running
 from lnbook.diagrams import cubes
-
-
-def per_step(x):  # batch norm with statistics of its own at each step
-    return torch.stack([F.batch_norm(x[:, t], None, None, training=True) for t in range(4)], 1)
-
-
-def channels_second(norm):
-    return lambda x: norm(x.movedim(-1, 1)).movedim(1, -1)
-
-
-def batch_norm(x):
-    return F.batch_norm(x, None, None, training=True)
-
-
-def group_norm(x):
-    return F.group_norm(x, 2)
-
-
-def layer_norm(*shape):
-    return lambda x: F.layer_norm(x, shape)
-
-
-TORCH = {
-    ("table", "batch norm"): batch_norm,
-    ("table", "layer norm"): layer_norm(6),
-    ("table", "RMS norm"): lambda x: F.rms_norm(x, (6,)),
-    ("table", "group norm, 2 groups"): group_norm,
-    ("sequence", "layer norm"): layer_norm(6),
-    ("sequence", "layer norm over steps too"): layer_norm(4, 6),
-    ("sequence", "batch norm"): channels_second(batch_norm),
-    ("sequence", "batch norm, a step at a time"): per_step,
-    ("sequence", "group norm, 2 groups"): channels_second(group_norm),
-    ("sequence", "instance norm"): channels_second(F.instance_norm),
-    ("sequence", "RMS norm"): lambda x: F.rms_norm(x, (6,)),
-}
-CASES = [pytest.param(*case, id=" ".join(case)) for case in TORCH]
-
-
-def moved(norm, x, cell):
-    """Which outputs change when one number does."""
-    other = x.clone()
-    other[cell] += 1
-    return (norm(x) - norm(other)).abs().numpy() > 1e-9
-
-
-@pytest.mark.parametrize(("kind", "norm"), CASES)
-def test_a_normalization_set_is_what_moves_together(kind, norm):
-    shape = sets.TENSORS[kind].shape
-    x = torch.randn(shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    numbers = sets.normalization_sets(kind, norm)
-    for cell in np.ndindex(shape):
-        assert np.array_equal(moved(TORCH[kind, norm], x, cell), numbers == numbers[cell])
-
-
-def test_every_norm_of_every_tensor_is_compared_with_torch():
-    offered = {(kind, norm) for kind, tensor in sets.TENSORS.items() for norm in tensor.rules}
-    assert offered - set(TORCH) == {("table", "instance norm")}  # torch refuses it
-    assert (
-        sets.normalization_sets("table", "instance norm").tolist()
-        == np.arange(1, 25).reshape(4, 6).tolist()
-    )
-
-
-@pytest.mark.parametrize(("kind", "norm"), CASES)
-def test_means_are_counted_from_one_and_of_one_size(kind, norm):
-    numbers, uses = np.unique(sets.normalization_sets(kind, norm), return_counts=True)
-    assert numbers.tolist() == list(range(1, len(numbers) + 1))
-    assert len(set(uses)) == 1
-
-
-def test_the_sentence_counts_means_and_names_the_set():
-    place = {"example": 2, "step": 3, "channel": 5}
-    assert sets.describe_normalization_set("sequence", "layer norm", **place) == (
-        "For (2, 4, 6): 8 means, each over 6 numbers. The framed cell uses mean 7, "
-        "as does every channel at step 3 of example 2."
-    )
-    groups = sets.describe_normalization_set("sequence", "group norm, 2 groups", **place)
-    assert "4 means, each over 12 numbers" in groups
-    assert "channels 4 to 6" in groups
-    rms = sets.describe_normalization_set("sequence", "RMS norm", **place)
-    assert "no mean, but 8 root mean squares" in rms
-    alone = sets.describe_normalization_set("table", "instance norm", example=1, feature=1)
-    assert "24 means, each over 1 number. " in alone
-    assert "no other cell does" in alone
-
-
-@pytest.mark.parametrize("kind", sets.TENSORS)
-def test_the_set_is_filled_and_the_chosen_cell_framed(kind):
-    tensor = sets.TENSORS[kind]
-    place = dict(zip(tensor.axes, tensor.shape, strict=True))  # the last cell
-    numbers = sets.normalization_sets(kind, "batch norm")
-    panels = sets.draw_normalization_set(kind, "batch norm", **place)
-    filled = [
-        (z, text)
-        for figure in panels
-        for zs, texts in zip(figure.data[0].z, figure.data[0].text, strict=True)
-        for z, text in zip(zs, texts, strict=True)
-        if z is not None and text
-    ]
-    assert len(filled) == numbers.size
-    own = str(numbers.ravel()[-1])
-    assert all((z > 0) == (text == own) for z, text in filled)
-    assert [len(figure.layout.shapes) for figure in panels] == [0] * (len(panels) - 1) + [1]
-    frame, trace = panels[-1].layout.shapes[0], panels[-1].data[0]
-    assert (frame.x0 + frame.x1) / 2 == pytest.approx(trace.x[-1])
-    assert (frame.y0 + frame.y1) / 2 == pytest.approx(trace.y[-1])
 
 
 def test_a_lonely_batch_gives_zero_and_a_pair_plus_or_minus_one():
@@ -161,7 +54,7 @@ def test_the_points_and_the_band_are_of_the_same_batches():
     assert bands.data[0].y[2 * batches.SIZES - 4] == round(low, 2)
     inside = (batches.outputs(4) >= low) & (batches.outputs(4) <= high)
     assert inside.mean() == pytest.approx(0.9, abs=0.005)
-    assert f"from {low:.2f} to {high:.2f}".replace("-", "−") in batches.describe_batch_size(4)
+    assert f"between {low:.2f} and {high:.2f}".replace("-", "−") in batches.describe_batch_size(4)
     assert "becomes 0 under batch norm" in batches.describe_batch_size(1)
 
 
@@ -199,22 +92,15 @@ def test_bars_are_torchs_group_and_rms_norm(n, shift):
 
 
 def test_the_sentence_on_groups_says_what_a_shift_does():
-    assert "that is layer norm" in groups.describe_groups(1, 0)
+    assert "this is layer norm" in groups.describe_groups(1, 0)
     assert "all become 0" in groups.describe_groups(12, 0)
     assert "With 10 added, group norm's output does not change" in groups.describe_groups(3, 10)
     assert "from 0.61 to 1.43" in groups.describe_groups(3, 10)
 
 
-@pytest.mark.parametrize("norm", summary.MEANS)
-def test_the_table_of_norms_counts_what_the_table_and_the_cube_count(norm):
-    said = {row[0]: row[2] for row in summary.summary().rows}[norm]
-    formula = said.removeprefix("none; ").removesuffix(" mean squares").replace("×", "*")
-    (N, C), rules = sets.TENSORS["table"].shape, sets.TENSORS["table"].rules
-    name = next(name for name in rules if name.startswith(norm))
-    assert (
-        eval(formula, {"N": N, "C": C, "groups": 2}) == sets.normalization_sets("table", name).max()
-    )
-    if norm != "RMS norm":  # in the cube, position by position
-        name = next(name for name in cubes.NORMS if name.lower().startswith(norm))
-        sizes = dict(zip("NC", cubes.SHAPE, strict=False)) | {"groups": 2}
-        assert eval(formula, sizes) == cubes.sets(name).max()
+def test_the_table_of_modules_counts_the_means_of_the_cube():
+    said = {row[0].replace("(G,", "(2,"): row[2] for row in summary.summary().rows}
+    assert list(said) == list(cubes.NORMS)
+    sizes = dict(zip("NCT", cubes.SHAPE, strict=True)) | {"G": 2}
+    for norm, formula in said.items():
+        assert eval(formula.replace("×", "*"), sizes) == cubes.sets(norm).max()

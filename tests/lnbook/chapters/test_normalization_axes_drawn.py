@@ -28,7 +28,7 @@ def test_running_statistics_are_drawn_and_said_batch_by_batch(momentum, size, se
         tests.append((x - mu) / np.sqrt(var + EPS))
     train = [(x - batch.mean()) / np.sqrt(batch.var() + EPS) for batch in own]
     for panel, each, over_time in ((mean, values.mean(1), means), (output, train, tests)):
-        points, line = lines(panel)["in training"][0], lines(panel)["at test time"][0]
+        points, line = lines(panel)["in training"][0], lines(panel)["at inference"][0]
         assert list(points.x) == list(range(1, 41))
         np.testing.assert_allclose(points.y, each, atol=0.0051)
         assert list(line.x) == list(range(41))
@@ -84,5 +84,5 @@ def test_groups_have_their_means_as_steps_and_in_words(count, shift):
     np.testing.assert_allclose(told, wanted, atol=0.051)
     x = groups.CHANNELS + shift
     rms = x / np.sqrt((x**2).mean() + EPS)
-    ends = parsed(". ".join(rest).rpartition("runs from ")[2])
+    ends = parsed(". ".join(rest).rpartition("range from ")[2])
     np.testing.assert_allclose(ends, [rms.min(), rms.max()], atol=0.0051)

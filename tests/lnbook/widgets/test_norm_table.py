@@ -145,7 +145,10 @@ def test_a_batch_of_one_is_said_to_return_the_bias():
     r = make().read(state_of(TABLE[:1], norm="batch norm", bias=("2",) * 6))
     np.testing.assert_array_equal(r.y, np.full((1, 6), 2.0))
     assert r.warning.startswith("The batch has one example: ")
-    assert r.text == "Example 1, feature 1 has its mean 2.47 to itself; 6 means in all."
+    assert (
+        r.text
+        == "Example 1, feature 1 shares its mean 2.47 with no other number; 6 means in total."
+    )
 
 
 @given(st.floats(-1e300, 1e300))
@@ -201,7 +204,7 @@ def test_html_holds_the_start_as_plain_tables():
         head, *cells, margin = shown[i]
         assert head == f"E{i + 1}"
         assert [float(c) for c in cells] == TABLE[i].tolist()
-        mean, std = re.fullmatch(r"μmean (\S+)σdeviation (\S+)", margin).groups()
+        mean, std = re.fullmatch(r"μmean (\S+)σstandard deviation (\S+)", margin).groups()
         assert rounds(mean, TABLE[i].mean())
         assert rounds(std, np.sqrt(TABLE[i].var() + 1e-5))
         assert all(rounds(t, v) for t, v in zip(outputs[i + 1][1:], want[i], strict=True))
@@ -221,12 +224,12 @@ def test_html_is_small_and_escaped():
 
 def test_text_form_is_the_same_every_time():
     assert repr(make()) == repr(make())
-    assert "batch norm at test time" not in repr(make(running=None))
+    assert "batch norm at inference" not in repr(make(running=None))
     lines = repr(make(start="batch norm")).splitlines()
     assert lines[0] == "Type here (4 examples × 6 features)"
     assert lines[-1] == (
         "Example 2, feature 3 shares its mean 20.16 with the same feature of the 3 other examples; "
-        "6 means in all."
+        "6 means in total."
     )
     means = next(line for line in lines if line.startswith("mean μ")).split()[2:]
     assert all(rounds(t, v) for t, v in zip(means, TABLE.mean(0), strict=True))

@@ -80,29 +80,30 @@ EXERCISES = {
         lambda x, gain, bias: layer_norm(x, gain, bias),
         cases=_layer_norm_cases,
         wrong={
-            "its mean and variance run down the columns; that is batch norm. The features are the "
-            "last axis.": lambda x, gain, bias: _normalize(x, gain, bias, axis=0),
-            "one mean for all numbers mixes the examples; take one for each row, `axis=-1`.": (
+            "mean and variance are computed down the columns, as in batch norm. The features are "
+            "the last axis.": lambda x, gain, bias: _normalize(x, gain, bias, axis=0),
+            "one mean for all numbers mixes the examples. Compute one per row, `axis=-1`.": (
                 lambda x, gain, bias: _normalize(x, gain, bias, axis=None)
             ),
-            "this variance divides by H - 1; eq. 16 divides by H.": (
+            "this variance is divided by H - 1; eq. 16 divides by H.": (
                 lambda x, gain, bias: _normalize(x, gain, bias, ddof=1)
             ),
-            "eps stands outside the root; PyTorch adds it to the variance, before the root.": (
-                _outside
-            ),
-            "eps is missing, which shows as soon as the numbers are small.": (
+            "eps is added outside the square root; PyTorch adds it to the variance, inside the "
+            "root.": (_outside),
+            "eps is missing, which matters for small numbers.": (
                 lambda x, gain, bias: _normalize(x, gain, bias, eps=0)
             ),
-            "it divides by the variance; the deviation is its root.": _no_root,
-            "gain and bias are missing; they come after the normalization.": (
+            "this divides by the variance. Divide by its square root.": _no_root,
+            "gain and bias are missing. Apply them after the normalization.": (
                 lambda x, gain, bias: _normalize(x, 1, 0)
             ),
-            "gain and bias are in each other's place: the gain multiplies, the bias is added.": (
+            "gain and bias are swapped: multiply by the gain, and add the bias.": (
                 lambda x, gain, bias: _normalize(x, bias, gain)
             ),
-            "gain and bias are applied before the normalization, which then undoes them in part; "
-            "eq. 15 applies them after.": lambda x, gain, bias: _normalize(gain * x + bias, 1, 0),
+            "gain and bias are applied before the normalization, which partly removes them. "
+            "Eq. 15 applies them after it.": lambda x, gain, bias: _normalize(
+                gain * x + bias, 1, 0
+            ),
         },
         right="Eqs. 15 and 16 for any number of examples at once.",
     ),
@@ -110,48 +111,47 @@ EXERCISES = {
         1e-6,
         within=5e-8,
         wrong={
-            1.427e-5: "that is the eps outside the root, σ (1/y − 1); inside it is σ² (1/y² − 1).",
+            1.427e-5: "that is an eps outside the root, σ (1/y − 1). Inside the root it is σ² "
+            "(1/y² − 1).",
             1e-5: "PyTorch's 1e-5 gives ±0.99589.",
             1e-3: "Keras's 1e-3 gives ±0.73996.",
-            8.205e-4: "the variance is still to be multiplied: eps = σ² (1/y² − 1).",
+            8.205e-4: "multiply by the variance: eps = σ² (1/y² − 1).",
         },
-        right="It is the default of Flax; read into PyTorch, such a model needs `eps=1e-6`.",
+        right="It is the default of Flax. Loaded into PyTorch, such a model needs `eps=1e-6`.",
         otherwise="solve y = σ/√(σ² + eps) for eps, with the biased variance of the pair.",
     ),
     "rms-norm-backward": Function(
         lambda dy, x, gain: rms_norm_backward(dy, x, gain, eps=0)[0],
         cases=_rms_cases,
         wrong={
-            "this is layer norm's gradient; RMS norm has no mean, so nothing flows through one.": (
-                lambda dy, x, gain: _rms(dy, x, gain, mean=True)
-            ),
-            "this is the direct path alone; x also moves the root mean square.": (
+            "this is the gradient of layer norm. RMS norm has no mean, so no gradient flows "
+            "through it.": (lambda dy, x, gain: _rms(dy, x, gain, mean=True)),
+            "this is only the direct path. x also changes the root mean square.": (
                 lambda dy, x, gain: _rms(dy, x, gain, radial=False)
             ),
-            "the gain is missing: it stands between y and x_hat.": (
+            "the gain is missing: the gradient with respect to x_hat is gain * dy.": (
                 lambda dy, x, gain: _rms(dy, x, gain, use_gain=False)
             ),
             "the division by the root mean square is missing.": (
                 lambda dy, x, gain: _rms(dy, x, gain, over=False)
             ),
-            "the sum over the features must be a mean: the root mean square divides by H.": (
-                lambda dy, x, gain: _rms(dy, x, gain, H=x.shape[-1])
-            ),
+            "this is a sum over the features. It must be a mean, because the mean square "
+            "divides by H.": (lambda dy, x, gain: _rms(dy, x, gain, H=x.shape[-1])),
         },
-        right="One direction is removed, along x_hat; without a mean, the ones pass.",
+        right="Only the component along x_hat is removed; that along the ones stays.",
     ),
     "variance-of-a-stream": Function(
         _variance,
         cases=_stream_cases,
         wrong={
-            "E[x²] − E[x]² loses every digit when the numbers lie about 1e9; keep sums of "
-            "differences.": lambda stream: _running(stream, naive=True),
-            "both factors use the old mean; one of them must use the new.": (
+            "E[x²] − E[x]² loses every digit if the numbers are near 1e9. Accumulate squared "
+            "differences instead.": lambda stream: _running(stream, naive=True),
+            "both factors use the old mean. One of them must use the new mean.": (
                 lambda stream: _running(stream, squared=True)
             ),
             "divide by n, as eq. 16 does, not by n - 1.": lambda stream: _running(stream, ddof=1),
         },
         tolerance=1e-5,
-        right="One pass, and the offset costs nothing.",
+        right="One pass, and the offset does not reduce the accuracy.",
     ),
 }

@@ -1,4 +1,4 @@
-"""Steps, who computes what, floats."""
+"""The three steps of layer norm, implementations compared, floating-point errors."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from lnbook.figures.plots import cursor, label_ends, signs
 from lnbook.figures.table import Table
 from lnlib import numerics
 
-# Step by step.
+# The three steps.
 
 #: From what the reader sees to how far :func:`steps` goes.
-STEPS = {"minus the mean": 1, "over σ": 2, "gain and bias": 3}
+STEPS = {"mean subtracted": 1, "divided by σ": 2, "gain and bias": 3}
 
 
 def steps(
     a: np.ndarray, gain: np.ndarray, bias: np.ndarray, step: int, shift: float, scale: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the summed inputs ``scale * a + shift`` and what they are after a step, each (H,)."""
+    """Return the summed inputs ``scale * a + shift`` and the result of a step, each (H,)."""
     x = scale * a + shift
     y = x - x.mean()
     if step >= 2:
@@ -36,9 +36,9 @@ def steps(
 def draw_steps(
     a: np.ndarray, gain: np.ndarray, bias: np.ndarray, step: int, shift: float, scale: float
 ) -> list[go.Figure]:
-    """Draw the summed inputs of one example, and the same after a step."""
+    """Draw the summed inputs of one example, and the result of a step."""
     x, y = steps(a, gain, bias, step, shift, scale)
-    before = _bars(x, "Summed inputs, μ and σ", 17)
+    before = _bars(x, "Summed inputs; line: μ, band: ±σ", 17)
     _level(before, len(x), x.mean(), "mean μ")
     before.update_layout(
         shapes=[
@@ -47,19 +47,23 @@ def draw_steps(
              "fillcolor": fade(COLORS["gray"]), "line": {"width": 0}}
         ]
     )  # fmt: skip
-    titles = {1: "Minus the mean", 2: "Over σ", 3: "With gain and bias"}
+    titles = {1: "Mean subtracted", 2: "Divided by σ", 3: "With gain and bias"}
     return [before, _bars(y, titles[step], 17 if step == 1 else 3.2)]
 
 
 def describe_steps(
     a: np.ndarray, gain: np.ndarray, bias: np.ndarray, step: int, shift: float, scale: float
 ) -> str:
-    """Say the two statistics, and whether the result is that of the summed inputs as they came."""
+    """Say the two statistics, and whether the result differs from that of the original inputs."""
     x, y = steps(a, gain, bias, step, shift, scale)
     start = steps(a, gain, bias, step, 0.0, 1.0)[1]
     same = ""
     if (shift, scale) != (0, 1):
-        same = ", as before" if np.allclose(y, start) else f", not {_say(start[0])} as before"
+        same = (
+            ", the same as without the change"
+            if np.allclose(y, start)
+            else f" instead of {_say(start[0])}"
+        )
     return (
         f"μ = {_say(x.mean())} and σ = {_say(x.std())}. The summed input of unit 1, {_say(x[0])}, "
         f"becomes {_say(y[0])}{same}."
@@ -69,14 +73,14 @@ def describe_steps(
 THREE_STEPS = Picture(
     draw_steps,
     describe_steps,
-    alt="Two bar charts over twelve units: the summed inputs with their mean as a line and their "
-    "deviation as a band, and the same numbers after one to three steps.",
+    alt="Two bar charts over twelve units: the summed inputs with a line at their mean and a band "
+    "of one standard deviation around it, and the same numbers after one to three steps.",
 )
 
 
-# Who computes what.
+# Implementations compared.
 
-#: The row that people asked about, and two rows of our own below it: one sample (T, C) each.
+#: The row that a user asked about, and two rows of our own below it: one sample (T, C) each.
 SAMPLES = {
     "0.0948, 0.1644": np.array([[0.09484422, 0.16441762], [0.3, 0.1], [0.2, 0.6]]),
     "1, 0, 0, 0": np.array([[1.0, 0, 0, 0], [0, 2, 1, 0], [3, 1, 1, 2]]),
@@ -90,37 +94,37 @@ def eps_text(eps: float) -> str:
 
 
 def draw_variant(sample: str, axis: str, ddof: int, place: str, eps: float) -> list[go.Figure]:
-    """Draw a sample and what :func:`lnlib.numerics.variant` makes of it, its first row framed."""
+    """Draw a sample and the result of :func:`lnlib.numerics.variant`, the first row framed."""
     x = SAMPLES[sample]
     y = numerics.variant(x, axis=axis, ddof=ddof, place=place, eps=eps)
-    return [_table(x, "Before", 4, 3.0), _table(y, "After", 5, 2.5)]
+    return [_table(x, "Input", 4, 3.0), _table(y, "Output", 5, 2.5)]
 
 
 def describe_variant(sample: str, axis: str, ddof: int, place: str, eps: float) -> str:
-    """Say what the first row becomes, and who computes it so."""
+    """Say what the first row becomes, and which implementations have these settings."""
     y = numerics.variant(SAMPLES[sample], axis=axis, ddof=ddof, place=place, eps=eps)
     row = ", ".join(_say(v, 5) for v in y[0])
     who = [
         r.who
         for r in numerics.RECIPES
-        # Without eps there is no place for it.
+        # Without eps its place does not matter.
         if (r.axis, r.ddof, r.eps) == (axis, ddof, eps) and (r.place == place or eps == 0)
     ]
-    by = "; nobody in the table computes it so"
+    by = ". No implementation in the table uses these settings"
     if who:
-        by = f", as {_and(who)} compute{'s' * (len(who) == 1)} it"
+        by = f". These are the settings of {_and(who)}"
     return f"The first row becomes ({row}){by}."
 
 
 VARIANT = Picture(
     draw_variant,
     describe_variant,
-    alt="Two small tables: a sample of three rows, and the same after normalization.",
+    alt="Two small tables: a sample of three rows, and its normalized version.",
 )
 
 
 def recipes() -> Table:
-    """Tabulate who sets the switches how, and what the two rows become that people asked about."""
+    """Tabulate the settings of implementations and their outputs for two rows."""
     rows = []
     for r in numerics.RECIPES:
         pair, four = (r(x)[0] for x in SAMPLES.values())
@@ -135,11 +139,11 @@ def recipes() -> Table:
             ]
         )
     return Table(
-        ["Who", "Where", "Divides by", "0.0948, 0.1644", "First of 1, 0, 0, 0"],
+        ["Implementation", "Source", "Divides by", "0.0948, 0.1644", "First of 1, 0, 0, 0"],
         rows,
-        "What becomes of two rows, before gain and bias: one name, many answers. The last two "
-        "lines also see the rows of the next figure; the last is batch norm, for comparison. "
-        "s is the deviation over n − 1.",
+        "Outputs of implementations for two rows, before gain and bias. The last two also use "
+        "the other rows of the sample in the figure above; the last is batch norm, for "
+        "comparison. s is the standard deviation with n − 1.",
     )
 
 
@@ -178,20 +182,20 @@ FLOOR, LOST = 1e-8, 1e4  # where errors below the axis are drawn, and those that
 
 @functools.cache
 def _draws(width: int) -> np.ndarray:
-    """Vectors of mean 0 and deviation 1, shape ``(draws, width)``."""
+    """Vectors of mean 0 and standard deviation 1, shape ``(draws, width)``."""
     z = np.random.default_rng(width).normal(size=(DRAWS, width))
     return (z - z.mean(-1, keepdims=True)) / z.std(-1, keepdims=True)
 
 
 def offset_numbers(exponent: float, dtype: str, width: int) -> np.ndarray:
-    """Return 20 vectors of deviation 1 about 10**exponent, rounded to dtype, ``(20, width)``."""
+    """Return 20 vectors of std 1 around 10**exponent, rounded to dtype, ``(20, width)``."""
     with np.errstate(over="ignore"):
         return (10.0**exponent + _draws(width)).astype(DTYPES[dtype])
 
 
 @functools.cache
 def error_of_std(exponent: float, dtype: str, width: int) -> dict[str, float]:
-    """Return the worst relative error of the deviation, by method.
+    """Return the worst relative error of the standard deviation, by method.
 
     That of :func:`lnlib.numerics.errors_of_std` for :func:`offset_numbers`.
     """
@@ -199,7 +203,7 @@ def error_of_std(exponent: float, dtype: str, width: int) -> dict[str, float]:
 
 
 def draw_floats(exponent: float, dtype: str, width: int) -> list[go.Figure]:
-    """Draw the error of the deviation over the offset, and the outputs at one offset."""
+    """Draw the error of the standard deviation over the offset, and the outputs at one offset."""
     errors = go.Figure()
     measured = [error_of_std(float(e), dtype, width) for e in EXPONENTS]
     offsets = 10.0**EXPONENTS
@@ -216,7 +220,7 @@ def draw_floats(exponent: float, dtype: str, width: int) -> list[go.Figure]:
         )
     limit = numerics.breaking_offset(DTYPES[dtype])
     errors.layout = dict(
-        title=f"Relative error of σ, worst of {DRAWS} vectors",
+        title=f"Relative error of σ, largest of {DRAWS} vectors",
         height=340,
         xaxis={
             "type": "log",
@@ -266,7 +270,7 @@ def _outputs(exponent: float, dtype: str, width: int) -> go.Figure:
     figure.layout = dict(
         title="Eight outputs of one vector",
         height=340,
-        xaxis={"title": "right output", "range": [-3, 3]},
+        xaxis={"title": "correct output", "range": [-3, 3]},
         yaxis={"title": "computed output", "range": [-3, 3]},
     )
     return figure
@@ -280,30 +284,30 @@ def _exact(x: np.ndarray) -> np.ndarray:
 
 
 def describe_floats(exponent: float, dtype: str, width: int) -> str:
-    """Say how wrong each method is at the offset."""
+    """Say the relative error of each method at the offset."""
     x, errors = offset_numbers(exponent, dtype, width), error_of_std(exponent, dtype, width)
     where = f"At offset {offset_text(exponent)} in {dtype}, with H = {width}"
     if not np.isfinite(x).all():
-        return f"{where}: the numbers themselves are infinite; {dtype} ends at 65504."
+        return f"{where}: the numbers themselves are infinite, because {dtype} ends at 65504."
     if np.isnan(errors["naive"]):
-        return f"{where}: rounding has made the numbers of a vector equal; no spread is left."
+        return f"{where}: rounding has made all numbers of a vector equal, so their variance is 0."
     parts = [
         f"{name} " + ("∞ or NaN" if np.isinf(e) else f"{e:.1e}".replace("-", "−"))
         for name, e in errors.items()
     ]
-    return f"{where}, the deviation is wrong by up to: {', '.join(parts)}."
+    return f"{where}, largest relative error of σ: {', '.join(parts)}."
 
 
 FLOATS = Picture(
     draw_floats,
     describe_floats,
-    alt="Left, the relative error of the deviation over the offset, one curve a method, on "
-    "logarithmic axes. Right, computed outputs over right outputs of one vector.",
+    alt="Left, the relative error of the standard deviation over the offset, one curve per method, "
+    "on logarithmic axes. Right, computed outputs over correct outputs of one vector.",
 )
 
 
 def reported() -> dict[str, np.ndarray]:
-    """Return float32 vectors for which someone reported a layer norm that went wrong."""
+    """Return float32 vectors for which a user reported a wrong layer norm."""
     nearly = np.full(10240, 256, np.float32)
     nearly[-1] = 255
     return {
@@ -312,7 +316,7 @@ def reported() -> dict[str, np.ndarray]:
     }
 
 
-# What they share.
+# Shared helpers.
 
 
 def _units(a: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""One number in many batches, and how large they are."""
+"""The output of batch norm for one number in many random batches of several sizes."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ SIZES = 16  # batch sizes on the horizontal axis, more where a live slider goes 
 
 @cache
 def outputs(batch_size: int) -> np.ndarray:
-    """Return what batch norm makes of one number in many batches.
+    """Return batch norm's output for one number in many batches.
 
     Args:
-        batch_size: Examples in a batch: example 1 of :data:`TABLE` and others, drawn anew.
+        batch_size: Examples in a batch: example 1 of :data:`TABLE` and others, drawn at random.
 
     Returns:
-        Shape ``(2000,)``: the output for :data:`FOLLOWED`, one a batch.
+        Shape ``(2000,)``: the output for :data:`FOLLOWED`, one per batch.
     """
     rng = np.random.default_rng(batch_size)
     others = examples(BATCHES * (batch_size - 1), rng)[:, FEATURE].reshape(-1, BATCHES)
@@ -46,7 +46,7 @@ def outputs(batch_size: int) -> np.ndarray:
 
 @cache
 def band(batch_size: int) -> tuple[float, float]:
-    """Return between which outputs nine batches of ten lie."""
+    """Return the 5 % and the 95 % quantile of the outputs."""
     low, high = np.quantile(outputs(batch_size), [0.05, 0.95])
     return float(low), float(high)
 
@@ -86,7 +86,7 @@ def draw_batch_size(batch_size: int) -> list[go.Figure]:
     layer_line(bands, sizes, layer)
     all_data_line(bands, sizes, whole_population())
     bands.update_layout(
-        title="Nine of ten batches, at every size",
+        title="Middle 90 % of the outputs, by batch size",
         xaxis={"title": "batch size", "range": [0.5, sizes[-1] + 0.5], "zeroline": False},
         yaxis=_output_axis(),
         shapes=[cursor(batch_size)],
@@ -95,14 +95,14 @@ def draw_batch_size(batch_size: int) -> list[go.Figure]:
 
 
 def describe_batch_size(batch_size: int) -> str:
-    """Say between which values the output lies, and that layer norm's does not move."""
-    always = f"Layer norm makes it {number(layer_norm_of_followed())} in every batch."
+    """Say between which values the output lies, and that layer norm's is always the same."""
+    always = f"Layer norm's output is {number(layer_norm_of_followed())} in every batch."
     if batch_size == 1:
-        return f"Alone in its batch, {FOLLOWED} becomes 0 under batch norm. {always}"
+        return f"In a batch of one, {FOLLOWED} becomes 0 under batch norm. {always}"
     low, high = band(batch_size)
     return (
-        f"In nine of ten batches of {batch_size}, batch norm makes {FOLLOWED} something from "
-        f"{number(low)} to {number(high)}. {always}"
+        f"In nine out of ten batches of {batch_size}, batch norm's output for {FOLLOWED} lies "
+        f"between {number(low)} and {number(high)}. {always}"
     )
 
 
@@ -110,8 +110,8 @@ BATCH_SIZE = Picture(
     draw_batch_size,
     describe_batch_size,
     alt="Left: the output for one number in 20 random batches, scattered points for batch norm "
-    "and a flat line for layer norm. Right: the band that holds nine of ten outputs of batch "
-    "norm, over the batch size, and layer norm's flat line.",
+    "and a flat line for layer norm. Right: the range of the middle 90 % of batch norm's outputs "
+    "over the batch size, and the flat line of layer norm.",
 )
 
 

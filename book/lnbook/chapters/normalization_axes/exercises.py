@@ -48,7 +48,7 @@ def _scaled(x: np.ndarray, axes: tuple[int, ...], how: str) -> np.ndarray:
 
 
 def which_norm(x: np.ndarray, y: np.ndarray) -> str:
-    """Tell which norm made ``y`` from the table ``x``: "batch", "layer" or "rms"."""
+    """Return which norm maps the table ``x`` to ``y``: "batch", "layer" or "rms"."""
     made = {
         "batch": norms.batch_norm(x),
         "layer": norms.layer_norm(x),
@@ -65,14 +65,14 @@ def _tables(rng: np.random.Generator) -> Iterator[tuple]:
 
 
 def _by_means(x: np.ndarray, y: np.ndarray, first: str, last: str) -> str:
-    """Tell by the means alone, columns as ``first`` and rows as ``last``."""
+    """Decide by the means alone: columns mean ``first`` and rows mean ``last``."""
     if np.allclose(y.mean(axis=0), 0, atol=1e-6):
         return first
     return last if np.allclose(y.mean(axis=1), 0, atol=1e-6) else "rms"
 
 
 def _by_rows(x: np.ndarray, y: np.ndarray) -> str:
-    """Tell by the mean square of the rows, which layer norm and RMS norm both make 1."""
+    """Decide by the mean square of the rows, which is 1 under layer norm and RMS norm alike."""
     return "layer" if np.allclose(np.square(y).mean(axis=1), 1, atol=0.1) else "batch"
 
 
@@ -125,86 +125,69 @@ def _mask(x: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 
 EXERCISES = {
-    "count-the-means": Value(
-        (512, 32, 256),
-        wrong={
-            (8, 32, 256): "the first is too few: layer norm has a mean for each step of each "
-            "example, not one for the whole example.",
-            (32, 512, 256): "layer and batch norm are the other way round.",
-            (512, 2048, 256): "the second is too many: one mean a step would be batch norm with "
-            "statistics of its own for each step; here a channel's mean runs over the steps too.",
-            (512, 32, 2048): "the third is too many: instance norm runs over the steps.",
-            (512, 32, 8): "the third is too few: instance norm keeps the channels apart.",
-            (32, 512, 64): "these are the numbers that share a mean; divide the size of the "
-            "tensor by each.",
-        },
-        right="Each is the product of the axes that stay: 8 × 64, 32 and 8 × 32.",
-        otherwise="for each norm, multiply the lengths of the axes it does not average over.",
-    ),
     "forget-the-start": Value(
         44,
         wrong={
-            10: "after 10 batches a third of the start is still left: 0.9**10 is 0.35. "
-            "1 / momentum is a time scale, not an end.",
-            43: "0.9**43 is still 0.0108, a little over 1 %.",
+            10: "after 10 batches the initial value still has a weight of 0.9**10 = 0.35. "
+            "1 / momentum is a time scale, not the end of the decay.",
+            43: "0.9**43 is 0.0108, a little over 1 %.",
             45: "one batch earlier is enough: 0.9**44 is 0.0097.",
-            22: "after 22 batches 10 % are left: 0.9**22 is 0.098. Twice as many leave 1 %.",
-            2: "0.1**2 is 1 %, but each batch leaves 0.9 of the old value, not 0.1.",
+            22: "after 22 batches the weight is 0.9**22 = 0.098, about 10 %. It takes twice as "
+            "many.",
+            2: "0.1**2 is 1 %, but each batch multiplies the old value by 0.9, not by 0.1.",
         },
         right="0.9**44 is 0.0097, the first power below 0.01. "
-        "A test-time output before that still remembers a mean that no data had.",
-        otherwise="each batch multiplies what is left of the start by 0.9; "
+        "Before that, outputs at inference still depend on the arbitrary initial values.",
+        otherwise="each batch multiplies the weight of the initial value by 0.9; "
         "find the first power below 0.01.",
     ),
     "normalize": Function(
         normalize,
         cases=_tensors,
         wrong={
-            "the statistics run over the axes that are not in `axes`; it names those that are "
-            "averaged away.": lambda x, axes: normalize(x, _rest(x, axes)),
-            "`eps` is missing; it belongs under the root.": lambda x, axes: _scaled(
-                x, axes, "no eps"
+            "the statistics are computed over the axes that are not in `axes`. `axes` names those "
+            "that are averaged.": lambda x, axes: normalize(x, _rest(x, axes)),
+            "`eps` is missing. Add it to the variance, inside the square root.": lambda x, axes: (
+                _scaled(x, axes, "no eps")
             ),
-            "`eps` stands beside the root; it belongs under it.": lambda x, axes: _scaled(
-                x, axes, "eps outside"
-            ),
-            "this divides by the variance; take its root.": lambda x, axes: _scaled(
+            "`eps` is added outside the square root. Add it to the variance, "
+            "inside the root.": lambda x, axes: _scaled(x, axes, "eps outside"),
+            "this divides by the variance. Divide by its square root.": lambda x, axes: _scaled(
                 x, axes, "variance"
             ),
-            "the variance is divided by n - 1; the norms of the paper and of PyTorch divide by n "
+            "this variance divides by n - 1; the norms of the paper and of PyTorch divide by n "
             "(`ddof=0`).": lambda x, axes: _scaled(x, axes, "unbiased"),
-            "these are the last axis's statistics, whatever `axes` says.": lambda x, axes: (
+            "the statistics are always those of the last axis. Use `axes`.": lambda x, axes: (
                 normalize(x, (x.ndim - 1,))
             ),
         },
-        right="One function for them all: only `axes` tells batch, layer and instance norm apart.",
+        right="Batch, layer and instance norm are one function; only `axes` differs.",
     ),
     "which-norm": Function(
         which_norm,
         cases=_tables,
         wrong={
-            "batch and layer are the other way round: a mean over `axis=0` is a column's, one "
-            "feature over all examples.": lambda x, y: _by_means(x, y, "layer", "batch"),
-            "RMS norm is never found: its rows have mean square 1 as layer norm's do, but not "
-            "mean 0.": _by_rows,
+            "batch and layer are swapped: a mean over `axis=0` is that of a column, one feature "
+            "over all examples.": lambda x, y: _by_means(x, y, "layer", "batch"),
+            "RMS norm is never returned. Its rows have mean square 1, like those of layer norm, "
+            "but their mean is not 0.": _by_rows,
         },
-        right="A mean of 0 in the columns, in the rows or in neither gives the norm away.",
+        right="Means of 0 in the columns show batch norm, in the rows layer norm, in neither RMS "
+        "norm.",
     ),
     "padding-safe": Function(
         masked_norm,
         cases=_padded,
         wrong={
-            "the padding still counts in the mean and the variance; `lengths` is not used.": (
-                _unmasked
-            ),
+            "the padding still counts in the mean and the variance. Use `lengths`.": (_unmasked),
             "the padding is set to 0 at the end, but it has already counted in the mean and the "
             "variance.": _masked_after,
-            "the padding must come out as 0, and here it is as it went in.": _left_in_place,
-            "this is one mean a step; the exercise wants one for all real steps of an example.": (
+            "the output at padded steps must be 0; here it is the input.": _left_in_place,
+            "this computes one mean per step; compute one for all real steps of an example.": (
                 _step_by_step
             ),
-            "this is one mean for the whole batch; each example has its own.": _whole_batch,
+            "this computes one mean for the whole batch; each example needs its own.": _whole_batch,
         },
-        right="Neither the number of padded steps nor what stands in them reaches the real ones.",
+        right="Neither the number of padded steps nor their content affects the real steps.",
     ),
 }

@@ -9,11 +9,6 @@ from lnbook.chapters.normalization_axes.followed import (
     whole_population,
 )
 from lnbook.chapters.normalization_axes.groups import CHANNELS, GROUPS
-from lnbook.chapters.normalization_axes.normalization_sets import (
-    NORMALIZATION_SET,
-    TENSORS,
-    normalization_sets,
-)
 from lnbook.chapters.normalization_axes.running_statistics import RUNNING, stream
 from lnbook.chapters.normalization_axes.summary import summary
 
@@ -22,14 +17,11 @@ __all__ = [
     "CHANNELS",
     "FOLLOWED",
     "GROUPS",
-    "NORMALIZATION_SET",
     "POPULATION",
     "RUNNING",
     "TABLE",
-    "TENSORS",
     "band",
     "layer_norm_of_followed",
-    "normalization_sets",
     "outputs",
     "stream",
     "summary",

@@ -1,4 +1,4 @@
-"""The table of the chapter, and the one number in it that is followed."""
+"""The table of the chapter, and the number in it that the figures follow."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ def examples(n: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def layer_norm_of_followed() -> float:
-    """Return what layer norm makes of the number that is followed."""
+    """Return layer norm's output for the number that is followed."""
     return float(lnlib.layer_norm(TABLE[:1])[0, FEATURE])
 
 
 def whole_population() -> float:
-    """Return what eq. 2 makes of the number: mean and variance over all the data."""
+    """Return the output of eq. 2 for the number, with mean and variance over all the data."""
     mean, var = POPULATION
     given = {"mean": mean, "var": var}
     return float(lnlib.batch_norm(TABLE[:1], **given)[0, FEATURE])
 
 
 def layer_line(figure: go.Figure, x: np.ndarray, layer: float) -> None:
-    """Add a level line: layer norm's output."""
+    """Add a horizontal line at layer norm's output."""
     figure.add_scatter(
         x=x[[0, -1]],
         y=[layer, layer],
@@ -66,7 +66,7 @@ def layer_line(figure: go.Figure, x: np.ndarray, layer: float) -> None:
 
 
 def all_data_line(figure: go.Figure, x: np.ndarray, value: float) -> None:
-    """Add a level line: what the statistics of all the data give."""
+    """Add a horizontal line at the value that the statistics of all the data give."""
     figure.add_scatter(
         x=x[[0, -1]],
         y=[value, value],

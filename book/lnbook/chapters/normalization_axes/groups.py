@@ -1,4 +1,4 @@
-"""One example of twelve channels, its groups and its root mean square."""
+"""One example of twelve channels under group norm and RMS norm."""
 
 from __future__ import annotations
 
@@ -58,24 +58,24 @@ def draw_groups(groups: int, shift: float) -> list[go.Figure]:
 
 
 def describe_groups(groups: int, shift: float) -> str:
-    """Say the means, and what a shift does to each norm."""
+    """Say the means of the groups, and what a shift does to each norm."""
     x = CHANNELS[None] + shift
     size = len(CHANNELS) // groups
     means = x.reshape(groups, size).mean(1)
     said = ", ".join(number(m, 1) for m in means)
     if groups > 4:
         said = f"from {number(means.min(), 1)} to {number(means.max(), 1)}"
-    outputs_are = {1: "that is layer norm", 12: "each number is its own mean, and all become 0"}
+    outputs_are = {1: "this is layer norm", 12: "each number is its own mean, and all become 0"}
     note = f": {outputs_are[groups]}" if groups in outputs_are else ""
     moved = np.abs(lnlib.group_norm(x, groups) - lnlib.group_norm(CHANNELS[None], groups)).max()
     rms = lnlib.rms_norm(x)[0]
-    change = "Nothing is added"
+    change = "No shift"
     if shift:
         still = "does not change" if moved < 1e-9 else f"changes by {moved:.2g}"
         change = f"With {shift:g} added, group norm's output {still}"
     return (
         f"{groups} group{'s' * (groups > 1)} of {size} channel{'s' * (size > 1)}{note}. "
-        f"Mean{'s' * (groups > 1)}: {said}. {change}; RMS norm's output runs from "
+        f"Mean{'s' * (groups > 1)}: {said}. {change}; RMS norm's outputs range from "
         f"{number(rms.min())} to {number(rms.max())}."
     )
 
@@ -84,7 +84,7 @@ GROUPS = Picture(
     draw_groups,
     describe_groups,
     alt="Three bar charts over twelve channels: the input with a line at the mean of each group, "
-    "its group norm, and its RMS norm. Every second group is hatched.",
+    "the output of group norm, and the output of RMS norm. Every second group is hatched.",
 )
 
 

@@ -1,4 +1,4 @@
-"""Training and test time, running statistics."""
+"""Batch norm in training and at inference: running statistics."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def stream(momentum: float, batch_size: int) -> running.Stream:
     """Follow one feature through 40 batches.
 
     Args:
-        momentum: Weight of the latest batch in the running statistics.
-        batch_size: Examples in a batch, at least 2: of one, there is no unbiased variance.
+        momentum: Weight of the newest batch in the running statistics.
+        batch_size: Examples in a batch, at least 2, because one has no unbiased variance.
 
     Returns:
         Statistics and outputs; running mean and variance start from 0 and 1, as in PyTorch.
@@ -48,7 +48,7 @@ def stream(momentum: float, batch_size: int) -> running.Stream:
 
 
 def draw_running(momentum: float, batch_size: int, seen: int) -> list[go.Figure]:
-    """Draw the running mean, and one number's outputs in training and at test time."""
+    """Draw the running mean, and one number's outputs in training and at inference."""
     run, steps = stream(momentum, batch_size), np.arange(STREAM + 1)
     mean = _running_panel(run.batch_mean, run.running_mean, POPULATION[0][FEATURE], seen)
     mean.update_layout(
@@ -78,9 +78,9 @@ def _running_panel(each: np.ndarray, over_time: np.ndarray, whole: float, seen: 
         x=steps,
         y=over_time.round(2),
         mode="lines",
-        name="at test time",
+        name="at inference",
         line={"color": COLORS["kept"], "width": 2.5},
-        hovertemplate="after batch %{x}: %{y:.2f}<extra>at test time</extra>",
+        hovertemplate="after batch %{x}: %{y:.2f}<extra>at inference</extra>",
     )
     all_data_line(figure, steps, whole)
     figure.add_scatter(
@@ -100,7 +100,7 @@ def _running_panel(each: np.ndarray, over_time: np.ndarray, whole: float, seen: 
 
 
 def describe_running(momentum: float, batch_size: int, seen: int) -> str:
-    """Say how far the running mean has come, and what both times make of the number."""
+    """Say the running mean, and the output in training and at inference."""
     run = stream(momentum, batch_size)
     after = f"After {seen} batches of {batch_size}" if seen else "Before the first batch"
     if seen == 1:
@@ -108,9 +108,9 @@ def describe_running(momentum: float, batch_size: int, seen: int) -> str:
     low, high = np.quantile(run.train, [0.05, 0.95])
     return (
         f"{after}, the running mean is {number(run.running_mean[seen])} (all data: "
-        f"{number(POPULATION[0][FEATURE])}), and at test time {FOLLOWED} becomes "
-        f"{number(run.test[seen])}. In training it becomes something from {number(low)} to "
-        f"{number(high)} in nine of ten batches."
+        f"{number(POPULATION[0][FEATURE])}), and at inference {FOLLOWED} becomes "
+        f"{number(run.test[seen])}. In training its output lies between {number(low)} and "
+        f"{number(high)} in nine out of ten batches."
     )
 
 
@@ -118,5 +118,6 @@ RUNNING = Picture(
     draw_running,
     describe_running,
     alt="Two panels over the batches seen: the mean of a feature, and the output for one number. "
-    "Points use each batch's own statistics, a line the running ones, a dotted line all data.",
+    "Points use the statistics of each batch, a solid line the running statistics, and a dotted "
+    "line those of all data.",
 )

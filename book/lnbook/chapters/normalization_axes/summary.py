@@ -1,32 +1,35 @@
-"""The norms side by side, in one table."""
+"""The normalization modules of PyTorch side by side, in one table."""
 
 from __future__ import annotations
 
 from lnbook.figures.table import Table
 
-#: Number of means for ``(N, C)`` and ``(N, C, ...)``; RMS norm's are mean squares.
+#: Number of means for N examples, C channels, T positions and G groups, by the names of the cube's
+#: norms. Those of RMSNorm are root mean squares.
 MEANS = {
-    "batch norm": "C",
-    "layer norm": "N",
-    "RMS norm": "N",
-    "group norm": "N × groups",
-    "instance norm": "N × C",
+    "LayerNorm(C)": "N × T",
+    "RMSNorm(C)": "N × T",
+    "BatchNorm": "C",
+    "InstanceNorm": "N × C",
+    "GroupNorm(G, C)": "N × G",
+    "LayerNorm([C, T])": "N",
 }
 
 
 def summary() -> Table:
-    """Put the norms side by side."""
+    """Put the modules side by side."""
     rows = {
-        "batch norm": ["a channel of all examples", "yes, in training", "yes", "each channel"],
-        "layer norm": ["an example", "no", "no", "each number of an example"],
-        "RMS norm": ["no mean; as layer norm", "no", "no", "the same, but no bias"],
-        "group norm": ["a group of channels of an example", "no", "no", "each channel"],
-        "instance norm": ["a channel of an example", "no", "no", "each channel, or none"],
+        "LayerNorm(C)": ["example and position", "no", "C gains, C biases"],
+        "RMSNorm(C)": ["example and position, without a mean", "no", "C gains"],
+        "BatchNorm": ["channel", "yes", "C gains, C biases"],
+        "InstanceNorm": ["example and channel", "no", "none by default"],
+        "GroupNorm(G, C)": ["example and group of channels", "no", "C gains, C biases"],
+        "LayerNorm([C, T])": ["example", "no", "C × T gains, C × T biases"],
     }
-    means = MEANS | {"RMS norm": f"none; {MEANS['RMS norm']} mean squares"}
     return Table(
-        ["norm", "one mean for", "means", "depends on the batch", "running statistics",
-         "gain and bias for"],
-        [[name, who, means[name], *rest] for name, (who, *rest) in rows.items()],
-        "Five norms of a tensor (N, C, …): N examples of C channels, with whatever follows.",
-    )  # fmt: skip
+        ["module", "one mean per", "means", "running statistics", "learns"],
+        [[name, per, MEANS[name], *rest] for name, (per, *rest) in rows.items()],
+        "PyTorch's modules for N examples of C channels and T positions, with G groups. RMSNorm "
+        "computes root mean squares instead of means. Only BatchNorm depends on the rest of the "
+        "batch, in training.",
+    )

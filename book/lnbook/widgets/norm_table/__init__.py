@@ -58,7 +58,7 @@ class NormTable:
         values: What it holds at the start, shape ``(B, F)``, to 16 examples by 8 features.
         title: Heads the card.
         running: ``(mean, var)`` kept from training, each of shape ``(F,)``. ``None`` leaves batch
-            norm at test time out of the choice.
+            norm at inference out of the choice.
         start: The norm at the start.
         groups: Of group norm, at the start. If it does not divide the features, the next smaller
             number that does is taken.
@@ -75,7 +75,7 @@ class NormTable:
           Norm: layer norm | batch norm | RMS norm | group norm | instance norm | none
             (start: layer norm)
           eps: 0 | 1e-5 | 1e-3 | 1e-1 (start: 1e-5)
-        input x   F1  F2  F3  mean μ  deviation σ
+        input x   F1  F2  F3  mean μ  std σ
         E1         1   2   3       2       0.8165
         E2        20  10  30      20        8.165
         output y     F1      F2     F3
@@ -238,12 +238,12 @@ class NormTable:
         rows = [[f"E{i + 1}", *map(_minus, state.x[i])] for i in range(B)]
         top = ["input x", *head]
         if name in ("layer norm", "RMS norm"):
-            top += ["root mean square"] if rms else ["mean μ", "deviation σ"]
+            top += ["root mean square"] if rms else ["mean μ", "std σ"]
             for i, row in enumerate(rows):
                 row += [figure(reading.mean[i, 0])] * (not rms) + [figure(reading.std[i, 0])]
         elif name in ("batch norm", TEST_TIME):
             rows.append(["mean μ", *map(figure, reading.mean[0])])
-            rows.append(["deviation σ", *map(figure, reading.std[0])])
+            rows.append(["std σ", *map(figure, reading.std[0])])
         outputs = [
             [
                 f"E{i + 1}",

@@ -2,7 +2,7 @@
    with lnlib.norms by the tests. */
 const lnNormTableCompute = (() => {
   "use strict";
-  const TEST_TIME = "batch norm at test time";
+  const TEST_TIME = "batch norm at inference";
 
   /* For each normalization set, its cells [i, j]. */
   function normalizationSets(norm, B, F, groups) {

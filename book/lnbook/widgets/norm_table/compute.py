@@ -40,7 +40,7 @@ def compute(state: State, running: tuple[np.ndarray, np.ndarray] | None) -> Resu
 
     Args:
         state: What the reader has set.
-        running: Averages and variances from training, for batch norm at test time.
+        running: Averages and variances from training, for batch norm at inference.
 
     Returns:
         The numbers.

@@ -50,7 +50,7 @@
     function build() {
       const { example: B, feature: F } = state, js = Array.from({ length: F }, (_, j) => j);
       const each = (f, list = js) => list.map(f).join("");
-      const hidden = `<span class="sheet-sr">${rms() ? "root mean square" : "mean and deviation"}</span>`;
+      const hidden = `<span class="sheet-sr">${rms() ? "root mean square" : "mean and standard deviation"}</span>`;
       const signs = `<span class="sheet-sign" aria-hidden="true">${rms() ? "RMS" : "μ<br>σ"}</span>`;
       const aside = ["layer norm", "RMS norm"].includes(state.norm);
       const below = ["batch norm", TEST_TIME].includes(state.norm);
@@ -127,7 +127,7 @@
         const beside = td.classList.contains("sheet-aside"); // a narrow column has no room for more
         const std = figure(r.std[i][j], beside || td.colSpan > 1 ? 4 : 3);
         td.innerHTML = rms() ? line("RMS", "root mean square", std)
-          : line("μ", "mean", figure(r.mean[i][j])) + line("σ", "deviation", std);
+          : line("μ", "mean", figure(r.mean[i][j])) + line("σ", "standard deviation", std);
       }
       for (const t of root.querySelectorAll("table")) t.style.setProperty("--wide", `${Number(Math.min(12, wide).toFixed(1))}ch`);
       const said = lnNormTableSentences(book, state, r);

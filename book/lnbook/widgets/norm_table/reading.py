@@ -37,7 +37,7 @@ def read(
     Args:
         state: What the reader has set.
         feature: Names a feature, counted from 0.
-        running: Averages and variances from training, for batch norm at test time.
+        running: Averages and variances from training, for batch norm at inference.
 
     Returns:
         Numbers and sentences.

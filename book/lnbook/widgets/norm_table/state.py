@@ -12,7 +12,7 @@ EXAMPLES, FEATURES = 16, 8  # the most of each
 NORMS = (
     "layer norm",
     "batch norm",
-    "batch norm at test time",
+    "batch norm at inference",
     "RMS norm",
     "group norm",
     "instance norm",

@@ -33,7 +33,7 @@ class Tables:
         self.aside = state.norm in ("layer norm", "RMS norm")
         groups = {"group norm": state.groups, "instance norm": F}
         self.below = groups.get(state.norm, int(self.aside))
-        stats = "root mean square" if self.rms else "mean and deviation"
+        stats = "root mean square" if self.rms else "mean and standard deviation"
         self.hidden = f'<span class="sheet-sr">{stats}</span>'
         sign = "RMS" if self.rms else "μ<br>σ"
         self.signs = f'<span class="sheet-sign" aria-hidden="true">{sign}</span>{self.hidden}'
@@ -112,7 +112,7 @@ class Tables:
         beside = "" if span else " sheet-aside"
         here = " mine" * bool(self.mine[i, j])
         std = figure(self.reading.std[i, j], 3 if span == 1 else 4)  # a narrow column has no room
-        lines = [("μ", "mean", figure(self.reading.mean[i, j])), ("σ", "deviation", std)]
+        lines = [("μ", "mean", figure(self.reading.mean[i, j])), ("σ", "standard deviation", std)]
         if self.rms:
             lines = [("RMS", "root mean square", std)]
         inner = "".join(

@@ -9,31 +9,34 @@ from lnbook.widgets.norm_table.state import TEST_TIME
 
 WORDS = {
     "about": {
-        "layer norm": "A row has a mean μ and a deviation σ = √(variance + eps) of its own.",
-        "batch norm": "A column has a mean μ and a deviation σ = √(variance + eps) of its own.",
-        TEST_TIME: "μ and σ = √(variance + eps) are running averages kept from training; nothing "
-        "in this table changes them.",
-        "RMS norm": "A row has a root mean square, RMS = √(mean of squares + eps); no mean is "
-        "subtracted, and there is no bias.",
-        "group norm": "A group of neighboring features in a row has a mean μ and a deviation "
-        "σ = √(variance + eps) of its own, written below it.",
-        "instance norm": "Each number has a mean μ and a deviation σ = √(variance + eps) of its "
-        "own, written below it; on images it would have one for each channel.",
-        "none": "No mean and no deviation: y = gain × x + bias.",
+        "layer norm": "Each row has its own mean μ and standard deviation σ = √(variance + eps).",
+        "batch norm": "Each column has its own mean μ and standard deviation σ = √(variance + "
+        "eps).",
+        TEST_TIME: "μ and σ = √(variance + eps) are running averages from training; nothing in "
+        "this table changes them.",
+        "RMS norm": "Each row has its own root mean square, RMS = √(mean of squares + eps). No "
+        "mean is subtracted, and there is no bias.",
+        "group norm": "Each group of neighboring features in a row has its own mean μ and standard "
+        "deviation σ = √(variance + eps), written below it.",
+        "instance norm": "Each number has its own mean μ and standard deviation "
+        "σ = √(variance + eps), written below it. Images would have one of each per channel.",
+        "none": "No mean and no standard deviation: y = gain × x + bias.",
     },
     "shares": {
-        "layer norm": "{Cell} shares its mean {mean} with {others} of example {i}; {means} in all.",
+        "layer norm": "{Cell} shares its mean {mean} with {others} of example {i}; {means} in "
+        "total.",
         "batch norm": "{Cell} shares its mean {mean} with the same feature of {others}; {means} in "
-        "all.",
+        "total.",
         TEST_TIME: "{Cell} has the running mean {mean} of its feature, which no example of this "
-        "batch changes; {means} in all.",
+        "batch changes; {means} in total.",
         "RMS norm": "{Cell} shares its root mean square {std} with {others} of example {i}; {means}"
-        " in all.",
+        " in total.",
         "group norm": "{Cell} shares its mean {mean} with {others} of group {g} in example {i}; "
-        "{means} in all.",
-        "none": "{Cell} stays {x} but for gain and bias; nothing is shared.",
-        "alone": "{Cell} has its mean {mean} to itself; {means} in all.",
-        "alone RMS": "{Cell} has its root mean square {std} to itself; {means} in all.",
+        "{means} in total.",
+        "none": "{Cell} stays {x}, apart from gain and bias; nothing is shared.",
+        "alone": "{Cell} shares its mean {mean} with no other number; {means} in total.",
+        "alone RMS": "{Cell} shares its root mean square {std} with no other number; {means} in "
+        "total.",
     },
     "others": {
         "feature": ["the other feature", "the {n} other features"],
@@ -52,7 +55,7 @@ WORDS = {
     "bad": {
         "text": "{Cell} holds “{text}”, where a number such as 1.5, −2, 1e3 or 1/3 is expected.",
         "empty": "{Cell} is empty, where a number such as 1.5, −2, 1e3 or 1/3 is expected.",
-        "two": "{Cell} holds “{text}”, which may be {first} or {second}: type the one you mean.",
+        "two": "{Cell} holds “{text}”, which could be {first} or {second}: type the one you mean.",
         "huge": "{Cell} holds “{text}”, beyond the largest number of a computer, 1.8e308.",
         "more": ["One more cell holds no number.", "{n} more cells hold no number."],
         "then": "Until then, outputs that need it show “?”.",
@@ -68,22 +71,21 @@ WORDS = {
         "one": "{Why}: a single number is its own mean, so x − μ is 0 and every output is the "
         "bias.",
         "one, eps 0": "{Why}: a single number is its own mean, so x − μ and σ are both 0, and 0/0 "
-        "is no number.",
-        "one RMS": "{Why}: divided by its own size, only the sign is left of a number, but for eps "
-        "and gain.",
-        "two": "{Why}: whatever two different numbers are, they become −1 and 1, but for eps, gain "
-        "and bias.",
+        "is not a number.",
+        "one RMS": "{Why}: a number divided by its own magnitude leaves only its sign, apart from "
+        "eps and gain.",
+        "two": "{Why}: any two different numbers become −1 and 1, apart from eps, gain and bias.",
         "equal": "The numbers of {set} are equal: x − μ is 0 and the output is the bias.",
-        "equal, eps 0": "The numbers of {set} are equal: x − μ and σ are both 0, and 0/0 is no "
+        "equal, eps 0": "The numbers of {set} are equal: x − μ and σ are both 0, and 0/0 is not a "
         "number.",
         "equal RMS": "The numbers of {set} are all 0, so is their root mean square, and 0/0 is "
-        "no number.",
+        "not a number.",
         "too big": "“too big”: the number, or a square on the way to it, is beyond 1.8e308, the "
         "largest that float64 holds.",
         "too small": "“too small”: the squares of the differences are below 1e-290, where float64 "
         "loses its digits.",
-        "no running": "{features} no running averages from training: mean 0 and variance 1 stand "
-        "in, with which training starts.",
+        "no running": "{features} no running averages from training: mean 0 and variance 1 are "
+        "used, the values before training.",
     },
     "set": {
         "layer norm": "example {i}",

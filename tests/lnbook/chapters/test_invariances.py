@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 from lnbook.chapters.invariances import contrast, digits, eps, names, one_layer, whole_table
 from lnlab import datasets
-from lnlib.invariance import NORMS, TABLE_1, TRANSFORMS
+from lnlib.invariance import TABLE_1, TRANSFORMS
 
 EXACT = 1e-12
 CELLS = [(norm, name) for norm in TABLE_1 for name in TABLE_1[norm]]
@@ -128,55 +128,7 @@ def test_the_strength_moves_the_summed_inputs(name):
     assert max(np.abs(y).max() for y in ys) < high
 
 
-# The whole table.
-
-
-@pytest.fixture(scope="module")
-def images():
-    return datasets.load("digits").x_test[:64].astype(float)
-
-
-@pytest.mark.parametrize("kind", ["random", "adversarial", "digits"])
-@pytest.mark.parametrize("depth", whole_table.DEPTHS)
-def test_all_eighteen_are_as_the_table_says_at_eps_0(images, kind, depth):
-    for strength in (0.01, 0.5, 3.0):
-        said = whole_table.describe_table(images, kind, depth, 0.0, strength)
-        assert said.startswith("18 of the 18 cells are as Table 1 says")
-        assert "no output changes" in said
-
-
-def test_a_cell_shows_the_change_of_torchs_layer_norm(images):
-    figure = whole_table.draw_table(images, "digits", "one layer", 1e-5, 3.0)
-    rng = np.random.default_rng(1)
-    W = rng.normal(size=(12, 64)) / 8
-    gain = rng.uniform(0.5, 1.5, size=12)
-    before, after = (
-        F.layer_norm(torch.tensor(x @ W.T), (12,), torch.tensor(gain)) for x in (images, images + 3)
-    )
-    change = (after - before).abs().max().item()
-    i, j = TRANSFORMS.index("dataset_recentering"), NORMS.index("layer")
-    assert figure.data[0].text[i][j] == f"{change:.1f}"
-
-
-def test_a_cell_is_filled_where_an_output_changes(images):
-    (cells,) = whole_table.draw_table(images, "random", "one layer", 0.0, 3.0).data
-    for row, texts in zip(cells.z, cells.text, strict=True):
-        for z, text in zip(row, texts, strict=True):
-            assert z >= 0
-            assert (z == 0) == (text == "0")
-
-
-def test_eps_breaks_six_cells(images):
-    said = whole_table.describe_table(images, "random", "one layer", 1e-5, 0.01)
-    assert said.startswith("12 of the 18 cells are as Table 1 says: where it says invariant, outp")
-
-
-def test_every_control_of_the_table_moves_something(images):
-    start = ("random", "one layer", 0.0, 3.0)
-    others = [("digits", *start[1:]), ("random", "three layers, tanh", 0.0, 3.0),
-              ("random", "one layer", 1e-3, 3.0), (*start[:3], 0.5)]  # fmt: skip
-    shown = [str(whole_table.draw_table(images, *other).data[0].text) for other in (start, *others)]
-    assert len(set(shown)) == 5
+# Table 1.
 
 
 def test_the_verdicts_are_the_papers():
@@ -184,7 +136,8 @@ def test_the_verdicts_are_the_papers():
     assert [row[0].lower() for row in rows] == [names.NAMES[name] for name in TRANSFORMS[:6]]
     for name, (_, *cells) in zip(TRANSFORMS[:6], rows, strict=True):
         assert cells == [
-            "✓ stays" if TABLE_1[norm][name] else "✗ moves" for norm in ("batch", "weight", "layer")
+            "✓ invariant" if TABLE_1[norm][name] else "✗ changes"
+            for norm in ("batch", "weight", "layer")
         ]
 
 
@@ -211,7 +164,6 @@ def test_the_middle_of_both_axes_is_the_image_as_it_came(readers):
     for change, amounts in digits.AMOUNTS.items():
         assert len(amounts) == 7
         np.testing.assert_array_equal(contrast.altered(readers.X, change, amounts[3]), readers.X)
-    assert [digits.place_text(i) for i in (0, 3, 4.25, 6)] == ["−3", "0", "+1.25", "+3"]
 
 
 def test_between_two_amounts_the_contrast_grows_in_one_ratio_and_brightness_in_one_step():
@@ -222,7 +174,7 @@ def test_between_two_amounts_the_contrast_grows_in_one_ratio_and_brightness_in_o
     np.testing.assert_allclose(np.diff(brightness), 0.125)
     for change, amounts in digits.AMOUNTS.items():
         assert [digits.amount_at(change, i) for i in range(7)] == list(amounts)
-    assert digits.amount_text("contrast", 4.5) == "×2.83"
+    assert digits.amount_text("contrast", 4.5) == "2.83"
 
 
 def test_curves_and_sentence_say_the_errors(readers):
@@ -231,7 +183,7 @@ def test_curves_and_sentence_say_the_errors(readers):
     line = next(t for t in curves.data if t.name == "layer norm")
     assert line.y[-1] == pytest.approx(100 * wrong.mean())
     said = digits.describe_contrast(readers, "brightness", 6)
-    assert said.startswith("At brightness +2, misread: no norm ")
+    assert said.startswith("At a brightness shift of +2, test error: no norm ")
     assert f"layer norm {100 * wrong.mean():.1f}%" in said
     assert np.min(image.data[0].z) == 1  # two whites more: nothing is left to see
 

@@ -1,8 +1,8 @@
-"""Find what is unchanged: digits read through one normalized layer, in numbers.
+"""Digits classified through one normalized layer, when their contrast or brightness changes.
 
-The layer's weights are random and stay; ReLU follows the norm; a linear readout is fitted by least
-squares. What leaves the normalized units unchanged leaves every prediction unchanged: Ba, Kiros &
-Hinton (2016), section 5.1, re-scaling and re-centering of data.
+The weights of the layer are random and fixed, ReLU follows the norm, and a linear readout is fitted
+by least squares. A change to which the normalized units are invariant changes no prediction: Ba,
+Kiros & Hinton (2016), section 5.1, re-scaling and re-centering of data.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 
 from lnlib import norms
 
-#: Norms of the layer. ``running`` is batch norm in use, with the statistics of the training images;
-#: ``equal`` is layer norm of weights whose rows sum to 0.
+#: Norms of the layer. ``running`` is batch norm in eval mode, with the statistics of the training
+#: images; ``equal`` is layer norm with weights whose rows sum to 0.
 KINDS = ("none", "batch", "running", "layer", "equal")
 
 
@@ -24,7 +24,7 @@ def features(kind: str, X: np.ndarray, W: np.ndarray, training: np.ndarray) -> n
     Args:
         kind: One of :data:`KINDS`.
         X: Images, shape ``(N, D)``.
-        W: Weights, shape ``(H, D)``; for ``equal`` the mean of each row is taken away.
+        W: Weights, shape ``(H, D)``; for ``equal`` the mean of each row is subtracted.
         training: Training images: their statistics are what ``running`` uses.
 
     Returns:
@@ -49,12 +49,12 @@ def features(kind: str, X: np.ndarray, W: np.ndarray, training: np.ndarray) -> n
 
 
 def altered(X: np.ndarray, change: str, amount: float) -> np.ndarray:
-    """Return ``amount * X``, another ``contrast``, or ``X + amount``, another ``brightness``."""
+    """Return ``amount * X`` for ``contrast``, or ``X + amount`` for ``brightness``."""
     return amount * X if change == "contrast" else X + amount
 
 
 class Readers:
-    """Networks that read digits, one a norm.
+    """Networks that classify digits, one per norm.
 
     Args:
         W: Weights of the layer, shape ``(H, D)``.
@@ -80,7 +80,7 @@ class Readers:
         return (features(kind, X, self.W, self.training) @ self.readouts[kind]).argmax(axis=1)
 
     def error(self, kind: str, change: str, amount: float) -> float:
-        """Return the share of test images that are misread, in percent; see :func:`altered`."""
+        """Return the test error in percent; see :func:`altered`."""
         key = kind, change, amount
         if key not in self._errors:
             predicted = self.predict(kind, altered(self.X, change, amount))

@@ -1,4 +1,4 @@
-"""Find what is unchanged: digits whose contrast or brightness changes."""
+"""Test errors of the networks over the contrast or the brightness of the images."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from lnbook.figures.plots import NORMS, cursor, label_ends
 #: From the kinds of :data:`lnbook.chapters.invariances.contrast.KINDS` to label, color, dash.
 READERS = {
     "none": NORMS["none"],
-    "batch": NORMS["batch"],
-    "running": ("batch norm, in use", COLORS["kept"], "longdash"),
+    "batch": ("batch norm, train mode", *NORMS["batch"][1:]),
+    "running": ("batch norm, eval mode", COLORS["kept"], "longdash"),
     "layer": NORMS["layer"],
     "equal": ("layer norm, equal sums", COLORS["variant"], "dashdot"),
 }
@@ -22,7 +22,8 @@ AMOUNTS = {
     "contrast": (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0),
     "brightness": (-1.0, -0.5, -0.25, 0.0, 0.5, 1.0, 2.0),
 }
-#: Places among them where the slider stops.
+LABELS = {"contrast": "contrast factor", "brightness": "brightness shift"}
+#: Positions among the amounts where the slider stops.
 PLACES = tuple(i / 4 for i in range(25))
 
 
@@ -41,10 +42,10 @@ def draw_contrast(readers: contrast.Readers, change: str, place: float) -> list[
             hovertemplate=f"{label}: %{{y:.1f}}%<extra></extra>",
         )
     figure.layout = dict(
-        title=f"Test error in percent, over {change}",
+        title="Test error",
         height=400,
         xaxis={
-            "title": change,
+            "title": LABELS[change],
             "tickvals": ticks,
             "ticktext": [amount_text(change, i) for i in ticks],
             "zeroline": False,
@@ -69,7 +70,7 @@ def _digit(readers: contrast.Readers, change: str, amount: float) -> go.Figure:
         )
     )
     figure.layout = dict(
-        title="A test image, cut at black and white",
+        title="A test image (clipped at black and white)",
         height=400,
         xaxis={"visible": False, "constrain": "domain"},
         yaxis={"visible": False, "autorange": "reversed", "scaleanchor": "x"},
@@ -83,19 +84,20 @@ def describe_contrast(readers: contrast.Readers, change: str, place: float) -> s
         f"{READERS[kind][0]} {readers.error(kind, change, amount_at(change, place)):.1f}%"
         for kind in READERS
     ]
-    return f"At {change} {amount_text(change, place)}, misread: {', '.join(errors)}."
+    amount = amount_text(change, place)
+    return f"At a {LABELS[change]} of {amount}, test error: {', '.join(errors)}."
 
 
 CONTRAST = Picture(
     draw_contrast,
     describe_contrast,
-    alt="Left, a handwritten digit at the chosen contrast or brightness. Right, the test errors "
-    "of five networks over all contrasts or brightnesses.",
+    alt="Left, a handwritten digit with the chosen contrast or brightness. Right, the test errors "
+    "of five networks over the contrast factor or the brightness shift.",
 )
 
 
 def amount_at(change: str, place: float) -> float:
-    """Return the amount at a place, between two amounts too: a contrast in the same ratio."""
+    """Return the amount at a position; contrasts are interpolated in their logarithm."""
     amounts, at = np.array(AMOUNTS[change]), np.arange(len(AMOUNTS[change]))
     if change == "contrast" and place % 1:
         return float(np.exp(np.interp(place, at, np.log(amounts))))
@@ -103,13 +105,8 @@ def amount_at(change: str, place: float) -> float:
 
 
 def amount_text(change: str, place: float) -> str:
-    """Write an amount as its axis does."""
+    """Write the amount at a position."""
     amount = amount_at(change, place)
     if change == "contrast":
-        return f"×{amount:.3g}"
+        return f"{amount:.3g}"
     return f"{amount:+.3g}".replace("-", "−") if amount else "0"
-
-
-def place_text(place: float) -> str:
-    """Write a place among the amounts: 0 is the image as it came."""
-    return f"{place - 3:+g}".replace("-", "−") if place != 3 else "0"

@@ -1,4 +1,4 @@
-"""Find what is unchanged: where it ends, with eps or with a bias before the norm."""
+"""How eps and a bias before the norm break the invariance to scale."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def scale_text(scale: float) -> str:
 
 
 def scaled(a: np.ndarray, scale: float, eps: float, bias: np.ndarray | float = 0.0) -> np.ndarray:
-    """Return layer norm of ``scale * a + bias``: a case, re-scaled, that meets a bias."""
+    """Return layer norm of ``scale * a + bias``: an example, re-scaled, plus a bias."""
     return norms.layer_norm(scale * a + bias, eps=eps)
 
 
@@ -30,7 +30,7 @@ def draw_scale(a: np.ndarray, bias: np.ndarray, scale: float, before: bool) -> l
     """Draw the largest change of an output over the factor, and the outputs at one factor.
 
     Args:
-        a: Summed inputs of one case, shape ``(H,)``.
+        a: Summed inputs of one example, shape ``(H,)``.
         bias: Added before the norm if ``before``.
         scale: The factor of the right panel.
         before: Whether there is a bias before the norm.
@@ -61,11 +61,11 @@ def draw_scale(a: np.ndarray, bias: np.ndarray, scale: float, before: bool) -> l
             hovertemplate=f"eps {label}, unit %{{x}}: %{{y:.3f}}<extra></extra>",
         )
     curve.layout = dict(
-        title="Largest change of an output",
+        title="Largest change of any output",
         height=340,
         xaxis={
             "type": "log",
-            "title": "factor",
+            "title": "scale factor",
             "range": [-3.1, 3.1],
             "tickvals": [0.001, 0.01, 0.1, 1, 10, 100, 1000],
             "ticktext": ["10⁻³", "0.01", "0.1", "1", "10", "100", "10³"],
@@ -74,7 +74,7 @@ def draw_scale(a: np.ndarray, bias: np.ndarray, scale: float, before: bool) -> l
         shapes=[cursor(scale)],
     )
     outputs.layout = dict(
-        title=f"Outputs at factor {scale_text(scale)}",
+        title=f"Outputs at scale factor {scale_text(scale)}",
         height=340,
         xaxis={"title": "unit", "tick0": 1, "dtick": 3, "range": [0.4, len(a) + 0.6]},
         yaxis={"range": [-2.6, 2.6]},
@@ -90,12 +90,13 @@ def describe_scale(a: np.ndarray, bias: np.ndarray, scale: float, before: bool) 
         for label, eps in EPS.items()
     ]
     where = "a bias before the norm" if before else "no bias before the norm"
-    return f"At factor {scale_text(scale)}, {where}, outputs change by up to {', '.join(changes)}."
+    start = f"At scale factor {scale_text(scale)}, {where}"
+    return f"{start}, outputs change by up to {', '.join(changes)}."
 
 
 SCALE = Picture(
     draw_scale,
     describe_scale,
-    alt="Left, the largest change of an output over the factor, one curve for each eps. Right, "
+    alt="Left, the largest change of any output over the scale factor, one curve per eps. Right, "
     "the outputs of twelve units at the chosen factor.",
 )

@@ -42,19 +42,11 @@ def _weights(rng):
         yield W, delta * W + rng.normal(size=shape[1])
 
 
-# Rows that sum to 0.
-
-
-def _rows(rng):
-    for shape in ((2, 2), (3, 3), (5, 8)):
-        yield (rng.normal(size=shape) + 0.5,)
-
-
 # The black box.
 
 
 def _probe(*tests):
-    """Return a solver: the first test that changes nothing names the norm, the last name is left.
+    """Return a solver: the first test that changes nothing gives the norm, else the last name.
 
     Args:
         *tests: Pairs of a name and a function of X and W that returns them changed; at last a name.
@@ -91,82 +83,74 @@ EXERCISES = {
     "row-of-rms-norm": Value(
         (1, 0, 0, 1, 0, 1),
         wrong={
-            (1, 1, 0, 1, 0, 1): "that is layer norm's row. RMS norm takes no mean away, so a shift "
-            "that all units share stays.",
-            (1, 0, 1, 1, 0, 1): "one root mean square serves all units of an example, so the "
-            "factor of one unit does not cancel.",
-            (1, 1, 0, 1, 1, 1): "nothing is centered: neither a shift of the weights nor one of "
-            "the data is undone.",
-            (1, 0, 0, 1, 0, 0): "each example has a root mean square of its own, which takes the "
-            "factor of that example with it.",
+            (
+                1,
+                1,
+                0,
+                1,
+                0,
+                1,
+            ): "that is the row of layer norm. RMS norm does not subtract a mean, so "
+            "a shift shared by all units changes the output.",
+            (1, 0, 1, 1, 0, 1): "all units of an example share one root mean square, so the factor "
+            "of a single unit does not cancel.",
+            (1, 1, 0, 1, 1, 1): "RMS norm does not subtract a mean, so neither a shift of the "
+            "weights nor one of the data cancels.",
+            (1, 0, 0, 1, 0, 0): "each example has its own root mean square, so the factor of that "
+            "example cancels.",
         },
-        right="RMS norm has layer norm's row but for one cell: without a mean, no re-centering.",
-        otherwise="let the transformation act on the summed inputs of one example, then divide "
-        "them by their root mean square.",
+        right="The row of RMS norm differs from that of layer norm in one cell: without a mean, no "
+        "invariance to re-centering.",
+        otherwise="apply the transformation to the summed inputs of one example, then divide "
+        "by their root mean square.",
     ),
     "delta-and-gamma": Function(
         _delta_and_gamma,
         cases=_weights,
         returns=("delta", "gamma"),
         wrong={
-            "the lengths of the matrices hold the shift too; take the mean of each column away "
+            "the norms of the matrices include the shift; subtract the mean of each column "
             "first.": _by_length,
-            "this delta is its inverse: W' is delta times W, not the other way round.": (
-                _by_centered_length
-            ),
-            "gamma is what W' has beyond delta W, not beyond W.": _without_factor,
-            "gamma is the same for every unit, and a unit is a row: take means over `axis=0`.": (
-                _over_rows
-            ),
+            "this is 1 / delta. W' is delta times W, not the reverse.": (_by_centered_length),
+            "gamma is the difference between W' and delta W, not between W' and "
+            "W.": _without_factor,
+            "gamma is the same for every unit, and each unit is a row: compute means over "
+            "`axis=0`.": (_over_rows),
         },
-        right="All that layer norm forgets of a weight matrix is one factor and one vector.",
-    ),
-    "rows-without-a-sum": Function(
-        lambda W: W - W.mean(axis=1, keepdims=True),
-        cases=_rows,
-        wrong={
-            "this takes one vector away from every unit, which layer norm does anyway; the sums of "
-            "the rows still differ.": lambda W: W - W.mean(axis=0),
-            "one number less everywhere leaves the sums of the rows as far apart as before.": (
-                lambda W: W - W.mean()
-            ),
-            "now every row sums to 1, but each unit has been scaled by a factor of its own; take "
-            "away, do not divide.": lambda W: W / W.sum(axis=1, keepdims=True),
-            "that is the sum of each row, not its mean: a number taken away from D weights counts "
-            "D times.": lambda W: W - W.sum(axis=1, keepdims=True),
-        },
-        right="A shift of all pixels now adds 0 to every summed input.",
+        right="Layer norm is invariant to one factor and one vector of the weight matrix, no more.",
     ),
     "half-by-eps": Value(
         np.sqrt(1e-5 / 3),
         within=3e-5,
         wrong={
-            np.sqrt(1e-5): "there the variance is as large as eps, and 0.71 of the output is left.",
-            1e-5: "eps is in squared units of the summed inputs: it is added to the variance.",
-            0.5: "a factor of a half in the summed inputs hardly changes the output: that is what "
-            "the norm is for.",
+            np.sqrt(
+                1e-5
+            ): "with this factor the variance equals eps, and 0.71 of the output remains.",
+            1e-5: "eps is added to the variance, so it has the units of the square of the input.",
+            0.5: "halving the summed inputs hardly changes the output; the norm removes the "
+            "factor.",
         },
-        right="Below √(eps/3) layer norm is closer to no norm than to a norm.",
-        otherwise="with σ = 1 the output is s/√(s² + eps) of what it was; set that to 1/2.",
+        right="Below √(eps/3) the output is less than half of what it is without eps.",
+        otherwise="with σ = 1 the output is multiplied by s/√(s² + eps). Set that to 1/2.",
     ),
     "name-the-norm": Function(
         _reference,
         cases=lambda rng: [(Box(name),) for name in ("weight", "batch", "layer")],
         wrong={
-            "re-scaling the data does not tell layer norm from batch norm; re-scale one example.": (
+            "re-scaling all data does not distinguish layer norm from batch norm. Re-scale a "
+            "single example.": (
                 _probe(
                     ("layer", lambda X, W: (2 * X, W)),
                     ("batch", lambda X, W: (X + 1, W)),
                     "weight",
                 )
             ),
-            "re-scaling one unit does not tell batch norm from weight norm; shift the data.": (
-                _probe(("layer", _one_case), ("batch", _one_unit), "weight")
-            ),
-            "a shift of the data is not forgotten by layer norm; re-scale a single example.": (
+            "re-scaling one unit does not distinguish batch norm from weight norm. Shift the "
+            "data.": (_probe(("layer", _one_case), ("batch", _one_unit), "weight")),
+            "layer norm is not invariant to a shift of the data. Re-scale a single example.": (
                 _probe(("layer", lambda X, W: (X + 1, W)), ("batch", _one_unit), "weight")
             ),
         },
-        right="Two experiments tell three norms apart, and none looks inside.",
+        right="Two experiments are enough to distinguish the three norms.",
     ),
 }

@@ -6,7 +6,7 @@ from lnlib.norms import batch_norm, layer_norm, weight_norm
 
 
 class Box:
-    """A layer whose norm is not told; called with data ``(N, D)`` and weights ``(H, D)``.
+    """A layer whose norm is hidden; called with data ``(N, D)`` and weights ``(H, D)``.
 
     Args:
         norm: ``batch``, ``layer`` or ``weight``.

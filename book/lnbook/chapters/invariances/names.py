@@ -1,4 +1,4 @@
-"""Find what is unchanged: what the reader sees of norms, transformations and changes."""
+"""Names of norms, transformations and changes on the page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ NAMES = {
     "negative_rescaling": "negative factor",
     "input_bias": "bias before the norm",
     "feature_shift": "one feature shifted",
-    "unit_permutation": "units reordered",
 }
 #: The same in a menu, where a long name would be cut.
 MENU = {
@@ -35,25 +34,23 @@ LABELS = {
     "layer": "layer norm",
     "none": "no norm",
     "rms": "RMS norm",
-    "group": "group norm",
-    "instance": "instance norm",
 }
 
 
 def options(names: dict[str, str], keys: tuple[str, ...]) -> dict[str, str]:
-    """Return what a choice wants: from what the reader sees to the name."""
+    """Return the options of a choice, from label to name."""
     return {names[key]: key for key in keys}
 
 
 def say(value: float) -> str:
-    """Write a change, with two digits after the point unless it is tiny."""
+    """Write a change with two decimals unless it is tiny."""
     if value < ROUNDING:
         return "0"
     return f"{value:.2f}" if value >= 0.005 else short(value)
 
 
 def short(value: float) -> str:
-    """Write a change in few signs."""
+    """Write a change with few characters."""
     if value < ROUNDING:
         return "0"
     if value < 0.01:

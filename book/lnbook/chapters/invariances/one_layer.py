@@ -1,4 +1,4 @@
-"""Find what is unchanged: one small layer, before and after a transformation."""
+"""One small layer before and after a transformation of its weights or data."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STRENGTHS = (0.5, 2.0, 3.0)
 #: Where the sliders stop; not at 1, where nothing changes.
 TRIED = tuple(s / 4 for s in (1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12))
 HEIGHT = 360
-#: Whose lines a norm forgets: those of an example or those of a unit.
+#: What the lines of a norm belong to: an example or a unit.
 COMMON = {"batch": "unit", "weight": "unit", "none": "unit", "layer": "example", "rms": "example"}
 
 
@@ -56,7 +56,7 @@ def draw_change(
             here.new_summed,
             far.new_summed,
             common,
-            f"Summed inputs, a line for each {common}",
+            f"Summed inputs, one line per {common}",
             "first",
         ),
         _against(
@@ -64,7 +64,7 @@ def draw_change(
             here.new_output if reveal else None,
             far.new_output,
             common,
-            "Outputs: on the dots, unchanged" if reveal else "Outputs: what is your prediction?",
+            "Outputs: unchanged on the dotted line" if reveal else "Outputs: your prediction?",
             "holds" if stays else "fails",
         ),
     ]
@@ -79,7 +79,9 @@ def describe_change(name: str, transformation: str, strength: float, reveal: boo
     head = head[0].upper() + head[1:] + f"the summed inputs change by up to {say(moved)}"
     if not reveal:
         return f"{head}. Does any output change? Predict, then reveal."
-    verdict = "no output changes" if changed < ROUNDING else f"the outputs by up to {say(changed)}"
+    verdict = (
+        "no output changes" if changed < ROUNDING else f"the outputs change by up to {say(changed)}"
+    )
     table = ""
     if name in invariance.TABLE_1 and transformation in invariance.TABLE_1[name]:
         entry = "Invariant" if invariance.TABLE_1[name][transformation] else "No"
@@ -90,9 +92,9 @@ def describe_change(name: str, transformation: str, strength: float, reveal: boo
 CHANGE = Picture(
     draw_change,
     describe_change,
-    alt="A table of weights and data with a frame around what has changed. Beside it, in a lane "
-    "for each example or each unit, the summed inputs after over before, and the outputs after "
-    "over before or a question mark.",
+    alt="A table of weights and data with a frame around what has changed. Next to it, in one lane "
+    "per example or per unit, the summed inputs after over before, and the outputs after over "
+    "before or a question mark.",
 )
 
 
@@ -124,7 +126,7 @@ def _changed(transformation: str, strength: float) -> go.Figure:
         )
     )
     figure.layout = dict(
-        title="Weights, then data; in the frame: what changed",
+        title="Weights (top), data (bottom); frame: changed",
         height=HEIGHT,
         meta={"phone": 1.5},  # nine rows of numbers
         coloraxis={"cmin": -4, "cmax": 4, "cmid": 0, "showscale": False},
@@ -219,7 +221,11 @@ def _against(
         height=HEIGHT,
         meta={"phone": 0.9},
         showlegend=False,
-        xaxis={"title": "before (after: upwards)", "range": [-wide, wide], "anchor": f"y{lanes}"},
+        xaxis={
+            "title": "value before (vertical: after)",
+            "range": [-wide, wide],
+            "anchor": f"y{lanes}",
+        },
     )
     if after is None:
         figure.add_annotation(

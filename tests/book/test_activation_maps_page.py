@@ -119,12 +119,16 @@ def test_a_reader_moves_pictures_layer_statistic_channel_and_training(visit, bui
 
 
 @pytest.mark.parametrize("channel", [0, 3])
-def test_each_statistic_is_colored_by_its_distance_from_the_rest(visit, built_book, told, channel):
+@pytest.mark.parametrize("before", [False, True])
+def test_each_statistic_is_colored_by_its_distance_from_the_rest(
+    visit, built_book, told, channel, before
+):
     """Full color: half of all pictures, two deviations of the rest, the rest's deviation."""
     _, _, arms = told["mnist-0"]
 
     def of(layers, statistic):
-        every = layers[0][statistic][-1]
+        own = f"before_{statistic}"
+        every = layers[0][own if before and own in layers[0] else statistic][-1]
         return every[channel - 1] if channel else every.mean(0)
 
     def distance(layers, statistic, place):
@@ -136,8 +140,10 @@ def test_each_statistic_is_colored_by_its_distance_from_the_rest(visit, built_bo
         v.page.wait_for_function(READY)
         whole = v.page.locator(".ln-activation-maps")
         whole.locator("[data-part='channel']").fill(str(channel))
-        for statistic in ("on", "mean", "deviation"):
+        for statistic in ("mean", "deviation") if before else ("on", "mean", "deviation"):
             whole.locator(f"[data-of='statistic'][value='{statistic}']").check(force=True)
+            if before:
+                whole.locator("[data-of='before'][value='1']").check(force=True)
             for k, layers in enumerate(arms):
                 side = layers[0][statistic].shape[-1]
                 for place in ((0, 0), (0, side // 2), (side // 2, side // 3)):

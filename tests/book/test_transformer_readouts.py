@@ -29,13 +29,23 @@ def scripts(browser):
 
 
 SWITCHBOARD = """async ([weights, settings, colors]) => {
-  const { setTimeout } = window, pen = CanvasRenderingContext2D.prototype, { drawImage } = pen;
+  const { setTimeout } = window, pen = CanvasRenderingContext2D.prototype;
+  const { drawImage, clearRect, fillRect } = pen;
   const rest = (ms) => new Promise((done) => setTimeout(done, ms)), maps = [];
+  let boxes = [];
   window.setTimeout = (act, ms) => setTimeout(act, Math.min(ms, 5)); // nothing waits for readers
   pen.drawImage = function (image, ...place) {
     const { width, height } = image;
     maps.push(Array.from(image.getContext("2d").getImageData(0, 0, width, height).data));
     drawImage.call(this, image, ...place);
+  };
+  pen.clearRect = function (...place) {
+    boxes = [];
+    clearRect.apply(this, place);
+  };
+  pen.fillRect = function (x, y, width, height) {
+    boxes.push([this.fillStyle, x, width]);
+    fillRect.call(this, x, y, width, height);
   };
   const root = document.createElement("div");
   for (const [name, color] of Object.entries(colors)) root.style.setProperty(`--ln-${name}`, color);
@@ -53,14 +63,17 @@ SWITCHBOARD = """async ([weights, settings, colors]) => {
   close();
   root.remove();
   window.setTimeout = setTimeout;
-  Object.assign(pen, { drawImage });
-  return { texts, next, written: [0, 1].map(written), maps: maps.slice(-2) };
+  Object.assign(pen, { drawImage, clearRect, fillRect });
+  return { texts, next, written: [0, 1].map(written), maps: maps.slice(-2), boxes };
 }"""
 RECORDED = {
     "lllll": "val_nll", "rrrrr": "nll_rms", "fffff": "nll_frozen", "ooooo": "nll_removed",
     "ffffl": "nll_frozen_but_last", "ooool": "nll_but_last", "llllo": "nll_last",
 }  # fmt: skip
-COLORS = {"transformer-zero": "#102030", "negative": "#f00408", "positive": "#0cf010"}
+COLORS = {
+    "transformer-zero": "#102030", "negative": "#f00408", "positive": "#0cf010", "kept": "#010203",
+    "gray": "#040506", "transformer-ink": "#070809",
+}  # fmt: skip
 
 
 def as_percent(p):
@@ -71,7 +84,7 @@ def as_percent(p):
 def test_every_readout_is_what_pytorch_computes_with_the_norms_as_they_are_set(
     scripts, reader, look, norms
 ):
-    """Losses, recorded losses, next characters, the spoken sentence; the map's colors by sign."""
+    """Losses, recorded losses, next characters, the spoken sentence, deviations, colors by sign."""
     text, look = "What is your name? My", look % 5
     settings = {"text": text, "norms": norms, "look": str(look), "heat": "0", "at": "5"}
     found = scripts.evaluate(SWITCHBOARD, [transformer.weights(), settings, COLORS])
@@ -106,9 +119,18 @@ def test_every_readout_is_what_pytorch_computes_with_the_norms_as_they_are_set(
         6, "“i”", f"{before[5].mean():.2f}".replace("-", "−"),
         *map(rounded, [*sizes, float(reader.deviations[look])]),
     )  # fmt: skip
-    ground, below, above = (
+    ground, below, above, *_ = (
         np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) for color in COLORS.values()
     )
+    constant = float(reader.deviations[look])
+    deviations = [x.numpy().std(-1) for x in (before, after)]
+    most = np.repeat([max(constant, *deviations[0]), max(deviations[1])], len(text))
+    grounds = [k for k, box in enumerate(found["boxes"]) if box[0] == COLORS["transformer-zero"]]
+    bars = np.array([[box[1:] for box in found["boxes"][k : k + 2]] for k in grounds])
+    (left, strip), wide = bars[0, 0], bars[:, 1, 1]
+    np.testing.assert_allclose(wide / strip, np.concatenate(deviations) / most, atol=1e-6)
+    line = [x + 1 for color, x, _ in found["boxes"] if color == COLORS["kept"]]  # 2 pixels wide
+    assert line == pytest.approx([left + strip * constant / most[0]], abs=1e-6)
     for values, pixels in zip((before, after), found["maps"], strict=True):
         values = values.numpy()[..., None]
         share = np.minimum(1, abs(values) / (3 * np.sqrt((values**2).mean())))

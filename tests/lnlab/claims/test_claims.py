@@ -329,6 +329,7 @@ NAN, INF = np.nan, np.inf
         ([NAN, INF, -1], "never in 1, no number in 1 of 3 seeds, else −1 to −1 nats"),
         ([INF, -INF, -1], "never in 1, baseline never in 1 of 3 seeds, else −1 to −1 nats"),
         ([INF, INF], "never in 2 of 2 seeds"),
+        ([INF, *range(-12, -2)], "never in 1 of 11 seeds, else −12 to −3 nats"),
         ([-1.0], "−1 nats (one seed)"),
     ],
 )  # fmt: skip

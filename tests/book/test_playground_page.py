@@ -346,7 +346,7 @@ def test_the_address_carries_settings_and_update(play):
 
 @pytest.mark.parametrize("at", [1, 1234, 12345])
 def test_an_address_leads_to_its_update_however_far_and_keeps_it(play, at):
-    with play(query=f"#play&data=moons&depth=1&width=8&batch=1&at={at}") as page:
+    with play(query=f"#play&depth=1&width=8&batch=1&at={at}") as page:
         page.wait_for_function(AT, arg=f"{at:,}")
         page.wait_for_function(AT_REST)
         assert updates(page) == at

@@ -197,23 +197,6 @@ def test_a_part_that_ends_within_an_epoch_ends_where_it_was_broken_off(
     assert (first["threads"], last["threads"], last["epochs"]) == (1, 7, 2)
 
 
-@pytest.mark.parametrize(
-    ("epochs", "trained"),
-    [
-        (2, [("A", 2)]),
-        (3, [("A", 3)]),
-        (4, [("A", 3), ("B", 4)]),
-        (5, [("A", 3), ("B", 5)]),
-        (6, [("A", 3), ("B", 5), ("C", 6)]),
-    ],
-)
-def test_the_parts_of_a_run_end_where_it_ends_also_before_its_checkpoint(epochs, trained):
-    earlier = [{"device": "A", "epochs": 3}, {"device": "B", "epochs": 5}]
-    parts = records.with_segment(earlier, {"device": "C"}, epochs)
-    assert [(part["device"], part["epochs"]) for part in parts] == trained
-    assert [part["epochs"] for part in earlier] == [3, 5]
-
-
 def test_a_run_that_is_resumed_under_the_same_conditions_has_no_list_of_them(tmp_path, interrupt):
     interrupt(1)
     with pytest.raises(KeyboardInterrupt):

@@ -474,3 +474,20 @@ def test_without_the_books_runs_reading_them_says_how_to_get_them(tmp_path, monk
     with pytest.raises(FileNotFoundError, match="install it from a clone of the book"):
         claims.evaluate()
     assert records.read_all("mnist", tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("epochs", "trained"),
+    [
+        (2, [("A", 2)]),
+        (3, [("A", 3)]),
+        (4, [("A", 3), ("B", 4)]),
+        (5, [("A", 3), ("B", 5)]),
+        (6, [("A", 3), ("B", 5), ("C", 6)]),
+    ],
+)
+def test_the_parts_of_a_run_end_where_it_ends_also_before_its_checkpoint(epochs, trained):
+    earlier = [{"device": "A", "epochs": 3}, {"device": "B", "epochs": 5}]
+    parts = records.with_segment(earlier, {"device": "C"}, epochs)
+    assert [(part["device"], part["epochs"]) for part in parts] == trained
+    assert [part["epochs"] for part in earlier] == [3, 5]

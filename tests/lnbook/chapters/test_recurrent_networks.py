@@ -1,13 +1,12 @@
-"""Carry a state through time: what is drawn and said is what is computed."""
+"""Recurrent networks: what is drawn and said is what is computed."""
 
 import itertools
 
 import numpy as np
 import pytest
 
-from lnbook.chapters.recurrent_networks import longer, network, padding, rescaling, through_time
+from lnbook.chapters.recurrent_networks import longer, network, padding, through_time
 from lnbook.show import Explorer
-from lnlab.analysis import recurrence
 from tests.cases.readouts import check_says
 
 EXACT = 1e-12
@@ -78,54 +77,11 @@ def test_a_gradient_below_the_smallest_float_is_not_drawn():
 
 def test_the_sentences_say_sizes_and_what_is_left():
     assert through_time.describe_forward(1.1, "identity", "first") == (
-        "At step 200, the summed inputs have size 2·10⁸ with no norm, 1.10 with layer norm and "
+        "At step 200, the RMS of the summed inputs is 2·10⁸ with no norm, 1.10 with layer norm and "
         "1.10 with batch norm."
     )
     said = through_time.describe_backward(2.0, "identity", "first", 1.0)
-    assert said.startswith("Fifty steps back, a gradient of length 1 has length 10¹⁵ with no norm")
-
-
-# Re-scaling.
-
-
-@pytest.mark.parametrize("form", ["plain", "paper", "parts"])
-@pytest.mark.parametrize(
-    ("matrix", "factors"), [("both", (7, 7)), ("hidden", (1, 7)), ("input", (7, 1))]
-)
-def test_the_factor_is_that_of_the_matrix_named(form, matrix, factors):
-    rng = np.random.default_rng(2)
-    start, x = rng.normal(size=(16, 32)), rng.normal(size=(20, 16, 8))
-    W_ih, W_hh = network.weights()
-    into, on = factors
-    # A factor of W_ih is one of x.
-    params = {"W_ih": W_ih, "W_hh": on * W_hh}
-    expected = recurrence.states(into * x, start, params, form=form, eps=1e-3)[-1]
-    found = rescaling.rescaled(form, 7.0, matrix, 1e-3)
-    np.testing.assert_allclose(found, expected, atol=1e-6)
-    gap = np.abs(expected - rescaling.rescaled(form, 1.0, matrix, 1e-3)).max()
-    assert rescaling.change(form, 7.0, matrix, 1e-3) == pytest.approx(gap, abs=1e-6)
-
-
-def test_the_diagonal_is_left_by_those_that_change():
-    changes, units = rescaling.draw_rescaled(0.1, "hidden", 0.0)
-    points = {t.name: np.array([t.x, t.y], float) for t in units.data if t.name}
-    moved = {name: np.abs(x - y).max() for name, (x, y) in points.items()}
-    assert moved["no norm"] > 0.1
-    assert moved["layer norm, sum"] > 0.1
-    assert moved["layer norm, parts"] == 0
-    at = int(np.argmin(np.abs(np.array(changes.data[0].x) - 0.1)))
-    assert lines(changes)["no norm"][at] == round(rescaling.change("plain", 0.1, "hidden", 0.0), 3)
-
-
-def test_the_sentence_names_the_matrix_and_the_changes():
-    assert rescaling.describe_rescaled(0.01, "both", 1e-5) == (
-        "With both weight matrices multiplied by 0.01, some state changes by 0.98 with no norm, "
-        "by 0.08 with layer norm of the sum and by 0.20 with layer norm of the parts."
-    )
-    assert "nothing changes" in rescaling.describe_rescaled(1, "both", 0.0)
-    said = rescaling.describe_rescaled(100, "input", 0.0)
-    assert said.startswith("With W_ih multiplied by 100,")
-    assert said.endswith("by 0.00 with layer norm of the parts.")
+    assert said.startswith("Fifty steps back, a gradient of norm 1 has norm 10¹⁵ without")
 
 
 # Padding.
@@ -161,10 +117,12 @@ def test_the_table_and_the_bars_show_the_change_and_who_shares_a_mean():
 def test_the_sentence_says_where_the_padding_reaches():
     largest = np.nanmax(padding.padding_change("counted", 10.0))
     said = padding.describe_padding("counted", 10.0)
-    assert said.startswith(f"Padding of 10 changes states by up to {largest:.2f}, from step 3 on:")
-    assert "by more than 0.00" in padding.describe_padding("layer", 10.0)
+    assert said.startswith(
+        f"Padding with 10 changes states by up to {largest:.2f}, from step 3 on:"
+    )
+    assert "by at most 0.00" in padding.describe_padding("layer", 10.0)
     said = padding.describe_padding("left out", 0.0)
-    assert "from step 7 on one sequence is left" in said
+    assert "from step 7 on only one sequence is left" in said
     assert said.endswith("0.00 in every unit.")
 
 
@@ -213,7 +171,7 @@ def test_the_sentence_says_the_size_that_is_drawn_at_the_first_step_and_at_the_l
     _, drawn = longer.draw_longer(5, inputs)
     by_step, shared, layer = (
         [f"{lines(drawn)[name][t]:.2f}" for t in (0, -1)]
-        for name in ("batch norm, by step", "batch norm, shared", "layer norm")
+        for name in ("batch norm, per step", "batch norm, shared", "layer norm")
     )
     check_says(
         longer.describe_longer(5, inputs),
@@ -224,8 +182,7 @@ def test_the_sentence_says_the_size_that_is_drawn_at_the_first_step_and_at_the_l
 # All of them.
 
 PARTS = {
-    "forward": through_time, "backward": through_time, "rescaled": rescaling, "padding": padding,
-    "longer": longer,
+    "forward": through_time, "backward": through_time, "padding": padding, "longer": longer,
 }  # fmt: skip
 CONTROLS = {
     "forward": {
@@ -235,7 +192,6 @@ CONTROLS = {
         "scale": [0.9, 1.1], "nonlinearity": ["tanh", "relu"], "inputs": ["first", "every"],
         "gain": [0.1, 1.0],
     },
-    "rescaled": {"delta": [0.01, 10], "matrix": ["both", "hidden"], "eps": [0.0, 1e-3]},
     "padding": {"norm": ["counted", "left out"], "value": [0.0, 10.0]},
     "longer": {"trained": [5, 40], "inputs": ["walk", "steady"]},
 }  # fmt: skip

@@ -55,80 +55,77 @@ EXERCISES = {
             "this normalizes the two parts and then adds; eq. 4 normalizes their sum.": (
                 _other_step(parts=True)
             ),
-            "its mean and deviation run down the batch; each sequence has its own, `axis=1`.": (
-                _other_step(norm=lambda a: _normalize(a, axis=0))
-            ),
-            "the deviation is taken over n - 1; eq. 4 divides by H.": _other_step(
+            "mean and standard deviation are computed over the batch. Use `axis=1`, one per "
+            "sequence.": (_other_step(norm=lambda a: _normalize(a, axis=0))),
+            "the variance is divided by H - 1; eq. 4 divides by H.": _other_step(
                 norm=lambda a: _normalize(a, ddof=1)
             ),
-            "eps is missing, which shows as soon as the summed inputs are small.": _other_step(
+            "eps is missing, which matters if the summed inputs are small.": _other_step(
                 norm=lambda a: _normalize(a, eps=0)
             ),
-            "nothing is normalized yet.": _other_step(norm=lambda a: a),
-            "tanh comes last: the norm acts on the summed inputs, not on the state.": _other_step(
-                before=True
-            ),
+            "the summed inputs are not normalized.": _other_step(norm=lambda a: a),
+            "apply tanh last: the norm is applied to the summed inputs, not to the "
+            "state.": _other_step(before=True),
             "tanh is missing.": _other_step(f=lambda a: a),
             "row i of each matrix holds the weights of unit i: multiply by its transpose.": (
                 _other_step(swapped=True)
             ),
         },
-        right="Eq. 4, for all sequences of a batch at once.",
+        right="This is eq. 4 for all sequences of a batch at once.",
     ),
     "steps-to-a-thousand": Value(
         73,
         right="1.1 to the power 73 is 1,051, to the power 72 only 956.",
         wrong={
-            72: "after 72 steps it is still 956 times as long.",
-            72.48: "that is where the curve crosses a thousand; steps are whole numbers.",
-            9990: "that is growth by a tenth of the *first* length; each step adds a tenth of the "
-            "one before.",
-            9991: "that is growth by a tenth of the *first* length; each step adds a tenth of the "
-            "one before.",
-            910: "the factors multiply, they do not add up.",
+            72: "after 72 steps the norm has grown by a factor of 956.",
+            72.48: "that is where the curve crosses a thousand. The number of steps is an integer.",
+            9990: "that adds a tenth of the *first* norm per step. Each step adds a tenth of the "
+            "previous one.",
+            9991: "that adds a tenth of the *first* norm per step. Each step adds a tenth of the "
+            "previous one.",
+            910: "the factors multiply; they do not add.",
         },
-        otherwise="each step multiplies the length by 1.1; use the logarithm.",
+        otherwise="each step multiplies the norm by 1.1; use the logarithm.",
     ),
     "half-the-slope": Value(
         1.337,
         within=0.03,
-        right="A tanh that is fed a gain of 1.34 passes on half of the gradient, on average.",
+        right="With a gain of 1.34, the average slope of tanh is one half.",
         wrong={
-            0.881: "that is where the slope *at* one deviation is a half; take the mean over all "
-            "the numbers.",
-            0.549: "that is where tanh itself is a half; its slope is 1 - tanh².",
+            0.881: "that is where the slope *at* one standard deviation is one half. Average the "
+            "slope over all numbers.",
+            0.549: "that is where tanh itself is one half. Its slope is 1 - tanh².",
         },
         otherwise="average 1 - tanh² over many numbers, for several gains.",
     ),
     "statistics-to-keep": Value(
         (51200, 0),
-        right="2 T H numbers, none of which serves step 101; layer norm keeps none.",
+        right="2 T H numbers, and there are none for step 101. Layer norm stores none.",
         wrong={
             (25600, 0): "each unit needs a mean *and* a variance.",
-            (512, 0): "those are statistics that all steps share; here each step has its own.",
-            (51200, 512): "gain and bias are parameters, which both norms learn; they are no "
-            "statistics.",
-            (51200, 51200): "layer norm computes its statistics anew from each example and keeps "
+            (512, 0): "that is for statistics shared by all steps. Here each step has its own.",
+            (51200, 512): "gain and bias are learned parameters, not statistics.",
+            (51200, 51200): "layer norm computes its statistics from each example and stores "
             "none of them.",
-            (51200, 200): "layer norm computes its statistics anew from each example and keeps "
+            (51200, 200): "layer norm computes its statistics from each example and stores "
             "none of them.",
         },
-        otherwise="count steps × units × numbers for each, and what layer norm has to remember.",
+        otherwise="count steps × units × numbers per unit, and what layer norm has to store.",
     ),
     "last-real-state": Function(
         _last,
         cases=_last_cases,
         wrong={
-            "these are the states after the padding; the sequences had ended before.": (
+            "these are the states after the padding, when the sequences have already ended.": (
                 lambda states, lengths: states[:, -1]
             ),
             "step number n has index n - 1.": (
                 lambda states, lengths: states[np.arange(len(states)), lengths]
             ),
-            "each sequence has its own length; this takes the first one's for all.": (
+            "this uses the length of the first sequence for all. Each has its own.": (
                 lambda states, lengths: states[:, lengths[0] - 1]
             ),
         },
-        right="The norm keeps padding out of the mean; to keep it out of the state is your task.",
+        right="Layer norm keeps padding out of the mean, but not out of the state.",
     ),
 }

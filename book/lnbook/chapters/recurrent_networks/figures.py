@@ -1,7 +1,6 @@
-"""Sizes, gradients, scales, padding and long sequences, in numbers."""
+"""Summed inputs and gradients over time, padding, and sequences longer than in training."""
 
 from lnbook.chapters.recurrent_networks.longer import LENGTHS_TRAINED, LONGER, longer
-from lnbook.chapters.recurrent_networks.network import weights
 from lnbook.chapters.recurrent_networks.padding import (
     LENGTHS,
     PADDED,
@@ -9,7 +8,6 @@ from lnbook.chapters.recurrent_networks.padding import (
     padded_run,
     padding_change,
 )
-from lnbook.chapters.recurrent_networks.rescaling import MATRICES, RESCALED, change, rescaled
 from lnbook.chapters.recurrent_networks.through_time import (
     BACKWARD,
     FORWARD,
@@ -23,16 +21,11 @@ __all__ = [
     "LENGTHS",
     "LENGTHS_TRAINED",
     "LONGER",
-    "MATRICES",
     "PADDED",
     "PADDING",
-    "RESCALED",
     "carry",
-    "change",
     "describe_forward",
     "longer",
     "padded_run",
     "padding_change",
-    "rescaled",
-    "weights",
 ]

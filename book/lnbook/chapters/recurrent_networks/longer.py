@@ -1,4 +1,4 @@
-"""Statistics for each step, and sequences longer than any in training."""
+"""Batch norm statistics per step, and sequences longer than any in training."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def sequences(inputs: str, steps: int, rng: np.random.Generator) -> np.ndarray:
     """Draw 64 sequences, ``(steps, 64, 8)``.
 
     Args:
-        inputs: ``"steady"``: every step alike; ``"walk"``: each step adds to the one before.
-        steps: How long they are.
-        rng: Where the numbers come from.
+        inputs: ``"steady"``: independent steps; ``"walk"``: each step adds to the one before.
+        steps: Their length.
+        rng: Source of the numbers.
     """
     x = rng.normal(size=(steps, TRAINED_ON, INPUTS))
     return x if inputs == "steady" else x.cumsum(axis=0)
@@ -43,14 +43,14 @@ def longer(trained: int, inputs: str) -> recurrence.OverTime:
 
 
 _KINDS = {
-    "each step": ("batch norm, by step", NORMS["batch"][1], "dash"),
+    "each step": ("batch norm, per step", NORMS["batch"][1], "dash"),
     "shared": ("batch norm, shared", COLORS["kept"], "longdash"),
     "layer": NORMS["layer"],
 }
 
 
 def draw_longer(trained: int, inputs: str) -> list[go.Figure]:
-    """Draw the running deviations and the data's, and what comes out of the norm."""
+    """Draw the running standard deviations, those of the data, and the RMS after the norm."""
     run, steps = longer(trained, inputs), np.arange(1, LONG + 1)
     running, size = go.Figure(), go.Figure()
     running.add_scatter(
@@ -73,8 +73,8 @@ def draw_longer(trained: int, inputs: str) -> list[go.Figure]:
                 hovertemplate=f"step %{{x}}: %{{y:.2f}}<extra>{label}</extra>",
             )
     for figure, title, top in (
-        (running, "Deviation of W_ih x", 9.0),
-        (size, "Size after the norm", 4.2),
+        (running, "Standard deviation of W_ih x", 9.0),
+        (size, "RMS after the norm", 4.2),
     ):
         figure.layout = dict(
             title=title,
@@ -91,19 +91,20 @@ def draw_longer(trained: int, inputs: str) -> list[go.Figure]:
 
 
 def describe_longer(trained: int, inputs: str) -> str:
-    """Say how large the normalized inputs are at the first step and at the last."""
+    """Say the RMS of the normalized inputs at the first step and at the last."""
     size = longer(trained, inputs).size
     first, last = ({kind: say(size[kind][t]) for kind in size} for t in (0, -1))
     return (
-        f"Trained on {trained} steps, the norm puts out size {first['each step']} at step 1 and "
-        f"{last['each step']} at step {LONG} with statistics for each step, {first['shared']} and "
-        f"{last['shared']} with shared ones; layer norm {first['layer']} and {last['layer']}."
+        f"Trained on {trained} steps, the RMS after batch norm is {first['each step']} at step 1 "
+        f"and {last['each step']} at step {LONG} with statistics per step, {first['shared']} and "
+        f"{last['shared']} with shared statistics. After layer norm it is {first['layer']} and "
+        f"{last['layer']}."
     )
 
 
 LONGER = Picture(
     draw_longer,
     describe_longer,
-    alt="Left, the deviation of the input's part over 60 steps: of the test data, as kept for each "
-    "step, and as shared by all. Right, the size after the norm, which should be 1.",
+    alt="Left, the standard deviation of W_ih x over 60 steps: of the test data, of the running "
+    "statistics per step, and of the shared ones. Right, the RMS after the norm, ideally 1.",
 )

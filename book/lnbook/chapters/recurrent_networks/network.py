@@ -1,4 +1,4 @@
-"""The network of the figures, its forms' looks, and how a size is written."""
+"""The network of the figures, colors of its variants, and how numbers are written."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 @cache
 def weights() -> tuple[np.ndarray, np.ndarray]:
-    """Return W_ih ``(32, 8)`` and an orthogonal W_hh ``(32, 32)``, which keeps every length."""
+    """Return W_ih ``(32, 8)`` and an orthogonal W_hh ``(32, 32)``, which preserves norms."""
     params = recurrence.orthogonal(INPUTS, HIDDEN, np.random.default_rng(0))
     return params["W_ih"], params["W_hh"]
 
@@ -34,7 +34,7 @@ def parameters(form: str, scale: float = 1.0, gain: float = 1.0) -> dict[str, np
 
     Args:
         form: Of :func:`lnlib.cells.rnn_step`.
-        scale: W_hh is multiplied by it: the factor by which a length grows in W_hh h.
+        scale: Factor of W_hh, by which W_hh h is larger than h.
         gain: Of every norm.
     """
     W_ih, W_hh = weights()
@@ -44,7 +44,7 @@ def parameters(form: str, scale: float = 1.0, gain: float = 1.0) -> dict[str, np
 
 
 def say(value: float) -> str:
-    """Write a positive number in two digits, a large or small one with a power of ten."""
+    """Write a positive number with few digits, a large or small one with a power of ten."""
     if value == 0:
         return "0"
     if 0.0095 <= value < 999.5:

@@ -1,4 +1,4 @@
-"""Sequences of unequal length, and who sees their padding."""
+"""Sequences of unequal length, and how their padding affects the states."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from lnlab.analysis import recurrence
 LENGTHS = (8, 6, 5, 3, 2)
 PADDED = {
     "layer norm": "layer",
-    "batch norm, counted": "counted",
-    "batch norm, left out": "left out",
+    "batch norm, padding included": "counted",
+    "batch norm, padding excluded": "left out",
 }
 
 
 def padded_run(norm: str, value: float) -> np.ndarray:
-    """Run five sequences of unequal length, filled up with one value.
+    """Run five sequences of unequal length, padded with one value.
 
     Args:
         norm: ``"layer"``, ``"counted"`` or ``"left out"``: a value of :data:`PADDED`.
@@ -44,7 +44,7 @@ def rows(t: int) -> int:
 
 
 def padding_change(norm: str, value: float) -> np.ndarray:
-    """Return by how much a state differs from what it is without any padding, at most.
+    """Return the largest difference of a state from the one without any padding.
 
     Shape ``(5, 8)``; NaN where there is padding. Without padding each step has the sequences that
     reach it, and no others.
@@ -56,7 +56,7 @@ def padding_change(norm: str, value: float) -> np.ndarray:
 
 
 def draw_padding(norm: str, value: float) -> list[go.Figure]:
-    """Draw the change of every state, and who shares a mean at each step."""
+    """Draw the change of every state, and the rows that share a mean at each step."""
     changed, steps = padding_change(norm, value), np.arange(1, max(LENGTHS) + 1)
     table = go.Figure(
         go.Heatmap(
@@ -83,7 +83,7 @@ def draw_padding(norm: str, value: float) -> list[go.Figure]:
     )
     bare = {"showgrid": False, "zeroline": False}
     table.layout = dict(
-        title="Change of the state, largest of 32 units",
+        title="Change of the state (largest of 32 units)",
         height=320,
         coloraxis={"cmin": -2, "cmax": 2, "cmid": 0, "showscale": False},
         xaxis={
@@ -118,32 +118,31 @@ def draw_padding(norm: str, value: float) -> list[go.Figure]:
 
 
 def describe_padding(norm: str, value: float) -> str:
-    """Say how far the padding reaches."""
+    """Say which states the padding changes."""
     largest = np.nanmax(padding_change(norm, value))
     if norm == "layer":
         return (
-            f"Padding of {value:g} changes no state by more than {largest:.2f}: no row "
+            f"Padding with {value:g} changes states by at most {largest:.2f}, because no row "
             "shares its mean with another."
         )
     if norm == "counted":
         moved = np.nanmax(padding_change(norm, value), axis=0) > 0.005
         first = int(np.argmax(moved)) + 1
         return (
-            f"Padding of {value:g} changes states by up to {largest:.2f}, from step {first} on: "
-            f"after step {first - 1} the shortest sequence has ended, and its padding shares "
-            "the mean."
+            f"Padding with {value:g} changes states by up to {largest:.2f}, from step {first} on: "
+            f"the shortest sequence ends at step {first - 1}, and its padding then enters the mean."
         )
     alone = int(np.argmax([rows(t) == 1 for t in range(max(LENGTHS))])) + 1
     size = np.abs(padded_run(norm, value)[0, alone - 1 :]).max()
     return (
-        f"With the padding left out no state changes, but from step {alone} on one sequence is "
-        f"left: its own mean is all there is, and its state is {size:.2f} in every unit."
+        f"With the padding excluded no state changes, but from step {alone} on only one sequence "
+        f"is left. It equals the batch mean, so its state is {size:.2f} in every unit."
     )
 
 
 PADDING = Picture(
     draw_padding,
     describe_padding,
-    alt="Left, a table of five sequences by eight steps: by how much each state differs from what "
-    "it is without padding. Right, bars: how many rows share a mean at each step.",
+    alt="Left, a table of five sequences by eight steps: the difference of each state from the one "
+    "without padding. Right, bars: how many rows share a mean at each step.",
 )

@@ -1,4 +1,4 @@
-"""How large summed inputs and gradients are after many steps."""
+"""The RMS of the summed inputs and the norm of the gradient over many steps."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _WIDE = 12  # powers of ten above and below 1
 
 
 def draw_forward(scale: float, nonlinearity: str, inputs: str) -> go.Figure:
-    """Draw the size of the summed inputs over the steps."""
+    """Draw the root mean square of the summed inputs over the steps."""
     figure = go.Figure()
     for form in ("plain", "paper", "batch"):
         run = carry(form, scale, nonlinearity, inputs)
@@ -61,13 +61,13 @@ def draw_forward(scale: float, nonlinearity: str, inputs: str) -> go.Figure:
 
 
 def describe_forward(scale: float, nonlinearity: str, inputs: str) -> str:
-    """Say how large the summed inputs are at the end."""
+    """Say the root mean square of the summed inputs at the last step."""
     ends = {
         form: say(carry(form, scale, nonlinearity, inputs).summed[-1])
         for form in ("plain", "paper", "batch")
     }
     return (
-        f"At step {STEPS}, the summed inputs have size {ends['plain']} with no norm, "
+        f"At step {STEPS}, the RMS of the summed inputs is {ends['plain']} with no norm, "
         f"{ends['paper']} with layer norm and {ends['batch']} with batch norm."
     )
 
@@ -75,23 +75,23 @@ def describe_forward(scale: float, nonlinearity: str, inputs: str) -> str:
 FORWARD = Picture(
     draw_forward,
     describe_forward,
-    alt="One logarithmic line plot over 200 steps: the size of the summed inputs with no norm, "
+    alt="One logarithmic line plot over 200 steps: the RMS of the summed inputs with no norm, "
     "with layer norm and with batch norm.",
 )
 
 
 def draw_backward(scale: float, nonlinearity: str, inputs: str, gain: float) -> go.Figure:
-    """Draw the length of the gradient over the steps it has come back."""
+    """Draw the norm of the gradient over the number of steps back."""
     figure, back = go.Figure(), np.r_[0, _SHOWN[:-1]]
     for form in LOOKS:
         run = carry(form, scale, nonlinearity, inputs, 1.0 if form == "plain" else gain)
         _curve(figure, form, back, run.gradient[back], "steps back")
-    _logarithmic(figure, "steps back from the last", "Length of the gradient, 1 at the last state")
+    _logarithmic(figure, "steps back from the last", "Norm of the gradient (1 at the last state)")
     return label_ends(figure)
 
 
 def describe_backward(scale: float, nonlinearity: str, inputs: str, gain: float) -> str:
-    """Say what is left of the gradient after fifty steps."""
+    """Say the norm of the gradient after fifty steps back."""
     left = {
         form: say(
             carry(form, scale, nonlinearity, inputs, 1.0 if form == "plain" else gain).gradient[50]
@@ -99,7 +99,7 @@ def describe_backward(scale: float, nonlinearity: str, inputs: str, gain: float)
         for form in LOOKS
     }
     return (
-        f"Fifty steps back, a gradient of length 1 has length {left['plain']} with no norm, "
+        f"Fifty steps back, a gradient of norm 1 has norm {left['plain']} without normalization, "
         f"{left['paper']} with layer norm of the sum (eq. 4), {left['parts']} with layer norm of "
         f"the parts and {left['batch']} with batch norm."
     )
@@ -108,7 +108,7 @@ def describe_backward(scale: float, nonlinearity: str, inputs: str, gain: float)
 BACKWARD = Picture(
     draw_backward,
     describe_backward,
-    alt="One logarithmic line plot over the steps back from the last state: the length of its "
+    alt="One logarithmic line plot over the steps back from the last state: the norm of its "
     "gradient with no norm, with layer norm of the sum and of the parts, and with batch norm.",
 )
 

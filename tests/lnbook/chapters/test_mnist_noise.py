@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from lnbook.chapters.mnist import noise
-from lnbook.figures.plots import NORMS
 from tests.cases.oracle import parsed
 
 EPOCHS = [0.0, 0.5, 1.0]
@@ -93,15 +92,15 @@ def test_the_lines_are_the_means_of_the_seeds_and_the_cursor_is_at_the_point(rec
     _, misses = noise.draw_statistics(runs, 1, ("batch", 2))
     drawn = traces(misses)
     for label, name in (
-        ("an example, in other batches", "moves_2"),
-        ("a batch's mean", "miss_2"),
-        ("the running mean", "kept_miss_2"),
+        ("same example, other batch", "moves_2"),
+        ("batch mean", "miss_2"),
+        ("running mean", "kept_miss_2"),
     ):
         mean = np.mean([of(records, "batch", seed, name) for seed in (0, 1)], axis=0)
         np.testing.assert_allclose(drawn[label].y, mean, atol=6e-4)
     assert misses.layout.shapes[0].x0 == EPOCHS[1]
     assert list(traces(noise.draw_statistics(runs, 1, ("layer", 1))[1])) == [
-        "an example, in other batches"
+        "same example, other batch"
     ]
 
 
@@ -112,30 +111,9 @@ def test_the_sentence_says_the_means_at_the_point(records, runs):
         for name in ("miss_1", "kept_miss_1", "moves_1")
     )
     assert said.startswith("After 1 epoch:")
-    for value in (f"off by {miss:.2f}", f"running mean by {kept:.2f}", f"move by {moves:.2f}"):
+    for value in (f"off by {miss:.2f}", f"running mean by {kept:.2f}", f"change by {moves:.2f}"):
         assert value in said
-    assert "move by 0.00" in noise.describe_statistics(runs, 0, ("layer", 2))
-
-
-@pytest.mark.parametrize("against", ["epoch", "train_nll"])
-def test_gradient_noise_is_the_geometric_mean_of_the_seeds(records, runs, against):
-    drawn = traces(noise.draw_gradient(runs, against))
-    for norm in NUMBERS:
-        line = drawn[NORMS[norm][0]]
-        both = [of(records, norm, seed, "gradient_noise") for seed in (0, 1)]
-        np.testing.assert_allclose(line.y, np.sqrt(np.prod(both, axis=0)), atol=0.06)
-        nll = np.mean([of(records, norm, seed, "train_nll") for seed in (0, 1)], axis=0)
-        np.testing.assert_allclose(line.x, EPOCHS if against == "epoch" else nll)
-    both = [of(records, "layer", seed, "gradient_noise")[-1] for seed in (0, 1)]
-    assert f"{np.sqrt(np.prod(both)):.0f}" in noise.describe_gradient(runs, against)
-
-
-def test_gradient_noise_that_was_not_measured_is_left_out(records):
-    for r in records:
-        r["curves"]["gradient_noise"][1] = None
-    line = noise.draw_gradient(noise.Runs(records), "epoch").data[0]
-    assert list(line.x) == [0.0, 1.0]
-    assert np.isfinite(line.y).all()
+    assert "change by 0.00" in noise.describe_statistics(runs, 0, ("layer", 2))
 
 
 def test_the_mismatch_is_drawn_and_said_for_each_kind_of_statistics(records, runs):
@@ -179,7 +157,7 @@ def test_the_race_draws_the_mean_of_the_seeds_in_a_band_from_low_to_high():
     assert drawn["layer norm, upper edge"].fill == "tonexty"
     np.testing.assert_allclose(traces(nll)["layer norm"].y, [2.4, 0.6])
     said = noise.describe_race(results, batch_size=4)
-    assert said == "After 1 epoch, 2 seeds: layer norm 0.600 nats, 15.0% wrong."
+    assert said == "After 1 epoch, 2 seeds: layer norm 0.600 nats, 15.0% test error."
     assert "Press Start" in noise.describe_race([], batch_size=4)
 
 

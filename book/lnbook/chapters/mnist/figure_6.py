@@ -57,7 +57,7 @@ def draw(runs: Runs, epoch: float, norms: Sequence[str], until: float) -> list[g
 
 
 def describe(runs: Runs, epoch: float, norms: Sequence[str], until: float) -> str:
-    """Say where each norm stands at the cursor, or where it has ended, mean of the seeds."""
+    """Say the mean loss and error of each norm at the cursor, or at its end."""
     epoch, sentences = min(epoch, until), []
     for size in SIZES:
         parts = [_standing(runs, Cell(n, size), epoch) for n in norms]
@@ -69,7 +69,7 @@ FIGURE_6 = Picture(
     draw,
     describe,
     alt="Four panels of curves over epochs: training NLL above, test error below, batch size 128 "
-    "on the left, batch size 4 on the right, one curve a norm.",
+    "on the left, batch size 4 on the right, one curve per norm.",
 )
 
 

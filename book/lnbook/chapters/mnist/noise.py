@@ -1,4 +1,4 @@
-"""Noise, statistics, a race."""
+"""Batch statistics inside a trained network, and networks that train live."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lnbook.figures.colors import COLORS
 from lnbook.figures.plots import NORMS, band, cursor, label_ends, spread
 from lnlab.analysis.recorded import Record, Recorded
 
-#: Where a norm stands: what the reader sees, and (norm, its number).
+#: From the label of a norm in the network to the norm and its number.
 PLACES = {
     "batch norm, hidden layer 1": ("batch", 1),
     "batch norm, hidden layer 2": ("batch", 2),
@@ -21,17 +21,17 @@ PLACES = {
     "layer norm, hidden layer 1": ("layer", 1),
     "layer norm, hidden layer 2": ("layer", 2),
 }
-#: Statistics with which one and the same network is tested: label, color, dash.
+#: Statistics with which the same network is evaluated: label, color, dash.
 STATISTICS = {
-    "batches": ("each batch's own", COLORS["batch"], "dash"),
-    "test": ("running averages", COLORS["kept"], "solid"),
-    "averages": ("averages of all batches", COLORS["third"], "dashdot"),
+    "batches": ("the batch (train mode)", COLORS["batch"], "dash"),
+    "test": ("running averages (eval mode)", COLORS["kept"], "solid"),
+    "averages": ("averages over all batches", COLORS["third"], "dashdot"),
     "true": ("all examples as one batch", COLORS["gray"], "dot"),
 }
 
 
 class Runs(Recorded):
-    """Recorded runs of ``lnlab.experiments.noise.run``, a group a norm.
+    """Recorded runs of ``lnlab.experiments.noise.run``, one group per norm.
 
     Args:
         records: As :func:`lnlab.records.read_all` returns them, measured at equal epochs.
@@ -46,7 +46,7 @@ class Runs(Recorded):
         self.norms = [norm for norm in NORMS if norm in self.groups]
 
     def cloud(self, norm: str, number: int, point: int) -> np.ndarray:
-        """Return mean and deviation ``(40, 2)`` of seed 0: of a unit in batches, or of cases."""
+        """Return mean and std ``(40, 2)`` of seed 0: of a unit in batches, or of examples."""
         arrays = self.runs(norm)[0]["arrays"]
         return np.stack([arrays[f"{name}_{number}"][point] for name in ("mean", "std")], axis=1)
 
@@ -58,11 +58,11 @@ def stops(runs: Runs) -> list[int]:
     return [point for point, epoch in enumerate(epochs.tolist()) if epoch in wanted]
 
 
-# What four examples say.
+# The statistics of four examples.
 
 
 def draw_statistics(runs: Runs, point: int, place: tuple[str, int]) -> list[go.Figure]:
-    """Draw the statistics of forty batches, or cases, and over training how far they miss.
+    """Draw the statistics of forty batches, or examples, and their errors over training.
 
     Args:
         runs: The recorded runs.
@@ -83,7 +83,7 @@ def _cloud(runs: Runs, point: int, norm: str, number: int) -> go.Figure:
         mode="markers",
         name="batches of 4" if norm == "batch" else "examples",
         marker={"color": color, "size": 8, "opacity": 0.7},
-        hovertemplate=f"mean %{{x:.2f}}, deviation %{{y:.2f}}<extra>one {one}</extra>",
+        hovertemplate=f"mean %{{x:.2f}}, std %{{y:.2f}}<extra>one {one}</extra>",
     )
     figure.add_scatter(
         x=[0],
@@ -92,7 +92,7 @@ def _cloud(runs: Runs, point: int, norm: str, number: int) -> go.Figure:
         name="all examples" if norm == "batch" else "average example",
         marker={"color": COLORS["gray"], "size": 15, "symbol": "cross-thin", "line": {"width": 3,
                 "color": COLORS["gray"]}},
-        hovertemplate="mean 0, deviation 1<extra></extra>",
+        hovertemplate="mean 0, std 1<extra></extra>",
     )  # fmt: skip
     if norm == "batch":
         running = [runs.curves(norm, f"kept_{name}_{number}")[0, point] for name in ("mean", "std")]
@@ -102,25 +102,25 @@ def _cloud(runs: Runs, point: int, norm: str, number: int) -> go.Figure:
             mode="markers",
             name="running averages",
             marker={"color": COLORS["kept"], "size": 12, "symbol": "diamond"},
-            hovertemplate="mean %{x:.2f}, deviation %{y:.2f}<extra>running averages</extra>",
+            hovertemplate="mean %{x:.2f}, std %{y:.2f}<extra>running averages</extra>",
         )
-    title = "One unit: mean and deviation" if norm == "batch" else "Mean and deviation over units"
+    title = "Mean and std of one unit" if norm == "batch" else "Mean and std over units"
     figure.update_layout(
         title=title,
         height=340,
         xaxis={"title": "mean", "range": [-1.6, 1.6], "zeroline": False},
-        yaxis={"title": "deviation", "range": [0, 2.4], "zeroline": False},
+        yaxis={"title": "standard deviation", "range": [0, 2.4], "zeroline": False},
     )
     return figure
 
 
 def _misses(runs: Runs, point: int, norm: str, number: int) -> go.Figure:
     figure = go.Figure()
-    lines = {f"moves_{number}": ("an example, in other batches", NORMS[norm][1], "solid")}
+    lines = {f"moves_{number}": ("same example, other batch", NORMS[norm][1], "solid")}
     if norm == "batch":
         lines |= {
-            f"miss_{number}": ("a batch's mean", COLORS["first"], "dash"),
-            f"kept_miss_{number}": ("the running mean", COLORS["kept"], "dot"),
+            f"miss_{number}": ("batch mean", COLORS["first"], "dash"),
+            f"kept_miss_{number}": ("running mean", COLORS["kept"], "dot"),
         }
     for name, (label, color, dash) in lines.items():
         figure.add_scatter(
@@ -132,7 +132,7 @@ def _misses(runs: Runs, point: int, norm: str, number: int) -> go.Figure:
             hovertemplate=f"epoch %{{x:.3g}}: %{{y:.2f}}<extra>{label}</extra>",
         )
     figure.update_layout(
-        title="Off by so many deviations",
+        title="Error, in standard deviations",
         height=340,
         xaxis={"title": "epoch", "range": [-0.03 * runs.epochs()[-1], 1.03 * runs.epochs()[-1]]},
         yaxis={"range": [-0.03, 1], "zeroline": False},
@@ -142,98 +142,37 @@ def _misses(runs: Runs, point: int, norm: str, number: int) -> go.Figure:
 
 
 def describe_statistics(runs: Runs, point: int, place: tuple[str, int]) -> str:
-    """Say how far the means miss, and how far a case moves with its batch."""
+    """Say the error of the means, and how far an example moves with its batch."""
     norm, number = place
     when = f"After {_epochs(runs.epochs()[point])}"
     moves = runs.curves(norm, f"moves_{number}")[:, point].mean()
     if norm == "layer":
         x, y = runs.cloud(norm, number, point).T
         return (
-            f"{when}: the means of examples lie {x.std():.2f} apart, their deviations "
-            f"{y.std():.2f}; each example keeps its own in every batch, and "
-            f"its numbers move by {moves:.2f}."
+            f"{when}: over examples, the means have standard deviation {x.std():.2f} and the "
+            f"standard deviations {y.std():.2f}. The normalized values of an example change by "
+            f"{moves:.2f} in another batch."
         )
     miss, mean = (
         runs.curves(norm, f"{name}_{number}")[:, point].mean() for name in ("miss", "kept_miss")
     )
     return (
-        f"{when}: a batch's mean is off by {miss:.2f} deviations, the running mean by {mean:.2f}; "
-        f"the numbers of an example move by {moves:.2f} when it comes in other batches."
+        f"{when}: a batch mean is off by {miss:.2f} standard deviations, the running mean by "
+        f"{mean:.2f}. The normalized values of an example change by {moves:.2f} in another batch."
     )
 
 
 SEEN = Picture(
     draw_statistics,
     describe_statistics,
-    alt="Left, a cloud of dots, mean against deviation, around a cross. Right, lines over epochs: "
-    "how far means are off, and how far an example moves.",
+    alt="Left, a cloud of dots, mean and standard deviation, around a cross. Right, lines over "
+    "epochs: the error of the batch mean and of the running mean, and the change of an example's "
+    "normalized values in another batch.",
 )
 
 
 def _epochs(epochs: float) -> str:
     return f"{epochs:.2g} epoch" + ("s" if epochs != 1 else "")
-
-
-# The gradient.
-
-
-def draw_gradient(runs: Runs, against: str) -> go.Figure:
-    """Draw how many batches of 4 it takes until the gradient's noise is as long as the gradient.
-
-    Args:
-        runs: The recorded runs.
-        against: ``epoch``, or ``train_nll``: where the networks are equally far.
-    """
-    figure = go.Figure()
-    for norm in runs.norms:
-        label, color, dash = NORMS[norm]
-        noise, nll = runs.curves(norm, "gradient_noise"), runs.curves(norm, "train_nll")
-        x = runs.epochs() if against == "epoch" else nll.mean(0)
-        known = np.isfinite(noise).all(0)
-        mean = np.exp(np.log(noise[:, known]).mean(0))  # of ratios
-        figure.add_scatter(
-            x=x[known].round(4),
-            y=mean.round(1),
-            mode="lines+markers",
-            name=label,
-            line={"color": color, "dash": dash, "width": 2.5},
-            marker={"color": color, "size": 5},
-            hovertemplate=f"%{{x:.3g}}: %{{y:.0f}} batches<extra>{label}</extra>",
-        )
-    ticks = [0.01, 0.03, 0.1, 0.3, 1, 3]
-    axes = {
-        "epoch": {"title": "epoch", "range": [-0.03 * runs.epochs()[-1], 1.03 * runs.epochs()[-1]]},
-        # From right to left, as training goes down.
-        "train_nll": {"type": "log", "title": "training NLL, nats", "tickvals": ticks,
-                      "ticktext": [f"{t:g}" for t in ticks], "autorange": "reversed"},
-    }  # fmt: skip
-    figure.update_layout(
-        title="Batches of 4 until noise is as long as the gradient",
-        height=360,
-        xaxis=axes[against] | {"zeroline": False},
-        yaxis={"type": "log", "tickvals": [1, 3, 10, 30, 100, 300, 1000, 3000]},
-    )
-    return label_ends(figure)
-
-
-def describe_gradient(runs: Runs, against: str) -> str:
-    """Say the ratio early and at the end."""
-    early, phrases = 1, []
-    for norm in runs.norms:
-        noise = np.exp(np.log(runs.curves(norm, "gradient_noise")).mean(0))
-        phrases.append(f"{NORMS[norm][0]} {noise[early]:.0f} and {noise[-1]:.0f}")
-    when = f"After {_epochs(runs.epochs()[early])} and {_epochs(runs.epochs()[-1])}"
-    if against == "epoch":
-        return f"{when}, batches of 4: {'; '.join(phrases)}."
-    nll = [f"{NORMS[n][0]} at {runs.curves(n, 'train_nll')[:, -1].mean():.2f}" for n in runs.norms]
-    return f"{when}, batches of 4: {'; '.join(phrases)}. They end {', '.join(nll)} nats."
-
-
-GRADIENT = Picture(
-    draw_gradient,
-    describe_gradient,
-    alt="One line a norm: batches of 4 until noise is as long as the gradient.",
-)
 
 
 # One network, four kinds of statistics.
@@ -243,8 +182,8 @@ def draw_mismatch(runs: Runs) -> list[go.Figure]:
     """Draw test NLL and test error of the batch-normed network under four kinds of statistics."""
     panels = []
     for name, title, ticks, unit in (
-        ("nll", "Test NLL, nats", [0.1, 0.2, 0.5, 1, 2], "nats"),
-        ("error", "Test error, %", [3, 5, 10, 20, 50], "%"),
+        ("nll", "Test NLL (nats)", [0.1, 0.2, 0.5, 1, 2], "nats"),
+        ("error", "Test error (%)", [3, 5, 10, 20, 50], "%"),
     ):
         figure = go.Figure()
         for kind, (label, color, dash) in STATISTICS.items():
@@ -267,27 +206,27 @@ def draw_mismatch(runs: Runs) -> list[go.Figure]:
 
 
 def describe_mismatch(runs: Runs) -> str:
-    """Say what each kind of statistics gives at the end."""
+    """Say the final test NLL and error with each kind of statistics."""
     phrases = []
     for kind, (label, *_) in STATISTICS.items():
         nll, error = (runs.curves("batch", f"{kind}_{name}")[:, -1] for name in ("nll", "error"))
         phrases.append(f"{label} {nll.mean():.3f} nats and {error.mean():.2f} %")
-    return f"After {_epochs(runs.epochs()[-1])}, batches of 4: {'; '.join(phrases)}."
+    return f"After {_epochs(runs.epochs()[-1])} with batches of 4: {'; '.join(phrases)}."
 
 
 MISMATCH = Picture(
     draw_mismatch,
     describe_mismatch,
-    alt="Two panels over epochs, test NLL and test error: one line for each kind of statistics.",
+    alt="Two panels over epochs, test NLL and test error, with one line per kind of statistics.",
 )
 
 
-# Side by side.
+# Live training.
 
 RACE_EPOCHS = 3  # as lnlab.experiments.mnist.live has it
 _RACE = {
-    "train_nll": ("Training NLL, nats", 1, (0.001, 3), [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1]),
-    "test_error": ("Test error, %", 100, (1, 95), [1, 2, 3, 5, 10, 20, 50]),
+    "train_nll": ("Training NLL (nats)", 1, (0.001, 3), [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1]),
+    "test_error": ("Test error (%)", 100, (1, 95), [1, 2, 3, 5, 10, 20, 50]),
 }
 
 
@@ -324,12 +263,12 @@ def _race(results: Sequence[dict[str, list[dict]]], name: str) -> go.Figure:
 
 
 def describe_race(results: Sequence[dict[str, list[dict]]], **settings: Any) -> str:
-    """Say where each norm stands, mean of its seeds."""
+    """Say the loss and the error of each norm so far, mean of its seeds."""
     if not results:
-        return "Press Start to train the networks side by side; Stop keeps what was reached."
+        return "Press Start to train the networks side by side. Stop keeps the results so far."
     parts = [
         f"{NORMS[norm][0]} {np.mean([p['train_nll'] for p in points]):.3f} nats, "
-        f"{np.mean([p['test_error'] for p in points]):.1%} wrong"
+        f"{np.mean([p['test_error'] for p in points]):.1%} test error"
         for norm, points in results[-1].items()
     ]
     points = next(iter(results[-1].values()))
@@ -340,5 +279,5 @@ def describe_race(results: Sequence[dict[str, list[dict]]], **settings: Any) -> 
 RACE = Picture(
     draw_race,
     describe_race,
-    alt="Two panels of curves over epochs, training NLL and test error, one curve a norm.",
+    alt="Two panels of curves over epochs, training NLL and test error, one curve per norm.",
 )

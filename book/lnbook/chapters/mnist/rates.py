@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
-import plotly.graph_objects as go
-
 from lnbook.chapters.mnist.runs import Cell, Runs
 from lnbook.chapters.mnist.words import (
-    NAMES,
-    UNITS,
     bounds_of,
     epoch_text,
-    log_axis,
-    nats,
     seeds,
     with_bounds,
 )
-from lnbook.explorer.figure_spec import Picture
-from lnbook.figures.plots import NORMS, band, label_ends, labels, spread
+from lnbook.figures.plots import NORMS, labels
 from lnbook.figures.table import Table
 
 
@@ -26,54 +18,6 @@ def rate_stops(runs: Runs) -> list[float]:
     epochs = runs.sweep.common()
     first = epochs[(epochs > 0) & (epochs < 1)]
     return [*first[4::5].tolist(), *epochs[epochs >= 1].tolist()]
-
-
-def draw_rates(runs: Runs, epoch: float) -> list[go.Figure]:
-    """Draw training NLL and test error at batch size 4 over the learning rate."""
-    return [_over_rates(runs, epoch, name) for name in ("train_nll", "test_error")]
-
-
-def _over_rates(runs: Runs, epoch: float, name: str) -> go.Figure:
-    figure, runs = go.Figure(), runs.sweep
-    rates = runs.rates
-    for norm in runs.swept:
-        values = [spread(runs.at(epoch, Cell(norm, 4, r), name)) for r in rates]
-        hover = f"learning rate %{{x:g}}: %{{y:.3g}} {UNITS[name]}"
-        band(figure, rates, np.transpose(values), NORMS[norm], hover, "lines+markers")
-    stops = rate_stops(runs)
-    shown = [runs.at(e, Cell(n, 4, r), name) for e in stops for n in runs.swept for r in rates]
-    figure.update_layout(
-        title=f"{NAMES[name]}, batch size 4",
-        height=320,
-        xaxis={
-            "type": "log",
-            "title": "learning rate",
-            "tickvals": rates,
-            "ticktext": [f"{r:g}" for r in rates],
-            "range": [np.log10(rates[0]) - 0.1, np.log10(rates[-1]) + 0.1],
-        },
-        yaxis=log_axis(name, shown),
-    )
-    return label_ends(figure)
-
-
-def describe_rates(runs: Runs, epoch: float) -> str:
-    """Say at which learning rate each norm is best."""
-    phrases, runs = [], runs.sweep
-    for norm in runs.swept:
-        rate = best_rate(runs, norm, epoch)
-        nll, error = (
-            runs.at(epoch, Cell(norm, 4, rate), name).mean() for name in ("train_nll", "test_error")
-        )
-        phrases.append(f"{NORMS[norm][0]} at {rate:g} ({nats(nll)} nats, {error:.2f} %)")
-    return f"After {epoch_text(epoch)} the training NLL is lowest with {'; '.join(phrases)}."
-
-
-RATES = Picture(
-    draw_rates,
-    describe_rates,
-    alt="Two panels over the learning rate, training NLL and test error, one curve a norm.",
-)
 
 
 def best_rate(runs: Runs, norm: str, epoch: float) -> float:
@@ -101,7 +45,7 @@ def rates(runs: Runs) -> Table:
         columns += [labels(found), [with_bounds(d, name) for d in found]]
     return Table(
         [
-            "Layer norm against",
+            "Layer norm compared with",
             "Lower training NLL",
             "Difference, nats",
             "Lower test error",

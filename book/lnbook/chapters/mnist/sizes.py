@@ -1,4 +1,4 @@
-"""From one example at a time to 256."""
+"""Loss and error by batch size, from 1 to 256."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _over_sizes(runs: Runs, name: str) -> go.Figure:
 
 
 def describe_sizes(runs: Runs, nll: str) -> str:
-    """Say at which batch size each norm errs least and most, and where its NLL is lowest."""
+    """Say at which batch sizes the error of each norm is lowest and highest, and its NLL lowest."""
     phrases, runs = [], runs.over_sizes
     epoch = runs.common()[-1]
     for norm in (n for n in NORMS if runs.sizes(n)):
@@ -64,16 +64,17 @@ def describe_sizes(runs: Runs, nll: str) -> str:
         least, most = min(errors, key=errors.get), max(errors, key=errors.get)
         low = min(nlls, key=nlls.get)
         phrases.append(
-            f"{NORMS[norm][0]} errs least at {least} ({errors[least]:.2f} %), most at {most} "
-            f"({errors[most]:.2f} %), its {NAMES[nll].replace('T', 't')} is lowest at {low} "
+            f"{NORMS[norm][0]}: test error lowest at {least} ({errors[least]:.2f} %) and highest "
+            f"at "
+            f"{most} ({errors[most]:.2f} %), {NAMES[nll].replace('T', 't')} lowest at {low} "
             f"({nats(nlls[low])} nats)"
         )
-    return f"After {epoch_text(epoch)}: {'; '.join(phrases)}."
+    return f"After {epoch_text(epoch)}. {'. '.join(p[0].upper() + p[1:] for p in phrases)}."
 
 
 BATCH_SIZES = Picture(
     draw_sizes,
     describe_sizes,
-    alt="Two panels over the batch size from 1 to 256, NLL and test error, one curve a norm; "
-    "batch norm's begins at 2.",
+    alt="Two panels over the batch size from 1 to 256, NLL and test error, one curve per norm. The "
+    "curve of batch norm begins at 2.",
 )

@@ -50,7 +50,7 @@ DRAWN = """(figures) => [...document.querySelectorAll(figures)].every((e) =>
 # A playground is printed as it is after training: before, its two networks are alike.
 TRAINED = 300  # updates
 TRAIN = """() => { for (const go of document.querySelectorAll('.ln-playground [data-part="go"]'))
-    go.click(); }"""
+    if (go.closest(".ln-playground").dataset.running !== "yes") go.click(); }"""
 FAR = """(most) => [...document.querySelectorAll('.ln-playground [data-part="count"]')].every((e) =>
     Number(e.textContent.replace(/\\D/g, "")) >= most)"""
 FEW = 3  # lines; a page with fewer is not worth its paper

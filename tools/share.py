@@ -1,4 +1,4 @@
-"""Take the two pictures of the start page after 400 updates of its networks.
+"""Take the two pictures of the start page once its networks have trained.
 
 Usage: python -m tools.share     from the built book, into book/_static/share.png, which goes with
                                  a shared link, and .github/book.png, which the README shows
@@ -22,7 +22,8 @@ STYLE = """
 .ln-playground-curves { display: none !important; }
 .ln-playground-pair { zoom: 1.3; }
 """
-COUNT = "Number(document.querySelector('[data-part=count]').textContent) >= 400"
+# The figure plays by itself, and stops.
+DONE = "document.querySelector('[data-part=count]').textContent === '800'"
 
 
 def main() -> None:
@@ -31,10 +32,7 @@ def main() -> None:
         browser, _ = launch(playwright)
         page = browser.new_page(viewport=README, color_scheme="light")
         page.goto((ROOT / "_build" / "html" / "introduction.html").as_uri())
-        go = "document.querySelector('[data-part=go]').click()"
-        page.evaluate(go)
-        page.wait_for_function(COUNT)
-        page.evaluate(go)
+        page.wait_for_function(DONE)
         page.wait_for_timeout(1000)  # until what is at rest is drawn
         page.screenshot(path=ROOT / ".github" / "book.png")
         page.set_viewport_size(SHARED)

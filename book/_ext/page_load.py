@@ -23,14 +23,16 @@ NEEDED_BY = {
     "exercise.css": "exercise",
     "mystnb.": 'class="cell',
     "sphinx-design.": 'class="sd-',
-    "sphinx_highlight.js": 'id="search-results"',
     "togglebutton.": "dropdown",
 }
+SEARCH_OF_SPHINX = ("sphinx_highlight.js", "searchtools.js", "language_data.js")
 # Set on every page by Jupyter Book, and read by nothing that this book loads.
 UNREAD = re.compile(r"DOCUMENTATION_OPTIONS\.pagename = '[^']*';")
 OPTIONS, SETTINGS, MATHJAX = "documentation_options.js", "settings.js", "mathjax/settings.js"
-FIRST = "first/"  # the page's template has it above all else; Jupyter Book would add it again
+# A template has them in their place; Jupyter Book would add them to every page.
+PLACED = ("first/", "search/")
 UNUSED = (
+    *SEARCH_OF_SPHINX,
     "**/*.map",
     "locales",
     "mathjax/**/all-packages.js",  # what the others hold, once more
@@ -54,6 +56,8 @@ def name_of(asset):
 
 def needed(asset, body):
     """Say whether a page loads a script or style sheet."""
+    if name_of(asset).startswith(SEARCH_OF_SPHINX):
+        return False
     found = [part for start, part in NEEDED_BY.items() if name_of(asset).startswith(start)]
     return all(part in body for part in found)
 
@@ -70,7 +74,7 @@ def choose(app, pagename, templatename, context, doctree):
             app.add_css_file(f"pages/{pagename}.css", priority=900)
         if handlers:
             app.add_js_file(f"pages/{pagename}.js")
-    body = context.get("body", "") + 'id="search-results"' * (pagename == "search")
+    body = context.get("body", "")
     context["css_files"] = [sheet for sheet in context["css_files"] if needed(sheet, body)]
     inline = dict.fromkeys(s.attributes["body"] for s in context["script_files"] if not s.filename)
     inline = [text for text in inline if not UNREAD.fullmatch(text)]
@@ -79,7 +83,7 @@ def choose(app, pagename, templatename, context, doctree):
             write(static / name, texts)
             app.add_js_file(name)
     scripts = [s for s in context["script_files"] if s.filename and needed(s, body)]
-    scripts = [s for s in scripts if not name_of(s).startswith(FIRST)]
+    scripts = [s for s in scripts if not name_of(s).startswith(PLACED)]
     for script in scripts:
         if script.attributes.get("type") != "text/later":
             script.attributes["defer"] = "defer"

@@ -108,7 +108,16 @@
     setTimeout(() => sizes.disconnect(), SETTLED);
   }
 
+  /* Who comes from the search page sees the words marked, and the first of them. */
+  const HERE = document.currentScript.src;
+  function markWhatWasSearched() {
+    if (!new URLSearchParams(location.search).get("highlight")) return;
+    document.head.append(Object.assign(document.createElement("script"),
+      { src: new URL("search/words.js", HERE) }));
+  }
+
   function start() {
+    markWhatWasSearched();
     document.querySelectorAll("[data-address]").forEach(choicesInAddress);
     addEventListener("hashchange", goToPart);
     goToPart();

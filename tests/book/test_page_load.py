@@ -18,7 +18,7 @@ import page_load
 import plotly_bundle
 
 sys.path.pop(0)
-LATER = ("mathjax/tex", "plotly/", "states/")  # what comes when it is needed
+LATER = ("mathjax/tex", "plotly/", "states/", "search/sections")  # what comes when it is needed
 KILOBYTES = 260  # compressed: 1.3 s on a line of 1.6 Mbit/s
 LARGEST = {  # megabytes, of what the built book is made of
     "_static/mathjax": 1.9,
@@ -133,6 +133,7 @@ def test_no_script_keeps_a_page_waiting_but_the_one_that_chooses_the_theme(every
         assert waiting == ["_static/first/first.js"] * bool(scripts), name
         loaded = [one["src"] for one in scripts]
         assert len(loaded) == len(set(loaded)), name
+        assert any("_static/search/" in source for source in loaded) == (name == "search"), name
 
 
 def asked_at_once(path, page):
@@ -151,7 +152,6 @@ def test_what_a_page_needs_to_start_is_small_and_there(built_book, every_page):
         size = sum(len(gzip.compress(file.read_bytes())) for file in files) / 1000
         # The weights of the transformer, which it runs with.
         assert size < KILOBYTES + 100 * (name == "transformer_ablation"), name
-        assert not any("searchindex" in file.name for file in files) or name == "search"
 
 
 def test_the_built_book_is_small(built_book):

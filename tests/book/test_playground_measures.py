@@ -198,7 +198,7 @@ def test_what_is_shown_is_of_the_example_that_is_followed(scripts, example):
     """Also of one among the last, where the examples that are measured begin before it."""
     settings = [BASE | {"norm": norm} for norm in ("none", "layer")]
     found = scripts.evaluate(WORKER, [settings, playground.digits(), [{"example": example}]])
-    *_, shown, told = found["answers"]
+    start, *_, shown, told = found["answers"]
     x, y = tensor(found["test"][0]).view(-1, found["inputs"]), found["test"][1]
     followed = example % len(y)
     assert told["example"] == followed
@@ -218,6 +218,10 @@ def test_what_is_shown_is_of_the_example_that_is_followed(scripts, example):
         np.testing.assert_allclose(net["chances"], logits[followed].softmax(0), atol=CLOSE)
         sizes = [h[first : first + PROBE].square().mean().sqrt() for h in hidden]
         np.testing.assert_allclose([a["size"] for a in net["activity"]], sizes, rtol=CLOSE)
+        read = logits[:100].argmax(1) == torch.tensor(y[:100])
+        assert start["nets"][k]["read"] == read.tolist()  # the wall of digits
+        assert 0 < read.sum() < 100
+    np.testing.assert_allclose(start["wall"], x[:100].flatten())
 
 
 # What it draws and writes of these measures.
@@ -265,11 +269,11 @@ OPEN = """([settings, digits, updates]) => lnShow(settings, digits, { updates },
   };
 })"""
 TITLES = {
-    "Size of the activations": "size",
-    "Depends on the digit": "apart",
+    "RMS of the activations": "size",
+    "Share that varies with the digit": "apart",
     "Saturated units": "dead",
     "Dead units": "dead",
-    "Length of the gradient": "slopes",
+    "Norm of the weight gradient": "slopes",
 }
 SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
@@ -295,12 +299,12 @@ def diagnosis(net, depth):
     first, last = (net["activity"][k] for k in (0, -1))
     percent = "under 1 %" if last["apart"] < 0.01 else f"{100 * last['apart']:.0f} %"
     if last["size"] > 100:
-        return "The signal explodes: size"
+        return "The signal explodes: RMS activation"
     if last["size"] < first["size"] / 20:
-        return "The signal fades: size"
+        return "The signal fades: RMS activation"
     if last["apart"] < 0.1:
-        return f"Layer {depth} looks the same for every digit: {percent} of it depends"
-    return f"The signal arrives: {percent} of layer {depth} depends on the digit."
+        return f"Layer {depth} is nearly the same for every digit: {percent} of it varies"
+    return f"The signal arrives at layer {depth}: {percent} of it varies with the digit."
 
 
 @pytest.mark.parametrize(
@@ -322,13 +326,20 @@ def test_table_strips_and_sentence_show_each_measure_under_its_name(
     shown = scripts.evaluate(OPEN, [words, playground.digits(), steps])
     idle = "saturated units" if activation == "tanh" else "dead units"
     head, *rows = shown["table"]
-    assert head == ["network", "layer", "size", "depends on the digit", idle, "gradient"]
-    names = {"size": "size", "depends on the digit": "apart", idle: "dead"}
+    assert head == [
+        "network",
+        "layer",
+        "RMS activation",
+        "varies with the digit",
+        idle,
+        "gradient norm",
+    ]
+    names = {"RMS activation": "size", "varies with the digit": "apart", idle: "dead"}
     for k, net in enumerate(measured["nets"]):
         own = [dict(zip(head, row, strict=True)) for row in rows if row[0] == "AB"[k]]
         assert [row["layer"] for row in own] == [str(k + 1) for k in range(depth)]
         for row, layer, slope in zip(own, net["activity"], net["slopes"][:-1], strict=True):
-            values = {name: layer[key] for name, key in names.items()} | {"gradient": slope}
+            values = {name: layer[key] for name, key in names.items()} | {"gradient norm": slope}
             for name, value in values.items():
                 close = {"rel": 0.5} if "×" in row[name] else {"rel": 0.051, "abs": 0.0051}
                 assert as_number(row[name]) == pytest.approx(value, **close), (k, name)

@@ -1,19 +1,136 @@
 """The ways into the book: its first page, its search."""
 
+import json
+import sys
+
 import pytest
+
+from tests.book.conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+import search_sections
+
+sys.path.pop(0)
+RESULT = "#search-results li a"
+# What practitioners type, and a part of the name of a section that answers.
+ANSWERS = {
+    "warmup": "Training with and without warm-up",
+    "fp16": "float16",
+    "autocast": "NaN or zeros in float16",
+    "mixed precision": "mixed precision",
+    "InstanceNorm": "Group norm, instance norm and RMS norm",
+    "Bessel": "Bessel",
+    "CNN": "convolutional network",
+    "gamma": "gain",
+    "beta": "bias",
+    "affine": "affine parameters",
+    "elementwise_affine": "affine parameters",
+    "normalized_shape": "normalized_shape",
+    "nn.LayerNorm": "layer normalization",
+    "running_mean": "running average",
+    "SyncBatchNorm": "LayerNorm needs no SyncBatchNorm",
+    "sync batch norm": "SyncBatchNorm",
+    "pre-LN": "pre-norm",
+    "preln": "pre-norm",
+    "QK-norm": "QK norm, adaptive layer norm",
+    "AdaLN": "adaptive layer normalization",
+    "DiT": "DiT",
+    "FiLM": "FiLM",
+    "RMSNorm": "RMS norm",
+    "Llama": "Llama",
+    "GPT-2": "GPT-2",
+    "bfloat16": "bfloat16",
+    "epsilon": "eps",
+    "weight decay": "Gains shrink under weight decay",
+    "momentum": "momentum",
+    "padding": "Padding",
+    "layer norm padding": "Padding changes",
+    "BatchNorm": "batch normalization",
+    "GroupNorm": "Group norm, instance norm and RMS norm",
+    "eval mode": "inference, eval mode",
+    "post-norm": "Pre-norm and post-norm",
+    "residual connection": "residual connection",
+    "vanishing gradients": "vanishing gradient",
+    "NaN": "NaN or zeros in float16",
+    "batch size 1": "batch",
+    "ConvNeXt": "ConvNeXt",
+    "T5": "T5",
+    "LSTM": "Replacing nn.LSTM",
+    "GRU": "layer-normalized GRU",
+    "learning rate": "effective learning rate",
+    "kaiming": "He initialization",
+    "dropout": "dropout",
+    "ViT": "ViT",
+    "DeepNorm": "DeepNorm",
+    "covariate shift": "internal covariate shift",
+    "overfitting": "overfitting",
+    "batch norm vs layer norm": "Batch norm and layer norm compared",
+    "convert layernorm to rmsnorm": "Converting weights between norms",
+}
+TYPE = """word => {
+  const field = document.querySelector(".bd-search-container input[type=search]");
+  field.value = word;
+  field.dispatchEvent(new Event("input"));
+  return [...document.querySelectorAll("#search-results li a")].map((a) => a.textContent);
+}"""
 
 
 @pytest.mark.every_browser
 def test_search_finds_a_page(visit, site):
     with visit(site, "search", "?q=normalization") as v:
-        v.page.wait_for_selector("#search-results li a")
+        v.page.wait_for_selector(RESULT)
         assert (v.outside, v.complaints) == ([], [])
 
 
-def test_a_link_that_highlights_words_opens_its_page(visit, site):
-    with visit(site, "layer_norm_from_scratch", "?highlight=mean") as v:
-        v.page.wait_for_selector(".ln-explorer[data-ready='yes']")
+def test_what_practitioners_type_leads_to_a_section_that_answers(visit, built_book):
+    with visit(built_book.as_uri(), "search", "?q=mean") as v:
+        v.page.wait_for_selector(RESULT)
+        first = {word: v.page.evaluate(TYPE, word)[:3] for word in ANSWERS}
+        missed = {w: got for w, got in first.items() if not any(ANSWERS[w] in one for one in got)}
+        assert missed == {}
+        assert v.page.evaluate(TYPE, "normalisierungsschicht") == []
+        assert "Nothing found" in v.page.inner_text("#search-results [role=status]")
+
+
+@pytest.mark.every_browser
+def test_a_result_leads_to_the_words_in_their_section(visit, built_book):
+    with visit(built_book.as_uri(), "search", "?q=convert_sync_batchnorm") as v:
+        assert (
+            "convert_sync_batchnorm" in v.page.locator("#search-results li mark").first.inner_text()
+        )
+        v.page.locator(RESULT).first.click()
+        v.page.wait_for_url("**/which_norm.html?highlight=convert_sync_batchnorm#layernorm-needs*")
+        v.page.wait_for_function("CSS.highlights?.get('ln-search')?.size > 0")
+        word = v.page.get_by_text("convert_sync_batchnorm").first
+        word.wait_for()
+        box = word.bounding_box()
+        assert 0 < box["y"] < 900  # in the window
         assert (v.outside, v.complaints) == ([], [])
+
+
+def test_a_section_has_its_own_text_and_a_glossary_its_synonyms():
+    page = """<article class="bd-article"><section id="a"><h1>A<a class="headerlink">#</a></h1>
+    <p>One.</p><p>Two <span class="math">\\(\\mu_i\\)</span>.</p><svg><text>no</text></svg>
+    <section id="b"><h2>B</h2><ul><li>three</li></ul></section></section>
+    <section id="g"><h2>G</h2><dl class="glossary"><dt id="t1">warm-up</dt><dt id="t2">warmup</dt>
+    <dd>Slow.</dd><dt id="t3">eps</dt><dd>Small.</dd></dl></section></article>"""
+    assert list(search_sections.sections(page)) == [
+        ("t1", "warm-up, warmup", "Slow."),
+        ("t3", "eps", "Small."),
+        ("a", "A", "One. Two μ_i."),
+        ("b", "B", "three"),
+        ("g", "G", ""),
+    ]
+
+
+def test_every_section_that_is_found_is_on_its_page(built_book):
+    text = (built_book / "_static/search/sections.js").read_text("utf-8")
+    pages = json.loads(text.removeprefix("lnSearch(").removesuffix(");\n"))
+    assert {"introduction", "which_norm", "glossary"} <= {page["page"] for page in pages}
+    for page in pages:
+        source = (built_book / f"{page['page']}.html").read_text("utf-8")
+        lost = [anchor for anchor, _, _ in page["parts"] if f'id="{anchor}"' not in source]
+        assert lost == [], page["page"]
 
 
 def test_index_leads_to_the_first_page(visit, site):

@@ -10,7 +10,7 @@ const lnPictures = (() => {
   const log = (v) => (v > 0 ? Math.log10(v) : v === 0 ? -99 : NaN);
   const percent = (v) => Math.round(100 * v) + " %";
 
-  /* One example in all layers: a column a layer, a cell a unit, by its sign. */
+  /* One example in all layers: one column per layer, one cell per unit, colored by its sign. */
   function heat(pen, look, net, x, y, width, height, scale) {
     const { depth, units, heat: values } = net, w = width / depth, h = height / units;
     box(pen, x, y, width, height, look.zero);
@@ -30,6 +30,25 @@ const lnPictures = (() => {
       const ink = (v * deviation + mean) / 16;
       box(pen, x + ((i % 8) * side) / 8, y + (Math.floor(i / 8) * side) / 8, side / 8 + 0.3,
         side / 8 + 0.3, look.ink, Math.max(0, Math.min(1, ink)));
+    });
+  }
+
+  /* Held-out digits, those that are read in the network's color: how many rows, for this width. */
+  const GAP = 2, columnsFor = (width) => (width > 240 ? 20 : 10);
+  const cellFor = (width) => (width + GAP) / columnsFor(width);
+  const wallHeight = (count, width) => Math.ceil(count / columnsFor(width)) * cellFor(width);
+  function wall(pen, look, inputs, read, { mean, deviation }, color, x, y, width) {
+    const columns = columnsFor(width), cell = cellFor(width), side = cell - GAP, pixel = side / 8;
+    read.forEach((right, n) => {
+      const left = x + (n % columns) * cell, top = y + Math.floor(n / columns) * cell;
+      box(pen, left, top, side, side, right ? color : look.zero, right ? 0.28 : 1);
+      for (let i = 0; i < 64; i++) {
+        const ink = (inputs[64 * n + i] * deviation + mean) / 16;
+        if (ink > 0.05) {
+          box(pen, left + (i % 8) * pixel, top + Math.floor(i / 8) * pixel, pixel + 0.2, pixel + 0.2,
+            right ? color : look.soft, Math.min(1, ink) * (right ? 1 : 0.35));
+        }
+      }
     });
   }
 
@@ -58,7 +77,7 @@ const lnPictures = (() => {
     pen.stroke();
   }
 
-  /* The answer: a bar a class, the right one in the network's color. */
+  /* The answer: one bar per class, the right one in the network's color. */
   function rows(pen, look, net, view, color, x, y, width, height) {
     const row = height / net.chances.length;
     net.chances.forEach((p, i) => {
@@ -80,7 +99,7 @@ const lnPictures = (() => {
     });
   }
 
-  /* A strip under the heat map: one value a layer. */
+  /* A strip under the heat map: one value per layer. */
   function strip(pen, look, color, values, x, y, width, height, { low, high, ticks, name }, labels) {
     const at = (v) => y + height * (1 - (v - low) / (high - low)), step = width / values.length;
     const base = at(0);
@@ -106,10 +125,12 @@ const lnPictures = (() => {
      measured there. `view` is what worker.js told, with `digits` (of the pixels) or points. */
   function network(canvas, look, view, k, { small, color, activation }) {
     const net = view.nets[k], narrow = canvas.clientWidth < 380, onPlane = !view.digits;
-    const tall = small || narrow ? 118 : 110;
+    const brief = small && canvas.clientWidth < 240; // the wall has digits enough
+    const tall = brief ? 72 : small || narrow ? 118 : 110;
     const side = narrow ? (onPlane ? 116 : 60) : onPlane ? tall : 72;
-    const below = narrow ? side + 8 : 0;
-    const strips = small ? 0 : 4 * 18 + 2 * (LARGE + LITTLE) + 18;
+    const below = narrow && !brief ? side + 8 : 0;
+    const shown = small && view.wall && net.read;
+    const strips = small ? 26 + wallHeight(100, canvas.clientWidth) : 4 * 18 + 2 * (LARGE + LITTLE) + 18;
     const [pen, width] = sheet(canvas, 18 + tall + below + strips);
     const left = narrow ? 0 : side + (small ? 12 : Math.max(12, 44 - side + 28));
     const right = narrow ? 0 : 64, wide = width - left - right;
@@ -119,7 +140,9 @@ const lnPictures = (() => {
     heat(pen, look, net, left, y, wide, tall, activation === "tanh" ? 1 : 2);
     const draw = (x, top) => onPlane ? plane(pen, look, view, net, x, top, side)
       : digit(pen, look, view.input, x, top, side, view.digits);
-    if (narrow) {
+    if (brief) {
+      y += tall;
+    } else if (narrow) {
       y += tall + 8;
       draw(0, y);
       columns(pen, look, net, view, color, side + 10, y, width - side - 10, side);
@@ -129,6 +152,10 @@ const lnPictures = (() => {
       rows(pen, look, net, view, color, left + wide + 8, y, right - 8, tall);
       y += tall;
     }
+    if (shown) {
+      write(pen, narrow ? "100 held-out digits" : "100 held-out digits; colored: read correctly", 0, y + 20, look.ink);
+      wall(pen, look, view.wall, net.read, view.digits, color, 0, y + 26, width);
+    }
     if (small) return;
     const add = (title, values, scale, height) => {
       y += 18;
@@ -137,10 +164,10 @@ const lnPictures = (() => {
       y += height;
     };
     const { activity } = net, idle = activation === "tanh" ? "Saturated units" : "Dead units";
-    add("Size of the activations", activity.map((a) => log(a.size)), LOG, LARGE);
-    add(`Depends on the ${thing}`, activity.map((a) => a.apart), SHARE, LITTLE);
+    add("RMS of the activations", activity.map((a) => log(a.size)), LOG, LARGE);
+    add(`Share that varies with the ${thing}`, activity.map((a) => a.apart), SHARE, LITTLE);
     add(idle, activity.map((a) => a.dead), SHARE, LITTLE);
-    add("Length of the gradient", net.slopes.slice(0, net.depth).map(log), LOG, LARGE);
+    add("Norm of the weight gradient", net.slopes.slice(0, net.depth).map(log), LOG, LARGE);
     write(pen, "layer 1", left, y + 14, look.soft);
     if (net.depth > 1) write(pen, net.depth, left + wide, y + 14, look.soft, "right");
   }
@@ -189,9 +216,11 @@ const lnPictures = (() => {
       ends.forEach((at, k) => at && write(pen, "AB"[k], at[0] + 5, at[1] + 4.5, colors[k]));
       pen.font = "12px system-ui, sans-serif";
     }
-    const error = ["Error on held-out examples", 1, [0, 0.5, 1], percent, errors];
+    const read = errors.map((points) => points.map(([u, e]) => [u, 1 - e]));
+    const error = small ? ["Held-out digits read correctly", 1, [0, 0.5, 1], percent, read]
+      : ["Error on held-out examples", 1, [0, 0.5, 1], percent, errors];
     if (!small) {
-      plot(0, "Loss on the training batches, smoothed (nats)", 3, [0, 1, 2, 3], String,
+      plot(0, "Training loss, smoothed (nats)", 3, [0, 1, 2, 3], String,
         losses.map(smooth));
     }
     plot(small ? 0 : 1, ...error);

@@ -4,6 +4,7 @@ const lnPlayground = (() => {
   const MEASURE = 250; // ms between two measurements on the held-out examples while it runs
   const BUDGET = 100, SHORT = 20; // ms of training for one answer: in a Worker, in the page itself
   const SPEAK = 3000; // ms between two sentences of the status while it runs
+  const SHOW = { updates: 800, pace: 200, seen: 0.5 }; // what the small one plays, once half of it is seen
   const GOAL = 0.2; // an error below it: the network has learned
   const EXPLODED = 100; // the size of the last hidden layer
   const FADED = 1 / 20; // its size, in that of the first
@@ -11,21 +12,21 @@ const lnPlayground = (() => {
 
   const same = (...values) => Object.fromEntries(values.map((v) => [v, String(v)]));
   const SWITCH = { no: "no", yes: "yes" };
-  const NORMS = { none: "no norm", layer: "layer norm", batch: "batch norm", rms: "RMS norm" };
+  const NORMS = { none: "no normalization", layer: "layer norm", batch: "batch norm", rms: "RMS norm" };
   /* name: label, values and their texts, where to start */
   const SETTINGS = {
     data: ["Data", { digits: "digits", spiral: "spiral", rings: "rings", moons: "moons" }, "digits"],
     depth: ["Hidden layers", same(...Array.from({ length: 30 }, (_, i) => i + 1)), "10"],
-    width: ["Units a layer", same(8, 16, 24, 32, 48, 64), "32"],
+    width: ["Units per layer", same(8, 16, 24, 32, 48, 64), "32"],
     activation: ["Activation",
       { relu: "ReLU", tanh: "tanh", gelu: "GELU", identity: "identity" }, "tanh"],
-    norm: ["Norm", NORMS, "layer"],
-    place: ["Norm’s place", { before: "before activation", after: "after activation" }, "before"],
+    norm: ["Normalization", NORMS, "layer"],
+    place: ["Norm position", { before: "before activation", after: "after activation" }, "before"],
     bias: ["Bias before norm", SWITCH, "no"],
-    residual: ["Residual", SWITCH, "no"],
-    size: ["First weights", {
-      0.1: "0.1 × He’s", 0.25: "¼ × He’s", 0.41: "PyTorch’s, 0.41", 0.5: "½ × He’s",
-      0.71: "0.71 × He’s", 1: "He’s", 1.4: "1.4 × He’s", 2: "2 × He’s", 4: "4 × He’s",
+    residual: ["Residual connections", SWITCH, "no"],
+    size: ["Initialization (std)", {
+      0.1: "0.1 × He", 0.25: "0.25 × He", 0.41: "0.41 × He (PyTorch)", 0.5: "0.5 × He",
+      0.71: "0.71 × He", 1: "He", 1.4: "1.4 × He", 2: "2 × He", 4: "4 × He",
     }, "0.41"],
     batch: ["Batch size", same(1, 2, 4, 8, 16, 32, 64, 128), "16"],
     optimizer: ["Optimizer", { sgd: "SGD", adam: "Adam" }, "sgd"],
@@ -35,8 +36,8 @@ const lnPlayground = (() => {
   const SHARED = ["data", "seed"]; // what both networks always have in common
   const NUMBERS = ["depth", "width", "size", "batch", "rate", "seed"];
   const PACES = {
-    10: "10 updates a second", 30: "30 updates a second", 100: "100 updates a second",
-    0: "as fast as it can",
+    10: "10 updates per second", 30: "30 updates per second", 100: "100 updates per second",
+    0: "as fast as possible",
   };
   const START = {
     ...Object.fromEntries(Object.entries(SETTINGS).map(([key, [, , value]]) => [key, value])),
@@ -112,11 +113,12 @@ const lnPlayground = (() => {
     // The page.
     const select = (key, label, extra = "") => `<label class="ln-playground-setting"><span>${label}</span>`
       + `<select data-key="${key}" autocomplete="off"${extra}></select></label>`;
+    const score = (k) => `<strong data-part="error-${k}">–</strong> <span>${small
+      ? '<span class="ln-playground-wide">digits </span>read' : "held-out error"}</span>`;
     const card = (k) => `<section class="ln-playground-net" data-part="net-${k}" aria-label="Network `
       + `${"AB"[k]}"><div class="ln-playground-top"><b class="ln-playground-letter">${"AB"[k]}</b>`
       + select("ab"[k], "", ` aria-label="Network ${"AB"[k]}"`)
-      + `<p class="ln-playground-score"><strong data-part="error-${k}">–</strong> <span>held-out error</span>`
-      + `</p></div><canvas data-part="canvas-${k}" role="img" aria-label=""></canvas>`
+      + `<p class="ln-playground-score">${score(k)}</p></div><canvas data-part="canvas-${k}" role="img" aria-label=""></canvas>`
       + `<p class="ln-playground-says" data-part="says-${k}"></p></section>`;
     const shared = Object.keys(SETTINGS).map((key) => select(key, SETTINGS[key][0])).join("");
     root.append(element(`<div class="ln-playground-body${small ? " ln-playground-small" : ""}">
@@ -125,7 +127,7 @@ const lnPlayground = (() => {
         <button type="button" data-part="step">Step</button>
         <button type="button" data-part="reset">Reset</button>
         <span class="ln-playground-count"><b data-part="count">0</b> updates</span>
-        ${small ? "" : select("pace", "", ' aria-label="Pace"')}
+        ${small ? "" : select("pace", "", ' aria-label="Speed"')}
         ${small || live ? "" : `<button type="button" data-part="copy">Copy link</button>
         <input class="ln-playground-link" data-part="link" readonly hidden aria-label="Link to this state">`}
       </div>
@@ -138,22 +140,23 @@ const lnPlayground = (() => {
       </details>
       <div class="ln-playground-follow">${select("differs", "A and B differ in")}
         <span class="ln-playground-example"><span data-part="follow"></span>
-        <button type="button" data-part="before" aria-label="Follow the example before">‹</button>
+        <button type="button" data-part="before" aria-label="Follow the previous example">‹</button>
         <button type="button" data-part="after" aria-label="Follow the next example">›</button>
-        <button type="button" data-part="hardest">B’s hardest</button></span></div>`}
+        <button type="button" data-part="hardest">Hardest for B</button></span></div>`}
       <div class="ln-playground-pair">${card(0)}${card(1)}</div>
+      ${small ? '<p class="ln-playground-verdict" data-part="verdict" aria-hidden="true"></p>' : ""}
       <canvas class="ln-playground-curves" data-part="curves" role="img" aria-label=""></canvas>
       <p class="ln-playground-status" data-part="status" role="status" aria-live="polite"></p>
-      ${small ? `<p class="ln-playground-note"><a data-part="all" href="playground.html">More layers, other
-        norms, ten challenges: the whole playground</a></p>` : `
+      ${small ? `<p class="ln-playground-note"><a data-part="all" href="playground.html">Open the full playground:
+        depth, initialization, other norms, ten challenges</a></p>` : `
       <div class="ln-playground-foot">
         <details data-part="code"><summary>Show the code</summary>
           <p>The same in PyTorch, for <select data-part="which" aria-label="Code of network"
             autocomplete="off"><option value="0">A</option><option value="1" selected>B</option>
           </select>:</p><pre tabindex="0"><code data-part="program"></code></pre></details>
-        <details data-part="numbers"><summary>The numbers behind the pictures</summary>
+        <details data-part="numbers"><summary>The numbers behind the figures</summary>
           <div class="ln-playground-table" data-part="table" tabindex="0" role="region"
-            aria-label="The numbers behind the pictures"></div></details>
+            aria-label="The numbers behind the figures"></div></details>
       </div>`}
     </div>`));
     root.dataset.ready = "yes";
@@ -165,12 +168,14 @@ const lnPlayground = (() => {
     // What the run has come to.
     const calm = matchMedia("(prefers-reduced-motion: reduce)");
     let id = 0, running = false, waiting = false, closed = false, stop = 0, challenge = null;
+    let showing = false; // the small one plays by itself when it is first seen
     let owed = 0; // steps asked for while an answer was on its way
     let view, losses, errors, updates, began, due, measured, spoken, told;
 
     function reset(until = 0) {
       id++;
       [updates, owed, measured, spoken, told, stop] = [0, 0, 0, 0, "", until];
+      showing = false;
       $("count").textContent = "0";
       [view, losses, errors] = [null, [[], []], [[], []]];
       play(until > 0);
@@ -207,16 +212,18 @@ const lnPlayground = (() => {
         // What is lost stays as it last was.
         if (m.lost[k] && old) m.nets[k] = { ...old.nets[k], error: net.error };
         m.nets[k].map ??= old?.nets[k].map;
+        m.nets[k].read ??= old?.nets[k].read;
         if (net.error !== undefined && errors[k].at(-1)?.[0] !== updates) {
           errors[k].push([updates, m.lost[k] ? 1 : net.error]);
         }
       });
       m.points ??= old?.points ?? null;
+      m.wall ??= old?.wall ?? null;
       if (state.data === "digits") m.digits = { mean: 4.884, deviation: 6.017 };
       view = m;
       dirty = true;
       if (stop && updates >= stop) {
-        stop = 0;
+        [stop, showing] = [0, false];
         play(false);
         finish();
       } else if (!running) save(); // an answer that was on its way when the reader paused
@@ -229,7 +236,7 @@ const lnPlayground = (() => {
     function next(now) {
       if (waiting) return;
       if (running) {
-        const pace = Number(state.pace), fast = unpaced();
+        const pace = showing ? SHOW.pace : Number(state.pace), fast = unpaced();
         let n = fast ? 200 : Math.min(200, Math.floor(((now - began) * pace) / 1000) - due);
         if (stop) n = Math.min(n, stop - updates);
         if (n <= 0) return;
@@ -244,7 +251,8 @@ const lnPlayground = (() => {
         owed = Math.max(0, owed - 1);
       }
     }
-    const unpaced = () => !Number(state.pace) || (stop && !challenge); // to an address's place
+    /* To an address's place, or for a reader who wants no motion. */
+    const unpaced = () => showing ? calm.matches : !Number(state.pace) || (stop && !challenge);
     function frame(now) {
       awake = 0;
       if (closed) return;
@@ -281,22 +289,30 @@ const lnPlayground = (() => {
       : `${SETTINGS[state.differs][0].toLowerCase()} ${named(k)}`;
     function diagnosis(k) {
       const net = view.nets[k], { depth } = net, last = net.activity[depth - 1];
-      if (view.lost[k]) return `Lost at update ${view.lost[k]}: the loss left all bounds.`;
-      const sizes = `size ${number(net.activity[0].size)} in layer\u00a01, ${number(last.size)} in layer\u00a0`
+      if (view.lost[k]) return `Diverged at update ${view.lost[k]}: the loss became infinite.`;
+      const sizes = `RMS activation ${number(net.activity[0].size)} in layer\u00a01, ${number(last.size)} in layer\u00a0`
         + `${depth}.`;
       if (last.size > EXPLODED) return `The signal explodes: ${sizes}`;
       if (last.size < FADED * net.activity[0].size) return `The signal fades: ${sizes}`;
       const share = last.apart < 0.01 ? "under 1 %" : percent(last.apart);
       return last.apart < ALIKE
-        ? `Layer ${depth} looks the same for every ${what()}: ${share} of it depends on the ${what()}.`
-        : `The signal arrives: ${share} of layer\u00a0${depth} depends on the ${what()}.`;
+        ? `Layer ${depth} is nearly the same for every ${what()}: ${share} of it varies with the ${what()}.`
+        : `The signal arrives at layer\u00a0${depth}: ${share} of it varies with the ${what()}.`;
     }
     const error = (k) => errors[k].at(-1)?.[1];
+    const after = () => updates === 1 ? "1 update" : `${updates.toLocaleString("en")} updates`;
+    const reads = (k) => view.nets[k].read.filter(Boolean).length;
+    /* What the wall of digits shows, in a sentence. */
+    function verdict() {
+      const seen = view.nets[0].read.length;
+      return `After ${after()}, A (${label(0)}) reads ${reads(0)} of ${seen} held-out digits, `
+        + `B (${label(1)}) reads ${reads(1)}.`;
+    }
     function status() {
-      const after = updates === 1 ? "1 update" : `${updates.toLocaleString("en")} updates`;
-      const each = [0, 1].map((k) => `${"AB"[k]}, ${label(k)}, is wrong on ${percent(error(k))} of `
+      if (small) return `${verdict()} ${[0, 1].map((k) => `${"AB"[k]}: ${diagnosis(k)}`).join(" ")}`;
+      const each = [0, 1].map((k) => `${"AB"[k]}, ${label(k)}, misclassifies ${percent(error(k))} of `
         + `the held-out ${what()}s. ${diagnosis(k)}`);
-      return `After ${after}: ${each.join(" ")}`;
+      return `After ${after()}: ${each.join(" ")}`;
     }
 
     // The pictures.
@@ -318,15 +334,19 @@ const lnPlayground = (() => {
         root.querySelector(`[data-part="net-${k}"]`).style.setProperty("--ln-playground-mine", own[k]);
         lnPictures.network(canvas, colors, view, k,
           { small, color: own[k], activation: arms[k].activation });
-        $(`error-${k}`).textContent = error(k) === undefined ? "–" : percent(error(k));
+        $(`error-${k}`).textContent = error(k) === undefined ? "–"
+          : small ? `${reads(k)} of ${net.read.length}` : percent(error(k));
         $(`says-${k}`).textContent = diagnosis(k);
         canvas.setAttribute("aria-label",
           `Network ${"AB"[k]}, ${label(k)}: one held-out ${what()} in its ${net.depth} layers. `
           + "The sentences say what is to be seen.");
       }
+      if (small && view.nets[0].read) $("verdict").textContent = verdict();
       lnPictures.curves($("curves"), colors,
         { updates, losses, errors, colors: own, dashed: own[0] === own[1], small });
-      $("curves").setAttribute("aria-label", "Loss and held-out error of A and B by update");
+      $("curves").setAttribute("aria-label", small
+        ? "Share of the held-out digits that A and B read correctly, by update"
+        : "Loss and held-out error of A and B by update");
       $("count").textContent = updates.toLocaleString("en");
       if (!small) {
         $("follow").textContent = `Followed: held-out ${what()} ${Number(state.example) + 1}`;
@@ -342,7 +362,7 @@ const lnPlayground = (() => {
       const rows = view.nets.flatMap((net, k) => net.activity.map((a, l) => [
         "AB"[k], l + 1, number(a.size), percent(a.apart), percent(a.dead), number(net.slopes[l])]));
       const idle = arm(state, 0).activation === "tanh" ? "saturated units" : "dead units";
-      const head = ["network", "layer", "size", `depends on the ${what()}`, idle, "gradient"];
+      const head = ["network", "layer", "RMS activation", `varies with the ${what()}`, idle, "gradient norm"];
       $("table").replaceChildren(element(`<table><caption>After ${updates} updates</caption><thead>
         <tr>${head.map((h) => `<th scope="col">${h}</th>`).join("")}</tr></thead><tbody>
         ${rows.map((r) => `<tr>${r.map((v) => `<td>${v}</td>`).join("")}</tr>`).join("")}
@@ -358,7 +378,7 @@ const lnPlayground = (() => {
         field.value = state[key];
         field.closest("label").hidden = key === state.differs;
         field.disabled = idle(key);
-        field.title = field.disabled ? "It would change nothing: no norm here, or one that takes it away again" : "";
+        field.title = field.disabled ? "This has no effect here: there is no norm, or one that subtracts it again" : "";
       }
       for (const k of [0, 1]) {
         const field = root.querySelector(`[data-key="${"ab"[k]}"]`);
@@ -404,8 +424,8 @@ const lnPlayground = (() => {
       const outcomes = ["only A", "only B", "both", "neither"];
       $("ask").hidden = false;
       $("ask").replaceChildren(element(`<div><p><b>${c.name}.</b> A: ${label(0)}. B: ${label(1)}.
-        After ${c.updates.toLocaleString("en")} updates, which will be wrong on fewer than
-        ${percent(GOAL)} of the held-out ${what()}s?</p><p class="ln-playground-outcomes">
+        After ${c.updates.toLocaleString("en")} updates, which network will misclassify fewer
+        than ${percent(GOAL)} of the held-out ${what()}s?</p><p class="ln-playground-outcomes">
         ${outcomes.map((o) => `<button type="button" data-outcome="${o}">${o}</button>`).join("")}
         </p></div>`));
     }
@@ -424,8 +444,8 @@ const lnPlayground = (() => {
       const outcome = a && b ? "both" : a ? "only A" : b ? "only B" : "neither";
       const right = outcome === challenge.predicted;
       $("ask").append(element(`<p class="ln-playground-why" role="status"><b>${right ? "As you predicted"
-        : `You predicted ${challenge.predicted}`}: ${outcome}.</b> A is wrong on
-        ${percent(error(0))}, B on ${percent(error(1))}. ${challenge.why}</p>`));
+        : `You predicted ${challenge.predicted}`}: ${outcome}.</b> A misclassifies
+        ${percent(error(0))}, B ${percent(error(1))}. ${challenge.why}</p>`));
       challenge = { ...challenge, predicted: null };
     }
     function leaveChallenge() {
@@ -504,11 +524,20 @@ const lnPlayground = (() => {
     if (!small && matchMedia("(min-width: 641px)").matches) $("more").open = true;
 
     reset(place(given));
+    const sight = new IntersectionObserver(([{ isIntersecting }]) => {
+      if (!isIntersecting) return;
+      sight.disconnect();
+      if (updates || running) return;
+      [stop, showing] = [SHOW.updates, true];
+      play(true);
+    }, { threshold: SHOW.seen });
+    if (small) sight.observe(root);
     return () => { // a notebook takes its output away
       closed = true;
       background.stop();
       themes.disconnect();
       room.disconnect();
+      sight.disconnect();
       removeEventListener("hashchange", moved);
     };
   };

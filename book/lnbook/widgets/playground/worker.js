@@ -5,6 +5,7 @@ const lnWorker = (engine, post) => {
   const PROBE = 64; // held-out examples whose activations are measured
   const MAP = 40, REACH = 2.2; // points a side of the plane's map, and how far it reaches
   const LOST = 1e12; // a loss beyond it
+  const WALL = 100; // held-out digits of which the page shows which are read
   let digits = null, run = null;
 
   const grid = new Float64Array(2 * MAP * MAP);
@@ -57,6 +58,10 @@ const lnWorker = (engine, post) => {
     const { set, example } = run, { inputs, classes, depth, width } = net, { x, y } = set.test;
     const found = { slopes };
     if (full) found.error = net.test(set.test).error;
+    if (full && inputs !== 2) {
+      const h = net.forward(x.subarray(0, WALL * inputs), WALL, false);
+      found.read = Array.from({ length: WALL }, (_, e) => largest(h, e * classes, classes) === y[e]);
+    }
     if (full && inputs === 2) {
       found.map = new Int8Array(MAP * MAP);
       for (let i = 0; i < MAP * MAP; i += net.room) {
@@ -93,6 +98,7 @@ const lnWorker = (engine, post) => {
       input: Array.from(x.subarray(example * inputs, (example + 1) * inputs)), label: y[example],
       // The held-out points, once.
       points: start && inputs === 2 ? { x: Array.from(x), y: Array.from(y) } : null,
+      wall: start && inputs !== 2 ? Array.from(x.subarray(0, WALL * inputs)) : null,
     });
   }
 

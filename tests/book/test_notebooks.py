@@ -19,7 +19,8 @@ from reading_time import FIGURES, measures, minutes  # noqa: E402
 from tracks import read_tracks  # noqa: E402
 
 CHAPTERS = sorted((ROOT / "book").glob("*.ipynb"))
-LESSONS = [path for path in CHAPTERS if path.stem != "playground"]  # with questions and exercises
+# With questions and exercises.
+LESSONS = [path for path in CHAPTERS if path.stem not in ("playground", "troubleshooting")]
 SECTIONS = ["Summary", "Quiz", "Exercises", "Notes"]
 
 
@@ -217,9 +218,9 @@ def exercises(notebook):
     return found
 
 
-def test_exercises_are_four_with_graded_hints(lesson):
+def test_exercises_have_graded_hints(lesson):
     found = exercises(lesson)
-    assert len(found) >= 4
+    assert len(found) >= 2
     for label, (task, _) in found.items():
         text = "\n".join(cell.source for cell in task if cell.cell_type == "markdown")
         assert re.findall(r"<summary>Hint (\d)</summary>", text)[:2] == ["1", "2"], label

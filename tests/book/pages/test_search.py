@@ -65,7 +65,6 @@ ANSWERS = {
     "covariate shift": "internal covariate shift",
     "overfitting": "overfitting",
     "batch norm vs layer norm": "Batch norm and layer norm compared",
-    "convert layernorm to rmsnorm": "Converting weights between norms",
 }
 TYPE = """word => {
   const field = document.querySelector(".bd-search-container input[type=search]");

@@ -140,7 +140,7 @@ LINES = (
     _line("Placement",
           "Between convolution and non-linearity. A convolution before batch norm needs no "
           "bias.",
-          "#is-the-bias-before-a-norm-redundant", data="conv"),
+          "troubleshooting#is-the-bias-before-a-norm-redundant", data="conv"),
     _line("Placement",
           "Inside the cell: on W_x x and W_h h separately, and in an LSTM also on the cell "
           "state.",
@@ -151,14 +151,15 @@ LINES = (
 
     _line("eps",
           "That of the checkpoint's configuration; the weights do not contain it.",
-          "#small-output-differences-after-loading-weights-mismatched-eps", weights="loaded"),
+          "troubleshooting#small-output-differences-after-loading-weights-mismatched-eps",
+          weights="loaded"),
     _line("eps",
           "1e-5, set explicitly, because defaults differ.",
           "invariances#when-eps-and-bias-break-the-invariance",
           weights="new", precision="float32 bfloat16"),
     _line("eps",
           "1e-5, set explicitly. 1e-12 would be 0 in float16.",
-          "#nan-or-zeros-in-float16", weights="new", precision="float16"),
+          "troubleshooting#nan-or-zeros-in-float16", weights="new", precision="float16"),
 
     _line("dtype",
           "float32 everywhere.",
@@ -169,11 +170,12 @@ LINES = (
           "layer_norm_from_scratch#numerical-precision-of-the-variance", precision="bfloat16"),
     _line("dtype",
           "Statistics in float32, then cast back: squares above 65,504 overflow.",
-          "#nan-or-zeros-in-float16", precision="float16"),
+          "troubleshooting#nan-or-zeros-in-float16", precision="float16"),
 
     _line("Gain, bias",
           "Those of the checkpoint. Some models store the gain as 1 + w.",
-          "#normalization-in-well-known-models", weights="loaded"),
+          "troubleshooting#outputs-near-zero-after-converting-weights-the-gain-is-stored-as-1-w",
+          weights="loaded"),
     _line("Gain, bias",
           "A gain initialized to 1 and no bias, like most language models in the table since "
           "2023.",
@@ -188,7 +190,7 @@ LINES = (
     _line("Weight decay",
           "None for gain and bias: apply it only to parameters with two or more axes. This is "
           "a convention.",
-          "#gains-shrink-under-weight-decay", data="text image conv rnn table"),
+          "troubleshooting#gains-shrink-under-weight-decay", data="text image conv rnn table"),
 
     _line("Devices",
           "Nothing to communicate. The time of a norm is mostly memory traffic.",

@@ -141,10 +141,17 @@
       one.addEventListener("click", () => print());
     }
     document.querySelector(".bd-search-container input")?.select();
-    // A link to a fold opens it.
+    // A link to a fold, to what is in one, or to a section that is one opens it.
     const unfold = () => {
-      const there = document.getElementById(location.hash.slice(1));
-      if (there?.matches("details")) there.open = true;
+      const there = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+      if (!there) return;
+      const own = there.querySelector(":scope > details.ln-part");
+      if (own) own.open = true;
+      for (let fold = there.closest("details"); fold; fold = fold.parentElement.closest("details")) {
+        if (fold.open) continue;
+        fold.open = true;
+        there.scrollIntoView({ behavior: "instant" });
+      }
     };
     addEventListener("hashchange", unfold);
     unfold();

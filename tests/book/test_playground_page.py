@@ -168,7 +168,8 @@ START = {k: "yes" if v is True else "no" if v is False else v for k, v in BASE.i
 EXPECTED = {
     "Fading": (False, True), "Exploding": (False, True), "Batch of 2": (False, True),
     "Batch of 1": (False, True), "He initialization": (True, True), "30 layers": (False, False),
-    "Residual connections": (False, True), "Scale invariance": (True, False), "Bias before the norm": (False, True),
+    "Residual connections": (False, True), "Scale invariance": (True, False),
+    "Bias before the norm": (False, True),
     "Nonlinear boundary": (False, True),
 }  # fmt: skip
 
@@ -183,8 +184,8 @@ def test_a_challenge_ends_as_its_sentence_says(scripts, name):
     assert outcomes == [EXPECTED[name]] * len(seeds), errors
 
 
-# What "Your own settings" says was found: what A and B have in common and where they differ, updates,
-# and which of them have learned.
+# What "Your own settings" says was found: what A and B have in common and where they differ,
+# updates, and which of them have learned.
 SEEN = {
     "no norm": ({"norm": "none", "differs": "depth", "a": 1, "b": 4}, 500, (True, False)),
     "layer norm": ({"norm": "layer", "differs": "depth", "a": 15, "b": 30}, 500, (True, False)),

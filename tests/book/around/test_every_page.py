@@ -70,6 +70,26 @@ def test_code_is_out_of_sight_until_it_is_asked_for_and_stays_so_on_the_next_pag
         assert not v.page.locator(".ln-show-code").first.is_visible()
 
 
+def test_quiz_and_exercises_are_folded_until_they_are_asked_for(browser, built_book):
+    page = browser.new_page()
+    page.goto(f"{built_book.as_uri()}/introduction.html")
+    parts = "() => [...document.querySelectorAll('details.ln-part')].map((part) => part.open)"
+    assert page.evaluate(parts) == [False, False]
+    labels = page.locator("details.ln-part > summary").all_inner_texts()
+    assert labels == [f"{page.locator('.ln-question').count()} questions",
+                      f"{page.locator('.exercise').count()} exercises"]  # fmt: skip
+    page.locator(".ln-question").first.wait_for(state="hidden")
+    page.evaluate("location.hash = '#quiz'")
+    page.locator(".ln-question").first.wait_for(state="visible")
+    assert page.evaluate(parts) == [True, False]
+    inside = page.locator(".exercise").last.get_attribute("id")
+    page.goto(f"{built_book.as_uri()}/introduction.html#{inside}")
+    page.reload()
+    page.wait_for_function("() => document.querySelector('.ln-part .exercise').checkVisibility()")
+    assert page.evaluate(parts) == [False, True]
+    page.close()
+
+
 @pytest.mark.not_in("firefox", reason="its driver cannot show a page as on paper")
 def test_paper_has_hints_and_solutions_open_and_no_bars_of_source(visit, built_book):
     shown = (

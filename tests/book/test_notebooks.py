@@ -98,7 +98,8 @@ def test_what_is_printed_in_a_row_is_joined_and_a_complaint_stays_apart():
 
 def test_the_template_is_kept(lesson):
     titles = re.findall(r"^## (.+)$", prose(lesson), re.M)
-    assert titles[-4:] == SECTIONS
+    sections = [name for name in SECTIONS if name != "Exercises" or exercises(lesson)]
+    assert titles[-len(sections) :] == sections
     assert len(re.findall(r"^# ", prose(lesson), re.M)) == 1
 
 
@@ -219,9 +220,7 @@ def exercises(notebook):
 
 
 def test_exercises_have_graded_hints(lesson):
-    found = exercises(lesson)
-    assert len(found) >= 2
-    for label, (task, _) in found.items():
+    for label, (task, _) in exercises(lesson).items():
         text = "\n".join(cell.source for cell in task if cell.cell_type == "markdown")
         assert re.findall(r"<summary>Hint (\d)</summary>", text)[:2] == ["1", "2"], label
 

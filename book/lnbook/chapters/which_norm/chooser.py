@@ -167,10 +167,11 @@ LINES = (
     _line("dtype",
           "Statistics in float32, then cast back, as PyTorch's own norms do. Under autocast "
           "on a GPU, layer norm and group norm return float32.",
-          "layer_norm_from_scratch#numerical-precision-of-the-variance", precision="bfloat16"),
+          "mixed_precision#which-dtype-does-a-normalization-layer-return-under-autocast",
+          precision="bfloat16"),
     _line("dtype",
           "Statistics in float32, then cast back: squares above 65,504 overflow.",
-          "troubleshooting#nan-or-zeros-in-float16", precision="float16"),
+          "mixed_precision#why-are-the-statistics-computed-in-float32", precision="float16"),
 
     _line("Gain, bias",
           "Those of the checkpoint. Some models store the gain as 1 + w.",

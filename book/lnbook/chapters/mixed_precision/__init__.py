@@ -1,0 +1,61 @@
+"""Which dtype enters and which leaves a normalization layer of PyTorch."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import warnings
+from pathlib import Path
+
+import torch
+from torch import nn
+
+__all__ = ["LAYERS", "observe", "recorded"]
+
+# 8 features, of a batch of 4; batch norm with its statistics and with its running averages.
+LAYERS = {
+    "nn.LayerNorm": lambda: nn.LayerNorm(8),
+    "nn.RMSNorm": lambda: nn.RMSNorm(8),
+    "nn.GroupNorm": lambda: nn.GroupNorm(2, 8),
+    "nn.BatchNorm1d": lambda: nn.BatchNorm1d(8),
+    "nn.BatchNorm1d.eval": lambda: nn.BatchNorm1d(8).eval(),
+    "nn.Linear": lambda: nn.Linear(8, 8),
+}
+DTYPES = torch.float32, torch.float16, torch.bfloat16
+AUTOCAST = None, torch.float16, torch.bfloat16
+
+
+def observe(device: str = "cpu") -> dict[tuple[str, str, str, str], str]:
+    """Run every layer with every combination of dtypes.
+
+    Args:
+        device: Where to run, ``"cpu"`` or ``"cuda"``.
+
+    Returns:
+        From (layer, dtype of its weights, dtype of autocast or ``"off"``, dtype of its input) to
+        the dtype of its output, or to the first line of the error.
+    """
+    found = {}
+    for name, weights, cast, given in itertools.product(LAYERS, DTYPES, AUTOCAST, DTYPES):
+        layer = LAYERS[name]().to(device, weights)
+        x = torch.randn(4, 8, device=device).to(given)
+        with (
+            torch.autocast(device, cast or torch.bfloat16, enabled=cast is not None),
+            warnings.catch_warnings(action="ignore"),  # that a kernel is not fused
+        ):
+            try:
+                output = _short(layer(x).dtype)
+            except RuntimeError as error:
+                output = f"{type(error).__name__}: {error}".splitlines()[0]
+        found[name, _short(weights), _short(cast) if cast else "off", _short(given)] = output
+    return found
+
+
+def _short(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def recorded() -> dict:
+    """Return what :func:`observe` saw on a GPU: ``device``, ``torch``, ``date`` and ``found``."""
+    read = json.loads(Path(__file__).with_name("cuda.json").read_text("utf-8"))
+    return read | {"found": {tuple(line[:-1]): line[-1] for line in read["found"]}}

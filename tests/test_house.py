@@ -61,7 +61,8 @@ NUMPY_ALONE = {
     *("lnlib.norms", "lnlib.registry", "lnlib.cells", "lnlib.transformer", "lnlib.numerics"),
     "lnlab.comparison",
 }
-TRAINS = {"lnlib.nn", "lnlab.experiments", "lnlab.cli", *ENGINE}  # and may import torch
+# What may import torch: what trains, and a chapter that asks PyTorch itself.
+TRAINS = {"lnlib.nn", "lnlab.experiments", "lnlab.cli", "lnbook.mixed_precision", *ENGINE}
 COMPUTES = {name for name in MAY_IMPORT if name.startswith("lnlib.")} - {"lnlib.nn"}
 COMPUTES |= {"lnlab.analysis", "lnlab.comparison", "lnlab.claims"}
 SHOWS = {"show", "display", "explorer", "figures", "diagrams", "widgets"}  # of lnbook

@@ -2,7 +2,8 @@
 
 Then, and only then, pages lead to the repository, to its issue tracker and to "edit this page",
 chapters to Binder and Colab, a shared link names its page (``og:url``), and what is downloaded
-installs the library from there (``readers_copy.py``). ``{home}`` says how to reach those who make
+installs the library from there (``readers_copy.py``), a sitemap lists all pages, and a page says that an address has
+none. ``{home}`` says how to reach those who make
 the book, and ``{versions}`` what built it.
 
 The clone's remote ``origin`` decides. Without a public one the book is the same, less all that.
@@ -11,6 +12,7 @@ The clone's remote ``origin`` decides. Without a public one the book is the same
 import platform
 from importlib.metadata import version
 from pathlib import Path
+from xml.sax.saxutils import escape
 
 from docutils import nodes
 from repository_address import branch, home, public
@@ -43,6 +45,20 @@ def lead_home(app, config):
         launch["colab_url"] = "https://colab.research.google.com"
     options["launch_buttons"] = dict(options.get("launch_buttons", {})) | launch
     config.html_baseurl = config.html_baseurl or f"https://{owner}.{PAGES[host]}/{name}/"
+    config.html_additional_pages = {**config.html_additional_pages, "404": "404.html"}
+
+
+def write_sitemap(app, exception):
+    """Write the addresses of all pages for search engines, where the pages have addresses."""
+    if exception or app.builder.format != "html" or not app.config.html_baseurl:
+        return
+    addresses = (f"{app.config.html_baseurl}{name}.html" for name in sorted(app.env.found_docs))
+    lines = "\n".join(f"<url><loc>{escape(address)}</loc></url>" for address in addresses)
+    schema = "http://www.sitemaps.org/schemas/sitemap/0.9"
+    text = (
+        f'<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="{schema}">\n{lines}\n</urlset>\n'
+    )
+    Path(app.outdir, "sitemap.xml").write_text(text, "utf-8")
 
 
 class Home(SphinxDirective):
@@ -81,4 +97,5 @@ def setup(app):
     app.add_directive("home", Home)
     app.add_directive("versions", Versions)
     app.connect("config-inited", lead_home, priority=50)
+    app.connect("build-finished", write_sitemap)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -82,6 +82,10 @@ def test_pages_lead_to_the_repository_to_binder_and_to_colab(built):
     site = "https://some-one.github.io/their.book/chapter.html"
     assert f'<meta property="og:url" content="{site}">' in html
     assert not re.findall(r'(?:src|<link[^>]+stylesheet[^>]+href)="https?:', html)
+    assert f'<link rel="canonical" href="{site}"' in html
+    sitemap = (built.folder / "_build" / "html" / "sitemap.xml").read_text("utf-8")
+    assert site in re.findall(r"<loc>(.*?)</loc>", sitemap)
+    assert "no page under this address" in built.html("404")
     about = built.html("about")
     assert f'href="{HOME}/issues"' in about
     assert re.search(

@@ -1,10 +1,10 @@
 """Sphinx extension: where this book's clone came from, if that is a public repository.
 
 Then, and only then, pages lead to the repository, to its issue tracker and to "edit this page",
-chapters to Binder and Colab, a shared link names its page (``og:url``), and what is downloaded
-installs the library from there (``readers_copy.py``), a sitemap lists all pages, and a page says that an address has
-none. ``{home}`` says how to reach those who make
-the book, and ``{versions}`` what built it.
+chapters to Binder and Colab, a shared link names its page (``og:url``), what is downloaded installs
+the library from there (``readers_copy.py``), a sitemap lists all pages, and a page of its own
+answers for addresses that have none. ``{home}`` says how to reach those who make the book, and
+``{versions}`` what built it.
 
 The clone's remote ``origin`` decides. Without a public one the book is the same, less all that.
 """

@@ -98,7 +98,9 @@ def test_a_result_leads_to_the_words_in_their_section(visit, built_book):
             "convert_sync_batchnorm" in v.page.locator("#search-results li mark").first.inner_text()
         )
         v.page.locator(RESULT).first.click()
-        v.page.wait_for_url("**/troubleshooting.html?highlight=convert_sync_batchnorm#layernorm-needs*")
+        v.page.wait_for_url(
+            "**/troubleshooting.html?highlight=convert_sync_batchnorm#layernorm-needs*"
+        )
         v.page.wait_for_function("CSS.highlights?.get('ln-search')?.size > 0")
         word = v.page.get_by_text("convert_sync_batchnorm").first
         word.wait_for()

@@ -1,0 +1,1 @@
+"""Figures and exercises of the chapter ``why_layer_norm_helps``."""

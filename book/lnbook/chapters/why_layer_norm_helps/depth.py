@@ -1,0 +1,93 @@
+"""The scale of activations and gradients in a deep ReLU network, over initialization."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import plotly.graph_objects as go
+
+from lnbook.chapters.why_layer_norm_helps.networks import Network, he_weights
+from lnbook.explorer.figure_spec import Picture
+from lnbook.figures.plots import NORMS, label_ends
+
+DEPTH, WIDTH, EXAMPLES, CLASSES = 20, 256, 64, 10
+#: Factors on He initialization.
+SCALES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.4, 1.6, 1.8, 2.0)
+LOOKS = {"none": ("without normalization", *NORMS["none"][1:]), "layer": NORMS["layer"]}
+TICKS = {10.0**k: f"10{''.join('⁻⁰¹²³⁴⁵⁶⁷⁸⁹'['-0123456789'.index(c)] for c in str(k))}"
+         for k in range(-9, 10, 3)}  # fmt: skip
+
+
+@functools.cache
+def scales(norm: str, scale: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the std of each layer's activations and the norm of each weight gradient.
+
+    Inputs are Gaussian and labels random, the same at every scale; the loss is the mean
+    cross-entropy of a linear output layer.
+
+    Args:
+        norm: ``"layer"`` or ``"none"``.
+        scale: Factor on He initialization.
+
+    Returns:
+        Two arrays of shape ``(DEPTH,)``.
+    """
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(1, EXAMPLES, WIDTH))
+    y = rng.integers(CLASSES, size=(1, EXAMPLES))
+    weights = he_weights([WIDTH] * (DEPTH + 1) + [CLASSES], scale, rng)
+    network = Network([W[None] for W in weights], norm)
+    activations = network.forward(x)[1][1:]
+    gradients = network.gradients(x, y)[:-1]
+    stds = np.array([h.std() for h in activations])
+    return stds, np.array([np.linalg.norm(dW) for dW in gradients])
+
+
+def draw(scale: float) -> list[go.Figure]:
+    """Draw both over the layers, each network a line."""
+    titles = "Std of the activations", "Norm of the weight gradient"
+    panels = []
+    for k, title in enumerate(titles):
+        figure = go.Figure()
+        for norm, (label, color, dash) in LOOKS.items():
+            figure.add_scatter(
+                x=list(range(1, DEPTH + 1)),
+                y=[float(f"{v:.3g}") for v in scales(norm, scale)[k]],
+                mode="lines+markers",
+                name=label,
+                line={"color": color, "dash": dash, "width": 2.5},
+                marker={"size": 6},
+                hovertemplate="layer %{x}: %{y:.2g}<extra>" + label + "</extra>",
+            )
+        figure.update_layout(
+            title=title,
+            height=340,
+            xaxis={"title": "layer", "range": [0.2, DEPTH + 0.6], "tickvals": [1, 5, 10, 15, 20],
+                   "zeroline": False},
+            yaxis={"type": "log", "range": [-8, 8], "tickvals": list(TICKS),
+                   "ticktext": list(TICKS.values())},
+        )  # fmt: skip
+        panels.append(label_ends(figure))
+    return panels
+
+
+def describe(scale: float) -> str:
+    """Say what is left after the last layer, and how large the first layer's gradient is."""
+    told = {norm: (stds[-1], norms[0]) for norm in LOOKS for stds, norms in [scales(norm, scale)]}
+    (plain_std, plain_norm), (std, norm) = told["none"], told["layer"]
+    return (
+        f"At {scale:g} × He initialization, the std of the activations after {DEPTH} layers is "
+        f"{plain_std:.2g} without normalization and {std:.2g} with layer norm. The norm of the "
+        f"gradient of the first weight matrix is {plain_norm:.2g} and {norm:.2g}."
+    )
+
+
+SCALE_BY_DEPTH = Picture(
+    draw,
+    describe,
+    alt="Two panels over the 20 layers of a network, both with a logarithmic axis: the standard "
+    "deviation of the activations, and the norm of the gradient of each weight matrix. Without "
+    "normalization the first changes by the same factor at every layer, and the second is very "
+    "small or very large in all layers. With layer norm both lines are flat.",
+)

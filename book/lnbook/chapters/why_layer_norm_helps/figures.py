@@ -1,0 +1,29 @@
+"""The scale of signals by depth, and training at many learning rates."""
+
+from lnbook.chapters.why_layer_norm_helps.depth import DEPTH, LOOKS, SCALE_BY_DEPTH, SCALES, scales
+from lnbook.chapters.why_layer_norm_helps.learning_rates import (
+    BATCH,
+    DEPTHS,
+    LEARNING_RATES,
+    RATES,
+    SEEDS,
+    UPDATES,
+    WIDTH,
+    Sweep,
+)
+
+__all__ = [
+    "BATCH",
+    "DEPTH",
+    "DEPTHS",
+    "LEARNING_RATES",
+    "LOOKS",
+    "RATES",
+    "SCALES",
+    "SCALE_BY_DEPTH",
+    "SEEDS",
+    "UPDATES",
+    "WIDTH",
+    "Sweep",
+    "scales",
+]

@@ -1,0 +1,121 @@
+"""Scales and gradients of the NumPy networks beside PyTorch's; the sweep; the model with a bug."""
+
+import re
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from lnbook.chapters.why_layer_norm_helps import depth, exercises, learning_rates
+from lnbook.chapters.why_layer_norm_helps.networks import Network, he_weights
+
+NOTEBOOK = Path(__file__).parents[3] / "book" / "why_layer_norm_helps.ipynb"
+
+
+def by_torch(weights, x, y, norm):
+    """Loss, hidden activations and gradients of one network, by autograd."""
+    weights = [torch.tensor(W, requires_grad=True) for W in weights]
+    h, hidden = torch.tensor(x), []
+    for W in weights[:-1]:
+        a = h @ W
+        h = F.relu(F.layer_norm(a, a.shape[-1:]) if norm == "layer" else a)
+        hidden.append(h)
+    loss = F.cross_entropy(h @ weights[-1], torch.tensor(y))
+    return loss.item(), hidden, torch.autograd.grad(loss, weights)
+
+
+def stacked(sizes, copies=3):
+    rng = np.random.default_rng(0)
+    drawn = [he_weights(sizes, 1.3, rng) for _ in range(copies)]
+    x = 2 + rng.normal(size=(copies, 5, sizes[0]))  # not centered: a mean that is forgotten shows
+    return drawn, x, rng.integers(sizes[-1], size=(copies, 5))
+
+
+@pytest.mark.parametrize("norm", ["none", "layer"])
+def test_every_copy_has_the_loss_and_the_gradients_of_autograd(norm):
+    drawn, x, y = stacked([7, 6, 5, 4])
+    network = Network([np.stack(layer) for layer in zip(*drawn, strict=True)], norm)
+    losses, gradients = network.loss(x, y), network.gradients(x, y)
+    for k, weights in enumerate(drawn):
+        loss, _, expected = by_torch(weights, x[k], y[k], norm)
+        np.testing.assert_allclose(losses[k], loss, rtol=1e-12)
+        for found, right in zip(gradients, expected, strict=True):
+            np.testing.assert_allclose(found[k], right, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("norm", ["none", "layer"])
+@pytest.mark.parametrize("scale", [0.5, 2.0])
+def test_what_is_drawn_over_depth_is_what_autograd_finds(norm, scale):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(depth.EXAMPLES, depth.WIDTH))
+    y = rng.integers(depth.CLASSES, size=depth.EXAMPLES)
+    weights = he_weights([depth.WIDTH] * (depth.DEPTH + 1) + [depth.CLASSES], scale, rng)
+    _, hidden, gradients = by_torch(weights, x, y, norm)
+    expected = (
+        [h.std(correction=0).item() for h in hidden],
+        [dW.norm().item() for dW in gradients[:-1]],
+    )
+    k = list(depth.LOOKS).index(norm)
+    for figure, right in zip(depth.draw(scale), expected, strict=True):
+        np.testing.assert_allclose(figure.data[k].y, right, rtol=6e-3)  # three digits
+
+
+def test_initial_weights_have_he_s_std_times_the_factor():
+    first, second, last = he_weights([400, 300, 200, 100], 0.7, np.random.default_rng(0))
+    for W, std in ((first, 0.7 * (2 / 400) ** 0.5), (second, 0.7 * (2 / 300) ** 0.5)):
+        assert W.std() == pytest.approx(std, rel=0.02)
+    assert last.std() == pytest.approx(200**-0.5, rel=0.02)
+
+
+@pytest.fixture(scope="module")
+def task():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 12)).astype(np.float32)
+    return x, (x @ rng.normal(size=(12, 10))).argmax(1)
+
+
+@pytest.fixture(scope="module")
+def sweep(task):
+    patch = pytest.MonkeyPatch()
+    patch.setattr(learning_rates, "UPDATES", 4)
+    yield learning_rates.Sweep(*task)
+    patch.undo()
+
+
+@pytest.mark.parametrize("norm", ["none", "layer"])
+def test_a_copy_of_the_sweep_is_trained_as_pytorch_trains_it(task, sweep, norm):
+    x, y = task
+    seed, k = 1, 4
+    rng = np.random.default_rng(seed)
+    drawn = he_weights([12, learning_rates.WIDTH, learning_rates.WIDTH, 10], 1.0, rng)
+    weights = [W.astype(np.float32) for W in drawn]
+    for _ in range(4):
+        batch = rng.integers(len(x), size=learning_rates.BATCH)
+        _, _, gradients = by_torch(weights, x[batch], y[batch], norm)
+        steps = zip(weights, gradients, strict=True)
+        weights = [W - np.float32(learning_rates.RATES[k]) * dW.numpy() for W, dW in steps]
+    loss, *_ = by_torch(weights, x, y, norm)
+    assert sweep.loss[norm, 2][k, seed] == pytest.approx(loss, rel=1e-4)
+    assert sweep.first_norm[norm, 2][k, seed] == pytest.approx(np.linalg.norm(weights[0]), rel=1e-4)
+
+
+def test_normalized_weights_grow_and_a_lost_run_counts_as_infinite(sweep):
+    assert np.all(sweep.first_norm["layer", 6][2:] > sweep.initial_norm["layer", 6][2:])
+    assert not any(np.isnan(loss).any() for loss in sweep.loss.values())
+    losses = learning_rates.draw(sweep, 6)[0]
+    assert max(np.max(trace.y) for trace in losses.data) <= learning_rates.HIGHEST
+
+
+def test_the_model_of_the_exercise_leaks_until_its_norm_is_mended():
+    text = "\n".join(cell.source for cell in nbformat.read(NOTEBOOK, as_version=4).cells)
+    model = {}
+    exec(re.search(r"```python\n(.*?)```", text, re.S)[1], model)
+    rng = np.random.default_rng(0)
+    x, other = rng.normal(size=(2, 2, 6, 4))
+    W, V = rng.normal(size=(4, 8)), rng.normal(size=(8, 4))
+    assert exercises.leak(lambda x: model["block"](x, W, V), x, other, 3) > 0.01
+    model["normalize"] = exercises.normalize
+    assert exercises.leak(lambda x: model["block"](x, W, V), x, other, 3) == 0

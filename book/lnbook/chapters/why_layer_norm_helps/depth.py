@@ -15,8 +15,6 @@ DEPTH, WIDTH, EXAMPLES, CLASSES = 20, 256, 64, 10
 #: Factors on He initialization.
 SCALES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.4, 1.6, 1.8, 2.0)
 LOOKS = {"none": ("without normalization", *NORMS["none"][1:]), "layer": NORMS["layer"]}
-TICKS = {10.0**k: f"10{''.join('⁻⁰¹²³⁴⁵⁶⁷⁸⁹'['-0123456789'.index(c)] for c in str(k))}"
-         for k in range(-9, 10, 3)}  # fmt: skip
 
 
 @functools.cache
@@ -44,6 +42,14 @@ def scales(norm: str, scale: float) -> tuple[np.ndarray, np.ndarray]:
     return stds, np.array([np.linalg.norm(dW) for dW in gradients])
 
 
+def decades(low: int, high: int, step: int = 1) -> dict[str, list]:
+    """Return ticks of a logarithmic axis at powers of ten, as plotly names them."""
+    powers = range(low, high + 1, step)
+    raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+    texts = ["1" if k == 0 else f"10{str(k).translate(raised)}" for k in powers]
+    return {"tickvals": [10.0**k for k in powers], "ticktext": texts}
+
+
 def draw(scale: float) -> list[go.Figure]:
     """Draw both over the layers, each network a line."""
     titles = "Std of the activations", "Norm of the weight gradient"
@@ -65,8 +71,7 @@ def draw(scale: float) -> list[go.Figure]:
             height=340,
             xaxis={"title": "layer", "range": [0.2, DEPTH + 0.6], "tickvals": [1, 5, 10, 15, 20],
                    "zeroline": False},
-            yaxis={"type": "log", "range": [-8, 8], "tickvals": list(TICKS),
-                   "ticktext": list(TICKS.values())},
+            yaxis={"type": "log", "range": [-8, 8], **decades(-6, 6, 3)},
         )  # fmt: skip
         panels.append(label_ends(figure))
     return panels

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import plotly.graph_objects as go
 
-from lnbook.chapters.why_layer_norm_helps.depth import LOOKS
+from lnbook.chapters.why_layer_norm_helps.depth import LOOKS, decades
 from lnbook.chapters.why_layer_norm_helps.networks import Network, he_weights
 from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
@@ -97,19 +97,19 @@ def draw(sweep: Sweep, depth: int) -> list[go.Figure]:
     start = np.array(RATES) / np.median(sweep.initial_norm["layer", depth]) ** 2
     unchanged = ("if W did not grow", COLORS["gray"], "dot")
     band(effective, RATES, [_rounded(start)] * 3, unchanged, "rate %{x}: %{y:.2g}")
-    rate = {"title": "learning rate η", "type": "log", "dtick": 1, "zeroline": False}
+    rate = {"title": "learning rate η", "type": "log", "zeroline": False, **decades(-3, 2, 2)}
     losses.update_layout(
         title=f"Training loss after {UPDATES} updates, nats",
         height=360,
         xaxis=rate,
-        yaxis={"type": "log", "range": [-1.5, 1.1], "tickvals": [0.1, 0.3, 1, 2.3, HIGHEST],
-               "ticktext": ["0.1", "0.3", "1", "2.3 (chance)", "≥ 10"]},
+        yaxis={"type": "log", "range": [-1.4, 1.1], "tickvals": [0.1, 0.3, 1, 2.3, HIGHEST],
+               "ticktext": ["0.1", "0.3", "1", "chance", "≥ 10"]},
     )  # fmt: skip
     effective.update_layout(
         title="Effective learning rate η/‖W‖² at the end",
         height=360,
         xaxis=rate,
-        yaxis={"type": "log", "dtick": 1},
+        yaxis={"type": "log", **decades(-5, 0)},
     )
     return [label_ends(losses), label_ends(effective)]
 

@@ -222,7 +222,7 @@ def _against(
         meta={"phone": 0.9},
         showlegend=False,
         xaxis={
-            "title": "value before (vertical: after)",
+            "title": "before (y axis: after)",
             "range": [-wide, wide],
             "anchor": f"y{lanes}",
         },

@@ -17,8 +17,9 @@ from bs4 import BeautifulSoup
 LEFT_OUT = (
     "details.above-input > summary, "
     ".headerlink, .ln-where, .ln-quiz, .ln-numbers, .ln-controls, .solution, .copybtn, .hidden, "
-    "script, style, svg, noscript, button, select, template, .ln-still, figure img, .linenos"
+    "script, style, svg, noscript, button, select, template, .ln-still, figure img, .linenos, .eqno"
 )
+BLOCKS = "p, li, td, th, tr, div, dt, dd, summary, pre, br, label, legend"
 SIGNS = {"cdot": "·", "times": "×", "leq": "≤", "geq": "≥", "approx": "≈", "sum": "Σ", "sqrt": "√"}
 
 
@@ -39,7 +40,7 @@ def plain(formula):
         >>> plain(r"\(\hat{a}_i = (a_i - \mu) / \sigma\)")
         'â_i = (a_i - μ) / σ'
     """
-    text = re.sub(r"\\[()\[\]]", "", formula)
+    text = re.sub(r"\\[()\[\]]|\\(begin|end)\{\w+\*?\}", "", formula)
     text = re.sub(r"\\hat\s*\{?\s*(\w)\s*\}?", "\\1\u0302", text)
     text = re.sub(r"\\([a-zA-Z]+)", lambda found: sign(found[1]), text)
     text = re.sub(r"[{}\\&]", "", text)
@@ -84,7 +85,7 @@ def before(element):
 
 def flat(element):
     """Return the text of an element in one line; what stands in a block of its own keeps apart."""
-    for block in element.select("p, li, td, th, tr, div, dt, dd, summary, pre, br"):
+    for block in element.select(BLOCKS):
         block.insert_after(" ")
     return re.sub(r"\s+", " ", element.get_text()).strip()
 

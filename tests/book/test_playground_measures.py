@@ -406,7 +406,7 @@ def test_both_curves_stand_at_their_updates_and_at_the_height_of_what_was_measur
     words = {name: str(value) for name, value in chosen.items()}
     drawn = scripts.evaluate(CURVES, [words, playground.digits(), steps])
     texts, lines = drawn["texts"], [np.array(line) for line in drawn["lines"][-4:]]
-    (loss,) = (at for text, at in texts.items() if text.startswith("Loss"))
+    (loss,) = (at for text, at in texts.items() if text.startswith("Training loss"))
     (error,) = (at for text, at in texts.items() if text.startswith("Error"))
     update = (texts["200 updates"][0] - error[0]) / 200  # pixels
     weights = 0.9 ** np.arange(steps)

@@ -179,8 +179,8 @@ def test_sentences_continue_not_yet_and_end(name):
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        ([0.3, 0.3], "the two are equal: the model was in the same mode both times"),
-        ([2.9, 2.4], "the loss is still that of guessing"),
+        ([0.3, 0.3], "the two are equal"),
+        ([2.9, 2.4], "those of guessing"),
         ([0.3, 0.9], "the loss in train() must come first and in eval() second"),
         ([0.9], "(loss in train(), loss in eval()) must be an array of shape (2,)"),
     ],
@@ -190,14 +190,6 @@ def test_two_losses_are_judged_by_how_they_differ(answer, said):
     assert said in exercises.find("unseen").fault(answer)
     assert exercises.find("unseen").fault([2.5, 0.3]) is None
     assert exercises.find("unseen").fault([torch.tensor(0.9), torch.tensor(0.1)]) is None
-
-
-@pytest.mark.parametrize(("size", "left_over"), [(128, 88), (4, 0)])
-def test_the_right_answer_on_updates_says_true_numbers(size, left_over):
-    exercise = exercises.find("updates")
-    updates, left = exercise.reference(55_000, size)
-    assert left == left_over
-    assert f"{updates:,} updates" in exercise.right
 
 
 @pytest.mark.parametrize("size", [4, 128])

@@ -196,6 +196,8 @@ def used(statements: Iterable[ast.stmt]) -> set[str]:
         every = [n for n in ast.walk(statement) if isinstance(n, ast.Name)]
         inner = {n.id for n in every if isinstance(n.ctx, ast.Store)} - bound(statement)
         inner |= {n.arg for n in ast.walk(statement) if isinstance(n, ast.arg)}
+        handlers = (n for n in ast.walk(statement) if isinstance(n, ast.ExceptHandler))
+        inner |= {handler.name for handler in handlers if handler.name}
         names |= {n.id for n in every if isinstance(n.ctx, ast.Load)} - have - inner
         have |= bound(statement)
     return names - set(dir(builtins))

@@ -1,7 +1,7 @@
 """Which changes of weights and data leave the outputs unchanged: the figures of the chapter."""
 
 from lnbook.chapters.invariances.digits import AMOUNTS, CONTRAST, PLACES, amount_text
-from lnbook.chapters.invariances.eps import EPS, SCALE, SCALES, scale_text, scaled
+from lnbook.chapters.invariances.eps import SCALE, SCALES, scale_text, scaled
 from lnbook.chapters.invariances.names import LABELS, MENU, options
 from lnbook.chapters.invariances.one_layer import CHANGE, STRENGTHS, TRIED, change
 from lnbook.chapters.invariances.whole_table import sample, verdicts
@@ -10,7 +10,6 @@ __all__ = [
     "AMOUNTS",
     "CHANGE",
     "CONTRAST",
-    "EPS",
     "LABELS",
     "MENU",
     "PLACES",

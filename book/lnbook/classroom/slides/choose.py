@@ -28,6 +28,7 @@ PLANS = "teaching"  # the page for those who teach
 FIGURES = [web.selector for web in widgets() if web.name != "quiz"]
 SENTENCE = re.compile(r".+?(?:[?!]|(?<!\beq)(?<!\beqs)\.)(?=\s|$)\s*", re.DOTALL)  # not "eq. 4"
 FEW = 8  # words; after a sentence of fewer comes the next
+REFERENCE = "Look it up"  # pages that nobody lectures on
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,8 @@ def decks(built: Path, source: Path) -> dict[str, list[Slide]]:
     plans = blocks(built)
     found, first = {}, [toc["root"]]  # the first page is the first track's
     for part in toc["parts"]:
+        if part["caption"] == REFERENCE:
+            continue
         pages = first + [entry["file"] for entry in part["chapters"]]
         pages = [page for page in pages if (source / f"{page}.ipynb").exists()]
         if pages:

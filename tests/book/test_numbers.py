@@ -94,7 +94,7 @@ def test_the_sheet_takes_what_is_one_number_and_asks_where_it_may_be_two(page):
         else:
             assert math.isnan(typed(text)), text
             assert output == "?", text
-            assert ("which may be" in warning) == (len(answers) == 2), text
+            assert ("which could be" in warning) == (len(answers) == 2), text
             assert ("beyond the largest number" in warning) == (text in HUGE), text
 
 

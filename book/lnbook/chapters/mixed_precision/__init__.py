@@ -12,6 +12,7 @@ from torch import nn
 
 __all__ = ["LAYERS", "observe", "recorded"]
 
+SOURCE = Path(__file__).with_name("cuda.json")
 # 8 features, of a batch of 4; batch norm with its statistics and with its running averages.
 LAYERS = {
     "nn.LayerNorm": lambda: nn.LayerNorm(8),
@@ -57,5 +58,5 @@ def _short(dtype: torch.dtype) -> str:
 
 def recorded() -> dict:
     """Return what :func:`observe` saw on a GPU: ``device``, ``torch``, ``date`` and ``found``."""
-    read = json.loads(Path(__file__).with_name("cuda.json").read_text("utf-8"))
+    read = json.loads(SOURCE.read_text("utf-8"))
     return read | {"found": {tuple(line[:-1]): line[-1] for line in read["found"]}}

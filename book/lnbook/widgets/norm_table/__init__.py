@@ -75,14 +75,14 @@ class NormTable:
           Norm: layer norm | batch norm | RMS norm | group norm | instance norm | none
             (start: layer norm)
           eps: 0 | 1e-5 | 1e-3 | 1e-1 (start: 1e-5)
-        input x   F1  F2  F3  mean μ  std σ
-        E1         1   2   3       2       0.8165
-        E2        20  10  30      20        8.165
-        output y     F1      F2     F3
-        E1       −1.225   0.000  1.225
-        E2        0.000  −1.225  1.225
+        input x   F1  F2  F3  mean μ   std σ
+        E1         1   2   3       2  0.8165
+        E2        20  10  30      20   8.165
+        output y      F1      F2     F3
+        E1        −1.225   0.000  1.225
+        E2         0.000  −1.225  1.225
         Example 2, feature 3 shares its mean 20 with the 2 other features of example 2; 2 means in
-        all.
+        total.
     """
 
     def __init__(

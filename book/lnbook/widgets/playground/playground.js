@@ -25,7 +25,7 @@ const lnPlayground = (() => {
     bias: ["Bias before norm", SWITCH, "no"],
     residual: ["Residual connections", SWITCH, "no"],
     size: ["Initialization (std)", {
-      0.1: "0.1 × He", 0.25: "0.25 × He", 0.41: "0.41 × He (PyTorch)", 0.5: "0.5 × He",
+      0.1: "0.1 × He", 0.25: "0.25 × He", 0.41: "PyTorch (0.41)", 0.5: "0.5 × He",
       0.71: "0.71 × He", 1: "He", 1.4: "1.4 × He", 2: "2 × He", 4: "4 × He",
     }, "0.41"],
     batch: ["Batch size", same(1, 2, 4, 8, 16, 32, 64, 128), "16"],

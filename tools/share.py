@@ -19,7 +19,7 @@ STYLE = """
 .ln-playground::before { content: "Layer Normalization, Computed"; display: block;
   margin-bottom: 24px; color: #14181e; font: 700 46px system-ui, sans-serif; }
 .ln-playground-bar, .ln-playground-note, .ln-playground-status,
-.ln-playground-curves { display: none !important; }
+.ln-playground-curves, .ln-playground-says, .ln-playground-verdict { display: none !important; }
 .ln-playground-pair { zoom: 1.3; }
 """
 # The figure plays by itself, and stops.

@@ -143,7 +143,7 @@
     document.querySelector(".bd-search-container input")?.select();
     // A link to a fold, to what is in one, or to a section that is one opens it.
     const unfold = () => {
-      const there = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+      const there = document.getElementById(location.hash.slice(1));
       if (!there) return;
       const own = there.querySelector(":scope > details.ln-part");
       if (own) own.open = true;

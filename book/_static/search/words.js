@@ -31,7 +31,7 @@
       }
     }
     if (window.Highlight) CSS.highlights.set("ln-search", new Highlight(...ranges));
-    const there = document.getElementById(decodeURIComponent(location.hash.slice(1))) ?? article;
+    const there = document.getElementById(location.hash.slice(1)) ?? article;
     const entry = there.matches("dt") ? there.nextElementSibling ?? there : there;
     const first = ranges.find(({ startContainer: at }) => there.contains(at) || entry.contains(at));
     if (!first) return;

@@ -270,10 +270,10 @@ OPEN = """([settings, digits, updates]) => lnShow(settings, digits, { updates },
 })"""
 TITLES = {
     "RMS of the activations": "size",
-    "Share that varies with the digit": "apart",
+    "Varies with the digit": "apart",
     "Saturated units": "dead",
     "Dead units": "dead",
-    "Norm of the weight gradient": "slopes",
+    "Weight gradient norm": "slopes",
 }
 SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 

@@ -165,9 +165,9 @@ const lnPictures = (() => {
     };
     const { activity } = net, idle = activation === "tanh" ? "Saturated units" : "Dead units";
     add("RMS of the activations", activity.map((a) => log(a.size)), LOG, LARGE);
-    add(`Share that varies with the ${thing}`, activity.map((a) => a.apart), SHARE, LITTLE);
+    add(`Varies with the ${thing}`, activity.map((a) => a.apart), SHARE, LITTLE);
     add(idle, activity.map((a) => a.dead), SHARE, LITTLE);
-    add("Norm of the weight gradient", net.slopes.slice(0, net.depth).map(log), LOG, LARGE);
+    add("Weight gradient norm", net.slopes.slice(0, net.depth).map(log), LOG, LARGE);
     write(pen, "layer 1", left, y + 14, look.soft);
     if (net.depth > 1) write(pen, net.depth, left + wide, y + 14, look.soft, "right");
   }

@@ -6,6 +6,7 @@ Usage: python -m tools.share     from the built book, into book/_static/share.pn
 
 from pathlib import Path
 
+from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from tools.browser import launch
@@ -13,6 +14,7 @@ from tools.browser import launch
 ROOT = Path(__file__).parent.parent
 SHARED = {"width": 1200, "height": 630}  # as those who show links expect it
 README = {"width": 1300, "height": 860}
+COLORS = 128
 STYLE = """
 .ln-playground { position: fixed !important; inset: 0; z-index: 9999; margin: 0 !important;
   padding: 75px 60px 0; overflow: hidden; background: #fff; }
@@ -40,6 +42,9 @@ def main() -> None:
         page.wait_for_timeout(1000)
         page.screenshot(path=ROOT / "book" / "_static" / "share.png")
         browser.close()
+    for path in (ROOT / ".github" / "book.png", ROOT / "book" / "_static" / "share.png"):
+        with Image.open(path) as picture:  # few colors, a third of the bytes
+            picture.convert("RGB").quantize(COLORS, dither=Image.Dither.NONE).save(path)
 
 
 if __name__ == "__main__":

@@ -94,7 +94,7 @@ def _signed(model: Callable, x: np.ndarray, other: np.ndarray, t: int) -> float:
 EXERCISES = {
     "layers-until-one-percent": Value(
         44,
-        right="0.9 to the power of 44 is 0.0097. A deviation of a tenth is harmless in one layer "
+        right="0.9 to the power of 44 is 0.0097. A tenth too little is harmless in one layer "
         "and fatal in fifty.",
         wrong={
             43: "0.9 to the power of 43 is 0.0108, still more than 1 %.",

@@ -1,4 +1,4 @@
-"""Write what the sphere shows at its start, for pages without JavaScript.
+"""Write the initial state of the sphere, for pages without JavaScript.
 
 Usage: python tools/sphere.py     into lnbook/widgets/sphere/*.html
 """

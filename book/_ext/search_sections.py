@@ -26,11 +26,11 @@ SIGNS = {"cdot": "·", "times": "×", "leq": "≤", "geq": "≥", "approx": "≈
 def sign(name):
     """Return the sign that a command of LaTeX stands for; nothing for a layout."""
     size = "SMALL" if name.islower() else "CAPITAL"
+    letter = name.upper().replace("LAMBDA", "LAMDA")  # Unicode spells it so
     try:
-        letter = unicodedata.lookup(f"GREEK {size} LETTER {name.upper().replace('BD', 'D')}")
+        return unicodedata.lookup(f"GREEK {size} LETTER {letter}")
     except KeyError:
         return SIGNS.get(name, "")
-    return letter
 
 
 def plain(formula):

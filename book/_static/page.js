@@ -98,14 +98,18 @@
      itself, and stays while figures above are drawn, until the reader moves. */
   const MOVES = ["wheel", "touchmove", "pointerdown", "keydown"];
   const SETTLED = 10_000; // ms
+  function keepInView(target, options) {
+    const sizes = new ResizeObserver(() => target.scrollIntoView(options));
+    sizes.observe(document.body);
+    for (const move of MOVES) addEventListener(move, () => sizes.disconnect(), { once: true });
+    setTimeout(() => sizes.disconnect(), SETTLED);
+  }
+  window.lnKeepInView = keepInView; // search/words.js, which only some pages load, needs it, too
   function goToPart() {
     const part = lnAddress.first(), values = lnAddress.read().get(part);
     const target = values?.size && document.getElementById(part);
     if (!target) return;
-    const sizes = new ResizeObserver(() => target.scrollIntoView({ behavior: "instant" }));
-    sizes.observe(document.body);
-    for (const move of MOVES) addEventListener(move, () => sizes.disconnect(), { once: true });
-    setTimeout(() => sizes.disconnect(), SETTLED);
+    keepInView(target, { behavior: "instant" });
   }
 
   /* Who comes from the search page sees the words marked, and the first of them. */

@@ -31,8 +31,8 @@ def test_the_sentence_says_what_is_lost_of_the_gradient_and_what_is_left(scripts
     ones, along = 3**0.5 * d.mean(), d @ lnlib.layer_norm(a, eps=0) / 3**0.5
     said = say(gradient=True)
     assert f"{ones:.2f} along (1, 1, 1) and {along:.2f} along â" in said
-    assert f"dx, of length {dx:.2f}: it points along the circle." in said
-    assert "nothing is left" in say(gradient=True, d1=1, d2=1, d3=1)
+    assert f"dx, with norm {dx:.2f}: it points along the circle." in said
+    assert "Nothing is left" in say(gradient=True, d1=1, d2=1, d3=1)
 
 
 @pytest.mark.parametrize("stage", [0, 0.5, 1, 1.5, 2, 2.5, 3])
@@ -93,20 +93,20 @@ def as_number(cell):
 
 @pytest.mark.parametrize("eps", [0, 0.01, 0.5])
 def test_each_cell_of_the_numbers_is_what_its_row_says(scripts, eps):
-    """σ is the standard deviation of a, without eps; what is lost are projections of d."""
+    """σ is the standard deviation of a, without eps; what is removed are projections of d."""
     a, d = np.array([0.4, -0.3, 0.2]), np.array([1.3, -0.6, -1.4])
     gain, bias = (np.array(scripts.evaluate(f"lnSphereScene.{name}")) for name in ("GAIN", "BIAS"))
     hat = lnlib.layer_norm(a, eps=eps)
     dx = lnlib.layer_norm_backward(d, a, eps=eps)[0]
-    length = np.linalg.norm
+    norm = np.linalg.norm
     forward = {
         "a": (a, f"μ = {a.mean():.2f}"), "a − μ": (a - a.mean(), f"σ = {a.std():.2f}"),
-        "â": (hat, f"length {length(hat):.2f}"), "y": (gain * hat + bias, "gain, bias"),
+        "â": (hat, f"norm {norm(hat):.2f}"), "y": (gain * hat + bias, "gain, bias"),
     }  # fmt: skip
     ones, along = np.full(3, d.mean()), hat * (d @ hat) / 3
     back = {
-        "d": (d, f"length {length(d):.2f}"), "mean": (ones, f"lost {length(ones):.2f}"),
-        "on â": (along, f"lost {length(along):.2f}"), "dx": (dx, f"length {length(dx):.2f}"),
+        "d": (d, f"norm {norm(d):.2f}"), "along 1": (ones, f"removed {norm(ones):.2f}"),
+        "along â": (along, f"removed {norm(along):.2f}"), "dx": (dx, f"norm {norm(dx):.2f}"),
     }  # fmt: skip
     given = dict(zip(("a1", "a2", "a3", "d1", "d2", "d3"), [*a, *d], strict=True))
     for gradient, expected in ((False, forward), (True, back)):
@@ -121,12 +121,12 @@ def test_each_cell_of_the_numbers_is_what_its_row_says(scripts, eps):
 
 @pytest.mark.parametrize("eps", [0, 0.01, 0.5])
 def test_the_sentence_names_what_the_gradient_is_divided_by(scripts, eps):
-    """The rest of d over the number that is told has the length that is told."""
+    """The rest of d over the stated number has the stated norm."""
     a, d = np.array([0.4, -0.3, 0.2]), np.array([1.3, -0.6, -1.4])
     given = dict(zip(("a1", "a2", "a3", "d1", "d2", "d3"), [*a, *d], strict=True))
     state = STATE | given | {"eps": eps, "gradient": True}
     said = scripts.evaluate("(s) => lnSphereScene.say(s)", state).replace("\u00a0", " ")
-    told = re.search(r"The rest, divided by (.*) = (\d+\.\d+), is dx, of length (\d+\.\d+)", said)
+    told = re.search(r"The rest, divided by (.*) = (\d+\.\d+), is dx, with norm (\d+\.\d+)", said)
     assert told[1] == ("√(σ² + eps)" if eps else "σ")
     assert float(told[2]) == pytest.approx(np.sqrt(a.var() + eps), abs=0.0051)
     dx = lnlib.layer_norm_backward(d, a, eps=eps)[0]

@@ -84,7 +84,7 @@ def as_percent(p):
 def test_every_readout_is_what_pytorch_computes_with_the_norms_as_they_are_set(
     scripts, reader, look, norms
 ):
-    """Losses, recorded losses, next characters, the spoken sentence, deviations, colors by sign."""
+    """Losses, recorded losses, next characters, the spoken sentence, stds, colors by sign."""
     text, look = "What is your name? My", look % 5
     settings = {"text": text, "norms": norms, "look": str(look), "heat": "0", "at": "5"}
     found = scripts.evaluate(SWITCHBOARD, [transformer.weights(), settings, COLORS])

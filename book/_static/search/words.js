@@ -37,14 +37,7 @@
     if (!first) return;
     const target = first.startContainer.parentElement;
     for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
-    const go = () => target.scrollIntoView({ block: "center", behavior: "instant" });
-    const sizes = new ResizeObserver(go); // figures above are still being drawn
-    sizes.observe(document.body);
-    for (const move of ["wheel", "touchmove", "pointerdown", "keydown"]) {
-      addEventListener(move, () => sizes.disconnect(), { once: true });
-    }
-    setTimeout(() => sizes.disconnect(), 5000); // ms
-    go();
+    window.lnKeepInView(target, { block: "center", behavior: "instant" });
   }
 
   window.lnWords = { pattern };

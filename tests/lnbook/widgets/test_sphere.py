@@ -17,7 +17,7 @@ def test_the_page_gets_its_options_and_the_picture_at_the_start(gradient):
     assert options == {"cloud": cloud(), "settings": {"gradient": gradient}}
     assert shown.count("<div") == shown.count("</div>")
     assert ("ln-sphere-tangent" in shown) == gradient
-    assert re.search(r'role="status"[^>]*>Two directions are lost: ', shown)
+    assert re.search(r'role="status"[^>]*>Layer norm removes two ', shown)
     assert "JavaScript" in shown
 
 

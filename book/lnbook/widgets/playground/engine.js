@@ -55,8 +55,8 @@ const lnEngine = () => {
     for (let r = 0, i = 0; r < rows; r++) for (let c = 0; c < columns; c++) out[c * rows + r] = a[i++];
   };
 
-  /* Groups of numbers, each centered (not by RMS norm) and divided by its deviation: the units of
-     an example for layer and RMS norm, the examples of a unit for batch norm. */
+  /* Groups of numbers, each centered (not by RMS norm) and divided by its standard deviation:
+     the units of an example for layer and RMS norm, the examples of a unit for batch norm. */
   function standardize(x, hat, rstd, groups, size, groupStep, step, center, running) {
     for (let g = 0; g < groups; g++) {
       const first = g * groupStep, end = first + size * step;
@@ -347,15 +347,15 @@ const lnEngine = () => {
   }
 
   /* scikit-learn's digits as digits.js has them: A to P are 1 to 16, a small letter is a run of 1
-     to 26 zeros. Mean 0 and deviation 1 over all pixels. */
-  const DIGITS = { mean: 4.884, deviation: 6.017, train: 1400 };
+     to 26 zeros. Mean 0 and standard deviation 1 over all pixels. */
+  const DIGITS = { mean: 4.884, std: 6.017, train: 1400 };
   function digits({ pixels, labels }) {
-    const x = new Float64Array(labels.length * 64).fill(-DIGITS.mean / DIGITS.deviation);
+    const x = new Float64Array(labels.length * 64).fill(-DIGITS.mean / DIGITS.std);
     let i = 0;
     for (const c of pixels) {
       const code = c.charCodeAt(0);
       if (code > 96) i += code - 96;
-      else x[i++] = (code - 64 - DIGITS.mean) / DIGITS.deviation;
+      else x[i++] = (code - 64 - DIGITS.mean) / DIGITS.std;
     }
     return parted(x, Uint8Array.from(labels, Number), 64, 10, DIGITS.train);
   }

@@ -24,31 +24,32 @@ const lnPictures = (() => {
     for (let l = 1; l < depth; l++) box(pen, x + l * w - 0.5, y, 1, height, look.card);
   }
 
-  function digit(pen, look, input, x, y, side, { mean, deviation }) {
+  /* The pixels of the n-th digit, but for those with less ink than `least`. */
+  function pixels(pen, inputs, n, x, y, side, color, { mean, std }, { least = 0, opacity = 1 } = {}) {
+    const pixel = side / 8;
+    for (let i = 0; i < 64; i++) {
+      const ink = Math.max(0, Math.min(1, (inputs[64 * n + i] * std + mean) / 16));
+      if (ink < least) continue;
+      box(pen, x + (i % 8) * pixel, y + Math.floor(i / 8) * pixel, pixel + 0.3, pixel + 0.3, color,
+        ink * opacity);
+    }
+  }
+  function digit(pen, look, input, x, y, side, scale) {
     box(pen, x, y, side, side, look.zero);
-    input.forEach((v, i) => {
-      const ink = (v * deviation + mean) / 16;
-      box(pen, x + ((i % 8) * side) / 8, y + (Math.floor(i / 8) * side) / 8, side / 8 + 0.3,
-        side / 8 + 0.3, look.ink, Math.max(0, Math.min(1, ink)));
-    });
+    pixels(pen, input, 0, x, y, side, look.ink, scale);
   }
 
   /* Held-out digits, those that are read in the network's color: how many rows, for this width. */
   const GAP = 2, columnsFor = (width) => (width > 240 ? 20 : 10);
   const cellFor = (width) => (width + GAP) / columnsFor(width);
   const wallHeight = (count, width) => Math.ceil(count / columnsFor(width)) * cellFor(width);
-  function wall(pen, look, inputs, read, { mean, deviation }, color, x, y, width) {
-    const columns = columnsFor(width), cell = cellFor(width), side = cell - GAP, pixel = side / 8;
+  function wall(pen, look, inputs, read, scale, color, x, y, width) {
+    const columns = columnsFor(width), cell = cellFor(width), side = cell - GAP;
     read.forEach((right, n) => {
       const left = x + (n % columns) * cell, top = y + Math.floor(n / columns) * cell;
       box(pen, left, top, side, side, right ? color : look.zero, right ? 0.28 : 1);
-      for (let i = 0; i < 64; i++) {
-        const ink = (inputs[64 * n + i] * deviation + mean) / 16;
-        if (ink > 0.05) {
-          box(pen, left + (i % 8) * pixel, top + Math.floor(i / 8) * pixel, pixel + 0.2, pixel + 0.2,
-            right ? color : look.soft, Math.min(1, ink) * (right ? 1 : 0.35));
-        }
-      }
+      pixels(pen, inputs, n, left, top, side, right ? color : look.soft, scale,
+        { least: 0.05, opacity: right ? 1 : 0.35 });
     });
   }
 

@@ -219,7 +219,7 @@ const lnPlayground = (() => {
       });
       m.points ??= old?.points ?? null;
       m.wall ??= old?.wall ?? null;
-      if (state.data === "digits") m.digits = { mean: 4.884, deviation: 6.017 };
+      if (state.data === "digits") m.digits = { mean: 4.884, std: 6.017 };
       view = m;
       dirty = true;
       if (stop && updates >= stop) {

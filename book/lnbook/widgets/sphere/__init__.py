@@ -1,8 +1,9 @@
-"""Three numbers in space, and what layer norm leaves of them: a picture that turns.
+"""Layer norm of three numbers as geometry: a scene that the reader turns.
 
-The reader drags a point; the mean falls away along (1, 1, 1), the deviation towards a circle. The
-page computes it itself, and a test holds it to :mod:`lnlib.norms`. The same files serve the built
-book and a live notebook, where :class:`Sphere` is a widget without a Python half.
+The reader drags a point; subtracting the mean projects it along (1, 1, 1), dividing by the standard
+deviation moves it to a circle. The page computes this itself, and a test compares it with
+:mod:`lnlib.norms`. The same files serve the built book and a live notebook, where :class:`Sphere`
+is a widget without a Python half.
 
 =============  =================================================================================
 ``space.js``   layer norm of three numbers, forward and backward, and the camera

@@ -153,47 +153,47 @@ const lnSphereScene = (() => {
     const is = (name, v) => `${name}\u00a0=\u00a0${write(v)}`; // stays on one line
     const mean = is("μ", it.mean), sigma = is("σ", it.sigma);
     if (it.sigma < 1e-9) {
-      return "The three numbers are equal: σ = 0. " + (s.eps ? "Only eps is left to divide by, and "
-        + "the output is 0, the middle of the circle." : "Without eps this is 0 / 0: no output.");
+      return "The three numbers are equal: σ = 0. " + (s.eps ? "The divisor is √eps, and the output is 0, "
+        + "the center of the circle." : "Without eps this is 0 / 0, and there is no output.");
     }
     if (s.gradient) {
       const d = [s.d1, s.d2, s.d3], { ones, along, dx } = backward(d, a, s.eps);
       const parts = `${write(long(ones))} along (1, 1, 1) and ${write(long(along))} along â`;
       if (long(dx) < 0.005) {
-        return `Of the gradient d nothing is left: it has ${parts}, and would only shift or scale a.`;
+        return `Nothing is left of the gradient d: it has ${parts}, which would only shift or scale a.`;
       }
       const by = s.eps ? is("√(σ² + eps)", it.std) : sigma;
-      return `Two directions are lost: of the gradient d, ${parts}. The rest, divided by `
-        + `${by}, is dx, of length ${write(long(dx))}${s.eps ? "" : ": it points along the circle"}.`;
+      return `Layer norm removes two components of the gradient d: ${parts}. The rest, divided by `
+        + `${by}, is dx, with norm ${write(long(dx))}${s.eps ? "" : ": it points along the circle"}.`;
     }
     if (s.stage < 1) {
-      return `Three numbers are a point in space. Its height over the plane is √3 times its mean, `
+      return `Three numbers are a point in space. Its height above the plane is √3 times its mean, `
         + `${mean}.`;
     }
     if (s.stage < 2) {
       return `Without its mean, ${mean}, the point lies on the plane, √3 times ${sigma} from `
-        + "the middle.";
+        + "the center.";
     }
     if (s.stage > 2) {
-      return "Gain and bias make an ellipse of the circle, the same for every example: neither μ "
-        + "nor σ comes back.";
+      return "Gain and bias turn the circle into an ellipse, the same one for every example: they do not "
+        + "bring back μ or σ.";
     }
     if (s.eps) {
-      return `The mean, ${mean}, is lost. With ${is("eps", s.eps)} the point stops `
-        + `${write(ROOT - long(it.hat))} short of the circle: something of ${sigma} is left.`;
+      return `The mean, ${mean}, is removed. With ${is("eps", s.eps)} the point stops `
+        + `${write(ROOT - long(it.hat))} short of the circle, so the output still depends on ${sigma}.`;
     }
-    return `Two directions are lost: up and down, the mean, ${mean}; in and out, the deviation, `
-      + `${sigma}. What is left of three numbers is one angle.`;
+    return `Layer norm removes two directions: up and down, the mean, ${mean}; in and out, the standard deviation, `
+      + `${sigma}. Of the three numbers, one angle is left.`;
   }
   function numbers(s) {
     const a = [s.a1, s.a2, s.a3], it = normalize(a, s.eps), d = [s.d1, s.d2, s.d3];
     const forward = [["a", "a", a, `μ = ${write(it.mean)}`],
       ["fall", "a − μ", it.centered, `σ = ${write(it.sigma)}`],
-      ["out", "â", it.hat, `length ${write(long(it.hat))}`],
+      ["out", "â", it.hat, `norm ${write(long(it.hat))}`],
       ["y", "y", affine(it.hat, GAIN, BIAS), "gain, bias"]];
     const { ones, along, dx } = backward(d, a, s.eps);
-    const back = [["a", "d", d, "length"], ["fall", "mean", ones, "lost"],
-      ["divide", "on â", along, "lost"], ["out", "dx", dx, "length"]]
+    const back = [["a", "d", d, "norm"], ["fall", "along 1", ones, "removed"],
+      ["divide", "along â", along, "removed"], ["out", "dx", dx, "norm"]]
       .map(([look, name, v, what]) => [look, name, v, `${what} ${write(long(v))}`]);
     const said = (v) => (typeof v === "number" ? write(v) : v).replace(/.*NaN.*/, "–");
     return (s.gradient ? back : forward).map(([look, name, values, more]) => [look, name, ...[...values, more].map(said)]);

@@ -68,16 +68,16 @@ const lnSphere = (() => {
               Fifty more examples</label>
             <div class="ln-sphere-acts">${act("shift", "Shift a")}${act("scale", "Scale a")}
               ${act("equal", "All equal")}</div>
-            <p class="ln-sphere-hint">Drag a, or its foot; or turn it all.</p></div>
+            <p class="ln-sphere-hint">Drag a or its projection, or turn the scene.</p></div>
           <div data-part="back">${["d1", "d2", "d3"].map(row).join("")}
-            <div class="ln-sphere-acts">${act("ones", "d the same to all")}${act("along", "d along â")}
+            <div class="ln-sphere-acts">${act("ones", "d along (1, 1, 1)")}${act("along", "d along â")}
             </div></div></div>
         <table><caption class="ln-sphere-ear">The numbers of the picture</caption>
           <tbody data-part="numbers"></tbody></table>
       </div>
       <div class="ln-sphere-view">${["turn", "tilt"].map(row).join("")}
         <div class="ln-sphere-acts">${act("above", "From above")}${act("side", "From the side")}
-          ${act("back", "Start again")}</div></div>
+          ${act("back", "Reset")}</div></div>
       <p class="ln-sphere-says" id="${root.id}-says" data-part="says" role="status" aria-live="polite">
       </p></div>`;
     root.replaceChildren(holder.content);

@@ -100,7 +100,7 @@ class TransformerWidget:
     def widget(self) -> Any:
         """Return the widget of a live notebook."""
         start = "lnTransformer(root, { ...data, live: true })"
-        return WEB.live(start, "the switchboard", **({"weights": weights()} | self.options))
+        return WEB.live(start, "the transformer", **({"weights": weights()} | self.options))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict:
         return bundle(self)
@@ -151,7 +151,7 @@ def _read(seed: int) -> dict[str, Any]:
 
 
 def weights() -> dict[str, Any]:
-    """Return the book's model, seed 0, and what its changes cost in three seeds."""
+    """Return the book's model, seed 0, and the losses with its norms changed, in three seeds."""
     return packed(_read(0)) | {"recorded": recorded()}
 
 

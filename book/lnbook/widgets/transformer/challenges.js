@@ -1,41 +1,43 @@
 /* What the reader is asked to predict: the norms as they are set, what is asked, and what is behind
-   the outcome. The outcome itself is what the model computes; a test holds each for a few sentences. */
+   the outcome. The outcome itself is computed by the model; a test checks each for a few sentences. */
 const LN_TRANSFORMER_CHALLENGES = [
   {
     name: "All RMS", norms: "rrrrr", asks: "loss",
-    what: "All five norms become RMSNorm: they divide, and no longer subtract the mean.",
-    why: "The mean is next to nothing in this stream, so there is little to miss. It is a finding of "
-      + "this model, not a law.",
+    what: "All five norms become RMSNorm: they still divide, but no longer subtract the mean.",
+    why: "In this model the mean of the residual stream is close to 0, so subtracting it changes "
+      + "little. That is a finding about this model, not a law.",
   },
   {
     name: "Norm 1 off", norms: "ollll", asks: "loss",
-    what: "The first norm goes. What it is given has a deviation of about 0.4.",
-    why: "Where the stream enters, all characters have nearly the same deviation, and the norm’s gain is "
-      + "about as large: without both, the rows keep about their size.",
+    what: "The first norm is removed. Its input has a standard deviation of about 0.4.",
+    why: "At the first norm all characters have nearly the same standard deviation, and the norm’s gain "
+      + "is about as large: dividing by the one and multiplying by the other nearly cancel.",
   },
   {
     name: "Norm 3 off", norms: "lloll", asks: "loss",
-    what: "The third norm goes: the one before the second block’s attention.",
-    why: "Deviations here were from 2 to 17 in the sentences that we tried. Queries and keys grow with "
-      + "them, and scores with their product: each head looks at one character and at no other.",
+    what: "The third norm is removed: the one before the attention of the second block.",
+    why: "Here the standard deviation was between 2 and 17 in the sentences that we tried. Queries and "
+      + "keys grow with it, and attention scores with its square: the softmax saturates, and each "
+      + "head attends to a single character.",
   },
   {
     name: "All frozen", norms: "fffff", asks: "loss",
-    what: "Each norm divides by a constant: the average deviation over training text.",
-    why: "A constant is right on average: too small for most spaces, too large for most letters "
-      + "within words. How much that costs depends on the sentence.",
+    what: "Each norm divides by a constant: the average standard deviation over training text.",
+    why: "The constant is right on average, but too small for most spaces and too large for most "
+      + "letters within words. How much that matters depends on the sentence.",
   },
   {
-    name: "Last norm off", norms: "llllo", asks: "sure",
-    what: "The last norm goes, before the output. What happens to the text?",
-    why: "Logits several times as large, as at a low temperature: the model takes its likeliest "
-      + "character for certain. Words stay words, and repeat themselves; where it is wrong it is "
-      + "wrong without a doubt, and that is what the loss counts.",
+    name: "Last norm off", norms: "llllo", asks: "confidence",
+    what: "The last norm, before the output layer, is removed. What happens to the text?",
+    why: "The logits become several times as large, which acts like a low temperature: the model "
+      + "gives its most probable character nearly all the probability. The text still consists of "
+      + "words, but repeats itself; and where the model is wrong it is overconfident, which the loss "
+      + "punishes.",
   },
   {
     name: "All off", norms: "ooooo", asks: "loss",
-    what: "All five norms go.",
-    why: "Each block multiplies what the one before has made too large. The weights are what they "
-      + "were; they were learned for inputs of size 1.",
+    what: "All five norms are removed.",
+    why: "Each block amplifies what the block before made too large. The weights are unchanged, but "
+      + "they were trained for normalized inputs, with a standard deviation of 1.",
   },
 ];

@@ -5,7 +5,7 @@
      logits = output(N(x))                       u = N_f(x), x = x + contract(gelu(expand(u)))
 
    Each norm is one letter, in the order in which the stream meets them: l is layer norm, as
-   trained; r the same with RMSNorm; f layer norm whose deviation is a constant; o none, and no gain
+   trained; r the same with RMSNorm; f layer norm whose standard deviation is a constant; o none, and no gain
    and bias either. A test holds every logit to PyTorch's. */
 const lnTransformerEngine = () => {
   "use strict";

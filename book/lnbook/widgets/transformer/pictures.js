@@ -8,7 +8,7 @@ const lnTransformerPictures = (() => {
 
   const { sheet, write, box } = lnCanvas;
 
-  /* Of T rows of numbers: mean and deviation of each row, the root mean square of them all, and the
+  /* Of T rows of numbers: mean and standard deviation of each row, the root mean square of all, and the
      features that stand out, the largest first, in the median feature's root mean square. */
   function measure(values, T) {
     const width = values.length / T, rows = [], squares = new Float64Array(width);
@@ -16,7 +16,7 @@ const lnTransformerPictures = (() => {
       const row = values.subarray(t * width, (t + 1) * width);
       const mean = row.reduce((a, b) => a + b, 0) / width;
       const variance = row.reduce((a, b) => a + (b - mean) ** 2, 0) / width;
-      rows.push({ mean, deviation: Math.sqrt(variance) });
+      rows.push({ mean, std: Math.sqrt(variance) });
       row.forEach((v, k) => { squares[k] += v * v; });
     }
     const total = squares.reduce((a, b) => a + b, 0);
@@ -47,18 +47,18 @@ const lnTransformerPictures = (() => {
   const sign = (c) => ({ " ": "·", "\n": "↵" })[c] ?? c;
   const short = (v) => (v < 9.95 ? v.toFixed(1) : v < 1e4 ? v.toFixed(0) : v.toExponential(0));
 
-  /* One map with its deviations. */
+  /* One map with the standard deviation of each row. */
   function part(pen, look, o, x, y, width, row, name) {
     const { values, found, chars, at, frozen } = o, T = chars.length, n = values.length / T;
     const strip = o.strip, wide = width - LABEL - GAP - strip, left = x + LABEL, cell = wide / n;
     const bars = left + wide + GAP, tall = T * row;
     write(pen, name, left, y - 7, look.ink);
-    write(pen, "deviation", bars, y - 7, look.soft);
+    write(pen, "std", bars, y - 7, look.soft);
     pen.imageSmoothingEnabled = false;
     pen.drawImage(pixels(look, values, n, T, FULL * found.size || 1), left, y, wide, tall);
-    const most = Math.max(...found.rows.map((r) => r.deviation), frozen ?? 0) || 1;
-    found.rows.forEach(({ deviation }, t) => {
-      const long = (strip * deviation) / most, top = y + t * row;
+    const most = Math.max(...found.rows.map((r) => r.std), frozen ?? 0) || 1;
+    found.rows.forEach(({ std }, t) => {
+      const long = (strip * std) / most, top = y + t * row;
       write(pen, sign(chars[t]), x + LABEL - 7, top + row / 2 + 3.5, t === at ? look.ink : look.soft,
         "center", Math.max(8, Math.min(12, row)));
       box(pen, bars, top + 0.5, strip, row - 1, look.zero);

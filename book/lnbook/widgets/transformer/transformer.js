@@ -1,4 +1,4 @@
-/* The controls, the state and its address: what holds the switchboard together. */
+/* Controls, state and address of the transformer whose norms can be switched off. */
 const lnTransformer = (() => {
   "use strict";
   const COUNT = 100; // characters that are written
@@ -9,7 +9,7 @@ const lnTransformer = (() => {
   const RULER = 8; // nats at its end
   const NORMS = ["1 attention", "2 feed-forward", "3 attention", "4 feed-forward", "5 last"];
   const SWITCH = { l: "on", r: "RMS", f: "frozen", o: "off" };
-  const HEATS = { 0: "0: the likeliest", 0.5: "0.5", 0.8: "0.8", 1: "1" };
+  const HEATS = { 0: "0: most probable", 0.5: "0.5", 0.8: "0.8", 1: "1" };
   const START = {
     text: "To be, or not to be: that is the ", norms: "lllll", look: "2", at: "99", heat: "0.8",
     seed: "1",
@@ -20,10 +20,9 @@ const lnTransformer = (() => {
   };
   const ALIKE = 0.1, MUCH = 1; // nats
   const OUTCOMES = {
-    loss: { hardly: "hardly, by less than 0.1 nats", some: "some, by up to 1 nat",
-      much: "by more than 1 nat" },
-    sure: { surer: "it becomes surer of each next character", alike: "as sure as before",
-      less: "less sure, until it only guesses" },
+    loss: { hardly: "by less than 0.1 nats", some: "by 0.1 to 1 nat", much: "by more than 1 nat" },
+    confidence: { more: "more confident", alike: "about as confident as before",
+      less: "less confident" },
   };
   const READ_AS = { "’": "'", "‘": "'", "–": "-", "—": "-", "…": "...", "\t": " ", "\u00a0": " ",
     "\r": "" };
@@ -81,10 +80,10 @@ const lnTransformer = (() => {
               autocapitalize="off"></textarea></label>
           <p class="ln-transformer-left-out" data-part="left-out" role="status" hidden></p>
           <div class="ln-transformer-texts">
-            <section><p class="ln-transformer-name" data-part="whose">It goes on</p><p data-part="wrote-0" tabindex="0"
+            <section><p class="ln-transformer-name" data-part="whose">The model continues</p><p data-part="wrote-0" tabindex="0"
               role="group" aria-label="What the model writes"><span></span>&#8203;</p></section>
             <section data-part="beside"><p class="ln-transformer-name">All norms on</p><p data-part="wrote-1" tabindex="0"
-              role="group" aria-label="What it writes with all norms on"><span></span>&#8203;</p></section>
+              role="group" aria-label="What the model writes with all norms on"><span></span>&#8203;</p></section>
           </div>
         </div>
         <div class="ln-transformer-norms">
@@ -93,23 +92,23 @@ const lnTransformer = (() => {
             ([letter, text]) => `<button type="button" data-all="${letter}"
               aria-label="${text}, all five norms">${text}</button>`).join("")}</fieldset>
           <p class="ln-transformer-score"><strong data-part="loss">–</strong> <span data-part="loss-says">nats
-            a character on your sentence</span></p>
+            per character on your sentence</span></p>
           <div class="ln-transformer-ruler" aria-hidden="true"><i class="ln-transformer-blind" data-part="blind"></i>
             <i class="ln-transformer-usual" data-part="usual"></i><i class="ln-transformer-now" data-part="now"></i></div>
           <p class="ln-transformer-recorded" data-part="recorded"></p>
         </div>
       </div>
       <div class="ln-transformer-bar">${pick("heat", HEATS, "Temperature")}
-        <button type="button" data-part="again">Draw again</button>
+        <button type="button" data-part="again">Sample again</button>
         <button type="button" data-part="reset">Reset</button>
         ${live ? "" : `<button type="button" data-part="copy">Copy link</button>
         <input class="ln-transformer-link" data-part="link" readonly hidden aria-label="Link to this state">`}
       </div>
       <div class="ln-transformer-inside">
         <section class="ln-transformer-next"><p class="ln-transformer-name">Next character</p><ol data-part="next"></ol>
-          <p class="ln-transformer-note" data-part="tick">A line: with all norms on.</p></section>
+          <p class="ln-transformer-note" data-part="tick">The line shows the probability with all norms on.</p></section>
         <section class="ln-transformer-stream">
-          <div class="ln-transformer-bar">${pick("look", { ...NORMS }, "The stream at norm")}
+          <div class="ln-transformer-bar">${pick("look", { ...NORMS }, "Residual stream at norm")}
             <label class="ln-transformer-at">Character <input type="range" data-part="at" min="0" max="1"
               autocomplete="off"></label></div>
           <canvas data-part="canvas" role="img" aria-label=""></canvas>
@@ -193,14 +192,14 @@ const lnTransformer = (() => {
       $("count").textContent = `${said.empty ? 0 : T} of ${model.settings.length} characters`;
       const notes = [];
       if (said.out.length) {
-        notes.push(`The model has never seen ${listed(said.out.map(spoken))}: left out.`);
+        notes.push(`Left out, because it is not in the training text: ${listed(said.out.map(spoken))}.`);
       }
       if (said.changed.length) {
         notes.push(`${listed(said.changed.map((c) => `${spoken(c)} is read as `
           + `${spoken(READ_AS[c])}`))}.`);
       }
-      if (said.dropped) notes.push(`It reads the last ${model.settings.length} characters.`);
-      if (said.empty) notes.push("Nothing to read: it starts after a new line.");
+      if (said.dropped) notes.push(`The model reads only the last ${model.settings.length} characters.`);
+      if (said.empty) notes.push("The sentence is empty, so the model starts after a line break.");
       if ($("left-out").textContent !== notes.join(" ")) $("left-out").textContent = notes.join(" ");
       $("left-out").hidden = !notes.length;
       texts();
@@ -217,15 +216,15 @@ const lnTransformer = (() => {
         if (rest.data !== wrote[k]) rest.data = wrote[k];
       }
       if ($("beside").hidden !== allOn()) $("beside").hidden = allOn();
-      $("whose").textContent = allOn() ? "It goes on" : "With your switches";
+      $("whose").textContent = allOn() ? "The model continues" : "The model continues, with your settings";
       if (done) speak();
     }
     function cost() {
       const { seen, usual, norms } = view, at = (v) => `${(100 * Math.min(RULER, v)) / RULER}%`;
-      const known = seen.loss === seen.loss; // one character alone costs nothing
+      const known = seen.loss === seen.loss; // a single character has no loss
       $("loss").textContent = known ? nats(seen.loss) : "–";
-      $("loss-says").textContent = `nats a character on your sentence${
-        known && !allOn() ? `; ${nats(usual.loss)} with all on` : ""}`;
+      $("loss-says").textContent = `nats per character on your sentence${
+        known && !allOn() ? `; ${nats(usual.loss)} with all norms on` : ""}`;
       for (const [name, value] of [["now", seen.loss], ["usual", usual.loss],
         ["blind", Math.log(model.characters.length)]]) {
         $(name).style.left = at(known ? value : 0);
@@ -233,9 +232,9 @@ const lnTransformer = (() => {
       root.querySelector(".ln-transformer-ruler").classList.toggle("ln-transformer-beyond", seen.loss > RULER);
       const seeds = model.recorded?.[norms], span = (v) => [Math.min(...v), Math.max(...v)].map(nats);
       $("recorded").textContent = seeds
-        ? `Recorded on validation text, ${seeds.length} seeds: ${span(seeds).join(" to ")} nats.`
-        : "On validation text this setting is not recorded.";
-      $("recorded").textContent += ` The mark: a blind guess, ${
+        ? `On validation text, ${seeds.length} seeds: ${span(seeds).join(" to ")} nats per character.`
+        : "This setting was not measured on validation text.";
+      $("recorded").textContent += ` The mark shows a uniform guess, ${
         nats(Math.log(model.characters.length))}.`;
     }
     function next(seen, usual) {
@@ -259,28 +258,28 @@ const lnTransformer = (() => {
       shown = lnTransformerPictures.stream($("canvas"), look(),
         { chars, before, after, at, frozen: model.deviations[l] });
       const [b, a] = shown.map(({ found }) => found), { short } = lnTransformerPictures;
-      const span = (rows) => [Math.min, Math.max].map((f) => short(f(...rows.map((r) => r.deviation))));
-      const out = b.outliers.slice(0, 4).map(({ k, times }) => `${k} (${short(times)} times the median)`);
-      const what = `Deviations run from ${span(b.rows).join(" to ")} before, and from ${
-        span(a.rows).join(" to ")} after. ${out.length
+      const span = (rows) => [Math.min, Math.max].map((f) => short(f(...rows.map((r) => r.std))));
+      const out = b.outliers.slice(0, 4).map(({ k, times }) => `${k} (${short(times)} times the median RMS)`);
+      const what = `The standard deviation (std) of a character is between ${
+        span(b.rows).join(" and ")} before the norm and between ${
+        span(a.rows).join(" and ")} after it. ${out.length
         ? `Outlier features: ${listed(out)}.` : "No feature is an outlier."}`;
       $("says").textContent = `${what} Character ${at + 1}, ${spoken(chars[at])}: mean ${
-        b.rows[at].mean.toFixed(2).replace("-", "−")}, deviation ${short(b.rows[at].deviation)}; `
-        + `after the norm ${short(a.rows[at].deviation)}. The line marks the constant of “frozen”, `
+        b.rows[at].mean.toFixed(2).replace("-", "−")}, std ${short(b.rows[at].std)}; `
+        + `after the norm, std ${short(a.rows[at].std)}. The line marks the constant of “frozen”, `
         + `${short(model.deviations[l])}.`;
-      $("canvas").setAttribute("aria-label", `The stream at norm ${NORMS[l]}, ${SWITCH[norms[l]]}: ${T} `
-        + "characters by 64 features, before and after the norm. The sentences below say what is "
-        + "to be seen.");
+      $("canvas").setAttribute("aria-label", `The residual stream at norm ${NORMS[l]}, ${SWITCH[norms[l]]}: ${T} `
+        + "characters by 64 features, before and after the norm, described by the sentences below.");
       if ($("numbers").open) table();
     }
     function table() {
       const { chars, seen } = view, [b, a] = shown.map(({ found }) => found.rows);
       const f = (v) => v.toFixed(2).replace("-", "−");
-      $("table").innerHTML = `<table><caption>The stream at norm ${NORMS[state.look]}</caption><thead><tr>${
-        ["character", "cost, nats", "mean before", "deviation before", "mean after",
-          "deviation after"].map((h) => `<th scope="col">${h}</th>`).join("")}</tr></thead><tbody>${
+      $("table").innerHTML = `<table><caption>The residual stream at norm ${NORMS[state.look]}</caption><thead><tr>${
+        ["character", "loss (nats)", "mean before", "std before", "mean after", "std after"]
+          .map((h) => `<th scope="col">${h}</th>`).join("")}</tr></thead><tbody>${
         chars.map((c, t) => `<tr><th scope="row">${safe(spoken(c))}</th><td>${
-          t ? f(seen.nats[t - 1]) : "–"}</td>${[b[t].mean, b[t].deviation, a[t].mean, a[t].deviation]
+          t ? f(seen.nats[t - 1]) : "–"}</td>${[b[t].mean, b[t].std, a[t].mean, a[t].std]
           .map((v) => `<td>${f(v)}</td>`).join("")}</tr>`).join("")}</tbody></table>`;
     }
     let quiet = 0;
@@ -288,10 +287,11 @@ const lnTransformer = (() => {
       clearTimeout(quiet);
       quiet = setTimeout(() => {
         const { seen, usual } = view, k = seen.chances.indexOf(Math.max(...seen.chances));
-        const cost = seen.loss === seen.loss ? `Your sentence costs ${nats(seen.loss)} nats a `
+        const cost = seen.loss === seen.loss ? `The loss on your sentence is ${nats(seen.loss)} nats per `
           + `character${allOn() ? "" : `; ${nats(usual.loss)} with all norms on`}. ` : "";
-        const said = `${cost}Next comes ${spoken(model.characters[k])}, ${percent(seen.chances[k])}. `
-          + `It goes on: ${wrote[0].replace(/\s+/g, " ")}`;
+        const said = `${cost}The most probable next character is ${spoken(model.characters[k])}, ${
+          percent(seen.chances[k])}. `
+          + `The model continues: ${wrote[0].replace(/\s+/g, " ")}`;
         if ($("status").textContent !== said) $("status").textContent = said;
       }, SPEAK);
     }
@@ -325,7 +325,7 @@ const lnTransformer = (() => {
         button.setAttribute("aria-pressed", String(Number(button.dataset.challenge) === i));
       }
       const asked = c.asks === "loss" ? "By how much will the loss on your sentence rise?"
-        : "How sure will it be of the next characters?";
+        : "How confident will the model be about the next characters?";
       $("ask").hidden = false;
       $("ask").replaceChildren(element(`<div><p><b>${c.name}.</b> ${c.what} ${asked}</p>
         <p class="ln-transformer-outcomes">${Object.entries(OUTCOMES[c.asks]).map(([key, text]) =>
@@ -343,10 +343,10 @@ const lnTransformer = (() => {
       const { seen, usual } = view, { asks, predicted } = challenge;
       const more = asks === "loss" ? seen.loss - usual.loss : seen.entropy - usual.entropy;
       const outcome = asks === "loss" ? (more < ALIKE ? "hardly" : more < MUCH ? "some" : "much")
-        : more < -ALIKE ? "surer" : more < ALIKE ? "alike" : "less";
+        : more < -ALIKE ? "more" : more < ALIKE ? "alike" : "less";
       const what = OUTCOMES[asks], told = asks === "loss"
-        ? `The loss goes from ${nats(usual.loss)} to ${nats(seen.loss)} nats a character.`
-        : `Its entropy goes from ${nats(usual.entropy)} to ${nats(seen.entropy)} nats, and the loss `
+        ? `The loss goes from ${nats(usual.loss)} to ${nats(seen.loss)} nats per character.`
+        : `The entropy of its predictions goes from ${nats(usual.entropy)} to ${nats(seen.entropy)} nats, and the loss `
           + `from ${nats(usual.loss)} to ${nats(seen.loss)}.`;
       $("ask").append(element(`<p class="ln-transformer-why" role="status"><b>${outcome === predicted
         ? "As you predicted" : "Not as you predicted"}: ${what[outcome]}.</b> ${told}

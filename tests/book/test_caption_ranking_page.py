@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from lnbook.chapters.order_embeddings import below
+from lnbook.chapters.order_embeddings import penalty
 from lnbook.figures import colors
 from lnbook.widgets.replay import caption_ranking
 from lnlab.datasets.coco_val2017_layout import Layouts, features
@@ -27,8 +27,8 @@ def made(pictures):
 
 def ranked(norm, point, w, h, boxes):
     """Captions in their order, by the record."""
-    found = below.vectors(caption_ranking.records()[norm], made([(w, h, boxes)]), point)
-    return np.argsort(below.penalties(found, 0), kind="stable").tolist()
+    found = penalty.vectors(caption_ranking.records()[norm], made([(w, h, boxes)]), point)
+    return np.argsort(penalty.penalties(found, 0), kind="stable").tolist()
 
 
 @pytest.fixture(scope="module")
@@ -83,8 +83,10 @@ def test_the_page_computes_the_penalties_that_python_does(page):
     np.testing.assert_allclose(x, made(scenes), rtol=2e-7)  # the last digit of float32
     for point, norms in zip(points, found, strict=True):
         for norm, record in caption_ranking.records().items():
-            vectors = below.vectors(record, np.array(x), point)
-            np.testing.assert_allclose(norms[norm], below.every(vectors).T, rtol=0, atol=CLOSE)
+            vectors = penalty.vectors(record, np.array(x), point)
+            np.testing.assert_allclose(
+                norms[norm], penalty.penalty_matrix(vectors).T, rtol=0, atol=CLOSE
+            )
 
 
 def boxes(page):
@@ -98,7 +100,7 @@ def boxes(page):
 def shown(page, norm):
     """Captions that are seen, in their order, and the place of the picture's own."""
     items = page.locator(f"[data-part='list-{norm}'] li").all_inner_texts()
-    return [text.removeprefix("✓ its own: ") for text in items]
+    return [text.removeprefix("✓ correct: ") for text in items]
 
 
 def agrees(page, point, w, h, placed, own=None):
@@ -119,7 +121,7 @@ def agrees(page, point, w, h, placed, own=None):
             assert said == "your own scene"
             continue
         place = expected.index(own) + 1
-        assert said.endswith(f"place {place}")
+        assert said.endswith(f"rank {place}")
         assert seen[10:] == [texts[own]] * (place > 10)
 
 
@@ -138,7 +140,7 @@ def test_a_reader_slides_moves_stretches_adds_and_removes(page, violations):
     )
     agrees(page, 2, w, h, placed, 68)
     counted = page.locator("[data-part='all']").inner_text().replace("\u00a0", " ")
-    assert "in 48 % without a norm, in 37 % with" in counted
+    assert "for 48 % without normalization and for 37 % with" in counted
 
     # The keyboard: right by 2 % of the canvas, then larger, then gone.
     person = page.locator(".ln-caption-ranking-object").first
@@ -173,10 +175,10 @@ def test_a_reader_slides_moves_stretches_adds_and_removes(page, violations):
     assert shaped["height"] == pytest.approx(after["height"] + 30, abs=1.5)
 
     # A scene of one's own: by button and by list; a tap on the empty canvas brings the chosen one.
-    page.get_by_role("button", name="Empty").click()
+    page.get_by_role("button", name="Clear").click()
     assert "The canvas is empty" in page.locator("[data-part='hint']").inner_text()
     page.get_by_role("button", name="dog", exact=True).click()
-    page.get_by_label("Put in another object").select_option(label="TV")
+    page.get_by_label("Add another object").select_option(label="TV")
     stage = page.locator("[data-part='stage']").bounding_box()
     # Of a driver's tap Firefox makes no click.
     tap = page.mouse.click if named(page) == "firefox" else page.touchscreen.tap
@@ -271,5 +273,5 @@ def test_networks_that_are_missing_are_told(browser, folder, tmp_path):
     page.goto((few / "page.html").as_uri())
     page.wait_for_selector(".ln-caption-ranking[data-ready='failed']")
     said = page.locator("[data-part='hint']").inner_text()
-    assert "The networks cannot be read: the file " in said
+    assert "The networks cannot be loaded: the file " in said
     context.close()

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from lnbook.chapters.order_embeddings import below, claims, curves, runs
+from lnbook.chapters.order_embeddings import claims, curves, penalty, runs
 from lnbook.widgets.replay import caption_ranking
 from lnlab import records as record
 from lnlab.datasets import coco_val2017_layout as coco
 from lnlab.experiments.order_embeddings import results
-from lnlab.experiments.order_embeddings.run import penalty
+from lnlab.experiments.order_embeddings.run import penalty as lab_penalty
 
 
 @pytest.fixture(scope="module")
@@ -19,9 +19,9 @@ def book():
     return records, runs.Runs(records)
 
 
-def made(norm="layer", rate=0.1, seed=0, r1=(0.0, 0.1, 0.3), seconds=60.0, **settings):
+def made(norm="layer", rate=0.1, seed=0, r1=(0.0, 0.1, 0.3), **settings):
     """A record that need not have been: R@5 is twice R@1, R@10 is three times."""
-    found = {"epoch": [0, 0.5, 2], "wall_s": [1, 2, seconds]}
+    found = {"epoch": [0, 0.5, 2]}
     for way in ("image", "caption"):
         shift = 0.01 * (way == "caption")
         found |= {f"val_{way}_recall_{k}": [m * v + shift for v in r1]
@@ -33,14 +33,14 @@ def made(norm="layer", rate=0.1, seed=0, r1=(0.0, 0.1, 0.3), seconds=60.0, **set
 
 def few():
     return [
-        made("none", 0.1, 0, (0, 0.10, 0.20), seconds=40),
-        made("none", 0.1, 1, (0, 0.12, 0.24), seconds=20),
+        made("none", 0.1, 0, (0, 0.10, 0.20)),
+        made("none", 0.1, 1, (0, 0.12, 0.24)),
         made("none", 0.2, 0, (0, 0.05, 0.30)),
         made("none", 0.2, 1, (0, 0.01, 0.06)),
         made("layer", 0.1, 0, (0, 0.01, 0.02)),
         made("layer", 0.1, 1, (0, 0.01, 0.02)),
         made("layer", 0.2, 0, (0, 0.20, 0.10)),
-        made("layer", 0.2, 1, (0, 0.30, 0.20), seconds=30),
+        made("layer", 0.2, 1, (0, 0.30, 0.20)),
         made("layer", 0.2, 0, (0, 0.9, 0.9), keep=500),
     ]
 
@@ -52,8 +52,6 @@ def test_a_norm_is_shown_at_its_own_best_rate_without_what_was_made_to_keep():
     assert read.best("layer") == ("layer", 0.2)  # by each run's best, not by its last
     np.testing.assert_allclose(read.score(read.best("layer"))[:, 1], [40, 60])
     assert read.updates.tolist() == [0, 5, 20]  # 5 rounds of 2 full batches an epoch
-    assert read.pace("none") == 1.0
-    assert read.pace("layer") == 1.5
 
 
 def test_the_book_is_read_as_the_tables_of_the_command_line_read_it(book):
@@ -64,19 +62,18 @@ def test_the_book_is_read_as_the_tables_of_the_command_line_read_it(book):
         np.testing.assert_allclose(3 * read.score(read.best(norm)), scores)
 
 
-@pytest.mark.parametrize("axis", ["updates", "seconds"])
-def test_a_curve_is_the_mean_of_the_seeds_over_updates_or_the_fastest_runs_seconds(axis):
+def test_a_curve_is_the_mean_of_the_seeds_over_updates():
     read = runs.Runs(few())
-    images, captions = curves.draw_curves(read, 5, axis)
+    images, captions = curves.draw_curves(read, 5)
     (none,) = (t for t in images.data if t.name == "no norm")
     np.testing.assert_allclose(none.y, [22, 44])
-    np.testing.assert_allclose(none.x, [5, 20])  # 1 second an update
+    np.testing.assert_allclose(none.x, [5, 20])
     (layer,) = (t for t in captions.data if t.name == "layer norm")
     np.testing.assert_allclose(layer.y, [51, 31])
-    np.testing.assert_allclose(layer.x, np.array([5, 20]) * (1.5 if axis == "seconds" else 1))
-    said = curves.describe_curves(read, 5, axis)
-    assert "Image retrieval, R@5: after 20 updates 44.0 % without a norm and 30.0 % with" in said
-    assert ("1000.0 ms without a norm and 1500.0 ms" in said) == (axis == "seconds")
+    np.testing.assert_allclose(layer.x, [5, 20])
+    assert "R@5: after 20 updates 44.0 % without normalization and 30.0 % with" in (
+        curves.describe_curves(read, 5)
+    )
 
 
 def test_every_rate_has_its_point_and_a_star_marks_the_one_that_counts():
@@ -101,12 +98,12 @@ def test_table_2_has_the_papers_numbers_beside_ours(book):
     assert ranks[-1] == "5.2, 5.1"
 
 
-# What sticks out.
+# The penalty.
 
 
 @pytest.fixture(scope="module")
 def x():
-    """What is in the pictures of the page, by the library's own features."""
+    """Features of the images of the page, computed by the library."""
     told = caption_ranking.pictures()
     rows = [dict(w=w, h=h, boxes=boxes) for _, w, h, boxes, _ in told["pictures"]]
     return coco.features(coco.Layouts("", tuple(told["categories"]), {"test": rows}, ""), "test")
@@ -115,31 +112,32 @@ def x():
 def test_the_vectors_that_were_kept_are_those_that_were_measured(x):
     for kept in caption_ranking.records().values():
         for point in (1, 8):
-            found = below.vectors(kept, x, point)
-            ranked = below.every(found)
-            expected = penalty(torch.tensor(found.captions), torch.tensor(found.pictures))
+            found = penalty.vectors(kept, x, point)
+            ranked = penalty.penalty_matrix(found)
+            expected = lab_penalty(torch.tensor(found.captions), torch.tensor(found.images))
             np.testing.assert_allclose(ranked, expected, atol=1e-12)
             share = np.mean((ranked <= ranked.diagonal()[:, None]).sum(1) <= 10)
             # The record has all 2,500 captions, in full precision; here are the first of each five.
             assert share == pytest.approx(kept["curves"]["test_image_recall_10"][point], abs=0.04)
 
 
-def test_what_is_drawn_red_adds_up_to_the_penalty():
+def test_the_squared_violations_that_are_drawn_add_up_to_the_penalty():
     captions = np.array([[0.0, 0.7, 0.8, 0.3], [0.8, 0.0, 0.9, 0.6], [0.5, 0.5, 0.5, 0.5]])
-    found = below.Vectors(captions, np.array([[0.1, 0.7, 0.5, 0.5]]))
+    found = penalty.Vectors(captions, np.array([[0.1, 0.7, 0.5, 0.5]]))
     book = {("none", 3): found}
-    cone, skyline = below.draw_below(book, 0, 1, caption=2, point=3, norm="none")
-    inside, roof, above = skyline.data  # the last is stacked on the one before
+    plane, bars = penalty.draw_penalty(book, 0, 1, caption=2, point=3, norm="none")
+    inside, limit, above = bars.data  # the last is stacked on the one before
     np.testing.assert_allclose((np.array(above.y) ** 2).sum(), 0.4**2, atol=1e-6)
     np.testing.assert_allclose(inside.y, 0.5)
-    np.testing.assert_allclose(roof.y, [0.7, 0.5, 0.5, 0.1])  # the picture's largest first
-    assert [t.stackgroup for t in skyline.data] == [None, "above", "above"]
-    # Of the numbers in which the picture is large and its own caption, the first, lies below it,
-    # caption 1 sticks out most in the last.
-    assert (cone.layout.xaxis.title.text, cone.layout.yaxis.title.text) == ("number 1", "number 3")
-    said = below.describe_below(book, 0, 1, caption=2, point=3, norm="none")
-    assert said.startswith("The caption sticks out in 1 of 4 numbers.")
-    assert said.endswith("penalty of 0.16: place 2 of 3.")
+    np.testing.assert_allclose(limit.y, [0.7, 0.5, 0.5, 0.1])  # sorted by the image
+    assert [t.stackgroup for t in bars.data] == [None, "violation", "violation"]
+    # Among the large coordinates of the image without a violation by its own caption, which is the
+    # first one, caption 1 has its largest violation in the last.
+    titles = (plane.layout.xaxis.title.text, plane.layout.yaxis.title.text)
+    assert titles == ("coordinate 1", "coordinate 3")
+    said = penalty.describe_penalty(book, 0, 1, caption=2, point=3, norm="none")
+    assert said.startswith("The caption exceeds the image in 1 of 4 coordinates.")
+    assert said.endswith("penalty of 0.16, which gives the caption rank 2 of 3.")
 
 
 @pytest.mark.needs_data(coco.NAME)

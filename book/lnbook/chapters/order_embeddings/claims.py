@@ -1,4 +1,4 @@
-"""What the paper claims, and what pairs of runs come to."""
+"""Table 2 of the paper and of the recorded runs."""
 
 from __future__ import annotations
 
@@ -15,29 +15,24 @@ EXPERIMENT = "order_embeddings"
 _MEASURES = {f"recall_{k}": f"R@{k} (%)" for k in (1, 5, 10)} | {"mean_rank": "mean rank"}
 # Table 2 of the paper: OE (ours), OE + LN.
 PAPER = {
-    f"{what} retrieval, {_MEASURES[name]}": tuple(map(float, told))
-    for (what, name), told in PAPER_TABLE_2.items()
+    f"{what} retrieval, {_MEASURES[name]}": tuple(map(float, values))
+    for (what, name), values in PAPER_TABLE_2.items()
 }
 Record = Mapping[str, Any]
 
 
-def speed(records: Sequence[Record]) -> Table:
-    """Say whether layer norm needs fewer updates, to the targets and to its own best."""
-    return claims.table(EXPERIMENT, records, "recall-speedup", "sixty-percent")
-
-
 def table_2(rows: Sequence[Any], records: Sequence[Record]) -> Table:
-    """Put Table 2 of the paper beside ours, with the label of each row.
+    """Return table 2 of the recorded runs next to that of the paper, with a label per row.
 
     Args:
         rows: As ``lnlab.experiments.order_embeddings.results.rows`` returns them.
-        records: From which they are.
+        records: The records from which the rows were computed.
     """
-    written = []
+    cells = []
     (claim,) = claims.weighed(EXPERIMENT, records, "table-2")
     for row, finding in zip(rows, claim.counting, strict=True):
         paper = PAPER[row.name]
-        written.append([
+        cells.append([
             row.name,
             f"{row.none.mean():.1f}",
             f"{row.layer.mean():.1f}",
@@ -47,9 +42,9 @@ def table_2(rows: Sequence[Any], records: Sequence[Record]) -> Table:
         ])  # fmt: skip
     count = len(rows[0].none)
     return Table(
-        ["Test pictures", "No norm", "Layer norm", "Difference", "Layer norm is better",
-         "Paper’s, without and with"],
-        written,
-        f"Where validation was best; mean difference of {count} pairs of runs, in brackets "
-        f"{limits_name(count)}.",
+        ["Test set", "No norm", "Layer norm", "Difference", "Layer norm is better",
+         "Paper: no norm, layer norm"],
+        cells,
+        f"Test results at the point of best validation recall. Differences are means of {count} "
+        f"pairs of runs with the same seed; in parentheses: {limits_name(count)}.",
     )  # fmt: skip

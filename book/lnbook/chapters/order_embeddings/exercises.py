@@ -4,150 +4,137 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lnbook.exercises import Function, Value
+from lnbook.exercises import Function
 
-# sticks-out
-
-
-def penalty(caption: np.ndarray, picture: np.ndarray) -> float:
-    """Return by how much a caption lies above a picture."""
-    return (np.maximum(0, caption - picture) ** 2).sum()
+# order-violation-penalty
 
 
-def _pairs(rng: np.random.Generator) -> Iterator[tuple]:
+def penalty(caption: np.ndarray, image: np.ndarray) -> float:
+    """Return the sum of the squared violations."""
+    return (np.maximum(0, caption - image) ** 2).sum()
+
+
+def _vectors(rng: np.random.Generator) -> Iterator[tuple]:
     yield np.array([0.5, 0.25]), np.array([0.25, 0.75])
     yield rng.random(6), rng.random(6)
     yield 2 * rng.random(9), rng.random(9)
 
 
-# recall-at-k
+# rank-of-the-correct-caption
 
 
-def recall(places: np.ndarray, k: int) -> float:
-    """Return the share of places from 1 to k."""
-    return (places <= k).mean()
+def rank(penalties: np.ndarray, correct: int) -> int:
+    """Return the rank of the correct caption; among ties it comes last."""
+    return (penalties <= penalties[correct]).sum()
 
 
-def _places(rng: np.random.Generator) -> Iterator[tuple]:
-    yield np.array([1, 5, 2, 9]), 2
-    yield np.array([10, 11, 10, 1, 40]), 10
-    yield rng.integers(1, 30, 50), 5
-
-
-# place-of-the-right-one
-
-
-def place(penalties: np.ndarray, right: int) -> int:
-    """Return at which place the right one comes: of a tie, the last."""
-    return (penalties <= penalties[right]).sum()
-
-
-def _ranked(rng: np.random.Generator) -> Iterator[tuple]:
+def _penalties(rng: np.random.Generator) -> Iterator[tuple]:
     yield np.array([0.5, 0.25, 0.5, 0.75]), 0
     yield np.zeros(7), 3
     yield rng.integers(0, 6, 20) / 4, 11
     yield rng.random(30), 4
 
 
-# numbers-of-a-box
+# recall-at-k
 
 
-def numbers(
-    w: float, h: float, x1: float, y1: float, x2: float, y2: float
-) -> tuple[float, float, float]:
-    """Return root of the share of the area, and the center from 0 to 1."""
-    area = (x2 - x1) * (y2 - y1) / (w * h)
-    return area**0.5, (x1 + x2) / 2 / w, (y1 + y2) / 2 / h
+def recall(ranks: np.ndarray, k: int) -> float:
+    """Return the fraction of ranks from 1 to k."""
+    return (ranks <= k).mean()
 
 
-def _boxes(rng: np.random.Generator) -> Iterator[tuple]:
-    yield 100.0, 50.0, 10.0, 5.0, 60.0, 25.0
-    for _ in range(3):
-        w, h = rng.uniform(100, 600, 2)
-        x1, x2 = np.sort(rng.uniform(0, w, 2))
-        y1, y2 = np.sort(rng.uniform(0, h, 2))
-        yield w, h, x1, y1, x2, y2
+def _ranks(rng: np.random.Generator) -> Iterator[tuple]:
+    yield np.array([1, 5, 2, 9]), 2
+    yield np.array([10, 11, 10, 1, 40]), 10
+    yield rng.integers(1, 30, 50), 5
 
 
-# time-of-equal-updates
+# margin-ranking-loss
 
-NONE_MS, LAYER_MS = 14.9, 9.4  # of an update, as recorded
+
+def ranking_loss(E: np.ndarray, margin: float) -> float:
+    """Return the hinge loss over all mismatched images and captions, per matching pair."""
+    matching = np.diagonal(E)
+    images = np.maximum(0, margin + matching[:, None] - E)
+    captions = np.maximum(0, margin + matching - E)
+    return ((images + captions) * ~np.eye(len(E), dtype=bool)).sum() / len(E)
+
+
+def _only_images(E: np.ndarray, margin: float) -> float:
+    losses = np.maximum(0, margin + np.diagonal(E)[:, None] - E)
+    return (losses * ~np.eye(len(E), dtype=bool)).sum() / len(E)
+
+
+def _with_diagonal(E: np.ndarray, margin: float) -> float:
+    return ranking_loss(E, margin) + 2 * margin
+
+
+def _sum(E: np.ndarray, margin: float) -> float:
+    return ranking_loss(E, margin) * len(E)
+
+
+def _without_margin(E: np.ndarray, margin: float) -> float:
+    return ranking_loss(E, 0.0)
+
+
+def _matrices(rng: np.random.Generator) -> Iterator[tuple]:
+    yield np.array([[0.25, 0.5], [0.0, 0.5]]), 0.125
+    yield rng.random((3, 3)), 0.05
+    yield rng.random((6, 6)), 0.5
+
 
 EXERCISES = {
-    "sticks-out": Function(
+    "order-violation-penalty": Function(
         penalty,
-        cases=_pairs,
+        cases=_vectors,
         wrong={
-            "you penalize what the picture has and the caption does not say. A caption may say "
-            "less; turn the difference round.": lambda c, p: (np.maximum(0, p - c) ** 2).sum(),
-            "that is a distance: it penalizes a caption for saying less, too. Cut off what is "
-            "below 0 first.": lambda c, p: ((c - p) ** 2).sum(),
-            "what sticks out is squared before it is added up.": lambda c, p: np.maximum(
-                0, c - p
-            ).sum(),
-            "add the squares up; do not average them.": lambda c, p: (
+            "you penalize what the image has and the caption does not mention, which is allowed; "
+            "swap the two in the difference.": lambda c, p: (np.maximum(0, p - c) ** 2).sum(),
+            "this is a squared distance, which also penalizes a caption that mentions less; set "
+            "negative differences to 0 first.": lambda c, p: ((c - p) ** 2).sum(),
+            "square each violation before you sum them.": lambda c, p: np.maximum(0, c - p).sum(),
+            "sum the squared violations instead of averaging them.": lambda c, p: (
                 np.maximum(0, c - p) ** 2
             ).mean(),
         },
-        right="It is not symmetric: swapped, picture and caption have another penalty.",
+        right="The penalty is not symmetric: it changes if caption and image are swapped.",
+    ),
+    "rank-of-the-correct-caption": Function(
+        rank,
+        cases=_penalties,
+        wrong={
+            "among ties the correct caption must come last. If it came first, a model that gives "
+            "all captions the same penalty would have a perfect score.": lambda p, correct: (
+                (p < p[correct]).sum() + 1
+            ),
+            "ranks start at 1.": lambda p, correct: (p <= p[correct]).sum() - 1,
+            "the smallest penalty has rank 1.": lambda p, correct: (p >= p[correct]).sum(),
+        },
+        right="A model that gives all captions the same penalty gets the worst possible rank.",
     ),
     "recall-at-k": Function(
         recall,
-        cases=_places,
+        cases=_ranks,
         wrong={
-            "place k itself counts as found.": lambda places, k: (places < k).mean(),
-            "that is how many were found; recall is their share.": lambda places, k: (
-                places <= k
-            ).sum(),
-        },
-        right="R@10 of 0.8: in 8 of 10 searches the right one is among the first ten.",
-    ),
-    "place-of-the-right-one": Function(
-        place,
-        cases=_ranked,
-        wrong={
-            "of a tie the right one must come last, not first: a network that gives all captions "
-            "one penalty would be perfect.": lambda p, right: (p < p[right]).sum() + 1,
-            "places are counted from 1.": lambda p, right: (p <= p[right]).sum() - 1,
-            "the smallest penalty comes first.": lambda p, right: (p >= p[right]).sum(),
-        },
-        right="A network that cannot tell captions apart is last with every one of them.",
-    ),
-    "numbers-of-a-box": Function(
-        numbers,
-        cases=_boxes,
-        returns=("root", "x", "y"),
-        wrong={
-            "take the root of the share: a box half as wide and half as high counts half.": (
-                lambda w, h, x1, y1, x2, y2: (
-                    (x2 - x1) * (y2 - y1) / (w * h),
-                    (x1 + x2) / 2 / w,
-                    (y1 + y2) / 2 / h,
-                )
-            ),
-            "x and y are those of the center, not of the corner.": lambda w, h, x1, y1, x2, y2: (
-                ((x2 - x1) * (y2 - y1) / (w * h)) ** 0.5,
-                x1 / w,
-                y1 / h,
-            ),
-            "these are pixels; a picture's size must not matter.": lambda w, h, x1, y1, x2, y2: (
-                ((x2 - x1) * (y2 - y1)) ** 0.5,
-                (x1 + x2) / 2,
-                (y1 + y2) / 2,
+            "rank k counts as well.": lambda ranks, k: (ranks < k).mean(),
+            "this is the number of hits; recall is their fraction of all queries.": (
+                lambda ranks, k: (ranks <= k).sum()
             ),
         },
-        right="With whether it is there and how often, these are the five numbers of a category.",
+        right="An R@10 of 0.8 means that in 8 of 10 queries the correct candidate is in the top "
+        "ten.",
     ),
-    "time-of-equal-updates": Value(
-        100 * LAYER_MS / NONE_MS,
-        within=0.6,
+    "margin-ranking-loss": Function(
+        ranking_loss,
+        cases=_matrices,
         wrong={
-            100 * NONE_MS / LAYER_MS: "that is how much longer it takes without a norm.",
-            100 - 100 * LAYER_MS / NONE_MS: "that is what is saved.",
-            100.0: "in updates it is; in seconds an update with layer norm takes less here.",
+            "you compare each caption with the other images (its row). Also compare each image "
+            "with the other captions (its column).": _only_images,
+            "leave out the diagonal: a matching pair is not compared with itself.": _with_diagonal,
+            "divide the sum by the number of matching pairs.": _sum,
+            "add the margin before you set negative values to 0.": _without_margin,
         },
-        right="About 60 % of the time, and layer norm has not learnt anything faster: the code of "
-        "one GRU is faster. Ask of every such claim whether it counts updates or seconds.",
-        otherwise="divide the milliseconds of the one by those of the other.",
+        right="Pairs that are already separated by the margin have no gradient, so training "
+        "concentrates on the mistakes.",
     ),
 }

@@ -1,23 +1,27 @@
-"""What the notebook shows, from the files beside this one."""
+"""Figures and tables of the notebook, from the files in this folder."""
 
-from lnbook.chapters.order_embeddings.below import BELOW, every, penalties_of, texts, vectors
-from lnbook.chapters.order_embeddings.claims import PAPER, speed, table_2
-from lnbook.chapters.order_embeddings.curves import AXES, CURVES, RATES
+from lnbook.chapters.order_embeddings.claims import PAPER, table_2
+from lnbook.chapters.order_embeddings.curves import CURVES, RATES
+from lnbook.chapters.order_embeddings.penalty import (
+    PENALTY,
+    captions,
+    penalties,
+    penalty_matrix,
+    vectors,
+)
 from lnbook.chapters.order_embeddings.runs import CUTS, Cell, Runs
 
 __all__ = [
-    "AXES",
-    "BELOW",
     "CURVES",
     "CUTS",
     "PAPER",
+    "PENALTY",
     "RATES",
     "Cell",
     "Runs",
-    "every",
-    "penalties_of",
-    "speed",
+    "captions",
+    "penalties",
+    "penalty_matrix",
     "table_2",
-    "texts",
     "vectors",
 ]

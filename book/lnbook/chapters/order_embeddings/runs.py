@@ -1,4 +1,4 @@
-"""The recorded runs, by norm and learning rate, and their pace."""
+"""The recorded runs, by norm and learning rate."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import numpy as np
 
 from lnlab.analysis.recorded import Record, Recorded
 
-WAYS = {"image": "Image retrieval", "caption": "Caption retrieval"}
+DIRECTIONS = {"image": "Image retrieval", "caption": "Caption retrieval"}
 CUTS = (1, 5, 10)
 NORMS = ("none", "layer")
 
 
 class Cell(NamedTuple):
-    """What is the same in the runs of a cell; only the seed differs."""
+    """Settings that all runs of a group share; only the seed differs."""
 
     norm: str
     rate: float
 
     def __str__(self) -> str:
-        """Say it as a person would."""
+        """Return norm and rate in words."""
         return f"{self.norm}, learning rate {self.rate:g}"
 
 
@@ -29,8 +29,8 @@ class Runs(Recorded):
     """Recorded runs of section 6.1, a group for each :class:`Cell`.
 
     Args:
-        records: As :func:`lnlab.records.read_all` returns them; those that keep vectors are
-            shorter, and left out.
+        records: As :func:`lnlab.records.read_all` returns them. Runs that keep vectors are
+            shorter and are left out.
 
     Raises:
         ValueError: If there is none.
@@ -49,24 +49,16 @@ class Runs(Recorded):
 
     @property
     def updates(self) -> np.ndarray:
-        """After how many updates the runs were measured."""
+        """Numbers of updates after which the runs were measured."""
         cases, batch = self.records[0]["data"]["cases"], self.records[0]["settings"]["batch_size"]
         each = cases["train_captions"] // cases["train_images"]
         return (self.epochs() * each * (cases["train_images"] // batch)).round().astype(int)
 
     def score(self, cell: Cell) -> np.ndarray:
-        """Return the mean of R@1, 5 and 10 of images on validation, ``(seeds, points)``, in %."""
+        """Return the mean validation R@1, R@5 and R@10 of images, ``(seeds, points)``, in %."""
         return 100 * np.mean([self.curves(cell, f"val_image_recall_{k}") for k in CUTS], axis=0)
 
     def best(self, norm: str) -> Cell:
-        """Return a norm's cell of the highest mean over the seeds of each run's best score."""
+        """Return a norm's group with the highest best score per run, averaged over seeds."""
         cells = [Cell(norm, rate) for rate in self.rates]
         return max(cells, key=lambda cell: self.score(cell).max(1).mean())
-
-    def pace(self, norm: str) -> float:
-        """Return the seconds of an update, measuring included, in a norm's fastest run.
-
-        The machine had other work beside most of the runs, and little beside the fastest.
-        """
-        runs = [r for cell, runs in self.groups.items() if cell.norm == norm for r in runs]
-        return min(r["curves"]["wall_s"][-1] for r in runs) / float(self.updates[-1])

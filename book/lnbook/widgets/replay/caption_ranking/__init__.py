@@ -1,16 +1,16 @@
-"""A scene that a reader composes, and the captions that two recorded networks find for it.
+"""A scene composed by the reader, and 500 captions ranked for it by two recorded networks.
 
-The networks are those of ``lnlab.experiments.order_embeddings``, without norm and with layer norm,
-each at its own best learning rate, at several points of training: the vectors of 500 captions and
-the map that gives a scene its vector, in 8 bits. The page has nothing else to compute with, so the
-arithmetic is JavaScript; a test holds it to Python's. The same files serve the built book and a
+The networks are those of ``lnlab.experiments.order_embeddings``, without normalization and with
+layer norm, each at its own best learning rate. For several points of training there are the vectors
+of 500 captions and the linear map that gives a scene its vector, in 8 bits. The arithmetic runs in
+JavaScript; a test compares it with Python's. The same files serve the built book and a
 live notebook, where :class:`CaptionRanking` is a widget without a Python half.
 
 ==================  ============================================================================
 ``pictures.json``   the test pictures: boxes of objects, and a caption each, with their credit
 ``engine.js``       what the experiment computes of a scene
 ``glyphs.js``       shapes for objects
-``scene.js``        the canvas, the controls, and the captions in their order
+``caption_ranking.js`` the canvas, the controls, and the ranked captions
 ==================  ============================================================================
 """
 
@@ -37,17 +37,17 @@ POINTS = 9  # of training; a test holds that the records have so many
 
 
 class CaptionRanking:
-    """Objects on a canvas, and the captions that two networks rank by them.
+    """Objects on a canvas, and captions ranked for them by two networks.
 
     Make it the last line of a cell. In the built book it is HTML, which the files of this folder
     bring to life; with a kernel it is a widget that runs them.
 
     Args:
-        picture: The test picture to start from, as its place in the test data, from 0.
-        point: Of training, as its place among the recorded ones. ``None``: the last.
+        picture: Index of the test image to start from.
+        point: Index of the recorded point of training. ``None``: the last.
 
     Raises:
-        ValueError: If there is no such picture or point.
+        ValueError: If there is no such image or point.
 
     Example:
         >>> CaptionRanking(68)
@@ -64,11 +64,11 @@ class CaptionRanking:
         self.options = {"picture": picture, "point": POINTS - 1 if point is None else point}
 
     def to_html(self) -> str:
-        """Return one ``<div>``; ``scene.js`` fills it."""
+        """Return one ``<div>``, which ``caption_ranking.js`` fills."""
         return WEB.html(
             "A scene and its captions",
-            "Here you put objects on a canvas, and two networks rank captions by them, in "
-            "the page. It needs JavaScript, and nothing else: no network.",
+            "An interactive canvas: you place objects, and two networks rank captions for them. "
+            "It needs JavaScript, but no network connection.",
             options=self.options,
         )
 
@@ -88,7 +88,7 @@ class CaptionRanking:
 
 @functools.cache
 def pictures() -> dict[str, Any]:
-    """Return the test pictures as ``pictures.json`` has them, and when the networks were kept.
+    """Return the test images of ``pictures.json`` and the numbers of updates of the networks.
 
     Returns:
         ``categories``, ``credit``; ``pictures``, each its id, width, height, boxes and caption;

@@ -41,11 +41,11 @@ const lnCaptionRanking = (() => {
       <p class="ln-caption-ranking-norm">${NORMS[norm]}</p>
       <p class="ln-caption-ranking-own" data-part="own-${norm}"></p><ol data-part="list-${norm}"></ol></section>`;
     root.append(element(`<div class="ln-caption-ranking-body">
-      <div class="ln-caption-ranking-bar" role="group" aria-label="Pictures"><span>A real picture:</span>
+      <div class="ln-caption-ranking-bar" role="group" aria-label="Example images"><span>Example images:</span>
         ${Object.entries(STARTS).map(([name, k]) =>
           `<button type="button" data-picture="${k}">${name}</button>`).join("")}
-        <button type="button" data-part="lot">Another</button>
-        <button type="button" data-part="empty">Empty</button>${live ? "" : `
+        <button type="button" data-part="lot">Random</button>
+        <button type="button" data-part="empty">Clear</button>${live ? "" : `
         <button type="button" data-part="copy">Copy link</button>
         <input class="ln-caption-ranking-link" data-part="link" readonly hidden
           aria-label="Link to this scene">`}</div>
@@ -54,21 +54,21 @@ const lnCaptionRanking = (() => {
           <div class="ln-caption-ranking-frame"><div class="ln-caption-ranking-stage" data-part="stage" role="group"
             aria-label="Canvas" aria-describedby="${mine}-how"></div></div>
           <p class="ln-caption-ranking-hint" data-part="hint"></p>
-          <div class="ln-caption-ranking-bar ln-caption-ranking-tools" role="group" aria-label="The chosen object">
-            <select data-part="which" aria-label="Chosen object" autocomplete="off"></select>
+          <div class="ln-caption-ranking-bar ln-caption-ranking-tools" role="group" aria-label="Selected object">
+            <select data-part="which" aria-label="Selected object" autocomplete="off"></select>
             <button type="button" data-tool="grow" aria-label="Larger">+</button>
             <button type="button" data-tool="shrink" aria-label="Smaller">−</button>
             <button type="button" data-tool="remove">Remove</button></div>
-          <div class="ln-caption-ranking-bar ln-caption-ranking-new" role="group" aria-label="Put in"><span>Put in:</span>
+          <div class="ln-caption-ranking-bar ln-caption-ranking-new" role="group" aria-label="Add an object"><span>Add:</span>
             ${NEW.map((name) => `<button type="button" data-new="${name}">${name}</button>`).join("")}
-            <select data-part="more" aria-label="Put in another object" autocomplete="off">
+            <select data-part="more" aria-label="Add another object" autocomplete="off">
               <option value="">more …</option></select></div>
-          <p class="ln-caption-ranking-note" id="${mine}-how">Drag an object, or its corner; a tap on the empty
-            canvas brings the chosen one there. <span class="ln-caption-ranking-keys">Keys: arrows move it, with
-            Shift they stretch it, + and − change its size, Delete takes it away.</span></p>
+          <p class="ln-caption-ranking-note" id="${mine}-how">Drag an object to move it, or its corner to resize it.
+            Tap the empty canvas to move the selected object there. <span class="ln-caption-ranking-keys">Keys:
+            arrows move, Shift and arrows resize, + and − scale, Delete removes.</span></p>
         </div>
         <div class="ln-caption-ranking-found">
-          <label class="ln-caption-ranking-time"><span>After <output data-part="updates"></output> updates</span>
+          <label class="ln-caption-ranking-time"><span>Training updates: <output data-part="updates"></output></span>
             <input type="range" data-part="at" min="0" max="${point}" value="${point}"
               autocomplete="off"></label>
           <div class="ln-caption-ranking-columns">${Object.keys(NORMS).map(column).join("")}</div>
@@ -146,10 +146,10 @@ const lnCaptionRanking = (() => {
       });
       $("which").innerHTML = boxes.length ? boxes.map(([c], k) => `<option value="${k}"${
         k === chosen ? " selected" : ""}>${k + 1}: ${name(c)}</option>`).join("")
-        : "<option>nothing yet</option>";
+        : "<option>no objects</option>";
       for (const tool of root.querySelectorAll("[data-tool]")) tool.disabled = !boxes[chosen];
       $("which").disabled = !boxes.length;
-      $("hint").textContent = boxes.length ? "" : "The canvas is empty: put something in.";
+      $("hint").textContent = boxes.length ? "" : "The canvas is empty. Add an object.";
       for (const button of root.querySelectorAll("[data-picture]")) {
         button.setAttribute("aria-pressed", String(Number(button.dataset.picture) === scene.own));
       }
@@ -209,21 +209,21 @@ const lnCaptionRanking = (() => {
       for (const norm of Object.keys(NORMS)) {
         const penalties = both[norm].penalties(x), own = scene.own;
         const found = own === null ? null : place(penalties, own);
-        $(`own-${norm}`).innerHTML = own === null ? "your own scene" : "the picture’s own caption: "
-          + `<b>place ${found}</b>`;
+        $(`own-${norm}`).innerHTML = own === null ? "your own scene" : "correct caption: "
+          + `<b>rank ${found}</b>`;
         const first = order(penalties).slice(0, FIRST);
         const item = (c, k) => `<li value="${k}"${c === own ? ' class="ln-caption-ranking-right"' : ""}>${
-          c === own ? "<b>✓ its own:</b> " : ""}${safe(told.pictures[c][4])}<i style="width:${
+          c === own ? "<b>✓ correct:</b> " : ""}${safe(told.pictures[c][4])}<i style="width:${
           (100 * penalties[c]).toFixed(1)}%"></i></li>`;
         $(`list-${norm}`).innerHTML = first.map((c, k) => item(c, k + 1)).join("")
           + (own === null || first.includes(own) ? "" : item(own, found));
-        said.push(`${NORMS[norm]}: ${own === null ? "" : `own caption at place ${found}, `}first “${
+        said.push(`${NORMS[norm]}: ${own === null ? "" : `correct caption at rank ${found}, `}top caption “${
           told.pictures[first[0]][4]}”`);
       }
       if (both.shares) {
-        $("all").textContent = `Of all ${told.pictures.length} test pictures, as they are, the own `
-          + `caption comes among the first ten in ${recall(both.shares.none)} without a norm, in ${
-            recall(both.shares.layer)} with layer norm. A bar is the penalty.`;
+        $("all").textContent = `All ${told.pictures.length} test images: the correct caption is in the `
+          + `top ten (R@10) for ${recall(both.shares.none)} without normalization and for ${
+            recall(both.shares.layer)} with layer norm. The bar under a caption is its penalty.`;
       }
       clearTimeout(quiet);
       quiet = setTimeout(() => { $("status").textContent = `${said.join(". ")}.`; }, SPEAK);
@@ -259,7 +259,7 @@ const lnCaptionRanking = (() => {
       tally(k);
     }
     const failed = (error) => {
-      $("hint").textContent = `The networks cannot be read: ${error.message}.`;
+      $("hint").textContent = `The networks cannot be loaded: ${error.message}.`;
       root.dataset.ready = "failed";
     };
 

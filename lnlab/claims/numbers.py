@@ -165,7 +165,7 @@ def _figure_5(records: Records) -> list[Row]:
     kind = _usual(records, "handwriting")
     loss = _means(kind, end("val_new_nll"), ".3f")
     return [
-        Row("loss at the end, new writers, nats a point", ("", ""), loss, "handwriting"),
+        Row("loss at the end, new writers, nats per point", ("", ""), loss, "handwriting"),
         Row(LAST, ("", "“much faster”"), _ratio(kind), "handwriting"),
     ]
 

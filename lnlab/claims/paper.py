@@ -190,7 +190,7 @@ PAPER = (
           "The paper stops after 200 passes."),
     # Section 6.5.
     Claim("pen-comparable", "6.5", "a comparable log likelihood",
-          f"Handwriting: losses with and without end within {recurrent.SAME_LOSS:g} nats a point.",
+          f"Handwriting: losses end within {recurrent.SAME_LOSS:g} nats per point of each other.",
           _PEN, _PEN_HERE, "handwriting", ("handwriting",), recurrent.comparable, _MARGIN),
     Claim("pen-faster", "6.5", "but is much faster",
           "Handwriting: layer norm needs fewer updates to the targets of the loss.",

@@ -31,13 +31,13 @@ from lnlab.experiments._task import CHOSEN, LAYER, NONE, curve
 
 # Of the other's updates: as fast as this counts as "almost twice as fast".
 ALMOST_TWICE = 0.6
-SAME_TIME, SAME_LOSS = 0.1, 0.1  # ours: a share of an update's time, nats a point
+SAME_TIME, SAME_LOSS = 0.1, 0.1  # ours: a share of an update's time, nats per point
 TEST = {
     "order_embeddings": ("test_{}_recall_{}", -100, "points", "all recalls, their sum"),
     "attentive_reader": ("test_error", 100, "points", "test error"),
-    "skip_thoughts": ("val_nll", 1, "nats a word", "loss on held-out chapters"),
+    "skip_thoughts": ("val_nll", 1, "nats per word", "loss on held-out chapters"),
     "draw": ("test_bound", 1, "nats", "bound on test images"),
-    "handwriting": ("test_new_nll", 1, "nats a point", "loss on test writers"),
+    "handwriting": ("test_new_nll", 1, "nats per point", "loss on test writers"),
 }
 #: What sets kinds with longer sequences or smaller batches apart from the usual one.
 LONGER_OR_SMALLER = {"batch_size", "length", "glimpses", "passages"}
@@ -308,6 +308,6 @@ def comparable(records: Records) -> list[Finding]:
     found = []
     for kind in head(records, "handwriting")[:1]:
         what = "loss on new writers at the end"
-        one = final_metric_difference(kind, "val_new_nll", "nats a point", what, share=False)
+        one = final_metric_difference(kind, "val_new_nll", "nats per point", what, share=False)
         found += [equivalence_margin(one, SAME_LOSS), *beside([one])]
     return found

@@ -1,4 +1,4 @@
-"""The scribe in a browser: what it says beside the records, its controls, its ink and colors."""
+"""The handwriting replay in a browser: its texts against the records, its controls, its colors."""
 
 import numpy as np
 import pytest
@@ -71,7 +71,7 @@ def test_a_reader_moves_pen_and_training_and_lets_them_play(visit, built_book, w
                 u = int(windows[k, point, pen - 1] + 0.5)
                 place = ["a space" if text[u] == " " else f"“{text[u]}”", u + 1, len(text)]
             loss = f"{arm['losses'][point]:.2f}".replace("-", "−")
-            assert part(page, "loss").nth(k).inner_text() == f"{loss} nats a point"
+            assert part(page, "loss").nth(k).inner_text() == f"{loss} nats per point"
             said += [arm["name"], loss, *place]
             check_says(of_text, arm["name"], *place)
             check_says(of_ink, arm["name"], pen, N)

@@ -32,7 +32,7 @@ OTHER = {
     "attentive_reader": "trained on short stories",
     "skip_thoughts": "50 words, 16 sentences",
 }
-MAIN = "as in the picture"  # what a chapter calls the first
+MAIN = "standard settings"  # what a chapter calls the first
 SWEPT = (0.001, 0.01, 0.1)
 
 

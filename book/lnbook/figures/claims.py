@@ -1,4 +1,4 @@
-"""What the paper claims of an experiment, and what its records come to, as a chapter's tables.
+"""Tables of the paper's claims about an experiment, with what its records show.
 
 All findings and labels are those of :mod:`lnlab.claims`, as the page on every claim has them.
 """
@@ -41,7 +41,7 @@ def findings(of: Sequence[ClaimResult], caption: str) -> Table:
     for one in of:
         rows.append([one.claim.says, one.evidence, badge(one.label)])
         rows += [_row(f"– {finding.what}", finding) for finding in one.counting]
-    columns = ["Claim, and what was measured", "Runs, and mean difference", "Label"]
+    columns = ["Claim and measurements", "Runs and mean difference", "Label"]
     return Table(columns, rows, caption)
 
 
@@ -49,18 +49,19 @@ def table(experiment: str, records: Sequence[Record], *names: str) -> Table:
     """Return :func:`findings` on an experiment, by some of its records."""
     return findings(
         weighed(experiment, records, *names),
-        "What the paper claims, and each measurement behind the label. Every network ran at its "
-        "own best learning rate. Fewer than ten seeds are counted, and a count is no verdict.",
+        "The paper's claims, each with the measurements behind its label. Every network was "
+        "trained at its own best learning rate. With fewer than ten seeds the label is a count and "
+        "not a test.",
     )
 
 
 def beside(experiment: str, records: Sequence[Record], *names: str) -> Table:
-    """Return the measurements that have no say in a label, folded."""
+    """Return the measurements that do not enter a label, folded."""
     found = [finding for one in weighed(experiment, records, *names) for finding in one.findings]
     return Table(
-        ["What was measured", "Difference", "Label"],
+        ["Measurement", "Difference", "Label"],
         [_row(finding.what, finding) for finding in found if not finding.counts],
-        "Measurements beside, which have no say in the labels.",
+        "Further measurements, which do not enter the labels.",
         folded=True,
     )
 
@@ -83,15 +84,15 @@ def kinds(
             [kind, missing, "–", "–"]
         ]
     return Table(
-        ["Runs", "What was measured", "Difference", "Label"],
+        ["Runs", "Measurement", "Difference", "Label"],
         rows,
-        "The same measurements for other kinds of runs, layer norm against no norm with the same "
-        "initial weights.",
+        "The same measurements for other kinds of runs: layer norm compared with no normalization, "
+        "from the same initial weights.",
     )
 
 
 def targets(judge: Any, arms: Mapping[str, Any], names: Mapping[str, str]) -> Table:
-    """Say after how many updates each arm is at the three targets.
+    """Return how many updates each arm needs to reach the three targets.
 
     Args:
         judge: Compares the runs.
@@ -108,14 +109,15 @@ def targets(judge: Any, arms: Mapping[str, Any], names: Mapping[str, str]) -> Ta
     return Table(
         ["Network", "Learning rate", *(f"to {part:.0%} of the way" for part in TARGETS)],
         rows,
-        f"Updates to three targets between no norm's initial {judge.seeks} and the level where it "
-        "plateaus, mean over seeds (lowest to highest). It was first measured after "
-        f"{', '.join(f'{at:,.0f}' for at in first)} updates, with straight lines between.",
+        f"Updates until the {judge.seeks} has covered 50, 75 and 90 % of the way from the initial "
+        "value without normalization to the level where it plateaus: mean over seeds (lowest to "
+        f"highest). It was first measured after {', '.join(f'{at:,.0f}' for at in first)} updates, "
+        "and is interpolated linearly in between.",
     )
 
 
 def label(finding: Finding) -> str:
-    """Return the badge of a finding; one beside, which no test was corrected for, has no verdict.
+    """Return the badge of a finding; one that enters no label was not tested, and has no verdict.
 
     Example:
         >>> import numpy as np
@@ -123,7 +125,7 @@ def label(finding: Finding) -> str:
         '2 of 3 seeds'
     """
     told = finding.counts or finding.label.evidence is not Evidence.MANY
-    return badge(finding.label) if told else "beside"
+    return badge(finding.label) if told else "not tested"
 
 
 def _row(what: str, finding: Finding) -> list[str]:

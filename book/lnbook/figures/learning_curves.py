@@ -1,4 +1,4 @@
-"""Who is there first: curves of the arms, layer norm's lead, and what each comes to by its rate."""
+"""Learning curves of several networks, their differences, and the best value by learning rate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from lnbook.figures.run_groups import LAYER, MISSING, Runs
 
 AXES = {"updates": "updates", "seconds": "seconds"}
 UNIT = {"updates": "updates", "seconds": "seconds on one thread"}
-OF = {"loss": "", "lead": "", "share": " of the other"}
 
 
 @dataclass(frozen=True)
@@ -54,41 +53,42 @@ class Race:
     @property
     def shown(self) -> dict[str, str]:
         """What a reader may choose to see."""
-        return {f"the {self.word}": "loss", "layer norm's lead": "lead",
-                "the share it needs": "share"}  # fmt: skip
+        return {self.word: "loss", f"difference in {self.word}": "lead",
+                "relative training time": "share"}  # fmt: skip
 
     def controls(self, runs: Runs) -> dict[str, Control]:
         """Return what a reader may choose; among kinds of runs, once there are two."""
         kinds = runs.recorded()
         several = {"kind": choice("Runs", kinds)} if len(kinds) > 1 else {}
-        return several | {"shown": choice("Shown", self.shown), "axis": choice("Over", AXES)}
+        return several | {"shown": choice("Quantity", self.shown), "axis": choice("Time in", AXES)}
 
     @property
     def curves(self) -> Picture:
-        """The curves while it trains; or how far layer norm is ahead, in two ways."""
+        """The curves during training, their differences, or the ratio of the training times."""
         alt = (
             f"Curves of the {self.word} of {self.of} in {self.unit} over updates or seconds: "
-            f"{self.lines}, with a band from the lowest seed to the highest; or layer norm's "
-            f"{self.word} less each of the others', with a line at zero; or the share of the "
-            "other's updates or seconds that layer norm needs, with lines at 100 and 50 percent."
+            f"{self.lines}, with a band from the lowest seed to the highest; or the {self.word} "
+            "with layer norm minus that of each other network, with a line at zero; or the updates "
+            f"or seconds that layer norm needs to reach the {self.word} of another network, in "
+            "percent of that network's own, with lines at 100 and 50 percent."
         )
         return Picture(self.draw_curves, self.describe_curves, alt)
 
     def draw_curves(
         self, runs: Runs, shown: str, axis: str, kind: str | None = None
     ) -> list[go.Figure]:
-        """Draw what is shown over an axis."""
+        """Draw the curves, the differences or the ratios over updates or seconds."""
         figure, kind = go.Figure(), kind or runs.KINDS[0]
         draw = {"loss": self._losses, "lead": self._lead, "share": self._share}[shown]
         end = draw(figure, runs, kind, axis)
         figure.update_layout(
             title={
                 "loss": f"{self.word.capitalize()} of {self.of}",
-                "lead": f"Layer norm's {self.word} less another's",
-                "share": f"What layer norm needs of another's {axis}, to be as good",
+                "lead": f"{self.word.capitalize()} with layer norm, minus the other network's",
+                "share": f"{axis.capitalize()} that layer norm needs for the same {self.word}",
             }[shown],
             height=400,
-            xaxis={"title": UNIT[axis] if shown == "loss" else f"{UNIT[axis]}{OF[shown]}",
+            xaxis={"title": f"{UNIT[axis]}{' of the other network' if shown == 'share' else ''}",
                    "range": [0, end], "zeroline": False, "tickformat": ",d"},
             yaxis={"zeroline": False},
         )  # fmt: skip
@@ -117,7 +117,7 @@ class Race:
             ends += [np.nanmin(values), np.nanmax(values)]
         _level(figure, 0, where[-1])
         figure.update_layout(
-            yaxis={"title": f"{self._apart}; below 0: layer norm leads",
+            yaxis={"title": f"{self._apart}; below 0: layer norm is better",
                    "range": [min(ends) - 0.75 * self.pad, max(ends) + 0.75 * self.pad]},
         )  # fmt: skip
         return float(where[-1])
@@ -126,17 +126,19 @@ class Race:
         most, end = 110.0, 0.0
         for other in runs.others(kind):
             where, values = runs.share(kind, other, axis)
-            hover = f"for its {self.word} after %{{x:,.0f}} {axis}: %{{y:.0f}} %"
+            hover = f"to its {self.word} after %{{x:,.0f}} {axis}: %{{y:.0f}} %"
             band(figure, where, spread(100 * values), _against(runs, other), hover)
             most = max(most, 100 * np.nanmax(values, initial=1) + 5)
             end = max(end, float(where[-1]))  # each has seconds of its own
         _level(figure, 100, end)
         _level(figure, 50, end, "dot")
-        figure.update_layout(yaxis={"title": "%; 50 is twice as fast", "range": [0, most]})
+        figure.update_layout(
+            yaxis={"title": "% of the other; 50 %: twice as fast", "range": [0, most]}
+        )
         return end
 
     def describe_curves(self, runs: Runs, shown: str, axis: str, kind: str | None = None) -> str:
-        """Say where the curves end; or where the lead was largest, and what is left of it."""
+        """Say where the curves end; or the largest difference and the one at the end."""
         kind = kind or runs.KINDS[0]
         arms = runs.kinds[kind]
         seeds = len(arms[LAYER].runs)
@@ -147,7 +149,7 @@ class Race:
             where = runs.curves(kind, LAYER, axis)[0][-1]
             text = f"After {where:,.0f} {axis}, {count}, in {self.unit}: {', '.join(ends)}."
             levels = [f"{name} {self._number(v)}" for name, v in self._levels(runs, kind).items()]
-            return f"{text} Without learning: {', '.join(levels)}." if levels else text
+            return f"{text} Without training: {', '.join(levels)}." if levels else text
         said = []
         for other in runs.others(kind):
             where, values = getattr(runs, shown)(kind, other, axis)
@@ -155,18 +157,18 @@ class Race:
             if shown == "lead":
                 at = int(np.nanargmin(means))
                 said.append(
-                    f"against {label} {self._ahead(means[at])} (after {where[at]:,.0f} {axis}), "
-                    f"{self._ahead(means[-1])}"
+                    f"compared with {label}, {self._ahead(means[at])} after {where[at]:,.0f} "
+                    f"{axis} and {self._ahead(means[-1])} at the end"
                 )
             else:
                 at = len(where) // 4
                 said.append(
-                    f"{label}'s within {where[at]:,.0f}, {_part(means[at])}, "
-                    f"within {where[-1]:,.0f}, {_part(means[-1])}"
+                    f"compared with {label}, in its first {where[at]:,.0f}: {_part(means[at])}, "
+                    f"in all {where[-1]:,.0f}: {_part(means[-1])}"
                 )
-        first = f"The part of the {axis} that layer norm needs for another's best {self.word}"
+        first = f"{axis.capitalize()} that layer norm needs for the other's lowest {self.word}"
         if shown == "lead":
-            first = f"Layer norm where it leads most, and at the end, in {self._apart}"
+            first = f"Layer norm, where the difference is largest and at the end, in {self._apart}"
         return f"{first}: {'; '.join(said)} ({count})."
 
     def _number(self, value: float) -> str:
@@ -184,15 +186,15 @@ class Race:
 
     @property
     def rates(self) -> Picture:
-        """What each arm comes to at each learning rate."""
+        """The lowest value of each network at each learning rate."""
         alt = (
             f"Lines of the lowest {self.word} of {self.chosen_by} over learning rates: "
-            f"{self.lines}; a ring marks each one's best."
+            f"{self.lines}; a ring marks the best rate of each network."
         )
         return Picture(self.draw_rates, self.describe_rates, alt)
 
     def draw_rates(self, runs: Runs) -> list[go.Figure]:
-        """Draw the lowest on validation over the learning rate, and mark each arm's lowest."""
+        """Draw the lowest validation value over the learning rate, and mark each arm's best."""
         figure = go.Figure()
         for name, arm in runs.sweep.items():
             label, color, dash = runs.LOOKS[name]
@@ -226,22 +228,22 @@ class Race:
         return [min(every) - self.pad, min(max(every), self.top) + self.pad]
 
     def describe_rates(self, runs: Runs) -> str:
-        """Say which rate is each arm's best, and what its best and its worst come to."""
+        """Say which rate is best for each arm, with its value there and at the worst rate."""
         if not runs.sweep:
             return f"The runs at several rates are {MISSING}."
         said = []
         for name, arm in runs.sweep.items():
-            edge = ", the end of those tried" if arm.at_edge else ""
+            edge = ", the edge of the grid" if arm.at_edge else ""
             lows = (runs.judge.factor * of(arm.rates.values()) for of in (min, max))
             low, high = map(self._number, lows)
-            told = f"({low} {self.unit}, {high} at worst)"
+            told = f"({low} {self.unit}, {high} at the worst rate)"
             said.append(f"{runs.LOOKS[name][0]} at {arm.rate:g}{edge} {told}")
-        return f"Each is at its best at a rate of its own: {'; '.join(said)}."
+        return f"Best learning rate of each network: {'; '.join(said)}."
 
 
 def _against(runs: Runs, other: str) -> tuple[str, str, str]:
     label, color, dash = runs.LOOKS[other]
-    return f"against {label}", color, dash
+    return f"compared with {label}", color, dash
 
 
 def _level(

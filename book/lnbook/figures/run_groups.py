@@ -1,7 +1,7 @@
 """Recorded runs of several arms, in the kinds in which a chapter compares them.
 
-The arms are the networks of the paper's recurrent experiments: no norm, no norm from a chosen
-start, and layer norm; a chapter may add others.
+The arms are the networks of the paper's recurrent experiments: without normalization, without
+normalization from a tuned initialization, and with layer norm; a chapter may add others.
 """
 
 from __future__ import annotations

@@ -31,6 +31,6 @@ TASK = Task(
         )
         for split in MEASURED
     ),
-    unit="nats a point",
+    unit="nats per point",
     others={"loss on known writers": lowest("val_seen_nll"), "training loss": lowest("batch_nll")},
 )

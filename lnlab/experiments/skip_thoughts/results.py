@@ -32,12 +32,12 @@ TASK = Task(
         LAYER: {"norm": "layer", "gain": 1.0},
     },
     (
-        Measure("loss, nats a word", lambda run: np.nanmin(curve(run, "val_nll")), digits=3),
+        Measure("loss, nats per word", lambda run: np.nanmin(curve(run, "val_nll")), digits=3),
         *(
             Measure(f"{kind}{_WORDS[task]}", lambda run, n=prefix + task, k=k: _at(k, n, run), 1)
             for task in TASKS
             for kind, prefix, k in (("", "", -1), ("untrained: ", "", 0), ("words: ", "bag_", -1))
         ),
     ),
-    unit="nats a word",
+    unit="nats per word",
 )

@@ -111,9 +111,9 @@ def test_all_six_networks_are_drawn_and_said(known, shown, axis):
     said = curves.RACE.describe_curves(known, shown, axis)
     if shown == "loss":
         assert lines == [*LABELS, "any name", "by counting"]
-        assert "Without learning: any name 90.0, by counting 60.0." in said
+        assert "Without training: any name 90.0, by counting 60.0." in said
     else:
-        assert lines == [f"against {label}" for label in LABELS[:-1]]
+        assert lines == [f"compared with {label}" for label in LABELS[:-1]]
     assert all(label in said for label in LABELS)
 
 
@@ -125,9 +125,9 @@ def test_the_error_is_drawn_in_percent_and_differences_in_points(known):
     said = curves.RACE.describe_curves(known, "loss", "updates")
     assert said.startswith("After 200 updates, mean of 3 seeds, in %: no norm 50.0, no norm, tuned")
     lead = curves.RACE.describe_curves(known, "lead", "updates")
-    assert "at the end, in points: against no norm 20.0 ahead (after 50 updates), 9.0 ahead" in lead
+    assert "no norm, 20.0 ahead after 50 updates and 9.0 ahead at the end" in lead
     rates = curves.RACE.describe_rates(known)
-    assert "no norm at 0.2 (50.0 %, 70.0 at worst)" in rates
+    assert "no norm at 0.2 (50.0 %, 70.0 at the worst rate)" in rates
     (figure,) = curves.RACE.draw_rates(known)
     assert list(figure.data[0].y) == pytest.approx([55, 50, 70])
     assert [note.text for note in figure.layout.annotations] == ["no norm", "layer norm"]

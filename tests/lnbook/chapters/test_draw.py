@@ -48,7 +48,7 @@ def known():
 
 
 def test_runs_are_told_apart_by_their_kind(known):
-    assert list(known.recorded()) == ["as in the picture", "16 glimpses"]
+    assert list(known.recorded()) == ["standard settings", "16 glimpses"]
     assert known.missing == ["batch size 8"]
     assert {name: arm.rate for name, arm in known.sweep.items()} == {"none": 0.2, "layer": 0.1}
     assert list(known.kinds[figures.MAIN]) == list(run_groups.LOOKS)
@@ -101,17 +101,14 @@ def test_the_share_is_where_layer_norm_s_line_first_is_as_low(monkeypatch):
     _, never = known.share(figures.MAIN, figures.CHOSEN, "updates")
     assert np.isnan(never[:, -2:]).all()
     said = curves.RACE.describe_curves(known, "share", "updates")
-    assert said.startswith("The part of the updates that layer norm needs for another's best bound")
-    assert (
-        "tuned initialization's within 100, 50 %, within 300, more than all (mean of 3 seeds)."
-        in said
-    )
+    assert said.startswith("Updates that layer norm needs for the other's lowest bound")
+    assert "in its first 100: 50 %, in all 300: more than all (mean of 3 seeds)." in said
 
 
 def test_the_sentence_says_where_the_lead_was_largest_and_what_is_left(known):
     said = curves.RACE.describe_curves(known, "lead", "updates")
-    assert "at the end, in nats: against no norm 20.0 ahead (after 50 updates), 5.0 ahead" in said
-    assert "tuned initialization 10.0 ahead (after 50 updates), 4.0 behind" in said
+    assert "no norm, 20.0 ahead after 50 updates and 5.0 ahead at the end" in said
+    assert "tuned initialization, 10.0 ahead after 50 updates and 4.0 behind at the end" in said
     said = curves.RACE.describe_curves(known, "loss", "updates")
     assert "no norm 51.0, no norm, tuned initialization 42.0, layer norm 46.0" in said
 
@@ -123,7 +120,7 @@ def test_every_arm_that_is_recorded_is_drawn(known, kind, shown, axis):
     (figure,) = curves.RACE.draw_curves(known, shown, axis, kind)
     lines = {t.name for t in figure.data if t.name and "edge" not in t.name}
     labels = {look[0] for look in run_groups.LOOKS.values()}
-    against = {"against no norm", "against no norm, tuned initialization"}
+    against = {"compared with no norm", "compared with no norm, tuned initialization"}
     assert lines == (labels if shown == "loss" else against)
 
 
@@ -132,8 +129,8 @@ def test_each_best_rate_has_a_ring_and_an_end_is_said_to_be_one(known):
     rings = [(t.x[0], t.y[0]) for t in figure.data if t.mode == "markers"]
     assert rings == [(0.2, 50), (0.1, 40)]
     said = curves.RACE.describe_rates(known)
-    assert "no norm at 0.2 (50.0 nats, 70.0 at worst)" in said
-    assert "layer norm at 0.1, the end of those tried (40.0 nats" in said
+    assert "no norm at 0.2 (50.0 nats, 70.0 at the worst rate)" in said
+    assert "layer norm at 0.1, the edge of the grid (40.0 nats" in said
     assert run_groups.MISSING in curves.RACE.describe_rates(figures.Runs(book(), results.TASK))
 
 

@@ -73,11 +73,11 @@ def test_the_curves_speak_of_nats_a_point(known):
 def test_of_a_move_alone_layer_norm_keeps_the_direction_and_drops_the_length():
     for length in (0.1, 0.5, 10):
         np.testing.assert_allclose(
-            speed.passed(length, "nothing"), speed.passed(1, "nothing"), atol=1e-11
+            speed.normalized(length, "nothing"), speed.normalized(1, "nothing"), atol=1e-11
         )
-    for beside in ("the window", "a 1", "the window and a 1"):
-        assert np.all(np.delete(speed.apart(beside), 12) > 0.01)
-        assert speed.apart(beside)[12] == 0
+    for extra in ("window", "constant 1", "window and constant 1"):
+        assert np.all(np.delete(speed.distance(extra), 12) > 0.01)
+        assert speed.distance(extra)[12] == 0
 
 
 def test_what_passes_is_pytorch_s_layer_norm_of_the_product():
@@ -87,7 +87,7 @@ def test_what_passes_is_pytorch_s_layer_norm_of_the_product():
         torch.from_numpy(speed.weights() @ x), (384,), eps=1e-12
     )
     assert np.abs(x[7:-1]).max() < np.exp(-9)  # the other characters of the window
-    np.testing.assert_allclose(speed.passed(3, "the window and a 1"), expected, atol=1e-3)
+    np.testing.assert_allclose(speed.normalized(3, "window and constant 1"), expected, atol=1e-3)
 
 
 def test_the_weights_are_drawn_as_a_run_draws_them():
@@ -103,7 +103,7 @@ def test_the_speed_can_be_read_where_something_stands_beside_the_move():
     moves = np.c_[length * np.cos(angle), length * np.sin(angle), np.zeros(600)]
     moves[5] = 0
     seen = speed.window(rng.uniform(0, 15, 600))
-    shares = {beside: speed.readable(moves, seen, beside) for beside in figures.BESIDE}
+    shares = {extra: speed.explained_variance(moves, seen, extra) for extra in figures.EXTRA_INPUTS}
     assert abs(shares.pop("nothing")) < 0.05
     assert min(shares.values()) > 0.6
 
@@ -119,16 +119,15 @@ def test_the_moves_of_a_record_are_in_units_of_their_deviation():
     np.testing.assert_allclose(seen[0, :3], [2 * near, 1, 0])  # two of a, one of b
 
 
-@pytest.mark.parametrize("beside", figures.BESIDE)
-def test_the_figure_draws_what_it_says(beside):
-    bars, lines = speed.draw_speed(10.0, beside)
-    np.testing.assert_array_equal(bars.data[1].y, speed.passed(10.0, beside)[: speed.UNITS])
-    assert {line.name for line in lines.data} == {look[0] for look in figures.BESIDE.values()}
-    said = speed.describe_speed(10.0, beside)
-    far = f"{speed.apart(beside)[-1]:.2f} from one of length 1"
-    assert far in said
-    assert ("its speed is lost" in said) == (beside == "nothing")
-    assert "it is the same move" in speed.describe_speed(1.0, beside)
+@pytest.mark.parametrize("extra", figures.EXTRA_INPUTS)
+def test_the_figure_draws_what_it_says(extra):
+    bars, lines = speed.draw_speed(10.0, extra)
+    np.testing.assert_array_equal(bars.data[1].y, speed.normalized(10.0, extra)[: speed.UNITS])
+    assert {line.name for line in lines.data} == set(figures.EXTRA_INPUTS)
+    said = speed.describe_speed(10.0, extra)
+    assert f"by {speed.distance(extra)[-1]:.2f}" in said
+    assert ("the speed is lost" in said) == (extra == "nothing")
+    assert "it is the same movement" in speed.describe_speed(1.0, extra)
 
 
 def test_in_the_drawing_every_layer_reads_the_pen_the_layer_before_and_the_window():
@@ -139,29 +138,3 @@ def test_in_the_drawing_every_layer_reads_the_pen_the_layer_before_and_the_windo
     assert into["three"] == {"pen", "window", "two"}
     assert into["window"] == {"text", "one"}
     assert [into[name] for name in ("one", "mixture", "next")] == [{"pen"}, {"three"}, {"mixture"}]
-
-
-def test_the_losses_of_all_lines_are_those_of_the_last_quarter():
-    def loss(first, last):  # of eight points
-        return [3.0, *[first] * 5, last, last + 0.1, last + 0.2]
-
-    lasts = {PLAIN: (-0.5, -0.5, -0.5), CHOSEN: (-0.9, -0.9, -0.9), LAYER: (-0.6, -0.7, -0.4)}
-    found = []
-    for arm, of_seeds in lasts.items():
-        for s, last in enumerate(of_seeds):
-            run = made(arm, 0.01, s, loss(0.0, last))
-            run["curves"] |= {
-                "epoch": np.linspace(0, 2, 9).tolist(),
-                "batch_nll": loss(1.0, -last),
-                "val_seen_nll": loss(0.5, last),
-                "test_new_nll": loss(0.5, 1.0),
-            }
-            found.append(run)
-    book = figures.Runs(found, results.TASK)
-    assert figures.ends(book, "training lines", LAYER) == pytest.approx([0.7, 0.8, 0.5])
-    rows = {row[0]: row[1:] for row in figures.splits(book).rows}
-    assert rows["lines of new writers"] == [
-        "−0.40", "−0.80", "−0.47", "2 of 3 seeds", "0 of 3 seeds",
-    ]  # fmt: skip
-    assert rows["training lines"] == ["0.60", "1.00", "0.67", "1 of 3 seeds", "3 of 3 seeds"]
-    assert rows["other lines of known writers"] == rows["lines of new writers"]

@@ -83,7 +83,7 @@ def test_curves_are_drawn_and_said_over_updates_and_over_seconds(known, shown, a
     (figure,) = curves.RACE.draw_curves(known, shown, axis)
     lines = {t.name for t in figure.data if t.name and "edge" not in t.name}
     labels = {look[0] for look in run_groups.LOOKS.values()}
-    against = {"against no norm", "against no norm, tuned initialization"}
+    against = {"compared with no norm", "compared with no norm, tuned initialization"}
     assert lines == (labels if shown == "loss" else against)
     assert "3 seeds" in curves.RACE.describe_curves(known, shown, axis)
 

@@ -105,7 +105,7 @@ def test_claims_are_picked_by_their_names():
         (range(-11, -1), {}, "✓ supported"),
         (range(2, 12), {}, "✗ contradicted"),
         ([-1, 1] * 5, {}, "≈ undecided"),
-        (range(-11, -1), {"counts": False}, "beside"),
+        (range(-11, -1), {"counts": False}, "not tested"),
         (range(-11, -1), {"untestable": NO_PLATEAU}, f"not testable here: {NO_PLATEAU}"),
     ],
 )

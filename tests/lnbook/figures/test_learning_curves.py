@@ -22,7 +22,7 @@ ALL = pytest.mark.parametrize("name", CHAPTERS)
 EVERY = pytest.mark.parametrize("case", CASES)
 AXIS = pytest.mark.parametrize("axis", ["updates", "seconds"])
 OF = {"updates": oracle.updates, "seconds": oracle.seconds}
-MAIN = "as in the picture"
+MAIN = "standard settings"
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,9 @@ def test_curves_have_the_mean_and_the_range_of_the_seeds_and_are_said_where_they
         check_band(drawn[label], where, by_seed.values())
         ends.append((where[-1], fmean(values[-1] for values in by_seed.values())))
     said = race.describe_curves(known, "loss", axis)
-    told, _, levels = without(said, [look[0] for look in known.LOOKS.values()]).partition("Without")
+    told, _, levels = without(said, [look[0] for look in known.LOOKS.values()]).partition(
+        "Without training"
+    )
     end, seeds, *found = parsed(told)
     assert (end, seeds) == (round(ends[-1][0]), 4 if CHAPTERS[name].experiment != "draw" else 7)
     np.testing.assert_allclose(found, [value for _, value in ends], atol=0.51 * 10**-race.digits)
@@ -120,7 +122,7 @@ def test_the_lead_is_layer_norm_less_the_other_and_is_said_with_its_side(name, c
         leads = [[a - b for a, b in zip(own[s], theirs[s], strict=True)]
                  for s in sorted(own.keys() & theirs.keys())]  # fmt: skip
         label = known.LOOKS[other][0]
-        check_band(drawn[f"against {label}"], where, leads)
+        check_band(drawn[f"compared with {label}"], where, leads)
         means = [fmean(column) for column in zip(*leads, strict=True)]
         best = means.index(min(means))
         wanted += [abs(means[best]), where[best], abs(means[-1])]
@@ -178,7 +180,7 @@ def test_the_share_is_the_time_to_each_of_the_others_points(name, case, axis, ru
         means = [fmean(column) for column in zip(*places, strict=True)]
         np.testing.assert_allclose(where, means)
         percent = [[100 * share for share in row] for row in rows]
-        middle, *edges = drawn[f"against {known.LOOKS[other][0]}"]
+        middle, *edges = drawn[f"compared with {known.LOOKS[other][0]}"]
         np.testing.assert_allclose(middle.y, np.mean(percent, 0), rtol=1e-6)
         if edges[0] is not None:
             np.testing.assert_allclose(edges[0].y, np.min(percent, 0), rtol=1e-6)
@@ -213,7 +215,7 @@ def test_the_rates_are_drawn_with_the_mean_of_each_runs_lowest_and_the_best_is_m
         marked.append((best, means[best]))
         wanted += [best, means[best], max(means.values())]
         (part,) = [p for p in said.split("; ") if f"{label} at " in p]
-        assert ("the end of those tried" in part) == (best != sorted(means)[1])
+        assert ("the edge of the grid" in part) == (best != sorted(means)[1])
     np.testing.assert_allclose(rings, marked, rtol=1e-9)
     told = without(said.partition(": ")[2], [look[0] for look in known.LOOKS.values()])
     np.testing.assert_allclose(parsed(told), wanted, atol=0.51 * 10**-race.digits)

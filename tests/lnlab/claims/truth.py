@@ -55,9 +55,9 @@ def generalization(runs):
     return [
         final(runs, "order_embeddings", sum_of_recalls, "points", factor=-100),
         final(runs, "attentive_reader", of_end("test_error"), "points", factor=100),
-        final(runs, "skip_thoughts", of_end("val_nll"), "nats a word"),
+        final(runs, "skip_thoughts", of_end("val_nll"), "nats per word"),
         final(runs, "draw", of_end("test_bound"), "nats"),
-        final(runs, "handwriting", of_end("test_new_nll"), "nats a point", share=False),
+        final(runs, "handwriting", of_end("test_new_nll"), "nats per point", share=False),
     ]  # fmt: skip
 
 
@@ -344,9 +344,9 @@ def draw_bound(runs):
 
 
 def comparable(runs):
-    given = runs, "handwriting", of_end("val_new_nll"), "nats a point"
+    given = runs, "handwriting", of_end("val_new_nll"), "nats per point"
     one, beside = final(*given, share=False), final(*given, share=False, counts=False)
-    return [within(one, 0.1, "nats a point"), beside]
+    return [within(one, 0.1, "nats per point"), beside]
 
 
 # Section 6.7.

@@ -59,7 +59,7 @@ def value(experiment, measure):
         "error on validation, %": (100, "val_error"), "test error, %": (100, "test_error"),
         "validation, longer passages, %": (100, "val_longer_error"),
         "test, longer passages, %": (100, "test_longer_error"), "test NLL, nats": (1, "test_nll"),
-        "training NLL, nats": (1, "train_nll"), "loss, nats a word": (1, "val_nll"),
+        "training NLL, nats": (1, "train_nll"), "loss, nats per word": (1, "val_nll"),
         "bound on validation, nats": (1, "val_bound"),
     }  # fmt: skip
     lines = {"lines of known writers": "val_seen", "lines of new writers": "val_new",

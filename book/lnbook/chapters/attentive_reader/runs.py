@@ -20,7 +20,7 @@ ARMS = {
     SMALL: {"norm": "layer", "gain": 0.1},
     LAYER: {"norm": "layer", "gain": 1.0},
 }
-MAIN, SMALLER = "as in the picture", "8 questions a batch"
+MAIN, SMALLER = "standard settings", "8 questions a batch"
 LONGER, SHORT = "two stories at once", "trained on short stories"
 LONG = 25  # epochs of the runs that are to reach a plateau
 LONG_RUNS = f"{LONG} epochs"

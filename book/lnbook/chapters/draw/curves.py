@@ -3,6 +3,6 @@
 from lnbook.figures.learning_curves import Race
 
 RACE = Race(
-    "bound", "test images", "validation images", unit="nats", axis="nats an image", top=215
+    "bound", "test images", "validation images", unit="nats", axis="nats per image", top=215
 )  # the first falls, from 543, are quick and all alike
 CURVES, RATES, controls = RACE.curves, RACE.rates, RACE.controls

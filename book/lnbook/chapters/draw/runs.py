@@ -8,7 +8,7 @@ from typing import Any
 from lnbook.figures import run_groups
 from lnbook.figures.run_groups import SWEEP
 
-MAIN, LONGER, SMALLER = "as in the picture", "16 glimpses", "batch size 8"
+MAIN, LONGER, SMALLER = "standard settings", "16 glimpses", "batch size 8"
 
 
 class Runs(run_groups.Runs):

@@ -1,9 +1,9 @@
-"""The loss while it falls, and what each network comes to by its rate."""
+"""The loss during training, and the lowest loss at each learning rate."""
 
 from lnbook.figures.learning_curves import Race
 
-WRITERS = "lines of new writers"
+WRITERS = "lines by new writers"
 RACE = Race(
-    "loss", WRITERS, WRITERS, unit="nats", axis="nats a point", top=0.6, digits=2, pad=0.08
-)  # the first falls, from above 3, are quick and all alike
+    "loss", WRITERS, WRITERS, unit="nats", axis="nats per point", top=0.6, digits=2, pad=0.08
+)  # the initial fall, from above 3, is fast and the same for all
 CURVES, RATES, controls = RACE.curves, RACE.rates, RACE.controls

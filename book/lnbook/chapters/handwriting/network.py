@@ -1,4 +1,4 @@
-"""Three LSTMs, a window over the text and a mixture, one point as boxes and wires."""
+"""Diagram of the network: three LSTMs, a window over the text, and a mixture density."""
 
 from __future__ import annotations
 
@@ -21,18 +21,19 @@ FLOW = Flow(
         "one": _lstm(1.6, 1),
         "window": Box(
             "gate", 1.6, 2.9, "window",
-            "ten bells that only move on: they show a mixture of the characters they stand over",
+            "attention window: ten Gaussian components that only move forward; it returns a "
+            "weighted sum of the characters' one-hot vectors",
             tone="ln-second", wide=36,
         ),
         "two": _lstm(3.5, 2),
         "three": _lstm(5.4, 3),
         "mixture": Box(
             "gate", 7.2, 1.35, "mixture",
-            "20 Gaussians that say where the pen may go, and the probability that it is lifted; "
-            "it sees all three layers",
+            "density of the next movement: 20 Gaussians, and the probability that the pen is "
+            "lifted; it reads the hidden states of all three layers",
             tone="ln-first", wide=38,
         ),
-        "next": Box("end", 8.7, 1.35, "next", "one point is drawn, and fed in as the pen's next",
+        "next": Box("end", 8.7, 1.35, "next", "the sampled movement, the input of the next step",
                     wide=30),
     },
     (
@@ -48,13 +49,13 @@ FLOW = Flow(
         Wire("three", "mixture"),
         Wire("mixture", "next"),
     ),
-    "One point. Each LSTM reads the pen's last move, what the window shows of the text, and the "
-    "layer before it. The first moves the window on; what it shows then, it reads itself one point "
-    "later. Three norms are in each LSTM, none in window and mixture.",
+    "One time step. Each LSTM reads the last movement of the pen, the output of the window, and "
+    "the layer below. The first LSTM moves the window; it reads the result itself one time step "
+    "later. Each LSTM has three layer norms, window and mixture have none.",
 )  # fmt: skip
 
 
 def network() -> Diagram:
-    """Draw one point of the handwriting network."""
-    title = "One point of the network of section 6.5"
+    """Draw one time step of the handwriting network."""
+    title = "One time step of the network of section 6.5"
     return Diagram("ln-diagram-flow", title, FLOW.body(), FLOW.said)

@@ -1,4 +1,4 @@
-"""The recorded runs, in the kinds in which the chapter compares them."""
+"""The recorded runs, grouped by the settings that the chapter compares."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from lnbook.figures import run_groups
 from lnbook.figures.run_groups import SWEEP
 
-MAIN, LONGER, SMALLER = "as in the picture", "whole lines", "batch size 2"
-BARE = "without the constant 1"
+MAIN, LONGER, SMALLER = "standard settings", "whole lines", "batch size 2"
+BARE = "no constant input"
 
 
 class Runs(run_groups.Runs):
@@ -17,7 +17,7 @@ class Runs(run_groups.Runs):
 
     EXPERIMENT, MEASURE = "handwriting", "val_new_nll"
     KINDS = (MAIN, LONGER, SMALLER, BARE)
-    EARLY = 100  # updates before which all arms only learn how large a move is
+    EARLY = 100  # updates before which all arms only learn the spread of the movements
 
     def kind(self, arms: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
         """Name the kind of some arms."""

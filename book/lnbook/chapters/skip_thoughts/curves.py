@@ -7,7 +7,7 @@ RACE = Race(
     "held-out chapters",
     "held-out chapters",
     unit="nats",
-    axis="nats a word",
+    axis="nats per word",
     top=5.5,  # the first falls, from 7.6, are quick and all alike
     digits=3,
     pad=0.05,

@@ -8,7 +8,7 @@ from typing import Any
 from lnbook.figures import run_groups
 from lnbook.figures.run_groups import SWEEP
 
-MAIN, LONGER, SMALLER = "as in the picture", "50 words, 16 sentences", "4 sentences"
+MAIN, LONGER, SMALLER = "standard settings", "50 words, 16 sentences", "4 sentences"
 
 
 class Runs(run_groups.Runs):

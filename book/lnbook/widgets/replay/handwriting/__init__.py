@@ -1,4 +1,4 @@
-"""A text written point by point, by networks of section 6.5 abreast, at one update.
+"""A text written point by point, by networks of section 6.5 side by side, at one update.
 
 What is shown was recorded by ``lnlab.experiments.handwriting`` with ``keep``: pen and window, at
 points of training. Nothing is computed on the page. The same files serve the built book and a live
@@ -27,7 +27,7 @@ PER = 64  # of the window's numbers, to a character
 
 
 class HandwritingReplay(base.SideBySide):
-    """Networks that write a text, one below the other; a control for the pen, one for the update.
+    """Networks that write a text, one below the other; controls for the pen and for the update.
 
     With a text it shows what the networks write of it, as they are in the end, and in a live
     notebook a field for another.
@@ -48,9 +48,9 @@ class HandwritingReplay(base.SideBySide):
     """
 
     WEB = base.files(Path(__file__).parent, lambda: packed(_book()))
-    LABEL = "A line, written point by point"
-    WHAT = "networks write a line, point by point"
-    SHORT = "the written line"
+    LABEL = "A line of handwriting, point by point"
+    WHAT = "networks write a line of text, point by point"
+    SHORT = "the handwriting"
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class HandwritingReplay(base.SideBySide):
 
         Args:
             text: To write.
-            bias: How steady the hand is.
+            bias: Of the sampling: the Gaussians are ``e**bias`` times narrower.
 
         Raises:
             ValueError: If they cannot write it.
@@ -90,12 +90,12 @@ class HandwritingReplay(base.SideBySide):
         import ipywidgets as widgets
 
         text = widgets.Text(value=self.text, description="Text", continuous_update=False)
-        bias = widgets.FloatSlider(value=1, min=0, max=3, step=0.5, description="Steadiness")
-        button = widgets.Button(description="Write it", icon="pencil")
+        bias = widgets.FloatSlider(value=1, min=0, max=3, step=0.5, description="Bias")
+        button = widgets.Button(description="Write", icon="pencil")
         said, place = widgets.HTML(), widgets.VBox(shown.children)
 
         def write(_: Any) -> None:
-            button.disabled, said.value = True, "They write …"
+            button.disabled, said.value = True, "The networks write …"
             try:
                 self.packed = self.typed(text.value, bias.value)
                 place.children = super(HandwritingReplay, self).widget().children

@@ -37,14 +37,14 @@ const lnHandwriting = (() => {
       <output data-part="${name}-told"></output></span><input type="range" data-part="${name}"
       min="${least}" max="${most}" step="1" autocomplete="off"></label></div>`;
     root.insertAdjacentHTML("beforeend", `<div class="ln-handwriting-body">
-      <div class="ln-handwriting-bar">${slide("pen", "Pen", 0, N)}${slide("point", "Training", 0, last)}</div>
+      <div class="ln-handwriting-bar">${slide("pen", "Pen position", 0, N)}${slide("point", "Training", 0, last)}</div>
       ${data.arms.map((arm) => `<figure class="ln-handwriting-arm ln-handwriting-${arm.line}"
         style="--tone: var(--ln-${arm.color})">
         <figcaption><b>${arm.name}</b><span data-part="loss"></span></figcaption>
         <canvas class="ln-handwriting-text" role="img"></canvas>
         <canvas class="ln-handwriting-ink" role="img"></canvas></figure>`).join("")}
-      <p class="ln-handwriting-keys"><span class="ln-handwriting-key ln-handwriting-here">the window is here</span>
-        <span class="ln-handwriting-key ln-handwriting-bars">how long it was at each character</span></p>
+      <p class="ln-handwriting-keys"><span class="ln-handwriting-key ln-handwriting-here">current position of the window</span>
+        <span class="ln-handwriting-key ln-handwriting-bars">time steps spent at each character</span></p>
       <p class="ln-handwriting-says" data-part="says"></p><p class="ln-handwriting-hush" role="status" data-part="status"></p>
     </div>`);
     const $ = (name, from = root) => from.querySelector(`[data-part="${name}"]`);
@@ -85,7 +85,7 @@ const lnHandwriting = (() => {
       canvas.setAttribute("aria-label", `The text, ${data.arms[arm].name}: ${place(arm)}`);
     }
     const place = (arm) => {
-      if (!state.pen) return "the window has not begun";
+      if (!state.pen) return "the window has not started";
       const u = Math.round(data.line(arm, state.point).window[state.pen - 1]);
       const letter = letters[u] === " " ? "a space" : `“${letters[u]}”`;
       return `the window is at ${letter}, character ${u + 1} of ${letters.length}`;
@@ -127,7 +127,7 @@ const lnHandwriting = (() => {
         pen.stroke();
       }
       canvas.setAttribute("aria-label",
-        `What the pen wrote, ${data.arms[arm].name}: ${state.pen} of ${N} points`);
+        `Handwriting, ${data.arms[arm].name}: ${state.pen} of ${N} points`);
     }
 
     function draw() {
@@ -147,7 +147,7 @@ const lnHandwriting = (() => {
       $("point").setAttribute("aria-valuetext", `${after} updates`);
       const losses = data.arms.map((arm) => {
         const loss = arm.losses[state.point];
-        return loss === null ? "exploded" : `${loss.toFixed(2).replace("-", "−")} nats a point`;
+        return loss === null ? "diverged" : `${loss.toFixed(2).replace("-", "−")} nats per point`;
       });
       figures.forEach((figure, arm) => { $("loss", figure).textContent = losses[arm]; });
       const said = `After ${after} updates, point ${state.pen} of ${N}. ` + data.arms.map((arm, k) =>
@@ -201,6 +201,6 @@ const lnHandwriting = (() => {
   }
 
   return (root, written) => lnCanvas.open(
-    root, written().then(unpack), (data) => build(root, data), "What was written cannot be read",
+    root, written().then(unpack), (data) => build(root, data), "The handwriting cannot be read",
   );
 })();

@@ -39,8 +39,8 @@ def test_a_reader_moves_training_and_chooses_question_and_networks(visit, built_
             one = told["questions"][asked]
             right = chr(65 + one["right"])
             says = whole.locator("[data-part='says']").inner_text()
-            after = f"After {told['updates'][point]:,} updates, {one['verse']}, where {right} is"
-            assert says.startswith(f"{after} missing: ")
+            after = f"After {told['updates'][point]:,} updates, answers for {one['verse']}"
+            assert says.startswith(f"{after}, where {right} is missing: ")
             assert question.input_value() == str(asked)
             query = whole.locator("[data-part='query']").inner_text()
             assert query.count("?") >= one["query"].count("@blank")
@@ -48,10 +48,10 @@ def test_a_reader_moves_training_and_chooses_question_and_networks(visit, built_
             for place, arm in enumerate(arms):
                 column = columns.nth(place)
                 answer = int(np.argmax(chances[arm, point, asked]))
-                held = "right" if answer == one["right"] else "wrong"
+                held = "correct" if answer == one["right"] else "wrong"
                 caption = column.locator("[data-part='answer']").inner_text()
                 error = told["arms"][arm]["errors"][point]
-                assert caption.startswith(f"says {chr(65 + answer)}: {held}")
+                assert caption.startswith(f"predicts {chr(65 + answer)}: {held}")
                 assert f"{100 * error:.0f}\u00a0%" in caption
                 bars = column.locator("li").all_inner_texts()
                 assert [bar.split()[0] for bar in bars] == [chr(65 + k) for k in there]
@@ -60,7 +60,7 @@ def test_a_reader_moves_training_and_chooses_question_and_networks(visit, built_
                     assert percent == pytest.approx(100 * chances[arm, point, asked, k], abs=0.51)
                     assert ("✓" in bar) == (k == one["right"])
                 name = told["arms"][arm]["name"]
-                begins = f"{name[0].lower()}{name[1:]} says {chr(65 + answer)} ("
+                begins = f"{name[0].lower()}{name[1:]}, {chr(65 + answer)} ("
                 assert begins in says
                 chance, on = map(float, re.findall(r"(\d+)\u00a0%", says.partition(begins)[2])[:2])
                 assert chance == pytest.approx(100 * chances[arm, point, asked, answer], abs=0.51)
@@ -146,5 +146,5 @@ def test_a_missing_file_is_told(visit, http):
 
     with visit(http, "attentive_reader", before=refuse) as v:
         v.page.wait_for_function(
-            "document.querySelector('.ln-attention')?.innerText.includes('be read: the file')"
+            "document.querySelector('.ln-attention')?.innerText.includes('be loaded: the file')"
         )

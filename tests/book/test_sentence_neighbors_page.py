@@ -64,7 +64,7 @@ def test_a_reader_moves_training_and_chooses_sentences_in_four_ways(visit, built
                 )
                 assert bold == [int(j) in others for j in nearest[k, point, sentence]]
                 loss = told["arms"][k]["losses"][point]
-                assert f"{loss:.2f} nats a word" in panels.nth(k).inner_text()
+                assert f"{loss:.2f} nats per word" in panels.nth(k).inner_text()
                 of_kind = panels.nth(k).locator("[data-part='alike']").inner_text()
                 check_says(of_kind, alike["says"], shares[k], luck)
                 label = panels.nth(k).locator("canvas").get_attribute("aria-label")
@@ -146,7 +146,7 @@ def test_a_reader_moves_training_and_chooses_sentences_in_four_ways(visit, built
             "document.querySelector('.ln-sentence-neighbors [role=status]')"
             ".textContent.includes('After 3,000')"
         )
-        page.get_by_role("button", name="Another").click()
+        page.get_by_role("button", name="Random").click()
         shows(int(choice.input_value()), last, mark=2)
         assert not v.complaints
         assert not v.outside
@@ -159,5 +159,5 @@ def test_a_missing_file_is_told(visit, http):
     with visit(http, "skip_thoughts", before=refuse) as v:
         v.page.wait_for_function(
             "document.querySelector('.ln-sentence-neighbors')?.innerText"
-            ".includes('be read: the file')"
+            ".includes('be loaded: the file')"
         )

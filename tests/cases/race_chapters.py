@@ -29,7 +29,7 @@ CHAPTERS = {
 OTHER = {
     "draw": "16 glimpses",
     "handwriting": "whole lines",
-    "attentive_reader": "trained on short stories",
+    "attentive_reader": "short training passages",
     "skip_thoughts": "50 words, 16 sentences",
 }
 MAIN = "standard settings"  # what a chapter calls the first

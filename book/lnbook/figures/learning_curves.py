@@ -83,7 +83,7 @@ class Race:
         end = draw(figure, runs, kind, axis)
         figure.update_layout(
             title={
-                "loss": f"{self.word.capitalize()} of {self.of}",
+                "loss": f"{self.word.capitalize()} on {self.of}",
                 "lead": f"{self.word.capitalize()} with layer norm, minus the other network's",
                 "share": f"{axis.capitalize()} that layer norm needs for the same {self.word}",
             }[shown],
@@ -212,7 +212,7 @@ class Race:
             )  # fmt: skip
         ticks = sorted({rate for arm in runs.sweep.values() for rate in arm.rates})
         figure.update_layout(
-            title=f"Lowest {self.word} of {self.chosen_by}",
+            title=f"Lowest {self.word} on {self.chosen_by}",
             height=360,
             xaxis={"title": "learning rate", "type": "log", "tickvals": ticks,
                    "ticktext": [f"{rate:g}" for rate in ticks]},

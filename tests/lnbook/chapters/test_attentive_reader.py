@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from lnbook.chapters.attentive_reader import curves, figures, looking, network, runs
+from lnbook.chapters.attentive_reader import curves, figures, network, runs
 from lnlab import records as record
 from lnlab.experiments.attentive_reader import HEURISTICS, LEVELED, Settings, results
 from tests.cases import oracle, race_chapters
@@ -110,8 +110,8 @@ def test_all_six_networks_are_drawn_and_said(known, shown, axis):
     lines = [t.name for t in figure.data if t.name and "edge" not in t.name]
     said = curves.RACE.describe_curves(known, shown, axis)
     if shown == "loss":
-        assert lines == [*LABELS, "any name", "by counting"]
-        assert "Without training: any name 90.0, by counting 60.0." in said
+        assert lines == [*LABELS, "random name", "frequent name"]
+        assert "Without training: random name 90.0, frequent name 60.0." in said
     else:
         assert lines == [f"compared with {label}" for label in LABELS[:-1]]
     assert all(label in said for label in LABELS)
@@ -140,8 +140,8 @@ def test_the_error_is_drawn_in_percent_and_differences_in_points(known):
 
 
 def test_each_network_counts_where_its_error_on_validation_is_lowest(known):
-    rows = {row[0]: row[1:] for row in figures.ends(known).rows}
-    assert list(rows) == [*LABELS, *curves.UNREAD.values()]
+    rows = {row[0]: row[1:] for row in figures.errors(known).rows}
+    assert list(rows) == [*LABELS, *(f"rule: {rule}" for rule in curves.RULES.values())]
     assert rows["layer norm"] == ["0.2", "41.0 (40.0 to 42.0)", "50.0", "2, 2, 2"]
     assert rows["no norm, tuned initialization"] == [
         "0.1",
@@ -149,18 +149,18 @@ def test_each_network_counts_where_its_error_on_validation_is_lowest(known):
         "50.0",
         "1, 1, 1",
     ]
-    assert rows["… not in the question"] == ["–", "60.0", "60.0", "–"]
-    unread = {"any name": 90, "the last name": 85, "the most frequent": 80}
-    assert figures.unread(known) == pytest.approx(unread | {"… not in the question": 60})
+    assert rows["rule: most frequent name not in the question"] == ["–", "60.0", "60.0", "–"]
+    rules = {"random name": 90, "last name": 85, "most frequent name": 80}
+    assert figures.rule_errors(known) == pytest.approx(rules | {figures.NOT_IN_QUESTION: 60})
 
 
-def test_those_who_do_not_read_have_other_levels_where_there_are_two_stories():
+def test_rules_that_do_not_read_have_other_errors_where_there_are_two_stories():
     recorded = figures.Runs(record.read_all("attentive_reader"), results.TASK)
     tops = {}
     for kind, any_name, counting in ((figures.MAIN, 79.1, 47.9), (runs.LONGER, 89.9, 76.5)):
-        text = figures.CURVES.describe(recorded, shown="loss", axis="updates", kind=kind)
-        assert f"any name {any_name}, by counting {counting}." in text
-        (figure,) = figures.CURVES.draw(recorded, shown="loss", axis="updates", kind=kind)
+        text = figures.ERRORS.describe(recorded, kind=kind)
+        assert f"random name {any_name}, frequent name {counting}." in text
+        (figure,) = figures.ERRORS.draw(recorded, kind=kind)
         levels = {
             trace.name: trace.y[0] for trace in figure.data if trace.line.dash == "longdashdot"
         }
@@ -171,7 +171,7 @@ def test_those_who_do_not_read_have_other_levels_where_there_are_two_stories():
     assert tops[figures.MAIN] == 84
 
 
-def test_attention_on_the_right_name_is_told_for_all_questions_and_for_one():
+def test_attention_on_names_and_answers_are_those_of_the_record():
     asked = ["@e1 or @e0 .\n@blank ?\n@e1\nruth 1:2", "@e5 @e5 @e0 .\n@blank ?\n@e5\njob 3:4"]
     asked.append("@e2 @e2 @e3 .\n@blank ?\n@e3\nacts 5:6")  # with it the mean is no median
     text = np.stack([np.frombuffer(t.encode().ljust(40, b"\0"), "u1") for t in asked])
@@ -180,41 +180,30 @@ def test_attention_on_the_right_name_is_told_for_all_questions_and_for_one():
     attention[-1] = [[0.7, 0, 0.3, 0], [0.2, 0.3, 0.5, 0], [0.2, 0.3, 0.1, 0.4]]
     run["arrays"] = {"attention": attention, "text": np.stack([text] * 4)}
     late = {**run, "seed": 1}
-    kept = figures.kept([late, made(figures.PLAIN, 0.1, 0, [0.9] * 4), run])
-    assert kept == {figures.LAYER: run}
-    assert list(figures.asked(kept)) == [figures.ALL, "Ruth 1:2", "Job 3:4", "Acts 5:6"]
-    assert figures.shares(run, figures.ALL) == pytest.approx([*[100 / 3] * 3, 130 / 3])
-    assert figures.shares(run, "Job 3:4")[-1] == pytest.approx(50)
-    assert [figures.even(run, v) for v in (figures.ALL, "Ruth 1:2")] == pytest.approx([100 / 3, 25])
+    found = figures.with_attention([late, made(figures.PLAIN, 0.1, 0, [0.9] * 4), run])
+    assert found == {figures.LAYER: run}
+    assert figures.on_answer(run, "Ruth 1:2") == pytest.approx([25, 25, 25, 70])
+    assert figures.on_answer(run, "Job 3:4")[-1] == pytest.approx(50)
     assert figures.on_names(run) == pytest.approx([*[200 / 3] * 3, 260 / 3])
     chances = np.zeros((4, 3, 12))
     chances[-1, [0, 1], [1, 0]] = 1
     run["arrays"]["chances"] = chances
-    assert [figures.right(run, verse) for verse in ("Ruth 1:2", "Job 3:4")] == [True, False]
-    (figure,) = looking.draw_looking(kept, "Ruth 1:2")
-    assert list(figure.data[0].y) == [25, 25, 25, 70]
-    assert list(figure.data[0].x) == UPDATES
-    assert looking.describe_looking(kept, "Ruth 1:2") == (
-        "In Ruth 1:2, at the end, so many percent of the attention are on the right name: "
-        "layer norm 70; spread evenly it would be 25."
-    )
-    of_all = looking.describe_looking(kept, figures.ALL)
-    assert oracle.parsed(of_all) == [3, 43, 33]  # questions, percent, and if spread evenly
+    assert [figures.is_correct(run, verse) for verse in ("Ruth 1:2", "Job 3:4")] == [True, False]
 
 
 def test_the_score_sees_story_and_question_and_so_does_the_answer():
     ways = {}
     for wire in network.FLOW.wires:
         ways.setdefault(wire.target, set()).add(wire.source)
-    assert ways["match"] == {"read", "ask"}
-    assert ways["look"] == {"read", "match"}
-    assert ways["mix"] == {"look", "ask"}
+    assert ways["score"] == {"read", "query"}
+    assert ways["attend"] == {"read", "score"}
+    assert ways["sum_up"] == {"attend", "query"}
 
 
 @pytest.mark.parametrize("case", race_chapters.CASES)
 def test_each_network_ends_with_the_numbers_of_synthetic_records(case):
     known = race_chapters.read("attentive_reader", case)
-    table = figures.ends(known)
+    table = figures.errors(known)
     found = race_chapters.arms("attentive_reader", case)
     *networks, first, second, third, fourth = table.rows
     assert len(networks) == len(found)

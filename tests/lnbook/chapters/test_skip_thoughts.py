@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lnbook.chapters.skip_thoughts import alike, curves, figures, network, runs, tasks
+from lnbook.chapters.skip_thoughts import curves, figures, network, runs, tasks
 from lnbook.figures import run_groups
 from lnlab.claims.numbers import PAPER_TABLE_3
 from lnlab.experiments.skip_thoughts import TASKS, Settings, results
@@ -67,7 +67,6 @@ def test_runs_are_told_apart_by_their_kind_and_by_their_own_best_rate(known):
     assert known.missing == [runs.SMALLER]
     assert {name: arm.rate for name, arm in known.sweep.items()} == {"none": 0.2, "layer": 0.1}
     assert known.kinds[runs.LONGER][figures.LAYER].rate == 0.2
-    assert list(figures.controls(known)) == ["kind", "shown", "axis"]
     small = figures.Runs(book(batch_size=4, judge_every=None), results.TASK)
     assert list(small.kinds) == [runs.SMALLER]
 
@@ -96,45 +95,36 @@ def test_the_curve_ends_where_the_records_end(known):
     assert "After 3 seconds" in curves.RACE.describe_curves(known, "loss", "seconds")
 
 
-def test_a_task_is_read_where_it_was_judged(known):
-    where, values = figures.judged(known, figures.LAYER, "cr")
+def test_a_task_is_read_where_it_was_evaluated(known):
+    where, values = figures.scores(known, figures.LAYER, "cr")
     assert where.tolist() == [0, 200, 300]
     np.testing.assert_allclose(values, [[50, 61, 71 + 2 * (s - 1)] for s in range(3)])
-    where, values = tasks.words(known, "mr")
+    where, values = tasks.word_scores(known, "mr")
     assert where.tolist() == [0, 200, 300]
     np.testing.assert_allclose(values[:, -1], [70, 71, 72] * 3)  # of the runs of every arm
-    assert [tasks.most(known, name) for name in ("mr", "subj", "caption_pairs")] == [60, 75, 50]
+    assert [tasks.chance_level(known, name) for name in ("mr", "subj", "caption_pairs")] == [
+        60,
+        75,
+        50,
+    ]
 
 
-def test_the_panels_have_every_network_words_alone_and_what_knows_nothing(known):
-    panels = tasks.draw_tasks(known, "worth")
+def test_the_panels_have_every_network_the_mean_word_vector_and_chance_level(known):
+    panels = tasks.draw_tasks(known)
     assert len(panels) == len(TASKS)
     for panel, level in zip(panels, (60, 50, 75, 50), strict=True):
         lines = [t.name for t in panel.data if t.name and "edge" not in t.name]
-        assert lines == [*(look[0] for look in run_groups.LOOKS.values()), "words alone"]
+        assert lines == [*(look[0] for look in run_groups.LOOKS.values()), "mean word vector"]
         assert panel.data[-1].y == (level, level)
-    said = tasks.describe_tasks(known, "worth")
-    assert (
-        "MR: no norm 70.0, no norm, tuned initialization 80.0, layer norm 70.0, words alone 71.0"
-        in said
-    )
-
-
-def test_the_lead_is_layer_norm_less_another_seed_by_seed(known):
-    where, values = tasks.lead(known, figures.PLAIN, "mr")
-    assert where.tolist() == [0, 200, 300]
-    np.testing.assert_allclose(values[:, -1], [-2, 0, 2], atol=1e-9)
-    panel = tasks.draw_tasks(known, "lead")[0]
-    lines = [t.name for t in panel.data if t.name and "edge" not in t.name]
-    assert lines == ["against no norm", "against no norm, tuned initialization"]
-    assert "−10.0 against no norm, tuned initialization" in tasks.describe_tasks(known, "lead")
+    said = tasks.describe_tasks(known)
+    assert "tuned initialization 80.0, layer norm 70.0, mean word vector 71.0; CR: " in said
 
 
 def test_table_3_has_the_paper_s_numbers_beside_ours(known):
     rows = {row[0]: row[1:] for row in figures.table_3(known).rows}
     assert rows["MR, %"] == ["70.0", "80.0", "70.0", "50.0", "71.0", *PAPER_TABLE_3["MR, %"]]
     assert rows["SUBJ, %"][-2:] == ["92.6", "93.4"]
-    assert rows["captions, AUC in %"][-2:] == ["–", "–"]
+    assert rows["caption pairs, AUC in %"][-2:] == ["–", "–"]
     assert "after 300 updates, mean of 3 seeds" in figures.table_3(known).caption
 
 
@@ -149,19 +139,20 @@ def map_of(arm, neighbors):
     }  # fmt: skip
 
 
-def test_the_nearest_of_a_kind_are_counted_at_each_point():
+def test_the_shares_of_a_kind_are_those_of_the_runs_with_neighbors():
     plain = map_of(figures.PLAIN, [[1, 0, 3, 2], [1, 2, 0, 0]])
     layer = map_of(figures.LAYER, [[2, 2, 0, 0], [1, 0, 3, 2]])
-    found = figures.kept([{"settings": plain["settings"] | {"keep": False}}, layer, plain])
+    found = figures.with_neighbors(
+        [{"settings": plain["settings"] | {"keep": False}}, layer, plain]
+    )
     assert list(found) == [figures.PLAIN, figures.LAYER]
-    (figure,) = alike.draw_alike(found, "questions")
-    assert [list(t.y) for t in figure.data] == [[100, 50], [0, 100], [pytest.approx(100 / 3)] * 2]
-    assert list(figure.data[0].x) == [0, 300]
-    said = alike.describe_alike(found, "questions")
-    assert "no norm 100 and 50 %, layer norm 0 and 100 % are such; luck would give 33 %." in said
+    for run, expected in zip(found.values(), ([1, 0.5], [0, 1]), strict=True):
+        shares, chance = figures.alike(run, "questions")
+        np.testing.assert_allclose(shares, expected)
+        assert chance == pytest.approx(1 / 3)
 
 
-def test_both_decoders_and_the_judge_are_given_the_vector_alone():
+def test_both_decoders_and_the_classifier_are_given_the_vector_alone():
     ways = {}
     for wire in network.FLOW.wires:
         ways.setdefault(wire.source, []).append(wire.target)
@@ -190,12 +181,12 @@ def worth(run, name):
 def test_tasks_are_drawn_with_the_range_of_the_seeds_and_said_at_the_end(case):
     known = race_chapters.read("skip_thoughts", case)
     found = race_chapters.arms("skip_thoughts", case)
-    said = tasks.describe_tasks(known, "worth").partition("seeds. ")[2].split("; ")
+    said = tasks.describe_tasks(known).partition("seeds. ")[2].split("; ")
     table = {row[0]: row[1:] for row in tasks.table_3(known).rows}
-    heads = ("MR, %", "CR, %", "SUBJ, %", "captions, AUC in %")
+    heads = ("MR, %", "CR, %", "SUBJ, %", "caption pairs, AUC in %")
     knows_nothing = {"mr": 60, "cr": 62.5, "subj": 75, "caption_pairs": 50}
     for task, head, part, panel in zip(
-        TASK_NAMES, heads, said, tasks.draw_tasks(known, "worth"), strict=True
+        TASK_NAMES, heads, said, tasks.draw_tasks(known), strict=True
     ):
         ends, first, words = [], [], []
         for arm, label in LINES.items():
@@ -204,48 +195,10 @@ def test_tasks_are_drawn_with_the_range_of_the_seeds_and_said_at_the_end(case):
             ends.append(np.mean([list(r.values())[-1] for r in rows]))
             first += [next(iter(r.values())) for r in rows]
             words += [list(worth(run, f"bag_{task}").values()) for run in found[arm].values()]
-        drawn.check_band(drawn.lines(panel)["words alone"], list(rows[0]), words)
+        drawn.check_band(drawn.lines(panel)["mean word vector"], list(rows[0]), words)
         ends.append(np.mean([row[-1] for row in words]))
         np.testing.assert_allclose(oracle.parsed(part), ends, atol=0.051)
         assert panel.data[-1].y == (knows_nothing[task],) * 2
         drawn.check_inside(panel)
         wanted = [*ends[:3], np.mean(first), ends[3]]
         np.testing.assert_allclose([float(v) for v in table[head][:5]], wanted, atol=0.051)
-
-
-@pytest.mark.parametrize("case", race_chapters.CASES)
-def test_a_lead_on_tasks_is_of_the_seeds_of_both(case):
-    known = race_chapters.read("skip_thoughts", case)
-    found = race_chapters.arms("skip_thoughts", case)
-    said = tasks.describe_tasks(known, "lead").partition("seeds. ")[2].split("; ")
-    for task, part, panel in zip(TASK_NAMES, said, tasks.draw_tasks(known, "lead"), strict=True):
-        ends = []
-        for other in ("none", "none, tuned initialization"):
-            pairs = [(worth(found["layer"][s], task), worth(found[other][s], task))
-                     for s in oracle.common(found["layer"], found[other])]  # fmt: skip
-            rows = [[a[u] - b[u] for u in a] for a, b in pairs]
-            line = drawn.lines(panel)[f"against {LINES[other]}"]
-            drawn.check_band(line, list(pairs[0][0]), rows)
-            ends.append(np.mean([row[-1] for row in rows]))
-        np.testing.assert_allclose(oracle.parsed(part), ends, atol=0.051)
-        drawn.check_inside(panel)
-
-
-def test_kindred_sentences_are_drawn_and_said_from_before_training_to_the_end(monkeypatch):
-    shares = {0.1: [0.2, 0.3, 0.4, 0.5, 0.55], 0.2: [0.25, 0.5, 0.6, 0.8, 0.75]}
-    runs_ = {
-        figures.PLAIN: made(figures.PLAIN, 0.1, 0, [9, 8, 7, 6, 5], (0.6, 0.7)),
-        figures.LAYER: made(figures.LAYER, 0.2, 0, [9, 8, 7, 6, 5], (0.6, 0.7)),
-    }
-    monkeypatch.setattr(alike, "alike", lambda run, mark: (
-        np.array(shares[run["settings"]["learning_rate"]]), 0.125))  # fmt: skip
-    mark = next(iter(alike.MARKS))
-    (figure,) = alike.draw_alike(runs_, mark)
-    plain, layer, luck = figure.data
-    for trace, rate in ((plain, 0.1), (layer, 0.2)):
-        assert list(trace.x) == UPDATES
-        np.testing.assert_allclose(trace.y, [100 * v for v in shares[rate]])
-    assert (list(luck.x), list(luck.y)) == ([0, 300], [12.5, 12.5])
-    assert list(figure.layout.xaxis.range) == [0, 300]
-    said = alike.describe_alike(runs_, mark).partition("after it: ")[2]
-    np.testing.assert_allclose(oracle.parsed(said), [20, 55, 25, 75, 12.5], atol=0.51)

@@ -1,45 +1,65 @@
-"""The error while it falls, and what each network comes to by its rate."""
+"""The validation error during training, next to the errors of rules that do not read."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+import plotly.graph_objects as go
+
 from lnbook.chapters.attentive_reader.runs import LAYER, MAIN, Runs
+from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.learning_curves import Race
 
-COUNTING = "… not in the question"
-#: Who does not read, by how they choose among the names in the story.
-UNREAD = {
-    "random": "any name",
-    "last": "the last name",
-    "frequent": "the most frequent",
-    "frequent_unasked": COUNTING,
+RANDOM, NOT_IN_QUESTION = "random name", "most frequent name not in the question"
+#: Rules that choose a name of the passage without reading.
+RULES = {
+    "random": RANDOM,
+    "last": "last name",
+    "frequent": "most frequent name",
+    "frequent_unasked": NOT_IN_QUESTION,
 }
 
 
-def unread(runs: Runs, split: str = "val", kind: str = MAIN) -> dict[str, float]:
-    """Return the errors of those who do not read, in percent, by what they take."""
+def rule_errors(runs: Runs, split: str = "val", kind: str = MAIN) -> dict[str, float]:
+    """Return the error of each rule that does not read, in percent."""
     curves = next(iter(runs.kinds[kind][LAYER].runs.values()))["curves"]
-    return {told: 100 * curves[f"{split}_{name}_error"][0] for name, told in UNREAD.items()}
+    return {rule: 100 * curves[f"{split}_{name}_error"][0] for name, rule in RULES.items()}
 
 
 def _levels(runs: Runs, kind: str) -> Mapping[str, float]:
-    found = unread(runs, kind=kind)
-    return {"any name": found["any name"], "by counting": found[COUNTING]}
+    found = rule_errors(runs, kind=kind)
+    return {RANDOM: found[RANDOM], "frequent name": found[NOT_IN_QUESTION]}
 
 
 RACE = Race(
     "error",
-    "networks on validation",
-    "networks on validation",
+    "validation questions",
+    "validation questions",
     unit="%",
-    axis="% wrong",
+    axis="error (%)",
     top=84,
     pad=3,
     apart="points",
-    lines="no norm dotted, no norm from a tuned initialization dashed, batch norm in the LSTM "
+    lines="no norm dotted, no norm with tuned initialization dashed, batch norm in the LSTM "
     "solid, batch norm everywhere dashed, layer norm with gain 0.1 dashed, layer norm solid, and "
-    "levels for those who do not read",
+    "the levels of two rules that do not read",
     levels=_levels,
 )
-CURVES, RATES, controls = RACE.curves, RACE.rates, RACE.controls
+
+
+def draw_errors(runs: Runs, kind: str | None = None) -> list[go.Figure]:
+    """Draw the validation error of each network over its updates."""
+    return RACE.draw_curves(runs, "loss", "updates", kind)
+
+
+def describe_errors(runs: Runs, kind: str | None = None) -> str:
+    """Describe the validation error of each network at the end, and of the rules."""
+    return RACE.describe_curves(runs, "loss", "updates", kind)
+
+
+ERRORS = Picture(
+    draw_errors,
+    describe_errors,
+    alt="Validation error of six networks over updates, each with a band over its seeds: "
+    f"{RACE.lines}.",
+)

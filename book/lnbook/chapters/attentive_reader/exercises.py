@@ -7,45 +7,24 @@ import numpy as np
 from lnbook.exercises import Function
 
 
-def _renamed(words, names):
-    found = words.copy()
-    are = (words > 0) & (words <= len(names))
-    found[are] = names[words[are] - 1]
-    return found
-
-
-def _renamed_cases(rng):
-    # The new names are old names of others: who renames one after another renames twice.
-    yield np.array([9, 1, 7, 2, 1, 0, 3]), np.array([2, 3, 1])
-    yield np.array([4, 8, 5, 4]), np.array([1, 2, 3, 5, 4])
-    yield rng.integers(0, 20, size=15), 1 + rng.permutation(6)
-
-
-def _one_by_one(words, names):
-    found = words.copy()
-    for k, name in enumerate(names, 1):
-        found[found == k] = name
-    return found
-
-
-def _shares(scores):
+def _softmax(scores):
     weights = np.exp(scores - scores.max())
     return weights / weights.sum()
 
 
-def _look(scores, outputs, length):
-    return _shares(scores[:length]) @ outputs[:length]
+def _attend(scores, outputs, length):
+    return _softmax(scores[:length]) @ outputs[:length]
 
 
-def _look_cases(rng):
+def _attention_cases(rng):
     yield np.array([0.0, 1.0, 5.0]), np.array([[1.0, 0], [0, 1], [9, 9]]), 2
     yield np.array([2.0, 2.0]), np.array([[1.0, 3], [5, 7]]), 2
     T = int(rng.integers(5, 9))
     yield rng.normal(size=T), rng.normal(size=(T, 3)), T - 2
 
 
-def _late(scores, outputs, length):
-    weights = _shares(scores)
+def _masked_late(scores, outputs, length):
+    weights = _softmax(scores)
     weights[length:] = 0
     return weights @ outputs
 
@@ -53,34 +32,34 @@ def _late(scores, outputs, length):
 def _as_zero(scores, outputs, length):
     known = scores.copy()
     known[length:] = 0
-    return _shares(known) @ outputs
+    return _softmax(known) @ outputs
 
 
-def _choose(logits, present):
-    return _shares(np.where(present == 1, logits, -np.inf))
+def _probabilities(logits, present):
+    return _softmax(np.where(present == 1, logits, -np.inf))
 
 
-def _choose_cases(rng):
+def _probability_cases(rng):
     yield np.array([3.0, 1.0, -1.0]), np.array([0, 1, 1])
     yield np.array([0.5, 0.5, 2.0, 0.0]), np.array([1, 1, 0, 1])
     yield rng.normal(size=6), rng.permutation([1, 0, 1, 1, 0, 1])
 
 
 def _masked_to_zero(logits, present):
-    return _shares(np.where(present == 1, logits, 0.0))
+    return _softmax(np.where(present == 1, logits, 0.0))
 
 
 def _cut(logits, present):
-    return np.where(present == 1, _shares(logits), 0)
+    return np.where(present == 1, _softmax(logits), 0)
 
 
-def _counted(passage, query, names):
+def _most_frequent(passage, query, names):
     times = np.array([np.sum(passage == k) for k in range(1, names + 1)])
     times[[k - 1 for k in query if 0 < k <= names]] = 0
     return 1 + int(np.argmax(times))
 
 
-def _counted_cases(rng):
+def _passages(rng):
     yield np.array([1, 9, 1, 2, 8, 2, 1, 3]), np.array([1, 9, 7]), 3
     yield np.array([5, 3, 9, 3, 2, 5, 9, 9, 5, 9]), np.array([8, 3]), 5
     yield np.r_[rng.permutation([1, 1, 1, 2, 2, 3]), 7, 7, 7, 7], np.array([1, 7]), 4
@@ -95,12 +74,12 @@ def _count_words(passage, query, names):
     return int(np.bincount(left).argmax())
 
 
-def _at_step(x, mean, var):
+def _normalize(x, mean, var):
     steps = np.minimum(np.arange(len(x)), len(mean) - 1)
     return (x - mean[steps]) / np.sqrt(var[steps] + 1e-5)
 
 
-def _at_step_cases(rng):
+def _step_cases(rng):
     yield np.ones((3, 2)), np.array([[0.0, 1], [2, 3]]), np.array([[1.0, 1], [4, 9]])
     yield rng.normal(size=(4, 3)), rng.normal(size=(6, 3)), rng.uniform(0.5, 2, size=(6, 3))
     yield rng.normal(size=(7, 2)), rng.normal(size=(4, 2)), rng.uniform(0.5, 2, size=(4, 2))
@@ -126,71 +105,57 @@ def _own(x, mean, var):
 
 
 EXERCISES = {
-    "rename-the-names": Function(
-        _renamed,
-        cases=_renamed_cases,
+    "masked-attention": Function(
+        _attend,
+        cases=_attention_cases,
         wrong={
-            "a name is renamed twice: look up all of them in the words as they were.": _one_by_one,
-            "words from len(names) + 1 on, and 0, are no names; they stay.": lambda words, names: (
-                names[(words - 1) % len(names)]
+            "the padding still gets attention.": (
+                lambda scores, outputs, length: _softmax(scores) @ outputs
             ),
-            "names count from 1, and places in an array from 0.": lambda words, names: np.where(
-                (words > 0) & (words <= len(names)), names[words % len(names)], words
-            ),
-        },
-        right="So no network can know that David met Goliath: it must read.",
-    ),
-    "look-by-attention": Function(
-        _look,
-        cases=_look_cases,
-        wrong={
-            "what stands behind the end still has a part of the attention.": (
-                lambda scores, outputs, length: _shares(scores) @ outputs
-            ),
-            "the shares no longer add up to 1: leave out what is behind the end first.": _late,
-            "a score of 0 is no share of 0: exp(0) is 1.": _as_zero,
-            "these are sums, not shares: divide by the sum of the exponentials.": (
+            "the weights must sum to 1: remove the padding before the softmax.": _masked_late,
+            "a score of 0 does not give a weight of 0, because exp(0) is 1.": _as_zero,
+            "the weights must sum to 1: divide by the sum of the exponentials.": (
                 lambda scores, outputs, length: np.exp(scores[:length]) @ outputs[:length]
             ),
-            "attention weighs the words unequally; this is their plain mean.": (
+            "this is the unweighted mean; use the scores.": (
                 lambda scores, outputs, length: outputs[:length].mean(0)
             ),
         },
-        right="The shares are what the picture shades words by.",
+        right="These weights are what the shading of the words shows.",
     ),
-    "choose-among-the-names": Function(
-        _choose,
-        cases=_choose_cases,
+    "masked-softmax": Function(
+        _probabilities,
+        cases=_probability_cases,
         wrong={
-            "a name that is not in the passage has a chance.": lambda logits, present: (
-                _shares(logits)
+            "an absent name has a probability above 0.": lambda logits, present: (
+                _softmax(logits)
             ),
-            "a logit of 0 is still a chance; it takes minus infinity.": _masked_to_zero,
-            "the chances no longer add up to 1.": _cut,
+            "a logit of 0 still gives a probability above 0; use minus infinity.": _masked_to_zero,
+            "the probabilities no longer sum to 1.": _cut,
         },
-        right="With five names in the passage, a network that knows nothing is right once in five.",
+        right="With five names in a passage, guessing is correct in one of five questions.",
     ),
-    "count-without-reading": Function(
-        _counted,
-        cases=_counted_cases,
+    "most-frequent-name": Function(
+        _most_frequent,
+        cases=_passages,
         wrong={
-            "the query's own names cannot be missing in it; leave them out.": _count_all,
-            "words above `names` are no names.": _count_words,
-            "names count from 1.": lambda *given: _counted(*given) - 1,
+            "leave out the names that occur in the question.": _count_all,
+            "words above `names` are not names.": _count_words,
+            "names are numbered from 1.": lambda *given: _most_frequent(*given) - 1,
         },
-        right="This rule reads nothing, and beats a network that has not learnt enough.",
+        right="Early in training, this rule has a lower error than a model that reads.",
     ),
-    "statistics-of-a-step": Function(
-        _at_step,
-        cases=_at_step_cases,
+    "statistics-per-time-step": Function(
+        _normalize,
+        cases=_step_cases,
         wrong={
-            "each step has statistics of its own; these are means over all steps.": _of_all_steps,
-            "a later step takes those of the last known one, and does not begin anew.": (
+            "each time step has its own statistics; do not average them.": _of_all_steps,
+            "steps beyond the last known one use the statistics of the last one.": (
                 _from_the_start
             ),
-            "this is layer norm, which needs no statistics of other cases.": _own,
-            "divide by the root of the variance.": _by_variance,
+            "this is layer norm, which computes its statistics from the example itself.": _own,
+            "divide by the square root of the variance.": _by_variance,
         },
-        right="Layer norm has nothing to look up here, at any length.",
+        right="Layer norm needs no such table, whatever the length of the passage.",
     ),
 }  # fmt: skip

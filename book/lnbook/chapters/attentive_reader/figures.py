@@ -1,42 +1,33 @@
-"""Everything that the chapter's notebook names."""
+"""Figures and tables of the notebook, from the files in this folder."""
 
-from lnbook.chapters.attentive_reader.curves import CURVES, RATES, controls, unread
-from lnbook.chapters.attentive_reader.ends import ends
-from lnbook.chapters.attentive_reader.looking import (
-    ALL,
-    LOOKING,
-    asked,
-    even,
-    kept,
+from lnbook.chapters.attentive_reader.attention import (
+    is_correct,
+    on_answer,
     on_names,
-    right,
-    shares,
+    with_attention,
 )
+from lnbook.chapters.attentive_reader.curves import ERRORS, NOT_IN_QUESTION, rule_errors
+from lnbook.chapters.attentive_reader.errors import errors
 from lnbook.chapters.attentive_reader.network import network
 from lnbook.chapters.attentive_reader.runs import BATCH, EVERYWHERE, MAIN, SMALL, Runs
 from lnbook.figures.run_groups import CHOSEN, LAYER, PLAIN
 
 __all__ = [
-    "ALL",
     "BATCH",
     "CHOSEN",
-    "CURVES",
+    "ERRORS",
     "EVERYWHERE",
     "LAYER",
-    "LOOKING",
     "MAIN",
+    "NOT_IN_QUESTION",
     "PLAIN",
-    "RATES",
     "SMALL",
     "Runs",
-    "asked",
-    "controls",
-    "ends",
-    "even",
-    "kept",
+    "errors",
+    "is_correct",
     "network",
+    "on_answer",
     "on_names",
-    "right",
-    "shares",
-    "unread",
+    "rule_errors",
+    "with_attention",
 ]

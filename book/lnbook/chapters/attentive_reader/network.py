@@ -1,4 +1,4 @@
-"""The attentive reader (section 6.2), two LSTMs and what attention makes of them."""
+"""Diagram of the attentive reader (section 6.2): two LSTMs, attention, and the answer."""
 
 from __future__ import annotations
 
@@ -7,48 +7,48 @@ from lnbook.diagrams.flow import Box, Flow, Wire
 
 
 def _lstm(row: float, note: str, says: str) -> Box:
-    return Box("block", 1.7, row, "LSTM", f"{says}; with the norm, eqs. 20-22", note=note,
+    return Box("block", 1.7, row, "LSTM", f"{says}; with layer norm: eqs. 20-22", note=note,
                tone="layer", wide=40)  # fmt: skip
 
 
 FLOW = Flow(
     {
-        "x": Box("end", 0, 0, "story", wide=40),
+        "x": Box("end", 0, 0, "passage", wide=40),
         "q": Box("end", 0, 2, "question", wide=40),
-        "read": _lstm(0, "64 units", "reads the story: a state at every word"),
-        "ask": _lstm(2, "64 units", "reads the question, and hands over its last state"),
-        "match": Box(
-            "gate", 3.2, 1, "match", "how well each word of the story, in its context, fits the "
-            "question: one score a word", tone="ln-first", wide=34,
+        "read": _lstm(0, "64 units", "reads the passage and outputs a state for every word"),
+        "query": _lstm(2, "64 units", "reads the question and outputs its last state"),
+        "score": Box(
+            "gate", 3.2, 1, "score", "how well each word of the passage, in its context, matches "
+            "the question: one score per word", tone="ln-first", wide=34,
         ),
-        "look": Box(
-            "weight", 4.6, 0, "softmax", "attention: the scores as shares of 1, and the mean of "
-            "the story's states by these shares", wide=40,
+        "attend": Box(
+            "weight", 4.6, 0, "softmax", "attention: weights that sum to 1, and the weighted "
+            "mean of the passage's states", wide=40,
         ),
-        "mix": Box("sum", 6, 1, says="what was found and what was asked, mixed by two matrices"),
+        "sum_up": Box("sum", 6, 1, says="both are multiplied by a matrix and added"),
         "name": Box(
-            "end", 7.3, 1, "name", "a probability for each name in the story, and for no other "
-            "word", wide=30,
+            "end", 7.3, 1, "name", "a probability for each name of the passage", wide=30,
         ),
     },
     (
         Wire("x", "read"),
-        Wire("q", "ask"),
-        Wire("read", "match", "hv"),
-        Wire("ask", "match", "hv"),
-        Wire("read", "look"),
-        Wire("match", "look", "hv"),
-        Wire("look", "mix", "hv"),
-        Wire("ask", "mix", "hv"),
-        Wire("mix", "name"),
+        Wire("q", "query"),
+        Wire("read", "score", "hv"),
+        Wire("query", "score", "hv"),
+        Wire("read", "attend"),
+        Wire("score", "attend", "hv"),
+        Wire("attend", "sum_up", "hv"),
+        Wire("query", "sum_up", "hv"),
+        Wire("sum_up", "name"),
     ),
-    "One LSTM reads the story, another the question. A score says how well each word fits the "
-    "question; a softmax makes attention of the scores. What it finds, and the question, choose "
-    "a name of the story. The norms are in both LSTMs.",
+    "One LSTM reads the passage, another the question. Each word of the passage gets a score for "
+    "how well it matches the question, and a softmax turns the scores into attention. The mean of "
+    "the passage's states, weighted by attention, and the question's state give a probability for "
+    "each name. Layer norm is applied inside both LSTMs.",
 )  # fmt: skip
 
 
 def network() -> Diagram:
-    """Draw both LSTMs, the attention and the answer."""
-    title = "The attentive reader, with the norm of section 6.2"
+    """Return the diagram of both LSTMs, the attention and the answer."""
+    title = "The attentive reader with layer norm"
     return Diagram("ln-diagram-flow", title, FLOW.body(), FLOW.said)

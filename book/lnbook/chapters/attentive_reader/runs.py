@@ -20,8 +20,8 @@ ARMS = {
     SMALL: {"norm": "layer", "gain": 0.1},
     LAYER: {"norm": "layer", "gain": 1.0},
 }
-MAIN, SMALLER = "standard settings", "8 questions a batch"
-LONGER, SHORT = "two stories at once", "trained on short stories"
+MAIN, SMALLER = "standard settings", "batches of 8 questions"
+LONGER, SHORT = "two passages per question", "short training passages"
 LONG = 25  # epochs of the runs that are to reach a plateau
 LONG_RUNS = f"{LONG} epochs"
 SEEDS = 3  # of the long runs, without which they are not shown

@@ -8,14 +8,30 @@ import lnlib
 from lnbook.exercises import Function
 
 
-def _around(chapter):
-    return np.stack([chapter[:-2], chapter[1:-1], chapter[2:]], axis=1)
+def _updates_to_target(updates, losses, target):
+    k = int(np.argmax(losses <= target))
+    share = (losses[k - 1] - target) / (losses[k - 1] - losses[k])
+    return updates[k - 1] + share * (updates[k] - updates[k - 1])
 
 
-def _around_cases(rng):
-    yield (np.array([3, 1, 4, 1, 5]),)
-    yield (np.array([7, 8, 9]),)
-    yield (rng.integers(0, 99, size=int(rng.integers(5, 9))),)
+def _curves(rng):
+    yield np.array([0, 10, 30]), np.array([8.0, 6.0, 2.0]), 5.0
+    yield np.array([0, 25, 100, 200]), np.array([7.5, 5.5, 5.0, 4.5]), 4.75
+    updates = np.cumsum(rng.integers(1, 50, size=8))
+    losses = 8 - np.cumsum(rng.uniform(0.1, 0.5, size=8))
+    yield updates, losses, float(losses[4] + losses[5]) / 2
+
+
+def _first_below(updates, losses, target):
+    return updates[np.argmax(losses <= target)]
+
+
+def _last_above(updates, losses, target):
+    return updates[np.argmax(losses <= target) - 1]
+
+
+def _unsorted(updates, losses, target):
+    return np.interp(target, losses, updates)
 
 
 def _cosines(vectors, k):
@@ -29,14 +45,14 @@ def _nearest(vectors, k, count):
     return np.argsort(-cosines)[:count]
 
 
-def _without_centers(vectors, k, count):
+def _not_centered(vectors, k, count):
     lengths = np.linalg.norm(vectors, axis=1)
     cosines = vectors @ vectors[k] / lengths
     cosines[k] = -np.inf
     return np.argsort(-cosines)[:count]
 
 
-def _by_product(vectors, k, count):
+def _by_inner_product(vectors, k, count):
     x = vectors - vectors.mean(0)
     products = x @ x[k]
     products[k] = -np.inf
@@ -44,19 +60,10 @@ def _by_product(vectors, k, count):
 
 
 def _nearest_cases(rng):
-    # Far from the origin, one of them long: without centers, or by products, others are nearest.
+    # Far from the origin: without centering, or by inner products, others are nearest.
     yield np.array([[9.0, 8], [9, 9], [8, 9], [14, 12], [8, 7.5], [7, 9.5]]), 0, 2
     yield np.array([[1.0, 0], [5, 5.5], [2, 0.1], [-6, -4], [0, 2]]), 2, 3
     yield rng.normal(3, 1, size=(12, 4)) * rng.uniform(0.3, 3, size=(12, 1)), 5, 4
-
-
-def _pair(u, v):
-    return np.concatenate([np.abs(u - v), u * v])
-
-
-def _pair_cases(rng):
-    yield np.array([1.0, -2.0, 0.5]), np.array([3.0, 1.0, 0.5])
-    yield rng.normal(size=6), rng.normal(size=6)
 
 
 def _area(scores, labels):
@@ -80,88 +87,77 @@ def _candidate_cases(rng):
 
 
 EXERCISES = {
-    "sentence-and-neighbors": Function(
-        _around,
-        cases=_around_cases,
+    "updates-to-target": Function(
+        _updates_to_target,
+        cases=_curves,
         wrong={
-            "the order is before, sentence, after; these rows run backwards.": lambda chapter: (
-                _around(chapter)[:, ::-1]
-            ),
-            "this is a column for each sentence; asked is a row.": lambda chapter: (
-                _around(chapter).T
-            ),
-            "a chapter is no circle: its last sentence has none after it, its first none before.": (
-                lambda chapter: np.stack([np.roll(chapter, 1), chapter, np.roll(chapter, -1)], 1)
+            "this is the first measured point below the target; interpolate between it and the "
+            "one before.": _first_below,
+            "this is the last measured point above the target; interpolate between it and the "
+            "next one.": _last_above,
+            "np.interp needs increasing x values, and losses decrease; reverse both arrays.": (
+                _unsorted
             ),
         },
-        right="Of each chapter the first and the last sentence are only ever foretold, never read.",
+        right="With this number for each of two networks, their ratio is the speedup.",
     ),
-    "nearest-sentences": Function(
+    "nearest-neighbors": Function(
         _nearest,
         cases=_nearest_cases,
         wrong={
-            "a sentence is no neighbor of its own; leave `k` out.": lambda vectors, k, count: (
+            "a sentence is not a neighbor of itself; leave out `k`.": lambda vectors, k, count: (
                 np.argsort(-_cosines(vectors, k))[:count]
             ),
-            "these are the farthest; the largest cosine is the nearest.": (
+            "these are the farthest sentences; the nearest one has the largest cosine.": (
                 lambda vectors, k, count: np.argsort(_cosines(vectors, k))[:count]
             ),
-            "take the mean of all vectors away first: what they share tells none apart.": (
-                _without_centers
+            "subtract the mean of all vectors first.": (
+                _not_centered
             ),
-            "these are products; a cosine divides by both lengths, so that long vectors are not "
-            "near to all.": _by_product,
+            "these are inner products; a cosine is divided by both norms.": _by_inner_product,
         },
-        right="So were the lists under the maps made.",
+        right="The lists under the maps were computed in this way.",
     ),
-    "features-of-a-pair": Function(
-        _pair,
-        cases=_pair_cases,
-        wrong={
-            "take the difference without its sign: which caption comes first must not matter.": (
-                lambda u, v: np.concatenate([u - v, u * v])
-            ),
-            "keep the products apart, one a number; do not add them up.": lambda u, v: (
-                np.concatenate([np.abs(u - v), [u @ v]])
-            ),
-            "the differences come first.": lambda u, v: np.concatenate([u * v, np.abs(u - v)]),
-        },
-        right="Swap the two and nothing changes. Of 128 numbers each they make 256.",
-    ),
-    "area-under-the-curve": Function(
+    "area-under-the-roc-curve": Function(
         _area,
         cases=_area_cases,
         wrong={
-            "a tie counts a half: who gives all pairs one score must come to 1/2.": (
+            "a tie counts one half, so that equal scores for all pairs give 1/2.": (
                 lambda scores, labels: np.mean(
                     scores[labels == 1][:, None] > scores[labels == 0]
                 )
             ),
-            "this is the share in which the wrong one is ahead.": lambda scores, labels: (
-                1 - _area(scores, labels)
+            "this is the fraction in which the pair with label 0 has the higher score.": (
+                lambda scores, labels: 1 - _area(scores, labels)
             ),
         },
-        right="It asks for the order alone, so it needs no threshold. Luck comes to 1/2.",
+        right="It depends only on the order of the scores, so it needs no threshold. Chance "
+        "level is 1/2.",
     ),
-    "candidate-of-eq-27": Function(
+    "gru-candidate": Function(
         _candidate,
         cases=_candidate_cases,
         wrong={
-            "the reset gate passes through a sigmoid first.": lambda from_x, from_h, r: np.tanh(
-                lnlib.layer_norm(from_x) + r * lnlib.layer_norm(from_h)
+            "apply a sigmoid to the summed inputs of the reset gate first.": (
+                lambda from_x, from_h, r: np.tanh(
+                    lnlib.layer_norm(from_x) + r * lnlib.layer_norm(from_h)
+                )
             ),
-            "each product has a norm of its own; here one norm is over the sum.": (
+            "normalize the two products separately, not their sum.": (
                 lambda from_x, from_h, r: np.tanh(
                     lnlib.layer_norm(from_x + from_h / (1 + np.exp(-r)))
                 )
             ),
-            "here the gate is inside the norm; in eq. 27 it is outside.": (
+            "in eq. 27 the gate multiplies the normalized product; here it is inside the norm.": (
                 lambda from_x, from_h, r: np.tanh(
                     lnlib.layer_norm(from_x) + lnlib.layer_norm(from_h / (1 + np.exp(-r)))
                 )
             ),
-            "tanh is missing.": lambda from_x, from_h, r: np.arctanh(_candidate(from_x, from_h, r)),
+            "the tanh is missing.": (
+                lambda from_x, from_h, r: np.arctanh(_candidate(from_x, from_h, r))
+            ),
         },
-        right="Eq. 27. As each product has its own norm, words of tiny vectors are heard at once.",
+        right="Because the products are normalized separately, small word vectors have an effect "
+        "from the first update.",
     ),
 }  # fmt: skip

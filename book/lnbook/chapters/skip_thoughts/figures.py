@@ -1,30 +1,26 @@
-"""Everything that the chapter's notebook names."""
+"""Figures and tables of the notebook, from the files in this folder."""
 
-from lnbook.chapters.skip_thoughts.alike import KINDRED, MARKS, kept
-from lnbook.chapters.skip_thoughts.curves import CURVES, RATES, controls
+from lnbook.chapters.skip_thoughts.curves import LOSSES
+from lnbook.chapters.skip_thoughts.neighbors import with_neighbors
 from lnbook.chapters.skip_thoughts.network import network
 from lnbook.chapters.skip_thoughts.runs import MAIN, Runs
-from lnbook.chapters.skip_thoughts.tasks import SHOWN, TASKS, judged, table_3
+from lnbook.chapters.skip_thoughts.tasks import TASKS, scores, table_3
 from lnbook.figures.run_groups import CHOSEN, LAYER, PLAIN
-from lnbook.widgets.replay.sentence_neighbors import alike, sentences
+from lnbook.widgets.replay.sentence_neighbors import ALIKE, alike, sentences
 
 __all__ = [
+    "ALIKE",
     "CHOSEN",
-    "CURVES",
-    "KINDRED",
     "LAYER",
+    "LOSSES",
     "MAIN",
-    "MARKS",
     "PLAIN",
-    "RATES",
-    "SHOWN",
     "TASKS",
     "Runs",
     "alike",
-    "controls",
-    "judged",
-    "kept",
     "network",
+    "scores",
     "sentences",
     "table_3",
+    "with_neighbors",
 ]

@@ -1,4 +1,4 @@
-"""What the vectors are worth on each task while they are trained."""
+"""Scores of a classifier on the sentence vectors, for each task, during training."""
 
 from __future__ import annotations
 
@@ -16,151 +16,118 @@ from lnbook.figures.table import Table
 from lnlab.claims.numbers import PAPER_TABLE_3
 
 NAMES = {
-    "mr": "MR: liked or not",
-    "cr": "CR: praise or complaint",
-    "subj": "SUBJ: subjective or not",
-    "caption_pairs": "Captions: of one picture?",
+    "mr": "MR: film reviews",
+    "cr": "CR: product reviews",
+    "subj": "SUBJ: subjectivity",
+    "caption_pairs": "Caption pairs",
 }
-SHORT = {"mr": "MR, %", "cr": "CR, %", "subj": "SUBJ, %", "caption_pairs": "captions, AUC in %"}
-SHOWN = {"each network": "worth", "layer norm's lead": "lead"}
-WORDS = ("words alone", COLORS["second"], "dashdot")
+SHORT = {
+    "mr": "MR, %",
+    "cr": "CR, %",
+    "subj": "SUBJ, %",
+    "caption_pairs": "caption pairs, AUC in %",
+}
+WORDS = ("mean word vector", COLORS["second"], "dashdot")
 
 
-def judged(runs: Runs, arm: str, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return what an arm's vectors were worth, in percent, where they were judged.
+def scores(runs: Runs, arm: str, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the scores of a network's vectors on a task, in percent, where they were evaluated.
 
     Args:
         runs: The recorded runs.
-        arm: Of :data:`lnbook.figures.run_groups.LOOKS`.
-        name: Of a task, ``bag_`` before it for the mean of the words' vectors.
+        arm: A key of :data:`lnbook.figures.run_groups.LOOKS`.
+        name: Of a task; with the prefix ``bag_`` for the mean of the word vectors.
 
     Returns:
-        After how many updates, shape ``(points,)``, and the values, ``(seeds, points)``.
+        Updates, shape ``(points,)``, and scores, ``(seeds, points)``.
     """
     where, values = runs.curves(MAIN, arm, "updates", name)
     known = ~np.isnan(values).any(0)
     return where[known], 100 * values[:, known]
 
 
-def words(runs: Runs, task: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return what the means of the words' vectors are worth, a row for each run of every arm."""
-    every = [judged(runs, arm, f"bag_{task}") for arm in runs.kinds[MAIN]]
+def word_scores(runs: Runs, task: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the scores of the mean word vector, one row per run of every network."""
+    every = [scores(runs, arm, f"bag_{task}") for arm in runs.kinds[MAIN]]
     return every[0][0], np.concatenate([values for _, values in every])
 
 
-def most(runs: Runs, task: str) -> float:
-    """Return what knows nothing is worth: the share of the larger class, or half of the area."""
+def chance_level(runs: Runs, task: str) -> float:
+    """Return the share of the larger class in percent, or 50 % for the AUC."""
     cases = runs.records[0]["data"]["cases"]
     return 50.0 if task == "caption_pairs" else 100 * cases[f"{task}_most"] / cases[task]
 
 
-def lead(runs: Runs, other: str, task: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return layer norm's points over another arm's, of the seeds that both have."""
-    where, values = runs.lead(MAIN, other, "updates", task)
-    known = ~np.isnan(values).any(0)
-    return where[known], 100 * values[:, known]
+def draw_tasks(runs: Runs) -> list[go.Figure]:
+    """Draw one panel per task with the scores of every network over its updates."""
+    return [_panel(runs, task) for task in NAMES]
 
 
-def draw_tasks(runs: Runs, shown: str) -> list[go.Figure]:
-    """Draw a panel for each task: what the networks' vectors are worth, or layer norm's lead."""
-    return [(_worth if shown == "worth" else _lead)(runs, task) for task in NAMES]
-
-
-def _worth(runs: Runs, task: str) -> go.Figure:
-    figure, every = go.Figure(), [most(runs, task)]
-    lines = {LOOKS[arm]: judged(runs, arm, task) for arm in runs.kinds[MAIN]}
-    lines[WORDS] = words(runs, task)
+def _panel(runs: Runs, task: str) -> go.Figure:
+    chance = chance_level(runs, task)
+    figure, every = go.Figure(), [chance]
+    lines = {LOOKS[arm]: scores(runs, arm, task) for arm in runs.kinds[MAIN]}
+    lines[WORDS] = word_scores(runs, task)
     for look, (where, values) in lines.items():
         band(figure, where, spread(values), look, "after %{x:,.0f} updates: %{y:.1f} %")
         every += [values.min(), values.max()]
     end = float(where[-1])
     figure.add_scatter(
-        x=[0, end], y=[every[0]] * 2, mode="lines", showlegend=False, hoverinfo="skip",
+        x=[0, end], y=[chance] * 2, mode="lines", showlegend=False, hoverinfo="skip",
         line={"color": COLORS["gray"], "width": 1.5},
     )  # fmt: skip
-    return _finish(figure, task, end, (min(every) - 1.5, max(every) + 1.5), "%")
-
-
-def _lead(runs: Runs, task: str) -> go.Figure:
-    figure, every, end = go.Figure(), [0.0], 0.0
-    for other in runs.others(MAIN):
-        where, values = lead(runs, other, task)
-        label, color, dash = LOOKS[other]
-        look = (f"against {label}", color, dash)
-        band(figure, where, spread(values), look, "after %{x:,.0f} updates: %{y:+.1f} points")
-        every += [values.min(), values.max()]
-        end = float(where[-1])
-    figure.add_scatter(
-        x=[0, end], y=[0, 0], mode="lines", showlegend=False, hoverinfo="skip",
-        line={"color": COLORS["gray"], "width": 1.5},
-    )  # fmt: skip
-    return _finish(figure, task, end, (min(every) - 1, max(every) + 1), "points")
-
-
-def _finish(
-    figure: go.Figure, task: str, end: float, span: tuple[float, float], unit: str
-) -> go.Figure:
-    if task == "caption_pairs" and unit == "%":
-        unit = "% of the area"
     figure.update_layout(
         title=NAMES[task],
         height=300,
         xaxis={"title": "updates", "range": [0, end], "zeroline": False, "tickformat": ",d",
                "nticks": 4},
-        yaxis={"title": unit, "range": list(span), "zeroline": False},
+        yaxis={"title": "AUC (%)" if task == "caption_pairs" else "accuracy (%)",
+               "range": [min(every) - 1.5, max(every) + 1.5], "zeroline": False},
     )  # fmt: skip
     return label_ends(figure)
 
 
-def describe_tasks(runs: Runs, shown: str) -> str:
-    """Say where each task ends."""
+def describe_tasks(runs: Runs) -> str:
+    """Describe the scores of every network on each task at the end."""
     count = len(runs.kinds[MAIN][LAYER].runs)
     seeds = f"mean of {count} seeds" if count > 1 else "one seed"
-    said = []
+    sentences = []
     for task in NAMES:
-        if shown == "worth":
-            ends = {LOOKS[arm][0]: judged(runs, arm, task)[1] for arm in runs.kinds[MAIN]}
-            ends["words alone"] = words(runs, task)[1]
-            told = [f"{name} {values[:, -1].mean():.1f}" for name, values in ends.items()]
-        else:
-            told = [
-                f"{lead(runs, other, task)[1][:, -1].mean():+.1f} against {LOOKS[other][0]}"
-                for other in runs.others(MAIN)
-            ]
-        said.append(f"{SHORT[task].partition(',')[0]}: {', '.join(told)}".replace("-", "−"))
-    what = "In percent" if shown == "worth" else "Layer norm's lead in points"
-    return f"{what} at the end, {seeds}. {'; '.join(said)}."
+        ends = {LOOKS[arm][0]: scores(runs, arm, task)[1] for arm in runs.kinds[MAIN]}
+        ends[WORDS[0]] = word_scores(runs, task)[1]
+        means = [f"{name} {values[:, -1].mean():.1f}" for name, values in ends.items()]
+        sentences.append(f"{SHORT[task].partition(',')[0]}: {', '.join(means)}")
+    return f"In percent at the end, {seeds}. {'; '.join(sentences)}."
 
 
 TASKS = Picture(
     draw_tasks,
     describe_tasks,
-    alt="Four panels, a task each: what sentence vectors are worth over updates, no norm dotted, "
-    "no norm from a tuned initialization dashed, layer norm solid, words alone dash-dotted, with "
-    "bands from the lowest run to the highest and a line for what knows nothing; or layer "
-    "norm's lead in points, with a line at zero.",
+    alt="Four panels, one per task: score of a classifier on the sentence vectors over updates, "
+    "no norm dotted, no norm with tuned initialization dashed, layer norm solid, mean word vector "
+    "dash-dotted, with bands over the runs and a line at chance level.",
 )
 
 
 def table_3(runs: Runs) -> Table:
-    """Put table 3 of the paper beside what was measured here at the end."""
+    """Return the scores at the end next to table 3 of the paper."""
     arms = runs.kinds[MAIN]
     names = {f"{what.partition(',')[0].lower()}": paper for what, paper in PAPER_TABLE_3.items()
              if what.partition(",")[0].lower() in NAMES}  # fmt: skip
     rows = []
     for task, what in SHORT.items():
-        cells = [_mean(judged(runs, arm, task)[1][:, -1]) if arm in arms else "–" for arm in LOOKS]
-        first = np.concatenate([judged(runs, arm, task)[1][:, 0] for arm in arms])
-        bag = words(runs, task)[1][:, -1]
+        cells = [_mean(scores(runs, arm, task)[1][:, -1]) if arm in arms else "–" for arm in LOOKS]
+        first = np.concatenate([scores(runs, arm, task)[1][:, 0] for arm in arms])
+        bag = word_scores(runs, task)[1][:, -1]
         rows.append([what, *cells, _mean(first), _mean(bag), *names.get(task, ("–", "–"))])
     count = len(arms[PLAIN].runs)
     caption = (
-        f"Accuracy, or area under the curve, after {runs.judge.updates(_one(runs))[-1]:,.0f} "
-        f"updates, mean of {count} seed{'s' * (count > 1)}; words alone: the mean of the words' "
-        "vectors. The paper's: a million updates, 2,400 units."
+        f"Accuracy, or area under the ROC curve (AUC), after "
+        f"{runs.judge.updates(_one(runs))[-1]:,.0f} updates, mean of {count} "
+        f"seed{'s' * (count > 1)}. The paper's models have 2,400 units and a million updates."
     )
-    columns = ["Task", *(look[0] for look in LOOKS.values()), "untrained", "words alone",
-               "paper’s", "paper’s with LN"]  # fmt: skip
+    columns = ["Task", *(look[0] for look in LOOKS.values()), "untrained", "mean word vector",
+               "paper: no norm", "paper: layer norm"]  # fmt: skip
     return Table(columns, rows, caption)
 
 

@@ -1,9 +1,9 @@
-"""A passage with a name to fill in, each word shaded by attention: readers of section 6.2 compared.
+"""A passage with a missing name, its words shaded by the attention of several networks.
 
-What is shown was recorded by ``lnlab.experiments.attentive_reader`` with ``pictures``: how much
-attention each network pays to each word of a few passages, and which name it would fill in, at
-every point of training that was measured. Nothing is computed in the page. The same files serve the
-built book and a live notebook, where :class:`AttentionReplay` is a widget without a Python half.
+Attention and answers of a few passages were recorded by ``lnlab.experiments.attentive_reader`` with
+``pictures``, at every measured point of training. Nothing is computed in the page. The same files
+serve the built book and a live notebook, where :class:`AttentionReplay` is a widget without a
+Python half.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Question(NamedTuple):
 
 
 class AttentionReplay(base.SideBySide):
-    """A passage under the attention of several networks, and what each would fill in.
+    """A passage shaded by the attention of several networks, and the name that each predicts.
 
     Args:
         records: Of runs with ``pictures``, one for each norm, start and gain. ``None``: the book's.
@@ -73,8 +73,8 @@ class AttentionReplay(base.SideBySide):
     """
 
     WEB = base.files(Path(__file__).parent, lambda: packed(_book()))
-    LABEL = "A passage, and where networks look for the missing name while they learn"
-    WHAT = "is a passage under the attention of several networks"
+    LABEL = "A passage, and the attention of several networks during training"
+    WHAT = "is a passage shaded by the attention of several networks"
     SHORT = "the passages"
 
     def __init__(self, records: Sequence[Mapping[str, Any]] | None = None) -> None:

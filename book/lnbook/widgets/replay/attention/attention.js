@@ -1,4 +1,4 @@
-/* A passage with a name to fill in, each word shaded by attention, as recorded: networks side by side. */
+/* A passage with a missing name, its words shaded by recorded attention, for several networks side by side. */
 const lnAttention = (() => {
   "use strict";
   const POINT = 900; // ms under play
@@ -47,7 +47,7 @@ const lnAttention = (() => {
 
     root.insertAdjacentHTML("beforeend", `<div class="ln-attention-body">
       <div class="ln-attention-bar"><div class="ln-attention-slide"><button type="button" data-part="play"></button>
-        <label><span>Training <output data-part="point-told"></output></span><input type="range"
+        <label><span>Training: <output data-part="point-told"></output></span><input type="range"
         data-part="point" min="0" max="${last}" step="1" autocomplete="off"></label></div>
         <label class="ln-attention-pick"><span>Question</span><select data-part="asked" autocomplete="off">${
           choices(data.first, data.questions.map(({ verse }) => verse))}</select></label></div>
@@ -57,9 +57,9 @@ const lnAttention = (() => {
           choices(arm, data.arms.map(({ name }) => name))}</select></label>
         <span data-part="answer"></span></figcaption>
         <p class="ln-attention-passage" data-part="passage"></p>
-        <ul data-part="chances" aria-label="Its chances for each name"></ul></figure>`).join("")}</div>
-      <p class="ln-attention-keys">The darker a word, and the higher the line under it, the more attention. Letters
-        stand for names, <b class="ln-attention-name ln-attention-right">framed</b> is the right one, […] a word too rare to be known.</p>
+        <ul data-part="chances" aria-label="Probability of each name"></ul></figure>`).join("")}</div>
+      <p class="ln-attention-keys">The darker a word, the more attention it gets. Letters replace names, and the
+        correct name is <b class="ln-attention-name ln-attention-right">framed</b>. […] stands for a rare word, which the models cannot tell from other rare words.</p>
       <p class="ln-attention-says" data-part="says"></p><p class="ln-attention-hush" role="status" data-part="status"></p>
     </div>`);
     const $ = (name, from = root) => from.querySelector(`[data-part="${name}"]`);
@@ -107,13 +107,13 @@ const lnAttention = (() => {
           bar.querySelector("i").style.width = `${100 * chance}%`;
           $("chance", bar).textContent = percent(chance) + mark;
         }
-        const answer = chances.indexOf(Math.max(...chances)), held = answer === right ? "right" : "wrong";
+        const answer = chances.indexOf(Math.max(...chances)), held = answer === right ? "correct" : "wrong";
         const on = passage.reduce((sum, word, k) => sum + (named(word) === right ? attention[k] : 0), 0);
         figure.dataset.held = held;
-        $("answer", figure).innerHTML = `says ${letter(answer)}: <b>${held}</b> · wrong on ${percent(errors[point])} of all`;
-        return `${name[0].toLowerCase()}${name.slice(1)} says ${letter(answer)} (${percent(chances[answer])}), which is ${held}, with ${percent(on)} of its attention on ${letter(right)}`;
+        $("answer", figure).innerHTML = `predicts ${letter(answer)}: <b>${held}</b> · validation error ${percent(errors[point])}`;
+        return `${name[0].toLowerCase()}${name.slice(1)}, ${letter(answer)} (${percent(chances[answer])}), ${held}, with ${percent(on)} of its attention on ${letter(right)}`;
       });
-      const told = `After ${updates}, ${verse}, where ${letter(right)} is missing: ${said.join("; ")}.`;
+      const told = `After ${updates}, answers for ${verse}, where ${letter(right)} is missing: ${said.join("; ")}.`;
       $("says").textContent = told;
       clearTimeout(saying);
       if (!train.on()) saying = setTimeout(() => { $("status").textContent = told; }, SPEAK);
@@ -141,6 +141,6 @@ const lnAttention = (() => {
   }
 
   return (root, packed) => lnCanvas.open(
-    root, packed().then(unpack), (data) => build(root, data), "The passages cannot be read",
+    root, packed().then(unpack), (data) => build(root, data), "The passages cannot be loaded",
   );
 })();

@@ -1,10 +1,9 @@
-"""Sentences as points, and next to which others they lie: networks of section 6.3 side by side.
+"""Maps of sentences and the nearest neighbors of each, for several networks side by side.
 
-What is shown was recorded by ``lnlab.experiments.skip_thoughts`` with ``keep``: where 500 sentences
-lie in each network's principal directions, and the nearest of each, at points of training. The page
-gets some of these points; nothing is computed there but what lies between two of them. The same
-files serve the built book and a live notebook, where :class:`SentenceNeighbors` is a widget without
-a Python half.
+``lnlab.experiments.skip_thoughts`` with ``keep`` recorded them for 500 sentences: the projections
+to each network's principal directions and the nearest neighbors, at several points of training. The
+page only interpolates between these points. The same files serve the built book and a live
+notebook, where :class:`SentenceNeighbors` is a widget without a Python half.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ ARMS = {
     ("layer", "code"): ("Layer norm", "layer", "solid"),
 }
 _THEY = {"he", "she", "him", "her", "his"}
-#: What sentences may have in common: in short, in words, and of their own words.
+#: Kinds of sentences: label, description, and whether the words of a sentence are of this kind.
 ALIKE = {
     "questions": ("questions", lambda said: "?" in said),
     "“I”": ("sentences with “I”", lambda said: any(w.split("'")[0] == "i" for w in said)),
     "he, she": (
-        "sentences on him or her",
+        "sentences with “he” or “she”",
         lambda said: bool(_THEY & {w.split("'")[0] for w in said}),
     ),
     "8+ words": (
@@ -46,7 +45,7 @@ EDGE, HIGH = 100, 0.8  # where the outermost sentences lie, but for one in a hun
 
 
 class SentenceNeighbors(base.SideBySide):
-    """A map of sentences by each network, and the nearest to one of them; a control for training.
+    """A map of sentences for each network, and the nearest neighbors of one of them.
 
     Args:
         records: Of runs with ``keep``, one for each norm and start. ``None``: the book's.
@@ -60,8 +59,8 @@ class SentenceNeighbors(base.SideBySide):
     """
 
     WEB = base.files(Path(__file__).parent, lambda: packed(_book()))
-    LABEL = "Sentences and their nearest, while networks learn"
-    WHAT = "are maps of sentences, and the nearest to each"
+    LABEL = "Maps of sentences and their nearest neighbors during training"
+    WHAT = "are maps of sentences and their nearest neighbors"
     SHORT = "the maps of sentences"
 
     def __init__(self, records: Sequence[Mapping[str, Any]] | None = None) -> None:

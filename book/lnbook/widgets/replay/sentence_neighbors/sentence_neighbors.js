@@ -1,4 +1,4 @@
-/* Sentences as points of a map, and the nearest to one of them, as recorded: networks side by side. */
+/* Maps of sentences and the recorded nearest neighbors of one of them, for several networks side by side. */
 const lnSentenceNeighbors = (() => {
   "use strict";
   const EDGE = 100, HIGH = 0.8, ROOM = 1.12; // of the recorded places, and of the map around them
@@ -35,24 +35,24 @@ const lnSentenceNeighbors = (() => {
 
     root.insertAdjacentHTML("beforeend", `<div class="ln-sentence-neighbors-body">
       <div class="ln-sentence-neighbors-bar"><div class="ln-sentence-neighbors-slide"><button type="button" data-part="play" aria-pressed="false"></button>
-        <label><span>Training <output data-part="point-told"></output></span><input type="range"
+        <label><span>Training: <output data-part="point-told"></output></span><input type="range"
         data-part="point" min="0" max="${last}" step="1" autocomplete="off"></label></div>
         <div class="ln-sentence-neighbors-pick"><label><span>Sentence</span><select data-part="sentence" autocomplete="off">${order.map((k) =>
           `<option value="${k}">${escape(data.texts[k])}</option>`).join("")}</select></label>
-          <button type="button" data-part="any">Another</button></div></div>
-      <fieldset class="ln-sentence-neighbors-marks"><legend>Marked</legend>${data.alike.map(({ name }, k) => `<label><input
+          <button type="button" data-part="any">Random</button></div></div>
+      <fieldset class="ln-sentence-neighbors-marks"><legend>Highlight</legend>${data.alike.map(({ name }, k) => `<label><input
         type="radio" name="${mine}-mark" value="${k}" autocomplete="off"${k ? "" : " checked"}>
         <span>${name}</span></label>`).join("")}</fieldset>
       <div class="ln-sentence-neighbors-arms">${data.arms.map((arm) => `<figure class="ln-sentence-neighbors-arm ln-sentence-neighbors-${arm.line}"
         style="--tone: var(--ln-${arm.color})">
         <figcaption><b>${arm.name}</b><span data-part="loss"></span></figcaption>
         <canvas class="ln-sentence-neighbors-map" role="img"></canvas>
-        <div class="ln-sentence-neighbors-beside"><p class="ln-sentence-neighbors-nearest">Nearest to “<span data-part="to"></span>”</p>
+        <div class="ln-sentence-neighbors-beside"><p class="ln-sentence-neighbors-nearest">Nearest neighbors of “<span data-part="to"></span>”</p>
         <ol>${Array.from({ length: data.count }, (_, k) =>
           `<li><button type="button" data-place="${k}"></button></li>`).join("")}</ol>
         <p class="ln-sentence-neighbors-alike" data-part="alike"></p></div></figure>`).join("")}</div>
-      <p class="ln-sentence-neighbors-keys">A line leads to each of the nearest, in all ${data.size} numbers of the vectors; the map
-        has two directions of them. <b>Bold:</b> another network names it, too. Click any point or sentence.</p>
+      <p class="ln-sentence-neighbors-keys">Lines connect the selected sentence with its ${data.count} nearest neighbors in all ${data.size}
+        dimensions; the map is a projection to two. <b>Bold:</b> also a neighbor in another network. Click any point or sentence.</p>
       <p class="ln-sentence-neighbors-says" data-part="says"></p><p class="ln-sentence-neighbors-hush" role="status" data-part="status"></p>
     </div>`);
     const $ = (name, from = root) => from.querySelector(`[data-part="${name}"]`);
@@ -126,7 +126,7 @@ const lnSentenceNeighbors = (() => {
       const lists = arms.map((arm) => data.nearest(arm, point, sentence));
       figures.forEach((figure, arm) => {
         const { losses, explained, alike } = data.arms[arm];
-        $("loss", figure).textContent = losses[point] === null ? "exploded" : `${losses[point].toFixed(2)} nats a word`;
+        $("loss", figure).textContent = losses[point] === null ? "diverged" : `${losses[point].toFixed(2)} nats per word`;
         $("to", figure).textContent = text;
         figure.querySelectorAll("li button").forEach((button, k) => {
           const found = lists[arm][k];
@@ -134,17 +134,17 @@ const lnSentenceNeighbors = (() => {
           button.classList.toggle("ln-sentence-neighbors-shared", lists.some((list, other) => other !== arm && list.includes(found)));
         });
         const share = percent(alike[mark][point]);
-        $("alike", figure).textContent = `Of the nearest to ${says}, ${share} are such. Luck: ${percent(luck)}.`;
+        $("alike", figure).textContent = `Of the neighbors of ${says}, ${share} are of this kind (chance level: ${percent(luck)}).`;
         figure.querySelector(".ln-sentence-neighbors-map").setAttribute("aria-label", `Map of ${data.texts.length} sentences, `
-          + `${data.arms[arm].name.toLowerCase()}, ${percent(explained[point])} of the vectors’ variance; nearest to “${text}”: `
+          + `${data.arms[arm].name.toLowerCase()}, ${percent(explained[point])} of the vectors’ variance; nearest neighbors of “${text}”: `
           + lists[arm].map((k) => `“${data.texts[k]}”`).join(", "));
       });
       const firsts = arms.map((arm) => `“${data.texts[lists[arm][0]]}” (${data.arms[arm].name.toLowerCase()})`);
       const end = arms.length - 1, both = lists[0].filter((k) => lists[end].includes(k)).length;
       const common = end ? ` ${both} of ${data.count} are the same with ${data.arms[0].name.toLowerCase()} and ${data.arms[end].name.toLowerCase()}.` : "";
       const alike = data.arms.map((arm) => percent(arm.alike[mark][point])).join(", ");
-      const said = `After ${updates} the nearest to “${text}” is ${firsts.join(", ")}.${common} `
-        + `Of the nearest to ${says}, ${alike} are such; luck would give ${percent(luck)}.`;
+      const said = `After ${updates}, the nearest neighbor of “${text}” is ${firsts.join(", ")}.${common} `
+        + `Of the neighbors of ${says}, ${alike} are of this kind; chance level is ${percent(luck)}.`;
       $("says").textContent = said;
       clearTimeout(saying);
       if (!train.on()) saying = setTimeout(() => { $("status").textContent = said; }, SPEAK);
@@ -215,6 +215,6 @@ const lnSentenceNeighbors = (() => {
   }
 
   return (root, packed) => lnCanvas.open(
-    root, packed().then(unpack), (data) => build(root, data), "The maps cannot be read",
+    root, packed().then(unpack), (data) => build(root, data), "The maps cannot be loaded",
   );
 })();

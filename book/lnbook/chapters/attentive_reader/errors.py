@@ -1,17 +1,17 @@
-"""What each network comes to, and those who do not read."""
+"""The lowest validation error of each network, and the errors of rules that do not read."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from lnbook.chapters.attentive_reader.curves import unread
+from lnbook.chapters.attentive_reader.curves import rule_errors
 from lnbook.chapters.attentive_reader.runs import MAIN, Runs
 from lnbook.figures.run_groups import LAYER
 from lnbook.figures.table import Table
 
 
-def ends(runs: Runs, kind: str = MAIN) -> Table:
-    """Say what each network comes to, and those who do not read."""
+def errors(runs: Runs, kind: str = MAIN) -> Table:
+    """Return a table of errors on validation and test data, of networks and rules."""
     rows = []
     for name, arm in runs.kinds[kind].items():
         best = [int(np.nanargmin(runs.judge.score(run))) for run in arm.runs.values()]
@@ -26,12 +26,14 @@ def ends(runs: Runs, kind: str = MAIN) -> Table:
             runs.LOOKS[name][0], f"{arm.rate:g}", f"{val.mean():.1f}{spread}", f"{test.mean():.1f}",
             ", ".join(f"{epoch:.0f}" for epoch in epochs),
         ])  # fmt: skip
-    val, test = (unread(runs, split) for split in ("val", "test"))
-    rows += [[told, "–", f"{val[told]:.1f}", f"{test[told]:.1f}", "–"] for told in val]
+    val, test = (rule_errors(runs, split) for split in ("val", "test"))
+    rows += [[f"rule: {rule}", "–", f"{val[rule]:.1f}", f"{test[rule]:.1f}", "–"] for rule in val]
     count = len(runs.kinds[kind][LAYER].runs)
     return Table(
-        ["Who answers", "rate", "% wrong on validation", "% wrong on test", "after epochs"],
+        ["Network or rule", "Learning rate", "Validation error (%)", "Test error (%)",
+         "Epoch of each seed"],
         rows,
-        f"Where the error on validation is lowest, mean of {count} seed{'s' * (count > 1)} (lowest "
-        "to highest). The last four do not read: they take a name of the story by a rule.",
-    )
+        f"Errors at the epoch with the lowest validation error, mean of {count} "
+        f"seed{'s' * (count > 1)} (lowest to highest). The last four rows are rules that choose a "
+        "name without reading.",
+    )  # fmt: skip

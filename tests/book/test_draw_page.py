@@ -124,7 +124,7 @@ def test_a_reader_moves_training_glimpse_digit_and_mode_and_lets_it_play(
         # Play goes on from where one is, and stops at the end.
         for _ in range(T - 1):
             page.keyboard.press("ArrowRight")
-        page.get_by_role("button", name="Paint").click()
+        page.get_by_role("button", name="Draw").click()
         assert page.get_by_role("button", name="Stop").get_attribute("aria-pressed") == "true"
         page.wait_for_function(
             "document.querySelector('[data-play=glimpse]').getAttribute('aria-pressed') === 'false'"

@@ -1,4 +1,4 @@
-"""Paint a digit: curves, rates and verdicts are those of the records, whatever is recorded."""
+"""Curves, rates and verdicts of DRAW are those of the records, whatever is recorded."""
 
 import numpy as np
 import pytest
@@ -142,6 +142,6 @@ def test_the_drawing_s_one_way_from_the_digit_to_the_canvas_meets_both_norms():
     while way[-1] in ways:
         way.append(ways[way[-1]][0])
         kinds.append(network.FLOW.boxes[way[-1]].label)
-    assert kinds == ["look", "LSTM", "LN", "z", "LSTM", "LN", "paint", "", "canvas"]
+    assert kinds == ["read", "LSTM", "LN", "z", "LSTM", "LN", "write", "", "canvas"]
     assert ways["c"] == ["add", "read"]
     assert ways["norm_d"] == ["write", "h_next"]

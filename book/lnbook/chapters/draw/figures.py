@@ -1,4 +1,4 @@
-"""Paint a digit: everything that the chapter's notebook names."""
+"""Everything that the chapter's notebook names."""
 
 from lnbook.chapters.draw.curves import CURVES, RATES, controls
 from lnbook.chapters.draw.network import network

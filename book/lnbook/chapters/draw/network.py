@@ -1,4 +1,4 @@
-"""Paint a digit: DRAW with the layer norm of eqs. 29-31, one glimpse as boxes and wires."""
+"""Diagram of one glimpse of DRAW with the layer norm of eqs. 29-31."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from lnbook.diagrams.flow import Box, Flow, Wire
 
 
 def _norm(column: float, whose: str) -> Box:
-    says = f"$h_t = σ(o) ⊙ tanh(LN(c; α, β))$, eq. 31: the {whose} cell, on its way out; no other"
+    says = f"$h_t = σ(o) ⊙ tanh(LN(c; α, β))$, eq. 31: only the {whose} cell is normalized"
     return Box("norm", column, 1.5, "LN", says, note="α, β", tone="layer")
 
 
@@ -17,30 +17,30 @@ FLOW = Flow(
         "x": Box("end", 0, 1.5, "digit", wide=30),
         "h": Box("end", 0, 2.8, "h_{t−1}"),
         "read": Box(
-            "gate", 1.3, 1.5, "look",
-            "25 numbers of the digit and 25 of what the canvas still lacks, through a window",
+            "gate", 1.3, 1.5, "read",
+            "read window: 25 numbers of the image and 25 of the error of the canvas",
             tone="ln-first", wide=32,
         ),
         "encoder": Box(
-            "block", 2.45, 1.5, "LSTM", "what has been seen so far, in 128 numbers",
+            "block", 2.45, 1.5, "LSTM", "encoder: its state has 128 numbers",
             note="encoder", wide=40,
         ),
         "norm_e": _norm(3.45, "encoder's"),
         "z": Box(
             "weight", 4.4, 1.5, "z",
-            "20 numbers with noise on them: all that the painter is told. Dreams draw them from "
-            "N(0, 1)",
+            "code: a sample of 20 numbers, the only input of the decoder. To generate a new digit, "
+            "it is sampled from N(0, 1)",
         ),
         "decoder": Box(
-            "block", 5.4, 1.5, "LSTM", "what has been painted so far, in 128 numbers",
+            "block", 5.4, 1.5, "LSTM", "decoder: its state has 128 numbers",
             note="decoder", wide=40,
         ),
         "norm_d": _norm(6.4, "decoder's"),
         "write": Box(
-            "gate", 7.6, 1.5, "paint", "a patch of 25 numbers, through a window of its own",
+            "gate", 7.6, 1.5, "write", "write window: adds a patch of 25 numbers to the canvas",
             tone="ln-second", wide=32,
         ),
-        "add": Box("sum", 7.6, 0, says="the canvas adds up: nothing is painted over, only more"),
+        "add": Box("sum", 7.6, 0, says="the canvas is the sum of all patches"),
         "c_next": Box("end", 8.7, 0, "canvas", wide=30),
         "h_next": Box("end", 8.7, 2.8, "h_t"),
     },
@@ -60,9 +60,10 @@ FLOW = Flow(
         Wire("norm_d", "h_next", "vh", start=7),
         Wire("write", "add"),
     ),
-    "One glimpse. A window looks at the digit and at what the canvas lacks; two LSTMs, one norm in "
-    "each, pass on what they saw; a second window paints. The next glimpse starts from the canvas "
-    "and the decoder's $h_t$, which says where to look.",
+    "One glimpse. The read window extracts numbers from the image and from the error of the "
+    "canvas. Encoder and decoder are LSTMs with one layer norm each. The write window adds a patch "
+    "to the canvas. The next glimpse starts from this canvas and from the decoder's $h_t$, which "
+    "determines where the window reads.",
 )  # fmt: skip
 
 

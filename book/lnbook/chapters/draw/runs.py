@@ -1,4 +1,4 @@
-"""Paint a digit: the recorded runs, in the kinds in which the chapter compares them."""
+"""The recorded runs, grouped by the settings that the chapter compares."""
 
 from __future__ import annotations
 

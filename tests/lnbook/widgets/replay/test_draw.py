@@ -88,7 +88,7 @@ def test_with_layer_norm_each_canvas_of_the_book_ends_nearest_its_own_digit(book
 
 def test_a_page_and_a_notebook_are_handed_the_same(handed):
     handed(DrawReplay(), DrawReplay(three()), (
-        "DrawReplay: 6 digits and 6 dreams in 3 glimpses, at 5 of 300 updates, by 3 networks"
+        "DrawReplay: 6 digits and 6 samples in 3 glimpses, at 5 of 300 updates, by 3 networks"
     ))  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Digits painted glimpse by glimpse, by networks of section 6.4 side by side at one update.
+"""Digits drawn glimpse by glimpse, by networks of section 6.4 side by side at one update.
 
 What is shown was recorded by ``lnlab.experiments.draw`` with ``keep``: canvases and windows, of
 test digits and of dreams, at points of training. The page gets a dozen of these points; nothing is
@@ -35,7 +35,7 @@ ARMS = {
 
 
 class DrawReplay(base.SideBySide):
-    """Networks that paint digits, side by side; a control for the glimpse, one for the update.
+    """Networks that draw digits, side by side; controls for the glimpse and the update.
 
     Args:
         records: Of runs with ``keep``, one for each norm and start. ``None``: the book's.
@@ -45,13 +45,13 @@ class DrawReplay(base.SideBySide):
 
     Example:
         >>> DrawReplay()  # doctest: +SKIP
-        DrawReplay: 6 digits and 6 dreams in 8 glimpses, at 12 of 8,000 updates, by 3 networks
+        DrawReplay: 6 digits and 6 samples in 8 glimpses, at 12 of 8,000 updates, by 3 networks
     """
 
     WEB = base.files(Path(__file__).parent, lambda: packed(_book()))
-    LABEL = "Digits, painted glimpse by glimpse"
-    WHAT = "networks paint digits, glimpse by glimpse"
-    SHORT = "the painted digits"
+    LABEL = "Digits, drawn glimpse by glimpse"
+    WHAT = "networks draw digits, glimpse by glimpse"
+    SHORT = "the drawn digits"
 
     def __init__(self, records: Sequence[Mapping[str, Any]] | None = None) -> None:
         super().__init__(packed(_book() if records is None else records), own=records is not None)
@@ -60,7 +60,7 @@ class DrawReplay(base.SideBySide):
         told = unpacked(self.packed)[0]
         count = len(told["digits"])
         return (
-            f"DrawReplay: {count} digits and {count} dreams in {told['glimpses']} glimpses, at "
+            f"DrawReplay: {count} digits and {count} samples in {told['glimpses']} glimpses, at "
             f"{len(told['updates'])} of {told['updates'][-1]:,} updates, by "
             f"{len(told['arms'])} networks"
         )

@@ -62,7 +62,7 @@ const lnDraw = (() => {
     root.insertAdjacentHTML("beforeend", `<div class="ln-draw-body">
       <div class="ln-draw-bar">
         <fieldset><legend>The network</legend>
-          ${chip("mode", 0, "sees a digit", true)}${chip("mode", 1, "dreams, from noise")}</fieldset>
+          ${chip("mode", 0, "reconstructs a digit", true)}${chip("mode", 1, "generates from noise")}</fieldset>
         <fieldset><legend data-part="which"></legend>${data.bits.map((_, k) =>
           chip("image", k, `<canvas aria-hidden="true"></canvas><i></i>`, k === state.image)).join("")}
         </fieldset>
@@ -75,9 +75,9 @@ const lnDraw = (() => {
           <p><strong data-part="count"></strong><span data-part="fact"></span></p></div>
         <canvas class="ln-draw-canvas" role="img"></canvas>
         <canvas class="ln-draw-strip" aria-hidden="true"></canvas></figure>`).join("")}</div>
-      <p class="ln-draw-keys"><span class="ln-draw-key ln-draw-reads">looks here</span>
-        <span class="ln-draw-key ln-draw-paints">paints here</span><span>A dot is a filter; the frame blurs as
-        its filters do.</span></p>
+      <p class="ln-draw-keys"><span class="ln-draw-key ln-draw-reads">read window</span>
+        <span class="ln-draw-key ln-draw-paints">write window</span><span>Dots are the centers of the
+        filters. The frame is as blurred as the filters.</span></p>
       <p class="ln-draw-says" data-part="says"></p><p class="ln-draw-hush" role="status" data-part="status"></p>
     </div>`);
     const $ = (name, from = root) => from.querySelector(`[data-part="${name}"]`);
@@ -208,29 +208,29 @@ const lnDraw = (() => {
       $("point").value = point;
       $("glimpse").setAttribute("aria-valuetext", `glimpse ${glimpse} of ${T}`);
       $("point").setAttribute("aria-valuetext", `${updates} updates`);
-      $("which").textContent = dreams ? "Which dream" : "Which digit";
+      $("which").textContent = dreams ? "Sample" : "Digit";
       const facts = arms.map((arm) => {
         const [x, y, stride] = data.view(arm, point, dreams ? 2 : 1, image, glimpse);
         const wide = (stride * (data.sizes[1] - 1)).toFixed(0);
-        if (!glimpse) return ["–", "nothing painted yet", "nothing painted"];
-        if (dreams) return [wide, "pixels: the window’s width", `a window ${wide} pixels wide`];
+        if (!glimpse) return ["–", "empty canvas", "empty canvas"];
+        if (dreams) return [wide, "pixels: width of the write window", `write window ${wide} pixels wide`];
         const canvas = data.canvas(arm, point, dreams, image, glimpse);
         const wrong = canvas.filter((v, k) => (v > FOG) !== (data.bits[image][k] > FOG)).length;
         return [wrong, `of ${PIXELS} pixels wrong`, `${wrong} pixels wrong`];
       });
       figures.forEach((figure, arm) => {
         const { bounds, name } = data.arms[arm];
-        $("bound", figure).textContent = bounds[point] === null ? "exploded" : `${bounds[point].toFixed(1)} nats`;
+        $("bound", figure).textContent = bounds[point] === null ? "diverged" : `${bounds[point].toFixed(1)} nats`;
         [$("count", figure).textContent, $("fact", figure).textContent] = facts[arm];
         figure.querySelector(".ln-draw-canvas").setAttribute("aria-label",
           `The canvas, ${name}: ${facts[arm][2]}`);
         const reads = figure.querySelector(".ln-draw-read");
-        reads.setAttribute("aria-label", dreams ? "No digit is seen"
-          : `What it sees, a ${data.digits[image]}, and where it looks`);
+        reads.setAttribute("aria-label", dreams ? "No input image"
+          : `Input image, a ${data.digits[image]}, with the read window`);
         figure.classList.toggle("ln-draw-dreaming", dreams);
       });
       const named = data.arms.map((arm, k) => `${arm.name.toLowerCase()}: ${facts[k][2]}`);
-      const what = dreams ? `dream ${image + 1}` : `a ${data.digits[image]}`;
+      const what = dreams ? `sample ${image + 1}` : `digit ${data.digits[image]}`;
       const done = data.arms.filter((arm) => arm.bounds[point] !== null).map((arm) =>
         `${arm.bounds[point].toFixed(1)} (${arm.name.toLowerCase()})`);
       const said = `After ${updates} updates and ${glimpse} of ${T} glimpses, ${what}: ${named.join("; ")}. `
@@ -243,7 +243,7 @@ const lnDraw = (() => {
       small.forEach((label, k) => {
         const [pen, side] = sheet(label.querySelector("canvas"));
         put(pen, state.dreams ? data.canvas(end, last, true, k, T) : data.bits[k], 0, 0, side);
-        const name = state.dreams ? `dream ${k + 1}` : `a ${data.digits[k]}`;
+        const name = state.dreams ? `sample ${k + 1}` : `a ${data.digits[k]}`;
         label.querySelector("input").setAttribute("aria-label", name);
       });
     }
@@ -260,7 +260,7 @@ const lnDraw = (() => {
         if (share < 1) going = requestAnimationFrame(step);
       });
     }
-    const player = lnCanvas.players(root, { glimpse: "Paint", point: "Train" }, {
+    const player = lnCanvas.players(root, { glimpse: "Draw", point: "Train" }, {
       go, rest: words,
       start(name, end) {
         const most = name === "glimpse" ? T : last, time = name === "glimpse" ? GLIMPSE : POINT;
@@ -306,6 +306,6 @@ const lnDraw = (() => {
   }
 
   return (root, painted) => lnCanvas.open(
-    root, painted().then(unpack), (data) => build(root, data), "What was painted cannot be read",
+    root, painted().then(unpack), (data) => build(root, data), "The drawings cannot be read",
   );
 })();

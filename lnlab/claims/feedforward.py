@@ -298,12 +298,12 @@ def border(name: str) -> Weigh:
                 ratio = ends["border_on"] / ends["inner_on"]
                 if name == "deviation":
                     apart = np.abs(ends["border_deviation"] - 1)
-                    what = f"layer {layer}: deviation at the border, a tenth away from the rest's"
-                    found.append(Finding(what, 0.1 - apart, "of the rest's", None,
+                    what = f"layer {layer}: std at the border, a tenth away from the interior's"
+                    found.append(Finding(what, 0.1 - apart, "of the interior's", None,
                                          tuple(arm.runs.values())))  # fmt: skip
                 else:
-                    what = f"layer {layer}: share of cases that turn a unit at the border on"
-                    found.append(Finding(what, ratio - 1, "of the rest's", ratio - 1,
+                    what = f"layer {layer}: fraction of images that activate a border unit"
+                    found.append(Finding(what, ratio - 1, "of the interior's", ratio - 1,
                                          tuple(arm.runs.values())))  # fmt: skip
         return found
 

@@ -45,7 +45,7 @@ def test_a_reader_moves_pictures_layer_statistic_channel_and_training(visit, bui
                 plain = statistic.removeprefix("before_")
                 one = statistics.get(statistic, statistics[plain])["apart"][point]
                 assert part("border")[k] == f"border {number(one[0], plain)}"
-                assert part("rest")[k] == f"elsewhere {number(one[1], plain)}"
+                assert part("rest")[k] == f"interior {number(one[1], plain)}"
                 digits = (1, 100) if plain == "on" else (2, 1)
                 difference, low, high = (
                     f"{digits[1] * end:+.{digits[0]}f}" for end in (one[0] - one[1], *one[2:])
@@ -86,7 +86,7 @@ def test_a_reader_moves_pictures_layer_statistic_channel_and_training(visit, bui
         assert part("channel-told") == ["channel 10 of 32"]
         maps = told["fashion_small-4"][2][2][2]["before_deviation"][1, 9]
         rest = maps[1:-1, 1:-1].mean()
-        assert part("rest")[2] == f"elsewhere {number(rest, 'deviation')}"
+        assert part("rest")[2] == f"interior {number(rest, 'deviation')}"
         border = (maps.sum() - maps[1:-1, 1:-1].sum()) / (maps.size - maps[1:-1, 1:-1].size)
         assert part("apart")[2] == f"{border - rest:+.2f}".replace("-", "−")
         small = page.locator(".ln-activation-maps-small").last

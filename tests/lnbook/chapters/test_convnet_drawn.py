@@ -6,7 +6,7 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from lnbook.chapters.convnet import border, curves, norms, runs
+from lnbook.chapters.convnet import curves, norms, runs
 from lnlab.experiments.convnet.results import TASK
 from tests.cases import oracle, toy_records
 from tests.cases.drawn import check_band, lines
@@ -32,14 +32,14 @@ def arm(case, name):
 
 
 @pytest.mark.parametrize("axis", ["updates", "seconds"])
-@pytest.mark.parametrize("beside", ["layer", "group"])
+@pytest.mark.parametrize("other", ["layer", "group"])
 @pytest.mark.parametrize("case", CASES)
-def test_curves_are_means_with_the_range_of_the_seeds_and_the_lowest_is_said(case, beside, axis):
-    (figure,) = curves.draw_curves(known(case), TASK, beside, axis)
-    said = curves.describe_curves(known(case), TASK, beside, axis)
+def test_curves_are_means_with_the_range_of_the_seeds_and_the_lowest_is_said(case, other, axis):
+    (figure,) = curves.draw_curves(known(case), TASK, other, axis)
+    said = curves.describe_curves(known(case), TASK, other, axis)
     wanted, labels = [], []
     for name, (label, *_) in curves.ARMS.items():
-        if name not in ("none", "batch", beside):
+        if name not in ("none", "batch", other):
             assert label not in lines(figure)
             continue
         of = arm(case, name)
@@ -68,15 +68,3 @@ def test_the_table_of_norms_has_rates_and_errors_at_the_end(case):
         assert row[:2] == [label, f"{rate:g}*"]  # of two
         errors = [100 * fmean(oracle.numbers(run, "test_error")[-3:]) for run in of.values()]
         assert parsed(row[-1]) == [pytest.approx(fmean(errors), abs=0.051)]
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_border_units_are_told_seed_by_seed_in_points(case):
-    table = border.seeds(known(case), TASK)
-    for norm, row in zip(("none", "batch", "layer"), table.rows, strict=True):
-        of = arm(case, norm)
-        for layer, cell in zip((1, 2, 3), row[1:], strict=True):
-            wanted = [100 * (of[s]["curves"][f"border_on_{layer}"][-1]
-                             - of[s]["curves"][f"inner_on_{layer}"][-1])
-                      for s in sorted(of)]  # fmt: skip
-            np.testing.assert_allclose(parsed(cell), wanted, atol=0.51)

@@ -376,10 +376,10 @@ def border(measure):
             ]  # fmt: skip
             if measure == "on":
                 d = [on / inner - 1 for on, inner, _ in ends]
-                found.append(Answer(d, "of the rest's", d, runs=[*layer_norm.values()]))
+                found.append(Answer(d, "of the interior's", d, runs=[*layer_norm.values()]))
             else:
                 d = [0.1 - abs(ratio - 1) for _, _, ratio in ends]
-                found.append(Answer(d, "of the rest's", runs=[*layer_norm.values()]))
+                found.append(Answer(d, "of the interior's", runs=[*layer_norm.values()]))
         return found
 
     return answers

@@ -22,12 +22,12 @@ ARMS = {
     "none, tuned initialization": ("no norm, tuned initialization", COLORS["none"], "dash"),
     "batch": LOOKS["batch"],
     "layer": LOOKS["layer"],
-    "channel": ("layer norm, of a place", COLORS["variant"], "longdash"),
+    "channel": ("layer norm over channels", COLORS["variant"], "longdash"),
     "group": ("group norm", COLORS["group"], "dashdot"),
     "instance": ("instance norm", COLORS["instance"], "longdashdot"),
 }
-ALWAYS = ("none", "batch")  # whatever stands beside them
-BESIDE = {look[0]: name for name, look in ARMS.items() if name not in ALWAYS}
+ALWAYS = ("none", "batch")  # shown with any other
+OTHERS = {look[0]: name for name, look in ARMS.items() if name not in ALWAYS}
 HIGHEST = 30  # percent; the first points are far above
 
 
@@ -45,19 +45,19 @@ def lines(runs: Runs, judge: Any, axis: str) -> dict[str, tuple[np.ndarray, np.n
     return found
 
 
-def draw_curves(runs: Runs, judge: Any, beside: str, axis: str) -> list[go.Figure]:
-    """Draw the error on validation, of an arm beside no norm and batch norm; bands are seeds."""
+def draw_curves(runs: Runs, judge: Any, other: str, axis: str) -> list[go.Figure]:
+    """Draw the validation error of no norm, batch norm and another arm; bands are seeds."""
     figure = go.Figure()
     lowest, end = [], 0.0
     for name, (where, errors) in lines(runs, judge, axis).items():
-        if name not in (*ALWAYS, beside):
+        if name not in (*ALWAYS, other):
             continue
         hover = "after %{x:,.0f} " + axis + ": %{y:.1f} %"
         band(figure, where, spread(errors), ARMS[name], hover)
         lowest.append(np.nanmin(errors))
         end = max(end, where[-1])
     figure.update_layout(
-        title="Error on validation pictures",
+        title="Validation error",
         height=420,
         xaxis={"title": axis, "range": [0, end], "zeroline": False, "tickformat": ",d"},
         yaxis={"title": "%", "range": [min(lowest) - 1, HIGHEST], "zeroline": False},
@@ -65,24 +65,24 @@ def draw_curves(runs: Runs, judge: Any, beside: str, axis: str) -> list[go.Figur
     return [label_ends(figure)]
 
 
-def describe_curves(runs: Runs, judge: Any, beside: str, axis: str) -> str:
-    """Say the lowest error of each, in the mean of the seeds, and where it is."""
+def describe_curves(runs: Runs, judge: Any, other: str, axis: str) -> str:
+    """Say the lowest error of each, mean of the seeds, and when it is reached."""
     said = []
     for name, (where, errors) in lines(runs, judge, axis).items():
-        if name not in (*ALWAYS, beside):
+        if name not in (*ALWAYS, other):
             continue
         mean = errors.mean(0)
         at = int(np.nanargmin(mean))
         said.append(f"{ARMS[name][0]} {mean[at]:.1f} % after {where[at]:,.0f} {axis}")
-    return f"Lowest error on validation, mean of the seeds: {'; '.join(said)}."
+    return f"Lowest validation error, mean of the seeds: {'; '.join(said)}."
 
 
 CURVES = Picture(
     draw_curves,
     describe_curves,
-    alt="Curves of the error on validation pictures over updates or seconds: no norm, batch "
-    "norm and one network beside them, each at its own best rate, with a band from the lowest seed "
-    "to the highest.",
+    alt="Curves of the validation error over updates or seconds: no norm, batch norm and one "
+    "other network, each at its own best learning rate, with a band from the lowest seed to the "
+    "highest.",
 )
 
 
@@ -96,7 +96,7 @@ def curves(runs: Runs, judge: Any) -> Explorer | None:
     if not complete(runs, judge):
         return None
     controls = {
-        "beside": choice("Beside no norm and batch norm", BESIDE, start="layer norm"),
-        "axis": choice("Over", AXES),
+        "other": choice("Compared with no norm and batch norm", OTHERS, start="layer norm"),
+        "axis": choice("Time in", AXES),
     }
-    return Explorer(CURVES.of(runs, judge), controls, title="The error falls, norm beside norm")
+    return Explorer(CURVES.of(runs, judge), controls, title="Validation error during training")

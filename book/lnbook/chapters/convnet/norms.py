@@ -17,8 +17,8 @@ NAMES = {
     "none": "no norm",
     "none, tuned initialization": "no norm, tuned initialization",
     "batch": "batch norm",
-    "layer": "layer norm, over channels and places",
-    "channel": "layer norm, over the channels of a place",
+    "layer": "layer norm over channels and positions",
+    "channel": "layer norm over channels, per position",
     "group": "group norm",
     "instance": "instance norm",
 }
@@ -51,18 +51,13 @@ def norms(runs: Runs, judge: Any) -> Table:
     return Table(
         [*table.columns, "test error at the end"],
         [[*row, f"{100 * np.mean(of):.1f} %"] for row, of in zip(table.rows, errors, strict=True)],
-        f"{table.caption} *: the lowest or highest rate tried.",
+        f"{table.caption} *: at the edge of the grid of learning rates.",
     )
 
 
 def training(runs: Runs) -> Table:
     """Return the labels of the two claims on training."""
     return claims.table(EXPERIMENT, runs.compared, *TRAINING)
-
-
-def beside(runs: Runs) -> Table:
-    """Return the measurements on the same claims that have no say in their labels."""
-    return claims.beside(EXPERIMENT, runs.compared, *TRAINING)
 
 
 def reason(runs: Runs) -> Table:

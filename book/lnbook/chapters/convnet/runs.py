@@ -9,7 +9,7 @@ import numpy as np
 
 Record = Mapping[str, Any]
 PICTURES = {"mnist": "MNIST", "fashion_small": "Fashion-MNIST"}
-CUTS = {0: "as it is", 4: "border cut off"}
+CUTS = {0: "uncropped", 4: "border cropped"}
 NORMS = ("none", "batch", "layer")
 LAYERS = (1, 2, 3)
 

@@ -1,8 +1,8 @@
-"""Statistics of every unit of a convolutional network, by its place: norms side by side.
+"""Statistics of every unit of a convolutional network, by position: norms side by side.
 
 What is shown was recorded by ``lnlab.experiments.convnet`` with ``maps``: how often each unit is
-on, and mean and standard deviation of its summed input, in and behind the norm, at points of
-training. The page gets one file for each kind of pictures, when it is asked for, and draws. The
+active, and mean and standard deviation of its summed input, before and after the norm, at points
+of training. The page gets one file for each kind of pictures, when it is asked for, and draws. The
 same files serve the built book and a live notebook, where :class:`ActivationMaps` is a widget
 without a Python half.
 """
@@ -48,14 +48,14 @@ class ActivationMaps:
 
     Example:
         >>> ActivationMaps()  # doctest: +SKIP
-        ActivationMaps: units of 3 layers by their places, with 3 norms, on 4 kinds of pictures
+        ActivationMaps: units of 3 layers by position, with 3 norms, on 4 kinds of images
     """
 
     def to_html(self) -> str:
         """Return one ``<div>``; ``places.js`` fills it."""
         return WEB.html(
-            "Statistics of units by their place in the image",
-            "Here are maps of what units do at each place of the image, as recorded. They "
+            "Statistics of units by position in the image",
+            "Here are recorded maps of the units' activity at each position of the image. They "
             "need JavaScript, and nothing else: no network.",
         )
 
@@ -69,8 +69,8 @@ class ActivationMaps:
 
     def __repr__(self) -> str:
         return (
-            f"ActivationMaps: units of {len(LAYERS)} layers by their places, with {len(NORMS)} "
-            f"norms, on {len(FILES)} kinds of pictures"
+            f"ActivationMaps: units of {len(LAYERS)} layers by position, with {len(NORMS)} "
+            f"norms, on {len(FILES)} kinds of images"
         )
 
 

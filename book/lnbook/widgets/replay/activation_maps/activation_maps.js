@@ -6,13 +6,13 @@ const lnActivationMaps = (() => {
   const plain = (v) => `${v <= -0.005 ? "−" : ""}${Math.abs(v).toFixed(2)}`;
   // What is drawn: its words, how it is written, and which distance has the full color.
   const STATISTICS = {
-    on: { label: "how often on", ends: ["50 points rarer", "50 points more often"],
+    on: { label: "fraction active", ends: ["50 percentage points lower", "50 higher"],
       unit: "points", write: (v) => `${(100 * v).toFixed(0)} %`, factor: 100, digits: 1, full: () => 0.5,
       says: "turned on by" },
-    mean: { label: "mean", ends: ["2 deviations lower", "2 higher"], unit: "", digits: 2,
+    mean: { label: "mean", ends: ["2 std lower", "2 std higher"], unit: "", digits: 2,
       write: plain, factor: 1, full: (deviation) => 2 * deviation, says: "mean" },
-    deviation: { label: "deviation", ends: ["none", "twice as large"], unit: "", digits: 2,
-      write: plain, factor: 1, full: (_, rest) => rest, says: "deviation" },
+    deviation: { label: "standard deviation", ends: ["0", "twice as large"], unit: "", digits: 2,
+      write: plain, factor: 1, full: (_, rest) => rest, says: "standard deviation" },
   };
   let made = 0;
 
@@ -62,14 +62,14 @@ const lnActivationMaps = (() => {
       data-part="${name}-told"></output></span><input type="range" data-part="${name}" min="0"
       max="${most}" step="1" autocomplete="off"></label>`;
     root.insertAdjacentHTML("beforeend", `<div class="ln-activation-maps-body"><div class="ln-activation-maps-bar">
-      ${pills("pictures", "Pictures", { mnist: "MNIST", fashion_small: "Fashion-MNIST" })}
-      ${pills("cut", "Border", { 0: "as it is", 4: "4 pixels cut off" })}
+      ${pills("pictures", "Images", { mnist: "MNIST", fashion_small: "Fashion-MNIST" })}
+      ${pills("cut", "Border", { 0: "uncropped", 4: "4 pixels cropped" })}
       ${pills("layer", "Layer", { 0: "1", 1: "2", 2: "3" })}
-      ${pills("statistic", "Shown", Object.fromEntries(
+      ${pills("statistic", "Statistic", Object.fromEntries(
         Object.entries(STATISTICS).map(([name, { label }]) => [name, label])))}
-      ${pills("before", "Summed input", { 0: "after the norm", 1: "before it" })}</div>
+      ${pills("before", "Summed input", { 0: "after the norm", 1: "before the norm" })}</div>
       <div class="ln-activation-maps-bar">${slide("point", "Training", last)}${slide("channel", "Channel", 16)}</div>
-      <div class="ln-activation-maps-panels"><figure class="ln-activation-maps-panel ln-activation-maps-pictures"><figcaption><b>The pictures</b></figcaption>
+      <div class="ln-activation-maps-panels"><figure class="ln-activation-maps-panel ln-activation-maps-pictures"><figcaption><b>Images</b></figcaption>
         <canvas class="ln-activation-maps-map" role="img"></canvas><p data-part="ink"></p></figure>
       ${data.arms.map(({ name, color }) => `<figure class="ln-activation-maps-panel ln-activation-maps-arm"
         style="--tone: var(--ln-${color})"><figcaption><b>${name}</b></figcaption>
@@ -187,20 +187,20 @@ const lnActivationMaps = (() => {
         const difference = `${signed(border - rest)}${told.unit && ` ${told.unit}`}`;
         const interval = channel ? "" : ` (${signed(low)} to ${signed(high)})`;
         $("border", panel).textContent = `border ${told.write(border)}`;
-        $("rest", panel).textContent = `elsewhere ${told.write(rest)}`;
+        $("rest", panel).textContent = `interior ${told.write(rest)}`;
         $("apart", panel).textContent = difference + interval;
-        const text = `${arm.name.toLowerCase()} ${told.write(border)} at the border, ${told.write(rest)} elsewhere`;
+        const text = `${arm.name.toLowerCase()} ${told.write(border)} at the border, ${told.write(rest)} in the interior`;
         panel.querySelector(".ln-activation-maps-map").setAttribute("aria-label",
-          `Map of ${told.label} by place, ${which}, ${text}`);
+          `Map of the ${told.label}, ${which}, ${text}`);
         return text;
       });
       const share = ends(data.ink, SIDE)[0];
-      const cut = data.cut ? `, ${data.cut} pixels cut off each side` : "";
-      $("ink").textContent = "how often a pixel has ink";
+      const cut = data.cut ? `, ${data.cut} pixels cropped on each side` : "";
+      $("ink").textContent = "fraction of images with a nonempty pixel";
       picture.querySelector("canvas").setAttribute("aria-label",
-        `How often each pixel of ${data.pictures} has ink${cut}; in the outermost ring of the whole `
-        + `picture in ${(100 * share).toFixed(0)} percent of them`);
-      const what = { on: "share of pictures that turn a unit on",
+        `Fraction of images of ${data.pictures}${cut} in which each pixel is not empty; at the border of `
+        + `the uncropped images it is ${(100 * share).toFixed(0)} percent`);
+      const what = { on: "fraction of images for which a unit is active",
         mean: "mean of a unit's summed input", deviation: "standard deviation of a unit's summed input" }[statistic];
       const around = statistic === "on" ? "" : state.before ? ", before the norm" : ", after the norm";
       const text = `${data.pictures}${cut}, layer ${layer + 1}, ${which}, ${training}: ${what}${around}. `

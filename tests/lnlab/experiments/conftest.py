@@ -27,6 +27,15 @@ def one_thread():
 
 
 @pytest.fixture
+def double():
+    """Networks and their updates in float64."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(before)
+
+
+@pytest.fixture
 def interrupted_at_each_update(monkeypatch):
     """Make a call again and again, each time interrupted at its first checkpoint; to its end.
 

@@ -7,14 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from lnlab import datasets, records
 from lnlab.datasets.bible_cloze import BLANK, ENTITIES
 from lnlab.experiments.attentive_reader import Settings
 from lnlab.experiments.attentive_reader import model as models
 from lnlab.experiments.attentive_reader import run as reading
 from lnlab.experiments.attentive_reader.model import BatchNormLSTM, Texts
-from lnlab.experiments.attentive_reader.run import EXPERIMENT, Run
-from lnlab.runner import record_runs
+from lnlab.experiments.attentive_reader.run import Run
 from lnlab.training import train
 from lnlib import cells
 
@@ -24,15 +22,6 @@ SMALL = {"hidden": 4, "word_size": 5, "batch_size": 6, "epochs": 1, "first_epoch
          "learning_rate": 0.02, "least_count": 2, "pictures": 2}  # fmt: skip
 NORMS = ("none", "layer", "batch", "batch_everywhere")
 OPTIONS = {"bilinear": True, "skip_mean": True, "learned_initial_state": True}
-
-
-@pytest.fixture
-def double():
-    """Networks and their updates in float64."""
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(before)
 
 
 def drawn(module, seed=0):
@@ -364,32 +353,6 @@ def test_each_odd_setting_gives_another_run(cloze):
     assert len({tuple(one.values()) for one in found}) == len(found)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"norm": "instance"}, "norm must be one of none, layer, batch, batch_everywhere, got 'in"),
-        ({"momentum": 1.5}, "momentum must be a number from 0 to 1, got 1.5"),
-        ({"norm": "none", "gain": 0.5}, "gain must be left out where norm is none, .*, got 0.5"),
-        ({"input_scale": 2}, "input_scale must be left out where start is usual, .*, got 2.0"),
-        ({"start": "orthogonal_tied", "word_scale": 1}, "word_scale must be left out .*, got 1.0"),
-        ({"dropout": 1}, "dropout must be below 1, got 1.0"),
-        ({"norm": "batch", "batch_size": 1}, "batch_size must be at least 2 for batch norm, .* 1"),
-        ({"passages": 2, "longest": 9}, "passages must be 1 where longest is given, got 2"),
-        ({"pictures": -1}, "pictures must be a whole number from 0 to .*, got -1"),
-    ],
-)
-def test_settings_refuse_what_cannot_be_run(wrong, said):
-    with pytest.raises(ValueError, match=said):
-        Settings(**wrong)
-
-
-def test_a_batch_larger_than_the_questions_is_refused(cloze):
-    with pytest.raises(
-        ValueError, match=r"batch_size 44 needs as many .* questions, .* 43; choose"
-    ):
-        Run(Settings(batch_size=44), cloze)
-
-
 # Measures.
 
 
@@ -434,49 +397,3 @@ def test_pictures_keep_attention_answers_and_what_is_read(cloze):
         assert bytes(row[row > 0]).decode().split("\n") == [
             " ".join(asked.passage), " ".join(asked.query), asked.answer, asked.verse
         ]  # fmt: skip
-
-
-# Through the engine.
-
-
-@pytest.mark.parametrize(
-    ("norm", "options"),
-    [("layer", {}), ("batch_everywhere", {}), ("layer", OPTIONS | {"dropout": 0.5})],
-    ids=["layer", "batch_everywhere", "released"],
-)
-def test_resumed_after_any_update_it_is_the_unbroken_run_bit_for_bit(
-    norm, options, cloze, tmp_path, monkeypatch, interrupted_at_each_update
-):
-    monkeypatch.setattr(datasets, "load", {cloze.name: cloze}.__getitem__)
-    chosen = Settings(**SMALL | {"norm": norm, "epochs": 3, "passages": 2} | options)
-
-    def recorded(out):
-        (path,) = record_runs(EXPERIMENT, [chosen], [1], out=out, device="cpu")
-        kept = records.read(path)
-        del kept["curves"]["wall_s"], kept["provenance"]
-        arrays = kept.pop("arrays")
-        return kept, {name: value.tolist() for name, value in arrays.items()}
-
-    whole = recorded(tmp_path / "whole")
-    assert interrupted_at_each_update(lambda: recorded(tmp_path / "broken")) == whole
-
-
-@pytest.mark.parametrize("norm", NORMS)
-def test_a_reader_learns_what_it_is_shown(norm, cloze):
-    run = Run(Settings(**SMALL | {"norm": norm, "hidden": 8}), cloze, seed=0)
-    batch = next(run.batches(0))
-    losses = [float(run.update(batch)) for _ in range(60)]
-    assert losses[-1] < losses[0] / 4
-
-
-def test_the_record_says_what_was_measured_in_which_unit(cloze, tmp_path, monkeypatch):
-    monkeypatch.setattr(datasets, "load", {cloze.name: cloze}.__getitem__)
-    (path,) = record_runs(EXPERIMENT, [Settings(**SMALL)], [0], out=tmp_path, device="cpu")
-    kept = records.read(path)
-    assert path.name.startswith("attentive_reader-layer-usual-gain1-rate0.02-hidden-4-")
-    assert kept["data"]["cases"] == {
-        "words": 23, "train_questions": 43, "val_questions": 12, "test_questions": 9,
-    }  # fmt: skip
-    assert kept["units"]["val_error"] == kept["units"]["test_frequent_unasked_error"] == "fraction"
-    assert kept["units"]["attention"] == "fraction"
-    assert kept["paper"]["section"] == "6.2"

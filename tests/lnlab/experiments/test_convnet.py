@@ -7,13 +7,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from lnlab import experiments
-from lnlab import records as record
-from lnlab.cli import main
 from lnlab.datasets import Dataset
 from lnlab.experiments.convnet import NORMS, Settings
 from lnlab.experiments.convnet.run import Network, Run, norm, ring
-from lnlab.training import train
 
 SMALL = {"channels": (4, 8, 4), "train_cases": 48, "val_cases": 12, "batch_size": 16,
          "epochs": 2, "first_epoch_points": 2, "mapped_cases": 10}  # fmt: skip
@@ -21,6 +17,10 @@ SMALL = {"channels": (4, 8, 4), "train_cases": 48, "val_cases": 12, "batch_size"
 
 @pytest.fixture
 def data():
+    return images()
+
+
+def images():
     rng = np.random.default_rng(4)
     y = rng.integers(0, 10, 90)
     x = (rng.random((90, 784)) * (0.2 + y[:, None] / 12)).astype(np.float32)
@@ -59,17 +59,6 @@ def test_logits_are_those_of_pytorchs_functions_on_the_cut_picture(data):
         h = F.layer_norm(h, h.shape[1:], eps=0.3).relu()
     expected = F.linear(h.flatten(1), network.logits.weight, network.logits.bias)
     torch.testing.assert_close(network(x), expected, rtol=0, atol=1e-12)
-
-
-def test_all_norms_start_at_the_same_weights(data):
-    first = {
-        name: torch.cat([
-            layer.weight.flatten() for layer in Run(Settings(norm=name, **SMALL), data, seed=3)
-            .model.convolutions
-        ])
-        for name in NORMS
-    }  # fmt: skip
-    assert all(torch.equal(first["none"], weights) for weights in first.values())
 
 
 def test_border_and_inner_units_are_counted_apart(data):
@@ -119,45 +108,3 @@ def test_validation_cases_are_the_last_of_training_and_none_of_those_trained_on(
         Run(dataclasses.replace(Settings(**SMALL), train_cases=59), data)
     with pytest.raises(ValueError, match=r"pictures of 28 x 28 pixels, tiny has 64 numbers"):
         Run(Settings(**SMALL), dataclasses.replace(data, name="tiny", x_train=np.zeros((90, 64))))
-
-
-@pytest.mark.parametrize(
-    ("given", "says"),
-    [
-        ({"channels": (4, 4)}, r"channels must be three numbers"),
-        ({"cut": 11}, r"cut must be below 11"),
-        ({"norm": "group", "channels": (4, 6, 8)}, r"channels must be multiples of 4"),
-    ],
-)
-def test_a_network_that_cannot_be_is_refused(given, says):
-    with pytest.raises(ValueError, match=says):
-        Settings(**given)
-
-
-def test_it_learns_and_is_tabled_by_the_command_line(data, tmp_path, monkeypatch, capsys):
-    experiment = experiments.find("convnet")
-    monkeypatch.setitem(vars(experiment), "load", lambda settings: data)
-    sizes = [f"--{k.replace('_', '-')}" if i == 0 else str(k) for pair in SMALL.items()
-             for i, k in enumerate(pair) if not isinstance(k, tuple)]  # fmt: skip
-    sizes.insert(1, "4"), sizes.insert(2, "8"), sizes.insert(3, "4")
-    typed = ["--norm", "none", "layer", "batch", "--learning-rate", "1e-3", "1e-2"]
-    typed += ["--seeds", "0", "1"]
-    assert not main(["replay", "convnet", "--out", str(tmp_path), *sizes, *typed])
-    records = record.read_all("convnet", tmp_path)
-    assert len(records) == 12
-    assert main(["table", "convnet", "--runs", str(tmp_path)]) == 0
-    printed = capsys.readouterr().out
-    assert "none and layer norm, each at its rate (*), mean over 2 seeds" in printed
-    assert "batch and layer norm, each at its rate (*), mean over 2 seeds" in printed
-    assert "on at the border, 3, % of the rest" in printed
-
-
-def test_a_run_goes_on_bit_for_bit_from_the_end_of_an_epoch(data, tmp_path):
-    def points(checkpoint, stop):
-        loop = train(Run(Settings(norm="batch", **SMALL), data, seed=1), epochs=2,
-                     first_epoch_points=2, checkpoint=checkpoint)  # fmt: skip
-        return [point["val_nll"] for point, _ in zip(loop, range(stop), strict=False)]
-
-    whole = points(None, 9)
-    assert points(tmp_path / "state", 4) == whole[:4]  # broken off in the second epoch
-    assert points(tmp_path / "state", 9) == whole

@@ -13,7 +13,6 @@ import torch
 
 from lnlab import datasets, records
 from lnlab.datasets.mnist_binarized import Binarized
-from lnlab.experiments import draw
 from lnlab.experiments.draw import model as painting
 from lnlab.experiments.draw import run as runs
 from lnlab.experiments.draw.run import EXPERIMENT, Run, Settings
@@ -46,15 +45,6 @@ def made_up(train=14, val=9, test=11):
 DATA = made_up()
 
 
-@pytest.fixture
-def double():
-    """Networks and their updates in float64."""
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(before)
-
-
 def numbers(*shape, seed=0):
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(*shape, generator=generator, dtype=torch.float64)
@@ -63,57 +53,10 @@ def numbers(*shape, seed=0):
 # Windows, by loops.
 
 
-def filters_by_loops(given, size):
-    """Return filters along x and y of one window: Gregor et al., pixels from 1 to 28."""
-    x, y, v, d, _ = given.tolist()
-    found = []
-    for center in (x, y):
-        g, stride = (28 + 1) / 2 * (center + 1), (28 - 1) / (size - 1) * math.exp(d)
-        rows = []
-        for i in range(1, size + 1):
-            m = g + (i - size / 2 - 0.5) * stride
-            row = [math.exp(-((a - m) ** 2) / (2 * math.exp(v))) for a in range(1, 29)]
-            rows.append([value / sum(row) for value in row])
-        found.append(np.array(rows))
-    return found
-
-
-@pytest.mark.parametrize("size", [2, 5])
-def test_filters_are_gaussians_whose_sum_is_1(size):
-    given = 0.4 * numbers(3, 5)
-    found = painting.filters(painting.window(given, size), size)
-    for one, along_x, along_y in zip(given, *found, strict=True):
-        for ours, by_loops in zip((along_x, along_y), filters_by_loops(one, size), strict=True):
-            np.testing.assert_allclose(ours, by_loops, rtol=1e-11, atol=1e-15)
-
-
-def test_a_window_as_it_starts_lies_over_the_whole_image():
-    where = painting.window(torch.zeros(1, 5, dtype=torch.float64), 4)
-    assert where.numbers().tolist() == [[13.5, 13.5, 9.0, 1.0, 1.0]]
-    means = [13.5 + (k - 1.5) * 9 for k in range(4)]
-    assert (means[0], means[-1]) == (0, 27)
-
-
 def test_a_window_far_from_the_image_has_filters_still():
     where = painting.window(torch.tensor([[50.0, -50.0, -3.0, 0.0, 0.0]]), 3)
     for along in painting.filters(where, 3):
         torch.testing.assert_close(along.sum(-1), torch.ones(1, 3))
-
-
-@pytest.mark.parametrize("size", [2, 5])
-def test_what_is_read_and_painted_is_what_the_filters_say(size):
-    given, images = 0.4 * numbers(3, 5, seed=1), numbers(3, 28, 2, 28, seed=2)
-    patch, canvas = numbers(3, size, size, seed=3), numbers(3, 28, 28, seed=4)
-    where = painting.window(given, size)
-    seen = painting.read(images, where, size)
-    painted = painting.paint(canvas, patch, where, size)
-    for b in range(3):
-        along_x, along_y = filters_by_loops(given[b], size)
-        intensity = math.exp(given[b, 4])
-        shown = [intensity * along_y @ images[b, :, k].numpy() @ along_x.T for k in range(2)]
-        np.testing.assert_allclose(seen[b], np.ravel(shown), rtol=1e-10, atol=1e-13)
-        added = along_y.T @ patch[b].numpy() @ along_x / intensity
-        np.testing.assert_allclose(painted[b], canvas[b].numpy() + added, rtol=1e-10, atol=1e-13)
 
 
 # A whole run by hand.
@@ -278,37 +221,6 @@ def test_a_run_is_what_the_equations_say(arm, monkeypatch):
         assert s.clip < max(hand.lengths)
 
 
-def test_all_arms_start_from_the_same_weights():
-    def weights(seed=3, **given):
-        s = Settings(**ODD | {"gain": 1.0, "start": "usual"} | given)
-        return Run(s, DATA, seed=seed).model.state_dict()
-
-    layer, none, other = weights(), weights(norm="none"), weights(seed=4)
-    chosen = weights(norm="none", start="chosen")
-    for name in ("encoder.weight_ih", "decoder.weight_hh", "code.weight", "look.weight"):
-        assert torch.equal(layer[name], none[name]), name
-        assert not torch.equal(layer[name], other[name]), name
-    assert torch.equal(chosen["look.weight"], none["look.weight"])
-    torch.testing.assert_close(chosen["decoder.weight_ih"], 3 * none["decoder.weight_ih"])
-    gate = chosen["encoder.weight_hh"][6:12]
-    torch.testing.assert_close(gate @ gate.T, torch.eye(6), atol=1e-6, rtol=0)
-
-
-def test_without_a_norm_there_is_one_bias_still():
-    run = Run(Settings(**ODD | {"norm": "none", "gain": 1.0}), DATA)
-    list(train(run, epochs=1, first_epoch_points=1))
-    assert not run.model.encoder.bias_hh.any()
-    assert run.model.encoder.bias_ih.any()
-
-
-def test_each_pass_takes_every_image_once_but_for_the_rest():
-    run = Run(Settings(**ODD), DATA, seed=2)
-    taken = [chosen.tolist() for epoch in range(3) for chosen in run.order(epoch)]
-    passes = [np.concatenate(taken[k : k + 3]).tolist() for k in range(0, 12, 3)]
-    assert all(len(set(one)) == 12 for one in passes)
-    assert len({tuple(one) for one in passes}) == 4
-
-
 # What is kept.
 
 
@@ -347,69 +259,12 @@ def test_a_dream_is_painted_from_the_noise_alone():
     assert not painted.kl.any()
 
 
-# What is refused.
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"norm": "batch"}, "norm must be one of none, layer, got 'batch'"),
-        ({"read_size": 1}, "read_size must be a whole number from 2 to"),
-        ({"clip": 0}, "clip must be a positive number, or none, got 0"),
-        ({"norm": "none", "gain": 0.5}, r"gain must be left out where norm is none, .*, got 0.5"),
-    ],
-)
-def test_settings_refuse_what_cannot_be_run(wrong, said):
-    with pytest.raises(ValueError, match=said):
-        Settings(**wrong)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"batch_size": 15}, "batch_size 15 needs as many images of train, .* 14; choose"),
-        ({"images": 10}, "images 10 needs as many images of val and test, .* 9; choose"),
-        ({"keep": 12}, "keep 12 needs as many images of test, .* 11; choose"),
-    ],
-)
-def test_more_images_than_there_are_are_refused(wrong, said):
-    with pytest.raises(ValueError, match=said):
-        Run(Settings(**ODD | wrong), DATA)
-
-
 # Through the engine.
 
 
 @pytest.fixture
 def loaded(monkeypatch):
     monkeypatch.setattr(datasets, "load", {DATA.name: DATA}.__getitem__)
-
-
-@pytest.mark.parametrize("norm", ["none", "layer"])
-def test_squares_are_learnt(norm):
-    s = Settings(**ODD | {"norm": norm, "gain": 1.0, "hidden": 16, "epochs": 4, "keep": 0,
-                          "updates_an_epoch": 20, "images": 9, "start": "usual"})  # fmt: skip
-    first, *_, last = train(Run(s, DATA, seed=0), epochs=4, first_epoch_points=1)
-    assert first["val_bound"] > 500
-    # A code that says nothing, and the mean image, would come to more.
-    assert last["val_bound"] < 300
-
-
-@pytest.mark.parametrize("norm", ["none", "layer"])
-def test_resumed_after_any_update_it_is_the_unbroken_run_bit_for_bit(
-    norm, loaded, tmp_path, monkeypatch, interrupted_at_each_update
-):
-    chosen = Settings(**ODD | {"norm": norm, "gain": 1.0})
-
-    def recorded(out):
-        (path,) = record_runs(EXPERIMENT, [chosen], [1], out=out, device="cpu")
-        kept = records.read(path)
-        del kept["curves"]["wall_s"], kept["provenance"]
-        arrays = {name: array.tobytes() for name, array in kept.pop("arrays").items()}
-        return kept, arrays
-
-    whole = recorded(tmp_path / "whole")
-    assert interrupted_at_each_update(lambda: recorded(tmp_path / "broken")) == whole
 
 
 def test_where_a_run_is_now_to_end_all_images_are_measured(loaded, tmp_path, monkeypatch):
@@ -435,18 +290,6 @@ def test_where_a_run_is_now_to_end_all_images_are_measured(loaded, tmp_path, mon
         assert [value is None for value in found] == [True] * (len(found) - 1) + [False]
 
 
-def test_the_record_says_what_was_measured_in_which_unit(loaded, tmp_path):
-    given = {k: v for k, v in ODD.items() if k not in ("norm", "start", "gain")}
-    (path,) = record_runs(EXPERIMENT, [Settings(**given)], [0], out=tmp_path, device="cpu")
-    kept = records.read(path)
-    assert path.name.startswith("draw-layer-usual-T3-b4-rate0.02-hidden-6-latent-3-read-size-2-")
-    assert kept["data"]["cases"] == {"train": 14, "val": 9, "test": 11}
-    assert kept["units"]["test_bound_of_all"] == "nats"
-    assert kept["curves"]["test_bound_of_all"][:-1] == [None] * 4
-    assert kept["arrays"]["canvas"].shape == (5, 2, 3, 28, 28)
-    assert kept["paper"]["section"] == "6.4"
-
-
 def test_a_run_that_explodes_is_recorded_to_its_end(loaded, tmp_path):
     chosen = Settings(**ODD | {"learning_rate": 1e6, "clip": None})
     (path,) = record_runs(EXPERIMENT, [chosen], [0], out=tmp_path, device="cpu")
@@ -454,12 +297,3 @@ def test_a_run_that_explodes_is_recorded_to_its_end(loaded, tmp_path):
     assert curves["epoch"][-1] == 2
     assert curves["val_bound"][0] is not None
     assert curves["val_bound"][-1] is None
-
-
-def test_the_papers_scale_has_what_the_paper_says():
-    (scale,) = EXPERIMENT.scales.values()
-    (s, *others) = EXPERIMENT.settings_of(scale)
-    assert (s.glimpses, s.hidden, s.batch_size, s.learning_rate) == (64, 256, 128, 1e-3)
-    assert s.epochs * s.updates_an_epoch == 200 * (50_000 // 128)
-    assert (s.read_size, s.write_size, s.latent) == (2, 5, 100)
-    assert {(one.norm, one.start) for one in (s, *others)} == set(draw.TUNED)

@@ -10,14 +10,10 @@ import torch
 from torch import nn
 from torch.distributions import Categorical, MixtureSameFamily, MultivariateNormal
 
-from lnlab import datasets, records
 from lnlab.datasets.pen import Line, Lines
-from lnlab.experiments.handwriting import PAPER, PLANNED, RATES, RECORDED, SWEEP, TUNED
 from lnlab.experiments.handwriting import model as models
 from lnlab.experiments.handwriting.run import EXPERIMENT, GROUP, Run, Settings
 from lnlab.experiments.handwriting.window import WindowLSTM
-from lnlab.runner import record_runs
-from lnlab.training import train
 from lnlib.nn import LayerNormLSTMCell
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -44,15 +40,6 @@ def made_up(seed=5):
 
 
 LINES = made_up()
-
-
-@pytest.fixture
-def double():
-    """Networks and their updates in float64."""
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(before)
 
 
 def scatter(module, seed=0, by=0.3):
@@ -396,82 +383,3 @@ def test_a_run_that_exploded_is_measured_to_its_end():
         kept = run.measure()
     assert math.isnan(kept["val_new_nll"])
     assert not kept["strokes"].any()
-
-
-@pytest.mark.parametrize("norm", ["none", "layer"])
-def test_letters_are_learnt(norm):
-    settings = Settings(**SMALL | {"hidden": 12, "updates_an_epoch": 40, "batch_size": 8},
-                        norm=norm, learning_rate=0.02)  # fmt: skip
-    first, last = train(Run(settings, LINES, seed=0), epochs=1, first_epoch_points=1)
-    for split in ("val_seen", "val_new", "test_new"):
-        assert last[f"{split}_nll"] < first[f"{split}_nll"] - 1
-
-
-# What is refused, and the book's plan.
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"norm": "batch"}, "norm must be one of none, layer, got 'batch'"),
-        ({"norm": "none", "gain": 0.5}, "gain must be left out where norm is none, .*, got 0.5"),
-        ({"input_scale": 2}, "input_scale must be left out where start is usual, .*, got 2.0"),
-        ({"keep": 0}, "keep must be a whole number from 1 to .*, or none, got 0"),
-    ],
-)
-def test_settings_refuse_what_cannot_be_run(wrong, said):
-    with pytest.raises(ValueError, match=said):
-        Settings(**wrong)
-
-
-def test_lines_of_one_point_are_refused():
-    dots = tuple(Line("a", np.zeros((1, 3), np.float32), "x") for _ in range(3))
-    lines = Lines("omniglot_lines", {"train": dots, "val_new": dots}, 1.0, "0" * 64)
-    with pytest.raises(
-        ValueError, match="omniglot_lines must have training lines of two points or"
-    ):
-        Run(Settings(**SMALL), lines)
-
-
-def test_the_sizes_of_the_paper_are_settings():
-    assert Settings(**PAPER).hidden == 400
-    assert Settings().batch_size == 8
-
-
-def test_the_plan_has_three_arms_and_all_rates_with_those_that_are_tuned_within():
-    arms = {("none", "usual"), ("none", "chosen"), ("layer", "usual")}
-    planned = [one for grid in PLANNED for one in EXPERIMENT.settings_of(grid.given)]
-    for runs in (planned, *(EXPERIMENT.settings_of(grid.given) for grid in RECORDED)):
-        assert {(s.norm, s.start) for s in runs} == arms
-    sweep = EXPERIMENT.settings_of(SWEEP.given)
-    assert {s.learning_rate for s in sweep} == set(RATES)
-    for rate in TUNED.values():
-        assert min(RATES) < rate < max(RATES)
-
-
-# Through the engine.
-
-
-def test_resumed_after_any_update_it_is_the_unbroken_run_bit_for_bit(
-    tmp_path, monkeypatch, interrupted_at_each_update
-):
-    monkeypatch.setattr(datasets, "load", {LINES.name: LINES}.__getitem__)
-    chosen = Settings(**SMALL | {"epochs": 3, "keep": 5})
-
-    def recorded(out):
-        (path,) = record_runs(EXPERIMENT, [chosen], [1], out=out, device="cpu")
-        kept = records.read(path)
-        del kept["curves"]["wall_s"], kept["provenance"]
-        return kept
-
-    whole = recorded(tmp_path / "whole")
-    assert whole["arrays"]["strokes"].shape == (4, 5, 2)
-    weights = whole["arrays"]["matrices"]
-    assert [bool(kept.any()) for kept in weights] == [False, False, False, True]
-    assert whole["units"]["val_new_nll"] == "nats a point"
-    assert whole["data"]["cases"]["characters"] == 4
-    broken = interrupted_at_each_update(lambda: recorded(tmp_path / "broken"))
-    for name, kept in whole.pop("arrays").items():
-        np.testing.assert_array_equal(broken["arrays"][name], kept)
-    del broken["arrays"]
-    assert broken == whole

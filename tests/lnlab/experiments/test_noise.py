@@ -8,12 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from lnlab import records
-from lnlab.experiments.mnist import run as mnist
-from lnlab.experiments.noise import run as noise
-from lnlab.experiments.noise.run import CLOUD, NORMS, SEEN, Run, Settings, forward
-from lnlab.runner import record_runs
-from lnlab.training import train
+from lnlab.experiments.noise.run import CLOUD, NORMS, Run, Settings, forward
 from lnlib.nn.baselines import BatchNorm
 
 SMALL = {"data": "digits", "hidden": (24, 12), "epochs": 1, "first_epoch_points": 2}
@@ -69,24 +64,6 @@ def test_measuring_changes_nothing(digits, norm):
     assert torch.equal(replay.update(batch), twin.update(batch))
 
 
-@pytest.mark.parametrize("norm", NORMS)
-def test_gradient_noise_is_the_variance_over_the_squared_mean(digits, norm):
-    replay = trained(digits, norm, gradient_batches=50)
-    ratio, length = replay.gradient_noise()
-    model, rows = copy.deepcopy(replay.model).double().train(), []
-    for x, y in replay._probes():
-        model.zero_grad()
-        nn.functional.cross_entropy(model(x.double()), y).backward()
-        rows.append(torch.cat([p.grad.flatten() for p in model.parameters()]))
-    assert len(rows) == 50
-    g = torch.stack(rows)
-    variance = g.var(0, correction=1).sum()
-    signal = g.mean(0).square().sum() - variance / len(g)  # unbiased
-    # float32 against float64; measured 1e-6.
-    assert ratio == pytest.approx((variance / signal).item(), rel=1e-4)
-    assert length == pytest.approx(signal.sqrt().item(), rel=1e-4)
-
-
 def test_gradient_noise_that_hides_the_gradient_is_not_a_number(digits):
     replay = trained(digits, "none", updates=0, gradient_batches=2)
     x, y = replay.x[:4], replay.y[:4]
@@ -120,10 +97,6 @@ def test_batch_norms_statistics_are_those_of_a_loop(digits, variance):
         assert found["std_1"][k] == pytest.approx(deviations[k], abs=6e-4)
     kept_std = np.sqrt(replay.model[1].running_var[0].item()) / std[0]
     assert found["kept_std_1"] == pytest.approx(kept_std, rel=1e-4)
-
-
-def test_a_batch_of_four_misses_the_first_mean_by_half_a_deviation(digits):
-    assert measured(trained(digits, "batch"))["miss_1"] == pytest.approx(0.5, abs=0.02)
 
 
 def with_statistics(replay, kind):
@@ -178,61 +151,6 @@ def test_a_case_moves_with_its_batch_under_batch_norm_alone(digits):
     still = measured(trained(digits, "layer"))
     assert all(still[f"moves_{i}"] < 1e-5 for i in (1, 2))  # rounding
     assert not any(name.startswith("moves") for name in measured(trained(digits, "none")))
-
-
-def test_how_far_a_case_moves_is_that_of_a_loop(digits):
-    replay = trained(digits, "batch")
-    cases, batches = SEEN
-    a = (replay.x[replay._order()[:cases]] @ replay.model[0].weight.T).detach().double().numpy()
-    seen = np.full((batches, *a.shape), np.nan)
-    for k in range(batches):
-        order = np.random.default_rng([0, k]).permutation(cases)
-        for four in order.reshape(-1, 4):
-            x = a[four]
-            seen[k, four] = (x - x.mean(0)) / np.sqrt(x.var(0, ddof=1) + 1e-5)
-    expected = np.sqrt(seen.var(0, ddof=1).mean())
-    assert measured(replay)["moves_1"] == pytest.approx(expected, rel=1e-4)
-
-
-@pytest.mark.parametrize("norm", NORMS)
-def test_it_trains_as_the_replay_of_figure_6_does(digits, norm):
-    ours = Run(Settings(norm=norm, **SMALL), digits)
-    theirs = mnist.Run(mnist.Settings(norm=norm, batch_size=4, **SMALL), digits)
-    runs = [list(train(r, epochs=1, first_epoch_points=2)) for r in (ours, theirs)]
-    for a, b in zip(*runs, strict=True):
-        assert all(a[name] == b[name] for name in ("train_nll", "test_nll", "test_error"))
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"norm": "weight"}, "norm must be one of batch, layer, none, got 'weight'"),
-        ({"gradient_batches": 1}, "gradient_batches must be a whole number from 2 .*, got 1"),
-        ({"statistics_cases": 0}, "statistics_cases must be a whole number from 1 .*, got 0"),
-        ({"batch_size": 1}, "batch_size must be at least 2 where norm is batch, got 1"),
-    ],
-)
-def test_settings_that_cannot_be_run_are_refused(wrong, said):
-    with pytest.raises(ValueError, match=said):
-        Settings(**wrong)
-
-
-def test_records_are_written_named_and_not_repeated(tmp_path, capsys):
-    chosen = [Settings(norm=norm, **SMALL) for norm in NORMS]
-    paths = record_runs(noise.EXPERIMENT, chosen, [0], out=tmp_path, device="cpu")
-    assert [p.name for p in paths] == [
-        f"noise-digits-{norm}-b4-hidden-[24, 12]-first-epoch-points-2-seed0.json" for norm in NORMS
-    ]
-    (kept,) = records.read_all("noise", tmp_path, norm="batch")
-    assert {"gradient_noise", "miss_3", "moves_1", "true_nll"} <= set(kept["curves"])
-    points = len(kept["curves"]["epoch"])
-    assert {name: kept["arrays"][name].shape for name in kept["arrays"]} == {
-        f"{what}_{layer}": (points, CLOUD) for what in ("mean", "std") for layer in (1, 2, 3)
-    }
-    assert "replay noise --norm batch --batch-size 4" in kept["provenance"]["command"]
-    capsys.readouterr()
-    record_runs(noise.EXPERIMENT, chosen, [0], out=tmp_path, device="cpu")
-    assert "3 of 3 runs are recorded already" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

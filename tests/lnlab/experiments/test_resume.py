@@ -1,66 +1,102 @@
 """A run that is interrupted between any two updates goes on to the curve of an unbroken one."""
 
-import itertools
-
 import numpy as np
 import pytest
-import torch
 
-from lnlab import experiments
+from lnlab import datasets, experiments, records
 from lnlab.checkpoint import BadCheckpoint, load
+from lnlab.experiments.skip_thoughts import run as skip
+from lnlab.experiments.skip_thoughts import tasks
+from lnlab.runner import record_runs
 from lnlab.training import train
-from tests.lnlab.experiments.test_convnet import SMALL as CONVNET
-from tests.lnlab.experiments.test_convnet import data as images  # noqa: F401
+from tests.cases.transformer import SMALL as TRANSFORMER
+from tests.cases.transformer import words
+from tests.lnlab.experiments import (
+    test_attentive_reader,
+    test_convnet,
+    test_draw,
+    test_handwriting,
+    test_order_embeddings,
+    test_skip_thoughts,
+)
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+TWO = {"epochs": 2, "first_epoch_points": 2}
 DIGITS = {"data": "digits", "batch_size": 400}
 NETWORK = {**DIGITS, "hidden": (8,)}
+TRANSFORMER = TRANSFORMER | {"warm_up": 6, "decay": 9}
+READER = test_attentive_reader.SMALL | {"passages": 2}
 RUNS = {
     "mnist": {**NETWORK, "norm": "batch"},
     "noise": {**NETWORK, "batch_size": 350, "norm": "batch", "gradient_batches": 2},
     "landscape": {**DIGITS, "hidden": (6, 5), "measured_cases": 20},
-    "sequence": {"hidden": 6, "batch_size": 400, "norm": "layer"},
-    "weights": {"hidden": (8,), "batch_size": 400, "norm": "layer", "optimizer": "adam"},
-    "convnet": CONVNET,
+    "sequence": {**DIGITS, "hidden": 6, "norm": "layer"},
+    "weights": {**NETWORK, "norm": "layer", "optimizer": "adam", "magnitude": "fixed"},
+    "convnet": test_convnet.SMALL,
+    "draw": test_draw.ODD | {"norm": "none", "gain": 1.0},
+    "handwriting": test_handwriting.SMALL | {"keep": 5},
+    "order_embeddings": test_order_embeddings.SMALL | {"batch_size": 20},
+    "skip_thoughts": test_skip_thoughts.SMALL | {"judge_every": 2, "keep": True, "words": 20},
+    "transformer": TRANSFORMER | {"ablate": True},
+    "attentive_reader": READER | test_attentive_reader.OPTIONS | {"dropout": 0.5},
 }
+#: The same experiments with settings that are resumed in another way.
+OTHERS = [
+    ("transformer", TRANSFORMER | {"norm": "none", "learning_rate": 1e8}),  # it explodes
+    ("attentive_reader", READER | {"norm": "batch_everywhere"}),
+    ("draw", test_draw.ODD),
+]
+
+
+def made_up_data(name, layouts, cloze):
+    """The settings of an experiment here, and data that are small."""
+    data = {
+        "convnet": test_convnet.images,
+        "draw": lambda: test_draw.DATA,
+        "handwriting": lambda: test_handwriting.LINES,
+        "order_embeddings": lambda: layouts,
+        "skip_thoughts": test_skip_thoughts.sentences,
+        "transformer": words,
+        "attentive_reader": lambda: cloze,
+    }.get(name, lambda: datasets.load("digits"))
+    return RUNS[name], data()
 
 
 @pytest.fixture
-def start(digits, images):  # noqa: F811
+def start(layouts, cloze):
     """From an experiment to its run of three epochs."""
 
-    def run(name, epochs=3, **more):
-        of = experiments.find(name)
-        settings = of.settings(**RUNS[name] | {"epochs": epochs, "first_epoch_points": 2} | more)
-        return of.run()(settings, images if name == "convnet" else digits, seed=1)
+    def run(name, **more):
+        of, (settings, data) = experiments.find(name), made_up_data(name, layouts, cloze)
+        return of.run()(of.settings(**settings | TWO | {"epochs": 3} | more), data, seed=1)
 
     return run
 
 
-def without_time(points):
-    return [{k: torch.as_tensor(v) for k, v in point.items() if k != "wall_s"} for point in points]
-
-
-def assert_same(found, expected):
-    for point, wanted in itertools.zip_longest(without_time(found), without_time(expected)):
-        torch.testing.assert_close(point, wanted, rtol=0, atol=0, equal_nan=True)
-
-
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize(("name", "settings"), [*RUNS.items(), *OTHERS])
 def test_interrupted_after_each_update_it_is_the_unbroken_run_bit_for_bit(
-    start, tmp_path, interrupted_at_each_update, name
+    name, settings, layouts, cloze, tmp_path, monkeypatch, interrupted_at_each_update
 ):
-    def ended(**more):
-        run = start(name)
-        points = list(train(run, epochs=3, first_epoch_points=2, **more))
-        return points, run.model.state_dict()
+    of, (_, data) = experiments.find(name), made_up_data(name, layouts, cloze)
+    monkeypatch.setitem(vars(of), "load", lambda settings: data)
+    monkeypatch.setattr(skip, "NEAREST", 2)
+    monkeypatch.setattr(tasks, "FOLDS", 2)
+    monkeypatch.setattr(tasks, "CS", (0.1,))
+    chosen = of.settings(**settings | TWO)
 
-    whole, parameters = ended()
-    # Each epoch has three updates or four. One of the first epoch ends with a measurement, and
-    # without a checkpoint.
-    found, ours = interrupted_at_each_update(lambda: ended(checkpoint=tmp_path / "run.pt"), least=8)
-    assert_same(found, whole)
-    torch.testing.assert_close(ours, parameters, rtol=0, atol=0)
-    assert all(np.diff([point["wall_s"] for point in found]) >= 0)
+    def recorded(out):
+        (path,) = record_runs(of, [chosen], [1], out=out, device="cpu")
+        kept = records.read(path)
+        arrays = {key: value.tobytes() for key, value in kept.pop("arrays", {}).items()}
+        assert all(np.diff(kept["curves"].pop("wall_s")) >= 0)
+        kept["curves"].pop("update_ms", None)
+        del kept["provenance"]
+        return kept, arrays
+
+    whole = recorded(tmp_path / "whole")
+    assert len(whole[0]["curves"]["epoch"]) >= 4
+    assert interrupted_at_each_update(lambda: recorded(tmp_path / "broken")) == whole
 
 
 def test_a_checkpoint_within_an_epoch_is_saved_by_the_clock(start, tmp_path, monkeypatch):

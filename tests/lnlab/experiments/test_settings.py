@@ -5,6 +5,7 @@ and measures. A new field of a ``Settings`` fails here until it has its odd valu
 """
 
 import dataclasses
+import functools
 import itertools
 import math
 
@@ -410,6 +411,12 @@ BASE = {
 }
 
 
+@pytest.mark.parametrize("optimizer", weights.OPTIMIZERS)
+def test_each_optimizer_has_a_rate_of_its_own(optimizer):
+    assert weights.Settings(optimizer=optimizer).learning_rate == weights.RATES[optimizer]
+    assert weights.Settings(optimizer=optimizer, learning_rate=0.5).learning_rate == 0.5
+
+
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_every_setting_has_an_odd_value_here(experiment):
     fields = {field.name for field in dataclasses.fields(EXPERIMENTS[experiment].Settings)}
@@ -428,7 +435,12 @@ def test_an_odd_setting_acts_as_its_definition_says(experiment, needs, odd):
     found, expected = run(experiment, chosen), ByHand(experiment, chosen, TINY, 3).points()
     # Double precision; a turn by way of the arc cosine loses half of it.
     assert like(found, expected, rel=1e-6, abs=1e-9)
-    assert not like(found, ByHand(experiment, usual, TINY, 3).points(), rel=1e-3, abs=1e-6)
+    assert not like(found, by_hand(experiment, usual), rel=1e-3, abs=1e-6)
+
+
+@functools.cache
+def by_hand(experiment, usual):
+    return ByHand(experiment, usual, TINY, 3).points()
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)

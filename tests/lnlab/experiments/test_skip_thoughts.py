@@ -14,13 +14,11 @@ import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from lnlab import datasets, records
 from lnlab.datasets.gutenberg_prose import Book, Prose
 from lnlab.datasets.sentence_tasks import Tasks
 from lnlab.experiments.skip_thoughts import Material, tasks
 from lnlab.experiments.skip_thoughts import run as skip
-from lnlab.experiments.skip_thoughts.run import EXPERIMENT, Run, Settings
-from lnlab.runner import record_runs
+from lnlab.experiments.skip_thoughts.run import Run, Settings
 from lnlab.training import train
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -30,17 +28,12 @@ SMALL = {"hidden": 5, "word_size": 3, "words": 9, "length": 4, "epochs": 1, "upd
          "first_epoch_points": 2}  # fmt: skip
 
 
-@pytest.fixture
-def double():
-    """Networks and their updates in float64."""
-    before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(before)
-
-
 @pytest.fixture(scope="module")
 def material():
+    return sentences()
+
+
+def sentences():
     """22 short chapters of drawn words, the 20th held out; and tasks of the same words."""
     rng = np.random.default_rng(0)
     known = [f"w{k}" for k in range(12)]
@@ -56,13 +49,6 @@ def material():
     pairs = tuple((int(k < 15), sentence(), sentence()) for k in range(40))
     made = Tasks("sentence_tasks", caption_pairs=pairs, sha256="1" * 64, **rows)
     return Material(Prose("gutenberg_prose", books, "0" * 64), made)
-
-
-@pytest.fixture
-def made_up(material, monkeypatch):
-    """The module's novels and tasks in place of the real ones."""
-    both = {"gutenberg_prose": material.prose, "sentence_tasks": material.tasks}
-    monkeypatch.setattr(datasets, "load", both.__getitem__)
 
 
 class ByHand:
@@ -243,44 +229,6 @@ def test_an_odd_setting_acts_as_its_definition_says(odd, material, double):
     assert not like(found, run(usual, material))
 
 
-def test_an_update_sees_sentences_with_those_around_them_in_their_chapter(material):
-    made = Run(Settings(**SMALL, norm="none"), material, seed=0)
-    chapters = [c for book in material.prose.books for c in book.chapters]
-    del chapters[19]
-    back = {k: word for word, k in made.numbers.items()} | {1: "?unknown"}
-    allowed = set()
-    for chapter in chapters:
-        rows = [
-            [w if w in made.numbers else "?unknown" for w in skip.words(t)][:4] for t in chapter
-        ]
-        allowed |= {tuple(map(tuple, rows[k - 1 : k + 2])) for k in range(1, len(rows) - 1)}
-    taken = 0
-    for _, *sides in (batch for epoch in range(3) for batch in made.batches(epoch)):
-        for here, after, before in zip(*sides, strict=True):
-            assert here[-1] == after[-1] == before[-1] == skip.END
-            told = tuple(tuple(back[int(n)] for n in s[:-1]) for s in (before, here, after))
-            assert told in allowed
-            taken += 1
-    assert taken == 3 * 3 * 4
-
-
-def test_runs_of_one_seed_start_from_one_W_whatever_norm_and_start(material):
-    plain, scaled, layer, other = (
-        Run(Settings(**SMALL, norm=norm, start=start), material, seed=seed).model
-        for norm, start, seed in (("none", "code", 0), ("none", "scaled", 0), ("layer", "code", 0),
-                                  ("none", "code", 1))
-    )  # fmt: skip
-    for name, parameter in plain.named_parameters():
-        if "bias" in name:
-            continue
-        factor = 20 if "weight_ih" in name else 1
-        torch.testing.assert_close(scaled.get_parameter(name), factor * parameter)
-        assert not torch.equal(parameter, other.get_parameter(name)), name
-        if "weight_ih" in name or "weight_hh" in name:
-            parameter.data[5:10] *= -1  # PyTorch's z keeps what the paper's z replaces
-        assert torch.equal(parameter, layer.get_parameter(name)), name
-
-
 # How vectors are judged.
 
 
@@ -311,12 +259,6 @@ def test_a_fold_is_told_by_what_its_training_part_alone_has_chosen(auc, monkeypa
         splits.append(held)
     assert sorted(np.concatenate(splits)) == list(range(80))
     assert tasks.judged(x, y, auc=auc) == pytest.approx(np.mean(fits), abs=1e-9)
-
-
-def test_labels_that_have_nothing_to_do_with_the_vectors_are_not_told():
-    rng = np.random.default_rng(0)
-    x, y = rng.standard_normal((600, 30)), np.arange(600) % 2
-    assert abs(tasks.judged(x, y) - 0.5) < 4 * 0.5 / math.sqrt(600)
 
 
 def test_a_vector_does_not_depend_on_which_sentences_it_is_read_with(material):
@@ -371,53 +313,3 @@ def test_the_map_keeps_what_the_first_directions_say_and_who_is_nearest(material
         order = sorted((j for j in range(6) if j != k), key=lambda j: -cosine[j])
         assert row.tolist() == order[:3]
     assert len(found["neighbors"]) == 6
-
-
-# The engine.
-
-
-def test_a_run_that_was_broken_off_goes_on_bit_for_bit(
-    material, made_up, tmp_path, monkeypatch, interrupted_at_each_update
-):
-    chosen = Settings(**SMALL | {"epochs": 3, "judge_every": 2, "keep": True, "words": 20})
-    monkeypatch.setattr(skip, "NEAREST", 2)
-    monkeypatch.setattr(tasks, "FOLDS", 2)
-    monkeypatch.setattr(tasks, "CS", (0.1,))
-
-    def recorded(out):
-        (path,) = record_runs(EXPERIMENT, [chosen], [1], out=out, device="cpu")
-        kept = records.read(path)
-        arrays = {name: value.tobytes() for name, value in kept.pop("arrays").items()}
-        del kept["curves"]["wall_s"], kept["curves"]["update_ms"], kept["provenance"]
-        return kept, arrays
-
-    whole = recorded(tmp_path / "whole")
-    assert interrupted_at_each_update(lambda: recorded(tmp_path / "broken")) == whole
-    kept, arrays = whole
-    assert (
-        kept["data"]["cases"] | {"mr": 40, "mr_most": 20, "caption_pairs_most": 25}
-        == (kept["data"]["cases"])
-    )
-    assert kept["curves"]["mr"][1] is None
-    assert set(arrays) == {"map", "explained", "neighbors", "texts"}
-
-
-def test_too_few_sentences_are_refused(material):
-    with pytest.raises(ValueError, match=r"batch_size 500 needs as many training sentences"):
-        Run(Settings(**SMALL | {"batch_size": 500}), material)
-    with pytest.raises(ValueError, match=r"keep needs more than 5 short .* gives 0 with 9 words"):
-        Run(Settings(**SMALL | {"keep": True}), material)
-
-
-@pytest.mark.parametrize(
-    ("given", "says"),
-    [
-        ({"words": 2}, "words must be at least 3"),
-        ({"norm": "none", "gain": 0.5}, "gain must be left out"),
-        ({"norm": "batch"}, "norm must be one of none, layer"),
-        ({"judge_every": 0}, "judge_every must be a whole number from 1"),
-    ],
-)
-def test_what_cannot_be_run_is_refused(given, says):
-    with pytest.raises(ValueError, match=says):
-        Settings(**given)

@@ -1,8 +1,6 @@
 """The fast steps of the MNIST replay against the plain one."""
 
-import math
 import os
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -15,12 +13,20 @@ from lnlab.experiments.mnist import run as mnist
 from lnlab.experiments.mnist import steps
 from lnlab.experiments.mnist.run import Run, Settings
 from lnlab.experiments.mnist.steps import compiled
-from lnlab.runner import record_runs
 from lnlab.training import Diverged, train
 from lnlib.nn.kernels.cpu import build
 from tests.cases.build import unoptimized
 
 SMALL = {"data": "digits", "hidden": (37, 21)}
+# No setting at its default, none at a round number: one that is dropped on the way shows.
+ODD = {
+    "learning_rate": 0.013,
+    "adam_betas": (0.7, 0.95),
+    "adam_eps": 1e-3,
+    "eps": 1e-2,
+    "momentum": 0.3,
+    "initialization": "he",
+}
 
 
 @pytest.fixture(scope="module")
@@ -80,14 +86,14 @@ CASES = [
 
 
 @pytest.mark.parametrize(("norm", "size", "variance", "hidden"), CASES)
-@pytest.mark.parametrize("count", [1, 2, 5])
+@pytest.mark.parametrize("count", [1, 3])
 def test_a_step_is_the_plain_one(
     monkeypatch, threads, digits, built, count, norm, size, variance, hidden
 ):
     threads(count)
     monkeypatch.setattr(compiled, "WORK", 1)  # as many threads as are allowed, however small
     settings = {"norm": norm, "batch_size": size, "variance": variance, "hidden": hidden}
-    plain, ours = pair(digits, **settings)
+    plain, ours = pair(digits, **ODD | settings)
     for _, batch in zip(range(10), plain.batches(0), strict=False):
         assert_close(ours.update(batch), plain.update(batch), rtol=1e-10, atol=1e-10)
     close = {"rtol": 1e-8, "atol": 1e-10}  # a gradient near 0 in every case may differ in sign
@@ -98,118 +104,10 @@ def test_a_step_is_the_plain_one(
         assert_close(moments(ours)[name], moments(plain)[name], **close)
 
 
-class ByFormula:
-    """Section 6.6's network and Adam by their formulas, in float64; nothing of lnlib's."""
-
-    def __init__(self, chosen, seed):
-        self.chosen, self.step, self.layers = chosen, 0, []
-        generator = torch.Generator().manual_seed(seed)
-        for fan_in, width in pairwise((64, *chosen["hidden"], 10)):
-            W, bound = torch.empty(width, fan_in), 1 / math.sqrt(fan_in)
-            if chosen["initialization"] == "he":
-                W.normal_(0, math.sqrt(2) * bound, generator=generator)
-            else:
-                W.uniform_(-bound, bound, generator=generator)
-            one, zero = torch.ones(width).double(), torch.zeros(width).double()
-            self.layers.append({"W": W.double(), "gain": one, "bias": zero})
-            self.layers[-1] |= {"mean": zero, "var": one}
-        self.moments = {}
-
-    def logits(self, x, *, training=False):
-        chosen = self.chosen
-        for layer in self.layers:
-            W, gain, bias = (layer[name] for name in ("W", "gain", "bias"))
-            a, last = x @ W.T, layer is self.layers[-1]
-            if chosen["norm"] == "weight":
-                a = gain * a / W.square().sum(1).sqrt()
-            elif chosen["norm"] == "layer" and not last:
-                mean = a.sum(1, keepdim=True) / a.shape[1]
-                var = (a - mean).square().sum(1, keepdim=True) / a.shape[1]
-                a = gain * (a - mean) / (var + chosen["eps"]).sqrt()
-            elif chosen["norm"] == "batch":
-                mean, var, n = layer["mean"], layer["var"], len(a)
-                if training:
-                    mean, moved = a.sum(0) / n, chosen["momentum"]
-                    total = (a - mean).square().sum(0)
-                    var = total / (n if chosen["variance"] == "biased" else n - 1)
-                    for name, new in (("mean", mean), ("var", total / (n - 1))):
-                        layer[name] = (1 - moved) * layer[name] + moved * new.detach()
-                a = gain * (a - mean) / (var + chosen["eps"]).sqrt()
-            a = a + bias
-            x = a if last else a.clamp(min=0)
-        return x
-
-    def update(self, x, y):
-        self.step += 1
-        names = [(layer, name) for layer in self.layers for name in ("W", "gain", "bias")]
-        for layer, name in names:
-            layer[name] = layer[name].detach().requires_grad_()
-        log_p = self.logits(x, training=True).log_softmax(1)
-        loss = -log_p[range(len(y)), y].sum() / len(y)
-        found = torch.autograd.grad(loss, [layer[name] for layer, name in names], allow_unused=True)
-        beta1, beta2 = self.chosen["adam_betas"]
-        for k, ((layer, name), g) in enumerate(zip(names, found, strict=True)):
-            if g is None:  # a gain that this layer does not have
-                continue
-            m, v = self.moments.get(k, (0, 0))
-            self.moments[k] = m, v = beta1 * m + (1 - beta1) * g, beta2 * v + (1 - beta2) * g * g
-            m, v = m / (1 - beta1**self.step), v / (1 - beta2**self.step)
-            move = self.chosen["learning_rate"] * m / (v.sqrt() + self.chosen["adam_eps"])
-            layer[name] = layer[name].detach() - move
-        return loss.detach()
-
-
-# No setting at its default, none at a round number: one that is dropped on the way shows.
-ODD = {
-    "batch_size": 5,
-    "learning_rate": 0.013,
-    "adam_betas": (0.7, 0.95),
-    "adam_eps": 1e-3,
-    "eps": 1e-2,
-    "momentum": 0.3,
-}
-
-
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["double", "single"])
-@pytest.mark.parametrize("step", ["plain", "compiled"])
 @pytest.mark.parametrize(
-    ("norm", "variance", "initialization", "hidden"),
-    [
-        ("none", "paper", "he", (13, 7)),
-        ("layer", "paper", "uniform", (13,)),
-        ("layer", "paper", "he", (9, 17)),
-        ("weight", "paper", "he", (13, 7)),
-        ("batch", "paper", "uniform", (11,)),
-        ("batch", "biased", "he", (13, 7)),
-        ("batch", "unbiased", "he", (13, 7)),
-    ],
+    ("step", "norm"),
+    [("compiled", "none"), ("compiled", "layer"), ("compiled", "batch"), ("plain", "layer")],
 )
-def test_every_setting_reaches_every_step(
-    digits, built, step, dtype, norm, variance, initialization, hidden
-):
-    odd = ODD | {"norm": norm, "variance": variance}
-    odd |= {"initialization": initialization, "hidden": hidden}
-    chosen = Settings(**odd, data="digits")
-    ours, exact = Run(chosen, digits, seed=1), ByFormula(odd, 1)
-    convert(ours, dtype)
-    # Measured: at most 1e-14 after 12 updates, and 3e-6 after 4.
-    updates, close = (12, 1e-11) if dtype == torch.float64 else (4, 1e-4)
-    batches = [b for _, b in zip(range(updates), ours.batches(0), strict=False)]
-    expected = [exact.update(x.double(), y) for x, y in batches]
-    if step == "compiled":
-        ours._take = compiled.make(ours)
-    found = [ours.update(batch) for batch in batches]
-    for loss, wanted in zip(found, expected, strict=True):
-        assert_close(loss.double(), wanted, rtol=close, atol=close)
-    # At test time: every parameter, the running averages, and eps.
-    with torch.no_grad():
-        found = ours.model.eval()(ours.x_test[:50]).double()
-        wanted = exact.logits(ours.x_test[:50].double())
-    assert_close(found, wanted, rtol=close, atol=close)
-
-
-@pytest.mark.parametrize("norm", ["none", "layer", "batch"])
-@pytest.mark.parametrize("step", ["plain", "compiled"])
 def test_losses_stay_with_double_precision_at_the_size_of_the_paper(images, built, step, norm):
     settings = {"norm": norm, "batch_size": 4, "data": "mnist", "hidden": (1000, 1000)}
     exact, _ = pair(images, **settings)
@@ -234,15 +132,8 @@ def test_the_step_learns_as_the_rate_is_now(digits, built):
         assert_close(ours.model.state_dict()[name], value)
 
 
-def test_losses_are_kept_apart(digits, built):
-    _, ours = pair(digits, norm="none", batch_size=4)
-    losses = [ours.update(batch) for _, batch in zip(range(3), ours.batches(0), strict=False)]
-    assert len({float(loss) for loss in losses}) == 3
-
-
-@pytest.mark.parametrize("norm", mnist.NORMS)
-def test_a_run_that_stopped_goes_on_bit_for_bit(digits, built, tmp_path, norm):
-    settings = Settings(norm=norm, batch_size=32, epochs=2, first_epoch_points=2, **SMALL)
+def test_a_run_that_stopped_goes_on_bit_for_bit(digits, built, tmp_path):
+    settings = Settings(norm="batch", batch_size=32, epochs=2, first_epoch_points=2, **SMALL)
 
     def run(epochs, checkpoint=None):
         replay = Run(settings, digits, step="compiled")
@@ -338,6 +229,7 @@ def test_without_the_library_the_step_says_so(monkeypatch, digits):
         Run(Settings(**SMALL), digits, step="compiled")
 
 
+@pytest.mark.slow
 def test_a_library_with_wrong_numbers_is_not_used(monkeypatch, tmp_path, built):
     source = compiled.SOURCE.read_text()
     assert "T(call.beta1)" in source
@@ -352,10 +244,3 @@ def test_a_library_with_wrong_numbers_is_not_used(monkeypatch, tmp_path, built):
     monkeypatch.setattr(compiled, "_library", wrong)
     assert not compiled.available()
     assert "the numbers differ" in compiled.reason()
-
-
-@pytest.mark.parametrize("step", ["plain", "compiled"])
-def test_the_record_names_the_step(step, tmp_path, built):
-    chosen = Settings(batch_size=256, epochs=1, first_epoch_points=1, **SMALL)
-    (path,) = record_runs(mnist.EXPERIMENT, [chosen], [0], out=tmp_path, device="cpu", step=step)
-    assert f'"step": "{step}"' in path.read_text()

@@ -18,7 +18,7 @@ import pytest
 import torch
 
 import lnlib
-from lnlab import checkpoint, experiments, records, runner, training
+from lnlab import checkpoint, experiments, records, training
 from lnlab.cli import invocation, main
 from lnlab.training import train
 
@@ -201,24 +201,6 @@ def test_what_cannot_be_is_refused_by_the_type_of_the_setting(typed, said, tmp_p
     assert not list(tmp_path.glob("*/*.json"))
 
 
-def test_its_help_has_a_sentence_for_each_flag_and_loads_no_torch():
-    code = RUNNER + "try: main(['replay', 'retrieval', '--help'])\nexcept SystemExit: pass\n"
-    code += "print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    said = " ".join(done.stdout.split())
-    for sentence in (
-        "A toy: notes find the pictures that they were taken of.",
-        "Pairs near to a linear map, or far from one. (one of near, far; default: near)",
-        "Weight of the former step, 0 % to 100 %. (default: 0.0 0.5)",
-        "--mirrored, --no-mirrored Train on the negatives of all pairs, too.",
-        "--decay DECAY Of the weights; None has none.",
-        "Passes over the pairs. (default: 2)",
-        "a run of each setting for each (default: 0 to 1)",
-    ):
-        assert sentence in said
-    assert said.endswith("False")
-
-
 def test_killed_at_any_epoch_it_goes_on_to_the_same_record(tmp_path, toy, monkeypatch):
     assert run(tmp_path / "whole") == 0
     whole = without_time(the_record(tmp_path / "whole"))
@@ -321,10 +303,3 @@ def test_seeds_share_what_a_record_names(tmp_path):
     assert found[0]["settings"] == found[1]["settings"]
     told = [json.loads(p.read_text())["arrays"] for p in tmp_path.glob("retrieval/*.json")]
     assert all(t["map"]["shape"] == [6, 2, 3] for t in told)
-
-
-def test_the_bar_says_a_fraction_in_percent_and_the_rest_in_its_unit(toy):
-    point = {"epoch": 1.25, "mean_rank": 3.14159, "recall_1": 0.25}
-    assert runner._head(toy, point) == "epoch 1.25, mean rank 3.142 places"
-    other = type("Other", (), {"primary_metric": "recall_1", "unit": toy.unit})
-    assert runner._head(other, point) == "epoch 1.25, recall 1 25.00%"

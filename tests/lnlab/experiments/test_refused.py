@@ -1,0 +1,135 @@
+"""Settings and data that cannot be run are refused before anything is trained."""
+
+import numpy as np
+import pytest
+
+from lnlab import experiments
+from lnlab.datasets.pen import Line, Lines
+from tests.lnlab.experiments.test_resume import made_up_data
+
+#: Of each experiment what its own settings check; what all types check is in ``test_experiment``.
+SETTINGS = {
+    "attentive_reader": [
+        ({"norm": "instance"}, "norm must be one of none, layer, batch, batch_everywhere, got 'in"),
+        ({"momentum": 1.5}, "momentum must be a number from 0 to 1, got 1.5"),
+        ({"norm": "none", "gain": 0.5}, "gain must be left out where norm is none, .*, got 0.5"),
+        ({"input_scale": 2}, "input_scale must be left out where start is usual, .*, got 2.0"),
+        ({"start": "orthogonal_tied", "word_scale": 1}, "word_scale must be left out .*, got 1.0"),
+        ({"dropout": 1}, "dropout must be below 1, got 1.0"),
+        ({"norm": "batch", "batch_size": 1}, "batch_size must be at least 2 for batch norm, .* 1"),
+        ({"passages": 2, "longest": 9}, "passages must be 1 where longest is given, got 2"),
+        ({"pictures": -1}, "pictures must be a whole number from 0 to .*, got -1"),
+    ],
+    "convnet": [
+        ({"channels": (4, 4)}, "channels must be three numbers"),
+        ({"cut": 11}, "cut must be below 11"),
+        ({"norm": "group", "channels": (4, 6, 8)}, "channels must be multiples of 4"),
+    ],
+    "draw": [
+        ({"norm": "batch"}, "norm must be one of none, layer, got 'batch'"),
+        ({"read_size": 1}, "read_size must be a whole number from 2 to"),
+        ({"clip": 0}, "clip must be a positive number, or none, got 0"),
+        ({"norm": "none", "gain": 0.5}, "gain must be left out where norm is none, .*, got 0.5"),
+    ],
+    "handwriting": [
+        ({"norm": "batch"}, "norm must be one of none, layer, got 'batch'"),
+        ({"norm": "none", "gain": 0.5}, "gain must be left out where norm is none, .*, got 0.5"),
+        ({"input_scale": 2}, "input_scale must be left out where start is usual, .*, got 2.0"),
+        ({"keep": 0}, "keep must be a whole number from 1 to .*, or none, got 0"),
+    ],
+    "mnist": [
+        ({"norm": "group"}, "norm must be one of none, batch, layer, weight, got 'group'"),
+        ({"hidden": (100, 0)}, r"hidden must be widths from 1, .*, got \(100, 0\)"),
+        ({"norm": "batch", "batch_size": 1}, "batch_size must be at least 2 where norm is batch, "),
+        ({"variance": "n-1"}, "variance must be one of paper, biased, unbiased, got 'n-1'"),
+        ({"adam_betas": (0.9, 1.0)}, r"adam_betas must be two numbers from 0 .*, got \(0.9, 1.0\)"),
+        ({"adam_betas": (0.9,)}, r"adam_betas must be two numbers from 0 .*, got \(0.9,\)"),
+        ({"momentum": 2.0}, "momentum must be a number from 0 to 1, got 2.0"),
+        ({"learning_rate": 10**400}, "learning_rate must be a positive number, got 1000"),
+    ],
+    "noise": [
+        ({"norm": "weight"}, "norm must be one of batch, layer, none, got 'weight'"),
+        ({"gradient_batches": 1}, "gradient_batches must be a whole number from 2 .*, got 1"),
+        ({"statistics_cases": 0}, "statistics_cases must be a whole number from 1 .*, got 0"),
+        ({"batch_size": 1}, "batch_size must be at least 2 where norm is batch, got 1"),
+    ],
+    "order_embeddings": [
+        ({"norm": "batch"}, "norm must be one of none, layer, got 'batch'"),
+        ({"margin": 0}, "margin must be a positive number, got 0"),
+        ({"least_count": 0}, "least_count must be a whole number from 1 to"),
+        ({"norm": "none", "gain": 0.5}, "gain must be left out where norm is none, .*, got 0.5"),
+    ],
+    "sequence": [
+        ({"cell": "qrnn"}, "cell must be one of lstm, gru, rnn, got 'qrnn'"),
+        ({"cell": "gru", "form": "carried"}, "form must be one of paper for gru, got 'carried'"),
+        ({"gain": float("inf")}, "gain must be a finite number, got inf"),
+        ({"norm": "none", "gain": 0.1}, "gain must be left out where norm is none, .*, got 0.1"),
+        ({"norm": "none", "form": "draw"}, "form must be left out where norm is none, .* 'draw'"),
+        ({"clip": float("nan")}, "clip must be a positive number, or none, got nan"),
+    ],
+    "skip_thoughts": [
+        ({"words": 2}, "words must be at least 3"),
+        ({"norm": "none", "gain": 0.5}, "gain must be left out"),
+        ({"norm": "batch"}, "norm must be one of none, layer"),
+        ({"judge_every": 0}, "judge_every must be a whole number from 1"),
+    ],
+    "transformer": [
+        ({"place": "behind"}, "place must be one of pre, post, sandwich, got 'behind'"),
+        ({"width": 10}, "heads must be a divisor of width 10, got 4"),
+        ({"warm_up": -1}, "warm_up must be a whole number from 0 to"),
+        ({"decay": 0}, "decay must be a whole number from 1 to .*, or none, got 0"),
+        ({"ablate": True, "norm": "rms"}, "ablate must be left out where norm is not layer"),
+    ],
+    "weights": [
+        ({"norm": "weight"}, "norm must be one of none, layer, batch, got 'weight'"),
+        ({"optimizer": "lbfgs"}, "optimizer must be one of sgd, adam, got 'lbfgs'"),
+        ({"scale": 0.0}, "scale must be a positive number, got 0.0"),
+    ],
+}
+#: Settings that ask for more than the data of ``test_resume`` have.
+DATA = {
+    "attentive_reader": [({"batch_size": 44}, "batch_size 44 needs as many .* questions, .* 43;")],
+    "draw": [
+        ({"batch_size": 15}, "batch_size 15 needs as many images of train, .* 14; choose"),
+        ({"images": 10}, "images 10 needs as many images of val and test, .* 9; choose"),
+        ({"keep": 12}, "keep 12 needs as many images of test, .* 11; choose"),
+    ],
+    "mnist": [({"batch_size": 5000}, "batch_size 5000 needs as many training cases")],
+    "order_embeddings": [
+        ({"batch_size": 44}, "batch_size 44 needs as many training images, .* 43; ch"),
+        ({"batch_size": 4, "keep": 10}, "keep 10 needs as many test images, .* 9; keep fewer"),
+    ],
+    "skip_thoughts": [
+        ({"batch_size": 500}, "batch_size 500 needs as many training sentences"),
+        ({"words": 9, "keep": True}, "keep needs more than 5 short .* gives 0 with 9 words"),
+    ],
+    "transformer": [({"length": 300}, "length 300 needs .* gives .*; choose a sm")],
+}
+
+
+def each(table):
+    return [(name, *case) for name, cases in table.items() for case in cases]
+
+
+@pytest.mark.parametrize(("name", "wrong", "message"), each(SETTINGS), ids=str)
+def test_settings_that_cannot_be_run_are_refused(name, wrong, message):
+    with pytest.raises(ValueError, match=message):
+        experiments.find(name).settings(**wrong)
+
+
+@pytest.mark.parametrize(("name", "wrong", "message"), each(DATA), ids=str)
+def test_settings_that_need_more_data_than_there_are_are_refused(
+    name, wrong, message, layouts, cloze
+):
+    settings, data = made_up_data(name, layouts, cloze)
+    of = experiments.find(name)
+    with pytest.raises(ValueError, match=message):
+        of.run()(of.settings(**settings | wrong), data)
+
+
+def test_lines_of_one_point_are_refused():
+    dots = tuple(Line("a", np.zeros((1, 3), np.float32), "x") for _ in range(3))
+    lines = Lines("omniglot_lines", {"train": dots, "val_new": dots}, 1.0, "0" * 64)
+    of = experiments.find("handwriting")
+    with pytest.raises(ValueError, match="omniglot_lines must have training lines of two points"):
+        of.run()(of.settings(), lines)

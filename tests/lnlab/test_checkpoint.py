@@ -327,14 +327,11 @@ def test_files_of_a_run_have_the_permissions_that_the_umask_says(tmp_path, monke
     "harm",
     [
         lambda path: path.write_bytes(path.read_bytes()[:-40]),
-        lambda path: path.write_bytes(b""),
         lambda path: edit(path, lambda kept: kept["curves"].pop("test_nll")),
-        lambda path: edit(path, lambda kept: kept["curves"]["test_nll"].pop()),
         lambda path: edit(path, shorten),
-        lambda path: edit(path, lambda kept: kept["provenance"].pop("commit")),
         lambda path: edit(path, lambda kept: kept["curves"]["test_nll"].__setitem__(0, 1e999)),
     ],
-    ids=["cut", "empty", "a curve gone", "a point gone", "shorter", "no commit", "infinite"],
+    ids=["cut", "a curve gone", "shorter", "infinite"],
 )
 def test_a_damaged_record_does_not_count_as_recorded(tmp_path, capsys, harm):
     path = runs(tmp_path, 2)

@@ -9,7 +9,6 @@ import random
 import shutil
 import subprocess
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ import pytest
 import lnlab
 import lnlib
 from lnlab import claims, records
-from lnlab.experiments.mnist import run as mnist
 
 GOOD = {
     "format": 2,
@@ -62,16 +60,15 @@ def test_a_record_survives_writing_and_reading(tmp_path):
     assert records.read(tmp_path / "deep" / "run.json") == GOOD
 
 
-@pytest.mark.parametrize("key", sorted(GOOD.keys() - {"format"}))
-def test_a_missing_part_is_refused_by_name(key):
-    with pytest.raises(records.BadRecord, match=f"'{key}' is a required property"):
-        records.check(changed(key))
-
-
-@pytest.mark.parametrize("key", sorted(GOOD["provenance"]))
-def test_a_missing_provenance_is_refused_by_name(key):
-    with pytest.raises(records.BadRecord, match=f"'{key}' is a required property"):
-        records.check(changed("provenance", key))
+@pytest.mark.parametrize(
+    "path",
+    [*((key,) for key in sorted(GOOD.keys() - {"format"})),
+     *(("provenance", key) for key in sorted(GOOD["provenance"]))],
+    ids=".".join,
+)  # fmt: skip
+def test_a_missing_part_is_refused_by_name(path):
+    with pytest.raises(records.BadRecord, match=f"'{path[-1]}' is a required property"):
+        records.check(changed(*path))
 
 
 @pytest.mark.parametrize(
@@ -193,7 +190,7 @@ def test_all_damaged_records_of_an_experiment_are_named_and_none_of_another(tmp_
         records.read_all("weights", tmp_path)
 
 
-@pytest.mark.parametrize("depth", range(50, 1000, 50))
+@pytest.mark.parametrize("depth", [50, 500, 950])
 def test_a_record_nested_however_deep_is_named(tmp_path, depth):
     (tmp_path / "mnist-x.json").write_text(
         json.dumps(GOOD).replace("0.0", "[" * depth + "]" * depth)
@@ -219,30 +216,6 @@ def test_an_endless_number_is_refused(tmp_path):
     (tmp_path / "mnist-x.json").write_text(json.dumps(GOOD).replace("2.3", "1e999"))
     with pytest.raises(records.BadRecord, match="curves must be finite, got inf in train_nll"):
         records.read(tmp_path / "mnist-x.json")
-
-
-def test_a_newer_record_is_not_to_be_deleted(tmp_path):
-    (tmp_path / "mnist-x.json").write_text(json.dumps(changed("format", to=3)))
-    with pytest.raises(records.BadRecord, match=r"update lnlib$"):
-        records.read_all("mnist", tmp_path)
-
-
-def test_a_record_appears_whole_or_not_at_all(tmp_path, monkeypatch):
-    path, seen = tmp_path / "run.json", []
-    records.write(GOOD, path)
-    old = path.read_bytes()
-
-    def replaced(source, target):
-        seen.append((json.loads(Path(source).read_text()), Path(target), path.read_bytes()))
-        raise OSError("the machine went down")
-
-    monkeypatch.setattr(os, "replace", replaced)
-    new = changed("seed", to=8)
-    with pytest.raises(OSError, match="went down"):
-        records.write(new, path)
-    assert seen == [(new, path, old)]
-    assert path.read_bytes() == old
-    assert list(tmp_path.iterdir()) == [path]  # nothing half made is left
 
 
 def git(folder, *arguments):
@@ -454,17 +427,6 @@ def test_every_record_of_the_book_fits_and_stays_small():
     held = [p for p in records.folder().rglob("*") if p.is_file()]
     assert {p for p in held if p.parent == records.folder()} == {records.folder() / "bench.json"}
     assert sum(p.stat().st_size for p in held) < 25e6
-
-
-def test_the_book_has_the_runs_of_figure_6():
-    all_ = records.read_all("mnist", data="mnist", learning_rate=1e-3, momentum=0.1)
-    kept = [r for r in all_ if r["settings"]["batch_size"] in (4, 128)]
-    cells = {(r["settings"]["norm"], r["settings"]["batch_size"], r["seed"]) for r in kept}
-    assert cells >= {(n, b, s) for n in mnist.NORMS for b in (4, 128) for s in range(3)}
-    # The content of the four files, as their source publishes it.
-    assert len({r["data"]["sha256"] for r in kept}) == 1
-    assert all(r["settings"]["epochs"] >= 20 for r in kept)
-    assert all(r["data"]["cases"]["train"] == 55_000 for r in kept)
 
 
 def test_without_the_books_runs_reading_them_says_how_to_get_them(tmp_path, monkeypatch):

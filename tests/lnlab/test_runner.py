@@ -1,8 +1,5 @@
 """Many runs: what is run again, what the bar and the first line promise, what a signal leaves."""
 
-import dataclasses
-import errno
-import json
 import math
 import os
 import signal
@@ -18,7 +15,6 @@ from lnlab import checkpoint, records, runner
 from lnlab.cli import main
 from lnlab.experiments.mnist import run as mnist
 from lnlab.experiments.mnist.run import Settings
-from lnlab.experiments.weights import run as weights
 from lnlab.runner import record_runs
 
 SMALL = {"batch_size": 16, "data": "digits", "hidden": (24,)}
@@ -38,34 +34,6 @@ def test_again_on_the_command_line_of_runs_drops_a_bad_checkpoint(tmp_path, caps
     assert not list(bad.parent.iterdir())
 
 
-def test_again_repeats_what_is_recorded_and_without_it_nothing_is_run(tmp_path, capsys):
-    chosen = [Settings(norm="none", epochs=1, **SMALL)]
-    options = {"out": tmp_path, "device": "cpu", "step": "plain"}
-    (path,) = record_runs(mnist.EXPERIMENT, chosen, [0], **options)
-    marked = records.read(path)
-    marked["curves"]["wall_s"][0] = 1e6
-    records.write(marked, path)
-    record_runs(mnist.EXPERIMENT, chosen, [0], **options)
-    assert records.read(path) == marked
-    record_runs(mnist.EXPERIMENT, chosen, [0], again=True, **options)
-    assert records.read(path)["curves"]["wall_s"][0] < 1e6
-
-
-def test_a_full_disk_keeps_the_former_record_and_says_what_is_needed(tmp_path, monkeypatch):
-    chosen = [Settings(norm="none", epochs=1, **SMALL)]
-    (path,) = record_runs(mnist.EXPERIMENT, chosen, [0], out=tmp_path, device="cpu", step="plain")
-    kept, before = records.read(path), path.read_bytes()
-
-    def full(_):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match=rf"cannot write .*seed0.json: .*{len(before):,} bytes are"):
-        records.write(kept, path)
-    assert path.read_bytes() == before
-    assert list(tmp_path.glob("*.part")) == []
-
-
 def test_what_a_killed_process_left_is_swept_at_the_next_start(tmp_path):
     folder, ended = tmp_path / "mnist", 2**22 + 1  # beyond the largest process number
     (folder / ".checkpoints").mkdir(parents=True)
@@ -76,33 +44,6 @@ def test_what_a_killed_process_left_is_swept_at_the_next_start(tmp_path):
     chosen = [Settings(norm="none", epochs=1, **SMALL)]
     record_runs(mnist.EXPERIMENT, chosen, [0], out=tmp_path, device="cpu", step="plain")
     assert not any(part.exists() for part in left)
-
-
-def test_a_shorter_run_keeps_the_checkpoint_that_a_longer_one_goes_on_from(tmp_path, monkeypatch):
-    def runs(out, epochs, **more):
-        chosen = [Settings(norm="none", epochs=epochs, **SMALL)]
-        record_runs(mnist.EXPERIMENT, chosen, [0], out=out, device="cpu", step="plain", **more)
-        return comparable(out)
-
-    unbroken, advance, trained = runs(tmp_path / "unbroken", 3), mnist.Run.advance, []
-
-    def broken(self, epoch, *more):
-        trained.append(epoch)
-        if breaks and epoch == 2:
-            raise KeyboardInterrupt
-        return advance(self, epoch, *more)
-
-    monkeypatch.setattr(mnist.Run, "advance", broken)
-    out, breaks = tmp_path / "out", True
-    with pytest.raises(KeyboardInterrupt):
-        runs(out, 3)
-    trained.clear()
-    breaks = False
-    assert runs(out, 1)[1]["curves"]["epoch"][-1] == 1
-    assert trained == []
-    assert runs(out, 3, again=True) == unbroken
-    assert trained == [2]
-    assert not list(out.glob("*/.checkpoints/*"))
 
 
 class Bar:
@@ -175,22 +116,6 @@ def test_the_bar_is_as_long_as_all_updates_of_all_epochs(tmp_path, monkeypatch, 
     # 1,437 cases, 16 at a time, the last batch left out; two kinds of run, two seeds.
     assert Bar.last.total == 4 * epochs * (1437 // 16)
     assert Bar.last.n == Bar.last.total
-
-
-@pytest.mark.parametrize(("epochs", "long"), [(20, "2:00:00"), (5, "0:30:00"), (40, "4:00:00")])
-def test_the_time_that_runs_will_take_goes_with_their_epochs(tmp_path, monkeypatch, epochs, long):
-    # The book's own took an hour for 20 epochs.
-    chosen = weights.Settings(norm="layer", optimizer="sgd", epochs=20)
-    name = f"weights/{weights.EXPERIMENT.stem(chosen, 0)}.json"
-    kept = json.loads((records.folder() / name).read_text())
-    kept["provenance"]["wall_s"] = 3600.0
-    (tmp_path / "weights").mkdir()
-    (tmp_path / name).write_text(json.dumps(kept))
-    monkeypatch.setattr(records, "folder", lambda: tmp_path)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    asked = dataclasses.replace(chosen, epochs=epochs)
-    said = runner._without_gpu(weights.EXPERIMENT, [(asked, seed, None) for seed in (0, 1)])
-    assert f"they take {long} (h:mm:ss)" in said
 
 
 def command(out, *more):
@@ -273,16 +198,6 @@ def test_the_command_broken_off_by_a_signal_ends_in_the_record_of_an_unbroken_ru
     assert main(command(broken)) == 0
     assert comparable(broken) == unbroken
     assert not list(broken.glob("*/.checkpoints/*")), "a checkpoint was left behind"
-
-
-def test_a_recorded_run_is_not_run_again(tmp_path, capsys):
-    assert main(command(tmp_path)) == 0
-    (path,) = tmp_path.glob("*/*.json")
-    before = path.read_bytes(), os.stat(path).st_mtime_ns
-    capsys.readouterr()
-    assert main(command(tmp_path)) == 0
-    assert "1 of 1 runs are recorded already" in capsys.readouterr().out
-    assert (path.read_bytes(), os.stat(path).st_mtime_ns) == before
 
 
 def test_a_record_of_other_settings_is_not_overwritten(tmp_path, capsys):

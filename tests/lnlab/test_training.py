@@ -15,7 +15,7 @@ from lnlab import checkpoint, datasets, training
 from lnlab.experiments.mnist.run import Run, Settings
 from lnlab.training import BadCheckpoint, Diverged, measuring_points, resolve_device, train
 
-SMALL = {"batch_size": 16, "data": "digits", "hidden": (24,)}
+SMALL = {"batch_size": 64, "data": "digits", "hidden": (8,)}
 
 
 @pytest.fixture(scope="module")
@@ -55,44 +55,6 @@ def test_points_run_from_the_start_to_the_last_epoch(digits):
     assert len(epochs) == 1 + 4 + 2
 
 
-def test_batch_nll_is_the_mean_loss_since_the_last_point(digits):
-    chosen = Settings(norm="none", epochs=1, **SMALL)
-    replay, seen = Run(chosen, digits), []
-    loss = replay.loss
-
-    def spy(batch):
-        seen.append(loss(batch))
-        return seen[-1]
-
-    replay.loss = spy
-    points = list(train(replay, epochs=1, first_epoch_points=1))
-    assert points[1]["batch_nll"] == pytest.approx(torch.stack(seen).double().mean().item())
-
-
-def test_one_seed_gives_one_curve_and_another_seed_another(digits):
-    assert without_time(run(digits)) == without_time(run(digits))
-    assert without_time(run(digits)) != without_time(run(digits, seed=1))
-
-
-def test_no_two_seeds_share_the_order_of_an_epoch(digits):
-    chosen = Settings(norm="none", **SMALL)
-    replays = [Run(chosen, digits, seed=seed) for seed in range(6)]
-    orders = {tuple(replay.order(epoch)) for replay in replays for epoch in range(6)}
-    assert len(orders) == 36
-
-
-@pytest.mark.parametrize("norm", ["none", "batch", "layer", "weight"])
-@pytest.mark.parametrize("stop_after", [2, 5, 6])  # within epoch 1, after epoch 1, after epoch 2
-def test_a_run_broken_off_goes_on_to_the_identical_curve(digits, tmp_path, norm, stop_after):
-    whole = without_time(run(digits, norm=norm))
-    file = tmp_path / "run.pt"
-    broken = run(digits, norm=norm, checkpoint=file)
-    for _ in range(stop_after):
-        next(broken)
-    broken.close()
-    assert without_time(run(digits, norm=norm, checkpoint=file)) == whole
-
-
 def test_a_finished_run_can_be_lengthened(digits, tmp_path):
     file = tmp_path / "run.pt"
     list(run(digits, epochs=1, checkpoint=file))
@@ -124,8 +86,7 @@ def ends(digits, epochs, checkpoint=None, again=False):
     )
 
 
-@pytest.mark.parametrize("kept", [1, 2, 3])
-@pytest.mark.parametrize("epochs", [1, 2, 3])
+@pytest.mark.parametrize(("kept", "epochs"), [(1, 1), (1, 3), (2, 3), (3, 1), (3, 2)])
 def test_the_end_is_measured_where_it_is_and_nowhere_else(digits, tmp_path, capsys, kept, epochs):
     whole, file = ends(digits, epochs), tmp_path / "run.pt"
     assert [point["test_nll"] is None for point in whole] == [True] * (len(whole) - 1) + [False]
@@ -153,7 +114,7 @@ def test_wall_time_adds_up_over_a_break(digits, tmp_path, monkeypatch):
     assert times(3) == [1, 2, 3, 4, 5, 6, 7]
 
 
-@pytest.mark.parametrize("breaks", [(3,), (3, 7), (3, 5, 40), (91, 100)])
+@pytest.mark.parametrize("breaks", [(3, 7), (3, 5, 17), (23, 30)])
 def test_each_update_counts_its_seconds_once_wherever_a_run_is_broken_off(
     digits, tmp_path, monkeypatch, breaks
 ):

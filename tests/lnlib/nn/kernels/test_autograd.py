@@ -1,155 +1,86 @@
-"""The gradient by hand: against autograd's of the plain loop, and against finite differences."""
+"""Gradients by hand, in Python and in C++: against autograd's of the plain loop."""
 
 import pytest
 import torch
-from torch.autograd import gradcheck
 from torch.testing import assert_close
 
-from lnlib.nn.kernels import autograd, reference
-from lnlib.nn.kernels.spec import Spec
+from lnlib.nn.kernels import autograd, autograd_norms, reference
+from lnlib.nn.kernels.cpu import recurrent
+from tests.cases.compiled import FLOAT64, SIZES, arguments, call, each_form, everything, numbers
 
-H = 5
-GATES = {"lstm": 4, "gru": 3, "rnn": 1}
-CASES = [
-    ("lstm", {"form": "paper"}),
-    ("lstm", {"form": "carried"}),
-    ("lstm", {"form": "per_gate"}),
-    ("lstm", {"form": "draw"}),
-    ("gru", {}),
-    ("rnn", {"form": "paper", "nonlinearity": "tanh"}),
-    ("rnn", {"form": "parts", "nonlinearity": "tanh"}),
-    ("rnn", {"form": "paper", "nonlinearity": "relu"}),
-    ("rnn", {"form": "parts", "nonlinearity": "relu"}),
-]
-each_case = pytest.mark.parametrize(
-    ("kind", "options"), CASES, ids=lambda v: v if isinstance(v, str) else "-".join(v.values())
-)
-EQUAL, PACKED = [3] * 7, [4, 4, 4, 2, 1, 1, 1]
+ENDING = SIZES["ending"]
 LONG = [2] * 20  # enough steps to lay the weights out anew
-each_length = pytest.mark.parametrize("sizes", [EQUAL, PACKED], ids=["equal", "packed"])
-each_direction = pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reverse"])
-
-# Measured: 3e-13 over 7 steps, 5e-12 over 20.
-EXACT = {"rtol": 0, "atol": 1e-10}
 
 
-def draw(*shape, seed):
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(shape, generator=generator, dtype=torch.float64)
+@pytest.fixture(params=[autograd, recurrent], ids=["by hand", "compiled"])
+def path(request):
+    if request.param is recurrent and not recurrent.available():
+        pytest.skip(f"no compiled library here: {recurrent.reason()}")
+    return request.param
 
 
-def make(kind, options, sizes, *, affine=True):
-    """Return the tensors by name: a state that is not zero, gains not 1 and biases not 0."""
-    widths = {"lstm": (4 * H, H), "gru": (2 * H, H), "rnn": (H,)}[kind]
-    tensors = {
-        "inputs": draw(sum(sizes), GATES[kind] * H, seed=0),
-        "h": draw(sizes[0], H, seed=1),
-        "c": draw(sizes[0], H, seed=2),
-        "weight_hh": draw(GATES[kind] * H, H, seed=3),
-    }
-    if kind != "lstm":
-        del tensors["c"]
-    for k, width in enumerate(widths):
-        if affine and not (options.get("form") == "draw" and k == 0):
-            tensors[f"gain_{k}"] = 1 + 0.3 * draw(width, seed=4 + k)
-            tensors[f"bias_{k}"] = 0.3 * draw(width, seed=6 + k)
-    return {name: t.requires_grad_() for name, t in tensors.items()}
+def leaves(tensors, norms):
+    return [*tensors, *(p for norm in norms if norm for p in norm if p is not None)]
 
 
-def call(module, kind, options, sizes, tensors, *, reverse=False):
-    norms = [(tensors.get(f"gain_{k}"), tensors.get(f"bias_{k}")) for k in range(2)]
-    if kind == "rnn":
-        del norms[1]
-    elif options.get("form") == "draw":
-        del norms[0]
-    states = [tensors[name] for name in ("h", "c") if name in tensors]
-    spec = Spec(kind, **options, reverse=reverse)
-    return module.run(spec, tensors["inputs"], sizes, states, tensors["weight_hh"], norms)
+@each_form
+@pytest.mark.parametrize(
+    ("H", "sizes", "reverse", "missing"),
+    [
+        *((5, SIZES["one"], False, ()), (33, SIZES["three"], True, ())),
+        *((33, SIZES["seventeen"], False, (0,)), (5, LONG, True, (0, 1))),
+        *((5, ENDING, False, (1,)), (33, ENDING, True, ())),
+    ],
+    ids=["one", "three", "seventeen", "long", "ending", "ending, reverse"],
+)
+def test_results_and_gradients_are_those_of_the_plain_loop(
+    path, monkeypatch, kind, options, H, sizes, reverse, missing
+):
+    monkeypatch.setattr(autograd_norms, "CHUNK", 20)  # several chunks in every case but one
+    tensors, norms = arguments(kind, options, H, sizes)
+    norms = [norm and [None if k in missing else p for k, p in enumerate(norm)] for norm in norms]
+    ours, theirs = (
+        everything(module, kind, options, tensors, sizes, norms, reverse=reverse, eps=1e-3)
+        for module in (path, reference)
+    )
+    assert_close(ours, theirs, **FLOAT64)
 
 
-def gradients(results, tensors, *, dtype=torch.float64, **options):
-    """Return the gradients of one random projection of all the results."""
-    dys = [draw(*r.shape, seed=8 + k).to(dtype) for k, r in enumerate(results)]
-    loss = sum((dy * r).sum(dtype=torch.float64) for dy, r in zip(dys, results, strict=True))
-    return dict(zip(tensors, torch.autograd.grad(loss, tensors.values(), **options), strict=True))
-
-
-@each_case
-@pytest.mark.parametrize("sizes", [EQUAL, PACKED, LONG], ids=["equal", "packed", "long"])
-@each_direction
-@pytest.mark.parametrize("affine", [True, False], ids=["affine", "bare"])
-def test_results_and_gradients_are_those_of_the_plain_loop(kind, options, sizes, reverse, affine):
-    tensors = make(kind, options, sizes, affine=affine)
-    ours = call(autograd, kind, options, sizes, tensors, reverse=reverse)
-    theirs = call(reference, kind, options, sizes, tensors, reverse=reverse)
-    assert_close(ours, theirs, **EXACT)
-    assert_close(gradients(ours, tensors), gradients(theirs, tensors), **EXACT)
-
-
-@each_case
-@each_direction
-def test_gradients_are_the_slopes_of_the_results(kind, options, reverse):
-    sizes = [3, 2, 2, 1]
-    tensors = make(kind, options, sizes)
-
-    def results(*values):
-        named = dict(zip(tensors, values, strict=True))
-        return call(autograd, kind, options, sizes, named, reverse=reverse)
-
-    assert gradcheck(results, tuple(tensors.values()))
-
-
-@each_case
-@each_length
-@each_direction
+@each_form
 @pytest.mark.parametrize("rows", [1, 12])
-def test_the_size_of_a_chunk_changes_nothing(kind, options, sizes, reverse, rows, monkeypatch):
-    tensors = make(kind, options, sizes)
-    whole = gradients(call(autograd, kind, options, sizes, tensors, reverse=reverse), tensors)
-    monkeypatch.setattr("lnlib.nn.kernels.autograd_norms.CHUNK", rows)
-    cut = gradients(call(autograd, kind, options, sizes, tensors, reverse=reverse), tensors)
-    assert_close(cut, whole, **EXACT)
+def test_the_size_of_a_chunk_changes_nothing(kind, options, rows, monkeypatch):
+    tensors, norms = arguments(kind, options, 5, ENDING)
+    whole = everything(autograd, kind, options, tensors, ENDING, norms, reverse=True)
+    monkeypatch.setattr(autograd_norms, "CHUNK", rows)
+    cut = everything(autograd, kind, options, tensors, ENDING, norms, reverse=True)
+    assert_close(cut, whole, **FLOAT64)
 
 
-@each_case
-@each_length
-@each_direction
-def test_without_a_gradient_the_results_are_the_same_numbers(kind, options, sizes, reverse):
-    tensors = make(kind, options, sizes)
-    recorded = call(autograd, kind, options, sizes, tensors, reverse=reverse)
+@each_form
+@pytest.mark.parametrize("sizes", [SIZES["three"], ENDING], ids=["equal", "ending"])
+def test_without_a_gradient_the_results_are_the_same_numbers(path, kind, options, sizes):
+    tensors, norms = arguments(kind, options, 33, sizes)
+    recorded = call(path, kind, options, tensors, sizes, norms)
     with torch.no_grad():
-        bare = call(autograd, kind, options, sizes, tensors, reverse=reverse)
+        bare = call(path, kind, options, tensors, sizes, norms)
     assert_close(bare, recorded, rtol=0, atol=0)
-    assert not any(r.requires_grad for r in bare)
+    assert not any(y.requires_grad for y in bare)
 
 
-@each_case
-def test_each_gradient_can_be_wanted_alone(kind, options):
-    tensors = make(kind, options, PACKED)
-    wanted = gradients(call(reference, kind, options, PACKED, tensors), tensors)
-    for name in tensors:
-        alone = {n: t.detach().requires_grad_(n == name) for n, t in tensors.items()}
-        results = call(autograd, kind, options, PACKED, alone)
-        gradient = gradients(results, {name: alone[name]})[name]
-        assert_close(gradient, wanted[name], **EXACT)
-
-
-@each_case
-def test_a_graph_that_is_retained_gives_its_gradients_again(kind, options):
-    tensors = make(kind, options, EQUAL)
-    results = call(autograd, kind, options, EQUAL, tensors)
-    first = gradients(results, tensors, retain_graph=True)
-    assert_close(gradients(results, tensors), first, rtol=0, atol=0)
-
-
-@each_case
-def test_the_gradients_that_come_in_stay_as_they_are(kind, options):
-    tensors = make(kind, options, EQUAL)
-    results = call(autograd, kind, options, EQUAL, tensors)
-    dys = [draw(*r.shape, seed=8) for r in results]
-    before = [dy.clone() for dy in dys]
-    torch.autograd.grad(results, list(tensors.values()), dys)
-    assert_close(dys, before, rtol=0, atol=0)
+@each_form
+def test_each_gradient_can_be_wanted_alone(path, kind, options):
+    tensors, norms = arguments(kind, options, 5, ENDING)
+    both = (call(module, kind, options, tensors, ENDING, norms) for module in (path, reference))
+    ours, theirs = (sum(y.square().sum() for y in outputs) for outputs in both)
+    wanted = torch.autograd.grad(theirs, leaves(tensors, norms))
+    for leaf, gradient in zip(leaves(tensors, norms), wanted, strict=True):
+        (alone,) = torch.autograd.grad(ours, leaf, retain_graph=True)
+        assert_close(alone, gradient, **FLOAT64)
+    for leaf in leaves(tensors, norms)[1:]:
+        leaf.requires_grad_(False)
+    sum(y.square().sum() for y in call(path, kind, options, tensors, ENDING, norms)).backward()
+    assert_close(tensors[0].grad, wanted[0], **FLOAT64)
+    assert tensors[1].grad is None
 
 
 def one_number(y):
@@ -157,115 +88,132 @@ def one_number(y):
 
 
 def a_transpose(y):
-    return draw(*y.shape[::-1], seed=9).t()
+    return numbers(torch.Generator().manual_seed(9), *y.shape[::-1]).t()
 
 
-@each_case
+@each_form
 @pytest.mark.parametrize("dy", [one_number, a_transpose])
-def test_gradients_that_come_in_may_lie_as_they_like(kind, options, dy):
-    tensors = make(kind, options, PACKED)
+def test_gradients_that_come_in_may_lie_as_they_like_and_stay_as_they_are(
+    path, monkeypatch, kind, options, dy
+):
+    monkeypatch.setattr(autograd_norms, "CHUNK", 20)
+    tensors, norms = arguments(kind, options, 6, ENDING)
     both = []
-    for module in (autograd, reference):
-        results = call(module, kind, options, PACKED, tensors)
-        both.append(torch.autograd.grad(results, [*tensors.values()], [dy(r) for r in results]))
-    assert_close(*both, **EXACT)
+    for module in (path, reference):
+        outputs = call(module, kind, options, tensors, ENDING, norms)
+        dys = [dy(y) for y in outputs]
+        both.append(torch.autograd.grad(outputs, tensors, dys))
+        assert_close(dys, [dy(y) for y in outputs], rtol=0, atol=0)
+    assert_close(*both, **FLOAT64)
 
 
-@each_case
-@each_direction
-@each_length
-def test_last_states_can_be_changed_and_the_outputs_stay(kind, options, reverse, sizes):
-    tensors = make(kind, options, sizes)
-    outputs, *last = call(autograd, kind, options, sizes, tensors, reverse=reverse)
+@each_form
+@pytest.mark.parametrize("sizes", [[3] * 4, ENDING], ids=["equal", "ending"])
+def test_last_states_can_be_changed_and_the_outputs_stay(path, kind, options, sizes):
+    tensors, norms = arguments(kind, options, 6, sizes)
+    outputs, *last = call(path, kind, options, tensors, sizes, norms)
     before = outputs.detach().clone()
     for state in last:
         state.detach().zero_()
     assert_close(outputs.detach(), before, rtol=0, atol=0)
 
 
-@each_case
+@each_form
+def test_a_graph_may_be_walked_twice_and_the_arguments_stay(path, kind, options):
+    tensors, norms = arguments(kind, options, 5, [3] * 4)
+    before = [t.detach().clone() for t in leaves(tensors, norms)]
+    y = call(path, kind, options, tensors, [3] * 4, norms)[0].square().sum()
+    first, second = (
+        torch.autograd.grad(y, leaves(tensors, norms), retain_graph=True, allow_unused=True)
+        for _ in range(2)
+    )
+    assert_close(first, second, rtol=0, atol=0)
+    assert_close(leaves(tensors, norms), before, rtol=0, atol=0)
+
+
+# PyTorch's own decorator is silent behind a sum.
+@each_form
+@pytest.mark.parametrize("loss", [torch.Tensor.sum, lambda y: y.square().sum()])
+def test_a_second_derivative_is_refused(path, kind, options, loss):
+    tensors, norms = arguments(kind, options, 5, [3] * 4)
+    y = sum(map(loss, call(path, kind, options, tensors, [3] * 4, norms)))
+    for slope in torch.autograd.grad(y, leaves(tensors, norms), create_graph=True):
+        with pytest.raises(RuntimeError, match=r'once_differentiable|implementation="plain"'):
+            slope.sum().backward(retain_graph=True)
+
+
+@each_form
+def test_tensors_need_not_be_contiguous(path, kind, options):
+    tensors, norms = arguments(kind, options, 6, [3] * 4)
+    strided = [t.detach().t().contiguous().t().requires_grad_() for t in tensors]
+    wide = [
+        norm and [torch.stack((p.detach(),) * 2, 1)[:, 0].requires_grad_() for p in norm]
+        for norm in norms
+    ]
+    assert_close(
+        everything(path, kind, options, strided, [3] * 4, wide),
+        everything(path, kind, options, tensors, [3] * 4, norms),
+        **FLOAT64,
+    )
+
+
+@each_form
 def test_inputs_of_fewer_bits_than_the_weights_are_taken_to_theirs(kind, options):
-    tensors = {n: t.detach().float() for n, t in make(kind, options, PACKED).items()}
-    short = tensors["inputs"].half()
-    mixed = call(autograd, kind, options, PACKED, tensors | {"inputs": short})
-    wide = call(autograd, kind, options, PACKED, tensors | {"inputs": short.float()})
+    tensors, norms = arguments(kind, options, 5, ENDING, torch.float32)
+    short = tensors[0].half()
+    mixed, wide = (
+        call(autograd, kind, options, [inputs, *tensors[1:]], ENDING, norms)
+        for inputs in (short, short.float())
+    )
     assert_close(mixed, wide, rtol=0, atol=0)
 
 
-@each_case
-@pytest.mark.parametrize(
-    ("of", "wrt"), [("inputs", "weight_hh"), ("weight_hh", "inputs"), ("h", "h")]
-)
-def test_a_second_derivative_is_refused(kind, options, of, wrt):
-    tensors = make(kind, options, EQUAL)
-    results = call(autograd, kind, options, EQUAL, tensors)
-    first = gradients(results, tensors, create_graph=True)  # of a dy that needs no gradient
-    with pytest.raises(RuntimeError, match='implementation="plain"'):
-        torch.autograd.grad(first[of].sum(), tensors[wrt])
-
-
-@each_case
+@each_form
 def test_results_that_were_written_over_are_not_differentiated(kind, options):
-    tensors = make(kind, options, EQUAL)
-    outputs, *_ = call(autograd, kind, options, EQUAL, tensors)
+    tensors, norms = arguments(kind, options, 5, [3] * 4)
+    outputs, *_ = call(autograd, kind, options, tensors, [3] * 4, norms)
     outputs.mul_(2)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         outputs.sum().backward()
 
 
-@each_case
-def test_weights_that_do_not_lie_in_order_are_read_in_order(kind, options):
-    tensors = make(kind, options, EQUAL)
-    stored = {
-        n: t.detach().t().contiguous().t().requires_grad_()
-        for n, t in tensors.items()
-        if t.ndim == 2
-    }
-    ours = call(autograd, kind, options, EQUAL, tensors | stored)
-    theirs = call(reference, kind, options, EQUAL, tensors)
-    assert_close(ours, theirs, **EXACT)
-    assert_close(gradients(ours, tensors | stored), gradients(theirs, tensors), **EXACT)
-
-
-@each_case
+@each_form
 def test_no_sequence_at_all_gives_empty_results_and_zero_gradients(kind, options):
-    sizes = [0, 0]
-    tensors = make(kind, options, sizes)
-    results = call(autograd, kind, options, sizes, tensors)
-    assert [len(r) for r in results] == [0] * len(results)
-    for gradient in gradients(results, tensors).values():
+    tensors, norms = arguments(kind, options, 5, [0, 0])
+    outputs = call(autograd, kind, options, tensors, [0, 0], norms)
+    assert not any(map(len, outputs))
+    for gradient in torch.autograd.grad(sum(map(torch.sum, outputs)), leaves(tensors, norms)):
         assert not gradient.any()
 
 
-@each_case
+@each_form
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 def test_half_precision_is_rounded_at_the_ends_alone(kind, options, dtype):
-    tensors = {
-        n: t.detach().to(dtype).requires_grad_() for n, t in make(kind, options, PACKED).items()
-    }
-    exact = {n: t.detach().double().requires_grad_() for n, t in tensors.items()}
-    ours = call(autograd, kind, options, PACKED, tensors)
-    theirs = call(reference, kind, options, PACKED, exact)
-    assert {r.dtype for r in ours} == {dtype}
-    assert_close(ours, tuple(r.to(dtype) for r in theirs))
-    mine, wanted = (gradients(*pair, dtype=dtype) for pair in ((ours, tensors), (theirs, exact)))
-    assert_close(mine, {n: g.to(dtype) for n, g in wanted.items()})
+    tensors, norms = arguments(kind, options, 5, ENDING, dtype)
+    exact = (
+        [t.detach().double().requires_grad_() for t in tensors],
+        [norm and [p.detach().double().requires_grad_() for p in norm] for norm in norms],
+    )
+    dys = [numbers(torch.Generator().manual_seed(9), sum(ENDING), 5).to(dtype)]
+    ours = call(autograd, kind, options, tensors, ENDING, norms)
+    theirs = call(reference, kind, options, exact[0], ENDING, exact[1])
+    assert {y.dtype for y in ours} == {dtype}
+    assert_close(list(ours), [y.to(dtype) for y in theirs])
+    mine = torch.autograd.grad(ours[:1], leaves(tensors, norms), dys)
+    wanted = torch.autograd.grad(theirs[:1], leaves(*exact), [dy.double() for dy in dys])
+    assert_close(list(mine), [g.to(dtype) for g in wanted])
 
 
-@each_case
+@each_form
 def test_autocast_leaves_the_results_alone(kind, options):
-    tensors = {
-        n: t.detach().float().requires_grad_() for n, t in make(kind, options, PACKED).items()
-    }
-    outside = call(autograd, kind, options, PACKED, tensors)
+    tensors, norms = arguments(kind, options, 5, ENDING, torch.float32)
+    outside = everything(autograd, kind, options, tensors, ENDING, norms)
     with torch.autocast("cpu", torch.bfloat16):
-        inside = call(autograd, kind, options, PACKED, tensors)
-        grads = gradients(inside, tensors)
+        inside = everything(autograd, kind, options, tensors, ENDING, norms)
     assert_close(inside, outside, rtol=0, atol=0)
-    assert_close(grads, gradients(outside, tensors), rtol=0, atol=0)
 
 
-@each_case
+@each_form
 def test_no_more_is_kept_for_the_gradient_than_by_the_plain_loop(kind, options):
     sizes = [16] * 8
 
@@ -276,10 +224,10 @@ def test_no_more_is_kept_for_the_gradient_than_by_the_plain_loop(kind, options):
             storages[t.untyped_storage().data_ptr()] = t.untyped_storage().nbytes()
             return t
 
-        tensors = make(kind, options, sizes)
-        given = {t.untyped_storage().data_ptr() for t in tensors.values()}
+        tensors, norms = arguments(kind, options, 5, sizes)
+        given = {t.untyped_storage().data_ptr() for t in leaves(tensors, norms)}
         with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
-            results = call(module, kind, options, sizes, tensors)
+            results = call(module, kind, options, tensors, sizes, norms)
         given |= {r.untyped_storage().data_ptr() for r in results}
         return sum(size for at, size in storages.items() if at not in given)
 

@@ -118,6 +118,7 @@ def test_what_is_switched_off_gives_way_without_a_word(unbuilt, asked, capfd, im
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 def test_importing_and_making_builds_nothing_and_the_first_call_does_with_one_line(built, tmp_path):
     (cache := tmp_path / "cache").mkdir()
     code = (
@@ -231,23 +232,6 @@ def test_one_tensor_of_another_dtype_gives_way_to_a_path_that_takes_it(built, mo
     assert_close(y, autograd.run(Spec("rnn"), made, [2] * 4, [h], weight, [(gain, None)])[0])
 
 
-@each_kind
-def test_gradients_of_each_example_come_from_vmap(kind):
-    module = make(kind)
-    parameters = {name: p.detach() for name, p in module.named_parameters()}
-    xs = x(6, 4, 3)  # six sequences of four steps
-
-    def loss(parameters, sequence):
-        return torch.func.functional_call(module, parameters, (sequence,))[0].square().sum()
-
-    per_example = torch.func.vmap(torch.func.grad(loss), (None, 0))(parameters, xs)
-    for k in range(6):
-        module.zero_grad()
-        loss(dict(module.named_parameters()), xs[k]).backward()
-        for name, p in module.named_parameters():
-            assert_close(per_example[name][k], p.grad)
-
-
 @pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")  # PyTorch's own use
 @each_kind
 def test_forward_mode_gives_the_derivative_along_a_direction(kind):
@@ -262,11 +246,3 @@ def test_forward_mode_gives_the_derivative_along_a_direction(kind):
         expected = (module(a + step * direction)[0] - module(a - step * direction)[0]) / (2 * step)
     assert_close(along, expected, rtol=1e-6, atol=1e-8)
     assert_close(same, along)
-
-
-@pytest.mark.parametrize("loss", [torch.Tensor.sum, lambda y: y.square().sum()])
-def test_a_second_derivative_is_refused_where_it_would_be_wrong(loss):
-    a = x(4, 2, 3).requires_grad_()
-    (slope,) = torch.autograd.grad(loss(make()(a)[0]), a, create_graph=True)
-    with pytest.raises(RuntimeError, match="once_differentiable"):
-        slope.sum().backward()

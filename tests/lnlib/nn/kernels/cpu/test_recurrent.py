@@ -12,10 +12,10 @@ import torch
 from torch.testing import assert_close
 
 from lnlab.experiments.mnist.steps import compiled as step
-from lnlib.nn.kernels import autograd_norms, reference
+from lnlib.nn.kernels import reference
 from lnlib.nn.kernels.cpu import build, layer_norm, recurrent
 from lnlib.nn.kernels.spec import Spec
-from tests.cases.compiled import FLOAT64, SIZES, arguments, call, each_form, everything, numbers
+from tests.cases.compiled import FLOAT64, SIZES, arguments, call, each_form, everything
 
 
 @pytest.mark.skipif(
@@ -25,22 +25,6 @@ from tests.cases.compiled import FLOAT64, SIZES, arguments, call, each_form, eve
 def test_where_there_is_a_compiler_there_is_the_library(library):
     # Whatever else tests it skips where it is missing.
     assert library.available(), library.reason()
-
-
-@each_form
-@pytest.mark.parametrize("reverse", [False, True], ids=["forwards", "backwards"])
-@pytest.mark.parametrize("sizes", SIZES.values(), ids=SIZES)
-@pytest.mark.parametrize("H", [1, 5, 33])
-def test_outputs_and_gradients_are_those_of_the_plain_loop(
-    built, monkeypatch, kind, options, reverse, sizes, H
-):
-    monkeypatch.setattr(autograd_norms, "CHUNK", 20)  # several chunks in every case but one
-    tensors, norms = arguments(kind, options, H, sizes)
-    ours, theirs = (
-        everything(module, kind, options, tensors, sizes, norms, reverse=reverse, eps=1e-3)
-        for module in (recurrent, reference)
-    )
-    assert_close(ours, theirs, **FLOAT64)
 
 
 @each_form
@@ -66,40 +50,6 @@ def test_float32_gradients_are_those_of_the_plain_loop(built, kind, options):
     # Sums over all steps: measured 1e-5 of the largest entry.
     for a, b in zip(ours, theirs, strict=True):
         assert_close(a, b, rtol=1e-4, atol=1e-4 * float(b.detach().abs().max()))
-
-
-@each_form
-def test_gradients_agree_with_finite_differences(built, kind, options):
-    tensors, norms = arguments(kind, options, 3, [2, 2, 1])
-    flat = [*tensors, *(p for norm in norms if norm for p in norm)]
-
-    def run(*flat):
-        rest = list(flat[len(tensors) :])
-        given = [norm and [rest.pop(0), rest.pop(0)] for norm in norms]
-        return call(recurrent, kind, options, flat[: len(tensors)], [2, 2, 1], given)
-
-    assert torch.autograd.gradcheck(run, flat)
-
-
-@each_form
-@pytest.mark.parametrize("missing", [(0,), (1,), (0, 1)], ids=["gain", "bias", "both"])
-def test_a_missing_gain_or_bias_means_ones_or_zeros(built, kind, options, missing):
-    tensors, norms = arguments(kind, options, 5, [3] * 4)
-    norms = [norm and [None if k in missing else p for k, p in enumerate(norm)] for norm in norms]
-    ours, theirs = (
-        everything(module, kind, options, tensors, [3] * 4, norms)
-        for module in (recurrent, reference)
-    )
-    assert_close(ours, theirs, **FLOAT64)
-
-
-def test_a_gru_may_miss_the_gain_of_one_norm_alone(built):
-    tensors, norms = arguments("gru", {}, 5, [3] * 4)
-    norms[0][0] = norms[1][1] = None
-    ours, theirs = (
-        everything(module, "gru", {}, tensors, [3] * 4, norms) for module in (recurrent, reference)
-    )
-    assert_close(ours, theirs, **FLOAT64)
 
 
 @each_form
@@ -222,97 +172,6 @@ def test_nan_spoils_its_own_sequence_from_its_step_on_and_no_other(built, kind, 
     spoiled[2:, 1] = True
     assert torch.equal(outputs.isnan().all(2), spoiled)
     assert torch.equal(outputs.isnan().any(2), spoiled)
-
-
-def test_tensors_need_not_be_contiguous(built):
-    tensors, norms = arguments("lstm", {}, 6, [3] * 4)
-    strided = [t.detach().t().contiguous().t().requires_grad_() for t in tensors]
-    wide = [
-        [torch.stack((p.detach(), p.detach()), 1)[:, 0].requires_grad_() for p in norm]
-        for norm in norms
-    ]
-    assert not any(t.is_contiguous() for t in (*strided, *wide[0], *wide[1]))
-    assert_close(
-        everything(recurrent, "lstm", {}, strided, [3] * 4, wide),
-        everything(recurrent, "lstm", {}, tensors, [3] * 4, norms),
-    )
-
-
-def one_number(y):
-    return torch.full((), 1.7, dtype=y.dtype).expand_as(y)
-
-
-def a_transpose(y):
-    return numbers(torch.Generator().manual_seed(9), *y.shape[::-1]).t()
-
-
-@each_form
-@pytest.mark.parametrize("dy", [one_number, a_transpose])
-def test_gradients_that_come_in_may_lie_as_they_like_and_stay_as_they_are(
-    built, monkeypatch, kind, options, dy
-):
-    monkeypatch.setattr(autograd_norms, "CHUNK", 20)
-    tensors, norms = arguments(kind, options, 6, SIZES["ending"])
-    both = []
-    for module in (recurrent, reference):
-        outputs = call(module, kind, options, tensors, SIZES["ending"], norms)
-        dys = [dy(y) for y in outputs]
-        both.append(torch.autograd.grad(outputs, tensors, dys))
-        assert_close(dys, [dy(y) for y in outputs], rtol=0, atol=0)
-    assert_close(*both, **FLOAT64)
-
-
-@each_form
-def test_last_states_can_be_changed_and_the_outputs_stay(built, kind, options):
-    tensors, norms = arguments(kind, options, 6, [3] * 4)
-    outputs, *last = call(recurrent, kind, options, tensors, [3] * 4, norms)
-    before = outputs.detach().clone()
-    for state in last:
-        state.detach().zero_()
-    assert_close(outputs.detach(), before, rtol=0, atol=0)
-
-
-@each_form
-def test_without_a_gradient_the_numbers_are_the_same(built, kind, options):
-    tensors, norms = arguments(kind, options, 33, SIZES["ending"])
-    recorded = call(recurrent, kind, options, tensors, SIZES["ending"], norms)
-    with torch.no_grad():
-        quick = call(recurrent, kind, options, tensors, SIZES["ending"], norms)
-    assert all(y.requires_grad for y in recorded)
-    assert not any(y.requires_grad for y in quick)
-    for a, b in zip(recorded, quick, strict=True):
-        assert torch.equal(a, b)
-
-
-def test_arguments_stay_as_they_are_and_a_graph_may_be_walked_twice(built):
-    tensors, norms = arguments("lstm", {}, 5, [3] * 4)
-    before = [t.detach().clone() for t in tensors]
-    y = call(recurrent, "lstm", {}, tensors, [3] * 4, norms)[0].square().sum()
-    first, second = (torch.autograd.grad(y, tensors, retain_graph=True) for _ in range(2))
-    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
-    assert all(torch.equal(a, b) for a, b in zip(tensors, before, strict=True))
-
-
-def test_a_gradient_that_is_not_wanted_is_not_given(built):
-    tensors, norms = arguments("lstm", {}, 5, [3] * 4)
-    expected = everything(recurrent, "lstm", {}, tensors, [3] * 4, norms)[3]  # of the inputs
-    for p in (*tensors[1:], *norms[0], *norms[1]):
-        p.requires_grad_(False)
-    outputs = call(recurrent, "lstm", {}, tensors, [3] * 4, norms)
-    generator = torch.Generator().manual_seed(9)
-    sum((y * numbers(generator, *y.shape)).sum() for y in outputs).backward()
-    assert_close(tensors[0].grad, expected)
-    assert tensors[3].grad is None
-
-
-# PyTorch's own decorator is silent behind a sum.
-@pytest.mark.parametrize("loss", [torch.Tensor.sum, lambda y: y.square().sum()])
-def test_a_second_derivative_is_refused(built, loss):
-    tensors, norms = arguments("gru", {}, 5, [3] * 4)
-    y = loss(call(recurrent, "gru", {}, tensors, [3] * 4, norms)[0])
-    (slope,) = torch.autograd.grad(y, tensors[0], create_graph=True)
-    with pytest.raises(RuntimeError, match="once_differentiable"):
-        slope.sum().backward()
 
 
 def wrong_in_float32(y):

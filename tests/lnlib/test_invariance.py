@@ -6,7 +6,6 @@ import torch
 import torch.nn.functional as F
 
 from lnlab.datasets import load
-from lnlib import invariance, layer_norm
 from lnlib.invariance import NORMS, TABLE_1, TRANSFORMS, measure, network, output, transform
 
 # eps = 0, float64: invariant cells changed by at most 1.3e-13, the others by at least 0.06.
@@ -60,12 +59,6 @@ def test_the_table_is_the_papers():
     assert tuple(TABLE_1) == NORMS[:3]
 
 
-@pytest.mark.parametrize("table", [TABLE_1, TABLE_1["layer"]], ids=["rows", "cells"])
-def test_nobody_changes_the_papers_table(table):
-    with pytest.raises(TypeError, match="does not support item assignment"):
-        table["layer"] = True
-
-
 @each_cell
 @each_data
 @pytest.mark.parametrize("strength", [0.1, 3.0, 10.0])
@@ -79,20 +72,6 @@ def test_every_cell_of_table_1_holds(norm, name, data, strength):
         assert change < SAME
     else:
         assert change > CHANGED
-
-
-@pytest.fixture(scope="module")
-def mnist():
-    return load("mnist").x_train[:64].astype(float)
-
-
-@pytest.mark.needs_data("mnist")
-@each_cell
-@pytest.mark.parametrize("strength", [0.1, 3.0])
-def test_every_cell_holds_on_mnist(mnist, norm, name, strength):
-    X, rng = mnist, np.random.default_rng(0)
-    change = measure(norm, name, X=X, layers=network([784, 12], rng), strength=strength, rng=rng)
-    assert (change < SAME) if TABLE_1[norm][name] else (change > CHANGED)
 
 
 @pytest.mark.parametrize("activation", ["tanh", "relu"])
@@ -127,75 +106,7 @@ def test_norms_beyond_the_paper_have_a_row_too(norm, name):
     assert (change < SAME) if name in BEYOND[norm] else (change > CHANGED)
 
 
-@pytest.mark.parametrize("norm", NORMS)
-def test_a_negative_factor_changes_every_norm(norm):
-    assert measure(norm, "negative_rescaling") > CHANGED
-
-
-def test_a_negative_factor_turns_the_sign_of_layer_norm():
-    rng = np.random.default_rng(0)
-    X, layers = rng.normal(size=(5, 8)), network([8, 12], rng)
-    changed_X, changed, _ = transform("negative_rescaling", X, layers)
-    (layer,) = layers
-    before, after = (
-        (output("layer", x, ls) - layer.bias) / layer.gain
-        for x, ls in ((X, layers), (changed_X, changed))
-    )
-    np.testing.assert_allclose(after, -before, rtol=1e-10)
-
-
-@pytest.mark.parametrize("norm", NORMS)
-def test_only_batch_norm_removes_a_bias_and_a_shifted_feature(norm):
-    for name in ("input_bias", "feature_shift"):
-        change = measure(norm, name)
-        assert (change < SAME) if norm == "batch" else (change > CHANGED)
-
-
-@pytest.mark.parametrize("norm", NORMS)
-def test_the_order_of_units_matters_to_norms_with_groups_alone(norm):
-    change = measure(norm, "unit_permutation")
-    assert (change > CHANGED) if norm in ("group", "instance") else (change < SAME)
-
-
-def test_permuting_hidden_units_changes_no_output_of_a_network():
-    rng = np.random.default_rng(0)
-    layers = network([8, 12, 4], rng)
-    assert measure("layer", "unit_permutation", layers=layers, activation="relu") < SAME
-
-
-def test_a_bias_before_the_norm_breaks_the_invariance_to_the_scale_of_a_case():
-    rng = np.random.default_rng(0)
-    X, layers = rng.normal(size=(5, 8)), network([8, 12], rng)
-    _, biased, _ = transform("input_bias", X, layers, strength=1.0)
-    assert measure("layer", "single_case_rescaling", X=X, layers=layers) < SAME
-    assert measure("layer", "single_case_rescaling", X=X, layers=biased) > 0.1
-
-
-@pytest.mark.parametrize("name", ["weight_matrix_rescaling", "dataset_rescaling"])
-def test_eps_ends_the_invariance_to_scale(name):
-    small = {"strength": 0.01, "activation": "identity"}
-    assert measure("layer", name, **small) < SAME
-    changes = [measure("layer", name, eps=eps, **small) for eps in (1e-8, 1e-5, 1e-3)]
-    assert changes == sorted(changes)
-    assert changes[0] > SAME
-
-
-def test_adding_2_to_every_pixel_changes_a_layer_normalized_network():
-    X = digits(None)
-    layers = network([64, 12], np.random.default_rng(0))
-    assert measure("layer", "dataset_recentering", X=X, layers=layers, strength=2.0) > 0.1
-    assert measure("batch", "dataset_recentering", X=X, layers=layers, strength=2.0) < SAME
-
-
 # The pieces.
-
-
-def test_one_layer_is_layer_norm_of_the_summed_inputs():
-    rng = np.random.default_rng(0)
-    X, (layer,) = rng.normal(size=(5, 8)), network([8, 12], rng)
-    expected = np.tanh(layer_norm(X @ layer.W.T, layer.gain, layer.bias, eps=1e-3))
-    actual = output("layer", X, (layer,), eps=1e-3, activation="tanh")
-    np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.parametrize("activation", ["identity", "tanh", "relu"])
@@ -324,16 +235,6 @@ def test_a_network_is_drawn_as_said():
     assert channels.gain.shape == channels.bias.shape == (3,)
 
 
-def test_weight_norm_is_that_of_the_library():
-    rng = np.random.default_rng(0)
-    X, (layer,) = rng.normal(size=(5, 8)), network([8, 12], rng)
-    np.testing.assert_allclose(
-        output("weight", X, (layer,)),
-        invariance.norms.weight_norm(X, layer.W, layer.gain, layer.bias),
-        rtol=1e-12,
-    )
-
-
 @pytest.mark.parametrize("name", TRANSFORMS)
 def test_a_transformation_changes_something_and_leaves_its_arguments(name):
     rng = np.random.default_rng(0)
@@ -352,18 +253,10 @@ def test_a_transformation_changes_something_and_leaves_its_arguments(name):
 EIGHT = network([8, 12], np.random.default_rng(0))
 MISTAKES = {
     "norm": (lambda: measure("spectral", "dataset_rescaling"), "^measure: norm must be one of b"),
-    "norm of a network": (
-        lambda: network([8, 12], np.random.default_rng(0), norm="spectral"),
-        "^network: norm must be one of batch.*; got 'spectral'",
-    ),
     "name": (lambda: measure("layer", "scaling"), "name must be one of weight_matrix"),
     "factor": (
         lambda: measure("layer", "dataset_rescaling", strength=-1),
         "must be above 0, got -1; .*negative_rescaling",
-    ),
-    "strength": (
-        lambda: measure("layer", "dataset_rescaling", strength="3"),
-        "strength must be a number, got '3'",
     ),
     "no layers": (
         lambda: measure("layer", "dataset_rescaling", layers=[]),
@@ -374,22 +267,13 @@ MISTAKES = {
         "activation must be one of identity",
     ),
     "sizes": (lambda: network([8], np.random.default_rng(0)), "at least two numbers"),
-    "no units": (lambda: network([8, 0], np.random.default_rng(0)), r"from 1, got \[8, 0\]"),
     "X of one axis": (
         lambda: measure("layer", "unit_permutation", X=np.ones(8)),
         r"^measure: X must be of shape \(N, D\), got \(8,\); a case a row",
     ),
-    "no cases": (
-        lambda: measure("layer", "unit_permutation", X=np.ones((0, 8))),
-        r"X must be of shape \(N, D\), got \(0, 8\)",
-    ),
     "X of another D": (
         lambda: measure("layer", "unit_permutation", X=np.ones((5, 7)), layers=EIGHT),
         r"^measure: X must be of shape \(N, 8\), got \(5, 7\)",
-    ),
-    "X of another D, shown": (
-        lambda: output("layer", np.ones((5, 7)), EIGHT),
-        r"^output: X must be of shape \(N, 8\), got \(5, 7\)",
     ),
     "groups": (
         lambda: network([8, 6], np.random.default_rng(0), norm="group"),

@@ -76,24 +76,6 @@ def test_pytorch_batch_norm():
     )
 
 
-def test_the_paper_has_no_eps():
-    np.testing.assert_allclose(BY_NAME["the paper"](PAIR), [[-1, 1]], rtol=0, atol=EXACT)
-    assert BY_NAME["the paper"].eps == 0
-
-
-def test_keras_gives_what_was_reported():
-    # tensorflow/tensorflow issue 58146 prints ±0.73995596, in float32.
-    np.testing.assert_allclose(BY_NAME["Keras"](PAIR), [[-0.73995596, 0.73995596]], atol=2e-7)
-
-
-def test_the_annotated_transformer_gives_what_was_reported():
-    # codertimo/BERT-pytorch issue 30 prints both, in float32.
-    x = np.array([[1.0, 0.0, 0.0, 0.0]])
-    annotated, pytorch = BY_NAME["the Annotated Transformer"](x), BY_NAME["PyTorch"](x)
-    np.testing.assert_allclose(annotated, [[1.5, -0.5, -0.5, -0.5]], atol=5e-5)
-    np.testing.assert_allclose(pytorch, [[1.7320, -0.5773, -0.5773, -0.5773]], atol=5e-5)
-
-
 def test_the_annotated_transformer_is_its_three_lines_in_pytorch():
     x = torch.tensor(SAMPLE)
     mean, std = x.mean(-1, keepdim=True), x.std(-1, keepdim=True)
@@ -201,37 +183,6 @@ def test_naive_breaks_at_the_offset_the_formula_says():
     assert (np.isnan(worst) | (worst > 0.5)).mean() > 0.9  # measured 1.0
 
 
-@pytest.mark.parametrize(
-    ("name", "limit"), [("Welford", 1e-3), ("two-pass", 1e-4), ("shifted", 1e-6)]
-)
-def test_others_hold_beyond_it(name, limit):
-    assert errors(name, about(10_000, np.float32)).max() < limit  # 2e-4, 1e-5, 2e-7
-
-
-def test_ten_times_the_offset_costs_welford_a_digit_and_two_pass_two():
-    near, far = (about(offset, np.float32, H=256) for offset in (1e4, 1e5))
-    rms = {  # of 50 vectors; other seeds give 6 to 8 and 78 to 97
-        name: np.sqrt(np.mean(errors(name, far) ** 2) / np.mean(errors(name, near) ** 2))
-        for name in ("Welford", "two-pass")
-    }
-    assert 3 < rms["Welford"] < 25
-    assert 30 < rms["two-pass"] < 250
-    assert errors("shifted", far).max() < 1e-5  # measured 1.4e-6
-
-
-def test_an_outlier_in_front_costs_shifted_the_digits_of_all_others():
-    x = about(0, np.float32)
-    x[:, 0] = 1e4
-    exact = np.array([by_loop(row.tolist(), 0, 1e-5, "inside") for row in x])
-
-    def error(y):
-        return np.sqrt(np.square(y - exact)[:, 1:].mean())
-
-    two_pass = error(numerics.layer_norm(x, "two-pass"))
-    assert error(numerics.layer_norm(x, "shifted")) > 10 * two_pass  # measured 30
-    assert error(lnlib.layer_norm(x)) < 1.5 * two_pass  # measured 0.25
-
-
 def test_naive_variance_can_be_negative_and_its_root_no_number():
     x = np.array([40000, 40001, 40002, 40003], dtype=np.float32)  # onnxruntime issue 28463
     assert numerics.naive(x)[1] == -128
@@ -239,14 +190,6 @@ def test_naive_variance_can_be_negative_and_its_root_no_number():
     for name in ("Welford", "two-pass", "shifted"):
         assert METHODS[name](x)[1] == 1.25
     np.testing.assert_allclose(lnlib.layer_norm(x), by_loop(x.tolist(), 0, 1e-5, "inside"), 1e-6)
-
-
-def test_in_float16_sums_overflow_and_differences_do_not():
-    x = about(1000, np.float16)  # 64 of them add up to 64,000, their squares to far more
-    assert np.isinf(numerics.naive(x)[1]).all() or np.isnan(numerics.naive(x)[1]).all()
-    assert np.isfinite(numerics.welford(x)[1]).all()
-    assert np.isinf(numerics.two_pass(about(1000, np.float16, H=128))[1]).all()
-    assert errors("shifted", x).max() < 0.02  # measured 0.002
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -16,8 +16,6 @@ MISTAKES = {
         lambda p, x, h: rnn_step(x, h, p | {"gain_sum": p["gain_s"]}),
         "'gain_sum'; did you mean 'gain_s'",
     ),
-    "b in eq. 4": (lambda p, x, h: rnn_step(x, h, p | {"b": p["bias_s"]}), "got 'b'"),
-    "no W_hh": (lambda p, x, h: rnn_step(x, h, {"W_ih": p["W_ih"]}), "must hold W_hh"),
     "gates": (
         lambda p, x, h: lstm_step(x, (h, h), {k: p[k] for k in ("W_ih", "W_hh")}),
         r"\(4 H, I\)",
@@ -34,34 +32,15 @@ MISTAKES = {
         "batch_norm belongs to form 'batch'",
     ),
     "momentum": (lambda p, x, h: RecurrentBatchNorm(momentum=0), "momentum.*got 0"),
-    "large momentum": (lambda p, x, h: RecurrentBatchNorm(momentum=1.5), "momentum.*got 1.5"),
-    "negative step": (lambda p, x, h: RecurrentBatchNorm().at(-1), "must be from 0 to 0"),
     "skipped step": (lambda p, x, h: RecurrentBatchNorm().at(1), "train on the steps in order"),
     "no training": (lambda p, x, h: RecurrentBatchNorm().at(0, training=False), "0 steps with"),
     "negative step at test time": (
         lambda p, x, h: trained(p, x, h).at(-1, training=False),
         "from 0 and statistics from training, got t = -1 and 1 steps",
     ),
-    "a column of gains": (
-        lambda p, x, h: rnn_step(x, h, p | {"gain_s": np.ones((4, 1))}),
-        r"gain_s must be of shape \(4,\), got \(4, 1\)",
-    ),
-    "gates of W_ih alone": (
-        lambda p, x, h: rnn_step(x, h, p | {"W_ih": np.ones((8, 3))}),
-        r"\(1 H, I\) and \(1 H, H\), got \(8, 3\) and \(4, 4\)",
-    ),
     "gates of W_hh alone": (
         lambda p, x, h: rnn_step(x, h, p | {"W_hh": np.ones((8, 4))}),
         r"got \(4, 3\) and \(8, 4\)",
-    ),
-    "no W_ih": (lambda p, x, h: rnn_step(x, h, {"W_hh": p["W_hh"]}), "must hold W_ih"),
-    "statistics in form parts": (
-        lambda p, x, h: rnn_step(x, h, p, form="parts", batch_norm=RecurrentBatchNorm().at(0)),
-        "batch_norm belongs to form 'batch', got form 'parts'",
-    ),
-    "a name of another form": (
-        lambda p, x, h: rnn_step(x, h, p | {"peephole": p["bias_s"]}),
-        "got 'peephole'; leave it out or choose another form",
     ),
 }
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from lnlib.fisher import GLM, MLP, Dense, largest_eigenvalues, trace
+from lnlib.fisher import MLP, Dense, largest_eigenvalues, trace
 
 each_norm = pytest.mark.parametrize("normalized", [True, False], ids=["layer norm", "plain"])
 
@@ -58,14 +58,6 @@ def test_a_product_is_that_of_the_matrix_from_automatic_differentiation(normaliz
     )
 
 
-@each_norm
-def test_logits_are_those_of_torch(normalized):
-    model, X = make(normalized), np.random.default_rng(1).normal(size=(20, 7))
-    theta = torch.from_numpy(np.concatenate([a.ravel() for d in model.layers for a in d.arrays]))
-    expected = torch_logits(model, theta, torch.from_numpy(X)).numpy()
-    np.testing.assert_allclose(model.logits(X), expected, rtol=1e-10, atol=1e-13)
-
-
 def test_eps_is_in_the_logits_and_in_the_product():
     plain, rng = make(), np.random.default_rng(1)
     model, X = MLP(plain.layers, eps=0.3), rng.normal(size=(20, 7))
@@ -103,18 +95,6 @@ def test_trace_and_eigenvalues_take_their_settings():
     calls.clear()
     largest_eigenvalues(product, 30, 3, rng=np.random.default_rng(5), tolerance=0.3)
     assert len(calls) < many
-
-
-def test_logits_alone_are_a_categorical_glm():
-    rng = np.random.default_rng(0)
-    W, b, X = rng.normal(size=(3, 4)), rng.normal(size=3), rng.normal(size=(20, 4))
-    F_glm = GLM(W, b, norm="none", family="categorical").fisher(X).reshape(3, 5, 3, 5)
-    v = rng.normal(size=15)
-    dW, db = v[:12].reshape(3, 4), v[12:]
-    expected = np.einsum("ipjq,jq->ip", F_glm, np.concatenate([dW, db[:, None]], 1))
-    product = MLP([Dense(W, b)]).fisher_product(X, v)
-    np.testing.assert_allclose(product[:12].reshape(3, 4), expected[:, :4], rtol=1e-10)
-    np.testing.assert_allclose(product[12:], expected[:, 4], rtol=1e-10, atol=1e-15)
 
 
 @pytest.mark.parametrize("cases", [501, 1000, 1234])  # the last chunk: one case, full, a part
@@ -160,24 +140,6 @@ def test_eigenvalues_and_trace_are_those_of_the_matrix(normalized):
     estimate, error = trace(product, model.size, 200)
     assert abs(estimate - np.trace(full)) < 4 * error
     assert error < 0.2 * np.trace(full)
-
-
-def test_layer_norm_leaves_no_curvature_along_the_weights_below_it():
-    model, X = make(), np.random.default_rng(1).normal(size=(20, 7))
-    model.eps = 0.0
-    v = np.zeros(model.size)
-    W = model.layers[0].W
-    v[: W.size] = W.ravel()
-    assert abs(v @ model.fisher_product(X, v)) < 1e-20
-    plain = make(normalized=False)
-    assert v[: W.size] @ plain.fisher_product(X, v_of(plain))[: W.size] > 1e-3
-
-
-def v_of(model):
-    v = np.zeros(model.size)
-    W = model.layers[0].W
-    v[: W.size] = W.ravel()
-    return v
 
 
 ones = np.ones

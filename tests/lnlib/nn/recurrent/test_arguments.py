@@ -16,15 +16,11 @@ from tests.cases.modules import CELLS, IN, KINDS, B, H, T, each_form, each_kind,
 
 MISTAKES = {
     "4D": lambda m: m(torch.ones(1, T, B, IN)),
-    "1D": lambda m: m(torch.ones(IN)),
     "features": lambda m: m(torch.ones(T, B, IN + 1)),
     "no steps": lambda m: m(torch.ones(0, B, IN)),
-    "float64": lambda m: m(torch.ones(T, B, IN).double()),
     "ints": lambda m: m(torch.ones(T, B, IN, dtype=int)),
     "h of another batch": lambda m: m(torch.ones(T, B, IN), h(m, 1, B + 1, H)),
-    "h of two layers": lambda m: m(torch.ones(T, B, IN), h(m, 2, B, H)),
     "h of another width": lambda m: m(torch.ones(T, B, IN), h(m, 1, B, H + 1)),
-    "h without batch": lambda m: m(torch.ones(T, B, IN), h(m, 1, H)),
     "h with batch": lambda m: m(torch.ones(T, IN), h(m, 1, 1, H)),
 }
 

@@ -34,59 +34,6 @@ from tests.cases.modules import (
 # Parameters.
 
 
-@each_kind
-def test_gains_start_at_1_and_biases_at_0(kind):
-    module = KINDS[kind](IN, H, num_layers=2, bidirectional=True)
-    for name, p in module.named_parameters():
-        if "layernorm" in name or "bias" in name:
-            expected = torch.ones_like(p) if name.endswith(".weight") else torch.zeros_like(p)
-            assert torch.equal(p, expected), name
-        else:
-            assert p.abs().max() <= H**-0.5, name
-            assert p.std() > 0.1, name
-
-
-@each_kind
-def test_biases_can_be_drawn_as_torch_draws_its_own(kind):
-    module = KINDS[kind](IN, H, bias_init="uniform")
-    drawn = [p for name, p in module.named_parameters() if "bias" in name]
-    assert drawn
-    for p in drawn:
-        assert 0 < p.abs().max() <= H**-0.5
-        assert p.std() > 0
-    gains = [p for name, p in module.named_parameters() if "layernorm" in name and p.ndim == 1]
-    assert any(torch.equal(p, torch.ones_like(p)) for p in gains)
-
-
-@each_kind
-def test_blank_first_inputs_blow_the_gradient_up_unless_biases_are_drawn(kind):
-    x = draw(10, B, IN)
-    x[:6] = 0  # as the first rows of an image
-    norms = {}
-    for bias_init in ("zeros", "uniform"):
-        torch.manual_seed(0)
-        module = KINDS[kind](IN, 64, bias_init=bias_init, dtype=torch.float64)
-        module(x)[0][-1].sum().backward()
-        norms[bias_init] = torch.cat([p.grad.flatten() for p in module.parameters()]).norm()
-    assert norms["zeros"] > 1e3 * norms["uniform"]
-    assert norms["uniform"] < 1e3
-
-
-def test_the_gain_can_start_elsewhere():
-    module = LayerNormLSTM(IN, H, gain=0.1)
-    for name in ("layernorm_i_l0", "layernorm_h_l0", "layernorm_c_l0"):
-        assert torch.equal(
-            getattr(module, name).weight, torch.full_like(getattr(module, name).weight, 0.1)
-        )
-
-
-@each_kind
-def test_orthogonal_recurrent_weights_keep_the_length_of_a_state_gate_by_gate(kind):
-    module = KINDS[kind](IN, H, recurrent_init="orthogonal", dtype=torch.float64)
-    for gate in module.weight_hh_l0.detach().split(H):
-        assert_close(gate @ gate.T, torch.eye(H, dtype=torch.float64))
-
-
 @each_form
 def test_state_dict_copies_and_pickles_compute_the_same(kind, form):
     module = make(kind, form=form, num_layers=2, bidirectional=True)
@@ -133,22 +80,6 @@ def test_autocast_computes_and_returns_its_dtype(kind):
     assert_close(output.float(), module(x)[0], atol=0.05, rtol=0)
     output.float().sum().backward()
     assert module.weight_hh_l0.grad.dtype == torch.float32
-
-
-@each_kind
-def test_meta_tensors_give_shapes(kind):
-    module = KINDS[kind](IN, H, device="meta")
-    assert module(torch.empty(T, B, IN, device="meta"))[0].shape == (T, B, H)
-
-
-@each_kind
-def test_a_frozen_network_needs_no_gradient_and_gives_the_input_one(kind):
-    module = make(kind).requires_grad_(False)
-    x = draw(T, B, IN).requires_grad_()
-    module(x)[0].sum().backward()
-    assert x.grad.abs().sum() > 0
-    with torch.no_grad():
-        assert module(x)[0].grad_fn is None
 
 
 # Weights trained elsewhere.

@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pack_sequence, pad_packed_sequence
 from torch.testing import assert_close
 
-from lnlib.nn import LayerNormRNN
 from tests.cases.modules import (
     CELLS,
     EXACT,
@@ -82,13 +80,6 @@ def test_a_cell_is_one_step_of_the_numpy_cell(kind, form):
         assert_close(a.detach().numpy(), e[1], rtol=EXACT, atol=EXACT)
 
 
-def test_relu_is_the_other_nonlinearity():
-    module = make("rnn", nonlinearity="relu")
-    x, h = draw(T, B, IN), start("rnn")
-    expected, _ = run_numpy("rnn", "paper", numpy_params(module), x, [h[0]], nonlinearity="relu")
-    assert_close(module(x, h)[0].detach().numpy(), expected, rtol=EXACT, atol=EXACT)
-
-
 @each_path
 @each_form
 def test_gradients_match_differences_in_all_inputs_and_parameters(kind, form, implementation):
@@ -161,17 +152,6 @@ def test_shapes_are_those_of_torch(pair, options, shape):
     assert shapes(ours(x, hx)) == shapes(theirs(x, hx))
 
 
-def test_arguments_have_torchs_order():
-    args, where = (IN, H, 2, True, True, 0.5, True), {"device": "cpu", "dtype": torch.float64}
-    for kind in ("lstm", "gru"):
-        ours, theirs = KINDS[kind](*args, **where), TORCH[kind](*args, **where)
-        assert shapes(ours(draw(B, T, IN))) == shapes(theirs(draw(B, T, IN)))
-        assert ours.dropout == theirs.dropout
-    ours, theirs = (k(IN, H, 2, "relu", False, True) for k in (LayerNormRNN, nn.RNN))
-    assert ours.nonlinearity == theirs.nonlinearity
-    assert shapes(ours(torch.ones(B, T, IN))) == shapes(theirs(torch.ones(B, T, IN)))
-
-
 @each_kind
 def test_weights_have_the_names_and_shapes_of_torch(kind):
     options = {"num_layers": 2, "bidirectional": True}
@@ -179,60 +159,6 @@ def test_weights_have_the_names_and_shapes_of_torch(kind):
     ours = {n: p.shape for n, p in KINDS[kind](IN, H, **options).named_parameters()}
     weights = {n: s for n, s in theirs.items() if n.startswith("weight")}
     assert {n: s for n, s in ours.items() if n.startswith("weight")} == weights
-
-
-@each_kind
-def test_the_names_of_the_norms(kind):
-    names = {name for name, _ in KINDS[kind](IN, H).named_parameters()}
-    expected = {
-        "rnn": {"layernorm_s_l0"},
-        "lstm": {"layernorm_i_l0", "layernorm_h_l0", "layernorm_c_l0"},
-        "gru": {"layernorm_i_l0", "layernorm_h_l0", "layernorm_in_l0", "layernorm_hn_l0"},
-    }[kind]
-    norms = {name.split(".")[0] for name in names if "layernorm" in name}
-    assert norms == expected
-    assert ("bias_l0" in names) == (kind == "lstm")
-
-
-@each_kind
-def test_no_bias_means_nothing_is_added(kind):
-    module = KINDS[kind](IN, H, bias=False)
-    assert not [name for name, _ in module.named_parameters() if "bias" in name]
-
-
-@each_kind
-def test_layers_stand_on_each_other(kind):
-    both = make(kind, num_layers=2)
-    first, second = (KINDS[kind](n, H, dtype=torch.float64) for n in (IN, H))
-    for k, module in enumerate((first, second)):
-        weights = both.state_dict().items()
-        module.load_state_dict({n.replace(f"_l{k}", "_l0"): p for n, p in weights if f"_l{k}" in n})
-    x, hx = draw(T, B, IN), start(kind, 2)
-    output, last = both(x, hx)
-    below, end0 = first(x, part(kind, hx, 0))
-    above, end1 = second(below, part(kind, hx, 1))
-    assert_close(output, above)
-    for s, *ends in zip(*(states(kind, e) for e in (last, end0, end1)), strict=True):
-        assert_close(s, torch.cat(ends))
-
-
-def part(kind, hx, k):
-    parts = tuple(s[k : k + 1] for s in states(kind, hx))
-    return parts if kind == "lstm" else parts[0]
-
-
-@each_kind
-def test_the_other_direction_reads_from_the_end(kind):
-    both = make(kind, bidirectional=True)
-    one = KINDS[kind](IN, H, dtype=torch.float64)
-    one.load_state_dict(
-        {n.replace("_reverse", ""): p for n, p in both.state_dict().items() if "_reverse" in n}
-    )
-    x, hx = draw(T, B, IN), start(kind, 2)
-    output, last = both(x, hx)
-    backward, end = one(x.flip(0), part(kind, hx, 1))
-    assert_close(output[:, :, H:], backward.flip(0))
-    assert_close(part(kind, last, 1), end)
 
 
 @each_path

@@ -42,6 +42,11 @@ def exercise():
         ("x", "the answer must be a function, got the text 'x'."),
         (lambda: 0, "the function must take (x), yours takes none."),
         (lambda x: x - x.mean(axis=0), "by columns."),
+        (lambda x: ..., "the function still returns `...`; put your code in its place."),
+        (lambda x: (..., ...), "the function still returns `...`; put your code in its place."),
+        (lambda x: None, "the function returns nothing; end it with `return` and what you have"),
+        (lambda x: {}[0], "the function raised KeyError (0) at `"),
+        (lambda x, y, z: x, "the function must take (x), yours takes (x, y, z)."),
         (lambda x: x - ..., "there is still a `...` in the function; put your code in its place."),
         (lambda x: x.mean(axis=...), "there is still a `...` in the function; put your code in"),
         (

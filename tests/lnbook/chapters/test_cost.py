@@ -6,9 +6,8 @@ import json
 import numpy as np
 import pytest
 
-from lnbook.chapters.cost import devices, figures, recurrence, roofline, steps
+from lnbook.chapters.cost import figures, recurrence, roofline, steps
 from lnbook.chapters.cost.written import duration
-from lnbook.show import Explorer, choice, slider
 from lnlab import records
 from lnlab.analysis import costs
 
@@ -142,17 +141,6 @@ def test_norms_stand_over_a_copy_and_over_the_plain_formula():
     assert first == ["LayerNorm,", "forward", "4", "ms", "4.00", "3.00", "–"]
 
 
-def test_the_bars_are_the_rows(bench):
-    for task in figures.tasks(bench).values():
-        figure = recurrence.draw_recurrence(bench, task, "forward")
-        rows = bench.pick(f"LN-{task[0]} forward", shape=task[1], threads=bench.threads)
-        np.testing.assert_allclose(
-            figure.data[0].y, [r["ms"] / r["instead_ms"] for r in rows], 2e-3
-        )
-        floor = rows[0]["floor_ms"] / rows[0]["instead_ms"]
-        np.testing.assert_allclose(figure.data[2].y, floor, rtol=2e-3)
-
-
 def recurrences():
     """Rows as two shapes, two thread counts and two paths leave them."""
     found = []
@@ -239,85 +227,3 @@ def test_the_measured_network_is_read_from_a_short_and_a_long_message():
     delay, speed = figures.networks(figures.Bench(kept))["gloo, measured"]
     assert delay == pytest.approx(1e-4)
     assert speed == pytest.approx(1e9)
-
-
-# All of them.
-
-
-def explorers(bench):
-    machines, networks = figures.machines(bench), figures.networks(bench)
-    return [
-        Explorer(
-            lambda **state: roofline.draw_roofline(machines, **state),
-            {
-                "machine": choice("m", list(machines)),
-                "which": choice("p", costs.PASSES),
-                "N": slider("N", figures.CASES, start=1024),
-                "H": slider("H", figures.WIDTHS, start=1024),
-            },
-            title="roofline",
-            describe=lambda **state: roofline.describe_roofline(machines, **state),
-        ),
-        Explorer(
-            lambda **state: recurrence.draw_recurrence(bench, **state),
-            {
-                "task": choice("t", figures.tasks(bench)),
-                "which": choice("p", ["forward", "forward + backward"]),
-            },
-            title="recurrence",
-            describe=lambda **state: recurrence.describe_recurrence(bench, **state),
-        ),
-        Explorer(
-            lambda **state: devices.draw_devices(networks, **state),
-            {
-                "network": choice("n", list(networks)),
-                "H": slider("H", figures.EXCHANGE_WIDTHS),
-                "devices": slider("P", figures.DEVICES),
-            },
-            title="devices",
-            describe=lambda **state: devices.describe_devices(networks, **state),
-        ),
-    ]
-
-
-def states(explorer):
-    names = list(explorer.controls)
-    for values in itertools.product(*(c.values for c in explorer.controls.values())):
-        yield dict(zip(names, values, strict=True))
-
-
-@pytest.mark.parametrize("i", range(3))
-def test_everything_drawn_lies_inside_its_axes(bench, i):
-    explorer = explorers(bench)[i]
-    for state in states(explorer):
-        for figure in explorer.figures(**state):
-            low, high = figure.layout.yaxis.range
-            for trace in figure.data:
-                y = np.array(trace.y, dtype=float)
-                y = np.log10(y) if figure.layout.yaxis.type == "log" else y
-                inside = low <= y.min() and y.max() <= high
-                assert inside, (state, figure.layout.title.text, trace.name, y.min(), y.max())
-
-
-@pytest.mark.parametrize("i", range(3))
-def test_every_control_changes_the_figure_and_the_sentence(bench, i):
-    explorer = explorers(bench)[i]
-    for name, control in explorer.controls.items():
-        seen, said = set(), set()
-        for value in control.values:
-            state = explorer.start | {name: value}
-            drawn = [figure.to_dict() for figure in explorer.figures(**state)]
-            seen.add(str([(d["data"], d["layout"].get("shapes")) for d in drawn]))
-            said.add(explorer.describe(**state))
-        assert len(seen) == len(said) == len(control.values), name
-
-
-def test_the_sentences_say_what_happens(bench):
-    machines = figures.machines(bench)
-    said = roofline.describe_roofline(machines, "H100, bfloat16", "forward", 32_768, 1024)
-    assert "layer norm does 1.75 operations for each byte, the machine could do 20" in said
-    assert said.endswith("58 % of the product's time.")
-    said = devices.describe_devices({"n": (5e-6, 50e9)}, "n", 1000, 1000)
-    assert "waits 15 ms a step in a ring, 262 µs by doubling" in said
-    assert "receives 8 MB forward" in said
-    assert duration(0.00046e-3) == "0.46 ns"

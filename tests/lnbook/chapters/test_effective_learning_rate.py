@@ -7,10 +7,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from lnbook.chapters.effective_learning_rate import circle, figures, same_step, training
-from lnbook.chapters.effective_learning_rate import gain as gains
+from lnbook.chapters.effective_learning_rate import circle, figures, same_step
 from lnbook.figures.plots import NORMS
-from lnbook.show import Explorer, choice, slider
 from lnlab import records
 from lnlab.analysis.learning_rate import spiral
 
@@ -131,68 +129,6 @@ def test_the_rate_is_the_learning_rate_over_the_squared_length(runs):
     np.testing.assert_allclose(runs.curves("rate_1", "layer", "adam"), 0.003 / length**2)
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-@pytest.mark.parametrize("layer", [1, 2])
-def test_the_training_lines_are_the_means_of_the_seeds(runs, optimizer, layer):
-    lengths, turns = map(lines, training.draw_training(runs, optimizer, layer))
-    for norm in figures.RUN_NORMS:
-        raw = [r["curves"] for r in growing(norm=norm, optimizer=optimizer, scale=1.0)]
-        mean = np.mean([c[f"length_{layer}"] for c in raw], axis=0)
-        turn = np.mean([c[f"turn_{layer}"][1:] for c in raw], axis=0)
-        np.testing.assert_allclose(lengths[NORMS[norm][0]], mean, rtol=1e-3)
-        np.testing.assert_allclose(turns[NORMS[norm][0]], turn, rtol=1e-3)
-
-
-def test_the_starts_differ_in_the_length_at_epoch_0(runs):
-    for norm in figures.RUN_NORMS:
-        lengths, losses = map(lines, training.draw_starts(runs, norm))
-        losses = {name: line for name, line in losses.items() if "edge" not in name}
-        first = [line[0] for line in lengths.values()]
-        np.testing.assert_allclose(np.array(first) / first[0], [1, 4, 16, 64], rtol=1e-3)
-        assert len({tuple(line) for line in losses.values()}) == 4
-
-
-def run(norm, scale, seed, last, optimizer="sgd"):
-    settings = {"norm": norm, "optimizer": optimizer, "scale": scale, "learning_rate": 0.1}
-    curves = {"epoch": [0.0, 1.0], "train_nll": [2.3, last], "length_2": [scale, scale]}
-    return {"settings": settings, "seed": seed, "curves": curves}
-
-
-def few(seeds):
-    """Short starts end at 2 and 8 times the loss of their own seed, in turn."""
-    return figures.Runs(
-        [
-            run(norm, scale, seed, (seed + 1) * (1 if scale == 1 else (2, 8)[seed % 2]))
-            for norm in figures.RUN_NORMS
-            for scale in figures.STARTS
-            for seed in range(seeds)
-        ]
-    )
-
-
-def test_a_start_is_compared_seed_by_seed_with_its_geometric_mean():
-    logs = figures.against_drawn(few(4), "layer", 0.25)
-    assert np.exp(logs) == pytest.approx([2, 8, 2, 8])
-    table = figures.recovered(few(4))
-    assert table.rows[0] == ["× 0.25", *["4.00 [2.00, 8.00]", "4 of 4 seeds"] * 3]
-    assert figures.recovered(few(10)).rows[0][2] == "✓ supported"
-    assert [row[0] for row in table.rows] == ["× 0.25", "× 4", "× 16"]
-    assert "Geometric means of 4 seeds, lowest to highest." in table.caption
-
-
-def test_the_sentences_count_the_seeds_that_are_recorded():
-    assert training.describe_starts(few(4), "none").endswith("Means of 4 seeds.")
-    assert few(2).said == "Means of 2 seeds."
-
-
-def test_the_loss_has_a_band_from_its_lowest_seed_to_its_highest():
-    _, losses = training.draw_starts(few(2), "batch")
-    drawn = lines(losses)
-    assert drawn["× 0.25, lower edge"][-1] == 2
-    assert drawn["× 0.25, upper edge"][-1] == 16
-    assert drawn["× 0.25"][-1] == 9
-
-
 def test_runs_refuses_nothing_and_unequal_epochs():
     with pytest.raises(ValueError, match="no records were given"):
         figures.Runs([])
@@ -238,95 +174,3 @@ def test_the_printed_formula_differs_for_batch_norm_alone():
         a, b = (figures.gain(norm, family, 2, "inputs", k) for k in ("paper", "exact"))
         same = norm != "batch" or family == "gaussian"
         assert (abs(a / b - 1) < 1e-9) == same
-
-
-# All of them.
-
-
-def explorers(runs):
-    return [
-        Explorer(
-            same_step.draw_step,
-            {"scale": slider("s", figures.SCALES), "whose": choice("w", figures.WHOSE)},
-            title="steps",
-            describe=same_step.describe_step,
-        ),
-        Explorer(
-            circle.draw_circle,
-            {"length": slider("l", [0.5, 1, 2]), "rate": slider("r", [0.1, 0.3, 1])},
-            title="circle",
-            describe=circle.describe_circle,
-        ),
-        Explorer(
-            lambda optimizer, layer: training.draw_training(runs, optimizer, layer),
-            {"optimizer": choice("o", figures.OPTIMIZERS), "layer": choice("l", [1, 2])},
-            title="training",
-            describe=lambda optimizer, layer: training.describe_training(runs, optimizer, layer),
-        ),
-        Explorer(
-            lambda norm: training.draw_starts(runs, norm),
-            {"norm": choice("n", figures.RUN_NORMS)},
-            title="starts",
-            describe=lambda norm: training.describe_starts(runs, norm),
-        ),
-        Explorer(
-            gains.draw_gain,
-            {
-                "family": choice("f", figures.FAMILIES),
-                "scaled": choice("s", figures.SCALED),
-                "kind": choice("k", figures.FORMULAS),
-            },
-            title="gains",
-            describe=gains.describe_gain,
-        ),
-    ]
-
-
-@pytest.mark.parametrize("i", range(5))
-def test_everything_drawn_lies_inside_its_axes(runs, i):
-    for state in _states(explorers(runs)[i]):
-        for figure in explorers(runs)[i].figures(**state):
-            low, high = figure.layout.yaxis.range
-            log = figure.layout.yaxis.type == "log"
-            for trace in figure.data:
-                y = np.array(trace.y, dtype=float)
-                y = np.log10(y[y > 0]) if log else y[np.isfinite(y)]
-                if not len(y):
-                    continue
-                assert y.min() >= low, (state, figure.layout.title.text)
-                assert y.max() <= high, (state, figure.layout.title.text)
-
-
-@pytest.mark.parametrize("i", range(5))
-def test_every_control_changes_the_figure_and_the_sentence(runs, i):
-    explorer = explorers(runs)[i]
-    for name, control in explorer.controls.items():
-        seen, said = set(), set()
-        for value in control.values:
-            state = explorer.start | {name: value}
-            if name == "kind":  # the formulas differ for batch norm and not for Gaussian labels
-                state["family"] = "bernoulli"
-            seen.add("".join(str(figure.to_dict()["data"]) for figure in explorer.figures(**state)))
-            said.add(explorer.describe(**state))
-        assert len(seen) == len(said) == len(control.values), name
-
-
-def test_the_sentences_say_what_happens(runs):
-    assert same_step.describe_step(1, "one").startswith("The weights are multiplied by 1.")
-    said = same_step.describe_step(2, "one")
-    assert "with: layer norm, no norm." in said
-    assert "0.50 (batch norm), 1.00 (no norm)" in said
-    assert "by 16.7 degrees and the twelfth by 9.8" in circle.describe_circle(1, 0.3)
-    assert "layer norm from 4.62 to 5.65 (Pythagoras: 5.65)" in training.describe_training(
-        runs, "sgd", 1
-    )
-    assert "× 16, 73.9 to 73.9" in training.describe_starts(runs, "layer")
-    assert "layer norm 0.0057, 0.0057 and 0.0057" in gains.describe_gain(
-        "gaussian", "inputs", "exact"
-    )
-
-
-def _states(explorer):
-    names = list(explorer.controls)
-    for values in itertools.product(*(c.values for c in explorer.controls.values())):
-        yield dict(zip(names, values, strict=True))

@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from lnbook.chapters.lstm_gru import figures, gates, ink, learning, lstm, versions
+from lnbook.chapters.lstm_gru import figures, gates, ink, lstm, versions
 from lnbook.figures.plots import GATES
 from lnlib import cells
 
@@ -259,46 +259,6 @@ def records(layer=0.02, none=0.03):
     ]
 
 
-@pytest.fixture
-def learned():
-    return figures.Learned(records())
-
-
-def lines(figure):
-    return {trace.name: trace for trace in figure.data if trace.name}
-
-
-def test_a_line_is_the_mean_of_the_seeds_and_its_band_their_range(learned):
-    nll, error = learning.draw_learned(learned, 2.0, "gru", "row")
-    drawn = lines(error)
-    assert drawn["layer norm"].y[-1] == pytest.approx(2.1)
-    assert drawn["layer norm, upper edge"].y[-1] == pytest.approx(2.2)
-    assert drawn["layer norm, lower edge"].y[-1] == pytest.approx(2.0)
-    assert drawn["layer norm, upper edge"].fill == "tonexty"
-    assert lines(nll)["no norm"].y[-1] == pytest.approx(0.09)
-
-
-def test_a_number_below_the_axis_is_drawn_at_its_edge():
-    nll, _ = learning.draw_learned(figures.Learned(records(layer=1e-9)), 2.0, "gru", "row")
-    low = 10 ** nll.layout.yaxis.range[0]
-    assert lines(nll)["layer norm"].y[-1] == pytest.approx(low)
-    assert nll.data[-2].y[0] == pytest.approx(low)  # the cursor's point
-
-
-def test_the_cursor_reads_the_last_point_before_it_and_stops_at_the_end(learned):
-    assert learned.at(0.7, "lstm", "row", "layer", "train_nll").tolist() == [0.24] * 3
-    assert learned.at(9, "lstm", "row", "layer", "train_nll").tolist() == [0.06] * 3
-    assert learning.draw_learned(learned, 9.0, "lstm", "row")[0].layout.shapes[0].x0 == 2.0
-
-
-def test_the_sentence_says_the_means_at_the_cursor(learned):
-    assert learning.describe_learned(learned, 2.0, "lstm", "pixel") == (
-        "Training NLL and test error after 2 epochs: layer norm 0.06 nats and 2.1 %; "
-        "no norm 0.09 nats and 3.1 %."
-    )
-    assert "after 1 epoch:" in learning.describe_learned(learned, 1.0, "lstm", "pixel")
-
-
 def test_runs_from_another_gain_are_a_band_of_their_own_beside_the_same_seeds():
     kept = records()
     for seed in (1, 0):
@@ -342,17 +302,3 @@ def test_records_that_are_no_band_are_refused():
     kept[0]["settings"]["learning_rate"] = 0.1
     with pytest.raises(ValueError, match="must differ in the seed alone, got different"):
         figures.Learned(kept)
-
-
-def test_the_race_draws_what_it_is_given():
-    results = [
-        {"layer": {"epoch": 0.0, "train_nll": 2.3, "test_error": 0.9}},
-        {"layer": {"epoch": 1.0, "train_nll": 0.5, "test_error": 0.1}},
-    ]
-    nll, error = learning.draw_race(results, cell="lstm")
-    assert np.array_equal(nll.data[0].y, [2.3, 0.5])
-    assert np.allclose(error.data[0].y, [90, 10])
-    assert learning.describe_race(results, cell="lstm") == (
-        "After 1 epoch: layer norm 0.500 nats, 10.0% test error."
-    )
-    assert "Press Start" in learning.describe_race([], cell="lstm")

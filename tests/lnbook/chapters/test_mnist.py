@@ -1,9 +1,8 @@
 """Figure 6 and its table: the numbers drawn are the numbers recorded."""
 
-import numpy as np
 import pytest
 
-from lnbook.chapters.mnist import batch_means, figure_6, origin, rates, sizes
+from lnbook.chapters.mnist import batch_means, origin, rates, sizes
 from lnbook.chapters.mnist.runs import Cell, Runs
 
 EPOCHS = [0.0, 0.5, 1.0, 2.0]
@@ -60,90 +59,9 @@ def lines(figure):
     return {trace.name: trace for trace in figure.data if trace.name}
 
 
-def test_a_line_is_the_mean_of_the_seeds_and_its_band_their_range(runs):
-    figure = figure_6.draw(runs, 2.0, ["layer", "batch"], 2.0)[3]  # test error at batch size 4
-    assert lines(figure)["batch norm"].y[-1] == pytest.approx(100 * (0.06 + 0.001))
-    band = lines(figure)
-    assert band["layer norm, upper edge"].y[-1] == pytest.approx(100 * 0.022)
-    assert band["layer norm, lower edge"].y[-1] == pytest.approx(100 * 0.020)
-    names = [trace.name for trace in figure.data[:2]]
-    assert names == ["layer norm, lower edge", "layer norm, upper edge"]
-    assert [trace.fill for trace in figure.data[:2]] == [None, "tonexty"]  # from low to high
-
-
-def test_the_cursor_reads_the_last_point_before_it(runs):
-    assert runs.at(0.7, Cell("layer", 4), "test_error").mean() == pytest.approx(
-        100 * 4 * (0.02 + 0.001)
-    )
-    assert runs.at(0.0, Cell("layer", 4), "train_nll").mean() == pytest.approx(2.3)
-    assert runs.last == 2
-
-
-def test_the_sentence_says_the_numbers_at_the_cursor(runs):
-    said = figure_6.describe(runs, 2.0, ["layer"], 2.0)
-    assert "at batch size 128, layer norm 0.060 nats and 2.10 %" in said
-    assert said.startswith("Training NLL and test error after 2 epochs")
-    assert "after 1 epoch:" in figure_6.describe(runs, 1.0, ["layer"], 2.0)
-    assert "after 1 epoch:" in figure_6.describe(runs, 2.0, ["layer"], 1.0)  # the axis ends there
-
-
-def test_panels_are_those_of_the_paper_and_share_their_ranges(runs):
-    drawn = figure_6.draw(runs, 1.0, ["layer"], 2.0)
-    assert [f.layout.title.text for f in drawn] == [title for *_, title in figure_6.PANELS]
-    assert drawn[0].layout.yaxis.range == drawn[1].layout.yaxis.range
-    assert drawn[2].layout.yaxis.range == drawn[3].layout.yaxis.range
-
-
-def test_the_cursor_stops_after_every_epoch(runs):
-    assert figure_6.stops(runs) == [0.0, 1.0, 2.0]
-
-
-def test_a_difference_is_taken_seed_by_seed_over_the_seeds_that_both_have():
-    kept = records()
-    for k, r in enumerate(kept):
-        r["curves"]["train_nll"] = [2.0, 1.0, 1.0, float(k)]  # layer 128: 0 1 2, batch 128: 3 4 5
-    runs = Runs([r for k, r in enumerate(kept) if k != 4][::-1])
-    found = runs.difference(2.0, Cell("layer", 128), Cell("batch", 128), "train_nll")
-    assert found.tolist() == [0 - 3, 2 - 5]
-
-
 @pytest.fixture
 def all_runs():
     return Runs(records() + sweep())
-
-
-def test_the_sweep_finds_rates_norms_and_the_best_of_each(all_runs):
-    assert all_runs.rates == [1e-4, 1e-3, 1e-2]
-    assert all_runs.swept == ["layer", "batch"]
-    assert rates.best_rate(all_runs, "layer", 2.0) == 1e-3
-    assert rates.best_rate(all_runs, "batch", 2.0) == 1e-4
-    assert rates.rate_stops(all_runs) == [1.0, 2.0]
-
-
-def test_a_count_of_seeds_moves_with_the_learning_rate(all_runs):
-    table = rates.rates(all_runs)
-    assert [row[0] for row in table.rows] == [
-        "batch norm, both at 0.0001", "batch norm, both at 0.001", "batch norm, both at 0.01",
-        "batch norm, each at its best: 0.001, 0.0001",
-    ]  # fmt: skip
-    assert [row[1] for row in table.rows] == [f"{n} of 2 seeds" for n in (0, 2, 2, 0)]
-    assert [row[3] for row in table.rows] == [f"{n} of 2 seeds" for n in (0, 2, 2, 2)]
-
-
-def test_batch_norm_has_no_batch_of_one(all_runs):
-    nll, error = sizes.draw_sizes(all_runs, "train_nll")
-    assert list(lines(error)["layer norm"].x) == [1, 2, 4, 128]
-    assert list(lines(error)["batch norm"].x) == [2, 4, 128]
-    assert np.allclose(lines(error)["layer norm"].y, [0.5, 1, 2.05, 2.05])
-    assert np.allclose(lines(nll)["batch norm"].y, [0.02, 0.18, 0.09])
-    assert nll.layout.title.text == "Training NLL"
-    assert sizes.draw_sizes(all_runs, "test_nll")[0].layout.title.text == "Test NLL"
-
-
-def test_the_sizes_of_the_least_and_the_most_errors_are_said(all_runs):
-    said = sizes.describe_sizes(all_runs, "train_nll")
-    assert "Layer norm: test error lowest at 1 (0.50 %) and highest at 4 (2.05 %)" in said
-    assert said.endswith("highest at 4 (6.05 %), training NLL lowest at 2 (0.020 nats).")
 
 
 def test_the_table_says_where_the_records_come_from(all_runs):

@@ -14,7 +14,6 @@ from lnbook.chapters.pre_norm_post_norm import (
     live,
     river,
     runs,
-    start,
     stream,
     trained,
 )
@@ -126,50 +125,6 @@ def test_records_of_neither_kind_are_refused():
         runs.Runs([made()])
 
 
-def test_the_map_has_the_means_of_the_files(book):
-    records, known = book
-    ends = {}
-    for r in records:
-        s = r["settings"]
-        if s["updates_an_epoch"] == 100 and (s["initialization"], s["depth"]) == ("xavier", 12):
-            key = runs.kind(s), f"{s['learning_rate']:g}", s["warm_up"]
-            ends.setdefault(key, []).append(r["curves"]["val_nll"][-1])
-    drawn = {}
-    for warm_up, figure in zip(runs.WARM_UPS, trained.draw_losses(known, "xavier", 12),
-                               strict=True):  # fmt: skip
-        heat = figure.data[0]
-        names = {trained.short(k): k for k in runs.KINDS}
-        for name, row in zip(heat.y, heat.z, strict=True):
-            for rate, z in zip(heat.x, row, strict=True):
-                if np.isfinite(z):
-                    drawn[names[name], rate, warm_up] = z + runs.BIGRAM
-    assert drawn.keys() == ends.keys()
-    for key, values in ends.items():
-        assert drawn[key] == pytest.approx(np.mean(values), abs=1e-9)
-
-
-def test_the_sentence_names_the_stuck_cells_and_the_best():
-    few = runs.Runs(
-        [
-            begun(depth=12),
-            made(depth=12, loss=2.4, warm_up=60),
-            made(depth=12, loss=2.3, norm="rms", learning_rate=3e-3),
-            made(depth=12, loss=3.34, place="post"),
-            made(depth=12, loss=3.35, place="post", warm_up=60),
-            made(seed=1, depth=12, loss=2.5, place="post", warm_up=60),
-            made(depth=12, loss=2.6, place="post", learning_rate=3e-3),
-        ]
-    )
-    said = trained.describe_losses(few, "xavier", 12)
-    assert "2.30 nats, reached within 0.02 by RMSNorm at 0.003 without warm-up." in said
-    assert "unigram entropy: post-norm at 0.001 without warm-up." in said
-    assert said.endswith("Stuck in some seeds: post-norm at 0.001 with warm-up.")
-    without, warm = (panel.data[0] for panel in trained.draw_losses(few, "xavier", 12))
-    post = list(without.y).index("post-norm")
-    assert list(without.text[post]) == [trained.MISSING, "3.34", "2.60"]
-    assert warm.text[post][1] == "1 of 2<br>stuck"
-
-
 def test_what_explodes_is_told_apart_from_what_is_stuck():
     everywhere = [
         made(depth=12, loss=loss, norm="none", learning_rate=rate, warm_up=warm_up, seed=seed)
@@ -213,21 +168,6 @@ def test_each_place_is_shown_at_its_best_of_the_rates_that_all_places_have():
     ]
 
 
-def test_both_panels_of_the_start_are_of_the_same_records(book):
-    for name in runs.INITIALIZATIONS.values():
-        blocks, last = start.draw_start(book[1], name, 6)
-        for kind in start.STARTED:
-            label = runs.KINDS[kind][0]
-            found = book[1].start(name, kind, 6, "gradient")
-            assert found.shape == (10, 6)
-            (of_blocks,) = (t for t in blocks.data if t.name == label)
-            (of_depths,) = (t for t in last.data if t.name == label)
-            np.testing.assert_allclose(of_blocks.y, found.mean(0))
-            assert of_depths.y[1] == pytest.approx(of_blocks.y[-1])
-    (dotted,) = (t for t in last.data if t.name == "1/√depth")
-    assert dotted.y[1] / dotted.y[3] == pytest.approx(2)  # 6 and 24 blocks
-
-
 def falling(post, pre, depths=(2, 6, 12, 24)):
     """Records whose last gradient is that of a function of the depth."""
     records = [made()]
@@ -257,25 +197,6 @@ def test_the_measures_tell_other_laws_apart():
     assert claims.root(other, "xavier") == pytest.approx(12**-0.5)
 
 
-@pytest.mark.parametrize(
-    ("without", "warm", "count"),
-    [
-        ((3.35, 3.36), (2.3, 2.4), "2 of 2 seeds"),
-        ((2.4, 2.3), (2.3, 2.4), "0 of 2 seeds"),
-        ((3.35, 2.4), (2.3, 2.4), "1 of 2 seeds"),
-        ((3.35, 3.36), (3.35, 3.35), "0 of 2 seeds"),
-    ],
-)
-def test_seeds_that_are_stuck_without_warm_up_and_not_with_it_are_counted(without, warm, count):
-    records = [begun(depth=12)]
-    for warm_up, losses in ((0, without), (60, warm)):
-        records += [
-            made(seed=k, loss=loss, depth=12, place="post", warm_up=warm_up)
-            for k, loss in enumerate(losses)
-        ]
-    assert claims.needs_warm_up(runs.Runs(records), "xavier") == count
-
-
 def test_every_ablation_that_is_recorded_is_shown_once(book):
     shown = [name for group in ablation.ABLATED.values() for name in group]
     assert sorted(shown) == sorted(ABLATIONS)
@@ -284,17 +205,6 @@ def test_every_ablation_that_is_recorded_is_shown_once(book):
     removed = sorted(r["curves"]["nll_removed"][-1] for r in pages)
     assert sorted(figure.data[1].x) == removed
     assert len(removed) == 3
-
-
-def test_the_stream_is_drawn_before_and_after(book):
-    for figure, name in zip(
-        stream.draw_stream(book[1], "pre", "xavier"), ("deviation", "mean_share"), strict=True
-    ):
-        lines = [t for t in figure.data if t.mode == "lines+markers"]
-        assert [t.name for t in lines] == ["at the start", "after training"]
-        percent = 100 if name == "mean_share" else 1
-        cell = runs.Cell("xavier", "pre", 12, 1e-3, 60)
-        np.testing.assert_allclose(lines[1].y, percent * book[1].end(cell, name).mean(0))
 
 
 # The river.

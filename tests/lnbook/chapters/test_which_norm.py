@@ -60,59 +60,10 @@ def test_a_question_mark_says_what_is_not_known(model):
         assert (short == "?") == (unknown or doubted), column
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_the_word_in_the_table_begins_what_stands_in_full(model):
-    for column in ("norm", "place"):
-        word = re.split(r"[ ;,]", model.short[column])[0]
-        full = model.full[column]
-        assert word in ("in", "everywhere", "the", "l2", "tanh", "norm's") or word in full, column
-    powers = set(re.findall(r"1e-\d+", model.short["eps"]))
-    assert powers <= set(re.findall(r"1e-\d+", model.full["eps"]))
-    by_default = re.search(r"\(class default\)|^class default", model.full["eps"])
-    assert ("*" in model.short["eps"]) == bool(by_default)
-
-
 def test_the_dozen_is_a_dozen_and_has_the_great_ones():
     asked = {model.model for model in models.MODELS if model.asked}
     assert len(asked) == 12
     assert {"BERT", "GPT-2", "T5", "ViT", "Llama 3", "OLMo 2"} <= asked
-
-
-@pytest.mark.parametrize("data", ["any", "language"])
-@pytest.mark.parametrize(("norm", "word"), [("layer", "LayerNorm"), ("rms", "RMSNorm")])
-def test_the_columns_count_the_lines_of_the_file(data, norm, word):
-    panel = by_year.draw_by_year("norm", data)
-    (bars,) = (bar for bar in panel.data if bar.name == by_year.QUESTIONS["norm"][norm][0])
-    for year, height in zip(bars.x, bars.y, strict=True):
-        of_year = [m for m in RAW if m["year"] == year and data in ("any", m["data"])]
-        assert height == [m["short"]["norm"] for m in of_year].count(word)
-
-
-@pytest.mark.parametrize("question", by_year.QUESTIONS)
-def test_every_line_is_counted_once(question):
-    assert by_year.counted(question).total() == len(models.MODELS)
-    assert set(by_year.counted(question)) <= set(by_year.QUESTIONS[question])
-    panel = by_year.draw_by_year(question, "any")
-    assert sum(sum(bar.y) for bar in panel.data) == len(models.MODELS)
-    assert (
-        max(map(sum, zip(*(bar.y for bar in panel.data), strict=True)))
-        < panel.layout.yaxis.range[1]
-    )
-
-
-def test_the_sentence_counts_before_and_since():
-    said = by_year.describe_by_year("norm", "language")
-    assert said == (
-        "Before 2023: 9 layer norm; since: 6 layer norm, 21 RMS norm, 1 another kind. "
-        "Lines of language models alone."
-    )
-
-
-def test_the_text_of_the_table_has_the_dozen_and_a_heading():
-    head, names, *lines = repr(models.ModelTable()).splitlines()
-    assert head == "What well-known models use: 12 of 53 lines"
-    assert names.split()[:3] == ["model", "year", "norm"]
-    assert len(lines) == 12
 
 
 def test_a_style_sheet_has_a_rule_for_every_value_of_every_group():

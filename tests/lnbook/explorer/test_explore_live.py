@@ -95,6 +95,7 @@ def test_without_anywidget_every_explorer_shows_what_plotly_displays(shown, no_a
             assert says(box, thing.describe(**thing.start))
 
 
+@pytest.mark.slow
 def test_every_control_moves_the_figure_or_the_sentence_without_anywidget(shown, no_anywidget):
     def seen(box):
         return [text.value for text in parts(box, ipywidgets.HTML)] + [
@@ -117,6 +118,7 @@ def test_every_control_moves_the_figure_or_the_sentence_without_anywidget(shown,
             assert not says(box, "could not be drawn")
 
 
+@pytest.mark.slow
 def test_without_ipywidgets_every_chapter_shows_text_and_says_what_to_install(shown, monkeypatch):
     monkeypatch.setitem(sys.modules, "ipywidgets", None)
     for thing in shown:

@@ -71,13 +71,6 @@ def test_nothing_in_the_book_is_faster_than_its_floor_or_than_the_roofline():
                 assert min(r["ms"], r["instead_ms"]) >= least, r
 
 
-def test_a_row_has_the_ratio_and_the_name_of_the_device():
-    r = table.row("a", "2×3", "ours", 2.0, instead=("theirs", 4.0), floor=("copy", 1.0), bytes=7)
-    assert (r["ratio"], r["instead"], r["floor"], r["bytes"]) == (0.5, "theirs", "copy", 7)
-    assert r["device"].startswith("CPU: ")
-    assert table.row("a", "2×3", "ours", 2.0)["ratio"] is None
-
-
 def test_a_table_is_read_as_it_was_written(tmp_path):
     kept = made(row(), row("µ", instead=None, instead_ms=None, ratio=None))
     table.write(kept, tmp_path / "new" / "bench.json")
@@ -121,34 +114,6 @@ def test_a_device_replaces_its_own_rows_and_no_others():
         ("b", "CPU: one", 2.0),
     ]
     assert set(merged["provenance"]) == {"CPU: one", "GPU: G"}
-
-
-def test_every_candidate_runs_once_before_it_counts_and_as_often_as_the_others():
-    calls = {"a": 0, "b": 0}
-
-    def count(name):
-        calls[name] += 1
-
-    found = table.medians({n: lambda n=n: count(n) for n in calls}, 0.0, least=4, times=3)
-    assert calls == {"a": 1 + 4 * 3, "b": 1 + 4 * 3}
-    assert min(found.values()) > 0
-
-
-def test_a_floor_is_the_fastest_of_its_ways_in_any_turn(monkeypatch):
-    taken = {"a": [5.0, 1.0, 9.0], "slow": [7.0, 8.0, 9.0], "fast": [6.0, 2.0, 4.0]}
-    left = {name: iter(t) for name, t in taken.items()}
-    current = []
-    monkeypatch.setattr(table, "milliseconds", lambda call, *_: call() or next(left[current[-1]]))
-
-    def call(name):
-        return lambda: current.append(name)
-
-    floors = [call("slow"), call("fast")]
-    found = table.medians({"a": call("a")}, 0.0, least=3, floors=floors)
-    assert found == {"a": 5.0, "floor": 2.0}
-    # In turn: each once before it counts, then once a round.
-    rounds = [set(current[i : i + 3]) for i in range(0, len(current), 3)]
-    assert rounds == [set(taken)] * 4
 
 
 def test_a_row_that_is_faster_than_its_floor_is_refused_on_writing_and_read(tmp_path):
@@ -220,14 +185,6 @@ def test_a_part_with_such_a_row_stops_before_the_next_is_measured(here, monkeypa
         bench.main()
 
 
-def test_the_table_reads_as_text(capsys):
-    table.show([row(), row("µ", instead=None, floor=None, floor_ms=None, ratio=None)])
-    head, first, second = capsys.readouterr().out.splitlines()
-    assert head.split()[:4] == ["what", "shape", "path", "ms"]
-    assert first.split()[:-1] == ["a", "2×3", "ours", "2", "theirs", "0.5", "copy", "2.00"]
-    assert second.split()[4:8] == ["–"] * 4
-
-
 def test_pages_that_are_not_built_are_said_and_skipped(tmp_path, capsys):
     assert pages.rows("cpu", tmp_path) == []
     assert "Not measured: this needs" in capsys.readouterr().out
@@ -258,30 +215,6 @@ def test_the_loop_that_most_people_write_computes_the_same(kind, module):
             p.normal_()
     x = torch.randn(5, 3, 4, dtype=torch.float64)
     torch.testing.assert_close(rnn.INDEXED[kind](cell, x), cell(x)[0], rtol=0, atol=EXACT)
-
-
-def test_what_a_user_calls_is_measured_at_every_shape_and_the_rest_where_it_compares(monkeypatch):
-    calls = []
-
-    def speed(kind, shape, names, device):
-        calls.append((kind, shape, torch.get_num_threads(), names))
-        return []
-
-    monkeypatch.setattr(rnn, "speed", speed)
-    monkeypatch.setattr(rnn, "memory", lambda *_: None)
-    monkeypatch.setattr(rnn, "norms_alone", lambda shape: alone.append(shape) or [])
-    alone = []
-    with table.threads(2):
-        rnn.rows("cpu")
-    assert {c[:3] for c in calls} == set(itertools.product(rnn.OURS, rnn.SHAPES, (1, 2, 4)))
-    assert alone == [rnn.SHAPES[0], rnn.SHAPES[2]]
-    assert all(names[0] == "as called" for *_, names in calls)
-    compared = {c[:3]: c[3][1:] for c in calls if c[3][1:]}
-    assert set(compared) == {
-        *(("LSTM", rnn.SHAPES[i], 2) for i in (0, 2)),
-        *((kind, rnn.SHAPES[0], 2) for kind in ("GRU", "RNN")),
-    }
-    assert compared["LSTM", rnn.SHAPES[0], 2][:3] == [rnn.LOOP, "plain", "function"]
 
 
 @pytest.mark.parametrize("kind", rnn.OURS)
@@ -328,14 +261,6 @@ def test_without_its_norms_a_loop_computes_what_torch_does():
             theirs.bias_ih_l0.copy_(bare.bias_l0)
             theirs.bias_hh_l0.zero_()
         torch.testing.assert_close(without(x), theirs(x)[0])
-
-
-def test_as_called_is_the_module_with_no_choice_made_training_and_not():
-    module, outputs = rnn.make("GRU", rnn.CALLED, 4, 5, "cpu")
-    assert repr(module) == repr(LayerNormGRU(4, 5))
-    assert module.implementation == "auto"
-    assert module.weight_ih_l0.shape == (15, 4)
-    assert outputs(torch.ones(3, 2, 4)).shape == (3, 2, 5)
 
 
 @pytest.mark.parametrize("kind", rnn.OURS)

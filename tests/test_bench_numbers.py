@@ -4,10 +4,7 @@ Every part is asked for its rows with times that are given, so that a ratio the 
 time of another pass or a missing division is seen.
 """
 
-import contextlib
-import sys
 import types
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -234,23 +231,6 @@ def test_a_step_of_mnist_is_the_time_of_a_block_divided(monkeypatch):
     assert len(found) == 14
 
 
-def test_a_late_step_comes_after_two_thousand_updates_and_is_one_of_its_block(monkeypatch):
-    calls, made = Counter(), Given(run=False)
-
-    def step():
-        calls["step"] += 1
-
-    monkeypatch.setattr(mnist, "stepper", lambda norm, size, *_: calls.update({size: 1}) or step)
-    monkeypatch.setattr(mnist, "medians", made)
-    monkeypatch.setattr(mnist, "floors", lambda device, updates: [updates])
-    monkeypatch.setattr(mnist, "cases", lambda: None)
-    monkeypatch.setattr(torch, "set_flush_denormal", lambda flush: calls.update({flush: 1}))
-    found = mnist.late("layer", "plain", True)
-    assert found == (made.ms[0]["step"] / 20, made.ms[0]["floor"] / 20)
-    assert calls == {"step": 100, 4: 1, True: 1}  # blocks of 20 updates
-    assert made.options[0]["floors"] == [20]
-
-
 def test_a_call_of_the_stepper_makes_a_block_of_updates(monkeypatch):
     log = []
 
@@ -369,99 +349,3 @@ def test_two_processes_are_held_against_each_alone_and_layer_norm_against_batch_
     for row, time, sent in zip(found[6:], (3.0, 9.0), (8, 4_000_000), strict=True):
         check(row, time, None)
         assert row["sent_bytes"] == sent
-
-
-def test_a_process_tells_medians_without_the_first_round_and_the_shortest_of_collectives(
-    monkeypatch, tmp_path
-):
-    taken = {"short": [90.0, 1.0, 2.0, 6.0], "collectives": [0.1, 7.0, 3.0, 5.0],
-             "layer": [0.2, 4.0, 30.0, 8.0]}  # fmt: skip
-    log = []
-    fake = types.SimpleNamespace(
-        init_process_group=lambda *_, **kw: log.append((kw["rank"], kw["world_size"])),
-        all_reduce=lambda x: {2: "short", exchange.LONG: "long"}[len(x)],
-        barrier=lambda: log.append("barrier"),
-        destroy_process_group=lambda: log.append("end"),
-    )
-    monkeypatch.setattr(exchange, "dist", fake)
-    monkeypatch.setattr(exchange, "error", lambda rank: 1e-14)
-    monkeypatch.setattr(exchange, "WIDTHS", (5,))
-    monkeypatch.setattr(exchange, "calls", lambda width: {
-        "collectives": lambda: "collectives", "layer": lambda: "layer"})  # fmt: skip
-    monkeypatch.setattr(exchange, "milliseconds", lambda call: (
-        taken[name].pop(0) if (name := call()) in taken else 11.0))  # fmt: skip
-    found = exchange.work(1, tmp_path, rounds=3)
-    assert found == {"error": 1e-14, "short 0": 2.0, "long 0": 11.0, "collectives 5": 3.0,
-                     "layer 5": 8.0}  # fmt: skip
-    assert log == [(1, 2), *["barrier"] * 16, "end"]
-
-
-class Page:
-    """A page of which everything is known."""
-
-    def __init__(self, answers):
-        self.answers = answers
-
-    def evaluate(self, script, *_):
-        for start, values in self.answers.items():
-            if script.startswith(start):
-                return values.pop(0)
-        return None
-
-    def __getattr__(self, name):
-        def call(*args, **kwargs):
-            return self
-
-        return call
-
-    @property
-    def keyboard(self):
-        return self
-
-
-def opening(page):
-    @contextlib.contextmanager
-    def opened(*args, **kwargs):
-        yield page, []
-
-    return opened
-
-
-def test_the_times_of_a_page_are_medians_and_its_size_is_in_kilobytes(monkeypatch, tmp_path):
-    path = tmp_path / "one.html"
-    path.write_bytes(b"x" * 123_400)
-    loads = [[900.0, 1000.0], [300.0, 3000.0], [500.0, 2000.0]]
-    moves = [10.0, 20.0, 40.0, 400.0]
-    page = Page({"[lnFirst": loads})
-    page.get_attribute = lambda name: "explorer-1"
-    monkeypatch.setattr(pages, "opened", opening(page))
-    monkeypatch.setattr(pages, "drawn", lambda page: [page])
-    monkeypatch.setattr(pages, "control_times", lambda page, roots: moves)
-    axe = types.SimpleNamespace(violations=lambda page: [1, 2])
-    monkeypatch.setitem(sys.modules, "tools.axe", axe)
-    first, live, answer = pages.measure(None, "http://x", path)
-    check(first, 500.0, 800.0)
-    check(live, 2000.0, 1500.0)
-    check(answer, 30.0, 50.0)
-    for row in (first, live, answer):
-        assert (row["html_kb"], row["gzip_kb"], row["outside"], row["moves"]) == (123, 0, 0, 4)
-        assert (row["axe_light"], row["axe_dark"], row["shape"]) == (2, 2, "one")
-    assert answer["p95_ms"] > 400
-
-
-def test_an_update_of_the_playground_is_the_time_between_two_counts(monkeypatch):
-    page = Page({"() => [": [[1000.0, 50], [7000.0, 2050]], "Math.max": [61.6]})
-    monkeypatch.setattr(pages, "opened", opening(page))
-    row = pages.playground(None, "http://x")
-    check(row, 3.0, 1000 / 300)
-    assert row["longest_task_ms"] == 62
-
-
-def test_the_answer_of_the_transformer_is_the_median_of_its_keys(monkeypatch):
-    page = Page({"lnTimes": [[1.0, 2.0, 3.0, 4.0, 90.0]], "Math.max": [7.2]})
-    monkeypatch.setattr(pages, "opened", opening(page))
-    monkeypatch.setattr(pages, "pytorch_reads", lambda: 12.34)
-    row = pages.transformer(None, "http://x")
-    check(row, 3.0, 100.0)
-    assert (row["longest_task_ms"], row["pytorch_ms"]) == (7, 12.3)
-    assert row["p95_ms"] >= 90

@@ -15,40 +15,19 @@ from tools import fast
             "tests/lnlib/nn/recurrent/test_recurrent.py",
             "tests/lnlib/nn/recurrent/test_parameters.py",
         },
-        "lnlib/numerics.py": {"tests/lnlib/test_numerics.py"},
-        "lnlib/norms/_statistics.py": {
-            "tests/lnlib/norms/test_values.py",
-            "tests/lnlib/norms/test_arrays.py",
-        },
         "lnlab/cli.py": {"tests/lnlab/cli"},
-        "lnlib/nn/kernels/cpu/recurrent.py": {
-            "tests/lnlib/nn/kernels/cpu/test_recurrent.py",
-            "tests/lnlib/nn/kernels/cpu/test_recurrent_inputs.py",
-        },
-        "lnlib/nn/kernels/triton/recurrent.py": {"tests/lnlib/nn/kernels/triton/test_recurrent.py"},
         "book/introduction.ipynb": {
             "tests/lnbook/chapters/test_introduction.py",
             "tests/book/test_notebooks.py",
         },
-        "book/lnbook/chapters/introduction/figures.py": {
-            "tests/lnbook/chapters/test_introduction.py"
-        },
         "book/lnbook/explorer/still.py": {"tests/lnbook/explorer/test_still.py"},
-        "book/lnbook/explorer/page.py": {"tests/lnbook/explorer/test_page.py"},
-        "book/lnbook/widgets/replay/caption_ranking/caption_ranking.js": {
-            "tests/book/test_caption_ranking_page.py"
-        },
         "book/lnbook/widgets/playground/pictures.js": {
             "tests/book/test_playground_page.py",
             "tests/book/test_playground_measures.py",
         },
         "book/lnbook/widgets/number_parsing.js": {"tests/book/quiz", "tests/book/norm_table"},
-        "book/lnbook/classroom/slides/deck.js": {"tests/book/around/test_slides.py"},
-        "book/_ext/tracks.py": {"tests/book/around/test_tracks.py"},
         "book/_ext/teaching.py": {"tests/book/around/test_extensions.py"},
         "tools/fast.py": {"tests/test_fast.py"},
-        "tools/pdf.py": {"tests/book/around/test_pdf.py"},
-        "tests/test_fast.py": {"tests/test_fast.py"},
         "tests/lnlib/nn/conftest.py": {
             "tests/lnlib/nn/recurrent/test_recurrent.py",
             "tests/lnlib/nn/test_norm.py",

@@ -77,6 +77,7 @@ def outcomes(root):
     return list(json.loads((root / "_build" / "faults.json").read_text()).values())
 
 
+@pytest.mark.slow
 def test_a_fault_is_caught_or_survives_and_one_that_cannot_be_planted_says_why(toy, capsys):
     (toy / "tests" / "test_toy.py").write_text(TEST.replace("98", "98  # not committed"))
     write(toy, *(what for what in FAULTS if what != "no end"))
@@ -96,6 +97,7 @@ def test_a_fault_is_caught_or_survives_and_one_that_cannot_be_planted_says_why(t
     assert (toy / "lnlib" / "toy.py").read_text() == CODE
 
 
+@pytest.mark.slow
 def test_tests_without_an_end_are_stopped(toy):
     write(toy, "no end")
     begin = time.monotonic()

@@ -236,10 +236,6 @@ def test_what_a_page_shows_is_imported_without_what_draws_it():
     assert not loaded_by("import lnbook.show") & {"plotly", "ipywidgets", "anywidget", "torch"}
 
 
-def test_reading_records_needs_no_torch():
-    assert "torch" not in loaded_by("from lnlab import records")
-
-
 def test_the_version_is_the_same_everywhere():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert lnlib.__version__ == PROJECT["version"] == citation["version"]

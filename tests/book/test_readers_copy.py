@@ -95,6 +95,7 @@ def test_a_copy_needs_nothing_of_the_checks_that_it_leaves_out(name):
     assert not [source for source in code if re.match(r"assert ", source, re.M)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["which_norm", "order_embeddings"])  # checks draw, checks define
 def test_a_copy_prints_what_its_chapter_prints(name, tmp_path):
     def said(cell):
@@ -210,6 +211,7 @@ def test_the_built_book_offers_the_copies_and_the_library_without_records(built_
     assert re.findall(MYST, prose(offered), re.M) == []
 
 
+@pytest.mark.slow
 def test_the_first_code_installs_the_library_that_lies_beside_it_without_a_network(tmp_path):
     root = BOOK.parent
     readers_copy.build_wheel(root, tmp_path)

@@ -13,7 +13,6 @@ from bench import __main__ as bench
 from bench import exchange, norm, pages, rnn, table
 from lnbook.chapters.cost import figures
 from lnlib.nn import LayerNormGRU, LayerNormLSTM
-from lnlib.nn.kernels.cpu import recurrent
 
 EXACT = 1e-12
 
@@ -215,32 +214,6 @@ def test_the_loop_that_most_people_write_computes_the_same(kind, module):
             p.normal_()
     x = torch.randn(5, 3, 4, dtype=torch.float64)
     torch.testing.assert_close(rnn.INDEXED[kind](cell, x), cell(x)[0], rtol=0, atol=EXACT)
-
-
-@pytest.mark.parametrize("kind", rnn.OURS)
-def test_the_rows_of_a_recurrence_name_path_shape_and_threads(kind, monkeypatch):
-    monkeypatch.setattr(rnn, "SECONDS", 0.0)
-    with table.threads(1):
-        found = rnn.speed(kind, (3, 2, 5, 4), [rnn.CALLED, "function"], "cpu")
-    assert [(r["what"], r["path"]) for r in found] == [
-        (f"LN-{kind} {which}", f"lnlib.nn, {path}")
-        for which in ("forward", "forward + backward")
-        for path in ("as called", "function")
-    ]
-    for r in found:
-        assert (r["shape"], r["threads"]) == ("3×2×5, 4 inputs", 1)
-        assert (r["instead"], r["floor"]) == (f"torch.nn.{kind}, no norm", "bare products")
-
-
-def test_a_loop_stands_beside_itself_without_its_norms(monkeypatch):
-    monkeypatch.setattr(rnn, "SECONDS", 0.0)
-    found = rnn.norms_alone((3, 2, 5, 5))
-    assert {r["what"].partition(", ")[2] for r in found} == set(rnn.PASSES)
-    left = {(r["what"].partition(",")[0], r["path"]): r["instead"] for r in found}
-    assert left["norms of an LSTM", rnn.LOOP] == "the same loop, no norm"
-    if recurrent.available():
-        assert left["norms of an RNN", "lnlib.nn, compiled"] == "the same loop, no norm"
-        assert left["norms of an LSTM", "lnlib.nn, compiled"].endswith("the cell's norm alone")
 
 
 def test_without_its_norms_a_loop_computes_what_torch_does():

@@ -441,7 +441,7 @@ def test_the_versions_are_the_pinned_ones_or_an_end_of_the_ranges(asked, env, wo
     assert asked("nn", RESOLUTION="lowest" if env != {"RESOLUTION": "lowest"} else "newest")
 
 
-@pytest.mark.parametrize("extra", ["nn", "pages", "live", "teach", "book", "test"])
+@pytest.mark.parametrize("extra", ["live", "book", "test"])
 def test_what_pages_load_is_fetched_only_for_what_builds_them(asked, extra):
     fetched = [line for line in asked(extra) if "plotly_bundle" in line]
     assert len(fetched) == (extra in ("book", "test"))
@@ -455,8 +455,7 @@ def test_another_end_is_refused(bare):
 
 @pytest.mark.parametrize(
     ("first", "then"),
-    [("dev", "test"), ("test", "dev"), ("book", "nn"), ("live", "nn"), ("slides", "book")]
-    + [("test", then) for then in ("book", "slides", "pdf", "live", "nn")],
+    [("dev", "test"), ("test", "dev"), ("live", "nn"), ("slides", "book"), ("test", "pdf")],
 )
 def test_what_a_wider_extra_brought_is_not_installed_again(asked, first, then):
     assert asked(first)
@@ -465,7 +464,7 @@ def test_what_a_wider_extra_brought_is_not_installed_again(asked, first, then):
 
 @pytest.mark.parametrize(
     ("first", "then"),
-    [("nn", "book"), ("nn", "live"), ("book", "live"), ("book", "slides"), ("live", "test")],
+    [("nn", "book"), ("book", "live"), ("live", "test")],
 )
 def test_what_a_narrower_extra_left_out_is_installed(asked, first, then):
     assert asked(first)

@@ -64,7 +64,7 @@ def test_a_card_on_a_phone_draws_its_states_and_keeps_its_height(phone, payloads
     rng = random.Random(chapter)
     for root, states in zip(phone.explorers(), payloads(chapter), strict=True):
         tall, controls = root.bounding_box()["height"], root.query_selector_all("input, select")
-        for _ in range(4 if controls else 0):
+        for _ in range(2 if controls else 0):
             for control in controls:
                 jump(control, rng.choice(stops(control)))
             wait_drawn(phone.page, root)

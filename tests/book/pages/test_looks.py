@@ -98,25 +98,17 @@ def test_what_moves_is_measured(browser):
     page.close()
 
 
-@pytest.fixture
-def at_night():
-    """``at_night(page)``: the page in the dark theme; in the light one again afterwards."""
-    turned = []
-
-    def turn(page):
-        turned.append(page)
-        page.evaluate("document.documentElement.dataset.theme = 'dark'")
-        page.wait_for_timeout(500)  # the theme fades in, and figures are drawn again
-        return page
-
-    yield turn
-    for page in turned:
-        page.evaluate("document.documentElement.dataset.theme = 'light'")
-
-
-def test_axe_finds_nothing_in_light_and_dark(opened, violations, at_night):
-    assert violations(opened.page) == []
-    assert violations(at_night(opened.page), colors=True) == []
+def test_figures_follow_the_theme_and_axe_finds_nothing_in_light_and_dark(opened, violations):
+    page, roots = opened.page, opened.explorers()
+    light = [root.evaluate(INK) for root in roots]
+    assert violations(page) == []
+    for theme, differs in (("dark", "!=="), ("light", "===")):
+        page.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)
+        for root, before in zip(roots, light, strict=True):
+            page.wait_for_function(f"([e, b]) => ({INK})(e) {differs} b", arg=[root, before])
+        if theme == "dark":
+            page.wait_for_timeout(200)  # the theme fades in
+            assert violations(page, colors=True) == []
 
 
 @pytest.mark.slow
@@ -149,15 +141,13 @@ def test_axe_finds_what_is_planted(browser, violations):
 
 
 @pytest.mark.not_in("firefox", reason="its driver cannot turn the theme of an open page")
-def test_figures_follow_the_theme(opened):
-    roots = opened.explorers()
-    light = [root.evaluate(INK) for root in roots]
-    opened.page.emulate_media(color_scheme="dark")
-    for root, before in zip(roots, light, strict=True):
-        opened.page.wait_for_function(f"([e, before]) => ({INK})(e) !== before", arg=[root, before])
-    opened.page.emulate_media(color_scheme="light")
-    for root, before in zip(roots, light, strict=True):
-        opened.page.wait_for_function(f"([e, before]) => ({INK})(e) === before", arg=[root, before])
+def test_figures_follow_the_theme_of_the_system(visit, built_book, explored):
+    with visit(built_book.as_uri(), explored, color_scheme="light") as v:
+        root = v.explorers()[0]
+        light = root.evaluate(INK)
+        for scheme, differs in (("dark", "!=="), ("light", "===")):
+            v.page.emulate_media(color_scheme=scheme)
+            v.page.wait_for_function(f"([e, b]) => ({INK})(e) {differs} b", arg=[root, light])
 
 
 def test_figures_follow_the_button_that_chooses_a_theme(visit, built_book, explored):

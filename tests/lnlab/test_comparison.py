@@ -117,6 +117,7 @@ def test_a_table_of_differences_is_refused(differences):
         interval(masked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "share"), [(3, 0.75), (10, 0.9)])
 def test_an_interval_of_few_normal_differences_holds_the_mean_less_often_than_it_says(n, share):
     rng = np.random.default_rng(0)

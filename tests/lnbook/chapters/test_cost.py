@@ -3,10 +3,9 @@
 import itertools
 import json
 
-import numpy as np
 import pytest
 
-from lnbook.chapters.cost import figures, recurrence, roofline, steps
+from lnbook.chapters.cost import figures, roofline, steps
 from lnbook.chapters.cost.written import duration
 from lnlab import records
 from lnlab.analysis import costs
@@ -56,15 +55,6 @@ def test_the_sentence_knows_the_cache_in_whatever_order_it_was_measured(turn):
     assert f"takes at least {duration(expected)}" in said
 
 
-def test_no_point_stands_above_the_roof(bench):
-    every = figures.machines(bench)
-    for name, which in itertools.product(every, costs.PASSES):
-        roof, *points = roofline.draw_roofline(every, name, which, 1024, 1024)[0].data
-        for point in points:
-            top = np.interp(np.log(point.x[0]), np.log(roof.x), np.log(roof.y))
-            assert np.log(point.y[0]) <= top + 1e-3
-
-
 # Rows.
 
 
@@ -103,13 +93,6 @@ def test_the_table_of_counts_is_what_was_counted():
 
 
 def test_the_tables_of_the_chapter_hold_the_rows_times():
-    shape = "2 × 64×1000"
-    kept = table(
-        row("BatchNorm over 2 processes", shape=shape, ms=5.0, sent_bytes=16_004),
-        row("LayerNorm over 2 processes", shape=shape, ms=0.5, sent_bytes=0),
-    )
-    said = repr(figures.exchanges(figures.Bench(kept))).splitlines()[2].split()
-    assert said == ["1,000", "16,004", "5", "ms", "4", "ms", "1", "ms", "0", "500", "µs"]
     whats = ["MNIST step, none", "MNIST step, layer", "MNIST step, batch"]
     rows = [row(w, path=p, shape="batch size 4") for w in whats for p in ("plain", "compiled")]
     late = row("MNIST step 2,000, layer", path="plain", shape="batch size 4", ms=9.0)
@@ -117,28 +100,6 @@ def test_the_tables_of_the_chapter_hold_the_rows_times():
     assert said[2].split() == ["plain", "2", "ms", "2", "ms", "2", "ms", "9", "ms"]
     assert said[3].split() == ["compiled", "2", "ms", "2", "ms", "2", "ms", "–"]
     assert said[5].split()[-2:] == ["4", "ms"]
-
-
-def test_a_norm_costs_what_the_same_loop_takes_more():
-    rows = [
-        row("norms of an RNN, forward", path="lnlib.nn, compiled", ms=6.0, instead_ms=5.0,
-            instead="the same loop, no norm"),
-        row("MNIST step, layer", path="plain", shape="batch size 4", ms=3.0),
-        row("MNIST step, none", path="plain", shape="batch size 4", ms=2.0),
-    ]  # fmt: skip
-    first, second = figures.same_loop(figures.Bench(table(*rows))).rows
-    assert first == ["RNN 2×3, compiled", "forward", "no norm", "6 ms", "5 ms", "1.20"]
-    assert second[3:] == ["3 ms", "2 ms", "1.50"]
-
-
-def test_norms_stand_over_a_copy_and_over_the_plain_formula():
-    rows = [
-        row(f"{kind} {which}", path="PyTorch, op by op", instead="torch.nn", ms=12.0, ratio=3.0)
-        for kind in ("LayerNorm", "BatchNorm", "RMSNorm")
-        for which in ("forward", "forward + backward")
-    ]
-    first = repr(figures.norms(figures.Bench(table(*rows)), "2×3")).splitlines()[2].split()
-    assert first == ["LayerNorm,", "forward", "4", "ms", "4.00", "3.00", "–"]
 
 
 def recurrences():
@@ -166,14 +127,6 @@ def test_a_choice_is_offered_where_paths_compare_and_of_the_machines_own_threads
         "LSTM, 9 steps, H 4": ("LSTM", "9×2×4"),
         "RNN, 9 steps, H 4": ("RNN", "9×2×4"),
     }
-    figure = recurrence.draw_recurrence(bench, ("LSTM", "9×2×4"), "forward + backward")
-    assert list(figure.data[0].y) == [0.25 * 7, 0.25 * 8]
-    assert [name.split("<br><b>")[0] for name in figure.data[0].x] == [
-        "as<br>called",
-        "unbound<br>loop",
-    ]
-    said = recurrence.describe_recurrence(bench, ("LSTM", "9×2×4"), "forward + backward")
-    assert "forward + backward, 9×2×4: as called 7 ms (1.75 times); unbound loop 8 ms" in said
 
 
 def test_what_a_user_calls_stands_in_one_table():

@@ -19,8 +19,9 @@ from tests.cases.race_chapters import (
 )
 
 ALL = pytest.mark.parametrize("name", CHAPTERS)
-EVERY = pytest.mark.parametrize("case", CASES)
-AXIS = pytest.mark.parametrize("axis", ["updates", "seconds"])
+EVERY = pytest.mark.parametrize(
+    ("case", "axis"), [*((case, "updates") for case in CASES), (CASES[0], "seconds")]
+)
 OF = {"updates": oracle.updates, "seconds": oracle.seconds}
 MAIN = "standard settings"
 
@@ -83,7 +84,6 @@ def without(text, labels):
 
 @ALL
 @EVERY
-@AXIS
 def test_curves_have_the_mean_and_the_range_of_the_seeds_and_are_said_where_they_end(
     name, case, axis, runs
 ):
@@ -111,7 +111,6 @@ def test_curves_have_the_mean_and_the_range_of_the_seeds_and_are_said_where_they
 
 @ALL
 @EVERY
-@AXIS
 def test_the_lead_is_layer_norm_less_the_other_and_is_said_with_its_side(name, case, axis, runs):
     known, race = runs[name, case], module(name, "curves").RACE
     (figure,) = race.draw_curves(known, "lead", axis)
@@ -154,7 +153,6 @@ def first_at(target, times, values):
 
 @ALL
 @EVERY
-@AXIS
 def test_the_share_is_the_time_to_each_of_the_others_points(name, case, axis, runs):
     known, race = runs[name, case], module(name, "curves").RACE
     (figure,) = race.draw_curves(known, "share", axis)
@@ -229,7 +227,6 @@ def _settings(chapter, arm):
 
 @ALL
 @EVERY
-@AXIS
 def test_axes_begin_at_0_show_what_is_compared_and_have_their_levels(name, case, axis, runs):
     known, race = runs[name, case], module(name, "curves").RACE
     for shown, levels in (("loss", ()), ("lead", (0,)), ("share", (100, 50))):

@@ -11,7 +11,8 @@ from torch import nn
 from lnlab.experiments.noise.run import CLOUD, NORMS, Run, Settings, forward
 from lnlib.nn.baselines import BatchNorm
 
-SMALL = {"data": "digits", "hidden": (24, 12), "epochs": 1, "first_epoch_points": 2}
+SMALL = {"data": "digits", "hidden": (24, 12), "epochs": 1, "first_epoch_points": 2,
+         "gradient_batches": 40}  # fmt: skip
 
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from lnbook.figures import colors
-from lnbook.widgets.replay.activation_maps import FILES, of_book, unpacked
+from lnbook.widgets.replay.activation_maps import FILES, WEB, of_book, unpacked
+from tests.cases.canvas_log import calls, drawn, logs
 from tests.cases.readouts import check_says
 
 READY = "document.querySelector('.ln-activation-maps')?.dataset.ready === 'yes'"
@@ -171,3 +172,70 @@ def test_a_missing_file_is_told_first_and_later(visit, http):
         v.page.wait_for_function(
             "document.querySelector('[data-part=says]').textContent.startsWith('MNIST, layer 1')"
         )
+
+
+ENDS = {"on": "rarer", "mean": "lower", "deviation": "none"}  # of the scale, the low one
+
+
+def test_sentence_scale_pictures_and_small_maps_are_of_what_is_chosen(browser, told):
+    """A small map is the large one of its channel, which has a frame."""
+    files = {name: of_book(*FILES[name]) for name in told}
+    with drawn(browser, WEB, files, card="#ffffff", ink="#000000") as page:
+        whole = page.locator(".ln-activation-maps")
+
+        def part(name):
+            return whole.locator(f"[data-part='{name}']")
+
+        def choose(**values):
+            for name, value in values.items():
+                whole.locator(f"[data-of='{name}'][value='{value}']").check(force=True)
+
+        def holds(name, layer, channel, statistic, when):
+            facts, ink, _ = told[name]
+            channels = facts["arms"][0]["layers"][layer - 1]["channels"]
+            numbers = []
+            for k, arm in enumerate(facts["arms"]):
+                texts = (part(which).nth(k).inner_text() for which in ("border", "rest"))
+                numbers += [arm["name"].lower()[1:], *(text.split()[1] for text in texts)]
+            which = [channel, channels] if channel else [channels]
+            cut = [facts["cut"]] if facts["cut"] else []
+            said = part("says").inner_text()
+            check_says(said, facts["pictures"], *cut, layer, *which, *when, *numbers)
+            assert ENDS[statistic] in part("low").inner_text()
+            assert ENDS[statistic] not in part("high").inner_text()
+
+            (picture,) = logs(page, ".ln-activation-maps-pictures canvas")
+            inner = slice(facts["cut"], 28 - facts["cut"])
+            ((pixels, *_),) = calls(picture, "drawImage")
+            gray = 255 - 0.9 * ink[inner, inner].astype(float)
+            np.testing.assert_allclose(np.array(pixels) & 255, gray.ravel(), atol=1)
+            ring = np.r_[ink[0], ink[-1], ink[1:-1, 0], ink[1:-1, -1]] / 255
+            label = whole.locator(".ln-activation-maps-pictures canvas").get_attribute("aria-label")
+            check_says(label, facts["pictures"], *cut, f"{100 * ring.mean():.0f}")
+
+            panels = zip(*(logs(page, f".ln-activation-maps-arm .ln-activation-maps-{size}")
+                           for size in ("map", "small")), strict=True)  # fmt: skip
+            for large, small in panels:
+                maps, frames = calls(small, "drawImage"), calls(small, "strokeRect")
+                assert len(maps) == channels
+                if channel:
+                    own, x, y, side, _ = maps[channel - 1]
+                    assert own == calls(large, "drawImage")[0][0]
+                    assert frames == [[x - 1, y - 1, side + 2, side + 2]]
+                else:
+                    assert frames == []
+
+        holds("mnist-0", 1, 0, "on", [3])
+        for channel in (1, 16):
+            part("channel").fill(str(channel))
+            holds("mnist-0", 1, channel, "on", [3])
+        choose(pictures="fashion_small", cut=4)
+        page.wait_for_function(
+            "document.querySelector('[data-part=says]').textContent.startsWith('Fashion-MNIST, 4')"
+        )
+        choose(statistic="mean", layer=1)
+        part("point").fill("1")
+        part("channel").fill("5")
+        holds("fashion_small-4", 2, 5, "mean", [1, "after the norm"])
+        choose(before=1, statistic="deviation")
+        holds("fashion_small-4", 2, 5, "deviation", [1, "before the norm"])

@@ -9,6 +9,11 @@ from lnbook.figures import colors
 from lnbook.widgets.replay.attention import packed, unpacked
 from lnlab import records
 
+COLUMN = """(el) => ({ line: el.dataset.line,
+  bars: [...el.querySelectorAll("li i")].map((bar) => parseFloat(bar.style.width)),
+  right: [...el.querySelectorAll("[data-word]:has(.ln-attention-right)")].map((word) =>
+    Number(word.dataset.word)),
+  framed: [...el.querySelectorAll("li b")].map((b) => b.matches(".ln-attention-right")) })"""
 PHONE = {"width": 390, "height": 844}
 TONE = "(el) => getComputedStyle(el).getPropertyValue('--tone').trim()"
 SHADE = """(el) => [Number(el.style.getPropertyValue('--much')),
@@ -64,7 +69,13 @@ def test_a_reader_moves_training_and_chooses_question_and_networks(visit, built_
                 assert begins in says
                 chance, on = map(float, re.findall(r"(\d+)\u00a0%", says.partition(begins)[2])[:2])
                 assert chance == pytest.approx(100 * chances[arm, point, asked, answer], abs=0.51)
+                looks = column.evaluate(COLUMN)
+                assert looks["line"] == told["arms"][arm]["line"]
+                expected = 100 * chances[arm, point, asked, there]
+                assert looks["bars"] == pytest.approx(expected, abs=1e-3)
+                assert looks["framed"] == [k == one["right"] for k in there]
                 named = [k for k, w in enumerate(one["passage"]) if w == f"@e{one['right']}"]
+                assert looks["right"] == named
                 share = attention[arm, point, asked, named].sum()
                 assert on == pytest.approx(100 * share, abs=0.51)
                 assert f"of its attention on {right}" in says
@@ -95,6 +106,9 @@ def test_a_reader_moves_training_and_chooses_question_and_networks(visit, built_
         page.keyboard.press("ArrowDown")
         shows([shown[0] + 1, *shown[1:]], first, 1)
         columns.first.locator("select").select_option(str(shown[0]))
+        columns.last.locator("select").select_option(str(shown[0] + 1))
+        shows([*shown[:-1], shown[0] + 1], first, 1)
+        columns.last.locator("select").select_option(str(shown[-1]))
 
         # The word with most attention is the darkest, in the network's color, in either theme.
         whole.locator("[data-part='point']").focus()

@@ -11,6 +11,7 @@ from lnbook.chapters.order_embeddings import penalty
 from lnbook.figures import colors
 from lnbook.widgets.replay import caption_ranking
 from lnlab.datasets.coco_val2017_layout import Layouts, features
+from tests.cases.readouts import check_says
 from tools.browser import named
 
 PHONE = {"width": 390, "height": 844}
@@ -231,8 +232,9 @@ def test_a_reader_slides_moves_stretches_adds_and_removes(page, violations):
 
 
 @pytest.mark.parametrize("picture", [68, 20, 15])
-def test_each_object_is_described_by_where_it_is_and_how_wide(page, picture):
-    told = caption_ranking.pictures()
+def test_each_object_and_caption_is_described_as_it_is(page, picture):
+    """Where an object is, how wide, over larger ones; a caption's place, and a bar its penalty."""
+    told, point = caption_ranking.pictures(), 8
     _, w, h, placed, _ = told["pictures"][picture]
     assert w != h
     page.goto(f"{page.url}#scene&picture={picture}")
@@ -240,11 +242,45 @@ def test_each_object_is_described_by_where_it_is_and_how_wide(page, picture):
         "n => document.querySelectorAll('.ln-caption-ranking-object').length === n",
         arg=len(placed),
     )
+    agrees(page, point, w, h, placed, picture)
     objects = page.locator(".ln-caption-ranking-object").all()
-    for (_, x1, y1, x2, y2), one in zip(placed, objects, strict=True):
+    areas = [(x2 - x1) * (y2 - y1) for _, x1, y1, x2, y2 in placed]
+    for (_, x1, y1, x2, y2), area, one in zip(placed, areas, objects, strict=True):
         said = [int(n) for n in re.findall(r"(\d+) %", one.get_attribute("aria-label"))]
         shares = [(x1 + x2) / 2 / w, (y1 + y2) / 2 / h, (x2 - x1) / w]
         np.testing.assert_allclose(said, [100 * share for share in shares], atol=0.51)
+        assert int(one.evaluate("e => e.style.zIndex")) == 1 + sum(a > area for a in areas)
+    names = [name for name, *_ in boxes(page)]
+    options = page.locator("[data-part='which'] option").all_inner_texts()
+    assert options == [f"{k}: {name}" for k, name in enumerate(names, start=1)]
+    slider = page.locator("[data-part='at']").get_attribute("aria-valuetext")
+    check_says(slider, told["updates"][point])
+    status, texts = [], [caption for *_, caption in told["pictures"]]
+    for norm, record in caption_ranking.records().items():
+        found = below.vectors(record, made([(w, h, placed)]), point)
+        penalties = below.penalties(found, 0)
+        order = np.argsort(penalties, kind="stable").tolist()
+        place = order.index(picture) + 1
+        items = page.locator(f"[data-part='list-{norm}'] li").evaluate_all(
+            "all => all.map((e) => [e.value, parseFloat(e.querySelector('i').style.width)])"
+        )
+        shown_here = [*order[:10], *([picture] if place > 10 else [])]
+        assert [value for value, _ in items] == [*range(1, 11), *([place] if place > 10 else [])]
+        widths = [100 * penalties[c] for c in shown_here]
+        np.testing.assert_allclose([wide for _, wide in items], widths, atol=0.051)
+        status += [f"own caption at place {place}", f"first “{texts[order[0]]}”"]
+    page.wait_for_function("document.querySelector('[data-part=status]').textContent")
+    said = page.locator("[data-part='status']").text_content()
+    assert [part for part in status if part not in said] == []
+
+    # Larger and smaller, by button and by key, around the same middle.
+    (_, x1, _, x2, _), one = boxes(page)[0], objects[0]
+    one.focus()
+    for act, grown in (("grow", 1.15), ("+", 1.15**2), ("shrink", 1.15), ("-", 1)):
+        tool = page.locator(f"[data-tool='{act}']") if act.isalpha() else None
+        tool.click() if tool else one.press(act)
+        _, left, _, right, _ = boxes(page)[0]
+        assert right - left == pytest.approx(min(100, (x2 - x1) * grown), abs=0.7)
 
 
 NOTEBOOK = """async ([source, data]) => {

@@ -9,6 +9,7 @@ from lnbook.figures import colors
 from lnbook.widgets.replay import base
 from lnbook.widgets.replay.draw import WEB, packed, unpacked
 from lnlab import records
+from tests.cases.canvas_log import calls, drawn, logs
 from tests.cases.readouts import check_says, labels
 
 PIXEL = """() => {
@@ -19,10 +20,15 @@ PIXEL = """() => {
 
 
 @pytest.fixture(scope="module")
-def painted():
+def content():
+    """What the book's page is given."""
+    return packed([run for run in records.read_all("draw") if "canvas" in run["arrays"]])
+
+
+@pytest.fixture(scope="module")
+def painted(content):
     """What is told, the shades, the windows, and the bits of the digits."""
-    runs = [run for run in records.read_all("draw") if "canvas" in run["arrays"]]
-    told, shades, windows = unpacked(packed(runs))
+    told, shades, windows = unpacked(content)
     bits = [np.unpackbits(np.frombuffer(b64decode(text), "u1")) for text in told["bits"]]
     return told, shades, windows, np.array(bits)
 
@@ -137,34 +143,6 @@ def test_a_reader_moves_training_glimpse_digit_and_mode_and_lets_it_play(
         assert not v.outside
 
 
-OTHER_SIZES = """async (packed) => {
-  const root = document.createElement("div");
-  document.body.append(root);
-  const close = lnDraw(root, async () => packed);
-  while (!root.dataset.ready) await new Promise((done) => setTimeout(done, 10));
-  root.querySelectorAll(".ln-draw-mode input")[1].click();
-  const widths = [...root.querySelectorAll("[data-part=count]")].map((e) => e.textContent);
-  close();
-  return widths;
-}"""
-
-
-def test_the_width_of_a_dream_s_window_is_that_of_the_filters_that_paint(browser, painted):
-    """The book's networks read and paint with as many filters; others need not."""
-    told, _, windows, _ = painted
-    runs = [run for run in records.read_all("draw") if "canvas" in run["arrays"]]
-    content = np.frombuffer(base.unpack(packed(runs))[1], "u1")
-    page = browser.new_page()
-    page.add_style_tag(content=colors.css())
-    page.add_script_tag(content=WEB.source() + "\nwindow.lnDraw = lnDraw;")
-    shown = page.evaluate(OTHER_SIZES, base.pack(told | {"sizes": [3, 8]}, content))
-    page.close()
-    bounds = [arm["bounds"] for arm in told["arms"]]
-    point = int(np.argmax(np.subtract(bounds[0], bounds[-1])))  # where a reader begins
-    strides = windows[:, point, 2, min(4, told["images"] - 1), -1, 2]
-    assert shown == [str(int(7 * stride + 0.5)) for stride in strides]
-
-
 ALPHAS = """
   const pen = CanvasRenderingContext2D.prototype, { clearRect, drawImage } = pen;
   pen.clearRect = function (...rest) {
@@ -204,3 +182,64 @@ def test_a_missing_file_is_told(visit, http):
         v.page.wait_for_function(
             "document.querySelector('.ln-draw')?.innerText.includes('cannot be read: the file')"
         )
+
+
+READS, PAINTS = "#0000fe", "#00fe00"
+
+
+def test_each_canvas_window_and_thumbnail_is_of_its_network_digit_and_glimpse(
+    browser, painted, content
+):
+    """Shade by shade; a window by its filters, of which more may paint than read."""
+    told, shades, windows, bits = painted
+    told = told | {"sizes": [3, 8]}
+    T, arms, last = told["glimpses"], range(len(told["arms"])), len(told["updates"]) - 1
+
+    def pictures(log):
+        tiles = [(pixels, place) for pixels, *place in calls(log, "drawImage")]
+        gray = np.array([pixels for pixels, _ in tiles]) & 255
+        return (255 - gray) / (0.92 * 17), [place for _, place in tiles]
+
+    def filters(log, color, size, window):
+        """Whether its filters are where the record has them, on a canvas of 28 + 5 pixels."""
+        (side,) = {place[2] for place in pictures(log)[1]}
+        x, y, stride, _ = window
+        steps = (np.arange(size) - (size - 1) / 2) * stride + 0.5 + 2.5
+        expected = np.stack(np.meshgrid(x + steps, y + steps), -1).reshape(-1, 2) * side / 28
+        centers = np.array([call[:2] for call in calls(log, "arc", color)])
+        np.testing.assert_allclose(centers, expected, atol=1e-3)
+
+    def holds(page, point, image, glimpse, dreams):
+        thumbs = [pictures(log)[0][0] for log in logs(page, ".ln-draw-image canvas")]
+        of_thumbs = shades[-1, last, 1, :, -1].reshape(-1, 784) if dreams else 15 * bits
+        np.testing.assert_allclose(thumbs, of_thumbs, atol=0.1)
+        kinds = [logs(page, f".ln-draw-{name}") for name in ("canvas", "read", "strip")]
+        for arm, large, read, strip in zip(arms, *kinds, strict=True):
+            own = shades[arm, point, int(dreams), image].reshape(T, -1)
+            np.testing.assert_allclose(pictures(large)[0][0], own[glimpse - 1], atol=0.1)
+            written = windows[arm, point, 2 if dreams else 1, image, glimpse - 1]
+            filters(large, PAINTS, told["sizes"][1], written)
+            if dreams:
+                assert part(page, "count").nth(arm).inner_text() == str(int(7 * written[2] + 0.5))
+            else:
+                np.testing.assert_allclose(pictures(read)[0][0], 15 * bits[image], atol=0.1)
+                looked = windows[arm, point, 0, image, glimpse - 1]
+                filters(read, READS, told["sizes"][0], looked)
+            tiles, places = pictures(strip)
+            np.testing.assert_allclose(tiles, own, atol=0.1)
+            (mark,) = calls(strip, "fillRect", PAINTS)
+            assert mark[0] == places[glimpse - 1][0]
+
+    look = {"card": "#ffffff", "ink": "#000000", "first": READS, "second": PAINTS}
+    data = base.pack(told, np.frombuffer(base.unpack(content)[1], "u1"))
+    with drawn(browser, WEB, data, **look) as page:
+        begin = int(part(page, "point").input_value())
+        bounds = [arm["bounds"] for arm in told["arms"]]
+        assert begin == np.argmax(np.subtract(bounds[0], bounds[-1]))
+        holds(page, begin, min(4, told["images"] - 1), T, False)
+        part(page, "point").fill("1")
+        part(page, "glimpse").fill("3")
+        page.locator(".ln-draw-image input").nth(1).check(force=True)
+        holds(page, 1, 1, 3, False)
+        page.locator(".ln-draw-mode input").nth(1).check(force=True)
+        holds(page, 1, 1, 3, True)

@@ -5,6 +5,7 @@ import pytest
 
 from lnbook.figures import colors
 from lnbook.widgets.replay.handwriting import WEB, HandwritingReplay, unpacked
+from tests.cases.canvas_log import calls, drawn, logs
 from tests.cases.readouts import check_says, labels
 
 INK = """(k) => {
@@ -211,3 +212,46 @@ def test_a_bar_is_as_high_as_the_window_has_stayed_at_its_character_so_far(toy):
         part(page, "pen").fill(str(pen))
         stayed = np.bincount(window[:pen], minlength=16)
         assert page.evaluate(BARS, 16) == pytest.approx(np.minimum(1, stayed / 50) * 16, abs=1.1)
+
+
+def test_text_window_bars_and_ink_are_of_their_network_update_and_point(browser, written):
+    """The character under the window is bold; ink is wet for 25 points, in the network's color."""
+    told, strokes, windows, lifts = written
+    N, text, ink = told["points"], told["text"], colors.COLORS["ink"]
+    with drawn(browser, WEB, HandwritingReplay().packed) as page:
+        for point, pen in ((len(told["updates"]) - 2, N - 150), (1, N)):
+            part(page, "point").fill(str(point))
+            part(page, "pen").fill(str(pen))
+            of_text, of_ink = (logs(page, f".ln-handwriting-{name}") for name in ("text", "ink"))
+            sizes = page.locator(".ln-handwriting-ink").evaluate_all(
+                "all => all.map((e) => [e.clientWidth, e.clientHeight])"
+            )
+            for k, arm in enumerate(told["arms"]):
+                tone = colors.COLORS[arm["color"]]
+                place, wide = windows[k, point, pen - 1], sizes[k][0]
+                cell = min(62, wide / len(text))
+                ((x, _, width, *_),) = calls(of_text[k], "roundRect")
+                assert x + width / 2 == pytest.approx((place + 0.5) * cell, abs=0.01)
+                letters = calls(of_text[k], "fillText")
+                assert [letter for letter, *_ in letters] == [*text.replace(" ", "␣")]
+                middles = [x for _, x, *_ in letters]
+                np.testing.assert_allclose(middles, (np.arange(len(text)) + 0.5) * cell)
+                bold = [
+                    u for u, (*_, font) in enumerate(letters) if "700" in font or "bold" in font
+                ]
+                assert bold == [int(place + 0.5)]
+                assert len(calls(of_text[k], "fillRect", tone)) == len(text)
+
+                x, y = np.cumsum(strokes[k, point], 0).T
+                (left, right), (low, top) = ((min(0, *v), max(0, *v)) for v in (x, y))
+                high = sizes[k][1]
+                scale = min((wide - 24) / max(1, right - left), (high - 24) / max(1, top - low))
+                expected = np.stack([12 + scale * (x - left), scale * (top - y)], -1)
+                expected[:, 1] += (high - scale * (top - low)) / 2
+                down = np.flatnonzero(lifts[k, point, : pen - 1] == 0) + 1
+                wet = pen - 25 if pen < N else N
+                for color, points in ((ink, down[down < wet]), (tone, down[down >= wet])):
+                    lines = calls(of_ink[k], "lineTo", color)
+                    np.testing.assert_allclose(
+                        np.reshape(lines, (-1, 2)), expected[points], atol=0.01
+                    )

@@ -332,6 +332,10 @@ def test_step_takes_one_update_and_reset_takes_all_back(play):
 def test_the_address_carries_settings_and_update(play):
     with play() as page:
         choose(page, "differs", "rate")
+        # What they shared is where both begin, and what B had they share.
+        value = {key: page.locator(f".ln-playground select[data-key='{key}']").input_value()
+                 for key in ("a", "norm")}  # fmt: skip
+        assert value == {"a": "0.01", "norm": "layer"}
         choose(page, "a", "0.05")
         choose(page, "b", "0.2")
         choose(page, "activation", "gelu")
@@ -461,6 +465,10 @@ def test_the_example_that_is_followed_can_be_chosen(play):
         page.get_by_role("button", name="Follow the next example").click()
         page.wait_for_function(
             "document.querySelector('[data-part=follow]').textContent.endsWith('digit 5')"
+        )
+        part(page, "before").click()
+        page.wait_for_function(
+            "document.querySelector('[data-part=follow]').textContent.endsWith('digit 4')"
         )
         button(page, "Hardest for B").click()
         page.wait_for_function(

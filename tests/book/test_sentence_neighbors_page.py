@@ -1,10 +1,12 @@
 """The maps of sentences in a browser: what they list beside the records', controls, colors."""
 
+import numpy as np
 import pytest
 
 from lnbook.figures import colors
-from lnbook.widgets.replay.sentence_neighbors import HIGH, packed, unpacked
+from lnbook.widgets.replay.sentence_neighbors import HIGH, WEB, packed, unpacked
 from lnlab import records
+from tests.cases.canvas_log import calls, drawn, logs
 from tests.cases.readouts import check_says, percent
 
 PIXEL = """([x, y]) => {
@@ -161,3 +163,42 @@ def test_a_missing_file_is_told(visit, http):
             "document.querySelector('.ln-sentence-neighbors')?.innerText"
             ".includes('be loaded: the file')"
         )
+
+
+def test_dots_squares_and_lines_are_of_their_network_update_sentence_and_mark(browser, recorded):
+    """And the sentence under the pointer is told on its map."""
+    told, places, nearest = recorded
+    runs = [run for run in records.read_all("skip_thoughts") if "map" in run["arrays"]]
+    last = len(told["updates"]) - 1
+    with drawn(browser, WEB, packed(runs)) as page:
+        whole = page.locator(".ln-sentence-neighbors")
+        for point, sentence, mark in ((last, 7, 1), (1, 30, len(told["alike"]) - 1)):
+            whole.locator("[data-part='point']").fill(str(point))
+            whole.locator("[data-part='sentence']").select_option(str(sentence))
+            whole.locator(".ln-sentence-neighbors-marks input").nth(mark).check(force=True)
+            page.mouse.move(0, 0)
+            wide = whole.locator("canvas").first.evaluate("e => e.clientWidth")
+            marked = sorted(told["alike"][mark]["of"])
+            others = sorted({*range(len(told["texts"]))} - {*marked})
+            for k, log in enumerate(logs(page, ".ln-sentence-neighbors canvas")):
+                where = np.stack(at(places[k, point].astype(float).T, wide), -1)
+
+                def holds(found, expected, log=log):
+                    np.testing.assert_allclose(found, expected, atol=0.02)
+
+                dots = [call[:2] for call in calls(log, "arc", colors.COLORS["gray"])]
+                holds(dots, where[others])
+                squares = np.array(calls(log, "fillRect", colors.COLORS["second"]))
+                holds(sorted((squares[:, :2] + squares[:, 2:] / 2).tolist()),
+                      sorted(where[marked].tolist()))  # fmt: skip
+                tone = colors.COLORS[told["arms"][k]["color"]]
+                near = nearest[k, point, sentence]
+                holds(calls(log, "lineTo", tone), where[near])
+                holds(calls(log, "moveTo", tone), np.repeat(where[[sentence]], len(near), 0))
+                holds([call[:2] for call in calls(log, "arc", tone)], where[near])
+            under = int(np.abs(places[-1, point].astype(int)).max(-1).argmin())
+            x, y = at(places[-1, point, under].astype(float), wide)
+            whole.locator("canvas").last.hover(position={"x": float(x), "y": float(y)})
+            (told_there,) = calls(logs(page, ".ln-sentence-neighbors canvas")[-1], "fillText")
+            distance = np.abs(where[told["texts"].index(told_there[0])] - [x, y]).max()
+            assert distance < 2

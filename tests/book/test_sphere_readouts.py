@@ -131,3 +131,151 @@ def test_the_sentence_names_what_the_gradient_is_divided_by(scripts, eps):
     assert float(told[2]) == pytest.approx(np.sqrt(a.var() + eps), abs=0.0051)
     dx = lnlib.layer_norm_backward(d, a, eps=eps)[0]
     assert float(told[3]) == pytest.approx(np.linalg.norm(dx), abs=0.0051)
+
+
+UP, X, Y = (np.array(v) / np.linalg.norm(v) for v in ((1, 1, 1), (1, -1, 0), (1, 1, -2)))
+
+
+def seen_at(points, turn, tilt):
+    """Where points of space are in the picture: 59 pixels a unit, and 0 at (220, 198)."""
+    turn, tilt = np.radians([turn, tilt])
+    right, away = np.cos(turn) * X - np.sin(turn) * Y, np.sin(turn) * X + np.cos(turn) * Y
+    up = np.cos(tilt) * UP + np.sin(tilt) * away
+    points = np.asarray(points)
+    return np.stack([220 + 59 * points @ right, 198 - 59 * points @ up], -1)
+
+
+SHAPES = """(svg) => { // the points of each shape and the place of each word, by class
+  const found = {}, holder = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  holder.innerHTML = svg;
+  for (const e of holder.children) {
+    const at = (...names) => names.map((name) => Number(e.getAttribute(name)));
+    const points = e.localName === "circle" ? [at("cx", "cy")] : e.localName === "text"
+      ? [at("x", "y")] : [...e.getAttribute("d").matchAll(/(-?[\\d.]+) (-?[\\d.]+)/g)].map(
+        ([, x, y]) => [Number(x), Number(y)]);
+    const name = e.getAttribute("class").replace("ln-sphere-", "") + e.textContent;
+    (found[name] ??= []).push(...points);
+  }
+  return found;
+}"""
+
+
+@pytest.mark.parametrize("eps", [0, 0.2])
+@pytest.mark.parametrize("stage", [0.5, 1.5, 2, 2.5, 3, "gradient"])
+def test_each_shape_is_where_its_numbers_are(scripts, stage, eps):
+    """Points, their ways, arrows and words, however it is turned."""
+    rng = np.random.default_rng(7)
+    gain, bias = (np.array(scripts.evaluate(f"lnSphereScene.{name}")) for name in ("GAIN", "BIAS"))
+    gradient, share = stage == "gradient", 0 if stage == "gradient" else max(0, stage - 2)
+    for turn, tilt in ((-25, 24), (100, 70), (10, 0)):
+        a, d = rng.uniform(-2, 2, size=(2, 3)).round(2)
+        given = dict(zip(("a1", "a2", "a3", "d1", "d2", "d3"), [*a, *d], strict=True))
+        given |= {"eps": eps, "turn": turn, "tilt": tilt, "gradient": gradient}
+        given["stage"] = 1 if gradient else stage
+        found = scripts.evaluate(f"(s) => ({SHAPES})(lnSphereScene.draw(s, []))", STATE | given)
+
+        def has(name, *points, found=found, turn=turn, tilt=tilt, off=(0, 0)):
+            for place in seen_at(points, turn, tilt) + off:
+                near = np.abs(np.array(found[name]) - place).max(-1).min()
+                assert near < 0.11, name
+
+        centered, hat = a - a.mean(), lnlib.layer_norm(a, eps=eps)
+        y = gain * hat + bias
+        now = (
+            centered + (0 if stage in (2, "gradient") else max(0, 1 - stage)) * a.mean()
+            if not gradient and stage < 1
+            else centered + (stage - 1) * (hat - centered) if not gradient and stage < 2
+            else hat + share * (y - hat)
+        )  # fmt: skip
+        dim = " ln-sphere-dim" if gradient else ""
+        has("a", a)
+        has("a-namea", a, off=(0, -14))
+        has("shadow" + dim, centered)
+        has("fall" + dim, a, now if not gradient and stage < 1 else centered)
+        for k, name in enumerate("₁₂₃"):
+            has("axis-namea" + name, 2.5 * np.eye(3)[k], off=(0, 4))
+        angles = np.radians(5 * np.arange(72))
+        ring = np.sqrt(3) * (np.outer(np.cos(angles), X) + np.outer(np.sin(angles), Y))
+        has("ring", *(ring + share * (gain * ring + bias - ring)))
+        if eps and (gradient or stage > 1):
+            short = ring * np.linalg.norm(hat) / np.sqrt(3)
+            has("short", *(short + share * (gain * short + bias - short)))
+        if gradient:
+            ones, dx = np.full(3, d.mean()), lnlib.layer_norm_backward(d, a, eps=eps)[0]
+            rest = dx * np.sqrt(a.var() + eps)
+            has("in", hat, hat + d)
+            has("in ln-sphere-head", hat + d)
+            has("dx", hat, hat + dx)
+            if "dx ln-sphere-head" in found:  # a short arrow has none
+                has("dx ln-sphere-head", hat + dx)
+            has("out-namedx", hat + dx, off=(0, 20))
+            has("tip", hat + d)
+            has("a-named", hat + d, off=(12, -6))
+            has("fall", hat + d, hat + d - ones)
+            has("divide", hat + d - ones, hat + rest)
+        elif stage > 1:
+            has("divide", centered, now if stage < 2 else hat)
+            has("out", hat if stage >= 2 else now)
+        if share:
+            has("affine", hat, now)
+            has("y", now)
+        assert ("y-namey" in found) == (stage == 3)
+        if stage == 3:
+            has("y-namey", y, off=(0, -13))
+
+
+ACTS = """async ([settings, act]) => {
+  const root = document.createElement("div"), frames = () => new Promise((done) =>
+    requestAnimationFrame(() => requestAnimationFrame(done)));
+  document.body.append(root);
+  const close = lnSphere(root, { cloud: [], settings, live: true });
+  const part = (name) => root.querySelector(`[data-part="${name}"]`);
+  if (act.startsWith("Arrow")) {
+    part("stage").dispatchEvent(new KeyboardEvent("keydown", { key: act }));
+  } else root.querySelector(`[data-act="${act}"], [data-way="${act}"]`).click();
+  await frames();
+  const values = [...root.querySelectorAll("[data-key]")].map((field) => [field.dataset.key,
+    Number(field.getAttribute("aria-valuetext").replace("−", "-").replace("°", ""))]);
+  const pressed = ["no", "yes"].map((way) => root.querySelector(`[data-way=${way}]`).ariaPressed);
+  const away = ["forward", "back"].map((name) => part(name).classList.contains("ln-sphere-away"));
+  close();
+  root.remove();
+  return [Object.fromEntries(values.filter(([key]) => key !== "stage")), pressed, away];
+}"""
+
+
+def until_the_edge(point, there):
+    """As far towards a point as the numbers stay from -2 to 2."""
+    shares = np.linspace(0, 1, 100_001)[:, None]
+    path = point + shares * (there - point)
+    return path[np.abs(path).max(-1) <= 2 + 1e-9][-1]
+
+
+def test_each_button_and_arrow_changes_what_it_says(scripts):
+    start = {"a": [1.2, -0.4, 0.7], "d": [0.5, -0.6, 1.4]}
+    for a in (start["a"], [-1.2, 0.3, 0.6], [0.4, 0.2, -0.3]):
+        a, d = np.array(a), np.array(start["d"])
+        names = [f"{name}{k}" for name in "ad" for k in (1, 2, 3)]
+        given = dict(zip(names, [*a.tolist(), *d.tolist()], strict=True))
+        given |= {"eps": 0.1, "turn": 178, "tilt": 88}
+
+        def points(a=a, d=d, names=names):
+            return dict(zip(names, [*a, *d], strict=True))
+
+        shifted = a + (-1 if a.min() > -1 else 1)
+        scaled = a * (0.5 if abs(a).max() > 1 else 2)
+        wanted = {
+            "shift": points(until_the_edge(a, shifted)), "scale": points(until_the_edge(a, scaled)),
+            "equal": points(np.full(3, a.mean())), "ones": points(d=np.ones(3)),
+            "along": points(d=until_the_edge(d, lnlib.layer_norm(a, eps=0.1))),
+            "above": {"tilt": 90}, "side": {"tilt": 0}, "back": {}, "no": {}, "yes": {},
+            "ArrowLeft": {"turn": 173}, "ArrowRight": {"turn": -177},
+            "ArrowUp": {"tilt": 90}, "ArrowDown": {"tilt": 83},
+        }  # fmt: skip
+        for act, changed in wanted.items():
+            values, pressed, away = scripts.evaluate(ACTS, [given, act])
+            expected = given | changed
+            for name, value in values.items():
+                assert value == pytest.approx(expected[name], abs=0.0051), (act, name)
+            assert pressed == (["false", "true"] if act == "yes" else ["true", "false"])
+            assert away == ([True, False] if act == "yes" else [False, True])

@@ -247,6 +247,10 @@ def test_a_reader_types_switches_predicts_and_shares(run, reader):
         assert written(page) == reader.write(START, 100, temperature=0.8, seed=1)
         val = [one["curves"]["val_nll"][-1] for one in records.read_all("transformer", ablate=True)]
         assert f"{min(val):.2f} to {max(val):.2f}" in part(page, "recorded").inner_text()
+        part(page, "again").click()
+        again = reader.write(START, 100, temperature=0.8, seed=2)
+        until(page, "wrote-0", again)
+        part(page, "reset").click()
 
         # A switch, by keyboard: its norm is shown, the loss and the next character change.
         page.locator("[data-norm='4'][value='l']").focus()
@@ -274,7 +278,10 @@ def test_a_reader_types_switches_predicts_and_shares(run, reader):
         part(page, "text").fill("")
         until(page, "left-out", "Nothing to read: it starts after a new line")
         assert part(page, "loss").inner_text() == "–"
-        part(page, "text").fill("x" * 70)
+        part(page, "text").fill(
+            "x" * 10 + "To be, or not to be, that is the question: whether it is nobler"
+        )
+        until(page, "left-out", "reads the last 64 characters")
         until(page, "count", "64 of 64")
 
         # The character that is looked at, by keyboard, and its numbers.
@@ -417,6 +424,11 @@ def test_the_slider_of_characters_says_which_of_how_many_is_chosen(run):
             spoken = slider.get_attribute("aria-valuetext")
             assert spoken == f"{k + 1} of {len(text)}: {character}"
             assert f"Character {k + 1}, {character}: mean" in part(page, "says").inner_text()
+            # Under the pointer is its row: 15 pixels high, below 22 of words.
+            part(page, "canvas").hover(position={"x": 100, "y": 22 + 15 * (k + 0.5)})
+            assert slider.input_value() == str(k)
+            part(page, "canvas").hover(position={"x": 100, "y": 22 + 15 * ((k + 4) % 10 + 0.5)})
+            assert slider.input_value() == str((k + 4) % 10)
 
 
 @pytest.mark.parametrize("typed", ["#run&norms=llllx&look=9&heat=2&at=-1", "#run&text=%E0%A4%A"])

@@ -30,21 +30,30 @@ def scripts(browser):
 
 SWITCHBOARD = """async ([weights, settings, colors]) => {
   const { setTimeout } = window, pen = CanvasRenderingContext2D.prototype;
-  const { drawImage, clearRect, fillRect } = pen;
+  const { drawImage, clearRect, fillRect, strokeRect, fillText } = pen;
   const rest = (ms) => new Promise((done) => setTimeout(done, ms)), maps = [];
-  let boxes = [];
+  let boxes = [], frames = [], words = [], places = [];
   window.setTimeout = (act, ms) => setTimeout(act, Math.min(ms, 5)); // nothing waits for readers
   pen.drawImage = function (image, ...place) {
     const { width, height } = image;
     maps.push(Array.from(image.getContext("2d").getImageData(0, 0, width, height).data));
+    places.push(place);
     drawImage.call(this, image, ...place);
   };
+  pen.strokeRect = function (...place) {
+    frames.push(place);
+    strokeRect.apply(this, place);
+  };
+  pen.fillText = function (...place) {
+    words.push(place);
+    fillText.apply(this, place);
+  };
   pen.clearRect = function (...place) {
-    boxes = [];
+    boxes = [], frames = [], words = [], places = [];
     clearRect.apply(this, place);
   };
   pen.fillRect = function (x, y, width, height) {
-    boxes.push([this.fillStyle, x, width]);
+    boxes.push([this.fillStyle, x, width, y, height]);
     fillRect.call(this, x, y, width, height);
   };
   const root = document.createElement("div");
@@ -63,8 +72,9 @@ SWITCHBOARD = """async ([weights, settings, colors]) => {
   close();
   root.remove();
   window.setTimeout = setTimeout;
-  Object.assign(pen, { drawImage, clearRect, fillRect });
-  return { texts, next, written: [0, 1].map(written), maps: maps.slice(-2), boxes };
+  Object.assign(pen, { drawImage, clearRect, fillRect, strokeRect, fillText });
+  return { texts, next, written: [0, 1].map(written), maps: maps.slice(-2), boxes, frames, words,
+    places };
 }"""
 RECORDED = {
     "lllll": "val_nll", "rrrrr": "nll_rms", "fffff": "nll_frozen", "ooooo": "nll_removed",
@@ -126,10 +136,10 @@ def test_every_readout_is_what_pytorch_computes_with_the_norms_as_they_are_set(
     deviations = [x.numpy().std(-1) for x in (before, after)]
     most = np.repeat([max(constant, *deviations[0]), max(deviations[1])], len(text))
     grounds = [k for k, box in enumerate(found["boxes"]) if box[0] == COLORS["transformer-zero"]]
-    bars = np.array([[box[1:] for box in found["boxes"][k : k + 2]] for k in grounds])
+    bars = np.array([[box[1:3] for box in found["boxes"][k : k + 2]] for k in grounds])
     (left, strip), wide = bars[0, 0], bars[:, 1, 1]
     np.testing.assert_allclose(wide / strip, np.concatenate(deviations) / most, atol=1e-6)
-    line = [x + 1 for color, x, _ in found["boxes"] if color == COLORS["kept"]]  # 2 pixels wide
+    line = [x + 1 for color, x, *_ in found["boxes"] if color == COLORS["kept"]]  # 2 pixels wide
     assert line == pytest.approx([left + strip * constant / most[0]], abs=1e-6)
     for values, pixels in zip((before, after), found["maps"], strict=True):
         values = values.numpy()[..., None]
@@ -137,3 +147,20 @@ def test_every_readout_is_what_pytorch_computes_with_the_norms_as_they_are_set(
         wanted = ground + share * (np.where(values < 0, below, above) - ground)
         drawn = np.reshape(pixels, (*wanted.shape[:2], 4))[..., :3]
         np.testing.assert_allclose(drawn, wanted, atol=1)
+    # The frame is around the character, a mark under each of four outliers, its map above it.
+    for x, name, place, frame in zip(
+        (before, after), ("Before the norm", "After the norm"), found["places"], found["frames"],
+        strict=True,
+    ):  # fmt: skip
+        left, top, wide, tall = place
+        row = tall / len(text)
+        assert frame == pytest.approx([left - 1, top + 5 * row - 0.5, wide + 2, row + 1])
+        assert [name, left, top - 7] in found["words"]
+        of_features = x.square().mean(0).sqrt().numpy()
+        times = of_features / np.median(of_features)
+        most = sorted(k for k in (-times).argsort()[:4] if times[k] > 5)
+        marks = [x + 0.75 - left for color, x, wide_, y, _ in found["boxes"]
+                 if color == COLORS["transformer-ink"] and wide_ == 1.5
+                 and y == top + tall and left <= x < left + wide]  # fmt: skip
+        middles = (np.array(most) + 0.5) * wide / x.shape[1]
+        np.testing.assert_allclose(marks, middles, atol=1e-6)

@@ -163,10 +163,15 @@ SEEN = """r => {
     chosen[name] = r.querySelector(`.sheet-${name} select`).value;
   const of = r.querySelector('.sheet-x td.chosen input')?.dataset.at;
   const cell = of?.split(' ').slice(1).map(Number);
-  const margins = [...r.querySelectorAll('.sheet-margin')].filter(e => e.offsetParent).map(e => [
-    e.dataset.of.split(' ').map(Number), e.parentElement.rowIndex, e.colSpan,
-    [...e.querySelectorAll('b')].map(b => b.textContent)]);
-  return { texts, said, chosen, set, cell, margins };
+  const every = (e, part) => [...e.querySelectorAll(part)].map((one) => one.textContent);
+  const inSight = [...r.querySelectorAll('.sheet-margin')].filter(e => e.offsetParent);
+  const margins = inSight.map(e => [
+    e.dataset.of.split(' ').map(Number), e.parentElement.rowIndex, e.colSpan, every(e, 'b')]);
+  const heard = inSight.map(e => [every(e, '.sheet-sr'), e.classList.contains('mine')]);
+  const bars = [...r.querySelectorAll('[data-at^="y "]')].map(({ style }) => [
+    parseFloat(style.getPropertyValue('--share')), style.getPropertyValue('--tone')]);
+  const names = [...r.querySelectorAll('input[data-at]')].map((e) => [e.dataset.at, e.ariaLabel]);
+  return { texts, said, chosen, set, cell, margins, heard, bars, names };
 }"""
 
 
@@ -251,7 +256,7 @@ def write(x, separator="\t"):
 
 
 def assert_page_is_right(reader):
-    """Outputs against lnlib.norms, margins against NumPy, words against Python."""
+    """Outputs and their bars against lnlib.norms, margins against NumPy, words against Python."""
     seen = reader.seen()
     state = reader.state(seen)
     x = np.array(state.x, float)
@@ -266,7 +271,23 @@ def assert_page_is_right(reader):
             assert texts[i][j] == "0/0"
         else:
             assert shown_is(texts[i][j], want[i, j]), (state, i, j, texts[i][j], want[i, j])
-    for (i, j), _, span, shown in seen["margins"]:
+    peak = max(2, *abs(want[np.isfinite(want)]), 2)  # the longest bar, or what is 2
+    for (share, tone), y in zip(seen["bars"], want.flat, strict=True):
+        if np.isnan(y):
+            assert (share, tone) == (pytest.approx(math.nan, nan_ok=True), "")
+        else:
+            assert share == pytest.approx(100 * abs(y) / peak, abs=0.051)
+            assert tone == f"var(--ln-{'low' if y < 0 else 'high'})"
+    for at, name in seen["names"]:
+        kind, i, j = at.split()
+        of = f"example {int(i) + 1}" if kind == "x" else f"the {kind} of"
+        assert name.replace(",", "") == f"{of} feature {int(j) + 1}"
+    ours = ["root mean square"] if state.norm == "RMS norm" else ["mean", "standard deviation"]
+    for ((i, j), _, span, shown), (names, mine) in zip(seen["margins"], seen["heard"], strict=True):
+        assert names == ours
+        row = state.norm in ("batch norm", TEST_TIME) or i == state.cell[0]
+        column = state.norm in ("layer norm", "RMS norm") or j <= state.cell[1] < j + span
+        assert mine == (row and column)
         part = {
             "layer norm": x[i],
             "RMS norm": x[i],
@@ -283,7 +304,9 @@ def assert_page_is_right(reader):
         assert len(shown) == len(stats)
         for text, value in zip(shown, stats, strict=True):
             rounded = float(text.replace("−", "-"))
-            digits = 5.1e-3 if span == 1 and value == stats[-1] else 5.1e-4  # 3 or 4 of them
+            beside = state.norm in ("layer norm", "RMS norm")
+            few = not beside and span == 1 and value == stats[-1]
+            digits = 5.1e-3 if few else 5.1e-4  # 3 or 4 of them
             assert math.isclose(rounded, value, rel_tol=digits, abs_tol=1e-11), (state, text, value)
     python = NormTable(TABLE, title="", running=RUNNING).read(state)
     assert seen["said"]["text"] == python.text

@@ -13,7 +13,11 @@ def test_typing_key_by_key_is_answered_at_once(reader):
     reader.type("x", 2, 4, "-7.25")
     assert reader.texts()[2][4] == "-7.25"
     assert_page_is_right(reader)
+    reader.type("gain", 0, 3, "-2")
+    assert reader.state().cell == (2, 3)  # of the same example
+    reader.type("gain", 0, 3, "1")
     reader.type("gain", 0, 4, "-2")
+    assert_page_is_right(reader)  # negative outputs have bars of their own color
     reader.type("bias", 0, 0, "1/3")
     reader.type("x", 0, 0, "1,5")
     reader.cell("x", 1, 1).focus()

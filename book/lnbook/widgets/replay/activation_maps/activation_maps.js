@@ -194,7 +194,7 @@ const lnActivationMaps = (() => {
           `Map of the ${told.label}, ${which}, ${text}`);
         return text;
       });
-      const share = ends(data.ink, SIDE)[0];
+      const share = ends(data.ink, SIDE)[0] / 255;
       const cut = data.cut ? `, ${data.cut} pixels cropped on each side` : "";
       $("ink").textContent = "fraction of images with a nonempty pixel";
       picture.querySelector("canvas").setAttribute("aria-label",

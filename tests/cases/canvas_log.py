@@ -1,0 +1,66 @@
+"""A page with the scripts of a widget, and what they draw: each canvas keeps a log of its calls."""
+
+from contextlib import contextmanager
+
+from lnbook.figures import colors
+
+# Calls since the canvas was cleared: the name, the style, then what was given; of an image, its
+# pixels as numbers of 24 bits, and then where it went.
+LOG = """(() => {
+  const pen = CanvasRenderingContext2D.prototype, styles = {
+    fillRect: "fillStyle", strokeRect: "strokeStyle", roundRect: "fillStyle", arc: "fillStyle",
+    fillText: "fillStyle", moveTo: "strokeStyle", lineTo: "strokeStyle" };
+  for (const [name, style] of Object.entries(styles)) {
+    const own = pen[name];
+    pen[name] = function (...given) {
+      (this.canvas.log ??= []).push([name, this[style], ...given, ...(name === "fillText"
+        ? [this.font] : [])]);
+      return own.apply(this, given);
+    };
+  }
+  const { clearRect, drawImage } = pen;
+  pen.clearRect = function (...given) {
+    this.canvas.log = [];
+    clearRect.apply(this, given);
+  };
+  pen.drawImage = function (image, ...given) {
+    const { data } = image.getContext("2d").getImageData(0, 0, image.width, image.height);
+    const pixels = Array.from({ length: data.length / 4 }, (_, k) =>
+      (data[4 * k] << 16) + (data[4 * k + 1] << 8) + data[4 * k + 2]);
+    (this.canvas.log ??= []).push(["drawImage", null, pixels, ...given]);
+    drawImage.call(this, image, ...given);
+  };
+})();"""
+START = """async ([name, data, look]) => {
+  const root = document.createElement("div");
+  for (const [key, color] of Object.entries(look)) root.style.setProperty(`--ln-${key}`, color);
+  root.className = name.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`);
+  document.body.append(root);
+  const of = typeof data === "string" ? data : null;
+  window[name](root, async (file) => of ?? data[file]);
+  while (!root.dataset.ready) await new Promise((done) => setTimeout(done, 10));
+}"""
+
+
+@contextmanager
+def drawn(browser, web, data, **look):
+    """A page on which a replay of recorded networks draws, in the colors that are given."""
+    page = browser.new_page(reduced_motion="reduce")
+    page.add_script_tag(content=LOG)
+    page.add_style_tag(content=colors.css() + web.style())
+    page.add_script_tag(content=f"{web.source()}\nwindow.{web.js_name} = {web.js_name};")
+    page.evaluate(START, [web.js_name, data, look])
+    yield page
+    page.close()
+
+
+def logs(page, selector):
+    """What each canvas was drawn with, since it was cleared."""
+    return page.locator(selector).evaluate_all("all => all.map((canvas) => canvas.log ?? [])")
+
+
+def calls(log, name, *styles):
+    """What was given to the calls of a name, in one of the styles, or in any."""
+    return [
+        given for kind, style, *given in log if kind == name and (not styles or style in styles)
+    ]

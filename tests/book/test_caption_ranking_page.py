@@ -257,8 +257,8 @@ def test_each_object_and_caption_is_described_as_it_is(page, picture):
     check_says(slider, told["updates"][point])
     status, texts = [], [caption for *_, caption in told["pictures"]]
     for norm, record in caption_ranking.records().items():
-        found = below.vectors(record, made([(w, h, placed)]), point)
-        penalties = below.penalties(found, 0)
+        found = penalty.vectors(record, made([(w, h, placed)]), point)
+        penalties = penalty.penalties(found, 0)
         order = np.argsort(penalties, kind="stable").tolist()
         place = order.index(picture) + 1
         items = page.locator(f"[data-part='list-{norm}'] li").evaluate_all(
@@ -268,10 +268,12 @@ def test_each_object_and_caption_is_described_as_it_is(page, picture):
         assert [value for value, _ in items] == [*range(1, 11), *([place] if place > 10 else [])]
         widths = [100 * penalties[c] for c in shown_here]
         np.testing.assert_allclose([wide for _, wide in items], widths, atol=0.051)
-        status += [f"own caption at place {place}", f"first “{texts[order[0]]}”"]
-    page.wait_for_function("document.querySelector('[data-part=status]').textContent")
-    said = page.locator("[data-part='status']").text_content()
-    assert [part for part in status if part not in said] == []
+        status += [f" {place}, ", f"“{texts[order[0]]}”"]
+    page.wait_for_function(  # after a rest
+        """parts => parts.every((part) =>
+        document.querySelector("[data-part=status]").textContent.includes(part))""",
+        arg=status,
+    )
 
     # Larger and smaller, by button and by key, around the same middle.
     (_, x1, _, x2, _), one = boxes(page)[0], objects[0]

@@ -174,7 +174,7 @@ def test_a_missing_file_is_told_first_and_later(visit, http):
         )
 
 
-ENDS = {"on": "rarer", "mean": "lower", "deviation": "none"}  # of the scale, the low one
+ENDS = {"on": "lower", "mean": "lower", "deviation": "0"}  # of the scale, the low one
 
 
 def test_sentence_scale_pictures_and_small_maps_are_of_what_is_chosen(browser, told):

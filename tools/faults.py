@@ -46,6 +46,7 @@ from tools import fast
 clock = fast.Clock({seconds}, now=lambda: sum(os.times()[:4]), pages={pages})
 sys.exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *sys.argv[1:]], plugins=[clock]))
 """
+WIDGET_FOLDERS = tuple(f"book/lnbook/{name}/" for name in ("diagrams", "explorer", "widgets"))
 # A built book has a widget's files as they were then.
 WIDGETS = """
 from pathlib import Path
@@ -177,7 +178,7 @@ class Copy:
 
     def refresh(self, fault: Fault) -> None:
         """Bring what a page loads of a widget into the built book."""
-        if self.pages and fault.file.startswith(("book/lnbook/explorer/", "book/lnbook/widgets/")):
+        if self.pages and fault.file.startswith(WIDGET_FOLDERS):
             self.run("-c", WIDGETS)
 
     @contextlib.contextmanager

@@ -141,7 +141,7 @@ def assert_drawn(root, states):
           const marks = ".trace, .hm, .point, .shapelayer path, .annotation";
           return JSON.stringify({
             text: r.querySelector(".ln-text").innerText,
-            data: panels.map((p) => p.data),
+            data: panels.map((p) => p.data.filter((trace) => trace.meta !== "cursor")),
             marks: panels.map((p) => p.querySelectorAll(marks).length),
           });
         }""")

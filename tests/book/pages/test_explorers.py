@@ -144,3 +144,39 @@ def test_the_address_has_every_moved_control_and_brings_it_back(visit, built_boo
             assert_drawn(root, payloads(name)[int(id_.split("-")[1]) - 1])
         assert not there
         assert not v.complaints
+
+
+MARKS = """r => [...r.querySelectorAll(".scatterlayer path, .barlayer path, .annotation")]
+  .map((mark) => mark.getAttribute("d") ?? mark.textContent)"""
+AXES = """(r, name) => [...r.querySelectorAll(".xtick, .ytick")]
+  .map((tick) => name ? (tick.dataset.seen = name) : tick.dataset.seen)"""
+
+
+@pytest.mark.parametrize(
+    ("name", "control"),
+    [("invariances", "scale"), ("mnist", "point"), ("effective_learning_rate", "scale")],
+)
+def test_a_step_of_a_slider_moves_marks_and_leaves_the_axes(visit, built_book, name, control):
+    """What it draws is what a page draws that begins there."""
+    slider = f".ln-explorer:has(.ln-controls input[id$='{control}'])"
+    with visit(built_book.as_uri(), name) as v:
+        root = v.explorers(slider)[-1]
+        field = root.query_selector(f"input[id$='{control}']")
+        jump(field, int(field.input_value()) + (field.input_value() == "0" or -1))
+        wait_drawn(v.page, root)
+        drawn = root.evaluate(AXES, "yes")
+        before = root.evaluate(MARKS)
+        jump(field, int(field.get_attribute("max")) // 3)
+        wait_drawn(v.page, root)
+        moved = root.evaluate(MARKS)
+        assert moved != before
+        assert root.evaluate(AXES, "") == drawn, "an axis was drawn again"
+        v.page.wait_for_function(
+            "text => decodeURIComponent(location.hash).endsWith('=' + text)",
+            arg=field.get_attribute("aria-valuetext"),
+        )
+        address, id_ = v.page.evaluate("location.hash"), root.get_attribute("id")
+    with visit(built_book.as_uri(), name, address) as v:
+        (root,) = v.explorers(f"#{id_}")
+        wait_drawn(v.page, root)
+        assert root.evaluate(MARKS) == moved

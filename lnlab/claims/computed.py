@@ -83,7 +83,7 @@ def curvature(records: Records) -> list[Finding]:
 
     ratio = moves(2.0) / moves(1.0)
     return [
-        Finding(f"weights twice as long: the block of the Fisher matrix times {ratio:.2f}, not 0.5",
+        Finding(f"weights doubled: the block of the Fisher matrix times {ratio:.2f}, not 0.5",
                 np.array([abs(ratio - 0.5) - 0.01]), "of the block", exact=True)
     ]  # fmt: skip
 

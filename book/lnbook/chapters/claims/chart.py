@@ -32,8 +32,12 @@ KINDS = {
         "Ten seeds or more: tested, corrected for all comparisons",
         "≥ 10 seeds",
     ),
-    Evidence.FEW: ("few", "Few seeds: how many agree with the claim, no verdict", "few seeds"),
-    Evidence.NONE: ("none", "Not testable here, and why", "not testable"),
+    Evidence.FEW: (
+        "few",
+        "Few seeds: the number that agree with the claim, without a test",
+        "few seeds",
+    ),
+    Evidence.NONE: ("none", "Not testable here, with the reason", "not testable"),
 }
 _PARTS = {"all": "all", "recurrent": "recurrent", "other": "other networks", "exact": "mathematics"}
 _FORWARD = {"mnist", "convnet", "landscape", "weights", "transformer"}
@@ -80,7 +84,7 @@ class ClaimChart:
         counted = f"{len(self.weighed)} claims. {counted[0].upper()}{counted[1:]}."
         n = len(claims.comparisons(self.weighed))
         tested = f"{n} comparisons of ten seeds or more are tested in this chart"
-        return f"{counted} {tested}, with Holm's correction for all those of the page."
+        return f"{counted} {tested}, with Holm's correction for all comparisons of the page."
 
     def __repr__(self) -> str:
         """Return title, counts, and a line a claim."""
@@ -99,8 +103,8 @@ class ClaimChart:
         Args:
             suffix: Of a page's name, in links.
         """
-        beside = {"counts": "what decides", "all": "all that was measured"}
-        groups = {"beside": Group("Show", beside, "counts")}
+        beside = {"counts": "those behind the label", "all": "all"}
+        groups = {"beside": Group("Measurements", beside, "counts")}
         parts = {part(one) for one in self.weighed}
         grouped = claims.by_evidence(self.weighed)
         kept = {"all": "all"} | {k: v for k, v in _PARTS.items() if k in parts}
@@ -117,7 +121,7 @@ class ClaimChart:
         )
         head = (
             '<div class="ln-scale" aria-hidden="true"><span></span><span></span>'
-            f'<span class="ln-ticks"><b>← as claimed</b><b>other way →</b>{ticks}</span>'
+            f'<span class="ln-ticks"><b>← as claimed</b><b>the opposite →</b>{ticks}</span>'
             "<span></span></div>"
         )
         lines = "".join(
@@ -125,12 +129,12 @@ class ClaimChart:
             for kind, of in grouped.items()
         )
         file = (
-            f' <a href="{self.file}" download>All of it as JSON</a>.'
+            f' <a href="{self.file}" download>Download as JSON</a>.'
             if self.file and suffix == ".html"
             else ""
         )
         note = f'<p class="ln-count"> lines shown. {html.escape(self.sentence())}{file}</p>'
-        body = head + lines + '<p class="ln-none">No claim is of both kinds.</p>' + note
+        body = head + lines + '<p class="ln-none">No claim matches both filters.</p>' + note
         whole = card(self.name, self.title, groups, body)
         whole = whole.replace('class="ln-pick ', 'class="ln-pick ln-claims ', 1)
         whole = f"<style>{self._empty(groups)}</style>{whole}"
@@ -182,7 +186,7 @@ def _behind(one: ClaimResult, suffix: str) -> str:
     claim, esc = one.claim, html.escape
     where = f"section {claim.section}" if claim.section[0].isdigit() else "a tutorial"
     here = f"{claim.here}; {one.scale}" if one.scale else claim.here
-    parts = [f"<p>“{esc(claim.quote)}”, {where}. <em>There:</em> {esc(claim.there)}. "
+    parts = [f"<p>“{esc(claim.quote)}”, {where}. <em>In the paper:</em> {esc(claim.there)}. "
              f"<em>Here:</em> {esc(here)}.</p>"]  # fmt: skip
     if one.label.reason:
         parts.append(f"<p>{esc(_upper(str(one.label)))}.</p>")

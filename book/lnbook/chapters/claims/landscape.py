@@ -1,4 +1,4 @@
-"""How smooth the loss is, and how far layers shift each other, over training."""
+"""Smoothness of the loss and covariate shift during training."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from lnlab.analysis.recorded import Record, Recorded
 LOOKS = NORMS | {"rms": RMS}
 #: From a measure to what the reader sees, and its title with unit.
 MEASURES = {
-    "effective smoothness": ("smoothness", "Effective smoothness (less is smoother)"),
+    "effective smoothness": ("smoothness", "Effective smoothness (lower is smoother)"),
     "range of the loss": ("loss_range", "Range of the loss along the gradient, nats"),
-    "change of the gradient": ("gradient_change", "Change of the gradient along itself"),
-    "covariate shift": ("shift", "Change of a layer's gradient by the layers below, of its length"),
+    "change of the gradient": ("gradient_change", "Change of the gradient along the gradient"),
+    "covariate shift": ("shift", "Covariate shift: relative change of a layer's gradient"),
 }
 
 
@@ -55,7 +55,7 @@ def typical(runs: Runs, norm: str, rate: float, name: str) -> float:
 
 
 def draw(runs: Runs, measure: str, rate: float) -> go.Figure:
-    """Draw a measure over training, a line a norm in the band of its seeds."""
+    """Draw a measure during training, one line per norm with a band of its seeds."""
     name, title = MEASURES[measure]
     figure = go.Figure()
     for norm, look in LOOKS.items():
@@ -84,7 +84,7 @@ def describe(runs: Runs, measure: str, rate: float) -> str:
         if (norm, rate) in runs.groups
     ]
     return (
-        f"At rate {rate:g}, {measure}, geometric mean over training and "
+        f"At learning rate {rate:g}, {measure}, geometric mean over training and "
         f"{len(runs.seeds(next(iter(runs.groups))))} seeds: {', '.join(told)}."
     )
 
@@ -92,6 +92,6 @@ def describe(runs: Runs, measure: str, rate: float) -> str:
 LANDSCAPE = Picture(
     draw,
     describe,
-    alt="Lines over ten epochs on a logarithmic axis, one a norm, in bands from the lowest to the "
-    "highest of the seeds: what was measured along the gradient.",
+    alt="Lines over ten epochs on a logarithmic axis, one per norm, with bands from the lowest to "
+    "the highest seed: the chosen measure along the gradient.",
 )

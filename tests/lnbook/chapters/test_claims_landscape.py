@@ -65,5 +65,5 @@ def test_lines_are_geometric_means_in_a_band_of_the_seeds(measure, rate):
         every = [math.log(v) for row in rows for v in row if not math.isnan(v)]
         told = float(said.partition("seeds: ")[2].rstrip(".").split(f"{label} ")[1].split(",")[0])
         assert told == pytest.approx(math.exp(fmean(every)), rel=0.06)
-    assert f"At rate {rate:g}, {measure}," in said
+    assert f"At learning rate {rate:g}, {measure}," in said
     assert "and 3 seeds" in said

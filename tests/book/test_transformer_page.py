@@ -129,7 +129,7 @@ def test_a_challenge_ends_as_its_sentence_says(scripts, reader):
     assert [c["name"] for c in challenges] == [*EXPECTED]
     all_tokens = [reader.tokens(text).tolist() for text in SENTENCES]
     usual = np.array(scripts.evaluate(COST, [all_tokens, "lllll"]))
-    expected = [[reader.nats(text), reader.unsure(text)] for text in SENTENCES]
+    expected = [[reader.loss(text), reader.entropy(text)] for text in SENTENCES]
     np.testing.assert_allclose(usual, expected, atol=CLOSE)
     for c in challenges:
         loss, entropy = np.transpose(scripts.evaluate(COST, [all_tokens, c["norms"]]) - usual)
@@ -190,7 +190,7 @@ def run(visit, built_book):
 
 def nats(reader, text):
     """A loss as the page writes it."""
-    return as_nats(reader.nats(text))
+    return as_nats(reader.loss(text))
 
 
 def as_nats(loss):
@@ -259,7 +259,7 @@ def test_a_reader_types_switches_predicts_and_shares(run, reader):
         off = switched(reader, "llllo")
         until(page, "loss", nats(off, START))
         assert part(page, "look").input_value() == "4"
-        likely, p = next(iter(off.following(START, 1).items()))
+        likely, p = next(iter(off.next_characters(START, 1).items()))
         first = page.locator("[data-part='next'] li").first.inner_text().split()
         assert first == [likely, f"{100 * p:.0f}", "%"]
         assert written(page, 1) == reader.write(START, 100, temperature=0.8, seed=1)
@@ -341,7 +341,7 @@ def test_each_challenge_tells_what_the_model_does_and_whether_it_was_predicted(r
             changed = switched(reader, LETTERS[name])
             assert f"from {nats(reader, START)} to {nats(changed, START)}" in told
             if outcome == "more":
-                ends = [f"{one.unsure(START):.2f}" for one in (reader, changed)]
+                ends = [f"{one.entropy(START):.2f}" for one in (reader, changed)]
                 assert f"from {ends[0]} to {ends[1]} nats" in told
 
 
@@ -402,10 +402,10 @@ def test_every_number_is_that_of_its_character_its_norm_and_its_switches(run, re
     outliers = [f"{k} ({rounded(times[k])} times" for k in (-times).argsort()[:4] if times[k] > 5]
     assert [part for part in outliers if part not in says] == []
     assert says.count(" times the median RMS") == len(outliers)
-    losses = {"now": changed.nats(text), "usual": reader.nats(text), "blind": np.log(65)}
+    losses = {"now": changed.loss(text), "usual": reader.loss(text), "blind": np.log(65)}
     for name, loss in losses.items():  # on a ruler of 8 nats
         assert marks[name] == pytest.approx(min(100, 100 * loss / 8), abs=1e-3), name
-    usual, now = (one.following(text, 65) for one in (reader, changed))
+    usual, now = (one.next_characters(text, 65) for one in (reader, changed))
     assert len(bars) == 8
     for name, wide, left in bars:
         c = {"space": " ", "line": "\n"}.get(name, name)

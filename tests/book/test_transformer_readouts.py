@@ -109,7 +109,7 @@ def test_every_readout_is_what_pytorch_computes_with_the_norms_as_they_are_set(
         seeds = [run["curves"][RECORDED[norms]][-1] for run in runs]
         span = [len(seeds), *(as_nats(end) for end in (min(seeds), max(seeds)))]
     check_says(texts["recorded"], *span, blind)
-    following = changed.following(text, 65)
+    following = changed.next_characters(text, 65)
     shown = {"space": " ", "line": "\n"}
     assert [(shown.get(name, name), p) for name, p in found["next"]] == [
         (name, as_percent(p)) for name, p in itertools.islice(following.items(), 8)

@@ -34,7 +34,7 @@ class Reader:
     Example:
         >>> from lnlab import records
         >>> reader = Reader.of(records.read_all("transformer", ablate=True)[0])
-        >>> round(reader.nats("To be, or not to be"), 2)
+        >>> round(reader.loss("To be, or not to be"), 2)
         1.47
         >>> reader.switch("rms", "rms", "rms", "rms", "rms").write("To be, or not", 10)
         ' the shall'
@@ -93,25 +93,29 @@ class Reader:
         """Return the logits of what follows each character, ``(T, characters)``."""
         return self.network(self.tokens(text)[None])[0]
 
-    def nats(self, text: str) -> float:
-        """Return the mean loss of the characters but the first, in nats.
+    def loss(self, text: str) -> float:
+        """Return the mean loss of all characters but the first, in nats.
 
         Raises:
             ValueError: If there is only one.
         """
         if len(text) < 2:
-            raise ValueError(f"nats: text must have two characters or more, got {text!r}")
+            raise ValueError(f"loss: text must have two characters or more, got {text!r}")
         return float(F.cross_entropy(self.logits(text)[:-1], self.tokens(text)[1:]))
 
-    def unsure(self, text: str) -> float:
+    def entropy(self, text: str) -> float:
         """Return the entropy of what follows a character, mean over the text, in nats."""
         log_p = self.logits(text).log_softmax(-1)
         return float(-(log_p.exp() * log_p).sum(-1).mean())
 
-    def following(self, text: str, count: int = 5) -> dict[str, float]:
+    def next_characters(self, text: str, count: int = 5) -> dict[str, float]:
         """Return the likeliest next characters and how likely each is, the first first."""
         p, at = self.logits(text)[-1].softmax(-1).topk(count)
         return {self.characters[k]: float(v) for k, v in zip(at.tolist(), p, strict=True)}
+
+    def norm(self, index: int) -> nn.Module:
+        """Return a trained layer norm, by its place in the order of application."""
+        return self.model.get_submodule(list(norms(self.model))[index])
 
     @torch.no_grad()
     def inside(self, text: str) -> list[tuple[Tensor, Tensor]]:

@@ -1,4 +1,4 @@
-"""Run a transformer: the table is the records', the lines are the deviations."""
+"""The losses are those of the records, and the lines are standard deviations."""
 
 import numpy as np
 import pytest
@@ -24,36 +24,36 @@ def test_the_table_has_each_change_of_each_record():
     ]
     runs[0]["curves"]["nll_removed"][-1] = 123.4
     table = figures.table(runs)
-    assert table.columns == ["norms", "seed 3", "seed 5"]
-    assert table.rows[1] == ["all five RMS", "1.75", "2.25"]
-    assert table.rows[-1] == ["all five off", "123", "7.25"]
+    assert table.columns == ["Norms", "seed 3", "seed 5"]
+    assert table.rows[1] == ["all RMS", "1.75", "2.25"]
+    assert table.rows[-1] == ["all off", "123", "7.25"]
 
 
-def test_a_line_is_a_characters_deviation_before_and_after_each_norm(seen):
+def test_a_line_is_the_std_of_a_character_before_and_after_each_norm(seen):
     expected = np.array(
         [[pair[side].std(-1, correction=0).numpy() for pair in seen[TEXT]] for side in (0, 1)]
     )
-    np.testing.assert_allclose(figures.deviations(seen, TEXT), expected, atol=1e-12)
-    for values, panel in zip(expected, figures.draw_growth(seen, [1.0] * 5, TEXT), strict=True):
+    np.testing.assert_allclose(figures.standard_deviations(seen, TEXT), expected, atol=1e-12)
+    for values, panel in zip(expected, figures.draw_std(seen, [1.0] * 5, TEXT), strict=True):
         drawn = {}
         for trace in panel.data[:2]:
             y = [v for v in trace.y if v is not None]
             drawn[trace.name] = np.reshape(y, (-1, 5)).T
         blanks = [1, 4]
-        np.testing.assert_allclose(drawn["spaces, line ends"], values[:, blanks], atol=5e-4)
+        np.testing.assert_allclose(drawn["spaces, line breaks"], values[:, blanks], atol=5e-4)
         others = [0, 2, 3, 5, 6]
         np.testing.assert_allclose(drawn["other characters"], values[:, others], atol=5e-4)
 
 
 def test_the_sentence_compares_blanks_with_others_at_the_third_norm(seen):
     before, after = (x.numpy().std(-1) for x in seen[TEXT][2])
-    said = figures.describe_growth(seen, [1, 2, 3.25, 4, 5], TEXT)
-    assert f"a space has a deviation of {(before[1] + before[4]) / 2:.1f} on average" in said
+    said = figures.describe_std(seen, [1, 2, 3.25, 4, 5], TEXT)
+    assert f"spaces have a mean std of {(before[1] + before[4]) / 2:.1f} and" in said
     assert "the constant is 3.2" in said
     others = [before[k] for k in (0, 2, 3, 5, 6)]
-    assert f"another character {sum(others) / 5:.1f}; the constant" in said
-    assert f"{before.max() / before.min():.1f} times the smallest; behind" in said
-    assert said.endswith(f"{after.max() / after.min():.1f} times.")
+    assert f"other characters of {sum(others) / 5:.1f}; the constant" in said
+    assert f"{before.max() / before.min():.1f} times the smallest before the norm" in said
+    assert said.endswith(f"{after.max() / after.min():.1f} times after it.")
 
 
 def test_an_outlier_is_beyond_five_medians_whatever_its_sign():
@@ -70,7 +70,7 @@ def test_a_feature_that_is_large_once_is_no_outlier_by_its_root_mean_square():
 
 def test_lines_stand_at_the_five_norms_and_break_between_characters(seen):
     constants = [0.5, 1.0, 2.0, 4.0, 8.0]
-    before, after = figures.draw_growth(seen, constants, TEXT)
+    before, after = figures.draw_std(seen, constants, TEXT)
     for panel in (before, after):
         for trace, characters in zip(panel.data[:2], (5, 2), strict=True):
             assert list(trace.x) == [1, 2, 3, 4, 5, None] * characters
@@ -80,3 +80,26 @@ def test_lines_stand_at_the_five_norms_and_break_between_characters(seen):
     (diamonds,) = before.data[2:]
     assert (list(diamonds.x), list(diamonds.y)) == ([1, 2, 3, 4, 5], constants)
     assert len(after.data) == 2
+
+
+class OneNorm:
+    """A model whose norms before the third are not asked for."""
+
+    def __init__(self, x, gain):
+        self.x, self.third = x, torch.nn.LayerNorm(len(gain))
+        self.third.weight.data = torch.tensor(gain)
+
+    def norm(self, index):
+        assert index == 2
+        return self.third
+
+    def inside(self, sentence):
+        return [None, None, (self.x, None)]
+
+
+def test_the_table_of_outliers_has_their_share_at_spaces_and_their_gains():
+    x = torch.ones(3, 6, dtype=torch.float64)
+    x[:, 4] = torch.tensor([2.0, -12.0, 3.0])  # "a b": one space
+    table = figures.outlier_table({7: OneNorm(x, [1.0, 0.5, 2, 1, -0.25, 1])}, "a b")
+    assert table.rows == [["7", "4", f"{144 / 149:.0%}", "0.25", "1.00"]]
+    np.testing.assert_allclose(figures.outlier_share(x.numpy()), [4 / 9, 144 / 149, 9 / 14])

@@ -87,10 +87,10 @@ def test_loss_entropy_and_next_characters_are_those_of_the_probabilities(reader)
     p /= p.sum(1, keepdims=True)
     at = [reader.characters.index(c) for c in TEXT]
     cost = [-np.log(p[t, at[t + 1]]) for t in range(4)]
-    assert reader.nats(TEXT) == pytest.approx(np.mean(cost), abs=1e-12)
-    assert reader.unsure(TEXT) == pytest.approx(-(p * np.log(p)).sum(1).mean(), abs=1e-12)
+    assert reader.loss(TEXT) == pytest.approx(np.mean(cost), abs=1e-12)
+    assert reader.entropy(TEXT) == pytest.approx(-(p * np.log(p)).sum(1).mean(), abs=1e-12)
     best = np.argsort(-p[-1])[:3]
-    found = reader.following(TEXT, 3)
+    found = reader.next_characters(TEXT, 3)
     assert [*found] == [reader.characters[k] for k in best]
     assert [*found.values()] == pytest.approx(p[-1, best].tolist(), abs=1e-12)
 
@@ -98,7 +98,7 @@ def test_loss_entropy_and_next_characters_are_those_of_the_probabilities(reader)
 def test_what_is_written_is_read_again_five_characters_at_a_time(reader):
     said = TEXT
     for c in reader.write(TEXT, 8):
-        assert c == next(iter(reader.following(said[-5:], 1)))
+        assert c == next(iter(reader.next_characters(said[-5:], 1)))
         said += c
 
 
@@ -127,8 +127,8 @@ def test_a_text_that_cannot_be_read_says_why(reader, text, said):
 
 
 def test_one_character_has_no_loss(reader):
-    with pytest.raises(ValueError, match="nats: text must have two characters or more, got 'a'"):
-        reader.nats("a")
+    with pytest.raises(ValueError, match="loss: text must have two characters or more, got 'a'"):
+        reader.loss("a")
 
 
 @pytest.mark.parametrize("switches", [(), ("on",) * 4, ("on",) * 4 + ("of",)])

@@ -7,8 +7,8 @@ import numpy as np
 from lnbook.exercises import Function, Value
 
 
-def _frozen(x, gain, bias, deviation):
-    return gain * (x - x.mean(axis=-1, keepdims=True)) / deviation + bias
+def _frozen(x, gain, bias, std):
+    return gain * (x - x.mean(axis=-1, keepdims=True)) / std + bias
 
 
 def _frozen_cases(rng):
@@ -16,31 +16,35 @@ def _frozen_cases(rng):
     yield rng.normal(3, 4, size=(5, 6)), rng.uniform(0.5, 2, 6), rng.normal(size=6), 5.5
 
 
-def _nats(logits, following):
-    shifted = logits - logits.max(axis=1, keepdims=True)
-    log_p = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
-    return -log_p[np.arange(len(following)), following].mean()
+def _outliers(x):
+    rms = np.sqrt((x**2).mean(axis=0))
+    return np.flatnonzero(rms > 5 * np.median(rms))
 
 
-def _nats_cases(rng):
-    yield np.zeros((2, 65)), np.array([3, 9])
-    yield rng.normal(size=(5, 7)), rng.integers(7, size=5)
-    yield 900 * rng.normal(size=(4, 6)), rng.integers(6, size=4)  # as with norms off
+def _outlier_cases(rng):
+    x = np.ones((2, 6))
+    x[:, 3] = [-9.0, 9.0]
+    yield (x,)
+    x = rng.normal(size=(40, 9))
+    x[:, [2, 6]] *= [12, 20]
+    x[:, 4] += 15 * np.sign(rng.normal(size=40))
+    x[0, 5] = 25.0  # large only once
+    yield (x,)
 
 
-def _summed(logits, following):
-    return _nats(logits, following) * len(following)
+def _by_mean(x):
+    mean = np.abs(x.mean(axis=0))
+    return np.flatnonzero(mean > 5 * np.median(mean))
 
 
-def _chances(logits, temperature):
-    p = np.exp((logits - logits.max()) / temperature)
-    return p / p.sum()
+def _by_maximum(x):
+    largest = np.abs(x).max(axis=0)
+    return np.flatnonzero(largest > 5 * np.median(largest))
 
 
-def _chances_cases(rng):
-    yield np.array([0.0, np.log(4)]), 2.0
-    yield rng.normal(size=6), 0.5
-    yield rng.normal(size=5), 3.0
+def _of_characters(x):
+    rms = np.sqrt((x**2).mean(axis=1))
+    return np.flatnonzero(rms > 5 * np.median(rms))
 
 
 def _mean_share(x):
@@ -58,76 +62,64 @@ EXERCISES = {
         _frozen,
         cases=_frozen_cases,
         wrong={
-            "this divides each row by its own deviation; frozen means the given constant.": (
-                lambda x, gain, bias, deviation: (
+            "this divides each row by its own standard deviation; divide by the constant `std`.": (
+                lambda x, gain, bias, std: (
                     gain * (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True) + bias
                 )
             ),
-            "each row's mean still comes off; only the deviation is frozen.": (
-                lambda x, gain, bias, deviation: gain * x / deviation + bias
+            "subtract the mean of each row; only the standard deviation is frozen.": (
+                lambda x, gain, bias, std: gain * x / std + bias
             ),
-            "the mean is that of a row, `axis=-1`; this one runs over the characters.": (
-                lambda x, gain, bias, deviation: gain * (x - x.mean(axis=0)) / deviation + bias
+            "subtract the mean over the features, `axis=-1`, not over the characters.": (
+                lambda x, gain, bias, std: gain * (x - x.mean(axis=0)) / std + bias
             ),
-            "gain and bias stay where they are.": lambda x, gain, bias, deviation: (
-                (x - x.mean(-1, keepdims=True)) / deviation
+            "apply gain and bias, too.": lambda x, gain, bias, std: (
+                (x - x.mean(-1, keepdims=True)) / std
             ),
         },
-        right="One number for all rows: what differs before differs behind.",
+        right="All rows are divided by the same number, so large rows stay large.",
     ),
-    "nats-a-character": Function(
-        _nats,
-        cases=_nats_cases,
+    "outlier-features": Function(
+        _outliers,
+        cases=_outlier_cases,
         wrong={
-            "this is their sum; asked is the mean of a character.": _summed,
-            "this is the logarithm of the probabilities; a loss is *minus* that.": (
-                lambda logits, following: -_nats(logits, following)
-            ),
-            "these are bits, not nats; take `np.log`, not `np.log2`.": (
-                lambda logits, following: _nats(logits, following) / np.log(2)
-            ),
-        },
-        right="And no overflow: the largest logit comes off first.",
-    ),
-    "next-at-temperature": Function(
-        _chances,
-        cases=_chances_cases,
-        wrong={
-            "logits are *divided* by the temperature, not multiplied.": (
-                lambda logits, temperature: _chances(logits, 1 / temperature)
-            ),
-            "the temperature acts on the logits, before `np.exp`; here it does nothing.": (
-                lambda logits, temperature: _chances(logits, 1.0)
+            "positive and negative values cancel in a mean; use the root mean square.": _by_mean,
+            "a feature that is large for one character only is not an outlier; use the root mean "
+            "square instead of the maximum.": _by_maximum,
+            "these are indices of characters; average over the characters, `axis=0`.": (
+                _of_characters
             ),
         },
-        right="A last norm that is off does the same: logits times a number are a temperature.",
+        right="The root mean square does not depend on signs, and the median is not affected by "
+        "the outliers themselves.",
     ),
-    "sharper-scores": Value(
+    "attention-score-scale": Value(
         36,
         wrong={
-            6: "queries *and* keys grow by this; a score is their product.",
-            12: "the two factors multiply, they do not add.",
-            1 / 36: "without the norm they are larger, not smaller.",
-            18: "the root in the scores is of the number of features, which stays.",
+            6: "queries *and* keys are multiplied by this; a score is their product.",
+            12: "multiply the two factors instead of adding them.",
+            1 / 36: "without the norm the scores are larger, not smaller.",
+            18: "the factor in front of the scores depends only on the number of features.",
         },
-        right="Queries and keys grow 6 times each. Softmax of scores so large picks one character.",
-        otherwise="how much does a query grow, and how much a key?",
+        right="Queries and keys are each 6 times as large. With scores that large, the softmax "
+        "selects a single character.",
+        otherwise="by which factor does a query grow, and by which a key?",
     ),
-    "mean-share": Function(
+    "fraction-due-to-the-mean": Function(
         _mean_share,
         cases=_mean_share_cases,
         wrong={
-            "this is the share that is *not* mean.": lambda x: 1 - _mean_share(x),
-            "take each row's share first, then the mean over rows; here large rows count more.": (
+            "this is the fraction that is *not* due to the mean.": lambda x: 1 - _mean_share(x),
+            "compute the fraction of each row first, then average; here large rows count more.": (
                 lambda x: (x.mean(axis=1) ** 2).mean() / (x**2).mean()
             ),
-            "a mean runs over the features of one character, `axis=1`.": (
+            "average over the features of each character, `axis=1`.": (
                 lambda x: (x.mean(axis=0) ** 2 / (x**2).mean(axis=0)).mean()
             ),
-            "squares are compared with squares: the mean has to be squared, too.": (
+            "square the mean, too.": (
                 lambda x: (np.abs(x.mean(axis=1)) / (x**2).mean(axis=1)).mean()
             ),
         },
-        right="That is all that RMSNorm leaves in and layer norm takes out.",
+        right="This is the part that layer norm removes and RMSNorm keeps.",
     ),
 }

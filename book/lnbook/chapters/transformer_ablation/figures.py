@@ -1,4 +1,4 @@
-"""Run a transformer: what its changes cost, and the deviation of each character on its way."""
+"""Losses after changing the norms of a trained transformer, and the std of each character."""
 
 from __future__ import annotations
 
@@ -12,76 +12,107 @@ from lnbook.explorer.figure_spec import Picture
 from lnbook.figures.colors import COLORS
 from lnbook.figures.table import Table
 
-#: The norms in the order in which the stream meets them.
-NORMS = ("1 attention", "2 feed-forward", "3 attention", "4 feed-forward", "5 last")
-#: From what is done to the model to the record's measure of its loss.
+#: The norms in the order in which they are applied.
+NORMS = ("1 attention", "2 feed-forward", "3 attention", "4 feed-forward", "5 output")
+#: From a change of the norms to the name of the recorded loss.
 CHANGES = {
-    "all five on": "val_nll",
-    "all five RMS": "nll_rms",
-    "all frozen, the last on": "nll_frozen_but_last",
-    "all five frozen": "nll_frozen",
-    "the last off": "nll_last",
-    "all off, the last on": "nll_but_last",
-    "all five off": "nll_removed",
+    "all on": "val_nll",
+    "all RMS": "nll_rms",
+    "1 to 4 frozen": "nll_frozen_but_last",
+    "all frozen": "nll_frozen",
+    "5 off": "nll_last",
+    "1 to 4 off": "nll_but_last",
+    "all off": "nll_removed",
 }
 
 
-def costs(records: Sequence[Mapping[str, Any]], change: str) -> np.ndarray:
-    """Return the recorded validation losses after a change, in nats, a seed each."""
+def losses(records: Sequence[Mapping[str, Any]], change: str) -> np.ndarray:
+    """Return the validation loss of each seed after a change, in nats per character."""
     return np.array([record["curves"][CHANGES[change]][-1] for record in records])
 
 
 def table(records: Sequence[Mapping[str, Any]]) -> Table:
-    """Put what each change costs side by side."""
+    """Return a table of the validation loss after each change."""
     rows = [
-        [change, *(f"{v:.2f}" if v < 10 else f"{v:.0f}" for v in costs(records, change))]
+        [change, *(f"{v:.2f}" if v < 10 else f"{v:.0f}" for v in losses(records, change))]
         for change in CHANGES
     ]
     return Table(
-        ["norms", *(f"seed {record['seed']}" for record in records)],
+        ["Norms", *(f"seed {record['seed']}" for record in records)],
         rows,
-        "Loss on validation text after training, in nats a character. Nothing is trained again.",
+        "Loss on validation text, in nats per character, after changing the norms of the trained "
+        "model. Nothing is retrained.",
     )
 
 
-# The deviation of each character on its way.
+# The standard deviation of each character at each norm.
 
 Seen = Mapping[str, Sequence[tuple[np.ndarray, np.ndarray]]]
 BLANKS = " \n"
 
 
-def deviations(seen: Seen, sentence: str) -> np.ndarray:
-    """Return deviations before and after each norm, shape ``(2, norms, characters)``."""
+def standard_deviations(seen: Seen, sentence: str) -> np.ndarray:
+    """Return the std before and after each norm, shape ``(2, norms, characters)``."""
     return np.array(
         [[np.asarray(x).std(-1) for x in side] for side in zip(*seen[sentence], strict=True)]
     )
 
 
 def is_blank(sentence: str) -> np.ndarray:
-    """Say which characters are spaces or line ends."""
+    """Return which characters are spaces or line breaks."""
     return np.array([c in BLANKS for c in sentence])
 
 
 def outliers(x: np.ndarray) -> np.ndarray:
-    """Return the features whose root mean square is over five times the median feature's.
+    """Return the features whose root mean square is more than five times the median.
 
     Args:
-        x: Characters by features.
+        x: Shape ``(characters, features)``.
     """
     sizes = np.sqrt((np.asarray(x) ** 2).mean(0))
     return np.flatnonzero(sizes > 5 * np.median(sizes))
 
 
-def draw_growth(seen: Seen, constants: Sequence[float], sentence: str) -> list[go.Figure]:
-    """Draw each character's deviation at the five norms, before and after."""
+def outlier_table(models: Mapping[int, Any], sentence: str, norm: int = 2) -> Table:
+    """Return a table of the outlier features before a norm, for each seed.
+
+    Args:
+        models: A :class:`lnlab.experiments.transformer.reader.Reader` for each seed.
+        sentence: What they read.
+        norm: Index of the norm, that before the second attention if left out.
+    """
+    rows = []
+    for seed, model in models.items():
+        x = np.asarray(model.inside(sentence)[norm][0])
+        found, share = outliers(x), outlier_share(x)[is_blank(sentence)].mean()
+        gain = np.abs(model.norm(norm).weight.detach().numpy())
+        rows.append([
+            str(seed), ", ".join(map(str, found)), f"{share:.0%}",
+            ", ".join(f"{g:.2f}" for g in gain[found]), f"{np.median(gain):.2f}",
+        ])  # fmt: skip
+    return Table(
+        ["Seed", "Outlier features", "Share of the sum of squares at spaces", "Their gains",
+         "Median gain"],
+        rows,
+        f"Outlier features before norm {norm + 1}, and the absolute gains of this norm.",
+    )  # fmt: skip
+
+
+def outlier_share(x: np.ndarray) -> np.ndarray:
+    """Return the share of each character's sum of squares that its outlier features hold."""
+    return (x[:, outliers(x)] ** 2).sum(1) / (x**2).sum(1)
+
+
+def draw_std(seen: Seen, constants: Sequence[float], sentence: str) -> list[go.Figure]:
+    """Draw the std of each character before and after the five norms."""
     panels = []
     for values, title in zip(
-        deviations(seen, sentence), ("Before the norm", "After it"), strict=True
+        standard_deviations(seen, sentence), ("Before the norm", "After the norm"), strict=True
     ):
         figure = go.Figure()
         for blank, name, color, dash, width in (
             (False, "other characters", COLORS["gray"], "dot", 1.2),
-            (True, "spaces, line ends", COLORS["first"], "solid", 1.8),
+            (True, "spaces, line breaks", COLORS["first"], "solid", 1.8),
         ):
             x, y = [], []
             for line in values[:, is_blank(sentence) == blank].T:
@@ -104,28 +135,28 @@ def draw_growth(seen: Seen, constants: Sequence[float], sentence: str) -> list[g
             height=340,
             xaxis={"tickvals": [1, 2, 3, 4, 5], "ticktext": ["norm 1", "2", "3", "4", "5"],
                    "range": [0.8, 5.2], "zeroline": False},
-            yaxis={"title": "deviation", "type": "log", "range": [-0.75, 1.4],
+            yaxis={"title": "std (log scale)", "type": "log", "range": [-0.75, 1.4],
                    "tickvals": [0.2, 0.5, 1, 2, 5, 10, 20]},
         )  # fmt: skip
         panels.append(figure)
     return panels
 
 
-def describe_growth(seen: Seen, constants: Sequence[float], sentence: str) -> str:
-    """Compare blanks with others before the third norm, and the largest with the smallest."""
-    before, after = deviations(seen, sentence)[:, 2]
+def describe_std(seen: Seen, constants: Sequence[float], sentence: str) -> str:
+    """Compare spaces with other characters, and the largest with the smallest std, at norm 3."""
+    before, after = standard_deviations(seen, sentence)[:, 2]
     blank = is_blank(sentence)
     return (
-        f"Before norm 3 a space has a deviation of {before[blank].mean():.1f} on average, another "
-        f"character {before[~blank].mean():.1f}; the constant is {constants[2]:.1f}. The largest "
-        f"is {before.max() / before.min():.1f} times the smallest; behind the norm, "
-        f"{after.max() / after.min():.1f} times."
+        f"Before norm 3, spaces have a mean std of {before[blank].mean():.1f} and other characters "
+        f"of {before[~blank].mean():.1f}; the constant is {constants[2]:.1f}. The largest std is "
+        f"{before.max() / before.min():.1f} times the smallest before the norm, and "
+        f"{after.max() / after.min():.1f} times after it."
     )
 
 
-GROWTH = Picture(
-    draw_growth,
-    describe_growth,
-    alt="Two line plots over the five norms, a line a character: its deviation before the norm, "
-    "with the constants of frozen norms as diamonds, and after it. Spaces are drawn solid.",
+STD = Picture(
+    draw_std,
+    describe_std,
+    alt="Two line plots over the five norms with one line per character: its std before the norm, "
+    "with the constants of frozen norms as diamonds, and after the norm. Spaces have solid lines.",
 )

@@ -7,7 +7,7 @@ const lnTransformer = (() => {
   const SAVE = 250; // ms of rest before the address follows
   const TELL = 80; // ms between two looks at what is written
   const RULER = 8; // nats at its end
-  const NORMS = ["1 attention", "2 feed-forward", "3 attention", "4 feed-forward", "5 last"];
+  const NORMS = ["1 attention", "2 feed-forward", "3 attention", "4 feed-forward", "5 output"];
   const SWITCH = { l: "on", r: "RMS", f: "frozen", o: "off" };
   const HEATS = { 0: "0: most probable", 0.5: "0.5", 0.8: "0.8", 1: "1" };
   const START = {

@@ -94,7 +94,8 @@ def test_slow(number): ...
 """
 
 
-def test_what_is_late_is_left_out_and_counted_and_no_page_is_opened(tmp_path, capsys):
+def test_what_is_late_is_left_out_and_counted_and_no_page_is_opened(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # it starts sooner without
     (tmp_path / "test_slow.py").write_text(SLOW)
     clock = fast.Clock(2.5, now=itertools.count().__next__)
     asked = ["-p", "no:cacheprovider", "--rootdir", str(tmp_path), "-c", "/dev/null"]

@@ -388,6 +388,7 @@ def test_a_full_disk_is_told_so_before_anything_is_made(bare, tmp_path):
     assert not (tmp_path / ".venv").exists()
 
 
+@pytest.mark.slow
 def test_a_missing_network_is_told_so_and_leaves_no_stamp(bare, tmp_path):
     done = bare(
         PYTHON=sys.executable,

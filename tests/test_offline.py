@@ -94,7 +94,7 @@ def test_data_are_shown_to_a_test_that_is_marked():
     assert "LNLIB_DATA" in os.environ
 
 
-@pytest.mark.parametrize("folder", [None, "empty"])
+@pytest.mark.parametrize("folder", [pytest.param(None, marks=pytest.mark.slow), "empty"])
 def test_a_test_is_skipped_where_its_data_are_not(folder, tmp_path):
     environment = {k: v for k, v in os.environ.items() if k != "LNLIB_TEST_DATA"}
     if folder:

@@ -183,6 +183,7 @@ def test_points_changed_by_hand_in_the_gradebook_are_those_of_the_tables(course,
     assert total.points == 1.5
 
 
+@pytest.mark.slow
 def test_a_notebook_that_is_no_longer_handed_in_has_no_points(course, tmp_path, monkeypatch):
     """Also where the gradebook still has those of an earlier grading."""
     folder = shutil.copytree(course["folder"], tmp_path / "course", symlinks=True)

@@ -4,6 +4,7 @@ import importlib.metadata
 import json
 import os
 import select
+import shutil
 import stat
 import subprocess
 import sys
@@ -20,9 +21,25 @@ from tests.cases import submissions
 # What runs again.
 
 
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory):
+    """The folder of a homework with two submissions that was graded once, by hand."""
+    folder = tmp_path_factory.mktemp("graded")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "execute", lambda *arguments: "")
+        patch.setattr(grading.nbgrader, "run", lambda *arguments: "")
+        make(folder, submissions.SEED)
+        content = json.loads((folder / "source/homework/introduction.ipynb").read_text("utf-8"))
+        for student in ("ada", "bob"):
+            path = folder / "submitted" / f"{student}.ipynb"
+            path.write_text(json.dumps(submissions.answered(content, submissions.RIGHT)), "utf-8")
+        grade(folder / "submitted")
+    return folder
+
+
 @pytest.fixture
-def two(tmp_path, monkeypatch):
-    """A homework with two submissions, and the notebooks that are run; none is run in truth."""
+def two(graded, tmp_path, monkeypatch):
+    """A copy of it, and the notebooks that are run; none is run in truth."""
     ran = []
 
     def execute(room, book, where, notebooks):
@@ -31,14 +48,7 @@ def two(tmp_path, monkeypatch):
 
     monkeypatch.setattr(runner, "execute", execute)
     monkeypatch.setattr(grading.nbgrader, "run", lambda *arguments: "")
-    make(tmp_path, submissions.SEED)
-    content = json.loads((tmp_path / "source/homework/introduction.ipynb").read_text("utf-8"))
-    for student in ("ada", "bob"):
-        path = tmp_path / "submitted" / f"{student}.ipynb"
-        path.write_text(json.dumps(submissions.answered(content, submissions.RIGHT)), "utf-8")
-    grade(tmp_path / "submitted")
-    ran.clear()
-    return tmp_path, ran
+    return shutil.copytree(graded, tmp_path, dirs_exist_ok=True), ran
 
 
 def make(folder, seed):

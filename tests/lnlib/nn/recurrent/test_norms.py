@@ -303,7 +303,9 @@ def test_what_cannot_stand_in_a_norms_place_is_named(kind):
             module(x)
 
 
-@each_kind
+@pytest.mark.parametrize(
+    "kind", ["lstm", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("gru", "rnn"))]
+)
 def test_a_network_with_hooks_can_be_compiled_and_exported(kind):
     module, x = make(kind), draw(3, B, IN)
     for norm in norms(module).values():

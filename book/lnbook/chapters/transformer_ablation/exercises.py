@@ -22,13 +22,15 @@ def _outliers(x):
 
 
 def _outlier_cases(rng):
-    x = np.ones((2, 6))
-    x[:, 3] = [-9.0, 9.0]
+    x = np.ones((3, 7))
+    x[:, 3] = [-9.0, 9.0, 9.0]  # an outlier whose mean is not large
+    x[0, 5] = 8.0  # large only once
+    yield (x,)
+    x = np.ones((5, 4))
+    x[2] = 20.0  # a large character
     yield (x,)
     x = rng.normal(size=(40, 9))
     x[:, [2, 6]] *= [12, 20]
-    x[:, 4] += 15 * np.sign(rng.normal(size=40))
-    x[0, 5] = 25.0  # large only once
     yield (x,)
 
 

@@ -14,8 +14,8 @@ from lnbook.figures.plots import cursor, label_ends
 
 DIRECTIONS = {
     "random": "random",
-    "all weights longer": "matrix",
-    "one unit's longer": "unit",
+    "scale all weights": "matrix",
+    "scale one unit's weights": "unit",
 }
 _LINE = np.linspace(-0.8, 0.8, 33).round(3)
 _LENGTHS = 0.8 / 2 ** np.arange(0, 6.5, 0.5)[::-1]

@@ -1,0 +1,59 @@
+"""A normalization layer on two devices that do not communicate, against PyTorch."""
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from lnbook.chapters.distributed_training import splits
+
+
+def of_pytorch(x, norm):
+    """The same norm of PyTorch, on (batch, tokens, groups, features)."""
+    shape, wide = x.shape, x.shape[2] * x.shape[3]
+    if norm == "LayerNorm":
+        y = F.layer_norm(x.flatten(2), (wide,))
+    elif norm == "RMSNorm":
+        y = F.rms_norm(x.flatten(2), (wide,), eps=1e-5)
+    elif norm == "GroupNorm":
+        y = F.group_norm(x.flatten(2).mT, shape[2]).mT
+    else:
+        y = F.batch_norm(x.flatten(2).mT, None, None, training=True).mT
+    return y.reshape(shape)
+
+
+@pytest.mark.parametrize("split", splits.SPLITS)
+@pytest.mark.parametrize("norm", splits.AXES)
+def test_errors_are_those_of_two_halves_of_pytorchs_norm(norm, split):
+    x, dy = (torch.from_numpy(array) for array in splits.data())
+    x.requires_grad_()
+    whole, axis = of_pytorch(x, norm), splits.SPLITS[split]
+    halves = torch.cat([of_pytorch(half, norm) for half in x.chunk(2, axis)], axis)
+    gain, of_half = (
+        (d * y).mean((0, 1))
+        for d, y in ((dy, whole), (dy.chunk(2, axis)[0], whole.chunk(2, axis)[0]))
+    )
+    if axis == 2:
+        of_half = torch.cat([of_half, gain[2:]])
+    expected = [((a - b).norm() / b.norm()).item() for a, b in ((halves, whole), (of_half, gain))]
+    output, _, of_gain = splits.errors(norm, split)
+    assert (output, of_gain) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("norm", splits.AXES)
+def test_the_gradient_of_the_input_is_that_of_autograd(norm):
+    x, dy = (torch.from_numpy(array) for array in splits.data())
+    (of_pytorch(x.requires_grad_(), norm) * dy).sum().backward()
+    dx = splits.backward(dy.numpy(), *splits.forward(x.detach().numpy(), norm), norm)
+    np.testing.assert_allclose(dx, x.grad, atol=1e-10)
+
+
+@pytest.mark.parametrize("split", splits.SPLITS)
+@pytest.mark.parametrize("norm", splits.AXES)
+def test_bars_and_sentence_state_the_errors(norm, split):
+    found = splits.errors(norm, split)
+    (bars,) = splits.draw(norm, split).data
+    assert list(bars.x) == pytest.approx([100 * v for v in found], abs=0.051)
+    said = splits.describe(norm, split)
+    assert all((f"{v:.0%}" in said) == (v > 1e-9) for v in found)
+    assert max(found) < 0.4, "a bar leaves the panel"

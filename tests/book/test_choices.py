@@ -5,6 +5,7 @@ import pytest
 
 from lnbook.chapters.claims import chart
 from lnbook.chapters.which_norm import chooser, models
+from lnbook.chapters.which_norm.snippets import snippet
 from lnbook.figures import css_filter
 from lnlab.claims import PAPER, ClaimResult, Finding
 from tools.browser import Firefox
@@ -48,6 +49,8 @@ def test_the_chooser_shows_the_answers_to_what_was_clicked(page, chosen):
     chosen = choose(page, "ln-chooser", chooser.GROUPS, chosen)
     shown = page.locator(".ln-chooser dd > p:visible").all_inner_texts()
     assert shown == [f"{line.text} why" for line in chooser.answers(**chosen)]
+    code = page.locator(".ln-chooser .highlight:visible").all_text_contents()
+    assert code == [snippet(**chosen).code]
 
 
 @pytest.mark.parametrize("chosen", FILTERS, ids=lambda c: " ".join(c.values()) or "start")

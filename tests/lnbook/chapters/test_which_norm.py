@@ -8,9 +8,10 @@ from pathlib import Path
 
 import nbformat
 import pytest
+import torch
 
 import lnbook
-from lnbook.chapters.which_norm import by_year, chooser, models
+from lnbook.chapters.which_norm import by_year, chooser, models, snippets
 from lnbook.figures import css_filter
 
 BOOK = Path(lnbook.__file__).parent.parent
@@ -31,6 +32,55 @@ def test_every_answer_is_given_to_someone():
     choices = list(chooser.every_choice())
     for line in chooser.LINES:
         assert any(css_filter.shown(line.when, chosen) for chosen in choices), line
+
+
+def test_every_choice_has_code_and_all_code_is_shown_to_someone():
+    found = {id(snippets.snippet(**chosen)) for chosen in chooser.every_choice()}
+    assert found == {id(one) for one in snippets.SNIPPETS}
+
+
+def built(code):
+    """Run a snippet, and return a small model of what it defines, an input and its names."""
+    names = {}
+    exec(compile(code, "snippet", "exec"), names)
+    if "rnn" in names:
+        return names["rnn"], torch.randn(2, 5, 64), names
+    if "Block" in names:
+        linear = [torch.nn.Linear(8, 8) for _ in range(2)]
+        return names["Block"](8, *linear), torch.randn(2, 5, 8), names
+    sizes = (3, 32) if "Conv" in code else (6, 8)
+    shape = (2, 3, 7) if "Conv1d" in code else (2, 3, 7, 7) if "Conv" in code else (4, 6)
+    return names["block"](*sizes), torch.randn(shape), names
+
+
+@pytest.mark.parametrize("one", snippets.SNIPPETS[1:], ids=lambda one: "-".join(one.when["data"]))
+def test_code_trains_with_weight_decay_for_matrices_alone(one):
+    model, x, names = built(one.code)
+    output = model(x)
+    output = output[0] if isinstance(output, tuple) else output
+    groups = names["parameter_groups"](model, 0.5)
+    assert [group["weight_decay"] for group in groups] == [0.5, 0]
+    assert all(p.ndim >= 2 for p in groups[0]["params"])
+    assert sum(len(group["params"]) for group in groups) == len(list(model.parameters()))
+    before = [p.detach().clone() for p in model.parameters()]
+    output.square().sum().backward()
+    torch.optim.AdamW(groups).step()
+    assert any((p != old).any() for p, old in zip(model.parameters(), before, strict=True))
+
+
+def test_code_for_convolutions_over_time_needs_no_other_position():
+    (code,) = (one.code for one in snippets.SNIPPETS if "ChannelNorm" in one.code)
+    norm, x = built(code)[2]["ChannelNorm"](3), torch.randn(2, 3, 7)
+    torch.testing.assert_close(norm(x)[..., :4], norm(x[..., :4]))
+
+
+def test_code_for_a_checkpoint_finds_another_eps(tmp_path):
+    names, model, x = {}, torch.nn.LayerNorm(4), 0.01 * torch.randn(3, 4)
+    exec(compile(snippets.LOADED, "snippet", "exec"), names)
+    torch.save(model.state_dict(), tmp_path / "model.pt")
+    names["check"](torch.nn.LayerNorm(4), tmp_path / "model.pt", x, model(x).detach())
+    with pytest.raises(AssertionError):
+        names["check"](torch.nn.LayerNorm(4, eps=1e-3), tmp_path / "model.pt", x, model(x).detach())
 
 
 @pytest.mark.parametrize("page", PAGES)

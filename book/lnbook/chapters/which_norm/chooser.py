@@ -1,4 +1,4 @@
-"""Seven questions, eight answers, and the page of the book that computes each."""
+"""Seven questions, eight answers with the page that computes each, and code in PyTorch."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from lnbook.chapters.which_norm.snippets import SNIPPETS
 from lnbook.display import bundle
 from lnbook.figures.css_filter import Group, attributes, card, live, shown
 
@@ -199,11 +200,13 @@ LINES = (
     _line("Devices",
           "No statistics to communicate, unless the features of one token are split over "
           "devices.",
-          "cost#communication-between-devices", devices="several", data="text image rnn"),
+          "distributed_training#what-has-to-be-communicated",
+          devices="several", data="text image rnn"),
     _line("Devices",
           "No statistics to communicate, except for batch norm with few examples per device, "
           "or if a normalized axis is split over devices.",
-          "cost#communication-between-devices", devices="several", data="conv table"),
+          "distributed_training#what-has-to-be-communicated",
+          devices="several", data="conv table"),
 )  # fmt: skip
 
 
@@ -238,7 +241,12 @@ class Chooser:
         for aspect in ASPECTS:
             lines = "".join(_row(line, suffix) for line in LINES if line.aspect == aspect)
             rows += f"<dt>{aspect}</dt><dd>{lines}</dd>"
-        return card("ln-chooser", TITLE, GROUPS, f'<dl aria-live="polite">{rows}</dl>')
+        code = "".join(
+            f'<div class="highlight"{attributes(one.when)}><pre>{html.escape(one.code)}</pre></div>'
+            for one in SNIPPETS
+        )
+        body = f'<dl aria-live="polite">{rows}</dl><p class="ln-title">In PyTorch</p>{code}'
+        return card("ln-chooser", TITLE, GROUPS, body)
 
     def widget(self) -> Any:
         """Build the live widget: the same, with links to notebooks."""

@@ -25,7 +25,7 @@ def command(extra: str = "nn") -> str:
 
 def _packages(extra: str) -> list[str]:
     """Return the requirements of an extra of the installed package, those it builds on included."""
-    found = []
+    packages = []
     for line in importlib.metadata.requires("lnlib") or []:
         requirement, _, marker = line.partition(";")
         if f"extra == '{extra}'" not in marker.replace('"', "'"):
@@ -33,7 +33,7 @@ def _packages(extra: str) -> list[str]:
         name, _, others = requirement.strip().partition("[")
         if name == "lnlib":
             for other in others.rstrip("]").split(","):
-                found += _packages(other)
+                packages += _packages(other)
         else:
-            found.append(requirement.strip())
-    return found
+            packages.append(requirement.strip())
+    return packages

@@ -215,7 +215,7 @@ def transform(
         raise ValueError(f"transform: name must be one of {', '.join(TRANSFORMS)}; got {name!r}")
     s = 3.0 if strength is None else strength
     if not isinstance(s, numbers.Real):
-        raise ValueError(f"transform: strength must be a number, got {s!r}; the usual one is 3")
+        raise ValueError(f"transform: strength must be a number, got {s!r}; the default is 3")
     if name.endswith("rescaling") and not s > 0:
         raise ValueError(
             f"transform: the strength of a {name} must be above 0, got {s}; a negative factor has "
@@ -304,7 +304,7 @@ def measure(
 
 
 class Change(NamedTuple):
-    """One layer before and after a transformation, each array ``(N, H)``, unit beside same unit.
+    """One layer before and after a transformation, each array ``(N, H)``, units in the same order.
 
     Attributes:
         summed: Summed inputs before.
@@ -341,10 +341,10 @@ def change(
     Example:
         >>> X, W = np.array([[1.0], [2.0]]), np.array([[1.0], [-1.0], [3.0]])
         >>> layer = Layer(W, np.ones(3), np.zeros(3))
-        >>> found = change("layer", "dataset_rescaling", X, layer, strength=2.0)
-        >>> np.array_equal(found.new_summed, 2 * found.summed)
+        >>> result = change("layer", "dataset_rescaling", X, layer, strength=2.0)
+        >>> np.array_equal(result.new_summed, 2 * result.summed)
         True
-        >>> bool(np.abs(found.new_output - found.output).max() < ROUNDING)
+        >>> bool(np.abs(result.new_output - result.output).max() < ROUNDING)
         True
     """
     new_X, (new,), order = transform(transformation, X, (layer,), strength=strength)
@@ -374,8 +374,8 @@ def changes(
         :data:`NORMS`.
 
     Example:
-        >>> found = changes(np.random.default_rng(0).normal(size=(16, 8)), [12])
-        >>> (found[:6, :3] < ROUNDING).sum(axis=0)  # batch, weight and layer norm in Table 1
+        >>> result = changes(np.random.default_rng(0).normal(size=(16, 8)), [12])
+        >>> (result[:6, :3] < ROUNDING).sum(axis=0)  # batch, weight and layer norm in Table 1
         array([4, 2, 4])
     """
     result = np.empty((len(TRANSFORMS), len(NORMS)))

@@ -1,7 +1,7 @@
-"""Layer norm as others compute it, and its variance as a machine computes it.
+"""Variants of layer norm in public code, and its variance in floating point.
 
-:func:`variant` has the four switches in which implementations differ; :data:`RECIPES` says who
-sets them how.
+:func:`variant` has the four switches in which implementations differ; :data:`RECIPES` lists
+how public implementations set them.
 
 :data:`METHODS` are four ways to the mean and variance of eqs. 3 and 16 of Ba, Kiros & Hinton
 (2016), arXiv:1607.06450. They agree where arithmetic is exact, and differ in floating point::
@@ -32,12 +32,12 @@ class Recipe:
     """How one implementation sets the switches of :func:`variant`.
 
     Args:
-        who: Whose it is.
-        source: Where it says so.
+        name: Of the implementation.
+        source: The file or document that says so.
         axis, ddof, eps, place: As in :func:`variant`.
     """
 
-    who: str
+    name: str
     source: str
     axis: str = "features"
     ddof: int = 0

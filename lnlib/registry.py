@@ -1,7 +1,7 @@
-"""The norms, and the forms of the cells, as one table each: data, no code.
+"""A table of the norms and one of the forms of the cells.
 
 A new norm is a row in :data:`NORMS`, a new form of a cell one in :data:`CELLS`. What a norm or a
-form computes is said in :mod:`lnlib.norms`, :mod:`lnlib.cells` and :mod:`lnlib.nn`.
+form computes is documented in :mod:`lnlib.norms`, :mod:`lnlib.cells` and :mod:`lnlib.nn`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Form(NamedTuple):
         norms: From the place of a norm to the number of gates that it spans: ``i`` is the input's
             part, ``h`` the hidden state's, ``s`` their sum, ``c`` the cell; ``in`` and ``hn`` are
             the two parts of a GRU's candidate.
-        bias: Whether there is a ``b`` beside them.
+        bias: Whether there is a bias ``b``, too.
         norm: A name of :data:`NORMS`.
     """
 

@@ -253,12 +253,12 @@ def _around(
         return norms(at, total), through_norm
     read, back = sublayer(x if place == "none" else norms(at, x))
 
-    def beside(dy: np.ndarray) -> np.ndarray:
+    def residual(dy: np.ndarray) -> np.ndarray:
         d_read = norms.back(f"{at}_out", dy, read) if place == "sandwich" else dy
         d_inside = back(d_read)
         return dy + (d_inside if place == "none" else norms.back(at, d_inside, x))
 
-    return x + (norms(f"{at}_out", read) if place == "sandwich" else read), beside
+    return x + (norms(f"{at}_out", read) if place == "sandwich" else read), residual
 
 
 def _feed(x: np.ndarray, params: Params, norms: "_Norms") -> "Step":
@@ -281,7 +281,7 @@ def _outer(d: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 class _Norms:
-    """One kind of norm with the gains and biases of its places, and the gradients found so far."""
+    """One kind of norm with the gains and biases of its places, and the gradients so far."""
 
     def __init__(self, params: Params, kind: str, eps: float) -> None:
         self.params, self.kind, self.eps = params, kind, eps

@@ -200,7 +200,7 @@ def over_time(
     for x in training:
         for t, part in enumerate(x @ params["W_ih"].T):  # no state: the input's part has none in it
             for statistics in kinds.values():
-                statistics.at(t).seen("i", part)
+                statistics.at(t).update("i", part)
     part = test @ params["W_ih"].T  # (T, B, H)
     running, size = {}, {"layer": _size(norms.layer_norm(part, eps=eps))}
     for kind, statistics in kinds.items():

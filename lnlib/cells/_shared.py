@@ -37,7 +37,7 @@ class _Norms:
         gain, bias = self.params.get(f"gain_{place}"), self.params.get(f"bias_{place}")
         if self.form == "batch":
             if self.batch_norm and not self.peek:
-                self.batch_norm.seen(place, z)
+                self.batch_norm.update(place, z)
             return norms.batch_norm(z, gain, bias, eps=self.eps, **self._given(place))
         if place == "s" and self.form == "per_gate":
             return norms.group_norm(z, 4, gain, bias, eps=self.eps)  # each gate alone

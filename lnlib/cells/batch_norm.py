@@ -51,7 +51,7 @@ class RecurrentBatchNorm:
         """Return what a cell takes as ``batch_norm`` at step ``t``, counted from 0.
 
         Raises:
-            ValueError: If ``t`` is negative or skips a step in training, or nothing is kept yet
+            ValueError: If ``t`` is negative or skips a step in training, or has no averages yet
                 at test time.
         """
         t = 0 if self.shared else t
@@ -102,7 +102,7 @@ class AtStep:
         of = self.statistics
         return {"mean": of.mean(place, self.t), "var": of.var(place, self.t)}
 
-    def seen(self, place: str, z: np.ndarray) -> None:
+    def update(self, place: str, z: np.ndarray) -> None:
         """Move the averages towards the batch ``z``, in training."""
         if self.training:
             self.statistics._update(place, self.t, z)

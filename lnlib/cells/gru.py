@@ -24,11 +24,11 @@ def gru_step(
         paper   r, z = LN_i(W x) + LN_h(W_h h)                        eq. 26
                 n = tanh(LN_in(W x) + s(r) LN_hn(U h))                eq. 27
                 h = (1 - s(z)) h + s(z) n                             eq. 28
-        plain   the same without LN, and with b beside W x
+        plain   the same without LN, and with b added to W x
         batch   as paper, with batch norm
 
-    ``z`` opens the gate to the new, as in the paper. ``torch.nn.GRU`` and the authors' own code
-    open it to the old: there ``z`` has the opposite sign.
+    ``z`` is the weight of the new state, as in the paper. In ``torch.nn.GRU`` and in the authors'
+    code it is the weight of the old state, so ``z`` has the opposite sign there.
 
     Args:
         x: Input of this step, shape ``(B, I)``.

@@ -79,8 +79,7 @@ class GLM(Layer):
             )
         if norm == "none" and g is not None:
             raise ValueError(
-                "GLM: g must be None without a norm, got gains; a factor of the summed input is "
-                "no parameter beside W there"
+                "GLM: g must be None without a norm, got gains; a gain would only rescale W there"
             )
         g = np.ones(len(W)) if g is None else real("g", g)
         for name, a in (("b", b), ("g", g)):
@@ -208,12 +207,12 @@ class GLM(Layer):
                 f"fisher: y must be of shape {(len(X), len(self.W))}, got {y.shape}; a column for "
                 "each unit, one-hot for the categorical family"
             )
-        said, possible = self._of.labels
+        expected, possible = self._of.labels
         wrong = ~(np.isfinite(y) & possible(y)).all(1)
         if wrong.any():
             raise ValueError(
-                f"fisher: y of the {self.family} family must be {said}, got {y[wrong][0]} for case "
-                f"{wrong.argmax()}; kind 'sampled' draws such labels"
+                f"fisher: y of the {self.family} family must be {expected}, got {y[wrong][0]} for "
+                f"case {wrong.argmax()}; kind 'sampled' draws such labels"
             )
         scores = self._scores(X, y)
         return scores.T @ scores / len(X)

@@ -21,11 +21,11 @@ def is_special(module: nn.Module, input: Any) -> bool:
 
 
 def call(module: nn.Module, *args: Any, in_dims: Any = 0, out_dims: Any = 0) -> Any:
-    """Return a node of the graph, or outputs whose gradients are kept for each example.
+    """Return a node of the graph, or outputs with a gradient for each example.
 
     Args:
-        module: Whose ``forward`` was called.
-        *args: With what.
+        module: The module whose ``forward`` was called.
+        *args: Its arguments.
         in_dims: The axis of the examples in each argument, as ``torch.vmap`` takes it.
         out_dims: That of the outputs.
     """
@@ -44,7 +44,7 @@ def _path(module: nn.Module, input: fx.Proxy) -> str:
 
 
 def _is_expanded(module: nn.Module) -> bool:
-    # Only who computes gradients per example has loaded the class.
+    # The class is loaded only where gradients per example are computed.
     utils = sys.modules.get("torch.nn.utils._expanded_weights")
     return utils is not None and any(isinstance(p, utils.ExpandedWeight) for p in _all(module))
 

@@ -77,8 +77,8 @@ def from_fastrnns(state_dict: dict[str, Tensor], **options) -> LayerNormLSTM:
 def to_fastrnns(module: LayerNormLSTM) -> dict[str, Tensor]:
     """Return the weights of a :class:`LayerNormLSTM` as :func:`from_fastrnns` reads them.
 
-    ``b`` is added to the bias of ``layernorm_i``, which computes the same. Settings are no weights:
-    an ``eps`` that is not 1e-5, ``batch_first`` and ``dropout`` have to be told to the other side.
+    ``b`` is added to the bias of ``layernorm_i``, which computes the same. Settings are not
+    part of the weights: pass ``eps``, ``batch_first`` and ``dropout`` to the other module yourself.
 
     Args:
         module: Of form ``"carried"``, which is what code with that layout computes, or ``"paper"``,

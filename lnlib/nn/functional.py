@@ -156,7 +156,7 @@ def norm_backward(
     centered: bool = True,
 ) -> tuple[Tensor | None, ...]:
     """Return ``dx``, ``dweight`` and ``dbias`` of :class:`NormFunction`, differentiable again."""
-    # Computed again: kept from forward, they would be constants in a second derivative.
+    # Recomputed: saved in the forward pass, they would be constants in a second derivative.
     x_hat, std = _standardize(input, ndim, eps, centered)
     dy = _wide(dy)
     axes = tuple(range(-ndim, 0))

@@ -26,7 +26,7 @@ class LayerNorm(nn.LayerNorm):
         y = weight * (x - mean) / sqrt(var + eps) + bias
 
     Ba, Kiros & Hinton (2016), eqs. 15-16. ``mean`` and the biased ``var`` run over the last
-    axes, those of ``normalized_shape``; nothing is kept between calls, so ``eval()`` changes
+    axes, those of ``normalized_shape``. There are no running statistics, so ``eval()`` changes
     nothing. A subclass of ``torch.nn.LayerNorm`` with the same parameters and ``state_dict``,
     that can show its arithmetic, and that adds and normalizes in one pass.
 
@@ -210,19 +210,23 @@ class RMSNorm(nn.RMSNorm):
 def _in_format_of(
     input: Tensor, result: Tensor | tuple[Tensor, Tensor]
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """Return images that lie with their channels last as such: kernels write rows."""
-    kept = {4: torch.channels_last, 5: torch.channels_last_3d}.get(input.dim())
-    if kept is None or input.is_contiguous() or torch._C._are_functorch_transforms_active():
+    """Return the result in the memory format of the input: kernels write rows."""
+    memory_format = {4: torch.channels_last, 5: torch.channels_last_3d}.get(input.dim())
+    if (
+        memory_format is None
+        or input.is_contiguous()
+        or torch._C._are_functorch_transforms_active()
+    ):
         return result  # under vmap there is no format
-    if not input.is_contiguous(memory_format=kept):
+    if not input.is_contiguous(memory_format=memory_format):
         return result
     if isinstance(result, tuple):
-        return tuple(y.contiguous(memory_format=kept) for y in result)
-    return result.contiguous(memory_format=kept)
+        return tuple(y.contiguous(memory_format=memory_format) for y in result)
+    return result.contiguous(memory_format=memory_format)
 
 
 def _is_ours(module: LayerNorm | RMSNorm, input: Tensor, residual: Tensor | None) -> bool:
-    """Return whether our kernels are asked for; PyTorch's are the fused ones on a GPU."""
+    """Return whether our kernel runs; on a GPU PyTorch has fused kernels."""
     if not isinstance(input, Tensor) or module.implementation not in OURS:
         return False
     is_mixed = module.weight is not None and module.weight.dtype != input.dtype

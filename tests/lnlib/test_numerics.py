@@ -15,7 +15,7 @@ from lnlib.numerics import METHODS, RECIPES, variant
 
 EXACT = 1e-12  # float64 identities; measured up to 5e-16
 PAIR = np.array([[0.09484422, 0.16441762]])
-BY_NAME = {recipe.who: recipe for recipe in RECIPES}
+BY_NAME = {recipe.name: recipe for recipe in RECIPES}
 SAMPLE = np.random.default_rng(0).normal(3, 0.01, size=(5, 4))  # variance near eps
 
 

@@ -40,7 +40,7 @@ _OPTIONAL = {"compiled": "cpu.recurrent", "cuda": "triton.recurrent"}  # and the
 def available() -> dict[str, bool]:
     """Return for each implementation whether it can run on this machine.
 
-    Asking builds the ``compiled`` one, if a compiler is found and it was not built before.
+    The call builds the ``compiled`` one, if there is a compiler and it was not built before.
     ``lnlib.nn.kernels.cpu.recurrent.reason()`` says where it lies, or why it is missing.
 
     Example:
@@ -108,5 +108,5 @@ def _warn_fallback(reason: str) -> None:
 
 
 def _optional(name: str):
-    # Loaded when asked for: most readers never do.
+    # Loaded on first use: most users never need it.
     return import_module(f"lnlib.nn.kernels.{_OPTIONAL[name]}")

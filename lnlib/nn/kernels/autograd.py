@@ -126,8 +126,8 @@ class _LSTM(torch.autograd.Function):
     def backward(ctx, dy, dh_n, dc_n):
         spec, sizes = ctx.spec, ctx.sizes
         form, reverse = spec.form, spec.reverse
-        h, c, weight, gain_h, bias_h, gain_c, bias_c, *kept = ctx.saved_tensors
-        hidden, gates, cells, carried, tanhs, outputs, mean_h, rstd_h, mean_c, rstd_c = kept
+        h, c, weight, gain_h, bias_h, gain_c, bias_c, *saved = ctx.saved_tensors
+        hidden, gates, cells, carried, tanhs, outputs, mean_h, rstd_h, mean_c, rstd_c = saved
         H = h.shape[1]
         params = (weight, gain_h, bias_h, gain_c, bias_c)
         dweight, dgain_h, dbias_h, dgain_c, dbias_c = _zeros(params, ctx.needs_input_grad[3:])
@@ -232,8 +232,8 @@ class _GRU(torch.autograd.Function):
     def backward(ctx, dy, dh_n):
         spec, sizes = ctx.spec, ctx.sizes
         eps, reverse = spec.eps, spec.reverse
-        h, weight, gain_h, bias_h, gain_n, bias_n, *kept = ctx.saved_tensors
-        hidden_h, hidden_n, gates, outputs, mean_h, rstd_h, mean_n, rstd_n = kept
+        h, weight, gain_h, bias_h, gain_n, bias_n, *saved = ctx.saved_tensors
+        hidden_h, hidden_n, gates, outputs, mean_h, rstd_h, mean_n, rstd_n = saved
         H = h.shape[1]
         params = (weight, gain_h, bias_h, gain_n, bias_n)
         dweight, dgain_h, dbias_h, dgain_n, dbias_n = _zeros(params, ctx.needs_input_grad[2:])

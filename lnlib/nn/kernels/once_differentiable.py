@@ -57,8 +57,8 @@ def linear(backward: Callable[..., Gradients], *dys: Tensor | None) -> Gradients
         places[:] = [g is not None for g in gradients]
         return tuple(g for g in gradients if g is not None)
 
-    found = iter(_Linear.apply(present, *dys))
-    return tuple(next(found) if is_there else None for is_there in places)
+    gradients = iter(_Linear.apply(present, *dys))
+    return tuple(next(gradients) if is_there else None for is_there in places)
 
 
 def _batch(backward: Callable[..., Gradients], dys: Gradients) -> Gradients:
@@ -67,7 +67,7 @@ def _batch(backward: Callable[..., Gradients], dys: Gradients) -> Gradients:
     torch._C._vmapmode_decrement_nesting()
 
     def examples(d: Tensor, level: int) -> Tensor | None:
-        # Where d has no batch at a level, the size that is asked for is made up.
+        # Where d has no batch at a level, the requested size is arbitrary.
         two, three = (torch._remove_batch_dim(d, level, n, 0) for n in (2, 3))
         return two if len(two) == len(three) else None
 

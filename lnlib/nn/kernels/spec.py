@@ -1,4 +1,4 @@
-"""What a recurrence is: the one thing that every implementation is told beside its tensors."""
+"""The specification of a recurrence, which every implementation takes with its tensors."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class _Recurrent(nn.Module):
         bias_init: str, recurrent_init: str, implementation: str = "plain", num_layers: int = 1,
         **switches: bool,
     ) -> None:  # fmt: skip
-        """Check and keep what both kinds of module are told."""
+        """Check and store the arguments that networks and cells share."""
         name = type(self).__name__
         sizes = {"input_size": input_size, "hidden_size": hidden_size, "num_layers": num_layers}
         for argument, size in sizes.items():

@@ -211,7 +211,8 @@ class LayerNormRNN(_RNN, _Sequence):
 class LayerNormLSTMCell(_LSTM, _OneStep):
     """Take one step of :class:`LayerNormLSTM`; call it as ``torch.nn.LSTMCell``.
 
-    It is told what :class:`LayerNormLSTM` is, but nothing of layers, directions and who computes.
+    It takes the arguments of :class:`LayerNormLSTM`, except those for layers, directions and
+    implementation.
 
     Example:
         >>> h, c = LayerNormLSTMCell(10, 20)(torch.ones(3, 10))
@@ -223,7 +224,8 @@ class LayerNormLSTMCell(_LSTM, _OneStep):
 class LayerNormGRUCell(_GRU, _OneStep):
     """Take one step of :class:`LayerNormGRU`; call it as ``torch.nn.GRUCell``.
 
-    It is told what :class:`LayerNormGRU` is, but nothing of layers, directions and who computes.
+    It takes the arguments of :class:`LayerNormGRU`, except those for layers, directions and
+    implementation.
 
     Example:
         >>> LayerNormGRUCell(10, 20)(torch.ones(3, 10)).shape
@@ -234,7 +236,8 @@ class LayerNormGRUCell(_GRU, _OneStep):
 class LayerNormRNNCell(_RNN, _OneStep):
     """Take one step of :class:`LayerNormRNN`; call it as ``torch.nn.RNNCell``.
 
-    It is told what :class:`LayerNormRNN` is, but nothing of layers, directions and who computes.
+    It takes the arguments of :class:`LayerNormRNN`, except those for layers, directions and
+    implementation.
 
     Example:
         >>> LayerNormRNNCell(10, 20)(torch.ones(3, 10)).shape

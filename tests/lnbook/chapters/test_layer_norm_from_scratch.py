@@ -61,12 +61,12 @@ def test_without_eps_its_place_does_not_matter(place):
     assert said.endswith("These are the settings of the paper.")
 
 
-@pytest.mark.parametrize("recipe", numerics.RECIPES, ids=lambda recipe: recipe.who)
+@pytest.mark.parametrize("recipe", numerics.RECIPES, ids=lambda recipe: recipe.name)
 def test_every_recipe_can_be_set_with_the_switches(recipe):
     assert recipe.eps in figures.EPS
     for sample in figures.SAMPLES:
         said = figures.describe_variant(sample, recipe.axis, recipe.ddof, recipe.place, recipe.eps)
-        assert recipe.who in said
+        assert recipe.name in said
 
 
 def test_the_table_shows_what_is_computed():

@@ -105,7 +105,7 @@ def describe_variant(sample: str, axis: str, ddof: int, place: str, eps: float) 
     y = numerics.variant(SAMPLES[sample], axis=axis, ddof=ddof, place=place, eps=eps)
     row = ", ".join(_say(v, 5) for v in y[0])
     who = [
-        r.who
+        r.name
         for r in numerics.RECIPES
         # Without eps its place does not matter.
         if (r.axis, r.ddof, r.eps) == (axis, ddof, eps) and (r.place == place or eps == 0)
@@ -131,7 +131,7 @@ def recipes() -> Table:
         opposite = np.isclose(pair.sum(), 0)
         rows.append(
             [
-                r.who,
+                r.name,
                 r.source,
                 _denominator(r),
                 f"±{pair[1]:.5f}" if opposite else " and ".join(_say(v, 3) for v in pair),

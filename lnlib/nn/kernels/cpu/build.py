@@ -42,7 +42,7 @@ MAX_THREADS = 256  # as in threads.h
 
 
 class Library:
-    """A library that is built, loaded and checked when it is first asked for.
+    """A library that is built, loaded and checked on first use.
 
     Args:
         source: One C++ file; it may include ``threads.h`` and ``vectors.h``.
@@ -115,13 +115,13 @@ class Library:
         try:
             _make_private(folder)
             _sweep(folder)
-            if (found := _read(folder, name)) is None:
+            if (cached := _read(folder, name)) is None:
                 with _alone(folder / f"{name}.lock"):
-                    # Whoever was waited for has built it.
-                    if (found := _read(folder, name, mend=True)) is None:
+                    # The process that held the lock has built it.
+                    if (cached := _read(folder, name, mend=True)) is None:
                         content = self._build(compiler)
-                        found = content, str(_write(folder, name, content))
-            content, where = found
+                        cached = content, str(_write(folder, name, content))
+            content, where = cached
         except OSError as error:
             why = error.strerror or error
             say(f"{folder} cannot be used, {why}: the library is kept in memory, for this process")
@@ -329,12 +329,12 @@ def _extension_flags() -> tuple[str, ...]:
     if not (python / "Python.h").exists():
         raise RuntimeError(f"{python / 'Python.h'} is missing: install Python's headers")
     folders = (home / "include", home / "include/torch/csrc/api/include", python)
-    found = [f"-I{folder}" for folder in folders]
-    found += [f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}"]
-    found += [f'-DBUILT_FOR="{torch.__version__}, {sys.version.split()[0]}"']
+    flags = [f"-I{folder}" for folder in folders]
+    flags += [f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}"]
+    flags += [f'-DBUILT_FOR="{torch.__version__}, {sys.version.split()[0]}"']
     if sys.platform == "darwin":
-        return *found, "-undefined", "dynamic_lookup"
-    return *found, f"-L{home / 'lib'}", "-lc10", "-ltorch_cpu", "-ltorch_python"
+        return *flags, "-undefined", "dynamic_lookup"
+    return *flags, f"-L{home / 'lib'}", "-lc10", "-ltorch_cpu", "-ltorch_python"
 
 
 def _compile_extension(compiler: list[str], source: Path, to: str) -> None:

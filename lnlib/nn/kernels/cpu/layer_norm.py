@@ -185,8 +185,8 @@ def _check() -> None:
 
 
 # A row's digits must not depend on its batch. In the loop over several rows GCC fuses additions and
-# multiplications otherwise than in the loop over one, and computes the few numbers that a row has
-# beside its vectors in a vector of its own, with other digits.
+# multiplications in another way than in the loop over one, and computes the rest of a row, which
+# fills no vector, in one of its own, with other digits.
 FLAGS = ("-ffp-contract=off", "-fno-tree-slp-vectorize")
 _library = Library(SOURCE, _check, flags=FLAGS)
 
@@ -224,7 +224,7 @@ def _operator() -> Callable | None:
     if kernel is None:
         return None
     library, _ = _operator_library.load()
-    # Without it the numbers are the same, so that nothing is said.
+    # Without it the results are the same, so there is no warning.
     return None if library is None else layer_norm_operator.make(library, kernel, WORK)
 
 

@@ -125,8 +125,8 @@ class _Recurrence(torch.autograd.Function):
         call.set(h=h_n, c=c_n, packed=packed, scratch=scratch, last=len(sizes), pack=True)
         sums_first = _sums_first(spec)
         if sums_first:
-            beside = h.new_zeros(GH) if b is None else b.contiguous()
-            call.set(b=beside)
+            bias = h.new_zeros(GH) if b is None else b.contiguous()
+            call.set(b=bias)
         if weight_x is None:
             inputs = data
             call.set(inputs=data, inputs_stride=GH)
@@ -233,7 +233,7 @@ def _sums_first(spec: Spec) -> bool:
 
 
 def _is_narrow(weight_x: Tensor, H: int) -> bool:
-    """Return whether ``W x`` is so little work that it is done again, and not kept."""
+    """Return whether ``W x`` is so little work that it is recomputed instead of stored."""
     return 4 * weight_x.shape[1] <= H
 
 

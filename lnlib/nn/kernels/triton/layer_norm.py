@@ -93,8 +93,8 @@ def _launch(kernel, programs: int, H: int, *given, **options) -> None:
 
 
 def _compiled_with(block: int) -> dict[str, int | bool]:
-    """Return what the compiler is told."""
-    # Said, or Triton 3.9 warns that its default will change.
+    """Return the options of the compiler."""
+    # Explicit, because Triton 3.9 warns that its default will change.
     return {"num_warps": min(32, max(4, block // 256)), "enable_fp_fusion": True}
 
 

@@ -10,7 +10,7 @@ Each kernel is started from Python. For short steps that costs more than the ari
 as CUDA graphs instead.
 
 float16 and bfloat16: statistics, gates and the cell are computed in float32, and the cell is
-carried in float32; the products, ``h`` and what is kept for the backward pass have the short dtype.
+carried in float32; the products, ``h`` and what backward needs have the short dtype.
 Autocast does the same to float32 weights.
 """
 
@@ -140,7 +140,7 @@ class _Sequence(torch.autograd.Function):
             ctx.spec, ctx.x_dtype = spec, x.dtype
             ctx.names = tuple(states), tuple(saved)
             ctx.save_for_backward(running, history, *weights, *states.values(), *saved.values())
-        # Copies: what the caller does to them leaves alone what is kept for the backward pass.
+        # Copies, so that in-place changes by the caller do not reach what is saved for backward.
         return states["h"][1:].clone(), *(state[T].clone() for state in states.values())
 
     @staticmethod

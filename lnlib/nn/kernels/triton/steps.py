@@ -98,7 +98,7 @@ def _launch(
 
 
 def _compiled_with(block: int) -> dict[str, int | bool]:
-    """Return what the compiler is told."""
+    """Return the options of the compiler."""
     return {
         # A power of two: four numbers of each row a thread, and 128 to 1024 threads.
         "num_warps": min(32, max(4, block // 128)),

@@ -63,14 +63,14 @@ def test_the_numbers_of_the_chosen_row_are_those_of_the_sentence(idea):
 
 def test_the_sentence_has_month_and_year():
     assert timeline.describe_timeline("the mean") == (
-        "The mean: 1 subtracted, as batch norm's is (this paper, July 2016); 2 left out: RMS norm "
-        "(Zhang and Sennrich, October 2019); 3 left out in Gopher (Rae et al., December 2021); "
-        "4 left out in LLaMA (Touvron et al., February 2023)."
+        "The mean: 1 subtracted, as in batch norm (this paper, July 2016); 2 omitted: RMS norm "
+        "(Zhang and Sennrich, October 2019); 3 omitted in Gopher (Rae et al., December 2021); "
+        "4 omitted in LLaMA (Touvron et al., February 2023)."
     )
 
 
 def test_the_ideas_count_what_the_table_of_models_has():
     rows = {row[0]: row for row in ideas(counted, "50 to 133 %").rows}
-    assert rows["statistics of one example"][1] == "50 of 53 models have them"
-    assert rows["subtract the mean"][1] == "21 of 28 language models since 2023 do not"
+    assert rows["statistics of one example"][1] == "used in 50 of 53 models"
+    assert rows["subtract the mean"][1] == "omitted in 21 of 28 language models since 2023"
     assert {row[2] for row in rows.values()} == {"counted", "inferred", "read", "recorded"}

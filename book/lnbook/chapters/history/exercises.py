@@ -10,7 +10,7 @@ from lnbook.exercises import Function, Value
 
 
 def year_and_month(number: str) -> tuple:
-    """Read year and month off a number of arXiv, of April 2007 or later."""
+    """Return the year and month of an arXiv number of April 2007 or later."""
     return 2000 + int(number[:2]), int(number[2:4])
 
 
@@ -25,7 +25,7 @@ def _numbers(rng: np.random.Generator) -> Iterator[tuple]:
 
 
 def share(none: np.ndarray, layer: np.ndarray) -> float:
-    """Return after which share of the updates ``layer`` is as good as ``none`` at its best."""
+    """Return the fraction of the updates after which ``layer`` equals the best of ``none``."""
     there = np.flatnonzero(layer >= none.max())
     return (there[0] + 1) / (none.argmax() + 1) if len(there) else np.inf
 
@@ -66,46 +66,49 @@ EXERCISES = {
                 int(number[:2]),
                 int(number[2:4]),
             ),
-            "year and month are the other way round.": lambda number: year_and_month(number)[::-1],
+            "year and month are swapped.": lambda number: year_and_month(number)[::-1],
         },
-        right="Every date of the timeline was read so. It is the first version's.",
+        right="Every date in the timeline was read this way. It is the date of the first version.",
     ),
     "seconds-an-update": Value(
         30 * 24 * 3600 / 1.7e6,
         within=0.06,
         wrong={
-            2.59: "that is for 1,000,000 updates; the month's run had about 1.7 million.",
-            0.66: "this is updates a second; turn it round.",
+            2.59: "that is for 1,000,000 updates; the run had about 1.7 million.",
+            0.66: "this is updates per second; take the reciprocal.",
             0.0254: "that is minutes; a minute has 60 seconds.",
         },
-        right="About a second and a half for 2,400 units. How many examples an update had, the "
-        "paper does not say; it keeps to the settings of an earlier one.",
-        otherwise="divide the seconds of 30 days by 1.7 million.",
+        right="About a second and a half per update, with 2,400 units. The paper does not state "
+        "the "
+        "batch size; it follows the settings of an earlier paper.",
+        otherwise="divide the number of seconds in 30 days by 1.7 million.",
     ),
     "break-even": Value(
         1 / 0.6,
         within=0.01,
         wrong={
-            1.4: "40 % are saved of the updates; each of the other 60 % may take more of the time.",
-            0.6: "then each update would be quicker, and time would be saved twice.",
-            1: "then 40 % of the time is saved.",
+            1.4: "40 % of the updates are saved; the time per update can grow by more than 40 %.",
+            0.6: "with this ratio each update would be faster, and time would be saved twice.",
+            1: "at equal time per update, 40 % of the time is saved.",
         },
-        right="In our own runs on a CPU a loop over the steps can make an update longer than that: "
-        "fewer updates need not be less time.",
-        otherwise="0.6 times as many updates, each r times as long, take the same time at 0.6 r = "
-        "1.",
+        right="In our runs on a CPU, a Python loop over the time steps can slow an update down by "
+        "more than that: fewer updates do not always mean less time.",
+        otherwise="with 0.6 times as many updates, each r times as long, the total time is equal "
+        "when "
+        "0.6 r = 1.",
     ),
     "share-of-the-updates": Function(
         share,
         cases=_curves,
         wrong={
-            "this is when `layer` is at its own best; the question is when it is as good as "
-            "`none`.": _to_its_own_best,
-            "the first place of an array is the first validation, not the zeroth.": _from_zero,
-            "this takes `none` at its end; it was best before.": _to_the_last,
-            "the other way round: divide by the updates that `none` took.": _upside_down,
+            "this is when `layer` reaches its own best; the question is when it is as good as "
+            "the best of `none`.": _to_its_own_best,
+            "index 0 is the first epoch, so add 1 to each index.": _from_zero,
+            "this uses the last score of `none`; use its best score.": _to_the_last,
+            "this is the reciprocal: divide by the epochs that `none` needed.": _upside_down,
         },
-        right="To the same quality, or to its own best: the paper's sentence has the second, and "
-        "they are two numbers.",
+        right="Updates to the same score and updates to its own best score are two different "
+        "numbers. "
+        "The sentence in the paper is about the second.",
     ),
 }

@@ -1,4 +1,4 @@
-"""What has become of its ideas, counted and read."""
+"""A table of the paper's ideas and their use in later models."""
 
 from __future__ import annotations
 
@@ -11,32 +11,33 @@ __all__ = ["ideas"]
 
 
 def ideas(counted: Callable[..., Counter], share: str) -> Table:
-    """Put each idea of the paper beside what has become of it.
+    """Return a table of the paper's ideas and how much they are used today.
 
     Args:
-        counted: ``counted(question, data, since, until)``, answers of the table of models.
-        share: What recorded runs say of the 60 %.
+        counted: ``counted(question, data, since, until)``, counts of answers.
+        share: The result of the recorded runs about the claim of 60 %.
     """
     norm, late = counted("norm"), counted("norm", "language", since=2023)
     learned = counted("learned", "language", since=2023)
     kept = norm["layer"] + norm["rms"]
     return Table(
-        ["idea of 2016", "by November 2026", "how we know"],
+        ["idea of 2016", "use in November 2026", "source"],
         [
-            ["statistics of one example", f"{kept} of {norm.total()} models have them", "counted"],
-            ["subtract the mean", f"{late['rms']} of {late.total()} language models since 2023 do "
-             "not", "counted"],
-            ["learn gain and bias", f"gain alone in {learned['gain']} of these, both in "
+            ["statistics of one example", f"used in {kept} of {norm.total()} models", "counted"],
+            ["subtract the mean", f"omitted in {late['rms']} of {late.total()} language models "
+             "since 2023", "counted"],
+            ["learn gain and bias", f"only the gain in {learned['gain']} of these models, both in "
              f"{learned['both']}", "counted"],
-            ["norm the summed inputs", "a transformer's norm reads the residual stream: what the "
-             "paper proves of weights no longer holds as it stands", "inferred"],
-            ["for recurrent networks", "none of the models is recurrent; the list is ours",
+            ["normalize the summed inputs", "in a transformer the norm is applied to the residual "
+             "stream, so the paper's proofs about weights do not apply directly", "inferred"],
+            ["for recurrent networks", "none of the models in our table is recurrent",
              "inferred"],
-            ["for small batches", "a convolutional network without batch norm, ConvNeXt, in 2022",
+            ["for small batches", "ConvNeXt (2022) is a convolutional network with layer norm in "
+            "place of batch norm",
              "read"],
-            ["by less covariate shift", "argued against for batch norm in 2018; open for layer "
-             "norm", "read"],
-            ["in 60 % of the time", share, "recorded"],
+            ["it helps by reducing covariate shift", "disputed for batch norm in 2018; open for "
+             "layer norm", "read"],
+            ["training in 60 % of the time", share, "recorded"],
         ],
-        "Ideas of the paper, and the models of our table ten years later.",
+        "Ideas of the paper, and their use ten years later in the models of our table.",
     )  # fmt: skip

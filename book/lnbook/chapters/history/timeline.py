@@ -1,4 +1,4 @@
-"""Seven ideas, each a line of dated papers."""
+"""A timeline of seven ideas, each a row of dated papers."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Event:
     """A dated paper.
 
     Args:
-        key: In ``references.bib``.
-        who: Its authors, as a sentence names them.
-        number: Its number on arXiv, which begins with year and month.
-        what: What it did to the idea.
+        key: The key in ``references.bib``.
+        who: The authors, as written in a sentence.
+        number: The arXiv number, which begins with year and month.
+        what: How the paper changed the idea.
     """
 
     key: str
@@ -32,7 +32,7 @@ class Event:
 
 
 def month(number: str) -> tuple[int, int]:
-    """Return year and month of a number of arXiv, of April 2007 or later.
+    """Return the year and month of an arXiv number of April 2007 or later.
 
     Example:
         >>> month("1607.06450")
@@ -44,50 +44,72 @@ def month(number: str) -> tuple[int, int]:
 PAPER = "1607.06450"
 BA = ("Ba2016", "this paper", PAPER)
 
-#: From an idea to what became of it, in the order of time.
+#: From an idea to its papers, in chronological order.
 LANES = {
-    "who shares": [
-        Event("Ioffe2015", "Ioffe and Szegedy", "1502.03167", "the examples of a batch"),
-        Event(*BA, "the units of one example"),
-        Event("Ulyanov2016", "Ulyanov et al.", "1607.08022", "one channel of one image"),
-        Event("Wu2018", "Wu and He", "1803.08494", "some channels of one image"),
+    "normalization axes": [
+        Event("Ioffe2015", "Ioffe and Szegedy", "1502.03167", "statistics over the batch"),
+        Event(*BA, "statistics over the units of one example"),
+        Event(
+            "Ulyanov2016",
+            "Ulyanov et al.",
+            "1607.08022",
+            "statistics over one channel of one image",
+        ),
+        Event("Wu2018", "Wu and He", "1803.08494", "statistics over groups of channels"),
     ],
     "the mean": [
-        Event(*BA, "subtracted, as batch norm's is"),
-        Event("Zhang2019", "Zhang and Sennrich", "1910.07467", "left out: RMS norm"),
-        Event("Rae2021", "Rae et al.", "2112.11446", "left out in Gopher"),
-        Event("Touvron2023", "Touvron et al.", "2302.13971", "left out in LLaMA"),
+        Event(*BA, "subtracted, as in batch norm"),
+        Event("Zhang2019", "Zhang and Sennrich", "1910.07467", "omitted: RMS norm"),
+        Event("Rae2021", "Rae et al.", "2112.11446", "omitted in Gopher"),
+        Event("Touvron2023", "Touvron et al.", "2302.13971", "omitted in LLaMA"),
     ],
     "gain and bias": [
-        Event(*BA, "one of each a unit, learned"),
-        Event("Perez2018", "Perez et al.", "1709.07871", "given by a condition"),
+        Event(*BA, "learned, one of each per unit"),
+        Event("Perez2018", "Perez et al.", "1709.07871", "predicted from a conditioning input"),
         Event("Raffel2019", "Raffel et al.", "1910.10683", "no bias in T5"),
         Event("Groeneveld2024", "Groeneveld et al.", "2402.00838", "neither, in OLMo"),
     ],
-    "its place": [
+    "position": [
         Event(*BA, "on the summed inputs of a layer"),
-        Event("Vaswani2017", "Vaswani et al.", "1706.03762", "behind each residual sum"),
-        Event("Wang2019", "Wang et al.", "1906.01787", "before each block, for depth"),
+        Event("Vaswani2017", "Vaswani et al.", "1706.03762", "after each residual addition"),
+        Event("Wang2019", "Wang et al.", "1906.01787", "before each sublayer, for deep networks"),
         Event("Henry2020", "Henry et al.", "2010.04245", "on queries and keys as well"),
-        Event("Liu2021", "Liu et al.", "2111.09883", "on the output of each block"),
+        Event("Liu2021", "Liu et al.", "2111.09883", "on the output of each sublayer"),
     ],
-    "recurrent nets": [
-        Event("Laurent2016", "Laurent et al.", "1510.01378", "batch norm, on the inputs alone"),
-        Event("Cooijmans2016", "Cooijmans et al.", "1603.09025", "batch norm, step by step"),
-        Event(*BA, "layer norm, at every step alike"),
-        Event("Vaswani2017", "Vaswani et al.", "1706.03762", "layer norm without recurrence"),
+    "recurrent networks": [
+        Event("Laurent2016", "Laurent et al.", "1510.01378", "batch norm, only on the inputs"),
+        Event(
+            "Cooijmans2016",
+            "Cooijmans et al.",
+            "1603.09025",
+            "batch norm, with separate statistics per time step",
+        ),
+        Event(*BA, "layer norm, the same at every time step"),
+        Event(
+            "Vaswani2017",
+            "Vaswani et al.",
+            "1706.03762",
+            "layer norm in a network without recurrence",
+        ),
     ],
     "why it works": [
-        Event("Ioffe2015", "Ioffe and Szegedy", "1502.03167", "less covariate shift, they say"),
-        Event(*BA, "the same reason, taken over"),
-        Event("Santurkar2018", "Santurkar et al.", "1805.11604", "for batch norm, it is not that"),
+        Event(
+            "Ioffe2015",
+            "Ioffe and Szegedy",
+            "1502.03167",
+            "it reduces covariate shift, by hypothesis",
+        ),
+        Event(*BA, "the same hypothesis"),
+        Event(
+            "Santurkar2018", "Santurkar et al.", "1805.11604", "argued against it for batch norm"
+        ),
     ],
     "is it needed?": [
-        Event(*BA, "it trains faster with it"),
-        Event("Heimersheim2024", "Heimersheim", "2409.13710", "taken out of a trained GPT-2"),
-        Event("Zhu2025", "Zhu et al.", "2503.10622", "a tanh in its place"),
+        Event(*BA, "training is faster with it"),
+        Event("Heimersheim2024", "Heimersheim", "2409.13710", "removed from a trained GPT-2"),
+        Event("Zhu2025", "Zhu et al.", "2503.10622", "replaced with a tanh"),
         Event(
-            "Verma2026", "Verma", "2604.23434", "the tanh helps in some regimes, harms in others"
+            "Verma2026", "Verma", "2604.23434", "the tanh helps in some regimes and harms in others"
         ),
     ],
 }
@@ -97,19 +119,19 @@ SINCE = 2000  # the axis counts from here: the page keeps four digits of a numbe
 
 
 def at(event: Event) -> float:
-    """Return when, in years since :data:`SINCE`: the middle of the month."""
+    """Return the date in years since :data:`SINCE`, at the middle of the month."""
     year, number = month(event.number)
     return year - SINCE + (number - 0.5) / 12
 
 
 def dated(event: Event) -> str:
-    """Write an event: who, when, what."""
+    """Return an event as text: what, who, when."""
     year, number = month(event.number)
     return f"{event.what} ({event.who}, {MONTHS.split()[number - 1]} {year})"
 
 
 def draw_timeline(idea: str) -> go.Figure:
-    """Draw a row for each idea, the chosen one's papers with their numbers."""
+    """Draw one row per idea, and number the papers of the chosen idea."""
     figure, names = go.Figure(), list(LANES)
     for row, (name, events) in enumerate(LANES.items()):
         chosen = name == idea
@@ -162,7 +184,7 @@ def draw_timeline(idea: str) -> go.Figure:
 
 
 def describe_timeline(idea: str) -> str:
-    """List the papers of an idea, in the order of their numbers."""
+    """List the papers of an idea in chronological order."""
     said = "; ".join(f"{k} {dated(e)}" for k, e in enumerate(LANES[idea], 1))
     return f"{idea[0].upper()}{idea[1:]}: {said}."
 
@@ -170,7 +192,7 @@ def describe_timeline(idea: str) -> str:
 TIMELINE = Picture(
     draw_timeline,
     describe_timeline,
-    alt="Seven rows over the years from 2015 to 2026, a point for each dated paper; a star and a "
-    "dotted line mark the paper on layer norm, July 2016. The papers of the chosen row have "
-    "numbers.",
+    alt="Seven rows over the years from 2015 to 2026, with one point per paper. A star and a "
+    "dotted line mark the layer normalization paper of July 2016. The papers of the chosen row "
+    "are numbered.",
 )

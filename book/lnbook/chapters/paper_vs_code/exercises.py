@@ -63,46 +63,49 @@ EXERCISES = {
         lambda x: _outside(x),
         cases=_outside_cases,
         wrong={
-            "eps is inside the root; that is the authors' Theano code, and PyTorch.": (
+            "eps is inside the root, as in the authors' Theano code and in PyTorch.": (
                 lambda x: _outside(x, inside=True)
             ),
-            "this divides by the variance; the deviation is its root.": (
+            "this divides by the variance; the standard deviation is its root.": (
                 lambda x: _outside(x, root=False)
             ),
-            "this deviation divides by H - 1; eq. 16 divides by H.": lambda x: _outside(x, ddof=1),
-            "its mean and deviation run down the columns; that is batch norm.": (
+            "this divides the variance by H - 1; eq. 16 divides by H.": lambda x: _outside(
+                x, ddof=1
+            ),
+            "mean and standard deviation are computed per column; that is batch norm.": (
                 lambda x: _outside(x, axis=0)
             ),
-            "eps is missing, which shows as soon as the numbers are small.": (
+            "eps is missing, which matters when the numbers are small.": (
                 lambda x: _outside(x, eps=0)
             ),
         },
-        right="The same default, 1e-5, in another place: in units of x here, of x² there.",
+        right="The same default of 1e-5 has different units: those of x here, those of x² in "
+        "PyTorch.",
     ),
     "b-twice": Function(
         lambda from_x, from_h, b: _gates(from_x, from_h, b),
         cases=_gates_cases,
         wrong={
-            "b stands outside only; that is eq. 20.": (
+            "b is added only after the norms; that is eq. 20.": (
                 lambda from_x, from_h, b: _gates(from_x, from_h, b, inside=0)
             ),
-            "b stands inside only; it is added once more after the norms.": (
+            "b is added only inside the norm; add it again after the norms.": (
                 lambda from_x, from_h, b: _gates(from_x, from_h, b, outside=0)
             ),
-            "b stands in both norms; only the input's part has it.": (
+            "b is added inside both norms; only the norm of the input term has it.": (
                 lambda from_x, from_h, b: _gates(from_x, from_h, b, after_h=1)
             ),
-            "b stands in the norm of the state's part; it belongs to the input's.": (
+            "b is added inside the norm of the state; it belongs in the norm of the input.": (
                 lambda from_x, from_h, b: _gates(from_x, from_h, b, inside=0, after_h=1)
             ),
-            "both times b is added after the norms; the first one goes inside.": (
+            "b is added twice after the norms; one of the two belongs inside.": (
                 lambda from_x, from_h, b: _gates(from_x, from_h, b, inside=0, outside=2)
             ),
             "this normalizes the sum, as eq. 4 does; eq. 20 normalizes the two parts.": (
                 lambda from_x, from_h, b: _gates(from_x, from_h, b, joint=True)
             ),
         },
-        right="As long as b is 0, as at the start of training, no output tells it from eq. 20.",
+        right="As long as b is 0, as at initialization, the outputs equal those of eq. 20.",
     ),
     "negative-delta": Value(
         -0.8,
@@ -111,8 +114,8 @@ EXERCISES = {
             -1.6: "the size of δ cancels; only its sign stays.",
             1.6: "the size of δ cancels; only its sign stays.",
         },
-        right="Layer norm forgets the size of δ and keeps its sign.",
-        otherwise="multiply a - μ by -2, and σ by what a deviation is multiplied by.",
+        right="Layer norm is invariant to the magnitude of δ, but not to its sign.",
+        otherwise="multiply a - μ by -2, and σ by |δ|.",
     ),
     "nats": Value(
         1.31,
@@ -122,31 +125,32 @@ EXERCISES = {
             1.2057: "that reads the difference in bits; a nat is a natural logarithm.",
             1.0033: "that is the ratio of the two bounds; a difference of logarithms is a ratio "
             "of probabilities.",
-            0.7634: "that is the baseline against layer norm; the smaller number is the better.",
+            0.7634: "that is the reciprocal; the smaller number of nats is better.",
         },
-        right="By the bound, layer norm's model gives a test image 1.31 times the probability.",
+        right="By the bound, the model with layer norm gives a test image 1.31 times the "
+        "probability.",
         otherwise="a difference of natural logarithms is the logarithm of a ratio.",
     ),
     "factors-of-eq-32": Function(
         lambda a, variance, delta: _metric(a, variance, delta),
         cases=_metric_cases,
         wrong={
-            "these are eq. 32's terms as printed; the factors (a − μ)²/σ² are missing.": (
+            "these are the terms of eq. 32 as printed; the factors (a − μ)²/σ² are missing.": (
                 lambda a, variance, delta: _metric(a, variance, delta, factors=False)
             ),
-            "the statistics are those of layer norm; batch norm's run over the examples, axis 0.": (
+            "these are the statistics of layer norm; batch norm averages over examples, axis 0.": (
                 lambda a, variance, delta: _metric(a, variance, delta, axis=1)
             ),
-            "the half in front is missing.": (
+            "the factor 1/2 is missing.": (
                 lambda a, variance, delta: _metric(a, variance, delta, half=False)
             ),
             "the expectation is a mean over the examples, not a sum.": (
                 lambda a, variance, delta: _metric(a, variance, delta, over=False)
             ),
-            "the factor comes squared: it stands once for each of the two gains of a term.": (
+            "the factor must be squared: it occurs once for each of the two gains of a term.": (
                 lambda a, variance, delta: _metric(a, variance, delta, square=False)
             ),
         },
-        right="It is what eq. 9 gives, for independent labels of any family.",
+        right="This equals eq. 9 for independent labels of any family.",
     ),
 }

@@ -1,4 +1,4 @@
-"""The list of puzzles, eps in three places, b in two."""
+"""The list of puzzles, three positions of eps, and two positions of b."""
 
 from __future__ import annotations
 
@@ -17,44 +17,44 @@ from lnlib.numerics import deviation_after, variant
 
 # The list.
 
-#: Name, who disagrees, whether it matters to who runs the code.
+#: Name, conflicting sources, whether it matters to someone who runs the code.
 PUZZLES = (
-    ("1 Zeros and ones", "appendix, eq. 15", "yes, to start training"),
-    ("2 An order", "section 5.1, eqs. 2 and 3", "no"),
-    ("3 A sign", "section 6.4, figure 4", "no"),
-    ("4 Old or new", "eq. 28, Theano", "yes, to load weights"),
-    ("5 A constant", "eq. 16, Theano, Lua", "yes, for small inputs"),
-    ("6 Sum or parts", "eq. 4, eq. 20", "yes"),
-    ("7 A bias twice", "eq. 20, Theano", "yes, to load weights"),
-    ("8 State or cell", "appendix, eq. 31", "yes"),
-    ("9 Minus four", "Lua, within itself", "no"),
-    ("10 All of them?", "section 5.1, table 1", "yes, to choose a norm"),
-    ("11 The same output?", "section 5.2.2, table 1", "yes, to choose a norm"),
-    ("12 Any δ", "eqs. 6 and 7, arithmetic", "seldom"),
-    ("13 Which features?", "section 7, table 1", "yes, to prepare data"),
-    ("14 A half", "section 5.2.2, eq. 13", "for theory"),
-    ("15 A factor dropped", "eq. 32, eq. 33", "for theory"),
-    ("16 For any norm", "eq. 13, eq. 9", "for theory"),
-    ("17 Two curves", "figure 6, its retellings", "yes, to compare norms"),
-    ("18 No time lost", "section 6.3, other programs", "yes, to plan a run"),
-    ("19 Two lengths", "section 6.5, figure 5", "yes, to repeat it"),
-    ("20 A pen's speed", "section 6.5, eq. 20", "yes, to repeat it"),
-    ("21 Four gates alike", "section 6.2, its code", "yes, to compare norms"),
+    ("1 Initial gain and bias", "appendix, eq. 15", "yes, for initialization"),
+    ("2 Order of the equations", "section 5.1, eqs. 2 and 3", "no"),
+    ("3 Sign of the log likelihood", "section 6.4, figure 4", "no"),
+    ("4 Update gate convention", "eq. 28, Theano", "yes, to load weights"),
+    ("5 Position of eps", "eq. 16, Theano, Lua", "yes, for small inputs"),
+    ("6 Norm of the sum or of its parts", "eq. 4, eq. 20", "yes"),
+    ("7 One bias or two", "eq. 20, Theano", "yes, to load weights"),
+    ("8 Hidden state or cell state", "appendix, eq. 31", "yes"),
+    ("9 Forget gate bias of −4", "Lua, internally", "no"),
+    ("10 Rescaling the dataset", "section 5.1, table 1", "yes, to choose a norm"),
+    ("11 Rescaling one weight vector", "section 5.2.2, table 1", "yes, to choose a norm"),
+    ("12 Sign of δ", "eqs. 6 and 7, arithmetic", "rarely"),
+    ("13 Meaning of feature", "section 7, table 1", "yes, to prepare data"),
+    ("14 A factor of one half", "section 5.2.2, eq. 13", "for theory"),
+    ("15 A missing factor", "eq. 32, eq. 33", "for theory"),
+    ("16 Fisher matrix of any norm", "eq. 13, eq. 9", "for theory"),
+    ("17 No baseline in Figure 6", "figure 6, later citations", "yes, to compare norms"),
+    ("18 Time per update", "section 6.3, other programs", "yes, to plan a run"),
+    ("19 Sequence length", "section 6.5, figure 5", "yes, to repeat it"),
+    ("20 Normalizing a pen movement", "section 6.5, eq. 20", "yes, to repeat it"),
+    ("21 Initialization of the four gates", "section 6.2, the code", "yes, to compare norms"),
 )
 
 
 def overview() -> Table:
-    """Tabulate the puzzles of the chapter, without the verdicts."""
+    """Return a table of the puzzles of the chapter, without the verdicts."""
     return Table(
-        ["puzzle", "who disagrees", "does it matter?"],
+        ["puzzle", "conflicting sources", "does it matter?"],
         PUZZLES,
-        "Twenty-one puzzles, and whether they matter to anyone who runs the code.",
+        "Twenty-one puzzles, and whether they matter if you run the code.",
     )
 
 
-# Where eps stands.
+# The position of eps.
 
-#: From the place of eps to label, color, dash, symbol.
+#: From the position of eps to label, color, dash, symbol.
 PLACES = {
     "none": ("no eps (paper)", COLORS["gray"], "dot", "x"),
     "inside": ("inside (Theano)", COLORS["first"], "solid", "circle"),
@@ -75,7 +75,7 @@ def _units() -> np.ndarray:
 
 
 def draw_eps(size: float, eps: float) -> list[go.Figure]:
-    """Draw the size after the norm over the size before, and six units at one size."""
+    """Draw the standard deviation after the norm over that before, and six units."""
     curves, units = go.Figure(), go.Figure()
     fine = 10 ** np.linspace(-6, 0, 61)
     for place, (label, color, dash, symbol) in PLACES.items():
@@ -96,11 +96,11 @@ def draw_eps(size: float, eps: float) -> list[go.Figure]:
             hovertemplate=f"unit %{{x}}: %{{y:.3f}}<extra>{label}</extra>",
         )
     curves.layout = dict(
-        title="Deviation after the norm",
+        title="Standard deviation after the norm",
         height=340,
         xaxis={
             "type": "log",
-            "title": "deviation σ before",
+            "title": "standard deviation σ before",
             "range": [-6.15, 0.15],
             "tickvals": list(SIZES[::2]),
             "ticktext": [power(value) for value in SIZES[::2]],
@@ -120,27 +120,31 @@ def draw_eps(size: float, eps: float) -> list[go.Figure]:
 
 
 def describe_eps(size: float, eps: float) -> str:
-    """Say the three sizes after the norm."""
+    """State the three standard deviations after the norm."""
     inside, outside = (
         float(deviation_after(size, eps=eps, place=place)) for place in ("inside", "outside")
     )
     return (
-        f"With eps {power(eps)}, summed inputs of deviation {power(size)} leave the norm with "
-        f"deviation {inside:.3f} if eps is inside the root, {outside:.3f} if outside, 1 without."
+        f"With eps {power(eps)}, summed inputs with standard deviation {power(size)} have a "
+        f"standard "
+        f"deviation after the norm of {inside:.3f} if eps is inside the root, {outside:.3f} if it "
+        f"is "
+        f"outside, and 1 without eps."
     )
 
 
 EPS = Picture(
     draw_eps,
     describe_eps,
-    alt="Left, the deviation after the norm over the deviation before, on a logarithmic axis: 1 "
-    "without eps, an S-shaped curve with eps inside the root, another further left with eps "
-    "outside. Right, six units after each of the three norms.",
+    alt="Left, the standard deviation after the norm over that before, on a logarithmic axis: it "
+    "is "
+    "1 without eps, an S-shaped curve with eps inside the root, and another curve further left "
+    "with eps outside. Right, six units after each of the three norms.",
 )
 
 
 def power(value: float) -> str:
-    """Write a number as a power of ten where it is a small one."""
+    """Return a number as text, small numbers as powers of ten."""
     digits, exponent = f"{value:.1e}".split("e")
     if int(exponent) >= -1:
         return f"{value:.2g}"
@@ -148,7 +152,7 @@ def power(value: float) -> str:
     return raised if digits == "1.0" else f"{float(digits):g}·{raised}"
 
 
-# A bias that acts twice.
+# A bias that is added twice.
 
 HIDDEN, INPUTS, CASES = 16, 8, 8
 FACTORS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -161,7 +165,7 @@ LOOKS = {
 
 @cache
 def _cell() -> tuple[np.ndarray, ...]:
-    """Return x, h, c, W_ih, W_hh and b of size 1; W_ih is no smaller than b."""
+    """Return x, h, c, W_ih, W_hh and b of scale 1; W_ih is not smaller than b."""
     rng = np.random.default_rng(5)
     return (
         rng.normal(size=(CASES, INPUTS)),
@@ -178,8 +182,8 @@ def summed(form: str, bias: float, factor: float = 1.0) -> np.ndarray:
 
     Args:
         form: ``paper``: LN(W_h h) + LN(W_x x) + b; ``theano``: LN(W_h h) + LN(W_x x + b) + b.
-        bias: Size of b.
-        factor: Of the input x.
+        bias: Scale of b.
+        factor: Multiplies the input x.
     """
     x, h, _, W_ih, W_hh, b = _cell()
     from_x, b = factor * x @ W_ih.T, bias * b
@@ -201,7 +205,7 @@ def change(form: str, bias: float, factor: float) -> float:
 
 
 def draw_bias(bias: float) -> list[go.Figure]:
-    """Draw the gates of the two against each other, and what a factor of the input does."""
+    """Draw the gates of both versions, and the effect of scaling the input."""
     gates, changes = go.Figure(), go.Figure()
     limit = 6.0
     gates.add_scatter(
@@ -255,21 +259,25 @@ def draw_bias(bias: float) -> list[go.Figure]:
 
 
 def describe_bias(bias: float) -> str:
-    """Say how far the gates of the case are apart, and what a tenth of the input does."""
+    """State how far the gates differ, and the effect of dividing the input by ten."""
     apart = np.abs(summed("theano", bias)[0] - summed("paper", bias)[0]).max()
     if apart < 1e-9:
-        return "With b = 0 the two are the same, and neither sees the scale of the input."
+        return "With b = 0 the two are the same, and both are invariant to the scale of the input."
     once, twice = (change(form, bias, 0.1) for form in LOOKS)
     return (
-        f"With b of size {bias:g}, these gates differ by up to {apart:.2f}; a tenth of the input "
-        f"moves some output by {once:.2f} with b once and by {twice:.2f} with b twice."
+        f"With b of scale {bias:g}, these gates differ by up to {apart:.2f}. Multiplying the "
+        f"input by "
+        f"0.1 changes an output by up to {once:.2f} if b is added once, and by up to {twice:.2f} "
+        f"if "
+        f"it is added twice."
     )
 
 
 BIAS = Picture(
     draw_bias,
     describe_bias,
-    alt="Left, the summed inputs of 64 gates, with b once across and with b twice upwards: on the "
-    "diagonal at b = 0, off it otherwise. Right, the change of the output over a factor of the "
-    "input: 0 with b once, a valley around factor 1 with b twice.",
+    alt="Left, the summed inputs of 64 gates, with b added once on the horizontal axis and added "
+    "twice on the vertical axis: on the diagonal at b = 0, off it otherwise. Right, the change of "
+    "the output over the factor of the input: 0 with b added once, a valley around factor 1 with "
+    "b added twice.",
 )

@@ -63,37 +63,39 @@ def parser(arguments: list[str]) -> argparse.ArgumentParser:
 def _build_parser(
     names: tuple[str, ...], replays: bool, tells: bool, whole: frozenset
 ) -> argparse.ArgumentParser:
-    what = "lnlab, layer normalization computed: train what the paper trained, weigh its claims."
+    what = (
+        "lnlab, layer normalization computed: repeat the paper's experiments and test its claims."
+    )
     parser = _Parser(prog="python -m lnlab", description=what)
     parser.add_argument("--version", action="version", version=f"lnlib {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     replay = commands.add_parser(
-        "replay", help="run a section of the paper, 6.1 to 6.7, or an experiment of ours"
+        "replay", help="run an experiment of the paper (sections 6.1 to 6.7) or of this book"
     )
     if replays:
         kinds = replay.add_subparsers(dest="experiment", required=True)
         for name in names:
             _add_experiment(kinds, experiments.find(name), whole=name in whole)
-        what = "all the runs that the book has, and none that is recorded in --out"
+        what = "all runs of the book that are not yet recorded in --out"
         _add_place(kinds.add_parser(BOOK, help=what, description=f"Record {what}."))
     about = [(name, experiments.find(name).about) for name in names] if tells else []
-    table = _add_listing(commands, "table", "say what recorded runs come to", about)
+    table = _add_listing(commands, "table", "summarize recorded runs in a table", about)
     table.add_argument("experiment", choices=names, metavar="experiment")
     runs = f"folder of the records (default: {OUT}, or the book's own if that has none)"
     table.add_argument("--runs", help=runs)
-    weighed = commands.add_parser("claims", help="weigh the paper's claims by recorded runs")
+    weighed = commands.add_parser("claims", help="evaluate the paper's claims with recorded runs")
     weighed.add_argument("--runs", help=runs)
-    weighed.add_argument("--json", action="store_true", help="all of it as JSON")
+    weighed.add_argument("--json", action="store_true", help="print the complete results as JSON")
     about = [(name, "; ".join(told)) for name, told in ABOUT.items()]
-    what = "download and verify a data set, or name where it is"
+    what = "download and verify a data set, or print its location"
     data = _add_listing(commands, "data", what, about)
     data.add_argument("name", choices=NAMES, metavar="name")
-    data.add_argument("--folder", help="where it is, or is to be downloaded to")
-    bench = commands.add_parser("bench", help="measure speed beside what you would pick instead")
+    data.add_argument("--folder", help="folder of the data set, or folder to download it to")
+    bench = commands.add_parser("bench", help="measure the speed of the norms and of alternatives")
     bench.add_argument(
         "--keep",
         action="store_true",
-        help="put the rows into book/runs/bench.json too, beside those of other devices",
+        help="also add the rows to book/runs/bench.json",
     )
     return parser
 
@@ -151,20 +153,20 @@ def _add_experiment(
     seeds = f"0 to {experiment.defaults['seeds'] - 1}"
     if "seeds" in experiment.on_gpu:
         seeds = f"0 to {experiment.on_gpu['seeds'] - 1} on a GPU, {seeds} on a CPU"
-    add("--seeds", nargs="+", type=_seed, help=f"a run of each setting for each (default: {seeds})")
+    add("--seeds", nargs="+", type=_seed, help=f"random seeds, one run per seed (default: {seeds})")
     if experiment.scales:
         add(
             "--scale",
             default="laptop",
             choices=["laptop", *experiment.scales],
-            help=f"sizes, where no flag gives them (default: laptop{_scales(experiment)})",
+            help=f"preset for flags that are not given (default: laptop{_scales(experiment)})",
         )
     elif "scale" not in named:
         add(
             "--scale",
             type=_only_scale,
             choices=["laptop"],
-            help="only laptop: the paper does not have this experiment",
+            help="only laptop, because the paper does not have this experiment",
         )
     if experiment.steps:
         add(
@@ -184,9 +186,9 @@ def _add_place(parser: argparse.ArgumentParser) -> None:
         default="auto",
         help="auto, cpu, cuda or cuda:N (default: auto)",
     )
-    add("--threads", type=config.typed, help="of the CPU (default: PyTorch's own choice)")
+    add("--threads", type=config.typed, help="number of CPU threads (default: chosen by PyTorch)")
     add("--out", default=OUT, help=f"folder of the records (default: {OUT})")
-    add("--again", action="store_true", help="repeat what is already recorded")
+    add("--again", action="store_true", help="repeat runs that are already recorded")
 
 
 def _shown(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""The commands for a class: ``python -m lnbook homework``, ``grade``, ``export``, ``slides``."""
+"""Tools for teaching a class: homework, grading, exported quizzes and slides."""
 
 import argparse
 import contextlib
@@ -27,7 +27,9 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"lnbook {args.command}: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print(f"lnbook {args.command}: interrupted; the same command goes on", file=sys.stderr)
+        print(
+            f"lnbook {args.command}: interrupted; run the same command to resume", file=sys.stderr
+        )
         return 130
 
 
@@ -35,15 +37,19 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m lnbook", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     homework = commands.add_parser("homework", help="generate an nbgrader assignment")
-    homework.add_argument("exercises", nargs="*", help="exercises, or chapters for all of theirs")
-    homework.add_argument("--seed", type=int, default=0, help="the class's number (default: 0)")
-    homework.add_argument("--out", default="homework", help="the course (default: homework)")
-    homework.add_argument("--name", default="homework", help="of this homework in the course")
-    homework.add_argument("--list", action="store_true", help="list all exercises, and make none")
+    homework.add_argument("exercises", nargs="*", help="names of exercises or chapters")
+    homework.add_argument("--seed", type=int, default=0, help="seed of the class (default: 0)")
+    homework.add_argument(
+        "--out", default="homework", help="folder of the course (default: homework)"
+    )
+    homework.add_argument(
+        "--name", default="homework", help="name of the assignment (default: homework)"
+    )
+    homework.add_argument("--list", action="store_true", help="list all exercises and exit")
     grade = commands.add_parser("grade", help="grade a folder of submissions with nbgrader")
     grade.add_argument("folder", help="a folder with one folder, zip file or notebook per student")
-    grade.add_argument("--course", help="the course (default: the folder around FOLDER)")
-    grade.add_argument("--name", help="of the homework (default: the only one of the course)")
+    grade.add_argument("--course", help="folder of the course (default: the parent of FOLDER)")
+    grade.add_argument("--name", help="name of the assignment (default: the only one)")
     runs = grade.add_mutually_exclusive_group()
     runs.add_argument(
         "--container", metavar="IMAGE", help="run each submission in a container of this image"
@@ -57,12 +63,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     grade.add_argument("--memory", default="4g", help="memory limit of a container (default: 4g)")
     export = commands.add_parser(
-        "export", help="write the quizzes for Moodle and as Markdown, the glossary for Anki"
+        "export", help="export the quizzes (Moodle XML, Markdown) and the glossary (Anki)"
     )
-    export.add_argument("--out", default="classroom", help="folder (default: classroom)")
-    slides = commands.add_parser("slides", help="make slides of each track from the built pages")
-    slides.add_argument("--built", default="_build/html", help="where (default: _build/html)")
-    slides.add_argument("--out", default="slides", help="folder (default: slides)")
+    export.add_argument("--out", default="classroom", help="output folder (default: classroom)")
+    slides = commands.add_parser(
+        "slides", help="generate slides for each track from the built book"
+    )
+    slides.add_argument(
+        "--built", default="_build/html", help="folder of the built book (default: _build/html)"
+    )
+    slides.add_argument("--out", default="slides", help="output folder (default: slides)")
     return parser
 
 
@@ -85,10 +95,10 @@ def _homework(args: argparse.Namespace) -> int:
     return 0
 
 
-TRUST = """FOLDER holds programs of other people, and grading runs them. Choose where:
-  --container IMAGE  each submission in a container of its own, without a network (Docker or Podman)
-  --trust            as you: they can read and change all that you can, so use an account that
-                     holds nothing else"""
+TRUST = """grading executes code written by other people. Choose where it runs:
+  --container IMAGE  run each submission in its own Docker or Podman container without a network
+  --trust            run submissions under your user account: they can read and change everything
+                     that you can, so use a separate account that contains nothing else"""
 
 
 def _grade(args: argparse.Namespace) -> int:

@@ -67,10 +67,10 @@ def test_the_sentence_has_the_numbers_of_the_roofline(which, N, H):
     said = roofline.describe_roofline({"m": MACHINE}, "m", which, N, H)
     work, other = norm_work("layer", which, N, H, 2), product(which, N, H)
     intensity = other[0] / other[1]
-    assert f"layer norm does {work[0] / work[1]:.2f} operations" in said
-    assert "the machine could do 20;" in said  # 60 Tflop/s by 3 TB/s
-    waits = "arithmetic" if intensity > 300 else "bytes"
-    assert f"product does {written.digits(intensity)} and waits for {waits}" in said
+    assert f"layer norm needs {work[0] / work[1]:.2f} operations" in said
+    assert "the machine could do 20." in said  # 60 Tflop/s by 3 TB/s
+    waits = "arithmetic" if intensity > 300 else "memory bandwidth"
+    assert f"product needs {written.digits(intensity)} and is limited by {waits}" in said
     time, percent = said.partition("takes at least ")[2].removesuffix(
         " of the product's time."
     ).split(", ")  # fmt: skip
@@ -93,12 +93,15 @@ def test_waiting_and_bytes_are_drawn_and_said_in_their_units(H, P):
     network = {"n": (2e-5, 1e9)}
     times, sizes = devices.draw_devices(network, "n", H, P)
     said = devices.describe_devices(network, "n", H, P)
-    for way, label in (("ring", "batch norm, in a ring"), ("doubling", "batch norm, doubling")):
+    for way, label in (
+        ("ring", "batch norm, in a ring"),
+        ("doubling", "batch norm, with doubling"),
+    ):
         line, *_ = lines(times)[label]
         wanted = [1000 * waiting(p, H, 2e-5, 1e9, way) for p in line.x]
         np.testing.assert_allclose(line.y, wanted, rtol=1e-3)
-        told = said.partition("waits ")[2].split(" a step in a ring, ")
-        text = told[0] if way == "ring" else told[1].partition(" by doubling")[0]
+        told = said.partition("waits ")[2].split(" per step in a ring, ")
+        text = told[0] if way == "ring" else told[1].partition(" with doubling")[0]
         assert seconds(text) == pytest.approx(waiting(P, H, 2e-5, 1e9, way), rel=0.06)
     line, *_ = lines(sizes)["batch norm"]
     received = [(p - 1) * 4 * (2 * H + 1) for p in line.x]

@@ -65,7 +65,9 @@ class Bench:
             ]
             for r in rows
         ]
-        return Table(["what", "path", "time", "beside", "over it", "over the floor"], text, caption)
+        return Table(
+            ["what", "path", "time", "compared with", "ratio", "ratio to floor"], text, caption
+        )
 
 
 def machines(bench: Bench) -> dict[str, Machine]:

@@ -16,7 +16,7 @@ DEVICES = [2, 8, 64, 1000]
 EXCHANGE_WIDTHS = [100, 1000, 10_000]
 WAYS = {
     "ring": ("in a ring", COLORS["batch"], "dash"),
-    "doubling": ("doubling", COLORS["kept"], "solid"),
+    "doubling": ("with doubling", COLORS["kept"], "solid"),
 }
 
 
@@ -36,7 +36,7 @@ def exchanges(bench: Bench) -> Table:
                 duration(layer["ms"]),
             ]
         )
-    names = ["features", "bytes sent", "batch norm", "its halves alone", "the exchange alone"]
+    names = ["features", "bytes sent", "batch norm", "halves without exchange", "only the exchange"]
     return Table(
         [*names, "layer norm: bytes", "layer norm"],
         rows,
@@ -83,14 +83,14 @@ def draw_devices(networks: dict[str, tuple[float, float]], network: str, H: int,
         "ticktext": [f"{d:,}" for d in DEVICES],
     }
     times.update_layout(
-        title="Waiting of one batch norm in one step, ms",
+        title="Waiting time per batch norm and step, ms",
         height=340,
         xaxis=axis,
         yaxis=decades(-2.3, 4),
         shapes=[cursor(devices)],
     )
     sizes.update_layout(
-        title="What each device receives forward, MB",
+        title="Received per device, forward pass, MB",
         height=340,
         xaxis=axis,
         yaxis=decades(-3.3, 2.5),
@@ -107,8 +107,10 @@ def describe_devices(
     received = (devices - 1) * messages(H)[0]
     size = f"{received / 1e6:.3g} MB" if received >= 1e6 else f"{received / 1e3:.3g} KB"
     return (
-        f"{devices:,} devices, {H:,} features, {network}: each batch norm waits {ring} a step in a "
-        f"ring, {doubling} by doubling, and each device receives {size} forward. Layer norm sends "
+        f"{devices:,} devices, {H:,} features, {network}: each batch norm waits {ring} per step "
+        f"in a "
+        f"ring, {doubling} with doubling, and each device receives {size} forward. Layer norm "
+        f"sends "
         "no statistics."
     )
 
@@ -116,6 +118,7 @@ def describe_devices(
 ON_DEVICES = Picture(
     draw_devices,
     describe_devices,
-    alt="On logarithmic axes over the number of devices: left, how long one batch norm waits in a "
-    "step, in a ring and by doubling; right, the bytes that each device receives.",
+    alt="On logarithmic axes over the number of devices: left, the waiting time of one batch norm "
+    "in "
+    "one step, in a ring and with doubling; right, the bytes that each device receives.",
 )

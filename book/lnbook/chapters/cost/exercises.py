@@ -64,13 +64,14 @@ def _ring_cases(rng):
 EXERCISES = {
     "operations-of-rms-norm": Value(
         64 * (4 * 1000 + 3),
-        right="Four a number, and three an example: eps, root and reciprocal.",
+        right="There are four operations per number, and three per example: eps, root and "
+        "reciprocal.",
         wrong={
-            64 * (7 * 1000 + 3): "that is layer norm's; RMS norm has no mean to take off and no "
-            "bias.",
-            64 * 4 * 1000: "each example also has its `eps`, its root and its reciprocal.",
+            64 * (7 * 1000 + 3): "that is layer norm; RMS norm does not subtract a mean and has "
+            "no bias.",
+            64 * 4 * 1000: "add `eps`, root and reciprocal for each example.",
             64 * (5 * 1000 + 3): "RMS norm has no bias.",
-            4 * 1000 + 3: "that is one example of the 64.",
+            4 * 1000 + 3: "that is for one example; there are 64.",
         },
         otherwise="square, mean, factor, gain: which of them is done for each number?",
     ),
@@ -78,7 +79,7 @@ EXERCISES = {
         _least_time,
         cases=_least_cases,
         wrong={
-            "both go on at once: the slower decides, they do not add up.": (
+            "both run at the same time: the longer time counts, not the sum.": (
                 lambda flops, bytes_moved, flops_a_second, bytes_a_second: (
                     flops / flops_a_second + bytes_moved / bytes_a_second
                 )
@@ -88,60 +89,61 @@ EXERCISES = {
                     flops / flops_a_second, bytes_moved / bytes_a_second
                 )
             ),
-            "this is the arithmetic alone.": (
+            "this counts only the arithmetic.": (
                 lambda flops, bytes_moved, flops_a_second, bytes_a_second: flops / flops_a_second
             ),
-            "these are the bytes alone.": (
+            "this counts only the bytes.": (
                 lambda flops, bytes_moved, flops_a_second, bytes_a_second: (
                     bytes_moved / bytes_a_second
                 )
             ),
         },
-        right="The roofline in one line: norms are on its slope, wide products under its flat top.",
+        right="This is the roofline: norms are on its slope, wide products under its flat top.",
     ),
     "width-of-a-tenth": Value(
         800,
-        right="Beyond it the product hides the norm; on tensor cores this width is far larger.",
+        right="At larger widths the norm takes even less; with tensor cores this width is far "
+        "larger.",
         wrong={
             80: "at this width the norm takes as long as the product.",
-            200: "a number has 4 bytes here, and there are two arrays.",
+            200: "a float32 number has 4 bytes, and there are two arrays.",
             400: "the norm reads x and writes y: two arrays.",
-            1600: "the product makes 2 H operations for each output, a factor and a sum.",
-            8: "the norm should take a *tenth* of the product's time, not ten times as long.",
+            1600: "the product needs 2 H operations per output, H products and H sums.",
+            8: "the norm takes a *tenth* of the time of the product, not ten times as long.",
         },
-        otherwise="set 8 N H / (bytes a second) to a tenth of 2 N H² / (flops a second).",
+        otherwise="set 8 N H / (bytes per second) to a tenth of 2 N H² / (operations per second).",
     ),
     "merge-the-halves": Function(
         _merge,
         cases=_merge_cases,
         returns=("mean", "variance"),
         wrong={
-            "the parts have different sizes: weigh each by its count.": _equal_counts,
-            "the means of the parts differ, and that is part of the variance of the whole.": (
+            "the parts have different sizes: weight each by its count.": _equal_counts,
+            "the means of the parts differ, and this contributes to the total variance.": (
                 _no_spread
             ),
-            "this is the variance of the means alone; the parts vary within, too.": _of_the_means,
+            "this is only the variance of the means; add that within the parts.": _of_the_means,
         },
-        right="Three numbers a part are enough, however many examples it has.",
+        right="Three numbers per part and feature suffice, for any number of examples.",
     ),
     "around-the-ring": Function(
         _ring,
         cases=_ring_cases,
         wrong={
-            "a device has its own message already: one round fewer than devices.": (
+            "a device already has its own message: there is one round fewer than devices.": (
                 lambda devices, size, delay, speed: devices * (delay + size / speed)
             ),
-            "every round waits for its latency, not only the first.": (
+            "every round has a delay, not only the first.": (
                 lambda devices, size, delay, speed: delay + (devices - 1) * size / speed
             ),
-            "this is doubling, where a round passes on all that has come so far; in a ring each "
-            "device hears of one other a round.": lambda devices, size, delay, speed: (
+            "this is doubling, where each round passes on all messages received so far; in a "
+            "ring a device receives one per round.": lambda devices, size, delay, speed: (
                 math.ceil(math.log2(devices)) * delay + (devices - 1) * size / speed
             ),
-            "every round also carries the bytes.": (
+            "every round also transfers the bytes.": (
                 lambda devices, size, delay, speed: (devices - 1) * delay
             ),
         },
-        right="With 1,000 devices and messages this short nearly all of it is latency.",
+        right="With 1,000 devices and messages this short, nearly all of the time is delay.",
     ),
 }

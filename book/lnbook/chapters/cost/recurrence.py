@@ -1,4 +1,4 @@
-"""A recurrence with layer norm, beside one without: the norm's cost and the loop's."""
+"""Times of recurrent networks with and without layer norm, and of their loops."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def tasks(bench: Bench) -> dict[str, tuple[str, str]]:
 
 
 def called(bench: Bench) -> Table:
-    """Return the times of the modules as they are called, over those of PyTorch's without norm."""
+    """Return the times of the modules as called, relative to PyTorch's without a norm."""
     passes = {"training": "forward + backward", "inference": "forward"}
     every = {
         (r["shape"], name, cell, r["threads"]): r
@@ -55,12 +55,12 @@ def called(bench: Bench) -> Table:
         for place in sorted(places, key=lambda place: [p[0] for p in places].index(place[0]))
     ]
     names = [f"{cell}, {count} thread{'s' * (count > 1)}" for cell, count in columns]
-    caption = "Time over that of torch.nn's without a norm, for steps × batch × units."
+    caption = "Time relative to the module of torch.nn without a norm, for steps × batch × units."
     return Table(["shape", "pass", *names], rows, caption, folded=True)
 
 
 def same_loop(bench: Bench) -> Table:
-    """Return what norms cost: each loop, or step, beside itself without them.
+    """Return a table of the times of each loop, or step, with and without norms.
 
     One compiled loop keeps the cell's norm: its row says so.
     """
@@ -80,9 +80,9 @@ def same_loop(bench: Bench) -> Table:
                 [f"MNIST step, {shape}, {r['path']}", "step", "no norm", r["ms"], none["ms"]]
             )
     return Table(
-        ["the same loop", "pass", "beside", "with norms", "without", "times"],
+        ["the same loop", "pass", "compared with", "with norms", "without", "ratio"],
         [[*r[:3], duration(r[3]), duration(r[4]), ratio(r[3] / r[4])] for r in rows],
-        f"Layer norm beside the same code without it, {bench.device}.",
+        f"The same code with and without layer norm, {bench.device}.",
         folded=True,
     )
 
@@ -112,7 +112,7 @@ def draw_recurrence(bench: Bench, task: tuple[str, str], which: str) -> go.Figur
     )
     for value, name, thing, dash in (
         (1.0, "torch.nn, no norm", "none", "dot"),
-        (floor, "the products alone", "ink", "dash"),
+        (floor, "only the products", "ink", "dash"),
     ):
         figure.add_scatter(
             x=names,
@@ -125,7 +125,7 @@ def draw_recurrence(bench: Bench, task: tuple[str, str], which: str) -> go.Figur
     both = [r for w in ("forward", "forward + backward") for r in bench.pick(f"LN-{cell} {w}")]
     top = max(r["ratio"] for r in both if r["shape"] == shape)
     figure.update_layout(
-        title=f"Time over that of torch.nn.{cell} without a norm",
+        title=f"Time relative to torch.nn.{cell} without a norm",
         height=380,
         yaxis={"range": [0, 1.15 * max(top, 1)]},
     )
@@ -146,6 +146,6 @@ def describe_recurrence(bench: Bench, task: tuple[str, str], which: str) -> str:
 RECURRENCE = Picture(
     draw_recurrence,
     describe_recurrence,
-    alt="Bars: the time of each implementation of a layer-normalized recurrence over that of "
-    "PyTorch's own without a norm. The indexed loop is by far the highest on long sequences.",
+    alt="Bars: the time of each implementation of a layer-normalized recurrent network relative to "
+    "PyTorch's own without a norm. The indexed loop is by far the slowest on long sequences.",
 )

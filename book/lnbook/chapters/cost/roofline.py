@@ -24,7 +24,7 @@ _FINE = 2 ** np.arange(5, 14.1, 1)
 
 
 def counts(N: int, H: int) -> Table:
-    """Return operations and arrays of each norm, for each number, as a table."""
+    """Return a table of the operations per number, and the arrays, of each norm."""
     rows = [
         [LOOKS[norm][0]]
         + [
@@ -38,7 +38,7 @@ def counts(N: int, H: int) -> Table:
         for norm in LOOKS
     ]
     names = [f"{which}: {what}" for which in PASSES for what in ("operations", "arrays")]
-    caption = f"{N} examples, {H} features. Operations for each number; arrays read or written."
+    caption = f"{N} examples, {H} features. Operations per number; arrays read or written."
     return Table(["norm", *names], rows, caption)
 
 
@@ -67,9 +67,9 @@ def norms(bench: Bench, shape: str) -> Table:
     names = [
         "norm",
         "torch.nn",
-        "over the floor",
-        "op by op over it",
-        "lnlib.norms over NumPy as typed",
+        "ratio to floor",
+        "op by op, ratio to torch.nn",
+        "lnlib.norms, ratio to plain NumPy",
     ]
     return Table(names, rows, f"{shape}, float32, {bench.device}.")
 
@@ -114,12 +114,12 @@ def draw_roofline(
             mode="markers",
             name=label,
             marker={"color": color, "size": 12, "symbol": marks[name]},
-            hovertemplate=f"%{{x}} operations a byte, %{{y}} %<extra>{label}</extra>",
+            hovertemplate=f"%{{x}} operations per byte, %{{y}} %<extra>{label}</extra>",
         )
     roof.update_layout(
-        title="Speed, in % of the machine's best",
+        title="Speed, % of the machine's maximum",
         height=360,
-        xaxis={"title": "operations for each byte moved"} | decades(-0.7, 3.6),
+        xaxis={"title": "arithmetic intensity, operations per byte"} | decades(-0.7, 3.6),
         yaxis=decades(-1.7, 2.2),
     )
     for norm, (label, color, dash) in LOOKS.items():
@@ -133,7 +133,7 @@ def draw_roofline(
             hovertemplate=f"H = %{{x}}: %{{y}} %<extra>{label}</extra>",
         )
     shares.update_layout(
-        title="Time of the norm, in % of the product's",
+        title="Time of the norm, % of the product's",
         height=360,
         xaxis={
             "title": "features H",
@@ -153,13 +153,13 @@ def describe_roofline(every: dict[str, Machine], machine: str, which: str, N: in
     work = norm_work("layer", which, N, H, m.size)
     product = product_work(which, N, H, m.size)
     intensity = product[0] / product[1]
-    bound = "arithmetic" if intensity > m.products / m.bandwidth else "bytes"
+    bound = "arithmetic" if intensity > m.products / m.bandwidth else "memory bandwidth"
     percent = 100 * share(m, "layer", which, N, H)
     least = f"{duration(1e3 * m.seconds(work))}, {digits(percent)} %"
     return (
-        f"On {machine}, {N:,} × {H:,}, {which}: layer norm does {work[0] / work[1]:.2f} "
-        f"operations for each byte, the machine could do {m.other / m.bandwidth:.0f}; the "
-        f"product does {digits(intensity)} and waits for {bound}. Layer norm takes at least "
+        f"On {machine}, {N:,} × {H:,}, {which}: layer norm needs {work[0] / work[1]:.2f} "
+        f"operations per byte; the machine could do {m.other / m.bandwidth:.0f}. The "
+        f"product needs {digits(intensity)} and is limited by {bound}. Layer norm takes at least "
         f"{least} of the product's time."
     )
 
@@ -167,8 +167,9 @@ def describe_roofline(every: dict[str, Machine], machine: str, which: str, N: in
 ROOFLINE = Picture(
     draw_roofline,
     describe_roofline,
-    alt="Left, on logarithmic axes, the speed that a machine allows over operations per byte: a "
-    "slope, then a flat top; the three norms stand low on the slope, the matrix product further "
-    "right. Right, the time of each norm in percent of the product's, falling with the width, "
-    "save where the arrays outgrow a cache.",
+    alt="Left, on logarithmic axes, the maximum speed of a machine over operations per byte: a "
+    "slope, "
+    "then a flat top. The three norms are low on the slope, the matrix product is further right. "
+    "Right, the time of each norm in percent of the product's, which falls with the width except "
+    "where the arrays no longer fit in a cache.",
 )

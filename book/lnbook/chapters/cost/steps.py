@@ -36,14 +36,14 @@ def draw_steps(results: Sequence[dict[str, float]], **settings: Any) -> go.Figur
         y=[WAYS[name] for name in names],
         x=[ms[name] for name in names],
         orientation="h",
-        name="ms a step",
+        name="ms per step",
         marker={"color": [COLORS["gray" if name == "floor" else "layer"] for name in names]},
         text=[f"{ms[name]:.2g}" for name in names],
         textposition="outside",
         hovertemplate="%{y}: %{x:.3g} ms<extra></extra>",
     )
     figure.update_layout(
-        title="Milliseconds a step",
+        title="Time per training step",
         height=60 + 46 * len(names),
         xaxis={"range": [0, 1.2 * max(ms.values())], "title": "ms"},
     )
@@ -66,7 +66,7 @@ def describe_steps(results: Sequence[dict[str, float]], **settings: Any) -> str:
 STEP_TIME = Picture(
     draw_steps,
     describe_steps,
-    alt="Bars: milliseconds a step for each way to compute it, and the floor.",
+    alt="Bars: milliseconds per step for each implementation, and the floor.",
 )
 
 

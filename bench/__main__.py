@@ -41,14 +41,14 @@ def measure(names: list[str], device: str) -> tuple[list[dict[str, Any]], dict[s
     for name in names:
         begin = time.perf_counter()
         with threadpool_limits(torch.get_num_threads(), "blas"):
-            found = MODULES[name].rows(device)
-        if not found:  # some are the processor's alone
+            result = MODULES[name].rows(device)
+        if not result:  # some are the processor's alone
             continue
         print(f"\n{name}: {MODULES[name].__doc__.splitlines()[0]}")
-        table.show(found)
-        table.check_floors(found, name)  # before the rest is measured
+        table.show(result)
+        table.check_floors(result, name)  # before the rest is measured
         print(f"{time.perf_counter() - begin:.0f} s", flush=True)
-        rows += found
+        rows += result
     made = records.provenance(
         device=device, wall_s=time.perf_counter() - start, command="python -m lnlab bench"
     )

@@ -135,7 +135,7 @@ def work(rank: int, folder: Path, rounds: int = ROUNDS) -> dict[str, Any]:
     dist.init_process_group(
         "gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=PROCESSES
     )
-    found: dict[str, Any] = {"error": error(rank)}
+    results: dict[str, Any] = {"error": error(rank)}
     short, long = torch.ones(2), torch.ones(LONG)
     candidates = {("short", 0): lambda: dist.all_reduce(short)}
     candidates[("long", 0)] = lambda: dist.all_reduce(long)
@@ -153,8 +153,8 @@ def work(rank: int, folder: Path, rounds: int = ROUNDS) -> dict[str, Any]:
                 taken[key].append(ms)
     dist.destroy_process_group()
     for (name, width), ms in taken.items():  # a floor is what can be, the others what is usual
-        found[f"{name} {width}"] = min(ms) if name == "collectives" else median(ms)
-    return found
+        results[f"{name} {width}"] = min(ms) if name == "collectives" else median(ms)
+    return results
 
 
 def measure(rounds: int = ROUNDS) -> dict[str, Any]:
@@ -174,15 +174,15 @@ def measure(rounds: int = ROUNDS) -> dict[str, Any]:
             for rank in range(PROCESSES)
         ]
         try:
-            said = [process.communicate(timeout=PATIENCE) for process in group]
+            texts = [process.communicate(timeout=PATIENCE) for process in group]
         finally:
             for process in group:
                 process.kill()
                 process.wait()
-    for process, (_, complaint) in zip(group, said, strict=True):
+    for process, (_, complaint) in zip(group, texts, strict=True):
         if process.returncode:
             raise RuntimeError(f"bench.exchange: a process failed: {complaint[-500:]}")
-    return json.loads(said[0][0].splitlines()[-1])
+    return json.loads(texts[0][0].splitlines()[-1])
 
 
 def rows(device: str) -> list[dict[str, Any]]:
@@ -192,13 +192,13 @@ def rows(device: str) -> list[dict[str, Any]]:
     ms = measure()
     if ms["error"] > EXACT:
         raise RuntimeError(f"bench.exchange: the halves differ from the whole by {ms['error']}")
-    found = []
+    results = []
     with threads(1):
         for width in WIDTHS:
             shape = f"{PROCESSES} × {CASES}×{width}"
             floor = ("the collectives alone", ms[f"collectives {width}"])
             sent = sent_bytes(width)
-            found += [
+            results += [
                 row(
                     "BatchNorm over 2 processes",
                     shape,
@@ -219,7 +219,7 @@ def rows(device: str) -> list[dict[str, Any]]:
                 ),
             ]
         for name, count in (("short", 2), ("long", LONG)):
-            found.append(
+            results.append(
                 row(
                     "all-reduce over 2 processes",
                     f"{count} numbers",
@@ -228,7 +228,7 @@ def rows(device: str) -> list[dict[str, Any]]:
                     sent_bytes=4 * count,
                 )
             )
-    return found
+    return results
 
 
 if __name__ == "__main__":

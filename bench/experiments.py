@@ -58,7 +58,7 @@ def _draw() -> list[dict[str, Any]]:
     """Two LSTMs of 128 units and 5 x 5 windows, 64 images, at 8 and at 16 glimpses."""
     rng = np.random.default_rng(0)
     drawn = {split: (rng.random((1000, PIXELS)) < 0.13).astype(np.uint8) for split in SPLITS}
-    data, found = Binarized("drawn", drawn, "0" * 64), []
+    data, result = Binarized("drawn", drawn, "0" * 64), []
     for glimpses in (8, 16):
         calls = {}
         for norm in draw.NORMS:
@@ -67,8 +67,8 @@ def _draw() -> list[dict[str, Any]]:
         ms = medians(calls, SECONDS / 2, least=10)
         instead = ("torch.nn.LSTMCell, no norm", ms["none"])
         shape = f"{glimpses}×64×128"
-        found.append(row("DRAW update", shape, "layer", ms["layer"], instead=instead))
-    return found
+        result.append(row("DRAW update", shape, "layer", ms["layer"], instead=instead))
+    return result
 
 
 def _handwriting() -> list[dict[str, Any]]:

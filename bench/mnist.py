@@ -65,13 +65,13 @@ def stepper(norm: str, batch_size: int, step: str, data: Dataset, device: str) -
 
 def there(device: str) -> list[str]:
     """Return the steps that this machine has; the plain one first."""
-    found = []
+    results = []
     for step in NAMES:
         try:
-            found.append(choose(step, 4, torch.device(device)))
+            results.append(choose(step, 4, torch.device(device)))
         except ValueError:  # not on this device, or no compiler
             continue
-    return found
+    return results
 
 
 def floors(device: str, updates: int) -> list[Callable]:
@@ -133,7 +133,7 @@ def _late(norm: str, step: str, flush: bool = False) -> tuple[float, float]:
 def rows(device: str) -> list[dict[str, Any]]:
     """Return the rows of one device."""
     data = cases()
-    steps, found = there(device), []
+    steps, result = there(device), []
     below = "θ and moments, rewritten"
     for batch_size in BATCHES:
         block = BLOCK[device, batch_size]
@@ -142,7 +142,7 @@ def rows(device: str) -> list[dict[str, Any]]:
         ms = medians(calls, 6.0, device, floors=floors(device, block))
         ms = {p: t / block for p, t in ms.items()}
         for norm, step in pairs:
-            found.append(
+            result.append(
                 row(
                     f"MNIST step, {norm}",
                     f"batch size {batch_size}",
@@ -154,11 +154,11 @@ def rows(device: str) -> list[dict[str, Any]]:
                 )
             )
     if device != "cpu":
-        return found
+        return result
     flushed, _ = _late("layer", "plain", flush=True)
     for step in steps:
         ms, floor = _late("layer", step)
-        found.append(
+        result.append(
             row(
                 "MNIST step 2,000, layer",
                 "batch size 4",
@@ -168,4 +168,4 @@ def rows(device: str) -> list[dict[str, Any]]:
                 floor=(below, floor),
             )
         )
-    return found
+    return result

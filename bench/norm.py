@@ -79,15 +79,15 @@ def movers(shape: tuple[int, int], device: str) -> dict[str, list[Callable[[], A
         torch.add(dy, x, out=dx)
 
     def ways(source: Tensor, target: Tensor) -> list[Callable[[], Any]]:
-        found = [
+        results = [
             lambda: target.copy_(source),
             lambda: torch.add(source, 1.0, out=target),
             lambda: source.mul_(1.0),
         ]
         if device == "cpu":
             a, b = source.numpy(), target.numpy()
-            found += [lambda: np.copyto(b, a), lambda: np.multiply(a, 1, out=a)]
-        return found
+            results += [lambda: np.copyto(b, a), lambda: np.multiply(a, 1, out=a)]
+        return results
 
     five = (torch.ones(5, x.numel() // 2, device=device) for _ in range(2))
     return dict(zip(PASSES, (ways(x, y), [*ways(*five), forward_then_backward]), strict=True))
@@ -115,14 +115,16 @@ def in_numpy(shape: tuple[int, int]) -> list[dict[str, Any]]:
         return dict(zip(PASSES, (ones, (both, both_obvious)), strict=True))
 
     pairs, floors = {kind: pair(kind) for kind in AXIS}, movers(shape, "cpu")
-    found = []
+    results = []
     for which in PASSES:
         paths = {}
         for kind in AXIS:
             ours, typed = pairs[kind][which]
             paths |= {(kind, f"lnlib.{OURS[kind][0].__name__}"): ours, (kind, TYPED): typed}
-        found += _rows(which, shape, paths, {kind: TYPED for kind in AXIS}, floors[which], "cpu")[0]
-    return found
+        results += _rows(which, shape, paths, {kind: TYPED for kind in AXIS}, floors[which], "cpu")[
+            0
+        ]
+    return results
 
 
 def in_torch(shape: tuple[int, int], device: str) -> list[dict[str, Any]]:
@@ -142,18 +144,18 @@ def in_torch(shape: tuple[int, int], device: str) -> list[dict[str, Any]]:
         calls[kind, instead[kind]] = theirs
         calls[kind, path] = ours(shape[-1], eps=EPS).to(device)
     floors = movers(shape, device)
-    found, lowest = [], []
+    result, lowest = [], []
     for which in PASSES:
         paths = {name: _pass(which, call, (x,), (dy,)) for name, call in calls.items()}
         rows, floor = _rows(which, shape, paths, instead, floors[which], device)
-        found, lowest = found + rows, [*lowest, floor]
+        result, lowest = result + rows, [*lowest, floor]
     copy = _machine("copy", _text(shape), lowest[0], device, bytes=2 * 4 * x.numel())
-    return [copy, *found]
+    return [copy, *result]
 
 
 def in_one_pass(shape: tuple[int, int], device: str) -> list[dict[str, Any]]:
     """Return the rows of RMS norm in layer norm's place, and of add + norm beside the two apart."""
-    generator, found = torch.Generator().manual_seed(0), []
+    generator, result = torch.Generator().manual_seed(0), []
     for dtype in (torch.float32, torch.bfloat16):
         x, residual, dy, dsum = torch.randn(4, *shape, generator=generator).to(device, dtype)
         made = {"eps": EPS, "device": device, "dtype": dtype}
@@ -174,8 +176,8 @@ def in_one_pass(shape: tuple[int, int], device: str) -> list[dict[str, Any]]:
             times = max(1, 2**18 // x.numel())  # of a small one, several by one look at the clock
             ms = medians(calls, SECONDS / 4, device, times=times)
             pair = {"instead": (instead, ms[instead]), "device": device, "dtype": str(dtype)[6:]}
-            found.append(row(f"{what} {which}", _text(shape), path, ms[path], **pair))
-    return found
+            result.append(row(f"{what} {which}", _text(shape), path, ms[path], **pair))
+    return result
 
 
 def apart(norm: nn.Module) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:
@@ -219,7 +221,7 @@ def _rows(
     """Measure all in turn; return a row of each path, beside its kind's other, and the floor."""
     ms = medians(paths, SECONDS, device, floors=floors)
     floor = "2 arrays, moved" if which == "forward" else "5 arrays, moved"
-    found = [
+    results = [
         row(
             f"{kind} {which}",
             _text(shape),
@@ -232,7 +234,7 @@ def _rows(
         for kind, path in paths
         if path != instead[kind]
     ]
-    return found, ms["floor"]
+    return results, ms["floor"]
 
 
 def _text(shape: tuple[int, ...]) -> str:
@@ -255,15 +257,15 @@ def rows(device: str) -> list[dict[str, Any]]:
     """Return the rows of one device; NumPy's are the processor's."""
     copy = medians({}, 0.5, device, floors=movers(BETWEEN, device)[PASSES[0]])["floor"]
     facts = {"bytes": 2 * 4 * BETWEEN[0] * BETWEEN[1]}
-    found = [product(device), _machine("copy", _text(BETWEEN), copy, device, **facts)]
+    results = [product(device), _machine("copy", _text(BETWEEN), copy, device, **facts)]
     for shape in SHAPES:
         if device == "cpu":
             with threads(1), threadpool_limits(1, "blas"):
-                found += in_numpy(shape)
-        found += in_torch(shape, device)
+                results += in_numpy(shape)
+        results += in_torch(shape, device)
     own = torch.get_num_threads()  # first: what the book shows
     for count in (own,) if device == "cuda" else dict.fromkeys((own, *THREADS)):
         with threads(count):
             for shape in ONE_PASS:
-                found += in_one_pass(shape, device)
-    return found
+                results += in_one_pass(shape, device)
+    return results

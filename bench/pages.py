@@ -173,16 +173,16 @@ def measure(browser, site, path):
                 anchor = roots[0].get_attribute("id")
                 times = control_times(page, roots)
             facts["outside"] += len(asked)
-    found = {}
+    results = {}
     if anchor:
         first, live = first_figure(browser, site, path.stem, anchor)
-        found |= {"first picture of a page": first, "live figure of a page": live}
+        results |= {"first picture of a page": first, "live figure of a page": live}
     if times:
-        found["answer of a control"] = median(times)
+        results["answer of a control"] = median(times)
         facts |= {"moves": len(times), "p95_ms": round(quantiles(times, n=20)[-1])}
     return [
         row(what, path.stem, "the built book", ms, instead=("the goal", GOALS[what]), **facts)
-        for what, ms in found.items()
+        for what, ms in results.items()
     ]
 
 

@@ -182,12 +182,12 @@ def speed(kind: str, shape: Shape, names: list[str], device: str) -> list[dict[s
     x = torch.randn(T, B, inputs, device=device)
     calls = {name: passes(kind, name, x, H) for name in ["torch", *names]}
     floors = products(kind, x, H)
-    found = []
+    results = []
     for which in PASSES:
         candidates = {name: c[which] for name, c in calls.items()}
         ms = medians(candidates, SECONDS, device, least=3, floors=floors[which])
         for name in names:
-            found.append(
+            results.append(
                 row(
                     f"LN-{kind} {which}",
                     text(shape),
@@ -198,7 +198,7 @@ def speed(kind: str, shape: Shape, names: list[str], device: str) -> list[dict[s
                     device=device,
                 )
             )
-    return found
+    return results
 
 
 def norm_free_rnn(m: nn.RNN, x: Tensor) -> Tensor:
@@ -231,22 +231,22 @@ def with_and_without(H: int) -> dict[tuple[str, str], list[tuple[nn.Module, Call
     def looped(unbind: bool) -> list[tuple[nn.Module, Callable]]:
         return [(m, partial(indexed_lstm, m, unbind=unbind)) for m in (lstm(True), lstm(False))]
 
-    found = {("LSTM", LOOP): looped(False), ("LSTM", "loop over gx.unbind(0)"): looped(True)}
+    results = {("LSTM", LOOP): looped(False), ("LSTM", "loop over gx.unbind(0)"): looped(True)}
     if recurrent.available():
         chosen = {"implementation": "compiled"}
         modules = [OURS["LSTM"](H, H, form=form, **chosen) for form in ("paper", "draw")]
         modules.append(OURS["RNN"](H, H, **chosen))
         *lstms, ours = [(m, lambda x, m=m: m(x)[0]) for m in modules]
         bare = nn.RNN(H, H)
-        found["LSTM", label("compiled")] = lstms
-        found["RNN", label("compiled")] = [ours, (bare, partial(norm_free_rnn, bare))]
-    return found
+        results["LSTM", label("compiled")] = lstms
+        results["RNN", label("compiled")] = [ours, (bare, partial(norm_free_rnn, bare))]
+    return results
 
 
 def norms_alone(shape: Shape) -> list[dict[str, Any]]:
     """Return the rows of what the norms take on a CPU, each loop beside itself without them."""
     T, B, H, _ = shape
-    x, found = torch.randn(T, B, H), []
+    x, result = torch.randn(T, B, H), []
     calls = {k: [both(x, *pair) for pair in pairs] for k, pairs in with_and_without(H).items()}
     for which in PASSES:
         turn = {(k, i): calls[k][i][which] for k in calls for i in range(2)}
@@ -254,7 +254,7 @@ def norms_alone(shape: Shape) -> list[dict[str, Any]]:
         for kind, path in calls:
             compiled_lstm = (kind, path) == ("LSTM", label("compiled"))
             left = "the cell's norm alone" if compiled_lstm else "no norm"
-            found.append(
+            result.append(
                 row(
                     f"norms of an {kind}, {which}",
                     text(shape),
@@ -263,7 +263,7 @@ def norms_alone(shape: Shape) -> list[dict[str, Any]]:
                     instead=(f"the same loop, {left}", ms[(kind, path), 1]),
                 )
             )
-    return found
+    return result
 
 
 def peak(path: str, device: str) -> float:
@@ -308,7 +308,7 @@ def memory(found: list[dict[str, Any]], device: str) -> None:
 
 def rows(device: str) -> list[dict[str, Any]]:
     """Return the rows of one device: what is called everywhere, all paths where they compare."""
-    found = []
+    results = []
     own = torch.get_num_threads()
     counts = (own,) if device == "cuda" else sorted({*THREADS, MANY, own})
     for kind, count in itertools.product(OURS, counts):
@@ -316,9 +316,9 @@ def rows(device: str) -> list[dict[str, Any]]:
             compared = count == own and i in COMPARED[kind]
             names = [CALLED, *(paths(kind, device) if compared else [])]
             with threads(count), threadpool_limits(count, "blas"):
-                found += speed(kind, shape, names, device)
+                results += speed(kind, shape, names, device)
     if device == "cpu":
         for i in COMPARED["LSTM"]:
-            found += norms_alone(SHAPES[i])
-    memory(found, device)
-    return found
+            results += norms_alone(SHAPES[i])
+    memory(results, device)
+    return results

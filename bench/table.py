@@ -71,10 +71,10 @@ def medians(
         random.shuffle(turn)  # who comes after whom decides what is in the cache
         for name in turn:
             taken[name].append(milliseconds(calls[name], device, times))
-    found = {name: median(taken[name]) for name in candidates}
+    results = {name: median(taken[name]) for name in candidates}
     if floors:
-        found["floor"] = min(min(taken["floor", i]) for i in range(len(floors)))
-    return found
+        results["floor"] = min(min(taken["floor", i]) for i in range(len(floors)))
+    return results
 
 
 def milliseconds(call: Callable[[], Any], device: str = "cpu", times: int = 1) -> float:
@@ -146,9 +146,9 @@ def check(kept: Any, name: str) -> None:
         ValueError: In one sentence.
     """
     if not isinstance(kept, dict) or kept.get("format") != FORMAT:
-        found = kept.get("format") if isinstance(kept, dict) else type(kept).__name__
+        result = kept.get("format") if isinstance(kept, dict) else type(kept).__name__
         raise ValueError(
-            f"{name}: expected a bench table of format {FORMAT}, got {found!r}; move it away or "
+            f"{name}: expected a bench table of format {FORMAT}, got {result!r}; move it away or "
             "update lnlib"
         )
     rows, made = kept.get("rows"), kept.get("provenance")

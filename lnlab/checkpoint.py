@@ -111,11 +111,11 @@ def read(path: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
     """
     try:
         atomic_write.check_regular(path)
-        found = path.read_bytes()
-        content = found[len(SEAL % bytes(64)) :]
-        if found.startswith(b"PK\3\4"):
+        result = path.read_bytes()
+        content = result[len(SEAL % bytes(64)) :]
+        if result.startswith(b"PK\3\4"):
             raise ValueError("it is of an older lnlib, without a checksum")
-        if found != with_checksum(content):
+        if result != with_checksum(content):
             raise ValueError("it is damaged, or no checkpoint: its checksum is another")
         state = torch.load(io.BytesIO(content), map_location=device, weights_only=True)
         if not isinstance(state, dict):

@@ -139,11 +139,11 @@ def labels(rows: Sequence[np.ndarray | str]) -> list[Label]:
         >>> [str(one) for one in labels([np.array([-3.0, -1.0]), -np.arange(1.0, 11), NO_PLATEAU])]
         ['2 of 2 seeds', 'supported', 'not testable here: stopped before a plateau']
     """
-    found = [untestable(row) if isinstance(row, str) else label(row) for row in rows]
-    tested = [k for k, one in enumerate(found) if one.evidence is Evidence.MANY]
+    results = [untestable(row) if isinstance(row, str) else label(row) for row in rows]
+    tested = [k for k, one in enumerate(results) if one.evidence is Evidence.MANY]
     for k, p in zip(tested, corrected_p_values([rows[k] for k in tested]), strict=True):
-        found[k] = label(rows[k], p)
-    return found
+        results[k] = label(rows[k], p)
+    return results
 
 
 def together(found: Sequence[Label]) -> Label:

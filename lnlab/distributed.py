@@ -79,20 +79,20 @@ class Alone:
         self, runs: list[Run], train: Train, written: Callable[[Path], None], bar: Progress
     ) -> None:
         """Train all runs in order; arguments and errors as for :meth:`Ranks.work`."""
-        said = {}
+        texts = {}
 
         def count(updates: int, *, resumed: bool = False) -> None:
             (bar.skip if resumed else bar.update)(updates)
 
         for *run, path in runs:
             for kept, why in _tried((*run, path), train, count):
-                said[path.stem] = why
+                texts[path.stem] = why
                 if why:
                     _tell(path.stem, why)
                 if kept:
                     records.write(kept, path)
                     written(path)
-        _complain(said)
+        _complain(texts)
 
 
 def join(device: torch.device) -> Alone | Ranks:
@@ -191,12 +191,12 @@ class Ranks:
             rank=self.rank,
             world_size=self.size,
         )
-        said = [0] * (1 + n)  # first whether rank 0 could decide
+        text = [0] * (1 + n)  # first whether rank 0 could decide
         try:
             if self.rank == 0:
-                said = [1, *decide()]
+                text = [1, *decide()]
         finally:
-            sent = torch.tensor(said, device=self.device if nccl else "cpu")
+            sent = torch.tensor(text, device=self.device if nccl else "cpu")
             dist.broadcast(sent, 0)
             could, *decided = sent.tolist()
             dist.destroy_process_group()
@@ -247,8 +247,8 @@ class Ranks:
             while (taken := self.store.add("taken", 1)) <= len(runs):
                 *_, path = run = runs[taken - 1]
                 for kept, why in _tried(run, train, count):
-                    said = {"run": path.stem, "record": kept and records.pack(kept), "failed": why}
-                    letter = json.dumps(said, allow_nan=False)
+                    texts = {"run": path.stem, "record": kept and records.pack(kept), "failed": why}
+                    letter = json.dumps(texts, allow_nan=False)
                     if self.rank > 0:
                         self._send(path if kept else None, letter)
                     else:
@@ -307,10 +307,10 @@ class Ranks:
                 self.store.delete_key(key)
                 other.letters += 1
             left = self.store.check([f"left/{other.rank}"])
-            said = self.store.get(f"alive/{other.rank}").decode()
-            if said != other.said:
-                other.said, other.heard = said, time.monotonic()
-            updates, resumed = map(int, said.split()[:2])
+            text = self.store.get(f"alive/{other.rank}").decode()
+            if text != other.said:
+                other.said, other.heard = text, time.monotonic()
+            updates, resumed = map(int, text.split()[:2])
             if resumed > other.resumed:
                 bar.skip(resumed - other.resumed)
             bar.update(updates - other.updates)
@@ -318,12 +318,12 @@ class Ranks:
             other.here = not left and time.monotonic() - other.heard < self._silence
 
     def _open(self, letter: str) -> None:
-        said = json.loads(letter)
-        if said["record"]:
-            records.write(records.unpack(said["record"]), self._paths[said["run"]])
-        if said["failed"]:
-            _tell(said["run"], said["failed"])
-        self._said[said["run"]] = said["failed"]
+        text = json.loads(letter)
+        if text["record"]:
+            records.write(records.unpack(text["record"]), self._paths[text["run"]])
+        if text["failed"]:
+            _tell(text["run"], text["failed"])
+        self._said[text["run"]] = text["failed"]
 
 
 @dataclasses.dataclass

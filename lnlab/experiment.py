@@ -166,14 +166,14 @@ class Experiment:
         # What the command line would have several values of, or another default, is said always.
         always = {*self._key(), *self.sweep_axes, *self.defaults, "epochs"} - {"seeds"}
         usual = type(settings)(**{name: getattr(settings, name) for name in always})
-        said = [
+        texts = [
             words(name, value)
             for name, value in vars(settings).items()
             if name in always or value != getattr(usual, name)
         ]
         start = ["python", "-m", "lnlab", "replay", self.name]
         by = words("step", step) if self.steps else []
-        return [*start, *itertools.chain(*said), "--seeds", str(seed), *by]
+        return [*start, *itertools.chain(*texts), "--seeds", str(seed), *by]
 
     def settings_of(self, given: Mapping[str, Any], *, on_gpu: bool = False) -> list[Settings]:
         """Return the settings of all runs: each value of a setting with each of the others.

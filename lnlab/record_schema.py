@@ -155,8 +155,8 @@ def _misfit(value: Any, schema: dict[str, Any], path: str = "$") -> str:
             return ""  # most of a record: not one by one
         else:
             parts = enumerate(value)
-            found = (_misfit(part, schema["items"], f"{path}[{k}]") for k, part in parts)
-            return next(filter(None, found), "")
+            result = (_misfit(part, schema["items"], f"{path}[{k}]") for k, part in parts)
+            return next(filter(None, result), "")
     return why and f"{path} does not fit: {why}"
 
 

@@ -95,8 +95,8 @@ def _whole(record: dict[str, Any], path: Path) -> dict[str, Any]:
 def _of_format_1(record: dict[str, Any]) -> dict[str, Any]:
     spelled: dict[str, list[str]] = {}
     for name in record["curves"]:
-        if found := re.fullmatch(r"(\w+)_\d\d", name):
-            spelled.setdefault(found[1], []).append(name)
+        if result := re.fullmatch(r"(\w+)_\d\d", name):
+            spelled.setdefault(result[1], []).append(name)
     spelled = {name: parts for name, parts in spelled.items() if f"{name}_00" in parts}
     arrays = {
         name: np.array([record["curves"][part] for part in sorted(parts)], float).T

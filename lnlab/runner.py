@@ -176,15 +176,15 @@ def _is_recorded(settings: Settings, seed: int, path: Path) -> bool:
     """Say whether a run has its record, and refuse a record of other settings."""
     if not os.path.exists(path):  # unlike Path.exists, False where a name is too long
         return False
-    found = records.read(path)
-    kept, asked = found["settings"] | {"seed": found["seed"]}, settings.as_dict() | {"seed": seed}
+    result = records.read(path)
+    kept, asked = result["settings"] | {"seed": result["seed"]}, settings.as_dict() | {"seed": seed}
     if kept != asked:
         differs = {k: f"{kept.get(k)}, asked {v}" for k, v in asked.items() if kept.get(k) != v}
         raise ValueError(
             f"{path} is recorded with other settings ({differs}); "
             "add --again to replace it, or choose another --out"
         )
-    if (end := found["curves"]["epoch"][-1]) != settings.epochs:
+    if (end := result["curves"]["epoch"][-1]) != settings.epochs:
         raise records.BadRecord(
             f"{path}: it ends at epoch {end:.4g} of {settings.epochs}; record the run again with "
             "--again, or delete the file"

@@ -36,13 +36,13 @@ def layouts():
         things = rng.choice(len(THINGS), rng.integers(1, 4), replace=False)
         boxes = [[int(c), *rng.integers(0, 20, 2).tolist(), *rng.integers(20, 60, 2).tolist()]
                  for c in things for _ in range(rng.integers(1, 3))]  # fmt: skip
-        said = [
+        texts = [
             f"{rng.choice(['A', 'The', 'One'])} " + " and a ".join(
                 THINGS[c] for c in rng.permutation(things)[: rng.integers(1, 4)]
             ) + f", seen {rng.choice(['once', 'twice', 'again', 'here', 'there'])}."
             for _ in range(5)
         ]  # fmt: skip
-        return {"id": number, "w": 60, "h": 60, "boxes": boxes, "captions": said}
+        return {"id": number, "w": 60, "h": 60, "boxes": boxes, "captions": texts}
 
     sizes = {"train": 43, "val": 12, "test": 9}
     images = {split: [image(k) for k in range(size)] for split, size in sizes.items()}

@@ -50,8 +50,8 @@ def test_the_book_has_what_a_user_calls_at_every_shape_with_one_thread_and_with_
         called = [
             r for r in rows if (r["what"], r["path"]) == (f"LN-{kind} {which}", figures.CALLED)
         ]
-        found = {(r["shape"], r["threads"]) for r in called}
-        assert found >= set(itertools.product(map(rnn.text, rnn.SHAPES), rnn.THREADS)), kind
+        results = {(r["shape"], r["threads"]) for r in called}
+        assert results >= set(itertools.product(map(rnn.text, rnn.SHAPES), rnn.THREADS)), kind
 
 
 def test_nothing_in_the_book_is_faster_than_its_floor_or_than_the_roofline():
@@ -156,9 +156,9 @@ def test_the_command_stores_and_keeps_what_it_measured(here, capsys):
     assert bench.main(keep=True) == 0
     kept = table.read(here / "bench.json")
     assert [(r["what"], r["device"]) for r in kept["rows"]] == [("z", "GPU: G"), ("a", "CPU: here")]
-    said = capsys.readouterr().out
-    assert "replaces the rows of CPU: here, measured 2026-01-01" in said
-    assert "leaves the rows of GPU: G" in said
+    text = capsys.readouterr().out
+    assert "replaces the rows of CPU: here, measured 2026-01-01" in text
+    assert "leaves the rows of GPU: G" in text
     assert {"load", "cpus", "torch"} <= set(kept["provenance"]["CPU: here"])
 
 
@@ -278,9 +278,9 @@ def test_alone_the_synchronized_norm_is_batch_norm():
 
 @pytest.mark.slow
 def test_two_processes_agree_with_one():
-    found = exchange.measure(rounds=1)
-    assert 0 < found["error"] < EXACT
-    assert {f"exchange {w}" for w in exchange.WIDTHS} <= set(found)
+    result = exchange.measure(rounds=1)
+    assert 0 < result["error"] < EXACT
+    assert {f"exchange {w}" for w in exchange.WIDTHS} <= set(result)
 
 
 def test_a_process_that_fails_is_said(monkeypatch):

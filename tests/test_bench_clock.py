@@ -68,8 +68,8 @@ def test_on_a_gpu_the_time_is_that_between_its_events(monkeypatch):
 def test_the_median_counts_without_the_first_call_and_not_the_mean_or_the_fastest(clock):
     slow = clock.lasting(500.0, 0.001, 0.002, 0.030)
     steady = clock.lasting(0.5, 0.004)
-    found = table.medians({"slow": slow, "steady": steady}, 0.0, least=3)
-    assert found == {"slow": pytest.approx(2.0), "steady": pytest.approx(4.0)}
+    result = table.medians({"slow": slow, "steady": steady}, 0.0, least=3)
+    assert result == {"slow": pytest.approx(2.0), "steady": pytest.approx(4.0)}
     assert (slow.count, steady.count) == (4, 4)
 
 
@@ -84,8 +84,8 @@ def test_candidates_are_run_until_the_seconds_are_over(clock):
 
 def test_a_floor_is_the_shortest_time_of_any_way_and_no_median(clock):
     ways = [clock.lasting(0.001, 0.009, 0.005, 0.007), clock.lasting(0.001, 0.008, 0.006, 0.003)]
-    found = table.medians({"a": clock.lasting(1.0, 0.010)}, 0.0, least=3, floors=ways)
-    assert found == {"a": pytest.approx(10.0), "floor": pytest.approx(3.0)}
+    result = table.medians({"a": clock.lasting(1.0, 0.010)}, 0.0, least=3, floors=ways)
+    assert result == {"a": pytest.approx(10.0), "floor": pytest.approx(3.0)}
 
 
 def test_times_within_one_measurement_are_divided(clock):
@@ -95,9 +95,9 @@ def test_times_within_one_measurement_are_divided(clock):
 
 
 def test_a_row_has_our_time_over_the_others_to_four_digits():
-    found = table.row("a", "1", "ours", 1.23456789, instead=("theirs", 4.0), floor=("f", 0.33333))
-    assert (found["ms"], found["instead_ms"], found["floor_ms"]) == (1.235, 4.0, 0.3333)
-    assert found["ratio"] == 0.3086  # of the times as they were taken
+    result = table.row("a", "1", "ours", 1.23456789, instead=("theirs", 4.0), floor=("f", 0.33333))
+    assert (result["ms"], result["instead_ms"], result["floor_ms"]) == (1.235, 4.0, 0.3333)
+    assert result["ratio"] == 0.3086  # of the times as they were taken
     bare = table.row("a", "1", "ours", 2.0, threads=7)
     assert (bare["ratio"], bare["instead_ms"], bare["floor_ms"], bare["threads"]) == (
         None, None, None, 7,
@@ -125,8 +125,8 @@ def test_what_is_stored_of_a_run_is_how_long_it_took_and_the_load_before_and_aft
         },
     )
     monkeypatch.setattr(bench, "MODULES", {"part": part})  # fmt: skip
-    found, made = bench.measure(["part"], "cpu")
+    result, made = bench.measure(["part"], "cpu")
     monkeypatch.undo()
-    assert [r["what"] for r in found] == ["a"]
+    assert [r["what"] for r in result] == ["a"]
     assert (made["load"], made["wall_s"]) == ([1.23, 5.68], pytest.approx(7.5))
     json.dumps(made)

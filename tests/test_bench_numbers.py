@@ -62,15 +62,15 @@ class CountedNumPy:
 
 def moved(calls, part, monkeypatch):
     """Return how many bytes each call moves."""
-    found = []
+    results = []
     for call in calls:
         mode = Moved()
         monkeypatch.setattr(part, "np", CountedNumPy(mode))
         with mode:
             call()
-        found.append(mode.bytes)
+        results.append(mode.bytes)
     monkeypatch.setattr(part, "np", np)
-    return found
+    return results
 
 
 def test_the_floors_of_a_norm_move_two_arrays_and_five(monkeypatch):
@@ -83,8 +83,8 @@ def test_the_floors_of_a_norm_move_two_arrays_and_five(monkeypatch):
 def test_the_floor_of_a_training_step_rewrites_parameters_and_both_moments(monkeypatch):
     sizes = {"784-1000": 785_000, "1000-1000": 1_001_000, "1000-10": 10_010}  # with biases
     numbers = 3 * sum(sizes.values())
-    found = moved(mnist.floors("cpu", 3), mnist, monkeypatch)
-    assert found == pytest.approx([3 * 2 * 4 * numbers] * 3, rel=1e-5)
+    result = moved(mnist.floors("cpu", 3), mnist, monkeypatch)
+    assert result == pytest.approx([3 * 2 * 4 * numbers] * 3, rel=1e-5)
 
 
 @pytest.mark.parametrize("which", norm.PASSES)
@@ -108,20 +108,20 @@ def test_a_pass_is_forward_alone_without_a_graph_or_both(which):
 
 
 def test_each_norm_in_numpy_is_held_against_the_typed_formula_of_its_pass(given):
-    found = norm.in_numpy((3, 4))
+    result = norm.in_numpy((3, 4))
     for k, which in enumerate(("forward", "forward + backward")):
         ms = given.ms[k]
         for kind, path in (("LayerNorm", "lnlib.layer_norm"), ("BatchNorm", "lnlib.batch_norm"),
                            ("RMSNorm", "lnlib.rms_norm")):  # fmt: skip
-            row = of(found, what=f"{kind} {which}", path=path)
+            row = of(result, what=f"{kind} {which}", path=path)
             check(row, ms[kind, path], ms[kind, "NumPy, as typed"], ms["floor"])
             assert (row["shape"], row["instead"]) == ("3×4", "NumPy, as typed")
         assert given.options[k]["floors"]
-    assert len(found) == 6
+    assert len(result) == 6
 
 
 def test_each_norm_in_pytorch_is_held_against_the_module_of_its_kind(given):
-    copy, *found = norm.in_torch((3, 4), "cpu")
+    copy, *result = norm.in_torch((3, 4), "cpu")
     assert (copy["what"], copy["path"], copy["bytes"]) == ("machine", "copy", 2 * 4 * 3 * 4)
     check(copy, given.ms[0]["floor"], None)
     theirs = {"LayerNorm": "torch.nn.LayerNorm", "BatchNorm": "torch.nn.BatchNorm1d",
@@ -129,7 +129,7 @@ def test_each_norm_in_pytorch_is_held_against_the_module_of_its_kind(given):
     for k, which in enumerate(("forward", "forward + backward")):
         ms = given.ms[k]
         for kind, instead in theirs.items():
-            rows = [r for r in found if r["what"] == f"{kind} {which}"]
+            rows = [r for r in result if r["what"] == f"{kind} {which}"]
             assert len(rows) == 2
             for row in rows:
                 check(row, ms[kind, row["path"]], ms[kind, instead], ms["floor"])
@@ -138,14 +138,14 @@ def test_each_norm_in_pytorch_is_held_against_the_module_of_its_kind(given):
 
 
 def test_one_pass_is_held_against_two_and_a_small_one_is_repeated(given):
-    found = norm.in_one_pass((64, 64), "cpu")
+    result = norm.in_one_pass((64, 64), "cpu")
     assert [option["times"] for option in given.options] == [64] * 16  # 2**18 numbers in all
-    assert len(found) == 16
-    for row, ms in zip(found, given.ms, strict=True):
+    assert len(result) == 16
+    for row, ms in zip(result, given.ms, strict=True):
         ours, theirs = ms.values()
         check(row, ours, theirs)
         assert list(ms) == [row["path"], row["instead"]]
-    assert {r["dtype"] for r in found} == {"float32", "bfloat16"}
+    assert {r["dtype"] for r in result} == {"float32", "bfloat16"}
 
 
 @pytest.fixture
@@ -212,23 +212,23 @@ def test_a_step_of_mnist_is_the_time_of_a_block_divided(monkeypatch):
     monkeypatch.setattr(mnist, "floors", lambda device, updates: [(device, updates)])
     monkeypatch.setattr(mnist, "_late", lambda norm, step, flush=False: (
         (40.0, 99.0) if flush else ({"plain": 70.0, "compiled": 20.0}[step], 5.0)))  # fmt: skip
-    found = mnist.rows("cpu")
+    result = mnist.rows("cpu")
     for k, (size, block) in enumerate(((4, 20), (128, 3))):
         ms, below = made.ms[k], made.ms[k]["floor"] / block
         assert made.options[k]["floors"] == [("cpu", block)]
         for kind in ("none", "layer", "batch"):
             rows = {
                 r["path"]: r
-                for r in found
+                for r in result
                 if (r["what"], r["shape"]) == (f"MNIST step, {kind}", f"batch size {size}")
             }
             plain = ms[kind, "plain"] / block
             check(rows["plain"], plain, None, below)
             check(rows["compiled"], ms[kind, "compiled"] / block, plain, below)  # fmt: skip
-    late = {r["path"]: r for r in found if r["what"] == "MNIST step 2,000, layer"}
+    late = {r["path"]: r for r in result if r["what"] == "MNIST step 2,000, layer"}
     check(late["plain"], 70.0, 40.0, 5.0)
     check(late["compiled"], 20.0, 40.0, 5.0)
-    assert len(found) == 14
+    assert len(result) == 14
 
 
 def test_a_call_of_the_stepper_makes_a_block_of_updates(monkeypatch):
@@ -257,10 +257,10 @@ def test_a_call_of_the_stepper_makes_a_block_of_updates(monkeypatch):
 def test_an_update_of_the_transformer_is_one_of_those_in_a_call(monkeypatch, given):
     given.run = False
     monkeypatch.setattr(transformer, "stepper", lambda settings, data, device: settings.norm)
-    found = transformer.rows("cpu")
+    result = transformer.rows("cpu")
     ms = given.ms[0]
-    assert {r["path"] for r in found} == set(transformer.NORMS) - {"layer"}
-    for row in found:
+    assert {r["path"] for r in result} == set(transformer.NORMS) - {"layer"}
+    for row in result:
         check(row, ms[row["path"]] / 2, ms["layer"] / 2)
         assert (row["instead"], row["threads"]) == ("layer", 1)
 
@@ -286,14 +286,14 @@ def test_an_update_of_the_transformer_is_one_of_those_in_a_call(monkeypatch, giv
 def test_an_experiments_update_is_held_against_the_one_without_norm(measure, monkeypatch, given):
     given.run = False
     monkeypatch.setattr(experiments, "_update", lambda run: run.settings)
-    found = measure()
-    for k, row in enumerate(found):
+    result = measure()
+    for k, row in enumerate(result):
         name = measure.__name__.strip("_")
         ms = given.ms[k if name == "draw" else 0]  # two lengths, each measured alone
         base = "torch.nn" if name == "handwriting" else "none"
         check(row, ms[row["path"]], ms[base])
     if measure is experiments._draw:
-        assert [r["shape"] for r in found] == ["8×64×128", "16×64×128"]
+        assert [r["shape"] for r in result] == ["8×64×128", "16×64×128"]
         assert [of["layer"].glimpses for of in given.calls] == [8, 16]
     for calls in given.calls:
         for norm_name, settings in calls.items():
@@ -338,14 +338,14 @@ def test_two_processes_are_held_against_each_alone_and_layer_norm_against_batch_
         ms |= {f"exchange {width}": 50.0 + k, f"alone {width}": 20.0 + k,
                f"layer {width}": 7.0 + k, f"collectives {width}": 5.0 + k}  # fmt: skip
     monkeypatch.setattr(exchange, "measure", lambda: ms)
-    found = exchange.rows("cpu")
+    result = exchange.rows("cpu")
     for k, width in enumerate((100, 1000, 10_000)):
-        batch, layer = found[2 * k : 2 * k + 2]
+        batch, layer = result[2 * k : 2 * k + 2]
         check(batch, 50.0 + k, 20.0 + k, 5.0 + k)
         check(layer, 7.0 + k, 50.0 + k)
         assert batch["shape"] == layer["shape"] == f"2 × 64×{width}"
         # 2 H + 1 numbers of 4 bytes forward, 2 H backward.
         assert (batch["sent_bytes"], layer["sent_bytes"]) == (4 * (4 * width + 1), 0)
-    for row, time, sent in zip(found[6:], (3.0, 9.0), (8, 4_000_000), strict=True):
+    for row, time, sent in zip(result[6:], (3.0, 9.0), (8, 4_000_000), strict=True):
         check(row, time, None)
         assert row["sent_bytes"] == sent

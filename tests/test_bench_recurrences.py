@@ -14,10 +14,10 @@ def test_a_recurrence_is_held_against_torch_and_the_products_of_its_pass(monkeyp
     made = Given(run=False)
     monkeypatch.setattr(rnn, "medians", made)
     monkeypatch.setattr(rnn, "products", lambda *_: dict(zip(rnn.PASSES, "fb", strict=True)))
-    found = rnn.speed("GRU", (3, 2, 5, 4), [rnn.CALLED, "function"], "cpu")
+    result = rnn.speed("GRU", (3, 2, 5, 4), [rnn.CALLED, "function"], "cpu")
     for k, which in enumerate(("forward", "forward + backward")):
         for name in ("as called", "function"):
-            row = of(found, what=f"LN-GRU {which}", path=f"lnlib.nn, {name}")
+            row = of(result, what=f"LN-GRU {which}", path=f"lnlib.nn, {name}")
             check(row, made.ms[k][name], made.ms[k]["torch"], made.ms[k]["floor"])
         assert made.options[k]["floors"] == ["fb"[k]]
 
@@ -40,9 +40,9 @@ def test_inference_is_timed_without_a_gradient_and_training_with_its_own():
 def test_norms_are_held_against_the_same_loop_without_them(monkeypatch):
     made = Given(run=False)
     monkeypatch.setattr(rnn, "medians", made)
-    found = rnn.norms_alone((3, 2, 5, 5))
+    result = rnn.norms_alone((3, 2, 5, 5))
     for k, which in enumerate(("forward", "forward + backward")):
-        for row in (r for r in found if r["what"].endswith(f", {which}")):
+        for row in (r for r in result if r["what"].endswith(f", {which}")):
             key = row["what"].partition(",")[0].split()[-1], row["path"]
             check(row, made.ms[k][key, 0], made.ms[k][key, 1])
 
@@ -61,13 +61,13 @@ def test_peak_memory_stands_in_the_rows_of_its_pass_shape_and_threads(monkeypatc
     monkeypatch.setattr(rnn, "Path", lambda name: types.SimpleNamespace(exists=lambda: True))
     here, shape = torch.get_num_threads(), rnn.text(rnn.SHAPES[0])
     kinds = itertools.product(("forward", "forward + backward"), (shape, "2×2×2"), (here, here + 1))
-    found = [
+    results = [
         table.row(f"LN-LSTM {which}", size, f"lnlib.nn, {path}", 1.0, threads=count)
         for which, size, count in kinds
         for path in ("as called", "plain")
     ]
-    rnn.memory(found, "cpu")
-    told = [r for r in found if "peak_mib" in r]
+    rnn.memory(results, "cpu")
+    told = [r for r in results if "peak_mib" in r]
     assert [(r["what"], r["shape"], r["threads"]) for r in told] == 2 * [
         ("LN-LSTM forward + backward", shape, here)
     ]

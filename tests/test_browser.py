@@ -156,8 +156,8 @@ def test_the_browser_that_is_named_is_used_alone(machine, tmp_path):
 def test_a_browser_off_the_path_is_found(monkeypatch, tmp_path, base, place):
     monkeypatch.setenv("PATH", "")
     put(tmp_path / base / place)
-    found = list(browser.found(tmp_path, tmp_path / "home" / "me"))
-    assert found == [str(tmp_path / base / place)]
+    results = list(browser.found(tmp_path, tmp_path / "home" / "me"))
+    assert results == [str(tmp_path / base / place)]
     (tmp_path / base / place).chmod(0o644)
     assert list(browser.found(tmp_path, tmp_path / "home" / "me")) == []
 
@@ -236,10 +236,10 @@ def test_a_page_test_runs_in_the_browsers_asked_for(monkeypatch, asked, there, m
         get_closest_marker=marked.get,
         iter_markers=lambda name: filter(None, [marked.get(name)]),
     )
-    found = conftest.in_browsers(SimpleNamespace(definition=test))
+    result = conftest.in_browsers(SimpleNamespace(definition=test))
     names = {"slow": "firefox, slow", "skip": "firefox: it cannot"}
-    assert [names[one.marks[0].name] if one.marks else one.values[0] for one in found] == runs
-    reasons = [mark.kwargs["reason"] for one in found for mark in one.marks if mark.name == "skip"]
+    assert [names[one.marks[0].name] if one.marks else one.values[0] for one in result] == runs
+    reasons = [mark.kwargs["reason"] for one in result for mark in one.marks if mark.name == "skip"]
     assert set(reasons) <= {"firefox: it cannot"}
 
 

@@ -35,9 +35,9 @@ from tools import fast
     }.items(),
 )
 def test_the_tests_of_a_file_are_those_of_its_name_or_of_its_folder(name, tests):
-    found = fast.near(name)
-    assert tests <= set(found)
-    assert all((fast.ROOT / path).exists() for path in found)
+    result = fast.near(name)
+    assert tests <= set(result)
+    assert all((fast.ROOT / path).exists() for path in result)
 
 
 def test_where_a_whole_folder_is_near_those_that_speak_of_the_file_come_first():
@@ -100,8 +100,8 @@ def test_what_is_late_is_left_out_and_counted_and_no_page_is_opened(tmp_path, ca
     clock = fast.Clock(2.5, now=itertools.count().__next__)
     asked = ["-p", "no:cacheprovider", "--rootdir", str(tmp_path), "-c", "/dev/null"]
     assert pytest.main([*asked, str(tmp_path)], plugins=[clock]) == 0
-    said = capsys.readouterr().out
-    assert "4 tests were left out when the time was over." in said
-    assert "2 passed, 1 deselected" in said
+    text = capsys.readouterr().out
+    assert "4 tests were left out when the time was over." in text
+    assert "2 passed, 1 deselected" in text
     assert pytest.main([*asked, str(tmp_path)], plugins=[fast.Clock(60, pages=True)]) == 1
     assert "a page of the book is opened" in capsys.readouterr().out

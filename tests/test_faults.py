@@ -92,8 +92,8 @@ def test_a_fault_is_caught_or_survives_and_one_that_cannot_be_planted_says_why(t
     assert missing["by"] == "there is no lnlib/boy.py"
     assert anyway["state"] == "fails anyway"
     assert "tests/test_broken.py::test_broken, without the fault too" in anyway["by"]
-    assert "7 faults: 4 not planted, 1 caught, " in (said := capsys.readouterr().out)
-    assert said.rstrip().endswith("14.3 % are caught.")
+    assert "7 faults: 4 not planted, 1 caught, " in (text := capsys.readouterr().out)
+    assert text.rstrip().endswith("14.3 % are caught.")
     assert (toy / "lnlib" / "toy.py").read_text() == CODE
 
 
@@ -111,33 +111,33 @@ def test_tests_without_an_end_are_stopped(toy):
 @pytest.fixture
 def tried(monkeypatch):
     """What is tried, which costs nothing here; the second word ends it."""
-    found, stop = [], set()
+    result, stop = [], set()
 
     def look(self, fault):
         if fault.what in stop:
             raise KeyboardInterrupt
-        found.append(fault.what)
+        result.append(fault.what)
         return faults.Outcome(faults.CAUGHT, "a test")
 
     monkeypatch.setattr(faults.Copy, "tried", look)
-    return found, stop
+    return result, stop
 
 
 def test_what_was_interrupted_goes_on_where_it_was_and_a_changed_test_is_tried_anew(toy, tried):
-    found, stop = tried
+    result, stop = tried
     write(toy, "a sign", "another name", "anyway")
     stop.add("another name")
     with pytest.raises(KeyboardInterrupt):
         faults.main([], root=toy)
-    assert found == ["a sign"]
+    assert result == ["a sign"]
     stop.clear()
     assert faults.main([], root=toy) == 0
-    assert found == ["a sign", "another name", "anyway"]
+    assert result == ["a sign", "another name", "anyway"]
     (toy / "tests" / "test_toy.py").write_text(TEST + "\n")
     assert faults.main([], root=toy) == 0
-    assert found[3:] == ["a sign", "another name"]
+    assert result[3:] == ["a sign", "another name"]
     assert faults.main(["--fresh", "--only", "broken.py"], root=toy) == 0
-    assert found[5:] == ["anyway"]
+    assert result[5:] == ["anyway"]
 
 
 def test_only_some_are_tried_and_a_word_that_none_has_is_refused(toy, tried, capsys):

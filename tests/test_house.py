@@ -209,14 +209,14 @@ def test_a_circle_is_found(texts, found):
 @pytest.mark.parametrize("name", sorted(ENGINE))
 def test_the_engine_speaks_of_no_experiment_and_of_no_kind_of_task(name):
     path = (ROOT / name.replace(".", "/")).with_suffix(".py")
-    said = set()
+    texts = set()
     for node in ast.walk(ast.parse(path.read_text())):
-        said |= {getattr(node, field, None) for field in ("id", "attr", "arg", "name")}
+        texts |= {getattr(node, field, None) for field in ("id", "attr", "arg", "name")}
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            said.add(node.value)
+            texts.add(node.value)
     experiments = {p.name for p in (ROOT / "lnlab" / "experiments").iterdir()}
     tasks = {"x_train", "y_train", "x_test", "classes", "cross_entropy", "accuracy", "batch_nll"}
-    assert not said & (experiments | tasks | {"train_nll", "test_nll", "test_error", "norm"})
+    assert not texts & (experiments | tasks | {"train_nll", "test_nll", "test_error", "norm"})
 
 
 def loaded_by(statement):
@@ -257,11 +257,11 @@ def test_environment_yml_has_the_dependencies_of_pyproject():
     listed = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
     (from_pip,) = (entry["pip"] for entry in listed if isinstance(entry, dict))
     lines = [entry for entry in listed if isinstance(entry, str)] + from_pip
-    found = dict(split(line) for line in lines if not line.startswith("--editable"))
-    assert found.pop("python") == PROJECT["requires-python"]
-    del found["pip"]
-    found["torch"] = found.pop("pytorch")
-    assert found == requirements()
+    results = dict(split(line) for line in lines if not line.startswith("--editable"))
+    assert results.pop("python") == PROJECT["requires-python"]
+    del results["pip"]
+    results["torch"] = results.pop("pytorch")
+    assert results == requirements()
 
 
 def test_constraints_pin_every_dependency():
@@ -311,8 +311,8 @@ def test_the_ends_of_the_ranges_are_tested_on_every_python():
     matrix = job["strategy"]["matrix"]
     assert matrix["resolution"] == ["lowest", "newest"]
     assert f">={matrix['python'][0]}" == PROJECT["requires-python"]
-    found = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
-    assert matrix["python"] == found
+    result = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
+    assert matrix["python"] == result
     picked = "RESOLUTION=${{ matrix.resolution }} PYTHON=${{ matrix.python }}"
     assert job["steps"][-1]["run"] == f"make test-versions {picked}"
 
@@ -351,8 +351,8 @@ def test_each_end_has_an_environment_made_anew_and_what_fails_is_named(
         assert held == (["new"] if end in ends else ["old"])
     assert [path.name for path in (tmp_path / "_build").iterdir()] == ["kept"]
     assert done.returncode == bool(failed)
-    said = f"versions: the tests failed with these versions:{failed}\n" if failed else ""
-    assert done.stderr == said
+    text = f"versions: the tests failed with these versions:{failed}\n" if failed else ""
+    assert done.stderr == text
 
 
 @pytest.fixture

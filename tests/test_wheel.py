@@ -110,8 +110,8 @@ def elsewhere(wheel, tmp_path_factory):
     guard = GUARD.format(clone=f"{ROOT}{os.sep}", environment=sys.prefix)
     (folder / "guard" / "sitecustomize.py").write_text(guard)
     (folder / "chapters").mkdir()
-    found = os.pathsep.join([str(folder / "guard"), str(folder / "installed")])
-    env = os.environ | {"PYTHONPATH": found, "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    result = os.pathsep.join([str(folder / "guard"), str(folder / "installed")])
+    env = os.environ | {"PYTHONPATH": result, "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     # The wheel's C++ is the clone's, byte by byte: what was built of that is found and not built.
     env["XDG_CACHE_HOME"] = str(build._cache_folder().parent.parent)
     for name in ("LNLIB_STATIC", "LNLIB_DATA"):
@@ -164,8 +164,8 @@ def cells(chapter):
 
 def test_all_that_a_chapter_imports_and_the_library_finds_is_that_of_the_wheel(elsewhere):
     folder, env = elsewhere
-    found = [node for chapter in CHAPTERS for cell in cells(chapter) for node in ast.walk(cell)]
-    imports = {ast.unparse(n) for n in found if isinstance(n, ast.Import | ast.ImportFrom)}
+    results = [node for chapter in CHAPTERS for cell in cells(chapter) for node in ast.walk(cell)]
+    imports = {ast.unparse(n) for n in results if isinstance(n, ast.Import | ast.ImportFrom)}
     assert len(imports) > 20
     code = [
         *sorted(imports),

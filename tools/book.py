@@ -65,12 +65,12 @@ def inputs(root: Path = ROOT) -> str:
 def outputs(root: Path = ROOT) -> str:
     """Return a hash of the names, sizes and times of what was built."""
     html = root / "_build" / "html"
-    found = [
+    results = [
         (str(path.relative_to(html)), path.stat().st_size, path.stat().st_mtime_ns)
         for path in sorted(html.rglob("*"))
         if path.is_file()
     ]
-    return hashlib.sha256(repr(found).encode()).hexdigest()
+    return hashlib.sha256(repr(results).encode()).hexdigest()
 
 
 def build(root: Path = ROOT) -> bool:
@@ -101,9 +101,9 @@ def build(root: Path = ROOT) -> bool:
 
 def outcome(root: Path = ROOT) -> str:
     """Wait for the build that runs beside; return ``built`` or ``failed``."""
-    end, said = time.monotonic() + PATIENCE, root / OUTCOME
+    end, text = time.monotonic() + PATIENCE, root / OUTCOME
     while time.monotonic() < end:
-        if said.exists() and (word := said.read_text("utf-8")):
+        if text.exists() and (word := text.read_text("utf-8")):
             return word
         time.sleep(0.5)
     raise TimeoutError(f"the build of the book was not done within {PATIENCE} s")

@@ -177,14 +177,14 @@ def install() -> str:
         start_new_session=True,
     ) as process:
         try:
-            said, _ = process.communicate(timeout=DOWNLOAD_S)
+            text, _ = process.communicate(timeout=DOWNLOAD_S)
         except BaseException as error:  # Ctrl-C, too, ends those that download
             os.killpg(process.pid, signal.SIGKILL)
             if isinstance(error, subprocess.TimeoutExpired):
                 return f"could not be downloaded within {DOWNLOAD_S} s"
             raise
     if process.returncode:
-        lines = [line.strip() for line in said.splitlines() if line.strip()] or ["no reason given"]
+        lines = [line.strip() for line in text.splitlines() if line.strip()] or ["no reason given"]
         reason = next((line for line in lines if line.startswith("Error")), lines[-1])
         return f"could not be installed ({reason})"
     return ""

@@ -42,10 +42,10 @@ def changed(root: Path = ROOT) -> list[str]:
     head = git("rev-parse", "HEAD", root=root)
     base = git("merge-base", "HEAD", "main", root=root) or head
     new = git("ls-files", "--others", "--exclude-standard", root=root)
-    found = [*git("diff", "--name-only", *base, root=root), *new]
-    if not found and base == head:
-        found = git("diff", "--name-only", "HEAD~1", root=root)
-    return sorted({name for name in found if (root / name).exists()})
+    result = [*git("diff", "--name-only", *base, root=root), *new]
+    if not result and base == head:
+        result = git("diff", "--name-only", "HEAD~1", root=root)
+    return sorted({name for name in result if (root / name).exists()})
 
 
 def near(name: str, root: Path = ROOT) -> list[str]:
@@ -69,17 +69,17 @@ def near(name: str, root: Path = ROOT) -> list[str]:
     of_its_name = [*named(mirror, stem), *([mirror / stem] if (mirror / stem).is_dir() else [])]
     if missing:  # no folder mirrors its own: those of the folder's name, wherever they are
         called = [test for name in reversed(missing) for test in named(mirror, name)]
-        found = [*called, *of_its_name] or named(root / "tests", missing[-1], deep=True)
+        result = [*called, *of_its_name] or named(root / "tests", missing[-1], deep=True)
     elif inside:
         every = sorted(mirror.rglob("test_*.py"))
-        found = of_its_name or sorted(every, key=lambda one: -one.read_text("utf-8").count(stem))
+        result = of_its_name or sorted(every, key=lambda one: -one.read_text("utf-8").count(stem))
     else:
-        found = of_its_name or named(mirror, stem, deep=True)
+        result = of_its_name or named(mirror, stem, deep=True)
     if path.suffix == ".ipynb":  # what holds every chapter together holds this one
-        found.append(root / "tests/book/test_notebooks.py")
+        result.append(root / "tests/book/test_notebooks.py")
     shown = pages(path, root)  # first, where they alone run it
-    found = [*found, *shown] if path.suffix == ".py" else [*shown, *found]
-    return [str(one.relative_to(root)) for one in dict.fromkeys(found)]
+    result = [*result, *shown] if path.suffix == ".py" else [*shown, *result]
+    return [str(one.relative_to(root)) for one in dict.fromkeys(result)]
 
 
 def named(folder: Path, name: str, deep: bool = False) -> list[Path]:

@@ -94,11 +94,11 @@ class Fault:
 
     def near(self, root: Path) -> list[str]:
         """Return the nearest tests: its file's, and the examples in the file itself."""
-        found = list(self.tests) or fast.near(self.file, root)
+        result = list(self.tests) or fast.near(self.file, root)
         path = root / self.file
         if path.suffix == ".py" and path.exists() and ">>> " in path.read_text("utf-8"):
-            found.append(self.file)
-        return found
+            result.append(self.file)
+        return result
 
     def notebook(self, root: Path) -> str | None:
         """Return the chapter that shows what the file makes, if it is one chapter's."""
@@ -164,8 +164,8 @@ class Copy:
             start_new_session=True,
         ) as process:
             try:
-                said, _ = process.communicate(timeout=HANGS * self.seconds)
-                return process.returncode, said
+                text, _ = process.communicate(timeout=HANGS * self.seconds)
+                return process.returncode, text
             except subprocess.TimeoutExpired:
                 return None, ""
             finally:
@@ -213,14 +213,14 @@ class Copy:
         notes = []
         for words in self.stages(fault):
             with self.planted(fault):
-                code, said = self.run(*words)
+                code, text = self.run(*words)
             if code is None:
                 return Outcome(
                     HUNG, f"no end after {HANGS * self.seconds:.0f} s: {' '.join(words[2:])}"
                 )
-            notes += [line for line in said.splitlines() if "were left out when" in line]
+            notes += [line for line in text.splitlines() if "were left out when" in line]
             if code not in (0, 5):  # 5: there were no tests
-                return self.looked_at(words, said)
+                return self.looked_at(words, text)
         return Outcome(SURVIVED, " ".join(notes) or "all of the nearest tests pass")
 
     def looked_at(self, words: list[str], said: str) -> Outcome:
@@ -283,7 +283,7 @@ def main(words: list[str], root: Path = ROOT, path: Path | None = None) -> int:
     kept = root / "_build/faults.json"
     kept.parent.mkdir(exist_ok=True)
     results = json.loads(kept.read_text("utf-8")) if kept.exists() and not asked.fresh else {}
-    found = []
+    result = []
     with copy(root) as there:
         at = Copy(there, asked.seconds)
         for number, fault in enumerate(chosen, 1):
@@ -295,10 +295,10 @@ def main(words: list[str], root: Path = ROOT, path: Path | None = None) -> int:
                 results[name] = vars(outcome)
                 kept.write_text(json.dumps(results, indent=1), "utf-8")
             outcome = Outcome(**results[name])
-            found.append((fault, outcome))
+            result.append((fault, outcome))
             print(f"{number:3}/{len(chosen)} {outcome.state:<12} {fault}", flush=True)
-    print("\n" + table(found))
-    return int(sum(outcome.state == CAUGHT for _, outcome in found) < SHARE * len(found))
+    print("\n" + table(result))
+    return int(sum(outcome.state == CAUGHT for _, outcome in result) < SHARE * len(result))
 
 
 if __name__ == "__main__":

@@ -48,9 +48,9 @@ def main(paths: list[str]) -> None:
                 resources={"metadata": {"path": Path(path).parent}},
             ).execute()
         if check:
-            found = differences(stored, notebook)
-            differs = differs or bool(found)
-            print(f"{path}: {len(found) or 'no'} cells differ", *found, sep="\n\n", flush=True)
+            result = differences(stored, notebook)
+            differs = differs or bool(result)
+            print(f"{path}: {len(result) or 'no'} cells differ", *result, sep="\n\n", flush=True)
             continue
         nbformat.write(folded(text_only(notebook)), path)
         print(f"{'ran' if run else 'normalized'} {path}")
@@ -72,12 +72,12 @@ def differences(stored: nbformat.NotebookNode, ran: nbformat.NotebookNode) -> li
 
 def texts(cell: nbformat.NotebookNode) -> list[tuple[str, str]]:
     """Return what a cell prints: stream or kind of output, and the text."""
-    found = []
+    results = []
     for output in merged(cell.outputs):
         text = output.text if output.output_type == "stream" else _plain(output)
         if text is not None:
-            found.append((output.get("name", output.output_type), text))
-    return found
+            results.append((output.get("name", output.output_type), text))
+    return results
 
 
 def _plain(output: nbformat.NotebookNode) -> str | None:

@@ -98,29 +98,29 @@ class Printed:
 
     def __post_init__(self):
         """Find the places that can be linked to: the page, and how high."""
-        for name, found in self.reader.named_destinations.items():
-            number = self.reader.get_destination_page_number(found)
-            self.places[unquote(name.lstrip("/"))] = number, found.top
+        for name, result in self.reader.named_destinations.items():
+            number = self.reader.get_destination_page_number(result)
+            self.places[unquote(name.lstrip("/"))] = number, result.top
 
 
 def order(toc: Path) -> Iterator[tuple[str, str]]:
     """Yield the pages in their order, each with the track that begins with it, if one does."""
-    found = yaml.safe_load(toc.read_text("utf-8"))
-    yield found["root"], ""
-    for part in found.get("parts", [{"chapters": found.get("chapters", [])}]):
+    result = yaml.safe_load(toc.read_text("utf-8"))
+    yield result["root"], ""
+    for part in result.get("parts", [{"chapters": result.get("chapters", [])}]):
         for k, entry in enumerate(part["chapters"]):
             yield entry["file"], "" if k else part.get("caption", "")
 
 
 def wanted(folder: Path, names: list[str]) -> dict[str, list[str]]:
     """Return which places of each page other pages lead to."""
-    found: dict[str, list[str]] = {name: [] for name in names}
+    results: dict[str, list[str]] = {name: [] for name in names}
     for name in names:
         source = (folder / f"{name}.html").read_text("utf-8")
         for page, place in re.findall(r'href="(\w+)\.html#([^"&]+)', source):
-            if page in found and place not in found[page]:
-                found[page].append(unquote(place))
-    return found
+            if page in results and place not in results[page]:
+                results[page].append(unquote(place))
+    return results
 
 
 def on_paper(page: Page, address: str, places: list[str]) -> tuple[str, bytes]:
@@ -156,7 +156,7 @@ def thin(reader: PdfReader) -> int:
     """Count the pages with fewer than ``FEW`` lines of text and no picture."""
     lines = [page.extract_text().strip().splitlines() for page in reader.pages]
     drawn = [bool(page.get("/Resources", {}).get("/XObject")) for page in reader.pages]
-    return sum(len(said) < FEW and not image for said, image in zip(lines, drawn, strict=True))
+    return sum(len(text) < FEW and not image for text, image in zip(lines, drawn, strict=True))
 
 
 def paper(page: Page, **options) -> bytes:
@@ -190,10 +190,10 @@ def contents(browser: Browser, folder: Path, title: str, printed: list[Printed])
 
 def feet(browser: Browser, printed: list[Printed], pages: int) -> list[PageObject]:
     """Print what stands at the foot of every page: the chapter and the number."""
-    said = {one.first: one.title for one in printed}
+    texts = {one.first: one.title for one in printed}
     rows, title = [], ""
     for k in range(pages):
-        title = said.get(k, title)
+        title = texts.get(k, title)
         number = f"<span>{html.escape(title)}</span><span>{k + 1}</span>" if k else ""
         rows.append(f'<div class="foot"><p>{number}</p></div>')
     page = browser.new_page()
@@ -231,9 +231,9 @@ def join(
                 number = one.first + one.reader.get_destination_page_number(heading)
                 half = len(heading.title) // 2  # a heading moved to the next page is there twice
                 twice = heading.title[:half] == heading.title[half:]
-                said = heading.title[:half] if twice else heading.title
+                text = heading.title[:half] if twice else heading.title
                 writer.add_outline_item(
-                    title=said, page_number=number, parent=top, fit=fit(heading.top)
+                    title=text, page_number=number, parent=top, fit=fit(heading.top)
                 )
     about = {"/Title": title, "/Author": author, "/Subject": "Layer normalization"}
     writer.add_metadata(about)
@@ -402,9 +402,9 @@ def make(browser: Browser, folder: Path, toc: Path, out: Path, title: str, autho
     page.emulate_media(media="print")
     printed = []
     for name, track in pages:
-        said, made = on_paper(page, (folder / f"{name}.html").as_uri(), places[name])
-        printed.append(Printed(name, track, said, PdfReader(BytesIO(made))))
-        print(f"  {said}: {len(printed[-1].reader.pages)} pages", flush=True)
+        text, made = on_paper(page, (folder / f"{name}.html").as_uri(), places[name])
+        printed.append(Printed(name, track, text, PdfReader(BytesIO(made))))
+        print(f"  {text}: {len(printed[-1].reader.pages)} pages", flush=True)
     page.close()
     # The list of contents is as long with numbers as without.
     count = len(contents(browser, folder, title, printed).pages)

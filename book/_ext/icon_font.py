@@ -20,13 +20,13 @@ def characters(static, pages):
     """Return the icons' characters, as numbers, that pages, scripts and style sheets show."""
     texts = [path.read_text("utf-8") for path in [*pages, *static.rglob("*.js")]]
     named = {name for text in texts for name in CLASS.findall(text)}
-    found = set()
+    results = set()
     for sheet in static.rglob("*.css"):
         for rule in RULE.findall(sheet.read_text("utf-8")):
             classes = set(CLASS.findall(rule.partition("{")[0]))
             if not classes or classes & named:
-                found |= {int(code, 16) for code in CHARACTER.findall(rule)}
-    return found
+                results |= {int(code, 16) for code in CHARACTER.findall(rule)}
+    return results
 
 
 def reduce(static, pages):

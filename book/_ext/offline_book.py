@@ -82,8 +82,8 @@ def copy_vendored(app):
     static = Path(app.outdir) / "_static"
     mathjax = package("sphinx-mathjax-offline") / "static" / "mathjax"
     # Fonts, and what MathJax loads when a formula first asks for it, such as \boldsymbol.
-    found = [*(mathjax / FONTS).glob("*.woff"), *(mathjax / MACROS).glob("*.js")]
-    parts = [path.relative_to(mathjax) for path in found]
+    results = [*(mathjax / FONTS).glob("*.woff"), *(mathjax / MACROS).glob("*.js")]
+    parts = [path.relative_to(mathjax) for path in results]
     for part in (Path("tex-chtml.js"), *parts):
         (static / "mathjax" / part).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(mathjax / part, static / "mathjax" / part)

@@ -58,8 +58,8 @@ def needed(asset, body):
     """Say whether a page loads a script or style sheet."""
     if name_of(asset).startswith(SEARCH_OF_SPHINX):
         return False
-    found = [part for start, part in NEEDED_BY.items() if name_of(asset).startswith(start)]
-    return all(part in body for part in found)
+    results = [part for start, part in NEEDED_BY.items() if name_of(asset).startswith(start)]
+    return all(part in body for part in results)
 
 
 def choose(app, pagename, templatename, context, doctree):
@@ -119,10 +119,12 @@ def apart(body):
 
     def listen(tag):
         name, attributes = tag.groups()
-        if not (found := HANDLER.findall(attributes)):
+        if not (result := HANDLER.findall(attributes)):
             return tag[0]
         element = next(elements)
-        handlers.extend(LISTEN.format(element, event, html.unescape(code)) for event, code in found)
+        handlers.extend(
+            LISTEN.format(element, event, html.unescape(code)) for event, code in result
+        )
         return f'{name} data-listens="{element}"{HANDLER.sub("", attributes)}'
 
     return TAG.sub(listen, SHEET.sub("", body)), sheets, handlers
@@ -138,8 +140,8 @@ def figures(body):
     """Return the widgets that a page has, in the order of its figures."""
     first = {}
     for widget in base.widgets():
-        if found := re.search(rf'class="{widget.selector[1:]}[ "]', body):
-            first[widget] = found.start()
+        if result := re.search(rf'class="{widget.selector[1:]}[ "]', body):
+            first[widget] = result.start()
     return sorted(first, key=first.get)
 
 

@@ -46,8 +46,8 @@ def fetch() -> None:
 
     archive = f"{path().name}.tgz"
     unpack = pooch.Untar(members=[MEMBER])
-    (found,) = pooch.retrieve(URL, f"sha256:{ARCHIVE_SHA256}", archive, HOME, processor=unpack)
-    shutil.move(found, path())
+    (result,) = pooch.retrieve(URL, f"sha256:{ARCHIVE_SHA256}", archive, HOME, processor=unpack)
+    shutil.move(result, path())
     shutil.rmtree(f"{HOME / archive}.untar")
     (HOME / archive).unlink()
 

@@ -86,8 +86,8 @@ class Versions(SphinxDirective):
         """List them in a sentence."""
         told = [("lnlib", "lnlib"), ("NumPy", "numpy"), ("PyTorch", "torch"), ("plotly", "plotly"),
                 ("Jupyter Book", "jupyter-book"), ("Sphinx", "sphinx")]  # fmt: skip
-        said = [f"{name} {version(package)}" for name, package in told]
-        text = f"Built with {', '.join(said)} and Python {platform.python_version()}."
+        texts = [f"{name} {version(package)}" for name, package in told]
+        text = f"Built with {', '.join(texts)} and Python {platform.python_version()}."
         return [nodes.paragraph("", text)]
 
 

@@ -88,13 +88,13 @@ def copy(path, *, site="", library=None):
                 elif kind == "exercise-start":
                     number += 1
                 continue
-            said = translate(part)
+            texts = translate(part)
             if kind == "exercise-start":
-                said = f"### Exercise {number}\n\n{said}"
-            if said and solution is not None:
-                solution.append(said)
-            elif said:
-                cells.append(markdown(said))
+                texts = f"### Exercise {number}\n\n{texts}"
+            if texts and solution is not None:
+                solution.append(texts)
+            elif texts:
+                cells.append(markdown(texts))
     cells[0]["source"] = re.sub(r"^# .+\n?", rf"\g<0>\n{BEGIN}\n", cells[0]["source"], count=1)
     for k, cell in enumerate(cells):
         cell["id"] = cell["id"] if cell.get("id") == CELL else f"cell-{k:02d}"
@@ -166,12 +166,12 @@ class Translator:
 
     def cited(self, found):
         """Name authors and year, and lead to the paper."""
-        said = []
+        texts = []
         for key in found[2].split(","):
             authors, year, address = references(self.folder / "references.bib")[key.strip()]
             text = f"{authors}, {year}" if found[1] == "p" else f"{authors} ({year})"
-            said.append(f"[{text}]({address})" if address else text)
-        return f"({'; '.join(said)})" if found[1] == "p" else " and ".join(said)
+            texts.append(f"[{text}]({address})" if address else text)
+        return f"({'; '.join(texts)})" if found[1] == "p" else " and ".join(texts)
 
     def named(self, found):
         """Lead to a page by its title."""
@@ -197,16 +197,16 @@ class Translator:
         """Return the chapter and the heading that has a label."""
         for path in sorted(self.folder.glob("*.ipynb")):
             for cell in json.loads(path.read_text("utf-8"))["cells"]:
-                for found in LABELED.finditer("".join(cell["source"])):
-                    if found[1] == label:
-                        return path.name, found[3]
+                for result in LABELED.finditer("".join(cell["source"])):
+                    if result[1] == label:
+                        return path.name, result[3]
         return "", ""
 
 
 @functools.cache
 def references(path):
     """Return authors, year and address of everything in a bibliography, by key."""
-    found = {}
+    results = {}
     for key, entry in re.findall(
         r"^@\w+\{([^,]+),\n(.*?)^\}", path.read_text("utf-8"), re.M | re.S
     ):
@@ -220,8 +220,8 @@ def references(path):
             address = f"https://arxiv.org/abs/{fields['eprint']}"
         elif "doi" in fields:
             address = f"https://doi.org/{fields['doi']}"
-        found[key] = " and ".join(last), fields.get("year", ""), address
-    return found
+        results[key] = " and ".join(last), fields.get("year", ""), address
+    return results
 
 
 def accented(name):

@@ -27,8 +27,8 @@ def git(folder, *words):
 
 def public(remote):
     """Return host, owner and name of a public repository, or ``None``."""
-    found = REMOTE.fullmatch(remote)
-    return found and tuple(found.groups())
+    result = REMOTE.fullmatch(remote)
+    return result and tuple(result.groups())
 
 
 def home(folder):
@@ -36,8 +36,8 @@ def home(folder):
     # A folder within somebody else's clone is no clone of it.
     if Path(git(folder, "rev-parse", "--show-toplevel") or "/").resolve() != Path(folder).resolve():
         return ""
-    found = public(git(folder, "remote", "get-url", "origin"))
-    return "https://{}/{}/{}".format(*found) if found else ""
+    result = public(git(folder, "remote", "get-url", "origin"))
+    return "https://{}/{}/{}".format(*result) if result else ""
 
 
 def branch(folder):

@@ -69,13 +69,13 @@ def sections(source):
         yield terms[0]["id"], ", ".join(map(flat, terms)), flat(text)
     for one in article.select("dl.glossary"):
         one.decompose()
-    found = []
+    results = []
     for section in reversed(article.select("section[id]")):  # the inner ones first
         if heading := section.find(re.compile("^h[1-6]$"), recursive=False):
             title = flat(heading.extract())
-            found.append((section["id"], title, flat(section)))
+            results.append((section["id"], title, flat(section)))
             section.decompose()
-    yield from reversed(found)
+    yield from reversed(results)
 
 
 def before(element):
@@ -94,15 +94,15 @@ def write(app, exception):
     """Write what the search page looks through."""
     if exception or app.builder.format != "html":
         return
-    found = []
+    results = []
     for name in sorted(app.env.found_docs):
         page = Path(app.outdir, f"{name}.html")
         if page.exists():
             entries = list(sections(page.read_text("utf-8")))
-            found.append({"page": name, "title": app.env.titles[name].astext(), "parts": entries})
+            results.append({"page": name, "title": app.env.titles[name].astext(), "parts": entries})
     folder = Path(app.outdir, "_static", "search")
     folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(results, ensure_ascii=False, separators=(",", ":"))
     (folder / "sections.js").write_text(f"lnSearch({text});\n", "utf-8")
 
 

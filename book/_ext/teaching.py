@@ -68,13 +68,13 @@ class Open(SphinxRole):
 
     def run(self):
         """Check that the page is there, and make the link."""
-        found = TARGET.fullmatch(self.text)
-        if not found or not find(self.env.app, found["page"]):
-            said = f"open must be `words <page#state>` of a page of the book, got {self.text!r}"
-            message = self.inliner.reporter.error(said, line=self.lineno)
+        result = TARGET.fullmatch(self.text)
+        if not result or not find(self.env.app, result["page"]):
+            text = f"open must be `words <page#state>` of a page of the book, got {self.text!r}"
+            message = self.inliner.reporter.error(text, line=self.lineno)
             return [self.inliner.problematic(self.rawtext, self.rawtext, message)], [message]
-        link = nodes.reference(refuri=address(found["page"], found["state"]), classes=["ln-open"])
-        link += nodes.Text(found["words"])
+        link = nodes.reference(refuri=address(result["page"], result["state"]), classes=["ln-open"])
+        link += nodes.Text(result["words"])
         return [link], []
 
 
@@ -120,10 +120,10 @@ class Ask(SphinxDirective):
         if not path.exists():
             raise self.error(f"ask must name a chapter as _toc.yml does, got {chapter!r}")
         self.env.note_dependency(str(path))
-        found = questions(path)
-        if not number.isdecimal() or not 1 <= int(number) <= len(found):
-            raise self.error(f"{chapter} has questions 1 to {len(found)}, got {number!r}")
-        question, word = found[int(number) - 1], self.options.get("says")
+        result = questions(path)
+        if not number.isdecimal() or not 1 <= int(number) <= len(result):
+            raise self.error(f"{chapter} has questions 1 to {len(result)}, got {number!r}")
+        question, word = result[int(number) - 1], self.options.get("says")
         if not word or word not in question.text:
             raise self.error(
                 f"question {number} of {chapter} must have the word of :says:, got {word!r} for "

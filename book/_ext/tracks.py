@@ -20,19 +20,19 @@ def read_tracks(toc):
     """Return the tracks in their order: name, then the chapters' names."""
     toc = yaml.safe_load(Path(toc).read_text("utf-8"))
     parts = [part for part in toc.get("parts", []) if "caption" in part]
-    found = [(part["caption"], [entry["file"] for entry in part["chapters"]]) for part in parts]
-    if found:
-        found[0][1].insert(0, toc["root"])  # the first page is the first track's
-    return found
+    results = [(part["caption"], [entry["file"] for entry in part["chapters"]]) for part in parts]
+    if results:
+        results[0][1].insert(0, toc["root"])  # the first page is the first track's
+    return results
 
 
 def line(track, place, of, counted, show=SHOW):
     """Put a chapter's place and its times into one line of HTML, with a button if it hides code."""
     reading, working = minutes(counted)
-    said = [f"<b>{html.escape(track)}</b>", f"{place} of {of}", f"{reading} minutes"]
+    texts = [f"<b>{html.escape(track)}</b>", f"{place} of {of}", f"{reading} minutes"]
     if working:
-        said.append(f"{working} more for the {counted['exercises']} exercises")
-    return f'<p class="ln-where"><span>{" · ".join(said)}</span> {show}</p>'
+        texts.append(f"{working} more for the {counted['exercises']} exercises")
+    return f'<p class="ln-where"><span>{" · ".join(texts)}</span> {show}</p>'
 
 
 def add_line(app, pagename, templatename, context, doctree):
@@ -46,8 +46,8 @@ def add_line(app, pagename, templatename, context, doctree):
         if pagename in chapters:
             place = chapters.index(pagename) + 1
             show = SHOW * ("above-input" in context["body"])
-            said = line(track, place, len(chapters), measures(notebook), show)
-            context["body"] = context["body"].replace("</h1>", f"</h1>\n{said}", 1)
+            text = line(track, place, len(chapters), measures(notebook), show)
+            context["body"] = context["body"].replace("</h1>", f"</h1>\n{text}", 1)
 
 
 def say_minutes(name, rawtext, text, lineno, inliner, options=None, content=None):
@@ -55,8 +55,8 @@ def say_minutes(name, rawtext, text, lineno, inliner, options=None, content=None
     env = inliner.document.settings.env
     source = Path(env.srcdir, f"{text}.ipynb")
     if not source.exists():
-        said = f"minutes must name a chapter as _toc.yml does, got {text!r}"
-        message = inliner.reporter.error(said, line=lineno)
+        texts = f"minutes must name a chapter as _toc.yml does, got {text!r}"
+        message = inliner.reporter.error(texts, line=lineno)
         return [inliner.problematic(rawtext, rawtext, message)], [message]
     env.note_dependency(str(source))
     reading, _ = minutes(measures(json.loads(source.read_text("utf-8"))))

@@ -70,8 +70,8 @@ def check(name: str, answer: object, *, seed: int = 0) -> None:
         >>> check("two-units", ...)
         Not yet: the answer is still `...`; put yours in its place.
     """
-    said = fault(name, answer, seed=seed)
-    print(f"Right. {find(name).right}" if said is None else f"Not yet: {said}")
+    text = fault(name, answer, seed=seed)
+    print(f"Right. {find(name).right}" if text is None else f"Not yet: {text}")
 
 
 def fault(name: str, answer: object, *, seed: int = 0) -> str | None:
@@ -99,14 +99,14 @@ def names() -> list[str]:
 
 @functools.cache
 def _all() -> dict[str, "Exercise"]:
-    found: dict[str, Exercise] = {}
+    results: dict[str, Exercise] = {}
     for chapter in chapters():
         module = importlib.import_module(f"lnbook.chapters.{chapter}.exercises")
         for name, exercise in module.EXERCISES.items():
-            if name in found:
+            if name in results:
                 raise ValueError(f"{chapter}: an exercise {name!r} exists already; rename this one")
-            found[name] = exercise
-    return found
+            results[name] = exercise
+    return results
 
 
 @dataclass(frozen=True)

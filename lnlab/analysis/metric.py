@@ -58,7 +58,7 @@ def missed(
     Returns:
         Shape ``(draws,)``.
     """
-    found = []
+    results = []
     for seed in range(draws):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(cases, inputs)) + 0.5
@@ -66,5 +66,5 @@ def missed(
         g = None if norm == "none" else rng.uniform(0.5, 1.5, size=units)
         model = GLM(W, b, g, norm=norm, family=family)
         printed, exact = model.fisher(X, "paper"), model.fisher(X)
-        found.append(distance(printed, exact, units=units if own else None))
-    return np.array(found)
+        results.append(distance(printed, exact, units=units if own else None))
+    return np.array(results)

@@ -77,10 +77,10 @@ def covariate_shift(
     Returns:
         The length of the change by that of the gradient before, one a layer but the lowest.
     """
-    before, found = loss(x)[1], []
+    before, result = loss(x)[1], []
     for part in layers[1:]:
         moved = x.copy()
         moved[: part.start] += step[: part.start]
         change = loss(moved)[1][part] - before[part]
-        found.append(np.linalg.norm(change) / np.linalg.norm(before[part]))
-    return np.array(found)
+        result.append(np.linalg.norm(change) / np.linalg.norm(before[part]))
+    return np.array(result)

@@ -66,15 +66,15 @@ def evaluate(
 def counts(weighed: Sequence[ClaimResult]) -> dict[str, int]:
     """Count the labels, the strongest evidence first."""
     order = list(Evidence)
-    found = sorted((one.label for one in weighed), key=lambda one: order.index(one.evidence))
-    words = [one.group for one in found]
+    results = sorted((one.label for one in weighed), key=lambda one: order.index(one.evidence))
+    words = [one.group for one in results]
     return {word: words.count(word) for word in dict.fromkeys(words)}
 
 
 def by_evidence(weighed: Sequence[ClaimResult]) -> dict[Evidence, list[ClaimResult]]:
     """Group claims by what their labels rest on, the strongest first; the order is kept."""
-    found = {kind: [one for one in weighed if one.label.evidence is kind] for kind in Evidence}
-    return {kind: of for kind, of in found.items() if of}
+    results = {kind: [one for one in weighed if one.label.evidence is kind] for kind in Evidence}
+    return {kind: of for kind, of in results.items() if of}
 
 
 def corrections(weighed: Sequence[ClaimResult]) -> str:
@@ -98,7 +98,7 @@ def interval(finding: Finding) -> str:
         return f"{max(0, d[0]):.2g} {unit}"
     scale, unit = (100, f"% {unit}") if unit.startswith("of ") else (1, f" {unit}")
     seeds = f"{len(d)} seed{'s' * (len(d) > 1)}"
-    never, first, lost = (int(found.sum()) for found in (d == np.inf, d == -np.inf, np.isnan(d)))
+    never, first, lost = (int(result.sum()) for result in (d == np.inf, d == -np.inf, np.isnan(d)))
     gone = [(never, "never in {}"), (first, "baseline never in {}"), (lost, "no number in {}")]
     without = ", ".join(words.format(n) for n, words in gone if n)
     known = scale * d[np.isfinite(d)]

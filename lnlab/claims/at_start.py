@@ -76,7 +76,7 @@ def correlated_changes(records: Records) -> list[Finding]:
     chance = np.array([
         mean_correlation(np.random.default_rng(seed).normal(size=(256, 64))) for seed in SEEDS
     ])  # fmt: skip
-    found = []
+    results = []
     for inputs in ("signed", "positive"):
         relu, tanh = (
             np.array([
@@ -86,20 +86,20 @@ def correlated_changes(records: Records) -> list[Finding]:
             for name in ("relu", "tanh")
         )  # fmt: skip
         told = f"{inputs} inputs: mean absolute correlation {relu.mean():.2f} with ReLU"
-        found += [
+        results += [
             Finding(f"{told}, {chance.mean():.2f} of independent numbers", chance - relu, "of 1"),
             Finding(f"{told}, {tanh.mean():.2f} with tanh", tanh - relu, "of 1"),
         ]
-    return found
+    return results
 
 
 # Section 3.1: summed inputs over time.
 
 
 def _drift(form: str, scale: float, inputs: str) -> np.ndarray:
-    found = (carried(form, scale, seed, inputs).summed for seed in SEEDS)
+    result = (carried(form, scale, seed, inputs).summed for seed in SEEDS)
     # Step 1 has no state before it.
-    return np.array([abs(np.log10(summed[-1] / summed[1])) for summed in found])
+    return np.array([abs(np.log10(summed[-1] / summed[1])) for summed in result])
 
 
 def summed_inputs(records: Records) -> list[Finding]:
@@ -108,7 +108,7 @@ def summed_inputs(records: Records) -> list[Finding]:
     With an input at the first step alone, what follows is the dynamics from hidden to hidden; with
     inputs at every step, which hold the magnitude, the comparison stands beside.
     """
-    found = []
+    results = []
     for inputs, words in (("first", "input at the first step alone"), ("every", "at every step")):
         for scale in SCALES:
             plain, layer = (_drift(form, scale, inputs) for form in ("plain", "paper"))
@@ -117,8 +117,8 @@ def summed_inputs(records: Records) -> list[Finding]:
                 f"{layer.mean():.2f} powers of ten, {plain.mean():.2f} without norm"
             )
             one = Finding(what, layer - plain, DECADES, (layer - plain) / plain)
-            found.append(one if inputs == "first" else _beside(one))
-    return found
+            results.append(one if inputs == "first" else _beside(one))
+    return results
 
 
 # Section 4.
@@ -156,7 +156,7 @@ def _gain_change(kind: str, family: str, scaled: str) -> np.ndarray:
 
     The step goes along the gains; without a norm, along the magnitudes of the weights.
     """
-    found = []
+    results = []
     for seed in SEEDS:
         rng = np.random.default_rng(seed)
         W, b, X = rng.normal(size=(6, 4)), rng.normal(size=6), rng.normal(size=(64, 4))
@@ -166,13 +166,13 @@ def _gain_change(kind: str, family: str, scaled: str) -> np.ndarray:
             GLM(w * W, b, norm=kind, family=family).gain_metric(x * X, step)
             for x, w in ((1, 1), (by_inputs, by_weights))
         )
-        found.append(abs(np.log10(after / before)))
-    return np.array(found)
+        results.append(abs(np.log10(after / before)))
+    return np.array(results)
 
 
 def robust_to_scaling(records: Records) -> list[Finding]:
     """Compare how the metric along the gains changes when inputs or weights are rescaled."""
-    found = []
+    results = []
     for family in ("bernoulli", "gaussian"):
         for scaled in ("inputs", "weights"):
             plain = _gain_change("none", family, scaled)
@@ -185,8 +185,8 @@ def robust_to_scaling(records: Records) -> list[Finding]:
                 one = Finding(what, change - plain, DECADES)
                 # A Gaussian model without a norm does not change with its weights either.
                 counts = kind != "weight" and (family, scaled) != ("gaussian", "weights")
-                found.append(one if counts else _beside(one))
-    return found
+                results.append(one if counts else _beside(one))
+    return results
 
 
 # Tutorials.
@@ -212,7 +212,7 @@ def _block_gradients(place: str, depth: int, initialization: str) -> np.ndarray:
     """
     D, F = 32, 128
     sizes = {name: (D, D) for name in ("W_q", "W_k", "W_v", "W_o")} | {"W_1": (F, D), "W_2": (D, F)}
-    found = []
+    results = []
     for seed in SEEDS:
         rng = np.random.default_rng(seed)
         blocks = [
@@ -230,8 +230,8 @@ def _block_gradients(place: str, depth: int, initialization: str) -> np.ndarray:
             d, grads = transformer.block_backward(d, x, params, place=place)
             squares = (np.square(grads[name]).sum() for name in sizes)
             sizes_of.append(np.sqrt(sum(squares)))
-        found.append(sizes_of[-1] / sizes_of[0])
-    return np.array(found)
+        results.append(sizes_of[-1] / sizes_of[0])
+    return np.array(results)
 
 
 def _std(initialization: str, size: tuple[int, int]) -> float:
@@ -241,7 +241,7 @@ def _std(initialization: str, size: tuple[int, int]) -> float:
 
 def gradient_flow(records: Records) -> list[Finding]:
     """Compare how much of the gradient reaches the first block, with pre-norm and post-norm."""
-    found = []
+    results = []
     for initialization in ("Xavier", "GPT-2"):
         for depth in DEPTHS:
             pre, post = (np.log10(_block_gradients(place, depth, initialization))
@@ -254,5 +254,5 @@ def gradient_flow(records: Records) -> list[Finding]:
                 Finding(f"{where} over the last's, {told}: how far from 1",
                         np.abs(pre) - np.abs(post), DECADES),
             ]  # fmt: skip
-            found += one if initialization == "Xavier" else map(_beside, one)
-    return found
+            results += one if initialization == "Xavier" else map(_beside, one)
+    return results

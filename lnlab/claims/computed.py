@@ -108,44 +108,44 @@ def carried(form: str, scale: float, seed: int, inputs: str) -> recurrence.Carri
 
 
 def _decades(form: str, scale: float) -> np.ndarray:
-    found = (carried(form, scale, seed, "every").gradient for seed in SEEDS)
-    return np.array([abs(np.log10(values[-1] / values[0])) for values in found])
+    result = (carried(form, scale, seed, "every").gradient for seed in SEEDS)
+    return np.array([abs(np.log10(values[-1] / values[0])) for values in result])
 
 
 def gradients_through_time(records: Records) -> list[Finding]:
     """Carry gradients back 50 steps, with layer norm and without, from three starts."""
-    found = []
+    results = []
     for scale in SCALES:
         plain, layer = (_decades(form, scale) for form in ("plain", "paper"))
         what = (
             f"recurrent weights x {scale:g}: the gradient changes by {layer.mean():.1f} powers of "
             f"ten over {STEPS} steps, {plain.mean():.1f} without norm"
         )
-        found.append(Finding(what, layer - plain, "powers of ten", (layer - plain) / plain))
-    return found
+        results.append(Finding(what, layer - plain, "powers of ten", (layer - plain) / plain))
+    return results
 
 
 def plain_gradients(records: Records) -> list[Finding]:
     """Say from which starts a plain network's gradient changes tenfold or more over 50 steps."""
-    found = []
+    results = []
     for scale in SCALES:
         plain = _decades("plain", scale)
         what = f"recurrent weights x {scale:g}: it changes by {plain.mean():.1f} powers of ten"
-        found.append(Finding(f"{what}, at least 1", 1 - plain, "powers of ten"))
-    return found
+        results.append(Finding(f"{what}, at least 1", 1 - plain, "powers of ten"))
+    return results
 
 
 def longer(records: Records) -> list[Finding]:
     """Keep statistics over 10 steps and use a network of sums over 40, whose inputs grow."""
-    found = {"each step": [], "layer": []}
+    results = {"each step": [], "layer": []}
     for seed in SEEDS:
         rng = np.random.default_rng(seed)
         params = recurrence.orthogonal(8, UNITS, rng)
         batches = [np.cumsum(rng.normal(size=(40, 32, 8)), axis=0) for _ in range(11)]
         run = recurrence.over_time([b[:10] for b in batches[:10]], batches[10], params)
-        for kind, sizes in found.items():
+        for kind, sizes in results.items():
             sizes.append(abs(np.log10(run.size[kind][-1] / run.size[kind][9])))
-    layer, batch = (np.array(found[kind]) for kind in ("layer", "each step"))
+    layer, batch = (np.array(results[kind]) for kind in ("layer", "each step"))
     what = (
         f"inputs that grow, 40 steps after 10 in training: what leaves the norm grows by "
         f"{batch.mean():.2f} powers of ten under batch norm, {layer.mean():.2f} under layer norm"

@@ -31,12 +31,12 @@ from lnlab.experiments._task import LAYER, NONE, curve
 
 def sgd(records: Records) -> list[Finding]:
     """Compare updates with batch norm and without, by plain gradient descent at the best rates."""
-    found = []
+    results = []
     for kind in head(records, "landscape", "none", "batch")[:1]:
-        found += steps_to_target_ratio(kind, "batch")
+        results += steps_to_target_ratio(kind, "batch")
         for norm in ("layer", "rms"):
-            found += beside(steps_to_target_ratio(kind, norm)) if kind.has(NONE, norm) else []
-    return found
+            results += beside(steps_to_target_ratio(kind, norm)) if kind.has(NONE, norm) else []
+    return results
 
 
 def regularizer(records: Records) -> list[Finding]:
@@ -66,7 +66,7 @@ def landscape(measures: dict[str, str], norm: str = "layer", rate: float = 0.1) 
     """Compare measures of the landscape with a norm and without, at one rate, over training."""
 
     def evaluate(records: Records) -> list[Finding]:
-        found = []
+        results = []
         norms = (norm, *(n for n in ("layer", "batch", "rms") if n != norm))
         for other in norms:
             pairs = pairs_by_seed(*(records.of("landscape", learning_rate=rate, norm=n)
@@ -77,8 +77,8 @@ def landscape(measures: dict[str, str], norm: str = "layer", rate: float = 0.1) 
                 d = np.array([_typical(b, name) / _typical(a, name) - 1 for a, b in pairs])
                 runs = tuple(run for pair in pairs for run in pair)
                 what = f"{words}, {other} norm against none"
-                found.append(Finding(what, d, "of none's", d, runs, other == norm))
-        return found
+                results.append(Finding(what, d, "of none's", d, runs, other == norm))
+        return results
 
     return evaluate
 
@@ -99,15 +99,15 @@ def by_seed(runs: Iterable[Record]) -> dict[int, Record]:
     Raises:
         ValueError: If two have one seed.
     """
-    found: dict[int, Record] = {}
+    results: dict[int, Record] = {}
     for run in runs:
-        if run["seed"] in found:
+        if run["seed"] in results:
             raise ValueError(
                 f"claims: runs of {run['experiment']} that are compared must differ in the seed, "
                 f"got two with seed {run['seed']}; keep one of them in the folder"
             )
-        found[run["seed"]] = run
-    return found
+        results[run["seed"]] = run
+    return results
 
 
 def _typical(run: Record, name: str) -> float:
@@ -123,7 +123,7 @@ def _typical(run: Record, name: str) -> float:
 
 def harder_to_turn(records: Records) -> list[Finding]:
     """Compare how far an update turns weights that are four times as long, and as they are."""
-    found = []
+    results = []
     for norm in ("layer", "batch", "none"):
         pairs = pairs_by_seed(*(
             [run for run in records.of("weights", norm=norm, optimizer="sgd", scale=scale)
@@ -136,8 +136,8 @@ def harder_to_turn(records: Records) -> list[Finding]:
                       for x, y in pairs])  # fmt: skip
         what = f"{norm}: degrees an update turns the weights of layer 1, four times as long"
         runs = tuple(run for pair in pairs for run in pair)
-        found.append(Finding(what, d, "of what it was", d, runs, norm != "none"))
-    return found
+        results.append(Finding(what, d, "of what it was", d, runs, norm != "none"))
+    return results
 
 
 # Section 6.6.
@@ -148,13 +148,13 @@ RATE = 1e-3  # Adam's, of all runs with ten seeds: no arm's rate was tuned
 
 def mnist_arms(records: Records, a: str, b: str, size: int) -> tuple[Arm, Arm] | None:
     """Return the longest runs of two norms at one batch size, by seed, if they share two."""
-    found = []
+    results = []
     for norm in (a, b):
         runs = records.of("mnist", norm=norm, batch_size=size, learning_rate=RATE, data="mnist")
         longest = max((run["settings"]["epochs"] for run in runs), default=0)
         longest = [run for run in runs if run["settings"]["epochs"] == longest]
-        found.append(Arm(dict(sorted(by_seed(longest).items())), RATE, {}))
-    one, other = found
+        results.append(Arm(dict(sorted(by_seed(longest).items())), RATE, {}))
+    one, other = results
     return (one, other) if len(one.runs.keys() & other.runs.keys()) > 1 else None
 
 
@@ -218,7 +218,7 @@ def robust(records: Records) -> list[Finding]:
     seeds = sorted(set.intersection(*(set(arm.runs) for arm in arms)))
     if len(seeds) < 2:
         return []
-    found, runs = [], tuple(arm.runs[seed] for seed in seeds for arm in arms)
+    result, runs = [], tuple(arm.runs[seed] for seed in seeds for arm in arms)
     arms = equally_long(arms)
     shortest = next(iter(arms[0].runs.values()))["curves"]["epoch"][-1]
     for name, words, unit, factor in (
@@ -228,9 +228,9 @@ def robust(records: Records) -> list[Finding]:
         ends = np.array([[end(name)(arm.runs[seed]) for seed in seeds] for arm in arms])
         layer, batch = np.abs(ends[1::2] - ends[::2])
         d = layer - batch
-        found.append(Finding(f"change of the {words}", factor * d, unit, d / batch, runs,
+        result.append(Finding(f"change of the {words}", factor * d, unit, d / batch, runs,
                              untestable=no_plateau(arms, name)))  # fmt: skip
-    return found
+    return result
 
 
 def equally_long(arms: Sequence[Arm]) -> tuple[Arm, ...]:
@@ -250,16 +250,16 @@ def _up_to(epoch: float, run: Record) -> Record:
 def one_by_one(records: Records) -> list[Finding]:
     """Compare layer norm on single cases with batch norm on its smallest batches, at the end."""
     layer = by_seed(records.of("mnist", norm="layer", batch_size=1, data="mnist"))
-    found = []
+    results = []
     for norm, size in (("batch", 2), ("none", 1)):
         other = by_seed(records.of("mnist", norm=norm, batch_size=size, data="mnist"))
         if len(layer.keys() & other.keys()) < 2:
             continue
         what = f"test error at the end, batches of 1, against {norm} at {size}"
         arms = Arm(other, RATE, {}), Arm(layer, RATE, {})
-        found.append(mnist_end(arms, "test_error", "points", what, factor=100,
+        results.append(mnist_end(arms, "test_error", "points", what, factor=100,
                                 counts=norm == "batch"))  # fmt: skip
-    return found
+    return results
 
 
 # Section 6.7.
@@ -267,13 +267,13 @@ def one_by_one(records: Records) -> list[Finding]:
 
 def outperforms(records: Records) -> list[Finding]:
     """Compare batch norm's test error at the end with that of every other arm; the NLL beside."""
-    found = []
+    results = []
     for kind in head(records, "convnet", "batch", NONE):
         others = [name for name in kind.arms if name != "batch" and kind.has("batch", name)]
         one = [_test_end(kind, "error", other) for other in others]
         one += beside([_test_end(kind, "NLL", other) for other in others])
-        found += beside(one) if found else one
-    return found
+        results += beside(one) if results else one
+    return results
 
 
 def _test_end(kind: Kind, what: str, plain: str) -> Finding:
@@ -289,7 +289,7 @@ def border(name: str) -> Weigh:
     """Compare units at the border with the rest: how often they are on, or how they vary."""
 
     def evaluate(records: Records) -> list[Finding]:
-        found = []
+        results = []
         for kind in head(records, "convnet", LAYER)[:1]:
             for layer in (1, 2, 3):
                 arm = kind.arms[LAYER]
@@ -299,13 +299,13 @@ def border(name: str) -> Weigh:
                 if name == "deviation":
                     apart = np.abs(ends["border_deviation"] - 1)
                     what = f"layer {layer}: std at the border, a tenth away from the interior's"
-                    found.append(Finding(what, 0.1 - apart, "of the interior's", None,
+                    results.append(Finding(what, 0.1 - apart, "of the interior's", None,
                                          tuple(arm.runs.values())))  # fmt: skip
                 else:
                     what = f"layer {layer}: fraction of images that activate a border unit"
-                    found.append(Finding(what, ratio - 1, "of the interior's", ratio - 1,
+                    results.append(Finding(what, ratio - 1, "of the interior's", ratio - 1,
                                          tuple(arm.runs.values())))  # fmt: skip
-        return found
+        return results
 
     return evaluate
 
@@ -315,17 +315,17 @@ def border(name: str) -> Weigh:
 
 def higher_rates(records: Records) -> list[Finding]:
     """Compare the best learning rates with layer norm and without, where several were run."""
-    found = []
+    results = []
     for name in ("landscape", *RECURRENT, "convnet"):
         for kind in head(records, name):
             if min(len(kind.arms[arm].rates) for arm in (NONE, LAYER)) > 1:
-                found.append(trained.best_rates(kind, records))
+                results.append(trained.best_rates(kind, records))
                 break
-    return found + _rates_of_digits(records)
+    return results + _rates_of_digits(records)
 
 
 def _rates_of_digits(records: Records) -> list[Finding]:
-    found = []
+    results = []
     for cell in ("lstm", "gru", "rnn"):
         best: dict[str, dict[int, float]] = {}
         runs = records.of("sequence", cell=cell, step="row", held_out=True, gain=1.0)
@@ -340,8 +340,8 @@ def _rates_of_digits(records: Records) -> list[Finding]:
             a, b = (np.array([best[norm][seed] for seed in seeds]) for norm in ("layer", "none"))
             typical = [f"{np.exp(np.log(one).mean()):.2g}" for one in (a, b)]
             what = f"digits, {cell.upper()}: best rate {typical[0]} against {typical[1]}"
-            found.append(Finding(what, np.log10(b / a), "powers of ten", None, tuple(runs)))
-    return found
+            results.append(Finding(what, np.log10(b / a), "powers of ten", None, tuple(runs)))
+    return results
 
 
 BROKEN = "the baseline is broken before training"
@@ -366,7 +366,7 @@ def deep(records: Records) -> list[Finding]:
     Xavier's. The baseline's loss must start at chance, and both losses must have leveled off, or
     have been lower before.
     """
-    found: list[Finding] = []
+    results: list[Finding] = []
     for initialization, depth, place in DEEP:
         with_norm = _ways(records, "layer", initialization, depth, place)
         without = _ways(records, "none", initialization, depth, "pre")
@@ -384,10 +384,10 @@ def deep(records: Records) -> list[Finding]:
         one, other = map(_rate, best)
         what = (f"{depth} blocks, {STARTS[initialization]}: lowest validation loss, {place}-norm "
                 f"at rate {one} against none at {other}")  # fmt: skip
-        counts = (depth, place) == (24, "pre") and not any(finding.counts for finding in found)
+        counts = (depth, place) == (24, "pre") and not any(finding.counts for finding in results)
         reason = _not_comparable(arms)
-        found.append(Finding(what, a - b, "nats", (a - b) / b, runs, counts, untestable=reason))
-    return found
+        results.append(Finding(what, a - b, "nats", (a - b) / b, runs, counts, untestable=reason))
+    return results
 
 
 def _rate(way: Way) -> str:

@@ -35,14 +35,14 @@ def table(records: Records) -> list[list[str]]:
 
 
 def _rows(records: Records, size: int) -> list[list[str]]:
-    found: dict[int, dict[str, list[Record]]] = {}
+    results: dict[int, dict[str, list[Record]]] = {}
     for run in records.of("mnist", batch_size=size, learning_rate=RATE, data="mnist"):
-        by_norm = found.setdefault(run["settings"]["epochs"], {})
+        by_norm = results.setdefault(run["settings"]["epochs"], {})
         by_norm.setdefault(run["settings"]["norm"], []).append(run)
-    whole = [epochs for epochs, by_norm in found.items() if by_norm.keys() >= NORMS.keys()]
+    whole = [epochs for epochs, by_norm in results.items() if by_norm.keys() >= NORMS.keys()]
     if not whole:
         return [[f"batches of {size}", *(MISSING for _ in NORMS)]]
-    runs = {norm: by_seed(found[max(whole)][norm]) for norm in NORMS}
+    runs = {norm: by_seed(results[max(whole)][norm]) for norm in NORMS}
     seeds = sorted(set.intersection(*(set(runs[norm]) for norm in NORMS)))
     rows = []
     for name, (what, factor, form) in _CURVES.items():

@@ -63,11 +63,11 @@ class Records:
     def files(self, runs: Sequence[Record]) -> dict[str, str]:
         """Return the files of records, from their names to their SHA-256."""
         wanted = {id(run) for run in runs}
-        found = [p for read in self._read.values() for p, run in read
+        results = [p for read in self._read.values() for p, run in read
                  if p.name and id(run) in wanted]  # fmt: skip
         return {
             path.relative_to(self.where).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-            for path in sorted(found)
+            for path in sorted(results)
         }
 
 

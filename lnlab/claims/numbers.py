@@ -109,15 +109,15 @@ def _figure_1(records: Records) -> list[Row]:
 
 def _table_2(records: Records) -> list[Row]:
     kind = _usual(records, "order_embeddings")
-    found = []
+    results = []
     for (way, measure), paper in PAPER_TABLE_2.items():
         rank = measure == "mean_rank"
         what = f"{way}s, " + ("mean rank" if rank else f"R@{measure.removeprefix('recall_')}, %")
         factor = 1 if rank else 100
         value = at_best(kind, f"test_{way}_{measure}") if kind else None
         here = _means(kind, lambda run, v=value, f=factor: f * v(run), ".1f")
-        found.append(Row(what, paper, here, "order_embeddings"))
-    return found
+        results.append(Row(what, paper, here, "order_embeddings"))
+    return results
 
 
 def _figure_2(records: Records) -> list[Row]:
@@ -140,16 +140,16 @@ def _figure_3(records: Records) -> list[Row]:
 
 def _table_3(records: Records) -> list[Row]:
     kind = _usual(records, "skip_thoughts")
-    found = []
+    results = []
     for what, paper in PAPER_TABLE_3.items():
         task = what.partition(",")[0].lower()
         if task in ("mr", "cr", "subj"):
             here = _means(kind, _percent(task), ".1f")
-            found.append(Row(what, paper, here, "skip_thoughts"))
+            results.append(Row(what, paper, here, "skip_thoughts"))
         else:
-            found.append(Row(what, paper, ("", "not among the tasks"), "skip_thoughts"))
+            results.append(Row(what, paper, ("", "not among the tasks"), "skip_thoughts"))
     pairs = _means(kind, _percent("caption_pairs"), ".1f")
-    return [*found, Row("pairs of captions, AUC, %", ("", ""), pairs, "skip_thoughts")]
+    return [*results, Row("pairs of captions, AUC, %", ("", ""), pairs, "skip_thoughts")]
 
 
 def _figure_4(records: Records) -> list[Row]:

@@ -67,7 +67,7 @@ def _untimed(kind: Kind, what: str) -> Finding:
 
 def recurrent_generalization(records: Records) -> list[Finding]:
     """Compare the end on test data, one finding an experiment."""
-    found = []
+    results = []
     for name in RECURRENT:
         curve_name, factor, unit, words = TEST[name]
         for kind in head(records, name)[:1]:
@@ -75,10 +75,10 @@ def recurrent_generalization(records: Records) -> list[Finding]:
             values = [end(one) for one in dict.fromkeys(names)]
             what = f"{name.replace('_', ' ')}: {words} at the end"
             share = name != "handwriting"  # a density's loss has no zero
-            found.append(
+            results.append(
                 final_metric_difference(kind, _sum(values), unit, what, factor=factor, share=share)
             )
-    return found
+    return results
 
 
 def _sum(values: list[Value]) -> Value:
@@ -90,13 +90,13 @@ def long_and_small(records: Records) -> list[Finding]:
 
     Both kinds are cut to as many epochs as the shorter one has, and compared seed by seed.
     """
-    found = []
+    results = []
     for name in RECURRENT:
         usual, *others = head(records, name) or [None]
         for kind in others:
             if kind.odd.keys() & LONGER_OR_SMALLER:
-                found += _ratios_of_kinds(usual, kind)
-    return found + _digits_by_pixel(records)
+                results += _ratios_of_kinds(usual, kind)
+    return results + _digits_by_pixel(records)
 
 
 def _ratios_of_kinds(usual: Kind, kind: Kind) -> list[Finding]:
@@ -135,7 +135,7 @@ def _cut(arm: Arm, seeds: Sequence[int], epochs: float) -> Arm:
 
 
 def _digits_by_pixel(records: Records) -> list[Finding]:
-    found = []
+    results = []
     for cell in ("lstm", "gru", "rnn"):
         arms = {
             (step, norm): Arm({
@@ -153,10 +153,10 @@ def _digits_by_pixel(records: Records) -> list[Finding]:
         d = ends["pixel", "layer"] - ends["pixel", "none"]
         d = d - (ends["row", "layer"] - ends["row", "none"])
         what = f"digits, {cell.upper()}: what the norm adds to test NLL, 64 steps minus 8"
-        found.append(Finding(what, d, "nats", None,
+        results.append(Finding(what, d, "nats", None,
                              tuple(run for arm in arms.values() for run in arm.runs.values()),
                              untestable=trained.no_plateau(arms.values(), "test_nll")))  # fmt: skip
-    return found
+    return results
 
 
 # Section 6.1.
@@ -164,7 +164,7 @@ def _digits_by_pixel(records: Records) -> list[Finding]:
 
 def recall_by_updates(records: Records) -> list[Finding]:
     """Compare the updates to targets of each of three recalls."""
-    found, task = [], TASKS["order_embeddings"]
+    result, task = [], TASKS["order_embeddings"]
     for kind in head(records, "order_embeddings"):
         one = [
             finding
@@ -175,8 +175,8 @@ def recall_by_updates(records: Records) -> list[Finding]:
                 trained.describe(kind, f"R@{k}"),
             )
         ]  # fmt: skip
-        found += beside(one) if found else one
-    return found
+        result += beside(one) if result else one
+    return result
 
 
 def own_best(records: Records) -> list[Finding]:
@@ -197,18 +197,18 @@ def own_best(records: Records) -> list[Finding]:
 
 def table_2(records: Records) -> list[Finding]:
     """Compare the eight measures of table 2 on test images, where validation was best."""
-    found = []
+    results = []
     for kind in head(records, "order_embeddings")[:1]:
         for way in ("image", "caption"):
             for k in (1, 5, 10):
                 value = trained.at_best(kind, f"test_{way}_recall_{k}")
-                found.append(trained.at_best_of_validation(
+                results.append(trained.at_best_of_validation(
                     kind, value, "points", f"R@{k} of {way}s", factor=-100))  # fmt: skip
             value = trained.at_best(kind, f"test_{way}_mean_rank")
-            found.append(
+            results.append(
                 trained.at_best_of_validation(kind, value, "places", f"mean rank of {way}s")
             )
-    return found
+    return results
 
 
 # Sections 6.2 to 6.5.
@@ -218,15 +218,15 @@ def reader_error(*others: str) -> Weigh:
     """Compare the error on validation at the end with that of other arms; the NLL beside."""
 
     def evaluate(records: Records) -> list[Finding]:
-        found = []
+        results = []
         for kind in kinds(records, "attentive_reader", (LAYER,)):
             plains = [other for other in others if kind.has(other, LAYER)]
             one = [_reader_end(kind, "error", plain) for plain in plains]
             one += beside([_reader_end(kind, "NLL", plain) for plain in plains])
             if kind.has(CHOSEN, LAYER) and NONE in others:
                 one += beside([_reader_end(kind, "error", CHOSEN)])
-            found += beside(one) if found else one
-        return found
+            results += beside(one) if results else one
+        return results
 
     return evaluate
 
@@ -242,7 +242,7 @@ def _reader_end(kind: Kind, what: str, plain: str) -> Finding:
 
 def longer_passages(records: Records) -> list[Finding]:
     """Compare how much the error grows on passages longer than those of training."""
-    found = []
+    results = []
     for kind in kinds(records, "attentive_reader", ("batch norm in the LSTM", LAYER)):
         if kind.odd.get("longest") is not None:
 
@@ -253,8 +253,8 @@ def longer_passages(records: Records) -> list[Finding]:
             one = final_metric_difference(
                 kind, grows, "points", what, plain=plain, factor=100, share=False
             )
-            found.append(one)
-    return found
+            results.append(one)
+    return results
 
 
 def update_time(records: Records) -> list[Finding]:
@@ -271,7 +271,7 @@ def sentence_tasks(records: Records) -> list[Finding]:
         runs = [run for arm in kind.arms.values() for run in arm.runs.values()]
         tasks = [task for task in ("mr", "cr", "subj", "caption_pairs")
                  if all(task in run["curves"] for run in runs)]  # fmt: skip
-        found = []
+        results = []
         for task in tasks:
             what = f"{task.replace('_', ' ')} at the end"
             one = final_metric_difference(kind, task, "points", what, factor=-100)
@@ -279,9 +279,9 @@ def sentence_tasks(records: Records) -> list[Finding]:
                      for run in kind.arms[LAYER].runs.values()]  # fmt: skip
             if not np.nanmean(above) > 0:
                 one = dataclasses.replace(one, untestable=comparison.TRIVIAL)
-            found.append(one)
-        if found:
-            return found
+            results.append(one)
+        if results:
+            return results
     return []
 
 
@@ -292,22 +292,22 @@ def draw_twice(records: Records) -> list[Finding]:
 
 def draw_bound(records: Records) -> list[Finding]:
     """Compare the bound of all test images at the end."""
-    found = []
+    results = []
     for kind in head(records, "draw"):
         name, what = "test_bound_of_all", "bound of all test images at the end"
         one = [final_metric_difference(kind, name, "nats", what)]
         if kind.has(CHOSEN, LAYER):
             what = f"the same, against {CHOSEN}"
             one += beside([final_metric_difference(kind, name, "nats", what, plain=CHOSEN)])
-        found += beside(one) if found else one
-    return found
+        results += beside(one) if results else one
+    return results
 
 
 def comparable(records: Records) -> list[Finding]:
     """Judge whether the losses at the end are within a margin."""
-    found = []
+    results = []
     for kind in head(records, "handwriting")[:1]:
         what = "loss on new writers at the end"
         one = final_metric_difference(kind, "val_new_nll", "nats per point", what, share=False)
-        found += [equivalence_margin(one, SAME_LOSS), *beside([one])]
-    return found
+        results += [equivalence_margin(one, SAME_LOSS), *beside([one])]
+    return results

@@ -32,7 +32,7 @@ def early_stopping(records: Records) -> list[Finding]:
     With a norm both compute the same function of the same direction of the weights; so what
     differs is what their growth does to learning. The training NLL must have leveled off in both.
     """
-    found = []
+    results = []
     for norm in ("layer", "batch"):
         runs = records.of("weights", norm=norm, optimizer="sgd", scale=1.0)
         fixed = [run for run in runs if run["settings"].get("magnitude") == "fixed"]
@@ -46,8 +46,8 @@ def early_stopping(records: Records) -> list[Finding]:
             grown, kept = (np.array([value(pair[k]) for pair in pairs]) for k in (0, 1))
             what = f"{norm} norm: {words} in the end, growing against fixed magnitude"
             d = grown / kept - 1
-            found.append(Finding(what, d, "of the fixed", d, used, untestable=reason))
-    return found
+            results.append(Finding(what, d, "of the fixed", d, used, untestable=reason))
+    return results
 
 
 # A summary's sentence on figure 6.
@@ -60,12 +60,12 @@ def figure_6_gains(size: int) -> Callable[[Records], list[Finding]]:
     """Compare training NLL and test error at the end with both rivals, at one batch size."""
 
     def evaluate(records: Records) -> list[Finding]:
-        found = []
+        results = []
         for rival in ("none", "batch"):
             arms = mnist_arms(records, rival, "layer", size)
             for name, words, unit, factor in _MEASURES if arms else ():
                 what = f"batches of {size}: {words} at the end, against {named(rival)}"
-                found.append(mnist_end(arms, name, unit, what, factor=factor))
-        return found
+                results.append(mnist_end(arms, name, unit, what, factor=factor))
+        return results
 
     return evaluate

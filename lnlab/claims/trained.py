@@ -54,11 +54,11 @@ class Kind(NamedTuple):
 def kinds(records: Records, experiment: str, arms: Iterable[str] = (NONE, LAYER)) -> list[Kind]:
     """Return the kinds of runs that have these arms, the usual settings first."""
     task = TASKS[experiment]
-    found = [
+    results = [
         Kind(experiment, odd, task.at_best_rates(runs))
         for odd, runs in task.kinds(records.of(experiment))
     ]
-    return [kind for kind in found if kind.has(*arms)]
+    return [kind for kind in results if kind.has(*arms)]
 
 
 def named(arm: str) -> str:
@@ -168,9 +168,9 @@ def at_best_of_validation(kind: Kind, value: Value, *args: Any, **kwargs: Any) -
 
     Both arms may get worse after that, but must not be still improving.
     """
-    found = final_metric_difference(kind, value, *args, **kwargs)
-    late = found.untestable == WORSENS
-    return dataclasses.replace(found, untestable="") if late else found
+    result = final_metric_difference(kind, value, *args, **kwargs)
+    late = result.untestable == WORSENS
+    return dataclasses.replace(result, untestable="") if late else result
 
 
 def no_plateau(arms: Iterable[Arm], name: str) -> str:
@@ -209,13 +209,13 @@ def at_best(kind: Kind, name: str) -> Value:
 
 def best_rates(kind: Kind, records: Records, other: str = LAYER, plain: str = NONE) -> Finding:
     """Say whether an arm's best learning rate lies above another's, seed by seed."""
-    task, found = TASKS[kind.experiment], []
+    task, result = TASKS[kind.experiment], []
     runs = next(runs for odd, runs in task.kinds(records.of(kind.experiment)) if odd == kind.odd)
     seeds = sorted(kind.arms[other].runs.keys() & kind.arms[plain].runs.keys())
     rates: dict[str, list[float]] = {}
     for name in (other, plain):
         mine = [run for run in runs if task.arms[name].items() <= run["settings"].items()]
-        found += mine
+        result += mine
         for seed in seeds:
             bests = {
                 run["settings"]["learning_rate"]: np.nanmin(np.append(task.score(run), np.inf))
@@ -227,7 +227,7 @@ def best_rates(kind: Kind, records: Records, other: str = LAYER, plain: str = NO
     typical = [f"{np.exp(np.log(one).mean()):.2g}" for one in (a, b)]
     text = f"{kind.experiment.replace('_', ' ')}: best rate {typical[0]} against {typical[1]}"
     reason = task.no_plateau(kind.arms[plain], kind.arms[other])
-    return Finding(describe(kind, text), np.log10(b / a), "powers of ten", None, tuple(found),
+    return Finding(describe(kind, text), np.log10(b / a), "powers of ten", None, tuple(result),
                    untestable=reason)  # fmt: skip
 
 
@@ -245,7 +245,7 @@ def speedup(experiment: str, *, at_most: float = 1.0) -> Weigh:
     """Judge updates to the targets; other metrics, a tuned start and other kinds stand beside."""
 
     def evaluate(records: Records) -> list[Finding]:
-        found = []
+        results = []
         for kind in head(records, experiment):
             one = []
             for metric in TASKS[experiment].scores:
@@ -253,7 +253,7 @@ def speedup(experiment: str, *, at_most: float = 1.0) -> Weigh:
                 one += beside(more) if one else more
             if kind.has(CHOSEN, LAYER):
                 one += beside(steps_to_target_ratio(kind, plain=CHOSEN, at_most=at_most))
-            found += beside(one) if found else one
-        return found
+            results += beside(one) if results else one
+        return results
 
     return evaluate

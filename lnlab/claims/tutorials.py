@@ -17,7 +17,7 @@ _START = f"a tanh network of {computed.UNITS} units, 10 draws, at the start of t
 
 def padding(records: Records) -> list[Finding]:
     """Run short sequences beside long ones, with padding and alone, under two norms."""
-    found = []
+    results = []
     for form, layer in (("paper", True), ("batch", False)):
         rng = np.random.default_rng(0)
         params = recurrence.orthogonal(8, computed.UNITS, rng)
@@ -31,8 +31,8 @@ def padding(records: Records) -> list[Finding]:
             states = recurrence.padded_states(alone, [length] * alone.shape[1], params, form=form)
             changes.append(np.abs(states[:, 0] - whole[:length, k]).max())
         what = f"{'layer' if layer else 'batch'} norm: real steps of a padded batch, and alone"
-        found.append(computed.exact(what, max(changes), counts=layer))
-    return found
+        results.append(computed.exact(what, max(changes), counts=layer))
+    return results
 
 
 TUTORIALS = (

@@ -78,7 +78,7 @@ def windows(lengths: Sequence[int], verse: int) -> list[range]:
         lengths: Tokens of the verses of a chapter.
         verse: Which of them must be in it.
     """
-    found = []
+    results = []
     for first in range(verse, -1, -1):
         if sum(lengths[first : verse + 1]) > LONGEST:
             break
@@ -86,8 +86,8 @@ def windows(lengths: Sequence[int], verse: int) -> list[range]:
         while last < len(lengths) and sum(lengths[first : last + 1]) <= LONGEST:
             last += 1
         if sum(lengths[first:last]) >= SHORTEST:
-            found.append(range(first, last))
-    return found
+            results.append(range(first, last))
+    return results
 
 
 def derive(old: Verses, modern: Verses, *, seed: int = 1603) -> bytes:
@@ -125,8 +125,8 @@ def derive(old: Verses, modern: Verses, *, seed: int = 1603) -> bytes:
         for k, verse in enumerate(verses):
             query = retold.get(verse, [])
             for answer in sorted(known & {*told[verse]} & {*query}):
-                found = windows(lengths, k)
-                for window in rng.sample(found, min(WINDOWS, len(found))):
+                result = windows(lengths, k)
+                for window in rng.sample(result, min(WINDOWS, len(result))):
                     passage = [word for v in window for word in told[verses[v]]]
                     there = sorted(known & {*passage, *query})
                     if len(known & {*passage}) < 2 or len(there) > len(ENTITIES):

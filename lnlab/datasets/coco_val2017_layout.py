@@ -95,8 +95,8 @@ def features(layouts: Layouts, split: str) -> np.ndarray:
         its share of the area, and its center's x and y from 0 to 1; 0 where there is none.
     """
     rows = layouts.images[split]
-    found = np.zeros((len(rows), len(layouts.categories), PLACES), np.float32)
-    for image, row in zip(found, rows, strict=True):
+    result = np.zeros((len(rows), len(layouts.categories), PLACES), np.float32)
+    for image, row in zip(result, rows, strict=True):
         w, h = row["w"], row["h"]
         largest = np.zeros(len(image))
         for c, x1, y1, x2, y2 in row["boxes"]:
@@ -106,8 +106,8 @@ def features(layouts: Layouts, split: str) -> np.ndarray:
             if area >= largest[c]:
                 largest[c] = area
                 image[c, 2:] = area**0.5, (x1 + x2) / 2 / w, (y1 + y2) / 2 / h
-    found[:, :, 1] = np.log1p(found[:, :, 1])
-    return found.reshape(len(rows), -1)
+    result[:, :, 1] = np.log1p(result[:, :, 1])
+    return result.reshape(len(rows), -1)
 
 
 def join(captions: bytes, boxes: bytes, *, held_out: int = 500) -> bytes:
@@ -128,22 +128,22 @@ def join(captions: bytes, boxes: bytes, *, held_out: int = 500) -> bytes:
     """
     told = json.loads(captions)
     sizes = {image["id"]: (image["width"], image["height"]) for image in told["images"]}
-    said: dict[int, list[str]] = {}
+    texts: dict[int, list[str]] = {}
     for one in told["annotations"]:
-        said.setdefault(one["image_id"], []).append(" ".join(one["caption"].split()))
+        texts.setdefault(one["image_id"], []).append(" ".join(one["caption"].split()))
     seen: dict[int, list[list[int]]] = {}
     for line in boxes.decode().splitlines():
-        path, *found = line.split()
-        corners = [[int(number) for number in box.split(",")] for box in found]
+        path, *result = line.split()
+        corners = [[int(number) for number in box.split(",")] for box in result]
         seen[int(re.search(r"(\d+)\.jpg$", path)[1])] = [[c, *xy] for *xy, c in corners]
-    order = sorted(image for image, found in seen.items() if found)
+    order = sorted(image for image, result in seen.items() if result)
     random.Random(2016).shuffle(order)
     head = {"categories": CATEGORIES, "box": "[category index, x1, y1, x2, y2] in pixels"}
     lines = [json.dumps(head)]
     for k, image in enumerate(order):
         row = dict(zip(("id", "w", "h"), (image, *sizes[image]), strict=True)) | {
             "boxes": seen[image],
-            "captions": said[image][:CAPTIONS],
+            "captions": texts[image][:CAPTIONS],
             "split": "test" if k < held_out else "val" if k < 2 * held_out else "train",
         }
         lines.append(json.dumps(row, separators=(",", ":")))

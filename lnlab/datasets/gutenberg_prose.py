@@ -187,8 +187,8 @@ def _read(content: bytes) -> Prose:
             books[-1][2][-1].append(line)
         elif books:
             books[-1][2].append([])
-    found = tuple(
+    results = tuple(
         Book(key, author, tuple(tuple(chapter) for chapter in chapters if chapter))
         for key, author, chapters in books
     )
-    return Prose(NAME, found, hashlib.sha256(content).hexdigest())
+    return Prose(NAME, results, hashlib.sha256(content).hexdigest())

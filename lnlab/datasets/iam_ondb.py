@@ -82,10 +82,10 @@ def load(folder: str | os.PathLike | None = None) -> Lines:
 
 def _lines(where: Path, text: str, read: hashlib._Hash) -> list[Line]:
     """Return the lines of a text, of which those with files of strokes and a text count."""
-    found = re.fullmatch(r"((\w+)-\d+)\w*", text)
-    if found is None:
+    result = re.fullmatch(r"((\w+)-\d+)\w*", text)
+    if result is None:
         return []
-    inner = Path(found[2], found[1])
+    inner = Path(result[2], result[1])
     spoken = [where / top / inner / f"{text}.txt" for top in ("ascii", "transcriptions/ascii")]
     spoken = next((path for path in spoken if path.is_file()), None)
     paths = sorted((where / "lineStrokes" / inner).glob(f"{text}-*.xml"))
@@ -93,11 +93,11 @@ def _lines(where: Path, text: str, read: hashlib._Hash) -> list[Line]:
         return []
     content = spoken.read_bytes()
     read.update(content)
-    said = texts(content.decode("utf-8", errors="replace"))
-    if len(said) != len(paths):
+    message = texts(content.decode("utf-8", errors="replace"))
+    if len(message) != len(paths):
         return []
     lines = []
-    for one, path in zip(said, paths, strict=True):
+    for one, path in zip(message, paths, strict=True):
         content = path.read_bytes()
         read.update(content)
         lines.append(Line(one, strokes(content, str(path)), text))
@@ -124,18 +124,18 @@ def strokes(content: bytes, name: str) -> np.ndarray:
         ValueError: If it is no such XML, or has no point.
     """
     try:
-        found = [
+        results = [
             (float(point.attrib["x"]), -float(point.attrib["y"]), point is stroke[-1])
             for stroke in ElementTree.fromstring(content).iterfind("StrokeSet/Stroke")
             for point in stroke
         ]
-        if not found:
+        if not results:
             raise ValueError("there is no point")
     except (ElementTree.ParseError, KeyError, ValueError) as error:
         raise ValueError(
             f"{name}: it must be XML of a StrokeSet with Strokes of Points, each with x and y, got "
             f"{type(error).__name__}: {error}; unpack the archive lineStrokes again"
         ) from error
-    points = np.array(found, np.float64)
+    points = np.array(results, np.float64)
     points[:, :2] = np.diff(points[:, :2], axis=0, prepend=points[:1, :2])
     return points.astype(np.float32)

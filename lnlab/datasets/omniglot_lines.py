@@ -90,13 +90,13 @@ def compose(letters: bytes, text: bytes) -> bytes:
         own = parts["train" if name == "train" else "other"]
         drawers = NEW.get(name, seen)
         for k in range(count):
-            said = _words(own, int(rng.random() * len(own)), 24 + int(rng.random() * 7))
+            texts = _words(own, int(rng.random() * len(own)), 24 + int(rng.random() * 7))
             drawer = drawers[k % len(drawers)]
-            points = _line(said, drawn[drawer], rng)
+            points = _line(texts, drawn[drawer], rng)
             columns["dxy"] += [(x, y) for x, y, _, _ in points]
             columns["end"] += [end for _, _, end, _ in points]
             columns["char"] += [character for *_, character in points]
-            for key, value in zip(heads, (len(points), split, drawer, said), strict=True):
+            for key, value in zip(heads, (len(points), split, drawer, texts), strict=True):
                 heads[key].append(value)
     kinds = {"dxy": "<i2", "length": "<i4", "text": "<U30"}
     arrays = {name: np.array(v, kinds.get(name, "u1")) for name, v in (columns | heads).items()}
@@ -138,24 +138,24 @@ def _scaled(raw: dict[str, Points]) -> dict[str, Points]:
 
     heights = [high - low for c in "acemnorsuvwxz" for low, high in [reach(raw[c])]]
     unit = statistics.median(heights)
-    found = {}
+    results = {}
     for letter, points in raw.items():
         low, high = reach(points)
         base = high - unit if letter in "gpqy" else high - 1.5 * unit if letter == "j" else low
         left = min(x for x, _, _ in points)
-        found[letter] = [((x - left) / unit, (y - base) / unit, end) for x, y, end in points]
-    return found
+        results[letter] = [((x - left) / unit, (y - base) / unit, end) for x, y, end in points]
+    return results
 
 
 def _words(words: list[str], first: int, most: int) -> str:
     """Return as many words from one on as fit."""
-    said = ""
+    text = ""
     for k in range(len(words)):
-        longer = f"{said} {words[(first + k) % len(words)]}".strip()
+        longer = f"{text} {words[(first + k) % len(words)]}".strip()
         if len(longer) > most:
             break
-        said = longer
-    return said
+        text = longer
+    return text
 
 
 def _line(text: str, letters: dict[str, Points], rng: random.Random) -> list[tuple[int, ...]]:
@@ -189,21 +189,21 @@ def _line(text: str, letters: dict[str, Points], rng: random.Random) -> list[tup
 
 def _read(content: bytes) -> Lines:
     with np.load(io.BytesIO(content), allow_pickle=False) as held:
-        found = {name: held[name] for name in held.files}
-    strokes = np.c_[found["dxy"] / np.float32(UNIT), found["end"]].astype(np.float32)
-    ends = np.cumsum(found["length"])[:-1]
+        results = {name: held[name] for name in held.files}
+    strokes = np.c_[results["dxy"] / np.float32(UNIT), results["end"]].astype(np.float32)
+    ends = np.cumsum(results["length"])[:-1]
     lines = [
         Line(str(text), points, f"drawer {drawer}", characters)
         for text, points, drawer, characters in zip(
-            found["text"],
+            results["text"],
             np.split(strokes, ends),
-            found["drawer"],
-            np.split(found["char"].astype(np.int64), ends),
+            results["drawer"],
+            np.split(results["char"].astype(np.int64), ends),
             strict=True,
         )
     ]
     splits = {
-        str(name): tuple(line for line, s in zip(lines, found["split"], strict=True) if s == k)
-        for k, name in enumerate(found["split_names"])
+        str(name): tuple(line for line, s in zip(lines, results["split"], strict=True) if s == k)
+        for k, name in enumerate(results["split_names"])
     }
     return Lines(NAME, splits, 1 / UNIT, hashlib.sha256(content).hexdigest())

@@ -147,15 +147,15 @@ def pairs(layouts: coco.Layouts, count: int = PAIRS) -> bytes:
 
 def _texts(archive: bytes) -> dict[str, str]:
     """Return the texts of an archive by their names; a few are in an older encoding."""
-    found = {}
+    results = {}
     with zipfile.ZipFile(io.BytesIO(archive)) as held:
         for path in held.namelist():
             content = held.read(path)
             try:
-                found[Path(path).name] = content.decode()
+                results[Path(path).name] = content.decode()
             except UnicodeDecodeError:
-                found[Path(path).name] = content.decode("cp1252")
-    return found
+                results[Path(path).name] = content.decode("cp1252")
+    return results
 
 
 def _clean(text: str) -> list[str]:
@@ -167,13 +167,13 @@ def _labelled(ones: str, zeros: str) -> list[tuple[str, str]]:
 
 
 def _opinions(texts: Sequence[str]) -> list[tuple[str, str]]:
-    found = set()
+    results = set()
     for line in (line for text in texts for line in text.split("\n")):
         tags, mark, sentence = line.partition("##")
         signs = set(re.findall(r"\[([+-])\d\]", tags))
         if mark and len(signs) == 1 and sentence.strip():
-            found.add(("1" if signs == {"+"} else "0", " ".join(sentence.split())))
-    return list(found)
+            results.add(("1" if signs == {"+"} else "0", " ".join(sentence.split())))
+    return list(results)
 
 
 def _lines(rows: Sequence[Sequence[str]]) -> bytes:

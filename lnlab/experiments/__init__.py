@@ -25,8 +25,8 @@ def names() -> tuple[str, ...]:
 
 @functools.cache
 def _names_in(*folders: str) -> tuple[str, ...]:
-    found = (module.name for module in pkgutil.iter_modules(folders))
-    return tuple(sorted(name for name in found if not name.startswith("_")))
+    result = (module.name for module in pkgutil.iter_modules(folders))
+    return tuple(sorted(name for name in result if not name.startswith("_")))
 
 
 def find(name: str) -> Experiment:

@@ -50,7 +50,7 @@ def arms(
     Raises:
         ValueError: If an arm has two records of one rate and seed.
     """
-    found = {}
+    results = {}
     for name, given in named.items():
         by_rate: dict[float, dict[int, Record]] = {}
         for record in records:
@@ -75,8 +75,8 @@ def arms(
             if len(by_rate[rate]) == most
         }
         best = min(rates, key=rates.__getitem__)
-        found[name] = Arm(dict(sorted(by_rate[best].items())), best, rates)
-    return found
+        results[name] = Arm(dict(sorted(by_rate[best].items())), best, rates)
+    return results
 
 
 def _lowest(values: np.ndarray) -> float:
@@ -113,12 +113,12 @@ def ratios(plain: Arm, other: Arm, score: Score, updates: Score) -> np.ndarray:
         score: The lower, the better.
         updates: At each point of a run.
     """
-    found = []
+    results = []
     for target in _curves.targets(mean_curve(plain, score)):
 
         def steps(run: Record, target: float = target) -> float:
             return _curves.steps_to_target(updates(run), score(run), target)
 
         pairs = zip(*paired(other, plain, steps), strict=True)
-        found.append([_curves.steps_to_target_ratio(*pair) for pair in pairs])
-    return np.array(found)
+        results.append([_curves.steps_to_target_ratio(*pair) for pair in pairs])
+    return np.array(results)

@@ -50,14 +50,14 @@ def describe_non_default_config(odd: Mapping[str, Any]) -> str:
         >>> describe_non_default_config({"batch_size": 4, "constant": False, "judge_every": None})
         'batch size 4, without constant'
     """
-    said = []
+    texts = []
     for name in [name for name in odd if name not in _MEASURED] or odd:
         words, value = name.replace("_", " "), odd[name]
         if value is None or value is False:
-            said.append(f"without {words}")
+            texts.append(f"without {words}")
         else:
-            said.append(words if value is True else f"{words} {value}")
-    return ", ".join(said)
+            texts.append(words if value is True else f"{words} {value}")
+    return ", ".join(texts)
 
 
 class Measure(NamedTuple):
@@ -153,12 +153,12 @@ class Task:
 
         Of runs that differ in what they keep alone, those that keep least count.
         """
-        usual, found = self.settings().as_dict(), {}
+        usual, result = self.settings().as_dict(), {}
         for run in records:
             odd = {k: v for k, v in run["settings"].items()
                    if k not in _FREE | _KEPT and v != usual.get(k)}  # fmt: skip
-            found.setdefault(json.dumps(odd, sort_keys=True), []).append(run)
-        parts = [(json.loads(odd), _drop_duplicates(runs)) for odd, runs in found.items()]
+            result.setdefault(json.dumps(odd, sort_keys=True), []).append(run)
+        parts = [(json.loads(odd), _drop_duplicates(runs)) for odd, runs in result.items()]
         return sorted(parts, key=lambda part: len(part[0]))
 
     def at_best_rates(self, records: Sequence[Record]) -> dict[str, Arm]:
@@ -167,12 +167,12 @@ class Task:
 
     def rows(self, other: Arm, layer: Arm) -> list[Row]:
         """Return what is told of two arms, of the measures that their runs have."""
-        found = []
+        results = []
         for name, value, better, _ in self.measures:
             with_norm, without = paired(layer, other, value)
             if not np.isnan([with_norm, without]).all():
-                found.append(Row(name, without, with_norm, better))
-        return found
+                results.append(Row(name, without, with_norm, better))
+        return results
 
     def no_plateau(self, *arms: Arm, score: Score | None = None) -> str:
         """Return why one of some arms has not leveled off; ``""`` if all have."""
@@ -218,17 +218,17 @@ class Task:
         return "\n\n".join(parts)
 
     def _table(self, records: Sequence[Record]) -> list[str]:
-        found = self.at_best_rates(records)
+        result = self.at_best_rates(records)
         of_runs = f", {self.unit}" if self.unit else ""
         lines = [f"  Best {self.seeks}{of_runs}, mean over seeds, by learning rate:"]
-        for name, arm in found.items():
+        for name, arm in result.items():
             rates = {rate: self.factor * value for rate, value in arm.rates.items()}
             each = (f"{r:g}: {v:.4g}{'*' * (r == arm.rate)}" for r, v in rates.items())
             edge = "  (at the edge)" if arm.at_edge else ""
             lines.append(f"    {name:<22} {'  '.join(each)}{edge}")
-        for name, arm in found.items():
-            if name != LAYER and LAYER in found and arm.runs.keys() & found[LAYER].runs.keys():
-                lines += self._compared(name, arm, found[LAYER])
+        for name, arm in result.items():
+            if name != LAYER and LAYER in result and arm.runs.keys() & result[LAYER].runs.keys():
+                lines += self._compared(name, arm, result[LAYER])
         return lines
 
     def _compared(self, name: str, other: Arm, layer: Arm) -> list[str]:

@@ -199,8 +199,8 @@ def test_sentence_scale_pictures_and_small_maps_are_of_what_is_chosen(browser, t
                 numbers += [arm["name"].lower()[1:], *(text.split()[1] for text in texts)]
             which = [channel, channels] if channel else [channels]
             cut = [facts["cut"]] if facts["cut"] else []
-            said = part("says").inner_text()
-            check_says(said, facts["pictures"], *cut, layer, *which, *when, *numbers)
+            message = part("says").inner_text()
+            check_says(message, facts["pictures"], *cut, layer, *which, *when, *numbers)
             assert ENDS[statistic] in part("low").inner_text()
             assert ENDS[statistic] not in part("high").inner_text()
 

@@ -28,8 +28,8 @@ def made(pictures):
 
 def ranked(norm, point, w, h, boxes):
     """Captions in their order, by the record."""
-    found = penalty.vectors(caption_ranking.records()[norm], made([(w, h, boxes)]), point)
-    return np.argsort(penalty.penalties(found, 0), kind="stable").tolist()
+    result = penalty.vectors(caption_ranking.records()[norm], made([(w, h, boxes)]), point)
+    return np.argsort(penalty.penalties(result, 0), kind="stable").tolist()
 
 
 @pytest.fixture(scope="module")
@@ -80,9 +80,9 @@ def test_the_page_computes_the_penalties_that_python_does(page):
     scenes += [[200, 100, [[3, 0, 0, 20, 10], [3, 80, 40, 100, 50], [7, 0, 0, 200, 100]]]]
     scenes += [[640, 480, []]]
     kept = [caption_ranking.networks(point) for point in points]
-    x, found = page.evaluate(ENGINE, [kept, scenes, len(told["categories"])])
+    x, result = page.evaluate(ENGINE, [kept, scenes, len(told["categories"])])
     np.testing.assert_allclose(x, made(scenes), rtol=2e-7)  # the last digit of float32
-    for point, norms in zip(points, found, strict=True):
+    for point, norms in zip(points, result, strict=True):
         for norm, record in caption_ranking.records().items():
             vectors = penalty.vectors(record, np.array(x), point)
             np.testing.assert_allclose(
@@ -117,12 +117,12 @@ def agrees(page, point, w, h, placed, own=None):
         first = [texts[k] for k in expected[:10]]
         seen = shown(page, norm)
         assert seen[:10] == first, norm
-        said = page.locator(f"[data-part='own-{norm}']").inner_text()
+        text = page.locator(f"[data-part='own-{norm}']").inner_text()
         if own is None:
-            assert said == "your own scene"
+            assert text == "your own scene"
             continue
         place = expected.index(own) + 1
-        assert said.endswith(f"rank {place}")
+        assert text.endswith(f"rank {place}")
         assert seen[10:] == [texts[own]] * (place > 10)
 
 
@@ -246,9 +246,9 @@ def test_each_object_and_caption_is_described_as_it_is(page, picture):
     objects = page.locator(".ln-caption-ranking-object").all()
     areas = [(x2 - x1) * (y2 - y1) for _, x1, y1, x2, y2 in placed]
     for (_, x1, y1, x2, y2), area, one in zip(placed, areas, objects, strict=True):
-        said = [int(n) for n in re.findall(r"(\d+) %", one.get_attribute("aria-label"))]
+        text = [int(n) for n in re.findall(r"(\d+) %", one.get_attribute("aria-label"))]
         shares = [(x1 + x2) / 2 / w, (y1 + y2) / 2 / h, (x2 - x1) / w]
-        np.testing.assert_allclose(said, [100 * share for share in shares], atol=0.51)
+        np.testing.assert_allclose(text, [100 * share for share in shares], atol=0.51)
         assert int(one.evaluate("e => e.style.zIndex")) == 1 + sum(a > area for a in areas)
     names = [name for name, *_ in boxes(page)]
     options = page.locator("[data-part='which'] option").all_inner_texts()
@@ -257,8 +257,8 @@ def test_each_object_and_caption_is_described_as_it_is(page, picture):
     check_says(slider, told["updates"][point])
     status, texts = [], [caption for *_, caption in told["pictures"]]
     for norm, record in caption_ranking.records().items():
-        found = penalty.vectors(record, made([(w, h, placed)]), point)
-        penalties = penalty.penalties(found, 0)
+        result = penalty.vectors(record, made([(w, h, placed)]), point)
+        penalties = penalty.penalties(result, 0)
         order = np.argsort(penalties, kind="stable").tolist()
         place = order.index(picture) + 1
         items = page.locator(f"[data-part='list-{norm}'] li").evaluate_all(
@@ -310,6 +310,6 @@ def test_networks_that_are_missing_are_told(browser, folder, tmp_path):
     page = context.new_page()
     page.goto((few / "page.html").as_uri())
     page.wait_for_selector(".ln-caption-ranking[data-ready='failed']")
-    said = page.locator("[data-part='hint']").inner_text()
-    assert "The networks cannot be loaded: the file " in said
+    text = page.locator("[data-part='hint']").inner_text()
+    assert "The networks cannot be loaded: the file " in text
     context.close()

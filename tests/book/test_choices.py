@@ -108,12 +108,12 @@ def claims():
     """Claims of which one holds, one does not, with a measure beside, and the others are left."""
     d = np.array([0.3, 0.2])
     beside = Finding("beside", d, "of it", d, counts=False)
-    found = {
+    results = {
         "robust": (Finding("x", -d, "of it", -d),),
         "table-1": (Finding("x", -d[:1], "of it", exact=True),),
         "table-2": (Finding("x", d, "of it", d), beside),
     }
-    return [ClaimResult(claim, found.get(claim.name, ()), {}) for claim in PAPER]
+    return [ClaimResult(claim, results.get(claim.name, ()), {}) for claim in PAPER]
 
 
 def test_the_chart_of_claims_shows_what_was_asked_for_and_opens_to_what_lies_behind(page, claims):

@@ -193,20 +193,20 @@ FLOWS = {"LSTM": (0, cells.LSTM), "GRU": (1, cells.GRU)}
 def test_the_arrow_keys_read_every_box_and_to_leave_shows_the_whole(page, name):
     place, flow = FLOWS[name]
     root = page.locator(".ln-diagram-flow").nth(place)
-    said = root.locator(".ln-diagram-said")
-    assert said.inner_text() == text(flow.said)
+    texts = root.locator(".ln-diagram-said")
+    assert texts.inner_text() == text(flow.said)
     root.locator("svg [tabindex='0']").focus()
     lines = [box.says for box in flow.boxes.values() if box.says]
     for line in lines:
-        assert said.inner_text() == text(line)
+        assert texts.inner_text() == text(line)
         active = page.evaluate("document.activeElement.getAttribute('aria-label')")
         assert active == spoken(line)
         page.keyboard.press("ArrowRight")
-    assert said.inner_text() == text(lines[-1])  # no further
+    assert texts.inner_text() == text(lines[-1])  # no further
     page.keyboard.press("Home")
-    assert said.inner_text() == text(lines[0])
+    assert texts.inner_text() == text(lines[0])
     page.evaluate("document.activeElement.blur()")
-    assert said.inner_text() == text(flow.said)
+    assert texts.inner_text() == text(flow.said)
 
 
 def text(line):
@@ -353,7 +353,7 @@ def test_what_is_lit_stands_out_from_what_is_not_in_both_themes(page):
     """A contrast of at least 3 to the card, for every norm and every gate."""
     for theme in ("light", "dark"):
         page.evaluate("t => { document.documentElement.dataset.theme = t }", theme)
-        found = page.evaluate(
+        result = page.evaluate(
             """() => { const box = document.querySelector('.ln-diagram');
             const probe = box.appendChild(document.createElement('span'));
             const color = value => { probe.style.color = value;
@@ -363,8 +363,8 @@ def test_what_is_lit_stands_out_from_what_is_not_in_both_themes(page):
             for (const name of names.split(' ')) found[name] = color(`var(--${name})`);
             probe.remove(); return found }"""
         )
-        card = luminance(found.pop("card"))
-        for name, color in found.items():
+        card = luminance(result.pop("card"))
+        for name, color in result.items():
             low, high = sorted((card, luminance(color)))
             assert (high + 0.05) / (low + 0.05) >= 3, (theme, name, color)
     page.evaluate("document.documentElement.dataset.theme = 'light'")

@@ -57,15 +57,15 @@ def test_a_reader_moves_training_glimpse_digit_and_mode_and_lets_it_play(
 
     def shows(point, image, glimpse, dreams=False):
         """Hold every readout and label to the records."""
-        after, found = f"{told['updates'][point]:,}", facts(point, image, glimpse, dreams)
+        after, result = f"{told['updates'][point]:,}", facts(point, image, glimpse, dreams)
         bounds = [f"{arm['bounds'][point]:.1f}" for arm in told["arms"]]
         names = [arm["name"].lower() for arm in told["arms"]]
         digit = str(told["digits"][image])
-        assert part(page, "count").all_inner_texts() == found
+        assert part(page, "count").all_inner_texts() == result
         assert part(page, "bound").all_inner_texts() == [f"{bound} nats" for bound in bounds]
         assert part(page, "glimpse-told").inner_text() == f"{glimpse} of {T}"
         assert part(page, "point-told").inner_text() == f"{after} updates"
-        numbers = [[] if fact == "–" else [fact] for fact in found]
+        numbers = [[] if fact == "–" else [fact] for fact in result]
         each = [word for name, of in zip(names, numbers, strict=True) for word in (name, *of)]
         last = [word for pair in zip(bounds, names, strict=True) for word in pair]
         check_says(

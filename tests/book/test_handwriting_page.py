@@ -64,7 +64,7 @@ def test_a_reader_moves_pen_and_training_and_lets_them_play(visit, built_book, w
         after = f"{told['updates'][point]:,}"
         assert part(page, "pen-told").inner_text() == f"point {pen} of {N}"
         assert part(page, "point-told").inner_text() == f"{after} updates"
-        said, heard = [after, pen, N], (labels(page, f"#handwriting-1 .ln-handwriting-{of}")
+        texts, heard = [after, pen, N], (labels(page, f"#handwriting-1 .ln-handwriting-{of}")
                                         for of in ("text", "ink"))  # fmt: skip
         for k, (arm, of_text, of_ink) in enumerate(zip(told["arms"], *heard, strict=True)):
             place = []
@@ -73,10 +73,10 @@ def test_a_reader_moves_pen_and_training_and_lets_them_play(visit, built_book, w
                 place = ["a space" if text[u] == " " else f"“{text[u]}”", u + 1, len(text)]
             loss = f"{arm['losses'][point]:.2f}".replace("-", "−")
             assert part(page, "loss").nth(k).inner_text() == f"{loss} nats per point"
-            said += [arm["name"], loss, *place]
+            texts += [arm["name"], loss, *place]
             check_says(of_text, arm["name"], *place)
             check_says(of_ink, arm["name"], pen, N)
-        check_says(part(page, "says").inner_text(), *said)
+        check_says(part(page, "says").inner_text(), *texts)
 
     with visit(built_book.as_uri(), "handwriting", reduced_motion="reduce") as v:
         page = v.page

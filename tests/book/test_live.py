@@ -230,8 +230,8 @@ def test_number_typed_into_a_chapters_table_is_computed_and_a_word_is_told(run_a
         for typed in ("-7.5", "seven"):
             field.fill(typed)
             (_, *row), *rows = sheet.start.x
-            said = sheet.read(replace(sheet.start, x=((typed, *row), *rows), cell=(0, 0)))
-            for words in filter(None, (said.text, said.warning)):
+            text = sheet.read(replace(sheet.start, x=((typed, *row), *rows), cell=(0, 0)))
+            for words in filter(None, (text.text, text.warning)):
                 sentence.get_by_text(words).wait_for()
 
 

@@ -115,14 +115,14 @@ def test_an_anywidget_id_is_that_of_a_content():
 def test_a_selector_of_a_widget_names_a_class_that_no_other_widget_has(browser):
     page = browser.new_page()
     styles = {widget.selector[1:]: widget.style() for widget in base.widgets()}
-    found = {root: page.evaluate(SELECTORS, style) for root, style in styles.items()}
+    results = {root: page.evaluate(SELECTORS, style) for root, style in styles.items()}
     page.close()
     classes = {
         root: {name for text in texts for name in re.findall(r"\.([a-z][\w-]*)", text)}
-        for root, texts in found.items()
+        for root, texts in results.items()
     }
-    for root, texts in found.items():
-        own = classes[root].difference(*(classes[other] for other in found if other != root))
+    for root, texts in results.items():
+        own = classes[root].difference(*(classes[other] for other in results if other != root))
         assert root in own
         for text in texts:
             for selector in re.split(r",(?![^(]*\))", text):

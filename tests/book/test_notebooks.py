@@ -90,8 +90,8 @@ def json_copy(notebook):
 
 
 def test_what_is_printed_in_a_row_is_joined_and_a_complaint_stays_apart():
-    said = [("stdout", "a"), ("stdout", "b"), ("stderr", "c"), ("stdout", "d")]
-    outputs = [nbformat.v4.new_output("stream", name=name, text=text) for name, text in said]
+    texts = [("stdout", "a"), ("stdout", "b"), ("stderr", "c"), ("stdout", "d")]
+    outputs = [nbformat.v4.new_output("stream", name=name, text=text) for name, text in texts]
     kept = [(output.name, output.text) for output in notebooks.merged(outputs)]
     assert kept == [("stdout", "ab"), ("stderr", "c"), ("stdout", "d")]
 
@@ -126,11 +126,11 @@ NUMBER = r"(?<![\w.^/-])[−-]?\d[\d,]*(?:\.\d+)?(?:e[−-]?\d+)?"
 
 def numbers(text):
     """Every number in a text, as a float, without its sign."""
-    found = set()
+    results = set()
     for number in re.findall(NUMBER, text.replace("_", "")):
         plain = number.lstrip("−-").rstrip(",").replace(",", "").replace("−", "-")
-        found.add(abs(float(plain)))
-    return found
+        results.add(abs(float(plain)))
+    return results
 
 
 def test_the_main_line_has_few_cells(lesson):
@@ -161,8 +161,8 @@ def test_every_number_in_the_prose_is_computed_in_its_section(lesson):
     everything = set().union(*known.values())
     missing = {
         section: sorted(left)
-        for section, found in claimed.items()
-        if (left := found - (known.get(section) or everything))
+        for section, result in claimed.items()
+        if (left := result - (known.get(section) or everything))
     }
     assert missing == {}
 
@@ -204,19 +204,19 @@ def test_every_section_that_prints_has_a_hidden_check(lesson):
 
 def exercises(notebook):
     """From label to the cells of the exercise and those of its solution."""
-    found, room = {}, None
+    result, room = {}, None
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             for line in cell.source.splitlines():
                 if label := re.fullmatch(r":label: (\S+)", line):
-                    room = found.setdefault(label[1], ([], []))[0]
+                    room = result.setdefault(label[1], ([], []))[0]
                 elif label := re.search(r"{solution-start} (\S+)$", line):
-                    room = found[label[1]][1]
+                    room = result[label[1]][1]
                 elif line.startswith("## "):
                     room = None
         if room is not None:
             room.append(cell)
-    return found
+    return result
 
 
 def test_exercises_have_graded_hints(lesson):

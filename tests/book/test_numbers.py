@@ -58,8 +58,8 @@ def test_python_reads_them():
 
 
 def test_the_page_reads_them_as_python_does(page):
-    found = page.evaluate("all => all.map((text) => lnNumbers.readings(text))", [*CASES])
-    assert dict(zip(CASES, found, strict=True)) == CASES
+    result = page.evaluate("all => all.map((text) => lnNumbers.readings(text))", [*CASES])
+    assert dict(zip(CASES, result, strict=True)) == CASES
     forms = page.evaluate("all => all.map((text) => lnNumbers.forms(text))", [*CASES])
     assert dict(zip(CASES, forms, strict=True)) == {
         text: number_parsing.forms(text) for text in CASES
@@ -70,8 +70,8 @@ def test_the_page_reads_them_as_python_does(page):
 def test_a_unit_may_stand_behind_a_number(page, unit):
     for text, answers in CASES.items():
         assert number_parsing.readings(text + unit, "ms") == answers, text
-        found = page.evaluate("([t, u]) => lnNumbers.readings(t, u)", [text + unit, "ms"])
-        assert found == answers, text
+        result = page.evaluate("([t, u]) => lnNumbers.readings(t, u)", [text + unit, "ms"])
+        assert result == answers, text
 
 
 def test_the_sheet_takes_what_is_one_number_and_asks_where_it_may_be_two(page):
@@ -100,7 +100,7 @@ def test_the_sheet_takes_what_is_one_number_and_asks_where_it_may_be_two(page):
 
 def test_the_quiz_takes_each_number_that_it_may_be(page):
     asked = [(text, answer) for text, answers in CASES.items() for answer in answers or [0]]
-    found = page.evaluate(
+    result = page.evaluate(
         """texts => [...document.querySelectorAll(".ln-question")].map((question, k) => {
           const field = question.querySelector(".ln-form input");
           field.value = texts[k];
@@ -110,7 +110,7 @@ def test_the_quiz_takes_each_number_that_it_may_be(page):
         })""",
         [text for text, _ in asked],
     )
-    for (text, answer), said in zip(asked, found, strict=True):
+    for (text, answer), texts in zip(asked, result, strict=True):
         judged = number("?", answer, why="It is.", otherwise="It is not.").judge(text)
         assert judged == ((True, "It is.") if CASES[text] else None), text
-        assert said.startswith("✓ Right." if CASES[text] else "Write a number"), (text, answer)
+        assert texts.startswith("✓ Right." if CASES[text] else "Write a number"), (text, answer)

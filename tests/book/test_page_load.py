@@ -187,6 +187,6 @@ def test_an_icon_that_a_page_names_stays_in_the_font(built_book, tmp_path):
     (tmp_path / "a.css").write_text("".join(rules))
     (tmp_path / "b.css").write_text(r'.note::after{content:"\f003"}')
     page = tmp_path / "page.html"
-    for html, found in (("<i class='fa-solid fa-two'>", {0xF002, 0xF003}), ("", {0xF003})):
+    for html, result in (("<i class='fa-solid fa-two'>", {0xF002, 0xF003}), ("", {0xF003})):
         page.write_text(html)
-        assert icon_font.characters(tmp_path, [page]) == found
+        assert icon_font.characters(tmp_path, [page]) == result

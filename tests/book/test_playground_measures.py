@@ -75,18 +75,18 @@ def gradient_norms(net, x, y):
 @pytest.mark.parametrize("case", CASES, ids=lambda c: "-".join(map(str, c.values())))
 def test_activity_gradients_and_answer_are_those_of_pytorch(scripts, case):
     settings = BASE | case
-    found = scripts.evaluate(WORKER, [[settings] * 2, playground.digits(), []])
-    (answer,) = found["answers"]
-    net = torch_network(scripts, settings, found["starts"][0])
-    x, y = (tensor(found["batches"][0][0]), torch.tensor(found["batches"][0][1]))
+    result = scripts.evaluate(WORKER, [[settings] * 2, playground.digits(), []])
+    (answer,) = result["answers"]
+    net = torch_network(scripts, settings, result["starts"][0])
+    x, y = (tensor(result["batches"][0][0]), torch.tensor(result["batches"][0][1]))
     shown = answer["nets"][0]
     np.testing.assert_allclose(
         shown["slopes"], gradient_norms(net, x.view(len(y), -1), y), rtol=CLOSE
     )
 
-    torch_net = torch_network(scripts, settings, found["starts"][0]).eval()
-    held_out = tensor(found["test"][0]).view(-1, found["inputs"])
-    labels = torch.tensor(found["test"][1])
+    torch_net = torch_network(scripts, settings, result["starts"][0]).eval()
+    held_out = tensor(result["test"][0]).view(-1, result["inputs"])
+    labels = torch.tensor(result["test"][1])
     with torch.no_grad():
         logits = torch_net(held_out)
         outputs, h = [], held_out[FOLLOWED : FOLLOWED + PROBE]
@@ -139,9 +139,9 @@ def test_dead_and_saturated_units_are_those_of_pytorch(scripts, norm, residual, 
         "norm": norm, "activation": activation, "size": 4.0, "depth": 3, "width": 64,
         "residual": residual,
     }  # fmt: skip
-    found = scripts.evaluate(WORKER, [[settings] * 2, playground.digits(), []])
-    net = torch_network(scripts, settings, found["starts"][0]).eval()
-    h = tensor(found["test"][0]).view(-1, found["inputs"])[FOLLOWED : FOLLOWED + PROBE]
+    result = scripts.evaluate(WORKER, [[settings] * 2, playground.digits(), []])
+    net = torch_network(scripts, settings, result["starts"][0]).eval()
+    h = tensor(result["test"][0]).view(-1, result["inputs"])[FOLLOWED : FOLLOWED + PROBE]
     shares = []
     with torch.no_grad():
         for k, layer in enumerate(list(net)[:-1]):
@@ -149,17 +149,17 @@ def test_dead_and_saturated_units_are_those_of_pytorch(scripts, norm, residual, 
             a = h - before if residual and k else h
             a = a.where(a.abs() > 1e-12, 0)  # but for the rounding of the difference
             shares.append(IDLE[activation](a).all(0).double().mean())
-    shown = [layer["dead"] for layer in found["answers"][0]["nets"][0]["activity"]]
+    shown = [layer["dead"] for layer in result["answers"][0]["nets"][0]["activity"]]
     np.testing.assert_allclose(shown, shares, atol=1e-12)
 
 
 def test_the_map_is_the_class_that_pytorch_gives_each_point(scripts):
     settings = [BASE | {"data": "spiral", "norm": norm} for norm in ("none", "layer")]
-    found = scripts.evaluate(WORKER, [settings, playground.digits(), []])
+    result = scripts.evaluate(WORKER, [settings, playground.digits(), []])
     middle = REACH * ((np.arange(MAP) + 0.5) * 2 / MAP - 1)
     points = np.stack([*np.meshgrid(middle, -middle)], axis=-1).reshape(-1, 2)  # rows from the top
-    for k, shown in enumerate(found["answers"][0]["nets"]):
-        net = torch_network(scripts, settings[k], found["starts"][k]).eval()
+    for k, shown in enumerate(result["answers"][0]["nets"]):
+        net = torch_network(scripts, settings[k], result["starts"][k]).eval()
         with torch.no_grad():
             classes = net(tensor(points.tolist())).argmax(1)
         assert shown["map"] == classes.tolist()
@@ -170,8 +170,8 @@ def test_a_diverged_network_reads_nothing_and_the_update_is_told(scripts):
     settings = [BASE | {"norm": norm, "activation": "identity", "rate": rate}
                 for norm, rate in (("none", 1e150), ("layer", 0.02))]  # fmt: skip
     messages = [{"train": 30, "full": True, "budget": 60_000}]
-    found = scripts.evaluate(WORKER, [settings, playground.digits(), messages])
-    start, end = found["answers"]
+    result = scripts.evaluate(WORKER, [settings, playground.digits(), messages])
+    start, end = result["answers"]
     losses = np.array([np.nan if v is None else v for v in end["losses"][0]], float)
     lost = next(k for k, v in enumerate(losses, 1) if not v < 1e12)
     assert start["lost"] == [0, 0]
@@ -185,28 +185,28 @@ def test_a_diverged_network_reads_nothing_and_the_update_is_told(scripts):
 def test_the_hardest_example_is_the_one_with_the_highest_loss(scripts):
     settings = [BASE, BASE | {"norm": "none"}]
     messages = [{"example": "hardest"}]
-    found = scripts.evaluate(WORKER, [settings, playground.digits(), messages])
-    net = torch_network(scripts, settings[1], found["starts"][1]).eval()
-    x, y = tensor(found["test"][0]).view(-1, found["inputs"]), torch.tensor(found["test"][1])
+    results = scripts.evaluate(WORKER, [settings, playground.digits(), messages])
+    net = torch_network(scripts, settings[1], results["starts"][1]).eval()
+    x, y = tensor(results["test"][0]).view(-1, results["inputs"]), torch.tensor(results["test"][1])
     with torch.no_grad():
         losses = F.cross_entropy(net(x), y, reduction="none")
-    assert found["answers"][-1]["example"] == int(losses.argmax())
+    assert results["answers"][-1]["example"] == int(losses.argmax())
 
 
 @pytest.mark.parametrize("example", [0, 200, -1])
 def test_what_is_shown_is_of_the_example_that_is_followed(scripts, example):
     """Also of one among the last, where the examples that are measured begin before it."""
     settings = [BASE | {"norm": norm} for norm in ("none", "layer")]
-    found = scripts.evaluate(WORKER, [settings, playground.digits(), [{"example": example}]])
-    start, *_, shown, told = found["answers"]
-    x, y = tensor(found["test"][0]).view(-1, found["inputs"]), found["test"][1]
+    result = scripts.evaluate(WORKER, [settings, playground.digits(), [{"example": example}]])
+    start, *_, shown, told = result["answers"]
+    x, y = tensor(result["test"][0]).view(-1, result["inputs"]), result["test"][1]
     followed = example % len(y)
     assert told["example"] == followed
     assert shown["label"] == y[followed]
     np.testing.assert_allclose(shown["input"], x[followed])
     first = min(followed, len(y) - PROBE)
     for k, net in enumerate(shown["nets"]):
-        layers = torch_network(scripts, settings[k], found["starts"][k]).eval()
+        layers = torch_network(scripts, settings[k], result["starts"][k]).eval()
         with torch.no_grad():
             outputs, h = [], x
             for layer in list(layers):
@@ -281,8 +281,8 @@ SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
 def as_number(text):
     """A number as the table writes it."""
-    if found := re.fullmatch(r"(\d+) × 10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)", text):
-        return float(f"{found[1]}e{found[2].translate(SUPERSCRIPTS)}")
+    if result := re.fullmatch(r"(\d+) × 10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)", text):
+        return float(f"{result[1]}e{result[2].translate(SUPERSCRIPTS)}")
     return float(text.removesuffix(" %")) / (100 if text.endswith("%") else 1)
 
 
@@ -382,12 +382,12 @@ COLORS = {name: f"#00000{k}" for k, name in
 def test_a_network_has_the_color_of_what_sets_it_apart(scripts, settings, shown):
     """Its card, its lines and its letter; else both have that of their norm, and B is dashed."""
     small = {"data": "moons", "depth": "2", "width": "8"}
-    found = scripts.evaluate(COLORED, [small | settings, COLORS])
-    assert found["cards"] == [COLORS[name] for name in shown]
+    result = scripts.evaluate(COLORED, [small | settings, COLORS])
+    assert result["cards"] == [COLORS[name] for name in shown]
     own = [COLORS[name] for name in shown]
     dashed = own[0] == own[1]
-    assert found["lines"] == [[own[0], False], [own[1], dashed]] * 2
-    assert found["letters"] == [["A", own[0]], ["B", own[1]]]
+    assert result["lines"] == [[own[0], False], [own[1], dashed]] * 2
+    assert result["letters"] == [["A", own[0]], ["B", own[1]]]
 
 
 CURVES = """async ([settings, digits, updates]) => {

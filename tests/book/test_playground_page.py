@@ -80,10 +80,10 @@ def parts(layer):
     """Of a PyTorch layer, the parameters under the engine's names."""
     linear = getattr(layer, "linear", layer)
     norm = getattr(layer, "norm", None)
-    found = {"W": linear.weight, "c": linear.bias}
+    results = {"W": linear.weight, "c": linear.bias}
     if norm is not None:
-        found |= {"gain": norm.weight, "b": getattr(norm, "bias", None)}
-    return {name: p for name, p in found.items() if p is not None}
+        results |= {"gain": norm.weight, "b": getattr(norm, "bias", None)}
+    return {name: p for name, p in results.items() if p is not None}
 
 
 def program(page, settings, updates):
@@ -310,8 +310,8 @@ def test_the_start_page_shows_it_first_and_makes_its_point(play, width, height):
         a, b = (int(part(page, f"error-{k}").inner_text().split()[0]) for k in (0, 1))
         assert a < 40
         assert b > 80
-        said = part(page, "verdict").inner_text()
-        assert [int(n) for n in re.findall(r"reads (\d+)", said)] == [a, b]
+        text = part(page, "verdict").inner_text()
+        assert [int(n) for n in re.findall(r"reads (\d+)", text)] == [a, b]
         assert "The signal fades" in part(page, "says-0").inner_text()
         assert "The signal arrives" in part(page, "says-1").inner_text()
 
@@ -341,11 +341,11 @@ def test_the_address_carries_settings_and_update(play):
         choose(page, "activation", "gelu")
         choose(page, "norm", "rms")
         until(page, 60)
-        said, address = status(page), page.url
-    assert f"at={re.search(r'After (.*?) updates', said)[1]}" in address
+        text, address = status(page), page.url
+    assert f"at={re.search(r'After (.*?) updates', text)[1]}" in address
     with play(query="#" + address.partition("#")[2]) as page:
         page.wait_for_function(
-            "said => document.querySelector('[role=status]').textContent === said", arg=said
+            "said => document.querySelector('[role=status]').textContent === said", arg=text
         )
         assert page.locator("select[data-key='b']").input_value() == "0.2"
         assert page.locator("select[data-key='rate']").is_hidden()
@@ -399,9 +399,9 @@ def test_every_setting_changes_the_run(play):
             for _ in range(2):  # the second while the first is on its way
                 button(page, "Step").click()
             page.wait_for_function(AT, arg=2)
-            found = now()
-            assert found not in seen, key
-            seen.add(found)
+            result = now()
+            assert result not in seen, key
+            seen.add(result)
 
 
 def test_a_control_that_would_change_nothing_is_off_and_says_why(play):

@@ -103,8 +103,8 @@ def test_of_points_of_the_plane_each_is_drawn_and_each_text_is_of_its_network(sc
         code = shown["programs"][1 - k]
         assert f"lr={rates[k]})" in code
         assert "in range(1):" in code
-    said = [(f"{'AB'[k]}, learning rate {rates[k]}", errors[k], texts[f"says-{k}"]) for k in (0, 1)]
-    check_says(texts["status"], 1, *said[0], *said[1])
+    text = [(f"{'AB'[k]}, learning rate {rates[k]}", errors[k], texts[f"says-{k}"]) for k in (0, 1)]
+    check_says(texts["status"], 1, *text[0], *text[1])
     check_says(texts["follow"], FOLLOWED + 1)
 
 

@@ -152,18 +152,18 @@ def test_copies_written_over_the_chapters_are_those_written_elsewhere(tmp_path, 
 
 def required(name, extras):
     """The distributions that pip installs with one of them."""
-    found, wanted = set(), [(canonicalize_name(name), extra) for extra in ("", *extras)]
+    result, wanted = set(), [(canonicalize_name(name), extra) for extra in ("", *extras)]
     while wanted:
         name, extra = wanted.pop()
-        if (name, extra) in found:
+        if (name, extra) in result:
             continue
-        found.add((name, extra))
+        result.add((name, extra))
         with contextlib.suppress(PackageNotFoundError):
             for requirement in map(Requirement, requires(name) or []):
                 if not requirement.marker or requirement.marker.evaluate({"extra": extra}):
                     needed = canonicalize_name(requirement.name)
                     wanted += [(needed, part) for part in ("", *requirement.extras)]
-    return {name for name, _ in found}
+    return {name for name, _ in result}
 
 
 def test_the_extra_live_is_enough_to_make_a_copy():

@@ -20,12 +20,12 @@ def test_a_slider_says_what_stands_beside_it(visit, built_book, name):
         for part, wanted in parts.items():
             slider = widget.locator(f"input[data-part='{part}']")
             low, high = (int(slider.get_attribute(end)) for end in ("min", "max"))
-            said = []
+            texts = []
             for k in (low, (low + high) // 2, high):
                 slider.fill(str(k))
                 beside = widget.locator(f"[data-part='{part}-told']").text_content()
-                said.append(slider.get_attribute("aria-valuetext"))
-                assert said[-1].endswith(beside)
+                texts.append(slider.get_attribute("aria-valuetext"))
+                assert texts[-1].endswith(beside)
                 assert wanted is None or beside == wanted(k)
-            assert len(set(said)) == 3, "places that are told apart"
+            assert len(set(texts)) == 3, "places that are told apart"
         assert not v.complaints

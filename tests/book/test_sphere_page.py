@@ -36,14 +36,14 @@ def test_the_page_computes_what_lnlib_does(scripts):
     a, d, gain, bias = rng.uniform(-2, 2, size=(4, 400, 3))
     a[:100] = 1.5 + 1e-3 * a[:100]  # hardly any spread
     eps = rng.choice([1e-5, 0.01, 0.3, 0.5], size=400) * (rng.random(400) < 0.6)
-    found = scripts.evaluate(
+    result = scripts.evaluate(
         """(cases) => cases.map(([a, d, gain, bias, eps]) => {
           const { mean, sigma, hat } = lnSpace.normalize(a, eps);
           const y = lnSpace.affine(hat, gain, bias), { dx } = lnSpace.backward(d, a, eps);
           return [[mean, sigma, 0], y, dx]; })""",
         [[v.tolist() for v in case] for case in zip(a, d, gain, bias, eps, strict=True)],
     )
-    for i, (moments, y, dx) in enumerate(found):
+    for i, (moments, y, dx) in enumerate(result):
         e = float(eps[i])
         assert moments[:2] == pytest.approx([a[i].mean(), a[i].std()], abs=EXACT)
         assert y == pytest.approx(lnlib.layer_norm(a[i], gain[i], bias[i], eps=e), abs=EXACT)
@@ -55,12 +55,12 @@ def test_the_page_computes_what_lnlib_does(scripts):
 @pytest.mark.parametrize("eps", [0, 0.25])
 def test_equal_numbers_have_deviation_0_and_it_is_said(scripts, eps):
     state = STATE | {"a1": 0.1, "a2": 0.1, "a3": 0.1, "eps": eps}
-    drawn, said, numbers = scripts.evaluate(
+    drawn, text, numbers = scripts.evaluate(
         "(s) => [lnSphereScene.draw(s, []), lnSphereScene.say(s), lnSphereScene.numbers(s)]", state
     )
-    assert "NaN" not in drawn + said
-    assert said.startswith("The three numbers are equal: σ = 0.")
-    assert ("0 / 0" in said) == (eps == 0)
+    assert "NaN" not in drawn + text
+    assert text.startswith("The three numbers are equal: σ = 0.")
+    assert ("0 / 0" in text) == (eps == 0)
     assert numbers[2][2:5] == (["–"] * 3 if eps == 0 else ["0.00"] * 3)
 
 
@@ -73,8 +73,8 @@ def test_the_camera_turns_and_does_not_bend(scripts):
 
 
 def circles(drawn, look):
-    found = re.findall(rf'class="ln-sphere-{look}" cx="([^"]*)" cy="([^"]*)"', drawn)
-    return np.array(found, dtype=float)
+    result = re.findall(rf'class="ln-sphere-{look}" cx="([^"]*)" cy="([^"]*)"', drawn)
+    return np.array(result, dtype=float)
 
 
 def test_fifty_examples_lie_on_the_circle_and_short_of_it_with_eps(scripts):
@@ -94,10 +94,10 @@ def test_stages_are_the_steps_of_layer_norm(scripts):
     gain, bias = (np.array(scripts.evaluate(f"lnSphereScene.{name}")) for name in ("GAIN", "BIAS"))
     hat = lnlib.layer_norm(a, eps=eps)
     for stage, expected in enumerate((a, a - a.mean(), hat, gain * hat + bias)):
-        found = scripts.evaluate(
+        result = scripts.evaluate(
             "([a, s, e]) => lnSphereScene.at(a, s, e)", [a.tolist(), stage, eps]
         )
-        assert found == pytest.approx(expected, abs=EXACT)
+        assert result == pytest.approx(expected, abs=EXACT)
 
 
 @pytest.mark.parametrize("name", STARTS)
@@ -115,7 +115,7 @@ def test_the_picture_without_javascript_is_the_one_of_the_start(scripts, name):
 def test_the_notebook_s_widget_draws_the_same_picture(browser):
     (widget,) = Sphere(gradient=True).widget().children
     page = browser.new_page(reduced_motion="reduce")
-    found = page.evaluate(
+    result = page.evaluate(
         """async ([code, options]) => {
           const url = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
           const { default: widget } = await import(url), el = document.createElement("div");
@@ -131,9 +131,9 @@ def test_the_notebook_s_widget_draws_the_same_picture(browser):
     )
     page.close()
     kept = " ".join(html.unescape((WEB.folder / "gradient.html").read_text("utf-8")).split())
-    svg, said, address = (" ".join(part.split()) for part in found)
+    svg, text, address = (" ".join(part.split()) for part in result)
     assert svg.count("<path") == kept.count("<path")
-    assert said in kept
+    assert text in kept
     assert address == ""
 
 
@@ -268,10 +268,10 @@ def test_the_address_has_what_was_moved_and_brings_it_back(sphere):
         page.locator("#sphere [type=checkbox]").check()
         press(page, "From above")
         page.wait_for_function("location.hash.includes('tilt')")
-        said, numbers, address = status(page), row(page, "y"), page.evaluate("location.hash")
+        text, numbers, address = status(page), row(page, "y"), page.evaluate("location.hash")
     assert address == "#sphere&a2=-1.23&stage=3&tilt=90&cloud=yes"
     with sphere(address) as page:
-        assert (status(page), row(page, "y")) == (said, numbers)
+        assert (status(page), row(page, "y")) == (text, numbers)
         assert page.locator("#sphere .ln-sphere-one").count() == 50
 
 

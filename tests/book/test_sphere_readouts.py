@@ -29,9 +29,9 @@ def test_the_sentence_says_what_is_lost_of_the_gradient_and_what_is_left(scripts
     a, d = np.array([1.8, 0.2, 1.0]), np.array([1, -0.6, 1.4])
     dx = np.linalg.norm(lnlib.layer_norm_backward(d, a, eps=0)[0])
     ones, along = 3**0.5 * d.mean(), d @ lnlib.layer_norm(a, eps=0) / 3**0.5
-    said = say(gradient=True)
-    assert f"{ones:.2f} along (1, 1, 1) and {along:.2f} along â" in said
-    assert f"dx, with norm {dx:.2f}: it points along the circle." in said
+    text = say(gradient=True)
+    assert f"{ones:.2f} along (1, 1, 1) and {along:.2f} along â" in text
+    assert f"dx, with norm {dx:.2f}: it points along the circle." in text
     assert "Nothing is left" in say(gradient=True, d1=1, d2=1, d3=1)
 
 
@@ -40,7 +40,7 @@ def test_the_sentence_says_what_is_lost_of_the_gradient_and_what_is_left(scripts
 def test_the_sentence_of_each_stage_says_the_numbers_of_its_point(scripts, stage, eps):
     for a in np.random.default_rng(3).uniform(-2, 2, size=(5, 3)).round(2):
         given = dict(zip(("a1", "a2", "a3"), a.tolist(), strict=True))
-        said = scripts.evaluate(
+        text = scripts.evaluate(
             "(s) => lnSphereScene.say(s)", STATE | given | {"eps": eps, "stage": stage}
         )
         mean, sigma = (f"{v:.2f}".replace("-", "−") for v in (a.mean(), a.std()))
@@ -50,7 +50,7 @@ def test_the_sentence_of_each_stage_says_the_numbers_of_its_point(scripts, stage
             ["√3", mean] if stage < 1 else [mean, "√3", sigma] if stage < 2
             else at_the_norm if stage == 2 else []
         )  # fmt: skip
-        check_says(said, *numbers)
+        check_says(text, *numbers)
 
 
 SHOWN = """(states) => states.map((settings) => {
@@ -125,8 +125,8 @@ def test_the_sentence_names_what_the_gradient_is_divided_by(scripts, eps):
     a, d = np.array([0.4, -0.3, 0.2]), np.array([1.3, -0.6, -1.4])
     given = dict(zip(("a1", "a2", "a3", "d1", "d2", "d3"), [*a, *d], strict=True))
     state = STATE | given | {"eps": eps, "gradient": True}
-    said = scripts.evaluate("(s) => lnSphereScene.say(s)", state).replace("\u00a0", " ")
-    told = re.search(r"The rest, divided by (.*) = (\d+\.\d+), is dx, with norm (\d+\.\d+)", said)
+    text = scripts.evaluate("(s) => lnSphereScene.say(s)", state).replace("\u00a0", " ")
+    told = re.search(r"The rest, divided by (.*) = (\d+\.\d+), is dx, with norm (\d+\.\d+)", text)
     assert told[1] == ("√(σ² + eps)" if eps else "σ")
     assert float(told[2]) == pytest.approx(np.sqrt(a.var() + eps), abs=0.0051)
     dx = lnlib.layer_norm_backward(d, a, eps=eps)[0]
@@ -172,9 +172,9 @@ def test_each_shape_is_where_its_numbers_are(scripts, stage, eps):
         given = dict(zip(("a1", "a2", "a3", "d1", "d2", "d3"), [*a, *d], strict=True))
         given |= {"eps": eps, "turn": turn, "tilt": tilt, "gradient": gradient}
         given["stage"] = 1 if gradient else stage
-        found = scripts.evaluate(f"(s) => ({SHAPES})(lnSphereScene.draw(s, []))", STATE | given)
+        result = scripts.evaluate(f"(s) => ({SHAPES})(lnSphereScene.draw(s, []))", STATE | given)
 
-        def has(name, *points, found=found, turn=turn, tilt=tilt, off=(0, 0)):
+        def has(name, *points, found=result, turn=turn, tilt=tilt, off=(0, 0)):
             for place in seen_at(points, turn, tilt) + off:
                 near = np.abs(np.array(found[name]) - place).max(-1).min()
                 assert near < 0.11, name
@@ -206,7 +206,7 @@ def test_each_shape_is_where_its_numbers_are(scripts, stage, eps):
             has("in", hat, hat + d)
             has("in ln-sphere-head", hat + d)
             has("dx", hat, hat + dx)
-            if "dx ln-sphere-head" in found:  # a short arrow has none
+            if "dx ln-sphere-head" in result:  # a short arrow has none
                 has("dx ln-sphere-head", hat + dx)
             has("out-namedx", hat + dx, off=(0, 20))
             has("tip", hat + d)
@@ -219,7 +219,7 @@ def test_each_shape_is_where_its_numbers_are(scripts, stage, eps):
         if share:
             has("affine", hat, now)
             has("y", now)
-        assert ("y-namey" in found) == (stage == 3)
+        assert ("y-namey" in result) == (stage == 3)
         if stage == 3:
             has("y-namey", y, off=(0, -13))
 

@@ -73,20 +73,20 @@ LAST = """([tokens, all]) => all.map((norms) =>
 def test_the_logits_are_pytorchs_in_every_position_of_the_switches(
     scripts, reader, text, all_norms
 ):
-    found = scripts.evaluate(LAST, [reader.tokens(text).tolist(), all_norms])
+    result = scripts.evaluate(LAST, [reader.tokens(text).tolist(), all_norms])
     every = in_every_position(reader, text, all_norms)
-    for norms, logits, expected in zip(all_norms, found, every, strict=True):
+    for norms, logits, expected in zip(all_norms, result, every, strict=True):
         np.testing.assert_allclose(logits, expected, rtol=0, atol=CLOSE, err_msg=norms)
 
 
 def test_what_a_norm_is_given_and_gives_is_pytorchs(scripts, reader):
-    found = scripts.evaluate(
+    result = scripts.evaluate(
         """(tokens) => model.read(tokens, "lrfol").stream.map(({ before, after }) =>
         [Array.from(before), Array.from(after)])""",
         reader.tokens(LONG).tolist(),
     )
     expected = switched(reader, "lrfol").inside(LONG)
-    for ours, theirs in zip(found, expected, strict=True):
+    for ours, theirs in zip(result, expected, strict=True):
         for a, b in zip(ours, theirs, strict=True):
             np.testing.assert_allclose(np.reshape(a, b.shape), b, rtol=0, atol=CLOSE)
 
@@ -133,15 +133,15 @@ def test_a_challenge_ends_as_its_sentence_says(scripts, reader):
     np.testing.assert_allclose(usual, expected, atol=CLOSE)
     for c in challenges:
         loss, entropy = np.transpose(scripts.evaluate(COST, [all_tokens, c["norms"]]) - usual)
-        found = {
+        result = {
             "hardly": loss < 0.1,
             "some": (loss >= 0.1) & (loss < 1),
             "much": loss > 1,
             "more": entropy < -0.1,
         }[EXPECTED[c["name"]]]
-        assert found[0], c["name"]
+        assert result[0], c["name"]
         if EXPECTED[c["name"]] != "some":
-            assert found.all(), c["name"]
+            assert result.all(), c["name"]
 
 
 @pytest.mark.parametrize("shape", [(7, 5), (4, 6), (1, 3)])
@@ -150,7 +150,7 @@ def test_standard_deviations_and_outliers_of_the_picture_are_those_of_numpy(scri
     rng = np.random.default_rng(1)
     values = rng.normal(2, 3, size=shape)
     values[:, 1] *= 40
-    found = scripts.evaluate(
+    result = scripts.evaluate(
         """([values, T]) => {
           const found = lnTransformerPictures.measure(Float64Array.from(values), T);
           const rows = found.rows.map((row) => [row.mean, row.std]);
@@ -158,7 +158,7 @@ def test_standard_deviations_and_outliers_of_the_picture_are_those_of_numpy(scri
         }""",
         [values.ravel().tolist(), shape[0]],
     )
-    rows, size, outliers = found
+    rows, size, outliers = result
     np.testing.assert_allclose(rows, np.stack([values.mean(1), values.std(1)], 1), rtol=1e-12)
     assert size == pytest.approx(np.sqrt((values**2).mean()), rel=1e-12)
     of_features = np.sqrt((values**2).mean(0))
@@ -293,10 +293,10 @@ def test_a_reader_types_switches_predicts_and_shares(run, reader):
         page.keyboard.press("Home")
         before, after = off.inside("Who is it?")[3]
         sizes = [float(x[0].std(correction=0)) for x in (before, after)]
-        said = part(page, "says").inner_text()
-        assert f"Character 1, “W”: mean {before[0].mean():.2f}".replace("-", "−") in said
-        assert re.findall(r"std (\d+\.\d)", said) == [f"{size:.1f}" for size in sizes]
-        assert re.search(r"Outlier features: (36|25) \(\d", said)
+        text = part(page, "says").inner_text()
+        assert f"Character 1, “W”: mean {before[0].mean():.2f}".replace("-", "−") in text
+        assert re.findall(r"std (\d+\.\d)", text) == [f"{size:.1f}" for size in sizes]
+        assert re.search(r"Outlier features: (36|25) \(\d", text)
         page.locator("[data-part='numbers'] summary").click()
         rows = page.locator("[data-part='table'] tbody tr").all_inner_texts()
         assert len(rows) == 10
@@ -307,7 +307,7 @@ def test_a_reader_types_switches_predicts_and_shares(run, reader):
     with run("#" + address.partition("#")[2]) as page:
         assert part(page, "text").input_value() == "Who is it?"
         assert written(page) == wrote
-        assert part(page, "says").inner_text() == said
+        assert part(page, "says").inner_text() == text
 
         # A challenge asks first, and then tells what the model does.
         page.get_by_role("button", name="on, all five norms").click()

@@ -97,8 +97,8 @@ def test_every_readout_is_what_pytorch_computes_with_the_norms_as_they_are_set(
     """Losses, recorded losses, next characters, the spoken sentence, stds, colors by sign."""
     text, look = "What is your name? My", look % 5
     settings = {"text": text, "norms": norms, "look": str(look), "heat": "0", "at": "5"}
-    found = scripts.evaluate(SWITCHBOARD, [transformer.weights(), settings, COLORS])
-    changed, texts = switched(reader, norms), found["texts"]
+    result = scripts.evaluate(SWITCHBOARD, [transformer.weights(), settings, COLORS])
+    changed, texts = switched(reader, norms), result["texts"]
     loss = nats(changed, text)
     with_all_on = [] if norms == "lllll" else [nats(reader, text)]
     assert texts["loss"] == loss
@@ -111,12 +111,12 @@ def test_every_readout_is_what_pytorch_computes_with_the_norms_as_they_are_set(
     check_says(texts["recorded"], *span, blind)
     following = changed.next_characters(text, 65)
     shown = {"space": " ", "line": "\n"}
-    assert [(shown.get(name, name), p) for name, p in found["next"]] == [
+    assert [(shown.get(name, name), p) for name, p in result["next"]] == [
         (name, as_percent(p)) for name, p in itertools.islice(following.items(), 8)
     ]
     likely, p = next(iter(following.items()))
     goes_on = changed.write(text, 100, temperature=0, seed=1)
-    assert found["written"][0] == goes_on
+    assert result["written"][0] == goes_on
     character = {" ": "space", "\n": "new line"}.get(likely, f"“{likely}”")
     check_says(
         texts["status"],
@@ -135,13 +135,13 @@ def test_every_readout_is_what_pytorch_computes_with_the_norms_as_they_are_set(
     constant = float(reader.deviations[look])
     deviations = [x.numpy().std(-1) for x in (before, after)]
     most = np.repeat([max(constant, *deviations[0]), max(deviations[1])], len(text))
-    grounds = [k for k, box in enumerate(found["boxes"]) if box[0] == COLORS["transformer-zero"]]
-    bars = np.array([[box[1:3] for box in found["boxes"][k : k + 2]] for k in grounds])
+    grounds = [k for k, box in enumerate(result["boxes"]) if box[0] == COLORS["transformer-zero"]]
+    bars = np.array([[box[1:3] for box in result["boxes"][k : k + 2]] for k in grounds])
     (left, strip), wide = bars[0, 0], bars[:, 1, 1]
     np.testing.assert_allclose(wide / strip, np.concatenate(deviations) / most, atol=1e-6)
-    line = [x + 1 for color, x, *_ in found["boxes"] if color == COLORS["kept"]]  # 2 pixels wide
+    line = [x + 1 for color, x, *_ in result["boxes"] if color == COLORS["kept"]]  # 2 pixels wide
     assert line == pytest.approx([left + strip * constant / most[0]], abs=1e-6)
-    for values, pixels in zip((before, after), found["maps"], strict=True):
+    for values, pixels in zip((before, after), result["maps"], strict=True):
         values = values.numpy()[..., None]
         share = np.minimum(1, abs(values) / (3 * np.sqrt((values**2).mean())))
         wanted = ground + share * (np.where(values < 0, below, above) - ground)
@@ -149,17 +149,17 @@ def test_every_readout_is_what_pytorch_computes_with_the_norms_as_they_are_set(
         np.testing.assert_allclose(drawn, wanted, atol=1)
     # The frame is around the character, a mark under each of four outliers, its map above it.
     for x, name, place, frame in zip(
-        (before, after), ("Before the norm", "After the norm"), found["places"], found["frames"],
+        (before, after), ("Before the norm", "After the norm"), result["places"], result["frames"],
         strict=True,
     ):  # fmt: skip
         left, top, wide, tall = place
         row = tall / len(text)
         assert frame == pytest.approx([left - 1, top + 5 * row - 0.5, wide + 2, row + 1])
-        assert [name, left, top - 7] in found["words"]
+        assert [name, left, top - 7] in result["words"]
         of_features = x.square().mean(0).sqrt().numpy()
         times = of_features / np.median(of_features)
         most = sorted(k for k in (-times).argsort()[:4] if times[k] > 5)
-        marks = [x + 0.75 - left for color, x, wide_, y, _ in found["boxes"]
+        marks = [x + 0.75 - left for color, x, wide_, y, _ in result["boxes"]
                  if color == COLORS["transformer-ink"] and wide_ == 1.5
                  and y == top + tall and left <= x < left + wide]  # fmt: skip
         middles = (np.array(most) + 0.5) * wide / x.shape[1]

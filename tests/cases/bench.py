@@ -13,15 +13,15 @@ class Given:
 
     def __call__(self, candidates, seconds, device="cpu", least=5, times=1, floors=()):
         numbers = itertools.count(2 + 100 * len(self.ms))
-        found = {name: 1.0 * next(numbers) for name in candidates}
+        results = {name: 1.0 * next(numbers) for name in candidates}
         if floors:
-            found["floor"] = 0.5 + len(self.ms)
+            results["floor"] = 0.5 + len(self.ms)
         for call in [*candidates.values(), *floors] if self.run else []:
             call()
-        self.ms.append(found)
+        self.ms.append(results)
         self.calls.append(dict(candidates))
         self.options.append({"device": device, "times": times, "floors": list(floors)})
-        return dict(found)
+        return dict(results)
 
 
 def check(found, ms, instead, floor=None):
@@ -37,5 +37,5 @@ def check(found, ms, instead, floor=None):
 
 
 def of(rows, **wanted):
-    (found,) = [r for r in rows if all(r[k] == v for k, v in wanted.items())]
-    return found
+    (result,) = [r for r in rows if all(r[k] == v for k, v in wanted.items())]
+    return result

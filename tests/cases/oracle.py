@@ -52,12 +52,12 @@ def updates(run):
 def seconds(run):
     if run["experiment"] != "skip_thoughts":
         return numbers(run, "wall_s")
-    time, found, before = 0.0, [], 0
+    time, result, before = 0.0, [], 0
     for ms, now in zip(run["curves"]["update_ms"], updates(run), strict=True):
         time += (ms or 0.0) * (now - before) / 1000
         before = now
-        found.append(time)
-    return found
+        result.append(time)
+    return result
 
 
 def at_best(run, name):
@@ -86,11 +86,11 @@ def arm(runs, experiment, name, kind):
     rates = {}
     for run in of:
         rates.setdefault(run["settings"]["learning_rate"], {})[run["seed"]] = run
-    seeds = max(len(found) for found in rates.values())
+    seeds = max(len(result) for result in rates.values())
     means = {
-        rate: fmean(min(known(score(run))) for run in found.values())
-        for rate, found in rates.items()
-        if len(found) == seeds
+        rate: fmean(min(known(score(run))) for run in result.values())
+        for rate, result in rates.items()
+        if len(result) == seeds
     }
     best = min(means, key=lambda rate: means[rate])
     return rates[best]
@@ -106,12 +106,12 @@ def kinds(experiment):
 
 def both_kinds(experiment, make):
     """The same measurement on the usual runs, which decide, and on the others beside them."""
-    found = []
+    results = []
     for kind in kinds(experiment):
         for answer in make(kind):
             answer.counts = answer.counts and kind == "usual"
-            found.append(answer)
-    return found
+            results.append(answer)
+    return results
 
 
 def parsed(text):

@@ -95,11 +95,11 @@ def key(answer):
 def holm(answers):
     """The corrected p value of each answer that is tested, by :func:`key`; each once."""
     p = {key(one): p_value(one.differences) for one in tested(answers)}
-    found, highest = {}, 0.0
+    result, highest = {}, 0.0
     for rank, one in enumerate(sorted(p, key=p.get)):
         highest = max(highest, min(1.0, (len(p) - rank) * p[one]))
-        found[one] = highest
-    return found
+        result[one] = highest
+    return result
 
 
 def mean_curve(runs, of):
@@ -135,9 +135,9 @@ def no_plateau(at, values):
 
 def reason(arms, of, axis):
     """Why one of some arms has not leveled off."""
-    found = [no_plateau(axis(next(iter(arm.values()))), mean_curve(arm.values(), of))
+    results = [no_plateau(axis(next(iter(arm.values()))), mean_curve(arm.values(), of))
              for arm in arms]  # fmt: skip
-    return next((one for one in found if one), "")
+    return next((one for one in results if one), "")
 
 
 def end(values):
@@ -161,7 +161,7 @@ def steps(at, values, target):
 
 def ratios(plain, other, of, axis):
     """The ratio of updates to each of the three targets, by seed."""
-    mean, found = mean_curve(plain.values(), of), []
+    mean, result = mean_curve(plain.values(), of), []
     for part in (0.5, 0.75, 0.9):
         target = known(mean)[0] + part * (end(mean) - known(mean)[0])
         row = []
@@ -171,8 +171,8 @@ def ratios(plain, other, of, axis):
                 row.append(NAN if math.isinf(mine) else -math.inf)
             else:
                 row.append(mine / theirs)
-        found.append(row)
-    return found
+        result.append(row)
+    return result
 
 
 def to_targets(a, b, of, axis, limit=1.0, counts=True):

@@ -91,7 +91,7 @@ def curves(experiment, of):
     """Return the curves of a run of one of :data:`ARMS`."""
     better = bool(of.favored) == of.wins()  # whether this run is of the better arm of its pair
     if experiment == "order_embeddings":
-        found = {}
+        results = {}
         for split in ("val", "test"):
             for way in ("image", "caption"):
                 for cut, scale in ((1, 0.3), (5, 0.25), (10, 0.2)):
@@ -100,55 +100,55 @@ def curves(experiment, of):
                     late = [max(0, t - (6 if better else 12)) for t in EPOCHS]
                     if split == "val":
                         recall = [v - 0.002 * scale * t for v, t in zip(recall, late, strict=True)]
-                    found[f"{split}_{way}_recall_{cut}"] = recall
-                found[f"{split}_{way}_mean_rank"] = of.falling(20)
+                    results[f"{split}_{way}_recall_{cut}"] = recall
+                results[f"{split}_{way}_mean_rank"] = of.falling(20)
     elif experiment == "attentive_reader":
-        found = {f"{split}_error": of.falling(0.6) for split in ("val", "test")}
-        found["val_nll"] = of.falling(2)
+        results = {f"{split}_error": of.falling(0.6) for split in ("val", "test")}
+        results["val_nll"] = of.falling(2)
         for split in ("val", "test"):
             grows = of.number(0.02, 0.04) if better else of.number(0.1, 0.2)
-            longer = [value + grows for value in found[f"{split}_error"]]
-            found[f"{split}_longer_error"] = longer
+            longer = [value + grows for value in results[f"{split}_error"]]
+            results[f"{split}_longer_error"] = longer
             for rule in ("random", "frequent", "last", "frequent_unasked"):
-                found[f"{split}_{rule}_error"] = [of.number(0.7, 0.9)] * POINTS
+                results[f"{split}_{rule}_error"] = [of.number(0.7, 0.9)] * POINTS
     elif experiment == "skip_thoughts":
-        found = {"val_nll": of.falling(5)}
+        results = {"val_nll": of.falling(5)}
         for task in ("mr", "cr", "subj", "caption_pairs"):
             for prefix in ("", "bag_"):
                 # Words alone are worth less, but as much as a sentence when little is trained.
                 less = 0.1 if prefix and of.case != "early" else 0
                 values = of.falling(-0.3, 0.9 - less)
                 values[1] = values[3] = None  # judged now and then
-                found[prefix + task] = values
+                results[prefix + task] = values
         slow = 1.0 if not of.favored else {"better": 1.03, "worse": 1.5}.get(of.case, 0.6)
-        found["update_ms"] = [None, *(slow * of.number(9.9, 10.1) for _ in range(POINTS - 1))]
+        results["update_ms"] = [None, *(slow * of.number(9.9, 10.1) for _ in range(POINTS - 1))]
     elif experiment == "draw":
-        found = {name: of.falling(100) for name in ("val_bound", "test_bound")}
-        found["test_bound_of_all"] = [None] * (POINTS - 1) + [of.falling(100)[-1]]
+        results = {name: of.falling(100) for name in ("val_bound", "test_bound")}
+        results["test_bound_of_all"] = [None] * (POINTS - 1) + [of.falling(100)[-1]]
     elif experiment == "handwriting":
         names = [f"{split}_{what}" for split in SPLITS for what in ("nll", "window_off")]
-        found = {name: of.falling(2, -2 if name.endswith("nll") else 0) for name in names}
-        found["batch_nll"] = [None, *of.falling(2, -2)[1:]]
+        results = {name: of.falling(2, -2 if name.endswith("nll") else 0) for name in names}
+        results["batch_nll"] = [None, *of.falling(2, -2)[1:]]
     elif experiment == "convnet":
-        found = {"val_error": of.falling(0.4), "test_error": of.falling(0.4),
+        results = {"val_error": of.falling(0.4), "test_error": of.falling(0.4),
                  "test_nll": of.falling(1), "val_nll": of.falling(1)}  # fmt: skip
         for layer in (1, 2, 3):
             inner = [of.number(0.4, 0.5) for _ in EPOCHS]
             share = of.number(0.5, 0.8) if of.wins() else of.number(1.1, 1.4)
             apart = of.number(0.15, 0.3) if of.wins() else of.number(0.01, 0.08)
             sign = -1 if layer == 2 else 1
-            found |= {f"inner_on_{layer}": inner,
+            results |= {f"inner_on_{layer}": inner,
                        f"border_on_{layer}": [share * v for v in inner],
                        f"border_deviation_{layer}": [1 + sign * apart] * POINTS}  # fmt: skip
     else:
-        found = {"train_nll": of.falling(2), "test_nll": of.falling(2),
+        results = {"train_nll": of.falling(2), "test_nll": of.falling(2),
                   "test_error": of.falling(0.3)}  # fmt: skip
         for name in ("smoothness", "gradient_change", "loss_range", "shift_1", "shift_2",
                      "moments_1", "moments_2"):  # fmt: skip
             level = of.number(1, 2) if better else of.number(4, 8)
-            found[name] = [level * of.number(0.5, 2) for _ in EPOCHS]
-            found[name][1] = None
-    return found
+            results[name] = [level * of.number(0.5, 2) for _ in EPOCHS]
+            results[name][1] = None
+    return results
 
 
 def of_arms(case, experiment):

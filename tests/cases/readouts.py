@@ -13,8 +13,8 @@ def check_says(text, *parts):
     """
     rest = text.replace("\N{NO-BREAK SPACE}", " ")
     for part in map(str, parts):
-        before, found, rest = rest.partition(part.replace("\N{NO-BREAK SPACE}", " "))
-        assert found, f"{part!r} does not follow in {text!r}"
+        before, result, rest = rest.partition(part.replace("\N{NO-BREAK SPACE}", " "))
+        assert result, f"{part!r} does not follow in {text!r}"
         number = part[0].isdigit()
         assert not re.search(r"\d", before), f"a number before {part!r} in {text!r}"
         assert not (number and before[-1:] in ("-", "−", "+", ".")), f"sign of {part} in {text!r}"

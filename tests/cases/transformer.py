@@ -10,5 +10,5 @@ SMALL = {"depth": 2, "width": 8, "heads": 2, "length": 5, "updates_an_epoch": 4,
 
 def words() -> Text:
     """Words in a random order, so that a character tells something of the next."""
-    said = np.random.default_rng(3).choice(["ab", "bée", "cade ", "da\n"], 300)
-    return Text.split("tiny_shakespeare", "".join(said))
+    text = np.random.default_rng(3).choice(["ab", "bée", "cade ", "da\n"], 300)
+    return Text.split("tiny_shakespeare", "".join(text))

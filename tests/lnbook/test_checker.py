@@ -122,10 +122,10 @@ def test_writing_into_the_input_spoils_no_other_case_and_is_said(exercise):
         x -= x.mean(axis=1, keepdims=True)
         return x
 
-    said = "the function writes into its input x, which is the caller's; work on a copy, and "
-    assert exercise.fault(answer).startswith(said)
+    text = "the function writes into its input x, which is the caller's; work on a copy, and "
+    assert exercise.fault(answer).startswith(text)
     kept = Function(centered, lambda rng: [(shared.copy(),)], "It is.")
-    assert kept.fault(answer).startswith(said)
+    assert kept.fault(answer).startswith(text)
     assert exercise.fault(centered) is None
 
 
@@ -142,9 +142,9 @@ def test_several_results_are_told_apart_by_name():
     assert exercise.fault(lambda x: (x.mean(), x.std())) == (
         "for x = [1, 3, 8], variance must be 8.667, got 2.944."
     )
-    said = "the function must return mean, variance; it returns "
-    assert exercise.fault(lambda x: x.mean()) == said + "one result."
-    assert exercise.fault(lambda x: (x.mean(), x.var(), 0)) == said + "3 results."
+    text = "the function must return mean, variance; it returns "
+    assert exercise.fault(lambda x: x.mean()) == text + "one result."
+    assert exercise.fault(lambda x: (x.mean(), x.var(), 0)) == text + "3 results."
 
 
 def test_a_text_or_a_truth_value_may_be_the_result():
@@ -188,8 +188,8 @@ def test_a_simulation_is_right_within_its_tolerance():
     assert exercise.fault(lambda n, rng: rng.normal(size=(4000, n)).mean(1).var()) == (
         "not the root."
     )
-    said = "for n = 4, rng a random generator, the result must be 0.5, got 0."
-    assert exercise.fault(lambda n, rng: 0) == said
+    text = "for n = 4, rng a random generator, the result must be 0.5, got 0."
+    assert exercise.fault(lambda n, rng: 0) == text
 
 
 @pytest.mark.parametrize(

@@ -52,18 +52,18 @@ def test_the_sentence_counts_the_numbers_and_says_whether_other_examples_matter(
     numbers = cubes.sets(name)
     for cell in np.ndindex(cubes.SHAPE):
         mine = numbers == numbers[cell]
-        said = cubes.describe(name, cell)
-        found = re.search(
-            r" of (\d+) numbers, those (.*); other examples (.*)\. (\d+)(?: means)? in total", said
+        text = cubes.describe(name, cell)
+        result = re.search(
+            r" of (\d+) numbers, those (.*); other examples (.*)\. (\d+)(?: means)? in total", text
         )
-        assert int(found[1]) == mine.sum()
-        assert int(found[4]) == numbers.max()
-        assert (found[3] == "matter") == mine.any((1, 2)).all()
-        assert mine.any((1, 2)).sum() == (1 if "of example" in said or "those of e" in said else 4)
+        assert int(result[1]) == mine.sum()
+        assert int(result[4]) == numbers.max()
+        assert (result[3] == "matter") == mine.any((1, 2)).all()
+        assert mine.any((1, 2)).sum() == (1 if "of example" in text or "those of e" in text else 4)
         for axis, at in zip(cubes.AXES, np.nonzero(mine), strict=True):
-            for named in re.findall(rf"{axis} (\d)", found[2]):
+            for named in re.findall(rf"{axis} (\d)", result[2]):
                 assert {int(named) - 1} == {*at} == {cell[cubes.AXES.index(axis)]}
-        for first, last in re.findall(r"channels (\d) to (\d)", found[2]):
+        for first, last in re.findall(r"channels (\d) to (\d)", result[2]):
             assert {*range(int(first) - 1, int(last))} == {*np.nonzero(mine)[1]}
 
 
@@ -111,9 +111,9 @@ def computed(shown, values, params, H):
             return norm(re.search(r"α_(\d)", box.note)[1])(a)
         if box.kind == "minus":
             return 1 - a
-        found = re.fullmatch(r"(σ|tanh)\((\w)\)", box.label)
-        if found:
-            return functions[found[1]](take(gates, found[2])(a))
+        result = re.fullmatch(r"(σ|tanh)\((\w)\)", box.label)
+        if result:
+            return functions[result[1]](take(gates, result[2])(a))
         return a if box.kind == "end" else functions[box.label](a)
 
     return value
@@ -200,7 +200,7 @@ def segments(shown, w, place):
 
 def crossings(shown, place):
     """Pairs of wires that cross within both, not where one leaves or meets the other."""
-    found = set()
+    results = set()
     for k, one in enumerate(shown.wires):
         for two in shown.wires[k + 1 :]:
             for a in segments(shown, one, place):
@@ -210,8 +210,8 @@ def crossings(shown, place):
                         if level[0][1] == level[1][1] and upright[0][0] == upright[1][0]:
                             inside = level[0][0] < upright[0][0] < level[1][0]
                             if inside and upright[0][1] < level[0][1] < upright[1][1]:
-                                found.add((one.source, one.target, two.source, two.target))
-    return found
+                                results.add((one.source, one.target, two.source, two.target))
+    return results
 
 
 def test_the_lstm_is_drawn_without_a_crossing_and_the_gru_with_the_one_it_needs():
@@ -256,9 +256,9 @@ def test_a_drawn_block_computes_its_formula(form, formula):
     (panel,) = residuals.panels(("linear", "ReLU"), "LN", {form: None})
     x = np.random.default_rng(0).normal(size=(2, 4))
     assert np.array_equal(block_value(panel, lnlib.layer_norm)(x), formula(x, lnlib.layer_norm))
-    said = panel.formula.removeprefix("y = ").replace("linear(", "relu_in(")
+    text = panel.formula.removeprefix("y = ").replace("linear(", "relu_in(")
     names = {"x": x, "LN": lnlib.layer_norm, "ReLU": relu, "relu_in": lambda x: x @ MIX}
-    assert np.array_equal(eval(said, names), formula(x, lnlib.layer_norm))
+    assert np.array_equal(eval(text, names), formula(x, lnlib.layer_norm))
 
 
 @pytest.mark.parametrize("form", residuals.FORMS)

@@ -76,10 +76,10 @@ def test_a_misconception_is_told_by_its_own_sentence(name, wrong, sentence):
 @pytest.mark.parametrize("name", NAMES)
 def test_sentences_continue_not_yet_and_end(name):
     exercise = exercises.find(name)
-    said = [sentence for _, sentence in pairs(exercise)]
+    texts = [sentence for _, sentence in pairs(exercise)]
     if isinstance(exercise, Measured):
-        said = list(exercise.wrong)
-    for sentence in [*said, getattr(exercise, "otherwise", "a hint.")]:
+        texts = list(exercise.wrong)
+    for sentence in [*texts, getattr(exercise, "otherwise", "a hint.")]:
         assert sentence.endswith((".", "?"))
         assert sentence.split()[0] not in ("You", "Your", "The", "This", "That", "It", "Its")
     assert exercise.right.endswith(".")

@@ -20,13 +20,13 @@ CHECK = re.compile(r"exercises\.check\(\s*\"([^\"]+)\"")
 
 def code(path):
     """Each code cell's source, and whether it stands in a solution."""
-    inside, found = False, []
+    inside, result = False, []
     for cell in nbformat.read(path, as_version=4).cells:
         if cell.cell_type == "code":
-            found.append((cell.source, inside))
+            result.append((cell.source, inside))
         for end in re.findall(r"{solution-(start|end)}", cell.source):
             inside = end == "start"
-    return found
+    return result
 
 
 CELLS = {path.stem: code(path) for path in CHAPTERS}

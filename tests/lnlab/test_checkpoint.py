@@ -111,9 +111,9 @@ def test_a_checkpoint_that_the_record_holds_is_removed_with_a_word(
     set_times(tmp_path, **times)
     capsys.readouterr()
     runs(tmp_path, 3)
-    said = capsys.readouterr().out
-    assert said.startswith(f"{path.stem}: removed its checkpoint")
-    assert "1 of 1 runs are recorded already" in said
+    text = capsys.readouterr().out
+    assert text.startswith(f"{path.stem}: removed its checkpoint")
+    assert "1 of 1 runs are recorded already" in text
     assert not checkpoint.place(path).exists()
 
 
@@ -256,9 +256,9 @@ def test_where_the_file_system_has_no_locks_a_run_is_trained_and_that_is_said(
     assert records.read(path)["curves"]["epoch"][-1] == 1
     if number == errno.ENOSYS:  # filelock takes a lock of another kind, with a warning of its own
         return
-    said = capsys.readouterr().err
+    text = capsys.readouterr().err
     there = checkpoint.place(path).parent
-    assert f"the file system of {there} does not support locks ({os.strerror(number)})" in said
+    assert f"the file system of {there} does not support locks ({os.strerror(number)})" in text
 
 
 def test_a_lock_that_cannot_be_had_is_named_with_a_way_on(tmp_path, monkeypatch):
@@ -291,8 +291,8 @@ def test_whoever_waits_is_told_the_owner_the_file_and_that_it_can_be_deleted(tmp
         file.unlink()
         waits.join(60)
         assert not waits.is_alive()
-    said = capsys.readouterr().err
-    assert said == (
+    text = capsys.readouterr().err
+    assert text == (
         f"run is being trained by process 12 on a far host, which holds the lock {file}; if that "
         "process is no longer running, delete the file\n"
     )

@@ -38,14 +38,14 @@ def test_the_interval_of_three_misses_the_middle_in_one_case_of_four():
 @pytest.mark.parametrize("n", [5, 12])
 def test_the_interval_is_that_of_scipy(n):
     differences = np.random.default_rng(n).exponential(size=n)
-    found = stats.bootstrap(
+    result = stats.bootstrap(
         (differences,),
         np.mean,
         n_resamples=50_000,
         method="percentile",
         random_state=np.random.default_rng(0),
     ).confidence_interval
-    assert interval(differences) == pytest.approx(tuple(found), abs=0.02)
+    assert interval(differences) == pytest.approx(tuple(result), abs=0.02)
 
 
 def test_listing_and_drawing_agree(monkeypatch):

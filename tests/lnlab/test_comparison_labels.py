@@ -78,11 +78,11 @@ TEN = np.array([-1.0, -2.0, -1.5, -0.5, -1.2, -0.7, -1.1, -0.9, -1.4, -0.2])
     ],
 )
 def test_differences_have_their_label(differences, text, side):
-    found = label(np.array(differences))
-    assert (found.text, found.side) == (text, side)
+    result = label(np.array(differences))
+    assert (result.text, result.side) == (text, side)
     few = len(differences) < 10
     kinds = {"not testable here": Evidence.NONE}
-    assert found.evidence == kinds.get(text, Evidence.FEW if few else Evidence.MANY)
+    assert result.evidence == kinds.get(text, Evidence.FEW if few else Evidence.MANY)
 
 
 def test_the_label_uses_the_corrected_p_value():
@@ -93,8 +93,8 @@ def test_the_label_uses_the_corrected_p_value():
     assert 0.01 < comparison.p_value(weak) < 0.05
     assert label(weak).text == "supported"
     few = [np.array([-3.0, 1.0]), comparison.NO_PLATEAU, np.full(10, np.nan)]  # not tested, no part
-    found = comparison.labels([weak, TEN - TEN.mean(), *few, TEN, weak, weak])
-    assert [str(one) for one in found] == [
+    result = comparison.labels([weak, TEN - TEN.mean(), *few, TEN, weak, weak])
+    assert [str(one) for one in result] == [
         "undecided", "undecided", "1 of 2 seeds", "not testable here: stopped before a plateau",
         "not testable here: no run has a number", "supported", "undecided", "undecided",
     ]  # fmt: skip
@@ -131,8 +131,8 @@ def test_measurements_that_must_all_agree_have_the_weakest_evidence_together():
         (open_, gone, open_): f"not testable here: {comparison.NO_PLATEAU}; {comparison.BUSY}",
         (open_,): f"not testable here: {comparison.NO_PLATEAU}",
     }
-    for found, text in told.items():
-        assert str(comparison.together(found)) == text
+    for result, text in told.items():
+        assert str(comparison.together(result)) == text
     exact = [comparison.exact(np.array([d])) for d in (-1.0, 0.0, 1e-9)]
     assert [one.text for one in exact] == ["holds", "holds", "does not hold"]
     assert comparison.together(exact[:2]).text == "holds"

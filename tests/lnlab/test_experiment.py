@@ -173,8 +173,8 @@ def test_no_setting_is_called_as_the_option_is():
 
 def test_a_number_of_a_layer_has_the_unit_of_all():
     names = ("gap", "error", "epoch", "wall_s", "layer_3", "layer_12", "layer", "gap_3")
-    found = {name: described().unit(name) for name in names}
-    assert found == {
+    results = {name: described().unit(name) for name in names}
+    assert results == {
         "gap": "m", "error": "m", "epoch": "epochs", "wall_s": "s", "layer_3": "s",
         "layer_12": "s", "layer": None, "gap_3": None,
     }  # fmt: skip
@@ -191,9 +191,9 @@ def test_a_value_may_depend_on_those_before_unless_it_is_given():
     made = described(skip_combination=lambda run, runs: run["width"] == 4 and len(runs) > 1)
     assert [(s.width, s.rate) for s in made.settings_of({})] == [(3, 1.5)]
     assert [(s.width, s.rate) for s in made.settings_of({"width": (4,)})] == [(4, 2.0)]
-    found = made.settings_of({"width": (5, 6), "rate": (0.1, 0.2), "wide": True})
-    assert [(s.width, s.rate) for s in found] == [(5, 0.1), (5, 0.2), (6, 0.1), (6, 0.2)]
-    assert all(s.wide for s in found)
+    result = made.settings_of({"width": (5, 6), "rate": (0.1, 0.2), "wide": True})
+    assert [(s.width, s.rate) for s in result] == [(5, 0.1), (5, 0.2), (6, 0.1), (6, 0.2)]
+    assert all(s.wide for s in result)
 
 
 def test_a_gpu_has_what_is_usual_there():

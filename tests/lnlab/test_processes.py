@@ -142,18 +142,18 @@ def test_a_rank_that_is_killed_loses_nothing_and_the_next_call_completes(
     wait_for(lambda: len(checkpoints(out)) == 2, torchrun)
     (victim,) = (pid for pid in children(torchrun.pid) if environment(pid).get("RANK") == "1")
     os.kill(victim, signal.SIGKILL)
-    _, said = torchrun.communicate(timeout=LONG)
+    _, text = torchrun.communicate(timeout=LONG)
     assert torchrun.returncode != 0
-    assert said.count("the same command goes on from there") == 1
+    assert text.count("the same command goes on from there") == 1
     recorded = len(curves(out))
     assert recorded < 3, "it ended before it was broken off"
 
     first, second = start_two("-m", "lnlab", *RUNS, out)
-    (said, bar), (quiet, noise) = first.communicate(timeout=LONG), second.communicate(timeout=LONG)
+    (text, bar), (quiet, noise) = first.communicate(timeout=LONG), second.communicate(timeout=LONG)
     assert (first.returncode, second.returncode) == (0, 0), (bar, noise)
     assert curves(out) == unbroken
     assert not list(out.glob("*/.checkpoints/*"))
-    assert f"{3 - recorded} runs on 2 ranks, rank 0 on CPU" in said
+    assert f"{3 - recorded} runs on 2 ranks, rank 0 on CPU" in text
     assert "100%" in bar
     assert not quiet
     assert "update" not in noise, "a second bar"
@@ -177,8 +177,8 @@ def test_ranks_end_soon_after_the_launcher_that_was_killed(tmp_path, start):
     finally:
         for pid in filter(lives, ranks_):
             os.kill(pid, signal.SIGKILL)
-    _, said = torchrun.communicate(timeout=LONG)
-    assert said.count("the launcher is gone. Checkpoints are kept") >= 1
+    _, text = torchrun.communicate(timeout=LONG)
+    assert text.count("the launcher is gone. Checkpoints are kept") >= 1
     assert len(checkpoints(tmp_path)) == 2
 
 
@@ -198,9 +198,9 @@ def test_when_the_writer_is_killed_the_next_call_completes_the_records(
     writer, other = start_two(script, *RUNS, out)
     wait_for(lambda: len(checkpoints(out)) == 2, writer, other)
     writer.kill()
-    _, said = other.communicate(timeout=LONG)
+    _, text = other.communicate(timeout=LONG)
     assert other.returncode == 1
-    assert "rank 1 can no longer reach rank 0" in said
+    assert "rank 1 can no longer reach rank 0" in text
     assert len(curves(out)) < 3, "it ended before it was broken off"
     assert main([*RUNS, str(out)]) == 0
     assert curves(out) == unbroken
@@ -223,9 +223,9 @@ def weights(out, *more):
 def test_what_it_means_that_there_is_no_gpu_is_said_once(tmp_path, capsys, monkeypatch, more, says):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert weights(tmp_path, *more) == 0
-    said = capsys.readouterr().out
-    assert said.count("No GPU was found: ") == (says is not None)
-    assert says is None or says in said
+    text = capsys.readouterr().out
+    assert text.count("No GPU was found: ") == (says is not None)
+    assert says is None or says in text
 
 
 def test_a_rank_that_was_asked_for_other_runs_refuses(tmp_path, monkeypatch):

@@ -18,8 +18,8 @@ from tests.lnlab.test_records import changed, with_arrays
 def test_an_endless_number_is_refused_wherever_it_is(tmp_path, path):
     text = json.dumps(changed(*path, to=8765.0)).replace("8765.0", "1e999")
     (tmp_path / "mnist-x.json").write_text(text)
-    said = rf"numbers must be finite, got inf at \$.{path[0]}.{path[1]}; record the run again"
-    with pytest.raises(records.BadRecord, match=said):
+    texts = rf"numbers must be finite, got inf at \$.{path[0]}.{path[1]}; record the run again"
+    with pytest.raises(records.BadRecord, match=texts):
         records.read(tmp_path / "mnist-x.json")
 
 

@@ -121,10 +121,10 @@ def test_a_newer_format_says_to_update():
 )
 def test_a_damaged_file_is_named(tmp_path, content):
     (tmp_path / "mnist-x.json").write_bytes(content)
-    said = r"mnist-x.json: not a JSON file that can be read \(.+\); .* --again, or delete the file$"
-    with pytest.raises(records.BadRecord, match=said):
+    text = r"mnist-x.json: not a JSON file that can be read \(.+\); .* --again, or delete the file$"
+    with pytest.raises(records.BadRecord, match=text):
         records.read_all("mnist", tmp_path)
-    with pytest.raises(records.BadRecord, match=said):
+    with pytest.raises(records.BadRecord, match=text):
         records.read(tmp_path / "mnist-x.json")
 
 
@@ -138,8 +138,8 @@ def test_read_all_chooses_by_settings(tmp_path):
     records.write(GOOD, tmp_path / "mnist-a.json")
     records.write(changed("settings", "norm", to="batch"), tmp_path / "mnist-b.json")
     assert len(records.read_all("mnist", tmp_path)) == 2
-    (found,) = records.read_all("mnist", tmp_path, norm="batch", batch_size=4)
-    assert found["settings"]["norm"] == "batch"
+    (result,) = records.read_all("mnist", tmp_path, norm="batch", batch_size=4)
+    assert result["settings"]["norm"] == "batch"
     assert records.read_all("draw", tmp_path) == []
 
 
@@ -148,8 +148,8 @@ def test_read_all_goes_by_what_a_record_says_and_not_by_the_name_of_its_file(tmp
     records.write(changed("experiment", to="noise"), tmp_path / "mnist-x.json")
     records.write(changed("seed", to=5), tmp_path / "renamed.json")
     (tmp_path / "other.json").write_text('[{"experiment": "mnist"}]')
-    (found,) = records.read_all("mnist", tmp_path)
-    assert found["seed"] == 5
+    (result,) = records.read_all("mnist", tmp_path)
+    assert result["seed"] == 5
     assert [r["experiment"] for r in records.read_all("noise", tmp_path)] == ["noise"]
 
 
@@ -159,8 +159,8 @@ def test_a_record_that_lacks_a_setting_matches_no_filter_for_it(tmp_path):
     kept = json.loads((tmp_path / "mnist-b.json").read_text())
     kept["settings"]["clip"] = None
     (tmp_path / "mnist-b.json").write_text(json.dumps(kept))
-    (found,) = records.read_all("mnist", tmp_path, clip=None)
-    assert "clip" in found["settings"]
+    (result,) = records.read_all("mnist", tmp_path, clip=None)
+    assert "clip" in result["settings"]
 
 
 def test_a_filter_may_be_a_tuple_where_a_record_has_a_list(tmp_path):
@@ -386,13 +386,13 @@ def of_format_1():
 def test_a_record_of_format_1_is_read_with_what_it_lacks(tmp_path):
     path = tmp_path / "old.json"
     path.write_text(json.dumps(of_format_1()))
-    found = records.read(path)
-    assert found["data"]["cases"] == {"train": 7, "test": 5}
-    assert set(found["curves"]) == {"x", "epoch", "train_nll", "length_1", "length_10"}
+    result = records.read(path)
+    assert result["data"]["cases"] == {"train": 7, "test": 5}
+    assert set(result["curves"]) == {"x", "epoch", "train_nll", "length_1", "length_10"}
     expected = {"mean_2": [[0.5, 1.5, 2.5], [9.0, np.nan, np.nan]]}
-    np.testing.assert_equal(found["arrays"], expected)
+    np.testing.assert_equal(result["arrays"], expected)
     with pytest.raises(records.BadRecord, match="written in format 2, got 1; record the run anew"):
-        records.write(found, tmp_path / "new.json")
+        records.write(result, tmp_path / "new.json")
 
 
 def test_a_record_of_format_1_is_checked_as_such():

@@ -188,13 +188,13 @@ def test_the_command_broken_off_by_a_signal_ends_in_the_record_of_an_unbroken_ru
         assert time.monotonic() < deadline
         time.sleep(0.01)
     process.send_signal(how)
-    _, said = process.communicate(timeout=60)
+    _, text = process.communicate(timeout=60)
     assert not list(broken.glob("*/*.json")), "it ended before it was broken off"
     if how == signal.SIGKILL:
         assert process.returncode == -how
     else:
         assert process.returncode == 128 + how
-        assert b"the same command goes on from there" in said
+        assert b"the same command goes on from there" in text
     assert main(command(broken)) == 0
     assert comparable(broken) == unbroken
     assert not list(broken.glob("*/.checkpoints/*")), "a checkpoint was left behind"
@@ -204,7 +204,7 @@ def test_a_record_of_other_settings_is_not_overwritten(tmp_path, capsys):
     assert main(command(tmp_path)) == 0
     capsys.readouterr()
     assert main(command(tmp_path, "--epochs", "4")) == 1
-    said = capsys.readouterr().err
-    assert "recorded with other settings" in said
-    assert "add --again to replace it" in said
+    text = capsys.readouterr().err
+    assert "recorded with other settings" in text
+    assert "add --again to replace it" in text
     assert math.isclose(records.read(next(tmp_path.glob("*/*.json")))["settings"]["epochs"], 3)

@@ -75,8 +75,8 @@ class Ends(Run):
     measures_end, unmeasured = True, ("test_nll",)
 
     def measure(self):
-        found = super().measure()
-        return found | ({} if self.at_end else {"test_nll": math.nan})
+        result = super().measure()
+        return result | ({} if self.at_end else {"test_nll": math.nan})
 
 
 def ends(digits, epochs, checkpoint=None, again=False):
@@ -168,10 +168,10 @@ def refuse(digits, file, says, **more):
     """Assert that the file is refused with one sentence, and that ``again`` starts over."""
     with pytest.raises(BadCheckpoint, match=says) as raised:
         next(tiny(digits, file, **more))
-    said = str(raised.value)
-    assert said.startswith(f"the checkpoint {file} ")
-    assert said.endswith("; add --again to start this run over")
-    assert "\n" not in said
+    text = str(raised.value)
+    assert text.startswith(f"the checkpoint {file} ")
+    assert text.endswith("; add --again to start this run over")
+    assert "\n" not in text
 
 
 def assert_again_starts_over(digits, file, capsys, **more):

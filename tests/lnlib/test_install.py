@@ -46,9 +46,9 @@ def test_no_text_says_to_install_lnlib_from_the_package_index():
     assert len(texts) > 300
     # A name after "install" and flags; a path, an address and a wheel are none.
     advice = re.compile(r"pip3? install (?:-\S+ )*[\\\"']*(lnlib|lnbook)\b(?! @)(?!-\d)")
-    found = {
+    results = {
         path.relative_to(ROOT).as_posix()
         for path in texts
         if path.exists() and advice.search(path.read_text("utf-8"))
     }
-    assert found <= {"lnlib/_install.py"}  # which says why not
+    assert results <= {"lnlib/_install.py"}  # which says why not

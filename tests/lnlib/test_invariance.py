@@ -48,13 +48,13 @@ def test_the_table_is_the_papers():
         "dataset_recentering": "yes no no",
         "single_case_rescaling": "no no yes",
     }
-    found = {
+    results = {
         name: " ".join(
             "yes" if TABLE_1[norm][name] else "no" for norm in ("batch", "weight", "layer")
         )
         for name in rows
     }
-    assert found == rows
+    assert results == rows
     assert tuple(rows) == TRANSFORMS[:6]
     assert tuple(TABLE_1) == NORMS[:3]
 

@@ -39,30 +39,30 @@ def by_torch(norm, a, layer, eps=0.0):
 def test_outputs_before_and_after_are_those_of_torch(norm, eps):
     W = LAYER.W.copy()
     W[0] *= 1.7
-    found = change(norm, "weight_vector_rescaling", X, LAYER, strength=1.7, eps=eps)
-    np.testing.assert_allclose(found.summed, X @ LAYER.W.T, atol=EXACT)
-    np.testing.assert_allclose(found.new_summed, X @ W.T, atol=EXACT)
-    np.testing.assert_allclose(found.output, by_torch(norm, X @ LAYER.W.T, LAYER, eps), atol=EXACT)
+    result = change(norm, "weight_vector_rescaling", X, LAYER, strength=1.7, eps=eps)
+    np.testing.assert_allclose(result.summed, X @ LAYER.W.T, atol=EXACT)
+    np.testing.assert_allclose(result.new_summed, X @ W.T, atol=EXACT)
+    np.testing.assert_allclose(result.output, by_torch(norm, X @ LAYER.W.T, LAYER, eps), atol=EXACT)
     new = Layer(W, LAYER.gain, LAYER.bias)
-    np.testing.assert_allclose(found.new_output, by_torch(norm, X @ W.T, new, eps), atol=EXACT)
+    np.testing.assert_allclose(result.new_output, by_torch(norm, X @ W.T, new, eps), atol=EXACT)
 
 
 @pytest.mark.parametrize("transformation", TRANSFORMS)
 def test_the_largest_change_of_an_output_is_what_is_measured(transformation):
-    found = change("rms", transformation, X, LAYER, strength=1.7)
+    result = change("rms", transformation, X, LAYER, strength=1.7)
     largest = measure("rms", transformation, X=X, layers=(LAYER,), strength=1.7)
-    assert np.abs(found.new_output - found.output).max() == pytest.approx(largest, abs=EXACT)
+    assert np.abs(result.new_output - result.output).max() == pytest.approx(largest, abs=EXACT)
 
 
 def test_units_in_another_order_stand_beside_themselves():
-    found = change("layer", "unit_permutation", X, LAYER)
-    np.testing.assert_allclose(found.new_summed, found.summed, atol=EXACT)
-    assert not np.array_equal(found.summed, X @ LAYER.W.T)
+    result = change("layer", "unit_permutation", X, LAYER)
+    np.testing.assert_allclose(result.new_summed, result.summed, atol=EXACT)
+    assert not np.array_equal(result.summed, X @ LAYER.W.T)
 
 
 def test_a_bias_before_the_norm_is_in_the_summed_inputs():
-    found = change("layer", "input_bias", X, LAYER, strength=2.0)
-    shift = found.new_summed - found.summed
+    result = change("layer", "input_bias", X, LAYER, strength=2.0)
+    shift = result.new_summed - result.summed
     np.testing.assert_allclose(shift, np.tile(shift[0], (5, 1)), atol=EXACT)
     assert np.abs(shift).min() > 1e-3
 
@@ -70,11 +70,11 @@ def test_a_bias_before_the_norm_is_in_the_summed_inputs():
 @pytest.mark.parametrize("units", [[12], [12, 8]])
 @pytest.mark.parametrize("strength", [0.5, 3.0])
 def test_all_eighteen_cells_are_as_the_paper_says(units, strength):
-    found = changes(X, units, strength=strength)
-    assert found.shape == (10, 7)
-    for norm, said in TABLE_1.items():
-        for name, invariant in said.items():
-            assert (found[TRANSFORMS.index(name), NORMS.index(norm)] < ROUNDING) == invariant
+    result = changes(X, units, strength=strength)
+    assert result.shape == (10, 7)
+    for norm, text in TABLE_1.items():
+        for name, invariant in text.items():
+            assert (result[TRANSFORMS.index(name), NORMS.index(norm)] < ROUNDING) == invariant
 
 
 def test_eps_ends_invariances_under_scales_alone():

@@ -13,15 +13,15 @@ from lnlib.numerics import errors_of_std
 @pytest.mark.parametrize(("dtype", "offset"), [(np.float32, 300), (np.float16, 10)])
 def test_the_error_is_the_worst_of_the_vectors(dtype, offset):
     x = (offset + np.random.default_rng(2).normal(size=(7, 24))).astype(dtype)
-    found = errors_of_std(x)
-    assert list(found) == list(numerics.METHODS)
+    result = errors_of_std(x)
+    assert list(result) == list(numerics.METHODS)
     for name, method in numerics.METHODS.items():
         worst = max(
             abs(math.sqrt(float(method(row)[1])) / statistics.pstdev(map(float, row)) - 1)
             for row in x
         )
-        assert found[name] == pytest.approx(worst, rel=1e-9)
-    assert found["naive"] > 10 * found["shifted"]
+        assert result[name] == pytest.approx(worst, rel=1e-9)
+    assert result["naive"] > 10 * result["shifted"]
 
 
 def test_a_failure_of_one_vector_is_infinite():

@@ -24,9 +24,9 @@ def test_every_norm_has_its_function_and_its_gradient(name):
 
 
 def test_every_function_of_a_norm_has_its_row():
-    found = {name.removesuffix("_norm") for name in lnlib.__all__ if name.endswith("_norm")}
-    found = {name.removeprefix("adaptive_") for name in found}  # the same, with another's gain
-    assert found == set(registry.NORMS) - {"none"}
+    results = {name.removesuffix("_norm") for name in lnlib.__all__ if name.endswith("_norm")}
+    results = {name.removeprefix("adaptive_") for name in results}  # the same, with another's gain
+    assert results == set(registry.NORMS) - {"none"}
 
 
 def test_the_norms_of_the_paper_are_those_of_its_table():
@@ -86,10 +86,10 @@ def test_a_module_has_the_forms_of_layer_norm_and_their_parameters(cell):
             getattr(nn, kind)(3, 4, form="plain")
     for name, form in layer.items():
         module = getattr(nn, f"LayerNorm{cell.upper()}Cell")(3, 4, form=name)
-        found = {n: tuple(p.shape) for n, p in module.named_parameters()}
+        results = {n: tuple(p.shape) for n, p in module.named_parameters()}
         wanted = {"weight_ih": (gates * 4, 3), "weight_hh": (gates * 4, 4)}
         wanted |= {"bias": (gates * 4,)} if form.bias else {}
         for place, span in form.norms.items():
             wanted |= {f"layernorm_{place}.{p}": (span * 4,) for p in ("weight", "bias")}
-        assert found == wanted
+        assert results == wanted
         assert torch.isfinite(sum(map(torch.sum, module(torch.ones(2, 3)))))

@@ -110,8 +110,8 @@ def tasks(chapter: str) -> dict[str, Task]:
         ):
             if "{exercise-start}" in part:
                 room, label, text = "task", LABEL.search(part)[1], plain(part)
-            elif found := SOLUTION.match(part):
-                room, label = "solution", found[1]
+            elif result := SOLUTION.match(part):
+                room, label = "solution", result[1]
                 labeled[label].why = plain(part)
             elif "-end}" in part.partition("\n")[0]:
                 room = None

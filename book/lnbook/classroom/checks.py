@@ -263,8 +263,8 @@ class Replay:
 
 @functools.cache
 def _exception_type(name: str) -> type[Exception]:
-    found = getattr(builtins, name, None) or getattr(np.linalg, name, None)
-    return found if inspect.isclass(found) else type(name, (Exception,), {})
+    result = getattr(builtins, name, None) or getattr(np.linalg, name, None)
+    return result if inspect.isclass(result) else type(name, (Exception,), {})
 
 
 def _exception(name: str) -> Exception:

@@ -34,24 +34,24 @@ def entries() -> list[Entry]:
     """Return the glossary's entries, in its order."""
     page = (chapters.book() / "glossary.md").read_text("utf-8")
     glossary = re.search(r"```\{glossary\}\n(.*?)```", page, re.S)[1]
-    found = []
+    results = []
     for block in re.split(r"\n\s*\n", glossary.strip()):
         lines = block.splitlines()
         terms = [line for line in lines if not line.startswith(" ")]
-        found.append(Entry(terms, " ".join(line.strip() for line in lines[len(terms) :])))
-    return found
+        results.append(Entry(terms, " ".join(line.strip() for line in lines[len(terms) :])))
+    return results
 
 
 def cards() -> list[tuple[str, str, str]]:
     """Return a stable name, the front and the back of each card, as HTML."""
     render = renderer()
-    found = []
+    results = []
     for terms, text in entries():
         first, *others = map(html.escape, terms)
         front = first + "".join(f"<br><small>{other}</small>" for other in others)
         name = "layer-norm-" + re.sub(r"\W+", "-", terms[0].lower())
-        found.append((name, front, render(text)))
-    return found
+        results.append((name, front, render(text)))
+    return results
 
 
 def deck() -> bytes:
@@ -111,17 +111,17 @@ def _titles() -> dict[str, str]:
 def _title(path: Path) -> str:
     if path.suffix == ".ipynb":
         return re.search(r"^# (.+)$", chapters.cells(path)[0]["source"], re.M)[1]
-    found = re.search(r"^# (.+)$", path.read_text("utf-8"), re.M) if path.is_file() else None
-    return found[1] if found else path.stem
+    result = re.search(r"^# (.+)$", path.read_text("utf-8"), re.M) if path.is_file() else None
+    return result[1] if result else path.stem
 
 
 def _cited() -> dict[str, tuple[str, str]]:
     """Return authors and year of each reference."""
     from pybtex.database import parse_file
 
-    found = {}
+    results = {}
     for key, entry in parse_file(str(chapters.book() / "references.bib")).entries.items():
         names = [" ".join(person.last_names) for person in entry.persons.get("author", [])]
         short = names[0] + " et al." if len(names) > 2 else " and ".join(names)
-        found[key] = (re.sub(r"[{}\\]", "", short), entry.fields.get("year", ""))
-    return found
+        results[key] = (re.sub(r"[{}\\]", "", short), entry.fields.get("year", ""))
+    return results

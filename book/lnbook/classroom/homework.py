@@ -93,24 +93,24 @@ def select(wanted: Sequence[str]) -> list[Task]:
 
     One that stands on another's answer brings that along.
     """
-    found: dict[str, Task] = {}
+    results: dict[str, Task] = {}
     every = {chapter: chapters.tasks(chapter) for chapter in chapters.in_order()}
     for name in (NEW_NAMES.get(name, name) for name in wanted):
         if name in every:
-            found |= every[name]
+            results |= every[name]
         elif tasks := next((tasks for tasks in every.values() if name in tasks), None):
             needed = chapters.used(ast.parse(tasks[name].solution).body) - tasks[name].binds
             needed -= set().union(*map(chapters.bound, tasks[name].before))
-            found |= {other.name: other for other in tasks.values() if other.binds & needed}
-            found[name] = tasks[name]
+            results |= {other.name: other for other in tasks.values() if other.binds & needed}
+            results[name] = tasks[name]
         else:
             exercises.find(name)  # says which name is near
-    if not found:
+    if not results:
         raise ValueError(
             "exercises must name one at least, got none; name a chapter, as in introduction"
         )
     order = list(every)
-    return sorted(found.values(), key=lambda task: order.index(task.chapter))
+    return sorted(results.values(), key=lambda task: order.index(task.chapter))
 
 
 def tell_apart(name: str, seed: int) -> None:

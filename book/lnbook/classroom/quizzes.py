@@ -16,13 +16,13 @@ COURSE = "Layer normalization"
 
 def quizzes() -> dict[str, tuple]:
     """Return the questions of each chapter, by its title, in the order of the book."""
-    found = {}
+    results = {}
     for chapter in chapters.in_order():
         path = chapters.book() / f"{chapter}.ipynb"
         title = re.search(r"^# (.+)$", chapters.cells(path)[0]["source"], re.M)[1]
         if in_chapter := questions(path):
-            found[title] = in_chapter
-    return found
+            results[title] = in_chapter
+    return results
 
 
 # Moodle.

@@ -303,9 +303,9 @@ def _named(cell: Any, bare: dict[str, str]) -> str | None:
     if cell.metadata.named in bare:
         return cell.metadata.named
     if cell.cell_type == "code":
-        found = re.findall(r"""\bcheck\(\s*["']([\w-]+)["']""", cell.source)
-        if found and f"{found[-1]}-check" in bare:
-            return f"{found[-1]}-check"
+        result = re.findall(r"""\bcheck\(\s*["']([\w-]+)["']""", cell.source)
+        if result and f"{result[-1]}-check" in bare:
+            return f"{result[-1]}-check"
     text = cell.source.strip()
     return next((name for name, source in bare.items() if source == text), None)
 

@@ -173,8 +173,8 @@ def river(
         hint: What the drawing means.
     """
     body = rivers.body(states, gauge, starts=starts, bars=bars, hint=hint)
-    said = next(iter(next(iter(states.values())).values())).said
-    return Diagram("ln-diagram-river", title, body, said)
+    text = next(iter(next(iter(states.values())).values())).said
+    return Diagram("ln-diagram-river", title, body, text)
 
 
 def board(name: str) -> Diagram:
@@ -192,6 +192,6 @@ def board(name: str) -> Diagram:
     """
     if name not in boards.BOARDS:
         raise ValueError(f"board: name must be one of {', '.join(boards.BOARDS)}, got {name!r}")
-    title, draw, said, alt = boards.BOARDS[name]
-    body = draw().replace("{alt}", html.escape(alt)) + f'<p class="ln-diagram-said">{said}</p>'
-    return Diagram("ln-diagram-board", title, body, said)
+    title, draw, text, alt = boards.BOARDS[name]
+    body = draw().replace("{alt}", html.escape(alt)) + f'<p class="ln-diagram-said">{text}</p>'
+    return Diagram("ln-diagram-board", title, body, text)

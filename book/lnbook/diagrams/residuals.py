@@ -105,8 +105,8 @@ def body(shown: Sequence[Panel]) -> str:
         f"<span>{marked(f'${p.formula}$').replace('+ ', '+<br/>')}</span></figcaption></figure>"
         for p in shown
     )
-    said = f'<p class="ln-diagram-said">{describe(shown)}</p>'
-    return f'<div class="ln-diagram-panels">{figures}</div>{said}'
+    text = f'<p class="ln-diagram-said">{describe(shown)}</p>'
+    return f'<div class="ln-diagram-panels">{figures}</div>{text}'
 
 
 def _heading(title: str) -> str:
@@ -116,10 +116,10 @@ def _heading(title: str) -> str:
 
 def describe(shown: Sequence[Panel]) -> str:
     """Say in which blocks a norm stands on the wire that passes the block by."""
-    said = []
+    texts = []
     for free, what in ((True, "No norm stands on the lit wire"), (False, "A norm stands on it")):
         names = [p.title for p in shown if p.free is free]
         if names:
             listed = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-            said.append(f"{what}: {listed}.")
-    return " ".join(said)
+            texts.append(f"{what}: {listed}.")
+    return " ".join(texts)

@@ -148,7 +148,7 @@ def _river(layout: Layout, half: Sequence[float]) -> str:
 
 def _locks(layout: Layout, place: str, half: Sequence[float]) -> list[list[float]]:
     """Return two locks a block, and the last: x, y, width, height and opacity."""
-    found = []
+    results = []
     for k in range(len(half) - 1):
         begin = layout.start + k * layout.step
         beside = [
@@ -158,19 +158,19 @@ def _locks(layout: Layout, place: str, half: Sequence[float]) -> list[list[float
             begin + BEHIND * layout.step, layout.river, 7, 2 * max(half[k + 1], 9) + 10
         )
         first = across if place == "post" else beside[0]
-        found += [[*first, int(place != "none")], [*beside[1], int(place == "sandwich")]]
+        results += [[*first, int(place != "none")], [*beside[1], int(place == "sandwich")]]
     end = layout.start + (len(half) - 1) * layout.step + 14
     last = layout.rect(end, layout.river, 7, 2 * max(half[-1], 9) + 10)
-    return [*found, [*last, int(place in ("pre", "sandwich"))]]
+    return [*results, [*last, int(place in ("pre", "sandwich"))]]
 
 
 def _bars(layout: Layout, bars: Sequence[float]) -> list[list[float]]:
-    found = []
+    results = []
     for k, value in enumerate(bars):
         along, tall = layout.start + (k + 0.46) * layout.step, _length(layout, value)
         sign = 1 if layout.portrait else -1
-        found.append([*layout.rect(along, layout.foot + sign * tall / 2, 17, tall), 1])
-    return found
+        results.append([*layout.rect(along, layout.foot + sign * tall / 2, 17, tall), 1])
+    return results
 
 
 def _ends(layout: Layout, state: State, half: Sequence[float]) -> list[list]:
@@ -254,10 +254,10 @@ def _words(layout: Layout, blocks: int, gauge: Gauge, bars: str) -> str:
     """Return the titles of what is drawn, and the gauge."""
     left, right, y = layout.gauge
     end = layout.start + blocks * layout.step
-    said = []
+    texts = []
 
     def say(x: float, y: float, text: str, kind: str = "") -> None:
-        said.append(f'<text class="word {kind}" x="{x:g}" y="{y:g}">{html.escape(text)}</text>')
+        texts.append(f'<text class="word {kind}" x="{x:g}" y="{y:g}">{html.escape(text)}</text>')
 
     first, last = layout.start, end
     if layout.portrait:
@@ -271,16 +271,16 @@ def _words(layout: Layout, blocks: int, gauge: Gauge, bars: str) -> str:
         for k, word in enumerate(bars.split()):  # beside the first bar there is room for one
             say(first - 66, layout.foot - 26 + 17 * k, word, "left")
         line = [(first, layout.foot), (last, layout.foot)]
-    said.append(f'<path class="axis" d="{wire(line)}"/>')
+    texts.append(f'<path class="axis" d="{wire(line)}"/>')
     for tick in TICKS:
         across = layout.foot + (1 if layout.portrait else -1) * _length(layout, tick)
         ends = [layout.place(first, across), layout.place(last, across)]
-        said.append(f'<path class="axis scale" d="{wire(ends)}"/>')
+        texts.append(f'<path class="axis scale" d="{wire(ends)}"/>')
         say(*layout.place(last + 12, across), f"{tick:g}", "" if layout.portrait else "left")
-    said.append(f'<path class="axis" d="M{left} {y}H{right}"/>')
+    texts.append(f'<path class="axis" d="M{left} {y}H{right}"/>')
     for label, value in gauge.lines.items():
         x = left + (value - gauge.low) / (gauge.high - gauge.low) * (right - left)
-        said.append(f'<path class="axis tick" d="M{x:.1f} {y - 11}v22"/>')
+        texts.append(f'<path class="axis tick" d="M{x:.1f} {y - 11}v22"/>')
         # Long labels stay within the drawing.
         words = f"{label} {value:.2f}"
         room = 3.6 * len(words)
@@ -289,7 +289,7 @@ def _words(layout: Layout, blocks: int, gauge: Gauge, bars: str) -> str:
         say((left + right) / 2, y - 40, gauge.title)
     else:
         say(first - 66, y, gauge.title, "left")
-    return "".join(said)
+    return "".join(texts)
 
 
 def body(

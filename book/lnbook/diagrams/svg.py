@@ -70,9 +70,9 @@ def _words(text: str, letter: Callable[[str], str], sub: Callable[[str], str]) -
         pieces = [html.escape(piece[i:j]) for i, j in itertools.pairwise(ends)]
         return "".join(letter(p) if k % 2 else p for k, p in enumerate(pieces))
 
-    for found in SUB.finditer(text):
-        parts += [plain(text[end : found.start()]), sub(html.escape(found[1] or found[2]))]
-        end = found.end()
+    for result in SUB.finditer(text):
+        parts += [plain(text[end : result.start()]), sub(html.escape(result[1] or result[2]))]
+        end = result.end()
     return "".join([*parts, plain(text[end:])])
 
 

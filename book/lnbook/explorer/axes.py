@@ -75,9 +75,9 @@ class Axis:
             first = math.ceil((low - start) / step - 1e-9)
             values = [start + k * step for k in range(first, math.floor((high - start) / step) + 1)]
         texts = layout.get("ticktext") or [v if self.names else short(v) + suffix for v in values]
-        found = [(self.at(self.number(v)), str(t)) for v, t in zip(values, texts, strict=True)]
+        results = [(self.at(self.number(v)), str(t)) for v, t in zip(values, texts, strict=True)]
         return [
-            (share, text) for share, text in found if share is not None and -0.01 < share < 1.01
+            (share, text) for share, text in results if share is not None and -0.01 < share < 1.01
         ]
 
 
@@ -88,7 +88,7 @@ def axes(panel: dict) -> dict[str, Axis]:
         for letter in "xy":
             lying.setdefault(axis_of(trace, letter), []).append(trace)
     layout = panel["layout"]
-    return {name: Axis(name[0], layout.get(name, {}), found) for name, found in lying.items()}
+    return {name: Axis(name[0], layout.get(name, {}), result) for name, result in lying.items()}
 
 
 def axis_of(trace: dict, letter: str) -> str:

@@ -96,8 +96,8 @@ def round_numbers(low: float, high: float, *also: float) -> list[float]:
     """
     digits = (10, 12, 15, 20, 25, 30, 40, 50, 60, 80)
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    found = {float(f"{d}e{power - 1}") for power in powers for d in digits}
-    return sorted({v for v in found if low <= v <= high} | set(map(float, also)))
+    results = {float(f"{d}e{power - 1}") for power in powers for d in digits}
+    return sorted({v for v in results if low <= v <= high} | set(map(float, also)))
 
 
 def choice(

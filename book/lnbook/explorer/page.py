@@ -136,8 +136,8 @@ def grid(table: dict) -> str:
     """
 
     def cells(tag, values):
-        said = ("–" if v is None else html.escape(str(v)) for v in values)
-        return "".join(f"<{tag}>{text}</{tag.split()[0]}>" for text in said)
+        texts = ("–" if v is None else html.escape(str(v)) for v in values)
+        return "".join(f"<{tag}>{text}</{tag.split()[0]}>" for text in texts)
 
     caption = f"<caption>{html.escape(table['caption'])}</caption>" if table["caption"] else ""
     head = cells('th scope="col"', table["columns"])
@@ -348,11 +348,11 @@ def _row(uid: str, control: Control) -> str:
         )
         field = f'<select id="{uid}" autocomplete="off">{options}</select>'
     else:
-        said = esc(dumps(texts), quote=False).replace("'", "&#39;")  # with its quotes
+        message = esc(dumps(texts), quote=False).replace("'", "&#39;")  # with its quotes
         field = (
             f'<input type="range" id="{uid}" min="0" max="{len(texts) - 1}" value="{start}"'
             f' aria-valuetext="{esc(texts[start])}"'
-            f" data-texts='{said}'"
+            f" data-texts='{message}'"
             ' autocomplete="off">'
             f'<span class="ln-value" aria-hidden="true">{esc(texts[start])}</span>'
         )

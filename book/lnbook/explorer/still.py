@@ -100,9 +100,9 @@ def labels(axis: Axis) -> list[str]:
     """Write what stands at an axis: ticks and title."""
     over = axis.layout.get("side") == "top"
     top, kind = ' class="ln-over"' * over, f"ln-{axis.letter}" + " ln-over" * over
-    said = [f'<i{top} style="--{axis.letter}:{percent(s)}">{text(t)}</i>' for s, t in axis.ticks()]
+    texts = [f'<i{top} style="--{axis.letter}:{percent(s)}">{text(t)}</i>' for s, t in axis.ticks()]
     title = axis.layout.get("title", {}).get("text")
-    return [*said, f'<b class="{kind}">{text(title)}</b>'] if title else said
+    return [*texts, f'<b class="{kind}">{text(title)}</b>'] if title else texts
 
 
 def percent(share: float) -> str:
@@ -260,9 +260,9 @@ def numbers_in(trace: dict, x: Axis, y: Axis) -> list[str]:
     """Write the numbers in the cells of a heat map."""
     template = trace.get("texttemplate", "")
     if "text" in template and "text" in trace:
-        said = trace["text"]
+        texts = trace["text"]
     elif "z" in template:
-        said = [["" if v is None else f"{v:.1f}".replace("-", "−") for v in r] for r in trace["z"]]
+        texts = [["" if v is None else f"{v:.1f}".replace("-", "−") for v in r] for r in trace["z"]]
     else:
         return []
     size = trace.get("textfont", {}).get("size")
@@ -270,7 +270,7 @@ def numbers_in(trace: dict, x: Axis, y: Axis) -> list[str]:
     at = "left:{};top:{}" + large
     return [
         f'<i class="ln-in" style="{at.format(percent(across), percent(down))}">{text(word)}</i>'
-        for down, row in zip(spots(trace, y), said, strict=True)
+        for down, row in zip(spots(trace, y), texts, strict=True)
         for across, word in zip(spots(trace, x), row, strict=True)
         if word not in ("", None)
     ]

@@ -57,10 +57,10 @@ def table(experiment: str, records: Sequence[Record], *names: str) -> Table:
 
 def beside(experiment: str, records: Sequence[Record], *names: str) -> Table:
     """Return the measurements that do not enter a label, folded."""
-    found = [finding for one in weighed(experiment, records, *names) for finding in one.findings]
+    results = [finding for one in weighed(experiment, records, *names) for finding in one.findings]
     return Table(
         ["Measurement", "Difference", "Label"],
-        [_row(finding.what, finding) for finding in found if not finding.counts],
+        [_row(finding.what, finding) for finding in results if not finding.counts],
         "Further measurements, which do not enter the labels.",
         folded=True,
     )
@@ -79,8 +79,8 @@ def kinds(
     """
     rows = []
     for kind, runs in records.items():
-        found = [one for claim in weighed(experiment, runs, *names) for one in claim.counting]
-        rows += [[kind, *_row(one.what.partition("; ")[0], one)] for one in found] or [
+        results = [one for claim in weighed(experiment, runs, *names) for one in claim.counting]
+        rows += [[kind, *_row(one.what.partition("; ")[0], one)] for one in results] or [
             [kind, missing, "–", "–"]
         ]
     return Table(

@@ -150,26 +150,26 @@ class Race:
             text = f"After {where:,.0f} {axis}, {count}, in {self.unit}: {', '.join(ends)}."
             levels = [f"{name} {self._number(v)}" for name, v in self._levels(runs, kind).items()]
             return f"{text} Without training: {', '.join(levels)}." if levels else text
-        said = []
+        texts = []
         for other in runs.others(kind):
             where, values = getattr(runs, shown)(kind, other, axis)
             means, label = values.mean(0), runs.LOOKS[other][0]
             if shown == "lead":
                 at = int(np.nanargmin(means))
-                said.append(
+                texts.append(
                     f"compared with {label}, {self._ahead(means[at])} after {where[at]:,.0f} "
                     f"{axis} and {self._ahead(means[-1])} at the end"
                 )
             else:
                 at = len(where) // 4
-                said.append(
+                texts.append(
                     f"compared with {label}, in its first {where[at]:,.0f}: {_part(means[at])}, "
                     f"in all {where[-1]:,.0f}: {_part(means[-1])}"
                 )
         first = f"{axis.capitalize()} that layer norm needs for the other's lowest {self.word}"
         if shown == "lead":
             first = f"Layer norm, where the difference is largest and at the end, in {self._apart}"
-        return f"{first}: {'; '.join(said)} ({count})."
+        return f"{first}: {'; '.join(texts)} ({count})."
 
     def _number(self, value: float) -> str:
         return f"{value:.{self.digits}f}".replace("-", "−")
@@ -231,14 +231,14 @@ class Race:
         """Say which rate is best for each arm, with its value there and at the worst rate."""
         if not runs.sweep:
             return f"The runs at several rates are {MISSING}."
-        said = []
+        texts = []
         for name, arm in runs.sweep.items():
             edge = ", the edge of the grid" if arm.at_edge else ""
             lows = (runs.judge.factor * of(arm.rates.values()) for of in (min, max))
             low, high = map(self._number, lows)
             told = f"({low} {self.unit}, {high} at the worst rate)"
-            said.append(f"{runs.LOOKS[name][0]} at {arm.rate:g}{edge} {told}")
-        return f"Best learning rate of each network: {'; '.join(said)}."
+            texts.append(f"{runs.LOOKS[name][0]} at {arm.rate:g}{edge} {told}")
+        return f"Best learning rate of each network: {'; '.join(texts)}."
 
 
 def _against(runs: Runs, other: str) -> tuple[str, str, str]:

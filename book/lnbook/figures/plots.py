@@ -198,12 +198,12 @@ def _range(figure: go.Figure, letter: str) -> tuple[float, float]:
 
 def _ends(figure: go.Figure, lines: Sequence[Any], letter: str) -> np.ndarray:
     """Return where the lines end, as their axis counts it."""
-    found = []
+    results = []
     for trace in lines:
         x, y = (np.asarray(values, dtype=float) for values in (trace.x, trace.y))
         last = np.flatnonzero(np.isfinite(x) & np.isfinite(y))[-1]
-        found.append((x if letter == "x" else y)[last])
-    return np.log10(found) if figure.layout[f"{letter}axis"].type == "log" else np.array(found)
+        results.append((x if letter == "x" else y)[last])
+    return np.log10(results) if figure.layout[f"{letter}axis"].type == "log" else np.array(results)
 
 
 def _apart(here: Sequence[float], tall: Sequence[float], room: float) -> np.ndarray:

@@ -60,8 +60,8 @@ class Runs:
         self.kinds: dict[str, dict[str, Any]] = {}
         self.of: dict[str, Sequence[Mapping[str, Any]]] = {}
         for _, runs in judge.kinds(records):
-            found = judge.at_best_rates(runs)
-            own = {arm: found[arm] for arm in self.LOOKS if arm in found}
+            result = judge.at_best_rates(runs)
+            own = {arm: result[arm] for arm in self.LOOKS if arm in result}
             if own:
                 name = self.kind(own, runs[0]["settings"])
                 self.kinds[name], self.of[name] = own, runs
@@ -136,7 +136,7 @@ class Runs:
         """
         arms, judge = self.kinds[kind], self.judge
         seeds = [seed for seed in arms[LAYER].runs if seed in arms[other].runs]
-        where, found = [], []
+        where, result = [], []
         for seed in seeds:
             theirs, ours = arms[other].runs[seed], arms[LAYER].runs[seed]
             updates = judge.updates(theirs)
@@ -146,13 +146,13 @@ class Runs:
             new = np.r_[True, np.diff(lowest) < 0]  # else it was as low before
             there = np.interp(targets, lowest[new][::-1], own[new][::-1], left=np.nan)
             where.append(times[late])
-            found.append((there / np.maximum(times, 1e-9))[late])
-        return np.mean(where, 0), np.array(found)
+            result.append((there / np.maximum(times, 1e-9))[late])
+        return np.mean(where, 0), np.array(result)
 
     def weighed(self, kind: str) -> dict[str, ClaimResult]:
         """Return what the paper's claims come to by a kind of runs, by their names."""
-        found = claims.weighed(self.EXPERIMENT, self.of[kind])
-        return {one.claim.name: one for one in found}
+        result = claims.weighed(self.EXPERIMENT, self.of[kind])
+        return {one.claim.name: one for one in result}
 
     def claims(self, *names: str) -> Table:
         """Return what the paper's claims come to, of those names if any, by the chapter's kind."""

@@ -54,10 +54,10 @@ def coded(questions: Sequence[Question], numbers: dict[str, int]) -> Coded:
 
     def rows(texts: list[tuple[str, ...]]) -> tuple[np.ndarray, np.ndarray]:
         lengths = np.array([len(text) for text in texts])
-        found = np.zeros((len(texts), lengths.max(initial=0)), np.int64)
-        for row, text in zip(found, texts, strict=True):
+        result = np.zeros((len(texts), lengths.max(initial=0)), np.int64)
+        for row, text in zip(result, texts, strict=True):
             row[: len(text)] = [numbers.get(word, 0) for word in text]
-        return found, lengths
+        return result, lengths
 
     answers = np.array([ENTITIES.index(asked.answer) for asked in questions])
     passages, queries = ([getattr(a, of) for a in questions] for of in ("passage", "query"))
@@ -96,13 +96,13 @@ def among_others(asked: Coded, rng: np.random.Generator) -> Coded:
     names = np.concatenate([np.zeros((count, 1), np.int64), new], 1)
     passage = _named(other.passage, names)
     lengths = asked.passage_length + other.passage_length
-    found = np.zeros((count, asked.passage.shape[1] + passage.shape[1]), np.int64)
+    result = np.zeros((count, asked.passage.shape[1] + passage.shape[1]), np.int64)
     first = rng.random(count) < 0.5
     for k in range(count):
         parts = [asked.passage[k, : asked.passage_length[k]],
                  passage[k, : other.passage_length[k]]]  # fmt: skip
-        found[k, : lengths[k]] = np.concatenate(parts if first[k] else parts[::-1])
-    return asked._replace(passage=found, passage_length=lengths)
+        result[k, : lengths[k]] = np.concatenate(parts if first[k] else parts[::-1])
+    return asked._replace(passage=result, passage_length=lengths)
 
 
 def _present(words: np.ndarray) -> np.ndarray:
@@ -278,17 +278,17 @@ class Run(run.Run):
 
         Beside them stand the errors of those who do not read; they never change.
         """
-        found = dict(self.unread)
+        results = dict(self.unread)
         for split, asked in self.splits.items():
             logits = self.logits(asked)
             answers = torch.from_numpy(asked.answer).to(logits.device)
             wrong = (logits.argmax(1) != answers).double()
-            found[f"{split}_error"] = float(wrong.mean())
-            found[f"{split}_nll"] = float(F.cross_entropy(logits.double(), answers))
+            results[f"{split}_error"] = float(wrong.mean())
+            results[f"{split}_nll"] = float(F.cross_entropy(logits.double(), answers))
             longer = torch.from_numpy(asked.passage_length > self.longest).to(wrong.device)
             if longer.any():
-                found[f"{split}_longer_error"] = float(wrong[longer].mean())
-        return found | self._pictures()
+                results[f"{split}_longer_error"] = float(wrong[longer].mean())
+        return results | self._pictures()
 
     def _pictures(self) -> dict[str, np.ndarray]:
         """Return attention and answers for a few questions on validation, and what they say."""
@@ -319,11 +319,11 @@ class Run(run.Run):
     def logits(self, asked: Coded) -> Tensor:
         """Return the entities' logits for questions, in their order."""
         order = np.argsort(asked.passage_length, kind="stable")
-        found = torch.empty(len(order), len(ENTITIES), device=self.device)
+        result = torch.empty(len(order), len(ENTITIES), device=self.device)
         for rows in np.array_split(order, -(-len(order) // 128)):
             logits, _ = self.model(*batch(asked.take(rows), self.device)[:3])
-            found[torch.from_numpy(rows)] = logits
-        return found
+            result[torch.from_numpy(rows)] = logits
+        return result
 
 
 def _short(settings: Settings, data: Cloze) -> list[Question]:

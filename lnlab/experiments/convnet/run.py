@@ -92,12 +92,12 @@ class Network(nn.Module):
         x = x.view(-1, 1, SIDE, SIDE)
         if self.cut:
             x = x[:, :, self.cut : -self.cut, self.cut : -self.cut]
-        found = []
+        results = []
         for convolution, normalize in zip(self.convolutions, self.norms, strict=True):
             before = convolution(x)
-            found.append((before, normalize(before)))
-            x = found[-1][1].relu()
-        return found
+            results.append((before, normalize(before)))
+            x = results[-1][1].relu()
+        return results
 
     def forward(self, x: Tensor) -> Tensor:
         """Map pictures ``(B, 784)`` to logits ``(B, classes)``."""
@@ -190,24 +190,24 @@ class Run(Classification):
         standard deviation of what goes into the ReLUs of the ring, over cases and units, divided by
         that of the others.
         """
-        found: dict[str, float | Tensor] = {}
+        results: dict[str, float | Tensor] = {}
         for split, x, y in (("val", self.x_val, self.y_val), ("test", self.x_test, self.y_test)):
-            found[f"{split}_nll"], found[f"{split}_error"] = self._evaluate(x, y)
+            results[f"{split}_nll"], results[f"{split}_error"] = self._evaluate(x, y)
         mapped = self.x_val[: self.settings.mapped_cases]
         if self.settings.maps:
-            found["ink"] = (255 * (mapped > 0).float().mean(0).view(SIDE, SIDE)).round().byte()
+            results["ink"] = (255 * (mapped > 0).float().mean(0).view(SIDE, SIDE)).round().byte()
         for k, (before, a) in enumerate(self.model.around_norms(mapped), 1):
             before, a = before.float(), a.float()
             on = (a > 0).float().mean(0)
             outer = ring(a.shape[-1]).to(a.device)
-            found[f"border_on_{k}"] = float(on[:, outer].mean())
-            found[f"inner_on_{k}"] = float(on[:, ~outer].mean())
+            results[f"border_on_{k}"] = float(on[:, outer].mean())
+            results[f"inner_on_{k}"] = float(on[:, ~outer].mean())
             border, inner = a[..., outer].std(), a[..., ~outer].std()
-            found[f"border_deviation_{k}"] = float(border / inner)
+            results[f"border_deviation_{k}"] = float(border / inner)
             if self.settings.maps:
-                found[f"on_{k}"] = (255 * on).round().byte()
-                found[f"mean_{k}"], found[f"deviation_{k}"] = short(a.mean(0)), short(a.std(0))
+                results[f"on_{k}"] = (255 * on).round().byte()
+                results[f"mean_{k}"], results[f"deviation_{k}"] = short(a.mean(0)), short(a.std(0))
             if self.settings.maps and self.settings.norm != "none":
-                found[f"before_mean_{k}"] = short(before.mean(0))
-                found[f"before_deviation_{k}"] = short(before.std(0))
-        return found
+                results[f"before_mean_{k}"] = short(before.mean(0))
+                results[f"before_deviation_{k}"] = short(before.std(0))
+        return results

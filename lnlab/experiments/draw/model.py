@@ -79,8 +79,8 @@ def filters(where: Window, size: int) -> tuple[Tensor, Tensor]:
     means = where.center[:, :, None] + (own * where.stride)[:, None]  # (B, 2, size)
     slope = (-0.5 / where.variance)[:, :, None, None]
     # Not exp and then a division: far from the image all of a filter would be 0.
-    found = ((pixels - means[..., None]).square() * slope).softmax(-1)
-    return found[:, 0], found[:, 1]
+    result = ((pixels - means[..., None]).square() * slope).softmax(-1)
+    return result[:, 0], result[:, 1]
 
 
 def read(images: Tensor, where: Window, size: int) -> Tensor:

@@ -127,14 +127,14 @@ class Run(run.Run):
         - ``val_bound_of_all`` and ``test_bound_of_all``: over all, at the end, else NaN;
         - with ``keep``, what :meth:`shown` returns.
         """
-        found = {}
+        results = {}
         for split in SPLITS:
             images = self.images[split]
             some = images[evenly(len(images), self.settings.images)]
-            found[f"{split}_bound"], found[f"{split}_kl"] = self.mean_bound(some)
+            results[f"{split}_bound"], results[f"{split}_kl"] = self.mean_bound(some)
             all_of_it = self.mean_bound(images)[0] if self.at_end else math.nan
-            found[f"{split}_bound_of_all"] = all_of_it
-        return found | (self.shown() if self.settings.keep else {})
+            results[f"{split}_bound_of_all"] = all_of_it
+        return results | (self.shown() if self.settings.keep else {})
 
     def mean_bound(self, images: Tensor) -> tuple[float, float]:
         """Return the mean bound of images, and that of its code, in nats."""

@@ -143,9 +143,9 @@ class Run(run.Run):
 
     def loss(self, batch: Batch) -> Tensor:
         """Return the mean negative log likelihood of the next point, over all points."""
-        said, _ = self.model(batch.points[:-1], batch.text)
+        text, _ = self.model(batch.points[:-1], batch.text)
         there = batch.there[1:]
-        return nll(said[there], batch.points[1:][there]).mean()
+        return nll(text[there], batch.points[1:][there]).mean()
 
     def update(self, batch: Batch) -> Tensor:
         """Take one step of Adam along the gradient, shortened to ``clip``."""
@@ -163,35 +163,35 @@ class Run(run.Run):
         that the pen is at, where all lines of the split say which one that is. What fills a text up
         to the longest of its batch does not count. (Records that have a ``window_off`` count it.)
         """
-        found = {}
+        results = {}
         for split, batches in self.measured.items():
             total = off = count = 0.0
             known = all(places is not None for _, places in batches)
             for batch, places in batches:
-                said, share = self.model(batch.points[:-1], batch.text)
+                texts, share = self.model(batch.points[:-1], batch.text)
                 there = batch.there[1:]
-                total += float(nll(said[there], batch.points[1:][there]).double().sum())
+                total += float(nll(texts[there], batch.points[1:][there]).double().sum())
                 count += int(there.sum())
                 if known:
                     share = share * places.written
                     numbers = torch.arange(share.shape[2], device=share.device)
                     at = (share * numbers).sum(2) / share.sum(2).clamp(min=1e-9)
                     off += float((at - places.characters[1:])[there].abs().double().sum())
-            found[f"{split}_nll"] = total / count
+            results[f"{split}_nll"] = total / count
             if known:
-                found[f"{split}_window_distance"] = off / count
+                results[f"{split}_window_distance"] = off / count
         if self.settings.keep:
             generator = torch.Generator(self.device).manual_seed(self.seed)
             text = self.encode([SAMPLE])
             points, window = self.model.write(text, self.settings.keep, generator)
             strokes = (points[:, 0, :2] * (self.unit * GRAIN)).round().clamp(-(2**15), 2**15 - 1)
-            found["strokes"] = strokes.nan_to_num().to(torch.int16)
-            found["lifts"] = points[:, 0, 2].to(torch.uint8)
-            found["window"] = window[:, 0].half()
-            found["characters"] = np.array([ord(c) for c in self.characters], np.int32)
+            results["strokes"] = strokes.nan_to_num().to(torch.int16)
+            results["lifts"] = points[:, 0, 2].to(torch.uint8)
+            results["window"] = window[:, 0].half()
+            results["characters"] = np.array([ord(c) for c in self.characters], np.int32)
             # Of one shape at all times: what is not worth its place is zeros, which take none.
-            found |= {name: part * self.at_end for name, part in pack(self.model).items()}
-        return found
+            results |= {name: part * self.at_end for name, part in pack(self.model).items()}
+        return results
 
     def _measured(self, pieces: Sequence[Line]) -> list[tuple[Batch, Places | None]]:
         """Return the pieces of evenly spaced lines, those of about one length together."""
@@ -199,7 +199,7 @@ class Run(run.Run):
         pieces = sorted(pieces, key=lambda piece: len(piece.strokes))
         chosen = np.linspace(0, len(pieces) - 1, min(len(pieces), self.settings.lines)).astype(int)
         chosen = [pieces[k] for k in chosen]
-        found = []
+        results = []
         for k in range(0, len(chosen), AT_ONCE):
             part = chosen[k : k + AT_ONCE]
             batch, places = self.batch(part, rng), None
@@ -208,8 +208,8 @@ class Run(run.Run):
                 lengths = torch.tensor([[len(piece.text)] for piece in part])
                 written = torch.arange(batch.text.shape[1]) < lengths
                 places = Places(pad_sequence(known).to(self.device), written.to(self.device))
-            found.append((batch, places))
-        return found
+            results.append((batch, places))
+        return results
 
 
 def _pieces(lines: Sequence[Line], settings: Settings) -> list[Line]:

@@ -98,13 +98,13 @@ class Landscape:
     def inputs(self, weights: np.ndarray) -> list[torch.Tensor]:
         """Return what goes into each layer but the lowest."""
         vector_to_parameters(torch.from_numpy(weights), self.model.parameters())
-        found, x = [], self.x
+        result, x = [], self.x
         with torch.no_grad():
             for module in self.model:
                 if isinstance(module, nn.Linear):
-                    found.append(x)
+                    result.append(x)
                 x = module(x)
-        return found[1:]
+        return result[1:]
 
 
 class Run(Classification):
@@ -151,13 +151,13 @@ class Run(Classification):
         here = loss.weights
         step = -rate * loss(here)[1]
         with np.errstate(all="ignore"):  # a run may have exploded
-            found = along_gradient(loss, here, [factor * rate for factor in FACTORS])._asdict()
+            result = along_gradient(loss, here, [factor * rate for factor in FACTORS])._asdict()
             shifts = covariate_shift(loss, here, step, loss.layers)
         before, after = loss.inputs(here), loss.inputs(here + step)
         moments = map(_moved, before, after)
         for name, values in (("shift", shifts), ("moments", moments)):
-            found |= {f"{name}_{k}": float(v) for k, v in enumerate(values, start=1)}
-        return found
+            result |= {f"{name}_{k}": float(v) for k, v in enumerate(values, start=1)}
+        return result
 
 
 def _moved(before: torch.Tensor, after: torch.Tensor) -> float:

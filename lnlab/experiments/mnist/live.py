@@ -28,8 +28,8 @@ def devices() -> dict[str, str]:
         'cpu'
     """
     gpus = range(torch.cuda.device_count())
-    found = {f"{device_name(f'cuda:{i}')} ({i})": f"cuda:{i}" for i in gpus}
-    return found | {"the processor": "cpu"}
+    results = {f"{device_name(f'cuda:{i}')} ({i})": f"cuda:{i}" for i in gpus}
+    return results | {"the processor": "cpu"}
 
 
 def race(

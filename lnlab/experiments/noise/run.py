@@ -119,13 +119,13 @@ class Run(mnist.Run):
         Of both ``moves_l``: how far one normalized number moves, root mean square, when its case
         comes in another batch. Of all norms ``gradient_noise``: see :meth:`gradient_noise`.
         """
-        found = super().measure()
-        found["gradient_noise"], found["gradient_length"] = self.gradient_noise()
+        result = super().measure()
+        result["gradient_noise"], result["gradient_length"] = self.gradient_noise()
         if self.settings.norm == "batch":
-            found |= self._batch_statistics()
+            result |= self._batch_statistics()
         elif self.settings.norm == "layer":
-            found |= self._case_statistics()
-        return found | self._moves()
+            result |= self._case_statistics()
+        return result | self._moves()
 
     @torch.inference_mode(False)
     @torch.enable_grad()
@@ -173,7 +173,7 @@ class Run(mnist.Run):
             yield self.x[chosen], self.y[chosen]
 
     def _batch_statistics(self) -> dict[str, Any]:
-        size, found, averages = self.settings.batch_size, {}, []
+        size, result, averages = self.settings.batch_size, {}, []
         cases = min(self.settings.statistics_cases, len(self.x)) // size * size
         x = self.x[self._order()[:cases]]
         # Some batches at a time: what lies in the cache is soon read again.
@@ -186,25 +186,25 @@ class Run(mnist.Run):
             # Of all cases: the variance within the batches and that between them.
             std = (unbiased * (size - 1) / size + mean.var(0, correction=0)).sqrt()
             miss, kept = (mean - mean.mean(0)) / std, (norm.running_mean - mean.mean(0)) / std
-            found |= {f"miss_{i}": _rms(miss), f"kept_miss_{i}": _rms(kept)}
-            found[f"kept_mean_{i}"] = float(kept[0])
-            found[f"kept_std_{i}"] = float(norm.running_var[0].sqrt() / std[0])
-            found |= _cloud(i, miss[:CLOUD, 0], var[:CLOUD, 0].sqrt() / std[0])
+            result |= {f"miss_{i}": _rms(miss), f"kept_miss_{i}": _rms(kept)}
+            result[f"kept_mean_{i}"] = float(kept[0])
+            result[f"kept_std_{i}"] = float(norm.running_var[0].sqrt() / std[0])
+            result |= _cloud(i, miss[:CLOUD, 0], var[:CLOUD, 0].sqrt() / std[0])
         _, seen = forward(self.model, x, batch_size=cases)
         true = [(s.mean.flatten(), s.var.flatten()) for s in seen]
-        return found | self._with_other_statistics(averages, true)
+        return result | self._with_other_statistics(averages, true)
 
     def _case_statistics(self) -> dict[str, Any]:
-        x, found = self.x[self._order()[: self.settings.statistics_cases]], {}
+        x, result = self.x[self._order()[: self.settings.statistics_cases]], {}
         parts = [forward(self.model, part)[1] for part in x.split(2000)]
         for i, seen in enumerate(zip(*parts, strict=True), 1):
             mean, var = (torch.cat([s[k] for s in seen])[:, 0] for k in (1, 2))  # (cases,)
             std = var.sqrt()
-            found |= _cloud(i, (mean - mean.mean())[:CLOUD] / std.mean(), std[:CLOUD] / std.mean())
-        return found
+            result |= _cloud(i, (mean - mean.mean())[:CLOUD] / std.mean(), std[:CLOUD] / std.mean())
+        return result
 
     def _with_other_statistics(self, averages: list, true: list) -> dict[str, float]:
-        size, found = self.settings.batch_size, {}
+        size, result = self.settings.batch_size, {}
         n = len(self.x_test) // size * size
         for name, chosen in (
             ("batches", {"batch_size": size}),
@@ -212,9 +212,9 @@ class Run(mnist.Run):
             ("true", {"given": true}),
         ):
             logits, labels = forward(self.model, self.x_test[:n], **chosen)[0], self.y_test[:n]
-            found[f"{name}_nll"] = float(F.cross_entropy(logits, labels))
-            found[f"{name}_error"] = float((logits.argmax(1) != labels).double().mean())
-        return found
+            result[f"{name}_nll"] = float(F.cross_entropy(logits, labels))
+            result[f"{name}_error"] = float((logits.argmax(1) != labels).double().mean())
+        return result
 
     def _moves(self) -> dict[str, float]:
         cases, batches = SEEN
@@ -241,5 +241,5 @@ def _rms(values: torch.Tensor) -> float:
 
 def _cloud(layer: int, means: torch.Tensor, stds: torch.Tensor) -> dict[str, np.ndarray]:
     # Three decimals are enough to draw.
-    found = {f"mean_{layer}": means, f"std_{layer}": stds}
-    return {name: value.float().cpu().numpy().round(3) for name, value in found.items()}
+    results = {f"mean_{layer}": means, f"std_{layer}": stds}
+    return {name: value.float().cpu().numpy().round(3) for name, value in results.items()}

@@ -23,18 +23,18 @@ def scores(run: Record) -> np.ndarray:
 
 
 def _measures() -> list[Measure]:
-    found = []
+    results = []
     for way, words in WAYS.items():
         for k in CUTS:
             name = f"test_{way}_recall_{k}"
-            found.append(
+            results.append(
                 Measure(
                     f"{words}, R@{k} (%)", lambda run, n=name: 100 * TASK.at_best(run, n), better=1
                 )
             )
         name = f"test_{way}_mean_rank"
-        found.append(Measure(f"{words}, mean rank", lambda run, n=name: TASK.at_best(run, n)))
-    return found
+        results.append(Measure(f"{words}, mean rank", lambda run, n=name: TASK.at_best(run, n)))
+    return results
 
 
 TASK = Task(
@@ -58,16 +58,16 @@ def at_best_rates(records: Sequence[Record]) -> dict[str, Arm]:
         ValueError: If there is none of a norm, or it has two runs of one rate and seed.
     """
     kinds = TASK.kinds(records)
-    found = TASK.at_best_rates(kinds[0][1]) if kinds else {}
-    if len(found) < 2 or not found[NONE].runs.keys() & found[LAYER].runs.keys():
+    result = TASK.at_best_rates(kinds[0][1]) if kinds else {}
+    if len(result) < 2 or not result[NONE].runs.keys() & result[LAYER].runs.keys():
         raise ValueError(
             "at_best_rates: records must have a seed for both norms, got "
             f"{len(records)} of them without; record more"
         )
-    return found
+    return result
 
 
 def rows(records: Sequence[Record]) -> list[Row]:
     """Return Table 2: what is measured on the test images where validation was best."""
-    found = at_best_rates(records)
-    return TASK.rows(found[NONE], found[LAYER])
+    result = at_best_rates(records)
+    return TASK.rows(result[NONE], result[LAYER])

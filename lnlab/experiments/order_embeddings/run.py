@@ -306,14 +306,14 @@ class Run(run.Run):
 
         With ``keep`` there is what :meth:`kept` returns, too.
         """
-        found = self.kept() if self.settings.keep else {}
+        result = self.kept() if self.settings.keep else {}
         for split in SPLITS:
             for what, places in ranks(self.penalties(split))._asdict().items():
                 for cut in CUTS:
                     share = (places <= cut).double().mean()
-                    found[f"{split}_{what}_recall_{cut}"] = float(share)
-                found[f"{split}_{what}_mean_rank"] = float(places.double().mean())
-        return found
+                    result[f"{split}_{what}_recall_{cut}"] = float(share)
+                result[f"{split}_{what}_mean_rank"] = float(places.double().mean())
+        return result
 
     def kept(self) -> dict[str, np.ndarray]:
         """Return what ranks the first ``keep`` test images' first captions by any scene, in 8 bits.
@@ -325,16 +325,16 @@ class Run(run.Run):
         count = self.settings.keep
         vectors = self.model.captions(self.splits["test"].captions[: CAPTIONS * count : CAPTIONS])
         image = self.model.image
-        found = {}
+        results = {}
         for name, values, most in (
             ("caption", vectors, 255),
             ("image", torch.cat([image.weight, image.bias[:, None]], dim=1), 127),
         ):
             scales = values.abs().amax(1).clamp(min=1e-12) / most
             levels = (values / scales[:, None]).round().cpu().numpy()
-            found[f"{name}_levels"] = levels.astype(np.uint8 if most == 255 else np.int8)
-            found[f"{name}_scales"] = scales.cpu().numpy().astype(np.float32)
-        return found
+            results[f"{name}_levels"] = levels.astype(np.uint8 if most == 255 else np.int8)
+            results[f"{name}_scales"] = scales.cpu().numpy().astype(np.float32)
+        return results
 
     def penalties(self, split: str) -> Tensor:
         """Return the penalty of each caption of a split with each of its images."""
@@ -342,9 +342,9 @@ class Run(run.Run):
         below = self.model.images(images)
         # By length, so that little is packed beside much; few at a time, to stay in the cache.
         order = sorted(range(len(captions)), key=lambda k: len(captions[k]))
-        found = torch.empty(len(captions), len(images), device=images.device)
+        result = torch.empty(len(captions), len(images), device=images.device)
         for part in torch.tensor(order).split(250):
             above = self.model.captions([captions[k] for k in part])
             for rows, few in zip(part.split(8), above.split(8), strict=True):
-                found[rows] = penalty(few, below)
-        return found
+                result[rows] = penalty(few, below)
+        return result

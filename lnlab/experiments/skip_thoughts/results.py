@@ -18,8 +18,8 @@ def scored(run: Record, name: str) -> np.ndarray:
 
 
 def _at(place: int, name: str, run: Record) -> float:
-    found = scored(run, name)
-    return float(found[place]) if len(found) else np.nan
+    result = scored(run, name)
+    return float(result[place]) if len(result) else np.nan
 
 
 TASK = Task(

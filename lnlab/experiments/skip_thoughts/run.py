@@ -234,13 +234,13 @@ class Run(run.Run):
         """
         ms = 1e3 * self.seconds / self.timed if self.timed else math.nan
         self.seconds, self.timed = 0.0, 0
-        found: dict[str, Any] = {"val_nll": self.val_nll(), "update_ms": ms}
+        results: dict[str, Any] = {"val_nll": self.val_nll(), "update_ms": ms}
         if every := self.settings.judge_every:
             now = self.done % (every * self.settings.updates_an_epoch) == 0
-            found |= self.judge() if now else dict.fromkeys(self.unmeasured[1:], math.nan)
+            results |= self.judge() if now else dict.fromkeys(self.unmeasured[1:], math.nan)
         if self.settings.keep:
-            found |= self.map()
-        return found
+            results |= self.map()
+        return results
 
     def val_nll(self) -> float:
         """Return the mean loss of a word of the sentences around held-out ones, in nats."""
@@ -271,14 +271,14 @@ class Run(run.Run):
 
     def judge(self) -> dict[str, float]:
         """Judge the vectors, and the means of the words' vectors, on each task."""
-        found = {}
+        results = {}
         for name, rows in self.tasks.items():
             labels = np.array([row[0] for row in rows])
             sides = [self.vectors(texts) for texts in list(zip(*rows, strict=True))[1:]]
             for kind, features in zip(("", "bag_"), zip(*sides, strict=True), strict=True):
                 x = features[0] if len(features) == 1 else of_pairs(*features)
-                found[f"{kind}{name}"] = judged(x, labels, auc=len(features) == 2)
-        return found
+                results[f"{kind}{name}"] = judged(x, labels, auc=len(features) == 2)
+        return results
 
     def map(self) -> dict[str, np.ndarray]:
         """Return where some short held-out sentences lie, and next to which others."""
@@ -302,12 +302,12 @@ class Run(run.Run):
 
 def shown(texts: Sequence[str], numbers: Mapping[str, int]) -> list[str]:
     """Return which sentences the map has: short ones of known words, no two of the same words."""
-    found: dict[tuple[str, ...], str] = {}
+    results: dict[tuple[str, ...], str] = {}
     for text in texts:
         read = tuple(words(text))
         if len(text.encode()) <= LETTERS and 4 <= len(read) <= 10 and numbers.keys() >= {*read}:
-            found.setdefault(read, text)
-    return _evenly(np.array(list(found.values())), SHOWN).tolist()
+            results.setdefault(read, text)
+    return _evenly(np.array(list(results.values())), SHOWN).tolist()
 
 
 def _evenly(rows: np.ndarray, count: int) -> np.ndarray:

@@ -28,13 +28,13 @@ def judged(features: np.ndarray, labels: np.ndarray, *, auc: bool = False) -> fl
         return list(shuffled.split(np.zeros(len(y)), y))
 
     features = features.astype(float)  # Newton's last steps are lost in the rounding of float32
-    found = []
+    results = []
     for rest, held in split(labels, FOLDS):
         x, y = features[rest], labels[rest]
         inner = split(y, INNER)
         scores = [np.mean([_score(x, y, a, b, c, auc) for a, b in inner]) for c in CS]
-        found.append(_score(features, labels, rest, held, CS[int(np.argmax(scores))], auc))
-    return float(np.mean(found))
+        results.append(_score(features, labels, rest, held, CS[int(np.argmax(scores))], auc))
+    return float(np.mean(results))
 
 
 def _score(

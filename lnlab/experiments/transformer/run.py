@@ -136,16 +136,16 @@ class Run(run.Run):
         - with ``ablate``, ``nll_…``: as ``val_nll``, of the model with its norms changed, and the
           weights as :func:`lnlab.experiments._weights.pack` has them.
         """
-        found = {"val_nll": self.val_nll(self.model), "broken_updates": float(self.broken)}
+        results = {"val_nll": self.val_nll(self.model), "broken_updates": float(self.broken)}
         self.broken.zero_()
-        found |= self.probe()
+        results |= self.probe()
         if self.settings.ablate:
             frozen = deviations(self.model, self.even_windows(self.train, 4 * PROBES)[:, :-1])
             for name in ABLATIONS:
-                found[f"nll_{name}"] = self.val_nll(ablated(self.model, name, frozen))
-            found |= pack(self.model)
-            found |= {"norm_deviations": frozen, "characters": self.characters}
-        return found
+                results[f"nll_{name}"] = self.val_nll(ablated(self.model, name, frozen))
+            results |= pack(self.model)
+            results |= {"norm_deviations": frozen, "characters": self.characters}
+        return results
 
     def val_nll(self, model: Transformer) -> float:
         """Return the mean loss of a character of the validation windows, in nats."""
@@ -160,14 +160,14 @@ class Run(run.Run):
         logits = self.model.output(self.model.last_norm(stream[-1]))
         loss = F.cross_entropy(logits.flatten(0, 1), self.probes[:, 1:].flatten())
         last = [block.contract.weight for block in self.model.blocks]
-        found = {}
+        results = {}
         for k, gradient in enumerate(torch.autograd.grad(loss, last), 1):
-            found[f"gradient_{k}"] = float(gradient.norm())
+            results[f"gradient_{k}"] = float(gradient.norm())
         for k, x in enumerate(x.detach() for x in stream):
             var, mean = torch.var_mean(x, -1, correction=0)
-            found[f"deviation_{k}"] = float(var.mean().sqrt())
-            found[f"mean_share_{k}"] = float((mean.square() / x.square().mean(-1)).mean())
-        return found
+            results[f"deviation_{k}"] = float(var.mean().sqrt())
+            results[f"mean_share_{k}"] = float((mean.square() / x.square().mean(-1)).mean())
+        return results
 
 
 def nll(model: Transformer, windows: Tensor) -> Tensor:

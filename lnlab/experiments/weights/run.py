@@ -96,9 +96,9 @@ class Run(mnist.Run):
         lengths, square = self._lengths(), self.model.walked.sqrt()
         turned, self._turned = self._turned, []
         mean = torch.stack(turned).mean(0) if turned else torch.full_like(lengths, math.nan)
-        found = {}
+        results = {}
         for i in range(len(self._weights)):
-            found[f"length_{i + 1}"] = float(lengths[i])
-            found[f"square_{i + 1}"] = float(square[i])
-            found[f"turn_{i + 1}"] = float(mean[i])
-        return super().measure() | found
+            results[f"length_{i + 1}"] = float(lengths[i])
+            results[f"square_{i + 1}"] = float(square[i])
+            results[f"turn_{i + 1}"] = float(mean[i])
+        return super().measure() | results

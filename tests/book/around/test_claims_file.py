@@ -45,10 +45,10 @@ def app(records, tmp_path):
 def test_the_file_has_the_differences_of_the_records_and_of_no_others(extension, app):
     extension.write(app, None)
     told = json.loads((app.outdir / "claims.json").read_text("utf-8"))
-    found = {one["name"]: one for one in told["claims"]}
+    results = {one["name"]: one for one in told["claims"]}
     for name in ("draw-twice", "draw-bound", "pen-comparable", "pen-faster", "table-2"):
         answers = truth.expected(name, "later")
-        for finding, answer in zip(found[name]["findings"], answers, strict=True):
+        for finding, answer in zip(results[name]["findings"], answers, strict=True):
             words = {None: math.inf, "no number": math.nan, "baseline never": -math.inf}
             values = [words.get(d, d) for d in finding["differences"]]
             np.testing.assert_allclose(values, answer.differences, rtol=1e-5)
@@ -57,8 +57,8 @@ def test_the_file_has_the_differences_of_the_records_and_of_no_others(extension,
             elif len(answer.differences) < 10:
                 assert finding["label"]["text"] == oracle.outcome(answer).partition(":")[0]
     for name in ("reader-faster", "skip-better", "robust"):
-        label = found[name]["label"]
-        assert (found[name]["findings"], label["reason"]) == ([], "not recorded yet")
+        label = results[name]["label"]
+        assert (results[name]["findings"], label["reason"]) == ([], "not recorded yet")
 
 
 def test_no_file_is_written_after_an_error_for_another_format_or_without_the_page(extension, app):

@@ -7,12 +7,12 @@ import pytest
 
 def test_a_shared_link_has_a_title_a_description_and_a_picture(built_book, chapter):
     source = (built_book / f"{chapter}.html").read_text("utf-8")
-    found = dict(re.findall(r'<meta property="(og:[a-z:]+)" content="([^"]+)">', source))
+    results = dict(re.findall(r'<meta property="(og:[a-z:]+)" content="([^"]+)">', source))
     heading = re.search(r"<title>(.+?)(?: &#8212;.*)?</title>", source)[1]
-    assert found["og:title"] == heading.strip()
-    assert 40 <= len(found["og:description"]) <= 160
-    assert f'<meta name="description" content="{found["og:description"]}">' in source
-    picture = built_book / found["og:image"]
+    assert results["og:title"] == heading.strip()
+    assert 40 <= len(results["og:description"]) <= 160
+    assert f'<meta name="description" content="{results["og:description"]}">' in source
+    picture = built_book / results["og:image"]
     assert picture.read_bytes()[1:4] == b"PNG"
     assert picture.stat().st_size < 150_000
 
@@ -39,7 +39,7 @@ def test_a_page_loads_what_its_own_widgets_need_and_no_other(built_book, chapter
     for name, element in WIDGETS.items():
         has = bool(re.search(f'class="{element}[ "]', source))
         scripts = re.findall(rf'<script([^>]*) src="_static/{name}/{name}\.js\?v=', source)
-        assert [("defer" in found) for found in scripts] == [True] * has, name
+        assert [("defer" in result) for result in scripts] == [True] * has, name
         looks = [m.start() for m in re.finditer(rf'href="_static/{name}/{name}\.css\?v=', source)]
         assert len(looks) == has, name
         assert all(at > source.index('href="_static/custom.css') for at in looks), name

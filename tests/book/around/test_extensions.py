@@ -67,8 +67,8 @@ def tiny(tmp_path_factory, builder):
 def links(html, start):
     """What the paragraph that starts so links into the paper: the words and the anchors."""
     paragraph = re.search(rf"<p>{start}: (.*?)</p>", html, re.S)[1]
-    found = re.findall(r'<a class="ln-paper[^"]*" href="([^"]+)">([^<]+)</a>', paragraph)
-    return [(re.sub(r"\s+", " ", words), target) for target, words in found]
+    result = re.findall(r'<a class="ln-paper[^"]*" href="([^"]+)">([^<]+)</a>', paragraph)
+    return [(re.sub(r"\s+", " ", words), target) for target, words in result]
 
 
 def test_without_a_public_remote_a_page_says_that_there_is_none(tiny):

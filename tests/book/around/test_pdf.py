@@ -35,14 +35,14 @@ def bookmarks(reader, items=None, depth=0):
 
 def links(reader, number):
     """Of a page: the pages that links lead to, and the addresses outside."""
-    found = [a.get_object() for a in reader.pages[number].get("/Annots", ())]
-    inside = [reader.get_page_number(a["/Dest"][0].get_object()) for a in found if "/Dest" in a]
-    return inside, [a["/A"]["/URI"] for a in found if "/A" in a]
+    results = [a.get_object() for a in reader.pages[number].get("/Annots", ())]
+    inside = [reader.get_page_number(a["/Dest"][0].get_object()) for a in results if "/Dest" in a]
+    return inside, [a["/A"]["/URI"] for a in results if "/A" in a]
 
 
 @pytest.mark.slow
 def test_bookmarks_lead_to_tracks_chapters_and_their_sections(printed):
-    said = texts(printed)
+    text = texts(printed)
     marks = list(bookmarks(printed))
     assert [(depth, name) for depth, name, _ in marks] == [
         (0, "Two pages"),
@@ -57,18 +57,18 @@ def test_bookmarks_lead_to_tracks_chapters_and_their_sections(printed):
     ]
     for _, name, number in marks:
         if name not in ("Use it", "Look it up"):
-            assert name in said[number]
+            assert name in text[number]
 
 
 def test_every_page_has_its_number_and_contents_name_those_of_the_chapters(printed):
-    said = texts(printed)
+    message = texts(printed)
     starts = {name: number for _, name, number in bookmarks(printed)}
-    for number, text in enumerate(said[1:], 1):
+    for number, text in enumerate(message[1:], 1):
         chapter = [name for name, first in starts.items() if first <= number and name in text]
         assert chapter
         assert text.endswith(f"{chapter[0]} {number + 1}") or f" {number + 1}" in text[-40:]
     for name in ("Start: one bar", "Two bars", "Teach"):
-        assert re.search(rf"{name} {starts[name] + 1}\b", said[1])
+        assert re.search(rf"{name} {starts[name] + 1}\b", message[1])
     assert sorted(links(printed, 1)[0]) == sorted(
         starts[name] for name in ("Start: one bar", "Two bars", "Teach")
     )
@@ -113,18 +113,18 @@ def contents(tag):
 
 
 def test_a_screen_reader_finds_headings_tables_and_what_figures_say(printed):
-    found = list(tags(printed))
-    assert all(path[0] == "/Document" for path, _ in found)
-    assert [path for path, _ in found].count(("/Document", "/Part")) == 4  # contents, three pages
-    kinds = [path[-1] for path, _ in found]
+    results = list(tags(printed))
+    assert all(path[0] == "/Document" for path, _ in results)
+    assert [path for path, _ in results].count(("/Document", "/Part")) == 4  # contents, three pages
+    kinds = [path[-1] for path, _ in results]
     assert {"/H1", "/H2", "/Link", "/Table", "/TH", "/TD"} <= set(kinds)
-    assert any("bar" in one.get("/Alt", "") for _, one in found if one["/S"] == "/Figure")
+    assert any("bar" in one.get("/Alt", "") for _, one in results if one["/S"] == "/Figure")
     assert printed.root_object["/Lang"] == "en"
     # Each page, and each link, has a number under which its own tags are found.
     numbers = printed.root_object["/StructTreeRoot"]["/ParentTree"]["/Nums"]
     owners = dict(zip(numbers[::2], numbers[1::2], strict=True))
     assert list(owners) == sorted(owners)
-    known = {one.indirect_reference.idnum for _, one in found}
+    known = {one.indirect_reference.idnum for _, one in results}
     for sheet in printed.pages:
         for marked in (sheet, *pdf.drawings(sheet)):
             if marked is not sheet and "/StructParents" not in marked:
@@ -140,18 +140,18 @@ def test_a_screen_reader_finds_headings_tables_and_what_figures_say(printed):
 
 
 def test_figures_stand_as_at_the_start_and_answers_at_the_end(printed):
-    said = texts(printed)
+    text = texts(printed)
     starts = {name: number for _, name, number in bookmarks(printed)}
-    start = "".join(said[starts["Start: one bar"] : starts["Two bars"]])
+    start = "".join(text[starts["Start: one bar"] : starts["Two bars"]])
     assert "The first bar is 1 high." in start
     assert "go.Figure" not in start  # code is folded, as on the page
-    two = "".join(said[starts["Two bars"] : starts["Teach"]])
+    two = "".join(text[starts["Two bars"] : starts["Teach"]])
     asked, answers = two.split("Answers", 1)
     assert "Is 2 even?" in asked
     assert "Twice 1." not in asked
     for words in ("Twice 1.", "You counted to 3.", "It is one."):
         assert words in answers
-    assert "On this page" not in "".join(said)
+    assert "On this page" not in "".join(text)
 
 
 def test_title_and_author_stand_in_the_metadata(printed):
@@ -160,17 +160,17 @@ def test_title_and_author_stand_in_the_metadata(printed):
 
 def test_no_page_has_one_line_where_smaller_letters_save_it(browser):
     page = browser.new_page(viewport={"width": pdf.WIDTH, "height": 1123})
-    found = None
+    result = None
     for lines in range(60, 90):
         rows = "".join(f"<div>{k}</div>" for k in range(lines))
         page.set_content(f"<style>div {{ height: 20px; orphans: 1 }}</style><h1>A</h1>{rows}")
         plain = pdf.paper(page, margin=pdf.MARGIN, scale=pdf.SCALE)
         if pdf.thin(PdfReader(BytesIO(plain))):
-            found = pdf.without_thin_pages(page)
+            result = pdf.without_thin_pages(page)
             break
     page.close()
-    assert found, "no number of lines leaves a page with one"
-    assert pdf.thin(PdfReader(BytesIO(found))) == 0
+    assert result, "no number of lines leaves a page with one"
+    assert pdf.thin(PdfReader(BytesIO(result))) == 0
 
 
 @pytest.mark.slow
@@ -180,6 +180,6 @@ def test_a_playground_is_printed_after_training(browser, built_book):
     page.emulate_media(media="print")
     _, made = pdf.on_paper(page, (built_book / "introduction.html").as_uri(), [])
     page.close()
-    said = " ".join(p.extract_text() for p in PdfReader(BytesIO(made)).pages)
-    without, with_norm = map(int, re.findall(r"(\d+) % held-out error", said))
+    text = " ".join(p.extract_text() for p in PdfReader(BytesIO(made)).pages)
+    without, with_norm = map(int, re.findall(r"(\d+) % held-out error", text))
     assert with_norm < 50 < without  # of ten digits, 90 % are wrong before the first update

@@ -41,8 +41,8 @@ def test_a_chapter_has_title_question_figure_and_what_to_keep(taught):
         ("keep", "two", "To keep"),
     ]
     lead, ask, figure, answer, keep = decks["Use it"][:5]
-    said = "The first is short. The second ends at eight words."
-    assert lead.body == f'<p class="topic">one bar</p><p>{said}</p>'
+    text = "The first is short. The second ends at eight words."
+    assert lead.body == f'<p class="topic">one bar</p><p>{text}</p>'
     assert ask.body == "<p>Is 2 even?</p><ol><li>Yes</li><li>No</li></ol>"
     assert ask.notes.index("Twice 1.") < ask.notes.index("You <em>counted</em> to 3.")
     assert answer.body == '<p>a. Yes</p><p class="why">Twice 1.</p>'
@@ -89,11 +89,11 @@ def test_a_change_of_a_chapter_and_of_its_quiz_changes_the_slides(taught, tmp_pa
 def test_the_deck_is_alive_from_a_folder(visit, made):
     with visit(made.as_uri(), "use-it") as v:
         page = v.page
-        said = "Reveal.getCurrentSlide().querySelector('h1, h2').textContent"
-        assert page.evaluate(said) == "Use it"
+        texts = "Reveal.getCurrentSlide().querySelector('h1, h2').textContent"
+        assert page.evaluate(texts) == "Use it"
         for title in ("Start", "Predict", "Raise the bar"):
             page.keyboard.press("ArrowRight")
-            assert page.evaluate(said) == title
+            assert page.evaluate(texts) == title
         figure = page.frame_locator("section.present iframe:visible")
         figure.locator('.ln-explorer[data-ready="yes"]').wait_for()
         text, slider = figure.locator(".ln-text"), figure.locator("input[type=range]")
@@ -101,16 +101,16 @@ def test_the_deck_is_alive_from_a_folder(visit, made):
         slider.focus()
         page.keyboard.press("ArrowLeft")  # the control's, not the deck's
         figure.get_by_text("The first bar is 2 high.").wait_for()
-        assert page.evaluate(said) == "Raise the bar"
+        assert page.evaluate(texts) == "Raise the bar"
         page.keyboard.press("Escape")  # the deck's again
         page.keyboard.press("ArrowRight")
-        page.wait_for_function(f"{said} === 'Answer'")
+        page.wait_for_function(f"{texts} === 'Answer'")
         page.keyboard.press("ArrowLeft")
-        page.wait_for_function(f"{said} === 'Raise the bar'")
+        page.wait_for_function(f"{texts} === 'Raise the bar'")
         assert text.inner_text() == "The first bar is 2 high."  # as it was left
         slider.focus()
         page.keyboard.press("PageDown")  # a clicker's key is never a control's
-        page.wait_for_function(f"{said} === 'Answer'")
+        page.wait_for_function(f"{texts} === 'Answer'")
         page.wait_for_selector("section.present mjx-container")
         assert (v.complaints, v.outside) == ([], [])
 
@@ -178,13 +178,13 @@ def test_slides_print_a_page_each_with_their_figures(visit, made):
         v.page.wait_for_function("document.documentElement.dataset.printable")
         printed = v.page.pdf(prefer_css_page_size=True, print_background=True)
         assert v.complaints == []
-    said = [" ".join(page.extract_text().split()) for page in PdfReader(BytesIO(printed)).pages]
-    assert len(said) == 1 + 10  # the track's, and those of two chapters
-    figure, answer = said[3:5]
+    texts = [" ".join(page.extract_text().split()) for page in PdfReader(BytesIO(printed)).pages]
+    assert len(texts) == 1 + 10  # the track's, and those of two chapters
+    figure, answer = texts[3:5]
     assert figure.startswith("Raise the bar")
     assert "The first bar is 3 high." in figure
     assert "Twice 1." in answer
-    assert re.search(r"Two bars.*bar", said[8])
+    assert re.search(r"Two bars.*bar", texts[8])
 
 
 def test_the_notes_open_offline_and_follow_the_slides(visit, made):

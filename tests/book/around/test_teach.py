@@ -33,17 +33,17 @@ def values(state):
 def addresses(built_book):
     """Every link of the built page that carries a state: the page, and what follows the #."""
     source = (built_book / "teaching.html").read_text("utf-8")
-    found = re.findall(r'<a class="ln-open[^"]*" href="(\w+)\.html#([^"]+)">', source)
-    return [(page, html.unescape(state)) for page, state in found]
+    result = re.findall(r'<a class="ln-open[^"]*" href="(\w+)\.html#([^"]+)">', source)
+    return [(page, html.unescape(state)) for page, state in result]
 
 
 def plans(source=SOURCE):
     """Every plan: its name, what it promises, and the minutes of its blocks."""
-    for found in re.finditer(r"^:{6}\{plan\} (\S+) (\d+)$(.*?)^:{6}$", source, re.M | re.S):
+    for result in re.finditer(r"^:{6}\{plan\} (\S+) (\d+)$(.*?)^:{6}$", source, re.M | re.S):
         yield (
-            found[1],
-            int(found[2]),
-            [int(m) for m in re.findall(r"^:minutes: (\d+)$", found[3], re.M)],
+            result[1],
+            int(result[2]),
+            [int(m) for m in re.findall(r"^:minutes: (\d+)$", result[3], re.M)],
         )
 
 
@@ -85,7 +85,7 @@ def test_the_figure_to_open_first_stands_on_the_page_that_the_plan_names():
 def controls(built_book, page, explorer):
     """From each control of an explorer of the built book to the texts of its values."""
     source = (built_book / f"{page}.html").read_text("utf-8")
-    found = {}
+    results = {}
     for control in re.finditer(
         rf'<(?:input|select)[^>]* id="{explorer}-([^"]+)"[^>]*>(.*?)(?=<input|<select|</div)',
         source,
@@ -93,10 +93,10 @@ def controls(built_book, page, explorer):
     ):
         texts = re.search(r"""data-texts=(["'])(.*?)\1""", control[0], re.S)
         options = re.findall(r"<option[^>]*>(.*?)</option>", control[2], re.S)
-        found[control[1]] = (
+        results[control[1]] = (
             json.loads(html.unescape(texts[2])) if texts else list(map(html.unescape, options))
         )
-    return found
+    return results
 
 
 def test_every_link_into_an_explorer_names_controls_and_values_of_its_own(built_book):
@@ -163,8 +163,8 @@ def test_a_link_of_the_page_is_read_as_its_source_says(built_book):
         (page, figure(state), dict(parse_qsl(state.partition("&")[2], keep_blank_values=True)))
         for page, state in addresses(built_book)
     ]
-    said = [(page, figure(state), values(state)) for page, state in LINKS]
-    assert sorted(read, key=str) == sorted(said, key=str)
+    texts = [(page, figure(state), values(state)) for page, state in LINKS]
+    assert sorted(read, key=str) == sorted(texts, key=str)
 
 
 # A page of a few lines, without the book.
@@ -240,8 +240,8 @@ class Pages:
 def teaching(tmp_path_factory, builder):
     """The pages, built once as they should be."""
     pages = Pages(tmp_path_factory.mktemp("teaching"), builder)
-    said, pages.first = pages.build()
-    assert said == ""
+    text, pages.first = pages.build()
+    assert text == ""
     return pages
 
 
@@ -272,8 +272,8 @@ def test_the_table_of_a_plan_says_when_each_block_begins_and_what_to_open(teachi
 
 
 def test_a_change_of_the_quiz_changes_the_page_though_its_own_text_stays(teaching):
-    said, built = teaching.build(quiz=QUIZ.replace("You doubled.", "Twice is not half."))
-    assert said == ""
+    text, built = teaching.build(quiz=QUIZ.replace("You doubled.", "Twice is not half."))
+    assert text == ""
     assert "Twice is not half." in built
     assert "You doubled." not in built
 
@@ -288,13 +288,13 @@ def test_what_cannot_be_is_said_at_the_build_each_with_what_to_do(teaching):
     }  # fmt: skip
     plan = functools.reduce(lambda text, change: text.replace(*change), faults.values(), PLAN)
     plan += "\n{open}`one <nowhere#explorer-1>`\n\n```{ask} nowhere 1\n```\n"
-    said, _ = teaching.build(plan=plan)
+    texts, _ = teaching.build(plan=plan)
     for words in (
         *faults,
         "open must be `words <page#state>` of a page of the book, got 'one <nowhere#explorer-1>'",
         "ask must name a chapter as _toc.yml does, got 'nowhere'",
     ):
-        assert words in said
+        assert words in texts
 
 
 def test_each_question_of_the_page_is_that_of_the_chapter_now(built_book):

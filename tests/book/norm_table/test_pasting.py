@@ -115,10 +115,10 @@ def test_a_cut_is_said_of_rows_alone_and_of_columns_alone(reader, shape, at, cut
         reader.paste_at(*at, text)
     else:
         reader.paste(text)
-    said = reader.said("note")
+    texts = reader.said("note")
     B, F = (min(size, 2 if at else most) for size, most in zip(shape, (16, 8), strict=True))
-    assert said.startswith(f"Pasted {B} by {F} numbers")
-    assert said.endswith("What is beyond 16 examples or 8 features was left out.") == cut
+    assert texts.startswith(f"Pasted {B} by {F} numbers")
+    assert texts.endswith("What is beyond 16 examples or 8 features was left out.") == cut
 
 
 def test_pasting_nothing_changes_nothing_and_says_so(reader):

@@ -95,9 +95,9 @@ def test_numbers_behind_a_figure_are_those_it_draws(opened, payloads, chapter):
             )
             tables = written.numbers(states[index(root)]["panels"])
             assert [t["caption"] for t in shown] == [t["caption"] for t in tables]
-            for found, table in zip(shown, tables, strict=True):
+            for result, table in zip(shown, tables, strict=True):
                 expected = [table["columns"], *table["rows"]]
-                assert [list(map(said, row)) for row in found["rows"]] == [
+                assert [list(map(said, row)) for row in result["rows"]] == [
                     list(map(said, row)) for row in expected
                 ]
         summary.click()

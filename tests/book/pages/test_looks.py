@@ -118,12 +118,12 @@ def test_axe_finds_nothing_on_a_phone(phone, violations):
 
 def test_a_phone_has_another_layout_but_no_colors_of_its_own():
     """So colors are looked at on wide pages alone."""
-    muted, found = "color: var(--pst-color-text-muted)", 0  # as the theme has it everywhere
+    muted, result = "color: var(--pst-color-text-muted)", 0  # as the theme has it everywhere
     for sheet in (ROOT / "book" / "_static").rglob("*.css"):
         for block in NARROW.finditer(sheet.read_text("utf-8")):
-            found += 1
+            result += 1
             assert COLOR.findall(block[1].replace(muted, "")) == [], (sheet.name, block[0])
-    assert found >= 5
+    assert result >= 5
 
 
 PLANTED = """<!doctype html><html lang="en"><title>t</title><main><h1>h</h1><img src="data:,">

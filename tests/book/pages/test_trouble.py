@@ -41,10 +41,10 @@ def test_missing_plotly_is_told(visit, http, explored, payloads):
 
 def assert_says_why(v, states, reason):
     root = v.explorers()[0]
-    said = root.query_selector(".ln-text").inner_text()
+    text = root.query_selector(".ln-text").inner_text()
     assert root.get_attribute("data-ready") == "failed"
-    assert said.startswith(states[index(root)]["text"])
-    assert reason in said
+    assert text.startswith(states[index(root)]["text"])
+    assert reason in text
     assert not root.query_selector(".ln-controls").is_visible()
     assert all(one.is_visible() for one in root.query_selector_all(".ln-still"))
     assert root.query_selector(".ln-still svg")

@@ -34,20 +34,20 @@ def made(arm, rate, seed, errors, test=0.5, seconds=10.0, **other):
 
 def book(**other):
     """Layer norm comes to no norm's best at half its updates, to batch norm's never."""
-    found = []
+    result = []
     for s in range(3):
-        found += [
+        result += [
             made(figures.PLAIN, 0.1, s, [0.9, 0.8, 0.7, 0.5], **other),
             made(figures.LAYER, 0.2, s, [0.9, 0.6, 0.5, 0.4 + s / 100], seconds=20, **other),
         ]
         if not other:
-            found += [
+            result += [
                 made(figures.CHOSEN, 0.1, s, [0.9, 0.8, 0.4 + (s - 1) / 20, 0.6]),
                 made(figures.BATCH, 0.1, s, [0.9, 0.8, 0.7, 0.3]),
                 made(figures.EVERYWHERE, 0.1, s, [0.9, 0.8, 0.7, 0.6]),
                 made(figures.SMALL, 0.1, s, [0.9, 0.8, 0.7, 0.65]),
             ]
-    return found
+    return result
 
 
 def sweep():
@@ -83,8 +83,8 @@ def test_runs_are_told_apart_by_their_kind_and_by_their_own_best_rate(known):
 def test_runs_of_the_public_code_are_no_arm_of_the_other_protocol(known):
     released = [run | {"settings": run["settings"] | {"start": "orthogonal_tied", "dropout": 0.5}}
                 for run in book(batch_size=16)]  # fmt: skip
-    found = figures.Runs(book() + released, results.TASK)
-    assert list(found.kinds) == [figures.MAIN]
+    result = figures.Runs(book() + released, results.TASK)
+    assert list(result.kinds) == [figures.MAIN]
 
 
 def test_long_runs_are_shown_when_both_networks_have_three_seeds():
@@ -108,13 +108,13 @@ def test_no_records_are_refused_with_the_command_that_makes_them():
 def test_all_six_networks_are_drawn_and_said(known, shown, axis):
     (figure,) = curves.RACE.draw_curves(known, shown, axis)
     lines = [t.name for t in figure.data if t.name and "edge" not in t.name]
-    said = curves.RACE.describe_curves(known, shown, axis)
+    text = curves.RACE.describe_curves(known, shown, axis)
     if shown == "loss":
         assert lines == [*LABELS, "random name", "frequent name"]
-        assert "Without training: random name 90.0, frequent name 60.0." in said
+        assert "Without training: random name 90.0, frequent name 60.0." in text
     else:
         assert lines == [f"compared with {label}" for label in LABELS[:-1]]
-    assert all(label in said for label in LABELS)
+    assert all(label in text for label in LABELS)
 
 
 def test_the_error_is_drawn_in_percent_and_differences_in_points(known):
@@ -122,8 +122,8 @@ def test_the_error_is_drawn_in_percent_and_differences_in_points(known):
     plain = next(t for t in figure.data if t.name == "no norm")
     assert list(plain.y) == pytest.approx([90, 80, 70, 50])
     assert list(plain.x) == UPDATES
-    said = curves.RACE.describe_curves(known, "loss", "updates")
-    assert said.startswith("After 200 updates, mean of 3 seeds, in %: no norm 50.0, no norm, tuned")
+    text = curves.RACE.describe_curves(known, "loss", "updates")
+    assert text.startswith("After 200 updates, mean of 3 seeds, in %: no norm 50.0, no norm, tuned")
     lead = curves.RACE.describe_curves(known, "lead", "updates")
     assert "no norm, 20.0 ahead after 50 updates and 9.0 ahead at the end" in lead
     rates = curves.RACE.describe_rates(known)
@@ -180,8 +180,8 @@ def test_attention_on_names_and_answers_are_those_of_the_record():
     attention[-1] = [[0.7, 0, 0.3, 0], [0.2, 0.3, 0.5, 0], [0.2, 0.3, 0.1, 0.4]]
     run["arrays"] = {"attention": attention, "text": np.stack([text] * 4)}
     late = {**run, "seed": 1}
-    found = figures.with_attention([late, made(figures.PLAIN, 0.1, 0, [0.9] * 4), run])
-    assert found == {figures.LAYER: run}
+    result = figures.with_attention([late, made(figures.PLAIN, 0.1, 0, [0.9] * 4), run])
+    assert result == {figures.LAYER: run}
     assert figures.on_answer(run, "Ruth 1:2") == pytest.approx([25, 25, 25, 70])
     assert figures.on_answer(run, "Job 3:4")[-1] == pytest.approx(50)
     assert figures.on_names(run) == pytest.approx([*[200 / 3] * 3, 260 / 3])
@@ -204,11 +204,11 @@ def test_the_score_sees_story_and_question_and_so_does_the_answer():
 def test_each_network_ends_with_the_numbers_of_synthetic_records(case):
     known = race_chapters.read("attentive_reader", case)
     table = figures.errors(known)
-    found = race_chapters.arms("attentive_reader", case)
+    result = race_chapters.arms("attentive_reader", case)
     *networks, first, second, third, fourth = table.rows
-    assert len(networks) == len(found)
+    assert len(networks) == len(result)
     for (arm, (label, *_)), row in zip(known.LOOKS.items(), networks, strict=True):
-        of = [found[arm][seed] for seed in sorted(found[arm])]
+        of = [result[arm][seed] for seed in sorted(result[arm])]
         val = [100 * oracle.lowest(run) for run in of]
         test = [100 * oracle.at_best(run, "test_error") for run in of]
         epochs = [oracle.at_best(run, "epoch") for run in of]
@@ -217,7 +217,7 @@ def test_each_network_ends_with_the_numbers_of_synthetic_records(case):
         np.testing.assert_allclose(oracle.parsed(row[2]), wanted, atol=0.051)
         np.testing.assert_allclose(float(row[3]), sum(test) / len(test), atol=0.051)
         assert row[4] == ", ".join(f"{epoch:.0f}" for epoch in epochs)
-    curves = found["layer"][min(found["layer"])]["curves"]
+    curves = result["layer"][min(result["layer"])]["curves"]
     rules = ("random", "last", "frequent", "frequent_unasked")
     for rule, row in zip(rules, (first, second, third, fourth), strict=True):
         wanted = [100 * curves[f"{split}_{rule}_error"][0] for split in ("val", "test")]

@@ -67,9 +67,9 @@ def test_a_count_of_seeds_has_no_sign_and_no_color_of_a_verdict():
 
 
 def test_every_claim_is_a_line_with_its_label_evidence_and_words(weighed, page):
-    found = lines(page)
-    assert len(found) == len(weighed)
-    for one_, (_, body) in zip(ordered(weighed), found, strict=True):
+    result = lines(page)
+    assert len(result) == len(weighed)
+    for one_, (_, body) in zip(ordered(weighed), result, strict=True):
         text = html.unescape(re.sub("<[^>]+>", "", body))
         assert one_.claim.says in text
         assert one_.claim.quote in text
@@ -248,8 +248,8 @@ def made(norm, seed, smooth, shifts=(0.5, 2.0)):
 def test_the_sentence_has_the_geometric_mean_over_training_and_seeds():
     runs = landscape.Runs([made("layer", 0, [1.0, 4.0]), made("layer", 1, [16.0, None])])
     assert landscape.typical(runs, "layer", 0.1, "smoothness") == pytest.approx(4.0)
-    said = landscape.describe(runs, "effective smoothness", 0.1)
-    assert said.endswith("over training and 2 seeds: layer norm 4.")
+    text = landscape.describe(runs, "effective smoothness", 0.1)
+    assert text.endswith("over training and 2 seeds: layer norm 4.")
     assert landscape.typical(runs, "layer", 0.1, "shift") == pytest.approx(1.0)  # of both layers
 
 

@@ -23,12 +23,12 @@ CLAIMS = {claim.name: claim for claim in (*claims.PAPER, *claims.TUTORIALS)}
 @pytest.fixture(scope="module")
 def weighed():
     """The recorded claims by case and name."""
-    found = {}
+    results = {}
     for case in CASES:
         records = InMemory(truth.records(case))
         of = corrected([evaluate(CLAIMS[name], records) for name in truth.RECORDED])
-        found[case] = {one.claim.name: one for one in of}
-    return found
+        results[case] = {one.claim.name: one for one in of}
+    return results
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def charts(weighed):
 
 def drawn(page):
     """What is drawn of each claim: dot and ends of each line in percent, and its class."""
-    found = {}
+    results = {}
     for body in re.findall(r'<details class="ln-claim"[^>]*>.*?</details>', page, re.S):
         name = re.search(r'id="claim-([\w-]+)"', body)[1]
         marks = []
@@ -53,8 +53,8 @@ def drawn(page):
             marks.append((kind, dots, sides, word[1] if word else ""))
         labels = re.search(r'role="img" aria-label="([^"]*)"', body)
         badge = re.search(r'<span class="verdict (\w+)">', body)[1]
-        found[name] = (marks, html.unescape(labels[1]) if labels else None, badge, body)
-    return found
+        results[name] = (marks, html.unescape(labels[1]) if labels else None, badge, body)
+    return results
 
 
 def at(share):

@@ -17,7 +17,7 @@ CURVES = {"effective smoothness": ("smoothness",), "range of the loss": ("loss_r
 
 
 def records():
-    rng, found = np.random.default_rng(2), []
+    rng, result = np.random.default_rng(2), []
     for rate in (0.1, 1.0):
         for norm in LABELS:
             for seed in (1, 0, 2):
@@ -27,9 +27,9 @@ def records():
                         curves[name] = list(rng.lognormal(0, 1, 4))
                 if (norm, seed) == ("batch", 2):  # a point without a number, and one without a log
                     curves["smoothness"][1], curves["loss_range"][2] = None, 0.0
-                found.append({"settings": {"norm": norm, "learning_rate": rate}, "seed": seed,
+                result.append({"settings": {"norm": norm, "learning_rate": rate}, "seed": seed,
                               "curves": curves})  # fmt: skip
-    return found
+    return result
 
 
 RECORDS = records()
@@ -38,12 +38,12 @@ RECORDS = records()
 def measured(norm, rate, measure):
     """A measure by seed; of several layers their geometric mean."""
     runs = [r for r in RECORDS if r["settings"] == {"norm": norm, "learning_rate": rate}]
-    found = []
+    results = []
     for run in sorted(runs, key=lambda r: r["seed"]):
         columns = zip(*(run["curves"][name] for name in CURVES[measure]), strict=True)
-        found.append([math.exp(fmean(map(math.log, c))) if all(v is not None and v > 0 for v in c)
+        results.append([math.exp(fmean(map(math.log, c))) if all(v is not None and v > 0 for v in c)
                       else math.nan for c in columns])  # fmt: skip
-    return found
+    return results
 
 
 @pytest.mark.parametrize("rate", [0.1, 1.0])
@@ -51,7 +51,7 @@ def measured(norm, rate, measure):
 def test_lines_are_geometric_means_in_a_band_of_the_seeds(measure, rate):
     known = landscape.Runs(RECORDS)
     figure = landscape.draw(known, measure, rate)
-    said = landscape.describe(known, measure, rate)
+    text = landscape.describe(known, measure, rate)
     for norm, label in LABELS.items():
         rows = measured(norm, rate, measure)
         columns = [*zip(*rows, strict=True)]
@@ -63,7 +63,7 @@ def test_lines_are_geometric_means_in_a_band_of_the_seeds(measure, rate):
             np.testing.assert_allclose(trace.x, [EPOCHS[k] for k in shown])
             np.testing.assert_allclose(trace.y, [of(columns[k]) for k in shown], atol=6e-6)
         every = [math.log(v) for row in rows for v in row if not math.isnan(v)]
-        told = float(said.partition("seeds: ")[2].rstrip(".").split(f"{label} ")[1].split(",")[0])
+        told = float(text.partition("seeds: ")[2].rstrip(".").split(f"{label} ")[1].split(",")[0])
         assert told == pytest.approx(math.exp(fmean(every)), rel=0.06)
-    assert f"At learning rate {rate:g}, {measure}," in said
-    assert "and 3 seeds" in said
+    assert f"At learning rate {rate:g}, {measure}," in text
+    assert "and 3 seeds" in text

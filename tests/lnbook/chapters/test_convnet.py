@@ -57,7 +57,7 @@ def test_every_interval_lies_within_its_panel(book):
 
 
 def test_the_sentence_counts_the_layers_whose_interval_is_below_zero(book):
-    said = border.describe_border(book, "on")
+    text = border.describe_border(book, "on")
     for data, cut in book.kinds():
         plain, batch, layer = (
             sum(comparison.interval(apart(book, data, cut, norm, k, "on"))[1] < 0
@@ -67,7 +67,7 @@ def test_the_sentence_counts_the_layers_whose_interval_is_below_zero(book):
         assert (
             f"{runs.PICTURES[data]}, {runs.CUTS[cut]}: no norm {plain}, batch norm {batch}, "
             f"layer norm {layer}"
-        ) in said
+        ) in text
 
 
 def test_records_without_maps_are_refused():
@@ -90,7 +90,7 @@ def made(norm, seed, errors, rate=0.1, **settings):
 
 def sweep(left_out=None):
     ends = {"none": 0.4, "batch": 0.2, "layer": 0.3, "channel": 0.45, "group": 0.2, "instance": 0.1}
-    found = [
+    results = [
         made(norm, seed, [0.9, 0.38 if norm == "layer" else 0.6, end + 0.01 * seed])
         for norm, end in ends.items()
         for seed in (0, 1, 2)
@@ -98,7 +98,7 @@ def sweep(left_out=None):
     he = [made("none", seed, [0.9, 0.5, 0.4], initialization="he") for seed in (0, 1, 2)]
     # Another kind of runs, which would win.
     odd = [made("none", seed, [0.1, 0.0, 0.0], batch_size=4, cut=4) for seed in (0, 1, 2)]
-    return [run for run in (*found, *he, *odd) if run["settings"]["norm"] != left_out]
+    return [run for run in (*results, *he, *odd) if run["settings"]["norm"] != left_out]
 
 
 def compared(records):
@@ -135,10 +135,10 @@ def test_curves_appear_with_the_last_arm_and_are_of_the_best_rates():
     (layer,) = (t for t in figure.data if t.name == "layer norm")
     np.testing.assert_allclose(layer.x, [1, 3, 10])  # mean of the seeds
     np.testing.assert_allclose(layer.y, [90, 38, 31])
-    said = curves.describe_curves(known, TASK, "layer", "updates")
+    text = curves.describe_curves(known, TASK, "layer", "updates")
     shown = [t.name for t in figure.data if "edge" not in t.name]
     assert shown == ["no norm", "batch norm", "layer norm"]
-    assert "layer norm 31.0 % after 20 updates" in said
+    assert "layer norm 31.0 % after 20 updates" in text
     assert len({tuple(look[1:]) for look in curves.ARMS.values()}) == len(norms.NAMES)
     assert curves.curves(known, TASK) is not None
     fewer = [run for run in usual if run["settings"]["norm"] != "instance"]

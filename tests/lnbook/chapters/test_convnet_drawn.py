@@ -36,7 +36,7 @@ def arm(case, name):
 @pytest.mark.parametrize("case", CASES)
 def test_curves_are_means_with_the_range_of_the_seeds_and_the_lowest_is_said(case, other, axis):
     (figure,) = curves.draw_curves(known(case), TASK, other, axis)
-    said = curves.describe_curves(known(case), TASK, other, axis)
+    text = curves.describe_curves(known(case), TASK, other, axis)
     wanted, labels = [], []
     for name, (label, *_) in curves.ARMS.items():
         if name not in ("none", "batch", other):
@@ -53,10 +53,10 @@ def test_curves_are_means_with_the_range_of_the_seeds_and_the_lowest_is_said(cas
         labels.append(label)
         assert figure.layout.yaxis.range[0] <= min(map(min, rows))
     assert figure.layout.xaxis.range[1] >= max(wanted[1::2])
-    found = parsed(said)
-    np.testing.assert_allclose(found[::2], wanted[::2], atol=0.051)
-    np.testing.assert_allclose(found[1::2], wanted[1::2], atol=0.51)
-    assert [label in part for label, part in zip(labels, said.split("; "), strict=True)]
+    result = parsed(text)
+    np.testing.assert_allclose(result[::2], wanted[::2], atol=0.051)
+    np.testing.assert_allclose(result[1::2], wanted[1::2], atol=0.51)
+    assert [label in part for label, part in zip(labels, text.split("; "), strict=True)]
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -51,8 +51,8 @@ def test_the_sentence_knows_the_cache_in_whatever_order_it_was_measured(turn):
     assert machines["this CPU, float32"].bandwidth == pytest.approx(large[0] * 1e3)
     moved = costs.bytes_moved("layer", "forward", 32, 1024)
     expected = moved / (small[0] / small[1])  # ms
-    said = roofline.describe_roofline(machines, "this CPU, float32", "forward", 32, 1024)
-    assert f"takes at least {duration(expected)}" in said
+    text = roofline.describe_roofline(machines, "this CPU, float32", "forward", 32, 1024)
+    assert f"takes at least {duration(expected)}" in text
 
 
 # Rows.
@@ -96,15 +96,15 @@ def test_the_tables_of_the_chapter_hold_the_rows_times():
     whats = ["MNIST step, none", "MNIST step, layer", "MNIST step, batch"]
     rows = [row(w, path=p, shape="batch size 4") for w in whats for p in ("plain", "compiled")]
     late = row("MNIST step 2,000, layer", path="plain", shape="batch size 4", ms=9.0)
-    said = repr(figures.steps(figures.Bench(table(*rows, late)), 4)).splitlines()
-    assert said[2].split() == ["plain", "2", "ms", "2", "ms", "2", "ms", "9", "ms"]
-    assert said[3].split() == ["compiled", "2", "ms", "2", "ms", "2", "ms", "–"]
-    assert said[5].split()[-2:] == ["4", "ms"]
+    text = repr(figures.steps(figures.Bench(table(*rows, late)), 4)).splitlines()
+    assert text[2].split() == ["plain", "2", "ms", "2", "ms", "2", "ms", "9", "ms"]
+    assert text[3].split() == ["compiled", "2", "ms", "2", "ms", "2", "ms", "–"]
+    assert text[5].split()[-2:] == ["4", "ms"]
 
 
 def recurrences():
     """Rows as two shapes, two thread counts and two paths leave them."""
-    found = []
+    results = []
     for cell, which in itertools.product(("LSTM", "RNN"), ("forward", "forward + backward")):
         for shape, path, threads in (
             ("9×2×4", "as called", 1),
@@ -114,9 +114,9 @@ def recurrences():
             ("300×8×128, 3 inputs", "as called", 2),
         ):
             of = {"shape": shape, "path": f"lnlib.nn, {path}", "threads": threads}
-            ratio = 0.25 * (1 + len(found))
-            found.append(row(f"LN-{cell} {which}", **of, ms=ratio * 4, ratio=ratio))
-    kept = table(*found)
+            ratio = 0.25 * (1 + len(results))
+            results.append(row(f"LN-{cell} {which}", **of, ms=ratio * 4, ratio=ratio))
+    kept = table(*results)
     kept["provenance"]["CPU: one"]["threads"] = 2
     return figures.Bench(kept)
 
@@ -152,8 +152,8 @@ def test_steps_are_bars_beside_the_floor():
     (bars,) = figure.data
     assert list(bars.y) == ["floor: one pass", "compiled", "plain loop"]
     assert list(bars.x) == [0.5, 1.0, 3.0]
-    said = steps.describe_steps(results)
-    assert "plain loop 3 ms (6.0 times the floor), compiled 1 ms (2.0 times the floor)" in said
+    text = steps.describe_steps(results)
+    assert "plain loop 3 ms (6.0 times the floor), compiled 1 ms (2.0 times the floor)" in text
     assert "Press Start" in steps.describe_steps([])
 
 

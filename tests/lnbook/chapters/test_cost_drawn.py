@@ -64,14 +64,14 @@ def test_points_stand_at_what_the_machine_can_reach_of_its_best(which, N, H):
 @pytest.mark.parametrize(("N", "H"), [(32_768, 1024), (32, 64)])
 @pytest.mark.parametrize("which", ["forward", "backward"])
 def test_the_sentence_has_the_numbers_of_the_roofline(which, N, H):
-    said = roofline.describe_roofline({"m": MACHINE}, "m", which, N, H)
+    text = roofline.describe_roofline({"m": MACHINE}, "m", which, N, H)
     work, other = norm_work("layer", which, N, H, 2), product(which, N, H)
     intensity = other[0] / other[1]
-    assert f"layer norm needs {work[0] / work[1]:.2f} operations" in said
-    assert "the machine could do 20." in said  # 60 Tflop/s by 3 TB/s
+    assert f"layer norm needs {work[0] / work[1]:.2f} operations" in text
+    assert "the machine could do 20." in text  # 60 Tflop/s by 3 TB/s
     waits = "arithmetic" if intensity > 300 else "memory bandwidth"
-    assert f"product needs {written.digits(intensity)} and is limited by {waits}" in said
-    time, percent = said.partition("takes at least ")[2].removesuffix(
+    assert f"product needs {written.digits(intensity)} and is limited by {waits}" in text
+    time, percent = text.partition("takes at least ")[2].removesuffix(
         " of the product's time."
     ).split(", ")  # fmt: skip
     assert seconds(time) == pytest.approx(of_norm("layer", which, N, H), rel=0.06)
@@ -92,7 +92,7 @@ def waiting(P, H, delay, speed, way):
 def test_waiting_and_bytes_are_drawn_and_said_in_their_units(H, P):
     network = {"n": (2e-5, 1e9)}
     times, sizes = devices.draw_devices(network, "n", H, P)
-    said = devices.describe_devices(network, "n", H, P)
+    texts = devices.describe_devices(network, "n", H, P)
     for way, label in (
         ("ring", "batch norm, in a ring"),
         ("doubling", "batch norm, with doubling"),
@@ -100,13 +100,13 @@ def test_waiting_and_bytes_are_drawn_and_said_in_their_units(H, P):
         line, *_ = lines(times)[label]
         wanted = [1000 * waiting(p, H, 2e-5, 1e9, way) for p in line.x]
         np.testing.assert_allclose(line.y, wanted, rtol=1e-3)
-        told = said.partition("waits ")[2].split(" per step in a ring, ")
+        told = texts.partition("waits ")[2].split(" per step in a ring, ")
         text = told[0] if way == "ring" else told[1].partition(" with doubling")[0]
         assert seconds(text) == pytest.approx(waiting(P, H, 2e-5, 1e9, way), rel=0.06)
     line, *_ = lines(sizes)["batch norm"]
     received = [(p - 1) * 4 * (2 * H + 1) for p in line.x]
     np.testing.assert_allclose(line.y, [b / 1e6 for b in received], rtol=1e-3)
-    size, unit = said.partition("receives ")[2].split()[:2]
+    size, unit = texts.partition("receives ")[2].split()[:2]
     told = float(size) * {"MB": 1e6, "KB": 1e3}[unit]
     assert told == pytest.approx((P - 1) * 4 * (2 * H + 1), rel=0.006)
 
@@ -147,13 +147,13 @@ def bench():
 @pytest.mark.parametrize("which", ["forward", "forward + backward"])
 def test_bars_are_our_time_over_the_others_and_lines_one_and_the_products(bench, which):
     figure = recurrence.draw_recurrence(bench, ("GRU", "9×2×5"), which)
-    said = recurrence.describe_recurrence(bench, ("GRU", "9×2×5"), which)
+    text = recurrence.describe_recurrence(bench, ("GRU", "9×2×5"), which)
     rows = [r for r in bench.rows if r["what"] == f"LN-GRU {which}" and r["threads"] == 1]
     bars, one, floor = figure.data
     np.testing.assert_allclose(bars.y, [r["ms"] / r["instead_ms"] for r in rows], rtol=1e-3)
     assert set(one.y) == {1.0}
     np.testing.assert_allclose(floor.y, rows[0]["floor_ms"] / rows[0]["instead_ms"], rtol=1e-3)
-    for r, name, told in zip(rows, bars.x, said.partition("9×2×5: ")[2].split("; "), strict=False):
+    for r, name, told in zip(rows, bars.x, text.partition("9×2×5: ")[2].split("; "), strict=False):
         ratio = r["ms"] / r["instead_ms"]
         assert float(name.partition("<b>")[2].removesuffix("</b>")) == pytest.approx(
             ratio, abs=6e-3
@@ -162,18 +162,18 @@ def test_bars_are_our_time_over_the_others_and_lines_one_and_the_products(bench,
         assert rest[0].startswith(label)
         assert float(rest[0].removeprefix(label)) == pytest.approx(r["ms"], rel=0.06)
         assert float(rest[2].split()[0]) == pytest.approx(ratio, abs=0.0051)
-    last = said.partition("without a norm: ")[2].removesuffix(".")
+    last = text.partition("without a norm: ")[2].removesuffix(".")
     theirs, products = last.split("; the bare products: ")
     assert seconds(theirs) * 1000 == pytest.approx(rows[0]["instead_ms"], rel=0.06)
     assert seconds(products) * 1000 == pytest.approx(rows[0]["floor_ms"], rel=0.06)
 
 
 def test_the_same_loop_is_held_against_itself_without_norms(bench):
-    found = recurrence.same_loop(bench).rows
+    result = recurrence.same_loop(bench).rows
     wanted = [(r["ms"], r["instead_ms"]) for r in bench.rows if r["what"].startswith("norms of")]
     wanted += [(3.0 * size, 2.0 * size) for size in (4, 128)]
-    assert len(found) == len(wanted)
-    for (*_, with_norm, without, times), (ours, theirs) in zip(found, wanted, strict=True):
+    assert len(result) == len(wanted)
+    for (*_, with_norm, without, times), (ours, theirs) in zip(result, wanted, strict=True):
         assert seconds(with_norm) * 1000 == pytest.approx(ours, rel=0.06)
         assert seconds(without) * 1000 == pytest.approx(theirs, rel=0.06)
         assert float(times) == pytest.approx(ours / theirs, abs=0.0051)
@@ -185,8 +185,8 @@ def test_two_processes_are_told_with_their_own_times_and_bytes(bench):
     ):
         assert parsed(width) + parsed(sent) + parsed(none) == [H, 16 * H + 4, 0]
         wanted = [H / 10, H / 20, H / 40, H / 50]
-        found = [1000 * seconds(text) for text in (*times, layer)]
-        np.testing.assert_allclose(found, wanted, rtol=0.06)
+        results = [1000 * seconds(text) for text in (*times, layer)]
+        np.testing.assert_allclose(results, wanted, rtol=0.06)
 
 
 @pytest.mark.parametrize(
@@ -209,8 +209,8 @@ def test_norms_are_over_their_floor_and_the_plain_formula_over_the_module():
                             instead="NumPy, as typed"))  # fmt: skip
             ratios[f"{kind}, {which}"] = module, module / floor, plain / module, ours / typed
     bench = Bench({"format": 1, "rows": rows, "provenance": {"CPU: toy": {"threads": 1}}})
-    found = roofline.norms(bench, "9×2×5").rows
-    assert [name for name, *_ in found] == list(ratios)
-    for name, time, *told in found:
+    result = roofline.norms(bench, "9×2×5").rows
+    assert [name for name, *_ in result] == list(ratios)
+    for name, time, *told in result:
         assert seconds(time) * 1000 == pytest.approx(ratios[name][0], rel=0.06)
         np.testing.assert_allclose([float(v) for v in told], ratios[name][1:], atol=0.0051)

@@ -51,9 +51,9 @@ def test_the_gradient_of_the_input_is_that_of_autograd(norm):
 @pytest.mark.parametrize("split", splits.SPLITS)
 @pytest.mark.parametrize("norm", splits.AXES)
 def test_bars_and_sentence_state_the_errors(norm, split):
-    found = splits.errors(norm, split)
+    result = splits.errors(norm, split)
     (bars,) = splits.draw(norm, split).data
-    assert list(bars.x) == pytest.approx([100 * v for v in found], abs=0.051)
-    said = splits.describe(norm, split)
-    assert all((f"{v:.0%}" in said) == (v > 1e-9) for v in found)
-    assert max(found) < 0.4, "a bar leaves the panel"
+    assert list(bars.x) == pytest.approx([100 * v for v in result], abs=0.051)
+    text = splits.describe(norm, split)
+    assert all((f"{v:.0%}" in text) == (v > 1e-9) for v in result)
+    assert max(result) < 0.4, "a bar leaves the panel"

@@ -24,14 +24,14 @@ def made(arm, rate, seed, bounds, end, slow=1.0, **other):
 
 def book(**other):
     """Layer norm has no norm's best bound at half its updates, and is slower; chosen wins."""
-    found = []
+    result = []
     for s in range(3):
-        found += [
+        result += [
             made(figures.PLAIN, 0.1, s, [90, 80, 70, 60, 50], 50.0 + s, **other),
             made(figures.CHOSEN, 0.1, s, [90, 70, 60, 42, 41], 41.0, **other),
             made(figures.LAYER, 0.2, s, [90, 60, 55, 50 - s, 45], 52.0 - s, slow=1.5 + s, **other),
         ]
-    return found
+    return result
 
 
 def sweep():
@@ -100,17 +100,17 @@ def test_the_share_is_where_layer_norm_s_line_first_is_as_low(monkeypatch):
     assert share[0] == pytest.approx([0.5, 0.5, 3 / 8, 1])
     _, never = known.share(figures.MAIN, figures.CHOSEN, "updates")
     assert np.isnan(never[:, -2:]).all()
-    said = curves.RACE.describe_curves(known, "share", "updates")
-    assert said.startswith("Updates that layer norm needs for the other's lowest bound")
-    assert "in its first 100: 50 %, in all 300: more than all (mean of 3 seeds)." in said
+    text = curves.RACE.describe_curves(known, "share", "updates")
+    assert text.startswith("Updates that layer norm needs for the other's lowest bound")
+    assert "in its first 100: 50 %, in all 300: more than all (mean of 3 seeds)." in text
 
 
 def test_the_sentence_says_where_the_lead_was_largest_and_what_is_left(known):
-    said = curves.RACE.describe_curves(known, "lead", "updates")
-    assert "no norm, 20.0 ahead after 50 updates and 5.0 ahead at the end" in said
-    assert "tuned initialization, 10.0 ahead after 50 updates and 4.0 behind at the end" in said
-    said = curves.RACE.describe_curves(known, "loss", "updates")
-    assert "no norm 51.0, no norm, tuned initialization 42.0, layer norm 46.0" in said
+    text = curves.RACE.describe_curves(known, "lead", "updates")
+    assert "no norm, 20.0 ahead after 50 updates and 5.0 ahead at the end" in text
+    assert "tuned initialization, 10.0 ahead after 50 updates and 4.0 behind at the end" in text
+    text = curves.RACE.describe_curves(known, "loss", "updates")
+    assert "no norm 51.0, no norm, tuned initialization 42.0, layer norm 46.0" in text
 
 
 @pytest.mark.parametrize("axis", learning_curves.AXES)
@@ -128,9 +128,9 @@ def test_each_best_rate_has_a_ring_and_an_end_is_said_to_be_one(known):
     (figure,) = curves.RACE.draw_rates(known)
     rings = [(t.x[0], t.y[0]) for t in figure.data if t.mode == "markers"]
     assert rings == [(0.2, 50), (0.1, 40)]
-    said = curves.RACE.describe_rates(known)
-    assert "no norm at 0.2 (50.0 nats, 70.0 at the worst rate)" in said
-    assert "layer norm at 0.1, the edge of the grid (40.0 nats" in said
+    text = curves.RACE.describe_rates(known)
+    assert "no norm at 0.2 (50.0 nats, 70.0 at the worst rate)" in text
+    assert "layer norm at 0.1, the edge of the grid (40.0 nats" in text
     assert run_groups.MISSING in curves.RACE.describe_rates(figures.Runs(book(), results.TASK))
 
 

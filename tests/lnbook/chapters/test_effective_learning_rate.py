@@ -23,8 +23,8 @@ def runs():
 
 def growing(**settings):
     """The records whose weights may grow."""
-    found = records.read_all("weights", **settings)
-    return [run for run in found if run["settings"].get("magnitude") is None]
+    result = records.read_all("weights", **settings)
+    return [run for run in result if run["settings"].get("magnitude") is None]
 
 
 def outputs(norm, W, b, x, gain=None):
@@ -96,16 +96,16 @@ def test_the_blocks_are_those_of_autograd(norm, whose):
         return torch.einsum("nkip,nkl,nljq->ipjq", J, cov, J).numpy() / len(x)
 
     before, after = fisher(1.0), fisher(2.0)
-    found = figures.blocks(norm, whose)
+    result = figures.blocks(norm, whose)
     ratio = [np.linalg.norm(after[0, :, j]) / np.linalg.norm(before[0, :, j]) for j in (0, 1)]
-    np.testing.assert_allclose([found["own"], found["other"]], ratio, rtol=1e-9)
+    np.testing.assert_allclose([result["own"], result["other"]], ratio, rtol=1e-9)
     w = figures.glm(norm).W.copy()
     w[1 if whose == "one" else UNITS :] = 0
     along = np.einsum("ip,ipjq,jq->", w, before, w)
-    assert found["along"] == pytest.approx(along, abs=EXACT)
+    assert result["along"] == pytest.approx(along, abs=EXACT)
     d = np.random.default_rng(5).normal(size=(UNITS, INPUTS))[0]
     lengths = [np.sqrt(d @ F_[0, :, 0] @ d) for F_ in (before, after)]
-    assert found["length"] == pytest.approx(lengths[1] / lengths[0], rel=1e-9)
+    assert result["length"] == pytest.approx(lengths[1] / lengths[0], rel=1e-9)
 
 
 # The toy.

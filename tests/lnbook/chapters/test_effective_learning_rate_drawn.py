@@ -19,7 +19,7 @@ RATE = {"sgd": 0.1, "adam": 0.001}
 
 
 def records(seeds):
-    rng, found = np.random.default_rng(5), []
+    rng, result = np.random.default_rng(5), []
     falls = np.array(EPOCHS) * (24 - np.array(EPOCHS)) / 100  # and rises: no end is the lowest
     for norm, optimizer, scale in itertools.product(LABELS, RATE, SCALES):
         for seed in seeds:
@@ -33,8 +33,8 @@ def records(seeds):
                 curves[f"turn_{layer}"] = [None, *rng.uniform(0.1, 5, 6)]
             settings = {"norm": norm, "optimizer": optimizer, "scale": scale,
                         "learning_rate": RATE[optimizer]}  # fmt: skip
-            found.append({"settings": settings, "seed": seed, "curves": curves})
-    return found  # fmt: skip
+            result.append({"settings": settings, "seed": seed, "curves": curves})
+    return result  # fmt: skip
 
 
 RECORDS = {3: records((2, 0, 1)), 10: records(range(10))}
@@ -55,7 +55,7 @@ def means(values):
 def test_length_and_turn_are_means_and_the_growth_is_said(optimizer, layer):
     known = training.Runs(RECORDS[3])
     lengths, turns = training.draw_training(known, optimizer, layer)
-    said = training.describe_training(known, optimizer, layer)
+    text = training.describe_training(known, optimizer, layer)
     grown, falls = [], []
     for norm, label in LABELS.items():
         length, square = (
@@ -73,7 +73,7 @@ def test_length_and_turn_are_means_and_the_growth_is_said(optimizer, layer):
                  for row in rows(f"length_{layer}", norm, optimizer)]  # fmt: skip
         rate = means(rates)
         falls.append(100 * rate[-1] / rate[0])
-    first, second = said.split(" The ratio λ/‖W‖² falls ")
+    first, second = text.split(" The ratio λ/‖W‖² falls ")
     np.testing.assert_allclose(parsed(first), [20, *grown], atol=0.0051)
     np.testing.assert_allclose(parsed(second), [*falls, 3], atol=0.51)
 

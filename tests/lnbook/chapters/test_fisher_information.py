@@ -107,9 +107,9 @@ def test_the_line_shows_both_sides_and_their_difference():
     pair = line.moved(**args, step=0.4)
     drawn = [lines(both)[name][at] for name in ("divergence", "quadratic form")]
     np.testing.assert_allclose(drawn, pair, atol=1e-5)
-    found = lines(sizes)
+    result = lines(sizes)
     at = list(sizes.data[0].x).index(0.4)
-    assert found["their difference"][at] == pytest.approx(abs(pair[0] - pair[1]), rel=0.01)
+    assert result["their difference"][at] == pytest.approx(abs(pair[0] - pair[1]), rel=0.01)
 
 
 def test_where_nothing_moves_the_drawing_says_so():
@@ -122,11 +122,11 @@ def test_where_nothing_moves_the_drawing_says_so():
 
 def test_a_line_is_described_by_its_numbers():
     kl, quadratic = line.moved("layer", "bernoulli", "random", 0.4)
-    said = line.describe_line("layer", "bernoulli", "random", 0.4)
-    assert f"{kl:.3g} nats" in said
-    assert f"says {quadratic:.3g}" in said
+    text = line.describe_line("layer", "bernoulli", "random", 0.4)
+    assert f"{kl:.3g} nats" in text
+    assert f"says {quadratic:.3g}" in text
     halved = figures.remainder("layer", "bernoulli", "random", 0.2)
-    assert f"by {abs(kl - quadratic) / halved:.1f}." in said
+    assert f"by {abs(kl - quadratic) / halved:.1f}." in text
     assert "the two are equal" in line.describe_line("none", "gaussian", "random", 0.4)
 
 
@@ -145,8 +145,8 @@ def test_eq_13_misses_something_under_layer_norm_alone(norm, family):
     gap = np.sqrt(((exact - paper) ** 2).sum() / (exact**2).sum())
     assert matrix.share(norm, family) == pytest.approx(gap, abs=EXACT)
     assert (gap > 0.5) == (norm == "layer")
-    said = matrix.describe_matrix(norm, family, "exact")
-    assert (f"misses {gap:.0%}" in said) == (norm == "layer")
+    text = matrix.describe_matrix(norm, family, "exact")
+    assert (f"misses {gap:.0%}" in text) == (norm == "layer")
 
 
 def test_the_share_of_the_diagonal_blocks_is_theirs():
@@ -170,10 +170,10 @@ def test_the_matrix_is_drawn_number_by_number(kind):
 def test_widths_show_what_eq_13_misses():
     model, cases = figures.wide(3, "bernoulli")
     exact, paper = model.fisher(cases), model.fisher(cases, "paper")
-    found = lines(width.draw_widths("bernoulli"))
+    result = lines(width.draw_widths("bernoulli"))
     expected = np.linalg.norm(exact - paper) / np.linalg.norm(exact)
-    assert found["whole matrix"][0] == pytest.approx(expected, abs=1e-4)
-    ends = [f"{100 * found[name][t]:.0f}%" for name in ("whole matrix", "blocks on the diagonal")
+    assert result["whole matrix"][0] == pytest.approx(expected, abs=1e-4)
+    ends = [f"{100 * result[name][t]:.0f}%" for name in ("whole matrix", "blocks on the diagonal")
             for t in (0, -1)]  # fmt: skip
     check_says(width.describe_widths("bernoulli"), 3, 64, "eq. 13", *ends)
 
@@ -216,23 +216,23 @@ def test_labels_are_drawn_and_described():
 
 def test_a_trace_is_drawn_with_its_error():
     A = np.diag([1.0, 2.0, 4.0]) + 0.5
-    found = list(trace_estimates(lambda v: A @ v, 3, 50))
-    mean, errors = networks.running(found)
-    assert mean[-1] == pytest.approx(np.mean(found))
-    assert errors[-1] == pytest.approx(np.std(found, ddof=1) / np.sqrt(50))
+    results = list(trace_estimates(lambda v: A @ v, 3, 50))
+    mean, errors = networks.running(results)
+    assert mean[-1] == pytest.approx(np.mean(results))
+    assert errors[-1] == pytest.approx(np.std(results, ddof=1) / np.sqrt(50))
     assert abs(mean[-1] - np.trace(A)) < 4 * errors[-1]
-    drawn = lines(networks.draw_trace({"layer": A}, found, "layer"))
+    drawn = lines(networks.draw_trace({"layer": A}, results, "layer"))
     assert drawn["estimate"][-1] == pytest.approx(mean[-1], rel=1e-3)
     np.testing.assert_allclose(
         drawn["two standard errors"],
         [*(mean - 2 * errors)[1:], *(mean + 2 * errors)[:0:-1]],
         rtol=1e-3,
     )
-    said = networks.describe_trace({"layer": A}, found, "layer")
-    assert f"give {mean[-1]:.1f} with a standard error of {errors[-1]:.1f}" in said
-    assert "One vector" in networks.describe_trace({"layer": A}, found[:1], "layer")
-    assert networks.draw_trace({"layer": A}, found[:1], "layer").data[1].y == (
-        float(f"{found[0]:.4g}"),
+    text = networks.describe_trace({"layer": A}, results, "layer")
+    assert f"give {mean[-1]:.1f} with a standard error of {errors[-1]:.1f}" in text
+    assert "One vector" in networks.describe_trace({"layer": A}, results[:1], "layer")
+    assert networks.draw_trace({"layer": A}, results[:1], "layer").data[1].y == (
+        float(f"{results[0]:.4g}"),
     )
 
 
@@ -240,8 +240,8 @@ def test_spectra_are_drawn_and_described():
     spectra = {"none": {0: np.array([2.0, 1.0])}, "layer": {0: np.array([5.0, 3.0])}}
     drawn = lines(networks.draw_spectra(spectra, 0))
     assert list(drawn["layer norm"]) == [5, 3]
-    said = networks.describe_spectra(spectra, 0)
-    assert "2 with no norm and 5 with layer norm" in said
+    text = networks.describe_spectra(spectra, 0)
+    assert "2 with no norm and 5 with layer norm" in text
 
 
 EXPLORERS = {

@@ -16,22 +16,22 @@ EPOCHS = [0.0, 0.5, 1.0, 2.0]
 def made(arm, rate, seed, losses, off=1.0, test=1.0, **other):
     """A record of 200 updates, measured at four points; 2 s an epoch."""
     settings = Settings(**STARTS[arm], learning_rate=rate, epochs=2, **other)
-    found = {"epoch": EPOCHS, "wall_s": [2 * e for e in EPOCHS], "val_new_nll": losses,
+    result = {"epoch": EPOCHS, "wall_s": [2 * e for e in EPOCHS], "val_new_nll": losses,
              "val_new_window_off": [off + k for k in range(4)],
              "test_new_nll": [test] * 4}  # fmt: skip
-    return {"settings": settings.as_dict(), "seed": seed, "curves": found}
+    return {"settings": settings.as_dict(), "seed": seed, "curves": result}
 
 
 def book(**other):
     """Layer norm is at no norm's best in half its updates, and within 0.1 of it."""
-    found = []
+    result = []
     for s in range(3):
-        found += [
+        result += [
             made(PLAIN, 0.01, s, [3.0, 0.5, 0.0, -0.5], off=2.0, **other),
             made(CHOSEN, 0.01, s, [3.0, 0.4, -0.2, -0.9], test=0.5, **other),
             made(LAYER, 0.003, s, [3.0, 0.3, -0.5, -0.55 - 0.01 * s], **other),
         ]
-    return found
+    return result
 
 
 def sweep():
@@ -44,8 +44,8 @@ def sweep():
 
 @pytest.fixture(scope="module")
 def known():
-    found = sweep() + book() + book(length=1400)[:3] + book(constant=False, batch_size=8)[:1]
-    return figures.Runs(found, results.TASK)
+    result = sweep() + book() + book(length=1400)[:3] + book(constant=False, batch_size=8)[:1]
+    return figures.Runs(result, results.TASK)
 
 
 def test_runs_are_told_apart_by_their_kind(known):
@@ -57,8 +57,8 @@ def test_runs_are_told_apart_by_their_kind(known):
 
 
 def test_the_curves_speak_of_nats_a_point(known):
-    said = curves.CURVES.describe(known, "loss", "updates", figures.MAIN)
-    assert said == (
+    text = curves.CURVES.describe(known, "loss", "updates", figures.MAIN)
+    assert text == (
         "After 200 updates, mean of 3 seeds, in nats: no norm −0.50, "
         "no norm, tuned initialization −0.90, "
         "layer norm −0.56."
@@ -124,9 +124,9 @@ def test_the_figure_draws_what_it_says(extra):
     bars, lines = speed.draw_speed(10.0, extra)
     np.testing.assert_array_equal(bars.data[1].y, speed.normalized(10.0, extra)[: speed.UNITS])
     assert {line.name for line in lines.data} == set(figures.EXTRA_INPUTS)
-    said = speed.describe_speed(10.0, extra)
-    assert f"by {speed.distance(extra)[-1]:.2f}" in said
-    assert ("the speed is lost" in said) == (extra == "nothing")
+    text = speed.describe_speed(10.0, extra)
+    assert f"by {speed.distance(extra)[-1]:.2f}" in text
+    assert ("the speed is lost" in text) == (extra == "nothing")
     assert "it is the same movement" in speed.describe_speed(1.0, extra)
 
 

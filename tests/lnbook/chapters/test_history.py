@@ -56,9 +56,9 @@ def test_the_numbers_of_the_chosen_row_are_those_of_the_sentence(idea):
     figure = timeline.draw_timeline(idea)
     numbered = [row for row in figure.data if row.text]
     assert [row.name for row in numbered] == [idea]
-    said = timeline.describe_timeline(idea)
+    text = timeline.describe_timeline(idea)
     for number, event in zip(numbered[0].text, timeline.LANES[idea], strict=True):
-        assert f"{number} {event.what} ({event.who}, " in said
+        assert f"{number} {event.what} ({event.who}, " in text
 
 
 def test_the_sentence_has_month_and_year():

@@ -16,8 +16,8 @@ def by_formula(x, axis):
 def test_what_is_drawn_follows_the_formula(batch_size):
     x = figures.TABLE[:batch_size] * np.r_[10.0, np.ones(7)][:batch_size, None]
     drawn = [figure.data[0].z for figure in figures.draw(batch_size, 10.0)]
-    for found, expected in zip(drawn, (x, by_formula(x, 0), by_formula(x, 1)), strict=True):
-        np.testing.assert_allclose(np.array(found, dtype=float), expected, rtol=0, atol=1e-12)
+    for result, expected in zip(drawn, (x, by_formula(x, 0), by_formula(x, 1)), strict=True):
+        np.testing.assert_allclose(np.array(result, dtype=float), expected, rtol=0, atol=1e-12)
 
 
 def test_the_sentence_says_how_many_others_there_are():

@@ -25,9 +25,9 @@ def test_points_lie_on_the_dotted_line_where_the_table_says_invariant(norm, name
     outputs = one_layer.draw_change(norm, name, strength)[2]
     off = max(np.abs(y_of(t) - np.array(t.x, float)).max() for t in outputs.data[1:])
     assert (off < 1e-9) == TABLE_1[norm][name]
-    said = one_layer.describe_change(norm, name, strength)
-    assert ("no output changes" in said) == TABLE_1[norm][name]
-    assert said.endswith(f"Table 1 says: {'Invariant' if TABLE_1[norm][name] else 'No'}.")
+    text = one_layer.describe_change(norm, name, strength)
+    assert ("no output changes" in text) == TABLE_1[norm][name]
+    assert text.endswith(f"Table 1 says: {'Invariant' if TABLE_1[norm][name] else 'No'}.")
 
 
 def test_a_lane_is_a_case_for_layer_norm_and_a_unit_for_batch_norm():
@@ -62,9 +62,9 @@ def test_the_outputs_are_hidden_until_they_are_asked_for():
     hidden = one_layer.draw_change("layer", "dataset_rescaling", 2.0, reveal=False)[2]
     assert all(trace.name is None for trace in hidden.data)  # the dotted lines
     assert hidden.layout.annotations[0].text == "?"
-    said = one_layer.describe_change("layer", "dataset_rescaling", 2.0, reveal=False)
-    assert said.endswith("Predict, then reveal.")
-    assert "Table 1" not in said
+    text = one_layer.describe_change("layer", "dataset_rescaling", 2.0, reveal=False)
+    assert text.endswith("Predict, then reveal.")
+    assert "Table 1" not in text
 
 
 @pytest.mark.parametrize("name", TRANSFORMS[:9])

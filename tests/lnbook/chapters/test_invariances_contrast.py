@@ -27,9 +27,9 @@ def test_features_are_those_of_torch(kind):
         "layer": lambda: F.layer_norm(a, (H,), eps=0),
         "equal": lambda: F.layer_norm(a, (H,), eps=0),
     }[kind]()
-    found = features(kind, X, W, TRAINING)
-    np.testing.assert_allclose(found[:, :-1], normed.relu().numpy(), atol=1e-10)
-    assert np.all(found[:, -1] == 1)
+    result = features(kind, X, W, TRAINING)
+    np.testing.assert_allclose(result[:, :-1], normed.relu().numpy(), atol=1e-10)
+    assert np.all(result[:, -1] == 1)
 
 
 def test_a_norm_without_a_name_is_refused():
@@ -58,11 +58,11 @@ def readers():
 )  # fmt: skip
 def test_who_forgets_contrast_and_brightness(readers, kind, stays):
     usual = readers.predict(kind, readers.X)
-    found = [
+    results = [
         np.array_equal(readers.predict(kind, altered(readers.X, change, 2.0)), usual)
         for change in ("contrast", "brightness")
     ]
-    assert tuple(found) == stays
+    assert tuple(results) == stays
 
 
 def test_the_error_is_the_share_of_what_is_misread(readers):

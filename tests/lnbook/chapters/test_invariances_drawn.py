@@ -36,12 +36,12 @@ def test_the_curve_has_the_largest_change_at_every_factor(before):
 @pytest.mark.parametrize("before", [False, True])
 @pytest.mark.parametrize("scale", [0.01, 1.0, 10.0, 1000.0])
 def test_the_sentence_has_the_largest_change_of_each_eps(scale, before):
-    said = eps.describe_scale(A, B, scale, before)
-    factor, *rest = parsed(said.replace("eps 0", "eps").replace("eps 1e-5", "").replace(
+    text = eps.describe_scale(A, B, scale, before)
+    factor, *rest = parsed(text.replace("eps 0", "eps").replace("eps 1e-5", "").replace(
         "eps 1e-3", ""))  # fmt: skip
     wanted = [largest(scale, value, B if before else 0.0) for value in EPS.values()]
     assert factor == scale
-    told = said.partition("up to ")[2].split(", ")
+    told = text.partition("up to ")[2].split(", ")
     for part, value in zip(told, wanted, strict=True):
         number = part.partition(" with")[0].replace("−", "-")
         assert float(number) == pytest.approx(0 if value < 1e-9 else value, rel=0.51, abs=0.0051)
@@ -60,15 +60,15 @@ def test_a_factor_is_written_in_few_digits(value, told):
 @pytest.mark.parametrize("transformation", ["dataset_recentering", "weight_matrix_rescaling"])
 @pytest.mark.parametrize("norm", ["layer", "batch", "none"])
 def test_the_sentence_on_one_layer_has_the_largest_changes(norm, transformation, strength):
-    found = one_layer.change(norm, transformation, strength)
-    said = one_layer.describe_change(norm, transformation, strength)
+    result = one_layer.change(norm, transformation, strength)
+    text = one_layer.describe_change(norm, transformation, strength)
 
     def largest(new, old):
         return max(abs(a - b) for a, b in zip(np.ravel(new), np.ravel(old), strict=True))
 
-    moved = largest(found.new_summed, found.summed)
-    changed = largest(found.new_output, found.output)
-    told = said.partition("summed inputs change by up to ")[2]
+    moved = largest(result.new_summed, result.summed)
+    changed = largest(result.new_output, result.output)
+    told = text.partition("summed inputs change by up to ")[2]
     number = told.partition(", ")[0].removesuffix(".")
     assert float(number) == pytest.approx(moved, abs=0.0051)
     rest = told.partition(", ")[2].partition(". ")[0].removesuffix(".")
@@ -103,7 +103,7 @@ def test_errors_are_drawn_at_every_amount_and_said_at_one(change, place):
         return a * (b / a) ** part if change == "contrast" else a + part * (b - a)
 
     _, curves = digits.draw_contrast(readers, change, place)
-    said = digits.describe_contrast(readers, change, place).partition("test error: ")[2]
+    texts = digits.describe_contrast(readers, change, place).partition("test error: ")[2]
     wanted = []
     for trace, kind in zip(curves.data, digits.READERS, strict=True):
         assert trace.name == digits.READERS[kind][0]
@@ -111,7 +111,7 @@ def test_errors_are_drawn_at_every_amount_and_said_at_one(change, place):
             trace.y, [readers.error(kind, change, amount(p)) for p in trace.x], rtol=1e-9
         )
         wanted.append(readers.error(kind, change, amount(place)))
-    np.testing.assert_allclose(parsed(said.replace("%", " ")), wanted, atol=0.051)
+    np.testing.assert_allclose(parsed(texts.replace("%", " ")), wanted, atol=0.051)
     ticks = dict(zip(curves.layout.xaxis.tickvals, curves.layout.xaxis.ticktext, strict=True))
     assert set(ticks) == {0, 3, 6}  # both ends, and the image as it came
     for at, text in ticks.items():

@@ -34,39 +34,39 @@ def test_the_sentence_says_what_became_of_unit_1():
     assert figures.describe_steps(A, GAIN, BIAS, 1, 0.0, 1.0) == (
         "μ = 0.25 and σ = 2.27. The summed input of unit 1, 2.00, becomes 1.75."
     )
-    said = figures.describe_steps(A, GAIN, BIAS, 1, 1.0, 2.0)
-    assert said.endswith("unit 1, 5.00, becomes 3.50 instead of 1.75.")
-    said = figures.describe_steps(A, GAIN, BIAS, 2, 1.0, 2.0)
-    assert said.endswith("becomes 0.77, the same as without the change.")
+    text = figures.describe_steps(A, GAIN, BIAS, 1, 1.0, 2.0)
+    assert text.endswith("unit 1, 5.00, becomes 3.50 instead of 1.75.")
+    text = figures.describe_steps(A, GAIN, BIAS, 2, 1.0, 2.0)
+    assert text.endswith("becomes 0.77, the same as without the change.")
 
 
 # Who computes what.
 
 
 def test_the_sentence_names_those_whose_settings_they_are():
-    said = figures.describe_variant("0.0948, 0.1644", "features", 0, "inside", 1e-3)
-    assert said == "The first row becomes (−0.73996, 0.73996). These are the settings of Keras."
-    said = figures.describe_variant("1, 0, 0, 0", "features", 1, "outside", 1e-6)
-    assert said.startswith("The first row becomes (1.50000, −0.50000,")
-    assert said.endswith("These are the settings of the Annotated Transformer.")
-    said = figures.describe_variant("1, 0, 0, 0", "features", 0, "inside", 1e-5)
-    assert said.endswith("These are the settings of PyTorch and the authors' Theano code.")
-    said = figures.describe_variant("1, 0, 0, 0", "features", 0, "outside", 1e-3)
-    assert said.endswith("No implementation in the table uses these settings.")
+    text = figures.describe_variant("0.0948, 0.1644", "features", 0, "inside", 1e-3)
+    assert text == "The first row becomes (−0.73996, 0.73996). These are the settings of Keras."
+    text = figures.describe_variant("1, 0, 0, 0", "features", 1, "outside", 1e-6)
+    assert text.startswith("The first row becomes (1.50000, −0.50000,")
+    assert text.endswith("These are the settings of the Annotated Transformer.")
+    text = figures.describe_variant("1, 0, 0, 0", "features", 0, "inside", 1e-5)
+    assert text.endswith("These are the settings of PyTorch and the authors' Theano code.")
+    text = figures.describe_variant("1, 0, 0, 0", "features", 0, "outside", 1e-3)
+    assert text.endswith("No implementation in the table uses these settings.")
 
 
 @pytest.mark.parametrize("place", ["inside", "outside"])
 def test_without_eps_its_place_does_not_matter(place):
-    said = figures.describe_variant("1, 0, 0, 0", "features", 0, place, 0.0)
-    assert said.endswith("These are the settings of the paper.")
+    text = figures.describe_variant("1, 0, 0, 0", "features", 0, place, 0.0)
+    assert text.endswith("These are the settings of the paper.")
 
 
 @pytest.mark.parametrize("recipe", numerics.RECIPES, ids=lambda recipe: recipe.name)
 def test_every_recipe_can_be_set_with_the_switches(recipe):
     assert recipe.eps in figures.EPS
     for sample in figures.SAMPLES:
-        said = figures.describe_variant(sample, recipe.axis, recipe.ddof, recipe.place, recipe.eps)
-        assert recipe.name in said
+        text = figures.describe_variant(sample, recipe.axis, recipe.ddof, recipe.place, recipe.eps)
+        assert recipe.name in text
 
 
 def test_the_table_shows_what_is_computed():
@@ -105,13 +105,13 @@ def test_a_failure_is_infinite_and_nothing_to_measure_is_nan():
 
 
 def test_the_sentence_says_why_there_is_nothing_to_measure():
-    said = figures.describe_floats(5.0, "float16", 16)
-    assert said.endswith("the numbers themselves are infinite, because float16 ends at 65504.")
-    said = figures.describe_floats(4.0, "float16", 16)
-    assert said.endswith("rounding has made all numbers of a vector equal, so their variance is 0.")
-    said = figures.describe_floats(4.0, "float32", 256)
-    assert said.startswith("At offset 10,000 in float32, with H = 256, largest relative error of σ")
-    assert "naive ∞ or NaN" in said
+    text = figures.describe_floats(5.0, "float16", 16)
+    assert text.endswith("the numbers themselves are infinite, because float16 ends at 65504.")
+    text = figures.describe_floats(4.0, "float16", 16)
+    assert text.endswith("rounding has made all numbers of a vector equal, so their variance is 0.")
+    text = figures.describe_floats(4.0, "float32", 256)
+    assert text.startswith("At offset 10,000 in float32, with H = 256, largest relative error of σ")
+    assert "naive ∞ or NaN" in text
 
 
 def test_the_curve_is_cut_only_where_it_cannot_be_drawn():

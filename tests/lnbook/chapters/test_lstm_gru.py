@@ -89,9 +89,9 @@ def test_the_sentence_counts_the_flat_gates_by_their_slopes(drawn):
         steepest = torch.tensor([0.25, 0.25, 1.0, 0.25], dtype=torch.float64)[:, None]
         shares.append(float((slope < 0.2 * steepest).double().mean()))
     assert figures.saturated(x, h, params, 4.0) == shares
-    said = gates.describe_squash(x, h, params, 4.0)
-    assert f"{shares[0]:.0%} of the gates" in said
-    assert f"{shares[1]:.0%} with layer norm" in said
+    text = gates.describe_squash(x, h, params, 4.0)
+    assert f"{shares[0]:.0%} of the gates" in text
+    assert f"{shares[1]:.0%} with layer norm" in text
 
 
 def bare(params):
@@ -191,14 +191,14 @@ def test_gradients_at_the_start_are_those_of_autograd(started, gain, bias):
         c = f.sigmoid() * c + i.sigmoid() * g.tanh()
         h = o.sigmoid() * F.layer_norm(c, (H,), *norms["c"]).tanh()
     (h * torch.tensor(started.v)).sum().backward()
-    found = started.at(gain, bias)
-    assert np.allclose(found["h"], h[0].detach(), atol=1e-12)
+    result = started.at(gain, bias)
+    assert np.allclose(result["h"], h[0].detach(), atol=1e-12)
     squashed = torch.stack([i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()])[:, 0]
-    assert np.allclose(found["gates"], squashed.detach(), atol=1e-12)
+    assert np.allclose(result["gates"], squashed.detach(), atol=1e-12)
     for name, weight in p.items():
-        assert np.allclose(found[name], weight.grad, atol=1e-9)
+        assert np.allclose(result[name], weight.grad, atol=1e-9)
     for place, (weight, _) in norms.items():
-        assert np.allclose(found[f"gain_{place}"], weight.grad, atol=1e-9)
+        assert np.allclose(result[f"gain_{place}"], weight.grad, atol=1e-9)
 
 
 def test_the_norm_of_one_pixel_is_that_of_pytorch_and_does_not_depend_on_the_ink():

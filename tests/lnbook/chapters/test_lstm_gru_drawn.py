@@ -19,7 +19,7 @@ LABELS = {"layer": "layer norm", "none": "no norm"}
 
 
 def records():
-    rng, found = np.random.default_rng(3), []
+    rng, result = np.random.default_rng(3), []
     kinds = [("layer", 1.0), ("none", 1.0)]
     for cell, step, (norm, gain) in [*itertools.product(CELLS, STEPS, kinds),
                                      ("lstm", "row", ("layer", 0.1))]:  # fmt: skip
@@ -31,8 +31,8 @@ def records():
             }
             settings = {"cell": cell, "step": step, "norm": norm, "gain": gain,
                         "learning_rate": 0.01}  # fmt: skip
-            found.append({"settings": settings, "seed": seed, "curves": curves})
-    return found
+            result.append({"settings": settings, "seed": seed, "curves": curves})
+    return result
 
 
 RECORDS = records()
@@ -69,13 +69,13 @@ def test_learning_is_drawn_with_its_range_and_said_at_the_cursor(cell, step, epo
     for norm in LABELS:
         of = runs(cell, step, norm).values()
         wanted += [fmean(value(r, n, epoch) for r in of) for n in ("train_nll", "test_error")]
-    said = learning.describe_learned(learned, epoch, cell, step)
-    np.testing.assert_allclose(parsed(said), wanted, rtol=0.06, atol=0.051)
+    text = learning.describe_learned(learned, epoch, cell, step)
+    np.testing.assert_allclose(parsed(text), wanted, rtol=0.06, atol=0.051)
 
 
 def test_updates_and_ends_have_the_labels_of_the_protocol_corrected_for_the_table():
     asked = [(cell, step, 1.0) for step in STEPS for cell in CELLS] + [("lstm", "row", 0.1)]
-    found = []
+    results = []
     for cell, step, gain in asked:
         arms = runs(cell, step, "none"), runs(cell, step, "layer", gain)
         of = to_targets(*arms, lambda r: r["curves"]["train_nll"], lambda r: r["curves"]["epoch"])
@@ -86,15 +86,15 @@ def test_updates_and_ends_have_the_labels_of_the_protocol_corrected_for_the_tabl
         why = reason(arms, lambda r: r["curves"]["test_error"], lambda r: r["curves"]["epoch"])
         last = Answer([errors["layer"][s] - errors["none"][s] for s in both], "", untestable=why)
         means = [fmean(errors[norm][s] for s in both) for norm in ("layer", "none")]
-        found.append((of, last, means))
-    every = [one for of, last, _ in found for one in [*of, last]]
+        results.append((of, last, means))
+    every = [one for of, last, _ in results for one in [*of, last]]
     for k, one in enumerate(every):
         one.what = str(k)
     p = holm(every)
     table = learning.comparison(learning.Learned(RECORDS))
     assert parsed(table.caption) == [3, 10, len(p)]
     seen = set()
-    for row, (cell, step, _), (of, last, means) in zip(table.rows, asked, found, strict=True):
+    for row, (cell, step, _), (of, last, means) in zip(table.rows, asked, results, strict=True):
         assert row[0].startswith(f"{CELLS[cell]}, {step}s")
         labels = [outcome(one, p.get(key(one))) for one in of]
         seen |= {*labels, outcome(last, p.get(key(last)))}

@@ -101,18 +101,18 @@ def test_a_seed_that_is_there_twice_is_refused():
 
 def test_the_error_of_a_batch_mean_is_one_over_the_root_of_the_batch_size():
     for size in batch_means.BATCH_SIZES:
-        found = batch_means.errors(size)
-        assert found.std() == pytest.approx(size**-0.5, rel=0.03)
+        result = batch_means.errors(size)
+        assert result.std() == pytest.approx(size**-0.5, rel=0.03)
         histogram, over_sizes = batch_means.draw_batch_means(size)
         assert sum(histogram.data[0].y) == pytest.approx(100, abs=0.5)
         assert max(histogram.data[0].y) < histogram.layout.yaxis.range[1]
         drawn = lines(over_sizes)
         assert drawn["batch norm"].y[batch_means.BATCH_SIZES.index(size)] == pytest.approx(
-            found.std(), abs=1e-4
+            result.std(), abs=1e-4
         )
         assert set(drawn["layer norm"].y) == {0}
         assert over_sizes.layout.shapes[0].x0 == size
-        assert f"by {found.std():.2f} σ" in batch_means.describe_batch_means(size)
+        assert f"by {result.std():.2f} σ" in batch_means.describe_batch_means(size)
 
 
 def test_no_records_says_how_to_make_them():

@@ -39,13 +39,13 @@ def book(many=False):
     seeds = {"layer": (3, 1, 0, 2), "batch": (1, 2, 3, 4), "none": (1, 2, 3)}
     if many:
         seeds = {norm: (*of, *range(5, 12)) for norm, of in seeds.items()}
-    found = [made(rng, norm, size, seed) for norm, of in seeds.items() for size in (128, 4)
+    results = [made(rng, norm, size, seed) for norm, of in seeds.items() for size in (128, 4)
              for seed in of]  # fmt: skip
-    found += [made(rng, norm, 4, seed, rate) for norm in ("layer", "batch")
+    results += [made(rng, norm, 4, seed, rate) for norm in ("layer", "batch")
               for rate in SWEPT if rate != RATE for seed in seeds[norm]]  # fmt: skip
-    found += [made(rng, norm, size, seed) for norm, more in (("layer", (1, 2, 16)),
+    results += [made(rng, norm, size, seed) for norm, more in (("layer", (1, 2, 16)),
               ("batch", (2, 16))) for size in more for seed in seeds[norm]]  # fmt: skip
-    return found
+    return results
 
 
 RECORDS = {many: book(many) for many in (False, True)}
@@ -81,7 +81,7 @@ def check_difference(text, d, name):
 def test_figure_6_has_the_mean_and_range_and_is_said_at_the_cursor(epoch):
     known, until, norms = Runs(RECORDS[False]), 3.0, ["layer", "batch", "none"]
     panels = figure_6.draw(known, epoch, norms, until)
-    said = figure_6.describe(known, epoch, norms, until)
+    text = figure_6.describe(known, epoch, norms, until)
     wanted = [epoch]
     for (name, size), panel in zip(
         itertools.product(("train_nll", "test_error"), (128, 4)), panels, strict=True
@@ -100,12 +100,12 @@ def test_figure_6_has_the_mean_and_range_and_is_said_at_the_cursor(epoch):
         for norm in norms:
             wanted += [fmean(value(r, n, epoch) for r in cell(False, norm, size).values())
                        for n in ("train_nll", "test_error")]  # fmt: skip
-    np.testing.assert_allclose(parsed(said), wanted, atol=0.0051)
+    np.testing.assert_allclose(parsed(text), wanted, atol=0.0051)
 
 
 def at_the_end(many):
     """All comparisons of two norms at the end, by the protocol, and their labels."""
-    found = {}
+    results = {}
     pairs = [("layer", "batch"), ("layer", "none"), ("batch", "none")]
     for pair, size, name in itertools.product(pairs, (128, 4), ("train_nll", "test_error")):
         b, a = (cell(many, norm, size) for norm in pair)
@@ -113,20 +113,20 @@ def at_the_end(many):
         of = {s: [factor * v for v in b[s]["curves"][name]] for s in b}
         before = {s: [factor * v for v in a[s]["curves"][name]] for s in a}
         why = reason([a, b], lambda r, n=name: r["curves"][n], lambda r: r["curves"]["epoch"])
-        found[*pair, size, name] = Answer(
+        results[*pair, size, name] = Answer(
             [end(of[s]) - end(before[s]) for s in sorted(a.keys() & b.keys())], "",
             untestable=why, what=f"{pair} {size} {name}",
         )  # fmt: skip
-    p = holm(found.values())
-    return {k: (one, outcome(one, p.get(key(one)))) for k, one in found.items()}
+    p = holm(results.values())
+    return {k: (one, outcome(one, p.get(key(one)))) for k, one in results.items()}
 
 
 def test_the_ends_have_every_kind_of_label_corrected_for_all_that_can_be_chosen():
     kinds = {}
     for many in (False, True):
         wanted = at_the_end(many)
-        found = differences.at_the_end(Runs(RECORDS[many]))
-        assert {k: str(label) for k, (_, label) in found.items()} == {
+        result = differences.at_the_end(Runs(RECORDS[many]))
+        assert {k: str(label) for k, (_, label) in result.items()} == {
             k: label for k, (_, label) in wanted.items()
         }
         kinds[many] = {label for _, label in wanted.values()}

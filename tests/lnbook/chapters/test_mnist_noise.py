@@ -46,8 +46,8 @@ def runs(records):
 
 
 def of(records, norm, seed, name):
-    (found,) = (r for r in records if r["settings"]["norm"] == norm and r["seed"] == seed)
-    return (found["curves"] | found["arrays"])[name]
+    (result,) = (r for r in records if r["settings"]["norm"] == norm and r["seed"] == seed)
+    return (result["curves"] | result["arrays"])[name]
 
 
 def traces(figure):
@@ -105,20 +105,20 @@ def test_the_lines_are_the_means_of_the_seeds_and_the_cursor_is_at_the_point(rec
 
 
 def test_the_sentence_says_the_means_at_the_point(records, runs):
-    said = noise.describe_statistics(runs, 2, ("batch", 1))
+    text = noise.describe_statistics(runs, 2, ("batch", 1))
     miss, kept, moves = (
         np.mean([of(records, "batch", seed, name)[2] for seed in (0, 1)])
         for name in ("miss_1", "kept_miss_1", "moves_1")
     )
-    assert said.startswith("After 1 epoch:")
+    assert text.startswith("After 1 epoch:")
     for value in (f"off by {miss:.2f}", f"running mean by {kept:.2f}", f"change by {moves:.2f}"):
-        assert value in said
+        assert value in text
     assert "change by 0.00" in noise.describe_statistics(runs, 0, ("layer", 2))
 
 
 def test_the_mismatch_is_drawn_and_said_for_each_kind_of_statistics(records, runs):
     nll, error = (traces(figure) for figure in noise.draw_mismatch(runs))
-    said = noise.describe_mismatch(runs)
+    text = noise.describe_mismatch(runs)
     assert set(nll) == set(error) == {label for label, *_ in noise.STATISTICS.values()}
     for kind, (label, *_) in noise.STATISTICS.items():
         wrong, mean = (
@@ -127,7 +127,7 @@ def test_the_mismatch_is_drawn_and_said_for_each_kind_of_statistics(records, run
         )
         np.testing.assert_allclose(error[label].y, 100 * wrong)
         np.testing.assert_allclose(nll[label].y, mean)
-        assert f"{label} {mean[-1]:.3f} nats and {100 * wrong[-1]:.2f} %" in said
+        assert f"{label} {mean[-1]:.3f} nats and {100 * wrong[-1]:.2f} %" in text
 
 
 def test_no_records_and_records_that_do_not_match_are_refused(records):
@@ -156,8 +156,8 @@ def test_the_race_draws_the_mean_of_the_seeds_in_a_band_from_low_to_high():
     np.testing.assert_allclose(drawn["layer norm, upper edge"].y, [90, 20])
     assert drawn["layer norm, upper edge"].fill == "tonexty"
     np.testing.assert_allclose(traces(nll)["layer norm"].y, [2.4, 0.6])
-    said = noise.describe_race(results, batch_size=4)
-    assert said == "After 1 epoch, 2 seeds: layer norm 0.600 nats, 15.0% test error."
+    text = noise.describe_race(results, batch_size=4)
+    assert text == "After 1 epoch, 2 seeds: layer norm 0.600 nats, 15.0% test error."
     assert "Press Start" in noise.describe_race([], batch_size=4)
 
 
@@ -169,7 +169,7 @@ def test_the_race_of_one_seed_has_no_band():
 @pytest.mark.parametrize("point", [0, 1, 2])
 @pytest.mark.parametrize("number", [1, 2])
 def test_the_sentence_on_layer_norm_has_the_spread_of_its_examples(records, runs, number, point):
-    said = noise.describe_statistics(runs, point, ("layer", number)).partition(": ")[2]
+    text = noise.describe_statistics(runs, point, ("layer", number)).partition(": ")[2]
     means, deviations = (of(records, "layer", 0, f"{name}_{number}")[point]
                          for name in ("mean", "std"))  # fmt: skip
     moves = [of(records, "layer", seed, f"moves_{number}")[point] for seed in (0, 1)]
@@ -177,4 +177,4 @@ def test_the_sentence_on_layer_norm_has_the_spread_of_its_examples(records, runs
         math.sqrt(sum((v - sum(values) / len(values)) ** 2 for v in values) / len(values))
         for values in (means, deviations)
     ]
-    np.testing.assert_allclose(parsed(said), [*wanted, sum(moves) / 2], atol=0.0051)
+    np.testing.assert_allclose(parsed(text), [*wanted, sum(moves) / 2], atol=0.0051)

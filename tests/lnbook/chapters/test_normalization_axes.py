@@ -13,9 +13,9 @@ def test_large_batches_come_near_to_all_data():
     mean, var = (p[followed.FEATURE] for p in followed.POPULATION)
     expected = (followed.FOLLOWED - mean) / np.sqrt(var + 1e-5)
     assert followed.whole_population() == pytest.approx(expected, abs=1e-12)
-    found = batches.outputs(200)
-    error = found.std() / np.sqrt(batches.BATCHES)
-    assert abs(found.mean() - expected) < 5 * error + 0.02  # a bias of the order 1 / batch size
+    result = batches.outputs(200)
+    error = result.std() / np.sqrt(batches.BATCHES)
+    assert abs(result.mean() - expected) < 5 * error + 0.02  # a bias of the order 1 / batch size
 
 
 def test_the_population_has_the_moments_it_states():
@@ -44,8 +44,8 @@ def test_bars_are_torchs_group_and_rms_norm(n, shift):
 
 
 def test_the_table_of_modules_counts_the_means_of_the_cube():
-    said = {row[0].replace("(G,", "(2,"): row[2] for row in summary.summary().rows}
-    assert list(said) == list(cubes.NORMS)
+    texts = {row[0].replace("(G,", "(2,"): row[2] for row in summary.summary().rows}
+    assert list(texts) == list(cubes.NORMS)
     sizes = dict(zip("NCT", cubes.SHAPE, strict=True)) | {"G": 2}
-    for norm, formula in said.items():
+    for norm, formula in texts.items():
         assert eval(formula.replace("×", "*"), sizes) == cubes.sets(norm).max()

@@ -14,7 +14,7 @@ EPS = 1e-5
 @pytest.mark.parametrize(("momentum", "size", "seen"), [(0.1, 4, 0), (0.3, 2, 1), (0.1, 16, 40)])
 def test_running_statistics_are_drawn_and_said_batch_by_batch(momentum, size, seen):
     mean, output = running.draw_running(momentum, size, seen)
-    said = running.describe_running(momentum, size, seen)
+    text = running.describe_running(momentum, size, seen)
     values = running.batches(size)
     own = values.copy()  # as they are if the followed number is among them
     own[:, 0] = followed.FOLLOWED
@@ -37,7 +37,7 @@ def test_running_statistics_are_drawn_and_said_batch_by_batch(momentum, size, se
         assert (dot.x[0], dot.y[0]) == (seen, pytest.approx(over_time[seen]))
         assert set(lines(panel)["all data"][0].x) == {0, 40}
     low, high = np.quantile(train, [0.05, 0.95])
-    told = parsed(said.partition("mean is ")[2])
+    told = parsed(text.partition("mean is ")[2])
     population = 21.0 - 5.0 + 2.0 * followed.FEATURE  # the mean level, and the slope
     wanted = [means[seen], population, x, tests[seen], low, high]
     np.testing.assert_allclose(told, wanted, atol=0.0051)
@@ -67,14 +67,14 @@ def test_many_batches_are_drawn_one_by_one_and_their_middle_nine_tenths_at_every
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 6, 12])
 def test_groups_have_their_means_as_steps_and_in_words(count, shift):
     before, *_ = groups.draw_groups(count, shift)
-    said = groups.describe_groups(count, shift)
+    text = groups.describe_groups(count, shift)
     size = 12 // count
     parts = [groups.CHANNELS[k * size : (k + 1) * size] + shift for k in range(count)]
     steps = before.data[1]
     for k, part in enumerate(parts):
         assert list(steps.x[3 * k : 3 * k + 2]) == [k * size + 0.5, (k + 1) * size + 0.5]
         np.testing.assert_allclose(steps.y[3 * k : 3 * k + 2], part.mean())
-    head, means, *rest = said.split(". ")
+    head, means, *rest = text.split(". ")
     assert parsed(head.partition(":")[0]) == [count, size]
     assert head.startswith(f"{count} group{'s' if count > 1 else ''} of {size} channel"
                            f"{'s' if size > 1 else ''}")  # fmt: skip

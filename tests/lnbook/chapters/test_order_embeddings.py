@@ -21,14 +21,14 @@ def book():
 
 def made(norm="layer", rate=0.1, seed=0, r1=(0.0, 0.1, 0.3), **settings):
     """A record that need not have been: R@5 is twice R@1, R@10 is three times."""
-    found = {"epoch": [0, 0.5, 2]}
+    result = {"epoch": [0, 0.5, 2]}
     for way in ("image", "caption"):
         shift = 0.01 * (way == "caption")
-        found |= {f"val_{way}_recall_{k}": [m * v + shift for v in r1]
+        result |= {f"val_{way}_recall_{k}": [m * v + shift for v in r1]
                   for k, m in ((1, 1), (5, 2), (10, 3))}  # fmt: skip
     cases = {"train_images": 11, "train_captions": 55}
     return {"settings": {"norm": norm, "learning_rate": rate, "batch_size": 4} | settings,
-            "seed": seed, "curves": found, "data": {"cases": cases}}  # fmt: skip
+            "seed": seed, "curves": result, "data": {"cases": cases}}  # fmt: skip
 
 
 def few():
@@ -93,8 +93,8 @@ def test_table_2_has_the_papers_numbers_beside_ours(book):
     rows, table = results.rows(records), claims.table_2(results.rows(records), records)
     assert [row[0] for row in table.rows] == [row.name for row in rows]
     ranks = next(row for row in table.rows if row[0] == "caption retrieval, mean rank")
-    (found,) = (row for row in rows if row.name == ranks[0])
-    assert ranks[1:3] == [f"{found.none.mean():.1f}", f"{found.layer.mean():.1f}"]
+    (result,) = (row for row in rows if row.name == ranks[0])
+    assert ranks[1:3] == [f"{result.none.mean():.1f}", f"{result.layer.mean():.1f}"]
     assert ranks[-1] == "5.2, 5.1"
 
 
@@ -112,9 +112,9 @@ def x():
 def test_the_vectors_that_were_kept_are_those_that_were_measured(x):
     for kept in caption_ranking.records().values():
         for point in (1, 8):
-            found = penalty.vectors(kept, x, point)
-            ranked = penalty.penalty_matrix(found)
-            expected = lab_penalty(torch.tensor(found.captions), torch.tensor(found.images))
+            result = penalty.vectors(kept, x, point)
+            ranked = penalty.penalty_matrix(result)
+            expected = lab_penalty(torch.tensor(result.captions), torch.tensor(result.images))
             np.testing.assert_allclose(ranked, expected, atol=1e-12)
             share = np.mean((ranked <= ranked.diagonal()[:, None]).sum(1) <= 10)
             # The record has all 2,500 captions, in full precision; here are the first of each five.
@@ -123,8 +123,8 @@ def test_the_vectors_that_were_kept_are_those_that_were_measured(x):
 
 def test_the_squared_violations_that_are_drawn_add_up_to_the_penalty():
     captions = np.array([[0.0, 0.7, 0.8, 0.3], [0.8, 0.0, 0.9, 0.6], [0.5, 0.5, 0.5, 0.5]])
-    found = penalty.Vectors(captions, np.array([[0.1, 0.7, 0.5, 0.5]]))
-    book = {("none", 3): found}
+    result = penalty.Vectors(captions, np.array([[0.1, 0.7, 0.5, 0.5]]))
+    book = {("none", 3): result}
     plane, bars = penalty.draw_penalty(book, 0, 1, caption=2, point=3, norm="none")
     inside, limit, above = bars.data  # the last is stacked on the one before
     np.testing.assert_allclose((np.array(above.y) ** 2).sum(), 0.4**2, atol=1e-6)
@@ -135,9 +135,9 @@ def test_the_squared_violations_that_are_drawn_add_up_to_the_penalty():
     # first one, caption 1 has its largest violation in the last.
     titles = (plane.layout.xaxis.title.text, plane.layout.yaxis.title.text)
     assert titles == ("coordinate 1", "coordinate 3")
-    said = penalty.describe_penalty(book, 0, 1, caption=2, point=3, norm="none")
-    assert said.startswith("The caption exceeds the image in 1 of 4 coordinates.")
-    assert said.endswith("penalty of 0.16, which gives the caption rank 2 of 3.")
+    text = penalty.describe_penalty(book, 0, 1, caption=2, point=3, norm="none")
+    assert text.startswith("The caption exceeds the image in 1 of 4 coordinates.")
+    assert text.endswith("penalty of 0.16, which gives the caption rank 2 of 3.")
 
 
 @pytest.mark.needs_data(coco.NAME)

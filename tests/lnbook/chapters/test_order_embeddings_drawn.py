@@ -32,8 +32,8 @@ def known(case):
 
 
 def at_rate(case, norm, rate):
-    found = oracle.matching(records(case), "order_embeddings", norm=norm, learning_rate=rate)
-    return sorted(found, key=lambda run: run["seed"])
+    result = oracle.matching(records(case), "order_embeddings", norm=norm, learning_rate=rate)
+    return sorted(result, key=lambda run: run["seed"])
 
 
 def best(case, norm):
@@ -48,7 +48,7 @@ def best(case, norm):
 @pytest.mark.parametrize("case", CASES)
 def test_recall_is_drawn_with_its_range_and_said_after_an_epoch_and_at_the_end(case, cut):
     figures = curves.draw_curves(known(case), cut)
-    said = curves.describe_curves(known(case), cut)
+    text = curves.describe_curves(known(case), cut)
     wanted = []
     for direction, figure in zip(("image", "caption"), figures, strict=True):
         told = {}
@@ -61,14 +61,14 @@ def test_recall_is_drawn_with_its_range_and_said_after_an_epoch_and_at_the_end(c
             told[norm] = (means[toy_records.EPOCHS.index(1.0)], means[-1])
         wanted += [cut, PER_EPOCH, told["none"][0], told["layer"][0], told["none"][1],
                    told["layer"][1]]  # fmt: skip
-    np.testing.assert_allclose(parsed(said.replace("R@", "R ")), wanted, atol=0.051)
+    np.testing.assert_allclose(parsed(text.replace("R@", "R ")), wanted, atol=0.051)
 
 
 @pytest.mark.parametrize("point", [1, 5])
 @pytest.mark.parametrize("case", CASES)
 def test_rates_are_drawn_with_their_range_and_a_star_at_the_best(case, point):
     (figure,) = curves.draw_rates(known(case), point)
-    said = curves.describe_rates(known(case), point)
+    text = curves.describe_rates(known(case), point)
     stars = [(t.x[0], t.y[0]) for t in figure.data if t.mode == "markers"]
     wanted, marked = [PER_EPOCH * toy_records.EPOCHS[point], 4], []
     for norm, label in LABELS.items():
@@ -80,7 +80,7 @@ def test_rates_are_drawn_with_their_range_and_a_star_at_the_best(case, point):
         rate = best(case, norm)[0]
         marked.append((rate, fmean(columns[rate])))
     np.testing.assert_allclose(stars, marked)
-    np.testing.assert_allclose(parsed(said), wanted, atol=0.51)
+    np.testing.assert_allclose(parsed(text), wanted, atol=0.51)
     check_inside(figure)
 
 
@@ -113,7 +113,7 @@ def test_violations_are_drawn_counted_squared_and_ranked(picture, caption):
     vectors = penalty.Vectors(rng.uniform(0, 1, (6, 9)), rng.uniform(0, 1, (3, 9)))
     given = {"caption": caption, "point": 3, "norm": "none"}
     plane, bars = penalty.draw_penalty({("none", 3): vectors}, picture, (picture + 1) % 3, **given)
-    said = penalty.describe_penalty({("none", 3): vectors}, picture, (picture + 1) % 3, **given)
+    text = penalty.describe_penalty({("none", 3): vectors}, picture, (picture + 1) % 3, **given)
     roof = vectors.images[picture]
 
     def above(k):
@@ -123,7 +123,7 @@ def test_violations_are_drawn_counted_squared_and_ranked(picture, caption):
     out, every = above(caption), [sum(v * v for v in above(k)) for k in range(6)]
     place = sum(one <= every[caption] for one in every)
     wanted = [sum(v > 0 for v in out), 9, every[caption], place, 6]
-    np.testing.assert_allclose(parsed(said), wanted, atol=0.0051)
+    np.testing.assert_allclose(parsed(text), wanted, atol=0.0051)
     order = sorted(range(9), key=lambda k: -roof[k])
     inside, line, red = bars.data
     np.testing.assert_allclose(inside.y, [vectors.captions[caption][k] for k in order], atol=6e-5)

@@ -90,9 +90,9 @@ def test_all_that_is_drawn_is_within_the_axes(bias):
 
 
 def test_the_sentences_have_the_numbers_of_the_figures():
-    said = figures.describe_eps(1e-3, 1e-5)
-    assert "0.302 if eps is inside" in said
-    assert "0.990 if it is outside" in said
+    text = figures.describe_eps(1e-3, 1e-5)
+    assert "0.302 if eps is inside" in text
+    assert "0.990 if it is outside" in text
     assert "the same" in figures.describe_bias(0.0)
     gap = np.abs(in_torch("theano", 0.5, 1.0)[0][0] - in_torch("paper", 0.5, 1.0)[0][0]).max()
     moved = np.abs(in_torch("theano", 0.5, 0.1)[1] - in_torch("theano", 0.5, 1.0)[1]).max()

@@ -134,12 +134,12 @@ def test_what_explodes_is_told_apart_from_what_is_stuck():
     ]
     stuck = [made(depth=12, loss=3.34, place="post", learning_rate=rate) for rate in (1e-3, 3e-3)]
     few = runs.Runs([begun(depth=12), made(depth=12, loss=2.4), *everywhere, *stuck])
-    said = trained.describe_losses(few, "xavier", 12)
+    text = trained.describe_losses(few, "xavier", 12)
     assert (
         "unigram entropy: post-norm at 0.001 and 0.003 without warm-up. Exploded: no norm at "
-        in said
+        in text
     )
-    assert "every rate, with and without warm-up." in said
+    assert "every rate, with and without warm-up." in text
     heat = trained.draw_losses(few, "xavier", 12)[0].data[0]
     row = list(heat.y).index("no norm")
     assert list(heat.text[row]) == ["exploded"] * 3
@@ -233,10 +233,12 @@ def test_only_post_norm_and_the_last_norm_stand_on_the_river(layout):
         low, size = (x, w) if layout.portrait else (y, h)
         return bool(opacity) and low < layout.river < low + size
 
-    found = {p: [on_river(lock) for lock in locks(shapes(p, layout=layout))] for p in rivers.PLACES}
-    assert found["post"] == [True, False, True, False, False]
-    assert found["pre"] == found["sandwich"] == [False, False, False, False, True]
-    assert not any(found["none"])
+    results = {
+        p: [on_river(lock) for lock in locks(shapes(p, layout=layout))] for p in rivers.PLACES
+    }
+    assert results["post"] == [True, False, True, False, False]
+    assert results["pre"] == results["sandwich"] == [False, False, False, False, True]
+    assert not any(results["none"])
 
 
 def test_the_river_is_as_wide_as_the_stream_and_bars_as_high_as_the_gradient():

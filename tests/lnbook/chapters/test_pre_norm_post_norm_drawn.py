@@ -47,7 +47,7 @@ def made(rng, initialization, kind, depth, seed, *, rate=1e-3, warm_up=0, begun=
 @pytest.fixture(scope="module")
 def records():
     rng = np.random.default_rng(0)
-    found = [
+    results = [
         made(rng, initialization, kind, depth, seed, begun=True)
         for initialization, kind, depth, seed in itertools.product(
             STARTS, ("pre", "post"), DEPTHS, range(10)
@@ -59,9 +59,10 @@ def records():
         levels = rng.choice([2.2, 2.4, 3.31, 4.5], size=3)
         if rng.random() < 0.6:  # in most cells all seeds are alike
             levels[:] = levels[0]
-        found += [made(rng, initialization, kind, 12, seed, rate=rate, warm_up=warm_up, level=level)
+        results += [made(rng, initialization, kind, 12, seed, rate=rate, warm_up=warm_up,
+                         level=level)
                   for seed, level in zip(SEEDS, levels, strict=True)]  # fmt: skip
-    return found
+    return results
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +93,7 @@ def mean_of(rows, column):
 @pytest.mark.parametrize("initialization", STARTS)
 def test_the_first_gradient_is_drawn_by_block_and_by_depth(records, known, initialization, depth):
     by_block, by_depth = start.draw_start(known, initialization, depth)
-    said = start.describe_start(known, initialization, depth)
+    text = start.describe_start(known, initialization, depth)
     wanted = []
     for kind in ("post", "pre"):
         cell = of(records, initialization, kind, depth, begun=True)
@@ -105,7 +106,7 @@ def test_the_first_gradient_is_drawn_by_block_and_by_depth(records, known, initi
     dotted, *_ = lines(by_depth)["1/√depth"]
     wanted_line = [fmean(lasts[0]) * math.sqrt(2 / d) for d in DEPTHS]
     np.testing.assert_allclose(dotted.y, wanted_line)
-    numbers = parsed(said.partition("update: ")[2])
+    numbers = parsed(text.partition("update: ")[2])
     np.testing.assert_allclose(numbers, wanted, rtol=0.06)
     for figure in (by_block, by_depth):
         check_inside(figure, but=("1/√depth",))
@@ -117,7 +118,7 @@ def test_the_stream_is_drawn_before_and_after_and_said_behind_the_last_block(
     records, known, initialization, kind
 ):
     figures = stream.draw_stream(known, kind, initialization)
-    said = stream.describe_stream(known, kind, initialization)
+    text = stream.describe_stream(known, kind, initialization)
     ends = {}
     for figure, name, factor in zip(figures, ("deviation", "mean_share"), (1, 100), strict=True):
         low, high = {"deviation": (0.02, 24), "mean_share": (0.04, 6)}[name]
@@ -132,7 +133,7 @@ def test_the_stream_is_drawn_before_and_after_and_said_behind_the_last_block(
         check_inside(figure)
     wanted = [ends[when, name] for when in ("at the start", "after training")
               for name in ("deviation", "mean_share")]  # fmt: skip
-    np.testing.assert_allclose(parsed(said.partition("block: ")[2]), wanted, atol=0.0051)
+    np.testing.assert_allclose(parsed(text.partition("block: ")[2]), wanted, atol=0.0051)
 
 
 def within(values, margin):
@@ -242,7 +243,7 @@ def test_the_map_says_and_colors_the_mean_and_each_hover_has_its_range(
 
 
 def test_the_sentence_on_the_map_has_the_lowest_mean_and_who_is_near_it(records, known):
-    said = trained.describe_losses(known, "xavier", 12)
+    texts = trained.describe_losses(known, "xavier", 12)
     best, stuck, some, gone = [], [], [], []
     for kind, rate, warm_up in itertools.product(KINDS, (3e-4, 1e-3, 3e-3), (0, 60)):
         cell = of(records, "xavier", kind, 12, rate=rate, warm_up=warm_up)
@@ -261,12 +262,12 @@ def test_the_sentence_on_the_map_has_the_lowest_mean_and_who_is_near_it(records,
     assert some
     assert gone
     assert not set(stuck + some) & set(gone)  # no cell is counted twice
-    assert f"the lowest loss is {min(best)[0]:.2f} nats" in said
+    assert f"the lowest loss is {min(best)[0]:.2f} nats" in texts
     near = {trained.short(kind) for mean, kind in best if mean < min(best)[0] + 0.02}
-    told = re.search(r"reached within 0.02 by (.*?)\. Stuck", said)[1]
+    told = re.search(r"reached within 0.02 by (.*?)\. Stuck", texts)[1]
     assert {part.partition(" at ")[0] for part in told.split("; ")} == near
     parts = re.search(
-        r"unigram entropy: (.*?)\. Stuck in some seeds: (.*?)\. Exploded: (.*?)\.$", said
+        r"unigram entropy: (.*?)\. Stuck in some seeds: (.*?)\. Exploded: (.*?)\.$", texts
     )
     for text, cells in zip(parts.groups(), (stuck, some, gone), strict=True):
         assert listed(text) == set(cells)
@@ -275,7 +276,7 @@ def test_the_sentence_on_the_map_has_the_lowest_mean_and_who_is_near_it(records,
 def listed(text):
     """The cells of a list in words."""
     names = {trained.short(kind): kind for kind in KINDS}
-    found = set()
+    results = set()
     for part in text.split("; "):
         name, _, rest = part.partition(" at ")
         if rest.startswith("every rate"):
@@ -283,8 +284,8 @@ def listed(text):
         else:
             rates = [float(n) for n in re.findall(r"\d[\d.e-]*", rest)]
             warm_ups = (60,) if rest.endswith(" with warm-up") else (0,)
-        found |= {(names[name], rate, warm_up) for rate in rates for warm_up in warm_ups}
-    return found
+        results |= {(names[name], rate, warm_up) for rate in rates for warm_up in warm_ups}
+    return results
 
 
 @pytest.mark.parametrize("initialization", STARTS[:2])
@@ -293,7 +294,7 @@ def test_curves_of_training_are_means_with_the_range_of_the_seeds(
     records, known, initialization, warm_up
 ):
     (figure,) = trained.draw_curves(known, 1e-3, warm_up, initialization)
-    said = trained.describe_curves(known, 1e-3, warm_up, initialization)
+    text = trained.describe_curves(known, 1e-3, warm_up, initialization)
     wanted = []
     for kind, label in LABELS.items():
         cell = of(records, initialization, kind, 12, warm_up=warm_up)
@@ -304,7 +305,7 @@ def test_curves_of_training_are_means_with_the_range_of_the_seeds(
     assert [lines(figure)[f"{name}"][0].y for name in ("unigram", "bigram")] == [
         (UNIGRAM, UNIGRAM), (BIGRAM, BIGRAM),
     ]  # fmt: skip
-    told = said.rpartition("warm-up: ")[2]
+    told = text.rpartition("warm-up: ")[2]
     np.testing.assert_allclose(parsed(told), wanted, atol=0.0051)
 
 
@@ -337,14 +338,14 @@ def test_changed_norms_are_drawn_model_by_model_and_said_in_the_mean(group):
     ]  # fmt: skip
     known = type("Known", (), {"model": models})
     (figure,) = ablation.draw_ablation(known, group)
-    said = ablation.describe_ablation(known, group)
+    text = ablation.describe_ablation(known, group)
     columns = {"as trained": [m["curves"]["val_nll"][-1] for m in models]}
     columns |= {label: [m["curves"][f"nll_{n}"][-1] for m in models] for n, label in names.items()}
     for trace, (label, values) in zip(figure.data, columns.items(), strict=True):
         assert set(trace.y) == {label}
         np.testing.assert_allclose(trace.x, values)
     check_inside(figure)
-    first, *others = said.partition(" nats; ")[::2]
+    first, *others = text.partition(" nats; ")[::2]
     assert parsed(first) == [pytest.approx(fmean(columns["as trained"]), abs=0.0051)]
     parts = others[0].rstrip(".")
     for label, values in list(columns.items())[1:]:

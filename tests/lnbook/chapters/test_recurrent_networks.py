@@ -53,8 +53,8 @@ def test_the_lines_are_the_runs_at_the_steps_shown():
         np.array(back.data[0].x),
     )
     assert steps[0] == 0
-    found = lines(back)["layer norm, parts"]
-    np.testing.assert_allclose(found, run.gradient[steps], rtol=three)
+    result = lines(back)["layer norm, parts"]
+    np.testing.assert_allclose(result, run.gradient[steps], rtol=three)
 
 
 def test_the_gain_belongs_to_the_norms_alone():
@@ -104,14 +104,14 @@ def test_the_table_and_the_bars_show_the_change_and_who_shares_a_mean():
 
 def test_the_sentence_says_where_the_padding_reaches():
     largest = np.nanmax(padding.padding_change("counted", 10.0))
-    said = padding.describe_padding("counted", 10.0)
-    assert said.startswith(
+    text = padding.describe_padding("counted", 10.0)
+    assert text.startswith(
         f"Padding with 10 changes states by up to {largest:.2f}, from step 3 on:"
     )
     assert "by at most 0.00" in padding.describe_padding("layer", 10.0)
-    said = padding.describe_padding("left out", 0.0)
-    assert "from step 7 on only one sequence is left" in said
-    assert said.endswith("0.00 in every unit.")
+    text = padding.describe_padding("left out", 0.0)
+    assert "from step 7 on only one sequence is left" in text
+    assert text.endswith("0.00 in every unit.")
 
 
 # Longer than in training.

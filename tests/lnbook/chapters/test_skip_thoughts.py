@@ -35,15 +35,15 @@ def made(arm, rate, seed, losses, worth, ms=10.0, **other):
 
 def book(**other):
     """Layer norm has no norm's best loss at half its updates, and each update takes longer."""
-    found = []
+    result = []
     for s in range(3):
-        found += [
+        result += [
             made(figures.PLAIN, 0.1, s, [9, 8, 7, 6, 5], (0.6, 0.70), **other),
             made(figures.CHOSEN, 0.1, s, [9, 7, 6, 4.2, 4.1], (0.6, 0.8), **other),
             made(figures.LAYER, 0.2, s, [9, 6, 5.5, 5 - s, 4.5], (0.6, 0.7 + (s - 1) / 50),
                  ms=10.5 + s, **other),
         ]  # fmt: skip
-    return found
+    return result
 
 
 def sweep():
@@ -88,9 +88,9 @@ def test_curves_are_drawn_and_said_over_updates_and_over_seconds(known, shown, a
 
 
 def test_the_curve_ends_where_the_records_end(known):
-    said = curves.RACE.describe_curves(known, "loss", "updates")
-    assert "After 300 updates, mean of 3 seeds, in nats: no norm 5.000" in said
-    assert "layer norm 4.500" in said
+    text = curves.RACE.describe_curves(known, "loss", "updates")
+    assert "After 300 updates, mean of 3 seeds, in nats: no norm 5.000" in text
+    assert "layer norm 4.500" in text
     # The plain runs take 10 ms an update, 3 s.
     assert "After 3 seconds" in curves.RACE.describe_curves(known, "loss", "seconds")
 
@@ -116,8 +116,8 @@ def test_the_panels_have_every_network_the_mean_word_vector_and_chance_level(kno
         lines = [t.name for t in panel.data if t.name and "edge" not in t.name]
         assert lines == [*(look[0] for look in run_groups.LOOKS.values()), "mean word vector"]
         assert panel.data[-1].y == (level, level)
-    said = tasks.describe_tasks(known)
-    assert "tuned initialization 80.0, layer norm 70.0, mean word vector 71.0; CR: " in said
+    text = tasks.describe_tasks(known)
+    assert "tuned initialization 80.0, layer norm 70.0, mean word vector 71.0; CR: " in text
 
 
 def test_table_3_has_the_paper_s_numbers_beside_ours(known):
@@ -142,11 +142,11 @@ def map_of(arm, neighbors):
 def test_the_shares_of_a_kind_are_those_of_the_runs_with_neighbors():
     plain = map_of(figures.PLAIN, [[1, 0, 3, 2], [1, 2, 0, 0]])
     layer = map_of(figures.LAYER, [[2, 2, 0, 0], [1, 0, 3, 2]])
-    found = figures.with_neighbors(
+    result = figures.with_neighbors(
         [{"settings": plain["settings"] | {"keep": False}}, layer, plain]
     )
-    assert list(found) == [figures.PLAIN, figures.LAYER]
-    for run, expected in zip(found.values(), ([1, 0.5], [0, 1]), strict=True):
+    assert list(result) == [figures.PLAIN, figures.LAYER]
+    for run, expected in zip(result.values(), ([1, 0.5], [0, 1]), strict=True):
         shares, chance = figures.alike(run, "questions")
         np.testing.assert_allclose(shares, expected)
         assert chance == pytest.approx(1 / 3)
@@ -180,21 +180,21 @@ def worth(run, name):
 @pytest.mark.parametrize("case", race_chapters.CASES)
 def test_tasks_are_drawn_with_the_range_of_the_seeds_and_said_at_the_end(case):
     known = race_chapters.read("skip_thoughts", case)
-    found = race_chapters.arms("skip_thoughts", case)
-    said = tasks.describe_tasks(known).partition("seeds. ")[2].split("; ")
+    result = race_chapters.arms("skip_thoughts", case)
+    text = tasks.describe_tasks(known).partition("seeds. ")[2].split("; ")
     table = {row[0]: row[1:] for row in tasks.table_3(known).rows}
     heads = ("MR, %", "CR, %", "SUBJ, %", "caption pairs, AUC in %")
     knows_nothing = {"mr": 60, "cr": 62.5, "subj": 75, "caption_pairs": 50}
     for task, head, part, panel in zip(
-        TASK_NAMES, heads, said, tasks.draw_tasks(known), strict=True
+        TASK_NAMES, heads, text, tasks.draw_tasks(known), strict=True
     ):
         ends, first, words = [], [], []
         for arm, label in LINES.items():
-            rows = [worth(found[arm][s], task) for s in sorted(found[arm])]
+            rows = [worth(result[arm][s], task) for s in sorted(result[arm])]
             drawn.check_band(drawn.lines(panel)[label], list(rows[0]), [r.values() for r in rows])
             ends.append(np.mean([list(r.values())[-1] for r in rows]))
             first += [next(iter(r.values())) for r in rows]
-            words += [list(worth(run, f"bag_{task}").values()) for run in found[arm].values()]
+            words += [list(worth(run, f"bag_{task}").values()) for run in result[arm].values()]
         drawn.check_band(drawn.lines(panel)["mean word vector"], list(rows[0]), words)
         ends.append(np.mean([row[-1] for row in words]))
         np.testing.assert_allclose(oracle.parsed(part), ends, atol=0.051)

@@ -47,13 +47,13 @@ def test_a_line_is_the_std_of_a_character_before_and_after_each_norm(seen):
 
 def test_the_sentence_compares_blanks_with_others_at_the_third_norm(seen):
     before, after = (x.numpy().std(-1) for x in seen[TEXT][2])
-    said = figures.describe_std(seen, [1, 2, 3.25, 4, 5], TEXT)
-    assert f"spaces have a mean std of {(before[1] + before[4]) / 2:.1f} and" in said
-    assert "the constant is 3.2" in said
+    text = figures.describe_std(seen, [1, 2, 3.25, 4, 5], TEXT)
+    assert f"spaces have a mean std of {(before[1] + before[4]) / 2:.1f} and" in text
+    assert "the constant is 3.2" in text
     others = [before[k] for k in (0, 2, 3, 5, 6)]
-    assert f"other characters of {sum(others) / 5:.1f}; the constant" in said
-    assert f"{before.max() / before.min():.1f} times the smallest before the norm" in said
-    assert said.endswith(f"{after.max() / after.min():.1f} times after it.")
+    assert f"other characters of {sum(others) / 5:.1f}; the constant" in text
+    assert f"{before.max() / before.min():.1f} times the smallest before the norm" in text
+    assert text.endswith(f"{after.max() / after.min():.1f} times after it.")
 
 
 def test_an_outlier_is_beyond_five_medians_whatever_its_sign():

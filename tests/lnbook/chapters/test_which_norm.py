@@ -35,8 +35,8 @@ def test_every_answer_is_given_to_someone():
 
 
 def test_every_choice_has_code_and_all_code_is_shown_to_someone():
-    found = {id(snippets.snippet(**chosen)) for chosen in chooser.every_choice()}
-    assert found == {id(one) for one in snippets.SNIPPETS}
+    results = {id(snippets.snippet(**chosen)) for chosen in chooser.every_choice()}
+    assert results == {id(one) for one in snippets.SNIPPETS}
 
 
 def built(code):
@@ -163,9 +163,9 @@ def test_each_year_and_each_half_counts_every_line_in_one_class(question, data):
         assert list(bar.text) == [str(n) if n else "" for n in bar.y]
     before, since = by_year.describe_by_year(question, data).split(". ")[0].split("; since: ")
     halves = ((before.removeprefix("Before 2023: "), range(2017, 2023)), (since, range(2023, 2027)))
-    for said, years in halves:
+    for text, years in halves:
         told = {name: int(n) for n, name in
-                (part.split(" ", 1) for part in re.split(r", (?=\d)", said))}  # fmt: skip
+                (part.split(" ", 1) for part in re.split(r", (?=\d)", text))}  # fmt: skip
         wanted = {name: sum(column[year] for year in years) for name, column in columns.items()}
         assert told == {name: n for name, n in wanted.items() if n}
         assert sum(told.values()) == sum(line["year"] in years for line in lines)

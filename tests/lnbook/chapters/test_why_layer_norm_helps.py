@@ -42,8 +42,8 @@ def test_every_copy_has_the_loss_and_the_gradients_of_autograd(norm):
     for k, weights in enumerate(drawn):
         loss, _, expected = by_torch(weights, x[k], y[k], norm)
         np.testing.assert_allclose(losses[k], loss, rtol=1e-12)
-        for found, right in zip(gradients, expected, strict=True):
-            np.testing.assert_allclose(found[k], right, rtol=1e-9, atol=1e-12)
+        for result, right in zip(gradients, expected, strict=True):
+            np.testing.assert_allclose(result[k], right, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("norm", ["none", "layer"])

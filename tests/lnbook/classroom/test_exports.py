@@ -34,13 +34,13 @@ def files(tmp_path_factory):
 @pytest.fixture(scope="module")
 def asked():
     """Kind and text of every question, read from the notebooks' code."""
-    found = []
+    results = []
     for path in sorted(BOOK.glob("*.ipynb")):
         for cell in nbformat.read(path, as_version=4).cells:
             if cell.cell_type == "code" and cell.source.startswith("Quiz("):
                 for call in ast.parse(cell.source).body[0].value.args:
-                    found.append((call.func.id, ast.literal_eval(call.args[0])))
-    return found
+                    results.append((call.func.id, ast.literal_eval(call.args[0])))
+    return results
 
 
 @pytest.fixture(scope="module")
@@ -237,9 +237,9 @@ def test_works_cited_together_stand_in_one_pair_of_brackets():
 
 def test_one_command_writes_them(tmp_path, capsys):
     assert main(["export", "--out", str(tmp_path / "out")]) == 0
-    said = capsys.readouterr().out.split()
-    assert [Path(path).name for path in said] == list(exports.FILES)
-    assert all(Path(path).stat().st_size > 10_000 for path in said)
+    text = capsys.readouterr().out.split()
+    assert [Path(path).name for path in text] == list(exports.FILES)
+    assert all(Path(path).stat().st_size > 10_000 for path in text)
 
 
 def test_the_page_links_to_each_of_them():

@@ -171,13 +171,13 @@ def test_the_summary_counts_and_names_what_is_met_most():
 def test_points_changed_by_hand_in_the_gradebook_are_those_of_the_tables(course, monkeypatch):
     monkeypatch.setattr(grading.nbgrader, "run", lambda *arguments: "")
     with grading.nbgrader.gradebook(course["folder"]) as gradebook:
-        found = gradebook.find_grade("undo-check", "introduction", "homework", "wrong")
-        found.manual_score = 0.5
+        result = gradebook.find_grade("undo-check", "introduction", "homework", "wrong")
+        result.manual_score = 0.5
         gradebook.db.commit()
         try:
             graded = grade(course["folder"] / "submitted", where=LIMITS)
         finally:
-            found.manual_score = None
+            result.manual_score = None
             gradebook.db.commit()
     (total,) = [total for total in graded.totals if total.student == "wrong"]
     assert total.points == 1.5
@@ -247,7 +247,7 @@ def test_students_whose_names_differ_in_other_signs_alone_stay_apart(tmp_path):
     assert all("introduction" in submission.notebooks for submission in submissions)
     assert len(told) == 3
     for student in set(students) - {"müller_"}:
-        assert any(f" is {student} in the tables" in said for said in told)
+        assert any(f" is {student} in the tables" in text for text in told)
 
 
 def test_of_several_notebooks_for_a_chapter_the_newest_counts(tmp_path):
@@ -340,10 +340,10 @@ def test_a_check_made_of_data_says_what_the_exercise_says(name):
     assert checks.fault(whole, right) is None
     assert checks.fault(opened, right) is None
     known = [(w, s) for s, w in exercise.wrong.items()] if function else exercise.wrong.items()
-    for wrong, said in known:
-        if exercise.fault(wrong) == said:
-            assert checks.fault(whole, wrong) == said
-            assert checks.fault(opened, wrong) == said
+    for wrong, text in known:
+        if exercise.fault(wrong) == text:
+            assert checks.fault(whole, wrong) == text
+            assert checks.fault(opened, wrong) == text
     assert "expected" not in opened
 
 

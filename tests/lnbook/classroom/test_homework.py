@@ -190,8 +190,8 @@ def test_one_command_makes_it_and_says_what_to_do_next(tmp_path, capsys):
     out = tmp_path / "class"
     by_former_name = ["homework", "undo", "one_example", "--seed", "3", "--out", str(out)]
     assert main(by_former_name) == 0
-    said = capsys.readouterr().out
-    assert f"python -m lnbook grade {out / 'submitted'}" in said
+    text = capsys.readouterr().out
+    assert f"python -m lnbook grade {out / 'submitted'}" in text
     names = [path.name for path in released(out)]
     assert names == ["introduction.ipynb", "layer_norm_from_scratch.ipynb"]
     (check,) = [c.source for c in read(released(out)[0]).cells if "check(" in c.source]

@@ -234,9 +234,9 @@ def test_a_process_that_a_cell_has_started_does_not_outlive_the_run_or_prolong_i
     held, given = os.pipe()
     program = "import subprocess; subprocess.Popen(['sleep', '600'], close_fds=False)"
     command = [sys.executable, "-c", program]
-    said = runner._wait(command, 30, start_new_session=True, pass_fds=[given])
+    text = runner._wait(command, 30, start_new_session=True, pass_fds=[given])
     os.close(given)
-    assert said == ""
+    assert text == ""
     assert select.select([held], [], [], 30)[0] == [held]  # its last holder has ended
     os.close(held)
 
@@ -249,16 +249,16 @@ def test_a_run_that_fails_is_told_by_the_last_line_of_its_errors():
 
 def test_without_a_word_on_whose_account_nothing_runs(tmp_path, capsys):
     assert main(["grade", str(tmp_path)]) == 1
-    said = capsys.readouterr().err
-    assert "--container IMAGE" in said
-    assert "--trust" in said
+    text = capsys.readouterr().err
+    assert "--container IMAGE" in text
+    assert "--trust" in text
 
 
 @pytest.mark.slow
 def test_what_runs_a_submission_has_the_book_without_its_exercises(tmp_path):
     book = runner.stripped(tmp_path / "book")
-    found = {path.relative_to(book).as_posix() for path in book.rglob("exercises.py")}
-    assert found == {"lnbook/exercises.py"}
+    results = {path.relative_to(book).as_posix() for path in book.rglob("exercises.py")}
+    assert results == {"lnbook/exercises.py"}
     code = "import lnbook.exercises, lnlib.nn; print(lnbook.exercises.names(), lnbook.__file__)"
     env = os.environ | {"PYTHONPATH": str(book)}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)

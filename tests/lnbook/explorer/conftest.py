@@ -89,10 +89,10 @@ def payload(thing):
 
 
 def parts(box, kind):
-    found = [box] if isinstance(box, kind) else []
+    result = [box] if isinstance(box, kind) else []
     for child in getattr(box, "children", ()):
-        found += parts(child, kind)
-    return found
+        result += parts(child, kind)
+    return result
 
 
 def panels(box):
@@ -105,8 +105,8 @@ def drawn(box):
 
 
 def sentence(box):
-    (said,) = [text.value for text in parts(box, ipywidgets.HTML) if 'role="status"' in text.value]
-    return said
+    (texts,) = [text.value for text in parts(box, ipywidgets.HTML) if 'role="status"' in text.value]
+    return texts
 
 
 # Runs.

@@ -37,17 +37,17 @@ def cells(path):
 @pytest.fixture(scope="module", params=CHAPTERS, ids=lambda path: path.stem)
 def shown(request):
     """What the cells of a chapter display, run as IPython runs them."""
-    space, found, threads = {"__name__": "__main__"}, [], torch.get_num_threads()
+    space, result, threads = {"__name__": "__main__"}, [], torch.get_num_threads()
     for source in cells(request.param):
         tree = ast.parse(source)
         last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
         exec(compile(tree, request.param.name, "exec"), space)
         if last:
             value = eval(compile(ast.Expression(last.value), request.param.name, "eval"), space)
-            found += [value] * hasattr(value, "widget")
+            result += [value] * hasattr(value, "widget")
     torch.set_num_threads(threads)
-    assert any(isinstance(thing, Explorer) for thing in found)
-    return found
+    assert any(isinstance(thing, Explorer) for thing in result)
+    return result
 
 
 @pytest.fixture(autouse=True)
@@ -62,10 +62,10 @@ def no_anywidget(monkeypatch):
 
 
 def parts(box, kind):
-    found = [box] if isinstance(box, kind) else []
+    result = [box] if isinstance(box, kind) else []
     for child in getattr(box, "children", ()):
-        found += parts(child, kind)
-    return found
+        result += parts(child, kind)
+    return result
 
 
 def says(box, words):

@@ -21,8 +21,8 @@ def lying(figure):
 
 def paths(source):
     """The numbers of each path but the grid's."""
-    found = re.findall(r"<path (?!class)[^>]*?d=\"([^\"]*)\"", source.replace("<p>", ""))
-    return [[float(n) for n in re.findall(r"-?\d+\.?\d*", d)] for d in found]
+    result = re.findall(r"<path (?!class)[^>]*?d=\"([^\"]*)\"", source.replace("<p>", ""))
+    return [[float(n) for n in re.findall(r"-?\d+\.?\d*", d)] for d in result]
 
 
 def test_a_line_goes_through_its_points():
@@ -109,23 +109,23 @@ def test_a_heat_map_has_a_shade_for_each_size_and_sign():
 
 def test_a_scale_of_its_own_is_mixed_from_its_nearest_colors():
     figure = go.Figure(go.Heatmap(z=[[0, 1, 3]], zmin=0, zmax=4, colorscale=["#000000", "#ffffff"]))
-    found = re.findall(r"#ffffff (\d+)%,#000000", drawn(figure))
-    assert found == ["0", "25", "75"]
+    result = re.findall(r"#ffffff (\d+)%,#000000", drawn(figure))
+    assert result == ["0", "25", "75"]
 
 
 def test_the_numbers_of_a_heat_map_stand_in_its_cells():
     figure = go.Figure(go.Heatmap(z=[[1, 2]], text=[["one", "<2>"]], texttemplate="%{text}"))
-    said = re.findall(r'ln-in" style="left:([\d.]+)%;top:([\d.]+)%">([^<]*)', drawn(figure))
-    assert said == [("25", "50", "one"), ("75", "50", "&lt;2&gt;")]
+    text = re.findall(r'ln-in" style="left:([\d.]+)%;top:([\d.]+)%">([^<]*)', drawn(figure))
+    assert text == [("25", "50", "one"), ("75", "50", "&lt;2&gt;")]
 
 
 def test_a_second_axis_keeps_to_its_part_of_the_panel():
     figure = go.Figure([go.Scatter(y=[0, 1]), go.Scatter(y=[0, 1], yaxis="y2")])
     figure.update_layout(yaxis={"domain": [0, 0.5], "range": [0, 1]})
     figure.update_layout(yaxis2={"domain": [0.5, 1], "range": [0, 1]})
-    found = lying(figure)
-    assert [found["yaxis"].at(v) for v in (0, 1)] == [1, 0.5]
-    assert [found["yaxis2"].at(v) for v in (0, 1)] == [0.5, 0]
+    result = lying(figure)
+    assert [result["yaxis"].at(v) for v in (0, 1)] == [1, 0.5]
+    assert [result["yaxis2"].at(v) for v in (0, 1)] == [0.5, 0]
 
 
 def test_shapes_and_notes_stand_where_they_are_told_to():

@@ -60,10 +60,10 @@ def test_a_chapter_has_the_claims_on_its_experiment_with_every_finding_of_its_ow
 def test_other_kinds_have_findings_of_their_own_and_what_is_missing_is_said(name, case):
     known = read(name, case)
     rows = known.hinges().rows
-    found = [one for claim in findings(name, case, "other") for one in claim.counting]
+    results = [one for claim in findings(name, case, "other") for one in claim.counting]
     (kind,) = [kind for kind in known.KINDS[1:] if kind == OTHER[name]]
     own = [row[1:] for row in rows if row[0] == kind]
-    for (what, *cells), finding in zip(own, found, strict=True):
+    for (what, *cells), finding in zip(own, results, strict=True):
         assert finding.what.startswith(what)
         check(*cells, finding)
     missing = [row for row in rows if row[0] != kind]
@@ -73,11 +73,11 @@ def test_other_kinds_have_findings_of_their_own_and_what_is_missing_is_said(name
 @ALL
 @EVERY
 def test_each_network_has_its_updates_to_targets_that_no_norm_sets(name, case):
-    known, found = read(name, case), arms(name, case)
-    mean = protocol.mean_curve(found[PLAIN].values(), oracle.score)
+    known, result = read(name, case), arms(name, case)
+    mean = protocol.mean_curve(result[PLAIN].values(), oracle.score)
     way = protocol.end(mean) - mean[0]
     for (arm, (label, *_)), row in zip(known.LOOKS.items(), known.targets().rows, strict=True):
-        runs = found[arm].values()
+        runs = result[arm].values()
         assert row[0] == label
         assert float(row[1].strip("*")) == next(iter(runs))["settings"]["learning_rate"]
         for part, cell in zip((0.5, 0.75, 0.9), row[2:], strict=True):

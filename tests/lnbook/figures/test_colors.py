@@ -188,12 +188,13 @@ def sources():
 
 def test_no_other_file_has_a_color_of_its_own():
     strays = [
-        f"{path.relative_to(ROOT)}:{number}: {found.group()}"
+        f"{path.relative_to(ROOT)}:{number}: {result.group()}"
         for path in sources()
         for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
         if not any(name in line for name in OF_THE_PAGE)
-        for found in COLOR.finditer(line)
-        if not neutral(found) and found.group() not in (COLORS["layer"],) * (path.suffix == ".svg")
+        for result in COLOR.finditer(line)
+        if not neutral(result)
+        and result.group() not in (COLORS["layer"],) * (path.suffix == ".svg")
     ]
     assert not strays
 

@@ -45,14 +45,14 @@ def between(t, times, values):
 
 def curves(name, case, arm, axis):
     """Return where an arm is drawn, and its curve by seed."""
-    found, chapter = arms(name, case), CHAPTERS[name]
-    of = {s: [chapter.factor * v for v in found[arm][s]["curves"][chapter.curve]]
-          for s in sorted(found[arm])}  # fmt: skip
+    result, chapter = arms(name, case), CHAPTERS[name]
+    of = {s: [chapter.factor * v for v in result[arm][s]["curves"][chapter.curve]]
+          for s in sorted(result[arm])}  # fmt: skip
     if axis == "updates":
-        return oracle.updates(next(iter(found[arm].values()))), of
-    shortest = min(oracle.seconds(run)[-1] for runs in found.values() for run in runs.values())
+        return oracle.updates(next(iter(result[arm].values()))), of
+    shortest = min(oracle.seconds(run)[-1] for runs in result.values() for run in runs.values())
     grid = [shortest * k / 59 for k in range(60)]
-    times = {s: oracle.seconds(run) for s, run in found[arm].items()}
+    times = {s: oracle.seconds(run) for s, run in result[arm].items()}
     return grid, {s: [between(t, times[s], of[s]) for t in grid] for s in of}
 
 
@@ -95,13 +95,13 @@ def test_curves_have_the_mean_and_the_range_of_the_seeds_and_are_said_where_they
         where, by_seed = curves(name, case, arm, axis)
         check_band(drawn[label], where, by_seed.values())
         ends.append((where[-1], fmean(values[-1] for values in by_seed.values())))
-    said = race.describe_curves(known, "loss", axis)
-    told, _, levels = without(said, [look[0] for look in known.LOOKS.values()]).partition(
+    text = race.describe_curves(known, "loss", axis)
+    told, _, levels = without(text, [look[0] for look in known.LOOKS.values()]).partition(
         "Without training"
     )
-    end, seeds, *found = parsed(told)
+    end, seeds, *result = parsed(told)
     assert (end, seeds) == (round(ends[-1][0]), 4 if CHAPTERS[name].experiment != "draw" else 7)
-    np.testing.assert_allclose(found, [value for _, value in ends], atol=0.51 * 10**-race.digits)
+    np.testing.assert_allclose(result, [value for _, value in ends], atol=0.51 * 10**-race.digits)
     assert "lowest seed to the highest" in race.curves.alt
     if levels:
         flat = {t.y[0] for label, (t, *_) in drawn.items() if "edge" not in label
@@ -126,12 +126,12 @@ def test_the_lead_is_layer_norm_less_the_other_and_is_said_with_its_side(name, c
         best = means.index(min(means))
         wanted += [abs(means[best]), where[best], abs(means[-1])]
         labels.append((label, means[best], means[-1]))
-    said = race.describe_curves(known, "lead", axis)
-    found = parsed(without(said, [label for label, *_ in labels]))[:-1]  # the last: how many seeds
-    np.testing.assert_allclose(found, wanted, atol=0.51, rtol=0)
-    np.testing.assert_allclose(found[::3], wanted[::3], atol=0.51 * 10**-race.digits)
-    np.testing.assert_allclose(found[2::3], wanted[2::3], atol=0.51 * 10**-race.digits)
-    for part, (label, best, last) in zip(said.partition(": ")[2].split("; "), labels, strict=True):
+    text = race.describe_curves(known, "lead", axis)
+    result = parsed(without(text, [label for label, *_ in labels]))[:-1]  # the last: how many seeds
+    np.testing.assert_allclose(result, wanted, atol=0.51, rtol=0)
+    np.testing.assert_allclose(result[::3], wanted[::3], atol=0.51 * 10**-race.digits)
+    np.testing.assert_allclose(result[2::3], wanted[2::3], atol=0.51 * 10**-race.digits)
+    for part, (label, best, last) in zip(text.partition(": ")[2].split("; "), labels, strict=True):
         assert label in part
         sides = [word.strip("., ") for word in part.split() if "ahead" in word or "behind" in word]
         assert sides == ["ahead" if value < 0 else "behind" for value in (best, last)]
@@ -156,13 +156,13 @@ def first_at(target, times, values):
 def test_the_share_is_the_time_to_each_of_the_others_points(name, case, axis, runs):
     known, race = runs[name, case], module(name, "curves").RACE
     (figure,) = race.draw_curves(known, "share", axis)
-    drawn, found = lines(figure), arms(name, case)
-    said = race.describe_curves(known, "share", axis)
+    drawn, result = lines(figure), arms(name, case)
+    text = race.describe_curves(known, "share", axis)
     wanted = []
     for other in known.others(MAIN):
         rows, places = [], []
-        for seed in sorted(found[LAYER].keys() & found[other].keys()):
-            ours, theirs = found[LAYER][seed], found[other][seed]
+        for seed in sorted(result[LAYER].keys() & result[other].keys()):
+            ours, theirs = result[LAYER][seed], result[other][seed]
             points, updates = OF[axis](theirs), oracle.updates(theirs)
             early = min(CHAPTERS[name].early, updates[-1])
             row, lowest = [], math.inf
@@ -186,7 +186,7 @@ def test_the_share_is_the_time_to_each_of_the_others_points(name, case, axis, ru
         mean = np.mean(percent, 0)
         for k in (len(means) // 4, -1):
             wanted += [means[k], *([] if math.isnan(mean[k]) else [mean[k]])]
-    told = without(said.partition(": ")[2], [look[0] for look in known.LOOKS.values()])
+    told = without(text.partition(": ")[2], [look[0] for look in known.LOOKS.values()])
     numbers = parsed(told)[:-1]
     np.testing.assert_allclose(numbers, wanted, atol=0.51)
 
@@ -195,7 +195,7 @@ def test_the_share_is_the_time_to_each_of_the_others_points(name, case, axis, ru
 def test_the_rates_are_drawn_with_the_mean_of_each_runs_lowest_and_the_best_is_marked(name, runs):
     known, race = runs[name, "better"], module(name, "curves").RACE
     (figure,) = race.draw_rates(known)
-    said = race.describe_rates(known)
+    text = race.describe_rates(known)
     rings = [(t.x[0], t.y[0]) for t in figure.data if t.mode == "markers"]
     chapter, wanted, marked = CHAPTERS[name], [], []
     for arm, (label, *_) in known.LOOKS.items():
@@ -212,10 +212,10 @@ def test_the_rates_are_drawn_with_the_mean_of_each_runs_lowest_and_the_best_is_m
         best = min(means, key=means.get)
         marked.append((best, means[best]))
         wanted += [best, means[best], max(means.values())]
-        (part,) = [p for p in said.split("; ") if f"{label} at " in p]
+        (part,) = [p for p in text.split("; ") if f"{label} at " in p]
         assert ("the edge of the grid" in part) == (best != sorted(means)[1])
     np.testing.assert_allclose(rings, marked, rtol=1e-9)
-    told = without(said.partition(": ")[2], [look[0] for look in known.LOOKS.values()])
+    told = without(text.partition(": ")[2], [look[0] for look in known.LOOKS.values()])
     np.testing.assert_allclose(parsed(told), wanted, atol=0.51 * 10**-race.digits)
 
 

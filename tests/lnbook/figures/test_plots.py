@@ -39,8 +39,8 @@ def labels(figure):
 
 
 def test_a_name_stands_where_its_line_ends_in_its_color_and_the_legend_goes():
-    found = labels(figure := panel(["one", "two"], [3, 9]))
-    assert {name: (at.x, at.y, at.font.color) for name, at in found.items()} == {
+    result = labels(figure := panel(["one", "two"], [3, 9]))
+    assert {name: (at.x, at.y, at.font.color) for name, at in result.items()} == {
         "one": (10, 3, "#000000"),
         "two": (10, 9, "#000001"),
     }
@@ -48,21 +48,21 @@ def test_a_name_stands_where_its_line_ends_in_its_color_and_the_legend_goes():
 
 
 def test_on_a_logarithmic_axis_a_name_stands_at_the_power():
-    found = labels(panel(["one"], [100], yaxis={"type": "log", "range": [0, 3]}))
-    assert found["one"].y == 2
+    result = labels(panel(["one"], [100], yaxis={"type": "log", "range": [0, 3]}))
+    assert result["one"].y == 2
 
 
 def test_a_line_that_breaks_off_carries_its_name_where_it_does():
     figure = go.Figure()
     figure.add_scatter(x=[1, 2, 3], y=[5, 6, None], name="short", mode="lines")
     figure.add_scatter(x=[1, 2, 3], y=[None] * 3, name="nothing", mode="lines")
-    found = labels(label_ends(figure))
-    assert {name: (at.x, at.y) for name, at in found.items()} == {"short": (2, 6)}
+    result = labels(label_ends(figure))
+    assert {name: (at.x, at.y) for name, at in result.items()} == {"short": (2, 6)}
 
 
 def test_a_name_of_a_line_that_leaves_the_panel_stays_at_its_edge():
-    found = labels(panel(["one", "two"], [50, -50], yaxis={"range": [0, 9]}))
-    assert (found["one"].y, found["two"].y) == (9, 0)
+    result = labels(panel(["one", "two"], [50, -50], yaxis={"range": [0, 9]}))
+    assert (result["one"].y, result["two"].y) == (9, 0)
 
 
 def test_points_keep_their_legend_beside_named_lines():
@@ -75,8 +75,8 @@ def test_points_keep_their_legend_beside_named_lines():
 
 
 def test_a_long_name_takes_two_lines_and_one_that_is_longer_leaves_the_legend():
-    found = labels(panel(["batch norm, in use", "averages of all batches"]))
-    assert set(found) == {"batch norm,<br>in use", "averages of<br>all batches"}
+    result = labels(panel(["batch norm, in use", "averages of all batches"]))
+    assert set(result) == {"batch norm,<br>in use", "averages of<br>all batches"}
     # After its comma the second line would be too long.
     assert set(labels(panel(["no norm, tuned initialization", "short"]))) == {
         "no norm, tuned<br>initialization", "short"
@@ -169,8 +169,8 @@ def test_a_name_stands_as_high_as_its_line_ends(kind):
     for name, end in (("one", 10.0), ("two", 1000.0)):
         figure.add_scatter(x=[1, 10], y=[100.0, end], name=name, mode="lines")
     figure.update_layout(height=400, yaxis={"type": kind})
-    found = labels(label_ends(figure))
-    assert [found[name].yshift for name in ("one", "two")] == [
+    result = labels(label_ends(figure))
+    assert [result[name].yshift for name in ("one", "two")] == [
         pytest.approx(0, abs=LINE), pytest.approx(0, abs=LINE),
     ]  # fmt: skip
     low, high = figure.layout.yaxis.range

@@ -266,12 +266,12 @@ class Live:
         ]
 
     def field(self, name):
-        (found,) = self.find(ipywidgets.Text, tooltip=name)
-        return found
+        (result,) = self.find(ipywidgets.Text, tooltip=name)
+        return result
 
     def control(self, label):
-        (found,) = (w for w in every(self.box) if getattr(w, "description", None) == label)
-        return found
+        (result,) = (w for w in every(self.box) if getattr(w, "description", None) == label)
+        return result
 
     @property
     def fields(self):
@@ -279,8 +279,8 @@ class Live:
 
     @property
     def page(self):
-        (found,) = (w.value for w in self.find(ipywidgets.HTML) if "ln-norm-table-live" in w.value)
-        return found
+        (result,) = (w.value for w in self.find(ipywidgets.HTML) if "ln-norm-table-live" in w.value)
+        return result
 
     @property
     def outputs(self):
@@ -371,8 +371,8 @@ def test_live_paste_new_and_start(widget):
     box.value = str(TABLE[:2, :3])
     widget.control("Use these numbers").click()
     assert_shows(widget, norms.layer_norm(TABLE[:2, :3].copy()))
-    said = [w.value for w in widget.find(ipywidgets.HTML)][-1]
-    assert "Pasted 2 by 3 numbers, read with spaces between them." in said
+    text = [w.value for w in widget.find(ipywidgets.HTML)][-1]
+    assert "Pasted 2 by 3 numbers, read with spaces between them." in text
     box.value = ""
     widget.control("Use these numbers").click()
     assert [w.value for w in widget.find(ipywidgets.HTML)][-1] == "There is no number to paste."
@@ -393,10 +393,10 @@ def test_live_paste_says_what_is_left_out_of_rows_or_of_columns(widget, shape, c
     x = np.arange(float(np.prod(shape))).reshape(shape)
     box.value = "\n".join("\t".join(map(str, row)) for row in x)
     widget.control("Use these numbers").click()
-    said = [w.value for w in widget.find(ipywidgets.HTML)][-1]
+    text = [w.value for w in widget.find(ipywidgets.HTML)][-1]
     B, F = min(shape[0], 16), min(shape[1], 8)
-    assert f"Pasted {B} by {F} numbers" in said
-    assert ("What is beyond 16 examples or 8 features was left out." in said) == cut
+    assert f"Pasted {B} by {F} numbers" in text
+    assert ("What is beyond 16 examples or 8 features was left out." in text) == cut
     assert [float(f) for f in widget.fields] == x[:16, :8].ravel().tolist()
 
 
@@ -419,5 +419,5 @@ def test_live_failure_is_a_sentence(widget, monkeypatch):
 
     monkeypatch.setattr(widget.sheet, "read", fail)
     widget.field("example 1, feature 1").value = "2"
-    said = [w.value for w in widget.find(ipywidgets.HTML)]
-    assert any("could not be computed (RuntimeError: something &lt;else&gt;)" in s for s in said)
+    texts = [w.value for w in widget.find(ipywidgets.HTML)]
+    assert any("could not be computed (RuntimeError: something &lt;else&gt;)" in s for s in texts)

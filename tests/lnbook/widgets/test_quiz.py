@@ -427,8 +427,8 @@ def test_live_feedback_is_announced_and_title_and_question_are_marked_up():
     page = Live(MEANS, title="A <b>title")
     page.find(ipywidgets.RadioButtons)[0].index = 1
     page.check()
-    asked, said = page.find(ipywidgets.HTML)
-    assert 'role="status"' in said.value
+    asked, text = page.find(ipywidgets.HTML)
+    assert 'role="status"' in text.value
     assert "How many <em>means</em> has <code>x[:32]</code>?" in asked.value
     assert page.box.children[0].value.endswith("<b>A &lt;b&gt;title</b>")
 

@@ -15,9 +15,9 @@ from lnlab import records as record
 
 @pytest.fixture(scope="module")
 def records():
-    found = record.read_all("transformer", ablate=True)
-    assert [one["seed"] for one in found] == [0, 1, 2]
-    return found
+    result = record.read_all("transformer", ablate=True)
+    assert [one["seed"] for one in result] == [0, 1, 2]
+    return result
 
 
 def test_the_page_gets_one_element_with_its_options():
@@ -77,13 +77,13 @@ def test_the_weights_take_no_more_than_300_kilobytes():
 @pytest.mark.parametrize("letters", transformer.MEASURES)
 def test_a_recorded_cost_is_that_of_the_setting_of_its_letters(records, letters):
     """Each setting's letters, by what the record says of its measure."""
-    found = transformer.recorded()[letters]
+    result = transformer.recorded()[letters]
     name = {
         "lllll": "val_nll", "rrrrr": "nll_rms", "fffff": "nll_frozen", "ooooo": "nll_removed",
         "ffffl": "nll_frozen_but_last", "ooool": "nll_but_last", "llllo": "nll_last",
     }[letters]  # fmt: skip
     expected = [one["curves"][name][-1] for one in records]
-    assert found == pytest.approx(expected, abs=1e-4)
+    assert result == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize("norms", ["llll", "lllll ", "LLLLL", "onnnn"])

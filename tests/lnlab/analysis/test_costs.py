@@ -35,11 +35,11 @@ def test_the_counted_formulas_are_those_of_pytorch(norm):
     axis = 0 if norm == "batch" else 1
     mean = x.mean(axis, keepdims=True)
     square = (x**2 if norm == "rms" else (x - mean) ** 2).mean(axis, keepdims=True)
-    found = costs.backward(norm, dy, x, mean, 1 / np.sqrt(square + 1), gain)
-    for ours, leaf in zip(found, leaves, strict=True):
+    result = costs.backward(norm, dy, x, mean, 1 / np.sqrt(square + 1), gain)
+    for ours, leaf in zip(result, leaves, strict=True):
         if ours is not None:
             np.testing.assert_allclose(ours, leaf.grad, atol=EXACT)
-    assert (found[2] is None) == (norm == "rms")
+    assert (result[2] is None) == (norm == "rms")
 
 
 @pytest.mark.parametrize("norm", costs.NORMS)

@@ -43,8 +43,8 @@ def test_a_draw_is_the_distance_from_the_curvature_of_the_divergence():
     exact = torch.autograd.functional.hessian(divergence, theta).numpy()
     printed = GLM(W, b, g, norm="layer", family="bernoulli").fisher(X, "paper")
     of = {"draws": 2, "units": 2, "inputs": 5, "cases": 7}
-    found = metric.missed("layer", "bernoulli", **of)
-    assert found[1] == pytest.approx(np.linalg.norm(exact - printed) / np.linalg.norm(exact))
+    result = metric.missed("layer", "bernoulli", **of)
+    assert result[1] == pytest.approx(np.linalg.norm(exact - printed) / np.linalg.norm(exact))
     pair = [[F[:7, :7], F[7:, 7:]] for F in (exact, printed)]
     own = metric.missed("layer", "bernoulli", **of, own=True)
     expected = np.linalg.norm(np.subtract(*pair)) / np.linalg.norm(pair[0])
@@ -55,7 +55,7 @@ def test_a_draw_is_the_distance_from_the_curvature_of_the_divergence():
 def test_eq_13_is_exact_but_under_layer_norm(family):
     for norm in ("none", "batch", "weight"):
         assert metric.missed(norm, family, draws=5).max() < EXACT
-    found = metric.missed("layer", family, draws=30)
-    assert len(set(found)) == 30
-    assert 0.15 < found.min() < np.median(found) < found.max() < 1
-    assert (metric.missed("layer", family, draws=30, own=True) < found).mean() > 0.9
+    result = metric.missed("layer", family, draws=30)
+    assert len(set(result)) == 30
+    assert 0.15 < result.min() < np.median(result) < result.max() < 1
+    assert (metric.missed("layer", family, draws=30, own=True) < result).mean() > 0.9

@@ -71,11 +71,11 @@ def test_states_sizes_and_gradients_are_those_of_a_loop_with_autograd(form, f):
     (h * torch.tensor(dh)).sum().backward()
     lengths = np.array([s.grad.norm().item() for s in reversed(states)])
     options = {"form": form, "nonlinearity": f, "eps": EPS}
-    found = recurrence.states(x, np.zeros((B, H)), params, **options)
+    result = recurrence.states(x, np.zeros((B, H)), params, **options)
     # 60 steps enlarge the rounding of the first ones.
     expected = np.stack([s.detach().numpy() for s in states])
-    np.testing.assert_allclose(found[1:], expected, rtol=1e-6, atol=1e-9)
-    assert not found[0].any()
+    np.testing.assert_allclose(result[1:], expected, rtol=1e-6, atol=1e-9)
+    assert not result[0].any()
     run = recurrence.carry(x, dh, params, **options)
     np.testing.assert_allclose(run.summed, sizes, rtol=1e-6)
     np.testing.assert_allclose(run.gradient, lengths / np.linalg.norm(dh), rtol=1e-6)
@@ -84,9 +84,9 @@ def test_states_sizes_and_gradients_are_those_of_a_loop_with_autograd(form, f):
 def test_states_begin_where_they_are_told():
     params, x, h = parameters("paper"), inputs(1, B, INPUTS), inputs(B, H, seed=5)
     _, expected = network("paper", params)(*map(torch.tensor, (x[0], h)))
-    found = recurrence.states(x, h, params, eps=EPS)
-    np.testing.assert_array_equal(found[0], h)
-    np.testing.assert_allclose(found[1], expected.numpy(), atol=1e-12)
+    result = recurrence.states(x, h, params, eps=EPS)
+    np.testing.assert_array_equal(result[0], h)
+    np.testing.assert_allclose(result[1], expected.numpy(), atol=1e-12)
 
 
 LENGTHS = [9, 7, 7, 4, 2]
@@ -96,24 +96,26 @@ LENGTHS = [9, 7, 7, 4, 2]
 @pytest.mark.parametrize("leave_out", [False, True])
 def test_layer_norm_gives_a_padded_sequence_the_states_it_has_alone(form, leave_out):
     x, params = inputs(9, 5, INPUTS), parameters(form)
-    found = recurrence.padded_states(x, LENGTHS, params, form=form, leave_out=leave_out, eps=EPS)
+    result = recurrence.padded_states(x, LENGTHS, params, form=form, leave_out=leave_out, eps=EPS)
     for row, length in enumerate(LENGTHS):
         alone = recurrence.states(x[:length, row : row + 1], np.zeros((1, H)), params, form=form,
                                   eps=EPS)  # fmt: skip
-        np.testing.assert_allclose(found[:length, row], alone[1:, 0], atol=1e-12)
-        assert (np.isnan(found[length:, row]) == leave_out).all()
+        np.testing.assert_allclose(result[:length, row], alone[1:, 0], atol=1e-12)
+        assert (np.isnan(result[length:, row]) == leave_out).all()
 
 
 @pytest.mark.parametrize("leave_out", [False, True])
 def test_batch_norm_counts_padding_or_leaves_it_out(leave_out):
     x, params = inputs(9, 5, INPUTS), parameters("batch")
-    found = recurrence.padded_states(x, LENGTHS, params, form="batch", leave_out=leave_out, eps=EPS)
+    result = recurrence.padded_states(
+        x, LENGTHS, params, form="batch", leave_out=leave_out, eps=EPS
+    )
     step, h = network("batch", params), torch.zeros(5, H, dtype=torch.float64)
     for t in range(7):  # PyTorch's batch norm refuses one row
         n = sum(length > t for length in LENGTHS) if leave_out else 5
         _, h = step(torch.tensor(x[t, :n]), h[:n])
-        np.testing.assert_allclose(found[t, :n], h.numpy(), atol=1e-9)
-        assert np.isnan(found[t, n:]).all()
+        np.testing.assert_allclose(result[t, :n], h.numpy(), atol=1e-9)
+        assert np.isnan(result[t, n:]).all()
 
 
 @pytest.mark.parametrize("lengths", [[9, 7, 7, 4], [9, 7, 4, 7, 2], [10, 7, 7, 4, 2]])

@@ -50,10 +50,10 @@ def test_the_shift_of_a_quadratics_layer_is_the_product_of_its_block_with_the_st
     step = np.array([0.3, -0.1, 0.2, 5.0, 7.0])
     g = A @ x - b
     layers = [slice(0, 2), slice(2, 3), slice(3, 5)]
-    found = covariate_shift(quadratic(A, b), x, step, layers)
+    result = covariate_shift(quadratic(A, b), x, step, layers)
     expected = [
         np.linalg.norm(A[2:3, :2] @ step[:2]) / np.linalg.norm(g[2:3]),
         np.linalg.norm(A[3:, :3] @ step[:3]) / np.linalg.norm(g[3:]),
     ]
-    np.testing.assert_allclose(found, expected)
+    np.testing.assert_allclose(result, expected)
     assert x.tolist() == bowl[2].tolist()  # as it was

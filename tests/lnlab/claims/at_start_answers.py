@@ -58,13 +58,13 @@ def summed_inputs(patch):
         rng = np.random.default_rng(seed)
         orthogonal(8, 64, rng)
         noise.append(1 + abs(rng.normal(size=(50, 16, 8))[0, 0, 0]) / 10)
-    found = []
+    results = []
     for inputs in ("first", "every"):
         for scale in (0.5, 1.0, 2.0):
             a, b = (abs(powers[form, inputs]) * scale for form in ("plain", "paper"))
-            found.append(Answer([(b - a) * n for n in noise], "powers of ten",
+            results.append(Answer([(b - a) * n for n in noise], "powers of ten",
                                 [(b - a) / a] * 10, inputs == "first"))  # fmt: skip
-    return found
+    return results
 
 
 def not_a_parameterization(patch):
@@ -96,15 +96,15 @@ def robust_to_scaling(patch):
             return (inputs * self.W ** by_weights[self.norm]) ** self.power
 
     patch(at_start, GLM=Fake)
-    found = []
+    results = []
     for family in ("bernoulli", "gaussian"):
         for scaled, powers in (("inputs", by_inputs), ("weights", by_weights)):
             for kind in ("batch", "layer", "weight"):
                 d = math.log10(4) * (abs(powers[kind]) - abs(powers["none"]))
                 d *= if_gaussian if family == "gaussian" else 1
                 counts = kind != "weight" and (family, scaled) != ("gaussian", "weights")
-                found.append(Answer([d] * 10, "powers of ten", counts=counts))
-    return found
+                results.append(Answer([d] * 10, "powers of ten", counts=counts))
+    return results
 
 
 def memory(patch):

@@ -30,8 +30,8 @@ def test_changes_are_those_of_a_gradient_step_in_pytorch(name, inputs):
     step = first.grad * 0.01 * first.detach().norm() / first.grad.norm()
     with torch.no_grad():
         expected = f(x @ (first - step).T) @ weights[1].T - before
-    found = at_start.summed_input_changes(name, inputs, np.random.default_rng(3))
-    np.testing.assert_allclose(found, expected.numpy(), rtol=1e-8, atol=1e-12)
+    result = at_start.summed_input_changes(name, inputs, np.random.default_rng(3))
+    np.testing.assert_allclose(result, expected.numpy(), rtol=1e-8, atol=1e-12)
 
 
 def test_opposite_changes_are_correlated_and_independent_ones_are_not():
@@ -58,7 +58,7 @@ def test_layer_norm_keeps_what_pytorch_saves_for_the_gradient():
 def test_block_gradients_are_those_of_pytorch(place, monkeypatch):
     monkeypatch.setattr(at_start, "SEEDS", range(1))
     at_start._block_gradients.cache_clear()
-    found = at_start._block_gradients(place, 3, "Xavier")
+    result = at_start._block_gradients(place, 3, "Xavier")
     at_start._block_gradients.cache_clear()
     rng = np.random.default_rng(0)
     shapes = {"W_q": (32, 32), "W_k": (32, 32), "W_v": (32, 32), "W_o": (32, 32),
@@ -86,7 +86,7 @@ def test_block_gradients_are_those_of_pytorch(place, monkeypatch):
     (d * (norm(x) if place == "pre" else x)).sum().backward()
     first, last = (sum(w.grad.square().sum() for w in p.values()).sqrt() for p in
                    (blocks[0], blocks[-1]))  # fmt: skip
-    np.testing.assert_allclose(found, [float(first / last)], rtol=1e-6)
+    np.testing.assert_allclose(result, [float(first / last)], rtol=1e-6)
 
 
 def test_a_curve_that_falls_by_one_factor_is_even_and_one_that_jumps_is_not():

@@ -114,9 +114,9 @@ def test_each_arm_counts_at_its_best_rate_and_the_usual_settings_decide():
         for run in runs
     ]  # fmt: skip
     runs += book("draw", (-1.0, -1.0, -1.0), glimpses=16)
-    found = verdict("draw-bound", runs)
-    assert str(found.label) == ALL
-    assert [str(f.label) for f in found.findings if "glimpses 16" in f.what] == [NO, NO]
+    result = verdict("draw-bound", runs)
+    assert str(result.label) == ALL
+    assert [str(f.label) for f in result.findings if "glimpses 16" in f.what] == [NO, NO]
     # Other settings alone decide where there are no usual ones.
     others = [r for r in runs if r["settings"]["glimpses"] == 16]
     assert str(verdict("draw-bound", others).label) == NO
@@ -184,8 +184,8 @@ def test_labels_are_corrected_for_all_comparisons_that_count_each_once():
     beside = Finding("beside", ten, "points", counts=False)
 
     def labels(*findings):
-        found = claims.finding.corrected([ClaimResult(OF["table-1"], findings, {})])
-        return [str(f.label) for f in found[0].counting]
+        result = claims.finding.corrected([ClaimResult(OF["table-1"], findings, {})])
+        return [str(f.label) for f in result[0].counting]
 
     assert labels(one, beside) == labels(one, one)[:1] == [comparison.SUPPORTED]
     assert labels(one, Finding("other", weak[::-1], "points")) == [comparison.UNDECIDED] * 2
@@ -333,8 +333,8 @@ def test_a_new_record_changes_the_label(few):
 
 
 def test_json_names_each_record_behind_a_verdict_with_its_checksum(few):
-    found = claims.as_json(claims.evaluate(few, [OF["faster-at-4"], OF["skip-month"]]))
-    one, other = json.loads(json.dumps(found, allow_nan=False))["claims"]
+    result = claims.as_json(claims.evaluate(few, [OF["faster-at-4"], OF["skip-month"]]))
+    one, other = json.loads(json.dumps(result, allow_nan=False))["claims"]
     files = {
         f"mnist/mnist-{norm}-b4-seed{s}.json" for norm in ("batch", "layer") for s in mnist.SEEDS
     }
@@ -346,21 +346,21 @@ def test_json_names_each_record_behind_a_verdict_with_its_checksum(few):
     assert all((f["p"] is None) == (f["p_corrected"] is None) == (not f["counts"])
                for f in one["findings"])  # fmt: skip
     assert all(f["p"] <= f["p_corrected"] for f in one["findings"] if f["counts"])
-    assert found["comparisons"] == 3
+    assert result["comparisons"] == 3
     assert (other["label"]["reason"], other["records"]) == (comparison.NOT_MEASURED, {})
-    assert found["counts"] == {one["label"]["text"]: 1, comparison.UNTESTABLE: 1}
+    assert result["counts"] == {one["label"]["text"]: 1, comparison.UNTESTABLE: 1}
 
 
 def test_json_tells_what_was_never_reached_from_what_is_no_number():
     finding = Finding("x", np.array([-0.5, np.inf, -np.inf, np.nan]), "of its updates")
     claim = Claim("a", "6.4", "b", "C.", "d", "e", "", ("draw",), lambda records: [finding])
-    (found,) = claims.as_json([ClaimResult(claim, (finding,), {})])["claims"]
-    assert found["findings"][0]["differences"] == [
+    (result,) = claims.as_json([ClaimResult(claim, (finding,), {})])["claims"]
+    assert result["findings"][0]["differences"] == [
         -0.5, None, "baseline never", "no number",
     ]  # fmt: skip
-    assert [found["findings"][0][name] for name in ("mean", "low", "high")] == ["no number"] * 3
+    assert [result["findings"][0][name] for name in ("mean", "low", "high")] == ["no number"] * 3
     assert all(word in claims.SCHEMA for word in ("null: ", '"no number": ', '"baseline never"'))
-    json.dumps(found, allow_nan=False)
+    json.dumps(result, allow_nan=False)
 
 
 def test_the_command_weighs_a_folder_and_says_what_to_run(tmp_path, capsys, monkeypatch):
@@ -369,8 +369,8 @@ def test_the_command_weighs_a_folder_and_says_what_to_run(tmp_path, capsys, monk
     noise = next((record.folder() / "noise").glob("*.json"))
     shutil.copy(noise, tmp_path)  # a folder without any record is refused
     assert main(["claims", "--runs", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
-    assert f"{NOT_YET}  6.4" in said
-    assert "python -m lnlab replay draw" in said
+    text = capsys.readouterr().out
+    assert f"{NOT_YET}  6.4" in text
+    assert "python -m lnlab replay draw" in text
     assert main(["claims", "--runs", str(tmp_path / "gone")]) == 1
     assert capsys.readouterr().err.startswith("lnlab claims: --runs must be a folder with records")

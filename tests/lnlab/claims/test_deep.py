@@ -26,32 +26,32 @@ def pair(**given):
 
 
 def test_a_baseline_that_starts_at_chance_is_compared():
-    (found,) = deep(InMemory(pair()))
-    assert (found.counts, str(found.label)) == (True, "2 of 2 seeds")
-    assert found.differences.tolist() == [-1, -1]
+    (result,) = deep(InMemory(pair()))
+    assert (result.counts, str(result.label)) == (True, "2 of 2 seeds")
+    assert result.differences.tolist() == [-1, -1]
 
 
 @pytest.mark.parametrize("first", [CHANCE + 0.6, 750, math.nan])
 def test_a_baseline_that_starts_above_chance_is_not_testable(first):
     broken = [run for run in pair(first=first) if run["settings"]["norm"] == "none"]
     sound = [run for run in pair() if run["settings"]["norm"] == "layer"]
-    (found,) = deep(InMemory(broken + sound))
-    assert str(found.label) == f"not testable here: {BROKEN}"
+    (result,) = deep(InMemory(broken + sound))
+    assert str(result.label) == f"not testable here: {BROKEN}"
 
 
 def test_the_start_of_the_network_with_norms_does_not_matter():
     sound = [run for run in pair() if run["settings"]["norm"] == "none"]
     high = [run for run in pair(first=750) if run["settings"]["norm"] == "layer"]
-    (found,) = deep(InMemory(sound + high))
-    assert not found.untestable
+    (result,) = deep(InMemory(sound + high))
+    assert not result.untestable
 
 
 def test_the_verdict_rests_on_residual_scaling_where_that_is_recorded():
     xavier = pair(initialization="xavier", scaled=False)
-    found = deep(InMemory(xavier))
-    assert [one.counts for one in found] == [True]
-    found = deep(InMemory(xavier + pair()))
-    assert [(one.counts, "GPT-2" in one.what) for one in found] == [(True, True), (False, False)]
+    result = deep(InMemory(xavier))
+    assert [one.counts for one in result] == [True]
+    result = deep(InMemory(xavier + pair()))
+    assert [(one.counts, "GPT-2" in one.what) for one in result] == [(True, True), (False, False)]
 
 
 @pytest.mark.parametrize("recorded", [(12,), (6,), (12, 6), (24, 12)])
@@ -77,8 +77,8 @@ def test_records_that_do_not_name_residual_scaling_have_none():
 def test_losses_that_still_fall_are_not_testable_and_those_that_rise_late_are(norm):
     def label(middle):
         others = [run for run in pair() if run["settings"]["norm"] != norm]
-        (found,) = deep(InMemory(others + [runs(norm, seed, middle=middle) for seed in (0, 1)]))
-        return str(found.label)
+        (result,) = deep(InMemory(others + [runs(norm, seed, middle=middle) for seed in (0, 1)]))
+        return str(result.label)
 
     assert label(3.0) == f"not testable here: {comparison.NO_PLATEAU}"
     assert not label(1.5).startswith("not testable here")
@@ -92,12 +92,12 @@ def test_each_arm_has_its_best_rate_of_those_that_both_have_and_says_which():
     }  # fmt: skip
     every = [runs(norm, seed, rate=rate, last=last)
              for (norm, rate), last in ends.items() for seed in (0, 1)]  # fmt: skip
-    (found,) = deep(InMemory(every))
-    assert found.differences.tolist() == pytest.approx([-0.2, -0.2])
-    assert found.what.endswith("pre-norm at rate 0.001 against none at 0.0003")
+    (result,) = deep(InMemory(every))
+    assert result.differences.tolist() == pytest.approx([-0.2, -0.2])
+    assert result.what.endswith("pre-norm at rate 0.001 against none at 0.0003")
     warm = [runs(norm, seed, warm_up=60, last=1.5) for norm in ("layer", "none") for seed in (0, 1)]
-    (found,) = deep(InMemory(every + warm))
-    assert found.what.endswith("at rate 0.001 with warm-up against none at 0.001 with warm-up")
+    (result,) = deep(InMemory(every + warm))
+    assert result.what.endswith("at rate 0.001 with warm-up against none at 0.001 with warm-up")
 
 
 def test_arms_without_a_rate_in_common_are_not_compared():
@@ -108,7 +108,7 @@ def test_arms_without_a_rate_in_common_are_not_compared():
 
 def test_post_norm_is_compared_with_the_same_baseline_and_has_no_say():
     post = [runs("layer", seed, place="post", last=1.5) for seed in (0, 1)]
-    found = deep(InMemory(pair() + post))
-    kinds = [(one.counts, "post-norm" in one.what) for one in found]
+    result = deep(InMemory(pair() + post))
+    kinds = [(one.counts, "post-norm" in one.what) for one in result]
     assert kinds == [(True, False), (False, True)]
-    assert [one.differences.tolist() for one in found] == [[-1, -1], [-1.5, -1.5]]
+    assert [one.differences.tolist() for one in result] == [[-1, -1], [-1.5, -1.5]]

@@ -37,13 +37,13 @@ def folder(tmp_path_factory):
 def weighed(folder):
     """The recorded claims as the library weighs them, by case and name."""
     recorded = [CLAIMS[name] for name in truth.RECORDED]
-    found = {
+    results = {
         case: corrected([evaluate(claim, InMemory(truth.records(case))) for claim in recorded])
         for case in CASES
         if case != "mixed"
     }
-    found["mixed"] = claims.evaluate(folder, recorded)
-    return {case: {one.claim.name: one for one in of} for case, of in found.items()}
+    results["mixed"] = claims.evaluate(folder, recorded)
+    return {case: {one.claim.name: one for one in of} for case, of in results.items()}
 
 
 def compare_with(findings, answers):
@@ -70,11 +70,11 @@ def test_every_claim_has_a_known_answer():
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("name", truth.RECORDED)
 def test_differences_and_shares_are_those_of_the_records(name, case, folder, weighed):
-    answers, found = truth.expected(name, case), weighed[case][name]
-    compare_with(found.findings, answers)
+    answers, result = truth.expected(name, case), weighed[case][name]
+    compare_with(result.findings, answers)
     behind = {f"{run['experiment']}/{run['stem']}.json" for one in answers for run in one.runs}
-    used = {f"{r['experiment']}/{r['stem']}.json" for f in found.findings for r in f.runs} if (
-        case != "mixed") else set(found.files)  # fmt: skip
+    used = {f"{r['experiment']}/{r['stem']}.json" for f in result.findings for r in f.runs} if (
+        case != "mixed") else set(result.files)  # fmt: skip
     assert used == behind
     assert case != "mixed" or all((folder / path).exists() for path in behind)
 
@@ -93,26 +93,26 @@ def words(answer, case):
 @pytest.mark.parametrize("name", truth.RECORDED)
 def test_labels_follow_the_side_of_the_differences_and_the_number_of_seeds(name, case, weighed):
     answers = [one for one in truth.expected(name, case) if one.counts]
-    found = weighed[case][name]
+    result = weighed[case][name]
     each = [words(one, case) for one in answers]
-    assert [str(one.label) for one in found.counting] == each
+    assert [str(one.label) for one in result.counting] == each
     if len(set(each)) == 1:
-        assert str(found.label) == each[0]
+        assert str(result.label) == each[0]
     elif any(text.startswith("not testable here") for text in each):
-        assert found.label.text == comparison.UNTESTABLE
+        assert result.label.text == comparison.UNTESTABLE
         for text in each:
-            assert text.partition("not testable here: ")[2] in found.label.reason
+            assert text.partition("not testable here: ")[2] in result.label.reason
     else:
         counts = [int(text.split()[0]) for text in each if text.endswith("of 3 seeds")]
         if len(counts) == len(each):
-            assert str(found.label) == f"{min(counts)} to {max(counts)} of 3 seeds"
+            assert str(result.label) == f"{min(counts)} to {max(counts)} of 3 seeds"
         elif not counts:
-            assert found.label.text == comparison.UNDECIDED
+            assert result.label.text == comparison.UNDECIDED
 
 
 def test_every_recorded_claim_has_seeds_that_agree_and_seeds_that_do_not(weighed):
     sides = {name: {of[name].label.side for of in weighed.values()} for name in truth.RECORDED}
-    never = {name for name, found in sides.items() if found != {-1, 0, 1}}
+    never = {name for name, result in sides.items() if result != {-1, 0, 1}}
     assert never == {"training-time", "skip-time"}  # never testable
     kinds = {of[name].label.evidence for of in weighed.values() for name in truth.RECORDED}
     assert kinds == {comparison.Evidence.MANY, comparison.Evidence.FEW, comparison.Evidence.NONE}
@@ -171,11 +171,11 @@ def test_the_json_of_the_command_has_the_same_numbers(folder, capsys):
     assert main(["claims", "--runs", str(folder), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert [one["name"] for one in told["claims"]] == list(CLAIMS)
-    found = {one["name"]: one for one in told["claims"]}
+    results = {one["name"]: one for one in told["claims"]}
     computed_here = [
         Answer(one["differences"], one["unit"], counts=one["counts"], exact=one["exact"],
                what=one["what"])
-        for name in COMPUTED for one in found[name]["findings"]
+        for name in COMPUTED for one in results[name]["findings"]
     ]  # fmt: skip
     p_values = holm(
         [one for name in truth.RECORDED for one in truth.expected(name, case)] + computed_here
@@ -183,8 +183,8 @@ def test_the_json_of_the_command_has_the_same_numbers(folder, capsys):
     assert told["comparisons"] == len(p_values)
     for name in truth.RECORDED:
         answers = truth.expected(name, case)
-        assert len(found[name]["findings"]) == len(answers)
-        for finding, answer in zip(found[name]["findings"], answers, strict=True):
+        assert len(results[name]["findings"]) == len(answers)
+        for finding, answer in zip(results[name]["findings"], answers, strict=True):
             meant = {None: math.inf, "no number": math.nan, "baseline never": -math.inf}
             values = [meant.get(d, d) for d in finding["differences"]]
             np.testing.assert_allclose(values, answer.differences, rtol=1e-5)
@@ -272,12 +272,12 @@ def vanishing(patch):
 
 
 def hidden_dynamics(patch):
-    sizes, found = decades(patch), []
+    sizes, result = decades(patch), []
     for scale in (0.5, 1.0, 2.0):
         pairs = [*zip(sizes["plain", scale], sizes["paper", scale], strict=True)]
-        found.append(Answer([b - a for a, b in pairs], "powers of ten",
+        result.append(Answer([b - a for a, b in pairs], "powers of ten",
                             [(b - a) / a for a, b in pairs]))  # fmt: skip
-    return found
+    return result
 
 
 def longer(patch):

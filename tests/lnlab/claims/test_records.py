@@ -43,16 +43,16 @@ def test_each_question_is_answered_by_its_own_experiment_settings_and_pattern(ru
         ("draw", {}), ("transformer", {"depth": 24}), ("transformer", {"depth": 6}),
     ]  # fmt: skip
     for experiment, settings in asked:
-        found = keys(records.of(experiment, **settings))
-        assert found == of(runs, experiment, **settings)
-        assert found
+        result = keys(records.of(experiment, **settings))
+        assert result == of(runs, experiment, **settings)
+        assert result
     for depth in (24, 12, 6):
         for norm in ("layer", "none"):
             named = f"xavier-pre-{norm}-L{depth}-rate*-warm*"
-            found = keys(records.of("transformer", named))
+            result = keys(records.of("transformer", named))
             wanted = {"norm": norm, "depth": depth, "initialization": "xavier",
                           "place": "pre"}  # fmt: skip
-            assert found == of(runs, "transformer", **wanted)
+            assert result == of(runs, "transformer", **wanted)
     assert records.of("convnet") == []
 
 
@@ -60,12 +60,12 @@ def test_files_are_those_of_the_runs_asked_for_with_their_own_checksums(runs, fo
     records = Records(folder)
     records.of("draw")
     some = records.of("handwriting", norm="layer", length=1400)
-    found = records.files(some)
-    assert set(found) == {
+    result = records.files(some)
+    assert set(result) == {
         f"handwriting/{run['stem']}.json" for run in runs if run["experiment"] == "handwriting"
         and run["settings"]["norm"] == "layer" and run["settings"]["length"] == 1400
     }  # fmt: skip
-    for name, digest in found.items():
+    for name, digest in result.items():
         assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
 
 

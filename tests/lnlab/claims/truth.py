@@ -62,7 +62,7 @@ def generalization(runs):
 
 
 def long_and_small(runs):
-    found = []
+    results = []
     for name in RECURRENT:
         if name == "attentive_reader":
             continue  # its other kind is trained on short passages
@@ -73,12 +73,12 @@ def long_and_small(runs):
         used = [run for of in arms for run in of.values()]
         why = reason([arms[0], arms[2]], score, updates)
         if why:
-            found.append(Answer([NAN] * len(seeds), "of its updates", untestable=why, runs=used))
+            results.append(Answer([NAN] * len(seeds), "of its updates", untestable=why, runs=used))
             continue
         ours, theirs = (ratios(*arms[k : k + 2], score, updates) for k in (0, 2))
         for a, b in zip(ours, theirs, strict=True):
             d = [y - x for x, y in zip(a, b, strict=True)]
-            found.append(Answer(d, "of its updates", d, runs=used))
+            results.append(Answer(d, "of its updates", d, runs=used))
     for cell in ("lstm", "gru", "rnn"):
         used, arms = [], {}
         for run in matching(runs, "sequence", cell=cell, held_out=False):
@@ -91,8 +91,8 @@ def long_and_small(runs):
              - (of["row", "layer"][s] - of["row", "none"][s]) for s in (1, 2, 3)]  # fmt: skip
         order = [arms[step, norm] for step in ("row", "pixel") for norm in ("none", "layer")]
         why = reason(order, lambda run: numbers(run, "test_nll"), epochs)
-        found.append(Answer(d, "nats", untestable=why, runs=used))
-    return found
+        results.append(Answer(d, "nats", untestable=why, runs=used))
+    return results
 
 
 def epochs(run):
@@ -114,7 +114,7 @@ def geometric_mean(run, names):
 
 def landscape(*measures):
     def answers(runs):
-        found = []
+        results = []
         for norm in ("layer", "batch", "rms"):
             none, other = ({run["seed"]: run for run in
                             matching(runs, "landscape", norm=n, learning_rate=0.1)}
@@ -123,8 +123,8 @@ def landscape(*measures):
                 d = [geometric_mean(other[s], names) / geometric_mean(none[s], names) - 1
                      for s in (1, 2, 3)]  # fmt: skip
                 used = [of[s] for s in (1, 2, 3) for of in (none, other)]
-                found.append(Answer(d, "of none's", d, norm == "layer", runs=used))
-        return found
+                results.append(Answer(d, "of none's", d, norm == "layer", runs=used))
+        return results
 
     return answers
 
@@ -137,8 +137,8 @@ SMOOTHNESS = (("smoothness",), ("gradient_change",), ("loss_range",))
 
 
 def mnist(runs, norm, size):
-    found = matching(runs, "mnist", norm=norm, batch_size=size)
-    return {run["seed"]: run for run in found if run["curves"]["epoch"][-1] == 16}
+    result = matching(runs, "mnist", norm=norm, batch_size=size)
+    return {run["seed"]: run for run in result if run["curves"]["epoch"][-1] == 16}
 
 
 def compared(runs, a, b, size, value, unit="nats", factor=1, counts=True, judged="train_nll"):
@@ -182,7 +182,7 @@ def faster_at(size):
 
 
 def robust(runs):
-    found, seeds = [], (1, 2, 3)
+    result, seeds = [], (1, 2, 3)
     of = {(norm, size): mnist(runs, norm, size) for norm in ("layer", "batch") for size in (128, 4)}
     used = [group[seed] for group in of.values() for seed in seeds]
     for name, unit, factor in (("train_nll", "nats", 1), ("test_error", "points", 100)):
@@ -193,8 +193,8 @@ def robust(runs):
             d.append(factor * (layer - batch))
             shares.append((layer - batch) / batch)
         why = reason(of.values(), lambda run, name=name: numbers(run, name), epochs)
-        found.append(Answer(d, unit, shares, untestable=why, runs=used))
-    return found
+        result.append(Answer(d, unit, shares, untestable=why, runs=used))
+    return result
 
 
 def one_by_one(runs):
@@ -208,7 +208,7 @@ def one_by_one(runs):
 
 
 def harder_to_turn(runs):
-    found = []
+    results = []
     for norm in ("layer", "batch", "none"):
         short, long = ({run["seed"]: run for run in
                         matching(runs, "weights", norm=norm, optimizer="sgd", scale=scale)
@@ -217,8 +217,8 @@ def harder_to_turn(runs):
         d = [fmean(known(numbers(long[s], "turn_1"))) / fmean(known(numbers(short[s], "turn_1")))
              - 1 for s in (1, 2, 3)]  # fmt: skip
         used = [of[s] for s in (1, 2, 3) for of in (short, long)]
-        found.append(Answer(d, "of what it was", d, norm != "none", runs=used))
-    return found
+        results.append(Answer(d, "of what it was", d, norm != "none", runs=used))
+    return results
 
 
 def unevenness(run):
@@ -230,7 +230,7 @@ def unevenness(run):
 
 
 def early_stopping(runs):
-    found = []
+    results = []
     for norm in ("layer", "batch"):
         grown, fixed = ({run["seed"]: run for run in
                          matching(runs, "weights", norm=norm, optimizer="sgd", scale=1)
@@ -241,8 +241,8 @@ def early_stopping(runs):
         used = [run for of in pairs for run in of.values()]
         for value in (of_end("turn_1"), unevenness):
             d = [value(grown[s]) / value(fixed[s]) - 1 for s in (1, 2, 3)]
-            found.append(Answer(d, "of the fixed", d, untestable=why, runs=used))
-    return found
+            results.append(Answer(d, "of the fixed", d, untestable=why, runs=used))
+    return results
 
 
 def figure_6_gains(size):
@@ -280,14 +280,15 @@ def own_best(runs):
 
 
 def table_2(runs):
-    found = []
+    results = []
     for way in ("image", "caption"):
         for measure in ("recall_1", "recall_5", "recall_10", "mean_rank"):
             name, rank = f"test_{way}_{measure}", measure == "mean_rank"
-            found.append(final(runs, "order_embeddings", lambda run, name=name: at_best(run, name),
+            results.append(final(runs, "order_embeddings",
+                               lambda run, name=name: at_best(run, name),
                                "places" if rank else "points", factor=1 if rank else -100,
                                early=True))  # fmt: skip
-    return found
+    return results
 
 
 # Sections 6.2 to 6.5.
@@ -324,15 +325,15 @@ def reader_longer(runs):
 
 
 def skip_better(runs):
-    found = []
+    results = []
     for task in ("mr", "cr", "subj", "caption_pairs"):
         one = final(runs, "skip_thoughts", of_end(task), "points", factor=-100)
         above = [of_end(task)(run) - of_end(f"bag_{task}")(run)
                  for run in arm(runs, "skip_thoughts", "layer", "usual").values()]  # fmt: skip
         if not fmean(known(above)) > 0:
             one.untestable = "model below a trivial baseline"
-        found.append(one)
-    return found
+        results.append(one)
+    return results
 
 
 def draw_bound(runs):
@@ -367,7 +368,7 @@ def conv_batch(runs):
 
 def border(measure):
     def answers(runs):
-        layer_norm, found = arm(runs, "convnet", "layer", "usual"), []
+        layer_norm, result = arm(runs, "convnet", "layer", "usual"), []
         for layer in (1, 2, 3):
             ends = [
                 [numbers(layer_norm[s], f"{name}_{layer}")[-1]
@@ -376,11 +377,11 @@ def border(measure):
             ]  # fmt: skip
             if measure == "on":
                 d = [on / inner - 1 for on, inner, _ in ends]
-                found.append(Answer(d, "of the interior's", d, runs=[*layer_norm.values()]))
+                result.append(Answer(d, "of the interior's", d, runs=[*layer_norm.values()]))
             else:
                 d = [0.1 - abs(ratio - 1) for _, _, ratio in ends]
-                found.append(Answer(d, "of the interior's", runs=[*layer_norm.values()]))
-        return found
+                result.append(Answer(d, "of the interior's", runs=[*layer_norm.values()]))
+        return result
 
     return answers
 
@@ -395,7 +396,7 @@ def best_rate(runs, seed, curve):
 
 
 def higher_rates(runs):
-    found = []
+    results = []
     for name in ("landscape", *RECURRENT, "convnet"):
         of = [[run for run in matching(runs, name, **ARMS[name][norm]) if usual(run)]
               for norm in ("none", "layer")]  # fmt: skip
@@ -403,18 +404,18 @@ def higher_rates(runs):
                          for norm in ("none", "layer")))  # fmt: skip
         d = [math.log10(best_rate(of[0], s, score) / best_rate(of[1], s, score)) for s in seeds]
         why = reason([arm(runs, name, norm, "usual") for norm in ("none", "layer")], score, updates)
-        found.append(Answer(d, "powers of ten", untestable=why, runs=of[0] + of[1]))
+        results.append(Answer(d, "powers of ten", untestable=why, runs=of[0] + of[1]))
     for cell in ("lstm", "gru", "rnn"):
         of = [matching(runs, "sequence", cell=cell, norm=norm, held_out=True)
               for norm in ("none", "layer")]  # fmt: skip
         loss = functools.partial(numbers, name="test_nll")
         d = [math.log10(best_rate(of[0], s, loss) / best_rate(of[1], s, loss)) for s in (1, 2, 3)]
-        found.append(Answer(d, "powers of ten", runs=of[0] + of[1]))
-    return found
+        results.append(Answer(d, "powers of ten", runs=of[0] + of[1]))
+    return results
 
 
 def deep(runs):
-    found = []
+    results = []
     for start, depth, place in (
         ("gpt2", 24, "pre"), ("xavier", 24, "pre"), ("gpt2", 24, "post"), ("gpt2", 12, "pre"),
         ("gpt2", 12, "post"), ("xavier", 12, "pre"), ("xavier", 6, "pre"),
@@ -434,9 +435,10 @@ def deep(runs):
                if one not in ("", "gets worse before it levels off")]  # fmt: skip
         if any(loss(run)[0] > math.log(65) + 0.5 for run in arms[1].values()):
             why = ["the baseline is broken before training"]
-        found.append(Answer(d, "nats", shares, counts=not found, untestable=why[0] if why else "",
+        results.append(Answer(d, "nats", shares, counts=not results,
+                            untestable=why[0] if why else "",
                             runs=[of[s] for of in arms for s in seeds]))  # fmt: skip
-    return found
+    return results
 
 
 loss = functools.partial(numbers, name="val_nll")

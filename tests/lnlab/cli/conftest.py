@@ -42,10 +42,10 @@ def refused(capsys):
             status = main(arguments)
         except SystemExit as end:
             status = end.code
-        said = capsys.readouterr()
-        assert status == (2 if "; see python -m lnlab" in said.err else 1)
-        assert said.out == ""
-        assert re.fullmatch(r"lnlab[ :][^\n]+\n", said.err), said.err
-        return said.err
+        text = capsys.readouterr()
+        assert status == (2 if "; see python -m lnlab" in text.err else 1)
+        assert text.out == ""
+        assert re.fullmatch(r"lnlab[ :][^\n]+\n", text.err), text.err
+        return text.err
 
     return said_of

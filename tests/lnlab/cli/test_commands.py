@@ -145,34 +145,34 @@ def test_two_settings_never_share_a_record():
 
 def test_what_is_not_given_is_the_books_runs(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    found = invocation(["replay", "mnist"])
-    assert [(s.batch_size, s.norm, s.epochs) for s in found.settings] == [
+    result = invocation(["replay", "mnist"])
+    assert [(s.batch_size, s.norm, s.epochs) for s in result.settings] == [
         (size, norm, 20) for size in (4, 128) for norm in ("layer", "batch", "none")
     ]
-    assert (found.seeds, found.threads) == ([0, 1, 2], None)
-    assert found.options == {
+    assert (result.seeds, result.threads) == ([0, 1, 2], None)
+    assert result.options == {
         "out": Path("runs"), "device": "auto", "again": False, "step": "auto",
     }  # fmt: skip
     assert invocation(["replay", "mnist", "--data", "digits"]).settings[0].hidden == (200, 200)
     assert [s.norm for s in invocation(["replay", "noise"]).settings] == ["batch", "layer", "none"]
-    found = invocation(["replay", "sequence"])
-    assert [(s.cell, s.norm) for s in found.settings] == [
+    result = invocation(["replay", "sequence"])
+    assert [(s.cell, s.norm) for s in result.settings] == [
         (cell, norm) for cell in sequence.CELLS for norm in ("none", "layer")
     ]
-    assert found.seeds == [0, 1, 2, 3, 4]
-    found = invocation(["replay", "weights"]).settings
-    assert [(s.optimizer, s.scale) for s in found[::3]] == [
+    assert result.seeds == [0, 1, 2, 3, 4]
+    result = invocation(["replay", "weights"]).settings
+    assert [(s.optimizer, s.scale) for s in result[::3]] == [
         ("sgd", 1.0), ("sgd", 0.25), ("sgd", 4.0), ("sgd", 16.0), ("adam", 1.0),
     ]  # fmt: skip
-    assert len(found) == 15
+    assert len(result) == 15
 
 
 def test_a_gpu_runs_the_whole_of_figure_6(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    found = invocation(["replay", "mnist"])
-    assert {s.epochs for s in found.settings} == {60}
-    assert found.seeds == list(range(10))
+    result = invocation(["replay", "mnist"])
+    assert {s.epochs for s in result.settings} == {60}
+    assert result.seeds == list(range(10))
     for typed, epochs, seeds in [
         ("--epochs 2 --seeds 7", 2, [7]),
         ("--epochs 2", 2, list(range(10))),
@@ -180,23 +180,23 @@ def test_a_gpu_runs_the_whole_of_figure_6(monkeypatch):
         ("--device cpu", 20, [0, 1, 2]),
         ("--device cpu --seeds 7", 20, [7]),
     ]:
-        found = invocation(["replay", "mnist", *typed.split()])
-        assert ({s.epochs for s in found.settings}, found.seeds) == ({epochs}, seeds)
+        result = invocation(["replay", "mnist", *typed.split()])
+        assert ({s.epochs for s in result.settings}, result.seeds) == ({epochs}, seeds)
 
 
 def test_several_values_are_several_runs():
     typed = "replay mnist --norm batch layer --batch-size 1 8 --learning-rate 0.1 1e-2 --epochs 1"
-    found = invocation([*typed.split(), "--momentum", "0.3"]).settings
+    result = invocation([*typed.split(), "--momentum", "0.3"]).settings
     # One case has no variance: batch norm of it is left out where there are other norms.
-    assert [(s.learning_rate, s.batch_size, s.norm) for s in found] == [
+    assert [(s.learning_rate, s.batch_size, s.norm) for s in result] == [
         (rate, size, norm)
         for rate in (0.1, 0.01)
         for size, norm in ((1, "layer"), (8, "batch"), (8, "layer"))
     ]
-    assert {s.momentum for s in found} == {0.3}
+    assert {s.momentum for s in result} == {0.3}
     typed = "replay weights --optimizer adam sgd --scale 2 3 --norm layer"
-    found = invocation(typed.split()).settings
-    assert [(s.optimizer, s.scale) for s in found] == [
+    result = invocation(typed.split()).settings
+    assert [(s.optimizer, s.scale) for s in result] == [
         ("adam", 2.0), ("adam", 3.0), ("sgd", 2.0), ("sgd", 3.0),
     ]  # fmt: skip
 

@@ -63,10 +63,10 @@ def listed(text):
 
 
 def test_the_help_of_data_says_of_each_set_what_is_downloaded_and_its_licence(capsys):
-    found = listed(help_of("data", capsys=capsys))
-    assert found.keys() >= set(datasets.NAMES)
+    result = listed(help_of("data", capsys=capsys))
+    assert result.keys() >= set(datasets.NAMES)
     for name in datasets.NAMES:
-        what, size, licence = found[name].split("; ")
+        what, size, licence = result[name].split("; ")
         assert len(what) > 10
         assert re.search(r"CC BY|MIT|BSD|PSF|public domain|research", licence)
         # fashion_small is selected from Fashion-MNIST.
@@ -74,10 +74,10 @@ def test_the_help_of_data_says_of_each_set_what_is_downloaded_and_its_licence(ca
 
 
 def test_the_help_of_table_says_what_each_experiment_is(capsys):
-    found = listed(help_of("table", capsys=capsys))
-    assert found.keys() >= set(EXPERIMENTS)
+    result = listed(help_of("table", capsys=capsys))
+    assert result.keys() >= set(EXPERIMENTS)
     for name in EXPERIMENTS:
-        assert found[name] == experiments.find(name).about
+        assert result[name] == experiments.find(name).about
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -88,13 +88,13 @@ def test_each_experiment_has_the_papers_scale_or_says_why_not(name, refused, cap
     elif "scale" in kinds(experiment.settings):
         assert "--scale must be a positive number" in refused(["replay", name, "--scale", "paper"])
     else:
-        said = refused(["replay", name, "--scale", "paper"])
-        assert "the paper does not have this experiment" in said
+        text = refused(["replay", name, "--scale", "paper"])
+        assert "the paper does not have this experiment" in text
         assert experiment.about.startswith("ours")
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 @pytest.mark.parametrize("points", [0, MOST_POINTS + 1, 10**9, 10**30, -1])
 def test_the_points_of_the_first_epoch_are_bounded(name, points, refused):
-    said = refused(["replay", name, f"--first-epoch-points={points}", "--device", "cpu"])
-    assert f"--first-epoch-points must be a whole number from 1 to {MOST_POINTS:,}, got" in said
+    text = refused(["replay", name, f"--first-epoch-points={points}", "--device", "cpu"])
+    assert f"--first-epoch-points must be a whole number from 1 to {MOST_POINTS:,}, got" in text

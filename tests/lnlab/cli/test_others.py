@@ -89,10 +89,10 @@ def test_data_says_what_there_is_and_where(folder, tmp_path, monkeypatch, capsys
 
 def test_data_digits_says_its_size(capsys):
     assert main(["data", "digits"]) == 0
-    said = capsys.readouterr().out
+    text = capsys.readouterr().out
     digits = load("digits")
-    assert said.startswith("digits: 1,437 training and 360 test cases of 64 features, SHA-256 ")
-    assert said.endswith(f"{digits.sha256}\n")
+    assert text.startswith("digits: 1,437 training and 360 test cases of 64 features, SHA-256 ")
+    assert text.endswith(f"{digits.sha256}\n")
 
 
 @pytest.mark.parametrize("experiment", ["draw", "attentive_reader", "weights"])
@@ -126,8 +126,8 @@ def test_bench_measures_and_keeps_what_it_is_told_to(monkeypatch, keep):
 
 def test_bench_needs_a_clone_and_names_no_other_reason(monkeypatch, refused):
     monkeypatch.setitem(sys.modules, "bench.__main__", None)
-    said = refused(["bench"])
-    assert said.endswith("not part of the installed package; run this from a clone's root\n")
+    text = refused(["bench"])
+    assert text.endswith("not part of the installed package; run this from a clone's root\n")
     broken = types.ModuleType("bench.__main__")
     broken.__getattr__ = lambda name: importlib.import_module("no_such_module")
     monkeypatch.setitem(sys.modules, "bench.__main__", broken)
@@ -185,13 +185,13 @@ def test_a_signal_ends_with_its_status_and_one_rank_says_what_is_kept(
     monkeypatch.setattr(runner, "record_runs", lambda *_, **__: os.kill(os.getpid(), number))
     before = handlers()
     assert main(["replay", "weights", "--device", "cpu"]) == 128 + number
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert ("Checkpoints are kept: the same command goes on from there" in said.err) == (
+    text = capsys.readouterr()
+    assert text.out == ""
+    assert ("Checkpoints are kept: the same command goes on from there" in text.err) == (
         rank != "1"
     )
     if number != signal.SIGINT and rank != "1":
-        assert f"Stopped by {number.name}." in said.err
+        assert f"Stopped by {number.name}." in text.err
     # A rank is ended with SIGTERM, and by then is not to be stopped on its way out.
     ignored = dict.fromkeys((signal.SIGINT, signal.SIGTERM), signal.SIG_IGN)
     assert handlers() == (before | ignored if rank else before)
@@ -224,14 +224,14 @@ def test_help_needs_no_torch():
 
 
 def test_the_help_says_what_lnlab_is_and_the_version_which(capsys):
-    for flag, said in [
+    for flag, text in [
         ("--help", "\n\nlnlab, layer norm"),
         ("--version", f"lnlib {__version__}\n"),
     ]:
         with pytest.raises(SystemExit, match="0"):
             main([flag])
         shown = capsys.readouterr().out
-        assert said in shown
+        assert text in shown
         assert "``" not in shown
 
 
@@ -239,21 +239,21 @@ def test_the_help_says_what_lnlab_is_and_the_version_which(capsys):
 def test_the_help_of_an_experiment_tells_of_every_setting(experiment, capsys):
     with pytest.raises(SystemExit, match="0"):
         main(["replay", experiment, "--help"])
-    said = capsys.readouterr().out
+    text = capsys.readouterr().out
     for field in dataclasses.fields(kind(experiment)):
         flag = words(field.name, True)[0]
-        assert re.search(rf"^  {flag}\b.*(\n {{24}}|  )\S", said, re.M), flag
-    assert not re.search(r"\(default:\s+(None)?\)", said)
+        assert re.search(rf"^  {flag}\b.*(\n {{24}}|  )\S", text, re.M), flag
+    assert not re.search(r"\(default:\s+(None)?\)", text)
 
 
 def test_the_help_says_what_is_run_if_nothing_is_given(capsys):
     with pytest.raises(SystemExit, match="0"):
         main(["replay", "mnist", "--help"])
-    said = " ".join(capsys.readouterr().out.split())
-    assert "(one of none, batch, layer, weight; default: layer batch none)" in said
-    assert "Weight of the newest batch in batch norm's running averages. (default: 0.1)" in said
-    assert "(default: 60 on a GPU and 20 on a CPU)" in said
-    assert "(default: 0 to 9 on a GPU, 0 to 2 on a CPU)" in said
+    text = " ".join(capsys.readouterr().out.split())
+    assert "(one of none, batch, layer, weight; default: layer batch none)" in text
+    assert "Weight of the newest batch in batch norm's running averages. (default: 0.1)" in text
+    assert "(default: 60 on a GPU and 20 on a CPU)" in text
+    assert "(default: 0 to 9 on a GPU, 0 to 2 on a CPU)" in text
 
 
 def test_the_process_ends_with_the_status_of_the_command(tmp_path):

@@ -27,8 +27,8 @@ def rows(text):
 def test_replay_ends_with_commands_that_read_its_records(out, here, short, capsys):
     flags = short("weights", "ignored")[:-2]
     assert main([*flags, f"--out={out}"]) == 0
-    *_, said, table, claims = capsys.readouterr().out.splitlines()
-    assert str(Path(out, "weights")) in said
+    *_, text, table, claims = capsys.readouterr().out.splitlines()
+    assert str(Path(out, "weights")) in text
     assert len(list(Path(out, "weights").glob("*.json"))) == 1
     assert ("--runs" in table) == ("--runs" in claims) == (out != "runs")
     for command in (table, claims):
@@ -94,7 +94,7 @@ def test_a_folder_without_records_is_refused_with_the_reason(command, named, why
     Path("file").touch()
     Path("empty").mkdir()
     Path("loop").symlink_to("loop")
-    said = refused([*command, "--runs", named])
-    assert said.startswith(f"lnlab {command[0]}: --runs must be a folder with records of ")
-    assert f"got {named!r} ({why}" in said
-    assert re.search(r"python -m lnlab replay (weights|book) makes records", said)
+    text = refused([*command, "--runs", named])
+    assert text.startswith(f"lnlab {command[0]}: --runs must be a folder with records of ")
+    assert f"got {named!r} ({why}" in text
+    assert re.search(r"python -m lnlab replay (weights|book) makes records", text)

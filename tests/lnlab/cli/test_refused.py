@@ -61,18 +61,18 @@ def wrong(annotation):
 
 def table():
     for experiment in EXPERIMENTS:
-        found = dict(EVERYWHERE)
+        results = dict(EVERYWHERE)
         hints = typing.get_type_hints(kind(experiment), include_extras=True)
         for name in (field.name for field in dataclasses.fields(kind(experiment))):
             annotation = hints[name]
             if annotation is not bool:
                 takes_none = {type(None), "none"} & {*typing.get_args(annotation)}
-                found[name] = wrong(annotation) + ([] if takes_none else ["none"])
+                results[name] = wrong(annotation) + ([] if takes_none else ["none"])
         if experiments.find(experiment).steps:
-            found["step"] = ["turbo", ""]
+            results["step"] = ["turbo", ""]
         if experiments.find(experiment).scales:
-            found["scale"] = ["cluster", ""]
-        for name, values in found.items():
+            results["scale"] = ["cluster", ""]
+        for name, values in results.items():
             yield experiment, name, values
 
 
@@ -87,11 +87,11 @@ def test_a_wrong_value_is_refused_by_the_name_of_its_flag(
     norm = ["--norm", "batch"] if experiment in ("mnist", "noise", "weights") else []
     for value in values:
         given = value.split() or [value]
-        said = refused(["replay", experiment, *norm, flag, *given])
-        assert flag in said
-        assert len(said) < 10_000 if len(value) > 1000 else len(said) < 400
-        assert re.search(r"must|must differ|expected|at most|was asked for|invalid choice", said)
-        assert re.search(r"got |invalid choice: |PyTorch sees", said), said
+        text = refused(["replay", experiment, *norm, flag, *given])
+        assert flag in text
+        assert len(text) < 10_000 if len(value) > 1000 else len(text) < 400
+        assert re.search(r"must|must differ|expected|at most|was asked for|invalid choice", text)
+        assert re.search(r"got |invalid choice: |PyTorch sees", text), text
     assert list(tmp_path.iterdir()) == []
 
 
@@ -164,8 +164,8 @@ def test_a_setting_that_changes_none_of_the_runs_is_told(command, idle):
 
 def test_what_is_told_does_not_stop_the_run(tmp_path, capsys, short):
     assert main(short("mnist", tmp_path, "--norm", "layer", "--momentum", "0.2")) == 0
-    said = capsys.readouterr().err
-    assert said.startswith("lnlab replay: --momentum has no effect on these runs\n")
+    text = capsys.readouterr().err
+    assert text.startswith("lnlab replay: --momentum has no effect on these runs\n")
     assert len(list(tmp_path.glob("*/*.json"))) == 1
 
 
@@ -175,17 +175,17 @@ def test_a_batch_larger_than_the_data_is_refused_before_other_runs_train(
 ):
     sizes = ["400", "5000"] if experiment == "mnist" else ["5000"]
     assert main([*short(experiment, tmp_path), "--batch-size", *sizes]) == 1
-    said = capsys.readouterr().err
+    text = capsys.readouterr().err
     there = (r"training (cases, digits gives 1437|images, coco_val2017_layout gives 43|"
              r"questions, bible_cloze gives 43); choose a")  # fmt: skip
-    assert re.search(rf"--batch-size 5000 needs as many {there}", said)
+    assert re.search(rf"--batch-size 5000 needs as many {there}", text)
     assert list(tmp_path.glob("*/*.json")) == []
 
 
 def test_a_window_longer_than_the_text_is_refused(tmp_path, capsys, short):
     assert main(short("transformer", tmp_path, "--length", "9000000")) == 1
-    said = capsys.readouterr().err
-    assert "lnlab replay: --length 9000000 needs a text with more characters" in said
+    text = capsys.readouterr().err
+    assert "lnlab replay: --length 9000000 needs a text with more characters" in text
 
 
 def impossible(kind, tmp_path):
@@ -220,9 +220,9 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_trained(
         pytest.skip("needs Linux")
     out, why = impossible(kind, tmp_path)
     monkeypatch.setattr(datasets, "load", lambda name: pytest.fail("data were asked for"))
-    said = refused(short("mnist", out))
-    assert re.search(rf"--out must be a folder where \S+ can be written, got .*\(({why})\)", said)
-    assert "choose another" in said
+    text = refused(short("mnist", out))
+    assert re.search(rf"--out must be a folder where \S+ can be written, got .*\(({why})\)", text)
+    assert "choose another" in text
     assert list(tmp_path.rglob("*.part")) == []
 
 
@@ -231,8 +231,8 @@ def test_a_record_whose_name_is_too_long_is_refused_before_it_is_trained(
 ):
     monkeypatch.setattr(datasets, "load", lambda name: pytest.fail("data were asked for"))
     deep = ["--hidden", *["1000"] * 60]
-    said = refused(short("mnist", tmp_path, *deep))
-    assert "File name too long" in said
+    text = refused(short("mnist", tmp_path, *deep))
+    assert "File name too long" in text
 
 
 def test_recorded_runs_are_found_in_a_folder_that_cannot_be_written(
@@ -256,14 +256,14 @@ def test_a_damaged_record_keeps_its_own_run_alone_waiting(tmp_path, capsys, shor
     second.unlink()
     capsys.readouterr()
     assert main(both) == 1
-    said = capsys.readouterr().err
+    text = capsys.readouterr().err
     assert second.exists()
     assert first.read_text() == '{"format": 1, "exp'
-    last = said.splitlines()[-1]
+    last = text.splitlines()[-1]
     assert last.startswith(f"lnlab replay: {first}: not a JSON file that can be read")
     assert last.endswith("record the run again with --again, or delete the file")
     # Said before the other run begins, too.
-    assert said.index(str(first)) < said.index("seed 1")
+    assert text.index(str(first)) < text.index("seed 1")
     assert main([*both, "--again"]) == 0
     assert records.read(first)["seed"] == 0
 
@@ -280,9 +280,9 @@ def test_a_measured_value_that_is_not_finite_leaves_no_record(tmp_path, capsys, 
     # One update of this size: the loss before it was finite, what is measured after it is not.
     command = short("weights", tmp_path, "--norm", "none", "--learning-rate", "1e30")
     assert main([*command, "--batch-size", "1437"]) == 1
-    said = capsys.readouterr().err.splitlines()[-2]
+    text = capsys.readouterr().err.splitlines()[-2]
     assert re.search(
-        r"seed0: after 1 epochs .*train_nll is (inf|nan).*a smaller learning rate", said
+        r"seed0: after 1 epochs .*train_nll is (inf|nan).*a smaller learning rate", text
     )
     assert list(tmp_path.glob("*/*.json")) == []
 
@@ -293,16 +293,16 @@ def test_a_run_that_diverges_keeps_no_other_waiting_and_is_named_at_once_and_at_
     typed = ["--norm", "none", "--learning-rate", "1e30", "1e-3", "--seeds", "0", "1"]
     for times in ("first", "repeated"):
         assert main([*short("mnist", tmp_path), *typed]) == 1
-        said = capsys.readouterr()
-        assert ("4 runs on CPU" if times == "first" else "2 runs on CPU") in said.out
-        told = said.err[said.err.index("lnlab replay: ") :].splitlines()
+        text = capsys.readouterr()
+        assert ("4 runs on CPU" if times == "first" else "2 runs on CPU") in text.out
+        told = text.err[text.err.index("lnlab replay: ") :].splitlines()
         assert re.match(r"lnlab replay: 2 of \d runs have no record yet:", told[0])
         for seed, line in enumerate(told[1:3]):
             assert re.match(rf"  mnist-\S*1e\+30\S*-seed{seed}: .*; a smaller learning rate", line)
         assert told[3:] == ["The same command tries them again, from their checkpoints."]
         recorded = {path.stem for path in tmp_path.glob("*/*.json")}
         assert len(recorded) == 2
-        assert "-seed0 has failed: " in said.err[: said.err.index("seed 1:")], "at once"
+        assert "-seed0 has failed: " in text.err[: text.err.index("seed 1:")], "at once"
         assert not any("1e+30" in name for name in recorded)
 
 

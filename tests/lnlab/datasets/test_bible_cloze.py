@@ -80,9 +80,9 @@ def test_windows_are_all_runs_around_a_verse_that_are_long_enough_and_not_too_lo
 
 
 def test_the_questions_of_the_records_come_before_derived_ones(tmp_path, derived):
-    found = bible.load(tmp_path)
-    assert found.sha256 == hashlib.sha256(derived).hexdigest()
-    assert sum(map(len, found.questions.values())) == len(derived.splitlines())
+    result = bible.load(tmp_path)
+    assert result.sha256 == hashlib.sha256(derived).hexdigest()
+    assert sum(map(len, result.questions.values())) == len(derived.splitlines())
     (tmp_path / "cloze.jsonl.xz").write_bytes(lzma.compress(derived[: derived.index(b"\n") + 1]))
-    found = bible.load(tmp_path)
-    assert sum(map(len, found.questions.values())) == 1
+    result = bible.load(tmp_path)
+    assert sum(map(len, result.questions.values())) == 1

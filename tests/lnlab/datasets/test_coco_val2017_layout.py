@@ -37,15 +37,15 @@ def expected() -> list[dict]:
     random.Random(2016).shuffle(order)
     rows = []
     for k, i in enumerate(order):
-        said = [f"A {i} and {n} –" for n in range(5)]
+        texts = [f"A {i} and {n} –" for n in range(5)]
         if i == 8:
-            said[2:] = ["the sixth in time", *said[2:4]]
+            texts[2:] = ["the sixth in time", *texts[2:4]]
         rows.append({
             "id": i, "w": i + 1, "h": 2 * i + 1,
             "boxes": [[b[4], *b[:4]] for b in (
                 [int(n) for n in box.split(",")] for box in BOXES[i].split()
             )],
-            "captions": said, "split": ["test", "test", "val", "val", "train", "train"][k],
+            "captions": texts, "split": ["test", "test", "val", "val", "train", "train"][k],
         })  # fmt: skip
     return rows
 
@@ -61,11 +61,11 @@ def test_what_is_derived_is_joined_trimmed_shuffled_and_split():
 
 def test_it_is_read_by_split_in_the_order_of_the_file():
     content = coco.join(*originals(), held_out=2)
-    found = coco._read(content)
+    result = coco._read(content)
     for split in ("train", "val", "test"):
-        assert found.images[split] == [row for row in expected() if row["split"] == split]
-    assert found.sha256 == hashlib.sha256(content).hexdigest()
-    assert str(found) == "2 train + 2 val + 2 test images with 5 captions each and 8 boxes"
+        assert result.images[split] == [row for row in expected() if row["split"] == split]
+    assert result.sha256 == hashlib.sha256(content).hexdigest()
+    assert str(result) == "2 train + 2 val + 2 test images with 5 captions each and 8 boxes"
 
 
 def test_it_is_derived_from_the_originals(tmp_path, register):
@@ -82,14 +82,14 @@ def test_features_say_what_is_there_how_often_and_where_the_largest_is():
                                          [3, 20, 10, 100, 50]]}  # fmt: skip
     none = {"w": 5, "h": 5, "boxes": []}
     layouts = coco.Layouts(coco.NAME, ("a", "b", "c", "d"), {"val": [none, row]}, "0" * 64)
-    found = coco.features(layouts, "val")
-    assert found.dtype == np.float32
-    assert found.shape == (2, 20)
-    assert not found[0].any()
+    result = coco.features(layouts, "val")
+    assert result.dtype == np.float32
+    assert result.shape == (2, 20)
+    assert not result[0].any()
     one = [1, np.log(2), (1 / 20_000) ** 0.5, 0.5 / 200, 0.5 / 100]
     # Two are equally large: the last of them counts.
     other = [1, np.log(4), (80 * 40 / 20_000) ** 0.5, 60 / 200, 30 / 100]
-    np.testing.assert_allclose(found[1], [*one, *[0] * 10, *other], rtol=1e-6)
+    np.testing.assert_allclose(result[1], [*one, *[0] * 10, *other], rtol=1e-6)
 
 
 needs_coco = pytest.mark.needs_data(coco.NAME)
@@ -97,9 +97,9 @@ needs_coco = pytest.mark.needs_data(coco.NAME)
 
 @needs_coco
 def test_the_data_set_has_4952_images():
-    found = load(coco.NAME)
-    assert found.name == coco.NAME
-    assert str(found) == (
+    result = load(coco.NAME)
+    assert result.name == coco.NAME
+    assert str(result) == (
         "3,952 train + 500 val + 500 test images with 5 captions each and 36,781 boxes"
     )
 

@@ -37,12 +37,12 @@ def test_an_e_book_becomes_its_chapters_sentences_without_contents_and_licence(m
 
 
 def test_a_file_is_read_by_book_and_chapter():
-    found = prose._read(EXPECTED + b"=== b | C | d. 1\nA.\n")
-    it, b = found.books
+    result = prose._read(EXPECTED + b"=== b | C | d. 1\nA.\n")
+    it, b = result.books
     assert (it.key, it.author, b.chapters) == ("it", "A. Body, d. 1900", (("A.",),))
     assert [len(chapter) for chapter in it.chapters] == [5, 3]
     assert it.chapters[1] == ("One.", "Two?", "3 is more.")
-    assert str(found) == "9 sentences in 3 chapters of 2 books"
+    assert str(result) == "9 sentences in 3 chapters of 2 books"
 
 
 def test_a_supplied_file_comes_before_a_derived_one(tmp_path, register, monkeypatch):
@@ -59,7 +59,7 @@ def test_a_supplied_file_comes_before_a_derived_one(tmp_path, register, monkeypa
 
 @pytest.mark.needs_data("gutenberg_prose")
 def test_the_novels_are_24():
-    found = load(prose.NAME)
-    assert [book.key for book in found.books] == [*prose.AUTHORS]
-    assert str(found) == "130,379 sentences in 1,073 chapters of 24 books"
-    assert found.books[0].chapters[0][3] == "Oh dear!"
+    result = load(prose.NAME)
+    assert [book.key for book in result.books] == [*prose.AUTHORS]
+    assert str(result) == "130,379 sentences in 1,073 chapters of 24 books"
+    assert result.books[0].chapters[0][3] == "Oh dear!"

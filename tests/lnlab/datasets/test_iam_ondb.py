@@ -54,15 +54,15 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_each_set_has_the_lines_of_the_texts_that_its_file_names(folder):
-    found = load("iam_ondb")
-    assert {split: [line.text for line in lines] for split, lines in found.splits.items()} == {
+    result = load("iam_ondb")
+    assert {split: [line.text for line in lines] for split, lines in result.splits.items()} == {
         # That with more files of strokes than lines is left out.
         "train": ["A MOVE to stop", "Mr. Gaitskell", "it's", "two"],
         "val_new": ["other"],
         "test_new": ["A MOVE to stop", "Mr. Gaitskell"],
     }
-    assert (found.name, found.resolution, len(found.sha256)) == ("iam_ondb", 1.0, 64)
-    assert [line.writer for line in found.splits["train"]][1:3] == ["a01-000u", "b02-013"]
+    assert (result.name, result.resolution, len(result.sha256)) == ("iam_ondb", 1.0, 64)
+    assert [line.writer for line in result.splits["train"]][1:3] == ["a01-000u", "b02-013"]
 
 
 def test_strokes_are_offsets_upwards_with_an_end_each(folder):

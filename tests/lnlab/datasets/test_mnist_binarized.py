@@ -35,20 +35,20 @@ def test_the_originals_are_packed_eight_pixels_a_byte_and_read_by_split(
         (tmp_path / name).write_bytes(written(part))
         register(f"{bits.NAME}/{name}", written(part))
     register(f"{bits.NAME}/binarized_mnist.bits", packed())
-    found = bits.load(tmp_path)
+    result = bits.load(tmp_path)
     assert fetch.find(f"{bits.NAME}/binarized_mnist.bits", tmp_path) == packed()
-    assert list(found.images) == ["train", "val", "test"]
-    assert all(images.dtype == np.uint8 for images in found.images.values())
-    np.testing.assert_array_equal(np.concatenate([*found.images.values()]), PIXELS)
-    assert found.sha256 == hashlib.sha256(packed()).hexdigest()
-    assert str(found) == "5 train + 1 val + 3 test images of 28 x 28 bits"
+    assert list(result.images) == ["train", "val", "test"]
+    assert all(images.dtype == np.uint8 for images in result.images.values())
+    np.testing.assert_array_equal(np.concatenate([*result.images.values()]), PIXELS)
+    assert result.sha256 == hashlib.sha256(packed()).hexdigest()
+    assert str(result) == "5 train + 1 val + 3 test images of 28 x 28 bits"
 
 
 @pytest.mark.needs_data("mnist_binarized")
 def test_written_back_to_text_it_has_the_sums_of_the_originals_that_the_paper_used():
-    found = load(bits.NAME)
-    assert str(found) == "50,000 train + 10,000 val + 10,000 test images of 28 x 28 bits"
-    for name, images in zip(NAMES, found.images.values(), strict=True):
+    result = load(bits.NAME)
+    assert str(result) == "50,000 train + 10,000 val + 10,000 test images of 28 x 28 bits"
+    for name, images in zip(NAMES, result.images.values(), strict=True):
         text = np.full((len(images), 784, 2), ord(" "), np.uint8)
         text[..., 0] = images + ord("0")
         text[:, -1, 1] = ord("\n")

@@ -46,28 +46,28 @@ def few(monkeypatch):
 
 
 def test_lines_are_of_running_words_by_drawers_of_their_own_split():
-    found = omniglot._read(omniglot.compose(LETTERS, TEXT))
-    assert {split: len(lines) for split, lines in found.splits.items()} == FEW
+    result = omniglot._read(omniglot.compose(LETTERS, TEXT))
+    assert {split: len(lines) for split, lines in result.splits.items()} == FEW
     running = "to be or not to be thats the question whether tis nobler in the mind "
     words = (running * 9).split()
     # The first four fifths are for training; behind the last word comes the first again.
     running = {"train": " ".join(words[:108] * 2)}
     rest = " ".join(words[108:] * 2)
-    writers = {s: {line.writer for line in lines} for s, lines in found.splits.items()}
+    writers = {s: {line.writer for line in lines} for s, lines in result.splits.items()}
     assert writers["val_new"] == {"drawer 14", "drawer 17"}
     assert writers["test_new"] == {"drawer 2", "drawer 5"}
     assert len(writers["train"]) == 16
     assert not (writers["train"] | writers["val_seen"]) & (writers["val_new"] | writers["test_new"])
-    for split, lines in found.splits.items():
+    for split, lines in result.splits.items():
         for line in lines:
             assert line.text in running.get(split, rest)
             assert 16 <= len(line.text) <= 30
 
 
 def test_each_letter_is_its_drawers_thinned_with_the_ends_of_its_strokes():
-    found = omniglot._read(omniglot.compose(LETTERS, TEXT))
+    result = omniglot._read(omniglot.compose(LETTERS, TEXT))
     drawn = omniglot._drawn(LETTERS)
-    for line in found.splits["val_new"]:
+    for line in result.splits["val_new"]:
         own = drawn[int(line.writer.split()[1])]
         places = np.cumsum(line.strokes[:, :2], 0)
         assert line.strokes[0, :2].tolist() == [0, 0]
@@ -122,11 +122,11 @@ def test_supplied_lines_come_before_composed_ones(tmp_path, register):
 
 @pytest.mark.needs_data("omniglot_lines")
 def test_the_data_set_has_2480_lines():
-    found = load(omniglot.NAME)
-    assert str(found) == (
+    result = load(omniglot.NAME)
+    assert str(result) == (
         "2,000 train + 160 val_seen + 160 val_new + 160 test_new lines of 1,588,643 points"
     )
-    line = found.splits["train"][0]
+    line = result.splits["train"][0]
     assert line.text == "and like to show them that"
     # A point belongs to a letter, and none to a space.
     assert {line.text[k] for k in line.characters} == set(line.text) - {" "}

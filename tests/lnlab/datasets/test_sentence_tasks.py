@@ -95,19 +95,19 @@ def test_tasks_are_derived_and_supplied_pairs_come_before_others(tmp_path, regis
     contents = expected() | {"caption_pairs_own": tasks.pairs(layouts()), "caption_pairs": PAIR}
     for name, content in contents.items():
         register(f"{tasks.NAME}/{name}.tsv", content)
-    found = tasks.load(tmp_path)
-    assert (0, "worst") in found.mr
-    assert {row[0] for row in found.caption_pairs} == {0, 1}
+    result = tasks.load(tmp_path)
+    assert (0, "worst") in result.mr
+    assert {row[0] for row in result.caption_pairs} == {0, 1}
     whole = b"".join(contents[n] for n in ("mr", "cr", "subj", "caption_pairs_own"))
-    assert found.sha256 == hashlib.sha256(whole).hexdigest()
-    assert str(found) == "sentences: 5 of MR, 2 of CR, 3 of SUBJ; 12 pairs of captions"
+    assert result.sha256 == hashlib.sha256(whole).hexdigest()
+    assert str(result) == "sentences: 5 of MR, 2 of CR, 3 of SUBJ; 12 pairs of captions"
     (tmp_path / "caption_pairs.tsv").write_bytes(PAIR)
     assert tasks.load(tmp_path).caption_pairs == ((1, "a", "b"),)
 
 
 @pytest.mark.needs_data("sentence_tasks")
 def test_the_papers_tasks_have_as_many_sentences_as_published():
-    found = load(tasks.NAME)
-    assert [len(found.mr), len(found.cr), len(found.subj)] == [10_662, 3_730, 10_000]
-    assert sum(row[0] for row in found.caption_pairs) == 1000
-    assert json.loads(json.dumps(found.mr[0]))[1].startswith("after you laugh once")
+    result = load(tasks.NAME)
+    assert [len(result.mr), len(result.cr), len(result.subj)] == [10_662, 3_730, 10_000]
+    assert sum(row[0] for row in result.caption_pairs) == 1000
+    assert json.loads(json.dumps(result.mr[0]))[1].startswith("after you laugh once")

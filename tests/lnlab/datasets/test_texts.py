@@ -35,7 +35,7 @@ def test_every_python_has_a_text_that_is_long_enough_to_learn_from():
     assert len(whole) > 300_000
     assert len(text.val) == len(whole) - len(whole) * 9 // 10
     places = [whole.index(topics[name]) for name in sorted(topics)]
-    assert len(whole) == sum(len(said) + 1 for said in topics.values()) - 1
+    assert len(whole) == sum(len(texts) + 1 for texts in topics.values()) - 1
     assert places[0] == 0
 
 

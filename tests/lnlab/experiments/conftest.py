@@ -53,12 +53,12 @@ def interrupted_at_each_update(monkeypatch):
         monkeypatch.setattr(checkpoint, "save", interrupt)
         while interrupted < 100:
             try:
-                found = call()
+                result = call()
             except KeyboardInterrupt:
                 interrupted += 1
             else:
                 assert interrupted >= least
-                return found
+                return result
         raise AssertionError("it makes no progress")
 
     return until_done

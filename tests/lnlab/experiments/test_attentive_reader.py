@@ -64,23 +64,23 @@ def test_recurrent_batch_norm_is_that_of_the_cells_in_training_and_beyond_the_la
     for steps in (4, 5, 2):
         x = torch.randn(steps, 6, 3, generator=generator)
         lengths = np.full(6, steps)
-        found = lstm(x, alive(steps, lengths)).detach().numpy()
+        result = lstm(x, alive(steps, lengths)).detach().numpy()
         expected = by_numpy(lstm, x, statistics, lengths, training=True)
-        np.testing.assert_allclose(found, expected, atol=1e-12)
+        np.testing.assert_allclose(result, expected, atol=1e-12)
     assert int(lstm.known) == statistics.steps == 5
     lstm.eval()
     x = torch.randn(8, 2, 3, generator=generator)
-    found = lstm(x, alive(8, np.array([8, 8]))).detach().numpy()
+    result = lstm(x, alive(8, np.array([8, 8]))).detach().numpy()
     expected = by_numpy(lstm, x, statistics, np.array([8, 8]), training=False)
-    np.testing.assert_allclose(found, expected, atol=1e-12)
+    np.testing.assert_allclose(result, expected, atol=1e-12)
 
 
 def test_a_sequence_that_has_ended_keeps_its_state_and_stays_in_the_statistics(double):
     lstm = drawn(BatchNormLSTM(3, 4, 5))
     x, lengths = torch.randn(5, 4, 3, generator=torch.Generator().manual_seed(2)), [5, 2, 4, 3]
-    found = lstm(x, alive(5, np.array(lengths))).detach()
+    result = lstm(x, alive(5, np.array(lengths))).detach()
     for b, length in enumerate(lengths):
-        assert torch.equal(found[length - 1 :, b], found[length - 1, b].expand(6 - length, 4))
+        assert torch.equal(result[length - 1 :, b], result[length - 1, b].expand(6 - length, 4))
     # c is normalized after it was kept: the last step by hand.
     p = dict(lstm.named_parameters())
     h = c = torch.zeros(4, 4)
@@ -95,7 +95,7 @@ def test_a_sequence_that_has_ended_keeps_its_state_and_stays_in_the_statistics(d
         c = torch.where(on, f.sigmoid() * c + i.sigmoid() * g.tanh(), c)
         new = o.sigmoid() * (normal(c, p["gain_c"]) + p["bias_c"]).tanh()
         h = torch.where(on, new, h)
-    torch.testing.assert_close(found[-1], h.detach())
+    torch.testing.assert_close(result[-1], h.detach())
 
 
 # The reader.
@@ -104,8 +104,8 @@ def test_a_sequence_that_has_ended_keeps_its_state_and_stays_in_the_statistics(d
 def texts(*lengths, words=9, seed=0):
     """Texts of words from 1, what is behind an end another word."""
     rng = np.random.default_rng(seed)
-    found = torch.from_numpy(rng.integers(1, words, (max(lengths), len(lengths))))
-    return Texts(found, torch.tensor(lengths))
+    result = torch.from_numpy(rng.integers(1, words, (max(lengths), len(lengths))))
+    return Texts(result, torch.tensor(lengths))
 
 
 def read_by_hand(model, passage, query):
@@ -113,15 +113,15 @@ def read_by_hand(model, passage, query):
     p = {name: value.detach() for name, value in model.named_parameters()}
 
     def outputs(encoder, words):
-        found = []
+        results = []
         for k, lstm in enumerate(encoder.directions):
             read = words[::-1] if k else words
             state = None
             if encoder.h0:
                 state = encoder.h0[k].detach()[None, None], torch.zeros(1, 1, lstm.hidden_size)
             output = lstm(p["words.weight"][torch.tensor(read)][:, None], state)[0][:, 0]
-            found.append(output.flip(0) if k else output)
-        return torch.cat(found, 1)
+            results.append(output.flip(0) if k else output)
+        return torch.cat(results, 1)
 
     y, ends = outputs(model.passage, passage), outputs(model.query, query)
     H = model.passage.directions[0].hidden_size
@@ -303,8 +303,8 @@ def test_a_question_has_other_names_in_each_epoch(cloze, monkeypatch):
 def test_those_who_do_not_read_are_as_wrong_as_by_counting(cloze):
     questions = cloze.questions["train"]
     numbers = reading.vocabulary(questions, 2)
-    found = reading.heuristics(reading.coded(questions, numbers))
-    right = dict.fromkeys(found, 0.0)
+    result = reading.heuristics(reading.coded(questions, numbers))
+    right = dict.fromkeys(result, 0.0)
     for asked in questions:
         names = [w for w in asked.passage if w in ENTITIES]
         left = [w for w in names if w not in asked.query]
@@ -318,8 +318,8 @@ def test_those_who_do_not_read_are_as_wrong_as_by_counting(cloze):
         }.items():  # fmt: skip
             right[name] += (asked.answer in best) / len(best)
     for name, share in right.items():
-        assert found[name] == pytest.approx(1 - share / len(questions), abs=1e-12)
-    assert len({round(v, 6) for v in found.values()}) == 4
+        assert result[name] == pytest.approx(1 - share / len(questions), abs=1e-12)
+    assert len({round(v, 6) for v in result.values()}) == 4
 
 
 # Settings.
@@ -349,8 +349,8 @@ def test_every_setting_has_an_odd_value_here():
 
 def test_each_odd_setting_gives_another_run(cloze):
     clipped = {"clip": 0.05}  # below the gradients that there are
-    found = [measured(cloze, **clipped | odd) for odd in ({}, *ODD)]
-    assert len({tuple(one.values()) for one in found}) == len(found)
+    results = [measured(cloze, **clipped | odd) for odd in ({}, *ODD)]
+    assert len({tuple(one.values()) for one in results}) == len(results)
 
 
 # Measures.
@@ -375,24 +375,24 @@ def test_the_logits_of_a_split_are_those_of_its_questions_in_their_order(cloze):
     run = Run(Settings(**SMALL), cloze, seed=0)
     asked = run.splits["val"]
     with torch.inference_mode():
-        found = run.logits(asked)
+        result = run.logits(asked)
         one = [run.model(*reading.batch(asked.take(np.array([k])), "cpu")[:3])[0]
                for k in range(len(asked.answer))]  # fmt: skip
-    torch.testing.assert_close(found, torch.cat(one))
+    torch.testing.assert_close(result, torch.cat(one))
 
 
 def test_pictures_keep_attention_answers_and_what_is_read(cloze):
     run = Run(Settings(**SMALL), cloze, seed=0)
     run.model.eval()
     with torch.inference_mode():
-        found = run.measure()
+        results = run.measure()
         kept = run.splits["val"].take(np.array([0, 6]))
         logits, attention = run.model(*reading.batch(kept, "cpu")[:3])
     T = len(attention)
-    np.testing.assert_allclose(found["attention"][:, :T], attention.T, atol=1e-3)
-    np.testing.assert_allclose(found["chances"], logits.softmax(1), atol=1e-3)
-    assert {found[k].dtype for k in ("attention", "chances")} == {np.dtype(np.float16)}
-    for row, k in zip(found["text"], (0, 6), strict=True):
+    np.testing.assert_allclose(results["attention"][:, :T], attention.T, atol=1e-3)
+    np.testing.assert_allclose(results["chances"], logits.softmax(1), atol=1e-3)
+    assert {results[k].dtype for k in ("attention", "chances")} == {np.dtype(np.float16)}
+    for row, k in zip(results["text"], (0, 6), strict=True):
         asked = cloze.questions["val"][k]
         assert bytes(row[row > 0]).decode().split("\n") == [
             " ".join(asked.passage), " ".join(asked.query), asked.answer, asked.verse

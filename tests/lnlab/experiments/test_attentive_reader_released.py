@@ -103,5 +103,5 @@ def test_recurrent_batch_norm_starts_from_the_state_that_it_is_given():
     i, _, g, o = (gates + normal(h0 @ lstm.weight_hh_l0.T, lstm.gain_h)).chunk(4, 1)
     c = i.sigmoid() * g.tanh()
     expected = o.sigmoid() * (normal(c, lstm.gain_c) + lstm.bias_c).tanh()
-    found = lstm(x[None], torch.ones(1, 5, dtype=torch.bool), h0)
-    torch.testing.assert_close(found[0], expected)
+    result = lstm(x[None], torch.ones(1, 5, dtype=torch.bool), h0)
+    torch.testing.assert_close(result[0], expected)

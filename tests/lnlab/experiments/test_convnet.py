@@ -42,11 +42,11 @@ def over(name, x):
 @pytest.mark.parametrize("name", NORMS[1:])
 def test_each_norm_takes_its_statistics_over_its_own_set(name):
     x = torch.randn(5, 8, 3, 3, generator=torch.Generator().manual_seed(1)) * 3 + 2
-    found = norm(Settings(norm=name, eps=0.5), 8, 3)(x).detach().numpy()
+    result = norm(Settings(norm=name, eps=0.5), 8, 3)(x).detach().numpy()
     whole, axes = over(name, x.numpy())
     mean, var = whole.mean(axes, keepdims=True), whole.var(axes, keepdims=True)
     expected = ((whole - mean) / np.sqrt(var + 0.5)).reshape(x.shape)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=2e-6)
+    np.testing.assert_allclose(result, expected, rtol=0, atol=2e-6)
 
 
 def test_logits_are_those_of_pytorchs_functions_on_the_cut_picture(data):
@@ -65,19 +65,19 @@ def test_border_and_inner_units_are_counted_apart(data):
     run = Run(Settings(norm="none", maps=True, **SMALL), data)
     run.model.eval()
     with torch.no_grad():
-        found = run.measure()
+        result = run.measure()
         a = run.model.summed_inputs(run.x_val[:10])[1].numpy()
     at = [(i, j) for i in range(14) for j in range(14) if {i, j} & {0, 13}]
     edge = np.array([a[:, :, i, j] for i, j in at])
     rest = a[:, :, 1:-1, 1:-1]
     assert int(ring(14).sum()) == len(at)
-    assert found["border_on_2"] == pytest.approx((edge > 0).mean(), abs=1e-6)
-    assert found["inner_on_2"] == pytest.approx((rest > 0).mean(), abs=1e-6)
-    assert found["border_deviation_2"] == pytest.approx(
+    assert result["border_on_2"] == pytest.approx((edge > 0).mean(), abs=1e-6)
+    assert result["inner_on_2"] == pytest.approx((rest > 0).mean(), abs=1e-6)
+    assert result["border_deviation_2"] == pytest.approx(
         edge.std(ddof=1) / rest.std(ddof=1), rel=1e-4
     )
-    np.testing.assert_array_equal(found["on_2"].numpy(), (255 * (a > 0).mean(0)).round())
-    assert "before_mean_2" not in found
+    np.testing.assert_array_equal(result["on_2"].numpy(), (255 * (a > 0).mean(0)).round())
+    assert "before_mean_2" not in result
 
 
 def test_maps_tell_what_goes_into_the_norm_and_what_comes_out_and_where_the_pictures_have_ink(data):
@@ -86,7 +86,7 @@ def test_maps_tell_what_goes_into_the_norm_and_what_comes_out_and_where_the_pict
     with torch.no_grad():
         for layer in run.model.norms:
             layer.weight.mul_(3), layer.bias.add_(0.7)
-        found = {k: np.asarray(v, float) for k, v in run.measure().items()}
+        results = {k: np.asarray(v, float) for k, v in run.measure().items()}
         x = run.x_val[:10]
         first = F.conv2d(x.view(-1, 1, 28, 28)[..., 3:-3, 3:-3], run.model.convolutions[0].weight,
                          padding=1).numpy()  # fmt: skip
@@ -94,10 +94,10 @@ def test_maps_tell_what_goes_into_the_norm_and_what_comes_out_and_where_the_pict
     after = 3 * (first - mean) / np.sqrt(var + 1e-5) + 0.7
     near = {"rtol": 1e-3, "atol": 0.51 / 128}  # rounded to 128ths, in half precision
     for lead, a in (("before_", first), ("", after)):
-        np.testing.assert_allclose(found[f"{lead}mean_1"], a.mean(0), **near)
-        np.testing.assert_allclose(found[f"{lead}deviation_1"], a.std(0, ddof=1), **near)
+        np.testing.assert_allclose(results[f"{lead}mean_1"], a.mean(0), **near)
+        np.testing.assert_allclose(results[f"{lead}deviation_1"], a.std(0, ddof=1), **near)
     share = (x.numpy() > 0).mean(0).reshape(28, 28)
-    np.testing.assert_array_equal(found["ink"], (255 * share).round())
+    np.testing.assert_array_equal(results["ink"], (255 * share).round())
 
 
 def test_validation_cases_are_the_last_of_training_and_none_of_those_trained_on(data):

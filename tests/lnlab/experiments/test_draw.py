@@ -114,12 +114,12 @@ class ByHand:
 
     def filters(self, given, size):
         pixels, steps = torch.arange(1.0, 29), torch.arange(1.0, size + 1) - size / 2 - 0.5
-        found = []
+        results = []
         for k in (0, 1):
             m = 14.5 * (given[:, k, None] + 1) + steps * 27 / (size - 1) * given[:, 3:4].exp()
             bell = (-((pixels - m[..., None]) ** 2) / 2 / given[:, 2].exp()[:, None, None]).exp()
-            found.append(bell / bell.sum(2, keepdim=True))
-        return *found, given[:, 4].exp()[:, None, None]
+            results.append(bell / bell.sum(2, keepdim=True))
+        return *results, given[:, 4].exp()[:, None, None]
 
     def bound(self, x, noise):
         s, B = self.s, len(x)
@@ -128,8 +128,8 @@ class ByHand:
         encoded, decoded = (zeros, zeros), (zeros, zeros)
         look = self.p["look.weight"], self.p["look.bias"]
         for t in range(s.glimpses):
-            said = decoded[0] @ look[0].T + look[1]
-            fx, fy, intensity = self.filters(said[:, :5], s.read_size)
+            text = decoded[0] @ look[0].T + look[1]
+            fx, fy, intensity = self.filters(text[:, :5], s.read_size)
             parts = [
                 (intensity * torch.einsum("bia,bac,bjc->bij", fy, seen, fx)).reshape(B, -1)
                 for seen in (x, x - 1 / (1 + (-canvas).exp()))
@@ -139,9 +139,9 @@ class ByHand:
             mean, log_var = code[:, : s.latent], code[:, s.latent :]
             kl = kl + 0.5 * (mean**2 + log_var.exp() - log_var - 1).sum(1)
             decoded = self.lstm("decoder", mean + (log_var / 2).exp() * noise[t], decoded)
-            said = decoded[0] @ look[0].T + look[1]
-            fx, fy, intensity = self.filters(said[:, 5:10], s.write_size)
-            patch = said[:, 10:].reshape(B, s.write_size, s.write_size)
+            text = decoded[0] @ look[0].T + look[1]
+            fx, fy, intensity = self.filters(text[:, 5:10], s.write_size)
+            patch = text[:, 10:].reshape(B, s.write_size, s.write_size)
             canvas = canvas + torch.einsum("bia,bij,bjc->bac", fy, patch, fx) / intensity
         white = 1 / (1 + (-canvas).exp())
         right = torch.where(x == 1, white, 1 - white)
@@ -149,13 +149,15 @@ class ByHand:
 
     def measured(self, split, chosen, together):
         """Mean bound and code of some images; noise is drawn for a few at a time."""
-        generator, found = torch.Generator().manual_seed(0), []
+        generator, result = torch.Generator().manual_seed(0), []
         for k in range(0, len(chosen), together):
             part = self.images[split][chosen[k : k + together]]
             shape = self.s.glimpses, len(part), self.s.latent
             with torch.no_grad():
-                found.append(torch.stack(self.bound(part, torch.randn(shape, generator=generator))))
-        return torch.cat(found, 1).mean(1).tolist()
+                result.append(
+                    torch.stack(self.bound(part, torch.randn(shape, generator=generator)))
+                )
+        return torch.cat(result, 1).mean(1).tolist()
 
     def train(self):
         """Yield the mean loss of each update."""
@@ -228,21 +230,21 @@ def test_a_run_is_what_the_equations_say(arm, monkeypatch):
 def test_what_is_kept_is_how_the_canvas_came_about():
     run = Run(Settings(**ODD), DATA, seed=1)
     with torch.inference_mode():
-        found = run.shown()
+        result = run.shown()
         generator = torch.Generator().manual_seed(1)
         noise = torch.randn(3, 2, 3, generator=generator)
         images = run.images["test"][[2, 8]].double()
         painted = run.model(images, noise, keep=True)
-    assert found["canvas"].shape == found["dream_canvas"].shape == (2, 3, 28, 28)
-    assert found["canvas"].dtype == torch.uint8
+    assert result["canvas"].shape == result["dream_canvas"].shape == (2, 3, 28, 28)
+    assert result["canvas"].dtype == torch.uint8
     shades = 15 / (1 + (-painted.canvas).exp())
-    assert (found["canvas"][:, -1] - shades).abs().max() <= 0.5
+    assert (result["canvas"][:, -1] - shades).abs().max() <= 0.5
     for name, windows in (("read_window", painted.reads), ("write_window", painted.writes)):
-        assert (found[name].dtype, found[name].shape) == (torch.float16, (2, 3, 5))
+        assert (result[name].dtype, result[name].shape) == (torch.float16, (2, 3, 5))
         last = windows[2]
         expected = [*last.center[1], last.stride[1, 0], last.variance[1, 0] ** 0.5,
                     last.intensity[1, 0]]  # fmt: skip
-        torch.testing.assert_close(found[name][1, 2].double(), torch.stack(expected), rtol=1e-3,
+        torch.testing.assert_close(result[name][1, 2].double(), torch.stack(expected), rtol=1e-3,
                                    atol=1e-3)  # fmt: skip
 
 
@@ -286,8 +288,8 @@ def test_where_a_run_is_now_to_end_all_images_are_measured(loaded, tmp_path, mon
             ends(4)
     with pytest.raises(RuntimeError, match=r"is at epoch 2, past --epochs 1,.*; add --again to"):
         ends(1)
-    for found in (ends(2), ends(1, again=True)):
-        assert [value is None for value in found] == [True] * (len(found) - 1) + [False]
+    for result in (ends(2), ends(1, again=True)):
+        assert [value is None for value in result] == [True] * (len(result) - 1) + [False]
 
 
 def test_a_run_that_explodes_is_recorded_to_its_end(loaded, tmp_path):

@@ -27,8 +27,8 @@ def test_the_book_has_the_runs_of_the_grids_and_no_other_but_some_that_are_plann
     wanted, planned = asked_for(experiment.grids), asked_for(experiment.planned)
     kept = {}
     for path in (records.folder() / name).glob("*.json"):
-        found = json.loads(path.read_text())
-        kept[path.stem] = found["settings"] | {"seed": found["seed"]}
+        result = json.loads(path.read_text())
+        kept[path.stem] = result["settings"] | {"seed": result["seed"]}
     for runs in (wanted, planned):
         assert len(runs) == len(dict(runs)), "two grids ask for one run"
     # A planned run may be there, and in the place of one that it replaces.
@@ -101,9 +101,9 @@ def test_on_a_gpu_the_book_is_recorded_longer_and_small_networks_are_left_out(
 
 def test_a_grid_is_what_would_be_typed(tmp_path):
     typed = "sequence --step row --held-out --learning-rate 3e-4 1e-3 3e-3 1e-2 3e-2 --seeds 0 1 2"
-    found = invocation(["replay", *typed.split(), "--out", str(tmp_path)])
+    result = invocation(["replay", *typed.split(), "--out", str(tmp_path)])
     grids = list(experiments.find("sequence").book())
-    assert (found.settings, found.seeds) in [(runs, list(seeds)) for runs, seeds in grids]
+    assert (result.settings, result.seeds) in [(runs, list(seeds)) for runs, seeds in grids]
 
 
 def test_make_replay_records_the_book():

@@ -84,15 +84,15 @@ def test_the_window_and_its_gradient_are_those_of_a_loop_over_numbers(norm, doub
     cell = nn.LSTMCell(4 + 3, 6) if norm == "none" else LayerNormLSTMCell(4 + 3, 6, eps=0.2)
     module = scatter(WindowLSTM(cell, 2))
     x, text = random(4, 2, 4).requires_grad_(), random(2, 5, 3, seed=2).abs()
-    found, expected = module(x, text), window_by_loop(module, x, text)
-    torch.testing.assert_close(list(found), expected)
+    result, expected = module(x, text), window_by_loop(module, x, text)
+    torch.testing.assert_close(list(result), expected)
     weights = [random(*part.shape, seed=k) for k, part in enumerate(expected[:2])]
     gradients = [
         torch.autograd.grad(
             sum((w * p).sum() for w, p in zip(weights, parts, strict=False)),
             [x, *module.parameters()],
         )
-        for parts in (found, expected)
+        for parts in (result, expected)
     ]
     torch.testing.assert_close(*gradients, rtol=1e-9, atol=1e-11)
     state = module.start(text)
@@ -118,15 +118,17 @@ def test_every_layer_sees_pen_window_and_the_layer_below_and_the_output_all(odd,
     for lstm in made.others:
         layers.append(lstm(torch.cat((layers[-1], pen, window), 2))[0])
     assert len(layers) == odd.get("layers", 3)
-    said, at = made(points, text)
-    torch.testing.assert_close(said, torch.cat(layers, 2) @ made.output.weight.T + made.output.bias)
+    texts, at = made(points, text)
+    torch.testing.assert_close(
+        texts, torch.cat(layers, 2) @ made.output.weight.T + made.output.bias
+    )
     torch.testing.assert_close(at, share)
     assert any(isinstance(m, nn.LSTM) for m in made.modules()) == (odd.get("norm") == "none")
     # No point is known before its turn.
     changed = points.clone()
     changed[4] += 1
-    torch.testing.assert_close(made(changed, text)[0][:4], said[:4])
-    assert not torch.allclose(made(changed, text)[0][4], said[4])
+    torch.testing.assert_close(made(changed, text)[0][:4], texts[:4])
+    assert not torch.allclose(made(changed, text)[0][4], texts[4])
 
 
 def start(**settings):
@@ -169,9 +171,9 @@ def test_a_chosen_start_has_larger_weights_of_inputs_and_orthogonal_recurrent_on
 
 
 def test_the_likelihood_is_that_of_a_mixture_of_bivariate_gaussians_and_a_bernoulli(double):
-    said, points = random(5, 1 + 6 * 4), random(5, 3, seed=2)
+    text, points = random(5, 1 + 6 * 4), random(5, 3, seed=2)
     points[:, 2] = torch.tensor([0.0, 1, 0, 1, 1])
-    lift, weight, mean_x, mean_y, log_x, log_y, rho = said.split([1, 4, 4, 4, 4, 4, 4], 1)
+    lift, weight, mean_x, mean_y, log_x, log_y, rho = text.split([1, 4, 4, 4, 4, 4, 4], 1)
     rho = 0.999 * rho.tanh()
     a, b = log_x.exp(), log_y.exp()
     covariance = torch.stack((a * a, rho * a * b, rho * a * b, b * b), 2).unflatten(2, (2, 2))
@@ -181,43 +183,43 @@ def test_the_likelihood_is_that_of_a_mixture_of_bivariate_gaussians_and_a_bernou
     )
     p = lift.sigmoid()[:, 0]
     lifted = torch.where(points[:, 2] == 1, p, 1 - p).log()
-    torch.testing.assert_close(models.nll(said, points), -mixture.log_prob(points[:, :2]) - lifted)
+    torch.testing.assert_close(models.nll(text, points), -mixture.log_prob(points[:, :2]) - lifted)
 
 
 def test_no_deviation_is_so_small_or_large_that_the_loss_is_no_number():
-    said = torch.full((2, 7), 300.0)
-    said[1] *= -1
-    assert models.nll(said, torch.zeros(2, 3)).isfinite().all()
+    text = torch.full((2, 7), 300.0)
+    text[1] *= -1
+    assert models.nll(text, torch.zeros(2, 3)).isfinite().all()
 
 
 def test_drawn_points_have_the_moments_that_were_said(double):
-    said = torch.tensor([[0.4, 0.3, -0.2, 1.0, -1.0, 0.5, 0.1, -0.7, 0.2, 0.3, -0.4, 0.9, -0.5]])
+    text = torch.tensor([[0.4, 0.3, -0.2, 1.0, -1.0, 0.5, 0.1, -0.7, 0.2, 0.3, -0.4, 0.9, -0.5]])
     count = 40_000
-    points = models.draw(said.expand(count, -1), torch.Generator().manual_seed(3))
-    lift, weight, x, y, log_x, log_y, rho = said[0].split([1, 2, 2, 2, 2, 2, 2])
+    points = models.draw(text.expand(count, -1), torch.Generator().manual_seed(3))
+    lift, weight, x, y, log_x, log_y, rho = text[0].split([1, 2, 2, 2, 2, 2, 2])
     p, rho = weight.softmax(0), 0.999 * rho.tanh()
     mean = torch.stack(((p * x).sum(), (p * y).sum()))
     a, b = log_x.exp(), log_y.exp()
     xx = (p * (a * a + x * x)).sum() - mean[0] ** 2
     yy = (p * (b * b + y * y)).sum() - mean[1] ** 2
     xy = (p * (rho * a * b + x * y)).sum() - mean[0] * mean[1]
-    found = torch.cov(points[:, :2].T)
+    result = torch.cov(points[:, :2].T)
     # Five standard errors of 40,000 draws, whose deviations are below 2.
     torch.testing.assert_close(points[:, :2].mean(0), mean, atol=0.05, rtol=0)
     expected = torch.stack((torch.stack((xx, xy)), torch.stack((xy, yy))))
-    torch.testing.assert_close(found, expected, atol=0.15, rtol=0)
+    torch.testing.assert_close(result, expected, atol=0.15, rtol=0)
     assert float(points[:, 2].mean()) == pytest.approx(float(lift.sigmoid()), abs=0.0125)
 
 
 @pytest.mark.parametrize("before", [-1.2, 0.9])
 def test_points_drawn_from_one_gaussian_have_its_deviations_and_correlation(before, double):
-    said = torch.tensor([[0.0, 0.0, 2.0, -3.0, 0.4, -0.3, before]]).expand(40_000, -1)
-    x, y = models.draw(said, torch.Generator().manual_seed(3)).T[:2]
+    text = torch.tensor([[0.0, 0.0, 2.0, -3.0, 0.4, -0.3, before]]).expand(40_000, -1)
+    x, y = models.draw(text, torch.Generator().manual_seed(3)).T[:2]
     # Five standard errors: 1 / sqrt(2 n) of a deviation, at most 1 / sqrt(n) of the correlation.
     assert float(x.std()) == pytest.approx(math.exp(0.4), rel=0.018)
     assert float(y.std()) == pytest.approx(math.exp(-0.3), rel=0.018)
-    found = float(torch.corrcoef(torch.stack((x, y)))[0, 1])
-    assert found == pytest.approx(0.999 * math.tanh(before), abs=0.025)
+    result = float(torch.corrcoef(torch.stack((x, y)))[0, 1])
+    assert result == pytest.approx(0.999 * math.tanh(before), abs=0.025)
 
 
 def test_what_is_written_is_drawn_from_what_was_said_of_the_points_before(double):
@@ -225,9 +227,9 @@ def test_what_is_written_is_drawn_from_what_was_said_of_the_points_before(double
     text = random(2, 4, 3, seed=3).abs()
     points, window = made.write(text, 6, torch.Generator().manual_seed(1))
     before = torch.cat((torch.zeros(1, 2, 3), points[:-1]))
-    said, share = made(before, text)
+    texts, share = made(before, text)
     generator = torch.Generator().manual_seed(1)
-    torch.testing.assert_close(points, torch.stack([models.draw(s, generator) for s in said]))
+    torch.testing.assert_close(points, torch.stack([models.draw(s, generator) for s in texts]))
     torch.testing.assert_close(window, (share * torch.arange(4)).sum(2) / share.sum(2))
 
 
@@ -252,8 +254,8 @@ def test_points_are_in_units_of_their_deviation_with_noise_of_their_resolution()
         off = points[1:n, k, :2] * run.unit - torch.from_numpy(piece.strokes[1:, :2])
         assert 0.3 / 64 < off.abs().max() <= 0.501 / 64
         assert points[:n, k, 2].tolist() == piece.strokes[:, 2].tolist()
-        said = ["abc"[row.argmax() - 1] for row in text[k] if row.any()]
-        assert "".join(said) == piece.text
+        texts = ["abc"[row.argmax() - 1] for row in text[k] if row.any()]
+        assert "".join(texts) == piece.text
     assert run.encode(["a?"])[0].sum(1).tolist() == [1, 0]
 
 
@@ -284,8 +286,8 @@ def test_an_update_is_adams_along_the_shortened_gradient(double):
     points, text, there = next(run.batches(0))
     batch = (points.double(), text.double(), there)
     batch = type(next(run.batches(0)))(*batch)
-    said, _ = run.model(batch.points[:-1], batch.text)
-    each = models.nll(said, batch.points[1:])
+    texts, _ = run.model(batch.points[:-1], batch.text)
+    each = models.nll(texts, batch.points[1:])
     kept = [each[t, b] for t in range(len(each)) for b in range(3) if there[t + 1, b]]
     loss = torch.stack(kept).mean()
     before = [p.detach().clone() for p in run.model.parameters()]
@@ -306,7 +308,7 @@ def test_measured_are_the_loss_of_a_point_and_how_far_the_window_is_off():
     scatter(run.model, by=0.1)
     run.model.eval()
     with torch.inference_mode():
-        found = run.measure()
+        result = run.measure()
         for split in ("train", "val_seen", "val_new", "test_new"):
             pieces = sorted(run.pieces[split], key=lambda p: len(p.strokes))
             chosen = [pieces[k] for k in np.linspace(0, len(pieces) - 1, 3).astype(int)]
@@ -314,20 +316,20 @@ def test_measured_are_the_loss_of_a_point_and_how_far_the_window_is_off():
             losses, off = [], []
             for k, piece in enumerate(chosen):
                 n = len(piece.strokes)
-                said, share = run.model(noisy.points[: n - 1, k : k + 1], noisy.text[k : k + 1])
-                losses += models.nll(said[:, 0], noisy.points[1:n, k]).tolist()
+                text, share = run.model(noisy.points[: n - 1, k : k + 1], noisy.text[k : k + 1])
+                losses += models.nll(text[:, 0], noisy.points[1:n, k]).tolist()
                 for t, phi in enumerate(share[:, 0, : len(piece.text)].tolist()):
                     at = sum(u * p for u, p in enumerate(phi)) / sum(phi)
                     off.append(abs(at - piece.characters[t + 1]))
-            assert found[f"{split}_nll"] == pytest.approx(np.mean(losses), rel=1e-4)
-            assert found[f"{split}_window_distance"] == pytest.approx(np.mean(off), rel=1e-4)
-    assert set(found) <= set(EXPERIMENT.measures)
+            assert result[f"{split}_nll"] == pytest.approx(np.mean(losses), rel=1e-4)
+            assert result[f"{split}_window_distance"] == pytest.approx(np.mean(off), rel=1e-4)
+    assert set(result) <= set(EXPERIMENT.measures)
 
 
 def test_padding_of_shorter_texts_does_not_affect_the_distance_of_the_window():
     short, *_ = sorted(LINES.splits["val_new"], key=lambda line: len(line.text))
     long = dataclasses.replace(short, text=short.text + 20 * " ")
-    found = []
+    results = []
     for companion in (short, long):
         splits = LINES.splits | {"val_new": (short, companion)}
         run = Run(Settings(**SMALL | {"lines": 2}), dataclasses.replace(LINES, splits=splits))
@@ -336,9 +338,9 @@ def test_padding_of_shorter_texts_does_not_affect_the_distance_of_the_window():
         # Only the first line counts, beside one whose text is as long, or longer.
         batch.there[:, 1] = False
         with torch.inference_mode():
-            found.append(run.measure()["val_new_window_distance"])
+            results.append(run.measure()["val_new_window_distance"])
         assert places.written.sum(1).tolist() == [len(short.text), len(companion.text)]
-    assert found[0] == pytest.approx(found[1], rel=1e-5)
+    assert results[0] == pytest.approx(results[1], rel=1e-5)
 
 
 def test_without_known_characters_only_losses_are_measured():

@@ -47,9 +47,9 @@ def test_a_text_is_written_as_the_run_would(recorded):
     run.model.load_state_dict(pen.model.state_dict())
     with torch.no_grad():
         expected = run.model.write(run.encode(["ab c"]), 7, torch.Generator().manual_seed(3))
-    found = pen.write("ab c", 7, seed=3)
-    torch.testing.assert_close(found, expected)
-    assert not torch.equal(found.points, pen.write("ab c", 7, seed=4).points)
+    result = pen.write("ab c", 7, seed=3)
+    torch.testing.assert_close(result, expected)
+    assert not torch.equal(result.points, pen.write("ab c", 7, seed=4).points)
     assert not pen.model.training
 
 
@@ -118,10 +118,10 @@ def test_a_line_ends_soon_after_its_window_has_passed_the_text(recorded, monkeyp
 
 def test_a_steadier_hand_draws_nearer_the_middle_of_the_likelier_gaussians():
     # Two Gaussians at -3 and 3, of deviation 1, the second with 1/4 of the odds.
-    said = torch.zeros(4000, 1 + 6 * 2)
-    said[:, 1], said[:, 3], said[:, 4], said[:, 5:7] = math.log(4), -3, 3, torch.tensor([-3.0, 3.0])
+    text = torch.zeros(4000, 1 + 6 * 2)
+    text[:, 1], text[:, 3], text[:, 4], text[:, 5:7] = math.log(4), -3, 3, torch.tensor([-3.0, 3.0])
     for bias, odds in ((0.0, 4), (1.0, 16)):
-        x, y, _ = draw(said, torch.Generator().manual_seed(0), bias).T
+        x, y, _ = draw(text, torch.Generator().manual_seed(0), bias).T
         first = x[x < 0]
         assert len(first) / 4000 == pytest.approx(odds / (1 + odds), abs=0.02)
         assert float(first.std()) == pytest.approx(math.exp(-bias), rel=0.05)

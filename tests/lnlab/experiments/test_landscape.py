@@ -46,13 +46,13 @@ def test_loss_and_gradient_at_other_weights_are_those_of_pytorchs_functions(norm
     x, y = run.x[:20], run.y[:20]
     landscape = Landscape(run.model, x, y)
     weights = landscape.weights + 0.1 * np.random.default_rng(0).normal(size=landscape.weights.size)
-    found, gradient = landscape(weights)
+    result, gradient = landscape(weights)
     shapes = [p.shape for p in run.model.parameters()]
     parts = torch.from_numpy(weights).split([s.numel() for s in shapes])
     leaves = [part.view(s).clone().requires_grad_() for part, s in zip(parts, shapes, strict=True)]
     loss = F.cross_entropy(logits(norm, leaves, x.double(), 0.1), y)
     loss.backward()
-    assert found == pytest.approx(loss.item(), rel=1e-10)
+    assert result == pytest.approx(loss.item(), rel=1e-10)
     np.testing.assert_allclose(
         gradient, np.concatenate([p.grad.flatten() for p in leaves]), atol=1e-12
     )
@@ -74,7 +74,7 @@ def test_a_run_measures_the_change_of_upper_gradients_and_leaves_the_model_as_it
     before = {k: v.clone() for k, v in run.model.state_dict().items()}
     run.model.eval()
     with torch.inference_mode():
-        found = run.measure()
+        result = run.measure()
     assert all(torch.equal(v, before[k]) for k, v in run.model.state_dict().items())
     # The gradient of the logits' layer before and after all below have taken their step.
     landscape = Landscape(run.model, run.x[:20], run.y[:20])
@@ -83,15 +83,15 @@ def test_a_run_measures_the_change_of_upper_gradients_and_leaves_the_model_as_it
     there = here - 0.2 * g
     there[last] = here[last]
     change = np.linalg.norm(landscape(there)[1][last] - g[last])
-    assert found["shift_3"] == pytest.approx(change / np.linalg.norm(g[last]))
+    assert result["shift_3"] == pytest.approx(change / np.linalg.norm(g[last]))
     steps = [0.2 * factor for factor in FACTORS]
     ratios = [np.linalg.norm(landscape(here - s * g)[1] - g) / np.linalg.norm(s * g) for s in steps]
-    assert found["smoothness"] == pytest.approx(max(ratios))
+    assert result["smoothness"] == pytest.approx(max(ratios))
 
 
 def test_moments_are_those_of_what_goes_into_a_layer(data):
     run = Run(Settings(norm="none", **SMALL), data, seed=3)
-    found = run._landscape()
+    result = run._landscape()
     landscape = Landscape(run.model, run.x[:20], run.y[:20])
     here = landscape.weights
     after = here - 0.2 * landscape(here)[1]
@@ -104,7 +104,7 @@ def test_moments_are_those_of_what_goes_into_a_layer(data):
     a, b = hidden(here), hidden(after)
     on = a.std(0) > 0
     moved = np.stack([b.mean(0) - a.mean(0), b.std(0) - a.std(0)])[:, on] / a.std(0)[on]
-    assert found["moments_1"] == pytest.approx(np.sqrt((moved**2).mean()))
+    assert result["moments_1"] == pytest.approx(np.sqrt((moved**2).mean()))
 
 
 def test_a_run_that_explodes_measures_nothing_and_goes_on(data):

@@ -70,9 +70,9 @@ def test_the_race_is_drawn_to_its_end():
 
 
 def test_the_processor_is_always_among_the_devices():
-    found = live.devices()
-    assert found["the processor"] == "cpu"
-    assert len(found) == 1 + torch.cuda.device_count()
+    result = live.devices()
+    assert result["the processor"] == "cpu"
+    assert len(result) == 1 + torch.cuda.device_count()
 
 
 def test_a_gpu_that_is_not_there_is_refused():

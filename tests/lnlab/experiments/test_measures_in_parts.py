@@ -87,7 +87,7 @@ def cases(features):
 def classified(name, features=64, splits=("train", "test"), **settings):
     run = run_of(name, cases(features), **settings)
     run.model.eval()
-    found = {}
+    results = {}
     for split in splits:
         at = {"train": "", "val": "_val", "test": "_test"}[split]
         x, y = getattr(run, f"x{at}"), getattr(run, f"y{at}")
@@ -95,11 +95,11 @@ def classified(name, features=64, splits=("train", "test"), **settings):
         with torch.no_grad():
             logits = run.model(x[:n])
         y[:2000], y[2000:n] = logits[:2000].argmax(1), logits[2000:].argmin(1)
-        found[f"{split}_nll"] = losses(logits, y[:n])
+        results[f"{split}_nll"] = losses(logits, y[:n])
         if split != "train":
-            found[f"{split}_error"] = (logits.argmax(1) != y[:n]).numpy()
+            results[f"{split}_error"] = (logits.argmax(1) != y[:n]).numpy()
     values = measure(run)
-    return {name: Measure(values[name], sums, (2000, 37)) for name, sums in found.items()}
+    return {name: Measure(values[name], sums, (2000, 37)) for name, sums in results.items()}
 
 
 def convnet():
@@ -126,7 +126,7 @@ def weights():
 def noise():
     """Of batch norm the squared error of each batch's mean, of layer norm each case's std."""
     small = {"data": "digits", "hidden": (8, 8), "gradient_batches": 2}
-    found = classified("noise", **small, statistics_cases=400)
+    result = classified("noise", **small, statistics_cases=400)
     run = run_of("noise", cases(64), **small, statistics_cases=2012)
     inputs = run.x[run._order()[:2012]]
     inputs[2000:] = 5 * inputs[2000:]
@@ -135,7 +135,7 @@ def noise():
         summed = forward(run.model, inputs, batch_size=4)[1][0].inputs.double().numpy()
     std = np.concatenate(summed).std(0)
     square = (((summed.mean(1) - summed.mean((0, 1))) / std) ** 2).mean(1)
-    found["miss_1 squared"] = Measure(measure(run)["miss_1"] ** 2, square, (500, 3), rel=1e-4)
+    result["miss_1 squared"] = Measure(measure(run)["miss_1"] ** 2, square, (500, 3), rel=1e-4)
     run = run_of("noise", cases(64), **small, norm="layer", statistics_cases=2037)
     last = run._order()[2000:2037]
     run.x[last] = 5 * run.x[last]
@@ -143,8 +143,8 @@ def noise():
         summed = forward(run.model, run.x[run._order()[:2037]])[1][0].inputs.double().numpy()
     std = summed.std(1)
     mean = std[:40].mean() / measure(run)["std_1"].mean()  # by which the 40 stds are divided
-    found["mean std of the cases"] = Measure(mean, std, (2000, 37), rel=1e-3)
-    return found
+    result["mean std of the cases"] = Measure(mean, std, (2000, 37), rel=1e-3)
+    return result
 
 
 # Texts.
@@ -162,12 +162,12 @@ def transformer():
     # In 16 bits a window alone is rounded otherwise than among others.
     exact = [name for name in ABLATIONS if "float16" not in name]
     models |= {f"nll_{name}": ablated(run.model, name, frozen) for name in exact}
-    found = {}
+    results = {}
     for name, model in models.items():
         with torch.no_grad():
             sums = [losses(model(w[None, :-1])[0], w[1:]).sum() for w in run.windows]
-        found[name] = Measure(values[name], np.array(sums), (16, 5), np.full(21, 5))
-    return found
+        results[name] = Measure(values[name], np.array(sums), (16, 5), np.full(21, 5))
+    return results
 
 
 def skip_thoughts():
@@ -215,7 +215,7 @@ def attentive_reader():
                  least_count=1, pictures=0)  # fmt: skip
     scatter(run, 0.5)
     run.model.eval()
-    found = {}
+    results = {}
     for split, parts in (("val", (65, 64)), ("test", (66, 65))):
         asked = run.splits[split]
         order = np.argsort(asked.passage_length, kind="stable")
@@ -229,11 +229,11 @@ def attentive_reader():
         asked.answer[order] = labels
         wrong = (logits.argmax(1) != labels).numpy().astype(float)
         longer = (asked.passage_length[order] > 8).astype(float)
-        found[f"{split}_nll"] = losses(logits, labels), parts, None
-        found[f"{split}_error"] = wrong, parts, None
-        found[f"{split}_longer_error"] = wrong * longer, parts, longer
+        results[f"{split}_nll"] = losses(logits, labels), parts, None
+        results[f"{split}_error"] = wrong, parts, None
+        results[f"{split}_longer_error"] = wrong * longer, parts, longer
     values = measure(run)
-    return {name: Measure(values[name], *given) for name, given in found.items()}
+    return {name: Measure(values[name], *given) for name, given in results.items()}
 
 
 # Images and captions, images, handwriting.
@@ -253,7 +253,7 @@ def order_embeddings():
     data = Layouts("made up", tuple("abcdef"), images, "0" * 64)
     run = run_of("order_embeddings", data, hidden=7, word_size=5, batch_size=8)
     scatter(run, 0.5)
-    values, found = measure(run), {}
+    values, results = measure(run), {}
     for split in ("val", "test"):
         features, captions = run.splits[split]
         with torch.no_grad():
@@ -268,9 +268,9 @@ def order_embeddings():
             for n in range(51)
         ])  # fmt: skip
         for what, ranks, parts in (("image", places, (250, 5)), ("caption", of_images, (51,))):
-            found[f"{split}_{what}_mean_rank"] = ranks, parts
-            found |= {f"{split}_{what}_recall_{cut}": (ranks <= cut, parts) for cut in CUTS}
-    return {name: Measure(values[name], *given) for name, given in found.items()}
+            results[f"{split}_{what}_mean_rank"] = ranks, parts
+            results |= {f"{split}_{what}_recall_{cut}": (ranks <= cut, parts) for cut in CUTS}
+    return {name: Measure(values[name], *given) for name, given in results.items()}
 
 
 def draw():
@@ -287,7 +287,7 @@ def draw():
     with torch.no_grad():
         run.model.look.bias -= 2  # the canvas is dark: a full image has the larger loss
     run.at_end = True
-    values, found = measure(run), {}
+    values, result = measure(run), {}
     for split, name in (("val", "_of_all"), ("test", "_of_all"), ("test", "")):
         pixels = run.images[split].float()
         parts, generator = (250, len(pixels) - 250), torch.Generator().manual_seed(0)
@@ -296,10 +296,10 @@ def draw():
             painted = run.model(pixels, torch.cat(noise, 1))
         logits, kl = painted.canvas.double(), painted.kl.double().numpy()
         missed = (F.softplus(logits) - pixels * logits).sum((1, 2)).numpy()
-        found[f"{split}_bound{name}"] = Measure(values[f"{split}_bound{name}"], missed + kl, parts)
+        result[f"{split}_bound{name}"] = Measure(values[f"{split}_bound{name}"], missed + kl, parts)
         if not name:
-            found[f"{split}_kl"] = Measure(values[f"{split}_kl"], kl, parts)
-    return found
+            result[f"{split}_kl"] = Measure(values[f"{split}_kl"], kl, parts)
+    return result
 
 
 def handwriting():
@@ -318,22 +318,22 @@ def handwriting():
     run = run_of("handwriting", Lines("made up", splits, 1 / 64, "0" * 64), hidden=6, mixture=3,
                  bells=2, length=20, lines=67)  # fmt: skip
     scatter(run, 0.3)
-    values, found = measure(run), {}
+    values, result = measure(run), {}
     for split in names[1:]:
         noise, sums = np.random.default_rng(0), []
         pieces = sorted(run.pieces[split], key=lambda piece: len(piece.strokes))
         for piece in pieces:
             alone = run.batch([piece], noise)
             with torch.no_grad():
-                said, phi = run.model(alone.points[:-1], alone.text)
-                each = point_nll(said, alone.points[1:]).double()
+                texts, phi = run.model(alone.points[:-1], alone.text)
+                each = point_nll(texts, alone.points[1:]).double()
             phi = phi[:, 0].double().numpy()
             at = phi @ np.arange(phi.shape[1]) / phi.sum(1).clip(1e-9)
             sums.append([each.sum(), abs(at - piece.characters[1:]).sum()])
         counts = np.array([len(piece.strokes) - 1 for piece in pieces])
         for name, each in zip(("nll", "window_distance"), np.array(sums).T, strict=True):
-            found[f"{split}_{name}"] = Measure(values[f"{split}_{name}"], each, (60, 7), counts)
-    return found
+            result[f"{split}_{name}"] = Measure(values[f"{split}_{name}"], each, (60, 7), counts)
+    return result
 
 
 MEASURES = {

@@ -80,24 +80,24 @@ def test_gradient_noise_that_hides_the_gradient_is_not_a_number(digits):
 @pytest.mark.parametrize("variance", ["biased", "unbiased"])
 def test_batch_norms_statistics_are_those_of_a_loop(digits, variance):
     replay = trained(digits, "batch", variance=variance, statistics_cases=402)
-    found = measured(replay)
+    result = measured(replay)
     first = replay.model[0].weight.detach().double().numpy()
     cases = replay._order()[:400].numpy()  # whole batches of 4
     a = (digits.x_train[cases].astype(float) @ first.T).reshape(-1, 4, 24)
     mean, std = a.mean((0, 1)), a.std((0, 1))
     miss = (a.mean(1) - mean) / std
     # float32 against float64; the cloud keeps three decimals.
-    assert found["miss_1"] == pytest.approx(np.sqrt((miss**2).mean()), rel=1e-4)
+    assert result["miss_1"] == pytest.approx(np.sqrt((miss**2).mean()), rel=1e-4)
     running = replay.model[1].running_mean.double().numpy()
     kept = (running - mean) / std
-    assert found["kept_miss_1"] == pytest.approx(np.sqrt((kept**2).mean()), rel=1e-4)
-    assert found["kept_mean_1"] == pytest.approx(kept[0], rel=1e-3)
+    assert result["kept_miss_1"] == pytest.approx(np.sqrt((kept**2).mean()), rel=1e-4)
+    assert result["kept_mean_1"] == pytest.approx(kept[0], rel=1e-3)
     deviations = a.std(1, ddof=int(variance == "unbiased"))[:, 0] / std[0]
     for k in (0, CLOUD - 1):
-        assert found["mean_1"][k] == pytest.approx(miss[k, 0], abs=6e-4)
-        assert found["std_1"][k] == pytest.approx(deviations[k], abs=6e-4)
+        assert result["mean_1"][k] == pytest.approx(miss[k, 0], abs=6e-4)
+        assert result["std_1"][k] == pytest.approx(deviations[k], abs=6e-4)
     kept_std = np.sqrt(replay.model[1].running_var[0].item()) / std[0]
-    assert found["kept_std_1"] == pytest.approx(kept_std, rel=1e-4)
+    assert result["kept_std_1"] == pytest.approx(kept_std, rel=1e-4)
 
 
 def with_statistics(replay, kind):
@@ -127,23 +127,23 @@ def with_statistics(replay, kind):
 @pytest.mark.parametrize("kind", ["batches", "averages", "true"])
 def test_the_error_with_other_statistics_is_that_of_modules_that_have_them(digits, kind):
     replay = trained(digits, "batch")
-    found = measured(replay)
+    result = measured(replay)
     nll, error = with_statistics(replay, kind)
     # Over all cases at once the biased and the unbiased variance differ by 1/1436.
-    assert found[f"{kind}_nll"] == pytest.approx(nll, rel=1e-3)
-    assert found[f"{kind}_error"] == pytest.approx(error, abs=0.003)
+    assert result[f"{kind}_nll"] == pytest.approx(nll, rel=1e-3)
+    assert result[f"{kind}_error"] == pytest.approx(error, abs=0.003)
 
 
 def test_layer_norms_statistics_are_those_of_each_case(digits):
     replay = trained(digits, "layer")
-    found = measured(replay)
+    result = measured(replay)
     first = replay.model[0].weight.detach().double().numpy()
     a = digits.x_train[replay._order().numpy()].astype(float) @ first.T
     mean, std = a.mean(1), a.std(1)
     for k in (0, CLOUD - 1):
         expected = (mean[k] - mean.mean()) / std.mean()
-        assert found["mean_1"][k] == pytest.approx(expected, abs=6e-4)
-        assert found["std_1"][k] == pytest.approx(std[k] / std.mean(), abs=6e-4)
+        assert result["mean_1"][k] == pytest.approx(expected, abs=6e-4)
+        assert result["std_1"][k] == pytest.approx(std[k] / std.mean(), abs=6e-4)
 
 
 def test_a_case_moves_with_its_batch_under_batch_norm_alone(digits):
@@ -173,5 +173,5 @@ def test_the_largest_batches_are_measured_to_the_end(digits):
         chosen = SMALL | {"hidden": (8, 8), "norm": norm, "batch_size": size}
         replay = Run(Settings(**chosen), digits)
         with torch.inference_mode():
-            found = replay.measure()
-        assert all(np.isfinite(v).all() for k, v in found.items() if not k.startswith("gradient"))
+            result = replay.measure()
+        assert all(np.isfinite(v).all() for k, v in result.items() if not k.startswith("gradient"))

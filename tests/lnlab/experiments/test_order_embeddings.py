@@ -44,9 +44,9 @@ def places(penalties):
 def test_ranks_are_those_of_sorting_with_the_right_one_last_among_equals(levels):
     penalties = torch.from_numpy(np.random.default_rng(levels).integers(0, levels, (35, 7)) / 8)
     of_image, of_caption = places(penalties.tolist() and penalties.numpy())
-    found = orders.ranks(penalties)
-    assert found.image.tolist() == of_image
-    assert found.caption.tolist() == of_caption
+    result = orders.ranks(penalties)
+    assert result.image.tolist() == of_image
+    assert result.caption.tolist() == of_caption
     if levels == 1:
         # Its own five captions are not in each other's way: 30 others come first.
         assert (set(of_image), set(of_caption)) == ({7}, {31})
@@ -147,7 +147,7 @@ class ByHand:
         return float(loss.detach())
 
     def measure(self, epoch, losses):
-        found = {"epoch": epoch, "ranking_loss": np.mean(losses) if losses else math.nan}
+        results = {"epoch": epoch, "ranking_loss": np.mean(losses) if losses else math.nan}
         with torch.no_grad():
             for split in ("val", "test"):
                 captions = [self.caption(c) for each in self.captions[split] for c in each]
@@ -156,9 +156,9 @@ class ByHand:
                 for what, ranked in zip(("image", "caption"), both, strict=True):
                     for k in (1, 5, 10):
                         share = np.mean([rank <= k for rank in ranked])
-                        found[f"{split}_{what}_recall_{k}"] = share
-                    found[f"{split}_{what}_mean_rank"] = np.mean(ranked)
-        return found
+                        results[f"{split}_{what}_recall_{k}"] = share
+                    results[f"{split}_{what}_mean_rank"] = np.mean(ranked)
+        return results
 
     def points(self):
         yield self.measure(0.0, [])
@@ -250,21 +250,21 @@ def test_every_setting_has_an_odd_value_here():
 def test_an_odd_setting_acts_as_its_definition_says(odd, few, as_usual, double):
     usual = Settings(**SMALL)
     chosen = dataclasses.replace(usual, **odd)
-    found, expected = run(chosen, few), list(ByHand(chosen, few, 3).points())
-    assert like(found, expected)
-    if len(found) == 3:
-        assert found[-1]["ranking_loss"] != pytest.approx(as_usual[-1]["ranking_loss"])
+    results, expected = run(chosen, few), list(ByHand(chosen, few, 3).points())
+    assert like(results, expected)
+    if len(results) == 3:
+        assert results[-1]["ranking_loss"] != pytest.approx(as_usual[-1]["ranking_loss"])
 
 
 def test_the_penalties_of_a_split_are_those_of_its_captions_in_their_order(layouts):
     made = Run(Settings(**SMALL), layouts, seed=0)
     with torch.inference_mode():
-        found = made.penalties("val")
+        result = made.penalties("val")
         images, captions = made.splits["val"]
         one = [
             orders.penalty(made.model.captions([c]), made.model.images(images)) for c in captions
         ]
-    torch.testing.assert_close(found, torch.cat(one))
+    torch.testing.assert_close(result, torch.cat(one))
     assert len({len(c) for c in captions}) > 1
 
 

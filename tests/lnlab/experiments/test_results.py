@@ -42,18 +42,18 @@ def arm(experiment, case, name):
 #: From words of a measure to its value in a run, where that is not a curve at the run's best.
 def value(experiment, measure):
     best, last = oracle.at_best, oracle.known
-    if found := re.fullmatch(r"(\w+) retrieval, R@(\d+) \(%\)", measure):
-        return lambda run: 100 * best(run, f"test_{found[1]}_recall_{found[2]}")
-    if found := re.fullmatch(r"(\w+) retrieval, mean rank", measure):
-        return lambda run: best(run, f"test_{found[1]}_mean_rank")
-    if found := re.fullmatch(r"on at the border, (\d), % of the rest", measure):
+    if result := re.fullmatch(r"(\w+) retrieval, R@(\d+) \(%\)", measure):
+        return lambda run: 100 * best(run, f"test_{result[1]}_recall_{result[2]}")
+    if result := re.fullmatch(r"(\w+) retrieval, mean rank", measure):
+        return lambda run: best(run, f"test_{result[1]}_mean_rank")
+    if result := re.fullmatch(r"on at the border, (\d), % of the rest", measure):
         return lambda run: (
-            100 * best(run, f"border_on_{found[1]}") / best(run, f"inner_on_{found[1]}")
+            100 * best(run, f"border_on_{result[1]}") / best(run, f"inner_on_{result[1]}")
         )
-    if found := re.fullmatch(r"(untrained: |words: |)(MR|CR|SUBJ|captions).*%", measure):
-        task = {"captions": "caption_pairs"}.get(found[2], found[2].lower())
-        name = "bag_" + task if found[1] == "words: " else task
-        at = 0 if found[1] == "untrained: " else -1
+    if result := re.fullmatch(r"(untrained: |words: |)(MR|CR|SUBJ|captions).*%", measure):
+        task = {"captions": "caption_pairs"}.get(result[2], result[2].lower())
+        name = "bag_" + task if result[1] == "words: " else task
+        at = 0 if result[1] == "untrained: " else -1
         return lambda run: 100 * last(oracle.numbers(run, name))[at]
     plain = {
         "error on validation, %": (100, "val_error"), "test error, %": (100, "test_error"),

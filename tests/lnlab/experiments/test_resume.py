@@ -130,10 +130,10 @@ def test_a_run_that_is_measured_at_its_end_refuses_a_checkpoint_beyond_it(
     advance = run.advance
 
     def broken(epoch, first, last):
-        for k, found in enumerate(advance(epoch, first, last)):
+        for k, results in enumerate(advance(epoch, first, last)):
             if (epoch, k) == (2, 2):
                 raise KeyboardInterrupt
-            yield found
+            yield results
 
     run.advance = broken
     with pytest.raises(KeyboardInterrupt):

@@ -256,23 +256,23 @@ class ByHand:
         n = min(self.s.measured_cases, len(self.x_test))
         with torch.no_grad():
             logits = self.net(self.x_test)
-            found = {
+            results = {
                 "train_nll": float(nll_of(self.net(self.x[:n]), self.y[:n]).mean()),
                 "test_nll": float(nll_of(logits, self.y_test).mean()),
                 "test_error": float((logits.argmax(1) != self.y_test).double().mean()),
             }
         if self.experiment == "sequence":
-            found["gradient_norm"] = float(np.mean(self.norms)) if self.norms else math.nan
+            results["gradient_norm"] = float(np.mean(self.norms)) if self.norms else math.nan
         if self.experiment == "weights":
             turns = np.mean(self.turns, 0) if self.turns else [math.nan] * len(self.hidden)
             for k, W in enumerate(self.hidden):
-                found[f"length_{k + 1}"] = float(W.detach().square().sum().sqrt())
-                found[f"square_{k + 1}"] = math.sqrt(self.walked[k])
-                found[f"turn_{k + 1}"] = turns[k]
+                results[f"length_{k + 1}"] = float(W.detach().square().sum().sqrt())
+                results[f"square_{k + 1}"] = math.sqrt(self.walked[k])
+                results[f"turn_{k + 1}"] = turns[k]
         if self.experiment == "noise":
-            found |= self.noise()
+            results |= self.noise()
         self.norms, self.turns = [], []
-        return found
+        return results
 
     def noise(self):
         s, B = self.s, self.s.batch_size
@@ -286,9 +286,9 @@ class ByHand:
         g = torch.stack(rows)
         variance = g.var(0, correction=1).sum()
         signal = float(g.mean(0).square().sum() - variance / len(g))
-        found = {"gradient_noise": math.nan, "gradient_length": math.nan}
+        results = {"gradient_noise": math.nan, "gradient_length": math.nan}
         if signal > 0:
-            found = {
+            results = {
                 "gradient_noise": float(variance) / signal,
                 "gradient_length": math.sqrt(signal),
             }
@@ -297,7 +297,7 @@ class ByHand:
             cases = min(s.statistics_cases, len(self.x)) // B * B
             a = (self.x[order[:cases]] @ W.T).reshape(-1, B, len(W))
             std = a.flatten(0, 1).std(0, correction=0)
-            found["miss_1"] = float(((a.mean(1) - a.mean((0, 1))) / std).square().mean().sqrt())
+            results["miss_1"] = float(((a.mean(1) - a.mean((0, 1))) / std).square().mean().sqrt())
             known = order[: len(self.x) // B * B]
             a, seen = self.x[known] @ W.T, []
             for k in range(noise.SEEN[1]):
@@ -306,12 +306,15 @@ class ByHand:
                 for four in moved.reshape(-1, B):
                     place[four] = normalized(a[four], 0, s.eps, int(s.variance != "biased"))
                 seen.append(place)
-            found["moves_1"] = float(torch.stack(seen).var(0, correction=1).mean().sqrt())
-        return found
+            results["moves_1"] = float(torch.stack(seen).var(0, correction=1).mean().sqrt())
+        return results
 
     def points(self):
-        per_epoch, found = len(self.x) // self.s.batch_size, [{"epoch": 0.0, "batch_nll": math.nan}]
-        found[0] |= self.measure()
+        per_epoch, result = (
+            len(self.x) // self.s.batch_size,
+            [{"epoch": 0.0, "batch_nll": math.nan}],
+        )
+        result[0] |= self.measure()
         for epoch in range(self.s.epochs):
             K = self.s.first_epoch_points if epoch == 0 else 1
             stops = sorted({max(1, round(per_epoch * (k / K) ** 2)) for k in range(1, K + 1)})
@@ -322,9 +325,9 @@ class ByHand:
                 losses.append(self.update(self.x[batch], self.y[batch]))
                 if u + 1 in stops:
                     point = {"epoch": epoch + (u + 1) / per_epoch, "batch_nll": np.mean(losses)}
-                    found.append(point | self.measure())
+                    result.append(point | self.measure())
                     losses = []
-        return found
+        return result
 
 
 def run(experiment, s, data=TINY, seed=3):
@@ -432,10 +435,10 @@ def test_an_odd_setting_acts_as_its_definition_says(experiment, needs, odd):
     kind = EXPERIMENTS[experiment].Settings
     chosen, usual = kind(**BASE[experiment] | needs | odd), kind(**BASE[experiment] | needs)
     assert chosen != usual
-    found, expected = run(experiment, chosen), ByHand(experiment, chosen, TINY, 3).points()
+    result, expected = run(experiment, chosen), ByHand(experiment, chosen, TINY, 3).points()
     # Double precision; a turn by way of the arc cosine loses half of it.
-    assert like(found, expected, rel=1e-6, abs=1e-9)
-    assert not like(found, by_hand(experiment, usual), rel=1e-3, abs=1e-6)
+    assert like(result, expected, rel=1e-6, abs=1e-9)
+    assert not like(result, by_hand(experiment, usual), rel=1e-3, abs=1e-6)
 
 
 @functools.cache

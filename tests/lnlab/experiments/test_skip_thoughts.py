@@ -125,16 +125,16 @@ class ByHand:
         h = torch.zeros(self.s.hidden)
         for number in here:
             h = self.step(self.grus[0], self.words[number], h)
-        v, found = h, []
+        v, result = h, []
         for gru, sentence in zip(self.grus[1:], around, strict=True):
             h, x = v, torch.zeros(self.s.word_size)
             for number in sentence:
                 told = torch.cat([x, v]) if self.s.condition == "every" else x
                 h = self.step(gru, told, h)
                 logits = self.V @ h + self.c
-                found.append(logits.logsumexp(0) - logits[number])
+                result.append(logits.logsumexp(0) - logits[number])
                 x = self.words[number]
-        return found
+        return result
 
     def nll(self, triples):
         return torch.stack([loss for t in triples for loss in self.losses(t)]).mean()
@@ -229,9 +229,9 @@ def as_usual():
 @pytest.mark.parametrize("odd", ODD, ids=str)
 def test_an_odd_setting_acts_as_its_definition_says(odd, material, double):
     chosen = dataclasses.replace(Settings(**SMALL), **odd)
-    found = run(chosen, material)
-    assert like(found, list(ByHand(chosen, material, 3).points()))
-    assert not like(found, as_usual())
+    result = run(chosen, material)
+    assert like(result, list(ByHand(chosen, material, 3).points()))
+    assert not like(result, as_usual())
 
 
 # How vectors are judged.
@@ -303,18 +303,18 @@ def test_the_map_keeps_what_the_first_directions_say_and_who_is_nearest(material
     again, unknown = "W0, w1: w3 w0?", "w1 w2 w3 w9"  # words of the first; one that it lacks
     made.texts = ["w1?", *short, again, unknown, "w1 " * 30]
     with torch.inference_mode():
-        found = made.map()
+        result = made.map()
         states = made.vectors(short)[0].astype(float)
-    assert [bytes(row).rstrip(b"\0").decode() for row in found["texts"]] == short
+    assert [bytes(row).rstrip(b"\0").decode() for row in result["texts"]] == short
     x = states - states.mean(0)
     values, directions = np.linalg.eigh(x.T @ x)
     share = values[::-1] / values.sum()
-    np.testing.assert_allclose(found["explained"], share[:4], atol=1e-3)
+    np.testing.assert_allclose(result["explained"], share[:4], atol=1e-3)
     placed = x @ directions[:, :0:-1]
     placed *= np.sign(placed[np.abs(placed).argmax(0), range(4)])
-    np.testing.assert_allclose(found["map"], placed, atol=1e-3)
-    for k, row in enumerate(found["neighbors"]):
+    np.testing.assert_allclose(result["map"], placed, atol=1e-3)
+    for k, row in enumerate(result["neighbors"]):
         cosine = [x[k] @ y / np.linalg.norm(x[k]) / np.linalg.norm(y) for y in x]
         order = sorted((j for j in range(6) if j != k), key=lambda j: -cosine[j])
         assert row.tolist() == order[:3]
-    assert len(found["neighbors"]) == 6
+    assert len(result["neighbors"]) == 6

@@ -58,29 +58,29 @@ def made(arm, rate, seed, val, test=(0.1, 0.2, 0.3, 0.4, 0.5), **given):
 
 def book(**given):
     """None is best at its last point, layer norm there at a third of it; and a run explodes."""
-    found = []
+    results = []
     for s in range(3):
-        found += [
+        results += [
             made(NONE, 0.1, s, [9, 8, 7, 6, 5 + s / 10], **given),
             made(NONE, 0.2, s, [9, 8, 4 + 9 * (s > 0), None, None], **given),
             made(CHOSEN, 0.1, s, [9, 8, 7, 4.5, 4.6], **given),
             made(LAYER, 0.1, s, [9, 9, 9, 9, 9], **given),
             made(LAYER, 0.2, s, [9, 6, 5 - s / 10, 4.7, 4.8], (0, 0, 0, 0.5 + s / 10, 1), **given),
         ]
-    return found
+    return results
 
 
 def test_each_arm_counts_at_the_rate_with_the_lowest_scores():
-    found = TASK.at_best_rates(book())
-    assert list(found) == [NONE, CHOSEN, LAYER]
-    assert found[NONE].rates == pytest.approx({0.1: 5.1, 0.2: (4 + 8 + 8) / 3})
-    assert {name: arm.rate for name, arm in found.items()} == {NONE: 0.1, CHOSEN: 0.1, LAYER: 0.2}
-    assert (found[NONE].at_edge, found[CHOSEN].at_edge) == (True, False)
+    result = TASK.at_best_rates(book())
+    assert list(result) == [NONE, CHOSEN, LAYER]
+    assert result[NONE].rates == pytest.approx({0.1: 5.1, 0.2: (4 + 8 + 8) / 3})
+    assert {name: arm.rate for name, arm in result.items()} == {NONE: 0.1, CHOSEN: 0.1, LAYER: 0.2}
+    assert (result[NONE].at_edge, result[CHOSEN].at_edge) == (True, False)
 
 
 def test_a_rate_that_fewer_seeds_tried_does_not_count():
-    found = TASK.at_best_rates([*book(), made(NONE, 0.3, 0, [1, 1, 1, 1, 1])])
-    assert (found[NONE].rate, 0.3 in found[NONE].rates) == (0.1, False)
+    result = TASK.at_best_rates([*book(), made(NONE, 0.3, 0, [1, 1, 1, 1, 1])])
+    assert (result[NONE].rate, 0.3 in result[NONE].rates) == (0.1, False)
 
 
 def test_points_are_after_so_many_updates_and_seconds():
@@ -96,9 +96,9 @@ def test_points_are_after_so_many_updates_and_seconds():
 
 
 def test_runs_of_other_settings_are_another_kind_and_the_usual_one_is_first():
-    found = TASK.kinds(book(batch_size=8, epochs=5) + book() + book(batch_size=2))
-    assert [odd for odd, _ in found] == [{}, {"batch_size": 2}, {"batch_size": 8, "epochs": 5}]
-    assert [len(runs) for _, runs in found] == [15, 15, 15]
+    result = TASK.kinds(book(batch_size=8, epochs=5) + book() + book(batch_size=2))
+    assert [odd for odd, _ in result] == [{}, {"batch_size": 2}, {"batch_size": 8, "epochs": 5}]
+    assert [len(runs) for _, runs in result] == [15, 15, 15]
 
 
 def test_of_twins_the_one_counts_that_keeps_nothing():
@@ -110,8 +110,8 @@ def test_of_twins_the_one_counts_that_keeps_nothing():
 
 
 def test_a_measure_is_taken_where_the_score_is_lowest_and_seed_by_seed():
-    found = TASK.at_best_rates(book()[5:])  # the first seed has no run without norm
-    first, end = TASK.rows(found[NONE], found[LAYER])
+    result = TASK.at_best_rates(book()[5:])  # the first seed has no run without norm
+    first, end = TASK.rows(result[NONE], result[LAYER])
     assert (first.name, end.name) == ("right, %", "at the end")
     np.testing.assert_allclose(first.none, [50, 50])
     np.testing.assert_allclose(first.layer, [60, 70])
@@ -174,8 +174,8 @@ def test_the_rates_of_the_book_are_the_best_of_its_sweep_and_not_at_its_edge(
     odd = {k: v for k, v in sweep.items() if k != "learning_rate" and not isinstance(v, tuple)}
     name = task.settings.__module__.rsplit(".", 1)[-1]
     assert name in names()
-    found = task.at_best_rates(records.read_all(name, **odd))
-    for arm, of in found.items():
+    result = task.at_best_rates(records.read_all(name, **odd))
+    for arm, of in result.items():
         assert tuple(of.rates) == experiment.RATES
         assert of.rate == tuned[tuple(STARTS[arm].values())[:2]]
         assert not of.at_edge

@@ -49,12 +49,12 @@ def by_hand(epochs, seed, *, momentum, data, rate=0.03, decay=0.2, size=5):
     """The toy's run with ODD settings in NumPy: its curves, and the map at each point."""
     generator = torch.Generator().manual_seed(seed)
     W = torch.empty(2, 3, dtype=torch.float64).normal_(generator=generator).numpy().copy()
-    v, x, y, found = 0.0, data.notes, data.pictures, []
+    v, x, y, result = 0.0, data.notes, data.pictures, []
 
     def point(epoch, losses):
         d = np.linalg.norm((x @ W.T)[:, None] - y[None], axis=2)
         ranks = [1 + sum(d[i] < d[i, i]) for i in range(len(x))]
-        found.append({
+        result.append({
             "epoch": epoch, "squared_error": np.mean(losses) if losses else np.nan,
             "recall_1": np.mean([r == 1 for r in ranks]),
             "recall_5": np.mean([r <= 5 for r in ranks]),
@@ -75,7 +75,7 @@ def by_hand(epochs, seed, *, momentum, data, rate=0.03, decay=0.2, size=5):
             if (epoch == 0 and k in (0, 1, 3)) or k == updates - 1:
                 point(epoch + (k + 1) / updates, losses)
                 losses = []
-    return found
+    return result
 
 
 def run(out, *more, seeds="1"):
@@ -97,11 +97,11 @@ def without_time(path):
 
 def test_it_is_run_recorded_and_read_as_it_describes_itself(tmp_path, capsys, toy):
     assert run(tmp_path) == 0
-    said = capsys.readouterr()
-    assert "1 run on CPU" in said.out
-    assert "mean rank" in said.err
-    assert "places" in said.err
-    assert "drawn, momentum 0.5, seed 1" in said.err
+    text = capsys.readouterr()
+    assert "1 run on CPU" in text.out
+    assert "mean rank" in text.err
+    assert "places" in text.err
+    assert "drawn, momentum 0.5, seed 1" in text.err
     path = the_record(tmp_path)
     assert path.name == (
         "retrieval-far-drawn-m0.5-learning-rate-0.03-decay-0.2-mirrored-False-"
@@ -113,8 +113,8 @@ def test_it_is_run_recorded_and_read_as_it_describes_itself(tmp_path, capsys, to
     data = toy.load(chosen)
     expected = by_hand(3, 1, momentum=0.5, data=data)
     for name in expected[0].keys() - {"map"}:
-        found = np.array(kept["curves"][name], float)
-        np.testing.assert_allclose(found, [p[name] for p in expected], rtol=1e-4, err_msg=name)
+        result = np.array(kept["curves"][name], float)
+        np.testing.assert_allclose(result, [p[name] for p in expected], rtol=1e-4, err_msg=name)
     np.testing.assert_allclose(kept["arrays"]["map"], [p["map"] for p in expected], rtol=1e-5)
     assert kept["arrays"]["map"].dtype == np.float32
     assert set(kept["curves"]["best_at_recall"]) == {None}
@@ -169,12 +169,12 @@ def test_its_recorded_command_makes_the_record_again(tmp_path):
 
 
 def test_what_is_not_given_is_as_it_says(toy):
-    found = invocation(["replay", "retrieval"])
-    assert [(s.momentum, s.epochs, s.data) for s in found.settings] == [
+    result = invocation(["replay", "retrieval"])
+    assert [(s.momentum, s.epochs, s.data) for s in result.settings] == [
         (0.0, 2, "near"), (0.5, 2, "near"),
     ]  # fmt: skip
-    assert list(found.seeds) == [0, 1]
-    assert "step" not in found.options
+    assert list(result.seeds) == [0, 1]
+    assert "step" not in result.options
     assert [(len(runs), list(seeds)) for runs, seeds in toy.book()] == [(1, [0, 1])]
 
 
@@ -283,11 +283,11 @@ def test_an_array_that_is_not_finite_stops_the_run(toy, monkeypatch, value, tmp_
     measure = toy.run().measure
 
     def broken(self):
-        found = measure(self)
+        result = measure(self)
         if self.model.weight.abs().sum() > 0:
-            found["map"] = found["map"].clone()
-            found["map"][1, 2] = value
-        return found
+            result["map"] = result["map"].clone()
+            result["map"][1, 2] = value
+        return result
 
     monkeypatch.setattr(toy.run(), "measure", broken)
     assert main(["replay", "retrieval", "--seeds", "0", "--out", str(tmp_path)]) == 1
@@ -297,9 +297,9 @@ def test_an_array_that_is_not_finite_stops_the_run(toy, monkeypatch, value, tmp_
 
 def test_seeds_share_what_a_record_names(tmp_path):
     assert run(tmp_path, seeds="0 1") == 0
-    found = records.read_all("retrieval", tmp_path)
-    assert [r["seed"] for r in found] == [0, 1]
-    assert not np.array_equal(*(r["arrays"]["map"][0] for r in found))
-    assert found[0]["settings"] == found[1]["settings"]
+    result = records.read_all("retrieval", tmp_path)
+    assert [r["seed"] for r in result] == [0, 1]
+    assert not np.array_equal(*(r["arrays"]["map"][0] for r in result))
+    assert result[0]["settings"] == result[1]["settings"]
     told = [json.loads(p.read_text())["arrays"] for p in tmp_path.glob("retrieval/*.json")]
     assert all(t["map"]["shape"] == [6, 2, 3] for t in told)

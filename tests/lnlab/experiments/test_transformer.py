@@ -143,21 +143,21 @@ class ByHand:
 
     def measure(self, epoch, losses):
         s = self.s
-        found = {"epoch": epoch, "batch_nll": np.mean(losses) if losses else math.nan}
-        found["val_nll"] = loss_of(self.p, self.even(self.val, s.windows), s)[0].item()
-        found["broken_updates"] = 0.0
+        results = {"epoch": epoch, "batch_nll": np.mean(losses) if losses else math.nan}
+        results["val_nll"] = loss_of(self.p, self.even(self.val, s.windows), s)[0].item()
+        results["broken_updates"] = 0.0
         loss, stream = loss_of(self.p, self.even(self.train, 16), s)
         for k in range(s.depth):
             (g,) = torch.autograd.grad(loss, self.p[f"blocks.{k}.contract.weight"],
                                        retain_graph=True)  # fmt: skip
-            found[f"gradient_{k + 1}"] = math.sqrt(float((g**2).sum()))
+            results[f"gradient_{k + 1}"] = math.sqrt(float((g**2).sum()))
         for k, x in enumerate(stream):
             rows = x.detach().flatten(0, 1)
             mean = rows.mean(1)
             squares = (rows - mean[:, None]).square().mean(1)
-            found[f"deviation_{k}"] = math.sqrt(float(squares.mean()))
-            found[f"mean_share_{k}"] = float((mean**2 / (rows**2).mean(1)).mean())
-        return found
+            results[f"deviation_{k}"] = math.sqrt(float(squares.mean()))
+            results[f"mean_share_{k}"] = float((mean**2 / (rows**2).mean(1)).mean())
+        return results
 
     def points(self):
         s, each = self.s, self.s.updates_an_epoch
@@ -223,10 +223,10 @@ def test_every_setting_has_an_odd_value_here():
 def test_an_odd_setting_acts_as_its_definition_says(odd, text, double):
     usual = Settings(**SMALL)
     chosen = dataclasses.replace(usual, **odd)
-    found = run(chosen, text)
-    like(found, list(ByHand(chosen, text, 3).points()))
+    result = run(chosen, text)
+    like(result, list(ByHand(chosen, text, 3).points()))
     base = run(usual, text)
-    assert len(found) != len(base) or found[-1] != pytest.approx(base[-1], nan_ok=True)
+    assert len(result) != len(base) or result[-1] != pytest.approx(base[-1], nan_ok=True)
 
 
 def test_of_one_seed_and_depth_all_start_from_one_W_and_read_one_order(text):
@@ -310,13 +310,13 @@ def test_an_ablation_changes_the_norms_as_it_says(name, trained, double):
     forward(p, trained.probes[:, :-1], trained.settings, note)
     assert trained.frozen.tolist() == pytest.approx(list(seen.values()))
     made = ablation.ablated(trained.model, name, trained.frozen)
-    found = float(nll(made, trained.windows).detach())
+    result = float(nll(made, trained.windows).detach())
     exact = float(nll(trained.model, trained.windows).detach())
     norm = changed_by_hand(name, p, trained.settings, list(seen.values()))
     expected = float(loss_of(p, trained.windows, trained.settings, norm)[0])
     rounded = {"float16": 3e-3, "float16_sums": 3e-3, "bfloat16": 3e-2, "int8": 3e-2}
-    assert found == pytest.approx(expected, abs=rounded.get(name, 1e-12))
-    assert found != exact
+    assert result == pytest.approx(expected, abs=rounded.get(name, 1e-12))
+    assert result != exact
     assert exact == float(nll(trained.model, trained.windows).detach()), "it was to be a copy"
     if name in rounded and name != "int8":
         assert {p.dtype for p in made.parameters()} == {getattr(torch, name.split("_")[0])}
@@ -391,8 +391,8 @@ def test_the_model_of_a_record_is_the_one_that_was_measured(text, made_up, tmp_p
         assert characters == "".join(sorted({*text.train, *text.val}))
         own = Run(chosen, text, seed=4)
         with torch.no_grad():
-            found = own.val_nll(restored)
-        assert found == pytest.approx(kept["curves"]["nll_int8"][point], rel=1e-4)
+            result = own.val_nll(restored)
+        assert result == pytest.approx(kept["curves"]["nll_int8"][point], rel=1e-4)
     assert not restored.training
     names = {f"nll_{name}" for name in ABLATIONS}
     assert names <= kept["curves"].keys()

@@ -36,10 +36,10 @@ def test_the_lines_are_those_of_counting(text):
     unigram = [-math.log((alone[c] + 1) / (len(text.train) + V)) for c in text.val]
     bigram = [-math.log((pairs[b, c] + 1) / (before[b] + V))
               for b, c in itertools.pairwise(text.val)]  # fmt: skip
-    found = baselines(text)
-    assert found == {"unigram": pytest.approx(np.mean(unigram)),
+    result = baselines(text)
+    assert result == {"unigram": pytest.approx(np.mean(unigram)),
                      "bigram": pytest.approx(np.mean(bigram))}  # fmt: skip
-    assert found["bigram"] < found["unigram"]
+    assert result["bigram"] < result["unigram"]
 
 
 # What is refused, and what is said.
@@ -52,12 +52,12 @@ def test_the_choices_are_those_of_the_model():
 
 
 def test_without_a_norm_there_is_one_place():
-    found = EXPERIMENT.settings_of({"norm": ("none", "layer"), "warm_up": (0,)})
-    assert [(s.place, s.norm) for s in found] == [
+    result = EXPERIMENT.settings_of({"norm": ("none", "layer"), "warm_up": (0,)})
+    assert [(s.place, s.norm) for s in result] == [
         ("pre", "none"), ("pre", "layer"), ("post", "layer"),
     ]  # fmt: skip
-    (found,) = EXPERIMENT.settings_of({"norm": ("none",), "place": ("post",), "warm_up": (0,)})
-    assert found.place == "post"
+    (result,) = EXPERIMENT.settings_of({"norm": ("none",), "place": ("post",), "warm_up": (0,)})
+    assert result.place == "post"
 
 
 # Through the engine.

@@ -90,16 +90,16 @@ def test_loss_entropy_and_next_characters_are_those_of_the_probabilities(reader)
     assert reader.loss(TEXT) == pytest.approx(np.mean(cost), abs=1e-12)
     assert reader.entropy(TEXT) == pytest.approx(-(p * np.log(p)).sum(1).mean(), abs=1e-12)
     best = np.argsort(-p[-1])[:3]
-    found = reader.next_characters(TEXT, 3)
-    assert [*found] == [reader.characters[k] for k in best]
-    assert [*found.values()] == pytest.approx(p[-1, best].tolist(), abs=1e-12)
+    result = reader.next_characters(TEXT, 3)
+    assert [*result] == [reader.characters[k] for k in best]
+    assert [*result.values()] == pytest.approx(p[-1, best].tolist(), abs=1e-12)
 
 
 def test_what_is_written_is_read_again_five_characters_at_a_time(reader):
-    said = TEXT
+    text = TEXT
     for c in reader.write(TEXT, 8):
-        assert c == next(iter(reader.next_characters(said[-5:], 1)))
-        said += c
+        assert c == next(iter(reader.next_characters(text[-5:], 1)))
+        text += c
 
 
 def test_at_a_high_temperature_all_are_drawn_alike_and_a_seed_repeats_itself(reader):

@@ -217,8 +217,8 @@ def test_eps_is_in_every_kind_of_matrix(norm, family):
         np.testing.assert_allclose(model.fisher(X, "paper"), expected, rtol=1e-10, atol=EXACT)
     y = np.eye(H)[np.arange(N) % H]  # labels of any family
     scores = np.einsum("nip,ni->np", J, y - model.mean(X))
-    found = model.fisher(X, "empirical", y=y)
-    np.testing.assert_allclose(found, scores.T @ scores / N, rtol=1e-10, atol=EXACT)
+    result = model.fisher(X, "empirical", y=y)
+    np.testing.assert_allclose(result, scores.T @ scores / N, rtol=1e-10, atol=EXACT)
     assert model.moved(np.zeros(model.size)).eps == 0.3
 
 

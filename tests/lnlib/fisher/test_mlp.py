@@ -81,10 +81,10 @@ def test_trace_and_eigenvalues_take_their_settings():
         calls.append(v.copy())
         return A @ v
 
-    found = trace(product, 30, 7, rng=np.random.default_rng(5))
+    result = trace(product, 30, 7, rng=np.random.default_rng(5))
     signs = np.random.default_rng(5).choice([-1.0, 1.0], size=(7, 30))
     values = np.einsum("ki,ij,kj->k", signs, A, signs)
-    assert found == pytest.approx((values.mean(), values.std(ddof=1) / np.sqrt(7)), rel=1e-12)
+    assert result == pytest.approx((values.mean(), values.std(ddof=1) / np.sqrt(7)), rel=1e-12)
     assert len(calls) == 7
     calls.clear()
     fine = largest_eigenvalues(product, 30, 3, rng=np.random.default_rng(5), tolerance=1e-12)
@@ -135,8 +135,8 @@ def test_eigenvalues_and_trace_are_those_of_the_matrix(normalized):
     def product(v):
         return model.fisher_product(X, v)
 
-    found = largest_eigenvalues(product, model.size, 4)
-    np.testing.assert_allclose(found, np.linalg.eigvalsh(full)[::-1][:4], rtol=1e-3)
+    result = largest_eigenvalues(product, model.size, 4)
+    np.testing.assert_allclose(result, np.linalg.eigvalsh(full)[::-1][:4], rtol=1e-3)
     estimate, error = trace(product, model.size, 200)
     assert abs(estimate - np.trace(full)) < 4 * error
     assert error < 0.2 * np.trace(full)

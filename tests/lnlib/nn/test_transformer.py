@@ -128,11 +128,11 @@ def test_residual_scaling_divides_what_writes_into_the_residual_stream_alone(ini
 
 def test_the_stream_is_what_the_blocks_hand_on():
     model, tokens = drawn(), torch.tensor([[1, 2, 3]])
-    found = list(model.stream(tokens))
-    assert len(found) == 1 + SMALL["depth"]
-    for before, block, after in zip(found, model.blocks, found[1:], strict=False):
+    results = list(model.stream(tokens))
+    assert len(results) == 1 + SMALL["depth"]
+    for before, block, after in zip(results, model.blocks, results[1:], strict=False):
         assert torch.equal(block(before), after)
-    assert torch.equal(model.output(model.last_norm(found[-1])), model(tokens))
+    assert torch.equal(model.output(model.last_norm(results[-1])), model(tokens))
 
 
 @pytest.mark.parametrize(

@@ -122,12 +122,12 @@ def test_an_incoming_gradient_of_any_kind_gives_the_gradient_of_plain_operations
 def test_a_second_derivative_through_an_absolute_value_is_that_of_plain_operations(
     name, implementation
 ):
-    found = []
+    results = []
     for _, call, x in both(name, implementation):
         x.requires_grad_()
         (slope,) = torch.autograd.grad(call(x).abs().sum(), x, create_graph=True)
-        found.append(torch.autograd.grad(slope.square().sum(), x)[0])
-    assert_close(*found, rtol=1e-10, atol=1e-10)
+        results.append(torch.autograd.grad(slope.square().sum(), x)[0])
+    assert_close(*results, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("name", RECURRENT)
@@ -157,11 +157,11 @@ def test_batched_gradients_are_those_taken_one_by_one(name, implementation, agai
 @pytest.mark.parametrize("name", ["layer", "rms"])
 @pytest.mark.parametrize("implementation", FAST)
 def test_a_vectorized_hessian_is_that_of_plain_operations(name, implementation):
-    found = [
+    results = [
         hessian(lambda x, call=call: call(x).sin().sum(), x, vectorize=True)
         for _, call, x in both(name, implementation)
     ]
-    assert_close(*found, rtol=1e-10, atol=1e-10)
+    assert_close(*results, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyTorch's own forward mode

@@ -27,8 +27,8 @@ def rule_errors(runs: Runs, split: str = "val", kind: str = MAIN) -> dict[str, f
 
 
 def _levels(runs: Runs, kind: str) -> Mapping[str, float]:
-    found = rule_errors(runs, kind=kind)
-    return {RANDOM: found[RANDOM], "frequent name": found[NOT_IN_QUESTION]}
+    result = rule_errors(runs, kind=kind)
+    return {RANDOM: result[RANDOM], "frequent name": result[NOT_IN_QUESTION]}
 
 
 RACE = Race(

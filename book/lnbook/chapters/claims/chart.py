@@ -192,13 +192,13 @@ def _behind(one: ClaimResult, suffix: str) -> str:
         parts.append(f"<p>{esc(_upper(str(one.label)))}.</p>")
     if claim.beside:
         parts.append(f"<p>{esc(claim.beside)}</p>")
-    found = "".join(
+    result = "".join(
         f"<li>{esc(_upper(finding.what))}: {esc(claims.interval(finding))}; "
         + (f"<b>{esc(_badge(finding))}</b>" if finding.counts else esc(claims.label_text(finding)))
         + "</li>"
         for finding in one.findings
     )
-    parts += [f"<ul>{found}</ul>"] * bool(found)
+    parts += [f"<ul>{result}</ul>"] * bool(result)
     links = [f'<a href="{claim.page}{suffix}">The chapter</a>'] * bool(claim.page)
     links += [f"<code>{esc(command)}</code>" for command in claim.commands]
     parts += [f"<p>{' · '.join(links)}</p>"] * bool(links)
@@ -269,8 +269,8 @@ def _mark(finding: Finding, y: int) -> str:
         # Where the dots are not; what was never reached lies to the right of them all.
         right = (never and not first) or not len(known) or known.mean() < 0
         end = 'x="100%" text-anchor="end"' if right else 'x="0"'
-        said = f'<text {end} y="{y + 4}">{word}</text>'
-        return f'<g class="{kind}">{title}{dots}{said}</g>'
+        text = f'<text {end} y="{y + 4}">{word}</text>'
+        return f'<g class="{kind}">{title}{dots}{text}</g>'
     low, high = comparison.limits(shares)
     at = _place(shares.mean())
     line = f'<line x1="{_place(low)}%" x2="{_place(high)}%" y1="{y}" y2="{y}"/>'

@@ -25,8 +25,8 @@ def _curves(rng: np.random.Generator) -> Iterator[tuple]:
 
 
 def _never_is_the_end(plain: np.ndarray, other: np.ndarray) -> float:
-    found = share(plain, other)
-    return found if np.isfinite(found) else len(other) / (np.argmin(plain) + 1)
+    result = share(plain, other)
+    return result if np.isfinite(result) else len(other) / (np.argmin(plain) + 1)
 
 
 # effective-smoothness

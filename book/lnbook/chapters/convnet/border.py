@@ -41,16 +41,16 @@ def _panel(runs: Runs, data: str, cut: int, shown: str) -> go.Figure:
     figure = go.Figure()
     for k, norm in enumerate(NORMS):
         label, color, _ = LOOKS[norm]
-        found = [difference(runs, data, cut, norm, layer, shown) for layer in LAYERS]
+        results = [difference(runs, data, cut, norm, layer, shown) for layer in LAYERS]
         figure.add_scatter(
-            x=[mean for mean, *_ in found],
+            x=[mean for mean, *_ in results],
             y=[layer + 0.2 * (k - 1) for layer in LAYERS],
             mode="markers",
             name=label,
             marker={"symbol": MARKERS[norm], "size": 10, "color": color},
             error_x={
-                "array": [high - mean for mean, _, high in found],
-                "arrayminus": [mean - low for mean, low, _ in found],
+                "array": [high - mean for mean, _, high in results],
+                "arrayminus": [mean - low for mean, low, _ in results],
                 "symmetric": False, "color": color, "thickness": 2, "width": 0,
             },
             hovertemplate="%{x:+.0f}" + f"<extra>{label}</extra>",
@@ -74,17 +74,17 @@ def _panel(runs: Runs, data: str, cut: int, shown: str) -> go.Figure:
 def describe_border(runs: Runs, shown: str) -> str:
     """Count the layers in which border units are less often active, or vary less."""
     what = {"on": "less often active", "deviation": "less variable"}[shown]
-    said = []
+    texts = []
     for data, cut in runs.kinds():
         counts = [
             sum(difference(runs, data, cut, norm, layer, shown)[2] < 0 for layer in LAYERS)
             for norm in NORMS
         ]
         each = ", ".join(f"{LOOKS[n][0]} {c}" for n, c in zip(NORMS, counts, strict=True))
-        said.append(f"{PICTURES[data]}, {CUTS[cut]}: {each}")
+        texts.append(f"{PICTURES[data]}, {CUTS[cut]}: {each}")
     return (
         f"Number of layers, of three, in which border units are {what} than interior units, with "
-        f"the whole interval below 0: {'; '.join(said)}."
+        f"the whole interval below 0: {'; '.join(texts)}."
     )
 
 

@@ -33,7 +33,7 @@ HIGHEST = 30  # percent; the first points are far above
 
 def lines(runs: Runs, judge: Any, axis: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Return of each arm where its runs were measured, mean of the seeds, and errors in percent."""
-    found = {}
+    results = {}
     for name, arm in complete(runs, judge).items():
         every = arm.runs.values()
         errors = np.array([100 * judge.score(run) for run in every])
@@ -41,8 +41,8 @@ def lines(runs: Runs, judge: Any, axis: str) -> dict[str, tuple[np.ndarray, np.n
             "updates": [judge.updates(run) for run in every],
             "seconds": [run["curves"]["wall_s"] for run in every],
         }[axis]
-        found[name] = np.mean(where, 0), errors
-    return found
+        results[name] = np.mean(where, 0), errors
+    return results
 
 
 def draw_curves(runs: Runs, judge: Any, other: str, axis: str) -> list[go.Figure]:
@@ -67,14 +67,14 @@ def draw_curves(runs: Runs, judge: Any, other: str, axis: str) -> list[go.Figure
 
 def describe_curves(runs: Runs, judge: Any, other: str, axis: str) -> str:
     """Say the lowest error of each, mean of the seeds, and when it is reached."""
-    said = []
+    texts = []
     for name, (where, errors) in lines(runs, judge, axis).items():
         if name not in (*ALWAYS, other):
             continue
         mean = errors.mean(0)
         at = int(np.nanargmin(mean))
-        said.append(f"{ARMS[name][0]} {mean[at]:.1f} % after {where[at]:,.0f} {axis}")
-    return f"Lowest validation error, mean of the seeds: {'; '.join(said)}."
+        texts.append(f"{ARMS[name][0]} {mean[at]:.1f} % after {where[at]:,.0f} {axis}")
+    return f"Lowest validation error, mean of the seeds: {'; '.join(texts)}."
 
 
 CURVES = Picture(

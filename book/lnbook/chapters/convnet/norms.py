@@ -32,8 +32,8 @@ def complete(runs: Runs, judge: Any) -> dict[str, Any]:
     An arm's best rate may be among those that are missing.
     """
     every = judge.at_best_rates(runs.compared)
-    found = {name: arm for name, arm in every.items() if len(arm.runs) >= SEEDS}
-    return found if set(found) == set(NAMES) else {}
+    results = {name: arm for name, arm in every.items() if len(arm.runs) >= SEEDS}
+    return results if set(results) == set(NAMES) else {}
 
 
 def norms(runs: Runs, judge: Any) -> Table:
@@ -43,11 +43,11 @@ def norms(runs: Runs, judge: Any) -> Table:
         runs: What is recorded.
         judge: Compares them, ``lnlab.experiments.convnet.results.TASK``.
     """
-    found = complete(runs, judge)
-    if not found:
+    result = complete(runs, judge)
+    if not result:
         return Table(["Network", "Updates"], [[name, MISSING] for name in NAMES.values()], MISSING)
-    table = claims.targets(judge, found, NAMES)
-    errors = [[end("test_error")(run) for run in arm.runs.values()] for arm in found.values()]
+    table = claims.targets(judge, result, NAMES)
+    errors = [[end("test_error")(run) for run in arm.runs.values()] for arm in result.values()]
     return Table(
         [*table.columns, "test error at the end"],
         [[*row, f"{100 * np.mean(of):.1f} %"] for row, of in zip(table.rows, errors, strict=True)],

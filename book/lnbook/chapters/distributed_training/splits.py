@@ -80,15 +80,15 @@ def errors(norm: str, split: str) -> tuple[float, float, float]:
 
 def draw(norm: str, split: str) -> go.Figure:
     """Draw the three errors as bars."""
-    found = errors(norm, split)
+    result = errors(norm, split)
     figure = go.Figure()
     figure.add_bar(
-        x=[round(100 * v, 1) for v in found],
+        x=[round(100 * v, 1) for v in result],
         y=list(ROWS),
         orientation="h",
         marker={"color": COLORS["layer"]},
         name="relative error",
-        text=[f"{v:.0%}" if v > 1e-9 else "0" for v in found],
+        text=[f"{v:.0%}" if v > 1e-9 else "0" for v in result],
         textposition="outside",
         cliponaxis=False,
         hovertemplate="%{y}: %{x} %<extra></extra>",

@@ -53,11 +53,11 @@ def draw_gain(family: str, scaled: str, kind: str) -> go.Figure:
 
 def describe_gain(family: str, scaled: str, kind: str) -> str:
     """Say which values ds² takes at factors of 1/8, 1 and 8."""
-    said = []
+    texts = []
     for norm in NORMS:
         low, mid, high = (gain(norm, family, s, scaled, kind) for s in (0.125, 1.0, 8.0))
-        said.append(f"{NORMS[norm][0]} {_say(low)}, {_say(mid)} and {_say(high)}")
-    return f"ds² with {scaled} multiplied by ⅛, 1 and 8: {'; '.join(said)}."
+        texts.append(f"{NORMS[norm][0]} {_say(low)}, {_say(mid)} and {_say(high)}")
+    return f"ds² with {scaled} multiplied by ⅛, 1 and 8: {'; '.join(texts)}."
 
 
 GAIN = Picture(

@@ -107,18 +107,18 @@ def draw_training(runs: Runs, optimizer: str, layer: int) -> list[go.Figure]:
 
 def describe_training(runs: Runs, optimizer: str, layer: int) -> str:
     """Say how the norm of the weights grows, and how the effective learning rate falls."""
-    said, falls = [], []
+    text, falls = [], []
     for norm in RUN_NORMS:
         length = runs.curves(f"length_{layer}", norm, optimizer).mean(0)
         square = runs.curves(f"square_{layer}", norm, optimizer).mean(0)
         rate = runs.curves(f"rate_{layer}", norm, optimizer).mean(0)
-        said.append(
+        text.append(
             f"{NORMS[norm][0]} from {length[0]:.2f} to {length[-1]:.2f} (Pythagoras: "
             f"{square[-1]:.2f})"
         )
         falls.append(f"{rate[-1] / rate[0]:.0%}")
     return (
-        f"In 20 epochs the norm of W grows: {'; '.join(said)}. The ratio λ/‖W‖² falls "
+        f"In 20 epochs the norm of W grows: {'; '.join(text)}. The ratio λ/‖W‖² falls "
         f"to {falls[0]}, {falls[1]} and {falls[2]} of its initial value. {runs.said}"
     )
 
@@ -160,12 +160,12 @@ def draw_starts(runs: Runs, norm: str) -> list[go.Figure]:
 
 def describe_starts(runs: Runs, norm: str) -> str:
     """Say how the norm and the loss end from each initial scale."""
-    said = []
+    texts = []
     for scale, (label, *_) in _START_LOOKS.items():
         length = runs.curves("length_2", norm, "sgd", scale).mean(0)
         loss = runs.curves("train_nll", norm, "sgd", scale).mean(0)
-        said.append(f"{label}, {length[0]:.3g} to {length[-1]:.3g}, loss {loss[-1]:.2g} nats")
-    return f"Norm of W and final loss, with {NORMS[norm][0]}: {'; '.join(said)}. {runs.said}"
+        texts.append(f"{label}, {length[0]:.3g} to {length[-1]:.3g}, loss {loss[-1]:.2g} nats")
+    return f"Norm of W and final loss, with {NORMS[norm][0]}: {'; '.join(texts)}. {runs.said}"
 
 
 FOUR_LENGTHS = Picture(
@@ -192,8 +192,8 @@ def against_drawn(runs: Runs, norm: str, scale: float) -> np.ndarray:
 def recovered(runs: Runs) -> Table:
     """Tabulate how much higher the final loss is from rescaled initial weights."""
     scales = [scale for scale in _START_LOOKS if scale != 1]
-    found = [against_drawn(runs, norm, scale) for scale in scales for norm in RUN_NORMS]
-    cells = [cell for d, label in zip(found, labels([-d for d in found]), strict=True)
+    results = [against_drawn(runs, norm, scale) for scale in scales for norm in RUN_NORMS]
+    cells = [cell for d, label in zip(results, labels([-d for d in results]), strict=True)
              for cell in (_ratio(d), label)]  # fmt: skip
     n = 2 * len(RUN_NORMS)
     seeds = len(runs.curves("epoch", RUN_NORMS[0]))
@@ -202,7 +202,7 @@ def recovered(runs: Runs) -> Table:
         [[_START_LOOKS[s][0], *cells[n * k : n * k + n]] for k, s in enumerate(scales)],
         "Final training NLL, divided by that from unscaled initial weights. Geometric "
         f"{runs.said[0].lower()}{runs.said[1:-1]}, {limits_name(seeds)}. The labels are corrected "
-        f"for the {len(found)} comparisons of this table.",
+        f"for the {len(results)} comparisons of this table.",
     )
 
 

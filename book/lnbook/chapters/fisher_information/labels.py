@@ -78,13 +78,13 @@ def draw_labels(truth: str, draws: int) -> list[go.Figure]:
         hoverinfo="skip",
         showlegend=False,
     )
-    for label, color, symbol, found in (
+    for label, color, symbol, result in (
         ("empirical", "fourth", "x", lambda n: empirical(truth, n)),
         ("sampled", "third", "circle", lambda n: sampled(n)[0]),
     ):
         errors.add_scatter(
             x=SAMPLES,
-            y=[float(f"{error(found(n)):.3g}") for n in SAMPLES],
+            y=[float(f"{error(result(n)):.3g}") for n in SAMPLES],
             mode="lines+markers",
             name=label,
             line={"color": COLORS[color], "width": 2.5},
@@ -93,7 +93,7 @@ def draw_labels(truth: str, draws: int) -> list[go.Figure]:
         )
         numbers.add_scatter(
             x=exact[above].round(3),
-            y=found(draws)[above].round(3),
+            y=result(draws)[above].round(3),
             mode="markers",
             name=label,
             marker={"color": COLORS[color], "symbol": symbol, "size": 6, "opacity": 0.7},

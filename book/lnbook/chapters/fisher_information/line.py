@@ -141,14 +141,14 @@ def describe_line(norm: str, family: str, along: str, step: float) -> str:
             f"A step of {step:g} leaves every prediction as it is: the divergence is 0, and so is "
             "the quadratic form."
         )
-    said = (
+    text = (
         f"A step of {step:g} moves the model by {kl:.3g} nats; the quadratic form says "
         f"{quadratic:.3g}"
     )
     apart, half = (remainder(norm, family, along, t) for t in (step, step / 2))
     if not apart:
-        return f"{said}, and for this family without a norm the two are equal."
-    return f"{said}. Half the step divides their difference by {apart / half:.1f}."
+        return f"{text}, and for this family without a norm the two are equal."
+    return f"{text}. Half the step divides their difference by {apart / half:.1f}."
 
 
 LINE = Picture(

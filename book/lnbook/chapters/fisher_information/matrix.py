@@ -128,15 +128,15 @@ def describe_matrix(norm: str, family: str, kind: str) -> str:
     """Say what eq. 13 misses, and how many directions are flat."""
     flat_ones = [zeros(norm, family, which) for which in ("exact", "paper")]
     size, gap = len(matrix(norm, family, "exact")), share(norm, family)
-    said = f"The matrix is {size} × {size}"
+    text = f"The matrix is {size} × {size}"
     if gap < ZERO:
         directions = "direction" if flat_ones[0] == 1 else "directions"
         return (
-            f"{said}; eq. 13 as printed gives the same, with {flat_ones[0]} {directions} of no "
+            f"{text}; eq. 13 as printed gives the same, with {flat_ones[0]} {directions} of no "
             "curvature."
         )
     return (
-        f"{said}; eq. 13 as printed misses {gap:.0%} of it. It has {flat_ones[0]} directions of "
+        f"{text}; eq. 13 as printed misses {gap:.0%} of it. It has {flat_ones[0]} directions of "
         f"no curvature, the printed one {flat_ones[1]}."
     )
 

@@ -97,18 +97,18 @@ def draw_spectra(spectra: Mapping[str, Mapping[int, np.ndarray]], step: int) -> 
         step: Of training.
     """
     figure = go.Figure()
-    for norm, found in spectra.items():
+    for norm, result in spectra.items():
         label, color, _ = NORMS[norm]
         figure.add_scatter(
-            x=np.arange(1, len(found[step]) + 1),
-            y=[float(f"{v:.3g}") for v in found[step]],
+            x=np.arange(1, len(result[step]) + 1),
+            y=[float(f"{v:.3g}") for v in result[step]],
             mode="lines+markers",
             name=label,
             line={"color": color, "width": 1.5, "dash": NORMS[norm][2]},
             marker={"color": color, "size": 9, "symbol": "circle" if norm == "layer" else "x"},
             hovertemplate=f"eigenvalue %{{x}}: %{{y:.2g}}<extra>{label}</extra>",
         )
-    every = np.concatenate([v for found in spectra.values() for v in found.values()])
+    every = np.concatenate([v for result in spectra.values() for v in result.values()])
     powers = np.arange(-3, 3)
     figure.update_layout(
         title=f"Largest eigenvalues after {step} steps",
@@ -127,10 +127,10 @@ def draw_spectra(spectra: Mapping[str, Mapping[int, np.ndarray]], step: int) -> 
 
 def describe_spectra(spectra: Mapping[str, Mapping[int, np.ndarray]], step: int) -> str:
     """Say the largest eigenvalue of each network."""
-    said = " and ".join(
-        f"{found[step][0]:.2g} with {NORMS[norm][0]}" for norm, found in spectra.items()
+    text = " and ".join(
+        f"{result[step][0]:.2g} with {NORMS[norm][0]}" for norm, result in spectra.items()
     )
-    return f"After {step} steps of training the largest eigenvalue is {said}."
+    return f"After {step} steps of training the largest eigenvalue is {text}."
 
 
 SPECTRA = Picture(

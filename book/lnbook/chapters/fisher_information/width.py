@@ -27,22 +27,22 @@ def wide(units: int, family: str) -> tuple[GLM, np.ndarray]:
 @cache
 def width_shares(family: str) -> np.ndarray:
     """Return what eq. 13 misses under layer norm, of all and of the diagonal, ``(2, widths)``."""
-    found = []
+    results = []
     for H in WIDTHS:
         model, X = wide(H, family)
         printed, exact = model.fisher(X, "paper"), model.fisher(X)
-        found.append([metric.distance(printed, exact, units=units) for units in (None, H)])
-    return np.array(found).T
+        results.append([metric.distance(printed, exact, units=units) for units in (None, H)])
+    return np.array(results).T
 
 
 def draw_widths(family: str) -> go.Figure:
     """Draw what eq. 13 misses over the number of units."""
-    figure, found = go.Figure(), width_shares(family)
+    figure, result = go.Figure(), width_shares(family)
     looks = (
         ("whole matrix", "first", "solid", "circle"),
         ("blocks on the diagonal", "second", "dash", "square"),
     )
-    for (label, color, dash, symbol), values in zip(looks, found, strict=True):
+    for (label, color, dash, symbol), values in zip(looks, result, strict=True):
         figure.add_scatter(
             x=WIDTHS,
             y=values.round(4),
@@ -54,7 +54,7 @@ def draw_widths(family: str) -> go.Figure:
         )
     figure.add_scatter(
         x=[WIDTHS[0], WIDTHS[-1]],
-        y=[np.round(found[0][-1] * np.sqrt(WIDTHS[-1] / H), 4) for H in (WIDTHS[0], WIDTHS[-1])],
+        y=[np.round(result[0][-1] * np.sqrt(WIDTHS[-1] / H), 4) for H in (WIDTHS[0], WIDTHS[-1])],
         mode="lines",
         name="∝ 1/√H",
         line={"color": COLORS["gray"], "width": 1.5, "dash": "dot"},

@@ -44,8 +44,8 @@ class Started:
             before.append(state)
             state = cells.lstm_step(x, state, params)
         gates = summed_inputs(self.xs[-1, 0], before[-1][0][0], params, "paper")
-        found = {"gates": squash(gates), "h": state[0][0]}
-        return found | self._gradients(params, before)
+        results = {"gates": squash(gates), "h": state[0][0]}
+        return results | self._gradients(params, before)
 
     def _gradients(self, params: Params, before: list[State]) -> dict[str, np.ndarray]:
         d, total = (self.v, np.zeros_like(self.v)), dict.fromkeys(params, 0.0)

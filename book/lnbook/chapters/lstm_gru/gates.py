@@ -113,9 +113,9 @@ def louder(params: Params, factor: float) -> Params:
 
 def draw_spread(x: np.ndarray, h: np.ndarray, params: Params, factor: float) -> go.Figure:
     """Draw the standard deviation per gate: no norm, one joint norm, one norm per gate."""
-    found = np.array([spreads(x, h, params, factor, form) for form in SPREADS])
+    result = np.array([spreads(x, h, params, factor, form) for form in SPREADS])
     figure = go.Figure()
-    for (gate, (name, color, _)), values in zip(GATES.items(), found.T, strict=True):
+    for (gate, (name, color, _)), values in zip(GATES.items(), result.T, strict=True):
         figure.add_bar(
             x=list(SPREADS.values()),
             y=values,

@@ -141,12 +141,12 @@ def _axes(figure: go.Figure, name: str, until: float) -> None:
 def describe_learned(learned: Learned, epoch: float, cell: str, step: str) -> str:
     """Say the mean loss and error of both at the cursor."""
     epoch = min(epoch, float(learned.epochs(cell, step)[-1]))
-    said = [
+    texts = [
         f"{NORMS[norm][0]} {learned.at(epoch, cell, step, norm, 'train_nll').mean():.2g} nats and "
         f"{learned.at(epoch, cell, step, norm, 'test_error').mean():.1f} %"
         for norm in RACED
     ]
-    return f"Training NLL and test error after {_epochs(epoch)}: {'; '.join(said)}."
+    return f"Training NLL and test error after {_epochs(epoch)}: {'; '.join(texts)}."
 
 
 LEARNED = Picture(
@@ -169,20 +169,20 @@ def comparison(learned: Learned) -> Table:
     keys = [(cell, step, "layer") for step in STEP_NAMES.values() for cell in CELLS.values()]
     keys += learned.others
     cell_names = {cell: name for name, cell in CELLS.items()}
-    found = [
+    results = [
         [*to_targets(*arms, lambda run: curve(run, "train_nll"), epochs, ""), _errors(*arms)]
         for arms in (learned.arms(*key) for key in keys)
     ]
-    labels = compare.labels([one.untestable or one.differences for of in found for one in of])
+    labels = compare.labels([one.untestable or one.differences for of in results for one in of])
     tested = sum(label.evidence is compare.Evidence.MANY for label in labels)
     rows, given = [], iter(labels)
-    for (cell, step, norm), of in zip(keys, found, strict=True):
+    for (cell, step, norm), of in zip(keys, results, strict=True):
         *targets, last = (next(given) for _ in of)
         name = f"{cell_names[cell]}, {step}s" + (f", {norm}" if norm != "layer" else "")
         parts = [_percent(1 + f.differences) for f in of[:-1] if not f.untestable]
         told = ", ".join(parts) or "–"
         rows.append([name, badge(compare.together(targets)), told, badge(last), of[-1].what])
-    seeds = " or ".join(map(str, sorted({finding.seeds for of in found for finding in of})))
+    seeds = " or ".join(map(str, sorted({finding.seeds for of in results for finding in of})))
     return Table(
         [
             "Cell, input", "Fewer updates?", "Updates to 50, 75, 90 % of the way",

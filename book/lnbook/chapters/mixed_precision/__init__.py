@@ -36,7 +36,7 @@ def observe(device: str = "cpu") -> dict[tuple[str, str, str, str], str]:
         From (layer, dtype of its weights, dtype of autocast or ``"off"``, dtype of its input) to
         the dtype of its output, or to the first line of the error.
     """
-    found = {}
+    results = {}
     for name, weights, cast, given in itertools.product(LAYERS, DTYPES, AUTOCAST, DTYPES):
         layer = LAYERS[name]().to(device, weights)
         x = torch.randn(4, 8, device=device).to(given)
@@ -48,8 +48,8 @@ def observe(device: str = "cpu") -> dict[tuple[str, str, str, str], str]:
                 output = _short(layer(x).dtype)
             except RuntimeError as error:
                 output = f"{type(error).__name__}: {error}".splitlines()[0]
-        found[name, _short(weights), _short(cast) if cast else "off", _short(given)] = output
-    return found
+        results[name, _short(weights), _short(cast) if cast else "off", _short(given)] = output
+    return results
 
 
 def _short(dtype: torch.dtype) -> str:

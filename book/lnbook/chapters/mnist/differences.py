@@ -26,12 +26,12 @@ def at_the_end(runs: Runs) -> dict[tuple[str, str, int, str], tuple[Finding, com
     Returns:
         By the two norms, the batch size and the curve.
     """
-    records, found = Records.given("mnist", runs.records), {}
+    records, result = Records.given("mnist", runs.records), {}
     for one, other in pairs(runs).values():
         for size in SIZES:
             if arms := mnist_arms(records, other, one, size):
                 for name, unit, factor in (("train_nll", "nats", 1), ("test_error", "points", 100)):
                     ends = mnist_end(arms, name, unit, NAMES[name], factor=factor)
-                    found[one, other, size, name] = ends
-    labels = comparison.labels([ends.untestable or ends.differences for ends in found.values()])
-    return {key: (found[key], label) for key, label in zip(found, labels, strict=True)}
+                    result[one, other, size, name] = ends
+    labels = comparison.labels([ends.untestable or ends.differences for ends in result.values()])
+    return {key: (result[key], label) for key, label in zip(result, labels, strict=True)}

@@ -38,11 +38,11 @@ def rates(runs: Runs) -> Table:
         lines.append((f"{NORMS[norm][0]}, each at its best: {best[0]:g}, {best[1]:g}", norm, best))
     columns = [[text for text, *_ in lines]]
     for name in ("train_nll", "test_error"):
-        found = [
+        results = [
             runs.difference(end, Cell("layer", 4, of_layer), Cell(norm, 4, of_other), name)
             for _, norm, (of_layer, of_other) in lines
         ]
-        columns += [labels(found), [with_bounds(d, name) for d in found]]
+        columns += [labels(results), [with_bounds(d, name) for d in results]]
     return Table(
         [
             "Layer norm compared with",

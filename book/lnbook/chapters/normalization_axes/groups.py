@@ -62,9 +62,9 @@ def describe_groups(groups: int, shift: float) -> str:
     x = CHANNELS[None] + shift
     size = len(CHANNELS) // groups
     means = x.reshape(groups, size).mean(1)
-    said = ", ".join(number(m, 1) for m in means)
+    text = ", ".join(number(m, 1) for m in means)
     if groups > 4:
-        said = f"from {number(means.min(), 1)} to {number(means.max(), 1)}"
+        text = f"from {number(means.min(), 1)} to {number(means.max(), 1)}"
     outputs_are = {1: "this is layer norm", 12: "each number is its own mean, and all become 0"}
     note = f": {outputs_are[groups]}" if groups in outputs_are else ""
     moved = np.abs(lnlib.group_norm(x, groups) - lnlib.group_norm(CHANNELS[None], groups)).max()
@@ -75,7 +75,7 @@ def describe_groups(groups: int, shift: float) -> str:
         change = f"With {shift:g} added, group norm's output {still}"
     return (
         f"{groups} group{'s' * (groups > 1)} of {size} channel{'s' * (size > 1)}{note}. "
-        f"Mean{'s' * (groups > 1)}: {said}. {change}; RMS norm's outputs range from "
+        f"Mean{'s' * (groups > 1)}: {text}. {change}; RMS norm's outputs range from "
         f"{number(rms.min())} to {number(rms.max())}."
     )
 

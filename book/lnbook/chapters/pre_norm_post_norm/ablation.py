@@ -85,8 +85,8 @@ def draw_ablation(runs: Runs, group: str) -> list[go.Figure]:
 def describe_ablation(runs: Runs, group: str) -> str:
     """Say what each change costs, mean of the models."""
     base = cost(runs, "val_nll").mean()
-    said = [f"{label} {cost(runs, name).mean():.4g}" for name, label in ABLATED[group].items()]
-    return f"As trained {base:.2f} nats; {', '.join(said)}."
+    texts = [f"{label} {cost(runs, name).mean():.4g}" for name, label in ABLATED[group].items()]
+    return f"As trained {base:.2f} nats; {', '.join(texts)}."
 
 
 ABLATION = Picture(

@@ -25,8 +25,8 @@ DEPTH = 12
 
 def deeper(runs: Runs, initialization: str, kind: str) -> np.ndarray:
     """Return the last gradient's length with most blocks by that with fewest, one a seed."""
-    found = last_gradients(runs, initialization, kind)
-    return found[:, -1] / found[:, 0]
+    result = last_gradients(runs, initialization, kind)
+    return result[:, -1] / result[:, 0]
 
 
 def root(runs: Runs, initialization: str) -> np.ndarray:
@@ -49,8 +49,8 @@ def growth(runs: Runs, initialization: str) -> np.ndarray:
 
 def slope(runs: Runs, initialization: str, kind: str) -> np.ndarray:
     """Return the gradient's length in the first block by that in the last, at 12 blocks."""
-    found = runs.start(initialization, kind, DEPTH, "gradient")
-    return found[:, 0] / found[:, -1]
+    result = runs.start(initialization, kind, DEPTH, "gradient")
+    return result[:, 0] / result[:, -1]
 
 
 def _within(off: np.ndarray, margin: float) -> np.ndarray:
@@ -88,21 +88,21 @@ AT_START = {
 
 def at_start(runs: Runs) -> Table:
     """Label the claims on the first gradient, for each initialization."""
-    numbers, found = [], []
+    numbers, result = [], []
     for measure, differences in AT_START.values():
         values = [measure(runs, name) for name in INITIALIZATIONS.values()]
         numbers.append(",\N{NO-BREAK SPACE}".join(f"{v.mean():.2f}" for v in values))
-        found += map(differences, values)
-    badges, n = labels(found), len(INITIALIZATIONS)
+        result += map(differences, values)
+    badges, n = labels(result), len(INITIALIZATIONS)
     return Table(
         ["Before training", *INITIALIZATIONS],
         [
             [f"{claim} ({told})", *badges[n * k : n * k + n]]
             for k, (claim, told) in enumerate(zip(AT_START, numbers, strict=True))
         ],
-        f"{len(found[0])} seeds; in brackets the mean of what was measured, in the order of the "
+        f"{len(result[0])} seeds; in brackets the mean of what was measured, in the order of the "
         f"columns. Lengths within a ratio of {SAME:g} are the same; a power from {1 - LINEAR:g} to "
-        f"{1 + LINEAR:g} is linear. Labels are corrected for the {len(found)} of this table.",
+        f"{1 + LINEAR:g} is linear. Labels are corrected for the {len(result)} of this table.",
     )
 
 
@@ -141,8 +141,8 @@ def _count(losses, holds) -> str:
     """Return in how many of the seeds it holds: three are too few for a verdict."""
     if any(v is None for v in losses):
         return NOT
-    found = holds(*losses)
-    return f"{found.sum()} of {len(found)} seeds"
+    result = holds(*losses)
+    return f"{result.sum()} of {len(result)} seeds"
 
 
 TRAINED = {

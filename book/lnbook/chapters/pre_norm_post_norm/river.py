@@ -41,29 +41,29 @@ def river(runs: Runs) -> diagrams.Diagram:
 
 def state(runs: Runs, place: str, initialization: str) -> State:
     """Return what is recorded of one place and initialization, means over the seeds."""
-    found = [runs.start(initialization, place, DEPTH, n) for n in ("deviation", "gradient")]
+    results = [runs.start(initialization, place, DEPTH, n) for n in ("deviation", "gradient")]
     losses = {
         label: runs.loss(Cell(initialization, place, DEPTH, RATE, warm_up))
         for warm_up, label in MARKS.items()
     }
-    widths, bars = (None if f is None else f.mean(0).tolist() for f in found)
+    widths, bars = (None if f is None else f.mean(0).tolist() for f in results)
     marks = {label: None if v is None else float(v.mean()) for label, v in losses.items()}
     if all(v is None for v in losses.values()):
         marks = None
-    said = f"{PLACES[place]}: "
+    text = f"{PLACES[place]}: "
     if widths is None:
-        return State(f"{said}this initialization is not recorded.", widths, bars, marks)
-    said += (
+        return State(f"{text}this initialization is not recorded.", widths, bars, marks)
+    text += (
         f"after the last block the residual stream has std {number(widths[-1])}; the gradient "
         f"norm is {number(bars[0])} in the first block and {number(bars[-1])} in the last. "
     )
     if marks is None:
-        return State(f"{said}No network was trained from it.", widths, bars, marks)
+        return State(f"{text}No network was trained from it.", widths, bars, marks)
     ends = [
         f"{value:.2f} {'with' if label == 'warm-up' else 'without'} warm-up"
         + " (stuck at the unigram entropy)" * (value > UNIGRAM - STUCK)
         for label, value in marks.items()
         if value is not None
     ]
-    said += f"After training, the loss in nats is {', '.join(ends)}."
-    return State(said, widths, bars, marks)
+    text += f"After training, the loss in nats is {', '.join(ends)}."
+    return State(text, widths, bars, marks)

@@ -125,8 +125,8 @@ class Runs:
         Returns:
             Shape ``(seeds, blocks)``, with one column more where it begins before the first block.
         """
-        found = self._at_start(initialization, kind, depth)
-        return None if found is None else _blocks(*found, name, 0)
+        result = self._at_start(initialization, kind, depth)
+        return None if result is None else _blocks(*result, name, 0)
 
     def end(self, cell: Cell, name: str) -> np.ndarray | None:
         """Return the same after the last update, or ``None`` if not recorded."""

@@ -16,16 +16,16 @@ STARTED = ("post", "pre")
 def last_gradients(runs: Runs, initialization: str, kind: str) -> np.ndarray:
     """Return the gradient's length in the last block, ``(seeds, depths)``, a depth a column."""
     columns = [runs.start(initialization, kind, depth, "gradient") for depth in DEPTHS]
-    return np.array([found[:, -1] for found in columns]).T
+    return np.array([result[:, -1] for result in columns]).T
 
 
 def draw_start(runs: Runs, initialization: str, depth: int) -> list[go.Figure]:
     """Draw the gradient in each block, and in the last block over the depth."""
     blocks, last = go.Figure(), go.Figure()
     for kind in STARTED:
-        found = runs.start(initialization, kind, depth, "gradient")
+        result = runs.start(initialization, kind, depth, "gradient")
         hover = "block %{x}: %{y:.3g}"
-        band(blocks, np.arange(1, depth + 1), spread(found), KINDS[kind], hover, "lines+markers")
+        band(blocks, np.arange(1, depth + 1), spread(result), KINDS[kind], hover, "lines+markers")
         values = last_gradients(runs, initialization, kind)
         hover = "%{x} blocks: %{y:.3g}"
         band(last, DEPTHS, spread(values), KINDS[kind], hover, "lines+markers")
@@ -61,21 +61,21 @@ def _range(runs: Runs, initialization: str) -> tuple[float, float, float, float]
     every = [
         runs.start(initialization, kind, depth, "gradient") for kind in STARTED for depth in DEPTHS
     ]
-    lasts = [found[:, -1] for found in every]
-    top = max(found.max() for found in every)
+    lasts = [result[:, -1] for result in every]
+    top = max(result.max() for result in every)
     low, high = min(f.min() for f in lasts), max(f.max() for f in lasts)
     return 0, 1.05 * top, 0.75 * low, 1.35 * high
 
 
 def describe_start(runs: Runs, initialization: str, depth: int) -> str:
     """Say how long the gradient is in the first and the last block, in both places."""
-    said = []
+    texts = []
     for kind in STARTED:
-        found = runs.start(initialization, kind, depth, "gradient").mean(0)
-        said.append(f"{KINDS[kind][0]} {found[0]:.2g} in the first block, {found[-1]:.2g} in the "
-                    "last")  # fmt: skip
+        result = runs.start(initialization, kind, depth, "gradient").mean(0)
+        texts.append(f"{KINDS[kind][0]} {result[0]:.2g} in the first block, {result[-1]:.2g} in the"
+                    " last")  # fmt: skip
     name = INITIALIZATION_NAMES[initialization]
-    return f"{name}, {depth} blocks, before the first update: {'; '.join(said)}."
+    return f"{name}, {depth} blocks, before the first update: {'; '.join(texts)}."
 
 
 START = Picture(

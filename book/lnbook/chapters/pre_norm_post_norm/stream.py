@@ -24,10 +24,10 @@ RANGES = {"deviation": (0.02, 24), "mean_share": (0.04, 6)}
 def at(runs: Runs, initialization: str, kind: str, name: str, when: str) -> np.ndarray | None:
     """Return a measure behind each block, ``(seeds, 13)``; the share in percent."""
     if when == "start":
-        found = runs.start(initialization, kind, DEPTH, name)
+        result = runs.start(initialization, kind, DEPTH, name)
     else:
-        found = runs.end(Cell(initialization, kind, DEPTH, RATE, WARM_UP), name)
-    return found if found is None or name == "deviation" else 100 * found
+        result = runs.end(Cell(initialization, kind, DEPTH, RATE, WARM_UP), name)
+    return result if result is None or name == "deviation" else 100 * result
 
 
 def draw_stream(runs: Runs, kind: str, initialization: str) -> list[go.Figure]:
@@ -39,9 +39,9 @@ def _panel(runs: Runs, kind: str, initialization: str, name: str) -> go.Figure:
     figure, places = go.Figure(), np.arange(DEPTH + 1)
     low, high = RANGES[name]
     for when, look in TIMES.items():
-        found = at(runs, initialization, kind, name, when)
-        if found is not None:
-            values = np.clip(found, low, high)
+        result = at(runs, initialization, kind, name, when)
+        if result is not None:
+            values = np.clip(result, low, high)
             band(figure, places, spread(values), look, "behind block %{x}: %{y:.3g}",
                  "lines+markers")  # fmt: skip
     figure.update_layout(
@@ -56,16 +56,16 @@ def _panel(runs: Runs, kind: str, initialization: str, name: str) -> go.Figure:
 
 def describe_stream(runs: Runs, kind: str, initialization: str) -> str:
     """Say what both are behind the last block, before and after training."""
-    said = []
+    texts = []
     for when, (label, *_) in TIMES.items():
         both = [at(runs, initialization, kind, name, when) for name in TITLES]
         if both[0] is None:
-            said.append(f"{label} not recorded")
+            texts.append(f"{label} not recorded")
         else:
             size, share = (v.mean(0)[-1] for v in both)
-            said.append(f"{label} deviation {size:.2f}, {max(share, 0):.2f} % of it mean")
+            texts.append(f"{label} deviation {size:.2f}, {max(share, 0):.2f} % of it mean")
     start = INITIALIZATION_NAMES[initialization]
-    return f"{KINDS[kind][0]}, {start}, behind the last block: {'; '.join(said)}."
+    return f"{KINDS[kind][0]}, {start}, behind the last block: {'; '.join(texts)}."
 
 
 STREAM = Picture(

@@ -175,25 +175,25 @@ def describe_losses(runs: Runs, initialization: str, depth: int) -> str:
     best = sorted(c for c in means if means[c] < lowest + NEAR)
     bad = sorted(c for c in cells if stuck(cells[c]).all())
     some = sorted(c for c in means if stuck(cells[c]).any() and c not in bad)
-    said = (
+    text = (
         f"{name}: the lowest loss is {lowest:.2f} nats, reached within {NEAR:g} by "
         f"{_listed(best)}. Stuck at the unigram entropy: {_listed(bad) or 'none'}."
     )
-    said += f" Stuck in some seeds: {_listed(some)}." if some else ""
-    return f"{said} Exploded: {_listed(gone)}." if gone else said
+    text += f" Stuck in some seeds: {_listed(some)}." if some else ""
+    return f"{text} Exploded: {_listed(gone)}." if gone else text
 
 
 def _listed(cells: list[Cell]) -> str:
-    said = []
+    texts = []
     for kind in dict.fromkeys(c.kind for c in cells):
         of_kind = [c for c in cells if c.kind == kind]
         if len(of_kind) == len(RATES) * len(WARM_UPS):
-            said.append(f"{short(kind)} at every rate, with and without warm-up")
+            texts.append(f"{short(kind)} at every rate, with and without warm-up")
             continue
         for warm_up in WARM_UPS:
             if rates := " and ".join(f"{c.rate:g}" for c in of_kind if c.warm_up == warm_up):
-                said.append(f"{short(kind)} at {rates} {'with' if warm_up else 'without'} warm-up")
-    return "; ".join(said)
+                texts.append(f"{short(kind)} at {rates} {'with' if warm_up else 'without'} warm-up")
+    return "; ".join(texts)
 
 
 LOSSES = Picture(
@@ -237,14 +237,14 @@ TOP = 4.4
 
 def describe_curves(runs: Runs, rate: float, warm_up: int, initialization: str) -> str:
     """Say where each kind ends."""
-    said = []
+    texts = []
     for kind in CURVES:
         losses = runs.loss(Cell(initialization, kind, 12, rate, warm_up))
         if losses is not None:
-            said.append(f"{KINDS[kind][0]} {losses.mean():.2f}")
+            texts.append(f"{KINDS[kind][0]} {losses.mean():.2f}")
     with_it = f"with {warm_up} updates of warm-up" if warm_up else "without warm-up"
     start = f"{INITIALIZATION_NAMES[initialization]}, 12 blocks, rate {rate:g}, {with_it}"
-    return f"{start}: {', '.join(said)} nats." if said else f"{start}: not recorded."
+    return f"{start}: {', '.join(texts)} nats." if texts else f"{start}: not recorded."
 
 
 CURVE = Picture(

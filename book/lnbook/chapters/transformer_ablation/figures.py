@@ -84,11 +84,11 @@ def outlier_table(models: Mapping[int, Any], sentence: str, norm: int = 2) -> Ta
     rows = []
     for seed, model in models.items():
         x = np.asarray(model.inside(sentence)[norm][0])
-        found, share = outliers(x), outlier_share(x)[is_blank(sentence)].mean()
+        result, share = outliers(x), outlier_share(x)[is_blank(sentence)].mean()
         gain = np.abs(model.norm(norm).weight.detach().numpy())
         rows.append([
-            str(seed), ", ".join(map(str, found)), f"{share:.0%}",
-            ", ".join(f"{g:.2f}" for g in gain[found]), f"{np.median(gain):.2f}",
+            str(seed), ", ".join(map(str, result)), f"{share:.0%}",
+            ", ".join(f"{g:.2f}" for g in gain[result]), f"{np.median(gain):.2f}",
         ])  # fmt: skip
     return Table(
         ["Seed", "Outlier features", "Share of the sum of squares at spaces", "Their gains",

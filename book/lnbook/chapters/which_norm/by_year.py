@@ -51,8 +51,8 @@ def learned(model: Model) -> str:
 
 def qk_norm(model: Model) -> str:
     """Say whether queries and keys are normalized: ``"yes"``, ``"no"`` or ``"other"``."""
-    said = model.short["qk_norm"]
-    return {"RMS": "yes", "LayerNorm": "yes", "no": "no", "latents": "no"}.get(said, "other")
+    text = model.short["qk_norm"]
+    return {"RMS": "yes", "LayerNorm": "yes", "no": "no", "latents": "no"}.get(text, "other")
 
 
 ANSWERS = {
@@ -82,11 +82,11 @@ def draw_by_year(question: str, data: str) -> go.Figure:
     years = list(range(MODELS[0].year, MODELS[-1].year + 1))
     figure = go.Figure()
     for answer, (label, color, pattern) in QUESTIONS[question].items():
-        found = [counted(question, data, year, year)[answer] for year in years]
-        if any(found):
+        results = [counted(question, data, year, year)[answer] for year in years]
+        if any(results):
             figure.add_bar(
                 x=years,
-                y=found,
+                y=results,
                 name=label,
                 marker={
                     "color": color,
@@ -97,7 +97,7 @@ def draw_by_year(question: str, data: str) -> go.Figure:
                         "solidity": 0.2,
                     },
                 },
-                text=[str(n) if n else "" for n in found],
+                text=[str(n) if n else "" for n in results],
                 textangle=0,
                 insidetextanchor="middle",
                 textposition="inside",
@@ -117,13 +117,13 @@ def describe_by_year(question: str, data: str) -> str:
     """Count the answers before 2023 and since."""
     parts = []
     for when, years in (("Before 2023", (0, 2022)), ("since", (2023, 9999))):
-        found = counted(question, data, *years)
-        said = ", ".join(
-            f"{found[answer]} {label}"
+        result = counted(question, data, *years)
+        text = ", ".join(
+            f"{result[answer]} {label}"
             for answer, (label, *_) in QUESTIONS[question].items()
-            if found[answer]
+            if result[answer]
         )
-        parts.append(f"{when}: {said}")
+        parts.append(f"{when}: {text}")
     return f"{'; '.join(parts)}. {_whose(data)}"
 
 

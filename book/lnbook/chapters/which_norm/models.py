@@ -130,12 +130,12 @@ GROUPS = {
 
 def read() -> tuple[list[Model], str]:
     """Read the models, in the order of their years, and how they were read."""
-    found = json.loads(SOURCE.read_text("utf-8"))
+    result = json.loads(SOURCE.read_text("utf-8"))
     lines = [
         Model(**m | {name: tuple(m[name]) for name in ("not_verified", "sources")})
-        for m in found["models"]
+        for m in result["models"]
     ]
-    return sorted(lines, key=lambda m: m.year), found["how"]
+    return sorted(lines, key=lambda m: m.year), result["how"]
 
 
 MODELS, HOW = read()

@@ -147,5 +147,5 @@ SNIPPETS = (
 
 def snippet(**chosen: str) -> Snippet:
     """Return the code for a choice."""
-    (found,) = (one for one in SNIPPETS if shown(one.when, chosen))
-    return found
+    (result,) = (one for one in SNIPPETS if shown(one.when, chosen))
+    return result

@@ -48,15 +48,15 @@ class Network:
         d = softmax(logits)
         np.put_along_axis(d, y[..., None], np.take_along_axis(d, y[..., None], -1) - 1, -1)
         d /= y.shape[-1]
-        found = [inputs[-1].swapaxes(-1, -2) @ d]
+        results = [inputs[-1].swapaxes(-1, -2) @ d]
         for k in range(len(saved) - 1, -1, -1):
             a, rstd = saved[k]
             d = (d @ self.weights[k + 1].swapaxes(-1, -2)) * (a > 0)
             if rstd is not None:  # a is the normalized input
                 d -= d.mean(axis=-1, keepdims=True) + a * (d * a).mean(axis=-1, keepdims=True)
                 d *= rstd
-            found.insert(0, inputs[k].swapaxes(-1, -2) @ d)
-        return found
+            results.insert(0, inputs[k].swapaxes(-1, -2) @ d)
+        return results
 
     def loss(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return each copy's mean cross-entropy, in nats."""

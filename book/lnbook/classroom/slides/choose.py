@@ -79,16 +79,16 @@ def decks(built: Path, source: Path) -> dict[str, list[Slide]]:
     """
     toc = yaml.safe_load((source.parent / "_toc.yml").read_text("utf-8"))
     plans = blocks(built)
-    found, first = {}, [toc["root"]]  # the first page is the first track's
+    result, first = {}, [toc["root"]]  # the first page is the first track's
     for part in toc["parts"]:
         if part["caption"] == REFERENCE:
             continue
         pages = first + [entry["file"] for entry in part["chapters"]]
         pages = [page for page in pages if (source / f"{page}.ipynb").exists()]
         if pages:
-            found[part["caption"]] = [s for p in pages for s in chapter(p, plans, built, source)]
+            result[part["caption"]] = [s for p in pages for s in chapter(p, plans, built, source)]
             first = []
-    return found
+    return result
 
 
 def read(built: Path, page: str) -> BeautifulSoup:
@@ -104,14 +104,14 @@ def blocks(built: Path) -> list[tuple[str, str, str, Tag]]:
     if not (built / f"{PLANS}.html").exists():
         return []
     page = read(built, PLANS)
-    found = []
+    results = []
     for fold in page.select("details.ln-block"):
         row = page.select_one(f'.ln-plan a[href="#{fold["id"]}"]').find_parent("tr")
         if link := row.select_one("a.ln-open"):
             name, _, state = link["href"].partition(".html#")
             title = fold.summary.find("span").next_sibling.strip()
-            found.append((name, state, title, fold.select_one(".ln-block-body")))
-    return found
+            results.append((name, state, title, fold.select_one(".ln-block-body")))
+    return results
 
 
 def chapter(
@@ -207,8 +207,8 @@ def sentence(paragraph: Tag) -> str:
     for tag in words.find_all(id=True):
         del tag["id"]  # a slide shows it once more
     beginning = ""
-    for found in SENTENCE.finditer(inside(words)):
-        beginning += found[0]
+    for result in SENTENCE.finditer(inside(words)):
+        beginning += result[0]
         if len(beginning.split()) >= FEW:
             break
     return beginning.strip() or inside(words)

@@ -83,10 +83,10 @@ def clear(out: Path) -> None:
 
 def reveal() -> Path:
     """Find reveal.js in the package that ships it, without importing the package."""
-    found = importlib.util.find_spec("sphinx_revealjs")
-    if found is None or found.origin is None:
+    result = importlib.util.find_spec("sphinx_revealjs")
+    if result is None or result.origin is None:
         raise ValueError("reveal.js is missing: pip install -e '.[slides]'")
-    return Path(found.origin).parent / "_static" / "revealjs"
+    return Path(result.origin).parent / "_static" / "revealjs"
 
 
 def put(path: Path, to: Path) -> None:

@@ -132,8 +132,8 @@ class Card:
             self.groups.layout.display = "" if self.norm.value == "group norm" else "none"
             self.result.value = self.shown(self.state())
         except Exception as error:
-            said = f"This could not be computed ({explained(error)}). Type another number."
-            self.result.value = f'<p role="status">{html.escape(said)}</p>'
+            text = f"This could not be computed ({explained(error)}). Type another number."
+            self.result.value = f'<p role="status">{html.escape(text)}</p>'
 
     def shown(self, state: State) -> str:
         """Write tables and sentences."""
@@ -186,11 +186,11 @@ class Card:
         width = max(map(len, rows))
         B, F = min(len(rows), EXAMPLES), min(width, FEATURES)
         padded = [[*row, *[""] * F][:F] for row in rows[:B]]
-        said = WORDS["pasted"].format(rows=B, columns=F, separator=separator)
+        text = WORDS["pasted"].format(rows=B, columns=F, separator=separator)
         if (len(rows), width) != (B, F):
-            said += " " + WORDS["left out"]
+            text += " " + WORDS["left out"]
         self.put(_numbered(padded), B, F)
-        self.note.value = f'<p role="status">{html.escape(said)}</p>'
+        self.note.value = f'<p role="status">{html.escape(text)}</p>'
 
     def put(self, texts: Mapping[tuple, str], B: int, F: int) -> None:
         """Change many texts, and the size of the table, at once."""

@@ -96,10 +96,10 @@ class Sentences:
             kind = "huge"
         first, second = forms if kind == "two" else ("", "")
         places = {"text": text.strip(number_parsing.EDGE), "first": first, "second": second}
-        said = [WORDS["bad"][kind].format(Cell=upper(cell), **places)]
+        texts = [WORDS["bad"][kind].format(Cell=upper(cell), **places)]
         if len(bad) > 1:
-            said.append(counted(WORDS["bad"]["more"], len(bad) - 1))
-        return [*said, WORDS["bad"]["then"]]
+            texts.append(counted(WORDS["bad"]["more"], len(bad) - 1))
+        return [*texts, WORDS["bad"]["then"]]
 
     def _few(self) -> list[str]:
         """Say what one number, or two, are normalized to."""

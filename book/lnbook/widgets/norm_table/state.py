@@ -77,8 +77,8 @@ def typed(text: str) -> float:
     >>> [typed(text) for text in ("1,5", "−2", "1 155", "1/4", "1,155", "1e999", "two")]
     [1.5, -2.0, 1155.0, 0.25, nan, nan, nan]
     """
-    found = number_parsing.readings(text)
-    return found[0] if len(found) == 1 else float("nan")
+    result = number_parsing.readings(text)
+    return result[0] if len(result) == 1 else float("nan")
 
 
 def divisor(groups: int, features: int) -> int:

@@ -89,21 +89,21 @@ class Quiz:
         def question(i, asked):
             controls, read = asked.control()
             check = widgets.Button(description="Check", tooltip=f"Check the answer to question {i}")
-            said = widgets.HTML()
+            text = widgets.HTML()
 
             def judge(_):
                 answer = read()
                 verdict = asked.judge(answer)
                 if verdict is None:
-                    said.value = feedback(None, asked.nothing)
+                    text.value = feedback(None, asked.nothing)
                     return
                 first.setdefault(i, verdict[0])
-                said.value = feedback(*verdict)
+                text.value = feedback(*verdict)
                 score.value = scored(first, len(self.questions))
 
             check.on_click(judge)
             head = widgets.HTML(f"<p><b>{i}.</b> {markup(asked.text)}</p>")
-            return widgets.VBox([head, *controls, check, said])
+            return widgets.VBox([head, *controls, check, text])
 
         title = f"<b>{markup(self.title)}</b>" if self.title else ""
         head = widgets.HTML(f"<style>{colors.css()}</style>{title}")

@@ -102,15 +102,15 @@ class Number:
 
     def judge(self, answer: str) -> tuple[bool, str] | None:
         """Say whether this text is the right number, and why; ``None`` if it is no number."""
-        found = number_parsing.readings(answer, self.unit)
-        if not found:
+        result = number_parsing.readings(answer, self.unit)
+        if not result:
             return None
-        if any(near(x, self.answer, self.within) for x in found):
+        if any(near(x, self.answer, self.within) for x in result):
             return True, self.why
         known = [
             (abs(x - value), why)
             for value, why in self.wrong
-            for x in found
+            for x in result
             if near(x, value, self.within)
         ]
         return False, min(known, key=lambda pair: pair[0])[1] if known else self.otherwise

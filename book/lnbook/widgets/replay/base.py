@@ -44,10 +44,10 @@ def side_by_side(
         ValueError: If there are none, or two of one arm, or they differ in more.
     """
     named = f"{', '.join(by[:-1])} and {by[-1]}"
-    found: dict[Arm, Record] = {}
+    results: dict[Arm, Record] = {}
     for run in records:
         arm = tuple(run["settings"][name] for name in by)
-        if arm in found:
+        if arm in results:
             raise ValueError(
                 f"{widget}: records must be one of each {named}, got two of {arm}; read those of "
                 "one seed and of one kind of setting"
@@ -57,8 +57,8 @@ def side_by_side(
                 f"{widget}: records must be of runs with {kept}, this one kept no {array}; record "
                 f"it with python -m lnlab replay {again}"
             )
-        found[arm] = run
-    runs = {arm: found[arm] for arm in arms if arm in found}
+        results[arm] = run
+    runs = {arm: results[arm] for arm in arms if arm in results}
     if not runs:
         raise ValueError(
             f"{widget}: records must be one at least, got none; record them with python -m lnlab "
@@ -83,7 +83,7 @@ def kept(
         arms: From an arm's name to settings that its runs have.
         array: Its name.
     """
-    found = {
+    results = {
         name: [
             run
             for run in records
@@ -91,7 +91,7 @@ def kept(
         ]
         for name, given in arms.items()
     }
-    return {name: runs[0] for name, runs in found.items() if runs}
+    return {name: runs[0] for name, runs in results.items() if runs}
 
 
 def updates(run: Record) -> list[int]:

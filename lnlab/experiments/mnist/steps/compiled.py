@@ -157,7 +157,7 @@ def _layers(model: nn.Sequential, flat: Tensor) -> ctypes.Array[_Layer]:
     def place(p: Tensor) -> int:
         return (p.data_ptr() - flat.data_ptr()) // flat.element_size()
 
-    found = []
+    results = []
     for module in model:
         if isinstance(module, nn.Linear | WeightNormLinear):
             weighted = isinstance(module, WeightNormLinear)
@@ -171,7 +171,7 @@ def _layers(model: nn.Sequential, flat: Tensor) -> ctypes.Array[_Layer]:
                 layer.bias = place(module.bias)
             if weighted:
                 layer.gain = place(module.gain)
-            found.append(layer)
+            results.append(layer)
         elif isinstance(module, LayerNorm | BatchNorm):
             batch = isinstance(module, BatchNorm)
             layer.norm = NORMS.index("batch" if batch else "layer")
@@ -179,7 +179,7 @@ def _layers(model: nn.Sequential, flat: Tensor) -> ctypes.Array[_Layer]:
             if batch:
                 layer.running_mean = module.running_mean.data_ptr()
                 layer.running_var = module.running_var.data_ptr()
-    return (_Layer * len(found))(*found)
+    return (_Layer * len(results))(*results)
 
 
 def _check() -> None:

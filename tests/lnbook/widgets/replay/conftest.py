@@ -54,8 +54,8 @@ def refused(request):
             "another shape": [made(), made("none", **shape)],
             "other updates": [made(), made("none", **updates)],
         }[request.param]
-        said = REFUSED[request.param].format(by=by, array=array)
-        with pytest.raises(ValueError, match=f"^{widget.__name__}: records must {said}"):
+        text = REFUSED[request.param].format(by=by, array=array)
+        with pytest.raises(ValueError, match=f"^{widget.__name__}: records must {text}"):
             widget(records)
 
     return check

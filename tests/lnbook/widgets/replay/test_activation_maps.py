@@ -52,11 +52,11 @@ def test_what_is_packed_comes_back_as_the_records_have_it(three):
     for arm, run in zip(arms, (plain, batch, layer), strict=True):
         for k, maps in enumerate(arm, 1):
             assert len(maps) == (3 if run is plain else 5)
-            for name, found in maps.items():
+            for name, result in maps.items():
                 kept = run["arrays"][f"{name}_{k}"].astype(float) / (255 if name == "on" else 1)
                 largest = np.abs(kept).max((1, 2, 3), keepdims=True)
                 assert np.all(
-                    np.abs(found - kept) <= 0.53 * largest / activation_maps.LEVELS
+                    np.abs(result - kept) <= 0.53 * largest / activation_maps.LEVELS
                 )  # and 4 digits
 
 
@@ -67,8 +67,8 @@ def test_what_is_told_of_a_border_is_its_mean_and_the_interval_of_compare(three)
     edge = np.array([maps[:, i, j] for i, j in at]).mean(0)
     rest = maps[:, 1:-1, 1:-1].mean((1, 2))
     expected = [edge.mean(), rest.mean(), *comparison.interval(edge - rest)]
-    found = told["arms"][2]["layers"][1]["statistics"]["before_mean"]["apart"][1]
-    np.testing.assert_allclose(found, expected, rtol=1e-3)
+    result = told["arms"][2]["layers"][1]["statistics"]["before_mean"]["apart"][1]
+    np.testing.assert_allclose(result, expected, rtol=1e-3)
     many = np.random.default_rng(1).normal(size=(2, 16, 5, 5)) ** 3
     ring = np.ones((5, 5), bool)
     ring[1:-1, 1:-1] = False

@@ -23,13 +23,13 @@ def test_an_epoch_is_so_many_updates_or_the_whole_set(settings, cases, wanted):
 @pytest.mark.parametrize("updates", [[0, 10, 1000], [0, 50, *range(100, 3100, 100)],
                                      [0, 1, 2, 4, 8, 16], [0, 1, 25, 30, 10**10]])  # fmt: skip
 def test_points_are_the_measured_ones_nearest_to_even_steps_of_the_logarithm(updates):
-    found = base.points(updates)
+    result = base.points(updates)
     first, last = math.log(updates[1]), math.log(updates[-1])
     aims = [first + (last - first) * k / 10 for k in range(11)]
     near = {min(range(1, len(updates)), key=lambda k: abs(math.log(updates[k]) - aim))
             for aim in aims}  # fmt: skip
-    assert found == [0, *sorted(near)]
-    assert (found[1], found[-1]) == (1, len(updates) - 1)
+    assert result == [0, *sorted(near)]
+    assert (result[1], result[-1]) == (1, len(updates) - 1)
 
 
 def record(arm, seed=0, array=True, epochs=(0, 1)):
@@ -46,16 +46,16 @@ def test_the_first_run_of_each_arm_that_kept_the_array_is_taken():
         record("none", 3),
     ]
     arms = {"a": {"norm": "none"}, "b": {"norm": "layer"}, "c": {"norm": "batch"}}
-    found = base.kept(runs, arms, "maps")
-    assert {name: run["seed"] for name, run in found.items()} == {"a": 2, "b": 1}
+    result = base.kept(runs, arms, "maps")
+    assert {name: run["seed"] for name, run in result.items()} == {"a": 2, "b": 1}
 
 
 def test_arms_stand_in_their_own_order_and_must_have_the_same_updates():
     arms = [("layer", "usual"), ("none", "usual")]
     both = [record("none"), record("layer")]
-    found = base.side_by_side("Widget", both, arms, "maps", "x")
-    assert list(found) == arms
-    assert [run["settings"]["norm"] for run in found.values()] == ["layer", "none"]
+    result = base.side_by_side("Widget", both, arms, "maps", "x")
+    assert list(result) == arms
+    assert [run["settings"]["norm"] for run in result.values()] == ["layer", "none"]
     longer = [record("none"), record("layer", epochs=(0, 2))]
     with pytest.raises(ValueError, match="one number of updates and one shape"):
         base.side_by_side("Widget", longer, arms, "maps", "x")

@@ -57,8 +57,8 @@ def test_the_networks_arrive_as_the_records_have_them():
             ("image", "image_levels", "i1"),
             ("image_scales", "image_scales", "<f4"),
         ):
-            found = np.frombuffer(base64.b64decode(sent[name]), dtype)
-            np.testing.assert_array_equal(found, kept["arrays"][array][5].ravel())
+            result = np.frombuffer(base64.b64decode(sent[name]), dtype)
+            np.testing.assert_array_equal(result, kept["arrays"][array][5].ravel())
     assert set(caption_ranking.records()) == set(caption_ranking.NORMS)
 
 

@@ -83,16 +83,16 @@ def test_a_text_is_written_by_each_network_as_it_was_in_the_end():
 
 def test_the_field_shows_the_new_line_and_says_what_is_wrong_with_a_text():
     shown = HandwritingReplay(three(), text="abc", write=write)
-    row, said, place = shown.widget().children
+    row, texts, place = shown.widget().children
     text, bias, button = row.children
     assert (text.value, place.children[0].data["packed"]) == ("abc", shown.packed)
     text.value = "pen & ink!"
     button.click()
-    assert "text must be of &lt;letters&gt;, got &#x27;!&#x27;" in said.value
+    assert "text must be of &lt;letters&gt;, got &#x27;!&#x27;" in texts.value
     assert place.children[0].data["packed"] == shown.packed
     text.value, bias.value = "ink", 2
     button.click()
-    assert said.value == ""
+    assert texts.value == ""
     told, strokes, *_ = unpacked(place.children[0].data["packed"])
     assert told["text"] == "ink"
     assert strokes[2, 0, 0, 0] == three()[0]["arrays"]["strokes"][0, 0, 0] + 20

@@ -45,9 +45,9 @@ def three():
 
 @pytest.fixture(scope="module")
 def book():
-    found = [run for run in records.read_all("skip_thoughts") if "map" in run["arrays"]]
-    assert found
-    return found
+    results = [run for run in records.read_all("skip_thoughts") if "map" in run["arrays"]]
+    assert results
+    return results
 
 
 def test_a_sentence_loses_the_marks_around_it_and_keeps_those_within_as_a_pair():

@@ -147,10 +147,10 @@ def test_the_module_can_be_run_to_build_beforehand(request, capfd, compiler):
     with pytest.raises(SystemExit) as end:
         runpy.run_module("lnlib.nn.kernels", run_name="__main__")
     assert end.value.code == (compiler == "fails")
-    said = f"lnlib: compiled recurrences: {recurrent.reason()}\n"
-    said += f"lnlib: compiled norms: {layer_norm.reason()}\n"
-    said += f"lnlib: operator of the norms: {layer_norm.operator_reason()}\n"
-    assert capfd.readouterr() == (said, "")
+    text = f"lnlib: compiled recurrences: {recurrent.reason()}\n"
+    text += f"lnlib: compiled norms: {layer_norm.reason()}\n"
+    text += f"lnlib: operator of the norms: {layer_norm.operator_reason()}\n"
+    assert capfd.readouterr() == (text, "")
 
 
 # Whatever looks at the operations, and not at the numbers alone, has to see them.

@@ -143,7 +143,7 @@ def packed(records: Sequence[Mapping[str, Any]]) -> str:
 def _arm(run: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[bytes]]:
     layers, parts = [], []
     for layer in LAYERS:
-        found = {}
+        results = {}
         for name in STATISTICS:
             if f"{name}_{layer}" not in run["arrays"]:
                 continue  # without a norm nothing lies before it
@@ -152,12 +152,12 @@ def _arm(run: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[bytes]]:
             step = np.maximum(np.abs(maps).max((1, 2, 3)), 1e-6) / LEVELS
             whole = np.rint(maps / step[:, None, None, None]).astype("i1")
             parts.append(np.diff(whole, axis=-1, prepend=np.int8(0)).astype("i1").tobytes())
-            found[name] = {
+            results[name] = {
                 "step": [float(f"{s:.4g}") for s in step],
                 "apart": [[float(f"{v:.4g}") for v in row] for row in apart(maps)],
             }
         channels, side = maps.shape[1:3]
-        layers.append({"channels": channels, "side": side, "statistics": found})
+        layers.append({"channels": channels, "side": side, "statistics": results})
     return layers, parts
 
 

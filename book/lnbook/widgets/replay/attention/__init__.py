@@ -97,11 +97,11 @@ def _book() -> list[dict[str, Any]]:
 
 def questions(run: Mapping[str, Any]) -> list[Question]:
     """Return the questions that a run with ``pictures`` has kept."""
-    found = []
+    results = []
     for row in run["arrays"]["text"][0]:
         passage, query, answer, verse = bytes(row).rstrip(b"\0").decode().split("\n")
-        found.append(Question(passage.split(), query.split(), answer, _verse(verse)))
-    return found
+        results.append(Question(passage.split(), query.split(), answer, _verse(verse)))
+    return results
 
 
 def _verse(place: str) -> str:

@@ -105,8 +105,8 @@ def pictures() -> dict[str, Any]:
 @functools.cache
 def records() -> dict[str, dict[str, Any]]:
     """Return the records that keep vectors, by norm."""
-    found = [r for r in record.read_all("order_embeddings") if "keep" in r["settings"]]
-    return {r["settings"]["norm"]: r for r in found}
+    results = [r for r in record.read_all("order_embeddings") if "keep" in r["settings"]]
+    return {r["settings"]["norm"]: r for r in results}
 
 
 def networks(point: int) -> dict[str, dict[str, str]]:

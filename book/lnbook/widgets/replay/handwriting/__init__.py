@@ -92,21 +92,21 @@ class HandwritingReplay(base.SideBySide):
         text = widgets.Text(value=self.text, description="Text", continuous_update=False)
         bias = widgets.FloatSlider(value=1, min=0, max=3, step=0.5, description="Bias")
         button = widgets.Button(description="Write", icon="pencil")
-        said, place = widgets.HTML(), widgets.VBox(shown.children)
+        texts, place = widgets.HTML(), widgets.VBox(shown.children)
 
         def write(_: Any) -> None:
-            button.disabled, said.value = True, "The networks write …"
+            button.disabled, texts.value = True, "The networks write …"
             try:
                 self.packed = self.typed(text.value, bias.value)
                 place.children = super(HandwritingReplay, self).widget().children
-                said.value = ""
+                texts.value = ""
             except ValueError as error:
-                said.value = f'<p role="alert">{html.escape(str(error))}</p>'
+                texts.value = f'<p role="alert">{html.escape(str(error))}</p>'
             finally:
                 button.disabled = False
 
         button.on_click(write)
-        return widgets.VBox([widgets.HBox([text, bias, button]), said, place])
+        return widgets.VBox([widgets.HBox([text, bias, button]), texts, place])
 
     def __repr__(self) -> str:
         told = unpacked(self.packed)[0]

@@ -147,7 +147,7 @@ def packed(records: Sequence[Mapping[str, Any]]) -> str:
     runs = list(arms.values())
     every = base.updates(runs[0])
     chosen = base.points(every)
-    found = sentences(runs[0])
+    result = sentences(runs[0])
     last = runs[-1]["arrays"]["map"][chosen[-1], :, :2].astype(float)
     places = np.stack([_places(run["arrays"]["map"][chosen], last) for run in runs])
     nearest = np.stack([run["arrays"]["neighbors"][chosen] for run in runs]).astype("<u2")
@@ -156,11 +156,11 @@ def packed(records: Sequence[Mapping[str, Any]]) -> str:
         "arms": [_told(run, arm, chosen) for arm, run in arms.items()],
         "updates": [every[k] for k in chosen],
         "size": runs[0]["settings"]["hidden"],
-        "texts": found,
+        "texts": result,
         "count": nearest.shape[-1],
         "alike": [
             {"name": what, "says": ALIKE[what][0], "luck": round(luck, 4),
-             "of": np.flatnonzero(_having(found, what)).tolist()}
+             "of": np.flatnonzero(_having(result, what)).tolist()}
             for what, luck in common.items()
         ],
     }  # fmt: skip
@@ -183,12 +183,12 @@ def _told(run: Mapping[str, Any], arm: tuple[str, str], chosen: list[int]) -> di
 
 def _places(maps: np.ndarray, last: np.ndarray) -> np.ndarray:
     """Turn each map onto the next one, and let it fill the frame."""
-    found, like = [], last
+    result, like = [], last
     for now in maps[::-1, :, :2].astype(float):
         left, _, right = np.linalg.svd(now.T @ like)
         like = now @ left @ right
-        found.append(like)
-    turned = np.stack(found[::-1])
+        result.append(like)
+    turned = np.stack(result[::-1])
     reach = np.quantile(np.abs(turned / [1, HIGH]).max(-1), 0.99, axis=1)[:, None, None]
     frame = FRAME * np.array([1, HIGH])
     return np.rint(np.clip(turned / reach.clip(1e-12) * EDGE, -frame, frame)).astype("i1")

@@ -66,8 +66,8 @@ def test_what_it_depends_on_is_in_its_name(machine, monkeypatch, change):
 
 
 def test_the_processor_is_named_by_what_its_code_depends_on(monkeypatch):
-    said = "processor : 7\nmodel name : fast\nMHz : 3000\nflags : avx2 fma\nFeatures : sve\n"
-    monkeypatch.setattr(Path, "read_text", lambda path: said)
+    text = "processor : 7\nmodel name : fast\nMHz : 3000\nflags : avx2 fma\nFeatures : sve\n"
+    monkeypatch.setattr(Path, "read_text", lambda path: text)
     name = build._processor()
     assert all(part in name for part in ("model name : fast", "flags : avx2 fma", "Features : sve"))
     assert not any(part in name for part in ("MHz", "7"))

@@ -79,9 +79,9 @@ def test_a_damaged_library_is_not_loaded_but_built_again(machine, capfd, damage)
     damaged = kept(machine)
     capfd.readouterr()
     assert load(machine)[0] == OURS
-    said = capfd.readouterr().err.splitlines()
-    assert said[0] == f"lnlib: {damaged} is damaged: it is not loaded but built again"
-    assert len(said) == 2
+    text = capfd.readouterr().err.splitlines()
+    assert text[0] == f"lnlib: {damaged} is damaged: it is not loaded but built again"
+    assert len(text) == 2
     assert kept(machine).stem.endswith(digest(kept(machine)))
     assert load(machine)[0] == OURS
     assert builds(machine) == 2
@@ -101,10 +101,10 @@ def owned_by_another(path, monkeypatch):
     real, this = os.fstat, path.stat()
 
     def fstat(file):
-        found = real(file)
-        if (found.st_ino, found.st_mtime_ns) != (this.st_ino, this.st_mtime_ns):
-            return found
-        return os.stat_result((*found[:4], found.st_uid + 1, *found[5:]))
+        result = real(file)
+        if (result.st_ino, result.st_mtime_ns) != (this.st_ino, this.st_mtime_ns):
+            return result
+        return os.stat_result((*result[:4], result.st_uid + 1, *result[5:]))
 
     monkeypatch.setattr(os, "fstat", fstat)
 
@@ -144,10 +144,10 @@ def test_a_file_that_others_may_have_written_is_not_loaded(
     change(foreign, monkeypatch)
     capfd.readouterr()
     assert load(machine)[0] == OURS
-    said = capfd.readouterr().err.splitlines()
-    assert said[0].startswith(f"lnlib: {foreign} {says}")
-    assert said[0].endswith("it is not loaded but built again")
-    assert len(said) == 2
+    text = capfd.readouterr().err.splitlines()
+    assert text[0].startswith(f"lnlib: {foreign} {says}")
+    assert text[0].endswith("it is not loaded but built again")
+    assert len(text) == 2
     assert kept(machine) != foreign
     assert load(machine)[0] == OURS
     assert capfd.readouterr().err == ""
@@ -157,20 +157,20 @@ def test_a_folder_of_another_user_is_not_used(foreign, machine, monkeypatch, cap
     real = os.stat
 
     def foreign_stat(path, **options):
-        found = real(path, **options)
+        result = real(path, **options)
         if path != folder(machine):
-            return found
-        return os.stat_result((*found[:4], found.st_uid + 1, *found[5:]))
+            return result
+        return os.stat_result((*result[:4], result.st_uid + 1, *result[5:]))
 
     before = sorted(folder(machine).iterdir())
     monkeypatch.setattr(os, "stat", foreign_stat)
     capfd.readouterr()
     answer, where = load(machine)
-    said = capfd.readouterr().err.splitlines()
+    text = capfd.readouterr().err.splitlines()
     assert answer == OURS
     says = f"{folder(machine)} cannot be used, it belongs to another user"
-    assert said[0].startswith(f"lnlib: {says}")
-    assert len(said) == 2
+    assert text[0].startswith(f"lnlib: {says}")
+    assert len(text) == 2
     assert where.startswith(f"built with {machine}/cxx, in memory alone, as {says}")
     assert sorted(folder(machine).iterdir()) == before
 

@@ -403,9 +403,9 @@ torch.testing.assert_close(y, torch.nn.LayerNorm(4)(x + x))
     env.pop("LNLIB_COMPILED", None)
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    said = [line for line in done.stderr.splitlines() if "take their place" in line]
-    assert len(said) == 1
-    assert "no-such-compiler" in said[0]
+    texts = [line for line in done.stderr.splitlines() if "take their place" in line]
+    assert len(texts) == 1
+    assert "no-such-compiler" in texts[0]
 
 
 def test_wrong_numbers_are_found_before_the_first_use(built):

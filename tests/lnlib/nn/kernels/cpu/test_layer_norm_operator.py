@@ -133,10 +133,10 @@ def test_it_leaves_special_parameters_to_others(operator):
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of torch.jit.trace
 def test_it_leaves_transforms_modes_and_tracers_to_others(operator):
-    module, x, found = make("rms", 5), draw(4, 5), []
+    module, x, result = make("rms", 5), draw(4, 5), []
 
     def keep(x):
-        found.append(call(operator, module, x))
+        result.append(call(operator, module, x))
         return x * 1
 
     torch.vmap(keep)(x)
@@ -144,8 +144,8 @@ def test_it_leaves_transforms_modes_and_tracers_to_others(operator):
     torch.jit.trace(keep, x, check_trace=False)
     with FlopCounterMode(display=False):
         keep(x)
-    assert found == [None] * len(found)
-    assert len(found) >= 4
+    assert result == [None] * len(result)
+    assert len(result) >= 4
 
 
 @ALONE_OR_ADDED
@@ -213,7 +213,7 @@ def test_without_pythons_headers_one_sentence_says_why(operator, monkeypatch, tm
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(build.sysconfig, "get_path", lambda _: str(tmp_path))
     library = build.Library(layer_norm_operator.SOURCE, lambda: None, is_extension=True)
-    found, why = library.load()
-    assert found is None
+    result, why = library.load()
+    assert result is None
     assert "Python.h is missing" in why
     assert "\n" not in why

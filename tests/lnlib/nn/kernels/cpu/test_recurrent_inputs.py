@@ -85,8 +85,8 @@ def test_no_two_gradients_share_numbers(built, kind, options):
     tensors, norms = arguments(kind, options, 9, [3] * 4)
     tensors[0] = numbers(torch.Generator().manual_seed(5), 12, 9)
     product = products(kind, options, 9, 9)
-    found = with_product(recurrent, kind, options, tensors, [3] * 4, norms, product, eps=1e-3)
-    gradients = [g for g in found if not g.requires_grad]
+    result = with_product(recurrent, kind, options, tensors, [3] * 4, norms, product, eps=1e-3)
+    gradients = [g for g in result if not g.requires_grad]
     before = [g.clone() for g in gradients]
     for k, g in enumerate(gradients):
         g.zero_()

@@ -283,11 +283,10 @@ def table_2(runs):
     results = []
     for way in ("image", "caption"):
         for measure in ("recall_1", "recall_5", "recall_10", "mean_rank"):
-            name, rank = f"test_{way}_{measure}", measure == "mean_rank"
-            results.append(final(runs, "order_embeddings",
-                               lambda run, name=name: at_best(run, name),
-                               "places" if rank else "points", factor=1 if rank else -100,
-                               early=True))  # fmt: skip
+            name = f"test_{way}_{measure}"
+            unit, factor = ("places", 1) if measure == "mean_rank" else ("points", -100)
+            results.append(final(runs, "order_embeddings", lambda r, name=name: at_best(r, name),
+                                 unit, factor=factor, early=True))  # fmt: skip
     return results
 
 
@@ -435,8 +434,7 @@ def deep(runs):
                if one not in ("", "gets worse before it levels off")]  # fmt: skip
         if any(loss(run)[0] > math.log(65) + 0.5 for run in arms[1].values()):
             why = ["the baseline is broken before training"]
-        results.append(Answer(d, "nats", shares, counts=not results,
-                            untestable=why[0] if why else "",
+        results.append(Answer(d, "nats", shares, counts=not results, untestable="".join(why[:1]),
                             runs=[of[s] for of in arms for s in seeds]))  # fmt: skip
     return results
 
